@@ -1,0 +1,132 @@
+# Assay. `make help` lists the targets. Needs GNU make 3.81 or newer and a C11 compiler, nothing else:
+# clang compiles kernels when they run, and the tests' greatest.h is brought by `make deps`.
+
+# --- settings: each can be given on the command line ------------------------------------------
+BUILD    = build#           where objects go; another folder is another build (see asan)
+CFLAGS   = -O2 -g
+WERROR   =#                 1: warnings are errors; so does CI=true
+SANITIZE =#                 for example address,undefined
+RUN      =#                 what runs a program of another architecture
+SUITE    =#                 make test SUITE="msl stats": only suites whose names contain these
+V        =#                 1: show the compiler's whole command line
+FILTER   =#                 make check FILTER=rmsnorm: only cases whose name contains it
+SOFT_SUITES = tape check threads simd language#  those that run kernels in the test program itself
+ROOMS    = harness harness/msl harness/soft harness/cuda kernels reference runner experiments cli
+
+# --- what follows from them -------------------------------------------------------------------
+OS      := $(shell uname -s)
+MACHINE := $(subst arm64,aarch64,$(shell uname -m))
+OTHER   := $(if $(filter aarch64,$(MACHINE)),x86_64,aarch64)
+BUILD   := $(strip $(BUILD))
+PROGRAM := $(if $(filter build,$(BUILD)),assay,$(BUILD)/assay)
+
+WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wmissing-prototypes -Wstrict-prototypes
+ifneq (,$(filter 1 true,$(WERROR) $(CI)))
+WARNINGS += -Werror
+endif
+# No contraction: a*b+c rounds twice everywhere, so that a seed gives the same inputs on every CPU.
+ALL_CFLAGS = -std=c11 $(WARNINGS) -ffp-contract=off $(CFLAGS) -I. -MMD -MP
+ALL_LDFLAGS = -rdynamic $(LDFLAGS)
+LIBS = -lm -lpthread -ldl
+ifeq ($(OS),Linux)
+ALL_CFLAGS += -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
+# Compiled kernels are opened at run time and find sinf and friends in this process: keep libm even
+# where the linker sees no use for it.
+ALL_LDFLAGS += -Wl,--no-as-needed
+endif
+ifneq (,$(strip $(SANITIZE)))
+# gcc's guesses about truncation are wrong in instrumented code.
+ALL_CFLAGS += -fsanitize=$(strip $(SANITIZE)) -fno-sanitize-recover=all -Wno-format-truncation
+ALL_LDFLAGS += -fsanitize=$(strip $(SANITIZE))
+endif
+
+QUIET    = $(if $(V),,@echo "$(CC) $@";)
+LINK     = $(QUIET)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
+SOURCES := $(foreach room,$(ROOMS),$(wildcard $(room)/*.c))
+BENCHES := $(wildcard tests/bench_*.c)
+TESTS   := $(filter-out $(BENCHES),$(wildcard tests/*.c))
+HEADERS := $(wildcard $(addsuffix /*.h,$(ROOMS)) tests/*.h harness/soft/shim/*.h)
+to_object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+OBJECTS := $(call to_object,$(SOURCES))
+LIBRARY := $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
+TEST_OBJECTS  := $(call to_object,$(TESTS))
+BENCH_OBJECTS := $(call to_object,$(BENCHES))
+
+# Kernels that tests compile stay out of the user's cache. ASSAY_PROGRAM: what the tests of the command
+# line start.
+RUN_TESTS = XDG_CACHE_HOME=$(CURDIR)/$(BUILD)/cache ASSAY_PROGRAM=$(CURDIR)/$(PROGRAM) \
+    $(strip $(RUN) $(BUILD)/tests)
+
+# Targets that run something bring what is missing first; plain `make` only compiles.
+READY := $(if $(filter test check bench-soft,$(MAKECMDGOALS)),ready)
+
+# --- targets ----------------------------------------------------------------------------------
+.PHONY: all test deps ready check bench-soft asan test-other-arch readme format clean help FORCE
+
+all: $(PROGRAM) ## build ./assay (the default)
+
+test: $(PROGRAM) $(BUILD)/tests ## install what is missing, build and run the tests
+	$(if $(SUITE),$(foreach suite,$(SUITE),$(RUN_TESTS) -s $(suite) &&) true,$(RUN_TESTS))
+
+check: $(PROGRAM) ## check every kernel against its oracle
+	./$(PROGRAM) check $(FILTER)
+
+bench-soft: $(BUILD)/bench_soft ## speed of the software device, in GMAC/s a core
+	$(BUILD)/bench_soft
+
+deps: ## install what is missing (apt-get), or say what to install
+	sh tools/deps.sh
+
+ready:
+	@sh tools/deps.sh || true
+
+asan: ## build apart and run the tests with address and undefined-behaviour sanitizers
+	ASAN_OPTIONS=detect_stack_use_after_return=0 $(MAKE) BUILD=build/asan CFLAGS="-O1 -g" \
+	    SANITIZE=address,undefined test
+
+test-other-arch: ## build for the other CPU architecture, run the software device's tests under qemu
+	sh tools/deps.sh cross
+	$(MAKE) BUILD=build/$(OTHER) CC=$(OTHER)-linux-gnu-gcc SUITE="$(or $(SUITE),$(SOFT_SUITES))" \
+	    RUN="qemu-$(OTHER) -cpu max -L /usr/$(OTHER)-linux-gnu" test
+
+readme: $(PROGRAM) ## fill the kernel table of README.md from the registry
+	./$(PROGRAM) list --md > $(BUILD)/kernels.md
+	awk -v table=$(BUILD)/kernels.md -f tools/readme.awk README.md > $(BUILD)/README.md
+	cp $(BUILD)/README.md README.md
+
+format: ## clang-format all C sources and headers
+	@command -v clang-format > /dev/null || { echo "clang-format is missing: install the package clang-format" >&2; exit 1; }
+	clang-format -i $(SOURCES) $(TESTS) $(BENCHES) $(HEADERS)
+
+clean: ## remove everything that was built (what deps brought stays)
+	find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} + 2> /dev/null || true
+	rm -f assay
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
+
+# --- rules ------------------------------------------------------------------------------------
+$(PROGRAM): $(OBJECTS)
+	$(LINK)
+
+# A suite that nobody runs looks green: test_x.c must have x_suite in the list of main.c.
+$(BUILD)/tests: $(TEST_OBJECTS) $(LIBRARY)
+	@for x in $(patsubst tests/test_%.c,%,$(filter tests/test_%,$(TESTS))); do \
+	    grep -q "X($${x}_suite)" tests/main.c || \
+	    { echo "tests/test_$$x.c: $${x}_suite is not in the list of tests/main.c" >&2; exit 1; }; done
+	$(LINK)
+
+$(BUILD)/bench_%: $(BUILD)/obj/tests/bench_%.o $(LIBRARY)
+	$(LINK)
+
+$(TEST_OBJECTS): TEST_CFLAGS = -isystem build/deps -DGREATEST_USE_LONGJMP=0
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(READY)
+	@mkdir -p $(@D)
+	$(QUIET)$(CC) $(ALL_CFLAGS) $(TEST_CFLAGS) -c -o $@ $<
+
+# Another compiler or other flags rebuild everything.
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(ALL_CFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS)' > $@
+
+-include $(OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(BENCH_OBJECTS:.o=.d)

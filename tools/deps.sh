@@ -1,0 +1,224 @@
+#!/bin/sh
+# deps: finds what Assay needs, installs what is missing, says in one sentence what it could not.
+#
+# Usage: tools/deps.sh [cross]      cross: also what `make test-other-arch` needs
+#
+# Debian and Ubuntu: packages by apt-get, as root or with sudo. macOS: prints the brew line.
+# greatest.h, the test framework, is not part of this repository: a system-wide one is used where
+# there is one, else it is put in build/deps, with its hash verified. Exit status: 0 if nothing is
+# missing at the end, 1 otherwise; callers may go on with what there is.
+#
+# The one surprise: on Debian greatest comes out of the source package of fzy, which carries it; it
+# has no package of its own.
+set -u
+LC_ALL=C
+export LC_ALL
+cd "$(dirname "$0")/.." || exit 1
+root=$(pwd)
+
+GREATEST_DEBIAN_SHA256=4ecd1c1c1b1d2cd7f0c8b0c9d87f92030b9ef7910da3a8197076b17d13076940 # 1.3.1
+GREATEST_UPSTREAM_SHA256=1292593d95c35eeccc89ffa1c91d6fe53b49f81cbf2c2b7758842b7f3186fcc2 # 1.5.0
+GREATEST_UPSTREAM_URL=https://raw.githubusercontent.com/silentbicycle/greatest/v1.5.0/greatest.h
+greatest=$root/build/deps/greatest.h
+log=$root/build/deps/install.log
+cross=${1:-}
+system=$(uname -s)
+machine=$(uname -m)
+still_missing=0
+
+say() { printf 'deps: %s\n' "$*" >&2; }
+has() { command -v "$1" > /dev/null 2>&1; }
+missing() {
+    say "$*"
+    still_missing=1
+}
+
+# --- what is here -----------------------------------------------------------------------------
+
+has_compiler() {
+    set -- ${CC:-cc}
+    has "$1" && echo '#include <stdio.h>' | "$@" -E -x c - > /dev/null 2>&1
+}
+
+# 16 is the oldest clang with half floats on every CPU; Apple numbers its own differently.
+has_clang() {
+    [ -n "${ASSAY_CLANG:-}" ] && has "$ASSAY_CLANG" && return 0
+    for version in 23 22 21 20 19 18 17 16; do
+        has "clang-$version" && return 0
+    done
+    has clang || return 1
+    [ "$system" = Darwin ] && return 0
+    major=$(clang -dumpversion 2> /dev/null | cut -d. -f1)
+    [ "${major:-0}" -ge 16 ]
+}
+
+has_cross() {
+    has "qemu-$other" && has "$other-linux-gnu-gcc" && [ -f "/usr/$other-linux-gnu/include/stdio.h" ]
+}
+case $machine in
+    x86_64 | amd64) other=aarch64 cross_packages='gcc-aarch64-linux-gnu libc6-dev-arm64-cross' ;;
+    *) other=x86_64 cross_packages='gcc-x86-64-linux-gnu libc6-dev-amd64-cross' ;;
+esac
+
+sha256_of() {
+    if has sha256sum; then sha256sum "$1"; else shasum -a 256 "$1"; fi | cut -d ' ' -f 1
+}
+
+has_greatest() {
+    [ -f /usr/include/greatest.h ] && return 0
+    [ -f /usr/local/include/greatest.h ] && return 0
+    if has brew && [ -f "$(brew --prefix)/include/greatest.h" ]; then
+        # Not on every compiler's path: the build looks in build/deps.
+        mkdir -p build/deps && cp "$(brew --prefix)/include/greatest.h" "$greatest"
+        return
+    fi
+    [ -f "$greatest" ] || return 1
+    case $(sha256_of "$greatest") in
+        "$GREATEST_DEBIAN_SHA256" | "$GREATEST_UPSTREAM_SHA256") return 0 ;;
+    esac
+    return 1
+}
+
+# --- packages by apt-get ----------------------------------------------------------------------
+
+can_be_root() {
+    [ "$(id -u)" = 0 ] && return 0
+    has sudo && { sudo -n true 2> /dev/null || [ -t 0 ]; }
+}
+
+apt_as_root() {
+    set -- DEBIAN_FRONTEND=noninteractive apt-get -y -q -o DPkg::Lock::Timeout=120 \
+        -o Acquire::Retries=1 "$@"
+    if [ "$(id -u)" = 0 ]; then env "$@"; else sudo env "$@"; fi >> "$log" 2>&1 < /dev/null
+}
+
+is_packaged() {
+    apt-cache policy "$1" 2> /dev/null | grep -q 'Candidate: [0-9]'
+}
+
+find_clang_package() {
+    for version in 19 18 17 16; do
+        is_packaged "clang-$version" && echo "clang-$version" && return
+    done
+    echo clang
+}
+
+list_missing_packages() {
+    has_compiler || echo gcc libc6-dev
+    has make || echo make
+    has_clang || find_clang_package
+    has gnuplot || echo gnuplot-nox
+    [ "$cross" = cross ] && ! has_cross && echo qemu-user "$cross_packages"
+    return 0
+}
+
+install_packages() {
+    packages=$(list_missing_packages | tr '\n' ' ')
+    [ -n "$packages" ] || return 0
+    if ! can_be_root; then
+        say "cannot install packages: not root, and no sudo without a password; as root, run:" \
+            "apt-get install $packages"
+        return 1
+    fi
+    say "installing $packages(log: build/deps/install.log)"
+    mkdir -p build/deps && : > "$log" || return 1
+    apt_as_root update
+    if ! grep -Eq '^(Get|Hit):' "$log"; then
+        say "apt-get reaches no package source: $(grep '^[EW]:' "$log" | head -n 1)"
+        return 1
+    fi
+    # Asked again: only now is it known which clang is packaged. One by one: one that cannot be
+    # installed must not keep the others away.
+    for package in $(list_missing_packages); do
+        apt_as_root install --no-install-recommends "$package" ||
+            say "apt-get could not install $package: $(grep '^E:' "$log" | tail -n 1)"
+    done
+}
+
+# --- greatest.h -------------------------------------------------------------------------------
+
+keep_greatest() { # file, sha256, where it came from
+    if [ "$(sha256_of "$1")" != "$2" ]; then
+        say "greatest.h from $3 does not have the expected sha256: not used"
+        return 1
+    fi
+    mkdir -p build/deps && cp "$1" "$greatest.$$" && mv "$greatest.$$" "$greatest" &&
+        say "greatest.h from $3 is in build/deps"
+}
+
+# The machine's package sources, as sources of source packages, in a folder of ours. apt gets its
+# lists and caches there too: the system's own settings and state are not touched.
+copy_apt_sources() { # folder
+    mkdir -p "$1/parts" "$1/lists/partial" "$1/cache/archives/partial" || return 1
+    eval "$(apt-config shell list Dir::Etc::SourceList/f parts Dir::Etc::SourceParts/d)"
+    for file in "$list" "$parts"/*.list; do
+        [ -f "$file" ] && sed -n 's/^[[:space:]]*deb\([[:space:]]\)/deb-src\1/p' "$file"
+    done > "$1/parts/assay.list"
+    for file in "$parts"/*.sources; do
+        [ -f "$file" ] && sed 's/^[Tt]ypes:.*/Types: deb-src/' "$file" > "$1/parts/${file##*/}"
+    done
+    return 0
+}
+
+fetch_greatest_by_apt() {
+    copy_apt_sources "$scratch" || return 1
+    (
+        cd "$scratch" || exit 1
+        set -- -q -o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$scratch/parts" \
+            -o "Dir::State::Lists=$scratch/lists" -o "Dir::Cache=$scratch/cache" \
+            -o APT::Sandbox::User=root -o Acquire::Retries=1 -o Acquire::http::Timeout=20
+        # update's own status is no use: one unreachable source of many is no reason to stop
+        apt-get "$@" update > apt.log 2>&1 < /dev/null
+        if ! apt-get "$@" source --download-only fzy >> apt.log 2>&1 < /dev/null; then
+            say "apt-get has no source package fzy: $(grep '^[EW]:' apt.log | head -n 1)"
+            exit 1
+        fi
+        tarball=$(ls fzy_*.orig.tar.*z | head -n 1)
+        member=$(tar -tf "$tarball" | grep 'deps/greatest/greatest\.h$') || exit 1
+        tar -xOf "$tarball" "$member" > greatest.h
+    ) || return 1
+    keep_greatest "$scratch/greatest.h" "$GREATEST_DEBIAN_SHA256" "source package fzy"
+}
+
+fetch_greatest_by_curl() {
+    curl -fsSL --connect-timeout 15 --retry 1 -o "$scratch/greatest.h" "$GREATEST_UPSTREAM_URL" \
+        2> /dev/null || return 1
+    keep_greatest "$scratch/greatest.h" "$GREATEST_UPSTREAM_SHA256" "its author's v1.5.0"
+}
+
+fetch_greatest() {
+    scratch=$(mktemp -d "${TMPDIR:-/tmp}/assay-deps.XXXXXX") || return 1
+    trap 'rm -rf "$scratch"' EXIT
+    trap 'exit 1' HUP INT TERM
+    if [ "$system" = Linux ] && has apt-get; then
+        fetch_greatest_by_apt && return 0
+    fi
+    has curl && fetch_greatest_by_curl
+}
+
+# --- all together -----------------------------------------------------------------------------
+
+if [ "$system" = Linux ] && has apt-get; then
+    install_packages
+fi
+has_greatest || fetch_greatest
+
+if [ "$system" = Darwin ]; then
+    { has_compiler && has make && has_clang; } ||
+        missing "the C compiler or make is missing: run  xcode-select --install"
+    has gnuplot || missing "gnuplot is missing (plots are drawn with it): run  brew install gnuplot"
+else
+    has_compiler || missing "a C compiler is missing: install the packages gcc and libc6-dev"
+    has make || missing "make is missing: install the package make"
+    has_clang || missing "clang 16 or newer is missing (the software device compiles kernels with" \
+        "it): install the package clang-19, or name one in ASSAY_CLANG"
+    has gnuplot || missing "gnuplot is missing (plots are drawn with it): install the package" \
+        "gnuplot-nox"
+fi
+has_greatest || missing "greatest.h is missing (only the tests need it) and could not be fetched:" \
+    "put version 1.3.1 or 1.5.0 in build/deps"
+if [ "$cross" = cross ]; then
+    has_cross || missing "the $other cross compiler or qemu is missing: install the packages" \
+        "qemu-user $cross_packages"
+fi
+exit "$still_missing"
