@@ -1,0 +1,34 @@
+/* check: plays a tape one launch at a time and holds each against its oracle.
+ *
+ * For every launch: inputs are copied, outputs poisoned, the launch played; then guard zones,
+ * read-only inputs and each written binding are checked, and the launch is played again from the
+ * same state: the bits must agree. */
+#ifndef ASSAY_CHECK_H
+#define ASSAY_CHECK_H
+
+#include "compare.h"
+#include "op.h"
+
+typedef enum { CHECK_PASS, CHECK_FAIL, CHECK_SKIP } check_verdict;
+
+typedef struct {
+    check_verdict verdict;
+    char message[512]; /* what is wrong: kernel, shape, buffer, element, expected and got */
+    comparison worst;  /* of the binding with the largest margin, over all launches */
+    char buffer[64];   /* that binding: "'y' (buffer 2)" */
+    uint64_t gpu_ns;
+} check_result;
+
+typedef struct {
+    bool unordered; /* do not ask for equal bits from run to run */
+} check_options;
+
+/* Checks every launch of a tape; stops at the first that is wrong. err is for what kept the check
+ * from being made. */
+bool check_tape(tape *t, const check_options *o, check_result *out, err *e);
+
+/* Builds a case on a device and checks it. */
+bool check_case(library *lib, const op *o, const kernel_row *k, const shape *s, distribution inputs,
+                uint64_t seed, check_result *out, err *e);
+
+#endif

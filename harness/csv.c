@@ -1,0 +1,95 @@
+/* csv: see csv.h. */
+#include "csv.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os.h"
+
+struct csv {
+    FILE *out; /* into text */
+    char *text;
+    size_t bytes;
+    bool has_rows, in_row;
+};
+
+csv *csv_new(void) {
+    csv *c = calloc(1, sizeof *c);
+    assert(c);
+    c->out = open_memstream(&c->text, &c->bytes);
+    assert(c->out);
+    return c;
+}
+
+void csv_free(csv *c) {
+    if (!c)
+        return;
+    fclose(c->out);
+    free(c->text);
+    free(c);
+}
+
+static void start_field(csv *c) {
+    if (c->in_row)
+        fputc(',', c->out);
+    c->in_row = c->has_rows = true;
+}
+
+void csv_add_meta(csv *c, const char *key, const char *value) {
+    assert(!c->has_rows);
+    fprintf(c->out, "# %s: ", key);
+    for (const char *p = value; *p; p++)
+        fputc(*p == '\n' || *p == '\r' ? ' ' : *p, c->out);
+    fputc('\n', c->out);
+}
+
+void csv_add_text(csv *c, const char *text) {
+    start_field(c);
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, c->out);
+        return;
+    }
+    fputc('"', c->out);
+    for (const char *p = text; *p; p++) {
+        if (*p == '"')
+            fputc('"', c->out);
+        fputc(*p, c->out);
+    }
+    fputc('"', c->out);
+}
+
+void csv_add_u64(csv *c, uint64_t value) {
+    start_field(c);
+    fprintf(c->out, "%" PRIu64, value);
+}
+
+void csv_add_double(csv *c, double value) {
+    start_field(c);
+    if (value != value) { /* one spelling: printf's depends on the sign bit */
+        fputs("nan", c->out);
+        return;
+    }
+    char text[40];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    fputs(text, c->out);
+}
+
+void csv_end_row(csv *c) {
+    assert(c->in_row);
+    fputc('\n', c->out);
+    c->in_row = false;
+}
+
+bool csv_write(csv *c, const char *path, err *e) {
+    assert(!c->in_row);
+    if (fflush(c->out) != 0)
+        return err_set(e, EXIT_CANNOT, "no memory for the rows of %.160s", path);
+    return os_write_file(path, c->text, c->bytes, e);
+}

@@ -1,0 +1,26 @@
+/* csv: results as a file that plots and other programs read.
+ *
+ * First `# key: value` lines that say where the numbers come from, then a header row, then rows.
+ * Everything is kept in memory and written at once: a reader never sees half a file. */
+#ifndef ASSAY_CSV_H
+#define ASSAY_CSV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "err.h"
+
+typedef struct csv csv;
+
+csv *csv_new(void);
+void csv_free(csv *c);
+
+void csv_add_meta(csv *c, const char *key, const char *value); /* before the first row */
+void csv_add_text(csv *c, const char *text);                   /* quoted where RFC 4180 says so */
+void csv_add_u64(csv *c, uint64_t value);
+void csv_add_double(csv *c, double value); /* the shortest text that reads back as the same value */
+void csv_end_row(csv *c);
+
+bool csv_write(csv *c, const char *path, err *e);
+
+#endif

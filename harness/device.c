@@ -1,0 +1,264 @@
+/* device: what is the same on every device. Choosing one, guard zones around buffers, checking
+ * launches against signatures before anything runs; the rest goes through device_ops. */
+#include "device.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os.h"
+#include "tape.h"
+
+/* In the order in which `auto` tries them. A device that this build lacks says why. */
+static const struct {
+    const char *name;
+    const device_ops *ops;
+    const char *absent;
+} kinds[] = {
+    {"metal", NULL, "this build has no Metal device"},
+    {"cuda", NULL, "this build has no CUDA device"},
+    {"soft", &soft_device_ops, NULL},
+};
+
+enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
+
+static device *open_kind(int i, err *e) {
+    if (!kinds[i].ops) {
+        err_set(e, EXIT_CANNOT, "the device '%s' cannot be used: %s", kinds[i].name,
+                kinds[i].absent);
+        return NULL;
+    }
+    device *d = calloc(1, sizeof *d);
+    assert(d);
+    d->ops = kinds[i].ops;
+    if (d->ops->open(d, e))
+        return d;
+    free(d);
+    return NULL;
+}
+
+device *device_open(const char *name, err *e) {
+    if (!name)
+        name = getenv("ASSAY_DEVICE");
+    if (!name || !*name || strcmp(name, "auto") == 0) {
+        device *d = NULL;
+        for (int i = 0; i < KIND_COUNT && !d; i++)
+            d = open_kind(i, e);
+        return d;
+    }
+    for (int i = 0; i < KIND_COUNT; i++)
+        if (strcmp(name, kinds[i].name) == 0)
+            return open_kind(i, e);
+    err_set(e, EXIT_USAGE, "no device is called '%.60s'; there are soft, metal, cuda and auto",
+            name);
+    return NULL;
+}
+
+void device_close(device *d) {
+    if (!d)
+        return;
+    d->ops->close(d);
+    free(d);
+}
+
+const device_facts *device_get_facts(const device *d) {
+    return &d->facts;
+}
+
+bool device_describe(int i, const char **name, bool *available, err *why_not) {
+    if (i < 0 || i >= KIND_COUNT)
+        return false;
+    *name = kinds[i].name;
+    device *d = open_kind(i, why_not);
+    *available = d != NULL;
+    device_close(d);
+    return true;
+}
+
+/* Guard zones ------------------------------------------------------------------------------- */
+
+static void fill_words(void *at, size_t bytes, uint16_t pattern) {
+    unsigned char *p = at;
+    for (size_t i = 0; i < bytes; i++)
+        p[i] = (unsigned char)(i % 2 ? pattern >> 8 : pattern & 255);
+}
+
+/* Offset in a guard zone of the change nearest to the contents, or -1 if it is whole. */
+static ptrdiff_t find_change(const unsigned char *zone, bool is_front) {
+    for (ptrdiff_t i = 0; i < BUFFER_GUARD_BYTES; i++) {
+        ptrdiff_t at = is_front ? BUFFER_GUARD_BYTES - 1 - i : i;
+        if (zone[at] != (at % 2 ? GUARD_PATTERN >> 8 : GUARD_PATTERN & 255))
+            return at;
+    }
+    return -1;
+}
+
+/* The back guard starts on an even address: an odd byte count is followed by one free byte. */
+static size_t find_back_guard(const buffer *b) {
+    return BUFFER_GUARD_BYTES + (b->bytes + 1) / 2 * 2;
+}
+
+bool buffer_check_guards(const buffer *b, ptrdiff_t *at, err *e) {
+    if (b->storage == STORAGE_NO_COPY)
+        return true;
+    buffer *raw = (buffer *)(uintptr_t)b; /* reading the device's copy changes nothing */
+    unsigned char zone[BUFFER_GUARD_BYTES];
+    if (!b->device->ops->copy(raw, find_back_guard(b), zone, sizeof zone, false, e))
+        return false;
+    ptrdiff_t found = find_change(zone, false);
+    if (found >= 0) {
+        *at = found + (ptrdiff_t)(find_back_guard(b) - BUFFER_GUARD_BYTES - b->bytes);
+        return err_set(e, EXIT_WRONG, "buffer '%s' was written %td bytes past its end", b->label,
+                       *at);
+    }
+    if (!b->device->ops->copy(raw, 0, zone, sizeof zone, false, e))
+        return false;
+    found = find_change(zone, true);
+    if (found >= 0) {
+        *at = found - BUFFER_GUARD_BYTES;
+        return err_set(e, EXIT_WRONG, "buffer '%s' was written %td bytes before its start",
+                       b->label, -*at);
+    }
+    return true;
+}
+
+/* Buffers ----------------------------------------------------------------------------------- */
+
+static buffer *make_buffer(device *d, size_t bytes, storage_mode storage, const char *label) {
+    buffer *b = calloc(1, sizeof *b);
+    assert(b);
+    b->device = d;
+    b->bytes = bytes;
+    b->storage = storage;
+    snprintf(b->label, sizeof b->label, "%s", label);
+    return b;
+}
+
+buffer *device_new_buffer(device *d, size_t bytes, storage_mode storage, const char *label,
+                          err *e) {
+    assert(storage != STORAGE_NO_COPY);
+    if (bytes == 0 || bytes > SIZE_MAX / 2) {
+        err_set(e, EXIT_USAGE, "the buffer '%.60s' cannot have %zu bytes", label, bytes);
+        return NULL;
+    }
+    buffer *b = make_buffer(d, bytes, storage, label);
+    b->base = BUFFER_GUARD_BYTES;
+    size_t all = find_back_guard(b) + BUFFER_GUARD_BYTES;
+    if (!d->ops->new_buffer(b, all, NULL, e)) {
+        free(b);
+        return NULL;
+    }
+    unsigned char zone[BUFFER_GUARD_BYTES];
+    fill_words(zone, sizeof zone, GUARD_PATTERN);
+    if (!d->ops->copy(b, 0, zone, sizeof zone, true, e) ||
+        !d->ops->copy(b, find_back_guard(b), zone, sizeof zone, true, e)) {
+        buffer_free(b);
+        return NULL;
+    }
+    return b;
+}
+
+buffer *device_wrap_memory(device *d, const void *memory, size_t bytes, const char *label, err *e) {
+    if (bytes == 0) {
+        err_set(e, EXIT_USAGE, "the buffer '%.60s' cannot have 0 bytes", label);
+        return NULL;
+    }
+    buffer *b = make_buffer(d, bytes, STORAGE_NO_COPY, label);
+    if (d->ops->new_buffer(b, bytes, memory, e))
+        return b;
+    free(b);
+    return NULL;
+}
+
+void buffer_free(buffer *b) {
+    if (!b)
+        return;
+    b->device->ops->free_buffer(b);
+    free(b);
+}
+
+static bool is_inside(const buffer *b, size_t offset, size_t bytes, err *e) {
+    if (offset <= b->bytes && bytes <= b->bytes - offset)
+        return true;
+    return err_set(e, EXIT_USAGE, "bytes %zu to %zu are outside buffer '%s' of %zu bytes", offset,
+                   offset + bytes, b->label, b->bytes);
+}
+
+bool buffer_upload(buffer *b, size_t offset, const void *data, size_t bytes, err *e) {
+    if (b->storage == STORAGE_NO_COPY)
+        return err_set(e, EXIT_USAGE, "buffer '%s' is over the caller's memory: read only",
+                       b->label);
+    void *host = (void *)(uintptr_t)data; /* only read: the copy is to the device */
+    return is_inside(b, offset, bytes, e) &&
+           b->device->ops->copy(b, b->base + offset, host, bytes, true, e);
+}
+
+bool buffer_download(const buffer *b, size_t offset, void *data, size_t bytes, err *e) {
+    buffer *raw = (buffer *)(uintptr_t)b;
+    return is_inside(b, offset, bytes, e) &&
+           b->device->ops->copy(raw, b->base + offset, data, bytes, false, e);
+}
+
+bool buffer_fill_pattern(buffer *b, size_t offset, size_t bytes, uint16_t pattern, err *e) {
+    unsigned char words[4096];
+    fill_words(words, sizeof words, pattern);
+    for (size_t done = 0, n; done < bytes; done += n) {
+        n = bytes - done < sizeof words ? bytes - done : sizeof words;
+        if (!buffer_upload(b, offset + done, words, n, e))
+            return false;
+    }
+    return true;
+}
+
+/* Pipelines and plays ----------------------------------------------------------------------- */
+
+pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kernel,
+                              const constant_value *constants, size_t count, err *e) {
+    if (!msl_find_kernel(unit, kernel, e))
+        return NULL;
+    pipeline *p = calloc(1, sizeof *p);
+    assert(p);
+    p->device = d;
+    snprintf(p->kernel, sizeof p->kernel, "%s", kernel);
+    p->max_group_threads = d->facts.max_group_threads;
+    p->simd_width = d->facts.simd_width;
+    if (d->ops->new_pipeline(p, unit, constants, count, e))
+        return p;
+    free(p);
+    return NULL;
+}
+
+void pipeline_free(pipeline *p) {
+    if (!p)
+        return;
+    p->device->ops->free_pipeline(p);
+    free(p);
+}
+
+bool device_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e) {
+    assert(first <= t->count && count <= t->count - first);
+    uint64_t start = os_now_ns();
+    for (size_t i = first; i < first + count; i++) {
+        const launch *l = &t->launches[i];
+        assert(l->pipeline->device == d);
+        if (!msl_check_launch(&l->pipeline->signature, l, l->pipeline->max_group_threads,
+                              d->facts.max_threadgroup_bytes, e))
+            return false;
+    }
+    *out = (ticket){0};
+    if (!d->ops->submit(d, t, first, count, out, e))
+        return false;
+    out->encode_ns = os_now_ns() - start;
+    return true;
+}
+
+bool device_wait(device *d, ticket *k, play_times *times, err *e) {
+    play_times ignored;
+    if (!times)
+        times = &ignored;
+    *times = (play_times){0};
+    bool ok = d->ops->wait(d, k, times, e);
+    times->encode_ns = k->encode_ns;
+    return ok;
+}

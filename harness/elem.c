@@ -1,0 +1,202 @@
+/* elem: see elem.h. Owns the bit patterns of every element type; the one place that knows how a
+ * half and a bfloat are laid out.
+ *
+ * The one surprise: a double goes to a 16-bit float through a float that was rounded to odd,
+ * because rounding to nearest twice is not rounding to nearest once. */
+#include "elem.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    size_t bytes;
+    double roundoff; /* 0 for integers */
+} facts[ELEM_COUNT] = {
+    [ELEM_U8] = {"u8", 1, 0},         [ELEM_I8] = {"i8", 1, 0},
+    [ELEM_U16] = {"u16", 2, 0},       [ELEM_I16] = {"i16", 2, 0},
+    [ELEM_U32] = {"u32", 4, 0},       [ELEM_I32] = {"i32", 4, 0},
+    [ELEM_U64] = {"u64", 8, 0},       [ELEM_I64] = {"i64", 8, 0},
+    [ELEM_F16] = {"f16", 2, 0x1p-11}, [ELEM_BF16] = {"bf16", 2, 0x1p-8},
+    [ELEM_F32] = {"f32", 4, 0x1p-24},
+};
+
+const char *elem_get_name(elem type) {
+    assert(type < ELEM_COUNT);
+    return facts[type].name;
+}
+
+bool elem_find(const char *name, elem *type) {
+    for (elem i = 0; i < ELEM_COUNT; i++)
+        if (strcmp(facts[i].name, name) == 0) {
+            *type = i;
+            return true;
+        }
+    return false;
+}
+
+size_t elem_get_bytes(elem type) {
+    assert(type < ELEM_COUNT);
+    return facts[type].bytes;
+}
+
+bool elem_is_float(elem type) {
+    return elem_get_roundoff(type) > 0;
+}
+
+double elem_get_roundoff(elem type) {
+    assert(type < ELEM_COUNT);
+    return facts[type].roundoff;
+}
+
+static uint32_t get_bits(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float from_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+float half_to_float(uint16_t bits) {
+    uint32_t sign = (uint32_t)(bits & 0x8000) << 16;
+    uint32_t exponent = bits >> 10 & 31, mantissa = bits & 0x3FF;
+    if (exponent == 31) /* infinity or NaN */
+        return from_bits(sign | 0x7F800000 | mantissa << 13);
+    if (exponent == 0) /* zero or denormal: a whole number of 2^-24 */
+        return from_bits(sign | get_bits((float)mantissa * 0x1p-24f));
+    return from_bits(sign | (exponent + 112) << 23 | mantissa << 13);
+}
+
+/* bits >> shift, rounded to nearest even. A carry out of the mantissa lands in the exponent, which
+ * is what rounding up to the next power of two (or to infinity) means. */
+static uint32_t shift_rounded(uint32_t bits, uint32_t shift) {
+    uint32_t kept = bits >> shift, lost = bits & ((1u << shift) - 1), half = 1u << (shift - 1);
+    return kept + (lost > half || (lost == half && (kept & 1)));
+}
+
+uint16_t half_from_float(float value) {
+    uint32_t bits = get_bits(value), magnitude = bits & 0x7FFFFFFF;
+    uint32_t sign = bits >> 16 & 0x8000, result;
+    if (magnitude > 0x7F800000) /* NaN: keep what fits of it, and keep it a NaN */
+        result = 0x7E00 | (magnitude >> 13 & 0x3FF);
+    else if (magnitude >= 0x47800000) /* 65536 and above, infinity too */
+        result = 0x7C00;
+    else if (magnitude >= 0x38800000) /* normal halves: 2^-14 and above */
+        result = shift_rounded(magnitude - (112u << 23), 13);
+    else if (magnitude >= 0x33000000) /* 2^-25 and above: the mantissa with its 1, as 2^-24ths */
+        result = shift_rounded((magnitude & 0x7FFFFF) | 0x800000, 126 - (magnitude >> 23));
+    else
+        result = 0;
+    return (uint16_t)(sign | result);
+}
+
+float bfloat_to_float(uint16_t bits) {
+    return from_bits((uint32_t)bits << 16);
+}
+
+uint16_t bfloat_from_float(float value) {
+    uint32_t bits = get_bits(value);
+    if (isnan(value))
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)shift_rounded(bits, 16);
+}
+
+/* The float next to value that has an odd last bit, or value itself if it is a float. */
+static float round_to_odd(double value) {
+    float nearest = (float)value;
+    if (isnan(value) || (double)nearest == value)
+        return nearest;
+    if (fabs((double)nearest) > fabs(value))
+        nearest = nextafterf(nearest, 0);
+    return from_bits(get_bits(nearest) | 1);
+}
+
+double elem_read(elem type, const void *array, size_t i) {
+    switch (type) {
+    case ELEM_U8:
+        return ((const uint8_t *)array)[i];
+    case ELEM_I8:
+        return ((const int8_t *)array)[i];
+    case ELEM_U16:
+        return ((const uint16_t *)array)[i];
+    case ELEM_I16:
+        return ((const int16_t *)array)[i];
+    case ELEM_U32:
+        return ((const uint32_t *)array)[i];
+    case ELEM_I32:
+        return ((const int32_t *)array)[i];
+    case ELEM_U64:
+        return (double)((const uint64_t *)array)[i];
+    case ELEM_I64:
+        return (double)((const int64_t *)array)[i];
+    case ELEM_F16:
+        return (double)half_to_float(((const uint16_t *)array)[i]);
+    case ELEM_BF16:
+        return (double)bfloat_to_float(((const uint16_t *)array)[i]);
+    case ELEM_F32:
+        return (double)((const float *)array)[i];
+    case ELEM_COUNT:
+        break;
+    }
+    assert(type < ELEM_COUNT);
+    return NAN;
+}
+
+/* Truncates into [low, high]; NaN becomes 0. */
+static double clamp(double value, double low, double high) {
+    return isnan(value) ? 0 : value < low ? low : value > high ? high : trunc(value);
+}
+
+static uint64_t to_u64(double value) {
+    return value >= 0x1p64 ? UINT64_MAX : (uint64_t)clamp(value, 0, 0x1p64);
+}
+
+static int64_t to_i64(double value) {
+    return value >= 0x1p63 ? INT64_MAX : (int64_t)clamp(value, -0x1p63, 0x1p63);
+}
+
+void elem_write(elem type, void *array, size_t i, double value) {
+    switch (type) {
+    case ELEM_U8:
+        ((uint8_t *)array)[i] = (uint8_t)clamp(value, 0, UINT8_MAX);
+        return;
+    case ELEM_I8:
+        ((int8_t *)array)[i] = (int8_t)clamp(value, INT8_MIN, INT8_MAX);
+        return;
+    case ELEM_U16:
+        ((uint16_t *)array)[i] = (uint16_t)clamp(value, 0, UINT16_MAX);
+        return;
+    case ELEM_I16:
+        ((int16_t *)array)[i] = (int16_t)clamp(value, INT16_MIN, INT16_MAX);
+        return;
+    case ELEM_U32:
+        ((uint32_t *)array)[i] = (uint32_t)clamp(value, 0, UINT32_MAX);
+        return;
+    case ELEM_I32:
+        ((int32_t *)array)[i] = (int32_t)clamp(value, INT32_MIN, INT32_MAX);
+        return;
+    case ELEM_U64:
+        ((uint64_t *)array)[i] = to_u64(value);
+        return;
+    case ELEM_I64:
+        ((int64_t *)array)[i] = to_i64(value);
+        return;
+    case ELEM_F16:
+        ((uint16_t *)array)[i] = half_from_float(round_to_odd(value));
+        return;
+    case ELEM_BF16:
+        ((uint16_t *)array)[i] = bfloat_from_float(round_to_odd(value));
+        return;
+    case ELEM_F32:
+        ((float *)array)[i] = (float)value;
+        return;
+    case ELEM_COUNT:
+        break;
+    }
+    assert(type < ELEM_COUNT);
+}

@@ -1,0 +1,33 @@
+/* err: how every fallible function reports what went wrong.
+ *
+ * Functions return bool (true is ok) or a pointer (NULL is failure) and take `err *e` last. The
+ * text names the thing, the value and the next step in one sentence; `detail` holds what a tool
+ * printed (a compiler's message), possibly many lines. Nothing below main prints or exits: main
+ * prints the text and exits with `code`. */
+#ifndef ASSAY_ERR_H
+#define ASSAY_ERR_H
+
+#include <stdbool.h>
+
+typedef enum {
+    EXIT_OK = 0,
+    EXIT_WRONG = 1,        /* a kernel or model is wrong, or validation found something */
+    EXIT_USAGE = 2,        /* bad flags, bad names, bad input files named on the command line */
+    EXIT_CANNOT = 3,       /* this machine cannot run it: no device, no compiler, malformed model */
+    EXIT_REGRESSION = 4,   /* slower than the baseline */
+    EXIT_INCONCLUSIVE = 5, /* not enough data to say */
+} exit_code;
+
+typedef struct {
+    exit_code code;
+    char text[256];
+    char detail[4096];
+} err;
+
+/* Fills e (which may be NULL) and returns false, so that `return err_set(...)` reads well. */
+bool err_set(err *e, exit_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Attaches tool output to e, cut at a line end when it is too long. Returns false. */
+bool err_set_detail(err *e, const char *detail);
+
+#endif

@@ -1,0 +1,116 @@
+/* fill: see fill.h. Owns the random numbers of every case.
+ *
+ * The one surprise: normal numbers are sums of twelve uniform ones (mean 6, variance 1) and not
+ * made with log and cos, whose last bits differ between machines: a seed must replay everywhere. */
+#include "fill.h"
+
+#include <assert.h>
+#include <string.h>
+
+static uint64_t mix(uint64_t *state) { /* splitmix64 */
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+rng rng_new(uint64_t seed, const char *name) {
+    uint64_t hash = 0xCBF29CE484222325u; /* FNV-1a */
+    for (const char *c = name; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * 0x100000001B3u;
+    uint64_t state = mix(&seed) ^ hash;
+    rng r;
+    for (int i = 0; i < 4; i++)
+        r.state[i] = mix(&state);
+    return r;
+}
+
+static uint64_t rotate_left(uint64_t x, int by) {
+    return x << by | x >> (64 - by);
+}
+
+uint64_t rng_next(rng *r) { /* xoshiro256** */
+    uint64_t *s = r->state, result = rotate_left(s[1] * 5, 7) * 9, t = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = rotate_left(s[3], 45);
+    return result;
+}
+
+double rng_uniform(rng *r) {
+    return (double)(rng_next(r) >> 11) * 0x1p-53;
+}
+
+double rng_normal(rng *r) {
+    double sum = -6;
+    for (int i = 0; i < 12; i++)
+        sum += rng_uniform(r);
+    return sum;
+}
+
+uint32_t rng_below(rng *r, uint32_t n) {
+    assert(n > 0);
+    return (uint32_t)((rng_next(r) >> 32) * n >> 32);
+}
+
+static const char *const names[INPUT_COUNT] = {
+    [INPUT_UNIFORM] = "uniform",     [INPUT_NORMAL] = "normal", [INPUT_ZEROS] = "zeros",
+    [INPUT_DENORMALS] = "denormals", [INPUT_LARGE] = "large",
+};
+
+const char *distribution_get_name(distribution d) {
+    assert(d < INPUT_COUNT);
+    return names[d];
+}
+
+bool distribution_find(const char *name, distribution *d) {
+    for (distribution i = 0; i < INPUT_COUNT; i++)
+        if (strcmp(names[i], name) == 0) {
+            *d = i;
+            return true;
+        }
+    return false;
+}
+
+static float draw_normal(rng *r) {
+    double value = rng_normal(r);
+    return (float)(rng_below(r, 100) == 0 ? 30 * value : value);
+}
+
+static float draw_denormal(rng *r) { /* sign and mantissa at random, exponent 0 */
+    uint32_t bits = (uint32_t)(rng_next(r) >> 32) & 0x807FFFFF;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static float draw_large(rng *r) { /* 0.5e12 to 2e12, either sign */
+    double magnitude = 1e12 * (0.5 + 1.5 * rng_uniform(r));
+    return (float)(rng_below(r, 2) ? magnitude : -magnitude);
+}
+
+void fill_f32(rng *r, distribution d, float *out, size_t count) {
+    assert(d < INPUT_COUNT);
+    for (size_t i = 0; i < count; i++)
+        switch (d) {
+        case INPUT_UNIFORM: /* 24 bits: every value is a float, and 1 is never reached */
+            out[i] = (float)(rng_next(r) >> 40) * 0x1p-23f - 1;
+            break;
+        case INPUT_NORMAL:
+            out[i] = draw_normal(r);
+            break;
+        case INPUT_DENORMALS:
+            out[i] = draw_denormal(r);
+            break;
+        case INPUT_LARGE:
+            out[i] = draw_large(r);
+            break;
+        case INPUT_ZEROS:
+        case INPUT_COUNT:
+            out[i] = 0;
+            break;
+        }
+}

@@ -1,0 +1,34 @@
+/* fill: seeded random numbers and the input distributions that cases are run with. */
+#ifndef ASSAY_FILL_H
+#define ASSAY_FILL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    uint64_t state[4];
+} rng;
+
+rng rng_new(uint64_t seed,
+            const char *name); /* the same seed and name give the same numbers everywhere */
+uint64_t rng_next(rng *r);
+double rng_uniform(rng *r); /* [0, 1) */
+double rng_normal(rng *r);
+uint32_t rng_below(rng *r, uint32_t n);
+
+typedef enum {
+    INPUT_UNIFORM, /* [-1, 1) */
+    INPUT_NORMAL,  /* standard normal, one in a hundred 30 times larger */
+    INPUT_ZEROS,
+    INPUT_DENORMALS, /* below the smallest normal f32 */
+    INPUT_LARGE,     /* magnitudes around 1e12: squares and sums of products still fit an f32 */
+    INPUT_COUNT
+} distribution;
+
+const char *distribution_get_name(distribution d);
+bool distribution_find(const char *name, distribution *d);
+
+void fill_f32(rng *r, distribution d, float *out, size_t count);
+
+#endif

@@ -1,0 +1,26 @@
+/* progress: one status line on a terminal with how much is done and about how long the rest takes.
+ * Silent where the stream is not a terminal. */
+#ifndef ASSAY_PROGRESS_H
+#define ASSAY_PROGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct {
+    FILE *out;
+    const char *what; /* "cases" */
+    size_t done, total;
+    uint64_t start_ns, drawn_ns;
+    bool on, visible;
+} progress;
+
+progress progress_new(FILE *out, const char *what, size_t total);
+void progress_update(progress *p, size_t done);
+void progress_hide(progress *p); /* before something else is printed; the next update draws again */
+
+/* "about 40 s left", "about 3 min left"; "" while there is nothing to go by. */
+void progress_get_estimate(const progress *p, uint64_t now_ns, char *text, size_t size);
+
+#endif

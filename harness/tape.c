@@ -1,0 +1,118 @@
+/* tape: see tape.h. Owns the recording and the playing; what a play does to the device is the
+ * device's business. */
+#include "tape.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+tape *tape_new(library *lib) {
+    tape *t = calloc(1, sizeof *t);
+    assert(t);
+    t->lib = lib;
+    return t;
+}
+
+static void drop_prepared(tape *t) {
+    if (t->free_prepared)
+        t->free_prepared(t->prepared);
+    t->prepared = NULL;
+    t->free_prepared = NULL;
+}
+
+void tape_clear(tape *t) {
+    drop_prepared(t);
+    t->count = t->mark_count = 0;
+    t->barrier_next = false;
+}
+
+void tape_free(tape *t) {
+    if (!t)
+        return;
+    drop_prepared(t);
+    free(t->launches);
+    free(t->marks);
+    free(t);
+}
+
+static void *grow(void *array, size_t count, size_t *capacity, size_t item) {
+    if (count < *capacity)
+        return array;
+    *capacity = *capacity ? *capacity * 2 : 8;
+    array = realloc(array, *capacity * item);
+    assert(array);
+    return array;
+}
+
+launch *tape_add_pipeline(tape *t, const pipeline *p) {
+    drop_prepared(t);
+    t->launches = grow(t->launches, t->count, &t->capacity, sizeof *t->launches);
+    launch *l = &t->launches[t->count++];
+    memset(l, 0, sizeof *l);
+    l->pipeline = p;
+    l->barrier_before = t->barrier_next;
+    t->barrier_next = false;
+    snprintf(l->label, sizeof l->label, "%.63s", p->kernel);
+    return l;
+}
+
+launch *tape_add_specialised(tape *t, const char *file, const char *kernel,
+                             const constant_value *constants, size_t count, err *e) {
+    const pipeline *p = library_find(t->lib, file, kernel, constants, count, e);
+    return p ? tape_add_pipeline(t, p) : NULL;
+}
+
+launch *tape_add(tape *t, const char *file, const char *kernel, err *e) {
+    return tape_add_specialised(t, file, kernel, NULL, 0, e);
+}
+
+void tape_mark(tape *t, const char *name) {
+    t->marks = grow(t->marks, t->mark_count, &t->mark_capacity, sizeof *t->marks);
+    mark *m = &t->marks[t->mark_count++];
+    m->at = t->count;
+    snprintf(m->name, sizeof m->name, "%s", name);
+}
+
+void tape_barrier(tape *t) {
+    t->barrier_next = true;
+}
+
+/* The end of the part that starts at launch `first`. */
+static size_t find_part_end(const tape *t, play_mode mode, size_t first) {
+    if (mode == PLAY_LAUNCHES)
+        return first + 1;
+    if (mode == PLAY_MARKS)
+        for (size_t i = 0; i < t->mark_count; i++)
+            if (t->marks[i].at > first && t->marks[i].at < t->count)
+                return t->marks[i].at;
+    return t->count;
+}
+
+size_t tape_count_parts(const tape *t, play_mode mode) {
+    size_t parts = 0;
+    for (size_t first = 0; first < t->count; first = find_part_end(t, mode, first))
+        parts++;
+    return parts;
+}
+
+bool tape_play(tape *t, play_mode mode, play_times *total, play_times *each, err *e) {
+    device *d = library_get_device(t->lib);
+    play_times sum = {0};
+    for (size_t first = 0, end, part = 0; first < t->count; first = end, part++) {
+        end = find_part_end(t, mode, first);
+        ticket k;
+        play_times times;
+        if (!device_submit(d, t, first, end - first, &k, e) || !device_wait(d, &k, &times, e))
+            return false;
+        sum.gpu_ns += times.gpu_ns;
+        sum.encode_ns += times.encode_ns;
+        sum.wall_ns += times.wall_ns;
+        sum.gpu_is_wall = times.gpu_is_wall;
+        if (each)
+            each[part] = times;
+    }
+    if (total)
+        *total = sum;
+    return true;
+}

@@ -1,0 +1,66 @@
+/* tape: a sequence of launches with marks, recorded once and played many times.
+ *
+ * One kernel test is a tape of one launch; a decode step of a model is a tape of hundreds.
+ * Pipelines come from a library, which loads and compiles each kernel once. */
+#ifndef ASSAY_TAPE_H
+#define ASSAY_TAPE_H
+
+#include "device.h"
+#include "launch.h"
+
+/* The .metal files of one folder, parsed and compiled for one device at first use. A NULL folder
+ * is ASSAY_KERNELS, or else the project's own kernels/. */
+typedef struct library library;
+library *library_new(device *d, const char *folder, err *e);
+void library_free(library *lib);
+device *library_get_device(const library *lib);
+const char *library_get_folder(const library *lib);
+const pipeline *library_find(library *lib, const char *file, const char *kernel,
+                             const constant_value *constants, size_t count, err *e);
+
+typedef enum { ORDER_SERIAL, ORDER_CONCURRENT } play_order;
+
+typedef struct {
+    size_t at; /* index of the first launch of the part */
+    char name[32];
+} mark;
+
+struct tape {
+    library *lib;
+    launch *launches;
+    size_t count, capacity;
+    mark *marks;
+    size_t mark_count, mark_capacity;
+    play_order order; /* concurrent: launches may overlap unless a barrier stands between them */
+    bool barrier_next;
+    void *prepared; /* a device's own (a CUDA graph), dropped when the tape is freed */
+    void (*free_prepared)(void *prepared);
+};
+
+tape *tape_new(library *lib);
+void tape_free(tape *t);
+void tape_clear(tape *t); /* forget the launches, keep the room */
+
+/* Appends a launch of a kernel of a file in the library's folder. NULL with e set if it cannot be
+ * compiled. The pointer holds until the next launch is added. */
+launch *tape_add(tape *t, const char *file, const char *kernel, err *e);
+launch *tape_add_specialised(tape *t, const char *file, const char *kernel,
+                             const constant_value *constants, size_t count, err *e);
+launch *tape_add_pipeline(tape *t, const pipeline *p);
+void tape_mark(tape *t, const char *name); /* what follows belongs to this part */
+void tape_barrier(tape *t); /* concurrent order: what follows waits for what came before */
+
+typedef enum {
+    PLAY_WHOLE,   /* one command buffer */
+    PLAY_MARKS,   /* one command buffer for each part between marks */
+    PLAY_LAUNCHES /* one command buffer for each launch */
+} play_mode;
+
+/* How many command buffers a play takes: the size of `each` below. */
+size_t tape_count_parts(const tape *t, play_mode mode);
+
+/* Plays and waits. total is the sum over parts; each (may be NULL) has one entry a part. Playing
+ * per launch with checks is check_tape in check.h. */
+bool tape_play(tape *t, play_mode mode, play_times *total, play_times *each, err *e);
+
+#endif

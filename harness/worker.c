@@ -1,0 +1,419 @@
+/* worker: the side of worker.h that starts workers and hands out tasks. worker_serve.c is the other
+ * one.
+ *
+ * The one surprise: each worker leads a process group, so that giving one up also ends the compiler
+ * it may have started. A terminal's Ctrl-C therefore reaches only this process, which ends them. */
+#include "worker.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os.h"
+
+extern char **environ;
+
+enum { MAX_JOBS = 256, TICK_MS = 200, GOODBYE_MS = 2000 };
+#define MAX_ANSWER ((uint64_t)1 << 30)
+
+typedef enum { TASK_WAITING, TASK_RUNNING, TASK_DONE } task_state;
+
+typedef struct {
+    task_state state;
+    worker_outcome outcome;
+} task;
+
+typedef struct {
+    pid_t pid; /* 0: not started */
+    int to, from;
+    bool busy;
+    size_t task;
+    uint64_t heard_ns; /* when it was last given something or said something */
+    uint8_t *bytes;    /* of the answer so far */
+    size_t used, room;
+} worker;
+
+typedef struct {
+    const worker_plan *plan;
+    char program[PATH_MAX];
+    task *tasks;
+    worker workers[MAX_JOBS];
+    int jobs;
+    size_t done, delivered;
+} pool;
+
+/* Signals ----------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t stop_signal;
+
+static void note_signal(int number) {
+    stop_signal = number;
+}
+
+static const int watched[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+enum { WATCHED = sizeof watched / sizeof *watched };
+
+/* A worker that died must not end us (SIGPIPE). What was ignored before, as under nohup, stays so.
+ */
+static void watch_signals(struct sigaction *old) {
+    stop_signal = 0;
+    for (int i = 0; i < WATCHED; i++) {
+        struct sigaction a = {.sa_handler = watched[i] == SIGPIPE ? SIG_IGN : note_signal};
+        sigemptyset(&a.sa_mask);
+        sigaction(watched[i], NULL, &old[i]);
+        if (old[i].sa_handler != SIG_IGN)
+            sigaction(watched[i], &a, NULL);
+    }
+}
+
+static void unwatch_signals(const struct sigaction *old) {
+    for (int i = 0; i < WATCHED; i++)
+        sigaction(watched[i], &old[i], NULL);
+}
+
+/* One worker -------------------------------------------------------------------------------- */
+
+/* Both ends above the numbers that the child's ends get, and closed in every other child. */
+static bool make_pipe(int ends[2]) {
+    int raw[2];
+    if (pipe(raw) != 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        ends[i] = fcntl(raw[i], F_DUPFD_CLOEXEC, WORKER_OUT + 1);
+        close(raw[i]);
+    }
+    if (ends[0] >= 0 && ends[1] >= 0)
+        return true;
+    int why = errno;
+    for (int i = 0; i < 2; i++)
+        if (ends[i] >= 0)
+            close(ends[i]);
+    errno = why;
+    return false;
+}
+
+static int spawn(const pool *p, int tasks_end, int answers_end, pid_t *pid) {
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, 2, 1); /* stdout is for data, and data is ours */
+    posix_spawn_file_actions_adddup2(&actions, tasks_end, WORKER_IN);
+    posix_spawn_file_actions_adddup2(&actions, answers_end, WORKER_OUT);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    sigset_t set;
+    sigemptyset(&set);
+    posix_spawnattr_setsigmask(&attributes, &set);
+    for (int i = 0; i < WATCHED; i++)
+        sigaddset(&set, watched[i]);
+    posix_spawnattr_setsigdefault(&attributes, &set);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
+                                              POSIX_SPAWN_SETSIGMASK);
+    size_t count = 0;
+    while (p->plan->arguments[count])
+        count++;
+    const char **argv = calloc(count + 2, sizeof *argv);
+    assert(argv);
+    argv[0] = p->program;
+    for (size_t i = 0; i < count; i++)
+        argv[i + 1] = p->plan->arguments[i];
+    int failed =
+        posix_spawn(pid, p->program, &actions, &attributes, (char **)(uintptr_t)argv, environ);
+    free(argv);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return failed;
+}
+
+static bool start_worker(pool *p, worker *w, err *e) {
+    int tasks[2], answers[2];
+    if (!make_pipe(tasks))
+        return err_set(e, EXIT_CANNOT, "cannot make a pipe: %s", strerror(errno));
+    if (!make_pipe(answers)) {
+        err_set(e, EXIT_CANNOT, "cannot make a pipe: %s", strerror(errno));
+        close(tasks[0]);
+        close(tasks[1]);
+        return false;
+    }
+    int failed = spawn(p, tasks[0], answers[1], &w->pid);
+    close(tasks[0]);
+    close(answers[1]);
+    w->to = tasks[1];
+    w->from = answers[0];
+    w->used = 0;
+    if (!failed)
+        return true;
+    w->pid = 0;
+    close(w->to);
+    close(w->from);
+    return err_set(e, EXIT_CANNOT, "cannot start %.120s: %s", p->program, strerror(failed));
+}
+
+static bool has_ended(pid_t pid) {
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+/* Ends it with all that it started, at once or after a moment to leave by itself. Returns its wait
+ * status. The group is killed before the leader is reaped: until then nobody else has its number.
+ */
+static int end_worker(worker *w, bool at_once) {
+    const struct timespec nap = {.tv_nsec = 1000000};
+    for (int i = 0; i < GOODBYE_MS && !at_once && !has_ended(w->pid); i++)
+        nanosleep(&nap, NULL);
+    kill(-w->pid, SIGKILL);
+    int status = 0;
+    while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (w->to >= 0)
+        close(w->to);
+    close(w->from);
+    w->pid = 0;
+    return status;
+}
+
+static void describe_death(int status, char *text, size_t size) {
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"},   {SIGILL, "SIGILL"},
+                 {SIGFPE, "SIGFPE"},   {SIGABRT, "SIGABRT"}, {SIGTRAP, "SIGTRAP"},
+                 {SIGKILL, "SIGKILL"}, {SIGTERM, "SIGTERM"}, {SIGINT, "SIGINT"},
+                 {SIGSYS, "SIGSYS"},   {SIGXCPU, "SIGXCPU"}};
+    if (!WIFSIGNALED(status)) {
+        snprintf(text, size, "crashed: the worker ended with status %d and no answer",
+                 WEXITSTATUS(status));
+        return;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].number == WTERMSIG(status)) {
+            snprintf(text, size, "crashed: %s", names[i].name);
+            return;
+        }
+    snprintf(text, size, "crashed: signal %d", WTERMSIG(status));
+}
+
+/* Tasks ------------------------------------------------------------------------------------- */
+
+static bool is_same_group(const char *a, const char *b) {
+    size_t n = strcspn(a, "/");
+    return n == strcspn(b, "/") && memcmp(a, b, n) == 0;
+}
+
+/* True while another task of the same group is the first of them to run. */
+static bool should_hold_back(const pool *p, size_t task_index) {
+    bool is_running = false;
+    for (size_t i = 0; i < p->plan->count; i++) {
+        if (p->tasks[i].state == TASK_WAITING ||
+            !is_same_group(p->plan->tasks[i], p->plan->tasks[task_index]))
+            continue;
+        if (p->tasks[i].state == TASK_DONE)
+            return false;
+        is_running = true;
+    }
+    return is_running;
+}
+
+static bool find_task(const pool *p, size_t *found) {
+    for (size_t i = p->delivered; i < p->plan->count; i++)
+        if (p->tasks[i].state == TASK_WAITING && !should_hold_back(p, i)) {
+            *found = i;
+            return true;
+        }
+    return false;
+}
+
+static void give_task(pool *p, worker *w, size_t index) {
+    const char *text = p->plan->tasks[index];
+    char line[1024];
+    int n = snprintf(line, sizeof line, "%s\n", text);
+    assert(n > 0 && n < (int)sizeof line && !strchr(text, '\n'));
+    /* A line fits a pipe. If nobody reads it any more, the hang-up on `from` says so. */
+    ssize_t written = write(w->to, line, (size_t)n);
+    (void)written;
+    p->tasks[index].state = TASK_RUNNING;
+    w->task = index;
+    w->busy = true;
+    w->used = 0;
+    w->heard_ns = os_now_ns();
+}
+
+static void finish_task(pool *p, worker *w) {
+    p->tasks[w->task].state = TASK_DONE;
+    w->busy = false;
+    p->done++;
+}
+
+/* Hands over what is next in order and known. */
+static bool deliver_outcomes(pool *p, err *e) {
+    while (p->delivered < p->plan->count && p->tasks[p->delivered].state == TASK_DONE) {
+        worker_outcome *o = &p->tasks[p->delivered].outcome;
+        if (!p->plan->deliver(p->plan->context, p->delivered, o, e))
+            return false;
+        free(o->answer);
+        o->answer = NULL;
+        p->delivered++;
+    }
+    return true;
+}
+
+/* The worker is gone, or is made to go; the task it had has failed. why is NULL if its death
+ * says it all. */
+static void fail_task(pool *p, worker *w, const char *why) {
+    int status = end_worker(w, why != NULL);
+    char *failure = p->tasks[w->task].outcome.failure;
+    size_t size = sizeof p->tasks[w->task].outcome.failure;
+    if (why)
+        snprintf(failure, size, "%s", why);
+    else
+        describe_death(status, failure, size);
+    finish_task(p, w);
+}
+
+static void take_answer(pool *p, worker *w, const worker_frame *frame) {
+    worker_outcome *o = &p->tasks[w->task].outcome;
+    o->bytes = (size_t)frame->bytes;
+    o->answer = malloc(o->bytes + 1);
+    assert(o->answer);
+    memcpy(o->answer, w->bytes + sizeof *frame, o->bytes);
+    if (frame->retire)
+        end_worker(w, true);
+    finish_task(p, w);
+}
+
+static void hear_worker(pool *p, worker *w) {
+    if (w->room - w->used < 4096) {
+        w->room = w->room ? w->room * 2 : 16384;
+        w->bytes = realloc(w->bytes, w->room);
+        assert(w->bytes);
+    }
+    ssize_t n = read(w->from, w->bytes + w->used, w->room - w->used);
+    if (n < 0 && errno == EINTR)
+        return;
+    if (!w->busy) { /* it died, or speaks out of turn; either way it had no task to lose */
+        end_worker(w, true);
+        return;
+    }
+    if (n <= 0) {
+        fail_task(p, w, NULL);
+        return;
+    }
+    w->used += (size_t)n;
+    w->heard_ns = os_now_ns();
+    worker_frame frame;
+    if (w->used < sizeof frame)
+        return;
+    memcpy(&frame, w->bytes, sizeof frame);
+    if (frame.magic != WORKER_MAGIC || frame.bytes > MAX_ANSWER)
+        fail_task(p, w, "crashed: the worker's answer makes no sense");
+    else if (w->used >= sizeof frame + frame.bytes)
+        take_answer(p, w, &frame);
+}
+
+/* The pool ---------------------------------------------------------------------------------- */
+
+static bool start_tasks(pool *p, err *e) {
+    for (int i = 0; i < p->jobs; i++) {
+        worker *w = &p->workers[i];
+        size_t next;
+        if (w->busy || !find_task(p, &next))
+            continue;
+        if (w->pid == 0 && !start_worker(p, w, e))
+            return false;
+        give_task(p, w, next);
+    }
+    return true;
+}
+
+/* Waits a moment for something to be said by a worker. */
+static void hear_workers(pool *p, int wait_ms) {
+    struct pollfd watch[MAX_JOBS];
+    int owner[MAX_JOBS];
+    nfds_t count = 0;
+    for (int i = 0; i < p->jobs; i++)
+        if (p->workers[i].pid) {
+            owner[count] = i;
+            watch[count++] = (struct pollfd){.fd = p->workers[i].from, .events = POLLIN};
+        }
+    if (poll(watch, count, wait_ms) <= 0)
+        return;
+    for (nfds_t i = 0; i < count; i++)
+        if (watch[i].revents)
+            hear_worker(p, &p->workers[owner[i]]);
+}
+
+static void give_up_silent_ones(pool *p) {
+    uint64_t now = os_now_ns();
+    for (int i = 0; i < p->jobs; i++) {
+        worker *w = &p->workers[i];
+        if (!w->pid || !w->busy || (double)(now - w->heard_ns) * 1e-9 < p->plan->timeout_s)
+            continue;
+        char why[64];
+        snprintf(why, sizeof why, "timed out after %g s", p->plan->timeout_s);
+        fail_task(p, w, why);
+    }
+}
+
+/* Hangs up, so that idle workers leave by themselves; ends the others. */
+static void end_workers(pool *p) {
+    for (int i = 0; i < p->jobs; i++)
+        if (p->workers[i].pid) {
+            close(p->workers[i].to);
+            p->workers[i].to = -1;
+        }
+    for (int i = 0; i < p->jobs; i++) {
+        if (p->workers[i].pid)
+            end_worker(&p->workers[i], p->workers[i].busy);
+        free(p->workers[i].bytes);
+    }
+}
+
+static bool run_pool(pool *p, err *e) {
+    while (p->done < p->plan->count) {
+        if (!start_tasks(p, e))
+            return false;
+        hear_workers(p, TICK_MS);
+        give_up_silent_ones(p);
+        if (!deliver_outcomes(p, e))
+            return false;
+        p->plan->advance(p->plan->context, p->done);
+        if (stop_signal)
+            return err_set(e, EXIT_INCONCLUSIVE, "stopped by a signal after %zu of %zu", p->done,
+                           p->plan->count);
+    }
+    return true;
+}
+
+bool worker_run(const worker_plan *plan, err *e) {
+    assert(plan->jobs >= 1);
+    pool *p = calloc(1, sizeof *p);
+    assert(p);
+    p->plan = plan;
+    p->jobs = plan->jobs < MAX_JOBS ? plan->jobs : MAX_JOBS;
+    p->tasks = calloc(plan->count + 1, sizeof *p->tasks);
+    assert(p->tasks);
+    bool ok = os_find_self(p->program, sizeof p->program, e);
+    if (ok) {
+        struct sigaction old[WATCHED];
+        watch_signals(old);
+        ok = run_pool(p, e);
+        end_workers(p);
+        unwatch_signals(old);
+    }
+    for (size_t i = 0; i < plan->count; i++)
+        free(p->tasks[i].outcome.answer);
+    free(p->tasks);
+    free(p);
+    return ok;
+}

@@ -1,0 +1,116 @@
+/* worker_serve: the side of worker.h that runs tasks.
+ *
+ * The one surprise: tasks are read by a thread of their own, which ends the process, compilers it
+ * started included, when the other side hangs up in the middle of a task. So no worker outlives the
+ * program that started it, not even one in an endless loop. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "worker.h"
+
+enum { TASK_BYTES = 1024 };
+
+typedef struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    char task[TASK_BYTES];
+    bool has_task, busy, hung_up;
+} inbox;
+
+/* A line without its end. False when there are no more. */
+static bool read_line(char *line, size_t size) {
+    size_t used = 0;
+    for (;;) {
+        char c;
+        ssize_t n = read(WORKER_IN, &c, 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        if (c == '\n') {
+            line[used] = 0;
+            return true;
+        }
+        if (used + 1 < size)
+            line[used++] = c;
+    }
+}
+
+static void end_process_group(void) {
+    if (getpgrp() == getpid())
+        kill(0, SIGKILL);
+    _exit(EXIT_INCONCLUSIVE);
+}
+
+static void *read_tasks(void *argument) {
+    inbox *box = argument;
+    char line[TASK_BYTES];
+    while (read_line(line, sizeof line)) {
+        pthread_mutex_lock(&box->lock);
+        strcpy(box->task, line);
+        box->has_task = true;
+        pthread_cond_signal(&box->changed);
+        pthread_mutex_unlock(&box->lock);
+    }
+    pthread_mutex_lock(&box->lock);
+    if (box->busy || box->has_task)
+        end_process_group();
+    box->hung_up = true;
+    pthread_cond_signal(&box->changed);
+    pthread_mutex_unlock(&box->lock);
+    return NULL;
+}
+
+static bool wait_for_task(inbox *box, char *task) {
+    pthread_mutex_lock(&box->lock);
+    box->busy = false;
+    while (!box->has_task && !box->hung_up)
+        pthread_cond_wait(&box->changed, &box->lock);
+    bool has_task = box->has_task;
+    if (has_task)
+        strcpy(task, box->task);
+    box->busy = has_task;
+    box->has_task = false;
+    pthread_mutex_unlock(&box->lock);
+    return has_task;
+}
+
+static bool write_all(const void *data, size_t bytes) {
+    const char *p = data;
+    while (bytes > 0) {
+        ssize_t n = write(WORKER_OUT, p, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        p += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+bool worker_serve(worker_task run, void *context, err *e) {
+    if (fcntl(WORKER_IN, F_SETFD, FD_CLOEXEC) != 0 || fcntl(WORKER_OUT, F_SETFD, FD_CLOEXEC) != 0)
+        return err_set(e, EXIT_USAGE, "a worker is started by assay itself, not by hand");
+    static inbox box = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    pthread_t reader;
+    int failed = pthread_create(&reader, NULL, read_tasks, &box);
+    if (failed)
+        return err_set(e, EXIT_CANNOT, "cannot start a thread: %s", strerror(failed));
+    pthread_detach(reader);
+    char task[TASK_BYTES];
+    bool retire = false, ok = true;
+    while (ok && !retire && wait_for_task(&box, task)) {
+        size_t bytes = 0;
+        void *answer = run(context, task, &bytes, &retire);
+        worker_frame frame = {.magic = WORKER_MAGIC, .retire = retire, .bytes = bytes};
+        ok = write_all(&frame, sizeof frame) && write_all(answer, bytes);
+        free(answer);
+    }
+    return ok || err_set(e, EXIT_CANNOT, "cannot write an answer: %s", strerror(errno));
+}
