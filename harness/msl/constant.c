@@ -1,0 +1,219 @@
+/* constant: finds function constants, and which of them a kernel cannot do without.
+ *
+ * A function constant that is used and not given has an undefined value on a GPU and costs a day,
+ * so it is an error here. "Used" means: reached by following names from the kernel's text through
+ * the declarations of the file, which may reach too much but never too little of plain functions.
+ */
+#include "internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_qualifier(const tokens *t, at i) {
+    static const char *const words[] = {"constant", "static", "const",  "constexpr",
+                                        "inline",   "extern", "device", NULL};
+    return token_is_one_of(t, i, words);
+}
+
+/* The type in front of the first name of a declaration. */
+static range find_type(const tokens *t, const decl *d) {
+    attribute first = attribute_start(d->begin);
+    range type = {d->begin, d->begin};
+    if (!attribute_next(t, d->head_end, &first) || first.begin == d->begin)
+        return type;
+    type.end = first.begin - 1;
+    while (type.begin < type.end && is_qualifier(t, type.begin))
+        type.begin++;
+    while (type.begin < type.end && is_qualifier(t, type.end - 1))
+        type.end--;
+    return type;
+}
+
+static bool read_constant(msl_unit *u, const attribute *a, const decl *d, at begin, at end,
+                          err *e) {
+    const tokens *t = &u->tokens;
+    at name = token_before(a->begin);
+    scope s = {.unit = u};
+    int64_t index = -1;
+    if (a->open == NOT_FOUND || name == NOT_FOUND || name < begin ||
+        !constant_evaluate(&s, a->open + 1, t->list[a->open].pair, &index) || index < 0 ||
+        index > 65535)
+        return err_set(e, EXIT_USAGE,
+                       "%.120s:%d: the index of this function constant is not a number from 0 to "
+                       "65535 that is known here",
+                       token_file(t, a->begin), t->list[a->begin].line);
+    range type = find_type(t, d);
+    u->constants =
+        msl_grow(u->constants, sizeof *u->constants, u->constant_count, &u->constant_room);
+    function_constant *c = &u->constants[u->constant_count++];
+    *c = (function_constant){.attribute = a->begin, .where = {begin, end}};
+    c->constant.index = (int)index;
+    c->constant.line = t->list[name].line;
+    char *words = token_copy(t, name);
+    snprintf(c->constant.name, sizeof c->constant.name, "%s", words);
+    free(words);
+    words = tokens_join(t, type.begin, type.end);
+    snprintf(c->constant.type, sizeof c->constant.type, "%s", words);
+    free(words);
+    return true;
+}
+
+typedef struct {
+    msl_unit *unit;
+    err *e;
+} reader;
+
+static bool visit_constant(void *context, const decl *d, const char *prefix) {
+    (void)prefix;
+    reader *r = context;
+    const tokens *t = &r->unit->tokens;
+    if (d->kind != DECL_OTHER)
+        return true;
+    for (at begin = d->begin; begin < d->head_end;) {
+        at end = tokens_end_item(t, begin, d->head_end);
+        attribute a = attribute_start(begin);
+        while (attribute_next(t, end, &a))
+            if (token_is(t, a.name, "function_constant")) {
+                if (!read_constant(r->unit, &a, d, begin, end, r->e))
+                    return false;
+                break;
+            }
+        begin = end + 1;
+    }
+    return true;
+}
+
+bool constant_read_all(msl_unit *u, err *e) {
+    reader r = {u, e};
+    const tokens *t = &u->tokens;
+    if (!decl_visit(t, visit_constant, &r))
+        return false;
+    for (at i = 0; u->constant_count && i + 2 < t->count; i++)
+        if (token_is(t, i, "is_function_constant_defined") && token_is(t, i + 1, "("))
+            for (size_t k = 0; k < u->constant_count; k++)
+                if (constant_find(u, t->list[i + 1].pair - 1) == &u->constants[k])
+                    u->constants[k].optional = true;
+    return true;
+}
+
+const function_constant *constant_find(const msl_unit *u, at name) {
+    for (size_t i = 0; i < u->constant_count; i++)
+        if (token_is(&u->tokens, name, u->constants[i].constant.name))
+            return &u->constants[i];
+    return NULL;
+}
+
+const msl_constant_text *constant_get_text(const function_constant *c,
+                                           const msl_constant_text *given, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (given[i].index == c->constant.index)
+            return &given[i];
+    return NULL;
+}
+
+/* A name that a declaration gives, as a hash. */
+typedef struct {
+    uint64_t hash;
+    uint32_t decl;
+} named;
+
+typedef struct {
+    const msl_unit *unit;
+    range *decls;
+    size_t decl_count, decl_room;
+    named *names;
+    size_t name_count, name_room;
+} index_of_names;
+
+static void add_name(index_of_names *x, at name) {
+    if (name == NOT_FOUND)
+        return;
+    x->names = msl_grow(x->names, sizeof *x->names, x->name_count, &x->name_room);
+    x->names[x->name_count++] =
+        (named){token_hash(&x->unit->tokens, name, 0), (uint32_t)x->decl_count};
+}
+
+static bool visit_names(void *context, const decl *d, const char *prefix) {
+    (void)prefix;
+    index_of_names *x = context;
+    const tokens *t = &x->unit->tokens;
+    add_name(x, d->name);
+    for (at i = tokens_end_item(t, d->begin, d->end) + 1; d->kind == DECL_OTHER && i < d->end;
+         i = tokens_end_item(t, i, d->end) + 1)
+        if (t->list[i].kind == TOKEN_WORD)
+            add_name(x, i);
+    x->decls = msl_grow(x->decls, sizeof *x->decls, x->decl_count, &x->decl_room);
+    x->decls[x->decl_count++] = (range){d->begin, d->end};
+    return true;
+}
+
+static int compare_names(const void *a, const void *b) {
+    uint64_t x = ((const named *)a)->hash, y = ((const named *)b)->hash;
+    return x < y ? -1 : x > y;
+}
+
+/* Adds the declarations of a word to those to look at. */
+static void reach(const index_of_names *x, uint64_t hash, bool *seen, uint32_t *todo,
+                  size_t *count) {
+    size_t low = 0, high = x->name_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (x->names[middle].hash < hash)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < x->name_count && x->names[low].hash == hash; low++)
+        if (!seen[x->names[low].decl]) {
+            seen[x->names[low].decl] = true;
+            todo[(*count)++] = x->names[low].decl;
+        }
+}
+
+static const function_constant *follow(const index_of_names *x, range from, bool *seen,
+                                       uint32_t *todo, const msl_constant_text *given,
+                                       size_t count) {
+    const tokens *t = &x->unit->tokens;
+    size_t left = 0;
+    for (;;) {
+        for (at i = from.begin; i < from.end; i++) {
+            if (t->list[i].kind != TOKEN_WORD)
+                continue;
+            const function_constant *c = constant_find(x->unit, i);
+            if (c && !c->optional && i + 1 != c->attribute && !constant_get_text(c, given, count))
+                return c;
+            reach(x, token_hash(t, i, 0), seen, todo, &left);
+        }
+        if (!left)
+            return NULL;
+        from = x->decls[todo[--left]];
+    }
+}
+
+const function_constant *constant_find_unset(const msl_unit *u, const entry *which,
+                                             const msl_constant_text *given, size_t count) {
+    size_t unset = 0;
+    for (size_t i = 0; i < u->constant_count; i++)
+        unset += !u->constants[i].optional && !constant_get_text(&u->constants[i], given, count);
+    if (!unset)
+        return NULL;
+    index_of_names x = {.unit = u};
+    decl_visit(&u->tokens, visit_names, &x);
+    qsort(x.names, x.name_count, sizeof *x.names, compare_names);
+    bool *seen = calloc(x.decl_count + 1, sizeof *seen);
+    uint32_t *todo = calloc(x.decl_count + 1, sizeof *todo);
+    const function_constant *found = NULL;
+    if (seen && todo) {
+        found = follow(
+            &x, (range){u->kernels[which->kernel].where.begin, u->kernels[which->kernel].where.end},
+            seen, todo, given, count);
+        if (!found)
+            found = follow(&x, which->where, seen, todo, given, count);
+    }
+    free(seen);
+    free(todo);
+    free(x.names);
+    free(x.decls);
+    return found;
+}

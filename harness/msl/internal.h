@@ -1,0 +1,227 @@
+/* msl/internal: what the files of the MSL front end share; nobody else includes it.
+ *
+ * source.c makes one text of a file and its includes, lex.c cuts it into tokens, decl.c finds where
+ * declarations begin and end, attribute.c, param.c and parse.c read kernels out of them, constant.c
+ * knows values (function constants, enumerators), and rewrite.c with space.c and dedupe.c turn
+ * tokens into C++.
+ *
+ * The one surprise: blanks, comments and preprocessor lines are not tokens. They lie between
+ * tokens, and output copies them as they are, so line numbers need no bookkeeping. */
+#ifndef ASSAY_MSL_INTERNAL_H
+#define ASSAY_MSL_INTERNAL_H
+
+#include "msl.h"
+
+/* Positions in the token array; NOT_FOUND where there is none. */
+typedef uint32_t at;
+#define NOT_FOUND UINT32_MAX
+
+typedef enum { TOKEN_WORD, TOKEN_NUMBER, TOKEN_STRING, TOKEN_MARK, TOKEN_END } token_kind;
+
+typedef struct {
+    token_kind kind;
+    uint32_t begin, bytes; /* in the text */
+    at pair;               /* of a bracket: the one that closes or opens it */
+    int line;
+    uint32_t file;
+} token;
+
+/* Preprocessor lines left in the text. */
+typedef struct {
+    uint32_t begin, bytes;
+    int line;
+} directive;
+
+typedef struct {
+    at begin, end; /* end is behind the last token */
+} range;
+
+/* A string that grows. */
+typedef struct {
+    char *data;
+    size_t used, room;
+} text;
+
+typedef struct {
+    const char *source;
+    token *list; /* ends with TOKEN_END, whose pair is itself */
+    uint32_t count, room;
+    directive *directives;
+    size_t directive_count, directive_room;
+    char **files; /* names that line markers gave */
+    uint32_t file_count;
+} tokens;
+
+/* A declaration of a namespace or class. */
+typedef enum { DECL_NAMESPACE, DECL_CLASS, DECL_FUNCTION, DECL_OTHER } decl_kind;
+
+typedef struct {
+    decl_kind kind;
+    at begin, end; /* end is behind the last token */
+    at head_end;   /* where body, initialiser, member initialisers or ';' begin */
+    at name;       /* of function, class or namespace; the last name of variables */
+    at open;       /* '(' of a function's parameters */
+    at body;       /* '{' of a function, class or namespace */
+} decl;
+
+/* A kernel definition. */
+typedef struct {
+    decl where;
+    char *name;       /* with namespaces */
+    at template_open; /* '<' of its template parameters */
+    at max_total;     /* '(' of max_total_threads_per_threadgroup */
+    char *problem;    /* why it cannot be launched; NULL if it can */
+    msl_param *params;
+    size_t count;
+} kernel;
+
+/* Something that can be asked for by host name. */
+typedef struct {
+    char *address; /* the expression that gives the function's address */
+    char *problem;
+    size_t kernel;
+    range where; /* the kernel or its explicit instantiation */
+    msl_signature signature;
+} entry;
+
+typedef struct {
+    msl_constant constant;
+    at attribute; /* the [[ of its [[function_constant(n)]] */
+    range where;  /* its declarator, with the type in front if it is the first of its declaration */
+    bool optional; /* somewhere is_function_constant_defined asks for it */
+} function_constant;
+
+struct msl_unit {
+    char *name;
+    char *source;
+    tokens tokens;
+    kernel *kernels;
+    size_t kernel_count, kernel_room;
+    entry **entries;
+    size_t entry_count, entry_room;
+    function_constant *constants;
+    size_t constant_count, constant_room;
+    range *dropped; /* not C++: explicit instantiations of kernels, graphics functions */
+    size_t dropped_count, dropped_room;
+};
+
+/* text.c */
+void *msl_grow(void *list, size_t item_bytes, size_t count, size_t *room);
+void text_add(text *t, const char *data, size_t bytes);
+void text_print(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *text_take(text *t); /* the caller frees it; "" when nothing was added */
+char *text_copy(const char *data, size_t bytes);
+uint64_t text_hash(const char *data, size_t bytes, uint64_t seed);
+
+/* lex.c. A token that may not be there may always be asked for: past the end there is TOKEN_END. */
+void tokens_cut(tokens *t, const char *name, const char *source); /* without pairs */
+bool tokens_pair(tokens *t, err *e);
+void tokens_free(tokens *t);
+bool token_is(const tokens *t, at i, const char *what);
+bool token_is_one_of(const tokens *t, at i, const char *const *words); /* ends with NULL */
+const char *token_text(const tokens *t, at i);
+at token_before(at i); /* NOT_FOUND in front of the first */
+const char *token_file(const tokens *t, at i);
+uint64_t token_hash(const tokens *t, at i, uint64_t seed);
+char *token_copy(const tokens *t, at i);
+/* The text of a range with single blanks where C++ is usually written with them. */
+char *tokens_join(const tokens *t, at begin, at end);
+bool tokens_want_blank(const tokens *t, at a, at b); /* between a and b, when b follows */
+/* '<' at i: the token that closes it, or NOT_FOUND. */
+at tokens_close_angle(const tokens *t, at i);
+/* The end of the list item that begins at i: a comma outside of brackets, or end. */
+at tokens_end_item(const tokens *t, at i, at end);
+/* The characters inside one or more adjacent string literals. */
+char *tokens_unquote(const tokens *t, at begin, at end);
+
+/* source.c */
+char *source_load(const char *path, err *e);
+char *source_from_text(const char *name, const char *given, err *e);
+
+/* decl.c. Reads the declaration at i and returns where the next one begins; false at the end. */
+bool decl_next(const tokens *t, at *i, at end, decl *out);
+/* Calls visit for each declaration of a file, namespaces opened; prefix is "" or "a::b::". */
+typedef bool decl_visitor(void *context, const decl *d, const char *prefix);
+bool decl_visit(const tokens *t, decl_visitor *visit, void *context);
+
+/* attribute.c: one attribute inside of [[ ]]; also the state of the search for the next. */
+typedef struct {
+    at name;
+    at open;         /* '(' or NOT_FOUND */
+    at begin, close; /* of the whole [[ ]]: its first token, and its last */
+    at next;
+} attribute;
+bool attribute_begins(const tokens *t, at i);
+at attribute_skip(const tokens *t, at i); /* i behind the [[ ]] at i, or i */
+/* Attributes of a range, outside of brackets other than their own. */
+attribute attribute_start(at begin);
+bool attribute_next(const tokens *t, at end, attribute *a);
+char *attribute_string(const tokens *t, const attribute *a);
+
+/* param.c */
+size_t param_read_all(const msl_unit *u, at open, const char *kernel_name, msl_param **out,
+                      char **problem);
+const char *param_spell_kind(msl_kind kind); /* as the attribute of MSL */
+/* Where a parameter's name is; NOT_FOUND for one without. */
+at param_find_name(const tokens *t, at begin, at end);
+
+/* types.c: 0 when it is not a type of the language. */
+uint32_t type_size(const char *type, uint32_t *alignment);
+/* What a parameter's type points or refers to: "const float4 *" gives "float4". */
+void type_get_pointee(const char *type, char *out, size_t size);
+uint32_t type_count_dimensions(const char *type);
+
+/* constant.c. Names known beyond those of the file: function constants, template arguments. */
+typedef struct {
+    at name;
+    range value;
+} template_argument;
+typedef struct {
+    const msl_unit *unit;
+    const template_argument *arguments;
+    size_t argument_count;
+    const msl_constant_text *given;
+    size_t given_count;
+    const function_constant *missing; /* one that was needed and is not given */
+    int depth;
+} scope;
+/* The integer value of a constant expression; false when it has none that can be told. */
+bool constant_evaluate(scope *s, at begin, at end, int64_t *value);
+bool constant_evaluate_name(scope *s, const char *name, int64_t *value);
+bool constant_read_all(msl_unit *u, err *e);
+const function_constant *constant_find(const msl_unit *u, at name);
+const msl_constant_text *constant_get_text(const function_constant *c,
+                                           const msl_constant_text *given, size_t count);
+/* uses.c: the first function constant that the entry's text reaches and that is not given. */
+const function_constant *constant_find_unset(const msl_unit *u, const entry *which,
+                                             const msl_constant_text *given, size_t count);
+
+/* parse.c */
+void parse_kernels(msl_unit *u);
+
+/* signature.c */
+const entry *entry_find(const msl_unit *u, const char *host_name, err *e);
+/* Is the parameter there with these constants? */
+bool entry_is_param_on(const msl_unit *u, const entry *w, const msl_param *p,
+                       const msl_constant_text *given, size_t count, bool *on, err *e);
+
+/* rewrite.c. What becomes of each token: NULL keeps it, "" drops it, other text replaces it. */
+typedef struct {
+    const msl_unit *unit;
+    const char **edit;
+    char **owned; /* edits that were made for this text */
+    size_t owned_count, owned_room;
+} edits;
+void edits_drop(edits *d, at begin, at end);
+void edits_replace(edits *d, at i, char *owned); /* takes the string */
+
+/* space.c: address spaces and attributes. */
+bool space_rewrite(edits *d, err *e);
+
+/* storage.c: `threadgroup` at i, in a kernel: if it declares storage, does it all and says so. */
+bool storage_rewrite(edits *d, at i, const kernel *k, uint32_t *slot, bool *done, err *e);
+
+/* dedupe.c */
+void dedupe_rewrite(edits *d);
+
+#endif

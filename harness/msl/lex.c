@@ -1,0 +1,323 @@
+/* lex: cuts MSL text into tokens and pairs brackets. Whatever the bytes are, cutting succeeds: what
+ * is not C++ becomes a mark of one byte and the compiler will say what it thinks of it. */
+#include "internal.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEEPEST_NESTING = 400, LONGEST_ANGLE = 4096 };
+
+typedef struct {
+    const char *p; /* what is left */
+    bool line_start;
+    int line;
+    uint32_t file;
+    size_t room, file_room;
+} cutter;
+
+static bool is_word_start(char c) {
+    return isalpha((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 0x80;
+}
+
+static bool is_word_char(char c) {
+    return is_word_start(c) || isdigit((unsigned char)c);
+}
+
+static uint32_t add_file(tokens *t, cutter *c, const char *name, size_t bytes) {
+    for (uint32_t i = 0; i < t->file_count; i++)
+        if (strlen(t->files[i]) == bytes && memcmp(t->files[i], name, bytes) == 0)
+            return i;
+    t->files = msl_grow(t->files, sizeof *t->files, t->file_count, &c->file_room);
+    t->files[t->file_count] = text_copy(name, bytes);
+    return t->file_count++;
+}
+
+/* `# 12 "file" 2` or `#line 12 "file"`: the next line is line 12 of that file. */
+static void obey_line_marker(tokens *t, cutter *c, const char *p, const char *end) {
+    p++;
+    p += strspn(p, " \t");
+    if (strncmp(p, "line", 4) == 0)
+        p += 4;
+    p += strspn(p, " \t");
+    if (p >= end || !isdigit((unsigned char)*p))
+        return;
+    char *behind;
+    long n = strtol(p, &behind, 10);
+    if (n < 0 || n > 100000000)
+        return;
+    c->line = (int)n - 1;
+    const char *quote = memchr(behind, '"', (size_t)(end - behind));
+    const char *close = quote ? memchr(quote + 1, '"', (size_t)(end - quote - 1)) : NULL;
+    if (close)
+        c->file = add_file(t, c, quote + 1, (size_t)(close - quote - 1));
+}
+
+static void cut_directive(tokens *t, cutter *c) {
+    const char *begin = c->p, *p = begin;
+    int line = c->line;
+    for (; *p && *p != '\n'; p++) {
+        if (*p == '\\' && p[1] == '\r' && p[2] == '\n')
+            p++;
+        if (*p == '\\' && p[1] == '\n') {
+            p++;
+            c->line++;
+        } else if (*p == '/' && p[1] == '*') {
+            const char *close = strstr(p + 2, "*/");
+            for (p += 2; *p && p != close; p++)
+                c->line += *p == '\n';
+            if (!*p)
+                break;
+            p++;
+        } else if (*p == '\r' && p[1] == '\n') {
+            p++; /* the line's end is not part of the directive */
+            break;
+        }
+    }
+    if (p > begin && p[-1] == '\r')
+        p--;
+    t->directives =
+        msl_grow(t->directives, sizeof *t->directives, t->directive_count, &t->directive_room);
+    t->directives[t->directive_count++] =
+        (directive){(uint32_t)(begin - t->source), (uint32_t)(p - begin), line};
+    obey_line_marker(t, c, begin, p);
+    c->p = p;
+}
+
+/* Blanks, comments and directives in front of the next token. */
+static void skip_trivia(tokens *t, cutter *c) {
+    for (;;) {
+        if (*c->p == '\n') {
+            c->line++;
+            c->line_start = true;
+            c->p++;
+        } else if (isspace((unsigned char)*c->p)) {
+            c->p++;
+        } else if (c->p[0] == '\\' && (c->p[1] == '\n' || c->p[1] == '\r')) {
+            c->p++;
+        } else if (c->p[0] == '/' && c->p[1] == '/') {
+            for (; *c->p && *c->p != '\n'; c->p++)
+                if (c->p[0] == '\\' && c->p[1] == '\n') {
+                    c->line++;
+                    c->p++;
+                }
+        } else if (c->p[0] == '/' && c->p[1] == '*') {
+            const char *close = strstr(c->p + 2, "*/");
+            const char *end = close ? close + 2 : c->p + strlen(c->p);
+            for (; c->p < end; c->p++)
+                c->line += *c->p == '\n';
+        } else if (*c->p == '#' && c->line_start) {
+            cut_directive(t, c);
+        } else {
+            return;
+        }
+    }
+}
+
+static size_t measure_quoted(const char *p) {
+    char quote = *p;
+    const char *q = p + 1;
+    while (*q && *q != quote && *q != '\n')
+        q += *q == '\\' && q[1] && q[1] != '\n' ? 2 : 1;
+    return (size_t)(q - p) + (*q == quote);
+}
+
+static size_t measure_number(const char *p) {
+    const char *q = p + 1;
+    while (is_word_char(*q) || *q == '.' || (*q == '\'' && is_word_char(q[1])) ||
+           ((*q == '+' || *q == '-') && strchr("eEpP", q[-1]) &&
+            !(p[0] == '0' && (p[1] == 'x' || p[1] == 'X') && strchr("eE", q[-1]))))
+        q++;
+    return (size_t)(q - p);
+}
+
+static size_t measure_mark(const char *p) {
+    static const char *const marks[] = {
+        "<<=", ">>=", "...", "::", "->", "<<", ">>", "<=", ">=", "==", "!=", "&&",
+        "||",  "++",  "--",  "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", NULL};
+    for (size_t i = 0; marks[i]; i++)
+        if (strncmp(p, marks[i], strlen(marks[i])) == 0)
+            return strlen(marks[i]);
+    return 1;
+}
+
+void tokens_cut(tokens *t, const char *name, const char *source) {
+    *t = (tokens){.source = source};
+    cutter c = {.p = source, .line_start = true, .line = 1};
+    add_file(t, &c, name, strlen(name));
+    assert(strlen(source) < UINT32_MAX / 2);
+    for (;;) {
+        skip_trivia(t, &c);
+        token k = {TOKEN_MARK, (uint32_t)(c.p - source), 0, NOT_FOUND, c.line, c.file};
+        if (!*c.p) {
+            k.kind = TOKEN_END;
+        } else if (is_word_start(*c.p)) {
+            k.kind = TOKEN_WORD;
+            while (is_word_char(c.p[k.bytes]))
+                k.bytes++;
+        } else if (isdigit((unsigned char)*c.p) ||
+                   (*c.p == '.' && isdigit((unsigned char)c.p[1]))) {
+            k.kind = TOKEN_NUMBER;
+            k.bytes = (uint32_t)measure_number(c.p);
+        } else if (*c.p == '"' || *c.p == '\'') {
+            k.kind = TOKEN_STRING;
+            k.bytes = (uint32_t)measure_quoted(c.p);
+        } else {
+            k.bytes = (uint32_t)measure_mark(c.p);
+        }
+        t->list = msl_grow(t->list, sizeof *t->list, t->count, &c.room);
+        t->list[t->count] = k;
+        if (k.kind == TOKEN_END)
+            return; /* not counted */
+        t->count++;
+        c.p += k.bytes;
+        c.line_start = false;
+    }
+}
+
+static bool complain(const tokens *t, at i, const char *what, err *e) {
+    return err_set(e, EXIT_USAGE, "%.120s:%d: this '%c' %s", token_file(t, i), t->list[i].line,
+                   *token_text(t, i), what);
+}
+
+bool tokens_pair(tokens *t, err *e) {
+    at open[DEEPEST_NESTING];
+    uint32_t depth = 0;
+    for (at i = 0; i < t->count; i++) {
+        token *k = &t->list[i];
+        char c = k->kind == TOKEN_MARK && k->bytes == 1 ? t->source[k->begin] : 0;
+        if (c == '(' || c == '[' || c == '{') {
+            if (depth == DEEPEST_NESTING)
+                return complain(t, i, "is nested deeper than can be followed", e);
+            open[depth++] = i;
+        } else if (c == ')' || c == ']' || c == '}') {
+            if (!depth)
+                return complain(t, i, "closes nothing", e);
+            at other = open[--depth];
+            char o = *token_text(t, other);
+            if ((c == ')') != (o == '(') || (c == ']') != (o == '['))
+                return complain(t, other, "is not closed before another bracket is", e);
+            k->pair = other;
+            t->list[other].pair = i;
+        }
+    }
+    return !depth || complain(t, open[depth - 1], "is never closed", e);
+}
+
+void tokens_free(tokens *t) {
+    for (uint32_t i = 0; i < t->file_count; i++)
+        free(t->files[i]);
+    free(t->files);
+    free(t->list);
+    free(t->directives);
+    *t = (tokens){0};
+}
+
+bool token_is(const tokens *t, at i, const char *what) {
+    if (i >= t->count)
+        return false;
+    const token *k = &t->list[i];
+    return strncmp(t->source + k->begin, what, k->bytes) == 0 && !what[k->bytes];
+}
+
+bool token_is_one_of(const tokens *t, at i, const char *const *words) {
+    for (; *words; words++)
+        if (token_is(t, i, *words))
+            return true;
+    return false;
+}
+
+const char *token_text(const tokens *t, at i) {
+    return i < t->count ? t->source + t->list[i].begin : "";
+}
+
+at token_before(at i) {
+    return i == 0 || i == NOT_FOUND ? NOT_FOUND : i - 1;
+}
+
+const char *token_file(const tokens *t, at i) {
+    return t->files[t->list[i < t->count ? i : t->count].file];
+}
+
+uint64_t token_hash(const tokens *t, at i, uint64_t seed) {
+    return text_hash(token_text(t, i), i < t->count ? t->list[i].bytes : 0, seed);
+}
+
+char *token_copy(const tokens *t, at i) {
+    return text_copy(token_text(t, i), i < t->count ? t->list[i].bytes : 0);
+}
+
+bool tokens_want_blank(const tokens *t, at a, at b) {
+    static const char *const tight_before[] = {"<", ">", "::", ",", ")", "]", "[", ".", NULL};
+    static const char *const tight_behind[] = {"<", "::", "(", "[", ".", "!", "~", NULL};
+    if (t->list[a].kind != TOKEN_MARK && t->list[b].kind != TOKEN_MARK)
+        return true;
+    if (token_is_one_of(t, b, tight_before) || token_is_one_of(t, a, tight_behind))
+        return false;
+    if (token_is(t, b, "("))
+        return t->list[a].kind == TOKEN_MARK || token_is(t, b + 1, "*") || token_is(t, b + 1, "&");
+    return !(token_is(t, a, "*") && token_is(t, b, "*"));
+}
+
+char *tokens_join(const tokens *t, at begin, at end) {
+    text out = {0};
+    for (at i = begin; i < end && i < t->count; i++) {
+        if (i > begin && tokens_want_blank(t, i - 1, i))
+            text_add(&out, " ", 1);
+        text_add(&out, token_text(t, i), t->list[i].bytes);
+    }
+    return text_take(&out);
+}
+
+/* `<` between blanks inside of a template's arguments is a comparison: `sizeof(T) < 8`. */
+static bool is_comparison(const tokens *t, at i) {
+    const token *k = &t->list[i];
+    return i == 0 || t->list[i - 1].kind != TOKEN_WORD ||
+           (isspace((unsigned char)t->source[k->begin - 1]) &&
+            isspace((unsigned char)t->source[k->begin + 1]));
+}
+
+at tokens_close_angle(const tokens *t, at i) {
+    int depth = 0;
+    for (at k = i; k < t->count && k - i < LONGEST_ANGLE; k++) {
+        char c = *token_text(t, k);
+        if (c == '(' || c == '[' || c == '{')
+            k = t->list[k].pair;
+        else if (c == ')' || c == ']' || c == '}' || c == ';')
+            return NOT_FOUND;
+        else if (token_is(t, k, "<") && !(depth > 0 && is_comparison(t, k)))
+            depth++;
+        else if (token_is(t, k, ">"))
+            depth--;
+        else if (token_is(t, k, ">>"))
+            depth -= 2;
+        if (depth <= 0)
+            return depth == 0 ? k : NOT_FOUND;
+    }
+    return NOT_FOUND;
+}
+
+at tokens_end_item(const tokens *t, at i, at end) {
+    for (; i < end; i++) {
+        char c = *token_text(t, i);
+        if (c == '(' || c == '[' || c == '{') {
+            i = t->list[i].pair;
+        } else if (token_is(t, i, "<") && i > 0 && t->list[i - 1].kind == TOKEN_WORD) {
+            at close = tokens_close_angle(t, i);
+            if (close < end)
+                i = close;
+        } else if (c == ',') {
+            return i;
+        }
+    }
+    return end;
+}
+
+char *tokens_unquote(const tokens *t, at begin, at end) {
+    text out = {0};
+    for (at i = begin; i < end && i < t->count; i++)
+        if (t->list[i].kind == TOKEN_STRING && t->list[i].bytes >= 2)
+            text_add(&out, token_text(t, i) + 1, t->list[i].bytes - 2);
+    return text_take(&out);
+}

@@ -1,0 +1,76 @@
+/* unit: a parsed file, as the rest of the project holds it. */
+#include "internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Takes the source. */
+static msl_unit *new_unit(const char *name, char *source, err *e) {
+    if (!source)
+        return NULL;
+    msl_unit *u = calloc(1, sizeof *u);
+    assert(u && "out of memory");
+    u->name = text_copy(name, strlen(name));
+    u->source = source;
+    tokens_cut(&u->tokens, name, source);
+    if (!tokens_pair(&u->tokens, e) || !constant_read_all(u, e)) {
+        msl_free(u);
+        return NULL;
+    }
+    parse_kernels(u);
+    return u;
+}
+
+msl_unit *msl_load(const char *path, err *e) {
+    return new_unit(path, source_load(path, e), e);
+}
+
+msl_unit *msl_from_text(const char *name, const char *given, err *e) {
+    return new_unit(name, source_from_text(name, given, e), e);
+}
+
+void msl_free(msl_unit *u) {
+    if (!u)
+        return;
+    for (size_t i = 0; i < u->kernel_count; i++) {
+        free(u->kernels[i].name);
+        free(u->kernels[i].problem);
+        free(u->kernels[i].params);
+    }
+    for (size_t i = 0; i < u->entry_count; i++) {
+        free(u->entries[i]->address);
+        free(u->entries[i]->problem);
+        free(u->entries[i]);
+    }
+    free(u->kernels);
+    free(u->entries);
+    free(u->constants);
+    free(u->dropped);
+    tokens_free(&u->tokens);
+    free(u->source);
+    free(u->name);
+    free(u);
+}
+
+const char *msl_get_name(const msl_unit *u) {
+    return u->name;
+}
+
+size_t msl_count_kernels(const msl_unit *u) {
+    return u->entry_count;
+}
+
+const msl_signature *msl_get_kernel(const msl_unit *u, size_t i) {
+    assert(i < u->entry_count);
+    return &u->entries[i]->signature;
+}
+
+size_t msl_count_constants(const msl_unit *u) {
+    return u->constant_count;
+}
+
+const msl_constant *msl_get_constant(const msl_unit *u, size_t i) {
+    assert(i < u->constant_count);
+    return &u->constants[i].constant;
+}
