@@ -1,0 +1,280 @@
+/* compile: runs clang on rewritten MSL and loads the result.
+ *
+ * A compiled kernel is named by the hash of everything that made it: text, shim, flags, compiler.
+ * So a changed kernel is another file and a stale one is never looked at. It is written beside and
+ * renamed, so two processes that compile the same kernel do not disturb each other; a checksum
+ * stands next to it, so a damaged file is compiled again and never loaded. */
+#include "compile.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../os.h"
+#include "../sha256.h"
+#include "../toolchain.h"
+
+struct soft_compiler {
+    char clang[PATH_MAX];
+    char version[128];
+    char name[256];
+    char shim[PATH_MAX]; /* the header that every kernel is compiled with */
+    char cache[PATH_MAX];
+    char base_hash[65]; /* of compiler, flags and shim */
+};
+
+/* -ffp-contract=off: the reference is each operation rounded once, as written. Pattern-initialised
+ * variables: a kernel that uses one it never set gives the same wrong answer every time, and floats
+ * start as NaN. Convergent functions, no tail merging: the optimiser may not move a simdgroup call
+ * to where other lanes would meet at it. */
+static const char *const flags[] = {
+    "-x",
+    "c++",
+    "-std=c++17",
+    "-fdeclspec",
+    "-O2",
+    "-g1",
+    "-fPIC",
+    "-shared",
+    "-nostdlib",
+    "-fvisibility=hidden",
+    "-fsigned-char",
+    "-fno-strict-aliasing",
+    "-fno-operator-names",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fno-finite-loops",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-stack-protector",
+    "-fno-threadsafe-statics",
+    "-ftrivial-auto-var-init=pattern",
+    "-fno-delete-null-pointer-checks",
+    "-fno-caret-diagnostics",
+    "-Xclang",
+    "-cl-single-precision-constant",
+    "-Xclang",
+    "-fconvergent-functions",
+    "-mllvm",
+    "-enable-tail-merge=0",
+    "-w",
+#if defined(__APPLE__)
+    "-undefined",
+    "dynamic_lookup",
+#if defined(__aarch64__)
+    "-arch",
+    "arm64",
+#else
+    "-arch",
+    "x86_64",
+#endif
+#elif defined(__aarch64__)
+    "--target=aarch64-linux-gnu",
+    "-mno-outline-atomics",
+#else
+    "--target=x86_64-linux-gnu",
+#endif
+#if defined(__x86_64__)
+    "-march=x86-64-v3",
+    "-Xclang",
+    "-ffloat16-excess-precision=none",
+#endif
+};
+
+enum { FLAG_COUNT = sizeof flags / sizeof *flags };
+
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static bool hash_file(sha256 *h, const char *path, err *e) {
+    size_t bytes;
+    char *text = os_read_file(path, &bytes, e);
+    if (!text)
+        return false;
+    sha256_add(h, path, strlen(path) + 1);
+    sha256_add(h, text, bytes);
+    free(text);
+    return true;
+}
+
+/* Every header of a folder, in a fixed order. */
+static bool hash_headers(sha256 *h, const char *folder, err *e) {
+    struct dirent **entries;
+    int n = scandir(folder, &entries, NULL, by_name);
+    if (n < 0)
+        return err_set(e, EXIT_CANNOT, "cannot read the folder %.200s", folder);
+    bool ok = true;
+    for (int i = 0; i < n; i++) {
+        const char *dot = strrchr(entries[i]->d_name, '.');
+        char path[PATH_MAX];
+        if (ok && dot && strcmp(dot, ".h") == 0)
+            ok = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) <
+                     (int)sizeof path &&
+                 hash_file(h, path, e);
+        free(entries[i]);
+    }
+    free(entries);
+    return ok;
+}
+
+static bool hash_base(soft_compiler *c, const char *soft_folder, err *e) {
+    char shim_folder[PATH_MAX];
+    struct stat s;
+    if (snprintf(shim_folder, sizeof shim_folder, "%s/shim", soft_folder) >=
+        (int)sizeof shim_folder)
+        return err_set(e, EXIT_CANNOT, "the path of the project is too long");
+    sha256 h;
+    sha256_start(&h);
+    for (int i = 0; i < FLAG_COUNT; i++)
+        sha256_add(&h, flags[i], strlen(flags[i]) + 1);
+    sha256_add(&h, c->clang, strlen(c->clang) + 1);
+    sha256_add(&h, c->version, strlen(c->version) + 1);
+    if (stat(c->clang, &s) == 0)
+        sha256_add(&h, &s.st_size, sizeof s.st_size);
+    if (!hash_headers(&h, soft_folder, e) || !hash_headers(&h, shim_folder, e))
+        return false;
+    sha256_finish(&h, c->base_hash);
+    return true;
+}
+
+soft_compiler *soft_compiler_new(err *e) {
+    soft_compiler *c = calloc(1, sizeof *c);
+    assert(c);
+    char home[PATH_MAX - 64], cache[PATH_MAX - 64], folder[PATH_MAX];
+    bool ok = toolchain_find_clang(c->clang, sizeof c->clang, c->version, sizeof c->version, e) &&
+              os_find_home(home, sizeof home, e) && os_find_cache(cache, sizeof cache, e);
+#if defined(__x86_64__)
+    if (ok && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")))
+        ok = err_set(e, EXIT_CANNOT, "the software device needs a CPU with AVX2 and F16C");
+#endif
+    if (ok) {
+        snprintf(folder, sizeof folder, "%s/harness/soft", home);
+        snprintf(c->shim, sizeof c->shim, "%s/harness/soft/shim/metal.h", home);
+        snprintf(c->cache, sizeof c->cache, "%s/soft", cache);
+        snprintf(c->name, sizeof c->name, "%.120s (%.120s)", c->version, c->clang);
+        ok = os_make_folder(c->cache, e) && hash_base(c, folder, e);
+    }
+    if (ok)
+        return c;
+    free(c);
+    return NULL;
+}
+
+void soft_compiler_free(soft_compiler *c) {
+    free(c);
+}
+
+const char *soft_compiler_get_name(const soft_compiler *c) {
+    return c->name;
+}
+
+static void hash_bytes(const void *data, size_t bytes, char hex[65]) {
+    sha256 h;
+    sha256_start(&h);
+    sha256_add(&h, data, bytes);
+    sha256_finish(&h, hex);
+}
+
+/* Is the cached file there and whole? */
+static bool is_whole(const char *object, const char *sum) {
+    size_t bytes;
+    char *want = os_read_file(sum, NULL, NULL);
+    char *code = want ? os_read_file(object, &bytes, NULL) : NULL;
+    char got[65];
+    if (code)
+        hash_bytes(code, bytes, got);
+    bool whole = code && strcmp(want, got) == 0;
+    free(want);
+    free(code);
+    return whole;
+}
+
+static bool run_clang(soft_compiler *c, const char *source, const char *object, const char *kernel,
+                      err *e) {
+    const char *argv[FLAG_COUNT + 8];
+    int n = 0;
+    argv[n++] = c->clang;
+    for (int i = 0; i < FLAG_COUNT; i++)
+        argv[n++] = flags[i];
+    argv[n++] = "-include";
+    argv[n++] = c->shim;
+    argv[n++] = source;
+    argv[n++] = "-o";
+    argv[n++] = object;
+    argv[n] = NULL;
+    char *output = NULL;
+    int status;
+    if (!os_run(argv, &output, &status, e))
+        return false;
+    if (status != 0) {
+        err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile", kernel);
+        err_set_detail(e, output ? output : "");
+    }
+    free(output);
+    return status == 0;
+}
+
+/* Compiles into the cache. The object goes in before its checksum: readers that see the checksum
+ * see the whole object. */
+static bool compile_into(soft_compiler *c, const char *text, const char *object, const char *sum,
+                         const char *kernel, err *e) {
+    char source[PATH_MAX], beside[PATH_MAX];
+    if (snprintf(source, sizeof source, "%s.%ld.cpp", object, (long)getpid()) >=
+            (int)sizeof source ||
+        snprintf(beside, sizeof beside, "%s.%ld.tmp", object, (long)getpid()) >= (int)sizeof beside)
+        return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
+    bool ok =
+        os_write_file(source, text, strlen(text), e) && run_clang(c, source, beside, kernel, e);
+    unlink(source);
+    size_t bytes;
+    char *code = ok ? os_read_file(beside, &bytes, e) : NULL;
+    ok = code != NULL;
+    if (ok) {
+        char hex[65];
+        hash_bytes(code, bytes, hex);
+        ok = rename(beside, object) == 0 ? os_write_file(sum, hex, 64, e)
+                                         : err_set(e, EXIT_CANNOT, "cannot write %.200s", object);
+    }
+    if (!ok)
+        unlink(beside);
+    free(code);
+    return ok;
+}
+
+const soft_kernel *soft_compile(soft_compiler *c, const char *text, const char *kernel,
+                                void **handle, err *e) {
+    sha256 h;
+    char hex[65], object[PATH_MAX], sum[PATH_MAX];
+    sha256_start(&h);
+    sha256_add(&h, c->base_hash, 64);
+    sha256_add(&h, text, strlen(text));
+    sha256_finish(&h, hex);
+    if (snprintf(object, sizeof object, "%s/%s.so", c->cache, hex) >= (int)sizeof object ||
+        snprintf(sum, sizeof sum, "%s/%s.sum", c->cache, hex) >= (int)sizeof sum) {
+        err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
+        return NULL;
+    }
+    if (!is_whole(object, sum) && !compile_into(c, text, object, sum, kernel, e))
+        return NULL;
+    *handle = dlopen(object, RTLD_NOW | RTLD_LOCAL);
+    const soft_kernel *k = *handle ? dlsym(*handle, "assay_kernel") : NULL;
+    if (k && k->abi == SOFT_ABI_VERSION)
+        return k;
+    const char *why = dlerror();
+    err_set(e, EXIT_CANNOT, "the compiled kernel '%.80s' cannot be loaded: %.140s", kernel,
+            why ? why : "it has no entry");
+    soft_unload(*handle);
+    return NULL;
+}
+
+void soft_unload(void *handle) {
+    if (handle)
+        dlclose(handle);
+}

@@ -1,0 +1,131 @@
+// atomic: atomic types and functions of MSL, on device and threadgroup memory alike.
+//
+// Threads of other threadgroups may run on other cores, so these are real atomic instructions.
+// Floats are exchanged as their bits; addition of floats is a compare-and-exchange loop.
+#pragma once
+#pragma clang system_header
+
+#include "simd.h"
+
+namespace metal {
+
+enum memory_order {
+    memory_order_relaxed = __ATOMIC_RELAXED,
+    memory_order_acquire = __ATOMIC_ACQUIRE,
+    memory_order_release = __ATOMIC_RELEASE,
+    memory_order_acq_rel = __ATOMIC_ACQ_REL,
+    memory_order_seq_cst = __ATOMIC_SEQ_CST,
+};
+
+template <class T> struct atomic {
+    static_assert(is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8 || is_same_v<T, bool>),
+                  "MSL has atomics of int, uint, ulong, float and bool");
+    T assay_value;
+    atomic() = default;
+};
+
+typedef atomic<int> atomic_int;
+typedef atomic<uint> atomic_uint;
+typedef atomic<ulong> atomic_ulong;
+typedef atomic<float> atomic_float;
+typedef atomic<bool> atomic_bool;
+
+} // namespace metal
+
+namespace assay {
+
+// The integer through which atomic instructions see a T.
+template <class T>
+using atomic_bits = metal::conditional_t<metal::is_integral_v<T> && !metal::is_same_v<T, bool>, T,
+                                         metal::make_unsigned_t<T>>;
+template <class T> using same = metal::enable_if_t<true, T>;
+
+template <class T> METAL_FUNC volatile atomic_bits<T> *atomic_place(volatile metal::atomic<T> *p) {
+    return reinterpret_cast<volatile atomic_bits<T> *>(p);
+}
+template <class T>
+METAL_FUNC const volatile atomic_bits<T> *atomic_place(const volatile metal::atomic<T> *p) {
+    return reinterpret_cast<const volatile atomic_bits<T> *>(p);
+}
+
+} // namespace assay
+
+namespace metal {
+
+template <class T>
+METAL_FUNC T atomic_load_explicit(const volatile atomic<T> *object, memory_order) {
+    return as_type<T>(__atomic_load_n(assay::atomic_place(object), __ATOMIC_SEQ_CST));
+}
+template <class T>
+METAL_FUNC void atomic_store_explicit(volatile atomic<T> *object, assay::same<T> desired,
+                                      memory_order) {
+    using U = assay::atomic_bits<T>;
+    __atomic_store_n(assay::atomic_place(object), as_type<U>(desired), __ATOMIC_SEQ_CST);
+}
+template <class T>
+METAL_FUNC T atomic_exchange_explicit(volatile atomic<T> *object, assay::same<T> desired,
+                                      memory_order) {
+    using U = assay::atomic_bits<T>;
+    return as_type<T>(
+        __atomic_exchange_n(assay::atomic_place(object), as_type<U>(desired), __ATOMIC_SEQ_CST));
+}
+template <class T>
+METAL_FUNC bool atomic_compare_exchange_weak_explicit(volatile atomic<T> *object, T *expected,
+                                                      assay::same<T> desired, memory_order,
+                                                      memory_order) {
+    using U = assay::atomic_bits<T>;
+    U found = as_type<U>(*expected);
+    const bool done = __atomic_compare_exchange_n(assay::atomic_place(object), &found,
+                                                  as_type<U>(desired), true, __ATOMIC_SEQ_CST,
+                                                  __ATOMIC_SEQ_CST);
+    *expected = as_type<T>(found);
+    return done;
+}
+
+#define ASSAY_FETCH(name)                                                                          \
+    template <class T, enable_if_t<is_integral_v<T>, int> = 0>                                     \
+    METAL_FUNC T atomic_fetch_##name##_explicit(volatile atomic<T> *object,                        \
+                                                assay::same<T> operand, memory_order) {            \
+        using U = assay::atomic_bits<T>;                                                           \
+        return as_type<T>(__atomic_fetch_##name(assay::atomic_place(object), as_type<U>(operand),  \
+                                                __ATOMIC_SEQ_CST));                                \
+    }
+ASSAY_FETCH(add)
+ASSAY_FETCH(sub)
+ASSAY_FETCH(min)
+ASSAY_FETCH(max)
+ASSAY_FETCH(and)
+ASSAY_FETCH(or)
+ASSAY_FETCH(xor)
+#undef ASSAY_FETCH
+
+METAL_FUNC float atomic_fetch_add_explicit(volatile atomic<float> *object, float operand,
+                                           memory_order order) {
+    float old = atomic_load_explicit(object, order);
+    while (!atomic_compare_exchange_weak_explicit(object, &old, old + operand, order, order)) {
+    }
+    return old;
+}
+METAL_FUNC float atomic_fetch_sub_explicit(volatile atomic<float> *object, float operand,
+                                           memory_order order) {
+    return atomic_fetch_add_explicit(object, -operand, order);
+}
+
+// The forms for ulong, which return nothing.
+template <class T>
+METAL_FUNC void atomic_min_explicit(volatile atomic<T> *object, assay::same<T> operand,
+                                    memory_order order) {
+    atomic_fetch_min_explicit(object, operand, order);
+}
+template <class T>
+METAL_FUNC void atomic_max_explicit(volatile atomic<T> *object, assay::same<T> operand,
+                                    memory_order order) {
+    atomic_fetch_max_explicit(object, operand, order);
+}
+
+METAL_FUNC void atomic_thread_fence(mem_flags, memory_order,
+                                    thread_scope = thread_scope_device) {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+} // namespace metal

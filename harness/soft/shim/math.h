@@ -1,0 +1,245 @@
+// math: the math and common functions of MSL, for float, half and their vectors.
+//
+// Scalar functions are plain overloads for float and half, so that arguments convert as they do in
+// MSL; bfloat goes by way of float. A half result is the float result rounded once. The vector form
+// of every function is one template that takes vectors of one type and scalars beside them.
+//
+// fast:: and precise:: name the same functions: a CPU has no approximate ones worth having, and the
+// difference is what a tolerance is for.
+#pragma once
+#pragma clang system_header
+
+#include "packed.h"
+
+// The vector forms of `name`, whatever its number of arguments.
+#define ASSAY_EACH(name)                                                                           \
+    template <class... A, class V = assay::vector_of<A...>>                                        \
+    METAL_FUNC V name(const A &...a) {                                                             \
+        return assay::each<V>([](auto... c) { return name(c...); }, V(a)...);                      \
+    }
+#define ASSAY_MATH_1(name, ...)                                                                    \
+    METAL_FUNC float name(float x) { return __VA_ARGS__; }                                         \
+    METAL_FUNC half name(half h) { return static_cast<half>(name(static_cast<float>(h))); }        \
+    ASSAY_EACH(name)
+#define ASSAY_MATH_2(name, ...)                                                                    \
+    METAL_FUNC float name(float x, float y) { return __VA_ARGS__; }                                \
+    METAL_FUNC half name(half h, half k) {                                                         \
+        return static_cast<half>(name(static_cast<float>(h), static_cast<float>(k)));              \
+    }                                                                                              \
+    ASSAY_EACH(name)
+#define ASSAY_MATH_3(name, ...)                                                                    \
+    METAL_FUNC float name(float x, float y, float z) { return __VA_ARGS__; }                       \
+    METAL_FUNC half name(half h, half k, half l) {                                                 \
+        return static_cast<half>(                                                                  \
+            name(static_cast<float>(h), static_cast<float>(k), static_cast<float>(l)));            \
+    }                                                                                              \
+    ASSAY_EACH(name)
+
+namespace assay {
+
+// sin(pi (x + shift / 2)), without losing x to the rounding of pi x: x is reduced first, exactly.
+METAL_FUNC float sin_pi(float x, int shift) {
+    const float turns = __builtin_rintf(2.0f * x);
+    const float angle = M_PI_F * (x - 0.5f * turns);
+    const float quarter = turns - 4.0f * __builtin_floorf(turns * 0.25f);
+    const int quadrant = (quarter >= 0.0f ? static_cast<int>(quarter) + shift : shift) & 3;
+    const float value = quadrant & 1 ? __builtin_cosf(angle) : __builtin_sinf(angle);
+    return quadrant & 2 ? -value : value;
+}
+
+METAL_FUNC float median(float x, float y, float z) {
+    return __builtin_fmaxf(__builtin_fminf(x, y), __builtin_fminf(__builtin_fmaxf(x, y), z));
+}
+
+METAL_FUNC float smooth(float low, float high, float x) {
+    const float t = __builtin_fminf(__builtin_fmaxf((x - low) / (high - low), 0.0f), 1.0f);
+    return t * t * (3.0f - 2.0f * t);
+}
+
+template <class A, class B> using sum_type = decltype(metal::declval<A>() + metal::declval<B>());
+template <class A, class B>
+using if_mixed_scalars =
+    metal::enable_if_t<is_scalar<A> && is_scalar<B> &&
+                           (!metal::is_same_v<A, B> || metal::is_enum_v<A>),
+                       int>;
+template <class T> using if_arithmetic = metal::enable_if_t<metal::is_arithmetic_v<T>, int>;
+
+} // namespace assay
+
+namespace metal {
+
+ASSAY_MATH_1(acos, __builtin_acosf(x))
+ASSAY_MATH_1(acosh, __builtin_acoshf(x))
+ASSAY_MATH_1(asin, __builtin_asinf(x))
+ASSAY_MATH_1(asinh, __builtin_asinhf(x))
+ASSAY_MATH_1(atan, __builtin_atanf(x))
+ASSAY_MATH_1(atanh, __builtin_atanhf(x))
+ASSAY_MATH_1(ceil, __builtin_ceilf(x))
+ASSAY_MATH_1(cos, __builtin_cosf(x))
+ASSAY_MATH_1(cosh, __builtin_coshf(x))
+ASSAY_MATH_1(cospi, assay::sin_pi(x, 1))
+ASSAY_MATH_1(exp, __builtin_expf(x))
+ASSAY_MATH_1(exp2, __builtin_exp2f(x))
+ASSAY_MATH_1(exp10, __builtin_powf(10.0f, x))
+ASSAY_MATH_1(fabs, __builtin_fabsf(x))
+ASSAY_MATH_1(floor, __builtin_floorf(x))
+ASSAY_MATH_1(fract, __builtin_fminf(x - __builtin_floorf(x), 0x1.fffffep-1f))
+ASSAY_MATH_1(log, __builtin_logf(x))
+ASSAY_MATH_1(log10, __builtin_log10f(x))
+ASSAY_MATH_1(log2, __builtin_log2f(x))
+ASSAY_MATH_1(rint, __builtin_rintf(x))
+ASSAY_MATH_1(round, __builtin_roundf(x))
+ASSAY_MATH_1(rsqrt, 1.0f / __builtin_sqrtf(x))
+ASSAY_MATH_1(sin, __builtin_sinf(x))
+ASSAY_MATH_1(sinh, __builtin_sinhf(x))
+ASSAY_MATH_1(sinpi, assay::sin_pi(x, 0))
+ASSAY_MATH_1(sqrt, __builtin_sqrtf(x))
+ASSAY_MATH_1(tan, __builtin_tanf(x))
+ASSAY_MATH_1(tanh, __builtin_tanhf(x))
+ASSAY_MATH_1(tanpi, assay::sin_pi(x, 0) / assay::sin_pi(x, 1))
+ASSAY_MATH_1(trunc, __builtin_truncf(x))
+
+ASSAY_MATH_2(atan2, __builtin_atan2f(x, y))
+ASSAY_MATH_2(copysign, __builtin_copysignf(x, y))
+ASSAY_MATH_2(divide, x / y)
+ASSAY_MATH_2(fdim, __builtin_fdimf(x, y))
+ASSAY_MATH_2(fmax, __builtin_fmaxf(x, y))
+ASSAY_MATH_2(fmin, __builtin_fminf(x, y))
+ASSAY_MATH_2(fmod, __builtin_fmodf(x, y))
+ASSAY_MATH_2(pow, __builtin_powf(x, y))
+ASSAY_MATH_2(powr, x < 0.0f ? __builtin_nanf("") : __builtin_powf(x, y))
+
+ASSAY_MATH_3(fma, __builtin_fmaf(x, y, z))
+ASSAY_MATH_3(fmax3, __builtin_fmaxf(x, __builtin_fmaxf(y, z)))
+ASSAY_MATH_3(fmin3, __builtin_fminf(x, __builtin_fminf(y, z)))
+ASSAY_MATH_3(fmedian3, assay::median(x, y, z))
+
+// common functions
+ASSAY_MATH_1(saturate, __builtin_fminf(__builtin_fmaxf(x, 0.0f), 1.0f))
+ASSAY_MATH_1(sign, x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x == 0.0f ? x : 0.0f)
+ASSAY_MATH_2(step, y < x ? 0.0f : 1.0f)
+ASSAY_MATH_3(mix, x + (y - x) * z)
+ASSAY_MATH_3(smoothstep, assay::smooth(x, y, z))
+
+// The next half is not the next float, so this one works on bits.
+METAL_FUNC float nextafter(float x, float y) { return __builtin_nextafterf(x, y); }
+METAL_FUNC half nextafter(half x, half y) {
+    if (x != x || y != y)
+        return x + y;
+    if (x == y)
+        return y;
+    const ushort bits = as_type<ushort>(x);
+    if (x == static_cast<half>(0))
+        return as_type<half>(static_cast<ushort>((as_type<ushort>(y) & 0x8000) | 1));
+    const bool away = (x < y) == (x > static_cast<half>(0));
+    return as_type<half>(static_cast<ushort>(away ? bits + 1 : bits - 1));
+}
+ASSAY_EACH(nextafter)
+
+// ------------------------------------------------ functions with an integer or a second result
+METAL_FUNC int ilogb(float x) { return __builtin_ilogbf(x); }
+METAL_FUNC int ilogb(half x) { return __builtin_ilogbf(static_cast<float>(x)); }
+template <class T, int n> METAL_FUNC vec<int, n> ilogb(vec<T, n> v) {
+    return assay::each<vec<int, n>>([](T x) { return ilogb(x); }, v);
+}
+
+METAL_FUNC float ldexp(float x, int exponent) { return __builtin_ldexpf(x, exponent); }
+METAL_FUNC half ldexp(half x, int exponent) {
+    return static_cast<half>(__builtin_ldexpf(static_cast<float>(x), exponent));
+}
+template <class T, int n> METAL_FUNC vec<T, n> ldexp(vec<T, n> v, vec<int, n> exponent) {
+    return assay::each<vec<T, n>>([](T x, int e) { return ldexp(x, e); }, v, exponent);
+}
+template <class T, int n> METAL_FUNC vec<T, n> ldexp(vec<T, n> v, int exponent) {
+    return ldexp(v, vec<int, n>(exponent));
+}
+
+METAL_FUNC float frexp(float x, int &exponent) { return __builtin_frexpf(x, &exponent); }
+METAL_FUNC half frexp(half x, int &exponent) {
+    return static_cast<half>(__builtin_frexpf(static_cast<float>(x), &exponent));
+}
+METAL_FUNC float modf(float x, float &whole) { return __builtin_modff(x, &whole); }
+METAL_FUNC half modf(half x, half &whole) {
+    float w;
+    const float rest = __builtin_modff(static_cast<float>(x), &w);
+    whole = static_cast<half>(w);
+    return static_cast<half>(rest);
+}
+METAL_FUNC float sincos(float x, float &cosine) {
+    cosine = __builtin_cosf(x);
+    return __builtin_sinf(x);
+}
+METAL_FUNC half sincos(half x, half &cosine) {
+    cosine = cos(x);
+    return sin(x);
+}
+#define ASSAY_EACH_WITH_RESULT(name, R)                                                            \
+    template <class T, int n> METAL_FUNC vec<T, n> name(vec<T, n> v, vec<R, n> &second) {          \
+        for (int i = 0; i < n; ++i)                                                                \
+            v[i] = name(v[i], second[i]);                                                          \
+        return v;                                                                                  \
+    }
+ASSAY_EACH_WITH_RESULT(frexp, int)
+ASSAY_EACH_WITH_RESULT(modf, T)
+ASSAY_EACH_WITH_RESULT(sincos, T)
+#undef ASSAY_EACH_WITH_RESULT
+
+// --------------------------------------------------------- functions of every arithmetic type
+// For floats a NaN gives way to a number. Operands of two types meet in their common type.
+template <class T, assay::if_arithmetic<T> = 0> METAL_FUNC constexpr T max(T x, T y) {
+    if constexpr (is_floating_point_v<T>)
+        return static_cast<T>(__builtin_fmaxf(static_cast<float>(x), static_cast<float>(y)));
+    else
+        return x < y ? y : x;
+}
+template <class T, assay::if_arithmetic<T> = 0> METAL_FUNC constexpr T min(T x, T y) {
+    if constexpr (is_floating_point_v<T>)
+        return static_cast<T>(__builtin_fminf(static_cast<float>(x), static_cast<float>(y)));
+    else
+        return y < x ? y : x;
+}
+template <class A, class B, assay::if_mixed_scalars<A, B> = 0> METAL_FUNC constexpr auto max(A x, B y) {
+    using T = assay::sum_type<A, B>;
+    return max(static_cast<T>(x), static_cast<T>(y));
+}
+template <class A, class B, assay::if_mixed_scalars<A, B> = 0> METAL_FUNC constexpr auto min(A x, B y) {
+    using T = assay::sum_type<A, B>;
+    return min(static_cast<T>(x), static_cast<T>(y));
+}
+template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>
+METAL_FUNC constexpr auto clamp(A x, B low, C high) {
+    return min(max(x, low), high);
+}
+template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>
+METAL_FUNC constexpr auto max3(A x, B y, C z) {
+    return max(x, max(y, z));
+}
+template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>
+METAL_FUNC constexpr auto min3(A x, B y, C z) {
+    return min(x, min(y, z));
+}
+template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>
+METAL_FUNC constexpr auto median3(A x, B y, C z) {
+    return max(min(x, y), min(max(x, y), z));
+}
+template <class T, assay::if_arithmetic<T> = 0> METAL_FUNC constexpr T abs(T x) {
+    if constexpr (is_floating_point_v<T>)
+        return static_cast<T>(__builtin_fabsf(static_cast<float>(x)));
+    else if constexpr (is_unsigned_v<T>)
+        return x;
+    else
+        return static_cast<T>(x < 0 ? T(0) - static_cast<make_unsigned_t<T>>(x) : x);
+}
+ASSAY_EACH(max)
+ASSAY_EACH(min)
+ASSAY_EACH(clamp)
+ASSAY_EACH(max3)
+ASSAY_EACH(min3)
+ASSAY_EACH(median3)
+ASSAY_EACH(abs)
+
+} // namespace metal
+
+#undef ASSAY_MATH_1
+#undef ASSAY_MATH_2
+#undef ASSAY_MATH_3

@@ -1,0 +1,143 @@
+// simd: the simdgroup, quadgroup and barrier functions of MSL under their names.
+//
+// What they compute is in lanes.h; how lanes wait for each other is in meet.h. Every function here
+// is inlined into the kernel, so that each call is a meeting of its own. simd_ and quad_ are one
+// family, for groups of 32 and of 4 lanes.
+#pragma once
+#pragma clang system_header
+
+#include "lanes.h"
+
+#define ASSAY_REDUCE(prefix, group, name)                                                          \
+    template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T prefix##_##name(T data) {         \
+        return assay::meet<T>(data, assay::reduce<assay::op_##name, group, T>);                    \
+    }
+#define ASSAY_SCAN(prefix, group, name)                                                            \
+    template <class T, assay::if_lane_value<T> = 0>                                                \
+    METAL_FUNC T prefix##_prefix_inclusive_##name(T data) {                                        \
+        return assay::meet<T>(data, assay::scan<assay::op_##name, group, true, T>);                \
+    }                                                                                              \
+    template <class T, assay::if_lane_value<T> = 0>                                                \
+    METAL_FUNC T prefix##_prefix_exclusive_##name(T data) {                                        \
+        return assay::meet<T>(data, assay::scan<assay::op_##name, group, false, T>);               \
+    }
+#define ASSAY_SHUFFLE(function, source)                                                            \
+    template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T function(T data, ushort n) {      \
+        return assay::take_from(data, assay::source);                                              \
+    }
+#define ASSAY_FILL(function, group, up)                                                            \
+    template <class T, assay::if_lane_value<T> = 0>                                                \
+    METAL_FUNC T function(T data, T filling_data, ushort delta, ushort modulo = group) {           \
+        return assay::shift_and_fill(data, filling_data, delta, modulo, up);                       \
+    }
+
+#define ASSAY_LANE_FUNCTIONS(prefix, group)                                                        \
+    ASSAY_REDUCE(prefix, group, sum)                                                               \
+    ASSAY_REDUCE(prefix, group, product)                                                           \
+    ASSAY_REDUCE(prefix, group, max)                                                               \
+    ASSAY_REDUCE(prefix, group, min)                                                               \
+    ASSAY_REDUCE(prefix, group, and)                                                               \
+    ASSAY_REDUCE(prefix, group, or)                                                                \
+    ASSAY_REDUCE(prefix, group, xor)                                                               \
+    ASSAY_SCAN(prefix, group, sum)                                                                 \
+    ASSAY_SCAN(prefix, group, product)                                                             \
+    ASSAY_SHUFFLE(prefix##_shuffle, source_at<group>(n))                                           \
+    ASSAY_SHUFFLE(prefix##_broadcast, source_at<group>(n))                                         \
+    ASSAY_SHUFFLE(prefix##_shuffle_xor, source_xor<group>(n))                                      \
+    ASSAY_SHUFFLE(prefix##_shuffle_up, source_up<group>(n))                                        \
+    ASSAY_SHUFFLE(prefix##_shuffle_down, source_down<group>(n))                                    \
+    ASSAY_SHUFFLE(prefix##_shuffle_rotate_up, source_rotate<group>(group - n % group))             \
+    ASSAY_SHUFFLE(prefix##_shuffle_rotate_down, source_rotate<group>(n))                           \
+    ASSAY_FILL(prefix##_shuffle_and_fill_up, group, true)                                          \
+    ASSAY_FILL(prefix##_shuffle_and_fill_down, group, false)                                       \
+    template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T prefix##_broadcast_first(T data) {\
+        return assay::meet<T>(data, assay::deliver_first<group, T>);                               \
+    }                                                                                              \
+                                                                                                   \
+    class prefix##_vote {                                                                          \
+      public:                                                                                      \
+        typedef uint64_t vote_t;                                                                   \
+        METAL_FUNC constexpr explicit prefix##_vote(vote_t v = 0) : votes(v) {}                    \
+        METAL_FUNC constexpr explicit operator vote_t() const { return votes; }                    \
+        METAL_FUNC constexpr bool all() const { return votes == ~0u >> (SOFT_LANES - group); }     \
+        METAL_FUNC constexpr bool any() const { return votes != 0; }                               \
+                                                                                                   \
+      private:                                                                                     \
+        vote_t votes;                                                                              \
+    };                                                                                             \
+    METAL_FUNC prefix##_vote prefix##_ballot(bool expression) {                                    \
+        return prefix##_vote(assay::meet<soft_u32>(expression, assay::vote<group>));               \
+    }                                                                                              \
+    METAL_FUNC prefix##_vote prefix##_active_threads_mask() { return prefix##_ballot(true); }      \
+    METAL_FUNC bool prefix##_any(bool expression) {                                                \
+        return assay::meet<soft_u32>(expression, assay::vote<group>) != 0;                         \
+    }                                                                                              \
+    METAL_FUNC bool prefix##_all(bool expression) {                                                \
+        return assay::meet<soft_u32>(!expression, assay::vote<group>) == 0;                        \
+    }                                                                                              \
+    METAL_FUNC bool prefix##_is_first() {                                                          \
+        const soft_u32 place = assay::lane_index() % group;                                        \
+        const soft_u32 active = assay::meet<soft_u32>(true, assay::vote<group>);                   \
+        return place == static_cast<soft_u32>(__builtin_ctz(active));                              \
+    }
+
+namespace metal {
+
+ASSAY_LANE_FUNCTIONS(simd, 32)
+ASSAY_LANE_FUNCTIONS(quad, 4)
+
+// --------------------------------------------------------------------------------------- barriers
+enum class mem_flags {
+    mem_none = 0,
+    mem_device = 1,
+    mem_threadgroup = 2,
+    mem_texture = 4,
+    mem_threadgroup_imageblock = 8,
+    mem_object_data = 16,
+};
+METAL_FUNC constexpr mem_flags operator|(mem_flags a, mem_flags b) {
+    return static_cast<mem_flags>(static_cast<int>(a) | static_cast<int>(b));
+}
+METAL_FUNC constexpr mem_flags operator&(mem_flags a, mem_flags b) {
+    return static_cast<mem_flags>(static_cast<int>(a) & static_cast<int>(b));
+}
+
+enum thread_scope {
+    thread_scope_thread,
+    thread_scope_simdgroup,
+    thread_scope_threadgroup,
+    thread_scope_device,
+};
+enum memory_scope {
+    memory_scope_simdgroup,
+    memory_scope_threadgroup,
+    memory_scope_device,
+};
+
+METAL_FUNC void threadgroup_barrier(mem_flags) { assay::park(); }
+METAL_FUNC void threadgroup_barrier(mem_flags, thread_scope) { assay::park(); }
+METAL_FUNC void threadgroup_barrier(mem_flags, memory_scope) { assay::park(); }
+
+} // namespace metal
+
+namespace assay {
+ASSAY_SERVE void serve_nothing(const bool *, bool *, soft_u32) {}
+} // namespace assay
+
+namespace metal {
+
+METAL_FUNC void simdgroup_barrier(mem_flags) { assay::meet<bool>(true, assay::serve_nothing); }
+METAL_FUNC void simdgroup_barrier(mem_flags, thread_scope) {
+    assay::meet<bool>(true, assay::serve_nothing);
+}
+METAL_FUNC void simdgroup_barrier(mem_flags, memory_scope) {
+    assay::meet<bool>(true, assay::serve_nothing);
+}
+
+} // namespace metal
+
+#undef ASSAY_REDUCE
+#undef ASSAY_SCAN
+#undef ASSAY_SHUFFLE
+#undef ASSAY_FILL
+#undef ASSAY_LANE_FUNCTIONS

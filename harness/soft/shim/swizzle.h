@@ -1,0 +1,131 @@
+// swizzle: the macros that give a vector class its swizzles, .xy, .wzyx, .bgr...
+//
+// A swizzle is a *property*: the compiler turns v.yx into v.get_yx() and v.yx = e into
+// v.put_yx(e) (-fdeclspec). So it has no storage, the vector stays a plain struct that is trivially
+// copyable, and the result is a real vec<T, N> that templates can deduce. Swizzles that repeat a
+// component name a setter that does not exist: reading works, writing does not compile.
+//
+// The surprise: in a template, where the vector's type depends on a parameter, clang does not find
+// an operator whose operands are all such properties or scalars (v.xy * w.zw, v.xy += 1). That is a
+// compile error, never a wrong result; float2(v.xy) * w.zw, and v.xy = ..., work everywhere.
+//
+// No include guard: vec.h and packed.h include it, and end with unswizzle.h.
+// The letters grow one at a time: ASSAY_GROWk_n(M, xy, rg, x, y) calls M with every name that has
+// one letter more, M(xyx, rgr, x, y, x) M(xyy, rgg, x, y, y)... k tells the levels apart, since
+// a macro does not expand inside itself.
+#pragma clang system_header
+
+#define ASSAY_GROW1_2(M) M(x, r, x) M(y, g, y)
+#define ASSAY_GROW1_3(M) ASSAY_GROW1_2(M) M(z, b, z)
+#define ASSAY_GROW1_4(M) ASSAY_GROW1_3(M) M(w, a, w)
+
+#define ASSAY_GROW2_2(M, n, c, ...) M(n##x, c##r, __VA_ARGS__, x) M(n##y, c##g, __VA_ARGS__, y)
+#define ASSAY_GROW2_3(M, n, c, ...)                                                                \
+    ASSAY_GROW2_2(M, n, c, __VA_ARGS__) M(n##z, c##b, __VA_ARGS__, z)
+#define ASSAY_GROW2_4(M, n, c, ...)                                                                \
+    ASSAY_GROW2_3(M, n, c, __VA_ARGS__) M(n##w, c##a, __VA_ARGS__, w)
+
+#define ASSAY_GROW3_2(M, n, c, ...) M(n##x, c##r, __VA_ARGS__, x) M(n##y, c##g, __VA_ARGS__, y)
+#define ASSAY_GROW3_3(M, n, c, ...)                                                                \
+    ASSAY_GROW3_2(M, n, c, __VA_ARGS__) M(n##z, c##b, __VA_ARGS__, z)
+#define ASSAY_GROW3_4(M, n, c, ...)                                                                \
+    ASSAY_GROW3_3(M, n, c, __VA_ARGS__) M(n##w, c##a, __VA_ARGS__, w)
+
+#define ASSAY_GROW4_2(M, n, c, ...) M(n##x, c##r, __VA_ARGS__, x) M(n##y, c##g, __VA_ARGS__, y)
+#define ASSAY_GROW4_3(M, n, c, ...)                                                                \
+    ASSAY_GROW4_2(M, n, c, __VA_ARGS__) M(n##z, c##b, __VA_ARGS__, z)
+#define ASSAY_GROW4_4(M, n, c, ...)                                                                \
+    ASSAY_GROW4_3(M, n, c, __VA_ARGS__) M(n##w, c##a, __VA_ARGS__, w)
+
+// One swizzle: a getter, and a property under both of its names.
+#define ASSAY_SWIZZLE(count, n, c, ...)                                                            \
+    METAL_FUNC constexpr vec<T, count> get_##n() const { return vec<T, count>(__VA_ARGS__); }      \
+    __declspec(property(get = get_##n, put = put_##n)) vec<T, count> n, c;
+#define ASSAY_SWIZZLE2(n, c, ...) ASSAY_SWIZZLE(2, n, c, __VA_ARGS__)
+#define ASSAY_SWIZZLE3(n, c, ...) ASSAY_SWIZZLE(3, n, c, __VA_ARGS__)
+#define ASSAY_SWIZZLE4(n, c, ...) ASSAY_SWIZZLE(4, n, c, __VA_ARGS__)
+#define ASSAY_COLOUR(n, c, ...)                                                                    \
+    METAL_FUNC constexpr T get_##n() const { return n; }                                           \
+    METAL_FUNC constexpr void put_##n(T t_) { n = t_; }                                            \
+    __declspec(property(get = get_##n, put = put_##n)) T c;
+
+#define ASSAY_PAIR_2(...) ASSAY_GROW2_2(ASSAY_SWIZZLE2, __VA_ARGS__)
+#define ASSAY_PAIR_3(...) ASSAY_GROW2_3(ASSAY_SWIZZLE2, __VA_ARGS__)
+#define ASSAY_PAIR_4(...) ASSAY_GROW2_4(ASSAY_SWIZZLE2, __VA_ARGS__)
+
+#define ASSAY_TRIPLE_2(...) ASSAY_GROW3_2(ASSAY_SWIZZLE3, __VA_ARGS__)
+#define ASSAY_TRIPLE_3(...) ASSAY_GROW3_3(ASSAY_SWIZZLE3, __VA_ARGS__)
+#define ASSAY_TRIPLE_4(...) ASSAY_GROW3_4(ASSAY_SWIZZLE3, __VA_ARGS__)
+#define ASSAY_TO_TRIPLE_2(...) ASSAY_GROW2_2(ASSAY_TRIPLE_2, __VA_ARGS__)
+#define ASSAY_TO_TRIPLE_3(...) ASSAY_GROW2_3(ASSAY_TRIPLE_3, __VA_ARGS__)
+#define ASSAY_TO_TRIPLE_4(...) ASSAY_GROW2_4(ASSAY_TRIPLE_4, __VA_ARGS__)
+
+#define ASSAY_QUAD_2(...) ASSAY_GROW4_2(ASSAY_SWIZZLE4, __VA_ARGS__)
+#define ASSAY_QUAD_3(...) ASSAY_GROW4_3(ASSAY_SWIZZLE4, __VA_ARGS__)
+#define ASSAY_QUAD_4(...) ASSAY_GROW4_4(ASSAY_SWIZZLE4, __VA_ARGS__)
+#define ASSAY_HALFWAY_QUAD_2(...) ASSAY_GROW3_2(ASSAY_QUAD_2, __VA_ARGS__)
+#define ASSAY_HALFWAY_QUAD_3(...) ASSAY_GROW3_3(ASSAY_QUAD_3, __VA_ARGS__)
+#define ASSAY_HALFWAY_QUAD_4(...) ASSAY_GROW3_4(ASSAY_QUAD_4, __VA_ARGS__)
+#define ASSAY_TO_QUAD_2(...) ASSAY_GROW2_2(ASSAY_HALFWAY_QUAD_2, __VA_ARGS__)
+#define ASSAY_TO_QUAD_3(...) ASSAY_GROW2_3(ASSAY_HALFWAY_QUAD_3, __VA_ARGS__)
+#define ASSAY_TO_QUAD_4(...) ASSAY_GROW2_4(ASSAY_HALFWAY_QUAD_4, __VA_ARGS__)
+
+// Setters: the swizzles that name each component once.
+#define ASSAY_PUT2(a, b)                                                                           \
+    METAL_FUNC constexpr void put_##a##b(vec<T, 2> v_) {                                           \
+        a = v_.x;                                                                                  \
+        b = v_.y;                                                                                  \
+    }
+#define ASSAY_PUT3(a, b, c)                                                                        \
+    METAL_FUNC constexpr void put_##a##b##c(vec<T, 3> v_) {                                        \
+        a = v_.x;                                                                                  \
+        b = v_.y;                                                                                  \
+        c = v_.z;                                                                                  \
+    }
+#define ASSAY_PUT4(a, b, c, d)                                                                     \
+    METAL_FUNC constexpr void put_##a##b##c##d(vec<T, 4> v_) {                                     \
+        a = v_.x;                                                                                  \
+        b = v_.y;                                                                                  \
+        c = v_.z;                                                                                  \
+        d = v_.w;                                                                                  \
+    }
+#define ASSAY_PUT2_ORDERS(a, b) ASSAY_PUT2(a, b) ASSAY_PUT2(b, a)
+#define ASSAY_PUT3_ORDERS(a, b, c)                                                                 \
+    ASSAY_PUT3(a, b, c)                                                                            \
+    ASSAY_PUT3(a, c, b)                                                                            \
+    ASSAY_PUT3(b, a, c)                                                                            \
+    ASSAY_PUT3(b, c, a)                                                                            \
+    ASSAY_PUT3(c, a, b)                                                                            \
+    ASSAY_PUT3(c, b, a)
+#define ASSAY_PUT4_ORDERS(a, b, c, d)                                                              \
+    ASSAY_PUT4(a, b, c, d)                                                                         \
+    ASSAY_PUT4(a, b, d, c)                                                                         \
+    ASSAY_PUT4(a, c, b, d)                                                                         \
+    ASSAY_PUT4(a, c, d, b)                                                                         \
+    ASSAY_PUT4(a, d, b, c)                                                                         \
+    ASSAY_PUT4(a, d, c, b)
+
+#define ASSAY_PUTS_2 ASSAY_PUT2_ORDERS(x, y)
+#define ASSAY_PUTS_3                                                                               \
+    ASSAY_PUTS_2 ASSAY_PUT2_ORDERS(x, z) ASSAY_PUT2_ORDERS(y, z) ASSAY_PUT3_ORDERS(x, y, z)
+#define ASSAY_PUTS_4                                                                               \
+    ASSAY_PUTS_3                                                                                   \
+    ASSAY_PUT2_ORDERS(x, w)                                                                        \
+    ASSAY_PUT2_ORDERS(y, w)                                                                        \
+    ASSAY_PUT2_ORDERS(z, w)                                                                        \
+    ASSAY_PUT3_ORDERS(x, y, w)                                                                     \
+    ASSAY_PUT3_ORDERS(x, z, w)                                                                     \
+    ASSAY_PUT3_ORDERS(y, z, w)                                                                     \
+    ASSAY_PUT4_ORDERS(x, y, z, w)                                                                  \
+    ASSAY_PUT4_ORDERS(y, x, z, w)                                                                  \
+    ASSAY_PUT4_ORDERS(z, x, y, w)                                                                  \
+    ASSAY_PUT4_ORDERS(w, x, y, z)
+
+// All swizzles of a class of n components x, y... of type T. A vector of two or three can also be
+// read into a longer one (v.xyxy).
+#define ASSAY_SWIZZLES(n)                                                                          \
+    ASSAY_GROW1_##n(ASSAY_COLOUR)                                                                  \
+    ASSAY_GROW1_##n(ASSAY_PAIR_##n)                                                                \
+    ASSAY_GROW1_##n(ASSAY_TO_TRIPLE_##n)                                                           \
+    ASSAY_GROW1_##n(ASSAY_TO_QUAD_##n)                                                             \
+    ASSAY_PUTS_##n

@@ -1,0 +1,169 @@
+// vec: the vector types of MSL as classes: vec<T, 2>, vec<T, 3>, vec<T, 4>, and as_type.
+//
+// Owns layout, constructors, conversions, element access. Operators are in vec_ops.h, packed types
+// in packed.h, swizzles come from swizzle.h.
+//
+// Classes and not the compiler's vector extension: that one needs macros for its constructors,
+// which real kernels break, and a cast between int4 and float4 would copy bits. As plain structs of
+// scalars they vectorise well (the optimiser sees each component), and constants are constexpr.
+#pragma once
+#pragma clang system_header
+
+#include "types.h"
+
+namespace metal {
+template <class T, int n> struct vec;
+template <class T, int n> struct packed_vec;
+} // namespace metal
+
+namespace assay {
+
+template <class S> constexpr bool is_scalar = metal::is_arithmetic_v<S> || metal::is_enum_v<S>;
+template <class... S> using if_scalars = metal::enable_if_t<(is_scalar<S> && ...), int>;
+template <class A, class B> using if_different = metal::enable_if_t<!metal::is_same_v<A, B>, int>;
+
+// How many components an argument of a constructor brings; 0: it is none that a vector takes.
+template <class A> struct count_of {
+    static constexpr int value = is_scalar<A> ? 1 : 0;
+};
+template <class T, int n> struct count_of<metal::vec<T, n>> {
+    static constexpr int value = n;
+};
+template <class T, int n> struct count_of<metal::packed_vec<T, n>> {
+    static constexpr int value = n;
+};
+
+// Constructors that join pieces: at least one vector, n components in all.
+template <int n, class... A>
+using if_pieces =
+    metal::enable_if_t<(sizeof...(A) > 1) && ((count_of<A>::value > 0) && ...) &&
+                           (count_of<A>::value + ... + 0) == n && !(is_scalar<A> && ...),
+                       int>;
+
+template <class T> struct pieces {
+    T value[4] = {};
+    int used = 0;
+
+    template <class A> METAL_FUNC constexpr void add(const A &a) {
+        if constexpr (is_scalar<A>) {
+            value[used++] = to<T>(a);
+        } else {
+            value[used++] = to<T>(a.x);
+            value[used++] = to<T>(a.y);
+            if constexpr (count_of<A>::value > 2)
+                value[used++] = to<T>(a.z);
+            if constexpr (count_of<A>::value > 3)
+                value[used++] = to<T>(a.w);
+        }
+    }
+};
+
+template <class T, class... A> METAL_FUNC constexpr pieces<T> join(const A &...a) {
+    pieces<T> p;
+    (p.add(a), ...);
+    return p;
+}
+
+template <class T, int n> constexpr size_t vec_align = sizeof(T) * (n == 3 ? 4 : n);
+
+} // namespace assay
+
+#include "swizzle.h"
+
+// What the three classes have in common. In constant expressions &x is no array.
+#define ASSAY_VEC_COMMON(n)                                                                        \
+    using assay_scalar = T;                                                                        \
+    static constexpr int assay_count = n;                                                          \
+                                                                                                   \
+    vec() = default;                                                                               \
+    template <class... A, assay::if_pieces<n, A...> = 0>                                           \
+    METAL_FUNC constexpr vec(const A &...a_) : vec(assay::join<T>(a_...)) {}                       \
+    METAL_FUNC constexpr T &operator[](int i) {                                                    \
+        return __builtin_is_constant_evaluated() ? at(*this, i) : (&x)[i];                         \
+    }                                                                                              \
+    METAL_FUNC constexpr const T &operator[](int i) const {                                        \
+        return __builtin_is_constant_evaluated() ? at(*this, i) : (&x)[i];                         \
+    }                                                                                              \
+    ASSAY_SWIZZLES(n)
+
+namespace metal {
+
+template <class T> struct alignas(assay::vec_align<T, 2>) vec<T, 2> {
+    T x, y;
+
+    ASSAY_VEC_COMMON(2)
+    METAL_FUNC constexpr vec(T x_, T y_) : x(x_), y(y_) {}
+    template <class A, class B, assay::if_scalars<A, B> = 0>
+    METAL_FUNC constexpr vec(A x_, B y_) : x(assay::to<T>(x_)), y(assay::to<T>(y_)) {}
+    template <class S, assay::if_scalars<S> = 0>
+    METAL_FUNC constexpr vec(S s) : x(assay::to<T>(s)), y(x) {}
+    template <class U, assay::if_different<T, U> = 0>
+    METAL_FUNC constexpr explicit vec(const vec<U, 2> &v) : vec(v.x, v.y) {}
+    template <class U, assay::if_different<T, U> = 0>
+    METAL_FUNC constexpr explicit vec(const packed_vec<U, 2> &v) : vec(v.x, v.y) {}
+
+  private:
+    METAL_FUNC constexpr vec(const assay::pieces<T> &p) : vec(p.value[0], p.value[1]) {}
+    template <class V> static METAL_FUNC constexpr auto &at(V &v, int i) {
+        return i == 0 ? v.x : v.y;
+    }
+};
+
+template <class T> struct alignas(assay::vec_align<T, 3>) vec<T, 3> {
+    T x, y, z;
+
+    ASSAY_VEC_COMMON(3)
+    METAL_FUNC constexpr vec(T x_, T y_, T z_) : x(x_), y(y_), z(z_) {}
+    template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>
+    METAL_FUNC constexpr vec(A x_, B y_, C z_)
+        : x(assay::to<T>(x_)), y(assay::to<T>(y_)), z(assay::to<T>(z_)) {}
+    template <class S, assay::if_scalars<S> = 0>
+    METAL_FUNC constexpr vec(S s) : x(assay::to<T>(s)), y(x), z(x) {}
+    template <class U, assay::if_different<T, U> = 0>
+    METAL_FUNC constexpr explicit vec(const vec<U, 3> &v) : vec(v.x, v.y, v.z) {}
+    template <class U, assay::if_different<T, U> = 0>
+    METAL_FUNC constexpr explicit vec(const packed_vec<U, 3> &v) : vec(v.x, v.y, v.z) {}
+
+  private:
+    METAL_FUNC constexpr vec(const assay::pieces<T> &p)
+        : vec(p.value[0], p.value[1], p.value[2]) {}
+    template <class V> static METAL_FUNC constexpr auto &at(V &v, int i) {
+        return i == 0 ? v.x : i == 1 ? v.y : v.z;
+    }
+};
+
+template <class T> struct alignas(assay::vec_align<T, 4>) vec<T, 4> {
+    T x, y, z, w;
+
+    ASSAY_VEC_COMMON(4)
+    METAL_FUNC constexpr vec(T x_, T y_, T z_, T w_) : x(x_), y(y_), z(z_), w(w_) {}
+    template <class A, class B, class C, class D, assay::if_scalars<A, B, C, D> = 0>
+    METAL_FUNC constexpr vec(A x_, B y_, C z_, D w_)
+        : x(assay::to<T>(x_)), y(assay::to<T>(y_)), z(assay::to<T>(z_)), w(assay::to<T>(w_)) {}
+    // uint4 v = {a, b, c}: what a list does not name is zero.
+    template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>
+    METAL_FUNC constexpr vec(A x_, B y_, C z_) : vec(x_, y_, z_, T(0)) {}
+    template <class S, assay::if_scalars<S> = 0>
+    METAL_FUNC constexpr vec(S s) : x(assay::to<T>(s)), y(x), z(x), w(x) {}
+    template <class U, assay::if_different<T, U> = 0>
+    METAL_FUNC constexpr explicit vec(const vec<U, 4> &v) : vec(v.x, v.y, v.z, v.w) {}
+    template <class U, assay::if_different<T, U> = 0>
+    METAL_FUNC constexpr explicit vec(const packed_vec<U, 4> &v) : vec(v.x, v.y, v.z, v.w) {}
+
+  private:
+    METAL_FUNC constexpr vec(const assay::pieces<T> &p)
+        : vec(p.value[0], p.value[1], p.value[2], p.value[3]) {}
+    template <class V> static METAL_FUNC constexpr auto &at(V &v, int i) {
+        return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+    }
+};
+
+template <class T, class S> METAL_FUNC constexpr T as_type(S s) {
+    static_assert(sizeof(T) == sizeof(S), "as_type needs two types of the same size");
+    return __builtin_bit_cast(T, s);
+}
+
+} // namespace metal
+
+#undef ASSAY_VEC_COMMON
+#include "unswizzle.h"

@@ -1,0 +1,161 @@
+// vec_ops: operators of vectors, component by component, and of a vector with a scalar.
+//
+// A scalar operand takes the vector's element type first (MSL splats it), so half4 * 2 stays half4;
+// a float beside an integer vector is refused, as it would lose its fraction. Shift counts are
+// taken modulo the width of the element, as MSL defines.
+#pragma once
+#pragma clang system_header
+
+#include "vec.h"
+
+namespace assay {
+
+// Can scalar S stand beside a vector of T?
+template <class T, class S>
+using if_splats =
+    metal::enable_if_t<is_scalar<S> && !(metal::is_integral_v<T> && metal::is_floating_point_v<S>),
+                       int>;
+
+// V(f(a.x, b.x...), f(a.y, b.y...)...)
+template <class V, class F, class... A> METAL_FUNC constexpr V each(F f, const A &...a) {
+    if constexpr (V::assay_count == 2)
+        return V(f(a.x...), f(a.y...));
+    else if constexpr (V::assay_count == 3)
+        return V(f(a.x...), f(a.y...), f(a.z...));
+    else
+        return V(f(a.x...), f(a.y...), f(a.z...), f(a.w...));
+}
+
+template <class T> METAL_FUNC constexpr T shift_left(T value, T count) {
+    using U = metal::make_unsigned_t<T>;
+    const int n = static_cast<int>(static_cast<U>(count) & (sizeof(T) * 8 - 1));
+    return static_cast<T>(static_cast<U>(value) << n);
+}
+
+template <class T> METAL_FUNC constexpr T shift_right(T value, T count) {
+    using U = metal::make_unsigned_t<T>;
+    const int n = static_cast<int>(static_cast<U>(count) & (sizeof(T) * 8 - 1));
+    return static_cast<T>(value >> n);
+}
+
+} // namespace assay
+
+namespace metal {
+
+#define ASSAY_COMPONENTS(V, op)                                                                    \
+    if constexpr (n == 2)                                                                          \
+        return V(a.x op b.x, a.y op b.y);                                                          \
+    else if constexpr (n == 3)                                                                     \
+        return V(a.x op b.x, a.y op b.y, a.z op b.z);                                              \
+    else                                                                                           \
+        return V(a.x op b.x, a.y op b.y, a.z op b.z, a.w op b.w);
+
+// The forms with a scalar, and the assignments, of an operator that exists for two vectors.
+#define ASSAY_SPLAT_FORMS(op)                                                                        \
+    template <class T, int n, class S, assay::if_splats<T, S> = 0>                                 \
+    METAL_FUNC constexpr auto operator op(vec<T, n> a, S b) {                                         \
+        return a op vec<T, n>(b);                                                                  \
+    }                                                                                              \
+    template <class T, int n, class S, assay::if_splats<T, S> = 0>                                 \
+    METAL_FUNC constexpr auto operator op(S a, vec<T, n> b) {                                         \
+        return vec<T, n>(a) op b;                                                                  \
+    }
+#define ASSAY_ASSIGN_FORMS(op)                                                                     \
+    template <class T, int n>                                                                      \
+    METAL_FUNC constexpr vec<T, n> &operator op##=(vec<T, n> &a, vec<T, n> b) {                    \
+        return a = a op b;                                                                         \
+    }                                                                                              \
+    template <class T, int n, class S, assay::if_splats<T, S> = 0>                                 \
+    METAL_FUNC constexpr vec<T, n> &operator op##=(vec<T, n> &a, S b) {                            \
+        return a = a op vec<T, n>(b);                                                              \
+    }
+
+#define ASSAY_ARITHMETIC(op)                                                                       \
+    template <class T, int n, class V = vec<T, n>>                                                 \
+    METAL_FUNC constexpr V operator op(vec<T, n> a, vec<T, n> b) {                                 \
+        ASSAY_COMPONENTS(V, op)                                                                    \
+    }                                                                                              \
+    ASSAY_SPLAT_FORMS(op)                                                                    \
+    ASSAY_ASSIGN_FORMS(op)
+ASSAY_ARITHMETIC(+)
+ASSAY_ARITHMETIC(-)
+ASSAY_ARITHMETIC(*)
+ASSAY_ARITHMETIC(/)
+ASSAY_ARITHMETIC(%)
+ASSAY_ARITHMETIC(&)
+ASSAY_ARITHMETIC(|)
+ASSAY_ARITHMETIC(^)
+#undef ASSAY_ARITHMETIC
+
+#define ASSAY_SHIFT(op, shift)                                                                     \
+    template <class T, int n> METAL_FUNC constexpr auto operator op(vec<T, n> a, vec<T, n> b) {    \
+        return assay::each<vec<T, n>>([](T x, T y) { return assay::shift<T>(x, y); }, a, b);       \
+    }                                                                                              \
+    ASSAY_SPLAT_FORMS(op)                                                                    \
+    ASSAY_ASSIGN_FORMS(op)
+ASSAY_SHIFT(<<, shift_left)
+ASSAY_SHIFT(>>, shift_right)
+#undef ASSAY_SHIFT
+
+#define ASSAY_COMPARISON(op)                                                                       \
+    template <class T, int n, class V = vec<bool, n>>                                              \
+    METAL_FUNC constexpr V operator op(vec<T, n> a, vec<T, n> b) {                                 \
+        ASSAY_COMPONENTS(V, op)                                                                    \
+    }                                                                                              \
+    ASSAY_SPLAT_FORMS(op)
+ASSAY_COMPARISON(<)
+ASSAY_COMPARISON(>)
+ASSAY_COMPARISON(<=)
+ASSAY_COMPARISON(>=)
+ASSAY_COMPARISON(==)
+ASSAY_COMPARISON(!=)
+#undef ASSAY_COMPARISON
+
+#define ASSAY_LOGIC(op)                                                                            \
+    template <int n, class V = vec<bool, n>>                                                       \
+    METAL_FUNC constexpr V operator op(vec<bool, n> a, vec<bool, n> b) {                           \
+        ASSAY_COMPONENTS(V, op)                                                                    \
+    }                                                                                              \
+    template <int n> METAL_FUNC constexpr auto operator op(vec<bool, n> a, bool b) {               \
+        return a op vec<bool, n>(b);                                                               \
+    }                                                                                              \
+    template <int n> METAL_FUNC constexpr auto operator op(bool a, vec<bool, n> b) {               \
+        return vec<bool, n>(a) op b;                                                               \
+    }
+ASSAY_LOGIC(&&)
+ASSAY_LOGIC(||)
+#undef ASSAY_LOGIC
+
+#undef ASSAY_SPLAT_FORMS
+#undef ASSAY_ASSIGN_FORMS
+#undef ASSAY_COMPONENTS
+
+template <class T, int n> METAL_FUNC constexpr vec<T, n> operator+(vec<T, n> a) { return a; }
+template <class T, int n> METAL_FUNC constexpr vec<T, n> operator-(vec<T, n> a) {
+    return assay::each<vec<T, n>>([](T x) { return static_cast<T>(-x); }, a);
+}
+template <class T, int n> METAL_FUNC constexpr vec<T, n> operator~(vec<T, n> a) {
+    return assay::each<vec<T, n>>([](T x) { return static_cast<T>(~x); }, a);
+}
+template <int n> METAL_FUNC constexpr vec<bool, n> operator!(vec<bool, n> a) {
+    return assay::each<vec<bool, n>>([](bool x) { return !x; }, a);
+}
+
+template <class T, int n> METAL_FUNC constexpr vec<T, n> &operator++(vec<T, n> &a) {
+    return a = a + vec<T, n>(T(1));
+}
+template <class T, int n> METAL_FUNC constexpr vec<T, n> &operator--(vec<T, n> &a) {
+    return a = a - vec<T, n>(T(1));
+}
+template <class T, int n> METAL_FUNC constexpr vec<T, n> operator++(vec<T, n> &a, int) {
+    const vec<T, n> before = a;
+    ++a;
+    return before;
+}
+template <class T, int n> METAL_FUNC constexpr vec<T, n> operator--(vec<T, n> &a, int) {
+    const vec<T, n> before = a;
+    --a;
+    return before;
+}
+
+} // namespace metal
