@@ -1,0 +1,235 @@
+/* argmax: launches, oracles and cases.
+ *
+ * The one surprise: the two kernels are not rungs of a ladder but halves of one computation. A case
+ * of argmax_reduce records both; a case of argmax_final feeds it pairs in an order that
+ * argmax_reduce would never leave. */
+#include "kernels.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness/os.h"
+#include "record.h"
+#include "reference/reference.h"
+
+enum { VALUES_A_GROUP = 1024 };
+
+static const kernel_row halves[] = {
+    {.name = "argmax_reduce",
+     .about = "the best of every 1024, then argmax_final",
+     .group = 256,
+     .rows = VALUES_A_GROUP},
+    {.name = "argmax_final", .about = "the best of pairs in any order", .group = 256},
+};
+static const kernel_row *const reduce = &halves[0], *const final = &halves[1];
+
+uint32_t argmax_count_groups(uint32_t n) {
+    return divide_up(n, VALUES_A_GROUP);
+}
+
+static void argmax_reduce_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    const float *logits = io->in[0];
+    uint32_t n = oracle_u32(io, 1);
+    for (uint32_t g = 0; g < argmax_count_groups(n); g++) {
+        uint32_t indices[VALUES_A_GROUP], first = g * VALUES_A_GROUP;
+        uint32_t count = n - first < VALUES_A_GROUP ? n - first : VALUES_A_GROUP;
+        for (uint32_t i = 0; i < count; i++)
+            indices[i] = first + i;
+        maximum best = reference_maximum(logits + first, indices, count);
+        io->out[2].value[g] = best.value;
+        io->out[3].value[g] = best.index;
+    }
+    io->out[2].exact = true;
+}
+
+static void argmax_final_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    maximum best = reference_maximum(io->in[0], io->in[1], oracle_u32(io, 2));
+    io->out[3].value[0] = best.index == UINT32_MAX ? 0 : best.index;
+}
+
+static bool argmax_reduce_record(tape *t, slice logits, slice pvals, slice pidx, uint32_t n,
+                                 err *e) {
+    size_t bytes = os_multiply(n, sizeof(float));
+    uint32_t groups = argmax_count_groups(n);
+    size_t out_bytes = os_multiply(groups, sizeof(float));
+    if (!record_trim(reduce, "logits", bytes, sizeof(float), &logits, e) ||
+        !record_trim(reduce, "pvals", out_bytes, sizeof(float), &pvals, e) ||
+        !record_trim(reduce, "pidx", out_bytes, sizeof(uint32_t), &pidx, e))
+        return false;
+    launch *l = tape_add(t, "argmax.metal", reduce->name, e);
+    if (!l)
+        return false;
+    launch_bind(l, 0, logits, ACCESS_READ, ELEM_F32);
+    launch_set_u32(l, 1, n);
+    launch_bind(l, 2, pvals, ACCESS_WRITE, ELEM_F32);
+    launch_bind(l, 3, pidx, ACCESS_WRITE, ELEM_U32);
+    launch_set_groups(l, (size3){groups, 1, 1}, (size3){reduce->group, 1, 1});
+    l->bytes = bytes + 2 * out_bytes;
+    l->flops = n;
+    l->oracle = argmax_reduce_oracle;
+    return true;
+}
+
+static bool argmax_final_record(tape *t, slice pvals, slice pidx, slice result, uint32_t groups,
+                                err *e) {
+    size_t bytes = os_multiply(groups, sizeof(float));
+    if (!record_trim(final, "pvals", bytes, sizeof(float), &pvals, e) ||
+        !record_trim(final, "pidx", bytes, sizeof(uint32_t), &pidx, e) ||
+        !record_trim(final, "result", sizeof(uint32_t), sizeof(uint32_t), &result, e))
+        return false;
+    launch *l = tape_add(t, "argmax.metal", final->name, e);
+    if (!l)
+        return false;
+    launch_bind(l, 0, pvals, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 1, pidx, ACCESS_READ, ELEM_U32);
+    launch_set_u32(l, 2, groups);
+    launch_bind(l, 3, result, ACCESS_WRITE, ELEM_U32);
+    launch_set_groups(l, (size3){1, 1, 1}, (size3){final->group, 1, 1});
+    l->bytes = 2 * bytes + sizeof(uint32_t);
+    l->flops = groups;
+    l->oracle = argmax_final_oracle;
+    return true;
+}
+
+bool argmax_record(tape *t, slice logits, slice pvals, slice pidx, slice result, uint32_t n,
+                   err *e) {
+    if (!argmax_reduce_record(t, logits, pvals, pidx, n, e))
+        return false;
+    tape_barrier(t);
+    return argmax_final_record(t, pvals, pidx, result, argmax_count_groups(n), e);
+}
+
+/* What the values of a case look like: the second dimension of its shape. */
+typedef enum {
+    DRAWN = 1, /* from the distribution */
+    SOME_NAN,
+    ALL_NAN,
+    INFINITIES,
+    ALL_MINUS_INFINITY,
+    NAN_AND_MINUS_INFINITY,
+    ALL_SAME,
+    MAX_FIRST,
+    MAX_LAST,
+    NEGATIVE,
+    TIES,
+} pattern;
+
+static float apply_pattern(pattern p, float drawn, uint32_t i, uint32_t n, rng *r) {
+    switch (p) {
+    case SOME_NAN:
+        return rng_below(r, 3) == 0 ? NAN : drawn;
+    case ALL_NAN:
+        return NAN;
+    case INFINITIES:
+        return i == n / 2 ? INFINITY : rng_below(r, 4) == 0 ? -INFINITY : drawn;
+    case ALL_MINUS_INFINITY:
+        return -INFINITY;
+    case NAN_AND_MINUS_INFINITY: /* the answer is the one that is not NaN */
+        return i == n - 1 ? -INFINITY : NAN;
+    case ALL_SAME:
+        return 0.25f;
+    case MAX_FIRST:
+        return i == 0 ? 1e30f : drawn;
+    case MAX_LAST:
+        return i == n - 1 ? 1e30f : drawn;
+    case NEGATIVE:
+        return -1 - fabsf(drawn);
+    case TIES: /* a few values, each many times over */
+        return (float)rng_below(r, 3);
+    case DRAWN:
+        break;
+    }
+    return drawn;
+}
+
+static bool make_values(kernel_case *c, const char *label, uint32_t n, slice *out, err *e) {
+    size_t bytes = os_multiply(n, sizeof(float));
+    float *values = malloc(bytes);
+    assert(values);
+    fill_f32(&c->random, c->inputs, values, n);
+    for (uint32_t i = 0; i < n; i++)
+        values[i] = apply_pattern((pattern)c->shape.dim[1], values[i], i, n, &c->random);
+    bool ok = case_input_bytes(c, label, values, bytes, out, e);
+    free(values);
+    return ok;
+}
+
+/* 0 to n - 1 in random order. */
+static bool make_shuffled_indices(kernel_case *c, uint32_t n, slice *out, err *e) {
+    size_t bytes = os_multiply(n, sizeof(uint32_t));
+    uint32_t *indices = malloc(bytes);
+    assert(indices);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t j = rng_below(&c->random, i + 1);
+        indices[i] = indices[j];
+        indices[j] = i;
+    }
+    bool ok = case_input_bytes(c, "pidx", indices, bytes, out, e);
+    free(indices);
+    return ok;
+}
+
+static bool argmax_build(kernel_case *c, err *e) {
+    uint32_t n = c->shape.dim[0];
+    size_t scratch = argmax_count_groups(n) * sizeof(float);
+    slice logits, pvals, pidx, result;
+    if (!case_output(c, "result", sizeof(uint32_t), &result, e))
+        return false;
+    if (c->kernel == final)
+        return make_values(c, "pvals", n, &pvals, e) && make_shuffled_indices(c, n, &pidx, e) &&
+               argmax_final_record(c->tape, pvals, pidx, result, n, e);
+    return make_values(c, "logits", n, &logits, e) && case_output(c, "pvals", scratch, &pvals, e) &&
+           case_output(c, "pidx", scratch, &pidx, e) &&
+           argmax_record(c->tape, logits, pvals, pidx, result, n, e);
+}
+
+static const shape shapes[] = {
+    {{1, DRAWN}},
+    {{2, DRAWN}},
+    {{7, DRAWN}},
+    {{31, DRAWN}},
+    {{33, DRAWN}},
+    {{255, DRAWN}},
+    {{256, DRAWN}},
+    {{257, DRAWN}},
+    {{1023, DRAWN}},
+    {{1024, DRAWN}},
+    {{1025, DRAWN}},
+    {{4096, DRAWN}},
+    {{10000, DRAWN}},
+    {{32000, DRAWN}},
+    {{49152, DRAWN}},
+    {{300007, DRAWN}}, /* more threadgroups than argmax_final has threads */
+    {{1, ALL_NAN}},
+    {{1025, SOME_NAN}},
+    {{49152, SOME_NAN}},
+    {{10000, ALL_NAN}},
+    {{7, INFINITIES}},
+    {{10000, INFINITIES}},
+    {{5000, ALL_MINUS_INFINITY}},
+    {{5000, NAN_AND_MINUS_INFINITY}},
+    {{257, ALL_SAME}},
+    {{49152, ALL_SAME}},
+    {{10000, MAX_FIRST}},
+    {{1025, MAX_LAST}},
+    {{49152, MAX_LAST}},
+    {{49151, NEGATIVE}},
+    {{33, TIES}},
+    {{2000, TIES}},
+    {{300007, TIES}},
+};
+
+const op argmax_op = {
+    .name = "argmax",
+    .about = "index of the largest logit",
+    .dims = "n x pattern",
+    .kernels = halves,
+    .kernel_count = COUNT_OF(halves),
+    .shapes = shapes,
+    .shape_count = COUNT_OF(shapes),
+    .any_input = {{77, DRAWN}},
+    .build = argmax_build,
+};

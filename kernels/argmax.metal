@@ -1,0 +1,100 @@
+// argmax: the index of the largest logit, in two launches: argmax_reduce finds the best of every
+// 1024, argmax_final the best of those.
+//
+// NaN is skipped, of equal values the lowest index wins, and if all are NaN the answer is 0. A pair
+// (-infinity, NOTHING) stands for "none yet": every value that is not NaN beats it, -infinity too,
+// because on equal values the lower index wins and NOTHING is the highest there is. Comparisons
+// with NaN are false, so NaN never beats anything and needs no test of its own.
+#include <metal_stdlib>
+using namespace metal;
+
+constant uint NOTHING = 0xFFFFFFFF;
+constant uint VALUES_A_GROUP = 1024;
+
+struct candidate {
+    float value;
+    uint index;
+};
+
+inline candidate better_of(candidate a, candidate b) {
+    return b.value > a.value || (b.value == a.value && b.index < a.index) ? b : a;
+}
+
+// The best of one candidate a lane, given to every lane: the largest value, then the lowest index
+// among the lanes that have it.
+inline candidate simd_best(candidate mine) {
+    candidate best;
+    best.value = simd_max(mine.value);
+    best.index = simd_min(mine.value == best.value ? mine.index : NOTHING);
+    return best;
+}
+
+// The best of one candidate a thread. The result is right in simdgroup 0.
+inline candidate threadgroup_best(candidate mine,
+                                  threadgroup float *values,
+                                  threadgroup uint *indices,
+                                  uint lane,
+                                  uint sg,
+                                  uint sg_count) {
+    mine = simd_best(mine);
+    if (lane == 0) {
+        values[sg] = mine.value;
+        indices[sg] = mine.index;
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    mine.value = lane < sg_count ? values[lane] : -INFINITY;
+    mine.index = lane < sg_count ? indices[lane] : NOTHING;
+    return simd_best(mine);
+}
+
+// A thread looks at 4 of the 1024 logits of its threadgroup (256 apart, so that neighbours read
+// neighbours); the threadgroup leaves one pair. Reads n floats, writes 8 bytes a threadgroup. It
+// exists so that 49152 logits never travel to the CPU for a 4-byte answer.
+kernel void argmax_reduce(device const float *logits [[buffer(0)]],
+                          constant uint &n [[buffer(1)]],
+                          device float *pvals [[buffer(2)]],
+                          device uint *pidx [[buffer(3)]],
+                          uint group [[threadgroup_position_in_grid]],
+                          uint thread_index [[thread_index_in_threadgroup]],
+                          uint threads [[threads_per_threadgroup]],
+                          uint lane [[thread_index_in_simdgroup]],
+                          uint sg [[simdgroup_index_in_threadgroup]],
+                          uint sg_count [[simdgroups_per_threadgroup]]) {
+    threadgroup float values[32];
+    threadgroup uint indices[32];
+    const uint first = group * VALUES_A_GROUP;
+    const uint end = min(first + VALUES_A_GROUP, n);
+    candidate best = {-INFINITY, NOTHING};
+    for (uint i = first + thread_index; i < end; i += threads) {
+        const candidate next = {logits[i], i};
+        best = better_of(best, next);
+    }
+    best = threadgroup_best(best, values, indices, lane, sg, sg_count);
+    if (thread_index == 0) {
+        pvals[group] = best.value;
+        pidx[group] = best.index;
+    }
+}
+
+// One threadgroup: a thread looks at every 256th of the pairs that argmax_reduce left, the
+// threadgroup writes the answer. Reads 8 bytes a pair, writes 4. The pairs may come in any order.
+kernel void argmax_final(device const float *pvals [[buffer(0)]],
+                         device const uint *pidx [[buffer(1)]],
+                         constant uint &groups [[buffer(2)]],
+                         device uint *result [[buffer(3)]],
+                         uint thread_index [[thread_index_in_threadgroup]],
+                         uint threads [[threads_per_threadgroup]],
+                         uint lane [[thread_index_in_simdgroup]],
+                         uint sg [[simdgroup_index_in_threadgroup]],
+                         uint sg_count [[simdgroups_per_threadgroup]]) {
+    threadgroup float values[32];
+    threadgroup uint indices[32];
+    candidate best = {-INFINITY, NOTHING};
+    for (uint i = thread_index; i < groups; i += threads) {
+        const candidate next = {pvals[i], pidx[i]};
+        best = better_of(best, next);
+    }
+    best = threadgroup_best(best, values, indices, lane, sg, sg_count);
+    if (thread_index == 0)
+        result[0] = best.index == NOTHING ? 0 : best.index;
+}

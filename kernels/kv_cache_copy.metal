@@ -1,0 +1,21 @@
+// kv_cache_copy: appends one position to the key and value caches of a layer.
+#include <metal_stdlib>
+using namespace metal;
+
+// A thread copies one float of k and one of v to row row_idx of the caches (rows, kv_dim); a
+// threadgroup has no part of its own. Moves 8 bytes in and 8 out for each of kv_dim. One launch for
+// both caches, because a launch costs more than the copy. row_idx is usually bound to device
+// memory, so that a recorded token can be played at every position.
+kernel void kv_cache_copy(device const float *k_src [[buffer(0)]],
+                          device const float *v_src [[buffer(1)]],
+                          device float *k_dst [[buffer(2)]],
+                          device float *v_dst [[buffer(3)]],
+                          constant uint &kv_dim [[buffer(4)]],
+                          constant uint &row_idx [[buffer(5)]],
+                          uint i [[thread_position_in_grid]]) {
+    if (i >= kv_dim)
+        return;
+    const size_t at = size_t(row_idx) * kv_dim + i;
+    k_dst[at] = k_src[i];
+    v_dst[at] = v_src[i];
+}

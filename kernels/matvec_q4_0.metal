@@ -1,0 +1,205 @@
+// matvec_q4_0: y = W x, with W (out_dim, in_dim) in Q4_0 blocks: most of the work of a decode step.
+//
+// Every rung reads each weight once (18 bytes for 32 of them), x once a row from cache, and writes
+// 4 bytes a row. What changes from rung to rung is how rows and blocks are dealt out to threads. In
+// all of them neighbouring lanes read neighbouring blocks, rows past the end are nobody's, and
+// in_dim is a multiple of 32: whoever records the launch refuses anything else.
+#include <metal_stdlib>
+using namespace metal;
+
+#include "q4_0.h"
+
+// A threadgroup is one simdgroup and makes one row; a thread takes blocks lane, lane + 32, ... and
+// decodes them weight by weight. The first rung: as near to the definition as parallel code gets.
+kernel void matvec_q4_0(device const block_q4_0 *w [[buffer(0)]],
+                        device const float *x [[buffer(1)]],
+                        device float *y [[buffer(2)]],
+                        constant uint &out_dim [[buffer(3)]],
+                        constant uint &in_dim [[buffer(4)]],
+                        uint row [[threadgroup_position_in_grid]],
+                        uint lane [[thread_index_in_simdgroup]]) {
+    if (row >= out_dim)
+        return;
+    const uint blocks = in_dim / 32;
+    device const block_q4_0 *w_row = w + size_t(row) * blocks;
+    float sum = 0.0f;
+    for (uint b = lane; b < blocks; b += 32) {
+        const float d = float(w_row[b].d);
+        for (uint j = 0; j < 16; j++) {
+            const uint q = w_row[b].qs[j];
+            sum += d * (float(q & 15u) - 8.0f) * x[32 * b + j];
+            sum += d * (float(q >> 4u) - 8.0f) * x[32 * b + j + 16];
+        }
+    }
+    sum = simd_sum(sum);
+    if (lane == 0)
+        y[row] = sum;
+}
+
+// The same deal; a thread decodes four weights at a time against a float4 of x and multiplies by
+// the scale once a block. Tries: wide loads of x and 31 fewer multiplications a block.
+kernel void matvec_q4_0_vec4(device const block_q4_0 *w [[buffer(0)]],
+                             device const float *x [[buffer(1)]],
+                             device float *y [[buffer(2)]],
+                             constant uint &out_dim [[buffer(3)]],
+                             constant uint &in_dim [[buffer(4)]],
+                             uint row [[threadgroup_position_in_grid]],
+                             uint lane [[thread_index_in_simdgroup]]) {
+    if (row >= out_dim)
+        return;
+    const uint blocks = in_dim / 32;
+    device const block_q4_0 *w_row = w + size_t(row) * blocks;
+    float sum = 0.0f;
+    for (uint b = lane; b < blocks; b += 32)
+        sum += q4_0_dot(w_row + b, (device const float4 *)(x + 32 * b));
+    sum = simd_sum(sum);
+    if (lane == 0)
+        y[row] = sum;
+}
+
+// A threadgroup of 256 makes 4 rows, two simdgroups to a row, which meet in threadgroup memory.
+// Tries: larger threadgroups, and more threads on a row. A row of 576 has only 18 blocks, so 46 of
+// the 64 threads have nothing to do there: a short row wants fewer threads, not more.
+kernel void matvec_q4_0_multirow(device const block_q4_0 *w [[buffer(0)]],
+                                 device const float *x [[buffer(1)]],
+                                 device float *y [[buffer(2)]],
+                                 constant uint &out_dim [[buffer(3)]],
+                                 constant uint &in_dim [[buffer(4)]],
+                                 uint group [[threadgroup_position_in_grid]],
+                                 uint sg [[simdgroup_index_in_threadgroup]],
+                                 uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float partial[8];
+    const uint row = group * 4 + sg / 2;
+    const uint blocks = in_dim / 32;
+    float sum = 0.0f;
+    if (row < out_dim) {
+        device const block_q4_0 *w_row = w + size_t(row) * blocks;
+        for (uint b = (sg % 2) * 32 + lane; b < blocks; b += 64)
+            sum += q4_0_dot(w_row + b, (device const float4 *)(x + 32 * b));
+    }
+    sum = simd_sum(sum);
+    if (lane == 0)
+        partial[sg] = sum;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (lane == 0 && sg % 2 == 0 && row < out_dim)
+        y[row] = partial[sg] + partial[sg + 1];
+}
+
+// A threadgroup of 256 makes 32 rows: each of its 8 simdgroups makes 4, one after the other. Tries:
+// fewer threadgroups to schedule. Rows do not share anything yet; x is read again for each.
+kernel void matvec_q4_0_simdgroup(device const block_q4_0 *w [[buffer(0)]],
+                                  device const float *x [[buffer(1)]],
+                                  device float *y [[buffer(2)]],
+                                  constant uint &out_dim [[buffer(3)]],
+                                  constant uint &in_dim [[buffer(4)]],
+                                  uint group [[threadgroup_position_in_grid]],
+                                  uint sg [[simdgroup_index_in_threadgroup]],
+                                  uint lane [[thread_index_in_simdgroup]]) {
+    const uint blocks = in_dim / 32;
+    const uint first = (group * 8 + sg) * 4;
+    const uint end = min(first + 4, out_dim);
+    for (uint row = first; row < end; row++) {
+        device const block_q4_0 *w_row = w + size_t(row) * blocks;
+        float sum = 0.0f;
+        for (uint b = lane; b < blocks; b += 32)
+            sum += q4_0_dot(w_row + b, (device const float4 *)(x + 32 * b));
+        sum = simd_sum(sum);
+        if (lane == 0)
+            y[row] = sum;
+    }
+}
+
+// A threadgroup of 256 makes 8 rows, a simdgroup each. A thread reads its block as nine ushorts,
+// the widest loads its alignment allows, instead of seventeen loads of a half and bytes. Tries:
+// fewer, wider loads that the lanes of a simdgroup make side by side.
+kernel void matvec_q4_0_coalesced(device const block_q4_0 *w [[buffer(0)]],
+                                  device const float *x [[buffer(1)]],
+                                  device float *y [[buffer(2)]],
+                                  constant uint &out_dim [[buffer(3)]],
+                                  constant uint &in_dim [[buffer(4)]],
+                                  uint group [[threadgroup_position_in_grid]],
+                                  uint sg [[simdgroup_index_in_threadgroup]],
+                                  uint lane [[thread_index_in_simdgroup]]) {
+    const uint row = group * 8 + sg;
+    if (row >= out_dim)
+        return;
+    const uint blocks = in_dim / 32;
+    device const block_q4_0 *w_row = w + size_t(row) * blocks;
+    float sum = 0.0f;
+    for (uint b = lane; b < blocks; b += 32) {
+        device const ushort *words = (device const ushort *)(w_row + b);
+        device const float2 *low = (device const float2 *)(x + 32 * b);
+        device const float2 *high = low + 8;
+        float2 dots = float2(0.0f);
+        for (uint j = 0; j < 8; j++) {
+            const uint q = words[1 + j];
+            dots += (float2(q & 15u, (q >> 8u) & 15u) - 8.0f) * low[j];
+            dots += (float2((q >> 4u) & 15u, q >> 12u) - 8.0f) * high[j];
+        }
+        sum += float(as_type<half>(words[0])) * (dots.x + dots.y);
+    }
+    sum = simd_sum(sum);
+    if (lane == 0)
+        y[row] = sum;
+}
+
+// A threadgroup of 256 makes 8 rows, a simdgroup each; a thread takes half blocks lane, lane + 32,
+// ... so that two neighbours share a block and a row of 576 occupies all 32 lanes (36 half blocks)
+// where whole blocks left 14 of them idle. The 8 of every weight is subtracted once a half block.
+kernel void matvec_q4_0_halfblock(device const block_q4_0 *w [[buffer(0)]],
+                                  device const float *x [[buffer(1)]],
+                                  device float *y [[buffer(2)]],
+                                  constant uint &out_dim [[buffer(3)]],
+                                  constant uint &in_dim [[buffer(4)]],
+                                  uint group [[threadgroup_position_in_grid]],
+                                  uint sg [[simdgroup_index_in_threadgroup]],
+                                  uint lane [[thread_index_in_simdgroup]]) {
+    const uint row = group * 8 + sg;
+    if (row >= out_dim)
+        return;
+    const uint blocks = in_dim / 32;
+    const uint part = lane % 2;
+    device const block_q4_0 *w_row = w + size_t(row) * blocks;
+    float sum = 0.0f;
+    for (uint b = lane / 2; b < blocks; b += 16)
+        sum += q4_0_half_dot(w_row + b, part, q4_0_load_half(x + 32 * b, part));
+    sum = simd_sum(sum);
+    if (lane == 0)
+        y[row] = sum;
+}
+
+// A threadgroup of 128 makes 16 rows: each of its 4 simdgroups makes 4 at once. A thread takes half
+// blocks as in matvec_q4_0_halfblock, but loads and rearranges its 16 values of x, and their sum,
+// once for 4 rows. In the last threadgroup rows past the end are stood in for by the last row,
+// whose weights are there to be read, and their sums are dropped. Tries: a quarter of the traffic
+// in x, and four independent loads of weights in flight in each thread.
+kernel void matvec_q4_0_rowblock(device const block_q4_0 *w [[buffer(0)]],
+                                 device const float *x [[buffer(1)]],
+                                 device float *y [[buffer(2)]],
+                                 constant uint &out_dim [[buffer(3)]],
+                                 constant uint &in_dim [[buffer(4)]],
+                                 uint group [[threadgroup_position_in_grid]],
+                                 uint sg [[simdgroup_index_in_threadgroup]],
+                                 uint lane [[thread_index_in_simdgroup]]) {
+    const uint first = (group * 4 + sg) * 4;
+    if (first >= out_dim)
+        return;
+    const uint blocks = in_dim / 32;
+    const uint part = lane % 2;
+    const uint last = out_dim - 1;
+    device const block_q4_0 *w0 = w + size_t(first) * blocks;
+    device const block_q4_0 *w1 = w + size_t(min(first + 1, last)) * blocks;
+    device const block_q4_0 *w2 = w + size_t(min(first + 2, last)) * blocks;
+    device const block_q4_0 *w3 = w + size_t(min(first + 3, last)) * blocks;
+    float4 sums = float4(0.0f);
+    for (uint b = lane / 2; b < blocks; b += 16) {
+        const q4_0_half_input input = q4_0_load_half(x + 32 * b, part);
+        sums.x += q4_0_half_dot(w0 + b, part, input);
+        sums.y += q4_0_half_dot(w1 + b, part, input);
+        sums.z += q4_0_half_dot(w2 + b, part, input);
+        sums.w += q4_0_half_dot(w3 + b, part, input);
+    }
+    sums = simd_sum(sums);
+    if (lane < 4 && first + lane < out_dim)
+        y[first + lane] = sums[lane];
+}

@@ -1,0 +1,41 @@
+/* registry: THE list of ops. A kernel that is not reached from here does not exist for Assay; an op
+ * that is listed and missing does not link. */
+#include "kernels.h"
+
+#include <string.h>
+
+const op *const registry[] = {
+    &buffer_copy_op,
+    &kv_cache_copy_op,
+    &residual_add_op,
+    &residual_add_inplace_op,
+    &ffn_silu_op,
+    &rmsnorm_op,
+    &rope_apply_op,
+    &rope_apply_dual_op,
+    &matvec_q4_0_op,
+    &matvec_q4_0_accumulate_op,
+    &argmax_op,
+    &bandwidth_read_f32_op,
+    &dispatch_overhead_noop_op,
+};
+const size_t registry_count = sizeof registry / sizeof registry[0];
+
+const op *registry_find_op(const char *name) {
+    for (size_t i = 0; i < registry_count; i++)
+        if (strcmp(registry[i]->name, name) == 0)
+            return registry[i];
+    return NULL;
+}
+
+const kernel_row *registry_find_kernel(const char *name, const op **owner) {
+    for (size_t i = 0; i < registry_count; i++) {
+        const kernel_row *k = op_find_kernel(registry[i], name);
+        if (k) {
+            if (owner)
+                *owner = registry[i];
+            return k;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,105 @@
+// rmsnorm: y = x / sqrt(mean(x^2) + eps) * w over a row of dim floats.
+//
+// The ladder is about who computes the sum of squares: every thread for itself, 32 lanes together,
+// a whole threadgroup together; then one threadgroup for each of many rows.
+#include <metal_stdlib>
+using namespace metal;
+
+// A thread makes one output and sums the whole row for it, alone; threadgroups have no part of
+// their own. Reads dim floats a thread where dim a row would do. It exists as the first rung:
+// nothing is shared, so there is nothing to get wrong.
+kernel void rmsnorm(device const float *x [[buffer(0)]],
+                    device const float *w [[buffer(1)]],
+                    device float *y [[buffer(2)]],
+                    constant uint &dim [[buffer(3)]],
+                    constant float &eps [[buffer(4)]],
+                    uint i [[thread_position_in_grid]]) {
+    if (i >= dim)
+        return;
+    float squares = 0.0f;
+    for (uint j = 0; j < dim; j++)
+        squares += x[j] * x[j];
+    y[i] = x[i] * rsqrt(squares / float(dim) + eps) * w[i];
+}
+
+// One threadgroup of one simdgroup does the whole row: lane l takes elements l, l + 32, ... and
+// simd_sum gives every lane the total. Reads x twice (the second time from cache), w once, writes y
+// once. No threadgroup memory and no barrier; but 32 threads cannot keep a memory system busy.
+kernel void rmsnorm_simdgroup(device const float *x [[buffer(0)]],
+                              device const float *w [[buffer(1)]],
+                              device float *y [[buffer(2)]],
+                              constant uint &dim [[buffer(3)]],
+                              constant float &eps [[buffer(4)]],
+                              uint lane [[thread_index_in_simdgroup]],
+                              uint width [[threads_per_simdgroup]]) {
+    float squares = 0.0f;
+    for (uint i = lane; i < dim; i += width)
+        squares += x[i] * x[i];
+    squares = simd_sum(squares);
+    const float inverse = rsqrt(squares / float(dim) + eps);
+    for (uint i = lane; i < dim; i += width)
+        y[i] = x[i] * inverse * w[i];
+}
+
+// The sum of one value a thread over the threadgroup, given to every thread. partial has room for
+// one float a simdgroup; nobody may touch it again before another barrier.
+inline float
+threadgroup_sum(float value, threadgroup float *partial, uint lane, uint sg, uint sg_count) {
+    value = simd_sum(value);
+    if (lane == 0)
+        partial[sg] = value;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    float total = 0.0f;
+    for (uint s = 0; s < sg_count; s++)
+        total += partial[s];
+    return total;
+}
+
+// One threadgroup of 256 does the whole row: simdgroups sum their share, leave it in threadgroup
+// memory, and after one barrier every thread adds up the shares by itself, which is cheaper than a
+// second barrier to hand the total round. Moves what rmsnorm_simdgroup moves.
+kernel void rmsnorm_threadgroup(device const float *x [[buffer(0)]],
+                                device const float *w [[buffer(1)]],
+                                device float *y [[buffer(2)]],
+                                constant uint &dim [[buffer(3)]],
+                                constant float &eps [[buffer(4)]],
+                                uint thread_index [[thread_index_in_threadgroup]],
+                                uint threads [[threads_per_threadgroup]],
+                                uint lane [[thread_index_in_simdgroup]],
+                                uint sg [[simdgroup_index_in_threadgroup]],
+                                uint sg_count [[simdgroups_per_threadgroup]]) {
+    threadgroup float partial[32];
+    float squares = 0.0f;
+    for (uint i = thread_index; i < dim; i += threads)
+        squares += x[i] * x[i];
+    squares = threadgroup_sum(squares, partial, lane, sg, sg_count);
+    const float inverse = rsqrt(squares / float(dim) + eps);
+    for (uint i = thread_index; i < dim; i += threads)
+        y[i] = x[i] * inverse * w[i];
+}
+
+// Threadgroup r does row r of x (rows, dim) as rmsnorm_threadgroup does its only one; there are as
+// many rows as threadgroups. It exists for prefill, where one launch normalises all tokens: w is
+// read by every row and stays in cache.
+kernel void rmsnorm_rows(device const float *x [[buffer(0)]],
+                         device const float *w [[buffer(1)]],
+                         device float *y [[buffer(2)]],
+                         constant uint &dim [[buffer(3)]],
+                         constant float &eps [[buffer(4)]],
+                         uint row [[threadgroup_position_in_grid]],
+                         uint thread_index [[thread_index_in_threadgroup]],
+                         uint threads [[threads_per_threadgroup]],
+                         uint lane [[thread_index_in_simdgroup]],
+                         uint sg [[simdgroup_index_in_threadgroup]],
+                         uint sg_count [[simdgroups_per_threadgroup]]) {
+    threadgroup float partial[32];
+    device const float *x_row = x + size_t(row) * dim;
+    device float *y_row = y + size_t(row) * dim;
+    float squares = 0.0f;
+    for (uint i = thread_index; i < dim; i += threads)
+        squares += x_row[i] * x_row[i];
+    squares = threadgroup_sum(squares, partial, lane, sg, sg_count);
+    const float inverse = rsqrt(squares / float(dim) + eps);
+    for (uint i = thread_index; i < dim; i += threads)
+        y_row[i] = x_row[i] * inverse * w[i];
+}

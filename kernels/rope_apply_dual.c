@@ -1,0 +1,82 @@
+/* rope_apply_dual: launches, oracle and cases. */
+#include "kernels.h"
+
+#include "harness/os.h"
+#include "record.h"
+#include "reference/reference.h"
+
+static void rope_apply_dual_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    for (int i = 0; i < 2; i++) { /* q and nq, then k and nk */
+        expected *out = &io->out[i];
+        reference_rope(io->in[i], oracle_u32(io, 2 + i), oracle_u32(io, 4), oracle_u32(io, 5),
+                       (double)oracle_f32(io, 6), out->value, out->scale);
+        out->terms = 2;
+        out->roundings = 40; /* as in rope_apply */
+    }
+}
+
+bool rope_apply_dual_record(tape *t, const kernel_row *k, slice q_heads, slice k_heads, uint32_t nq,
+                            uint32_t nk, uint32_t head_dim, param pos, float theta, err *e) {
+    uint32_t pairs = head_dim / 2;
+    size_t head_bytes = os_multiply(head_dim, sizeof(float));
+    size_t q_bytes = os_multiply(nq, head_bytes), k_bytes = os_multiply(nk, head_bytes);
+    if (head_dim % 2 != 0)
+        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, head_dim);
+    if (!record_trim(k, "q", q_bytes, sizeof(float), &q_heads, e) ||
+        !record_trim(k, "k", k_bytes, sizeof(float), &k_heads, e))
+        return false;
+    if (q_bytes + k_bytes > UINT32_MAX)
+        return err_set(e, EXIT_CANNOT, "%s: %u + %u heads of %u are too many for a 32-bit index",
+                       k->name, nq, nk, head_dim);
+    launch *l = tape_add(t, "rope_apply_dual.metal", k->name, e);
+    if (!l)
+        return false;
+    launch_bind(l, 0, q_heads, ACCESS_BOTH, ELEM_F32);
+    launch_bind(l, 1, k_heads, ACCESS_BOTH, ELEM_F32);
+    launch_set_u32(l, 2, nq);
+    launch_set_u32(l, 3, nk);
+    launch_set_u32(l, 4, head_dim);
+    launch_set_param(l, 5, pos, ELEM_U32);
+    launch_set_f32(l, 6, theta);
+    launch_set_threads_rounded(l, (nq + nk) * pairs, k->group);
+    l->bytes = 2 * (q_bytes + k_bytes);
+    l->flops = 6 * (uint64_t)(nq + nk) * pairs; /* the rotation; the angle is not counted */
+    l->oracle = rope_apply_dual_oracle;
+    return true;
+}
+
+/* The position comes from device memory, as it does in a model. */
+static bool rope_apply_dual_build(kernel_case *c, err *e) {
+    const uint32_t *dim = c->shape.dim;
+    uint32_t pos = dim[0], nq = dim[1], nk = dim[2], head_dim = dim[3];
+    slice q_heads, k_heads, place;
+    return case_input_f32(c, "q", os_multiply(nq, head_dim), &q_heads, e) &&
+           case_input_f32(c, "k", os_multiply(nk, head_dim), &k_heads, e) &&
+           case_input_bytes(c, "pos", &pos, sizeof pos, &place, e) &&
+           rope_apply_dual_record(c->tape, c->kernel, q_heads, k_heads, nq, nk, head_dim,
+                                  param_at(place), 10000, e);
+}
+
+static const shape shapes[] = {
+    {{0, 1, 1, 2}},    {{1, 1, 1, 2}},      {{3, 2, 1, 34}},        {{7, 5, 3, 6}},
+    {{2, 3, 1, 126}},  {{2, 3, 1, 128}},    {{2, 3, 1, 130}},       {{0, 9, 3, 64}},
+    {{1, 9, 3, 64}},   {{10, 9, 3, 64}},    {{100, 9, 3, 64}},      {{2047, 9, 3, 64}},
+    {{1, 32, 8, 128}}, {{100, 32, 8, 128}}, {{1000, 501, 77, 128}},
+};
+
+static const kernel_row rows[] = {
+    {.name = "rope_apply_dual", .about = "a thread a pair of q or of k", .group = 256},
+};
+
+const op rope_apply_dual_op = {
+    .name = "rope_apply_dual",
+    .about = "rotary embedding of q and k in one launch",
+    .dims = "pos x nq x nk x head_dim",
+    .kernels = rows,
+    .kernel_count = COUNT_OF(rows),
+    .shapes = shapes,
+    .shape_count = COUNT_OF(shapes),
+    .any_input = {{5, 3, 2, 22}},
+    .build = rope_apply_dual_build,
+};

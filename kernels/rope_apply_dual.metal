@@ -1,0 +1,30 @@
+// rope_apply_dual: rotary position embedding of the query and the key heads in one launch.
+#include <metal_stdlib>
+using namespace metal;
+
+// A thread turns one pair of one head, as in rope_apply: the first nq * head_dim / 2 threads those
+// of q, the next nk * head_dim / 2 those of k, the rest of the last threadgroup none. Moves 8 bytes
+// in and 8 out for each pair. It exists because two launches of a microsecond each, to move a few
+// kilobytes, are all launch.
+kernel void rope_apply_dual(device float *q [[buffer(0)]],
+                            device float *k [[buffer(1)]],
+                            constant uint &nq [[buffer(2)]],
+                            constant uint &nk [[buffer(3)]],
+                            constant uint &head_dim [[buffer(4)]],
+                            constant uint &pos [[buffer(5)]],
+                            constant float &theta [[buffer(6)]],
+                            uint i [[thread_position_in_grid]]) {
+    const uint pairs = head_dim / 2;
+    const uint q_pairs = nq * pairs;
+    if (i >= q_pairs + nk * pairs)
+        return;
+    const uint p = i % pairs;
+    const float angle = float(pos) * precise::pow(theta, -2.0f * float(p) / float(head_dim));
+    const float c = precise::cos(angle);
+    const float s = precise::sin(angle);
+    device float *pair = i < q_pairs ? q + 2 * i : k + 2 * (i - q_pairs);
+    const float a = pair[0];
+    const float b = pair[1];
+    pair[0] = a * c - b * s;
+    pair[1] = a * s + b * c;
+}
