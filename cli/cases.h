@@ -1,0 +1,37 @@
+/* cases: every case that can be run, from the registry: kernel x shape, and every input
+ * distribution for one shape of each op. Names are "kernel/shape/input". */
+#ifndef ASSAY_CASES_H
+#define ASSAY_CASES_H
+
+#include "harness/op.h"
+
+typedef struct {
+    const op *op;
+    const kernel_row *kernel;
+    shape shape;
+    distribution inputs;
+    bool accepted; /* false: the kernel does not take this shape */
+    char name[160];
+} test_case;
+
+typedef struct {
+    test_case *items;
+    size_t count;
+} case_list;
+
+/* Which ones: those that any of the filters matches (all if there is none), with this shape and
+ * this distribution (any if NULL). A filter is the name of an op or of a kernel, or else a glob or
+ * a part of a case's name. */
+typedef struct {
+    const char *const *filters;
+    size_t filter_count;
+    const char *shape, *input;
+} case_query;
+
+/* A query that matches nothing, in whole or in one filter, is an error that says what there is. */
+bool cases_find(const case_query *q, case_list *out, err *e);
+/* The case of this name, or false. */
+bool cases_find_one(const char *name, test_case *out);
+void cases_free(case_list *l);
+
+#endif

@@ -1,0 +1,175 @@
+/* options: see options.h. Owns the syntax of the command line; what the values mean is the verbs'
+ * business. */
+#include "options.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_OPTIONS = 32, MAX_NAME = 64 };
+
+/* Edits (insert, delete, replace a character) that turn a into b. */
+static size_t count_edits(const char *a, const char *b) {
+    size_t row[MAX_NAME + 1], n = strlen(b);
+    assert(n <= MAX_NAME);
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 0; a[i]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < n; j++) {
+            size_t best = diagonal + (a[i] != b[j]);
+            diagonal = row[j + 1];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (diagonal + 1 < best)
+                best = diagonal + 1;
+            row[j + 1] = best;
+        }
+    }
+    return row[n];
+}
+
+const char *options_find_nearest(const char *text, const char *const *names, size_t count) {
+    const char *nearest = NULL;
+    size_t best = strlen(text) / 3 + 2; /* farther than this is another word */
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(names[i]);
+        if (length > MAX_NAME)
+            continue;
+        size_t edits = count_edits(text, names[i]);
+        if (edits < best && edits < length) {
+            best = edits;
+            nearest = names[i];
+        }
+    }
+    return nearest;
+}
+
+static bool refuse_unknown(const option *options, size_t count, const char *name, size_t length,
+                           err *e) {
+    const char *names[MAX_OPTIONS];
+    char valid[192] = "", wanted[MAX_NAME];
+    size_t shown = 0, used = 0;
+    snprintf(wanted, sizeof wanted, "%.*s", (int)length, name);
+    for (size_t i = 0; i < count; i++) {
+        if (!options[i].about)
+            continue;
+        names[shown++] = options[i].name;
+        used += (size_t)snprintf(valid + used, sizeof valid - used, "--%s, ", options[i].name);
+        assert(used < sizeof valid);
+    }
+    const char *nearest = options_find_nearest(wanted, names, shown);
+    if (nearest)
+        return err_set(e, EXIT_USAGE, "no option --%s; did you mean --%s? (valid: %s--help)",
+                       wanted, nearest, valid);
+    return err_set(e, EXIT_USAGE, "no option --%s (valid: %s--help)", wanted, valid);
+}
+
+static bool parse_number(const option *o, const char *text, err *e) {
+    char *end;
+    errno = 0;
+    uint64_t value = strtoull(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end || errno || value < o->min || value > o->max)
+        return err_set(e, EXIT_USAGE,
+                       "--%s takes a whole number from %" PRIu64 " to %" PRIu64 ", not '%.40s'",
+                       o->name, o->min, o->max, text);
+    *(uint64_t *)o->value = value;
+    return true;
+}
+
+static bool parse_seconds(const option *o, const char *text, err *e) {
+    char *end;
+    double value = strtod(text, &end);
+    bool is_plain = isdigit((unsigned char)text[0]) || text[0] == '.';
+    if (!is_plain || strpbrk(text, "xX") || *end || !(value > 0) || !(value <= 1e6))
+        return err_set(e, EXIT_USAGE,
+                       "--%s takes a number of seconds above 0, such as 60 or 0.5, not '%.40s'",
+                       o->name, text);
+    *(double *)o->value = value;
+    return true;
+}
+
+static bool parse_value(const option *o, const char *text, err *e) {
+    switch (o->kind) {
+    case OPTION_NUMBER:
+        return parse_number(o, text, e);
+    case OPTION_SECONDS:
+        return parse_seconds(o, text, e);
+    case OPTION_TEXT:
+        if (!*text)
+            return err_set(e, EXIT_USAGE, "--%s was given an empty value", o->name);
+        *(const char **)o->value = text;
+        return true;
+    case OPTION_FLAG:
+        break;
+    }
+    return err_set(e, EXIT_USAGE, "--%s takes no value, but was given '%.40s'", o->name, text);
+}
+
+/* One option at argv[*at]; *at moves to its value if that stands apart. */
+static bool parse_option(const option *options, size_t count, int argc, const char *const *argv,
+                         int *at, bool *seen, err *e) {
+    const char *name = argv[*at] + 2;
+    size_t length = strcspn(name, "="), i = 0;
+    while (i < count &&
+           (strlen(options[i].name) != length || strncmp(options[i].name, name, length) != 0))
+        i++;
+    if (i == count)
+        return refuse_unknown(options, count, name, length, e);
+    const option *o = &options[i];
+    bool has_value = name[length] == '=';
+    if (o->kind == OPTION_FLAG && !has_value) {
+        *(bool *)o->value = true;
+        return true;
+    }
+    if (seen[i])
+        return err_set(e, EXIT_USAGE, "--%s is given twice", o->name);
+    seen[i] = true;
+    if (has_value)
+        return parse_value(o, name + length + 1, e);
+    if (*at + 1 >= argc)
+        return err_set(e, EXIT_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->argument);
+    *at += 1;
+    return parse_value(o, argv[*at], e);
+}
+
+bool options_parse(const option *options, size_t count, int *argc, const char **argv, bool *help,
+                   err *e) {
+    assert(count <= MAX_OPTIONS);
+    bool seen[MAX_OPTIONS] = {false}, is_over = false;
+    int kept = 0;
+    for (int i = 0; i < *argc; i++) {
+        const char *a = argv[i];
+        if (is_over || a[0] != '-' || !a[1]) {
+            argv[kept++] = a;
+        } else if (strcmp(a, "--") == 0) {
+            is_over = true;
+        } else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
+            *help = true;
+            return true;
+        } else if (a[1] != '-') {
+            return err_set(e, EXIT_USAGE, "no option %.40s: options are long, as in --help", a);
+        } else if (!parse_option(options, count, *argc, argv, &i, seen, e)) {
+            return false;
+        }
+    }
+    *argc = kept;
+    return true;
+}
+
+void options_print_help(FILE *out, const option *options, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (!options[i].about)
+            continue;
+        char left[64];
+        snprintf(left, sizeof left, "--%s%s%s", options[i].name, options[i].argument ? " " : "",
+                 options[i].argument ? options[i].argument : "");
+        fprintf(out, "  %-20s %s\n", left, options[i].about);
+    }
+    fprintf(out, "  %-20s %s\n", "--help", "this text");
+}

@@ -1,0 +1,42 @@
+/* options: a strict reader of command lines.
+ *
+ * `--name value` and `--name=value`; `--` ends the options. What is not understood is an error that
+ * says what would have been: an unknown option, a number with something behind it or out of its
+ * range, a value given twice. */
+#ifndef ASSAY_OPTIONS_H
+#define ASSAY_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "harness/err.h"
+
+typedef enum {
+    OPTION_FLAG,   /* bool */
+    OPTION_TEXT,   /* const char * */
+    OPTION_NUMBER, /* uint64_t */
+    OPTION_SECONDS /* double, above 0 */
+} option_kind;
+
+typedef struct {
+    const char *name; /* "seed" for --seed */
+    option_kind kind;
+    void *value;          /* what is set; holds the default before */
+    const char *argument; /* "N", for the help */
+    const char *about;    /* for the help, with the default; NULL: not shown */
+    uint64_t min, max;    /* of a number */
+} option;
+
+/* Reads argv[0..*argc), sets the values and leaves what is not an option in front of argv, with its
+ * count in *argc. *help is set by --help and -h, which end the reading. */
+bool options_parse(const option *options, size_t count, int *argc, const char **argv, bool *help,
+                   err *e);
+
+void options_print_help(FILE *out, const option *options, size_t count);
+
+/* The name that is most like `text`, or NULL if none is like it. */
+const char *options_find_nearest(const char *text, const char *const *names, size_t count);
+
+#endif

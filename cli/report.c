@@ -1,0 +1,154 @@
+/* report: see report.h. */
+#include "report.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const titles[REPORT_COLUMNS] = {"kernel",  "shape",   "input",   "verdict",
+                                                   "max abs", "max rel", "max ulp", "nmse",
+                                                   "margin",  "worst"};
+enum { VERDICT_COLUMN = 3, NUMBER_WIDTH = 9 };
+
+static void add_csv_header(csv *c) {
+    static const char *const names[] = {"op",      "kernel",   "shape",   "input",     "seed",
+                                        "verdict", "elements", "bad",     "nonfinite", "unwritten",
+                                        "max_abs", "max_rel",  "max_ulp", "nmse",      "margin",
+                                        "worst",   "message"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        csv_add_text(c, names[i]);
+    csv_end_row(c);
+}
+
+void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, csv *file) {
+    *r = (report){.seed = seed, .csv = file};
+    for (int i = 0; i < REPORT_COLUMNS; i++)
+        r->columns[i] = (table_column){.title = titles[i],
+                                       .right = i > VERDICT_COLUMN,
+                                       .width = i > VERDICT_COLUMN ? NUMBER_WIDTH : 0};
+    for (size_t i = 0; i < cases->count; i++) {
+        const test_case *c = &cases->items[i];
+        char text[64];
+        shape_get_text(&c->shape, text, sizeof text);
+        table_fit(&r->columns[0], c->kernel->name);
+        table_fit(&r->columns[1], text);
+        table_fit(&r->columns[2], distribution_get_name(c->inputs));
+    }
+    table_fit(&r->columns[VERDICT_COLUMN], "FAIL");
+    r->rows = (table){.out = out,
+                      .columns = r->columns,
+                      .count = REPORT_COLUMNS,
+                      .colour = table_wants_colour(out)};
+    table_print_header(&r->rows);
+    if (file)
+        add_csv_header(file);
+}
+
+static void print_row(const report *r, const test_case *c, const char *verdict, paint p,
+                      const comparison *n) {
+    char shape_text[64], numbers[REPORT_COLUMNS][32];
+    const char *cells[REPORT_COLUMNS] = {c->kernel->name, shape_text,
+                                         distribution_get_name(c->inputs), verdict};
+    shape_get_text(&c->shape, shape_text, sizeof shape_text);
+    for (int i = VERDICT_COLUMN + 1; i < REPORT_COLUMNS; i++) {
+        cells[i] = numbers[i];
+        strcpy(numbers[i], "-");
+    }
+    if (n) {
+        const double values[] = {n->max_abs, n->max_rel, n->max_ulp, n->nmse, n->margin};
+        for (int i = 0; i < 5; i++)
+            snprintf(numbers[VERDICT_COLUMN + 1 + i], sizeof numbers[0], "%.3g", values[i]);
+        snprintf(numbers[REPORT_COLUMNS - 1], sizeof numbers[0], "%zu", n->worst);
+    }
+    table_print_row(&r->rows, cells, VERDICT_COLUMN, p);
+}
+
+static void add_csv_row(const report *r, const test_case *c, const char *verdict,
+                        const comparison *n, const char *message) {
+    if (!r->csv)
+        return;
+    static const comparison none = {
+        .max_abs = NAN, .max_rel = NAN, .max_ulp = NAN, .nmse = NAN, .margin = NAN};
+    const comparison *v = n ? n : &none;
+    char text[64];
+    shape_get_text(&c->shape, text, sizeof text);
+    csv_add_text(r->csv, c->op->name);
+    csv_add_text(r->csv, c->kernel->name);
+    csv_add_text(r->csv, text);
+    csv_add_text(r->csv, distribution_get_name(c->inputs));
+    csv_add_u64(r->csv, r->seed);
+    csv_add_text(r->csv, verdict);
+    csv_add_u64(r->csv, v->count);
+    csv_add_u64(r->csv, v->bad);
+    csv_add_u64(r->csv, v->nonfinite);
+    csv_add_u64(r->csv, v->unwritten);
+    csv_add_double(r->csv, v->max_abs);
+    csv_add_double(r->csv, v->max_rel);
+    csv_add_double(r->csv, v->max_ulp);
+    csv_add_double(r->csv, v->nmse);
+    csv_add_double(r->csv, v->margin);
+    csv_add_u64(r->csv, v->worst);
+    csv_add_text(r->csv, message);
+    csv_end_row(r->csv);
+}
+
+/* A tool's output, indented; not again when the next case says the same. */
+static void print_tool_output(report *r, const char *text) {
+    if (!*text || (r->shown && strcmp(r->shown, text) == 0))
+        return;
+    free(r->shown);
+    r->shown = strdup(text);
+    for (const char *line = text; *line;) {
+        int n = (int)strcspn(line, "\n");
+        fprintf(r->rows.out, "      %.*s\n", n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+static void print_elements(const report *r, const check_result *result) {
+    for (size_t i = 0; i < result->worst.shown; i++) {
+        const bad_element *b = &result->worst.first[i];
+        fprintf(r->rows.out, "      %s element %zu: expected %.9g, ", result->buffer, b->index,
+                b->want);
+        if (b->unwritten)
+            fprintf(r->rows.out, "never written\n");
+        else
+            fprintf(r->rows.out, "got %.9g, tolerance %.3g\n", b->got, b->tolerance);
+    }
+}
+
+void report_add(report *r, const test_case *c, const case_report *what) {
+    const check_result *result = what->made && !what->failure ? &what->result : NULL;
+    if (result && result->verdict == CHECK_PASS) {
+        r->passed++;
+        print_row(r, c, "pass", PAINT_GOOD, &result->worst);
+        add_csv_row(r, c, "pass", &result->worst, "");
+        return;
+    }
+    r->failed++;
+    /* Numbers are only those of a comparison that was made. */
+    const comparison *n = result && result->buffer[0] ? &result->worst : NULL;
+    const char *message = what->failure ? what->failure
+                          : result      ? result->message
+                                        : what->error.text;
+    print_row(r, c, "FAIL", PAINT_BAD, n);
+    fprintf(r->rows.out, "    %s: %s\n", c->name, message);
+    if (result)
+        print_elements(r, result);
+    else if (!what->failure)
+        print_tool_output(r, what->error.detail);
+    add_csv_row(r, c, "fail", n, message);
+}
+
+void report_add_skipped(report *r, const test_case *c) {
+    r->skipped++;
+    print_row(r, c, "skip", PAINT_DIM, NULL);
+    add_csv_row(r, c, "skip", NULL, "the kernel does not take this shape");
+}
+
+void report_end(report *r) {
+    fprintf(r->rows.out, "%zu passed, %zu failed, %zu skipped\n", r->passed, r->failed, r->skipped);
+    free(r->shown);
+    r->shown = NULL;
+}

@@ -1,0 +1,36 @@
+/* report: how the results of `check` look: rows for people, with the details of what is wrong, and
+ * rows of a CSV file. */
+#ifndef ASSAY_REPORT_H
+#define ASSAY_REPORT_H
+
+#include "cases.h"
+#include "harness/check.h"
+#include "harness/csv.h"
+#include "harness/table.h"
+
+/* What became of one case. */
+typedef struct {
+    bool made; /* the check could be made: result holds; else error or failure says why */
+    check_result result;
+    err error;           /* what kept the check from being made: a compile error */
+    const char *failure; /* how its worker ended, or NULL */
+} case_report;
+
+enum { REPORT_COLUMNS = 10 };
+
+typedef struct {
+    table_column columns[REPORT_COLUMNS];
+    table rows;
+    csv *csv; /* NULL if none is wanted */
+    uint64_t seed;
+    char
+        *shown; /* tool output that was printed last: a compiler's message is shown once a kernel */
+    size_t passed, failed, skipped;
+} report;
+
+void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, csv *file);
+void report_add(report *r, const test_case *c, const case_report *what);
+void report_add_skipped(report *r, const test_case *c);
+void report_end(report *r); /* prints the summary, frees what it holds */
+
+#endif

@@ -1,0 +1,25 @@
+/* verb: what a command of assay is. Each cmd_<name>.c defines one, and main.c lists them. */
+#ifndef ASSAY_VERB_H
+#define ASSAY_VERB_H
+
+#include "harness/err.h"
+#include "options.h"
+
+#define ASSAY_VERSION "0.1.0"
+
+typedef struct {
+    const char *name;
+    const char *names; /* what may stand behind the verb besides options: "[FILTER...]", or NULL */
+    const char *about; /* one line */
+    const char *notes; /* the rest of its help, or NULL */
+    const option *options;
+    size_t option_count;
+    /* Returns the exit status; e is printed if it has a text. */
+    exit_code (*run)(const char *const *names, size_t count, err *e);
+} verb;
+
+extern const verb verb_info;
+extern const verb verb_list;
+extern const verb verb_check;
+
+#endif
