@@ -1,0 +1,130 @@
+// Vectors, conversions, half floats, function constants, gated arguments, structs.
+#include <metal_stdlib>
+using namespace metal;
+
+// Each line is one claim; the expected numbers stand in tests/test_language.c in the same order.
+kernel void vectors(device float *out [[buffer(0)]]) {
+    uint n = 0;
+    const float4 v = float4(1, 2, 3, 4);
+    const float2 a = float2(5, 6);
+    const float3 b(7, 8, 9);
+    const auto put2 = [&](float2 x) { out[n++] = x.x; out[n++] = x.y; };
+    const auto put3 = [&](float3 x) { put2(x.xy); out[n++] = x.z; };
+    const auto put4 = [&](float4 x) { put3(x.xyz); out[n++] = x.w; };
+    put4(float4(1));
+    put4(float4(a, a));
+    put4(float4(a, 1, 2));
+    put4(float4(1, a, 2));
+    put4(float4(1, 2, a));
+    put4(float4(b, 1));
+    put4(float4(1, b));
+    put3(float3(a, 1));
+    put3(float3(1, a));
+    put4(v.wzyx);
+    put4(v.xxyy);
+    put3(v.rgb);
+    put2(v.yw);
+    put4(v + 1);
+    put4(2 * v);
+    put4(v * v.wzyx);
+    put4(-v);
+    float4 m = v;
+    m.xy = a;
+    m.w = 0;
+    put4(m);
+    m.zx = float2(10, 20);
+    put4(m);
+    m[1] = 30;
+    m += v;
+    put4(m);
+    put4(float4(int4(1.9f, -1.9f, 2.5f, 3)));
+    put4(float4(uchar4(250, 251, 252, 253) + uchar4(10)));
+    put4(select(v, float4(0), v > 2));
+    out[n++] = any(v > 3);
+    out[n++] = all(v > 3);
+    out[n++] = dot(v, v);
+    out[n++] = length(float2(3, 4));
+    put3(cross(float3(1, 0, 0), float3(0, 1, 0)));
+    put4(clamp(v, 2.0f, 3.0f));
+    put4(max(v, 2.5f));
+    put4(mix(v, float4(0), 0.5f));
+    out[n++] = as_type<float>(0x40490fdbu);
+    out[n++] = float(as_type<uint>(1.0f) >> 23);
+    out[n++] = as_type<half2>(0x3c004000u).x;
+    out[n++] = float(half(1.0f) / half(3.0f));
+    out[n++] = 1 / 3.0h;
+    out[n++] = popcount(0xF0F0u);
+    out[n++] = clz(1u);
+    out[n++] = ctz(8u);
+    out[n++] = float(sizeof(float3)) + float(sizeof(packed_float3)) / 100;
+    out[n++] = fma(2.0f, 3.0f, 4.0f) + rsqrt(4.0f) + exp2(3.0f) + precise::sqrt(9.0f);
+    out[n++] = float(char(200)) + float(short(40000)) + float(uint(7.9f));
+    const float2x2 q = float2x2(float2(1, 2), float2(3, 4));
+    put2(q * a);
+    put2(a * q);
+    device packed_float3 *p = (device packed_float3 *)(out + n);
+    *p = packed_float3(b);
+    n += 3;
+    out[n] = float(n);
+}
+
+// out[i] = the half nearest to in[i].
+kernel void round_to_half(device const float *in [[buffer(0)]], device half *out [[buffer(1)]],
+                          uint i [[thread_position_in_grid]]) {
+    out[i] = half(in[i]);
+}
+
+kernel void widen_half(device const half *in [[buffer(0)]], device float *out [[buffer(1)]],
+                       uint i [[thread_position_in_grid]]) {
+    out[i] = float(in[i]);
+}
+
+// Every operation rounds: (a*b)+c in half is two roundings.
+kernel void half_arithmetic(device const half *a [[buffer(0)]], device const half *b [[buffer(1)]],
+                            device half *out [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    out[4 * i] = a[i] + b[i];
+    out[4 * i + 1] = a[i] * b[i];
+    out[4 * i + 2] = a[i] / b[i];
+    out[4 * i + 3] = a[i] * b[i] + a[i];
+}
+
+constant uint factor [[function_constant(0)]];
+constant bool with_bias [[function_constant(1)]];
+constant float scale [[function_constant(2)]];
+
+kernel void specialised(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                        device const float *bias [[buffer(2), function_constant(with_bias)]],
+                        uint i [[thread_position_in_grid]]) {
+    float x = in[i] * float(factor) * scale;
+    if (with_bias)
+        x += bias[i];
+    out[i] = x;
+}
+
+struct options {
+    uint count;
+    float2 shift;
+    packed_float3 extra;
+};
+
+kernel void with_struct(device float *out [[buffer(0)]], constant options &o [[buffer(1)]],
+                        uint i [[thread_position_in_grid]]) {
+    if (i < o.count)
+        out[i] = o.shift.y + o.extra.z;
+}
+
+template <typename T>
+[[kernel]] void doubled(device const T *in [[buffer(0)]], device T *out [[buffer(1)]],
+                        uint i [[thread_position_in_grid]]) {
+    out[i] = in[i] + in[i];
+}
+template [[host_name("doubled_float")]] [[kernel]] void
+doubled<float>(device const float *, device float *, uint);
+template [[host_name("doubled_int")]] [[kernel]] void doubled<int>(device const int *,
+                                                                    device int *, uint);
+
+// Buffers without numbers are counted in order.
+kernel void unnumbered(device const float *in, constant float &add, device float *out,
+                       uint i [[thread_position_in_grid]]) {
+    out[i] = in[i] + add;
+}

@@ -1,0 +1,41 @@
+// Small kernels for the tape: launches that depend on each other, and one that misbehaves.
+#include <metal_stdlib>
+using namespace metal;
+
+// x[i] = x[i] * factor + step, where step is read from device memory.
+kernel void advance(device float *x [[buffer(0)]], constant float &factor [[buffer(1)]],
+                    device const float *step [[buffer(2)]], constant uint &n [[buffer(3)]],
+                    uint i [[thread_position_in_grid]]) {
+    if (i < n)
+        x[i] = x[i] * factor + step[0];
+}
+
+// Changes the value that the next launch reads: no CPU between them.
+kernel void count_up(device float *step [[buffer(0)]]) {
+    step[0] += 1;
+}
+
+// Writes one element `past` places after the end (or, negative, before the start).
+kernel void write_outside(device float *x [[buffer(0)]], constant int &past [[buffer(1)]],
+                          constant uint &n [[buffer(2)]]) {
+    x[int(n) - 1 + past] = 1;
+}
+
+kernel void too_much_memory(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    threadgroup float a[5000];
+    threadgroup float b[5000];
+    a[i] = b[i] = float(i);
+    out[i] = a[i] + b[i];
+}
+
+kernel void needs_memory(device float *out [[buffer(0)]],
+                         threadgroup float *scratch [[threadgroup(0)]],
+                         uint i [[thread_position_in_grid]]) {
+    scratch[i] = 1;
+    out[i] = scratch[i];
+}
+
+[[kernel, max_total_threads_per_threadgroup(64)]] void
+small_groups(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    out[i] = 1;
+}

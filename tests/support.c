@@ -1,0 +1,86 @@
+/* support: see support.h. */
+#include "support.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../harness/os.h"
+
+static device *shared_device;
+static library *shared_library;
+static tape *current;
+static buffer *buffers[64];
+static size_t buffer_count;
+static err last;
+
+device *support_get_device(void) {
+    if (!shared_device) {
+        shared_device = device_open("soft", &last);
+        if (!shared_device)
+            fprintf(stderr, "%s\n", last.text);
+    }
+    return shared_device;
+}
+
+const char *support_get_path(const char *relative) {
+    static char path[PATH_MAX];
+    char home[PATH_MAX / 2];
+    if (!os_find_home(home, sizeof home, &last)) {
+        fprintf(stderr, "%s\n", last.text);
+        return relative;
+    }
+    snprintf(path, sizeof path, "%s/%s", home, relative);
+    return path;
+}
+
+library *support_get_library(void) {
+    if (!shared_library && support_get_device())
+        shared_library =
+            library_new(support_get_device(), support_get_path("tests/kernels"), &last);
+    return shared_library;
+}
+
+slice support_buffer(const void *data, size_t bytes) {
+    assert(buffer_count < sizeof buffers / sizeof *buffers);
+    buffer *b = device_new_buffer(support_get_device(), bytes, STORAGE_SHARED, "test", &last);
+    assert(b);
+    buffers[buffer_count++] = b;
+    if (data)
+        memcpy(b->contents, data, bytes);
+    return slice_whole(b);
+}
+
+launch *support_launch_specialised(const char *file, const char *kernel,
+                                   const constant_value *constants, size_t count) {
+    if (!support_get_library())
+        return NULL;
+    tape_free(current);
+    current = tape_new(support_get_library());
+    return tape_add_specialised(current, file, kernel, constants, count, &last);
+}
+
+launch *support_launch(const char *file, const char *kernel) {
+    return support_launch_specialised(file, kernel, NULL, 0);
+}
+
+tape *support_get_tape(void) {
+    return current;
+}
+
+bool support_play(void) {
+    return tape_play(current, PLAY_WHOLE, NULL, NULL, &last);
+}
+
+const err *support_get_error(void) {
+    return &last;
+}
+
+void support_end(void) {
+    tape_free(current);
+    current = NULL;
+    while (buffer_count > 0)
+        buffer_free(buffers[--buffer_count]);
+}

@@ -1,0 +1,31 @@
+/* support: what the suites that run kernels share: the software device, the kernels of
+ * tests/kernels, and buffers without ceremony. */
+#ifndef ASSAY_TESTS_SUPPORT_H
+#define ASSAY_TESTS_SUPPORT_H
+
+#include "../harness/tape.h"
+
+/* Opened at first use and kept; NULL with a message on stderr where there is none. */
+device *support_get_device(void);
+library *support_get_library(void);
+
+/* A path below the project's root. */
+const char *support_get_path(const char *relative);
+
+/* A shared buffer holding a copy of data (or poison when data is NULL), freed by support_end. */
+slice support_buffer(const void *data, size_t bytes);
+
+/* A fresh tape with one launch of a kernel of tests/kernels, freed by support_end. NULL if the
+ * kernel does not compile; support_get_error says why. */
+launch *support_launch(const char *file, const char *kernel);
+launch *support_launch_specialised(const char *file, const char *kernel,
+                                   const constant_value *constants, size_t count);
+tape *support_get_tape(void);
+
+bool support_play(void); /* the tape, whole */
+const err *support_get_error(void);
+
+/* Frees buffers and tape. Call at the end of each test. */
+void support_end(void);
+
+#endif

@@ -1,0 +1,318 @@
+/* Tests of the command line: ./assay is run as a child and judged by its output and exit status.
+ *
+ * Kernels that crash, hang or do not compile come from a copy of kernels/ with one file replaced,
+ * given by ASSAY_KERNELS. */
+#include <greatest.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/os.h"
+#include "kernels/kernels.h"
+
+SUITE(cli_suite);
+
+static char program[1024], home[1024], folder[256];
+static char *output; /* stdout and stderr of the last run */
+static err e;
+
+static void find_things(void *unused) {
+    (void)unused;
+    const char *given = getenv("ASSAY_PROGRAM");
+    if (!os_find_home(home, sizeof home, &e))
+        snprintf(home, sizeof home, ".");
+    if (given)
+        snprintf(program, sizeof program, "%s", given);
+    else
+        snprintf(program, sizeof program, "%.1000s/assay", home);
+}
+
+/* Runs a shell line in which $A is assay, $K a folder for kernels and $H the project's root.
+ * Returns the exit status. */
+static int run(const char *line) {
+    setenv("A", program, 1);
+    setenv("K", folder, 1);
+    setenv("H", home, 1);
+    free(output);
+    output = NULL;
+    const char *const argv[] = {"sh", "-c", line, NULL};
+    int status = -1;
+    return os_run(argv, &output, &status, &e) && output ? status : -1;
+}
+
+static bool says(const char *text) {
+    return strstr(output, text) != NULL;
+}
+
+static int count_of(const char *text) {
+    int n = 0;
+    for (const char *p = output; (p = strstr(p, text)); p += strlen(text))
+        n++;
+    return n;
+}
+
+#define ASSERT_RUN(line, status)                                                                   \
+    do {                                                                                           \
+        int got_ = run(line);                                                                      \
+        ASSERT_EQ_FMTm(output ? output : e.text, status, got_, "%d");                              \
+    } while (0)
+#define ASSERT_SAYS(text) ASSERTm(output, says(text))
+
+/* A copy of kernels/ in which buffer_copy.metal is this text. */
+static bool plant(const char *text) {
+    snprintf(folder, sizeof folder, "/tmp/assay-test-%ld", (long)getpid());
+    char path[300];
+    snprintf(path, sizeof path, "%s/buffer_copy.metal", folder);
+    return run("rm -rf \"$K\" && cp -R \"$H/kernels\" \"$K\"") == 0 &&
+           os_write_file(path, text, strlen(text), &e);
+}
+
+static void clear(void) {
+    run("rm -rf \"$K\" \"$K.csv\"");
+}
+
+#define PLANTED(body)                                                                              \
+    "#include <metal_stdlib>\n"                                                                    \
+    "using namespace metal;\n"                                                                     \
+    "kernel void buffer_copy(device const float *src [[buffer(0)]],\n"                             \
+    "                        device float *dst [[buffer(1)]],\n"                                   \
+    "                        constant uint &count [[buffer(2)]],\n"                                \
+    "                        uint i [[thread_position_in_grid]]) {\n" body "}\n"
+
+/* Three cases of the planted kernel, and three of another in the same run. */
+#define CHECK_PLANTED                                                                              \
+    "ASSAY_KERNELS=\"$K\" \"$A\" check --device soft --timeout 3 'buffer_copy/3[123]/normal' "     \
+    "'residual_add/3[123]/normal'"
+
+TEST help_is_given_for_assay_and_for_every_verb(void) {
+    ASSERT_RUN("\"$A\" --help", 0);
+    ASSERT_SAYS("usage: assay VERB");
+    ASSERT_SAYS("ASSAY_KERNELS");
+    ASSERT_RUN("\"$A\" info --help", 0);
+    ASSERT_SAYS("usage: assay info");
+    ASSERT_RUN("\"$A\" list --help", 0);
+    ASSERT_SAYS("--md");
+    ASSERT_RUN("\"$A\" check --help", 0);
+    ASSERT_SAYS("--seed N");
+    ASSERT_SAYS("(default 1)");
+    ASSERT(!says("--worker"));
+    PASS();
+}
+
+TEST no_verb_is_a_usage_error_with_the_help(void) {
+    ASSERT_RUN("\"$A\"", 2);
+    ASSERT_SAYS("usage: assay VERB");
+    PASS();
+}
+
+TEST the_version_is_printed(void) {
+    ASSERT_RUN("\"$A\" --version", 0);
+    ASSERTm(output, strncmp(output, "assay ", 6) == 0);
+    PASS();
+}
+
+TEST an_unknown_verb_is_answered_with_the_valid_ones(void) {
+    ASSERT_RUN("\"$A\" chekc", 2);
+    ASSERT_SAYS("did you mean 'check'?");
+    ASSERT_SAYS("info, list, check");
+    PASS();
+}
+
+TEST an_unknown_option_is_answered_with_the_valid_ones(void) {
+    ASSERT_RUN("\"$A\" check --sead 7", 2);
+    ASSERT_SAYS("did you mean --seed?");
+    ASSERT_RUN("\"$A\" list --all", 2);
+    ASSERT_SAYS("--md");
+    PASS();
+}
+
+TEST a_name_too_many_is_a_usage_error(void) {
+    ASSERT_RUN("\"$A\" list rmsnorm", 2);
+    ASSERT_SAYS("takes no names");
+    PASS();
+}
+
+TEST bad_numbers_are_usage_errors(void) {
+    ASSERT_RUN("\"$A\" check --seed 1x", 2);
+    ASSERT_RUN("\"$A\" check --seed=-1", 2);
+    ASSERT_RUN("\"$A\" check --jobs 0", 2);
+    ASSERT_SAYS("from 1 to 256");
+    ASSERT_RUN("\"$A\" check --timeout never", 2);
+    ASSERT_RUN("\"$A\" check --seed 1 --seed 2", 2);
+    PASS();
+}
+
+TEST a_filter_that_matches_nothing_is_answered_with_the_kernels(void) {
+    ASSERT_RUN("\"$A\" check rmsnrom", 2);
+    ASSERT_SAYS("no case matches 'rmsnrom'");
+    ASSERT_SAYS("kv_cache_copy");
+    ASSERT_RUN("\"$A\" check buffer_copy nonsense", 2);
+    ASSERT_SAYS("'nonsense'");
+    ASSERT_RUN("\"$A\" check buffer_copy --shape 34", 2);
+    ASSERT_SAYS("49152");
+    ASSERT_RUN("\"$A\" check --input noise", 2);
+    ASSERT_SAYS("denormals");
+    PASS();
+}
+
+TEST list_has_every_kernel_of_the_registry(void) {
+    ASSERT_RUN("\"$A\" list; \"$A\" list --md", 0);
+    for (size_t i = 0; i < registry_count; i++)
+        for (size_t k = 0; k < registry[i]->kernel_count; k++) {
+            char cell[160];
+            snprintf(cell, sizeof cell, "| `%s` |", registry[i]->kernels[k].name);
+            ASSERT_SAYS(cell);
+            ASSERT_SAYS(registry[i]->kernels[k].name);
+        }
+    PASS();
+}
+
+TEST info_names_device_compiler_and_what_is_missing(void) {
+    ASSERT_RUN("\"$A\" info --device soft", 0);
+    ASSERT_SAYS("software Metal device");
+    ASSERT_SAYS("compiler");
+    ASSERT_SAYS("clang");
+    ASSERT_SAYS("cores");
+    ASSERT_SAYS("cache");
+    ASSERT_RUN("PATH=/nowhere ASSAY_CLANG= \"$A\" info --device soft", 3);
+    ASSERT_SAYS("package gnuplot");
+    ASSERT_SAYS("no clang found");
+    PASS();
+}
+
+TEST a_device_that_cannot_be_had_says_why(void) {
+    const char *name;
+    bool is_available = true;
+    for (int i = 0; is_available && device_describe(i, &name, &is_available, &e); i++)
+        continue;
+    if (is_available)
+        SKIPm("every device is available here");
+    char line[128];
+    snprintf(line, sizeof line, "\"$A\" check buffer_copy --device %s", name);
+    ASSERT_RUN(line, 3);
+    ASSERT_SAYS(e.text);
+    ASSERT_RUN("ASSAY_DEVICE=abacus \"$A\" check buffer_copy", 2);
+    ASSERT_SAYS("abacus");
+    PASS();
+}
+
+TEST checking_right_kernels_passes_with_one_row_a_case(void) {
+    ASSERT_RUN("\"$A\" check --device soft 'buffer_copy/3[123]/normal' 2>&1", 0);
+    ASSERT_EQ_FMT(3, count_of("  pass  "), "%d");
+    ASSERT_SAYS("# seed: 1\n");
+    ASSERT_SAYS("3 passed, 0 failed, 0 skipped\n");
+    ASSERT_RUN("\"$A\" check --device soft buffer_copy --shape 77", 0);
+    ASSERT_SAYS("5 passed, 0 failed, 0 skipped\n");
+    ASSERT_RUN("\"$A\" check --device soft --shape=77 --input zeros buffer_copy", 0);
+    ASSERT_SAYS("1 passed, 0 failed");
+    PASS();
+}
+
+TEST the_same_seed_gives_the_same_rows_whatever_the_jobs(void) {
+    ASSERT_RUN("\"$A\" check --device soft residual_add ffn_silu --seed 5 --jobs 1 > \"$K.1\" && "
+               "\"$A\" check --device soft residual_add ffn_silu --seed 5 --jobs 3 > \"$K.2\" && "
+               "\"$A\" check --device soft residual_add ffn_silu --seed 6 > \"$K.3\" && "
+               "cmp \"$K.1\" \"$K.2\" && ! cmp -s \"$K.1\" \"$K.3\"; s=$?; "
+               "rm -f \"$K.1\" \"$K.2\" \"$K.3\"; exit $s",
+               0);
+    PASS();
+}
+
+TEST the_csv_file_is_written_whole(void) {
+    ASSERT_RUN("\"$A\" check --device soft 'buffer_copy/3[123]/normal' --csv \"$K.csv\" "
+               "> /dev/null && cat \"$K.csv\" && ls \"$K\".csv*",
+               0);
+    ASSERT_SAYS("# device: software");
+    ASSERT_SAYS("# seed: 1\n");
+    ASSERT_SAYS("# compiler: ");
+    ASSERT_SAYS("op,kernel,shape,input,seed,verdict,");
+    ASSERT_SAYS("\nbuffer_copy,buffer_copy,33,normal,1,pass,33,0,0,0,0,0,0,0,0,0,\n");
+    ASSERT_EQ_FMT(3, count_of(",pass,"), "%d");
+    ASSERT(!says(".tmp"));
+    ASSERT_RUN("\"$A\" check --device soft buffer_copy/33/ --csv /no/such/folder/x.csv", 3);
+    ASSERT_SAYS("/no/such/folder/x.csv");
+    clear();
+    PASS();
+}
+
+TEST rows_that_nobody_can_read_are_an_error(void) {
+    if (access("/dev/full", W_OK) != 0)
+        SKIPm("this system has no /dev/full");
+    ASSERT_RUN("\"$A\" list > /dev/full", 3);
+    ASSERT_RUN("\"$A\" check --device soft buffer_copy > /dev/full", 3);
+    PASS();
+}
+
+TEST wrong_arithmetic_is_named_with_kernel_shape_and_element(void) {
+    ASSERT(plant(PLANTED("if (i < count) dst[i] = i == 7 ? src[i] * 1.000001f : src[i];\n")));
+    ASSERT_RUN(CHECK_PLANTED, 1);
+    ASSERT_SAYS("3 passed, 3 failed, 0 skipped");
+    ASSERT_SAYS("buffer_copy/33/normal: kernel buffer_copy: 'dst' (buffer 1): element 7 is");
+    ASSERT_SAYS("'dst' (buffer 1) element 7: expected");
+    clear();
+    PASS();
+}
+
+TEST a_crashing_kernel_fails_its_own_rows_only(void) {
+    ASSERT(plant(PLANTED("dst[i + ((ulong)1 << 43)] = src[i] + float(count);\n")));
+    ASSERT_RUN(CHECK_PLANTED, 1);
+    ASSERT_SAYS("3 passed, 3 failed, 0 skipped");
+    ASSERT_SAYS("buffer_copy/31/normal: crashed: ");
+    ASSERT_EQ_FMT(3, count_of("crashed: "), "%d");
+    clear();
+    PASS();
+}
+
+TEST a_hanging_kernel_fails_its_own_rows_only(void) {
+    ASSERT(plant(PLANTED("for (volatile uint n = 1; n != 0;) n = n | 1u;\n"
+                         "dst[i] = src[i] + float(count);\n")));
+    ASSERT_RUN(CHECK_PLANTED, 1);
+    ASSERT_SAYS("3 passed, 3 failed, 0 skipped");
+    ASSERT_EQ_FMT(3, count_of("timed out after 3 s"), "%d");
+    clear();
+    PASS();
+}
+
+TEST a_compile_error_is_shown_once_at_its_line(void) {
+    ASSERT(plant(PLANTED("dst[i] = no_such_thing(src[i]);\n")));
+    ASSERT_RUN(CHECK_PLANTED, 1);
+    ASSERT_SAYS("3 passed, 3 failed, 0 skipped");
+    ASSERT_SAYS("buffer_copy.metal:7:");
+    ASSERT_EQ_FMT(1, count_of("error: use of undeclared identifier 'no_such_thing'"), "%d");
+    clear();
+    PASS();
+}
+
+TEST a_kernel_file_that_is_missing_fails_its_own_rows_only(void) {
+    ASSERT(plant(""));
+    ASSERT(run("rm \"$K/buffer_copy.metal\"") == 0);
+    ASSERT_RUN(CHECK_PLANTED, 1);
+    ASSERT_SAYS("3 passed, 3 failed, 0 skipped");
+    ASSERT_SAYS("buffer_copy.metal");
+    clear();
+    PASS();
+}
+
+SUITE(cli_suite) {
+    SET_SETUP(find_things, NULL);
+    RUN_TEST(help_is_given_for_assay_and_for_every_verb);
+    RUN_TEST(no_verb_is_a_usage_error_with_the_help);
+    RUN_TEST(the_version_is_printed);
+    RUN_TEST(an_unknown_verb_is_answered_with_the_valid_ones);
+    RUN_TEST(an_unknown_option_is_answered_with_the_valid_ones);
+    RUN_TEST(a_name_too_many_is_a_usage_error);
+    RUN_TEST(bad_numbers_are_usage_errors);
+    RUN_TEST(a_filter_that_matches_nothing_is_answered_with_the_kernels);
+    RUN_TEST(list_has_every_kernel_of_the_registry);
+    RUN_TEST(info_names_device_compiler_and_what_is_missing);
+    RUN_TEST(a_device_that_cannot_be_had_says_why);
+    RUN_TEST(checking_right_kernels_passes_with_one_row_a_case);
+    RUN_TEST(the_same_seed_gives_the_same_rows_whatever_the_jobs);
+    RUN_TEST(the_csv_file_is_written_whole);
+    RUN_TEST(rows_that_nobody_can_read_are_an_error);
+    RUN_TEST(wrong_arithmetic_is_named_with_kernel_shape_and_element);
+    RUN_TEST(a_crashing_kernel_fails_its_own_rows_only);
+    RUN_TEST(a_hanging_kernel_fails_its_own_rows_only);
+    RUN_TEST(a_compile_error_is_shown_once_at_its_line);
+    RUN_TEST(a_kernel_file_that_is_missing_fails_its_own_rows_only);
+}

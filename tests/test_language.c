@@ -1,0 +1,385 @@
+/* What MSL adds to C++, run on the software device: vectors, conversions, half floats, function
+ * constants, structs, host names. */
+#include <greatest.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+SUITE_EXTERN(language_suite);
+
+/* In the order of the lines of `vectors` in tests/kernels/language.metal. */
+static const double vector_claims[] = {
+    1,
+    1,
+    1,
+    1, /* float4(1) */
+    5,
+    6,
+    5,
+    6, /* float4(a, a) */
+    5,
+    6,
+    1,
+    2, /* float4(a, 1, 2) */
+    1,
+    5,
+    6,
+    2, /* float4(1, a, 2) */
+    1,
+    2,
+    5,
+    6, /* float4(1, 2, a) */
+    7,
+    8,
+    9,
+    1, /* float4(b, 1) */
+    1,
+    7,
+    8,
+    9, /* float4(1, b) */
+    5,
+    6,
+    1, /* float3(a, 1) */
+    1,
+    5,
+    6, /* float3(1, a) */
+    4,
+    3,
+    2,
+    1, /* .wzyx */
+    1,
+    1,
+    2,
+    2, /* .xxyy */
+    1,
+    2,
+    3, /* .rgb */
+    2,
+    4, /* .yw */
+    2,
+    3,
+    4,
+    5, /* v + 1 */
+    2,
+    4,
+    6,
+    8, /* 2 * v */
+    4,
+    6,
+    6,
+    4, /* v * v.wzyx */
+    -1,
+    -2,
+    -3,
+    -4, /* -v */
+    5,
+    6,
+    3,
+    0, /* m.xy = a; m.w = 0 */
+    20,
+    6,
+    10,
+    0, /* m.zx = (10, 20) */
+    21,
+    32,
+    13,
+    4, /* m[1] = 30; m += v */
+    1,
+    -1,
+    2,
+    3, /* float to int truncates */
+    4,
+    5,
+    6,
+    7, /* uchar wraps */
+    1,
+    2,
+    0,
+    0, /* select */
+    1,
+    0, /* any, all */
+    30,
+    5, /* dot, length */
+    0,
+    0,
+    1, /* cross */
+    2,
+    2,
+    3,
+    3, /* clamp */
+    2.5,
+    2.5,
+    3,
+    4, /* max with a scalar */
+    0.5,
+    1,
+    1.5,
+    2,                      /* mix */
+    3.14159274101257324219, /* as_type<float> */
+    127,                    /* exponent bits of 1.0 */
+    2,                      /* as_type<half2>(...).x */
+    0.333251953125,         /* a third in half */
+    0.333251953125,         /* half literal */
+    8,
+    31,
+    3,      /* popcount, clz, ctz */
+    16.12,  /* sizeof(float3), sizeof(packed_float3) */
+    21.5,   /* fma + rsqrt + exp2 + sqrt */
+    -25585, /* char(200) is -56, short(40000) is -25536, uint(7.9) is 7 */
+    23,
+    34, /* matrix * vector */
+    17,
+    39, /* vector * matrix */
+    7,
+    8,
+    9, /* through a packed pointer */
+};
+enum { VECTOR_CLAIMS = sizeof vector_claims / sizeof *vector_claims };
+
+TEST vector_constructors_swizzles_and_operators_are_msl(void) {
+    slice out = support_buffer(NULL, 4 * (VECTOR_CLAIMS + 1));
+    launch *l = support_launch("language.metal", "vectors");
+    if (!l)
+        FAILm(support_get_error()->detail[0] ? support_get_error()->detail
+                                             : support_get_error()->text);
+    launch_bind(l, 0, out, ACCESS_WRITE, ELEM_F32);
+    launch_set_groups(l, (size3){1, 1, 1}, (size3){1, 1, 1});
+    ASSERT(support_play());
+    const float *got = out.buffer->contents;
+    for (int i = 0; i < VECTOR_CLAIMS; i++)
+        if (got[i] != (float)vector_claims[i]) {
+            static char text[80];
+            snprintf(text, sizeof text, "number %d: want %.9g, got %.9g", i, vector_claims[i],
+                     (double)got[i]);
+            FAILm(text);
+        }
+    ASSERT_EQ_FMT((double)VECTOR_CLAIMS, (double)got[VECTOR_CLAIMS], "%g");
+    support_end();
+    PASS();
+}
+
+static bool run_map(const char *kernel, slice in, slice out, elem in_type, elem out_type,
+                    uint32_t n) {
+    launch *l = support_launch("language.metal", kernel);
+    if (!l)
+        return false;
+    launch_bind(l, 0, in, ACCESS_READ, in_type);
+    launch_bind(l, 1, out, ACCESS_WRITE, out_type);
+    launch_set_threads(l, (size3){n, 1, 1}, (size3){256, 1, 1});
+    return support_play();
+}
+
+static bool is_nan_half(uint16_t h) {
+    return (h & 0x7C00) == 0x7C00 && (h & 0x3FF);
+}
+
+TEST every_half_widens_to_the_float_it_is(void) {
+    static uint16_t all[65536];
+    for (uint32_t i = 0; i < 65536; i++)
+        all[i] = (uint16_t)i;
+    slice in = support_buffer(all, sizeof all), out = support_buffer(NULL, 65536 * 4);
+    if (!run_map("widen_half", in, out, ELEM_F16, ELEM_F32, 65536))
+        FAILm(support_get_error()->text);
+    const float *got = out.buffer->contents;
+    for (uint32_t i = 0; i < 65536; i++) {
+        float want = half_to_float((uint16_t)i);
+        if (is_nan_half((uint16_t)i))
+            ASSERT(got[i] != got[i]);
+        else
+            ASSERT_MEM_EQ(&want, &got[i], 4);
+    }
+    support_end();
+    PASS();
+}
+
+/* Each half, the midpoint to the next, and the floats on both sides of the midpoint: all the places
+ * where rounding can go wrong. */
+TEST floats_round_to_the_nearest_half_and_ties_to_even(void) {
+    enum { N = 65536 * 4 };
+    float *x = malloc(N * sizeof *x);
+    ASSERT(x);
+    for (uint32_t i = 0; i < 65536; i++) {
+        float a = half_to_float((uint16_t)i), b = half_to_float((uint16_t)(i + 1));
+        float middle = (i & 0x7FFF) == 0x7BFF ? (i >> 15 ? -65520.0f : 65520.0f) : (a + b) / 2;
+        uint32_t bits;
+        memcpy(&bits, &middle, 4);
+        for (uint32_t k = 0; k < 3; k++) {
+            uint32_t near = bits + k - 1;
+            memcpy(&x[4 * i + k], &near, 4);
+        }
+        x[4 * i + 3] = a;
+    }
+    slice in = support_buffer(x, N * 4), out = support_buffer(NULL, N * 2);
+    if (!run_map("round_to_half", in, out, ELEM_F32, ELEM_F16, N))
+        FAILm(support_get_error()->text);
+    const uint16_t *got = out.buffer->contents;
+    for (uint32_t i = 0; i < N; i++) {
+        if (x[i] != x[i])
+            ASSERT(is_nan_half(got[i]));
+        else
+            ASSERT_EQ_FMT(half_from_float(x[i]), got[i], "%04x");
+    }
+    free(x);
+    support_end();
+    PASS();
+}
+
+TEST half_arithmetic_rounds_after_every_operation(void) {
+    enum { N = 60000 };
+    static uint16_t a[N], b[N];
+    uint32_t seed = 1;
+    for (int i = 0; i < N; i++) {
+        a[i] = (uint16_t)((seed = seed * 1664525 + 1013904223) >> 16);
+        b[i] = (uint16_t)((seed = seed * 1664525 + 1013904223) >> 16);
+    }
+    slice in_a = support_buffer(a, sizeof a), in_b = support_buffer(b, sizeof b);
+    slice out = support_buffer(NULL, sizeof a * 4);
+    launch *l = support_launch("language.metal", "half_arithmetic");
+    if (!l)
+        FAILm(support_get_error()->text);
+    launch_bind(l, 0, in_a, ACCESS_READ, ELEM_F16);
+    launch_bind(l, 1, in_b, ACCESS_READ, ELEM_F16);
+    launch_bind(l, 2, out, ACCESS_WRITE, ELEM_F16);
+    launch_set_threads(l, (size3){N, 1, 1}, (size3){64, 1, 1});
+    ASSERT(support_play());
+    const uint16_t *got = out.buffer->contents;
+    for (int i = 0; i < N; i++) {
+        float x = half_to_float(a[i]), y = half_to_float(b[i]);
+        uint16_t product = half_from_float(x * y);
+        const uint16_t want[4] = {half_from_float(x + y), product, half_from_float(x / y),
+                                  half_from_float(half_to_float(product) + x)};
+        for (int k = 0; k < 4; k++) {
+            if (is_nan_half(want[k]))
+                ASSERT(is_nan_half(got[4 * i + k]));
+            else
+                ASSERT_EQ_FMT(want[k], got[4 * i + k], "%04x");
+        }
+    }
+    support_end();
+    PASS();
+}
+
+static const constant_value with_bias[] = {
+    {0, ELEM_U32, 3}, {1, ELEM_U8, 1}, {2, ELEM_F32, 0x3F000000}};
+static const constant_value without_bias[] = {
+    {0, ELEM_U32, 4}, {1, ELEM_U8, 0}, {2, ELEM_F32, 0xC0000000}};
+
+TEST function_constants_specialise_a_pipeline_and_gate_its_arguments(void) {
+    const float x[2] = {1, 10}, bias[2] = {100, 200};
+    slice in = support_buffer(x, 8), out = support_buffer(NULL, 8), add = support_buffer(bias, 8);
+    launch *l = support_launch_specialised("language.metal", "specialised", with_bias, 3);
+    if (!l)
+        FAILm(support_get_error()->text);
+    launch_bind(l, 0, in, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 1, out, ACCESS_WRITE, ELEM_F32);
+    launch_bind(l, 2, add, ACCESS_READ, ELEM_F32);
+    launch_set_threads(l, (size3){2, 1, 1}, (size3){2, 1, 1});
+    ASSERT(support_play());
+    ASSERT_EQ(101.5f, ((float *)out.buffer->contents)[0]);
+    ASSERT_EQ(215.0f, ((float *)out.buffer->contents)[1]);
+
+    l = support_launch_specialised("language.metal", "specialised", without_bias, 3);
+    ASSERT(l);
+    launch_bind(l, 0, in, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 1, out, ACCESS_WRITE, ELEM_F32);
+    launch_set_threads(l, (size3){2, 1, 1}, (size3){2, 1, 1});
+    if (!support_play())
+        FAILm(support_get_error()->text);
+    ASSERT_EQ(-8.0f, ((float *)out.buffer->contents)[0]);
+    ASSERT_EQ(-80.0f, ((float *)out.buffer->contents)[1]);
+    support_end();
+    PASS();
+}
+
+TEST a_function_constant_that_is_not_given_is_an_error(void) {
+    ASSERT_EQ(NULL, support_launch_specialised("language.metal", "specialised", with_bias, 2));
+    ASSERT(strstr(support_get_error()->text, "scale"));
+    support_end();
+    PASS();
+}
+
+TEST structs_arrive_as_they_were_laid_out(void) {
+    struct {
+        uint32_t count, pad;
+        float shift[2];
+        float extra[3], tail;
+    } o = {3, 0, {1, 20}, {1, 2, 300}, 0};
+    slice out = support_buffer(NULL, 16);
+    launch *l = support_launch("language.metal", "with_struct");
+    if (!l)
+        FAILm(support_get_error()->text);
+    launch_bind(l, 0, out, ACCESS_WRITE, ELEM_F32);
+    launch_set_bytes(l, 1, &o, sizeof o);
+    launch_set_threads(l, (size3){4, 1, 1}, (size3){4, 1, 1});
+    if (!support_play())
+        FAILm(support_get_error()->text);
+    const float *got = out.buffer->contents;
+    ASSERT_EQ(320.0f, got[0]);
+    ASSERT_EQ(320.0f, got[2]);
+    ASSERT(got[3] != got[3]);
+    support_end();
+    PASS();
+}
+
+TEST host_names_choose_the_instantiation_of_a_template(void) {
+    const float x = 1.5f;
+    const int32_t n = 21;
+    slice in = support_buffer(&x, 4), out = support_buffer(NULL, 4);
+    if (!run_map("doubled_float", in, out, ELEM_F32, ELEM_F32, 1))
+        FAILm(support_get_error()->text);
+    ASSERT_EQ(3.0f, *(float *)out.buffer->contents);
+    in = support_buffer(&n, 4);
+    ASSERT(run_map("doubled_int", in, out, ELEM_I32, ELEM_I32, 1));
+    ASSERT_EQ(42, *(int32_t *)out.buffer->contents);
+    support_end();
+    PASS();
+}
+
+TEST buffers_without_numbers_are_counted_in_order(void) {
+    const float x = 1;
+    slice in = support_buffer(&x, 4), out = support_buffer(NULL, 4);
+    launch *l = support_launch("language.metal", "unnumbered");
+    if (!l)
+        FAILm(support_get_error()->text);
+    launch_bind(l, 0, in, ACCESS_READ, ELEM_F32);
+    launch_set_f32(l, 1, 0.25f);
+    launch_bind(l, 2, out, ACCESS_WRITE, ELEM_F32);
+    launch_set_threads(l, (size3){1, 1, 1}, (size3){1, 1, 1});
+    ASSERT(support_play());
+    ASSERT_EQ(1.25f, *(float *)out.buffer->contents);
+    support_end();
+    PASS();
+}
+
+TEST a_compile_error_shows_the_line_of_the_metal_file(void) {
+    ASSERT_EQ(NULL, support_launch("uncompilable.metal", "uncompilable"));
+    ASSERT_EQ(EXIT_WRONG, support_get_error()->code);
+    ASSERT(strstr(support_get_error()->text, "uncompilable"));
+    ASSERT(strstr(support_get_error()->detail, "uncompilable.metal:5:"));
+    ASSERT(strstr(support_get_error()->detail, "not_declared"));
+    support_end();
+    PASS();
+}
+
+TEST an_unknown_kernel_is_answered_with_the_ones_there_are(void) {
+    ASSERT_EQ(NULL, support_launch("language.metal", "vector"));
+    ASSERT(strstr(support_get_error()->text, "vectors"));
+    support_end();
+    PASS();
+}
+
+SUITE(language_suite) {
+    RUN_TEST(vector_constructors_swizzles_and_operators_are_msl);
+    RUN_TEST(every_half_widens_to_the_float_it_is);
+    RUN_TEST(floats_round_to_the_nearest_half_and_ties_to_even);
+    RUN_TEST(half_arithmetic_rounds_after_every_operation);
+    RUN_TEST(function_constants_specialise_a_pipeline_and_gate_its_arguments);
+    RUN_TEST(a_function_constant_that_is_not_given_is_an_error);
+    RUN_TEST(structs_arrive_as_they_were_laid_out);
+    RUN_TEST(host_names_choose_the_instantiation_of_a_template);
+    RUN_TEST(buffers_without_numbers_are_counted_in_order);
+    RUN_TEST(a_compile_error_shows_the_line_of_the_metal_file);
+    RUN_TEST(an_unknown_kernel_is_answered_with_the_ones_there_are);
+}

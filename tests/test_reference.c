@@ -1,0 +1,352 @@
+/* The oracles, the block formats and the random numbers, against values worked out by hand. What
+ * every kernel is measured with must not be measured by itself. */
+#include <float.h>
+#include <greatest.h>
+#include <math.h>
+#include <string.h>
+
+#include "harness/elem.h"
+#include "harness/fill.h"
+#include "harness/op.h"
+#include "kernels/kernels.h"
+#include "reference/quant.h"
+#include "reference/reference.h"
+
+SUITE(reference_suite);
+
+/* --- half and bfloat --- */
+
+TEST every_half_survives_a_round_trip_through_float(void) {
+    for (uint32_t bits = 0; bits <= 0xFFFF; bits++) {
+        float value = half_to_float((uint16_t)bits);
+        uint16_t back = half_from_float(value);
+        if ((bits & 0x7FFF) > 0x7C00)
+            ASSERT(isnan(value) && (back & 0x7FFF) > 0x7C00 && (back & 0x8000) == (bits & 0x8000));
+        else
+            ASSERT_EQ_FMT((unsigned)bits, (unsigned)back, "%x");
+    }
+    PASS();
+}
+
+/* The value of a half from its definition. */
+static double define_half(uint32_t bits) {
+    int exponent = (int)(bits >> 10 & 31), mantissa = (int)(bits & 0x3FF);
+    return exponent == 0 ? ldexp(mantissa, -24) : ldexp(1024 + mantissa, exponent - 25);
+}
+
+TEST every_finite_half_has_the_value_of_its_definition(void) {
+    for (uint32_t bits = 0; bits < 0x7C00; bits++) {
+        ASSERT((double)half_to_float((uint16_t)bits) == define_half(bits));
+        ASSERT((double)half_to_float((uint16_t)(bits | 0x8000)) == -define_half(bits));
+    }
+    ASSERT(isinf(half_to_float(0x7C00)) && half_to_float(0xFC00) < 0);
+    PASS();
+}
+
+/* Between each pair of neighbours: just below the middle, the middle, just above it. */
+TEST floats_between_two_halves_round_to_nearest_even(void) {
+    for (uint32_t bits = 0; bits < 0x7BFF; bits++) {
+        float middle = (float)((define_half(bits) + define_half(bits + 1)) / 2);
+        uint32_t even = bits + (bits & 1);
+        ASSERT_EQ_FMT((unsigned)even, (unsigned)half_from_float(middle), "%x");
+        ASSERT_EQ_FMT((unsigned)bits, (unsigned)half_from_float(nextafterf(middle, 0)), "%x");
+        ASSERT_EQ_FMT((unsigned)bits + 1, (unsigned)half_from_float(nextafterf(middle, 1e9f)),
+                      "%x");
+    }
+    ASSERT_EQ(0x7BFF, half_from_float(nextafterf(65520, 0)));
+    ASSERT_EQ(0x7C00, half_from_float(65520));
+    ASSERT_EQ(0xFC00, half_from_float(-INFINITY));
+    PASS();
+}
+
+TEST bfloats_round_to_nearest_even_and_keep_nan(void) {
+    ASSERT_EQ(0x3F80, bfloat_from_float(1));
+    ASSERT_EQ(0x3F80, bfloat_from_float(1 + 0x1p-8f));           /* the middle: to even */
+    ASSERT_EQ(0x3F82, bfloat_from_float(1 + 0x1p-7f + 0x1p-8f)); /* the next middle: up */
+    ASSERT_EQ(0x3F81, bfloat_from_float(1 + 0x1p-8f + FLT_EPSILON));
+    ASSERT_EQ(0x7F80, bfloat_from_float(FLT_MAX));
+    ASSERT(isnan(bfloat_to_float(bfloat_from_float(NAN))));
+    ASSERT(bfloat_to_float(0xC040) == -3.0f);
+    PASS();
+}
+
+TEST a_double_is_rounded_to_half_once_and_not_twice(void) {
+    uint16_t half;
+    /* Just above the middle of 1 and its neighbour: as a float it would be the middle itself. */
+    elem_write(ELEM_F16, &half, 0, 1 + 0x1p-11 + 0x1p-40);
+    ASSERT_EQ(0x3C01, half);
+    elem_write(ELEM_F16, &half, 0, 1 + 0x1p-11);
+    ASSERT_EQ(0x3C00, half);
+    elem_write(ELEM_BF16, &half, 0, -(1 + 0x1p-8 + 0x1p-40));
+    ASSERT_EQ(0xBF81, half);
+    elem_write(ELEM_F16, &half, 0, 1e300);
+    ASSERT_EQ(0x7C00, half);
+    PASS();
+}
+
+TEST elements_of_each_type_are_written_and_read_back(void) {
+    const double values[] = {0, 1, 100, -100, 3.75};
+    for (elem type = 0; type < ELEM_COUNT; type++)
+        for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+            uint64_t room[2] = {0, 0};
+            double want = elem_is_float(type) ? values[i] : trunc(values[i]);
+            if (elem_get_name(type)[0] == 'u' && want < 0)
+                want = 0;
+            elem_write(type, room, 1, values[i]);
+            ASSERT(elem_read(type, room, 1) == want);
+            elem found;
+            ASSERT(elem_find(elem_get_name(type), &found) && found == type);
+        }
+    int8_t small;
+    elem_write(ELEM_I8, &small, 0, 1000);
+    ASSERT_EQ(127, small);
+    uint64_t large;
+    elem_write(ELEM_U64, &large, 0, 1e30);
+    ASSERT(large == UINT64_MAX);
+    PASS();
+}
+
+/* --- random numbers and distributions --- */
+
+TEST the_same_seed_and_name_give_the_same_numbers_everywhere(void) {
+    rng a = rng_new(1, "rmsnorm/3x576/normal"), b = rng_new(1, "rmsnorm/3x576/zeros");
+    ASSERT_EQ_FMT((unsigned long long)0x99fbe958cdb731b5u, (unsigned long long)rng_next(&a),
+                  "%llx");
+    ASSERT_EQ_FMT((unsigned long long)0xf3988b71489cb0c9u, (unsigned long long)rng_next(&a),
+                  "%llx");
+    ASSERT(rng_next(&b) != (uint64_t)0x99fbe958cdb731b5u);
+    float values[3];
+    rng r = rng_new(7, "");
+    fill_f32(&r, INPUT_NORMAL, values, 3);
+    ASSERT(values[0] == 0x1.1b1eeap-4f && values[1] == 0x1.76b59cp-2f &&
+           values[2] == -0x1.103c84p-2f);
+    PASS();
+}
+
+TEST distributions_stay_in_their_ranges(void) {
+    enum { N = 20000 };
+    static float v[N];
+    for (distribution d = 0; d < INPUT_COUNT; d++) {
+        rng r = rng_new(3, distribution_get_name(d));
+        fill_f32(&r, d, v, N);
+        double sum = 0, squares = 0, largest = 0;
+        for (int i = 0; i < N; i++) {
+            double x = (double)v[i];
+            sum += x;
+            squares += x * x;
+            largest = fmax(largest, fabs(x));
+        }
+        double mean = sum / (double)N, variance = squares / (double)N;
+        if (d == INPUT_UNIFORM)
+            ASSERT(largest <= 1 && fabs(mean) < 0.02 && fabs(variance - 1.0 / 3) < 0.02);
+        if (d == INPUT_NORMAL) /* 0.99 * 1 + 0.01 * 900 */
+            ASSERT(largest > 30 && largest < 180.1 && variance > 7 && variance < 13);
+        if (d == INPUT_ZEROS)
+            ASSERT(largest == 0);
+        if (d == INPUT_DENORMALS)
+            ASSERT(largest > 0 && largest < (double)FLT_MIN);
+        if (d == INPUT_LARGE)
+            ASSERT(largest > 1.9e12 && largest < 2.1e12 && fabs(mean) < 1e11);
+        distribution found;
+        ASSERT(distribution_find(distribution_get_name(d), &found) && found == d);
+    }
+    PASS();
+}
+
+TEST cases_are_named_by_kernel_shape_and_inputs(void) {
+    kernel_row row = {.name = "rope_apply"};
+    kernel_case c = {.kernel = &row, .shape = {{0, 9, 64}}, .inputs = INPUT_NORMAL};
+    char text[64];
+    case_get_name(&c, text, sizeof text);
+    ASSERT_STR_EQ("rope_apply/0x9x64/normal", text);
+    shape_get_text(&(shape){{0}}, text, sizeof text);
+    ASSERT_STR_EQ("0", text);
+    PASS();
+}
+
+/* --- block formats --- */
+
+TEST a_q4_0_block_decodes_as_worked_by_hand(void) {
+    block_q4_0 b = {.d = 0x3800}; /* 0.5 */
+    for (size_t j = 0; j < 16; j++)
+        b.nibbles[j] = (uint8_t)(j | (15 - j) << 4);
+    double v[Q4_0_VALUES];
+    q4_0_decode(&b, v);
+    for (size_t j = 0; j < 16; j++) {
+        ASSERT(v[j] == ((double)j - 8) * 0.5);
+        ASSERT(v[j + 16] == (7 - (double)j) * 0.5);
+    }
+    PASS();
+}
+
+TEST a_q4_0_block_encodes_as_worked_by_hand(void) {
+    float v[Q4_0_VALUES] = {4, -1, 0.5f, 0.2f};
+    v[16] = -3.5f;
+    block_q4_0 b;
+    q4_0_encode(v, &b); /* the largest is 4, so d = -0.5 and 4 is nibble 0 */
+    ASSERT_EQ(0xB800, b.d);
+    ASSERT_EQ(0xF0, b.nibbles[0]); /* low: 4 / -0.5 + 8 = 0; high: -3.5 / -0.5 + 8 = 15 */
+    ASSERT_EQ(0x8A, b.nibbles[1]); /* -1 / -0.5 + 8 = 10; high: 0 is 8 */
+    ASSERT_EQ(0x87, b.nibbles[2]);
+    ASSERT_EQ(0x88, b.nibbles[3]); /* 7.6 is nearer to 8 */
+    PASS();
+}
+
+TEST q4_0_survives_zeros_and_saturates_beyond_half(void) {
+    float v[Q4_0_VALUES] = {0};
+    block_q4_0 b;
+    q4_0_encode(v, &b);
+    double decoded[Q4_0_VALUES];
+    q4_0_decode(&b, decoded);
+    for (size_t i = 0; i < Q4_0_VALUES; i++)
+        ASSERT(decoded[i] == 0);
+    v[5] = -1e12f;
+    q4_0_encode(v, &b);
+    ASSERT_EQ(0x7BFF, b.d); /* 65504 */
+    ASSERT_EQ(0, b.nibbles[5] & 15);
+    ASSERT_EQ(18, q4_0_get_bytes(1, 32));
+    ASSERT_EQ(18 * 18 * 576, q4_0_get_bytes(576, 576));
+    PASS();
+}
+
+TEST encoding_is_off_by_half_a_step_at_most(void) {
+    rng r = rng_new(5, "q4_0");
+    for (int n = 0; n < 1000; n++) {
+        float v[Q4_0_VALUES];
+        block_q4_0 b;
+        double decoded[Q4_0_VALUES], d;
+        fill_f32(&r, INPUT_UNIFORM, v, Q4_0_VALUES);
+        q4_0_encode(v, &b);
+        q4_0_decode(&b, decoded);
+        d = fabs(q4_0_get_scale(&b));
+        for (size_t i = 0; i < Q4_0_VALUES; i++) /* 15 is the last nibble: +8 d does not exist */
+            ASSERT(fabs(decoded[i] - (double)v[i]) <= d * 1.01);
+    }
+    PASS();
+}
+
+/* --- oracles --- */
+
+TEST copies_write_one_row_and_leave_the_rest(void) {
+    float k[] = {1, 2}, v[] = {3, 4};
+    double copy[2], kc[] = {9, 9, 9, 9, 9, 9}, vc[] = {8, 8, 8, 8, 8, 8};
+    reference_buffer_copy(k, 2, copy);
+    ASSERT(copy[0] == 1 && copy[1] == 2);
+    reference_kv_cache_copy(k, v, 2, 1, kc, vc);
+    ASSERT(kc[0] == 9 && kc[1] == 9 && kc[2] == 1 && kc[3] == 2 && kc[4] == 9);
+    ASSERT(vc[1] == 8 && vc[2] == 3 && vc[3] == 4 && vc[4] == 8);
+    PASS();
+}
+
+TEST additions_and_silu_match_a_pocket_calculator(void) {
+    float a[] = {1, -2}, b[] = {0.5f, 3}, gate[] = {0, 1}, up[] = {5, -2};
+    double out[2], magnitude[2];
+    reference_residual_add(a, b, 2, out, magnitude);
+    ASSERT(out[0] == 1.5 && out[1] == 1 && magnitude[1] == 5);
+    reference_ffn_silu(gate, up, 2, out, magnitude);
+    ASSERT(out[0] == 0);
+    ASSERT(fabs(out[1] + 2 * 0.7310585786300049) < 1e-15); /* -2 / (1 + 1/e) */
+    PASS();
+}
+
+TEST rmsnorm_of_3_4_0_is_as_worked_by_hand(void) {
+    float x[] = {3, 4, 0, 0, 0, 0}, w[] = {1, 1, 2};
+    double y[6], magnitude[6];
+    reference_rmsnorm(x, w, 2, 3, 0, y, magnitude); /* mean square 25/3 */
+    ASSERT(fabs(y[0] - 1.0392304845413264) < 1e-15 && fabs(y[1] - 1.3856406460551018) < 1e-15);
+    ASSERT(y[2] == 0);
+    reference_rmsnorm(x + 3, w, 1, 3, 1e-5, y, magnitude);
+    ASSERT(y[0] == 0 && y[1] == 0 && y[2] == 0);
+    PASS();
+}
+
+TEST rope_at_position_0_changes_nothing_and_turns_pairs_elsewhere(void) {
+    float x[] = {1, 0, 0, 1, 3, -2, 0.5f, 7};
+    double y[8], magnitude[8];
+    reference_rope(x, 2, 4, 0, 10000, y, magnitude);
+    for (int i = 0; i < 8; i++)
+        ASSERT(y[i] == (double)x[i]);
+    reference_rope(x, 2, 4, 2, 10000, y, magnitude); /* angles 2 and 0.02, in both heads */
+    ASSERT(fabs(y[0] - cos(2)) < 1e-15 && fabs(y[1] - sin(2)) < 1e-15);
+    ASSERT(fabs(y[2] + sin(0.02)) < 1e-15 && fabs(y[3] - cos(0.02)) < 1e-15);
+    ASSERT(fabs(y[4] - (3 * cos(2) + 2 * sin(2))) < 1e-14);
+    ASSERT(fabs(y[7] - (0.5 * sin(0.02) + 7 * cos(0.02))) < 1e-14);
+    PASS();
+}
+
+TEST a_2x32_product_is_as_worked_by_hand(void) {
+    block_q4_0 w[2] = {{.d = 0x3C00}, {.d = 0}}; /* scales 1 and 0 */
+    for (size_t j = 0; j < 16; j++)
+        w[0].nibbles[j] = w[1].nibbles[j] = 0x69; /* 9 - 8 = 1 in front, 6 - 8 = -2 behind */
+    float x[32];
+    for (size_t i = 0; i < 32; i++)
+        x[i] = (float)(i + 1);
+    double y[2] = {10, 20}, magnitude[2] = {0, 0};
+    reference_matvec_q4_0(w, x, 2, 32, y, magnitude);
+    ASSERT(y[0] == 10 + 136 - 2 * 392.0); /* sums of 1..16 and of 17..32 */
+    ASSERT(y[1] == 20);
+    ASSERT(magnitude[0] == 17 * 136 + 14 * 392.0 && magnitude[1] == 0);
+    PASS();
+}
+
+TEST the_maximum_skips_nan_and_takes_the_lowest_of_equals(void) {
+    const float values[] = {1, NAN, 3, 3, -INFINITY};
+    const uint32_t indices[] = {4, 3, 2, 1, 0};
+    maximum best = reference_maximum(values, indices, 5);
+    ASSERT(best.value == 3 && best.index == 1);
+    best = reference_maximum(values + 1, indices + 1, 1);
+    ASSERT(best.index == UINT32_MAX);
+    best = reference_maximum(values + 4, indices + 4, 1);
+    ASSERT(isinf(best.value) && best.index == 0);
+    PASS();
+}
+
+TEST sums_belong_to_the_threadgroup_that_reads(void) {
+    float data[5 * 4];
+    for (int i = 0; i < 20; i++)
+        data[i] = i % 4 == 0 ? (float)(1 << i / 4) : 0; /* the i-th float4 sums to 2^i */
+    double sums[2], magnitude[2];
+    reference_read_sums(data, 5, 2, 1, sums, magnitude); /* two threads: 0, 2, 4 and 1, 3 */
+    ASSERT(sums[0] == 1 + 4 + 16 && sums[1] == 2 + 8);
+    PASS();
+}
+
+/* --- the list --- */
+
+TEST every_kernel_is_found_by_its_name_and_names_differ(void) {
+    for (size_t i = 0; i < registry_count; i++) {
+        ASSERT(registry_find_op(registry[i]->name) == registry[i]);
+        ASSERT(registry[i]->kernel_count > 0 && registry[i]->shape_count > 0);
+        for (size_t k = 0; k < registry[i]->kernel_count; k++) {
+            const op *owner = NULL;
+            const kernel_row *row = &registry[i]->kernels[k];
+            ASSERT(registry_find_kernel(row->name, &owner) == row && owner == registry[i]);
+        }
+    }
+    ASSERT(!registry_find_op("no such op") && !registry_find_kernel("no such kernel", NULL));
+    PASS();
+}
+
+SUITE(reference_suite) {
+    RUN_TEST(every_half_survives_a_round_trip_through_float);
+    RUN_TEST(every_finite_half_has_the_value_of_its_definition);
+    RUN_TEST(floats_between_two_halves_round_to_nearest_even);
+    RUN_TEST(bfloats_round_to_nearest_even_and_keep_nan);
+    RUN_TEST(a_double_is_rounded_to_half_once_and_not_twice);
+    RUN_TEST(elements_of_each_type_are_written_and_read_back);
+    RUN_TEST(the_same_seed_and_name_give_the_same_numbers_everywhere);
+    RUN_TEST(distributions_stay_in_their_ranges);
+    RUN_TEST(cases_are_named_by_kernel_shape_and_inputs);
+    RUN_TEST(a_q4_0_block_decodes_as_worked_by_hand);
+    RUN_TEST(a_q4_0_block_encodes_as_worked_by_hand);
+    RUN_TEST(q4_0_survives_zeros_and_saturates_beyond_half);
+    RUN_TEST(encoding_is_off_by_half_a_step_at_most);
+    RUN_TEST(copies_write_one_row_and_leave_the_rest);
+    RUN_TEST(additions_and_silu_match_a_pocket_calculator);
+    RUN_TEST(rmsnorm_of_3_4_0_is_as_worked_by_hand);
+    RUN_TEST(rope_at_position_0_changes_nothing_and_turns_pairs_elsewhere);
+    RUN_TEST(a_2x32_product_is_as_worked_by_hand);
+    RUN_TEST(the_maximum_skips_nan_and_takes_the_lowest_of_equals);
+    RUN_TEST(sums_belong_to_the_threadgroup_that_reads);
+    RUN_TEST(every_kernel_is_found_by_its_name_and_names_differ);
+}

@@ -1,0 +1,334 @@
+/* Every simdgroup and quadgroup function of the software device against a scalar model, with all
+ * lanes and with some. The numbers of the operations are those of tests/kernels/simd.metal. */
+#include <greatest.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support.h"
+
+SUITE_EXTERN(simd_suite);
+
+enum { LANES = 32, OPS = 27, BIT_OPS = 13 };
+
+static const uint32_t masks[] = {0xFFFFFFFF, 0x0000FFFF, 0x55555555, 0x80000001,
+                                 0x00000100, 0xF0F0F0F0, 0x7FFFFFFE, 0x12345678};
+enum { MASKS = sizeof masks / sizeof *masks };
+
+static const uint32_t arguments[] = {0, 1, 2, 3, 5, 16, 31};
+enum { ARGUMENTS = sizeof arguments / sizeof *arguments };
+
+/* What the model says about one lane: a value, or that MSL leaves it open. */
+typedef struct {
+    bool defined;
+    double value;
+} model;
+
+static bool is_in(uint32_t mask, int lane) {
+    return lane >= 0 && lane < LANES && mask >> lane & 1;
+}
+
+static double fold(int how, double a, double b) {
+    switch (how) {
+    case 0:
+        return a + b;
+    case 1:
+        return fmax(a, b);
+    case 2:
+        return fmin(a, b);
+    default:
+        return a * b;
+    }
+}
+
+/* Over the active lanes first..last-1. */
+static model model_reduce(const double *x, uint32_t mask, int how, int first, int last) {
+    model m = {false, 0};
+    for (int i = first; i < last; i++)
+        if (is_in(mask, i))
+            m = m.defined ? (model){true, fold(how, m.value, x[i])} : (model){true, x[i]};
+    return m;
+}
+
+static model model_from(const double *x, uint32_t mask, int lane) {
+    return is_in(mask, lane) ? (model){true, x[lane]} : (model){false, 0};
+}
+
+/* The filling value comes from a lane too, counted round the end. */
+static model model_fill(uint32_t mask, int lane) {
+    return (model){is_in(mask, lane), 77};
+}
+
+static int count_below(uint32_t mask, int lane) {
+    int n = 0;
+    for (int i = 0; i < lane; i++)
+        n += is_in(mask, i);
+    return n;
+}
+
+static model model_lane(const double *x, uint32_t mask, uint32_t op, int arg, int lane) {
+    const int quad = lane / 4 * 4, in_quad = lane % 4;
+    switch (op) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+        return model_reduce(x, mask, (int)op, 0, LANES);
+    case 4:
+        return model_from(x, mask, arg);
+    case 5:
+        return model_from(x, mask, lane ^ arg);
+    case 6:
+        return lane < arg ? (model){true, x[lane]} : model_from(x, mask, lane - arg);
+    case 7:
+        return lane + arg >= LANES ? (model){true, x[lane]} : model_from(x, mask, lane + arg);
+    case 8:
+        return model_from(x, mask, arg);
+    case 9:
+        for (int i = 0;; i++)
+            if (is_in(mask, i))
+                return (model){true, x[i]};
+    case 10:
+        return model_reduce(x, mask, 0, 0, lane + 1);
+    case 11:
+        return count_below(mask, lane) ? model_reduce(x, mask, 0, 0, lane) : (model){true, 0};
+    case 12:
+        return model_reduce(x, mask, 3, 0, lane + 1);
+    case 13:
+        return count_below(mask, lane) ? model_reduce(x, mask, 3, 0, lane) : (model){true, 1};
+    case 14:
+        return model_from(x, mask, (lane - arg + LANES) % LANES);
+    case 15:
+        return model_from(x, mask, (lane + arg) % LANES);
+    case 16:
+    case 17:
+    case 18:
+    case 19:
+        return model_reduce(x, mask, (int)op - 16, quad, quad + 4);
+    case 20:
+    case 24:
+        return arg < 4 ? model_from(x, mask, quad + arg) : (model){false, 0};
+    case 21:
+        return arg < 4 ? model_from(x, mask, quad + (in_quad ^ arg)) : (model){false, 0};
+    case 22:
+        if (arg > 3)
+            return (model){false, 0};
+        return in_quad < arg ? (model){true, x[lane]} : model_from(x, mask, lane - arg);
+    case 23:
+        if (arg > 3)
+            return (model){false, 0};
+        return in_quad + arg > 3 ? (model){true, x[lane]} : model_from(x, mask, lane + arg);
+    case 25:
+        return lane < arg ? model_fill(mask, lane - arg + LANES) : model_from(x, mask, lane - arg);
+    default:
+        return lane + arg < LANES ? model_from(x, mask, lane + arg)
+                                  : model_fill(mask, lane + arg - LANES);
+    }
+}
+
+static const struct {
+    const char *kernel;
+    elem type;
+    int width;
+} typed[] = {{"simd_float", ELEM_F32, 1},
+             {"simd_int", ELEM_I32, 1},
+             {"simd_half", ELEM_F16, 1},
+             {"simd_float4", ELEM_F32, 4}};
+
+static bool is_product(uint32_t op) {
+    return op == 3 || op == 12 || op == 13 || op == 19;
+}
+
+/* Values whose sums and products are exact in every type, so that order does not matter. */
+static double make_input(uint32_t op, int lane, int component) {
+    if (is_product(op))
+        return (lane + component) % 9 == 4 ? 2 : (lane + component) % 5 == 1 ? -1 : 1;
+    return (lane * 7 + component * 3) % 23 - 11;
+}
+
+static bool run_op(int which, uint32_t mask, uint32_t op, uint32_t arg, slice in, slice out) {
+    launch *l = support_launch("simd.metal", typed[which].kernel);
+    if (!l)
+        return false;
+    launch_bind(l, 0, in, ACCESS_READ, typed[which].type);
+    launch_bind(l, 1, out, ACCESS_WRITE, typed[which].type);
+    launch_set_u32(l, 2, mask);
+    launch_set_u32(l, 3, op);
+    launch_set_u32(l, 4, arg);
+    launch_set_groups(l, (size3){1, 1, 1}, (size3){LANES, 1, 1});
+    return support_play();
+}
+
+/* Compares one run with the model; the message of the first difference, or NULL. */
+static const char *compare_op(int which, uint32_t mask, uint32_t op, int arg, const void *in,
+                              const void *out) {
+    static char text[160];
+    const int width = typed[which].width;
+    for (int c = 0; c < width; c++) {
+        double x[LANES];
+        for (int i = 0; i < LANES; i++)
+            x[i] = elem_read(typed[which].type, in, (size_t)(i * width + c));
+        for (int i = 0; i < LANES; i++) {
+            double got = elem_read(typed[which].type, out, (size_t)(i * width + c));
+            model want = model_lane(x, mask, op, arg, i);
+            bool untouched = got == -5;
+            if (is_in(mask, i) ? want.defined && got != want.value : !untouched) {
+                snprintf(text, sizeof text, "%s op %u arg %d mask %08x lane %d: want %g, got %g",
+                         typed[which].kernel, (unsigned)op, arg, (unsigned)mask, i, want.value,
+                         got);
+                return text;
+            }
+        }
+    }
+    return NULL;
+}
+
+TEST functions_agree_with_the_model_for_any_active_lanes(int which) {
+    const elem type = typed[which].type;
+    const int count = LANES * typed[which].width;
+    char in[LANES * 16], out[LANES * 16];
+    const size_t bytes = (size_t)count * elem_get_bytes(type);
+    slice from = support_buffer(NULL, bytes), to = support_buffer(NULL, bytes);
+    for (uint32_t op = 0; op < OPS; op++) {
+        for (int i = 0; i < count; i++)
+            elem_write(type, in, (size_t)i,
+                       make_input(op, i / typed[which].width, i % typed[which].width));
+        memcpy(from.buffer->contents, in, bytes);
+        for (int m = 0; m < MASKS; m++)
+            for (int a = 0; a < ARGUMENTS; a++) {
+                for (int i = 0; i < count; i++)
+                    elem_write(type, to.buffer->contents, (size_t)i, -5);
+                if (!run_op(which, masks[m], op, arguments[a], from, to))
+                    FAILm(support_get_error()->text);
+                memcpy(out, to.buffer->contents, bytes);
+                const char *wrong = compare_op(which, masks[m], op, (int)arguments[a], in, out);
+                if (wrong)
+                    FAILm(wrong);
+            }
+    }
+    support_end();
+    PASS();
+}
+
+static uint32_t model_bits(const uint32_t *x, uint32_t mask, uint32_t op, int lane) {
+    const bool in_quad = op >= 8;
+    const int first = in_quad ? lane / 4 * 4 : 0, last = in_quad ? first + 4 : LANES;
+    uint32_t all = ~0u, some = 0, odd = 0, ballot = 0, every = 1;
+    int lowest = -1;
+    for (int i = first; i < last; i++) {
+        if (!is_in(mask, i))
+            continue;
+        lowest = lowest < 0 ? i : lowest;
+        all &= x[i];
+        some |= x[i];
+        odd ^= x[i];
+        ballot |= (x[i] & 1) << i;
+        every &= x[i] & 1;
+    }
+    const uint32_t quad_table[] = {all, some, odd, some & 1, every};
+    const uint32_t table[] = {all, some, odd, ballot, some & 1, every, lane == lowest, mask};
+    return in_quad ? quad_table[op - 8] : table[op];
+}
+
+TEST bit_functions_and_votes_agree_with_the_model(void) {
+    uint32_t x[LANES], out[LANES];
+    for (int pattern = 0; pattern < 3; pattern++) {
+        for (int i = 0; i < LANES; i++)
+            x[i] = pattern == 0 ? (uint32_t)i * 2654435761u : pattern == 1 ? 1 : 0xFFFFFFFE;
+        slice from = support_buffer(x, sizeof x), to = support_buffer(NULL, sizeof out);
+        for (uint32_t op = 0; op < BIT_OPS; op++)
+            for (int m = 0; m < MASKS; m++) {
+                launch *l = support_launch("simd.metal", "simd_bits");
+                if (!l)
+                    FAILm(support_get_error()->text);
+                launch_bind(l, 0, from, ACCESS_READ, ELEM_U32);
+                launch_bind(l, 1, to, ACCESS_BOTH, ELEM_U32);
+                launch_set_u32(l, 2, masks[m]);
+                launch_set_u32(l, 3, op);
+                launch_set_groups(l, (size3){1, 1, 1}, (size3){LANES, 1, 1});
+                ASSERT(support_play());
+                memcpy(out, to.buffer->contents, sizeof out);
+                for (int i = 0; i < LANES; i++)
+                    if (is_in(masks[m], i))
+                        ASSERT_EQ_FMT(model_bits(x, masks[m], op, i), out[i], "%u");
+            }
+        support_end();
+    }
+    PASS();
+}
+
+static bool run_plain(const char *kernel, slice in, slice out, const uint32_t *mask) {
+    launch *l = support_launch("simd.metal", kernel);
+    if (!l)
+        return false;
+    launch_bind(l, 0, in, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 1, out, ACCESS_WRITE, ELEM_F32);
+    if (mask)
+        launch_set_u32(l, 2, *mask);
+    launch_set_groups(l, (size3){1, 1, 1}, (size3){LANES, 1, 1});
+    return support_play();
+}
+
+TEST arms_of_a_divergent_branch_do_not_mix(void) {
+    float x[LANES];
+    for (int i = 0; i < LANES; i++)
+        x[i] = (float)(i + 1);
+    for (int m = 0; m < MASKS; m++) {
+        slice in = support_buffer(x, sizeof x), out = support_buffer(NULL, sizeof x);
+        if (!run_plain("simd_both_arms", in, out, &masks[m]))
+            FAILm(support_get_error()->text);
+        const float *got = out.buffer->contents;
+        float inside = 0, outside = 0;
+        for (int i = 0; i < LANES; i++)
+            *(is_in(masks[m], i) ? &inside : &outside) += x[i];
+        for (int i = 0; i < LANES; i++)
+            ASSERT_EQ_FMT((double)(is_in(masks[m], i) ? inside : outside) + 32000, (double)got[i],
+                          "%g");
+        support_end();
+    }
+    PASS();
+}
+
+TEST lanes_that_left_a_loop_take_no_part_in_it(void) {
+    float x[LANES];
+    for (int i = 0; i < LANES; i++)
+        x[i] = (float)(i * i);
+    slice in = support_buffer(x, sizeof x), out = support_buffer(NULL, sizeof x);
+    if (!run_plain("simd_uneven_loop", in, out, NULL))
+        FAILm(support_get_error()->text);
+    const float *got = out.buffer->contents;
+    for (int i = 0; i < LANES; i++) {
+        float want = 0;
+        for (int k = 0; k < i; k++)
+            for (int j = k + 1; j < LANES; j++)
+                want += x[j];
+        ASSERT_EQ_FMT((double)want, (double)got[i], "%g");
+    }
+    support_end();
+    PASS();
+}
+
+TEST lanes_waiting_at_calls_of_different_types_keep_their_values(void) {
+    float x[LANES];
+    for (int i = 0; i < LANES; i++)
+        x[i] = (float)i + 0.5f;
+    slice in = support_buffer(x, sizeof x), out = support_buffer(NULL, sizeof x);
+    if (!run_plain("simd_mixed_types", in, out, NULL))
+        FAILm(support_get_error()->text);
+    const float *got = out.buffer->contents;
+    for (int i = 0; i < LANES; i++) {
+        double want = i % 3 == 0 ? 11 : i % 3 == 1 ? 31 : i + 3 < LANES ? x[i + 3] : x[i];
+        ASSERT_EQ_FMT(want, (double)got[i], "%g");
+    }
+    support_end();
+    PASS();
+}
+
+SUITE(simd_suite) {
+    for (int i = 0; i < (int)(sizeof typed / sizeof *typed); i++)
+        RUN_TESTp(functions_agree_with_the_model_for_any_active_lanes, i);
+    RUN_TEST(bit_functions_and_votes_agree_with_the_model);
+    RUN_TEST(arms_of_a_divergent_branch_do_not_mix);
+    RUN_TEST(lanes_that_left_a_loop_take_no_part_in_it);
+    RUN_TEST(lanes_waiting_at_calls_of_different_types_keep_their_values);
+}

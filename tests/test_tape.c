@@ -1,0 +1,330 @@
+/* Tapes and the device interface: recording, the ways to play, what is refused before it runs. */
+#include <greatest.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "support.h"
+
+SUITE_EXTERN(tape_suite);
+
+enum { N = 100 };
+
+/* One decode-like tape: count_up changes the step that the next `advance` reads. */
+static bool record_steps(tape *t, slice x, slice step, int launches) {
+    err e;
+    for (int i = 0; i < launches; i++) {
+        tape_mark(t, "step");
+        launch *l = tape_add(t, "tape.metal", "count_up", &e);
+        if (!l)
+            return false;
+        launch_bind(l, 0, step, ACCESS_BOTH, ELEM_F32);
+        launch_set_groups(l, (size3){1, 1, 1}, (size3){1, 1, 1});
+        tape_barrier(t);
+        l = tape_add(t, "tape.metal", "advance", &e);
+        if (!l)
+            return false;
+        launch_bind(l, 0, x, ACCESS_BOTH, ELEM_F32);
+        launch_set_f32(l, 1, 2);
+        launch_bind(l, 2, step, ACCESS_READ, ELEM_F32);
+        launch_set_u32(l, 3, N);
+        launch_set_threads_rounded(l, N, 32);
+        tape_barrier(t);
+    }
+    return true;
+}
+
+static float expect_after(int plays, int launches) {
+    float x = 0, step = 0;
+    for (int i = 0; i < plays * launches; i++) {
+        step += 1;
+        x = x * 2 + step;
+    }
+    return x;
+}
+
+TEST every_way_to_play_gives_the_same_result(play_mode mode, play_order order) {
+    const float zeros[N] = {0};
+    ASSERT(support_get_library());
+    slice x = support_buffer(zeros, sizeof zeros), step = support_buffer(zeros, 4);
+    tape *t = tape_new(support_get_library());
+    t->order = order;
+    ASSERT(record_steps(t, x, step, 3));
+    const size_t parts[] = {1, 3, 6};
+    ASSERT_EQ_FMT(parts[mode], tape_count_parts(t, mode), "%zu");
+    play_times total, each[6];
+    err e;
+    for (int play = 1; play <= 3; play++) {
+        if (!tape_play(t, mode, &total, each, &e))
+            FAILm(e.text);
+        const float *got = x.buffer->contents;
+        for (int i = 0; i < N; i++)
+            ASSERT_EQ_FMT((double)expect_after(play, 3), (double)got[i], "%g");
+        uint64_t gpu = 0, wall = 0;
+        for (size_t i = 0; i < parts[mode]; i++) {
+            ASSERT(each[i].gpu_ns > 0 && each[i].wall_ns >= each[i].gpu_ns);
+            ASSERT(each[i].encode_ns > 0);
+            gpu += each[i].gpu_ns;
+            wall += each[i].wall_ns;
+        }
+        ASSERT_EQ(gpu, total.gpu_ns);
+        ASSERT_EQ(wall, total.wall_ns);
+    }
+    tape_free(t);
+    support_end();
+    PASS();
+}
+
+TEST several_plays_can_be_in_flight_and_finish_in_order(void) {
+    const float zeros[N] = {0};
+    ASSERT(support_get_library());
+    slice x = support_buffer(zeros, sizeof zeros), step = support_buffer(zeros, 4);
+    tape *t = tape_new(support_get_library());
+    ASSERT(record_steps(t, x, step, 1));
+    device *d = support_get_device();
+    ticket k[4];
+    err e;
+    for (int i = 0; i < 4; i++)
+        ASSERT(device_submit(d, t, 0, t->count, &k[i], &e));
+    for (int i = 3; i >= 0; i--)
+        ASSERT(device_wait(d, &k[i], NULL, &e));
+    ASSERT_EQ_FMT((double)expect_after(4, 1), (double)((float *)x.buffer->contents)[N - 1], "%g");
+    tape_free(t);
+    support_end();
+    PASS();
+}
+
+TEST a_tape_can_be_cleared_and_recorded_again(void) {
+    const float zeros[N] = {0};
+    ASSERT(support_get_library());
+    slice x = support_buffer(zeros, sizeof zeros), step = support_buffer(zeros, 4);
+    tape *t = tape_new(support_get_library());
+    ASSERT(record_steps(t, x, step, 4));
+    tape_clear(t);
+    ASSERT_EQ(0u, tape_count_parts(t, PLAY_MARKS));
+    ASSERT(record_steps(t, x, step, 2));
+    ASSERT_EQ(4u, t->count);
+    ASSERT(tape_play(t, PLAY_WHOLE, NULL, NULL, NULL));
+    ASSERT_EQ_FMT((double)expect_after(1, 2), (double)((float *)x.buffer->contents)[0], "%g");
+    tape_free(t);
+    support_end();
+    PASS();
+}
+
+TEST private_buffers_have_no_contents_and_are_copied(void) {
+    device *d = support_get_device();
+    ASSERT(d);
+    err e;
+    buffer *b = device_new_buffer(d, 1000, STORAGE_PRIVATE, "private", &e);
+    ASSERT(b);
+    ASSERT_EQ(NULL, b->contents);
+    char in[1000], out[1000];
+    for (int i = 0; i < 1000; i++)
+        in[i] = (char)(i * 7);
+    ASSERT(buffer_upload(b, 0, in, sizeof in, &e));
+    ASSERT(buffer_download(b, 0, out, sizeof out, &e));
+    ASSERT_MEM_EQ(in, out, sizeof in);
+    ASSERT_FALSE(buffer_download(b, 1, out, sizeof out, &e));
+    ASSERT(strstr(e.text, "private"));
+    buffer_free(b);
+    PASS();
+}
+
+TEST memory_of_the_caller_is_used_in_place_and_never_written(void) {
+    device *d = support_get_device();
+    ASSERT(d);
+    float *mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+    ASSERT(mapped != MAP_FAILED);
+    err e;
+    buffer *b = device_wrap_memory(d, mapped + 3, 400, "mapped", &e);
+    ASSERT(b);
+    mapped[3] = 42;
+    mprotect(mapped, 4096, PROT_READ);
+    const float zeros[N] = {0};
+    slice x = support_buffer(zeros, sizeof zeros);
+    launch *l = support_launch("tape.metal", "advance");
+    if (!l)
+        FAILm(support_get_error()->text);
+    launch_bind(l, 0, x, ACCESS_BOTH, ELEM_F32);
+    launch_set_f32(l, 1, 1);
+    launch_bind(l, 2, slice_part(b, 0, 4), ACCESS_READ, ELEM_F32);
+    launch_set_u32(l, 3, N);
+    launch_set_threads_rounded(l, N, 32);
+    ASSERT(support_play());
+    ASSERT_EQ(42.0f, ((float *)x.buffer->contents)[7]);
+    ASSERT_FALSE(buffer_upload(b, 0, zeros, 4, &e));
+    support_end();
+    buffer_free(b);
+    munmap(mapped, 4096);
+    PASS();
+}
+
+TEST a_write_outside_a_buffer_is_found_in_its_guard_zone(int past) {
+    const float zeros[5] = {0};
+    slice x = support_buffer(zeros, sizeof zeros);
+    launch *l = support_launch("tape.metal", "write_outside");
+    if (!l)
+        FAILm(support_get_error()->text);
+    launch_bind(l, 0, x, ACCESS_BOTH, ELEM_F32);
+    launch_set_bytes(l, 1, &past, sizeof past);
+    launch_set_u32(l, 2, 5);
+    launch_set_groups(l, (size3){1, 1, 1}, (size3){1, 1, 1});
+    ptrdiff_t at = 0;
+    err e;
+    ASSERT(buffer_check_guards(x.buffer, &at, &e));
+    ASSERT(support_play());
+    bool inside = past <= 0 && past > -5;
+    ASSERT_EQ(inside, buffer_check_guards(x.buffer, &at, &e));
+    if (!inside) {
+        ptrdiff_t first = (ptrdiff_t)(past - 1) * 4; /* relative to the end */
+        ASSERT_EQ_FMT(past > 0 ? first : first + 20 + 3, at, "%td");
+        ASSERT_EQ(EXIT_WRONG, e.code);
+    }
+    support_end();
+    PASS();
+}
+
+/* A launch of `advance` that is right, for the tests below to spoil. */
+static launch *make_right(slice *x, slice *step) {
+    const float zeros[N] = {0};
+    *x = support_buffer(zeros, sizeof zeros);
+    *step = support_buffer(zeros, 4);
+    launch *l = support_launch("tape.metal", "advance");
+    if (!l)
+        return NULL;
+    launch_bind(l, 0, *x, ACCESS_BOTH, ELEM_F32);
+    launch_set_f32(l, 1, 2);
+    launch_bind(l, 2, *step, ACCESS_READ, ELEM_F32);
+    launch_set_u32(l, 3, N);
+    launch_set_threads_rounded(l, N, 32);
+    return l;
+}
+
+/* Refused before anything ran, with a message that names the kernel and these words. */
+static const char *find_unrefused(const char *kernel, const char *word, const char *other) {
+    if (support_play())
+        return "the launch was played";
+    const char *text = support_get_error()->text;
+    bool named = strstr(text, kernel) && strstr(text, word) && strstr(text, other);
+    return named ? NULL : text;
+}
+
+TEST a_launch_that_does_not_fit_its_signature_is_refused(int spoiled) {
+    slice x, step;
+    launch *l = make_right(&x, &step);
+    if (!l)
+        FAILm(support_get_error()->text);
+    const char *word = "", *other = "";
+    switch (spoiled) {
+    case 0:
+        l->args[2].kind = BIND_NONE, word = "2", other = "step";
+        break;
+    case 1:
+        launch_bind(l, 9, step, ACCESS_READ, ELEM_F32), word = "9";
+        break;
+    case 2:
+        launch_set_bytes(l, 3, "12345678", 8), word = "8", other = "n";
+        break;
+    case 3:
+        launch_bind(l, 3, slice_part(x.buffer, 0, 2), ACCESS_READ, ELEM_U16), word = "3";
+        break;
+    case 4:
+        l->group.x = 2048, word = "2048", other = "1024";
+        break;
+    case 5:
+        l->grid.y = 0, word = "grid";
+        break;
+    case 6:
+        l->group.x = 0, word = "group";
+        break;
+    case 7:
+        l->threadgroup_bytes[0] = 64, word = "threadgroup";
+        break;
+    case 8:
+        launch_bind(l, 2, step, ACCESS_BOTH, ELEM_F32), word = "2", other = "step";
+        break;
+    }
+    const char *wrong = find_unrefused("advance", word, other);
+    if (wrong)
+        FAILm(wrong);
+    for (int i = 0; i < N; i++)
+        ASSERT_EQ(0.0f, ((float *)x.buffer->contents)[i]);
+    support_end();
+    PASS();
+}
+
+static launch *make_output_only(const char *kernel, uint32_t threads, uint32_t group) {
+    launch *l = support_launch("tape.metal", kernel);
+    if (!l)
+        return NULL;
+    launch_bind(l, 0, support_buffer(NULL, threads * 4), ACCESS_WRITE, ELEM_F32);
+    launch_set_threads(l, (size3){threads, 1, 1}, (size3){group, 1, 1});
+    return l;
+}
+
+TEST threadgroup_memory_that_is_missing_or_too_much_is_refused(void) {
+    launch *l = make_output_only("needs_memory", 32, 32);
+    if (!l)
+        FAILm(support_get_error()->text);
+    const char *wrong = find_unrefused("needs_memory", "0", "scratch");
+    if (wrong)
+        FAILm(wrong);
+    l->threadgroup_bytes[0] = 40000;
+    wrong = find_unrefused("needs_memory", "40000", "32768");
+    if (wrong)
+        FAILm(wrong);
+    l->threadgroup_bytes[0] = 128;
+    ASSERT(support_play());
+    ASSERT(make_output_only("too_much_memory", 32, 32));
+    wrong = find_unrefused("too_much_memory", "40000", "32768");
+    if (wrong)
+        FAILm(wrong);
+    support_end();
+    PASS();
+}
+
+TEST a_kernel_can_limit_its_threadgroup(void) {
+    if (!make_output_only("small_groups", 128, 64))
+        FAILm(support_get_error()->text);
+    ASSERT(support_play());
+    ASSERT(make_output_only("small_groups", 128, 128));
+    const char *wrong = find_unrefused("small_groups", "128", "64");
+    if (wrong)
+        FAILm(wrong);
+    support_end();
+    PASS();
+}
+
+TEST an_unavailable_device_says_why_and_an_unknown_one_what_there_is(void) {
+    err e;
+    ASSERT_EQ(NULL, device_open("metall", &e));
+    ASSERT_EQ(EXIT_USAGE, e.code);
+    ASSERT(strstr(e.text, "soft") && strstr(e.text, "metall"));
+    const char *name;
+    bool available, any = false;
+    for (int i = 0; device_describe(i, &name, &available, &e); i++) {
+        any = any || available;
+        if (!available)
+            ASSERT(strstr(e.text, name));
+    }
+    ASSERT(any);
+    PASS();
+}
+
+SUITE(tape_suite) {
+    for (int order = ORDER_SERIAL; order <= ORDER_CONCURRENT; order++)
+        for (int mode = PLAY_WHOLE; mode <= PLAY_LAUNCHES; mode++)
+            RUN_TESTp(every_way_to_play_gives_the_same_result, (play_mode)mode, (play_order)order);
+    RUN_TEST(several_plays_can_be_in_flight_and_finish_in_order);
+    RUN_TEST(a_tape_can_be_cleared_and_recorded_again);
+    RUN_TEST(private_buffers_have_no_contents_and_are_copied);
+    RUN_TEST(memory_of_the_caller_is_used_in_place_and_never_written);
+    static const int past[] = {0, -4, 1, 2, 1000, -5, -100};
+    for (size_t i = 0; i < sizeof past / sizeof *past; i++)
+        RUN_TESTp(a_write_outside_a_buffer_is_found_in_its_guard_zone, past[i]);
+    for (int i = 0; i <= 8; i++)
+        RUN_TESTp(a_launch_that_does_not_fit_its_signature_is_refused, i);
+    RUN_TEST(threadgroup_memory_that_is_missing_or_too_much_is_refused);
+    RUN_TEST(a_kernel_can_limit_its_threadgroup);
+    RUN_TEST(an_unavailable_device_says_why_and_an_unknown_one_what_there_is);
+}

@@ -1,0 +1,288 @@
+/* Grids, threadgroups, barriers, threadgroup memory and atomics of the software device. */
+#include <greatest.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+SUITE_EXTERN(threads_suite);
+
+typedef struct {
+    uint32_t grid[3], local[3], group[3], size[3], nominal[3], groups[3], threads[3];
+    uint32_t index, simd, lane, simds;
+} place;
+
+static uint32_t at_least(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+/* Every thread of a 3-D grid is where a loop says it is. */
+static const char *find_wrong_place(const place *p, const uint32_t threads[3],
+                                    const uint32_t group[3], uint32_t x, uint32_t y, uint32_t z) {
+    const uint32_t at[3] = {x, y, z};
+    uint32_t size[3], index, total;
+    for (int k = 0; k < 3; k++) {
+        const uint32_t g = at[k] / group[k];
+        size[k] = at_least(group[k], threads[k] - g * group[k]);
+        if (p->grid[k] != at[k] || p->group[k] != g || p->local[k] != at[k] % group[k])
+            return "a position is wrong";
+        if (p->size[k] != size[k] || p->nominal[k] != group[k])
+            return "a threadgroup size is wrong";
+        if (p->groups[k] != (threads[k] + group[k] - 1) / group[k] || p->threads[k] != threads[k])
+            return "a grid size is wrong";
+    }
+    index = (p->local[2] * size[1] + p->local[1]) * size[0] + p->local[0];
+    total = size[0] * size[1] * size[2];
+    if (p->index != index || p->simd != index / 32 || p->lane != index % 32)
+        return "an index is wrong";
+    return p->simds == (total + 31) / 32 ? NULL : "the number of simdgroups is wrong";
+}
+
+TEST every_thread_of_a_grid_knows_its_place(const uint32_t threads[3], const uint32_t group[3]) {
+    const size_t count = (size_t)threads[0] * threads[1] * threads[2];
+    slice out = support_buffer(NULL, count * sizeof(place));
+    launch *l = support_launch("threads.metal", "places_3d");
+    if (!l)
+        FAILm(support_get_error()->text);
+    launch_bind(l, 0, out, ACCESS_WRITE, ELEM_U32);
+    launch_set_threads(l, (size3){threads[0], threads[1], threads[2]},
+                       (size3){group[0], group[1], group[2]});
+    if (!support_play())
+        FAILm(support_get_error()->text);
+    const place *p = out.buffer->contents;
+    for (uint32_t z = 0; z < threads[2]; z++)
+        for (uint32_t y = 0; y < threads[1]; y++)
+            for (uint32_t x = 0; x < threads[0]; x++) {
+                const char *wrong = find_wrong_place(p++, threads, group, x, y, z);
+                if (wrong)
+                    FAILm(wrong);
+            }
+    support_end();
+    PASS();
+}
+
+TEST two_dimensions_of_short_positions_work(void) {
+    uint16_t want[4];
+    slice out = support_buffer(NULL, 7 * 5 * 8);
+    launch *l = support_launch("threads.metal", "places_2d");
+    if (!l)
+        FAILm(support_get_error()->text);
+    launch_bind(l, 0, out, ACCESS_WRITE, ELEM_U16);
+    launch_set_threads(l, (size3){7, 5, 1}, (size3){4, 2, 1});
+    ASSERT(support_play());
+    for (uint16_t y = 0; y < 5; y++)
+        for (uint16_t x = 0; x < 7; x++) {
+            want[0] = x, want[1] = y, want[2] = x % 4, want[3] = y % 2;
+            ASSERT_MEM_EQ(want, (char *)out.buffer->contents + (y * 7 + x) * 8, 8);
+        }
+    support_end();
+    PASS();
+}
+
+TEST one_dimension_covers_large_grids_exactly_once(void) {
+    const uint32_t n = 1000003;
+    slice out = support_buffer(NULL, n * 4);
+    launch *l = support_launch("threads.metal", "places_1d");
+    if (!l)
+        FAILm(support_get_error()->text);
+    launch_bind(l, 0, out, ACCESS_WRITE, ELEM_U32);
+    launch_set_threads(l, (size3){n, 1, 1}, (size3){256, 1, 1});
+    ASSERT(support_play());
+    const uint32_t *got = out.buffer->contents;
+    for (uint32_t i = 0; i < n; i++)
+        ASSERT_EQ(i * 3 + 1, got[i]);
+    support_end();
+    PASS();
+}
+
+static float *make_ramp(uint32_t n) {
+    float *x = malloc(n * sizeof *x);
+    for (uint32_t i = 0; x && i < n; i++)
+        x[i] = (float)(i % 97);
+    return x;
+}
+
+/* in, out over `groups` threadgroups of `size`; dynamic threadgroup memory where asked for. */
+static bool run_groups(const char *kernel, uint32_t groups, uint32_t size, uint32_t dynamic,
+                       slice in, slice out) {
+    launch *l = support_launch("threads.metal", kernel);
+    if (!l)
+        return false;
+    launch_bind(l, 0, in, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 1, out, ACCESS_WRITE, ELEM_F32);
+    l->threadgroup_bytes[0] = dynamic;
+    launch_set_groups(l, (size3){groups, 1, 1}, (size3){size, 1, 1});
+    return support_play();
+}
+
+TEST a_barrier_makes_threadgroup_memory_visible(uint32_t size) {
+    const uint32_t groups = 5, n = groups * size;
+    float *x = make_ramp(n);
+    slice in = support_buffer(x, n * 4), out = support_buffer(NULL, n * 4);
+    if (!run_groups("reverse_group", groups, size, 0, in, out))
+        FAILm(support_get_error()->text);
+    const float *got = out.buffer->contents;
+    for (uint32_t i = 0; i < n; i++)
+        ASSERT_EQ(x[i / size * size + size - 1 - i % size], got[i]);
+    free(x);
+    support_end();
+    PASS();
+}
+
+TEST barriers_in_a_loop_keep_all_simdgroups_in_step(uint32_t size) {
+    const uint32_t groups = 9, n = groups * size;
+    float *x = make_ramp(n);
+    slice in = support_buffer(x, n * 4), out = support_buffer(NULL, groups * 4);
+    if (!run_groups("tree_sum", groups, size, size * 4, in, out))
+        FAILm(support_get_error()->text);
+    const float *got = out.buffer->contents;
+    for (uint32_t g = 0; g < groups; g++) {
+        float want = 0;
+        for (uint32_t i = 0; i < size; i++)
+            want += x[g * size + i];
+        ASSERT_EQ_FMT((double)want, (double)got[g], "%g");
+    }
+    free(x);
+    support_end();
+    PASS();
+}
+
+TEST barriers_and_simdgroup_calls_mix(uint32_t size) {
+    const uint32_t groups = 4, n = groups * size;
+    float *x = make_ramp(n);
+    slice in = support_buffer(x, n * 4), out = support_buffer(NULL, n * 4);
+    if (!run_groups("two_level_sum", groups, size, 0, in, out))
+        FAILm(support_get_error()->text);
+    const float *got = out.buffer->contents;
+    for (uint32_t i = 0; i < n; i++) {
+        float want = 0;
+        for (uint32_t j = i / size * size; j < (i / size + 1) * size; j++)
+            want += x[j];
+        ASSERT_EQ_FMT((double)want, (double)got[i], "%g");
+    }
+    free(x);
+    support_end();
+    PASS();
+}
+
+TEST threads_that_returned_are_not_waited_for(void) {
+    const uint32_t n = 45;
+    float *x = make_ramp(64);
+    slice in = support_buffer(x, 64 * 4), out = support_buffer(NULL, n * 4);
+    launch *l = support_launch("threads.metal", "early_return");
+    if (!l)
+        FAILm(support_get_error()->text);
+    launch_bind(l, 0, in, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 1, out, ACCESS_WRITE, ELEM_F32);
+    launch_set_u32(l, 2, n);
+    launch_set_groups(l, (size3){1, 1, 1}, (size3){64, 1, 1});
+    ASSERT(support_play());
+    const float *got = out.buffer->contents;
+    for (uint32_t i = 0; i < n; i++) {
+        float want = 0;
+        for (uint32_t j = i / 32 * 32; j < n && j < i / 32 * 32 + 32; j++)
+            want += x[j];
+        ASSERT_EQ_FMT((double)want, (double)got[i], "%g");
+    }
+    free(x);
+    support_end();
+    PASS();
+}
+
+TEST threadgroup_memory_does_not_survive_its_threadgroup(void) {
+    slice out = support_buffer(NULL, 64 * 4);
+    launch *l = support_launch("threads.metal", "stale_threadgroup");
+    if (!l)
+        FAILm(support_get_error()->text);
+    launch_bind(l, 0, out, ACCESS_WRITE, ELEM_F32);
+    launch_set_groups(l, (size3){64, 1, 1}, (size3){1, 1, 1});
+    ASSERT(support_play());
+    const float *got = out.buffer->contents;
+    ASSERT_EQ(1.0f, got[0]);
+    for (int i = 1; i < 64; i++)
+        ASSERT(got[i] != got[i]);
+    support_end();
+    PASS();
+}
+
+TEST atomics_in_threadgroup_and_device_memory_lose_nothing(void) {
+    enum { N = 20011 };
+    static uint32_t x[N];
+    uint32_t want[16] = {0};
+    for (uint32_t i = 0; i < N; i++) {
+        x[i] = i * 2654435761u >> 7;
+        want[x[i] % 16]++;
+    }
+    const uint32_t zeros[16] = {0};
+    slice in = support_buffer(x, sizeof x), bins = support_buffer(zeros, sizeof zeros);
+    launch *l = support_launch("threads.metal", "histogram");
+    if (!l)
+        FAILm(support_get_error()->text);
+    launch_bind(l, 0, in, ACCESS_READ, ELEM_U32);
+    launch_bind(l, 1, bins, ACCESS_BOTH, ELEM_U32);
+    launch_set_u32(l, 2, N);
+    launch_set_threads_rounded(l, N, 128);
+    ASSERT(support_play());
+    ASSERT_MEM_EQ(want, bins.buffer->contents, sizeof want);
+    support_end();
+    PASS();
+}
+
+TEST every_kind_of_atomic_gives_the_right_result(void) {
+    enum { N = 4096 };
+    static int32_t x[N];
+    int32_t lowest = 0, highest = 0, sum = 0;
+    uint32_t odd = 0;
+    for (int32_t i = 0; i < N; i++) {
+        x[i] = (i * 37) % 1009 - 500;
+        lowest = x[i] < lowest ? x[i] : lowest;
+        highest = x[i] > highest ? x[i] : highest;
+        sum += x[i];
+        odd ^= (uint32_t)x[i];
+    }
+    const int32_t start[5] = {0, 0, N, 0, 0};
+    const uint32_t bits[3] = {0, ~0u, 0};
+    const float zero = 0;
+    slice in = support_buffer(x, sizeof x), result = support_buffer(start, sizeof start);
+    slice words = support_buffer(bits, sizeof bits), total = support_buffer(&zero, 4);
+    launch *l = support_launch("threads.metal", "atomics");
+    if (!l)
+        FAILm(support_get_error()->text);
+    launch_bind(l, 0, in, ACCESS_READ, ELEM_I32);
+    launch_bind(l, 1, result, ACCESS_BOTH, ELEM_I32);
+    launch_bind(l, 2, words, ACCESS_BOTH, ELEM_U32);
+    launch_bind(l, 3, total, ACCESS_BOTH, ELEM_F32);
+    launch_set_groups(l, (size3){N / 64, 1, 1}, (size3){64, 1, 1});
+    ASSERT(support_play());
+    const int32_t want[5] = {lowest, highest, 0, sum, 7};
+    const uint32_t want_bits[3] = {~0u, 0, odd};
+    ASSERT_MEM_EQ(want, result.buffer->contents, sizeof want);
+    ASSERT_MEM_EQ(want_bits, words.buffer->contents, sizeof want_bits);
+    ASSERT_EQ(N / 2.0f, *(float *)total.buffer->contents);
+    support_end();
+    PASS();
+}
+
+SUITE(threads_suite) {
+    static const uint32_t grids[][2][3] = {
+        {{1, 1, 1}, {1, 1, 1}},     {{100, 1, 1}, {32, 1, 1}},    {{65, 1, 1}, {64, 1, 1}},
+        {{9, 7, 1}, {4, 4, 1}},     {{5, 6, 7}, {2, 3, 4}},       {{3, 3, 33}, {1, 1, 32}},
+        {{40, 40, 2}, {32, 32, 1}}, {{1, 1025, 1}, {1, 1024, 1}},
+    };
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++)
+        RUN_TESTp(every_thread_of_a_grid_knows_its_place, grids[i][0], grids[i][1]);
+    RUN_TEST(two_dimensions_of_short_positions_work);
+    RUN_TEST(one_dimension_covers_large_grids_exactly_once);
+    static const uint32_t sizes[] = {1, 2, 31, 32, 33, 96, 256, 1000, 1024};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        RUN_TESTp(a_barrier_makes_threadgroup_memory_visible, sizes[i]);
+        RUN_TESTp(barriers_and_simdgroup_calls_mix, sizes[i]);
+    }
+    static const uint32_t powers[] = {1, 2, 16, 32, 64, 512, 1024};
+    for (size_t i = 0; i < sizeof powers / sizeof *powers; i++)
+        RUN_TESTp(barriers_in_a_loop_keep_all_simdgroups_in_step, powers[i]);
+    RUN_TEST(threads_that_returned_are_not_waited_for);
+    RUN_TEST(threadgroup_memory_does_not_survive_its_threadgroup);
+    RUN_TEST(atomics_in_threadgroup_and_device_memory_lose_nothing);
+    RUN_TEST(every_kind_of_atomic_gives_the_right_result);
+}

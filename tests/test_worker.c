@@ -1,0 +1,258 @@
+/* Tests of harness/worker with tasks that answer, crash, hang and lie.
+ *
+ * The one surprise: the worker that worker_run starts is this test program. A constructor sees that
+ * it was started for that, serves, and never reaches main. */
+#include <greatest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/os.h"
+#include "harness/worker.h"
+
+SUITE(worker_suite);
+
+#define ROLE "ASSAY_TEST_WORKER"
+
+static void nap(long ms) {
+    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&t, NULL);
+}
+
+/* The answer is the task's text and this process's number. */
+static void *run_task(void *context, const char *task, size_t *bytes, bool *retire) {
+    (void)context;
+    const char *what = strrchr(task, '/') + 1;
+    /* Sanitizers catch these; here they must kill. */
+    signal(SIGSEGV, SIG_DFL);
+    signal(SIGABRT, SIG_DFL);
+    if (strcmp(what, "crash") == 0)
+        raise(SIGSEGV);
+    if (strcmp(what, "abort") == 0)
+        raise(SIGABRT);
+    if (strcmp(what, "leave") == 0)
+        _exit(7);
+    for (volatile bool forever = strcmp(what, "hang") == 0; forever;)
+        nap(1000);
+    if (strcmp(what, "lie") == 0 && write(WORKER_OUT, "nonsense that is no frame", 25) < 0)
+        _exit(8);
+    if (strcmp(what, "slow") == 0)
+        nap(50);
+    *retire = strcmp(what, "retire") == 0;
+    size_t room = strcmp(what, "large") == 0 ? 3000000 : 128;
+    char *answer = calloc(1, room);
+    snprintf(answer, room, "%s %ld", task, (long)getpid());
+    *bytes = room;
+    return answer;
+}
+
+__attribute__((constructor)) static void serve_if_started_as_worker(void) {
+    if (!getenv(ROLE))
+        return;
+    err e = {.code = EXIT_OK};
+    _exit(worker_serve(run_task, NULL, &e) ? 0 : (int)e.code);
+}
+
+enum { MAX_TASKS = 64 };
+
+typedef struct {
+    size_t delivered, advanced, stop_after;
+    bool in_order;
+    char text[MAX_TASKS][128]; /* the failure, or the answer */
+    size_t bytes[MAX_TASKS];
+} record;
+
+static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
+    record *r = context;
+    r->in_order = r->in_order && task == r->delivered;
+    r->delivered++;
+    r->bytes[task] = o->bytes;
+    snprintf(r->text[task], sizeof r->text[task], "%s",
+             o->failure[0] ? o->failure : (const char *)o->answer);
+    return r->delivered != r->stop_after || err_set(e, EXIT_CANNOT, "enough");
+}
+
+static void advance(void *context, size_t done) {
+    record *r = context;
+    r->advanced = done;
+}
+
+static err e;
+
+static bool run_tasks(const char *const *tasks, size_t count, int jobs, double timeout_s,
+                      record *r) {
+    static const char *const arguments[] = {"--ignored", NULL};
+    r->in_order = true;
+    e = (err){.code = EXIT_OK};
+    worker_plan plan = {.arguments = arguments,
+                        .tasks = tasks,
+                        .count = count,
+                        .jobs = jobs,
+                        .timeout_s = timeout_s,
+                        .deliver = deliver,
+                        .advance = advance,
+                        .context = r};
+    setenv(ROLE, "1", 1);
+    bool ok = worker_run(&plan, &e);
+    unsetenv(ROLE);
+    return ok;
+}
+
+static long get_pid(const char *text) {
+    const char *space = strrchr(text, ' ');
+    return space ? strtol(space, NULL, 10) : 0;
+}
+
+/* Nobody that we started is left, as a process or as a zombie. */
+static bool has_no_children(void) {
+    return waitpid(-1, NULL, WNOHANG) < 0;
+}
+
+TEST one_worker_takes_many_tasks(void) {
+    const char *const tasks[] = {"a/1", "a/2", "b/3"};
+    record r = {0};
+    ASSERTm(e.text, run_tasks(tasks, 3, 1, 20, &r));
+    ASSERT(r.delivered == 3 && r.in_order && r.advanced == 3);
+    ASSERTm(r.text[1], strncmp(r.text[1], "a/2 ", 4) == 0);
+    ASSERT(get_pid(r.text[0]) > 0 && get_pid(r.text[0]) == get_pid(r.text[2]));
+    ASSERT(has_no_children());
+    PASS();
+}
+
+TEST a_crash_fails_its_task_and_no_other(void) {
+    const char *const tasks[] = {"a/1", "a/crash", "a/2", "a/abort", "a/leave", "a/3"};
+    record r = {0};
+    ASSERTm(e.text, run_tasks(tasks, 6, 1, 20, &r));
+    ASSERT(r.delivered == 6 && r.in_order);
+    ASSERT_STR_EQ("crashed: SIGSEGV", r.text[1]);
+    ASSERT_STR_EQ("crashed: SIGABRT", r.text[3]);
+    ASSERTm(r.text[4], strstr(r.text[4], "status 7"));
+    ASSERTm(r.text[2], strncmp(r.text[2], "a/2 ", 4) == 0);
+    ASSERTm(r.text[5], strncmp(r.text[5], "a/3 ", 4) == 0);
+    ASSERT(has_no_children());
+    PASS();
+}
+
+TEST a_hang_is_given_up_and_the_rest_goes_on(void) {
+    const char *const tasks[] = {"a/1", "a/hang", "a/2", "b/hang", "b/3"};
+    record r = {0};
+    uint64_t start = os_now_ns();
+    ASSERTm(e.text, run_tasks(tasks, 5, 2, 0.5, &r));
+    ASSERT((double)(os_now_ns() - start) < 10e9);
+    ASSERT_STR_EQ("timed out after 0.5 s", r.text[1]);
+    ASSERT_STR_EQ("timed out after 0.5 s", r.text[3]);
+    ASSERTm(r.text[4], strncmp(r.text[4], "b/3 ", 4) == 0);
+    ASSERT(has_no_children());
+    PASS();
+}
+
+TEST an_answer_that_makes_no_sense_is_a_failure(void) {
+    const char *const tasks[] = {"a/lie", "a/1"};
+    record r = {0};
+    ASSERTm(e.text, run_tasks(tasks, 2, 1, 20, &r));
+    ASSERTm(r.text[0], strstr(r.text[0], "makes no sense"));
+    ASSERTm(r.text[1], strncmp(r.text[1], "a/1 ", 4) == 0);
+    PASS();
+}
+
+TEST a_worker_that_retires_is_followed_by_a_fresh_one(void) {
+    const char *const tasks[] = {"a/1", "a/retire", "a/2"};
+    record r = {0};
+    ASSERTm(e.text, run_tasks(tasks, 3, 1, 20, &r));
+    ASSERT(get_pid(r.text[0]) == get_pid(r.text[1]));
+    ASSERT(get_pid(r.text[1]) != get_pid(r.text[2]));
+    PASS();
+}
+
+TEST outcomes_come_in_order_from_workers_in_parallel(void) {
+    static char names[MAX_TASKS][32];
+    const char *tasks[MAX_TASKS];
+    for (int i = 0; i < MAX_TASKS; i++) {
+        snprintf(names[i], sizeof names[i], "k%d/%s", i % 7, i % 3 ? "fast" : "slow");
+        tasks[i] = names[i];
+    }
+    record r = {0};
+    ASSERTm(e.text, run_tasks(tasks, MAX_TASKS, 4, 20, &r));
+    ASSERT(r.delivered == MAX_TASKS && r.in_order);
+    bool has_several = false;
+    for (int i = 0; i < MAX_TASKS; i++) {
+        ASSERT(strncmp(r.text[i], names[i], strlen(names[i])) == 0);
+        has_several = has_several || get_pid(r.text[i]) != get_pid(r.text[0]);
+    }
+    ASSERT(has_several);
+    PASS();
+}
+
+TEST a_large_answer_arrives_whole(void) {
+    const char *const tasks[] = {"a/large", "a/1"};
+    record r = {0};
+    ASSERTm(e.text, run_tasks(tasks, 2, 1, 20, &r));
+    ASSERT(r.bytes[0] == 3000000 && r.bytes[1] == 128);
+    PASS();
+}
+
+TEST no_tasks_need_no_workers(void) {
+    record r = {0};
+    ASSERTm(e.text, run_tasks(NULL, 0, 2, 20, &r));
+    ASSERT(r.delivered == 0);
+    PASS();
+}
+
+TEST the_one_who_is_delivered_to_can_stop_the_run(void) {
+    const char *const tasks[] = {"a/1", "a/2", "a/3", "b/hang"};
+    record r = {.stop_after = 2};
+    ASSERT_FALSE(run_tasks(tasks, 4, 2, 20, &r));
+    ASSERT_STR_EQ("enough", e.text);
+    ASSERT(r.delivered == 2 && has_no_children());
+    PASS();
+}
+
+static void interrupt_ourselves(int number) {
+    (void)number;
+    raise(SIGINT);
+}
+
+TEST an_interrupt_ends_the_workers_and_the_run(void) {
+    const char *const tasks[] = {"a/1", "b/hang", "c/hang"};
+    record r = {0};
+    struct sigaction on_alarm = {.sa_handler = interrupt_ourselves}, old;
+    sigemptyset(&on_alarm.sa_mask);
+    sigaction(SIGALRM, &on_alarm, &old);
+    alarm(1);
+    ASSERT_FALSE(run_tasks(tasks, 3, 3, 60, &r));
+    sigaction(SIGALRM, &old, NULL);
+    ASSERT_EQ(EXIT_INCONCLUSIVE, e.code);
+    ASSERTm(e.text, strstr(e.text, "after 1 of 3"));
+    ASSERT(has_no_children());
+    PASS();
+}
+
+TEST a_worker_started_by_hand_says_so(void) {
+    int in = dup(WORKER_IN); /* whatever is there, it is not the pipe of a worker */
+    close(WORKER_IN);
+    bool is_refused = !worker_serve(run_task, NULL, &e);
+    if (in >= 0) {
+        dup2(in, WORKER_IN);
+        close(in);
+    }
+    ASSERT(is_refused);
+    ASSERTm(e.text, strstr(e.text, "not by hand"));
+    PASS();
+}
+
+SUITE(worker_suite) {
+    RUN_TEST(one_worker_takes_many_tasks);
+    RUN_TEST(a_crash_fails_its_task_and_no_other);
+    RUN_TEST(a_hang_is_given_up_and_the_rest_goes_on);
+    RUN_TEST(an_answer_that_makes_no_sense_is_a_failure);
+    RUN_TEST(a_worker_that_retires_is_followed_by_a_fresh_one);
+    RUN_TEST(outcomes_come_in_order_from_workers_in_parallel);
+    RUN_TEST(a_large_answer_arrives_whole);
+    RUN_TEST(no_tasks_need_no_workers);
+    RUN_TEST(the_one_who_is_delivered_to_can_stop_the_run);
+    RUN_TEST(an_interrupt_ends_the_workers_and_the_run);
+    RUN_TEST(a_worker_started_by_hand_says_so);
+}
