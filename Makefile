@@ -61,6 +61,7 @@ RUN_TESTS = XDG_CACHE_HOME=$(CURDIR)/$(BUILD)/cache ASSAY_PROGRAM=$(CURDIR)/$(PR
 READY := $(if $(filter test check bench-soft,$(MAKECMDGOALS)),ready)
 
 # --- targets ----------------------------------------------------------------------------------
+.SECONDARY: $(BENCH_OBJECTS)
 .PHONY: all test deps ready check bench-soft asan test-other-arch readme format clean help FORCE
 
 all: $(PROGRAM) ## build ./assay (the default)

@@ -4,7 +4,6 @@
  * names of cases and answers with results (harness/worker.h). */
 #include <assert.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +171,7 @@ static exit_code check_cases(const case_list *cases, const device_facts *f, err 
     csv *file = settings.csv ? start_csv(f) : NULL;
     session s = {.cases = cases};
     report_start(&s.report, stdout, cases, settings.seed, file);
+    fflush(stdout);
     bool ok = run_workers(&s, f, e);
     report_end(&s.report);
     if (ok && file)

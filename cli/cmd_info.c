@@ -1,6 +1,5 @@
 /* cmd_info: `assay info`. What this machine has, and what it lacks for what. */
 #include <assert.h>
-#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -281,20 +281,9 @@ bool check_tape(tape *t, const check_options *o, check_result *out, err *e) {
 
 bool check_case(library *lib, const op *o, const kernel_row *k, const shape *s, distribution inputs,
                 uint64_t seed, check_result *out, err *e) {
-    kernel_case c = {.op = o,
-                     .kernel = k,
-                     .shape = *s,
-                     .inputs = inputs,
-                     .seed = seed,
-                     .device = library_get_device(lib),
-                     .tape = tape_new(lib)};
-    char name[256];
-    case_get_name(&c, name, sizeof name);
-    c.random = rng_new(seed, name);
+    kernel_case c;
     check_options options = {.unordered = o->unordered};
-    bool ok = o->build(&c, e) && check_tape(c.tape, &options, out, e);
-    tape_free(c.tape);
-    for (size_t i = 0; i < c.buffer_count; i++)
-        buffer_free(c.buffers[i]);
+    bool ok = case_open(&c, lib, o, k, s, inputs, seed, e) && check_tape(c.tape, &options, out, e);
+    case_close(&c);
     return ok;
 }

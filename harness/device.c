@@ -262,3 +262,11 @@ bool device_wait(device *d, ticket *k, play_times *times, err *e) {
     times->encode_ns = k->encode_ns;
     return ok;
 }
+
+const finding_list *device_get_findings(const device *d) {
+    return d->ops->get_findings(d);
+}
+
+void device_clear_findings(device *d) {
+    finding_clear(d->ops->get_findings(d));
+}

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "err.h"
+#include "finding.h"
 #include "launch.h"
 #include "msl/msl.h"
 
@@ -42,6 +43,7 @@ typedef struct {
     bool unified;  /* CPU and GPU share memory */
     bool emulated; /* times mean nothing for a GPU */
     bool flushes_denormals;
+    bool validates; /* its validation is on: MTL_SHADER_VALIDATION=1 when it was opened */
 } device_facts;
 
 /* Three clocks, never one called the other. */
@@ -121,6 +123,10 @@ void pipeline_free(pipeline *p);
 bool device_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e);
 bool device_wait(device *d, ticket *k, play_times *times, err *e);
 
+/* What the device's own validation found so far; always empty when it is not on. */
+const finding_list *device_get_findings(const device *d);
+void device_clear_findings(device *d);
+
 /* What a device implements. Arguments have been checked by the functions above. */
 typedef struct {
     const char *name;
@@ -136,6 +142,7 @@ typedef struct {
     void (*free_pipeline)(pipeline *p);
     bool (*submit)(device *d, tape *t, size_t first, size_t count, ticket *out, err *e);
     bool (*wait)(device *d, ticket *k, play_times *times, err *e);
+    finding_list *(*get_findings)(const device *d);
 } device_ops;
 
 struct device {

@@ -63,3 +63,25 @@ void case_get_name(const kernel_case *c, char *text, size_t size) {
     shape_get_text(&c->shape, sizes, sizeof sizes);
     snprintf(text, size, "%s/%s/%s", c->kernel->name, sizes, distribution_get_name(c->inputs));
 }
+
+bool case_open(kernel_case *c, library *lib, const op *o, const kernel_row *k, const shape *s,
+               distribution inputs, uint64_t seed, err *e) {
+    *c = (kernel_case){.op = o,
+                       .kernel = k,
+                       .shape = *s,
+                       .inputs = inputs,
+                       .seed = seed,
+                       .device = library_get_device(lib),
+                       .tape = tape_new(lib)};
+    char name[256];
+    case_get_name(c, name, sizeof name);
+    c->random = rng_new(seed, name);
+    return o->build(c, e);
+}
+
+void case_close(kernel_case *c) {
+    tape_free(c->tape);
+    c->tape = NULL;
+    while (c->buffer_count > 0)
+        buffer_free(c->buffers[--c->buffer_count]);
+}

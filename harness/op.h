@@ -60,6 +60,11 @@ struct op {
 /* The row with this name, or NULL. */
 const kernel_row *op_find_kernel(const op *o, const char *name);
 
+/* A case from nothing to its recorded tape, and back. c is filled in either way: close it. */
+bool case_open(kernel_case *c, library *lib, const op *o, const kernel_row *k, const shape *s,
+               distribution inputs, uint64_t seed, err *e);
+void case_close(kernel_case *c);
+
 /* Buffers of a case. The label appears in messages. */
 bool case_input_f32(kernel_case *c, const char *label, size_t count, slice *out,
                     err *e); /* filled from c->inputs */

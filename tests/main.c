@@ -10,6 +10,8 @@
     X(compare_suite)                                                                               \
     X(output_suite)                                                                                \
     X(reference_suite)                                                                             \
+    X(msl_suite)                                                                                   \
+    X(record_suite)                                                                                \
     X(worker_suite)                                                                                \
     X(tape_suite)                                                                                  \
     X(check_suite)                                                                                 \

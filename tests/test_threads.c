@@ -258,7 +258,7 @@ TEST every_kind_of_atomic_gives_the_right_result(void) {
     const uint32_t want_bits[3] = {~0u, 0, odd};
     ASSERT_MEM_EQ(want, result.buffer->contents, sizeof want);
     ASSERT_MEM_EQ(want_bits, words.buffer->contents, sizeof want_bits);
-    ASSERT_EQ(N / 2.0f, *(float *)total.buffer->contents);
+    ASSERT_EQ((float)N / 2.0f, *(float *)total.buffer->contents);
     support_end();
     PASS();
 }

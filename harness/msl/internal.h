@@ -1,9 +1,9 @@
 /* msl/internal: what the files of the MSL front end share; nobody else includes it.
  *
  * source.c makes one text of a file and its includes, lex.c cuts it into tokens, decl.c finds where
- * declarations begin and end, attribute.c, param.c and parse.c read kernels out of them, constant.c
- * knows values (function constants, enumerators), and rewrite.c with space.c and dedupe.c turn
- * tokens into C++.
+ * declarations begin and end, attribute.c, param.c, types.c and parse.c read kernels out of them,
+ * constant.c and evaluate.c know values (function constants, enumerators), and rewrite.c with
+ * space.c, storage.c and dedupe.c turns tokens into C++. unit.c and signature.c are the front door.
  *
  * The one surprise: blanks, comments and preprocessor lines are not tokens. They lie between
  * tokens, and output copies them as they are, so line numbers need no bookkeeping. */
@@ -171,7 +171,8 @@ uint32_t type_size(const char *type, uint32_t *alignment);
 void type_get_pointee(const char *type, char *out, size_t size);
 uint32_t type_count_dimensions(const char *type);
 
-/* constant.c. Names known beyond those of the file: function constants, template arguments. */
+/* evaluate.c. What is known beyond the names of the file: template arguments, function constants
+ * that are given. */
 typedef struct {
     at name;
     range value;
@@ -188,11 +189,13 @@ typedef struct {
 /* The integer value of a constant expression; false when it has none that can be told. */
 bool constant_evaluate(scope *s, at begin, at end, int64_t *value);
 bool constant_evaluate_name(scope *s, const char *name, int64_t *value);
+
+/* constant.c */
 bool constant_read_all(msl_unit *u, err *e);
 const function_constant *constant_find(const msl_unit *u, at name);
 const msl_constant_text *constant_get_text(const function_constant *c,
                                            const msl_constant_text *given, size_t count);
-/* uses.c: the first function constant that the entry's text reaches and that is not given. */
+/* The first function constant that the entry's text reaches and that is not given. */
 const function_constant *constant_find_unset(const msl_unit *u, const entry *which,
                                              const msl_constant_text *given, size_t count);
 
@@ -223,5 +226,8 @@ bool storage_rewrite(edits *d, at i, const kernel *k, uint32_t *slot, bool *done
 
 /* dedupe.c */
 void dedupe_rewrite(edits *d);
+
+/* declare.c: variables without a value. */
+void declare_rewrite(edits *d);
 
 #endif

@@ -3,9 +3,9 @@
  * It finds kernels, their parameters and attributes, host names, function constants and threadgroup
  * storage by looking at tokens; it never parses expressions. msl_rewrite turns the text into plain
  * C++ for the software device (and, later, for NVRTC): what MSL adds to C++ (address spaces,
- * attributes, kernel) is replaced, everything else passes through byte for byte and every line
- * keeps its number. What the MSL library is (vectors, simd_sum...) is the shim's business, not this
- * one's. */
+ * attributes, kernel, literals that are float, casts between half and bfloat) is replaced,
+ * everything else passes through byte for byte and every line keeps its number. What the MSL
+ * library is (vectors, simd_sum...) is the shim's business, not this one's. */
 #ifndef ASSAY_MSL_H
 #define ASSAY_MSL_H
 

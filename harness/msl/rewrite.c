@@ -148,6 +148,14 @@ static bool is_word_char(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
+/* Blanks inside of what was dropped go with it; comments and line ends stay. */
+static bool is_dropped_blank(const edits *d, at i, uint32_t from) {
+    const token *k = &d->unit->tokens.list[i];
+    if (i == 0 || i >= d->unit->tokens.count || !d->edit[i] || *d->edit[i] || !d->edit[i - 1])
+        return false;
+    return strspn(d->unit->tokens.source + from, " \t") >= k->begin - from;
+}
+
 static void print_tokens(const edits *d, text *out) {
     const tokens *t = &d->unit->tokens;
     uint32_t from = 0;
@@ -155,7 +163,8 @@ static void print_tokens(const edits *d, text *out) {
     for (at i = 0; i <= t->count; i++) {
         const token *k = &t->list[i];
         const char *edit = i < t->count ? d->edit[i] : "";
-        add_trivia(out, t, from, k->begin, &directive_next);
+        if (!is_dropped_blank(d, i, from))
+            add_trivia(out, t, from, k->begin, &directive_next);
         from = k->begin + k->bytes;
         const char *p = edit ? edit : t->source + k->begin;
         size_t bytes = edit ? strlen(edit) : k->bytes;
@@ -195,6 +204,7 @@ static bool rewrite(edits *d, const entry *w, const msl_constant_text *given, si
     dedupe_rewrite(d);
     rewrite_literals(d);
     rewrite_casts(d);
+    declare_rewrite(d);
     print_tokens(d, out);
     return print_glue(u, w, given, count, out, e);
 }

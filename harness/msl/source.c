@@ -4,9 +4,6 @@
  * needs no tool. Anything more (#define, #if) goes through a C preprocessor with empty Metal
  * headers (include/), which keeps line marks of its own. Includes that are not beside the file go
  * to the preprocessor too: it looks in the folders of CPATH, and says best what is missing. */
-#if !defined(_POSIX_C_SOURCE)
-#define _POSIX_C_SOURCE 200809L /* mkdtemp */
-#endif
 #include "internal.h"
 
 #include "../os.h"

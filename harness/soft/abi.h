@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 enum {
-    SOFT_ABI_VERSION = 1,
+    SOFT_ABI_VERSION = 2,
     SOFT_LANES = 32,
     SOFT_MAX_THREADS = 1024,
     SOFT_MAX_GROUPS = SOFT_MAX_THREADS / SOFT_LANES,
@@ -32,7 +32,9 @@ enum {
     SOFT_STATIC_SLOTS = 1024,       /* threadgroup variables of one file */
     SOFT_THREADGROUP_BYTES = 32768, /* what Metal gives a threadgroup */
     SOFT_THREADGROUP_ROOM = 262144, /* what we can hold, to report by how much a kernel is over */
+    SOFT_THREADGROUP_GAP = 65536,   /* nobody's memory before and behind it */
     SOFT_BUFFERS = 31,
+    SOFT_INLINE_BYTES = 256,
     SOFT_DYNAMIC = 8,
 };
 
@@ -55,6 +57,7 @@ typedef struct {
     const char *site[SOFT_LANES]; /* the meeting each stopped lane is at */
     soft_u32 fresh;               /* lanes that have not started */
     soft_u32 todo;                /* lanes that have not stopped in this round */
+    soft_u32 present;             /* lanes that the threadgroup has: fewer in its last simdgroup */
     soft_u32 live; /* lanes that take part: started or not, not returned, not parked at a barrier */
     soft_u32 parked;  /* lanes at a threadgroup barrier */
     soft_u32 party;   /* lanes whose meeting is being settled the slow way; 0 on the fast path */
@@ -74,6 +77,39 @@ typedef struct {
     soft_u32 group_nominal[3]; /* dispatch_threads_per_threadgroup */
 } soft_launch;
 
+/* How a kernel touches memory. */
+enum { SOFT_LOAD = 0, SOFT_STORE = 1, SOFT_ATOMIC = 2 /* with SOFT_STORE when it also writes */ };
+
+/* What the compiler's own checks found; beyond memory. */
+enum { SOFT_MISALIGNED, SOFT_DIVIDE, SOFT_SHIFT, SOFT_CONVERT };
+
+enum { SOFT_PAGE_SHIFT = 14, SOFT_PAGES = 1024 };
+
+/* Memory that the running launch may touch. */
+typedef struct {
+    soft_u64 begin, bytes;
+    soft_u32 plain; /* a load inside it is right: nobody writes it and all of it was written */
+} soft_region;
+
+struct soft_worker;
+
+/* Checked mode (checked.c). A kernel compiled for it calls these for every access; the loads that
+ * are obviously right are told apart in shim/checked.h and do not. */
+typedef struct soft_checks {
+    const soft_region
+        *page[SOFT_PAGES]; /* a region by the low bits of its pages; may be another's */
+    soft_u64 inline_begin; /* small constants stand close together: by 16 bytes */
+    const soft_region *inline_region[SOFT_INLINE_BYTES / 16];
+    soft_u32 pending; /* something must be put back before the next access */
+    soft_u32 unset;   /* there are private variables without a value */
+    void (*access)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 how, const void *pc);
+    void (*mishap)(struct soft_worker *w, soft_u32 what, soft_u64 value, const void *pc);
+    void (*declare)(struct soft_worker *w, void *at, soft_u64 bytes); /* a variable without value */
+    void (*meet)(struct soft_worker *w, soft_u32 party, soft_u32 width, const void *pc);
+    void (*park)(struct soft_worker *w, const void *pc);
+    void (*fence)(struct soft_worker *w, soft_u32 flags, soft_u32 whole_threadgroup);
+} soft_checks;
+
 typedef struct soft_worker {
     /* what a kernel reads */
     soft_simdgroup *running;
@@ -84,6 +120,7 @@ typedef struct soft_worker {
     const unsigned short (*thread_position)[4]; /* by thread index in the threadgroup: x, y, z, 0 */
     void *dynamic[SOFT_DYNAMIC];
     void *slot[SOFT_STATIC_SLOTS]; /* threadgroup variables, placed at first use */
+    soft_checks *checks;           /* NULL unless the kernel was compiled for checked mode */
 
     /* what it calls when the fast path does not do */
     void (*settle)(struct soft_worker *w); /* end of a round that is not one plain meeting */
@@ -96,11 +133,14 @@ typedef struct soft_worker {
     /* the scheduler's own */
     soft_context scheduler;
     soft_simdgroup group[SOFT_MAX_GROUPS];
-    soft_u32 static_used; /* bytes of threadgroup memory placed */
-    soft_u32 dynamic_used;
-    soft_u32 over; /* threadgroup memory wanted beyond what Metal gives; 0: fits */
-    void *device;  /* the host's own */
+    soft_u32 memory_used; /* threadgroup memory as Metal counts it */
+    soft_u32 memory_top;  /* as it is laid out: checked mode leaves gaps between variables */
+    soft_u32 over;        /* threadgroup memory wanted beyond what Metal gives; 0: fits */
+    soft_u32 given_up;    /* the launch will not be finished: an endless loop */
+    void *device;         /* the host's own */
+    unsigned char gap_before[SOFT_THREADGROUP_GAP];
     __attribute__((aligned(64))) unsigned char threadgroup_memory[SOFT_THREADGROUP_ROOM];
+    unsigned char gap_behind[SOFT_THREADGROUP_GAP];
 } soft_worker;
 
 /* Every compiled kernel exports one of these as `assay_kernel`. */
@@ -108,8 +148,9 @@ typedef struct {
     soft_u32 abi;
     void (*fiber)(void); /* where a fresh lane starts; never returns */
     soft_u32 count;      /* parameters */
-    const soft_u32 *
-        value_bytes; /* of each parameter: sizeof what is pointed or referred to; 0 for positions */
+    void *nothing;       /* what a parameter that is switched off refers to */
+    /* of each parameter: sizeof what is pointed or referred to; 0 for positions */
+    const soft_u32 *value_bytes;
 } soft_kernel;
 
 static inline soft_worker *soft_here(void) {

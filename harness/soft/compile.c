@@ -23,6 +23,7 @@
 struct soft_compiler {
     char clang[PATH_MAX];
     char version[128];
+    int major;
     char name[256];
     char shim[PATH_MAX]; /* the header that every kernel is compiled with */
     char cache[PATH_MAX];
@@ -38,8 +39,8 @@ static const char *const flags[] = {
     "c++",
     "-std=c++17",
     "-fdeclspec",
-    "-O2",
-    "-g1",
+    "-gdwarf-4",
+    "-gline-tables-only",
     "-fPIC",
     "-shared",
     "-nostdlib",
@@ -87,7 +88,31 @@ static const char *const flags[] = {
 #endif
 };
 
-enum { FLAG_COUNT = sizeof flags / sizeof *flags };
+static const char *const fast_flags[] = {"-O2"};
+
+/* Every access to memory calls shim/checked.h; so do the mistakes that the compiler can see coming.
+ * Atomics come there by themselves. Vectorised code would hide which element an access is. */
+#define MISTAKES "alignment,integer-divide-by-zero,shift-exponent,float-cast-overflow"
+static const char *const checked_flags[] = {"-O1",
+                                            "-fno-vectorize",
+                                            "-fno-slp-vectorize",
+                                            "-DASSAY_CHECKED=1",
+                                            "-fsanitize=thread",
+                                            "-fsanitize=" MISTAKES,
+                                            "-fsanitize-recover=" MISTAKES,
+                                            "-mllvm",
+                                            "-tsan-instrument-func-entry-exit=0",
+                                            "-mllvm",
+                                            "-tsan-instrument-read-before-write=1",
+                                            "-mllvm",
+                                            "-tsan-instrument-atomics=0"};
+
+enum {
+    FLAG_COUNT = sizeof flags / sizeof *flags,
+    FAST_COUNT = sizeof fast_flags / sizeof *fast_flags,
+    CHECKED_COUNT = sizeof checked_flags / sizeof *checked_flags,
+    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + 16,
+};
 
 static int by_name(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
@@ -124,6 +149,11 @@ static bool hash_headers(sha256 *h, const char *folder, err *e) {
     return ok;
 }
 
+static void hash_texts(sha256 *h, const char *const *texts, int count) {
+    for (int i = 0; i < count; i++)
+        sha256_add(h, texts[i], strlen(texts[i]) + 1);
+}
+
 static bool hash_base(soft_compiler *c, const char *soft_folder, err *e) {
     char shim_folder[PATH_MAX];
     struct stat s;
@@ -132,8 +162,9 @@ static bool hash_base(soft_compiler *c, const char *soft_folder, err *e) {
         return err_set(e, EXIT_CANNOT, "the path of the project is too long");
     sha256 h;
     sha256_start(&h);
-    for (int i = 0; i < FLAG_COUNT; i++)
-        sha256_add(&h, flags[i], strlen(flags[i]) + 1);
+    hash_texts(&h, flags, FLAG_COUNT);
+    hash_texts(&h, fast_flags, FAST_COUNT);
+    hash_texts(&h, checked_flags, CHECKED_COUNT);
     sha256_add(&h, c->clang, strlen(c->clang) + 1);
     sha256_add(&h, c->version, strlen(c->version) + 1);
     if (stat(c->clang, &s) == 0)
@@ -159,6 +190,8 @@ soft_compiler *soft_compiler_new(err *e) {
         snprintf(c->shim, sizeof c->shim, "%s/harness/soft/shim/metal.h", home);
         snprintf(c->cache, sizeof c->cache, "%s/soft", cache);
         snprintf(c->name, sizeof c->name, "%.120s (%.120s)", c->version, c->clang);
+        const char *number = strstr(c->version, "version ");
+        c->major = number ? atoi(number + strlen("version ")) : 0;
         ok = os_make_folder(c->cache, e) && hash_base(c, folder, e);
     }
     if (ok)
@@ -196,13 +229,26 @@ static bool is_whole(const char *object, const char *sum) {
     return whole;
 }
 
-static bool run_clang(soft_compiler *c, const char *source, const char *object, const char *kernel,
-                      err *e) {
-    const char *argv[FLAG_COUNT + 8];
+static int add_arguments(const char **argv, int n, const char *const *more, int count) {
+    for (int i = 0; i < count; i++)
+        argv[n++] = more[i];
+    return n;
+}
+
+static bool run_clang(soft_compiler *c, const char *source, const char *object, const char *name,
+                      bool is_checked, err *e) {
+    const char *argv[MAX_ARGUMENTS];
     int n = 0;
     argv[n++] = c->clang;
-    for (int i = 0; i < FLAG_COUNT; i++)
-        argv[n++] = flags[i];
+    n = add_arguments(argv, n, flags, FLAG_COUNT);
+    if (is_checked)
+        n = add_arguments(argv, n, checked_flags, CHECKED_COUNT);
+    else
+        n = add_arguments(argv, n, fast_flags, FAST_COUNT);
+    if (c->major >= 18) { /* before, bfloat is a class of ours that rounds by itself */
+        argv[n++] = "-Xclang";
+        argv[n++] = "-fbfloat16-excess-precision=none";
+    }
     argv[n++] = "-include";
     argv[n++] = c->shim;
     argv[n++] = source;
@@ -214,7 +260,7 @@ static bool run_clang(soft_compiler *c, const char *source, const char *object, 
     if (!os_run(argv, &output, &status, e))
         return false;
     if (status != 0) {
-        err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile", kernel);
+        err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile", name);
         err_set_detail(e, output ? output : "");
     }
     free(output);
@@ -224,14 +270,14 @@ static bool run_clang(soft_compiler *c, const char *source, const char *object, 
 /* Compiles into the cache. The object goes in before its checksum: readers that see the checksum
  * see the whole object. */
 static bool compile_into(soft_compiler *c, const char *text, const char *object, const char *sum,
-                         const char *kernel, err *e) {
+                         const char *name, bool is_checked, err *e) {
     char source[PATH_MAX], beside[PATH_MAX];
     if (snprintf(source, sizeof source, "%s.%ld.cpp", object, (long)getpid()) >=
             (int)sizeof source ||
         snprintf(beside, sizeof beside, "%s.%ld.tmp", object, (long)getpid()) >= (int)sizeof beside)
         return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
-    bool ok =
-        os_write_file(source, text, strlen(text), e) && run_clang(c, source, beside, kernel, e);
+    bool ok = os_write_file(source, text, strlen(text), e) &&
+              run_clang(c, source, beside, name, is_checked, e);
     unlink(source);
     size_t bytes;
     char *code = ok ? os_read_file(beside, &bytes, e) : NULL;
@@ -248,33 +294,34 @@ static bool compile_into(soft_compiler *c, const char *text, const char *object,
     return ok;
 }
 
-const soft_kernel *soft_compile(soft_compiler *c, const char *text, const char *kernel,
-                                void **handle, err *e) {
+bool soft_compile(soft_compiler *c, const char *text, const char *name, bool is_checked,
+                  soft_loaded *out, err *e) {
     sha256 h;
-    char hex[65], object[PATH_MAX], sum[PATH_MAX];
+    char hex[65], sum[PATH_MAX];
     sha256_start(&h);
     sha256_add(&h, c->base_hash, 64);
+    sha256_add(&h, is_checked ? "checked" : "fast", 4);
     sha256_add(&h, text, strlen(text));
     sha256_finish(&h, hex);
-    if (snprintf(object, sizeof object, "%s/%s.so", c->cache, hex) >= (int)sizeof object ||
-        snprintf(sum, sizeof sum, "%s/%s.sum", c->cache, hex) >= (int)sizeof sum) {
-        err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
-        return NULL;
-    }
-    if (!is_whole(object, sum) && !compile_into(c, text, object, sum, kernel, e))
-        return NULL;
-    *handle = dlopen(object, RTLD_NOW | RTLD_LOCAL);
-    const soft_kernel *k = *handle ? dlsym(*handle, "assay_kernel") : NULL;
-    if (k && k->abi == SOFT_ABI_VERSION)
-        return k;
+    if (snprintf(out->object, sizeof out->object, "%s/%s.so", c->cache, hex) >=
+            (int)sizeof out->object ||
+        snprintf(sum, sizeof sum, "%s/%s.sum", c->cache, hex) >= (int)sizeof sum)
+        return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
+    if (!is_whole(out->object, sum) &&
+        !compile_into(c, text, out->object, sum, name, is_checked, e))
+        return false;
+    out->handle = dlopen(out->object, RTLD_NOW | RTLD_LOCAL);
+    out->kernel = out->handle ? dlsym(out->handle, "assay_kernel") : NULL;
+    if (out->kernel && out->kernel->abi == SOFT_ABI_VERSION)
+        return true;
     const char *why = dlerror();
-    err_set(e, EXIT_CANNOT, "the compiled kernel '%.80s' cannot be loaded: %.140s", kernel,
-            why ? why : "it has no entry");
-    soft_unload(*handle);
-    return NULL;
+    soft_unload(out);
+    return err_set(e, EXIT_CANNOT, "the compiled kernel '%.80s' cannot be loaded: %.140s", name,
+                   why ? why : "it has no entry");
 }
 
-void soft_unload(void *handle) {
-    if (handle)
-        dlclose(handle);
+void soft_unload(soft_loaded *loaded) {
+    if (loaded->handle)
+        dlclose(loaded->handle);
+    loaded->handle = NULL;
 }

@@ -1,7 +1,9 @@
-/* compile: C++ text of one pipeline in, a loaded kernel out; compiled once and kept in the cache. */
+/* compile: C++ text of one pipeline in, a loaded kernel out; compiled once and kept in the cache.
+ */
 #ifndef ASSAY_SOFT_COMPILE_H
 #define ASSAY_SOFT_COMPILE_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "../err.h"
@@ -13,9 +15,16 @@ soft_compiler *soft_compiler_new(err *e); /* finds clang and the shim */
 void soft_compiler_free(soft_compiler *c);
 const char *soft_compiler_get_name(const soft_compiler *c); /* its version, and where it is */
 
-/* *handle is what soft_unload needs. kernel is the name for messages. */
-const soft_kernel *soft_compile(soft_compiler *c, const char *text, const char *kernel,
-                                void **handle, err *e);
-void soft_unload(void *handle);
+/* A kernel in memory. */
+typedef struct {
+    const soft_kernel *kernel;
+    void *handle;
+    char object[PATH_MAX]; /* the file it was loaded from */
+} soft_loaded;
+
+/* name is the kernel's, for messages. is_checked: every access calls checked mode. */
+bool soft_compile(soft_compiler *c, const char *text, const char *name, bool is_checked,
+                  soft_loaded *out, err *e);
+void soft_unload(soft_loaded *loaded);
 
 #endif

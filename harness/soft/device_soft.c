@@ -16,11 +16,6 @@ typedef struct {
     soft_pool *pool;
 } soft_device;
 
-typedef struct {
-    const soft_kernel *kernel;
-    void *handle;
-} soft_pipeline;
-
 static bool count_threads(int *threads, err *e) {
     const char *given = getenv("ASSAY_THREADS");
     *threads = os_count_cpus();
@@ -35,14 +30,23 @@ static bool count_threads(int *threads, err *e) {
     return true;
 }
 
+/* The variable that switches on Metal's shader validation means checked mode here. */
+static bool is_validating(void) {
+    const char *given = getenv("MTL_SHADER_VALIDATION");
+    return given && *given && strcmp(given, "0") != 0;
+}
+
 static bool soft_open(device *d, err *e) {
     int threads;
+    bool is_checked = is_validating();
     if (!count_threads(&threads, e))
         return false;
+    if (is_checked)
+        threads = 1; /* races are found by what is ordered, not by what collides */
     soft_compiler *compiler = soft_compiler_new(e);
     if (!compiler)
         return false;
-    soft_pool *pool = soft_pool_new(threads, e);
+    soft_pool *pool = soft_pool_new(threads, is_checked, e);
     if (!pool) {
         soft_compiler_free(compiler);
         return false;
@@ -53,8 +57,9 @@ static bool soft_open(device *d, err *e) {
     s->pool = pool;
     d->impl = s;
     device_facts *f = &d->facts;
-    snprintf(f->name, sizeof f->name, "software Metal device, %d thread%s", threads,
-             threads == 1 ? "" : "s");
+    snprintf(f->name, sizeof f->name, "software Metal device, %s%d thread%s",
+             is_checked ? "checked, " : "", threads, threads == 1 ? "" : "s");
+    f->validates = is_checked;
     snprintf(f->api, sizeof f->api, "soft");
     snprintf(f->compiler, sizeof f->compiler, "%s", soft_compiler_get_name(compiler));
     f->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -78,7 +83,11 @@ static bool soft_new_buffer(buffer *b, size_t allocation_bytes, const void *no_c
         b->impl = b->contents = (void *)(uintptr_t)no_copy; /* never written: it is bound to read */
         return true;
     }
-    if (posix_memalign(&b->impl, 16384, allocation_bytes) != 0)
+    if (b->device->facts.validates)
+        b->impl = soft_checked_allocate(allocation_bytes);
+    else if (posix_memalign(&b->impl, 16384, allocation_bytes) != 0)
+        b->impl = NULL;
+    if (!b->impl)
         return err_set(e, EXIT_CANNOT, "no memory for the buffer '%s' of %zu bytes", b->label,
                        b->bytes);
     /* What nothing wrote reads as NaN, and the same in every run. */
@@ -90,7 +99,11 @@ static bool soft_new_buffer(buffer *b, size_t allocation_bytes, const void *no_c
 }
 
 static void soft_free_buffer(buffer *b) {
-    if (b->storage != STORAGE_NO_COPY)
+    if (b->storage == STORAGE_NO_COPY)
+        return;
+    if (b->device->facts.validates)
+        soft_checked_free(b->impl);
+    else
         free(b->impl);
 }
 
@@ -165,32 +178,59 @@ static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_
     free(texts);
     if (!text)
         return false;
-    void *handle = NULL;
-    const soft_kernel *k = soft_compile(s->compiler, text, p->kernel, &handle, e);
+    soft_loaded *loaded = calloc(1, sizeof *loaded);
+    assert(loaded);
+    ok = soft_compile(s->compiler, text, p->kernel, p->device->facts.validates, loaded, e);
     free(text);
-    if (!k)
+    if (!ok) {
+        free(loaded);
         return false;
-    complete_signature(p, k, msl_find_kernel(unit, p->kernel, NULL));
+    }
+    complete_signature(p, loaded->kernel, msl_find_kernel(unit, p->kernel, NULL));
     if (p->signature.max_total_threads && p->signature.max_total_threads < p->max_group_threads)
         p->max_group_threads = p->signature.max_total_threads;
-    soft_pipeline *made = calloc(1, sizeof *made);
-    assert(made);
-    *made = (soft_pipeline){k, handle};
-    p->impl = made;
+    p->impl = loaded;
     return true;
 }
 
 static void soft_free_pipeline(pipeline *p) {
-    soft_pipeline *s = p->impl;
-    soft_unload(s->handle);
-    free(s);
+    soft_unload(p->impl);
+    free(p->impl);
+}
+
+/* What checked mode must know of the bindings. Kept with the job until it is waited for. */
+static void describe_bindings(soft_item *item, const launch *l, soft_bound *bound) {
+    const msl_signature *s = &l->pipeline->signature;
+    memset(bound, 0, SOFT_BUFFERS * sizeof *bound);
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        const binding *b = &l->args[i];
+        if (b->kind == BIND_NONE)
+            continue;
+        bound[i] = (soft_bound){.begin = item->launch.buffer[i],
+                                .is_bound = true,
+                                .is_inline = b->kind == BIND_BYTES,
+                                .bytes = b->kind == BIND_BYTES ? b->inline_bytes : b->at.bytes,
+                                .can_write = (b->access & ACCESS_WRITE) != 0,
+                                .element_bytes = (uint32_t)elem_get_bytes(b->type)};
+        snprintf(bound[i].label, sizeof bound[i].label, "%s",
+                 b->kind == BIND_BUFFER ? b->at.buffer->label : "constant");
+        for (size_t j = 0; j < s->count; j++) {
+            if (s->params[j].kind != MSL_BUFFER || s->params[j].index != i)
+                continue;
+            snprintf(bound[i].name, sizeof bound[i].name, "%s", s->params[j].name);
+            if (s->params[j].value_bytes)
+                bound[i].element_bytes = s->params[j].value_bytes;
+        }
+    }
+    item->bound = bound;
 }
 
 static void encode(soft_item *item, const launch *l) {
-    const soft_pipeline *s = l->pipeline->impl;
+    const soft_loaded *s = l->pipeline->impl;
     static_assert(sizeof item->inline_bytes == LAUNCH_INLINE_BYTES, "room for all constants");
     item->kernel = s->kernel;
     item->name = l->pipeline->kernel;
+    item->object = s->object;
     memset(&item->launch, 0, sizeof item->launch);
     memcpy(item->inline_bytes, l->inline_bytes, l->inline_used);
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {
@@ -216,8 +256,13 @@ static bool soft_submit(device *d, tape *t, size_t first, size_t count, ticket *
     (void)e;
     soft_device *s = d->impl;
     soft_job *j = soft_pool_new_job(s->pool, count);
-    for (size_t i = 0; i < count; i++)
-        encode(soft_job_get_item(j, i), &t->launches[first + i]);
+    soft_bound *bound = d->facts.validates ? soft_job_get_bound(j) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        soft_item *item = soft_job_get_item(j, i);
+        encode(item, &t->launches[first + i]);
+        if (bound)
+            describe_bindings(item, &t->launches[first + i], bound + i * SOFT_BUFFERS);
+    }
     out->commit_at_ns = os_now_ns();
     out->id = soft_pool_queue(s->pool, j);
     return true;
@@ -231,6 +276,11 @@ static bool soft_wait(device *d, ticket *k, play_times *times, err *e) {
     return ok;
 }
 
+static finding_list *soft_get_findings(const device *d) {
+    const soft_device *s = d->impl;
+    return soft_pool_get_findings(s->pool);
+}
+
 const device_ops soft_device_ops = {
     .name = "soft",
     .open = soft_open,
@@ -242,4 +292,5 @@ const device_ops soft_device_ops = {
     .free_pipeline = soft_free_pipeline,
     .submit = soft_submit,
     .wait = soft_wait,
+    .get_findings = soft_get_findings,
 };

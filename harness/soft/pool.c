@@ -22,6 +22,7 @@ struct soft_job {
     soft_job *next;
     uint64_t id;
     soft_item *items;
+    soft_bound *bound;
     size_t count, capacity;
     bool done;
     uint64_t work_ns, done_at_ns;
@@ -54,6 +55,9 @@ struct soft_pool {
     atomic_uint_fast64_t next_group;
     uint64_t total_groups, grab;
     const soft_item *item;
+    soft_checker *checker; /* checked mode */
+    finding_list findings;
+
     atomic_uint over; /* threadgroup bytes beyond the limit, over all workers */
 };
 
@@ -75,7 +79,7 @@ static void work(member *m) {
         if (i >= p->total_groups)
             break;
         uint64_t end = i + p->grab < p->total_groups ? i + p->grab : p->total_groups;
-        for (; i < end; i++) {
+        for (; i < end && !m->worker->given_up; i++) {
             uint64_t row = i / l->grid_groups[0];
             const soft_u32 position[3] = {(soft_u32)(i % l->grid_groups[0]),
                                           (soft_u32)(row % l->grid_groups[1]),
@@ -140,7 +144,12 @@ static void run_item(soft_pool *p, const soft_item *item, char problem[256]) {
             pthread_mutex_unlock(&p->lock);
         }
     }
+    if (p->checker)
+        soft_checker_begin(p->checker, item->name, item->kernel, item->object, item->bound,
+                           item->inline_bytes);
     work(&p->members[0]);
+    if (p->checker)
+        soft_checker_end(p->checker, &p->findings);
     if (share) {
         atomic_store(&p->open, false);
         while (atomic_load(&p->joined) > 0)
@@ -184,7 +193,7 @@ static void *run_leader(void *argument) {
     return NULL;
 }
 
-soft_pool *soft_pool_new(int threads, err *e) {
+soft_pool *soft_pool_new(int threads, bool is_checked, err *e) {
     soft_pool *p = calloc(1, sizeof *p);
     assert(p && threads > 0);
     p->members = calloc((size_t)threads, sizeof *p->members);
@@ -199,10 +208,14 @@ soft_pool *soft_pool_new(int threads, err *e) {
         m->pool = p;
         m->worker = soft_worker_new(e);
         bool ok = m->worker != NULL;
+        if (ok && is_checked)
+            ok = (p->checker = soft_checker_new(m->worker, e)) != NULL;
         if (ok && pthread_create(&m->thread, NULL, i == 0 ? run_leader : run_helper, m) != 0)
             ok = err_set(e, EXIT_CANNOT, "the software device cannot start thread %d of %d", i + 1,
                          threads);
         if (!ok) {
+            soft_checker_free(p->checker);
+            p->checker = NULL;
             soft_worker_free(m->worker);
             soft_pool_free(p);
             return NULL;
@@ -212,10 +225,15 @@ soft_pool *soft_pool_new(int threads, err *e) {
     return p;
 }
 
+finding_list *soft_pool_get_findings(soft_pool *p) {
+    return &p->findings;
+}
+
 static void free_jobs(soft_job *j) {
     for (soft_job *next; j; j = next) {
         next = j->next;
         free(j->items);
+        free(j->bound);
         free(j);
     }
 }
@@ -233,6 +251,8 @@ void soft_pool_free(soft_pool *p) {
     atomic_store(&p->stop, true);
     pthread_cond_broadcast(&p->opened);
     pthread_mutex_unlock(&p->lock);
+    soft_checker_free(p->checker);
+    finding_free(&p->findings);
     for (int i = 0; i < p->count; i++) {
         if (i > 0)
             pthread_join(p->members[i].thread, NULL);
@@ -272,6 +292,13 @@ soft_job *soft_pool_new_job(soft_pool *p, size_t count) {
 soft_item *soft_job_get_item(soft_job *j, size_t i) {
     assert(i < j->count);
     return &j->items[i];
+}
+
+soft_bound *soft_job_get_bound(soft_job *j) {
+    free(j->bound);
+    j->bound = calloc(j->count, SOFT_BUFFERS * sizeof *j->bound);
+    assert(j->bound);
+    return j->bound;
 }
 
 uint64_t soft_pool_queue(soft_pool *p, soft_job *j) {

@@ -1,5 +1,5 @@
-/* pool: the OS threads of the software device. One of them, the leader, takes command buffers from a
- * queue in order; the others help it with the threadgroups of each launch. */
+/* pool: the OS threads of the software device. One of them, the leader, takes command buffers from
+ * a queue in order; the others help it with the threadgroups of each launch. */
 #ifndef ASSAY_SOFT_POOL_H
 #define ASSAY_SOFT_POOL_H
 
@@ -9,6 +9,7 @@
 
 #include "../err.h"
 #include "abi.h"
+#include "checked.h"
 
 typedef struct soft_pool soft_pool;
 
@@ -17,16 +18,21 @@ typedef struct {
     const soft_kernel *kernel;
     const char *name; /* for messages */
     soft_launch launch;
-    __attribute__((aligned(16))) uint8_t inline_bytes[256];
+    const char *object;      /* checked mode: the compiled kernel's file */
+    const soft_bound *bound; /* checked mode: its bindings, SOFT_BUFFERS of them */
+    __attribute__((aligned(16))) uint8_t inline_bytes[SOFT_INLINE_BYTES];
 } soft_item;
 
-soft_pool *soft_pool_new(int threads, err *e);
+/* Checked mode has one thread, and findings. */
+soft_pool *soft_pool_new(int threads, bool is_checked, err *e);
+finding_list *soft_pool_get_findings(soft_pool *p);
 void soft_pool_free(soft_pool *p); /* waits for what is queued */
 
 /* Room for the items of a command buffer, to be filled and queued. */
 typedef struct soft_job soft_job;
 soft_job *soft_pool_new_job(soft_pool *p, size_t count);
 soft_item *soft_job_get_item(soft_job *j, size_t i);
+soft_bound *soft_job_get_bound(soft_job *j); /* SOFT_BUFFERS for each item, for checked mode */
 uint64_t soft_pool_queue(soft_pool *p, soft_job *j); /* the id to wait for */
 
 /* Waits for a queued job; gives the time its work took and when it was finished. */

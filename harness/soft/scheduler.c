@@ -11,8 +11,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "checked.h"
+
 /* Stacks that all end at the same offset of a page would fight for the same cache sets. */
 enum { STACK_STAGGER = 9 * 64 };
+
+enum { VARIABLE_GAP = 256 };
 
 /* Thread positions of the last group size, and how many sets of stacks have their guard pages. */
 typedef struct {
@@ -66,24 +70,29 @@ static void settle(soft_worker *w) {
     }
 }
 
-/* Gives a threadgroup variable its place. Beyond what Metal gives, the launch goes on in our extra
- * room and is refused afterwards with the number; beyond that room, variables share the last of it.
- */
+/* Reserves threadgroup memory. Beyond what Metal gives, the launch goes on in our extra room and is
+ * refused afterwards with the number; beyond that room, variables share the last of it. In checked
+ * mode variables stand apart, so that running out of one is not running into the next. */
+static void *reserve(soft_worker *w, soft_u64 bytes, soft_u64 align) {
+    assert(bytes <= SOFT_THREADGROUP_BYTES);
+    soft_u64 used = (w->memory_used + align - 1) / align * align + bytes;
+    if (used > SOFT_THREADGROUP_BYTES && used - SOFT_THREADGROUP_BYTES > w->over)
+        w->over = (soft_u32)(used - SOFT_THREADGROUP_BYTES);
+    soft_u64 at = (w->memory_top + align - 1) / align * align;
+    if (at + bytes > SOFT_THREADGROUP_ROOM)
+        at = (SOFT_THREADGROUP_ROOM - bytes) / align * align;
+    w->memory_used = (soft_u32)used;
+    w->memory_top = (soft_u32)(at + bytes) + (w->checks ? VARIABLE_GAP : 0);
+    void *place = w->threadgroup_memory + at;
+    memset(place, 0xFF, (size_t)bytes);
+    if (w->checks)
+        soft_checker_add_variable(w->checks, place, (size_t)bytes);
+    return place;
+}
+
 static void *place(soft_worker *w, soft_u32 slot, soft_u64 bytes, soft_u64 align) {
     assert(slot < SOFT_STATIC_SLOTS);
-    soft_u64 at = ((soft_u64)w->dynamic_used + w->static_used + align - 1) / align * align;
-    soft_u64 end = at + bytes;
-    if (end > SOFT_THREADGROUP_BYTES && end - SOFT_THREADGROUP_BYTES > w->over)
-        w->over = end > UINT32_MAX ? UINT32_MAX : (soft_u32)(end - SOFT_THREADGROUP_BYTES);
-    assert(bytes <= SOFT_THREADGROUP_ROOM);
-    if (end > SOFT_THREADGROUP_ROOM) {
-        at = (SOFT_THREADGROUP_ROOM - bytes) / align * align;
-        end = at + bytes;
-    }
-    w->static_used = (soft_u32)end - w->dynamic_used;
-    w->slot[slot] = w->threadgroup_memory + at;
-    memset(w->slot[slot], 0xFF, (size_t)bytes);
-    return w->slot[slot];
+    return w->slot[slot] = reserve(w, bytes, align);
 }
 
 soft_worker *soft_worker_new(err *e) {
@@ -119,12 +128,9 @@ void soft_worker_free(soft_worker *w) {
 void soft_worker_begin(soft_worker *w, const soft_launch *l) {
     w->launch = l;
     memset(w->slot, 0, sizeof w->slot);
-    w->static_used = w->dynamic_used = w->over = 0;
-    for (int i = 0; i < SOFT_DYNAMIC; i++) {
-        w->dynamic[i] = w->threadgroup_memory + w->dynamic_used;
-        w->dynamic_used += (l->dynamic_bytes[i] + 15) / 16 * 16;
-    }
-    assert(w->dynamic_used <= SOFT_THREADGROUP_ROOM);
+    w->memory_used = w->memory_top = w->over = w->given_up = 0;
+    for (int i = 0; i < SOFT_DYNAMIC; i++)
+        w->dynamic[i] = l->dynamic_bytes[i] ? reserve(w, l->dynamic_bytes[i], 16) : NULL;
 }
 
 /* Sets the actual size of the threadgroup: at the edge of dispatchThreads it is what is left. */
@@ -176,23 +182,28 @@ static void start(soft_worker *w, const soft_kernel *k, soft_u32 index, soft_u32
     }
     soft_u32 left = w->group_total - index * SOFT_LANES;
     soft_u32 lanes = left >= SOFT_LANES ? ~0u : (1u << left) - 1;
-    g->fresh = lanes;
+    g->fresh = g->present = lanes;
     resume(w, g, lanes);
 }
 
 void soft_worker_run(soft_worker *w, const soft_kernel *k, const soft_u32 position[3]) {
     shape_group(w, position);
     /* What the last threadgroup left behind is not this one's to read. */
-    memset(w->threadgroup_memory, 0xFF, w->dynamic_used + w->static_used);
+    memset(w->threadgroup_memory, 0xFF,
+           w->memory_top < SOFT_THREADGROUP_ROOM ? w->memory_top : SOFT_THREADGROUP_ROOM);
+    if (w->checks)
+        soft_checker_begin_group(w->checks);
     const soft_u32 groups = (w->group_total + SOFT_LANES - 1) / SOFT_LANES;
     soft_u32 set = 0;
-    for (soft_u32 i = 0; i < groups; i++) {
+    for (soft_u32 i = 0; i < groups && !w->given_up; i++) {
         start(w, k, i, set);
         set += w->group[i].parked != 0;
     }
-    for (bool waiting = set > 0; waiting;) {
+    for (bool waiting = set > 0; waiting && !w->given_up;) {
+        if (w->checks)
+            soft_checker_end_phase(w->checks);
         waiting = false;
-        for (soft_u32 i = 0; i < groups; i++) {
+        for (soft_u32 i = 0; i < groups && !w->given_up; i++) {
             soft_simdgroup *g = &w->group[i];
             if (g->parked)
                 resume(w, g, g->parked);

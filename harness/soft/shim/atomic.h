@@ -35,16 +35,18 @@ typedef atomic<bool> atomic_bool;
 namespace assay {
 
 // The integer through which atomic instructions see a T.
-template <class T>
-using atomic_bits = metal::conditional_t<metal::is_integral_v<T> && !metal::is_same_v<T, bool>, T,
-                                         metal::make_unsigned_t<T>>;
+template <class T> using atomic_bits =
+    metal::conditional_t<metal::is_integral_v<T> && !metal::is_same_v<T, bool>, T,
+                         metal::make_unsigned_t<T>>;
 template <class T> using same = metal::enable_if_t<true, T>;
 
 template <class T> METAL_FUNC volatile atomic_bits<T> *atomic_place(volatile metal::atomic<T> *p) {
+    ASSAY_CHECK_ATOMIC(p, sizeof(T), SOFT_ATOMIC | SOFT_STORE);
     return reinterpret_cast<volatile atomic_bits<T> *>(p);
 }
 template <class T>
 METAL_FUNC const volatile atomic_bits<T> *atomic_place(const volatile metal::atomic<T> *p) {
+    ASSAY_CHECK_ATOMIC(p, sizeof(T), SOFT_ATOMIC);
     return reinterpret_cast<const volatile atomic_bits<T> *>(p);
 }
 
@@ -56,15 +58,13 @@ template <class T>
 METAL_FUNC T atomic_load_explicit(const volatile atomic<T> *object, memory_order) {
     return as_type<T>(__atomic_load_n(assay::atomic_place(object), __ATOMIC_SEQ_CST));
 }
-template <class T>
-METAL_FUNC void atomic_store_explicit(volatile atomic<T> *object, assay::same<T> desired,
-                                      memory_order) {
+template <class T> METAL_FUNC void atomic_store_explicit(volatile atomic<T> *object,
+                                                         assay::same<T> desired, memory_order) {
     using U = assay::atomic_bits<T>;
     __atomic_store_n(assay::atomic_place(object), as_type<U>(desired), __ATOMIC_SEQ_CST);
 }
-template <class T>
-METAL_FUNC T atomic_exchange_explicit(volatile atomic<T> *object, assay::same<T> desired,
-                                      memory_order) {
+template <class T> METAL_FUNC T atomic_exchange_explicit(volatile atomic<T> *object,
+                                                         assay::same<T> desired, memory_order) {
     using U = assay::atomic_bits<T>;
     return as_type<T>(
         __atomic_exchange_n(assay::atomic_place(object), as_type<U>(desired), __ATOMIC_SEQ_CST));
@@ -75,9 +75,9 @@ METAL_FUNC bool atomic_compare_exchange_weak_explicit(volatile atomic<T> *object
                                                       memory_order) {
     using U = assay::atomic_bits<T>;
     U found = as_type<U>(*expected);
-    const bool done = __atomic_compare_exchange_n(assay::atomic_place(object), &found,
-                                                  as_type<U>(desired), true, __ATOMIC_SEQ_CST,
-                                                  __ATOMIC_SEQ_CST);
+    const bool done =
+        __atomic_compare_exchange_n(assay::atomic_place(object), &found, as_type<U>(desired), true,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     *expected = as_type<T>(found);
     return done;
 }
@@ -112,19 +112,16 @@ METAL_FUNC float atomic_fetch_sub_explicit(volatile atomic<float> *object, float
 }
 
 // The forms for ulong, which return nothing.
-template <class T>
-METAL_FUNC void atomic_min_explicit(volatile atomic<T> *object, assay::same<T> operand,
-                                    memory_order order) {
+template <class T> METAL_FUNC void atomic_min_explicit(volatile atomic<T> *object,
+                                                       assay::same<T> operand, memory_order order) {
     atomic_fetch_min_explicit(object, operand, order);
 }
-template <class T>
-METAL_FUNC void atomic_max_explicit(volatile atomic<T> *object, assay::same<T> operand,
-                                    memory_order order) {
+template <class T> METAL_FUNC void atomic_max_explicit(volatile atomic<T> *object,
+                                                       assay::same<T> operand, memory_order order) {
     atomic_fetch_max_explicit(object, operand, order);
 }
 
-METAL_FUNC void atomic_thread_fence(mem_flags, memory_order,
-                                    thread_scope = thread_scope_device) {
+METAL_FUNC void atomic_thread_fence(mem_flags, memory_order, thread_scope = thread_scope_device) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 

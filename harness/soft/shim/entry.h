@@ -41,20 +41,20 @@ template <class... P> struct params {};
 alignas(64) inline unsigned char nothing[4096] = {};
 
 template <class A> struct position {
-    static ASSAY_INLINE A from(soft_u32 x, soft_u32, soft_u32) { return static_cast<A>(x); }
+    static METAL_FUNC A from(soft_u32 x, soft_u32, soft_u32) { return static_cast<A>(x); }
 };
 template <class T> struct position<metal::vec<T, 2>> {
-    static ASSAY_INLINE metal::vec<T, 2> from(soft_u32 x, soft_u32 y, soft_u32) {
+    static METAL_FUNC metal::vec<T, 2> from(soft_u32 x, soft_u32 y, soft_u32) {
         return metal::vec<T, 2>(static_cast<T>(x), static_cast<T>(y));
     }
 };
 template <class T> struct position<metal::vec<T, 3>> {
-    static ASSAY_INLINE metal::vec<T, 3> from(soft_u32 x, soft_u32 y, soft_u32 z) {
+    static METAL_FUNC metal::vec<T, 3> from(soft_u32 x, soft_u32 y, soft_u32 z) {
         return metal::vec<T, 3>(static_cast<T>(x), static_cast<T>(y), static_cast<T>(z));
     }
 };
 
-template <class A> ASSAY_INLINE A from_three(const soft_u32 *v) {
+template <class A> METAL_FUNC A from_three(const soft_u32 *v) {
     return position<A>::from(v[0], v[1], v[2]);
 }
 
@@ -62,14 +62,14 @@ template <class A> ASSAY_INLINE A from_three(const soft_u32 *v) {
 template <class A, int Kind, int Index> struct argument {
     using V = metal::remove_cv_t<metal::remove_reference_t<A>>;
 
-    static ASSAY_INLINE A memory(void *at) {
+    static METAL_FUNC A memory(void *at) {
         if constexpr (metal::is_pointer_v<V>)
             return static_cast<A>(at);
         else
             return *static_cast<metal::remove_reference_t<A> *>(at);
     }
 
-    static ASSAY_INLINE V place(const soft_worker *w, soft_u32 thread) {
+    static METAL_FUNC V place(const soft_worker *w, soft_u32 thread) {
         const soft_launch *l = w->launch;
         constexpr soft_u32 zero[3] = {0, 0, 0};
         if constexpr (Kind == kind_thread_position_in_grid) {
@@ -96,23 +96,33 @@ template <class A, int Kind, int Index> struct argument {
         }
     }
 
-    static ASSAY_INLINE soft_u32 number(const soft_worker *w, soft_u32 thread) {
+    static METAL_FUNC soft_u32 number(const soft_worker *w, soft_u32 thread) {
         const soft_u32 *n = w->launch->group_nominal;
         switch (Kind) {
-        case kind_thread_index_in_threadgroup: return thread;
-        case kind_simdgroup_index_in_threadgroup: return thread / SOFT_LANES;
-        case kind_thread_index_in_simdgroup: return thread % SOFT_LANES;
-        case kind_threads_per_simdgroup: return SOFT_LANES;
-        case kind_simdgroups_per_threadgroup: return (w->group_total + SOFT_LANES - 1) / SOFT_LANES;
-        case kind_dispatch_simdgroups_per_threadgroup: return (n[0] * n[1] * n[2] + SOFT_LANES - 1) / SOFT_LANES;
-        case kind_thread_index_in_quadgroup: return thread % 4;
-        case kind_quadgroup_index_in_threadgroup: return thread / 4;
-        case kind_quadgroups_per_threadgroup: return (w->group_total + 3) / 4;
-        default: return 0;
+        case kind_thread_index_in_threadgroup:
+            return thread;
+        case kind_simdgroup_index_in_threadgroup:
+            return thread / SOFT_LANES;
+        case kind_thread_index_in_simdgroup:
+            return thread % SOFT_LANES;
+        case kind_threads_per_simdgroup:
+            return SOFT_LANES;
+        case kind_simdgroups_per_threadgroup:
+            return (w->group_total + SOFT_LANES - 1) / SOFT_LANES;
+        case kind_dispatch_simdgroups_per_threadgroup:
+            return (n[0] * n[1] * n[2] + SOFT_LANES - 1) / SOFT_LANES;
+        case kind_thread_index_in_quadgroup:
+            return thread % 4;
+        case kind_quadgroup_index_in_threadgroup:
+            return thread / 4;
+        case kind_quadgroups_per_threadgroup:
+            return (w->group_total + 3) / 4;
+        default:
+            return 0;
         }
     }
 
-    static ASSAY_INLINE A get(const soft_worker *w, soft_u32 thread) {
+    static METAL_FUNC A get(const soft_worker *w, soft_u32 thread) {
         if constexpr (Kind == kind_off)
             return memory(nothing);
         else if constexpr (Kind == kind_buffer)
@@ -133,21 +143,24 @@ template <class A, int Kind, int Index> struct argument {
     }
 };
 
-template <int... Kind, int... Index, class... A>
-ASSAY_INLINE void call(params<param<Kind, Index>...>, void (*kernel)(A...), const soft_worker *w, soft_u32 thread) {
-    static_assert(sizeof...(Kind) == sizeof...(A), "parameters found in the text and in the function differ");
+template <int... Kind, int... Index, class... A> METAL_FUNC void
+call(params<param<Kind, Index>...>, void (*kernel)(A...), const soft_worker *w, soft_u32 thread) {
+    static_assert(sizeof...(Kind) == sizeof...(A),
+                  "parameters found in the text and in the function differ");
     kernel(argument<A, Kind, Index>::get(w, thread)...);
 }
 
 template <class P, class F> struct sizes;
-template <int... Kind, int... Index, class... A> struct sizes<params<param<Kind, Index>...>, void (*)(A...)> {
+template <int... Kind, int... Index, class... A>
+struct sizes<params<param<Kind, Index>...>, void (*)(A...)> {
     static constexpr soft_u32 count = sizeof...(A);
-    static constexpr soft_u32 bytes[sizeof...(A) + 1] = {argument<A, Kind, Index>::value_bytes()..., 0};
+    static constexpr soft_u32 bytes[sizeof...(A) + 1] = {argument<A, Kind, Index>::value_bytes()...,
+                                                         0};
 };
 
 // Runs lanes that have not started, one after the other on this stack, until one that returned
 // leaves others waiting; then hands over. Never returns: the scheduler abandons the stack.
-template <class P, class F> ASSAY_INLINE void fiber(P p, F kernel) {
+template <class P, class F> METAL_FUNC void fiber(P p, F kernel) {
     soft_worker *w = soft_here();
     for (;;) {
         soft_simdgroup *g = w->running;
@@ -172,8 +185,10 @@ template <class P, class F> ASSAY_INLINE void fiber(P p, F kernel) {
 } // namespace assay
 
 #define ASSAY_EXPORT                                                                               \
-    extern "C" void assay_fiber(void) { assay::fiber(assay_params(), assay_function); }            \
+    extern "C" void assay_fiber(void) {                                                            \
+        assay::fiber(assay_params(), assay_function);                                              \
+    }                                                                                              \
     extern "C" __attribute__((visibility("default"))) const soft_kernel assay_kernel = {           \
         SOFT_ABI_VERSION, assay_fiber,                                                             \
-        assay::sizes<assay_params, decltype(+assay_function)>::count,                              \
+        assay::sizes<assay_params, decltype(+assay_function)>::count, assay::nothing,              \
         assay::sizes<assay_params, decltype(+assay_function)>::bytes};

@@ -60,8 +60,12 @@ METAL_FUNC vec<T, n> refract(vec<T, n> incident, vec<T, n> normal, T ratio) {
 
 // ----------------------------------------------------------------------------------- relational
 #define ASSAY_PREDICATE(name, ...)                                                                 \
-    METAL_FUNC bool name(float x) { return __VA_ARGS__; }                                          \
-    METAL_FUNC bool name(half h) { return name(static_cast<float>(h)); }                           \
+    METAL_FUNC bool name(float x) {                                                                \
+        return __VA_ARGS__;                                                                        \
+    }                                                                                              \
+    METAL_FUNC bool name(half h) {                                                                 \
+        return name(static_cast<float>(h));                                                        \
+    }                                                                                              \
     template <class T, int n> METAL_FUNC vec<bool, n> name(vec<T, n> v) {                          \
         return assay::each<vec<bool, n>>([](T x) { return name(x); }, v);                          \
     }
@@ -81,8 +85,12 @@ template <class T, int n> METAL_FUNC vec<bool, n> isnormal(vec<T, n> v) {
 }
 
 #define ASSAY_PREDICATE(name, ...)                                                                 \
-    METAL_FUNC bool name(float x, float y) { return __VA_ARGS__; }                                 \
-    METAL_FUNC bool name(half x, half y) { return __VA_ARGS__; }                                   \
+    METAL_FUNC bool name(float x, float y) {                                                       \
+        return __VA_ARGS__;                                                                        \
+    }                                                                                              \
+    METAL_FUNC bool name(half x, half y) {                                                         \
+        return __VA_ARGS__;                                                                        \
+    }                                                                                              \
     template <class T, int n> METAL_FUNC vec<bool, n> name(vec<T, n> v, vec<T, n> w) {             \
         return assay::each<vec<bool, n>>([](T x, T y) { return name(x, y); }, v, w);               \
     }
@@ -90,14 +98,30 @@ ASSAY_PREDICATE(isordered, x == x && y == y)
 ASSAY_PREDICATE(isunordered, x != x || y != y)
 #undef ASSAY_PREDICATE
 
-METAL_FUNC constexpr bool all(bool x) { return x; }
-METAL_FUNC constexpr bool any(bool x) { return x; }
-METAL_FUNC constexpr bool all(vec<bool, 2> v) { return v.x & v.y; }
-METAL_FUNC constexpr bool any(vec<bool, 2> v) { return v.x | v.y; }
-METAL_FUNC constexpr bool all(vec<bool, 3> v) { return v.x & v.y & v.z; }
-METAL_FUNC constexpr bool any(vec<bool, 3> v) { return v.x | v.y | v.z; }
-METAL_FUNC constexpr bool all(vec<bool, 4> v) { return v.x & v.y & v.z & v.w; }
-METAL_FUNC constexpr bool any(vec<bool, 4> v) { return v.x | v.y | v.z | v.w; }
+METAL_FUNC constexpr bool all(bool x) {
+    return x;
+}
+METAL_FUNC constexpr bool any(bool x) {
+    return x;
+}
+METAL_FUNC constexpr bool all(vec<bool, 2> v) {
+    return v.x & v.y;
+}
+METAL_FUNC constexpr bool any(vec<bool, 2> v) {
+    return v.x | v.y;
+}
+METAL_FUNC constexpr bool all(vec<bool, 3> v) {
+    return v.x & v.y & v.z;
+}
+METAL_FUNC constexpr bool any(vec<bool, 3> v) {
+    return v.x | v.y | v.z;
+}
+METAL_FUNC constexpr bool all(vec<bool, 4> v) {
+    return v.x & v.y & v.z & v.w;
+}
+METAL_FUNC constexpr bool any(vec<bool, 4> v) {
+    return v.x | v.y | v.z | v.w;
+}
 
 // select(a, b, c) is c ? b : a, component by component where c is a vector.
 template <class T, assay::if_arithmetic<T> = 0> METAL_FUNC constexpr T select(T a, T b, bool c) {

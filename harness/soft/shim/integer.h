@@ -10,10 +10,9 @@ template <class T> using if_integral = metal::enable_if_t<metal::is_integral_v<T
 template <class T> constexpr uint bits_of = sizeof(T) * 8;
 
 // A type that holds any product of two T.
-template <class T>
-using twice = metal::conditional_t<
-    sizeof(T) < 8, long,
-    metal::conditional_t<metal::is_signed_v<T>, __int128, unsigned __int128>>;
+template <class T> using twice =
+    metal::conditional_t<sizeof(T) < 8, long,
+                         metal::conditional_t<metal::is_signed_v<T>, __int128, unsigned __int128>>;
 
 template <class T, class W> METAL_FUNC constexpr T clamp_to(W x) {
     constexpr T low = metal::numeric_limits<T>::min();
@@ -111,11 +110,15 @@ METAL_FUNC constexpr int mul24(int x, int y) {
     const long b = static_cast<int>(static_cast<uint>(y) << 8) >> 8;
     return static_cast<int>(a * b);
 }
-METAL_FUNC constexpr uint mul24(uint x, uint y) { return (x & 0xffffffu) * (y & 0xffffffu); }
+METAL_FUNC constexpr uint mul24(uint x, uint y) {
+    return (x & 0xffffffu) * (y & 0xffffffu);
+}
 METAL_FUNC constexpr int mad24(int x, int y, int z) {
     return static_cast<int>(static_cast<uint>(mul24(x, y)) + static_cast<uint>(z));
 }
-METAL_FUNC constexpr uint mad24(uint x, uint y, uint z) { return mul24(x, y) + z; }
+METAL_FUNC constexpr uint mad24(uint x, uint y, uint z) {
+    return mul24(x, y) + z;
+}
 
 ASSAY_EACH(addsat)
 ASSAY_EACH(subsat)
@@ -144,7 +147,8 @@ METAL_FUNC constexpr T extract_bits(T x, uint offset, uint bits) {
 template <class T, assay::if_integral<T> = 0>
 METAL_FUNC constexpr T insert_bits(T base, T insert, uint offset, uint bits) {
     using U = make_unsigned_t<T>;
-    const U ones = bits == 0 ? U(0) : static_cast<U>(static_cast<U>(~U(0)) >> (assay::bits_of<T> - bits));
+    const U ones =
+        bits == 0 ? U(0) : static_cast<U>(static_cast<U>(~U(0)) >> (assay::bits_of<T> - bits));
     const U mask = static_cast<U>(ones << offset);
     return static_cast<T>((static_cast<U>(base) & ~mask) |
                           (static_cast<U>(static_cast<U>(insert) << offset) & mask));
@@ -154,8 +158,8 @@ template <class T, int n> METAL_FUNC vec<T, n> extract_bits(vec<T, n> v, uint of
 }
 template <class T, int n>
 METAL_FUNC vec<T, n> insert_bits(vec<T, n> base, vec<T, n> insert, uint offset, uint bits) {
-    return assay::each<vec<T, n>>(
-        [=](T b, T i) { return insert_bits(b, i, offset, bits); }, base, insert);
+    return assay::each<vec<T, n>>([=](T b, T i) { return insert_bits(b, i, offset, bits); }, base,
+                                  insert);
 }
 
 } // namespace metal

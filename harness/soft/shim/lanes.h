@@ -16,12 +16,8 @@
 
 namespace assay {
 
-template <class V> struct scalar_of {
-    using type = V;
-};
-template <class T, int n> struct scalar_of<metal::vec<T, n>> {
-    using type = T;
-};
+template <class V> struct scalar_of { using type = V; };
+template <class T, int n> struct scalar_of<metal::vec<T, n>> { using type = T; };
 
 // Types that lanes exchange: scalars and vectors.
 template <class V> using if_lane_value = metal::enable_if_t<(count_of<V>::value > 0), int>;
@@ -111,10 +107,13 @@ template <class Op, class V> struct slots {
     alignas(64) T value[SOFT_LANES * width];
 
     METAL_FUNC void fill(const V *in, soft_u32 party) {
-        const T *from = reinterpret_cast<const T *>(in);
+        __builtin_memcpy(value, in, sizeof value);
+        if (party == ~0u)
+            return;
         for (int i = 0; i < SOFT_LANES * width; ++i) {
             const bool present = party >> (i / width) & 1;
-            value[i] = present ? from[i] : Op::template identity<T>();
+            const T posted = value[i];
+            value[i] = present ? posted : Op::template identity<T>();
         }
     }
     METAL_FUNC V get(soft_u32 lane) const {
@@ -124,7 +123,8 @@ template <class Op, class V> struct slots {
     }
 };
 
-template <class Op, int group, class V> ASSAY_SERVE void reduce(const V *in, V *out, soft_u32 party) {
+template <class Op, int group, class V>
+ASSAY_SERVE void reduce(const V *in, V *out, soft_u32 party) {
     __attribute__((uninitialized)) slots<Op, V> s;
     s.fill(in, party);
     for (int step = group / 2; step > 0; step /= 2)
@@ -169,8 +169,9 @@ template <class V> ASSAY_SERVE void deliver(const posted<V> *in, V *out, soft_u3
     }
 }
 
-template <class V> METAL_FUNC V take_from(V value, soft_u32 source) {
-    return meet<V>(posted<V>{value, source}, deliver<V>);
+template <class V, soft_u32 Width = meeting_of_simd>
+METAL_FUNC V take_from(V value, soft_u32 source) {
+    return meet<V, Width>(posted<V>{value, source}, deliver<V>);
 }
 
 template <int group, class V> ASSAY_SERVE void deliver_first(const V *in, V *out, soft_u32 party) {
@@ -204,25 +205,31 @@ template <int group> METAL_FUNC soft_u32 source_rotate(soft_u32 delta) {
 }
 
 // Shift in segments of `modulo` lanes; what comes in over the edge is taken from `filling`.
-template <class V>
+template <soft_u32 Width, class V>
 METAL_FUNC V shift_and_fill(V value, V filling, soft_u32 delta, soft_u32 modulo, bool up) {
     const soft_u32 lane = lane_index();
     const soft_u32 place = lane % modulo;
     const soft_u32 source = lane - place + (up ? place - delta : place + delta) % modulo;
     const bool inside = up ? place >= delta : place + delta < modulo;
-    const V shifted = take_from(value, source);
-    const V filled = take_from(filling, source);
+    const V shifted = take_from<V, Width>(value, source);
+    const V filled = take_from<V, Width>(filling, source);
     return inside ? shifted : filled;
 }
 
 // ------------------------------------------------------------------------------------------ votes
-template <int group> ASSAY_SERVE void vote(const bool *in, soft_u32 *out, soft_u32 party) {
+// Posted as numbers: an absent lane's byte is a left-over that need not be a bool.
+template <int group> ASSAY_SERVE void vote(const uchar *in, soft_u32 *out, soft_u32 party) {
     soft_u32 yes = 0;
     for (soft_u32 lane = 0; lane < SOFT_LANES; ++lane)
-        yes |= static_cast<soft_u32>(in[lane]) << lane;
+        yes |= (in[lane] & 1u) << lane;
     yes &= party;
     for (soft_u32 lane = 0; lane < SOFT_LANES; ++lane)
         out[lane] = yes >> (lane / group * group) & (~0u >> (SOFT_LANES - group));
+}
+
+// The votes of this lane's group, its first lane in bit 0.
+template <int group> METAL_FUNC soft_u32 ask(bool expression) {
+    return meet<soft_u32, meeting_of_any>(static_cast<uchar>(expression), vote<group>);
 }
 
 } // namespace assay

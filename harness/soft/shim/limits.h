@@ -4,9 +4,7 @@
 
 namespace metal {
 
-template <class T> struct _numeric_limits_impl {
-    static constexpr bool is_specialized = false;
-};
+template <class T> struct _numeric_limits_impl { static constexpr bool is_specialized = false; };
 
 #define ASSAY_INTEGER_LIMITS(T, low, high, bits)                                                   \
     template <> struct _numeric_limits_impl<T> {                                                   \

@@ -13,22 +13,29 @@
 
 // The vector forms of `name`, whatever its number of arguments.
 #define ASSAY_EACH(name)                                                                           \
-    template <class... A, class V = assay::vector_of<A...>>                                        \
-    METAL_FUNC V name(const A &...a) {                                                             \
+    template <class... A, class V = assay::vector_of<A...>> METAL_FUNC V name(const A &...a) {     \
         return assay::each<V>([](auto... c) { return name(c...); }, V(a)...);                      \
     }
 #define ASSAY_MATH_1(name, ...)                                                                    \
-    METAL_FUNC float name(float x) { return __VA_ARGS__; }                                         \
-    METAL_FUNC half name(half h) { return static_cast<half>(name(static_cast<float>(h))); }        \
+    METAL_FUNC float name(float x) {                                                               \
+        return __VA_ARGS__;                                                                        \
+    }                                                                                              \
+    METAL_FUNC half name(half h) {                                                                 \
+        return static_cast<half>(name(static_cast<float>(h)));                                     \
+    }                                                                                              \
     ASSAY_EACH(name)
 #define ASSAY_MATH_2(name, ...)                                                                    \
-    METAL_FUNC float name(float x, float y) { return __VA_ARGS__; }                                \
+    METAL_FUNC float name(float x, float y) {                                                      \
+        return __VA_ARGS__;                                                                        \
+    }                                                                                              \
     METAL_FUNC half name(half h, half k) {                                                         \
         return static_cast<half>(name(static_cast<float>(h), static_cast<float>(k)));              \
     }                                                                                              \
     ASSAY_EACH(name)
 #define ASSAY_MATH_3(name, ...)                                                                    \
-    METAL_FUNC float name(float x, float y, float z) { return __VA_ARGS__; }                       \
+    METAL_FUNC float name(float x, float y, float z) {                                             \
+        return __VA_ARGS__;                                                                        \
+    }                                                                                              \
     METAL_FUNC half name(half h, half k, half l) {                                                 \
         return static_cast<half>(                                                                  \
             name(static_cast<float>(h), static_cast<float>(k), static_cast<float>(l)));            \
@@ -57,11 +64,8 @@ METAL_FUNC float smooth(float low, float high, float x) {
 }
 
 template <class A, class B> using sum_type = decltype(metal::declval<A>() + metal::declval<B>());
-template <class A, class B>
-using if_mixed_scalars =
-    metal::enable_if_t<is_scalar<A> && is_scalar<B> &&
-                           (!metal::is_same_v<A, B> || metal::is_enum_v<A>),
-                       int>;
+template <class A, class B> using if_mixed_scalars = metal::enable_if_t<
+    is_scalar<A> && is_scalar<B> && (!metal::is_same_v<A, B> || metal::is_enum_v<A>), int>;
 template <class T> using if_arithmetic = metal::enable_if_t<metal::is_arithmetic_v<T>, int>;
 
 } // namespace assay
@@ -122,7 +126,9 @@ ASSAY_MATH_3(mix, x + (y - x) * z)
 ASSAY_MATH_3(smoothstep, assay::smooth(x, y, z))
 
 // The next half is not the next float, so this one works on bits.
-METAL_FUNC float nextafter(float x, float y) { return __builtin_nextafterf(x, y); }
+METAL_FUNC float nextafter(float x, float y) {
+    return __builtin_nextafterf(x, y);
+}
 METAL_FUNC half nextafter(half x, half y) {
     if (x != x || y != y)
         return x + y;
@@ -137,13 +143,19 @@ METAL_FUNC half nextafter(half x, half y) {
 ASSAY_EACH(nextafter)
 
 // ------------------------------------------------ functions with an integer or a second result
-METAL_FUNC int ilogb(float x) { return __builtin_ilogbf(x); }
-METAL_FUNC int ilogb(half x) { return __builtin_ilogbf(static_cast<float>(x)); }
+METAL_FUNC int ilogb(float x) {
+    return __builtin_ilogbf(x);
+}
+METAL_FUNC int ilogb(half x) {
+    return __builtin_ilogbf(static_cast<float>(x));
+}
 template <class T, int n> METAL_FUNC vec<int, n> ilogb(vec<T, n> v) {
     return assay::each<vec<int, n>>([](T x) { return ilogb(x); }, v);
 }
 
-METAL_FUNC float ldexp(float x, int exponent) { return __builtin_ldexpf(x, exponent); }
+METAL_FUNC float ldexp(float x, int exponent) {
+    return __builtin_ldexpf(x, exponent);
+}
 METAL_FUNC half ldexp(half x, int exponent) {
     return static_cast<half>(__builtin_ldexpf(static_cast<float>(x), exponent));
 }
@@ -154,11 +166,15 @@ template <class T, int n> METAL_FUNC vec<T, n> ldexp(vec<T, n> v, int exponent) 
     return ldexp(v, vec<int, n>(exponent));
 }
 
-METAL_FUNC float frexp(float x, int &exponent) { return __builtin_frexpf(x, &exponent); }
+METAL_FUNC float frexp(float x, int &exponent) {
+    return __builtin_frexpf(x, &exponent);
+}
 METAL_FUNC half frexp(half x, int &exponent) {
     return static_cast<half>(__builtin_frexpf(static_cast<float>(x), &exponent));
 }
-METAL_FUNC float modf(float x, float &whole) { return __builtin_modff(x, &whole); }
+METAL_FUNC float modf(float x, float &whole) {
+    return __builtin_modff(x, &whole);
+}
 METAL_FUNC half modf(half x, half &whole) {
     float w;
     const float rest = __builtin_modff(static_cast<float>(x), &w);
@@ -198,11 +214,13 @@ template <class T, assay::if_arithmetic<T> = 0> METAL_FUNC constexpr T min(T x, 
     else
         return y < x ? y : x;
 }
-template <class A, class B, assay::if_mixed_scalars<A, B> = 0> METAL_FUNC constexpr auto max(A x, B y) {
+template <class A, class B, assay::if_mixed_scalars<A, B> = 0>
+METAL_FUNC constexpr auto max(A x, B y) {
     using T = assay::sum_type<A, B>;
     return max(static_cast<T>(x), static_cast<T>(y));
 }
-template <class A, class B, assay::if_mixed_scalars<A, B> = 0> METAL_FUNC constexpr auto min(A x, B y) {
+template <class A, class B, assay::if_mixed_scalars<A, B> = 0>
+METAL_FUNC constexpr auto min(A x, B y) {
     using T = assay::sum_type<A, B>;
     return min(static_cast<T>(x), static_cast<T>(y));
 }

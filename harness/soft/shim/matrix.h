@@ -24,7 +24,8 @@ template <class T, int C, int R> struct matrix {
             columns[c] = vec<T, R>(m.columns[c]);
     }
     // C columns, or all C * R elements
-    template <class... V, enable_if_t<sizeof...(V) == C && (__is_same(V, vec<T, R>) && ...), int> = 0>
+    template <class... V,
+              enable_if_t<sizeof...(V) == C && (__is_same(V, vec<T, R>) && ...), int> = 0>
     METAL_FUNC constexpr matrix(V... v) : columns{v...} {}
     template <class... S,
               enable_if_t<sizeof...(S) == C * R && (assay::is_scalar<S> && ...), int> = 0>
@@ -50,8 +51,7 @@ METAL_FUNC constexpr matrix<T, C, R> operator-(matrix<T, C, R> a, const matrix<T
         a[c] -= b[c];
     return a;
 }
-template <class T, int C, int R>
-METAL_FUNC constexpr matrix<T, C, R> operator-(matrix<T, C, R> a) {
+template <class T, int C, int R> METAL_FUNC constexpr matrix<T, C, R> operator-(matrix<T, C, R> a) {
     for (int c = 0; c < C; ++c)
         a[c] = -a[c];
     return a;
@@ -86,8 +86,7 @@ METAL_FUNC constexpr vec<T, C> operator*(vec<T, R> v, const matrix<T, C, R> &m) 
     return result;
 }
 template <class T, int C, int R, int K>
-METAL_FUNC constexpr matrix<T, K, R> operator*(const matrix<T, C, R> &a,
-                                               const matrix<T, K, C> &b) {
+METAL_FUNC constexpr matrix<T, K, R> operator*(const matrix<T, C, R> &a, const matrix<T, K, C> &b) {
     matrix<T, K, R> product(T(0));
     for (int k = 0; k < K; ++k)
         product[k] = a * b[k];

@@ -6,7 +6,19 @@
 
 #include "../abi.h"
 
-#define ASSAY_INLINE inline __attribute__((always_inline))
+#if defined(ASSAY_CHECKED)
+#define ASSAY_CHECK_MEETING(w, party, width, site) (w)->checks->meet(w, party, width, site)
+#define ASSAY_CHECK_PARKING(w, site) (w)->checks->park(w, site)
+#define ASSAY_CHECK_FENCE(flags, whole)                                                            \
+    soft_here()->checks->fence(soft_here(), static_cast<soft_u32>(flags), whole)
+#else
+#define ASSAY_CHECK_MEETING(w, party, width, site) ((void)0)
+#define ASSAY_CHECK_PARKING(w, site) ((void)0)
+#define ASSAY_CHECK_FENCE(flags, whole) ((void)(flags))
+#endif
+
+// nodebug: its instructions belong to the line of the .metal file that called for them.
+#define ASSAY_INLINE inline __attribute__((always_inline, nodebug))
 #define ASSAY_UNLIKELY(c) __builtin_expect(!!(c), 0)
 
 namespace assay {
@@ -21,10 +33,15 @@ ASSAY_INLINE void yield_to(soft_simdgroup *g, soft_u32 lane, soft_u32 next) {
     SOFT_SWITCH(&g->lane[lane], &g->lane[next]);
 }
 
+// Lanes that a meeting is meant for: the whole simdgroup, the whole quad, or whoever comes (votes).
+enum { meeting_of_any = 1, meeting_of_quad = 4, meeting_of_simd = 32, meeting_at_barrier = 64 };
+
 // T and R are trivially copyable and at most SOFT_EXCHANGE_BYTES. serve is
 // void(const T *in, R *out, soft_u32 party): bit i of party says that lane i takes part.
-template <class R, class T, class Serve> ASSAY_INLINE R meet(T value, Serve serve) {
-    static_assert(sizeof(T) <= SOFT_EXCHANGE_BYTES && sizeof(R) <= SOFT_EXCHANGE_BYTES, "too large to exchange");
+template <class R, soft_u32 Width = meeting_of_simd, class T, class Serve>
+ASSAY_INLINE R meet(T value, Serve serve) {
+    static_assert(sizeof(T) <= SOFT_EXCHANGE_BYTES && sizeof(R) <= SOFT_EXCHANGE_BYTES,
+                  "too large to exchange");
     soft_worker *w = soft_here();
     soft_simdgroup *g = w->running;
     const soft_u32 lane = g->current;
@@ -43,6 +60,7 @@ template <class R, class T, class Serve> ASSAY_INLINE R meet(T value, Serve serv
             w->settle(w);
         } else {
             const soft_u32 party = g->party ? g->party : g->live;
+            ASSAY_CHECK_MEETING(w, party, Width, site);
             serve(reinterpret_cast<const T *>(w->in), reinterpret_cast<R *>(w->out), party);
             g->todo = party;
             g->party = 0;
@@ -66,6 +84,7 @@ ASSAY_INLINE void park() {
     const char *site;
     SOFT_SITE(site);
     g->site[lane] = site;
+    ASSAY_CHECK_PARKING(w, site);
     g->parked |= bit;
     g->live &= ~bit;
     const soft_u32 todo = g->todo &= ~bit;
@@ -77,7 +96,8 @@ ASSAY_INLINE void park() {
 
 // A threadgroup variable of the running threadgroup. `slot` numbers the declaration in the file.
 template <class T> ASSAY_INLINE T &threadgroup_variable(soft_u32 slot) {
-    static_assert(sizeof(T) <= SOFT_THREADGROUP_BYTES, "a threadgroup has 32768 bytes of threadgroup memory");
+    static_assert(sizeof(T) <= SOFT_THREADGROUP_BYTES,
+                  "a threadgroup has 32768 bytes of threadgroup memory");
     soft_worker *w = soft_here();
     void *at = w->slot[slot];
     if (ASSAY_UNLIKELY(!at))

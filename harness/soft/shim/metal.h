@@ -6,19 +6,21 @@
 #pragma once
 #pragma clang system_header
 
-#include "types.h"
+#include "checked.h"
+
+#include "atomic.h"
 #include "cast.h"
-#include "vec.h"
-#include "vec_ops.h"
-#include "packed.h"
-#include "matrix.h"
-#include "math.h"
-#include "integer.h"
 #include "geometric.h"
+#include "integer.h"
+#include "internals.h"
+#include "math.h"
+#include "matrix.h"
+#include "packed.h"
 #include "simd.h"
 #include "simdgroup_matrix.h"
-#include "atomic.h"
-#include "internals.h"
+#include "types.h"
+#include "vec.h"
+#include "vec_ops.h"
 
 #define ASSAY_VECTOR_NAMES(T)                                                                      \
     namespace metal {                                                                              \
@@ -109,7 +111,9 @@ template <class T, size_t n> struct array {
 
 // A promise that all threads hold the same value: nothing to a CPU.
 template <class T> using uniform = T;
-template <class T> METAL_FUNC constexpr T make_uniform(T x) { return x; }
+template <class T> METAL_FUNC constexpr T make_uniform(T x) {
+    return x;
+}
 
 } // namespace metal
 
@@ -120,5 +124,8 @@ using metal::as_type;
 
 #undef ASSAY_EACH
 #undef ASSAY_SERVE
+
+#undef METAL_FUNC
+#define METAL_FUNC inline __attribute__((always_inline))
 
 #include "entry.h"

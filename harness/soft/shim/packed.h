@@ -73,25 +73,18 @@ template <class T> struct packed_vec<T, 4> {
 namespace assay {
 
 // The vec that takes part in a computation for A: itself, or a packed one unpacked; else none.
-template <class A> struct unpacked {
-    using type = void;
-};
-template <class T, int n> struct unpacked<metal::vec<T, n>> {
-    using type = metal::vec<T, n>;
-};
+template <class A> struct unpacked { using type = void; };
+template <class T, int n> struct unpacked<metal::vec<T, n>> { using type = metal::vec<T, n>; };
 template <class T, int n> struct unpacked<metal::packed_vec<T, n>> {
     using type = metal::vec<T, n>;
 };
 
 // find_vector<void, A...>::type: the one vector type among arguments that are vectors (packed or
 // not) and scalars. No such type if there is no vector, two kinds, or something else.
-template <class V, class... A> struct find_vector {
-    using type = V;
-};
+template <class V, class... A> struct find_vector { using type = V; };
 template <> struct find_vector<void> {};
 struct no_vector {};
-template <class V, class A, class... B>
-struct find_vector<V, A, B...>
+template <class V, class A, class... B> struct find_vector<V, A, B...>
     : metal::conditional_t<
           is_scalar<A>, find_vector<V, B...>,
           metal::conditional_t<!metal::is_void_v<typename unpacked<A>::type> &&
@@ -101,7 +94,9 @@ struct find_vector<V, A, B...>
 
 template <class... A> using vector_of = typename find_vector<void, A...>::type;
 
-template <class A> METAL_FUNC constexpr A unpack(const A &a) { return a; }
+template <class A> METAL_FUNC constexpr A unpack(const A &a) {
+    return a;
+}
 template <class T, int n>
 METAL_FUNC constexpr metal::vec<T, n> unpack(const metal::packed_vec<T, n> &a) {
     return a;

@@ -10,25 +10,25 @@
 
 #define ASSAY_REDUCE(prefix, group, name)                                                          \
     template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T prefix##_##name(T data) {         \
-        return assay::meet<T>(data, assay::reduce<assay::op_##name, group, T>);                    \
+        return assay::meet<T, group>(data, assay::reduce<assay::op_##name, group, T>);             \
     }
 #define ASSAY_SCAN(prefix, group, name)                                                            \
     template <class T, assay::if_lane_value<T> = 0>                                                \
     METAL_FUNC T prefix##_prefix_inclusive_##name(T data) {                                        \
-        return assay::meet<T>(data, assay::scan<assay::op_##name, group, true, T>);                \
+        return assay::meet<T, group>(data, assay::scan<assay::op_##name, group, true, T>);         \
     }                                                                                              \
     template <class T, assay::if_lane_value<T> = 0>                                                \
     METAL_FUNC T prefix##_prefix_exclusive_##name(T data) {                                        \
-        return assay::meet<T>(data, assay::scan<assay::op_##name, group, false, T>);               \
+        return assay::meet<T, group>(data, assay::scan<assay::op_##name, group, false, T>);        \
     }
-#define ASSAY_SHUFFLE(function, source)                                                            \
+#define ASSAY_SHUFFLE(function, group, source)                                                     \
     template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T function(T data, ushort n) {      \
-        return assay::take_from(data, assay::source);                                              \
+        return assay::take_from<T, group>(data, assay::source);                                    \
     }
 #define ASSAY_FILL(function, group, up)                                                            \
     template <class T, assay::if_lane_value<T> = 0>                                                \
     METAL_FUNC T function(T data, T filling_data, ushort delta, ushort modulo = group) {           \
-        return assay::shift_and_fill(data, filling_data, delta, modulo, up);                       \
+        return assay::shift_and_fill<group>(data, filling_data, delta, modulo, up);                \
     }
 
 #define ASSAY_LANE_FUNCTIONS(prefix, group)                                                        \
@@ -41,17 +41,18 @@
     ASSAY_REDUCE(prefix, group, xor)                                                               \
     ASSAY_SCAN(prefix, group, sum)                                                                 \
     ASSAY_SCAN(prefix, group, product)                                                             \
-    ASSAY_SHUFFLE(prefix##_shuffle, source_at<group>(n))                                           \
-    ASSAY_SHUFFLE(prefix##_broadcast, source_at<group>(n))                                         \
-    ASSAY_SHUFFLE(prefix##_shuffle_xor, source_xor<group>(n))                                      \
-    ASSAY_SHUFFLE(prefix##_shuffle_up, source_up<group>(n))                                        \
-    ASSAY_SHUFFLE(prefix##_shuffle_down, source_down<group>(n))                                    \
-    ASSAY_SHUFFLE(prefix##_shuffle_rotate_up, source_rotate<group>(group - n % group))             \
-    ASSAY_SHUFFLE(prefix##_shuffle_rotate_down, source_rotate<group>(n))                           \
+    ASSAY_SHUFFLE(prefix##_shuffle, group, source_at<group>(n))                                    \
+    ASSAY_SHUFFLE(prefix##_broadcast, group, source_at<group>(n))                                  \
+    ASSAY_SHUFFLE(prefix##_shuffle_xor, group, source_xor<group>(n))                               \
+    ASSAY_SHUFFLE(prefix##_shuffle_up, group, source_up<group>(n))                                 \
+    ASSAY_SHUFFLE(prefix##_shuffle_down, group, source_down<group>(n))                             \
+    ASSAY_SHUFFLE(prefix##_shuffle_rotate_up, group, source_rotate<group>(group - n % group))      \
+    ASSAY_SHUFFLE(prefix##_shuffle_rotate_down, group, source_rotate<group>(n))                    \
     ASSAY_FILL(prefix##_shuffle_and_fill_up, group, true)                                          \
     ASSAY_FILL(prefix##_shuffle_and_fill_down, group, false)                                       \
-    template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T prefix##_broadcast_first(T data) {\
-        return assay::meet<T>(data, assay::deliver_first<group, T>);                               \
+    template <class T, assay::if_lane_value<T> = 0>                                                \
+    METAL_FUNC T prefix##_broadcast_first(T data) {                                                \
+        return assay::meet<T, assay::meeting_of_any>(data, assay::deliver_first<group, T>);        \
     }                                                                                              \
                                                                                                    \
     class prefix##_vote {                                                                          \
@@ -66,18 +67,20 @@
         vote_t votes;                                                                              \
     };                                                                                             \
     METAL_FUNC prefix##_vote prefix##_ballot(bool expression) {                                    \
-        return prefix##_vote(assay::meet<soft_u32>(expression, assay::vote<group>));               \
+        return prefix##_vote(assay::ask<group>(expression));                                       \
     }                                                                                              \
-    METAL_FUNC prefix##_vote prefix##_active_threads_mask() { return prefix##_ballot(true); }      \
+    METAL_FUNC prefix##_vote prefix##_active_threads_mask() {                                      \
+        return prefix##_ballot(true);                                                              \
+    }                                                                                              \
     METAL_FUNC bool prefix##_any(bool expression) {                                                \
-        return assay::meet<soft_u32>(expression, assay::vote<group>) != 0;                         \
+        return assay::ask<group>(expression) != 0;                                                 \
     }                                                                                              \
     METAL_FUNC bool prefix##_all(bool expression) {                                                \
-        return assay::meet<soft_u32>(!expression, assay::vote<group>) == 0;                        \
+        return assay::ask<group>(!expression) == 0;                                                \
     }                                                                                              \
     METAL_FUNC bool prefix##_is_first() {                                                          \
         const soft_u32 place = assay::lane_index() % group;                                        \
-        const soft_u32 active = assay::meet<soft_u32>(true, assay::vote<group>);                   \
+        const soft_u32 active = assay::ask<group>(true);                                           \
         return place == static_cast<soft_u32>(__builtin_ctz(active));                              \
     }
 
@@ -114,24 +117,42 @@ enum memory_scope {
     memory_scope_device,
 };
 
-METAL_FUNC void threadgroup_barrier(mem_flags) { assay::park(); }
-METAL_FUNC void threadgroup_barrier(mem_flags, thread_scope) { assay::park(); }
-METAL_FUNC void threadgroup_barrier(mem_flags, memory_scope) { assay::park(); }
-
 } // namespace metal
 
 namespace assay {
+
 ASSAY_SERVE void serve_nothing(const bool *, bool *, soft_u32) {}
+
+METAL_FUNC void wait_for_threadgroup(metal::mem_flags flags) {
+    park();
+    ASSAY_CHECK_FENCE(flags, 1);
+}
+METAL_FUNC void wait_for_simdgroup(metal::mem_flags flags) {
+    meet<bool, meeting_at_barrier>(true, serve_nothing);
+    ASSAY_CHECK_FENCE(flags, 0);
+}
+
 } // namespace assay
 
 namespace metal {
 
-METAL_FUNC void simdgroup_barrier(mem_flags) { assay::meet<bool>(true, assay::serve_nothing); }
-METAL_FUNC void simdgroup_barrier(mem_flags, thread_scope) {
-    assay::meet<bool>(true, assay::serve_nothing);
+METAL_FUNC void threadgroup_barrier(mem_flags flags) {
+    assay::wait_for_threadgroup(flags);
 }
-METAL_FUNC void simdgroup_barrier(mem_flags, memory_scope) {
-    assay::meet<bool>(true, assay::serve_nothing);
+METAL_FUNC void threadgroup_barrier(mem_flags flags, thread_scope) {
+    assay::wait_for_threadgroup(flags);
+}
+METAL_FUNC void threadgroup_barrier(mem_flags flags, memory_scope) {
+    assay::wait_for_threadgroup(flags);
+}
+METAL_FUNC void simdgroup_barrier(mem_flags flags) {
+    assay::wait_for_simdgroup(flags);
+}
+METAL_FUNC void simdgroup_barrier(mem_flags flags, thread_scope) {
+    assay::wait_for_simdgroup(flags);
+}
+METAL_FUNC void simdgroup_barrier(mem_flags flags, memory_scope) {
+    assay::wait_for_simdgroup(flags);
 }
 
 } // namespace metal

@@ -106,19 +106,17 @@ struct fragment_place {
 namespace metal {
 
 // origin is (column, row) of the matrix in memory, whose rows are `elements_per_row` apart.
-template <class T>
-METAL_FUNC void simdgroup_load(simdgroup_matrix<T, 8, 8> &d, const T *source,
-                               ulong elements_per_row = 8,
-                               vec<ulong, 2> matrix_origin = vec<ulong, 2>(0ul),
-                               bool transpose_matrix = false) {
+template <class T> METAL_FUNC void simdgroup_load(simdgroup_matrix<T, 8, 8> &d, const T *source,
+                                                  ulong elements_per_row = 8,
+                                                  vec<ulong, 2> matrix_origin = vec<ulong, 2>(0ul),
+                                                  bool transpose_matrix = false) {
     const assay::fragment_place place(elements_per_row, matrix_origin, transpose_matrix);
     d.thread_elements() = vec<T, 2>(source[place.at], source[place.at + place.step]);
 }
-template <class T>
-METAL_FUNC void simdgroup_store(const simdgroup_matrix<T, 8, 8> &a, T *target,
-                                ulong elements_per_row = 8,
-                                vec<ulong, 2> matrix_origin = vec<ulong, 2>(0ul),
-                                bool transpose_matrix = false) {
+template <class T> METAL_FUNC void simdgroup_store(const simdgroup_matrix<T, 8, 8> &a, T *target,
+                                                   ulong elements_per_row = 8,
+                                                   vec<ulong, 2> matrix_origin = vec<ulong, 2>(0ul),
+                                                   bool transpose_matrix = false) {
     const assay::fragment_place place(elements_per_row, matrix_origin, transpose_matrix);
     target[place.at] = a.thread_elements().x;
     target[place.at + place.step] = a.thread_elements().y;
@@ -139,9 +137,8 @@ METAL_FUNC void simdgroup_multiply(simdgroup_matrix<D, 8, 8> &d, const simdgroup
                                    const simdgroup_matrix<B, 8, 8> &b) {
     simdgroup_multiply_accumulate(d, a, b, make_filled_simdgroup_matrix<D, 8, 8>(D(0)));
 }
-template <class A, class B>
-METAL_FUNC simdgroup_matrix<A, 8, 8> operator*(const simdgroup_matrix<A, 8, 8> &a,
-                                               const simdgroup_matrix<B, 8, 8> &b) {
+template <class A, class B> METAL_FUNC simdgroup_matrix<A, 8, 8>
+operator*(const simdgroup_matrix<A, 8, 8> &a, const simdgroup_matrix<B, 8, 8> &b) {
     simdgroup_matrix<A, 8, 8> d;
     simdgroup_multiply(d, a, b);
     return d;

@@ -39,14 +39,20 @@
 
 // One swizzle: a getter, and a property under both of its names.
 #define ASSAY_SWIZZLE(count, n, c, ...)                                                            \
-    METAL_FUNC constexpr vec<T, count> get_##n() const { return vec<T, count>(__VA_ARGS__); }      \
+    METAL_FUNC constexpr vec<T, count> get_##n() const {                                           \
+        return vec<T, count>(__VA_ARGS__);                                                         \
+    }                                                                                              \
     __declspec(property(get = get_##n, put = put_##n)) vec<T, count> n, c;
 #define ASSAY_SWIZZLE2(n, c, ...) ASSAY_SWIZZLE(2, n, c, __VA_ARGS__)
 #define ASSAY_SWIZZLE3(n, c, ...) ASSAY_SWIZZLE(3, n, c, __VA_ARGS__)
 #define ASSAY_SWIZZLE4(n, c, ...) ASSAY_SWIZZLE(4, n, c, __VA_ARGS__)
 #define ASSAY_COLOUR(n, c, ...)                                                                    \
-    METAL_FUNC constexpr T get_##n() const { return n; }                                           \
-    METAL_FUNC constexpr void put_##n(T t_) { n = t_; }                                            \
+    METAL_FUNC constexpr T get_##n() const {                                                       \
+        return n;                                                                                  \
+    }                                                                                              \
+    METAL_FUNC constexpr void put_##n(T t_) {                                                      \
+        n = t_;                                                                                    \
+    }                                                                                              \
     __declspec(property(get = get_##n, put = put_##n)) T c;
 
 #define ASSAY_PAIR_2(...) ASSAY_GROW2_2(ASSAY_SWIZZLE2, __VA_ARGS__)
@@ -124,8 +130,5 @@
 // All swizzles of a class of n components x, y... of type T. A vector of two or three can also be
 // read into a longer one (v.xyxy).
 #define ASSAY_SWIZZLES(n)                                                                          \
-    ASSAY_GROW1_##n(ASSAY_COLOUR)                                                                  \
-    ASSAY_GROW1_##n(ASSAY_PAIR_##n)                                                                \
-    ASSAY_GROW1_##n(ASSAY_TO_TRIPLE_##n)                                                           \
-    ASSAY_GROW1_##n(ASSAY_TO_QUAD_##n)                                                             \
-    ASSAY_PUTS_##n
+    ASSAY_GROW1_##n(ASSAY_COLOUR) ASSAY_GROW1_##n(ASSAY_PAIR_##n)                                  \
+        ASSAY_GROW1_##n(ASSAY_TO_TRIPLE_##n) ASSAY_GROW1_##n(ASSAY_TO_QUAD_##n) ASSAY_PUTS_##n

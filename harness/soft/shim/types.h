@@ -7,7 +7,9 @@
 #pragma once
 #pragma clang system_header
 
-#define METAL_FUNC inline __attribute__((always_inline))
+// nodebug: its instructions belong to the line of the .metal file that called for them. Behind the
+// shim, metal.h gives the name to kernels without that: their lines are their own.
+#define METAL_FUNC inline __attribute__((always_inline, nodebug))
 #define METAL_INTERNAL METAL_FUNC
 
 #ifndef __METAL__
@@ -139,17 +141,11 @@ using true_type = bool_constant<true>;
 using false_type = bool_constant<false>;
 
 template <bool c, class T = void> struct enable_if {};
-template <class T> struct enable_if<true, T> {
-    using type = T;
-};
+template <class T> struct enable_if<true, T> { using type = T; };
 template <bool c, class T = void> using enable_if_t = typename enable_if<c, T>::type;
 
-template <bool c, class A, class B> struct conditional {
-    using type = A;
-};
-template <class A, class B> struct conditional<false, A, B> {
-    using type = B;
-};
+template <bool c, class A, class B> struct conditional { using type = A; };
+template <class A, class B> struct conditional<false, A, B> { using type = B; };
 template <bool c, class A, class B> using conditional_t = typename conditional<c, A, B>::type;
 
 template <class... B> struct _disjunction : bool_constant<(B::value || ...)> {};
@@ -158,33 +154,21 @@ template <class B> struct _negation : bool_constant<!B::value> {};
 
 // Each of the first group is X<T>::type and X_t<T>, each of the second X<T>::value and X_v<T>.
 #define ASSAY_TYPE_TRAIT(name, pattern, result)                                                    \
-    template <class T> struct name {                                                               \
-        using type = T;                                                                            \
-    };                                                                                             \
-    template <class T> struct name<pattern> {                                                      \
-        using type = result;                                                                       \
-    };                                                                                             \
+    template <class T> struct name { using type = T; };                                            \
+    template <class T> struct name<pattern> { using type = result; };                              \
     template <class T> using name##_t = typename name<T>::type;
 ASSAY_TYPE_TRAIT(remove_const, const T, T)
 ASSAY_TYPE_TRAIT(remove_volatile, volatile T, T)
 ASSAY_TYPE_TRAIT(remove_extent, T[], T)
-template <class T, size_t n> struct remove_extent<T[n]> {
-    using type = T;
-};
+template <class T, size_t n> struct remove_extent<T[n]> { using type = T; };
 ASSAY_TYPE_TRAIT(remove_reference, T &, T)
-template <class T> struct remove_reference<T &&> {
-    using type = T;
-};
+template <class T> struct remove_reference<T &&> { using type = T; };
 ASSAY_TYPE_TRAIT(remove_pointer, T *, T)
-template <class T> struct remove_pointer<T *const> {
-    using type = T;
-};
+template <class T> struct remove_pointer<T *const> { using type = T; };
 #undef ASSAY_TYPE_TRAIT
 
 #define ASSAY_TYPE_TRAIT(name, ...)                                                                \
-    template <class T> struct name {                                                               \
-        using type = __VA_ARGS__;                                                                  \
-    };                                                                                             \
+    template <class T> struct name { using type = __VA_ARGS__; };                                  \
     template <class T> using name##_t = typename name<T>::type;
 ASSAY_TYPE_TRAIT(remove_cv, remove_const_t<remove_volatile_t<T>>)
 ASSAY_TYPE_TRAIT(remove_addrspace, T)
@@ -248,10 +232,9 @@ template <size_t... i> using index_sequence = integer_sequence<size_t, i...>;
 template <size_t n> using make_index_sequence = make_integer_sequence<size_t, n>;
 
 template <class T> struct make_unsigned {
-    using type =
-        conditional_t<sizeof(T) == 1, uchar,
-                      conditional_t<sizeof(T) == 2, ushort,
-                                    conditional_t<sizeof(T) == 4, uint, ulong>>>;
+    using type = conditional_t<
+        sizeof(T) == 1, uchar,
+        conditional_t<sizeof(T) == 2, ushort, conditional_t<sizeof(T) == 4, uint, ulong>>>;
 };
 template <class T> struct make_signed {
     using type = conditional_t<

@@ -23,19 +23,14 @@ template <class... S> using if_scalars = metal::enable_if_t<(is_scalar<S> && ...
 template <class A, class B> using if_different = metal::enable_if_t<!metal::is_same_v<A, B>, int>;
 
 // How many components an argument of a constructor brings; 0: it is none that a vector takes.
-template <class A> struct count_of {
-    static constexpr int value = is_scalar<A> ? 1 : 0;
-};
-template <class T, int n> struct count_of<metal::vec<T, n>> {
-    static constexpr int value = n;
-};
+template <class A> struct count_of { static constexpr int value = is_scalar<A> ? 1 : 0; };
+template <class T, int n> struct count_of<metal::vec<T, n>> { static constexpr int value = n; };
 template <class T, int n> struct count_of<metal::packed_vec<T, n>> {
     static constexpr int value = n;
 };
 
 // Constructors that join pieces: at least one vector, n components in all.
-template <int n, class... A>
-using if_pieces =
+template <int n, class... A> using if_pieces =
     metal::enable_if_t<(sizeof...(A) > 1) && ((count_of<A>::value > 0) && ...) &&
                            (count_of<A>::value + ... + 0) == n && !(is_scalar<A> && ...),
                        int>;
@@ -76,8 +71,8 @@ template <class T, int n> constexpr size_t vec_align = sizeof(T) * (n == 3 ? 4 :
     static constexpr int assay_count = n;                                                          \
                                                                                                    \
     vec() = default;                                                                               \
-    template <class... A, assay::if_pieces<n, A...> = 0>                                           \
-    METAL_FUNC constexpr vec(const A &...a_) : vec(assay::join<T>(a_...)) {}                       \
+    template <class... A, assay::if_pieces<n, A...> = 0> METAL_FUNC constexpr vec(const A &...a_)  \
+        : vec(assay::join<T>(a_...)) {}                                                            \
     METAL_FUNC constexpr T &operator[](int i) {                                                    \
         return __builtin_is_constant_evaluated() ? at(*this, i) : (&x)[i];                         \
     }                                                                                              \
@@ -93,10 +88,10 @@ template <class T> struct alignas(assay::vec_align<T, 2>) vec<T, 2> {
 
     ASSAY_VEC_COMMON(2)
     METAL_FUNC constexpr vec(T x_, T y_) : x(x_), y(y_) {}
-    template <class A, class B, assay::if_scalars<A, B> = 0>
-    METAL_FUNC constexpr vec(A x_, B y_) : x(assay::to<T>(x_)), y(assay::to<T>(y_)) {}
-    template <class S, assay::if_scalars<S> = 0>
-    METAL_FUNC constexpr vec(S s) : x(assay::to<T>(s)), y(x) {}
+    template <class A, class B, assay::if_scalars<A, B> = 0> METAL_FUNC constexpr vec(A x_, B y_)
+        : x(assay::to<T>(x_)), y(assay::to<T>(y_)) {}
+    template <class S, assay::if_scalars<S> = 0> METAL_FUNC constexpr vec(S s)
+        : x(assay::to<T>(s)), y(x) {}
     template <class U, assay::if_different<T, U> = 0>
     METAL_FUNC constexpr explicit vec(const vec<U, 2> &v) : vec(v.x, v.y) {}
     template <class U, assay::if_different<T, U> = 0>
@@ -117,16 +112,15 @@ template <class T> struct alignas(assay::vec_align<T, 3>) vec<T, 3> {
     template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>
     METAL_FUNC constexpr vec(A x_, B y_, C z_)
         : x(assay::to<T>(x_)), y(assay::to<T>(y_)), z(assay::to<T>(z_)) {}
-    template <class S, assay::if_scalars<S> = 0>
-    METAL_FUNC constexpr vec(S s) : x(assay::to<T>(s)), y(x), z(x) {}
+    template <class S, assay::if_scalars<S> = 0> METAL_FUNC constexpr vec(S s)
+        : x(assay::to<T>(s)), y(x), z(x) {}
     template <class U, assay::if_different<T, U> = 0>
     METAL_FUNC constexpr explicit vec(const vec<U, 3> &v) : vec(v.x, v.y, v.z) {}
     template <class U, assay::if_different<T, U> = 0>
     METAL_FUNC constexpr explicit vec(const packed_vec<U, 3> &v) : vec(v.x, v.y, v.z) {}
 
   private:
-    METAL_FUNC constexpr vec(const assay::pieces<T> &p)
-        : vec(p.value[0], p.value[1], p.value[2]) {}
+    METAL_FUNC constexpr vec(const assay::pieces<T> &p) : vec(p.value[0], p.value[1], p.value[2]) {}
     template <class V> static METAL_FUNC constexpr auto &at(V &v, int i) {
         return i == 0 ? v.x : i == 1 ? v.y : v.z;
     }
@@ -143,8 +137,8 @@ template <class T> struct alignas(assay::vec_align<T, 4>) vec<T, 4> {
     // uint4 v = {a, b, c}: what a list does not name is zero.
     template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>
     METAL_FUNC constexpr vec(A x_, B y_, C z_) : vec(x_, y_, z_, T(0)) {}
-    template <class S, assay::if_scalars<S> = 0>
-    METAL_FUNC constexpr vec(S s) : x(assay::to<T>(s)), y(x), z(x), w(x) {}
+    template <class S, assay::if_scalars<S> = 0> METAL_FUNC constexpr vec(S s)
+        : x(assay::to<T>(s)), y(x), z(x), w(x) {}
     template <class U, assay::if_different<T, U> = 0>
     METAL_FUNC constexpr explicit vec(const vec<U, 4> &v) : vec(v.x, v.y, v.z, v.w) {}
     template <class U, assay::if_different<T, U> = 0>

@@ -11,8 +11,7 @@
 namespace assay {
 
 // Can scalar S stand beside a vector of T?
-template <class T, class S>
-using if_splats =
+template <class T, class S> using if_splats =
     metal::enable_if_t<is_scalar<S> && !(metal::is_integral_v<T> && metal::is_floating_point_v<S>),
                        int>;
 
@@ -51,13 +50,13 @@ namespace metal {
         return V(a.x op b.x, a.y op b.y, a.z op b.z, a.w op b.w);
 
 // The forms with a scalar, and the assignments, of an operator that exists for two vectors.
-#define ASSAY_SPLAT_FORMS(op)                                                                        \
+#define ASSAY_SPLAT_FORMS(op)                                                                      \
     template <class T, int n, class S, assay::if_splats<T, S> = 0>                                 \
-    METAL_FUNC constexpr auto operator op(vec<T, n> a, S b) {                                         \
+    METAL_FUNC constexpr auto operator op(vec<T, n> a, S b) {                                      \
         return a op vec<T, n>(b);                                                                  \
     }                                                                                              \
     template <class T, int n, class S, assay::if_splats<T, S> = 0>                                 \
-    METAL_FUNC constexpr auto operator op(S a, vec<T, n> b) {                                         \
+    METAL_FUNC constexpr auto operator op(S a, vec<T, n> b) {                                      \
         return vec<T, n>(a) op b;                                                                  \
     }
 #define ASSAY_ASSIGN_FORMS(op)                                                                     \
@@ -71,12 +70,9 @@ namespace metal {
     }
 
 #define ASSAY_ARITHMETIC(op)                                                                       \
-    template <class T, int n, class V = vec<T, n>>                                                 \
-    METAL_FUNC constexpr V operator op(vec<T, n> a, vec<T, n> b) {                                 \
-        ASSAY_COMPONENTS(V, op)                                                                    \
-    }                                                                                              \
-    ASSAY_SPLAT_FORMS(op)                                                                    \
-    ASSAY_ASSIGN_FORMS(op)
+    template <class T, int n, class V = vec<T, n>> METAL_FUNC constexpr V operator op(             \
+        vec<T, n> a, vec<T, n> b){ASSAY_COMPONENTS(V, op)} ASSAY_SPLAT_FORMS(op)                   \
+        ASSAY_ASSIGN_FORMS(op)
 ASSAY_ARITHMETIC(+)
 ASSAY_ARITHMETIC(-)
 ASSAY_ARITHMETIC(*)
@@ -91,18 +87,15 @@ ASSAY_ARITHMETIC(^)
     template <class T, int n> METAL_FUNC constexpr auto operator op(vec<T, n> a, vec<T, n> b) {    \
         return assay::each<vec<T, n>>([](T x, T y) { return assay::shift<T>(x, y); }, a, b);       \
     }                                                                                              \
-    ASSAY_SPLAT_FORMS(op)                                                                    \
+    ASSAY_SPLAT_FORMS(op)                                                                          \
     ASSAY_ASSIGN_FORMS(op)
 ASSAY_SHIFT(<<, shift_left)
 ASSAY_SHIFT(>>, shift_right)
 #undef ASSAY_SHIFT
 
 #define ASSAY_COMPARISON(op)                                                                       \
-    template <class T, int n, class V = vec<bool, n>>                                              \
-    METAL_FUNC constexpr V operator op(vec<T, n> a, vec<T, n> b) {                                 \
-        ASSAY_COMPONENTS(V, op)                                                                    \
-    }                                                                                              \
-    ASSAY_SPLAT_FORMS(op)
+    template <class T, int n, class V = vec<bool, n>> METAL_FUNC constexpr V operator op(          \
+        vec<T, n> a, vec<T, n> b){ASSAY_COMPONENTS(V, op)} ASSAY_SPLAT_FORMS(op)
 ASSAY_COMPARISON(<)
 ASSAY_COMPARISON(>)
 ASSAY_COMPARISON(<=)
@@ -130,7 +123,9 @@ ASSAY_LOGIC(||)
 #undef ASSAY_ASSIGN_FORMS
 #undef ASSAY_COMPONENTS
 
-template <class T, int n> METAL_FUNC constexpr vec<T, n> operator+(vec<T, n> a) { return a; }
+template <class T, int n> METAL_FUNC constexpr vec<T, n> operator+(vec<T, n> a) {
+    return a;
+}
 template <class T, int n> METAL_FUNC constexpr vec<T, n> operator-(vec<T, n> a) {
     return assay::each<vec<T, n>>([](T x) { return static_cast<T>(-x); }, a);
 }

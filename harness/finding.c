@@ -1,0 +1,68 @@
+/* finding: see finding.h. */
+#include "finding.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[FINDING_CLASSES] = {
+    [FINDING_LOAD_OUTSIDE] = "load outside",
+    [FINDING_STORE_OUTSIDE] = "store outside",
+    [FINDING_UNBOUND] = "unbound buffer",
+    [FINDING_UNWRITTEN] = "unwritten memory",
+    [FINDING_RACE_IN_GROUP] = "race in threadgroup",
+    [FINDING_RACE_OF_GROUPS] = "race of threadgroups",
+    [FINDING_READ_ONLY] = "store to read-only",
+    [FINDING_MISALIGNED] = "misaligned",
+    [FINDING_BARRIER] = "barrier not reached",
+    [FINDING_DIVERGED] = "diverged simdgroup",
+    [FINDING_DIVIDE] = "division by zero",
+    [FINDING_SHIFT] = "shift out of range",
+    [FINDING_CONVERT] = "float to int overflow",
+    [FINDING_ENDLESS] = "endless loop",
+    [FINDING_STACK] = "stack overflow",
+    [FINDING_NAN_BORN] = "not finite",
+};
+
+const char *finding_get_name(finding_class what) {
+    assert(what < FINDING_CLASSES);
+    return names[what];
+}
+
+bool finding_find(const char *name, finding_class *what) {
+    for (int i = 0; i < FINDING_CLASSES; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *what = (finding_class)i;
+            return true;
+        }
+    return false;
+}
+
+static bool is_equal(const finding *a, const finding *b) {
+    return a->what == b->what && a->line == b->line && a->buffer == b->buffer &&
+           strcmp(a->kernel, b->kernel) == 0 && strcmp(a->file, b->file) == 0 &&
+           strcmp(a->label, b->label) == 0;
+}
+
+void finding_add(finding_list *list, const finding *f) {
+    for (size_t i = 0; i < list->count; i++)
+        if (is_equal(&list->items[i], f)) {
+            list->items[i].count += f->count;
+            return;
+        }
+    if (list->count == list->capacity) {
+        list->capacity = list->capacity ? 2 * list->capacity : 8;
+        list->items = realloc(list->items, list->capacity * sizeof *list->items);
+        assert(list->items);
+    }
+    list->items[list->count++] = *f;
+}
+
+void finding_clear(finding_list *list) {
+    list->count = 0;
+}
+
+void finding_free(finding_list *list) {
+    free(list->items);
+    *list = (finding_list){0};
+}

@@ -1,0 +1,61 @@
+/* finding: something wrong that a device saw a kernel do while it ran.
+ *
+ * Every validation engine fills the same rows: the software device's checked mode, Metal's shader
+ * validation, NVIDIA's compute-sanitizer. Equal findings (class, kernel, line, buffer) are one row
+ * with a count; the row keeps the first thread that did it. */
+#ifndef ASSAY_FINDING_H
+#define ASSAY_FINDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum {
+    FINDING_LOAD_OUTSIDE,
+    FINDING_STORE_OUTSIDE,
+    FINDING_UNBOUND,
+    FINDING_UNWRITTEN,      /* read of memory that nothing wrote */
+    FINDING_RACE_IN_GROUP,  /* threads of one threadgroup, no barrier between them */
+    FINDING_RACE_OF_GROUPS, /* threadgroups of one launch */
+    FINDING_READ_ONLY,      /* store to a buffer bound to be read */
+    FINDING_MISALIGNED,
+    FINDING_BARRIER,  /* not reached by all threads of the threadgroup */
+    FINDING_DIVERGED, /* simdgroup function that not all lanes reach */
+    FINDING_DIVIDE,   /* integer division by zero */
+    FINDING_SHIFT,    /* by more than the width */
+    FINDING_CONVERT,  /* float to an integer that cannot hold it */
+    FINDING_ENDLESS,
+    FINDING_STACK,    /* private memory overrun */
+    FINDING_NAN_BORN, /* NaN or infinity from finite inputs, where it is traced */
+    FINDING_CLASSES
+} finding_class;
+
+typedef struct {
+    finding_class what;
+    char kernel[128];
+    char file[128]; /* .metal file, without its folders */
+    int line;       /* 0: unknown */
+    uint32_t thread[3], group[3]; /* position in the threadgroup, of the threadgroup */
+    int buffer;     /* index; -1: not a buffer */
+    char label[48]; /* of the buffer; "threadgroup memory", "private memory" */
+    int64_t element; /* index in elements of the binding; negative: before its start */
+    int64_t by;      /* bytes outside, where it is outside */
+    uint32_t bytes;  /* of the access */
+    char text[256];  /* the whole story in one sentence */
+    uint64_t count;
+} finding;
+
+const char *finding_get_name(finding_class what); /* "load outside" */
+bool finding_find(const char *name, finding_class *what);
+
+typedef struct {
+    finding *items;
+    size_t count, capacity;
+} finding_list;
+
+/* Adds, or counts one more of an equal one. */
+void finding_add(finding_list *list, const finding *f);
+void finding_clear(finding_list *list);
+void finding_free(finding_list *list);
+
+#endif

@@ -1,0 +1,12 @@
+/* lines: which line of which file an address of a compiled kernel came from. */
+#ifndef ASSAY_SOFT_LINES_H
+#define ASSAY_SOFT_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* object is the path of the loaded file, offset the address less the address it was loaded at. */
+bool soft_find_line(const char *object, uint64_t offset, char *file, size_t size, int *line);
+
+#endif

@@ -1,0 +1,225 @@
+/* rescue: signal handlers that jump, not return.
+ *
+ * A fault or a timer finds the kernel anywhere in its own code. The handler runs on a stack of its
+ * own, asks what to do, and then rewrites the interrupted context so that, when it returns, the
+ * thread goes on in end_lane or give_up, on the stack of the fiber that was running. */
+#if defined(__linux__)
+#define _GNU_SOURCE /* register names of ucontext */
+#endif
+#include "rescue.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { ALTERNATE_BYTES = 65536, RESCUE_SIGNALS = 4 };
+
+static const int faults[RESCUE_SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGUSR2};
+
+struct soft_rescue {
+    soft_worker *worker;
+    rescue_fn call;
+    void *context;
+    pthread_t runner;
+    char *alternate;
+    struct sigaction before[RESCUE_SIGNALS];
+    bool active;
+
+    pthread_t timer;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t turn; /* counts launches; odd: one is running */
+    unsigned seconds;
+    bool closing;
+};
+
+/* Signals carry no context of ours: one checked device at a time runs kernels in a process. */
+static _Atomic(soft_rescue *) current;
+
+void soft_end_lane(soft_worker *w) {
+    soft_simdgroup *g = w->running;
+    const soft_u32 lane = g->current, bit = 1u << lane;
+    g->fresh &= ~bit;
+    g->live &= ~bit;
+    g->party &= ~bit;
+    const soft_u32 todo = g->todo &= ~bit;
+    if (todo) {
+        const soft_u32 next = (soft_u32)__builtin_ctz(todo);
+        g->current = next;
+        SOFT_SWITCH(&g->lane[lane], &g->lane[next]);
+    } else {
+        w->settle(w);
+    }
+    abort(); /* nobody switches to a lane that ended */
+}
+
+static void end_here(void) {
+    soft_end_lane(soft_here());
+}
+
+static void give_up_here(void) {
+    soft_worker *w = soft_here();
+    w->given_up = 1;
+    SOFT_SWITCH(&w->running->lane[w->running->current], &w->scheduler);
+    abort();
+}
+
+typedef struct {
+    uintptr_t pc, sp;
+} place;
+
+static place get_place(const ucontext_t *u) {
+#if defined(__APPLE__) && defined(__aarch64__)
+    return (place){u->uc_mcontext->__ss.__pc, u->uc_mcontext->__ss.__sp};
+#elif defined(__APPLE__)
+    return (place){u->uc_mcontext->__ss.__rip, u->uc_mcontext->__ss.__rsp};
+#elif defined(__aarch64__)
+    return (place){u->uc_mcontext.pc, u->uc_mcontext.sp};
+#else
+    return (place){(uintptr_t)u->uc_mcontext.gregs[REG_RIP],
+                   (uintptr_t)u->uc_mcontext.gregs[REG_RSP]};
+#endif
+}
+
+static void set_place(ucontext_t *u, place p) {
+#if defined(__APPLE__) && defined(__aarch64__)
+    u->uc_mcontext->__ss.__pc = p.pc;
+    u->uc_mcontext->__ss.__sp = p.sp;
+#elif defined(__APPLE__)
+    u->uc_mcontext->__ss.__rip = p.pc;
+    u->uc_mcontext->__ss.__rsp = p.sp;
+#elif defined(__aarch64__)
+    u->uc_mcontext.pc = p.pc;
+    u->uc_mcontext.sp = p.sp;
+#else
+    u->uc_mcontext.gregs[REG_RIP] = (greg_t)p.pc;
+    u->uc_mcontext.gregs[REG_RSP] = (greg_t)p.sp;
+#endif
+}
+
+/* A stack pointer at the top of the running fiber's stack: what is on it is abandoned. */
+static uintptr_t find_fresh_stack(const soft_worker *w, uintptr_t sp) {
+    uintptr_t base = (uintptr_t)w + SOFT_STACKS_AT;
+    uintptr_t top = base + ((sp - base) / SOFT_STACK_BYTES + 1) * SOFT_STACK_BYTES - 64;
+#if defined(__x86_64__)
+    top -= 8;
+#endif
+    return top;
+}
+
+static void handle(int signal_number, siginfo_t *info, void *raw) {
+    soft_rescue *r = atomic_load(&current);
+    ucontext_t *u = raw;
+    place p = get_place(u);
+    uintptr_t stacks = r ? (uintptr_t)r->worker + SOFT_STACKS_AT : 0;
+    bool on_fiber = r && r->active && p.sp - stacks < SOFT_REGION_BYTES - SOFT_STACKS_AT;
+    if (!on_fiber) {
+        if (signal_number == SIGUSR2)
+            return; /* the timer came between two threadgroups: it will come again */
+        signal(signal_number, SIG_DFL); /* not a kernel's: the fault happens again and ends us */
+        return;
+    }
+    rescue_action next =
+        r->call(r->context, signal_number, (const void *)p.pc, info ? info->si_addr : NULL);
+    void (*go)(void) = next == RESCUE_GIVE_UP ? give_up_here : end_here;
+    set_place(u, (place){(uintptr_t)go, find_fresh_stack(r->worker, p.sp)});
+}
+
+static void *run_timer(void *argument) {
+    soft_rescue *r = argument;
+    pthread_mutex_lock(&r->lock);
+    while (!r->closing) {
+        if (r->turn % 2 == 0) {
+            pthread_cond_wait(&r->changed, &r->lock);
+            continue;
+        }
+        uint64_t turn = r->turn;
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += (time_t)r->seconds;
+        int late = 0;
+        while (!r->closing && r->turn == turn && !late)
+            late = pthread_cond_timedwait(&r->changed, &r->lock, &until);
+        /* Again and again: a signal between two threadgroups finds no kernel to stop. */
+        while (!r->closing && r->turn == turn) {
+            pthread_kill(r->runner, SIGUSR2);
+            clock_gettime(CLOCK_REALTIME, &until);
+            until.tv_nsec += 5000000;
+            until.tv_sec += until.tv_nsec / 1000000000;
+            until.tv_nsec %= 1000000000;
+            pthread_cond_timedwait(&r->changed, &r->lock, &until);
+        }
+    }
+    pthread_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+soft_rescue *soft_rescue_new(soft_worker *w, rescue_fn call, void *context, err *e) {
+    soft_rescue *r = calloc(1, sizeof *r);
+    assert(r);
+    r->worker = w;
+    r->call = call;
+    r->context = context;
+    r->alternate = malloc(ALTERNATE_BYTES);
+    assert(r->alternate);
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->changed, NULL);
+    if (pthread_create(&r->timer, NULL, run_timer, r) == 0)
+        return r;
+    err_set(e, EXIT_CANNOT, "checked mode cannot start its timer");
+    free(r->alternate);
+    free(r);
+    return NULL;
+}
+
+void soft_rescue_free(soft_rescue *r) {
+    if (!r)
+        return;
+    pthread_mutex_lock(&r->lock);
+    r->closing = true;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    pthread_join(r->timer, NULL);
+    pthread_mutex_destroy(&r->lock);
+    pthread_cond_destroy(&r->changed);
+    free(r->alternate);
+    free(r);
+}
+
+void soft_rescue_begin(soft_rescue *r, unsigned seconds) {
+    stack_t stack = {.ss_sp = r->alternate, .ss_size = ALTERNATE_BYTES};
+    sigaltstack(&stack, NULL);
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = handle;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    sigemptyset(&action.sa_mask);
+    r->runner = pthread_self();
+    r->active = true;
+    atomic_store(&current, r);
+    for (int i = 0; i < RESCUE_SIGNALS; i++)
+        sigaction(faults[i], &action, &r->before[i]);
+    pthread_mutex_lock(&r->lock);
+    r->turn++;
+    r->seconds = seconds;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void soft_rescue_end(soft_rescue *r) {
+    pthread_mutex_lock(&r->lock);
+    r->turn++;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    r->active = false;
+    for (int i = 0; i < RESCUE_SIGNALS; i++)
+        if (faults[i] != SIGUSR2) /* a late one finds nothing to do */
+            sigaction(faults[i], &r->before[i], NULL);
+}

@@ -1,0 +1,149 @@
+// checked: what the compiler's instrumentation calls in a kernel compiled for checked mode.
+//
+// -fsanitize=thread makes clang call __tsan_read4(address) and friends before every access to
+// memory, the small undefined-behaviour checks call __ubsan_handle_..., and no sanitizer runtime is
+// linked: these functions are it. The obvious loads are let through here; the rest goes to
+// checked.c.
+#pragma once
+
+#include "meet.h"
+
+#if defined(ASSAY_CHECKED)
+
+#define ASSAY_HOOK extern "C" __attribute__((visibility("hidden"), no_sanitize("thread"), used))
+#define ASSAY_CALLER __builtin_return_address(0)
+
+namespace assay {
+
+__attribute__((no_sanitize("thread"))) ASSAY_INLINE void touch(void *at, soft_u64 bytes,
+                                                               soft_u32 how, const void *pc) {
+    soft_worker *w = soft_here();
+    soft_checks *c = w->checks;
+    const soft_u64 a = reinterpret_cast<soft_u64>(at);
+    const soft_u64 inside = a - reinterpret_cast<soft_u64>(w);
+    if (__builtin_expect(!c->pending, 1)) {
+        if (inside >= SOFT_STACKS_AT && inside < SOFT_REGION_BYTES) {
+            if (__builtin_expect(!c->unset, 1))
+                return; // private memory
+        } else if (how == SOFT_LOAD) {
+            const soft_u64 small = a - c->inline_begin;
+            const soft_region *r = small < SOFT_INLINE_BYTES
+                                       ? c->inline_region[small / 16]
+                                       : c->page[a >> SOFT_PAGE_SHIFT & (SOFT_PAGES - 1)];
+            if (r && r->plain && a - r->begin < r->bytes && bytes <= r->bytes - (a - r->begin) &&
+                !(a & (bytes - 1)))
+                return;
+        }
+    }
+    c->access(w, at, bytes, how, pc);
+}
+
+// A variable that was declared without a value: known as such from here on, unless its constructor
+// gave it one. Taking its address keeps it in memory, where its accesses are seen.
+template <class T> ASSAY_INLINE void declare(T &variable) {
+    if constexpr (__is_trivially_constructible(T)) {
+        soft_worker *w = soft_here();
+        w->checks->declare(w, const_cast<void *>(static_cast<const volatile void *>(&variable)),
+                           sizeof(T));
+    }
+}
+
+} // namespace assay
+
+#define ASSAY_DECLARE(variable) assay::declare(variable)
+
+namespace assay {
+// Atomic instructions are not instrumented: they come here by themselves.
+__attribute__((noinline, no_sanitize("thread"))) static void
+touch_atomic(const volatile void *at, soft_u64 bytes, soft_u32 how, const void *pc) {
+    touch(const_cast<void *>(at), bytes, how, pc);
+}
+} // namespace assay
+
+#define ASSAY_CHECK_ATOMIC(at, bytes, how)                                                         \
+    do {                                                                                           \
+        const char *site;                                                                          \
+        SOFT_SITE(site);                                                                           \
+        assay::touch_atomic(at, bytes, how, site);                                                 \
+    } while (0)
+
+#define ASSAY_ACCESS(n)                                                                            \
+    ASSAY_HOOK void __tsan_read##n(void *p) {                                                      \
+        assay::touch(p, n, SOFT_LOAD, ASSAY_CALLER);                                               \
+    }                                                                                              \
+    ASSAY_HOOK void __tsan_write##n(void *p) {                                                     \
+        assay::touch(p, n, SOFT_STORE, ASSAY_CALLER);                                              \
+    }                                                                                              \
+    ASSAY_HOOK void __tsan_unaligned_read##n(void *p) {                                            \
+        assay::touch(p, n, SOFT_LOAD, ASSAY_CALLER);                                               \
+    }                                                                                              \
+    ASSAY_HOOK void __tsan_unaligned_write##n(void *p) {                                           \
+        assay::touch(p, n, SOFT_STORE, ASSAY_CALLER);                                              \
+    }
+ASSAY_ACCESS(1)
+ASSAY_ACCESS(2)
+ASSAY_ACCESS(4)
+ASSAY_ACCESS(8)
+ASSAY_ACCESS(16)
+#undef ASSAY_ACCESS
+
+ASSAY_HOOK void __tsan_init(void) {}
+
+// Whole objects. The copy is made word by word through the same door as any other access.
+ASSAY_HOOK void *__tsan_memcpy(void *to, const void *from, soft_u64 bytes) {
+    unsigned char *d = static_cast<unsigned char *>(to);
+    const unsigned char *s = static_cast<const unsigned char *>(from);
+    for (soft_u64 i = 0; i < bytes;) {
+        const soft_u64 both = reinterpret_cast<soft_u64>(d + i) | reinterpret_cast<soft_u64>(s + i);
+        const soft_u64 step = !(both & 3) && bytes - i >= 4 ? 4 : 1;
+        unsigned char word[4];
+        assay::touch(const_cast<unsigned char *>(s + i), step, SOFT_LOAD, ASSAY_CALLER);
+        __builtin_memcpy(word, s + i, step);
+        assay::touch(d + i, step, SOFT_STORE, ASSAY_CALLER);
+        __builtin_memcpy(d + i, word, step);
+        i += step;
+    }
+    return to;
+}
+ASSAY_HOOK void *__tsan_memmove(void *to, const void *from, soft_u64 bytes) {
+    return __tsan_memcpy(to, from, bytes);
+}
+ASSAY_HOOK void *__tsan_memset(void *to, int value, soft_u64 bytes) {
+    unsigned char *d = static_cast<unsigned char *>(to);
+    for (soft_u64 i = 0; i < bytes; i++) {
+        assay::touch(d + i, 1, SOFT_STORE, ASSAY_CALLER);
+        d[i] = static_cast<unsigned char>(value);
+    }
+    return to;
+}
+
+namespace assay {
+__attribute__((no_sanitize("thread"))) ASSAY_INLINE void mishap(soft_u32 what, soft_u64 value,
+                                                                const void *pc) {
+    soft_worker *w = soft_here();
+    w->checks->mishap(w, what, value, pc);
+}
+} // namespace assay
+
+ASSAY_HOOK void __ubsan_handle_type_mismatch_v1(void *, void *pointer) {
+    assay::mishap(SOFT_MISALIGNED, reinterpret_cast<soft_u64>(pointer), ASSAY_CALLER);
+}
+ASSAY_HOOK void __ubsan_handle_divrem_overflow(void *, soft_u64, soft_u64) {
+    assay::mishap(SOFT_DIVIDE, 0, ASSAY_CALLER);
+}
+ASSAY_HOOK void __ubsan_handle_shift_out_of_bounds(void *, soft_u64, soft_u64 by) {
+    assay::mishap(SOFT_SHIFT, by, ASSAY_CALLER);
+}
+ASSAY_HOOK void __ubsan_handle_float_cast_overflow(void *, soft_u64 bits) {
+    assay::mishap(SOFT_CONVERT, bits, ASSAY_CALLER);
+}
+
+#undef ASSAY_HOOK
+#undef ASSAY_CALLER
+
+#else
+
+#define ASSAY_DECLARE(variable) ((void)0)
+#define ASSAY_CHECK_ATOMIC(at, bytes, how) ((void)0)
+
+#endif
