@@ -10,8 +10,8 @@ RUN      =#                 what runs a program of another architecture
 SUITE    =#                 make test SUITE="msl stats": only suites whose names contain these
 V        =#                 1: show the compiler's whole command line
 FILTER   =#                 make check FILTER=rmsnorm: only cases whose name contains it
-SOFT_SUITES = tape check threads simd language#  those that run kernels in the test program itself
-ROOMS    = harness harness/msl harness/soft harness/cuda kernels reference runner experiments cli
+SOFT_SUITES = tape check threads simd language checked#  those that run kernels in the test program itself
+ROOMS    = harness harness/canaries harness/msl harness/soft harness/cuda kernels reference runner experiments cli
 
 # --- what follows from them -------------------------------------------------------------------
 OS      := $(shell uname -s)

@@ -1,5 +1,5 @@
-/* cases: every case that can be run, from the registry: kernel x shape, and every input
- * distribution for one shape of each op. Names are "kernel/shape/input". */
+/* cases: every case that can be run, from the registry: kernel x shape that it takes, and every
+ * input distribution for one shape of each op. Names are "kernel/shape/input". */
 #ifndef ASSAY_CASES_H
 #define ASSAY_CASES_H
 
@@ -10,7 +10,6 @@ typedef struct {
     const kernel_row *kernel;
     shape shape;
     distribution inputs;
-    bool accepted; /* false: the kernel does not take this shape */
     char name[160];
 } test_case;
 

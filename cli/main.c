@@ -6,7 +6,7 @@
 #include "harness/err.h"
 #include "verb.h"
 
-static const verb *const verbs[] = {&verb_info, &verb_list, &verb_check};
+static const verb *const verbs[] = {&verb_info, &verb_list, &verb_check, &verb_validate};
 enum { VERB_COUNT = sizeof verbs / sizeof *verbs };
 
 static void print_help(FILE *out) {

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "findings.h"
+
 static const char *const titles[REPORT_COLUMNS] = {"kernel",  "shape",   "input",   "verdict",
                                                    "max abs", "max rel", "max ulp", "nmse",
                                                    "margin",  "worst"};
-enum { VERDICT_COLUMN = 3, NUMBER_WIDTH = 9 };
+enum { VERDICT_COLUMN = 3, NUMBER_WIDTH = 9, REPORT_FINDINGS = 8 };
 
 static void add_csv_header(csv *c) {
     static const char *const names[] = {"op",      "kernel",   "shape",   "input",     "seed",
@@ -134,6 +136,7 @@ void report_add(report *r, const test_case *c, const case_report *what) {
                                         : what->error.text;
     print_row(r, c, "FAIL", PAINT_BAD, n);
     fprintf(r->rows.out, "    %s: %s\n", c->name, message);
+    findings_print(r->rows.out, &what->findings, REPORT_FINDINGS);
     if (result)
         print_elements(r, result);
     else if (!what->failure)
@@ -141,14 +144,8 @@ void report_add(report *r, const test_case *c, const case_report *what) {
     add_csv_row(r, c, "fail", n, message);
 }
 
-void report_add_skipped(report *r, const test_case *c) {
-    r->skipped++;
-    print_row(r, c, "skip", PAINT_DIM, NULL);
-    add_csv_row(r, c, "skip", NULL, "the kernel does not take this shape");
-}
-
 void report_end(report *r) {
-    fprintf(r->rows.out, "%zu passed, %zu failed, %zu skipped\n", r->passed, r->failed, r->skipped);
+    fprintf(r->rows.out, "%zu passed, %zu failed\n", r->passed, r->failed);
     free(r->shown);
     r->shown = NULL;
 }

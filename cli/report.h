@@ -12,8 +12,9 @@
 typedef struct {
     bool made; /* the check could be made: result holds; else error or failure says why */
     check_result result;
-    err error;           /* what kept the check from being made: a compile error */
-    const char *failure; /* how its worker ended, or NULL */
+    err error;             /* what kept the check from being made: a compile error */
+    const char *failure;   /* how its worker ended, or NULL */
+    finding_list findings; /* of the device's validation, where it is on */
 } case_report;
 
 enum { REPORT_COLUMNS = 10 };
@@ -25,12 +26,11 @@ typedef struct {
     uint64_t seed;
     char
         *shown; /* tool output that was printed last: a compiler's message is shown once a kernel */
-    size_t passed, failed, skipped;
+    size_t passed, failed;
 } report;
 
 void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, csv *file);
 void report_add(report *r, const test_case *c, const case_report *what);
-void report_add_skipped(report *r, const test_case *c);
 void report_end(report *r); /* prints the summary, frees what it holds */
 
 #endif

@@ -21,5 +21,6 @@ typedef struct {
 extern const verb verb_info;
 extern const verb verb_list;
 extern const verb verb_check;
+extern const verb verb_validate;
 
 #endif

@@ -283,7 +283,16 @@ bool check_case(library *lib, const op *o, const kernel_row *k, const shape *s, 
                 uint64_t seed, check_result *out, err *e) {
     kernel_case c;
     check_options options = {.unordered = o->unordered};
+    device *d = library_get_device(lib);
+    device_clear_findings(d);
     bool ok = case_open(&c, lib, o, k, s, inputs, seed, e) && check_tape(c.tape, &options, out, e);
     case_close(&c);
+    const finding_list *found = device_get_findings(d);
+    if (ok && out->verdict == CHECK_PASS && found->count > 0) {
+        const finding *f = &found->items[0];
+        out->verdict = CHECK_FAIL;
+        snprintf(out->message, sizeof out->message, "%s at %s:%d: %s", finding_get_name(f->what),
+                 f->file, f->line, f->text);
+    }
     return ok;
 }

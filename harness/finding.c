@@ -20,7 +20,7 @@ static const char *const names[FINDING_CLASSES] = {
     [FINDING_SHIFT] = "shift out of range",
     [FINDING_CONVERT] = "float to int overflow",
     [FINDING_ENDLESS] = "endless loop",
-    [FINDING_STACK] = "stack overflow",
+    [FINDING_FAULT] = "memory fault",
     [FINDING_NAN_BORN] = "not finite",
 };
 

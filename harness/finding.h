@@ -25,7 +25,7 @@ typedef enum {
     FINDING_SHIFT,    /* by more than the width */
     FINDING_CONVERT,  /* float to an integer that cannot hold it */
     FINDING_ENDLESS,
-    FINDING_STACK,    /* private memory overrun */
+    FINDING_FAULT,    /* an access that no check explains and the CPU refused */
     FINDING_NAN_BORN, /* NaN or infinity from finite inputs, where it is traced */
     FINDING_CLASSES
 } finding_class;

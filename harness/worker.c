@@ -353,6 +353,19 @@ static void hear_workers(pool *p, int wait_ms) {
             hear_worker(p, &p->workers[owner[i]]);
 }
 
+/* What hangs once hangs again: the rest of a group is not waited for, one time-out after another. */
+static void give_up_group(pool *p, size_t hung) {
+    for (size_t i = 0; i < p->plan->count; i++) {
+        task *t = &p->tasks[i];
+        if (t->state != TASK_WAITING || !is_same_group(p->plan->tasks[i], p->plan->tasks[hung]))
+            continue;
+        snprintf(t->outcome.failure, sizeof t->outcome.failure, "not run: %.60s timed out",
+                 p->plan->tasks[hung]);
+        t->state = TASK_DONE;
+        p->done++;
+    }
+}
+
 static void give_up_silent_ones(pool *p) {
     uint64_t now = os_now_ns();
     for (int i = 0; i < p->jobs; i++) {
@@ -362,6 +375,7 @@ static void give_up_silent_ones(pool *p) {
         char why[64];
         snprintf(why, sizeof why, "timed out after %g s", p->plan->timeout_s);
         fail_task(p, w, why);
+        give_up_group(p, w->task);
     }
 }
 

@@ -3,7 +3,7 @@
  *
  * A worker is this program, started again with the arguments of the plan; it takes many tasks, one
  * at a time. When it dies or keeps silent for too long, the task it had is failed and a fresh
- * worker goes on behind it. Not a fork: GPU drivers do not survive one. A task is a line of text
+ * worker goes on behind it; of a group in which one task hung, no other is tried. Not a fork: GPU drivers do not survive one. A task is a line of text
  * and an answer is bytes; what they mean is the caller's, so every verb can use this. */
 #ifndef ASSAY_WORKER_H
 #define ASSAY_WORKER_H

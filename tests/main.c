@@ -18,6 +18,7 @@
     X(threads_suite)                                                                               \
     X(simd_suite)                                                                                  \
     X(language_suite)                                                                              \
+    X(checked_suite)                                                                               \
     X(cache_suite)                                                                                 \
     X(cli_suite)
 

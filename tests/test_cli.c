@@ -200,9 +200,9 @@ TEST checking_right_kernels_passes_with_one_row_a_case(void) {
     ASSERT_RUN("\"$A\" check --device soft 'buffer_copy/3[123]/normal' 2>&1", 0);
     ASSERT_EQ_FMT(3, count_of("  pass  "), "%d");
     ASSERT_SAYS("# seed: 1\n");
-    ASSERT_SAYS("3 passed, 0 failed, 0 skipped\n");
+    ASSERT_SAYS("3 passed, 0 failed\n");
     ASSERT_RUN("\"$A\" check --device soft buffer_copy --shape 77", 0);
-    ASSERT_SAYS("5 passed, 0 failed, 0 skipped\n");
+    ASSERT_SAYS("5 passed, 0 failed\n");
     ASSERT_RUN("\"$A\" check --device soft --shape=77 --input zeros buffer_copy", 0);
     ASSERT_SAYS("1 passed, 0 failed");
     PASS();
@@ -246,7 +246,7 @@ TEST rows_that_nobody_can_read_are_an_error(void) {
 TEST wrong_arithmetic_is_named_with_kernel_shape_and_element(void) {
     ASSERT(plant(PLANTED("if (i < count) dst[i] = i == 7 ? src[i] * 1.000001f : src[i];\n")));
     ASSERT_RUN(CHECK_PLANTED, 1);
-    ASSERT_SAYS("3 passed, 3 failed, 0 skipped");
+    ASSERT_SAYS("3 passed, 3 failed");
     ASSERT_SAYS("buffer_copy/33/normal: kernel buffer_copy: 'dst' (buffer 1): element 7 is");
     ASSERT_SAYS("'dst' (buffer 1) element 7: expected");
     clear();
@@ -256,7 +256,7 @@ TEST wrong_arithmetic_is_named_with_kernel_shape_and_element(void) {
 TEST a_crashing_kernel_fails_its_own_rows_only(void) {
     ASSERT(plant(PLANTED("dst[i + ((ulong)1 << 43)] = src[i] + float(count);\n")));
     ASSERT_RUN(CHECK_PLANTED, 1);
-    ASSERT_SAYS("3 passed, 3 failed, 0 skipped");
+    ASSERT_SAYS("3 passed, 3 failed");
     ASSERT_SAYS("buffer_copy/31/normal: crashed: ");
     ASSERT_EQ_FMT(3, count_of("crashed: "), "%d");
     clear();
@@ -267,8 +267,9 @@ TEST a_hanging_kernel_fails_its_own_rows_only(void) {
     ASSERT(plant(PLANTED("for (volatile uint n = 1; n != 0;) n = n | 1u;\n"
                          "dst[i] = src[i] + float(count);\n")));
     ASSERT_RUN(CHECK_PLANTED, 1);
-    ASSERT_SAYS("3 passed, 3 failed, 0 skipped");
-    ASSERT_EQ_FMT(3, count_of("timed out after 3 s"), "%d");
+    ASSERT_SAYS("3 passed, 3 failed");
+    ASSERT_SAYS("timed out after 3 s");
+    ASSERT_EQ_FMT(3, count_of("timed out"), "%d"); /* what hangs once is not tried again */
     clear();
     PASS();
 }
@@ -276,7 +277,7 @@ TEST a_hanging_kernel_fails_its_own_rows_only(void) {
 TEST a_compile_error_is_shown_once_at_its_line(void) {
     ASSERT(plant(PLANTED("dst[i] = no_such_thing(src[i]);\n")));
     ASSERT_RUN(CHECK_PLANTED, 1);
-    ASSERT_SAYS("3 passed, 3 failed, 0 skipped");
+    ASSERT_SAYS("3 passed, 3 failed");
     ASSERT_SAYS("buffer_copy.metal:7:");
     ASSERT_EQ_FMT(1, count_of("error: use of undeclared identifier 'no_such_thing'"), "%d");
     clear();
@@ -287,7 +288,7 @@ TEST a_kernel_file_that_is_missing_fails_its_own_rows_only(void) {
     ASSERT(plant(""));
     ASSERT(run("rm \"$K/buffer_copy.metal\"") == 0);
     ASSERT_RUN(CHECK_PLANTED, 1);
-    ASSERT_SAYS("3 passed, 3 failed, 0 skipped");
+    ASSERT_SAYS("3 passed, 3 failed");
     ASSERT_SAYS("buffer_copy.metal");
     clear();
     PASS();

@@ -1,11 +1,9 @@
 /* declare: marks variables that are declared without a value, so that checked mode can tell when
- * one is read before it is written: `float sum;` becomes `float sum; ASSAY_DECLARE(sum);`.
+ * one is read before it is written: `float sum;` becomes `float ASSAY_NAME(sum); ASSAY_BIND(sum);`.
  *
  * Looks at statements of function bodies that are nothing but a type and names. Whatever is written
  * differently is left alone: then nothing is known of it, and nothing wrong is said. */
 #include "internal.h"
-
-#include <stdlib.h>
 
 static bool is_word(const tokens *t, at i) {
     return t->list[i].kind == TOKEN_WORD;
@@ -47,22 +45,47 @@ static at skip_type(const tokens *t, at i) {
     }
 }
 
-/* The variables of the statement at i, up to its ';', if that is all it is. */
-static at read_statement(const tokens *t, at i, text *names) {
+enum { MAX_NAMES = 32 };
+
+typedef struct {
+    at names[MAX_NAMES];
+    size_t count;
+    at end; /* the ';' */
+} statement;
+
+/* Reads the statement at i, if it is a type and names and no more. */
+static bool read_statement(const tokens *t, at i, statement *s) {
+    s->count = 0;
     i = skip_type(t, i);
     if (i == NOT_FOUND)
-        return NOT_FOUND;
+        return false;
     for (;; i++) {
-        if (!is_word(t, i) || begins_other(t, i))
-            return NOT_FOUND;
-        text_print(names, " ASSAY_DECLARE(%.*s);", (int)t->list[i].bytes, token_text(t, i));
+        if (!is_word(t, i) || begins_other(t, i) || s->count == MAX_NAMES)
+            return false;
+        s->names[s->count++] = i;
         for (i++; token_is(t, i, "["); i = t->list[i].pair + 1)
             continue;
+        s->end = i;
         if (token_is(t, i, ";"))
-            return i;
+            return true;
         if (!token_is(t, i, ","))
-            return NOT_FOUND;
+            return false;
     }
+}
+
+static void mark_statement(edits *d, const statement *s) {
+    const tokens *t = &d->unit->tokens;
+    text behind = {0};
+    text_print(&behind, ";");
+    for (size_t n = 0; n < s->count; n++) {
+        int bytes = (int)t->list[s->names[n]].bytes;
+        const char *name = token_text(t, s->names[n]);
+        text hidden = {0};
+        text_print(&hidden, "ASSAY_NAME(%.*s)", bytes, name);
+        edits_replace(d, s->names[n], text_take(&hidden));
+        text_print(&behind, " ASSAY_BIND(%.*s);", bytes, name);
+    }
+    edits_replace(d, s->end, text_take(&behind));
 }
 
 static void rewrite_body(edits *d, at open) {
@@ -79,17 +102,9 @@ static void rewrite_body(edits *d, at open) {
         }
         if (!token_is(t, i, "{") && !token_is(t, i, "}") && !token_is(t, i, ";"))
             continue;
-        text names = {0};
-        at end = read_statement(t, i + 1, &names);
-        if (end != NOT_FOUND && end < close && !d->edit[end] && !d->edit[i + 1]) {
-            text whole = {0};
-            char *list = text_take(&names);
-            text_print(&whole, ";%s", list);
-            edits_replace(d, end, text_take(&whole));
-            free(list);
-        } else {
-            free(names.data);
-        }
+        statement s;
+        if (read_statement(t, i + 1, &s) && s.end < close && !d->edit[s.end] && !d->edit[i + 1])
+            mark_statement(d, &s);
     }
 }
 

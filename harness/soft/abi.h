@@ -28,6 +28,7 @@ enum {
     SOFT_MAX_THREADS = 1024,
     SOFT_MAX_GROUPS = SOFT_MAX_THREADS / SOFT_LANES,
     SOFT_STACK_BYTES = 128 << 10,
+    SOFT_STACK_USABLE = 88 << 10,   /* less guard page, stagger, and what our own code needs */
     SOFT_EXCHANGE_BYTES = 64,       /* largest value a lane can post at a meeting */
     SOFT_STATIC_SLOTS = 1024,       /* threadgroup variables of one file */
     SOFT_THREADGROUP_BYTES = 32768, /* what Metal gives a threadgroup */
@@ -78,7 +79,12 @@ typedef struct {
 } soft_launch;
 
 /* How a kernel touches memory. */
-enum { SOFT_LOAD = 0, SOFT_STORE = 1, SOFT_ATOMIC = 2 /* with SOFT_STORE when it also writes */ };
+enum {
+    SOFT_LOAD = 0,
+    SOFT_STORE = 1,
+    SOFT_ATOMIC = 2, /* with SOFT_STORE when it also writes */
+    SOFT_UPDATE = 4, /* an atomic store that depends on what was there */
+};
 
 /* What the compiler's own checks found; beyond memory. */
 enum { SOFT_MISALIGNED, SOFT_DIVIDE, SOFT_SHIFT, SOFT_CONVERT };
@@ -104,7 +110,8 @@ typedef struct soft_checks {
     soft_u32 unset;   /* there are private variables without a value */
     void (*access)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 how, const void *pc);
     void (*mishap)(struct soft_worker *w, soft_u32 what, soft_u64 value, const void *pc);
-    void (*declare)(struct soft_worker *w, void *at, soft_u64 bytes); /* a variable without value */
+    /* A variable without a value begins (or ends) its life. */
+    void (*declare)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 begins);
     void (*meet)(struct soft_worker *w, soft_u32 party, soft_u32 width, const void *pc);
     void (*park)(struct soft_worker *w, const void *pc);
     void (*fence)(struct soft_worker *w, soft_u32 flags, soft_u32 whole_threadgroup);
@@ -153,7 +160,7 @@ typedef struct {
     const soft_u32 *value_bytes;
 } soft_kernel;
 
-static inline soft_worker *soft_here(void) {
+static inline __attribute__((always_inline)) soft_worker *soft_here(void) {
     soft_u64 sp;
 #if defined(__aarch64__)
     __asm__("mov %0, sp" : "=r"(sp));

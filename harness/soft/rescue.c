@@ -35,7 +35,8 @@ struct soft_rescue {
     pthread_t timer;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t turn; /* counts launches; odd: one is running */
+    uint64_t turn;               /* counts launches; odd: one is running */
+    atomic_uint_fast64_t groups; /* counts threadgroups */
     unsigned seconds;
     bool closing;
 };
@@ -144,9 +145,12 @@ static void *run_timer(void *argument) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += (time_t)r->seconds;
+        uint64_t groups = atomic_load(&r->groups);
         int late = 0;
         while (!r->closing && r->turn == turn && !late)
             late = pthread_cond_timedwait(&r->changed, &r->lock, &until);
+        if (groups != atomic_load(&r->groups))
+            continue; /* it moves on */
         /* Again and again: a signal between two threadgroups finds no kernel to stop. */
         while (!r->closing && r->turn == turn) {
             pthread_kill(r->runner, SIGUSR2);
@@ -211,6 +215,10 @@ void soft_rescue_begin(soft_rescue *r, unsigned seconds) {
     r->seconds = seconds;
     pthread_cond_broadcast(&r->changed);
     pthread_mutex_unlock(&r->lock);
+}
+
+void soft_rescue_advance(soft_rescue *r) {
+    atomic_fetch_add(&r->groups, 1);
 }
 
 void soft_rescue_end(soft_rescue *r) {

@@ -18,8 +18,9 @@ soft_rescue *soft_rescue_new(soft_worker *w, rescue_fn call, void *context, err 
 void soft_rescue_free(soft_rescue *r);
 
 /* From the thread that runs kernels. Between the two, faults come to `call`, and so does the end of
- * the time that a launch may take. */
+ * the time that a threadgroup may take. */
 void soft_rescue_begin(soft_rescue *r, unsigned seconds);
+void soft_rescue_advance(soft_rescue *r); /* a threadgroup begins */
 void soft_rescue_end(soft_rescue *r);
 
 /* Ends the running lane as if the kernel had returned. Does not come back. */

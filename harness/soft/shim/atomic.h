@@ -40,8 +40,9 @@ template <class T> using atomic_bits =
                          metal::make_unsigned_t<T>>;
 template <class T> using same = metal::enable_if_t<true, T>;
 
-template <class T> METAL_FUNC volatile atomic_bits<T> *atomic_place(volatile metal::atomic<T> *p) {
-    ASSAY_CHECK_ATOMIC(p, sizeof(T), SOFT_ATOMIC | SOFT_STORE);
+template <class T> METAL_FUNC volatile atomic_bits<T> *atomic_place(volatile metal::atomic<T> *p,
+                                                                    soft_u32 update = SOFT_UPDATE) {
+    ASSAY_CHECK_ATOMIC(p, sizeof(T), SOFT_ATOMIC | SOFT_STORE | update);
     return reinterpret_cast<volatile atomic_bits<T> *>(p);
 }
 template <class T>
@@ -61,7 +62,7 @@ METAL_FUNC T atomic_load_explicit(const volatile atomic<T> *object, memory_order
 template <class T> METAL_FUNC void atomic_store_explicit(volatile atomic<T> *object,
                                                          assay::same<T> desired, memory_order) {
     using U = assay::atomic_bits<T>;
-    __atomic_store_n(assay::atomic_place(object), as_type<U>(desired), __ATOMIC_SEQ_CST);
+    __atomic_store_n(assay::atomic_place(object, 0), as_type<U>(desired), __ATOMIC_SEQ_CST);
 }
 template <class T> METAL_FUNC T atomic_exchange_explicit(volatile atomic<T> *object,
                                                          assay::same<T> desired, memory_order) {

@@ -38,19 +38,38 @@ __attribute__((no_sanitize("thread"))) ASSAY_INLINE void touch(void *at, soft_u6
     c->access(w, at, bytes, how, pc);
 }
 
-// A variable that was declared without a value: known as such from here on, unless its constructor
-// gave it one. Taking its address keeps it in memory, where its accesses are seen.
-template <class T> ASSAY_INLINE void declare(T &variable) {
-    if constexpr (__is_trivially_constructible(T)) {
-        soft_worker *w = soft_here();
-        w->checks->declare(w, const_cast<void *>(static_cast<const volatile void *>(&variable)),
-                           sizeof(T));
+// A variable that was declared without a value: known as such until its scope ends, unless its
+// constructor gave it one. The kernel uses it through a reference whose origin the compiler cannot
+// see: accesses to variables that it knows to be private would not be instrumented.
+template <class T> class declared {
+  public:
+    ASSAY_INLINE explicit declared(T &variable) : it(&variable) {
+        __asm__ volatile("" : "+r"(it));
+        tell(1);
     }
-}
+    ASSAY_INLINE ~declared() { tell(0); }
+    ASSAY_INLINE T &get() const { return *it; }
+
+  private:
+    T *it;
+
+    ASSAY_INLINE void tell(soft_u32 begins) const {
+        if constexpr (__is_trivially_constructible(T)) {
+            soft_worker *w = soft_here();
+            void *at = const_cast<void *>(static_cast<const volatile void *>(it));
+            w->checks->declare(w, at, sizeof(T), begins);
+        }
+    }
+};
 
 } // namespace assay
 
-#define ASSAY_DECLARE(variable) assay::declare(variable)
+#if !defined(ASSAY_CHECKED_LESS)
+#define ASSAY_NAME(variable) assay_##variable
+#define ASSAY_BIND(variable)                                                                       \
+    assay::declared<decltype(assay_##variable)> assay_life_of_##variable(assay_##variable);        \
+    auto &variable = assay_life_of_##variable.get()
+#endif
 
 namespace assay {
 // Atomic instructions are not instrumented: they come here by themselves.
@@ -143,7 +162,11 @@ ASSAY_HOOK void __ubsan_handle_float_cast_overflow(void *, soft_u64 bits) {
 
 #else
 
-#define ASSAY_DECLARE(variable) ((void)0)
 #define ASSAY_CHECK_ATOMIC(at, bytes, how) ((void)0)
 
+#endif
+
+#if !defined(ASSAY_CHECKED) || defined(ASSAY_CHECKED_LESS)
+#define ASSAY_NAME(variable) variable
+#define ASSAY_BIND(variable) ((void)0)
 #endif

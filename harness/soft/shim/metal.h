@@ -78,7 +78,7 @@ ASSAY_MATRIX_NAMES(half)
     static_assert(sizeof(T##4) == 4 * sizeof(T) && alignof(T##4) == 4 * sizeof(T), "layout");      \
     static_assert(sizeof(packed_##T##3) == 3 * sizeof(T), "layout");                               \
     static_assert(alignof(packed_##T##3) == sizeof(T), "layout");                                  \
-    static_assert(__is_trivially_copyable(T##4) && __is_trivially_copyable(packed_##T##3), "");
+    static_assert(__is_trivially_constructible(T##4) && __is_trivially_copyable(packed_##T##3), "");
 ASSAY_LAYOUT(bool)
 ASSAY_LAYOUT(char)
 ASSAY_LAYOUT(short)

@@ -66,11 +66,30 @@ template <class T, int n> constexpr size_t vec_align = sizeof(T) * (n == 3 ? 4 :
 #include "swizzle.h"
 
 // What the three classes have in common. In constant expressions &x is no array.
+// In checked mode a vector is copied by functions: calling one through a pointer that is not
+// aligned as the type demands is something the compiler checks, and padding is not touched. They
+// make vectors strangers to unions, so a kernel that has such unions is compiled with plain ones.
+#if defined(ASSAY_CHECKED) && !defined(ASSAY_CHECKED_LESS)
+#define ASSAY_VEC_COPY_2(to, from) to(x, from.x) to(y, from.y)
+#define ASSAY_VEC_COPY_3(to, from) ASSAY_VEC_COPY_2(to, from) to(z, from.z)
+#define ASSAY_VEC_COPY_4(to, from) ASSAY_VEC_COPY_3(to, from) to(w, from.w)
+#define ASSAY_VEC_ASSIGN(member, value) member = value;
+#define ASSAY_VEC_COPY(n)                                                                          \
+    METAL_FUNC constexpr vec(const vec &v_)                                                        \
+        : vec(T(0)){ASSAY_VEC_COPY_##n(ASSAY_VEC_ASSIGN, v_)} METAL_FUNC constexpr vec &           \
+          operator=(const vec &v_) {                                                               \
+        ASSAY_VEC_COPY_##n(ASSAY_VEC_ASSIGN, v_) return *this;                                     \
+    }
+#else
+#define ASSAY_VEC_COPY(n)
+#endif
+
 #define ASSAY_VEC_COMMON(n)                                                                        \
     using assay_scalar = T;                                                                        \
     static constexpr int assay_count = n;                                                          \
                                                                                                    \
     vec() = default;                                                                               \
+    ASSAY_VEC_COPY(n)                                                                              \
     template <class... A, assay::if_pieces<n, A...> = 0> METAL_FUNC constexpr vec(const A &...a_)  \
         : vec(assay::join<T>(a_...)) {}                                                            \
     METAL_FUNC constexpr T &operator[](int i) {                                                    \
@@ -154,7 +173,13 @@ template <class T> struct alignas(assay::vec_align<T, 4>) vec<T, 4> {
 
 template <class T, class S> METAL_FUNC constexpr T as_type(S s) {
     static_assert(sizeof(T) == sizeof(S), "as_type needs two types of the same size");
+#if defined(ASSAY_CHECKED)
+    T t = T(); // vectors are copied by functions here, which bit_cast does not like
+    __builtin_memcpy(static_cast<void *>(&t), &s, sizeof t);
+    return t;
+#else
     return __builtin_bit_cast(T, s);
+#endif
 }
 
 } // namespace metal

@@ -1,0 +1,156 @@
+/* cmd_validate: `assay validate`. Every case under the device's own validation, canaries first. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "findings.h"
+#include "harness/canaries/canary.h"
+#include "suite.h"
+#include "verb.h"
+
+static suite settings = {.verb = "validate", .seed = 1, .timeout_s = 120};
+static uint64_t max_findings = 50;
+
+static const option options[] = {
+    SUITE_OPTIONS(settings),
+    {"max-findings", OPTION_NUMBER, &max_findings, "N",
+     "list at most so many findings at the end (default 50)", 1, 100000},
+    {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the findings to a file", 0, 0},
+};
+
+/* The engine is watched before it is believed. */
+static bool play_canaries(const device_facts *f, err *e) {
+    device *d = device_open(f->api, e);
+    if (!d)
+        return false;
+    size_t caught = 0;
+    for (size_t i = 0; i < canary_count; i++) {
+        bool is_caught = false;
+        char message[200] = "";
+        if (!canary_play(d, &canaries[i], &is_caught, message, sizeof message, e)) {
+            device_close(d);
+            return false;
+        }
+        caught += is_caught;
+        if (!is_caught)
+            printf("canary %s not caught: %s\n", canaries[i].kernel, message);
+    }
+    device_close(d);
+    printf("# canaries: %zu of %zu caught\n", caught, canary_count);
+    return caught == canary_count ||
+           err_set(e, EXIT_WRONG,
+                   "%zu of %zu canaries were not caught: the validation of this device is not "
+                   "looking, and nothing is called clean",
+                   canary_count - caught, canary_count);
+}
+
+static void add_csv_rows(csv *file, const finding_list *found) {
+    static const char *const names[] = {"case",  "class",  "file",  "line",    "thread",
+                                        "group", "buffer", "label", "element", "outside_by",
+                                        "bytes", "count",  "text"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        csv_add_text(file, names[i]);
+    csv_end_row(file);
+    for (size_t i = 0; i < found->count; i++) {
+        const finding *f = &found->items[i];
+        char thread[48], group[48], number[32];
+        snprintf(thread, sizeof thread, "%u %u %u", f->thread[0], f->thread[1], f->thread[2]);
+        snprintf(group, sizeof group, "%u %u %u", f->group[0], f->group[1], f->group[2]);
+        csv_add_text(file, f->kernel);
+        csv_add_text(file, finding_get_name(f->what));
+        csv_add_text(file, f->file);
+        csv_add_u64(file, (uint64_t)f->line);
+        csv_add_text(file, thread);
+        csv_add_text(file, group);
+        snprintf(number, sizeof number, "%d", f->buffer);
+        csv_add_text(file, f->buffer < 0 ? "" : number);
+        csv_add_text(file, f->label);
+        snprintf(number, sizeof number, "%lld", (long long)f->element);
+        csv_add_text(file, number);
+        snprintf(number, sizeof number, "%lld", (long long)f->by);
+        csv_add_text(file, number);
+        csv_add_u64(file, f->bytes);
+        csv_add_u64(file, f->count);
+        csv_add_text(file, f->text);
+        csv_end_row(file);
+    }
+}
+
+/* The same finding in many cases is one line of the list at the end. */
+static void print_all(const finding_list *found) {
+    finding_list folded = {0};
+    for (size_t i = 0; i < found->count; i++) {
+        finding f = found->items[i];
+        f.kernel[strcspn(f.kernel, "/")] = 0;
+        finding_add(&folded, &f);
+    }
+    if (folded.count > 0) {
+        printf("\nall findings:\n");
+        findings_print(stdout, &folded, (size_t)max_findings);
+    }
+    finding_free(&folded);
+}
+
+static exit_code validate_cases(const case_list *cases, const device_facts *f, err *e) {
+    suite_print_header(&settings, f);
+    if (!play_canaries(f, e))
+        return e->code;
+    report r;
+    finding_list found = {0};
+    report_start(&r, stdout, cases, settings.seed, NULL);
+    fflush(stdout);
+    bool ok = suite_run(&settings, f, cases, &r, &found, e);
+    print_all(&found);
+    report_end(&r);
+    if (ok && settings.csv) {
+        csv *file = suite_start_csv(&settings, f);
+        add_csv_rows(file, &found);
+        ok = csv_write(file, settings.csv, e);
+        csv_free(file);
+    }
+    finding_free(&found);
+    return !ok ? e->code : r.failed > 0 ? EXIT_WRONG : EXIT_OK;
+}
+
+static exit_code run(const char *const *names, size_t count, err *e) {
+    /* Read when a device is opened, here and in the workers. */
+    setenv("MTL_SHADER_VALIDATION", "1", 1);
+    setenv("ASSAY_LOOP_SECONDS", "3", 0);
+    if (settings.worker)
+        return suite_serve(&settings, e);
+    case_query query = {names, count, settings.shape, settings.input};
+    case_list cases;
+    device_facts facts;
+    if (!cases_find(&query, &cases, e))
+        return e->code;
+    exit_code code;
+    if (!suite_find_device(&settings, &facts, e))
+        code = e->code;
+    else if (!facts.validates)
+        code = err_set(e, EXIT_CANNOT, "the device '%s' has no validation here; use --device soft",
+                       facts.api)
+                   ? EXIT_OK
+                   : e->code;
+    else
+        code = validate_cases(&cases, &facts, e);
+    cases_free(&cases);
+    return code;
+}
+
+const verb verb_validate = {
+    .name = "validate",
+    .names = "[FILTER...]",
+    .about = "check kernels with every memory access watched: exit status 1 if anything is found",
+    .notes =
+        "Canaries first: kernels with one planted bug for each class that the device claims to\n"
+        "find. One that is not caught fails the run. Then every case of `assay check`, under\n"
+        "validation: accesses outside of buffers and threadgroup memory, reads of memory that\n"
+        "nothing wrote, data races, stores to read-only buffers, misaligned accesses, barriers "
+        "and\n"
+        "simdgroup functions that not all threads reach, division by zero, shifts and conversions\n"
+        "out of range, endless loops. Times mean nothing here and are not shown. The same is\n"
+        "switched on for every other verb by MTL_SHADER_VALIDATION=1.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = run,
+};

@@ -1,0 +1,177 @@
+/* suite: see suite.h. */
+#include "suite.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/check.h"
+#include "harness/os.h"
+#include "harness/progress.h"
+#include "harness/worker.h"
+#include "verb.h"
+
+/* The worker's side ------------------------------------------------------------------------- */
+
+/* What travels back, with findings behind it. Both sides are the same program, so it can be the
+ * bytes of structs. */
+typedef struct {
+    bool made;
+    check_result result;
+    err error;
+    size_t finding_count;
+} answer;
+
+typedef struct {
+    const suite *suite;
+    library *lib;
+} server;
+
+static void *check_named_case(void *context, const char *name, size_t *bytes, bool *retire) {
+    const server *s = context;
+    answer a = {.made = false};
+    test_case c;
+    if (cases_find_one(name, &c))
+        a.made = check_case(s->lib, c.op, c.kernel, &c.shape, c.inputs, s->suite->seed, &a.result,
+                            &a.error);
+    else
+        err_set(&a.error, EXIT_USAGE, "no case is called '%.160s'", name);
+    /* A kernel that is wrong may have written anywhere. */
+    *retire = !a.made || a.result.verdict != CHECK_PASS;
+    const finding_list *found = device_get_findings(library_get_device(s->lib));
+    a.finding_count = found->count;
+    *bytes = sizeof a + found->count * sizeof *found->items;
+    char *all = malloc(*bytes);
+    assert(all);
+    memcpy(all, &a, sizeof a);
+    if (found->count > 0)
+        memcpy(all + sizeof a, found->items, found->count * sizeof *found->items);
+    return all;
+}
+
+exit_code suite_serve(const suite *s, err *e) {
+    device *d = device_open(s->device, e);
+    server own = {s, d ? library_new(d, NULL, e) : NULL};
+    bool ok = own.lib && worker_serve(check_named_case, &own, e);
+    library_free(own.lib);
+    device_close(d);
+    return ok ? EXIT_OK : e->code;
+}
+
+/* The side that hands out cases ------------------------------------------------------------- */
+
+typedef struct {
+    const case_list *cases;
+    report *report;
+    finding_list *findings;
+    progress progress;
+} session;
+
+static void gather(finding_list *all, const finding_list *found, const char *case_name) {
+    for (size_t i = 0; all && i < found->count; i++) {
+        finding f = found->items[i];
+        snprintf(f.kernel, sizeof f.kernel, "%.127s", case_name);
+        finding_add(all, &f);
+    }
+}
+
+/* False if the answer is not one of ours. */
+static bool read_answer(const worker_outcome *o, case_report *r) {
+    answer a;
+    if (o->bytes < sizeof a)
+        return false;
+    memcpy(&a, o->answer, sizeof a);
+    if (a.finding_count > (o->bytes - sizeof a) / sizeof(finding) ||
+        o->bytes != sizeof a + a.finding_count * sizeof(finding))
+        return false;
+    r->made = a.made;
+    r->result = a.result;
+    r->error = a.error;
+    for (size_t i = 0; i < a.finding_count; i++) {
+        finding f;
+        memcpy(&f, (const char *)o->answer + sizeof a + i * sizeof f, sizeof f);
+        finding_add(&r->findings, &f);
+    }
+    return true;
+}
+
+static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
+    session *s = context;
+    const test_case *c = &s->cases->items[task];
+    case_report r = {.failure = o->failure[0] ? o->failure : NULL};
+    if (!r.failure && !read_answer(o, &r))
+        r.failure = "the worker is another build of assay: was it rebuilt meanwhile?";
+    progress_hide(&s->progress);
+    report_add(s->report, c, &r);
+    gather(s->findings, &r.findings, c->name);
+    finding_free(&r.findings);
+    if (fflush(stdout) != 0)
+        return err_set(e, EXIT_CANNOT, "cannot write the rows: nobody reads them");
+    return true;
+}
+
+static void advance(void *context, size_t done) {
+    session *s = context;
+    progress_update(&s->progress, done);
+}
+
+static int choose_jobs(const suite *s, const device_facts *f) {
+    if (s->jobs)
+        return (int)s->jobs;
+    int cpus = os_count_cpus();
+    return !f->emulated ? 1 : cpus < 8 ? cpus : 8;
+}
+
+bool suite_run(const suite *s, const device_facts *f, const case_list *cases, report *r,
+               finding_list *findings, err *e) {
+    const char **names = calloc(cases->count, sizeof *names);
+    assert(names);
+    for (size_t i = 0; i < cases->count; i++)
+        names[i] = cases->items[i].name;
+    session own = {.cases = cases, .report = r, .findings = findings};
+    own.progress = progress_new(stderr, "cases", cases->count);
+    char seed[32];
+    snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
+    const char *const arguments[] = {s->verb, "--worker", "--device", f->api, "--seed", seed, NULL};
+    worker_plan plan = {.arguments = arguments,
+                        .tasks = names,
+                        .count = cases->count,
+                        .jobs = choose_jobs(s, f),
+                        .timeout_s = s->timeout_s,
+                        .deliver = deliver,
+                        .advance = advance,
+                        .context = &own};
+    bool ok = worker_run(&plan, e);
+    progress_hide(&own.progress);
+    free(names);
+    return ok;
+}
+
+bool suite_find_device(const suite *s, device_facts *out, err *e) {
+    device *d = device_open(s->device, e);
+    if (!d)
+        return false;
+    *out = *device_get_facts(d);
+    device_close(d);
+    *e = (err){.code = EXIT_OK}; /* what `auto` tried before is not an error */
+    return true;
+}
+
+csv *suite_start_csv(const suite *s, const device_facts *f) {
+    csv *c = csv_new();
+    char seed[32];
+    snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
+    csv_add_meta(c, "assay", ASSAY_VERSION);
+    csv_add_meta(c, "device", f->name);
+    csv_add_meta(c, "api", f->api);
+    csv_add_meta(c, "compiler", f->compiler);
+    csv_add_meta(c, "seed", seed);
+    return c;
+}
+
+void suite_print_header(const suite *s, const device_facts *f) {
+    printf("# device: %s (%s)\n# compiler: %s\n# seed: %" PRIu64 "\n", f->name, f->api, f->compiler,
+           s->seed);
+}

@@ -1,0 +1,141 @@
+// Canaries: one kernel with one planted bug for each class that checked mode claims to find.
+//
+// Before any kernel is called clean, each of these must be caught at the line marked "bug": an engine
+// that is not looking is a failure, not a pass. All are launched in the same way (canary.c): two
+// threadgroups of 64 threads over 128 elements; `in` is read-only and filled, `out` is not written.
+#include <metal_stdlib>
+using namespace metal;
+
+constant bool with_extra [[function_constant(0)]];
+
+kernel void canary_load_outside(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                                constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    if (i < n)
+        out[i] = in[i + 1]; // bug
+}
+
+kernel void canary_store_outside(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                                 constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    if (i < n)
+        out[i + 1] = in[i]; // bug
+}
+
+kernel void canary_threadgroup_outside(device const float *in [[buffer(0)]],
+                                       device float *out [[buffer(1)]],
+                                       constant uint &n [[buffer(2)]],
+                                       uint i [[thread_position_in_grid]],
+                                       uint l [[thread_position_in_threadgroup]]) {
+    threadgroup float shared[64];
+    shared[l + 1] = in[i % n]; // bug
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = shared[l | 1];
+}
+
+kernel void canary_unbound(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                           constant uint &n [[buffer(2)]],
+                           device const float *extra [[buffer(3), function_constant(with_extra)]],
+                           uint i [[thread_position_in_grid]]) {
+    if (i < n)
+        out[i] = in[i] + extra[i]; // bug
+}
+
+kernel void canary_unwritten_device(device const float *in [[buffer(0)]],
+                                    device float *out [[buffer(1)]],
+                                    constant uint &n [[buffer(2)]],
+                                    uint i [[thread_position_in_grid]]) {
+    if (i < n)
+        out[i] += in[i]; // bug
+}
+
+kernel void canary_unwritten_threadgroup(device const float *in [[buffer(0)]],
+                                         device float *out [[buffer(1)]],
+                                         constant uint &n [[buffer(2)]],
+                                         uint i [[thread_position_in_grid]],
+                                         uint l [[thread_position_in_threadgroup]]) {
+    threadgroup float shared[64];
+    if (l < 32)
+        shared[l] = in[i % n];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = shared[l]; // bug
+}
+
+kernel void canary_unwritten_private(device const float *in [[buffer(0)]],
+                                     device float *out [[buffer(1)]],
+                                     constant uint &n [[buffer(2)]],
+                                     uint i [[thread_position_in_grid]]) {
+    float sum;
+    if (i < n - 1)
+        sum = in[i];
+    out[i] = sum; // bug
+}
+
+kernel void canary_race_in_group(device const float *in [[buffer(0)]],
+                                 device float *out [[buffer(1)]], constant uint &n [[buffer(2)]],
+                                 uint i [[thread_position_in_grid]],
+                                 uint l [[thread_position_in_threadgroup]]) {
+    threadgroup float shared[64];
+    shared[l] = in[i % n];
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = shared[l ^ 32]; // bug
+}
+
+kernel void canary_race_of_groups(device const float *in [[buffer(0)]],
+                                  device float *out [[buffer(1)]], constant uint &n [[buffer(2)]],
+                                  uint i [[thread_position_in_grid]]) {
+    out[(i * 2) % n] = in[i % n]; // bug
+}
+
+kernel void canary_read_only(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                             constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    if (i < n) {
+        out[i] = in[i];
+        ((device float *)in)[i] = 0; // bug
+    }
+}
+
+kernel void canary_misaligned(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                              constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    const float4 four = *(device const float4 *)(in + min(i, n - 8) / 8 * 8 + 2); // bug
+    out[i] = four.x + four.w;
+}
+
+kernel void canary_barrier(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                           constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]],
+                           uint l [[thread_position_in_threadgroup]]) {
+    if (l >= 40)
+        return;
+    out[i] = in[i % n];
+    threadgroup_barrier(mem_flags::mem_device); // bug
+}
+
+kernel void canary_diverged(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                            constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]],
+                            uint lane [[thread_index_in_simdgroup]]) {
+    float x = in[i % n];
+    if (lane < 16)
+        x = simd_sum(x); // bug
+    out[i] = x;
+}
+
+kernel void canary_divide(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                          constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    out[i] = in[i % n] + float(i / (n - 128)); // bug
+}
+
+kernel void canary_shift(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                         constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    out[i] = in[i % n] + float(i << n); // bug
+}
+
+kernel void canary_convert(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                           constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    out[i] = float(int((in[i % n] + 2) * 1e20f)); // bug
+}
+
+kernel void canary_endless(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                           constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    uint k = i | 1;
+    while (k != n) // bug: an odd number never meets an even one
+        k += 2; // bug
+    out[i] = in[i % n];
+}

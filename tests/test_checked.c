@@ -1,0 +1,281 @@
+/* Checked mode of the software device: every canary is caught, wrong kernels are reported with the
+ * right numbers, right ones are left in peace. */
+#include <greatest.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../harness/canaries/canary.h"
+#include "support.h"
+
+SUITE_EXTERN(checked_suite);
+
+enum { N = 128 };
+
+static device *checked;
+static library *kernels;
+static buffer *in, *out;
+static err last;
+
+static float *contents(buffer *b) {
+    return b->contents;
+}
+
+/* A checked device beside the plain one of the other suites. */
+static bool open_checked(void) {
+    if (kernels)
+        return true;
+    setenv("MTL_SHADER_VALIDATION", "1", 1);
+    setenv("ASSAY_LOOP_SECONDS", "1", 1);
+    checked = device_open("soft", &last);
+    unsetenv("MTL_SHADER_VALIDATION");
+    unsetenv("ASSAY_LOOP_SECONDS");
+    if (checked)
+        kernels = library_new(checked, support_get_path("tests/kernels"), &last);
+    if (kernels)
+        in = device_new_buffer(checked, N * 4, STORAGE_SHARED, "in", &last);
+    if (in)
+        out = device_new_buffer(checked, N * 4, STORAGE_SHARED, "out", &last);
+    return out != NULL;
+}
+
+static void close_checked(void) {
+    buffer_free(in);
+    buffer_free(out);
+    library_free(kernels);
+    device_close(checked);
+    in = out = NULL;
+    kernels = NULL;
+    checked = NULL;
+}
+
+static tape *current;
+
+/* One launch over N threads in groups of 64; `in` counts up, `out` is as nothing had written it. */
+static launch *prepare(const char *file, const char *kernel) {
+    if (!open_checked())
+        return NULL;
+    for (int i = 0; i < N; i++)
+        contents(in)[i] = (float)(i + 1);
+    buffer_fill_pattern(out, 0, N * 4, POISON_PATTERN, &last);
+    tape_free(current);
+    current = tape_new(kernels);
+    launch *l = tape_add(current, file, kernel, &last);
+    if (l)
+        launch_set_groups(l, (size3){2, 1, 1}, (size3){N / 2, 1, 1});
+    return l;
+}
+
+static launch *prepare_pair(const char *kernel) {
+    launch *l = prepare("checked.metal", kernel);
+    if (l) {
+        launch_bind(l, 0, slice_whole(in), ACCESS_READ, ELEM_F32);
+        launch_bind(l, 1, slice_whole(out), ACCESS_BOTH, ELEM_F32);
+    }
+    return l;
+}
+
+static const finding_list *play(void) {
+    static const finding_list failed;
+    device_clear_findings(checked);
+    if (!tape_play(current, PLAY_WHOLE, NULL, NULL, &last))
+        return &failed;
+    return device_get_findings(checked);
+}
+
+static const finding *find(const finding_list *list, finding_class what) {
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].what == what)
+            return &list->items[i];
+    return NULL;
+}
+
+TEST every_canary_is_caught_at_its_line(size_t i) {
+    if (!open_checked())
+        FAILm(last.text);
+    bool caught = false;
+    char message[200] = "";
+    if (!canary_play(checked, &canaries[i], &caught, message, sizeof message, &last))
+        FAILm(last.text);
+    if (!caught)
+        FAILm(message);
+    PASS();
+}
+
+TEST bad_loads_give_zero_and_bad_stores_are_dropped(int by) {
+    launch *l = prepare_pair("far_outside");
+    if (!l)
+        FAILm(last.text);
+    launch_set_bytes(l, 2, &by, sizeof by);
+    const finding_list *found = play();
+    const finding *load = find(found, FINDING_LOAD_OUTSIDE);
+    const finding *store = find(found, FINDING_STORE_OUTSIDE);
+    ASSERT(load && store);
+    ASSERT_EQ_FMT(2u, (unsigned)found->count, "%u");
+    ASSERT_EQ_FMT(9, load->line, "%d");
+    ASSERT_EQ_FMT(11, store->line, "%d");
+    ASSERT_EQ(0, load->buffer);
+    ASSERT_EQ(1, store->buffer);
+    ASSERT_STR_EQ("in", load->label);
+    ASSERT_STR_EQ("checked.metal", load->file);
+    const int64_t outside = by > 0 ? (by < N ? by : N) : (-by < N ? -by : N);
+    ASSERT_EQ_FMT((long long)outside, (long long)load->count, "%lld");
+    ASSERT_EQ_FMT((long long)(by > 0 ? (by < N ? N : by) : by), (long long)load->element, "%lld");
+    for (int i = 0; i < N; i++) {
+        bool inside = i + by >= 0 && i + by < N;
+        ASSERT_EQ_FMT(inside ? (double)(i + by + 1) : 0.0, (double)contents(out)[i], "%g");
+    }
+    ptrdiff_t at;
+    ASSERT(buffer_check_guards(out, &at, &last));
+    ASSERT(buffer_check_guards(in, &at, &last));
+    PASS();
+}
+
+TEST an_index_that_underflows_is_reported_and_survived(void) {
+    launch *l = prepare_pair("underflow");
+    if (!l)
+        FAILm(last.text);
+    const finding *load = find(play(), FINDING_LOAD_OUTSIDE);
+    ASSERT(load);
+    ASSERT_EQ(1u, load->count);
+    ASSERT_EQ(0u, load->thread[0]);
+    ASSERT_EQ(1.0f, contents(out)[1]);
+    ASSERT_EQ((float)(N - 1), contents(out)[N - 1]);
+    PASS();
+}
+
+static const struct {
+    const char *kernel;
+    bool in_is_scratch;
+} right[] = {{"simdgroup_exchange", false}, {"device_exchange", true}, {"late_values", false}};
+
+TEST right_kernels_are_left_in_peace(size_t which) {
+    launch *l = prepare_pair(right[which].kernel);
+    if (!l)
+        FAILm(last.text);
+    if (right[which].in_is_scratch)
+        launch_bind(l, 0, slice_whole(in), ACCESS_BOTH, ELEM_F32);
+    for (int twice = 0; twice < 2; twice++) {
+        const finding_list *found = play();
+        if (found->count > 0)
+            FAILm(found->items[0].text);
+    }
+    PASS();
+}
+
+TEST right_kernels_without_inputs_are_left_in_peace(const char *kernel, elem type) {
+    launch *l = prepare("checked.metal", kernel);
+    if (!l)
+        FAILm(last.text);
+    launch_bind(l, 0, slice_whole(out), ACCESS_WRITE, type);
+    const finding_list *found = play();
+    if (found->count > 0)
+        FAILm(found->items[0].text);
+    PASS();
+}
+
+TEST barriers_and_reductions_are_left_in_peace(const char *kernel, uint32_t memory) {
+    launch *l = prepare("threads.metal", kernel);
+    if (!l)
+        FAILm(last.text);
+    launch_bind(l, 0, slice_whole(in), ACCESS_READ, ELEM_F32);
+    launch_bind(l, 1, slice_whole(out), ACCESS_BOTH, ELEM_F32);
+    l->threadgroup_bytes[0] = memory;
+    for (int twice = 0; twice < 2; twice++) {
+        const finding_list *found = play();
+        if (found->count > 0)
+            FAILm(found->items[0].text);
+    }
+    PASS();
+}
+
+TEST atomics_are_not_races(void) {
+    launch *l = prepare("threads.metal", "histogram");
+    if (!l)
+        FAILm(last.text);
+    memset(out->contents, 0, N * 4);
+    launch_bind(l, 0, slice_whole(in), ACCESS_READ, ELEM_U32);
+    launch_bind(l, 1, slice_part(out, 0, 64), ACCESS_BOTH, ELEM_U32);
+    launch_set_u32(l, 2, N);
+    const finding_list *found = play();
+    if (found->count > 0)
+        FAILm(found->items[0].text);
+    PASS();
+}
+
+TEST an_atomic_beside_a_plain_store_is_a_race(void) {
+    launch *l = prepare("checked.metal", "half_atomic");
+    if (!l)
+        FAILm(last.text);
+    memset(out->contents, 0, N * 4);
+    launch_bind(l, 0, slice_whole(out), ACCESS_BOTH, ELEM_U32);
+    const finding_list *found = play();
+    ASSERT(find(found, FINDING_RACE_IN_GROUP));
+    PASS();
+}
+
+static const struct {
+    const char *kernel;
+    finding_class what;
+    int line;
+} wrong[] = {{"wrong_fence", FINDING_RACE_IN_GROUP, 37}, {"hole_in_array", FINDING_UNWRITTEN, 72}};
+
+TEST wrong_kernels_are_reported_at_their_line(size_t which) {
+    launch *l = prepare_pair(wrong[which].kernel);
+    if (!l)
+        FAILm(last.text);
+    const finding *f = find(play(), wrong[which].what);
+    ASSERT(f);
+    ASSERT_EQ_FMT(wrong[which].line, f->line, "%d");
+    PASS();
+}
+
+TEST threads_at_different_barriers_are_reported(void) {
+    launch *l = prepare("checked.metal", "two_barriers");
+    if (!l)
+        FAILm(last.text);
+    launch_bind(l, 0, slice_whole(out), ACCESS_WRITE, ELEM_F32);
+    ASSERT(find(play(), FINDING_BARRIER));
+    PASS();
+}
+
+TEST findings_are_folded_with_a_count(void) {
+    int by = 1;
+    launch *l = prepare_pair("far_outside");
+    if (!l)
+        FAILm(last.text);
+    launch_set_bytes(l, 2, &by, sizeof by);
+    play();
+    const finding_list *found = device_get_findings(checked);
+    size_t kinds = found->count;
+    ASSERT(tape_play(current, PLAY_WHOLE, NULL, NULL, &last));
+    ASSERT_EQ(kinds, found->count);
+    ASSERT_EQ(2u, find(found, FINDING_LOAD_OUTSIDE)->count);
+    device_clear_findings(checked);
+    ASSERT_EQ(0u, found->count);
+    PASS();
+}
+
+SUITE(checked_suite) {
+    for (size_t i = 0; i < canary_count; i++)
+        RUN_TESTp(every_canary_is_caught_at_its_line, i);
+    static const int by[] = {1, 3, 100000, -1, -3};
+    for (size_t i = 0; i < sizeof by / sizeof *by; i++)
+        RUN_TESTp(bad_loads_give_zero_and_bad_stores_are_dropped, by[i]);
+    RUN_TEST(an_index_that_underflows_is_reported_and_survived);
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++)
+        RUN_TESTp(right_kernels_are_left_in_peace, i);
+    RUN_TESTp(right_kernels_without_inputs_are_left_in_peace, "neighbours_in_a_word", ELEM_U8);
+    RUN_TESTp(right_kernels_without_inputs_are_left_in_peace, "votes_in_branches", ELEM_U32);
+    RUN_TESTp(barriers_and_reductions_are_left_in_peace, "reverse_group", 0);
+    RUN_TESTp(barriers_and_reductions_are_left_in_peace, "tree_sum", N / 2 * 4);
+    RUN_TESTp(barriers_and_reductions_are_left_in_peace, "two_level_sum", 0);
+    RUN_TEST(atomics_are_not_races);
+    RUN_TEST(an_atomic_beside_a_plain_store_is_a_race);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        RUN_TESTp(wrong_kernels_are_reported_at_their_line, i);
+    RUN_TEST(threads_at_different_barriers_are_reported);
+    RUN_TEST(findings_are_folded_with_a_count);
+    tape_free(current);
+    close_checked();
+}
