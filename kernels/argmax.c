@@ -145,21 +145,24 @@ static float apply_pattern(pattern p, float drawn, uint32_t i, uint32_t n, rng *
     return drawn;
 }
 
+/* Behind the last value stands one that would win: a guard zone is NaN, which argmax skips, so a
+ * read past the end would go unseen. */
 static bool make_values(kernel_case *c, const char *label, uint32_t n, slice *out, err *e) {
-    size_t bytes = os_multiply(n, sizeof(float));
+    size_t bytes = os_multiply((size_t)n + 1, sizeof(float));
     float *values = malloc(bytes);
     assert(values);
     fill_f32(&c->random, c->inputs, values, n);
     for (uint32_t i = 0; i < n; i++)
         values[i] = apply_pattern((pattern)c->shape.dim[1], values[i], i, n, &c->random);
+    values[n] = INFINITY;
     bool ok = case_input_bytes(c, label, values, bytes, out, e);
     free(values);
     return ok;
 }
 
-/* 0 to n - 1 in random order. */
+/* 0 to n - 1 in random order, and one more, as for the values. */
 static bool make_shuffled_indices(kernel_case *c, uint32_t n, slice *out, err *e) {
-    size_t bytes = os_multiply(n, sizeof(uint32_t));
+    size_t bytes = os_multiply((size_t)n + 1, sizeof(uint32_t));
     uint32_t *indices = malloc(bytes);
     assert(indices);
     for (uint32_t i = 0; i < n; i++) {
@@ -167,6 +170,7 @@ static bool make_shuffled_indices(kernel_case *c, uint32_t n, slice *out, err *e
         indices[i] = indices[j];
         indices[j] = i;
     }
+    indices[n] = n;
     bool ok = case_input_bytes(c, "pidx", indices, bytes, out, e);
     free(indices);
     return ok;

@@ -9,8 +9,9 @@ using namespace metal;
 
 #include "q4_0.h"
 
-// A threadgroup is one simdgroup and makes one row; a thread takes blocks lane, lane + 32, ... and
-// decodes them weight by weight. The first rung: as near to the definition as parallel code gets.
+// A threadgroup is one simdgroup and makes one row, and there are as many as rows; a thread takes
+// blocks lane, lane + 32, ... and decodes them weight by weight. The first rung: as near to the
+// definition as parallel code gets.
 kernel void matvec_q4_0(device const block_q4_0 *w [[buffer(0)]],
                         device const float *x [[buffer(1)]],
                         device float *y [[buffer(2)]],
@@ -18,8 +19,6 @@ kernel void matvec_q4_0(device const block_q4_0 *w [[buffer(0)]],
                         constant uint &in_dim [[buffer(4)]],
                         uint row [[threadgroup_position_in_grid]],
                         uint lane [[thread_index_in_simdgroup]]) {
-    if (row >= out_dim)
-        return;
     const uint blocks = in_dim / 32;
     device const block_q4_0 *w_row = w + size_t(row) * blocks;
     float sum = 0.0f;
@@ -45,8 +44,6 @@ kernel void matvec_q4_0_vec4(device const block_q4_0 *w [[buffer(0)]],
                              constant uint &in_dim [[buffer(4)]],
                              uint row [[threadgroup_position_in_grid]],
                              uint lane [[thread_index_in_simdgroup]]) {
-    if (row >= out_dim)
-        return;
     const uint blocks = in_dim / 32;
     device const block_q4_0 *w_row = w + size_t(row) * blocks;
     float sum = 0.0f;
