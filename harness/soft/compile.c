@@ -32,60 +32,32 @@ struct soft_compiler {
 
 /* -ffp-contract=off: the reference is each operation rounded once, as written. Pattern-initialised
  * variables: a kernel that uses one it never set gives the same wrong answer every time, and floats
- * start as NaN. Convergent functions, no tail merging: the optimiser may not move a simdgroup call
- * to where other lanes would meet at it. */
+ * start as NaN. Convergent functions, nothing hoisted, sunk or merged: the optimiser may not make
+ * one simdgroup call out of the two arms of a branch. */
+/* clang-format off */
 static const char *const flags[] = {
-    "-x",
-    "c++",
-    "-std=c++17",
-    "-fdeclspec",
-    "-gdwarf-4",
-    "-gline-tables-only",
-    "-fPIC",
-    "-shared",
-    "-nostdlib",
-    "-fvisibility=hidden",
-    "-fsigned-char",
-    "-fno-strict-aliasing",
-    "-fno-operator-names",
-    "-fno-exceptions",
-    "-fno-rtti",
-    "-fno-finite-loops",
-    "-ffp-contract=off",
-    "-fno-math-errno",
-    "-fno-stack-protector",
-    "-fno-threadsafe-statics",
-    "-ftrivial-auto-var-init=pattern",
-    "-fno-delete-null-pointer-checks",
-    "-fno-caret-diagnostics",
-    "-Xclang",
-    "-cl-single-precision-constant",
-    "-Xclang",
-    "-fconvergent-functions",
-    "-mllvm",
-    "-enable-tail-merge=0",
-    "-fstack-usage",
-    "-w",
+    "-x", "c++", "-std=c++17", "-fdeclspec", "-gdwarf-4", "-gline-tables-only", "-fPIC", "-shared",
+    "-nostdlib", "-fvisibility=hidden", "-fsigned-char", "-fno-strict-aliasing",
+    "-fno-operator-names", "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
+    "-ffp-contract=off", "-fno-math-errno", "-fno-stack-protector", "-fno-threadsafe-statics",
+    "-ftrivial-auto-var-init=pattern", "-fno-delete-null-pointer-checks", "-fno-caret-diagnostics",
+    "-fstack-usage", "-w", "-Xclang", "-cl-single-precision-constant", "-Xclang",
+    "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-mllvm",
+    "-simplifycfg-hoist-common=0", "-mllvm", "-simplifycfg-sink-common=0",
 #if defined(__APPLE__)
-    "-undefined",
-    "dynamic_lookup",
+    "-undefined", "dynamic_lookup",
 #if defined(__aarch64__)
-    "-arch",
-    "arm64",
+    "-arch", "arm64",
 #else
-    "-arch",
-    "x86_64",
+    "-arch", "x86_64",
 #endif
 #elif defined(__aarch64__)
-    "--target=aarch64-linux-gnu",
-    "-mno-outline-atomics",
+    "--target=aarch64-linux-gnu", "-mno-outline-atomics",
 #else
     "--target=x86_64-linux-gnu",
 #endif
 #if defined(__x86_64__)
-    "-march=x86-64-v3",
-    "-Xclang",
-    "-ffloat16-excess-precision=none",
+    "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none",
 #endif
 };
 
@@ -94,19 +66,13 @@ static const char *const fast_flags[] = {"-O2"};
 /* Every access to memory calls shim/checked.h; so do the mistakes that the compiler can see coming.
  * Atomics come there by themselves. Vectorised code would hide which element an access is. */
 #define MISTAKES "alignment,integer-divide-by-zero,shift-exponent,float-cast-overflow"
-static const char *const checked_flags[] = {"-O1",
-                                            "-fno-vectorize",
-                                            "-fno-slp-vectorize",
-                                            "-DASSAY_CHECKED=1",
-                                            "-fsanitize=thread",
-                                            "-fsanitize=" MISTAKES,
-                                            "-fsanitize-recover=" MISTAKES,
-                                            "-mllvm",
-                                            "-tsan-instrument-func-entry-exit=0",
-                                            "-mllvm",
-                                            "-tsan-instrument-read-before-write=1",
-                                            "-mllvm",
-                                            "-tsan-instrument-atomics=0"};
+static const char *const checked_flags[] = {
+    "-O1", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_CHECKED=1", "-fsanitize=thread",
+    "-fsanitize=" MISTAKES, "-fsanitize-recover=" MISTAKES,
+    "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
+    "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-atomics=0",
+};
+/* clang-format on */
 
 enum {
     FLAG_COUNT = sizeof flags / sizeof *flags,
