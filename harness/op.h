@@ -8,7 +8,7 @@
 #include "fill.h"
 #include "tape.h"
 
-enum { SHAPE_DIMS = 4 };
+enum { SHAPE_DIMS = 5 };
 
 /* Sizes of one case, in the order of op.dims: {out, in}, {rows, dim}, ... Unused ones are 0. */
 typedef struct {
@@ -23,6 +23,7 @@ typedef struct {
     uint32_t group;    /* threads a threadgroup */
     uint32_t rows;     /* outputs a threadgroup, where the op needs it; else 0 */
     uint32_t min_dim;  /* ops with a limit on a dimension say so in accepts() */
+    uint32_t tokens;   /* tokens a threadgroup, where the op needs it; else 0 */
 } kernel_row;
 
 typedef struct op op;

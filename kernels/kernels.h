@@ -19,9 +19,24 @@ extern const size_t registry_count;
 const op *registry_find_op(const char *name); /* NULL if there is none */
 const kernel_row *registry_find_kernel(const char *name, const op **owner); /* owner may be NULL */
 
+extern const op bandwidth_copy_op, bandwidth_read_f16_op, bandwidth_read_high_occupancy_op,
+    bandwidth_read_q4_0_op, bandwidth_triad_op, concat_buffers_2_op, concat_buffers_3_op,
+    decode_attention_op, dequantize_q4_0_op, dequantize_q8_0_op, embedding_lookup_op,
+    kv_cache_copy_tokens_op, prefill_attention_op, repetition_penalty_op, rope_apply_tokens_op;
 extern const op argmax_op, bandwidth_read_f32_op, buffer_copy_op, dispatch_overhead_noop_op,
-    ffn_silu_op, kv_cache_copy_op, matvec_q4_0_op, matvec_q4_0_accumulate_op, residual_add_op,
-    residual_add_inplace_op, rmsnorm_op, rope_apply_op, rope_apply_dual_op;
+    ffn_silu_op, kv_cache_copy_op, residual_add_op, residual_add_inplace_op, rmsnorm_op,
+    rope_apply_op, rope_apply_dual_op;
+extern const op matvec_q4_0_op, matvec_q4_0_accumulate_op, multi_token_matvec_q4_0_op,
+    multi_token_matvec_q4_0_accumulate_op, matvec_q4_1_op, matvec_q4_1_accumulate_op,
+    multi_token_matvec_q4_1_op, multi_token_matvec_q4_1_accumulate_op, matvec_q8_0_op,
+    matvec_q8_0_accumulate_op, multi_token_matvec_q8_0_op, multi_token_matvec_q8_0_accumulate_op,
+    matvec_q4_k_op, matvec_q4_k_accumulate_op, multi_token_matvec_q4_k_op,
+    multi_token_matvec_q4_k_accumulate_op, matvec_q6_k_op, matvec_q6_k_accumulate_op,
+    multi_token_matvec_q6_k_op, multi_token_matvec_q6_k_accumulate_op, matvec_f16_op,
+    matvec_f16_accumulate_op, multi_token_matvec_f16_op, multi_token_matvec_f16_accumulate_op,
+    matvec_f32_op, matvec_f32_accumulate_op, multi_token_matvec_f32_op,
+    multi_token_matvec_f32_accumulate_op, matvec_q4_0_batched_op, silu_matvec_q4_0_accumulate_op,
+    rmsnorm_matvec_q4_0_op, rmsnorm_matvec_f32_op;
 
 /* result (1, u32) = index of the largest of logits (n). pvals (f32) and pidx (u32) are scratch with
  * room for argmax_count_groups(n) each. Two launches. */
@@ -29,15 +44,54 @@ uint32_t argmax_count_groups(uint32_t n);
 bool argmax_record(tape *t, slice logits, slice pvals, slice pidx, slice result, uint32_t n,
                    err *e);
 
-/* out (groups) = sums of what each threadgroup read of data (n float4). */
+/* dst (n float4) = src, or out = b + scalar * c, by `groups` threadgroups. */
+bool bandwidth_copy_record(tape *t, const kernel_row *k, slice src, slice dst, uint32_t n,
+                           uint32_t groups, err *e);
+bool bandwidth_triad_record(tape *t, const kernel_row *k, slice b, slice c, slice out, uint32_t n,
+                            float scalar, uint32_t groups, err *e);
+
+/* out (groups) = sums of what each threadgroup read of data: n float4, n half4 or n Q4_0 blocks.
+ * The high-occupancy one always has its 1024 threadgroups. */
+enum { BANDWIDTH_READ_HIGH_OCCUPANCY_GROUPS = 1024 };
 bool bandwidth_read_f32_record(tape *t, const kernel_row *k, slice data, slice out, uint32_t n,
                                uint32_t groups, err *e);
+bool bandwidth_read_f16_record(tape *t, const kernel_row *k, slice data, slice out, uint32_t n,
+                               uint32_t groups, err *e);
+bool bandwidth_read_q4_0_record(tape *t, const kernel_row *k, slice data, slice out, uint32_t n,
+                                uint32_t groups, err *e);
+bool bandwidth_read_high_occupancy_record(tape *t, const kernel_row *k, slice data, slice out,
+                                          uint32_t n, err *e);
 
 /* dst (count) = src (count) */
 bool buffer_copy_record(tape *t, const kernel_row *k, slice src, slice dst, uint32_t count, err *e);
 
+/* out = a (dim_a), then b (dim_b), then c (dim_c) */
+bool concat_buffers_2_record(tape *t, const kernel_row *k, slice a, slice b, slice out,
+                             uint32_t dim_a, uint32_t dim_b, err *e);
+bool concat_buffers_3_record(tape *t, const kernel_row *k, slice a, slice b, slice c, slice out,
+                             uint32_t dim_a, uint32_t dim_b, uint32_t dim_c, err *e);
+
+/* out (n_heads, head_dim) = attention of q, of the same shape, to rows 0 to kv_len - 1 of the
+ * caches (rows, n_kv_heads, head_dim), each head by itself: softmax(scale * q K^T) V. The slices of
+ * the caches say how many rows there are; where kv_len is in device memory, bytes and flops are
+ * those of all of them. n_heads is a multiple of n_kv_heads, head_dim at most 256. */
+bool decode_attention_record(tape *t, const kernel_row *k, slice q, slice k_cache, slice v_cache,
+                             slice out, uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_dim,
+                             param kv_len, float scale, err *e);
+
+/* floats (32 count) = what `count` blocks stand for */
+bool dequantize_q4_0_record(tape *t, const kernel_row *k, slice blocks, slice floats,
+                            uint32_t count, err *e);
+bool dequantize_q8_0_record(tape *t, const kernel_row *k, slice blocks, slice floats,
+                            uint32_t count, err *e);
+
 /* counter (1, u32) += 1 */
 bool dispatch_overhead_noop_record(tape *t, const kernel_row *k, slice counter, err *e);
+
+/* out (n, hidden) = rows ids (n, u32) of table (vocab, hidden), whose format is that of the kernel:
+ * embedding_lookup_q8_0, ... The table has exactly vocab rows; the row of any other id is NaN. */
+bool embedding_lookup_record(tape *t, const kernel_row *k, slice table, slice ids, slice out,
+                             uint32_t n, uint32_t hidden, uint32_t vocab, err *e);
 
 /* out (n) = silu(gate) * up */
 bool ffn_silu_record(tape *t, const kernel_row *k, slice gate, slice up, slice out, uint32_t n,
@@ -48,12 +102,43 @@ bool ffn_silu_record(tape *t, const kernel_row *k, slice gate, slice up, slice o
 bool kv_cache_copy_record(tape *t, const kernel_row *k, slice k_src, slice v_src, slice k_cache,
                           slice v_cache, uint32_t kv_dim, param row_idx, err *e);
 
-/* y (out_dim) = W x, or y += W x; W (out_dim, in_dim) in Q4_0, exactly. in_dim must be a multiple
- * of 32. */
-bool matvec_q4_0_record(tape *t, const kernel_row *k, slice w, slice x, slice y, uint32_t out_dim,
-                        uint32_t in_dim, err *e);
-bool matvec_q4_0_accumulate_record(tape *t, const kernel_row *k, slice w, slice x, slice y,
-                                   uint32_t out_dim, uint32_t in_dim, err *e);
+/* Rows row_idx to row_idx + n_tokens - 1 of the caches = k_src, v_src (n_tokens, kv_dim). */
+bool kv_cache_copy_tokens_record(tape *t, const kernel_row *k, slice k_src, slice v_src,
+                                 slice k_cache, slice v_cache, uint32_t n_tokens, uint32_t kv_dim,
+                                 param row_idx, err *e);
+
+/* y (batch, out_dim) = W x, or y += W x, for each of x (batch, in_dim); W (out_dim, in_dim)
+ * exactly. k is any kernel of the ops matvec_<format> and matvec_<format>_accumulate, and says the
+ * format. in_dim must be whole blocks. Only the multi_token kernels take a batch other than 1. */
+bool matvec_record(tape *t, const kernel_row *k, slice w, slice x, slice y, uint32_t out_dim,
+                   uint32_t in_dim, uint32_t batch, err *e);
+
+/* y[i] (rows[i]) = w[i] x for three matrices (rows[i], in_dim) in Q4_0, of which the third may have
+ * no rows. */
+bool matvec_q4_0_batched_record(tape *t, const kernel_row *k, const slice w[3], slice x,
+                                const slice y[3], const uint32_t rows[3], uint32_t in_dim, err *e);
+
+/* y (out_dim) += W (silu(gate) * up), W in Q4_0; gate and up (in_dim) */
+bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel_row *k, slice w, slice gate, slice up,
+                                        slice y, uint32_t out_dim, uint32_t in_dim, err *e);
+
+/* y (out_dim) = W rmsnorm(x), with norm_w (in_dim); W in F32 for rmsnorm_matvec_f32, else in Q4_0.
+ * megakernel_rmsnorm_matvec takes an in_dim of 8160 at the most. */
+bool rmsnorm_matvec_record(tape *t, const kernel_row *k, slice x, slice norm_w, slice w, slice y,
+                           uint32_t out_dim, uint32_t in_dim, float eps, err *e);
+
+/* out (n_tokens, n_heads, head_dim): as decode_attention for n_tokens queries at once; query t
+ * stands at position start + t and sees rows 0 to start + t of the caches, where its own key and
+ * value already are. */
+bool prefill_attention_record(tape *t, const kernel_row *k, slice q, slice k_cache, slice v_cache,
+                              slice out, uint32_t n_tokens, uint32_t n_heads, uint32_t n_kv_heads,
+                              uint32_t head_dim, param start, float scale, err *e);
+
+/* logits (vocab): those named by the first n of ids are divided by penalty where they are positive
+ * and multiplied where not, each once however often it is named. Ids from vocab on name nothing.
+ * The slice of ids says how many there is room for; n may change from play to play. */
+bool repetition_penalty_record(tape *t, const kernel_row *k, slice logits, slice ids, param n,
+                               uint32_t vocab, float penalty, err *e);
 
 /* out (n) = a + b, or a += b */
 bool residual_add_record(tape *t, const kernel_row *k, slice a, slice b, slice out, uint32_t n,
@@ -72,5 +157,11 @@ bool rope_apply_record(tape *t, const kernel_row *k, slice qk, uint32_t heads, u
                        param pos, float theta, err *e);
 bool rope_apply_dual_record(tape *t, const kernel_row *k, slice q_heads, slice k_heads, uint32_t nq,
                             uint32_t nk, uint32_t head_dim, param pos, float theta, err *e);
+
+/* q (n_tokens, nq, head_dim) and k (n_tokens, nk, head_dim), token t turned to position pos + t, in
+ * place. */
+bool rope_apply_tokens_record(tape *t, const kernel_row *k, slice q_heads, slice k_heads,
+                              uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
+                              param pos, float theta, err *e);
 
 #endif

@@ -9,6 +9,8 @@ using namespace metal;
 
 #include "q4_0.h"
 
+#include "matvec_rows.h"
+
 // A threadgroup is one simdgroup and makes one row, and there are as many as rows; a thread takes
 // blocks lane, lane + 32, ... and decodes them weight by weight. The first rung: as near to the
 // definition as parallel code gets.
@@ -200,3 +202,9 @@ kernel void matvec_q4_0_rowblock(device const block_q4_0 *w [[buffer(0)]],
     if (lane < 4 && first + lane < out_dim)
         y[first + lane] = sums[lane];
 }
+
+// For many tokens: what they do is said in matvec_rows.h.
+template [[host_name("multi_token_matvec_q4_0")]] kernel
+    decltype(multi_token<q4_0, false>) multi_token<q4_0, false>;
+template [[host_name("multi_token_matvec_q4_0_reuse")]] kernel
+    decltype(reuse<q4_0, false>) reuse<q4_0, false>;

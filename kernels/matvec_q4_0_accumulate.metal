@@ -8,6 +8,8 @@ using namespace metal;
 
 #include "q4_0.h"
 
+#include "matvec_rows.h"
+
 // A threadgroup of 256 makes 8 rows, a simdgroup each; a thread takes blocks lane, lane + 32, ...
 kernel void matvec_q4_0_accumulate(device const block_q4_0 *w [[buffer(0)]],
                                    device const float *x [[buffer(1)]],
@@ -62,3 +64,9 @@ kernel void matvec_q4_0_accumulate_rowblock(device const block_q4_0 *w [[buffer(
     if (lane < 4 && first + lane < out_dim)
         y[first + lane] += sums[lane];
 }
+
+// For many tokens: what they do is said in matvec_rows.h.
+template [[host_name("multi_token_matvec_q4_0_accumulate")]] kernel
+    decltype(multi_token<q4_0, true>) multi_token<q4_0, true>;
+template [[host_name("multi_token_matvec_q4_0_accumulate_reuse")]] kernel
+    decltype(reuse<q4_0, true>) reuse<q4_0, true>;

@@ -35,20 +35,17 @@ inline q4_0_half_input q4_0_load_half(device const float *x, uint part) {
     const float4 b = v[1];
     const float4 c = v[4];
     const float4 d = v[5];
-    q4_0_half_input h;
-    h.low_even = float4(a.x, a.z, b.x, b.z);
-    h.low_odd = float4(a.y, a.w, b.y, b.w);
-    h.high_even = float4(c.x, c.z, d.x, d.z);
-    h.high_odd = float4(c.y, c.w, d.y, d.w);
     const float4 s = (a + b) + (c + d);
-    h.eights = 8.0f * ((s.x + s.y) + (s.z + s.w));
+    const q4_0_half_input h = {float4(a.x, a.z, b.x, b.z), float4(a.y, a.w, b.y, b.w),
+                               float4(c.x, c.z, d.x, d.z), float4(c.y, c.w, d.y, d.w),
+                               8.0f * ((s.x + s.y) + (s.z + s.w))};
     return h;
 }
 
 // The dot product of half a block with its input. A ushort holds, from its lowest nibble up,
 // weights 2i, 2i + 16, 2i + 1 and 2i + 17: four of them give four vectors by masks and shifts
 // alone.
-inline float q4_0_half_dot(device const block_q4_0 *b, uint part, q4_0_half_input x) {
+inline float q4_0_half_dot(device const block_q4_0 *b, uint part, thread const q4_0_half_input &x) {
     device const ushort *q = (device const ushort *)b->qs + 4 * part;
     const uint4 n = uint4(q[0], q[1], q[2], q[3]);
     float4 dots = float4(n & 15u) * x.low_even;
@@ -57,3 +54,21 @@ inline float q4_0_half_dot(device const block_q4_0 *b, uint part, q4_0_half_inpu
     dots += float4(n >> 12u) * x.high_odd;
     return float(b->d) * ((dots.x + dots.y) + (dots.z + dots.w) - x.eights);
 }
+
+// Q4_0 as matvec_rows.h reads a format. Low and high nibbles in loops of their own: the software
+// device makes vectors of them then.
+struct q4_0 {
+    typedef block_q4_0 block;
+    typedef float4 wide;
+    enum : uint { values = 32, wides = 8 };
+
+    static METAL_FUNC void load(device const block_q4_0 *row, uint unit, thread float4 *v) {
+        device const block_q4_0 *b = row + unit;
+        device const packed_uchar4 *q = (device const packed_uchar4 *)b->qs;
+        const float d = float(b->d);
+        for (uint j = 0; j < 4; j++)
+            v[j] = (float4(uchar4(q[j]) & uchar(15)) - 8.0f) * d;
+        for (uint j = 0; j < 4; j++)
+            v[j + 4] = (float4(uchar4(q[j]) >> uchar(4)) - 8.0f) * d;
+    }
+};

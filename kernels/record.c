@@ -3,9 +3,9 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/os.h"
-#include "reference/quant.h"
 
 uint32_t divide_up(uint32_t a, uint32_t b) {
     return a / b + (a % b != 0);
@@ -26,55 +26,62 @@ bool record_trim(const kernel_row *k, const char *what, size_t bytes, size_t ali
     return true;
 }
 
-bool record_check_q4_0(const kernel_row *k, slice w, uint32_t rows, uint32_t columns, err *e) {
-    if (columns % Q4_0_VALUES != 0)
+bool record_check_weights(const kernel_row *k, const char *what, const weight_format *f, slice w,
+                          uint32_t rows, uint32_t columns, size_t alignment, err *e) {
+    if (columns % f->values != 0)
         return err_set(e, EXIT_CANNOT,
-                       "%s: in_dim is %u, and Q4_0 rows are whole blocks of %d; pad the matrix",
-                       k->name, columns, Q4_0_VALUES);
-    size_t bytes = q4_0_get_bytes(rows, columns);
+                       "%s: in_dim is %u, and %s rows are whole blocks of %zu; pad the matrix",
+                       k->name, columns, f->name, f->values);
+    size_t row_bytes = os_multiply(columns / f->values, f->bytes),
+           bytes = os_multiply(rows, row_bytes);
     if (w.bytes != bytes)
         return err_set(e, EXIT_CANNOT,
-                       "%s: w has %zu bytes, a %ux%u Q4_0 matrix has %zu; is it of another type?",
-                       k->name, w.bytes, rows, columns, bytes);
-    return record_trim(k, "w", bytes, 2, &w, e);
+                       "%s: %s has %zu bytes, a %ux%u %s matrix has %zu; is it of another type?",
+                       k->name, what, w.bytes, rows, columns, f->name, bytes);
+    return record_trim(k, what, bytes, alignment, &w, e);
 }
 
-static block_q4_0 draw_encoded_block(kernel_case *c) {
-    float values[Q4_0_VALUES];
-    block_q4_0 b;
-    fill_f32(&c->random, c->inputs, values, Q4_0_VALUES);
-    q4_0_encode(values, &b);
-    return b;
+static void draw_encoded_block(kernel_case *c, const weight_format *f, uint8_t *block) {
+    float values[BLOCK_MAX_VALUES];
+    fill_f32(&c->random, c->inputs, values, f->values);
+    f->encode(values, block);
 }
 
-/* Any nibbles; the scale is zero, denormal or below 0.125, of either sign. */
-static block_q4_0 draw_raw_block(rng *r) {
-    block_q4_0 b;
+/* Any bits; scales are zero, denormal or below 0.125, of either sign. */
+static void draw_raw_block(rng *r, const weight_format *f, uint8_t *block) {
     uint64_t bits = 0;
-    for (size_t j = 0; j < 16; j++, bits >>= 8) {
+    for (size_t j = 0; j < f->bytes; j++, bits >>= 8) {
         if (j % 8 == 0)
             bits = rng_next(r);
-        b.nibbles[j] = (uint8_t)bits;
+        block[j] = (uint8_t)bits;
     }
     static const uint32_t limits[] = {1, 0x400, 0x3000, 0x3000};
-    b.d = (uint16_t)(rng_below(r, limits[rng_below(r, 4)]) | rng_below(r, 2) << 15);
-    return b;
+    for (size_t h = 0; h < f->halves; h++) {
+        uint32_t d = rng_below(r, limits[rng_below(r, 4)]) | rng_below(r, 2) << 15;
+        block[f->half_at[h]] = (uint8_t)d;
+        block[f->half_at[h] + 1] = (uint8_t)(d >> 8);
+    }
 }
 
 /* Encoding is slow and the largest matrix has a million blocks, so encoded blocks are drawn from a
- * pool; raw ones are all new. */
-bool case_input_q4_0(kernel_case *c, const char *label, uint32_t rows, uint32_t columns, slice *out,
-                     err *e) {
+ * pool; raw ones are all new. Plain floats are drawn as such: any bits could be NaN. */
+bool case_input_weights(kernel_case *c, const char *label, const weight_format *f, uint32_t rows,
+                        uint32_t columns, slice *out, err *e) {
     enum { POOL = 1024 };
-    size_t bytes = q4_0_get_bytes(rows, columns), count = bytes / sizeof(block_q4_0);
-    block_q4_0 *blocks = malloc(bytes), pool[POOL];
+    static uint8_t pool[POOL][BLOCK_MAX_BYTES];
+    size_t bytes = format_get_bytes(f, rows, columns), count = bytes / f->bytes;
+    uint8_t *blocks = malloc(bytes);
     assert(blocks);
-    uint32_t pooled = count < POOL ? (uint32_t)count : POOL;
+    uint32_t pooled = f->values == 1 ? 0 : count < POOL ? (uint32_t)count : POOL;
     for (uint32_t i = 0; i < pooled; i++)
-        pool[i] = draw_encoded_block(c);
+        draw_encoded_block(c, f, pool[i]);
     for (size_t i = 0; i < count; i++)
-        blocks[i] = rng_below(&c->random, 4) == 0 ? draw_raw_block(&c->random)
-                                                  : pool[rng_below(&c->random, pooled)];
+        if (pooled == 0)
+            draw_encoded_block(c, f, blocks + i * f->bytes);
+        else if (rng_below(&c->random, 4) == 0)
+            draw_raw_block(&c->random, f, blocks + i * f->bytes);
+        else
+            memcpy(blocks + i * f->bytes, pool[rng_below(&c->random, pooled)], f->bytes);
     bool ok = case_input_bytes(c, label, blocks, bytes, out, e);
     free(blocks);
     return ok;

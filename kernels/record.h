@@ -3,6 +3,7 @@
 #define ASSAY_RECORD_H
 
 #include "harness/op.h"
+#include "reference/quant.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -14,13 +15,14 @@ uint32_t divide_up(uint32_t a, uint32_t b);
 bool record_trim(const kernel_row *k, const char *what, size_t bytes, size_t alignment, slice *s,
                  err *e);
 
-/* W of a (rows, columns) product with Q4_0 weights: the size must fit exactly, so that a tensor of
- * another type is refused, and columns must be whole blocks. */
-bool record_check_q4_0(const kernel_row *k, slice w, uint32_t rows, uint32_t columns, err *e);
+/* A (rows, columns) matrix: the size must fit exactly, so that weights of another type are refused,
+ * and columns must be whole blocks. It must start at a multiple of `alignment`. */
+bool record_check_weights(const kernel_row *k, const char *what, const weight_format *f, slice w,
+                          uint32_t rows, uint32_t columns, size_t alignment, err *e);
 
-/* (rows, columns) Q4_0 weights for a case: most blocks encoded from values of the case's
- * distribution; one in four with random nibbles and any scale (zero, negative, denormal). */
-bool case_input_q4_0(kernel_case *c, const char *label, uint32_t rows, uint32_t columns, slice *out,
-                     err *e);
+/* (rows, columns) weights for a case: most blocks encoded from values of the case's distribution;
+ * one in four with random bits and any scale (zero, negative, denormal). */
+bool case_input_weights(kernel_case *c, const char *label, const weight_format *f, uint32_t rows,
+                        uint32_t columns, slice *out, err *e);
 
 #endif

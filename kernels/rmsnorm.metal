@@ -5,6 +5,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "threadgroup_sum.h"
+
 // A thread makes one output and sums the whole row for it, alone; threadgroups have no part of
 // their own. Reads dim floats a thread where dim a row would do. It exists as the first rung:
 // nothing is shared, so there is nothing to get wrong.
@@ -39,20 +41,6 @@ kernel void rmsnorm_simdgroup(device const float *x [[buffer(0)]],
     const float inverse = rsqrt(squares / float(dim) + eps);
     for (uint i = lane; i < dim; i += width)
         y[i] = x[i] * inverse * w[i];
-}
-
-// The sum of one value a thread over the threadgroup, given to every thread. partial has room for
-// one float a simdgroup; nobody may touch it again before another barrier.
-inline float
-threadgroup_sum(float value, threadgroup float *partial, uint lane, uint sg, uint sg_count) {
-    value = simd_sum(value);
-    if (lane == 0)
-        partial[sg] = value;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    float total = 0.0f;
-    for (uint s = 0; s < sg_count; s++)
-        total += partial[s];
-    return total;
 }
 
 // One threadgroup of 256 does the whole row: simdgroups sum their share, leave it in threadgroup

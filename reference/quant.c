@@ -3,44 +3,263 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "harness/elem.h"
 
-double q4_0_get_scale(const block_q4_0 *b) {
-    return (double)half_to_float(b->d);
+static double get_half(uint16_t bits) {
+    return (double)half_to_float(bits);
 }
 
-uint32_t q4_0_get_nibble(const block_q4_0 *b, size_t i) {
-    assert(i < Q4_0_VALUES);
-    return i < 16 ? b->nibbles[i] & 15u : (uint32_t)b->nibbles[i - 16] >> 4;
+/* Stores the nearest half there is and says which. */
+static double put_half(uint16_t *bits, double value) {
+    const double limit = 65504;
+    elem_write(ELEM_F16, bits, 0, fmin(fmax(value, -limit), limit));
+    return get_half(*bits);
 }
 
-void q4_0_decode(const block_q4_0 *b, double *values) {
-    double d = q4_0_get_scale(b);
-    for (size_t i = 0; i < Q4_0_VALUES; i++)
-        values[i] = ((double)q4_0_get_nibble(b, i) - 8) * d;
+/* NaN (a denormal scale has an infinite inverse) gives low. */
+static long clamp(double value, long low, long high) {
+    return !(value > (double)low) ? low : value > (double)high ? high : (long)value;
 }
 
-static uint8_t quantise(double value, double d) {
-    double n = d == 0 ? 8 : floor(value / d + 8.5);
-    return (uint8_t)(n < 0 ? 0 : n > 15 ? 15 : n);
+/* The nearest of low..high to value / step, or low where there is no step. */
+static long quantise(double value, double step, long low, long high) {
+    return step == 0 ? low : clamp(floor(value / step + 0.5), low, high);
 }
 
-void q4_0_encode(const float *values, block_q4_0 *b) {
+/* The value of largest magnitude, the first of equals. */
+static double find_extreme(const float *values, size_t count) {
     double extreme = 0;
-    for (size_t i = 0; i < Q4_0_VALUES; i++)
+    for (size_t i = 0; i < count; i++)
         if (fabs((double)values[i]) > fabs(extreme))
             extreme = (double)values[i];
-    const double limit = 65504;
-    double d = fmin(fmax(extreme / -8, -limit), limit);
-    elem_write(ELEM_F16, &b->d, 0, d);
-    d = q4_0_get_scale(b); /* nibbles are chosen for the scale that is stored */
-    for (size_t j = 0; j < 16; j++)
-        b->nibbles[j] =
-            (uint8_t)(quantise((double)values[j], d) | quantise((double)values[j + 16], d) << 4);
+    return extreme;
 }
 
-size_t q4_0_get_bytes(size_t rows, size_t columns) {
-    assert(columns % Q4_0_VALUES == 0);
-    return rows * (columns / Q4_0_VALUES) * sizeof(block_q4_0);
+static double find_min(const float *values, size_t count) {
+    double low = (double)values[0];
+    for (size_t i = 1; i < count; i++)
+        low = fmin(low, (double)values[i]);
+    return low;
+}
+
+static double find_max(const float *values, size_t count) {
+    double high = (double)values[0];
+    for (size_t i = 1; i < count; i++)
+        high = fmax(high, (double)values[i]);
+    return high;
+}
+
+/* Nibble i of 32 in 16 bytes, in the order of Q4_0 and Q4_1. */
+static uint32_t get_nibble(const uint8_t *nibbles, size_t i) {
+    return i < 16 ? nibbles[i] & 15u : (uint32_t)nibbles[i - 16] >> 4;
+}
+
+/* --- plain floats --- */
+
+static void decode_f32(const void *block, double *values, double *magnitudes) {
+    values[0] = elem_read(ELEM_F32, block, 0);
+    magnitudes[0] = fabs(values[0]);
+}
+
+static void encode_f32(const float *values, void *block) {
+    memcpy(block, values, sizeof *values);
+}
+
+static void decode_f16(const void *block, double *values, double *magnitudes) {
+    values[0] = elem_read(ELEM_F16, block, 0);
+    magnitudes[0] = fabs(values[0]);
+}
+
+static void encode_f16(const float *values, void *block) {
+    put_half(block, (double)values[0]);
+}
+
+/* --- blocks of 32 --- */
+
+static void decode_q4_0(const void *block, double *values, double *magnitudes) {
+    const block_q4_0 *b = block;
+    double d = get_half(b->d);
+    for (size_t i = 0; i < Q4_0_VALUES; i++) {
+        double n = get_nibble(b->nibbles, i);
+        values[i] = (n - 8) * d;
+        magnitudes[i] = (n + 8) * fabs(d);
+    }
+}
+
+/* The value of largest magnitude becomes nibble 0 (-8 d), so its sign sets the sign of d. */
+static void encode_q4_0(const float *values, void *block) {
+    block_q4_0 *b = block;
+    double d = put_half(&b->d, find_extreme(values, Q4_0_VALUES) / -8);
+    for (size_t j = 0; j < 16; j++) {
+        long low = 8 + quantise((double)values[j], d, -8, 7);
+        long high = 8 + quantise((double)values[j + 16], d, -8, 7);
+        b->nibbles[j] = (uint8_t)(low | high << 4);
+    }
+}
+
+static void decode_q4_1(const void *block, double *values, double *magnitudes) {
+    const block_q4_1 *b = block;
+    double d = get_half(b->d), m = get_half(b->m);
+    for (size_t i = 0; i < Q4_1_VALUES; i++) {
+        double n = get_nibble(b->nibbles, i);
+        values[i] = n * d + m;
+        magnitudes[i] = n * fabs(d) + fabs(m);
+    }
+}
+
+/* The arithmetic is that of floats: another rounding would pick another nibble now and then. */
+static void encode_q4_1(const float *values, void *block) {
+    block_q4_1 *b = block;
+    float low = (float)find_min(values, Q4_1_VALUES);
+    float d = ((float)find_max(values, Q4_1_VALUES) - low) / 15, inverse = d != 0 ? 1 / d : 0;
+    put_half(&b->d, (double)d);
+    put_half(&b->m, (double)low);
+    for (size_t j = 0; j < 16; j++) {
+        float first = (values[j] - low) * inverse, second = (values[j + 16] - low) * inverse;
+        b->nibbles[j] = (uint8_t)(clamp((double)(first + 0.5f), 0, 15) |
+                                  clamp((double)(second + 0.5f), 0, 15) << 4);
+    }
+}
+
+static void decode_q8_0(const void *block, double *values, double *magnitudes) {
+    const block_q8_0 *b = block;
+    double d = get_half(b->d);
+    for (size_t i = 0; i < Q8_0_VALUES; i++) {
+        values[i] = b->q[i] * d;
+        magnitudes[i] = fabs(values[i]);
+    }
+}
+
+static void encode_q8_0(const float *values, void *block) {
+    block_q8_0 *b = block;
+    float d = (float)fabs(find_extreme(values, Q8_0_VALUES)) / 127, inverse = d != 0 ? 1 / d : 0;
+    put_half(&b->d, (double)d);
+    for (size_t i = 0; i < Q8_0_VALUES; i++)
+        b->q[i] = (int8_t)clamp((double)roundf(values[i] * inverse), -127, 127);
+}
+
+/* --- blocks of 256 --- */
+
+/* Eight pairs of 6 bits in 12 bytes. The first four scales and minima are the lower 6 bits of bytes
+ * 0-3 and 4-7. Of the others, bytes 8-11 have the lower 4 bits (scale low, minimum high), and the
+ * upper 2 bits of bytes 0-3 and 4-7 are theirs too. */
+static void get_scale_and_min(const uint8_t *s, size_t part, double *scale, double *min) {
+    if (part < 4) {
+        *scale = s[part] & 63;
+        *min = s[part + 4] & 63;
+    } else {
+        *scale = (s[part + 4] & 15) | s[part - 4] >> 6 << 4;
+        *min = s[part + 4] >> 4 | s[part] >> 6 << 4;
+    }
+}
+
+static void put_scale_and_min(uint8_t *s, size_t part, long scale, long min) {
+    if (part < 4) {
+        s[part] = (uint8_t)(s[part] | scale);
+        s[part + 4] = (uint8_t)(s[part + 4] | min);
+    } else {
+        s[part + 4] = (uint8_t)((scale & 15) | (min & 15) << 4);
+        s[part - 4] = (uint8_t)(s[part - 4] | scale >> 4 << 6);
+        s[part] = (uint8_t)(s[part] | min >> 4 << 6);
+    }
+}
+
+static void decode_q4_k(const void *block, double *values, double *magnitudes) {
+    const block_q4_k *b = block;
+    double d = get_half(b->d), dmin = get_half(b->dmin);
+    for (size_t i = 0; i < Q4_K_VALUES; i++) {
+        size_t part = i / 32;
+        uint8_t byte = b->nibbles[32 * (part / 2) + i % 32];
+        double n = part % 2 ? byte >> 4 : byte & 15, scale, min;
+        get_scale_and_min(b->scales, part, &scale, &min);
+        values[i] = d * scale * n - dmin * min;
+        magnitudes[i] = fabs(d * scale * n) + fabs(dmin * min);
+    }
+}
+
+static void encode_q4_k(const float *values, void *block) {
+    block_q4_k *b = block;
+    double steps[8], minima[8], step = 0, minimum = 0;
+    for (size_t p = 0; p < 8; p++) {
+        minima[p] = fmax(0, -find_min(values + 32 * p, 32));
+        steps[p] = fmax(0, find_max(values + 32 * p, 32) + minima[p]) / 15;
+        step = fmax(step, steps[p]);
+        minimum = fmax(minimum, minima[p]);
+    }
+    *b = (block_q4_k){0};
+    step = put_half(&b->d, step / 63);
+    minimum = put_half(&b->dmin, minimum / 63);
+    for (size_t p = 0; p < 8; p++) {
+        long scale = quantise(steps[p], step, 0, 63), min = quantise(minima[p], minimum, 0, 63);
+        put_scale_and_min(b->scales, p, scale, min);
+        for (size_t i = 0; i < 32; i++) {
+            double above = (double)values[32 * p + i] + minimum * (double)min;
+            uint8_t *byte = &b->nibbles[32 * (p / 2) + i];
+            *byte = (uint8_t)(*byte | quantise(above, step * (double)scale, 0, 15) << 4 * (p % 2));
+        }
+    }
+}
+
+/* Where value i has its bits: byte and shift of the lower four, byte and shift of the upper two. */
+typedef struct {
+    size_t low, low_shift, high, high_shift;
+} q6_k_place;
+
+static q6_k_place find_q6_k_place(size_t i) {
+    size_t half = i / 128, quarter = i % 128 / 32, l = i % 32;
+    return (q6_k_place){64 * half + 32 * (quarter % 2) + l, 4 * (quarter / 2), 32 * half + l,
+                        2 * quarter};
+}
+
+static void decode_q6_k(const void *block, double *values, double *magnitudes) {
+    const block_q6_k *b = block;
+    double d = get_half(b->d);
+    for (size_t i = 0; i < Q6_K_VALUES; i++) {
+        q6_k_place at = find_q6_k_place(i);
+        int n = (b->low[at.low] >> at.low_shift & 15) | (b->high[at.high] >> at.high_shift & 3)
+                                                            << 4;
+        values[i] = d * b->scales[i / 16] * (n - 32);
+        magnitudes[i] = fabs(values[i]);
+    }
+}
+
+static void encode_q6_k(const float *values, void *block) {
+    block_q6_k *b = block;
+    double steps[16], step = 0;
+    for (size_t p = 0; p < 16; p++) {
+        steps[p] = find_extreme(values + 16 * p, 16) / -32;
+        step = fmax(step, fabs(steps[p]));
+    }
+    *b = (block_q6_k){.d = 0};
+    step = put_half(&b->d, step / 127);
+    for (size_t p = 0; p < 16; p++)
+        b->scales[p] = (int8_t)quantise(steps[p], step, -127, 127);
+    for (size_t i = 0; i < Q6_K_VALUES; i++) {
+        q6_k_place at = find_q6_k_place(i);
+        long n = 32 + quantise((double)values[i], step * b->scales[i / 16], -32, 31);
+        b->low[at.low] = (uint8_t)(b->low[at.low] | (n & 15) << at.low_shift);
+        b->high[at.high] = (uint8_t)(b->high[at.high] | n >> 4 << at.high_shift);
+    }
+}
+
+/* --- all of them --- */
+
+#define BLOCKS(name, UPPER, halves, ...)                                                           \
+    const weight_format format_##name = {                                                          \
+        #UPPER,        UPPER##_VALUES, sizeof(block_##name), halves,                               \
+        {__VA_ARGS__}, decode_##name,  encode_##name,                                              \
+    };
+BLOCKS(q4_0, Q4_0, 1, offsetof(block_q4_0, d))
+BLOCKS(q4_1, Q4_1, 2, offsetof(block_q4_1, d), offsetof(block_q4_1, m))
+BLOCKS(q8_0, Q8_0, 1, offsetof(block_q8_0, d))
+BLOCKS(q4_k, Q4_K, 2, offsetof(block_q4_k, d), offsetof(block_q4_k, dmin))
+BLOCKS(q6_k, Q6_K, 1, offsetof(block_q6_k, d))
+const weight_format format_f16 = {"F16", 1, 2, 1, {0}, decode_f16, encode_f16};
+const weight_format format_f32 = {"F32", 1, 4, 0, {0}, decode_f32, encode_f32};
+
+size_t format_get_bytes(const weight_format *f, size_t rows, size_t columns) {
+    assert(columns % f->values == 0);
+    return rows * (columns / f->values) * f->bytes;
 }

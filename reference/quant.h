@@ -1,32 +1,80 @@
-/* quant: the block formats of quantised weights, decoded and encoded the plain way. */
+/* quant: the formats of weights, decoded and encoded the plain way.
+ *
+ * A matrix is rows of blocks; a block is a few bytes that stand for `values` weights. Plain floats
+ * are blocks of one. What is the same for all formats is in weight_format: kernels' launches,
+ * oracles and cases go through that and know no layout. */
 #ifndef ASSAY_QUANT_H
 #define ASSAY_QUANT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Q4_0: 32 values in 18 bytes: an fp16 scale d, then 16 bytes. The low nibble of byte j is value j,
- * the high nibble is value j + 16; a nibble n stands for (n - 8) * d. */
-enum { Q4_0_VALUES = 32 };
+enum { Q4_0_VALUES = 32, Q4_1_VALUES = 32, Q8_0_VALUES = 32, Q4_K_VALUES = 256, Q6_K_VALUES = 256 };
+enum { BLOCK_MAX_VALUES = 256, BLOCK_MAX_BYTES = 210 };
 
+/* d, dmin and m are fp16 bits. */
+
+/* The low nibble of byte j is value j, the high nibble is value j + 16; n stands for (n - 8) d. */
 typedef struct {
-    uint16_t d; /* fp16 bits */
+    uint16_t d;
     uint8_t nibbles[16];
 } block_q4_0;
 
-_Static_assert(sizeof(block_q4_0) == 18, "Q4_0 blocks are packed");
+/* Nibbles as in Q4_0; n stands for n d + m. */
+typedef struct {
+    uint16_t d, m;
+    uint8_t nibbles[16];
+} block_q4_1;
 
-double q4_0_get_scale(const block_q4_0 *b);
-uint32_t q4_0_get_nibble(const block_q4_0 *b, size_t i); /* of value i: 0 to 15 */
+/* Value i is q[i] d. */
+typedef struct {
+    uint16_t d;
+    int8_t q[32];
+} block_q8_0;
 
-/* values has room for 32. */
-void q4_0_decode(const block_q4_0 *b, double *values);
+/* Eight parts of 32 values, each with a scale s and a minimum m of 6 bits; n stands for
+ * n s d - m dmin. Parts 2p and 2p + 1 share bytes 32p to 32p + 31: low and high nibbles. */
+typedef struct {
+    uint16_t d, dmin;
+    uint8_t scales[12];
+    uint8_t nibbles[128];
+} block_q4_k;
 
-/* The value of largest magnitude becomes nibble 0 (-8 d), so its sign sets the sign of d. A scale
- * beyond fp16 saturates at 65504. */
-void q4_0_encode(const float *values, block_q4_0 *b);
+/* Sixteen parts of 16 values, each with a signed scale s; a value is (n - 32) s d, with the lower 4
+ * bits of n in `low`, the upper 2 in `high`. In each half of the block (64 bytes of low, 32 of
+ * high) values l, l + 32, l + 64 and l + 96 share byte l of high, from its lowest bits up; the low
+ * nibbles of bytes l and l + 32 of low are values l and l + 32, the high nibbles the other two. */
+typedef struct {
+    uint8_t low[128], high[64];
+    int8_t scales[16];
+    uint16_t d;
+} block_q6_k;
 
-/* Bytes of a (rows, columns) matrix. Columns must be a multiple of 32. */
-size_t q4_0_get_bytes(size_t rows, size_t columns);
+_Static_assert(sizeof(block_q4_0) == 18 && sizeof(block_q4_1) == 20 && sizeof(block_q8_0) == 34 &&
+                   sizeof(block_q4_k) == 144 && sizeof(block_q6_k) == 210,
+               "blocks are packed");
+
+typedef struct {
+    const char *name;     /* "Q4_0" */
+    size_t values, bytes; /* of a block */
+    size_t halves;        /* fp16 numbers in a block: any bits will do elsewhere */
+    size_t half_at[2];    /* where */
+
+    /* values and magnitudes have room for those of a block. The magnitude of a value that is a
+     * difference or a sum (n d - 8 d) is the sum of those of its parts: a kernel may multiply them
+     * by x one by one. */
+    void (*decode)(const void *block, double *values, double *magnitudes);
+
+    /* A scale beyond fp16 saturates at 65504. Q8_0 and Q4_1 round as ggml's reference does; Q4_0
+     * picks nibbles for the scale that is stored; the K formats are near the best, not the best. */
+    void (*encode)(const float *values, void *block);
+} weight_format;
+
+extern const weight_format format_f32, format_f16, format_q8_0, format_q4_0, format_q4_1,
+    format_q4_k, format_q6_k;
+
+/* Bytes of a (rows, columns) matrix. Columns must be whole blocks. */
+size_t format_get_bytes(const weight_format *f, size_t rows, size_t columns);
 
 #endif

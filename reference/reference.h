@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "quant.h"
+
 /* dst (count) = src (count) */
 void reference_buffer_copy(const float *src, size_t count, double *dst);
 
@@ -38,10 +40,33 @@ void reference_rmsnorm(const float *x, const float *w, size_t rows, size_t dim, 
 void reference_rope(const float *x, size_t heads, size_t head_dim, uint32_t pos, double theta,
                     double *y, double *magnitude);
 
-/* y (out_dim) += W x, with W (out_dim, in_dim) in Q4_0 blocks and x (in_dim). Adds to magnitude
- * too. */
-void reference_matvec_q4_0(const void *w, const float *x, size_t out_dim, size_t in_dim, double *y,
-                           double *magnitude);
+/* y (batch, out_dim) += W x for each of x (batch, in_dim); W (out_dim, in_dim) in blocks of a
+ * format, in_dim whole blocks. Adds to magnitude too. */
+void reference_matvec(const weight_format *f, const void *w, const float *x, size_t out_dim,
+                      size_t in_dim, size_t batch, double *y, double *magnitude);
+
+/* As reference_matvec, with x in double precision and the magnitude of each of its values: what an
+ * operation that is fused into the product has made of its inputs. */
+void reference_matvec_fused(const weight_format *f, const void *w, const double *x,
+                            const double *x_magnitude, size_t out_dim, size_t in_dim, size_t batch,
+                            double *y, double *magnitude);
+
+/* out (n_tokens, n_heads, head_dim): query t of q, of the same shape, attends to rows 0 to start +
+ * t of the caches (rows, n_kv_heads, head_dim): softmax(scale * q K^T) V, each head by itself.
+ * Query heads share the heads of the caches in equal runs.
+ *
+ * magnitude is of the sum of weight * value. To it is added what an error of the scores does: a
+ * score that is off by e changes its key's weight by the factor 1 + e, and the output by weight *
+ * (value - output) * e. A score errs in proportion to the magnitude of its own sum and to its
+ * distance from the largest one, which is what the exponential is taken of; score_weight says how
+ * much these count against the roundings of the outer sum. Where one key has all the weight, value
+ * is output and nothing is added, however large the scores. */
+typedef struct {
+    size_t n_heads, n_kv_heads, head_dim;
+} attention_sizes;
+void reference_attention(const float *q, const float *k_cache, const float *v_cache,
+                         const attention_sizes *n, size_t n_tokens, size_t start, double scale,
+                         double score_weight, double *out, double *magnitude);
 
 /* The largest of some numbered values. NaN is skipped, of equals the lowest number wins. */
 typedef struct {
@@ -54,5 +79,25 @@ maximum reference_maximum(const float *values, const uint32_t *indices, size_t c
  * stride over count groups of four floats, `group` threads a threadgroup. */
 void reference_read_sums(const float *data, size_t count, size_t groups, size_t group, double *sums,
                          double *magnitude);
+
+/* The same for count groups of four halves, and for count Q4_0 blocks. */
+void reference_read_sums_f16(const uint16_t *data, size_t count, size_t groups, size_t group,
+                             double *sums, double *magnitude);
+void reference_read_sums_q4_0(const void *blocks, size_t count, size_t groups, size_t group,
+                              double *sums, double *magnitude);
+
+/* out (columns) = row `row` of a table of rows of `columns` values, whole blocks of a format. */
+void reference_decode_row(const weight_format *f, const void *table, size_t row, size_t columns,
+                          double *out);
+
+/* out (count) = b + scalar * c */
+void reference_triad(const float *b, const float *c, double scalar, size_t count, double *out,
+                     double *magnitude);
+
+/* logits (vocab), changed in place: each that is named by one of n ids, once or more often, is
+ * divided by penalty if it is positive and multiplied if not. Ids past the end name nothing.
+ * magnitude is 0 for what is left alone. */
+void reference_repetition_penalty(const uint32_t *ids, size_t n, size_t vocab, double penalty,
+                                  double *logits, double *magnitude);
 
 #endif

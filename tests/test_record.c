@@ -24,31 +24,66 @@ static slice take(size_t offset, size_t bytes) {
 
 TEST rows_that_are_not_whole_blocks_are_refused_and_not_cut(void) {
     slice w = take(0, 18 * 64), x = take(0, 4096), y = take(0, 4096);
-    const op *ops[] = {&matvec_q4_0_op, &matvec_q4_0_accumulate_op};
-    for (size_t k = 0; k < ops[0]->kernel_count; k++)
-        ASSERT_REFUSED(matvec_q4_0_record(nowhere, &ops[0]->kernels[k], w, x, y, 32, 65, &e),
-                       ops[0]->kernels[k].name, "65");
-    for (size_t k = 0; k < ops[1]->kernel_count; k++)
-        ASSERT_REFUSED(
-            matvec_q4_0_accumulate_record(nowhere, &ops[1]->kernels[k], w, x, y, 32, 63, &e),
-            ops[1]->kernels[k].name, "63");
+    const struct {
+        const op *op;
+        uint32_t in_dim;
+        const char *words;
+    } wrong[] = {{&matvec_q4_0_op, 65, "65"},
+                 {&matvec_q4_0_accumulate_op, 63, "63"},
+                 {&multi_token_matvec_q4_0_op, 65, "65"},
+                 {&matvec_q4_1_op, 33, "blocks of 32"},
+                 {&matvec_q8_0_op, 48, "blocks of 32"},
+                 {&matvec_q4_k_op, 576, "blocks of 256"},
+                 {&multi_token_matvec_q6_k_accumulate_op, 128, "blocks of 256"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        for (size_t k = 0; k < wrong[i].op->kernel_count; k++)
+            ASSERT_REFUSED(matvec_record(nowhere, &wrong[i].op->kernels[k], w, x, y, 32,
+                                         wrong[i].in_dim, 1, &e),
+                           wrong[i].op->kernels[k].name, wrong[i].words);
+    const kernel_row *reuse = &multi_token_matvec_f32_op.kernels[1];
+    ASSERT_REFUSED(matvec_record(nowhere, reuse, take(0, 4 * 7), x, y, 1, 7, 1, &e), reuse->name,
+                   "multiple of 4");
+    const slice three[] = {w, w, w};
+    ASSERT_REFUSED(matvec_q4_0_batched_record(nowhere, &matvec_q4_0_batched_op.kernels[0], three, x,
+                                              three, (uint32_t[]){1, 1, 1}, 63, &e),
+                   "matvec_q4_0_batched", "63");
     PASS();
 }
 
 TEST weights_of_another_type_are_refused(void) {
     const kernel_row *k = &matvec_q4_0_op.kernels[0];
     slice q8_0 = take(0, 34 * 64), x = take(0, 4096), y = take(0, 4096);
-    ASSERT_REFUSED(matvec_q4_0_record(nowhere, k, q8_0, x, y, 32, 64, &e), k->name, "another type");
+    ASSERT_REFUSED(matvec_record(nowhere, k, q8_0, x, y, 32, 64, 1, &e), k->name, "another type");
+    PASS();
+}
+
+TEST many_tokens_need_a_kernel_for_them(void) {
+    const kernel_row *k = &matvec_q8_0_op.kernels[0];
+    slice w = take(0, 34 * 64), x = take(0, 4096), y = take(0, 4096);
+    ASSERT_REFUSED(matvec_record(nowhere, k, w, x, y, 32, 64, 2, &e), k->name, "one token, not 2");
+    k = &multi_token_matvec_q8_0_op.kernels[1];
+    ASSERT_REFUSED(matvec_record(nowhere, k, w, x, y, 32, 64, 0, &e), k->name, "empty");
+    ASSERT_REFUSED(matvec_record(nowhere, k, w, x, y, 32, 64, 17, &e), k->name, "4096");
+    PASS();
+}
+
+TEST a_hidden_that_threadgroup_memory_cannot_hold_is_refused(void) {
+    const kernel_row *k = &rmsnorm_matvec_q4_0_op.kernels[1];
+    slice x = take(0, 4 * 8192), w = take(0, 8192 / 32 * 18), y = take(0, 4);
+    ASSERT_REFUSED(rmsnorm_matvec_record(nowhere, k, x, x, w, y, 1, 8192, 1e-5f, &e),
+                   "megakernel_rmsnorm_matvec", "hidden is 8192");
     PASS();
 }
 
 TEST vectors_that_are_short_or_badly_aligned_are_refused(void) {
     const kernel_row *k = &matvec_q4_0_op.kernels[0];
     slice w = take(0, 18 * 64), x = take(0, 256), y = take(0, 128);
-    ASSERT_REFUSED(matvec_q4_0_record(nowhere, k, w, take(0, 252), y, 32, 64, &e), k->name, "252");
-    ASSERT_REFUSED(matvec_q4_0_record(nowhere, k, w, x, take(0, 124), 32, 64, &e), k->name, "124");
-    ASSERT_REFUSED(matvec_q4_0_record(nowhere, k, w, take(4, 256), y, 32, 64, &e), k->name,
+    ASSERT_REFUSED(matvec_record(nowhere, k, w, take(0, 252), y, 32, 64, 1, &e), k->name, "252");
+    ASSERT_REFUSED(matvec_record(nowhere, k, w, x, take(0, 124), 32, 64, 1, &e), k->name, "124");
+    ASSERT_REFUSED(matvec_record(nowhere, k, w, take(4, 256), y, 32, 64, 1, &e), k->name,
                    "multiple of 16");
+    ASSERT_REFUSED(matvec_record(nowhere, k, take(1, 18 * 64), x, y, 32, 64, 1, &e), k->name,
+                   "multiple of 2");
     ASSERT_REFUSED(buffer_copy_record(nowhere, &buffer_copy_op.kernels[0], x, y, 0, &e),
                    "buffer_copy", "empty");
     ASSERT_REFUSED(buffer_copy_record(nowhere, &buffer_copy_op.kernels[0], x, y, 64, &e),
@@ -80,10 +115,72 @@ TEST odd_heads_and_rows_outside_the_cache_are_refused(void) {
     PASS();
 }
 
+TEST attention_outside_its_caches_or_limits_is_refused(void) {
+    const kernel_row *k = &decode_attention_op.kernels[0], *p = &prefill_attention_op.kernels[1];
+    slice q = take(0, 65536), cache = take(65536, 4 * 64 * 3 * 10); /* 10 rows of 3 heads of 64 */
+#define DECODE(caches, heads, kv_heads, head_dim, kv_len)                                          \
+    decode_attention_record(nowhere, k, q, caches, cache, q, heads, kv_heads, head_dim,            \
+                            param_u32(kv_len), 1, &e)
+    ASSERT_REFUSED(DECODE(cache, 9, 3, 257, 1), k->name, "257");
+    ASSERT_REFUSED(DECODE(cache, 9, 2, 64, 1), k->name, "9 heads cannot share 2");
+    ASSERT_REFUSED(DECODE(cache, 9, 0, 64, 1), k->name, "share 0");
+    ASSERT_REFUSED(DECODE(cache, 9, 3, 64, 0), k->name, "0 rows");
+    ASSERT_REFUSED(DECODE(cache, 9, 3, 64, 11), k->name, "11 rows of caches of 10");
+    ASSERT_REFUSED(DECODE(take(0, 4 * 64 * 3 * 9), 9, 3, 64, 1), k->name, "the same whole rows");
+    ASSERT_REFUSED(DECODE(take(4, 4 * 64 * 3 * 10), 9, 3, 64, 1), k->name, "multiple of 16");
+#undef DECODE
+    ASSERT_REFUSED(
+        prefill_attention_record(nowhere, p, q, cache, cache, q, 4, 9, 3, 64, param_u32(7), 1, &e),
+        p->name, "11 rows of caches of 10");
+    ASSERT_REFUSED(prefill_attention_record(nowhere, p, take(0, 4096), cache, cache, q, 4, 9, 3, 64,
+                                            param_u32(0), 1, &e),
+                   p->name, "q has 4096");
+    PASS();
+}
+
+TEST many_tokens_that_do_not_fit_are_refused(void) {
+    slice a = take(0, 4 * 192 * 4), cache = take(65536, 4 * 192 * 5);
+    const kernel_row *k = &kv_cache_copy_tokens_op.kernels[0];
+    ASSERT_REFUSED(
+        kv_cache_copy_tokens_record(nowhere, k, a, a, cache, cache, 4, 192, param_u32(2), &e),
+        k->name, "4 rows from row 2");
+    ASSERT_REFUSED(
+        kv_cache_copy_tokens_record(nowhere, k, a, a, cache, cache, 5, 192, param_u32(0), &e),
+        k->name, "k_src");
+    k = &rope_apply_tokens_op.kernels[0];
+    ASSERT_REFUSED(rope_apply_tokens_record(nowhere, k, a, a, 2, 1, 1, 63, param_u32(0), 1e4f, &e),
+                   k->name, "63");
+    ASSERT_REFUSED(rope_apply_tokens_record(nowhere, k, a, a, 5, 3, 1, 64, param_u32(0), 1e4f, &e),
+                   k->name, "q has");
+    PASS();
+}
+
+TEST tables_and_ids_that_do_not_fit_are_refused(void) {
+    slice a = take(0, 4096), ids = take(0, 4 * 10);
+    const kernel_row *k = op_find_kernel(&embedding_lookup_op, "embedding_lookup_q8_0");
+    ASSERT_REFUSED(embedding_lookup_record(nowhere, k, take(0, 18 * 2), ids, a, 1, 32, 2, &e),
+                   k->name, "another type");
+    ASSERT_REFUSED(embedding_lookup_record(nowhere, k, take(0, 34 * 2), ids, a, 1, 33, 2, &e),
+                   k->name, "whole blocks");
+    ASSERT_REFUSED(embedding_lookup_record(nowhere, k, take(0, 34 * 2), ids, a, 11, 32, 2, &e),
+                   k->name, "ids has 40");
+    k = &repetition_penalty_op.kernels[0];
+    ASSERT_REFUSED(repetition_penalty_record(nowhere, k, a, ids, param_u32(11), 99, 1.1f, &e),
+                   k->name, "room for 10 ids");
+    ASSERT_REFUSED(repetition_penalty_record(nowhere, k, a, ids, param_u32(3), 99, 0, &e), k->name,
+                   "above 0");
+    PASS();
+}
+
 SUITE(record_suite) {
     RUN_TEST(rows_that_are_not_whole_blocks_are_refused_and_not_cut);
     RUN_TEST(weights_of_another_type_are_refused);
+    RUN_TEST(many_tokens_need_a_kernel_for_them);
+    RUN_TEST(a_hidden_that_threadgroup_memory_cannot_hold_is_refused);
     RUN_TEST(vectors_that_are_short_or_badly_aligned_are_refused);
     RUN_TEST(only_the_kernel_for_many_rows_takes_many_rows);
     RUN_TEST(odd_heads_and_rows_outside_the_cache_are_refused);
+    RUN_TEST(attention_outside_its_caches_or_limits_is_refused);
+    RUN_TEST(many_tokens_that_do_not_fit_are_refused);
+    RUN_TEST(tables_and_ids_that_do_not_fit_are_refused);
 }

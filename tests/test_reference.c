@@ -166,15 +166,17 @@ TEST cases_are_named_by_kernel_shape_and_inputs(void) {
 
 /* --- block formats --- */
 
+static double values_of[BLOCK_MAX_VALUES], magnitudes_of[BLOCK_MAX_VALUES];
+
 TEST a_q4_0_block_decodes_as_worked_by_hand(void) {
     block_q4_0 b = {.d = 0x3800}; /* 0.5 */
     for (size_t j = 0; j < 16; j++)
         b.nibbles[j] = (uint8_t)(j | (15 - j) << 4);
-    double v[Q4_0_VALUES];
-    q4_0_decode(&b, v);
+    format_q4_0.decode(&b, values_of, magnitudes_of);
     for (size_t j = 0; j < 16; j++) {
-        ASSERT(v[j] == ((double)j - 8) * 0.5);
-        ASSERT(v[j + 16] == (7 - (double)j) * 0.5);
+        ASSERT(values_of[j] == ((double)j - 8) * 0.5);
+        ASSERT(values_of[j + 16] == (7 - (double)j) * 0.5);
+        ASSERT(magnitudes_of[j] == ((double)j + 8) * 0.5);
     }
     PASS();
 }
@@ -183,7 +185,7 @@ TEST a_q4_0_block_encodes_as_worked_by_hand(void) {
     float v[Q4_0_VALUES] = {4, -1, 0.5f, 0.2f};
     v[16] = -3.5f;
     block_q4_0 b;
-    q4_0_encode(v, &b); /* the largest is 4, so d = -0.5 and 4 is nibble 0 */
+    format_q4_0.encode(v, &b); /* the largest is 4, so d = -0.5 and 4 is nibble 0 */
     ASSERT_EQ(0xB800, b.d);
     ASSERT_EQ(0xF0, b.nibbles[0]); /* low: 4 / -0.5 + 8 = 0; high: -3.5 / -0.5 + 8 = 15 */
     ASSERT_EQ(0x8A, b.nibbles[1]); /* -1 / -0.5 + 8 = 10; high: 0 is 8 */
@@ -192,36 +194,109 @@ TEST a_q4_0_block_encodes_as_worked_by_hand(void) {
     PASS();
 }
 
-TEST q4_0_survives_zeros_and_saturates_beyond_half(void) {
+TEST q4_0_saturates_beyond_half(void) {
     float v[Q4_0_VALUES] = {0};
     block_q4_0 b;
-    q4_0_encode(v, &b);
-    double decoded[Q4_0_VALUES];
-    q4_0_decode(&b, decoded);
-    for (size_t i = 0; i < Q4_0_VALUES; i++)
-        ASSERT(decoded[i] == 0);
     v[5] = -1e12f;
-    q4_0_encode(v, &b);
+    format_q4_0.encode(v, &b);
     ASSERT_EQ(0x7BFF, b.d); /* 65504 */
     ASSERT_EQ(0, b.nibbles[5] & 15);
-    ASSERT_EQ(18, q4_0_get_bytes(1, 32));
-    ASSERT_EQ(18 * 18 * 576, q4_0_get_bytes(576, 576));
+    ASSERT_EQ(18, format_get_bytes(&format_q4_0, 1, 32));
+    ASSERT_EQ(18 * 18 * 576, format_get_bytes(&format_q4_0, 576, 576));
+    ASSERT_EQ(210 * 3 * 2, format_get_bytes(&format_q6_k, 2, 768));
+    ASSERT_EQ(2 * 7 * 5, format_get_bytes(&format_f16, 7, 5));
     PASS();
 }
 
-TEST encoding_is_off_by_half_a_step_at_most(void) {
-    rng r = rng_new(5, "q4_0");
-    for (int n = 0; n < 1000; n++) {
-        float v[Q4_0_VALUES];
-        block_q4_0 b;
-        double decoded[Q4_0_VALUES], d;
-        fill_f32(&r, INPUT_UNIFORM, v, Q4_0_VALUES);
-        q4_0_encode(v, &b);
-        q4_0_decode(&b, decoded);
-        d = fabs(q4_0_get_scale(&b));
-        for (size_t i = 0; i < Q4_0_VALUES; i++) /* 15 is the last nibble: +8 d does not exist */
-            ASSERT(fabs(decoded[i] - (double)v[i]) <= d * 1.01);
-    }
+TEST a_q4_1_block_is_as_worked_by_hand(void) {
+    block_q4_1 b = {.d = 0x3800, .m = 0xC000}; /* 0.5 and -2 */
+    b.nibbles[3] = 0xF5;
+    format_q4_1.decode(&b, values_of, magnitudes_of);
+    ASSERT(values_of[0] == -2 && values_of[3] == 0.5 && values_of[19] == 5.5);
+    ASSERT(magnitudes_of[3] == 4.5);
+    float v[Q4_1_VALUES] = {0};
+    v[0] = -3, v[1] = 12, v[17] = 4.4f, v[18] = 4.5f; /* d = 1, m = -3 */
+    format_q4_1.encode(v, &b);
+    ASSERT(b.d == 0x3C00 && b.m == 0xC200);
+    ASSERT_EQ(0x30, b.nibbles[0]); /* -3 is 0, 0 is 3 */
+    ASSERT_EQ(0x7F, b.nibbles[1]); /* 12 is 15, 4.4 is 7 */
+    ASSERT_EQ(0x83, b.nibbles[2]); /* 4.5 is 8: halves go up */
+    PASS();
+}
+
+TEST a_q8_0_block_is_as_worked_by_hand(void) {
+    block_q8_0 b = {.d = 0xB800}; /* -0.5 */
+    b.q[0] = 1, b.q[16] = -128, b.q[31] = 127;
+    format_q8_0.decode(&b, values_of, magnitudes_of);
+    ASSERT(values_of[0] == -0.5 && values_of[1] == 0);
+    ASSERT(values_of[16] == 64 && values_of[31] == -63.5 && magnitudes_of[31] == 63.5);
+    float v[Q8_0_VALUES] = {-127, 2.5f, -2.5f, 2.4f};
+    format_q8_0.encode(v, &b); /* the largest magnitude is 127, so d = 1 */
+    ASSERT_EQ(0x3C00, b.d);
+    ASSERT(b.q[0] == -127 && b.q[1] == 3 && b.q[2] == -3 && b.q[3] == 2); /* halves go outwards */
+    PASS();
+}
+
+/* Parts 0 and 5: one on each side of the border where scales are packed in another way. */
+TEST a_q4_k_block_decodes_as_worked_by_hand(void) {
+    block_q4_k b = {.d = 0x3C00, .dmin = 0x4000}; /* 1 and 2 */
+    b.scales[0] = 0x40 | 33;                      /* scale 0 is 33; 1 goes to scale 4 */
+    b.scales[4] = 0x80 | 5;                       /* minimum 0 is 5; 2 goes to minimum 4 */
+    b.scales[1] = 0xC0;                           /* 3 goes to scale 5 */
+    b.scales[5] = 0x40;                           /* 1 goes to minimum 5 */
+    b.scales[9] = 0x9A;                           /* scale 5 is 3 * 16 + 10, minimum 16 + 9 */
+    b.scales[8] = 0x21;                           /* scale 4 is 16 + 1, minimum 2 * 16 + 2 */
+    b.nibbles[7] = 0xE3;                          /* part 0: 3; part 1: 14, with scale 0 */
+    b.nibbles[64 + 31] = 0x42;                    /* part 4: 2; part 5: 4 */
+    format_q4_k.decode(&b, values_of, magnitudes_of);
+    ASSERT(values_of[7] == 33 * 3 - 2 * 5 && magnitudes_of[7] == 33 * 3 + 2 * 5);
+    ASSERT(values_of[6] == -10 && values_of[32 + 7] == 0);
+    ASSERT(values_of[4 * 32 + 31] == 17 * 2 - 2 * 34);
+    ASSERT(values_of[5 * 32 + 31] == 58 * 4 - 2 * 25);
+    PASS();
+}
+
+TEST a_q6_k_block_decodes_as_worked_by_hand(void) {
+    block_q6_k b = {.d = 0x3800}; /* 0.5 */
+    b.scales[0] = 2, b.scales[4] = -3, b.scales[7] = 1, b.scales[11] = 4;
+    b.low[0] = 0x5A;            /* value 0: 10; value 64: 5 */
+    b.high[0] = 0x30 | 2;       /* value 0: 2; value 64: 3 */
+    b.low[32 + 31] = 0x70;      /* value 127: 7 */
+    b.high[31] = 0x40;          /* value 127: 1 */
+    b.low[64 + 32 + 16] = 0x0C; /* value 128 + 32 + 16: 12 */
+    b.high[32 + 16] = 3 << 2;   /* the same: 3 */
+    format_q6_k.decode(&b, values_of, magnitudes_of);
+    ASSERT(values_of[0] == 0.5 * 2 * (10 + 32 - 32));
+    ASSERT(values_of[64] == 0.5 * -3 * (5 + 48 - 32));
+    ASSERT(values_of[127] == 0.5 * 1 * (7 + 16 - 32));
+    ASSERT(values_of[176] == 0.5 * 4 * (12 + 48 - 32));
+    ASSERT(values_of[1] == 0.5 * 2 * -32 && values_of[255] == 0);
+    ASSERT(magnitudes_of[64] == 31.5);
+    PASS();
+}
+
+TEST every_format_gives_back_zeros_and_nearly_what_it_was_given(void) {
+    const struct {
+        const weight_format *format;
+        double step; /* the largest error, as a part of the largest value: 1 */
+    } all[] = {{&format_f32, 0},         {&format_f16, 0x1p-11},     {&format_q8_0, 0.57 / 127},
+               {&format_q4_0, 1.01 / 8}, {&format_q4_1, 0.52 / 7.5}, {&format_q4_k, 0.65 / 7.5},
+               {&format_q6_k, 1.2 / 32}};
+    rng r = rng_new(5, "formats");
+    for (size_t f = 0; f < sizeof all / sizeof *all; f++)
+        for (int n = 0; n < 200; n++) {
+            const weight_format *format = all[f].format;
+            float v[BLOCK_MAX_VALUES];
+            uint8_t block[BLOCK_MAX_BYTES];
+            fill_f32(&r, n == 0 ? INPUT_ZEROS : INPUT_UNIFORM, v, format->values);
+            format->encode(v, block);
+            format->decode(block, values_of, magnitudes_of);
+            for (size_t i = 0; i < format->values; i++) {
+                double error = fabs(values_of[i] - (double)v[i]);
+                ASSERTm(format->name, n == 0 ? error == 0 : error <= all[f].step);
+                ASSERTm(format->name, magnitudes_of[i] >= fabs(values_of[i]));
+            }
+        }
     PASS();
 }
 
@@ -278,14 +353,16 @@ TEST a_2x32_product_is_as_worked_by_hand(void) {
     block_q4_0 w[2] = {{.d = 0x3C00}, {.d = 0}}; /* scales 1 and 0 */
     for (size_t j = 0; j < 16; j++)
         w[0].nibbles[j] = w[1].nibbles[j] = 0x69; /* 9 - 8 = 1 in front, 6 - 8 = -2 behind */
-    float x[32];
-    for (size_t i = 0; i < 32; i++)
-        x[i] = (float)(i + 1);
-    double y[2] = {10, 20}, magnitude[2] = {0, 0};
-    reference_matvec_q4_0(w, x, 2, 32, y, magnitude);
+    float x[64];
+    for (size_t i = 0; i < 64; i++)
+        x[i] = i < 32 ? (float)(i + 1) : -1;
+    double y[4] = {10, 20, 30, 40}, magnitude[4] = {0, 0, 0, 0};
+    reference_matvec(&format_q4_0, w, x, 2, 32, 2, y, magnitude);
     ASSERT(y[0] == 10 + 136 - 2 * 392.0); /* sums of 1..16 and of 17..32 */
     ASSERT(y[1] == 20);
+    ASSERT(y[2] == 30 - 16 + 2 * 16 && y[3] == 40); /* the second x: all -1 */
     ASSERT(magnitude[0] == 17 * 136 + 14 * 392.0 && magnitude[1] == 0);
+    ASSERT(magnitude[2] == 16 * (17 + 14));
     PASS();
 }
 
@@ -339,8 +416,12 @@ SUITE(reference_suite) {
     RUN_TEST(cases_are_named_by_kernel_shape_and_inputs);
     RUN_TEST(a_q4_0_block_decodes_as_worked_by_hand);
     RUN_TEST(a_q4_0_block_encodes_as_worked_by_hand);
-    RUN_TEST(q4_0_survives_zeros_and_saturates_beyond_half);
-    RUN_TEST(encoding_is_off_by_half_a_step_at_most);
+    RUN_TEST(q4_0_saturates_beyond_half);
+    RUN_TEST(a_q4_1_block_is_as_worked_by_hand);
+    RUN_TEST(a_q8_0_block_is_as_worked_by_hand);
+    RUN_TEST(a_q4_k_block_decodes_as_worked_by_hand);
+    RUN_TEST(a_q6_k_block_decodes_as_worked_by_hand);
+    RUN_TEST(every_format_gives_back_zeros_and_nearly_what_it_was_given);
     RUN_TEST(copies_write_one_row_and_leave_the_rest);
     RUN_TEST(additions_and_silu_match_a_pocket_calculator);
     RUN_TEST(rmsnorm_of_3_4_0_is_as_worked_by_hand);

@@ -103,3 +103,36 @@ kernel void two_barriers(device float *out [[buffer(0)]], uint i [[thread_positi
         threadgroup_barrier(mem_flags::mem_threadgroup);
     out[i] = 1;
 }
+
+// A struct with padding, filled member by member and returned: right.
+struct padded {
+    float value;
+    ushort tag;
+};
+
+padded make_padded(float x) {
+    padded p;
+    p.value = x;
+    p.tag = 3;
+    return p;
+}
+
+kernel void padded_copies(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                          uint i [[thread_position_in_grid]]) {
+    const padded p = make_padded(in[i]);
+    padded q;
+    q = p;
+    out[i] = q.value + float(q.tag);
+}
+
+// Where a NaN and an infinity are born.
+kernel void births(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                   uint i [[thread_position_in_grid]]) {
+    const float x = in[i];
+    const float zero = x - x;
+    float y = x;
+    if (i == 5)
+        y = zero / zero;
+    const float z = i == 7 ? x / zero : x;
+    out[i] = y + z;
+}

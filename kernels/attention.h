@@ -1,0 +1,90 @@
+// attention: what one simdgroup does with 32 keys at a time, shared by the attention kernels.
+//
+// A lane takes a whole key, so that a score costs no meeting of lanes; the weights then pass
+// through threadgroup memory, because for the values it is the other way round: a lane takes
+// dimensions lane, lane + 32, ... of all keys, and neighbours read neighbours. Nothing is kept for
+// each key: the softmax is online. A share knows the largest score so far and holds its sums
+// relative to it; when a larger one comes, they are scaled down. So any number of keys will do.
+//
+// The caches are (rows, n_kv_heads, head_dim). Where head_dim is a multiple of 4, every row of a
+// head is 16-byte aligned and is read as float4; otherwise float by float.
+
+constant uint KEYS = 32; // taken at a time, one a lane
+constant uint PARTS = 8; // of a head, 32 dimensions each: head_dim is at most 256
+
+// Where the keys and values of one head are, and how to weigh them.
+struct attention_head {
+    device const float *keys;
+    device const float *values;
+    uint stride; // floats from row to row
+    uint head_dim;
+    float scale;
+};
+
+// Query heads share the heads of the cache in equal runs: 9 of 3 are 0 0 0 1 1 1 2 2 2.
+inline attention_head attention_find_head(device const float *k_cache, device const float *v_cache,
+                                          uint head, uint n_heads, uint n_kv_heads, uint head_dim,
+                                          float scale) {
+    const uint at = head / (n_heads / n_kv_heads) * head_dim;
+    const attention_head h = {k_cache + at, v_cache + at, n_kv_heads * head_dim, head_dim, scale};
+    return h;
+}
+
+inline float attention_dot(device const float *q, device const float *k, uint head_dim) {
+    float4 sums = float4(0.0f);
+    if (head_dim % 4 == 0) {
+        device const float4 *q4 = (device const float4 *)q;
+        device const float4 *k4 = (device const float4 *)k;
+        for (uint i = 0; i < head_dim / 4; i++)
+            sums += q4[i] * k4[i];
+    } else {
+        for (uint i = 0; i < head_dim; i++)
+            sums.x += q[i] * k[i];
+    }
+    return (sums.x + sums.y) + (sums.z + sums.w);
+}
+
+// What a lane knows of the attention of one query to the keys its simdgroup has seen.
+struct attention_share {
+    float largest;      // score; the same in all lanes
+    float sum;          // of the weights of this lane's keys
+    float parts[PARTS]; // sums of weight * value, of dimensions lane, lane + 32, ...
+};
+
+inline attention_share attention_start() {
+    attention_share share;
+    share.largest = -INFINITY;
+    share.sum = 0.0f;
+    for (uint part = 0; part < PARTS; part++)
+        share.parts[part] = 0.0f;
+    return share;
+}
+
+// Adds keys first to first + count - 1 (1 to 32 of them) to the share; a lane without a key gives
+// it no weight. All 32 lanes come here. weights has room for 32 and must be other memory than at
+// the call before: then one barrier is enough, because who comes to the barrier of the next call
+// has read what this one left.
+inline void attention_add(thread attention_share &share, device const float *q, attention_head head,
+                          uint first, uint count, threadgroup float *weights, uint lane) {
+    device const float *keys = head.keys + size_t(first) * head.stride;
+    device const float *values = head.values + size_t(first) * head.stride;
+    float score = -INFINITY;
+    if (lane < count)
+        score = head.scale * attention_dot(q, keys + lane * head.stride, head.head_dim);
+    const float largest = max(share.largest, simd_max(score));
+    const float fade = exp(share.largest - largest); // e^-infinity = 0 at the first call
+    const float weight = exp(score - largest);
+    weights[lane] = weight;
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    share.largest = largest;
+    share.sum = fade * share.sum + weight;
+    for (uint part = 0; part < PARTS; part++) {
+        const uint d = 32 * part + lane;
+        if (d < head.head_dim) {
+            float sum = fade * share.parts[part];
+            for (uint j = 0; j < count; j++)
+                sum += weights[j] * values[j * head.stride + d];
+            share.parts[part] = sum;
+        }
+    }
+}

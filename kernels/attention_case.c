@@ -1,0 +1,101 @@
+/* attention_case: see attention_case.h. */
+#include "attention_case.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness/os.h"
+#include "record.h"
+#include "reference/reference.h"
+
+static bool check_heads(const kernel_row *k, const attention_plan *p, err *e) {
+    if (p->head_dim < 1 || p->head_dim > ATTENTION_MAX_HEAD_DIM)
+        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be 1 to %d", k->name,
+                       p->head_dim, ATTENTION_MAX_HEAD_DIM);
+    if (p->n_kv_heads == 0 || p->n_heads % p->n_kv_heads != 0)
+        return err_set(e, EXIT_CANNOT, "%s: %u heads cannot share %u heads of the cache equally",
+                       k->name, p->n_heads, p->n_kv_heads);
+    return true;
+}
+
+static bool check_caches(const kernel_row *k, attention_plan *p, size_t row_bytes, slice k_cache,
+                         slice v_cache, err *e) {
+    p->rows = k_cache.bytes / row_bytes;
+    if (k_cache.bytes % row_bytes || v_cache.bytes != k_cache.bytes)
+        return err_set(e, EXIT_CANNOT,
+                       "%s: caches of %zu and %zu bytes are not the same whole rows of %zu",
+                       k->name, k_cache.bytes, v_cache.bytes, row_bytes);
+    if (p->rows_seen == 0 || p->rows_seen > p->rows)
+        return err_set(e, EXIT_CANNOT, "%s: cannot look at %llu rows of caches of %zu", k->name,
+                       (unsigned long long)p->rows_seen, p->rows);
+    return true;
+}
+
+bool attention_check(const kernel_row *k, attention_plan *p, slice *q, slice k_cache, slice v_cache,
+                     slice *out, err *e) {
+    if (!check_heads(k, p, e))
+        return false;
+    size_t head_bytes = p->head_dim * sizeof(float);
+    size_t bytes = os_multiply(os_multiply(p->n_tokens, p->n_heads), head_bytes);
+    size_t row_bytes = os_multiply(p->n_kv_heads, head_bytes);
+    size_t alignment = p->head_dim % 4 == 0 ? 16 : sizeof(float); /* float4 where rows allow it */
+    return record_trim(k, "q", bytes, alignment, q, e) &&
+           check_caches(k, p, row_bytes, k_cache, v_cache, e) &&
+           record_trim(k, "k_cache", k_cache.bytes, alignment, &k_cache, e) &&
+           record_trim(k, "v_cache", v_cache.bytes, alignment, &v_cache, e) &&
+           record_trim(k, "out", bytes, sizeof(float), out, e);
+}
+
+void attention_bind(launch *l, slice q, slice k_cache, slice v_cache, slice out,
+                    const attention_plan *p) {
+    launch_bind(l, 0, q, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 1, k_cache, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 2, v_cache, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 3, out, ACCESS_WRITE, ELEM_F32);
+    launch_set_u32(l, 4, p->n_heads);
+    launch_set_u32(l, 5, p->n_kv_heads);
+    launch_set_u32(l, 6, p->head_dim);
+}
+
+/* The outer sum has a term a key; besides, its roundings are exp and division to a few ULP, the
+ * product, and a few steps by which an online softmax scales down what it has. A score is a sum of
+ * head_dim products that is scaled, reduced by the largest one and, in a fast exp, off by twice
+ * its magnitude in ULP. score_weight is the ratio of the two.
+ *
+ * Inputs need no care, large ones either: scores of 1e24 are off by 1e18, but the largest is ahead
+ * of the next by about 1e22, so that one key has all the weight in the kernel and here. Only a tie
+ * to one part in a million would be open, and drawn values do not tie. */
+void attention_judge(oracle_io *io, uint32_t n_tokens, uint32_t start) {
+    attention_sizes n = {oracle_u32(io, 4), oracle_u32(io, 5), oracle_u32(io, 6)};
+    expected *out = &io->out[3];
+    size_t rows = io->bytes[1] / (n.n_kv_heads * n.head_dim * sizeof(float));
+    for (size_t i = 0; i < out->count; i++)
+        out->value[i] = out->scale[i] = NAN; /* a position outside the caches has no answer */
+    if (start >= rows || n_tokens > rows - start)
+        return;
+    out->terms = (double)start + n_tokens;
+    out->roundings = 24;
+    double sum_roundings = out->roundings + 2 * sqrt(out->terms);
+    double score_roundings = 6 + 2 * sqrt((double)n.head_dim);
+    reference_attention(io->in[0], io->in[1], io->in[2], &n, n_tokens, start,
+                        (double)oracle_f32(io, 8), score_roundings / sum_roundings, out->value,
+                        out->scale);
+}
+
+float attention_get_scale(uint32_t head_dim) {
+    return (float)(1 / sqrt((double)head_dim));
+}
+
+bool case_input_cache(kernel_case *c, const char *label, uint32_t rows, uint32_t row_dim,
+                      slice *out, err *e) {
+    size_t count = os_multiply(rows, row_dim);
+    float *values = malloc(os_multiply(count + row_dim, sizeof *values));
+    assert(values);
+    fill_f32(&c->random, c->inputs, values, count);
+    for (size_t i = 0; i < row_dim; i++)
+        values[count + i] = NAN;
+    bool ok = case_input_bytes(c, label, values, (count + row_dim) * sizeof *values, out, e);
+    free(values);
+    return ok;
+}

@@ -1,0 +1,98 @@
+// decode_attention: the attention of one query to the whole cache, for each head by itself:
+// out = softmax(scale * q K^T) V.
+//
+// Several query heads may share a head of the cache (grouped-query attention). kv_len is read when
+// the kernel runs: bound to device memory, a recorded token can be played at every position.
+#include <metal_stdlib>
+using namespace metal;
+
+#include "attention.h"
+
+// A threadgroup is one simdgroup and does one head, 32 keys at a time. Reads 8 bytes for each
+// dimension of each key, and the query once a key from cache. The first rung: no threadgroup
+// barrier, but a head is left to 32 threads, and 9 heads do not fill a GPU.
+kernel void decode_attention(device const float *q [[buffer(0)]],
+                             device const float *k_cache [[buffer(1)]],
+                             device const float *v_cache [[buffer(2)]],
+                             device float *out [[buffer(3)]],
+                             constant uint &n_heads [[buffer(4)]],
+                             constant uint &n_kv_heads [[buffer(5)]],
+                             constant uint &head_dim [[buffer(6)]],
+                             constant uint &kv_len [[buffer(7)]],
+                             constant float &scale [[buffer(8)]],
+                             uint head [[threadgroup_position_in_grid]],
+                             uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float weights[2 * KEYS];
+    const attention_head h =
+        attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
+    attention_share share = attention_start();
+    uint turn = 0;
+    for (uint first = 0; first < kv_len; first += KEYS) {
+        attention_add(share, q + head * head_dim, h, first, min(KEYS, kv_len - first),
+                      weights + turn, lane);
+        turn = KEYS - turn;
+    }
+    const float sum = simd_sum(share.sum);
+    for (uint part = 0; part < PARTS; part++) {
+        const uint d = 32 * part + lane;
+        if (d < head_dim)
+            out[head * head_dim + d] = share.parts[part] / sum;
+    }
+}
+
+// A threadgroup of 256 does one head: its 8 simdgroups take 32 keys in turn, each with a largest
+// score of its own, and leave their shares in threadgroup memory; after one barrier thread d
+// brings dimension d of all shares to the same largest score and adds them up. A simdgroup that
+// saw no key has the largest score -infinity and so no weight. Moves what decode_attention moves,
+// with 8 times as many threads to do it.
+kernel void decode_attention_threadgroup(device const float *q [[buffer(0)]],
+                                         device const float *k_cache [[buffer(1)]],
+                                         device const float *v_cache [[buffer(2)]],
+                                         device float *out [[buffer(3)]],
+                                         constant uint &n_heads [[buffer(4)]],
+                                         constant uint &n_kv_heads [[buffer(5)]],
+                                         constant uint &head_dim [[buffer(6)]],
+                                         constant uint &kv_len [[buffer(7)]],
+                                         constant float &scale [[buffer(8)]],
+                                         uint head [[threadgroup_position_in_grid]],
+                                         uint thread_index [[thread_index_in_threadgroup]],
+                                         uint lane [[thread_index_in_simdgroup]],
+                                         uint sg [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float weights[8 * 2 * KEYS];
+    threadgroup float largest[8];
+    threadgroup float sums[8];
+    threadgroup float parts[8 * 32 * PARTS];
+    const attention_head h =
+        attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
+    attention_share share = attention_start();
+    uint turn = 0;
+    for (uint first = sg * KEYS; first < kv_len; first += 8 * KEYS) {
+        attention_add(share, q + head * head_dim, h, first, min(KEYS, kv_len - first),
+                      weights + sg * 2 * KEYS + turn, lane);
+        turn = KEYS - turn;
+    }
+    const float sum = simd_sum(share.sum);
+    if (lane == 0) {
+        largest[sg] = share.largest;
+        sums[sg] = sum;
+    }
+    for (uint part = 0; part < PARTS; part++) {
+        const uint d = 32 * part + lane;
+        if (d < head_dim)
+            parts[sg * head_dim + d] = share.parts[part];
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (thread_index >= head_dim)
+        return;
+    float top = largest[0];
+    for (uint s = 1; s < 8; s++)
+        top = max(top, largest[s]);
+    float total = 0.0f;
+    float value = 0.0f;
+    for (uint s = 0; s < 8; s++) {
+        const float fade = exp(largest[s] - top);
+        total += fade * sums[s];
+        value += fade * parts[s * head_dim + thread_index];
+    }
+    out[head * head_dim + thread_index] = value / total;
+}

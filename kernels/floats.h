@@ -1,0 +1,18 @@
+// floats: plain weights, f32 and f16, as matvec_rows.h reads a format: one weight at a time for rows
+// of any length, or four, for rows that are whole float4s.
+
+// T is float or half; V and W are vectors (or scalars) of float and of T with the same width.
+template <typename T, typename V, typename W> struct plain_weights {
+    typedef T block;
+    typedef V wide;
+    enum : uint { values = 1, wides = 1 };
+
+    static METAL_FUNC void load(device const T *row, uint unit, thread V *v) {
+        v[0] = V(((device const W *)row)[unit]);
+    }
+};
+
+typedef plain_weights<float, float, float> f32_single;
+typedef plain_weights<half, float, half> f16_single;
+typedef plain_weights<float, float4, float4> f32;
+typedef plain_weights<half, float4, half4> f16;

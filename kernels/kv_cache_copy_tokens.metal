@@ -1,0 +1,23 @@
+// kv_cache_copy_tokens: appends the positions of many tokens to the key and value caches of a
+// layer.
+#include <metal_stdlib>
+using namespace metal;
+
+// A thread copies one float of k and one of v, of sources (n_tokens, kv_dim) to the rows of the
+// caches (rows, kv_dim) from row_idx on; a threadgroup has no part of its own. Moves 8 bytes in
+// and 8 out for each. It exists for prefill: rows in a row are one run of memory, so this is
+// kv_cache_copy with a longer row.
+kernel void kv_cache_copy_tokens(device const float *k_src [[buffer(0)]],
+                                 device const float *v_src [[buffer(1)]],
+                                 device float *k_dst [[buffer(2)]],
+                                 device float *v_dst [[buffer(3)]],
+                                 constant uint &kv_dim [[buffer(4)]],
+                                 constant uint &row_idx [[buffer(5)]],
+                                 constant uint &n_tokens [[buffer(6)]],
+                                 uint i [[thread_position_in_grid]]) {
+    if (i >= n_tokens * kv_dim)
+        return;
+    const size_t at = size_t(row_idx) * kv_dim + i;
+    k_dst[at] = k_src[i];
+    v_dst[at] = v_src[i];
+}

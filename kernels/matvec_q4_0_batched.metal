@@ -1,0 +1,79 @@
+// matvec_q4_0_batched: three products with the same x in one launch, with W in Q4_0 blocks: query,
+// key and value, or (with an empty third) gate and up.
+//
+// It exists because a launch costs as much as a small matrix: 192 rows of 576 are 60 KB. Moves what
+// the three products alone move, and x comes from cache for two of them.
+#include <metal_stdlib>
+using namespace metal;
+
+#include "q4_0.h"
+
+#include "matvec_rows.h"
+
+// One of the three, and a row of it.
+struct product {
+    device const block_q4_0 *w;
+    device float *y;
+    uint row, rows;
+};
+
+// Row `row` of all three, one below the other. Rows past the end are rows past the end of the last
+// matrix that has any; only the third may have none.
+inline product find_product(device const block_q4_0 *wa,
+                            device const block_q4_0 *wb,
+                            device const block_q4_0 *wc,
+                            device float *ya,
+                            device float *yb,
+                            device float *yc,
+                            uint4 dims,
+                            uint row) {
+    if (row < dims.x)
+        return {wa, ya, row, dims.x};
+    row -= dims.x;
+    if (row < dims.y || dims.z == 0)
+        return {wb, yb, row, dims.y};
+    return {wc, yc, row - dims.y, dims.z};
+}
+
+// A threadgroup of 256 makes 8 of all rows, a simdgroup each; a thread takes blocks lane, lane +
+// 32, ... dims: rows of a, b and c, then in_dim.
+kernel void matvec_q4_0_batched(device const block_q4_0 *wa [[buffer(0)]],
+                                device const block_q4_0 *wb [[buffer(1)]],
+                                device const block_q4_0 *wc [[buffer(2)]],
+                                device const float *x [[buffer(3)]],
+                                device float *ya [[buffer(4)]],
+                                device float *yb [[buffer(5)]],
+                                device float *yc [[buffer(6)]],
+                                constant uint4 &dims [[buffer(7)]],
+                                uint group [[threadgroup_position_in_grid]],
+                                uint sg [[simdgroup_index_in_threadgroup]],
+                                uint lane [[thread_index_in_simdgroup]]) {
+    const product p = find_product(wa, wb, wc, ya, yb, yc, dims, group * 8 + sg);
+    if (p.row >= p.rows)
+        return;
+    const plain_input<float4> input = {x};
+    const float sum = dot_row<q4_0>(p.w, input, p.row, dims.w, lane);
+    if (lane == 0)
+        p.y[p.row] = sum;
+}
+
+// A threadgroup of 128 makes 32 of all rows: each of its 4 simdgroups makes 8, a quad each, as the
+// kernels that reuse weights do for one token. The quads of a simdgroup may be at work on different
+// matrices. Tries: no lane without work in rows of 18 blocks, and one meeting of lanes for 8 rows.
+kernel void matvec_q4_0_batched_quad(device const block_q4_0 *wa [[buffer(0)]],
+                                     device const block_q4_0 *wb [[buffer(1)]],
+                                     device const block_q4_0 *wc [[buffer(2)]],
+                                     device const float *x [[buffer(3)]],
+                                     device float *ya [[buffer(4)]],
+                                     device float *yb [[buffer(5)]],
+                                     device float *yc [[buffer(6)]],
+                                     constant uint4 &dims [[buffer(7)]],
+                                     uint group [[threadgroup_position_in_grid]],
+                                     uint sg [[simdgroup_index_in_threadgroup]],
+                                     uint lane [[thread_index_in_simdgroup]]) {
+    const uint first = (group * 4 + sg) * 8;
+    if (first >= dims.x + dims.y + dims.z)
+        return;
+    const product p = find_product(wa, wb, wc, ya, yb, yc, dims, first + lane / 4);
+    make_tile<q4_0, 1, false>(p.w, x, p.y, p.row, lane % 4, p.rows, dims.w);
+}

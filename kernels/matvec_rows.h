@@ -1,0 +1,176 @@
+// matvec_rows: matrix times vectors, for weights of any format. What is here is written once and
+// instantiated for each format by matvec_<format>.metal and matvec_<format>_accumulate.metal.
+//
+// A format F says how weights are stored:
+//   F::block   what a row consists of; F::values weights each
+//   F::wide    float4, or float where rows are not whole float4s
+//   F::wides   how many of them are decoded at a time: a unit
+//   F::load    decodes a unit of a row
+// An input X gives x as F::wide, from anywhere: at(i) starts at element i.
+//
+// in_dim is a multiple of F::values and of a unit: whoever records the launch refuses anything else.
+
+inline float total(float v) {
+    return v;
+}
+inline float total(float4 v) {
+    return (v.x + v.y) + (v.z + v.w);
+}
+
+template <bool accumulate> inline void put(device float *y, float value) {
+    if (accumulate)
+        *y += value;
+    else
+        *y = value;
+}
+
+// x as it lies in memory.
+template <typename V> struct plain_input {
+    device const float *x;
+    V at(uint i) const { return *(device const V *)(x + i); }
+};
+
+// dots[t] += the products of units first, first + stride, ... of a row with token t of T, which
+// starts at x + t * in_dim. A unit is decoded once for all T.
+template <typename F, uint T, typename X>
+inline void add_products(device const typename F::block *w_row,
+                         X x,
+                         uint in_dim,
+                         uint first,
+                         uint stride,
+                         thread typename F::wide *dots) {
+    const uint width = sizeof(typename F::wide) / sizeof(float);
+    const uint span = F::wides * width;
+    for (uint unit = first; unit < in_dim / span; unit += stride) {
+        typename F::wide weights[F::wides];
+        F::load(w_row, unit, weights);
+        for (uint t = 0; t < T; t++)
+            for (uint i = 0; i < F::wides; i++)
+                dots[t] = fma(weights[i], x.at(t * in_dim + unit * span + i * width), dots[t]);
+    }
+}
+
+// The product of a row with one x, made by a simdgroup and given to all its lanes: lane l takes
+// units l, l + 32, ...
+template <typename F, typename X>
+inline float
+dot_row(device const typename F::block *w, X x, uint row, uint in_dim, uint lane) {
+    typename F::wide dots = typename F::wide(0.0f);
+    add_products<F, 1>(w + size_t(row) * (in_dim / F::values), x, in_dim, lane, 32, &dots);
+    return simd_sum(total(dots));
+}
+
+// y = W x, or y += W x. A threadgroup of 256 makes 8 rows, a simdgroup each. Reads each weight once,
+// x once a row from cache, writes 4 bytes a row. The first rung for every format.
+template <typename F, bool accumulate>
+kernel void matvec(device const typename F::block *w [[buffer(0)]],
+                   device const float *x [[buffer(1)]],
+                   device float *y [[buffer(2)]],
+                   constant uint &out_dim [[buffer(3)]],
+                   constant uint &in_dim [[buffer(4)]],
+                   uint group [[threadgroup_position_in_grid]],
+                   uint sg [[simdgroup_index_in_threadgroup]],
+                   uint lane [[thread_index_in_simdgroup]]) {
+    const uint row = group * 8 + sg;
+    if (row >= out_dim)
+        return;
+    const plain_input<typename F::wide> input = {x};
+    const float sum = dot_row<F>(w, input, row, in_dim, lane);
+    if (lane == 0)
+        put<accumulate>(y + row, sum);
+}
+
+// The same for each row of x (batch, in_dim), giving y (batch, out_dim): the loop over tokens
+// stands around everything, so a row of W is read from cache and decoded again for each token. It
+// exists to be measured: one launch for many tokens, and nothing else that is shared.
+template <typename F, bool accumulate>
+kernel void multi_token(device const typename F::block *w [[buffer(0)]],
+                        device const float *x [[buffer(1)]],
+                        device float *y [[buffer(2)]],
+                        constant uint &out_dim [[buffer(3)]],
+                        constant uint &in_dim [[buffer(4)]],
+                        constant uint &batch [[buffer(5)]],
+                        uint group [[threadgroup_position_in_grid]],
+                        uint sg [[simdgroup_index_in_threadgroup]],
+                        uint lane [[thread_index_in_simdgroup]]) {
+    const uint row = group * 8 + sg;
+    if (row >= out_dim)
+        return;
+    for (uint t = 0; t < batch; t++) {
+        const plain_input<typename F::wide> input = {x + size_t(t) * in_dim};
+        const float sum = dot_row<F>(w, input, row, in_dim, lane);
+        if (lane == 0)
+            put<accumulate>(y + size_t(t) * out_dim + row, sum);
+    }
+}
+
+// T tokens of one row, made by a quad: lane `part` of it takes units part, part + 4, ... and in the
+// end stores tokens part, part + 4, ... The row is the last one where it would lie past the end:
+// all lanes of a simdgroup must meet in quad_sum, and its weights are there to be read.
+template <typename F, uint T, bool accumulate>
+inline void make_tile(device const typename F::block *w,
+                      device const float *x,
+                      device float *y,
+                      uint row,
+                      uint part,
+                      uint out_dim,
+                      uint in_dim) {
+    device const typename F::block *w_row =
+        w + size_t(min(row, out_dim - 1)) * (in_dim / F::values);
+    const plain_input<typename F::wide> input = {x};
+    typename F::wide dots[T];
+    for (uint t = 0; t < T; t++)
+        dots[t] = typename F::wide(0.0f);
+    add_products<F, T>(w_row, input, in_dim, part, 4, dots);
+    for (uint t = 0; t < T; t += 4) {
+        float4 sums = float4(0.0f);
+        for (uint i = 0; i < min(4u, T - t); i++)
+            sums[i] = total(dots[t + i]);
+        sums = quad_sum(sums);
+        if (row < out_dim && t + part < T)
+            put<accumulate>(y + size_t(t + part) * out_dim + row, sums[part]);
+    }
+}
+
+// The same product, with each weight read and decoded once for up to 8 tokens, whose sums are in
+// registers. A threadgroup of 128 makes 32 rows of 8 tokens (the second axis of the grid counts
+// tiles of 8 tokens): a simdgroup makes 8 rows, a quad each. The 8 quads read the same x, which
+// then costs one load for 8 rows, and only 4 lanes have to meet for a sum. The last tile may be of
+// 1 to 7 tokens, and each of these sizes is code of its own, so that sums stay in registers.
+template <typename F, bool accumulate>
+kernel void reuse(device const typename F::block *w [[buffer(0)]],
+                  device const float *x [[buffer(1)]],
+                  device float *y [[buffer(2)]],
+                  constant uint &out_dim [[buffer(3)]],
+                  constant uint &in_dim [[buffer(4)]],
+                  constant uint &batch [[buffer(5)]],
+                  uint2 group [[threadgroup_position_in_grid]],
+                  uint sg [[simdgroup_index_in_threadgroup]],
+                  uint lane [[thread_index_in_simdgroup]]) {
+    const uint first = (group.x * 4 + sg) * 8;
+    if (first >= out_dim)
+        return;
+    const uint row = first + lane / 4;
+    const uint part = lane % 4;
+    const uint token = group.y * 8;
+    x += size_t(token) * in_dim;
+    y += size_t(token) * out_dim;
+    switch (min(batch - token, 8u)) {
+    case 1:
+        return make_tile<F, 1, accumulate>(w, x, y, row, part, out_dim, in_dim);
+    case 2:
+        return make_tile<F, 2, accumulate>(w, x, y, row, part, out_dim, in_dim);
+    case 3:
+        return make_tile<F, 3, accumulate>(w, x, y, row, part, out_dim, in_dim);
+    case 4:
+        return make_tile<F, 4, accumulate>(w, x, y, row, part, out_dim, in_dim);
+    case 5:
+        return make_tile<F, 5, accumulate>(w, x, y, row, part, out_dim, in_dim);
+    case 6:
+        return make_tile<F, 6, accumulate>(w, x, y, row, part, out_dim, in_dim);
+    case 7:
+        return make_tile<F, 7, accumulate>(w, x, y, row, part, out_dim, in_dim);
+    default:
+        return make_tile<F, 8, accumulate>(w, x, y, row, part, out_dim, in_dim);
+    }
+}

@@ -1,0 +1,90 @@
+/* prefill_attention: launches, oracle and cases. */
+#include "kernels.h"
+
+#include "attention_case.h"
+#include "harness/os.h"
+#include "record.h"
+
+static void prefill_attention_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    attention_judge(io, oracle_u32(io, 9), oracle_u32(io, 7));
+}
+
+/* Geometry: a threadgroup for each head of k->rows tokens. */
+bool prefill_attention_record(tape *t, const kernel_row *k, slice q, slice k_cache, slice v_cache,
+                              slice out, uint32_t n_tokens, uint32_t n_heads, uint32_t n_kv_heads,
+                              uint32_t head_dim, param start, float scale, err *e) {
+    uint64_t first = start.at.buffer ? 0 : start.bits;
+    attention_plan plan = {.n_tokens = n_tokens,
+                           .n_heads = n_heads,
+                           .n_kv_heads = n_kv_heads,
+                           .head_dim = head_dim,
+                           .rows_seen = first + n_tokens};
+    if (!attention_check(k, &plan, &q, k_cache, v_cache, &out, e))
+        return false;
+    launch *l = tape_add(t, "prefill_attention.metal", k->name, e);
+    if (!l)
+        return false;
+    attention_bind(l, q, k_cache, v_cache, out, &plan);
+    launch_set_param(l, 7, start, ELEM_U32);
+    launch_set_f32(l, 8, scale);
+    launch_set_u32(l, 9, n_tokens);
+    launch_set_groups(l, (size3){n_heads, divide_up(n_tokens, k->rows), 1},
+                      (size3){k->group, 1, 1});
+    uint64_t rows = start.at.buffer ? plan.rows : plan.rows_seen;
+    uint64_t pairs = n_tokens * (rows - n_tokens) + (uint64_t)n_tokens * (n_tokens + 1) / 2;
+    l->bytes = q.bytes + out.bytes + 2 * sizeof(float) * rows * n_kv_heads * head_dim;
+    l->flops = n_heads * pairs * (4 * (uint64_t)head_dim + 2);
+    l->oracle = prefill_attention_oracle;
+    return true;
+}
+
+/* start comes from device memory, as it does in a model. */
+static bool prefill_attention_build(kernel_case *c, err *e) {
+    const uint32_t *dim = c->shape.dim;
+    uint32_t n_tokens = dim[0], start = dim[1], n_heads = dim[2], n_kv_heads = dim[3];
+    uint32_t head_dim = dim[4], rows = start + n_tokens;
+    size_t count = os_multiply(os_multiply(n_tokens, n_heads), head_dim);
+    slice q, k_cache, v_cache, out, place;
+    return case_input_f32(c, "q", count, &q, e) &&
+           case_input_cache(c, "k_cache", rows, n_kv_heads * head_dim, &k_cache, e) &&
+           case_input_cache(c, "v_cache", rows, n_kv_heads * head_dim, &v_cache, e) &&
+           case_input_bytes(c, "start", &start, sizeof start, &place, e) &&
+           case_output(c, "out", count * sizeof(float), &out, e) &&
+           prefill_attention_record(c->tape, c->kernel, q, k_cache, v_cache, out, n_tokens, n_heads,
+                                    n_kv_heads, head_dim, param_at(place),
+                                    attention_get_scale(head_dim), e);
+}
+
+/* Tokens: 1, around the 4 of a threadgroup, and more than the 32 keys that are taken at a time; at
+ * the front of the cache, one behind it, and far inside. Blocks of tokens that reach over the edge
+ * of 32 keys, where the first of them sees no key of the last 32. Then all sorts of heads. */
+static const shape shapes[] = {
+    {{1, 0, 9, 3, 64}},     {{2, 0, 9, 3, 64}},    {{7, 0, 9, 3, 64}},    {{8, 0, 9, 3, 64}},
+    {{33, 0, 9, 3, 64}},    {{1, 1, 9, 3, 64}},    {{2, 1, 9, 3, 64}},    {{7, 1, 9, 3, 64}},
+    {{8, 1, 9, 3, 64}},     {{33, 1, 9, 3, 64}},   {{1, 100, 9, 3, 64}},  {{2, 100, 9, 3, 64}},
+    {{7, 100, 9, 3, 64}},   {{8, 100, 9, 3, 64}},  {{33, 100, 9, 3, 64}}, {{4, 30, 2, 1, 64}},
+    {{5, 31, 2, 1, 64}},    {{1, 0, 1, 1, 1}},     {{35, 3, 3, 3, 1}},    {{9, 60, 4, 2, 7}},
+    {{3, 29, 6, 2, 80}},    {{6, 27, 3, 1, 96}},   {{5, 64, 2, 2, 255}},  {{4, 33, 4, 1, 256}},
+    {{16, 50, 32, 8, 128}}, {{64, 448, 9, 3, 64}},
+};
+
+static const kernel_row rungs[] = {
+    {.name = "prefill_attention", .about = "a simdgroup a head of a token", .group = 32, .rows = 1},
+    {.name = "prefill_attention_queryblock",
+     .about = "a simdgroup a head of four tokens",
+     .group = 32,
+     .rows = 4},
+};
+
+const op prefill_attention_op = {
+    .name = "prefill_attention",
+    .about = "causal attention of many tokens to the cache",
+    .dims = "tokens x start x heads x kv_heads x head_dim",
+    .kernels = rungs,
+    .kernel_count = COUNT_OF(rungs),
+    .shapes = shapes,
+    .shape_count = COUNT_OF(shapes),
+    .any_input = {{6, 45, 4, 2, 20}},
+    .build = prefill_attention_build,
+};

@@ -1,0 +1,161 @@
+// prefill_attention: causal attention of many tokens in one launch: query t of n_tokens stands at
+// position start + t and sees rows 0 to start + t of the cache. The keys and values of all these
+// tokens are in the cache before.
+//
+// q and out are (n_tokens, n_heads, head_dim). start is read when the kernel runs, so that the next
+// part of a prompt can be played from the same tape.
+#include <metal_stdlib>
+using namespace metal;
+
+#include "attention.h"
+
+// A threadgroup is one simdgroup and does one head of one token, as decode_attention does; there
+// are as many as heads and tokens. Reads the cache again for every token. The first rung: what
+// n_tokens launches of decode_attention do, without the launches.
+kernel void prefill_attention(device const float *q [[buffer(0)]],
+                              device const float *k_cache [[buffer(1)]],
+                              device const float *v_cache [[buffer(2)]],
+                              device float *out [[buffer(3)]],
+                              constant uint &n_heads [[buffer(4)]],
+                              constant uint &n_kv_heads [[buffer(5)]],
+                              constant uint &head_dim [[buffer(6)]],
+                              constant uint &start [[buffer(7)]],
+                              constant float &scale [[buffer(8)]],
+                              constant uint &n_tokens [[buffer(9)]],
+                              uint2 group [[threadgroup_position_in_grid]],
+                              uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float weights[2 * KEYS];
+    const attention_head h =
+        attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
+    const size_t at = (size_t(group.y) * n_heads + group.x) * head_dim;
+    const uint kv_len = start + group.y + 1;
+    attention_share share = attention_start();
+    uint turn = 0;
+    for (uint first = 0; first < kv_len; first += KEYS) {
+        attention_add(share, q + at, h, first, min(KEYS, kv_len - first), weights + turn, lane);
+        turn = KEYS - turn;
+    }
+    const float sum = simd_sum(share.sum);
+    for (uint part = 0; part < PARTS; part++) {
+        const uint d = 32 * part + lane;
+        if (d < head_dim)
+            out[at + d] = share.parts[part] / sum;
+    }
+}
+
+// Four queries of the same head, those of neighbouring tokens.
+struct query_block {
+    device const float *q[4];
+    uint4 seen; // rows of the cache that each of them sees
+};
+
+// Those of tokens `token` to token + 3. Behind the last token the last one stands in.
+inline query_block query_block_find(device const float *q,
+                                    uint head,
+                                    uint n_heads,
+                                    uint head_dim,
+                                    uint start,
+                                    uint token,
+                                    uint n_tokens) {
+    query_block b;
+    for (uint i = 0; i < 4; i++) {
+        const uint t = min(token + i, n_tokens - 1);
+        b.q[i] = q + (size_t(t) * n_heads + head) * head_dim;
+        b.seen[i] = start + t + 1;
+    }
+    return b;
+}
+
+// The dot products of four queries with one key.
+inline float4 query_block_dot(query_block b, device const float *k, uint head_dim) {
+    float4 sums = float4(0.0f);
+    if (head_dim % 4 == 0) {
+        device const float4 *k4 = (device const float4 *)k;
+        device const float4 *q0 = (device const float4 *)b.q[0];
+        device const float4 *q1 = (device const float4 *)b.q[1];
+        device const float4 *q2 = (device const float4 *)b.q[2];
+        device const float4 *q3 = (device const float4 *)b.q[3];
+        float4 s0 = float4(0.0f);
+        float4 s1 = float4(0.0f);
+        float4 s2 = float4(0.0f);
+        float4 s3 = float4(0.0f);
+        for (uint i = 0; i < head_dim / 4; i++) {
+            const float4 key = k4[i];
+            s0 += q0[i] * key;
+            s1 += q1[i] * key;
+            s2 += q2[i] * key;
+            s3 += q3[i] * key;
+        }
+        sums.x = (s0.x + s0.y) + (s0.z + s0.w);
+        sums.y = (s1.x + s1.y) + (s1.z + s1.w);
+        sums.z = (s2.x + s2.y) + (s2.z + s2.w);
+        sums.w = (s3.x + s3.y) + (s3.z + s3.w);
+    } else {
+        for (uint i = 0; i < head_dim; i++)
+            sums += float4(b.q[0][i], b.q[1][i], b.q[2][i], b.q[3][i]) * k[i];
+    }
+    return sums;
+}
+
+// A threadgroup is one simdgroup and does one head of four tokens at once, the four as the
+// components of a float4; everything else is as in attention_add. Each key and value is read once
+// for four queries: a quarter of the traffic. Keys that only some of the four see have the score
+// -infinity for the others. What stands in for a token that is not there is not written.
+kernel void prefill_attention_queryblock(device const float *q [[buffer(0)]],
+                                         device const float *k_cache [[buffer(1)]],
+                                         device const float *v_cache [[buffer(2)]],
+                                         device float *out [[buffer(3)]],
+                                         constant uint &n_heads [[buffer(4)]],
+                                         constant uint &n_kv_heads [[buffer(5)]],
+                                         constant uint &head_dim [[buffer(6)]],
+                                         constant uint &start [[buffer(7)]],
+                                         constant float &scale [[buffer(8)]],
+                                         constant uint &n_tokens [[buffer(9)]],
+                                         uint2 group [[threadgroup_position_in_grid]],
+                                         uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float4 weights[2 * KEYS];
+    const attention_head h =
+        attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
+    const uint token = 4 * group.y;
+    const query_block b = query_block_find(q, group.x, n_heads, head_dim, start, token, n_tokens);
+    const uint kv_len = b.seen.w;
+    float4 largest = float4(-INFINITY);
+    float4 sum = float4(0.0f);
+    float4 parts[PARTS];
+    for (uint part = 0; part < PARTS; part++)
+        parts[part] = float4(0.0f);
+    uint turn = 0;
+    for (uint first = 0; first < kv_len; first += KEYS) {
+        const uint count = min(KEYS, kv_len - first);
+        device const float *values = h.values + size_t(first) * h.stride;
+        float4 score = float4(-INFINITY);
+        if (lane < count) {
+            const float4 dots =
+                query_block_dot(b, h.keys + size_t(first + lane) * h.stride, head_dim);
+            score = select(score, scale * dots, first + lane < b.seen);
+        }
+        const float4 before = largest;
+        largest = max(before, simd_max(score));
+        const float4 fade = exp(before - largest);
+        const float4 weight = exp(score - largest);
+        weights[turn + lane] = weight;
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        sum = fade * sum + weight;
+        for (uint part = 0; part < PARTS; part++) {
+            const uint d = 32 * part + lane;
+            if (d < head_dim) {
+                float4 s = fade * parts[part];
+                for (uint j = 0; j < count; j++)
+                    s += weights[turn + j] * values[j * h.stride + d];
+                parts[part] = s;
+            }
+        }
+        turn = KEYS - turn;
+    }
+    sum = simd_sum(sum);
+    for (uint part = 0; part < PARTS; part++) {
+        const uint d = 32 * part + lane;
+        for (uint i = 0; d < head_dim && i < min(4u, n_tokens - token); i++)
+            out[(size_t(token + i) * n_heads + group.x) * head_dim + d] = parts[part][i] / sum[i];
+    }
+}

@@ -1,0 +1,25 @@
+// q4_1: the Q4_1 weight block as matvec_rows.h reads a format.
+//
+// A block is 32 weights in 20 bytes: a half scale d, a half m, then 16 bytes of nibbles in the order
+// of Q4_0; nibble n stands for n * d + m.
+struct block_q4_1 {
+    half d, m;
+    uchar qs[16];
+};
+
+struct q4_1 {
+    typedef block_q4_1 block;
+    typedef float4 wide;
+    enum : uint { values = 32, wides = 8 };
+
+    static METAL_FUNC void load(device const block_q4_1 *row, uint unit, thread float4 *v) {
+        device const block_q4_1 *b = row + unit;
+        device const packed_uchar4 *q = (device const packed_uchar4 *)b->qs;
+        const float d = float(b->d);
+        const float m = float(b->m);
+        for (uint j = 0; j < 4; j++)
+            v[j] = float4(uchar4(q[j]) & uchar(15)) * d + m;
+        for (uint j = 0; j < 4; j++)
+            v[j + 4] = float4(uchar4(q[j]) >> uchar(4)) * d + m;
+    }
+};

@@ -1,0 +1,97 @@
+/* repetition_penalty: launches, oracle and cases. */
+#include "kernels.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "harness/os.h"
+#include "record.h"
+#include "reference/reference.h"
+
+static void repetition_penalty_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    expected *logits = &io->out[0];
+    size_t room = io->bytes[1] / sizeof(uint32_t), n = oracle_u32(io, 2);
+    reference_repetition_penalty(io->in[1], n < room ? n : room, oracle_u32(io, 4),
+                                 (double)oracle_f32(io, 3), logits->value, logits->scale);
+    logits->terms = 0;
+    logits->roundings = 5; /* a fast division: 2.5 ULP. Where nothing is done, scale is 0. */
+}
+
+bool repetition_penalty_record(tape *t, const kernel_row *k, slice logits, slice ids, param n,
+                               uint32_t vocab, float penalty, err *e) {
+    size_t bytes = os_multiply(vocab, sizeof(float)), room = ids.bytes / sizeof(uint32_t);
+    if (!record_trim(k, "logits", bytes, sizeof(float), &logits, e) ||
+        !record_trim(k, "ids", room * sizeof(uint32_t), sizeof(uint32_t), &ids, e))
+        return false;
+    if (room > UINT32_MAX / 2 || (!n.at.buffer && n.bits > room))
+        return err_set(e, EXIT_CANNOT, "%s: there is room for %zu ids, and n is %u", k->name, room,
+                       n.bits);
+    if (!(penalty > 0))
+        return err_set(e, EXIT_CANNOT, "%s: the penalty is %g and must be above 0", k->name,
+                       (double)penalty);
+    launch *l = tape_add(t, "repetition_penalty.metal", k->name, e);
+    if (!l)
+        return false;
+    launch_bind(l, 0, logits, ACCESS_BOTH, ELEM_F32);
+    launch_bind(l, 1, ids, ACCESS_READ, ELEM_U32);
+    launch_set_param(l, 2, n, ELEM_U32);
+    launch_set_f32(l, 3, penalty);
+    launch_set_u32(l, 4, vocab);
+    launch_set_threads_rounded(l, (uint32_t)room, k->group);
+    l->bytes = room * (sizeof(uint32_t) + 2 * sizeof(float));
+    l->flops = room;
+    l->oracle = repetition_penalty_oracle;
+    return true;
+}
+
+/* Ids of a case: from a range that makes most of them come several times, now and then one past
+ * the end of the vocabulary, by one or by far. There is room for 300 more than n, and those are as
+ * good as the others: only n says that they do not count. */
+static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err *e) {
+    size_t room = (size_t)n + 300;
+    uint32_t *ids = malloc(os_multiply(room, sizeof *ids));
+    assert(ids);
+    uint32_t range = n / 2 + 2 < vocab ? n / 2 + 2 : vocab;
+    for (size_t i = 0; i < room; i++) {
+        uint32_t id = vocab - 1 - rng_below(&c->random, range), kind = rng_below(&c->random, 20);
+        ids[i] = kind == 0 ? vocab : kind == 1 ? UINT32_MAX - rng_below(&c->random, 9) : id;
+    }
+    bool ok = case_input_bytes(c, "ids", ids, room * sizeof *ids, out, e);
+    free(ids);
+    return ok;
+}
+
+/* n comes from device memory, as it does in a model. Behind the logits stands one that is not of
+ * the vocabulary. */
+static bool repetition_penalty_build(kernel_case *c, err *e) {
+    uint32_t n = c->shape.dim[0], vocab = c->shape.dim[1];
+    slice logits, ids, place;
+    return case_input_f32(c, "logits", (size_t)vocab + 1, &logits, e) &&
+           make_ids(c, n, vocab, &ids, e) && case_input_bytes(c, "n", &n, sizeof n, &place, e) &&
+           repetition_penalty_record(c->tape, c->kernel, logits, ids, param_at(place), vocab, 1.3f,
+                                     e);
+}
+
+static const shape shapes[] = {
+    {{0, 10}},   {{1, 1}},    {{2, 1}},      {{3, 2}},       {{31, 100}},     {{64, 49152}},
+    {{255, 77}}, {{256, 77}}, {{257, 1000}}, {{600, 32000}}, {{2048, 49152}},
+};
+
+static const kernel_row rows[] = {
+    {.name = "repetition_penalty",
+     .about = "a thread an id, the first of equals acts",
+     .group = 256},
+};
+
+const op repetition_penalty_op = {
+    .name = "repetition_penalty",
+    .about = "lower the logits of tokens seen before",
+    .dims = "n x vocab",
+    .kernels = rows,
+    .kernel_count = COUNT_OF(rows),
+    .shapes = shapes,
+    .shape_count = COUNT_OF(shapes),
+    .any_input = {{50, 77}},
+    .build = repetition_penalty_build,
+};

@@ -1,0 +1,93 @@
+// rmsnorm_matvec: y = W rmsnorm(x), the norm and the projection behind it in one launch.
+//
+// Both kinds read the weights once, x and norm_w once a row or once a threadgroup from cache, and
+// write 4 bytes a row. What they save is a launch and a buffer of normalised x; what they pay is
+// the same norm computed again and again.
+#include <metal_stdlib>
+using namespace metal;
+
+#include "floats.h"
+#include "q4_0.h"
+
+#include "matvec_rows.h"
+#include "threadgroup_sum.h"
+
+// x / rms * norm_w, made when it is needed.
+template <typename V> struct normal_input {
+    device const float *x;
+    device const float *norm_w;
+    float inverse;
+    V at(uint i) const {
+        return *(device const V *)(x + i) * inverse * *(device const V *)(norm_w + i);
+    }
+};
+
+// A threadgroup is one simdgroup and makes one row, and there are as many as rows. Its lanes first
+// sum the squares of all of x, then take units lane, lane + 32, ... of the row. The norm is computed
+// out_dim times: a loss as soon as there are more than a few rows, and measured for that.
+template <typename F>
+kernel void rmsnorm_matvec(device const float *x [[buffer(0)]],
+                           device const float *norm_w [[buffer(1)]],
+                           device const typename F::block *w [[buffer(2)]],
+                           device float *y [[buffer(3)]],
+                           constant uint &out_dim [[buffer(4)]],
+                           constant uint &in_dim [[buffer(5)]],
+                           constant float &eps [[buffer(6)]],
+                           uint row [[threadgroup_position_in_grid]],
+                           uint lane [[thread_index_in_simdgroup]]) {
+    float squares = 0.0f;
+    for (uint i = lane; i < in_dim; i += 32)
+        squares += x[i] * x[i];
+    squares = simd_sum(squares);
+    const float inverse = rsqrt(squares / float(in_dim) + eps);
+    const normal_input<typename F::wide> input = {x, norm_w, inverse};
+    const float sum = dot_row<F>(w, input, row, in_dim, lane);
+    if (lane == 0)
+        y[row] = sum;
+}
+
+template [[host_name("rmsnorm_matvec_q4_0")]] kernel
+    decltype(rmsnorm_matvec<q4_0>) rmsnorm_matvec<q4_0>;
+template [[host_name("rmsnorm_matvec_f32")]] kernel
+    decltype(rmsnorm_matvec<f32_single>) rmsnorm_matvec<f32_single>;
+
+// x as it lies in threadgroup memory.
+struct threadgroup_input {
+    threadgroup const float *x;
+    float4 at(uint i) const { return *(threadgroup const float4 *)(x + i); }
+};
+
+// A threadgroup of 256 makes 8 rows, a simdgroup each, and computes the norm once for all of them:
+// its threads sum the squares together and leave the normalised x in threadgroup memory, where the
+// rows read it. `normal` has room for hidden floats, which with `partial` must fit the 32 KB of a
+// threadgroup: whoever records the launch refuses a hidden that does not. The norm is computed
+// out_dim / 8 times.
+kernel void megakernel_rmsnorm_matvec(device const float *x [[buffer(0)]],
+                                      device const float *norm_w [[buffer(1)]],
+                                      device const block_q4_0 *w [[buffer(2)]],
+                                      device float *y [[buffer(3)]],
+                                      constant uint &hidden [[buffer(4)]],
+                                      constant float &eps [[buffer(5)]],
+                                      constant uint &out_dim [[buffer(6)]],
+                                      threadgroup float *normal [[threadgroup(0)]],
+                                      uint group [[threadgroup_position_in_grid]],
+                                      uint thread_index [[thread_index_in_threadgroup]],
+                                      uint sg [[simdgroup_index_in_threadgroup]],
+                                      uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float partial[8];
+    float squares = 0.0f;
+    for (uint i = thread_index; i < hidden; i += 256)
+        squares += x[i] * x[i];
+    squares = threadgroup_sum(squares, partial, lane, sg, 8);
+    const float inverse = rsqrt(squares / float(hidden) + eps);
+    for (uint i = thread_index; i < hidden; i += 256)
+        normal[i] = x[i] * inverse * norm_w[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const uint row = group * 8 + sg;
+    if (row >= out_dim)
+        return;
+    const threadgroup_input input = {normal};
+    const float sum = dot_row<q4_0>(w, input, row, hidden, lane);
+    if (lane == 0)
+        y[row] = sum;
+}

@@ -1,0 +1,87 @@
+/* silu_matvec_q4_0_accumulate: launches, oracle and cases. */
+#include "kernels.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness/os.h"
+#include "record.h"
+#include "reference/reference.h"
+
+static void silu_matvec_q4_0_accumulate_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    expected *out = &io->out[3];
+    uint32_t out_dim = oracle_u32(io, 4), in_dim = oracle_u32(io, 5);
+    double *x = malloc(2 * os_multiply(in_dim, sizeof *x)), *magnitude = x + in_dim;
+    assert(x);
+    reference_ffn_silu(io->in[1], io->in[2], in_dim, x, magnitude);
+    for (size_t i = 0; i < out_dim; i++)
+        out->scale[i] = fabs(out->value[i]); /* the value starts as y before the launch */
+    reference_matvec_fused(&format_q4_0, io->in[0], x, magnitude, out_dim, in_dim, 1, out->value,
+                           out->scale);
+    free(x);
+    out->terms = in_dim + 1.0;
+    out->roundings = 16; /* 12 of ffn_silu, 4 of a product */
+}
+
+/* Geometry: k->rows rows a threadgroup of k->group threads. */
+bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel_row *k, slice w, slice gate, slice up,
+                                        slice y, uint32_t out_dim, uint32_t in_dim, err *e) {
+    size_t in_bytes = os_multiply(in_dim, sizeof(float)),
+           out_bytes = os_multiply(out_dim, sizeof(float));
+    if (!record_check_weights(k, "w", &format_q4_0, w, out_dim, in_dim, 2, e) ||
+        !record_trim(k, "gate", in_bytes, 16, &gate, e) ||
+        !record_trim(k, "up", in_bytes, 16, &up, e) ||
+        !record_trim(k, "y", out_bytes, sizeof(float), &y, e))
+        return false;
+    launch *l = tape_add(t, "silu_matvec_q4_0_accumulate.metal", k->name, e);
+    if (!l)
+        return false;
+    launch_bind(l, 0, w, ACCESS_READ, ELEM_U8);
+    launch_bind(l, 1, gate, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 2, up, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 3, y, ACCESS_BOTH, ELEM_F32);
+    launch_set_u32(l, 4, out_dim);
+    launch_set_u32(l, 5, in_dim);
+    launch_set_groups(l, (size3){divide_up(out_dim, k->rows), 1, 1}, (size3){k->group, 1, 1});
+    l->bytes = w.bytes + 2 * in_bytes + 2 * out_bytes;
+    l->flops = 2 * (uint64_t)out_dim * in_dim + out_dim + 4 * (uint64_t)in_dim;
+    l->oracle = silu_matvec_q4_0_accumulate_oracle;
+    return true;
+}
+
+static bool silu_matvec_q4_0_accumulate_build(kernel_case *c, err *e) {
+    uint32_t out_dim = c->shape.dim[0], in_dim = c->shape.dim[1];
+    slice w, gate, up, y;
+    return case_input_weights(c, "w", &format_q4_0, out_dim, in_dim, &w, e) &&
+           case_input_f32(c, "gate", in_dim, &gate, e) && case_input_f32(c, "up", in_dim, &up, e) &&
+           case_input_f32(c, "y", out_dim, &y, e) &&
+           silu_matvec_q4_0_accumulate_record(c->tape, c->kernel, w, gate, up, y, out_dim, in_dim,
+                                              e);
+}
+
+/* Only the down projection of a model has this form. */
+static const shape shapes[] = {
+    {{1, 32}},    {{2, 64}},  {{7, 96}},    {{8, 992}},    {{9, 1024}},
+    {{15, 1056}}, {{17, 32}}, {{1, 11008}}, {{576, 1536}},
+};
+
+static const kernel_row rungs[] = {
+    {.name = "silu_matvec_q4_0_accumulate",
+     .about = "a simdgroup a row, each makes its activations",
+     .group = 256,
+     .rows = 8},
+};
+
+const op silu_matvec_q4_0_accumulate_op = {
+    .name = "silu_matvec_q4_0_accumulate",
+    .about = "y += W (silu(gate) * up), W in Q4_0",
+    .dims = "out x in",
+    .kernels = rungs,
+    .kernel_count = COUNT_OF(rungs),
+    .shapes = shapes,
+    .shape_count = COUNT_OF(shapes),
+    .any_input = {{7, 96}},
+    .build = silu_matvec_q4_0_accumulate_build,
+};

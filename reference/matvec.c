@@ -1,0 +1,39 @@
+/* The oracle of matrix times vector, for weights of every format. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "reference.h"
+
+void reference_matvec_fused(const weight_format *f, const void *w, const double *x,
+                            const double *x_magnitude, size_t out_dim, size_t in_dim, size_t batch,
+                            double *y, double *magnitude) {
+    const char *block = w;
+    double values[BLOCK_MAX_VALUES], magnitudes[BLOCK_MAX_VALUES];
+    for (size_t row = 0; row < out_dim; row++)
+        for (size_t column = 0; column < in_dim; column += f->values, block += f->bytes) {
+            f->decode(block, values, magnitudes);
+            for (size_t t = 0; t < batch; t++) {
+                double sum = 0, terms = 0;
+                for (size_t i = 0; i < f->values; i++) {
+                    sum += values[i] * x[t * in_dim + column + i];
+                    terms += magnitudes[i] * x_magnitude[t * in_dim + column + i];
+                }
+                y[t * out_dim + row] += sum;
+                magnitude[t * out_dim + row] += terms;
+            }
+        }
+}
+
+void reference_matvec(const weight_format *f, const void *w, const float *x, size_t out_dim,
+                      size_t in_dim, size_t batch, double *y, double *magnitude) {
+    size_t count = batch * in_dim;
+    double *doubles = malloc(2 * count * sizeof *doubles);
+    assert(doubles);
+    for (size_t i = 0; i < count; i++) {
+        doubles[i] = (double)x[i];
+        doubles[count + i] = fabs(doubles[i]);
+    }
+    reference_matvec_fused(f, w, doubles, doubles + count, out_dim, in_dim, batch, y, magnitude);
+    free(doubles);
+}

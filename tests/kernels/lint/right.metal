@@ -1,0 +1,129 @@
+// Everything here is right MSL that a linter could stumble over: no message is wanted.
+#include <metal_stdlib>
+using namespace metal;
+
+constant uint width [[function_constant(0)]];
+constant bool has_scale [[function_constant(1)]];
+constant float table[4] = {1.0f, 2.0f, 3.0f, 4.0f};
+constexpr constant int levels[2] = {-8, 7};
+
+struct block {
+    half d;
+    uchar qs[16];
+};
+
+struct settings {
+    uint count;
+    float scale;
+    packed_float3 axis;
+};
+
+struct view {
+    device const float *data;
+    uint count;
+    float at(uint i) const { return i < count ? data[i] : 0.0f; }
+    float first() const device { return data[0]; }
+};
+
+static float pick(constant float *values, uint i) {
+    return values[i & 3];
+}
+
+static float total(float4 v) {
+    return dot(v, float4(1.0f));
+}
+
+struct half_block {
+    float4 low, high;
+    float total() const { return dot(low, high); }
+};
+
+static half_block load_half(device const float *x) {
+    return {float4(x[0]), float4(x[1])};
+}
+
+static float add_halves(thread const half_block &h, const float bias) {
+    return dot(h.low, h.high) + bias;
+}
+
+template <typename T> T square(T x) {
+    return x * x;
+}
+
+template <typename T> static void swap_values(threadgroup T &a, threadgroup T &b) {
+    T t = a;
+    a = b;
+    b = t;
+}
+
+static void unpack(device const block &b, thread float *out) {
+    for (short k = 0; k < 16; k++)
+        out[k] = float(b.d) * ((b.qs[k] & 0xF) + levels[0]);
+}
+
+[[max_total_threads_per_threadgroup(256)]]
+kernel void shapes(device const block *blocks [[buffer(0)]], device float *y [[buffer(1)]],
+                   constant settings &s [[buffer(2)]], constant float *c [[buffer(3)]],
+                   device atomic_uint *counter [[buffer(4)]], device half4 *h [[buffer(5)]],
+                   device const float *scale [[buffer(6), function_constant(has_scale)]],
+                   threadgroup float *shared [[threadgroup(0)]],
+                   uint3 group [[threadgroup_position_in_grid]],
+                   ushort3 within [[thread_position_in_threadgroup]],
+                   ushort lane [[thread_index_in_simdgroup]]) {
+    threadgroup float tile[32][4];
+    settings local = s;
+    block global = blocks[group.x];
+    float values[16];
+    unpack(blocks[group.x], values);
+    uint i = group.x * 32 + within.x;
+    if (i >= local.count)
+        return;
+    float4 v = float4(values[0], values[1], values[2], values[3]);
+    half4 narrow = (half4)v * 2.0h;
+    h[i] = narrow;
+    float4 wide = float4(h[i]) + static_cast<float4>(narrow);
+    int4 whole = int4(wide);
+    uint bits = as_type<uint>(wide.x) ^ uint(whole.x);
+    tile[lane][0] = total(wide) + pick(c, i) + pick(table, i) + float(global.d);
+    shared[within.x] = simd_sum(tile[lane][0]);
+    if (lane == 0) {
+        threadgroup float once;
+        once = shared[0];
+        swap_values(once, tile[0][1]);
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+    float3 axis = float3(local.axis);
+    view seen = {y, local.count};
+    float best = max(max(shared[0], 0.0f), square(seen.at(i)));
+    best = fmax(best, dot(axis, float3(1.0f, 0.0f, 0.0f))) * (has_scale ? scale[0] : 1.0f);
+    atomic_fetch_add_explicit(counter, bits & 1u, memory_order_relaxed);
+    thread const half_block &kept = load_half(y);
+    best += add_halves(load_half(y), 1.0f) + add_halves(kept, 2.0f) + load_half(y).total();
+    y[i * width] = select(best, 0.0f, isnan(best));
+}
+
+kernel void multiplies(device const float *a [[buffer(0)]], device float *c [[buffer(1)]],
+                       uint group [[threadgroup_position_in_grid]]) {
+    simdgroup_float8x8 x, y, z = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    simdgroup_load(x, a + group * 64, 8);
+    simdgroup_load(y, a, 8, ulong2(0, 0), true);
+    simdgroup_multiply_accumulate(z, x, y, z);
+    simdgroup_store(z, c + group * 64, 8);
+}
+
+template <typename T, int n>
+kernel void generic(device T *x [[buffer(0)]], uint i [[thread_position_in_threadgroup]]) {
+    threadgroup T tile[n];
+    tile[i] = x[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    x[i] = tile[n - 1 - i];
+}
+
+template [[host_name("generic_half")]] kernel void generic<half, 32>(device half *x [[buffer(0)]],
+                                                                     uint i
+                                                                     [[thread_position_in_threadgroup]]);
+
+// The launch has exactly as many threads as there are elements.
+kernel void exact(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    x[i] = 1.0f; // NOLINT(missing-guard)
+}
