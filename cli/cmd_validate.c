@@ -10,11 +10,14 @@
 
 static suite settings = {.verb = "validate", .seed = 1, .timeout_s = 120};
 static uint64_t max_findings = 50;
+static bool trace_nan;
 
 static const option options[] = {
     SUITE_OPTIONS(settings),
     {"max-findings", OPTION_NUMBER, &max_findings, "N",
      "list at most so many findings at the end (default 50)", 1, 100000},
+    {"trace-nan", OPTION_FLAG, &trace_nan, NULL,
+     "also report where a NaN or an infinity is born of finite values", 0, 0},
     {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the findings to a file", 0, 0},
 };
 
@@ -116,6 +119,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     /* Read when a device is opened, here and in the workers. */
     setenv("MTL_SHADER_VALIDATION", "1", 1);
     setenv("ASSAY_LOOP_SECONDS", "3", 0);
+    if (trace_nan)
+        setenv("ASSAY_TRACE_NAN", "1", 1);
     if (settings.worker)
         return suite_serve(&settings, e);
     case_query query = {names, count, settings.shape, settings.input};

@@ -5,6 +5,7 @@
 #include "os.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -115,6 +116,35 @@ bool os_make_folder(const char *path, err *e) {
     if (!is_folder(path))
         return err_set(e, EXIT_CANNOT, "%.200s is not a folder", path);
     return true;
+}
+
+bool os_make_scratch(char *path, size_t size, err *e) {
+    const char *folder = getenv("TMPDIR");
+    if (!folder || !*folder)
+        folder = "/tmp";
+    if (!fits(snprintf(path, size, "%s/assay-XXXXXX", folder), size, "a scratch folder", e))
+        return false;
+    return mkdtemp(path) || err_set(e, EXIT_CANNOT, "cannot make a scratch folder in %.160s: %s",
+                                    folder, strerror(errno));
+}
+
+void os_remove_folder(const char *path) {
+    DIR *folder = opendir(path);
+    if (!folder)
+        return;
+    for (struct dirent *d; (d = readdir(folder));) {
+        char inside[PATH_MAX];
+        struct stat s;
+        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
+            snprintf(inside, sizeof inside, "%s/%s", path, d->d_name) >= (int)sizeof inside)
+            continue;
+        if (lstat(inside, &s) == 0 && S_ISDIR(s.st_mode))
+            os_remove_folder(inside);
+        else
+            unlink(inside);
+    }
+    closedir(folder);
+    rmdir(path);
 }
 
 bool os_find_cache(char *path, size_t size, err *e) {

@@ -10,6 +10,7 @@
     X(compare_suite)                                                                               \
     X(output_suite)                                                                                \
     X(reference_suite)                                                                             \
+    X(oracles_suite)                                                                               \
     X(msl_suite)                                                                                   \
     X(record_suite)                                                                                \
     X(worker_suite)                                                                                \
@@ -20,7 +21,10 @@
     X(language_suite)                                                                              \
     X(checked_suite)                                                                               \
     X(cache_suite)                                                                                 \
-    X(cli_suite)
+    X(cli_suite)                                                                                   \
+    X(launch_suite)                                                                                \
+    X(lint_suite)                                                                                  \
+    X(mutants_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
 #define RUN(suite) RUN_SUITE(suite);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../harness/canaries/canary.h"
+#include "../harness/os.h"
 #include "support.h"
 
 SUITE_EXTERN(checked_suite);
@@ -39,7 +40,11 @@ static bool open_checked(void) {
     return out != NULL;
 }
 
+static tape *current;
+
 static void close_checked(void) {
+    tape_free(current);
+    current = NULL;
     buffer_free(in);
     buffer_free(out);
     library_free(kernels);
@@ -48,8 +53,6 @@ static void close_checked(void) {
     kernels = NULL;
     checked = NULL;
 }
-
-static tape *current;
 
 /* One launch over N threads in groups of 64; `in` counts up, `out` is as nothing had written it. */
 static launch *prepare(const char *file, const char *kernel) {
@@ -147,7 +150,10 @@ TEST an_index_that_underflows_is_reported_and_survived(void) {
 static const struct {
     const char *kernel;
     bool in_is_scratch;
-} right[] = {{"simdgroup_exchange", false}, {"device_exchange", true}, {"late_values", false}};
+} right[] = {{"simdgroup_exchange", false},
+             {"device_exchange", true},
+             {"late_values", false},
+             {"padded_copies", false}};
 
 TEST right_kernels_are_left_in_peace(size_t which) {
     launch *l = prepare_pair(right[which].kernel);
@@ -256,6 +262,33 @@ TEST findings_are_folded_with_a_count(void) {
     PASS();
 }
 
+static int find_line(const char *text) {
+    char *file = os_read_file(support_get_path("tests/kernels/checked.metal"), NULL, &last);
+    const char *found = file ? strstr(file, text) : NULL;
+    int line = found ? 1 : 0;
+    for (const char *p = file; found && p < found; p++)
+        line += *p == '\n';
+    free(file);
+    return line;
+}
+
+TEST the_birth_of_a_nan_is_traced_to_its_line(void) {
+    close_checked();
+    setenv("ASSAY_TRACE_NAN", "1", 1);
+    launch *l = prepare_pair("births");
+    unsetenv("ASSAY_TRACE_NAN");
+    if (!l)
+        FAILm(last.text);
+    const finding_list *found = play();
+    ASSERT_EQ_FMT(2u, (unsigned)found->count, "%u");
+    const finding *nan = &found->items[0], *infinity = &found->items[1];
+    ASSERT(nan->what == FINDING_NAN_BORN && infinity->what == FINDING_NAN_BORN);
+    ASSERT_EQ_FMT(find_line("y = zero / zero"), nan->line, "%d");
+    ASSERT_EQ_FMT(find_line("x / zero"), infinity->line, "%d");
+    ASSERT(nan->thread[0] == 5 && infinity->thread[0] == 7);
+    PASS();
+}
+
 SUITE(checked_suite) {
     for (size_t i = 0; i < canary_count; i++)
         RUN_TESTp(every_canary_is_caught_at_its_line, i);
@@ -276,6 +309,6 @@ SUITE(checked_suite) {
         RUN_TESTp(wrong_kernels_are_reported_at_their_line, i);
     RUN_TEST(threads_at_different_barriers_are_reported);
     RUN_TEST(findings_are_folded_with_a_count);
-    tape_free(current);
+    RUN_TEST(the_birth_of_a_nan_is_traced_to_its_line);
     close_checked();
 }

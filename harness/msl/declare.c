@@ -92,6 +92,10 @@ static void rewrite_body(edits *d, at open) {
     const tokens *t = &d->unit->tokens;
     at close = t->list[open].pair;
     for (at i = open; i < close; i++) {
+        if (token_is(t, i, "(") && t->list[i].pair < close) {
+            i = t->list[i].pair;
+            continue;
+        }
         /* A class of its own inside of a function has members, not variables. */
         if (token_is(t, i, "struct") || token_is(t, i, "union") || token_is(t, i, "class")) {
             while (i < close && !token_is(t, i, "{") && !token_is(t, i, ";"))

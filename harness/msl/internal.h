@@ -3,7 +3,8 @@
  * source.c makes one text of a file and its includes, lex.c cuts it into tokens, decl.c finds where
  * declarations begin and end, attribute.c, param.c, types.c and parse.c read kernels out of them,
  * constant.c and evaluate.c know values (function constants, enumerators), and rewrite.c with
- * space.c, storage.c and dedupe.c turns tokens into C++. unit.c and signature.c are the front door.
+ * space.c, storage.c and dedupe.c turns tokens into C++. strict.c turns them into C++ for OpenCL,
+ * and rules.c with guard.c looks for mistakes. unit.c and signature.c are the front door.
  *
  * The one surprise: blanks, comments and preprocessor lines are not tokens. They lie between
  * tokens, and output copies them as they are, so line numbers need no bookkeeping. */
@@ -215,19 +216,35 @@ typedef struct {
     char **owned; /* edits that were made for this text */
     size_t owned_count, owned_room;
 } edits;
+edits edits_new(const msl_unit *u);
+void edits_free(edits *d);
 void edits_drop(edits *d, at begin, at end);
 void edits_replace(edits *d, at i, char *owned); /* takes the string */
+void edits_print(const edits *d, text *out);
 
 /* space.c: address spaces and attributes. */
 bool space_rewrite(edits *d, err *e);
 
+/* The size of the threadgroup variables that the statement with `threadgroup` at i declares; 0 when
+ * it declares none or its size cannot be told. *end is behind the statement. */
+uint64_t storage_measure(const msl_unit *u, at i, at *end);
+
 /* storage.c: `threadgroup` at i, in a kernel: if it declares storage, does it all and says so. */
 bool storage_rewrite(edits *d, at i, const kernel *k, uint32_t *slot, bool *done, err *e);
+
+/* guard.c: the first store of a kernel that a bounds check should stand before and does not. */
+at guard_find_missing(const msl_unit *u, const kernel *k);
 
 /* dedupe.c */
 void dedupe_rewrite(edits *d);
 
 /* declare.c: variables without a value. */
 void declare_rewrite(edits *d);
+
+/* step.c: ends of statements. */
+void step_rewrite(edits *d);
+
+/* mutate_text.c: the name of a declaration; "" for one without, such as an operator. */
+void mutate_name_decl(const tokens *t, const decl *d, char *name, size_t size);
 
 #endif

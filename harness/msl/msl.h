@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "../err.h"
+#include "../remark.h"
 
 typedef struct launch launch;
 typedef struct msl_unit msl_unit; /* a parsed file */
@@ -119,6 +120,28 @@ bool msl_specialise(const msl_unit *u, const char *host_name, const msl_constant
  * The caller frees the string. */
 char *msl_rewrite(const msl_unit *u, const char *host_name, const msl_constant_text *constants,
                   size_t count, err *e);
+/* The same with every statement's end marked, to trace where something happens. */
+char *msl_rewrite_traced(const msl_unit *u, const char *host_name,
+                         const msl_constant_text *constants, size_t count, err *e);
+
+/* The C++ text of a whole file, for a compiler that is only asked whether it is right: every kernel
+ * that can be launched, every instantiation that has a host name, function constants as zero. */
+char *msl_rewrite_whole(const msl_unit *u, err *e);
+
+/* The text as C++ for OpenCL, whose address spaces are those of MSL, for -fsyntax-only with
+ * msl/strict/metal.h. Kernels with parameters that are not supported, and instantiations, are left
+ * out. Lines are kept. The caller frees it. */
+char *msl_rewrite_strict(const msl_unit *u);
+
+/* Which kernels does a line of a file belong to? Sets marks (one for each kernel, by number) of
+ * those whose definition, or whose explicit instantiation, has it; false if there is none. */
+bool msl_mark_kernels(const msl_unit *u, const char *file, int line, bool *marks);
+bool msl_mark_instantiations(const msl_unit *u, const char *file, int line, bool *marks);
+/* Why the kernel cannot be launched here; NULL if it can. */
+const char *msl_get_problem(const msl_unit *u, size_t i);
+
+/* Looks for what compilers do not report (lint.h says what). */
+void msl_check_rules(const msl_unit *u, remark_list *out);
 
 /* Does the launch fit the signature? Each mistake is an error that names the kernel and the index:
  * unbound buffer, buffer bound but not in the signature, scalar of another size, threadgroup memory

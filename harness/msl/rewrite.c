@@ -85,17 +85,19 @@ static void rewrite_casts(edits *d) {
             d->edit[i] = "assay::cast";
 }
 
-/* Kernels that are not wanted are static, so that they are read and not compiled. */
+/* Kernels that are not wanted are static, so that they are read and not compiled. wanted is NULL
+ * when none is. */
 static void rewrite_kernels(edits *d, const entry *wanted) {
     const msl_unit *u = d->unit;
     const tokens *t = &u->tokens;
     for (size_t n = 0; n < u->kernel_count; n++) {
         const kernel *k = &u->kernels[n];
-        if (k->problem && n != wanted->kernel) {
+        bool is_wanted = wanted && n == wanted->kernel;
+        if (k->problem && !is_wanted) {
             edits_drop(d, k->where.begin, k->where.end);
             continue;
         }
-        bool plain = n != wanted->kernel && k->template_open == NOT_FOUND;
+        bool plain = !is_wanted && k->template_open == NOT_FOUND;
         const char *mark = plain ? "static" : "";
         for (at i = k->where.begin; i < k->where.open; i++)
             if (token_is(t, i, "static") || token_is(t, i, "inline"))
@@ -156,7 +158,7 @@ static bool is_dropped_blank(const edits *d, at i, uint32_t from) {
     return strspn(d->unit->tokens.source + from, " \t") >= k->begin - from;
 }
 
-static void print_tokens(const edits *d, text *out) {
+void edits_print(const edits *d, text *out) {
     const tokens *t = &d->unit->tokens;
     uint32_t from = 0;
     size_t directive_next = 0;
@@ -192,8 +194,23 @@ static bool print_glue(const msl_unit *u, const entry *w, const msl_constant_tex
     return true;
 }
 
+/* Asks for each instantiation where the file does, so that a mistake which only one of them has is
+ * reported with its line. */
+static bool print_instantiations(const msl_unit *u, text *out) {
+    const tokens *t = &u->tokens;
+    for (size_t i = 0; i < u->entry_count; i++) {
+        const entry *w = u->entries[i];
+        if (w->problem || u->kernels[w->kernel].template_open == NOT_FOUND)
+            continue;
+        text_print(out, "\n#line %d \"%s\"\nstatic constexpr auto assay_entry_%zu = %s;",
+                   t->list[w->where.begin].line, token_file(t, w->where.begin), i, w->address);
+    }
+    text_print(out, "\n");
+    return true;
+}
+
 static bool rewrite(edits *d, const entry *w, const msl_constant_text *given, size_t count,
-                    text *out, err *e) {
+                    bool traced, text *out, err *e) {
     const msl_unit *u = d->unit;
     for (size_t i = 0; i < u->dropped_count; i++)
         edits_drop(d, u->dropped[i].begin, u->dropped[i].end);
@@ -205,12 +222,41 @@ static bool rewrite(edits *d, const entry *w, const msl_constant_text *given, si
     rewrite_literals(d);
     rewrite_casts(d);
     declare_rewrite(d);
-    print_tokens(d, out);
-    return print_glue(u, w, given, count, out, e);
+    if (traced)
+        step_rewrite(d);
+    edits_print(d, out);
+    return w ? print_glue(u, w, given, count, out, e) : print_instantiations(u, out);
 }
 
-char *msl_rewrite(const msl_unit *u, const char *host_name, const msl_constant_text *constants,
-                  size_t count, err *e) {
+edits edits_new(const msl_unit *u) {
+    edits d = {.unit = u};
+    d.edit = calloc((size_t)u->tokens.count + 1, sizeof *d.edit);
+    assert(d.edit && "out of memory");
+    return d;
+}
+
+void edits_free(edits *d) {
+    for (size_t i = 0; i < d->owned_count; i++)
+        free(d->owned[i]);
+    free(d->owned);
+    free(d->edit);
+}
+
+/* w is NULL for the whole file. */
+static char *rewrite_text(const msl_unit *u, const entry *w, const msl_constant_text *constants,
+                          size_t count, bool traced, err *e) {
+    edits d = edits_new(u);
+    text out = {0};
+    bool ok = rewrite(&d, w, constants, count, traced, &out, e);
+    edits_free(&d);
+    if (ok)
+        return text_take(&out);
+    free(out.data);
+    return NULL;
+}
+
+static char *rewrite_entry(const msl_unit *u, const char *host_name,
+                           const msl_constant_text *constants, size_t count, bool traced, err *e) {
     const entry *w = entry_find(u, host_name, e);
     if (!w)
         return NULL;
@@ -222,17 +268,19 @@ char *msl_rewrite(const msl_unit *u, const char *host_name, const msl_constant_t
             host_name, unset->constant.name, unset->constant.type, unset->constant.index);
         return NULL;
     }
-    edits d = {.unit = u};
-    d.edit = calloc((size_t)u->tokens.count + 1, sizeof *d.edit);
-    assert(d.edit && "out of memory");
-    text out = {0};
-    bool ok = rewrite(&d, w, constants, count, &out, e);
-    for (size_t i = 0; i < d.owned_count; i++)
-        free(d.owned[i]);
-    free(d.owned);
-    free(d.edit);
-    if (ok)
-        return text_take(&out);
-    free(out.data);
-    return NULL;
+    return rewrite_text(u, w, constants, count, traced, e);
+}
+
+char *msl_rewrite_whole(const msl_unit *u, err *e) {
+    return rewrite_text(u, NULL, NULL, 0, false, e);
+}
+
+char *msl_rewrite(const msl_unit *u, const char *host_name, const msl_constant_text *constants,
+                  size_t count, err *e) {
+    return rewrite_entry(u, host_name, constants, count, false, e);
+}
+
+char *msl_rewrite_traced(const msl_unit *u, const char *host_name,
+                         const msl_constant_text *constants, size_t count, err *e) {
+    return rewrite_entry(u, host_name, constants, count, true, e);
 }

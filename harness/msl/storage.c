@@ -164,3 +164,41 @@ bool storage_rewrite(edits *d, at i, const kernel *k, uint32_t *slot, bool *done
                        token_file(t, i), t->list[i].line, k->name, SOFT_STATIC_SLOTS - 1);
     return true;
 }
+
+/* `[a][b]` behind the name at i: a * b; 1 for a variable without bounds, 0 if one cannot be told.
+ */
+static uint64_t count_elements(const msl_unit *u, at i, at end) {
+    const tokens *t = &u->tokens;
+    uint64_t count = 1;
+    for (i++; i < end && !token_is(t, i, "=") && !token_is(t, i, "{"); i++) {
+        if (attribute_begins(t, i)) {
+            i = attribute_skip(t, i) - 1;
+        } else if (token_is(t, i, "[")) {
+            scope s = {.unit = u};
+            int64_t bound;
+            if (!constant_evaluate(&s, i + 1, t->list[i].pair, &bound) || bound < 0 ||
+                (bound > 0 && count > UINT32_MAX / (uint64_t)bound))
+                return 0;
+            count *= (uint64_t)bound;
+            i = t->list[i].pair;
+        }
+    }
+    return count;
+}
+
+uint64_t storage_measure(const msl_unit *u, at i, at *end) {
+    const tokens *t = &u->tokens;
+    statement s = {.keyword = i};
+    *end = i + 1;
+    if (!find_begin(t, &s) || !find_name(t, &s))
+        return 0;
+    read_type(t, &s);
+    uint32_t alignment;
+    uint64_t bytes = 0, size = type_size(s.type, &alignment);
+    for (at name = s.name; name < s.end; name = tokens_end_item(t, name, s.end) + 1)
+        bytes += size * count_elements(u, name, tokens_end_item(t, name, s.end));
+    free(s.type);
+    free(s.alignment);
+    *end = s.end + 1;
+    return bytes;
+}

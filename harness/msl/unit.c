@@ -74,3 +74,31 @@ const msl_constant *msl_get_constant(const msl_unit *u, size_t i) {
     assert(i < u->constant_count);
     return &u->constants[i].constant;
 }
+
+const char *msl_get_problem(const msl_unit *u, size_t i) {
+    assert(i < u->entry_count);
+    return u->entries[i]->problem;
+}
+
+static bool has_line(const tokens *t, range r, const char *file, int line) {
+    return r.begin < r.end && t->list[r.begin].line <= line && line <= t->list[r.end - 1].line &&
+           strcmp(token_file(t, r.begin), file) == 0;
+}
+
+bool msl_mark_kernels(const msl_unit *u, const char *file, int line, bool *marks) {
+    bool is_found = false;
+    for (size_t i = 0; i < u->entry_count; i++) {
+        const decl *d = &u->kernels[u->entries[i]->kernel].where;
+        if (has_line(&u->tokens, (range){d->begin, d->end}, file, line))
+            is_found = marks[i] = true;
+    }
+    return is_found;
+}
+
+bool msl_mark_instantiations(const msl_unit *u, const char *file, int line, bool *marks) {
+    bool is_found = false;
+    for (size_t i = 0; i < u->entry_count; i++)
+        if (has_line(&u->tokens, u->entries[i]->where, file, line))
+            is_found = marks[i] = true;
+    return is_found;
+}

@@ -106,8 +106,10 @@ typedef struct soft_checks {
         *page[SOFT_PAGES]; /* a region by the low bits of its pages; may be another's */
     soft_u64 inline_begin; /* small constants stand close together: by 16 bytes */
     const soft_region *inline_region[SOFT_INLINE_BYTES / 16];
+    soft_u32 trace;   /* every access and every statement's end is told */
     soft_u32 pending; /* something must be put back before the next access */
-    soft_u32 unset;   /* there are private variables without a value */
+    soft_u32 unset;   /* there are private variables without a value: their bytes are marked here */
+    unsigned char *unset_map; /* a byte for each of the stacks' */
     void (*access)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 how, const void *pc);
     void (*mishap)(struct soft_worker *w, soft_u32 what, soft_u64 value, const void *pc);
     /* A variable without a value begins (or ends) its life. */

@@ -87,30 +87,42 @@ static void on_fence(soft_worker *w, soft_u32 flags, soft_u32 whole_threadgroup)
     }
 }
 
-static rescue_action on_rescue(void *context, int signal_number, const void *pc, void *address) {
-    soft_checker *c = context;
-    /* The interrupted place may be in our own code: the last known place in the kernel is better.
-     */
+/* An endless loop is told at its line: where the timer finds the kernel in code that is not of its
+ * .metal file (the checks it calls), it is let go on for a moment, a few hundred times at most. */
+static rescue_action stop_loop(soft_checker *c, const void *pc) {
+    char file[128] = "";
+    int line = 0;
     bool is_kernel = (uintptr_t)pc - c->image_begin < c->image_end - c->image_begin;
     const void *at = is_kernel ? (const char *)pc + 1 : NULL;
-    finding_class what = signal_number == SIGUSR2  ? FINDING_ENDLESS
-                         : signal_number == SIGFPE ? FINDING_DIVIDE
-                                                   : FINDING_FAULT;
-    uintptr_t inside = (uintptr_t)address - (uintptr_t)c->worker;
-    report *r = checker_add_report(c, what, at, -1);
-    if (r && what == FINDING_ENDLESS)
+    checker_find_line(c, at, file, sizeof file, &line);
+    const char *dot = strrchr(file, '.');
+    bool is_metal = dot && strcmp(dot, ".h") != 0;
+    if (!is_metal && c->looks++ < MAX_LOOKS)
+        return RESCUE_GO_ON;
+    report *r = checker_add_report(c, FINDING_ENDLESS, at, -1);
+    if (r)
         snprintf(r->row.text, sizeof r->row.text, "still running after %u s: an endless loop",
                  c->seconds);
-    else if (r && what == FINDING_DIVIDE)
-        snprintf(r->row.text, sizeof r->row.text, "integer division that traps");
-    else if (r)
-        snprintf(r->row.text, sizeof r->row.text, "%s",
-                 inside < SOFT_REGION_BYTES ? "private memory overrun"
-                                            : "access to an address where nothing is");
-    return what == FINDING_ENDLESS ? RESCUE_GIVE_UP : RESCUE_END_LANE;
+    return RESCUE_GIVE_UP;
 }
 
-soft_checker *soft_checker_new(soft_worker *w, err *e) {
+static rescue_action on_rescue(void *context, int signal_number, const void *pc, void *address) {
+    soft_checker *c = context;
+    if (signal_number == SIGUSR2)
+        return stop_loop(c, pc);
+    bool is_division = signal_number == SIGFPE;
+    uintptr_t inside = (uintptr_t)address - (uintptr_t)c->worker;
+    report *r = checker_add_report(c, is_division ? FINDING_DIVIDE : FINDING_FAULT,
+                                   (const char *)pc + 1, -1);
+    if (r)
+        snprintf(r->row.text, sizeof r->row.text, "%s",
+                 is_division                  ? "integer division that traps"
+                 : inside < SOFT_REGION_BYTES ? "private memory overrun"
+                                              : "access to an address where nothing is");
+    return RESCUE_END_LANE;
+}
+
+soft_checker *soft_checker_new(soft_worker *w, bool is_traced, err *e) {
     soft_checker *c = calloc(1, sizeof *c);
     assert(c);
     size_t stacks = (size_t)(SOFT_REGION_BYTES - SOFT_STACKS_AT);
@@ -125,6 +137,8 @@ soft_checker *soft_checker_new(soft_worker *w, err *e) {
     int seconds = given ? atoi(given) : 0;
     c->seconds = seconds > 0 ? (unsigned)seconds : DEFAULT_SECONDS;
     c->worker = w;
+    c->hooks.unset_map = c->private_unset;
+    c->hooks.trace = c->hooks.pending = is_traced;
     c->hooks.access = checker_access;
     c->hooks.mishap = on_mishap;
     c->hooks.declare = on_declare;
@@ -190,6 +204,7 @@ void soft_checker_begin(soft_checker *c, const char *kernel, const soft_kernel *
         d->region.plain = !d->stretch->is_written && !d->stretch->unset;
         checker_map_pages(c, d);
     }
+    c->looks = 0;
     soft_rescue_begin(c->rescue, c->seconds);
 }
 

@@ -26,7 +26,8 @@ typedef struct {
     char name[64]; /* of the parameter */
 } soft_bound;
 
-soft_checker *soft_checker_new(soft_worker *w, err *e); /* also makes it the worker's */
+/* Also makes it the worker's. is_traced: births of NaN and infinity are found too. */
+soft_checker *soft_checker_new(soft_worker *w, bool is_traced, err *e);
 void soft_checker_free(soft_checker *c);
 
 /* Around the threadgroups of one launch. object is the compiled kernel's file; inline_begin where

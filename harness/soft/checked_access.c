@@ -190,9 +190,8 @@ static void access_threadgroup(soft_checker *c, uintptr_t at, size_t bytes, unsi
 static void access_private(soft_checker *c, uintptr_t offset, size_t bytes, unsigned how,
                            const void *pc) {
     uint8_t *unset = c->private_unset + offset;
-    if (!memchr(unset, 1, bytes))
-        return;
-    if (reads(how)) {
+    /* Where some of it was set, the rest may be padding. */
+    if (reads(how) && c->hooks.unset && !memchr(unset, 0, bytes)) {
         report *r = checker_add_report(c, FINDING_UNWRITTEN, pc, -1);
         if (r) {
             snprintf(r->row.label, sizeof r->row.label, "private memory");
@@ -201,15 +200,53 @@ static void access_private(soft_checker *c, uintptr_t offset, size_t bytes, unsi
                      "%s of %zu bytes of a variable that was given no value",
                      checker_name_access(how), bytes);
         }
+        memset(unset, 0, bytes); /* said once */
     }
-    memset(unset, 0, bytes);
+    if (how & SOFT_STORE && c->hooks.unset)
+        memset(unset, 0, bytes);
+}
+
+/* Floating-point exceptions since the last look. A NaN or an infinity that is only passed on raises
+ * none: what is seen here was born. */
+static unsigned take_exceptions(void) {
+#if defined(__aarch64__)
+    uint64_t status;
+    __asm__ volatile("mrs %0, fpsr" : "=r"(status));
+    if (status & 7)
+        __asm__ volatile("msr fpsr, %0" : : "r"(status & ~UINT64_C(7)));
+    return (unsigned)(status & 7); /* invalid 1, division by zero 2, overflow 4 */
+#else
+    uint32_t status;
+    __asm__ volatile("stmxcsr %0" : "=m"(status));
+    unsigned seen = (status & 1) | (status >> 1 & 6);
+    status &= ~UINT32_C(0x3F);
+    if (seen)
+        __asm__ volatile("ldmxcsr %0" : : "m"(status));
+    return seen;
+#endif
+}
+
+static void trace(soft_checker *c, const void *pc) {
+    unsigned seen = take_exceptions();
+    if (!seen)
+        return;
+    report *r = checker_add_report(c, FINDING_NAN_BORN, pc, -1);
+    if (r)
+        snprintf(r->row.text, sizeof r->row.text, "%s",
+                 seen & 1   ? "a NaN is born of an invalid operation"
+                 : seen & 2 ? "an infinity is born of a division by zero"
+                            : "an infinity is born of an overflow");
 }
 
 void checker_access(soft_worker *w, void *p, soft_u64 bytes, soft_u32 how, const void *pc) {
     soft_checker *c = checker_of(w);
     uintptr_t at = (uintptr_t)p, inside = at - (uintptr_t)w;
+    if (c->hooks.trace)
+        trace(c, pc);
     if (c->hooks.pending)
         checker_put_back(c);
+    if (bytes == 0)
+        return; /* the end of a statement */
     if (inside < SOFT_REGION_BYTES) {
         uintptr_t first = (uintptr_t)w->gap_before - (uintptr_t)w;
         if (inside >= SOFT_STACKS_AT)

@@ -15,6 +15,7 @@ enum {
     MAX_REPORTS = 256,
     MAX_VARIABLES = 256,
     MAX_PAGES = 64,
+    MAX_LOOKS = 400,
     DEFAULT_SECONDS = 10,
     THREADGROUP_CELLS = SOFT_THREADGROUP_ROOM / 4,
 };
@@ -53,6 +54,7 @@ struct soft_checker {
     soft_checks hooks; /* first: what the worker points to */
     soft_worker *worker;
     soft_rescue *rescue;
+    int looks;        /* by the timer, at a kernel that does not end */
     unsigned seconds; /* after which a launch is called endless */
     const char *kernel, *object;
     uintptr_t image_begin, image_end; /* the loaded kernel: its program-scope constants */

@@ -102,7 +102,7 @@ void checker_put_back(soft_checker *c) {
     if (c->saved_bytes)
         memcpy((void *)c->saved_at, c->saved, c->saved_bytes);
     c->saved_bytes = 0;
-    c->hooks.pending = 0;
+    c->hooks.pending = c->hooks.trace; /* in a trace nothing is let through unseen */
 }
 
 /* Makes the page of an address readable and writable if nothing else is there. */

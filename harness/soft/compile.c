@@ -202,13 +202,8 @@ static int add_arguments(const char **argv, int n, const char *const *more, int 
     return n;
 }
 
-/* How a kernel is compiled: as fast as it goes; for checked mode; or for checked mode without what
- * some C++ does not allow (vectors in unions, jumps past a declaration): then a misaligned vector
- * and the use of a variable without a value are not seen. */
-typedef enum { BUILD_FAST, BUILD_CHECKED, BUILD_CHECKED_LESS } build;
-
 static bool run_clang(soft_compiler *c, const char *source, const char *object, const char *name,
-                      build how, err *e) {
+                      soft_build how, bool less, err *e) {
     const char *argv[MAX_ARGUMENTS];
     int n = 0;
     argv[n++] = c->clang;
@@ -217,7 +212,9 @@ static bool run_clang(soft_compiler *c, const char *source, const char *object, 
         n = add_arguments(argv, n, fast_flags, FAST_COUNT);
     else
         n = add_arguments(argv, n, checked_flags, CHECKED_COUNT);
-    if (how == BUILD_CHECKED_LESS)
+    if (how == BUILD_TRACED)
+        argv[n++] = "-O0";
+    if (less)
         argv[n++] = "-DASSAY_CHECKED_LESS=1";
     if (c->major >= 18) { /* before, bfloat is a class of ours that rounds by itself */
         argv[n++] = "-Xclang";
@@ -265,18 +262,20 @@ static bool check_stack(const char *object, const char *name, err *e) {
                    need, SOFT_STACK_USABLE);
 }
 
-/* Compiles into the cache. The object goes in before its checksum: readers that see the checksum
- * see the whole object. */
+/* Compiles into the cache. Some C++ does not allow what checked mode adds (vectors in unions, jumps
+ * past a declaration): such a kernel is compiled without, and then a misaligned vector and the use
+ * of a variable without a value are not seen. The object goes in before its checksum: readers that
+ * see the checksum see the whole object. */
 static bool compile_into(soft_compiler *c, const char *text, const char *object, const char *sum,
-                         const char *name, bool is_checked, err *e) {
+                         const char *name, soft_build how, err *e) {
     char source[PATH_MAX], beside[PATH_MAX];
     if (snprintf(source, sizeof source, "%s.%ld.cpp", object, (long)getpid()) >=
             (int)sizeof source ||
         snprintf(beside, sizeof beside, "%s.%ld.tmp", object, (long)getpid()) >= (int)sizeof beside)
         return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
     bool ok = os_write_file(source, text, strlen(text), e) &&
-              (run_clang(c, source, beside, name, is_checked ? BUILD_CHECKED : BUILD_FAST, e) ||
-               (is_checked && run_clang(c, source, beside, name, BUILD_CHECKED_LESS, e))) &&
+              (run_clang(c, source, beside, name, how, false, e) ||
+               (how != BUILD_FAST && run_clang(c, source, beside, name, how, true, e))) &&
               check_stack(beside, name, e);
     unlink(source);
     size_t bytes;
@@ -294,21 +293,20 @@ static bool compile_into(soft_compiler *c, const char *text, const char *object,
     return ok;
 }
 
-bool soft_compile(soft_compiler *c, const char *text, const char *name, bool is_checked,
+bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
                   soft_loaded *out, err *e) {
     sha256 h;
     char hex[65], sum[PATH_MAX];
     sha256_start(&h);
     sha256_add(&h, c->base_hash, 64);
-    sha256_add(&h, is_checked ? "checked" : "fast", 4);
+    sha256_add(&h, &how, sizeof how);
     sha256_add(&h, text, strlen(text));
     sha256_finish(&h, hex);
     if (snprintf(out->object, sizeof out->object, "%s/%s.so", c->cache, hex) >=
             (int)sizeof out->object ||
         snprintf(sum, sizeof sum, "%s/%s.sum", c->cache, hex) >= (int)sizeof sum)
         return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
-    if (!is_whole(out->object, sum) &&
-        !compile_into(c, text, out->object, sum, name, is_checked, e))
+    if (!is_whole(out->object, sum) && !compile_into(c, text, out->object, sum, name, how, e))
         return false;
     out->handle = dlopen(out->object, RTLD_NOW | RTLD_LOCAL);
     out->kernel = out->handle ? dlsym(out->handle, "assay_kernel") : NULL;
@@ -324,4 +322,23 @@ void soft_unload(soft_loaded *loaded) {
     if (loaded->handle)
         dlclose(loaded->handle);
     loaded->handle = NULL;
+}
+
+bool soft_compiler_check_syntax(const soft_compiler *c, const char *text, bool *is_right,
+                                char **messages, err *e) {
+    char source[PATH_MAX];
+    if (snprintf(source, sizeof source, "%s/syntax.%ld.cpp", c->cache, (long)getpid()) >=
+        (int)sizeof source)
+        return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
+    const char *const more[] = {
+        "-fsyntax-only", "-Qunused-arguments", "-ferror-limit=0", "-include", c->shim, source};
+    const char *argv[MAX_ARGUMENTS] = {c->clang};
+    int n = add_arguments(argv, 1, flags, FLAG_COUNT);
+    n = add_arguments(argv, n, more, sizeof more / sizeof *more);
+    argv[n] = NULL;
+    int status = 0;
+    bool ok = os_write_file(source, text, strlen(text), e) && os_run(argv, messages, &status, e);
+    unlink(source);
+    *is_right = ok && status == 0;
+    return ok;
 }

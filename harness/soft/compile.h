@@ -22,9 +22,18 @@ typedef struct {
     char object[PATH_MAX]; /* the file it was loaded from */
 } soft_loaded;
 
-/* name is the kernel's, for messages. is_checked: every access calls checked mode. */
-bool soft_compile(soft_compiler *c, const char *text, const char *name, bool is_checked,
+/* As fast as it goes; every access calls checked mode; the same with nothing optimised, so that no
+ * operation happens before its turn. */
+typedef enum { BUILD_FAST, BUILD_CHECKED, BUILD_TRACED } soft_build;
+
+/* name is the kernel's, for messages. */
+bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
                   soft_loaded *out, err *e);
 void soft_unload(soft_loaded *loaded);
+
+/* Reads the text without making code of it. *messages is what clang said; the caller frees it.
+ * False only if clang could not be asked. */
+bool soft_compiler_check_syntax(const soft_compiler *c, const char *text, bool *is_right,
+                                char **messages, err *e);
 
 #endif

@@ -14,6 +14,7 @@
 typedef struct {
     soft_compiler *compiler;
     soft_pool *pool;
+    pool_mode mode;
 } soft_device;
 
 static bool count_threads(int *threads, err *e) {
@@ -31,22 +32,24 @@ static bool count_threads(int *threads, err *e) {
 }
 
 /* The variable that switches on Metal's shader validation means checked mode here. */
-static bool is_validating(void) {
-    const char *given = getenv("MTL_SHADER_VALIDATION");
-    return given && *given && strcmp(given, "0") != 0;
+static pool_mode choose_mode(void) {
+    const char *validation = getenv("MTL_SHADER_VALIDATION"), *trace = getenv("ASSAY_TRACE_NAN");
+    if (!validation || !*validation || strcmp(validation, "0") == 0)
+        return POOL_FAST;
+    return trace && strcmp(trace, "1") == 0 ? POOL_TRACED : POOL_CHECKED;
 }
 
 static bool soft_open(device *d, err *e) {
     int threads;
-    bool is_checked = is_validating();
+    pool_mode mode = choose_mode();
     if (!count_threads(&threads, e))
         return false;
-    if (is_checked)
+    if (mode != POOL_FAST)
         threads = 1; /* races are found by what is ordered, not by what collides */
     soft_compiler *compiler = soft_compiler_new(e);
     if (!compiler)
         return false;
-    soft_pool *pool = soft_pool_new(threads, is_checked, e);
+    soft_pool *pool = soft_pool_new(threads, mode, e);
     if (!pool) {
         soft_compiler_free(compiler);
         return false;
@@ -55,11 +58,12 @@ static bool soft_open(device *d, err *e) {
     assert(s);
     s->compiler = compiler;
     s->pool = pool;
+    s->mode = mode;
     d->impl = s;
     device_facts *f = &d->facts;
     snprintf(f->name, sizeof f->name, "software Metal device, %s%d thread%s",
-             is_checked ? "checked, " : "", threads, threads == 1 ? "" : "s");
-    f->validates = is_checked;
+             mode == POOL_FAST ? "" : "checked, ", threads, threads == 1 ? "" : "s");
+    f->validates = mode != POOL_FAST;
     snprintf(f->api, sizeof f->api, "soft");
     snprintf(f->compiler, sizeof f->compiler, "%s", soft_compiler_get_name(compiler));
     f->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -174,13 +178,17 @@ static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_
     for (size_t i = 0; i < count; i++)
         spell_constant(&constants[i], &texts[i]);
     bool ok = msl_specialise(unit, p->kernel, texts, count, &p->signature, e);
-    char *text = ok ? msl_rewrite(unit, p->kernel, texts, count, e) : NULL;
+    char *text = !ok                      ? NULL
+                 : s->mode == POOL_TRACED ? msl_rewrite_traced(unit, p->kernel, texts, count, e)
+                                          : msl_rewrite(unit, p->kernel, texts, count, e);
     free(texts);
     if (!text)
         return false;
     soft_loaded *loaded = calloc(1, sizeof *loaded);
     assert(loaded);
-    ok = soft_compile(s->compiler, text, p->kernel, p->device->facts.validates, loaded, e);
+    static const soft_build builds[] = {
+        [POOL_FAST] = BUILD_FAST, [POOL_CHECKED] = BUILD_CHECKED, [POOL_TRACED] = BUILD_TRACED};
+    ok = soft_compile(s->compiler, text, p->kernel, builds[s->mode], loaded, e);
     free(text);
     if (!ok) {
         free(loaded);

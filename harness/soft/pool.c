@@ -193,7 +193,7 @@ static void *run_leader(void *argument) {
     return NULL;
 }
 
-soft_pool *soft_pool_new(int threads, bool is_checked, err *e) {
+soft_pool *soft_pool_new(int threads, pool_mode mode, err *e) {
     soft_pool *p = calloc(1, sizeof *p);
     assert(p && threads > 0);
     p->members = calloc((size_t)threads, sizeof *p->members);
@@ -208,8 +208,8 @@ soft_pool *soft_pool_new(int threads, bool is_checked, err *e) {
         m->pool = p;
         m->worker = soft_worker_new(e);
         bool ok = m->worker != NULL;
-        if (ok && is_checked)
-            ok = (p->checker = soft_checker_new(m->worker, e)) != NULL;
+        if (ok && mode != POOL_FAST)
+            ok = (p->checker = soft_checker_new(m->worker, mode == POOL_TRACED, e)) != NULL;
         if (ok && pthread_create(&m->thread, NULL, i == 0 ? run_leader : run_helper, m) != 0)
             ok = err_set(e, EXIT_CANNOT, "the software device cannot start thread %d of %d", i + 1,
                          threads);

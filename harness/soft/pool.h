@@ -24,7 +24,8 @@ typedef struct {
 } soft_item;
 
 /* Checked mode has one thread, and findings. */
-soft_pool *soft_pool_new(int threads, bool is_checked, err *e);
+typedef enum { POOL_FAST, POOL_CHECKED, POOL_TRACED } pool_mode;
+soft_pool *soft_pool_new(int threads, pool_mode mode, err *e);
 finding_list *soft_pool_get_findings(soft_pool *p);
 void soft_pool_free(soft_pool *p); /* waits for what is queued */
 

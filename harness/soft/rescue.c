@@ -129,6 +129,8 @@ static void handle(int signal_number, siginfo_t *info, void *raw) {
     }
     rescue_action next =
         r->call(r->context, signal_number, (const void *)p.pc, info ? info->si_addr : NULL);
+    if (next == RESCUE_GO_ON)
+        return;
     void (*go)(void) = next == RESCUE_GIVE_UP ? give_up_here : end_here;
     set_place(u, (place){(uintptr_t)go, find_fresh_stack(r->worker, p.sp)});
 }

@@ -15,16 +15,37 @@
 
 namespace assay {
 
-__attribute__((no_sanitize("thread"))) ASSAY_INLINE void touch(void *at, soft_u64 bytes,
-                                                               soft_u32 how, const void *pc) {
+#define ASSAY_UNSEEN __attribute__((no_sanitize("thread")))
+
+ASSAY_UNSEEN ASSAY_INLINE bool is_private(const soft_worker *w, const void *at) {
+    const soft_u64 inside = reinterpret_cast<soft_u64>(at) - reinterpret_cast<soft_u64>(w);
+    return inside >= SOFT_STACKS_AT && inside < SOFT_REGION_BYTES;
+}
+
+// The marks of private memory: one where a variable was given no value.
+ASSAY_UNSEEN ASSAY_INLINE unsigned char *marks(const soft_worker *w, const void *at) {
+    return w->checks->unset_map +
+           (reinterpret_cast<soft_u64>(at) - reinterpret_cast<soft_u64>(w) - SOFT_STACKS_AT);
+}
+
+// Is any of it set? A wide load of a struct takes its padding along, which never is.
+ASSAY_UNSEEN ASSAY_INLINE bool is_set(const soft_worker *w, const void *at, soft_u64 bytes) {
+    const soft_u64 ones = 0x0101010101010101;
+    soft_u64 word[2] = {ones, ones};
+    __builtin_memcpy(word, marks(w, at), bytes);
+    return word[0] != ones || word[1] != ones;
+}
+
+ASSAY_UNSEEN ASSAY_INLINE void touch(void *at, soft_u64 bytes, soft_u32 how, const void *pc) {
     soft_worker *w = soft_here();
     soft_checks *c = w->checks;
-    const soft_u64 a = reinterpret_cast<soft_u64>(at);
-    const soft_u64 inside = a - reinterpret_cast<soft_u64>(w);
     if (__builtin_expect(!c->pending, 1)) {
-        if (inside >= SOFT_STACKS_AT && inside < SOFT_REGION_BYTES) {
-            if (__builtin_expect(!c->unset, 1))
-                return; // private memory
+        const soft_u64 a = reinterpret_cast<soft_u64>(at);
+        if (is_private(w, at)) {
+            if (how == SOFT_STORE && c->unset)
+                __builtin_memset(marks(w, at), 0, bytes);
+            if (how == SOFT_STORE || !c->unset || is_set(w, at, bytes))
+                return;
         } else if (how == SOFT_LOAD) {
             const soft_u64 small = a - c->inline_begin;
             const soft_region *r = small < SOFT_INLINE_BYTES
@@ -36,6 +57,52 @@ __attribute__((no_sanitize("thread"))) ASSAY_INLINE void touch(void *at, soft_u6
         }
     }
     c->access(w, at, bytes, how, pc);
+}
+
+// A copy of a whole object. Padding is copied too and has no value: so a copy inside of private
+// memory takes the marks along, and one out of it is not asked whether all was set.
+ASSAY_UNSEEN ASSAY_INLINE void copy(void *to, const void *from, soft_u64 bytes, const void *pc) {
+    soft_worker *w = soft_here();
+    unsigned char *d = static_cast<unsigned char *>(to);
+    const unsigned char *s = static_cast<const unsigned char *>(from);
+    const bool into = is_private(w, to), out_of = is_private(w, from);
+    if (into && w->checks->unset) {
+        if (out_of)
+            __builtin_memmove(marks(w, to), marks(w, from), bytes);
+        else
+            __builtin_memset(marks(w, to), 0, bytes);
+    }
+    if (into && out_of) {
+        __builtin_memmove(to, from, bytes);
+        return;
+    }
+    for (soft_u64 i = 0; i < bytes;) {
+        const soft_u64 both = reinterpret_cast<soft_u64>(d + i) | reinterpret_cast<soft_u64>(s + i);
+        const soft_u64 step = !(both & 3) && bytes - i >= 4 ? 4 : 1;
+        unsigned char word[4];
+        if (!out_of)
+            touch(const_cast<unsigned char *>(s + i), step, SOFT_LOAD, pc);
+        __builtin_memcpy(word, s + i, step);
+        if (!into)
+            touch(d + i, step, SOFT_STORE, pc);
+        __builtin_memcpy(d + i, word, step);
+        i += step;
+    }
+}
+
+ASSAY_UNSEEN ASSAY_INLINE void fill(void *to, int value, soft_u64 bytes, const void *pc) {
+    soft_worker *w = soft_here();
+    if (is_private(w, to)) {
+        if (w->checks->unset)
+            __builtin_memset(marks(w, to), 0, bytes);
+        __builtin_memset(to, value, bytes);
+        return;
+    }
+    unsigned char *d = static_cast<unsigned char *>(to);
+    for (soft_u64 i = 0; i < bytes; i++) {
+        touch(d + i, 1, SOFT_STORE, pc);
+        d[i] = static_cast<unsigned char>(value);
+    }
 }
 
 // A variable that was declared without a value: known as such until its scope ends, unless its
@@ -108,37 +175,21 @@ ASSAY_ACCESS(16)
 
 ASSAY_HOOK void __tsan_init(void) {}
 
-// Whole objects. The copy is made word by word through the same door as any other access.
 ASSAY_HOOK void *__tsan_memcpy(void *to, const void *from, soft_u64 bytes) {
-    unsigned char *d = static_cast<unsigned char *>(to);
-    const unsigned char *s = static_cast<const unsigned char *>(from);
-    for (soft_u64 i = 0; i < bytes;) {
-        const soft_u64 both = reinterpret_cast<soft_u64>(d + i) | reinterpret_cast<soft_u64>(s + i);
-        const soft_u64 step = !(both & 3) && bytes - i >= 4 ? 4 : 1;
-        unsigned char word[4];
-        assay::touch(const_cast<unsigned char *>(s + i), step, SOFT_LOAD, ASSAY_CALLER);
-        __builtin_memcpy(word, s + i, step);
-        assay::touch(d + i, step, SOFT_STORE, ASSAY_CALLER);
-        __builtin_memcpy(d + i, word, step);
-        i += step;
-    }
+    assay::copy(to, from, bytes, ASSAY_CALLER);
     return to;
 }
 ASSAY_HOOK void *__tsan_memmove(void *to, const void *from, soft_u64 bytes) {
-    return __tsan_memcpy(to, from, bytes);
+    assay::copy(to, from, bytes, ASSAY_CALLER);
+    return to;
 }
 ASSAY_HOOK void *__tsan_memset(void *to, int value, soft_u64 bytes) {
-    unsigned char *d = static_cast<unsigned char *>(to);
-    for (soft_u64 i = 0; i < bytes; i++) {
-        assay::touch(d + i, 1, SOFT_STORE, ASSAY_CALLER);
-        d[i] = static_cast<unsigned char>(value);
-    }
+    assay::fill(to, value, bytes, ASSAY_CALLER);
     return to;
 }
 
 namespace assay {
-__attribute__((no_sanitize("thread"))) ASSAY_INLINE void mishap(soft_u32 what, soft_u64 value,
-                                                                const void *pc) {
+ASSAY_UNSEEN ASSAY_INLINE void mishap(soft_u32 what, soft_u64 value, const void *pc) {
     soft_worker *w = soft_here();
     w->checks->mishap(w, what, value, pc);
 }
@@ -157,12 +208,24 @@ ASSAY_HOOK void __ubsan_handle_float_cast_overflow(void *, soft_u64 bits) {
     assay::mishap(SOFT_CONVERT, bits, ASSAY_CALLER);
 }
 
+// The end of a statement, in a kernel that is traced.
+namespace assay {
+__attribute__((noinline)) ASSAY_UNSEEN static void step() {
+    soft_worker *w = soft_here();
+    if (w->checks->trace)
+        w->checks->access(w, nullptr, 0, SOFT_LOAD, ASSAY_CALLER);
+}
+} // namespace assay
+#define ASSAY_STEP assay::step()
+
 #undef ASSAY_HOOK
+#undef ASSAY_UNSEEN
 #undef ASSAY_CALLER
 
 #else
 
 #define ASSAY_CHECK_ATOMIC(at, bytes, how) ((void)0)
+#define ASSAY_STEP ((void)0)
 
 #endif
 

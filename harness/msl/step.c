@@ -1,0 +1,99 @@
+/* step: marks the end of each statement, so that a trace can tell in which one something happened:
+ * `sum += a / b;` becomes `sum += a / b, ASSAY_STEP;` and `float c = a / b;` gets a statement
+ * behind.
+ *
+ * Only statements that begin with an ordinary word, in function bodies, are marked; what is written
+ * differently belongs to the next one that is. */
+#include "internal.h"
+
+#include <string.h>
+
+static bool begins_other(const tokens *t, at i) {
+    static const char *const words[] = {
+        "return",      "goto",     "break",         "continue", "else",
+        "case",        "default",  "using",         "typedef",  "do",
+        "struct",      "class",    "union",         "enum",     "if",
+        "for",         "while",    "switch",        "static",   "constexpr",
+        "template",    "throw",    "namespace",     "extern",   "static_assert",
+        "alignas",     "asm",      "__asm__",       "kernel",   "public",
+        "threadgroup", "constant", "__attribute__", NULL};
+    return t->list[i].kind != TOKEN_WORD || token_is_one_of(t, i, words);
+}
+
+/* Behind what a statement may stand; a ')' closes an if, for or while only. */
+static bool can_begin_behind(const tokens *t, at i) {
+    static const char *const marks[] = {"{", "}", ";", "else", "do", NULL};
+    if (token_is_one_of(t, i, marks))
+        return true;
+    if (!token_is(t, i, ")"))
+        return false;
+    at open = t->list[i].pair;
+    static const char *const heads[] = {"if", "for", "while", "constexpr", NULL};
+    return open != NOT_FOUND && open > 0 && token_is_one_of(t, open - 1, heads);
+}
+
+/* The ';' of the statement at i, or NOT_FOUND if a block comes first. */
+static at find_end(const tokens *t, at i, at close) {
+    for (; i < close; i++) {
+        if (token_is(t, i, ";"))
+            return i;
+        if (token_is(t, i, "}"))
+            return NOT_FOUND;
+        if (t->list[i].pair != NOT_FOUND && t->list[i].pair > i)
+            i = t->list[i].pair; /* also a braced initialiser, and the body of a lambda */
+    }
+    return NOT_FOUND;
+}
+
+/* Two words side by side, or a word and a name behind its template arguments or marks: a type and
+ * what it declares. An expression has no two words without something between them. */
+static bool is_declaration(const tokens *t, at i, at end) {
+    at last = i;
+    for (at k = i + 1; k < end; k++) {
+        if (token_is(t, k, "<")) {
+            at angle = tokens_close_angle(t, k);
+            if (angle == NOT_FOUND || angle >= end)
+                return false;
+            k = last = angle;
+            continue;
+        }
+        if (token_is(t, k, "*") || token_is(t, k, "&")) {
+            /* `T *p = x` against `a * b`: nobody multiplies and throws the product away. */
+            return t->list[k + 1].kind == TOKEN_WORD;
+        }
+        if (t->list[k].kind == TOKEN_WORD && k == last + 1)
+            return true;
+        if (!token_is(t, k, "::"))
+            return false;
+        last = k;
+    }
+    return false;
+}
+
+static void rewrite_body(edits *d, at open) {
+    const tokens *t = &d->unit->tokens;
+    at close = t->list[open].pair;
+    for (at i = open; i < close; i++) {
+        if (token_is(t, i, "(") && t->list[i].pair < close)
+            i = t->list[i].pair; /* the ';' of a for are not ends of statements */
+        if (!can_begin_behind(t, i) || begins_other(t, i + 1))
+            continue;
+        at end = find_end(t, i + 1, close);
+        if (end == NOT_FOUND || d->edit[end] || (d->edit[i + 1] && !*d->edit[i + 1]))
+            continue;
+        bool declares = is_declaration(t, i + 1, end);
+        const char *mark = declares ? "; ASSAY_STEP;" : ", ASSAY_STEP;";
+        edits_replace(d, end, text_copy(mark, strlen(mark)));
+    }
+}
+
+static bool visit(void *context, const decl *found, const char *prefix) {
+    (void)prefix;
+    if (found->kind == DECL_FUNCTION && found->body != NOT_FOUND)
+        rewrite_body(context, found->body);
+    return true;
+}
+
+void step_rewrite(edits *d) {
+    decl_visit(&d->unit->tokens, visit, d);
+}

@@ -1,0 +1,164 @@
+/* strict: MSL text to C++ for OpenCL, for a compiler that only looks at it.
+ *
+ * Both languages have the same address spaces under other names, so a compiler for the one finds
+ * the address-space mistakes of the other. Vectors are the compiler's own there, and it lacks two
+ * things that MSL has: constructors, float4(a, b), and casts between vector types, (half4)x.
+ *
+ * The one surprise: (half4)x becomes assay_to<half4>() ->* x. That operator can be overloaded, and
+ * what it takes on its right is what a cast takes, so no expression has to be parsed. */
+#include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_word(const tokens *t, at i) {
+    return i < t->count && t->list[i].kind == TOKEN_WORD;
+}
+
+/* float4, metal::uchar2 without its namespace; not packed_float3, which is a class. */
+static bool is_vector(const tokens *t, at i) {
+    static const char *const stems[] = {"bool", "char", "uchar", "short", "ushort", "int",
+                                        "uint", "long", "ulong", "half",  "float"};
+    if (!is_word(t, i))
+        return false;
+    const token *k = &t->list[i];
+    const char *p = token_text(t, i);
+    char last = p[k->bytes - 1];
+    for (size_t n = 0; n < sizeof stems / sizeof *stems; n++)
+        if (strlen(stems[n]) + 1 == k->bytes && strncmp(stems[n], p, k->bytes - 1) == 0)
+            return last >= '2' && last <= '4';
+    return false;
+}
+
+static void rewrite_spaces(edits *d) {
+    static const struct {
+        const char *msl, *opencl;
+    } words[] = {{"device", "__global"},
+                 {"threadgroup", "__local"},
+
+                 {"thread", "__private"},
+                 {"global", "global_"},
+                 {"local", "local_"},
+                 {"generic", "generic_"},
+                 {"pipe", "pipe_"},
+                 {"read_only", "read_only_"},
+                 {"write_only", "write_only_"},
+                 {"read_write", "read_write_"},
+                 {"coherent", ""}};
+    const tokens *t = &d->unit->tokens;
+    for (at i = 0; i < t->count; i++) {
+        if (attribute_begins(t, i)) {
+            at end = attribute_skip(t, i);
+            edits_drop(d, i, end);
+            i = end - 1;
+            continue;
+        }
+        bool is_dropped_call =
+            (token_is(t, i, "_Pragma") || token_is(t, i, "coherent")) && token_is(t, i + 1, "(");
+        if (is_dropped_call) {
+            edits_drop(d, i, t->list[i + 1].pair + 1);
+            i = t->list[i + 1].pair;
+            continue;
+        }
+        for (size_t n = 0; n < sizeof words / sizeof *words && is_word(t, i) && !d->edit[i]; n++)
+            if (token_is(t, i, words[n].msl))
+                d->edit[i] = words[n].opencl;
+        /* What is constant is const, but a constructor cannot be. */
+        if (token_is(t, i, "constant") && !d->edit[i])
+            d->edit[i] = token_is(t, token_before(i), ")") ? "__constant" : "__constant const";
+    }
+}
+
+/* `kernel` or [[kernel]] becomes __kernel; OpenCL has no templates of kernels. */
+static void rewrite_kernels(edits *d) {
+    const msl_unit *u = d->unit;
+    const tokens *t = &u->tokens;
+    for (size_t n = 0; n < u->kernel_count; n++) {
+        const kernel *k = &u->kernels[n];
+        if (k->problem) {
+            edits_drop(d, k->where.begin, k->where.end);
+            continue;
+        }
+        const char *mark = k->template_open == NOT_FOUND ? "__kernel" : "";
+        attribute a = attribute_start(k->where.begin);
+        while (attribute_next(t, k->where.open, &a))
+            if (token_is(t, a.name, "kernel"))
+                d->edit[a.begin] = mark;
+        for (at i = k->where.begin; i < k->where.open; i++)
+            if (token_is(t, i, "kernel") && !d->edit[i])
+                d->edit[i] = mark;
+            else if (token_is(t, i, "static") || token_is(t, i, "inline"))
+                d->edit[i] = "";
+    }
+}
+
+static void rewrite_function_constants(edits *d) {
+    for (size_t n = 0; n < d->unit->constant_count; n++)
+        d->edit[d->unit->constants[n].attribute] = "= {}";
+    const tokens *t = &d->unit->tokens;
+    for (at i = 0; i + 1 < t->count; i++)
+        if (token_is(t, i, "is_function_constant_defined") && token_is(t, i + 1, "("))
+            d->edit[i] = "assay_is_defined";
+}
+
+/* `float4 (&x)[2]` and `float4 (*p)(int)` declare, float4(*p) constructs. */
+static bool is_declarator(const tokens *t, at open) {
+    at close = t->list[open].pair;
+    return (token_is(t, open + 1, "*") || token_is(t, open + 1, "&")) &&
+           (token_is(t, close + 1, "[") || token_is(t, close + 1, "("));
+}
+
+/* `( float4 )` at i, in front of what is cast. */
+static bool is_cast(const tokens *t, at i) {
+    static const char *const words[] = {"return", "case", "else", "do", NULL};
+    static const char *const marks[] = {"(", "-", "+", "~", "!", "*", "&", NULL};
+    at type = token_is(t, i + 1, "const") ? i + 2 : i + 1, before = token_before(i);
+    if (token_is(t, type + 1, "::"))
+        type += 2;
+    if (!token_is(t, i, "(") || t->list[i].pair != type + 1 || !is_vector(t, type))
+        return false;
+    bool follows = is_word(t, before) ? token_is_one_of(t, before, words)
+                                      : !token_is(t, before, "]") && !token_is(t, before, ">");
+    at next = type + 2;
+    return follows &&
+           (is_word(t, next) || (next < t->count && t->list[next].kind == TOKEN_NUMBER) ||
+            token_is_one_of(t, next, marks));
+}
+
+static void rewrite_vectors(edits *d) {
+    const tokens *t = &d->unit->tokens;
+    for (at i = 0; i + 2 < t->count; i++) {
+        if (d->edit[i])
+            continue;
+        if (is_cast(t, i)) {
+            at close = t->list[i].pair;
+            d->edit[i] = "assay_to<";
+            d->edit[close] = ">()->*";
+            i = close;
+        } else if (is_vector(t, i) && token_is(t, i + 1, "(") && !is_declarator(t, i + 1) &&
+                   !token_is(t, token_before(i), "operator")) {
+            text make = {0};
+            text_print(&make, "assay_make<%.*s>", (int)t->list[i].bytes, token_text(t, i));
+            edits_replace(d, i, text_take(&make));
+            if (token_is(t, token_before(i), "::") && i >= 2)
+                edits_drop(d, i - 2, i);
+        } else if (token_is(t, i, "static_cast") && token_is(t, i + 1, "<") &&
+                   is_vector(t, i + 2) && token_is(t, i + 3, ">")) {
+            d->edit[i] = "assay_make";
+        }
+    }
+}
+
+char *msl_rewrite_strict(const msl_unit *u) {
+    edits d = edits_new(u);
+    for (size_t i = 0; i < u->dropped_count; i++)
+        edits_drop(&d, u->dropped[i].begin, u->dropped[i].end);
+    rewrite_spaces(&d);
+    rewrite_kernels(&d);
+    rewrite_function_constants(&d);
+    rewrite_vectors(&d);
+    text out = {0};
+    edits_print(&d, &out);
+    edits_free(&d);
+    return text_take(&out);
+}

@@ -1,0 +1,303 @@
+// metal: the MSL standard library as declarations in C++ for OpenCL.
+//
+// Nothing here runs. A .metal file that msl/strict.c rewrote is read with -include of this file, so
+// that the compiler can tell a pointer to device memory from one to threadgroup memory; whether a
+// name exists and what it takes was settled when the file was compiled for the software device. So
+// the declarations are exact where overloads decide what is right, and generous elsewhere.
+//
+// Types, constants and type traits are here, the functions in functions.h and group.h.
+#pragma once
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#pragma OPENCL EXTENSION __cl_clang_function_pointers : enable
+
+#define METAL_FUNC inline
+#define METAL_INTERNAL inline
+
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long int64_t;
+typedef unsigned long uint64_t;
+typedef __SIZE_TYPE__ size_t;
+typedef __PTRDIFF_TYPE__ ptrdiff_t;
+typedef __INTPTR_TYPE__ intptr_t;
+typedef __UINTPTR_TYPE__ uintptr_t;
+
+// ---------------------------------------------------------------------------------- constants
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+#define HUGE_VALF __builtin_inff()
+#define MAXFLOAT FLT_MAX
+#define FLT_DIG 6
+#define FLT_MANT_DIG 24
+#define FLT_MAX 0x1.fffffep127f
+#define FLT_MIN 0x1.0p-126f
+#define FLT_EPSILON 0x1.0p-23f
+#define HALF_MAX ((half)65504.0f)
+#define HALF_MIN ((half)0x1.0p-14f)
+#define HALF_EPSILON ((half)0x1.0p-10f)
+#define MAXHALF HALF_MAX
+#define HUGE_VALH ((half)__builtin_inff())
+#define CHAR_BIT 8
+#define SCHAR_MAX 127
+#define SCHAR_MIN (-128)
+#define UCHAR_MAX 255
+#define CHAR_MAX 127
+#define CHAR_MIN (-128)
+#define SHRT_MAX 32767
+#define SHRT_MIN (-32768)
+#define USHRT_MAX 65535
+#define INT_MAX 2147483647
+#define INT_MIN (-2147483647 - 1)
+#define UINT_MAX 4294967295u
+#define LONG_MAX 9223372036854775807l
+#define LONG_MIN (-9223372036854775807l - 1)
+#define ULONG_MAX 18446744073709551615ul
+#define M_E_F 2.71828182845904523536f
+#define M_LOG2E_F 1.44269504088896340736f
+#define M_LOG10E_F 0.43429448190325182765f
+#define M_LN2_F 0.69314718055994530942f
+#define M_LN10_F 2.30258509299404568402f
+#define M_PI_F 3.14159265358979323846f
+#define M_PI_2_F 1.57079632679489661923f
+#define M_PI_4_F 0.78539816339744830962f
+#define M_1_PI_F 0.31830988618379067154f
+#define M_2_PI_F 0.63661977236758134308f
+#define M_2_SQRTPI_F 1.12837916709551257390f
+#define M_SQRT2_F 1.41421356237309504880f
+#define M_SQRT1_2_F 0.70710678118654752440f
+#define M_E_H ((half)M_E_F)
+#define M_PI_H ((half)M_PI_F)
+#define M_LN2_H ((half)M_LN2_F)
+#define M_LOG2E_H ((half)M_LOG2E_F)
+
+#define ASSAY_EACH_SPACE(X) X(__private) X(__global) X(__local) X(__constant)
+#define ASSAY_EACH_WRITABLE(X) X(__private) X(__global) X(__local)
+
+// ------------------------------------------------------------------------------------ vectors
+#define ASSAY_VECTORS(T, name)                                                                     \
+    typedef T name##2 __attribute__((ext_vector_type(2)));                                         \
+    typedef T name##3 __attribute__((ext_vector_type(3)));                                         \
+    typedef T name##4 __attribute__((ext_vector_type(4)));
+ASSAY_VECTORS(int, bool) // what a comparison of int and float vectors gives
+ASSAY_VECTORS(char, char)
+ASSAY_VECTORS(uchar, uchar)
+ASSAY_VECTORS(short, short)
+ASSAY_VECTORS(ushort, ushort)
+ASSAY_VECTORS(int, int)
+ASSAY_VECTORS(uint, uint)
+ASSAY_VECTORS(long, long)
+ASSAY_VECTORS(ulong, ulong)
+ASSAY_VECTORS(half, half)
+ASSAY_VECTORS(float, float)
+#undef ASSAY_VECTORS
+
+// float4(a, b, c), (float4)x and as_type<float4>(x)
+template <class V, class... A> V assay_make(A...);
+template <class V> struct assay_to {};
+template <class V, class A> V operator->*(assay_to<V>, A);
+template <class V, class W> assay_to<V> operator->*(assay_to<V>, assay_to<W>);
+template <class V, class A> V as_type(A);
+template <class A> bool assay_is_defined(A);
+
+// bfloat computes as float. It is a class because not every target of the compiler has one.
+struct bfloat {
+    ushort bits;
+    bfloat() = default;
+    template <class A> bfloat(A);
+#define ASSAY_SPACE(space)                                                                         \
+    operator float() const space;                                                                  \
+    template <class A> space bfloat &operator+=(A) space;                                          \
+    template <class A> space bfloat &operator-=(A) space;                                          \
+    template <class A> space bfloat &operator*=(A) space;                                          \
+    template <class A> space bfloat &operator/=(A) space;
+    ASSAY_EACH_SPACE(ASSAY_SPACE)
+#undef ASSAY_SPACE
+};
+
+namespace metal {
+
+template <class T, int n> struct assay_vec;
+#define ASSAY_VEC(T, name)                                                                         \
+    template <> struct assay_vec<T, 2> { typedef name##2 type; };                                  \
+    template <> struct assay_vec<T, 3> { typedef name##3 type; };                                  \
+    template <> struct assay_vec<T, 4> { typedef name##4 type; };
+ASSAY_VEC(bool, bool)
+ASSAY_VEC(char, char)
+ASSAY_VEC(uchar, uchar)
+ASSAY_VEC(short, short)
+ASSAY_VEC(ushort, ushort)
+ASSAY_VEC(int, int)
+ASSAY_VEC(uint, uint)
+ASSAY_VEC(long, long)
+ASSAY_VEC(ulong, ulong)
+ASSAY_VEC(half, half)
+ASSAY_VEC(float, float)
+#undef ASSAY_VEC
+template <class T, int n> using vec = typename assay_vec<T, n>::type;
+
+using ::bool2;
+using ::bool3;
+using ::bool4;
+using ::float2;
+using ::float3;
+using ::float4;
+using ::half2;
+using ::half3;
+using ::half4;
+using ::int2;
+using ::int3;
+using ::int4;
+using ::uint2;
+using ::uint3;
+using ::uint4;
+
+// Vectors with the alignment of one element: to be read and written, not computed with.
+template <class T, int n> struct assay_packed {
+    T x, y, z, w;
+    assay_packed() = default;
+    template <class... A> assay_packed(A...);
+#define ASSAY_SPACE(space)                                                                         \
+    operator vec<T, n>() const space;                                                              \
+    space T &operator[](int) space;
+    ASSAY_EACH_SPACE(ASSAY_SPACE)
+#undef ASSAY_SPACE
+#define ASSAY_SPACE(space)                                                                         \
+    template <class A> space assay_packed &operator=(A) space;                                     \
+    template <class A> space assay_packed &operator+=(A) space;                                    \
+    template <class A> space assay_packed &operator*=(A) space;
+    ASSAY_EACH_WRITABLE(ASSAY_SPACE)
+#undef ASSAY_SPACE
+};
+
+// Columns of vectors.
+template <class T, int C, int R> struct matrix {
+    vec<T, R> columns[C];
+    matrix() = default;
+    template <class... A> explicit matrix(A...);
+#define ASSAY_SPACE(space) space vec<T, R> &operator[](int) space;
+    ASSAY_EACH_WRITABLE(ASSAY_SPACE)
+#undef ASSAY_SPACE
+#define ASSAY_SPACE(space) space const vec<T, R> &operator[](int) const space;
+    ASSAY_EACH_SPACE(ASSAY_SPACE)
+#undef ASSAY_SPACE
+};
+template <class T, int C, int R> matrix<T, C, R> operator+(matrix<T, C, R>, matrix<T, C, R>);
+template <class T, int C, int R> matrix<T, C, R> operator-(matrix<T, C, R>, matrix<T, C, R>);
+template <class T, int C, int R> matrix<T, C, R> operator*(matrix<T, C, R>, T);
+template <class T, int C, int R> matrix<T, C, R> operator*(T, matrix<T, C, R>);
+template <class T, int C, int R> vec<T, R> operator*(matrix<T, C, R>, vec<T, C>);
+template <class T, int C, int R> vec<T, C> operator*(vec<T, R>, matrix<T, C, R>);
+template <class T, int C, int R, int K> matrix<T, K, R> operator*(matrix<T, C, R>, matrix<T, K, C>);
+template <class T, int C, int R> matrix<T, R, C> transpose(matrix<T, C, R>);
+template <class T, int C, int R> T determinant(matrix<T, C, R>);
+
+template <class T, size_t n> struct array {
+    T elements[n];
+    T &operator[](size_t);
+    const T &operator[](size_t) const;
+    size_t size() const;
+};
+
+// -------------------------------------------------------------------------------- type traits
+template <class T, T v> struct integral_constant {
+    static constexpr __constant T value = v;
+    typedef T value_type;
+    typedef integral_constant type;
+    constexpr operator T() const { return v; }
+};
+template <bool v> using bool_constant = integral_constant<bool, v>;
+typedef bool_constant<true> true_type;
+typedef bool_constant<false> false_type;
+template <bool c, class T = void> struct enable_if {};
+template <class T> struct enable_if<true, T> { typedef T type; };
+template <bool c, class T = void> using enable_if_t = typename enable_if<c, T>::type;
+template <bool c, class A, class B> struct conditional { typedef A type; };
+template <class A, class B> struct conditional<false, A, B> { typedef B type; };
+template <bool c, class A, class B> using conditional_t = typename conditional<c, A, B>::type;
+template <class T> struct remove_const { typedef T type; };
+template <class T> struct remove_const<const T> { typedef T type; };
+template <class T> using remove_const_t = typename remove_const<T>::type;
+template <class T> struct remove_cv { typedef remove_const_t<T> type; };
+template <class T> using remove_cv_t = typename remove_cv<T>::type;
+template <class T> struct remove_addrspace { typedef T type; };
+#define ASSAY_SPACE(space)                                                                         \
+    template <class T> struct remove_addrspace<space T> { typedef T type; };
+ASSAY_EACH_SPACE(ASSAY_SPACE)
+#undef ASSAY_SPACE
+template <class T> using remove_addrspace_t = typename remove_addrspace<T>::type;
+template <class T> struct remove_reference { typedef T type; };
+template <class T> struct remove_reference<T &> { typedef T type; };
+template <class T> using remove_reference_t = typename remove_reference<T>::type;
+#define ASSAY_TRAIT(name, ...)                                                                     \
+    template <class T> struct name : bool_constant<__VA_ARGS__> {};                                \
+    template <class T> constexpr __constant bool name##_v = __VA_ARGS__;
+#define ASSAY_TRAIT_2(name, ...)                                                                   \
+    template <class A, class B> struct name : bool_constant<__VA_ARGS__> {};                       \
+    template <class A, class B> constexpr __constant bool name##_v = __VA_ARGS__;
+ASSAY_TRAIT_2(is_same, __is_same(A, B))
+ASSAY_TRAIT_2(is_convertible, __is_convertible_to(A, B))
+ASSAY_TRAIT(is_integral, __is_integral(T))
+ASSAY_TRAIT(is_floating_point, __is_floating_point(T) || __is_same(T, bfloat))
+ASSAY_TRAIT(is_arithmetic, __is_arithmetic(T) || __is_same(T, bfloat))
+ASSAY_TRAIT(is_signed, __is_signed(T))
+ASSAY_TRAIT(is_unsigned, __is_unsigned(T))
+ASSAY_TRAIT(is_void, __is_void(T))
+ASSAY_TRAIT(is_pointer, __is_pointer(T))
+ASSAY_TRAIT(is_enum, __is_enum(T))
+ASSAY_TRAIT(is_class, __is_class(T))
+#undef ASSAY_TRAIT
+#undef ASSAY_TRAIT_2
+
+template <class T> struct numeric_limits {
+    static constexpr T min() { return T(); }
+    static constexpr T max() { return T(); }
+    static constexpr T lowest() { return T(); }
+    static constexpr T infinity() { return T(); }
+    static constexpr T epsilon() { return T(); }
+    static constexpr T quiet_NaN() { return T(); }
+    static constexpr __constant bool is_signed = __is_signed(T);
+    static constexpr __constant bool is_integer = __is_integral(T);
+    static constexpr __constant int digits = 8 * sizeof(T);
+};
+
+template <class T> using uniform = T;
+template <class T> T make_uniform(T);
+
+} // namespace metal
+
+#define ASSAY_NAMES(T)                                                                             \
+    typedef metal::assay_packed<T, 2> packed_##T##2;                                               \
+    typedef metal::assay_packed<T, 3> packed_##T##3;                                               \
+    typedef metal::assay_packed<T, 4> packed_##T##4;
+ASSAY_NAMES(char)
+ASSAY_NAMES(uchar)
+ASSAY_NAMES(short)
+ASSAY_NAMES(ushort)
+ASSAY_NAMES(int)
+ASSAY_NAMES(uint)
+ASSAY_NAMES(half)
+ASSAY_NAMES(float)
+#undef ASSAY_NAMES
+
+#define ASSAY_MATRICES(T, C)                                                                       \
+    typedef metal::matrix<T, C, 2> T##C##x2;                                                       \
+    typedef metal::matrix<T, C, 3> T##C##x3;                                                       \
+    typedef metal::matrix<T, C, 4> T##C##x4;
+ASSAY_MATRICES(float, 2)
+ASSAY_MATRICES(float, 3)
+ASSAY_MATRICES(float, 4)
+ASSAY_MATRICES(half, 2)
+ASSAY_MATRICES(half, 3)
+ASSAY_MATRICES(half, 4)
+#undef ASSAY_MATRICES
+
+#include "functions.h"
+#include "group.h"

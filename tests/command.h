@@ -1,0 +1,22 @@
+/* command: runs ./assay through a shell and looks at what it printed, for the suites that test the
+ * command line. */
+#ifndef ASSAY_TESTS_COMMAND_H
+#define ASSAY_TESTS_COMMAND_H
+
+#include <stdbool.h>
+
+/* Runs a shell line in which $A is assay, $H the project's root and $T a path for files of the
+ * test. Returns the exit status, or -1. */
+int command_run(const char *line);
+
+const char *command_get_output(void); /* stdout and stderr of the last run */
+bool command_says(const char *text);
+
+#define ASSERT_RUN(line, status)                                                                   \
+    do {                                                                                           \
+        int got_ = command_run(line);                                                              \
+        ASSERT_EQ_FMTm(command_get_output(), status, got_, "%d");                                  \
+    } while (0)
+#define ASSERT_SAYS(text) ASSERTm(command_get_output(), command_says(text))
+
+#endif
