@@ -19,6 +19,7 @@
     X(threads_suite)                                                                               \
     X(simd_suite)                                                                                  \
     X(language_suite)                                                                              \
+    X(kernels_suite)                                                                               \
     X(checked_suite)                                                                               \
     X(cache_suite)                                                                                 \
     X(cli_suite)                                                                                   \

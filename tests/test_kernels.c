@@ -1,0 +1,59 @@
+/* Every kernel of the registry against its oracle: the list is the registry, nothing is named here.
+ * A case with more elements than a test has time for is left to `assay check`. */
+#include <greatest.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../cli/cases.h"
+#include "../harness/check.h"
+#include "../kernels/kernels.h"
+#include "support.h"
+
+SUITE_EXTERN(kernels_suite);
+
+enum { MOST_ELEMENTS = 4000000 };
+
+static library *project_kernels;
+
+static bool is_small(const shape *s) {
+    double elements = 1;
+    for (int i = 0; i < SHAPE_DIMS; i++)
+        elements *= s->dim[i] ? s->dim[i] : 1;
+    return elements <= MOST_ELEMENTS;
+}
+
+TEST kernel_agrees_with_its_oracle_in_every_case(const char *name) {
+    static char text[800];
+    err e;
+    if (!project_kernels && support_get_device())
+        project_kernels = library_new(support_get_device(), NULL, &e);
+    ASSERT(project_kernels);
+    case_query query = {&name, 1, NULL, NULL};
+    case_list cases;
+    ASSERT(cases_find(&query, &cases, &e));
+    size_t ran = 0;
+    for (size_t i = 0; i < cases.count; i++) {
+        const test_case *c = &cases.items[i];
+        check_result r;
+        if (strcmp(c->kernel->name, name) != 0 || !is_small(&c->shape))
+            continue;
+        ran++;
+        bool made = check_case(project_kernels, c->op, c->kernel, &c->shape, c->inputs, 1, &r, &e);
+        if (made && r.verdict == CHECK_PASS)
+            continue;
+        snprintf(text, sizeof text, "%s: %s", c->name, made ? r.message : e.text);
+        cases_free(&cases);
+        FAILm(text);
+    }
+    cases_free(&cases);
+    ASSERT(ran > 0);
+    PASS();
+}
+
+SUITE(kernels_suite) {
+    for (size_t i = 0; i < registry_count; i++)
+        for (size_t k = 0; k < registry[i]->kernel_count; k++)
+            RUN_TESTp(kernel_agrees_with_its_oracle_in_every_case, registry[i]->kernels[k].name);
+    library_free(project_kernels);
+    project_kernels = NULL;
+}
