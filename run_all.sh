@@ -1,5 +1,6 @@
 #!/bin/sh
-# The main job: brings what is missing, builds, says what this machine is, checks every kernel.
+# The main job: brings what is missing, builds, says what this machine is, checks and validates every
+# kernel.
 # Data goes to stdout, talk to stderr. The exit status is that of the step that failed: 1 a kernel
 # is wrong, 3 this machine cannot run it (see README.md).
 set -u
@@ -26,4 +27,9 @@ step "assay check"
 ./assay check
 status=$?
 [ "$status" -eq 0 ] || stop "$status" "assay check exited with $status: the rows above say why"
-step "done: every kernel agrees with its oracle"
+
+step "assay validate"
+./assay validate
+status=$?
+[ "$status" -eq 0 ] || stop "$status" "assay validate exited with $status: the rows above say why"
+step "done: every kernel agrees with its oracle, and none touches what it should not"

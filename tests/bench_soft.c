@@ -1,7 +1,7 @@
-/* bench_soft: how fast the software device runs a Q4_0 matvec, in multiply-adds a second and core,
- * and how many times slower checked mode is.
+/* bench_soft: how fast the software device runs matvec and attention, in multiply-adds a second and
+ * core, and how many times slower checked mode is.
  *
- * Reports, never fails: times on a shared machine are no test. Every rung of the ladder in one run,
+ * Reports, never fails: times on a shared machine are no test. Every rung of a ladder in one run,
  * interleaved, so that they can be compared with each other. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +10,23 @@
 #include "harness/stats.h"
 #include "kernels/kernels.h"
 
-enum { ROUNDS = 60, CHECKED_ROUNDS = 3, RUNGS = 16 };
+enum { ROUNDS = 40, CHECKED_ROUNDS = 3, RUNGS = 16 };
 
-static const shape sizes[] = {{{1536, 576}}, {{576, 1536}}, {{4096, 4096}}};
+static const struct {
+    const op *op;
+    shape shape;
+} work[] = {
+    {&matvec_q4_0_op, {{1536, 576}}},
+    {&matvec_q4_0_op, {{576, 1536}}},
+    {&matvec_q4_0_op, {{4096, 4096}}},
+    {&decode_attention_op, {{512, 9, 3, 64}}},
+};
 
 /* Case i is rung i. A round for each in turn; two rounds before warm caches and clocks. */
-static bool time_rungs(kernel_case *cases, int rounds, double samples[RUNGS][ROUNDS], err *e) {
+static bool time_rungs(kernel_case *cases, size_t rungs, int rounds, double samples[RUNGS][ROUNDS],
+                       err *e) {
     for (int round = -2; round < rounds; round++)
-        for (size_t i = 0; i < matvec_q4_0_op.kernel_count; i++) {
+        for (size_t i = 0; i < rungs; i++) {
             play_times times;
             if (!tape_play(cases[i].tape, PLAY_WHOLE, &times, NULL, e))
                 return false;
@@ -27,16 +36,17 @@ static bool time_rungs(kernel_case *cases, int rounds, double samples[RUNGS][ROU
     return true;
 }
 
-/* Median and best time of every rung. */
-static bool measure(library *lib, const shape *s, int rounds, stats *out, err *e) {
+/* Median and best time of every rung, and the multiply-adds of one play. */
+static bool measure(library *lib, const op *o, const shape *s, int rounds, stats *out, double *macs,
+                    err *e) {
     static double samples[RUNGS][ROUNDS];
     kernel_case cases[RUNGS] = {{0}};
     bool ok = true;
-    for (size_t i = 0; ok && i < matvec_q4_0_op.kernel_count; i++)
-        ok = case_open(&cases[i], lib, &matvec_q4_0_op, &matvec_q4_0_op.kernels[i], s, INPUT_NORMAL,
-                       1, e);
-    ok = ok && time_rungs(cases, rounds, samples, e);
-    for (size_t i = 0; i < matvec_q4_0_op.kernel_count; i++) {
+    for (size_t i = 0; ok && i < o->kernel_count; i++)
+        ok = case_open(&cases[i], lib, o, &o->kernels[i], s, INPUT_NORMAL, 1, e);
+    *macs = ok ? (double)cases[0].tape->launches[0].flops / 2 : 0;
+    ok = ok && time_rungs(cases, o->kernel_count, rounds, samples, e);
+    for (size_t i = 0; i < o->kernel_count; i++) {
         out[i] = stats_compute(samples[i], ok ? (size_t)rounds : 0);
         if (cases[i].tape)
             case_close(&cases[i]);
@@ -44,17 +54,20 @@ static bool measure(library *lib, const shape *s, int rounds, stats *out, err *e
     return ok;
 }
 
-static bool run_size(library *fast, library *checked, const shape *s, err *e) {
+/* Ratios are of the best times: what else the machine does makes long runs longer than short ones.
+ */
+static bool run_work(library *fast, library *checked, const op *o, const shape *s, err *e) {
     stats plain[RUNGS], slow[RUNGS];
-    if (!measure(fast, s, ROUNDS, plain, e) || !measure(checked, s, CHECKED_ROUNDS, slow, e))
+    double macs;
+    char shape_text[64];
+    shape_get_text(s, shape_text, sizeof shape_text);
+    if (!measure(fast, o, s, ROUNDS, plain, &macs, e) ||
+        !measure(checked, o, s, CHECKED_ROUNDS, slow, &macs, e))
         return false;
-    for (size_t i = 0; i < matvec_q4_0_op.kernel_count; i++) {
-        double work = (double)s->dim[0] * s->dim[1];
-        printf("%-24s %5ux%-5u %8.3f ms (best %.3f) %6.2f GMAC/s   checked %8.1f ms, %5.1f times\n",
-               matvec_q4_0_op.kernels[i].name, s->dim[0], s->dim[1], plain[i].median / 1e6,
-               plain[i].min / 1e6, work / plain[i].median, slow[i].median / 1e6,
-               slow[i].median / plain[i].median);
-    }
+    for (size_t i = 0; i < o->kernel_count; i++)
+        printf("%-28s %-12s %8.3f ms (best %7.3f) %6.2f GMAC/s   checked %8.1f ms, %5.1f times\n",
+               o->kernels[i].name, shape_text, plain[i].median / 1e6, plain[i].min / 1e6,
+               macs / plain[i].median, slow[i].min / 1e6, slow[i].min / plain[i].min);
     return true;
 }
 
@@ -73,8 +86,8 @@ int main(void) {
     bool ok = checked != NULL;
     if (ok)
         printf("one core of this machine, %s\n", device_get_facts(fast_device)->compiler);
-    for (size_t i = 0; ok && i < sizeof sizes / sizeof *sizes; i++)
-        ok = run_size(fast, checked, &sizes[i], &e);
+    for (size_t i = 0; ok && i < sizeof work / sizeof *work; i++)
+        ok = run_work(fast, checked, work[i].op, &work[i].shape, &e);
     if (!ok)
         fprintf(stderr, "%s\n%s", e.text, e.detail);
     library_free(checked);

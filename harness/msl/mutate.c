@@ -224,10 +224,13 @@ static void find_sum(finder *f, at i) {
     }
 }
 
-/* `float partial[32]`: one more of them changes nothing that can be seen. */
+/* `float partial[2 * N]`: a larger one changes nothing that can be seen. */
 static bool is_array_size(const finder *f, at i) {
-    return i >= f->begin + 3 && token_is(f->t, i - 1, "[") && token_is(f->t, i + 1, "]") &&
-           is_kind(f, i - 2, TOKEN_WORD) && is_kind(f, i - 3, TOKEN_WORD) && !is_keyword(f, i - 3);
+    at open = i;
+    while (open > f->begin + 2 && !strchr("[];{}", *token_text(f->t, open)))
+        open--;
+    return token_is(f->t, open, "[") && open >= f->begin + 2 && is_kind(f, open - 1, TOKEN_WORD) &&
+           is_kind(f, open - 2, TOKEN_WORD) && !is_keyword(f, open - 2);
 }
 
 static void find_constant(finder *f, at i) {

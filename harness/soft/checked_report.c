@@ -58,10 +58,11 @@ void checker_describe(report *r, const soft_bound *b, uintptr_t at, size_t bytes
                       const char *what) {
     finding *f = &r->row;
     size_t elements = b->bytes / b->element_bytes;
-    f->element = count_elements(b, at);
+    uintptr_t begin = (uintptr_t)b->begin, end = begin + b->bytes;
+    /* Of an access that begins inside, the first element outside is the one to name. */
+    f->element = count_elements(b, at < end && at + bytes > end ? end : at);
     f->bytes = (uint32_t)bytes;
     snprintf(f->label, sizeof f->label, "%s", b->label);
-    uintptr_t begin = (uintptr_t)b->begin, end = begin + b->bytes;
     f->by = at + bytes > end ? (int64_t)(at + bytes - end) : at < begin ? (int64_t)(begin - at) : 0;
     snprintf(f->text, sizeof f->text,
              "%s of %zu bytes %s: element %lld of buffer %d '%.40s' (%s), which has %zu",

@@ -68,6 +68,7 @@ static const char *const fast_flags[] = {"-O2"};
 #define MISTAKES "alignment,integer-divide-by-zero,shift-exponent,float-cast-overflow"
 static const char *const checked_flags[] = {
     "-O1", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_CHECKED=1", "-fsanitize=thread",
+    "-ftrivial-auto-var-init=uninitialized", /* variables without a value are marked as such */
     "-fsanitize=" MISTAKES, "-fsanitize-recover=" MISTAKES,
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
     "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-atomics=0",

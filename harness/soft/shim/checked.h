@@ -36,24 +36,27 @@ ASSAY_UNSEEN ASSAY_INLINE bool is_set(const soft_worker *w, const void *at, soft
     return word[0] != ones || word[1] != ones;
 }
 
+// A load that is obviously right: of memory that nobody writes and that was all written.
+ASSAY_UNSEEN ASSAY_INLINE bool is_plain(const soft_checks *c, const void *at, soft_u64 bytes) {
+    const soft_u64 a = reinterpret_cast<soft_u64>(at);
+    const soft_u64 small = a - c->inline_begin;
+    const soft_region *r = small < SOFT_INLINE_BYTES
+                               ? c->inline_region[small / 16]
+                               : c->page[a >> SOFT_PAGE_SHIFT & (SOFT_PAGES - 1)];
+    return r && r->plain && a - r->begin < r->bytes && bytes <= r->bytes - (a - r->begin);
+}
+
 ASSAY_UNSEEN ASSAY_INLINE void touch(void *at, soft_u64 bytes, soft_u32 how, const void *pc) {
     soft_worker *w = soft_here();
     soft_checks *c = w->checks;
     if (__builtin_expect(!c->pending, 1)) {
-        const soft_u64 a = reinterpret_cast<soft_u64>(at);
         if (is_private(w, at)) {
             if (how == SOFT_STORE && c->unset)
                 __builtin_memset(marks(w, at), 0, bytes);
             if (how == SOFT_STORE || !c->unset || is_set(w, at, bytes))
                 return;
-        } else if (how == SOFT_LOAD) {
-            const soft_u64 small = a - c->inline_begin;
-            const soft_region *r = small < SOFT_INLINE_BYTES
-                                       ? c->inline_region[small / 16]
-                                       : c->page[a >> SOFT_PAGE_SHIFT & (SOFT_PAGES - 1)];
-            if (r && r->plain && a - r->begin < r->bytes && bytes <= r->bytes - (a - r->begin) &&
-                !(a & (bytes - 1)))
-                return;
+        } else if (how == SOFT_LOAD && is_plain(c, at, bytes)) {
+            return;
         }
     }
     c->access(w, at, bytes, how, pc);
@@ -72,7 +75,7 @@ ASSAY_UNSEEN ASSAY_INLINE void copy(void *to, const void *from, soft_u64 bytes, 
         else
             __builtin_memset(marks(w, to), 0, bytes);
     }
-    if (into && out_of) {
+    if (into && (out_of || (!w->checks->pending && is_plain(w->checks, from, bytes)))) {
         __builtin_memmove(to, from, bytes);
         return;
     }
