@@ -45,7 +45,7 @@ LINK     = $(QUIET)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 SOURCES := $(foreach room,$(ROOMS),$(wildcard $(room)/*.c))
 BENCHES := $(wildcard tests/bench_*.c)
 TESTS   := $(filter-out $(BENCHES),$(wildcard tests/*.c))
-HEADERS := $(wildcard $(addsuffix /*.h,$(ROOMS)) tests/*.h harness/soft/shim/*.h)
+HEADERS := $(wildcard $(addsuffix /*.h,$(ROOMS)) tests/*.h harness/soft/shim/*.h harness/msl/strict/*.h)
 to_object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 OBJECTS := $(call to_object,$(SOURCES))
 LIBRARY := $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
@@ -58,11 +58,11 @@ RUN_TESTS = XDG_CACHE_HOME=$(CURDIR)/$(BUILD)/cache ASSAY_PROGRAM=$(CURDIR)/$(PR
     $(strip $(RUN) $(BUILD)/tests)
 
 # Targets that run something bring what is missing first; plain `make` only compiles.
-READY := $(if $(filter test check bench-soft,$(MAKECMDGOALS)),ready)
+READY := $(if $(filter test check mutants bench-soft,$(MAKECMDGOALS)),ready)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
-.PHONY: all test deps ready check bench-soft asan test-other-arch readme format clean help FORCE
+.PHONY: all test deps ready check mutants bench-soft asan test-other-arch readme format clean help FORCE
 
 all: $(PROGRAM) ## build ./assay (the default)
 
@@ -71,6 +71,9 @@ test: $(PROGRAM) $(BUILD)/tests ## install what is missing, build and run the te
 
 check: $(PROGRAM) ## check every kernel against its oracle
 	./$(PROGRAM) check $(FILTER)
+
+mutants: $(PROGRAM) ## plant mistakes in the kernels and count what is caught (an hour on 2 cores)
+	./$(PROGRAM) mutants $(FILTER)
 
 bench-soft: $(BUILD)/bench_soft ## speed of the software device, in GMAC/s a core
 	$(BUILD)/bench_soft

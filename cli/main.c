@@ -6,7 +6,8 @@
 #include "harness/err.h"
 #include "verb.h"
 
-static const verb *const verbs[] = {&verb_info, &verb_list, &verb_check, &verb_validate};
+static const verb *const verbs[] = {&verb_info,    &verb_list,   &verb_check, &verb_validate,
+                                    &verb_mutants, &verb_launch, &verb_lint};
 enum { VERB_COUNT = sizeof verbs / sizeof *verbs };
 
 static void print_help(FILE *out) {

@@ -94,6 +94,14 @@ static bool parse_seconds(const option *o, const char *text, err *e) {
     return true;
 }
 
+static bool add_to_list(const option *o, const char *text, err *e) {
+    option_list *list = o->value;
+    if (list->count == OPTION_LIST_MAX)
+        return err_set(e, EXIT_USAGE, "--%s is given more than %d times", o->name, OPTION_LIST_MAX);
+    list->items[list->count++] = text;
+    return true;
+}
+
 static bool parse_value(const option *o, const char *text, err *e) {
     switch (o->kind) {
     case OPTION_NUMBER:
@@ -101,8 +109,11 @@ static bool parse_value(const option *o, const char *text, err *e) {
     case OPTION_SECONDS:
         return parse_seconds(o, text, e);
     case OPTION_TEXT:
+    case OPTION_LIST:
         if (!*text)
             return err_set(e, EXIT_USAGE, "--%s was given an empty value", o->name);
+        if (o->kind == OPTION_LIST)
+            return add_to_list(o, text, e);
         *(const char **)o->value = text;
         return true;
     case OPTION_FLAG:
@@ -127,7 +138,7 @@ static bool parse_option(const option *options, size_t count, int argc, const ch
         *(bool *)o->value = true;
         return true;
     }
-    if (seen[i])
+    if (seen[i] && o->kind != OPTION_LIST)
         return err_set(e, EXIT_USAGE, "--%s is given twice", o->name);
     seen[i] = true;
     if (has_value)

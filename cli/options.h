@@ -2,7 +2,7 @@
  *
  * `--name value` and `--name=value`; `--` ends the options. What is not understood is an error that
  * says what would have been: an unknown option, a number with something behind it or out of its
- * range, a value given twice. */
+ * range, a value given twice (lists take many). */
 #ifndef ASSAY_OPTIONS_H
 #define ASSAY_OPTIONS_H
 
@@ -14,11 +14,19 @@
 #include "harness/err.h"
 
 typedef enum {
-    OPTION_FLAG,   /* bool */
-    OPTION_TEXT,   /* const char * */
-    OPTION_NUMBER, /* uint64_t */
-    OPTION_SECONDS /* double, above 0 */
+    OPTION_FLAG,    /* bool */
+    OPTION_TEXT,    /* const char * */
+    OPTION_NUMBER,  /* uint64_t */
+    OPTION_SECONDS, /* double, above 0 */
+    OPTION_LIST     /* option_list: may be given many times */
 } option_kind;
+
+enum { OPTION_LIST_MAX = 64 };
+
+typedef struct {
+    const char *items[OPTION_LIST_MAX];
+    size_t count;
+} option_list;
 
 typedef struct {
     const char *name; /* "seed" for --seed */

@@ -22,5 +22,8 @@ extern const verb verb_info;
 extern const verb verb_list;
 extern const verb verb_check;
 extern const verb verb_validate;
+extern const verb verb_mutants;
+extern const verb verb_launch;
+extern const verb verb_lint;
 
 #endif

@@ -1,0 +1,291 @@
+/* cmd_launch: `assay launch FILE.metal KERNEL`. Any kernel, run from the command line.
+ *
+ * The one surprise: the launch is done by a worker, which is this verb again with the hidden
+ * option --worker and the same command line. It answers with the text to print. */
+#include <assert.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/worker.h"
+#include "launch_run.h"
+#include "verb.h"
+
+static struct {
+    const char *grid, *threads, *group, *device;
+    option_list args, constants, threadgroups, prints, saves;
+    uint64_t repeat, seed, max_findings;
+    double timeout_s;
+    bool validate, trace_nan, worker;
+} settings = {.repeat = 1, .seed = 1, .max_findings = 20, .timeout_s = 60};
+
+static const option options[] = {
+    {"arg", OPTION_LIST, &settings.args, "I=WHAT", "what buffer I is given, see above", 0, 0},
+    {"constant", OPTION_LIST, &settings.constants, "I=T:V",
+     "value of function constant I, such as 0=u32:64 (a bool is u8:1)", 0, 0},
+    {"threadgroup", OPTION_LIST, &settings.threadgroups, "I=N",
+     "bytes of threadgroup memory for [[threadgroup(I)]]", 0, 0},
+    {"grid", OPTION_TEXT, &settings.grid, "X[,Y,Z]", "threadgroups of the grid", 0, 0},
+    {"threads", OPTION_TEXT, &settings.threads, "X[,Y,Z]",
+     "or its threads; the last threadgroups may then be smaller", 0, 0},
+    {"group", OPTION_TEXT, &settings.group, "X[,Y,Z]", "threads of a threadgroup", 0, 0},
+    {"print", OPTION_LIST, &settings.prints, "I[:N]",
+     "the first N elements of array I (default: 16 of each that can be written)", 0, 0},
+    {"save", OPTION_LIST, &settings.saves, "I=PATH", "write the bytes of array I to a file", 0, 0},
+    {"validate", OPTION_FLAG, &settings.validate, NULL,
+     "watch every memory access and list what is wrong; no times", 0, 0},
+    {"trace-nan", OPTION_FLAG, &settings.trace_nan, NULL,
+     "validate, and report where a NaN or an infinity is born of finite values", 0, 0},
+    {"max-findings", OPTION_NUMBER, &settings.max_findings, "N",
+     "how many findings to list (default 20)", 1, 1000000},
+    {"repeat", OPTION_NUMBER, &settings.repeat, "N",
+     "launch N times from the same contents and give median times (default 1)", 1, 1000000},
+    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of random contents (default 1)", 0,
+     UINT64_MAX},
+    {"timeout", OPTION_SECONDS, &settings.timeout_s, "S",
+     "give the kernel up after so many seconds (default 60)", 0, 0},
+    {"device", OPTION_TEXT, &settings.device, "D",
+     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
+};
+enum { OPTION_COUNT = sizeof options / sizeof *options };
+
+/* The command line ----------------------------------------------------------------------------- */
+
+static bool read_args(launch_request *r, err *e) {
+    for (size_t i = 0; i < settings.args.count; i++) {
+        argument a;
+        if (!argument_parse(settings.args.items[i], &a, e))
+            return false;
+        for (size_t k = 0; k < r->arg_count; k++)
+            if (r->args[k].index == a.index)
+                return err_set(e, EXIT_USAGE, "--arg %d is given twice", a.index);
+        r->args[r->arg_count++] = a;
+    }
+    for (size_t i = 0; i < settings.constants.count; i++) {
+        constant_value c;
+        if (!argument_parse_constant(settings.constants.items[i], &c, e))
+            return false;
+        for (size_t k = 0; k < r->constant_count; k++)
+            if (r->constants[k].index == c.index)
+                return err_set(e, EXIT_USAGE, "--constant %u is given twice", c.index);
+        r->constants[r->constant_count++] = c;
+    }
+    return true;
+}
+
+static bool read_threadgroups(launch_request *r, err *e) {
+    for (size_t i = 0; i < settings.threadgroups.count; i++) {
+        const char *text = settings.threadgroups.items[i], *p;
+        uint64_t index, bytes;
+        if (!argument_parse_number(text, LAUNCH_THREADGROUPS - 1, &index, &p) || *p != '=' ||
+            !argument_parse_number(p + 1, UINT32_MAX, &bytes, &p) || *p || bytes == 0)
+            return err_set(e, EXIT_USAGE,
+                           "--threadgroup takes INDEX=BYTES, such as 0=1024, not '%.40s'", text);
+        if (r->threadgroup_bytes[index])
+            return err_set(e, EXIT_USAGE, "--threadgroup %" PRIu64 " is given twice", index);
+        r->threadgroup_bytes[index] = (uint32_t)bytes;
+    }
+    return true;
+}
+
+static bool read_results(launch_request *r, err *e) {
+    for (size_t i = 0; i < settings.prints.count; i++) {
+        const char *text = settings.prints.items[i], *p;
+        uint64_t index, most = 0;
+        if (!argument_parse_number(text, LAUNCH_BUFFERS - 1, &index, &p) ||
+            (*p == ':' && (!argument_parse_number(p + 1, SIZE_MAX, &most, &p) || most == 0)) || *p)
+            return err_set(e, EXIT_USAGE,
+                           "--print takes an index and maybe a number of elements, such as 1 or "
+                           "1:64, not '%.40s'",
+                           text);
+        r->has_print = r->print[index].wanted = true;
+        r->print[index].most = most;
+    }
+    for (size_t i = 0; i < settings.saves.count; i++) {
+        const char *text = settings.saves.items[i], *p;
+        uint64_t index;
+        if (!argument_parse_number(text, LAUNCH_BUFFERS - 1, &index, &p) || *p != '=' || !p[1])
+            return err_set(e, EXIT_USAGE, "--save takes INDEX=PATH, such as 1=out.bin, not '%.40s'",
+                           text);
+        r->save[index] = p + 1;
+    }
+    return true;
+}
+
+static bool read_geometry(launch_request *r, err *e) {
+    if (!settings.grid == !settings.threads)
+        return err_set(e, EXIT_USAGE,
+                       "give the grid either as --grid (threadgroups) or as --threads");
+    if (!settings.group)
+        return err_set(e, EXIT_USAGE, "give the threads of a threadgroup with --group");
+    r->grid_is_threads = settings.threads != NULL;
+    return argument_parse_size(r->grid_is_threads ? "threads" : "grid",
+                               r->grid_is_threads ? settings.threads : settings.grid, &r->grid,
+                               e) &&
+           argument_parse_size("group", settings.group, &r->group, e);
+}
+
+static bool read_request(const char *const *names, size_t count, launch_request *r, err *e) {
+    const char *validation = getenv("MTL_SHADER_VALIDATION");
+    if (count != 2)
+        return err_set(e, EXIT_USAGE,
+                       "launch takes a file and the name of a kernel in it, as in assay launch "
+                       "kernels/buffer_copy.metal buffer_copy");
+    *r = (launch_request){.file = names[0],
+                          .kernel = names[1],
+                          .device = settings.device,
+                          .validate = settings.validate || settings.trace_nan ||
+                                      (validation && !strcmp(validation, "1")),
+                          .trace_nan = settings.trace_nan,
+                          .repeat = settings.repeat,
+                          .seed = settings.seed,
+                          .max_findings = settings.max_findings};
+    return read_args(r, e) && read_threadgroups(r, e) && read_results(r, e) && read_geometry(r, e);
+}
+
+/* The worker's side ---------------------------------------------------------------------------- */
+
+/* What travels back: this, and behind it the text to print. */
+typedef struct {
+    exit_code code;
+    err error;
+} answer;
+
+static void *run_launch(void *context, const char *task, size_t *bytes, bool *retire) {
+    (void)task;
+    char *text = NULL;
+    size_t used = 0;
+    FILE *out = open_memstream(&text, &used);
+    assert(out);
+    answer a = {.code = EXIT_OK};
+    a.code = launch_run(context, out, &a.error);
+    fclose(out);
+    *bytes = sizeof a + used;
+    *retire = true;
+    char *all = malloc(*bytes);
+    assert(all && text);
+    memcpy(all, &a, sizeof a);
+    memcpy(all + sizeof a, text, used);
+    free(text);
+    return all;
+}
+
+/* The side that waits -------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *kernel;
+    answer answer;
+} session;
+
+static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
+    (void)task;
+    session *s = context;
+    if (o->failure[0]) {
+        s->answer.code = EXIT_WRONG;
+        return err_set(e, EXIT_WRONG, "kernel %.120s %s%s", s->kernel, o->failure,
+                       settings.validate ? "" : "; --validate may say where");
+    }
+    if (o->bytes < sizeof s->answer)
+        return err_set(e, EXIT_CANNOT,
+                       "the worker is another build of assay: was it rebuilt meanwhile?");
+    memcpy(&s->answer, o->answer, sizeof s->answer);
+    size_t used = o->bytes - sizeof s->answer;
+    if (fwrite((const char *)o->answer + sizeof s->answer, 1, used, stdout) != used)
+        return err_set(e, EXIT_CANNOT, "cannot write the results: nobody reads them");
+    return true;
+}
+
+static void advance(void *context, size_t done) {
+    (void)context;
+    (void)done;
+}
+
+enum { WORKER_ARGUMENTS = 2 * OPTION_COUNT + 2 * 5 * OPTION_LIST_MAX + 8, NUMBER_TEXT = 32 };
+
+static void add_argument(const char **list, size_t *count, const char *name, const char *value) {
+    assert(*count + 2 < WORKER_ARGUMENTS);
+    if (!value)
+        return;
+    list[(*count)++] = name;
+    list[(*count)++] = value;
+}
+
+static void add_arguments(const char **list, size_t *count, const char *name,
+                          const option_list *values) {
+    for (size_t i = 0; i < values->count; i++)
+        add_argument(list, count, name, values->items[i]);
+}
+
+static exit_code run_in_worker(const launch_request *r, err *e) {
+    const char *arguments[WORKER_ARGUMENTS] = {"launch", "--worker"};
+    size_t count = 2;
+    char repeat[NUMBER_TEXT], seed[NUMBER_TEXT], most[NUMBER_TEXT];
+    snprintf(repeat, sizeof repeat, "%" PRIu64, r->repeat);
+    snprintf(seed, sizeof seed, "%" PRIu64, r->seed);
+    snprintf(most, sizeof most, "%" PRIu64, r->max_findings);
+    if (r->validate)
+        arguments[count++] = "--validate";
+    if (r->trace_nan)
+        arguments[count++] = "--trace-nan";
+    add_arguments(arguments, &count, "--arg", &settings.args);
+    add_arguments(arguments, &count, "--constant", &settings.constants);
+    add_arguments(arguments, &count, "--threadgroup", &settings.threadgroups);
+    add_arguments(arguments, &count, "--print", &settings.prints);
+    add_arguments(arguments, &count, "--save", &settings.saves);
+    add_argument(arguments, &count, "--grid", settings.grid);
+    add_argument(arguments, &count, "--threads", settings.threads);
+    add_argument(arguments, &count, "--group", settings.group);
+    add_argument(arguments, &count, "--device", settings.device);
+    add_argument(arguments, &count, "--repeat", repeat);
+    add_argument(arguments, &count, "--seed", seed);
+    add_argument(arguments, &count, "--max-findings", most);
+    add_argument(arguments, &count, "--", r->file);
+    arguments[count++] = r->kernel;
+    const char *const tasks[] = {"launch"};
+    session s = {.kernel = r->kernel};
+    worker_plan plan = {.arguments = arguments,
+                        .tasks = tasks,
+                        .count = 1,
+                        .jobs = 1,
+                        .timeout_s = settings.timeout_s,
+                        .deliver = deliver,
+                        .advance = advance,
+                        .context = &s};
+    if (!worker_run(&plan, e))
+        return e->code;
+    *e = s.answer.error;
+    return s.answer.code;
+}
+
+static exit_code run(const char *const *names, size_t count, err *e) {
+    static launch_request request;
+    if (!read_request(names, count, &request, e))
+        return e->code;
+    if (settings.worker)
+        return worker_serve(run_launch, &request, e) ? EXIT_OK : e->code;
+    return run_in_worker(&request, e);
+}
+
+const verb verb_launch = {
+    .name = "launch",
+    .names = "FILE.metal KERNEL",
+    .about = "run one kernel of any file: arguments in, outputs, times and findings out",
+    .notes =
+        "  --arg 0=f32[1024]:ramp    an array of 1024: zero (the default), one, ramp, nan, "
+        "random,\n"
+        "                            value:V, value:V,V,V or file:PATH (raw bytes)\n"
+        "  --arg 0=u8[]:file:w.bin   as many elements as the file has\n"
+        "  --arg 2=u32:576           a scalar\n"
+        "Types are f32 f16 bf16 i8 u8 i16 u16 i32 u32 i64 u64; u8 also for structs. What the "
+        "kernel\n"
+        "declares const or constant is only read. Exit status: 1 if the kernel crashes, hangs,\n"
+        "writes outside of its buffers or --validate finds something.\n\n"
+        "  assay launch kernels/buffer_copy.metal buffer_copy --arg 0=f32[100]:ramp \\\n"
+        "      --arg 1=f32[100] --arg 2=u32:100 --grid 4 --group 32 --validate\n",
+    .options = options,
+    .option_count = OPTION_COUNT,
+    .run = run,
+};

@@ -1,0 +1,169 @@
+/* cmd_lint: `assay lint FILE.metal...`. Messages as compilers print them, then a line a file. */
+#include <assert.h>
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "harness/lint.h"
+#include "harness/progress.h"
+#include "verb.h"
+
+static struct { bool brief; } settings;
+
+static const option options[] = {
+    {"brief", OPTION_FLAG, &settings.brief, NULL, "no list of kernels, messages and sums only", 0,
+     0},
+};
+
+/* Files ------------------------------------------------------------------------------------- */
+
+typedef struct {
+    char **paths;
+    size_t count, room;
+} path_list;
+
+static void add_path(path_list *list, const char *path) {
+    if (list->count == list->room) {
+        list->room = list->room ? 2 * list->room : 16;
+        list->paths = realloc(list->paths, list->room * sizeof *list->paths);
+        assert(list->paths);
+    }
+    list->paths[list->count] = strdup(path);
+    assert(list->paths[list->count]);
+    list->count++;
+}
+
+static void free_paths(path_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        free(list->paths[i]);
+    free(list->paths);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static bool is_folder(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+/* Every .metal file below a folder; what begins with a dot is left out. */
+static bool add_folder(path_list *list, const char *folder, int depth, err *e) {
+    struct dirent **entries;
+    int n = depth < 32 ? scandir(folder, &entries, NULL, by_name) : 0;
+    if (n < 0)
+        return err_set(e, EXIT_USAGE, "cannot read the folder %.200s", folder);
+    bool ok = true;
+    for (int i = 0; i < n; i++) {
+        const char *name = entries[i]->d_name, *dot = strrchr(name, '.');
+        char path[PATH_MAX];
+        int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+        if (ok && name[0] != '.' && length < (int)sizeof path) {
+            if (is_folder(path))
+                ok = add_folder(list, path, depth + 1, e);
+            else if (dot && strcmp(dot, ".metal") == 0)
+                add_path(list, path);
+        }
+        free(entries[i]);
+    }
+    if (n > 0)
+        free(entries);
+    return ok;
+}
+
+static bool find_files(const char *const *names, size_t count, path_list *list, err *e) {
+    if (count == 0)
+        return err_set(e, EXIT_USAGE, "name a .metal file or a folder, as in assay lint kernels");
+    for (size_t i = 0; i < count; i++) {
+        size_t before = list->count;
+        if (!is_folder(names[i]))
+            add_path(list, names[i]);
+        else if (!add_folder(list, names[i], 0, e))
+            return false;
+        else if (list->count == before)
+            return err_set(e, EXIT_USAGE, "there is no .metal file in %.200s", names[i]);
+    }
+    return true;
+}
+
+/* Output ------------------------------------------------------------------------------------ */
+
+static void print_count(size_t count, const char *what, const char *behind) {
+    printf("%zu %s%s%s", count, what, count == 1 ? "" : "s", behind);
+}
+
+static void print_report(const char *path, const lint_report *r) {
+    size_t compiled = 0;
+    for (size_t i = 0; i < r->remarks.count; i++) {
+        const remark *m = &r->remarks.items[i];
+        printf("%s:%d:%d: %s: %s [%s]\n", m->file, m->line, m->column,
+               m->kind == REMARK_ERROR ? "error" : "warning", m->text, m->rule);
+    }
+    for (size_t i = 0; i < r->kernel_count; i++) {
+        const lint_kernel *k = &r->kernels[i];
+        compiled += k->compiles;
+        if (!settings.brief)
+            printf("%s:%d: kernel %s%s\n", path, k->line, k->name,
+                   !k->supported  ? " is not supported"
+                   : !k->compiles ? " does not compile"
+                                  : "");
+    }
+    printf("%s: ", path);
+    print_count(r->kernel_count, "kernel", ", ");
+    printf("%zu compile%s, ", compiled, compiled == 1 ? "s" : "");
+    print_count(remark_count(&r->remarks, REMARK_ERROR), "error", ", ");
+    print_count(remark_count(&r->remarks, REMARK_WARNING), "warning", ", ");
+    if (!r->compiled)
+        puts("not linted: it does not compile");
+    else if (!r->strict.taken)
+        printf("compiled, not linted: the strict parse cannot take %s\n", r->strict.why);
+    else
+        puts("linted");
+}
+
+static exit_code run(const char *const *names, size_t count, err *e) {
+    path_list files = {0};
+    linter *l = NULL;
+    bool ok = find_files(names, count, &files, e) && (l = linter_new(e)) != NULL;
+    size_t errors = 0;
+    progress p = progress_new(stderr, "files", files.count);
+    for (size_t i = 0; i < files.count && ok; i++) {
+        lint_report r;
+        ok = linter_check(l, files.paths[i], &r, e);
+        progress_hide(&p);
+        if (ok) {
+            print_report(files.paths[i], &r);
+            errors += remark_count(&r.remarks, REMARK_ERROR);
+            ok = fflush(stdout) == 0 || err_set(e, EXIT_CANNOT, "cannot write the messages");
+        }
+        lint_report_free(&r);
+        progress_update(&p, i + 1);
+    }
+    progress_hide(&p);
+    linter_free(l);
+    free_paths(&files);
+    return !ok ? e->code : errors > 0 ? EXIT_WRONG : EXIT_OK;
+}
+
+const verb verb_lint = {
+    .name = "lint",
+    .names = "FILE.metal...",
+    .about = "read kernels without running them: which compile, and what is wrong with them",
+    .notes =
+        "Takes any .metal file, or a folder of them. Each file is compiled for the software "
+        "device\n"
+        "and read again as C++ for OpenCL, which has the address spaces of MSL: a device pointer\n"
+        "that ends up in a thread one is an error there. Besides: thread positions of mixed\n"
+        "shapes, a buffer index used twice, more than 32 KB of threadgroup memory, keywords as\n"
+        "names, and as a warning stores by thread position that nothing guards. A warning is\n"
+        "silenced by a comment NOLINT(rule) on its line. A file that the second reading cannot\n"
+        "take (templates over vectors) is said to be compiled, not linted. Exit status 1 with any\n"
+        "error.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = run,
+};

@@ -1,0 +1,236 @@
+/* cmd_mutants: `assay mutants`. How many planted mistakes do check and validate catch? */
+#include <assert.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/os.h"
+#include "harness/progress.h"
+#include "harness/worker.h"
+#include "mutants.h"
+#include "suite.h"
+#include "verb.h"
+
+static const char *csv_path, *worker_folder;
+static uint64_t sample, seed = 1, jobs;
+static double timeout_s = 10;
+
+static const option options[] = {
+    {"sample", OPTION_NUMBER, &sample, "N", "try only so many, drawn at random (default: all)", 1,
+     1000000},
+    {"seed", OPTION_NUMBER, &seed, "N", "seed of the sample and of the inputs (default 1)", 0,
+     UINT64_MAX},
+    {"csv", OPTION_TEXT, &csv_path, "FILE", "also write one row a mutant to a file", 0, 0},
+    {"jobs", OPTION_NUMBER, &jobs, "N", "workers at the same time (default: one a CPU, up to 8)", 1,
+     256},
+    {"timeout", OPTION_SECONDS, &timeout_s, "S",
+     "CPU seconds after which a mutant is endless (default 10)", 0, 0},
+    {"worker", OPTION_TEXT, &worker_folder, NULL, NULL, 0, 0},
+};
+
+#define PASS_SCORE 0.95
+
+typedef struct {
+    const mutant_list *list;
+    const kernel_row **plain; /* kernels as they are: tasks behind those of the mutants */
+    size_t plain_count;
+    mutant_outcome *outcomes;
+    progress progress;
+} session;
+
+/* Kernels that are refused as they are say nothing about mutants: each that is tried is tried
+ * without a mutation too. They are the first tasks to run. */
+static void find_plain(session *s) {
+    size_t room = s->list->count * MUTANT_KERNELS;
+    s->plain = calloc(room + 1, sizeof *s->plain);
+    assert(s->plain);
+    for (size_t i = 0; i < s->list->count; i++) {
+        const mutant *m = &s->list->items[i];
+        for (size_t k = 0; k < m->kernel_count && k < MUTANT_KERNELS; k++) {
+            size_t j = 0;
+            while (j < s->plain_count && s->plain[j] != m->kernels[k])
+                j++;
+            if (j == s->plain_count)
+                s->plain[s->plain_count++] = m->kernels[k];
+        }
+    }
+}
+
+static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
+    session *s = context;
+    mutant_outcome got = {.fate = MUTANT_CRASHED};
+    if (o->failure[0]) {
+        bool is_late = strstr(o->failure, "SIGXCPU") || strstr(o->failure, "timed out");
+        got.fate = is_late ? MUTANT_TIMED_OUT : MUTANT_CRASHED;
+        snprintf(got.by, sizeof got.by, "%.95s", o->failure);
+    } else if (o->bytes == sizeof got) {
+        memcpy(&got, o->answer, sizeof got);
+    } else {
+        return err_set(e, EXIT_CANNOT, "a worker is another build of assay: was it rebuilt?");
+    }
+    if (got.fate == MUTANT_FATES)
+        return err_set(e, EXIT_CANNOT, "%s", got.by);
+    if (task >= s->plain_count) {
+        s->outcomes[task - s->plain_count] = got;
+        return true;
+    }
+    if (got.fate == MUTANT_EQUIVALENT || got.fate == MUTANT_SURVIVED)
+        return true;
+    return err_set(e, EXIT_WRONG, "the kernel %.60s is wrong as it is (%.100s): see assay check",
+                   s->plain[task]->name, got.by);
+}
+
+static void advance(void *context, size_t done) {
+    session *s = context;
+    progress_update(&s->progress, done);
+}
+
+static bool run_workers(session *s, const char *scratch, const char *const *tasks, size_t count,
+                        err *e) {
+    char seed_text[32], limit_text[32];
+    snprintf(seed_text, sizeof seed_text, "%" PRIu64, seed);
+    snprintf(limit_text, sizeof limit_text, "%g", timeout_s);
+    const char *const arguments[] = {"mutants", "--worker",  scratch,    "--seed",
+                                     seed_text, "--timeout", limit_text, NULL};
+    int cpus = os_count_cpus();
+    worker_plan plan = {.arguments = arguments,
+                        .tasks = tasks,
+                        .count = count,
+                        .jobs = jobs       ? (int)jobs
+                                : cpus < 8 ? cpus
+                                           : 8,
+                        .timeout_s = 60 + 10 * timeout_s, /* compilers and other work included */
+                        .deliver = deliver,
+                        .advance = advance,
+                        .context = s};
+    s->progress = progress_new(stderr, "mutants", count);
+    bool ok = worker_run(&plan, e);
+    progress_hide(&s->progress);
+    return ok;
+}
+
+static bool run_tasks(session *s, const char *scratch, err *e) {
+    size_t count = s->plain_count + s->list->count;
+    char(*names)[24] = calloc(count + 1, sizeof *names);
+    const char **tasks = calloc(count + 1, sizeof *tasks);
+    assert(names && tasks);
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        snprintf(names[i], sizeof names[i], "%zu", i);
+        tasks[i] = names[i];
+        bool is_plain = i < s->plain_count;
+        ok = mutant_write_task(scratch, i, is_plain ? NULL : &s->list->items[i - s->plain_count],
+                               is_plain ? s->plain[i] : NULL, e);
+    }
+    ok = ok && run_workers(s, scratch, tasks, count, e);
+    free(tasks);
+    free(names);
+    return ok;
+}
+
+/* Survivors that are on the list of the project have a reason to survive. */
+static bool mark_known(session *s, err *e) {
+    char home[PATH_MAX - 64], path[PATH_MAX];
+    if (!os_find_home(home, sizeof home, e))
+        return false;
+    snprintf(path, sizeof path, "%s/tests/mutants-known.txt", home);
+    mutant_known known;
+    if (!mutant_read_known(path, &known, e))
+        return false;
+    for (size_t i = 0; i < s->list->count; i++) {
+        char *reason = s->outcomes[i].fate == MUTANT_SURVIVED
+                           ? mutant_find_known(&known, &s->list->items[i])
+                           : NULL;
+        if (!reason)
+            continue;
+        if (*reason == '=')
+            s->outcomes[i].fate = MUTANT_KNOWN;
+        snprintf(s->outcomes[i].by, sizeof s->outcomes[i].by, "%.190s",
+                 reason + strspn(reason, "=! "));
+        free(reason);
+    }
+    free(known.text);
+    return true;
+}
+
+static exit_code try_mutants(const mutant_list *l, const char *scratch, const device_facts *f,
+                             err *e) {
+    session s = {.list = l, .outcomes = calloc(l->count, sizeof *s.outcomes)};
+    const suite header = {.verb = "mutants", .seed = seed};
+    assert(s.outcomes);
+    find_plain(&s);
+    suite_print_header(&header, f);
+    fflush(stdout);
+    bool ok = run_tasks(&s, scratch, e) && mark_known(&s, e);
+    double score = ok ? mutant_report(stdout, l, s.outcomes) : 0;
+    if (ok && csv_path) {
+        csv *file = suite_start_csv(&header, f);
+        mutant_add_csv(file, l, s.outcomes);
+        ok = csv_write(file, csv_path, e);
+        csv_free(file);
+    }
+    free(s.outcomes);
+    free(s.plain);
+    return !ok ? e->code : score >= PASS_SCORE ? EXIT_OK : EXIT_WRONG;
+}
+
+/* The kernels are copied first: nobody who edits them meanwhile disturbs the count. */
+static bool copy_kernels(const char *scratch, char *original, size_t size, err *e) {
+    library *lib = library_new(NULL, NULL, e);
+    bool ok = lib != NULL;
+    if (ok && snprintf(original, size, "%s/original", scratch) >= (int)size)
+        ok = err_set(e, EXIT_CANNOT, "the path of the scratch folder is too long");
+    ok = ok && mutants_copy(library_get_folder(lib), original, e);
+    library_free(lib);
+    return ok;
+}
+
+static exit_code run(const char *const *names, size_t count, err *e) {
+    if (worker_folder)
+        return mutant_serve(worker_folder, seed, timeout_s, e);
+    case_query query = {names, count, NULL, NULL};
+    const suite soft = {.device = "soft"};
+    case_list cases = {NULL, 0};
+    mutant_list l = {0};
+    device_facts facts;
+    char scratch[PATH_MAX - 64], original[PATH_MAX];
+    if (!cases_find(&query, &cases, e) || !suite_find_device(&soft, &facts, e) ||
+        !os_make_scratch(scratch, sizeof scratch, e)) {
+        cases_free(&cases);
+        return e->code;
+    }
+    exit_code code = EXIT_CANNOT;
+    if (copy_kernels(scratch, original, sizeof original, e) &&
+        mutants_find(original, &cases, &l, e)) {
+        if (sample)
+            mutants_sample(&l, (size_t)sample, seed);
+        code = try_mutants(&l, scratch, &facts, e);
+    } else {
+        code = e->code;
+    }
+    os_remove_folder(scratch);
+    mutants_free(&l);
+    cases_free(&cases);
+    return code;
+}
+
+const verb verb_mutants = {
+    .name = "mutants",
+    .names = "[FILTER...]",
+    .about = "plant one mistake at a time in the kernels and count what check and validate catch",
+    .notes =
+        "Each mutant is a copy of the kernels with one edit: a bound off by one, a guard, barrier\n"
+        "or term dropped, indices or nibbles exchanged, another operator, constant or lane, a\n"
+        "variable without its first value. It is compiled, checked on the cases of the kernels "
+        "that\n"
+        "it is part of, small ones first, and if it passes, validated. One whose machine code is\n"
+        "that of the kernel as it is, is equivalent. Others that change nothing are listed with\n"
+        "their reasons in tests/mutants-known.txt. Exit status 1 if less than 95 percent of the "
+        "rest\n"
+        "are caught. Runs on the software device. The same seed gives the same mutants.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = run,
+};

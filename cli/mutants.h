@@ -1,0 +1,93 @@
+/* mutants: the kernels of a folder, each with one small mistake in it.
+ *
+ * harness/msl/mutate.h says what the mistakes are. Here they are numbered, told which kernels of
+ * the registry they are part of, tried (mutant_trial.c) and counted (mutant_report.c). */
+#ifndef ASSAY_MUTANTS_H
+#define ASSAY_MUTANTS_H
+
+#include <stdio.h>
+
+#include "cases.h"
+#include "harness/csv.h"
+#include "harness/msl/mutate.h"
+
+/* One .metal file, or a header that such files include. */
+typedef struct {
+    char name[64];
+    char *source;
+    mutation_list edits;
+} mutant_file;
+
+typedef struct {
+    const mutant_file *file;
+    const mutation *edit;
+    const kernel_row **kernels; /* that it is part of, in the order in which to try them */
+    size_t kernel_count;
+} mutant;
+
+typedef struct {
+    mutant *items;
+    size_t count, room;
+    size_t all; /* how many there were before a sample was taken */
+    mutant_file *files;
+    size_t file_count;
+} mutant_list;
+
+/* All mutants of a folder that are part of a kernel of the cases, in the order of files and their
+ * text. */
+bool mutants_find(const char *folder, const case_list *cases, mutant_list *out, err *e);
+/* Keeps n of them, in order. The same seed keeps the same ones. */
+void mutants_sample(mutant_list *l, size_t n, uint64_t seed);
+void mutants_free(mutant_list *l);
+
+/* Copies the .metal files and headers of a folder. */
+bool mutants_copy(const char *from, const char *to, err *e);
+
+/* What became of one. */
+typedef enum {
+    MUTANT_UNCOMPILED,
+    MUTANT_CHECKED,   /* check refused it */
+    MUTANT_VALIDATED, /* check passed it, validation did not */
+    MUTANT_CRASHED,
+    MUTANT_TIMED_OUT,
+    MUTANT_EQUIVALENT, /* the same machine code, and nothing that validation could find */
+    MUTANT_KNOWN,      /* not refused, and on the list of those that change nothing */
+    MUTANT_SURVIVED,
+    MUTANT_FATES
+} mutant_fate;
+
+typedef struct {
+    mutant_fate fate;
+    char class[32]; /* of what validation found; "" where it did not */
+    char by[192];   /* the case that refused it, and why; the reason of a known one */
+} mutant_outcome;
+
+const char *mutant_get_fate(mutant_fate fate);
+
+/* Trials run in workers. A scratch folder holds the kernels as they are (in "original") and one
+ * file for each task: a mutant, or a kernel as it is (then m is NULL). */
+enum { MUTANT_KERNELS = 4 }; /* so many different kernels of one mutant are tried */
+bool mutant_write_task(const char *scratch, size_t task, const mutant *m, const kernel_row *plain,
+                       err *e);
+exit_code mutant_serve(const char *scratch, uint64_t seed, double limit_s, err *e);
+
+/* The list of mutants that are not refused, and why:
+ *     @ file.metal function
+ *     - a line as it is
+ *     + the line with its mutation
+ *     = why nothing changes, for reasons that no compiler can tell
+ *     ! or, in place of that: why nothing sees the mistake; it counts as survived
+ * Blanks do not count. Lines that begin with # do not either. */
+typedef struct {
+    char *text;
+} mutant_known;
+bool mutant_read_known(const char *path, mutant_known *out, err *e);
+/* The reason, with its = or ! in front, or NULL. The caller frees it. */
+char *mutant_find_known(const mutant_known *k, const mutant *m);
+
+/* The table of operators, what validation found, what survived. Returns the share of those that
+ * could be refused and were. */
+double mutant_report(FILE *out, const mutant_list *l, const mutant_outcome *outcomes);
+void mutant_add_csv(csv *c, const mutant_list *l, const mutant_outcome *outcomes);
+
+#endif
