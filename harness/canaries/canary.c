@@ -14,6 +14,7 @@ const canary canaries[] = {
     {"canary_load_outside", FINDING_LOAD_OUTSIDE},
     {"canary_store_outside", FINDING_STORE_OUTSIDE},
     {"canary_threadgroup_outside", FINDING_STORE_OUTSIDE},
+    {"canary_array_index", FINDING_LOAD_OUTSIDE},
     {"canary_unbound", FINDING_UNBOUND},
     {"canary_unwritten_device", FINDING_UNWRITTEN},
     {"canary_unwritten_threadgroup", FINDING_UNWRITTEN},

@@ -31,6 +31,13 @@ kernel void canary_threadgroup_outside(device const float *in [[buffer(0)]],
     out[i] = shared[l | 1];
 }
 
+kernel void canary_array_index(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                               constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    float four[4] = {1, 2, 3, 4};
+    four[i % 4] = in[i % n];
+    out[i] = four[i % 5]; // bug
+}
+
 kernel void canary_unbound(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
                            constant uint &n [[buffer(2)]],
                            device const float *extra [[buffer(3), function_constant(with_extra)]],

@@ -87,7 +87,7 @@ enum {
 };
 
 /* What the compiler's own checks found; beyond memory. */
-enum { SOFT_MISALIGNED, SOFT_DIVIDE, SOFT_SHIFT, SOFT_CONVERT };
+enum { SOFT_MISALIGNED, SOFT_DIVIDE, SOFT_SHIFT, SOFT_CONVERT, SOFT_INDEX };
 
 enum { SOFT_PAGE_SHIFT = 14, SOFT_PAGES = 1024 };
 
@@ -111,7 +111,9 @@ typedef struct soft_checks {
     soft_u32 unset;   /* there are private variables without a value: their bytes are marked here */
     unsigned char *unset_map; /* a byte for each of the stacks' */
     void (*access)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 how, const void *pc);
-    void (*mishap)(struct soft_worker *w, soft_u32 what, soft_u64 value, const void *pc);
+    /* type: of the array that an index is outside of, as the compiler spells it; else NULL. */
+    void (*mishap)(struct soft_worker *w, soft_u32 what, soft_u64 value, const char *type,
+                   const void *pc);
     /* A variable without a value begins (or ends) its life. */
     void (*declare)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 begins);
     void (*meet)(struct soft_worker *w, soft_u32 party, soft_u32 width, const void *pc);

@@ -13,12 +13,28 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static void on_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const void *pc) {
+/* An index outside of an array is told only if the access it leads to is not told as such: that
+ * one knows more. */
+static void note_index(soft_checker *c, soft_u64 index, const char *type, const void *pc) {
+    checker_tell_index(c);
+    c->index_pending = true;
+    c->index_value = (int64_t)index;
+    c->index_type = type;
+    c->index_pc = pc;
+    c->hooks.pending = 1;
+}
+
+static void on_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const char *type,
+                      const void *pc) {
     static const finding_class classes[] = {[SOFT_MISALIGNED] = FINDING_MISALIGNED,
                                             [SOFT_DIVIDE] = FINDING_DIVIDE,
                                             [SOFT_SHIFT] = FINDING_SHIFT,
                                             [SOFT_CONVERT] = FINDING_CONVERT};
     soft_checker *c = checker_of(w);
+    if (what == SOFT_INDEX) {
+        note_index(c, value, type, pc);
+        return;
+    }
     const device_region *d = what == SOFT_MISALIGNED ? checker_find_nearest(c, value) : NULL;
     bool is_inside = d && value - d->region.begin < d->region.bytes;
     report *r = checker_add_report(c, classes[what], pc, is_inside ? d->index : -1);
@@ -210,6 +226,7 @@ void soft_checker_begin(soft_checker *c, const char *kernel, const soft_kernel *
 
 void soft_checker_end(soft_checker *c, finding_list *out) {
     soft_rescue_end(c->rescue);
+    checker_tell_index(c);
     checker_put_back(c);
     if (c->declared) { /* lanes that ended early left theirs behind */
         madvise(c->private_unset, (size_t)(SOFT_REGION_BYTES - SOFT_STACKS_AT), MADV_DONTNEED);

@@ -12,6 +12,7 @@ static bool reads(unsigned how) {
 
 static void access_outside(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
                            const void *pc) {
+    c->index_pending = false;
     finding_class what = how & SOFT_STORE ? FINDING_STORE_OUTSIDE : FINDING_LOAD_OUTSIDE;
     if (at - c->nothing < sizeof(unsigned char[4096]) && c->nothing) {
         report *r = checker_add_report(c, FINDING_UNBOUND, pc, -1);
@@ -117,6 +118,7 @@ static bool is_in_variable(const soft_checker *c, uintptr_t at, size_t bytes) {
 
 static void outside_threadgroup(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
                                 const void *pc) {
+    c->index_pending = false;
     finding_class what = how & SOFT_STORE ? FINDING_STORE_OUTSIDE : FINDING_LOAD_OUTSIDE;
     report *r = checker_add_report(c, what, pc, -1);
     if (r) {
@@ -238,15 +240,24 @@ static void trace(soft_checker *c, const void *pc) {
                             : "an infinity is born of an overflow");
 }
 
-void checker_access(soft_worker *w, void *p, soft_u64 bytes, soft_u32 how, const void *pc) {
-    soft_checker *c = checker_of(w);
-    uintptr_t at = (uintptr_t)p, inside = at - (uintptr_t)w;
-    if (c->hooks.trace)
-        trace(c, pc);
-    if (c->hooks.pending)
-        checker_put_back(c);
-    if (bytes == 0)
-        return; /* the end of a statement */
+void checker_tell_index(soft_checker *c) {
+    if (!c->index_pending)
+        return;
+    c->index_pending = false;
+    report *r = checker_add_report(c, FINDING_LOAD_OUTSIDE, c->index_pc, -1);
+    if (!r)
+        return;
+    r->row.element = c->index_value;
+    snprintf(r->row.label, sizeof r->row.label, "array");
+    snprintf(r->row.text, sizeof r->row.text, "index %lld is outside of the array %.100s",
+             (long long)c->index_value, c->index_type);
+}
+
+/* By where it goes. */
+static void judge_access(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
+                         const void *pc) {
+    soft_worker *w = c->worker;
+    uintptr_t inside = at - (uintptr_t)w;
     if (inside < SOFT_REGION_BYTES) {
         uintptr_t first = (uintptr_t)w->gap_before - (uintptr_t)w;
         if (inside >= SOFT_STACKS_AT)
@@ -265,4 +276,15 @@ void checker_access(soft_worker *w, void *p, soft_u64 bytes, soft_u32 how, const
     else if (how & SOFT_STORE || at - c->image_begin >= c->image_end - c->image_begin ||
              at - c->nothing < 4096)
         access_outside(c, at, bytes, how, pc);
+}
+
+void checker_access(soft_worker *w, void *p, soft_u64 bytes, soft_u32 how, const void *pc) {
+    soft_checker *c = checker_of(w);
+    if (c->hooks.trace)
+        trace(c, pc);
+    if (c->hooks.pending)
+        checker_put_back(c);
+    if (bytes > 0) /* else the end of a statement */
+        judge_access(c, (uintptr_t)p, bytes, how, pc);
+    checker_tell_index(c);
 }

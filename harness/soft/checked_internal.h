@@ -71,7 +71,12 @@ struct soft_checker {
     shadow_cell *threadgroup_cells;
     uint32_t threadgroup_written[THREADGROUP_CELLS]; /* group that wrote the word, by byte mask */
     uint8_t *private_unset;                          /* a byte each of the stacks */
-    int64_t declared;                                /* variables without a value that are alive */
+    bool index_pending; /* an index outside of an array, not told yet */
+    int64_t index_value;
+    const char *index_type;
+    const void *index_pc;
+
+    int64_t declared; /* variables without a value that are alive */
 
     uint32_t group; /* threadgroups so far, of all launches: threadgroup memory has a past */
     uint32_t device_epoch[SOFT_MAX_THREADS], threadgroup_epoch[SOFT_MAX_THREADS];
@@ -119,6 +124,7 @@ void checker_neutralise(soft_checker *c, uintptr_t at, size_t bytes, unsigned ho
 void checker_put_back(soft_checker *c);
 
 /* checked_access.c */
+void checker_tell_index(soft_checker *c);
 void checker_access(soft_worker *w, void *p, soft_u64 bytes, soft_u32 how, const void *pc);
 
 #endif

@@ -19,9 +19,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { ALTERNATE_BYTES = 65536, RESCUE_SIGNALS = 4 };
+enum { ALTERNATE_BYTES = 65536, RESCUE_SIGNALS = 5 };
 
-static const int faults[RESCUE_SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGUSR2};
+static const int faults[RESCUE_SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGUSR2};
 
 struct soft_rescue {
     soft_worker *worker;
@@ -29,6 +29,7 @@ struct soft_rescue {
     void *context;
     pthread_t runner;
     char *alternate;
+    stack_t stack_before;
     struct sigaction before[RESCUE_SIGNALS];
     bool active;
 
@@ -201,7 +202,7 @@ void soft_rescue_free(soft_rescue *r) {
 
 void soft_rescue_begin(soft_rescue *r, unsigned seconds) {
     stack_t stack = {.ss_sp = r->alternate, .ss_size = ALTERNATE_BYTES};
-    sigaltstack(&stack, NULL);
+    sigaltstack(&stack, &r->stack_before);
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = handle;
@@ -229,6 +230,7 @@ void soft_rescue_end(soft_rescue *r) {
     pthread_cond_broadcast(&r->changed);
     pthread_mutex_unlock(&r->lock);
     r->active = false;
+    sigaltstack(&r->stack_before, NULL);
     for (int i = 0; i < RESCUE_SIGNALS; i++)
         if (faults[i] != SIGUSR2) /* a late one finds nothing to do */
             sigaction(faults[i], &r->before[i], NULL);

@@ -192,10 +192,22 @@ ASSAY_HOOK void *__tsan_memset(void *to, int value, soft_u64 bytes) {
 }
 
 namespace assay {
-ASSAY_UNSEEN ASSAY_INLINE void mishap(soft_u32 what, soft_u64 value, const void *pc) {
+ASSAY_UNSEEN ASSAY_INLINE void mishap(soft_u32 what, soft_u64 value, const void *pc,
+                                      const char *type = nullptr) {
     soft_worker *w = soft_here();
-    w->checks->mishap(w, what, value, pc);
+    w->checks->mishap(w, what, value, type, pc);
 }
+
+// What the compiler says about an index: where, and of which types.
+struct type_description {
+    unsigned short kind, info;
+    char name[1];
+};
+struct index_description {
+    const char *file;
+    soft_u32 line, column;
+    const type_description *array, *index;
+};
 } // namespace assay
 
 ASSAY_HOOK void __ubsan_handle_type_mismatch_v1(void *, void *pointer) {
@@ -206,6 +218,10 @@ ASSAY_HOOK void __ubsan_handle_divrem_overflow(void *, soft_u64, soft_u64) {
 }
 ASSAY_HOOK void __ubsan_handle_shift_out_of_bounds(void *, soft_u64, soft_u64 by) {
     assay::mishap(SOFT_SHIFT, by, ASSAY_CALLER);
+}
+ASSAY_HOOK void __ubsan_handle_out_of_bounds(void *data, soft_u64 index) {
+    const assay::index_description *d = static_cast<assay::index_description *>(data);
+    assay::mishap(SOFT_INDEX, index, ASSAY_CALLER, d->array->name);
 }
 ASSAY_HOOK void __ubsan_handle_float_cast_overflow(void *, soft_u64 bits) {
     assay::mishap(SOFT_CONVERT, bits, ASSAY_CALLER);
