@@ -1,4 +1,9 @@
-/* The oracle of matrix times vector, for weights of every format. */
+/* The oracle of matrix times vector, for weights of every format.
+ *
+ * The error of a sum grows with the partial sums on its way. Terms of one sign make them as large as
+ * the result; terms of both signs, in whatever order they come, make them as large as a random walk:
+ * the root of the sum of squares. So the magnitude is the sum of the two, and not the sum of all
+ * magnitudes, which for a row of 4096 is fifty times more than any right kernel needs. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +15,8 @@ void reference_matvec_fused(const weight_format *f, const void *w, const double 
                             double *y, double *magnitude) {
     const char *block = w;
     double values[BLOCK_MAX_VALUES], magnitudes[BLOCK_MAX_VALUES];
+    for (size_t i = 0; i < out_dim * batch; i++)
+        magnitude[i] *= magnitude[i];
     for (size_t row = 0; row < out_dim; row++)
         for (size_t column = 0; column < in_dim; column += f->values, block += f->bytes) {
             f->decode(block, values, magnitudes);
@@ -17,12 +24,15 @@ void reference_matvec_fused(const weight_format *f, const void *w, const double 
                 double sum = 0, terms = 0;
                 for (size_t i = 0; i < f->values; i++) {
                     sum += values[i] * x[t * in_dim + column + i];
-                    terms += magnitudes[i] * x_magnitude[t * in_dim + column + i];
+                    double term = magnitudes[i] * x_magnitude[t * in_dim + column + i];
+                    terms += term * term;
                 }
                 y[t * out_dim + row] += sum;
                 magnitude[t * out_dim + row] += terms;
             }
         }
+    for (size_t i = 0; i < out_dim * batch; i++)
+        magnitude[i] = sqrt(magnitude[i]) + fabs(y[i]);
 }
 
 void reference_matvec(const weight_format *f, const void *w, const float *x, size_t out_dim,

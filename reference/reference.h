@@ -41,7 +41,8 @@ void reference_rope(const float *x, size_t heads, size_t head_dim, uint32_t pos,
                     double *y, double *magnitude);
 
 /* y (batch, out_dim) += W x for each of x (batch, in_dim); W (out_dim, in_dim) in blocks of a
- * format, in_dim whole blocks. Adds to magnitude too. */
+ * format, in_dim whole blocks. magnitude holds that of y before and gets that of the result: for a
+ * sum so long it is what its partial sums come to (matvec.c). */
 void reference_matvec(const weight_format *f, const void *w, const float *x, size_t out_dim,
                       size_t in_dim, size_t batch, double *y, double *magnitude);
 
