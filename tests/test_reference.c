@@ -361,8 +361,10 @@ TEST a_2x32_product_is_as_worked_by_hand(void) {
     ASSERT(y[0] == 10 + 136 - 2 * 392.0); /* sums of 1..16 and of 17..32 */
     ASSERT(y[1] == 20);
     ASSERT(y[2] == 30 - 16 + 2 * 16 && y[3] == 40); /* the second x: all -1 */
-    ASSERT(magnitude[0] == 17 * 136 + 14 * 392.0 && magnitude[1] == 0);
-    ASSERT(magnitude[2] == 16 * (17 + 14));
+    /* A weight is the difference of two terms: 9 + 8 = 17 and 6 + 8 = 14; squares of 1..16 and of
+     * 17..32 are 1496 and 9944. */
+    ASSERT(magnitude[0] == sqrt(17 * 17 * 1496 + 14 * 14 * 9944.0) + 638 && magnitude[1] == 20);
+    ASSERT(magnitude[2] == sqrt(16 * (17 * 17 + 14 * 14)) + 46);
     PASS();
 }
 
