@@ -198,6 +198,14 @@ ASSAY_UNSEEN ASSAY_INLINE void mishap(soft_u32 what, soft_u64 value, const void 
     w->checks->mishap(w, what, value, type, pc);
 }
 
+// v[i] of a vector: no array to the compiler, so it is asked here.
+#define ASSAY_CHECK_COMPONENT(i, n)                                                                \
+    if (!__builtin_is_constant_evaluated() && static_cast<unsigned>(i) >= n) {                     \
+        const char *site;                                                                          \
+        SOFT_SITE(site);                                                                           \
+        assay::mishap(SOFT_INDEX, static_cast<soft_u64>(i), site + 1, "'vector of " #n "'");       \
+    }
+
 // What the compiler says about an index: where, and of which types.
 struct type_description {
     unsigned short kind, info;
@@ -245,6 +253,7 @@ __attribute__((noinline)) ASSAY_UNSEEN static void step() {
 
 #define ASSAY_CHECK_ATOMIC(at, bytes, how) ((void)0)
 #define ASSAY_STEP ((void)0)
+#define ASSAY_CHECK_COMPONENT(i, n) ((void)0)
 
 #endif
 

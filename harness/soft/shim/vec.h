@@ -9,6 +9,7 @@
 #pragma once
 #pragma clang system_header
 
+#include "checked.h"
 #include "types.h"
 
 namespace metal {
@@ -93,9 +94,11 @@ template <class T, int n> constexpr size_t vec_align = sizeof(T) * (n == 3 ? 4 :
     template <class... A, assay::if_pieces<n, A...> = 0> METAL_FUNC constexpr vec(const A &...a_)  \
         : vec(assay::join<T>(a_...)) {}                                                            \
     METAL_FUNC constexpr T &operator[](int i) {                                                    \
+        ASSAY_CHECK_COMPONENT(i, n);                                                               \
         return __builtin_is_constant_evaluated() ? at(*this, i) : (&x)[i];                         \
     }                                                                                              \
     METAL_FUNC constexpr const T &operator[](int i) const {                                        \
+        ASSAY_CHECK_COMPONENT(i, n);                                                               \
         return __builtin_is_constant_evaluated() ? at(*this, i) : (&x)[i];                         \
     }                                                                                              \
     ASSAY_SWIZZLES(n)
