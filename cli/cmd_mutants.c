@@ -38,6 +38,7 @@ typedef struct {
     size_t plain_count;
     mutant_outcome *outcomes;
     progress progress;
+    size_t tried; /* mutants whose outcome is known: the first so many */
 } session;
 
 /* Kernels that are refused as they are say nothing about mutants: each that is tried is tried
@@ -74,6 +75,7 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
         return err_set(e, EXIT_CANNOT, "%s", got.by);
     if (task >= s->plain_count) {
         s->outcomes[task - s->plain_count] = got;
+        s->tried = task - s->plain_count + 1;
         return true;
     }
     if (got.fate == MUTANT_EQUIVALENT || got.fate == MUTANT_SURVIVED)
@@ -163,17 +165,26 @@ static exit_code try_mutants(const mutant_list *l, const char *scratch, const de
     find_plain(&s);
     suite_print_header(&header, f);
     fflush(stdout);
-    bool ok = run_tasks(&s, scratch, e) && mark_known(&s, e);
-    double score = ok ? mutant_report(stdout, l, s.outcomes) : 0;
+    bool is_whole = run_tasks(&s, scratch, e);
+    /* What was learned before somebody stopped it is not lost. */
+    mutant_list done = *l;
+    done.count = s.tried;
+    s.list = &done;
+    bool ok = is_whole || (e->code == EXIT_INCONCLUSIVE && s.tried > 0);
+    err why = *e;
+    ok = ok && mark_known(&s, e);
+    double score = ok ? mutant_report(stdout, &done, s.outcomes) : 0;
     if (ok && csv_path) {
         csv *file = suite_start_csv(&header, f);
-        mutant_add_csv(file, l, s.outcomes);
+        mutant_add_csv(file, &done, s.outcomes);
         ok = csv_write(file, csv_path, e);
         csv_free(file);
     }
+    if (ok && !is_whole)
+        *e = why;
     free(s.outcomes);
     free(s.plain);
-    return !ok ? e->code : score >= PASS_SCORE ? EXIT_OK : EXIT_WRONG;
+    return !ok || !is_whole ? e->code : score >= PASS_SCORE ? EXIT_OK : EXIT_WRONG;
 }
 
 /* The kernels are copied first: nobody who edits them meanwhile disturbs the count. */

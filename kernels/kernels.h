@@ -50,17 +50,11 @@ bool bandwidth_copy_record(tape *t, const kernel_row *k, slice src, slice dst, u
 bool bandwidth_triad_record(tape *t, const kernel_row *k, slice b, slice c, slice out, uint32_t n,
                             float scalar, uint32_t groups, err *e);
 
-/* out (groups) = sums of what each threadgroup read of data: n float4, n half4 or n Q4_0 blocks.
- * The high-occupancy one always has its 1024 threadgroups. */
+/* out (groups) = sums of what each threadgroup read of data: n float4, n half4 or n Q4_0 blocks, by
+ * the kernel. bandwidth_read_high_occupancy always has its 1024 threadgroups. */
 enum { BANDWIDTH_READ_HIGH_OCCUPANCY_GROUPS = 1024 };
-bool bandwidth_read_f32_record(tape *t, const kernel_row *k, slice data, slice out, uint32_t n,
-                               uint32_t groups, err *e);
-bool bandwidth_read_f16_record(tape *t, const kernel_row *k, slice data, slice out, uint32_t n,
-                               uint32_t groups, err *e);
-bool bandwidth_read_q4_0_record(tape *t, const kernel_row *k, slice data, slice out, uint32_t n,
-                                uint32_t groups, err *e);
-bool bandwidth_read_high_occupancy_record(tape *t, const kernel_row *k, slice data, slice out,
-                                          uint32_t n, err *e);
+bool bandwidth_read_record(tape *t, const kernel_row *k, slice data, slice out, uint32_t n,
+                           uint32_t groups, err *e);
 
 /* dst (count) = src (count) */
 bool buffer_copy_record(tape *t, const kernel_row *k, slice src, slice dst, uint32_t count, err *e);
@@ -79,11 +73,9 @@ bool decode_attention_record(tape *t, const kernel_row *k, slice q, slice k_cach
                              slice out, uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_dim,
                              param kv_len, float scale, err *e);
 
-/* floats (32 count) = what `count` blocks stand for */
-bool dequantize_q4_0_record(tape *t, const kernel_row *k, slice blocks, slice floats,
-                            uint32_t count, err *e);
-bool dequantize_q8_0_record(tape *t, const kernel_row *k, slice blocks, slice floats,
-                            uint32_t count, err *e);
+/* floats (32 count) = what `count` blocks stand for, whose format is that of the kernel */
+bool dequantize_record(tape *t, const kernel_row *k, slice blocks, slice floats, uint32_t count,
+                       err *e);
 
 /* counter (1, u32) += 1 */
 bool dispatch_overhead_noop_record(tape *t, const kernel_row *k, slice counter, err *e);

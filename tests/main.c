@@ -12,6 +12,7 @@
     X(reference_suite)                                                                             \
     X(oracles_suite)                                                                               \
     X(msl_suite)                                                                                   \
+    X(msl_launch_suite)                                                                            \
     X(record_suite)                                                                                \
     X(worker_suite)                                                                                \
     X(tape_suite)                                                                                  \

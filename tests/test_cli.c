@@ -3,72 +3,37 @@
  * Kernels that crash, hang or do not compile come from a copy of kernels/ with one file replaced,
  * given by ASSAY_KERNELS. */
 #include <greatest.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "command.h"
+#include "harness/device.h"
 #include "harness/os.h"
 #include "kernels/kernels.h"
 
 SUITE(cli_suite);
 
-static char program[1024], home[1024], folder[256];
-static char *output; /* stdout and stderr of the last run */
-static err e;
-
-static void find_things(void *unused) {
-    (void)unused;
-    const char *given = getenv("ASSAY_PROGRAM");
-    if (!os_find_home(home, sizeof home, &e))
-        snprintf(home, sizeof home, ".");
-    if (given)
-        snprintf(program, sizeof program, "%s", given);
-    else
-        snprintf(program, sizeof program, "%.1000s/assay", home);
-}
-
-/* Runs a shell line in which $A is assay, $K a folder for kernels and $H the project's root.
- * Returns the exit status. */
-static int run(const char *line) {
-    setenv("A", program, 1);
-    setenv("K", folder, 1);
-    setenv("H", home, 1);
-    free(output);
-    output = NULL;
-    const char *const argv[] = {"sh", "-c", line, NULL};
-    int status = -1;
-    return os_run(argv, &output, &status, &e) && output ? status : -1;
-}
-
-static bool says(const char *text) {
-    return strstr(output, text) != NULL;
-}
-
 static int count_of(const char *text) {
     int n = 0;
-    for (const char *p = output; (p = strstr(p, text)); p += strlen(text))
+    for (const char *p = command_get_output(); (p = strstr(p, text)); p += strlen(text))
         n++;
     return n;
 }
 
-#define ASSERT_RUN(line, status)                                                                   \
-    do {                                                                                           \
-        int got_ = run(line);                                                                      \
-        ASSERT_EQ_FMTm(output ? output : e.text, status, got_, "%d");                              \
-    } while (0)
-#define ASSERT_SAYS(text) ASSERTm(output, says(text))
-
 /* A copy of kernels/ in which buffer_copy.metal is this text. */
 static bool plant(const char *text) {
-    snprintf(folder, sizeof folder, "/tmp/assay-test-%ld", (long)getpid());
+    if (command_run("rm -rf \"$T\" && cp -R \"$H/kernels\" \"$T\"") != 0)
+        return false;
     char path[300];
-    snprintf(path, sizeof path, "%s/buffer_copy.metal", folder);
-    return run("rm -rf \"$K\" && cp -R \"$H/kernels\" \"$K\"") == 0 &&
-           os_write_file(path, text, strlen(text), &e);
+    err e;
+    snprintf(path, sizeof path, "%s/buffer_copy.metal", getenv("T"));
+    return os_write_file(path, text, strlen(text), &e);
 }
 
 static void clear(void) {
-    run("rm -rf \"$K\" \"$K.csv\"");
+    command_run("rm -rf \"$T\" \"$T.csv\"");
 }
 
 #define PLANTED(body)                                                                              \
@@ -81,7 +46,7 @@ static void clear(void) {
 
 /* Three cases of the planted kernel, and three of another in the same run. */
 #define CHECK_PLANTED                                                                              \
-    "ASSAY_KERNELS=\"$K\" \"$A\" check --device soft --timeout 3 'buffer_copy/3[123]/normal' "     \
+    "ASSAY_KERNELS=\"$T\" \"$A\" check --device soft --timeout 3 'buffer_copy/3[123]/normal' "     \
     "'residual_add/3[123]/normal'"
 
 TEST help_is_given_for_assay_and_for_every_verb(void) {
@@ -95,7 +60,7 @@ TEST help_is_given_for_assay_and_for_every_verb(void) {
     ASSERT_RUN("\"$A\" check --help", 0);
     ASSERT_SAYS("--seed N");
     ASSERT_SAYS("(default 1)");
-    ASSERT(!says("--worker"));
+    ASSERT(!command_says("--worker"));
     PASS();
 }
 
@@ -107,7 +72,7 @@ TEST no_verb_is_a_usage_error_with_the_help(void) {
 
 TEST the_version_is_printed(void) {
     ASSERT_RUN("\"$A\" --version", 0);
-    ASSERTm(output, strncmp(output, "assay ", 6) == 0);
+    ASSERTm(command_get_output(), strncmp(command_get_output(), "assay ", 6) == 0);
     PASS();
 }
 
@@ -182,6 +147,7 @@ TEST info_names_device_compiler_and_what_is_missing(void) {
 
 TEST a_device_that_cannot_be_had_says_why(void) {
     const char *name;
+    err e;
     bool is_available = true;
     for (int i = 0; is_available && device_describe(i, &name, &is_available, &e); i++)
         continue;
@@ -209,18 +175,18 @@ TEST checking_right_kernels_passes_with_one_row_a_case(void) {
 }
 
 TEST the_same_seed_gives_the_same_rows_whatever_the_jobs(void) {
-    ASSERT_RUN("\"$A\" check --device soft residual_add ffn_silu --seed 5 --jobs 1 > \"$K.1\" && "
-               "\"$A\" check --device soft residual_add ffn_silu --seed 5 --jobs 3 > \"$K.2\" && "
-               "\"$A\" check --device soft residual_add ffn_silu --seed 6 > \"$K.3\" && "
-               "cmp \"$K.1\" \"$K.2\" && ! cmp -s \"$K.1\" \"$K.3\"; s=$?; "
-               "rm -f \"$K.1\" \"$K.2\" \"$K.3\"; exit $s",
+    ASSERT_RUN("\"$A\" check --device soft residual_add ffn_silu --seed 5 --jobs 1 > \"$T.1\" && "
+               "\"$A\" check --device soft residual_add ffn_silu --seed 5 --jobs 3 > \"$T.2\" && "
+               "\"$A\" check --device soft residual_add ffn_silu --seed 6 > \"$T.3\" && "
+               "cmp \"$T.1\" \"$T.2\" && ! cmp -s \"$T.1\" \"$T.3\"; s=$?; "
+               "rm -f \"$T.1\" \"$T.2\" \"$T.3\"; exit $s",
                0);
     PASS();
 }
 
 TEST the_csv_file_is_written_whole(void) {
-    ASSERT_RUN("\"$A\" check --device soft 'buffer_copy/3[123]/normal' --csv \"$K.csv\" "
-               "> /dev/null && cat \"$K.csv\" && ls \"$K\".csv*",
+    ASSERT_RUN("\"$A\" check --device soft 'buffer_copy/3[123]/normal' --csv \"$T.csv\" "
+               "> /dev/null && cat \"$T.csv\" && ls \"$T\".csv*",
                0);
     ASSERT_SAYS("# device: software");
     ASSERT_SAYS("# seed: 1\n");
@@ -228,7 +194,7 @@ TEST the_csv_file_is_written_whole(void) {
     ASSERT_SAYS("op,kernel,shape,input,seed,verdict,");
     ASSERT_SAYS("\nbuffer_copy,buffer_copy,33,normal,1,pass,33,0,0,0,0,0,0,0,0,0,\n");
     ASSERT_EQ_FMT(3, count_of(",pass,"), "%d");
-    ASSERT(!says(".tmp"));
+    ASSERT(!command_says(".tmp"));
     ASSERT_RUN("\"$A\" check --device soft buffer_copy/33/ --csv /no/such/folder/x.csv", 3);
     ASSERT_SAYS("/no/such/folder/x.csv");
     clear();
@@ -286,7 +252,7 @@ TEST a_compile_error_is_shown_once_at_its_line(void) {
 
 TEST a_kernel_file_that_is_missing_fails_its_own_rows_only(void) {
     ASSERT(plant(""));
-    ASSERT(run("rm \"$K/buffer_copy.metal\"") == 0);
+    ASSERT(command_run("rm \"$T/buffer_copy.metal\"") == 0);
     ASSERT_RUN(CHECK_PLANTED, 1);
     ASSERT_SAYS("3 passed, 3 failed");
     ASSERT_SAYS("buffer_copy.metal");
@@ -295,7 +261,6 @@ TEST a_kernel_file_that_is_missing_fails_its_own_rows_only(void) {
 }
 
 SUITE(cli_suite) {
-    SET_SETUP(find_things, NULL);
     RUN_TEST(help_is_given_for_assay_and_for_every_verb);
     RUN_TEST(no_verb_is_a_usage_error_with_the_help);
     RUN_TEST(the_version_is_printed);

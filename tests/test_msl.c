@@ -1,13 +1,12 @@
-/* The MSL front end: what it finds in a text, what it makes of it, and which launches it refuses.
- * Text comes from here, not from files, unless files are the point. No device and no compiler,
- * except where a text needs a preprocessor. */
+/* The MSL front end: what it finds in a text and what it makes of it; test_msl_launch.c has the
+ * launches that it refuses. Text comes from here, not from files, unless files are the point. No
+ * device and no compiler, except where a text needs a preprocessor. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/launch.h"
 #include "harness/msl/msl.h"
 #include "harness/os.h"
 #include "harness/toolchain.h"
@@ -466,91 +465,6 @@ TEST broken_text_is_an_error_and_never_a_crash(void) {
     PASS();
 }
 
-/* A launch that fits `k` of the text below, to be spoilt by each test. */
-static const char launched[] =
-    "kernel void k(device const float4 *x [[buffer(0)]], device float *y [[buffer(1)]],\n"
-    "  constant uint &n [[buffer(2)]], threadgroup float *s [[threadgroup(0)]],\n"
-    "  uint i [[thread_position_in_grid]]) {}\n"
-    "[[kernel, max_total_threads_per_threadgroup(64)]] void small(device float *y) {}\n";
-
-static launch make_launch(void) {
-    static char memory; /* never touched: a launch is only described here */
-    buffer *b = (buffer *)(void *)&memory;
-    launch l = {.grid = {4, 1, 1}, .group = {32, 2, 1}};
-    l.args[0] = (binding){BIND_BUFFER, ACCESS_READ, ELEM_F32, {b, 16, 64}, 0, 0};
-    l.args[1] = (binding){BIND_BUFFER, ACCESS_WRITE, ELEM_F32, {b, 4, 64}, 0, 0};
-    l.args[2] = (binding){BIND_BYTES, ACCESS_READ, ELEM_U32, {0}, 0, 4};
-    l.threadgroup_bytes[0] = 128;
-    return l;
-}
-
-static bool fits(const launch *l) {
-    return msl_check_launch(find("k"), l, 1024, 32768, &why);
-}
-
-TEST a_launch_that_fits_is_accepted(void) {
-    ASSERT(read_text(launched));
-    launch l = make_launch();
-    ASSERT(fits(&l));
-    l.args[2] = (binding){BIND_BUFFER, ACCESS_READ, ELEM_U32, {l.args[0].at.buffer, 8, 16}, 0, 0};
-    ASSERT(fits(&l));
-    PASS();
-}
-
-TEST bindings_that_do_not_fit_are_refused_by_name_and_index(void) {
-    ASSERT(read_text(launched));
-    launch l = make_launch();
-    l.args[1].kind = BIND_NONE;
-    ASSERT(!fits(&l) && says("kernel k: buffer 1 (y, float *) is not bound"));
-    l = make_launch();
-    l.args[5] = l.args[1];
-    ASSERT(!fits(&l) && says("buffer 5 is bound"));
-    l = make_launch();
-    l.args[2].inline_bytes = 8;
-    ASSERT(!fits(&l) && says("buffer 2 (n, uint &) is given 8 bytes and takes 4"));
-    l.args[2] = (binding){BIND_BUFFER, ACCESS_READ, ELEM_U32, {l.args[0].at.buffer, 0, 2}, 0, 0};
-    ASSERT(!fits(&l) && says("buffer 2 (n, uint &) is bound to 2 bytes and takes 4"));
-    l = make_launch();
-    l.args[0].access = ACCESS_WRITE;
-    ASSERT(!fits(&l) && says("buffer 0 (x, const float4 *)") && says("const in the kernel"));
-    l = make_launch();
-    l.args[0].at.offset = 8;
-    ASSERT(!fits(&l) && says("buffer 0") && says("offset 8") && says("multiple of 16"));
-    PASS();
-}
-
-TEST threadgroup_memory_must_be_what_the_kernel_asks_for(void) {
-    ASSERT(read_text(launched));
-    launch l = make_launch();
-    l.threadgroup_bytes[0] = 0;
-    ASSERT(!fits(&l) && says("threadgroup 0 (s, float *) is given no memory"));
-    l = make_launch();
-    l.threadgroup_bytes[3] = 16;
-    ASSERT(!fits(&l) && says("threadgroup 3 is given 16 bytes"));
-    l = make_launch();
-    l.threadgroup_bytes[0] = 32784;
-    ASSERT(!fits(&l) && says("32784 bytes") && says("32768"));
-    PASS();
-}
-
-TEST grids_and_groups_must_be_possible(void) {
-    ASSERT(read_text(launched));
-    launch l = make_launch();
-    l.grid.y = 0;
-    ASSERT(!fits(&l) && says("kernel k: the grid is 4 x 0 x 1"));
-    l = make_launch();
-    l.group.z = 0;
-    ASSERT(!fits(&l) && says("threadgroup is 32 x 2 x 0"));
-    l = make_launch();
-    l.group = (size3){1u << 31, 1u << 31, 4};
-    ASSERT(!fits(&l) && says("1024 threads"));
-    l = (launch){.grid = {1, 1, 1}, .group = {65, 1, 1}};
-    l.args[0] = make_launch().args[1];
-    ASSERT_FALSE(msl_check_launch(find("small"), &l, 1024, 32768, &why));
-    ASSERT(says("small") && says("max_total_threads_per_threadgroup(64)"));
-    PASS();
-}
-
 SUITE(msl_suite) {
     RUN_TEST(kernel_attributes_of_all_kinds_are_found);
     RUN_TEST(parameters_say_type_space_and_size);
@@ -576,10 +490,6 @@ SUITE(msl_suite) {
     RUN_TEST(macros_are_expanded_by_a_preprocessor_that_keeps_lines);
     RUN_TEST(local_includes_are_read_beside_the_file);
     RUN_TEST(broken_text_is_an_error_and_never_a_crash);
-    RUN_TEST(a_launch_that_fits_is_accepted);
-    RUN_TEST(bindings_that_do_not_fit_are_refused_by_name_and_index);
-    RUN_TEST(threadgroup_memory_must_be_what_the_kernel_asks_for);
-    RUN_TEST(grids_and_groups_must_be_possible);
     free(cpp);
     msl_free(unit);
     cpp = NULL;
