@@ -11,7 +11,7 @@
 
 SUITE_EXTERN(kernels_suite);
 
-enum { MOST_ELEMENTS = 4000000 };
+static const double most_elements = 4e6;
 
 static library *project_kernels;
 
@@ -19,7 +19,7 @@ static bool is_small(const shape *s) {
     double elements = 1;
     for (int i = 0; i < SHAPE_DIMS; i++)
         elements *= s->dim[i] ? s->dim[i] : 1;
-    return elements <= MOST_ELEMENTS;
+    return elements <= most_elements;
 }
 
 TEST kernel_agrees_with_its_oracle_in_every_case(const char *name) {

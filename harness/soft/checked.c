@@ -260,6 +260,8 @@ void soft_checker_begin_group(soft_checks *hooks) {
     soft_checker *c = (soft_checker *)(void *)hooks;
     c->group++;
     soft_rescue_advance(c->rescue);
+    if (c->hooks.trace)
+        checker_forget_exceptions();
     memset(c->device_epoch, 0, sizeof c->device_epoch);
     memset(c->threadgroup_epoch, 0, sizeof c->threadgroup_epoch);
     memset(c->device_simd, 0, sizeof c->device_simd);

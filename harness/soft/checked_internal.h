@@ -125,6 +125,7 @@ void checker_put_back(soft_checker *c);
 
 /* checked_access.c */
 void checker_tell_index(soft_checker *c);
+void checker_forget_exceptions(void); /* of floating point: what was before is not the kernel's */
 void checker_access(soft_worker *w, void *p, soft_u64 bytes, soft_u32 how, const void *pc);
 
 #endif
