@@ -105,6 +105,7 @@ static inline uint32_t checker_thread(const soft_worker *w) {
 /* One more of what; the row to fill in if it is the first, else NULL. */
 report *checker_add_report(soft_checker *c, finding_class what, const void *pc, int index);
 const char *checker_name_access(unsigned how);
+/* Fills in element, label and text; bytes 0: it is not known how many. */
 void checker_describe(report *r, const soft_bound *b, uintptr_t at, size_t bytes, unsigned how,
                       const char *what);
 /* The line of an address of the kernel, from its debug information. */

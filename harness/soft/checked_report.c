@@ -64,10 +64,14 @@ void checker_describe(report *r, const soft_bound *b, uintptr_t at, size_t bytes
     f->bytes = (uint32_t)bytes;
     snprintf(f->label, sizeof f->label, "%s", b->label);
     f->by = at + bytes > end ? (int64_t)(at + bytes - end) : at < begin ? (int64_t)(begin - at) : 0;
+    char access[48];
+    if (bytes > 0)
+        snprintf(access, sizeof access, "%s of %zu bytes", checker_name_access(how), bytes);
+    else
+        snprintf(access, sizeof access, "access");
     snprintf(f->text, sizeof f->text,
-             "%s of %zu bytes %s: element %lld of buffer %d '%.40s' (%s), which has %zu",
-             checker_name_access(how), bytes, what, (long long)f->element, r->buffer, b->label,
-             b->name, elements);
+             "%s %s: element %lld of buffer %d '%.40s' (%s), which has %zu", access, what,
+             (long long)f->element, r->buffer, b->label, b->name, elements);
 }
 
 /* The line of an address of the kernel, from its debug information. */
