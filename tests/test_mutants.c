@@ -225,21 +225,40 @@ TEST a_known_mutant_is_found_by_its_text(void) {
     PASS();
 }
 
-TEST a_small_sample_is_caught(void) {
+/* Runs a shell line in which $A is assay and $H the project's root; true if it ends well. */
+static bool run(const char *line, char **output) {
     const char *program = getenv("ASSAY_PROGRAM");
-    char *output = NULL;
+    setenv("A", program ? program : support_get_path("assay"), 1);
+    setenv("H", support_get_path("."), 1);
+    const char *const argv[] = {"sh", "-c", line, NULL};
     int status = -1;
-    err e;
-    const char *const argv[] = {program ? program : support_get_path("assay"),
-                                "mutants",
-                                "buffer_copy",
-                                "residual_add",
-                                "residual_add_inplace",
-                                NULL};
-    ASSERT(os_run(argv, &output, &status, &e));
-    ASSERT_EQ_FMTm(output, 0, status, "%d");
+    return os_run(argv, output, &status, NULL) && status == 0;
+}
+
+TEST a_small_sample_is_caught(void) {
+    char *output = NULL;
+    bool ok = run("$A mutants buffer_copy residual_add residual_add_inplace", &output);
+    ASSERTm(output, ok);
     ASSERTm(output, strstr(output, "100.0 % of those that change something were refused"));
     ASSERTm(output, !strstr(output, "survived:"));
+    free(output);
+    PASS();
+}
+
+/* `i + 0`: without its term, or with a minus, it is the same machine code. */
+TEST a_mutant_of_the_same_machine_code_is_equivalent(void) {
+#if !defined(__linux__)
+    SKIPm("machine code is compared in ELF files only");
+#endif
+    char *output = NULL;
+    bool ok = run("T=$(mktemp -d) && cp $H/kernels/*.metal $H/kernels/*.h $T/ && "
+                  "sed 's/dst.i. = /dst[i + 0] = /' $H/kernels/buffer_copy.metal > "
+                  "$T/buffer_copy.metal && ASSAY_KERNELS=$T $A mutants buffer_copy --csv $T/rows "
+                  "> $T/talk 2>&1; s=$?; cat $T/talk; grep 'same code' $T/rows; rm -r $T; exit $s",
+                  &output);
+    ASSERTm(output, ok);
+    ASSERTm(output, strstr(output, "+ to -,dst[i + 0] = src[i];,dst[i - 0] = src[i];,same code"));
+    ASSERTm(output, strstr(output, "dropped term,dst[i + 0] = src[i];,dst[i ] = src[i];,same"));
     free(output);
     PASS();
 }
@@ -253,4 +272,5 @@ SUITE(mutants_suite) {
     RUN_TEST(every_kernel_has_mutants);
     RUN_TEST(a_known_mutant_is_found_by_its_text);
     RUN_TEST(a_small_sample_is_caught);
+    RUN_TEST(a_mutant_of_the_same_machine_code_is_equivalent);
 }
