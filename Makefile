@@ -72,7 +72,7 @@ test: $(PROGRAM) $(BUILD)/tests ## install what is missing, build and run the te
 check: $(PROGRAM) ## check every kernel against its oracle
 	./$(PROGRAM) check $(FILTER)
 
-mutants: $(PROGRAM) ## plant mistakes in the kernels and count what is caught (an hour on 2 cores)
+mutants: $(PROGRAM) ## plant mistakes in the kernels and count what is caught (half an hour on 2 cores)
 	./$(PROGRAM) mutants $(FILTER)
 
 bench-soft: $(BUILD)/bench_soft ## speed of the software device, in GMAC/s a core
