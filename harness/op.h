@@ -22,8 +22,8 @@ typedef struct {
     const char *about; /* what it tries, in a few words */
     uint32_t group;    /* threads a threadgroup */
     uint32_t rows;     /* outputs a threadgroup, where the op needs it; else 0 */
-    uint32_t min_dim;  /* ops with a limit on a dimension say so in accepts() */
-    uint32_t tokens;   /* tokens a threadgroup, where the op needs it; else 0 */
+    uint32_t min_dim; /* what the inner dimension must be a multiple of; 0: whatever the op takes */
+    uint32_t tokens;  /* tokens a threadgroup, where the op needs it; else 0 */
 } kernel_row;
 
 typedef struct op op;

@@ -66,7 +66,6 @@ typedef struct {
     const char *first_site; /* of the first lane that stopped in this round; NULL: none has */
     soft_u64 differs;       /* non-zero if lanes of this round stopped at different sites */
     soft_u32 index;         /* simdgroup index in the threadgroup */
-    soft_u32 stacks;        /* which set of 32 stacks it runs on */
 } soft_simdgroup;
 
 /* One launch, as compiled code sees it. */

@@ -24,7 +24,6 @@ struct soft_job {
     soft_item *items;
     soft_bound *bound;
     size_t count, capacity;
-    bool done;
     uint64_t work_ns, done_at_ns;
     char problem[256]; /* "" when the work went well */
 };

@@ -171,7 +171,6 @@ static void resume(soft_worker *w, soft_simdgroup *g, soft_u32 lanes) {
 static void start(soft_worker *w, const soft_kernel *k, soft_u32 index, soft_u32 set) {
     soft_simdgroup *g = &w->group[index];
     g->index = index;
-    g->stacks = set;
     guard_stacks(w, set);
     for (soft_u32 lane = 0; lane < SOFT_LANES; lane++) {
         char *top = get_stack(w, set, lane) + SOFT_STACK_BYTES - 64 - lane * STACK_STAGGER;
