@@ -50,6 +50,15 @@ const char *options_find_nearest(const char *text, const char *const *names, siz
     return nearest;
 }
 
+/* "m|model" is --model and -m. */
+static const char *get_long_name(const option *o) {
+    return o->name[1] == '|' ? o->name + 2 : o->name;
+}
+
+static char get_letter(const option *o) {
+    return o->name[1] == '|' ? o->name[0] : 0;
+}
+
 static bool refuse_unknown(const option *options, size_t count, const char *name, size_t length,
                            err *e) {
     const char *names[MAX_OPTIONS];
@@ -59,10 +68,12 @@ static bool refuse_unknown(const option *options, size_t count, const char *name
     for (size_t i = 0; i < count; i++) {
         if (!options[i].about)
             continue;
-        names[shown++] = options[i].name;
-        used += (size_t)snprintf(valid + used, sizeof valid - used, "--%s, ", options[i].name);
-        assert(used < sizeof valid);
+        names[shown++] = get_long_name(&options[i]);
+        if (used < sizeof valid)
+            used += (size_t)snprintf(valid + used, sizeof valid - used, "--%s, ", names[shown - 1]);
     }
+    if (used >= sizeof valid) /* too many to name: the help has them all */
+        valid[0] = 0;
     const char *nearest = options_find_nearest(wanted, names, shown);
     if (nearest)
         return err_set(e, EXIT_USAGE, "no option --%s; did you mean --%s? (valid: %s--help)",
@@ -77,7 +88,7 @@ static bool parse_number(const option *o, const char *text, err *e) {
     if (!isdigit((unsigned char)text[0]) || *end || errno || value < o->min || value > o->max)
         return err_set(e, EXIT_USAGE,
                        "--%s takes a whole number from %" PRIu64 " to %" PRIu64 ", not '%.40s'",
-                       o->name, o->min, o->max, text);
+                       get_long_name(o), o->min, o->max, text);
     *(uint64_t *)o->value = value;
     return true;
 }
@@ -89,7 +100,20 @@ static bool parse_seconds(const option *o, const char *text, err *e) {
     if (!is_plain || strpbrk(text, "xX") || *end || !(value > 0) || !(value <= 1e6))
         return err_set(e, EXIT_USAGE,
                        "--%s takes a number of seconds above 0, such as 60 or 0.5, not '%.40s'",
-                       o->name, text);
+                       get_long_name(o), text);
+    *(double *)o->value = value;
+    return true;
+}
+
+static bool parse_real(const option *o, const char *text, err *e) {
+    char *end;
+    double value = strtod(text, &end);
+    bool is_plain = isdigit((unsigned char)text[0]) || text[0] == '.';
+    if (!is_plain || strpbrk(text, "xX") || *end || !(value >= (double)o->min) ||
+        !(value <= (double)o->max))
+        return err_set(e, EXIT_USAGE,
+                       "--%s takes a number from %" PRIu64 " to %" PRIu64 ", not '%.40s'",
+                       get_long_name(o), o->min, o->max, text);
     *(double *)o->value = value;
     return true;
 }
@@ -97,7 +121,8 @@ static bool parse_seconds(const option *o, const char *text, err *e) {
 static bool add_to_list(const option *o, const char *text, err *e) {
     option_list *list = o->value;
     if (list->count == OPTION_LIST_MAX)
-        return err_set(e, EXIT_USAGE, "--%s is given more than %d times", o->name, OPTION_LIST_MAX);
+        return err_set(e, EXIT_USAGE, "--%s is given more than %d times", get_long_name(o),
+                       OPTION_LIST_MAX);
     list->items[list->count++] = text;
     return true;
 }
@@ -108,10 +133,13 @@ static bool parse_value(const option *o, const char *text, err *e) {
         return parse_number(o, text, e);
     case OPTION_SECONDS:
         return parse_seconds(o, text, e);
+    case OPTION_REAL:
+        return parse_real(o, text, e);
     case OPTION_TEXT:
+    case OPTION_ANY_TEXT:
     case OPTION_LIST:
-        if (!*text)
-            return err_set(e, EXIT_USAGE, "--%s was given an empty value", o->name);
+        if (!*text && o->kind != OPTION_ANY_TEXT)
+            return err_set(e, EXIT_USAGE, "--%s was given an empty value", get_long_name(o));
         if (o->kind == OPTION_LIST)
             return add_to_list(o, text, e);
         *(const char **)o->value = text;
@@ -119,34 +147,52 @@ static bool parse_value(const option *o, const char *text, err *e) {
     case OPTION_FLAG:
         break;
     }
-    return err_set(e, EXIT_USAGE, "--%s takes no value, but was given '%.40s'", o->name, text);
+    return err_set(e, EXIT_USAGE, "--%s takes no value, but was given '%.40s'", get_long_name(o),
+                   text);
+}
+
+/* The value of an option: what stands behind it in the same argument (NULL: nothing does) or the
+ * next argument, to which *at moves then. */
+static bool take_value(const option *o, const char *attached, int argc, const char *const *argv,
+                       int *at, bool *seen, err *e) {
+    if (o->kind == OPTION_FLAG && !attached) {
+        *(bool *)o->value = true;
+        return true;
+    }
+    if (*seen && o->kind != OPTION_LIST)
+        return err_set(e, EXIT_USAGE, "--%s is given twice", get_long_name(o));
+    *seen = true;
+    if (attached)
+        return parse_value(o, attached, e);
+    if (*at + 1 >= argc)
+        return err_set(e, EXIT_USAGE, "--%s needs a value: --%s %s", get_long_name(o),
+                       get_long_name(o), o->argument);
+    *at += 1;
+    return parse_value(o, argv[*at], e);
 }
 
 /* One option at argv[*at]; *at moves to its value if that stands apart. */
 static bool parse_option(const option *options, size_t count, int argc, const char *const *argv,
                          int *at, bool *seen, err *e) {
     const char *name = argv[*at] + 2;
-    size_t length = strcspn(name, "="), i = 0;
-    while (i < count &&
-           (strlen(options[i].name) != length || strncmp(options[i].name, name, length) != 0))
-        i++;
-    if (i == count)
-        return refuse_unknown(options, count, name, length, e);
-    const option *o = &options[i];
-    bool has_value = name[length] == '=';
-    if (o->kind == OPTION_FLAG && !has_value) {
-        *(bool *)o->value = true;
-        return true;
+    size_t length = strcspn(name, "=");
+    for (size_t i = 0; i < count; i++) {
+        const char *known = get_long_name(&options[i]);
+        if (strlen(known) == length && strncmp(known, name, length) == 0)
+            return take_value(&options[i], name[length] ? name + length + 1 : NULL, argc, argv, at,
+                              &seen[i], e);
     }
-    if (seen[i] && o->kind != OPTION_LIST)
-        return err_set(e, EXIT_USAGE, "--%s is given twice", o->name);
-    seen[i] = true;
-    if (has_value)
-        return parse_value(o, name + length + 1, e);
-    if (*at + 1 >= argc)
-        return err_set(e, EXIT_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->argument);
-    *at += 1;
-    return parse_value(o, argv[*at], e);
+    return refuse_unknown(options, count, name, length, e);
+}
+
+/* -n 5 or -n5. */
+static bool parse_letter(const option *options, size_t count, int argc, const char *const *argv,
+                         int *at, bool *seen, err *e) {
+    const char *text = argv[*at] + 1;
+    for (size_t i = 0; i < count; i++)
+        if (get_letter(&options[i]) == text[0])
+            return take_value(&options[i], text[1] ? text + 1 : NULL, argc, argv, at, &seen[i], e);
+    return err_set(e, EXIT_USAGE, "no option -%.40s: --help lists them all", text);
 }
 
 bool options_parse(const option *options, size_t count, int *argc, const char **argv, bool *help,
@@ -164,7 +210,8 @@ bool options_parse(const option *options, size_t count, int *argc, const char **
             *help = true;
             return true;
         } else if (a[1] != '-') {
-            return err_set(e, EXIT_USAGE, "no option %.40s: options are long, as in --help", a);
+            if (!parse_letter(options, count, *argc, argv, &i, seen, e))
+                return false;
         } else if (!parse_option(options, count, *argc, argv, &i, seen, e)) {
             return false;
         }
@@ -177,9 +224,11 @@ void options_print_help(FILE *out, const option *options, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (!options[i].about)
             continue;
-        char left[64];
-        snprintf(left, sizeof left, "--%s%s%s", options[i].name, options[i].argument ? " " : "",
-                 options[i].argument ? options[i].argument : "");
+        char left[64], letter[8] = "";
+        if (get_letter(&options[i]))
+            snprintf(letter, sizeof letter, "-%c, ", get_letter(&options[i]));
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, get_long_name(&options[i]),
+                 options[i].argument ? " " : "", options[i].argument ? options[i].argument : "");
         fprintf(out, "  %-20s %s\n", left, options[i].about);
     }
     fprintf(out, "  %-20s %s\n", "--help", "this text");

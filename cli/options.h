@@ -1,8 +1,8 @@
 /* options: a strict reader of command lines.
  *
- * `--name value` and `--name=value`; `--` ends the options. What is not understood is an error that
- * says what would have been: an unknown option, a number with something behind it or out of its
- * range, a value given twice (lists take many). */
+ * `--name value` and `--name=value`, and `-n value` for those that have a letter too; `--` ends the
+ * options. What is not understood is an error that says what would have been: an unknown option, a
+ * number with something behind it or out of its range, a value given twice (lists take many). */
 #ifndef ASSAY_OPTIONS_H
 #define ASSAY_OPTIONS_H
 
@@ -14,11 +14,13 @@
 #include "harness/err.h"
 
 typedef enum {
-    OPTION_FLAG,    /* bool */
-    OPTION_TEXT,    /* const char * */
-    OPTION_NUMBER,  /* uint64_t */
-    OPTION_SECONDS, /* double, above 0 */
-    OPTION_LIST     /* option_list: may be given many times */
+    OPTION_FLAG,     /* bool */
+    OPTION_TEXT,     /* const char *, not empty */
+    OPTION_ANY_TEXT, /* const char *, may be empty */
+    OPTION_NUMBER,   /* uint64_t */
+    OPTION_SECONDS,  /* double, above 0 */
+    OPTION_REAL,     /* double, from min to max */
+    OPTION_LIST      /* option_list: may be given many times */
 } option_kind;
 
 enum { OPTION_LIST_MAX = 64 };
@@ -29,12 +31,12 @@ typedef struct {
 } option_list;
 
 typedef struct {
-    const char *name; /* "seed" for --seed */
+    const char *name; /* "seed" for --seed, "m|model" for --model and -m */
     option_kind kind;
     void *value;          /* what is set; holds the default before */
     const char *argument; /* "N", for the help */
     const char *about;    /* for the help, with the default; NULL: not shown */
-    uint64_t min, max;    /* of a number */
+    uint64_t min, max;    /* of a number or a real */
 } option;
 
 /* Reads argv[0..*argc), sets the values and leaves what is not an option in front of argv, with its

@@ -21,6 +21,7 @@ typedef struct {
     const launch *launch;
     snapshot before, after, again;
     oracle_io io;
+    comparison worst; /* of this launch's outputs */
     check_result *result;
 } trial;
 
@@ -213,6 +214,8 @@ static bool check_outputs(trial *t, err *e) {
         comparison c;
         compare_output(b->type, &t->io.out[i], snapshot_find(&t->after, b->at),
                        is_poisoned(t->launch, i), flushes, &c);
+        if (c.bad > 0 || t->worst.count == 0 || c.margin > t->worst.margin)
+            t->worst = c;
         if (c.bad > 0 || c.margin > r->worst.margin || r->buffer[0] == 0) {
             r->worst = c;
             snprintf(r->buffer, sizeof r->buffer, "'%s' (buffer %d)", b->at.buffer->label, i);
@@ -260,11 +263,17 @@ static void trial_free(trial *t) {
 }
 
 /* False with the result refused, or with e set. Leaves the buffers as the launch left them. */
-static bool check_launch(tape *t, size_t index, bool unordered, check_result *out, err *e) {
+static bool check_launch(tape *t, size_t index, const check_options *o, check_result *out, err *e) {
     trial x = {.tape = t, .index = index, .launch = &t->launches[index], .result = out};
     bool ok = snapshot_take(x.launch, &x.before, e) && play(&x, e) && check_guards(&x, e) &&
               snapshot_take(x.launch, &x.after, e) && check_untouched(&x) && check_outputs(&x, e) &&
-              (unordered || check_repeat(&x, e));
+              (o->unordered || check_repeat(&x, e));
+    if (o->observe && (ok || out->verdict == CHECK_FAIL))
+        o->observe(o->context, &(check_step){.launch = x.launch,
+                                             .index = index,
+                                             .count = t->count,
+                                             .worst = &x.worst,
+                                             .passed = ok});
     trial_free(&x);
     return ok;
 }
@@ -274,7 +283,7 @@ bool check_tape(tape *t, const check_options *o, check_result *out, err *e) {
     if (t->count == 0)
         return err_set(e, EXIT_CANNOT, "there is nothing to check: the tape has no launches");
     for (size_t i = 0; i < t->count; i++)
-        if (!check_launch(t, i, o->unordered, out, e))
+        if (!check_launch(t, i, o, out, e))
             return out->verdict == CHECK_FAIL;
     return true;
 }

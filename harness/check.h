@@ -19,8 +19,18 @@ typedef struct {
     uint64_t gpu_ns;
 } check_result;
 
+/* A launch that was just checked; its outputs are still as it left them. */
+typedef struct {
+    const launch *launch;
+    size_t index, count;     /* which of how many */
+    const comparison *worst; /* of its own outputs: the one with the largest margin */
+    bool passed;
+} check_step;
+
 typedef struct {
     bool unordered; /* do not ask for equal bits from run to run */
+    void (*observe)(void *context, const check_step *step); /* NULL, or told of every launch */
+    void *context;
 } check_options;
 
 /* Checks every launch of a tape; stops at the first that is wrong. err is for what kept the check
