@@ -81,11 +81,35 @@ static bool refuse_unknown(const option *options, size_t count, const char *name
     return err_set(e, EXIT_USAGE, "no option --%s (valid: %s--help)", wanted, valid);
 }
 
+/* A whole number of the option's range at the start of the text; what follows is at *end. */
+static bool read_number(const option *o, const char *text, uint64_t *value, char **end) {
+    errno = 0;
+    *value = strtoull(text, end, 10);
+    return isdigit((unsigned char)text[0]) && !errno && *value >= o->min && *value <= o->max;
+}
+
+static bool parse_numbers(const option *o, const char *text, err *e) {
+    option_numbers numbers = {.count = 0};
+    for (const char *at = text;; at++) {
+        char *end;
+        if (numbers.count == OPTION_LIST_MAX ||
+            !read_number(o, at, &numbers.items[numbers.count++], &end) || (*end && *end != ','))
+            return err_set(e, EXIT_USAGE,
+                           "--%s takes whole numbers from %" PRIu64 " to %" PRIu64
+                           " such as 1,4,8, not '%.40s'",
+                           get_long_name(o), o->min, o->max, text);
+        if (!*end)
+            break;
+        at = end;
+    }
+    *(option_numbers *)o->value = numbers;
+    return true;
+}
+
 static bool parse_number(const option *o, const char *text, err *e) {
     char *end;
-    errno = 0;
-    uint64_t value = strtoull(text, &end, 10);
-    if (!isdigit((unsigned char)text[0]) || *end || errno || value < o->min || value > o->max)
+    uint64_t value;
+    if (!read_number(o, text, &value, &end) || *end)
         return err_set(e, EXIT_USAGE,
                        "--%s takes a whole number from %" PRIu64 " to %" PRIu64 ", not '%.40s'",
                        get_long_name(o), o->min, o->max, text);
@@ -131,6 +155,8 @@ static bool parse_value(const option *o, const char *text, err *e) {
     switch (o->kind) {
     case OPTION_NUMBER:
         return parse_number(o, text, e);
+    case OPTION_NUMBERS:
+        return parse_numbers(o, text, e);
     case OPTION_SECONDS:
         return parse_seconds(o, text, e);
     case OPTION_REAL:

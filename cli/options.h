@@ -20,6 +20,7 @@ typedef enum {
     OPTION_NUMBER,   /* uint64_t */
     OPTION_SECONDS,  /* double, above 0 */
     OPTION_REAL,     /* double, from min to max */
+    OPTION_NUMBERS,  /* option_numbers: 1,4,8 */
     OPTION_LIST      /* option_list: may be given many times */
 } option_kind;
 
@@ -29,6 +30,11 @@ typedef struct {
     const char *items[OPTION_LIST_MAX];
     size_t count;
 } option_list;
+
+typedef struct {
+    uint64_t items[OPTION_LIST_MAX];
+    size_t count;
+} option_numbers;
 
 typedef struct {
     const char *name; /* "seed" for --seed, "m|model" for --model and -m */

@@ -270,6 +270,7 @@ static bool check_launch(tape *t, size_t index, const check_options *o, check_re
               (o->unordered || check_repeat(&x, e));
     if (o->observe && (ok || out->verdict == CHECK_FAIL))
         o->observe(o->context, &(check_step){.launch = x.launch,
+                                             .part = tape_get_part(t, index),
                                              .index = index,
                                              .count = t->count,
                                              .worst = &x.worst,

@@ -22,6 +22,7 @@ typedef struct {
 /* A launch that was just checked; its outputs are still as it left them. */
 typedef struct {
     const launch *launch;
+    const char *part;        /* of the tape: "layer 3" */
     size_t index, count;     /* which of how many */
     const comparison *worst; /* of its own outputs: the one with the largest margin */
     bool passed;

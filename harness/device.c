@@ -43,8 +43,11 @@ device *device_open(const char *name, err *e) {
         name = getenv("ASSAY_DEVICE");
     if (!name || !*name || strcmp(name, "auto") == 0) {
         device *d = NULL;
+        err why; /* of the last kind: what came before it does not matter where this one opens */
         for (int i = 0; i < KIND_COUNT && !d; i++)
-            d = open_kind(i, e);
+            d = open_kind(i, &why);
+        if (!d && e)
+            *e = why;
         return d;
     }
     for (int i = 0; i < KIND_COUNT; i++)

@@ -37,6 +37,7 @@ typedef struct {
     char api[16];       /* "soft", "metal", "cuda" */
     char compiler[256]; /* what turns MSL into code here */
     uint64_t memory_bytes;
+    uint32_t threads; /* of the CPU, where that is what works; else 0 */
     uint32_t simd_width;
     uint32_t max_group_threads;
     uint32_t max_threadgroup_bytes;

@@ -74,6 +74,13 @@ void tape_mark(tape *t, const char *name) {
     snprintf(m->name, sizeof m->name, "%s", name);
 }
 
+const char *tape_get_part(const tape *t, size_t index) {
+    const char *name = "";
+    for (size_t i = 0; i < t->mark_count && t->marks[i].at <= index; i++)
+        name = t->marks[i].name;
+    return name;
+}
+
 void tape_barrier(tape *t) {
     t->barrier_next = true;
 }

@@ -47,7 +47,8 @@ launch *tape_add(tape *t, const char *file, const char *kernel, err *e);
 launch *tape_add_specialised(tape *t, const char *file, const char *kernel,
                              const constant_value *constants, size_t count, err *e);
 launch *tape_add_pipeline(tape *t, const pipeline *p);
-void tape_mark(tape *t, const char *name); /* what follows belongs to this part */
+void tape_mark(tape *t, const char *name);               /* what follows belongs to this part */
+const char *tape_get_part(const tape *t, size_t index); /* the mark before it; "" for none */
 void tape_barrier(tape *t); /* concurrent order: what follows waits for what came before */
 
 typedef enum {

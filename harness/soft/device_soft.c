@@ -67,6 +67,7 @@ static bool soft_open(device *d, err *e) {
     snprintf(f->api, sizeof f->api, "soft");
     snprintf(f->compiler, sizeof f->compiler, "%s", soft_compiler_get_name(compiler));
     f->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    f->threads = (uint32_t)threads;
     f->simd_width = SOFT_LANES;
     f->max_group_threads = SOFT_MAX_THREADS;
     f->max_threadgroup_bytes = SOFT_THREADGROUP_BYTES;

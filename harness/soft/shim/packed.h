@@ -57,7 +57,12 @@ template <class T> struct packed_vec<T, 4> {
 
     ASSAY_PACKED_COMMON(4)
     METAL_FUNC constexpr packed_vec(vec<T, 4> v) : x(v.x), y(v.y), z(v.z), w(v.w) {}
-    METAL_FUNC constexpr operator vec<T, 4>() const { return vec<T, 4>(x, y, z, w); }
+    METAL_FUNC constexpr operator vec<T, 4>() const {
+        if constexpr (assay::is_native<T, 4>)
+            if (!__builtin_is_constant_evaluated())
+                return __builtin_bit_cast(vec<T, 4>, *this);
+        return vec<T, 4>(x, y, z, w);
+    }
 
   private:
     template <class V> static METAL_FUNC constexpr auto &at(V &v, int i) {

@@ -60,6 +60,18 @@ template <class T, class... A> METAL_FUNC constexpr pieces<T> join(const A &...a
     return p;
 }
 
+// Whether a vector is handed to the compiler as one of its own for arithmetic. As four scalars the
+// optimiser has to find them together again, and does not always. In checked mode they stay
+// scalars, which is what its reports are about.
+template <class T, int n> constexpr bool is_native =
+#if defined(ASSAY_CHECKED)
+    false;
+#else
+    n == 4 && (metal::is_same_v<T, float> ||
+               (metal::is_integral_v<T> && !metal::is_same_v<T, bool> && sizeof(T) <= 4));
+#endif
+template <class T> using native = T __attribute__((ext_vector_type(4)));
+
 template <class T, int n> constexpr size_t vec_align = sizeof(T) * (n == 3 ? 4 : n);
 
 } // namespace assay
@@ -162,7 +174,13 @@ template <class T> struct alignas(assay::vec_align<T, 4>) vec<T, 4> {
     template <class S, assay::if_scalars<S> = 0> METAL_FUNC constexpr vec(S s)
         : x(assay::to<T>(s)), y(x), z(x), w(x) {}
     template <class U, assay::if_different<T, U> = 0>
-    METAL_FUNC constexpr explicit vec(const vec<U, 4> &v) : vec(v.x, v.y, v.z, v.w) {}
+    METAL_FUNC constexpr explicit vec(const vec<U, 4> &v) : vec(v.x, v.y, v.z, v.w) {
+        if constexpr (assay::is_native<T, 4> && assay::is_native<U, 4> && is_integral_v<U>)
+            if (!__builtin_is_constant_evaluated())
+                *this = __builtin_bit_cast(
+                    vec, __builtin_convertvector(__builtin_bit_cast(assay::native<U>, v),
+                                                 assay::native<T>));
+    }
     template <class U, assay::if_different<T, U> = 0>
     METAL_FUNC constexpr explicit vec(const packed_vec<U, 4> &v) : vec(v.x, v.y, v.z, v.w) {}
 

@@ -25,6 +25,10 @@ template <class V, class F, class... A> METAL_FUNC constexpr V each(F f, const A
         return V(f(a.x...), f(a.y...), f(a.z...), f(a.w...));
 }
 
+constexpr bool divides(const char *op) {
+    return *op == '/' || *op == '%';
+}
+
 template <class T> METAL_FUNC constexpr T shift_left(T value, T count) {
     using U = metal::make_unsigned_t<T>;
     const int n = static_cast<int>(static_cast<U>(count) & (sizeof(T) * 8 - 1));
@@ -49,6 +53,8 @@ namespace metal {
     else                                                                                           \
         return V(a.x op b.x, a.y op b.y, a.z op b.z, a.w op b.w);
 
+#define ASSAY_NATIVE(a) __builtin_bit_cast(assay::native<T>, a)
+
 // The forms with a scalar, and the assignments, of an operator that exists for two vectors.
 #define ASSAY_SPLAT_FORMS(op)                                                                      \
     template <class T, int n, class S, assay::if_splats<T, S> = 0>                                 \
@@ -69,10 +75,17 @@ namespace metal {
         return a = a op vec<T, n>(b);                                                              \
     }
 
+// Not / and % of integers: what they do with zero is the scalar's business.
 #define ASSAY_ARITHMETIC(op)                                                                       \
-    template <class T, int n, class V = vec<T, n>> METAL_FUNC constexpr V operator op(             \
-        vec<T, n> a, vec<T, n> b){ASSAY_COMPONENTS(V, op)} ASSAY_SPLAT_FORMS(op)                   \
-        ASSAY_ASSIGN_FORMS(op)
+    template <class T, int n, class V = vec<T, n>>                                                 \
+    METAL_FUNC constexpr V operator op(vec<T, n> a, vec<T, n> b) {                                 \
+        if constexpr (assay::is_native<T, n> && (is_same_v<T, float> || !assay::divides(#op)))     \
+            if (!__builtin_is_constant_evaluated())                                                \
+                return __builtin_bit_cast(V, ASSAY_NATIVE(a) op ASSAY_NATIVE(b));                  \
+        ASSAY_COMPONENTS(V, op)                                                                    \
+    }                                                                                              \
+    ASSAY_SPLAT_FORMS(op)                                                                          \
+    ASSAY_ASSIGN_FORMS(op)
 ASSAY_ARITHMETIC(+)
 ASSAY_ARITHMETIC(-)
 ASSAY_ARITHMETIC(*)
@@ -85,6 +98,11 @@ ASSAY_ARITHMETIC(^)
 
 #define ASSAY_SHIFT(op, shift)                                                                     \
     template <class T, int n> METAL_FUNC constexpr auto operator op(vec<T, n> a, vec<T, n> b) {    \
+        if constexpr (assay::is_native<T, n>)                                                      \
+            if (!__builtin_is_constant_evaluated())                                                \
+                return __builtin_bit_cast(                                                         \
+                    decltype(a),                                                                   \
+                    ASSAY_NATIVE(a) op(ASSAY_NATIVE(b) & static_cast<T>(sizeof(T) * 8 - 1)));      \
         return assay::each<vec<T, n>>([](T x, T y) { return assay::shift<T>(x, y); }, a, b);       \
     }                                                                                              \
     ASSAY_SPLAT_FORMS(op)                                                                          \
@@ -122,6 +140,7 @@ ASSAY_LOGIC(||)
 #undef ASSAY_SPLAT_FORMS
 #undef ASSAY_ASSIGN_FORMS
 #undef ASSAY_COMPONENTS
+#undef ASSAY_NATIVE
 
 template <class T, int n> METAL_FUNC constexpr vec<T, n> operator+(vec<T, n> a) {
     return a;
