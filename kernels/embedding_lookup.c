@@ -16,14 +16,21 @@
 static const kernel_row rows[] = {
     {.name = "embedding_lookup_f32", .about = "a thread a value, table in F32", .group = 256},
     {.name = "embedding_lookup_f16", .about = "table in F16", .group = 256},
+    {.name = "embedding_lookup_bf16", .about = "table in BF16", .group = 256},
     {.name = "embedding_lookup_q8_0", .about = "table in Q8_0", .group = 256},
     {.name = "embedding_lookup_q4_0", .about = "table in Q4_0", .group = 256},
     {.name = "embedding_lookup_q4_1", .about = "table in Q4_1", .group = 256},
+    {.name = "embedding_lookup_q5_0", .about = "table in Q5_0", .group = 256},
+    {.name = "embedding_lookup_q5_1", .about = "table in Q5_1", .group = 256},
     {.name = "embedding_lookup_q4_k", .about = "table in Q4_K", .group = 256},
+    {.name = "embedding_lookup_q5_k", .about = "table in Q5_K", .group = 256},
     {.name = "embedding_lookup_q6_k", .about = "table in Q6_K", .group = 256},
 };
 static const weight_format *const formats[] = {
-    &format_f32, &format_f16, &format_q8_0, &format_q4_0, &format_q4_1, &format_q4_k, &format_q6_k};
+    &format_f32,  &format_f16,  &format_bf16, &format_q8_0, &format_q4_0, &format_q4_1,
+    &format_q5_0, &format_q5_1, &format_q4_k, &format_q5_k, &format_q6_k,
+};
+_Static_assert(COUNT_OF(rows) == COUNT_OF(formats), "a kernel a format");
 
 static const weight_format *get_format(const kernel_row *k) {
     assert(k >= rows && k < rows + COUNT_OF(rows));

@@ -13,6 +13,9 @@ using namespace metal;
 #include "q4_0.h"
 #include "q4_1.h"
 #include "q4_k.h"
+#include "q5_0.h"
+#include "q5_1.h"
+#include "q5_k.h"
 #include "q6_k.h"
 #include "q8_0.h"
 
@@ -22,6 +25,11 @@ inline float value_at(device const float *table, size_t i) {
 
 inline float value_at(device const half *table, size_t i) {
     return float(table[i]);
+}
+
+// A bfloat: the upper half of a float.
+inline float value_at(device const ushort *table, size_t i) {
+    return as_type<float>(uint(table[i]) << 16u);
 }
 
 inline float value_at(device const block_q8_0 *table, size_t i) {
@@ -44,12 +52,37 @@ inline float value_at(device const block_q4_1 *table, size_t i) {
     return nibble_at(b->qs, i % 32) * float(b->d) + float(b->m);
 }
 
+// Five bits of 32: a nibble, and bit i of two ushorts on top of it.
+inline float five_bits_at(device const uchar *bytes, device const ushort *high, uint i) {
+    return nibble_at(bytes, i) + float((high[i / 16] >> (i % 16) & 1u) << 4u);
+}
+
+inline float value_at(device const block_q5_0 *table, size_t i) {
+    device const block_q5_0 *b = table + i / 32;
+    return (five_bits_at(b->qs, b->qh, i % 32) - 16.0f) * float(b->d);
+}
+
+inline float value_at(device const block_q5_1 *table, size_t i) {
+    device const block_q5_1 *b = table + i / 32;
+    return five_bits_at(b->qs, b->qh, i % 32) * float(b->d) + float(b->m);
+}
+
 inline float value_at(device const block_q4_k *table, size_t i) {
     device const block_q4_k *b = table + i / 256;
     const uint part = i % 256 / 32;
     const uchar2 s = q4_k::get_scale_and_min(b->scales, part);
     const uint byte = b->qs[32 * (part / 2) + i % 32];
     const uint n = part % 2 == 0 ? byte & 15u : byte >> 4u;
+    return float(n) * (float(b->d) * float(s.x)) - float(b->dmin) * float(s.y);
+}
+
+inline float value_at(device const block_q5_k *table, size_t i) {
+    device const block_q5_k *b = table + i / 256;
+    const uint part = i % 256 / 32;
+    const uchar2 s = q4_k::get_scale_and_min(b->scales, part);
+    const uint byte = b->qs[32 * (part / 2) + i % 32];
+    const uint n =
+        (part % 2 == 0 ? byte & 15u : byte >> 4u) | (b->qh[i % 32] >> part & 1u) << 4u;
     return float(n) * (float(b->d) * float(s.x)) - float(b->dmin) * float(s.y);
 }
 
@@ -101,6 +134,17 @@ kernel void embedding_lookup_f16(device const half *table [[buffer(0)]],
     look_up(table, ids, out, hidden, n, vocab, i);
 }
 
+// As F16, with the range of F32 and fewer digits: what models are trained in.
+kernel void embedding_lookup_bf16(device const ushort *table [[buffer(0)]],
+                                  device const uint *ids [[buffer(1)]],
+                                  device float *out [[buffer(2)]],
+                                  constant uint &hidden [[buffer(3)]],
+                                  constant uint &n [[buffer(4)]],
+                                  constant uint &vocab [[buffer(5)]],
+                                  uint i [[thread_position_in_grid]]) {
+    look_up(table, ids, out, hidden, n, vocab, i);
+}
+
 // The reference model's table: tied to its head, which is Q8_0.
 kernel void embedding_lookup_q8_0(device const block_q8_0 *table [[buffer(0)]],
                                   device const uint *ids [[buffer(1)]],
@@ -134,8 +178,41 @@ kernel void embedding_lookup_q4_1(device const block_q4_1 *table [[buffer(0)]],
     look_up(table, ids, out, hidden, n, vocab, i);
 }
 
+// As Q4_0 and Q4_1, with a fifth bit to a value.
+kernel void embedding_lookup_q5_0(device const block_q5_0 *table [[buffer(0)]],
+                                  device const uint *ids [[buffer(1)]],
+                                  device float *out [[buffer(2)]],
+                                  constant uint &hidden [[buffer(3)]],
+                                  constant uint &n [[buffer(4)]],
+                                  constant uint &vocab [[buffer(5)]],
+                                  uint i [[thread_position_in_grid]]) {
+    look_up(table, ids, out, hidden, n, vocab, i);
+}
+
+// And with a minimum to a block.
+kernel void embedding_lookup_q5_1(device const block_q5_1 *table [[buffer(0)]],
+                                  device const uint *ids [[buffer(1)]],
+                                  device float *out [[buffer(2)]],
+                                  constant uint &hidden [[buffer(3)]],
+                                  constant uint &n [[buffer(4)]],
+                                  constant uint &vocab [[buffer(5)]],
+                                  uint i [[thread_position_in_grid]]) {
+    look_up(table, ids, out, hidden, n, vocab, i);
+}
+
 // Blocks of 256, a 6-bit scale and minimum to 32 of them.
 kernel void embedding_lookup_q4_k(device const block_q4_k *table [[buffer(0)]],
+                                  device const uint *ids [[buffer(1)]],
+                                  device float *out [[buffer(2)]],
+                                  constant uint &hidden [[buffer(3)]],
+                                  constant uint &n [[buffer(4)]],
+                                  constant uint &vocab [[buffer(5)]],
+                                  uint i [[thread_position_in_grid]]) {
+    look_up(table, ids, out, hidden, n, vocab, i);
+}
+
+// As Q4_K, with a fifth bit to a value.
+kernel void embedding_lookup_q5_k(device const block_q5_k *table [[buffer(0)]],
                                   device const uint *ids [[buffer(1)]],
                                   device float *out [[buffer(2)]],
                                   constant uint &hidden [[buffer(3)]],

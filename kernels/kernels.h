@@ -25,7 +25,7 @@ extern const op bandwidth_copy_op, bandwidth_read_f16_op, bandwidth_read_high_oc
     kv_cache_copy_tokens_op, prefill_attention_op, repetition_penalty_op, rope_apply_tokens_op;
 extern const op argmax_op, bandwidth_read_f32_op, buffer_copy_op, dispatch_overhead_noop_op,
     ffn_silu_op, kv_cache_copy_op, residual_add_op, residual_add_inplace_op, rmsnorm_op,
-    rope_apply_op, rope_apply_dual_op;
+    rope_apply_op, rope_apply_dual_op, rope_apply_table_op, bias_add_op, decode_advance_op;
 extern const op matvec_q4_0_op, matvec_q4_0_accumulate_op, multi_token_matvec_q4_0_op,
     multi_token_matvec_q4_0_accumulate_op, matvec_q4_1_op, matvec_q4_1_accumulate_op,
     multi_token_matvec_q4_1_op, multi_token_matvec_q4_1_accumulate_op, matvec_q8_0_op,
@@ -35,8 +35,13 @@ extern const op matvec_q4_0_op, matvec_q4_0_accumulate_op, multi_token_matvec_q4
     multi_token_matvec_q6_k_op, multi_token_matvec_q6_k_accumulate_op, matvec_f16_op,
     matvec_f16_accumulate_op, multi_token_matvec_f16_op, multi_token_matvec_f16_accumulate_op,
     matvec_f32_op, matvec_f32_accumulate_op, multi_token_matvec_f32_op,
-    multi_token_matvec_f32_accumulate_op, matvec_q4_0_batched_op, silu_matvec_q4_0_accumulate_op,
-    rmsnorm_matvec_q4_0_op, rmsnorm_matvec_f32_op;
+    multi_token_matvec_f32_accumulate_op, matvec_q5_0_op, matvec_q5_0_accumulate_op,
+    multi_token_matvec_q5_0_op, multi_token_matvec_q5_0_accumulate_op, matvec_q5_1_op,
+    matvec_q5_1_accumulate_op, multi_token_matvec_q5_1_op, multi_token_matvec_q5_1_accumulate_op,
+    matvec_q5_k_op, matvec_q5_k_accumulate_op, multi_token_matvec_q5_k_op,
+    multi_token_matvec_q5_k_accumulate_op, matvec_bf16_op, matvec_bf16_accumulate_op,
+    multi_token_matvec_bf16_op, multi_token_matvec_bf16_accumulate_op, matvec_q4_0_batched_op,
+    silu_matvec_q4_0_accumulate_op, rmsnorm_matvec_q4_0_op, rmsnorm_matvec_f32_op;
 
 /* result (1, u32) = index of the largest of logits (n). pvals (f32) and pidx (u32) are scratch with
  * room for argmax_count_groups(n) each. Two launches. */
@@ -56,6 +61,10 @@ enum { BANDWIDTH_READ_HIGH_OCCUPANCY_GROUPS = 1024 };
 bool bandwidth_read_record(tape *t, const kernel_row *k, slice data, slice out, uint32_t n,
                            uint32_t groups, err *e);
 
+/* a (rows, dim) += b (dim), for each row */
+bool bias_add_record(tape *t, const kernel_row *k, slice a, slice b, uint32_t rows, uint32_t dim,
+                     err *e);
+
 /* dst (count) = src (count) */
 bool buffer_copy_record(tape *t, const kernel_row *k, slice src, slice dst, uint32_t count, err *e);
 
@@ -64,6 +73,19 @@ bool concat_buffers_2_record(tape *t, const kernel_row *k, slice a, slice b, sli
                              uint32_t dim_a, uint32_t dim_b, err *e);
 bool concat_buffers_3_record(tape *t, const kernel_row *k, slice a, slice b, slice c, slice out,
                              uint32_t dim_a, uint32_t dim_b, uint32_t dim_c, err *e);
+
+/* The end of a greedy decode step: history[step % ring] = next (1, u32), and in state, which is
+ * four u32, token = next, and pos, kv_len and step go on by one. The next step then needs nothing
+ * from the CPU. history (ring, u32). */
+enum {
+    DECODE_STATE_TOKEN = 0, /* where each has its 4 bytes in state */
+    DECODE_STATE_POS = 4,
+    DECODE_STATE_KV_LEN = 8,
+    DECODE_STATE_STEP = 12,
+    DECODE_STATE_BYTES = 16
+};
+bool decode_advance_record(tape *t, const kernel_row *k, slice next, slice state, slice history,
+                           uint32_t ring, err *e);
 
 /* out (n_heads, head_dim) = attention of q, of the same shape, to rows 0 to kv_len - 1 of the
  * caches (rows, n_kv_heads, head_dim), each head by itself: softmax(scale * q K^T) V. The slices of
@@ -138,8 +160,8 @@ bool residual_add_record(tape *t, const kernel_row *k, slice a, slice b, slice o
 bool residual_add_inplace_record(tape *t, const kernel_row *k, slice a, slice b, uint32_t n,
                                  err *e);
 
-/* y (rows, dim) = x / sqrt(mean(x^2) + eps) * w (dim). Only rmsnorm_rows takes more than one row.
- */
+/* y (rows, dim) = x / sqrt(mean(x^2) + eps) * w (dim). Only rmsnorm_rows and rmsnorm_rows_simdgroup
+ * take more than one row. */
 bool rmsnorm_record(tape *t, const kernel_row *k, slice x, slice w, slice y, uint32_t rows,
                     uint32_t dim, float eps, err *e);
 
@@ -155,5 +177,11 @@ bool rope_apply_dual_record(tape *t, const kernel_row *k, slice q_heads, slice k
 bool rope_apply_tokens_record(tape *t, const kernel_row *k, slice q_heads, slice k_heads,
                               uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
                               param pos, float theta, err *e);
+
+/* The same, turned by (pos + t) * freqs (head_dim / 2) of its pair: whatever rotary frequencies a
+ * model has. */
+bool rope_apply_table_record(tape *t, const kernel_row *k, slice q_heads, slice k_heads,
+                             uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
+                             param pos, slice freqs, err *e);
 
 #endif

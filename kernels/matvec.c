@@ -30,10 +30,14 @@ typedef struct {
 static const product products[] = {
     PRODUCTS(matvec_q4_0, q4_0, false), PRODUCTS(matvec_q4_0_accumulate, q4_0, true),
     PRODUCTS(matvec_q4_1, q4_1, false), PRODUCTS(matvec_q4_1_accumulate, q4_1, true),
+    PRODUCTS(matvec_q5_0, q5_0, false), PRODUCTS(matvec_q5_0_accumulate, q5_0, true),
+    PRODUCTS(matvec_q5_1, q5_1, false), PRODUCTS(matvec_q5_1_accumulate, q5_1, true),
     PRODUCTS(matvec_q8_0, q8_0, false), PRODUCTS(matvec_q8_0_accumulate, q8_0, true),
     PRODUCTS(matvec_q4_k, q4_k, false), PRODUCTS(matvec_q4_k_accumulate, q4_k, true),
+    PRODUCTS(matvec_q5_k, q5_k, false), PRODUCTS(matvec_q5_k_accumulate, q5_k, true),
     PRODUCTS(matvec_q6_k, q6_k, false), PRODUCTS(matvec_q6_k_accumulate, q6_k, true),
     PRODUCTS(matvec_f16, f16, false),   PRODUCTS(matvec_f16_accumulate, f16, true),
+    PRODUCTS(matvec_bf16, bf16, false), PRODUCTS(matvec_bf16_accumulate, bf16, true),
     PRODUCTS(matvec_f32, f32, false),   PRODUCTS(matvec_f32_accumulate, f32, true),
 };
 
@@ -157,6 +161,17 @@ static const shape float_shapes[] = {
     {{31, 127}}, {{33, 128}}, {{1, 8191}}, {{5, 1000}}, {{96, 1024}}, {{1024, 96}},
 };
 
+/* What is read as another format is, with other bits: fewer again. */
+static const shape few_of_32[] = {
+    {{1, 32}}, {{2, 64}}, {{7, 480}}, {{9, 1024}}, {{17, 32}}, {{33, 2080}}, {{192, 576}},
+};
+static const shape few_of_256[] = {
+    {{1, 256}}, {{2, 512}}, {{7, 768}}, {{9, 1280}}, {{17, 256}}, {{33, 2304}}, {{192, 768}},
+};
+static const shape few_floats[] = {
+    {{1, 1}}, {{2, 3}}, {{7, 4}}, {{8, 31}}, {{9, 32}}, {{17, 33}}, {{33, 128}}, {{5, 1000}},
+};
+
 /* Tokens: 1 to more than two tiles of 8. Rows: around the 32 of a threadgroup. Units of a row (32
  * weights, or 4 floats): around the 4 lanes that share it. */
 static const shape many_of_32[] = {
@@ -203,7 +218,9 @@ enum { ALL_TOKENS = INT32_MAX };
     static const kernel_row name##_rungs[] = {                                                     \
         {#name, "one token after the other", .group = 256, .rows = 8, .tokens = ALL_TOKENS},       \
         {#name "_reuse", "a weight decoded once for 8 tokens, a quad a row", .group = 128,         \
-         .rows = 32, .min_dim = step, .tokens = 8}};                                               \
+         .rows = 32, .min_dim = step, .tokens = 8},                                                \
+        {#name "_alone", "the same, a thread a row", .group = 32, .rows = 32, .min_dim = step,     \
+         .tokens = 8}};                                                                            \
     OP(name, about, "out x in x batch", name##_rungs, shapes, __VA_ARGS__)
 
 #define BOTH_MANY(type, words, step, shapes, ...)                                                  \
@@ -224,6 +241,14 @@ BOTH_ONE(q4_k, "Q4_K", q4_k_shapes, q4_k_shapes, 7, 512);
 BOTH_MANY(q4_k, "Q4_K", 0, many_of_256, 7, 512, 3);
 BOTH_ONE(q6_k, "Q6_K", q6_k_shapes, q4_k_shapes, 7, 512);
 BOTH_MANY(q6_k, "Q6_K", 0, many_of_256, 7, 512, 3);
+BOTH_ONE(q5_0, "Q5_0", few_of_32, few_of_32, 7, 96);
+BOTH_MANY(q5_0, "Q5_0", 0, many_of_32, 7, 96, 3);
+BOTH_ONE(q5_1, "Q5_1", few_of_32, few_of_32, 7, 96);
+BOTH_MANY(q5_1, "Q5_1", 0, many_of_32, 7, 96, 3);
+BOTH_ONE(q5_k, "Q5_K", few_of_256, few_of_256, 7, 512);
+BOTH_MANY(q5_k, "Q5_K", 0, many_of_256, 7, 512, 3);
+BOTH_ONE(bf16, "BF16", few_floats, few_floats, 7, 100);
+BOTH_MANY(bf16, "BF16", 4, many_floats, 7, 100, 3);
 BOTH_ONE(f16, "F16", float_shapes, float_shapes, 7, 100);
 BOTH_MANY(f16, "F16", 4, many_floats, 7, 100, 3);
 BOTH_ONE(f32, "F32", float_shapes, float_shapes, 7, 100);

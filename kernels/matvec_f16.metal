@@ -2,8 +2,8 @@
 // whole blocks.
 //
 // What a thread and a threadgroup do is said in matvec_rows.h; the format is in floats.h.
-// The first two take rows of any length and read one weight at a time; the last reads four and
-// takes rows that are whole float4s.
+// The first two take rows of any length and read one weight at a time; the others read four and
+// take rows that are whole float4s.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -16,3 +16,5 @@ template [[host_name("multi_token_matvec_f16")]] kernel
     decltype(multi_token<f16_single, false>) multi_token<f16_single, false>;
 template [[host_name("multi_token_matvec_f16_reuse")]] kernel
     decltype(reuse<f16, false>) reuse<f16, false>;
+template [[host_name("multi_token_matvec_f16_alone")]] kernel
+    decltype(alone<f16, false>) alone<f16, false>;

@@ -13,3 +13,5 @@ template [[host_name("multi_token_matvec_f16_accumulate")]] kernel
     decltype(multi_token<f16_single, true>) multi_token<f16_single, true>;
 template [[host_name("multi_token_matvec_f16_accumulate_reuse")]] kernel
     decltype(reuse<f16, true>) reuse<f16, true>;
+template [[host_name("multi_token_matvec_f16_accumulate_alone")]] kernel
+    decltype(alone<f16, true>) alone<f16, true>;

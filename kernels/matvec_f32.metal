@@ -2,8 +2,8 @@
 // other formats.
 //
 // What a thread and a threadgroup do is said in matvec_rows.h; the format is in floats.h.
-// The first two take rows of any length and read one weight at a time; the last reads four and
-// takes rows that are whole float4s.
+// The first two take rows of any length and read one weight at a time; the others read four and
+// take rows that are whole float4s.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -16,3 +16,5 @@ template [[host_name("multi_token_matvec_f32")]] kernel
     decltype(multi_token<f32_single, false>) multi_token<f32_single, false>;
 template [[host_name("multi_token_matvec_f32_reuse")]] kernel
     decltype(reuse<f32, false>) reuse<f32, false>;
+template [[host_name("multi_token_matvec_f32_alone")]] kernel
+    decltype(alone<f32, false>) alone<f32, false>;

@@ -13,3 +13,5 @@ template [[host_name("multi_token_matvec_f32_accumulate")]] kernel
     decltype(multi_token<f32_single, true>) multi_token<f32_single, true>;
 template [[host_name("multi_token_matvec_f32_accumulate_reuse")]] kernel
     decltype(reuse<f32, true>) reuse<f32, true>;
+template [[host_name("multi_token_matvec_f32_accumulate_alone")]] kernel
+    decltype(alone<f32, true>) alone<f32, true>;

@@ -208,3 +208,5 @@ template [[host_name("multi_token_matvec_q4_0")]] kernel
     decltype(multi_token<q4_0, false>) multi_token<q4_0, false>;
 template [[host_name("multi_token_matvec_q4_0_reuse")]] kernel
     decltype(reuse<q4_0, false>) reuse<q4_0, false>;
+template [[host_name("multi_token_matvec_q4_0_alone")]] kernel
+    decltype(alone<q4_0, false>) alone<q4_0, false>;

@@ -70,3 +70,5 @@ template [[host_name("multi_token_matvec_q4_0_accumulate")]] kernel
     decltype(multi_token<q4_0, true>) multi_token<q4_0, true>;
 template [[host_name("multi_token_matvec_q4_0_accumulate_reuse")]] kernel
     decltype(reuse<q4_0, true>) reuse<q4_0, true>;
+template [[host_name("multi_token_matvec_q4_0_accumulate_alone")]] kernel
+    decltype(alone<q4_0, true>) alone<q4_0, true>;

@@ -13,3 +13,5 @@ template [[host_name("multi_token_matvec_q4_1")]] kernel
     decltype(multi_token<q4_1, false>) multi_token<q4_1, false>;
 template [[host_name("multi_token_matvec_q4_1_reuse")]] kernel
     decltype(reuse<q4_1, false>) reuse<q4_1, false>;
+template [[host_name("multi_token_matvec_q4_1_alone")]] kernel
+    decltype(alone<q4_1, false>) alone<q4_1, false>;

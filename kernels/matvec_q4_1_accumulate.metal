@@ -13,3 +13,5 @@ template [[host_name("multi_token_matvec_q4_1_accumulate")]] kernel
     decltype(multi_token<q4_1, true>) multi_token<q4_1, true>;
 template [[host_name("multi_token_matvec_q4_1_accumulate_reuse")]] kernel
     decltype(reuse<q4_1, true>) reuse<q4_1, true>;
+template [[host_name("multi_token_matvec_q4_1_accumulate_alone")]] kernel
+    decltype(alone<q4_1, true>) alone<q4_1, true>;

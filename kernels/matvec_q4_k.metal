@@ -13,3 +13,5 @@ template [[host_name("multi_token_matvec_q4_k")]] kernel
     decltype(multi_token<q4_k, false>) multi_token<q4_k, false>;
 template [[host_name("multi_token_matvec_q4_k_reuse")]] kernel
     decltype(reuse<q4_k, false>) reuse<q4_k, false>;
+template [[host_name("multi_token_matvec_q4_k_alone")]] kernel
+    decltype(alone<q4_k, false>) alone<q4_k, false>;

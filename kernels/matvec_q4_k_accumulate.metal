@@ -13,3 +13,5 @@ template [[host_name("multi_token_matvec_q4_k_accumulate")]] kernel
     decltype(multi_token<q4_k, true>) multi_token<q4_k, true>;
 template [[host_name("multi_token_matvec_q4_k_accumulate_reuse")]] kernel
     decltype(reuse<q4_k, true>) reuse<q4_k, true>;
+template [[host_name("multi_token_matvec_q4_k_accumulate_alone")]] kernel
+    decltype(alone<q4_k, true>) alone<q4_k, true>;

@@ -13,3 +13,5 @@ template [[host_name("multi_token_matvec_q6_k")]] kernel
     decltype(multi_token<q6_k, false>) multi_token<q6_k, false>;
 template [[host_name("multi_token_matvec_q6_k_reuse")]] kernel
     decltype(reuse<q6_k, false>) reuse<q6_k, false>;
+template [[host_name("multi_token_matvec_q6_k_alone")]] kernel
+    decltype(alone<q6_k, false>) alone<q6_k, false>;

@@ -13,3 +13,5 @@ template [[host_name("multi_token_matvec_q6_k_accumulate")]] kernel
     decltype(multi_token<q6_k, true>) multi_token<q6_k, true>;
 template [[host_name("multi_token_matvec_q6_k_accumulate_reuse")]] kernel
     decltype(reuse<q6_k, true>) reuse<q6_k, true>;
+template [[host_name("multi_token_matvec_q6_k_accumulate_alone")]] kernel
+    decltype(alone<q6_k, true>) alone<q6_k, true>;

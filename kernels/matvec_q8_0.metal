@@ -14,3 +14,5 @@ template [[host_name("multi_token_matvec_q8_0")]] kernel
     decltype(multi_token<q8_0, false>) multi_token<q8_0, false>;
 template [[host_name("multi_token_matvec_q8_0_reuse")]] kernel
     decltype(reuse<q8_0, false>) reuse<q8_0, false>;
+template [[host_name("multi_token_matvec_q8_0_alone")]] kernel
+    decltype(alone<q8_0, false>) alone<q8_0, false>;

@@ -13,3 +13,5 @@ template [[host_name("multi_token_matvec_q8_0_accumulate")]] kernel
     decltype(multi_token<q8_0, true>) multi_token<q8_0, true>;
 template [[host_name("multi_token_matvec_q8_0_accumulate_reuse")]] kernel
     decltype(reuse<q8_0, true>) reuse<q8_0, true>;
+template [[host_name("multi_token_matvec_q8_0_accumulate_alone")]] kernel
+    decltype(alone<q8_0, true>) alone<q8_0, true>;

@@ -6,7 +6,8 @@
 //   F::wide    float4, or float where rows are not whole float4s
 //   F::wides   how many of them are decoded at a time: a unit
 //   F::load    decodes a unit of a row
-// An input X gives x as F::wide, from anywhere: at(i) starts at element i.
+// An input X gives x as F::wide, from anywhere: at(i) starts at element i. from(i) is what is left
+// of it from there on: an address that several loads share.
 //
 // in_dim is a multiple of F::values and of a unit: whoever records the launch refuses anything else.
 
@@ -28,25 +29,40 @@ template <bool accumulate> inline void put(device float *y, float value) {
 template <typename V> struct plain_input {
     device const float *x;
     V at(uint i) const { return *(device const V *)(x + i); }
+    plain_input from(uint i) const { return {x + i}; }
 };
 
-// dots[t] += the products of units first, first + stride, ... of a row with token t of T, which
-// starts at x + t * in_dim. A unit is decoded once for all T.
+// dots[t] = the products of units first, first + stride, ... of a row with token t of T, which
+// starts at x + t * in_dim. A unit is decoded once for all T. Where tokens are few, a token has
+// several sums at a time: an addition to one need not wait for the last one to another.
 template <typename F, uint T, typename X>
-inline void add_products(device const typename F::block *w_row,
-                         X x,
-                         uint in_dim,
-                         uint first,
-                         uint stride,
-                         thread typename F::wide *dots) {
+METAL_FUNC void add_products(device const typename F::block *w_row,
+                             X x,
+                             uint in_dim,
+                             uint first,
+                             uint stride,
+                             thread typename F::wide *dots) {
     const uint width = sizeof(typename F::wide) / sizeof(float);
     const uint span = F::wides * width;
+    const uint chains = F::wides == 1 || T > 3 ? 1 : T == 1 ? 4 : 2;
+    typename F::wide sums[T * chains];
+    for (uint i = 0; i < T * chains; i++)
+        sums[i] = typename F::wide(0.0f);
     for (uint unit = first; unit < in_dim / span; unit += stride) {
         typename F::wide weights[F::wides];
         F::load(w_row, unit, weights);
-        for (uint t = 0; t < T; t++)
-            for (uint i = 0; i < F::wides; i++)
-                dots[t] = fma(weights[i], x.at(t * in_dim + unit * span + i * width), dots[t]);
+        for (uint t = 0; t < T; t++) {
+            const X x_unit = x.from(t * in_dim + unit * span);
+            for (uint i = 0; i < F::wides; i++) {
+                const uint c = t * chains + i % chains;
+                sums[c] = fma(weights[i], x_unit.at(i * width), sums[c]);
+            }
+        }
+    }
+    for (uint t = 0; t < T; t++) {
+        dots[t] = sums[t * chains];
+        for (uint c = 1; c < chains; c++)
+            dots[t] += sums[t * chains + c];
     }
 }
 
@@ -55,7 +71,7 @@ inline void add_products(device const typename F::block *w_row,
 template <typename F, typename X>
 inline float
 dot_row(device const typename F::block *w, X x, uint row, uint in_dim, uint lane) {
-    typename F::wide dots = typename F::wide(0.0f);
+    typename F::wide dots;
     add_products<F, 1>(w + size_t(row) * (in_dim / F::values), x, in_dim, lane, 32, &dots);
     return simd_sum(total(dots));
 }
@@ -108,19 +124,17 @@ kernel void multi_token(device const typename F::block *w [[buffer(0)]],
 // end stores tokens part, part + 4, ... The row is the last one where it would lie past the end:
 // all lanes of a simdgroup must meet in quad_sum, and its weights are there to be read.
 template <typename F, uint T, bool accumulate>
-inline void make_tile(device const typename F::block *w,
-                      device const float *x,
-                      device float *y,
-                      uint row,
-                      uint part,
-                      uint out_dim,
-                      uint in_dim) {
+METAL_FUNC void make_tile(device const typename F::block *w,
+                          device const float *x,
+                          device float *y,
+                          uint row,
+                          uint part,
+                          uint out_dim,
+                          uint in_dim) {
     device const typename F::block *w_row =
         w + size_t(min(row, out_dim - 1)) * (in_dim / F::values);
     const plain_input<typename F::wide> input = {x};
     typename F::wide dots[T];
-    for (uint t = 0; t < T; t++)
-        dots[t] = typename F::wide(0.0f);
     add_products<F, T>(w_row, input, in_dim, part, 4, dots);
     for (uint t = 0; t < T; t += 4) {
         float4 sums = float4(0.0f);
@@ -132,11 +146,38 @@ inline void make_tile(device const typename F::block *w,
     }
 }
 
+// T tokens of one row, made by one thread.
+template <typename F, uint T, bool accumulate>
+METAL_FUNC void make_tile_alone(device const typename F::block *w,
+                                device const float *x,
+                                device float *y,
+                                uint row,
+                                uint out_dim,
+                                uint in_dim) {
+    const plain_input<typename F::wide> input = {x};
+    typename F::wide dots[T];
+    add_products<F, T>(w + size_t(row) * (in_dim / F::values), input, in_dim, 0, 1, dots);
+    for (uint t = 0; t < T; t++)
+        put<accumulate>(y + size_t(t) * out_dim + row, total(dots[t]));
+}
+
+// Each of the sizes a tile can have is code of its own, so that sums stay in registers.
+#define TILES_OF_1_TO_8(tokens, make)                                                              \
+    switch (tokens) {                                                                              \
+    case 1: return make(1);                                                                        \
+    case 2: return make(2);                                                                        \
+    case 3: return make(3);                                                                        \
+    case 4: return make(4);                                                                        \
+    case 5: return make(5);                                                                        \
+    case 6: return make(6);                                                                        \
+    case 7: return make(7);                                                                        \
+    default: return make(8);                                                                       \
+    }
+
 // The same product, with each weight read and decoded once for up to 8 tokens, whose sums are in
 // registers. A threadgroup of 128 makes 32 rows of 8 tokens (the second axis of the grid counts
-// tiles of 8 tokens): a simdgroup makes 8 rows, a quad each. The 8 quads read the same x, which
-// then costs one load for 8 rows, and only 4 lanes have to meet for a sum. The last tile may be of
-// 1 to 7 tokens, and each of these sizes is code of its own, so that sums stay in registers.
+// tiles of 8 tokens; the last may be smaller): a simdgroup makes 8 rows, a quad each. The 8 quads
+// read the same x, which then costs one load for 8 rows, and only 4 lanes have to meet for a sum.
 template <typename F, bool accumulate>
 kernel void reuse(device const typename F::block *w [[buffer(0)]],
                   device const float *x [[buffer(1)]],
@@ -155,22 +196,31 @@ kernel void reuse(device const typename F::block *w [[buffer(0)]],
     const uint token = group.y * 8;
     x += size_t(token) * in_dim;
     y += size_t(token) * out_dim;
-    switch (min(batch - token, 8u)) {
-    case 1:
-        return make_tile<F, 1, accumulate>(w, x, y, row, part, out_dim, in_dim);
-    case 2:
-        return make_tile<F, 2, accumulate>(w, x, y, row, part, out_dim, in_dim);
-    case 3:
-        return make_tile<F, 3, accumulate>(w, x, y, row, part, out_dim, in_dim);
-    case 4:
-        return make_tile<F, 4, accumulate>(w, x, y, row, part, out_dim, in_dim);
-    case 5:
-        return make_tile<F, 5, accumulate>(w, x, y, row, part, out_dim, in_dim);
-    case 6:
-        return make_tile<F, 6, accumulate>(w, x, y, row, part, out_dim, in_dim);
-    case 7:
-        return make_tile<F, 7, accumulate>(w, x, y, row, part, out_dim, in_dim);
-    default:
-        return make_tile<F, 8, accumulate>(w, x, y, row, part, out_dim, in_dim);
-    }
+#define MAKE(T) make_tile<F, T, accumulate>(w, x, y, row, part, out_dim, in_dim)
+    TILES_OF_1_TO_8(batch - token, MAKE)
+#undef MAKE
+}
+
+// The same with a thread for each row and nobody to meet: a threadgroup of 32 makes 32 rows of up
+// to 8 tokens. Lanes read rows that lie apart, so a GPU moves whole cache lines for a few bytes of
+// each and hopes to find the rest still there; a CPU, which runs one thread after the other, reads
+// straight on and has no lanes to bring together: the fastest rung of the software device.
+template <typename F, bool accumulate>
+kernel void alone(device const typename F::block *w [[buffer(0)]],
+                  device const float *x [[buffer(1)]],
+                  device float *y [[buffer(2)]],
+                  constant uint &out_dim [[buffer(3)]],
+                  constant uint &in_dim [[buffer(4)]],
+                  constant uint &batch [[buffer(5)]],
+                  uint2 group [[threadgroup_position_in_grid]],
+                  uint lane [[thread_index_in_simdgroup]]) {
+    const uint row = group.x * 32 + lane;
+    if (row >= out_dim)
+        return;
+    const uint token = group.y * 8;
+    x += size_t(token) * in_dim;
+    y += size_t(token) * out_dim;
+#define MAKE(T) make_tile_alone<F, T, accumulate>(w, x, y, row, out_dim, in_dim)
+    TILES_OF_1_TO_8(batch - token, MAKE)
+#undef MAKE
 }

@@ -55,8 +55,8 @@ inline float q4_0_half_dot(device const block_q4_0 *b, uint part, thread const q
     return float(b->d) * ((dots.x + dots.y) + (dots.z + dots.w) - x.eights);
 }
 
-// Q4_0 as matvec_rows.h reads a format. Low and high nibbles in loops of their own: the software
-// device makes vectors of them then.
+// Q4_0 as matvec_rows.h reads a format. n * d - 8 * d in one operation has no rounding but the last:
+// it is (n - 8) * d to the bit.
 struct q4_0 {
     typedef block_q4_0 block;
     typedef float4 wide;
@@ -65,10 +65,12 @@ struct q4_0 {
     static METAL_FUNC void load(device const block_q4_0 *row, uint unit, thread float4 *v) {
         device const block_q4_0 *b = row + unit;
         device const packed_uchar4 *q = (device const packed_uchar4 *)b->qs;
-        const float d = float(b->d);
-        for (uint j = 0; j < 4; j++)
-            v[j] = (float4(uchar4(q[j]) & uchar(15)) - 8.0f) * d;
-        for (uint j = 0; j < 4; j++)
-            v[j + 4] = (float4(uchar4(q[j]) >> uchar(4)) - 8.0f) * d;
+        const float4 d = float4(float(b->d));
+        const float4 m = -8.0f * d;
+        for (uint j = 0; j < 4; j++) {
+            const uint4 n = uint4(uchar4(q[j]));
+            v[j] = fma(float4(n & 15u), d, m);
+            v[j + 4] = fma(float4(n >> 4u), d, m);
+        }
     }
 };

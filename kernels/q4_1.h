@@ -15,11 +15,12 @@ struct q4_1 {
     static METAL_FUNC void load(device const block_q4_1 *row, uint unit, thread float4 *v) {
         device const block_q4_1 *b = row + unit;
         device const packed_uchar4 *q = (device const packed_uchar4 *)b->qs;
-        const float d = float(b->d);
-        const float m = float(b->m);
-        for (uint j = 0; j < 4; j++)
-            v[j] = float4(uchar4(q[j]) & uchar(15)) * d + m;
-        for (uint j = 0; j < 4; j++)
-            v[j + 4] = float4(uchar4(q[j]) >> uchar(4)) * d + m;
+        const float4 d = float4(float(b->d));
+        const float4 m = float4(float(b->m));
+        for (uint j = 0; j < 4; j++) {
+            const uint4 n = uint4(uchar4(q[j]));
+            v[j] = fma(float4(n & 15u), d, m);
+            v[j + 4] = fma(float4(n >> 4u), d, m);
+        }
     }
 };

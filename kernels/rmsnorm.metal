@@ -91,3 +91,25 @@ kernel void rmsnorm_rows(device const float *x [[buffer(0)]],
     for (uint i = thread_index; i < dim; i += threads)
         y_row[i] = x_row[i] * inverse * w[i];
 }
+
+// The same with one simdgroup a threadgroup: threadgroup r does row r as rmsnorm_simdgroup does its
+// only one, without threadgroup memory or barrier. 32 threads are few for a row, but rows are many:
+// where they fill the device, nothing is gained by more threads for each.
+kernel void rmsnorm_rows_simdgroup(device const float *x [[buffer(0)]],
+                                   device const float *w [[buffer(1)]],
+                                   device float *y [[buffer(2)]],
+                                   constant uint &dim [[buffer(3)]],
+                                   constant float &eps [[buffer(4)]],
+                                   uint row [[threadgroup_position_in_grid]],
+                                   uint lane [[thread_index_in_simdgroup]],
+                                   uint width [[threads_per_simdgroup]]) {
+    device const float *x_row = x + size_t(row) * dim;
+    device float *y_row = y + size_t(row) * dim;
+    float squares = 0.0f;
+    for (uint i = lane; i < dim; i += width)
+        squares += x_row[i] * x_row[i];
+    squares = simd_sum(squares);
+    const float inverse = rsqrt(squares / float(dim) + eps);
+    for (uint i = lane; i < dim; i += width)
+        y_row[i] = x_row[i] * inverse * w[i];
+}

@@ -20,6 +20,7 @@ template <typename V> struct normal_input {
     V at(uint i) const {
         return *(device const V *)(x + i) * inverse * *(device const V *)(norm_w + i);
     }
+    normal_input from(uint i) const { return {x + i, norm_w + i, inverse}; }
 };
 
 // A threadgroup is one simdgroup and makes one row, and there are as many as rows. Its lanes first
@@ -55,6 +56,7 @@ template [[host_name("rmsnorm_matvec_f32")]] kernel
 struct threadgroup_input {
     threadgroup const float *x;
     float4 at(uint i) const { return *(threadgroup const float4 *)(x + i); }
+    threadgroup_input from(uint i) const { return {x + i}; }
 };
 
 // A threadgroup of 256 makes 8 rows, a simdgroup each, and computes the norm once for all of them:

@@ -14,6 +14,7 @@ struct silu_input {
         const float4 g = *(device const float4 *)(gate + i);
         return g / (1.0f + exp(-g)) * *(device const float4 *)(up + i);
     }
+    silu_input from(uint i) const { return {gate + i, up + i}; }
 };
 
 // A threadgroup of 256 makes 8 rows, a simdgroup each; a thread takes blocks lane, lane + 32, ...

@@ -30,10 +30,12 @@ static long quantise(double value, double step, long low, long high) {
 
 /* The value of largest magnitude, the first of equals. */
 static double find_extreme(const float *values, size_t count) {
-    double extreme = 0;
+    double extreme = 0, largest = 0; /* both kept: clang 19 gets fabs(extreme) wrong when unrolled */
     for (size_t i = 0; i < count; i++)
-        if (fabs((double)values[i]) > fabs(extreme))
+        if (fabs((double)values[i]) > largest) {
             extreme = (double)values[i];
+            largest = fabs(extreme);
+        }
     return extreme;
 }
 
@@ -76,6 +78,15 @@ static void encode_f16(const float *values, void *block) {
     put_half(block, (double)values[0]);
 }
 
+static void decode_bf16(const void *block, double *values, double *magnitudes) {
+    values[0] = elem_read(ELEM_BF16, block, 0);
+    magnitudes[0] = fabs(values[0]);
+}
+
+static void encode_bf16(const float *values, void *block) {
+    elem_write(ELEM_BF16, block, 0, (double)values[0]);
+}
+
 /* --- blocks of 32 --- */
 
 static void decode_q4_0(const void *block, double *values, double *magnitudes) {
@@ -88,14 +99,16 @@ static void decode_q4_0(const void *block, double *values, double *magnitudes) {
     }
 }
 
-/* The value of largest magnitude becomes nibble 0 (-8 d), so its sign sets the sign of d. */
+/* The value of largest magnitude becomes nibble 0 (-8 d), so its sign sets the sign of d. The
+ * arithmetic is that of floats: another rounding would pick another nibble now and then. */
 static void encode_q4_0(const float *values, void *block) {
     block_q4_0 *b = block;
-    double d = put_half(&b->d, find_extreme(values, Q4_0_VALUES) / -8);
+    float d = (float)find_extreme(values, Q4_0_VALUES) / -8, inverse = d != 0 ? 1 / d : 0;
+    put_half(&b->d, (double)d);
     for (size_t j = 0; j < 16; j++) {
-        long low = 8 + quantise((double)values[j], d, -8, 7);
-        long high = 8 + quantise((double)values[j + 16], d, -8, 7);
-        b->nibbles[j] = (uint8_t)(low | high << 4);
+        float low = values[j] * inverse, high = values[j + 16] * inverse;
+        b->nibbles[j] = (uint8_t)(clamp((double)(low + 8.5f), 0, 15) |
+                                  clamp((double)(high + 8.5f), 0, 15) << 4);
     }
 }
 
@@ -109,7 +122,6 @@ static void decode_q4_1(const void *block, double *values, double *magnitudes) {
     }
 }
 
-/* The arithmetic is that of floats: another rounding would pick another nibble now and then. */
 static void encode_q4_1(const float *values, void *block) {
     block_q4_1 *b = block;
     float low = (float)find_min(values, Q4_1_VALUES);
@@ -120,6 +132,62 @@ static void encode_q4_1(const float *values, void *block) {
         float first = (values[j] - low) * inverse, second = (values[j + 16] - low) * inverse;
         b->nibbles[j] = (uint8_t)(clamp((double)(first + 0.5f), 0, 15) |
                                   clamp((double)(second + 0.5f), 0, 15) << 4);
+    }
+}
+
+/* Bits 0-3 of a value are its nibble, as in Q4_0; bit 4 is in `high`. */
+static uint32_t get_five_bits(const uint8_t *nibbles, const uint8_t *high, size_t i) {
+    return get_nibble(nibbles, i) | (high[i / 8] >> i % 8 & 1u) << 4;
+}
+
+static void put_five_bits(uint8_t *nibbles, uint8_t *high, size_t i, long n) {
+    uint8_t *byte = &nibbles[i % 16];
+    *byte = (uint8_t)(*byte | (n & 15) << 4 * (i / 16));
+    high[i / 8] = (uint8_t)(high[i / 8] | n >> 4 << i % 8);
+}
+
+static void decode_q5_0(const void *block, double *values, double *magnitudes) {
+    const block_q5_0 *b = block;
+    double d = get_half(b->d);
+    for (size_t i = 0; i < Q5_0_VALUES; i++) {
+        double n = get_five_bits(b->nibbles, b->high, i);
+        values[i] = (n - 16) * d;
+        magnitudes[i] = (n + 16) * fabs(d);
+    }
+}
+
+/* The value of largest magnitude becomes 0, as in Q4_0; the arithmetic is that of floats. */
+static void encode_q5_0(const float *values, void *block) {
+    block_q5_0 *b = block;
+    float d = (float)find_extreme(values, Q5_0_VALUES) / -16, inverse = d != 0 ? 1 / d : 0;
+    *b = (block_q5_0){.d = 0};
+    put_half(&b->d, (double)d);
+    for (size_t i = 0; i < Q5_0_VALUES; i++) {
+        float scaled = values[i] * inverse;
+        put_five_bits(b->nibbles, b->high, i, clamp((double)(scaled + 16.5f), 0, 31));
+    }
+}
+
+static void decode_q5_1(const void *block, double *values, double *magnitudes) {
+    const block_q5_1 *b = block;
+    double d = get_half(b->d), m = get_half(b->m);
+    for (size_t i = 0; i < Q5_1_VALUES; i++) {
+        double n = get_five_bits(b->nibbles, b->high, i);
+        values[i] = n * d + m;
+        magnitudes[i] = n * fabs(d) + fabs(m);
+    }
+}
+
+static void encode_q5_1(const float *values, void *block) {
+    block_q5_1 *b = block;
+    float low = (float)find_min(values, Q5_1_VALUES);
+    float d = ((float)find_max(values, Q5_1_VALUES) - low) / 31, inverse = d != 0 ? 1 / d : 0;
+    *b = (block_q5_1){.d = 0};
+    put_half(&b->d, (double)d);
+    put_half(&b->m, (double)low);
+    for (size_t i = 0; i < Q5_1_VALUES; i++) {
+        float scaled = (values[i] - low) * inverse;
+        put_five_bits(b->nibbles, b->high, i, clamp((double)(scaled + 0.5f), 0, 31));
     }
 }
 
@@ -179,26 +247,67 @@ static void decode_q4_k(const void *block, double *values, double *magnitudes) {
     }
 }
 
-static void encode_q4_k(const float *values, void *block) {
-    block_q4_k *b = block;
+/* What Q4_K and Q5_K share: scales and minima of the eight parts, which start as zeros, and for
+ * each value a number n from 0 to top. */
+static void quantise_parts(const float *values, long top, uint16_t *d, uint16_t *dmin,
+                           uint8_t *scales, long *n) {
     double steps[8], minima[8], step = 0, minimum = 0;
     for (size_t p = 0; p < 8; p++) {
         minima[p] = fmax(0, -find_min(values + 32 * p, 32));
-        steps[p] = fmax(0, find_max(values + 32 * p, 32) + minima[p]) / 15;
+        steps[p] = fmax(0, find_max(values + 32 * p, 32) + minima[p]) / (double)top;
         step = fmax(step, steps[p]);
         minimum = fmax(minimum, minima[p]);
     }
-    *b = (block_q4_k){0};
-    step = put_half(&b->d, step / 63);
-    minimum = put_half(&b->dmin, minimum / 63);
+    step = put_half(d, step / 63);
+    minimum = put_half(dmin, minimum / 63);
     for (size_t p = 0; p < 8; p++) {
         long scale = quantise(steps[p], step, 0, 63), min = quantise(minima[p], minimum, 0, 63);
-        put_scale_and_min(b->scales, p, scale, min);
-        for (size_t i = 0; i < 32; i++) {
-            double above = (double)values[32 * p + i] + minimum * (double)min;
-            uint8_t *byte = &b->nibbles[32 * (p / 2) + i];
-            *byte = (uint8_t)(*byte | quantise(above, step * (double)scale, 0, 15) << 4 * (p % 2));
-        }
+        put_scale_and_min(scales, p, scale, min);
+        for (size_t i = 32 * p; i < 32 * p + 32; i++)
+            n[i] =
+                quantise((double)values[i] + minimum * (double)min, step * (double)scale, 0, top);
+    }
+}
+
+/* Parts 2p and 2p + 1 share 32 bytes. */
+static void put_part_nibble(uint8_t *nibbles, size_t i, long n) {
+    size_t part = i / 32;
+    uint8_t *byte = &nibbles[32 * (part / 2) + i % 32];
+    *byte = (uint8_t)(*byte | (n & 15) << 4 * (part % 2));
+}
+
+static void encode_q4_k(const float *values, void *block) {
+    block_q4_k *b = block;
+    long n[Q4_K_VALUES];
+    *b = (block_q4_k){0};
+    quantise_parts(values, 15, &b->d, &b->dmin, b->scales, n);
+    for (size_t i = 0; i < Q4_K_VALUES; i++)
+        put_part_nibble(b->nibbles, i, n[i]);
+}
+
+static void decode_q5_k(const void *block, double *values, double *magnitudes) {
+    const block_q5_k *b = block;
+    double d = get_half(b->d), dmin = get_half(b->dmin);
+    for (size_t i = 0; i < Q5_K_VALUES; i++) {
+        size_t part = i / 32;
+        uint32_t byte = b->nibbles[32 * (part / 2) + i % 32];
+        double n = (part % 2 ? byte >> 4 : byte & 15) | (b->high[i % 32] >> part & 1u) << 4;
+        double scale, min;
+        get_scale_and_min(b->scales, part, &scale, &min);
+        values[i] = d * scale * n - dmin * min;
+        magnitudes[i] = fabs(d * scale * n) + fabs(dmin * min);
+    }
+}
+
+static void encode_q5_k(const float *values, void *block) {
+    block_q5_k *b = block;
+    long n[Q5_K_VALUES];
+    *b = (block_q5_k){0};
+    quantise_parts(values, 31, &b->d, &b->dmin, b->scales, n);
+    for (size_t i = 0; i < Q5_K_VALUES; i++) {
+        uint8_t *high = &b->high[i % 32];
+        *high = (uint8_t)(*high | n[i] >> 4 << i / 32);
+        put_part_nibble(b->nibbles, i, n[i]);
     }
 }
 
@@ -253,10 +362,14 @@ static void encode_q6_k(const float *values, void *block) {
     };
 BLOCKS(q4_0, Q4_0, 1, offsetof(block_q4_0, d))
 BLOCKS(q4_1, Q4_1, 2, offsetof(block_q4_1, d), offsetof(block_q4_1, m))
+BLOCKS(q5_0, Q5_0, 1, offsetof(block_q5_0, d))
+BLOCKS(q5_1, Q5_1, 2, offsetof(block_q5_1, d), offsetof(block_q5_1, m))
 BLOCKS(q8_0, Q8_0, 1, offsetof(block_q8_0, d))
 BLOCKS(q4_k, Q4_K, 2, offsetof(block_q4_k, d), offsetof(block_q4_k, dmin))
+BLOCKS(q5_k, Q5_K, 2, offsetof(block_q5_k, d), offsetof(block_q5_k, dmin))
 BLOCKS(q6_k, Q6_K, 1, offsetof(block_q6_k, d))
 const weight_format format_f16 = {"F16", 1, 2, 1, {0}, decode_f16, encode_f16};
+const weight_format format_bf16 = {"BF16", 1, 2, 0, {0}, decode_bf16, encode_bf16};
 const weight_format format_f32 = {"F32", 1, 4, 0, {0}, decode_f32, encode_f32};
 
 size_t format_get_bytes(const weight_format *f, size_t rows, size_t columns) {

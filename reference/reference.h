@@ -40,6 +40,10 @@ void reference_rmsnorm(const float *x, const float *w, size_t rows, size_t dim, 
 void reference_rope(const float *x, size_t heads, size_t head_dim, uint32_t pos, double theta,
                     double *y, double *magnitude);
 
+/* The same, turned by pos * freqs[p]; freqs (head_dim / 2) */
+void reference_rope_table(const float *x, size_t heads, size_t head_dim, uint32_t pos,
+                          const float *freqs, double *y, double *magnitude);
+
 /* y (batch, out_dim) += W x for each of x (batch, in_dim); W (out_dim, in_dim) in blocks of a
  * format, in_dim whole blocks. magnitude holds that of y before and gets that of the result: for a
  * sum so long it is what its partial sums come to (matvec.c). */
@@ -94,6 +98,11 @@ void reference_decode_row(const weight_format *f, const void *table, size_t row,
 /* out (count) = b + scalar * c */
 void reference_triad(const float *b, const float *c, double scalar, size_t count, double *out,
                      double *magnitude);
+
+/* What a decode step leaves behind it: history[step % ring] = next, and after = {next, pos + 1,
+ * kv_len + 1, step + 1}, for before = {token, pos, kv_len, step}. */
+void reference_decode_advance(uint32_t next, const uint32_t before[4], uint32_t ring,
+                              double after[4], double *history);
 
 /* logits (vocab), changed in place: each that is named by one of n ids, once or more often, is
  * divided by penalty if it is positive and multiplied if not. Ids past the end name nothing.

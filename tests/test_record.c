@@ -32,6 +32,9 @@ TEST rows_that_are_not_whole_blocks_are_refused_and_not_cut(void) {
                  {&matvec_q4_0_accumulate_op, 63, "63"},
                  {&multi_token_matvec_q4_0_op, 65, "65"},
                  {&matvec_q4_1_op, 33, "blocks of 32"},
+                 {&matvec_q5_0_op, 48, "blocks of 32"},
+                 {&matvec_q5_1_op, 16, "blocks of 32"},
+                 {&matvec_q5_k_op, 288, "blocks of 256"},
                  {&matvec_q8_0_op, 48, "blocks of 32"},
                  {&matvec_q4_k_op, 576, "blocks of 256"},
                  {&multi_token_matvec_q6_k_accumulate_op, 128, "blocks of 256"}};
@@ -155,6 +158,27 @@ TEST many_tokens_that_do_not_fit_are_refused(void) {
     PASS();
 }
 
+TEST biases_tables_of_frequencies_and_rings_that_do_not_fit_are_refused(void) {
+    slice a = take(0, 4 * 192), state = take(4096, DECODE_STATE_BYTES);
+    const kernel_row *k = &bias_add_op.kernels[0];
+    ASSERT_REFUSED(bias_add_record(nowhere, k, a, a, 2, 192, &e), k->name, "a has 768");
+    ASSERT_REFUSED(bias_add_record(nowhere, k, a, take(0, 8), 1, 3, &e), k->name, "b has 8");
+    ASSERT_REFUSED(bias_add_record(nowhere, k, a, a, 0, 3, &e), k->name, "empty");
+    k = &rope_apply_table_op.kernels[0];
+#define ROPE(head_dim, freqs)                                                                      \
+    rope_apply_table_record(nowhere, k, a, a, 1, 3, 1, head_dim, param_u32(0), freqs, &e)
+    ASSERT_REFUSED(ROPE(63, a), k->name, "63");
+    ASSERT_REFUSED(ROPE(64, take(0, 4 * 31)), k->name, "freqs has 124");
+    ASSERT_REFUSED(ROPE(66, a), k->name, "q has 768");
+#undef ROPE
+    k = &decode_advance_op.kernels[0];
+    ASSERT_REFUSED(decode_advance_record(nowhere, k, a, state, a, 193, &e), k->name, "history has");
+    ASSERT_REFUSED(decode_advance_record(nowhere, k, a, state, a, 0, &e), k->name, "empty");
+    ASSERT_REFUSED(decode_advance_record(nowhere, k, a, take(0, 12), a, 1, &e), k->name,
+                   "state has 12");
+    PASS();
+}
+
 TEST tables_and_ids_that_do_not_fit_are_refused(void) {
     slice a = take(0, 4096), ids = take(0, 4 * 10);
     const kernel_row *k = op_find_kernel(&embedding_lookup_op, "embedding_lookup_q8_0");
@@ -182,5 +206,6 @@ SUITE(record_suite) {
     RUN_TEST(odd_heads_and_rows_outside_the_cache_are_refused);
     RUN_TEST(attention_outside_its_caches_or_limits_is_refused);
     RUN_TEST(many_tokens_that_do_not_fit_are_refused);
+    RUN_TEST(biases_tables_of_frequencies_and_rings_that_do_not_fit_are_refused);
     RUN_TEST(tables_and_ids_that_do_not_fit_are_refused);
 }

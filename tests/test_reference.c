@@ -224,6 +224,57 @@ TEST a_q4_1_block_is_as_worked_by_hand(void) {
     PASS();
 }
 
+TEST a_q5_0_block_is_as_worked_by_hand(void) {
+    block_q5_0 b = {.d = 0x3800}; /* 0.5 */
+    b.nibbles[0] = 0x21, b.nibbles[7] = 0xF0, b.nibbles[15] = 0x94;
+    b.high[0] = 1 | 1 << 7, b.high[2] = 1, b.high[3] = 1 << 7; /* values 0, 7, 16, 31 */
+    format_q5_0.decode(&b, values_of, magnitudes_of);
+    ASSERT(values_of[0] == 0.5 && values_of[16] == 1);   /* 17 and 18 */
+    ASSERT(values_of[7] == 0 && values_of[23] == -0.5);  /* 16 and 15 */
+    ASSERT(values_of[15] == -6 && values_of[31] == 4.5); /* 4 and 25 */
+    ASSERT(values_of[1] == -8 && magnitudes_of[0] == 16.5);
+    float v[Q5_0_VALUES] = {8, -1, 0.24f, 0.26f};
+    v[16] = -8;
+    format_q5_0.encode(v, &b); /* the largest is 8, so d = -0.5 and 8 is 0 */
+    ASSERT_EQ(0xB800, b.d);
+    ASSERT_EQ(0xF0, b.nibbles[0]); /* -8 would be 32, and 31 is the last */
+    ASSERT_EQ(0x02, b.nibbles[1]); /* 18; 0 is 16 */
+    ASSERT_EQ(0x00, b.nibbles[2]);
+    ASSERT_EQ(0x0F, b.nibbles[3]); /* 15.48 is nearer to 15 */
+    ASSERT(b.high[0] == 0xF6 && b.high[1] == 0xFF && b.high[2] == 0xFF && b.high[3] == 0xFF);
+    PASS();
+}
+
+TEST a_q5_1_block_is_as_worked_by_hand(void) {
+    block_q5_1 b = {.d = 0x3800, .m = 0xC000}; /* 0.5 and -2 */
+    b.nibbles[3] = 0xF5, b.high[0] = 1 << 3, b.high[2] = 1 << 3;
+    format_q5_1.decode(&b, values_of, magnitudes_of);
+    ASSERT(values_of[0] == -2 && values_of[3] == 8.5 && values_of[19] == 13.5);
+    ASSERT(magnitudes_of[3] == 12.5);
+    float v[Q5_1_VALUES] = {0};
+    v[0] = -3, v[1] = 28, v[17] = 4.4f, v[18] = 20.5f; /* d = 1, m = -3 */
+    format_q5_1.encode(v, &b);
+    ASSERT(b.d == 0x3C00 && b.m == 0xC200);
+    ASSERT_EQ(0x30, b.nibbles[0]); /* -3 is 0, 0 is 3 */
+    ASSERT_EQ(0x7F, b.nibbles[1]); /* 28 is 31, 4.4 is 7 */
+    ASSERT_EQ(0x83, b.nibbles[2]); /* 20.5 is 24: halves go up */
+    ASSERT(b.high[0] == 2 && b.high[1] == 0 && b.high[2] == 4 && b.high[3] == 0);
+    PASS();
+}
+
+TEST a_bfloat_is_the_upper_half_of_a_float(void) {
+    const uint16_t bits[] = {0x3FC0, 0xC2F7}; /* 1.5 and -123.5 */
+    format_bf16.decode(&bits[0], values_of, magnitudes_of);
+    format_bf16.decode(&bits[1], values_of + 1, magnitudes_of + 1);
+    ASSERT(values_of[0] == 1.5 && values_of[1] == -123.5 && magnitudes_of[1] == 123.5);
+    const float v[] = {1.0f + 0x1p-8f, 1.0f + 0x1.8p-7f}; /* halfway: to the even one */
+    uint16_t encoded[2];
+    format_bf16.encode(&v[0], &encoded[0]);
+    format_bf16.encode(&v[1], &encoded[1]);
+    ASSERT(encoded[0] == 0x3F80 && encoded[1] == 0x3F82);
+    PASS();
+}
+
 TEST a_q8_0_block_is_as_worked_by_hand(void) {
     block_q8_0 b = {.d = 0xB800}; /* -0.5 */
     b.q[0] = 1, b.q[16] = -128, b.q[31] = 127;
@@ -256,6 +307,21 @@ TEST a_q4_k_block_decodes_as_worked_by_hand(void) {
     PASS();
 }
 
+/* The scales are those of Q4_K; parts 0, 1 and 5 have a fifth bit in one byte of `high`. */
+TEST a_q5_k_block_decodes_as_worked_by_hand(void) {
+    block_q5_k b = {.d = 0x3C00, .dmin = 0x4000}; /* 1 and 2 */
+    b.scales[0] = 33, b.scales[4] = 5;            /* part 0: 33 and 5 */
+    b.scales[1] = 0xC0 | 1, b.scales[5] = 0x40;   /* part 1: 1 and 0; to part 5: 3 and 1 */
+    b.scales[9] = 0x9A;                           /* part 5: 3 * 16 + 10 and 16 + 9 */
+    b.nibbles[7] = 0xE3, b.nibbles[64 + 7] = 0x42;
+    b.high[7] = 1 << 0 | 1 << 1 | 1 << 5;
+    format_q5_k.decode(&b, values_of, magnitudes_of);
+    ASSERT(values_of[7] == 33 * 19 - 2 * 5 && magnitudes_of[7] == 33 * 19 + 2 * 5);
+    ASSERT(values_of[6] == -10 && values_of[32 + 7] == 30);
+    ASSERT(values_of[5 * 32 + 7] == 58 * 20 - 2 * 25 && values_of[5 * 32 + 8] == -50);
+    PASS();
+}
+
 TEST a_q6_k_block_decodes_as_worked_by_hand(void) {
     block_q6_k b = {.d = 0x3800}; /* 0.5 */
     b.scales[0] = 2, b.scales[4] = -3, b.scales[7] = 1, b.scales[11] = 4;
@@ -279,9 +345,12 @@ TEST every_format_gives_back_zeros_and_nearly_what_it_was_given(void) {
     const struct {
         const weight_format *format;
         double step; /* the largest error, as a part of the largest value: 1 */
-    } all[] = {{&format_f32, 0},         {&format_f16, 0x1p-11},     {&format_q8_0, 0.57 / 127},
-               {&format_q4_0, 1.01 / 8}, {&format_q4_1, 0.52 / 7.5}, {&format_q4_k, 0.65 / 7.5},
-               {&format_q6_k, 1.2 / 32}};
+    } all[] = {{&format_f32, 0},           {&format_f16, 0x1p-11},
+               {&format_q8_0, 0.57 / 127}, {&format_q4_0, 1.01 / 8},
+               {&format_q4_1, 0.52 / 7.5}, {&format_q4_k, 0.65 / 7.5},
+               {&format_q6_k, 1.2 / 32},   {&format_bf16, 0x1p-8},
+               {&format_q5_0, 1.01 / 16},  {&format_q5_1, 0.53 / 15.5},
+               {&format_q5_k, 0.85 / 15.5}};
     rng r = rng_new(5, "formats");
     for (size_t f = 0; f < sizeof all / sizeof *all; f++)
         for (int n = 0; n < 200; n++) {
@@ -346,6 +415,26 @@ TEST rope_at_position_0_changes_nothing_and_turns_pairs_elsewhere(void) {
     ASSERT(fabs(y[2] + sin(0.02)) < 1e-15 && fabs(y[3] - cos(0.02)) < 1e-15);
     ASSERT(fabs(y[4] - (3 * cos(2) + 2 * sin(2))) < 1e-14);
     ASSERT(fabs(y[7] - (0.5 * sin(0.02) + 7 * cos(0.02))) < 1e-14);
+    PASS();
+}
+
+TEST rope_with_a_table_turns_each_pair_by_its_own_frequency(void) {
+    const float x[] = {1, 0, 0, 1, 3, -2, 0.5f, 7}, freqs[] = {0.5f, 2};
+    double y[8], magnitude[8];
+    reference_rope_table(x, 2, 4, 3, freqs, y, magnitude); /* angles 1.5 and 6, in both heads */
+    ASSERT(fabs(y[0] - cos(1.5)) < 1e-15 && fabs(y[1] - sin(1.5)) < 1e-15);
+    ASSERT(fabs(y[2] + sin(6)) < 1e-15 && fabs(y[3] - cos(6)) < 1e-15);
+    ASSERT(fabs(y[5] - (3 * sin(1.5) - 2 * cos(1.5))) < 1e-14);
+    ASSERT(fabs(y[7] - (0.5 * sin(6) + 7 * cos(6))) < 1e-14 && magnitude[7] == 7.5 * 7);
+    PASS();
+}
+
+TEST a_decode_step_hands_over_to_the_next(void) {
+    const uint32_t before[] = {11, 22, 33, 8};
+    double after[4], history[] = {1, 2, 3};
+    reference_decode_advance(77, before, 3, after, history);
+    ASSERT(after[0] == 77 && after[1] == 23 && after[2] == 34 && after[3] == 9);
+    ASSERT(history[0] == 1 && history[1] == 2 && history[2] == 77); /* 8 is 2 in a ring of 3 */
     PASS();
 }
 
@@ -420,14 +509,20 @@ SUITE(reference_suite) {
     RUN_TEST(a_q4_0_block_encodes_as_worked_by_hand);
     RUN_TEST(q4_0_saturates_beyond_half);
     RUN_TEST(a_q4_1_block_is_as_worked_by_hand);
+    RUN_TEST(a_q5_0_block_is_as_worked_by_hand);
+    RUN_TEST(a_q5_1_block_is_as_worked_by_hand);
+    RUN_TEST(a_bfloat_is_the_upper_half_of_a_float);
     RUN_TEST(a_q8_0_block_is_as_worked_by_hand);
     RUN_TEST(a_q4_k_block_decodes_as_worked_by_hand);
+    RUN_TEST(a_q5_k_block_decodes_as_worked_by_hand);
     RUN_TEST(a_q6_k_block_decodes_as_worked_by_hand);
     RUN_TEST(every_format_gives_back_zeros_and_nearly_what_it_was_given);
     RUN_TEST(copies_write_one_row_and_leave_the_rest);
     RUN_TEST(additions_and_silu_match_a_pocket_calculator);
     RUN_TEST(rmsnorm_of_3_4_0_is_as_worked_by_hand);
     RUN_TEST(rope_at_position_0_changes_nothing_and_turns_pairs_elsewhere);
+    RUN_TEST(rope_with_a_table_turns_each_pair_by_its_own_frequency);
+    RUN_TEST(a_decode_step_hands_over_to_the_next);
     RUN_TEST(a_2x32_product_is_as_worked_by_hand);
     RUN_TEST(the_maximum_skips_nan_and_takes_the_lowest_of_equals);
     RUN_TEST(sums_belong_to_the_threadgroup_that_reads);

@@ -1,0 +1,77 @@
+/* decode_advance: launches, oracle and cases. */
+#include "kernels.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "harness/os.h"
+#include "record.h"
+#include "reference/reference.h"
+
+static void decode_advance_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    const uint32_t *next = io->in[0], *state = io->in[1];
+    reference_decode_advance(*next, state, oracle_u32(io, 3), io->out[1].value, io->out[2].value);
+}
+
+bool decode_advance_record(tape *t, const kernel_row *k, slice next, slice state, slice history,
+                           uint32_t ring, err *e) {
+    if (!record_trim(k, "next", sizeof(uint32_t), sizeof(uint32_t), &next, e) ||
+        !record_trim(k, "state", DECODE_STATE_BYTES, sizeof(uint32_t), &state, e) ||
+        !record_trim(k, "history", os_multiply(ring, sizeof(uint32_t)), sizeof(uint32_t), &history,
+                     e))
+        return false;
+    launch *l = tape_add(t, "decode_advance.metal", k->name, e);
+    if (!l)
+        return false;
+    launch_bind(l, 0, next, ACCESS_READ, ELEM_U32);
+    launch_bind(l, 1, state, ACCESS_BOTH, ELEM_U32);
+    launch_bind(l, 2, history, ACCESS_BOTH, ELEM_U32);
+    launch_set_u32(l, 3, ring);
+    launch_set_groups(l, (size3){1, 1, 1}, (size3){k->group, 1, 1});
+    l->bytes = sizeof(uint32_t) + 2 * DECODE_STATE_BYTES + sizeof(uint32_t);
+    l->oracle = decode_advance_oracle;
+    return true;
+}
+
+/* Token, position, cache length and history are any numbers: no two of them are the same, so that
+ * nothing can be mistaken for something else. */
+static bool decode_advance_build(kernel_case *c, err *e) {
+    uint32_t step = c->shape.dim[0], ring = c->shape.dim[1];
+    uint32_t any = rng_below(&c->random, 1u << 20), next_token = any + 1;
+    const uint32_t before[] = {any + 5, any + 20, any + 40, step};
+    size_t bytes = os_multiply(ring, sizeof(uint32_t));
+    uint32_t *tokens = malloc(bytes);
+    assert(tokens);
+    for (uint32_t i = 0; i < ring; i++)
+        tokens[i] = any + 100 + i;
+    slice next, state, history;
+    bool ok = case_input_bytes(c, "next", &next_token, sizeof next_token, &next, e) &&
+              case_input_bytes(c, "state", before, sizeof before, &state, e) &&
+              case_input_bytes(c, "history", tokens, bytes, &history, e) &&
+              decode_advance_record(c->tape, c->kernel, next, state, history, ring, e);
+    free(tokens);
+    return ok;
+}
+
+/* Rings of one token, of any number and of a power of two; steps at their start, at their end, and
+ * after many rounds. */
+static const shape shapes[] = {{{0, 1}},    {{1, 1}},     {{0, 2}},          {{1, 2}},
+                               {{2, 3}},    {{3, 3}},     {{63, 64}},        {{64, 64}},
+                               {{1000, 7}}, {{200, 256}}, {{3000000000, 10}}};
+
+static const kernel_row rows[] = {
+    {.name = "decode_advance", .about = "one thread", .group = 1},
+};
+
+const op decode_advance_op = {
+    .name = "decode_advance",
+    .about = "the chosen token becomes the next input, on the device",
+    .dims = "step x ring",
+    .kernels = rows,
+    .kernel_count = COUNT_OF(rows),
+    .shapes = shapes,
+    .shape_count = COUNT_OF(shapes),
+    .any_input = {{5, 4}},
+    .build = decode_advance_build,
+};

@@ -1,0 +1,102 @@
+/* rope_apply_table: launches, oracle and cases. */
+#include "kernels.h"
+
+#include <assert.h>
+
+#include "harness/os.h"
+#include "record.h"
+#include "reference/reference.h"
+
+static void rope_apply_table_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    uint32_t head_dim = oracle_u32(io, 4), pos = oracle_u32(io, 5), n_tokens = oracle_u32(io, 7);
+    for (int i = 0; i < 2; i++) { /* q and nq, then k and nk */
+        expected *out = &io->out[i];
+        const float *in = io->in[i];
+        uint32_t heads = oracle_u32(io, 2 + i);
+        for (uint32_t t = 0; t < n_tokens; t++) {
+            size_t at = (size_t)t * heads * head_dim;
+            reference_rope_table(in + at, heads, head_dim, pos + t, io->in[6], out->value + at,
+                                 out->scale + at);
+        }
+        out->terms = 2;
+        out->roundings = 10; /* sin and cos may be off by 4 ULP: twice that in roundings; angle */
+    }
+}
+
+bool rope_apply_table_record(tape *t, const kernel_row *k, slice q_heads, slice k_heads,
+                             uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
+                             param pos, slice freqs, err *e) {
+    size_t head_bytes = os_multiply(os_multiply(n_tokens, head_dim), sizeof(float));
+    size_t q_bytes = os_multiply(nq, head_bytes), k_bytes = os_multiply(nk, head_bytes);
+    if (head_dim % 2 != 0)
+        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, head_dim);
+    size_t freqs_bytes = head_dim / 2 * sizeof(float);
+    if (!record_trim(k, "q", q_bytes, sizeof(float), &q_heads, e) ||
+        !record_trim(k, "k", k_bytes, sizeof(float), &k_heads, e) ||
+        !record_trim(k, "freqs", freqs_bytes, sizeof(float), &freqs, e))
+        return false;
+    if (q_bytes + k_bytes > UINT32_MAX)
+        return err_set(e, EXIT_CANNOT,
+                       "%s: %u tokens of %u + %u heads of %u are too many for a 32-bit index",
+                       k->name, n_tokens, nq, nk, head_dim);
+    launch *l = tape_add(t, "rope_apply_table.metal", k->name, e);
+    if (!l)
+        return false;
+    launch_bind(l, 0, q_heads, ACCESS_BOTH, ELEM_F32);
+    launch_bind(l, 1, k_heads, ACCESS_BOTH, ELEM_F32);
+    launch_set_u32(l, 2, nq);
+    launch_set_u32(l, 3, nk);
+    launch_set_u32(l, 4, head_dim);
+    launch_set_param(l, 5, pos, ELEM_U32);
+    launch_bind(l, 6, freqs, ACCESS_READ, ELEM_F32);
+    launch_set_u32(l, 7, n_tokens);
+    uint32_t pairs = (uint32_t)((q_bytes + k_bytes) / (2 * sizeof(float)));
+    launch_set_threads_rounded(l, pairs, k->group);
+    l->bytes = 2 * (q_bytes + k_bytes) + freqs_bytes;
+    l->flops = 6 * (uint64_t)pairs; /* the rotation; the angle is not counted */
+    l->oracle = rope_apply_table_oracle;
+    return true;
+}
+
+/* As in rope_apply_tokens. The frequencies are any numbers from 0 to 1, in no order. */
+static bool rope_apply_table_build(kernel_case *c, err *e) {
+    const uint32_t *dim = c->shape.dim;
+    uint32_t pos = dim[0], n_tokens = dim[1], nq = dim[2], nk = dim[3], head_dim = dim[4];
+    size_t row = os_multiply(n_tokens, head_dim);
+    float table[256];
+    assert(head_dim / 2 <= COUNT_OF(table));
+    for (uint32_t p = 0; p < head_dim / 2; p++)
+        table[p] = (float)rng_uniform(&c->random);
+    slice q_heads, k_heads, place, freqs;
+    return case_input_f32(c, "q", os_multiply(nq, row) + 2, &q_heads, e) &&
+           case_input_f32(c, "k", os_multiply(nk, row) + 2, &k_heads, e) &&
+           case_input_bytes(c, "pos", &pos, sizeof pos, &place, e) &&
+           case_input_bytes(c, "freqs", table, head_dim / 2 * sizeof(float), &freqs, e) &&
+           rope_apply_table_record(c->tape, c->kernel, q_heads, k_heads, n_tokens, nq, nk, head_dim,
+                                   param_at(place), freqs, e);
+}
+
+/* One pair and many; tokens whose pairs are more and fewer than a threadgroup's threads, and end at
+ * its edge; the model's heads at the front and far inside. */
+static const shape shapes[] = {
+    {{0, 1, 1, 1, 2}},      {{1, 2, 1, 1, 2}},    {{3, 5, 2, 1, 34}},     {{7, 33, 5, 3, 6}},
+    {{2, 4, 3, 1, 32}},     {{0, 1, 9, 3, 64}},   {{1, 7, 9, 3, 64}},     {{100, 33, 9, 3, 64}},
+    {{2000, 48, 9, 3, 64}}, {{5, 3, 32, 8, 128}}, {{4000, 9, 2, 1, 256}},
+};
+
+static const kernel_row rows[] = {
+    {.name = "rope_apply_table", .about = "a thread a pair of q or of k", .group = 256},
+};
+
+const op rope_apply_table_op = {
+    .name = "rope_apply_table",
+    .about = "rotary embedding of many tokens, frequencies from a table",
+    .dims = "pos x tokens x nq x nk x head_dim",
+    .kernels = rows,
+    .kernel_count = COUNT_OF(rows),
+    .shapes = shapes,
+    .shape_count = COUNT_OF(shapes),
+    .any_input = {{5, 4, 3, 2, 22}},
+    .build = rope_apply_table_build,
+};

@@ -1,0 +1,35 @@
+// rope_apply_table: rotary position embedding of the query and key heads of many tokens, whose
+// frequencies come from a table: freqs (head_dim / 2). Token t stands at position pos + t.
+#include <metal_stdlib>
+using namespace metal;
+
+// A thread turns one pair of one head of one token, as in rope_apply_tokens, and reads its
+// frequency instead of computing it. Moves 8 bytes in and 8 out for each pair; the table stays in
+// cache. It exists for models that stretch the frequencies for long contexts, each in its own way:
+// whoever loads the model fills the table once. A power less to compute comes for free.
+kernel void rope_apply_table(device float *q [[buffer(0)]],
+                             device float *k [[buffer(1)]],
+                             constant uint &nq [[buffer(2)]],
+                             constant uint &nk [[buffer(3)]],
+                             constant uint &head_dim [[buffer(4)]],
+                             constant uint &pos [[buffer(5)]],
+                             device const float *freqs [[buffer(6)]],
+                             constant uint &n_tokens [[buffer(7)]],
+                             uint i [[thread_position_in_grid]]) {
+    const uint pairs = head_dim / 2;
+    const uint q_pairs = nq * pairs;
+    const uint k_pairs = nk * pairs;
+    const uint token = i / (q_pairs + k_pairs);
+    if (token >= n_tokens)
+        return;
+    const uint j = i % (q_pairs + k_pairs); // of this token
+    const float angle = float(pos + token) * freqs[j % pairs];
+    const float c = precise::cos(angle);
+    const float s = precise::sin(angle);
+    device float *pair =
+        j < q_pairs ? q + 2 * (token * q_pairs + j) : k + 2 * (token * k_pairs + j - q_pairs);
+    const float a = pair[0];
+    const float b = pair[1];
+    pair[0] = a * c - b * s;
+    pair[1] = a * s + b * c;
+}
