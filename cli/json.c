@@ -1,0 +1,60 @@
+/* json: see json.h. */
+#include "json.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The bytes of the UTF-8 character at p, and which it is; 0 where there is none. */
+static size_t decode(const unsigned char *p, size_t left, uint32_t *code) {
+    size_t length = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    if (length == 0 || p[0] > 0xf4 || length > left)
+        return 0;
+    *code = length == 1 ? p[0] : p[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        *code = *code << 6 | (p[i] & 0x3f);
+    }
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    return *code < least[length] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000)
+               ? 0
+               : length;
+}
+
+void json_print_escaped(FILE *out, const char *data, size_t bytes) {
+    static const char plain[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
+    const unsigned char *p = (const unsigned char *)data;
+    for (size_t i = 0; i < bytes;) {
+        uint32_t code;
+        size_t length = decode(p + i, bytes - i, &code);
+        const char *special = length == 1 && code ? strchr(plain, (int)code) : NULL;
+        if (length == 0)
+            fputs("\xef\xbf\xbd", out);
+        else if (special)
+            fprintf(out, "\\%c", names[special - plain]);
+        else if (code < 0x20 || (code >= 0x7f && code < 0xa0))
+            fprintf(out, "\\u%04x", (unsigned)code);
+        else
+            fwrite(p + i, 1, length, out);
+        i += length ? length : 1;
+    }
+}
+
+void json_print_text(FILE *out, const char *data, size_t bytes) {
+    putc('"', out);
+    json_print_escaped(out, data, bytes);
+    putc('"', out);
+}
+
+void json_print_number(FILE *out, double value, bool is_single) {
+    char text[32] = "null";
+    for (int digits = 6; isfinite(value) && digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        double back = strtod(text, NULL);
+        if (is_single ? (float)back == (float)value : back == value)
+            break;
+    }
+    fputs(text, out);
+}

@@ -1,0 +1,70 @@
+/* model_convert: `assay model convert`. */
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "model.h"
+#include "runner/convert.h"
+
+static struct {
+    const char *type;
+    bool pure;
+} settings;
+
+static const option options[] = {
+    {"type", OPTION_TEXT, &settings.type, "T", "q4_0, q8_0, f16 or f32", 0, 0},
+    {"pure", OPTION_FLAG, &settings.pure, NULL, "no Q8_0 for the head: all matrices in one type", 0,
+     0},
+};
+
+static bool is_same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static bool convert(const char *in, const char *out, const gguf_type *type, err *e) {
+    gguf *g = gguf_open(in, e);
+    if (!g)
+        return false;
+    model_watch watch;
+    convert_options o = {type, settings.pure, model_watch_tell, &watch};
+    model_watch_start(&watch);
+    bool ok = convert_model(g, out, &o, e);
+    model_watch_end(&watch);
+    gguf_free(g);
+    return ok;
+}
+
+static exit_code run(const char *const *names, size_t count, err *e) {
+    if (count != 2) {
+        err_set(e, EXIT_USAGE, "model convert takes two files, IN and OUT, but was given %zu",
+                count);
+        return e->code;
+    }
+    if (!settings.type) {
+        err_set(e, EXIT_USAGE, "model convert needs --type: q4_0, q8_0, f16 or f32");
+        return e->code;
+    }
+    const gguf_type *type = convert_find_type(settings.type, e);
+    if (!type)
+        return e->code;
+    if (is_same_file(names[0], names[1])) {
+        err_set(e, EXIT_USAGE, "%.100s is the file that is read; name another one to write",
+                names[1]);
+        return e->code;
+    }
+    return convert(names[0], names[1], type, e) ? EXIT_OK : e->code;
+}
+
+const verb model_convert_verb = {
+    .name = "convert",
+    .names = "IN OUT",
+    .about = "write a model again with its weights in another type",
+    .notes = "Matrices become the type that is asked for, with the bytes of ggml's reference\n"
+             "quantisation; vectors and norms stay as they are, and so does the metadata. With a\n"
+             "quantised type the head (the embedding, where there is no other) becomes Q8_0. IN "
+             "may\n"
+             "be of any types that kernels read. OUT appears whole or not at all.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = run,
+};

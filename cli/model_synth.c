@@ -1,0 +1,47 @@
+/* model_synth: `assay model synth`. */
+#include <stdio.h>
+
+#include "model.h"
+#include "runner/synth.h"
+
+static struct {
+    const char *type;
+    uint64_t seed, layers;
+} settings = {.type = "q4_0", .seed = 1};
+
+static const option options[] = {
+    {"seed", OPTION_NUMBER, &settings.seed, "N", "of the weights (default 1)", 0, UINT64_MAX},
+    {"type", OPTION_TEXT, &settings.type, "T",
+     "q4_0, q8_0, f16 or f32 (default q4_0; embedding and head q8_0)", 0, 0},
+    {"layers", OPTION_NUMBER, &settings.layers, "N", "in place of the shape's own number", 1, 512},
+};
+
+static exit_code run(const char *const *names, size_t count, err *e) {
+    if (count != 2) {
+        err_set(e, EXIT_USAGE,
+                "model synth takes a shape and a file, SHAPE OUT, but was given %zu names", count);
+        return e->code;
+    }
+    const synth_shape *shape = synth_find_shape(names[0], e);
+    const gguf_type *type = shape ? convert_find_type(settings.type, e) : NULL;
+    if (!type)
+        return e->code;
+    model_watch watch;
+    synth_options o = {settings.seed, type, (uint32_t)settings.layers, model_watch_tell, &watch};
+    model_watch_start(&watch);
+    bool ok = synth_write_model(shape, names[1], &o, e);
+    model_watch_end(&watch);
+    return ok ? EXIT_OK : e->code;
+}
+
+const verb model_synth_verb = {
+    .name = "synth",
+    .names = "SHAPE OUT",
+    .about = "make a model of random weights in the shape of a real one",
+    .notes = "Shapes: tiny, smollm-135m, smollm2-135m, smollm2-360m, 1b, 7b (4.2 GB in q4_0).\n"
+             "What it says is noise, but it runs like the real one and has a tokenizer that takes\n"
+             "any text. The same seed gives the same bytes on every machine.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = run,
+};

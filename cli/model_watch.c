@@ -1,0 +1,45 @@
+/* model_watch: see model.h. */
+#include <signal.h>
+#include <string.h>
+
+#include "model.h"
+
+static volatile sig_atomic_t is_stopped;
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+enum { SIGNAL_COUNT = sizeof signals / sizeof *signals };
+
+static void stop(int number) {
+    (void)number;
+    is_stopped = 1;
+}
+
+static void handle(void (*handler)(int)) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    for (size_t i = 0; i < SIGNAL_COUNT; i++)
+        sigaction(signals[i], &action, NULL);
+}
+
+void model_watch_start(model_watch *w) {
+    *w = (model_watch){.is_started = false};
+    is_stopped = 0;
+    handle(stop);
+}
+
+/* In MB: the total is known only now. */
+bool model_watch_tell(void *watch, uint64_t done, uint64_t total) {
+    model_watch *w = watch;
+    const uint64_t mb = 1000000;
+    if (!w->is_started)
+        w->line = progress_new(stderr, "MB", (size_t)(total / mb));
+    w->is_started = true;
+    progress_update(&w->line, (size_t)(done / mb));
+    return !is_stopped;
+}
+
+void model_watch_end(model_watch *w) {
+    if (w->is_started)
+        progress_hide(&w->line);
+    handle(SIG_DFL);
+}

@@ -1,0 +1,202 @@
+/* convert: see convert.h. Owns the rule of what changes; blocks are reference/quant's, the file is
+ * gguf_write's. */
+#include "convert.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gguf_write.h"
+
+enum { PIECE = 32768 }; /* values at a time: whole blocks of every type */
+
+static const struct {
+    const weight_format *format;
+    uint32_t file_type;
+} targets[] = {{&format_q4_0, 2}, {&format_q8_0, 7}, {&format_f16, 1}, {&format_f32, 0}};
+enum { TARGET_COUNT = sizeof targets / sizeof *targets };
+
+const gguf_type *convert_find_type(const char *name, err *e) {
+    const gguf_type *type = gguf_find_type_name(name);
+    for (size_t i = 0; i < TARGET_COUNT; i++)
+        if (type && type->format == targets[i].format)
+            return type;
+    err_set(e, EXIT_USAGE, "no type '%.40s' to convert to (valid: q4_0, q8_0, f16, f32)", name);
+    return NULL;
+}
+
+uint32_t convert_get_file_type(const gguf_type *type) {
+    size_t i = 0;
+    while (targets[i].format != type->format)
+        i++;
+    assert(i < TARGET_COUNT);
+    return targets[i].file_type;
+}
+
+/* --- the rule --- */
+
+/* Small, or only looked up, or quick to spoil: they stay as they are. */
+static const char *const kept[] = {
+    "_norm.weight",
+    "ffn_gate_inp.weight",
+    "ffn_gate_tid2eid.weight",
+    "altup",
+    "laurel",
+    "per_layer_model_proj",
+    "ssm_conv1d",
+    "shortconv.conv.weight",
+    "indexer.k_proj.weight",
+    "indexer.q_proj.weight",
+    "time_mix_first.weight",
+    "time_mix_w0.weight",
+    "time_mix_w1.weight",
+    "time_mix_w2.weight",
+    "time_mix_v0.weight",
+    "time_mix_v1.weight",
+    "time_mix_v2.weight",
+    "time_mix_a0.weight",
+    "time_mix_a1.weight",
+    "time_mix_a2.weight",
+    "time_mix_g1.weight",
+    "time_mix_g2.weight",
+    "attn_rel_b.weight",
+    "position_embd",
+    "token_types.weight",
+    ".rel_pos",
+    ".patch_embd",
+    ".patch_merger",
+};
+
+static bool is_kept(const gguf_tensor *t) {
+    const char *end = "weight";
+    size_t length = strlen(t->name), ends = strlen(end);
+    if (t->elements == t->dim[0] || length < ends || strcmp(t->name + length - ends, end) != 0)
+        return true;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (strstr(t->name, kept[i]))
+            return true;
+    return false;
+}
+
+static bool is_head(const gguf *g, const gguf_tensor *t) {
+    return strcmp(t->name, gguf_find_tensor(g, "output.weight") ? "output.weight"
+                                                                : "token_embd.weight") == 0;
+}
+
+const gguf_type *convert_choose_type(const gguf *g, const gguf_tensor *t,
+                                     const convert_options *o) {
+    if (is_kept(t))
+        return t->type;
+    const gguf_type *type = o->type;
+    bool is_quantised = type->values > 1;
+    if (is_quantised && !o->is_pure && is_head(g, t))
+        type = gguf_find_format(&format_q8_0);
+    return t->dim[0] % type->values == 0 ? type : gguf_find_format(&format_f16);
+}
+
+/* --- the bytes --- */
+
+typedef struct {
+    const gguf *g;
+    const convert_options *options;
+    gguf_writer *writer;
+    float *values;  /* PIECE of them */
+    uint8_t *bytes; /* the same in the new type */
+    uint64_t done, total;
+    err *e;
+} conversion;
+
+static bool tell(conversion *c, size_t bytes) {
+    c->done += bytes;
+    if (!c->options->watch || c->options->watch(c->options->context, c->done, c->total))
+        return true;
+    return err_set(c->e, EXIT_CANNOT, "stopped; nothing was written");
+}
+
+static void decode(const weight_format *f, const uint8_t *blocks, size_t count, float *out) {
+    double values[BLOCK_MAX_VALUES], magnitudes[BLOCK_MAX_VALUES];
+    for (size_t i = 0; i < count; i += f->values, blocks += f->bytes) {
+        f->decode(blocks, values, magnitudes);
+        for (size_t j = 0; j < f->values; j++)
+            out[i + j] = (float)values[j];
+    }
+}
+
+void convert_encode(const weight_format *f, const float *values, size_t count, void *out) {
+    uint8_t *blocks = out;
+    for (size_t i = 0; i < count; i += f->values, blocks += f->bytes)
+        f->encode(values + i, blocks);
+}
+
+/* A piece is the same number of values in the old type and in the new one. */
+static bool write_tensor(conversion *c, const gguf_tensor *t) {
+    const gguf_type *type = convert_choose_type(c->g, t, c->options);
+    const uint8_t *from = t->data;
+    for (uint64_t at = 0; at < t->elements; at += PIECE) {
+        size_t count = t->elements - at < PIECE ? (size_t)(t->elements - at) : PIECE;
+        size_t old_bytes = count / t->type->values * t->type->bytes;
+        const uint8_t *to = from;
+        if (type != t->type) {
+            decode(t->type->format, from, count, c->values);
+            convert_encode(type->format, c->values, count, c->bytes);
+            to = c->bytes;
+        }
+        if (!gguf_writer_write(c->writer, to, count / type->values * type->bytes, c->e) ||
+            !tell(c, old_bytes))
+            return false;
+        from += old_bytes;
+    }
+    return true;
+}
+
+static const char *const version_key = "general.quantization_version";
+static const char *const type_key = "general.file_type";
+
+static void add_metadata(conversion *c) {
+    for (size_t i = 0; i < c->g->value_count; i++) {
+        const gguf_value *v = &c->g->values[i];
+        if (!gguf_text_equals(v->key, version_key) && !gguf_text_equals(v->key, type_key))
+            gguf_writer_add_copy(c->writer, v);
+    }
+    gguf_writer_add_u32(c->writer, version_key, 2);
+    gguf_writer_add_u32(c->writer, type_key, convert_get_file_type(c->options->type));
+}
+
+static bool add_tensors(conversion *c) {
+    for (size_t i = 0; i < c->g->tensor_count; i++) {
+        const gguf_tensor *t = &c->g->tensors[i];
+        const gguf_type *type = convert_choose_type(c->g, t, c->options);
+        if (type != t->type && !t->type->format)
+            return err_set(c->e, EXIT_CANNOT,
+                           "tensor %s is of type %s, which cannot be decoded here", t->name,
+                           t->type->name);
+        gguf_writer_add_tensor(c->writer, t->name, type, t->dim, t->dims);
+        c->total += t->bytes;
+    }
+    return true;
+}
+
+static bool write_all(conversion *c) {
+    add_metadata(c);
+    if (!add_tensors(c) || !gguf_writer_finish_header(c->writer, c->e))
+        return false;
+    for (size_t i = 0; i < c->g->tensor_count; i++)
+        if (!write_tensor(c, &c->g->tensors[i]))
+            return false;
+    return gguf_writer_finish(c->writer, c->e);
+}
+
+bool convert_model(const gguf *g, const char *path, const convert_options *o, err *e) {
+    conversion c = {.g = g, .options = o, .e = e};
+    c.values = malloc(PIECE * sizeof *c.values);
+    c.bytes = malloc(PIECE * sizeof(float)); /* no type takes more than F32 */
+    if (!c.values || !c.bytes)
+        err_set(e, EXIT_CANNOT, "no memory to make %.160s", path);
+    else
+        c.writer = gguf_writer_new(path, e);
+    bool ok = c.writer && write_all(&c);
+    gguf_writer_free(c.writer);
+    free(c.values);
+    free(c.bytes);
+    return ok;
+}

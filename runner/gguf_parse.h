@@ -1,0 +1,19 @@
+/* gguf_parse: fills a gguf from the bytes of a file; used by gguf.c alone. */
+#ifndef ASSAY_GGUF_PARSE_H
+#define ASSAY_GGUF_PARSE_H
+
+#include "gguf.h"
+
+/* g has its map, bytes and name; the rest is filled. On failure what was filled is still g's to
+ * free. */
+bool gguf_parse(gguf *g, const char *name, err *e);
+
+/* Bytes of a file as text for a message: what is not printable ASCII becomes '?'. Long ones are cut
+ * to fit, with "..." at the end. Returns out. */
+char *gguf_print_text(gguf_text t, char *out, size_t size);
+
+/* Bytes of a number of this type; 0 for strings and arrays. */
+size_t gguf_get_value_bytes(gguf_value_type type);
+const char *gguf_get_value_type_name(gguf_value_type type); /* "u32" */
+
+#endif

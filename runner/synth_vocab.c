@@ -1,0 +1,134 @@
+/* synth_vocab: an invented vocabulary that any bytes can be written with; see synth.h.
+ *
+ * Two letters make a token, and two of those make one of four: as all are of one length, no two
+ * merges make the same token. Frequent letters are merged first, so English comes out shorter. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/os.h"
+#include "synth.h"
+
+enum { LETTERS = 26, FIRSTS = LETTERS + 1, PAIRS = FIRSTS * LETTERS };
+enum { TOKEN_ROOM = 8, MERGE_ROOM = 2 * TOKEN_ROOM + 1 }; /* bytes; a symbol has at most two */
+
+static const char letters[] = " etaoinshrdlcumwfgypbvkjxqz"; /* a space can only be the first */
+
+/* Bytes are written as printable characters: those that are none are moved to U+0100 and on. */
+static bool is_plain(unsigned byte) {
+    return (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+}
+
+static unsigned find_code_point(unsigned byte) {
+    unsigned moved = 0x100;
+    for (unsigned b = 0; b < byte; b++)
+        moved += !is_plain(b);
+    return is_plain(byte) ? byte : moved;
+}
+
+static char *put_code_point(char *at, unsigned code) {
+    if (code < 0x80) {
+        *at++ = (char)code;
+    } else {
+        *at++ = (char)(0xc0 | code >> 6);
+        *at++ = (char)(0x80 | (code & 0x3f));
+    }
+    return at;
+}
+
+static char *put_text(char *at, gguf_text text) {
+    memcpy(at, text.data, text.bytes);
+    return at + text.bytes;
+}
+
+/* Cell k of a table of rows and columns that is walked along its diagonals: (0, 0), (0, 1), (1, 0),
+ * (0, 2), ... */
+static void find_cell(size_t k, size_t rows, size_t columns, size_t *row, size_t *column) {
+    for (size_t sum = 0;; sum++) {
+        size_t first = sum < columns ? 0 : sum - columns + 1, last = sum < rows ? sum : rows - 1;
+        assert(first <= last);
+        if (k <= last - first) {
+            *row = first + k;
+            *column = sum - *row;
+            return;
+        }
+        k -= last - first + 1;
+    }
+}
+
+/* Byte tokens stand in the order of their characters. */
+static void add_bytes(synth_vocab *v, char **at) {
+    for (int round = 0; round < 2; round++)
+        for (unsigned byte = 0; byte < 256; byte++) {
+            if (is_plain(byte) != (round == 0))
+                continue;
+            char *start = *at;
+            *at = put_code_point(*at, find_code_point(byte));
+            v->types[v->count] = 1;
+            v->tokens[v->count++] = (gguf_text){start, (size_t)(*at - start)};
+        }
+}
+
+static void add_merge(synth_vocab *v, gguf_text a, gguf_text b, char **at) {
+    char *start = *at;
+    *at = put_text(*at, a);
+    *(*at)++ = ' ';
+    *at = put_text(*at, b);
+    v->merges[v->merge_count++] = (gguf_text){start, (size_t)(*at - start)};
+    start = *at;
+    *at = put_text(put_text(start, a), b);
+    v->types[v->count] = 1;
+    v->tokens[v->count++] = (gguf_text){start, (size_t)(*at - start)};
+}
+
+static void add_merges(synth_vocab *v, size_t count, char **at) {
+    gguf_text symbols[FIRSTS], pairs[PAIRS], seconds[PAIRS];
+    char written[FIRSTS][2];
+    size_t inner = 0, i, j;
+    for (i = 0; i < FIRSTS; i++) {
+        char *end = put_code_point(written[i], find_code_point((unsigned char)letters[i]));
+        symbols[i] = (gguf_text){written[i], (size_t)(end - written[i])};
+    }
+    for (size_t k = 0; v->count < count && k < PAIRS; k++) {
+        find_cell(k, FIRSTS, LETTERS, &i, &j);
+        add_merge(v, symbols[i], symbols[1 + j], at);
+        pairs[k] = v->tokens[v->count - 1];
+        if (i > 0)
+            seconds[inner++] = pairs[k];
+    }
+    for (size_t k = 0; v->count < count; k++) {
+        find_cell(k, PAIRS, inner, &i, &j);
+        add_merge(v, pairs[i], seconds[j], at);
+    }
+}
+
+bool synth_vocab_make(synth_vocab *v, uint32_t count, err *e) {
+    static const char *const specials[SYNTH_SPECIALS] = {"<|endoftext|>", "<|im_start|>",
+                                                         "<|im_end|>"};
+    assert(count >= SYNTH_MIN_VOCAB && count <= SYNTH_MAX_VOCAB);
+    *v = (synth_vocab){.count = 0};
+    v->tokens = calloc(count, sizeof *v->tokens);
+    v->merges = calloc(count, sizeof *v->merges);
+    v->types = calloc(count, sizeof *v->types);
+    v->letters = malloc(os_multiply(count, TOKEN_ROOM + MERGE_ROOM));
+    if (!v->tokens || !v->merges || !v->types || !v->letters) {
+        synth_vocab_free(v);
+        return err_set(e, EXIT_CANNOT, "no memory for a vocabulary of %u tokens", count);
+    }
+    for (; v->count < SYNTH_SPECIALS; v->count++) {
+        v->tokens[v->count] = (gguf_text){specials[v->count], strlen(specials[v->count])};
+        v->types[v->count] = 3; /* control */
+    }
+    char *at = v->letters;
+    add_bytes(v, &at);
+    add_merges(v, count, &at);
+    return true;
+}
+
+void synth_vocab_free(synth_vocab *v) {
+    free(v->tokens);
+    free(v->merges);
+    free(v->types);
+    free(v->letters);
+    *v = (synth_vocab){.count = 0};
+}

@@ -1,0 +1,193 @@
+/* fuzz_gguf: the reader of models, its tokenizer and what is told of a file, fed with anything.
+ *
+ * Built with libFuzzer (make fuzz) it is given files by that. Built without, it has a main of its
+ * own: `fuzz_gguf FILE...` replays files, such as one that crashed, and `fuzz_gguf --seeds FOLDER`
+ * writes the files that the fuzzer starts from. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/model_facts.h"
+#include "craft.h"
+#include "harness/os.h"
+#include "runner/convert.h"
+#include "runner/gguf_write.h"
+#include "runner/llama.h"
+#include "runner/synth.h"
+#include "runner/tokenizer.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+/* Read, so that a sanitizer sees what is outside; kept, so that the compiler does read. */
+static volatile unsigned sum;
+
+static void touch(const void *data, size_t bytes) {
+    const uint8_t *p = data;
+    if (bytes > 0)
+        sum += (unsigned)p[0] + (unsigned)p[bytes - 1];
+}
+
+static void touch_values(const gguf *g) {
+    for (size_t i = 0; i < g->value_count; i++) {
+        const gguf_value *v = &g->values[i];
+        touch(v->key.data, v->key.bytes);
+        touch(v->data, v->bytes);
+        for (size_t k = 0; k < v->count; k++) {
+            if (v->texts)
+                touch(v->texts[k].data, v->texts[k].bytes);
+            else
+                sum += gguf_value_get_number(v, k) > 0;
+        }
+    }
+}
+
+static void touch_tensors(const gguf *g) {
+    convert_options o = {.type = gguf_find_format(&format_q4_0)};
+    for (size_t i = 0; i < g->tensor_count; i++) {
+        const gguf_tensor *t = &g->tensors[i];
+        touch(t->data, t->bytes);
+        if (gguf_find_tensor(g, t->name) != t || t->offset + t->bytes > g->bytes)
+            abort();
+        sum += convert_choose_type(g, t, &o) == t->type;
+    }
+}
+
+/* The file itself is the text, from its end, where tests and fuzzers put things. */
+static void touch_tokenizer(const gguf *g) {
+    err e;
+    tokenizer *t = tokenizer_new(g, &e);
+    if (!t)
+        return;
+    size_t bytes = g->bytes < 200 ? g->bytes : 200;
+    token_list ids = {0};
+    tokenizer_encode(t, (const char *)g->map + g->bytes - bytes, bytes,
+                     TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL, &ids);
+    for (size_t i = 0; i < ids.count; i++)
+        if (ids.items[i] >= tokenizer_get_count(t))
+            abort();
+    token_list_free(&ids);
+    for (uint32_t id = 0; id < tokenizer_get_count(t); id++) {
+        gguf_text piece = tokenizer_get_piece(t, id, true);
+        touch(piece.data, piece.bytes);
+        sum += tokenizer_is_end(t, id);
+    }
+    tokenizer_free(t);
+}
+
+static void touch_facts(const gguf *g) {
+    static FILE *nowhere;
+    err e;
+    if (!nowhere)
+        nowhere = fopen("/dev/null", "w");
+    model_facts *f = model_facts_new(g, &e);
+    if (f && nowhere)
+        model_print_json(nowhere, g, f, true, true);
+    model_facts_free(f);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
+    static err e;
+    gguf *g = gguf_read(data, bytes, "fuzz", &e);
+    if (!g) {
+        if (e.code != EXIT_CANNOT || !e.text[0])
+            abort();
+        return 0;
+    }
+    llama_shape shape_read;
+    touch_values(g);
+    touch_tensors(g);
+    touch_tokenizer(g);
+    sum += llama_read_shape(g, &shape_read, &e);
+    touch_facts(g);
+    gguf_free(g);
+    return 0;
+}
+
+#if !defined(ASSAY_LIBFUZZER)
+
+static bool write_seed(const char *folder, const char *name, size_t number, const void *data,
+                       size_t bytes, err *e) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s-%zu", folder, name, number);
+    return os_write_file(path, data, bytes, e);
+}
+
+/* The same small model with each pre-tokenizer's name in its metadata. */
+static bool write_vocabularies(const char *folder, const gguf *g, err *e) {
+    static const char *const names[] = {"smollm", "gpt-2", "llama-bpe", "qwen2", "default"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/vocabulary-%zu", folder, i);
+        gguf_writer *w = gguf_writer_new(path, e);
+        if (!w)
+            return false;
+        for (size_t k = 0; k < g->value_count; k++)
+            if (gguf_text_equals(g->values[k].key, "tokenizer.ggml.pre"))
+                gguf_writer_add_text(w, "tokenizer.ggml.pre",
+                                     (gguf_text){names[i], strlen(names[i])});
+            else
+                gguf_writer_add_copy(w, &g->values[k]);
+        bool ok = gguf_writer_finish_header(w, e) && gguf_writer_finish(w, e);
+        gguf_writer_free(w);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+static bool write_models(const char *folder, err *e) {
+    const synth_shape small = {"small", "", 1, 32, 2, 1, 32, 270, 64, 1e-5f, 1e4f, true};
+    synth_options o = {.seed = 1, .type = gguf_find_format(&format_q4_0)};
+    char path[1024];
+    snprintf(path, sizeof path, "%s/model", folder);
+    if (!synth_write_model(&small, path, &o, e))
+        return false;
+    gguf *g = gguf_open(path, e);
+    bool ok = g && write_vocabularies(folder, g, e);
+    gguf_free(g);
+    return ok;
+}
+
+static bool write_seeds(const char *folder, err *e) {
+    static crafted file;
+    const craft_case *c;
+    if (!os_make_folder(folder, e))
+        return false;
+    for (uint32_t version = 2; version <= 3; version++) {
+        craft_valid(&file, version);
+        if (!write_seed(folder, "valid", version, file.data, file.bytes, e))
+            return false;
+    }
+    for (size_t i = 0; (c = craft_get_wrong(i)); i++) {
+        c->make(&file);
+        if (!write_seed(folder, "wrong", i, file.data, file.bytes, e))
+            return false;
+    }
+    return write_models(folder, e);
+}
+
+int main(int argc, char **argv) {
+    static err e;
+    if (argc == 3 && strcmp(argv[1], "--seeds") == 0) {
+        if (!write_seeds(argv[2], &e))
+            fprintf(stderr, "fuzz_gguf: %s\n", e.text);
+        return (int)e.code;
+    }
+    for (int i = 1; i < argc; i++) {
+        size_t bytes;
+        char *text = os_read_file(argv[i], &bytes, &e);
+        uint8_t *data = text ? malloc(bytes ? bytes : 1) : NULL; /* just so many: no 0 behind it */
+        if (!data) {
+            fprintf(stderr, "fuzz_gguf: %s\n", text ? "no memory" : e.text);
+            return EXIT_USAGE;
+        }
+        memcpy(data, text, bytes);
+        LLVMFuzzerTestOneInput(data, bytes);
+        printf("%s: no crash\n", argv[i]);
+        free(data);
+        free(text);
+    }
+    return EXIT_OK;
+}
+
+#endif

@@ -1,0 +1,406 @@
+/* Tests of runner/convert and runner/synth, of the verbs `model convert`, `model synth` and
+ * `model info`, and of the JSON that is printed. */
+#include <greatest.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/json.h"
+#include "command.h"
+#include "harness/os.h"
+#include "harness/sha256.h"
+#include "runner/gguf_write.h"
+#include "runner/synth.h"
+
+SUITE(convert_suite);
+
+static err e;
+static char from[64], to[64];
+
+static void name_files(void) {
+    snprintf(from, sizeof from, "/tmp/assay-test-%ld-from.gguf", (long)getpid());
+    snprintf(to, sizeof to, "/tmp/assay-test-%ld-to.gguf", (long)getpid());
+}
+
+static void remove_files(void) {
+    unlink(from);
+    unlink(to);
+}
+
+/* A model of one matrix, one head, one norm and one vector, all F32. */
+static bool write_small(const char *head, const float *matrix, size_t columns) {
+    const uint64_t dim[] = {columns, 1}, square[] = {columns, 2}, row[] = {3};
+    const gguf_type *f32 = gguf_find_format(&format_f32);
+    float twice[2 * 64];
+    memcpy(twice, matrix, columns * sizeof *matrix);
+    memcpy(twice + columns, matrix, columns * sizeof *matrix);
+    gguf_writer *w = gguf_writer_new(from, &e);
+    gguf_writer_add_u32(w, "general.file_type", 0);
+    gguf_writer_add_text(w, "general.name", (gguf_text){"small", 5});
+    gguf_writer_add_tensor(w, head, f32, square, 2);
+    gguf_writer_add_tensor(w, "blk.0.attn_q.weight", f32, square, 2);
+    gguf_writer_add_tensor(w, "blk.0.attn_norm.weight", f32, square, 2);
+    gguf_writer_add_tensor(w, "blk.0.attn_q.bias", f32, row, 1);
+    gguf_writer_add_tensor(w, "blk.0.one.weight", f32, dim, 2);
+    size_t bytes = 2 * columns * sizeof *twice;
+    bool ok = gguf_writer_finish_header(w, &e) && gguf_writer_write(w, twice, bytes, &e) &&
+              gguf_writer_write(w, twice, bytes, &e) && gguf_writer_write(w, twice, bytes, &e) &&
+              gguf_writer_write(w, twice, 3 * sizeof *twice, &e) &&
+              gguf_writer_write(w, twice, bytes / 2, &e) && gguf_writer_finish(w, &e);
+    gguf_writer_free(w);
+    return ok;
+}
+
+static gguf *convert(const char *type, bool is_pure) {
+    gguf *g = gguf_open(from, &e);
+    convert_options o = {.type = convert_find_type(type, &e), .is_pure = is_pure};
+    bool ok = g && convert_model(g, to, &o, &e);
+    gguf_free(g);
+    return ok ? gguf_open(to, &e) : NULL;
+}
+
+static const char *get_type(const gguf *g, const char *name) {
+    const gguf_tensor *t = gguf_find_tensor(g, name);
+    return t ? t->type->name : "missing";
+}
+
+/* The largest is -4, so d is 0.5 and value v is nibble trunc(2 v + 8.5): worked by hand. */
+TEST the_bytes_of_q4_0_are_those_worked_by_hand(void) {
+    static const uint8_t expected[18] = {
+        0x00, 0x38, /* 0.5 */
+        0x80,       /* -4 is 0; value 16 is 0: 8 */
+        0x8f,       /* 3.5 is 15 */
+        0x8f,       /* 4 would be 16: 15 */
+        0x8a,       /* 0.75 is 1.5 + 8.5: 10 */
+        0x88,       /* 0.2 is 0.4 + 8.5: 8 */
+        0x78,       /* 0; value 21, -0.26, is -0.52 + 8.5: 7 */
+        0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0x88, 0xc8, /* value 31, 2, is 12 */
+    };
+    float values[32] = {-4, 3.5f, 4, 0.75f, 0.2f};
+    values[21] = -0.26f;
+    values[31] = 2;
+    name_files();
+    ASSERTm(e.text, write_small("output.weight", values, 32));
+    gguf *g = convert("q4_0", false);
+    ASSERTm(e.text, g);
+    const gguf_tensor *t = gguf_find_tensor(g, "blk.0.attn_q.weight");
+    ASSERT(t && t->bytes == 2 * sizeof expected);
+    ASSERT_MEM_EQ(expected, t->data, sizeof expected);
+    ASSERT_MEM_EQ(expected, (const uint8_t *)t->data + sizeof expected, sizeof expected);
+    gguf_free(g);
+    remove_files();
+    PASS();
+}
+
+TEST a_block_of_zeros_has_a_negative_zero_as_its_scale(void) {
+    float values[32] = {0};
+    block_q4_0 b;
+    format_q4_0.encode(values, &b);
+    ASSERT_EQ_FMT(0x8000u, (unsigned)b.d, "%x"); /* 0 / -8 */
+    ASSERT_EQ_FMT(0x88u, (unsigned)b.nibbles[0], "%x");
+    PASS();
+}
+
+TEST matrices_change_and_vectors_and_norms_stay(void) {
+    float values[64] = {1, -2};
+    name_files();
+    ASSERTm(e.text, write_small("token_embd.weight", values, 64));
+    const struct {
+        const char *type;
+        bool is_pure;
+        const char *head, *matrix;
+        uint32_t file_type;
+    } cases[] = {{"q4_0", false, "Q8_0", "Q4_0", 2},
+                 {"q4_0", true, "Q4_0", "Q4_0", 2},
+                 {"q8_0", false, "Q8_0", "Q8_0", 7},
+                 {"f16", false, "F16", "F16", 1},
+                 {"F32", false, "F32", "F32", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gguf *g = convert(cases[i].type, cases[i].is_pure);
+        uint32_t file_type = 99, version = 99;
+        ASSERTm(e.text, g);
+        ASSERT_STR_EQ(cases[i].head, get_type(g, "token_embd.weight"));
+        ASSERT_STR_EQ(cases[i].matrix, get_type(g, "blk.0.attn_q.weight"));
+        ASSERT_STR_EQ("F32", get_type(g, "blk.0.attn_norm.weight"));
+        ASSERT_STR_EQ("F32", get_type(g, "blk.0.attn_q.bias"));
+        ASSERT_STR_EQ("F32", get_type(g, "blk.0.one.weight")); /* one row is a vector */
+        ASSERT(gguf_get_u32(g, "general.file_type", &file_type, NULL, &e));
+        ASSERT(gguf_get_u32(g, "general.quantization_version", &version, NULL, &e));
+        ASSERT(file_type == cases[i].file_type && version == 2);
+        ASSERT(gguf_text_equals(gguf_find_value(g, "general.name")->texts[0], "small"));
+        gguf_free(g);
+    }
+    remove_files();
+    PASS();
+}
+
+TEST only_the_head_is_an_exception(void) {
+    float values[64] = {1};
+    name_files();
+    ASSERTm(e.text, write_small("output.weight", values, 64));
+    gguf *g = convert("q4_0", false);
+    ASSERTm(e.text, g);
+    ASSERT_STR_EQ("Q8_0", get_type(g, "output.weight"));
+    gguf_tensor embedding = *gguf_find_tensor(g, "blk.0.attn_q.weight");
+    strcpy(embedding.name, "token_embd.weight");
+    convert_options o = {.type = gguf_find_format(&format_q4_0)};
+    ASSERT_STR_EQ("Q4_0", convert_choose_type(g, &embedding, &o)->name); /* there is a head */
+    embedding.dim[0] = 33;
+    ASSERT_STR_EQ("F16", convert_choose_type(g, &embedding, &o)->name); /* no whole blocks */
+    gguf_free(g);
+    remove_files();
+    PASS();
+}
+
+static synth_options tiny_options(const gguf_type *type) {
+    return (synth_options){.seed = 1, .type = type};
+}
+
+/* q4_0 to f32 and back is the same file: what is on the grid stays there. */
+TEST a_model_survives_the_way_to_f32_and_back(void) {
+    synth_options o = tiny_options(gguf_find_format(&format_q4_0));
+    name_files();
+    ASSERTm(e.text, synth_write_model(synth_get_shape(0), from, &o, &e));
+    gguf *first = gguf_open(from, &e), *second = convert("f32", false);
+    ASSERTm(e.text, first && second);
+    convert_options back = {.type = gguf_find_format(&format_q4_0)};
+    char again[80];
+    snprintf(again, sizeof again, "%s.again", to);
+    ASSERTm(e.text, convert_model(second, again, &back, &e));
+    gguf *third = gguf_open(again, &e);
+    ASSERTm(e.text, third && third->tensor_count == first->tensor_count);
+    ASSERT_EQ(first->value_count, third->value_count);
+    for (size_t i = 0; i < first->tensor_count; i++) {
+        ASSERT_EQ(first->tensors[i].bytes, third->tensors[i].bytes);
+        ASSERT_MEM_EQ(first->tensors[i].data, third->tensors[i].data, first->tensors[i].bytes);
+    }
+    gguf_free(first);
+    gguf_free(second);
+    gguf_free(third);
+    unlink(again);
+    remove_files();
+    PASS();
+}
+
+static bool stop_at_once(void *context, uint64_t done, uint64_t total) {
+    *(uint64_t *)context = total;
+    return done > total;
+}
+
+TEST a_conversion_can_be_stopped_and_leaves_nothing(void) {
+    synth_options o = tiny_options(gguf_find_format(&format_q4_0));
+    uint64_t total = 0;
+    name_files();
+    ASSERT(synth_write_model(synth_get_shape(0), from, &o, &e));
+    gguf *g = gguf_open(from, &e);
+    convert_options c = {gguf_find_format(&format_f16), false, stop_at_once, &total};
+    ASSERT(g && !convert_model(g, to, &c, &e) && strstr(e.text, "stopped"));
+    ASSERT(total > 80000 && access(to, F_OK) != 0);
+    o.watch = stop_at_once;
+    o.context = &total;
+    ASSERT(!synth_write_model(synth_get_shape(0), to, &o, &e) && access(to, F_OK) != 0);
+    gguf_free(g);
+    remove_files();
+    ASSERT_RUN("ls \"$T\"-to* 2> /dev/null", 2);
+    PASS();
+}
+
+/* --- synth --- */
+
+static void get_hash(const void *data, size_t bytes, char hex[65]) {
+    sha256 h;
+    sha256_start(&h);
+    sha256_add(&h, data, bytes);
+    sha256_finish(&h, hex);
+}
+
+TEST a_seed_gives_the_same_bytes_on_every_machine(void) {
+    synth_options o = tiny_options(gguf_find_format(&format_q4_0));
+    size_t bytes;
+    char hex[65];
+    name_files();
+    ASSERTm(e.text, synth_write_model(synth_find_shape("tiny", &e), from, &o, &e));
+    char *data = os_read_file(from, &bytes, &e);
+    ASSERT(data);
+    get_hash(data, bytes, hex);
+    ASSERT_STR_EQ("40dd540c78839df75aa77ee9bfa91336628130f3ce07bb5105a199c2b393c294", hex);
+    free(data);
+    o.seed = 2;
+    ASSERT(synth_write_model(synth_find_shape("tiny", &e), to, &o, &e));
+    char *other = os_read_file(to, &bytes, &e);
+    get_hash(other, bytes, hex);
+    ASSERT(strncmp(hex, "40dd540c", 8) != 0);
+    free(other);
+    remove_files();
+    PASS();
+}
+
+static double get_spread(const gguf_tensor *t) {
+    double values[BLOCK_MAX_VALUES], magnitudes[BLOCK_MAX_VALUES], sum = 0;
+    for (size_t i = 0; i < t->elements; i += t->type->values) {
+        t->type->format->decode((const char *)t->data + i / t->type->values * t->type->bytes,
+                                values, magnitudes);
+        for (size_t k = 0; k < t->type->values; k++)
+            sum += values[k] * values[k];
+    }
+    return sqrt(sum / (double)t->elements);
+}
+
+TEST random_weights_have_a_sensible_spread_and_no_row_twice(void) {
+    synth_options o = tiny_options(gguf_find_format(&format_q4_0));
+    o.layers = 3;
+    name_files();
+    ASSERTm(e.text, synth_write_model(synth_get_shape(0), from, &o, &e));
+    gguf *g = gguf_open(from, &e);
+    ASSERTm(e.text, g);
+    double q = get_spread(gguf_find_tensor(g, "blk.2.attn_q.weight")) * sqrt(64);
+    double down = get_spread(gguf_find_tensor(g, "blk.0.ffn_down.weight")) * sqrt(160);
+    double norm = get_spread(gguf_find_tensor(g, "output_norm.weight"));
+    ASSERT(fabs(q - 1) < 0.05 && fabs(down - 1) < 0.05 && fabs(norm - 1) < 0.05);
+    const gguf_tensor *t = gguf_find_tensor(g, "token_embd.weight");
+    size_t row = t->bytes / t->dim[1];
+    for (size_t i = 1; i < t->dim[1]; i++)
+        for (size_t k = 0; k < i; k++)
+            ASSERT(memcmp((const char *)t->data + i * row, (const char *)t->data + k * row, row));
+    ASSERT(!gguf_find_tensor(g, "blk.3.attn_q.weight"));
+    gguf_free(g);
+    remove_files();
+    PASS();
+}
+
+static int compare_texts(const void *a, const void *b) {
+    const gguf_text *x = a, *y = b;
+    size_t shorter = x->bytes < y->bytes ? x->bytes : y->bytes;
+    int order = memcmp(x->data, y->data, shorter);
+    return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+TEST an_invented_vocabulary_has_just_so_many_tokens_and_none_twice(void) {
+    const uint32_t counts[] = {SYNTH_MIN_VOCAB, 512, 1000, 49152, SYNTH_MAX_VOCAB};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        synth_vocab v;
+        ASSERT(synth_vocab_make(&v, counts[i], &e));
+        ASSERT_EQ(counts[i], v.count);
+        ASSERT_EQ(counts[i] - SYNTH_MIN_VOCAB, v.merge_count);
+        for (size_t k = 0; k < v.merge_count; k++) { /* a merge makes its token */
+            gguf_text m = v.merges[k], t = v.tokens[SYNTH_MIN_VOCAB + k];
+            const char *space = memchr(m.data, ' ', m.bytes);
+            size_t left = (size_t)(space - m.data);
+            ASSERT(m.bytes == t.bytes + 1 && memcmp(m.data, t.data, left) == 0);
+            ASSERT(memcmp(space + 1, t.data + left, t.bytes - left) == 0);
+        }
+        qsort(v.tokens, v.count, sizeof *v.tokens, compare_texts);
+        for (size_t k = 1; k < v.count; k++)
+            ASSERT(compare_texts(&v.tokens[k - 1], &v.tokens[k]) != 0);
+        synth_vocab_free(&v);
+    }
+    PASS();
+}
+
+/* --- verbs --- */
+
+#define SYNTH "\"$A\" model synth tiny \"$T.gguf\" && "
+
+TEST every_shape_of_the_table_is_in_the_help(void) {
+    const synth_shape *s;
+    ASSERT_RUN("\"$A\" model synth --help", 0);
+    for (size_t i = 0; (s = synth_get_shape(i)); i++) {
+        ASSERT_SAYS(s->name);
+        ASSERTm(s->name, s->hidden % s->heads == 0 && s->heads % s->kv_heads == 0);
+        ASSERTm(s->name, s->vocab >= SYNTH_MIN_VOCAB && s->vocab <= SYNTH_MAX_VOCAB);
+    }
+    PASS();
+}
+
+TEST model_verbs_have_their_own_help_and_errors(void) {
+    ASSERT_RUN("\"$A\" model", 2);
+    ASSERT_SAYS("usage: assay model VERB");
+    ASSERT_RUN("\"$A\" model convert --help", 0);
+    ASSERT_SAYS("usage: assay model convert IN OUT");
+    ASSERT_RUN("\"$A\" model convret", 2);
+    ASSERT_SAYS("did you mean 'convert'?");
+    ASSERT_RUN("\"$A\" model synth big \"$T.gguf\"", 2);
+    ASSERT_SAYS("valid: tiny, smollm-135m");
+    ASSERT_RUN(SYNTH "\"$A\" model convert \"$T.gguf\" \"$T.x\"", 2);
+    ASSERT_SAYS("needs --type");
+    ASSERT_RUN("\"$A\" model convert \"$T.gguf\" \"$T.x\" --type q3", 2);
+    ASSERT_SAYS("valid: q4_0, q8_0, f16, f32");
+    ASSERT_RUN("\"$A\" model convert \"$T.gguf\" \"$T.gguf\" --type f16", 2);
+    ASSERT_SAYS("is the file that is read");
+    ASSERT_RUN("\"$A\" model convert \"$T.none\" \"$T.x\" --type f16", 3);
+    ASSERT_RUN("\"$A\" model info /tmp", 3);
+    ASSERT_RUN("\"$A\" model convert \"$T.gguf\" \"$T.x\" --type f16 && "
+               "\"$A\" model info \"$T.x\"; rm -f \"$T.gguf\" \"$T.x\"",
+               0);
+    ASSERT_SAYS("F16");
+    ASSERT_SAYS("head_dim     16");
+    ASSERT_SAYS("runs         yes");
+    PASS();
+}
+
+/* A disk that is full, for a process: a limit on the size of files. */
+TEST a_full_disk_is_one_sentence_and_leaves_nothing(void) {
+    ASSERT_RUN("trap '' XFSZ; ulimit -f 40; \"$A\" model synth tiny \"$T.gguf\"", 3);
+    ASSERT_SAYS("cannot write");
+    ASSERT_RUN("ls \"$T\".gguf* 2> /dev/null", 2);
+    PASS();
+}
+
+TEST a_model_is_described_as_json(void) {
+    ASSERT_RUN(SYNTH "\"$A\" model info \"$T.gguf\" --json --tensors --metadata; "
+                     "rm -f \"$T.gguf\"",
+               0);
+    ASSERT_SAYS("\"architecture\": \"llama\"");
+    ASSERT_SAYS("\"rope_base\": 10000");
+    ASSERT_SAYS("{\"type\": \"Q4_0\", \"tensors\": 14, \"bytes\": 48384}");
+    ASSERT_SAYS("\"runs\": true");
+    ASSERT_SAYS("{\"name\": \"blk.1.ffn_down.weight\", \"type\": \"Q4_0\", \"dims\": [160, 64]");
+    ASSERT_SAYS(
+        "{\"key\": \"tokenizer.ggml.add_bos_token\", \"type\": \"bool\", \"value\": false}");
+    PASS();
+}
+
+static enum greatest_test_res check_json(const char *bytes, size_t count, const char *expected) {
+    char text[256] = "";
+    FILE *out = tmpfile();
+    ASSERT(out);
+    json_print_text(out, bytes, count);
+    rewind(out);
+    text[fread(text, 1, sizeof text - 1, out)] = 0;
+    fclose(out);
+    ASSERT_STR_EQ(expected, text);
+    PASS();
+}
+
+TEST any_bytes_become_a_json_string(void) {
+    CHECK_CALL(check_json("plain", 5, "\"plain\""));
+    CHECK_CALL(check_json("a\"\\\n\t\0\x1b", 7, "\"a\\\"\\\\\\n\\t\\u0000\\u001b\""));
+    CHECK_CALL(check_json("\xc3\xa9\xe4\xbd\xa0\xf0\x9f\x98\x80", 9,
+                          "\"\xc3\xa9\xe4\xbd\xa0\xf0\x9f\x98\x80\""));
+    CHECK_CALL(check_json("\x7f\xc2\x9b", 3, "\"\\u007f\\u009b\""));
+    CHECK_CALL(
+        check_json("\xff\xc0\x80\xc3", 4, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""));
+    CHECK_CALL(check_json("\xed\xa0\x80", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""));
+    CHECK_CALL(
+        check_json("\xf4\x90\x80\x80", 4, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""));
+    PASS();
+}
+
+SUITE(convert_suite) {
+    RUN_TEST(the_bytes_of_q4_0_are_those_worked_by_hand);
+    RUN_TEST(a_block_of_zeros_has_a_negative_zero_as_its_scale);
+    RUN_TEST(matrices_change_and_vectors_and_norms_stay);
+    RUN_TEST(only_the_head_is_an_exception);
+    RUN_TEST(a_model_survives_the_way_to_f32_and_back);
+    RUN_TEST(a_conversion_can_be_stopped_and_leaves_nothing);
+    RUN_TEST(a_seed_gives_the_same_bytes_on_every_machine);
+    RUN_TEST(random_weights_have_a_sensible_spread_and_no_row_twice);
+    RUN_TEST(an_invented_vocabulary_has_just_so_many_tokens_and_none_twice);
+    RUN_TEST(every_shape_of_the_table_is_in_the_help);
+    RUN_TEST(model_verbs_have_their_own_help_and_errors);
+    RUN_TEST(a_full_disk_is_one_sentence_and_leaves_nothing);
+    RUN_TEST(a_model_is_described_as_json);
+    RUN_TEST(any_bytes_become_a_json_string);
+}
