@@ -1,0 +1,194 @@
+/* cmd_tokenize: `assay tokenize`. Text to token ids with the vocabulary of a model file, and back.
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/table.h"
+#include "input.h"
+#include "runner/model_file.h"
+#include "runner/tokenizer.h"
+#include "runner/unicode.h"
+#include "verb.h"
+
+static struct {
+    const char *model;
+    bool special, bos, detokenize, pieces;
+} settings;
+
+static const option options[] = {
+    {"m|model", OPTION_TEXT, &settings.model, "FILE",
+     "GGUF file with the vocabulary (default: the shipped model)", 0, 0},
+    {"special", OPTION_FLAG, &settings.special, NULL,
+     "<|im_start|> and its kin in the text are those tokens (default: plain text)", 0, 0},
+    {"bos", OPTION_FLAG, &settings.bos, NULL,
+     "add the begin and end of text that the file asks for, if any (default: none)", 0, 0},
+    {"detokenize", OPTION_FLAG, &settings.detokenize, NULL,
+     "ids to bytes; control tokens are left out unless --special is given", 0, 0},
+    {"pieces", OPTION_FLAG, &settings.pieces, NULL, "a table of ids and what each stands for", 0,
+     0},
+};
+
+/* --- input --- */
+
+static bool read_text(const tokenizer *t, const char *name, token_list *ids, err *e) {
+    size_t bytes = strlen(name);
+    char *input = NULL;
+    if (strcmp(name, "-") == 0 && !(input = input_read(TOKENIZER_TEXT_MAX, &bytes, e)))
+        return false;
+    unsigned flags =
+        (settings.special ? TOKENIZE_PARSE_SPECIAL : 0) | (settings.bos ? TOKENIZE_ADD_SPECIAL : 0);
+    tokenizer_encode(t, input ? input : name, bytes, flags, ids);
+    free(input);
+    return true;
+}
+
+static bool is_separator(char c) {
+    return c != 0 && strchr(" ,\t\r\n", c) != NULL;
+}
+
+static bool read_ids(const tokenizer *t, const char *text, size_t bytes, token_list *ids, err *e) {
+    for (size_t i = 0; i < bytes;) {
+        if (is_separator(text[i])) {
+            i++;
+            continue;
+        }
+        size_t begin = i;
+        uint64_t id = 0;
+        bool number = true;
+        for (; i < bytes && !is_separator(text[i]); i++) {
+            number = number && text[i] >= '0' && text[i] <= '9';
+            if (number && id <= UINT32_MAX)
+                id = 10 * id + (uint64_t)(text[i] - '0');
+        }
+        int shown = i - begin < 40 ? (int)(i - begin) : 40;
+        if (!number)
+            return err_set(e, EXIT_USAGE, "'%.*s' is not a token id; ids are whole numbers", shown,
+                           text + begin);
+        if (id >= tokenizer_get_count(t))
+            return err_set(e, EXIT_USAGE, "there is no token %.*s; the last one is %zu", shown,
+                           text + begin, tokenizer_get_count(t) - 1);
+        token_list_add(ids, (uint32_t)id);
+    }
+    return true;
+}
+
+static bool read_all_ids(const tokenizer *t, const char *const *names, size_t count,
+                         token_list *ids, err *e) {
+    if (count == 1 && strcmp(names[0], "-") == 0) {
+        size_t bytes;
+        char *input = input_read(SIZE_MAX / 4, &bytes, e);
+        bool ok = input && read_ids(t, input, bytes, ids, e);
+        free(input);
+        return ok;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!read_ids(t, names[i], strlen(names[i]), ids, e))
+            return false;
+    return true;
+}
+
+/* --- output --- */
+
+static void print_ids(const token_list *ids) {
+    for (size_t i = 0; i < ids->count; i++)
+        printf("%s%" PRIu32, i ? " " : "", ids->items[i]);
+    putchar('\n');
+}
+
+/* Characters are shown as they are, and as \n, \xE4 what is no whole character or cannot be seen.
+ */
+static void escape(gguf_text piece, char *out, size_t size) {
+    size_t used = 0;
+    for (size_t i = 0; i < piece.bytes && used + 8 < size;) {
+        uint32_t point;
+        char again[UNICODE_BYTES];
+        size_t length = unicode_decode(piece.data + i, piece.bytes - i, &point);
+        bool whole =
+            length == unicode_encode(point, again) && memcmp(piece.data + i, again, length) == 0;
+        unsigned char c = (unsigned char)piece.data[i];
+        if (c == '"' || c == '\\')
+            used += (size_t)snprintf(out + used, size - used, "\\%c", c);
+        else if (c == '\n' || c == '\t' || c == '\r')
+            used += (size_t)snprintf(out + used, size - used, "\\%c",
+                                     c == '\n'   ? 'n'
+                                     : c == '\t' ? 't'
+                                                 : 'r');
+        else if (whole && (point >= 0xA0 || (c >= ' ' && c < 0x7F)))
+            used += (size_t)snprintf(out + used, size - used, "%.*s", (int)length, piece.data + i);
+        else {
+            used += (size_t)snprintf(out + used, size - used, "\\x%02X", c);
+            length = 1;
+        }
+        i += length;
+    }
+}
+
+static void print_pieces(const tokenizer *t, const token_list *ids) {
+    table_column columns[] = {{.title = "id", .right = true, .width = 6}, {.title = "piece"}};
+    table out = {
+        .out = stdout, .columns = columns, .count = 2, .colour = table_wants_colour(stdout)};
+    table_print_header(&out);
+    for (size_t i = 0; i < ids->count; i++) {
+        char id[16], piece[1024] = "", quoted[sizeof piece + 2];
+        escape(tokenizer_get_piece(t, ids->items[i], true), piece, sizeof piece);
+        snprintf(id, sizeof id, "%" PRIu32, ids->items[i]);
+        snprintf(quoted, sizeof quoted, "\"%s\"", piece);
+        const char *cells[] = {id, quoted};
+        table_print_row(&out, cells, 0, PAINT_NONE);
+    }
+}
+
+static void print_bytes(const tokenizer *t, const token_list *ids) {
+    for (size_t i = 0; i < ids->count; i++) {
+        gguf_text piece = tokenizer_get_piece(t, ids->items[i], settings.special);
+        fwrite(piece.data, 1, piece.bytes, stdout);
+    }
+}
+
+static bool tokenize(const tokenizer *t, const char *const *names, size_t count, err *e) {
+    token_list ids = {0};
+    bool ok = settings.detokenize ? read_all_ids(t, names, count, &ids, e)
+                                  : read_text(t, names[0], &ids, e);
+    if (ok && settings.pieces)
+        print_pieces(t, &ids);
+    else if (ok && settings.detokenize)
+        print_bytes(t, &ids);
+    else if (ok)
+        print_ids(&ids);
+    token_list_free(&ids);
+    return ok;
+}
+
+static exit_code run(const char *const *names, size_t count, err *e) {
+    char path[PATH_MAX];
+    if (count == 0)
+        err_set(e, EXIT_USAGE,
+                "give a text (or ids with --detokenize), or - to read it from stdin");
+    else if (count > 1 && !settings.detokenize)
+        err_set(e, EXIT_USAGE, "the text is one argument, but there are %zu: put it in quotes",
+                count);
+    if (e->code || !model_file_find(settings.model, path, sizeof path, e))
+        return e->code;
+    gguf *g = gguf_open(path, e);
+    tokenizer *t = g ? tokenizer_new(g, e) : NULL;
+    bool ok = t && tokenize(t, names, count, e);
+    tokenizer_free(t);
+    gguf_free(g);
+    return ok ? EXIT_OK : e->code;
+}
+
+const verb verb_tokenize = {
+    .name = "tokenize",
+    .names = "TEXT|-|IDS...",
+    .about = "token ids of a text, and back",
+    .notes =
+        "The ids are those of llama.cpp, by default of `llama-tokenize --ids --no-bos\n"
+        "--no-parse-special`. Text in UTF-8 comes back byte for byte where the vocabulary has all\n"
+        "256 bytes (a byte that it lacks is dropped); bytes that are no UTF-8 become U+FFFD.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = run,
+};

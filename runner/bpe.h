@@ -1,0 +1,56 @@
+/* bpe: byte-pair encoding of one word with the tokens and merges of a vocabulary.
+ *
+ * Each byte of a word is written as one character (that is how the format keeps white space and
+ * control bytes out of its texts); then the neighbours that come first in the list of merges are
+ * joined, leftmost first, until none are left. Takes n log n time for a word of n bytes.
+ *
+ * The one surprise: what is joined need not be a token. Such a text falls apart into those of its
+ * bytes that are tokens by themselves, and the others are lost. */
+#ifndef ASSAY_BPE_H
+#define ASSAY_BPE_H
+
+#include "text_set.h"
+#include "tokenizer.h"
+
+typedef struct {
+    uint32_t left, right, result; /* symbols */
+} bpe_merge;
+
+typedef struct {
+    text_set symbols; /* first the tokens, numbered as their ids; then texts that are none */
+    uint32_t token_count;
+    bpe_merge *merges; /* the first is the most urgent */
+    uint32_t merge_count;
+    uint32_t *slots; /* finds a merge by its left and right */
+    size_t slot_count;
+    uint32_t bytes[256]; /* the symbol of each byte */
+    bool whole_words;    /* a word that is a token is not put together from merges */
+} bpe;
+
+/* Tokens and merges are arrays of strings that outlive the bpe. */
+bool bpe_build(bpe *b, const gguf_value *tokens, const gguf_value *merges, bool whole_words,
+               err *e);
+void bpe_free(bpe *b);
+
+gguf_text bpe_get_text(const bpe *b, uint32_t token);
+uint32_t bpe_find_token(const bpe *b, gguf_text text); /* TOKEN_NONE: there is none */
+
+/* Room that words share; starts as all zeros. */
+typedef struct {
+    uint32_t *symbols, *previous, *next;
+    uint64_t *heap;
+    size_t capacity, heap_count;
+    char *text;
+    size_t text_capacity;
+} bpe_work;
+
+void bpe_work_free(bpe_work *w);
+
+/* Appends the tokens of a word of 1 to TOKENIZER_TEXT_MAX bytes. */
+void bpe_encode(const bpe *b, bpe_work *w, const char *word, size_t bytes, token_list *out);
+
+/* The character that a byte is written as, and back (-1: the character stands for no byte). */
+uint32_t bpe_map_byte(unsigned char byte);
+int bpe_unmap_byte(uint32_t point);
+
+#endif

@@ -1,0 +1,15 @@
+/* pieces: the bytes that each token of a vocabulary stands for. */
+#ifndef ASSAY_PIECES_H
+#define ASSAY_PIECES_H
+
+#include "special.h"
+
+typedef struct {
+    gguf_text *items; /* of each token, control tokens with their own text */
+    char *bytes;
+} token_pieces;
+
+void token_pieces_build(token_pieces *p, const bpe *b, const special_tokens *s);
+void token_pieces_free(token_pieces *p);
+
+#endif

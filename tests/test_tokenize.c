@@ -1,0 +1,166 @@
+/* Tests of `assay tokenize` and of chat templates. */
+#include <greatest.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "runner/chat.h"
+#include "vocabulary.h"
+
+SUITE(tokenize_suite);
+
+static err e;
+
+/* --- chat templates --- */
+
+static const char *template_text;
+
+static void add_template(gguf_writer *w) {
+    if (template_text)
+        gguf_writer_add_text(w, "tokenizer.chat_template",
+                             (gguf_text){template_text, strlen(template_text)});
+}
+
+/* The prompt that a model with this template gets, or what is wrong with it. */
+static const char *render(const char *form, const char *system, const char *user) {
+    static char out[1024];
+    char *text;
+    vocabulary *v = vocabulary_start("smollm");
+    template_text = form;
+    v->add_more = add_template;
+    gguf *g = vocabulary_open(v, &e);
+    if (!g)
+        return e.text;
+    if (chat_render(g, system, user, &text, &e)) {
+        snprintf(out, sizeof out, "%s", text);
+        free(text);
+    } else {
+        snprintf(out, sizeof out, "%d: %s", (int)e.code, e.text);
+    }
+    gguf_free(g);
+    return out;
+}
+
+#define QUESTION "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+#define PLAIN_FORM "{% for m in messages %}{{'<|im_start|>' + m['role'] + '\\n' + m['content']}}"
+#define DEFAULT_FORM(line_end)                                                                     \
+    "{{ '<|im_start|>system" line_end "' + tools }}{{ '<|im_start|>system" line_end                \
+    "Be kind.<|im_end|>" line_end "' }}" PLAIN_FORM
+
+TEST a_question_is_put_in_chatml(void) {
+    ASSERT_STR_EQ(QUESTION, render(PLAIN_FORM, NULL, "Hi"));
+    ASSERT_STR_EQ("<|im_start|>system\nBe brief.<|im_end|>\n" QUESTION,
+                  render(PLAIN_FORM, "Be brief.", "Hi"));
+    PASS();
+}
+
+TEST the_default_system_message_is_that_of_the_template(void) {
+    const char *expected = "<|im_start|>system\nBe kind.<|im_end|>\n" QUESTION;
+    ASSERT_STR_EQ(expected, render(DEFAULT_FORM("\n"), NULL, "Hi"));
+    ASSERT_STR_EQ(expected, render(DEFAULT_FORM("\\n"), NULL, "Hi"));
+    ASSERT_STR_EQ("<|im_start|>system\nx<|im_end|>\n" QUESTION,
+                  render(DEFAULT_FORM("\n"), "x", "Hi"));
+    ASSERT_STR_EQ("<|im_start|>system\n<|im_end|>\n" QUESTION,
+                  render(DEFAULT_FORM("\n"), "", "Hi"));
+    PASS();
+}
+
+TEST models_that_are_not_asked_in_chatml_are_refused(void) {
+    ASSERTm(e.text,
+            strstr(render(NULL, NULL, "Hi"), "3: the model has no tokenizer.chat_template"));
+    ASSERTm(e.text, strstr(render("[INST] {{ x }} [/INST]", NULL, "Hi"), "ChatML"));
+    PASS();
+}
+
+/* --- the command --- */
+
+/* $T: all bytes, "aa" as 256, <s> as 257. */
+static bool make_file(void) {
+    vocabulary *v = vocabulary_start("gpt-2");
+    vocabulary_join(v, "a a");
+    vocabulary_add_token(v, "<s>", 3);
+    return command_run("true") == 0 && vocabulary_write(v, getenv("T"), &e);
+}
+
+static const char *get_line(void) {
+    static char line[256];
+    snprintf(line, sizeof line, "%s", command_get_output());
+    return line;
+}
+
+TEST texts_become_ids_on_one_line(void) {
+    ASSERTm(e.text, make_file());
+    ASSERT_RUN("\"$A\" tokenize -m \"$T\" 'aaa b'", 0);
+    ASSERT_STR_EQ("256 97 32 98\n", get_line());
+    ASSERT_RUN("\"$A\" tokenize --model=\"$T\" ''", 0);
+    ASSERT_STR_EQ("\n", get_line());
+    ASSERT_RUN("\"$A\" tokenize -m \"$T\" '<s>a'", 0);
+    ASSERT_STR_EQ("60 115 62 97\n", get_line());
+    ASSERT_RUN("\"$A\" tokenize -m \"$T\" --special '<s>a'", 0);
+    ASSERT_STR_EQ("257 97\n", get_line());
+    ASSERT_RUN("printf 'a\\000\\377\\n' | \"$A\" tokenize -m \"$T\" -", 0);
+    ASSERT_STR_EQ("97 0 239 191 189 10\n", get_line());
+    ASSERT_RUN("\"$A\" tokenize -m \"$T\" -- -b", 0);
+    ASSERT_STR_EQ("45 98\n", get_line());
+    PASS();
+}
+
+TEST ids_become_bytes_again(void) {
+    ASSERTm(e.text, make_file());
+    ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 256 97,32 '98 98'", 0);
+    ASSERT_STR_EQ("aaa bb", get_line());
+    ASSERT_RUN("printf '256,97\\n32 257\\n' | \"$A\" tokenize -m \"$T\" --detokenize -", 0);
+    ASSERT_STR_EQ("aaa ", get_line());
+    ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize --special 257 97", 0);
+    ASSERT_STR_EQ("<s>a", get_line());
+    ASSERT_RUN(
+        "head -c 3000 \"$A\" | tr '\\200-\\377' 'a-z' > \"$T.in\"; \"$A\" tokenize -m \"$T\" - "
+        "< \"$T.in\" | \"$A\" tokenize -m \"$T\" --detokenize - | cmp - \"$T.in\"",
+        0);
+    PASS();
+}
+
+TEST pieces_are_shown_in_a_table(void) {
+    ASSERTm(e.text, make_file());
+    ASSERT_RUN("\"$A\" tokenize -m \"$T\" --pieces --special '<s>aa\"\n\xC3\xA9'", 0);
+    ASSERT_SAYS("257  \"<s>\"");
+    ASSERT_SAYS("256  \"aa\"");
+    ASSERT_SAYS(" 34  \"\\\"\"");
+    ASSERT_SAYS(" 10  \"\\n\"");
+    ASSERT_SAYS("195  \"\\xC3\"");
+    PASS();
+}
+
+TEST what_cannot_be_tokenized_is_told(void) {
+    ASSERTm(e.text, make_file());
+    ASSERT_RUN("\"$A\" tokenize -m \"$T\"", 2);
+    ASSERT_SAYS("give a text");
+    ASSERT_RUN("\"$A\" tokenize -m \"$T\" two words", 2);
+    ASSERT_SAYS("put it in quotes");
+    ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 1 x2", 2);
+    ASSERT_SAYS("'x2' is not a token id");
+    ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 258", 2);
+    ASSERT_SAYS("there is no token 258; the last one is 257");
+    ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 99999999999999999999999", 2);
+    ASSERT_SAYS("there is no token 99999999999999999999999");
+    ASSERT_RUN("\"$A\" tokenize -m \"$T.none\" x", 3);
+    ASSERT_SAYS("make model");
+    ASSERT_RUN("\"$A\" tokenize -m \"$A\" x", 3);
+    PASS();
+}
+
+static void clear(void) {
+    command_run("rm -f \"$T\" \"$T.in\"");
+}
+
+SUITE(tokenize_suite) {
+    RUN_TEST(a_question_is_put_in_chatml);
+    RUN_TEST(the_default_system_message_is_that_of_the_template);
+    RUN_TEST(models_that_are_not_asked_in_chatml_are_refused);
+    RUN_TEST(texts_become_ids_on_one_line);
+    RUN_TEST(ids_become_bytes_again);
+    RUN_TEST(pieces_are_shown_in_a_table);
+    RUN_TEST(what_cannot_be_tokenized_is_told);
+    clear();
+}

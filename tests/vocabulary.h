@@ -1,0 +1,30 @@
+/* vocabulary: makes small GGUF vocabularies for tests: all 256 bytes, and what a test adds. */
+#ifndef ASSAY_TESTS_VOCABULARY_H
+#define ASSAY_TESTS_VOCABULARY_H
+
+#include "runner/gguf.h"
+#include "runner/gguf_write.h"
+
+enum { VOCABULARY_MOST = 4096 };
+
+typedef struct {
+    const char *pre;
+    gguf_text tokens[VOCABULARY_MOST], merges[VOCABULARY_MOST];
+    int32_t types[VOCABULARY_MOST];
+    size_t token_count, merge_count, type_count;
+    /* What else is to be in the file; may be NULL. */
+    void (*add_more)(gguf_writer *w);
+} vocabulary;
+
+/* Token n is byte n. The vocabulary belongs to the module and is used again by the next test. */
+vocabulary *vocabulary_start(const char *pre);
+uint32_t vocabulary_add_token(vocabulary *v, const char *text, int32_t type);
+void vocabulary_add_merge(vocabulary *v, const char *merge);
+/* "A B": the merge, and AB as a token if it is none. Returns AB's id. */
+uint32_t vocabulary_join(vocabulary *v, const char *merge);
+
+bool vocabulary_write(const vocabulary *v, const char *path, err *e);
+/* The same as a gguf, with no file left behind. */
+gguf *vocabulary_open(const vocabulary *v, err *e);
+
+#endif
