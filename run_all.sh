@@ -1,6 +1,6 @@
 #!/bin/sh
 # The main job: brings what is missing, builds, says what this machine is, checks and validates every
-# kernel.
+# kernel, then checks the model that ships with the project, lets it write and says how fast.
 # Data goes to stdout, talk to stderr. The exit status is that of the step that failed: 1 a kernel
 # is wrong, 3 this machine cannot run it (see README.md).
 set -u
@@ -11,6 +11,12 @@ stop() { # status, sentence
     printf 'run_all: %s\n' "$2" >&2
     exit "$1"
 }
+try() { # arguments of assay: one step, which must succeed
+    step "assay $*"
+    ./assay "$@"
+    status=$?
+    [ "$status" -eq 0 ] || stop "$status" "assay $1 exited with $status: what is above says why"
+}
 
 step "what this machine has"
 sh tools/deps.sh || printf 'run_all: going on with what there is\n' >&2
@@ -20,16 +26,10 @@ step "build"
 make -j "$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)" all >&2 ||
     stop 3 "the build failed: the compiler's message is above"
 
-step "assay info"
-./assay info || stop $? "assay info failed: its message is above"
-
-step "assay check"
-./assay check
-status=$?
-[ "$status" -eq 0 ] || stop "$status" "assay check exited with $status: the rows above say why"
-
-step "assay validate"
-./assay validate
-status=$?
-[ "$status" -eq 0 ] || stop "$status" "assay validate exited with $status: the rows above say why"
-step "done: every kernel agrees with its oracle, and none touches what it should not"
+try info
+try check
+try validate
+try model check
+try run -p "The old smith" -n 96
+try model bench -p 8,64 -n 32 -r 3
+step "done: every kernel agrees with its oracle, none touches what it should not, and the model runs"

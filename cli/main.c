@@ -1,4 +1,5 @@
 /* main: the table of verbs. The only place that prints errors and exits. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,16 +7,22 @@
 #include "harness/err.h"
 #include "verb.h"
 
-static const verb *const verbs[] = {&verb_info,    &verb_list,   &verb_check, &verb_validate,
-                                    &verb_mutants, &verb_launch, &verb_lint};
-enum { VERB_COUNT = sizeof verbs / sizeof *verbs };
+static const verb *const verbs[] = {&verb_info,     &verb_list,    &verb_check,
+                                    &verb_validate, &verb_mutants, &verb_launch,
+                                    &verb_lint,     &verb_run,     &verb_model,
+                                    &verb_tokenize};
+enum { VERB_COUNT = sizeof verbs / sizeof *verbs, MAX_VERBS = 32 };
+
+static void print_verbs(FILE *out, const verb *const *list, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "  %-10s %s\n", list[i]->name, list[i]->about);
+}
 
 static void print_help(FILE *out) {
     fputs("assay checks, validates, times and explains Metal compute kernels.\n\n"
           "usage: assay VERB [options]\n\n",
           out);
-    for (size_t i = 0; i < VERB_COUNT; i++)
-        fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->about);
+    print_verbs(out, verbs, VERB_COUNT);
     fputs(
         "\n"
         "  assay VERB --help says what a verb takes; assay --version says which assay this is.\n\n"
@@ -30,40 +37,48 @@ static void print_help(FILE *out) {
         out);
 }
 
-static void print_verb_help(FILE *out, const verb *v) {
-    fprintf(out, "usage: assay %s%s%s [options]\n\n%s\n\n", v->name, v->names ? " " : "",
-            v->names ? v->names : "", v->about);
+/* family is NULL for a verb that stands right behind assay. */
+static void print_usage(FILE *out, const verb *family, const verb *v) {
+    fprintf(out, "usage: assay %s%s%s%s%s%s\n\n%s\n\n", family ? family->name : "",
+            family ? " " : "", v->name, v->names ? " " : "", v->names ? v->names : "",
+            v->verbs ? " VERB [options]" : " [options]", v->about);
     if (v->notes)
         fprintf(out, "%s\n", v->notes);
-    options_print_help(out, v->options, v->option_count);
+    if (v->verbs)
+        print_verbs(out, v->verbs, v->verb_count);
+    else
+        options_print_help(out, v->options, v->option_count);
 }
 
-static const verb *find_verb(const char *name, err *e) {
-    const char *names[VERB_COUNT];
-    char valid[128] = "";
+static const verb *find_verb(const verb *const *list, size_t count, const char *family,
+                             const char *name, err *e) {
+    const char *names[MAX_VERBS];
+    char valid[192] = "";
     size_t used = 0;
-    for (size_t i = 0; i < VERB_COUNT; i++) {
-        if (strcmp(verbs[i]->name, name) == 0)
-            return verbs[i];
-        names[i] = verbs[i]->name;
+    assert(count <= MAX_VERBS);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(list[i]->name, name) == 0)
+            return list[i];
+        names[i] = list[i]->name;
         used += (size_t)snprintf(valid + used, sizeof valid - used, "%s%s", i ? ", " : "",
-                                 verbs[i]->name);
+                                 list[i]->name);
+        assert(used < sizeof valid);
     }
-    const char *nearest = options_find_nearest(name, names, VERB_COUNT);
+    const char *nearest = options_find_nearest(name, names, count);
     if (nearest)
-        err_set(e, EXIT_USAGE, "no verb '%.40s'; did you mean '%s'? (valid: %s)", name, nearest,
-                valid);
+        err_set(e, EXIT_USAGE, "no %sverb '%.40s'; did you mean '%s'? (valid: %s)", family, name,
+                nearest, valid);
     else
-        err_set(e, EXIT_USAGE, "no verb '%.40s' (valid: %s)", name, valid);
+        err_set(e, EXIT_USAGE, "no %sverb '%.40s' (valid: %s)", family, name, valid);
     return NULL;
 }
 
-static exit_code run_verb(const verb *v, int argc, const char **argv, err *e) {
+static exit_code run_verb(const verb *family, const verb *v, int argc, const char **argv, err *e) {
     bool help = false;
     if (!options_parse(v->options, v->option_count, &argc, argv, &help, e))
         return e->code;
     if (help) {
-        print_verb_help(stdout, v);
+        print_usage(stdout, family, v);
         return EXIT_OK;
     }
     if (argc > 0 && !v->names) {
@@ -71,6 +86,18 @@ static exit_code run_verb(const verb *v, int argc, const char **argv, err *e) {
         return e->code;
     }
     return v->run(argv, (size_t)argc, e);
+}
+
+static exit_code run_family(const verb *v, int argc, const char **argv, err *e) {
+    bool help = argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0);
+    if (argc == 0 || help) {
+        print_usage(help ? stdout : stderr, NULL, v);
+        return help ? EXIT_OK : EXIT_USAGE;
+    }
+    char family[32];
+    snprintf(family, sizeof family, "%s ", v->name);
+    const verb *inner = find_verb(v->verbs, v->verb_count, family, argv[0], e);
+    return inner ? run_verb(v, inner, argc - 1, argv + 1, e) : e->code;
 }
 
 static exit_code run(int argc, const char **argv, err *e) {
@@ -86,8 +113,11 @@ static exit_code run(int argc, const char **argv, err *e) {
         puts("assay " ASSAY_VERSION);
         return EXIT_OK;
     }
-    const verb *v = find_verb(argv[1], e);
-    return v ? run_verb(v, argc - 2, argv + 2, e) : e->code;
+    const verb *v = find_verb(verbs, VERB_COUNT, "", argv[1], e);
+    if (!v)
+        return e->code;
+    return v->verbs ? run_family(v, argc - 2, argv + 2, e)
+                    : run_verb(NULL, v, argc - 2, argv + 2, e);
 }
 
 int main(int argc, char **argv) {

@@ -7,7 +7,9 @@
 
 #define ASSAY_VERSION "0.1.0"
 
-typedef struct {
+typedef struct verb verb;
+
+struct verb {
     const char *name;
     const char *names; /* what may stand behind the verb besides options: "[FILTER...]", or NULL */
     const char *about; /* one line */
@@ -16,7 +18,10 @@ typedef struct {
     size_t option_count;
     /* Returns the exit status; e is printed if it has a text. */
     exit_code (*run)(const char *const *names, size_t count, err *e);
-} verb;
+    /* A family has verbs of its own in place of all that: `assay model info`. */
+    const verb *const *verbs;
+    size_t verb_count;
+};
 
 extern const verb verb_info;
 extern const verb verb_list;
@@ -25,5 +30,8 @@ extern const verb verb_validate;
 extern const verb verb_mutants;
 extern const verb verb_launch;
 extern const verb verb_lint;
+extern const verb verb_tokenize;
+extern const verb verb_run;
+extern const verb verb_model;
 
 #endif

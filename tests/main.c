@@ -20,13 +20,23 @@
     X(threads_suite)                                                                               \
     X(simd_suite)                                                                                  \
     X(language_suite)                                                                              \
+    X(sampler_suite)                                                                               \
+    X(llama_suite)                                                                                 \
+    X(llama_file_suite)                                                                            \
     X(kernels_suite)                                                                               \
     X(checked_suite)                                                                               \
     X(cache_suite)                                                                                 \
     X(cli_suite)                                                                                   \
+    X(gguf_suite)                                                                                  \
+    X(convert_suite)                                                                               \
+    X(run_suite)                                                                                   \
     X(launch_suite)                                                                                \
     X(lint_suite)                                                                                  \
-    X(mutants_suite)
+    X(mutants_suite)                                                                               \
+    X(words_suite)                                                                                 \
+    X(vocabularies_suite)                                                                          \
+    X(tokenizer_suite)                                                                             \
+    X(tokenize_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
 #define RUN(suite) RUN_SUITE(suite);

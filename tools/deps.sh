@@ -1,7 +1,8 @@
 #!/bin/sh
 # deps: finds what Assay needs, installs what is missing, says in one sentence what it could not.
 #
-# Usage: tools/deps.sh [cross]      cross: also what `make test-other-arch` needs
+# Usage: tools/deps.sh [cross|model]   cross: also what `make test-other-arch` needs
+#                                      model: also what `make model` needs
 #
 # Debian and Ubuntu: packages by apt-get, as root or with sudo. macOS: prints the brew line.
 # greatest.h, the test framework, is not part of this repository: a system-wide one is used where
@@ -21,7 +22,7 @@ GREATEST_UPSTREAM_SHA256=1292593d95c35eeccc89ffa1c91d6fe53b49f81cbf2c2b7758842b7
 GREATEST_UPSTREAM_URL=https://raw.githubusercontent.com/silentbicycle/greatest/v1.5.0/greatest.h
 greatest=$root/build/deps/greatest.h
 log=$root/build/deps/install.log
-cross=${1:-}
+extra=${1:-}
 system=$(uname -s)
 machine=$(uname -m)
 still_missing=0
@@ -52,9 +53,22 @@ has_clang() {
     [ "${major:-0}" -ge 16 ]
 }
 
+# libFuzzer comes with clang's own package only where that is the default one.
+has_fuzzer() {
+    fuzz_clang=clang
+    for version in 23 22 21 20 19 18 17 16; do
+        has "clang-$version" && fuzz_clang=clang-$version && break
+    done
+    has "$fuzz_clang" || return 1
+    echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n ? 0 : 0; }' |
+        "$fuzz_clang" -x c -fsanitize=fuzzer -o /dev/null - > /dev/null 2>&1
+}
+
 has_cross() {
     has "qemu-$other" && has "$other-linux-gnu-gcc" && [ -f "/usr/$other-linux-gnu/include/stdio.h" ]
 }
+has_pip() { python3 -m pip --version > /dev/null 2>&1; }
+
 case $machine in
     x86_64 | amd64) other=aarch64 cross_packages='gcc-aarch64-linux-gnu libc6-dev-arm64-cross' ;;
     *) other=x86_64 cross_packages='gcc-x86-64-linux-gnu libc6-dev-amd64-cross' ;;
@@ -103,12 +117,22 @@ find_clang_package() {
     echo clang
 }
 
+find_fuzzer_package() {
+    for version in 23 22 21 20 19 18 17 16; do
+        { has "clang-$version" || [ "$(find_clang_package)" = "clang-$version" ]; } &&
+            echo "libclang-rt-$version-dev" && return
+    done
+    echo libclang-rt-dev
+}
+
 list_missing_packages() {
     has_compiler || echo gcc libc6-dev
     has make || echo make
     has_clang || find_clang_package
+    has_fuzzer || find_fuzzer_package
     has gnuplot || echo gnuplot-nox
-    [ "$cross" = cross ] && ! has_cross && echo qemu-user "$cross_packages"
+    [ "$extra" = cross ] && ! has_cross && echo qemu-user "$cross_packages"
+    [ "$extra" = model ] && ! has_pip && echo python3-pip
     return 0
 }
 
@@ -212,12 +236,14 @@ else
     has make || missing "make is missing: install the package make"
     has_clang || missing "clang 16 or newer is missing (the software device compiles kernels with" \
         "it): install the package clang-19, or name one in ASSAY_CLANG"
+    has_fuzzer || missing "clang's libFuzzer is missing (only make fuzz needs it): install the" \
+        "package $(find_fuzzer_package)"
     has gnuplot || missing "gnuplot is missing (plots are drawn with it): install the package" \
         "gnuplot-nox"
 fi
 has_greatest || missing "greatest.h is missing (only the tests need it) and could not be fetched:" \
     "put version 1.3.1 or 1.5.0 in build/deps"
-if [ "$cross" = cross ]; then
+if [ "$extra" = cross ]; then
     has_cross || missing "the $other cross compiler or qemu is missing: install the packages" \
         "qemu-user $cross_packages"
 fi

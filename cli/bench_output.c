@@ -1,0 +1,305 @@
+/* bench_output: see bench_output.h.
+ *
+ * One list of fields, in llama-bench's order, is written as CSV and as JSON. Fields that describe
+ * what this project does not have (layers on the GPU, splits) hold what llama-bench says where they
+ * are not used. */
+#include "bench_output.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "harness/machine.h"
+#include "json.h"
+#include "verb.h"
+
+bool bench_format_find(const char *name, bench_format *out) {
+    static const char *const names[] = {
+        [BENCH_MD] = "md", [BENCH_CSV] = "csv", [BENCH_JSON] = "json", [BENCH_JSONL] = "jsonl"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *out = (bench_format)i;
+            return true;
+        }
+    return false;
+}
+
+/* --- the model's type, as llama-bench has it --- */
+
+/* llama.cpp tells models of this architecture apart by their number of layers. */
+static void name_size(const llama_shape *s, uint64_t parameters, char *text, size_t size) {
+    static const struct {
+        uint32_t layers;
+        const char *name;
+    } known[] = {{16, "1B"},   {22, "1B"},  {26, "3B"},  {28, "3B"},
+                 {30, "256M"}, {40, "13B"}, {48, "34B"}, {60, "30B"}};
+    const char *name = NULL;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].layers == s->layers)
+            name = known[i].name;
+    if (s->layers == 32)
+        name = s->vocab < 40000 ? "7B" : "8B";
+    if (s->layers == 80)
+        name = s->heads == s->kv_heads ? "65B" : "70B";
+    if (name)
+        snprintf(text, size, "%s", name);
+    else if (parameters < 1000000000)
+        snprintf(text, size, "%.1fM", (double)parameters / 1e6);
+    else
+        snprintf(text, size, "%.1fB", (double)parameters / 1e9);
+}
+
+static const char *name_file_type(const gguf *g) {
+    static const struct {
+        uint32_t id;
+        const char *name;
+    } known[] = {{0, "all F32"},        {1, "F16"},   {2, "Q4_0"}, {3, "Q4_1"},
+                 {7, "Q8_0"},           {8, "Q5_0"},  {9, "Q5_1"}, {15, "Q4_K - Medium"},
+                 {17, "Q5_K - Medium"}, {18, "Q6_K"}, {32, "BF16"}};
+    uint32_t id = 0;
+    bool found = false;
+    if (gguf_get_u32(g, "general.file_type", &id, &found, NULL) && found)
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            if (known[i].id == id)
+                return known[i].name;
+    return "unknown type";
+}
+
+static void describe_model(bench_output *o) {
+    const gguf *g = o->session->file;
+    char size[32];
+    for (size_t i = 0; i < g->tensor_count; i++) {
+        o->parameters += g->tensors[i].elements;
+        o->model_bytes += g->tensors[i].bytes;
+    }
+    name_size(llama_get_shape(o->session->model), o->parameters, size, sizeof size);
+    snprintf(o->model_type, sizeof o->model_type, "llama %s %s", size, name_file_type(g));
+}
+
+/* --- fields --- */
+
+typedef enum { FIELD_TEXT, FIELD_INTEGER, FIELD_BOOL, FIELD_REAL } field_kind;
+
+typedef struct {
+    const char *name;
+    field_kind kind;
+    char text[600]; /* texts and reals, ready */
+    int64_t number;
+} field;
+
+enum { MAX_FIELDS = 64 };
+
+typedef struct {
+    field items[MAX_FIELDS];
+    size_t count;
+} field_list;
+
+static field *add(field_list *l, const char *name, field_kind kind) {
+    assert(l->count < MAX_FIELDS);
+    field *f = &l->items[l->count++];
+    *f = (field){.name = name, .kind = kind};
+    return f;
+}
+
+static void add_text(field_list *l, const char *name, const char *text) {
+    field *f = add(l, name, FIELD_TEXT);
+    snprintf(f->text, sizeof f->text, "%s", text);
+}
+
+static void add_integer(field_list *l, const char *name, int64_t value) {
+    add(l, name, FIELD_INTEGER)->number = value;
+}
+
+static void add_bool(field_list *l, const char *name, bool value) {
+    add(l, name, FIELD_BOOL)->number = value;
+}
+
+static void add_real(field_list *l, const char *name, double value) {
+    field *f = add(l, name, FIELD_REAL);
+    snprintf(f->text, sizeof f->text, "%.6f", value);
+}
+
+static void add_machine(field_list *l, const bench_output *o) {
+    const device_facts *d = device_get_facts(o->session->device);
+    char cpu[128], backend[48];
+    machine_get_cpu(cpu, sizeof cpu);
+    snprintf(backend, sizeof backend, "%s%s", d->api, d->emulated ? " (emulated)" : "");
+    add_text(l, "build_commit", "assay " ASSAY_VERSION);
+    add_integer(l, "build_number", 0);
+    add_text(l, "cpu_info", cpu);
+    add_text(l, "gpu_info", d->name);
+    add_text(l, "backends", backend);
+    add_text(l, "model_filename", o->session->path);
+    add_text(l, "model_type", o->model_type);
+    add_integer(l, "model_size", (int64_t)o->model_bytes);
+    add_integer(l, "model_n_params", (int64_t)o->parameters);
+}
+
+static void add_settings(field_list *l, const bench_output *o) {
+    uint32_t tile = llama_get_tile(o->session->model);
+    add_integer(l, "n_batch", tile);
+    add_integer(l, "n_ubatch", tile);
+    add_integer(l, "n_threads", device_get_facts(o->session->device)->threads);
+    add_text(l, "cpu_mask", "0x0");
+    add_bool(l, "cpu_strict", false);
+    add_integer(l, "poll", 0);
+    add_text(l, "type_k", "f32");
+    add_text(l, "type_v", "f32");
+    add_integer(l, "n_gpu_layers", (int64_t)llama_get_shape(o->session->model)->layers + 1);
+    add_integer(l, "n_cpu_moe", 0);
+    add_text(l, "split_mode", "none");
+    add_integer(l, "main_gpu", 0);
+    add_bool(l, "no_kv_offload", false);
+    add_integer(l, "flash_attn", 1);
+    add_text(l, "devices", "auto");
+    add_text(l, "tensor_split", "0.00");
+    add_text(l, "tensor_buft_overrides", "none");
+    add_text(l, "load_mode", "mmap");
+    add_bool(l, "embeddings", false);
+    add_integer(l, "no_op_offload", 0);
+    add_bool(l, "no_host", false);
+    add_integer(l, "fit_target", 0);
+    add_integer(l, "fit_min_ctx", 0);
+}
+
+static void add_result(field_list *l, const bench_result *r) {
+    char when[32];
+    time_t at = (time_t)r->time;
+    struct tm utc;
+    gmtime_r(&at, &utc);
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    add_integer(l, "n_prompt", r->test.prompt);
+    add_integer(l, "n_gen", r->test.generate);
+    add_integer(l, "n_depth", r->test.depth);
+    add_text(l, "test_time", when);
+    add_integer(l, "avg_ns", (int64_t)r->mean_ns);
+    add_integer(l, "stddev_ns", (int64_t)r->deviation_ns);
+    add_real(l, "avg_ts", r->mean_rate);
+    add_real(l, "stddev_ts", r->deviation_rate);
+}
+
+static void add_spread(field_list *l, const bench_result *r) {
+    add_real(l, "median_ts", r->rates.median);
+    add_real(l, "q1_ts", r->rates.q1);
+    add_real(l, "q3_ts", r->rates.q3);
+}
+
+/* --- forms --- */
+
+static void print_json_field(FILE *out, const field *f) {
+    json_print_text(out, f->name, strlen(f->name));
+    fputs(": ", out);
+    if (f->kind == FIELD_TEXT)
+        json_print_text(out, f->text, strlen(f->text));
+    else if (f->kind == FIELD_REAL)
+        fputs(f->text, out);
+    else if (f->kind == FIELD_BOOL)
+        fputs(f->number ? "true" : "false", out);
+    else
+        fprintf(out, "%" PRId64, f->number);
+}
+
+static void print_json(bench_output *o, const field_list *l, const bench_result *r) {
+    bool lines = o->format == BENCH_JSON;
+    const char *gap = lines ? ",\n    " : ", ";
+    fprintf(o->out, lines ? "%s  {\n    " : "%s{", lines && o->rows ? ",\n" : "");
+    for (size_t i = 0; i < l->count; i++) {
+        if (i)
+            fputs(gap, o->out);
+        print_json_field(o->out, &l->items[i]);
+    }
+    fprintf(o->out, "%s\"samples_ns\": [", gap);
+    for (uint32_t i = 0; i < r->repeats; i++)
+        fprintf(o->out, "%s%" PRIu64, i ? ", " : "", r->sample_ns[i]);
+    fprintf(o->out, "]%s\"samples_ts\": [", gap);
+    double tokens = r->test.prompt + r->test.generate;
+    for (uint32_t i = 0; i < r->repeats; i++)
+        fprintf(o->out, "%s%.6g", i ? ", " : "", 1e9 * tokens / (double)r->sample_ns[i]);
+    fputs(lines ? "]\n  }" : "]}\n", o->out);
+}
+
+static void print_quoted(FILE *out, const char *text) {
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void print_csv(bench_output *o, const field_list *l) {
+    for (size_t i = 0; !o->rows && i < l->count; i++)
+        fprintf(o->out, "%s%s", i ? "," : "", l->items[i].name);
+    if (!o->rows)
+        fputc('\n', o->out);
+    for (size_t i = 0; i < l->count; i++) {
+        const field *f = &l->items[i];
+        char number[24];
+        snprintf(number, sizeof number, "%" PRId64, f->number);
+        if (i)
+            fputc(',', o->out);
+        print_quoted(o->out, f->kind == FIELD_TEXT || f->kind == FIELD_REAL ? f->text : number);
+    }
+    fputc('\n', o->out);
+}
+
+static void print_markdown(bench_output *o, const bench_result *r) {
+    const device_facts *d = device_get_facts(o->session->device);
+    char size[24], parameters[24], backend[32], test[32], rate[48], median[64];
+    double mib = (double)o->model_bytes / 1048576;
+    if (mib < 1024)
+        snprintf(size, sizeof size, "%.2f MiB", mib);
+    else
+        snprintf(size, sizeof size, "%.2f GiB", mib / 1024);
+    if (o->parameters < 1000000000)
+        snprintf(parameters, sizeof parameters, "%.2f M", (double)o->parameters / 1e6);
+    else
+        snprintf(parameters, sizeof parameters, "%.2f B", (double)o->parameters / 1e9);
+    snprintf(backend, sizeof backend, "%s%s", d->api, d->emulated ? " (emulated)" : "");
+    bench_test_get_name(&r->test, test, sizeof test);
+    snprintf(rate, sizeof rate, "%.2f ± %.2f", r->mean_rate, r->deviation_rate);
+    snprintf(median, sizeof median, "%.2f [%.2f, %.2f]", r->rates.median, r->rates.q1, r->rates.q3);
+    if (!o->rows)
+        fprintf(o->out,
+                "| %-30s | %10s | %10s | %-16s | %7s | %15s | %20s | %26s |\n"
+                "| %-30s | %10s | %10s | %-16s | %7s | %15s | %20s | %26s |\n",
+                "model", "size", "params", "backend", "threads", "test", "t/s", "median [q1, q3]",
+                "------------------------------", "---------:", "---------:", "----------------",
+                "------:", "--------------:", "-------------------:", "-------------------------:");
+    /* "±" takes two bytes and one column */
+    fprintf(o->out, "| %-30s | %10s | %10s | %-16s | %7u | %15s | %21s | %26s |\n", o->model_type,
+            size, parameters, backend, d->threads, test, rate, median);
+}
+
+void bench_output_begin(bench_output *o, FILE *out, bench_format format, const session *s) {
+    *o = (bench_output){.out = out, .format = format, .session = s};
+    describe_model(o);
+    if (format == BENCH_JSON)
+        fputs("[\n", out);
+}
+
+void bench_output_add(bench_output *o, const bench_result *r) {
+    static field_list l;
+    l.count = 0;
+    add_machine(&l, o);
+    add_settings(&l, o);
+    add_result(&l, r);
+    add_spread(&l, r);
+    if (o->format == BENCH_MD)
+        print_markdown(o, r);
+    else if (o->format == BENCH_CSV)
+        print_csv(o, &l);
+    else
+        print_json(o, &l, r);
+    o->rows++;
+    fflush(o->out);
+}
+
+void bench_output_end(bench_output *o) {
+    if (o->format == BENCH_JSON)
+        fputs("\n]\n", o->out);
+    if (o->format == BENCH_MD)
+        fputs("\nbuild: assay " ASSAY_VERSION "\n", o->out);
+}

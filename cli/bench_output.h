@@ -1,0 +1,28 @@
+/* bench_output: results of `assay model bench` in the forms that llama-bench has, with its names,
+ * so that what reads the one reads the other. The median and quartiles are ours and stand last. */
+#ifndef ASSAY_BENCH_OUTPUT_H
+#define ASSAY_BENCH_OUTPUT_H
+
+#include <stdio.h>
+
+#include "runner/model_bench.h"
+#include "session.h"
+
+typedef enum { BENCH_MD, BENCH_CSV, BENCH_JSON, BENCH_JSONL } bench_format;
+
+bool bench_format_find(const char *name, bench_format *out);
+
+typedef struct {
+    FILE *out;
+    bench_format format;
+    const session *session;
+    size_t rows;
+    char model_type[64]; /* "llama 256M Q4_0" */
+    uint64_t parameters, model_bytes;
+} bench_output;
+
+void bench_output_begin(bench_output *o, FILE *out, bench_format format, const session *s);
+void bench_output_add(bench_output *o, const bench_result *r);
+void bench_output_end(bench_output *o);
+
+#endif

@@ -1,0 +1,275 @@
+/* cmd_run: `assay run`. Text from a model: the text goes to stdout as it comes, what it took to
+ * stderr. */
+#include <assert.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/os.h"
+#include "input.h"
+#include "runner/chat.h"
+#include "runner/generate.h"
+#include "session.h"
+#include "verb.h"
+
+static struct {
+    const char *model, *prompt, *device, *system;
+    uint64_t tokens, context, top_k, repeat_last, seed, in_flight;
+    double temperature, top_p, min_p, repeat_penalty;
+    bool chat, echo, ids, special;
+} settings = {.tokens = 128,
+              .top_k = 40,
+              .repeat_last = 64,
+              .seed = 1,
+              .in_flight = 2,
+              .top_p = 0.95,
+              .min_p = 0.05,
+              .repeat_penalty = 1};
+
+static const option options[] = {
+    {"m|model", OPTION_TEXT, &settings.model, "FILE", "GGUF file (default: the one that ships)", 0,
+     0},
+    {"p|prompt", OPTION_ANY_TEXT, &settings.prompt, "TEXT", "what to go on from; - reads stdin", 0,
+     0},
+    {"n|tokens", OPTION_NUMBER, &settings.tokens, "N", "at most so many tokens (default 128)", 0,
+     UINT32_MAX},
+    {"c|context", OPTION_NUMBER, &settings.context, "N",
+     "room for so many tokens (default: what is needed, at most the model's)", 1, UINT32_MAX},
+    {"temp", OPTION_REAL, &settings.temperature, "T", "0 takes the likeliest token (default 0)", 0,
+     100},
+    {"top-k", OPTION_NUMBER, &settings.top_k, "K", "the K likeliest; 0 is all (default 40)", 0,
+     UINT32_MAX},
+    {"top-p", OPTION_REAL, &settings.top_p, "P",
+     "the likeliest that make up P; 1 is all (default 0.95)", 0, 1},
+    {"min-p", OPTION_REAL, &settings.min_p, "P",
+     "those at least P times as likely as the likeliest (default 0.05)", 0, 1},
+    {"repeat-penalty", OPTION_REAL, &settings.repeat_penalty, "F",
+     "what tokens seen before are divided by; 1 is off (default 1)", 0, 100},
+    {"repeat-last-n", OPTION_NUMBER, &settings.repeat_last, "N",
+     "how many tokens back that looks (default 64)", 0, 1u << 20},
+    {"seed", OPTION_NUMBER, &settings.seed, "N", "of the draws (default 1)", 0, UINT64_MAX},
+    {"chat", OPTION_FLAG, &settings.chat, NULL, "the prompt is a message to an assistant", 0, 0},
+    {"system", OPTION_ANY_TEXT, &settings.system, "TEXT", "with --chat: who the assistant is", 0,
+     0},
+    {"echo", OPTION_FLAG, &settings.echo, NULL, "print the prompt too", 0, 0},
+    {"ids", OPTION_FLAG, &settings.ids, NULL, "print token ids in place of text", 0, 0},
+    {"special", OPTION_FLAG, &settings.special, NULL, "print control tokens too", 0, 0},
+    {"in-flight", OPTION_NUMBER, &settings.in_flight, "N",
+     "tokens the device is ahead, with --temp 0 (default 2)", 1, LLAMA_IN_FLIGHT},
+    {"device", OPTION_TEXT, &settings.device, "D",
+     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+};
+
+/* --- stopping --- */
+
+static volatile sig_atomic_t asked_to_stop;
+
+static void ask_to_stop(int signal_number) {
+    (void)signal_number;
+    asked_to_stop = 1;
+}
+
+/* The first signal ends the text behind the token under way, the second the process. */
+static void catch_signals(void) {
+    struct sigaction action = {.sa_handler = ask_to_stop, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* --- the text --- */
+
+/* Bytes that were not printed yet, because a character is not all there. */
+typedef struct {
+    const tokenizer *tokenizer;
+    char held[8];
+    size_t held_bytes;
+    size_t printed; /* tokens */
+    char last;
+} stream;
+
+static void print_bytes(stream *s, const char *bytes, size_t count) {
+    if (count == 0)
+        return;
+    fwrite(bytes, 1, count, stdout);
+    s->last = bytes[count - 1];
+}
+
+static void print_piece(stream *s, gguf_text piece) {
+    size_t bytes = s->held_bytes + piece.bytes;
+    char *text = malloc(bytes + 1);
+    if (!text)
+        return;
+    memcpy(text, s->held, s->held_bytes);
+    if (piece.bytes)
+        memcpy(text + s->held_bytes, piece.data, piece.bytes);
+    size_t partial = tokenizer_count_partial(text, bytes);
+    print_bytes(s, text, bytes - partial);
+    memcpy(s->held, text + bytes - partial, partial);
+    s->held_bytes = partial;
+    free(text);
+}
+
+static bool emit(void *context, uint32_t token) {
+    stream *s = context;
+    if (settings.ids)
+        printf("%s%" PRIu32, s->printed ? " " : "", token);
+    else
+        print_piece(s, tokenizer_get_piece(s->tokenizer, token, settings.special));
+    s->printed++;
+    fflush(stdout);
+    return !asked_to_stop && !ferror(stdout);
+}
+
+static void end_text(stream *s) {
+    print_bytes(s, s->held, s->held_bytes);
+    if (s->last != '\n')
+        putchar('\n');
+    fflush(stdout);
+}
+
+/* --- the prompt --- */
+
+/* The text that the model sees; the caller frees it. */
+static char *get_prompt(const gguf *g, size_t *bytes, err *e) {
+    char *text, *rendered = NULL;
+    if (strcmp(settings.prompt, "-") == 0) {
+        text = input_read(TOKENIZER_TEXT_MAX, bytes, e);
+    } else {
+        *bytes = strlen(settings.prompt);
+        text = malloc(*bytes + 1);
+        assert(text);
+        memcpy(text, settings.prompt, *bytes + 1);
+    }
+    if (!text || !settings.chat)
+        return text;
+    bool ok = chat_render(g, settings.system, text, &rendered, e);
+    free(text);
+    if (!ok)
+        return NULL;
+    *bytes = strlen(rendered);
+    return rendered;
+}
+
+static bool tokenize_prompt(const session *s, const tokenizer *t, token_list *out, err *e) {
+    size_t bytes;
+    char *text = get_prompt(s->file, &bytes, e);
+    if (!text)
+        return false;
+    tokenizer_encode(t, text, bytes, TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL, out);
+    free(text);
+    if (out->count == 0)
+        return err_set(e, EXIT_USAGE, "the prompt is empty: there is nothing to go on from");
+    return true;
+}
+
+/* --- all together --- */
+
+static uint32_t choose_context(const llama_shape *s, size_t prompt) {
+    if (settings.context)
+        return (uint32_t)settings.context;
+    uint64_t needed = prompt + settings.tokens;
+    return needed < s->context ? (uint32_t)needed : s->context;
+}
+
+static double get_rate(size_t count, uint64_t ns) {
+    return ns > 0 ? (double)count * 1e9 / (double)ns : 0;
+}
+
+static void print_report(const session *s, uint64_t load_ns, const generate_report *r) {
+    char title[160];
+    const device_facts *facts = device_get_facts(s->device);
+    session_get_title(s, title, sizeof title);
+    fprintf(stderr, "\nload     %8.2f s   %s, %.1f MB, on %s%s\n", (double)load_ns / 1e9, title,
+            (double)s->file->bytes / 1e6, facts->name, facts->emulated ? " (emulated)" : "");
+    fprintf(stderr, "prefill  %8.2f s   %zu tokens, %.2f tok/s\n", (double)r->prefill_ns / 1e9,
+            r->prompt_tokens, get_rate(r->prompt_tokens, r->prefill_ns));
+    fprintf(stderr, "decode   %8.2f s   %zu tokens, %.2f tok/s; %s\n", (double)r->decode_ns / 1e9,
+            r->decoded, get_rate(r->decoded, r->decode_ns), stop_reason_get_text(r->stop));
+}
+
+static sampler *make_sampler(uint32_t vocab) {
+    sampler_settings chosen = {.temperature = settings.temperature,
+                               .top_k = (uint32_t)settings.top_k,
+                               .top_p = settings.top_p,
+                               .min_p = settings.min_p,
+                               .repeat_penalty = settings.repeat_penalty,
+                               .repeat_last = (uint32_t)settings.repeat_last,
+                               .seed = settings.seed};
+    return sampler_new(&chosen, vocab);
+}
+
+static bool generate_text(session *s, const tokenizer *t, const token_list *prompt,
+                          uint64_t start_ns, err *e) {
+    stream out = {.tokenizer = t};
+    generate_report report;
+    generate_options how = {.max_tokens = (size_t)settings.tokens,
+                            .in_flight = (uint32_t)settings.in_flight,
+                            .tokenizer = t,
+                            .emit = emit,
+                            .context = &out};
+    sampler *chooser = make_sampler(llama_get_shape(s->model)->vocab);
+    bool ok = llama_prepare(s->model, prompt->count, sampler_is_plain_greedy(chooser), e);
+    uint64_t load_ns = os_now_ns() - start_ns;
+    for (size_t i = 0; ok && settings.echo && i < prompt->count; i++)
+        emit(&out, prompt->items[i]);
+    ok = ok && generate(s->model, chooser, prompt->items, prompt->count, &how, &report, e);
+    if (out.printed > 0 || ok)
+        end_text(&out);
+    if (ok)
+        print_report(s, load_ns, &report);
+    sampler_free(chooser);
+    return ok;
+}
+
+static bool check_settings(err *e) {
+    if (!settings.prompt)
+        return err_set(e, EXIT_USAGE,
+                       "run needs a prompt: -p TEXT, or -p - to read it from standard input");
+    if (settings.system && !settings.chat)
+        return err_set(e, EXIT_USAGE, "--system goes with --chat");
+    if (settings.repeat_penalty == 0)
+        return err_set(e, EXIT_USAGE, "--repeat-penalty must be above 0; 1 is off");
+    return true;
+}
+
+static exit_code run(const char *const *names, size_t count, err *e) {
+    (void)names;
+    (void)count;
+    session s;
+    token_list prompt = {0};
+    llama_shape made_for;
+    tokenizer *t = NULL;
+    uint64_t start_ns = os_now_ns();
+    if (!check_settings(e))
+        return e->code;
+    catch_signals();
+    bool ok = session_open_file(&s, settings.model, e) && llama_read_shape(s.file, &made_for, e) &&
+              (t = tokenizer_new(s.file, e)) && tokenize_prompt(&s, t, &prompt, e);
+    if (ok) {
+        llama_options how = {.context = choose_context(&made_for, prompt.count)};
+        ok = session_open_model(&s, settings.device, &how, e) &&
+             generate_text(&s, t, &prompt, start_ns, e);
+    }
+    token_list_free(&prompt);
+    tokenizer_free(t);
+    session_close(&s);
+    if (!ok)
+        return e->code;
+    return asked_to_stop ? EXIT_INCONCLUSIVE : EXIT_OK;
+}
+
+const verb verb_run = {
+    .name = "run",
+    .about = "text from a model: a prompt in, text and tokens a second out",
+    .notes =
+        "The text goes to stdout as it comes, what it took to stderr. With the temperature of 0\n"
+        "that is the default the same prompt gives the same text; above it, the same seed does.\n"
+        "Without -m the small model that ships with the project is used; `make model` gets a\n"
+        "larger one. Ctrl-C ends the text.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = run,
+};

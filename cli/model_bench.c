@@ -1,0 +1,147 @@
+/* model_bench: `assay model bench`. The tests and how they are timed are in runner/model_bench.h;
+ * here they are asked for and their results written with llama-bench's names. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_output.h"
+#include "harness/progress.h"
+#include "model.h"
+#include "runner/model_bench.h"
+#include "runner/tokenizer.h"
+#include "session.h"
+
+static struct {
+    const char *model, *device, *output;
+    option_numbers prompts, tokens, depths;
+    uint64_t repeats, seed;
+} settings = {.output = "md",
+              .prompts = {.items = {512}, .count = 1},
+              .tokens = {.items = {128}, .count = 1},
+              .depths = {.items = {0}, .count = 1},
+              .repeats = 5,
+              .seed = 1};
+
+static const option options[] = {
+    {"m|model", OPTION_TEXT, &settings.model, "FILE", "GGUF file (default: the one that ships)", 0,
+     0},
+    {"p|prompt", OPTION_NUMBERS, &settings.prompts, "N,N",
+     "prompts of so many tokens; 0 is none (default 512)", 0, 1u << 24},
+    {"n|tokens", OPTION_NUMBERS, &settings.tokens, "N,N",
+     "so many tokens one by one; 0 is none (default 128)", 0, 1u << 24},
+    {"d|depth", OPTION_NUMBERS, &settings.depths, "N,N", "tokens in the cache before (default 0)",
+     0, 1u << 24},
+    {"r|repeats", OPTION_NUMBER, &settings.repeats, "N", "samples of each test (default 5)", 1,
+     100000},
+    {"o|output", OPTION_TEXT, &settings.output, "FORMAT", "md, csv, json or jsonl (default md)", 0,
+     0},
+    {"seed", OPTION_NUMBER, &settings.seed, "N", "of the token ids (default 1)", 0, UINT64_MAX},
+    {"device", OPTION_TEXT, &settings.device, "D",
+     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+};
+
+enum { MAX_TESTS = 2 * OPTION_LIST_MAX * OPTION_LIST_MAX };
+
+/* In llama-bench's order: for each depth the prompts, then the generations. */
+static size_t list_tests(bench_test *tests) {
+    size_t count = 0;
+    for (size_t d = 0; d < settings.depths.count; d++) {
+        uint32_t depth = (uint32_t)settings.depths.items[d];
+        for (size_t i = 0; i < settings.prompts.count; i++)
+            if (settings.prompts.items[i] > 0)
+                tests[count++] =
+                    (bench_test){.prompt = (uint32_t)settings.prompts.items[i], .depth = depth};
+        for (size_t i = 0; i < settings.tokens.count; i++)
+            if (settings.tokens.items[i] > 0)
+                tests[count++] =
+                    (bench_test){.generate = (uint32_t)settings.tokens.items[i], .depth = depth};
+    }
+    return count;
+}
+
+static uint32_t find_context(const bench_test *tests, size_t count) {
+    uint32_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t needed = tests[i].depth + tests[i].prompt + tests[i].generate;
+        if (needed > most)
+            most = needed;
+    }
+    return most;
+}
+
+/* BOS is the first token where the file asks for it; a vocabulary we cannot read has none. */
+static uint32_t find_bos(const gguf *g) {
+    err ignored;
+    tokenizer *t = tokenizer_new(g, &ignored);
+    token_list empty = {0};
+    if (t)
+        tokenizer_encode(t, "a", 1, TOKENIZE_ADD_SPECIAL, &empty);
+    uint32_t bos = t ? tokenizer_get_bos(t) : TOKEN_NONE;
+    if (empty.count == 0 || empty.items[0] != bos)
+        bos = TOKEN_NONE;
+    token_list_free(&empty);
+    tokenizer_free(t);
+    return bos;
+}
+
+static bool run_tests(session *s, const bench_test *tests, size_t count, bench_format format,
+                      err *e) {
+    bench_output out;
+    bench_output_begin(&out, stdout, format, s);
+    uint32_t bos = find_bos(s->file);
+    progress shown = progress_new(stderr, "tests", count);
+    bool ok = true;
+    progress_update(&shown, 0);
+    for (size_t i = 0; ok && i < count; i++) {
+        bench_result result;
+        ok = model_bench(s->model, &tests[i], (uint32_t)settings.repeats, bos, settings.seed,
+                         &result, e);
+        progress_hide(&shown);
+        if (ok)
+            bench_output_add(&out, &result);
+        free(result.sample_ns);
+        progress_update(&shown, i + 1);
+    }
+    progress_hide(&shown);
+    bench_output_end(&out);
+    return ok;
+}
+
+static exit_code run(const char *const *names, size_t name_count, err *e) {
+    (void)names;
+    (void)name_count;
+    bench_format format;
+    static bench_test tests[MAX_TESTS];
+    size_t count = list_tests(tests);
+    if (!bench_format_find(settings.output, &format)) {
+        err_set(e, EXIT_USAGE, "--output takes md, csv, json or jsonl, not '%.40s'",
+                settings.output);
+        return e->code;
+    }
+    if (count == 0) {
+        err_set(e, EXIT_USAGE, "there is nothing to measure: -p and -n are both 0");
+        return e->code;
+    }
+    session s;
+    llama_options how = {.context = find_context(tests, count)};
+    bool ok = session_open_file(&s, settings.model, e) &&
+              session_open_model(&s, settings.device, &how, e) &&
+              run_tests(&s, tests, count, format, e);
+    session_close(&s);
+    return ok ? EXIT_OK : e->code;
+}
+
+const verb model_bench_verb = {
+    .name = "bench",
+    .about = "tokens a second: prompts (pp) and generation (tg), as llama-bench measures them",
+    .notes =
+        "pp512 is a prompt of 512 tokens, tg128 are 128 tokens one after the other, '@ d4096' is\n"
+        "behind 4096 tokens that are already in the cache. Ids are random, nothing is sampled.\n"
+        "One play warms up, then each repeat is a sample. Column names are llama-bench's: t/s is\n"
+        "mean and standard deviation; the median and the quartiles stand beside them.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = run,
+};

@@ -1,0 +1,180 @@
+/* model_check: `assay model check`. What is checked and how is in runner/model_check.h; here it is
+ * asked for and shown. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/fill.h"
+#include "harness/progress.h"
+#include "harness/table.h"
+#include "model.h"
+#include "runner/model_check.h"
+#include "runner/tokenizer.h"
+#include "session.h"
+
+static struct {
+    const char *model, *device;
+    uint64_t prompt, tokens, reference, seed;
+    bool launches;
+} settings = {.prompt = 20, .tokens = 16, .reference = 4, .seed = 1};
+
+static const option options[] = {
+    {"m|model", OPTION_TEXT, &settings.model, "FILE", "GGUF file (default: the one that ships)", 0,
+     0},
+    {"p|prompt", OPTION_NUMBER, &settings.prompt, "N", "tokens of the prompt (default 20)", 1,
+     1u << 20},
+    {"n|tokens", OPTION_NUMBER, &settings.tokens, "N", "tokens to decode (default 16)", 1,
+     1u << 20},
+    {"reference", OPTION_NUMBER, &settings.reference, "N",
+     "tokens that also go through the double-precision pass (default 4)", 0, 1u << 20},
+    {"launches", OPTION_FLAG, &settings.launches, NULL,
+     "a row for every launch: smallest, largest and mean value, NaNs, error", 0, 0},
+    {"seed", OPTION_NUMBER, &settings.seed, "N",
+     "of the token ids where the file has no vocabulary we read (default 1)", 0, UINT64_MAX},
+    {"device", OPTION_TEXT, &settings.device, "D",
+     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+};
+
+/* --- the prompt --- */
+
+/* English where the vocabulary can be read, else any ids: what the layers see matters, not what it
+ * means. */
+static const char passage[] =
+    "The assayer weighed a little of the ore, wrapped it in a sheet of lead and set it in the "
+    "furnace. When the lead had gone into the bone ash, a bright bead of silver was left. He "
+    "weighed the bead and wrote the number down: 3.25 parts in 100. \"Is it enough?\" asked the "
+    "miner, who had come a long way. \"That depends on how much of it there is,\" he said. ";
+
+static uint32_t *make_prompt(const gguf *g, const llama_shape *s, size_t count) {
+    token_list words = {0};
+    err ignored;
+    tokenizer *t = tokenizer_new(g, &ignored);
+    if (t)
+        tokenizer_encode(t, passage, strlen(passage), TOKENIZE_ADD_SPECIAL, &words);
+    rng random = rng_new(settings.seed, "model check");
+    uint32_t *ids = malloc(count * sizeof *ids);
+    assert(ids);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = words.count ? words.items[i % words.count] : rng_below(&random, s->vocab);
+    token_list_free(&words);
+    tokenizer_free(t);
+    return ids;
+}
+
+/* --- what is shown --- */
+
+enum { LAUNCH_COLUMNS = 8 };
+
+typedef struct {
+    table table;
+    progress progress;
+    size_t done;
+} view;
+
+static const table_column launch_columns[LAUNCH_COLUMNS] = {
+    {"part", false, 10},   {"kernel", false, 40}, {"output", false, 14}, {"smallest", true, 12},
+    {"largest", true, 12}, {"mean", true, 12},    {"NaN", true, 6},      {"error", true, 6}};
+
+static void show_launch(void *context, const launch_report *l) {
+    view *v = context;
+    v->done++;
+    if (!settings.launches) {
+        progress_update(&v->progress, v->done);
+        return;
+    }
+    char min[24], max[24], mean[24], bad[24], margin[24];
+    snprintf(min, sizeof min, "%.5g", l->min);
+    snprintf(max, sizeof max, "%.5g", l->max);
+    snprintf(mean, sizeof mean, "%.5g", l->mean);
+    snprintf(bad, sizeof bad, "%zu", l->bad_numbers);
+    snprintf(margin, sizeof margin, "%.2f", l->margin);
+    const char *cells[LAUNCH_COLUMNS] = {l->part, l->kernel, l->output, min,
+                                         max,     mean,      bad,       margin};
+    table_print_row(&v->table, cells, LAUNCH_COLUMNS - 1, l->passed ? PAINT_GOOD : PAINT_BAD);
+}
+
+static void print_report(const model_report *r) {
+    enum { COLUMNS = 3 };
+    table_column columns[COLUMNS] = {{.title = "check"}, {.title = "verdict"}, {.title = "found"}};
+    table_fit(&columns[1], "wrong");
+    for (size_t i = 0; i < r->count; i++)
+        table_fit(&columns[0], r->rows[i].what);
+    table t = {
+        .out = stdout, .columns = columns, .count = COLUMNS, .colour = table_wants_colour(stdout)};
+    table_print_header(&t);
+    for (size_t i = 0; i < r->count; i++) {
+        const check_row *row = &r->rows[i];
+        const char *cells[COLUMNS] = {row->what, row->passed ? "ok" : "wrong", row->found};
+        table_print_row(&t, cells, 1, row->passed ? PAINT_GOOD : PAINT_BAD);
+    }
+}
+
+/* A prompt takes as many as a token, where one tile holds it. */
+static size_t count_launches(llama *m) {
+    err ignored;
+    const tape *t = llama_get_token_tape(m, false, &ignored);
+    return t ? 2 * t->count : 0;
+}
+
+static bool check(session *s, const uint32_t *prompt, bool *passed, err *e) {
+    view v = {.table = {.out = stdout,
+                        .columns = launch_columns,
+                        .count = LAUNCH_COLUMNS,
+                        .colour = table_wants_colour(stdout)}};
+    v.progress = progress_new(stderr, "launches", count_launches(s->model));
+    model_check_options how = {.prompt = prompt,
+                               .prompt_tokens = (size_t)settings.prompt,
+                               .tokens = (size_t)settings.tokens,
+                               .reference_tokens = (size_t)settings.reference,
+                               .observe = show_launch,
+                               .context = &v};
+    model_report report;
+    if (settings.launches)
+        table_print_header(&v.table);
+    bool ok = model_check(s->model, s->file, &how, &report, e);
+    progress_hide(&v.progress);
+    if (!ok)
+        return false;
+    if (settings.launches)
+        putchar('\n');
+    print_report(&report);
+    *passed = report.passed;
+    return true;
+}
+
+static exit_code run(const char *const *names, size_t count, err *e) {
+    (void)names;
+    (void)count;
+    session s;
+    llama_shape about;
+    bool passed = false;
+    uint64_t context = settings.prompt + settings.tokens + 1;
+    llama_options how = {.context = (uint32_t)context};
+    bool ok = session_open_file(&s, settings.model, e) && llama_read_shape(s.file, &about, e) &&
+              session_open_model(&s, settings.device, &how, e);
+    if (ok) {
+        uint32_t *prompt = make_prompt(s.file, &about, (size_t)settings.prompt);
+        ok = check(&s, prompt, &passed, e);
+        free(prompt);
+    }
+    session_close(&s);
+    if (!ok)
+        return e->code;
+    return passed ? EXIT_OK : EXIT_WRONG;
+}
+
+const verb model_check_verb = {
+    .name = "check",
+    .about = "is a model right here: every launch against its oracle, and the whole pass",
+    .notes =
+        "Each launch of a prompt and of a token behind it is held against its oracle on the "
+        "values\n"
+        "that are really there. Then the whole: against a forward pass in double precision, the\n"
+        "prompt against the same tokens one by one, and the ways to play a tape against each "
+        "other.\n"
+        "`error` is the largest error as a part of what is allowed: above 1 is wrong.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = run,
+};

@@ -1,0 +1,115 @@
+/* generate: see generate.h. */
+#include "generate.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "harness/os.h"
+
+enum { IN_FLIGHT = 2 }; /* one runs while the CPU looks at the one before */
+
+typedef struct {
+    llama *model;
+    sampler *sampler;
+    const generate_options *options;
+    generate_report *report;
+} run;
+
+const char *stop_reason_get_text(stop_reason r) {
+    static const char *const texts[] = {[STOP_COUNT] = "as many tokens as asked for",
+                                        [STOP_END] = "end of text",
+                                        [STOP_CONTEXT] = "the context is full",
+                                        [STOP_CALLER] = "stopped"};
+    return texts[r];
+}
+
+/* Hands a chosen token out; false when it is the last. */
+static bool take(run *r, uint32_t token) {
+    const generate_options *o = r->options;
+    if (o->tokenizer && tokenizer_is_end(o->tokenizer, token)) {
+        r->report->stop = STOP_END;
+        return false;
+    }
+    sampler_accept(r->sampler, token);
+    r->report->tokens++;
+    if (!o->emit(o->context, token)) {
+        r->report->stop = STOP_CALLER;
+        return false;
+    }
+    r->report->stop = STOP_COUNT;
+    return r->report->tokens < o->max_tokens;
+}
+
+/* Each step waits for the one before. */
+static bool decode_on_cpu(run *r, uint32_t token, float *logits, err *e) {
+    while (llama_get_room(r->model) > 0) {
+        if (!llama_forward_token(r->model, token, PLAY_WHOLE, logits, NULL, e))
+            return false;
+        r->report->decoded++;
+        token = sampler_choose(r->sampler, logits);
+        if (!take(r, token))
+            return true;
+    }
+    r->report->stop = STOP_CONTEXT;
+    return true;
+}
+
+/* The device feeds itself; what was submitted behind the last token is waited for and forgotten. */
+static bool decode_on_device(run *r, uint32_t token, err *e) {
+    llama *m = r->model;
+    uint32_t depth = r->options->in_flight ? r->options->in_flight : IN_FLIGHT, flying = 0, kept;
+    size_t left = r->options->max_tokens - r->report->tokens; /* steps that can have a use */
+    bool ok = true, goes_on = true;
+    assert(depth <= LLAMA_IN_FLIGHT);
+    r->report->stop = STOP_CONTEXT;
+    kept = llama_get_position(m);
+    if (llama_get_room(m) == 0)
+        return true;
+    ok = llama_start_greedy(m, token, e);
+    while (ok && goes_on) {
+        while (ok && flying < depth && left > 0 && llama_get_room(m) > 0) {
+            ok = llama_submit_greedy(m, e);
+            flying += ok;
+            left -= ok;
+        }
+        if (!ok || flying == 0)
+            break;
+        ok = llama_collect_greedy(m, &token, NULL, e);
+        flying--;
+        if (!ok)
+            break;
+        kept++;
+        r->report->decoded++;
+        goes_on = take(r, token);
+        if (goes_on)
+            r->report->stop = STOP_CONTEXT; /* unless another token says otherwise */
+    }
+    for (err ignored; flying > 0; flying--)
+        llama_collect_greedy(m, &token, NULL, &ignored);
+    if (ok)
+        llama_rewind(m, kept);
+    return ok;
+}
+
+bool generate(llama *m, sampler *s, const uint32_t *prompt, size_t count, const generate_options *o,
+              generate_report *out, err *e) {
+    *out = (generate_report){.prompt_tokens = count, .stop = STOP_COUNT};
+    run r = {.model = m, .sampler = s, .options = o, .report = out};
+    float *logits = malloc(llama_get_shape(m)->vocab * sizeof *logits);
+    assert(logits);
+    for (size_t i = 0; i < count; i++)
+        sampler_accept(s, prompt[i]);
+    uint64_t start_ns = os_now_ns();
+    bool ok = llama_forward_prompt(m, prompt, count, PLAY_WHOLE, logits, NULL, e);
+    uint64_t prompt_ns = os_now_ns();
+    out->prefill_ns = prompt_ns - start_ns;
+    if (ok && o->max_tokens > 0) {
+        uint32_t token = sampler_choose(s, logits);
+        if (take(&r, token))
+            ok = sampler_is_plain_greedy(s) ? decode_on_device(&r, token, e)
+                                            : decode_on_cpu(&r, token, logits, e);
+        out->decode_ns = os_now_ns() - prompt_ns;
+    }
+    free(logits);
+    return ok;
+}

@@ -1,0 +1,41 @@
+/* generate: from a prompt to more tokens: prefill, then decoding until something ends it.
+ *
+ * Where the sampler only wants the largest logit, the device chooses and several steps are in
+ * flight; else each token's logits come back to the CPU. */
+#ifndef ASSAY_GENERATE_H
+#define ASSAY_GENERATE_H
+
+#include "llama.h"
+#include "sampler.h"
+#include "tokenizer.h"
+
+typedef enum {
+    STOP_COUNT,   /* as many as were asked for */
+    STOP_END,     /* the model said so */
+    STOP_CONTEXT, /* the cache is full */
+    STOP_CALLER   /* emit returned false */
+} stop_reason;
+
+const char *stop_reason_get_text(stop_reason r); /* "the context is full" */
+
+typedef struct {
+    size_t max_tokens;
+    uint32_t in_flight; /* steps handed to the device ahead; 1 to LLAMA_IN_FLIGHT, 0: the default */
+    const tokenizer *tokenizer; /* says which tokens end the text; NULL: none does */
+    /* Told of each token but the one that ends the text; false: stop. */
+    bool (*emit)(void *context, uint32_t token);
+    void *context;
+} generate_options;
+
+typedef struct {
+    size_t prompt_tokens, tokens; /* tokens: emitted */
+    size_t decoded;               /* forward passes behind the prompt's, which decode_ns is of */
+    uint64_t prefill_ns, decode_ns;
+    stop_reason stop;
+} generate_report;
+
+/* The model goes on from where it stands; a prompt that does not fit is an error. */
+bool generate(llama *m, sampler *s, const uint32_t *prompt, size_t count, const generate_options *o,
+              generate_report *out, err *e);
+
+#endif

@@ -1,0 +1,293 @@
+/* llama_file: what a GGUF file of the llama architecture says: its shape, its weights, its rotary
+ * frequencies. Everything is checked here, so that the rest can rely on it; nothing runs here. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "llama_parts.h"
+
+enum { MAX_LAYERS = 512, MAX_HEAD_DIM = 256 };
+
+/* A count that may be given once or for each layer; layers that differ are not for us. */
+static bool read_count(const gguf *g, const char *key, uint32_t *out, bool *found, err *e) {
+    const gguf_value *v = gguf_find_value(g, key);
+    if (!v || v->type != GGUF_ARRAY)
+        return gguf_get_u32(g, key, out, found, e);
+    if ((v->element != GGUF_U32 && v->element != GGUF_I32) || v->count == 0)
+        return err_set(e, EXIT_CANNOT, "%s is not a list of numbers", key);
+    for (size_t i = 0; i < v->count; i++)
+        if (gguf_value_get_integer(v, i) != gguf_value_get_integer(v, 0))
+            return err_set(e, EXIT_CANNOT,
+                           "%s differs from layer to layer, which no tape here does", key);
+    *out = (uint32_t)gguf_value_get_integer(v, 0);
+    if (found)
+        *found = true;
+    return true;
+}
+
+static bool refuse(err *e, const char *what, uint32_t value, const char *why) {
+    return err_set(e, EXIT_CANNOT, "the model's %s is %u: %s", what, value, why);
+}
+
+static bool check_shape(const llama_shape *s, err *e) {
+    if (s->layers < 1 || s->layers > MAX_LAYERS)
+        return refuse(e, "block_count", s->layers, "1 to 512 can be");
+    if (s->hidden == 0)
+        return refuse(e, "embedding_length", s->hidden, "there must be one");
+    if (s->ffn == 0)
+        return refuse(e, "feed_forward_length", s->ffn, "there must be one");
+    if (s->context == 0)
+        return refuse(e, "context_length", s->context, "there must be one");
+    if (s->heads == 0 || s->kv_heads == 0 || s->heads % s->kv_heads != 0)
+        return err_set(e, EXIT_CANNOT,
+                       "the model has %u heads and %u key heads: the one must be a multiple of the "
+                       "other",
+                       s->heads, s->kv_heads);
+    if (s->head_dim == 0 || s->head_dim % 2 != 0 || s->head_dim > MAX_HEAD_DIM)
+        return refuse(e, "head size", s->head_dim, "even and at most 256 can be");
+    if ((uint64_t)s->heads * s->head_dim > INT32_MAX || s->hidden > INT32_MAX || s->ffn > INT32_MAX)
+        return err_set(e, EXIT_CANNOT, "the model's sizes overflow a 32-bit index");
+    if (!(s->eps > 0) || !isfinite(s->eps))
+        return err_set(e, EXIT_CANNOT, "layer_norm_rms_epsilon is %g: it must be above 0",
+                       (double)s->eps);
+    if (!(s->rope_base > 0) || !isfinite(s->rope_base))
+        return err_set(e, EXIT_CANNOT, "rope.freq_base is %g: it must be above 0",
+                       (double)s->rope_base);
+    return true;
+}
+
+/* What a llama file can ask for that nobody here does. */
+static bool check_features(const gguf *g, const llama_shape *s, err *e) {
+    uint32_t experts = 0, rope_dim = s->head_dim, value_length = s->head_dim;
+    bool causal = true, found;
+    const gguf_value *split = gguf_find_value(g, "split.count");
+    if (split && split->type == GGUF_U16 && gguf_value_get_integer(split, 0) > 1)
+        return err_set(e, EXIT_CANNOT, "the model is split into %d files; join them first",
+                       (int)gguf_value_get_integer(split, 0));
+    if (!gguf_get_u32(g, "llama.expert_count", &experts, &found, e) ||
+        !gguf_get_u32(g, "llama.rope.dimension_count", &rope_dim, &found, e) ||
+        !gguf_get_u32(g, "llama.attention.value_length", &value_length, &found, e) ||
+        !gguf_get_bool(g, "llama.attention.causal", &causal, &found, e))
+        return false;
+    if (experts > 0)
+        return refuse(e, "expert_count", experts, "mixtures of experts cannot be run");
+    if (rope_dim != s->head_dim)
+        return refuse(e, "rope.dimension_count", rope_dim, "it must be the size of a head");
+    if (value_length != s->head_dim)
+        return refuse(e, "attention.value_length", value_length, "it must be that of the keys");
+    if (!causal)
+        return err_set(e, EXIT_CANNOT, "the model's attention is not causal: it makes no text");
+    return true;
+}
+
+static bool read_vocab(const gguf *g, llama_shape *s, err *e) {
+    const gguf_tensor *embedding = gguf_find_tensor(g, "token_embd.weight");
+    if (!embedding)
+        return err_set(e, EXIT_CANNOT, "the model has no tensor token_embd.weight");
+    if (embedding->dim[1] > INT32_MAX)
+        return err_set(e, EXIT_CANNOT, "token_embd.weight has too many rows");
+    s->vocab = (uint32_t)embedding->dim[1];
+    const gguf_value *tokens = gguf_find_value(g, "tokenizer.ggml.tokens");
+    if (tokens && tokens->count != s->vocab)
+        return err_set(e, EXIT_CANNOT, "the vocabulary has %zu tokens but the embedding %u rows",
+                       tokens->count, s->vocab);
+    s->tied = !gguf_find_tensor(g, "output.weight");
+    return true;
+}
+
+bool llama_read_shape(const gguf *g, llama_shape *out, err *e) {
+    llama_shape s = {.rope_base = 10000};
+    gguf_text architecture;
+    bool found;
+    if (!gguf_get_text(g, "general.architecture", &architecture, NULL, e))
+        return false;
+    if (!gguf_text_equals(architecture, "llama"))
+        return err_set(e, EXIT_CANNOT, "the architecture '%.*s' cannot be run; 'llama' can",
+                       architecture.bytes < 40 ? (int)architecture.bytes : 40, architecture.data);
+    if (!gguf_get_u32(g, "llama.context_length", &s.context, NULL, e) ||
+        !gguf_get_u32(g, "llama.embedding_length", &s.hidden, NULL, e) ||
+        !gguf_get_u32(g, "llama.block_count", &s.layers, NULL, e) ||
+        !read_count(g, "llama.feed_forward_length", &s.ffn, NULL, e) ||
+        !read_count(g, "llama.attention.head_count", &s.heads, NULL, e) ||
+        !gguf_get_f32(g, "llama.attention.layer_norm_rms_epsilon", &s.eps, NULL, e) ||
+        !gguf_get_f32(g, "llama.rope.freq_base", &s.rope_base, &found, e))
+        return false;
+    s.kv_heads = s.heads;
+    s.head_dim = s.heads ? s.hidden / s.heads : 0;
+    if (!read_count(g, "llama.attention.head_count_kv", &s.kv_heads, &found, e) ||
+        !gguf_get_u32(g, "llama.attention.key_length", &s.head_dim, &found, e) ||
+        !check_shape(&s, e) || !check_features(g, &s, e) || !read_vocab(g, &s, e))
+        return false;
+    *out = s;
+    return true;
+}
+
+/* --- rotary frequencies --- */
+
+static bool read_scale(const gguf *g, float *scale, err *e) {
+    gguf_text type = {"linear", 6};
+    float factor = 0;
+    bool found;
+    if (!gguf_get_text(g, "llama.rope.scaling.type", &type, &found, e) ||
+        !gguf_get_f32(g, "llama.rope.scale_linear", &factor, &found, e) ||
+        !gguf_get_f32(g, "llama.rope.scaling.factor", &factor, &found, e))
+        return false;
+    *scale = 1;
+    if (gguf_text_equals(type, "none") || factor == 0)
+        return true;
+    if (!gguf_text_equals(type, "linear"))
+        return err_set(e, EXIT_CANNOT, "rope scaling '%.*s' is not known; none and linear are",
+                       type.bytes < 40 ? (int)type.bytes : 40, type.data);
+    if (!(factor > 0) || !isfinite(factor))
+        return err_set(e, EXIT_CANNOT, "rope.scaling.factor is %g: it must be above 0",
+                       (double)factor);
+    *scale = 1 / factor;
+    return true;
+}
+
+bool llama_read_freqs(const gguf *g, const llama_shape *s, float *freqs, bool *needed, err *e) {
+    float scale, factor = 1;
+    if (!read_scale(g, &scale, e))
+        return false;
+    const gguf_tensor *factors = gguf_find_tensor(g, "rope_freqs.weight");
+    if (factors && (factors->type->format != &format_f32 || factors->elements != s->head_dim / 2))
+        return err_set(e, EXIT_CANNOT, "rope_freqs.weight is not %u floats", s->head_dim / 2);
+    *needed = factors || scale != 1;
+    for (uint32_t i = 0; *needed && i < s->head_dim / 2; i++) {
+        if (factors)
+            memcpy(&factor, (const char *)factors->data + i * sizeof factor, sizeof factor);
+        if (!(factor > 0))
+            return err_set(e, EXIT_CANNOT, "rope_freqs.weight has %g, which is not above 0",
+                           (double)factor);
+        freqs[i] = (float)(pow(s->rope_base, -2.0 * i / s->head_dim) * scale / factor);
+    }
+    return true;
+}
+
+/* --- weights --- */
+
+static bool find_tensor(llama *m, const char *name, uint32_t columns, uint32_t rows, weight *out,
+                        err *e) {
+    const gguf_tensor *t = gguf_find_tensor(m->file, name);
+    if (!t)
+        return err_set(e, EXIT_CANNOT, "the model has no tensor %s", name);
+    if (t->dim[0] != columns || t->dim[1] != rows || t->dim[2] != 1 || t->dim[3] != 1)
+        return err_set(e, EXIT_CANNOT, "the tensor %s is %llu x %llu, expected %u x %u", name,
+                       (unsigned long long)t->dim[0], (unsigned long long)t->dim[1], columns, rows);
+    if (!t->type->format)
+        return err_set(e, EXIT_CANNOT, "the tensor %s is in %s, which no kernel reads", name,
+                       t->type->name);
+    *out = (weight){.format = t->type->format, .rows = rows, .columns = columns};
+    return llama_own(m, device_wrap_memory(m->device, t->data, t->bytes, name, e), &out->at);
+}
+
+/* Norms and biases are plain floats. */
+static bool find_vector(llama *m, const char *name, uint32_t count, weight *out, err *e) {
+    if (!find_tensor(m, name, count, 1, out, e))
+        return false;
+    if (out->format != &format_f32)
+        return err_set(e, EXIT_CANNOT, "the tensor %s is in %s; it must be F32", name,
+                       out->format->name);
+    return true;
+}
+
+typedef struct {
+    const char *name;
+    uint32_t rows, columns;
+    weight *matrix, *bias;
+} layer_part;
+
+static void name_tensor(char *text, uint32_t layer, const char *part, const char *kind) {
+    snprintf(text, GGUF_NAME_BYTES, "blk.%u.%s.%s", layer, part, kind);
+}
+
+static bool find_matrix(llama *m, uint32_t layer, const layer_part *p, err *e) {
+    char name[GGUF_NAME_BYTES];
+    name_tensor(name, layer, p->name, "bias");
+    if (gguf_find_tensor(m->file, name) && !find_vector(m, name, p->rows, p->bias, e))
+        return false;
+    name_tensor(name, layer, p->name, "weight");
+    return find_tensor(m, name, p->columns, p->rows, p->matrix, e);
+}
+
+static weight take_rows(const weight *w, uint32_t first, uint32_t rows) {
+    weight part = *w;
+    part.rows = rows;
+    part.at = slice_part(w->at.buffer, format_get_bytes(w->format, first, w->columns),
+                         format_get_bytes(w->format, rows, w->columns));
+    return part;
+}
+
+static weight take_values(const weight *v, uint32_t first, uint32_t count) {
+    weight part = *v;
+    part.columns = count;
+    part.at = slice_part(v->at.buffer, first * sizeof(float), count * sizeof(float));
+    return part;
+}
+
+/* Queries, keys and values in one tensor: rows of the three, one after the other. */
+static bool find_fused(llama *m, uint32_t layer, uint32_t q_dim, uint32_t kv_dim, err *e) {
+    llama_layer *l = &m->weights.layers[layer];
+    weight all, bias = {0};
+    layer_part part = {"attn_qkv", q_dim + 2 * kv_dim, m->shape.hidden, &all, &bias};
+    if (!find_matrix(m, layer, &part, e))
+        return false;
+    l->q = take_rows(&all, 0, q_dim);
+    l->k = take_rows(&all, q_dim, kv_dim);
+    l->v = take_rows(&all, q_dim + kv_dim, kv_dim);
+    if (bias.at.buffer) {
+        l->q_bias = take_values(&bias, 0, q_dim);
+        l->k_bias = take_values(&bias, q_dim, kv_dim);
+        l->v_bias = take_values(&bias, q_dim + kv_dim, kv_dim);
+    }
+    return true;
+}
+
+static bool find_layer(llama *m, uint32_t layer, err *e) {
+    const llama_shape *s = &m->shape;
+    llama_layer *l = &m->weights.layers[layer];
+    uint32_t q_dim = s->heads * s->head_dim, kv_dim = s->kv_heads * s->head_dim;
+    const layer_part parts[] = {
+        {"attn_output", s->hidden, q_dim, &l->attn_output, &l->attn_output_bias},
+        {"ffn_gate", s->ffn, s->hidden, &l->gate, &l->gate_bias},
+        {"ffn_up", s->ffn, s->hidden, &l->up, &l->up_bias},
+        {"ffn_down", s->hidden, s->ffn, &l->down, &l->down_bias},
+        {"attn_q", q_dim, s->hidden, &l->q, &l->q_bias},
+        {"attn_k", kv_dim, s->hidden, &l->k, &l->k_bias},
+        {"attn_v", kv_dim, s->hidden, &l->v, &l->v_bias},
+    };
+    char name[GGUF_NAME_BYTES];
+    name_tensor(name, layer, "attn_norm", "weight");
+    if (!find_vector(m, name, s->hidden, &l->attn_norm, e))
+        return false;
+    name_tensor(name, layer, "ffn_norm", "weight");
+    if (!find_vector(m, name, s->hidden, &l->ffn_norm, e))
+        return false;
+    name_tensor(name, layer, "attn_qkv", "weight");
+    bool is_fused = gguf_find_tensor(m->file, name) != NULL;
+    if (is_fused && !find_fused(m, layer, q_dim, kv_dim, e))
+        return false;
+    for (size_t i = 0; i < (is_fused ? 4 : sizeof parts / sizeof *parts); i++)
+        if (!find_matrix(m, layer, &parts[i], e))
+            return false;
+    return true;
+}
+
+bool llama_find_weights(llama *m, err *e) {
+    const llama_shape *s = &m->shape;
+    llama_weights *w = &m->weights;
+    w->layers = calloc(s->layers, sizeof *w->layers);
+    if (!w->layers)
+        return err_set(e, EXIT_CANNOT, "no memory for %u layers", s->layers);
+    if (!find_tensor(m, "token_embd.weight", s->hidden, s->vocab, &w->embedding, e) ||
+        !find_vector(m, "output_norm.weight", s->hidden, &w->norm, e))
+        return false;
+    w->head = w->embedding;
+    if (!s->tied && !find_tensor(m, "output.weight", s->hidden, s->vocab, &w->head, e))
+        return false;
+    for (uint32_t i = 0; i < s->layers; i++)
+        if (!find_layer(m, i, e))
+            return false;
+    return true;
+}

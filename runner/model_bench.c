@@ -1,0 +1,110 @@
+/* model_bench: see model_bench.h. */
+#include "model_bench.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "harness/fill.h"
+#include "harness/os.h"
+#include "tokenizer.h"
+
+void bench_test_get_name(const bench_test *t, char *text, size_t size) {
+    char depth[24] = "";
+    if (t->depth)
+        snprintf(depth, sizeof depth, " @ d%u", t->depth);
+    snprintf(text, size, "%s%u%s", t->prompt ? "pp" : "tg", t->prompt ? t->prompt : t->generate,
+             depth);
+}
+
+typedef struct {
+    llama *model;
+    rng random;
+    uint32_t bos;
+    uint32_t *tokens; /* room for the longest prompt of the test */
+    float *logits;
+} bench;
+
+static void draw_tokens(bench *b, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        b->tokens[i] = rng_below(&b->random, llama_get_shape(b->model)->vocab);
+    if (b->bos != TOKEN_NONE && llama_get_position(b->model) == 0)
+        b->tokens[0] = b->bos;
+}
+
+static bool play_prompt(bench *b, uint32_t count, err *e) {
+    draw_tokens(b, count);
+    return llama_forward_prompt(b->model, b->tokens, count, PLAY_WHOLE, b->logits, NULL, e);
+}
+
+static bool play_tokens(bench *b, uint32_t count, err *e) {
+    for (uint32_t i = 0; i < count; i++) {
+        draw_tokens(b, 1);
+        if (!llama_forward_token(b->model, b->tokens[0], PLAY_WHOLE, b->logits, NULL, e))
+            return false;
+    }
+    return true;
+}
+
+static bool play_test(bench *b, const bench_test *t, err *e) {
+    llama_rewind(b->model, t->depth);
+    return t->prompt ? play_prompt(b, t->prompt, e) : play_tokens(b, t->generate, e);
+}
+
+static bool prepare(bench *b, const bench_test *t, err *e) {
+    llama_rewind(b->model, 0);
+    if (t->depth && !play_prompt(b, t->depth, e))
+        return false;
+    bench_test once = *t;
+    if (once.generate)
+        once.generate = 1;
+    return play_test(b, &once, e);
+}
+
+static void summarise(bench_result *r) {
+    uint32_t n = r->repeats;
+    double tokens = r->test.prompt + r->test.generate, ns = 0, rate = 0, ns_off = 0, rate_off = 0;
+    double *rates = malloc(n * sizeof *rates);
+    assert(rates);
+    for (uint32_t i = 0; i < n; i++) {
+        rates[i] = 1e9 * tokens / (double)r->sample_ns[i];
+        ns += (double)r->sample_ns[i] / n;
+        rate += rates[i] / n;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        ns_off += ((double)r->sample_ns[i] - ns) * ((double)r->sample_ns[i] - ns);
+        rate_off += (rates[i] - rate) * (rates[i] - rate);
+    }
+    r->mean_ns = ns;
+    r->mean_rate = rate;
+    r->deviation_ns = n > 1 ? sqrt(ns_off / (n - 1)) : 0;
+    r->deviation_rate = n > 1 ? sqrt(rate_off / (n - 1)) : 0;
+    r->rates = stats_compute(rates, n);
+    free(rates);
+}
+
+bool model_bench(llama *m, const bench_test *t, uint32_t repeats, uint32_t bos, uint64_t seed,
+                 bench_result *out, err *e) {
+    assert(repeats > 0 && (t->prompt == 0) != (t->generate == 0));
+    size_t longest = t->prompt > t->depth ? t->prompt : t->depth;
+    bench b = {.model = m, .random = rng_new(seed, "model bench"), .bos = bos};
+    b.tokens = malloc((longest + 1) * sizeof *b.tokens);
+    b.logits = malloc(llama_get_shape(m)->vocab * sizeof *b.logits);
+    *out = (bench_result){.test = *t, .repeats = repeats, .time = (int64_t)time(NULL)};
+    out->sample_ns = malloc(repeats * sizeof *out->sample_ns);
+    assert(b.tokens && b.logits && out->sample_ns);
+    bool ok = prepare(&b, t, e);
+    for (uint32_t i = 0; ok && i < repeats; i++) {
+        llama_rewind(m, t->depth);
+        uint64_t start = os_now_ns();
+        ok = play_test(&b, t, e);
+        out->sample_ns[i] = os_now_ns() - start;
+    }
+    if (ok)
+        summarise(out);
+    free(b.tokens);
+    free(b.logits);
+    return ok;
+}

@@ -1,0 +1,34 @@
+/* model_bench: tokens a second of a model, measured as llama-bench measures them.
+ *
+ * A test is a prompt of so many tokens (pp512), or so many tokens one after the other (tg128),
+ * behind `depth` tokens that are already in the cache. Tokens are random ids; nothing is sampled;
+ * each token is waited for. One play warms up, then each repeat is a sample. */
+#ifndef ASSAY_MODEL_BENCH_H
+#define ASSAY_MODEL_BENCH_H
+
+#include "harness/stats.h"
+#include "llama.h"
+
+typedef struct {
+    uint32_t prompt, generate; /* one of them is 0 */
+    uint32_t depth;
+} bench_test;
+
+typedef struct {
+    bench_test test;
+    uint32_t repeats;
+    uint64_t *sample_ns;              /* (repeats); the caller frees it */
+    double mean_ns, deviation_ns;     /* the deviation is that of a sample: 0 for one */
+    double mean_rate, deviation_rate; /* tokens a second */
+    stats rates;                      /* tokens a second */
+    int64_t time;                     /* when the test began, in seconds since 1970 */
+} bench_result;
+
+/* "pp512", "tg128 @ d4096" */
+void bench_test_get_name(const bench_test *t, char *text, size_t size);
+
+/* bos is the first token where the file asks for one, else TOKEN_NONE. */
+bool model_bench(llama *m, const bench_test *t, uint32_t repeats, uint32_t bos, uint64_t seed,
+                 bench_result *out, err *e);
+
+#endif

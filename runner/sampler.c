@@ -1,0 +1,159 @@
+/* sampler: see sampler.h. */
+#include "sampler.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    float logit;
+    uint32_t id;
+} candidate;
+
+struct sampler {
+    sampler_settings settings;
+    uint32_t vocab;
+    rng random;
+    candidate *candidates; /* (vocab) */
+    double *weights;       /* (vocab) */
+    uint32_t *recent;      /* the last repeat_last tokens, in a ring */
+    size_t seen;
+};
+
+sampler_settings sampler_get_defaults(void) {
+    return (sampler_settings){.temperature = 0,
+                              .top_k = 40,
+                              .top_p = 0.95,
+                              .min_p = 0.05,
+                              .repeat_penalty = 1,
+                              .repeat_last = 64,
+                              .seed = 1};
+}
+
+sampler *sampler_new(const sampler_settings *settings, uint32_t vocab) {
+    sampler *s = calloc(1, sizeof *s);
+    assert(s);
+    s->settings = *settings;
+    s->vocab = vocab;
+    s->random = rng_new(settings->seed, "sampler");
+    s->candidates = malloc(vocab * sizeof *s->candidates);
+    s->weights = malloc(vocab * sizeof *s->weights);
+    s->recent = calloc(settings->repeat_last + 1, sizeof *s->recent);
+    assert(s->candidates && s->weights && s->recent);
+    return s;
+}
+
+void sampler_free(sampler *s) {
+    if (!s)
+        return;
+    free(s->candidates);
+    free(s->weights);
+    free(s->recent);
+    free(s);
+}
+
+static bool has_penalty(const sampler *s) {
+    return s->settings.repeat_penalty != 1 && s->settings.repeat_last > 0;
+}
+
+bool sampler_is_plain_greedy(const sampler *s) {
+    return s->settings.temperature == 0 && !has_penalty(s);
+}
+
+void sampler_accept(sampler *s, uint32_t token) {
+    if (s->settings.repeat_last > 0)
+        s->recent[s->seen++ % s->settings.repeat_last] = token;
+}
+
+uint32_t sampler_find_largest(const float *logits, uint32_t count) {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < count; i++)
+        if (logits[i] > logits[best] || (isnan(logits[best]) && !isnan(logits[i])))
+            best = i;
+    return best;
+}
+
+/* Each token that was seen once, however often. */
+static void penalise(sampler *s) {
+    size_t n = s->seen < s->settings.repeat_last ? s->seen : s->settings.repeat_last;
+    float penalty = (float)s->settings.repeat_penalty;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t id = s->recent[i];
+        bool is_first = id < s->vocab;
+        for (size_t j = 0; j < i && is_first; j++)
+            is_first = s->recent[j] != id;
+        if (is_first)
+            s->candidates[id].logit *= s->candidates[id].logit > 0 ? 1 / penalty : penalty;
+    }
+}
+
+/* Descending; of equals the lower id first. */
+static int compare_candidates(const void *left, const void *right) {
+    const candidate *a = left, *b = right;
+    if (a->logit != b->logit)
+        return a->logit < b->logit ? 1 : -1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* Weights relative to the largest, which is the first; returns their sum. */
+static double weigh(sampler *s, size_t count, double temperature) {
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        s->weights[i] =
+            exp(((double)s->candidates[i].logit - (double)s->candidates[0].logit) / temperature);
+        sum += s->weights[i];
+    }
+    return sum;
+}
+
+static size_t keep_top_p(sampler *s, size_t count) {
+    if (s->settings.top_p >= 1)
+        return count;
+    double sum = weigh(s, count, 1), running = 0;
+    for (size_t i = 0; i < count; i++) {
+        running += s->weights[i];
+        if (running >= s->settings.top_p * sum)
+            return i + 1; /* the one that crosses the line stays */
+    }
+    return count;
+}
+
+static size_t keep_min_p(const sampler *s, size_t count) {
+    if (s->settings.min_p <= 0)
+        return count;
+    double floor = (double)s->candidates[0].logit + log(s->settings.min_p);
+    size_t kept = 1;
+    while (kept < count && (double)s->candidates[kept].logit >= floor)
+        kept++;
+    return kept;
+}
+
+static uint32_t draw(sampler *s, size_t count) {
+    double sum = weigh(s, count, s->settings.temperature), running = 0;
+    double at = rng_uniform(&s->random) * sum;
+    for (size_t i = 0; i + 1 < count; i++) {
+        running += s->weights[i];
+        if (running > at)
+            return s->candidates[i].id;
+    }
+    return s->candidates[count - 1].id;
+}
+
+uint32_t sampler_choose(sampler *s, const float *logits) {
+    if (sampler_is_plain_greedy(s))
+        return sampler_find_largest(logits, s->vocab);
+    for (uint32_t i = 0; i < s->vocab; i++)
+        s->candidates[i] = (candidate){isnan(logits[i]) ? -INFINITY : logits[i], i};
+    if (has_penalty(s))
+        penalise(s);
+    qsort(s->candidates, s->vocab, sizeof *s->candidates, compare_candidates);
+    if (s->settings.temperature == 0 || !isfinite(s->candidates[0].logit))
+        return s->candidates[0].id;
+    size_t count = s->vocab;
+    if (s->settings.top_k > 0 && s->settings.top_k < count)
+        count = s->settings.top_k;
+    count = keep_top_p(s, count);
+    count = keep_min_p(s, count);
+    return draw(s, count);
+}

@@ -1,0 +1,153 @@
+/* Tests of `assay run`, `assay model check` and `assay model bench` as commands, on a tiny model of
+ * random weights that `assay model synth` makes. What the model computes is tested in test_llama.c.
+ */
+#include <greatest.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+#define RUN "\"$A\" run --device soft -m \"$T/tiny.gguf\" "
+
+static char before[4096];
+
+static void keep_output(void) {
+    strncpy(before, command_get_output(), sizeof before - 1);
+}
+
+TEST a_model_can_be_made(void) {
+    ASSERT_RUN("rm -rf \"$T\" && mkdir \"$T\" && \"$A\" model synth tiny \"$T/tiny.gguf\"", 0);
+    PASS();
+}
+
+TEST the_text_goes_to_stdout_and_the_times_to_stderr(void) {
+    ASSERT_RUN(RUN "-p 'hello there' -n 8 --ids 2> \"$T/talk\"", 0);
+    int ids = 1;
+    for (const char *p = command_get_output(); *p; p++)
+        ids += *p == ' ';
+    ASSERT_EQ(8, ids);
+    ASSERT_FALSE(command_says("tok/s"));
+    ASSERT_RUN("cat \"$T/talk\"", 0);
+    ASSERT_SAYS("prefill");
+    ASSERT_SAYS("decode");
+    ASSERT_SAYS("tok/s");
+    ASSERT_SAYS("emulated");
+    PASS();
+}
+
+TEST the_same_prompt_gives_the_same_text_from_an_argument_and_from_stdin(void) {
+    ASSERT_RUN(RUN "-p 'one two  three' -n 12 2> /dev/null", 0);
+    keep_output();
+    ASSERT_RUN("printf 'one two  three' | " RUN "-p - -n 12 2> /dev/null", 0);
+    ASSERT_STR_EQ(before, command_get_output());
+    ASSERT_RUN(RUN "-p 'one two  three' -n 12 --in-flight 7 2> /dev/null", 0);
+    ASSERT_STR_EQ(before, command_get_output());
+    ASSERT_RUN(RUN "-p 'one two  three' -n 12 --repeat-penalty 1.0001 2> /dev/null", 0);
+    ASSERT_STR_EQ(before, command_get_output()); /* chosen on the CPU: the same */
+    PASS();
+}
+
+TEST a_seed_fixes_what_is_drawn(void) {
+    ASSERT_RUN(
+        RUN "-p abc -n 12 --temp 1.5 --top-k 0 --top-p 1 --min-p 0 --seed 4 --ids 2> /dev/null", 0);
+    keep_output();
+    ASSERT_RUN(
+        RUN "-p abc -n 12 --temp 1.5 --top-k 0 --top-p 1 --min-p 0 --seed 4 --ids 2> /dev/null", 0);
+    ASSERT_STR_EQ(before, command_get_output());
+    ASSERT_RUN(
+        RUN "-p abc -n 12 --temp 1.5 --top-k 0 --top-p 1 --min-p 0 --seed 5 --ids 2> /dev/null", 0);
+    ASSERT(strcmp(before, command_get_output()) != 0);
+    PASS();
+}
+
+TEST a_full_context_ends_the_text_and_says_so(void) {
+    ASSERT_RUN(RUN "-p 'hello there' -n 100 -c 16", 0);
+    ASSERT_SAYS("the context is full");
+    ASSERT_RUN(RUN "-p 'a prompt that is longer than the context of eight tokens' -c 8", 5);
+    ASSERT_SAYS("the context is full");
+    PASS();
+}
+
+TEST what_cannot_be_run_is_one_sentence(void) {
+    ASSERT_RUN(RUN, 2);
+    ASSERT_SAYS("run needs a prompt");
+    ASSERT_RUN(RUN "-p ''", 2);
+    ASSERT_SAYS("the prompt is empty");
+    ASSERT_RUN(RUN "-p x --temp -1", 2);
+    ASSERT_RUN(RUN "-p x --temp nan", 2);
+    ASSERT_RUN(RUN "-p x -n 3x", 2);
+    ASSERT_RUN(RUN "-p x --system y", 2);
+    ASSERT_RUN("\"$A\" run -m \"$T/none.gguf\" -p x", 3);
+    ASSERT_SAYS("none.gguf");
+    ASSERT_RUN(
+        "head -c 5000 \"$T/tiny.gguf\" > \"$T/cut.gguf\"; \"$A\" run -m \"$T/cut.gguf\" -p x", 3);
+    ASSERT_RUN("\"$A\" run -m \"$H/README.md\" -p x", 3);
+    ASSERT_RUN(RUN "-p x --chat", 3); /* it has no chat template */
+    PASS();
+}
+
+TEST an_interrupt_ends_the_text_cleanly(void) {
+    ASSERT_RUN("\"$A\" run --device soft -m \"$T/tiny.gguf\" -p x -n 4000000 -c 4000000 --temp 1 > "
+               "\"$T/text\" 2> \"$T/talk\" & "
+               "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.5; [ -s \"$T/text\" ] && break; done; "
+               "kill -INT $!; wait $!",
+               5);
+    ASSERT_RUN("cat \"$T/talk\"; tail -c 1 \"$T/text\" | od -c", 0);
+    ASSERT_SAYS("stopped");
+    ASSERT_SAYS("\\n");
+    PASS();
+}
+
+TEST model_check_passes_and_shows_every_launch(void) {
+    ASSERT_RUN("\"$A\" model check --device soft -m \"$T/tiny.gguf\" --launches", 0);
+    ASSERT_SAYS("whole pass against double precision");
+    ASSERT_SAYS("layer 1");
+    ASSERT_SAYS("decode_attention");
+    ASSERT_FALSE(command_says("wrong"));
+    PASS();
+}
+
+TEST model_check_refuses_a_kernel_that_is_wrong(void) {
+    ASSERT_RUN("cp -R \"$H/kernels\" \"$T/kernels\" && "
+               "sed 's/precise::exp(-g)/precise::exp(g)/; s/exp(-g)/exp(g)/' "
+               "\"$H/kernels/ffn_silu.metal\" "
+               "> \"$T/kernels/ffn_silu.metal\" && ! cmp -s \"$H/kernels/ffn_silu.metal\" "
+               "\"$T/kernels/ffn_silu.metal\"",
+               0);
+    ASSERT_RUN("ASSAY_KERNELS=\"$T/kernels\" \"$A\" model check --device soft -m \"$T/tiny.gguf\"",
+               1);
+    ASSERT_SAYS("ffn_silu");
+    PASS();
+}
+
+TEST model_bench_names_things_as_llama_bench_does(void) {
+    ASSERT_RUN("\"$A\" model bench --device soft -m \"$T/tiny.gguf\" -p 4,8 -n 3 -d 0,5 -r 2", 0);
+    ASSERT_SAYS("pp4 |");
+    ASSERT_SAYS("pp8 @ d5");
+    ASSERT_SAYS("tg3 @ d5");
+    ASSERT_SAYS("t/s");
+    ASSERT_RUN("\"$A\" model bench --device soft -m \"$T/tiny.gguf\" -p 4 -n 0 -r 3 -o csv", 0);
+    ASSERT_SAYS("build_commit,build_number,cpu_info");
+    ASSERT_SAYS("avg_ts,stddev_ts");
+    ASSERT_RUN("\"$A\" model bench --device soft -m \"$T/tiny.gguf\" -p 0 -n 2 -r 1 -o jsonl", 0);
+    ASSERT_SAYS("\"n_gen\": 2");
+    ASSERT_SAYS("\"samples_ns\": [");
+    ASSERT_RUN("\"$A\" model bench --device soft -m \"$T/tiny.gguf\" -o yaml", 2);
+    ASSERT_RUN("\"$A\" model bench --device soft -m \"$T/tiny.gguf\" -p 0 -n 0", 2);
+    ASSERT_RUN("\"$A\" model bench --device soft -m \"$T/tiny.gguf\" -p 4,,8", 2);
+    PASS();
+}
+
+SUITE(run_suite) {
+    RUN_TEST(a_model_can_be_made);
+    RUN_TEST(the_text_goes_to_stdout_and_the_times_to_stderr);
+    RUN_TEST(the_same_prompt_gives_the_same_text_from_an_argument_and_from_stdin);
+    RUN_TEST(a_seed_fixes_what_is_drawn);
+    RUN_TEST(a_full_context_ends_the_text_and_says_so);
+    RUN_TEST(what_cannot_be_run_is_one_sentence);
+    RUN_TEST(an_interrupt_ends_the_text_cleanly);
+    RUN_TEST(model_check_passes_and_shows_every_launch);
+    RUN_TEST(model_check_refuses_a_kernel_that_is_wrong);
+    RUN_TEST(model_bench_names_things_as_llama_bench_does);
+    command_run("rm -rf \"$T\"");
+}
