@@ -187,7 +187,7 @@ static void print_report(const session *s, uint64_t load_ns, const generate_repo
     fprintf(stderr, "prefill  %8.2f s   %zu tokens, %.2f tok/s\n", (double)r->prefill_ns / 1e9,
             r->prompt_tokens, get_rate(r->prompt_tokens, r->prefill_ns));
     fprintf(stderr, "decode   %8.2f s   %zu tokens, %.2f tok/s; %s\n", (double)r->decode_ns / 1e9,
-            r->decoded, get_rate(r->decoded, r->decode_ns), stop_reason_get_text(r->stop));
+            r->decoded, get_rate(r->decoded, r->decode_ns), end_reason_get_text(r->end));
 }
 
 static sampler *make_sampler(uint32_t vocab) {

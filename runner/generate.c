@@ -15,11 +15,11 @@ typedef struct {
     generate_report *report;
 } run;
 
-const char *stop_reason_get_text(stop_reason r) {
-    static const char *const texts[] = {[STOP_COUNT] = "as many tokens as asked for",
-                                        [STOP_END] = "end of text",
-                                        [STOP_CONTEXT] = "the context is full",
-                                        [STOP_CALLER] = "stopped"};
+const char *end_reason_get_text(end_reason r) {
+    static const char *const texts[] = {[END_COUNT] = "as many tokens as asked for",
+                                        [END_TOKEN] = "end of text",
+                                        [END_CONTEXT] = "the context is full",
+                                        [END_CALLER] = "stopped"};
     return texts[r];
 }
 
@@ -27,16 +27,16 @@ const char *stop_reason_get_text(stop_reason r) {
 static bool take(run *r, uint32_t token) {
     const generate_options *o = r->options;
     if (o->tokenizer && tokenizer_is_end(o->tokenizer, token)) {
-        r->report->stop = STOP_END;
+        r->report->end = END_TOKEN;
         return false;
     }
     sampler_accept(r->sampler, token);
     r->report->tokens++;
     if (!o->emit(o->context, token)) {
-        r->report->stop = STOP_CALLER;
+        r->report->end = END_CALLER;
         return false;
     }
-    r->report->stop = STOP_COUNT;
+    r->report->end = END_COUNT;
     return r->report->tokens < o->max_tokens;
 }
 
@@ -50,7 +50,7 @@ static bool decode_on_cpu(run *r, uint32_t token, float *logits, err *e) {
         if (!take(r, token))
             return true;
     }
-    r->report->stop = STOP_CONTEXT;
+    r->report->end = END_CONTEXT;
     return true;
 }
 
@@ -61,7 +61,7 @@ static bool decode_on_device(run *r, uint32_t token, err *e) {
     size_t left = r->options->max_tokens - r->report->tokens; /* steps that can have a use */
     bool ok = true, goes_on = true;
     assert(depth <= LLAMA_IN_FLIGHT);
-    r->report->stop = STOP_CONTEXT;
+    r->report->end = END_CONTEXT;
     kept = llama_get_position(m);
     if (llama_get_room(m) == 0)
         return true;
@@ -82,7 +82,7 @@ static bool decode_on_device(run *r, uint32_t token, err *e) {
         r->report->decoded++;
         goes_on = take(r, token);
         if (goes_on)
-            r->report->stop = STOP_CONTEXT; /* unless another token says otherwise */
+            r->report->end = END_CONTEXT; /* unless another token says otherwise */
     }
     for (err ignored; flying > 0; flying--)
         llama_collect_greedy(m, &token, NULL, &ignored);
@@ -93,7 +93,7 @@ static bool decode_on_device(run *r, uint32_t token, err *e) {
 
 bool generate(llama *m, sampler *s, const uint32_t *prompt, size_t count, const generate_options *o,
               generate_report *out, err *e) {
-    *out = (generate_report){.prompt_tokens = count, .stop = STOP_COUNT};
+    *out = (generate_report){.prompt_tokens = count, .end = END_COUNT};
     run r = {.model = m, .sampler = s, .options = o, .report = out};
     float *logits = malloc(llama_get_shape(m)->vocab * sizeof *logits);
     assert(logits);

@@ -10,13 +10,13 @@
 #include "tokenizer.h"
 
 typedef enum {
-    STOP_COUNT,   /* as many as were asked for */
-    STOP_END,     /* the model said so */
-    STOP_CONTEXT, /* the cache is full */
-    STOP_CALLER   /* emit returned false */
-} stop_reason;
+    END_COUNT,   /* as many as were asked for */
+    END_TOKEN,   /* the model said so */
+    END_CONTEXT, /* the cache is full */
+    END_CALLER   /* emit returned false */
+} end_reason;
 
-const char *stop_reason_get_text(stop_reason r); /* "the context is full" */
+const char *end_reason_get_text(end_reason r); /* "the context is full" */
 
 typedef struct {
     size_t max_tokens;
@@ -31,7 +31,7 @@ typedef struct {
     size_t prompt_tokens, tokens; /* tokens: emitted */
     size_t decoded;               /* forward passes behind the prompt's, which decode_ns is of */
     uint64_t prefill_ns, decode_ns;
-    stop_reason stop;
+    end_reason end;
 } generate_report;
 
 /* The model goes on from where it stands; a prompt that does not fit is an error. */

@@ -214,10 +214,10 @@ TEST generation_ends_where_the_context_does(void) {
     heard h = {.stop_after = 64};
     generate_report r;
     ASSERT_OK(generate_tokens(m, 4, &greedy, prompt, 10, 50, &h, &r));
-    ASSERT_EQ(STOP_CONTEXT, r.stop);
+    ASSERT_EQ(END_CONTEXT, r.end);
     ASSERT_EQ(7, h.count); /* one behind the prompt, one behind each of 6 slots */
     ASSERT_OK(generate_tokens(m, 1, &drawn, prompt, 10, 50, &h, &r));
-    ASSERT_EQ(STOP_CONTEXT, r.stop);
+    ASSERT_EQ(END_CONTEXT, r.end);
     ASSERT_EQ(7, h.count);
     llama_free(m);
     gguf_free(g);
@@ -235,11 +235,11 @@ TEST tokens_in_flight_behind_a_stop_are_forgotten(void) {
     heard all = {.stop_after = 64}, cut = {.stop_after = 5};
     generate_report r;
     ASSERT_OK(generate_tokens(m, 1, &greedy, prompt, 10, 30, &all, &r));
-    ASSERT_EQ(STOP_COUNT, r.stop);
+    ASSERT_EQ(END_COUNT, r.end);
     ASSERT_EQ(30, all.count);
     for (uint32_t depth = 1; depth <= LLAMA_IN_FLIGHT; depth += 5) {
         ASSERT_OK(generate_tokens(m, depth, &greedy, prompt, 10, 30, &cut, &r));
-        ASSERT_EQ(STOP_CALLER, r.stop);
+        ASSERT_EQ(END_CALLER, r.end);
         ASSERT_EQ(5, cut.count);
         ASSERT_MEM_EQ(all.tokens, cut.tokens, 5 * sizeof *cut.tokens);
         ASSERT_EQ(14, llama_get_position(m)); /* the fifth was chosen, not fed */
