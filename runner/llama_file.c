@@ -227,8 +227,7 @@ static weight take_rows(const weight *w, uint32_t first, uint32_t rows) {
 static weight take_values(const weight *v, uint32_t first, uint32_t count) {
     weight part = *v;
     part.columns = count;
-    if (v->at.buffer)
-        part.at = slice_part(v->at.buffer, first * sizeof(float), count * sizeof(float));
+    part.at = slice_part(v->at.buffer, first * sizeof(float), count * sizeof(float));
     return part;
 }
 
