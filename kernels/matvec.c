@@ -189,6 +189,17 @@ static const shape many_floats[] = {
     {{40, 100, 7}}, {{65, 64, 8}}, {{9, 333, 9}}, {{64, 28, 16}}, {{100, 128, 19}},
 };
 
+/* And fewer for what is read as another format is; each number of tokens that has code of its own
+ * is still there. */
+static const shape few_many_of_32[] = {
+    {{1, 32, 1}},  {{3, 64, 2}},  {{31, 96, 3}}, {{32, 128, 4}},  {{33, 160, 5}},
+    {{7, 288, 6}}, {{40, 64, 7}}, {{65, 96, 8}}, {{9, 1056, 17}},
+};
+static const shape few_many_of_256[] = {
+    {{1, 256, 1}}, {{3, 512, 2}},  {{31, 256, 3}}, {{32, 256, 4}},  {{33, 256, 5}},
+    {{7, 512, 6}}, {{40, 256, 7}}, {{65, 256, 8}}, {{9, 1280, 17}},
+};
+
 /* --- kernels --- */
 
 enum { ALL_TOKENS = INT32_MAX };
@@ -242,11 +253,11 @@ BOTH_MANY(q4_k, "Q4_K", 0, many_of_256, 7, 512, 3);
 BOTH_ONE(q6_k, "Q6_K", q6_k_shapes, q4_k_shapes, 7, 512);
 BOTH_MANY(q6_k, "Q6_K", 0, many_of_256, 7, 512, 3);
 BOTH_ONE(q5_0, "Q5_0", few_of_32, few_of_32, 7, 96);
-BOTH_MANY(q5_0, "Q5_0", 0, many_of_32, 7, 96, 3);
+BOTH_MANY(q5_0, "Q5_0", 0, few_many_of_32, 7, 96, 3);
 BOTH_ONE(q5_1, "Q5_1", few_of_32, few_of_32, 7, 96);
-BOTH_MANY(q5_1, "Q5_1", 0, many_of_32, 7, 96, 3);
+BOTH_MANY(q5_1, "Q5_1", 0, few_many_of_32, 7, 96, 3);
 BOTH_ONE(q5_k, "Q5_K", few_of_256, few_of_256, 7, 512);
-BOTH_MANY(q5_k, "Q5_K", 0, many_of_256, 7, 512, 3);
+BOTH_MANY(q5_k, "Q5_K", 0, few_many_of_256, 7, 512, 3);
 BOTH_ONE(bf16, "BF16", few_floats, few_floats, 7, 100);
 BOTH_MANY(bf16, "BF16", 4, many_floats, 7, 100, 3);
 BOTH_ONE(f16, "F16", float_shapes, float_shapes, 7, 100);

@@ -120,64 +120,77 @@ kernel void multi_token(device const typename F::block *w [[buffer(0)]],
     }
 }
 
-// T tokens of one row, made by a quad: lane `part` of it takes units part, part + 4, ... and in the
-// end stores tokens part, part + 4, ... The row is the last one where it would lie past the end:
-// all lanes of a simdgroup must meet in quad_sum, and its weights are there to be read.
-template <typename F, uint T, bool accumulate>
-METAL_FUNC void make_tile(device const typename F::block *w,
-                          device const float *x,
-                          device float *y,
-                          uint row,
-                          uint part,
-                          uint out_dim,
-                          uint in_dim) {
-    device const typename F::block *w_row =
-        w + size_t(min(row, out_dim - 1)) * (in_dim / F::values);
-    const plain_input<typename F::wide> input = {x};
-    typename F::wide dots[T];
-    add_products<F, T>(w_row, input, in_dim, part, 4, dots);
-    for (uint t = 0; t < T; t += 4) {
-        float4 sums = float4(0.0f);
-        for (uint i = 0; i < min(4u, T - t); i++)
-            sums[i] = total(dots[t + i]);
-        sums = quad_sum(sums);
-        if (row < out_dim && t + part < T)
-            put<accumulate>(y + size_t(t + part) * out_dim + row, sums[part]);
+// A tile is up to 8 tokens of one row. make<T> makes it for T of them.
+
+// By a quad: lane `part` of it takes units part, part + 4, ... and in the end stores tokens part,
+// part + 4, ... The row is the last one where it would lie past the end: all lanes of a simdgroup
+// must meet in quad_sum, and its weights are there to be read.
+template <typename F, bool accumulate> struct quad_tile {
+    device const typename F::block *w;
+    device const float *x;
+    device float *y;
+    uint row, part, out_dim, in_dim;
+
+    template <uint T> METAL_FUNC void make() const {
+        device const typename F::block *w_row =
+            w + size_t(min(row, out_dim - 1)) * (in_dim / F::values);
+        const plain_input<typename F::wide> input = {x};
+        typename F::wide dots[T];
+        add_products<F, T>(w_row, input, in_dim, part, 4, dots);
+        for (uint t = 0; t < T; t += 4) {
+            float4 sums = float4(0.0f);
+            for (uint i = 0; i < min(4u, T - t); i++)
+                sums[i] = total(dots[t + i]);
+            sums = quad_sum(sums);
+            if (row < out_dim && t + part < T)
+                put<accumulate>(y + size_t(t + part) * out_dim + row, sums[part]);
+        }
+    }
+};
+
+// By one thread.
+template <typename F, bool accumulate> struct lone_tile {
+    device const typename F::block *w;
+    device const float *x;
+    device float *y;
+    uint row, out_dim, in_dim;
+
+    template <uint T> METAL_FUNC void make() const {
+        const plain_input<typename F::wide> input = {x};
+        typename F::wide dots[T];
+        add_products<F, T>(w + size_t(row) * (in_dim / F::values), input, in_dim, 0, 1, dots);
+        for (uint t = 0; t < T; t++)
+            put<accumulate>(y + size_t(t) * out_dim + row, total(dots[t]));
+    }
+};
+
+// The last tile may be of 1 to 7 tokens, and each of these sizes is code of its own, so that sums
+// stay in registers.
+template <typename Tile> METAL_FUNC void make_tile(Tile tile, uint tokens) {
+    switch (tokens) {
+    case 1:
+        return tile.template make<1>();
+    case 2:
+        return tile.template make<2>();
+    case 3:
+        return tile.template make<3>();
+    case 4:
+        return tile.template make<4>();
+    case 5:
+        return tile.template make<5>();
+    case 6:
+        return tile.template make<6>();
+    case 7:
+        return tile.template make<7>();
+    default:
+        return tile.template make<8>();
     }
 }
-
-// T tokens of one row, made by one thread.
-template <typename F, uint T, bool accumulate>
-METAL_FUNC void make_tile_alone(device const typename F::block *w,
-                                device const float *x,
-                                device float *y,
-                                uint row,
-                                uint out_dim,
-                                uint in_dim) {
-    const plain_input<typename F::wide> input = {x};
-    typename F::wide dots[T];
-    add_products<F, T>(w + size_t(row) * (in_dim / F::values), input, in_dim, 0, 1, dots);
-    for (uint t = 0; t < T; t++)
-        put<accumulate>(y + size_t(t) * out_dim + row, total(dots[t]));
-}
-
-// Each of the sizes a tile can have is code of its own, so that sums stay in registers.
-#define TILES_OF_1_TO_8(tokens, make)                                                              \
-    switch (tokens) {                                                                              \
-    case 1: return make(1);                                                                        \
-    case 2: return make(2);                                                                        \
-    case 3: return make(3);                                                                        \
-    case 4: return make(4);                                                                        \
-    case 5: return make(5);                                                                        \
-    case 6: return make(6);                                                                        \
-    case 7: return make(7);                                                                        \
-    default: return make(8);                                                                       \
-    }
 
 // The same product, with each weight read and decoded once for up to 8 tokens, whose sums are in
 // registers. A threadgroup of 128 makes 32 rows of 8 tokens (the second axis of the grid counts
-// tiles of 8 tokens; the last may be smaller): a simdgroup makes 8 rows, a quad each. The 8 quads
-// read the same x, which then costs one load for 8 rows, and only 4 lanes have to meet for a sum.
+// tiles of 8 tokens): a simdgroup makes 8 rows, a quad each. The 8 quads read the same x, which
+// then costs one load for 8 rows, and only 4 lanes have to meet for a sum.
 template <typename F, bool accumulate>
 kernel void reuse(device const typename F::block *w [[buffer(0)]],
                   device const float *x [[buffer(1)]],
@@ -191,14 +204,15 @@ kernel void reuse(device const typename F::block *w [[buffer(0)]],
     const uint first = (group.x * 4 + sg) * 8;
     if (first >= out_dim)
         return;
-    const uint row = first + lane / 4;
-    const uint part = lane % 4;
     const uint token = group.y * 8;
-    x += size_t(token) * in_dim;
-    y += size_t(token) * out_dim;
-#define MAKE(T) make_tile<F, T, accumulate>(w, x, y, row, part, out_dim, in_dim)
-    TILES_OF_1_TO_8(batch - token, MAKE)
-#undef MAKE
+    const quad_tile<F, accumulate> tile = {w,
+                                           x + size_t(token) * in_dim,
+                                           y + size_t(token) * out_dim,
+                                           first + lane / 4,
+                                           lane % 4,
+                                           out_dim,
+                                           in_dim};
+    make_tile(tile, batch - token);
 }
 
 // The same with a thread for each row and nobody to meet: a threadgroup of 32 makes 32 rows of up
@@ -218,9 +232,7 @@ kernel void alone(device const typename F::block *w [[buffer(0)]],
     if (row >= out_dim)
         return;
     const uint token = group.y * 8;
-    x += size_t(token) * in_dim;
-    y += size_t(token) * out_dim;
-#define MAKE(T) make_tile_alone<F, T, accumulate>(w, x, y, row, out_dim, in_dim)
-    TILES_OF_1_TO_8(batch - token, MAKE)
-#undef MAKE
+    const lone_tile<F, accumulate> tile = {
+        w, x + size_t(token) * in_dim, y + size_t(token) * out_dim, row, out_dim, in_dim};
+    make_tile(tile, batch - token);
 }

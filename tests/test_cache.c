@@ -104,6 +104,18 @@ TEST a_kernel_is_compiled_once_and_loaded_again(void) {
     PASS();
 }
 
+/* A macro takes the file through a preprocessor, by way of a scratch folder with a new name. */
+TEST a_kernel_with_macros_is_compiled_once_too(void) {
+    static const char source[] =
+        "#include <metal_stdlib>\nusing namespace metal;\n#define NUMBER 9\n"
+        "kernel void number(device float *out [[buffer(0)]]) { out[0] = NUMBER; }\n";
+    char path[PATH_MAX];
+    ASSERT_EQ(9.0f, run_text(source));
+    ASSERT_EQ(9.0f, run_text(source));
+    ASSERT_EQ(1, count_files(".so", path, sizeof path));
+    PASS();
+}
+
 TEST a_changed_kernel_is_never_served_from_the_old_file(void) {
     char path[PATH_MAX];
     for (int i = 1; i <= 3; i++)
@@ -169,6 +181,7 @@ SUITE(cache_suite) {
     SET_SETUP(enter, NULL);
     SET_TEARDOWN(leave, NULL);
     RUN_TEST(a_kernel_is_compiled_once_and_loaded_again);
+    RUN_TEST(a_kernel_with_macros_is_compiled_once_too);
     RUN_TEST(a_changed_kernel_is_never_served_from_the_old_file);
     RUN_TEST(a_damaged_file_is_compiled_again);
     RUN_TEST(processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other);

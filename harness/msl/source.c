@@ -169,6 +169,14 @@ static bool run_preprocessor(const char *in, const char *out, const char *folder
     return ok;
 }
 
+/* The preprocessor names the folder it was given, which has another name each time; compiled
+ * kernels are found again by their text. The folder's name ends in what mkdtemp made of six Xs. */
+static void forget_folder(char *preprocessed, const char *folder) {
+    size_t bytes = strlen(folder);
+    for (char *p = preprocessed; (p = strstr(p, folder)); p += bytes)
+        memset(p + bytes - 6, 'X', 6);
+}
+
 /* The text goes in through a file of its own, so that it need not be one of the caller's. */
 static char *preprocess(const char *name, const char *source, err *e) {
     const char *tmp = getenv("TMPDIR");
@@ -190,6 +198,8 @@ static char *preprocess(const char *name, const char *source, err *e) {
     if (os_write_file(in, marked.data, marked.used, e) &&
         run_preprocessor(in, out, beside, name, e))
         result = os_read_file(out, NULL, e);
+    if (result)
+        forget_folder(result, folder);
     unlink(in);
     unlink(out);
     rmdir(folder);
