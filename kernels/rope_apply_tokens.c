@@ -1,12 +1,19 @@
-/* rope_apply_tokens: launches, oracle and cases. */
+/* rope_apply_tokens: launches, oracles and cases of the rotary embedding of many tokens, with
+ * angles from a base (rope_apply_tokens) or from a table of frequencies (rope_apply_table). The two
+ * differ in argument 6 alone. */
 #include "kernels.h"
+
+#include <assert.h>
 
 #include "harness/os.h"
 #include "record.h"
 #include "reference/reference.h"
 
-static void rope_apply_tokens_oracle(const launch *l, oracle_io *io) {
-    (void)l;
+/* Tokens of q and then of k, each by `turn`. */
+typedef void (*turn_fn)(const oracle_io *io, const float *in, size_t heads, size_t head_dim,
+                        uint32_t pos, double *value, double *scale);
+
+static void turn_tokens(oracle_io *io, turn_fn turn, double roundings) {
     uint32_t head_dim = oracle_u32(io, 4), pos = oracle_u32(io, 5), n_tokens = oracle_u32(io, 7);
     for (int i = 0; i < 2; i++) { /* q and nq, then k and nk */
         expected *out = &io->out[i];
@@ -14,59 +21,129 @@ static void rope_apply_tokens_oracle(const launch *l, oracle_io *io) {
         uint32_t heads = oracle_u32(io, 2 + i);
         for (uint32_t t = 0; t < n_tokens; t++) {
             size_t at = (size_t)t * heads * head_dim;
-            reference_rope(in + at, heads, head_dim, pos + t, (double)oracle_f32(io, 6),
-                           out->value + at, out->scale + at);
+            turn(io, in + at, heads, head_dim, pos + t, out->value + at, out->scale + at);
         }
         out->terms = 2;
-        out->roundings = 40; /* as in rope_apply */
+        out->roundings = roundings;
     }
 }
 
-bool rope_apply_tokens_record(tape *t, const kernel_row *k, slice q_heads, slice k_heads,
-                              uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
-                              param pos, float theta, err *e) {
+static void turn_by_base(const oracle_io *io, const float *in, size_t heads, size_t head_dim,
+                         uint32_t pos, double *value, double *scale) {
+    reference_rope(in, heads, head_dim, pos, (double)oracle_f32(io, 6), value, scale);
+}
+
+static void turn_by_table(const oracle_io *io, const float *in, size_t heads, size_t head_dim,
+                          uint32_t pos, double *value, double *scale) {
+    reference_rope_table(in, heads, head_dim, pos, io->in[6], value, scale);
+}
+
+static void rope_apply_tokens_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    turn_tokens(io, turn_by_base, 40); /* as in rope_apply */
+}
+
+static void rope_apply_table_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    /* sin and cos may be off by 4 ULP: twice that in roundings; the angle */
+    turn_tokens(io, turn_by_table, 10);
+}
+
+/* All but argument 6 and the oracle. NULL with e set. */
+static launch *record(tape *t, const kernel_row *k, const char *file, slice q_heads, slice k_heads,
+                      uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim, param pos,
+                      err *e) {
     size_t head_bytes = os_multiply(os_multiply(n_tokens, head_dim), sizeof(float));
     size_t q_bytes = os_multiply(nq, head_bytes), k_bytes = os_multiply(nk, head_bytes);
-    if (head_dim % 2 != 0)
-        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, head_dim);
+    if (head_dim % 2 != 0) {
+        err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, head_dim);
+        return NULL;
+    }
     if (!record_trim(k, "q", q_bytes, sizeof(float), &q_heads, e) ||
         !record_trim(k, "k", k_bytes, sizeof(float), &k_heads, e))
-        return false;
-    if (q_bytes + k_bytes > UINT32_MAX)
-        return err_set(e, EXIT_CANNOT,
-                       "%s: %u tokens of %u + %u heads of %u are too many for a 32-bit index",
-                       k->name, n_tokens, nq, nk, head_dim);
-    launch *l = tape_add(t, "rope_apply_tokens.metal", k->name, e);
+        return NULL;
+    if (q_bytes + k_bytes > UINT32_MAX) {
+        err_set(e, EXIT_CANNOT,
+                "%s: %u tokens of %u + %u heads of %u are too many for a 32-bit index", k->name,
+                n_tokens, nq, nk, head_dim);
+        return NULL;
+    }
+    launch *l = tape_add(t, file, k->name, e);
     if (!l)
-        return false;
+        return NULL;
     launch_bind(l, 0, q_heads, ACCESS_BOTH, ELEM_F32);
     launch_bind(l, 1, k_heads, ACCESS_BOTH, ELEM_F32);
     launch_set_u32(l, 2, nq);
     launch_set_u32(l, 3, nk);
     launch_set_u32(l, 4, head_dim);
     launch_set_param(l, 5, pos, ELEM_U32);
-    launch_set_f32(l, 6, theta);
     launch_set_u32(l, 7, n_tokens);
     uint32_t pairs = (uint32_t)((q_bytes + k_bytes) / (2 * sizeof(float)));
     launch_set_threads_rounded(l, pairs, k->group);
     l->bytes = 2 * (q_bytes + k_bytes);
     l->flops = 6 * (uint64_t)pairs; /* the rotation; the angle is not counted */
+    return l;
+}
+
+bool rope_apply_tokens_record(tape *t, const kernel_row *k, slice q_heads, slice k_heads,
+                              uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
+                              param pos, float theta, err *e) {
+    launch *l = record(t, k, "rope_apply_tokens.metal", q_heads, k_heads, n_tokens, nq, nk,
+                       head_dim, pos, e);
+    if (!l)
+        return false;
+    launch_set_f32(l, 6, theta);
     l->oracle = rope_apply_tokens_oracle;
+    return true;
+}
+
+bool rope_apply_table_record(tape *t, const kernel_row *k, slice q_heads, slice k_heads,
+                             uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
+                             param pos, slice freqs, err *e) {
+    size_t freqs_bytes = head_dim / 2 * sizeof(float);
+    if (!record_trim(k, "freqs", freqs_bytes, sizeof(float), &freqs, e))
+        return false;
+    launch *l = record(t, k, "rope_apply_table.metal", q_heads, k_heads, n_tokens, nq, nk, head_dim,
+                       pos, e);
+    if (!l)
+        return false;
+    launch_bind(l, 6, freqs, ACCESS_READ, ELEM_F32);
+    l->bytes += freqs_bytes;
+    l->oracle = rope_apply_table_oracle;
     return true;
 }
 
 /* The position comes from device memory, as it does in a model. Behind the last pairs of q and k
  * stands one more that must stay as it is: turning the NaN of a guard zone would go unseen. */
-static bool rope_apply_tokens_build(kernel_case *c, err *e) {
+static bool make_inputs(kernel_case *c, slice *q_heads, slice *k_heads, slice *place, err *e) {
     const uint32_t *dim = c->shape.dim;
     uint32_t pos = dim[0], n_tokens = dim[1], nq = dim[2], nk = dim[3], head_dim = dim[4];
     size_t row = os_multiply(n_tokens, head_dim);
+    return case_input_f32(c, "q", os_multiply(nq, row) + 2, q_heads, e) &&
+           case_input_f32(c, "k", os_multiply(nk, row) + 2, k_heads, e) &&
+           case_input_bytes(c, "pos", &pos, sizeof pos, place, e);
+}
+
+static bool rope_apply_tokens_build(kernel_case *c, err *e) {
+    const uint32_t *dim = c->shape.dim;
     slice q_heads, k_heads, place;
-    return case_input_f32(c, "q", os_multiply(nq, row) + 2, &q_heads, e) &&
-           case_input_f32(c, "k", os_multiply(nk, row) + 2, &k_heads, e) &&
-           case_input_bytes(c, "pos", &pos, sizeof pos, &place, e) &&
-           rope_apply_tokens_record(c->tape, c->kernel, q_heads, k_heads, n_tokens, nq, nk,
-                                    head_dim, param_at(place), 10000, e);
+    return make_inputs(c, &q_heads, &k_heads, &place, e) &&
+           rope_apply_tokens_record(c->tape, c->kernel, q_heads, k_heads, dim[1], dim[2], dim[3],
+                                    dim[4], param_at(place), 10000, e);
+}
+
+/* The frequencies are any numbers from 0 to 1, in no order. */
+static bool rope_apply_table_build(kernel_case *c, err *e) {
+    const uint32_t *dim = c->shape.dim;
+    float table[256];
+    assert(dim[4] / 2 <= COUNT_OF(table));
+    for (uint32_t p = 0; p < dim[4] / 2; p++)
+        table[p] = (float)rng_uniform(&c->random);
+    slice q_heads, k_heads, place, freqs;
+    return make_inputs(c, &q_heads, &k_heads, &place, e) &&
+           case_input_bytes(c, "freqs", table, dim[4] / 2 * sizeof(float), &freqs, e) &&
+           rope_apply_table_record(c->tape, c->kernel, q_heads, k_heads, dim[1], dim[2], dim[3],
+                                   dim[4], param_at(place), freqs, e);
 }
 
 /* One pair and many; tokens whose pairs are more and fewer than a threadgroup's threads, and end at
@@ -77,18 +154,24 @@ static const shape shapes[] = {
     {{100, 33, 9, 3, 64}}, {{2000, 48, 9, 3, 64}}, {{5, 3, 32, 8, 128}}, {{4000, 9, 2, 1, 256}},
 };
 
-static const kernel_row rows[] = {
+static const kernel_row tokens_rows[] = {
     {.name = "rope_apply_tokens", .about = "a thread a pair of q or of k", .group = 256},
 };
-
-const op rope_apply_tokens_op = {
-    .name = "rope_apply_tokens",
-    .about = "rotary embedding of q and k of many tokens",
-    .dims = "pos x tokens x nq x nk x head_dim",
-    .kernels = rows,
-    .kernel_count = COUNT_OF(rows),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{5, 4, 3, 2, 22}},
-    .build = rope_apply_tokens_build,
+static const kernel_row table_rows[] = {
+    {.name = "rope_apply_table", .about = "a thread a pair of q or of k", .group = 256},
 };
+
+#define OP(which, about_)                                                                          \
+    const op rope_apply_##which##_op = {                                                           \
+        .name = "rope_apply_" #which,                                                              \
+        .about = about_,                                                                           \
+        .dims = "pos x tokens x nq x nk x head_dim",                                               \
+        .kernels = which##_rows,                                                                   \
+        .kernel_count = COUNT_OF(which##_rows),                                                    \
+        .shapes = shapes,                                                                          \
+        .shape_count = COUNT_OF(shapes),                                                           \
+        .any_input = {{5, 4, 3, 2, 22}},                                                           \
+        .build = rope_apply_##which##_build,                                                       \
+    }
+OP(tokens, "rotary embedding of q and k of many tokens");
+OP(table, "rotary embedding of many tokens, frequencies from a table");
