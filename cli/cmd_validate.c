@@ -23,7 +23,7 @@ static const option options[] = {
 
 /* The engine is watched before it is believed. */
 static bool play_canaries(const device_facts *f, err *e) {
-    device *d = device_open(f->api, e);
+    device *d = device_open(f->spec, e);
     if (!d)
         return false;
     size_t caught = 0;

@@ -234,6 +234,10 @@ static void print_times(const session *s, FILE *out, const play_times *times, si
     print_time(out, times[0].gpu_is_wall ? "GPU (by the wall clock)" : "GPU", samples, count);
     print_time(out, ", encode", samples + count, count);
     print_time(out, ", wall", samples + 2 * count, count);
+    for (size_t i = 0; i < count; i++)
+        samples[i] = (double)times[i].driver_ns;
+    if (times[0].driver_ns > 0)
+        print_time(out, ", driver", samples, count);
     if (count > 1)
         fprintf(out, "; medians of %zu", count);
     fputc('\n', out);
@@ -253,9 +257,13 @@ static bool play(session *s, FILE *out, err *e) {
     size_t count = (size_t)s->request->repeat;
     play_times *times = calloc(count, sizeof *times);
     assert(times);
-    bool ok = true;
+    const char *capture = s->request->capture;
+    bool is_captured = capture && device_start_capture(s->device, capture, e);
+    bool ok = !capture || is_captured;
     for (size_t i = 0; i < count && ok; i++)
         ok = start_over(s, e) && tape_play(s->tape, PLAY_WHOLE, &times[i], NULL, e);
+    if (is_captured)
+        device_stop_capture(s->device);
     if (ok && !s->request->validate)
         print_times(s, out, times, count);
     free(times);

@@ -29,13 +29,24 @@ typedef struct {
     library *lib;
 } server;
 
+static bool check_captured(const server *s, const test_case *c, answer *a) {
+    device *d = library_get_device(s->lib);
+    const char *capture = s->suite->capture;
+    if (capture && !device_start_capture(d, capture, &a->error))
+        return false;
+    bool made = check_case(s->lib, c->op, c->kernel, &c->shape, c->inputs, s->suite->seed,
+                           &a->result, &a->error);
+    if (capture)
+        device_stop_capture(d);
+    return made;
+}
+
 static void *check_named_case(void *context, const char *name, size_t *bytes, bool *retire) {
     const server *s = context;
     answer a = {.made = false};
     test_case c;
     if (cases_find_one(name, &c))
-        a.made = check_case(s->lib, c.op, c.kernel, &c.shape, c.inputs, s->suite->seed, &a.result,
-                            &a.error);
+        a.made = check_captured(s, &c, &a);
     else
         err_set(&a.error, EXIT_USAGE, "no case is called '%.160s'", name);
     /* A kernel that is wrong may have written anywhere. */
@@ -134,7 +145,15 @@ bool suite_run(const suite *s, const device_facts *f, const case_list *cases, re
     own.progress = progress_new(stderr, "cases", cases->count);
     char seed[32];
     snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
-    const char *const arguments[] = {s->verb, "--worker", "--device", f->api, "--seed", seed, NULL};
+    const char *const arguments[] = {s->verb,
+                                     "--worker",
+                                     "--device",
+                                     f->spec,
+                                     "--seed",
+                                     seed,
+                                     s->capture ? "--capture" : NULL,
+                                     s->capture,
+                                     NULL};
     worker_plan plan = {.arguments = arguments,
                         .tasks = names,
                         .count = cases->count,

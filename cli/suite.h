@@ -12,7 +12,7 @@
 typedef struct {
     const char *verb; /* what workers are started as */
     uint64_t seed, jobs;
-    const char *csv, *device, *shape, *input;
+    const char *csv, *device, *shape, *input, *capture;
     double timeout_s;
     bool worker;
 } suite;
