@@ -9,7 +9,7 @@ SUITE(launch_suite);
 
 /* A launch of a kernel of launch.metal on the software device. */
 #define LAUNCH(kernel, rest)                                                                       \
-    "\"$A\" launch \"$H/tests/kernels/launch.metal\" " kernel " --device soft " rest
+    "\"$A\" launch \"$H/tests/kernels/launch.metal\" " kernel " --device $D " rest
 #define SCALE(rest) LAUNCH("scale_inplace", "--grid 1 --group 32 " rest)
 
 TEST outputs_are_printed_and_times_are_labelled(void) {
@@ -223,7 +223,7 @@ TEST a_hanging_kernel_is_given_up(void) {
 }
 
 TEST a_kernel_that_does_not_compile_is_told_with_its_line(void) {
-    ASSERT_RUN("\"$A\" launch \"$H/tests/kernels/lint/broken.metal\" broken --device soft "
+    ASSERT_RUN("\"$A\" launch \"$H/tests/kernels/lint/broken.metal\" broken --device $D "
                "--arg '0=f32[8]' --grid 1 --group 8",
                1);
     ASSERT_SAYS("broken.metal:9:");
