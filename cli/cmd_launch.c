@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/validation.h"
 #include "harness/worker.h"
 #include "launch_run.h"
 #include "verb.h"
@@ -260,7 +261,13 @@ static exit_code run_in_worker(const launch_request *r, err *e) {
                         .deliver = deliver,
                         .advance = advance,
                         .context = &s};
-    if (!worker_run(&plan, e))
+    char folder[1024] = "";
+    if (r->validate && !validation_open_folder(folder, sizeof folder, e))
+        return e->code;
+    bool ok = worker_run(&plan, e);
+    if (folder[0])
+        validation_close_folder(folder);
+    if (!ok)
         return e->code;
     *e = s.answer.error;
     return s.answer.code;

@@ -12,6 +12,7 @@
 #include "harness/os.h"
 #include "harness/stats.h"
 #include "harness/tape.h"
+#include "harness/validation.h"
 #include "values.h"
 
 enum { USUAL_ELEMENTS = 16 };
@@ -121,8 +122,10 @@ static bool compile(session *s, err *e) {
     const launch_request *r = s->request;
     /* Read when the device is opened. */
     if (r->validate) {
-        setenv("MTL_SHADER_VALIDATION", "1", 1);
+        validation_pin_environment();
         setenv("ASSAY_LOOP_SECONDS", "3", 0);
+        if (!validation_start_log(e))
+            return false;
     }
     if (r->trace_nan)
         setenv("ASSAY_TRACE_NAN", "1", 1);

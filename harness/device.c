@@ -120,7 +120,7 @@ static size_t find_back_guard(const buffer *b) {
 }
 
 bool buffer_check_guards(const buffer *b, ptrdiff_t *at, err *e) {
-    if (b->storage == STORAGE_NO_COPY)
+    if (b->storage == STORAGE_NO_COPY || b->device->facts.exact_buffers)
         return true;
     buffer *raw = (buffer *)(uintptr_t)b; /* reading the device's copy changes nothing */
     unsigned char zone[BUFFER_GUARD_BYTES];
@@ -163,12 +163,15 @@ buffer *device_new_buffer(device *d, size_t bytes, storage_mode storage, const c
         return NULL;
     }
     buffer *b = make_buffer(d, bytes, storage, label);
-    b->base = BUFFER_GUARD_BYTES;
-    size_t all = find_back_guard(b) + BUFFER_GUARD_BYTES;
+    bool is_exact = d->facts.exact_buffers;
+    b->base = is_exact ? 0 : BUFFER_GUARD_BYTES;
+    size_t all = is_exact ? bytes : find_back_guard(b) + BUFFER_GUARD_BYTES;
     if (!d->ops->new_buffer(b, all, NULL, e)) {
         free(b);
         return NULL;
     }
+    if (is_exact)
+        return b;
     unsigned char zone[BUFFER_GUARD_BYTES];
     fill_words(zone, sizeof zone, GUARD_PATTERN);
     if (!d->ops->copy(b, 0, zone, sizeof zone, true, e) ||

@@ -42,14 +42,16 @@ typedef struct {
     uint64_t working_set_bytes; /* what it can use well at the same time; 0: not told */
     uint64_t max_buffer_bytes;  /* of one buffer; 0: not told */
     uint64_t allocated_bytes;   /* held by this process when the device was opened */
-    uint32_t threads; /* of the CPU, where that is what works; else 0 */
+    uint32_t threads;           /* of the CPU, where that is what works; else 0 */
     uint32_t simd_width;
     uint32_t max_group_threads;
     uint32_t max_threadgroup_bytes;
     bool unified;  /* CPU and GPU share memory */
     bool emulated; /* times mean nothing for a GPU */
     bool flushes_denormals;
-    bool validates; /* its validation is on: MTL_SHADER_VALIDATION=1 when it was opened */
+    bool validates;     /* its validation is on: MTL_SHADER_VALIDATION=1 when it was opened */
+    bool names_lines;   /* and says where in the text; */
+    bool exact_buffers; /* it sees the ends of buffers, not of bindings: they have no guard zones */
 } device_facts;
 
 /* Three clocks, never one called the other. */

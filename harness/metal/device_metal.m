@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../validation.h"
 #include "metal.h"
 
 metal_device *metal_get(const device *d) {
@@ -104,6 +105,7 @@ static void fill_facts(device_facts *f, id<MTLDevice> d) {
     bool is_gpu = [d supportsFamily:MTLGPUFamilyCommon1];
     f->emulated = !is_gpu || strstr(f->name, "Paravirtual") != NULL;
     f->flushes_denormals = is_gpu;
+    f->validates = f->exact_buffers = validation_is_on();
 }
 
 static void close_device(device *d) {
@@ -141,8 +143,12 @@ static bool open_device(device *d, err *e) {
     return false;
 }
 
+/* They are in what this process said on stderr. */
 static finding_list *get_findings(const device *d) {
-    return &metal_get(d)->findings;
+    metal_device *m = metal_get(d);
+    if (d->facts.validates)
+        validation_read_log(&m->findings);
+    return &m->findings;
 }
 
 /* Captures ----------------------------------------------------------------------------------- */

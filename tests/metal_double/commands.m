@@ -1,6 +1,9 @@
 /* commands: command buffers of the double, and what becomes of them. */
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "double.h"
 #include "harness/os.h"
@@ -174,6 +177,78 @@ static void copy_memory(const segment *s) {
                               userInfo:info] retain];
 }
 
+/* Shader validation ---------------------------------------------------------------------------- */
+
+/* The buffer of a binding of a launch of this kernel. */
+static const buffer *find_buffer(const tape *t, const char *kernel, int index) {
+    for (size_t i = 0; i < t->count; i++) {
+        const launch *l = &t->launches[i];
+        if (index >= 0 && strcmp(l->pipeline->kernel, kernel) == 0 &&
+            l->args[index].kind == BIND_BUFFER)
+            return l->args[index].at.buffer;
+    }
+    return NULL;
+}
+
+/* Reports may also come from another thread, after a while, or when the process ends. */
+static char late[65536];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void say_late(void) {
+    pthread_mutex_lock(&lock);
+    fputs(late, stderr);
+    late[0] = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+static void *say_later(void *nothing) {
+    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    say_late();
+    return nothing;
+}
+
+static void keep_for_later(const char *text) {
+    static bool is_registered;
+    if (!is_registered)
+        is_registered = atexit(say_late) == 0;
+    pthread_mutex_lock(&lock);
+    snprintf(late + strlen(late), sizeof late - strlen(late), "%s", text);
+    pthread_mutex_unlock(&lock);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, say_later, NULL) == 0)
+        pthread_detach(thread);
+}
+
+/* The lines of Metal's shader validation, of the findings that it would have: it sees accesses
+ * outside of buffers and of threadgroup memory, in no particular line of the text. */
+static void report_finding(const tape *t, const finding *f) {
+    const buffer *b = find_buffer(t, f->kernel, f->buffer);
+    bool is_load = f->what == FINDING_LOAD_OUTSIDE, is_shared = strstr(f->label, "threadgroup");
+    if ((!is_load && f->what != FINDING_STORE_OUTSIDE) || (!b && !is_shared))
+        return;
+    long long offset = b && f->by > 0 ? (long long)b->bytes + f->by - f->bytes : f->by;
+    char text[512];
+    int used = snprintf(
+        text, sizeof text, "Invalid %s %s at offset %lld, executing kernel function: \"%s\"\n",
+        b ? "device" : "threadgroup", is_load ? "load" : "store", offset, f->kernel);
+    if (b)
+        snprintf(text + used, sizeof text - (size_t)used,
+                 "buffer: %s, length:%zu, resident:Read Write\n", b->label, b->bytes);
+    if (double_has("late-reports"))
+        keep_for_later(text);
+    else
+        fputs(text, stderr);
+}
+
+static void report_findings(device *soft, const tape *t) {
+    const char *wanted = getenv("MTL_SHADER_VALIDATION_REPORT_TO_STDERR");
+    const finding_list *found = device_get_findings(soft);
+    bool is_told = wanted && strcmp(wanted, "1") == 0 && !double_has("no-reports");
+    for (size_t i = 0; is_told && i < found->count; i++)
+        report_finding(t, &found->items[i]);
+    device_clear_findings(soft);
+}
+
 static void take_samples(const segment *s, uint64_t *clock) {
     if (!s->samples)
         return;
@@ -213,6 +288,7 @@ static void take_samples(const segment *s, uint64_t *clock) {
     if (!ok)
         [self failWith:&failure];
     _status = ok ? MTLCommandBufferStatusCompleted : MTLCommandBufferStatusError;
+    report_findings(queue->owner->soft, recorded);
     [used removeAllObjects];
     [[self retain] autorelease];
     [queue->running removeObject:self];

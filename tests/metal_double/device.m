@@ -1,4 +1,5 @@
 /* device: the GPU of the double, its queue, its memory and its counters. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,6 +27,11 @@ static DoubleDevice *only;
         [self release];
         return nil;
     }
+    const char *api = getenv("MTL_DEBUG_LAYER"), *gpu = getenv("MTL_SHADER_VALIDATION");
+    if (api && strcmp(api, "1") == 0)
+        fprintf(stderr, "Metal API Validation Enabled\n");
+    if (gpu && strcmp(gpu, "1") == 0 && !double_has("no-banner"))
+        fprintf(stderr, "Metal GPU Validation Enabled\n");
     _name = [[NSString alloc] initWithFormat:@"Metal double on %s", device_get_facts(soft)->name];
     return self;
 }
