@@ -11,6 +11,7 @@ SUITE    =#                 make test SUITE="msl stats": only suites whose names
 V        =#                 1: show the compiler's whole command line
 FILTER   =#                 make check FILTER=rmsnorm: only cases whose name contains it
 FUZZ_SECONDS = 60#          how long make fuzz looks for files that break the reader of models
+DOUBLE   =#                 1: the Metal device against tests/metal_double (see assay-double)
 SOFT_SUITES = tape check threads simd language checked#  those that run kernels in the test program itself
 ROOMS    = harness harness/canaries harness/msl harness/soft harness/cuda kernels reference runner experiments cli
 
@@ -35,6 +36,26 @@ ALL_CFLAGS += -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
 # where the linker sees no use for it.
 ALL_LDFLAGS += -Wl,--no-as-needed
 endif
+DOUBLE_CLANG = $(firstword $(foreach n,19 18 17 16 15 14,$(shell command -v clang-$(n))) clang)
+# The Metal device is Objective-C: on macOS with Apple's frameworks, elsewhere with the double's.
+OBJC_WARNINGS = $(WARNINGS) -Wundeclared-selector -Wstrict-selector-match -Wobjc-method-access \
+    -Wno-pedantic
+ifeq ($(OS),Darwin)
+METAL_SOURCES := $(wildcard harness/metal/*.m)
+OBJC = $(CC)
+ALL_CFLAGS += -DASSAY_METAL -mmacosx-version-min=12.0
+ALL_LDFLAGS += -mmacosx-version-min=12.0
+LIBS += -framework Metal -framework Foundation -framework CoreGraphics
+else ifneq (,$(strip $(DOUBLE)))
+METAL_SOURCES := $(wildcard harness/metal/*.m tests/metal_double/*.m)
+OBJC := $(DOUBLE_CLANG)
+ALL_CFLAGS += -DASSAY_METAL
+OBJC_FLAGS = -Itests/metal_double/include -fblocks -fobjc-runtime=gcc -fobjc-exceptions -fexceptions \
+    -fconstant-string-class=NSConstantString -D_NATIVE_OBJC_EXCEPTIONS -DGNUSTEP=1 \
+    -DGNUSTEP_BASE_LIBRARY=1 -DGNU_RUNTIME=1 -isystem /usr/include/GNUstep \
+    -idirafter $(shell gcc -print-file-name=include)
+LIBS += -lgnustep-base -lobjc
+endif
 ifneq (,$(strip $(SANITIZE)))
 # gcc's guesses about truncation are wrong in instrumented code.
 ALL_CFLAGS += -fsanitize=$(strip $(SANITIZE)) -fno-sanitize-recover=all -Wno-format-truncation
@@ -51,11 +72,12 @@ BENCHES := $(wildcard tests/bench_*.c)
 FUZZERS := $(wildcard tests/fuzz_*.c)
 TESTS   := $(filter-out $(BENCHES) $(FUZZERS),$(wildcard tests/*.c))
 HEADERS := $(wildcard $(addsuffix /*.h,$(ROOMS)) tests/*.h harness/soft/shim/*.h harness/msl/strict/*.h)
-to_object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-OBJECTS := $(call to_object,$(SOURCES))
+to_object = $(patsubst %.m,$(BUILD)/obj/%.o,$(patsubst %.c,$(BUILD)/obj/%.o,$(1)))
+OBJECTS := $(call to_object,$(SOURCES) $(METAL_SOURCES))
 LIBRARY := $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
 TEST_OBJECTS  := $(call to_object,$(TESTS))
 BENCH_OBJECTS := $(call to_object,$(BENCHES) $(FUZZERS))
+DOUBLE_TESTS  := $(call to_object,$(wildcard tests/metal_double/test/*.[cm]))
 
 # Kernels that tests compile stay out of the user's cache. ASSAY_PROGRAM: what the tests of the command
 # line start.
@@ -67,7 +89,8 @@ READY := $(if $(filter test check mutants bench-soft,$(MAKECMDGOALS)),ready)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
-.PHONY: all test deps ready check mutants model bench-soft fuzz asan test-other-arch readme format clean help FORCE
+.PHONY: all test deps ready check mutants model bench-soft fuzz asan assay-double test-double \
+    asan-double test-other-arch readme format clean help FORCE
 
 all: $(PROGRAM) ## build ./assay (the default)
 
@@ -106,6 +129,29 @@ asan: ## build apart and run the tests with address and undefined-behaviour sani
 	ASAN_OPTIONS=detect_stack_use_after_return=0 $(MAKE) BUILD=build/asan CFLAGS="-O1 -g" \
 	    SANITIZE=address,undefined test
 
+assay-double: ## build/double/assay: the Metal device on Linux, over the software device
+	sh tools/deps.sh double
+	$(MAKE) BUILD=build/double DOUBLE=1 build/double/assay
+
+# Everything through the Metal device: the double's own tests, all suites, and `check` row by row.
+test-double: ## build it and run all tests through the Metal device
+	sh tools/deps.sh double
+	$(MAKE) BUILD=build/double DOUBLE=1 build/double/assay build/double/tests build/double/double_tests
+	sh tools/check_apple.sh $(DOUBLE_CLANG)
+	XDG_CACHE_HOME=$(CURDIR)/build/double/cache build/double/double_tests
+	ASSAY_DEVICE=metal $(MAKE) BUILD=build/double DOUBLE=1 test
+	XDG_CACHE_HOME=$(CURDIR)/build/double/cache sh tools/same_rows.sh build/double/assay soft metal
+
+# One compiler for C and Objective-C: their sanitizers must be the same.
+asan-double: ## the same tests of the double with sanitizers: no leak in 30,000 plays
+	sh tools/deps.sh double
+	$(MAKE) BUILD=build/double-asan DOUBLE=1 CC="$(DOUBLE_CLANG)" CFLAGS="-O1 -g" \
+	    SANITIZE=address,undefined build/double-asan/double_tests
+	GNUSTEP_SHOULD_CLEAN_UP=YES XDG_CACHE_HOME=$(CURDIR)/build/double/cache \
+	    ASAN_OPTIONS=detect_stack_use_after_return=0:detect_leaks=1 \
+	    ASAN_SYMBOLIZER_PATH="$$(ls /usr/bin/llvm-symbolizer* | head -n 1)" \
+	    LSAN_OPTIONS=suppressions=tests/metal_double/leaks.supp build/double-asan/double_tests
+
 test-other-arch: ## build for the other CPU architecture, run the software device's tests under qemu
 	sh tools/deps.sh cross
 	$(MAKE) BUILD=build/$(OTHER) CC=$(OTHER)-linux-gnu-gcc SUITE="$(or $(SUITE),$(SOFT_SUITES))" \
@@ -138,20 +184,28 @@ $(BUILD)/tests: $(TEST_OBJECTS) $(LIBRARY)
 	    { echo "tests/test_$$x.c: $${x}_suite is not in the list of tests/main.c" >&2; exit 1; }; done
 	$(LINK)
 
+$(BUILD)/double_tests: $(DOUBLE_TESTS) $(LIBRARY)
+	$(LINK)
+
 $(BUILD)/bench_%: $(BUILD)/obj/tests/bench_%.o $(LIBRARY)
 	$(LINK)
 
 $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/obj/tests/craft.o $(LIBRARY)
 	$(LINK) $(FUZZ_LINK)
 
-$(TEST_OBJECTS): TEST_CFLAGS = -isystem build/deps -DGREATEST_USE_LONGJMP=0
+$(TEST_OBJECTS) $(DOUBLE_TESTS): TEST_CFLAGS = -isystem build/deps -DGREATEST_USE_LONGJMP=0
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(READY)
 	@mkdir -p $(@D)
 	$(QUIET)$(CC) $(ALL_CFLAGS) $(TEST_CFLAGS) -c -o $@ $<
 
+$(BUILD)/obj/%.o: %.m $(BUILD)/flags | $(READY)
+	@mkdir -p $(@D)
+	$(QUIET)$(OBJC) $(patsubst -Wpedantic,,$(ALL_CFLAGS)) $(OBJC_WARNINGS) $(OBJC_FLAGS) $(TEST_CFLAGS) -c -o $@ $<
+
 # Another compiler or other flags rebuild everything.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CC) $(ALL_CFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS)' > $@
+	@echo '$(CC) $(ALL_CFLAGS) $(OBJC) $(OBJC_FLAGS)' | cmp -s - $@ || \
+	    echo '$(CC) $(ALL_CFLAGS) $(OBJC) $(OBJC_FLAGS)' > $@
 
--include $(OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(BENCH_OBJECTS:.o=.d)
+-include $(OBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) $(BENCH_OBJECTS:.o=.d) $(DOUBLE_TESTS:.o=.d)

@@ -1,5 +1,6 @@
 /* cmd_check: `assay check`. Every case against its oracle. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "suite.h"
 #include "verb.h"
@@ -9,7 +10,20 @@ static suite settings = {.verb = "check", .seed = 1, .timeout_s = 60};
 static const option options[] = {
     SUITE_OPTIONS(settings),
     {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the rows to a file", 0, 0},
+    {"capture", OPTION_TEXT, &settings.capture, "F.gputrace",
+     "also capture the GPU's work of one case for Xcode (Metal only)", 0, 0},
 };
+
+/* A trace of many cases is one that nobody opens. Metal reads the variable when a worker starts. */
+static bool prepare_capture(const case_list *cases, err *e) {
+    if (!settings.capture)
+        return true;
+    if (cases->count != 1)
+        return err_set(e, EXIT_USAGE,
+                       "--capture is for one case, and %zu match: name one in full, such as %.120s",
+                       cases->count, cases->items[0].name);
+    return setenv("METAL_CAPTURE_ENABLED", "1", 1) == 0;
+}
 
 static exit_code check_cases(const case_list *cases, const device_facts *f, err *e) {
     suite_print_header(&settings, f);
@@ -33,8 +47,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     device_facts facts;
     if (!cases_find(&query, &cases, e))
         return e->code;
-    exit_code code =
-        suite_find_device(&settings, &facts, e) ? check_cases(&cases, &facts, e) : e->code;
+    bool ok = prepare_capture(&cases, e) && suite_find_device(&settings, &facts, e);
+    exit_code code = ok ? check_cases(&cases, &facts, e) : e->code;
     cases_free(&cases);
     return code;
 }

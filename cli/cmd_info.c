@@ -56,6 +56,28 @@ static void print_tools(void) {
                               : "not found: plots need the package gnuplot");
 }
 
+static void print_device(device *d) {
+    const device_facts *f = device_get_facts(d);
+    char text[200];
+    print_line("device", f->name);
+    if (f->family[0])
+        print_line("families", f->family);
+    print_line("compiler", f->compiler);
+    snprintf(text, sizeof text, "simdgroups of %u, threadgroups of up to %u threads and %u bytes",
+             f->simd_width, f->max_group_threads, f->max_threadgroup_bytes);
+    print_line("limits", text);
+    if (f->working_set_bytes) {
+        snprintf(text, sizeof text,
+                 "%s memory, %.1f GB at the same time, %.1f GB in one buffer, %.1f MB held",
+                 f->unified ? "unified" : "its own", (double)f->working_set_bytes * 1e-9,
+                 (double)f->max_buffer_bytes * 1e-9, (double)f->allocated_bytes * 1e-6);
+        print_line("room", text);
+    }
+    print_line("launches", device_can_sample(d)
+                               ? "timed by counters, many in one command buffer"
+                               : "timed one by one, each as a command buffer of its own");
+}
+
 static exit_code run(const char *const *names, size_t count, err *e) {
     (void)names;
     assert(count == 0);
@@ -67,13 +89,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     if (!d)
         return e->code;
     *e = (err){.code = EXIT_OK}; /* what `auto` tried before is not an error */
-    const device_facts *f = device_get_facts(d);
-    print_line("device", f->name);
-    print_line("compiler", f->compiler);
-    char text[160];
-    snprintf(text, sizeof text, "simdgroups of %u, threadgroups of up to %u threads and %u bytes",
-             f->simd_width, f->max_group_threads, f->max_threadgroup_bytes);
-    print_line("limits", text);
+    print_device(d);
     device_close(d);
     return EXIT_OK;
 }

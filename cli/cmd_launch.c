@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/validation.h"
 #include "harness/worker.h"
 #include "launch_run.h"
 #include "verb.h"
 
 static struct {
-    const char *grid, *threads, *group, *device;
+    const char *grid, *threads, *group, *device, *capture;
     option_list args, constants, threadgroups, prints, saves;
     uint64_t repeat, seed, max_findings;
     double timeout_s;
@@ -48,6 +49,8 @@ static const option options[] = {
      "give the kernel up after so many seconds (default 60)", 0, 0},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    {"capture", OPTION_TEXT, &settings.capture, "F.gputrace",
+     "also capture the GPU's work for Xcode (Metal only)", 0, 0},
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
 };
 enum { OPTION_COUNT = sizeof options / sizeof *options };
@@ -137,6 +140,7 @@ static bool read_request(const char *const *names, size_t count, launch_request 
     *r = (launch_request){.file = names[0],
                           .kernel = names[1],
                           .device = settings.device,
+                          .capture = settings.capture,
                           .validate = settings.validate || settings.trace_nan ||
                                       (validation && !strcmp(validation, "1")),
                           .trace_nan = settings.trace_nan,
@@ -239,6 +243,9 @@ static exit_code run_in_worker(const launch_request *r, err *e) {
     add_argument(arguments, &count, "--threads", settings.threads);
     add_argument(arguments, &count, "--group", settings.group);
     add_argument(arguments, &count, "--device", settings.device);
+    add_argument(arguments, &count, "--capture", settings.capture);
+    if (settings.capture)
+        setenv("METAL_CAPTURE_ENABLED", "1", 1); /* Metal reads it when the worker starts */
     add_argument(arguments, &count, "--repeat", repeat);
     add_argument(arguments, &count, "--seed", seed);
     add_argument(arguments, &count, "--max-findings", most);
@@ -254,7 +261,13 @@ static exit_code run_in_worker(const launch_request *r, err *e) {
                         .deliver = deliver,
                         .advance = advance,
                         .context = &s};
-    if (!worker_run(&plan, e))
+    char folder[1024] = "";
+    if (r->validate && !validation_open_folder(folder, sizeof folder, e))
+        return e->code;
+    bool ok = worker_run(&plan, e);
+    if (folder[0])
+        validation_close_folder(folder);
+    if (!ok)
         return e->code;
     *e = s.answer.error;
     return s.answer.code;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "findings.h"
-#include "harness/canaries/canary.h"
+#include "harness/validation.h"
 #include "suite.h"
 #include "verb.h"
 
@@ -21,30 +21,29 @@ static const option options[] = {
     {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the findings to a file", 0, 0},
 };
 
-/* The engine is watched before it is believed. */
-static bool play_canaries(const device_facts *f, err *e) {
-    device *d = device_open(f->api, e);
-    if (!d)
-        return false;
-    size_t caught = 0;
-    for (size_t i = 0; i < canary_count; i++) {
-        bool is_caught = false;
-        char message[200] = "";
-        if (!canary_play(d, &canaries[i], &is_caught, message, sizeof message, e)) {
-            device_close(d);
-            return false;
-        }
-        caught += is_caught;
-        if (!is_caught)
-            printf("canary %s not caught: %s\n", canaries[i].kernel, message);
-    }
-    device_close(d);
-    printf("# canaries: %zu of %zu caught\n", caught, canary_count);
-    return caught == canary_count ||
-           err_set(e, EXIT_WRONG,
-                   "%zu of %zu canaries were not caught: the validation of this device is not "
-                   "looking, and nothing is called clean",
-                   canary_count - caught, canary_count);
+/* On Metal the reports lie in files: where, and how many of them the rows have told of. */
+static char folder[1024];
+
+/* Every worker must have said that it is watched, and a report that came too late for the row of
+ * its case is a finding all the same. */
+static bool check_reports(finding_list *found, bool is_over, err *e) {
+    validation_count count;
+    finding_list all = {0};
+    if (!folder[0])
+        return true;
+    bool ok = validation_read_folder(folder, &count, &all, e);
+    if (ok && (count.files == 0 || count.banners < count.files))
+        ok = err_set(e, EXIT_WRONG,
+                     "%zu of %zu workers did not say that Metal's validation is on: nothing is "
+                     "called clean",
+                     count.files - count.banners, count.files);
+    uint64_t told = 0;
+    for (size_t i = 0; i < found->count; i++)
+        told += found->items[i].count;
+    for (size_t i = 0; ok && is_over && told < count.reports && i < all.count; i++)
+        finding_add(found, &all.items[i]);
+    finding_free(&all);
+    return ok;
 }
 
 static void add_csv_rows(csv *file, const finding_list *found) {
@@ -96,13 +95,21 @@ static void print_all(const finding_list *found) {
 
 static exit_code validate_cases(const case_list *cases, const device_facts *f, err *e) {
     suite_print_header(&settings, f);
-    if (!play_canaries(f, e))
-        return e->code;
     report r;
     finding_list found = {0};
+    bool is_metal = strcmp(f->api, "metal") == 0;
+    /* The engine is watched before it is believed. Its canaries are no findings. */
+    if ((is_metal && !validation_open_folder(folder, sizeof folder, e)) ||
+        !suite_play_canaries(&settings, f, e) || !check_reports(&found, false, e))
+        return e->code;
+    if (is_metal) {
+        validation_close_folder(folder);
+        if (!validation_open_folder(folder, sizeof folder, e))
+            return e->code;
+    }
     report_start(&r, stdout, cases, settings.seed, NULL);
     fflush(stdout);
-    bool ok = suite_run(&settings, f, cases, &r, &found, e);
+    bool ok = suite_run(&settings, f, cases, &r, &found, e) && check_reports(&found, true, e);
     print_all(&found);
     report_end(&r);
     if (ok && settings.csv) {
@@ -111,13 +118,14 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
         ok = csv_write(file, settings.csv, e);
         csv_free(file);
     }
+    bool is_clean = r.failed == 0 && found.count == 0;
     finding_free(&found);
-    return !ok ? e->code : r.failed > 0 ? EXIT_WRONG : EXIT_OK;
+    return !ok ? e->code : is_clean ? EXIT_OK : EXIT_WRONG;
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
     /* Read when a device is opened, here and in the workers. */
-    setenv("MTL_SHADER_VALIDATION", "1", 1);
+    validation_pin_environment();
     setenv("ASSAY_LOOP_SECONDS", "3", 0);
     if (trace_nan)
         setenv("ASSAY_TRACE_NAN", "1", 1);
@@ -138,6 +146,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
                    : e->code;
     else
         code = validate_cases(&cases, &facts, e);
+    if (folder[0])
+        validation_close_folder(folder);
     cases_free(&cases);
     return code;
 }

@@ -12,6 +12,7 @@
 #include "harness/os.h"
 #include "harness/stats.h"
 #include "harness/tape.h"
+#include "harness/validation.h"
 #include "values.h"
 
 enum { USUAL_ELEMENTS = 16 };
@@ -121,8 +122,10 @@ static bool compile(session *s, err *e) {
     const launch_request *r = s->request;
     /* Read when the device is opened. */
     if (r->validate) {
-        setenv("MTL_SHADER_VALIDATION", "1", 1);
+        validation_pin_environment();
         setenv("ASSAY_LOOP_SECONDS", "3", 0);
+        if (!validation_start_log(e))
+            return false;
     }
     if (r->trace_nan)
         setenv("ASSAY_TRACE_NAN", "1", 1);
@@ -234,6 +237,10 @@ static void print_times(const session *s, FILE *out, const play_times *times, si
     print_time(out, times[0].gpu_is_wall ? "GPU (by the wall clock)" : "GPU", samples, count);
     print_time(out, ", encode", samples + count, count);
     print_time(out, ", wall", samples + 2 * count, count);
+    for (size_t i = 0; i < count; i++)
+        samples[i] = (double)times[i].driver_ns;
+    if (times[0].driver_ns > 0)
+        print_time(out, ", driver", samples, count);
     if (count > 1)
         fprintf(out, "; medians of %zu", count);
     fputc('\n', out);
@@ -253,9 +260,13 @@ static bool play(session *s, FILE *out, err *e) {
     size_t count = (size_t)s->request->repeat;
     play_times *times = calloc(count, sizeof *times);
     assert(times);
-    bool ok = true;
+    const char *capture = s->request->capture;
+    bool is_captured = capture && device_start_capture(s->device, capture, e);
+    bool ok = !capture || is_captured;
     for (size_t i = 0; i < count && ok; i++)
         ok = start_over(s, e) && tape_play(s->tape, PLAY_WHOLE, &times[i], NULL, e);
+    if (is_captured)
+        device_stop_capture(s->device);
     if (ok && !s->request->validate)
         print_times(s, out, times, count);
     free(times);

@@ -11,7 +11,7 @@
 enum { REQUEST_CONSTANTS = 64 };
 
 typedef struct {
-    const char *file, *kernel, *device;
+    const char *file, *kernel, *device, *capture;
     argument args[LAUNCH_BUFFERS];
     size_t arg_count;
     constant_value constants[REQUEST_CONSTANTS];

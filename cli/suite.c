@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/canaries/canary.h"
 #include "harness/check.h"
 #include "harness/os.h"
 #include "harness/progress.h"
+#include "harness/validation.h"
 #include "harness/worker.h"
 #include "verb.h"
 
@@ -29,13 +31,39 @@ typedef struct {
     library *lib;
 } server;
 
+static bool check_captured(const server *s, const test_case *c, answer *a) {
+    device *d = library_get_device(s->lib);
+    const char *capture = s->suite->capture;
+    if (capture && !device_start_capture(d, capture, &a->error))
+        return false;
+    bool made = check_case(s->lib, c->op, c->kernel, &c->shape, c->inputs, s->suite->seed,
+                           &a->result, &a->error);
+    if (capture)
+        device_stop_capture(d);
+    return made;
+}
+
+static const char canary_prefix[] = "canary/";
+
+/* Caught is a pass. */
+static void check_canary(const server *s, const char *kernel, answer *a) {
+    bool is_caught = false;
+    for (size_t i = 0; i < canary_count; i++)
+        if (strcmp(canaries[i].kernel, kernel) == 0)
+            a->made = canary_play(library_get_device(s->lib), &canaries[i], &is_caught,
+                                  a->result.message, sizeof a->result.message, &a->error);
+    a->result.verdict = is_caught ? CHECK_PASS : CHECK_FAIL;
+}
+
 static void *check_named_case(void *context, const char *name, size_t *bytes, bool *retire) {
     const server *s = context;
     answer a = {.made = false};
     test_case c;
-    if (cases_find_one(name, &c))
-        a.made = check_case(s->lib, c.op, c.kernel, &c.shape, c.inputs, s->suite->seed, &a.result,
-                            &a.error);
+    size_t prefix = strlen(canary_prefix);
+    if (strncmp(name, canary_prefix, prefix) == 0)
+        check_canary(s, name + prefix, &a);
+    else if (cases_find_one(name, &c))
+        a.made = check_captured(s, &c, &a);
     else
         err_set(&a.error, EXIT_USAGE, "no case is called '%.160s'", name);
     /* A kernel that is wrong may have written anywhere. */
@@ -52,7 +80,7 @@ static void *check_named_case(void *context, const char *name, size_t *bytes, bo
 }
 
 exit_code suite_serve(const suite *s, err *e) {
-    device *d = device_open(s->device, e);
+    device *d = validation_start_log(e) ? device_open(s->device, e) : NULL;
     server own = {s, d ? library_new(d, NULL, e) : NULL};
     bool ok = own.lib && worker_serve(check_named_case, &own, e);
     library_free(own.lib);
@@ -124,6 +152,25 @@ static int choose_jobs(const suite *s, const device_facts *f) {
     return !f->emulated ? 1 : cpus < 8 ? cpus : 8;
 }
 
+/* Fills in what is the same for all tasks. */
+static bool run_workers(const suite *s, const device_facts *f, worker_plan *plan, err *e) {
+    char seed[32];
+    snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
+    const char *const arguments[] = {s->verb,
+                                     "--worker",
+                                     "--device",
+                                     f->spec,
+                                     "--seed",
+                                     seed,
+                                     s->capture ? "--capture" : NULL,
+                                     s->capture,
+                                     NULL};
+    plan->arguments = arguments;
+    plan->jobs = choose_jobs(s, f);
+    plan->timeout_s = s->timeout_s;
+    return worker_run(plan, e);
+}
+
 bool suite_run(const suite *s, const device_facts *f, const case_list *cases, report *r,
                finding_list *findings, err *e) {
     const char **names = calloc(cases->count, sizeof *names);
@@ -132,19 +179,80 @@ bool suite_run(const suite *s, const device_facts *f, const case_list *cases, re
         names[i] = cases->items[i].name;
     session own = {.cases = cases, .report = r, .findings = findings};
     own.progress = progress_new(stderr, "cases", cases->count);
-    char seed[32];
-    snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
-    const char *const arguments[] = {s->verb, "--worker", "--device", f->api, "--seed", seed, NULL};
-    worker_plan plan = {.arguments = arguments,
-                        .tasks = names,
+    worker_plan plan = {.tasks = names,
                         .count = cases->count,
-                        .jobs = choose_jobs(s, f),
-                        .timeout_s = s->timeout_s,
                         .deliver = deliver,
                         .advance = advance,
                         .context = &own};
-    bool ok = worker_run(&plan, e);
+    bool ok = run_workers(s, f, &plan, e);
     progress_hide(&own.progress);
+    free(names);
+    return ok;
+}
+
+/* Canaries ---------------------------------------------------------------------------------- */
+
+enum { CANARY_NAME = 96, CANARY_WHY = 200 };
+
+typedef struct {
+    char name[CANARY_NAME], why[CANARY_WHY]; /* it was not caught */
+    bool is_caught;
+} bird;
+
+static bool deliver_canary(void *context, size_t task, const worker_outcome *o, err *e) {
+    (void)e;
+    bird *b = (bird *)context + task;
+    case_report r = {.failure = o->failure[0] ? o->failure : NULL};
+    bool is_read = !r.failure && read_answer(o, &r);
+    finding_free(&r.findings);
+    b->is_caught = is_read && r.made && r.result.verdict == CHECK_PASS;
+    snprintf(b->why, sizeof b->why, "%.199s",
+             r.failure  ? r.failure
+             : !is_read ? "the worker is another build of assay"
+             : !r.made  ? r.error.text
+                        : r.result.message);
+    return true;
+}
+
+static void ignore_advance(void *context, size_t done) {
+    (void)context;
+    (void)done;
+}
+
+static bool count_caught(const bird *birds, size_t count, err *e) {
+    size_t caught = 0;
+    for (size_t i = 0; i < count; i++) {
+        caught += birds[i].is_caught;
+        if (!birds[i].is_caught)
+            printf("%s not caught: %s\n", birds[i].name, birds[i].why);
+    }
+    printf("# canaries: %zu of %zu caught\n", caught, count);
+    return caught == count ||
+           err_set(e, EXIT_WRONG,
+                   "%zu of %zu canaries were not caught: the validation of this device is not "
+                   "looking, and nothing is called clean",
+                   count - caught, count);
+}
+
+bool suite_play_canaries(const suite *s, const device_facts *f, err *e) {
+    bird *birds = calloc(canary_count, sizeof *birds);
+    const char **names = calloc(canary_count, sizeof *names);
+    assert(birds && names);
+    size_t count = 0;
+    for (size_t i = 0; i < canary_count; i++) {
+        if (!canary_is_for(&canaries[i], f))
+            continue;
+        snprintf(birds[count].name, CANARY_NAME, "%s%s", canary_prefix, canaries[i].kernel);
+        names[count] = birds[count].name;
+        count++;
+    }
+    worker_plan plan = {.tasks = names,
+                        .count = count,
+                        .deliver = deliver_canary,
+                        .advance = ignore_advance,
+                        .context = birds};
+    bool ok = run_workers(s, f, &plan, e) && count_caught(birds, count, e);
+    free(birds);
     free(names);
     return ok;
 }

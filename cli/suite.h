@@ -12,7 +12,7 @@
 typedef struct {
     const char *verb; /* what workers are started as */
     uint64_t seed, jobs;
-    const char *csv, *device, *shape, *input;
+    const char *csv, *device, *shape, *input, *capture;
     double timeout_s;
     bool worker;
 } suite;
@@ -66,6 +66,10 @@ bool suite_find_device(const suite *s, device_facts *out, err *e);
  * found over all of them; each row's kernel names the case. */
 bool suite_run(const suite *s, const device_facts *f, const case_list *cases, report *r,
                finding_list *findings, err *e);
+
+/* Plays the canaries that the device's validation should catch, in workers, and says how many were:
+ * false if any was not, or could not be played. */
+bool suite_play_canaries(const suite *s, const device_facts *f, err *e);
 
 /* A CSV file with the metadata of a run. */
 csv *suite_start_csv(const suite *s, const device_facts *f);

@@ -301,8 +301,12 @@ bool check_case(library *lib, const op *o, const kernel_row *k, const shape *s, 
     if (ok && out->verdict == CHECK_PASS && found->count > 0) {
         const finding *f = &found->items[0];
         out->verdict = CHECK_FAIL;
-        snprintf(out->message, sizeof out->message, "%s at %s:%d: %s", finding_get_name(f->what),
-                 f->file, f->line, f->text);
+        if (f->line > 0)
+            snprintf(out->message, sizeof out->message, "%s at %s:%d: %s",
+                     finding_get_name(f->what), f->file, f->line, f->text);
+        else
+            snprintf(out->message, sizeof out->message, "%s: %s", finding_get_name(f->what),
+                     f->text);
     }
     return ok;
 }

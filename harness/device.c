@@ -16,24 +16,40 @@ static const struct {
     const device_ops *ops;
     const char *absent;
 } kinds[] = {
-    {"metal", NULL, "this build has no Metal device"},
+#if defined(ASSAY_METAL)
+    {"metal", &metal_device_ops, NULL},
+#elif defined(__APPLE__)
+    {"metal", NULL, "this build was made without Metal"},
+#else
+    {"metal", NULL, "Metal is on macOS only"},
+#endif
     {"cuda", NULL, "this build has no CUDA device"},
     {"soft", &soft_device_ops, NULL},
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
 
-static device *open_kind(int i, err *e) {
+static device *open_kind(int i, const char *wanted, err *e) {
     if (!kinds[i].ops) {
         err_set(e, EXIT_CANNOT, "the device '%s' cannot be used: %s", kinds[i].name,
                 kinds[i].absent);
         return NULL;
     }
+    if (*wanted && !kinds[i].ops->has_many) {
+        err_set(e, EXIT_USAGE, "there is one device '%s': it is not picked with ':%.40s'",
+                kinds[i].name, wanted);
+        return NULL;
+    }
     device *d = calloc(1, sizeof *d);
     assert(d);
     d->ops = kinds[i].ops;
-    if (d->ops->open(d, e))
+    d->wanted = wanted;
+    if (d->ops->open(d, e)) {
+        snprintf(d->facts.spec, sizeof d->facts.spec, "%s%s%s", kinds[i].name, *wanted ? ":" : "",
+                 wanted);
+        d->wanted = "";
         return d;
+    }
     free(d);
     return NULL;
 }
@@ -45,14 +61,15 @@ device *device_open(const char *name, err *e) {
         device *d = NULL;
         err why; /* of the last kind: what came before it does not matter where this one opens */
         for (int i = 0; i < KIND_COUNT && !d; i++)
-            d = open_kind(i, &why);
+            d = open_kind(i, "", &why);
         if (!d && e)
             *e = why;
         return d;
     }
+    size_t length = strcspn(name, ":");
     for (int i = 0; i < KIND_COUNT; i++)
-        if (strcmp(name, kinds[i].name) == 0)
-            return open_kind(i, e);
+        if (strlen(kinds[i].name) == length && strncmp(name, kinds[i].name, length) == 0)
+            return open_kind(i, name + length + (name[length] == ':'), e);
     err_set(e, EXIT_USAGE, "no device is called '%.60s'; there are soft, metal, cuda and auto",
             name);
     return NULL;
@@ -73,7 +90,7 @@ bool device_describe(int i, const char **name, bool *available, err *why_not) {
     if (i < 0 || i >= KIND_COUNT)
         return false;
     *name = kinds[i].name;
-    device *d = open_kind(i, why_not);
+    device *d = open_kind(i, "", why_not);
     *available = d != NULL;
     device_close(d);
     return true;
@@ -103,7 +120,7 @@ static size_t find_back_guard(const buffer *b) {
 }
 
 bool buffer_check_guards(const buffer *b, ptrdiff_t *at, err *e) {
-    if (b->storage == STORAGE_NO_COPY)
+    if (b->storage == STORAGE_NO_COPY || b->device->facts.exact_buffers)
         return true;
     buffer *raw = (buffer *)(uintptr_t)b; /* reading the device's copy changes nothing */
     unsigned char zone[BUFFER_GUARD_BYTES];
@@ -146,12 +163,15 @@ buffer *device_new_buffer(device *d, size_t bytes, storage_mode storage, const c
         return NULL;
     }
     buffer *b = make_buffer(d, bytes, storage, label);
-    b->base = BUFFER_GUARD_BYTES;
-    size_t all = find_back_guard(b) + BUFFER_GUARD_BYTES;
+    bool is_exact = d->facts.exact_buffers;
+    b->base = is_exact ? 0 : BUFFER_GUARD_BYTES;
+    size_t all = is_exact ? bytes : find_back_guard(b) + BUFFER_GUARD_BYTES;
     if (!d->ops->new_buffer(b, all, NULL, e)) {
         free(b);
         return NULL;
     }
+    if (is_exact)
+        return b;
     unsigned char zone[BUFFER_GUARD_BYTES];
     fill_words(zone, sizeof zone, GUARD_PATTERN);
     if (!d->ops->copy(b, 0, zone, sizeof zone, true, e) ||
@@ -239,18 +259,24 @@ void pipeline_free(pipeline *p) {
     free(p);
 }
 
+static bool check_launches(const device *d, const tape *t, size_t first, size_t count, err *e) {
+    for (size_t i = first; i < first + count; i++) {
+        const launch *l = &t->launches[i];
+        const pipeline *p = l->pipeline;
+        assert(p->device == d);
+        uint32_t all = d->facts.max_threadgroup_bytes;
+        if (!msl_check_launch(&p->signature, l, p->max_group_threads,
+                              p->threadgroup_bytes < all ? all - p->threadgroup_bytes : 0, e))
+            return false;
+    }
+    return true;
+}
+
 bool device_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e) {
     assert(first <= t->count && count <= t->count - first);
     uint64_t start = os_now_ns();
-    for (size_t i = first; i < first + count; i++) {
-        const launch *l = &t->launches[i];
-        assert(l->pipeline->device == d);
-        if (!msl_check_launch(&l->pipeline->signature, l, l->pipeline->max_group_threads,
-                              d->facts.max_threadgroup_bytes, e))
-            return false;
-    }
     *out = (ticket){0};
-    if (!d->ops->submit(d, t, first, count, out, e))
+    if (!check_launches(d, t, first, count, e) || !d->ops->submit(d, t, first, count, out, e))
         return false;
     out->encode_ns = os_now_ns() - start;
     return true;
@@ -264,6 +290,26 @@ bool device_wait(device *d, ticket *k, play_times *times, err *e) {
     bool ok = d->ops->wait(d, k, times, e);
     times->encode_ns = k->encode_ns;
     return ok;
+}
+
+bool device_can_sample(device *d) {
+    return d->ops->can_sample && d->ops->can_sample(d);
+}
+
+bool device_play_sampled(device *d, tape *t, play_times *total, play_times *each, err *e) {
+    assert(d->ops->play_sampled);
+    return check_launches(d, t, 0, t->count, e) && d->ops->play_sampled(d, t, total, each, e);
+}
+
+bool device_start_capture(device *d, const char *path, err *e) {
+    if (!d->ops->start_capture)
+        return err_set(e, EXIT_CANNOT, "the device '%s' makes no captures: they are Metal's",
+                       d->facts.api);
+    return d->ops->start_capture(d, path, e);
+}
+
+void device_stop_capture(device *d) {
+    d->ops->stop_capture(d);
 }
 
 const finding_list *device_get_findings(const device *d) {

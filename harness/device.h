@@ -35,24 +35,33 @@ enum {
 typedef struct {
     char name[96];      /* "Apple M4", "NVIDIA H200", "software Metal device, 2 threads" */
     char api[16];       /* "soft", "metal", "cuda" */
-    char compiler[256]; /* what turns MSL into code here */
+    char spec[80];      /* what device_open takes to get the same one again: "metal:Apple M4" */
+    char compiler[256]; /* what turns MSL into code here, and with which math */
+    char family[64];    /* "Apple9, Mac2, Metal3"; "" where there are none */
     uint64_t memory_bytes;
-    uint32_t threads; /* of the CPU, where that is what works; else 0 */
+    uint64_t working_set_bytes; /* what it can use well at the same time; 0: not told */
+    uint64_t max_buffer_bytes;  /* of one buffer; 0: not told */
+    uint64_t allocated_bytes;   /* held by this process when the device was opened */
+    uint32_t threads;           /* of the CPU, where that is what works; else 0 */
     uint32_t simd_width;
     uint32_t max_group_threads;
     uint32_t max_threadgroup_bytes;
     bool unified;  /* CPU and GPU share memory */
     bool emulated; /* times mean nothing for a GPU */
     bool flushes_denormals;
-    bool validates; /* its validation is on: MTL_SHADER_VALIDATION=1 when it was opened */
+    bool validates;     /* its validation is on: MTL_SHADER_VALIDATION=1 when it was opened */
+    bool names_lines;   /* and says where in the text; */
+    bool exact_buffers; /* it sees the ends of buffers, not of bindings: they have no guard zones */
 } device_facts;
 
 /* Three clocks, never one called the other. */
 typedef struct {
-    uint64_t gpu_ns;    /* the device at work */
-    uint64_t encode_ns; /* the CPU describing the work */
-    uint64_t wall_ns;   /* from commit to known completion */
-    bool gpu_is_wall;   /* the device has no clock of its own: gpu_ns is the wall's */
+    uint64_t gpu_ns;     /* the device at work */
+    uint64_t encode_ns;  /* the CPU describing the work */
+    uint64_t wall_ns;    /* from commit to known completion */
+    uint64_t driver_ns;  /* the operating system handing it to the GPU; 0: not told */
+    bool gpu_is_wall;    /* the device has no clock of its own: gpu_ns is the wall's */
+    bool gpu_is_sampled; /* gpu_ns is from counters around the launch's own encoder */
 } play_times;
 
 /* Work handed to the device and not yet waited for. */
@@ -90,7 +99,8 @@ struct pipeline {
 };
 
 /* name: "soft", "metal", "cuda", "auto", or NULL for ASSAY_DEVICE or else auto (metal, cuda, soft).
- */
+ * Where there are several of a kind: "metal:M4", the first whose name contains what is behind the
+ * colon, in letters of any case. */
 device *device_open(const char *name, err *e);
 void device_close(device *d);
 const device_facts *device_get_facts(const device *d);
@@ -124,6 +134,16 @@ void pipeline_free(pipeline *p);
 bool device_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e);
 bool device_wait(device *d, ticket *k, play_times *times, err *e);
 
+/* Counters read by the GPU at the ends of encoders: the time of each launch in one command buffer.
+ * Asking tries them out. A play runs the whole tape in its order with an encoder a launch, each
+ * waiting for the one before; each has an entry a launch, with gpu_ns 0 where a sample was lost. */
+bool device_can_sample(device *d);
+bool device_play_sampled(device *d, tape *t, play_times *total, play_times *each, err *e);
+
+/* Everything that is played between the two goes to a .gputrace document for Xcode. */
+bool device_start_capture(device *d, const char *path, err *e);
+void device_stop_capture(device *d);
+
 /* What the device's own validation found so far; always empty when it is not on. */
 const finding_list *device_get_findings(const device *d);
 void device_clear_findings(device *d);
@@ -144,14 +164,25 @@ typedef struct {
     bool (*submit)(device *d, tape *t, size_t first, size_t count, ticket *out, err *e);
     bool (*wait)(device *d, ticket *k, play_times *times, err *e);
     finding_list *(*get_findings)(const device *d);
+    /* NULL where the device has no such thing. */
+    bool (*can_sample)(device *d);
+    bool (*play_sampled)(device *d, tape *t, play_times *total, play_times *each, err *e);
+    bool (*start_capture)(device *d, const char *path, err *e);
+    void (*stop_capture)(device *d);
+    bool has_many; /* there may be several: open looks at device.wanted */
 } device_ops;
 
 struct device {
     const device_ops *ops;
+    const char *wanted; /* while it is opened: a part of its name; "": any */
     device_facts facts;
     void *impl;
 };
 
 extern const device_ops soft_device_ops;
+extern const device_ops metal_device_ops; /* where the build defines ASSAY_METAL */
+
+/* The C++ spelling of a function constant's value, exact to the bit. */
+void constant_spell(const constant_value *v, msl_constant_text *out);
 
 #endif

@@ -87,7 +87,7 @@ void tape_barrier(tape *t) {
 
 /* The end of the part that starts at launch `first`. */
 static size_t find_part_end(const tape *t, play_mode mode, size_t first) {
-    if (mode == PLAY_LAUNCHES)
+    if (mode == PLAY_LAUNCHES || mode == PLAY_SAMPLED)
         return first + 1;
     if (mode == PLAY_MARKS)
         for (size_t i = 0; i < t->mark_count; i++)
@@ -103,9 +103,20 @@ size_t tape_count_parts(const tape *t, play_mode mode) {
     return parts;
 }
 
+static bool play_sampled(tape *t, play_times *total, play_times *each, err *e) {
+    play_times ignored, *list = each ? each : calloc(t->count, sizeof *list);
+    assert(list);
+    bool ok = device_play_sampled(library_get_device(t->lib), t, total ? total : &ignored, list, e);
+    if (!each)
+        free(list);
+    return ok;
+}
+
 bool tape_play(tape *t, play_mode mode, play_times *total, play_times *each, err *e) {
     device *d = library_get_device(t->lib);
     play_times sum = {0};
+    if (mode == PLAY_SAMPLED && t->count > 0 && device_can_sample(d))
+        return play_sampled(t, total, each, e);
     for (size_t first = 0, end, part = 0; first < t->count; first = end, part++) {
         end = find_part_end(t, mode, first);
         ticket k;
@@ -115,6 +126,7 @@ bool tape_play(tape *t, play_mode mode, play_times *total, play_times *each, err
         sum.gpu_ns += times.gpu_ns;
         sum.encode_ns += times.encode_ns;
         sum.wall_ns += times.wall_ns;
+        sum.driver_ns += times.driver_ns;
         sum.gpu_is_wall = times.gpu_is_wall;
         if (each)
             each[part] = times;

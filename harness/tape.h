@@ -52,12 +52,14 @@ const char *tape_get_part(const tape *t, size_t index); /* the mark before it; "
 void tape_barrier(tape *t); /* concurrent order: what follows waits for what came before */
 
 typedef enum {
-    PLAY_WHOLE,   /* one command buffer */
-    PLAY_MARKS,   /* one command buffer for each part between marks */
-    PLAY_LAUNCHES /* one command buffer for each launch */
+    PLAY_WHOLE,    /* one command buffer */
+    PLAY_MARKS,    /* one command buffer for each part between marks */
+    PLAY_LAUNCHES, /* one command buffer for each launch */
+    PLAY_SAMPLED /* each launch timed by the GPU's counters in one command buffer; where the device
+                    has none that work, as PLAY_LAUNCHES: play_times.gpu_is_sampled says which */
 } play_mode;
 
-/* How many command buffers a play takes: the size of `each` below. */
+/* How many times a play gives: the size of `each` below. */
 size_t tape_count_parts(const tape *t, play_mode mode);
 
 /* Plays and waits. total is the sum over parts; each (may be NULL) has one entry a part. Playing

@@ -68,7 +68,6 @@ static void *read_tasks(void *argument) {
 
 static bool wait_for_task(inbox *box, char *task) {
     pthread_mutex_lock(&box->lock);
-    box->busy = false;
     while (!box->has_task && !box->hung_up)
         pthread_cond_wait(&box->changed, &box->lock);
     bool has_task = box->has_task;
@@ -94,6 +93,12 @@ static bool write_all(const void *data, size_t bytes) {
     return true;
 }
 
+static void set_idle(inbox *box) {
+    pthread_mutex_lock(&box->lock);
+    box->busy = false;
+    pthread_mutex_unlock(&box->lock);
+}
+
 bool worker_serve(worker_task run, void *context, err *e) {
     if (fcntl(WORKER_IN, F_SETFD, FD_CLOEXEC) != 0 || fcntl(WORKER_OUT, F_SETFD, FD_CLOEXEC) != 0)
         return err_set(e, EXIT_USAGE, "a worker is started by assay itself, not by hand");
@@ -108,6 +113,9 @@ bool worker_serve(worker_task run, void *context, err *e) {
     while (ok && !retire && wait_for_task(&box, task)) {
         size_t bytes = 0;
         void *answer = run(context, task, &bytes, &retire);
+        /* Once the answer is out, a hang-up is a goodbye: leave in order, with what is still to be
+         * said on stderr. */
+        set_idle(&box);
         worker_frame frame = {.magic = WORKER_MAGIC, .retire = retire, .bytes = bytes};
         ok = write_all(&frame, sizeof frame) && write_all(answer, bytes);
         free(answer);

@@ -19,6 +19,8 @@ int command_run(const char *line) {
     snprintf(path, sizeof path, "%s/assay", home);
     setenv("A", program ? program : path, 1);
     setenv("H", home, 1);
+    const char *device = getenv("ASSAY_DEVICE");
+    setenv("D", device && *device ? device : "soft", 1);
     snprintf(path, sizeof path, "/tmp/assay-test-%ld", (long)getpid());
     setenv("T", path, 1);
     free(output);

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* Runs a shell line in which $A is assay, $H the project's root and $T a path for files of the
- * test. Returns the exit status, or -1. */
+/* Runs a shell line in which $A is assay, $H the project's root, $D the device under test and $T a
+ * path for files of the test. Returns the exit status, or -1. */
 int command_run(const char *line);
 
 const char *command_get_output(void); /* stdout and stderr of the last run */

@@ -16,9 +16,14 @@ static buffer *buffers[64];
 static size_t buffer_count;
 static err last;
 
+const char *support_get_device_name(void) {
+    const char *name = getenv("ASSAY_DEVICE");
+    return name && *name ? name : "soft";
+}
+
 device *support_get_device(void) {
     if (!shared_device) {
-        shared_device = device_open("soft", &last);
+        shared_device = device_open(support_get_device_name(), &last);
         if (!shared_device)
             fprintf(stderr, "%s\n", last.text);
     }
@@ -50,6 +55,8 @@ slice support_buffer(const void *data, size_t bytes) {
     buffers[buffer_count++] = b;
     if (data)
         memcpy(b->contents, data, bytes);
+    else
+        buffer_fill_pattern(b, 0, bytes, POISON_PATTERN, &last);
     return slice_whole(b);
 }
 

@@ -1,10 +1,11 @@
-/* support: what the suites that run kernels share: the software device, the kernels of
- * tests/kernels, and buffers without ceremony. */
+/* support: what the suites that run kernels share: the device (the software device, or what
+ * ASSAY_DEVICE names), the kernels of tests/kernels, and buffers without ceremony. */
 #ifndef ASSAY_TESTS_SUPPORT_H
 #define ASSAY_TESTS_SUPPORT_H
 
 #include "../harness/tape.h"
 
+const char *support_get_device_name(void);
 /* Opened at first use and kept; NULL with a message on stderr where there is none. */
 device *support_get_device(void);
 library *support_get_library(void);

@@ -6,6 +6,7 @@
 
 #include "harness/check.h"
 #include "harness/os.h"
+#include "support.h"
 
 SUITE(check_suite);
 
@@ -45,7 +46,8 @@ static bool bench_open(bench *b, storage_mode storage, size_t out_count) {
     float x[COUNT];
     for (int i = 0; i < COUNT; i++)
         x[i] = i == 9 ? -0.0f : (float)(i * i) * 0.37f - 20.0f;
-    if (!os_find_home(home, sizeof home, &b->e) || !(b->device = device_open("soft", &b->e)))
+    if (!os_find_home(home, sizeof home, &b->e) ||
+        !(b->device = device_open(support_get_device_name(), &b->e)))
         return false;
     snprintf(folder, sizeof folder, "%s/tests/kernels", home);
     if (!(b->lib = library_new(b->device, folder, &b->e)))

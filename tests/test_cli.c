@@ -46,7 +46,7 @@ static void clear(void) {
 
 /* Three cases of the planted kernel, and three of another in the same run. */
 #define CHECK_PLANTED                                                                              \
-    "ASSAY_KERNELS=\"$T\" \"$A\" check --device soft --timeout 8 'buffer_copy/3[123]/normal' "     \
+    "ASSAY_KERNELS=\"$T\" \"$A\" check --device $D --timeout 8 'buffer_copy/3[123]/normal' "       \
     "'residual_add/3[123]/normal'"
 
 TEST help_is_given_for_assay_and_for_every_verb(void) {
@@ -162,22 +162,30 @@ TEST a_device_that_cannot_be_had_says_why(void) {
     PASS();
 }
 
+TEST a_capture_is_of_one_case_and_only_metal_makes_them(void) {
+    ASSERT_RUN("\"$A\" check --device $D buffer_copy --capture \"$T.gputrace\"", 2);
+    ASSERT_SAYS("for one case");
+    ASSERT_RUN("\"$A\" check --device soft buffer_copy/33/normal --capture \"$T.gputrace\"", 1);
+    ASSERT_SAYS("'soft' makes no captures");
+    PASS();
+}
+
 TEST checking_right_kernels_passes_with_one_row_a_case(void) {
-    ASSERT_RUN("\"$A\" check --device soft 'buffer_copy/3[123]/normal' 2>&1", 0);
+    ASSERT_RUN("\"$A\" check --device $D 'buffer_copy/3[123]/normal' 2>&1", 0);
     ASSERT_EQ_FMT(3, count_of("  pass  "), "%d");
     ASSERT_SAYS("# seed: 1\n");
     ASSERT_SAYS("3 passed, 0 failed\n");
-    ASSERT_RUN("\"$A\" check --device soft buffer_copy --shape 77", 0);
+    ASSERT_RUN("\"$A\" check --device $D buffer_copy --shape 77", 0);
     ASSERT_SAYS("5 passed, 0 failed\n");
-    ASSERT_RUN("\"$A\" check --device soft --shape=77 --input zeros buffer_copy", 0);
+    ASSERT_RUN("\"$A\" check --device $D --shape=77 --input zeros buffer_copy", 0);
     ASSERT_SAYS("1 passed, 0 failed");
     PASS();
 }
 
 TEST the_same_seed_gives_the_same_rows_whatever_the_jobs(void) {
-    ASSERT_RUN("\"$A\" check --device soft residual_add ffn_silu --seed 5 --jobs 1 > \"$T.1\" && "
-               "\"$A\" check --device soft residual_add ffn_silu --seed 5 --jobs 3 > \"$T.2\" && "
-               "\"$A\" check --device soft residual_add ffn_silu --seed 6 > \"$T.3\" && "
+    ASSERT_RUN("\"$A\" check --device $D residual_add ffn_silu --seed 5 --jobs 1 > \"$T.1\" && "
+               "\"$A\" check --device $D residual_add ffn_silu --seed 5 --jobs 3 > \"$T.2\" && "
+               "\"$A\" check --device $D residual_add ffn_silu --seed 6 > \"$T.3\" && "
                "cmp \"$T.1\" \"$T.2\" && ! cmp -s \"$T.1\" \"$T.3\"; s=$?; "
                "rm -f \"$T.1\" \"$T.2\" \"$T.3\"; exit $s",
                0);
@@ -185,17 +193,17 @@ TEST the_same_seed_gives_the_same_rows_whatever_the_jobs(void) {
 }
 
 TEST the_csv_file_is_written_whole(void) {
-    ASSERT_RUN("\"$A\" check --device soft 'buffer_copy/3[123]/normal' --csv \"$T.csv\" "
+    ASSERT_RUN("\"$A\" check --device $D 'buffer_copy/3[123]/normal' --csv \"$T.csv\" "
                "> /dev/null && cat \"$T.csv\" && ls \"$T\".csv*",
                0);
-    ASSERT_SAYS("# device: software");
+    ASSERT_SAYS("# device: ");
     ASSERT_SAYS("# seed: 1\n");
     ASSERT_SAYS("# compiler: ");
     ASSERT_SAYS("op,kernel,shape,input,seed,verdict,");
     ASSERT_SAYS("\nbuffer_copy,buffer_copy,33,normal,1,pass,33,0,0,0,0,0,0,0,0,0,\n");
     ASSERT_EQ_FMT(3, count_of(",pass,"), "%d");
     ASSERT(!command_says(".tmp"));
-    ASSERT_RUN("\"$A\" check --device soft buffer_copy/33/ --csv /no/such/folder/x.csv", 3);
+    ASSERT_RUN("\"$A\" check --device $D buffer_copy/33/ --csv /no/such/folder/x.csv", 3);
     ASSERT_SAYS("/no/such/folder/x.csv");
     clear();
     PASS();
@@ -205,7 +213,7 @@ TEST rows_that_nobody_can_read_are_an_error(void) {
     if (access("/dev/full", W_OK) != 0)
         SKIPm("this system has no /dev/full");
     ASSERT_RUN("\"$A\" list > /dev/full", 3);
-    ASSERT_RUN("\"$A\" check --device soft buffer_copy > /dev/full", 3);
+    ASSERT_RUN("\"$A\" check --device $D buffer_copy > /dev/full", 3);
     PASS();
 }
 
@@ -272,6 +280,7 @@ SUITE(cli_suite) {
     RUN_TEST(list_has_every_kernel_of_the_registry);
     RUN_TEST(info_names_device_compiler_and_what_is_missing);
     RUN_TEST(a_device_that_cannot_be_had_says_why);
+    RUN_TEST(a_capture_is_of_one_case_and_only_metal_makes_them);
     RUN_TEST(checking_right_kernels_passes_with_one_row_a_case);
     RUN_TEST(the_same_seed_gives_the_same_rows_whatever_the_jobs);
     RUN_TEST(the_csv_file_is_written_whole);

@@ -8,8 +8,10 @@
 SUITE(launch_suite);
 
 /* A launch of a kernel of launch.metal on the software device. */
-#define LAUNCH(kernel, rest)                                                                       \
-    "\"$A\" launch \"$H/tests/kernels/launch.metal\" " kernel " --device soft " rest
+#define LAUNCH_ON(device, kernel, rest)                                                            \
+    "\"$A\" launch \"$H/tests/kernels/launch.metal\" " kernel " --device " device " " rest
+#define LAUNCH(kernel, rest) LAUNCH_ON("$D", kernel, rest)
+#define LAUNCH_SOFT(kernel, rest) LAUNCH_ON("soft", kernel, rest)
 #define SCALE(rest) LAUNCH("scale_inplace", "--grid 1 --group 32 " rest)
 
 TEST outputs_are_printed_and_times_are_labelled(void) {
@@ -194,18 +196,20 @@ TEST a_write_past_the_end_is_told_without_validation(void) {
 
 TEST validation_says_which_line_and_element_and_gives_no_times(void) {
     ASSERT_RUN(
-        LAUNCH("writes_past", "--arg '0=f32[8]' --arg 1=u32:8 --grid 1 --group 32 --validate"), 1);
+        LAUNCH_SOFT("writes_past", "--arg '0=f32[8]' --arg 1=u32:8 --grid 1 --group 32 --validate"),
+        1);
     ASSERT_SAYS("store outside");
     ASSERT_SAYS("launch.metal:66");
     ASSERT_SAYS("0 y");
     ASSERT_SAYS("1 finding\n");
     ASSERTm(command_get_output(), !command_says("time ("));
-    ASSERT_RUN("MTL_SHADER_VALIDATION=1 " LAUNCH(
+    ASSERT_RUN("MTL_SHADER_VALIDATION=1 " LAUNCH_SOFT(
                    "writes_past", "--arg '0=f32[8]' --arg 1=u32:8 --grid 1 --group 32"),
                1);
     ASSERT_SAYS("1 finding\n");
     ASSERT_RUN(
-        LAUNCH("writes_past", "--arg '0=f32[8]' --arg 1=u32:7 --grid 1 --group 32 --validate"), 0);
+        LAUNCH_SOFT("writes_past", "--arg '0=f32[8]' --arg 1=u32:7 --grid 1 --group 32 --validate"),
+        0);
     ASSERT_SAYS("0 findings\n");
     PASS();
 }
@@ -223,7 +227,7 @@ TEST a_hanging_kernel_is_given_up(void) {
 }
 
 TEST a_kernel_that_does_not_compile_is_told_with_its_line(void) {
-    ASSERT_RUN("\"$A\" launch \"$H/tests/kernels/lint/broken.metal\" broken --device soft "
+    ASSERT_RUN("\"$A\" launch \"$H/tests/kernels/lint/broken.metal\" broken --device $D "
                "--arg '0=f32[8]' --grid 1 --group 8",
                1);
     ASSERT_SAYS("broken.metal:9:");

@@ -7,7 +7,7 @@
 
 #include "command.h"
 
-#define RUN "\"$A\" run --device soft -m \"$T/tiny.gguf\" "
+#define RUN "\"$A\" run --device $D -m \"$T/tiny.gguf\" "
 
 static char before[4096];
 
@@ -87,7 +87,7 @@ TEST what_cannot_be_run_is_one_sentence(void) {
 }
 
 TEST an_interrupt_ends_the_text_cleanly(void) {
-    ASSERT_RUN("\"$A\" run --device soft -m \"$T/tiny.gguf\" -p x -n 4000000 -c 4000000 --temp 1 > "
+    ASSERT_RUN("\"$A\" run --device $D -m \"$T/tiny.gguf\" -p x -n 4000000 -c 4000000 --temp 1 > "
                "\"$T/text\" 2> \"$T/talk\" & "
                "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.5; [ -s \"$T/text\" ] && break; done; "
                "kill -INT $!; wait $!",
@@ -99,7 +99,7 @@ TEST an_interrupt_ends_the_text_cleanly(void) {
 }
 
 TEST model_check_passes_and_shows_every_launch(void) {
-    ASSERT_RUN("\"$A\" model check --device soft -m \"$T/tiny.gguf\" --launches", 0);
+    ASSERT_RUN("\"$A\" model check --device $D -m \"$T/tiny.gguf\" --launches", 0);
     ASSERT_SAYS("whole pass against double precision");
     ASSERT_SAYS("layer 1");
     ASSERT_SAYS("decode_attention");
@@ -114,7 +114,7 @@ TEST model_check_refuses_a_kernel_that_is_wrong(void) {
                "> \"$T/kernels/ffn_silu.metal\" && ! cmp -s \"$H/kernels/ffn_silu.metal\" "
                "\"$T/kernels/ffn_silu.metal\"",
                0);
-    ASSERT_RUN("ASSAY_KERNELS=\"$T/kernels\" \"$A\" model check --device soft -m \"$T/tiny.gguf\"",
+    ASSERT_RUN("ASSAY_KERNELS=\"$T/kernels\" \"$A\" model check --device $D -m \"$T/tiny.gguf\"",
                1);
     ASSERT_SAYS("ffn_silu");
     PASS();
@@ -125,26 +125,28 @@ TEST a_run_under_validation_tells_what_was_found(void) {
                "\"$T/kernels/ffn_silu.metal\" && ! cmp -s \"$H/kernels/ffn_silu.metal\" "
                "\"$T/kernels/ffn_silu.metal\"",
                0);
-    ASSERT_RUN("MTL_SHADER_VALIDATION=1 ASSAY_KERNELS=\"$T/kernels\" " RUN "-p x -n 2", 1);
+    ASSERT_RUN("MTL_SHADER_VALIDATION=1 ASSAY_KERNELS=\"$T/kernels\" \"$A\" run --device soft -m "
+               "\"$T/tiny.gguf\" -p x -n 2",
+               1);
     ASSERT_SAYS("ffn_silu.metal:");
     PASS();
 }
 
 TEST model_bench_names_things_as_llama_bench_does(void) {
-    ASSERT_RUN("\"$A\" model bench --device soft -m \"$T/tiny.gguf\" -p 4,8 -n 3 -d 0,5 -r 2", 0);
+    ASSERT_RUN("\"$A\" model bench --device $D -m \"$T/tiny.gguf\" -p 4,8 -n 3 -d 0,5 -r 2", 0);
     ASSERT_SAYS("pp4 |");
     ASSERT_SAYS("pp8 @ d5");
     ASSERT_SAYS("tg3 @ d5");
     ASSERT_SAYS("t/s");
-    ASSERT_RUN("\"$A\" model bench --device soft -m \"$T/tiny.gguf\" -p 4 -n 0 -r 3 -o csv", 0);
+    ASSERT_RUN("\"$A\" model bench --device $D -m \"$T/tiny.gguf\" -p 4 -n 0 -r 3 -o csv", 0);
     ASSERT_SAYS("build_commit,build_number,cpu_info");
     ASSERT_SAYS("avg_ts,stddev_ts");
-    ASSERT_RUN("\"$A\" model bench --device soft -m \"$T/tiny.gguf\" -p 0 -n 2 -r 1 -o jsonl", 0);
+    ASSERT_RUN("\"$A\" model bench --device $D -m \"$T/tiny.gguf\" -p 0 -n 2 -r 1 -o jsonl", 0);
     ASSERT_SAYS("\"n_gen\": 2");
     ASSERT_SAYS("\"samples_ns\": [");
-    ASSERT_RUN("\"$A\" model bench --device soft -m \"$T/tiny.gguf\" -o yaml", 2);
-    ASSERT_RUN("\"$A\" model bench --device soft -m \"$T/tiny.gguf\" -p 0 -n 0", 2);
-    ASSERT_RUN("\"$A\" model bench --device soft -m \"$T/tiny.gguf\" -p 4,,8", 2);
+    ASSERT_RUN("\"$A\" model bench --device $D -m \"$T/tiny.gguf\" -o yaml", 2);
+    ASSERT_RUN("\"$A\" model bench --device $D -m \"$T/tiny.gguf\" -p 0 -n 0", 2);
+    ASSERT_RUN("\"$A\" model bench --device $D -m \"$T/tiny.gguf\" -p 4,,8", 2);
     PASS();
 }
 

@@ -75,6 +75,27 @@ TEST every_way_to_play_gives_the_same_result(play_mode mode, play_order order) {
     PASS();
 }
 
+TEST a_sampled_play_gives_a_time_for_each_launch_and_says_how(void) {
+    const float zeros[N] = {0};
+    ASSERT(support_get_library());
+    slice x = support_buffer(zeros, sizeof zeros), step = support_buffer(zeros, 4);
+    tape *t = tape_new(support_get_library());
+    ASSERT(record_steps(t, x, step, 2));
+    ASSERT_EQ(4u, tape_count_parts(t, PLAY_SAMPLED));
+    bool can = device_can_sample(support_get_device());
+    play_times total, each[4];
+    err e;
+    if (!tape_play(t, PLAY_SAMPLED, &total, each, &e))
+        FAILm(e.text);
+    ASSERT_EQ_FMT((double)expect_after(1, 2), (double)((float *)x.buffer->contents)[0], "%g");
+    ASSERT(total.gpu_ns > 0);
+    for (int i = 0; i < 4; i++)
+        ASSERT(each[i].gpu_is_sampled == can && each[i].gpu_ns > 0);
+    tape_free(t);
+    support_end();
+    PASS();
+}
+
 TEST several_plays_can_be_in_flight_and_finish_in_order(void) {
     const float zeros[N] = {0};
     ASSERT(support_get_library());
@@ -315,6 +336,7 @@ SUITE(tape_suite) {
     for (int order = ORDER_SERIAL; order <= ORDER_CONCURRENT; order++)
         for (int mode = PLAY_WHOLE; mode <= PLAY_LAUNCHES; mode++)
             RUN_TESTp(every_way_to_play_gives_the_same_result, (play_mode)mode, (play_order)order);
+    RUN_TEST(a_sampled_play_gives_a_time_for_each_launch_and_says_how);
     RUN_TEST(several_plays_can_be_in_flight_and_finish_in_order);
     RUN_TEST(a_tape_can_be_cleared_and_recorded_again);
     RUN_TEST(private_buffers_have_no_contents_and_are_copied);

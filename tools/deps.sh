@@ -1,8 +1,9 @@
 #!/bin/sh
 # deps: finds what Assay needs, installs what is missing, says in one sentence what it could not.
 #
-# Usage: tools/deps.sh [cross|model]   cross: also what `make test-other-arch` needs
-#                                      model: also what `make model` needs
+# Usage: tools/deps.sh [cross|model|double]   cross: also what `make test-other-arch` needs
+#                                             model: also what `make model` needs
+#                                             double: also what `make test-double` needs
 #
 # Debian and Ubuntu: packages by apt-get, as root or with sudo. macOS: prints the brew line.
 # greatest.h, the test framework, is not part of this repository: a system-wide one is used where
@@ -74,6 +75,12 @@ case $machine in
     *) other=x86_64 cross_packages='gcc-x86-64-linux-gnu libc6-dev-amd64-cross' ;;
 esac
 
+# Foundation and an Objective-C runtime for the Metal device on Linux.
+has_double() {
+    [ -f /usr/include/GNUstep/Foundation/Foundation.h ] &&
+        [ -f "$(gcc -print-file-name=include)/objc/objc.h" ] && has_clang
+}
+
 sha256_of() {
     if has sha256sum; then sha256sum "$1"; else shasum -a 256 "$1"; fi | cut -d ' ' -f 1
 }
@@ -133,6 +140,7 @@ list_missing_packages() {
     has gnuplot || echo gnuplot-nox
     [ "$extra" = cross ] && ! has_cross && echo qemu-user "$cross_packages"
     [ "$extra" = model ] && ! has_pip && echo python3-pip
+    [ "$extra" = double ] && ! has_double && echo libgnustep-base-dev gcc
     return 0
 }
 
@@ -246,5 +254,9 @@ has_greatest || missing "greatest.h is missing (only the tests need it) and coul
 if [ "$extra" = cross ]; then
     has_cross || missing "the $other cross compiler or qemu is missing: install the packages" \
         "qemu-user $cross_packages"
+fi
+if [ "$extra" = double ]; then
+    has_double || missing "GNUstep's Foundation is missing (the Metal device on Linux needs it):" \
+        "install the package libgnustep-base-dev"
 fi
 exit "$still_missing"

@@ -95,6 +95,7 @@ typedef struct {
 struct msl_unit {
     char *name;
     char *source;
+    char *whole; /* the text before the preprocessor, for a compiler of MSL; NULL: source is that */
     tokens tokens;
     kernel *kernels;
     size_t kernel_count, kernel_room;
@@ -135,9 +136,9 @@ at tokens_end_item(const tokens *t, at i, at end);
 /* The characters inside one or more adjacent string literals. */
 char *tokens_unquote(const tokens *t, at begin, at end);
 
-/* source.c */
-char *source_load(const char *path, err *e);
-char *source_from_text(const char *name, const char *given, err *e);
+/* source.c. *whole is the text for a compiler of MSL; NULL: the same text. */
+char *source_load(const char *path, char **whole, err *e);
+char *source_from_text(const char *name, const char *given, char **whole, err *e);
 
 /* decl.c. Reads the declaration at i and returns where the next one begins; false at the end. */
 bool decl_next(const tokens *t, at *i, at end, decl *out);

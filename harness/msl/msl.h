@@ -91,6 +91,9 @@ msl_unit *msl_from_text(const char *name, const char *text, err *e);
 void msl_free(msl_unit *u);
 
 const char *msl_get_name(const msl_unit *u);
+/* The file with its local includes put in, macros and all, for a compiler of MSL that takes one
+ * text and looks into no folder; #line marks keep the names of files and their lines. */
+const char *msl_get_text(const msl_unit *u);
 size_t msl_count_kernels(const msl_unit *u);
 const msl_signature *msl_get_kernel(const msl_unit *u, size_t i);
 const msl_signature *msl_find_kernel(const msl_unit *u, const char *host_name,
@@ -108,6 +111,11 @@ typedef struct {
  * constant that a gate needs and that is not given is an error. */
 bool msl_specialise(const msl_unit *u, const char *host_name, const msl_constant_text *constants,
                     size_t count, msl_signature *out, err *e);
+
+/* Every function constant that the kernel's text uses must be given: false with the first that is
+ * not. */
+bool msl_check_constants(const msl_unit *u, const char *host_name,
+                         const msl_constant_text *constants, size_t count, err *e);
 
 /* The C++ text of one pipeline for the software device: every kernel but the wanted one static,
  * function constants as constexpr values (one that the kernel's text uses and that is not given is

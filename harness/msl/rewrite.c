@@ -255,19 +255,23 @@ static char *rewrite_text(const msl_unit *u, const entry *w, const msl_constant_
     return NULL;
 }
 
+bool msl_check_constants(const msl_unit *u, const char *host_name,
+                         const msl_constant_text *constants, size_t count, err *e) {
+    const entry *w = entry_find(u, host_name, e);
+    const function_constant *unset = w ? constant_find_unset(u, w, constants, count) : NULL;
+    if (!unset)
+        return w != NULL;
+    return err_set(
+        e, EXIT_USAGE,
+        "kernel %.80s uses the function constant %.60s (%.30s, index %d), which is not given",
+        host_name, unset->constant.name, unset->constant.type, unset->constant.index);
+}
+
 static char *rewrite_entry(const msl_unit *u, const char *host_name,
                            const msl_constant_text *constants, size_t count, bool traced, err *e) {
     const entry *w = entry_find(u, host_name, e);
-    if (!w)
+    if (!w || !msl_check_constants(u, host_name, constants, count, e))
         return NULL;
-    const function_constant *unset = constant_find_unset(u, w, constants, count);
-    if (unset) {
-        err_set(
-            e, EXIT_USAGE,
-            "kernel %.80s uses the function constant %.60s (%.30s, index %d), which is not given",
-            host_name, unset->constant.name, unset->constant.type, unset->constant.index);
-        return NULL;
-    }
     return rewrite_text(u, w, constants, count, traced, e);
 }
 

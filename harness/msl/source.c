@@ -3,7 +3,10 @@
  * A file whose only directives are includes and pragmas is put together here, with #line marks, and
  * needs no tool. Anything more (#define, #if) goes through a C preprocessor with empty Metal
  * headers (include/), which keeps line marks of its own. Includes that are not beside the file go
- * to the preprocessor too: it looks in the folders of CPATH, and says best what is missing. */
+ * to the preprocessor too: it looks in the folders of CPATH, and says best what is missing.
+ *
+ * A compiler of MSL has a preprocessor and Metal's headers of its own, but no folder to find local
+ * includes in: it is given the text as it was put together here, before any tool. */
 #include "internal.h"
 
 #include "../os.h"
@@ -15,12 +18,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEEPEST_INCLUDE = 64 };
+enum { DEEPEST_INCLUDE = 64, LONGEST_TEXT = 16 << 20 };
 
 typedef struct {
     text out;
-    bool needs_tool;
-    char **once; /* files with #pragma once that are in already */
+    bool needs_tool; /* there are directives that only a preprocessor understands */
+    bool is_missing; /* an include that is not beside the file */
+    char **once;     /* files with #pragma once that are in already */
     size_t once_count, once_room;
     int depth;
 } splicer;
@@ -92,10 +96,11 @@ static bool splice_include(splicer *s, const char *path, const char *operand, co
                            int line) {
     char beside[PATH_MAX];
     char *included = NULL;
-    if (s->depth < DEEPEST_INCLUDE && read_local_include(path, operand, end, beside, sizeof beside))
+    if (s->depth < DEEPEST_INCLUDE && s->out.used < LONGEST_TEXT &&
+        read_local_include(path, operand, end, beside, sizeof beside))
         included = os_read_file(beside, NULL, NULL);
     if (!included) {
-        s->needs_tool = true;
+        s->needs_tool = s->is_missing = true;
         return false;
     }
     if (remember_once(s, beside, included)) {
@@ -114,7 +119,7 @@ static void splice(splicer *s, const char *path, const char *source) {
     tokens_cut(&t, path, source);
     print_line_mark(&s->out, 1, path);
     size_t done = 0;
-    for (size_t i = 0; i < t.directive_count && !s->needs_tool; i++) {
+    for (size_t i = 0; i < t.directive_count && !s->is_missing; i++) {
         const directive *d = &t.directives[i];
         const char *word, *operand, *end = source + d->begin + d->bytes;
         size_t n = split_directive(source + d->begin, d->bytes, &word, &operand);
@@ -207,29 +212,39 @@ static char *preprocess(const char *name, const char *source, err *e) {
     return result;
 }
 
-char *source_from_text(const char *name, const char *given, err *e) {
+char *source_from_text(const char *name, const char *given, char **whole, err *e) {
     splicer s = {0};
     splice(&s, name, given);
     for (size_t i = 0; i < s.once_count; i++)
         free(s.once[i]);
     free(s.once);
+    *whole = NULL;
     if (!s.needs_tool)
         return text_take(&s.out);
-    free(s.out.data);
-    return preprocess(name, given, e);
+    char *spliced = text_take(&s.out), *source = preprocess(name, given, e);
+    if (source && s.is_missing) {
+        text_print(&s.out, "#include <metal_stdlib>\n%s", source);
+        *whole = text_take(&s.out);
+    } else if (source) {
+        *whole = spliced;
+        spliced = NULL;
+    }
+    free(spliced);
+    return source;
 }
 
-char *source_load(const char *path, err *e) {
+char *source_load(const char *path, char **whole, err *e) {
     size_t bytes = 0;
     char *given = os_read_file(path, &bytes, e);
     if (!given)
         return NULL;
     char *source = NULL;
+    *whole = NULL;
     if (strlen(given) != bytes)
         err_set(e, EXIT_USAGE, "%.160s has a zero byte at %zu: it is not text", path,
                 strlen(given));
     else
-        source = source_from_text(path, given, e);
+        source = source_from_text(path, given, whole, e);
     free(given);
     return source;
 }

@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes the source. */
-static msl_unit *new_unit(const char *name, char *source, err *e) {
+/* Takes the texts. */
+static msl_unit *new_unit(const char *name, char *source, char *whole, err *e) {
     if (!source)
         return NULL;
     msl_unit *u = calloc(1, sizeof *u);
     assert(u && "out of memory");
+    u->whole = whole;
     u->name = text_copy(name, strlen(name));
     u->source = source;
     tokens_cut(&u->tokens, name, source);
@@ -23,11 +24,13 @@ static msl_unit *new_unit(const char *name, char *source, err *e) {
 }
 
 msl_unit *msl_load(const char *path, err *e) {
-    return new_unit(path, source_load(path, e), e);
+    char *whole = NULL, *source = source_load(path, &whole, e);
+    return new_unit(path, source, whole, e);
 }
 
 msl_unit *msl_from_text(const char *name, const char *given, err *e) {
-    return new_unit(name, source_from_text(name, given, e), e);
+    char *whole = NULL, *source = source_from_text(name, given, &whole, e);
+    return new_unit(name, source, whole, e);
 }
 
 void msl_free(msl_unit *u) {
@@ -49,12 +52,17 @@ void msl_free(msl_unit *u) {
     free(u->dropped);
     tokens_free(&u->tokens);
     free(u->source);
+    free(u->whole);
     free(u->name);
     free(u);
 }
 
 const char *msl_get_name(const msl_unit *u) {
     return u->name;
+}
+
+const char *msl_get_text(const msl_unit *u) {
+    return u->whole ? u->whole : u->source;
 }
 
 size_t msl_count_kernels(const msl_unit *u) {

@@ -64,6 +64,9 @@ static bool soft_open(device *d, err *e) {
     snprintf(f->name, sizeof f->name, "software Metal device, %s%d thread%s",
              mode == POOL_FAST ? "" : "checked, ", threads, threads == 1 ? "" : "s");
     f->validates = mode != POOL_FAST;
+#if defined(__linux__)
+    f->names_lines = true; /* read from ELF files */
+#endif
     snprintf(f->api, sizeof f->api, "soft");
     snprintf(f->compiler, sizeof f->compiler, "%s", soft_compiler_get_name(compiler));
     f->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -120,48 +123,6 @@ static bool soft_copy(buffer *b, size_t allocation_offset, void *host, size_t by
     return true;
 }
 
-/* The C++ spelling of a function constant's value, exact to the bit. */
-static void spell_constant(const constant_value *v, msl_constant_text *out) {
-    out->index = (int)v->index;
-    switch (v->type) {
-    case ELEM_F32: {
-        float f;
-        uint32_t bits = (uint32_t)v->bits;
-        memcpy(&f, &bits, sizeof f);
-        if (f - f == 0)
-            snprintf(out->text, sizeof out->text, "%af", (double)f);
-        else
-            snprintf(out->text, sizeof out->text, "__builtin_bit_cast(float, %uu)", bits);
-        break;
-    }
-    case ELEM_F16:
-    case ELEM_BF16:
-        snprintf(out->text, sizeof out->text, "__builtin_bit_cast(%s, (unsigned short)%u)",
-                 v->type == ELEM_F16 ? "half" : "bfloat", (unsigned)(v->bits & 0xFFFF));
-        break;
-    case ELEM_I8:
-        snprintf(out->text, sizeof out->text, "%d", (int8_t)v->bits);
-        break;
-    case ELEM_I16:
-        snprintf(out->text, sizeof out->text, "%d", (int16_t)v->bits);
-        break;
-    case ELEM_I32:
-        snprintf(out->text, sizeof out->text, "int(%uu)", (uint32_t)v->bits);
-        break;
-    case ELEM_I64:
-        snprintf(out->text, sizeof out->text, "long(%lluul)", (unsigned long long)v->bits);
-        break;
-    case ELEM_U64:
-        snprintf(out->text, sizeof out->text, "%lluul", (unsigned long long)v->bits);
-        break;
-    default:
-        snprintf(out->text, sizeof out->text, "%uu",
-                 (unsigned)(v->bits & (v->type == ELEM_U8    ? 0xFF
-                                       : v->type == ELEM_U16 ? 0xFFFF
-                                                             : 0xFFFFFFFF)));
-    }
-}
-
 /* Sizes that the text alone did not tell: the compiler knows them. */
 static void complete_signature(pipeline *p, const soft_kernel *k, const msl_signature *all) {
     for (size_t i = 0; i < p->signature.count; i++)
@@ -177,7 +138,7 @@ static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_
     msl_constant_text *texts = calloc(count + 1, sizeof *texts);
     assert(texts);
     for (size_t i = 0; i < count; i++)
-        spell_constant(&constants[i], &texts[i]);
+        constant_spell(&constants[i], &texts[i]);
     bool ok = msl_specialise(unit, p->kernel, texts, count, &p->signature, e);
     char *text = !ok                      ? NULL
                  : s->mode == POOL_TRACED ? msl_rewrite_traced(unit, p->kernel, texts, count, e)

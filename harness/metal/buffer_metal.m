@@ -1,0 +1,151 @@
+/* buffer_metal: memory of the Metal device: shared, private, and over memory of the caller.
+ *
+ * Guard zones are device.c's business: a buffer here is one allocation with the contents at `base`.
+ *
+ * The one surprise: memory of the caller need not lie on a page as Metal wants it. The buffer then
+ * begins at the page before, and `base` says how far behind that the contents are. */
+#include <string.h>
+#include <unistd.h>
+
+#include "metal.h"
+
+enum { STAGING_BYTES = 4 << 20, SMALL_BYTES = 1 << 20, BLIT_UNIT = 4 };
+
+static id<MTLBuffer> get_buffer(const buffer *b) {
+    return (id<MTLBuffer>)b->impl;
+}
+
+/* What cannot work is refused with its numbers: Metal would give nil, or swap for minutes. */
+static bool check_room(const buffer *b, size_t bytes, err *e) {
+    id<MTLDevice> d = metal_get(b->device)->device;
+    const device_facts *f = &b->device->facts;
+    if (bytes > f->max_buffer_bytes)
+        return err_set(e, EXIT_CANNOT,
+                       "the buffer '%s' of %.2f GB is larger than the %.2f GB that one buffer of "
+                       "this GPU can have",
+                       b->label, (double)bytes * 1e-9, (double)f->max_buffer_bytes * 1e-9);
+    if (bytes < SMALL_BYTES || !f->working_set_bytes)
+        return true;
+    uint64_t held = [d currentAllocatedSize];
+    return held + bytes <= f->working_set_bytes ||
+           err_set(e, EXIT_CANNOT,
+                   "the buffer '%s' of %.2f GB does not fit: %.2f of the %.2f GB that this GPU can "
+                   "use at the same time are taken",
+                   b->label, (double)bytes * 1e-9, (double)held * 1e-9,
+                   (double)f->working_set_bytes * 1e-9);
+}
+
+static bool allocate(buffer *b, size_t bytes, MTLResourceOptions options, err *e) {
+    size_t whole = (bytes + BLIT_UNIT - 1) / BLIT_UNIT * BLIT_UNIT;
+    id<MTLBuffer> made = [metal_get(b->device)->device newBufferWithLength:whole options:options];
+    b->impl = made;
+    return made || err_set(e, EXIT_CANNOT, "no memory for the buffer '%s' of %zu bytes", b->label,
+                           b->bytes);
+}
+
+/* In place where Metal takes the pages as they are, otherwise a copy. */
+static bool wrap(buffer *b, const void *memory, size_t bytes, err *e) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (uintptr_t)memory % page;
+    size_t whole = (before + bytes + page - 1) / page * page;
+    void *start = (char *)(uintptr_t)memory - before;
+    id<MTLBuffer> made =
+        [metal_get(b->device)->device newBufferWithBytesNoCopy:start
+                                                        length:whole
+                                                       options:MTLResourceStorageModeShared
+                                                   deallocator:nil];
+    b->impl = made;
+    if (made) {
+        b->base = before;
+        b->contents = (void *)(uintptr_t)memory;
+        return true;
+    }
+    if (!allocate(b, bytes, MTLResourceStorageModeShared, e))
+        return false;
+    b->base = 0;
+    b->contents = [get_buffer(b) contents];
+    memcpy(b->contents, memory, bytes);
+    return true;
+}
+
+bool metal_new_buffer(buffer *b, size_t allocation_bytes, const void *no_copy, err *e) {
+    @autoreleasepool {
+        if (!check_room(b, allocation_bytes, e))
+            return false;
+        bool ok = no_copy ? wrap(b, no_copy, allocation_bytes, e)
+                  : b->storage == STORAGE_PRIVATE
+                      ? allocate(b, allocation_bytes, MTLResourceStorageModePrivate, e)
+                      : allocate(b, allocation_bytes, MTLResourceStorageModeShared, e);
+        if (!ok)
+            return false;
+        if (b->storage == STORAGE_SHARED)
+            b->contents = (char *)[get_buffer(b) contents] + b->base;
+        [get_buffer(b) setLabel:[NSString stringWithUTF8String:b->label]];
+        return true;
+    }
+}
+
+void metal_free_buffer(buffer *b) {
+    @autoreleasepool {
+        [get_buffer(b) release];
+    }
+}
+
+/* Private memory is reached by a blit from or to the staging buffer. */
+static bool blit(buffer *b, size_t at, size_t bytes, bool to_device, err *e) {
+    metal_device *m = metal_get(b->device);
+    id<MTLCommandBuffer> commands = metal_new_command_buffer(m, "copy", e);
+    id<MTLBlitCommandEncoder> encoder = [commands blitCommandEncoder];
+    if (!encoder)
+        return err_set(e, EXIT_CANNOT, "Metal gives no encoder to copy buffer '%s'", b->label);
+    [encoder setLabel:[NSString stringWithUTF8String:b->label]];
+    [encoder copyFromBuffer:to_device ? m->staging : get_buffer(b)
+               sourceOffset:to_device ? 0 : at
+                   toBuffer:to_device ? get_buffer(b) : m->staging
+          destinationOffset:to_device ? at : 0
+                       size:bytes];
+    [encoder endEncoding];
+    [commands commit];
+    play_times times = {0};
+    return metal_finish(commands, 0, &times, e);
+}
+
+/* One piece. Blits on macOS are of whole words: what surrounds the bytes in them is fetched before
+ * it is put back. */
+static bool copy_piece(buffer *b, size_t at, char *host, size_t bytes, bool to_device, err *e) {
+    char *room = [metal_get(b->device)->staging contents];
+    size_t before = at % BLIT_UNIT;
+    size_t whole = (before + bytes + BLIT_UNIT - 1) / BLIT_UNIT * BLIT_UNIT;
+    if ((!to_device || whole != bytes) && !blit(b, at - before, whole, false, e))
+        return false;
+    memcpy(to_device ? room + before : host, to_device ? host : room + before, bytes);
+    return !to_device || blit(b, at - before, whole, true, e);
+}
+
+static bool copy_private(buffer *b, size_t at, char *host, size_t bytes, bool to_device, err *e) {
+    metal_device *m = metal_get(b->device);
+    if (!m->staging) {
+        m->staging = [m->device newBufferWithLength:STAGING_BYTES
+                                            options:MTLResourceStorageModeShared];
+        if (!m->staging)
+            return err_set(e, EXIT_CANNOT, "no memory to copy buffer '%s' through", b->label);
+        [m->staging setLabel:@"staging"];
+    }
+    const size_t most = STAGING_BYTES - 2 * BLIT_UNIT;
+    for (size_t done = 0, n; done < bytes; done += n) {
+        n = bytes - done < most ? bytes - done : most;
+        if (!copy_piece(b, at + done, host + done, n, to_device, e))
+            return false;
+    }
+    return true;
+}
+
+bool metal_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, bool to_device,
+                err *e) {
+    @autoreleasepool {
+        if (b->storage == STORAGE_PRIVATE)
+            return copy_private(b, allocation_offset, host, bytes, to_device, e);
+        char *at = (char *)[get_buffer(b) contents] + allocation_offset;
+        memcpy(to_device ? (void *)at : host, to_device ? host : (void *)at, bytes);
+        return true;
+    }
+}

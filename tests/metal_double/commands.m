@@ -1,0 +1,317 @@
+/* commands: command buffers of the double, and what becomes of them. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "double.h"
+#include "harness/os.h"
+
+NSErrorDomain const MTLCommandBufferErrorDomain = @"MTLCommandBufferErrorDomain";
+NSErrorUserInfoKey const MTLCommandBufferEncoderInfoErrorKey =
+    @"MTLCommandBufferEncoderInfoErrorKey";
+
+/* How one encoder ended. */
+@interface DoubleEncoderInfo : DoubleObject <MTLCommandBufferEncoderInfo> {
+  @package
+    NSString *_label;
+    MTLCommandEncoderErrorState _errorState;
+}
+@end
+
+@implementation DoubleEncoderInfo
+@synthesize label = _label, errorState = _errorState;
+- (NSArray *)debugSignposts {
+    return [NSArray array];
+}
+- (void)dealloc {
+    [_label release];
+    [super dealloc];
+}
+@end
+
+static double now_s(void) {
+    return (double)os_now_ns() * 1e-9;
+}
+
+@implementation DoubleCommands
+@synthesize label = _label, status = _status, error = _error;
+
+- (id)initWithQueue:(DoubleQueue *)given descriptor:(MTLCommandBufferDescriptor *)descriptor {
+    self = [super init];
+    queue = [given retain];
+    used = [[NSMutableArray alloc] init];
+    recorded = tape_new(NULL);
+    options = [descriptor errorOptions];
+    keeps = [descriptor retainedReferences];
+    return self;
+}
+
+- (void)dealloc {
+    if (_status == MTLCommandBufferStatusCommitted)
+        [self finish];
+    for (size_t i = 0; i < segment_count; i++)
+        [segments[i].label release];
+    free(segments);
+    tape_free(recorded);
+    [used release];
+    [_error release];
+    [_label release];
+    [queue release];
+    [super dealloc];
+}
+
+- (id<MTLDevice>)device {
+    return queue->owner;
+}
+- (id<MTLCommandQueue>)commandQueue {
+    return queue;
+}
+- (BOOL)retainedReferences {
+    return keeps;
+}
+
+/* Encoders ----------------------------------------------------------------------------------- */
+
+- (segment *)addSegment {
+    segments = realloc(segments, (segment_count + 1) * sizeof *segments);
+    segment *s = &segments[segment_count++];
+    *s = (segment){.first = recorded->count};
+    return s;
+}
+
+- (void)checkFree:(SEL)what {
+    if (_status != MTLCommandBufferStatusNotEnqueued)
+        double_refuse(self, what, "the command buffer is committed");
+    if (open)
+        double_refuse(self, what, "the encoder before has not ended");
+}
+
+- (id<MTLBlitCommandEncoder>)blitCommandEncoder {
+    [self checkFree:_cmd];
+    return [[[DoubleBlitEncoder alloc] initWithCommands:self] autorelease];
+}
+
+- (id<MTLComputeCommandEncoder>)computeCommandEncoder {
+    [self checkFree:_cmd];
+    return [[[DoubleComputeEncoder alloc] initWithCommands:self
+                                                     order:MTLDispatchTypeSerial
+                                                      pass:nil] autorelease];
+}
+
+- (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDispatchType:
+    (MTLDispatchType)dispatchType {
+    [self checkFree:_cmd];
+    return [[[DoubleComputeEncoder alloc] initWithCommands:self order:dispatchType
+                                                      pass:nil] autorelease];
+}
+
+- (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDescriptor:
+    (MTLComputePassDescriptor *)computePassDescriptor {
+    [self checkFree:_cmd];
+    return [[[DoubleComputeEncoder alloc] initWithCommands:self
+                                                     order:[computePassDescriptor dispatchType]
+                                                      pass:computePassDescriptor] autorelease];
+}
+
+/* Running ------------------------------------------------------------------------------------ */
+
+static void copy_memory(const segment *s) {
+    memmove((char *)s->to->soft->contents + s->to_offset,
+            (char *)s->from->soft->contents + s->from_offset, s->bytes);
+}
+
+/* Copies are done by this CPU: after everything that was committed before. */
+- (void)runSegment:(segment *)s {
+    err e = {.code = EXIT_OK};
+    if (s->is_blit) {
+        NSArray *before = [[queue->running copy] autorelease];
+        for (DoubleCommands *c in before)
+            if (c != self)
+                [c finish];
+        copy_memory(s);
+        return;
+    }
+    if (s->count == 0)
+        return;
+    if (!device_submit(queue->owner->soft, recorded, s->first, s->count, &s->ticket, &e))
+        double_refuse(self, @selector(commit), "%s", e.text);
+    s->is_submitted = true;
+}
+
+- (void)commit {
+    if (_status != MTLCommandBufferStatusNotEnqueued)
+        double_refuse(self, _cmd, "the command buffer is committed twice");
+    if (open)
+        double_refuse(self, _cmd, "an encoder has not ended");
+    _status = MTLCommandBufferStatusCommitted;
+    double_note_commit(self);
+    kernel_start = now_s();
+    [queue->running addObject:self];
+    for (size_t i = 0; i < segment_count; i++)
+        [self runSegment:&segments[i]];
+    kernel_end = now_s();
+}
+
+- (void)failWith:(const err *)e {
+    if (_error)
+        return;
+    NSUInteger code = strstr(e->text, "endless") || strstr(e->text, "long")
+                          ? MTLCommandBufferErrorTimeout
+                          : MTLCommandBufferErrorPageFault;
+    NSMutableDictionary *info = [NSMutableDictionary dictionary];
+    [info setObject:[NSString stringWithUTF8String:e->text] forKey:NSLocalizedDescriptionKey];
+    if (options & MTLCommandBufferErrorOptionEncoderExecutionStatus) {
+        NSMutableArray *all = [NSMutableArray array];
+        for (size_t i = 0; i < segment_count; i++) {
+            DoubleEncoderInfo *one = [[[DoubleEncoderInfo alloc] init] autorelease];
+            one->_label = [segments[i].label ? segments[i].label : @"" copy];
+            one->_errorState = segments[i].state;
+            [all addObject:one];
+        }
+        [info setObject:all forKey:MTLCommandBufferEncoderInfoErrorKey];
+    }
+    _error = [[NSError errorWithDomain:MTLCommandBufferErrorDomain
+                                  code:(NSInteger)code
+                              userInfo:info] retain];
+}
+
+/* Shader validation ---------------------------------------------------------------------------- */
+
+/* The buffer of a binding of a launch of this kernel. */
+static const buffer *find_buffer(const tape *t, const char *kernel, int index) {
+    for (size_t i = 0; i < t->count; i++) {
+        const launch *l = &t->launches[i];
+        if (index >= 0 && strcmp(l->pipeline->kernel, kernel) == 0 &&
+            l->args[index].kind == BIND_BUFFER)
+            return l->args[index].at.buffer;
+    }
+    return NULL;
+}
+
+/* Reports may also come from another thread, after a while, or when the process ends. */
+static char late[65536];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void say_late(void) {
+    pthread_mutex_lock(&lock);
+    fputs(late, stderr);
+    late[0] = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+static void *say_later(void *nothing) {
+    nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    say_late();
+    return nothing;
+}
+
+static void keep_for_later(const char *text) {
+    static bool is_registered;
+    if (!is_registered)
+        is_registered = atexit(say_late) == 0;
+    pthread_mutex_lock(&lock);
+    snprintf(late + strlen(late), sizeof late - strlen(late), "%s", text);
+    pthread_mutex_unlock(&lock);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, say_later, NULL) == 0)
+        pthread_detach(thread);
+}
+
+/* The lines of Metal's shader validation, of the findings that it would have: it sees accesses
+ * outside of buffers and of threadgroup memory, in no particular line of the text. */
+static void report_finding(const tape *t, const finding *f) {
+    const buffer *b = find_buffer(t, f->kernel, f->buffer);
+    bool is_load = f->what == FINDING_LOAD_OUTSIDE, is_shared = strstr(f->label, "threadgroup");
+    if ((!is_load && f->what != FINDING_STORE_OUTSIDE) || (!b && !is_shared))
+        return;
+    long long offset = b && f->by > 0 ? (long long)b->bytes + f->by - f->bytes : f->by;
+    char text[512];
+    int used = snprintf(
+        text, sizeof text, "Invalid %s %s at offset %lld, executing kernel function: \"%s\"\n",
+        b ? "device" : "threadgroup", is_load ? "load" : "store", offset, f->kernel);
+    if (b)
+        snprintf(text + used, sizeof text - (size_t)used,
+                 "buffer: %s, length:%zu, resident:Read Write\n", b->label, b->bytes);
+    if (double_has("late-reports"))
+        keep_for_later(text);
+    else
+        fputs(text, stderr);
+}
+
+static void report_findings(device *soft, const tape *t) {
+    const char *wanted = getenv("MTL_SHADER_VALIDATION_REPORT_TO_STDERR");
+    const finding_list *found = device_get_findings(soft);
+    bool is_told = wanted && strcmp(wanted, "1") == 0 && !double_has("no-reports");
+    for (size_t i = 0; is_told && i < found->count; i++)
+        report_finding(t, &found->items[i]);
+    device_clear_findings(soft);
+}
+
+static void take_samples(const segment *s, uint64_t *clock) {
+    if (!s->samples)
+        return;
+    uint64_t begin = *clock, after = begin + (s->times.gpu_ns ? s->times.gpu_ns : 1);
+    bool is_zero = double_has("zero-counters");
+    if (s->start_sample != MTLCounterDontSample)
+        s->samples->times[s->start_sample] = is_zero ? 0 : begin;
+    if (s->end_sample != MTLCounterDontSample)
+        s->samples->times[s->end_sample] = is_zero ? 0 : after;
+    *clock = after;
+}
+
+- (void)finish {
+    if (_status != MTLCommandBufferStatusCommitted)
+        return;
+    uint64_t gpu_ns = 0, clock = (uint64_t)(kernel_start * 1e9);
+    err failure = {.code = EXIT_OK};
+    bool ok = true;
+    for (size_t i = 0; i < segment_count; i++) {
+        segment *s = &segments[i];
+        err e = {.code = EXIT_OK};
+        bool fine = !s->is_submitted || device_wait(queue->owner->soft, &s->ticket, &s->times, &e);
+        if (fine && s->is_submitted && double_has("fault"))
+            fine = err_set(&e, EXIT_WRONG, "Caused GPU Address Fault Error");
+        s->state = !ok    ? MTLCommandEncoderErrorStatePending
+                   : fine ? MTLCommandEncoderErrorStateCompleted
+                          : MTLCommandEncoderErrorStateFaulted;
+        if (ok && !fine)
+            failure = e;
+        ok = ok && fine;
+        gpu_ns += s->times.gpu_ns;
+        take_samples(s, &clock);
+    }
+    start = double_has("no-times") ? 0 : kernel_start;
+    end =
+        double_has("no-times") ? 0 : start + (double)gpu_ns * 1e-9 + double_has("long-times") * 1e3;
+    if (!ok)
+        [self failWith:&failure];
+    _status = ok ? MTLCommandBufferStatusCompleted : MTLCommandBufferStatusError;
+    report_findings(queue->owner->soft, recorded);
+    [used removeAllObjects];
+    [[self retain] autorelease];
+    [queue->running removeObject:self];
+}
+
+- (void)waitUntilCompleted {
+    if (_status == MTLCommandBufferStatusNotEnqueued)
+        double_refuse(self, _cmd, "the command buffer is not committed: this would wait for ever");
+    while (_status == MTLCommandBufferStatusCommitted)
+        [[queue->running objectAtIndex:0] finish];
+}
+
+/* Times are there when it is over. */
+- (double)kernelStartTime {
+    return _status >= MTLCommandBufferStatusCompleted ? kernel_start : 0;
+}
+- (double)kernelEndTime {
+    return _status >= MTLCommandBufferStatusCompleted ? kernel_end : 0;
+}
+- (double)GPUStartTime {
+    return _status >= MTLCommandBufferStatusCompleted ? start : 0;
+}
+- (double)GPUEndTime {
+    return _status >= MTLCommandBufferStatusCompleted ? end : 0;
+}
+@end

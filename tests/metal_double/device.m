@@ -1,0 +1,341 @@
+/* device: the GPU of the double, its queue, its memory and its counters. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "double.h"
+#include "harness/os.h"
+
+NSString *const MTLCommonCounterSetTimestamp = @"timestamp";
+NSErrorDomain const MTLCounterErrorDomain = @"MTLCounterErrorDomain";
+NSErrorDomain const MTLLibraryErrorDomain = @"MTLLibraryErrorDomain";
+
+enum { SMALL_SET = 2 << 20 };
+
+/* The one device of the process while anybody holds it. Devices are opened by one thread. */
+static DoubleDevice *only;
+
+@implementation DoubleDevice
+@synthesize name = _name;
+
+- (id)init {
+    self = [super init];
+    err e = {.code = EXIT_OK};
+    soft = device_open("soft", &e);
+    if (!soft) {
+        [self release];
+        return nil;
+    }
+    const char *api = getenv("MTL_DEBUG_LAYER"), *gpu = getenv("MTL_SHADER_VALIDATION");
+    if (api && strcmp(api, "1") == 0)
+        fprintf(stderr, "Metal API Validation Enabled\n");
+    if (gpu && strcmp(gpu, "1") == 0 && !double_has("no-banner"))
+        fprintf(stderr, "Metal GPU Validation Enabled\n");
+    _name = [[NSString alloc] initWithFormat:@"Metal double on %s", device_get_facts(soft)->name];
+    return self;
+}
+
+- (void)dealloc {
+    if (only == self)
+        only = nil;
+    if (soft)
+        device_close(soft);
+    [_name release];
+    [super dealloc];
+}
+
+- (MTLSize)maxThreadsPerThreadgroup {
+    NSUInteger n = device_get_facts(soft)->max_group_threads;
+    return MTLSizeMake(n, n, n);
+}
+- (BOOL)hasUnifiedMemory {
+    return YES;
+}
+- (uint64_t)recommendedMaxWorkingSetSize {
+    return double_has("no-room") ? SMALL_SET : device_get_facts(soft)->memory_bytes / 4 * 3;
+}
+- (NSUInteger)currentAllocatedSize {
+    return allocated;
+}
+- (NSUInteger)maxThreadgroupMemoryLength {
+    return device_get_facts(soft)->max_threadgroup_bytes;
+}
+- (NSUInteger)maxBufferLength {
+    return device_get_facts(soft)->memory_bytes / 2;
+}
+/* It is no GPU, and says so. */
+- (BOOL)supportsFamily:(MTLGPUFamily)gpuFamily {
+    (void)gpuFamily;
+    return NO;
+}
+
+- (id<MTLCommandQueue>)newCommandQueue {
+    return [[DoubleQueue alloc] initWithDevice:self];
+}
+
+- (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
+    MTLStorageMode mode = (MTLStorageMode)(options >> MTLResourceStorageModeShift & 15);
+    if (length == 0)
+        double_refuse(self, _cmd, "length is 0");
+    if (mode != MTLStorageModeShared && mode != MTLStorageModePrivate)
+        double_refuse(self, _cmd, "storage mode %lu is not one of this GPU", (unsigned long)mode);
+    if (length > [self maxBufferLength])
+        return nil;
+    return [[DoubleBuffer alloc] initWithDevice:self length:length mode:mode memory:NULL];
+}
+
+- (id<MTLBuffer>)newBufferWithBytesNoCopy:(void *)pointer
+                                   length:(NSUInteger)length
+                                  options:(MTLResourceOptions)options
+                              deallocator:(void (^)(void *pointer, NSUInteger length))deallocator {
+    NSUInteger page = (NSUInteger)sysconf(_SC_PAGESIZE);
+    if (deallocator)
+        double_refuse(self, _cmd, "the double calls no deallocators");
+    if (options != MTLResourceStorageModeShared)
+        double_refuse(self, _cmd, "memory of the caller is shared");
+    if ((uintptr_t)pointer % page || length % page || length == 0)
+        double_refuse(self, _cmd, "pointer %p and length %lu are not whole pages of %lu", pointer,
+                      (unsigned long)length, (unsigned long)page);
+    if (double_has("no-copy"))
+        return nil;
+    return [[DoubleBuffer alloc] initWithDevice:self
+                                         length:length
+                                           mode:MTLStorageModeShared
+                                         memory:pointer];
+}
+
+- (id<MTLLibrary>)newLibraryWithSource:(NSString *)source
+                               options:(MTLCompileOptions *)options
+                                 error:(__autoreleasing NSError **)error {
+    err e = {.code = EXIT_OK};
+    if (!source)
+        double_refuse(self, _cmd, "source is nil");
+    if (!options || [options languageVersion] == 0)
+        double_refuse(self, _cmd, "the language version is left to chance");
+    if ([options mathMode] != MTLMathModeSafe ||
+        [options mathFloatingPointFunctions] != MTLMathFloatingPointFunctionsPrecise)
+        double_refuse(self, _cmd, "the math is not safe");
+    msl_unit *unit = msl_from_text("program_source", [source UTF8String], &e);
+    if (!unit && error)
+        *error = double_make_error(MTLLibraryErrorDomain, MTLLibraryErrorCompileFailure, &e);
+    return unit ? [[DoubleLibrary alloc] initWithDevice:self unit:unit] : nil;
+}
+
+- (id<MTLComputePipelineState>)
+    newComputePipelineStateWithDescriptor:(MTLComputePipelineDescriptor *)descriptor
+                                  options:(MTLPipelineOption)options
+                               reflection:(MTLAutoreleasedComputePipelineReflection *)reflection
+                                    error:(__autoreleasing NSError **)error {
+    DoubleFunction *function = (DoubleFunction *)[descriptor computeFunction];
+    if (!function)
+        double_refuse(self, _cmd, "the descriptor has no function");
+    if (options != MTLPipelineOptionNone || reflection)
+        double_refuse(self, _cmd, "the double has no reflection");
+    if (function->home->owner != self)
+        double_refuse(self, _cmd, "function '%s' is of another device",
+                      [[function name] UTF8String]);
+    return [[DoublePipeline alloc] initWithFunction:function label:[descriptor label] error:error];
+}
+
+- (id<MTLFence>)newFence {
+    return [[DoubleFence alloc] initWithDevice:self];
+}
+
+- (NSArray *)counterSets {
+    if (double_has("no-counters"))
+        return nil;
+    return [NSArray arrayWithObject:[[[DoubleCounterSet alloc] init] autorelease]];
+}
+
+- (BOOL)supportsCounterSampling:(MTLCounterSamplingPoint)samplingPoint {
+    return samplingPoint == MTLCounterSamplingPointAtStageBoundary && !double_has("no-counters");
+}
+
+- (id<MTLCounterSampleBuffer>)newCounterSampleBufferWithDescriptor:
+                                  (MTLCounterSampleBufferDescriptor *)descriptor
+                                                             error:(NSError **)error {
+    if ([descriptor sampleCount] == 0 || [descriptor sampleCount] > 4096 ||
+        ![descriptor counterSet] || [descriptor storageMode] != MTLStorageModeShared) {
+        err e;
+        err_set(&e, EXIT_CANNOT, "the descriptor asks for %lu samples",
+                (unsigned long)[descriptor sampleCount]);
+        if (error)
+            *error = double_make_error(MTLCounterErrorDomain, 1, &e);
+        return nil;
+    }
+    return [[DoubleSamples alloc] initWithDevice:self descriptor:descriptor];
+}
+
+- (void)sampleTimestamps:(MTLTimestamp *)cpuTimestamp gpuTimestamp:(MTLTimestamp *)gpuTimestamp {
+    *cpuTimestamp = *gpuTimestamp = os_now_ns();
+}
+@end
+
+id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
+    if (double_has("no-device"))
+        return nil;
+    if (only)
+        return [only retain];
+    only = [[DoubleDevice alloc] init];
+    return only;
+}
+
+NSArray *MTLCopyAllDevices(void) {
+    id<MTLDevice> first = MTLCreateSystemDefaultDevice();
+    NSArray *all = first ? [[NSArray alloc] initWithObjects:first, nil] : [[NSArray alloc] init];
+    [first release];
+    return all;
+}
+
+/* Queues ------------------------------------------------------------------------------------- */
+
+@implementation DoubleQueue
+@synthesize label = _label;
+
+- (id)initWithDevice:(DoubleDevice *)device {
+    self = [super init];
+    owner = [device retain];
+    running = [[NSMutableArray alloc] init];
+    return self;
+}
+
+- (void)dealloc {
+    for (DoubleCommands *c in running)
+        [c finish];
+    [running release];
+    [_label release];
+    [owner release];
+    [super dealloc];
+}
+
+- (id<MTLDevice>)device {
+    return owner;
+}
+
+/* Waits, as Metal does, while too many are on their way. */
+- (id<MTLCommandBuffer>)commandBufferWithDescriptor:(MTLCommandBufferDescriptor *)descriptor {
+    if (!descriptor)
+        double_refuse(self, _cmd, "the descriptor is nil");
+    while ([running count] >= DOUBLE_IN_FLIGHT) {
+        DoubleCommands *oldest = [[[running objectAtIndex:0] retain] autorelease];
+        [oldest finish];
+    }
+    return [[[DoubleCommands alloc] initWithQueue:self descriptor:descriptor] autorelease];
+}
+@end
+
+/* Memory ------------------------------------------------------------------------------------- */
+
+@implementation DoubleBuffer
+@synthesize label = _label;
+
+/* Metal gives memory with zeros in it. */
+- (id)initWithDevice:(DoubleDevice *)device
+              length:(NSUInteger)length
+                mode:(MTLStorageMode)storage
+              memory:(void *)memory {
+    self = [super init];
+    err e = {.code = EXIT_OK};
+    owner = [device retain];
+    bytes = length;
+    mode = storage;
+    soft = memory ? device_wrap_memory(owner->soft, memory, length, "buffer", &e)
+                  : device_new_buffer(owner->soft, length, STORAGE_SHARED, "buffer", &e);
+    if (!soft) {
+        [self release];
+        return nil;
+    }
+    if (!memory) {
+        memset(soft->contents, 0, length);
+        owner->allocated += length;
+    }
+    return self;
+}
+
+- (void)dealloc {
+    if (soft && soft->storage != STORAGE_NO_COPY)
+        owner->allocated -= bytes;
+    buffer_free(soft);
+    [_label release];
+    [owner release];
+    [super dealloc];
+}
+
+- (void)setLabel:(NSString *)label {
+    [_label autorelease];
+    _label = [label copy];
+    snprintf(soft->label, sizeof soft->label, "%s", label ? [label UTF8String] : "buffer");
+}
+
+- (id<MTLDevice>)device {
+    return owner;
+}
+- (NSUInteger)length {
+    return bytes;
+}
+- (MTLStorageMode)storageMode {
+    return mode;
+}
+- (void *)contents {
+    return mode == MTLStorageModePrivate ? NULL : soft->contents;
+}
+@end
+
+@implementation DoubleFence
+@synthesize label = _label;
+- (id)initWithDevice:(DoubleDevice *)device {
+    self = [super init];
+    owner = [device retain];
+    return self;
+}
+- (void)dealloc {
+    [_label release];
+    [owner release];
+    [super dealloc];
+}
+- (id<MTLDevice>)device {
+    return owner;
+}
+@end
+
+/* Counters ----------------------------------------------------------------------------------- */
+
+@implementation DoubleCounterSet
+- (NSString *)name {
+    return MTLCommonCounterSetTimestamp;
+}
+@end
+
+@implementation DoubleSamples
+- (id)initWithDevice:(DoubleDevice *)device
+          descriptor:(MTLCounterSampleBufferDescriptor *)descriptor {
+    self = [super init];
+    owner = [device retain];
+    _label = [[descriptor label] copy];
+    count = [descriptor sampleCount];
+    times = calloc(count, sizeof *times);
+    return self;
+}
+- (void)dealloc {
+    free(times);
+    [_label release];
+    [owner release];
+    [super dealloc];
+}
+- (id<MTLDevice>)device {
+    return owner;
+}
+- (NSString *)label {
+    return _label;
+}
+- (NSUInteger)sampleCount {
+    return count;
+}
+- (NSData *)resolveCounterRange:(NSRange)range {
+    if (range.location > count || range.length > count - range.location)
+        double_refuse(self, _cmd, "samples %lu to %lu of %lu", (unsigned long)range.location,
+                      (unsigned long)(range.location + range.length), (unsigned long)count);
+    return [NSData dataWithBytes:times + range.location length:range.length * sizeof *times];
+}
+@end

@@ -1,0 +1,203 @@
+/* double: a Metal.framework for Linux, made of the software device.
+ *
+ * include/Metal/Metal.h declares; these files behave. A device of the double owns a software
+ * device; a library is a parsed text; a pipeline is a pipeline of the software device; a command
+ * buffer is a tape that is filled by its encoders and submitted by commit. What Metal's API
+ * validation would stop, and what a GPU might silently survive, is one line on stderr and abort().
+ *
+ * For tests, METAL_DOUBLE in the environment is a comma list of faults to show: see double_has.
+ *
+ * The one surprise: objects that die stay as zombies for a while, so that a message to one of them
+ * is found. */
+#ifndef ASSAY_METAL_DOUBLE_H
+#define ASSAY_METAL_DOUBLE_H
+
+#import <Metal/Metal.h>
+
+#include <stdbool.h>
+
+#include "harness/tape.h"
+
+enum { DOUBLE_INDICES = 31, DOUBLE_BYTES = 4096, DOUBLE_IN_FLIGHT = 64 };
+
+/* A use of the API that Metal would not let pass: says so and aborts. */
+_Noreturn void double_refuse(id object, SEL what, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Is this fault asked for?
+ * no-device: there is no GPU. no-times: GPU times are zero. long-times: they are longer than the
+ * wall's. no-counters: counters are not offered. zero-counters: all samples are zero. no-copy:
+ * memory of the caller is never taken in place. no-room: the working set is 2 MB. fault: every
+ * kernel faults. */
+bool double_has(const char *fault);
+
+NSError *double_make_error(NSErrorDomain domain, NSUInteger code, const err *e);
+
+/* Everything that Metal gives out. */
+@interface DoubleObject : NSObject
+@end
+size_t double_count_objects(void); /* that live */
+
+@class DoubleBuffer;
+
+@interface DoubleDevice : DoubleObject <MTLDevice> {
+  @package
+    device *soft;
+    NSUInteger allocated;
+    NSString *_name;
+}
+@end
+
+@interface DoubleQueue : DoubleObject <MTLCommandQueue> {
+  @package
+    DoubleDevice *owner;
+    NSMutableArray *running; /* committed and not finished, oldest first */
+    NSString *_label;
+}
+- (id)initWithDevice:(DoubleDevice *)device;
+@end
+
+@interface DoubleBuffer : DoubleObject <MTLBuffer> {
+  @package
+    DoubleDevice *owner;
+    buffer *soft;
+    MTLStorageMode mode;
+    NSUInteger bytes;
+    NSString *_label;
+}
+- (id)initWithDevice:(DoubleDevice *)device
+              length:(NSUInteger)length
+                mode:(MTLStorageMode)storage
+              memory:(void *)memory;
+@end
+
+@interface DoubleFence : DoubleObject <MTLFence> {
+  @package
+    DoubleDevice *owner;
+    NSString *_label;
+    bool is_updated;
+}
+- (id)initWithDevice:(DoubleDevice *)device;
+@end
+
+@interface DoubleLibrary : DoubleObject <MTLLibrary> {
+  @package
+    DoubleDevice *owner;
+    msl_unit *unit;
+    NSString *_label;
+}
+- (id)initWithDevice:(DoubleDevice *)device unit:(msl_unit *)parsed;
+@end
+
+@interface DoubleFunction : DoubleObject <MTLFunction> {
+  @package
+    DoubleLibrary *home;
+    NSString *_name, *_label;
+    NSData *constants; /* constant_value */
+}
+@end
+
+@interface DoublePipeline : DoubleObject <MTLComputePipelineState> {
+  @package
+    DoubleFunction *function;
+    pipeline *soft;
+    NSString *_label;
+}
+- (id)initWithFunction:(DoubleFunction *)given
+                 label:(NSString *)label
+                 error:(__autoreleasing NSError **)error;
+@end
+
+@interface DoubleSamples : DoubleObject <MTLCounterSampleBuffer> {
+  @package
+    DoubleDevice *owner;
+    NSString *_label;
+    NSUInteger count;
+    uint64_t *times;
+}
+- (id)initWithDevice:(DoubleDevice *)device
+          descriptor:(MTLCounterSampleBufferDescriptor *)descriptor;
+@end
+
+@interface DoubleCounterSet : DoubleObject <MTLCounterSet>
+@end
+
+/* What one encoder recorded. */
+typedef struct {
+    bool is_blit, is_submitted;
+    size_t first, count; /* launches of the command buffer's tape */
+    NSString *label;
+    DoubleBuffer *from, *to; /* a blit; retained by the command buffer */
+    size_t from_offset, to_offset, bytes;
+    DoubleSamples *samples;
+    NSUInteger start_sample, end_sample;
+    ticket ticket;
+    play_times times;
+    MTLCommandEncoderErrorState state;
+} segment;
+
+@class DoubleEncoder;
+
+@interface DoubleCommands : DoubleObject <MTLCommandBuffer> {
+  @package
+    DoubleQueue *queue;
+    DoubleEncoder *open;  /* the encoder that has not ended; not retained */
+    NSMutableArray *used; /* what the commands need while they run */
+    tape *recorded;
+    segment *segments;
+    size_t segment_count;
+    MTLCommandBufferStatus _status;
+    MTLCommandBufferErrorOption options;
+    NSError *_error;
+    NSString *_label;
+    double start, end, kernel_start, kernel_end;
+    bool keeps; /* what it uses */
+}
+- (id)initWithQueue:(DoubleQueue *)given descriptor:(MTLCommandBufferDescriptor *)descriptor;
+- (segment *)addSegment;
+- (void)finish; /* waits, without any right to */
+@end
+
+@interface DoubleEncoder : DoubleObject <MTLCommandEncoder> {
+  @package
+    DoubleCommands *commands;
+    size_t part; /* segment */
+    int groups;
+    bool has_ended;
+    NSString *_label;
+}
+- (id)initWithCommands:(DoubleCommands *)given;
+- (void)checkOpen:(SEL)what;
+@end
+
+@interface DoubleBlitEncoder : DoubleEncoder <MTLBlitCommandEncoder>
+@end
+
+typedef struct {
+    DoubleBuffer *buffer;
+    NSUInteger offset;
+    NSData *bytes;
+} binding_slot;
+
+@interface DoubleComputeEncoder : DoubleEncoder <MTLComputeCommandEncoder> {
+  @package
+    MTLDispatchType order;
+    DoublePipeline *state;
+    binding_slot slots[DOUBLE_INDICES];
+    NSUInteger threadgroup[DOUBLE_INDICES];
+    NSMutableArray *updated; /* fences */
+}
+- (id)initWithCommands:(DoubleCommands *)given
+                 order:(MTLDispatchType)dispatch
+                  pass:(MTLComputePassDescriptor *)pass;
+@end
+
+/* The constants that were set, as the software device takes them. */
+@interface MTLFunctionConstantValues (Double)
+- (NSData *)doubleValues;
+@end
+
+/* While there is a capture, each command buffer that is committed is noted in it. */
+void double_note_commit(DoubleCommands *commands);
+
+#endif

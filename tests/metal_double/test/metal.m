@@ -1,0 +1,335 @@
+/* metal: the Metal device on the double: what is particular to it. What every device does is tested
+ * by the other suites, run with ASSAY_DEVICE=metal. */
+#include <greatest.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "../double.h"
+#include "harness/os.h"
+
+SUITE_EXTERN(metal_suite);
+
+enum { N = 64 };
+
+/* A tape of launches of `advance` of tests/kernels/tape.metal, each after the one before. */
+typedef struct {
+    device *device;
+    library *library;
+    tape *tape;
+    buffer *x, *step;
+    err e;
+} bench;
+
+static bool set_up(bench *b, int launches) {
+    char folder[1024], home[900];
+    *b = (bench){0};
+    if (!os_find_home(home, sizeof home, &b->e) || !(b->device = device_open("metal", &b->e)))
+        return false;
+    snprintf(folder, sizeof folder, "%s/tests/kernels", home);
+    b->library = library_new(b->device, folder, &b->e);
+    b->tape = tape_new(b->library);
+    b->x = device_new_buffer(b->device, N * 4, STORAGE_SHARED, "x", &b->e);
+    b->step = device_new_buffer(b->device, 4, STORAGE_SHARED, "step", &b->e);
+    if (!b->library || !b->x || !b->step)
+        return false;
+    memset(b->x->contents, 0, N * 4);
+    *(float *)b->step->contents = 1;
+    for (int i = 0; i < launches; i++) {
+        tape_mark(b->tape, "step");
+        launch *l = tape_add(b->tape, "tape.metal", "advance", &b->e);
+        if (!l)
+            return false;
+        launch_bind(l, 0, slice_whole(b->x), ACCESS_BOTH, ELEM_F32);
+        launch_set_f32(l, 1, 1);
+        launch_bind(l, 2, slice_whole(b->step), ACCESS_READ, ELEM_F32);
+        launch_set_u32(l, 3, N);
+        launch_set_threads_rounded(l, N, 32);
+        tape_barrier(b->tape);
+    }
+    return true;
+}
+
+static void tear_down(bench *b) {
+    tape_free(b->tape);
+    buffer_free(b->x);
+    buffer_free(b->step);
+    library_free(b->library);
+    device_close(b->device);
+    unsetenv("METAL_DOUBLE");
+}
+
+#define SET_UP(b, launches)                                                                        \
+    do {                                                                                           \
+        if (!set_up(&b, launches))                                                                 \
+            FAILm(b.e.text);                                                                       \
+    } while (0)
+
+TEST without_a_gpu_there_is_a_sentence(void) {
+    err e = {.code = EXIT_OK};
+    setenv("METAL_DOUBLE", "no-device", 1);
+    ASSERT_EQ(NULL, device_open("metal", &e));
+    ASSERT_EQ(EXIT_CANNOT, e.code);
+    ASSERTm(e.text, strstr(e.text, "no GPU"));
+    unsetenv("METAL_DOUBLE");
+    PASS();
+}
+
+TEST a_gpu_is_picked_by_a_part_of_its_name(void) {
+    err e = {.code = EXIT_OK};
+    device *d = device_open("metal:DOUBLE ON", &e);
+    ASSERTm(e.text, d);
+    ASSERT_STR_EQ("metal:DOUBLE ON", device_get_facts(d)->spec);
+    device_close(d);
+    ASSERT_EQ(NULL, device_open("metal:Apple M9", &e));
+    ASSERT_EQ(EXIT_USAGE, e.code);
+    ASSERTm(e.text, strstr(e.text, "Apple M9") && strstr(e.text, "Metal double"));
+    ASSERT_EQ(NULL, device_open("soft:first", &e));
+    ASSERT_EQ(EXIT_USAGE, e.code);
+    PASS();
+}
+
+TEST facts_are_asked_of_the_gpu(void) {
+    bench b;
+    SET_UP(b, 1);
+    const device_facts *f = device_get_facts(b.device);
+    ASSERT_STR_EQ("metal", f->api);
+    ASSERT(strstr(f->compiler, "safe math, precise functions") && strstr(f->compiler, "3.0"));
+    ASSERT(f->working_set_bytes > 0 && f->max_buffer_bytes > 0 && f->memory_bytes > 0);
+    ASSERT(f->unified && f->emulated && !f->flushes_denormals);
+    ASSERT_EQ(1024u, b.tape->launches[0].pipeline->max_group_threads);
+    tear_down(&b);
+    PASS();
+}
+
+TEST times_that_cannot_be_are_the_walls_and_say_so(const char *fault) {
+    bench b;
+    play_times t;
+    setenv("METAL_DOUBLE", fault, 1);
+    SET_UP(b, 1);
+    ASSERT(tape_play(b.tape, PLAY_WHOLE, &t, NULL, &b.e));
+    ASSERT(t.gpu_is_wall && t.gpu_ns == t.wall_ns && t.wall_ns > 0);
+    unsetenv("METAL_DOUBLE");
+    ASSERT(tape_play(b.tape, PLAY_WHOLE, &t, NULL, &b.e));
+    ASSERT(!t.gpu_is_wall && t.gpu_ns > 0 && t.gpu_ns <= t.wall_ns);
+    ASSERT(t.driver_ns > 0);
+    tear_down(&b);
+    PASS();
+}
+
+TEST counters_time_each_launch_in_one_command_buffer(const char *fault) {
+    enum { LAUNCHES = 5 };
+    bench b;
+    play_times total, each[LAUNCHES];
+    if (fault)
+        setenv("METAL_DOUBLE", fault, 1);
+    SET_UP(b, LAUNCHES);
+    ASSERT_EQ(!fault, device_can_sample(b.device));
+    if (!tape_play(b.tape, PLAY_SAMPLED, &total, each, &b.e))
+        FAILm(b.e.text);
+    ASSERT_EQ((float)LAUNCHES, ((float *)b.x->contents)[N - 1]);
+    uint64_t sum = 0;
+    for (int i = 0; i < LAUNCHES; i++) {
+        ASSERT_EQ(!fault, each[i].gpu_is_sampled);
+        ASSERT(each[i].gpu_ns > 0);
+        sum += each[i].gpu_ns;
+    }
+    ASSERT(sum <= total.gpu_ns + LAUNCHES);
+    ASSERT(tape_play(b.tape, PLAY_SAMPLED, NULL, NULL, &b.e));
+    tear_down(&b);
+    PASS();
+}
+
+TEST more_launches_than_samples_are_played_in_parts(void) {
+    enum { LAUNCHES = 5000 };
+    bench b;
+    static play_times each[LAUNCHES];
+    SET_UP(b, LAUNCHES);
+    ASSERT(tape_play(b.tape, PLAY_SAMPLED, NULL, each, &b.e));
+    ASSERT_EQ((float)LAUNCHES, ((float *)b.x->contents)[0]);
+    for (int i = 0; i < LAUNCHES; i++)
+        ASSERT(each[i].gpu_is_sampled && each[i].gpu_ns > 0);
+    tear_down(&b);
+    PASS();
+}
+
+TEST samples_that_are_lost_are_no_times(void) {
+    bench b;
+    play_times each[2];
+    SET_UP(b, 2);
+    ASSERT(device_can_sample(b.device));
+    setenv("METAL_DOUBLE", "zero-counters", 1);
+    ASSERT(tape_play(b.tape, PLAY_SAMPLED, NULL, each, &b.e));
+    ASSERT(each[0].gpu_is_sampled && each[0].gpu_ns == 0 && each[1].gpu_ns == 0);
+    ASSERT_EQ(2.0f, ((float *)b.x->contents)[0]);
+    tear_down(&b);
+    PASS();
+}
+
+TEST a_fault_names_the_encoder(play_mode mode) {
+    bench b;
+    SET_UP(b, 3);
+    setenv("METAL_DOUBLE", "fault", 1);
+    ASSERT_FALSE(tape_play(b.tape, mode, NULL, NULL, &b.e));
+    ASSERT_EQ(EXIT_WRONG, b.e.code);
+    ASSERTm(b.e.text, strstr(b.e.text, "advance") && strstr(b.e.text, "Address Fault"));
+    if (mode == PLAY_WHOLE)
+        ASSERTm(b.e.text, strstr(b.e.text, "step: advance and 2 more"));
+    tear_down(&b);
+    PASS();
+}
+
+TEST memory_that_metal_does_not_take_in_place_is_copied(void) {
+    bench b;
+    setenv("METAL_DOUBLE", "no-copy", 1);
+    SET_UP(b, 1);
+    char *mapped = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
+    ASSERT(mapped != MAP_FAILED);
+    memcpy(mapped + 100, "some weights", 12);
+    buffer *copy = device_wrap_memory(b.device, mapped + 100, 12, "weights", &b.e);
+    ASSERTm(b.e.text, copy);
+    char got[12];
+    ASSERT(copy->contents != mapped + 100);
+    ASSERT(buffer_download(copy, 0, got, 12, &b.e));
+    ASSERT_MEM_EQ("some weights", got, 12);
+    unsetenv("METAL_DOUBLE");
+    buffer *place = device_wrap_memory(b.device, mapped + 100, 12, "weights", &b.e);
+    ASSERT(place && place->contents == mapped + 100 && place->base == 100);
+    ASSERT(buffer_download(place, 5, got, 7, &b.e));
+    ASSERT_MEM_EQ("weights", got, 7);
+    buffer_free(copy);
+    buffer_free(place);
+    munmap(mapped, 16384);
+    tear_down(&b);
+    PASS();
+}
+
+TEST private_memory_is_copied_at_any_byte(void) {
+    bench b;
+    SET_UP(b, 1);
+    enum { BYTES = (9 << 20) + 3 };
+    char *in = malloc(BYTES), *out = malloc(BYTES);
+    for (size_t i = 0; i < BYTES; i++)
+        in[i] = (char)(i * 31 + i / 251);
+    buffer *p = device_new_buffer(b.device, BYTES, STORAGE_PRIVATE, "private", &b.e);
+    ASSERTm(b.e.text, p);
+    ASSERT(buffer_upload(p, 0, in, BYTES, &b.e));
+    for (size_t at = 0; at < 9; at++) {
+        memset(in + 1000 + at, (int)at, 13);
+        ASSERT(buffer_upload(p, 1000 + at, in + 1000 + at, 13, &b.e));
+    }
+    ASSERT(buffer_download(p, 0, out, BYTES, &b.e));
+    ASSERT_MEM_EQ(in, out, BYTES);
+    ASSERT(buffer_download(p, 7, out, BYTES - 7, &b.e));
+    ASSERT_MEM_EQ(in + 7, out, BYTES - 7);
+    ptrdiff_t outside;
+    ASSERT(buffer_check_guards(p, &outside, &b.e));
+    buffer_free(p);
+    free(in);
+    free(out);
+    tear_down(&b);
+    PASS();
+}
+
+TEST a_buffer_that_does_not_fit_is_refused_with_its_numbers(void) {
+    bench b;
+    setenv("METAL_DOUBLE", "no-room", 1);
+    SET_UP(b, 1);
+    ASSERT_EQ(NULL, device_new_buffer(b.device, 3 << 20, STORAGE_PRIVATE, "kv", &b.e));
+    ASSERT_EQ(EXIT_CANNOT, b.e.code);
+    ASSERTm(b.e.text, strstr(b.e.text, "'kv'") && strstr(b.e.text, "does not fit"));
+    unsetenv("METAL_DOUBLE");
+    ASSERT_EQ(NULL, device_new_buffer(b.device, (size_t)1 << 50, STORAGE_SHARED, "all", &b.e));
+    ASSERTm(b.e.text, strstr(b.e.text, "one buffer"));
+    tear_down(&b);
+    PASS();
+}
+
+TEST a_capture_needs_the_variable_a_new_file_and_its_suffix(void) {
+    bench b;
+    char path[128], other[160];
+    snprintf(path, sizeof path, "/tmp/assay-test-%ld.gputrace", (long)getpid());
+    SET_UP(b, 2);
+    unsetenv("METAL_CAPTURE_ENABLED");
+    ASSERT_FALSE(device_start_capture(b.device, path, &b.e));
+    ASSERTm(b.e.text, strstr(b.e.text, "METAL_CAPTURE_ENABLED=1"));
+    setenv("METAL_CAPTURE_ENABLED", "1", 1);
+    snprintf(other, sizeof other, "%s.txt", path);
+    ASSERT_FALSE(device_start_capture(b.device, other, &b.e));
+    ASSERT_EQ(EXIT_USAGE, b.e.code);
+    if (!device_start_capture(b.device, path, &b.e))
+        FAILm(b.e.text);
+    ASSERT(tape_play(b.tape, PLAY_LAUNCHES, NULL, NULL, &b.e));
+    device_stop_capture(b.device);
+    char *text = os_read_file(path, NULL, &b.e);
+    ASSERT_STR_EQ("advance\nadvance\n", text);
+    free(text);
+    ASSERT_FALSE(device_start_capture(b.device, path, &b.e));
+    ASSERTm(b.e.text, strstr(b.e.text, "there already"));
+    unlink(path);
+    unsetenv("METAL_CAPTURE_ENABLED");
+    tear_down(&b);
+    PASS();
+}
+
+static long count_kilobytes(void) {
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%*s %ld", &pages) != 1)
+        pages = 0;
+    if (f)
+        fclose(f);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+TEST ten_thousand_plays_leave_nothing_behind(void) {
+    enum { PLAYS = 10000 };
+    bench b;
+    SET_UP(b, 2);
+    size_t objects = 0;
+    long kilobytes = 0;
+    for (int i = 0; i < PLAYS; i++) {
+        ticket k[3];
+        for (int n = 0; n < 3; n++)
+            ASSERT(device_submit(b.device, b.tape, 0, 2, &k[n], &b.e));
+        for (int n = 0; n < 3; n++)
+            ASSERT(device_wait(b.device, &k[n], NULL, &b.e));
+        if (i == PLAYS / 10) {
+            objects = double_count_objects();
+            kilobytes = count_kilobytes();
+        }
+    }
+    ASSERT_EQ_FMT(objects, double_count_objects(), "%zu");
+    printf("resident: %ld KB after %d plays, %ld KB after %d\n", kilobytes, PLAYS / 10,
+           count_kilobytes(), PLAYS);
+#if !__has_feature(address_sanitizer) /* which keeps what is freed */
+    ASSERT(count_kilobytes() <= kilobytes + 512);
+#endif
+    ASSERT_EQ((float)PLAYS * 6, ((float *)b.x->contents)[0]);
+    tear_down(&b);
+    ASSERT_EQ_FMT((size_t)0, double_count_objects(), "%zu");
+    PASS();
+}
+
+SUITE(metal_suite) {
+    RUN_TEST(without_a_gpu_there_is_a_sentence);
+    RUN_TEST(a_gpu_is_picked_by_a_part_of_its_name);
+    RUN_TEST(facts_are_asked_of_the_gpu);
+    RUN_TESTp(times_that_cannot_be_are_the_walls_and_say_so, "no-times");
+    RUN_TESTp(times_that_cannot_be_are_the_walls_and_say_so, "long-times");
+    RUN_TESTp(counters_time_each_launch_in_one_command_buffer, NULL);
+    RUN_TESTp(counters_time_each_launch_in_one_command_buffer, "zero-counters");
+    RUN_TESTp(counters_time_each_launch_in_one_command_buffer, "no-counters");
+    RUN_TEST(more_launches_than_samples_are_played_in_parts);
+    RUN_TEST(samples_that_are_lost_are_no_times);
+    RUN_TESTp(a_fault_names_the_encoder, PLAY_WHOLE);
+    RUN_TESTp(a_fault_names_the_encoder, PLAY_LAUNCHES);
+    RUN_TEST(memory_that_metal_does_not_take_in_place_is_copied);
+    RUN_TEST(private_memory_is_copied_at_any_byte);
+    RUN_TEST(a_buffer_that_does_not_fit_is_refused_with_its_numbers);
+    RUN_TEST(a_capture_needs_the_variable_a_new_file_and_its_suffix);
+    RUN_TEST(ten_thousand_plays_leave_nothing_behind);
+}

@@ -1,0 +1,160 @@
+/* Metal's validation as text: the environment, reports as Macs print them, files of workers. What
+ * it looks like end to end is tested where there is a Metal device. */
+#include <greatest.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "harness/os.h"
+#include "harness/validation.h"
+#include "support.h"
+
+SUITE_EXTERN(validation_suite);
+
+static err e;
+
+TEST reports_of_metal_are_read_wherever_they_stand(void) {
+    /* Lines as they were printed on Macs, one of them in the middle of another program's line. */
+    static const char text[] =
+        "2024-01-01 12:00:00.000 assay[123:456] Metal GPU Validation Enabled\n"
+        "Invalid device store at offset 72192, executing kernel function: \"genIndexBuffer\"\n"
+        "buffer: <unnamed>, length:65535, resident:Read Write\n"
+        "running 3 testsInvalid device load at offset 640, executing kernel function: "
+        "\"custom_kernel_rmlx_q8_quantize\"\n"
+        "[GPUDebug] Invalid threadgroup load at offset 96, executing kernel function: \"tile\"\n"
+        "buffer: not of this report, length:1, resident:Read\n"
+        "Invalid device store at offset 72192, executing kernel function: \"genIndexBuffer\"\n"
+        "buffer: <unnamed>, length:65535, resident:Read Write\n"
+        "Invalid argument\nInvalid device store";
+    finding_list found = {0};
+    ASSERT_EQ_FMT((size_t)4, validation_parse(text, &found), "%zu");
+    ASSERT_EQ_FMT((size_t)3, found.count, "%zu");
+    const finding *f = found.items;
+    ASSERT_EQ(FINDING_STORE_OUTSIDE, f[0].what);
+    ASSERT_STR_EQ("genIndexBuffer", f[0].kernel);
+    ASSERT_STR_EQ("<unnamed>", f[0].label);
+    ASSERT_EQ(72192, f[0].element);
+    ASSERT_EQ(72192 - 65535 + 1, f[0].by);
+    ASSERT_EQ_FMT((size_t)2, (size_t)f[0].count, "%zu");
+    ASSERT_EQ(FINDING_LOAD_OUTSIDE, f[1].what);
+    ASSERT_STR_EQ("custom_kernel_rmlx_q8_quantize", f[1].kernel);
+    ASSERT_STR_EQ("device memory", f[1].label);
+    ASSERT_EQ(FINDING_LOAD_OUTSIDE, f[2].what);
+    ASSERT_STR_EQ("threadgroup memory", f[2].label);
+    ASSERT_EQ(0, f[2].line);
+    finding_free(&found);
+    PASS();
+}
+
+TEST every_variable_of_metal_is_pinned_and_others_are_gone(void) {
+    setenv("MTL_SHADER_VALIDATION_DISABLE_PIPELINES", "all", 1);
+    setenv("MTL_SHADER_VALIDATION_FAIL_MODE", "allow", 1);
+    setenv("MTL_ANYTHING", "1", 1);
+    ASSERT_FALSE(validation_is_on());
+    validation_pin_environment();
+    ASSERT(validation_is_on());
+    ASSERT_EQ(NULL, getenv("MTL_SHADER_VALIDATION_DISABLE_PIPELINES"));
+    ASSERT_EQ(NULL, getenv("MTL_ANYTHING"));
+    ASSERT_STR_EQ("zerofill", getenv("MTL_SHADER_VALIDATION_FAIL_MODE"));
+    ASSERT_STR_EQ("1", getenv("MTL_SHADER_VALIDATION_REPORT_TO_STDERR"));
+    static const char *const names[] = {
+        "MTL_DEBUG_LAYER",
+        "MTL_DEBUG_LAYER_ERROR_MODE",
+        "MTL_DEBUG_LAYER_WARNING_MODE",
+        "MTL_SHADER_VALIDATION",
+        "MTL_SHADER_VALIDATION_REPORT_TO_STDERR",
+        "MTL_SHADER_VALIDATION_ENABLE_ERROR_REPORTING",
+        "MTL_SHADER_VALIDATION_ABORT_ON_FAULT",
+        "MTL_SHADER_VALIDATION_FAIL_MODE",
+        "MTL_SHADER_VALIDATION_GLOBAL_MEMORY",
+        "MTL_SHADER_VALIDATION_THREADGROUP_MEMORY",
+        "MTL_SHADER_VALIDATION_RESOURCE_USAGE",
+        "MTL_SHADER_VALIDATION_TEXTURE_USAGE",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        ASSERT(getenv(names[i]));
+        unsetenv(names[i]);
+    }
+    PASS();
+}
+
+TEST files_without_the_banner_are_counted(void) {
+    char folder[256], path[300];
+    validation_count count;
+    finding_list found = {0};
+    ASSERT(validation_open_folder(folder, sizeof folder, &e));
+    ASSERT_STR_EQ(folder, getenv("ASSAY_REPORTS"));
+    static const char seen[] = "Metal GPU Validation Enabled\nInvalid device load at offset 4, "
+                               "executing kernel function: \"k\"\n";
+    snprintf(path, sizeof path, "%s/1.log", folder);
+    ASSERT(os_write_file(path, seen, strlen(seen), &e));
+    snprintf(path, sizeof path, "%s/2.log", folder);
+    ASSERT(os_write_file(path, "nothing", 7, &e));
+    ASSERT(validation_read_folder(folder, &count, &found, &e));
+    ASSERT(count.files == 2 && count.banners == 1 && count.reports == 1 && found.count == 1);
+    finding_free(&found);
+    validation_close_folder(folder);
+    ASSERT_EQ(NULL, getenv("ASSAY_REPORTS"));
+    ASSERT_FALSE(validation_read_folder(folder, &count, &found, &e));
+    PASS();
+}
+
+/* The gate, on the Metal device under test ----------------------------------------------------- */
+
+#define VALIDATE "\"$A\" validate --device $D "
+#define PLANT                                                                                      \
+    "mkdir -p \"$T.k\" && sed 's/i >= count/i > count/' \"$H/kernels/buffer_copy.metal\" > "       \
+    "\"$T.k/buffer_copy.metal\" && "
+#define UPROOT "; s=$?; rm -rf \"$T.k\"; exit $s"
+
+TEST right_kernels_are_clean_and_canaries_are_caught(void) {
+    ASSERT_RUN(VALIDATE "'buffer_copy/3[123]/normal' megakernel_rmsnorm_matvec", 0);
+    ASSERT_SAYS("# canaries: 3 of 3 caught");
+    ASSERT_SAYS(" passed, 0 failed");
+    PASS();
+}
+
+TEST an_access_outside_is_found(const char *fault) {
+    char line[700];
+    snprintf(line, sizeof line,
+             PLANT "METAL_DOUBLE=%s ASSAY_KERNELS=\"$T.k\" " VALIDATE
+                   "buffer_copy/33/normal --csv \"$T.k/rows.csv\" && cat \"$T.k/rows.csv\"" UPROOT,
+             fault);
+    ASSERT_RUN(line, 1);
+    ASSERT_SAYS("Invalid device store at offset 132, executing kernel function: \"buffer_copy\"");
+    ASSERT_SAYS("store outside");
+    PASS();
+}
+
+TEST an_engine_that_is_not_looking_is_a_failure(void) {
+    ASSERT_RUN("METAL_DOUBLE=no-banner " VALIDATE "buffer_copy/33/normal", 1);
+    ASSERT_SAYS("did not say that Metal's validation is on");
+    ASSERT_RUN("METAL_DOUBLE=no-reports " VALIDATE "buffer_copy/33/normal", 1);
+    ASSERT_SAYS("# canaries: 0 of 3 caught");
+    ASSERT_SAYS("is not looking");
+    PASS();
+}
+
+TEST one_launch_is_validated_too(void) {
+    ASSERT_RUN("\"$A\" launch \"$H/tests/kernels/launch.metal\" writes_past --device $D "
+               "--arg '0=f32[8]' --arg 1=u32:8 --grid 1 --group 32 --validate",
+               1);
+    ASSERT_SAYS("Invalid device store at offset 32, executing kernel function: \"writes_past\"");
+    ASSERT_SAYS("1 finding\n");
+    ASSERTm(command_get_output(), !command_says("time ("));
+    PASS();
+}
+
+SUITE(validation_suite) {
+    RUN_TEST(reports_of_metal_are_read_wherever_they_stand);
+    RUN_TEST(every_variable_of_metal_is_pinned_and_others_are_gone);
+    RUN_TEST(files_without_the_banner_are_counted);
+    if (strcmp(support_get_device_name(), "metal") != 0)
+        return;
+    RUN_TEST(right_kernels_are_clean_and_canaries_are_caught);
+    RUN_TESTp(an_access_outside_is_found, "none");
+    RUN_TESTp(an_access_outside_is_found, "late-reports");
+    RUN_TEST(an_engine_that_is_not_looking_is_a_failure);
+    RUN_TEST(one_launch_is_validated_too);
+}

@@ -1,0 +1,23 @@
+#!/bin/sh
+# same_rows: `assay check` on two devices must give the same rows, to the last digit.
+#
+# Usage: tools/same_rows.sh PROGRAM DEVICE DEVICE [FILTER...]
+set -u
+program=$1 first=$2 second=$3
+shift 3
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/assay-rows.XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
+for device in "$first" "$second"; do
+    "$program" check --device "$device" --csv "$scratch/$device.csv" "$@" > "$scratch/log" || {
+        tail -n 20 "$scratch/log"
+        exit 1
+    }
+    grep -v '^#' "$scratch/$device.csv" > "$scratch/$device.rows"
+done
+if ! cmp "$scratch/$first.rows" "$scratch/$second.rows"; then
+    diff "$scratch/$first.rows" "$scratch/$second.rows" | head -n 20
+    exit 1
+fi
+printf '%d rows of check are the same on %s and %s\n' \
+    $(($(wc -l < "$scratch/$first.rows") - 1)) "$first" "$second"
