@@ -2,15 +2,11 @@
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <unistd.h>
-#if defined(__APPLE__)
-#include <sys/sysctl.h>
-#endif
 
 #include "harness/device.h"
+#include "harness/host.h"
 #include "harness/os.h"
 #include "verb.h"
 
@@ -25,64 +21,16 @@ static void print_line(const char *key, const char *value) {
     printf("%-10s %s\n", key, value);
 }
 
-#if defined(__APPLE__)
-static bool find_cpu_name(char *name, size_t size) {
-    return sysctlbyname("machdep.cpu.brand_string", name, &size, NULL, 0) == 0;
-}
-
-static uint64_t count_memory(void) {
-    uint64_t bytes = 0;
-    size_t size = sizeof bytes;
-    return sysctlbyname("hw.memsize", &bytes, &size, NULL, 0) == 0 ? bytes : 0;
-}
-#else
-/* The value of the first line `key : value` of /proc/cpuinfo. */
-static bool find_cpu_field(const char *text, const char *key, char *value, size_t size) {
-    size_t length = strlen(key);
-    for (const char *p = text; p && *p; p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
-        if (strncmp(p, key, length) != 0)
-            continue;
-        p += length;
-        p += strspn(p, " \t");
-        if (*p != ':')
-            continue;
-        p++;
-        p += strspn(p, " \t");
-        snprintf(value, size, "%.*s", (int)strcspn(p, "\n"), p);
-        return *value != 0;
-    }
-    return false;
-}
-
-/* Arm kernels give numbers where others give a name. */
-static bool find_cpu_name(char *name, size_t size) {
-    char *text = os_read_file("/proc/cpuinfo", NULL, NULL), maker[32], part[32];
-    if (!text)
-        return false;
-    bool is_found = find_cpu_field(text, "model name", name, size);
-    if (!is_found && find_cpu_field(text, "CPU implementer", maker, sizeof maker) &&
-        find_cpu_field(text, "CPU part", part, sizeof part))
-        is_found = snprintf(name, size, "Arm implementer %s part %s", maker, part) > 0;
-    free(text);
-    return is_found;
-}
-
-static uint64_t count_memory(void) {
-    long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
-    return pages > 0 && bytes > 0 ? (uint64_t)pages * (uint64_t)bytes : 0;
-}
-#endif
-
 static void print_machine(void) {
     char name[128], text[320];
     struct utsname system;
     if (uname(&system) != 0)
         strcpy(system.machine, "unknown machine");
-    if (!find_cpu_name(name, sizeof name))
+    if (!host_find_cpu(name, sizeof name))
         snprintf(name, sizeof name, "unnamed CPU");
     snprintf(text, sizeof text, "%s, %.60s, %d cores", name, system.machine, os_count_cpus());
     print_line("cpu", text);
-    snprintf(text, sizeof text, "%.1f GB", (double)count_memory() * 1e-9);
+    snprintf(text, sizeof text, "%.1f GB", (double)host_count_memory() * 1e-9);
     print_line("memory", text);
 }
 

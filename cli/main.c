@@ -7,7 +7,8 @@
 #include "verb.h"
 
 static const verb *const verbs[] = {&verb_info,    &verb_list,   &verb_check, &verb_validate,
-                                    &verb_mutants, &verb_launch, &verb_lint};
+                                    &verb_mutants, &verb_launch, &verb_lint,
+                                    &verb_bench,   &verb_compare};
 enum { VERB_COUNT = sizeof verbs / sizeof *verbs };
 
 static void print_help(FILE *out) {

@@ -52,8 +52,8 @@ const char *options_find_nearest(const char *text, const char *const *names, siz
 
 static bool refuse_unknown(const option *options, size_t count, const char *name, size_t length,
                            err *e) {
-    const char *names[MAX_OPTIONS];
-    char valid[192] = "", wanted[MAX_NAME];
+    const char *names[MAX_OPTIONS] = {NULL};
+    char valid[MAX_OPTIONS * MAX_NAME] = "", wanted[MAX_NAME], guess[MAX_NAME + 32] = "";
     size_t shown = 0, used = 0;
     snprintf(wanted, sizeof wanted, "%.*s", (int)length, name);
     for (size_t i = 0; i < count; i++) {
@@ -65,9 +65,13 @@ static bool refuse_unknown(const option *options, size_t count, const char *name
     }
     const char *nearest = options_find_nearest(wanted, names, shown);
     if (nearest)
-        return err_set(e, EXIT_USAGE, "no option --%s; did you mean --%s? (valid: %s--help)",
-                       wanted, nearest, valid);
-    return err_set(e, EXIT_USAGE, "no option --%s (valid: %s--help)", wanted, valid);
+        snprintf(guess, sizeof guess, "; did you mean --%s?", nearest);
+    if (used < 160) /* else they have no room in the sentence */
+        return err_set(e, EXIT_USAGE, "no option --%s%s (valid: %.160s--help)", wanted, guess,
+                       valid);
+    err_set(e, EXIT_USAGE, "no option --%s%s The options are:", wanted, nearest ? guess : ".");
+    snprintf(valid + used, sizeof valid - used, "--help");
+    return err_set_detail(e, valid);
 }
 
 static bool parse_number(const option *o, const char *text, err *e) {
@@ -82,14 +86,14 @@ static bool parse_number(const option *o, const char *text, err *e) {
     return true;
 }
 
-static bool parse_seconds(const option *o, const char *text, err *e) {
+static bool parse_positive(const option *o, const char *text, err *e) {
     char *end;
     double value = strtod(text, &end);
     bool is_plain = isdigit((unsigned char)text[0]) || text[0] == '.';
     if (!is_plain || strpbrk(text, "xX") || *end || !(value > 0) || !(value <= 1e6))
         return err_set(e, EXIT_USAGE,
-                       "--%s takes a number of seconds above 0, such as 60 or 0.5, not '%.40s'",
-                       o->name, text);
+                       "--%s takes a number of %s above 0, such as 60 or 0.5, not '%.40s'", o->name,
+                       o->kind == OPTION_PERCENT ? "percent" : "seconds", text);
     *(double *)o->value = value;
     return true;
 }
@@ -107,7 +111,8 @@ static bool parse_value(const option *o, const char *text, err *e) {
     case OPTION_NUMBER:
         return parse_number(o, text, e);
     case OPTION_SECONDS:
-        return parse_seconds(o, text, e);
+    case OPTION_PERCENT:
+        return parse_positive(o, text, e);
     case OPTION_TEXT:
     case OPTION_LIST:
         if (!*text)

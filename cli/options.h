@@ -18,6 +18,7 @@ typedef enum {
     OPTION_TEXT,    /* const char * */
     OPTION_NUMBER,  /* uint64_t */
     OPTION_SECONDS, /* double, above 0 */
+    OPTION_PERCENT, /* double, above 0 */
     OPTION_LIST     /* option_list: may be given many times */
 } option_kind;
 

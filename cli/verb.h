@@ -25,5 +25,7 @@ extern const verb verb_validate;
 extern const verb verb_mutants;
 extern const verb verb_launch;
 extern const verb verb_lint;
+extern const verb verb_bench;
+extern const verb verb_compare;
 
 #endif

@@ -33,7 +33,7 @@ timing_plan timing_plan_new(void) {
     return (timing_plan){.target = 0.005,
                          .budget_s = 1,
                          .warm_up_s = 0.05,
-                         .min_samples = 9,
+                         .min_samples = 21,
                          .max_samples = 500,
                          .idle_s = 0.05};
 }
@@ -104,12 +104,12 @@ static bool is_over(const run *r) {
 static bool is_done(run *r) {
     const timing_plan *p = r->plan;
     size_t taken = r->results[0].count;
-    bool over = is_over(r), all_steady = taken >= p->min_samples;
+    bool over = is_over(r), has_enough = taken >= p->min_samples, all_steady = true;
     if (taken < FEWEST_SAMPLES && taken < p->min_samples)
         return false;
     for (size_t i = 0; i < r->count; i++) {
         timing_result *t = &r->results[i];
-        bool steady = is_steady(r, t);
+        bool steady = has_enough && is_steady(r, t);
         t->stop = steady ? STOP_STEADY : over ? STOP_BUDGET : STOP_MAX;
         all_steady = all_steady && steady;
     }

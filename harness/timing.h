@@ -44,7 +44,7 @@ typedef struct {
     uint64_t (*now_ns)(void); /* NULL: the machine's own */
 } timing_plan;
 
-/* What a case gets where nobody says otherwise: 0.5 percent within a second, 9 to 500 samples. */
+/* What a case gets where nobody says otherwise: 0.5 percent within a second, 21 to 500 samples. */
 timing_plan timing_plan_new(void);
 
 typedef enum { STOP_STEADY, STOP_BUDGET, STOP_MAX, STOP_COUNT } timing_stop;
