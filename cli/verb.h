@@ -33,5 +33,7 @@ extern const verb verb_lint;
 extern const verb verb_tokenize;
 extern const verb verb_run;
 extern const verb verb_model;
+extern const verb verb_bench;
+extern const verb verb_compare;
 
 #endif
