@@ -64,8 +64,8 @@ static bool side_open(side *x, server *s, library *lib, const bench_case *c, err
         return false;
     const char *file = library_get_file(lib, x->built.tape->launches[0].pipeline);
     snprintf(path, sizeof path, "%s/%s", library_get_folder(lib), file);
-    return source_hash_find(path, x->hash, e) &&
-           (x->subject = subject_new(x->built.tape, &o, e)) && subject_check(x->subject, e);
+    return source_hash_find(path, x->hash, e) && (x->subject = subject_new(x->built.tape, &o, e)) &&
+           subject_check(x->subject, e);
 }
 
 static void side_close(side *x) {

@@ -53,8 +53,8 @@ static const option options[] = {
      "a folder of other kernels, timed in turns with these; or a CSV of an earlier run", 0, 0},
     {"min-effect", OPTION_PERCENT, &settings.min_effect, "PERCENT",
      "with --baseline: smallest change worth a verdict (default 3)", 0, 0},
-    {"explain", OPTION_FLAG, &settings.explain, NULL, "with --baseline: the numbers of each verdict",
-     0, 0},
+    {"explain", OPTION_FLAG, &settings.explain, NULL,
+     "with --baseline: the numbers of each verdict", 0, 0},
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
 };
 
@@ -287,7 +287,8 @@ const verb verb_bench = {
         "after the other, independent many that need not wait; cold rotates over copies that are\n"
         "larger than the caches. The time is the median on the GPU's clock; iqr the distance of\n"
         "the quartiles; % roof is of the fastest read, copy or triad of as many bytes or more,\n"
-        "measured in the same seconds. A case that is wrong has no time. Labels say in which state\n"
+        "measured in the same seconds. A case that is wrong has no time. Labels say in which "
+        "state\n"
         "a number was taken: emulated, virtual, throttled, ramp, busy, gpu_is_wall, unsteady (the\n"
         "budget ended first), above_roof, validated. With --baseline the exit status is 4 if a\n"
         "case is slower, 5 if one cannot be told.\n",

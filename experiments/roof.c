@@ -76,7 +76,8 @@ static bool mover_open(mover *m, library *lib, int kind, size_t bytes, uint32_t 
     slice a = slice_whole(m->buffers[0]), b = slice_whole(m->buffers[1]);
     uint32_t n = (uint32_t)vectors;
     if (kind == READ)
-        return bandwidth_read_record(m->tape, &bandwidth_read_f32_op.kernels[0], a, b, n, groups, e);
+        return bandwidth_read_record(m->tape, &bandwidth_read_f32_op.kernels[0], a, b, n, groups,
+                                     e);
     if (kind == COPY)
         return bandwidth_copy_record(m->tape, &bandwidth_copy_op.kernels[0], a, b, n, groups, e);
     return bandwidth_triad_record(m->tape, &bandwidth_triad_op.kernels[0], a, b,
@@ -106,8 +107,7 @@ static bool measure_mover(roof *r, size_t size, int kind, double budget_s, err *
     mover *m = &r->movers[size][kind];
     double ns;
     bool is_first = !m->tape;
-    if (is_first &&
-        !mover_open(m, r->lib, kind, r->facts.size[size], r->facts.groups, e))
+    if (is_first && !mover_open(m, r->lib, kind, r->facts.size[size], r->facts.groups, e))
         return false;
     if (!measure(m->tape, TIMING_CHAINED, budget_s, is_first, CLOCK_GPU, &ns, e))
         return false;
@@ -160,8 +160,8 @@ static bool sweep(roof *r, err *e) {
 static bool make_empty(roof *r, err *e) {
     uint32_t zero = 0;
     r->empty = tape_new(r->lib);
-    r->counter = device_new_buffer(library_get_device(r->lib), sizeof zero, STORAGE_SHARED,
-                                   "counter", e);
+    r->counter =
+        device_new_buffer(library_get_device(r->lib), sizeof zero, STORAGE_SHARED, "counter", e);
     return r->counter && buffer_upload(r->counter, 0, &zero, sizeof zero, e) &&
            dispatch_overhead_noop_record(r->empty, &dispatch_overhead_noop_op.kernels[0],
                                          slice_whole(r->counter), e);

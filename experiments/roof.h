@@ -5,7 +5,8 @@
  * programs move it, so whoever times something asks for the roof right then (roof_measure).
  *
  * The one surprise: the roof of a small working set is that of the best size at or above it. A
- * launch has a fixed cost, and what a small read loses to it is the launch's and not the memory's. */
+ * launch has a fixed cost, and what a small read loses to it is the launch's and not the memory's.
+ */
 #ifndef ASSAY_ROOF_H
 #define ASSAY_ROOF_H
 
@@ -24,9 +25,9 @@ typedef struct {
 } roof_window;
 
 typedef struct {
-    size_t cache_bytes;         /* last-level: the larger of what was seen and what the system says */
-    size_t seen_bytes;          /* 0: no step was seen */
-    size_t size[ROOF_SIZES];    /* of the sweep */
+    size_t cache_bytes;      /* last-level: the larger of what was seen and what the system says */
+    size_t seen_bytes;       /* 0: no step was seen */
+    size_t size[ROOF_SIZES]; /* of the sweep */
     double read_gb_s[ROOF_SIZES];
     size_t sizes;
     uint32_t groups; /* threadgroups that read fastest */

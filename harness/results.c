@@ -157,8 +157,9 @@ static bool read_meta(const csv_file *f, results_meta *m, err *e) {
     char ours[16];
     snprintf(ours, sizeof ours, "%d", RESULTS_SCHEMA);
     if (!schema)
-        return err_set(e, EXIT_USAGE, "%.140s:1: no line '# schema: %s': these are no results of "
-                                      "assay bench",
+        return err_set(e, EXIT_USAGE,
+                       "%.140s:1: no line '# schema: %s': these are no results of "
+                       "assay bench",
                        csv_get_path(f), ours);
     if (strcmp(schema, ours) != 0)
         return err_set(e, EXIT_USAGE, "%.140s:1: schema %.20s, but this assay reads schema %s",
@@ -216,7 +217,8 @@ static bool read_samples(const csv_file *f, results_list *l, err *e) {
             assert(c->samples);
         }
         if (c->count == c->row.gpu.count)
-            return err_set(e, EXIT_USAGE, "%.120s:%zu: more samples of %.80s than the %zu of its row",
+            return err_set(e, EXIT_USAGE,
+                           "%.120s:%zu: more samples of %.80s than the %zu of its row",
                            csv_get_path(f), csv_get_line(f, i), key, c->count);
         timing_sample *s = &c->samples[c->count++];
         if (!read_sample(f, i, column, s, e))

@@ -7,6 +7,7 @@
 
 #define SUITES(X)                                                                                  \
     X(stats_suite)                                                                                 \
+    X(significance_suite)                                                                          \
     X(compare_suite)                                                                               \
     X(output_suite)                                                                                \
     X(reference_suite)                                                                             \
@@ -15,6 +16,7 @@
     X(msl_launch_suite)                                                                            \
     X(record_suite)                                                                                \
     X(worker_suite)                                                                                \
+    X(timing_suite)                                                                                \
     X(tape_suite)                                                                                  \
     X(check_suite)                                                                                 \
     X(threads_suite)                                                                               \
