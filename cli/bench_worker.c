@@ -55,10 +55,11 @@ static bool side_open(side *x, server *s, library *lib, const bench_case *c, err
     subject_options o = {.regime = c->regime,
                          .cache = c->cache,
                          .cache_bytes = roof_get_facts(s->roof)->cache_bytes,
-                         .scrub = roof_get_scrub(s->roof),
                          .sample_s = 0.005,
                          .unordered = c->test.op->unordered};
     char path[PATH_MAX];
+    if (c->cache == TIMING_COLD && !(o.scrub = roof_get_scrub(s->roof, e)))
+        return false;
     if (!case_open(&x->built, lib, c->test.op, c->test.kernel, &c->test.shape, c->test.inputs,
                    s->settings->seed, e))
         return false;

@@ -10,6 +10,7 @@
 #include "bench.h"
 #include "bench_print.h"
 #include "comparison.h"
+#include "harness/host.h"
 #include "harness/os.h"
 #include "suite.h"
 #include "verb.h"
@@ -101,20 +102,25 @@ static bool choose_path(const device_facts *f, char *path, size_t size, err *e) 
 
 /* Files --------------------------------------------------------------------------------------- */
 
+static void add_sweep(run *r, const roof_facts *f) {
+    char text[320] = "";
+    size_t used = 0;
+    for (size_t i = 0; f->is_swept && i < f->sizes && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu KiB %.3g", i ? ", " : "",
+                                 f->size[i] >> 10, f->read_gb_s[i]);
+    if (f->is_swept)
+        results_meta_add(&r->meta, "cache sweep, GB/s", text);
+}
+
 static bool start(void *context, const roof_facts *f, err *e) {
     run *r = context;
     char text[160];
     snprintf(text, sizeof text, "%zu bytes (%s)", f->cache_bytes,
-             f->seen_bytes == f->cache_bytes ? "measured" : "as the system says");
+             f->seen_bytes == f->cache_bytes       ? "measured"
+             : host_find_cache() == f->cache_bytes ? "as the system says"
+                                                   : "assumed: none was seen");
     results_meta_add(&r->meta, "cache", text);
-    size_t used = 0;
-    text[0] = 0;
-    for (size_t i = 0; i < f->sizes && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.3g", i ? " " : "",
-                                 f->read_gb_s[i]);
-    char sweep[320];
-    snprintf(sweep, sizeof sweep, "%s GB/s read, from 256 KiB on by powers of 2", text);
-    results_meta_add(&r->meta, "cache sweep", sweep);
+    add_sweep(r, f);
     r->file = settings.resume ? results_resume(r->path, &r->meta, e)
                               : results_create(r->path, &r->meta, e);
     if (!r->file)

@@ -116,12 +116,12 @@ static bool measure_mover(roof *r, size_t size, int kind, double budget_s, err *
 }
 
 /* How many threadgroups fill the memory system: a number of the device, so it is tried out. */
-static bool choose_groups(roof *r, err *e) {
+static bool choose_groups(roof *r, size_t bytes, err *e) {
     static const uint32_t candidates[] = {32, 128, 512, 2048};
     double best = INFINITY, ns;
     for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
         mover m;
-        bool ok = mover_open(&m, r->lib, READ, (size_t)8 << 20, candidates[i], e) &&
+        bool ok = mover_open(&m, r->lib, READ, bytes, candidates[i], e) &&
                   measure(m.tape, TIMING_CHAINED, 0.03, true, CLOCK_GPU, &ns, e);
         mover_close(&m);
         if (!ok)
@@ -134,24 +134,30 @@ static bool choose_groups(roof *r, err *e) {
     return true;
 }
 
-/* Twice the last-level cache and a size beyond it, so that memory itself is seen. What the system
- * says about the CPU's caches holds only where the device shares them. */
-static bool sweep(roof *r, err *e) {
-    roof_facts *f = &r->facts;
-    const device_facts *d = device_get_facts(library_get_device(r->lib));
-    size_t told = d->unified ? host_find_cache() : 0;
-    size_t last = d->emulated ? 4 * LEAST_CACHE : LARGEST;
+/* Sizes up to twice the cache that is told of, and as far as memory goes otherwise. */
+static void list_sizes(roof *r, const device_facts *d, size_t told) {
+    size_t last = d->emulated ? 2 * LEAST_CACHE : LARGEST;
     while (last < 2 * told)
         last *= 2;
     while (last > SMALLEST && last > d->memory_bytes / 16)
         last /= 2;
-    for (size_t bytes = SMALLEST; bytes <= last && f->sizes < ROOF_SIZES; bytes *= 2) {
-        f->size[f->sizes++] = bytes;
-        if (!measure_mover(r, f->sizes - 1, READ, 0.05, e))
+    for (size_t bytes = SMALLEST; bytes <= last && r->facts.sizes < ROOF_SIZES; bytes *= 2)
+        r->facts.size[r->facts.sizes++] = bytes;
+}
+
+/* What the system says about the CPU's caches holds only where the device shares them. On the
+ * software device nothing else does: its loads are too slow for a cache to show. */
+static bool find_caches(roof *r, const device_facts *d, err *e) {
+    roof_facts *f = &r->facts;
+    size_t told = d->unified ? host_find_cache() : 0;
+    list_sizes(r, d, told);
+    for (size_t i = 0; i < f->sizes && !d->emulated; i++) {
+        if (!measure_mover(r, i, READ, 0.05, e))
             return false;
-        f->read_gb_s[f->sizes - 1] = r->movers[f->sizes - 1][READ].gb_s;
+        f->read_gb_s[i] = r->movers[i][READ].gb_s;
     }
-    f->seen_bytes = caches_find_last(f->size, f->read_gb_s, f->sizes);
+    f->is_swept = !d->emulated;
+    f->seen_bytes = f->is_swept ? caches_find_last(f->size, f->read_gb_s, f->sizes) : 0;
     f->cache_bytes = f->seen_bytes > told ? f->seen_bytes : told;
     f->cache_bytes = f->cache_bytes > LEAST_CACHE ? f->cache_bytes : LEAST_CACHE;
     return true;
@@ -171,8 +177,9 @@ roof *roof_new(library *lib, err *e) {
     roof *r = calloc(1, sizeof *r);
     assert(r);
     r->lib = lib;
-    if (choose_groups(r, e) && sweep(r, e) && make_empty(r, e) &&
-        mover_open(&r->scrub, lib, READ, r->facts.cache_bytes * 2 + SMALLEST, r->facts.groups, e))
+    const device_facts *d = device_get_facts(library_get_device(lib));
+    if (choose_groups(r, d->emulated ? (size_t)1 << 20 : (size_t)64 << 20, e) &&
+        find_caches(r, d, e) && make_empty(r, e))
         return r;
     roof_free(r);
     return NULL;
@@ -194,8 +201,14 @@ const roof_facts *roof_get_facts(const roof *r) {
     return &r->facts;
 }
 
-tape *roof_get_scrub(roof *r) {
-    return r->scrub.tape;
+tape *roof_get_scrub(roof *r, err *e) {
+    mover *m = &r->scrub;
+    if (!m->tape &&
+        !mover_open(m, r->lib, READ, 2 * r->facts.cache_bytes + SMALLEST, r->facts.groups, e)) {
+        mover_close(m);
+        return NULL;
+    }
+    return m->tape;
 }
 
 /* The smallest size of the sweep that is at least as large, or the largest. */

@@ -10,6 +10,7 @@
     X(significance_suite)                                                                          \
     X(compare_suite)                                                                               \
     X(output_suite)                                                                                \
+    X(results_suite)                                                                               \
     X(reference_suite)                                                                             \
     X(oracles_suite)                                                                               \
     X(msl_suite)                                                                                   \
@@ -28,7 +29,8 @@
     X(cli_suite)                                                                                   \
     X(launch_suite)                                                                                \
     X(lint_suite)                                                                                  \
-    X(mutants_suite)
+    X(mutants_suite)                                                                               \
+    X(bench_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
 #define RUN(suite) RUN_SUITE(suite);
