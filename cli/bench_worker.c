@@ -13,6 +13,7 @@
 #include "harness/worker.h"
 
 #define WINDOW_S 5.0 /* a roof older than this is another window */
+#define ROOF_S 0.05  /* for each of its parts */
 
 typedef struct {
     const bench_settings *settings;
@@ -35,7 +36,7 @@ typedef struct {
 
 static bool find_roof(server *s, err *e) {
     if (!s->roof)
-        s->roof = roof_new(s->lib, e);
+        s->roof = roof_new(s->lib, fmin(ROOF_S, s->settings->budget_s), e);
     return s->roof != NULL;
 }
 

@@ -10,7 +10,6 @@
 #include "bench.h"
 #include "bench_print.h"
 #include "comparison.h"
-#include "harness/host.h"
 #include "harness/os.h"
 #include "suite.h"
 #include "verb.h"
@@ -115,10 +114,7 @@ static void add_sweep(run *r, const roof_facts *f) {
 static bool start(void *context, const roof_facts *f, err *e) {
     run *r = context;
     char text[160];
-    snprintf(text, sizeof text, "%zu bytes (%s)", f->cache_bytes,
-             f->seen_bytes == f->cache_bytes       ? "measured"
-             : host_find_cache() == f->cache_bytes ? "as the system says"
-                                                   : "assumed: none was seen");
+    snprintf(text, sizeof text, "%zu bytes (%s)", f->cache_bytes, f->source);
     results_meta_add(&r->meta, "cache", text);
     add_sweep(r, f);
     r->file = settings.resume ? results_resume(r->path, &r->meta, e)
