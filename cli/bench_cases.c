@@ -183,9 +183,14 @@ static bool add_batches(search *s, const op *o, const kernel_row *k, const shape
 
 static void add_shapes(search *s, const op *o, const kernel_row *k) {
     bool is_all = s->shapes.count == 1 && strcmp(s->shapes.words[0], "all") == 0;
-    if (s->shapes.count == 0 || is_all) {
+    if (is_all) {
+        for (size_t i = 0; i < o->shape_count; i++)
+            add_batches(s, o, k, &o->shapes[i]);
+        return;
+    }
+    if (s->shapes.count == 0) {
         for (size_t i = o->shape_count; i-- > 0;)
-            if (add_batches(s, o, k, &o->shapes[i]) && !is_all)
+            if (add_batches(s, o, k, &o->shapes[i]))
                 return;
         return;
     }

@@ -63,7 +63,7 @@ size_t lab_choose(const lab *l, size_t count, size_t quick) {
 /* The roof ---------------------------------------------------------------------------------- */
 
 bool lab_find_roof(lab *l, roof **out, err *e) {
-    if (l->options.level != LEVEL_SMOKE && !l->roof && !(l->roof = roof_new(l->lib, e)))
+    if (l->options.level != LEVEL_SMOKE && !l->roof && !(l->roof = roof_new(l->lib, l->options.level == LEVEL_FULL ? 0.05 : 0.02, e)))
         return false;
     *out = l->roof;
     return true;
@@ -149,9 +149,9 @@ static bool open_subject(lab *l, lab_case *c, err *e) {
                          .sample_s = get_sample_s(l),
                          .unordered = c->built.op && c->built.op->unordered};
     if (c->cache == TIMING_COLD) {
-        if (!lab_find_cache(l, &o.cache_bytes, e) || !lab_find_roof(l, &r, e))
+        if (!lab_find_cache(l, &o.cache_bytes, e) || !lab_find_roof(l, &r, e) ||
+            (r && !(o.scrub = roof_get_scrub(r, e))))
             return false;
-        o.scrub = r ? roof_get_scrub(r) : NULL;
     }
     return (c->subject = subject_new(c->tape, &o, e)) && subject_check(c->subject, e);
 }

@@ -45,8 +45,7 @@ static void add_notes(const experiment *x, lab *l, sheet *s) {
     sheet_add_note(s, "level", "%s", lab_get_level_name(lab_get_level(l)));
     if (lab_find_roof(l, &r, NULL) && r) {
         const roof_facts *f = roof_get_facts(r);
-        sheet_add_note(s, "cache", "%zu bytes (%s)", f->cache_bytes,
-                       f->seen_bytes == f->cache_bytes ? "measured" : "as the system says");
+        sheet_add_note(s, "cache", "%zu bytes (%s)", f->cache_bytes, f->source);
     }
     if (lab_get_model_name(l)[0])
         sheet_add_note(s, "model", "%s", lab_get_model_name(l));

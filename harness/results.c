@@ -2,6 +2,7 @@
 #include "results.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,6 +21,18 @@ struct results {
 
 static const char *const sample_titles[] = {"case", "i", "gpu_ns", "encode_ns", "wall_ns"};
 enum { SAMPLE_COLUMNS = sizeof sample_titles / sizeof *sample_titles };
+
+void results_get_folder(const char *device, char *folder, size_t size) {
+    size_t used = 0;
+    for (const char *p = device; *p && used + 1 < size; p++)
+        if (isalnum((unsigned char)*p))
+            folder[used++] = (char)tolower((unsigned char)*p);
+        else if (used > 0 && folder[used - 1] != '-')
+            folder[used++] = '-';
+    while (used > 0 && folder[used - 1] == '-')
+        used--;
+    folder[used] = 0;
+}
 
 bool results_find_samples_path(const char *path, char *out, size_t size, err *e) {
     size_t length = strlen(path);

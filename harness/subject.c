@@ -223,7 +223,7 @@ static bool plan(subject *s, err *e) {
     const subject_options *o = &s->options;
     double wanted = 2 * (double)o->cache_bytes / (double)(subject_get_working_set(s) + 1), seconds;
     s->copies = o->cache == TIMING_COLD ? clamp(ceil(wanted), 1, MAX_COPIES) : 1;
-    s->scrubs = o->cache == TIMING_COLD && wanted > MAX_COPIES;
+    s->scrubs = o->cache == TIMING_COLD && wanted > (double)MAX_COPIES;
     s->repeats = 1;
     if (s->scrubs && !o->scrub)
         return err_set(e, EXIT_CANNOT,

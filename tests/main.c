@@ -10,6 +10,7 @@
     X(significance_suite)                                                                          \
     X(compare_suite)                                                                               \
     X(output_suite)                                                                                \
+    X(results_suite)                                                                               \
     X(reference_suite)                                                                             \
     X(oracles_suite)                                                                               \
     X(msl_suite)                                                                                   \
@@ -35,6 +36,7 @@
     X(launch_suite)                                                                                \
     X(lint_suite)                                                                                  \
     X(mutants_suite)                                                                               \
+    X(bench_suite)                                                                                 \
     X(words_suite)                                                                                 \
     X(vocabularies_suite)                                                                          \
     X(tokenizer_suite)                                                                             \
