@@ -50,6 +50,7 @@ const experiment experiment_argmax_readback = {
     .claim = "with private scratch 257 to 291.9 tok/s",
     .how = "wall time from the call to the token known, all ways in turns; tokens and logits "
            "compared with what was checked",
+    .has_model = true,
     .run = run,
     .conclude = conclude,
 };

@@ -114,8 +114,8 @@ static void conclude(sheet *s) {
                    one, at, best, best / one);
     sheet_conclude(
         s,
-        "With one in flight the device is idle for %.3g %% of the time: that is all that "
-        "more can win.",
+        "With one in flight the device waits for %.3g %% of the time, which is what more in flight "
+        "can hide.",
         100 * (wall - gpu) / wall);
 }
 
@@ -125,6 +125,7 @@ const experiment experiment_async_decode = {
     .claim = "left open",
     .how = "wall time of a run of greedy tokens over their number, all depths in turns; tokens of "
            "all compared",
+    .has_model = true,
     .run = run,
     .conclude = conclude,
 };

@@ -61,7 +61,7 @@ static bool run_point(lab *l, sheet *s, dims d, timing_regime regime, timing_cac
 static bool run(lab *l, sheet *s, err *e) {
     static const timing_regime regimes[] = {TIMING_SINGLE, TIMING_CHAINED};
     size_t shape_count = lab_choose(l, COUNT_OF(shapes), 1);
-    size_t batch_count = lab_choose(l, COUNT_OF(batches), 4);
+    size_t batch_count = lab_choose(l, COUNT_OF(batches), 3);
     bool ok = true;
     for (size_t d = 0; d < shape_count; d++)
         for (int r = 0; r < 2; r++)

@@ -63,6 +63,7 @@ const experiment experiment_command_buffers = {
              "kernels alone 207",
     .how = "wall time from the call to the token known, the three ways in turns; every token "
            "compared with the argmax of logits that were checked launch by launch",
+    .has_model = true,
     .run = run,
     .conclude = conclude,
 };

@@ -156,6 +156,7 @@ const experiment experiment_decode = {
     .how =
         "tokens over the wall time of the first so many tokens of a run, each waited for; median "
         "over runs; runs compared token by token, the model checked launch by launch before",
+    .has_model = true,
     .run = run,
     .conclude = conclude,
 };

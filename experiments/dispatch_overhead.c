@@ -180,6 +180,7 @@ const experiment experiment_dispatch_overhead = {
     .claim = "302 launches take 383 us, 1.27 us each, 18 % of a token",
     .how = "command buffers of n launches that add 1 to a counter, each submitted and waited for; "
            "slope and start of a line through the medians by n; counters checked",
+    .has_model = true,
     .run = run,
     .conclude = conclude,
 };

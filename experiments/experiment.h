@@ -13,6 +13,7 @@ typedef struct {
     const char *question; /* one line each */
     const char *claim;    /* what was published */
     const char *how;      /* how each number is made */
+    bool has_model;       /* some of its rows are of a model: the head says which */
     bool (*run)(lab *l, sheet *s, err *e);
     void (*conclude)(sheet *s); /* metrics and at most two sentences */
 } experiment;

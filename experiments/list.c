@@ -47,7 +47,7 @@ static void add_notes(const experiment *x, lab *l, sheet *s) {
         const roof_facts *f = roof_get_facts(r);
         sheet_add_note(s, "cache", "%zu bytes (%s)", f->cache_bytes, f->source);
     }
-    if (lab_get_model_name(l)[0])
+    if (x->has_model)
         sheet_add_note(s, "model", "%s", lab_get_model_name(l));
 }
 

@@ -231,10 +231,11 @@ static bool run(lab *l, sheet *s, err *e) {
 
 /* Conclusions --------------------------------------------------------------------------------- */
 
-static void add_summary(sheet *s, const char *kind, double us, double token, double *at) {
+static void add_summary(sheet *s, const char *kind, double us, double token, double *at, int rank) {
     sheet_add_row(s);
     sheet_put_text(s, "kind", kind);
     sheet_put_text(s, "op", kind);
+    sheet_put(s, "rank", rank);
     sheet_put(s, "us", us);
     sheet_put(s, "share_pct", 100 * us / token);
     sheet_put(s, "start_us", *at);
@@ -243,7 +244,7 @@ static void add_summary(sheet *s, const char *kind, double us, double token, dou
 
 /* Ops from the longest to the shortest, end to end. */
 static void stack_ops(sheet *s, double launch_us, double token, double *at, double *kernels,
-                      size_t *longest) {
+                      size_t *longest, int *rank) {
     for (;;) {
         size_t best = SIZE_MAX;
         double most = -1;
@@ -261,6 +262,7 @@ static void stack_ops(sheet *s, double launch_us, double token, double *at, doub
             return;
         if (*longest == SIZE_MAX)
             *longest = best;
+        sheet_put_at(s, best, "rank", ++*rank);
         sheet_put_at(s, best, "us", most);
         sheet_put_at(s, best, "share_pct", 100 * most / token);
         sheet_put_at(s, best, "start_us", *at);
@@ -277,13 +279,14 @@ static void conclude(sheet *s) {
     double alone = sheet_find(s, "median_us", "kind", "launches_alone", NULL);
     double at = 0, kernels = 0;
     size_t longest = SIZE_MAX;
+    int rank = 0;
     if (!(token > 0 && count > 0))
         return;
-    stack_ops(s, empties / count, token, &at, &kernels, &longest);
+    stack_ops(s, empties / count, token, &at, &kernels, &longest, &rank);
     double idle = fmax(0, token - gpu), missing = token - kernels - empties - idle;
-    add_summary(s, "launches", empties, token, &at);
-    add_summary(s, "idle", idle, token, &at);
-    add_summary(s, "missing", missing, token, &at);
+    add_summary(s, "launches", empties, token, &at, ++rank);
+    add_summary(s, "idle", idle, token, &at, ++rank);
+    add_summary(s, "missing", missing, token, &at, ++rank);
     double off = 100 * missing / token;
     sheet_add_metric(s, "token_us", token, "us");
     sheet_add_metric(s, "kernels_pct", 100 * kernels / token, "%");
@@ -322,6 +325,7 @@ const experiment experiment_op_breakdown = {
     .how = "kernels: GPU time of all launches of an op in one command buffer, less as many empty "
            "launches; launches: that many empty ones in a chain; idle: wall less GPU time of the "
            "whole token; missing: what is left; all in turns",
+    .has_model = true,
     .run = run,
     .conclude = conclude,
 };

@@ -149,6 +149,7 @@ const experiment experiment_prefill = {
     .how =
         "tokens over the median wall time from the call to the logits known; both ways in turns; "
         "logits of both compared, the model checked launch by launch before",
+    .has_model = true,
     .run = run,
     .conclude = conclude,
 };

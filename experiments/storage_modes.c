@@ -41,6 +41,7 @@ const experiment experiment_storage_modes = {
     .claim = "private scratch gives a few percent",
     .how = "wall time of a greedy token from the call to the token known, two models in turns; "
            "every token compared with what was checked",
+    .has_model = true,
     .run = run,
     .conclude = conclude,
 };

@@ -22,9 +22,9 @@ struct results {
 static const char *const sample_titles[] = {"case", "i", "gpu_ns", "encode_ns", "wall_ns"};
 enum { SAMPLE_COLUMNS = sizeof sample_titles / sizeof *sample_titles };
 
-void results_get_folder(const char *device, char *folder, size_t size) {
+void results_get_folder(const char *name, char *folder, size_t size) {
     size_t used = 0;
-    for (const char *p = device; *p && used + 1 < size; p++)
+    for (const char *p = name; *p && used + 1 < size; p++)
         if (isalnum((unsigned char)*p))
             folder[used++] = (char)tolower((unsigned char)*p);
         else if (used > 0 && folder[used - 1] != '-')

@@ -86,7 +86,7 @@ void results_list_free(results_list *l);
 result_case *results_list_find(const results_list *l, const char *key);
 
 /* The folder of a device below results/: "Apple M4" is apple-m4. */
-void results_get_folder(const char *device, char *folder, size_t size);
+void results_get_folder(const char *name, char *folder, size_t size);
 
 /* NAME.csv to NAME.samples.csv. */
 bool results_find_samples_path(const char *path, char *out, size_t size, err *e);
