@@ -150,7 +150,8 @@ static bool run(lab *l, sheet *s, err *e) {
         return false;
     uint32_t groups = r ? roof_get_facts(r)->groups : 8;
     bool is_full = lab_get_level(l) == LEVEL_FULL, is_smoke = lab_get_level(l) == LEVEL_SMOKE;
-    double most = (double)lab_get_facts(l)->memory_bytes / 16;
+    /* All kernels of a size are there together, and what they read is kept a second time. */
+    double most = (double)lab_get_facts(l)->memory_bytes / (8 * KINDS);
     double last = is_smoke ? 0.3e6 : is_full ? 1.1e9 : 2 * (double)cache;
     bool ok = true;
     for (double bytes = 0.25e6; ok && bytes <= fmin(last, most); bytes *= is_full ? 2 : 4)

@@ -165,6 +165,8 @@ bool lab_time(lab *l, lab_case *cases, size_t count, err *e) {
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
         lab_case *c = &cases[i];
+        if (c->samples > plan.min_samples && l->options.level != LEVEL_SMOKE)
+            plan.min_samples = c->samples;
         ok = !c->tape ||
              (open_subject(l, c, e) &&
               find_window(l, subject_get_working_set(c->subject), c->cache, &c->window, e));

@@ -213,7 +213,7 @@ static bool run(lab *l, sheet *s, err *e) {
     breakdown *b = calloc(1, sizeof *b);
     assert(b);
     llama_options o = {.context = 64};
-    lab_case cases[4] = {{.key = "token", .source = {take_token, b}},
+    lab_case cases[4] = {{.key = "token", .source = {take_token, b}, .samples = 5},
                          {.key = "ops", .source = {take_grouped, b}},
                          {.key = "launches alone", .source = {take_alone, b}},
                          {.key = "empty launches", .regime = TIMING_SINGLE}};

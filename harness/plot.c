@@ -111,7 +111,8 @@ static void add_footer(prelude *p, csv_file *const *files, size_t count) {
         const char *model = get_fact(files[i], "model"), *level = get_fact(files[i], "level");
         add(p, "%s", i ? "  |  " : "");
         add_quoted(p, get_fact(files[i], "device"));
-        add(p, ", %.10s", get_fact(files[i], "date"));
+        if (*get_fact(files[i], "date"))
+            add(p, ", %.10s", get_fact(files[i], "date"));
         if (*model) {
             add(p, ", ");
             add_quoted(p, model);

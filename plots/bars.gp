@@ -17,6 +17,6 @@ way(i, f, value) = strcol('variant') eq word(ways, i) ? value : NaN
 plot for [f=1:files] for [i=1:n] file(f) using (way(i, f, i + place(f))):(column('tok_s')) \
     with boxes lt f dt 1 title (i == 1 ? word(titles, f) : ''), \
     for [f=1:files] for [i=1:n] file(f) using (way(i, f, i + place(f))):(column('tok_s')):(1e6 / column('wall_q3_us')):(1e6 / column('wall_q1_us')) \
-    with yerrorbars lc rgb '#000000' lw 1.5 dt 1 pt 0 notitle, \
+    with yerrorbars lc rgb '#000000' lw 1.5 dt 1 pt 7 ps 0.2 notitle, \
     for [f=1:files] for [i=1:n] file(f) using (way(i, f, i + place(f))):(column('tok_s') * 0.5):(sprintf('%.4g', column('tok_s'))) \
     with labels font ',11' notitle

@@ -1,7 +1,7 @@
 # A prompt together and token by token.
 load style
 set logscale xy 2
-set logscale y 10
+set xrange [3.4:*]
 set format y '%g'
 set xlabel 'tokens of the prompt'
 set ylabel 'tokens a second (bars are quartiles)'
