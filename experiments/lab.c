@@ -116,7 +116,7 @@ static timing_plan make_plan(const lab *l) {
 }
 
 static double get_sample_s(const lab *l) {
-    static const double seconds[LEVEL_COUNT] = {0.005, 0.002, 0.0001};
+    static const double seconds[LEVEL_COUNT] = {TIMING_SAMPLE_S, TIMING_SAMPLE_S, 0.0001};
     return seconds[l->options.level];
 }
 
