@@ -19,7 +19,7 @@ stats file(1) using (strcol('sweep') eq 'size' ? add(strcol('variant')) : 0) noo
 set key at screen 0.475, 0.89 left top Left reverse
 plot for [f=1:files] for [k=1:items(list)] file(f) \
     using (strcol('sweep') eq 'size' ? where('variant', item(list, k), column('size_mb')) : NaN):(column('gb_s')) \
-    with linespoints lt k dt dash(f, k) title item(list, k).device(f)
+    with linespoints lt k dt dash(f, k) title once(f, item(list, k))
 
 unset arrow 1
 unset label 1
@@ -37,5 +37,5 @@ set key at screen 0.475, 0.4 left top Left reverse
 set xrange [24:400000]
 plot for [f=1:files] for [k=1:items(list)] file(f) \
     using (strcol('sweep') eq 'occupancy' ? where('variant', item(list, k), column('threads')) : NaN):(column('gb_s')) \
-    with linespoints lt (k == 1 ? 1 : 3) dt dash(f, k) title item(list, k).device(f)
+    with linespoints lt (k == 1 ? 1 : 3) dt dash(f, k) title once(f, item(list, k))
 unset multiplot

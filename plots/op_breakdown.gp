@@ -13,7 +13,6 @@ n = STATS_max
 top = -0.6 - 1.1 * files
 set lmargin at screen 0.43
 set rmargin at screen 0.94
-set bmargin at screen 0.13
 set xrange [0:100]
 set yrange [n + 0.7:top - 0.3]
 unset ytics
