@@ -288,19 +288,20 @@ static void conclude(sheet *s) {
     add_summary(s, "idle", idle, token, &at, ++rank);
     add_summary(s, "missing", missing, token, &at, ++rank);
     double off = 100 * missing / token;
+    char text[24];
     sheet_add_metric(s, "token_us", token, "us");
     sheet_add_metric(s, "kernels_pct", 100 * kernels / token, "%");
     sheet_add_metric(s, "launches_pct", 100 * empties / token, "%");
     sheet_add_metric(s, "idle_pct", 100 * idle / token, "%");
     sheet_add_metric(s, "missing_pct", off, "%");
     sheet_add_metric(s, "alone_over_token", alone / gpu, "x");
-    sheet_conclude(
-        s,
-        "Of a token of %.4g us kernels are %.3g %%, the %.0f launches %.3g %%, idle is %.3g "
-        "%%; longest is %s with %.3g %%.",
-        token, 100 * kernels / token, count, 100 * empties / token, 100 * idle / token,
-        longest == SIZE_MAX ? "nothing" : sheet_get_text(s, longest, "op"),
-        longest == SIZE_MAX ? 0 : sheet_get(s, longest, "share_pct"));
+    sheet_conclude(s,
+                   "Of a token of %s kernels are %.3g %%, the %.0f launches %.3g %%, idle is %.3g "
+                   "%%; longest is %s with %.3g %%.",
+                   experiment_get_time(token, text), 100 * kernels / token, count,
+                   100 * empties / token, 100 * idle / token,
+                   longest == SIZE_MAX ? "nothing" : sheet_get_text(s, longest, "op"),
+                   longest == SIZE_MAX ? 0 : sheet_get(s, longest, "share_pct"));
     if (fabs(off) <= 5)
         sheet_conclude(s,
                        "They add up to the token within %.2g %%; each launch in a command buffer "
