@@ -69,6 +69,8 @@ static bool open_mover(lab *l, mover *m, const mover_kind *k, double bytes, uint
     kernel_row row = k->op->kernels[0];
     uint32_t streams = k->kind == READ ? 1 : k->kind == COPY ? 2 : 3;
     uint32_t n = (uint32_t)(bytes / streams / k->unit_bytes);
+    if (groups > n / row.group + 1) /* the rest would have nothing to do */
+        groups = n / row.group + 1;
     if (k->op == &bandwidth_read_high_occupancy_op)
         groups = BANDWIDTH_READ_HIGH_OCCUPANCY_GROUPS;
     if (group)

@@ -271,6 +271,23 @@ static void stack_ops(sheet *s, double launch_us, double token, double *at, doub
     }
 }
 
+/* What may be behind it: labels say whether others were at work. */
+static void conclude_missing(sheet *s, double off_pct) {
+    size_t row = sheet_find_row(s, "kind", "token", NULL);
+    bool was_busy = strstr(sheet_get_text(s, row, "label"), "busy") != NULL;
+    if (off_pct > 0)
+        sheet_conclude(s, "They do not add up: %.3g %% of the token is in none of them: %s.",
+                       off_pct,
+                       was_busy ? "the machine was busy with other work"
+                                : "it is lost only when other ops stand between the launches");
+    else
+        sheet_conclude(
+            s, "They do not add up: op by op the parts take %.3g %% more than the token: %s.",
+            -off_pct,
+            was_busy ? "the machine was busy with other work"
+                     : "together ops find in caches what others left");
+}
+
 static void conclude(sheet *s) {
     double token = sheet_find(s, "wall_us", "kind", "token", NULL);
     double gpu = sheet_find(s, "median_us", "kind", "token", NULL);
@@ -307,16 +324,8 @@ static void conclude(sheet *s) {
                        "They add up to the token within %.2g %%; each launch in a command buffer "
                        "of its own takes %.3g times the GPU time.",
                        fabs(off), alone / gpu);
-    else if (off > 0)
-        sheet_conclude(s,
-                       "They do not add up: %.3g %% of the token is in none of them, time that "
-                       "launches take only when other ops stand between them (caches, waiting).",
-                       off);
     else
-        sheet_conclude(s,
-                       "They do not add up: op by op the parts take %.3g %% more than the token, "
-                       "so ops profit from each other or the machine was disturbed.",
-                       -off);
+        conclude_missing(s, off);
 }
 
 const experiment experiment_op_breakdown = {

@@ -427,7 +427,7 @@ TEST a_sheet_keeps_what_it_was_given(void) {
     ASSERT_EQ(1, sheet_find_row(made, "b", "1234567890123", NULL));
     ASSERT_EQ(SIZE_MAX, sheet_find_row(made, "a", "z", NULL));
     char path[800];
-    snprintf(path, sizeof path, "%s/sheet.csv", get_folder());
+    snprintf(path, sizeof path, "%s/sheet/sheet.csv", get_folder());
     ASSERTm(e.text, sheet_write(made, &(results_meta){.count = 0}, path, &e));
     csv_file *f = csv_read(path, &e);
     ASSERTm(e.text, f);
@@ -436,6 +436,12 @@ TEST a_sheet_keeps_what_it_was_given(void) {
     ASSERT_STR_EQ("", csv_get_text(f, 1, 2));
     csv_file_free(f);
     sheet_free(made);
+    PASS();
+}
+
+TEST compare_leaves_files_of_experiments_alone(void) {
+    ASSERT_RUN("$A compare $T/results $T/results", 2);
+    ASSERT_SAYS("has no NAME.csv");
     PASS();
 }
 
@@ -470,6 +476,7 @@ SUITE(experiments_suite) {
     RUN_TEST(fused_against_separate_is_counted_by_shape);
     RUN_TEST(rates_and_their_ratios_are_those_of_the_rows);
     RUN_TEST(a_sheet_keeps_what_it_was_given);
+    RUN_TEST(compare_leaves_files_of_experiments_alone);
     RUN_TEST(a_device_has_one_folder);
     command_run("rm -rf $T");
 }
