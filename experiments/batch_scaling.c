@@ -198,10 +198,11 @@ static void conclude(sheet *s) {
         s,
         "%s, token outer, submitted each, warm: %.3g x at 4, %.3g x at 8. What a batch "
         "saves is %.0f %% submit, %.0f %% launch and %.0f %% weights that are read once; "
-        "%.0f %% of a token alone is compute that nothing saves.",
+        "%.0f %% of a token alone is compute that nothing saves (fitted within %.2g %%%s).",
         first, four, eight, sheet_get_metric(s, "saved_by_submit_pct"),
         sheet_get_metric(s, "saved_by_launch_pct"), sheet_get_metric(s, "saved_by_stream_pct"),
-        100 * f[0].value[COMPUTE] / (fixed + f[0].value[COMPUTE]));
+        100 * f[0].value[COMPUTE] / (fixed + f[0].value[COMPUTE]), 100 * f[0].relative_rms,
+        f[0].relative_rms > 0.1 ? ": noisy" : "");
     sheet_conclude(s,
                    "Chained and cold, without the submit: %.3g x at 4 token outer, %.3g x with "
                    "weights decoded once for 8 tokens, whose compute is %.3g instead of %.3g us a "
