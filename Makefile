@@ -85,11 +85,11 @@ RUN_TESTS = XDG_CACHE_HOME=$(CURDIR)/$(BUILD)/cache ASSAY_PROGRAM=$(CURDIR)/$(PR
     $(strip $(RUN) $(BUILD)/tests)
 
 # Targets that run something bring what is missing first; plain `make` only compiles.
-READY := $(if $(filter test check mutants bench-soft,$(MAKECMDGOALS)),ready)
+READY := $(if $(filter test check mutants bench-soft test-timing,$(MAKECMDGOALS)),ready)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
-.PHONY: all test deps ready check mutants model bench-soft fuzz asan assay-double test-double \
+.PHONY: all test deps ready check mutants model bench-soft test-timing fuzz asan assay-double test-double \
     asan-double test-other-arch readme format clean help FORCE
 
 all: $(PROGRAM) ## build ./assay (the default)
@@ -108,6 +108,9 @@ model: $(PROGRAM) ## get SmolLM2-135M-Instruct (93 MB, by pip) and convert it to
 
 bench-soft: $(BUILD)/bench_soft ## speed of the software device, in GMAC/s a core
 	$(BUILD)/bench_soft
+
+test-timing: $(BUILD)/bench_timing ## the timing instrument on itself, with real clocks (wants a quiet machine)
+	$(BUILD)/bench_timing
 
 deps: ## install what is missing (apt-get), or say what to install
 	sh tools/deps.sh

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "harness/machine.h"
+#include "harness/host.h"
 #include "json.h"
 #include "verb.h"
 
@@ -123,7 +123,8 @@ static void add_real(field_list *l, const char *name, double value) {
 static void add_machine(field_list *l, const bench_output *o) {
     const device_facts *d = device_get_facts(o->session->device);
     char cpu[128], backend[48];
-    machine_get_cpu(cpu, sizeof cpu);
+    if (!host_find_cpu(cpu, sizeof cpu))
+        snprintf(cpu, sizeof cpu, "unnamed CPU");
     snprintf(backend, sizeof backend, "%s%s", d->api, d->emulated ? " (emulated)" : "");
     add_text(l, "build_commit", "assay " ASSAY_VERSION);
     add_integer(l, "build_number", 0);

@@ -53,7 +53,7 @@ void cases_free(case_list *l) {
     *l = (case_list){NULL, 0};
 }
 
-static bool does_match(const char *filter, const test_case *c) {
+bool cases_match(const char *filter, const test_case *c) {
     if (registry_find_op(filter) || registry_find_kernel(filter, NULL))
         return strcmp(c->op->name, filter) == 0 || strcmp(c->kernel->name, filter) == 0;
     if (strpbrk(filter, "*?["))
@@ -119,7 +119,7 @@ static bool apply_filters(const case_query *q, case_list *l, err *e) {
     for (size_t i = 0; i < l->count; i++) {
         bool is_wanted = q->filter_count == 0;
         for (size_t f = 0; f < q->filter_count; f++)
-            if (does_match(q->filters[f], &l->items[i]))
+            if (cases_match(q->filters[f], &l->items[i]))
                 is_wanted = has_matched[f] = true;
         if (is_wanted)
             l->items[kept++] = l->items[i];

@@ -31,6 +31,8 @@ typedef struct {
 bool cases_find(const case_query *q, case_list *out, err *e);
 /* The case of this name, or false. */
 bool cases_find_one(const char *name, test_case *out);
+/* Does this filter match this case? */
+bool cases_match(const char *filter, const test_case *c);
 void cases_free(case_list *l);
 
 #endif

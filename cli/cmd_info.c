@@ -2,12 +2,11 @@
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "harness/device.h"
-#include "harness/machine.h"
+#include "harness/host.h"
 #include "harness/os.h"
 #include "verb.h"
 
@@ -27,10 +26,11 @@ static void print_machine(void) {
     struct utsname system;
     if (uname(&system) != 0)
         strcpy(system.machine, "unknown machine");
-    machine_get_cpu(name, sizeof name);
+    if (!host_find_cpu(name, sizeof name))
+        snprintf(name, sizeof name, "unnamed CPU");
     snprintf(text, sizeof text, "%s, %.60s, %d cores", name, system.machine, os_count_cpus());
     print_line("cpu", text);
-    snprintf(text, sizeof text, "%.1f GB", (double)machine_count_memory() * 1e-9);
+    snprintf(text, sizeof text, "%.1f GB", (double)host_count_memory() * 1e-9);
     print_line("memory", text);
 }
 

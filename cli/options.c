@@ -61,24 +61,26 @@ static char get_letter(const option *o) {
 
 static bool refuse_unknown(const option *options, size_t count, const char *name, size_t length,
                            err *e) {
-    const char *names[MAX_OPTIONS];
-    char valid[192] = "", wanted[MAX_NAME];
+    const char *names[MAX_OPTIONS] = {NULL};
+    char valid[MAX_OPTIONS * MAX_NAME] = "", wanted[MAX_NAME], guess[MAX_NAME + 32] = "";
     size_t shown = 0, used = 0;
     snprintf(wanted, sizeof wanted, "%.*s", (int)length, name);
     for (size_t i = 0; i < count; i++) {
         if (!options[i].about)
             continue;
         names[shown++] = get_long_name(&options[i]);
-        if (used < sizeof valid)
-            used += (size_t)snprintf(valid + used, sizeof valid - used, "--%s, ", names[shown - 1]);
+        used += (size_t)snprintf(valid + used, sizeof valid - used, "--%s, ", names[shown - 1]);
+        assert(used < sizeof valid);
     }
-    if (used >= sizeof valid) /* too many to name: the help has them all */
-        valid[0] = 0;
     const char *nearest = options_find_nearest(wanted, names, shown);
     if (nearest)
-        return err_set(e, EXIT_USAGE, "no option --%s; did you mean --%s? (valid: %s--help)",
-                       wanted, nearest, valid);
-    return err_set(e, EXIT_USAGE, "no option --%s (valid: %s--help)", wanted, valid);
+        snprintf(guess, sizeof guess, "; did you mean --%s?", nearest);
+    if (used < 160) /* else they have no room in the sentence */
+        return err_set(e, EXIT_USAGE, "no option --%s%s (valid: %.160s--help)", wanted, guess,
+                       valid);
+    err_set(e, EXIT_USAGE, "no option --%s%s The options are:", wanted, nearest ? guess : ".");
+    snprintf(valid + used, sizeof valid - used, "--help");
+    return err_set_detail(e, valid);
 }
 
 /* A whole number of the option's range at the start of the text; what follows is at *end. */
@@ -117,14 +119,14 @@ static bool parse_number(const option *o, const char *text, err *e) {
     return true;
 }
 
-static bool parse_seconds(const option *o, const char *text, err *e) {
+static bool parse_positive(const option *o, const char *text, err *e) {
     char *end;
     double value = strtod(text, &end);
     bool is_plain = isdigit((unsigned char)text[0]) || text[0] == '.';
     if (!is_plain || strpbrk(text, "xX") || *end || !(value > 0) || !(value <= 1e6))
         return err_set(e, EXIT_USAGE,
-                       "--%s takes a number of seconds above 0, such as 60 or 0.5, not '%.40s'",
-                       get_long_name(o), text);
+                       "--%s takes a number of %s above 0, such as 60 or 0.5, not '%.40s'",
+                       get_long_name(o), o->kind == OPTION_PERCENT ? "percent" : "seconds", text);
     *(double *)o->value = value;
     return true;
 }
@@ -158,7 +160,8 @@ static bool parse_value(const option *o, const char *text, err *e) {
     case OPTION_NUMBERS:
         return parse_numbers(o, text, e);
     case OPTION_SECONDS:
-        return parse_seconds(o, text, e);
+    case OPTION_PERCENT:
+        return parse_positive(o, text, e);
     case OPTION_REAL:
         return parse_real(o, text, e);
     case OPTION_TEXT:

@@ -19,6 +19,7 @@ typedef enum {
     OPTION_ANY_TEXT, /* const char *, may be empty */
     OPTION_NUMBER,   /* uint64_t */
     OPTION_SECONDS,  /* double, above 0 */
+    OPTION_PERCENT,  /* double, above 0 */
     OPTION_REAL,     /* double, from min to max */
     OPTION_NUMBERS,  /* option_numbers: 1,4,8 */
     OPTION_LIST      /* option_list: may be given many times */

@@ -33,5 +33,9 @@ extern const verb verb_lint;
 extern const verb verb_tokenize;
 extern const verb verb_run;
 extern const verb verb_model;
+extern const verb verb_bench;
+extern const verb verb_compare;
+extern const verb verb_experiment;
+extern const verb verb_plot;
 
 #endif

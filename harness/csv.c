@@ -2,10 +2,13 @@
 #include "csv.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "os.h"
 
@@ -16,11 +19,16 @@ struct csv {
     bool has_rows, in_row;
 };
 
+static void start_text(csv *c) {
+    c->text = NULL;
+    c->out = open_memstream(&c->text, &c->bytes);
+    assert(c->out);
+}
+
 csv *csv_new(void) {
     csv *c = calloc(1, sizeof *c);
     assert(c);
-    c->out = open_memstream(&c->text, &c->bytes);
-    assert(c->out);
+    start_text(c);
     return c;
 }
 
@@ -92,4 +100,32 @@ bool csv_write(csv *c, const char *path, err *e) {
     if (fflush(c->out) != 0)
         return err_set(e, EXIT_CANNOT, "no memory for the rows of %.160s", path);
     return os_write_file(path, c->text, c->bytes, e);
+}
+
+static bool append_bytes(const char *path, const char *data, size_t bytes) {
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t written;
+    do
+        written = write(fd, data, bytes);
+    while (written < 0 && errno == EINTR);
+    if (written >= 0 && (size_t)written < bytes)
+        errno = ENOSPC;
+    int why = errno;
+    bool ok = close(fd) == 0 && written == (ssize_t)bytes;
+    if (!ok && why)
+        errno = why;
+    return ok;
+}
+
+bool csv_append(csv *c, const char *path, err *e) {
+    assert(!c->in_row);
+    errno = 0;
+    bool ok = fflush(c->out) == 0 && append_bytes(path, c->text, c->bytes);
+    int why = errno;
+    fclose(c->out);
+    free(c->text);
+    start_text(c);
+    return ok || err_set(e, EXIT_CANNOT, "cannot add rows to %.160s: %s", path, strerror(why));
 }

@@ -75,6 +75,14 @@ const char *library_get_folder(const library *lib) {
     return lib->folder;
 }
 
+const char *library_get_file(const library *lib, const pipeline *p) {
+    const pipeline_entry *entry = lib->pipelines;
+    while (entry && entry->pipeline != p)
+        entry = entry->next;
+    assert(entry);
+    return entry->file->name;
+}
+
 static file_entry *find_file(library *lib, const char *name, err *e) {
     for (file_entry *f = lib->files; f; f = f->next)
         if (strcmp(f->name, name) == 0)

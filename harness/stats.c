@@ -12,6 +12,10 @@ static int compare_doubles(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+void stats_sort(double *samples, size_t count) {
+    qsort(samples, count, sizeof *samples, compare_doubles);
+}
+
 double stats_get_quantile(const double *ascending, size_t count, double q) {
     assert(q >= 0 && q <= 1);
     if (count == 0)
@@ -25,6 +29,22 @@ double stats_get_quantile(const double *ascending, size_t count, double q) {
     return low_value + (high_value - low_value) * (at - (double)low);
 }
 
+double stats_get_median_iqr(const double *ascending, size_t count) {
+    if (count < 5)
+        return NAN;
+    double half = 0.6745 * 0.5 / sqrt((double)count); /* of a binomial's normal approximation */
+    return stats_get_quantile(ascending, count, 0.5 + half) -
+           stats_get_quantile(ascending, count, 0.5 - half);
+}
+
+/* Overwrites the ascending samples by their distances from the median. */
+static double find_mad(double *ascending, size_t count, double median) {
+    for (size_t i = 0; i < count; i++)
+        ascending[i] = ascending[i] == median ? 0 : fabs(ascending[i] - median);
+    stats_sort(ascending, count);
+    return stats_get_quantile(ascending, count, 0.5);
+}
+
 stats stats_compute(const double *samples, size_t count) {
     stats s = {.min = NAN,
                .max = NAN,
@@ -33,7 +53,8 @@ stats stats_compute(const double *samples, size_t count) {
                .median = NAN,
                .q3 = NAN,
                .p95 = NAN,
-               .iqr = NAN};
+               .iqr = NAN,
+               .mad = NAN};
     double *sorted = malloc(os_multiply(count + 1, sizeof *sorted));
     assert(sorted);
     double sum = 0;
@@ -45,7 +66,7 @@ stats stats_compute(const double *samples, size_t count) {
     }
     s.dropped = count - s.count;
     if (s.count > 0) {
-        qsort(sorted, s.count, sizeof *sorted, compare_doubles);
+        stats_sort(sorted, s.count);
         s.min = sorted[0];
         s.max = sorted[s.count - 1];
         s.mean = sum / (double)s.count;
@@ -54,6 +75,7 @@ stats stats_compute(const double *samples, size_t count) {
         s.q3 = stats_get_quantile(sorted, s.count, 0.75);
         s.p95 = stats_get_quantile(sorted, s.count, 0.95);
         s.iqr = s.q3 - s.q1;
+        s.mad = find_mad(sorted, s.count, s.median);
     }
     free(sorted);
     return s;

@@ -15,6 +15,8 @@ library *library_new(device *d, const char *folder, err *e);
 void library_free(library *lib);
 device *library_get_device(const library *lib);
 const char *library_get_folder(const library *lib);
+/* The file of the folder that a pipeline of this library was made of. */
+const char *library_get_file(const library *lib, const pipeline *p);
 const pipeline *library_find(library *lib, const char *file, const char *kernel,
                              const constant_value *constants, size_t count, err *e);
 

@@ -26,12 +26,17 @@ bool record_trim(const kernel_row *k, const char *what, size_t bytes, size_t ali
     return true;
 }
 
+static bool check_blocks(const kernel_row *k, const weight_format *f, uint32_t columns, err *e) {
+    return columns % f->values == 0 ||
+           err_set(e, EXIT_CANNOT,
+                   "%s: in_dim is %u, and %s rows are whole blocks of %zu; pad the matrix", k->name,
+                   columns, f->name, f->values);
+}
+
 bool record_check_weights(const kernel_row *k, const char *what, const weight_format *f, slice w,
                           uint32_t rows, uint32_t columns, size_t alignment, err *e) {
-    if (columns % f->values != 0)
-        return err_set(e, EXIT_CANNOT,
-                       "%s: in_dim is %u, and %s rows are whole blocks of %zu; pad the matrix",
-                       k->name, columns, f->name, f->values);
+    if (!check_blocks(k, f, columns, e))
+        return false;
     size_t row_bytes = os_multiply(columns / f->values, f->bytes),
            bytes = os_multiply(rows, row_bytes);
     if (w.bytes != bytes)
@@ -69,6 +74,8 @@ bool case_input_weights(kernel_case *c, const char *label, const weight_format *
                         uint32_t columns, slice *out, err *e) {
     enum { POOL = 1024 };
     static uint8_t pool[POOL][BLOCK_MAX_BYTES];
+    if (!check_blocks(c->kernel, f, columns, e)) /* shapes also come from the command line */
+        return false;
     size_t bytes = format_get_bytes(f, rows, columns), count = bytes / f->bytes;
     uint8_t *blocks = malloc(bytes);
     assert(blocks);

@@ -1,0 +1,157 @@
+/* bench: see bench.h. The side that hands out cases. */
+#include "bench.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_wire.h"
+#include "harness/progress.h"
+#include "harness/worker.h"
+
+/* The wire ---------------------------------------------------------------------------------- */
+
+void *wire_pack(const wire_answer *a, const timing_sample *samples, const timing_sample *base,
+                size_t *bytes) {
+    size_t count = a->row.gpu.count, each = sizeof *samples;
+    *bytes = sizeof *a + (count + a->base_count) * each;
+    char *all = malloc(*bytes);
+    assert(all);
+    memcpy(all, a, sizeof *a);
+    if (count > 0)
+        memcpy(all + sizeof *a, samples, count * each);
+    if (a->base_count > 0)
+        memcpy(all + sizeof *a + count * each, base, a->base_count * each);
+    return all;
+}
+
+static timing_sample *copy_samples(const char *from, size_t count) {
+    timing_sample *all = calloc(count + 1, sizeof *all);
+    assert(all);
+    memcpy(all, from, count * sizeof *all);
+    return all;
+}
+
+bool wire_unpack(const void *data, size_t bytes, wire_answer *a, timing_sample **samples,
+                 timing_sample **base) {
+    size_t each = sizeof **samples;
+    if (bytes < sizeof *a)
+        return false;
+    memcpy(a, data, sizeof *a);
+    size_t left = bytes - sizeof *a, count = a->row.gpu.count;
+    if (left % each != 0 || count > left / each || a->base_count != left / each - count)
+        return false;
+    const char *at = (const char *)data + sizeof *a;
+    *samples = copy_samples(at, count);
+    *base = copy_samples(at + count * each, a->base_count);
+    return true;
+}
+
+void bench_outcome_free(bench_outcome *o) {
+    free(o->samples);
+    free(o->base_samples);
+    *o = (bench_outcome){.base_count = 0};
+}
+
+/* Handing out ------------------------------------------------------------------------------- */
+
+typedef struct {
+    const bench_list *cases;
+    const bench_listener *listener;
+    progress progress;
+} session;
+
+static void set_no_time(result_row *r, const char *why) {
+    r->gpu = stats_compute(NULL, 0);
+    r->encode_ns = r->wall_ns = r->gb_s = r->gflop_s = NAN;
+    r->roof_gb_s = r->pct_roof = r->launch_ns = r->submit_ns = NAN;
+    snprintf(r->message, sizeof r->message, "%s", why);
+}
+
+static void name_row(const bench_case *c, result_row *r) {
+    shape_get_text(&c->test.shape, r->shape, sizeof r->shape);
+    snprintf(r->op, sizeof r->op, "%s", c->test.op->name);
+    snprintf(r->variant, sizeof r->variant, "%s", c->test.kernel->name);
+    snprintf(r->input, sizeof r->input, "%s", distribution_get_name(c->test.inputs));
+    snprintf(r->regime, sizeof r->regime, "%s", timing_get_regime_name(c->regime));
+    snprintf(r->cache, sizeof r->cache, "%s", timing_get_cache_name(c->cache));
+}
+
+/* NULL if the worker's answer holds, else why not. */
+static const char *find_failure(const worker_outcome *o, wire_answer *a, bench_outcome *out) {
+    if (o->failure[0])
+        return o->failure;
+    if (!wire_unpack(o->answer, o->bytes, a, &out->samples, &out->base_samples))
+        return "the worker is another build of assay: was it rebuilt meanwhile?";
+    return a->made ? NULL : a->error.text;
+}
+
+static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
+    session *s = context;
+    static wire_answer a;
+    bench_outcome out = {.base_count = 0};
+    const char *failure = find_failure(o, &a, &out);
+    progress_hide(&s->progress);
+    bool ok;
+    if (task == 0 && failure) {
+        bool is_answered = failure == a.error.text;
+        ok = err_set(e, is_answered ? a.error.code : EXIT_CANNOT,
+                     "the roof cannot be measured, so nothing can be: %.180s", failure);
+        if (is_answered)
+            err_set_detail(e, a.error.detail);
+    } else if (task == 0)
+        ok = s->listener->start(s->listener->context, &a.roof, e);
+    else {
+        const bench_case *c = &s->cases->items[task - 1];
+        if (!failure) {
+            out.row = a.row;
+            out.base_count = a.base_count;
+            snprintf(out.base_hash, sizeof out.base_hash, "%s", a.base_hash);
+        } else
+            set_no_time(&out.row, failure);
+        name_row(c, &out.row);
+        ok = s->listener->deliver(s->listener->context, c, &out, e);
+    }
+    bench_outcome_free(&out);
+    return ok;
+}
+
+static void advance(void *context, size_t done) {
+    session *s = context;
+    progress_update(&s->progress, done > 0 ? done - 1 : 0);
+}
+
+bool bench_run(const bench_settings *s, const device_facts *f, const bench_list *cases,
+               const bench_listener *listener, err *e) {
+    const char **names = calloc(cases->count + 1, sizeof *names);
+    assert(names);
+    names[0] = WIRE_ROOF;
+    for (size_t i = 0; i < cases->count; i++)
+        names[i + 1] = cases->items[i].name;
+    session own = {.cases = cases, .listener = listener};
+    own.progress = progress_new(stderr, "cases timed", cases->count);
+    char seed[32], budget[32];
+    snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
+    snprintf(budget, sizeof budget, "%g", s->budget_s);
+    const char *arguments[] = {"bench",    "--worker", "--device", f->api, "--seed", seed,
+                               "--budget", budget,     NULL,       NULL,   NULL};
+    if (s->base_folder) {
+        arguments[8] = "--baseline";
+        arguments[9] = s->base_folder;
+    }
+    worker_plan plan = {.arguments = arguments,
+                        .tasks = names,
+                        .count = cases->count + 1,
+                        .jobs = 1,
+                        .timeout_s = s->timeout_s,
+                        .deliver = deliver,
+                        .advance = advance,
+                        .context = &own};
+    bool ok = worker_run(&plan, e);
+    progress_hide(&own.progress);
+    free(names);
+    return ok;
+}

@@ -1,0 +1,23 @@
+/* bench_print: rows of `bench` for people as they come, or all of them as JSON or Markdown. */
+#ifndef ASSAY_BENCH_PRINT_H
+#define ASSAY_BENCH_PRINT_H
+
+#include "bench_cases.h"
+#include "harness/results.h"
+#include "harness/table.h"
+
+enum { BENCH_COLUMNS = 12 };
+
+typedef struct {
+    table_column columns[BENCH_COLUMNS];
+    table rows;
+} bench_table;
+
+void bench_table_start(bench_table *t, FILE *out, const bench_list *cases);
+void bench_table_add(bench_table *t, const result_row *r);
+
+void bench_print_head(FILE *out, const results_meta *m); /* as comments */
+void bench_print_json(FILE *out, const results_meta *m, const result_row *rows, size_t count);
+void bench_print_markdown(FILE *out, const results_meta *m, const result_row *rows, size_t count);
+
+#endif

@@ -1,0 +1,26 @@
+/* bench_wire: what a worker of bench answers. Both sides are the same program, so it can be the
+ * bytes of structs, with samples behind them. */
+#ifndef ASSAY_BENCH_WIRE_H
+#define ASSAY_BENCH_WIRE_H
+
+#include "bench.h"
+
+#define WIRE_ROOF "roof" /* the task that asks for the roof alone */
+
+typedef struct {
+    bool made; /* else the error says why not */
+    err error;
+    roof_facts roof; /* of WIRE_ROOF */
+    result_row row;  /* names excepted: the other side knows them */
+    size_t base_count;
+    char base_hash[20];
+} wire_answer;
+
+/* row.gpu.count samples, then base_count of the base. Made with malloc. */
+void *wire_pack(const wire_answer *a, const timing_sample *samples, const timing_sample *base,
+                size_t *bytes);
+/* False if these are no bytes of ours. Samples are copied, made with malloc. */
+bool wire_unpack(const void *data, size_t bytes, wire_answer *a, timing_sample **samples,
+                 timing_sample **base);
+
+#endif

@@ -1,0 +1,286 @@
+/* cmd_bench: `assay bench`. Times of kernels, in a table and in files, and against a baseline. */
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "bench.h"
+#include "bench_print.h"
+#include "comparison.h"
+#include "harness/os.h"
+#include "suite.h"
+#include "verb.h"
+
+static struct {
+    bench_settings bench;
+    bench_query query;
+    const char *out, *baseline;
+    double min_effect;
+    bool resume, json, markdown, explain, worker;
+} settings = {.bench = {.seed = 1, .budget_s = 1, .timeout_s = 120}, .min_effect = 3};
+
+static const option options[] = {
+    {"shape", OPTION_TEXT, &settings.query.shapes, "S,...",
+     "shapes such as 576x576,4096x4096, or all (default: the last of each kernel)", 0, 0},
+    {"batch", OPTION_TEXT, &settings.query.batches, "N,...",
+     "tokens, for kernels that take many (default: the shape's)", 0, 0},
+    {"variant", OPTION_TEXT, &settings.query.variants, "V,...",
+     "only kernels of these names or ends of names, such as rowblock", 0, 0},
+    {"regime", OPTION_TEXT, &settings.query.regimes, "R,...",
+     "single, chained, independent or all (default chained)", 0, 0},
+    {"cache", OPTION_TEXT, &settings.query.caches, "C,...", "warm, cold or all (default warm)", 0,
+     0},
+    {"input", OPTION_TEXT, &settings.query.input, "D",
+     "uniform, normal, zeros, denormals or large (default normal)", 0, 0},
+    {"budget", OPTION_SECONDS, &settings.bench.budget_s, "S",
+     "seconds of samples a case at the most (default 1)", 0, 0},
+    {"seed", OPTION_NUMBER, &settings.bench.seed, "N", "seed of the inputs (default 1)", 0,
+     UINT64_MAX},
+    {"device", OPTION_TEXT, &settings.bench.device, "D",
+     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    {"timeout", OPTION_SECONDS, &settings.bench.timeout_s, "S",
+     "give a case up after so many seconds (default 120)", 0, 0},
+    {"out", OPTION_TEXT, &settings.out, "FILE.csv",
+     "where rows go, samples beside it (default results/<device>/bench.csv)", 0, 0},
+    {"resume", OPTION_FLAG, &settings.resume, NULL, "keep the rows that are there, time the rest",
+     0, 0},
+    {"json", OPTION_FLAG, &settings.json, NULL, "print JSON in place of the table", 0, 0},
+    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown in place of the table", 0, 0},
+    {"baseline", OPTION_TEXT, &settings.baseline, "PATH",
+     "a folder of other kernels, timed in turns with these; or a CSV of an earlier run", 0, 0},
+    {"min-effect", OPTION_PERCENT, &settings.min_effect, "PERCENT",
+     "with --baseline: smallest change worth a verdict (default 3)", 0, 0},
+    {"explain", OPTION_FLAG, &settings.explain, NULL,
+     "with --baseline: the numbers of each verdict", 0, 0},
+    {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
+};
+
+/* A run: what listens to bench_run. */
+typedef struct {
+    const bench_list *cases;
+    results_meta meta;
+    char path[PATH_MAX];
+    results *file;
+    bench_table table;
+    result_row *rows;
+    size_t count, failed;
+    results_list base; /* of a CSV */
+    comparison_list comparison;
+} run;
+
+static bool is_quiet(void) {
+    return settings.json || settings.markdown;
+}
+
+static bool choose_path(const device_facts *f, char *path, size_t size, err *e) {
+    char home[PATH_MAX], slug[96];
+    if (settings.out)
+        return snprintf(path, size, "%s", settings.out) < (int)size ||
+               err_set(e, EXIT_USAGE, "the path given with --out is too long");
+    results_get_folder(f->name, slug, sizeof slug);
+    return os_find_home(home, sizeof home, e) &&
+           (snprintf(path, size, "%s/results/%s/bench.csv", home, slug) < (int)size ||
+            err_set(e, EXIT_CANNOT, "the path of the results folder is too long"));
+}
+
+/* Files --------------------------------------------------------------------------------------- */
+
+static void add_sweep(run *r, const roof_facts *f) {
+    char text[320] = "";
+    size_t used = 0;
+    for (size_t i = 0; f->is_swept && i < f->sizes && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu KiB %.3g", i ? ", " : "",
+                                 f->size[i] >> 10, f->read_gb_s[i]);
+    if (f->is_swept)
+        results_meta_add(&r->meta, "cache sweep, GB/s", text);
+}
+
+static bool start(void *context, const roof_facts *f, err *e) {
+    run *r = context;
+    char text[160];
+    snprintf(text, sizeof text, "%zu bytes (%s)", f->cache_bytes, f->source);
+    results_meta_add(&r->meta, "cache", text);
+    add_sweep(r, f);
+    r->file = settings.resume ? results_resume(r->path, &r->meta, e)
+                              : results_create(r->path, &r->meta, e);
+    if (!r->file)
+        return false;
+    if (!is_quiet()) {
+        bench_print_head(stdout, &r->meta);
+        bench_table_start(&r->table, stdout, r->cases);
+    }
+    return true;
+}
+
+static void note_hash(comparison_row *c, const char *base, const char *now) {
+    if (base[0] && now[0])
+        snprintf(c->note, sizeof c->note, "%s",
+                 strcmp(base, now) == 0 ? "same source" : "source changed");
+}
+
+static void compare_case(run *r, const char *key, const bench_outcome *o) {
+    if (settings.bench.base_folder) {
+        comparison_row *c = comparison_add(&r->comparison, key, o->base_samples, o->base_count,
+                                           o->samples, o->row.gpu.count, CLOCK_GPU);
+        c->test.paired = o->base_count == o->row.gpu.count;
+        note_hash(c, o->base_hash, o->row.hash);
+    } else if (settings.baseline) {
+        const result_case *b = results_list_find(&r->base, key);
+        comparison_row *c =
+            comparison_add(&r->comparison, key, b ? b->samples : NULL, b ? b->count : 0, o->samples,
+                           o->row.gpu.count, CLOCK_GPU);
+        note_hash(c, b ? b->row.hash : "", o->row.hash);
+    }
+}
+
+static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {
+    run *r = context;
+    r->rows[r->count++] = o->row;
+    r->failed += o->row.gpu.count == 0;
+    compare_case(r, c->name, o);
+    if (!is_quiet())
+        bench_table_add(&r->table, &o->row);
+    if (fflush(stdout) != 0)
+        return err_set(e, EXIT_CANNOT, "cannot write the rows: nobody reads them");
+    return results_add(r->file, &o->row, o->samples, o->row.gpu.count, e);
+}
+
+/* The base ---------------------------------------------------------------------------------- */
+
+/* A folder is kernels; anything else must be a CSV. Its device must be this one: a time of another
+ * is no baseline. */
+static bool open_baseline(run *r, const device_facts *f, err *e) {
+    struct stat s;
+    if (!settings.baseline)
+        return true;
+    if (stat(settings.baseline, &s) == 0 && S_ISDIR(s.st_mode)) {
+        settings.bench.base_folder = settings.baseline;
+        return true;
+    }
+    if (!results_read(settings.baseline, &r->base, e))
+        return false;
+    const char *was = results_meta_find(&r->base.meta, "device");
+    return strcmp(was, f->name) == 0 ||
+           err_set(e, EXIT_USAGE, "the baseline %.80s is of another device: '%.60s', not '%.60s'",
+                   settings.baseline, was, f->name);
+}
+
+/* With a CSV and nothing else asked for, what the CSV has is timed. */
+static bool choose_cases(const run *r, bench_list *out, err *e) {
+    const bench_query *q = &settings.query;
+    bool is_asked = q->filter_count || q->shapes || q->batches || q->variants || q->input ||
+                    q->regimes || q->caches;
+    if (r->base.count == 0 || is_asked)
+        return bench_cases_find(q, out, e);
+    *out = (bench_list){NULL, 0};
+    for (size_t i = 0; i < r->base.count; i++) {
+        bench_case c;
+        if (!bench_cases_parse(r->base.cases[i].key, &c, e)) {
+            bench_cases_free(out);
+            return false;
+        }
+        bench_cases_add(out, &c);
+    }
+    return true;
+}
+
+/* The verb ---------------------------------------------------------------------------------- */
+
+/* Cases whose rows are there already are taken out. */
+static bool drop_finished(run *r, bench_list *l, err *e) {
+    if (!settings.resume)
+        return true;
+    results *there = results_resume(r->path, &r->meta, e);
+    if (!there)
+        return false;
+    size_t kept = 0, all = l->count;
+    for (size_t i = 0; i < all; i++)
+        if (!results_has(there, l->items[i].name))
+            l->items[kept++] = l->items[i];
+    l->count = kept;
+    results_close(there);
+    fprintf(stderr, "%zu of %zu cases are there already\n", all - kept, all);
+    return true;
+}
+
+static exit_code finish(run *r) {
+    if (settings.json)
+        bench_print_json(stdout, &r->meta, r->rows, r->count);
+    else if (settings.markdown)
+        bench_print_markdown(stdout, &r->meta, r->rows, r->count);
+    fprintf(stderr, "%zu timed, %zu without a time; rows in %s\n", r->count - r->failed, r->failed,
+            r->path);
+    exit_code code = r->failed > 0 ? EXIT_WRONG : EXIT_OK;
+    if (!settings.baseline || r->count == 0)
+        return code;
+    comparison_options o = {.min_effect = settings.min_effect / 100,
+                            .explain = settings.explain,
+                            .markdown = settings.markdown,
+                            .seed = settings.bench.seed};
+    exit_code verdict = comparison_print(&r->comparison, &o, settings.json ? stderr : stdout);
+    return code ? code : verdict;
+}
+
+static exit_code bench_cases(run *r, const device_facts *f, err *e) {
+    bench_list cases;
+    if (!choose_cases(r, &cases, e))
+        return e->code;
+    r->cases = &cases;
+    r->rows = calloc(cases.count + 1, sizeof *r->rows);
+    assert(r->rows);
+    const bench_listener listener = {start, deliver, r};
+    bool ok = drop_finished(r, &cases, e) &&
+              (cases.count == 0 || bench_run(&settings.bench, f, &cases, &listener, e));
+    exit_code code = ok ? finish(r) : e->code;
+    results_close(r->file);
+    free(r->rows);
+    bench_cases_free(&cases);
+    return code;
+}
+
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
+    if (settings.worker) {
+        settings.bench.base_folder = settings.baseline;
+        return bench_serve(&settings.bench, e);
+    }
+    settings.query.filters = names;
+    settings.query.filter_count = count;
+    device_facts facts;
+    static run r;
+    suite find = {.device = settings.bench.device};
+    bool ok = suite_find_device(&find, &facts, e) &&
+              choose_path(&facts, r.path, sizeof r.path, e) && open_baseline(&r, &facts, e);
+    exit_code code = EXIT_OK;
+    if (ok) {
+        char budget[32];
+        r.meta = results_meta_new(ASSAY_VERSION, &facts, settings.bench.seed);
+        snprintf(budget, sizeof budget, "%g s", settings.bench.budget_s);
+        results_meta_add(&r.meta, "budget", budget);
+        code = bench_cases(&r, &facts, e);
+    } else
+        code = e->code;
+    comparison_free(&r.comparison);
+    results_list_free(&r.base);
+    return code;
+}
+
+const verb verb_bench = {
+    .name = "bench",
+    .names = "[FILTER...]",
+    .about = "time kernels, each checked before and after: one row a case, samples kept",
+    .notes =
+        "single is a submit and a wait for each play, chained many plays in a command buffer one\n"
+        "after the other, independent many that need not wait; cold rotates over copies that are\n"
+        "larger than the caches. The time is the median on the GPU's clock; iqr the distance of\n"
+        "the quartiles; % roof is of the fastest read, copy or triad of as many bytes or more,\n"
+        "measured in the same seconds. A case that is wrong has no time. Labels say in which "
+        "state\n"
+        "a number was taken: emulated, virtual, throttled, ramp, busy, gpu_is_wall, unsteady (the\n"
+        "budget ended first), above_roof, validated. With --baseline the exit status is 4 if a\n"
+        "case is slower, 5 if one cannot be told.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = run_verb,
+};

@@ -1,0 +1,36 @@
+/* comparison: verdicts over many cases, printed. What `compare` and `bench --baseline` end with. */
+#ifndef ASSAY_COMPARISON_H
+#define ASSAY_COMPARISON_H
+
+#include "harness/results.h"
+#include "harness/verdict.h"
+
+typedef struct {
+    char key[320];
+    char note[160]; /* "source changed"; "" for nothing to say */
+    verdict_case test;
+    double *base, *now; /* owned: what test points to */
+} comparison_row;
+
+typedef struct {
+    comparison_row *rows;
+    size_t count;
+} comparison_list;
+
+/* Samples of one clock of both sides; either may be NULL with count 0. */
+comparison_row *comparison_add(comparison_list *l, const char *key, const timing_sample *base,
+                               size_t base_count, const timing_sample *now, size_t now_count,
+                               timing_clock clock);
+void comparison_free(comparison_list *l);
+
+typedef struct {
+    double min_effect; /* 0.03 */
+    bool explain, markdown;
+    uint64_t seed;
+} comparison_options;
+
+/* Decides, prints a row a case and a summary; EXIT_REGRESSION if one is slower, else
+ * EXIT_INCONCLUSIVE if one is ambiguous or missing, else EXIT_OK. */
+exit_code comparison_print(comparison_list *l, const comparison_options *o, FILE *out);
+
+#endif

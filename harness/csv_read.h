@@ -1,0 +1,37 @@
+/* csv_read: the reader of what csv.h writes, and of what people make of it in other programs.
+ *
+ * RFC 4180: fields may be quoted, quotes in them are doubled, line ends are LF or CR LF. Lines that
+ * start with '#' before the header row are metadata, `# key: value`. Everything is kept in memory.
+ * What is not like that is one sentence with file and line, and EXIT_USAGE. */
+#ifndef ASSAY_CSV_READ_H
+#define ASSAY_CSV_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "err.h"
+
+typedef struct csv_file csv_file;
+
+/* Rows all have as many fields as the header, or it is refused. */
+csv_file *csv_read(const char *path, err *e);
+/* The same of a text in memory; name stands for the path in messages. */
+csv_file *csv_parse(const char *text, size_t bytes, const char *name, err *e);
+void csv_file_free(csv_file *f);
+
+const char *csv_get_path(const csv_file *f);
+const char *csv_get_meta(const csv_file *f, const char *key); /* NULL if there is none */
+/* Metadata in its order; false past the last. */
+bool csv_list_meta(const csv_file *f, size_t i, const char **key, const char **value);
+
+size_t csv_count_rows(const csv_file *f); /* without the header */
+size_t csv_count_columns(const csv_file *f);
+size_t csv_get_line(const csv_file *f, size_t row); /* where it starts, counted from 1 */
+
+/* The column of this name. */
+bool csv_find_column(const csv_file *f, const char *name, size_t *column, err *e);
+const char *csv_get_text(const csv_file *f, size_t row, size_t column);
+/* A field that is a number and nothing else: decimal, nan or inf. */
+bool csv_get_double(const csv_file *f, size_t row, size_t column, double *out, err *e);
+
+#endif

@@ -1,0 +1,153 @@
+/* host: see host.h. */
+#include "host.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
+
+#include "os.h"
+
+#if defined(__APPLE__)
+static uint64_t ask_number(const char *name) {
+    uint64_t value = 0;
+    size_t size = sizeof value;
+    return sysctlbyname(name, &value, &size, NULL, 0) == 0 ? value : 0;
+}
+
+bool host_find_cpu(char *name, size_t size) {
+    return sysctlbyname("machdep.cpu.brand_string", name, &size, NULL, 0) == 0;
+}
+
+uint64_t host_count_memory(void) {
+    return ask_number("hw.memsize");
+}
+
+size_t host_find_cache(void) {
+    static const char *const names[] = {"hw.l3cachesize", "hw.perflevel0.l2cachesize",
+                                        "hw.l2cachesize"};
+    uint64_t most = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (ask_number(names[i]) > most)
+            most = ask_number(names[i]);
+    return (size_t)most;
+}
+#else
+/* The value of the first line `key : value` of /proc/cpuinfo. */
+static bool find_cpu_field(const char *text, const char *key, char *value, size_t size) {
+    size_t length = strlen(key);
+    for (const char *p = text; p && *p; p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
+        if (strncmp(p, key, length) != 0)
+            continue;
+        p += length;
+        p += strspn(p, " \t");
+        if (*p != ':')
+            continue;
+        p++;
+        p += strspn(p, " \t");
+        snprintf(value, size, "%.*s", (int)strcspn(p, "\n"), p);
+        return *value != 0;
+    }
+    return false;
+}
+
+/* Arm kernels give numbers where others give a name. */
+bool host_find_cpu(char *name, size_t size) {
+    char *text = os_read_file("/proc/cpuinfo", NULL, NULL), maker[32], part[32];
+    if (!text)
+        return false;
+    bool is_found = find_cpu_field(text, "model name", name, size);
+    if (!is_found && find_cpu_field(text, "CPU implementer", maker, sizeof maker) &&
+        find_cpu_field(text, "CPU part", part, sizeof part))
+        is_found = snprintf(name, size, "Arm implementer %s part %s", maker, part) > 0;
+    free(text);
+    return is_found;
+}
+
+uint64_t host_count_memory(void) {
+    long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+    return pages > 0 && bytes > 0 ? (uint64_t)pages * (uint64_t)bytes : 0;
+}
+
+/* From /sys, because sysconf knows nothing of it on Arm. */
+size_t host_find_cache(void) {
+    size_t most = 0;
+    for (int i = 0; i < 8; i++) {
+        char path[80];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
+        char *text = os_read_file(path, NULL, NULL), *end;
+        if (!text)
+            continue;
+        unsigned long long size = strtoull(text, &end, 10);
+        size_t bytes = (size_t)size << (*end == 'K' ? 10 : *end == 'M' ? 20 : 0);
+        most = bytes > most ? bytes : most;
+        free(text);
+    }
+    return most;
+}
+#endif
+
+double host_get_load(void) {
+    double load = 0;
+    return getloadavg(&load, 1) == 1 ? load : 0;
+}
+
+void host_get_os(char *text, size_t size) {
+    struct utsname system;
+    if (uname(&system) == 0)
+        snprintf(text, size, "%s %s %s", system.sysname, system.release, system.machine);
+    else
+        snprintf(text, size, "unknown");
+}
+
+void host_get_date(char *text, size_t size) {
+    time_t seconds = time(NULL);
+    struct tm utc;
+    if (!gmtime_r(&seconds, &utc) || strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
+        snprintf(text, size, "unknown");
+}
+
+static bool ask_git(const char *home, const char *const *words, char *line, size_t size) {
+    const char *argv[8] = {"git", "-C", home};
+    for (size_t i = 0; words[i]; i++)
+        argv[i + 3] = words[i];
+    char *output = NULL;
+    int status = -1;
+    bool ok = os_run(argv, &output, &status, NULL) && status == 0 && output;
+    if (ok)
+        snprintf(line, size, "%.*s", (int)strcspn(output, "\n"), output);
+    free(output);
+    return ok;
+}
+
+void host_get_commit(char *text, size_t size) {
+    static const char *const head[] = {"rev-parse", "--short=12", "HEAD", NULL};
+    static const char *const changes[] = {"status", "--porcelain", "-uno", NULL};
+    char home[PATH_MAX], commit[64], changed[64];
+    if (!os_find_home(home, sizeof home, NULL) || !ask_git(home, head, commit, sizeof commit)) {
+        snprintf(text, size, "unknown");
+        return;
+    }
+    bool is_dirty = ask_git(home, changes, changed, sizeof changed) && changed[0];
+    snprintf(text, size, "%s%s", commit, is_dirty ? "-dirty" : "");
+}
+
+void host_get_driver(const char *api, char *text, size_t size) {
+    snprintf(text, size, "unknown");
+    if (strcmp(api, "soft") == 0)
+        snprintf(text, size, "none");
+    else if (strcmp(api, "metal") == 0) /* comes with the system and has its version */
+        host_get_os(text, size);
+    else if (strcmp(api, "cuda") == 0) {
+        char *version = os_read_file("/proc/driver/nvidia/version", NULL, NULL);
+        if (version)
+            snprintf(text, size, "%.*s", (int)strcspn(version, "\n"), version);
+        free(version);
+    }
+}

@@ -1,0 +1,25 @@
+/* host: what the machine around the device is. All of it goes into the head of result files; a fact
+ * that cannot be had is "unknown", never a guess. */
+#ifndef ASSAY_HOST_H
+#define ASSAY_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+bool host_find_cpu(char *name, size_t size); /* "Apple M4"; false if it has no name */
+uint64_t host_count_memory(void);            /* bytes */
+double host_get_load(void); /* runnable processes, mean of a minute; 0 if unknown */
+
+/* Bytes of the largest cache that the operating system tells of; 0 if it tells of none. Of a GPU's
+ * caches, and of Apple's system-level cache, it knows nothing. */
+size_t host_find_cache(void);
+
+void host_get_os(char *text, size_t size);   /* "Linux 6.1.0 aarch64" */
+void host_get_date(char *text, size_t size); /* "2025-01-31T12:00:00Z" */
+/* The commit the program's folder is at, "-dirty" behind it where files differ. */
+void host_get_commit(char *text, size_t size);
+/* What drives the device of this kind ("metal", "cuda", "soft"). */
+void host_get_driver(const char *api, char *text, size_t size);
+
+#endif

@@ -1,0 +1,106 @@
+/* verdict: see verdict.h. */
+#include "verdict.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "stats.h"
+
+#define LEVEL 0.05 /* of a false alarm among all cases */
+
+const char *verdict_get_name(verdict_kind v) {
+    static const char *const names[VERDICT_COUNT] = {"same",      "faster",  "slower",
+                                                     "ambiguous", "missing", "new"};
+    return names[v];
+}
+
+static bool has_enough(const verdict_case *c) {
+    return c->base_count >= VERDICT_MIN_SAMPLES && c->now_count >= VERDICT_MIN_SAMPLES;
+}
+
+static void measure(verdict_case *c, uint64_t seed) {
+    c->base_median = stats_compute(c->base, c->base_count).median;
+    c->now_median = stats_compute(c->now, c->now_count).median;
+    c->ranks = (rank_test){.u = NAN, .p = NAN};
+    c->interval = significance_find_ratio(c->base, c->base_count, c->now, c->now_count, c->paired,
+                                          VERDICT_BOOTSTRAPS, seed);
+    if (has_enough(c) && !c->obstacle)
+        c->ranks = c->paired
+                       ? significance_test_pairs(c->now, c->base, c->base_count)
+                       : significance_test_ranks(c->now, c->now_count, c->base, c->base_count);
+}
+
+static verdict_kind choose(const verdict_case *c, double min_effect) {
+    const ratio_interval *i = &c->interval;
+    double most = 1 + min_effect, least = 1 / most;
+    if (c->now_count == 0)
+        return VERDICT_MISSING;
+    if (c->base_count == 0)
+        return VERDICT_NEW;
+    if (!has_enough(c) || c->obstacle)
+        return VERDICT_AMBIGUOUS;
+    if (i->low >= least && i->high <= most)
+        return VERDICT_SAME;
+    if (i->ratio > most && i->low > 1 && c->p < LEVEL)
+        return VERDICT_SLOWER;
+    if (i->ratio < least && i->high < 1 && c->p < LEVEL)
+        return VERDICT_FASTER;
+    return VERDICT_AMBIGUOUS;
+}
+
+void verdict_decide(verdict_case *cases, size_t count, double min_effect, uint64_t seed) {
+    assert(min_effect > 0);
+    double *p = malloc((count + 1) * sizeof *p);
+    assert(p);
+    for (size_t i = 0; i < count; i++) {
+        measure(&cases[i], seed);
+        p[i] = cases[i].ranks.p;
+    }
+    significance_correct(p, count);
+    for (size_t i = 0; i < count; i++) {
+        cases[i].p = p[i];
+        cases[i].verdict = choose(&cases[i], min_effect);
+    }
+    free(p);
+}
+
+static const char *find_reason(const verdict_case *c, double min_effect) {
+    const ratio_interval *i = &c->interval;
+    switch (c->verdict) {
+    case VERDICT_SAME:
+        return "the whole interval is within the smallest effect";
+    case VERDICT_SLOWER:
+    case VERDICT_FASTER:
+        return "beyond the smallest effect, the interval is clear of 1, and the ranks agree";
+    default:
+        break;
+    }
+    if (c->obstacle)
+        return c->obstacle;
+    if (!has_enough(c))
+        return "there are fewer than 5 samples on one side";
+    if (i->ratio <= 1 + min_effect && i->ratio >= 1 / (1 + min_effect))
+        return "the interval reaches beyond the smallest effect: more samples, or a quieter "
+               "machine";
+    return i->low <= 1 && i->high >= 1
+               ? "the interval contains 1: more samples are needed"
+               : "the ranks do not agree, corrected for the number of cases";
+}
+
+void verdict_explain(const verdict_case *c, double min_effect, char *text, size_t size) {
+    if (c->verdict == VERDICT_MISSING || c->verdict == VERDICT_NEW) {
+        snprintf(text, size,
+                 c->verdict == VERDICT_NEW ? "new: the base has no time for it"
+                                           : "missing: it had a time and has none now");
+        return;
+    }
+    snprintf(text, size,
+             "%s: median %.4g us (n %zu) to %.4g us (n %zu), ratio %.4f, 95%% interval %.4f to "
+             "%.4f; %s p %.2g (%s), %.2g after Holm; smallest effect %g%%: %s",
+             verdict_get_name(c->verdict), c->base_median * 1e-3, c->base_count,
+             c->now_median * 1e-3, c->now_count, c->interval.ratio, c->interval.low,
+             c->interval.high, c->paired ? "in turns: sign test" : "Mann-Whitney", c->ranks.p,
+             c->ranks.exact ? "exact" : "normal", c->p, min_effect * 100,
+             find_reason(c, min_effect));
+}

@@ -1,0 +1,58 @@
+/* verdict: is a case slower than it was?
+ *
+ * Holds the samples of a case from two measurements against each other. What must be true for each
+ * word, with a smallest effect of m (3 percent: changes below it are nobody's business):
+ *
+ *   slower     the ratio of medians is above 1 + m, its 95 percent interval is above 1, and the
+ * rank test says so too after Holm's correction over all cases faster     the same the other way
+ * round same       the whole interval is between 1 / (1 + m) and 1 + m ambiguous  none of these:
+ * too few samples, or too much noise to say missing    it had a time and has none now new        it
+ * has a time and had none
+ *
+ * Samples taken in turns are compared pair by pair (the median of their ratios, a sign test),
+ * others by their medians and a Mann-Whitney test.
+ *
+ * The one surprise: a small difference can be beyond doubt and still be `same`. */
+#ifndef ASSAY_VERDICT_H
+#define ASSAY_VERDICT_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "significance.h"
+
+typedef enum {
+    VERDICT_SAME,
+    VERDICT_FASTER,
+    VERDICT_SLOWER,
+    VERDICT_AMBIGUOUS,
+    VERDICT_MISSING,
+    VERDICT_NEW,
+    VERDICT_COUNT
+} verdict_kind;
+
+enum { VERDICT_MIN_SAMPLES = 5, VERDICT_BOOTSTRAPS = 1000 };
+
+/* One case: its samples in the order they were taken; count 0 where it has no time. */
+typedef struct {
+    const double *base, *now;
+    size_t base_count, now_count;
+    bool paired;          /* taken in turns: sample i of both at the same moment */
+    const char *obstacle; /* why the two cannot be compared (another device), or NULL */
+    /* filled by verdict_decide */
+    double base_median, now_median;
+    ratio_interval interval;
+    rank_test ranks;
+    double p; /* of the rank test, corrected over all cases */
+    verdict_kind verdict;
+} verdict_case;
+
+/* min_effect: 0.03 is 3 percent. The seed draws the bootstrap. */
+void verdict_decide(verdict_case *cases, size_t count, double min_effect, uint64_t seed);
+
+const char *verdict_get_name(verdict_kind v);
+
+/* One sentence with the numbers and the rule that decided. */
+void verdict_explain(const verdict_case *c, double min_effect, char *text, size_t size);
+
+#endif
