@@ -33,8 +33,8 @@ template <typename V> struct plain_input {
 };
 
 // dots[t] = the products of units first, first + stride, ... of a row with token t of T, which
-// starts at x + t * in_dim. A unit is decoded once for all T. Where tokens are few, a token has
-// several sums at a time: an addition to one need not wait for the last one to another.
+// starts at x + t * in_dim. A unit is decoded once for all T. One token alone has four
+// sums: an addition to one need not wait for the last one to another.
 template <typename F, uint T, typename X>
 METAL_FUNC void add_products(device const typename F::block *w_row,
                              X x,
@@ -44,10 +44,8 @@ METAL_FUNC void add_products(device const typename F::block *w_row,
                              thread typename F::wide *dots) {
     const uint width = sizeof(typename F::wide) / sizeof(float);
     const uint span = F::wides * width;
-    const uint chains = F::wides == 1 || T > 3 ? 1 : T == 1 ? 4 : 2;
-    typename F::wide sums[T * chains];
-    for (uint i = 0; i < T * chains; i++)
-        sums[i] = typename F::wide(0.0f);
+    const uint chains = T == 1 ? 4 : 1;
+    typename F::wide sums[T * chains] = {};
     for (uint unit = first; unit < in_dim / span; unit += stride) {
         typename F::wide weights[F::wides];
         F::load(w_row, unit, weights);

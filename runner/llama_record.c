@@ -33,8 +33,8 @@ static bool record_bias(tape *t, const weight *bias, slice y, uint32_t tokens, e
 
 static bool record_norm(llama *m, tape *t, slice x, const weight *norm, slice y, uint32_t tokens,
                         err *e) {
-    return rmsnorm_record(t, rungs_pick_rmsnorm(tokens), x, norm->at, y, tokens, m->shape.hidden,
-                          m->shape.eps, e);
+    return rmsnorm_record(t, rungs_pick_rmsnorm(device_get_facts(m->device), tokens), x, norm->at,
+                          y, tokens, m->shape.hidden, m->shape.eps, e);
 }
 
 static bool is_all_q4_0(const weight *const w[3]) {

@@ -62,7 +62,10 @@ const kernel_row *rungs_pick_embedding(const weight_format *f, err *e) {
     return k;
 }
 
-const kernel_row *rungs_pick_rmsnorm(uint32_t tokens) {
+/* A whole threadgroup for a row pays where its simdgroups run side by side. */
+const kernel_row *rungs_pick_rmsnorm(const device_facts *d, uint32_t tokens) {
+    if (d->emulated)
+        return find_kernel(tokens == 1 ? "rmsnorm_simdgroup" : "rmsnorm_rows_simdgroup");
     return find_kernel(tokens == 1 ? "rmsnorm_threadgroup" : "rmsnorm_rows");
 }
 

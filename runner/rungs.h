@@ -11,7 +11,7 @@
 const kernel_row *rungs_pick_matvec(const device_facts *d, const weight_format *f, bool accumulates,
                                     uint32_t in_dim, uint32_t tokens, err *e);
 const kernel_row *rungs_pick_embedding(const weight_format *f, err *e);
-const kernel_row *rungs_pick_rmsnorm(uint32_t tokens);
+const kernel_row *rungs_pick_rmsnorm(const device_facts *d, uint32_t tokens);
 const kernel_row *rungs_pick_decode_attention(const device_facts *d);
 const kernel_row *rungs_pick_prefill_attention(const device_facts *d);
 
