@@ -23,6 +23,9 @@ page_part page_print_title, page_print_date, page_print_summary, page_print_foun
 /* A file of results by its name. */
 void page_print_file(const page *p, FILE *out, const store_folder *f, const char *name);
 
+/* Charts of a file or of an experiment; how many there are. */
+size_t page_print_charts(page *p, FILE *out, const store_folder *f, const char *what);
+
 /* What `assay check` and `assay validate` found in a folder. */
 typedef struct {
     bool is_known;

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/os.h"
 #include "page_parts.h"
-#include "svg.h"
 
 enum { MAX_ROWS = 400 };
 
@@ -75,51 +73,8 @@ void page_print_rows(const page *p, FILE *out, const store_folder *f, const stor
 
 /* Charts -------------------------------------------------------------------------------------- */
 
-static void print_chart_links(const page *p, FILE *out, const store_folder *f, const char *name) {
-    char png[160];
-    fputs("<figcaption>", out);
-    html_printf(out, "%s: ", f->device);
-    page_print_file(p, out, f, name);
-    snprintf(png, sizeof png, "%.*s.png", (int)(strlen(name) - 4), name);
-    if (store_has(f, png)) {
-        fputs(", ", out);
-        page_print_file(p, out, f, png);
-    }
-    fputs("</figcaption>", out);
-}
-
-static void print_chart(page *p, FILE *out, const store_folder *f, const char *experiment,
-                        const char *name) {
-    char path[PATH_MAX + 160], prefix[32], label[400];
-    err why = {.code = EXIT_OK};
-    snprintf(path, sizeof path, "%s/%s", f->path, name);
-    snprintf(prefix, sizeof prefix, "c%zu-", ++p->charts);
-    snprintf(label, sizeof label, "Chart of the experiment %.120s on %.120s", experiment,
-             f->device);
-    char *text = os_read_file(path, NULL, &why);
-    fputs("<figure>", out);
-    if (text) {
-        fputs("<div class=\"chart\">", out);
-        bool is_drawn = svg_print(out, text, path, prefix, label, &why);
-        fputs(is_drawn ? "" : "The chart could not be read.", out);
-        fputs("</div>", out);
-    }
-    if (why.text[0]) {
-        fputs("<p class=\"note\">", out);
-        html_print(out, why.text);
-        fputs("</p>", out);
-    }
-    print_chart_links(p, out, f, name);
-    fputs("</figure>\n", out);
-    free(text);
-}
-
 static void print_charts(page *p, FILE *out, const store_folder *f, const store_file *file) {
-    const char *name;
-    size_t i = 0;
-    for (; (name = store_find_chart(f, file->name, i)); i++)
-        print_chart(p, out, f, file->name, name);
-    if (i > 0)
+    if (page_print_charts(p, out, f, file->name) > 0)
         return;
     fputs("<p class=\"note\">", out);
     html_printf(out, "There is no chart of this experiment on %.160s. ", f->device);
@@ -245,6 +200,8 @@ static void print_experiment(page *p, FILE *out, const char *name) {
         if (value && *value && strcmp(value, "-") != 0)
             print_fact(out, titles[i], value);
     }
+    for (size_t i = 0; i < p->store->together_count; i++)
+        page_print_charts(p, out, &p->store->together[i], name);
     fputs("<div class=\"devices\">\n", out);
     for (size_t f = 0; f < p->store->count; f++) {
         const store_file *file = store_find(&p->store->folders[f], STORE_EXPERIMENT, name);

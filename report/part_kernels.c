@@ -217,6 +217,7 @@ bool page_print_right(page *p, FILE *out, err *e) {
         for (size_t k = 0; k < f->count; k++)
             if (f->files[k].kind == STORE_CHECK && !print_check(p, out, f, &f->files[k], e))
                 return false;
+        page_print_charts(p, out, f, "errors");
         if (!store_find(f, STORE_CHECK, NULL))
             print_none(out, "Nothing was checked: `assay check --csv FILE` writes what is shown "
                             "here.");

@@ -171,22 +171,42 @@ static bool read_folder(store_folder *f, const char *path, err *e) {
     return ok;
 }
 
-static bool add_folder(store *s, const char *path, err *e) {
-    s->folders = realloc(s->folders, (s->count + 1) * sizeof *s->folders);
-    assert(s->folders);
-    return read_folder(&s->folders[s->count++], path, e);
+static bool add_folder(store_folder **list, size_t *count, const char *path, err *e) {
+    *list = realloc(*list, (*count + 1) * sizeof **list);
+    assert(*list);
+    return read_folder(&(*list)[(*count)++], path, e);
 }
 
-static bool has_tables(const char *path) {
+static bool is_chart(const char *name) {
+    return ends_with(name, ".svg");
+}
+
+static bool has_any(const char *path, bool (*is_wanted)(const char *name)) {
     struct dirent **names = NULL;
     bool found = false;
     int count = list_names(path, &names, NULL);
     for (int i = 0; i < count; i++) {
-        found = found || is_table(names[i]->d_name);
+        found = found || is_wanted(names[i]->d_name);
         free(names[i]);
     }
     free(names);
     return found;
+}
+
+/* What kind of folder it is: of a device, of charts, or neither, which *is_known says. */
+static bool add_known(store *s, const char *path, bool *is_known, err *e) {
+    *is_known = true;
+    if (has_any(path, is_table))
+        return add_folder(&s->folders, &s->count, path, e);
+    if (has_any(path, is_chart)) {
+        if (!add_folder(&s->together, &s->together_count, path, e))
+            return false;
+        store_folder *f = &s->together[s->together_count - 1];
+        snprintf(f->device, sizeof f->device, "several devices");
+        return true;
+    }
+    *is_known = false;
+    return true;
 }
 
 /* A folder of folders. */
@@ -197,42 +217,49 @@ static bool add_folders(store *s, const char *path, err *e) {
     for (int i = 0; i < count; i++) {
         const char *name = names[i]->d_name;
         char inner[PATH_MAX];
+        bool is_known;
         if (ok && name[0] != '.' && strcmp(name, "scratch") != 0 &&
-            (ok = join(inner, path, name, e)) && is_folder(inner) && has_tables(inner))
-            ok = add_folder(s, inner, e);
+            (ok = join(inner, path, name, e)) && is_folder(inner))
+            ok = add_known(s, inner, &is_known, e);
         free(names[i]);
     }
     free(names);
     return ok;
 }
 
+static bool add_path(store *s, const char *given, err *e) {
+    char path[PATH_MAX];
+    bool is_known;
+    int n = snprintf(path, sizeof path, "%s", given);
+    while (n > 1 && n < PATH_MAX && path[n - 1] == '/')
+        path[--n] = 0;
+    if (n < 0 || n >= PATH_MAX || !is_folder(path))
+        return err_set(e, EXIT_USAGE, "there is no folder %.160s", given);
+    return add_known(s, path, &is_known, e) && (is_known || add_folders(s, path, e));
+}
+
 bool store_read(const char *const *paths, size_t count, store *out, err *e) {
     *out = (store){.count = 0};
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
-        size_t before = out->count;
-        char path[PATH_MAX];
-        int n = snprintf(path, sizeof path, "%s", paths[i]);
-        while (n > 1 && n < PATH_MAX && path[n - 1] == '/')
-            path[--n] = 0;
-        if (n < 0 || n >= PATH_MAX || !is_folder(path))
-            ok = err_set(e, EXIT_USAGE, "there is no folder %.160s", paths[i]);
-        else
-            ok = has_tables(path) ? add_folder(out, path, e) : add_folders(out, path, e);
-        if (ok && out->count == before)
+        size_t before = out->count + out->together_count;
+        ok = add_path(out, paths[i], e);
+        if (ok && out->count + out->together_count == before)
             ok = err_set(e, EXIT_USAGE,
                          "there are no results in %.120s: `assay experiment all` and `assay bench` "
                          "make them",
-                         path);
+                         paths[i]);
     }
+    if (ok && out->count == 0)
+        ok = err_set(e, EXIT_USAGE, "there are charts in %.120s, but no results", paths[0]);
     if (!ok)
         store_free(out);
     return ok;
 }
 
-void store_free(store *s) {
-    for (size_t i = 0; i < s->count; i++) {
-        store_folder *f = &s->folders[i];
+static void free_folders(store_folder *folders, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        store_folder *f = &folders[i];
         for (size_t k = 0; k < f->count; k++) {
             csv_file_free(f->files[k].csv);
             free(f->files[k].metrics);
@@ -240,7 +267,12 @@ void store_free(store *s) {
         free(f->files);
         free(f->others);
     }
-    free(s->folders);
+    free(folders);
+}
+
+void store_free(store *s) {
+    free_folders(s->folders, s->count);
+    free_folders(s->together, s->together_count);
     *s = (store){.count = 0};
 }
 

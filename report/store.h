@@ -53,9 +53,11 @@ typedef struct {
 typedef struct {
     store_folder *folders;
     size_t count;
+    store_folder *together; /* charts of several devices: folders that have no CSV file */
+    size_t together_count;
 } store;
 
-/* Each path is the folder of a device, or has such folders in it; results/scratch is left out.
+/* Each path is the folder of a device (or of charts), or has such in it; scratch is left out.
  * Malformed files are one sentence with file and line, EXIT_USAGE; so is a path without results. */
 bool store_read(const char *const *paths, size_t count, store *out, err *e);
 void store_free(store *s);
