@@ -66,8 +66,4 @@
     });
     apply(themes.indexOf(recall()) < 0 ? "auto" : recall());
     Array.prototype.forEach.call(document.querySelectorAll("table.sort"), makeSortable);
-    /* A link to a part that is folded away opens it; paper cannot be clicked: everything is open on it. */
-    window.addEventListener("beforeprint", function () {
-        Array.prototype.forEach.call(document.querySelectorAll("details.print"), function (d) { d.open = true; });
-    });
 }());
