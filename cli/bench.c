@@ -97,9 +97,10 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     progress_hide(&s->progress);
     bool ok;
     if (task == 0 && failure) {
-        ok = err_set(e, EXIT_CANNOT, "the roof cannot be measured, so nothing can be: %.180s",
-                     failure);
-        if (!o->failure[0])
+        bool is_answered = failure == a.error.text;
+        ok = err_set(e, is_answered ? a.error.code : EXIT_CANNOT,
+                     "the roof cannot be measured, so nothing can be: %.180s", failure);
+        if (is_answered)
             err_set_detail(e, a.error.detail);
     } else if (task == 0)
         ok = s->listener->start(s->listener->context, &a.roof, e);

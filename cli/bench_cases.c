@@ -183,9 +183,14 @@ static bool add_batches(search *s, const op *o, const kernel_row *k, const shape
 
 static void add_shapes(search *s, const op *o, const kernel_row *k) {
     bool is_all = s->shapes.count == 1 && strcmp(s->shapes.words[0], "all") == 0;
-    if (s->shapes.count == 0 || is_all) {
+    if (is_all) {
+        for (size_t i = 0; i < o->shape_count; i++)
+            add_batches(s, o, k, &o->shapes[i]);
+        return;
+    }
+    if (s->shapes.count == 0) {
         for (size_t i = o->shape_count; i-- > 0;)
-            if (add_batches(s, o, k, &o->shapes[i]) && !is_all)
+            if (add_batches(s, o, k, &o->shapes[i]))
                 return;
         return;
     }
@@ -203,9 +208,8 @@ static bool is_variant_wanted(word_list *l, const char *kernel) {
     size_t length = strlen(kernel);
     for (size_t i = 0; i < l->count; i++) {
         size_t n = strlen(l->words[i]);
-        if (strcmp(kernel, l->words[i]) == 0 ||
-            (n + 1 < length && kernel[length - n - 1] == '_' &&
-             strcmp(kernel + length - n, l->words[i]) == 0))
+        if (strcmp(kernel, l->words[i]) == 0 || (n + 1 < length && kernel[length - n - 1] == '_' &&
+                                                 strcmp(kernel + length - n, l->words[i]) == 0))
             wanted = l->used[i] = true;
     }
     return wanted;
@@ -225,7 +229,8 @@ static bool check_words(const search *s, err *e) {
                            s->regimes.words[i]);
     for (size_t i = 0; i < s->caches.count; i++)
         if (strcmp(s->caches.words[i], "all") && !timing_find_cache(s->caches.words[i], &c))
-            return err_set(e, EXIT_USAGE, "no cache state is called '%s'; there are warm, cold, all",
+            return err_set(e, EXIT_USAGE,
+                           "no cache state is called '%s'; there are warm, cold, all",
                            s->caches.words[i]);
     for (size_t i = 0; i < s->shapes.count; i++)
         if (strcmp(s->shapes.words[i], "all") && !parse_sizes(s->shapes.words[i], &sizes, &count))
@@ -254,7 +259,8 @@ static bool check_use(const search *s, err *e) {
         if (!cases_find(&one, &ignored, e)) /* says what there is */
             return false;
         cases_free(&ignored);
-        return err_set(e, EXIT_USAGE, "'%.60s' matches no case of the shapes and variants asked for",
+        return err_set(e, EXIT_USAGE,
+                       "'%.60s' matches no case of the shapes and variants asked for",
                        q->filters[i]);
     }
     for (size_t i = 0; i < s->variants.count; i++)
@@ -282,8 +288,9 @@ bool bench_cases_find(const bench_query *q, bench_list *out, err *e) {
               split(q->regimes, "regime", &s->regimes, e) &&
               split(q->caches, "cache", &s->caches, e) && check_words(s, e);
     if (ok && q->input && !distribution_find(q->input, &s->input))
-        ok = err_set(e, EXIT_USAGE, "no input is called '%.40s'; there are uniform, normal, zeros, "
-                                    "denormals, large",
+        ok = err_set(e, EXIT_USAGE,
+                     "no input is called '%.40s'; there are uniform, normal, zeros, "
+                     "denormals, large",
                      q->input);
     for (size_t i = 0; ok && i < registry_count; i++)
         for (size_t k = 0; k < registry[i]->kernel_count; k++)

@@ -21,9 +21,9 @@ typedef struct {
     size_t count;
 } bench_list;
 
-/* Lists with commas, or NULL: the last (largest) shape of each kernel, the batch of the shape, every
- * kernel, normal inputs, chained, warm. "all" is every shape of the registry, every regime, both
- * cache states. A variant is a kernel's name or the end of it: "rowblock". */
+/* Lists with commas, or NULL: the last (largest) shape of each kernel, the batch of the shape,
+ * every kernel, normal inputs, chained, warm. "all" is every shape of the registry, every regime,
+ * both cache states. A variant is a kernel's name or the end of it: "rowblock". */
 typedef struct {
     const char *const *filters;
     size_t filter_count;

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const titles[BENCH_COLUMNS] = {
-    "kernel", "shape",  "input",   "regime", "cache", "time",
-    "iqr",    "n",      "GB/s",    "% roof", "GFLOP/s", "label"};
+static const char *const titles[BENCH_COLUMNS] = {"kernel", "shape",  "input",   "regime",
+                                                  "cache",  "time",   "iqr",     "n",
+                                                  "GB/s",   "% roof", "GFLOP/s", "label"};
 enum { FIRST_NUMBER = 5, LAST_NUMBER = 10, NUMBER_WIDTH = 9 };
 
 /* A time with its unit: 3 or 4 digits that mean something. */

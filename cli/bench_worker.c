@@ -13,6 +13,7 @@
 #include "harness/worker.h"
 
 #define WINDOW_S 5.0 /* a roof older than this is another window */
+#define ROOF_S 0.05  /* for each of its parts */
 
 typedef struct {
     const bench_settings *settings;
@@ -35,7 +36,7 @@ typedef struct {
 
 static bool find_roof(server *s, err *e) {
     if (!s->roof)
-        s->roof = roof_new(s->lib, e);
+        s->roof = roof_new(s->lib, fmin(ROOF_S, s->settings->budget_s), e);
     return s->roof != NULL;
 }
 
@@ -55,17 +56,18 @@ static bool side_open(side *x, server *s, library *lib, const bench_case *c, err
     subject_options o = {.regime = c->regime,
                          .cache = c->cache,
                          .cache_bytes = roof_get_facts(s->roof)->cache_bytes,
-                         .scrub = roof_get_scrub(s->roof),
                          .sample_s = 0.005,
                          .unordered = c->test.op->unordered};
     char path[PATH_MAX];
+    if (c->cache == TIMING_COLD && !(o.scrub = roof_get_scrub(s->roof, e)))
+        return false;
     if (!case_open(&x->built, lib, c->test.op, c->test.kernel, &c->test.shape, c->test.inputs,
                    s->settings->seed, e))
         return false;
     const char *file = library_get_file(lib, x->built.tape->launches[0].pipeline);
     snprintf(path, sizeof path, "%s/%s", library_get_folder(lib), file);
-    return source_hash_find(path, x->hash, e) &&
-           (x->subject = subject_new(x->built.tape, &o, e)) && subject_check(x->subject, e);
+    return source_hash_find(path, x->hash, e) && (x->subject = subject_new(x->built.tape, &o, e)) &&
+           subject_check(x->subject, e);
 }
 
 static void side_close(side *x) {

@@ -1,6 +1,5 @@
 /* cmd_bench: `assay bench`. Times of kernels, in a table and in files, and against a baseline. */
 #include <assert.h>
-#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,8 +52,8 @@ static const option options[] = {
      "a folder of other kernels, timed in turns with these; or a CSV of an earlier run", 0, 0},
     {"min-effect", OPTION_PERCENT, &settings.min_effect, "PERCENT",
      "with --baseline: smallest change worth a verdict (default 3)", 0, 0},
-    {"explain", OPTION_FLAG, &settings.explain, NULL, "with --baseline: the numbers of each verdict",
-     0, 0},
+    {"explain", OPTION_FLAG, &settings.explain, NULL,
+     "with --baseline: the numbers of each verdict", 0, 0},
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
 };
 
@@ -75,25 +74,12 @@ static bool is_quiet(void) {
     return settings.json || settings.markdown;
 }
 
-/* "Apple M4" to "apple-m4". */
-static void make_slug(const char *name, char *slug, size_t size) {
-    size_t used = 0;
-    for (const char *p = name; *p && used + 1 < size; p++)
-        if (isalnum((unsigned char)*p))
-            slug[used++] = (char)tolower((unsigned char)*p);
-        else if (used > 0 && slug[used - 1] != '-')
-            slug[used++] = '-';
-    while (used > 0 && slug[used - 1] == '-')
-        used--;
-    slug[used] = 0;
-}
-
 static bool choose_path(const device_facts *f, char *path, size_t size, err *e) {
     char home[PATH_MAX], slug[96];
     if (settings.out)
         return snprintf(path, size, "%s", settings.out) < (int)size ||
                err_set(e, EXIT_USAGE, "the path given with --out is too long");
-    make_slug(f->name, slug, sizeof slug);
+    results_get_folder(f->name, slug, sizeof slug);
     return os_find_home(home, sizeof home, e) &&
            (snprintf(path, size, "%s/results/%s/bench.csv", home, slug) < (int)size ||
             err_set(e, EXIT_CANNOT, "the path of the results folder is too long"));
@@ -101,20 +87,22 @@ static bool choose_path(const device_facts *f, char *path, size_t size, err *e) 
 
 /* Files --------------------------------------------------------------------------------------- */
 
+static void add_sweep(run *r, const roof_facts *f) {
+    char text[320] = "";
+    size_t used = 0;
+    for (size_t i = 0; f->is_swept && i < f->sizes && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu KiB %.3g", i ? ", " : "",
+                                 f->size[i] >> 10, f->read_gb_s[i]);
+    if (f->is_swept)
+        results_meta_add(&r->meta, "cache sweep, GB/s", text);
+}
+
 static bool start(void *context, const roof_facts *f, err *e) {
     run *r = context;
     char text[160];
-    snprintf(text, sizeof text, "%zu bytes (%s)", f->cache_bytes,
-             f->seen_bytes == f->cache_bytes ? "measured" : "as the system says");
+    snprintf(text, sizeof text, "%zu bytes (%s)", f->cache_bytes, f->source);
     results_meta_add(&r->meta, "cache", text);
-    size_t used = 0;
-    text[0] = 0;
-    for (size_t i = 0; i < f->sizes && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.3g", i ? " " : "",
-                                 f->read_gb_s[i]);
-    char sweep[320];
-    snprintf(sweep, sizeof sweep, "%s GB/s read, from 256 KiB on by powers of 2", text);
-    results_meta_add(&r->meta, "cache sweep", sweep);
+    add_sweep(r, f);
     r->file = settings.resume ? results_resume(r->path, &r->meta, e)
                               : results_create(r->path, &r->meta, e);
     if (!r->file)
@@ -287,7 +275,8 @@ const verb verb_bench = {
         "after the other, independent many that need not wait; cold rotates over copies that are\n"
         "larger than the caches. The time is the median on the GPU's clock; iqr the distance of\n"
         "the quartiles; % roof is of the fastest read, copy or triad of as many bytes or more,\n"
-        "measured in the same seconds. A case that is wrong has no time. Labels say in which state\n"
+        "measured in the same seconds. A case that is wrong has no time. Labels say in which "
+        "state\n"
         "a number was taken: emulated, virtual, throttled, ramp, busy, gpu_is_wall, unsteady (the\n"
         "budget ended first), above_roof, validated. With --baseline the exit status is 4 if a\n"
         "case is slower, 5 if one cannot be told.\n",

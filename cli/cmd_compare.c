@@ -24,7 +24,8 @@ static const option options[] = {
     {"explain", OPTION_FLAG, &settings.explain, NULL, "the numbers and the rule of each verdict", 0,
      0},
     {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown in place of the table", 0, 0},
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the bootstrap (default 1)", 0, UINT64_MAX},
+    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the bootstrap (default 1)", 0,
+     UINT64_MAX},
 };
 
 /* Files of one side, and what each is called on both: its name without folders, or nothing where
@@ -120,13 +121,12 @@ static void note_pair(comparison_row *c, const source *base, const result_case *
     const results_meta *x = &base->list.meta, *y = &now->list.meta;
     if (strcmp(results_meta_find(x, "device"), results_meta_find(y, "device")) != 0) {
         c->test.obstacle = "they are of different devices";
-        snprintf(c->note, sizeof c->note, "other device: %.50s",
-                 results_meta_find(x, "device"));
+        snprintf(c->note, sizeof c->note, "other device: %.50s", results_meta_find(x, "device"));
         return;
     }
-    size_t used = (size_t)snprintf(c->note, sizeof c->note, "%s",
-                                   strcmp(b->row.hash, n->row.hash) == 0 ? "same source"
-                                                                         : "source changed");
+    size_t used =
+        (size_t)snprintf(c->note, sizeof c->note, "%s",
+                         strcmp(b->row.hash, n->row.hash) == 0 ? "same source" : "source changed");
     for (size_t i = 0; i < sizeof keys / sizeof *keys && used < sizeof c->note; i++)
         if (strcmp(results_meta_find(x, keys[i]), results_meta_find(y, keys[i])) != 0)
             used += (size_t)snprintf(c->note + used, sizeof c->note - used, ", other %s", keys[i]);
@@ -137,9 +137,8 @@ static void add_pair(comparison_list *l, const source *base, const result_case *
     const source *s = base ? base : now;
     char key[600];
     snprintf(key, sizeof key, "%s%s%s", s->name, s->name[0] ? ":" : "", b ? b->key : n->key);
-    comparison_row *c =
-        comparison_add(l, key, b ? b->samples : NULL, b ? b->count : 0, n ? n->samples : NULL,
-                       n ? n->count : 0, clock);
+    comparison_row *c = comparison_add(l, key, b ? b->samples : NULL, b ? b->count : 0,
+                                       n ? n->samples : NULL, n ? n->count : 0, clock);
     note_pair(c, base, b, now, n);
 }
 
@@ -173,9 +172,9 @@ static bool find_clock(timing_clock *out, err *e) {
             *out = (timing_clock)i;
             return true;
         }
-    return !settings.clock || err_set(e, EXIT_USAGE,
-                                      "no clock is called '%.40s'; there are gpu, encode and wall",
-                                      settings.clock);
+    return !settings.clock ||
+           err_set(e, EXIT_USAGE, "no clock is called '%.40s'; there are gpu, encode and wall",
+                   settings.clock);
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
@@ -210,7 +209,8 @@ const verb verb_compare = {
     .about = "two runs of bench: which cases are slower, and is that beyond doubt?",
     .notes =
         "BASE and NEW are NAME.csv files of bench, with their NAME.samples.csv beside them, or\n"
-        "folders of such. A case is slower when the ratio of medians is beyond the smallest effect,\n"
+        "folders of such. A case is slower when the ratio of medians is beyond the smallest "
+        "effect,\n"
         "its 95% bootstrap interval is clear of 1, and a Mann-Whitney test agrees after Holm's\n"
         "correction over all cases; same when the whole interval is within the smallest effect;\n"
         "ambiguous when neither can be said. Exit status: 4 if one is slower, else 5 if one is\n"

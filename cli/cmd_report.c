@@ -3,8 +3,8 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "experiments/experiment.h"
 #include "harness/os.h"
 #include "report/page.h"
 #include "verb.h"
@@ -17,26 +17,14 @@ static const option options[] = {
      0, 0},
 };
 
-/* Experiments that claims name, each once. */
-static const char **list_experiments(const claim_list *claims, size_t *count) {
-    const char **names = calloc(claims->count + 1, sizeof *names);
-    assert(names);
-    *count = 0;
-    for (size_t i = 0; i < claims->count; i++) {
-        size_t k = 0;
-        while (k < *count && strcmp(names[k], claims->items[i].experiment) != 0)
-            k++;
-        if (k == *count)
-            names[(*count)++] = claims->items[i].experiment;
-    }
-    return names;
-}
-
 static bool draw(const claim_list *claims, const store *s, const char *home, err *e) {
     char path[PATH_MAX + 32];
-    page_content c = {.store = s, .claims = claims};
-    const char **names = list_experiments(claims, &c.experiment_count);
-    c.experiments = names;
+    const char **names = calloc(experiment_count + 1, sizeof *names);
+    assert(names);
+    for (size_t i = 0; i < experiment_count; i++)
+        names[i] = experiments[i]->name;
+    page_content c = {
+        .store = s, .claims = claims, .experiments = names, .experiment_count = experiment_count};
     snprintf(path, sizeof path, "%s/results/report.html", home);
     const char *out = settings.out ? settings.out : path;
     bool ok = page_write(&c, home, out, e);

@@ -2,7 +2,9 @@
 #include "roof.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "harness/caches.h"
@@ -25,6 +27,7 @@ typedef struct {
 
 struct roof {
     library *lib;
+    double budget_s;
     roof_facts facts;
     mover movers[ROOF_SIZES][KINDS];
     tape *empty;
@@ -76,7 +79,8 @@ static bool mover_open(mover *m, library *lib, int kind, size_t bytes, uint32_t 
     slice a = slice_whole(m->buffers[0]), b = slice_whole(m->buffers[1]);
     uint32_t n = (uint32_t)vectors;
     if (kind == READ)
-        return bandwidth_read_record(m->tape, &bandwidth_read_f32_op.kernels[0], a, b, n, groups, e);
+        return bandwidth_read_record(m->tape, &bandwidth_read_f32_op.kernels[0], a, b, n, groups,
+                                     e);
     if (kind == COPY)
         return bandwidth_copy_record(m->tape, &bandwidth_copy_op.kernels[0], a, b, n, groups, e);
     return bandwidth_triad_record(m->tape, &bandwidth_triad_op.kernels[0], a, b,
@@ -102,27 +106,26 @@ static bool measure(tape *t, timing_regime regime, double budget_s, bool check, 
 }
 
 /* The first time a mover is measured, it is checked. */
-static bool measure_mover(roof *r, size_t size, int kind, double budget_s, err *e) {
+static bool measure_mover(roof *r, size_t size, int kind, err *e) {
     mover *m = &r->movers[size][kind];
     double ns;
     bool is_first = !m->tape;
-    if (is_first &&
-        !mover_open(m, r->lib, kind, r->facts.size[size], r->facts.groups, e))
+    if (is_first && !mover_open(m, r->lib, kind, r->facts.size[size], r->facts.groups, e))
         return false;
-    if (!measure(m->tape, TIMING_CHAINED, budget_s, is_first, CLOCK_GPU, &ns, e))
+    if (!measure(m->tape, TIMING_CHAINED, r->budget_s, is_first, CLOCK_GPU, &ns, e))
         return false;
     m->gb_s = (double)tape_sum_bytes(m->tape) / ns;
     return true;
 }
 
 /* How many threadgroups fill the memory system: a number of the device, so it is tried out. */
-static bool choose_groups(roof *r, err *e) {
+static bool choose_groups(roof *r, size_t bytes, err *e) {
     static const uint32_t candidates[] = {32, 128, 512, 2048};
     double best = INFINITY, ns;
     for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
         mover m;
-        bool ok = mover_open(&m, r->lib, READ, (size_t)8 << 20, candidates[i], e) &&
-                  measure(m.tape, TIMING_CHAINED, 0.03, true, CLOCK_GPU, &ns, e);
+        bool ok = mover_open(&m, r->lib, READ, bytes, candidates[i], e) &&
+                  measure(m.tape, TIMING_CHAINED, r->budget_s, true, CLOCK_GPU, &ns, e);
         mover_close(&m);
         if (!ok)
             return false;
@@ -134,45 +137,76 @@ static bool choose_groups(roof *r, err *e) {
     return true;
 }
 
-/* Twice the last-level cache and a size beyond it, so that memory itself is seen. What the system
- * says about the CPU's caches holds only where the device shares them. */
-static bool sweep(roof *r, err *e) {
-    roof_facts *f = &r->facts;
-    const device_facts *d = device_get_facts(library_get_device(r->lib));
-    size_t told = d->unified ? host_find_cache() : 0;
-    size_t last = d->emulated ? 4 * LEAST_CACHE : LARGEST;
-    while (last < 2 * told)
+/* ASSAY_CACHE_BYTES: where somebody knows better than any measurement. *given is 0 without it. */
+static bool find_given(size_t *given, err *e) {
+    const char *text = getenv("ASSAY_CACHE_BYTES");
+    char *end;
+    *given = 0;
+    if (!text || !*text)
+        return true;
+    unsigned long long bytes = strtoull(text, &end, 10);
+    if (!isdigit((unsigned char)*text) || *end || bytes < SMALLEST || bytes > LARGEST)
+        return err_set(e, EXIT_USAGE,
+                       "ASSAY_CACHE_BYTES is '%.40s'; it takes a number of bytes from %zu to %zu",
+                       text, SMALLEST, LARGEST);
+    *given = (size_t)bytes;
+    return true;
+}
+
+/* Sizes up to twice the cache, where that is known, or as far as any cache goes. */
+static void list_sizes(roof *r, const device_facts *d, size_t known) {
+    size_t last = known ? 2 * SMALLEST : LARGEST;
+    while (last < 2 * known)
         last *= 2;
     while (last > SMALLEST && last > d->memory_bytes / 16)
         last /= 2;
-    for (size_t bytes = SMALLEST; bytes <= last && f->sizes < ROOF_SIZES; bytes *= 2) {
-        f->size[f->sizes++] = bytes;
-        if (!measure_mover(r, f->sizes - 1, READ, 0.05, e))
+    for (size_t bytes = SMALLEST; bytes <= last && r->facts.sizes < ROOF_SIZES; bytes *= 2)
+        r->facts.size[r->facts.sizes++] = bytes;
+}
+
+/* What the system says about the CPU's caches holds only where the device shares them. On the
+ * software device nothing else does: its loads are too slow for a cache to show. */
+static bool find_caches(roof *r, const device_facts *d, err *e) {
+    roof_facts *f = &r->facts;
+    size_t given, told = d->unified ? host_find_cache() : 0;
+    if (!find_given(&given, e))
+        return false;
+    told = told > LEAST_CACHE ? told : LEAST_CACHE;
+    list_sizes(r, d, given ? given : d->emulated ? told : 0);
+    f->is_swept = !given && !d->emulated;
+    for (size_t i = 0; i < f->sizes && f->is_swept; i++) {
+        if (!measure_mover(r, i, READ, e))
             return false;
-        f->read_gb_s[f->sizes - 1] = r->movers[f->sizes - 1][READ].gb_s;
+        f->read_gb_s[i] = r->movers[i][READ].gb_s;
     }
-    f->seen_bytes = caches_find_last(f->size, f->read_gb_s, f->sizes);
-    f->cache_bytes = f->seen_bytes > told ? f->seen_bytes : told;
-    f->cache_bytes = f->cache_bytes > LEAST_CACHE ? f->cache_bytes : LEAST_CACHE;
+    f->seen_bytes = f->is_swept ? caches_find_last(f->size, f->read_gb_s, f->sizes) : 0;
+    f->cache_bytes = given ? given : f->seen_bytes > told ? f->seen_bytes : told;
+    const char *source = given                             ? "as ASSAY_CACHE_BYTES says"
+                         : f->seen_bytes == f->cache_bytes ? "measured"
+                         : f->cache_bytes > LEAST_CACHE    ? "as the system says"
+                                                           : "assumed: no step was seen";
+    snprintf(f->source, sizeof f->source, "%s", source);
     return true;
 }
 
 static bool make_empty(roof *r, err *e) {
     uint32_t zero = 0;
     r->empty = tape_new(r->lib);
-    r->counter = device_new_buffer(library_get_device(r->lib), sizeof zero, STORAGE_SHARED,
-                                   "counter", e);
+    r->counter =
+        device_new_buffer(library_get_device(r->lib), sizeof zero, STORAGE_SHARED, "counter", e);
     return r->counter && buffer_upload(r->counter, 0, &zero, sizeof zero, e) &&
            dispatch_overhead_noop_record(r->empty, &dispatch_overhead_noop_op.kernels[0],
                                          slice_whole(r->counter), e);
 }
 
-roof *roof_new(library *lib, err *e) {
+roof *roof_new(library *lib, double budget_s, err *e) {
     roof *r = calloc(1, sizeof *r);
     assert(r);
     r->lib = lib;
-    if (choose_groups(r, e) && sweep(r, e) && make_empty(r, e) &&
-        mover_open(&r->scrub, lib, READ, r->facts.cache_bytes * 2 + SMALLEST, r->facts.groups, e))
+    r->budget_s = budget_s;
+    const device_facts *d = device_get_facts(library_get_device(lib));
+    if (choose_groups(r, d->emulated ? (size_t)1 << 20 : (size_t)64 << 20, e) &&
+        find_caches(r, d, e) && make_empty(r, e))
         return r;
     roof_free(r);
     return NULL;
@@ -194,8 +228,14 @@ const roof_facts *roof_get_facts(const roof *r) {
     return &r->facts;
 }
 
-tape *roof_get_scrub(roof *r) {
-    return r->scrub.tape;
+tape *roof_get_scrub(roof *r, err *e) {
+    mover *m = &r->scrub;
+    if (!m->tape &&
+        !mover_open(m, r->lib, READ, 2 * r->facts.cache_bytes + SMALLEST, r->facts.groups, e)) {
+        mover_close(m);
+        return NULL;
+    }
+    return m->tape;
 }
 
 /* The smallest size of the sweep that is at least as large, or the largest. */
@@ -210,7 +250,7 @@ bool roof_measure(roof *r, size_t bytes, timing_cache cache, roof_window *out, e
     const roof_facts *f = &r->facts;
     size_t at = find_size(f, cache == TIMING_COLD ? 2 * f->cache_bytes : bytes);
     for (int k = 0; k < KINDS; k++)
-        if (!measure_mover(r, at, k, 0.05, e))
+        if (!measure_mover(r, at, k, e))
             return false;
     *out = (roof_window){.read_gb_s = r->movers[at][READ].gb_s,
                          .copy_gb_s = r->movers[at][COPY].gb_s,
@@ -218,6 +258,7 @@ bool roof_measure(roof *r, size_t bytes, timing_cache cache, roof_window *out, e
     for (size_t i = at; i < f->sizes; i++)
         for (int k = 0; k < KINDS; k++)
             out->best_gb_s = fmax(out->best_gb_s, r->movers[i][k].gb_s);
-    return measure(r->empty, TIMING_CHAINED, 0.02, false, CLOCK_GPU, &out->launch_ns, e) &&
-           measure(r->empty, TIMING_SINGLE, 0.02, false, CLOCK_WALL, &out->submit_ns, e);
+    return measure(r->empty, TIMING_CHAINED, r->budget_s / 2, false, CLOCK_GPU, &out->launch_ns,
+                   e) &&
+           measure(r->empty, TIMING_SINGLE, r->budget_s / 2, false, CLOCK_WALL, &out->submit_ns, e);
 }

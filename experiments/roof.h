@@ -5,7 +5,8 @@
  * programs move it, so whoever times something asks for the roof right then (roof_measure).
  *
  * The one surprise: the roof of a small working set is that of the best size at or above it. A
- * launch has a fixed cost, and what a small read loses to it is the launch's and not the memory's. */
+ * launch has a fixed cost, and what a small read loses to it is the launch's and not the memory's.
+ */
 #ifndef ASSAY_ROOF_H
 #define ASSAY_ROOF_H
 
@@ -24,21 +25,24 @@ typedef struct {
 } roof_window;
 
 typedef struct {
-    size_t cache_bytes;         /* last-level: the larger of what was seen and what the system says */
-    size_t seen_bytes;          /* 0: no step was seen */
-    size_t size[ROOF_SIZES];    /* of the sweep */
+    size_t cache_bytes;      /* last-level: the larger of what was seen and what the system says */
+    size_t seen_bytes;       /* 0: no step was seen */
+    char source[32];         /* where cache_bytes comes from, in words */
+    size_t size[ROOF_SIZES]; /* of the sweep */
     double read_gb_s[ROOF_SIZES];
     size_t sizes;
+    bool is_swept;   /* else read_gb_s is not known */
     uint32_t groups; /* threadgroups that read fastest */
 } roof_facts;
 
-/* Sweeps sizes once. Every kernel is checked against its oracle before it is timed. */
-roof *roof_new(library *lib, err *e);
+/* budget_s: for each kernel and size; 0.05 is plenty. Sweeps sizes once, on a GPU. Every kernel is
+ * checked against its oracle before it is timed. */
+roof *roof_new(library *lib, double budget_s, err *e);
 void roof_free(roof *r);
 const roof_facts *roof_get_facts(const roof *r);
 
 /* Reads more than twice the last-level cache: what subject_options.scrub wants. */
-tape *roof_get_scrub(roof *r);
+tape *roof_get_scrub(roof *r, err *e);
 
 /* The roof for a working set, now. Cold: of memory, whatever the working set is. */
 bool roof_measure(roof *r, size_t bytes, timing_cache cache, roof_window *out, err *e);

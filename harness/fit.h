@@ -26,8 +26,8 @@ typedef struct {
     double r2;               /* of the times themselves: 1 is perfect */
 } fit;
 
-/* rows (count, parts), times (count) above 0. False with EXIT_INCONCLUSIVE when there are fewer rows
- * than parts, or a number that is none. */
+/* rows (count, parts), times (count) above 0. False with EXIT_INCONCLUSIVE when there are fewer
+ * rows than parts, or a number that is none. */
 bool fit_parts(const double *rows, const double *times, size_t count, size_t parts, fit *out,
                err *e);
 

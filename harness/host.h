@@ -9,7 +9,7 @@
 
 bool host_find_cpu(char *name, size_t size); /* "Apple M4"; false if it has no name */
 uint64_t host_count_memory(void);            /* bytes */
-double host_get_load(void);                  /* runnable processes, mean of a minute; 0 if unknown */
+double host_get_load(void); /* runnable processes, mean of a minute; 0 if unknown */
 
 /* Bytes of the largest cache that the operating system tells of; 0 if it tells of none. Of a GPU's
  * caches, and of Apple's system-level cache, it knows nothing. */

@@ -114,12 +114,13 @@ bool result_read_row(const csv_file *f, size_t row, result_row *out, err *e) {
             continue;
         }
         if (!(d >= 0 && d < 1e18 && d == floor(d)))
-            return err_set(e, EXIT_USAGE, "%.120s:%zu: column '%s' takes a whole number, not '%.40s'",
-                           csv_get_path(f), csv_get_line(f, row), c->title,
-                           csv_get_text(f, row, from));
+            return err_set(
+                e, EXIT_USAGE, "%.120s:%zu: column '%s' takes a whole number, not '%.40s'",
+                csv_get_path(f), csv_get_line(f, row), c->title, csv_get_text(f, row, from));
         uint64_t u = (uint64_t)d;
         size_t n = (size_t)u;
-        memcpy(at, c->kind == AS_U64 ? (void *)&u : (void *)&n, c->kind == AS_U64 ? sizeof u : sizeof n);
+        memcpy(at, c->kind == AS_U64 ? (void *)&u : (void *)&n,
+               c->kind == AS_U64 ? sizeof u : sizeof n);
     }
     return true;
 }

@@ -2,6 +2,7 @@
 #include "results.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,6 +21,18 @@ struct results {
 
 static const char *const sample_titles[] = {"case", "i", "gpu_ns", "encode_ns", "wall_ns"};
 enum { SAMPLE_COLUMNS = sizeof sample_titles / sizeof *sample_titles };
+
+void results_get_folder(const char *name, char *folder, size_t size) {
+    size_t used = 0;
+    for (const char *p = name; *p && used + 1 < size; p++)
+        if (isalnum((unsigned char)*p))
+            folder[used++] = (char)tolower((unsigned char)*p);
+        else if (used > 0 && folder[used - 1] != '-')
+            folder[used++] = '-';
+    while (used > 0 && folder[used - 1] == '-')
+        used--;
+    folder[used] = 0;
+}
 
 bool results_find_samples_path(const char *path, char *out, size_t size, err *e) {
     size_t length = strlen(path);
@@ -157,8 +170,9 @@ static bool read_meta(const csv_file *f, results_meta *m, err *e) {
     char ours[16];
     snprintf(ours, sizeof ours, "%d", RESULTS_SCHEMA);
     if (!schema)
-        return err_set(e, EXIT_USAGE, "%.140s:1: no line '# schema: %s': these are no results of "
-                                      "assay bench",
+        return err_set(e, EXIT_USAGE,
+                       "%.140s:1: no line '# schema: %s': these are no results of "
+                       "assay bench",
                        csv_get_path(f), ours);
     if (strcmp(schema, ours) != 0)
         return err_set(e, EXIT_USAGE, "%.140s:1: schema %.20s, but this assay reads schema %s",
@@ -216,7 +230,8 @@ static bool read_samples(const csv_file *f, results_list *l, err *e) {
             assert(c->samples);
         }
         if (c->count == c->row.gpu.count)
-            return err_set(e, EXIT_USAGE, "%.120s:%zu: more samples of %.80s than the %zu of its row",
+            return err_set(e, EXIT_USAGE,
+                           "%.120s:%zu: more samples of %.80s than the %zu of its row",
                            csv_get_path(f), csv_get_line(f, i), key, c->count);
         timing_sample *s = &c->samples[c->count++];
         if (!read_sample(f, i, column, s, e))

@@ -79,11 +79,14 @@ typedef struct {
     size_t count;
 } results_list;
 
-/* Malformed files are one sentence with file and line, EXIT_USAGE; so is another schema. A last line
- * without an end is of a writer that was killed: it is left out. */
+/* Malformed files are one sentence with file and line, EXIT_USAGE; so is another schema. A last
+ * line without an end is of a writer that was killed: it is left out. */
 bool results_read(const char *path, results_list *out, err *e);
 void results_list_free(results_list *l);
 result_case *results_list_find(const results_list *l, const char *key);
+
+/* The folder of a device below results/: "Apple M4" is apple-m4. */
+void results_get_folder(const char *name, char *folder, size_t size);
 
 /* NAME.csv to NAME.samples.csv. */
 bool results_find_samples_path(const char *path, char *out, size_t size, err *e);

@@ -106,7 +106,8 @@ static double find_exact_tail(size_t n, size_t m, double u) {
     size_t most = n * m;
     double *ways = calloc((n + 1) * (most + 1), sizeof *ways);
     assert(ways);
-    /* ways[k][s]: choices of k ranks out of those seen whose sum is s above the smallest possible. */
+    /* ways[k][s]: choices of k ranks out of those seen whose sum is s above the smallest possible.
+     */
     ways[0] = 1;
     for (size_t rank = 1; rank <= n + m; rank++)
         for (size_t k = rank < n ? rank : n; k >= 1; k--) {

@@ -13,7 +13,8 @@
 
 /* Median of b over median of a: 1.05 is 5 percent more. */
 typedef struct {
-    double ratio, low, high; /* low to high: 95 percent interval of the ratio; NaN without samples */
+    double ratio, low,
+        high; /* low to high: 95 percent interval of the ratio; NaN without samples */
 } ratio_interval;
 
 /* Percentile bootstrap with `rounds` draws (1000 is plenty), from a seed. `paired`: sample i of a
@@ -24,15 +25,16 @@ ratio_interval significance_find_ratio(const double *a, size_t a_count, const do
 
 /* Mann-Whitney U of a against b, two-sided. */
 typedef struct {
-    double u;    /* pairs in which a is the larger, ties by half */
-    double p;    /* of a U at least as far from the middle, if both came from the same place */
-    bool exact;  /* by counting (no ties, up to 20 samples a side), not by the normal curve */
+    double u;   /* pairs in which a is the larger, ties by half */
+    double p;   /* of a U at least as far from the middle, if both came from the same place */
+    bool exact; /* by counting (no ties, up to 20 samples a side), not by the normal curve */
 } rank_test;
 
 rank_test significance_test_ranks(const double *a, size_t a_count, const double *b, size_t b_count);
 
 /* Holm's correction: replaces each p by the one to hold against the wanted level, so that among all
- * of them together a false alarm is no likelier than that level. NaN stays NaN and is not counted. */
+ * of them together a false alarm is no likelier than that level. NaN stays NaN and is not counted.
+ */
 void significance_correct(double *p, size_t count);
 
 #endif

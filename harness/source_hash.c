@@ -1,5 +1,5 @@
-/* source_hash: see source_hash.h. Lines are looked at, not preprocessed: an include that is switched
- * off by #if counts too, which can only make two hashes differ that need not. */
+/* source_hash: see source_hash.h. Lines are looked at, not preprocessed: an include that is
+ * switched off by #if counts too, which can only make two hashes differ that need not. */
 #include "source_hash.h"
 
 #include <limits.h>

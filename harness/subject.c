@@ -10,9 +10,9 @@
 #include "sha256.h"
 
 enum {
-    MAX_COPIES = 256,       /* more are scrubbed for */
-    MAX_REPEATS = 1024,     /* of a tape in a command buffer */
-    MAX_IN_PLACE = 256,     /* plays before buffers that drift are put back */
+    MAX_COPIES = 256,   /* more are scrubbed for */
+    MAX_REPEATS = 1024, /* of a tape in a command buffer */
+    MAX_IN_PLACE = 256, /* plays before buffers that drift are put back */
     INDEPENDENT_REPEATS = 64,
 };
 #define OUTPUT_BYTES ((size_t)256 << 20) /* of all outputs of independent plays together */
@@ -32,7 +32,7 @@ struct subject {
     device *device;
     part *parts;
     size_t part_count, copies, repeats, turn;
-    size_t plays; /* of the tape since the buffers were put back, over all copies */
+    size_t plays;  /* of the tape since the buffers were put back, over all copies */
     bool in_place; /* a play finds what the one before left */
     bool drifts;   /* and that is floats, which can grow without end */
     bool scrubs;
@@ -223,11 +223,12 @@ static bool plan(subject *s, err *e) {
     const subject_options *o = &s->options;
     double wanted = 2 * (double)o->cache_bytes / (double)(subject_get_working_set(s) + 1), seconds;
     s->copies = o->cache == TIMING_COLD ? clamp(ceil(wanted), 1, MAX_COPIES) : 1;
-    s->scrubs = o->cache == TIMING_COLD && wanted > MAX_COPIES;
+    s->scrubs = o->cache == TIMING_COLD && wanted > (double)MAX_COPIES;
     s->repeats = 1;
     if (s->scrubs && !o->scrub)
-        return err_set(e, EXIT_CANNOT, "a working set of %zu bytes cannot be timed cold: there is "
-                                       "nothing to scrub the caches with",
+        return err_set(e, EXIT_CANNOT,
+                       "a working set of %zu bytes cannot be timed cold: there is "
+                       "nothing to scrub the caches with",
                        subject_get_working_set(s));
     if (!estimate(s, &seconds, e))
         return false;
@@ -237,7 +238,8 @@ static bool plan(subject *s, err *e) {
     if (o->regime == TIMING_INDEPENDENT)
         most = clamp((double)OUTPUT_BYTES / (double)sum_written(s), 2, INDEPENDENT_REPEATS);
     s->repeats = clamp(ceil(o->sample_s / fmax(seconds, 1e-9)), 2, most);
-    if (o->cache == TIMING_COLD) /* whole rounds, or the next sample would find what this one left */
+    if (o->cache ==
+        TIMING_COLD) /* whole rounds, or the next sample would find what this one left */
         s->repeats = s->scrubs || o->regime == TIMING_INDEPENDENT
                          ? s->copies
                          : s->copies * (1 + (s->repeats - 1) / s->copies);
@@ -296,7 +298,8 @@ static bool play(subject *s, timing_sample *out, err *e) {
     return true;
 }
 
-/* Putting buffers back leaves them in the CPU's caches: when cold, a round of plays takes them out. */
+/* Putting buffers back leaves them in the CPU's caches: when cold, a round of plays takes them out.
+ */
 static bool put_back(subject *s, err *e) {
     timing_sample ignored;
     if (!reset(s, e))

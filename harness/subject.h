@@ -6,16 +6,16 @@
  *
  *   warm         the same buffers again and again
  *   cold         the tape over copies of all its buffers, in turns, whose bytes together are more
- *                than twice the last-level cache; where even many copies are too small for that, the
- *                caches are scrubbed before each sample, which then plays each copy once
+ *                than twice the last-level cache; where even many copies are too small for that,
+ * the caches are scrubbed before each sample, which then plays each copy once
  *
  * It knows no kernel: a copy is the same launches over buffers with the same contents, so any tape
- * can be timed, and what each copy computes must agree in every bit with what the tape computed when
- * it was checked. No check, no time: subject_check holds the tape against its oracles, then plays
- * what will be timed and compares.
+ * can be timed, and what each copy computes must agree in every bit with what the tape computed
+ * when it was checked. No check, no time: subject_check holds the tape against its oracles, then
+ * plays what will be timed and compares.
  *
- * The one surprise: tapes that work in place (a += b) would run away when played thousands of times;
- * their buffers are put back now and then, between samples. */
+ * The one surprise: tapes that work in place (a += b) would run away when played thousands of
+ * times; their buffers are put back now and then, between samples. */
 #ifndef ASSAY_SUBJECT_H
 #define ASSAY_SUBJECT_H
 

@@ -12,20 +12,20 @@
 #include "significance.h"
 
 enum {
-    WINDOW = 5,       /* samples whose medians are compared while warming up */
+    WINDOW = 5,         /* samples whose medians are compared while warming up */
     FEWEST_SAMPLES = 5, /* also of what is so slow that the budget is long gone */
 };
 
 #define WARM_CHANGE 0.02  /* two windows in a row nearer than this: warm */
 #define TREND_CHANGE 0.03 /* the last third against the first */
-#define TREND_LEVEL 1e-4  /* by a rank test, so that noise is no trend */
+#define TREND_LEVEL 1e-3  /* by a rank test, so that noise is no trend */
 
 typedef struct {
     const timing_plan *plan;
     const timing_source *sources;
     timing_result *results;
     size_t count;
-    double *room; /* max_samples */
+    double *room;                 /* max_samples */
     uint64_t start_ns, worked_ns; /* when it began; when the device last ended something */
 } run;
 
@@ -159,7 +159,9 @@ static unsigned find_trend(const timing_result *t) {
     free(gpu);
     if (!(p < TREND_LEVEL))
         return 0;
-    return change > 1 + TREND_CHANGE ? LABEL_THROTTLED : change < 1 / (1 + TREND_CHANGE) ? LABEL_RAMP : 0;
+    return change > 1 + TREND_CHANGE         ? LABEL_THROTTLED
+           : change < 1 / (1 + TREND_CHANGE) ? LABEL_RAMP
+                                             : 0;
 }
 
 static unsigned find_result_labels(const timing_result *t) {

@@ -1,7 +1,7 @@
 /* timing: takes samples until they say something, and says why it stopped.
  *
- * Owns when to sample: warm-up, steadiness, budget, turns. What a sample is belongs to the source: a
- * tape in a regime and cache state (subject.h), or numbers out of a model in the tests. Several
+ * Owns when to sample: warm-up, steadiness, budget, turns. What a sample is belongs to the source:
+ * a tape in a regime and cache state (subject.h), or numbers out of a model in the tests. Several
  * sources are sampled in turns, A B B A B A A B, so that what drifts drifts for all of them.
  *
  * The one surprise: nothing is ever dropped. A machine that throttles, ramps its clock or is busy
@@ -36,9 +36,9 @@ typedef struct {
 } timing_source;
 
 typedef struct {
-    double target; /* stop when the interquartile range of the median is below this part of it */
-    double budget_s;              /* for each source, warm-up included */
-    double warm_up_s;             /* at least; at most a third of the budget */
+    double target;    /* stop when the interquartile range of the median is below this part of it */
+    double budget_s;  /* for each source, warm-up included */
+    double warm_up_s; /* at least; at most a third of the budget */
     size_t min_samples, max_samples;
     double idle_s; /* the device may have slept after so long without work: warm up again */
     uint64_t (*now_ns)(void); /* NULL: the machine's own */
@@ -52,15 +52,15 @@ const char *timing_get_stop_name(timing_stop s);
 
 /* States in which a number was taken. */
 enum {
-    LABEL_EMULATED = 1,    /* the software device: says nothing about a GPU */
-    LABEL_VIRTUAL = 2,     /* a GPU behind a hypervisor */
-    LABEL_THROTTLED = 4,   /* became slower while it was timed */
-    LABEL_RAMP = 8,        /* became faster: the clock was still rising */
-    LABEL_BUSY = 16,       /* the machine had more to do than cores to do it with */
-    LABEL_GPU_IS_WALL = 32,  /* no clock of its own: GPU time is wall time */
-    LABEL_UNSTEADY = 64,   /* the budget ended before the target was met */
+    LABEL_EMULATED = 1,     /* the software device: says nothing about a GPU */
+    LABEL_VIRTUAL = 2,      /* a GPU behind a hypervisor */
+    LABEL_THROTTLED = 4,    /* became slower while it was timed */
+    LABEL_RAMP = 8,         /* became faster: the clock was still rising */
+    LABEL_BUSY = 16,        /* the machine had more to do than cores to do it with */
+    LABEL_GPU_IS_WALL = 32, /* no clock of its own: GPU time is wall time */
+    LABEL_UNSTEADY = 64,    /* the budget ended before the target was met */
     LABEL_ABOVE_ROOF = 128, /* more GB/s than the roof: it cannot have come from there */
-    LABEL_VALIDATED = 256, /* under validation: times mean nothing */
+    LABEL_VALIDATED = 256,  /* under validation: times mean nothing */
     LABEL_COUNT = 9
 };
 

@@ -79,15 +79,18 @@ static const char *find_reason(const verdict_case *c, double min_effect) {
     if (!has_enough(c))
         return "there are fewer than 5 samples on one side";
     if (i->ratio <= 1 + min_effect && i->ratio >= 1 / (1 + min_effect))
-        return "the interval reaches beyond the smallest effect: more samples, or a quieter machine";
-    return i->low <= 1 && i->high >= 1 ? "the interval contains 1: more samples are needed"
-                                       : "the ranks do not agree, corrected for the number of cases";
+        return "the interval reaches beyond the smallest effect: more samples, or a quieter "
+               "machine";
+    return i->low <= 1 && i->high >= 1
+               ? "the interval contains 1: more samples are needed"
+               : "the ranks do not agree, corrected for the number of cases";
 }
 
 void verdict_explain(const verdict_case *c, double min_effect, char *text, size_t size) {
     if (c->verdict == VERDICT_MISSING || c->verdict == VERDICT_NEW) {
-        snprintf(text, size, c->verdict == VERDICT_NEW ? "new: the base has no time for it"
-                                                       : "missing: it had a time and has none now");
+        snprintf(text, size,
+                 c->verdict == VERDICT_NEW ? "new: the base has no time for it"
+                                           : "missing: it had a time and has none now");
         return;
     }
     snprintf(text, size,

@@ -1,8 +1,8 @@
 /* bench_timing: the instrument on itself, with real clocks (`make test-timing`).
  *
- * A kernel against itself must be called the same in 19 of 20 runs; with a planted loop of 5 percent
- * more rounds it must be called slower in most, with 30 percent in all. Says what it found; exit
- * status 5 if that is not so, which on a machine with other things to do need not be the
+ * A kernel against itself must be called the same in 19 of 20 runs; with a planted loop of 5
+ * percent more rounds it must be called slower in most, with 30 percent in all. Says what it found;
+ * exit status 5 if that is not so, which on a machine with other things to do need not be the
  * instrument's fault: the load is printed beside it. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "kernels/kernels.h"
 
 typedef struct {
-    const char *name;   /* of the folder of kernels, from the project's root */
+    const char *name; /* of the folder of kernels, from the project's root */
     int runs, needed;
     verdict_kind wanted;
 } trial;

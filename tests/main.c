@@ -7,14 +7,17 @@
 
 #define SUITES(X)                                                                                  \
     X(stats_suite)                                                                                 \
+    X(significance_suite)                                                                          \
     X(compare_suite)                                                                               \
     X(output_suite)                                                                                \
+    X(results_suite)                                                                               \
     X(reference_suite)                                                                             \
     X(oracles_suite)                                                                               \
     X(msl_suite)                                                                                   \
     X(msl_launch_suite)                                                                            \
     X(record_suite)                                                                                \
     X(worker_suite)                                                                                \
+    X(timing_suite)                                                                                \
     X(tape_suite)                                                                                  \
     X(check_suite)                                                                                 \
     X(threads_suite)                                                                               \
@@ -33,6 +36,7 @@
     X(launch_suite)                                                                                \
     X(lint_suite)                                                                                  \
     X(mutants_suite)                                                                               \
+    X(bench_suite)                                                                                 \
     X(words_suite)                                                                                 \
     X(vocabularies_suite)                                                                          \
     X(tokenizer_suite)                                                                             \

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "harness/os.h"
+#include "experiments/experiment.h"
 #include "report/claims.h"
 #include "results_fixture.h"
 #include "support.h"
@@ -215,6 +215,7 @@ TEST the_published_claims_can_be_read_and_have_names_of_their_own(void) {
         const claim *c = &claims.items[i];
         ASSERTm(c->id, c->id[0] && c->text[0] && c->device[0] && c->experiment[0] && c->metric[0]);
         ASSERTm(c->id, isfinite(c->value) && c->tolerance_pct >= 0);
+        ASSERTm(c->id, experiment_find(c->experiment) != NULL);
         for (size_t k = 0; k < i; k++)
             ASSERTm(c->id, strcmp(c->id, claims.items[k].id) != 0);
     }

@@ -200,7 +200,7 @@ TEST what_is_missing_is_said(void) {
     ASSERT_SAYS("no results of <code>assay validate --csv FILE</code>");
     ASSERT_SAYS("<code>assay bench</code>");
     ASSERT_SAYS("There is no chart of this experiment on Apple M4.");
-    ASSERT_SAYS("later was not run: <code>assay experiment later</code>");
+    ASSERT_SAYS("bandwidth was not run: <code>assay experiment bandwidth</code>");
     fixture_clear();
     PASS();
 }

@@ -1,0 +1,250 @@
+/* cmd_experiment: `assay experiment`. Each experiment runs in a worker, so that one that dies does
+ * not take the others with it; all of them share the worker, and with it the roof and the model. */
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "experiments/experiment.h"
+#include "harness/os.h"
+#include "harness/plot.h"
+#include "harness/progress.h"
+#include "harness/worker.h"
+#include "suite.h"
+#include "verb.h"
+
+static struct {
+    bool quick, smoke, worker;
+    const char *device, *out, *model;
+    uint64_t seed;
+    double timeout_s;
+} settings = {.seed = 1, .timeout_s = 3600};
+
+static const option options[] = {
+    {"quick", OPTION_FLAG, &settings.quick, NULL,
+     "fewer points and less time for each: minutes for all", 0, 0},
+    {"smoke", OPTION_FLAG, &settings.smoke, NULL, "only sees that each works: numbers mean nothing",
+     0, 0},
+    {"device", OPTION_TEXT, &settings.device, "D",
+     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    {"out", OPTION_TEXT, &settings.out, "DIR", "where the files go (default results/<device>)", 0,
+     0},
+    {"m|model", OPTION_TEXT, &settings.model, "FILE",
+     "GGUF file (default: SmolLM2-135M if `make model` brought it, else the one that ships)", 0, 0},
+    {"seed", OPTION_NUMBER, &settings.seed, "N", "of inputs and tokens (default 1)", 0, UINT64_MAX},
+    {"timeout", OPTION_SECONDS, &settings.timeout_s, "S",
+     "give an experiment up after so many seconds (default 3600)", 0, 0},
+    {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
+};
+
+/* What a worker answers. Both sides are the same program. */
+typedef struct {
+    bool made;
+    err error;
+    double seconds;
+    char conclusions[SHEET_CONCLUSIONS][512];
+} answer;
+
+static lab_level get_level(void) {
+    return settings.smoke ? LEVEL_SMOKE : settings.quick ? LEVEL_QUICK : LEVEL_FULL;
+}
+
+/* The worker --------------------------------------------------------------------------------- */
+
+static void *run_task(void *context, const char *task, size_t *bytes, bool *retire) {
+    answer *a = calloc(1, sizeof *a);
+    assert(a);
+    sheet *s = NULL;
+    uint64_t start = os_now_ns();
+    const experiment *x = experiment_find(task);
+    assert(x);
+    a->made = experiment_run(x, context, ASSAY_VERSION, settings.out, &s, &a->error);
+    a->seconds = (double)(os_now_ns() - start) * 1e-9;
+    for (size_t i = 0; s && i < sheet_count_conclusions(s); i++)
+        snprintf(a->conclusions[i], sizeof a->conclusions[i], "%s", sheet_get_conclusion(s, i));
+    sheet_free(s);
+    *retire = !a->made; /* a kernel that is wrong may have written anywhere */
+    *bytes = sizeof *a;
+    return a;
+}
+
+static exit_code serve(err *e) {
+    lab_options o = {settings.device, settings.model, get_level(), settings.seed};
+    lab *l = lab_new(&o, e);
+    bool ok = l && worker_serve(run_task, l, e);
+    lab_free(l);
+    return ok ? EXIT_OK : e->code;
+}
+
+/* The other side ------------------------------------------------------------------------------ */
+
+typedef struct {
+    const char *const *names;
+    progress shown;
+    char folder[PATH_MAX];
+    exit_code code;
+    size_t done;
+} session;
+
+static void tell_failure(session *s, const char *name, const char *why, const char *detail,
+                         exit_code code) {
+    fprintf(stderr, "%s: %s\n%s", name, why, detail);
+    s->code = s->code ? s->code : code;
+}
+
+static bool draw(session *s, const char *name, err *e) {
+    char path[PATH_MAX];
+    const char *file = path;
+    if (!plot_is_available())
+        return true;
+    return (snprintf(path, sizeof path, "%s/%s.csv", s->folder, name) < (int)sizeof path ||
+            err_set(e, EXIT_USAGE, "the path given with --out is too long")) &&
+           plot_draw(name, &file, 1, s->folder, e);
+}
+
+static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
+    session *s = context;
+    const char *name = s->names[task];
+    answer a;
+    err chart = {.code = EXIT_OK};
+    progress_hide(&s->shown);
+    if (o->failure[0] || o->bytes != sizeof a) {
+        tell_failure(s, name,
+                     o->failure[0]
+                         ? o->failure
+                         : "the worker is another build of assay: was it rebuilt meanwhile?",
+                     "", EXIT_WRONG);
+        return true;
+    }
+    memcpy(&a, o->answer, sizeof a);
+    if (!a.made) {
+        tell_failure(s, name, a.error.text, a.error.detail, a.error.code);
+        return true;
+    }
+    s->done++;
+    printf("%s (%.1f s)\n", name, a.seconds);
+    for (int i = 0; i < SHEET_CONCLUSIONS && a.conclusions[i][0]; i++)
+        printf("  %s\n", a.conclusions[i]);
+    if (fflush(stdout) != 0)
+        return err_set(e, EXIT_CANNOT, "cannot write the conclusions: nobody reads them");
+    if (!draw(s, name, &chart))
+        tell_failure(s, name, chart.text, chart.detail, chart.code);
+    return true;
+}
+
+static void advance(void *context, size_t done) {
+    session *s = context;
+    progress_update(&s->shown, done);
+}
+
+static bool run_all(session *s, size_t count, const device_facts *f, err *e) {
+    char seed[32];
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)settings.seed);
+    const char *arguments[16] = {"experiment", "--worker", "--device", f->api,
+                                 "--out",      s->folder,  "--seed",   seed};
+    size_t used = 8;
+    if (get_level() != LEVEL_FULL)
+        arguments[used++] = settings.smoke ? "--smoke" : "--quick";
+    if (settings.model) {
+        arguments[used++] = "--model";
+        arguments[used++] = settings.model;
+    }
+    s->shown = progress_new(stderr, "experiments", count);
+    worker_plan plan = {.arguments = arguments,
+                        .tasks = s->names,
+                        .count = count,
+                        .jobs = 1,
+                        .timeout_s = settings.timeout_s,
+                        .deliver = deliver,
+                        .advance = advance,
+                        .context = s};
+    bool ok = worker_run(&plan, e);
+    progress_hide(&s->shown);
+    return ok;
+}
+
+static exit_code list_experiments(void) {
+    for (size_t i = 0; i < experiment_count; i++)
+        printf("%-18s %s\n", experiments[i]->name, experiments[i]->question);
+    return EXIT_OK;
+}
+
+/* "all", or names, each known; false with the valid ones. */
+static bool choose(const char *const *names, size_t count, const char **out, size_t *chosen,
+                   err *e) {
+    const char *valid[64];
+    assert(experiment_count <= 64 && count <= 64);
+    for (size_t i = 0; i < experiment_count; i++)
+        valid[i] = experiments[i]->name;
+    *chosen = 0;
+    if (count == 1 && strcmp(names[0], "all") == 0) {
+        memcpy(out, valid, experiment_count * sizeof *valid);
+        *chosen = experiment_count;
+        return true;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const experiment *x = experiment_find(names[i]);
+        const char *nearest = options_find_nearest(names[i], valid, experiment_count);
+        if (!x)
+            return err_set(e, EXIT_USAGE,
+                           "no experiment '%.40s'%s%s%s; `assay experiment` lists them", names[i],
+                           nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                           nearest ? "'?" : "");
+        out[(*chosen)++] = x->name;
+    }
+    return true;
+}
+
+static bool choose_folder(const device_facts *f, char *path, size_t size, err *e) {
+    char home[PATH_MAX], folder[96];
+    results_get_folder(f->name, folder, sizeof folder);
+    if (settings.out)
+        return snprintf(path, size, "%s", settings.out) < (int)size ||
+               err_set(e, EXIT_USAGE, "the path given with --out is too long");
+    return os_find_home(home, sizeof home, e) &&
+           (snprintf(path, size, "%s/results/%s", home, folder) < (int)size ||
+            err_set(e, EXIT_CANNOT, "the path of the results folder is too long"));
+}
+
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
+    if (settings.worker)
+        return serve(e);
+    if (count == 0)
+        return list_experiments();
+    if (count > 64) {
+        err_set(e, EXIT_USAGE, "%zu names are too many; `all` is every experiment", count);
+        return e->code;
+    }
+    const char *chosen[64];
+    static session s;
+    device_facts facts;
+    suite find = {.device = settings.device};
+    size_t chosen_count;
+    s.names = chosen;
+    if (!choose(names, count, chosen, &chosen_count, e) || !suite_find_device(&find, &facts, e) ||
+        !choose_folder(&facts, s.folder, sizeof s.folder, e) ||
+        !run_all(&s, chosen_count, &facts, e))
+        return e->code;
+    fprintf(stderr, "%zu of %zu experiments done%s; files in %s\n", s.done, chosen_count,
+            facts.emulated ? ", on the software device: its times say nothing about a GPU" : "",
+            s.folder);
+    if (!plot_is_available())
+        fputs("no charts: gnuplot is missing; install it (package gnuplot-nox or gnuplot) and run "
+              "`assay plot`\n",
+              stderr);
+    return s.code;
+}
+
+const verb verb_experiment = {
+    .name = "experiment",
+    .names = "[NAME...|all]",
+    .about = "ask a question of the device: rows, samples, a chart and a conclusion each",
+    .notes =
+        "Without a name: what there is. Everything that is timed is checked against its oracle\n"
+        "first; what is compared is timed in turns. A CSV file with the rows, one with every\n"
+        "sample, and a chart as SVG and PNG (by gnuplot) are left in results/<device>.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = run_verb,
+};

@@ -1,0 +1,236 @@
+/* bandwidth: what can be read a second, by size, format and occupancy?
+ *
+ * Published for an Apple M4: more than 200 GB/s where 120 are nominal, explained by the
+ * system-level cache; Q4_0 blocks at 1.5 GB/s, read by one simdgroup.
+ *
+ * Measured: kernels that read all of a buffer and prove it by a sum, copy and triad, chained and
+ * warm, so that the size of the buffer alone says which cache or memory it comes from. All kernels
+ * of one size are timed in turns. Then the same reads by fewer and fewer threads. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "experiment.h"
+#include "harness/caches.h"
+#include "kernels/kernels.h"
+#include "kernels/record.h"
+
+enum { READ, COPY, TRIAD };
+
+typedef struct {
+    const char *variant;
+    const op *op;
+    int kind;
+    uint32_t unit_bytes; /* that a kernel's n counts, in one buffer */
+} mover_kind;
+
+static const mover_kind kinds[] = {
+    {"read_f32", &bandwidth_read_f32_op, READ, 16},
+    {"read_f16", &bandwidth_read_f16_op, READ, 8},
+    {"read_q4_0", &bandwidth_read_q4_0_op, READ, 18},
+    {"copy", &bandwidth_copy_op, COPY, 16},
+    {"triad", &bandwidth_triad_op, TRIAD, 16},
+    {"read_high_occupancy", &bandwidth_read_high_occupancy_op, READ, 16},
+};
+enum { KINDS = COUNT_OF(kinds), BUFFERS = 3 };
+
+typedef struct {
+    lab_case timed;
+    buffer *buffers[BUFFERS];
+    double bytes; /* moved, about */
+    uint32_t groups, group;
+} mover;
+
+static void close_movers(mover *m, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        lab_close_cases(&m[i].timed, 1);
+        tape_free(m[i].timed.tape);
+        for (int b = 0; b < BUFFERS; b++)
+            buffer_free(m[i].buffers[b]);
+    }
+}
+
+/* 0x3F80 is a little more than 1 as f32 and 1.9 as f16. */
+static buffer *new_buffer(device *d, size_t bytes, const char *label, err *e) {
+    buffer *b = device_new_buffer(d, bytes, STORAGE_SHARED, label, e);
+    if (b && !buffer_fill_pattern(b, 0, bytes, 0x3F80, e)) {
+        buffer_free(b);
+        return NULL;
+    }
+    return b;
+}
+
+/* `threads` a group and `groups` of them; both 0: what reads fastest. */
+static bool open_mover(lab *l, mover *m, const mover_kind *k, double bytes, uint32_t groups,
+                       uint32_t group, err *e) {
+    static const char *const labels[BUFFERS] = {"a", "b", "c"};
+    library *lib = lab_get_library(l);
+    kernel_row row = k->op->kernels[0];
+    uint32_t streams = k->kind == READ ? 1 : k->kind == COPY ? 2 : 3;
+    uint32_t n = (uint32_t)(bytes / streams / k->unit_bytes);
+    if (k->op == &bandwidth_read_high_occupancy_op)
+        groups = BANDWIDTH_READ_HIGH_OCCUPANCY_GROUPS;
+    if (group)
+        row.group = group;
+    *m = (mover){.bytes = bytes, .groups = groups, .group = row.group};
+    m->timed.tape = tape_new(lib);
+    m->timed.regime = TIMING_CHAINED;
+    snprintf(m->timed.key, sizeof m->timed.key, "%s/%.0f/%ux%u", k->variant, bytes, groups,
+             row.group);
+    for (uint32_t i = 0; i < (streams < 2 ? 2 : streams); i++) {
+        bool is_sums = k->kind == READ && i == 1;
+        size_t size = is_sums ? groups * sizeof(float) : (size_t)n * k->unit_bytes;
+        if (!(m->buffers[i] = new_buffer(library_get_device(lib), size, labels[i], e)))
+            return false;
+    }
+    slice a = slice_whole(m->buffers[0]), b = slice_whole(m->buffers[1]);
+    if (k->kind == READ)
+        return bandwidth_read_record(m->timed.tape, &row, a, b, n, groups, e);
+    if (k->kind == COPY)
+        return bandwidth_copy_record(m->timed.tape, &row, a, b, n, groups, e);
+    return bandwidth_triad_record(m->timed.tape, &row, a, b, slice_whole(m->buffers[2]), n, 0.5f,
+                                  groups, e);
+}
+
+static bool time_movers(lab *l, sheet *s, mover *m, const mover_kind *const *which, size_t count,
+                        const char *sweep, err *e) {
+    lab_case cases[KINDS * 2];
+    for (size_t i = 0; i < count; i++)
+        cases[i] = m[i].timed;
+    bool ok = lab_time(l, cases, count, e);
+    for (size_t i = 0; i < count; i++) {
+        m[i].timed = cases[i];
+        if (!ok)
+            continue;
+        sheet_add_row(s);
+        sheet_put_text(s, "sweep", sweep);
+        sheet_put_text(s, "variant", which[i]->variant);
+        sheet_put(s, "size_mb", m[i].bytes * 1e-6);
+        sheet_put(s, "threads", (double)m[i].groups * m[i].group);
+        lab_put(l, s, &m[i].timed);
+    }
+    return ok;
+}
+
+static bool run_size(lab *l, sheet *s, double bytes, uint32_t groups, err *e) {
+    mover m[KINDS] = {{.bytes = 0}};
+    const mover_kind *which[KINDS];
+    size_t count = lab_choose(l, KINDS, KINDS);
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        which[i] = &kinds[i];
+        ok = open_mover(l, &m[i], which[i], bytes, groups, 0, e);
+    }
+    ok = ok && time_movers(l, s, m, which, count, "size", e);
+    close_movers(m, count);
+    return ok;
+}
+
+/* The same bytes by 32 threads (one simdgroup), 256, and more. */
+static bool run_occupancy(lab *l, sheet *s, double bytes, err *e) {
+    static const uint32_t groups[] = {1, 1, 4, 16, 64, 256, 1024};
+    static const mover_kind *const which[] = {&kinds[0], &kinds[2]};
+    size_t step = lab_get_level(l) == LEVEL_FULL ? 1 : 2;
+    bool ok = true;
+    for (size_t i = 0; ok && i < COUNT_OF(groups); i += step) {
+        mover m[2] = {{.bytes = 0}};
+        for (size_t k = 0; ok && k < 2; k++)
+            ok = open_mover(l, &m[k], which[k], bytes, groups[i], i == 0 ? 32 : 256, e);
+        ok = ok && time_movers(l, s, m, which, 2, "occupancy", e);
+        close_movers(m, 2);
+    }
+    return ok;
+}
+
+static bool run(lab *l, sheet *s, err *e) {
+    size_t cache;
+    roof *r;
+    if (!lab_find_cache(l, &cache, e) || !lab_find_roof(l, &r, e))
+        return false;
+    uint32_t groups = r ? roof_get_facts(r)->groups : 8;
+    bool is_full = lab_get_level(l) == LEVEL_FULL, is_smoke = lab_get_level(l) == LEVEL_SMOKE;
+    double most = (double)lab_get_facts(l)->memory_bytes / 16;
+    double last = is_smoke ? 0.3e6 : is_full ? 1.1e9 : 2 * (double)cache;
+    bool ok = true;
+    for (double bytes = 0.25e6; ok && bytes <= fmin(last, most); bytes *= is_full ? 2 : 4)
+        ok = run_size(l, s, bytes, groups, e);
+    return ok && run_occupancy(l, s, is_smoke ? 0.1e6 : is_full ? 64e6 : 4e6, e);
+}
+
+/* Conclusions --------------------------------------------------------------------------------- */
+
+enum { MOST = 64 };
+
+typedef struct {
+    size_t sizes[MOST], count, best, last;
+    double gb_s[MOST];
+} curve;
+
+static curve read_curve(const sheet *s, const char *variant) {
+    curve c = {.count = 0};
+    for (size_t r = 0; r < sheet_count_rows(s) && c.count < MOST; r++)
+        if (sheet_is(s, r, "sweep", "size", "variant", variant, NULL)) {
+            c.sizes[c.count] = (size_t)(sheet_get(s, r, "size_mb") * 1e6);
+            c.gb_s[c.count] = sheet_get(s, r, "gb_s");
+            if (c.gb_s[c.count] > c.gb_s[c.best])
+                c.best = c.count;
+            c.last = c.count++;
+        }
+    return c;
+}
+
+static double get_memory(const sheet *s, const char *variant) {
+    curve c = read_curve(s, variant);
+    return c.count ? c.gb_s[c.last] : NAN;
+}
+
+static void conclude(sheet *s) {
+    curve read = read_curve(s, "read_f32");
+    if (read.count == 0)
+        return;
+    double best = read.gb_s[read.best], memory = read.gb_s[read.last];
+    double f16 = get_memory(s, "read_f16"), q4_0 = get_memory(s, "read_q4_0");
+    double alone =
+        sheet_find(s, "gb_s", "sweep", "occupancy", "variant", "read_q4_0", "threads", "32", NULL);
+    double all = alone;
+    for (size_t r = 0; r < sheet_count_rows(s); r++)
+        if (sheet_is(s, r, "sweep", "occupancy", "variant", "read_q4_0", NULL))
+            all = fmax(all, sheet_get(s, r, "gb_s"));
+    size_t step = caches_find_last(read.sizes, read.gb_s, read.count);
+    sheet_add_metric(s, "read_best_gb_s", best, "GB/s");
+    sheet_add_metric(s, "read_best_at_mb", (double)read.sizes[read.best] * 1e-6, "MB");
+    sheet_add_metric(s, "read_memory_gb_s", memory, "GB/s");
+    sheet_add_metric(s, "read_f16_memory_gb_s", f16, "GB/s");
+    sheet_add_metric(s, "read_q4_0_memory_gb_s", q4_0, "GB/s");
+    sheet_add_metric(s, "copy_memory_gb_s", get_memory(s, "copy"), "GB/s");
+    sheet_add_metric(s, "triad_memory_gb_s", get_memory(s, "triad"), "GB/s");
+    sheet_add_metric(s, "read_q4_0_one_simdgroup_gb_s", alone, "GB/s");
+    if (step)
+        sheet_add_metric(s, "cache_step_mb", (double)step * 1e-6, "MB");
+    char where[64] = "no step of a cache is seen";
+    if (step)
+        snprintf(where, sizeof where, "the last cache ends behind %.3g MB", (double)step * 1e-6);
+    sheet_conclude(s,
+                   "f32 is read at %.3g GB/s at best (%.3g MB) and at %.3g GB/s from the largest "
+                   "buffer (%.4g MB); %s.",
+                   best, (double)read.sizes[read.best] * 1e-6, memory,
+                   (double)read.sizes[read.last] * 1e-6, where);
+    sheet_conclude(s,
+                   "From the largest buffer f16 comes at %.3g and Q4_0 at %.3g GB/s; one simdgroup "
+                   "alone reads Q4_0 at %.3g of the %.3g GB/s that many do: %s.",
+                   f16, q4_0, alone, all,
+                   alone < all / 2 ? "what it lacks is occupancy, not the format"
+                                   : "the number of threads hardly matters here");
+}
+
+const experiment experiment_bandwidth = {
+    .name = "bandwidth",
+    .question = "What can be read a second, by size, format and occupancy, and where are the steps "
+                "of the caches?",
+    .claim = "200+ GB/s against 120 nominal from the system-level cache; Q4_0 blocks at 1.5 GB/s",
+    .how = "bytes that the kernel must move over the median GPU time of a launch in a chain, same "
+           "buffers again (warm); kernels of one size in turns; sums checked against the oracle",
+    .run = run,
+    .conclude = conclude,
+};

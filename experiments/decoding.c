@@ -1,0 +1,70 @@
+/* decoding: see decoding.h. */
+#include "decoding.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/os.h"
+#include "runner/sampler.h"
+
+/* The wall clock of the caller: reading logits and finding the largest are a part of it. */
+static bool take(void *context, timing_sample *out, err *e) {
+    const decoding_way *w = context;
+    lab_decoder *d = w->decoder;
+    uint32_t next = 0;
+    play_times t = {0};
+    lab_rewind_decoder(d);
+    uint64_t start = os_now_ns();
+    if (w->greedy) {
+        if (!llama_forward_token_greedy(d->model, d->token, w->mode, &next, &t, e))
+            return false;
+    } else {
+        if (!llama_forward_token(d->model, d->token, w->mode, d->room, &t, e))
+            return false;
+        next = sampler_find_largest(d->room, llama_get_shape(d->model)->vocab);
+    }
+    *out = (timing_sample){(double)t.gpu_ns, (double)t.encode_ns, (double)(os_now_ns() - start),
+                           t.gpu_is_wall};
+    return lab_check_next(d, next, w->name, e) &&
+           (w->greedy || lab_check_logits(d, d->room, w->name, e));
+}
+
+bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err *e) {
+    lab_case *cases = calloc(count, sizeof *cases);
+    decoding_way *own = calloc(count, sizeof *own);
+    assert(cases && own);
+    for (size_t i = 0; i < count; i++) {
+        own[i] = ways[i];
+        cases[i].source = (timing_source){take, &own[i]};
+        snprintf(cases[i].key, sizeof cases[i].key, "%s", ways[i].name);
+    }
+    bool ok = lab_time(l, cases, count, e);
+    for (size_t i = 0; ok && i < count; i++) {
+        tape *t = llama_get_token_tape(ways[i].decoder->model, ways[i].greedy, e);
+        assert(t); /* it was played */
+        sheet_add_row(s);
+        sheet_put_text(s, "variant", ways[i].name);
+        sheet_put_text(s, "model", lab_get_model_name(l));
+        sheet_put(s, "command_buffers", (double)tape_count_parts(t, ways[i].mode));
+        sheet_put(s, "launches", (double)t->count);
+        lab_put(l, s, &cases[i]);
+        sheet_put(s, "tok_s", 1e6 / sheet_get(s, sheet_count_rows(s) - 1, "wall_us"));
+    }
+    lab_close_cases(cases, count);
+    free(own);
+    free(cases);
+    return ok;
+}
+
+double decoding_find_ratio(const sheet *s, const char *a, const char *b) {
+    return sheet_find(s, "wall_us", "variant", b, NULL) /
+           sheet_find(s, "wall_us", "variant", a, NULL);
+}
+
+bool decoding_is_clear(const sheet *s, const char *a, const char *b) {
+    return sheet_find(s, "wall_q3_us", "variant", a, NULL) <
+               sheet_find(s, "wall_q1_us", "variant", b, NULL) ||
+           sheet_find(s, "wall_q3_us", "variant", b, NULL) <
+               sheet_find(s, "wall_q1_us", "variant", a, NULL);
+}

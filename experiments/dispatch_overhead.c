@@ -1,0 +1,186 @@
+/* dispatch_overhead: what does a launch cost, alone, in a chain, among others; what does changing
+ * the pipeline cost?
+ *
+ * Published for an Apple M4: 302 launches take 383 us, 1.27 us each, which is 18 % of a token.
+ *
+ * Measured: command buffers of 1 to 1000 launches of a kernel that adds 1 to a counter, each a
+ * submit and a wait. A line through GPU time by number of launches has the launch as its slope, one
+ * through wall time has the submit at its start. What a change of pipelines costs is the same
+ * launches of two kernels sorted against alternating. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "experiment.h"
+#include "harness/fit.h"
+#include "kernels/kernels.h"
+#include "kernels/record.h"
+
+static const uint32_t counts[] = {1, 10, 30, 100, 150, 200, 302, 484, 1000};
+static const uint32_t quick_counts[] = {1, 10, 30, 100, 302, 1000};
+enum { MOST = 1000, STRIDE = 64 }; /* counters on cache lines of their own */
+
+typedef enum { CHAIN, INDEPENDENT, SORTED, ALTERNATING, KINDS } arrangement;
+static const char *const names[KINDS] = {"chain", "independent", "sorted", "alternating"};
+
+/* Both kernels do next to nothing: one adds to a counter, one copies a float. */
+static bool record(tape *t, arrangement a, slice counters, slice floats, uint32_t n, err *e) {
+    t->order = a == INDEPENDENT ? ORDER_CONCURRENT : ORDER_SERIAL;
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_copy = a == SORTED ? i >= n / 2 : a == ALTERNATING && i % 2 == 1;
+        slice counter = slice_part(counters.buffer, a == INDEPENDENT ? i * STRIDE : 0, 4);
+        slice from = slice_part(floats.buffer, 0, 4), to = slice_part(floats.buffer, STRIDE, 4);
+        if (is_copy ? !buffer_copy_record(t, &buffer_copy_op.kernels[0], from, to, 1, e)
+                    : !dispatch_overhead_noop_record(t, &dispatch_overhead_noop_op.kernels[0],
+                                                     counter, e))
+            return false;
+    }
+    return true;
+}
+
+static bool run_count(lab *l, sheet *s, slice counters, slice floats, uint32_t n, err *e) {
+    lab_case cases[KINDS] = {{.regime = TIMING_SINGLE}};
+    size_t count = n > 1 ? KINDS : 2;
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        snprintf(cases[i].key, sizeof cases[i].key, "%s/%u", names[i], n);
+        cases[i].tape = tape_new(lab_get_library(l));
+        ok = record(cases[i].tape, (arrangement)i, counters, floats, n, e);
+    }
+    ok = ok && lab_time(l, cases, count, e);
+    for (size_t i = 0; ok && i < count; i++) {
+        sheet_add_row(s);
+        sheet_put_text(s, "variant", names[i]);
+        sheet_put(s, "launches", n);
+        lab_put(l, s, &cases[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        lab_close_cases(&cases[i], 1);
+        tape_free(cases[i].tape);
+    }
+    return ok;
+}
+
+/* A token of the model, to hold the launches against. */
+static bool take_token(void *context, timing_sample *out, err *e) {
+    lab_decoder *d = context;
+    play_times t;
+    uint32_t next;
+    lab_rewind_decoder(d);
+    if (!llama_forward_token_greedy(d->model, d->token, PLAY_WHOLE, &next, &t, e))
+        return false;
+    *out = (timing_sample){(double)t.gpu_ns, (double)t.encode_ns, (double)t.wall_ns, t.gpu_is_wall};
+    return lab_check_next(d, next, "a token", e);
+}
+
+static bool run_token(lab *l, sheet *s, err *e) {
+    lab_decoder d;
+    llama_options o = {.context = 64};
+    bool ok = lab_open_decoder(l, &o, 0, &d, e);
+    tape *t = ok ? llama_get_token_tape(d.model, true, e) : NULL;
+    lab_case c = {.key = "token", .source = {take_token, &d}};
+    if (t && lab_time(l, &c, 1, e)) {
+        sheet_add_row(s);
+        sheet_put_text(s, "variant", "token");
+        sheet_put(s, "launches", (double)t->count);
+        lab_put(l, s, &c);
+    } else
+        ok = false;
+    lab_close_cases(&c, 1);
+    lab_close_decoder(&d);
+    return ok;
+}
+
+static bool run(lab *l, sheet *s, err *e) {
+    bool is_full = lab_get_level(l) == LEVEL_FULL;
+    size_t count =
+        lab_choose(l, is_full ? COUNT_OF(counts) : COUNT_OF(quick_counts), COUNT_OF(quick_counts));
+    device *d = library_get_device(lab_get_library(l));
+    buffer *counters = device_new_buffer(d, MOST * STRIDE, STORAGE_SHARED, "counters", e);
+    buffer *floats = device_new_buffer(d, 2 * STRIDE, STORAGE_SHARED, "floats", e);
+    bool ok = counters && floats && buffer_fill_pattern(counters, 0, counters->bytes, 0, e) &&
+              buffer_fill_pattern(floats, 0, floats->bytes, 0x3F80, e);
+    for (size_t i = 0; ok && i < count; i++)
+        ok = run_count(l, s, slice_whole(counters), slice_whole(floats),
+                       (is_full ? counts : quick_counts)[i], e);
+    buffer_free(counters);
+    buffer_free(floats);
+    return ok && run_token(l, s, e);
+}
+
+/* Conclusions --------------------------------------------------------------------------------- */
+
+enum { POINTS = 64 };
+
+/* time = start + launches * slope; NaN where it cannot be told. */
+static void find_line(const sheet *s, const char *variant, const char *column, double *start,
+                      double *slope) {
+    double rows[2 * POINTS], times[POINTS];
+    size_t count = 0;
+    for (size_t r = 0; r < sheet_count_rows(s) && count < POINTS; r++)
+        if (sheet_is(s, r, "variant", variant, NULL)) {
+            rows[2 * count] = 1;
+            rows[2 * count + 1] = sheet_get(s, r, "launches");
+            times[count++] = sheet_get(s, r, column);
+        }
+    fit f;
+    *start = *slope = NAN;
+    if (fit_parts(rows, times, count, 2, &f, NULL)) {
+        *start = f.value[0];
+        *slope = f.value[1];
+    }
+}
+
+/* Same launches, n - 2 more changes of pipeline: of the largest n. */
+static double find_switch(const sheet *s) {
+    double cost = NAN;
+    for (size_t r = 0; r < sheet_count_rows(s); r++)
+        if (sheet_is(s, r, "variant", "alternating", NULL)) {
+            double n = sheet_get(s, r, "launches");
+            double sorted = sheet_find(s, "median_us", "variant", "sorted", "launches",
+                                       sheet_get_text(s, r, "launches"), NULL);
+            if (n > 2)
+                cost = (sheet_get(s, r, "median_us") - sorted) / (n - 2);
+        }
+    return cost;
+}
+
+static void conclude(sheet *s) {
+    double start, submit, chain, independent, wall;
+    find_line(s, "independent", "median_us", &start, &independent);
+    find_line(s, "chain", "median_us", &start, &chain);
+    find_line(s, "chain", "wall_us", &submit, &wall);
+    double cost = find_switch(s);
+    double t302 = sheet_find(s, "median_us", "variant", "chain", "launches", "302", NULL);
+    double token = sheet_find(s, "wall_us", "variant", "token", NULL);
+    double launches = sheet_find(s, "launches", "variant", "token", NULL);
+    double share = 100 * launches * chain / token;
+    sheet_add_metric(s, "launch_us", chain, "us");
+    sheet_add_metric(s, "launch_independent_us", independent, "us");
+    sheet_add_metric(s, "submit_us", submit, "us");
+    sheet_add_metric(s, "switch_us", cost, "us");
+    sheet_add_metric(s, "chain_302_us", t302, "us");
+    sheet_add_metric(s, "token_launches", launches, "count");
+    sheet_add_metric(s, "launch_share_pct", share, "%");
+    sheet_conclude(s,
+                   "A launch costs %.3g us in a chain and %.3g us among independent ones, on the "
+                   "GPU's clock; a submit with its wait costs %.3g us on the wall's.",
+                   chain, independent, submit);
+    sheet_conclude(
+        s,
+        "302 launches take %.4g us; the %.0f launches of a token are %.3g %% of its %.4g "
+        "us; a change of pipeline adds %.3g us.",
+        t302, launches, share, token, cost);
+}
+
+const experiment experiment_dispatch_overhead = {
+    .name = "dispatch_overhead",
+    .question = "What does a launch cost, alone, in a chain, among others, and what does changing "
+                "the pipeline cost?",
+    .claim = "302 launches take 383 us, 1.27 us each, 18 % of a token",
+    .how = "command buffers of n launches that add 1 to a counter, each submitted and waited for; "
+           "slope and start of a line through the medians by n; counters checked",
+    .has_model = true,
+    .run = run,
+    .conclude = conclude,
+};

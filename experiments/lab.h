@@ -1,0 +1,103 @@
+/* lab: what experiments measure with: the device, its roof, a model, and how long they may take.
+ *
+ * Owns the rules that no experiment may forget: what is timed is checked before and after, what is
+ * compared is timed in turns, the roof is of the same minute, every row says in which state it was
+ * taken, every sample is kept.
+ *
+ * The one surprise: at the level "smoke" nothing is a measurement. It exists to see that an
+ * experiment works: no roof is measured and "cold" is only another set of buffers. */
+#ifndef ASSAY_LAB_H
+#define ASSAY_LAB_H
+
+#include "harness/op.h"
+#include "roof.h"
+#include "runner/llama.h"
+#include "sheet.h"
+
+typedef enum { LEVEL_FULL, LEVEL_QUICK, LEVEL_SMOKE, LEVEL_COUNT } lab_level;
+const char *lab_get_level_name(lab_level l); /* "full", "quick", "smoke" */
+
+typedef struct lab lab;
+
+typedef struct {
+    const char *device; /* NULL: ASSAY_DEVICE, else auto */
+    const char *model;  /* NULL: the best that is there */
+    lab_level level;
+    uint64_t seed;
+} lab_options;
+
+lab *lab_new(const lab_options *o, err *e);
+void lab_free(lab *l);
+lab_level lab_get_level(const lab *l);
+library *lab_get_library(lab *l);
+const device_facts *lab_get_facts(const lab *l);
+uint64_t lab_get_seed(const lab *l);
+
+/* How many of `count` points a sweep has at this level: all of them, `quick`, or one or two. */
+size_t lab_choose(const lab *l, size_t count, size_t quick);
+
+/* Measured at first use; NULL in *out at the level smoke. */
+bool lab_find_roof(lab *l, roof **out, err *e);
+/* Where the last-level cache ends; something small at the level smoke. */
+bool lab_find_cache(lab *l, size_t *bytes, err *e);
+
+/* Timing ------------------------------------------------------------------------------------ */
+
+/* One of several things that are timed in turns. */
+typedef struct {
+    char key[192]; /* its name in the file of samples */
+    /* Either a tape in a regime and a cache state, checked against its oracles ... */
+    tape *tape;
+    timing_regime regime;
+    timing_cache cache;
+    /* ... or any source, which checks by itself. */
+    timing_source source;
+    kernel_case built; /* of lab_open_case; freed with the rest */
+    /* filled by lab_time */
+    subject *subject;
+    timing_result result;
+    roof_window window; /* zeros: not measured */
+} lab_case;
+
+/* A case of a kernel: its inputs and its tape. Filled either way: close it. */
+bool lab_open_case(lab *l, lab_case *c, const op *o, const kernel_row *k, shape s,
+                   timing_regime regime, timing_cache cache, err *e);
+void lab_close_cases(lab_case *cases, size_t count);
+
+/* Checks, times all in turns, checks again. A wrong one is EXIT_WRONG, and nothing has a time. */
+bool lab_time(lab *l, lab_case *cases, size_t count, err *e);
+
+/* The columns that every row has: times on three clocks, bytes, flops, the roof, labels. The
+ * samples go to the sheet too. Wants a key. */
+void lab_put(lab *l, sheet *s, const lab_case *c);
+
+/* Models ------------------------------------------------------------------------------------ */
+
+/* A model with some tokens in its cache and one to come behind them. Its forward pass was held
+ * against its oracles, launch by launch. */
+typedef struct {
+    llama *model;
+    uint32_t position, token; /* the token that comes, and where */
+    uint32_t next;            /* what it is followed by: the argmax */
+    float *logits;            /* (vocab) behind it, as they must be; of the lab */
+    float *room;              /* (vocab) for those that are to be looked at */
+} lab_decoder;
+
+/* position 0 is as deep as the level likes. */
+bool lab_open_decoder(lab *l, const llama_options *o, uint32_t position, lab_decoder *d, err *e);
+void lab_close_decoder(lab_decoder *d);
+
+/* The decoder's model back where it was, and what it then says against what it must say. */
+void lab_rewind_decoder(lab_decoder *d);
+bool lab_check_logits(const lab_decoder *d, const float *logits, const char *what, err *e);
+bool lab_check_next(const lab_decoder *d, uint32_t next, const char *what, err *e);
+
+/* `count` random ids, the same for a seed. */
+void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t count);
+/* The model on the device, without a prompt; free it with llama_free. */
+llama *lab_open_model(lab *l, const llama_options *o, err *e);
+bool lab_read_model_shape(lab *l, llama_shape *out, err *e);
+/* "smollm2-135m-instruct-q4_0.gguf", for rows and notes; "" before a model was opened. */
+const char *lab_get_model_name(const lab *l);
+
+#endif

@@ -1,0 +1,153 @@
+/* lab_model: the models of the lab, see lab.h. Owns which model it is and that it was checked. */
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/os.h"
+#include "lab_parts.h"
+#include "runner/convert.h"
+#include "runner/sampler.h"
+#include "runner/synth.h"
+
+/* Tokens in the cache before the one that is timed. */
+static const uint32_t positions[LEVEL_COUNT] = {32, 32, 3};
+
+/* The best that is there, in this order; else one is made up. */
+static const char *const known[] = {"models/smollm2-135m-instruct-q4_0.gguf",
+                                    "models/assay-tiny.gguf"};
+
+void lab_close_model(lab *l) {
+    gguf_free(l->file);
+    free(l->logits);
+    if (l->scratch[0])
+        os_remove_folder(l->scratch);
+}
+
+/* Random weights in the shape of a tiny model. */
+static bool make_model(lab *l, char *path, size_t size, err *e) {
+    const synth_shape *tiny = synth_find_shape("tiny", e);
+    synth_options o = {.seed = l->options.seed, .type = convert_find_type("q4_0", e)};
+    return tiny && o.type && os_make_scratch(l->scratch, sizeof l->scratch, e) &&
+           snprintf(path, size, "%s/synthetic-tiny-q4_0.gguf", l->scratch) < (int)size &&
+           synth_write_model(tiny, path, &o, e);
+}
+
+static bool find_file(lab *l, char *path, size_t size, err *e) {
+    char home[PATH_MAX];
+    if (l->options.model)
+        return snprintf(path, size, "%s", l->options.model) < (int)size ||
+               err_set(e, EXIT_USAGE, "the path of the model is longer than %zu bytes", size - 1);
+    if (!os_find_home(home, sizeof home, e))
+        return false;
+    for (size_t i = 0; i < sizeof known / sizeof *known && l->options.level != LEVEL_SMOKE; i++)
+        if (snprintf(path, size, "%s/%s", home, known[i]) < (int)size && access(path, F_OK) == 0)
+            return true;
+    return make_model(l, path, size, e);
+}
+
+static bool open_file(lab *l, err *e) {
+    char path[PATH_MAX];
+    if (l->file)
+        return true;
+    if (!find_file(l, path, sizeof path, e) || !(l->file = gguf_open(path, e)))
+        return false;
+    const char *slash = strrchr(path, '/');
+    snprintf(l->model_name, sizeof l->model_name, "%.120s", slash ? slash + 1 : path);
+    return true;
+}
+
+const char *lab_get_model_name(const lab *l) {
+    return l->model_name;
+}
+
+bool lab_read_model_shape(lab *l, llama_shape *out, err *e) {
+    return open_file(l, e) && llama_read_shape(l->file, out, e);
+}
+
+llama *lab_open_model(lab *l, const llama_options *o, err *e) {
+    return open_file(l, e) ? llama_new(l->lib, l->file, o, e) : NULL;
+}
+
+void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t count) {
+    rng r = rng_new(l->options.seed, "experiment tokens");
+    for (size_t i = 0; i < count; i++)
+        tokens[i] = rng_below(&r, vocab);
+}
+
+/* Decoders ---------------------------------------------------------------------------------- */
+
+static bool check_launches(lab *l, lab_decoder *d, size_t vocab, err *e) {
+    check_options o = {.unordered = false};
+    check_result result = {.verdict = CHECK_PASS};
+    free(l->logits);
+    l->logits = malloc(vocab * sizeof *l->logits);
+    assert(l->logits);
+    if (!llama_forward_token_debug(d->model, d->token, l->logits, &o, &result, e))
+        return false;
+    if (result.verdict != CHECK_PASS)
+        return err_set(e, EXIT_WRONG, "the model is wrong, so nothing is timed: %.200s",
+                       result.message);
+    l->checked_position = d->position;
+    return true;
+}
+
+void lab_rewind_decoder(lab_decoder *d) {
+    llama_rewind(d->model, d->position);
+}
+
+bool lab_check_logits(const lab_decoder *d, const float *logits, const char *what, err *e) {
+    size_t bytes = llama_get_shape(d->model)->vocab * sizeof *logits;
+    return memcmp(d->logits, logits, bytes) == 0 ||
+           err_set(e, EXIT_WRONG, "%s: the logits are not those of the pass that was checked",
+                   what);
+}
+
+bool lab_check_next(const lab_decoder *d, uint32_t next, const char *what, err *e) {
+    return next == d->next || err_set(e, EXIT_WRONG,
+                                      "%s: chose token %u and not %u, the argmax of "
+                                      "the logits that were checked",
+                                      what, next, d->next);
+}
+
+/* One play of each tape, so that nothing is compiled or recorded while it is timed. */
+static bool play_once(lab_decoder *d, err *e) {
+    uint32_t next;
+    lab_rewind_decoder(d);
+    if (!llama_forward_token(d->model, d->token, PLAY_WHOLE, d->room, NULL, e) ||
+        !lab_check_logits(d, d->room, "a token", e))
+        return false;
+    lab_rewind_decoder(d);
+    bool ok = llama_forward_token_greedy(d->model, d->token, PLAY_WHOLE, &next, NULL, e) &&
+              lab_check_next(d, next, "a greedy token", e);
+    lab_rewind_decoder(d);
+    return ok;
+}
+
+bool lab_open_decoder(lab *l, const llama_options *o, uint32_t position, lab_decoder *d, err *e) {
+    *d = (lab_decoder){.position = position ? position : positions[l->options.level]};
+    if (!(d->model = lab_open_model(l, o, e)))
+        return false;
+    uint32_t vocab = llama_get_shape(d->model)->vocab, count = d->position + 1;
+    uint32_t *tokens = malloc(count * sizeof *tokens);
+    d->room = malloc(vocab * sizeof *d->room);
+    assert(tokens && d->room);
+    lab_draw_tokens(l, vocab, tokens, count);
+    d->token = tokens[d->position];
+    bool ok = llama_forward_prompt(d->model, tokens, d->position, PLAY_WHOLE, d->room, NULL, e);
+    free(tokens);
+    if (!ok ||
+        ((!l->logits || l->checked_position != d->position) && !check_launches(l, d, vocab, e)))
+        return false;
+    d->logits = l->logits;
+    d->next = sampler_find_largest(d->logits, vocab);
+    return play_once(d, e);
+}
+
+void lab_close_decoder(lab_decoder *d) {
+    llama_free(d->model);
+    free(d->room);
+    *d = (lab_decoder){.model = NULL};
+}

@@ -1,0 +1,144 @@
+/* matvec_ladder: which rung of the Q4_0 ladder wins on which shape?
+ *
+ * Published: a ladder of kernels, each said to be faster than the one before, on one shape.
+ *
+ * Measured: every kernel that multiplies one token with a Q4_0 matrix, on the shapes of SmolLM-135M
+ * and of a 7B model, chained, cold and warm; all kernels of a shape in turns. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "experiment.h"
+#include "kernels/kernels.h"
+#include "kernels/record.h"
+
+typedef struct {
+    uint32_t out, in;
+} dims;
+
+/* The first are those of a quick run. */
+static const dims shapes[] = {{576, 576},    {1536, 576},   {2048, 2048}, {192, 576},
+                              {576, 1536},   {49152, 576},  {4096, 4096}, {1024, 4096},
+                              {14336, 4096}, {4096, 14336}, {32000, 4096}};
+enum { SHAPES = COUNT_OF(shapes), QUICK_SHAPES = 3, MOST_RUNGS = 16 };
+
+static const op *const ladders[] = {&matvec_q4_0_op, &multi_token_matvec_q4_0_op};
+
+static bool run_shape(lab *l, sheet *s, dims d, timing_cache cache, err *e) {
+    lab_case cases[MOST_RUNGS] = {{.regime = TIMING_CHAINED}};
+    size_t count = 0;
+    bool ok = true;
+    char text[32];
+    snprintf(text, sizeof text, "%ux%u", d.out, d.in);
+    for (size_t i = 0; i < COUNT_OF(ladders); i++)
+        for (size_t k = 0; ok && k < ladders[i]->kernel_count && count < MOST_RUNGS; k++) {
+            const kernel_row *row = &ladders[i]->kernels[k];
+            shape full = {{d.out, d.in, row->tokens ? 1 : 0}};
+            if (lab_get_level(l) != LEVEL_SMOKE || k == 0)
+                ok = lab_open_case(l, &cases[count++], ladders[i], row, full, TIMING_CHAINED, cache,
+                                   e);
+        }
+    ok = ok && lab_time(l, cases, count, e);
+    for (size_t i = 0; ok && i < count; i++) {
+        sheet_add_row(s);
+        sheet_put_text(s, "variant", cases[i].built.kernel->name);
+        sheet_put_text(s, "shape", text);
+        sheet_put(s, "out", d.out);
+        sheet_put(s, "in", d.in);
+        lab_put(l, s, &cases[i]);
+    }
+    lab_close_cases(cases, count);
+    return ok;
+}
+
+static bool run(lab *l, sheet *s, err *e) {
+    static const timing_cache caches[] = {TIMING_COLD, TIMING_WARM};
+    size_t count = lab_choose(l, SHAPES, QUICK_SHAPES);
+    bool ok = true;
+    /* Quick: small ones warm only, because cold takes many copies of each. */
+    for (size_t i = 0; ok && i < count; i++)
+        for (size_t c = 0; ok && c < 2; c++)
+            if (lab_get_level(l) == LEVEL_FULL ||
+                (caches[c] == TIMING_WARM) == (shapes[i].in == 576))
+                ok = run_shape(l, s, shapes[i], caches[c], e);
+    return ok;
+}
+
+/* Conclusions --------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *dims_text, *cache;
+    size_t best, worst; /* rows */
+} contest;
+
+static size_t list_contests(const sheet *s, contest *out, size_t most) {
+    size_t count = 0;
+    for (size_t r = 0; r < sheet_count_rows(s); r++) {
+        const char *text = sheet_get_text(s, r, "shape"), *cache = sheet_get_text(s, r, "cache");
+        size_t i = 0;
+        while (i < count &&
+               (strcmp(out[i].dims_text, text) != 0 || strcmp(out[i].cache, cache) != 0))
+            i++;
+        if (i == most)
+            continue;
+        if (i == count)
+            out[count++] = (contest){text, cache, r, r};
+        double us = sheet_get(s, r, "median_us");
+        if (us < sheet_get(s, out[i].best, "median_us"))
+            out[i].best = r;
+        if (us > sheet_get(s, out[i].worst, "median_us"))
+            out[i].worst = r;
+    }
+    return count;
+}
+
+/* "matvec_q4_0_rowblock" to "rowblock"; what has nothing behind it keeps its name. */
+static const char *shorten(const char *kernel) {
+    static const char *const heads[] = {"multi_token_matvec_q4_0_", "matvec_q4_0_"};
+    for (size_t i = 0; i < COUNT_OF(heads); i++)
+        if (strncmp(kernel, heads[i], strlen(heads[i])) == 0)
+            return kernel + strlen(heads[i]);
+    return kernel;
+}
+
+static void conclude(sheet *s) {
+    contest all[2 * SHAPES];
+    size_t count = list_contests(s, all, COUNT_OF(all)), used = 0, names = 0;
+    char text[320] = "", metric[64];
+    double least = INFINITY, most = 0;
+    const char *seen[2 * SHAPES];
+    for (size_t i = 0; i < count; i++) {
+        const char *name = sheet_get_text(s, all[i].best, "variant");
+        double gain =
+            sheet_get(s, all[i].worst, "median_us") / sheet_get(s, all[i].best, "median_us");
+        size_t n = 0;
+        while (n < names && strcmp(seen[n], name) != 0)
+            n++;
+        if (n == names)
+            seen[names++] = name;
+        snprintf(metric, sizeof metric, "best_gb_s_%s_%s", all[i].dims_text, all[i].cache);
+        sheet_add_metric(s, metric, sheet_get(s, all[i].best, "gb_s"), "GB/s");
+        snprintf(metric, sizeof metric, "gain_%s_%s", all[i].dims_text, all[i].cache);
+        sheet_add_metric(s, metric, gain, "x");
+        least = fmin(least, gain);
+        most = fmax(most, gain);
+        if (used < sizeof text - 64)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s: %s (%.3g GB/s)",
+                                     i ? "; " : "", all[i].dims_text, all[i].cache, shorten(name),
+                                     sheet_get(s, all[i].best, "gb_s"));
+    }
+    sheet_add_metric(s, "winners", (double)names, "count");
+    sheet_conclude(s, "Fastest: %s.", text);
+    sheet_conclude(s, "%s wins; the best rung is %.3g to %.3g times as fast as the worst.",
+                   names == 1 ? "One rung" : "No one rung", least, most);
+}
+
+const experiment experiment_matvec_ladder = {
+    .name = "matvec_ladder",
+    .question = "Which rung of the Q4_0 ladder wins on which shape?",
+    .claim = "none by shape was published; each rung was said to beat the one before",
+    .how = "median GPU time of a launch in a chain; cold rotates over copies larger than the "
+           "caches; all rungs of a shape in turns; checked against the oracle",
+    .run = run,
+    .conclude = conclude,
+};

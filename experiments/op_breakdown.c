@@ -1,0 +1,331 @@
+/* op_breakdown: where does the time of a token go?
+ *
+ * Published: nothing that adds up.
+ *
+ * Measured, in turns: the token as one command buffer (its wall time is what must be explained);
+ * all launches of one op in a command buffer of their own, op by op; and each launch in a command
+ * buffer of its own. kernels: the GPU time of the op's command buffer less what so many empty
+ * launches take in a chain. launches: empty launches, as many as the token has. idle: wall time of
+ * the token less its GPU time, in which the device waits for the CPU or for the end to be noticed.
+ * What is left of the token is missing, and may be negative: then the parts were slower by
+ * themselves than together.
+ *
+ * The one surprise: the ops of a layer are told apart by kernel, input and output, because one
+ * kernel does several of them. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "experiment.h"
+#include "harness/os.h"
+#include "kernels/kernels.h"
+
+enum { MOST_OPS = 64 };
+
+typedef struct {
+    char name[160];
+    tape *tape;      /* all its launches */
+    double *samples; /* GPU us of a token, together */
+    double *alone;   /* and each in its own command buffer, summed */
+    uint64_t bytes;
+} part;
+
+typedef struct {
+    lab_decoder decoder;
+    tape *token;
+    part parts[MOST_OPS];
+    size_t count;
+    size_t *part_of; /* (launches) */
+    play_times *each;
+    size_t grouped, alone, room; /* samples taken; room for them */
+    buffer *counter;
+    tape *empties; /* as many empty launches as the token has */
+} breakdown;
+
+/* The buffer's label that a launch reads its activations from, or writes. */
+static const char *find_label(const launch *l, access_mode access) {
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        const binding *b = &l->args[i];
+        if (b->kind == BIND_BUFFER && b->at.buffer->storage != STORAGE_NO_COPY &&
+            (access == ACCESS_WRITE ? (b->access & ACCESS_WRITE) != 0 : b->access == ACCESS_READ) &&
+            strcmp(b->at.buffer->label, "state") != 0)
+            return b->at.buffer->label;
+    }
+    return "state";
+}
+
+static bool split(breakdown *b, err *e) {
+    b->part_of = calloc(b->token->count, sizeof *b->part_of);
+    b->each = calloc(b->token->count, sizeof *b->each);
+    assert(b->part_of && b->each);
+    for (size_t i = 0; i < b->token->count; i++) {
+        const launch *l = &b->token->launches[i];
+        char name[160];
+        snprintf(name, sizeof name, "%s: %s > %s", l->pipeline->kernel, find_label(l, ACCESS_READ),
+                 find_label(l, ACCESS_WRITE));
+        size_t p = 0;
+        while (p < b->count && strcmp(b->parts[p].name, name) != 0)
+            p++;
+        if (p == MOST_OPS)
+            return err_set(e, EXIT_CANNOT, "a token of this model has more than %d ops", MOST_OPS);
+        if (p == b->count) {
+            snprintf(b->parts[p].name, sizeof b->parts[p].name, "%s", name);
+            b->parts[p].tape = tape_new(b->token->lib);
+            b->count++;
+        }
+        launch *copy = tape_add_pipeline(b->parts[p].tape, l->pipeline);
+        *copy = *l;
+        b->parts[p].bytes += l->bytes;
+        b->part_of[i] = p;
+    }
+    return true;
+}
+
+static bool place(breakdown *b, err *e) {
+    return llama_place(b->decoder.model, b->decoder.token, b->decoder.position, e);
+}
+
+static void make_room(breakdown *b, size_t needed) {
+    if (needed < b->room)
+        return;
+    b->room = 2 * b->room + 64;
+    for (size_t p = 0; p < b->count; p++) {
+        b->parts[p].samples = realloc(b->parts[p].samples, b->room * sizeof(double));
+        b->parts[p].alone = realloc(b->parts[p].alone, b->room * sizeof(double));
+        assert(b->parts[p].samples && b->parts[p].alone);
+    }
+}
+
+static timing_sample get_sample(const play_times *t) {
+    return (timing_sample){(double)t->gpu_ns, (double)t->encode_ns, (double)t->wall_ns,
+                           t->gpu_is_wall};
+}
+
+static bool take_token(void *context, timing_sample *out, err *e) {
+    breakdown *b = context;
+    uint32_t next;
+    play_times t;
+    lab_rewind_decoder(&b->decoder);
+    if (!llama_forward_token_greedy(b->decoder.model, b->decoder.token, PLAY_WHOLE, &next, &t, e))
+        return false;
+    *out = get_sample(&t);
+    return lab_check_next(&b->decoder, next, "a token", e);
+}
+
+/* What the ops compute like this is not the token, but what they read and write is as large. */
+static bool take_grouped(void *context, timing_sample *out, err *e) {
+    breakdown *b = context;
+    play_times sum = {0}, t;
+    if (!place(b, e))
+        return false;
+    make_room(b, b->grouped);
+    for (size_t p = 0; p < b->count; p++) {
+        if (!tape_play(b->parts[p].tape, PLAY_WHOLE, &t, NULL, e))
+            return false;
+        b->parts[p].samples[b->grouped] = (double)t.gpu_ns * 1e-3;
+        sum.gpu_ns += t.gpu_ns;
+        sum.encode_ns += t.encode_ns;
+        sum.wall_ns += t.wall_ns;
+    }
+    b->grouped++;
+    *out = get_sample(&sum);
+    return true;
+}
+
+static bool take_alone(void *context, timing_sample *out, err *e) {
+    breakdown *b = context;
+    play_times t;
+    uint32_t next;
+    lab_rewind_decoder(&b->decoder);
+    make_room(b, b->alone);
+    if (!place(b, e) || !tape_play(b->token, PLAY_LAUNCHES, &t, b->each, e))
+        return false;
+    for (size_t p = 0; p < b->count; p++)
+        b->parts[p].alone[b->alone] = 0;
+    for (size_t i = 0; i < b->token->count; i++)
+        b->parts[b->part_of[i]].alone[b->alone] += (double)b->each[i].gpu_ns * 1e-3;
+    b->alone++;
+    *out = get_sample(&t);
+    /* The same launches one by one must choose the same token: seen once, outside of the times. */
+    if (b->alone > 1)
+        return true;
+    lab_rewind_decoder(&b->decoder);
+    return llama_forward_token_greedy(b->decoder.model, b->decoder.token, PLAY_LAUNCHES, &next,
+                                      NULL, e) &&
+           lab_check_next(&b->decoder, next, "launch by launch", e);
+}
+
+static bool make_empties(breakdown *b, lab *l, err *e) {
+    device *d = library_get_device(lab_get_library(l));
+    bool ok = (b->counter = device_new_buffer(d, 4, STORAGE_SHARED, "counter", e)) &&
+              buffer_fill_pattern(b->counter, 0, 4, 0, e);
+    b->empties = tape_new(lab_get_library(l));
+    for (size_t i = 0; ok && i < b->token->count; i++)
+        ok = dispatch_overhead_noop_record(b->empties, &dispatch_overhead_noop_op.kernels[0],
+                                           slice_whole(b->counter), e);
+    return ok;
+}
+
+/* Rows: one an op, then what is no kernel. */
+static void put_rows(breakdown *b, lab *l, sheet *s, const lab_case *cases) {
+    static const char *const kinds[] = {"token", "ops", "launches_alone", "empty_launches"};
+    for (size_t p = 0; p < b->count; p++) {
+        stats together = stats_compute(b->parts[p].samples, b->grouped),
+              alone = stats_compute(b->parts[p].alone, b->alone);
+        sheet_add_row(s);
+        sheet_put_text(s, "kind", "op");
+        sheet_put_text(s, "op", b->parts[p].name);
+        sheet_put(s, "launches", (double)b->parts[p].tape->count);
+        sheet_put(s, "n", (double)together.count);
+        sheet_put(s, "median_us", together.median);
+        sheet_put(s, "q1_us", together.q1);
+        sheet_put(s, "q3_us", together.q3);
+        sheet_put(s, "alone_us", alone.median);
+        sheet_put(s, "bytes", (double)b->parts[p].bytes);
+    }
+    for (int i = 0; i < 4; i++) {
+        sheet_add_row(s);
+        sheet_put_text(s, "kind", kinds[i]);
+        sheet_put_text(s, "op", kinds[i]);
+        sheet_put_text(s, "model", lab_get_model_name(l));
+        sheet_put(s, "launches", (double)b->token->count);
+        lab_put(l, s, &cases[i]);
+    }
+}
+
+static void close_breakdown(breakdown *b) {
+    for (size_t p = 0; p < b->count; p++) {
+        tape_free(b->parts[p].tape);
+        free(b->parts[p].samples);
+        free(b->parts[p].alone);
+    }
+    free(b->part_of);
+    free(b->each);
+    tape_free(b->empties);
+    buffer_free(b->counter);
+    lab_close_decoder(&b->decoder);
+    free(b);
+}
+
+static bool run(lab *l, sheet *s, err *e) {
+    breakdown *b = calloc(1, sizeof *b);
+    assert(b);
+    llama_options o = {.context = 64};
+    lab_case cases[4] = {{.key = "token", .source = {take_token, b}},
+                         {.key = "ops", .source = {take_grouped, b}},
+                         {.key = "launches alone", .source = {take_alone, b}},
+                         {.key = "empty launches", .regime = TIMING_SINGLE}};
+    bool ok = lab_open_decoder(l, &o, 0, &b->decoder, e) &&
+              (b->token = llama_get_token_tape(b->decoder.model, true, e)) && split(b, e) &&
+              make_empties(b, l, e);
+    cases[3].tape = b->empties;
+    ok = ok && lab_time(l, cases, 4, e);
+    if (ok)
+        put_rows(b, l, s, cases);
+    lab_close_cases(cases, 4);
+    close_breakdown(b);
+    return ok;
+}
+
+/* Conclusions --------------------------------------------------------------------------------- */
+
+static void add_summary(sheet *s, const char *kind, double us, double token, double *at, int rank) {
+    sheet_add_row(s);
+    sheet_put_text(s, "kind", kind);
+    sheet_put_text(s, "op", kind);
+    sheet_put(s, "rank", rank);
+    sheet_put(s, "us", us);
+    sheet_put(s, "share_pct", 100 * us / token);
+    sheet_put(s, "start_us", *at);
+    sheet_put(s, "end_us", *at += us);
+}
+
+/* Ops from the longest to the shortest, end to end. */
+static void stack_ops(sheet *s, double launch_us, double token, double *at, double *kernels,
+                      size_t *longest, int *rank) {
+    for (;;) {
+        size_t best = SIZE_MAX;
+        double most = -1;
+        for (size_t r = 0; r < sheet_count_rows(s); r++) {
+            if (!sheet_is(s, r, "kind", "op", "share_pct", "", NULL))
+                continue;
+            double us = sheet_get(s, r, "median_us") - launch_us * sheet_get(s, r, "launches");
+            us = us > 0 ? us : 0;
+            if (us > most) {
+                most = us;
+                best = r;
+            }
+        }
+        if (best == SIZE_MAX)
+            return;
+        if (*longest == SIZE_MAX)
+            *longest = best;
+        sheet_put_at(s, best, "rank", ++*rank);
+        sheet_put_at(s, best, "us", most);
+        sheet_put_at(s, best, "share_pct", 100 * most / token);
+        sheet_put_at(s, best, "start_us", *at);
+        sheet_put_at(s, best, "end_us", *at += most);
+        *kernels += most;
+    }
+}
+
+static void conclude(sheet *s) {
+    double token = sheet_find(s, "wall_us", "kind", "token", NULL);
+    double gpu = sheet_find(s, "median_us", "kind", "token", NULL);
+    double count = sheet_find(s, "launches", "kind", "token", NULL);
+    double empties = sheet_find(s, "median_us", "kind", "empty_launches", NULL);
+    double alone = sheet_find(s, "median_us", "kind", "launches_alone", NULL);
+    double at = 0, kernels = 0;
+    size_t longest = SIZE_MAX;
+    int rank = 0;
+    if (!(token > 0 && count > 0))
+        return;
+    stack_ops(s, empties / count, token, &at, &kernels, &longest, &rank);
+    double idle = fmax(0, token - gpu), missing = token - kernels - empties - idle;
+    add_summary(s, "launches", empties, token, &at, ++rank);
+    add_summary(s, "idle", idle, token, &at, ++rank);
+    add_summary(s, "missing", missing, token, &at, ++rank);
+    double off = 100 * missing / token;
+    sheet_add_metric(s, "token_us", token, "us");
+    sheet_add_metric(s, "kernels_pct", 100 * kernels / token, "%");
+    sheet_add_metric(s, "launches_pct", 100 * empties / token, "%");
+    sheet_add_metric(s, "idle_pct", 100 * idle / token, "%");
+    sheet_add_metric(s, "missing_pct", off, "%");
+    sheet_add_metric(s, "alone_over_token", alone / gpu, "x");
+    sheet_conclude(
+        s,
+        "Of a token of %.4g us kernels are %.3g %%, the %.0f launches %.3g %%, idle is %.3g "
+        "%%; longest is %s with %.3g %%.",
+        token, 100 * kernels / token, count, 100 * empties / token, 100 * idle / token,
+        longest == SIZE_MAX ? "nothing" : sheet_get_text(s, longest, "op"),
+        longest == SIZE_MAX ? 0 : sheet_get(s, longest, "share_pct"));
+    if (fabs(off) <= 5)
+        sheet_conclude(s,
+                       "They add up to the token within %.2g %%; each launch in a command buffer "
+                       "of its own takes %.3g times the GPU time.",
+                       fabs(off), alone / gpu);
+    else if (off > 0)
+        sheet_conclude(s,
+                       "They do not add up: %.3g %% of the token is in none of them, time that "
+                       "launches take only when other ops stand between them (caches, waiting).",
+                       off);
+    else
+        sheet_conclude(s,
+                       "They do not add up: op by op the parts take %.3g %% more than the token, "
+                       "so ops profit from each other or the machine was disturbed.",
+                       -off);
+}
+
+const experiment experiment_op_breakdown = {
+    .name = "op_breakdown",
+    .question = "Where does the time of a token go: kernels, launches, idle?",
+    .claim = "none that adds up was published",
+    .how = "kernels: GPU time of all launches of an op in one command buffer, less as many empty "
+           "launches; launches: that many empty ones in a chain; idle: wall less GPU time of the "
+           "whole token; missing: what is left; all in turns",
+    .has_model = true,
+    .run = run,
+    .conclude = conclude,
+};

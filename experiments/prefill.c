@@ -1,0 +1,155 @@
+/* prefill: how much faster does a prompt go through the layers together than token by token?
+ *
+ * Published for an Apple M4: a target of 1000 tok/s or more, and 1800 at batch 4 on paper.
+ *
+ * Measured: prompts of 4 to 512 tokens in one pass (tiles of the device's size) against the same
+ * tokens one by one, in turns. The logits behind the last token must agree. */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "experiment.h"
+#include "harness/os.h"
+#include "kernels/record.h"
+
+static const uint32_t full_lengths[] = {4, 8, 16, 32, 64, 128, 512};
+static const uint32_t quick_lengths[] = {4, 8, 32};
+enum { QUICK_ONE_BY_ONE = 8 }; /* longer prompts go only together in a quick run */
+
+typedef struct {
+    llama *model;
+    const uint32_t *tokens;
+    size_t count;
+    bool together;
+    float *logits; /* (vocab) behind the last token */
+} prompt;
+
+static bool take(void *context, timing_sample *out, err *e) {
+    prompt *p = context;
+    play_times sum = {0}, t;
+    llama_rewind(p->model, 0);
+    uint64_t start = os_now_ns();
+    if (p->together) {
+        if (!llama_forward_prompt(p->model, p->tokens, p->count, PLAY_WHOLE, p->logits, &sum, e))
+            return false;
+    } else
+        for (size_t i = 0; i < p->count; i++) {
+            if (!llama_forward_token(p->model, p->tokens[i], PLAY_WHOLE, p->logits, &t, e))
+                return false;
+            sum.gpu_ns += t.gpu_ns;
+            sum.encode_ns += t.encode_ns;
+            sum.gpu_is_wall = t.gpu_is_wall;
+        }
+    *out = (timing_sample){(double)sum.gpu_ns, (double)sum.encode_ns, (double)(os_now_ns() - start),
+                           sum.gpu_is_wall};
+    return true;
+}
+
+/* Other kernels, so other roundings: a thousandth of the logits' size is not enough to be wrong. */
+static bool check(const prompt *p, uint32_t vocab, err *e) {
+    double squares = 0, differences = 0;
+    for (uint32_t i = 0; i < vocab; i++) {
+        double a = (double)p[0].logits[i], b = (double)p[1].logits[i];
+        squares += b * b;
+        differences += (a - b) * (a - b);
+    }
+    return differences <= 1e-6 * squares ||
+           err_set(e, EXIT_WRONG,
+                   "a prompt of %zu tokens gives other logits than the same tokens one by one",
+                   p[0].count);
+}
+
+static bool run_length(lab *l, sheet *s, llama *m, const uint32_t *tokens, uint32_t count, err *e) {
+    uint32_t vocab = llama_get_shape(m)->vocab;
+    prompt p[2] = {{m, tokens, count, true, NULL}, {m, tokens, count, false, NULL}};
+    lab_case cases[2] = {{.source = {take, &p[0]}}, {.source = {take, &p[1]}}};
+    bool one_by_one = lab_get_level(l) != LEVEL_QUICK || count <= QUICK_ONE_BY_ONE, ok = true;
+    timing_sample ignored;
+    for (size_t i = 0; i < 2; i++) {
+        p[i].logits = malloc(vocab * sizeof(float));
+        assert(p[i].logits);
+        snprintf(cases[i].key, sizeof cases[i].key, "%s/%u", i == 0 ? "prompt" : "token by token",
+                 count);
+        ok = ok && take(&p[i], &ignored, e);
+    }
+    ok =
+        ok && check(p, vocab, e) && lab_time(l, cases, one_by_one ? 2 : 1, e) && check(p, vocab, e);
+    for (size_t i = 0; ok && i < (one_by_one ? 2u : 1u); i++) {
+        sheet_add_row(s);
+        sheet_put_text(s, "variant", i == 0 ? "prompt" : "token_by_token");
+        sheet_put_text(s, "model", lab_get_model_name(l));
+        sheet_put(s, "tokens", count);
+        lab_put(l, s, &cases[i]);
+        double wall_us = sheet_get(s, sheet_count_rows(s) - 1, "wall_us");
+        sheet_put(s, "tok_s", 1e6 * count / wall_us);
+    }
+    lab_close_cases(cases, 2);
+    free(p[0].logits);
+    free(p[1].logits);
+    return ok;
+}
+
+static bool run(lab *l, sheet *s, err *e) {
+    bool is_full = lab_get_level(l) == LEVEL_FULL;
+    const uint32_t *lengths = is_full ? full_lengths : quick_lengths;
+    size_t count = is_full ? COUNT_OF(full_lengths) : lab_choose(l, COUNT_OF(quick_lengths), 3);
+    uint32_t tokens[512];
+    lab_decoder d;
+    llama_shape shape_of_model;
+    if (!lab_read_model_shape(l, &shape_of_model, e))
+        return false;
+    llama_options o = {.context = lengths[count - 1] > 64 ? lengths[count - 1] : 64};
+    bool ok = lab_open_decoder(l, &o, 0, &d, e); /* checks the model */
+    lab_draw_tokens(l, shape_of_model.vocab, tokens, COUNT_OF(tokens));
+    for (size_t i = 0; ok && i < count; i++)
+        ok = run_length(l, s, d.model, tokens, lengths[i], e);
+    lab_close_decoder(&d);
+    return ok;
+}
+
+/* Conclusions --------------------------------------------------------------------------------- */
+
+static void conclude(sheet *s) {
+    double best = 0, best_at = 0, gain = NAN, gain_at = NAN;
+    for (size_t r = 0; r < sheet_count_rows(s); r++) {
+        if (!sheet_is(s, r, "variant", "prompt", NULL))
+            continue;
+        double rate = sheet_get(s, r, "tok_s");
+        double alone = sheet_find(s, "tok_s", "variant", "token_by_token", "tokens",
+                                  sheet_get_text(s, r, "tokens"), NULL);
+        if (rate > best) {
+            best = rate;
+            best_at = sheet_get(s, r, "tokens");
+        }
+        if (!isnan(alone)) {
+            gain = rate / alone;
+            gain_at = sheet_get(s, r, "tokens");
+        }
+    }
+    double four = sheet_find(s, "tok_s", "variant", "prompt", "tokens", "4", NULL);
+    double one = sheet_find(s, "tok_s", "variant", "token_by_token", "tokens", "4", NULL);
+    sheet_add_metric(s, "tok_s_best", best, "tok/s");
+    sheet_add_metric(s, "tok_s_4", four, "tok/s");
+    sheet_add_metric(s, "tok_s_token_by_token", one, "tok/s");
+    sheet_add_metric(s, "speedup_prompt", gain, "x");
+    sheet_conclude(
+        s, "A prompt is read at %.4g tok/s at best (%.0f tokens) and at %.4g with 4 tokens.", best,
+        best_at, four);
+    sheet_conclude(s,
+                   "Token by token it is %.4g tok/s; together %.0f tokens are %.3g times as fast.",
+                   one, gain_at, gain);
+}
+
+const experiment experiment_prefill = {
+    .name = "prefill",
+    .question = "How much faster does a prompt go through the layers together than token by token?",
+    .claim = "a target of 1000 tok/s or more; about 1800 at batch 4 on paper",
+    .how =
+        "tokens over the median wall time from the call to the logits known; both ways in turns; "
+        "logits of both compared, the model checked launch by launch before",
+    .has_model = true,
+    .run = run,
+    .conclude = conclude,
+};

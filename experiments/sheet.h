@@ -1,0 +1,54 @@
+/* sheet: what an experiment found: rows with named columns, numbers that claims are judged by,
+ * conclusions, samples.
+ *
+ * An experiment fills rows while it measures; what it concludes it reads from the rows again. So
+ * a conclusion can be tested on rows that were made up.
+ *
+ * The one surprise: columns need no declaration. They stand in the file in the order in which they
+ * were first filled; what a row does not have is an empty field. */
+#ifndef ASSAY_SHEET_H
+#define ASSAY_SHEET_H
+
+#include "harness/results.h"
+
+typedef struct sheet sheet;
+
+sheet *sheet_new(void);
+void sheet_free(sheet *s);
+
+/* A new row, the one that put fills from now on. */
+void sheet_add_row(sheet *s);
+void sheet_put_text(sheet *s, const char *column, const char *text);
+void sheet_put(sheet *s, const char *column, double value); /* NaN: stays empty */
+void sheet_put_at(sheet *s, size_t row, const char *column, double value);
+
+size_t sheet_count_rows(const sheet *s);
+const char *sheet_get_text(const sheet *s, size_t row, const char *column); /* "" for none */
+double sheet_get(const sheet *s, size_t row, const char *column);           /* NaN for none */
+
+/* Pairs of a column and its text, ending in NULL: "variant", "reuse", "batch", "4", NULL. */
+#define SHEET_PAIRS __attribute__((sentinel))
+bool sheet_is(const sheet *s, size_t row, ...) SHEET_PAIRS;
+/* The first such row, or SIZE_MAX; the number in a column of it, or NaN. */
+size_t sheet_find_row(const sheet *s, ...) SHEET_PAIRS;
+double sheet_find(const sheet *s, const char *column, ...) SHEET_PAIRS;
+
+/* `# key: value`, for what holds for all rows. */
+void sheet_add_note(sheet *s, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* `# metric: name = value unit`; none for a NaN. */
+void sheet_add_metric(sheet *s, const char *name, double value, const char *unit);
+double sheet_get_metric(const sheet *s, const char *name); /* NaN for none */
+
+/* One of at most two sentences. */
+enum { SHEET_CONCLUSIONS = 2 };
+void sheet_conclude(sheet *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+size_t sheet_count_conclusions(const sheet *s);
+const char *sheet_get_conclusion(const sheet *s, size_t i);
+
+void sheet_add_samples(sheet *s, const char *key, const timing_sample *samples, size_t count);
+
+/* NAME.csv, and NAME.samples.csv beside it; folders are made. */
+bool sheet_write(const sheet *s, const results_meta *m, const char *path, err *e);
+
+#endif

@@ -1,0 +1,63 @@
+# What a token gains in a batch, and which parts its time has.
+width = 1250
+height = 560
+load style
+list = ''
+stats file(1) using (add(strcol('shape'))) nooutput
+shape = first(list)
+set multiplot layout 1,3
+mine(variant, regime, cache, value) = strcol('shape') eq shape && strcol('variant') eq variant \
+    && strcol('regime') eq regime && strcol('cache') eq cache ? value : NaN
+set xlabel 'tokens in a batch'
+
+set lmargin at screen 0.055
+set rmargin at screen 0.37
+set title shape.': what a token gains'
+set ylabel 'B x T(1) / T(B)'
+set logscale xy 2
+set format y '%g'
+set xtics (1, 2, 4, 8, 16, 32)
+set key left top Left reverse
+set xrange [0.9:36]
+set yrange [*:256]
+plot x with lines lc rgb '#808080' dt 3 lw 2 title 'ideal (each: submitted each)', \
+    for [f=1:files] file(f) using (mine('token_outer', 'single', 'warm', column('batch'))):(column('speedup')) \
+    smooth unique with linespoints lt 2 dt f title 'token outer, each, warm'.device(f), \
+    for [f=1:files] file(f) using (mine('token_outer', 'chained', 'cold', column('batch'))):(column('speedup')) \
+    smooth unique with linespoints lt 1 dt f title 'token outer, chained, cold'.device(f), \
+    for [f=1:files] file(f) using (mine('reuse', 'single', 'cold', column('batch'))):(column('speedup')) \
+    smooth unique with linespoints lt 5 dt f title 'reuse, each, cold'.device(f), \
+    for [f=1:files] file(f) using (mine('reuse', 'chained', 'cold', column('batch'))):(column('speedup')) \
+    smooth unique with linespoints lt 3 dt f title 'reuse, chained, cold'.device(f)
+
+unset label 999
+unset logscale
+set format y '%g'
+set yrange [0:*]
+set ylabel 'us a token, submitted each, cold'
+unset xtics
+set xtics nomirror out ('1' 0, '2' 1, '4' 2, '8' 3, '16' 4, '32' 5)
+set xrange [-0.6:5.6]
+set style fill solid 0.85 border lc rgb '#202020'
+set boxwidth 0.7
+set key right top
+log2(x) = log(x) / log(2)
+do for [p=1:2] {
+    variant = p == 1 ? 'token_outer' : 'reuse'
+    set lmargin at screen p == 1 ? 0.43 : 0.735
+    set rmargin at screen p == 1 ? 0.685 : 0.99
+    if (p == 2) { unset ylabel }
+    set title (p == 1 ? 'token outer' : 'reuse').': parts of a token'
+    part(name) = column('fit_'.name.'_us') / column('batch')
+    plot file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(part('submit') + part('launch') + part('stream') + part('compute')) \
+        with boxes fs solid 0.85 lc rgb '#0072B2' dt 1 title 'submit', \
+        file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(part('launch') + part('stream') + part('compute')) \
+        with boxes fs pattern 2 lc rgb '#D55E00' dt 1 title 'launch', \
+        file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(part('stream') + part('compute')) \
+        with boxes fs solid 0.5 lc rgb '#009E73' dt 1 title 'stream', \
+        file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(part('compute')) \
+        with boxes fs solid 0.25 lc rgb '#808080' dt 1 title 'compute', \
+        file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(column('time_us') / column('batch')):(column('time_q1_us') / column('batch')):(column('time_q3_us') / column('batch')) \
+        with yerrorbars lc rgb '#000000' pt 7 dt 1 title 'measured'
+}
+unset multiplot

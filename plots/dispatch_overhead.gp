@@ -1,0 +1,34 @@
+# What a launch costs: the time of command buffers of n launches, and the share of one.
+width = 1150
+load style
+set multiplot layout 1,2
+set logscale xy
+set xlabel 'launches in a command buffer'
+set xtics (1, 10, 30, 100, 302, 1000)
+variants = 'chain independent sorted alternating'
+set format y '%g'
+
+set lmargin at screen 0.075
+set rmargin at screen 0.49
+set title 'Time of a command buffer'
+set ylabel 'us'
+set key left top
+plot for [f=1:files] for [k=1:4] file(f) \
+    using (where('variant', word(variants, k), column('launches'))):(column('median_us')) \
+    with linespoints lt k dt dash(f, k) title word(variants, k).', GPU'.device(f), \
+    for [f=1:files] file(f) using (where('variant', 'chain', column('launches'))):(column('wall_us')) \
+    with linespoints lt 7 dt f title 'chain, wall'.device(f), \
+    (exists("m_launch_us") ? m_launch_us * x : NaN) with lines lc rgb '#808080' dt 3 title 'fitted launch cost x n'
+
+unset label 999
+set lmargin at screen 0.565
+set rmargin at screen 0.985
+set title 'Share of one launch'
+set ylabel 'us a launch'
+set key right top
+plot for [f=1:files] for [k=1:4] file(f) \
+    using (where('variant', word(variants, k), column('launches'))):(column('median_us') / column('launches')) \
+    with linespoints lt k dt dash(f, k) title word(variants, k).', GPU'.device(f), \
+    for [f=1:files] file(f) using (where('variant', 'chain', column('launches'))):(column('wall_us') / column('launches')) \
+    with linespoints lt 7 dt f title 'chain, wall'.device(f)
+unset multiplot

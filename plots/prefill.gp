@@ -1,0 +1,14 @@
+# A prompt together and token by token.
+load style
+set logscale xy 2
+set logscale y 10
+set format y '%g'
+set xlabel 'tokens of the prompt'
+set ylabel 'tokens a second (bars are quartiles)'
+set xtics (4, 8, 16, 32, 64, 128, 256, 512)
+set title 'Reading a prompt: together and token by token'
+set key left top
+variants = 'prompt token_by_token'
+plot for [f=1:files] for [k=1:2] file(f) \
+    using (where('variant', word(variants, k), column('tokens'))):(column('tok_s')):(1e6 * column('tokens') / column('wall_q3_us')):(1e6 * column('tokens') / column('wall_q1_us')) \
+    with yerrorlines lt k dt dash(f, k) title (k == 1 ? 'together' : 'token by token').device(f)

@@ -1,0 +1,20 @@
+# Arithmetic against bandwidth.
+width = 1100
+load style
+list = ''
+stats file(1) using (add(strcol('variant'))) nooutput
+set lmargin at screen 0.075
+set rmargin at screen 0.68
+set key outside right top Left reverse
+set logscale xy
+set format x '%g'
+set format y '%g'
+set xlabel 'flops a byte that must be moved'
+set ylabel 'GFLOP/s'
+set title 'Roofline: kernels against the measured bandwidth'
+set xrange [0.05:*]
+plot (exists("m_roof_gb_s") ? m_roof_gb_s * x : NaN) with lines lc rgb '#404040' lw 2 title 'measured bandwidth', \
+    (exists("m_best_gflop_s") ? m_best_gflop_s : NaN) with lines lc rgb '#404040' lw 1.5 dt 3 title 'most GFLOP/s seen', \
+    for [f=1:files] for [k=1:items(list)] file(f) \
+    using (where('variant', item(list, k), column('flop_per_byte'))):(column('gflop_s')) \
+    with points lt k lw 1.5 ps (f == 1 ? 1.5 : 0.9) title item(list, k).device(f)

@@ -1,0 +1,13 @@
+# One product in many launches.
+load style
+set logscale x 2
+set yrange [0:*]
+set xlabel 'launches that the 576x576 product is split into'
+set ylabel 'us for the whole product (GPU, chained; bars are quartiles)'
+set xtics (1, 2, 4, 8, 16, 32, 72)
+set title 'One 576x576 Q4_0 product in 1 to 72 launches'
+set key left top
+variants = 'serial overlapping'
+plot for [f=1:files] for [k=1:2] file(f) \
+    using (where('variant', word(variants, k), column('launches') * (1 + 0.02 * (k - 1)))):(column('median_us')):(column('q1_us')):(column('q3_us')) \
+    with yerrorlines lt k dt dash(f, k) title word(variants, k).device(f)

@@ -1,0 +1,244 @@
+/* Tests of `assay bench` and `assay compare` through the command line: files, axes, mistakes, exit
+ * status. How long something takes is no test: verdicts are looked at on files with known samples.
+ */
+#include <greatest.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "harness/os.h"
+#include "harness/results.h"
+
+SUITE(bench_suite);
+
+#define BENCH_FOR(budget) "$A bench --device soft --budget " budget " --out $T/b.csv "
+#define BENCH BENCH_FOR("0.01")
+
+static err e;
+
+TEST bench_writes_rows_and_samples_and_goes_on_where_it_was(void) {
+    ASSERT_RUN("rm -rf $T; " BENCH "ffn_silu --shape 64", 0);
+    ASSERT_SAYS("ffn_silu  64");
+    ASSERT_SAYS("emulated");
+    ASSERT_SAYS("1 timed, 0 without a time");
+    ASSERT_RUN("grep -c ^ffn_silu,ffn_silu,64,normal,chained,warm, $T/b.csv", 0);
+    ASSERT_RUN("grep -c ^ffn_silu/64/normal/chained/warm,0, $T/b.samples.csv", 0);
+    ASSERT_RUN(
+        "for key in schema device api driver compiler os cpu 'host compiler' commit seed date "
+        "cache; do grep -q \"^# $key: .\" $T/b.csv || { echo no $key; exit 1; }; done",
+        0);
+    ASSERT_RUN(BENCH "ffn_silu --shape 64,96 --resume", 0);
+    ASSERT_SAYS("1 of 2 cases are there already");
+    ASSERT_SAYS("1 timed");
+    ASSERT_RUN("grep -c ^ffn_silu, $T/b.csv", 0);
+    ASSERT_SAYS("2");
+    ASSERT_RUN(BENCH "ffn_silu --seed 2 --resume", 2);
+    ASSERT_SAYS("its seed was '1' and is '2' now");
+    PASS();
+}
+
+TEST a_run_that_is_killed_can_be_read_and_resumed(void) {
+    /* In the background until the first row is there, then killed without a word. */
+    ASSERT_RUN(
+        "rm -rf $T; " BENCH_FOR("0.05") "ffn_silu --shape all > /dev/null 2>&1 & pid=$!; i=0; "
+                                        "until grep -q ^ffn_silu, $T/b.csv 2> /dev/null || test "
+                                        "$((i += 1)) -gt 600; do "
+                                        "sleep 0.1; done; kill -9 $pid; wait $pid 2> /dev/null; "
+                                        "grep -c ^ffn_silu, $T/b.csv",
+        0);
+    ASSERT_RUN("$A compare $T/b.csv $T/b.csv > /dev/null; test $? -ne 2", 0);
+    ASSERT_RUN(BENCH_FOR("0.05") "ffn_silu --shape all --resume", 0);
+    ASSERT_SAYS("of 11 cases are there already");
+    ASSERT_RUN("test $(grep -c ^ffn_silu, $T/b.csv) -eq 11", 0);
+    PASS();
+}
+
+TEST axes_multiply(void) {
+    ASSERT_RUN("ASSAY_CACHE_BYTES=1000000 " BENCH
+               "multi_token_matvec_q4_0 --variant reuse --shape 8x32 --batch 1,3 "
+               "--regime single,chained --cache all --md",
+               0);
+    static const char *const rows[] = {
+        "| multi_token_matvec_q4_0_reuse | 8x32x1 | normal | single | warm |",
+        "| multi_token_matvec_q4_0_reuse | 8x32x3 | normal | single | cold |",
+        "| multi_token_matvec_q4_0_reuse | 8x32x3 | normal | chained | cold |"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ASSERT_SAYS(rows[i]);
+    ASSERT_SAYS("8 timed");
+    PASS();
+}
+
+TEST rows_can_be_json(void) {
+    ASSERT_RUN(BENCH "ffn_silu --shape 64 --regime independent --json 2> /dev/null", 0);
+    ASSERT_EQ('{', command_get_output()[0]);
+    ASSERT_SAYS("\"device\": \"software Metal device");
+    ASSERT_SAYS("\"variant\": \"ffn_silu\", \"shape\": \"64\"");
+    ASSERT_SAYS("\"regime\": \"independent\"");
+    PASS();
+}
+
+TEST mistakes_are_answered_with_what_would_have_been_right(void) {
+    static const struct {
+        const char *line, *says;
+    } bad[] = {
+        {BENCH "--regime fast", "there are single, chained, independent, all"},
+        {BENCH "--cache hot", "there are warm, cold, all"},
+        {BENCH "--shape 5xq", "'5xq' is not a shape"},
+        {BENCH "--shape 99999999x99999999", "no more than 4e9 values"},
+        {BENCH "--shape 1,,2", "--shape takes words with commas"},
+        {BENCH "--batch 0", "--batch takes numbers from 1 to 65536"},
+        {BENCH "--variant nope", "no kernel is called 'nope'"},
+        {BENCH "ffn_sulu", "did you mean ffn_silu?"},
+        {BENCH "ffn_silu --shape 3x3x3", "matches no case of the shapes"},
+        {BENCH "--input loud", "there are uniform"},
+        {BENCH_FOR("0"), "--budget takes a number of seconds"},
+        {BENCH "--min-effect x", "--min-effect takes a number of percent"},
+        {BENCH "--baseline /no/such.csv", "cannot read /no/such.csv"},
+        {"ASSAY_CACHE_BYTES=1 " BENCH "ffn_silu", "ASSAY_CACHE_BYTES is '1'"},
+        {BENCH "--boudget 1", "did you mean --budget?"},
+        {"$A bench ffn_silu --device soft --out $T/b.txt", "NAME.csv"},
+        {"$A compare", "compare takes two result files"},
+        {"$A compare a b c", "compare takes two result files"},
+        {"$A compare /no/a.csv /no/b.csv", "cannot read /no/a.csv"},
+        {"$A compare $H/kernels $H/kernels", "has no NAME.csv"},
+        {"$A compare a.csv b.csv --clock sun", "there are gpu, encode and wall"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ASSERT_RUN(bad[i].line, 2);
+        ASSERT_SAYS(bad[i].says);
+    }
+    PASS();
+}
+
+TEST a_wrong_kernel_gets_a_reason_and_no_time(void) {
+    ASSERT_RUN(
+        "rm -rf $T; mkdir -p $T/k; cp $H/kernels/*.metal $H/kernels/*.h $T/k; "
+        "sed 's/= g \\/ (1.0f/= g \\/ (1.5f/' $H/kernels/ffn_silu.metal > $T/k/ffn_silu.metal; "
+        "ASSAY_KERNELS=$T/k " BENCH "ffn_silu buffer_copy --shape 64",
+        1);
+    ASSERT_SAYS("NO TIME");
+    ASSERT_SAYS("kernel ffn_silu: 'out'");
+    ASSERT_SAYS("1 timed, 1 without a time");
+    ASSERT_RUN("grep -c '^ffn_silu,.*,nan,.*kernel ffn_silu' $T/b.csv", 0);
+    PASS();
+}
+
+TEST a_base_of_kernels_is_timed_in_turns(void) {
+    int status = command_run(BENCH "ffn_silu --shape 64 --baseline $H/kernels --explain");
+    ASSERTm(command_get_output(), status == 0 || status == 4 || status == 5);
+    ASSERT_SAYS("same source");
+    ASSERT_SAYS("(in turns)");
+    status = command_run("cp $T/b.csv $T/old.csv; cp $T/b.samples.csv $T/old.samples.csv; " BENCH
+                         "--baseline $T/old.csv");
+    ASSERTm(command_get_output(), status == 0 || status == 4 || status == 5);
+    ASSERT_SAYS("ffn_silu/64/normal/chained/warm");
+    PASS();
+}
+
+/* compare ----------------------------------------------------------------------------------- */
+
+/* A result file with one case of 40 samples around `ns`, and more of the others. */
+static bool write_run(const char *name, const char *device_name, const char *const *kernels,
+                      const double *ns, size_t count) {
+    char path[256];
+    results_meta m = {.count = 0};
+    snprintf(path, sizeof path, "%s/%s", getenv("T"), name);
+    results_meta_add(&m, "schema", "1");
+    results_meta_add(&m, "device", device_name);
+    results *r = results_create(path, &m, &e);
+    for (size_t k = 0; r && k < count; k++) {
+        timing_sample samples[40];
+        double gpu[40];
+        for (int i = 0; i < 40; i++) {
+            gpu[i] = ns[k] * (1 + 0.0005 * (i * 7 % 20));
+            samples[i] = (timing_sample){.gpu_ns = gpu[i], .encode_ns = 1, .wall_ns = 1000};
+        }
+        result_row row = {.op = "o", .shape = "1", .input = "normal", .regime = "single"};
+        snprintf(row.variant, sizeof row.variant, "%s", kernels[k]);
+        snprintf(row.cache, sizeof row.cache, "warm");
+        row.gpu = stats_compute(gpu, 40);
+        if (!results_add(r, &row, samples, 40, &e))
+            return false;
+    }
+    results_close(r);
+    return r != NULL;
+}
+
+static const char *const three[] = {"a", "b", "c"};
+
+TEST verdicts_and_exit_status_follow_from_the_files(void) {
+    const double base[] = {1000, 2000, 3000}, slower[] = {1000, 2600, 3000},
+                 faster[] = {700, 2000, 3000}, slightly[] = {1010, 2000, 2980};
+    ASSERT_RUN("rm -rf $T; mkdir -p $T", 0);
+    ASSERT(write_run("base.csv", "d", three, base, 3) &&
+           write_run("slow.csv", "d", three, slower, 3));
+    ASSERT(write_run("fast.csv", "d", three, faster, 3) &&
+           write_run("near.csv", "d", three, slightly, 3));
+    ASSERT(write_run("less.csv", "d", three, base, 2) &&
+           write_run("else.csv", "other", three, base, 3));
+    ASSERT_RUN("$A compare $T/base.csv $T/slow.csv", 4);
+    ASSERT_SAYS("2 same, 0 faster, 1 slower, 0 ambiguous, 0 missing, 0 new");
+    ASSERT_RUN("$A compare $T/base.csv $T/fast.csv --explain", 0);
+    ASSERT_SAYS("2 same, 1 faster, 0 slower");
+    ASSERT_SAYS("ratio 0.7000, 95% interval");
+    ASSERT_SAYS("after Holm");
+    ASSERT_RUN("$A compare $T/base.csv $T/near.csv", 0);
+    ASSERT_SAYS("3 same");
+    ASSERT_RUN("$A compare $T/base.csv $T/near.csv --min-effect 0.5", 4);
+    ASSERT_SAYS("1 faster, 1 slower");
+    ASSERT_RUN("$A compare $T/base.csv $T/slow.csv --clock wall", 0);
+    ASSERT_RUN("$A compare $T/base.csv $T/less.csv", 5);
+    ASSERT_SAYS("1 missing");
+    ASSERT_RUN("$A compare $T/less.csv $T/base.csv --md", 0);
+    ASSERT_SAYS("1 new");
+    ASSERT_SAYS("| c/1/normal/single/warm | new |");
+    ASSERT_RUN("$A compare $T/base.csv $T/else.csv", 5);
+    ASSERT_SAYS("other device: d");
+    PASS();
+}
+
+TEST folders_are_compared_file_by_file(void) {
+    const double base[] = {1000, 2000}, slower[] = {1000, 2600};
+    ASSERT_RUN("rm -rf $T; mkdir -p $T/x $T/y", 0);
+    ASSERT(write_run("x/one.csv", "d", three, base, 2) &&
+           write_run("x/two.csv", "d", three, base, 2));
+    ASSERT(write_run("y/one.csv", "d", three, base, 2) &&
+           write_run("y/two.csv", "d", three, slower, 2));
+    ASSERT_RUN("echo 'a,b' > $T/x/notes.csv; $A compare $T/x $T/y", 4);
+    ASSERT_SAYS("two.csv:b/1/normal/single/warm  slower");
+    ASSERT_SAYS("3 same, 0 faster, 1 slower");
+    ASSERT_RUN("$A compare $T/x $T/y/one.csv", 5);
+    ASSERT_SAYS("2 missing");
+    PASS();
+}
+
+TEST malformed_files_are_named_with_their_line(void) {
+    const double base[] = {1000};
+    ASSERT_RUN("rm -rf $T; mkdir -p $T", 0);
+    ASSERT(write_run("base.csv", "d", three, base, 1) && write_run("bad.csv", "d", three, base, 1));
+    ASSERT_RUN("echo 'x,y' >> $T/bad.csv; $A compare $T/base.csv $T/bad.csv", 2);
+    ASSERT_SAYS("bad.csv:5: 2 fields where the header has 30");
+    ASSERT_RUN("sed 's/schema: 1/schema: 2/' $T/base.csv > $T/bad.csv; "
+               "$A compare $T/base.csv $T/bad.csv",
+               2);
+    ASSERT_SAYS("schema 2, but this assay reads schema 1");
+    ASSERT_RUN(
+        "cp $T/base.csv $T/bad.csv; rm $T/bad.samples.csv; $A compare $T/base.csv $T/bad.csv", 2);
+    ASSERT_SAYS("bad.samples.csv");
+    PASS();
+}
+
+SUITE(bench_suite) {
+    RUN_TEST(bench_writes_rows_and_samples_and_goes_on_where_it_was);
+    RUN_TEST(a_run_that_is_killed_can_be_read_and_resumed);
+    RUN_TEST(axes_multiply);
+    RUN_TEST(rows_can_be_json);
+    RUN_TEST(mistakes_are_answered_with_what_would_have_been_right);
+    RUN_TEST(a_wrong_kernel_gets_a_reason_and_no_time);
+    RUN_TEST(a_base_of_kernels_is_timed_in_turns);
+    RUN_TEST(verdicts_and_exit_status_follow_from_the_files);
+    RUN_TEST(folders_are_compared_file_by_file);
+    RUN_TEST(malformed_files_are_named_with_their_line);
+    command_run("rm -rf $T");
+}

@@ -1,0 +1,336 @@
+/* Tests of harness/significance, verdict and fit: on arrays worked by hand, and on times out of
+ * models of noise, from seeds. No clock is read here. */
+#include <greatest.h>
+#include <math.h>
+#include <string.h>
+
+#include "harness/fill.h"
+#include "harness/fit.h"
+#include "harness/stats.h"
+#include "harness/verdict.h"
+
+SUITE(significance_suite);
+
+static bool is_near(double a, double b, double tolerance) {
+    return fabs(a - b) <= tolerance;
+}
+
+/* Statistics -------------------------------------------------------------------------------- */
+
+TEST mad_is_the_median_distance_from_the_median(void) {
+    const double samples[] = {1, 1, 2, 2, 4, 6, 9}; /* median 2; distances 1 1 0 0 2 4 7 */
+    ASSERT(stats_compute(samples, 7).mad == 1);
+    PASS();
+}
+
+TEST iqr_of_the_median_shrinks_with_the_root_of_the_count(void) {
+    double few[100], many[10000];
+    for (int i = 0; i < 100; i++)
+        few[i] = i / 100.0;
+    for (int i = 0; i < 10000; i++)
+        many[i] = i / 10000.0;
+    /* Of a uniform distribution: 2 * 0.337 / sqrt(n). */
+    ASSERT(is_near(stats_get_median_iqr(few, 100), 0.0674, 0.002));
+    ASSERT(is_near(stats_get_median_iqr(many, 10000), 0.00674, 0.0002));
+    ASSERT(isnan(stats_get_median_iqr(few, 4)));
+    PASS();
+}
+
+/* Mann-Whitney ------------------------------------------------------------------------------ */
+
+TEST mann_whitney_counts_small_sets_exactly(void) {
+    const double low[] = {1, 2, 3}, high[] = {4, 5, 6};
+    /* U is 0, the most extreme of the 20 arrangements on either side: p = 2/20. */
+    rank_test t = significance_test_ranks(low, 3, high, 3);
+    ASSERT(t.exact && t.u == 0);
+    ASSERT(is_near(t.p, 0.1, 1e-12));
+    /* {1, 2, 4} against {3, 5, 6}: U = 1; arrangements with U <= 1 are 2 of 20: p = 4/20. */
+    const double a[] = {1, 2, 4}, b[] = {3, 5, 6};
+    t = significance_test_ranks(a, 3, b, 3);
+    ASSERT(t.u == 1);
+    ASSERT(is_near(t.p, 0.2, 1e-12));
+    PASS();
+}
+
+TEST mann_whitney_does_not_care_which_side_is_which(void) {
+    const double a[] = {1, 7, 3, 9, 12}, b[] = {2, 4, 6, 8, 10, 11, 13};
+    rank_test x = significance_test_ranks(a, 5, b, 7), y = significance_test_ranks(b, 7, a, 5);
+    ASSERT(x.exact && x.u + y.u == 35);
+    ASSERT(is_near(x.p, y.p, 1e-12));
+    PASS();
+}
+
+TEST mann_whitney_shares_the_ranks_of_equals(void) {
+    /* Ranks: 1 -> 1, 2 2 2 -> 3, 3 -> 5.5, 3 -> 5.5. a has 1, 3, 5.5: 9.5, so U = 3.5. */
+    const double a[] = {1, 2, 3}, b[] = {2, 2, 3};
+    rank_test t = significance_test_ranks(a, 3, b, 3);
+    ASSERT(!t.exact && t.u == 3.5);
+    /* Variance 9/12 * (7 - 30/30) = 4.5; z = (1 - 0.5) / sqrt(4.5). */
+    ASSERT(is_near(t.p, erfc(0.5 / sqrt(4.5) / sqrt(2)), 1e-12));
+    PASS();
+}
+
+TEST equal_sets_are_no_evidence(void) {
+    const double a[] = {5, 5, 5, 5, 5}, none[] = {0};
+    ASSERT(significance_test_ranks(a, 5, a, 5).p == 1);
+    ASSERT(isnan(significance_test_ranks(a, 5, none, 0).p));
+    PASS();
+}
+
+TEST counting_and_the_normal_curve_agree_at_20_samples(void) {
+    double a[21], b[21];
+    for (int i = 0; i < 21; i++) {
+        a[i] = i;
+        b[i] = i + 4.5; /* shifted, no ties */
+    }
+    rank_test exact = significance_test_ranks(a, 20, b, 20);
+    rank_test curve = significance_test_ranks(a, 21, b, 21);
+    ASSERT(exact.exact && !curve.exact);
+    ASSERT(exact.u == 120);
+    ASSERT(is_near(exact.p, 0.030411256038764864, 1e-12)); /* by the recursion over U */
+    ASSERT(is_near(exact.p, curve.p, 0.01));
+    PASS();
+}
+
+/* Holm -------------------------------------------------------------------------------------- */
+
+TEST holm_multiplies_the_smallest_most(void) {
+    double p[] = {0.04, 0.01, NAN, 0.03}; /* sorted 0.01 * 3, 0.03 * 2, 0.04 * 1 but not less */
+    significance_correct(p, 4);
+    ASSERT(is_near(p[1], 0.03, 1e-12));
+    ASSERT(is_near(p[3], 0.06, 1e-12));
+    ASSERT(is_near(p[0], 0.06, 1e-12));
+    ASSERT(isnan(p[2]));
+    double large[] = {0.9, 0.8};
+    significance_correct(large, 2);
+    ASSERT(large[0] == 1 && large[1] == 1);
+    PASS();
+}
+
+/* Models of noise --------------------------------------------------------------------------- */
+
+enum { SAMPLES = 60 };
+
+/* Times as machines give them: a floor, a skewed spread above it, and now and then an interruption
+ * that takes much longer. */
+static double draw_time(rng *r, double floor_ns) {
+    double ns = floor_ns * (1 + 0.01 * exp(rng_normal(r)));
+    return rng_uniform(r) < 0.03 ? ns * (1.3 + rng_uniform(r)) : ns;
+}
+
+/* The same with a slow wave in it that both sides share, as clocks that drift have. */
+static void draw_pair(rng *r, double slowdown, double *a, double *b) {
+    double wave = 0;
+    for (int i = 0; i < SAMPLES; i++) {
+        wave = 0.9 * wave + 0.01 * rng_normal(r);
+        a[i] = draw_time(r, 100000) * (1 + wave);
+        b[i] = draw_time(r, 100000 * slowdown) * (1 + wave);
+    }
+}
+
+static size_t count_verdicts(double slowdown, bool paired, verdict_kind wanted) {
+    static double a[SAMPLES], b[SAMPLES];
+    size_t count = 0;
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        rng r = rng_new(seed, "times");
+        if (paired)
+            draw_pair(&r, slowdown, a, b);
+        else
+            for (int i = 0; i < SAMPLES; i++) {
+                a[i] = draw_time(&r, 100000);
+                b[i] = draw_time(&r, 100000 * slowdown);
+            }
+        verdict_case c = {
+            .base = a, .now = b, .base_count = SAMPLES, .now_count = SAMPLES, .paired = paired};
+        verdict_decide(&c, 1, 0.03, seed);
+        count += c.verdict == wanted;
+    }
+    return count;
+}
+
+TEST a_against_a_is_the_same_in_at_least_95_of_100(void) {
+    ASSERT(count_verdicts(1, false, VERDICT_SAME) >= 95);
+    ASSERT(count_verdicts(1, true, VERDICT_SAME) >= 95);
+    PASS();
+}
+
+TEST five_percent_more_is_called_slower(void) {
+    ASSERT(count_verdicts(1.05, false, VERDICT_SLOWER) >= 95);
+    ASSERT(count_verdicts(1.05, true, VERDICT_SLOWER) >= 95);
+    ASSERT(count_verdicts(1 / 1.05, true, VERDICT_FASTER) >= 95);
+    PASS();
+}
+
+TEST thirty_percent_more_is_always_called_slower(void) {
+    ASSERT_EQ_FMT((size_t)100, count_verdicts(1.3, false, VERDICT_SLOWER), "%zu");
+    ASSERT_EQ_FMT((size_t)100, count_verdicts(1.3, true, VERDICT_SLOWER), "%zu");
+    PASS();
+}
+
+TEST one_percent_more_is_below_the_smallest_effect(void) {
+    ASSERT_EQ_FMT((size_t)0, count_verdicts(1.01, true, VERDICT_SLOWER), "%zu");
+    PASS();
+}
+
+TEST many_equal_cases_raise_no_alarm(void) {
+    enum { CASES = 200 };
+    static double a[CASES][SAMPLES], b[CASES][SAMPLES];
+    static verdict_case cases[CASES];
+    rng r = rng_new(1, "many");
+    for (int c = 0; c < CASES; c++) {
+        for (int i = 0; i < SAMPLES; i++) {
+            a[c][i] = 100000 * (1 + 0.2 * rng_uniform(&r)); /* noisy: plain tests would alarm */
+            b[c][i] = 100000 * (1 + 0.2 * rng_uniform(&r));
+        }
+        cases[c] =
+            (verdict_case){.base = a[c], .now = b[c], .base_count = SAMPLES, .now_count = SAMPLES};
+    }
+    verdict_decide(cases, CASES, 0.001, 1);
+    for (int c = 0; c < CASES; c++)
+        ASSERT(cases[c].verdict != VERDICT_SLOWER && cases[c].verdict != VERDICT_FASTER);
+    PASS();
+}
+
+TEST what_cannot_be_said_is_not_said(void) {
+    const double few[] = {100, 101, 99}, many[] = {100, 101, 99, 100, 102, 98, 100};
+    verdict_case c[] = {
+        {.base = few, .now = many, .base_count = 3, .now_count = 7},
+        {.base = many, .now = NULL, .base_count = 7},
+        {.base = NULL, .now = many, .now_count = 7},
+        {.base = many, .now = many, .base_count = 7, .now_count = 7, .obstacle = "another device"},
+        {.base = many, .now = many, .base_count = 7, .now_count = 7},
+    };
+    static const verdict_kind want[] = {VERDICT_AMBIGUOUS, VERDICT_MISSING, VERDICT_NEW,
+                                        VERDICT_AMBIGUOUS, VERDICT_SAME};
+    static const char *const says[] = {"fewer than 5 samples", "missing", "new", "another device",
+                                       "within the smallest effect"};
+    verdict_decide(c, 5, 0.03, 1);
+    for (int i = 0; i < 5; i++) {
+        char text[640];
+        verdict_explain(&c[i], 0.03, text, sizeof text);
+        ASSERT_EQ_FMTm(text, (int)want[i], (int)c[i].verdict, "%d");
+        ASSERTm(text, strstr(text, says[i]));
+    }
+    PASS();
+}
+
+TEST turns_cancel_what_both_sides_share(void) {
+    static double a[SAMPLES], b[SAMPLES];
+    rng r = rng_new(7, "wave");
+    for (int i = 0; i < SAMPLES; i++) {
+        double wave = 1 + 0.3 * sin(i * 0.2); /* 30 percent up and down, the same for both */
+        a[i] = 100000 * wave * (1 + 0.001 * rng_uniform(&r));
+        b[i] = 110000 * wave * (1 + 0.001 * rng_uniform(&r));
+    }
+    ratio_interval in_turns = significance_find_ratio(a, SAMPLES, b, SAMPLES, true, 1000, 1);
+    ratio_interval apart = significance_find_ratio(a, SAMPLES, b, SAMPLES, false, 1000, 1);
+    ASSERT(in_turns.low > 1.08 && in_turns.high < 1.12);
+    ASSERT(apart.high - apart.low > 5 * (in_turns.high - in_turns.low));
+    PASS();
+}
+
+/* Fits -------------------------------------------------------------------------------------- */
+
+/* T(B) = submit + launch + stream + B * compute, as batch_scaling measures it: rows that are
+ * submitted or chained, cold or warm. */
+static size_t make_rows(const double *parts, double noise, uint64_t seed, double (*rows)[4],
+                        double *times) {
+    static const double batches[] = {1, 2, 4, 8, 16, 32};
+    rng r = rng_new(seed, "fit");
+    size_t count = 0;
+    for (int b = 0; b < 6; b++)
+        for (int submitted = 0; submitted < 2; submitted++)
+            for (int cold = 0; cold < 2; cold++) {
+                const double row[4] = {submitted, 1, cold, batches[b]};
+                times[count] = 0;
+                for (int i = 0; i < 4; i++) {
+                    rows[count][i] = row[i];
+                    times[count] += row[i] * parts[i];
+                }
+                times[count++] *= 1 + noise * rng_normal(&r);
+            }
+    return count;
+}
+
+TEST a_fit_recovers_the_parts_of_times_without_noise(void) {
+    const double parts[4] = {100000, 1500, 8000, 2500};
+    double rows[24][4], times[24];
+    fit f;
+    err e;
+    ASSERT(fit_parts(&rows[0][0], times, make_rows(parts, 0, 1, rows, times), 4, &f, &e));
+    for (int i = 0; i < 4; i++)
+        ASSERT(f.known[i] && is_near(f.value[i], parts[i], 1e-6 * parts[i]));
+    ASSERT(f.relative_rms < 1e-9 && f.r2 > 1 - 1e-9);
+    PASS();
+}
+
+TEST a_fit_recovers_the_parts_of_noisy_times_within_their_errors(void) {
+    const double parts[4] = {100000, 1500, 8000, 2500};
+    int near_submit = 0, near_compute = 0, inside = 0;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        double rows[24][4], times[24];
+        fit f;
+        err e;
+        ASSERT(fit_parts(&rows[0][0], times, make_rows(parts, 0.02, seed, rows, times), 4, &f, &e));
+        near_submit += is_near(f.value[0], parts[0], 0.05 * parts[0]);
+        near_compute += is_near(f.value[3], parts[3], 0.05 * parts[3]);
+        inside += is_near(f.value[2], parts[2], 3 * f.error[2]);
+        ASSERT(f.relative_rms > 0.005 && f.relative_rms < 0.04);
+    }
+    ASSERT(near_submit >= 48 && near_compute >= 48 && inside >= 45);
+    PASS();
+}
+
+TEST no_part_is_negative(void) {
+    /* Falling times: a plain least squares would make the slope negative. */
+    const double rows[4][2] = {{1, 1}, {1, 2}, {1, 3}, {1, 4}}, times[4] = {40, 35, 30, 28};
+    fit f;
+    err e;
+    ASSERT(fit_parts(&rows[0][0], times, 4, 2, &f, &e));
+    ASSERT(f.value[1] == 0 && f.value[0] > 27 && f.value[0] < 41);
+    PASS();
+}
+
+TEST parts_that_rows_do_not_tell_apart_are_said_to_be_so(void) {
+    /* The first two columns are equal: their sum is known, they are not. */
+    const double rows[4][3] = {{1, 1, 1}, {1, 1, 2}, {1, 1, 4}, {1, 1, 8}};
+    const double times[4] = {110, 120, 140, 180};
+    fit f;
+    err e;
+    ASSERT(fit_parts(&rows[0][0], times, 4, 3, &f, &e));
+    ASSERT(!f.known[0] && !f.known[1] && f.known[2]);
+    ASSERT(is_near(f.value[0] + f.value[1], 100, 1e-6) && is_near(f.value[2], 10, 1e-6));
+    PASS();
+}
+
+TEST a_fit_of_too_little_or_of_nonsense_is_inconclusive(void) {
+    const double rows[2][2] = {{1, 1}, {1, 2}}, times[2] = {1, NAN};
+    fit f;
+    err e;
+    ASSERT(!fit_parts(&rows[0][0], times, 1, 2, &f, &e) && e.code == EXIT_INCONCLUSIVE);
+    ASSERT(!fit_parts(&rows[0][0], times, 2, 2, &f, &e) && e.code == EXIT_INCONCLUSIVE);
+    PASS();
+}
+
+SUITE(significance_suite) {
+    RUN_TEST(mad_is_the_median_distance_from_the_median);
+    RUN_TEST(iqr_of_the_median_shrinks_with_the_root_of_the_count);
+    RUN_TEST(mann_whitney_counts_small_sets_exactly);
+    RUN_TEST(mann_whitney_does_not_care_which_side_is_which);
+    RUN_TEST(mann_whitney_shares_the_ranks_of_equals);
+    RUN_TEST(equal_sets_are_no_evidence);
+    RUN_TEST(counting_and_the_normal_curve_agree_at_20_samples);
+    RUN_TEST(holm_multiplies_the_smallest_most);
+    RUN_TEST(a_against_a_is_the_same_in_at_least_95_of_100);
+    RUN_TEST(five_percent_more_is_called_slower);
+    RUN_TEST(thirty_percent_more_is_always_called_slower);
+    RUN_TEST(one_percent_more_is_below_the_smallest_effect);
+    RUN_TEST(many_equal_cases_raise_no_alarm);
+    RUN_TEST(what_cannot_be_said_is_not_said);
+    RUN_TEST(turns_cancel_what_both_sides_share);
+    RUN_TEST(a_fit_recovers_the_parts_of_times_without_noise);
+    RUN_TEST(a_fit_recovers_the_parts_of_noisy_times_within_their_errors);
+    RUN_TEST(no_part_is_negative);
+    RUN_TEST(parts_that_rows_do_not_tell_apart_are_said_to_be_so);
+    RUN_TEST(a_fit_of_too_little_or_of_nonsense_is_inconclusive);
+}

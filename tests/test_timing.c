@@ -1,0 +1,402 @@
+/* Tests of harness/timing and harness/subject. The engine is fed times out of models and a clock
+ * that the models move, so that nothing here depends on how fast or quiet this machine is; subjects
+ * run real kernels, and what is looked at is what they compute. */
+#include <greatest.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/caches.h"
+#include "harness/fill.h"
+#include "harness/subject.h"
+#include "harness/timing.h"
+#include "harness/verdict.h"
+#include "kernels/kernels.h"
+#include "support.h"
+
+SUITE(timing_suite);
+
+static err e;
+
+/* A machine out of a model: every sample moves its clock by as long as it took. */
+static uint64_t clock_ns;
+
+static uint64_t get_clock(void) {
+    return clock_ns;
+}
+
+typedef struct {
+    double ns, noise;   /* what a sample takes, and how much of it is chance */
+    double cold_factor; /* the first sample takes so many times as long, the next less and less */
+    size_t cold_samples, taken;
+    double drift;       /* part by which each sample is longer than the one before */
+    double after_pause; /* a sample behind a pause takes so many times as long */
+    bool has_paused;
+    rng random;
+    char *order; /* a letter for each sample, where the order is looked at */
+    char letter;
+} model;
+
+static bool take(void *context, timing_sample *out, err *why) {
+    (void)why;
+    model *m = context;
+    double ns = m->ns * (1 + m->noise * rng_uniform(&m->random));
+    ns *= 1 + m->drift * (double)m->taken;
+    if (m->taken < m->cold_samples)
+        ns *= 1 + (m->cold_factor - 1) * (1 - (double)m->taken / (double)m->cold_samples);
+    if (m->has_paused)
+        ns *= m->after_pause;
+    m->has_paused = false;
+    m->taken++;
+    clock_ns += (uint64_t)ns;
+    if (m->order)
+        m->order[strlen(m->order)] = m->letter;
+    *out = (timing_sample){.gpu_ns = ns, .encode_ns = 10, .wall_ns = ns + 100};
+    return true;
+}
+
+static timing_plan make_plan(void) {
+    timing_plan p = timing_plan_new();
+    p.now_ns = get_clock;
+    return p;
+}
+
+static timing_result run_model(model *m, const timing_plan *p) {
+    timing_source source = {take, m};
+    timing_result r;
+    m->random = rng_new(1, "model");
+    if (!timing_run(p, &source, 1, &r, &e))
+        abort();
+    return r;
+}
+
+TEST steady_samples_end_it_early(void) {
+    timing_plan p = make_plan();
+    model m = {.ns = 1e6, .noise = 0.001};
+    timing_result r = run_model(&m, &p);
+    ASSERT_EQ(STOP_STEADY, r.stop);
+    ASSERT_EQ_FMT(p.min_samples, r.count, "%zu");
+    ASSERT_EQ(0u, r.labels);
+    ASSERT(r.discarded >= 50); /* 50 ms of warm-up, 1 ms each */
+    timing_result_free(&r);
+    PASS();
+}
+
+TEST noise_takes_more_samples_until_the_budget_ends(void) {
+    timing_plan p = make_plan();
+    model m = {.ns = 1e6, .noise = 0.1};
+    timing_result r = run_model(&m, &p);
+    ASSERT_EQ(STOP_STEADY, r.stop); /* 0.1 * 0.67 / sqrt(n) < 0.005 needs about 170 */
+    ASSERT(r.count > 80 && r.count < 350);
+    timing_result_free(&r);
+    m = (model){.ns = 1e7, .noise = 1};
+    r = run_model(&m, &p);
+    ASSERT_EQ(STOP_BUDGET, r.stop);
+    ASSERT(r.labels & LABEL_UNSTEADY);
+    ASSERT(r.count < 100);
+    timing_result_free(&r);
+    m = (model){.ns = 1000, .noise = 1};
+    r = run_model(&m, &p);
+    ASSERT_EQ(STOP_MAX, r.stop);
+    ASSERT_EQ_FMT(p.max_samples, r.count, "%zu");
+    timing_result_free(&r);
+    PASS();
+}
+
+TEST what_is_slow_gets_five_samples_all_the_same(void) {
+    timing_plan p = make_plan();
+    model m = {.ns = 3e9};
+    timing_result r = run_model(&m, &p);
+    ASSERT_EQ_FMT((size_t)5, r.count, "%zu");
+    ASSERT_EQ(STOP_BUDGET, r.stop);
+    timing_result_free(&r);
+    PASS();
+}
+
+TEST warm_up_lasts_until_times_have_settled(void) {
+    timing_plan p = make_plan();
+    model m = {.ns = 1e6, .noise = 0.001, .cold_factor = 1.5, .cold_samples = 95};
+    timing_result r = run_model(&m, &p);
+    for (size_t i = 0; i < r.count; i++)
+        ASSERT(r.samples[i].gpu_ns < 1.04e6);
+    timing_result_free(&r);
+    PASS();
+}
+
+TEST a_machine_that_slows_down_is_labelled_throttled(void) {
+    timing_plan p = make_plan();
+    p.target = 1e-6;
+    model m = {.ns = 1e6, .noise = 0.001, .drift = 0.0005};
+    timing_result r = run_model(&m, &p);
+    ASSERT(r.labels & LABEL_THROTTLED);
+    timing_result_free(&r);
+    m = (model){.ns = 1e6, .noise = 0.001, .drift = -0.0005};
+    r = run_model(&m, &p);
+    ASSERT(r.labels & LABEL_RAMP);
+    timing_result_free(&r);
+    PASS();
+}
+
+/* A clock that jumps by a fifth of a second behind every tenth sample, when it is asked for the
+ * second time: the machine slept between two samples. */
+static model sleeper;
+static int asked;
+
+static uint64_t get_clock_of_sleeper(void) {
+    if (++asked == 2 && sleeper.taken % 10 == 0) {
+        clock_ns += 200000000;
+        sleeper.has_paused = true;
+    }
+    return clock_ns;
+}
+
+static bool take_of_sleeper(void *context, timing_sample *out, err *why) {
+    asked = 0;
+    return take(context, out, why);
+}
+
+static size_t count_sleepy_samples(double idle_s) {
+    timing_plan p = make_plan();
+    p.now_ns = get_clock_of_sleeper;
+    p.min_samples = p.max_samples = 60;
+    p.budget_s = 1000;
+    p.idle_s = idle_s;
+    sleeper =
+        (model){.ns = 1e6, .noise = 0.001, .after_pause = 1.5, .random = rng_new(1, "sleeper")};
+    timing_source source = {take_of_sleeper, &sleeper};
+    timing_result r;
+    size_t slow = 0;
+    if (!timing_run(&p, &source, 1, &r, &e))
+        abort();
+    for (size_t i = 0; i < r.count; i++)
+        slow += r.samples[i].gpu_ns > 1.4e6;
+    timing_result_free(&r);
+    return slow;
+}
+
+TEST after_a_pause_the_device_is_woken_up_again(void) {
+    ASSERT(count_sleepy_samples(10) >= 5); /* never thought to be idle: it shows */
+    ASSERT_EQ_FMT((size_t)0, count_sleepy_samples(0.05), "%zu");
+    PASS();
+}
+
+TEST two_sources_take_turns_abba_baab(void) {
+    char order[4096] = "";
+    timing_plan p = make_plan();
+    p.warm_up_s = 1e-9;
+    p.min_samples = 8;
+    p.max_samples = 8;
+    model a = {.ns = 1e6, .noise = 0.001, .order = order, .letter = 'A'}, b = a;
+    b.letter = 'B';
+    a.random = b.random = rng_new(1, "model");
+    timing_source sources[2] = {{take, &a}, {take, &b}};
+    timing_result r[2];
+    ASSERT(timing_run(&p, sources, 2, r, &e));
+    ASSERT_EQ(r[0].count, r[1].count);
+    ASSERT(strlen(order) > 16);
+    ASSERT_STR_EQ("ABBABAABABBABAAB", order + strlen(order) - 16);
+    timing_result_free(&r[0]);
+    timing_result_free(&r[1]);
+    PASS();
+}
+
+static verdict_kind compare_models(double slowdown, uint64_t seed) {
+    timing_plan p = make_plan();
+    model a = {.ns = 1e6, .noise = 0.05, .random = rng_new(seed, "a")}, b = a;
+    b.ns *= slowdown;
+    b.random = rng_new(seed, "b");
+    timing_source sources[2] = {{take, &a}, {take, &b}};
+    timing_result r[2];
+    if (!timing_run(&p, sources, 2, r, &e))
+        abort();
+    double *base = timing_list_clock(&r[0], CLOCK_GPU), *now = timing_list_clock(&r[1], CLOCK_GPU);
+    verdict_case c = {.base = base,
+                      .now = now,
+                      .base_count = r[0].count,
+                      .now_count = r[1].count,
+                      .paired = true};
+    verdict_decide(&c, 1, 0.03, seed);
+    free(base);
+    free(now);
+    timing_result_free(&r[0]);
+    timing_result_free(&r[1]);
+    return c.verdict;
+}
+
+/* The whole path: warm-up, turns, the rule to stop, the verdict. */
+TEST the_instrument_tells_a_planted_slowdown_from_none(void) {
+    size_t same = 0, slower = 0, much = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        same += compare_models(1, seed) == VERDICT_SAME;
+        slower += compare_models(1.05, seed) == VERDICT_SLOWER;
+        much += compare_models(1.3, seed) == VERDICT_SLOWER;
+    }
+    ASSERT(same >= 38);
+    ASSERT(slower >= 38);
+    ASSERT_EQ_FMT((size_t)40, much, "%zu");
+    PASS();
+}
+
+TEST labels_have_names(void) {
+    char text[128];
+    timing_get_labels(LABEL_EMULATED | LABEL_BUSY | LABEL_VALIDATED, text, sizeof text);
+    ASSERT_STR_EQ("emulated+busy+validated", text);
+    timing_get_labels(0, text, sizeof text);
+    ASSERT_STR_EQ("", text);
+    timing_regime r;
+    timing_cache c;
+    ASSERT(timing_find_regime("independent", &r) && r == TIMING_INDEPENDENT);
+    ASSERT(timing_find_cache("cold", &c) && c == TIMING_COLD);
+    ASSERT(!timing_find_regime("Chained", &r) && !timing_find_cache("", &c));
+    PASS();
+}
+
+TEST the_last_cache_is_where_bandwidth_steps_down_to_memory(void) {
+    const size_t sizes[] = {1, 2, 4, 8, 16, 32, 64, 128};
+    const double steps[] = {400, 400, 390, 200, 195, 101, 100, 99};
+    const double flat[] = {100, 101, 99, 100, 100, 101, 99, 100};
+    const double bump[] = {100, 101, 99, 100, 180, 101, 99, 100}; /* noise: nothing beside it */
+    ASSERT_EQ_FMT((size_t)16, caches_find_last(sizes, steps, 8), "%zu");
+    ASSERT_EQ_FMT((size_t)0, caches_find_last(sizes, flat, 8), "%zu");
+    ASSERT_EQ_FMT((size_t)0, caches_find_last(sizes, bump, 8), "%zu");
+    PASS();
+}
+
+/* Subjects ---------------------------------------------------------------------------------- */
+
+static library *kernels;
+
+static bool open_case(kernel_case *c, const op *o, const char *kernel, shape s) {
+    if (!kernels && support_get_device())
+        kernels = library_new(support_get_device(), NULL, &e);
+    return kernels && case_open(c, kernels, o, op_find_kernel(o, kernel), &s, INPUT_NORMAL, 1, &e);
+}
+
+static const struct {
+    const op *op;
+    const char *kernel;
+    shape shape;
+} work[] = {
+    {&ffn_silu_op, "ffn_silu", {{700}}},
+    {&residual_add_inplace_op,
+     "residual_add_inplace",
+     {{700}}},                               /* a play finds the last's output */
+    {&argmax_op, "argmax_reduce", {{5000}}}, /* two launches */
+    {&dispatch_overhead_noop_op, "dispatch_overhead_noop", {{3}}}, /* a counter */
+};
+
+TEST every_regime_and_cache_state_computes_what_the_tape_does(void) {
+    for (size_t w = 0; w < sizeof work / sizeof *work; w++)
+        for (int r = 0; r < TIMING_REGIMES; r++)
+            for (int cache = 0; cache < TIMING_CACHES; cache++) {
+                kernel_case c;
+                ASSERTm(e.text, open_case(&c, work[w].op, work[w].kernel, work[w].shape));
+                subject_options o = {.regime = (timing_regime)r,
+                                     .cache = (timing_cache)cache,
+                                     .cache_bytes = 40000,
+                                     .scrub = c.tape,
+                                     .sample_s = 1e-4};
+                subject *s = subject_new(c.tape, &o, &e);
+                ASSERTm(e.text, s);
+                ASSERTm(e.text, subject_check(s, &e));
+                timing_source source = subject_get_source(s);
+                timing_sample sample;
+                for (int i = 0; i < 3; i++)
+                    ASSERTm(e.text, source.take(source.context, &sample, &e));
+                ASSERT(sample.wall_ns > 0);
+                ASSERTm(e.text, subject_check(s, &e));
+                subject_free(s);
+                case_close(&c);
+            }
+    PASS();
+}
+
+TEST cold_has_copies_beyond_twice_the_cache(void) {
+    kernel_case c;
+    ASSERTm(e.text, open_case(&c, &ffn_silu_op, "ffn_silu", (shape){{1000}}));
+    subject_options o = {.regime = TIMING_CHAINED, .cache = TIMING_COLD, .cache_bytes = 60000};
+    subject *s = subject_new(c.tape, &o, &e);
+    ASSERTm(e.text, s);
+    ASSERT_EQ_FMT((size_t)12000, subject_get_working_set(s), "%zu");
+    ASSERT(subject_get_copies(s) * 12000 >= 2 * 60000 && subject_get_copies(s) < 12);
+    ASSERT_EQ_FMT((size_t)0, subject_get_repeats(s) % subject_get_copies(s), "%zu");
+    subject_free(s);
+    /* So small that no number of copies will do: then something must scrub. */
+    o.cache_bytes = (size_t)64 << 20;
+    ASSERT(!subject_new(c.tape, &o, &e));
+    ASSERTm(e.text, strstr(e.text, "scrub"));
+    case_close(&c);
+    PASS();
+}
+
+TEST independent_plays_have_outputs_of_their_own(void) {
+    kernel_case c;
+    ASSERTm(e.text,
+            open_case(&c, &residual_add_inplace_op, "residual_add_inplace", (shape){{100}}));
+    subject_options o = {.regime = TIMING_INDEPENDENT, .cache = TIMING_WARM, .sample_s = 1};
+    subject *s = subject_new(c.tape, &o, &e);
+    ASSERTm(e.text, s);
+    ASSERT_EQ_FMT(subject_get_repeats(s), subject_get_copies(s), "%zu");
+    ASSERT(subject_get_copies(s) > 1);
+    ASSERTm(e.text, subject_check(s, &e));
+    subject_free(s);
+    case_close(&c);
+    PASS();
+}
+
+/* out = 2 * x, in tests/kernels/broken.metal. */
+static void double_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    for (size_t i = 0; i < io->out[1].count; i++)
+        io->out[1].value[i] = 2 * (double)((const float *)io->in[0])[i];
+}
+
+static bool time_kernel(const char *kernel) {
+    float x[32];
+    for (int i = 0; i < 32; i++)
+        x[i] = (float)i;
+    launch *l = support_launch("broken.metal", kernel);
+    if (!l)
+        return false;
+    launch_bind(l, 0, support_buffer(x, sizeof x), ACCESS_READ, ELEM_F32);
+    launch_bind(l, 1, support_buffer(NULL, sizeof x), ACCESS_WRITE, ELEM_F32);
+    launch_set_u32(l, 2, 32);
+    launch_set_threads_rounded(l, 32, 32);
+    l->oracle = double_oracle;
+    subject_options o = {.regime = TIMING_CHAINED, .cache = TIMING_WARM, .sample_s = 1e-5};
+    e = (err){.code = EXIT_OK};
+    subject *s = subject_new(support_get_tape(), &o, &e);
+    bool ok = s && subject_check(s, &e);
+    subject_free(s);
+    support_end();
+    return ok;
+}
+
+TEST a_wrong_kernel_has_no_time(void) {
+    ASSERTm(support_get_error()->text, time_kernel("right"));
+    ASSERT(!time_kernel("one_row_wrong"));
+    ASSERT_EQ(EXIT_WRONG, e.code);
+    ASSERTm(e.text, strstr(e.text, "one_row_wrong"));
+    ASSERT(!time_kernel("writes_nothing"));
+    ASSERT_EQ(EXIT_WRONG, e.code);
+    PASS();
+}
+
+SUITE(timing_suite) {
+    RUN_TEST(steady_samples_end_it_early);
+    RUN_TEST(noise_takes_more_samples_until_the_budget_ends);
+    RUN_TEST(what_is_slow_gets_five_samples_all_the_same);
+    RUN_TEST(warm_up_lasts_until_times_have_settled);
+    RUN_TEST(a_machine_that_slows_down_is_labelled_throttled);
+    RUN_TEST(after_a_pause_the_device_is_woken_up_again);
+    RUN_TEST(two_sources_take_turns_abba_baab);
+    RUN_TEST(the_instrument_tells_a_planted_slowdown_from_none);
+    RUN_TEST(labels_have_names);
+    RUN_TEST(the_last_cache_is_where_bandwidth_steps_down_to_memory);
+    RUN_TEST(every_regime_and_cache_state_computes_what_the_tape_does);
+    RUN_TEST(cold_has_copies_beyond_twice_the_cache);
+    RUN_TEST(independent_plays_have_outputs_of_their_own);
+    RUN_TEST(a_wrong_kernel_has_no_time);
+    library_free(kernels);
+    kernels = NULL;
+}
