@@ -13,12 +13,12 @@
 SUITE(claims_suite);
 
 static err e;
-static store results;
+static store stored;
 static claim_list claims;
 
 static void end(void) {
     claims_free(&claims);
-    store_free(&results);
+    store_free(&stored);
     fixture_clear();
     e = (err){.code = EXIT_OK};
 }
@@ -28,7 +28,7 @@ static claim_answer judge(const char *head, const char *metrics, const char *row
     char text[2048];
     claim_answer none = {.verdict = CLAIM_VERDICTS};
     claims_free(&claims);
-    store_free(&results);
+    store_free(&stored);
     snprintf(text, sizeof text,
              "%s# experiment: speed\n%s"
              "a,b\n1,2\n",
@@ -40,9 +40,9 @@ static claim_answer judge(const char *head, const char *metrics, const char *row
         !claims_read(fixture_get_path("claims.csv"), &claims, &e))
         return none;
     const char *folder = fixture_get_path("d");
-    if (!store_read(&folder, 1, &results, &e))
+    if (!store_read(&folder, 1, &stored, &e))
         return none;
-    return claim_judge(&claims.items[0], &results.folders[0]);
+    return claim_judge(&claims.items[0], &stored.folders[0]);
 }
 
 #define ABOUT_100 "x,text,about,100,,us,10,time,,,Apple M4,speed,it_us,"
