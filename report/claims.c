@@ -152,6 +152,11 @@ static bool has_words(const char *text, const char *words) {
     return true;
 }
 
+static bool is_of_model(const claim *c, const store_file *file) {
+    const char *model = csv_get_meta(file->csv, "model");
+    return has_words(model ? model : "", c->model);
+}
+
 /* What keeps a number from being an answer. */
 static bool is_fit(const claim *c, const store_file *file, const store_metric *m, char *why,
                    size_t size) {
@@ -159,7 +164,7 @@ static bool is_fit(const claim *c, const store_file *file, const store_metric *m
     if (strcmp(m->unit, c->unit) != 0)
         snprintf(why, size, "%.60s is in '%.20s' and the claim in '%.20s'", c->metric, m->unit,
                  c->unit);
-    else if (!has_words(model ? model : "", c->model))
+    else if (!is_of_model(c, file))
         snprintf(why, size, "measured with the model %.80s, and the claim is about '%.40s'",
                  model ? model : "(none named)", c->model);
     else if (c->is_count)
@@ -179,7 +184,8 @@ claim_answer claim_judge(const claim *c, const store_folder *f) {
         return refuse(a, c->obstacle);
     const store_file *file = store_find(f, STORE_EXPERIMENT, c->experiment);
     const store_metric *m = file ? store_find_metric(file, c->metric) : NULL;
-    a.has_value = m && isfinite(m->value) && strcmp(m->unit, c->unit) == 0;
+    /* A number in another unit or of another model is not the claim's, and is not shown as it. */
+    a.has_value = m && isfinite(m->value) && strcmp(m->unit, c->unit) == 0 && is_of_model(c, file);
     a.value = m ? m->value : NAN;
     /* First of all: no run of an experiment would change this. */
     if (f->emulated && !c->is_count)
@@ -231,6 +237,6 @@ void claim_get_measured(const claim *c, const claim_answer *a, bool emulated, ch
     if (!a->has_value)
         snprintf(text, size, "-");
     else
-        snprintf(text, size, "%.4g%s%s", a->value, get_unit(c, unit, sizeof unit),
-                 emulated && !c->is_count ? " (emulated)" : "");
+        snprintf(text, size, fabs(a->value) < 1000 ? "%.4g%s%s" : "%.0f%s%s", a->value,
+                 get_unit(c, unit, sizeof unit), emulated && !c->is_count ? " (emulated)" : "");
 }

@@ -130,7 +130,8 @@ static void print_metrics(const page *p, FILE *out, const char *experiment) {
         return;
     for (size_t f = 0; f < p->store->count && count < MOST; f++, count++) {
         const store_folder *folder = &p->store->folders[f];
-        snprintf(titles[count], sizeof titles[0], "%s%s", folder->device,
+        snprintf(titles[count], sizeof titles[0], "%s%s",
+                 p->store->count > 1 ? folder->device : "value",
                  folder->emulated ? " (emulated)" : "");
         columns[count] = (html_column){titles[count], true, NULL};
     }
@@ -150,6 +151,17 @@ static void print_fact(FILE *out, const char *title, const char *value) {
     fprintf(out, "<p><strong>%s</strong> ", title);
     html_print_prose(out, value);
     fputs("</p>\n", out);
+}
+
+/* A run that measures nothing must not look like one that does. */
+static void print_level(FILE *out, const char *level) {
+    if (strcmp(level, "smoke") == 0)
+        fputs("<p class=\"note\">This was a smoke run: it sees that the experiment works, and its "
+              "numbers mean nothing.</p>\n",
+              out);
+    else
+        print_fact(out, "Length of the run:",
+                   strcmp(level, "quick") == 0 ? "quick: fewer points, less time for each" : level);
 }
 
 static void print_device(page *p, FILE *out, const store_folder *f, const store_file *file) {
@@ -173,7 +185,7 @@ static void print_device(page *p, FILE *out, const store_folder *f, const store_
     if (model)
         print_fact(out, "Model:", model);
     if (level)
-        print_fact(out, "Length of the run:", level);
+        print_level(out, level);
     print_charts(p, out, f, file);
     fputs("<details><summary>", out);
     fprintf(out, "The data: %zu rows", csv_count_rows(file->csv));

@@ -174,8 +174,12 @@ static void print_row(FILE *out, const page *p, const char *name, const store_fo
         html_print_text_cell(out, f->device);
     fputs("<td class=\"wide\">", out);
     print_conclusions(out, file);
-    if (f->emulated)
-        fputs(" <span class=\"dim\">(emulated)</span>", out);
+    const char *level = csv_get_meta(file->csv, "level");
+    bool is_smoke = level && strcmp(level, "smoke") == 0;
+    if (f->emulated || is_smoke)
+        fprintf(out, " <span class=\"dim\">(%s%s%s)</span>", f->emulated ? "emulated" : "",
+                f->emulated && is_smoke ? ", " : "",
+                is_smoke ? "smoke run: the numbers mean nothing" : "");
     fputs("</td></tr>\n", out);
 }
 

@@ -52,10 +52,21 @@ static bool is_reference(const char *name) {
 
 /* Root attributes that the page gives itself, events, and names that mean something to the page. */
 static bool is_dropped(const reader *r, const char *name) {
-    static const char *const everywhere[] = {"class", "style", "src", "xml:base", "tabindex", NULL};
-    static const char *const root[] = {"width", "height", "x", "y", "id", "role", NULL};
+    static const char *const everywhere[] = {"class", "src", "xml:base", "tabindex", NULL};
+    static const char *const root[] = {"width", "height", "x", "y", "id", "role", "style", NULL};
     return strncasecmp(name, "on", 2) == 0 || strncmp(name, "xmlns", 5) == 0 ||
            is_one_of(name, everywhere) || (r->depth == 0 && is_one_of(name, root));
+}
+
+/* Nothing is called but rgb(), so nothing can be fetched. */
+static bool is_safe_style(const char *value) {
+    for (const char *p = value; *p; p++) {
+        if (strncmp(p, "rgb(", 4) == 0)
+            p += 3;
+        else if (!isalnum((unsigned char)*p) && !strchr(" #:;.,%-)", *p))
+            return false;
+    }
+    return true;
 }
 
 /* url(#id) is of this chart; url(anything) would be fetched, however it is spelled. */
@@ -110,8 +121,10 @@ static bool print_attribute(reader *r, bool is_shown, err *e) {
     char *value = strndup(r->at + 1, (size_t)(end - r->at - 1));
     assert(value);
     r->at = end + 1;
-    if (is_shown && !is_dropped(r, name) && is_safe(value) &&
-        !(is_reference(name) && value[0] != '#'))
+    bool is_good = strcmp(name, "style") == 0 ? is_safe_style(value)
+                   : is_reference(name)       ? value[0] == '#'
+                                              : is_safe(value);
+    if (is_shown && is_good && !is_dropped(r, name))
         print_value(r, name, value);
     r->has_shape = r->has_shape || (r->depth == 0 && strcmp(name, "viewBox") == 0);
     free(value);

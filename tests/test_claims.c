@@ -136,7 +136,7 @@ TEST another_model_is_no_answer(void) {
     static const char row[] = "x,t,about,100,,us,10,time,,smollm 135m,Apple M4,speed,it_us,";
     claim_answer a = judge(FIXTURE_M4, "# model: assay-tiny.gguf\n# metric: it_us = 100 us\n", row);
     ASSERT_EQ_FMT(CLAIM_UNKNOWN, a.verdict, "%d");
-    ASSERT(strstr(a.reason, "assay-tiny.gguf"));
+    ASSERT(!a.has_value && strstr(a.reason, "assay-tiny.gguf"));
     a = judge(FIXTURE_M4, "# model: SmolLM2-135M-Instruct.gguf\n# metric: it_us = 100 us\n", row);
     ASSERT_EQ_FMT(CLAIM_HOLDS, a.verdict, "%d");
     end();

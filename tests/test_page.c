@@ -205,6 +205,17 @@ TEST what_is_missing_is_said(void) {
     PASS();
 }
 
+TEST a_smoke_run_is_not_taken_for_a_measurement(void) {
+    ASSERT(put_soft() &&
+           fixture_put("r/soft/speed.csv",
+                       FIXTURE_SOFT FIXTURE_EXPERIMENT("speed", "# level: smoke\n") "a\n1\n"));
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("(emulated, smoke run: the numbers mean nothing)");
+    ASSERT_SAYS("This was a smoke run");
+    fixture_clear();
+    PASS();
+}
+
 TEST malformed_files_are_named_with_their_line(void) {
     ASSERT(put_soft());
     ASSERT(fixture_put("r/soft/speed.csv", FIXTURE_SOFT "# experiment: speed\na,b\n1,2\n1,2,3\n"));
@@ -290,8 +301,11 @@ TEST what_does_not_draw_is_left_out(void) {
 TEST attributes_that_run_or_fetch_are_left_out(void) {
     ASSERT(clean(SVG("<g onload='x()' ONCLICK=\"x()\" style='a:url(http://x)' class='box'/>"
                      "<use href='http://x/#a'/><use xlink:href='javascript:x()'/>"
+                     "<path style='fill:none; stroke:rgb(1,2,3)'/><path "
+                     "style='fill:u\\72l(x)'/><path style='fill:image(x)'/>"
                      "<rect fill='url(http://x)' stroke='URL(x)' mask='u\\72l(x)' x='1'/>")));
-    ASSERTm(made, has("<g/><use/><use/><rect x=\"1\"/></svg>"));
+    ASSERTm(made, has("<g/><use/><use/><path style=\"fill:none; stroke:rgb(1,2,3)\"/><path/><path/>"
+                      "<rect x=\"1\"/></svg>"));
     PASS();
 }
 
@@ -398,6 +412,7 @@ SUITE(page_suite) {
     RUN_TEST(two_devices_stand_beside_each_other);
     RUN_TEST(charts_of_several_devices_are_shown_once);
     RUN_TEST(what_is_missing_is_said);
+    RUN_TEST(a_smoke_run_is_not_taken_for_a_measurement);
     RUN_TEST(malformed_files_are_named_with_their_line);
     RUN_TEST(half_a_last_line_of_a_killed_run_is_left_out);
     RUN_TEST(a_page_that_cannot_be_written_is_an_error);
