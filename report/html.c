@@ -7,27 +7,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void print_character(FILE *out, char c) {
+    switch (c) {
+    case '&':
+        fputs("&amp;", out);
+        break;
+    case '<':
+        fputs("&lt;", out);
+        break;
+    case '>':
+        fputs("&gt;", out);
+        break;
+    case '"':
+        fputs("&quot;", out);
+        break;
+    case '\'':
+        fputs("&#39;", out);
+        break;
+    default:
+        fputc(c, out);
+    }
+}
+
 void html_print(FILE *out, const char *text) {
-    for (const char *p = text; *p; p++)
-        switch (*p) {
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        case '\'':
-            fputs("&#39;", out);
-            break;
-        default:
-            fputc(*p, out);
-        }
+    for (; *text; text++)
+        print_character(out, *text);
 }
 
 void html_printf(FILE *out, const char *format, ...) {
@@ -41,18 +45,13 @@ void html_printf(FILE *out, const char *format, ...) {
 
 void html_print_prose(FILE *out, const char *text) {
     bool in_code = false;
-    for (const char *p = text; *p;) {
-        size_t length = strcspn(p, "`");
-        char part[1000];
-        snprintf(part, sizeof part, "%.*s", (int)length, p);
-        html_print(out, part);
-        p += length;
-        if (*p == '`' && (in_code || strchr(p + 1, '`'))) {
-            fputs(in_code ? "</code>" : "<code>", out);
-            in_code = !in_code;
-        } else if (*p)
-            fputc('`', out);
-        p += *p != 0;
+    for (const char *p = text; *p; p++) {
+        if (*p != '`' || (!in_code && !strchr(p + 1, '`'))) {
+            print_character(out, *p);
+            continue;
+        }
+        fputs(in_code ? "</code>" : "<code>", out);
+        in_code = !in_code;
     }
 }
 

@@ -7,7 +7,7 @@
 
 #include "page_parts.h"
 
-enum { MAX_ROWS = 400 };
+enum { MAX_ROWS = 400, MAX_DEVICES = 15 };
 
 /* Rows ---------------------------------------------------------------------------------------- */
 
@@ -98,7 +98,7 @@ static void print_metric(const page *p, FILE *out, const char *experiment, const
     fputs("<tr><td><code>", out);
     html_print(out, m->name);
     fputs("</code></td>", out);
-    for (size_t f = 0; f < p->store->count; f++) {
+    for (size_t f = 0; f < p->store->count && f < MAX_DEVICES; f++) {
         const store_file *file = store_find(&p->store->folders[f], STORE_EXPERIMENT, experiment);
         const store_metric *here = file ? store_find_metric(file, m->name) : NULL;
         char number[48] = "-", text[96];
@@ -122,13 +122,12 @@ static bool has_metrics(const page *p, const char *experiment) {
 }
 
 static void print_metrics(const page *p, FILE *out, const char *experiment) {
-    enum { MOST = 16 };
-    html_column columns[MOST] = {{"number", false, NULL}};
-    char titles[MOST][200];
+    html_column columns[1 + MAX_DEVICES] = {{"number", false, NULL}};
+    char titles[1 + MAX_DEVICES][200];
     size_t count = 1;
     if (!has_metrics(p, experiment))
         return;
-    for (size_t f = 0; f < p->store->count && count < MOST; f++, count++) {
+    for (size_t f = 0; f < p->store->count && f < MAX_DEVICES; f++, count++) {
         const store_folder *folder = &p->store->folders[f];
         snprintf(titles[count], sizeof titles[0], "%s%s",
                  p->store->count > 1 ? folder->device : "value",
