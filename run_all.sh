@@ -30,6 +30,6 @@ try info
 try check
 try validate
 try model check
-try run -p "The old smith" -n 96
+try run -p "The old smith" -n 96 --temp 0.7 --seed 2 --echo
 try model bench -p 8,64 -n 32 -r 3
 step "done: every kernel agrees with its oracle, none touches what it should not, and the model runs"

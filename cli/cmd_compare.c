@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "comparison.h"
+#include "experiments/experiment.h"
 #include "verb.h"
 
 static struct {
@@ -60,15 +61,18 @@ static bool add_source(source_list *l, const char *name, const char *path, err *
     return true;
 }
 
-/* NAME.csv that has NAME.samples.csv beside it. */
+/* NAME.csv that has NAME.samples.csv beside it. Experiments, whose rows are others, lie there too.
+ */
 static bool is_result(const char *folder, const char *name) {
     size_t length = strlen(name);
-    char path[PATH_MAX], samples[PATH_MAX];
+    char path[PATH_MAX], samples[PATH_MAX], base[128];
     struct stat s;
     if (length < 5 || strcmp(name + length - 4, ".csv") != 0 ||
         (length > 12 && strcmp(name + length - 12, ".samples.csv") == 0))
         return false;
-    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
+    snprintf(base, sizeof base, "%.*s", (int)length - 4, name);
+    return !experiment_find(base) &&
+           snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
            results_find_samples_path(path, samples, sizeof samples, NULL) && stat(samples, &s) == 0;
 }
 

@@ -202,7 +202,7 @@ static sampler *make_sampler(uint32_t vocab) {
 }
 
 static bool generate_text(session *s, const tokenizer *t, const token_list *prompt,
-                          uint64_t start_ns, err *e) {
+                          uint64_t start_ns, bool *is_clean, err *e) {
     stream out = {.tokenizer = t};
     generate_report report;
     generate_options how = {.max_tokens = (size_t)settings.tokens,
@@ -220,6 +220,7 @@ static bool generate_text(session *s, const tokenizer *t, const token_list *prom
         end_text(&out);
     if (ok)
         print_report(s, load_ns, &report);
+    *is_clean = session_print_findings(s, stderr);
     sampler_free(chooser);
     return ok;
 }
@@ -242,6 +243,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     token_list prompt = {0};
     llama_shape made_for;
     tokenizer *t = NULL;
+    bool is_clean = true; /* as far as the device's validation looked */
     uint64_t start_ns = os_now_ns();
     if (!check_settings(e))
         return e->code;
@@ -251,14 +253,14 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     if (ok) {
         llama_options how = {.context = choose_context(&made_for, prompt.count)};
         ok = session_open_model(&s, settings.device, &how, e) &&
-             generate_text(&s, t, &prompt, start_ns, e);
+             generate_text(&s, t, &prompt, start_ns, &is_clean, e);
     }
     token_list_free(&prompt);
     tokenizer_free(t);
     session_close(&s);
     if (!ok)
         return e->code;
-    return asked_to_stop ? EXIT_INCONCLUSIVE : EXIT_OK;
+    return !is_clean ? EXIT_WRONG : asked_to_stop ? EXIT_INCONCLUSIVE : EXIT_OK;
 }
 
 const verb verb_run = {

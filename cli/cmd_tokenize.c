@@ -15,7 +15,7 @@
 
 static struct {
     const char *model;
-    bool special, bos, detokenize, pieces;
+    bool special, bos, exact, detokenize, pieces;
 } settings;
 
 static const option options[] = {
@@ -25,6 +25,8 @@ static const option options[] = {
      "<|im_start|> and its kin in the text are those tokens (default: plain text)", 0, 0},
     {"bos", OPTION_FLAG, &settings.bos, NULL,
      "add the begin and end of text that the file asks for, if any (default: none)", 0, 0},
+    {"exact", OPTION_FLAG, &settings.exact, NULL,
+     "bytes that are no UTF-8 stay what they are (default: U+FFFD, as llama.cpp has it)", 0, 0},
     {"detokenize", OPTION_FLAG, &settings.detokenize, NULL,
      "ids to bytes; control tokens are left out unless --special is given", 0, 0},
     {"pieces", OPTION_FLAG, &settings.pieces, NULL, "a table of ids and what each stands for", 0,
@@ -38,8 +40,9 @@ static bool read_text(const tokenizer *t, const char *name, token_list *ids, err
     char *input = NULL;
     if (strcmp(name, "-") == 0 && !(input = input_read(TOKENIZER_TEXT_MAX, &bytes, e)))
         return false;
-    unsigned flags =
-        (settings.special ? TOKENIZE_PARSE_SPECIAL : 0) | (settings.bos ? TOKENIZE_ADD_SPECIAL : 0);
+    unsigned flags = (settings.special ? TOKENIZE_PARSE_SPECIAL : 0) |
+                     (settings.bos ? TOKENIZE_ADD_SPECIAL : 0) |
+                     (settings.exact ? TOKENIZE_EXACT : 0);
     tokenizer_encode(t, input ? input : name, bytes, flags, ids);
     free(input);
     return true;
@@ -187,7 +190,9 @@ const verb verb_tokenize = {
     .notes =
         "The ids are those of llama.cpp, by default of `llama-tokenize --ids --no-bos\n"
         "--no-parse-special`. Text in UTF-8 comes back byte for byte where the vocabulary has all\n"
-        "256 bytes (a byte that it lacks is dropped); bytes that are no UTF-8 become U+FFFD.\n",
+        "256 bytes (a byte that it lacks is dropped); bytes that are no UTF-8 become U+FFFD, "
+        "unless\n"
+        "--exact is given: then any bytes come back.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

@@ -139,7 +139,7 @@ static bool check(session *s, const uint32_t *prompt, bool *passed, err *e) {
     if (settings.launches)
         putchar('\n');
     print_report(&report);
-    *passed = report.passed;
+    *passed = session_print_findings(s, stdout) && report.passed;
     return true;
 }
 

@@ -124,13 +124,8 @@ static void find_specials(const gguf *g, model_facts *f) {
 }
 
 static bool find_whether_it_runs(const gguf *g, err *e) {
-    llama_shape s;
-    if (!llama_read_shape(g, &s, e))
+    if (!llama_check_file(g, e))
         return false;
-    for (size_t i = 0; i < g->tensor_count; i++)
-        if (!g->tensors[i].type->format)
-            return err_set(e, EXIT_CANNOT, "tensor %s is of type %s, which no kernel reads",
-                           g->tensors[i].name, g->tensors[i].type->name);
     tokenizer *t = tokenizer_new(g, e);
     tokenizer_free(t);
     return t != NULL;

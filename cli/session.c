@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "findings.h"
 #include "runner/model_file.h"
 
 bool session_open_file(session *s, const char *path, err *e) {
@@ -31,6 +32,13 @@ void session_close(session *s) {
     device_close(s->device);
     gguf_free(s->file);
     *s = (session){0};
+}
+
+bool session_print_findings(const session *s, FILE *out) {
+    enum { SHOWN = 20 };
+    const finding_list *found = device_get_findings(s->device);
+    findings_print(out, found, SHOWN);
+    return found->count == 0;
 }
 
 /* The type with the most bytes. */

@@ -3,6 +3,8 @@
 #ifndef ASSAY_SESSION_H
 #define ASSAY_SESSION_H
 
+#include <stdio.h>
+
 #include "runner/llama.h"
 
 typedef struct {
@@ -18,6 +20,9 @@ bool session_open_file(session *s, const char *path, err *e);
 /* Then the device (NULL: ASSAY_DEVICE, else auto) and the model. */
 bool session_open_model(session *s, const char *kind, const llama_options *o, err *e);
 void session_close(session *s);
+
+/* Where the device's validation is on: prints what it found. False if it found anything. */
+bool session_print_findings(const session *s, FILE *out);
 
 /* "SmolLM2 135M Instruct, Q4_0": the name in the file, or the file's own, and what most weights
  * are. */

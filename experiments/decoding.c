@@ -37,6 +37,7 @@ bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err
     for (size_t i = 0; i < count; i++) {
         own[i] = ways[i];
         cases[i].source = (timing_source){take, &own[i]};
+        cases[i].samples = 5;
         snprintf(cases[i].key, sizeof cases[i].key, "%s", ways[i].name);
     }
     bool ok = lab_time(l, cases, count, e);

@@ -151,6 +151,7 @@ static void conclude(sheet *s) {
     find_line(s, "chain", "median_us", &start, &chain);
     find_line(s, "chain", "wall_us", &submit, &wall);
     double cost = find_switch(s);
+    char chain_text[24], token_text[24];
     double t302 = sheet_find(s, "median_us", "variant", "chain", "launches", "302", NULL);
     double token = sheet_find(s, "wall_us", "variant", "token", NULL);
     double launches = sheet_find(s, "launches", "variant", "token", NULL);
@@ -168,9 +169,10 @@ static void conclude(sheet *s) {
                    chain, independent, submit);
     sheet_conclude(
         s,
-        "302 launches take %.4g us; the %.0f launches of a token are %.3g %% of its %.4g "
-        "us; a change of pipeline adds %.3g us.",
-        t302, launches, share, token, cost);
+        "302 launches take %s; the %.0f launches of a token are %.3g %% of its %s; a change of "
+        "pipeline adds %.3g us.",
+        experiment_get_time(t302, chain_text), launches, share,
+        experiment_get_time(token, token_text), cost);
 }
 
 const experiment experiment_dispatch_overhead = {

@@ -116,7 +116,7 @@ static timing_plan make_plan(const lab *l) {
 }
 
 static double get_sample_s(const lab *l) {
-    static const double seconds[LEVEL_COUNT] = {0.005, 0.002, 0.0001};
+    static const double seconds[LEVEL_COUNT] = {TIMING_SAMPLE_S, TIMING_SAMPLE_S, 0.0001};
     return seconds[l->options.level];
 }
 
@@ -165,6 +165,8 @@ bool lab_time(lab *l, lab_case *cases, size_t count, err *e) {
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
         lab_case *c = &cases[i];
+        if (c->samples > plan.min_samples && l->options.level != LEVEL_SMOKE)
+            plan.min_samples = c->samples;
         ok = !c->tape ||
              (open_subject(l, c, e) &&
               find_window(l, subject_get_working_set(c->subject), c->cache, &c->window, e));

@@ -52,6 +52,7 @@ typedef struct {
     timing_cache cache;
     /* ... or any source, which checks by itself. */
     timing_source source;
+    size_t samples;    /* at least so many, but in a smoke run; 0: as the level has it */
     kernel_case built; /* of lab_open_case; freed with the rest */
     /* filled by lab_time */
     subject *subject;

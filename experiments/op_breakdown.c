@@ -213,7 +213,7 @@ static bool run(lab *l, sheet *s, err *e) {
     breakdown *b = calloc(1, sizeof *b);
     assert(b);
     llama_options o = {.context = 64};
-    lab_case cases[4] = {{.key = "token", .source = {take_token, b}},
+    lab_case cases[4] = {{.key = "token", .source = {take_token, b}, .samples = 5},
                          {.key = "ops", .source = {take_grouped, b}},
                          {.key = "launches alone", .source = {take_alone, b}},
                          {.key = "empty launches", .regime = TIMING_SINGLE}};
@@ -271,6 +271,23 @@ static void stack_ops(sheet *s, double launch_us, double token, double *at, doub
     }
 }
 
+/* What may be behind it: labels say whether others were at work. */
+static void conclude_missing(sheet *s, double off_pct) {
+    size_t row = sheet_find_row(s, "kind", "token", NULL);
+    bool was_busy = strstr(sheet_get_text(s, row, "label"), "busy") != NULL;
+    if (off_pct > 0)
+        sheet_conclude(s, "They do not add up: %.3g %% of the token is in none of them: %s.",
+                       off_pct,
+                       was_busy ? "the machine was busy with other work"
+                                : "it is lost only when other ops stand between the launches");
+    else
+        sheet_conclude(
+            s, "They do not add up: op by op the parts take %.3g %% more than the token: %s.",
+            -off_pct,
+            was_busy ? "the machine was busy with other work"
+                     : "together ops find in caches what others left");
+}
+
 static void conclude(sheet *s) {
     double token = sheet_find(s, "wall_us", "kind", "token", NULL);
     double gpu = sheet_find(s, "median_us", "kind", "token", NULL);
@@ -288,34 +305,27 @@ static void conclude(sheet *s) {
     add_summary(s, "idle", idle, token, &at, ++rank);
     add_summary(s, "missing", missing, token, &at, ++rank);
     double off = 100 * missing / token;
+    char text[24];
     sheet_add_metric(s, "token_us", token, "us");
     sheet_add_metric(s, "kernels_pct", 100 * kernels / token, "%");
     sheet_add_metric(s, "launches_pct", 100 * empties / token, "%");
     sheet_add_metric(s, "idle_pct", 100 * idle / token, "%");
     sheet_add_metric(s, "missing_pct", off, "%");
     sheet_add_metric(s, "alone_over_token", alone / gpu, "x");
-    sheet_conclude(
-        s,
-        "Of a token of %.4g us kernels are %.3g %%, the %.0f launches %.3g %%, idle is %.3g "
-        "%%; longest is %s with %.3g %%.",
-        token, 100 * kernels / token, count, 100 * empties / token, 100 * idle / token,
-        longest == SIZE_MAX ? "nothing" : sheet_get_text(s, longest, "op"),
-        longest == SIZE_MAX ? 0 : sheet_get(s, longest, "share_pct"));
+    sheet_conclude(s,
+                   "Of a token of %s kernels are %.3g %%, the %.0f launches %.3g %%, idle is %.3g "
+                   "%%; longest is %s with %.3g %%.",
+                   experiment_get_time(token, text), 100 * kernels / token, count,
+                   100 * empties / token, 100 * idle / token,
+                   longest == SIZE_MAX ? "nothing" : sheet_get_text(s, longest, "op"),
+                   longest == SIZE_MAX ? 0 : sheet_get(s, longest, "share_pct"));
     if (fabs(off) <= 5)
         sheet_conclude(s,
                        "They add up to the token within %.2g %%; each launch in a command buffer "
                        "of its own takes %.3g times the GPU time.",
                        fabs(off), alone / gpu);
-    else if (off > 0)
-        sheet_conclude(s,
-                       "They do not add up: %.3g %% of the token is in none of them, time that "
-                       "launches take only when other ops stand between them (caches, waiting).",
-                       off);
     else
-        sheet_conclude(s,
-                       "They do not add up: op by op the parts take %.3g %% more than the token, "
-                       "so ops profit from each other or the machine was disturbed.",
-                       -off);
+        conclude_missing(s, off);
 }
 
 const experiment experiment_op_breakdown = {

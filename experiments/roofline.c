@@ -76,11 +76,13 @@ static bool run(lab *l, sheet *s, err *e) {
 /* Conclusions --------------------------------------------------------------------------------- */
 
 static void conclude(sheet *s) {
-    double slope = 0, flops = 0;
+    double slope = 0, memory = 0, flops = 0;
     size_t best = 0, nearest = 0, farthest = 0;
     for (size_t r = 0; r < sheet_count_rows(s); r++) {
         double pct = sheet_get(s, r, "pct_roof");
         slope = fmax(slope, sheet_get(s, r, "roof_gb_s"));
+        if (sheet_is(s, r, "cache", "cold", NULL))
+            memory = fmax(memory, sheet_get(s, r, "roof_gb_s"));
         if (sheet_get(s, r, "gflop_s") > flops) {
             flops = sheet_get(s, r, "gflop_s");
             best = r;
@@ -91,6 +93,7 @@ static void conclude(sheet *s) {
     if (sheet_count_rows(s) == 0)
         return;
     sheet_add_metric(s, "roof_gb_s", slope, "GB/s");
+    sheet_add_metric(s, "roof_memory_gb_s", memory, "GB/s");
     sheet_add_metric(s, "best_gflop_s", flops, "GFLOP/s");
     sheet_add_metric(s, "nearest_pct_roof", sheet_get(s, nearest, "pct_roof"), "%");
     sheet_add_metric(s, "farthest_pct_roof", sheet_get(s, farthest, "pct_roof"), "%");

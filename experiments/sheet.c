@@ -117,7 +117,8 @@ void sheet_put_text(sheet *s, const char *column, const char *text) {
 void sheet_put_at(sheet *s, size_t r, const char *column, double value) {
     char text[32] = "";
     if (!isnan(value))
-        snprintf(text, sizeof text, "%.12g", value);
+        snprintf(text, sizeof text, value == floor(value) && fabs(value) < 1e15 ? "%.0f" : "%.9g",
+                 value);
     put_text(s, r, column, text);
 }
 

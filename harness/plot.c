@@ -104,20 +104,26 @@ static const char *get_fact(const csv_file *f, const char *key) {
     return value ? value : "";
 }
 
-/* "software Metal device, 2 threads, 2025-01-31, emulated" for each file. */
+/* "software Metal device, 2 threads, 2025-01-31, EMULATED": a line for each file, where there are
+ * several with how the device is drawn. */
 static void add_footer(prelude *p, csv_file *const *files, size_t count) {
+    static const char *const dashes[PLOT_FILES] = {
+        "solid, large points: ", "dashed, small: ", "dotted, small: ", "dash-dotted, small: ",
+        "dash-dot-dotted, small: "};
     add(p, "footer='");
     for (size_t i = 0; i < count; i++) {
-        const char *model = get_fact(files[i], "model"), *level = get_fact(files[i], "level");
-        add(p, "%s", i ? "  |  " : "");
+        const char *facts[] = {get_fact(files[i], "date"), get_fact(files[i], "model"),
+                               get_fact(files[i], "level")};
+        add(p, "%s%s", i ? "'.\"\\n\".'" : "", count > 1 && dashes[i] ? dashes[i] : "");
         add_quoted(p, get_fact(files[i], "device"));
-        add(p, ", %.10s", get_fact(files[i], "date"));
-        if (*model) {
+        for (int k = 0; k < 3; k++) {
+            char text[128];
+            snprintf(text, sizeof text, k == 0 ? "%.10s" : "%.120s", facts[k]);
+            if (!text[0] || strcmp(text, "full") == 0)
+                continue;
             add(p, ", ");
-            add_quoted(p, model);
+            add_quoted(p, text);
         }
-        add(p, "%s%s", strcmp(level, "full") != 0 && *level ? ", " : "",
-            strcmp(level, "full") != 0 ? level : "");
         add(p, "%s", strcmp(get_fact(files[i], "api"), "soft") == 0 ? ", EMULATED" : "");
     }
     add(p, "';");

@@ -43,6 +43,22 @@ static double find_median_at(const double *samples, const size_t *at, size_t cou
     return stats_get_quantile(room, count, 0.5);
 }
 
+typedef struct {
+    const double *a, *b; /* b alone: the ratios of pairs */
+    size_t a_count, b_count;
+    size_t *at;
+    double *room;
+} bootstrap;
+
+static double draw_ratio(const bootstrap *d, rng *r) {
+    draw_positions(r, d->b_count, d->at);
+    double median = find_median_at(d->b, d->at, d->b_count, d->room);
+    if (!d->a)
+        return median;
+    draw_positions(r, d->a_count, d->at);
+    return median / find_median_at(d->a, d->at, d->a_count, d->room);
+}
+
 ratio_interval significance_find_ratio(const double *a, size_t a_count, const double *b,
                                        size_t b_count, bool paired, size_t rounds, uint64_t seed) {
     assert(!paired || a_count == b_count);
@@ -51,24 +67,25 @@ ratio_interval significance_find_ratio(const double *a, size_t a_count, const do
     if (a_count == 0 || b_count == 0 || rounds == 0)
         return out;
     size_t most = a_count > b_count ? a_count : b_count;
+    double *room = new_doubles(most), *drawn = new_doubles(rounds), *pairs = new_doubles(b_count);
     size_t *at = malloc(os_multiply(most, sizeof *at));
     assert(at);
-    double *room = new_doubles(most), *ratios = new_doubles(rounds);
+    for (size_t i = 0; paired && i < b_count; i++)
+        pairs[i] = b[i] / a[i];
+    bootstrap d = {paired ? NULL : a, paired ? pairs : b, a_count, b_count, at, room};
     rng r = rng_new(seed, "bootstrap");
-    for (size_t i = 0; i < rounds; i++) {
-        draw_positions(&r, a_count, at);
-        double median_a = find_median_at(a, at, a_count, room);
-        if (!paired)
-            draw_positions(&r, b_count, at);
-        ratios[i] = find_median_at(b, at, b_count, room) / median_a;
-    }
-    stats_sort(ratios, rounds);
-    out.ratio = stats_compute(b, b_count).median / stats_compute(a, a_count).median;
-    out.low = stats_get_quantile(ratios, rounds, 0.025);
-    out.high = stats_get_quantile(ratios, rounds, 0.975);
-    free(ratios);
-    free(room);
+    for (size_t i = 0; i < rounds; i++)
+        drawn[i] = draw_ratio(&d, &r);
+    stats_sort(drawn, rounds);
+    out.ratio = stats_compute(d.b, b_count).median;
+    if (!paired)
+        out.ratio /= stats_compute(a, a_count).median;
+    out.low = stats_get_quantile(drawn, rounds, 0.025);
+    out.high = stats_get_quantile(drawn, rounds, 0.975);
     free(at);
+    free(pairs);
+    free(drawn);
+    free(room);
     return out;
 }
 
@@ -152,6 +169,27 @@ rank_test significance_test_ranks(const double *a, size_t a_count, const double 
     t.p = t.exact ? fmin(1, 2 * find_exact_tail(a_count, b_count, fmin(t.u, n * m - t.u)))
                   : find_normal_p(n, m, t.u, ties);
     return t;
+}
+
+/* Logarithms, because the chance of one of many sequences of signs is below what a double holds. */
+static double find_coin_tail(size_t n, size_t heads) {
+    double sum = 0;
+    for (size_t k = 0; k <= heads; k++)
+        sum += exp(lgamma((double)n + 1) - lgamma((double)k + 1) - lgamma((double)(n - k) + 1) -
+                   (double)n * log(2));
+    return sum;
+}
+
+rank_test significance_test_pairs(const double *a, const double *b, size_t count) {
+    size_t larger = 0, used = 0;
+    for (size_t i = 0; i < count; i++) {
+        larger += a[i] > b[i];
+        used += a[i] != b[i];
+    }
+    size_t fewer = larger < used - larger ? larger : used - larger;
+    return (rank_test){.u = (double)larger,
+                       .p = count > 0 ? fmin(1, 2 * find_coin_tail(used, fewer)) : NAN,
+                       .exact = true};
 }
 
 /* Many tests -------------------------------------------------------------------------------- */

@@ -11,15 +11,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Median of b over median of a: 1.05 is 5 percent more. */
+/* What b is of a: 1.05 is 5 percent more. */
 typedef struct {
     double ratio, low,
         high; /* low to high: 95 percent interval of the ratio; NaN without samples */
 } ratio_interval;
 
-/* Percentile bootstrap with `rounds` draws (1000 is plenty), from a seed. `paired`: sample i of a
- * and sample i of b were taken next to each other; counts must then be equal. Samples are above 0
- * and none is NaN. */
+/* The median of b over the median of a, with a percentile bootstrap of `rounds` draws (1000 is
+ * plenty) from a seed. `paired`: sample i of a and sample i of b were taken next to each other, and
+ * counts are equal; the ratio is then the median of the ratios of the pairs, from which what slowed
+ * both down has gone. Samples are above 0 and none is NaN. */
 ratio_interval significance_find_ratio(const double *a, size_t a_count, const double *b,
                                        size_t b_count, bool paired, size_t rounds, uint64_t seed);
 
@@ -31,6 +32,11 @@ typedef struct {
 } rank_test;
 
 rank_test significance_test_ranks(const double *a, size_t a_count, const double *b, size_t b_count);
+
+/* The sign test, two-sided and exact, for pairs: u is the number of pairs in which a is the larger;
+ * equal pairs are left out. By how much does not matter to it, so a sample that something
+ * interrupted weighs no more than any other. */
+rank_test significance_test_pairs(const double *a, const double *b, size_t count);
 
 /* Holm's correction: replaces each p by the one to hold against the wanted level, so that among all
  * of them together a false alarm is no likelier than that level. NaN stays NaN and is not counted.

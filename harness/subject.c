@@ -237,7 +237,7 @@ static bool plan(subject *s, err *e) {
     size_t most = s->drifts ? MAX_IN_PLACE : MAX_REPEATS;
     if (o->regime == TIMING_INDEPENDENT)
         most = clamp((double)OUTPUT_BYTES / (double)sum_written(s), 2, INDEPENDENT_REPEATS);
-    s->repeats = clamp(ceil(o->sample_s / fmax(seconds, 1e-9)), 2, most);
+    s->repeats = o->repeats ? o->repeats : clamp(ceil(o->sample_s / fmax(seconds, 1e-9)), 2, most);
     if (o->cache ==
         TIMING_COLD) /* whole rounds, or the next sample would find what this one left */
         s->repeats = s->scrubs || o->regime == TIMING_INDEPENDENT

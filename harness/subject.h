@@ -30,7 +30,9 @@ typedef struct {
     size_t cache_bytes; /* cold: of the last-level cache */
     tape *scrub;        /* cold: reads or writes more than twice that; NULL: cannot be had */
     double sample_s;    /* chained, independent: how long a sample should take, about */
-    bool unordered;     /* float atomics: bits may differ from play to play */
+    size_t repeats; /* plays in a sample; 0: as many as sample_s takes. What is compared must have
+                       as many: a scheduler treats short samples unlike long ones */
+    bool unordered; /* float atomics: bits may differ from play to play */
 } subject_options;
 
 /* The tape, its buffers as they are now, must outlive the subject. */

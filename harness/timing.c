@@ -91,9 +91,16 @@ static bool wake_up(run *r, size_t source, err *e) {
     return true;
 }
 
-static bool is_steady(run *r, const timing_result *t) {
-    double median = sort_gpu(r, t->samples, t->count);
-    return stats_get_median_iqr(r->room, t->count) <= r->plan->target * median;
+/* One source alone: its median is. Sources in turns: the ratio to each other is, whatever slows
+ * them all down together. */
+static bool is_steady(run *r, size_t source) {
+    const timing_result *t = &r->results[source], *other = &r->results[source == 0 ? 1 : 0];
+    for (size_t i = 0; i < t->count; i++)
+        r->room[i] =
+            r->count == 1 ? t->samples[i].gpu_ns : t->samples[i].gpu_ns / other->samples[i].gpu_ns;
+    stats_sort(r->room, t->count);
+    return stats_get_median_iqr(r->room, t->count) <=
+           r->plan->target * stats_get_quantile(r->room, t->count, 0.5);
 }
 
 static bool is_over(const run *r) {
@@ -109,7 +116,7 @@ static bool is_done(run *r) {
         return false;
     for (size_t i = 0; i < r->count; i++) {
         timing_result *t = &r->results[i];
-        bool steady = has_enough && is_steady(r, t);
+        bool steady = has_enough && is_steady(r, i);
         t->stop = steady ? STOP_STEADY : over ? STOP_BUDGET : STOP_MAX;
         all_steady = all_steady && steady;
     }

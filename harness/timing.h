@@ -44,6 +44,10 @@ typedef struct {
     uint64_t (*now_ns)(void); /* NULL: the machine's own */
 } timing_plan;
 
+/* What a sample of many plays should take: far above the resolution of clocks, and below the few
+ * milliseconds after which a scheduler may put something else in between. */
+#define TIMING_SAMPLE_S 0.002
+
 /* What a case gets where nobody says otherwise: 0.5 percent within a second, 21 to 500 samples. */
 timing_plan timing_plan_new(void);
 
@@ -75,8 +79,9 @@ typedef struct {
     unsigned labels;
 } timing_result;
 
-/* Samples of count sources, in turns if there is more than one: then every source has as many, and
- * sample i of each was taken next to sample i of the others. Results are freed by the caller, also
+/* Samples of count sources, in turns if there is more than one: then every source has as many,
+ * sample i of each was taken next to sample i of the others, and it is their ratio that must become
+ * steady. Results are freed by the caller, also
  * after a failure. */
 bool timing_run(const timing_plan *plan, const timing_source *sources, size_t count,
                 timing_result *results, err *e);

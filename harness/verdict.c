@@ -26,7 +26,9 @@ static void measure(verdict_case *c, uint64_t seed) {
     c->interval = significance_find_ratio(c->base, c->base_count, c->now, c->now_count, c->paired,
                                           VERDICT_BOOTSTRAPS, seed);
     if (has_enough(c) && !c->obstacle)
-        c->ranks = significance_test_ranks(c->now, c->now_count, c->base, c->base_count);
+        c->ranks = c->paired
+                       ? significance_test_pairs(c->now, c->base, c->base_count)
+                       : significance_test_ranks(c->now, c->now_count, c->base, c->base_count);
 }
 
 static verdict_kind choose(const verdict_case *c, double min_effect) {
@@ -95,10 +97,10 @@ void verdict_explain(const verdict_case *c, double min_effect, char *text, size_
     }
     snprintf(text, size,
              "%s: median %.4g us (n %zu) to %.4g us (n %zu), ratio %.4f, 95%% interval %.4f to "
-             "%.4f%s; Mann-Whitney p %.2g (%s), %.2g after Holm; smallest effect %g%%: %s",
+             "%.4f; %s p %.2g (%s), %.2g after Holm; smallest effect %g%%: %s",
              verdict_get_name(c->verdict), c->base_median * 1e-3, c->base_count,
              c->now_median * 1e-3, c->now_count, c->interval.ratio, c->interval.low,
-             c->interval.high, c->paired ? " (in turns)" : "", c->ranks.p,
+             c->interval.high, c->paired ? "in turns: sign test" : "Mann-Whitney", c->ranks.p,
              c->ranks.exact ? "exact" : "normal", c->p, min_effect * 100,
              find_reason(c, min_effect));
 }

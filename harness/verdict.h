@@ -9,6 +9,9 @@
  * too few samples, or too much noise to say missing    it had a time and has none now new        it
  * has a time and had none
  *
+ * Samples taken in turns are compared pair by pair (the median of their ratios, a sign test),
+ * others by their medians and a Mann-Whitney test.
+ *
  * The one surprise: a small difference can be beyond doubt and still be `same`. */
 #ifndef ASSAY_VERDICT_H
 #define ASSAY_VERDICT_H

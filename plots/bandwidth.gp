@@ -11,15 +11,16 @@ set lmargin at screen 0.065
 set rmargin at screen 0.465
 set title 'Bandwidth by size of the buffer (same buffer again)'
 set xlabel 'bytes moved by a launch, MB (10^6)'
-if (exists("m_cache_step_mb")) \
-    set arrow 1 from m_cache_step_mb, graph 0 to m_cache_step_mb, graph 1 nohead dt 3 lc rgb '#404040'; \
-    set label 1 sprintf(' last cache ends behind %.3g MB', m_cache_step_mb) at m_cache_step_mb, graph 0.97 left font ',10'
+if (exists("m_cache_step_mb")) {
+    set arrow 1 from m_cache_step_mb, graph 0 to m_cache_step_mb, graph 1 nohead dt 3 lw 2 lc rgb '#404040'
+    set label 1 sprintf('dotted: the last cache ends behind %.3g MB', m_cache_step_mb) at graph 0.03, 0.97 left font ',10'
+}
 list = ''
 stats file(1) using (strcol('sweep') eq 'size' ? add(strcol('variant')) : 0) nooutput
 set key at screen 0.475, 0.89 left top Left reverse
 plot for [f=1:files] for [k=1:items(list)] file(f) \
     using (strcol('sweep') eq 'size' ? where('variant', item(list, k), column('size_mb')) : NaN):(column('gb_s')) \
-    with linespoints lt k dt dash(f, k) title item(list, k).device(f)
+    with linespoints lt k dt dash(f, k) title once(f, item(list, k))
 
 unset arrow 1
 unset label 1
@@ -37,5 +38,5 @@ set key at screen 0.475, 0.4 left top Left reverse
 set xrange [24:400000]
 plot for [f=1:files] for [k=1:items(list)] file(f) \
     using (strcol('sweep') eq 'occupancy' ? where('variant', item(list, k), column('threads')) : NaN):(column('gb_s')) \
-    with linespoints lt (k == 1 ? 1 : 3) dt dash(f, k) title item(list, k).device(f)
+    with linespoints lt (k == 1 ? 1 : 3) dt dash(f, k) title once(f, item(list, k))
 unset multiplot

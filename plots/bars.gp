@@ -5,7 +5,9 @@ set ylabel 'tokens a second (bars: median, whiskers: quartiles)'
 set title heading
 set style fill solid 0.75 border lc rgb '#202020'
 set boxwidth 0.7 / files
-set key outside below center
+set key inside right top
+set offsets 0, 0, graph (files > 1 ? 0.08 * files : 0), 0
+set style arrow 1 heads size screen 0.006,90 fixed lw 1.5 lc rgb '#000000'
 if (files == 1) set key off
 n = words(ways)
 set xrange [0.4:n + 0.6]
@@ -16,7 +18,7 @@ place(f) = (f - 0.5 * (files + 1)) * 0.75 / files
 way(i, f, value) = strcol('variant') eq word(ways, i) ? value : NaN
 plot for [f=1:files] for [i=1:n] file(f) using (way(i, f, i + place(f))):(column('tok_s')) \
     with boxes lt f dt 1 title (i == 1 ? word(titles, f) : ''), \
-    for [f=1:files] for [i=1:n] file(f) using (way(i, f, i + place(f))):(column('tok_s')):(1e6 / column('wall_q3_us')):(1e6 / column('wall_q1_us')) \
-    with yerrorbars lc rgb '#000000' lw 1.5 dt 1 pt 0 notitle, \
+    for [f=1:files] for [i=1:n] file(f) using (way(i, f, i + place(f))):(1e6 / column('wall_q3_us')):(0):(1e6 / column('wall_q1_us') - 1e6 / column('wall_q3_us')) \
+    with vectors arrowstyle 1 notitle, \
     for [f=1:files] for [i=1:n] file(f) using (way(i, f, i + place(f))):(column('tok_s') * 0.5):(sprintf('%.4g', column('tok_s'))) \
     with labels font ',11' notitle

@@ -22,13 +22,13 @@ set xrange [0.9:36]
 set yrange [*:256]
 plot x with lines lc rgb '#808080' dt 3 lw 2 title 'ideal (each: submitted each)', \
     for [f=1:files] file(f) using (mine('token_outer', 'single', 'warm', column('batch'))):(column('speedup')) \
-    smooth unique with linespoints lt 2 dt f title 'token outer, each, warm'.device(f), \
+    smooth unique with linespoints lt 2 dt f title once(f, 'token outer, each, warm'), \
     for [f=1:files] file(f) using (mine('token_outer', 'chained', 'cold', column('batch'))):(column('speedup')) \
-    smooth unique with linespoints lt 1 dt f title 'token outer, chained, cold'.device(f), \
+    smooth unique with linespoints lt 1 dt f title once(f, 'token outer, chained, cold'), \
     for [f=1:files] file(f) using (mine('reuse', 'single', 'cold', column('batch'))):(column('speedup')) \
-    smooth unique with linespoints lt 5 dt f title 'reuse, each, cold'.device(f), \
+    smooth unique with linespoints lt 5 dt f title once(f, 'reuse, each, cold'), \
     for [f=1:files] file(f) using (mine('reuse', 'chained', 'cold', column('batch'))):(column('speedup')) \
-    smooth unique with linespoints lt 3 dt f title 'reuse, chained, cold'.device(f)
+    smooth unique with linespoints lt 3 dt f title once(f, 'reuse, chained, cold')
 
 unset label 999
 unset logscale

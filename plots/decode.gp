@@ -1,4 +1,5 @@
 # Tokens a second by length of the run and context.
+width = 1020
 load style
 list = ''
 stats file(1) using (add(strcol('tokens'))) nooutput
@@ -6,8 +7,8 @@ set yrange [0:*]
 set xlabel 'tokens in the cache before'
 set ylabel 'tokens a second (bars are quartiles)'
 set title 'Writing text, token by token'
-set key right bottom
+set key outside right top Left reverse
 set offsets graph 0.05, graph 0.05, 0, 0
 plot for [f=1:files] for [k=1:items(list)] file(f) \
     using (where('tokens', item(list, k), column('context'))):(column('tok_s')):(column('tok_s_q1')):(column('tok_s_q3')) \
-    with yerrorlines lt k dt dash(f, k) title 'first '.item(list, k).' tokens'.device(f)
+    with yerrorlines lt k dt dash(f, k) title once(f, 'first '.item(list, k).' tokens')

@@ -15,9 +15,9 @@ set ylabel 'us'
 set key left top
 plot for [f=1:files] for [k=1:4] file(f) \
     using (where('variant', word(variants, k), column('launches'))):(column('median_us')) \
-    with linespoints lt k dt dash(f, k) title word(variants, k).', GPU'.device(f), \
+    with linespoints lt k dt dash(f, k) title once(f, word(variants, k).', GPU'), \
     for [f=1:files] file(f) using (where('variant', 'chain', column('launches'))):(column('wall_us')) \
-    with linespoints lt 7 dt f title 'chain, wall'.device(f), \
+    with linespoints lt 7 dt f title once(f, 'chain, wall'), \
     (exists("m_launch_us") ? m_launch_us * x : NaN) with lines lc rgb '#808080' dt 3 title 'fitted launch cost x n'
 
 unset label 999
@@ -28,7 +28,7 @@ set ylabel 'us a launch'
 set key right top
 plot for [f=1:files] for [k=1:4] file(f) \
     using (where('variant', word(variants, k), column('launches'))):(column('median_us') / column('launches')) \
-    with linespoints lt k dt dash(f, k) title word(variants, k).', GPU'.device(f), \
+    with linespoints lt k dt dash(f, k) title once(f, word(variants, k).', GPU'), \
     for [f=1:files] file(f) using (where('variant', 'chain', column('launches'))):(column('wall_us') / column('launches')) \
-    with linespoints lt 7 dt f title 'chain, wall'.device(f)
+    with linespoints lt 7 dt f title once(f, 'chain, wall')
 unset multiplot

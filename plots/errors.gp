@@ -14,4 +14,4 @@ set arrow from 1, graph 0 to 1, graph 1 nohead lc rgb '#000000' lw 1.5
 floor_(x) = x > 1e-4 ? x : 1e-4
 plot for [f=1:files] for [k=1:words(kinds)] file(f) \
     using (kind(strcol('op')) eq word(kinds, k) ? floor_(column('margin')) : NaN):(1) \
-    smooth cnormal with lines lt k dt k lw 2.5 title word(kinds, k).device(f)
+    smooth cnormal with lines lt k dt k lw 2.5 title once(f, word(kinds, k))

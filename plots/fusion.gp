@@ -15,7 +15,7 @@ set key outside right top Left reverse
 set arrow from graph 0, first 1 to graph 1, first 1 nohead lc rgb '#000000' lw 1.5 front
 plot for [f=1:files] for [k=1:n] file(f) \
     using (strcol('out') eq item(list, k) ? where('variant', 'fused_row', column('in')) : NaN):(column('ratio_to_separate')) \
-    with linespoints lt 2 pt (k * 2 + 3) dt k title 'a row, '.item(list, k).' rows'.device(f), \
+    with linespoints lt 2 pt (k * 2 + 3) dt k title once(f, 'a row, '.item(list, k).' rows'), \
     for [f=1:files] for [k=1:n] file(f) \
     using (strcol('out') eq item(list, k) ? where('variant', 'fused_group', column('in')) : NaN):(column('ratio_to_separate')) \
-    with linespoints lt 1 pt (k * 2 + 3) dt k title 'a group of 8, '.item(list, k).' rows'.device(f)
+    with linespoints lt 1 pt (k * 2 + 3) dt k title once(f, 'a group of 8, '.item(list, k).' rows')

@@ -10,7 +10,7 @@ stats file(1) using (add(strcol('variant'))) nooutput
 n = items(list)
 set lmargin at screen 0.07
 set rmargin at screen 0.70
-set bmargin at screen 0.22
+set bmargin at screen bottom + 0.05
 set key outside right top Left reverse
 set logscale y
 set format y '%g'
@@ -23,4 +23,4 @@ set for [i=1:items(cases)-1] arrow from i + 0.5, graph 0 to i + 0.5, graph 1 noh
 set title 'Q4_0 matrix times one token: every kernel on every shape'
 plot for [f=1:files] for [k=1:n] file(f) \
     using (where('variant', item(list, k), at(cases, strcol('shape').' '.strcol('cache')) + 0.8 * ((k - 0.5) / n - 0.5) + 0.02 * (f - 1))):(column('gb_s')) \
-    with points lt k lw 1.5 ps (f == 1 ? 1.3 : 0.8) title item(list, k).device(f)
+    with points lt k lw 1.5 ps (f == 1 ? 1.3 : 0.8) title once(f, item(list, k))

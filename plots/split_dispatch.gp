@@ -1,4 +1,5 @@
 # One product in many launches.
+width = 1020
 load style
 set logscale x 2
 set yrange [0:*]
@@ -6,8 +7,8 @@ set xlabel 'launches that the 576x576 product is split into'
 set ylabel 'us for the whole product (GPU, chained; bars are quartiles)'
 set xtics (1, 2, 4, 8, 16, 32, 72)
 set title 'One 576x576 Q4_0 product in 1 to 72 launches'
-set key left top
+set key outside right top Left reverse
 variants = 'serial overlapping'
 plot for [f=1:files] for [k=1:2] file(f) \
     using (where('variant', word(variants, k), column('launches') * (1 + 0.02 * (k - 1)))):(column('median_us')):(column('q1_us')):(column('q3_us')) \
-    with yerrorlines lt k dt dash(f, k) title word(variants, k).device(f)
+    with yerrorlines lt k dt dash(f, k) title once(f, word(variants, k))

@@ -1,5 +1,5 @@
 # style: what all charts share. Given are csv, titles, files, footer, out and format; a script may set
-# width, height and side (the room for a legend on the right, as a part of the width) before.
+# width and height before.
 if (!exists("width")) width = 900
 if (!exists("height")) height = 540
 
@@ -30,14 +30,16 @@ set grid back lt 1 dt 1 lw 0.6 lc rgb '#C4C4C4'
 set border 3 lc rgb '#404040'
 set tics nomirror out
 set key samplen 3 spacing 1.15 width 1
-set bmargin at screen 0.17
+bottom = (90 + 15 * (files - 1)) / (1.0 * height)
+set bmargin at screen bottom
 set tmargin at screen 0.89
-set label 999 footer at screen 0.012, 0.025 left font ',10' textcolor rgb '#404040'
+set label 999 footer at screen 0.012, 14.0 / height + 15.0 * (files - 1) / height left font ',10' textcolor rgb '#404040'
 
 file(i) = word(csv, i)
-# Dashes tell devices apart where there are several, else series.
+# Dashes tell devices apart where there are several (the footer says which is which), else series.
 dash(f, k) = files > 1 ? f : 1 + (k - 1) % 5
-device(i) = files > 1 ? ' (' . word(titles, i) . ')' : ''
+# A series is named once, for the first device.
+once(f, text) = f == 1 ? text : ''
 
 # The number where a column has a text, else nothing.
 where(name, text, value) = strcol(name) eq text ? value : NaN

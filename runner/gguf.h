@@ -23,8 +23,19 @@ typedef struct {
 } gguf_text;
 
 typedef enum {
-    GGUF_U8, GGUF_I8, GGUF_U16, GGUF_I16, GGUF_U32, GGUF_I32, GGUF_F32, GGUF_BOOL, GGUF_STRING,
-    GGUF_ARRAY, GGUF_U64, GGUF_I64, GGUF_F64,
+    GGUF_U8,
+    GGUF_I8,
+    GGUF_U16,
+    GGUF_I16,
+    GGUF_U32,
+    GGUF_I32,
+    GGUF_F32,
+    GGUF_BOOL,
+    GGUF_STRING,
+    GGUF_ARRAY,
+    GGUF_U64,
+    GGUF_I64,
+    GGUF_F64,
     GGUF_VALUE_TYPES
 } gguf_value_type;
 
@@ -87,7 +98,8 @@ const gguf_tensor *gguf_find_tensor(const gguf *g, const char *name); /* NULL: n
 const gguf_value *gguf_find_value(const gguf *g, const char *key);    /* NULL: none */
 
 /* A value of just this type. False with e set when it is missing or of another type; *found (may be
- * NULL) tells a value that may be missing: then a missing one leaves *out as it was and is no error. */
+ * NULL) tells a value that may be missing: then a missing one leaves *out as it was and is no
+ * error. */
 bool gguf_get_u32(const gguf *g, const char *key, uint32_t *out, bool *found, err *e);
 bool gguf_get_f32(const gguf *g, const char *key, float *out, bool *found, err *e);
 bool gguf_get_bool(const gguf *g, const char *key, bool *out, bool *found, err *e);
@@ -98,5 +110,9 @@ double gguf_value_get_number(const gguf_value *v, size_t i);
 int64_t gguf_value_get_integer(const gguf_value *v, size_t i); /* integers and bools only */
 
 bool gguf_text_equals(gguf_text t, const char *text);
+
+/* Bytes of a file as text for a message: what is not printable ASCII becomes '?'. Long ones are cut
+ * to fit, with "..." at the end. Returns out. */
+char *gguf_print_text(gguf_text t, char *out, size_t size);
 
 #endif

@@ -8,10 +8,6 @@
  * free. */
 bool gguf_parse(gguf *g, const char *name, err *e);
 
-/* Bytes of a file as text for a message: what is not printable ASCII becomes '?'. Long ones are cut
- * to fit, with "..." at the end. Returns out. */
-char *gguf_print_text(gguf_text t, char *out, size_t size);
-
 /* Bytes of a number of this type; 0 for strings and arrays. */
 size_t gguf_get_value_bytes(gguf_value_type type);
 const char *gguf_get_value_type_name(gguf_value_type type); /* "u32" */

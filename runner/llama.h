@@ -28,8 +28,10 @@ typedef struct {
 
 typedef struct llama llama;
 
-/* What the file says, checked: without a device. */
+/* What the file says of the model's sizes, checked; and whether all it needs is in the file and can be
+ * run. Both without a device. */
 bool llama_read_shape(const gguf *g, llama_shape *out, err *e);
+bool llama_check_file(const gguf *g, err *e);
 
 /* lib and g must outlive the model. */
 llama *llama_new(library *lib, const gguf *g, const llama_options *o, err *e);

@@ -99,12 +99,13 @@ static bool read_vocab(const gguf *g, llama_shape *s, err *e) {
 bool llama_read_shape(const gguf *g, llama_shape *out, err *e) {
     llama_shape s = {.rope_base = 10000};
     gguf_text architecture;
+    char text[40];
     bool found;
     if (!gguf_get_text(g, "general.architecture", &architecture, NULL, e))
         return false;
     if (!gguf_text_equals(architecture, "llama"))
-        return err_set(e, EXIT_CANNOT, "the architecture '%.*s' cannot be run; 'llama' can",
-                       architecture.bytes < 40 ? (int)architecture.bytes : 40, architecture.data);
+        return err_set(e, EXIT_CANNOT, "the architecture '%s' cannot be run; 'llama' can",
+                       gguf_print_text(architecture, text, sizeof text));
     if (!gguf_get_u32(g, "llama.context_length", &s.context, NULL, e) ||
         !gguf_get_u32(g, "llama.embedding_length", &s.hidden, NULL, e) ||
         !gguf_get_u32(g, "llama.block_count", &s.layers, NULL, e) ||
@@ -128,6 +129,7 @@ bool llama_read_shape(const gguf *g, llama_shape *out, err *e) {
 static bool read_scale(const gguf *g, float *scale, err *e) {
     gguf_text type = {"linear", 6};
     float factor = 0;
+    char text[40];
     bool found;
     if (!gguf_get_text(g, "llama.rope.scaling.type", &type, &found, e) ||
         !gguf_get_f32(g, "llama.rope.scale_linear", &factor, &found, e) ||
@@ -137,8 +139,8 @@ static bool read_scale(const gguf *g, float *scale, err *e) {
     if (gguf_text_equals(type, "none") || factor == 0)
         return true;
     if (!gguf_text_equals(type, "linear"))
-        return err_set(e, EXIT_CANNOT, "rope scaling '%.*s' is not known; none and linear are",
-                       type.bytes < 40 ? (int)type.bytes : 40, type.data);
+        return err_set(e, EXIT_CANNOT, "rope scaling '%s' is not known; none and linear are",
+                       gguf_print_text(type, text, sizeof text));
     if (!(factor > 0) || !isfinite(factor))
         return err_set(e, EXIT_CANNOT, "rope.scaling.factor is %g: it must be above 0",
                        (double)factor);
@@ -167,6 +169,7 @@ bool llama_read_freqs(const gguf *g, const llama_shape *s, float *freqs, bool *n
 
 /* --- weights --- */
 
+/* Where the model has no device, only looks. */
 static bool find_tensor(llama *m, const char *name, uint32_t columns, uint32_t rows, weight *out,
                         err *e) {
     const gguf_tensor *t = gguf_find_tensor(m->file, name);
@@ -179,7 +182,8 @@ static bool find_tensor(llama *m, const char *name, uint32_t columns, uint32_t r
         return err_set(e, EXIT_CANNOT, "the tensor %s is in %s, which no kernel reads", name,
                        t->type->name);
     *out = (weight){.format = t->type->format, .rows = rows, .columns = columns};
-    return llama_own(m, device_wrap_memory(m->device, t->data, t->bytes, name, e), &out->at);
+    return !m->device ||
+           llama_own(m, device_wrap_memory(m->device, t->data, t->bytes, name, e), &out->at);
 }
 
 /* Norms and biases are plain floats. */
@@ -214,8 +218,9 @@ static bool find_matrix(llama *m, uint32_t layer, const layer_part *p, err *e) {
 static weight take_rows(const weight *w, uint32_t first, uint32_t rows) {
     weight part = *w;
     part.rows = rows;
-    part.at = slice_part(w->at.buffer, format_get_bytes(w->format, first, w->columns),
-                         format_get_bytes(w->format, rows, w->columns));
+    if (w->at.buffer)
+        part.at = slice_part(w->at.buffer, format_get_bytes(w->format, first, w->columns),
+                             format_get_bytes(w->format, rows, w->columns));
     return part;
 }
 
@@ -290,4 +295,13 @@ bool llama_find_weights(llama *m, err *e) {
         if (!find_layer(m, i, e))
             return false;
     return true;
+}
+
+bool llama_check_file(const gguf *g, err *e) {
+    llama m = {.file = g}; /* without a device nothing is wrapped */
+    float freqs[MAX_HEAD_DIM / 2];
+    bool needed, ok = llama_read_shape(g, &m.shape, e) && llama_find_weights(&m, e) &&
+                      llama_read_freqs(g, &m.shape, freqs, &needed, e);
+    free(m.weights.layers);
+    return ok;
 }

@@ -21,28 +21,35 @@ static const kernel_row *find_kernel(const char *name) {
     return k;
 }
 
-/* On the software device the kernel that shares a decoded weight among tokens also wins for one
- * token: a quad a row keeps its lanes busier than a simdgroup a row (make bench-soft). A GPU hides
- * latency with more simdgroups, so one token takes the kernels made for it there. */
+/* The first rung of an op that takes rows of in_dim, by the ends of its kernels' names. */
+static const kernel_row *find_rung(const char *op_name, const char *const *ends, size_t count,
+                                   uint32_t in_dim) {
+    for (size_t i = 0; i < count; i++) {
+        char name[96];
+        snprintf(name, sizeof name, "%s%s", op_name, ends[i]);
+        const kernel_row *k = registry_find_kernel(name, NULL);
+        if (k && (k->min_dim == 0 || in_dim % k->min_dim == 0))
+            return k;
+    }
+    return NULL;
+}
+
+/* On the software device lanes that never meet are a plain loop, so a thread a row wins for one
+ * token as for many (make bench-soft). On a GPU many tokens share what a quad decodes; one token
+ * takes the kernels made for it, of which those of four rows at once are the widest. */
 const kernel_row *rungs_pick_matvec(const device_facts *d, const weight_format *f, bool accumulates,
                                     uint32_t in_dim, uint32_t tokens, err *e) {
-    char format[16], name[96];
-    const char *tail = accumulates ? "_accumulate" : "";
+    static const char *const emulated[] = {"_alone", ""}, *const many[] = {"_reuse", ""},
+                             *const one[] = {"_rowblock", ""};
+    char format[16], name[80];
+    bool is_many = d->emulated || tokens > 1;
     spell_format(f, format, sizeof format);
-    snprintf(name, sizeof name, "multi_token_matvec_%s%s_reuse", format, tail);
-    const kernel_row *reuse = registry_find_kernel(name, NULL);
-    if (!reuse) {
-        err_set(e, EXIT_CANNOT, "no kernel multiplies with weights in %s", f->name);
-        return NULL;
-    }
-    bool takes = reuse->min_dim == 0 || in_dim % reuse->min_dim == 0;
-    if (takes && (d->emulated || tokens > 1))
-        return reuse;
-    if (f == &format_q4_0 && tokens == 1)
-        return find_kernel(accumulates ? "matvec_q4_0_accumulate_rowblock"
-                                       : "matvec_q4_0_rowblock");
-    snprintf(name, sizeof name, "%smatvec_%s%s", tokens > 1 ? "multi_token_" : "", format, tail);
-    return find_kernel(name);
+    snprintf(name, sizeof name, "%smatvec_%s%s", is_many ? "multi_token_" : "", format,
+             accumulates ? "_accumulate" : "");
+    const kernel_row *k = find_rung(name, d->emulated ? emulated : is_many ? many : one, 2, in_dim);
+    if (!k)
+        err_set(e, EXIT_CANNOT, "no kernel multiplies rows of %u weights in %s", in_dim, f->name);
+    return k;
 }
 
 const kernel_row *rungs_pick_embedding(const weight_format *f, err *e) {

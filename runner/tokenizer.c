@@ -157,15 +157,23 @@ static code_points decode(work *w, const char *text, size_t bytes) {
     return (code_points){w->points, w->classes, count};
 }
 
-static void encode_plain(const tokenizer *t, work *w, const char *text, size_t bytes,
+/* A word as code points again, which mends what was no UTF-8, or as the bytes it was. */
+static void encode_plain(const tokenizer *t, work *w, const char *text, size_t bytes, bool exact,
                          token_list *out) {
     code_points points = decode(w, text, bytes);
+    size_t read = 0; /* bytes of the text that the words so far took */
     for (size_t at = 0, end; at < points.count; at = end) {
-        size_t length = 0;
+        size_t length = 0, begin = read;
+        uint32_t ignored;
         end = pretokenizer_find_end(t->pre, &points, at);
-        for (size_t i = at; i < end; i++)
+        for (size_t i = at; i < end; i++) {
             length += unicode_encode(points.points[i], w->word + length);
-        bpe_encode(&t->b, &w->bpe, w->word, length, out);
+            read += unicode_decode(text + read, bytes - read, &ignored);
+        }
+        if (exact)
+            bpe_encode(&t->b, &w->bpe, text + begin, read - begin, out);
+        else
+            bpe_encode(&t->b, &w->bpe, w->word, length, out);
     }
 }
 
@@ -183,7 +191,7 @@ void tokenizer_encode(const tokenizer *t, const char *text, size_t bytes, unsign
         for (size_t i = 0; i < list.count; i++) {
             fragment f = list.items[i];
             if (f.token == TOKEN_NONE)
-                encode_plain(t, &w, text + f.begin, f.end - f.begin, out);
+                encode_plain(t, &w, text + f.begin, f.end - f.begin, flags & TOKENIZE_EXACT, out);
             else
                 token_list_add(out, f.token);
         }

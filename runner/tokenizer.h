@@ -26,14 +26,15 @@ void tokenizer_free(tokenizer *t);
 
 size_t tokenizer_get_count(const tokenizer *t);
 const char *tokenizer_get_pre(const tokenizer *t); /* "smollm" */
-uint32_t tokenizer_get_bos(const tokenizer *t); /* TOKEN_NONE: there is none */
+uint32_t tokenizer_get_bos(const tokenizer *t);    /* TOKEN_NONE: there is none */
 uint32_t tokenizer_get_eos(const tokenizer *t);
 bool tokenizer_is_end(const tokenizer *t, uint32_t id); /* generation stops behind it */
 
 typedef enum {
     TOKENIZE_PLAIN = 0,
-    TOKENIZE_ADD_SPECIAL = 1,  /* BOS and EOS where the file asks for them */
-    TOKENIZE_PARSE_SPECIAL = 2 /* "<|im_start|>" in the text is that token */
+    TOKENIZE_ADD_SPECIAL = 1,   /* BOS and EOS where the file asks for them */
+    TOKENIZE_PARSE_SPECIAL = 2, /* "<|im_start|>" in the text is that token */
+    TOKENIZE_EXACT = 4 /* what is no UTF-8 stays the bytes it is; llama.cpp makes it U+FFFD */
 } tokenize_flags;
 
 /* Appends the ids of a text of at most TOKENIZER_TEXT_MAX bytes. */

@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     touch_values(g);
     touch_tensors(g);
     touch_tokenizer(g);
-    sum += llama_read_shape(g, &shape_read, &e);
+    sum += llama_read_shape(g, &shape_read, &e) && llama_check_file(g, &e);
     touch_facts(g);
     gguf_free(g);
     return 0;

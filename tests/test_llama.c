@@ -331,6 +331,12 @@ SUITE(llama_suite) {
     RUN_TEST(generation_ends_where_the_context_does);
     RUN_TEST(tokens_in_flight_behind_a_stop_are_forgotten);
     RUN_TEST(an_empty_prompt_and_unknown_tokens_are_refused);
+    /* prompts with a clear best token at every step: the last bit of a logit decides nothing */
+    RUN_TESTp(a_prompt_gives_its_text, "models/assay-tiny.gguf", "To cast a bell,",
+              " the founder first makes a mould of clay. Then bronze is melted in a");
+    RUN_TESTp(a_prompt_gives_its_text, "models/assay-tiny.gguf",
+              "Question: What is the melting point of gold?",
+              "\nAnswer: The melting point of gold is 1064 degrees.");
     RUN_TESTp(a_prompt_gives_its_text, "models/smollm2-135m-instruct-q4_1.gguf",
               "The capital of France is", " Paris.\n\nThe answer is: 2018-01");
     os_remove_folder(folder);

@@ -120,6 +120,16 @@ TEST model_check_refuses_a_kernel_that_is_wrong(void) {
     PASS();
 }
 
+TEST a_run_under_validation_tells_what_was_found(void) {
+    ASSERT_RUN("sed 's/if (i >= n)/if (i > n)/' \"$H/kernels/ffn_silu.metal\" > "
+               "\"$T/kernels/ffn_silu.metal\" && ! cmp -s \"$H/kernels/ffn_silu.metal\" "
+               "\"$T/kernels/ffn_silu.metal\"",
+               0);
+    ASSERT_RUN("MTL_SHADER_VALIDATION=1 ASSAY_KERNELS=\"$T/kernels\" " RUN "-p x -n 2", 1);
+    ASSERT_SAYS("ffn_silu.metal:");
+    PASS();
+}
+
 TEST model_bench_names_things_as_llama_bench_does(void) {
     ASSERT_RUN("\"$A\" model bench --device soft -m \"$T/tiny.gguf\" -p 4,8 -n 3 -d 0,5 -r 2", 0);
     ASSERT_SAYS("pp4 |");
@@ -148,6 +158,7 @@ SUITE(run_suite) {
     RUN_TEST(an_interrupt_ends_the_text_cleanly);
     RUN_TEST(model_check_passes_and_shows_every_launch);
     RUN_TEST(model_check_refuses_a_kernel_that_is_wrong);
+    RUN_TEST(a_run_under_validation_tells_what_was_found);
     RUN_TEST(model_bench_names_things_as_llama_bench_does);
     command_run("rm -rf \"$T\"");
 }

@@ -92,6 +92,27 @@ TEST counting_and_the_normal_curve_agree_at_20_samples(void) {
     PASS();
 }
 
+TEST the_sign_test_counts_pairs(void) {
+    const double a[] = {100, 100, 100, 100, 100}, b[] = {101, 102, 103, 104, 95};
+    rank_test t = significance_test_pairs(a, b, 5);
+    ASSERT(t.exact && t.u == 1);
+    ASSERT(is_near(t.p, 2 * (1 + 5) / 32.0, 1e-12)); /* none or one of five */
+    const double c[] = {101, 102, 103, 104, 900};
+    ASSERT(is_near(significance_test_pairs(a, c, 5).p, 2 / 32.0, 1e-12));
+    ASSERT(is_near(significance_test_pairs(c, a, 5).p, 2 / 32.0, 1e-12));
+    ASSERT(significance_test_pairs(a, a, 5).p == 1);
+    ASSERT(isnan(significance_test_pairs(a, b, 0).p));
+    double many_a[1000], many_b[1000];
+    for (int i = 0; i < 1000; i++) {
+        many_a[i] = 100 + i;
+        many_b[i] = many_a[i] * (i % 10 < 6 ? 1.01 : 0.1); /* 600 to 400 */
+    }
+    t = significance_test_pairs(many_a, many_b, 1000);
+    ASSERT(t.u == 400);
+    ASSERT(is_near(t.p * 1e10, 2.7285, 0.001)); /* twice the binomial tail */
+    PASS();
+}
+
 /* Holm -------------------------------------------------------------------------------------- */
 
 TEST holm_multiplies_the_smallest_most(void) {
@@ -320,6 +341,7 @@ SUITE(significance_suite) {
     RUN_TEST(mann_whitney_shares_the_ranks_of_equals);
     RUN_TEST(equal_sets_are_no_evidence);
     RUN_TEST(counting_and_the_normal_curve_agree_at_20_samples);
+    RUN_TEST(the_sign_test_counts_pairs);
     RUN_TEST(holm_multiplies_the_smallest_most);
     RUN_TEST(a_against_a_is_the_same_in_at_least_95_of_100);
     RUN_TEST(five_percent_more_is_called_slower);

@@ -79,11 +79,12 @@ static vocabulary *make_usual(const char *pre) {
 }
 
 /* Encodes, puts the pieces together again and looks whether they are `wanted`. */
-static bool comes_back(const char *text, size_t bytes, const char *wanted, size_t wanted_bytes) {
+static bool comes_back_with(unsigned flags, const char *text, size_t bytes, const char *wanted,
+                            size_t wanted_bytes) {
     token_list ids = {0};
     size_t at = 0;
     bool same = true;
-    tokenizer_encode(current, text, bytes, TOKENIZE_PLAIN, &ids);
+    tokenizer_encode(current, text, bytes, flags, &ids);
     for (size_t i = 0; i < ids.count && same; i++) {
         gguf_text piece = tokenizer_get_piece(current, ids.items[i], false);
         same =
@@ -92,6 +93,10 @@ static bool comes_back(const char *text, size_t bytes, const char *wanted, size_
     }
     token_list_free(&ids);
     return same && at == wanted_bytes;
+}
+
+static bool comes_back(const char *text, size_t bytes, const char *wanted, size_t wanted_bytes) {
+    return comes_back_with(TOKENIZE_PLAIN, text, bytes, wanted, wanted_bytes);
 }
 
 TEST texts_come_back_byte_for_byte(void) {
@@ -152,6 +157,20 @@ TEST random_bytes_come_back_with_what_is_no_utf8_replaced(void) {
             wanted_bytes += unicode_encode(point, wanted + wanted_bytes);
         }
         ASSERT(comes_back(text, bytes, wanted, wanted_bytes));
+    }
+    PASS();
+}
+
+TEST any_bytes_come_back_when_they_are_to_stay_exact(void) {
+    rng r = rng_new(1, "exact");
+    for (int round = 0; round < 400; round++) {
+        char text[96];
+        size_t bytes = rng_below(&r, sizeof text);
+        if (round % 100 == 0)
+            ASSERTm(e.text, start(make_usual(pres[round / 100])));
+        for (size_t i = 0; i < bytes; i++)
+            text[i] = (char)rng_below(&r, 256);
+        ASSERT(comes_back_with(TOKENIZE_EXACT, text, bytes, text, bytes));
     }
     PASS();
 }
@@ -380,6 +399,7 @@ SUITE(tokenizer_suite) {
     RUN_TEST(texts_come_back_byte_for_byte);
     RUN_TEST(random_characters_come_back_byte_for_byte);
     RUN_TEST(random_bytes_come_back_with_what_is_no_utf8_replaced);
+    RUN_TEST(any_bytes_come_back_when_they_are_to_stay_exact);
     RUN_TEST(special_tokens_are_found_only_when_asked_for);
     RUN_TEST(words_do_not_reach_over_special_tokens);
     RUN_TEST(pieces_of_control_tokens_are_shown_when_asked_for);
