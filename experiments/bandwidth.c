@@ -142,7 +142,7 @@ static bool time_movers(lab *l, sheet *s, mover *m, const mover_kind *const *whi
 static bool run_size(lab *l, sheet *s, double bytes, uint32_t groups, err *e) {
     mover m[KINDS] = {{.bytes = 0}};
     const mover_kind *which[KINDS];
-    size_t count = lab_choose(l, KINDS, KINDS);
+    size_t count = lab_choose(l, KINDS, KINDS - 1); /* the last only in full */
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
         which[i] = &kinds[i];
