@@ -13,7 +13,7 @@ FILTER   =#                 make check FILTER=rmsnorm: only cases whose name con
 FUZZ_SECONDS = 60#          how long make fuzz looks for files that break the reader of models
 DOUBLE   =#                 1: the Metal device against tests/metal_double (see assay-double)
 SOFT_SUITES = tape check threads simd language checked#  those that run kernels in the test program itself
-ROOMS    = harness harness/canaries harness/msl harness/soft harness/cuda kernels reference runner experiments cli
+ROOMS    = harness harness/canaries harness/msl harness/soft harness/cuda kernels reference runner experiments report cli
 
 # --- what follows from them -------------------------------------------------------------------
 OS      := $(shell uname -s)

@@ -46,6 +46,17 @@ static bool check_reports(finding_list *found, bool is_over, err *e) {
     return ok;
 }
 
+/* Findings are rows; that there was a run, and how much it looked at, is said in the head. */
+static void add_csv_counts(csv *file, const report *r) {
+    char text[64];
+    snprintf(text, sizeof text, "%zu", r->passed);
+    csv_add_meta(file, "passed", text);
+    snprintf(text, sizeof text, "%zu", r->failed);
+    csv_add_meta(file, "failed", text);
+    snprintf(text, sizeof text, "%zu of %zu caught", canary_count, canary_count);
+    csv_add_meta(file, "canaries", text); /* all of them, or nothing is called clean */
+}
+
 static void add_csv_rows(csv *file, const finding_list *found) {
     static const char *const names[] = {"case",  "class",  "file",  "line",    "thread",
                                         "group", "buffer", "label", "element", "outside_by",
@@ -114,6 +125,7 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
     report_end(&r);
     if (ok && settings.csv) {
         csv *file = suite_start_csv(&settings, f);
+        add_csv_counts(file, &r);
         add_csv_rows(file, &found);
         ok = csv_write(file, settings.csv, e);
         csv_free(file);

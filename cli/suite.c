@@ -11,6 +11,7 @@
 #include "harness/check.h"
 #include "harness/os.h"
 #include "harness/progress.h"
+#include "harness/results.h"
 #include "harness/validation.h"
 #include "harness/worker.h"
 #include "verb.h"
@@ -269,13 +270,9 @@ bool suite_find_device(const suite *s, device_facts *out, err *e) {
 
 csv *suite_start_csv(const suite *s, const device_facts *f) {
     csv *c = csv_new();
-    char seed[32];
-    snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
-    csv_add_meta(c, "assay", ASSAY_VERSION);
-    csv_add_meta(c, "device", f->name);
-    csv_add_meta(c, "api", f->api);
-    csv_add_meta(c, "compiler", f->compiler);
-    csv_add_meta(c, "seed", seed);
+    results_meta m = results_meta_new(ASSAY_VERSION, f, s->seed);
+    for (size_t i = 0; i < m.count; i++)
+        csv_add_meta(c, m.facts[i].key, m.facts[i].value);
     return c;
 }
 

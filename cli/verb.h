@@ -37,5 +37,7 @@ extern const verb verb_bench;
 extern const verb verb_compare;
 extern const verb verb_experiment;
 extern const verb verb_plot;
+extern const verb verb_claims;
+extern const verb verb_report;
 
 #endif

@@ -229,6 +229,11 @@ size_t csv_count_columns(const csv_file *f) {
     return f->columns;
 }
 
+const char *csv_get_title(const csv_file *f, size_t column) {
+    assert(column < f->columns);
+    return f->fields[column];
+}
+
 size_t csv_get_line(const csv_file *f, size_t row) {
     assert(row < f->rows);
     return f->lines[row + 1];

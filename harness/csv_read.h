@@ -26,6 +26,7 @@ bool csv_list_meta(const csv_file *f, size_t i, const char **key, const char **v
 
 size_t csv_count_rows(const csv_file *f); /* without the header */
 size_t csv_count_columns(const csv_file *f);
+const char *csv_get_title(const csv_file *f, size_t column);
 size_t csv_get_line(const csv_file *f, size_t row); /* where it starts, counted from 1 */
 
 /* The column of this name. */

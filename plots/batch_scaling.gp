@@ -50,13 +50,13 @@ do for [p=1:2] {
     set title (p == 1 ? 'token outer' : 'reuse').': parts of a token'
     part(name) = column('fit_'.name.'_us') / column('batch')
     plot file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(part('submit') + part('launch') + part('stream') + part('compute')) \
-        with boxes fs solid 0.85 lc rgb '#0072B2' dt 1 title 'submit', \
+        with boxes fs solid 1 lc rgb '#005A8C' dt 1 title 'submit', \
         file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(part('launch') + part('stream') + part('compute')) \
-        with boxes fs pattern 2 lc rgb '#D55E00' dt 1 title 'launch', \
+        with boxes fs solid 1 lc rgb '#D55E00' dt 1 title 'launch', \
         file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(part('stream') + part('compute')) \
-        with boxes fs solid 0.5 lc rgb '#009E73' dt 1 title 'stream', \
+        with boxes fs solid 1 lc rgb '#80CEB9' dt 1 title 'stream', \
         file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(part('compute')) \
-        with boxes fs solid 0.25 lc rgb '#808080' dt 1 title 'compute', \
+        with boxes fs solid 1 lc rgb '#EDEDED' dt 1 title 'compute', \
         file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(column('time_us') / column('batch')):(column('time_q1_us') / column('batch')):(column('time_q3_us') / column('batch')) \
         with yerrorbars lc rgb '#000000' pt 7 dt 1 title 'measured'
 }

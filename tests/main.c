@@ -42,7 +42,9 @@
     X(words_suite)                                                                                 \
     X(vocabularies_suite)                                                                          \
     X(tokenizer_suite)                                                                             \
-    X(tokenize_suite)
+    X(tokenize_suite)                                                                              \
+    X(claims_suite)                                                                                \
+    X(page_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
 #define RUN(suite) RUN_SUITE(suite);

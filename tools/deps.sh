@@ -1,9 +1,9 @@
 #!/bin/sh
 # deps: finds what Assay needs, installs what is missing, says in one sentence what it could not.
 #
-# Usage: tools/deps.sh [cross|model|double]   cross: also what `make test-other-arch` needs
-#                                             model: also what `make model` needs
-#                                             double: also what `make test-double` needs
+# Usage: tools/deps.sh [cross|model|double|browser]
+#   cross: also what `make test-other-arch` needs; model: what `make model` needs;
+#   double: what `make test-double` needs; browser: what the test of the report needs
 #
 # Debian and Ubuntu: packages by apt-get, as root or with sudo. macOS: prints the brew line.
 # greatest.h, the test framework, is not part of this repository: a system-wide one is used where
@@ -67,6 +67,13 @@ has_fuzzer() {
 
 has_cross() {
     has "qemu-$other" && has "$other-linux-gnu-gcc" && [ -f "/usr/$other-linux-gnu/include/stdio.h" ]
+}
+has_browser() {
+    has python3 || return 1
+    for name in chromium chromium-browser google-chrome google-chrome-stable; do
+        has "$name" && return 0
+    done
+    [ -d "/Applications/Google Chrome.app" ] || [ -d /Applications/Chromium.app ]
 }
 has_pip() { python3 -m pip --version > /dev/null 2>&1; }
 
@@ -141,6 +148,7 @@ list_missing_packages() {
     [ "$extra" = cross ] && ! has_cross && echo qemu-user "$cross_packages"
     [ "$extra" = model ] && ! has_pip && echo python3-pip
     [ "$extra" = double ] && ! has_double && echo libgnustep-base-dev gcc
+    [ "$extra" = browser ] && ! has_browser && echo chromium python3
     return 0
 }
 
@@ -258,5 +266,9 @@ fi
 if [ "$extra" = double ]; then
     has_double || missing "GNUstep's Foundation is missing (the Metal device on Linux needs it):" \
         "install the package libgnustep-base-dev"
+fi
+if [ "$extra" = browser ]; then
+    has_browser || missing "Chromium or python3 is missing (the report is looked at in it; without" \
+        "it that test is skipped): install the packages chromium and python3"
 fi
 exit "$still_missing"

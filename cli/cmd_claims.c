@@ -1,0 +1,215 @@
+/* cmd_claims: `assay claims`. Published numbers against the results that are stored. */
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/csv.h"
+#include "harness/os.h"
+#include "harness/table.h"
+#include "json.h"
+#include "report/claims.h"
+#include "verb.h"
+
+static struct {
+    const char *claims, *csv;
+    bool json, markdown;
+} settings;
+
+static const option options[] = {
+    {"claims", OPTION_TEXT, &settings.claims, "FILE.csv", "the claims (default results/claims.csv)",
+     0, 0},
+    {"json", OPTION_FLAG, &settings.json, NULL, "print JSON in place of the table", 0, 0},
+    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown in place of the table", 0, 0},
+    {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the rows to a file", 0, 0},
+};
+
+enum { DEVICE, CLAIM, PUBLISHED, MEASURED, VERDICT, REASON, COLUMNS };
+static const char *const titles[COLUMNS] = {"device",        "claim",   "published",
+                                            "measured here", "verdict", "reason"};
+
+/* A row as people read it; pointers are into the claim and the row. */
+typedef struct {
+    const claim *claim;
+    const store_folder *folder;
+    claim_answer answer;
+    char published[96], measured[96];
+    const char *cells[COLUMNS];
+} row;
+
+typedef struct {
+    row *items;
+    size_t count;
+} row_list;
+
+static row_list make_rows(const claim_list *claims, const store *s) {
+    row_list l = {calloc(claims->count * s->count + 1, sizeof(row)), 0};
+    assert(l.items);
+    for (size_t f = 0; f < s->count; f++)
+        for (size_t i = 0; i < claims->count; i++) {
+            row *r = &l.items[l.count++];
+            const claim *c = r->claim = &claims->items[i];
+            r->folder = &s->folders[f];
+            r->answer = claim_judge(c, r->folder);
+            claim_get_published(c, r->published, sizeof r->published);
+            claim_get_measured(c, &r->answer, r->folder->emulated, r->measured, sizeof r->measured);
+            r->cells[DEVICE] = r->folder->device;
+            r->cells[CLAIM] = c->id;
+            r->cells[PUBLISHED] = r->published;
+            r->cells[MEASURED] = r->measured;
+            r->cells[VERDICT] = claim_get_verdict_name(r->answer.verdict);
+            r->cells[REASON] = r->answer.reason;
+        }
+    return l;
+}
+
+/* Forms --------------------------------------------------------------------------------------- */
+
+static void print_counts(const row_list *l) {
+    size_t counts[CLAIM_VERDICTS] = {0};
+    for (size_t i = 0; i < l->count; i++)
+        counts[l->items[i].answer.verdict]++;
+    printf("\n%zu hold, %zu do not hold, %zu cannot be measured here\n", counts[CLAIM_HOLDS],
+           counts[CLAIM_FAILS], counts[CLAIM_UNKNOWN]);
+}
+
+/* Where there is one device it is said once, above. */
+static void print_table(const row_list *l, const store *s) {
+    size_t first = s->count > 1 ? DEVICE : CLAIM;
+    table_column columns[COLUMNS];
+    table t = {stdout, columns + first, COLUMNS - first, table_wants_colour(stdout)};
+    for (size_t i = 0; i < COLUMNS; i++)
+        columns[i] = (table_column){.title = titles[i], .width = 0};
+    for (size_t i = 0; i < l->count; i++)
+        for (size_t k = 0; k < COLUMNS; k++)
+            table_fit(&columns[k], l->items[i].cells[k]);
+    if (first == CLAIM)
+        printf("# device: %s%s\n", s->folders[0].device,
+               s->folders[0].emulated ? " (emulated)" : "");
+    table_print_header(&t);
+    for (size_t i = 0; i < l->count; i++) {
+        static const paint paints[CLAIM_VERDICTS] = {PAINT_GOOD, PAINT_BAD, PAINT_DIM};
+        table_print_row(&t, l->items[i].cells + first, VERDICT - first,
+                        paints[l->items[i].answer.verdict]);
+    }
+    print_counts(l);
+}
+
+static void print_markdown(const row_list *l) {
+    for (size_t k = 0; k < COLUMNS; k++)
+        printf("| %s ", titles[k]);
+    printf("|\n");
+    for (size_t k = 0; k < COLUMNS; k++)
+        printf("|---");
+    printf("|\n");
+    for (size_t i = 0; i < l->count; i++) {
+        for (size_t k = 0; k < COLUMNS; k++) {
+            fputs("| ", stdout);
+            for (const char *p = l->items[i].cells[k]; *p; p++)
+                printf(*p == '|' ? "\\%c" : "%c", *p);
+            fputc(' ', stdout);
+        }
+        printf("|\n");
+    }
+}
+
+static void print_json_field(const char *key, const char *text) {
+    printf("\"%s\": ", key);
+    json_print_text(stdout, text, strlen(text));
+    fputs(", ", stdout);
+}
+
+static void print_json(const row_list *l) {
+    printf("[");
+    for (size_t i = 0; i < l->count; i++) {
+        const row *r = &l->items[i];
+        printf("%s\n  {", i ? "," : "");
+        print_json_field("device", r->cells[DEVICE]);
+        printf("\"emulated\": %s, ", r->folder->emulated ? "true" : "false");
+        print_json_field("id", r->claim->id);
+        print_json_field("text", r->claim->text);
+        print_json_field("conditions", r->claim->conditions);
+        print_json_field("published_for", r->claim->device);
+        print_json_field("published", r->published);
+        print_json_field("unit", r->claim->unit);
+        printf("\"measured\": ");
+        if (r->answer.has_value)
+            json_print_number(stdout, r->answer.value, false);
+        else
+            printf("null");
+        printf(", ");
+        print_json_field("verdict", r->cells[VERDICT]);
+        printf("\"reason\": ");
+        json_print_text(stdout, r->answer.reason, strlen(r->answer.reason));
+        printf("}");
+    }
+    printf("\n]\n");
+}
+
+static bool write_csv(const row_list *l, const char *path, err *e) {
+    csv *c = csv_new();
+    csv_add_text(c, "device");
+    csv_add_text(c, "id");
+    csv_add_text(c, "text");
+    for (size_t k = PUBLISHED; k < COLUMNS; k++)
+        csv_add_text(c, k == MEASURED ? "measured" : titles[k]);
+    csv_end_row(c);
+    for (size_t i = 0; i < l->count; i++) {
+        csv_add_text(c, l->items[i].cells[DEVICE]);
+        csv_add_text(c, l->items[i].claim->id);
+        csv_add_text(c, l->items[i].claim->text);
+        for (size_t k = PUBLISHED; k < COLUMNS; k++)
+            csv_add_text(c, l->items[i].cells[k]);
+        csv_end_row(c);
+    }
+    bool ok = csv_write(c, path, e);
+    csv_free(c);
+    return ok;
+}
+
+/* The verb ------------------------------------------------------------------------------------ */
+
+static bool answer(const claim_list *claims, const store *s, err *e) {
+    row_list l = make_rows(claims, s);
+    if (settings.json)
+        print_json(&l);
+    else if (settings.markdown)
+        print_markdown(&l);
+    else
+        print_table(&l, s);
+    bool ok = !settings.csv || write_csv(&l, settings.csv, e);
+    free(l.items);
+    return ok;
+}
+
+static exit_code run(const char *const *names, size_t count, err *e) {
+    char home[PATH_MAX], folder[PATH_MAX + 16], file[PATH_MAX + 32];
+    const char *all = folder;
+    if (!os_find_home(home, sizeof home, e))
+        return e->code;
+    snprintf(folder, sizeof folder, "%s/results", home);
+    snprintf(file, sizeof file, "%s/results/claims.csv", home);
+    claim_list claims = {.count = 0};
+    store s = {.count = 0};
+    bool ok = claims_read(settings.claims ? settings.claims : file, &claims, e) &&
+              store_read(count ? names : &all, count ? count : 1, &s, e) && answer(&claims, &s, e);
+    claims_free(&claims);
+    store_free(&s);
+    return ok ? EXIT_OK : e->code;
+}
+
+const verb verb_claims = {
+    .name = "claims",
+    .names = "[DIR...]",
+    .about = "published numbers against what was measured here: does each claim hold?",
+    .notes =
+        "DIR is a device's folder of results, or a folder of such (default results/). Nothing is\n"
+        "measured: the numbers are metrics of `assay experiment`. A claim holds, does not hold, "
+        "or\n"
+        "cannot be measured here, and the reason is said; times of the software device decide\n"
+        "nothing. Exit status: 0 whatever the verdicts are.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = run,
+};

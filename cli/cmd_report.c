@@ -1,0 +1,66 @@
+/* cmd_report: `assay report`. Stored results as one page. */
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "experiments/experiment.h"
+#include "harness/os.h"
+#include "report/page.h"
+#include "verb.h"
+
+static struct { const char *claims, *out; } settings;
+
+static const option options[] = {
+    {"out", OPTION_TEXT, &settings.out, "FILE", "the page (default results/report.html)", 0, 0},
+    {"claims", OPTION_TEXT, &settings.claims, "FILE.csv", "the claims (default results/claims.csv)",
+     0, 0},
+};
+
+static bool draw(const claim_list *claims, const store *s, const char *home, err *e) {
+    char path[PATH_MAX + 32];
+    const char **names = calloc(experiment_count + 1, sizeof *names);
+    assert(names);
+    for (size_t i = 0; i < experiment_count; i++)
+        names[i] = experiments[i]->name;
+    page_content c = {
+        .store = s, .claims = claims, .experiments = names, .experiment_count = experiment_count};
+    snprintf(path, sizeof path, "%s/results/report.html", home);
+    const char *out = settings.out ? settings.out : path;
+    bool ok = page_write(&c, home, out, e);
+    if (ok)
+        printf("%s\n", out);
+    free(names);
+    return ok;
+}
+
+static exit_code run(const char *const *names, size_t count, err *e) {
+    char home[PATH_MAX], folder[PATH_MAX + 16], file[PATH_MAX + 32];
+    const char *all = folder;
+    if (!os_find_home(home, sizeof home, e))
+        return e->code;
+    snprintf(folder, sizeof folder, "%s/results", home);
+    snprintf(file, sizeof file, "%s/results/claims.csv", home);
+    claim_list claims = {.count = 0};
+    store s = {.count = 0};
+    bool ok = claims_read(settings.claims ? settings.claims : file, &claims, e) &&
+              store_read(count ? names : &all, count ? count : 1, &s, e) &&
+              draw(&claims, &s, home, e);
+    claims_free(&claims);
+    store_free(&s);
+    return ok ? EXIT_OK : e->code;
+}
+
+const verb verb_report = {
+    .name = "report",
+    .names = "[DIR...]",
+    .about = "draws stored results as one HTML page: verdicts, claims, experiments, times",
+    .notes =
+        "DIR is a device's folder of results, or a folder of such (default results/). Nothing is\n"
+        "measured: CSV files and the charts beside them are all that is read, and the same files\n"
+        "give the same page. It needs no network: charts, looks and script are inside. Prints the\n"
+        "path of the page.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = run,
+};

@@ -1,0 +1,59 @@
+/* claims: published numbers, and what the results of a device say about them.
+ *
+ * results/claims.csv has one row a claim; the number that tests it is a metric of an experiment.
+ * A verdict is a rule and two numbers: it holds if the measured number is as large (as small, as
+ * near) as published. What a device cannot tell is no verdict about the claim, and says why.
+ *
+ * The one surprise: a number with another unit is no answer. MiB taken for MB was one of the
+ * mistakes that were published. */
+#ifndef ASSAY_CLAIMS_H
+#define ASSAY_CLAIMS_H
+
+#include "store.h"
+
+typedef enum {
+    CLAIM_ABOUT,    /* within tolerance_pct of the value */
+    CLAIM_AT_LEAST, /* not under the value by more than the tolerance */
+    CLAIM_AT_MOST,
+    CLAIM_BETWEEN /* value and high, with the tolerance on both sides */
+} claim_relation;
+
+/* Texts belong to the file. */
+typedef struct {
+    const char *id, *text, *unit, *conditions, *model, *device, *experiment, *metric;
+    /* model: words that the name of the measured model must have, or "" */
+    const char *obstacle; /* why no device can answer here, or "" */
+    claim_relation relation;
+    double value, high, tolerance_pct;
+    bool is_count; /* a number of things and not a time: a software device counts them as well */
+} claim;
+
+typedef struct {
+    csv_file *file;
+    claim *items;
+    size_t count;
+} claim_list;
+
+typedef enum { CLAIM_HOLDS, CLAIM_FAILS, CLAIM_UNKNOWN, CLAIM_VERDICTS } claim_verdict;
+
+typedef struct {
+    claim_verdict verdict;
+    bool has_value;
+    double value; /* measured here */
+    char reason[320];
+} claim_answer;
+
+/* Malformed files are one sentence with file and line, EXIT_USAGE. */
+bool claims_read(const char *path, claim_list *out, err *e);
+void claims_free(claim_list *l);
+
+claim_answer claim_judge(const claim *c, const store_folder *f);
+
+const char *claim_get_verdict_name(claim_verdict v); /* "holds" */
+/* "at least 200 GB/s", "462 to 491 tok/s" */
+void claim_get_published(const claim *c, char *text, size_t size);
+/* "12.3 tok/s (emulated)", or "-" */
+void claim_get_measured(const claim *c, const claim_answer *a, bool emulated, char *text,
+                        size_t size);
+
+#endif

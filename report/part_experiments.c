@@ -1,0 +1,237 @@
+/* part_experiments: each experiment with question, conclusion, charts, numbers and data, of all
+ * devices together. */
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "page_parts.h"
+
+enum { MAX_ROWS = 400, MAX_DEVICES = 15 };
+
+/* Rows ---------------------------------------------------------------------------------------- */
+
+/* A cell that is a number, or nothing. */
+static bool read_number(const char *text, double *out) {
+    char *end;
+    *out = NAN;
+    if (!*text || strcmp(text, "-") == 0)
+        return true;
+    *out = strtod(text, &end);
+    return *end == 0 && !isspace((unsigned char)*text) && !strpbrk(text, "xXpP");
+}
+
+static bool is_number_column(const csv_file *f, size_t column) {
+    double value;
+    bool is_any = false;
+    for (size_t r = 0; r < csv_count_rows(f); r++) {
+        if (!read_number(csv_get_text(f, r, column), &value))
+            return false;
+        is_any = is_any || !isnan(value);
+    }
+    return is_any;
+}
+
+static void print_cell(FILE *out, const char *text, bool is_number) {
+    double value;
+    char shown[48];
+    if (!is_number || !read_number(text, &value)) {
+        html_print_text_cell(out, text);
+        return;
+    }
+    html_format_number(value, shown, sizeof shown);
+    html_print_number_cell(out, value, shown);
+}
+
+void page_print_rows(const page *p, FILE *out, const store_folder *f, const store_file *file) {
+    const csv_file *c = file->csv;
+    size_t columns = csv_count_columns(c), rows = csv_count_rows(c);
+    html_column *heads = calloc(columns, sizeof *heads);
+    char caption[320];
+    if (!heads)
+        return;
+    for (size_t i = 0; i < columns; i++)
+        heads[i] = (html_column){csv_get_title(c, i), is_number_column(c, i), NULL};
+    snprintf(caption, sizeof caption, "%.120s on %.120s, %zu row%s", file->name, f->device, rows,
+             rows == 1 ? "" : "s");
+    html_start_table(out, heads, columns, caption);
+    for (size_t r = 0; r < rows && r < MAX_ROWS; r++) {
+        fputs("<tr>", out);
+        for (size_t i = 0; i < columns; i++)
+            print_cell(out, csv_get_text(c, r, i), heads[i].is_number);
+        fputs("</tr>\n", out);
+    }
+    html_end_table(out);
+    if (rows > MAX_ROWS) {
+        fprintf(out, "<p class=\"dim\">These are the first %d of %zu rows; all are in ", MAX_ROWS,
+                rows);
+        page_print_file(p, out, f, strrchr(file->path, '/') + 1);
+        fputs(".</p>\n", out);
+    }
+    free(heads);
+}
+
+/* Charts -------------------------------------------------------------------------------------- */
+
+static void print_charts(page *p, FILE *out, const store_folder *f, const store_file *file) {
+    if (page_print_charts(p, out, f, file->name) > 0)
+        return;
+    fputs("<p class=\"note\">", out);
+    html_printf(out, "There is no chart of this experiment on %.160s. ", f->device);
+    html_print_prose(out, "Charts are drawn with gnuplot when an experiment has run.");
+    fputs("</p>\n", out);
+}
+
+/* Numbers ------------------------------------------------------------------------------------- */
+
+/* The metrics of all devices beside each other: a row for each that any of them has. */
+static bool is_first(const page *p, const char *experiment, size_t folder, const char *metric) {
+    for (size_t f = 0; f < folder; f++) {
+        const store_file *file = store_find(&p->store->folders[f], STORE_EXPERIMENT, experiment);
+        if (file && store_find_metric(file, metric))
+            return false;
+    }
+    return true;
+}
+
+static void print_metric(const page *p, FILE *out, const char *experiment, const store_metric *m) {
+    fputs("<tr><td><code>", out);
+    html_print(out, m->name);
+    fputs("</code></td>", out);
+    for (size_t f = 0; f < p->store->count && f < MAX_DEVICES; f++) {
+        const store_file *file = store_find(&p->store->folders[f], STORE_EXPERIMENT, experiment);
+        const store_metric *here = file ? store_find_metric(file, m->name) : NULL;
+        char number[48] = "-", text[96];
+        if (here)
+            html_format_number(here->value, number, sizeof number);
+        bool has_unit = here && here->unit[0] && strcmp(here->unit, "count") != 0;
+        snprintf(text, sizeof text, "%s%s%s", number, has_unit ? " " : "",
+                 has_unit ? here->unit : "");
+        html_print_number_cell(out, here ? here->value : NAN, text);
+    }
+    fputs("</tr>\n", out);
+}
+
+static bool has_metrics(const page *p, const char *experiment) {
+    for (size_t f = 0; f < p->store->count; f++) {
+        const store_file *file = store_find(&p->store->folders[f], STORE_EXPERIMENT, experiment);
+        if (file && file->metric_count > 0)
+            return true;
+    }
+    return false;
+}
+
+static void print_metrics(const page *p, FILE *out, const char *experiment) {
+    html_column columns[1 + MAX_DEVICES] = {{"number", false, NULL}};
+    char titles[1 + MAX_DEVICES][200];
+    size_t count = 1;
+    if (!has_metrics(p, experiment))
+        return;
+    for (size_t f = 0; f < p->store->count && f < MAX_DEVICES; f++, count++) {
+        const store_folder *folder = &p->store->folders[f];
+        snprintf(titles[count], sizeof titles[0], "%s%s",
+                 p->store->count > 1 ? folder->device : "value",
+                 folder->emulated ? " (emulated)" : "");
+        columns[count] = (html_column){titles[count], true, NULL};
+    }
+    html_start_table(out, columns, count, "Numbers that the conclusion and the claims rest on");
+    for (size_t f = 0; f < p->store->count; f++) {
+        const store_file *file = store_find(&p->store->folders[f], STORE_EXPERIMENT, experiment);
+        for (size_t i = 0; file && i < file->metric_count; i++)
+            if (is_first(p, experiment, f, file->metrics[i].name))
+                print_metric(p, out, experiment, &file->metrics[i]);
+    }
+    html_end_table(out);
+}
+
+/* An experiment ------------------------------------------------------------------------------- */
+
+static void print_fact(FILE *out, const char *title, const char *value) {
+    fprintf(out, "<p><strong>%s</strong> ", title);
+    html_print_prose(out, value);
+    fputs("</p>\n", out);
+}
+
+/* A run that measures nothing must not look like one that does. */
+static void print_level(FILE *out, const char *level) {
+    if (strcmp(level, "smoke") == 0)
+        fputs("<p class=\"note\">This was a smoke run: it sees that the experiment works, and its "
+              "numbers mean nothing.</p>\n",
+              out);
+    else
+        print_fact(out, "Length of the run:",
+                   strcmp(level, "quick") == 0 ? "quick: fewer points, less time for each" : level);
+}
+
+static void print_device(page *p, FILE *out, const store_folder *f, const store_file *file) {
+    const char *key, *value;
+    const char *model = csv_get_meta(file->csv, "model"), *level = csv_get_meta(file->csv, "level");
+    fputs("<div>", out);
+    if (p->store->count > 1) {
+        fputs("<h4>", out);
+        html_print(out, f->device);
+        fputs(f->emulated ? " <span class=\"badge unknown\">emulated</span></h4>\n" : "</h4>\n",
+              out);
+    }
+    fputs("<p class=\"found\"><strong>Found:</strong>", out);
+    for (size_t i = 0; csv_list_meta(file->csv, i, &key, &value); i++)
+        if (strcmp(key, "conclusion") == 0) {
+            fputc(' ', out);
+            html_print_prose(out, value);
+        }
+    fputs(csv_get_meta(file->csv, "conclusion") ? "</p>\n" : " the file has no conclusion.</p>\n",
+          out);
+    if (model)
+        print_fact(out, "Model:", model);
+    if (level)
+        print_level(out, level);
+    print_charts(p, out, f, file);
+    fputs("<details><summary>", out);
+    fprintf(out, "The data: %zu rows", csv_count_rows(file->csv));
+    fputs("</summary>\n", out);
+    page_print_rows(p, out, f, file);
+    fputs("<p>Raw: ", out);
+    page_print_file(p, out, f, strrchr(file->path, '/') + 1);
+    fputs("</p></details></div>\n", out);
+}
+
+static void print_experiment(page *p, FILE *out, const char *name) {
+    static const char *const keys[] = {"question", "claim", "how"};
+    static const char *const titles[] = {"Question:", "Published:", "How it is measured:"};
+    const store_file *any = NULL;
+    for (size_t f = 0; f < p->store->count && !any; f++)
+        any = store_find(&p->store->folders[f], STORE_EXPERIMENT, name);
+    fputs("<article class=\"card\" id=\"x-", out);
+    html_print(out, name);
+    fputs("\"><h3>", out);
+    html_print(out, name);
+    fputs("</h3>\n", out);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *value = csv_get_meta(any->csv, keys[i]);
+        if (value && *value && strcmp(value, "-") != 0)
+            print_fact(out, titles[i], value);
+    }
+    for (size_t i = 0; i < p->store->together_count; i++)
+        page_print_charts(p, out, &p->store->together[i], name);
+    fputs("<div class=\"devices\">\n", out);
+    for (size_t f = 0; f < p->store->count; f++) {
+        const store_file *file = store_find(&p->store->folders[f], STORE_EXPERIMENT, name);
+        if (file)
+            print_device(p, out, &p->store->folders[f], file);
+    }
+    fputs("</div>\n", out);
+    print_metrics(p, out, name);
+    fputs("</article>\n", out);
+}
+
+bool page_print_experiments(page *p, FILE *out, err *e) {
+    (void)e;
+    for (size_t i = 0; i < p->name_count; i++)
+        print_experiment(p, out, p->names[i]);
+    if (p->name_count == 0) {
+        fputs("<p class=\"note\">", out);
+        html_print_prose(out, "There are none. `assay experiment all` runs them.");
+        fputs("</p>\n", out);
+    }
+    return true;
+}

@@ -1,0 +1,322 @@
+/* store: see store.h. */
+#include "store.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "harness/os.h"
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), tail = strlen(end);
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
+static bool is_folder(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+static bool join(char *out, const char *folder, const char *name, err *e) {
+    int n = snprintf(out, PATH_MAX, "%s/%s", folder, name);
+    return (n > 0 && n < PATH_MAX) ||
+           err_set(e, EXIT_USAGE, "the path %.120s/%.60s is too long", folder, name);
+}
+
+/* Files --------------------------------------------------------------------------------------- */
+
+static bool has_columns(const csv_file *f, const char *const *names) {
+    size_t column;
+    for (size_t i = 0; names[i]; i++)
+        if (!csv_find_column(f, names[i], &column, NULL))
+            return false;
+    return true;
+}
+
+static store_kind find_kind(const csv_file *f) {
+    static const char *const bench[] = {"variant", "median_ns", "kernel_hash", NULL};
+    static const char *const check[] = {"kernel", "verdict", "margin", "message", NULL};
+    static const char *const validate[] = {"case", "class", "outside_by", NULL};
+    return csv_get_meta(f, "experiment") ? STORE_EXPERIMENT
+           : has_columns(f, bench)       ? STORE_BENCH
+           : has_columns(f, check)       ? STORE_CHECK
+           : has_columns(f, validate)    ? STORE_VALIDATE
+                                         : STORE_OTHER;
+}
+
+/* NAME = VALUE UNIT, the unit being all that is left. */
+static bool parse_metric(const char *text, store_metric *out) {
+    const char *equals = strstr(text, " = ");
+    char *end;
+    if (!equals || equals == text || (size_t)(equals - text) >= sizeof out->name)
+        return false;
+    snprintf(out->name, sizeof out->name, "%.*s", (int)(equals - text), text);
+    out->value = strtod(equals + 3, &end);
+    if (end == equals + 3 || (*end && !isspace((unsigned char)*end)))
+        return false;
+    end += strspn(end, " \t");
+    size_t length = strcspn(end, "\r\n");
+    if (length >= sizeof out->unit)
+        return false;
+    snprintf(out->unit, sizeof out->unit, "%.*s", (int)length, end);
+    return true;
+}
+
+/* From the text and not from the csv_file: a message names the line. */
+static bool read_metrics(store_file *f, const char *text, err *e) {
+    static const char mark[] = "# metric: ";
+    size_t line = 1;
+    for (const char *p = text; *p == '#'; line++) {
+        size_t length = strcspn(p, "\n");
+        if (strncmp(p, mark, sizeof mark - 1) == 0) {
+            f->metrics = realloc(f->metrics, (f->metric_count + 1) * sizeof *f->metrics);
+            assert(f->metrics);
+            char value[320];
+            snprintf(value, sizeof value, "%.*s", (int)(length - (sizeof mark - 1)),
+                     p + sizeof mark - 1);
+            if (!parse_metric(value, &f->metrics[f->metric_count]))
+                return err_set(e, EXIT_USAGE,
+                               "%.120s:%zu: a metric is NAME = VALUE UNIT, not '%.60s'", f->path,
+                               line, value);
+            f->metric_count++;
+        }
+        p += length + (p[length] == '\n');
+    }
+    return true;
+}
+
+/* A last line without an end is of a writer that was killed: it is left out. */
+static bool read_csv(store_file *f, err *e) {
+    size_t bytes;
+    char *text = os_read_file(f->path, &bytes, e);
+    if (!text)
+        return false;
+    while (bytes > 0 && text[bytes - 1] != '\n')
+        bytes--;
+    text[bytes] = 0;
+    f->csv = csv_parse(text, bytes, f->path, e);
+    bool ok = f->csv && read_metrics(f, text, e);
+    free(text);
+    return ok;
+}
+
+static bool add_file(store_folder *folder, const char *name, err *e) {
+    folder->files = realloc(folder->files, (folder->count + 1) * sizeof *folder->files);
+    assert(folder->files);
+    store_file *f = &folder->files[folder->count++];
+    *f = (store_file){.csv = NULL};
+    if (!join(f->path, folder->path, name, e) || !read_csv(f, e))
+        return false;
+    f->kind = find_kind(f->csv);
+    const char *experiment = csv_get_meta(f->csv, "experiment");
+    if (experiment)
+        snprintf(f->name, sizeof f->name, "%s", experiment);
+    else
+        snprintf(f->name, sizeof f->name, "%.*s", (int)(strlen(name) - 4), name);
+    return true;
+}
+
+static void add_other(store_folder *f, const char *name) {
+    f->others = realloc(f->others, (f->other_count + 1) * sizeof *f->others);
+    assert(f->others);
+    snprintf(f->others[f->other_count++], sizeof *f->others, "%s", name);
+}
+
+/* Folders ------------------------------------------------------------------------------------- */
+
+static bool is_table(const char *name) {
+    return ends_with(name, ".csv") && !ends_with(name, ".samples.csv") &&
+           strcmp(name, "claims.csv") != 0;
+}
+
+/* Names in a folder, in order; -1 with e set. The caller frees each and all. */
+static int list_names(const char *path, struct dirent ***names, err *e) {
+    int count = scandir(path, names, NULL, alphasort);
+    if (count < 0)
+        err_set(e, EXIT_USAGE, "cannot read the folder %.160s", path);
+    return count;
+}
+
+static void describe(store_folder *f) {
+    const char *device = store_find_meta(f, "device"), *api = store_find_meta(f, "api");
+    const char *emulated = store_find_meta(f, "emulated");
+    snprintf(f->device, sizeof f->device, "%s", device ? device : f->name);
+    f->emulated = emulated ? strcmp(emulated, "yes") == 0 : api && strcmp(api, "soft") == 0;
+}
+
+static bool read_folder(store_folder *f, const char *path, err *e) {
+    struct dirent **names = NULL;
+    const char *slash = strrchr(path, '/');
+    *f = (store_folder){.count = 0};
+    snprintf(f->path, sizeof f->path, "%s", path);
+    snprintf(f->name, sizeof f->name, "%s", slash && slash[1] ? slash + 1 : path);
+    int count = list_names(path, &names, e);
+    bool ok = count >= 0;
+    for (int i = 0; i < count; i++) {
+        const char *name = names[i]->d_name;
+        if (ok && is_table(name))
+            ok = add_file(f, name, e);
+        else if (ends_with(name, ".svg") || ends_with(name, ".png") ||
+                 ends_with(name, ".samples.csv"))
+            add_other(f, name);
+        free(names[i]);
+    }
+    free(names);
+    if (ok)
+        describe(f);
+    return ok;
+}
+
+static bool add_folder(store_folder **list, size_t *count, const char *path, err *e) {
+    *list = realloc(*list, (*count + 1) * sizeof **list);
+    assert(*list);
+    return read_folder(&(*list)[(*count)++], path, e);
+}
+
+static bool is_chart(const char *name) {
+    return ends_with(name, ".svg");
+}
+
+static bool has_any(const char *path, bool (*is_wanted)(const char *name)) {
+    struct dirent **names = NULL;
+    bool found = false;
+    int count = list_names(path, &names, NULL);
+    for (int i = 0; i < count; i++) {
+        found = found || is_wanted(names[i]->d_name);
+        free(names[i]);
+    }
+    free(names);
+    return found;
+}
+
+/* What kind of folder it is: of a device, of charts, or neither, which *is_known says. */
+static bool add_known(store *s, const char *path, bool *is_known, err *e) {
+    *is_known = true;
+    if (has_any(path, is_table))
+        return add_folder(&s->folders, &s->count, path, e);
+    if (has_any(path, is_chart)) {
+        if (!add_folder(&s->together, &s->together_count, path, e))
+            return false;
+        store_folder *f = &s->together[s->together_count - 1];
+        snprintf(f->device, sizeof f->device, "several devices");
+        return true;
+    }
+    *is_known = false;
+    return true;
+}
+
+/* A folder of folders. */
+static bool add_folders(store *s, const char *path, err *e) {
+    struct dirent **names = NULL;
+    int count = list_names(path, &names, e);
+    bool ok = count >= 0;
+    for (int i = 0; i < count; i++) {
+        const char *name = names[i]->d_name;
+        char inner[PATH_MAX];
+        bool is_known;
+        if (ok && name[0] != '.' && strcmp(name, "scratch") != 0 &&
+            (ok = join(inner, path, name, e)) && is_folder(inner))
+            ok = add_known(s, inner, &is_known, e);
+        free(names[i]);
+    }
+    free(names);
+    return ok;
+}
+
+static bool add_path(store *s, const char *given, err *e) {
+    char path[PATH_MAX];
+    bool is_known;
+    int n = snprintf(path, sizeof path, "%s", given);
+    while (n > 1 && n < PATH_MAX && path[n - 1] == '/')
+        path[--n] = 0;
+    if (n < 0 || n >= PATH_MAX || !is_folder(path))
+        return err_set(e, EXIT_USAGE, "there is no folder %.160s", given);
+    return add_known(s, path, &is_known, e) && (is_known || add_folders(s, path, e));
+}
+
+bool store_read(const char *const *paths, size_t count, store *out, err *e) {
+    *out = (store){.count = 0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        size_t before = out->count + out->together_count;
+        ok = add_path(out, paths[i], e);
+        if (ok && out->count + out->together_count == before)
+            ok = err_set(e, EXIT_USAGE,
+                         "there are no results in %.120s: `assay experiment all` and `assay bench` "
+                         "make them",
+                         paths[i]);
+    }
+    if (ok && out->count == 0)
+        ok = err_set(e, EXIT_USAGE, "there are charts in %.120s, but no results", paths[0]);
+    if (!ok)
+        store_free(out);
+    return ok;
+}
+
+static void free_folders(store_folder *folders, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        store_folder *f = &folders[i];
+        for (size_t k = 0; k < f->count; k++) {
+            csv_file_free(f->files[k].csv);
+            free(f->files[k].metrics);
+        }
+        free(f->files);
+        free(f->others);
+    }
+    free(folders);
+}
+
+void store_free(store *s) {
+    free_folders(s->folders, s->count);
+    free_folders(s->together, s->together_count);
+    *s = (store){.count = 0};
+}
+
+/* Looking up ---------------------------------------------------------------------------------- */
+
+const store_file *store_find(const store_folder *f, store_kind kind, const char *name) {
+    for (size_t i = 0; i < f->count; i++)
+        if (f->files[i].kind == kind && (!name || strcmp(f->files[i].name, name) == 0))
+            return &f->files[i];
+    return NULL;
+}
+
+const store_metric *store_find_metric(const store_file *f, const char *name) {
+    for (size_t i = 0; i < f->metric_count; i++)
+        if (strcmp(f->metrics[i].name, name) == 0)
+            return &f->metrics[i];
+    return NULL;
+}
+
+const char *store_find_meta(const store_folder *f, const char *key) {
+    for (size_t i = 0; i < f->count; i++) {
+        const char *value = csv_get_meta(f->files[i].csv, key);
+        if (value && *value)
+            return value;
+    }
+    return NULL;
+}
+
+const char *store_find_chart(const store_folder *f, const char *file_name, size_t i) {
+    size_t length = strlen(file_name);
+    for (size_t k = 0; k < f->other_count; k++) {
+        const char *name = f->others[k];
+        if (strncmp(name, file_name, length) != 0 || !ends_with(name, ".svg") ||
+            (name[length] != '-' && strcmp(name + length, ".svg") != 0))
+            continue;
+        if (i-- == 0)
+            return name;
+    }
+    return NULL;
+}
+
+bool store_has(const store_folder *f, const char *other) {
+    for (size_t k = 0; k < f->other_count; k++)
+        if (strcmp(f->others[k], other) == 0)
+            return true;
+    return false;
+}

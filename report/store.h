@@ -1,0 +1,76 @@
+/* store: the folders of results that claims and the report are read from.
+ *
+ * One folder a device: CSV files and, beside them, charts as SVG. Everything is read at once and
+ * kept; nothing is measured and nothing is written. What a CSV file is can be told by what is in
+ * it, not by its name: an experiment says so in its head, the others are known by their columns.
+ *
+ * The one surprise: files of raw samples can be large, and nobody looks at them one by one: they
+ * are listed and not read. */
+#ifndef ASSAY_STORE_H
+#define ASSAY_STORE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "harness/csv_read.h"
+#include "harness/err.h"
+
+typedef enum {
+    STORE_EXPERIMENT, /* `# experiment: NAME` */
+    STORE_BENCH,      /* of assay bench */
+    STORE_CHECK,      /* of assay check */
+    STORE_VALIDATE,   /* of assay validate */
+    STORE_OTHER       /* any other table */
+} store_kind;
+
+/* `# metric: NAME = VALUE UNIT` */
+typedef struct {
+    char name[64], unit[24];
+    double value;
+} store_metric;
+
+typedef struct {
+    char path[PATH_MAX];
+    char name[128]; /* of the experiment, else of the file without .csv */
+    store_kind kind;
+    csv_file *csv;
+    store_metric *metrics;
+    size_t metric_count;
+} store_file;
+
+typedef struct {
+    char path[PATH_MAX];
+    char name[128];   /* the last part of the path */
+    char device[160]; /* as its files call it, else the name */
+    bool emulated;    /* the software device: times mean nothing for a GPU */
+    store_file *files;
+    size_t count;
+    char (*others)[128]; /* names of charts and of files with samples */
+    size_t other_count;
+} store_folder;
+
+typedef struct {
+    store_folder *folders;
+    size_t count;
+    store_folder *together; /* charts of several devices: folders that have no CSV file */
+    size_t together_count;
+} store;
+
+/* Each path is the folder of a device (or of charts), or has such in it; scratch is left out.
+ * Malformed files are one sentence with file and line, EXIT_USAGE; so is a path without results. */
+bool store_read(const char *const *paths, size_t count, store *out, err *e);
+void store_free(store *s);
+
+/* NULL if there is none. */
+const store_file *store_find(const store_folder *f, store_kind kind, const char *name);
+const store_metric *store_find_metric(const store_file *f, const char *name);
+
+/* The first value of a key in the heads of a folder's files, or NULL. */
+const char *store_find_meta(const store_folder *f, const char *key);
+
+/* The i-th chart of a file: NAME.svg, or NAME-anything.svg. NULL past the last. */
+const char *store_find_chart(const store_folder *f, const char *file_name, size_t i);
+bool store_has(const store_folder *f, const char *other);
+
+#endif

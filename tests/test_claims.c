@@ -1,0 +1,292 @@
+/* Tests of report/claims and report/store, and of `assay claims`. */
+#include <greatest.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "experiments/experiment.h"
+#include "report/claims.h"
+#include "results_fixture.h"
+#include "support.h"
+
+SUITE(claims_suite);
+
+static err e;
+static store stored;
+static claim_list claims;
+
+static void end(void) {
+    claims_free(&claims);
+    store_free(&stored);
+    fixture_clear();
+    e = (err){.code = EXIT_OK};
+}
+
+/* The answer to the only claim of a row, from the only file of a folder. */
+static claim_answer judge(const char *head, const char *metrics, const char *row) {
+    char text[2048];
+    claim_answer none = {.verdict = CLAIM_VERDICTS};
+    claims_free(&claims);
+    store_free(&stored);
+    snprintf(text, sizeof text,
+             "%s# experiment: speed\n%s"
+             "a,b\n1,2\n",
+             head, metrics);
+    if (!fixture_put("d/speed.csv", text))
+        return none;
+    snprintf(text, sizeof text, FIXTURE_CLAIMS "%s\n", row);
+    if (!fixture_put("claims.csv", text) ||
+        !claims_read(fixture_get_path("claims.csv"), &claims, &e))
+        return none;
+    const char *folder = fixture_get_path("d");
+    if (!store_read(&folder, 1, &stored, &e))
+        return none;
+    return claim_judge(&claims.items[0], &stored.folders[0]);
+}
+
+#define ABOUT_100 "x,text,about,100,,us,10,time,,,Apple M4,speed,it_us,"
+
+TEST a_number_within_the_allowance_holds(void) {
+    claim_answer a = judge(FIXTURE_M4, "# metric: it_us = 109.9 us\n", ABOUT_100);
+    ASSERT_EQ_FMT(CLAIM_HOLDS, a.verdict, "%d");
+    ASSERT(a.has_value && a.value == 109.9);
+    ASSERT_STR_EQ("109.9 us against 100 us, give or take 10 %", a.reason);
+    a = judge(FIXTURE_M4, "# metric: it_us = 110.1 us\n", ABOUT_100);
+    ASSERT_EQ_FMT(CLAIM_FAILS, a.verdict, "%d");
+    a = judge(FIXTURE_M4, "# metric: it_us = 89.9 us\n", ABOUT_100);
+    ASSERT_EQ_FMT(CLAIM_FAILS, a.verdict, "%d");
+    end();
+    PASS();
+}
+
+TEST every_relation_has_its_bounds(void) {
+    static const struct {
+        const char *row, *metric;
+        claim_verdict verdict;
+    } cases[] = {
+        {"x,t,at least,200,,GB/s,5,time,,,Apple M4,speed,m,", "190", CLAIM_HOLDS},
+        {"x,t,at least,200,,GB/s,5,time,,,Apple M4,speed,m,", "9000", CLAIM_HOLDS},
+        {"x,t,at least,200,,GB/s,5,time,,,Apple M4,speed,m,", "189.9", CLAIM_FAILS},
+        {"x,t,at most,200,,GB/s,5,time,,,Apple M4,speed,m,", "210", CLAIM_HOLDS},
+        {"x,t,at most,200,,GB/s,5,time,,,Apple M4,speed,m,", "210.1", CLAIM_FAILS},
+        {"x,t,between,100,200,GB/s,0,time,,,Apple M4,speed,m,", "100", CLAIM_HOLDS},
+        {"x,t,between,100,200,GB/s,0,time,,,Apple M4,speed,m,", "200", CLAIM_HOLDS},
+        {"x,t,between,100,200,GB/s,0,time,,,Apple M4,speed,m,", "200.1", CLAIM_FAILS},
+        {"x,t,between,100,200,GB/s,0,time,,,Apple M4,speed,m,", "99.9", CLAIM_FAILS},
+        {"x,t,about,-10,,GB/s,10,time,,,Apple M4,speed,m,", "-10.9", CLAIM_HOLDS},
+        {"x,t,about,-10,,GB/s,10,time,,,Apple M4,speed,m,", "10", CLAIM_FAILS},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char metric[64];
+        snprintf(metric, sizeof metric, "# metric: m = %s GB/s\n", cases[i].metric);
+        claim_answer a = judge(FIXTURE_M4, metric, cases[i].row);
+        ASSERT_EQ_FMTm(cases[i].row, cases[i].verdict, a.verdict, "%d");
+    }
+    end();
+    PASS();
+}
+
+TEST a_number_that_is_not_one_is_no_answer(void) {
+    claim_answer a = judge(FIXTURE_M4, "# metric: it_us = nan us\n", ABOUT_100);
+    ASSERT_EQ_FMT(CLAIM_UNKNOWN, a.verdict, "%d");
+    ASSERT(!a.has_value);
+    end();
+    PASS();
+}
+
+TEST times_of_the_software_device_decide_nothing(void) {
+    claim_answer a = judge(FIXTURE_SOFT, "# metric: it_us = 100 us\n", ABOUT_100);
+    char text[96];
+    ASSERT_EQ_FMT(CLAIM_UNKNOWN, a.verdict, "%d");
+    ASSERT(a.has_value && strstr(a.reason, "nothing about a GPU"));
+    claim_get_measured(&claims.items[0], &a, true, text, sizeof text);
+    ASSERT_STR_EQ("100 us (emulated)", text);
+    end();
+    PASS();
+}
+
+TEST an_old_file_is_known_to_be_emulated_by_its_api(void) {
+    claim_answer a = judge("# device: d\n# api: soft\n", "# metric: it_us = 100 us\n", ABOUT_100);
+    ASSERT_EQ_FMT(CLAIM_UNKNOWN, a.verdict, "%d");
+    end();
+    PASS();
+}
+
+TEST the_software_device_counts_as_well_as_any(void) {
+    static const char row[] = "x,t,about,4032,,count,0,count,,,any device,speed,norms,";
+    claim_answer a = judge(FIXTURE_SOFT, "# metric: norms = 4032 count\n", row);
+    ASSERT_EQ_FMT(CLAIM_HOLDS, a.verdict, "%d");
+    a = judge(FIXTURE_SOFT, "# metric: norms = 4031 count\n", row);
+    ASSERT_EQ_FMT(CLAIM_FAILS, a.verdict, "%d");
+    ASSERT_STR_EQ("4031 against 4032", a.reason);
+    end();
+    PASS();
+}
+
+TEST another_unit_is_no_answer(void) {
+    claim_answer a = judge(FIXTURE_M4, "# metric: it_us = 100 ms\n", ABOUT_100);
+    ASSERT_EQ_FMT(CLAIM_UNKNOWN, a.verdict, "%d");
+    ASSERT(!a.has_value && strstr(a.reason, "'ms'") && strstr(a.reason, "'us'"));
+    end();
+    PASS();
+}
+
+TEST another_model_is_no_answer(void) {
+    static const char row[] = "x,t,about,100,,us,10,time,,smollm 135m,Apple M4,speed,it_us,";
+    claim_answer a = judge(FIXTURE_M4, "# model: assay-tiny.gguf\n# metric: it_us = 100 us\n", row);
+    ASSERT_EQ_FMT(CLAIM_UNKNOWN, a.verdict, "%d");
+    ASSERT(!a.has_value && strstr(a.reason, "assay-tiny.gguf"));
+    a = judge(FIXTURE_M4, "# model: SmolLM2-135M-Instruct.gguf\n# metric: it_us = 100 us\n", row);
+    ASSERT_EQ_FMT(CLAIM_HOLDS, a.verdict, "%d");
+    end();
+    PASS();
+}
+
+TEST a_smoke_run_is_no_answer(void) {
+    claim_answer a = judge(FIXTURE_M4, "# level: smoke\n# metric: it_us = 100 us\n", ABOUT_100);
+    ASSERT_EQ_FMT(CLAIM_UNKNOWN, a.verdict, "%d");
+    ASSERT(strstr(a.reason, "smoke"));
+    end();
+    PASS();
+}
+
+TEST what_is_missing_is_named_with_what_makes_it(void) {
+    claim_answer a = judge(FIXTURE_M4, "# metric: it_us = 100 us\n",
+                           "x,t,about,1,,us,1,time,,,Apple M4,other,it_us,");
+    ASSERT_EQ_FMT(CLAIM_UNKNOWN, a.verdict, "%d");
+    ASSERT(strstr(a.reason, "`assay experiment other`"));
+    a = judge(FIXTURE_M4, "# metric: it_us = 100 us\n",
+              "x,t,about,1,,us,1,time,,,Apple M4,speed,that_us,");
+    ASSERT(strstr(a.reason, "that_us"));
+    a = judge(FIXTURE_M4, "# metric: it_us = 100 us\n",
+              "x,t,about,100,,us,1,time,,,Apple M4,speed,it_us,It cannot be.");
+    ASSERT_EQ_FMT(CLAIM_UNKNOWN, a.verdict, "%d");
+    ASSERT_STR_EQ("It cannot be.", a.reason);
+    end();
+    PASS();
+}
+
+TEST a_claim_for_another_device_says_both(void) {
+    claim_answer a = judge("# device: NVIDIA H200\n# api: cuda\n# emulated: no\n",
+                           "# metric: it_us = 100 us\n", ABOUT_100);
+    ASSERT_EQ_FMT(CLAIM_HOLDS, a.verdict, "%d");
+    ASSERT(strstr(a.reason, "published for Apple M4, measured on NVIDIA H200"));
+    end();
+    PASS();
+}
+
+TEST a_malformed_claim_is_named_with_its_line(void) {
+    static const char *const rows[][2] = {
+        {"x,t,roughly,1,,us,1,time,,,d,speed,m,", "claims.csv:2: no relation 'roughly'"},
+        {"x,t,about,fast,,us,1,time,,,d,speed,m,", "claims.csv:2: 'fast' in column 'value'"},
+        {"x,t,between,1,,us,1,time,,,d,speed,m,", "claims.csv:2: '' in column 'high'"},
+        {"x,t,about,1,,us,1,feeling,,,d,speed,m,", "claims.csv:2: no kind 'feeling'"},
+        {"x,t,about,1", "claims.csv:2: 4 fields"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        e = (err){.code = EXIT_OK};
+        claim_answer a = judge(FIXTURE_M4, "", rows[i][0]);
+        ASSERT_EQ(CLAIM_VERDICTS, a.verdict);
+        ASSERT_EQ_FMT(EXIT_USAGE, e.code, "%d");
+        ASSERTm(e.text, strstr(e.text, rows[i][1]));
+    }
+    end();
+    PASS();
+}
+
+TEST a_malformed_metric_is_named_with_its_line(void) {
+    static const char *const lines[] = {"# metric: it_us\n", "# metric: it_us = fast us\n",
+                                        "# metric:  = 1 us\n", "# metric: it_us = 1us\n"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        e = (err){.code = EXIT_OK};
+        judge("# device: d\n", lines[i], ABOUT_100);
+        ASSERT_EQ_FMTm(lines[i], EXIT_USAGE, e.code, "%d");
+        ASSERTm(e.text, strstr(e.text, "speed.csv:3: "));
+    }
+    end();
+    PASS();
+}
+
+TEST the_published_claims_can_be_read_and_have_names_of_their_own(void) {
+    ASSERTm(e.text, claims_read(support_get_path("results/claims.csv"), &claims, &e));
+    ASSERT(claims.count >= 20);
+    for (size_t i = 0; i < claims.count; i++) {
+        const claim *c = &claims.items[i];
+        ASSERTm(c->id, c->id[0] && c->text[0] && c->device[0] && c->experiment[0] && c->metric[0]);
+        ASSERTm(c->id, isfinite(c->value) && c->tolerance_pct >= 0);
+        ASSERTm(c->id, experiment_find(c->experiment) != NULL);
+        for (size_t k = 0; k < i; k++)
+            ASSERTm(c->id, strcmp(c->id, claims.items[k].id) != 0);
+    }
+    end();
+    PASS();
+}
+
+/* Runs `assay claims` over a software device and an Apple GPU. */
+static int run_claims(const char *options) {
+    char line[512];
+    fixture_put("soft/speed.csv",
+                FIXTURE_SOFT FIXTURE_EXPERIMENT("speed", "# metric: it_us = 7 us\n") "a,b\n1,2\n");
+    fixture_put("m4/speed.csv",
+                FIXTURE_M4 FIXTURE_EXPERIMENT("speed", "# metric: it_us = 101 us\n") "a,b\n1,2\n");
+    fixture_put("claims.csv",
+                FIXTURE_CLAIMS "quick,It is quick,about,100,,us,10,time,,,Apple M4,speed,it_us,\n");
+    snprintf(line, sizeof line, "cd \"$T\" && \"$A\" claims --claims claims.csv %s", options);
+    return command_run(line);
+}
+
+TEST the_table_has_claim_number_verdict_and_reason(void) {
+    ASSERT_EQ_FMTm(command_get_output(), 0, run_claims("m4"), "%d");
+    ASSERT_SAYS("# device: Apple M4\n");
+    ASSERT_SAYS(
+        "quick  100 us     101 us         holds    101 us against 100 us, give or take 10 %\n");
+    ASSERT_SAYS("1 hold, 0 do not hold, 0 cannot be measured here\n");
+    ASSERT_EQ_FMTm(command_get_output(), 0, run_claims("soft m4"), "%d");
+    ASSERT_SAYS(
+        "software Metal device  quick  100 us     7 us (emulated)  cannot be measured here");
+    end();
+    PASS();
+}
+
+TEST claims_are_given_in_other_forms_too(void) {
+    ASSERT_EQ_FMTm(command_get_output(), 0, run_claims("m4 --json | python3 -m json.tool"), "%d");
+    ASSERT_SAYS("\"measured\": 101");
+    ASSERT_SAYS("\"verdict\": \"holds\"");
+    ASSERT_EQ_FMTm(command_get_output(), 0, run_claims("m4 --md"), "%d");
+    ASSERT_SAYS("| Apple M4 | quick | 100 us | 101 us | holds |");
+    ASSERT_EQ_FMTm(command_get_output(), 0,
+                   run_claims("m4 --csv out.csv > /dev/null && cat out.csv"), "%d");
+    ASSERT_SAYS("Apple M4,quick,It is quick,100 us,101 us,holds,");
+    end();
+    PASS();
+}
+
+TEST folders_without_results_are_usage_errors(void) {
+    ASSERT_EQ_FMT(2, run_claims("nowhere"), "%d");
+    ASSERT_SAYS("there is no folder nowhere");
+    ASSERT_EQ_FMT(2, run_claims("soft/ 2>&1; mkdir -p none && \"$A\" claims none"), "%d");
+    ASSERT_SAYS("there are no results in none");
+    end();
+    PASS();
+}
+
+SUITE(claims_suite) {
+    RUN_TEST(a_number_within_the_allowance_holds);
+    RUN_TEST(every_relation_has_its_bounds);
+    RUN_TEST(a_number_that_is_not_one_is_no_answer);
+    RUN_TEST(times_of_the_software_device_decide_nothing);
+    RUN_TEST(an_old_file_is_known_to_be_emulated_by_its_api);
+    RUN_TEST(the_software_device_counts_as_well_as_any);
+    RUN_TEST(another_unit_is_no_answer);
+    RUN_TEST(another_model_is_no_answer);
+    RUN_TEST(a_smoke_run_is_no_answer);
+    RUN_TEST(what_is_missing_is_named_with_what_makes_it);
+    RUN_TEST(a_claim_for_another_device_says_both);
+    RUN_TEST(a_malformed_claim_is_named_with_its_line);
+    RUN_TEST(a_malformed_metric_is_named_with_its_line);
+    RUN_TEST(the_published_claims_can_be_read_and_have_names_of_their_own);
+    RUN_TEST(the_table_has_claim_number_verdict_and_reason);
+    RUN_TEST(claims_are_given_in_other_forms_too);
+    RUN_TEST(folders_without_results_are_usage_errors);
+}

@@ -1,0 +1,427 @@
+/* Tests of `assay report`: what its page says, that files cannot put anything into it but text, and
+ * what it looks like in a browser. */
+#include <greatest.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "harness/os.h"
+#include "report/svg.h"
+#include "results_fixture.h"
+
+SUITE(page_suite);
+
+#define CHECK_HEAD                                                                                 \
+    "op,kernel,shape,input,seed,verdict,elements,bad,nonfinite,unwritten,max_abs,max_rel,max_ulp," \
+    "nmse,margin,worst,message\n"
+#define VALIDATE_HEAD                                                                              \
+    "case,class,file,line,thread,group,buffer,label,element,outside_by,bytes,count,text\n"
+#define BENCH_HEAD                                                                                 \
+    "op,variant,shape,input,regime,cache,median_ns,min_ns,q1_ns,q3_ns,p95_ns,mean_ns,mad_ns,n,"    \
+    "encode_ns,wall_ns,repeats,copies,bytes,flops,gb_s,gflop_s,roof_gb_s,pct_roof,launch_ns,"      \
+    "submit_ns,stop,label,kernel_hash,message\n"
+#define BENCH_ROW(name, median)                                                                    \
+    "op," name ",64x64,normal,chained,warm," median ",1,900,1100,1,1,1,9,1,1,1,1,1,1,12.5,1,20,"   \
+    "62.5,1,1,steady,emulated,abc,\n"
+#define CHART                                                                                      \
+    "<?xml version=\"1.0\"?>\n<svg width=\"400\" height=\"200\" viewBox=\"0 0 400 200\" "          \
+    "xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\">\n"         \
+    "<defs><circle id='dot' r='3'/></defs><rect width=\"400\" height=\"200\" fill=\"white\"/>"     \
+    "<use xlink:href='#dot' x='10' y='10'/><text x='20' y='20'>a &lt; b</text></svg>\n"
+
+static const char claim_rows[] =
+    FIXTURE_CLAIMS "norms,Two norms,about,2,,count,0,count,a layer,,any device,speed,norms,\n"
+                   "quick,It is quick,about,100,,us,10,time,alone,,Apple M4,speed,it_us,\n"
+                   "late,It is late,about,1,,us,10,time,alone,,Apple M4,later,it_us,\n";
+
+/* A software device with a file of every kind. */
+static bool put_soft(void) {
+    return fixture_put("claims.csv", claim_rows) &&
+           fixture_put("r/soft/check.csv",
+                       FIXTURE_SOFT CHECK_HEAD "a,alpha,8,normal,1,pass,8,0,0,0,0,0,0.5,0,0.25,0,\n"
+                                               "a,alpha,9,normal,1,pass,8,0,0,0,0,0,2,0,0.75,0,\n"
+                                               "b,beta,8,normal,1,pass,8,0,0,0,0,0,1,0,0.1,0,\n") &&
+           fixture_put("r/soft/validate.csv", FIXTURE_SOFT
+                       "# passed: 12\n# failed: 0\n# canaries: 18 of 18 caught\n" VALIDATE_HEAD) &&
+           fixture_put("r/soft/bench.csv",
+                       FIXTURE_SOFT BENCH_HEAD BENCH_ROW("alpha", "2500000")
+                           BENCH_ROW("beta", "1000") BENCH_ROW("gamma", "50000")) &&
+           fixture_put("r/soft/bench.samples.csv", FIXTURE_SOFT "case,i\n") &&
+           fixture_put("r/soft/speed.csv",
+                       FIXTURE_SOFT FIXTURE_EXPERIMENT("speed",
+                                                       "# metric: it_us = 7 us\n# metric: norms = "
+                                                       "2 count\n") "variant,n,us\nslow,9,10."
+                                                                    "5\nquick,10,9\nnone,100,\n") &&
+           fixture_put("r/soft/speed.svg", CHART) && fixture_put("r/soft/speed-more.svg", CHART);
+}
+
+static bool put_m4(void) {
+    return fixture_put("r/m4/speed.csv", FIXTURE_M4 FIXTURE_EXPERIMENT(
+                                             "speed", "# metric: it_us = 101 us\n") "a,b\n1,2\n");
+}
+
+/* The page of $T/r, printed. */
+#define DRAW "cd \"$T\" && \"$A\" report r --claims claims.csv --out r/report.html"
+#define SHOW DRAW " > /dev/null && cat r/report.html"
+
+static int count_of(const char *text) {
+    int count = 0;
+    for (const char *p = command_get_output(); (p = strstr(p, text)); p += strlen(text))
+        count++;
+    return count;
+}
+
+TEST the_page_says_what_was_measured_on_what_and_what_came_out(void) {
+    ASSERT(put_soft());
+    ASSERT_RUN(DRAW, 0);
+    ASSERT_SAYS("r/report.html\n");
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("<title>Assay report: software Metal device</title>");
+    ASSERT_SAYS("Measured on 2026-01-02.");
+    ASSERT_SAYS("All 3 cases agree with the reference.");
+    ASSERT_SAYS("Nothing was found in 12 cases");
+    ASSERT_SAYS("18 of 18 caught");
+    ASSERT_SAYS("nothing about a GPU");
+    ASSERT_SAYS("1 hold, 0 do not, 2 cannot be measured here");
+    ASSERT_SAYS("What is asked?");
+    ASSERT_SAYS("It is so.");
+    ASSERT_SAYS("And so.");
+    ASSERT_SAYS("by looking");
+    ASSERT_SAYS("<a href=\"soft/speed.csv\">speed.csv</a>");
+    ASSERT_SAYS("<a href=\"soft/bench.samples.csv\">bench.samples.csv</a>");
+    ASSERT(!command_says("{{"));
+    fixture_clear();
+    PASS();
+}
+
+TEST tables_say_how_they_sort(void) {
+    ASSERT(put_soft());
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("<th scope=\"col\" data-sort=\"text\">variant</th>");
+    ASSERT_SAYS("<th scope=\"col\" data-sort=\"number\">us</th>");
+    ASSERT_SAYS("<td class=\"n\" data-v=\"10.5\">10.5</td>");
+    ASSERT_SAYS("<td class=\"n\" data-v=\"2500000\">2.5 ms</td>");
+    ASSERT_SAYS("<td class=\"n\">-</td>"); /* the empty field: nothing to sort by */
+    ASSERT_SAYS("<td class=\"n\" data-v=\"0.75\">0.75</td>"); /* the largest margin of alpha */
+    fixture_clear();
+    PASS();
+}
+
+TEST the_same_files_give_the_same_page(void) {
+    ASSERT(put_soft());
+    ASSERT_RUN(DRAW " && cp r/report.html first && sleep 1 && " DRAW " && cmp first r/report.html",
+               0);
+    fixture_clear();
+    PASS();
+}
+
+TEST links_lead_from_wherever_the_page_is(void) {
+    ASSERT(put_soft());
+    ASSERT_RUN(
+        "cd \"$T\" && mkdir -p 'x y/z' && \"$A\" report r --claims claims.csv --out 'x y/z/p.html' "
+        "&& cat 'x y/z/p.html'",
+        0);
+    ASSERT_SAYS("<a href=\"../../r/soft/speed.csv\">");
+    ASSERT(fixture_put("r/soft/a b#1.csv", FIXTURE_SOFT "a\n1\n"));
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("<a href=\"soft/a%20b%231.csv\">a b#1.csv</a>");
+    fixture_clear();
+    PASS();
+}
+
+TEST markup_in_files_comes_out_as_text(void) {
+    ASSERT(put_soft());
+    ASSERT(
+        fixture_put("r/soft/check.csv",
+                    "# device: <script>alert(1)</script>\n" CHECK_HEAD
+                    "a,<script>alert(2)</script>,8,normal,1,fail,8,1,0,0,0,0,1,0,2,0,\"<img src=x "
+                    "onerror=alert(3)>\"\n"));
+    ASSERT(fixture_put("r/soft/speed.csv",
+                       "# experiment: a\"><script>\n# conclusion: <b>so</b> &amp; `<i>` \n"
+                       "# question: \"quoted\" 'too'\n<u>,b\n</table>,2\n"));
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("&lt;script&gt;alert(1)&lt;/script&gt;");
+    ASSERT_SAYS("&lt;script&gt;alert(2)&lt;/script&gt;");
+    ASSERT_SAYS("&lt;img src=x onerror=alert(3)&gt;");
+    ASSERT_SAYS("&lt;b&gt;so&lt;/b&gt; &amp;amp; <code>&lt;i&gt;</code>");
+    ASSERT_SAYS("&lt;/table&gt;");
+    ASSERT_EQ_FMT(1, count_of("<script"), "%d");
+    ASSERT_EQ_FMT(0, count_of("<img"), "%d");
+    ASSERT_EQ_FMT(0, count_of("<u>"), "%d");
+    fixture_clear();
+    PASS();
+}
+
+TEST wrong_kernels_and_findings_are_shown(void) {
+    ASSERT(put_soft());
+    ASSERT(fixture_put("r/soft/check.csv", FIXTURE_SOFT CHECK_HEAD
+                       "a,alpha,8,normal,1,fail,8,3,0,0,1,1,9,1,nan,4,3 of 8 elements are wrong\n"
+                       "a,alpha,9,normal,1,pass,8,0,0,0,0,0,1,0,0.5,0,\n"));
+    ASSERT(
+        fixture_put("r/soft/validate.csv", FIXTURE_SOFT
+                    "# passed: 1\n# failed: 1\n" VALIDATE_HEAD
+                    "alpha/8,out of bounds,alpha.metal,7,0 0 0,0 0 0,0,y,8,1,4,1,store outside\n"));
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("1 of 2 cases are wrong");
+    ASSERT_SAYS("3 of 8 elements are wrong");
+    ASSERT_SAYS("1 finding, 1 case failed");
+    ASSERT_SAYS("store outside");
+    fixture_clear();
+    PASS();
+}
+
+TEST two_devices_stand_beside_each_other(void) {
+    ASSERT(put_soft() && put_m4());
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("<title>Assay report: 2 devices</title>");
+    ASSERT_SAYS("Measured from 2026-01-02 to 2026-01-03.");
+    ASSERT_SAYS("<th scope=\"col\" data-sort=\"number\">Apple M4</th>");
+    ASSERT_SAYS("<th scope=\"col\" data-sort=\"number\">software Metal device (emulated)</th>");
+    ASSERT_SAYS("<td class=\"n\" data-v=\"101\">101 us</td><td class=\"n\" data-v=\"7\">7 us</td>");
+    ASSERT_SAYS("101 us against 100 us, give or take 10 %");
+    fixture_clear();
+    PASS();
+}
+
+TEST charts_of_several_devices_are_shown_once(void) {
+    ASSERT(put_soft() && put_m4() && fixture_put("r/all/speed.svg", CHART));
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("Assay report: 2 devices");
+    ASSERT_EQ_FMT(3, count_of("<svg"), "%d");
+    ASSERT_SAYS("several devices: <a href=\"all/speed.svg\">");
+    fixture_clear();
+    PASS();
+}
+
+TEST what_is_missing_is_said(void) {
+    ASSERT(fixture_put("claims.csv", claim_rows) && put_m4());
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("There are no results of <code>assay check</code>");
+    ASSERT_SAYS("no results of <code>assay validate --csv FILE</code>");
+    ASSERT_SAYS("<code>assay bench</code>");
+    ASSERT_SAYS("There is no chart of this experiment on Apple M4.");
+    ASSERT_SAYS("bandwidth was not run: <code>assay experiment bandwidth</code>");
+    fixture_clear();
+    PASS();
+}
+
+TEST a_smoke_run_is_not_taken_for_a_measurement(void) {
+    ASSERT(put_soft() &&
+           fixture_put("r/soft/speed.csv",
+                       FIXTURE_SOFT FIXTURE_EXPERIMENT("speed", "# level: smoke\n") "a\n1\n"));
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("(emulated, smoke run: the numbers mean nothing)");
+    ASSERT_SAYS("This was a smoke run");
+    fixture_clear();
+    PASS();
+}
+
+TEST malformed_files_are_named_with_their_line(void) {
+    ASSERT(put_soft());
+    ASSERT(fixture_put("r/soft/speed.csv", FIXTURE_SOFT "# experiment: speed\na,b\n1,2\n1,2,3\n"));
+    ASSERT_RUN(DRAW, 2);
+    ASSERT_SAYS("soft/speed.csv:12: 3 fields where the header has 2");
+    ASSERT(put_soft());
+    ASSERT(fixture_put("r/soft/bench.csv", FIXTURE_SOFT BENCH_HEAD BENCH_ROW("alpha", "soon")));
+    ASSERT_RUN(DRAW, 2);
+    ASSERT_SAYS("soft/bench.csv:10: 'soon' in column 'median_ns' is not a number");
+    ASSERT(put_soft());
+    ASSERT(fixture_put("r/soft/check.csv", FIXTURE_SOFT CHECK_HEAD
+                       "a,alpha,8,normal,1,pass,8,0,0,0,0,0,1,0,small,0,\n"));
+    ASSERT_RUN(DRAW, 2);
+    ASSERT_SAYS("soft/check.csv:10: 'small' in column 'margin'");
+    fixture_clear();
+    PASS();
+}
+
+TEST half_a_last_line_of_a_killed_run_is_left_out(void) {
+    ASSERT(put_soft());
+    ASSERT(fixture_put("r/soft/bench.csv",
+                       FIXTURE_SOFT BENCH_HEAD BENCH_ROW("alpha", "1000") "op,beta,64"));
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("<a href=\"soft/bench.csv\">bench.csv</a> (1 rows)");
+    fixture_clear();
+    PASS();
+}
+
+TEST a_page_that_cannot_be_written_is_an_error(void) {
+    ASSERT(put_soft());
+    ASSERT_RUN("cd \"$T\" && \"$A\" report r --claims claims.csv --out no/such/p.html", 2);
+    ASSERT_SAYS("there is no folder no/such");
+    ASSERT_RUN("cd \"$T\" && mkdir none && \"$A\" report none --claims claims.csv --out p.html", 2);
+    ASSERT_SAYS("there are no results in none");
+    fixture_clear();
+    PASS();
+}
+
+/* Charts ------------------------------------------------------------------------------------ */
+
+static char *made;
+static size_t made_bytes;
+static err e;
+
+static bool clean(const char *text) {
+    free(made);
+    made = NULL;
+    e = (err){.code = EXIT_OK};
+    FILE *out = open_memstream(&made, &made_bytes);
+    bool ok = svg_print(out, text, "chart.svg", "c1-", "a \"label\"", &e);
+    fclose(out);
+    return ok;
+}
+
+static bool has(const char *text) {
+    return strstr(made, text) != NULL;
+}
+
+#define SVG(inside) "<svg viewBox=\"0 0 1 1\" width=\"9\">" inside "</svg>"
+
+TEST ids_of_a_chart_get_its_prefix_wherever_they_are_used(void) {
+    ASSERT(clean(SVG("<g id='a'/><use xlink:href='#a'/><use href=\"#a\"/>"
+                     "<rect fill='url(#p)' filter=\"url(#f)\"/>")));
+    ASSERT_STR_EQ("<svg viewBox=\"0 0 1 1\" role=\"img\" aria-label=\"a &quot;label&quot;\">"
+                  "<g id=\"c1-a\"/><use xlink:href=\"#c1-a\"/><use href=\"#c1-a\"/>"
+                  "<rect fill=\"url(#c1-p)\" filter=\"url(#c1-f)\"/></svg>",
+                  made);
+    PASS();
+}
+
+TEST what_does_not_draw_is_left_out(void) {
+    ASSERT(clean("<?xml version='1.0'?><!DOCTYPE svg [<!ENTITY x 'y'>]><!-- <g> -->" SVG(
+        "<script>if (a<b) alert(1)</script><script><![CDATA[ 1<2 ]]></script><style>g{}</style>"
+        "<title>no</title><foreignObject><div>no</div></foreignObject><SCRIPT>no</SCRIPT>"
+        "<a href='http://x'><text>no</text></a><image href='http://x/y.png'/>"
+        "<text>yes</text>")));
+    ASSERT_STR_EQ("<svg viewBox=\"0 0 1 1\" role=\"img\" aria-label=\"a &quot;label&quot;\">"
+                  "<text>yes</text></svg>",
+                  made);
+    PASS();
+}
+
+TEST attributes_that_run_or_fetch_are_left_out(void) {
+    ASSERT(clean(SVG("<g onload='x()' ONCLICK=\"x()\" style='a:url(http://x)' class='box'/>"
+                     "<use href='http://x/#a'/><use xlink:href='javascript:x()'/>"
+                     "<path style='fill:none; stroke:rgb(1,2,3)'/><path "
+                     "style='fill:u\\72l(x)'/><path style='fill:image(x)'/>"
+                     "<rect fill='url(http://x)' stroke='URL(x)' mask='u\\72l(x)' x='1'/>")));
+    ASSERTm(made, has("<g/><use/><use/><path style=\"fill:none; stroke:rgb(1,2,3)\"/><path/><path/>"
+                      "<rect x=\"1\"/></svg>"));
+    PASS();
+}
+
+TEST quotes_cannot_be_escaped_from(void) {
+    ASSERT(clean(SVG("<g stroke='\" onload=\"x()'/>")));
+    ASSERTm(made, has("<g stroke=\"&quot; onload=&quot;x()\"/>"));
+    PASS();
+}
+
+TEST malformed_charts_are_refused_with_their_line(void) {
+    static const char *const bad[][2] = {
+        {"<svg viewBox='0 0 1 1'>\n<g>\n</svg>", "chart.svg:3: an element is closed"},
+        {"<svg viewBox='0 0 1 1'>\n<g>", "chart.svg:2: the chart has no svg element"},
+        {"<svg viewBox='0 0 1 1'></svg></figure>", "is closed that is not open"},
+        {"<svg viewBox='0 0 1 1'></svg><svg viewBox='0 0 1 1'/>", "not one svg"},
+        {"<html><svg/></html>", "not one svg"},
+        {"<svg><g/></svg>", "no viewBox"},
+        {"<svg viewBox='0 0 1 1'><g a=1/></svg>", "not quoted"},
+        {"<svg viewBox='0 0 1 1'><g a='<script>'/></svg>", "not quoted"},
+        {"<svg viewBox='0 0 1 1'><g a", "no value"},
+        {"<svg viewBox='0 0 1 1'><!-- ", "no end"},
+        {"<svg viewBox='0 0 1 1'><script>", "no end"},
+        {"", "no svg element"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        ASSERTm(bad[i][0], !clean(bad[i][0]));
+        ASSERTm(e.text, strstr(e.text, bad[i][1]));
+        ASSERT_EQ_FMTm(bad[i][0], (size_t)0, made_bytes, "%zu");
+    }
+    free(made);
+    made = NULL;
+    PASS();
+}
+
+TEST a_broken_chart_is_said_and_the_page_is_drawn(void) {
+    ASSERT(put_soft() &&
+           fixture_put("r/soft/speed.svg", "<svg viewBox='0 0 1 1'>\n<g></svg></main>"));
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("speed.svg:2: an element is closed that is not open");
+    ASSERT_EQ_FMT(1, count_of("<svg"), "%d");
+    ASSERT_EQ_FMT(1, count_of("</main>"), "%d");
+    fixture_clear();
+    PASS();
+}
+
+/* In a browser ------------------------------------------------------------------------------ */
+
+#define LOOK "python3 \"$H/tests/browser.py\" "
+enum { NO_BROWSER = 77 };
+
+TEST a_browser_shows_the_page_without_a_fault(void) {
+    ASSERT(put_soft() && put_m4());
+    ASSERT_RUN(DRAW, 0);
+    int status = command_run("cd \"$T\" && command -v python3 > /dev/null || exit 77; " LOOK
+                             "r/report.html --charts 2");
+    if (status == NO_BROWSER) {
+        fixture_clear();
+        SKIPm("no Chromium or no python3: sh tools/deps.sh browser installs them");
+    }
+    ASSERT_EQ_FMTm(command_get_output(), 0, status, "%d");
+    ASSERT_SAYS("the page is fine");
+    fixture_clear();
+    PASS();
+}
+
+/* All faults at once: a browser takes seconds to start. */
+TEST a_browser_sees_what_is_wrong_with_a_page(void) {
+    ASSERT(put_soft());
+    ASSERT_RUN(DRAW, 0);
+    ASSERT_RUN(
+        "cd \"$T/r\" && sed -e 's/return a - b;/return b - a;/' "
+        "-e 's/^\"use strict\";/console.error(\"planted\");/' "
+        "-e 's/--page: #15181c/--page: #eeeeee/' "
+        "-e 's/<svg viewBox=\"0 0 400 200\"/<svg viewBox=\"0 0 400 200\" style=\"display:none\"/' "
+        "-e 's/<main>/<main><div style=\"width:900px\">wide<\\/div>/' report.html > bad.html && "
+        "! cmp -s report.html bad.html",
+        0);
+    int status = command_run(
+        "cd \"$T/r\" && command -v python3 > /dev/null || exit 77; rm soft/check.csv; " LOOK
+        "bad.html --charts 2");
+    if (status == NO_BROWSER) {
+        fixture_clear();
+        SKIPm("no Chromium or no python3: sh tools/deps.sh browser installs them");
+    }
+    ASSERT_EQ_FMTm(command_get_output(), 1, status, "%d");
+    ASSERT_SAYS("is not ascending");
+    ASSERT_SAYS("planted");
+    ASSERT_SAYS("is not dark");
+    ASSERT_SAYS("chart 1 does not show");
+    ASSERT_SAYS("0 charts show where there must be 2");
+    ASSERT_SAYS("on a phone the page is");
+    ASSERT_SAYS("the link soft/check.csv leads to no file");
+    fixture_clear();
+    PASS();
+}
+
+SUITE(page_suite) {
+    RUN_TEST(the_page_says_what_was_measured_on_what_and_what_came_out);
+    RUN_TEST(tables_say_how_they_sort);
+    RUN_TEST(the_same_files_give_the_same_page);
+    RUN_TEST(links_lead_from_wherever_the_page_is);
+    RUN_TEST(markup_in_files_comes_out_as_text);
+    RUN_TEST(wrong_kernels_and_findings_are_shown);
+    RUN_TEST(two_devices_stand_beside_each_other);
+    RUN_TEST(charts_of_several_devices_are_shown_once);
+    RUN_TEST(what_is_missing_is_said);
+    RUN_TEST(a_smoke_run_is_not_taken_for_a_measurement);
+    RUN_TEST(malformed_files_are_named_with_their_line);
+    RUN_TEST(half_a_last_line_of_a_killed_run_is_left_out);
+    RUN_TEST(a_page_that_cannot_be_written_is_an_error);
+    RUN_TEST(ids_of_a_chart_get_its_prefix_wherever_they_are_used);
+    RUN_TEST(what_does_not_draw_is_left_out);
+    RUN_TEST(attributes_that_run_or_fetch_are_left_out);
+    RUN_TEST(quotes_cannot_be_escaped_from);
+    RUN_TEST(malformed_charts_are_refused_with_their_line);
+    RUN_TEST(a_broken_chart_is_said_and_the_page_is_drawn);
+    RUN_TEST(a_browser_shows_the_page_without_a_fault);
+    RUN_TEST(a_browser_sees_what_is_wrong_with_a_page);
+}
