@@ -252,7 +252,7 @@ static bool check_words(const search *s, err *e) {
 static bool check_use(const search *s, err *e) {
     const bench_query *q = s->query;
     for (size_t i = 0; i < q->filter_count; i++) {
-        case_query one = {&q->filters[i], 1, NULL, NULL};
+        case_query one = {.filters = &q->filters[i], .filter_count = 1};
         case_list ignored;
         if (s->filter_used[i])
             continue;

@@ -19,12 +19,14 @@ typedef struct {
 } case_list;
 
 /* Which ones: those that any of the filters matches (all if there is none), with this shape and
- * this distribution (any if NULL). A filter is the name of an op or of a kernel, or else a glob or
+ * this distribution (any if NULL); of those, where it should be quick, the first shapes of each
+ * kernel, which are the edges, and the one with every distribution. A filter is the name of an op or of a kernel, or else a glob or
  * a part of a case's name. */
 typedef struct {
     const char *const *filters;
     size_t filter_count;
     const char *shape, *input;
+    bool quick;
 } case_query;
 
 /* A query that matches nothing, in whole or in one filter, is an error that says what there is. */

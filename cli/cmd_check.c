@@ -42,7 +42,7 @@ static exit_code check_cases(const case_list *cases, const device_facts *f, err 
 static exit_code run(const char *const *names, size_t count, err *e) {
     if (settings.worker)
         return suite_serve(&settings, e);
-    case_query query = {names, count, settings.shape, settings.input};
+    case_query query = {names, count, settings.shape, settings.input, settings.quick};
     case_list cases;
     device_facts facts;
     if (!cases_find(&query, &cases, e))

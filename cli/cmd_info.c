@@ -8,6 +8,7 @@
 #include "harness/device.h"
 #include "harness/host.h"
 #include "harness/os.h"
+#include "harness/results.h"
 #include "verb.h"
 
 static struct { const char *device; } settings;
@@ -60,6 +61,10 @@ static void print_device(device *d) {
     const device_facts *f = device_get_facts(d);
     char text[200];
     print_line("device", f->name);
+    char folder[96], path[128];
+    results_get_folder(f->name, folder, sizeof folder);
+    snprintf(path, sizeof path, "results/%s", folder);
+    print_line("results", path);
     if (f->family[0])
         print_line("families", f->family);
     print_line("compiler", f->compiler);
@@ -88,7 +93,6 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     device *d = device_open(settings.device, e);
     if (!d)
         return e->code;
-    *e = (err){.code = EXIT_OK}; /* what `auto` tried before is not an error */
     print_device(d);
     device_close(d);
     return EXIT_OK;

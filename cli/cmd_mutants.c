@@ -201,7 +201,7 @@ static bool copy_kernels(const char *scratch, char *original, size_t size, err *
 static exit_code run(const char *const *names, size_t count, err *e) {
     if (worker_folder)
         return mutant_serve(worker_folder, seed, timeout_s, e);
-    case_query query = {names, count, NULL, NULL};
+    case_query query = {.filters = names, .filter_count = count};
     const suite soft = {.device = "soft"};
     case_list cases = {NULL, 0};
     mutant_list l = {0};

@@ -147,7 +147,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         setenv("ASSAY_TRACE_NAN", "1", 1);
     if (settings.worker)
         return suite_serve(&settings, e);
-    case_query query = {names, count, settings.shape, settings.input};
+    case_query query = {names, count, settings.shape, settings.input, settings.quick};
     case_list cases;
     device_facts facts;
     if (!cases_find(&query, &cases, e))

@@ -14,7 +14,7 @@ typedef struct {
     uint64_t seed, jobs;
     const char *csv, *device, *shape, *input, *capture;
     double timeout_s;
-    bool worker;
+    bool quick, worker;
 } suite;
 
 /* Options that both verbs have, for their tables. */
@@ -29,6 +29,13 @@ typedef struct {
          &(settings).input,                                                                          \
          "D",                                                                                        \
          "only this input: uniform, normal, zeros, denormals, large",                                \
+         0,                                                                                          \
+         0},                                                                                         \
+        {"quick",                                                                                    \
+         OPTION_FLAG,                                                                                \
+         &(settings).quick,                                                                          \
+         NULL,                                                                                       \
+         "of each kernel only the edge shapes, and one with every input",                            \
          0,                                                                                          \
          0},                                                                                         \
         {"device",                                                                                   \
