@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_output.h"
 #include "harness/progress.h"
 #include "model.h"
+#include "model_bench_output.h"
 #include "runner/model_bench.h"
 #include "runner/tokenizer.h"
 #include "session.h"

@@ -1,7 +1,7 @@
-/* bench_output: results of `assay model bench` in the forms that llama-bench has, with its names,
+/* model_bench_output: results of `assay model bench` in the forms that llama-bench has, with its names,
  * so that what reads the one reads the other. The median and quartiles are ours and stand last. */
-#ifndef ASSAY_BENCH_OUTPUT_H
-#define ASSAY_BENCH_OUTPUT_H
+#ifndef ASSAY_MODEL_BENCH_OUTPUT_H
+#define ASSAY_MODEL_BENCH_OUTPUT_H
 
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
-/* bench_output: see bench_output.h.
+/* model_bench_output: see model_bench_output.h.
  *
  * One list of fields, in llama-bench's order, is written as CSV and as JSON. Fields that describe
  * what this project does not have (layers on the GPU, splits) hold what llama-bench says where they
  * are not used. */
-#include "bench_output.h"
+#include "model_bench_output.h"
 
 #include <assert.h>
 #include <inttypes.h>
