@@ -38,8 +38,7 @@ ALL_LDFLAGS += -Wl,--no-as-needed
 endif
 DOUBLE_CLANG = $(firstword $(foreach n,19 18 17 16 15 14,$(shell command -v clang-$(n))) clang)
 # The Metal device is Objective-C: on macOS with Apple's frameworks, elsewhere with the double's.
-OBJC_WARNINGS = $(WARNINGS) -Wundeclared-selector -Wstrict-selector-match -Wobjc-method-access \
-    -Wno-pedantic
+OBJC_WARNINGS = -Wno-pedantic -Wundeclared-selector -Wstrict-selector-match -Wobjc-method-access
 ifeq ($(OS),Darwin)
 METAL_SOURCES := $(wildcard harness/metal/*.m)
 OBJC = $(CC)
@@ -203,7 +202,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(READY)
 
 $(BUILD)/obj/%.o: %.m $(BUILD)/flags | $(READY)
 	@mkdir -p $(@D)
-	$(QUIET)$(OBJC) $(patsubst -Wpedantic,,$(ALL_CFLAGS)) $(OBJC_WARNINGS) $(OBJC_FLAGS) $(TEST_CFLAGS) -c -o $@ $<
+	$(QUIET)$(OBJC) $(ALL_CFLAGS) $(OBJC_WARNINGS) $(OBJC_FLAGS) $(TEST_CFLAGS) -c -o $@ $<
 
 # Another compiler or other flags rebuild everything.
 $(BUILD)/flags: FORCE

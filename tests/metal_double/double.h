@@ -179,6 +179,12 @@ typedef struct {
     NSData *bytes;
 } binding_slot;
 
+typedef struct {
+    const DoubleBuffer *buffer;
+    NSUInteger offset;
+    bool is_written;
+} access_note;
+
 @interface DoubleComputeEncoder : DoubleEncoder <MTLComputeCommandEncoder> {
   @package
     MTLDispatchType order;
@@ -186,6 +192,7 @@ typedef struct {
     binding_slot slots[DOUBLE_INDICES];
     NSUInteger threadgroup[DOUBLE_INDICES];
     NSMutableArray *updated; /* fences */
+    NSMutableData *touched;  /* access_note: since the last barrier */
 }
 - (id)initWithCommands:(DoubleCommands *)given
                  order:(MTLDispatchType)dispatch

@@ -256,6 +256,18 @@ static void sample_beyond_the_last(void) {
     [commands computeCommandEncoderWithDescriptor:pass];
 }
 
+static void no_barrier(void) {
+    [encoder endEncoding];
+    encoder = [commands computeCommandEncoderWithDispatchType:MTLDispatchTypeConcurrent];
+    [encoder setComputePipelineState:add];
+    [encoder setBuffer:x offset:0 atIndex:0];
+    [encoder setBytes:"1234" length:4 atIndex:1];
+    dispatch(1, 32);
+    [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
+    dispatch(1, 32);
+    dispatch(1, 32);
+}
+
 static const struct {
     void (*make)(void);
     const char *name, *said;
@@ -294,6 +306,7 @@ static const struct {
     {no_copy_off_the_page, "memory of the caller off the page", "whole pages"},
     {fast_math, "fast math", "not safe"},
     {fence_never_updated, "a fence that nothing updates", "nothing updates"},
+    {no_barrier, "dependent launches at the same time", "no barrier between"},
     {sample_beyond_the_last, "a sample beyond the last", "of 2"},
 };
 
