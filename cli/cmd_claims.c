@@ -184,16 +184,12 @@ static bool answer(const claim_list *claims, const store *s, err *e) {
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
-    char home[PATH_MAX], folder[PATH_MAX + 16], file[PATH_MAX + 32];
-    const char *all = folder;
-    if (!os_find_home(home, sizeof home, e))
-        return e->code;
-    snprintf(folder, sizeof folder, "%s/results", home);
-    snprintf(file, sizeof file, "%s/results/claims.csv", home);
+    char home[PATH_MAX];
     claim_list claims = {.count = 0};
     store s = {.count = 0};
-    bool ok = claims_read(settings.claims ? settings.claims : file, &claims, e) &&
-              store_read(count ? names : &all, count ? count : 1, &s, e) && answer(&claims, &s, e);
+    bool ok = os_find_home(home, sizeof home, e) &&
+              claims_open(home, settings.claims, names, count, &claims, &s, e) &&
+              answer(&claims, &s, e);
     claims_free(&claims);
     store_free(&s);
     return ok ? EXIT_OK : e->code;

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,6 +91,16 @@ bool claims_read(const char *path, claim_list *out, err *e) {
     if (!ok)
         claims_free(out);
     return ok;
+}
+
+bool claims_open(const char *home, const char *file, const char *const *folders, size_t count,
+                 claim_list *claims, store *results, err *e) {
+    char all[PATH_MAX + 16], own[PATH_MAX + 32];
+    const char *only = all;
+    snprintf(all, sizeof all, "%s/results", home);
+    snprintf(own, sizeof own, "%s/results/claims.csv", home);
+    return claims_read(file ? file : own, claims, e) &&
+           store_read(count ? folders : &only, count ? count : 1, results, e);
 }
 
 void claims_free(claim_list *l) {

@@ -28,7 +28,7 @@ TEST kernel_agrees_with_its_oracle_in_every_case(const char *name) {
     if (!project_kernels && support_get_device())
         project_kernels = library_new(support_get_device(), NULL, &e);
     ASSERT(project_kernels);
-    case_query query = {&name, 1, NULL, NULL};
+    case_query query = {.filters = &name, .filter_count = 1};
     case_list cases;
     ASSERT(cases_find(&query, &cases, &e));
     size_t ran = 0;
