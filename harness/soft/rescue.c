@@ -16,8 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
+#if defined(__APPLE__)
+#include <sys/ucontext.h> /* the other one is for programs of XOPEN only */
+#else
+#include <ucontext.h>
+#endif
 
 enum { ALTERNATE_BYTES = 65536, RESCUE_SIGNALS = 5 };
 
