@@ -23,6 +23,8 @@ typedef struct {
     double worst;          /* of the launches of one play */
     char worst_kernel[128];
     size_t launches;
+    uint32_t
+        checked[2]; /* tokens that the checked plays chose: behind the prompt, and behind that */
 } inspection;
 
 static void add_row(inspection *x, bool passed, const char *what, const char *format, ...)
@@ -125,11 +127,12 @@ static bool check_launches(inspection *x, err *e) {
     end_launches(x, "prefill, launch by launch", &result);
     if (result.verdict != CHECK_PASS)
         return true;
-    uint32_t next = sampler_find_largest(x->logits, x->vocab);
+    x->checked[0] = sampler_find_largest(x->logits, x->vocab);
     how = begin_launches(x);
-    if (!llama_forward_token_debug(x->model, next, x->other, &how, &result, e))
+    if (!llama_forward_token_debug(x->model, x->checked[0], x->other, &how, &result, e))
         return false;
     end_launches(x, "decode, launch by launch", &result);
+    x->checked[1] = sampler_find_largest(x->other, x->vocab);
     return true;
 }
 
@@ -292,12 +295,18 @@ static bool check_plays(inspection *x, uint32_t *tokens, uint32_t *again, err *e
     } ways[] = {
         {"by layer", PLAY_MARKS}, {"by launch", PLAY_LAUNCHES}, {"on the device", PLAY_WHOLE}};
     enum { WAYS = sizeof ways / sizeof *ways };
-    static const char what[] = "greedy tokens, four ways to play";
+    static const char what[] = "greedy tokens, five ways to play";
     const model_check_options *o = x->options;
     uint32_t first = sampler_find_largest(x->logits, x->vocab), start = (uint32_t)o->prompt_tokens;
     llama_rewind(x->model, start);
     if (!decode_by_logits(x, first, o->tokens, PLAY_WHOLE, tokens, NULL, e))
         return false;
+    if (first != x->checked[0] || tokens[0] != x->checked[1]) {
+        add_row(x, false, what,
+                "played whole the tokens are %u %u, but checked launch by launch %u %u", first,
+                tokens[0], x->checked[0], x->checked[1]);
+        return true;
+    }
     for (size_t i = 0; i < WAYS; i++) {
         llama_rewind(x->model, start);
         if (!(i + 1 < WAYS ? decode_by_logits(x, first, o->tokens, ways[i].mode, again, NULL, e)
@@ -311,7 +320,8 @@ static bool check_plays(inspection *x, uint32_t *tokens, uint32_t *again, err *e
         }
     }
     add_row(x, true, what,
-            "%zu tokens: whole, by layer, by launch and chosen on the device: the same", o->tokens);
+            "%zu tokens: whole, checked, by layer, by launch, chosen on the device: the same",
+            o->tokens);
     return true;
 }
 
@@ -332,7 +342,7 @@ bool model_check(llama *m, const gguf *g, const model_check_options *o, model_re
     inspection x = {.model = m, .file = g, .options = o, .report = out, .vocab = vocab};
     *out = (model_report){.passed = true};
     x.logits = malloc(vocab * sizeof *x.logits);
-    x.other = malloc(vocab * sizeof *x.other);
+    x.other = calloc(vocab, sizeof *x.other); /* a check that fails leaves it so */
     x.exact = malloc(vocab * sizeof *x.exact);
     assert(x.logits && x.other && x.exact);
     bool ok = check_launches(&x, e) && check_reference(&x, e) && check_tokens(&x, e);
