@@ -8,12 +8,15 @@
 static struct {
     const char *type;
     bool pure;
+    option_list kept;
 } settings;
 
 static const option options[] = {
     {"type", OPTION_TEXT, &settings.type, "T", "q4_0, q8_0, f16 or f32", 0, 0},
     {"pure", OPTION_FLAG, &settings.pure, NULL, "no Q8_0 for the head: all matrices in one type", 0,
      0},
+    {"keep", OPTION_LIST, &settings.kept, "GLOB",
+     "tensors of such names stay as they are: 'blk.*.ffn_down.*' (may be given many times)", 0, 0},
 };
 
 static bool is_same_file(const char *a, const char *b) {
@@ -26,7 +29,12 @@ static bool convert(const char *in, const char *out, const gguf_type *type, err 
     if (!g)
         return false;
     model_watch watch;
-    convert_options o = {type, settings.pure, model_watch_tell, &watch};
+    convert_options o = {.type = type,
+                         .is_pure = settings.pure,
+                         .kept = settings.kept.items,
+                         .kept_count = settings.kept.count,
+                         .watch = model_watch_tell,
+                         .context = &watch};
     model_watch_start(&watch);
     bool ok = convert_model(g, out, &o, e);
     model_watch_end(&watch);

@@ -3,6 +3,7 @@
 #include "convert.h"
 
 #include <assert.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,6 +88,9 @@ const gguf_type *convert_choose_type(const gguf *g, const gguf_tensor *t,
                                      const convert_options *o) {
     if (is_kept(t))
         return t->type;
+    for (size_t i = 0; i < o->kept_count; i++)
+        if (fnmatch(o->kept[i], t->name, 0) == 0)
+            return t->type;
     const gguf_type *type = o->type;
     bool is_quantised = type->values > 1;
     if (is_quantised && !o->is_pure && is_head(g, t))

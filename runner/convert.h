@@ -18,7 +18,9 @@ typedef bool (*convert_watch)(void *context, uint64_t done, uint64_t total);
 
 typedef struct {
     const gguf_type *type;
-    bool is_pure;        /* the head is no exception */
+    bool is_pure;            /* the head is no exception */
+    const char *const *kept; /* tensors whose names match one of these globs stay as they are */
+    size_t kept_count;
     convert_watch watch; /* NULL: nobody is told */
     void *context;
 } convert_options;

@@ -147,6 +147,12 @@ TEST only_the_head_is_an_exception(void) {
     strcpy(embedding.name, "token_embd.weight");
     convert_options o = {.type = gguf_find_format(&format_q4_0)};
     ASSERT_STR_EQ("Q4_0", convert_choose_type(g, &embedding, &o)->name); /* there is a head */
+    const char *const kept[] = {"blk.*", "token_*.weight"};
+    convert_options careful = {
+        .type = gguf_find_format(&format_f16), .kept = kept, .kept_count = 2};
+    ASSERT_STR_EQ("Q4_0", convert_choose_type(g, &embedding, &careful)->name); /* kept by name */
+    ASSERT_STR_EQ("F16",
+                  convert_choose_type(g, gguf_find_tensor(g, "output.weight"), &careful)->name);
     embedding.dim[0] = 33;
     ASSERT_STR_EQ("F16", convert_choose_type(g, &embedding, &o)->name); /* no whole blocks */
     gguf_free(g);
@@ -195,7 +201,8 @@ TEST a_conversion_can_be_stopped_and_leaves_nothing(void) {
     name_files();
     ASSERT(synth_write_model(synth_get_shape(0), from, &o, &e));
     gguf *g = gguf_open(from, &e);
-    convert_options c = {gguf_find_format(&format_f16), false, stop_at_once, &total};
+    convert_options c = {
+        .type = gguf_find_format(&format_f16), .watch = stop_at_once, .context = &total};
     ASSERT(g && !convert_model(g, to, &c, &e) && strstr(e.text, "stopped"));
     ASSERT(total > 80000 && access(to, F_OK) != 0);
     o.watch = stop_at_once;
