@@ -86,6 +86,14 @@ TEST what_cannot_be_run_is_one_sentence(void) {
     PASS();
 }
 
+TEST a_text_that_cannot_be_written_is_told(void) {
+    if (command_run("test -c /dev/full") != 0)
+        SKIPm("there is no /dev/full");
+    ASSERT_RUN(RUN "-p x -n 4 > /dev/full", 3);
+    ASSERT_SAYS("cannot write the output");
+    PASS();
+}
+
 TEST an_interrupt_ends_the_text_cleanly(void) {
     ASSERT_RUN("\"$A\" run --device $D -m \"$T/tiny.gguf\" -p x -n 4000000 -c 4000000 --temp 1 > "
                "\"$T/text\" 2> \"$T/talk\" & "
@@ -157,6 +165,7 @@ SUITE(run_suite) {
     RUN_TEST(a_seed_fixes_what_is_drawn);
     RUN_TEST(a_full_context_ends_the_text_and_says_so);
     RUN_TEST(what_cannot_be_run_is_one_sentence);
+    RUN_TEST(a_text_that_cannot_be_written_is_told);
     RUN_TEST(an_interrupt_ends_the_text_cleanly);
     RUN_TEST(model_check_passes_and_shows_every_launch);
     RUN_TEST(model_check_refuses_a_kernel_that_is_wrong);
