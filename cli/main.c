@@ -127,8 +127,12 @@ int main(int argc, char **argv) {
         fprintf(stderr, "assay: %s\n", e.text);
     if (e.detail[0])
         fprintf(stderr, "%s%s", e.detail, e.detail[strlen(e.detail) - 1] == '\n' ? "" : "\n");
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        perror("assay: cannot write the output");
+    bool is_flushed = fflush(stdout) == 0;
+    if (!is_flushed || ferror(stdout)) {
+        if (is_flushed) /* an earlier write failed: errno is of something else by now */
+            fputs("assay: cannot write the output\n", stderr);
+        else
+            perror("assay: cannot write the output");
         return code ? (int)code : EXIT_CANNOT;
     }
     return (int)code;
