@@ -37,9 +37,7 @@ static bool fly(flight *f, play_times *sum, err *e) {
                 return false;
         if (!llama_collect_greedy(m, &f->chosen[i], &t, e))
             return false;
-        sum->gpu_ns += t.gpu_ns;
-        sum->encode_ns += t.encode_ns;
-        sum->gpu_is_wall = t.gpu_is_wall;
+        play_times_add(sum, &t);
     }
     return true;
 }

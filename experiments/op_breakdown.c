@@ -125,9 +125,7 @@ static bool take_grouped(void *context, timing_sample *out, err *e) {
         if (!tape_play(b->parts[p].tape, PLAY_WHOLE, &t, NULL, e))
             return false;
         b->parts[p].samples[b->grouped] = (double)t.gpu_ns * 1e-3;
-        sum.gpu_ns += t.gpu_ns;
-        sum.encode_ns += t.encode_ns;
-        sum.wall_ns += t.wall_ns;
+        play_times_add(&sum, &t);
     }
     b->grouped++;
     *out = get_sample(&sum);

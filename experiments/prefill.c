@@ -38,9 +38,7 @@ static bool take(void *context, timing_sample *out, err *e) {
         for (size_t i = 0; i < p->count; i++) {
             if (!llama_forward_token(p->model, p->tokens[i], PLAY_WHOLE, p->logits, &t, e))
                 return false;
-            sum.gpu_ns += t.gpu_ns;
-            sum.encode_ns += t.encode_ns;
-            sum.gpu_is_wall = t.gpu_is_wall;
+            play_times_add(&sum, &t);
         }
     *out = (timing_sample){(double)sum.gpu_ns, (double)sum.encode_ns, (double)(os_now_ns() - start),
                            sum.gpu_is_wall};

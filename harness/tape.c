@@ -96,6 +96,14 @@ static size_t find_part_end(const tape *t, play_mode mode, size_t first) {
     return t->count;
 }
 
+void play_times_add(play_times *sum, const play_times *more) {
+    sum->gpu_ns += more->gpu_ns;
+    sum->encode_ns += more->encode_ns;
+    sum->wall_ns += more->wall_ns;
+    sum->driver_ns += more->driver_ns;
+    sum->gpu_is_wall |= more->gpu_is_wall;
+}
+
 size_t tape_count_parts(const tape *t, play_mode mode) {
     size_t parts = 0;
     for (size_t first = 0; first < t->count; first = find_part_end(t, mode, first))
@@ -123,11 +131,7 @@ bool tape_play(tape *t, play_mode mode, play_times *total, play_times *each, err
         play_times times;
         if (!device_submit(d, t, first, end - first, &k, e) || !device_wait(d, &k, &times, e))
             return false;
-        sum.gpu_ns += times.gpu_ns;
-        sum.encode_ns += times.encode_ns;
-        sum.wall_ns += times.wall_ns;
-        sum.driver_ns += times.driver_ns;
-        sum.gpu_is_wall = times.gpu_is_wall;
+        play_times_add(&sum, &times);
         if (each)
             each[part] = times;
     }

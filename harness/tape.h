@@ -49,7 +49,7 @@ launch *tape_add(tape *t, const char *file, const char *kernel, err *e);
 launch *tape_add_specialised(tape *t, const char *file, const char *kernel,
                              const constant_value *constants, size_t count, err *e);
 launch *tape_add_pipeline(tape *t, const pipeline *p);
-void tape_mark(tape *t, const char *name);               /* what follows belongs to this part */
+void tape_mark(tape *t, const char *name);              /* what follows belongs to this part */
 const char *tape_get_part(const tape *t, size_t index); /* the mark before it; "" for none */
 void tape_barrier(tape *t); /* concurrent order: what follows waits for what came before */
 
@@ -60,6 +60,9 @@ typedef enum {
     PLAY_SAMPLED /* each launch timed by the GPU's counters in one command buffer; where the device
                     has none that work, as PLAY_LAUNCHES: play_times.gpu_is_sampled says which */
 } play_mode;
+
+/* Times of one play more. Where one of them took the wall's for the GPU's, so did the sum. */
+void play_times_add(play_times *sum, const play_times *more);
 
 /* How many times a play gives: the size of `each` below. */
 size_t tape_count_parts(const tape *t, play_mode mode);

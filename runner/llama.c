@@ -227,15 +227,6 @@ bool llama_place(llama *m, uint32_t token, uint32_t position, err *e) {
 
 /* --- plays --- */
 
-static void add_times(play_times *sum, const play_times *more) {
-    if (!sum)
-        return;
-    sum->gpu_ns += more->gpu_ns;
-    sum->encode_ns += more->encode_ns;
-    sum->wall_ns += more->wall_ns;
-    sum->gpu_is_wall |= more->gpu_is_wall;
-}
-
 static bool read_logits(const llama *m, float *logits, err *e) {
     slice at = m->scratch.logits;
     return buffer_download(at.buffer, at.offset, logits, at.bytes, e);
@@ -256,7 +247,8 @@ static bool go_through(tape *t, const way *how, err *e) {
     play_times times;
     if (!tape_play(t, how->mode, &times, NULL, e))
         return false;
-    add_times(how->times, &times);
+    if (how->times)
+        play_times_add(how->times, &times);
     return true;
 }
 

@@ -63,22 +63,14 @@ void metal_encode(id<MTLComputeCommandEncoder> encoder, const launch *l, uint32_
         [encoder dispatchThreadgroups:grid threadsPerThreadgroup:group];
 }
 
-/* The last mark at or before a launch; NULL for none. */
-static const mark *find_mark(const tape *t, size_t at) {
-    const mark *found = NULL;
-    for (size_t i = 0; i < t->mark_count && t->marks[i].at <= at; i++)
-        found = &t->marks[i];
-    return found;
-}
-
 /* What the part is called in captures and errors. */
 static void name_part(const tape *t, size_t first, size_t count, char *name, size_t size) {
-    const mark *m = find_mark(t, first);
+    const char *part = tape_get_part(t, first);
     const char *label = t->launches[first].label;
     if (count == 1)
         snprintf(name, size, "%s", label);
     else
-        snprintf(name, size, "%s%s%s and %zu more", m ? m->name : "", m ? ": " : "", label,
+        snprintf(name, size, "%s%s%s and %zu more", part, *part ? ": " : "", label,
                  count - 1);
 }
 
