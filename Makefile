@@ -13,7 +13,8 @@ FILTER   =#                 make check FILTER=rmsnorm: only cases whose name con
 FUZZ_SECONDS = 60#          how long make fuzz looks for files that break the reader of models
 DOUBLE   =#                 1: the Metal device against tests/metal_double (see assay-double)
 SOFT_SUITES = tape check threads simd language checked#  those that run kernels in the test program itself
-ROOMS    = harness harness/canaries harness/msl harness/soft harness/cuda kernels reference runner experiments report cli
+ROOMS    = harness/base harness/device harness/device/msl harness/device/soft harness/device/cuda harness/check \
+           harness/check/canaries harness/measure kernels reference runner experiments report cli
 
 # --- what follows from them -------------------------------------------------------------------
 OS      := $(shell uname -s)
@@ -40,13 +41,13 @@ DOUBLE_CLANG = $(firstword $(foreach n,19 18 17 16 15 14,$(shell command -v clan
 # The Metal device is Objective-C: on macOS with Apple's frameworks, elsewhere with the double's.
 OBJC_WARNINGS = -Wno-pedantic -Wundeclared-selector -Wstrict-selector-match -Wobjc-method-access
 ifeq ($(OS),Darwin)
-METAL_SOURCES := $(wildcard harness/metal/*.m)
+METAL_SOURCES := $(wildcard harness/device/metal/*.m)
 OBJC = $(CC)
 ALL_CFLAGS += -DASSAY_METAL -mmacosx-version-min=12.0
 ALL_LDFLAGS += -mmacosx-version-min=12.0
 LIBS += -framework Metal -framework Foundation -framework CoreGraphics
 else ifneq (,$(strip $(DOUBLE)))
-METAL_SOURCES := $(wildcard harness/metal/*.m tests/metal_double/*.m)
+METAL_SOURCES := $(wildcard harness/device/metal/*.m tests/metal_double/*.m)
 OBJC := $(DOUBLE_CLANG)
 ALL_CFLAGS += -DASSAY_METAL
 OBJC_FLAGS = -Itests/metal_double/include -fblocks -fobjc-runtime=gcc -fobjc-exceptions -fexceptions \
@@ -70,7 +71,7 @@ SOURCES := $(foreach room,$(ROOMS),$(wildcard $(room)/*.c))
 BENCHES := $(wildcard tests/bench_*.c)
 FUZZERS := $(wildcard tests/fuzz_*.c)
 TESTS   := $(filter-out $(BENCHES) $(FUZZERS),$(wildcard tests/*.c))
-HEADERS := $(wildcard $(addsuffix /*.h,$(ROOMS)) tests/*.h harness/soft/shim/*.h harness/msl/strict/*.h)
+HEADERS := $(wildcard $(addsuffix /*.h,$(ROOMS)) tests/*.h harness/device/shim/*.h harness/device/msl/strict/*.h)
 to_object = $(patsubst %.m,$(BUILD)/obj/%.o,$(patsubst %.c,$(BUILD)/obj/%.o,$(1)))
 OBJECTS := $(call to_object,$(SOURCES) $(METAL_SOURCES))
 LIBRARY := $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/fill.h"
-#include "harness/os.h"
+#include "harness/check/fill.h"
+#include "harness/base/os.h"
 
 enum { MAX_VALUE = 64 }; /* characters of a number */
 

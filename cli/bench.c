@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "bench_wire.h"
-#include "harness/progress.h"
-#include "harness/worker.h"
+#include "harness/base/progress.h"
+#include "harness/base/worker.h"
 
 /* The wire ---------------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 
 #include "bench_cases.h"
 #include "experiments/roof.h"
-#include "harness/results.h"
+#include "harness/measure/results.h"
 
 typedef struct {
     uint64_t seed;

@@ -7,7 +7,7 @@
 #define ASSAY_BENCH_CASES_H
 
 #include "cases.h"
-#include "harness/timing.h"
+#include "harness/measure/timing.h"
 
 typedef struct {
     test_case test;

@@ -3,8 +3,8 @@
 #define ASSAY_BENCH_PRINT_H
 
 #include "bench_cases.h"
-#include "harness/results.h"
-#include "harness/table.h"
+#include "harness/measure/results.h"
+#include "harness/base/table.h"
 
 enum { BENCH_COLUMNS = 12 };
 

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "bench_wire.h"
-#include "harness/os.h"
-#include "harness/source_hash.h"
-#include "harness/subject.h"
-#include "harness/worker.h"
+#include "harness/base/os.h"
+#include "harness/device/source_hash.h"
+#include "harness/measure/subject.h"
+#include "harness/base/worker.h"
 
 enum {
     COMPARED_LEAST = 61,

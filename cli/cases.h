@@ -3,7 +3,7 @@
 #ifndef ASSAY_CASES_H
 #define ASSAY_CASES_H
 
-#include "harness/op.h"
+#include "harness/check/op.h"
 
 typedef struct {
     const op *op;

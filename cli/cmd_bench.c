@@ -9,7 +9,7 @@
 #include "bench.h"
 #include "bench_print.h"
 #include "comparison.h"
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "suite.h"
 #include "verb.h"
 

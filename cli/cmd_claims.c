@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/csv.h"
-#include "harness/os.h"
-#include "harness/table.h"
-#include "json.h"
+#include "harness/base/csv.h"
+#include "harness/base/os.h"
+#include "harness/base/table.h"
+#include "harness/base/json.h"
 #include "report/claims.h"
 #include "verb.h"
 

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "experiments/experiment.h"
-#include "harness/os.h"
-#include "harness/plot.h"
-#include "harness/progress.h"
-#include "harness/worker.h"
+#include "harness/base/os.h"
+#include "harness/measure/plot.h"
+#include "harness/base/progress.h"
+#include "harness/base/worker.h"
 #include "suite.h"
 #include "verb.h"
 

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "harness/device.h"
-#include "harness/host.h"
-#include "harness/os.h"
-#include "harness/results.h"
+#include "harness/device/device.h"
+#include "harness/base/host.h"
+#include "harness/base/os.h"
+#include "harness/measure/results.h"
 #include "verb.h"
 
 static struct { const char *device; } settings;

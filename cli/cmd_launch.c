@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/validation.h"
-#include "harness/worker.h"
+#include "harness/check/validation.h"
+#include "harness/base/worker.h"
 #include "launch_run.h"
 #include "verb.h"
 

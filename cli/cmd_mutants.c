@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/os.h"
-#include "harness/progress.h"
-#include "harness/worker.h"
+#include "harness/base/os.h"
+#include "harness/base/progress.h"
+#include "harness/base/worker.h"
 #include "mutants.h"
 #include "suite.h"
 #include "verb.h"

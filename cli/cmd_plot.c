@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "harness/os.h"
-#include "harness/plot.h"
+#include "harness/base/os.h"
+#include "harness/measure/plot.h"
 #include "verb.h"
 
 static struct { const char *out; } settings;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "experiments/experiment.h"
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "report/page.h"
 #include "verb.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "input.h"
 #include "runner/chat.h"
 #include "runner/generate.h"

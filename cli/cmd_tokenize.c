@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/table.h"
+#include "harness/base/table.h"
 #include "input.h"
 #include "runner/model_file.h"
 #include "runner/tokenizer.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "findings.h"
-#include "harness/canaries/canary.h"
-#include "harness/validation.h"
+#include "harness/check/canaries/canary.h"
+#include "harness/check/validation.h"
 #include "suite.h"
 #include "verb.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/table.h"
+#include "harness/base/table.h"
 
 enum { COLUMNS = 7, VERDICT_COLUMN = 1 };
 static const char *const titles[COLUMNS] = {"case",  "verdict",      "base us", "now us",

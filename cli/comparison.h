@@ -2,8 +2,8 @@
 #ifndef ASSAY_COMPARISON_H
 #define ASSAY_COMPARISON_H
 
-#include "harness/results.h"
-#include "harness/verdict.h"
+#include "harness/measure/results.h"
+#include "harness/measure/verdict.h"
 
 typedef struct {
     char key[320];

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "harness/table.h"
+#include "harness/base/table.h"
 
 enum { COLUMNS = 8, CELL = 192 };
 

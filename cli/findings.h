@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "harness/finding.h"
+#include "harness/device/finding.h"
 
 /* The first `most` of them, and how many more there are. Prints nothing for an empty list. */
 void findings_print(FILE *out, const finding_list *list, size_t most);

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "harness/err.h"
+#include "harness/base/err.h"
 
 /* At most `most` bytes; more are an error. NUL-terminated behind them; the caller frees the text.
  */

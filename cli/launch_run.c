@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "findings.h"
-#include "harness/os.h"
-#include "harness/stats.h"
-#include "harness/tape.h"
-#include "harness/validation.h"
+#include "harness/base/os.h"
+#include "harness/measure/stats.h"
+#include "harness/device/tape.h"
+#include "harness/check/validation.h"
 #include "values.h"
 
 enum { USUAL_ELEMENTS = 16 };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "argument.h"
-#include "harness/launch.h"
+#include "harness/device/launch.h"
 
 enum { REQUEST_CONSTANTS = 64 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/err.h"
+#include "harness/base/err.h"
 #include "verb.h"
 
 static const verb *const verbs[] = {&verb_info,    &verb_list,       &verb_check,  &verb_validate,

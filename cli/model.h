@@ -2,7 +2,7 @@
 #ifndef ASSAY_MODEL_H
 #define ASSAY_MODEL_H
 
-#include "harness/progress.h"
+#include "harness/base/progress.h"
 #include "verb.h"
 
 extern const verb model_info_verb;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/progress.h"
+#include "harness/base/progress.h"
 #include "model.h"
 #include "model_bench_output.h"
 #include "runner/model_bench.h"

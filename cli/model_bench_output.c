@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "harness/host.h"
-#include "json.h"
+#include "harness/base/host.h"
+#include "harness/base/json.h"
 #include "verb.h"
 
 bool bench_format_find(const char *name, bench_format *out) {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/fill.h"
-#include "harness/progress.h"
-#include "harness/table.h"
+#include "harness/check/fill.h"
+#include "harness/base/progress.h"
+#include "harness/base/table.h"
 #include "model.h"
 #include "runner/model_check.h"
 #include "runner/tokenizer.h"

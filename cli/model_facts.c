@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "harness/base/json.h"
 #include "runner/gguf_parse.h"
 #include "runner/llama.h"
 #include "runner/tokenizer.h"

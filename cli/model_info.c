@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "harness/base/json.h"
 #include "model.h"
 #include "model_facts.h"
 

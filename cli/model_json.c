@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "json.h"
+#include "harness/base/json.h"
 #include "model_facts.h"
 
 static void print_text_or_null(FILE *out, const char *key, gguf_text t) {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/os.h"
-#include "harness/table.h"
+#include "harness/base/os.h"
+#include "harness/base/table.h"
 #include "mutants.h"
 
 const char *mutant_get_fate(mutant_fate fate) {

@@ -14,10 +14,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "harness/check.h"
-#include "harness/os.h"
-#include "harness/soft/same_code.h"
-#include "harness/worker.h"
+#include "harness/check/check.h"
+#include "harness/base/os.h"
+#include "harness/device/soft/same_code.h"
+#include "harness/base/worker.h"
 #include "mutants.h"
 
 /* Products of a shape's sizes, up to which a case is run. */

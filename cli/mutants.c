@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/fill.h"
-#include "harness/os.h"
+#include "harness/check/fill.h"
+#include "harness/base/os.h"
 
 enum { MAX_SOURCES = 16 };
 

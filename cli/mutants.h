@@ -1,6 +1,6 @@
 /* mutants: the kernels of a folder, each with one small mistake in it.
  *
- * harness/msl/mutate.h says what the mistakes are. Here they are numbered, told which kernels of
+ * harness/device/msl/mutate.h says what the mistakes are. Here they are numbered, told which kernels of
  * the registry they are part of, tried (mutant_trial.c) and counted (mutant_report.c). */
 #ifndef ASSAY_MUTANTS_H
 #define ASSAY_MUTANTS_H
@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #include "cases.h"
-#include "harness/csv.h"
-#include "harness/msl/mutate.h"
+#include "harness/base/csv.h"
+#include "harness/device/msl/mutate.h"
 
 /* One .metal file, or a header that such files include. */
 typedef struct {

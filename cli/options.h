@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "harness/err.h"
+#include "harness/base/err.h"
 
 typedef enum {
     OPTION_FLAG,     /* bool */

@@ -4,9 +4,9 @@
 #define ASSAY_REPORT_H
 
 #include "cases.h"
-#include "harness/check.h"
-#include "harness/csv.h"
-#include "harness/table.h"
+#include "harness/check/check.h"
+#include "harness/base/csv.h"
+#include "harness/base/table.h"
 
 /* What became of one case. */
 typedef struct {

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/canaries/canary.h"
-#include "harness/check.h"
-#include "harness/os.h"
-#include "harness/progress.h"
-#include "harness/results.h"
-#include "harness/validation.h"
-#include "harness/worker.h"
+#include "harness/check/canaries/canary.h"
+#include "harness/check/check.h"
+#include "harness/base/os.h"
+#include "harness/base/progress.h"
+#include "harness/measure/results.h"
+#include "harness/check/validation.h"
+#include "harness/base/worker.h"
 #include "verb.h"
 
 /* The worker's side ------------------------------------------------------------------------- */

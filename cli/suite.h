@@ -1,12 +1,12 @@
 /* suite: many cases in workers, one row each, in order: what `check` and `validate` do.
  *
  * The one surprise: a worker is the same verb with the hidden option --worker: it reads names of
- * cases and answers with results (harness/worker.h). */
+ * cases and answers with results (harness/base/worker.h). */
 #ifndef ASSAY_SUITE_H
 #define ASSAY_SUITE_H
 
 #include "cases.h"
-#include "harness/csv.h"
+#include "harness/base/csv.h"
 #include "report.h"
 
 typedef struct {

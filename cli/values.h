@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "harness/elem.h"
+#include "harness/device/elem.h"
 
 /* The shortest text for element i. */
 void values_get_text(elem type, const void *array, size_t i, char *text, size_t size);

@@ -2,7 +2,7 @@
 #ifndef ASSAY_VERB_H
 #define ASSAY_VERB_H
 
-#include "harness/err.h"
+#include "harness/base/err.h"
 #include "options.h"
 
 #define ASSAY_VERSION "0.1.0"

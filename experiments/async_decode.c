@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "experiment.h"
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "kernels/record.h"
 
 enum { MOST = 64 };

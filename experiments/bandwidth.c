@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "experiment.h"
-#include "harness/caches.h"
+#include "harness/measure/caches.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
 #include "reference/quant.h"

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "experiment.h"
-#include "harness/fit.h"
+#include "harness/measure/fit.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
 

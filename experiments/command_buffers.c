@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "decoding.h"
-#include "harness/fit.h"
+#include "harness/measure/fit.h"
 
 static bool run(lab *l, sheet *s, err *e) {
     lab_decoder d;

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "experiment.h"
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "kernels/record.h"
 
 enum { LENGTHS = 3, CONTEXTS = 3, MOST = 128 };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "runner/sampler.h"
 
 /* The wall clock of the caller: reading logits and finding the largest are a part of it. */

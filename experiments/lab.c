@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "lab_parts.h"
 
 /* A roof older than this is another window. */

@@ -9,7 +9,7 @@
 #ifndef ASSAY_LAB_H
 #define ASSAY_LAB_H
 
-#include "harness/op.h"
+#include "harness/check/op.h"
 #include "roof.h"
 #include "runner/llama.h"
 #include "sheet.h"

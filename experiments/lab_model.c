@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "lab_parts.h"
 #include "runner/convert.h"
 #include "runner/sampler.h"

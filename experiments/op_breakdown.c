@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "experiment.h"
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "kernels/kernels.h"
 
 enum { MOST_OPS = 64 };

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "experiment.h"
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "kernels/record.h"
 
 static const uint32_t full_lengths[] = {4, 8, 16, 32, 64, 128, 512};

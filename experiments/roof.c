@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness/caches.h"
-#include "harness/host.h"
+#include "harness/measure/caches.h"
+#include "harness/base/host.h"
 #include "kernels/kernels.h"
 
 #define SMALLEST ((size_t)256 << 10)

@@ -10,7 +10,7 @@
 #ifndef ASSAY_ROOF_H
 #define ASSAY_ROOF_H
 
-#include "harness/subject.h"
+#include "harness/measure/subject.h"
 
 typedef struct roof roof;
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/csv.h"
-#include "harness/os.h"
+#include "harness/base/csv.h"
+#include "harness/base/os.h"
 
 enum { COLUMNS = 64, TEXT_BYTES = 512 };
 

@@ -9,7 +9,7 @@
 #ifndef ASSAY_SHEET_H
 #define ASSAY_SHEET_H
 
-#include "harness/results.h"
+#include "harness/measure/results.h"
 
 typedef struct sheet sheet;
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "experiment.h"
-#include "harness/fit.h"
+#include "harness/measure/fit.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
 #include "runner/rungs.h"

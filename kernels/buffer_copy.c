@@ -6,14 +6,14 @@
  * A new kernel of an op that exists is one function in its .metal and one row in its table here. */
 #include "kernels.h"
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "record.h"
 #include "reference/reference.h"
 
 /* The oracle sees the launch as the kernel does: io->in[i] and io->out[i] belong to [[buffer(i)]].
  * It fills the expected value of each element of each output, and says how exact they must be. A
  * copy moves bits, so the bits must agree; where there is arithmetic, an oracle fills `scale`, and
- * the tolerance is derived from it (harness/compare.c). */
+ * the tolerance is derived from it (harness/check/compare.c). */
 static void buffer_copy_oracle(const launch *l, oracle_io *io) {
     (void)l;
     reference_buffer_copy(io->in[0], oracle_u32(io, 2), io->out[1].value);

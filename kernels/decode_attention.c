@@ -2,7 +2,7 @@
 #include "kernels.h"
 
 #include "attention_case.h"
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "record.h"
 
 static void decode_attention_oracle(const launch *l, oracle_io *io) {

@@ -11,7 +11,7 @@
 #ifndef ASSAY_KERNELS_H
 #define ASSAY_KERNELS_H
 
-#include "harness/op.h"
+#include "harness/check/op.h"
 
 /* THE list (registry.c). */
 extern const op *const registry[];

@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "record.h"
 #include "reference/reference.h"
 

@@ -4,7 +4,7 @@
  * buffer bound, so its places are then taken by things that are only read, and are not read. */
 #include "kernels.h"
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "record.h"
 #include "reference/reference.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 
 uint32_t divide_up(uint32_t a, uint32_t b) {
     return a / b + (a % b != 0);

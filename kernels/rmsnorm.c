@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "record.h"
 #include "reference/reference.h"
 

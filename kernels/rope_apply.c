@@ -1,7 +1,7 @@
 /* rope_apply: launches, oracle and cases. */
 #include "kernels.h"
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "record.h"
 #include "reference/reference.h"
 

@@ -5,7 +5,7 @@
 
 #include <assert.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "record.h"
 #include "reference/reference.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "record.h"
 #include "reference/reference.h"
 

@@ -1,7 +1,7 @@
 /* The oracles of bandwidth_read_f16 and bandwidth_read_q4_0. */
 #include <math.h>
 
-#include "harness/elem.h"
+#include "harness/device/elem.h"
 #include "quant.h"
 #include "reference.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/elem.h"
+#include "harness/device/elem.h"
 
 static double get_half(uint16_t bits) {
     return (double)half_to_float(bits);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "page_parts.h"
 
 /* Files of the frame -------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/result_row.h"
+#include "harness/measure/result_row.h"
 #include "page_parts.h"
 
 /* Counting ------------------------------------------------------------------------------------ */

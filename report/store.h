@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "harness/csv_read.h"
-#include "harness/err.h"
+#include "harness/base/csv_read.h"
+#include "harness/base/err.h"
 
 typedef enum {
     STORE_EXPERIMENT, /* `# experiment: NAME` */

@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "harness/err.h"
+#include "harness/base/err.h"
 
 /* `text` ends with a NUL; `name` stands for the file in messages; `label` is what a reader who
  * cannot see the chart is told. Nothing is printed if it is refused. */

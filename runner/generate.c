@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 
 enum { IN_FLIGHT = 2 }; /* one runs while the CPU looks at the one before */
 

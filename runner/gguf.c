@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "gguf_parse.h"
-#include "harness/os.h"
+#include "harness/base/os.h"
 
 /* Names by hash: slots hold index + 1, 0 is free; a taken slot sends on to the next. */
 typedef struct {

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "harness/err.h"
+#include "harness/base/err.h"
 #include "reference/quant.h"
 
 /* Bytes in the file; not NUL-terminated, and any bytes at all. */

@@ -13,7 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 
 enum { PATH_BYTES = 512 };
 

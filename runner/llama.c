@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "llama_parts.h"
 
 /* Tokens of a prompt that go together: enough to share each decoded weight among eight and to fill

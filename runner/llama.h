@@ -11,8 +11,8 @@
 #define ASSAY_LLAMA_H
 
 #include "gguf.h"
-#include "harness/check.h"
-#include "harness/tape.h"
+#include "harness/check/check.h"
+#include "harness/device/tape.h"
 
 typedef struct {
     uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, context;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "harness/fill.h"
-#include "harness/os.h"
+#include "harness/check/fill.h"
+#include "harness/base/os.h"
 #include "tokenizer.h"
 
 void bench_test_get_name(const bench_test *t, char *text, size_t size) {

@@ -6,7 +6,7 @@
 #ifndef ASSAY_MODEL_BENCH_H
 #define ASSAY_MODEL_BENCH_H
 
-#include "harness/stats.h"
+#include "harness/measure/stats.h"
 #include "llama.h"
 
 typedef struct {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 
 #define SHIPPED "models/assay-tiny.gguf"
 

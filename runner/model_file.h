@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "harness/err.h"
+#include "harness/base/err.h"
 
 /* The path of a model file that is there. given NULL: the one that comes with the project. */
 bool model_file_find(const char *given, char *path, size_t size, err *e);

@@ -3,8 +3,8 @@
 #ifndef ASSAY_RUNGS_H
 #define ASSAY_RUNGS_H
 
-#include "harness/device.h"
-#include "harness/op.h"
+#include "harness/device/device.h"
+#include "harness/check/op.h"
 #include "reference/quant.h"
 
 /* y = W x, or y += W x. NULL with e set: no kernel reads this format. */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "harness/fill.h"
+#include "harness/check/fill.h"
 
 typedef struct {
     double temperature;    /* 0: greedy */

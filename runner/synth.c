@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "gguf_write.h"
-#include "harness/fill.h"
+#include "harness/check/fill.h"
 
 enum { PIECE = 32768 }; /* values at a time: whole blocks of every type */
 

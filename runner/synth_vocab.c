@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "synth.h"
 
 enum { LETTERS = 26, FIRSTS = LETTERS + 1, PAIRS = FIRSTS * LETTERS };

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness/check.h"
-#include "harness/stats.h"
+#include "harness/check/check.h"
+#include "harness/measure/stats.h"
 #include "kernels/kernels.h"
 
 enum { ROUNDS = 40, CHECKED_ROUNDS = 3, RUNGS = 16 };

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/host.h"
-#include "harness/os.h"
-#include "harness/subject.h"
-#include "harness/verdict.h"
+#include "harness/base/host.h"
+#include "harness/base/os.h"
+#include "harness/measure/subject.h"
+#include "harness/measure/verdict.h"
 #include "kernels/kernels.h"
 
 typedef struct {

@@ -9,7 +9,7 @@
 
 #include "cli/model_facts.h"
 #include "craft.h"
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "runner/convert.h"
 #include "runner/gguf_write.h"
 #include "runner/llama.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 
 const char *fixture_get_path(const char *path) {
     static char whole[512];

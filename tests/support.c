@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../harness/os.h"
+#include "harness/base/os.h"
 
 static device *shared_device;
 static library *shared_library;

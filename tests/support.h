@@ -3,7 +3,7 @@
 #ifndef ASSAY_TESTS_SUPPORT_H
 #define ASSAY_TESTS_SUPPORT_H
 
-#include "../harness/tape.h"
+#include "harness/device/tape.h"
 
 const char *support_get_device_name(void);
 /* Opened at first use and kept; NULL with a message on stderr where there is none. */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "command.h"
-#include "harness/os.h"
-#include "harness/results.h"
+#include "harness/base/os.h"
+#include "harness/measure/results.h"
 
 SUITE(bench_suite);
 

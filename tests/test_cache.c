@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../harness/os.h"
+#include "harness/base/os.h"
 #include "support.h"
 
 SUITE_EXTERN(cache_suite);

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "harness/device.h"
-#include "harness/os.h"
+#include "harness/device/device.h"
+#include "harness/base/os.h"
 #include "kernels/kernels.h"
 
 SUITE(cli_suite);

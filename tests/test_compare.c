@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/compare.h"
-#include "harness/device.h"
+#include "harness/check/compare.h"
+#include "harness/device/device.h"
 
 SUITE(compare_suite);
 

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/json.h"
+#include "harness/base/json.h"
 #include "command.h"
-#include "harness/os.h"
-#include "harness/sha256.h"
+#include "harness/base/os.h"
+#include "harness/base/sha256.h"
 #include "runner/gguf_write.h"
 #include "runner/synth.h"
 

@@ -8,8 +8,8 @@
 
 #include "command.h"
 #include "experiments/experiment.h"
-#include "harness/csv_read.h"
-#include "harness/plot.h"
+#include "harness/base/csv_read.h"
+#include "harness/measure/plot.h"
 
 SUITE(experiments_suite);
 

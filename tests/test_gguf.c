@@ -8,7 +8,7 @@
 
 #include "command.h"
 #include "craft.h"
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "runner/gguf_write.h"
 
 SUITE(gguf_suite);

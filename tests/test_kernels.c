@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../cli/cases.h"
-#include "../harness/check.h"
-#include "../kernels/kernels.h"
+#include "cli/cases.h"
+#include "harness/check/check.h"
+#include "kernels/kernels.h"
 #include "support.h"
 
 SUITE_EXTERN(kernels_suite);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "support.h"
 
 SUITE(lint_suite);

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../harness/os.h"
-#include "../runner/generate.h"
-#include "../runner/model_check.h"
-#include "../runner/synth.h"
+#include "harness/base/os.h"
+#include "runner/generate.h"
+#include "runner/model_check.h"
+#include "runner/synth.h"
 #include "support.h"
 
 enum { CONTEXT = 160 };

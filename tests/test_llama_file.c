@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../harness/os.h"
-#include "../runner/gguf_write.h"
-#include "../runner/model_check.h"
-#include "../runner/synth.h"
+#include "harness/base/os.h"
+#include "runner/gguf_write.h"
+#include "runner/model_check.h"
+#include "runner/synth.h"
 #include "support.h"
 
 static char folder[512];

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/msl/msl.h"
-#include "harness/os.h"
-#include "harness/toolchain.h"
+#include "harness/device/msl/msl.h"
+#include "harness/base/os.h"
+#include "harness/device/toolchain.h"
 
 SUITE(msl_suite);
 

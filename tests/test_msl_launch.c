@@ -3,8 +3,8 @@
 #include <greatest.h>
 #include <string.h>
 
-#include "harness/launch.h"
-#include "harness/msl/msl.h"
+#include "harness/device/launch.h"
+#include "harness/device/msl/msl.h"
 
 SUITE(msl_launch_suite);
 

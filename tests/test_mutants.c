@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/mutants.h"
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "kernels/kernels.h"
 #include "support.h"
 

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "cli/options.h"
-#include "harness/csv.h"
-#include "harness/os.h"
-#include "harness/progress.h"
-#include "harness/table.h"
+#include "harness/base/csv.h"
+#include "harness/base/os.h"
+#include "harness/base/progress.h"
+#include "harness/base/table.h"
 
 SUITE(output_suite);
 

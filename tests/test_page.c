@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "report/svg.h"
 #include "results_fixture.h"
 

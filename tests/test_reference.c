@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/elem.h"
-#include "harness/fill.h"
-#include "harness/op.h"
+#include "harness/device/elem.h"
+#include "harness/check/fill.h"
+#include "harness/check/op.h"
 #include "kernels/kernels.h"
 #include "reference/quant.h"
 #include "reference/reference.h"

@@ -1,4 +1,4 @@
-/* Tests of harness/csv_read and harness/results: what is read back is what was written, what is
+/* Tests of harness/base/csv_read and harness/measure/results: what is read back is what was written, what is
  * malformed is said in one sentence with its line, and a writer that was killed loses nothing. */
 #include <fcntl.h>
 #include <greatest.h>
@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/csv.h"
-#include "harness/csv_read.h"
-#include "harness/os.h"
-#include "harness/results.h"
-#include "harness/source_hash.h"
+#include "harness/base/csv.h"
+#include "harness/base/csv_read.h"
+#include "harness/base/os.h"
+#include "harness/measure/results.h"
+#include "harness/device/source_hash.h"
 
 SUITE(results_suite);
 

@@ -1,13 +1,13 @@
-/* Tests of harness/significance, verdict and fit: on arrays worked by hand, and on times out of
+/* Tests of harness/measure/significance, verdict and fit: on arrays worked by hand, and on times out of
  * models of noise, from seeds. No clock is read here. */
 #include <greatest.h>
 #include <math.h>
 #include <string.h>
 
-#include "harness/fill.h"
-#include "harness/fit.h"
-#include "harness/stats.h"
-#include "harness/verdict.h"
+#include "harness/check/fill.h"
+#include "harness/measure/fit.h"
+#include "harness/measure/stats.h"
+#include "harness/measure/verdict.h"
 
 SUITE(significance_suite);
 

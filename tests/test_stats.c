@@ -1,8 +1,8 @@
-/* Tests of harness/stats on arrays whose answers are known. */
+/* Tests of harness/measure/stats on arrays whose answers are known. */
 #include <greatest.h>
 #include <math.h>
 
-#include "harness/stats.h"
+#include "harness/measure/stats.h"
 
 SUITE(stats_suite);
 

@@ -1,4 +1,4 @@
-/* Tests of harness/timing and harness/subject. The engine is fed times out of models and a clock
+/* Tests of harness/measure/timing and subject. The engine is fed times out of models and a clock
  * that the models move, so that nothing here depends on how fast or quiet this machine is; subjects
  * run real kernels, and what is looked at is what they compute. */
 #include <greatest.h>
@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/caches.h"
-#include "harness/fill.h"
-#include "harness/subject.h"
-#include "harness/timing.h"
-#include "harness/verdict.h"
+#include "harness/measure/caches.h"
+#include "harness/check/fill.h"
+#include "harness/measure/subject.h"
+#include "harness/measure/timing.h"
+#include "harness/measure/verdict.h"
 #include "kernels/kernels.h"
 #include "support.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "command.h"
-#include "harness/os.h"
-#include "harness/validation.h"
+#include "harness/base/os.h"
+#include "harness/check/validation.h"
 #include "support.h"
 
 SUITE_EXTERN(validation_suite);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/fill.h"
-#include "harness/os.h"
+#include "harness/check/fill.h"
+#include "harness/base/os.h"
 #include "runner/bpe.h"
 #include "runner/pretokenize.h"
 #include "runner/unicode.h"

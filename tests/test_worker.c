@@ -1,4 +1,4 @@
-/* Tests of harness/worker with tasks that answer, crash, hang and lie.
+/* Tests of harness/base/worker with tasks that answer, crash, hang and lie.
  *
  * The one surprise: the worker that worker_run starts is this test program. A constructor sees that
  * it was started for that, serves, and never reaches main. */
@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "harness/os.h"
-#include "harness/worker.h"
+#include "harness/base/os.h"
+#include "harness/base/worker.h"
 
 SUITE(worker_suite);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/os.h"
+#include "harness/base/os.h"
 #include "runner/bpe.h"
 #include "runner/unicode.h"
 

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.." || exit 1
 clang=${1:-clang}
 status=0
 for target in arm64-apple-macos12.0 x86_64-apple-macos12.0 arm64-apple-macos15.0; do
-    for file in harness/metal/*.m; do
+    for file in harness/device/metal/*.m; do
         # __nonnull is a word of Apple's and a macro of glibc's headers, which stand in for macOS's.
         "$clang" --target="$target" -U__nonnull -fblocks -fsyntax-only -std=c11 -Wall -Wextra \
             -Wshadow -Wconversion -Wundeclared-selector -Wstrict-selector-match \

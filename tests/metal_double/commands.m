@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "double.h"
-#include "harness/os.h"
+#include "harness/base/os.h"
 
 NSErrorDomain const MTLCommandBufferErrorDomain = @"MTLCommandBufferErrorDomain";
 NSErrorUserInfoKey const MTLCommandBufferEncoderInfoErrorKey =

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "double.h"
-#include "harness/os.h"
+#include "harness/base/os.h"
 
 NSString *const MTLCommonCounterSetTimestamp = @"timestamp";
 NSErrorDomain const MTLCounterErrorDomain = @"MTLCounterErrorDomain";

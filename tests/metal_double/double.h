@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-#include "harness/tape.h"
+#include "harness/device/tape.h"
 
 enum { DOUBLE_INDICES = 31, DOUBLE_BYTES = 4096, DOUBLE_IN_FLIGHT = 64 };
 

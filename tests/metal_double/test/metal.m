@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../double.h"
-#include "harness/os.h"
+#include "tests/metal_double/double.h"
+#include "harness/base/os.h"
 
 SUITE_EXTERN(metal_suite);
 

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../double.h"
+#include "tests/metal_double/double.h"
 
 SUITE_EXTERN(misuse_suite);
 

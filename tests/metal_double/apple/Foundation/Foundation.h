@@ -1,4 +1,4 @@
-/* Foundation: the declarations of Apple's Foundation that harness/metal uses, for a compiler that
+/* Foundation: the declarations of Apple's Foundation that harness/device/metal uses, for a compiler that
  * is asked on Linux whether the files would compile on macOS: for Apple's runtime and word sizes,
  * with every API that is newer than the deployment target behind @available. Nothing is ever linked
  * with it. See tools/check_apple.sh. */

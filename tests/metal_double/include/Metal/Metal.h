@@ -1,8 +1,8 @@
-/* Metal: declarations of the part of Apple's Metal that harness/metal uses, for Linux.
+/* Metal: declarations of the part of Apple's Metal that harness/device/metal uses, for Linux.
  *
  * Every selector, type, property attribute, nullability and enum value is the one of Apple's SDK:
  * protocols, descriptors and enums as in the macOS 11 headers, mathMode and friends as in the macOS
- * 15 headers, numbers compared with Apple's metal-cpp. Members that harness/metal does not use are
+ * 15 headers, numbers compared with Apple's metal-cpp. Members that harness/device/metal does not use are
  * left out, and nothing is added but instance variables, which this runtime wants in interfaces.
  * What the members do is in tests/metal_double. */
 #ifndef ASSAY_METAL_DOUBLE_METAL_H

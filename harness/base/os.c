@@ -1,0 +1,314 @@
+/* os: see os.h. */
+#if defined(__linux__)
+#define _GNU_SOURCE /* sched_getaffinity */
+#endif
+#include "os.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__APPLE__)
+#include <mach-o/dyld.h>
+#else
+#include <sched.h>
+#endif
+
+extern char **environ;
+
+uint64_t os_now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int os_count_cpus(void) {
+#if defined(__linux__)
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return CPU_COUNT(&set);
+#endif
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+static bool fits(int written, size_t size, const char *what, err *e) {
+    if (written >= 0 && (size_t)written < size)
+        return true;
+    return err_set(e, EXIT_CANNOT, "the path of %s is longer than %zu bytes", what, size);
+}
+
+bool os_find_self(char *path, size_t size, err *e) {
+#if defined(__APPLE__)
+    char raw[PATH_MAX], real[PATH_MAX];
+    uint32_t n = sizeof raw;
+    if (_NSGetExecutablePath(raw, &n) != 0 || !realpath(raw, real))
+        return err_set(e, EXIT_CANNOT, "cannot find the path of this program");
+    return fits(snprintf(path, size, "%s", real), size, "this program", e);
+#else
+    ssize_t n = readlink("/proc/self/exe", path, size - 1);
+    if (n < 0)
+        return err_set(e, EXIT_CANNOT, "cannot read /proc/self/exe: %s", strerror(errno));
+    path[n] = 0;
+    return fits((int)n, size - 1, "this program", e);
+#endif
+}
+
+static bool is_folder(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+static bool is_home(const char *path) {
+    char inside[PATH_MAX];
+    if (snprintf(inside, sizeof inside, "%s/kernels", path) >= (int)sizeof inside ||
+        !is_folder(inside))
+        return false;
+    return snprintf(inside, sizeof inside, "%s/harness/device/shim", path) < (int)sizeof inside &&
+           is_folder(inside);
+}
+
+bool os_find_home(char *path, size_t size, err *e) {
+    const char *given = getenv("ASSAY_HOME");
+    if (given && *given) {
+        if (!is_home(given))
+            return err_set(e, EXIT_CANNOT,
+                           "ASSAY_HOME is %.120s, which has no kernels/ and harness/ folders in it",
+                           given);
+        return fits(snprintf(path, size, "%s", given), size, "ASSAY_HOME", e);
+    }
+    if (!os_find_self(path, size, e))
+        return false;
+    for (char *slash; (slash = strrchr(path, '/')) && slash != path;) {
+        *slash = 0;
+        if (is_home(path))
+            return true;
+    }
+    return err_set(e, EXIT_CANNOT, "no folder above this program has kernels/ and harness/ in it; "
+                                   "set ASSAY_HOME to the project's root");
+}
+
+bool os_make_folder(const char *path, err *e) {
+    char part[PATH_MAX];
+    if (!fits(snprintf(part, sizeof part, "%s", path), sizeof part, "a folder", e))
+        return false;
+    for (char *p = part + 1;; p++) {
+        if (*p && *p != '/')
+            continue;
+        char was = *p;
+        *p = 0;
+        if (mkdir(part, 0777) != 0 && errno != EEXIST && !is_folder(part))
+            return err_set(e, EXIT_CANNOT, "cannot make the folder %.160s: %s", part,
+                           strerror(errno));
+        *p = was;
+        if (!was)
+            break;
+    }
+    if (!is_folder(path))
+        return err_set(e, EXIT_CANNOT, "%.200s is not a folder", path);
+    return true;
+}
+
+bool os_make_scratch(char *path, size_t size, err *e) {
+    const char *folder = getenv("TMPDIR");
+    if (!folder || !*folder)
+        folder = "/tmp";
+    if (!fits(snprintf(path, size, "%s/assay-XXXXXX", folder), size, "a scratch folder", e))
+        return false;
+    return mkdtemp(path) || err_set(e, EXIT_CANNOT, "cannot make a scratch folder in %.160s: %s",
+                                    folder, strerror(errno));
+}
+
+void os_remove_folder(const char *path) {
+    DIR *folder = opendir(path);
+    if (!folder)
+        return;
+    for (struct dirent *d; (d = readdir(folder));) {
+        char inside[PATH_MAX];
+        struct stat s;
+        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
+            snprintf(inside, sizeof inside, "%s/%s", path, d->d_name) >= (int)sizeof inside)
+            continue;
+        if (lstat(inside, &s) == 0 && S_ISDIR(s.st_mode))
+            os_remove_folder(inside);
+        else
+            unlink(inside);
+    }
+    closedir(folder);
+    rmdir(path);
+}
+
+bool os_find_cache(char *path, size_t size, err *e) {
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"), *tmp = getenv("TMPDIR");
+    int n;
+    if (xdg && *xdg == '/')
+        n = snprintf(path, size, "%s/assay", xdg);
+    else if (home && *home == '/' && is_folder(home))
+        n = snprintf(path, size, "%s/.cache/assay", home);
+    else
+        n = snprintf(path, size, "%s/assay-%ld", tmp && *tmp ? tmp : "/tmp", (long)getuid());
+    if (!fits(n, size, "the cache folder", e) || !os_make_folder(path, e))
+        return false;
+    /* Code is loaded from here: nobody else may be able to put it there. */
+    struct stat s;
+    if (stat(path, &s) != 0 || s.st_uid != getuid() || (s.st_mode & 0022 && chmod(path, 0700) != 0))
+        return err_set(e, EXIT_CANNOT,
+                       "the cache folder %.120s belongs to somebody else; set XDG_CACHE_HOME", path);
+    return true;
+}
+
+char *os_read_file(const char *path, size_t *bytes, err *e) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat s;
+    if (fd < 0 || fstat(fd, &s) != 0) {
+        err_set(e, EXIT_USAGE, "cannot read %.160s: %s", path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    if (S_ISDIR(s.st_mode)) {
+        err_set(e, EXIT_USAGE, "%.200s is a folder, not a file", path);
+        close(fd);
+        return NULL;
+    }
+    size_t room = s.st_size > 0 ? (size_t)s.st_size + 1 : 4096, used = 0;
+    char *text = malloc(room);
+    ssize_t n = 0;
+    while (text && (n = read(fd, text + used, room - 1 - used)) > 0) {
+        used += (size_t)n;
+        if (used == room - 1) {
+            char *more = realloc(text, room *= 2);
+            if (!more)
+                free(text);
+            text = more;
+        }
+    }
+    close(fd);
+    if (!text || n < 0) {
+        err_set(e, EXIT_CANNOT, "cannot read %.160s: %s", path, text ? strerror(errno) : "no memory");
+        free(text);
+        return NULL;
+    }
+    text[used] = 0;
+    if (bytes)
+        *bytes = used;
+    return text;
+}
+
+bool os_write_file(const char *path, const void *data, size_t bytes, err *e) {
+    char beside[PATH_MAX];
+    if (!fits(snprintf(beside, sizeof beside, "%s.%ld.tmp", path, (long)getpid()), sizeof beside,
+              "a file to write", e))
+        return false;
+    int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return err_set(e, EXIT_CANNOT, "cannot write %.160s: %s", path, strerror(errno));
+    const char *p = data;
+    bool ok = true;
+    while (ok && bytes > 0) {
+        ssize_t n = write(fd, p, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        ok = n > 0;
+        p += ok ? n : 0;
+        bytes -= ok ? (size_t)n : 0;
+    }
+    int why = errno;
+    ok = close(fd) == 0 && ok;
+    if (ok && rename(beside, path) == 0)
+        return true;
+    why = ok ? errno : why;
+    unlink(beside);
+    return err_set(e, EXIT_CANNOT, "cannot write %.160s: %s", path, strerror(why));
+}
+
+bool os_find_program(const char *name, char *path, size_t size) {
+    if (strchr(name, '/'))
+        return access(name, X_OK) == 0 && snprintf(path, size, "%s", name) < (int)size;
+    const char *p = getenv("PATH");
+    if (!p)
+        p = "/usr/local/bin:/usr/bin:/bin";
+    while (*p) {
+        size_t n = strcspn(p, ":");
+        struct stat s;
+        if (n > 0 && snprintf(path, size, "%.*s/%s", (int)n, p, name) < (int)size &&
+            access(path, X_OK) == 0 && stat(path, &s) == 0 && S_ISREG(s.st_mode))
+            return true;
+        p += n + (p[n] == ':');
+    }
+    return false;
+}
+
+/* Reads a descriptor to its end. NULL only without memory. */
+static char *drain(int fd) {
+    size_t room = 4096, used = 0;
+    char *text = malloc(room);
+    while (text) {
+        ssize_t n = read(fd, text + used, room - 1 - used);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        used += (size_t)n;
+        if (used == room - 1) {
+            char *more = realloc(text, room *= 2);
+            if (!more)
+                free(text);
+            text = more;
+        }
+    }
+    if (text)
+        text[used] = 0;
+    return text;
+}
+
+bool os_run(const char *const *argv, char **output, int *status, err *e) {
+    int ends[2];
+    if (pipe(ends) != 0)
+        return err_set(e, EXIT_CANNOT, "cannot make a pipe: %s", strerror(errno));
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+    posix_spawn_file_actions_addclose(&actions, ends[1]);
+    pid_t child;
+    char *const *args = (char *const *)(uintptr_t)argv; /* posix_spawn never writes to them */
+    int failed = posix_spawnp(&child, argv[0], &actions, NULL, args, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    char *text = failed ? NULL : drain(ends[0]);
+    close(ends[0]);
+    if (failed)
+        return err_set(e, EXIT_CANNOT, "cannot run %.120s: %s", argv[0], strerror(failed));
+    int s;
+    while (waitpid(child, &s, 0) < 0 && errno == EINTR)
+        continue;
+    *status = WIFEXITED(s) ? WEXITSTATUS(s) : 128 + WTERMSIG(s);
+    if (output)
+        *output = text;
+    else
+        free(text);
+    return true;
+}
+
+bool os_multiply_checked(size_t a, size_t b, size_t *out) {
+    return !__builtin_mul_overflow(a, b, out);
+}
+
+size_t os_multiply(size_t a, size_t b) {
+    size_t product;
+    bool fits_size = os_multiply_checked(a, b, &product);
+    assert(fits_size);
+    return fits_size ? product : 0;
+}

@@ -1,0 +1,24 @@
+/* canary: kernels with one planted bug each, which a validation engine must catch before its word
+ * on other kernels is worth anything. */
+#ifndef ASSAY_CANARY_H
+#define ASSAY_CANARY_H
+
+#include "harness/device/tape.h"
+
+typedef struct {
+    const char *kernel;
+    finding_class what; /* what must be found, at the line marked "bug" */
+    bool on_metal;      /* also by Metal's validation, which knows no lines */
+} canary;
+
+extern const canary canaries[];
+extern const size_t canary_count;
+
+/* Does the device's validation claim to catch it? */
+bool canary_is_for(const canary *c, const device_facts *f);
+
+/* Plays one on a device whose validation is on. *caught: the right class at the right line. message
+ * says what was found instead. */
+bool canary_play(device *d, const canary *c, bool *caught, char *message, size_t size, err *e);
+
+#endif

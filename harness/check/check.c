@@ -1,0 +1,312 @@
+/* check: see check.h. Owns the order of things: what is copied, poisoned, played and held against
+ * what. What a right value is belongs to compare, what a buffer holds to snapshot.
+ *
+ * The one surprise: an output that shares bytes with something the same launch reads is not
+ * poisoned, because that would destroy the input. */
+#include "check.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/base/os.h"
+#include "snapshot.h"
+
+/* One launch under check. */
+typedef struct {
+    tape *tape;
+    size_t index;
+    const launch *launch;
+    snapshot before, after, again;
+    oracle_io io;
+    comparison worst; /* of this launch's outputs */
+    check_result *result;
+} trial;
+
+/* The launch is wrong: says so once and returns false, with e untouched. */
+static bool refuse(trial *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static bool refuse(trial *t, const char *format, ...) {
+    check_result *r = t->result;
+    assert(r->verdict == CHECK_PASS);
+    r->verdict = CHECK_FAIL;
+    int used = snprintf(r->message, sizeof r->message, "kernel %s", t->launch->pipeline->kernel);
+    if (t->tape->count > 1)
+        used += snprintf(r->message + used, sizeof r->message - (size_t)used,
+                         " (launch %zu of %zu)", t->index + 1, t->tape->count);
+    used += snprintf(r->message + used, sizeof r->message - (size_t)used, ": ");
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r->message + used, sizeof r->message - (size_t)used, format, args);
+    va_end(args);
+    return false;
+}
+
+static bool is_written(const binding *b) {
+    return b->kind == BIND_BUFFER && (b->access & ACCESS_WRITE);
+}
+
+static bool does_overlap(slice a, slice b) {
+    return a.buffer == b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+}
+
+static bool is_poisoned(const launch *l, int index) {
+    const binding *b = &l->args[index];
+    if (b->kind != BIND_BUFFER || b->access != ACCESS_WRITE)
+        return false;
+    for (int i = 0; i < LAUNCH_BUFFERS; i++)
+        if (l->args[i].kind == BIND_BUFFER && (l->args[i].access & ACCESS_READ) &&
+            does_overlap(b->at, l->args[i].at))
+            return false;
+    return true;
+}
+
+/* Poisons the outputs and plays the launch as a command buffer of its own. */
+static bool play(trial *t, err *e) {
+    const launch *l = t->launch;
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        slice at = l->args[i].at;
+        if (is_poisoned(l, i) &&
+            !buffer_fill_pattern(at.buffer, at.offset, at.bytes, POISON_PATTERN, e))
+            return false;
+    }
+    device *d = library_get_device(t->tape->lib);
+    ticket k;
+    play_times times;
+    if (!device_submit(d, t->tape, t->index, 1, &k, e) || !device_wait(d, &k, &times, e))
+        return false;
+    t->result->gpu_ns += times.gpu_ns;
+    return true;
+}
+
+/* The functions below return false with the result refused, or with e set. */
+
+static bool check_guards(trial *t, err *e) {
+    for (size_t i = 0; i < t->before.count; i++) {
+        const buffer *b = t->before.parts[i].buffer;
+        ptrdiff_t at = 0;
+        err why = {.code = EXIT_OK};
+        if (buffer_check_guards(b, &at, &why))
+            continue;
+        if (why.code != EXIT_WRONG) {
+            *e = why;
+            return false;
+        }
+        if (at < 0)
+            return refuse(t, "wrote outside '%s': %td bytes before its start", b->label, -at);
+        return refuse(t, "wrote outside '%s': %td bytes past the end of its %zu", b->label, at,
+                      b->bytes);
+    }
+    return true;
+}
+
+/* The binding that a byte of a buffer belongs to; a written one if several do; -1 for none. */
+static int find_binding(const launch *l, const buffer *b, size_t at) {
+    int found = -1;
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        const binding *a = &l->args[i];
+        if (a->kind != BIND_BUFFER || a->at.buffer != b || at < a->at.offset ||
+            at - a->at.offset >= a->at.bytes)
+            continue;
+        if (is_written(a))
+            return i;
+        found = i;
+    }
+    return found;
+}
+
+static bool refuse_change(trial *t, const buffer *b, size_t at) {
+    int index = find_binding(t->launch, b, at);
+    if (index < 0)
+        return refuse(t, "changed byte %zu of '%s', outside the slice that is bound", at, b->label);
+    const binding *a = &t->launch->args[index];
+    size_t element = (at - a->at.offset) / elem_get_bytes(a->type);
+    return refuse(t, "changed its input '%s' (buffer %d): element %zu was %.9g and is %.9g",
+                  b->label, index, element,
+                  elem_read(a->type, snapshot_find(&t->before, a->at), element),
+                  elem_read(a->type, snapshot_find(&t->after, a->at), element));
+}
+
+/* Every byte that is not in a slice bound for writing is what it was. */
+static bool check_untouched(trial *t) {
+    for (size_t i = 0; i < t->before.count; i++) {
+        const buffer *b = t->before.parts[i].buffer;
+        size_t at = 0;
+        while (snapshot_find_change(&t->before.parts[i], &t->after.parts[i], at, &at)) {
+            int index = find_binding(t->launch, b, at);
+            if (index < 0 || !is_written(&t->launch->args[index]))
+                return refuse_change(t, b, at);
+            at = t->launch->args[index].at.offset + t->launch->args[index].at.bytes;
+        }
+    }
+    return true;
+}
+
+static bool make_expected(const binding *b, const void *contents, expected *out, err *e) {
+    size_t count = b->at.bytes / elem_get_bytes(b->type);
+    *out = (expected){.count = count, .terms = 1, .roundings = 4, .exact = !elem_is_float(b->type)};
+    out->value = malloc(os_multiply(count + 1, sizeof *out->value));
+    out->scale = malloc(os_multiply(count + 1, sizeof *out->scale));
+    if (!out->value || !out->scale)
+        return err_set(e, EXIT_CANNOT, "no memory for %zu expected values of '%s'", count,
+                       b->at.buffer->label);
+    for (size_t i = 0; i < count; i++) {
+        out->value[i] = b->access == ACCESS_BOTH ? elem_read(b->type, contents, i) : NAN;
+        out->scale[i] = NAN;
+    }
+    return true;
+}
+
+/* Gives the oracle the contents before the launch and lets it fill what they should become. */
+static bool ask_oracle(trial *t, err *e) {
+    const launch *l = t->launch;
+    bool has_output = false;
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        const binding *b = &l->args[i];
+        if (b->kind == BIND_BYTES) {
+            t->io.in[i] = l->inline_bytes + b->inline_at;
+            t->io.bytes[i] = b->inline_bytes;
+        } else if (b->kind == BIND_BUFFER) {
+            t->io.in[i] = snapshot_find(&t->before, b->at);
+            t->io.bytes[i] = b->at.bytes;
+        }
+        if (!is_written(b))
+            continue;
+        has_output = true;
+        if (!make_expected(b, t->io.in[i], &t->io.out[i], e))
+            return false;
+    }
+    if (!l->oracle && has_output)
+        return err_set(e, EXIT_CANNOT, "a launch of %s has no oracle: nothing says what is right",
+                       l->pipeline->kernel);
+    if (l->oracle)
+        l->oracle(l, &t->io);
+    return true;
+}
+
+static bool refuse_output(trial *t, int index, const comparison *c) {
+    const binding *b = &t->launch->args[index];
+    const bad_element *first = &c->first[0];
+    if (first->unwritten)
+        return refuse(t,
+                      "'%s' (buffer %d): element %zu was never written, expected %.9g; %zu of %zu "
+                      "elements are wrong, %zu never written",
+                      b->at.buffer->label, index, first->index, first->want, c->bad, c->count,
+                      c->unwritten);
+    return refuse(t,
+                  "'%s' (buffer %d): element %zu is %.9g, expected %.9g within %.3g; %zu of %zu "
+                  "elements are wrong",
+                  b->at.buffer->label, index, first->index, first->got, first->want,
+                  first->tolerance, c->bad, c->count);
+}
+
+static bool check_outputs(trial *t, err *e) {
+    if (!ask_oracle(t, e))
+        return false;
+    check_result *r = t->result;
+    bool flushes = device_get_facts(library_get_device(t->tape->lib))->flushes_denormals;
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        const binding *b = &t->launch->args[i];
+        if (!is_written(b))
+            continue;
+        comparison c;
+        compare_output(b->type, &t->io.out[i], snapshot_find(&t->after, b->at),
+                       is_poisoned(t->launch, i), flushes, &c);
+        if (c.bad > 0 || t->worst.count == 0 || c.margin > t->worst.margin)
+            t->worst = c;
+        if (c.bad > 0 || c.margin > r->worst.margin || r->buffer[0] == 0) {
+            r->worst = c;
+            snprintf(r->buffer, sizeof r->buffer, "'%s' (buffer %d)", b->at.buffer->label, i);
+        }
+        if (c.bad > 0)
+            return refuse_output(t, i, &c);
+    }
+    return true;
+}
+
+/* From the same state, the same bits. */
+static bool check_repeat(trial *t, err *e) {
+    if (!snapshot_restore(&t->before, e) || !play(t, e) || !check_guards(t, e) ||
+        !snapshot_take(t->launch, &t->again, e))
+        return false;
+    for (size_t i = 0; i < t->after.count; i++) {
+        const buffer *b = t->after.parts[i].buffer;
+        size_t at;
+        if (!snapshot_find_change(&t->after.parts[i], &t->again.parts[i], 0, &at))
+            continue;
+        int index = find_binding(t->launch, b, at);
+        if (index < 0)
+            return refuse(t, "two runs from the same state differ in byte %zu of '%s'", at,
+                          b->label);
+        const binding *a = &t->launch->args[index];
+        size_t element = (at - a->at.offset) / elem_get_bytes(a->type);
+        return refuse(t,
+                      "two runs from the same state differ: element %zu of '%s' (buffer %d) is "
+                      "%.9g, then %.9g",
+                      element, b->label, index,
+                      elem_read(a->type, snapshot_find(&t->after, a->at), element),
+                      elem_read(a->type, snapshot_find(&t->again, a->at), element));
+    }
+    return true;
+}
+
+static void trial_free(trial *t) {
+    snapshot_free(&t->before);
+    snapshot_free(&t->after);
+    snapshot_free(&t->again);
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        free(t->io.out[i].value);
+        free(t->io.out[i].scale);
+    }
+}
+
+/* False with the result refused, or with e set. Leaves the buffers as the launch left them. */
+static bool check_launch(tape *t, size_t index, const check_options *o, check_result *out, err *e) {
+    trial x = {.tape = t, .index = index, .launch = &t->launches[index], .result = out};
+    bool ok = snapshot_take(x.launch, &x.before, e) && play(&x, e) && check_guards(&x, e) &&
+              snapshot_take(x.launch, &x.after, e) && check_untouched(&x) && check_outputs(&x, e) &&
+              (o->unordered || check_repeat(&x, e));
+    if (o->observe && (ok || out->verdict == CHECK_FAIL))
+        o->observe(o->context, &(check_step){.launch = x.launch,
+                                             .part = tape_get_part(t, index),
+                                             .index = index,
+                                             .count = t->count,
+                                             .worst = &x.worst,
+                                             .passed = ok});
+    trial_free(&x);
+    return ok;
+}
+
+bool check_tape(tape *t, const check_options *o, check_result *out, err *e) {
+    *out = (check_result){.verdict = CHECK_PASS};
+    if (t->count == 0)
+        return err_set(e, EXIT_CANNOT, "there is nothing to check: the tape has no launches");
+    for (size_t i = 0; i < t->count; i++)
+        if (!check_launch(t, i, o, out, e))
+            return out->verdict == CHECK_FAIL;
+    return true;
+}
+
+bool check_case(library *lib, const op *o, const kernel_row *k, const shape *s, distribution inputs,
+                uint64_t seed, check_result *out, err *e) {
+    kernel_case c;
+    check_options options = {.unordered = o->unordered};
+    device *d = library_get_device(lib);
+    device_clear_findings(d);
+    bool ok = case_open(&c, lib, o, k, s, inputs, seed, e) && check_tape(c.tape, &options, out, e);
+    case_close(&c);
+    const finding_list *found = device_get_findings(d);
+    if (ok && out->verdict == CHECK_PASS && found->count > 0) {
+        const finding *f = &found->items[0];
+        out->verdict = CHECK_FAIL;
+        if (f->line > 0)
+            snprintf(out->message, sizeof out->message, "%s at %s:%d: %s",
+                     finding_get_name(f->what), f->file, f->line, f->text);
+        else
+            snprintf(out->message, sizeof out->message, "%s: %s", finding_get_name(f->what),
+                     f->text);
+    }
+    return ok;
+}

@@ -1,0 +1,152 @@
+/* compare: see compare.h. Owns the verdict of an element and the tolerance behind it; knows nothing
+ * of devices or of how the output was made.
+ *
+ * The one surprise: an infinity that the oracle does not say is right where the oracle's finite
+ * double is too large for the output type, because rounding it gives that infinity. */
+#include "compare.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "harness/device/device.h"
+
+/* Exponent of the smallest normal value. */
+static int get_min_exponent(elem type) {
+    return type == ELEM_F16 ? -14 : -126;
+}
+
+/* Distance between neighbours of the type at this magnitude: one ULP. */
+static double get_spacing(elem type, double value) {
+    if (!elem_is_float(type))
+        return 1;
+    int exponent = get_min_exponent(type);
+    if (fabs(value) >= ldexp(1, exponent))
+        exponent = ilogb(value);
+    return ldexp(2 * elem_get_roundoff(type), exponent);
+}
+
+/* Kernels compute in f32, whatever they store, and each operation rounds: a relative error of at
+ * most u = 2^-24. Three things add up.
+ *
+ * 1. Operations. An element is made of a sum of `terms` terms and of `roundings` other operations
+ *    (products, exp, a division). The others err by u each. A sum of n terms errs by (n - 1) u in
+ *    the worst case, but signs of roundings are as good as random and the error grows as sqrt(n) u;
+ *    twice that leaves room for the unlucky element among millions, and no room for a lost term.
+ *    These errors are relative to the magnitude of what was added, not to the result, which
+ *    cancellation may have made small: hence `scale`, the sum of the magnitudes of the terms.
+ * 2. The store rounds once more, to the output type, relative to the value itself.
+ * 3. Below the smallest normal value the spacing stops shrinking, so both magnitudes above are at
+ *    least that value. A device that flushes denormals loses up to FLT_MIN in each term and each
+ *    operation instead.
+ *
+ * A result that must agree in every bit has no tolerance, and neither has NaN or infinity. */
+double compare_get_tolerance(elem type, const expected *want, size_t i, bool flushes_denormals) {
+    double value = fabs(want->value[i]);
+    if (want->exact || !isfinite(value))
+        return 0;
+    double scale = want->scale ? fabs(want->scale[i]) : value;
+    if (!isfinite(scale))
+        scale = value;
+    double operations = want->roundings + 2 * sqrt(want->terms);
+    double tolerance = elem_get_roundoff(ELEM_F32) * operations * fmax(scale, FLT_MIN);
+    if (elem_is_float(type))
+        tolerance += elem_get_roundoff(type) * fmax(value, ldexp(1, get_min_exponent(type)));
+    if (flushes_denormals)
+        tolerance += (want->roundings + want->terms) * (double)FLT_MIN;
+    return tolerance;
+}
+
+static bool is_poison(elem type, const void *array, size_t i) {
+    size_t bytes = elem_get_bytes(type);
+    const unsigned char *p = (const unsigned char *)array + i * bytes;
+    for (size_t b = 0; b < bytes; b++) {
+        unsigned expected_byte = (i * bytes + b) % 2 ? POISON_PATTERN >> 8 : POISON_PATTERN & 255;
+        if (p[b] != expected_byte)
+            return false;
+    }
+    return true;
+}
+
+/* What storing the oracle's value would leave in memory, compared bit by bit: -0 is not +0. Any NaN
+ * is as good as another. */
+static bool has_same_bits(elem type, double want, const void *array, size_t i) {
+    if (elem_is_float(type) && isnan(want))
+        return isnan(elem_read(type, array, i));
+    unsigned char stored[8];
+    elem_write(type, stored, 0, want);
+    size_t bytes = elem_get_bytes(type);
+    return memcmp(stored, (const unsigned char *)array + i * bytes, bytes) == 0;
+}
+
+static double round_to(elem type, double value) {
+    unsigned char stored[8];
+    elem_write(type, stored, 0, value);
+    return elem_read(type, stored, 0);
+}
+
+/* The error of an element as the verdict sees it; tolerances are finite, so none covers infinity.
+ */
+static double get_error(elem type, double want, double got) {
+    if (isnan(want))
+        return isnan(got) ? 0 : INFINITY;
+    if (isinf(want))
+        return got == want ? 0 : INFINITY;
+    if (isinf(got) && elem_is_float(type) && got == round_to(type, want))
+        return 0;
+    return fabs(got - want);
+}
+
+typedef struct {
+    double errors, values; /* sums of squares */
+} energy;
+
+static void add_statistics(comparison *c, energy *sum, elem type, double want, double got) {
+    if (!isfinite(want))
+        return;
+    if (!isfinite(got)) {
+        c->nonfinite++;
+        return;
+    }
+    double error = fabs(got - want);
+    c->max_abs = fmax(c->max_abs, error);
+    c->max_ulp = fmax(c->max_ulp, error / get_spacing(type, want));
+    if (want != 0)
+        c->max_rel = fmax(c->max_rel, error / fabs(want));
+    sum->errors += error * error;
+    sum->values += want * want;
+}
+
+static double get_margin(double error, double tolerance) {
+    if (error == 0)
+        return 0;
+    double margin = error / tolerance;
+    return isnan(margin) ? INFINITY : margin;
+}
+
+void compare_output(elem type, const expected *want, const void *got, bool poisoned,
+                    bool flushes_denormals, comparison *out) {
+    *out = (comparison){.count = want->count};
+    energy sum = {0, 0};
+    for (size_t i = 0; i < want->count; i++) {
+        double w = want->value[i], g = elem_read(type, got, i);
+        double tolerance = compare_get_tolerance(type, want, i, flushes_denormals);
+        double error = get_error(type, w, g);
+        bool is_stale = is_poison(type, got, i);
+        if ((want->exact && !has_same_bits(type, w, got, i)) || (poisoned && is_stale && isnan(g)))
+            error = INFINITY;
+        add_statistics(out, &sum, type, w, g);
+        double margin = get_margin(error, tolerance);
+        if (margin > out->margin) {
+            out->margin = margin;
+            out->worst = i;
+        }
+        if (!(error <= tolerance)) {
+            out->bad++;
+            out->unwritten += is_stale;
+            if (out->shown < COMPARE_SHOWN)
+                out->first[out->shown++] = (bad_element){i, w, g, tolerance, is_stale};
+        }
+    }
+    out->nmse = sum.errors == 0 ? 0 : sum.errors / sum.values;
+}

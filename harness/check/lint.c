@@ -1,0 +1,189 @@
+/* lint: see lint.h. Owns the order of the steps, and which kernels an error of the compiler means.
+ */
+#include "lint.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/device/diagnostic.h"
+#include "harness/base/os.h"
+#include "harness/device/soft/compile.h"
+#include "harness/device/toolchain.h"
+
+struct linter {
+    soft_compiler *compiler;
+    char clang[PATH_MAX];
+};
+
+linter *linter_new(err *e) {
+    linter *l = calloc(1, sizeof *l);
+    assert(l);
+    if (toolchain_find_clang(l->clang, sizeof l->clang, NULL, 0, e))
+        l->compiler = soft_compiler_new(e);
+    if (l->compiler)
+        return l;
+    free(l);
+    return NULL;
+}
+
+void linter_free(linter *l) {
+    if (!l)
+        return;
+    soft_compiler_free(l->compiler);
+    free(l);
+}
+
+void lint_report_free(lint_report *r) {
+    remark_free(&r->remarks);
+    free(r->kernels);
+    *r = (lint_report){0};
+}
+
+/* Messages of the compiler ------------------------------------------------------------------ */
+
+static bool is_ours(const char *file) {
+    return strstr(file, "/harness/device/shim/") || strstr(file, "/harness/device/msl/strict/");
+}
+
+/* An error inside of the shim is an error of the line that led there. */
+static const diagnostic *find_place(const diagnostic_list *list, size_t i) {
+    for (size_t n = i; n < diagnostic_end_notes(list, i); n++)
+        if (!is_ours(list->items[n].file))
+            return &list->items[n];
+    return &list->items[i];
+}
+
+/* Errors in the body of a kernel are that kernel's; those of one instantiation name it in a note;
+ * what is outside of kernels is everybody's. */
+static void blame(const msl_unit *u, const diagnostic_list *list, size_t i, bool *guilty) {
+    bool is_found = false;
+    const diagnostic *place = find_place(list, i);
+    for (size_t n = i + 1; n < diagnostic_end_notes(list, i); n++)
+        if (strstr(list->items[n].text, "in instantiation of"))
+            is_found |=
+                msl_mark_instantiations(u, list->items[n].file, list->items[n].line, guilty);
+    if (!is_found)
+        is_found = msl_mark_instantiations(u, place->file, place->line, guilty);
+    if (!is_found)
+        is_found = msl_mark_kernels(u, place->file, place->line, guilty);
+    for (size_t k = 0; k < msl_count_kernels(u) && !is_found; k++)
+        guilty[k] = true;
+}
+
+/* The shim asserts that threadgroup variables fit, and knows sizes that the rules do not. */
+static void report_message(const diagnostic *place, const char *text, remark_list *out) {
+    if (!strstr(text, "MSL_THREADGROUP_BYTES")) {
+        remark_add(out, REMARK_ERROR, place->file, place->line, place->column, "compile", "%s",
+                   text);
+        return;
+    }
+    for (size_t i = 0; i < out->count; i++)
+        if (strcmp(out->items[i].rule, "threadgroup-memory") == 0 &&
+            out->items[i].line == place->line && strcmp(out->items[i].file, place->file) == 0)
+            return;
+    remark_add(out, REMARK_ERROR, place->file, place->line, place->column, "threadgroup-memory",
+               "this variable alone is larger than the %d bytes that a threadgroup has",
+               MSL_THREADGROUP_BYTES);
+}
+
+static void report_messages(const msl_unit *u, const char *messages, lint_report *out) {
+    diagnostic_list list;
+    diagnostic_read(messages, &list);
+    bool *guilty = calloc(out->kernel_count + 1, sizeof *guilty);
+    assert(guilty);
+    for (size_t i = 0; i < list.count; i = diagnostic_end_notes(&list, i)) {
+        const diagnostic *place = find_place(&list, i);
+        report_message(place, list.items[i].text, &out->remarks);
+        blame(u, &list, i, guilty);
+    }
+    if (list.count == 0)
+        remark_add(&out->remarks, REMARK_ERROR, msl_get_name(u), 1, 1, "compile", "%.*s",
+                   (int)strcspn(messages, "\n"), messages);
+    for (size_t i = 0; i < out->kernel_count; i++)
+        out->kernels[i].compiles = out->kernels[i].compiles && !guilty[i] && list.count > 0;
+    free(guilty);
+    diagnostic_free(&list);
+}
+
+/* What the front end could not read. Its messages begin with file and line where they know them. */
+static void report_unread(const char *path, const err *why, lint_report *out) {
+    diagnostic_list list;
+    diagnostic_read(why->detail, &list);
+    for (size_t i = 0; i < list.count; i = diagnostic_end_notes(&list, i))
+        remark_add(&out->remarks, REMARK_ERROR, list.items[i].file, list.items[i].line,
+                   list.items[i].column, "parse", "%s", list.items[i].text);
+    if (list.count == 0) {
+        const char *text = why->text;
+        size_t n = strlen(path);
+        int line = 0;
+        if (strncmp(text, path, n) == 0 && text[n] == ':' && isdigit((unsigned char)text[n + 1])) {
+            line = atoi(text + n + 1);
+            text = strstr(text + n, ": ") ? strstr(text + n, ": ") + 2 : text;
+        }
+        remark_add(&out->remarks, REMARK_ERROR, path, line > 0 ? line : 1, 1, "parse", "%s", text);
+    }
+    diagnostic_free(&list);
+    for (size_t i = 0; i < out->kernel_count; i++)
+        out->kernels[i].compiles = false;
+}
+
+/* Steps ------------------------------------------------------------------------------------- */
+
+static void list_kernels(const msl_unit *u, lint_report *out) {
+    out->kernel_count = msl_count_kernels(u);
+    out->kernels = calloc(out->kernel_count + 1, sizeof *out->kernels);
+    assert(out->kernels);
+    for (size_t i = 0; i < out->kernel_count; i++) {
+        const msl_signature *s = msl_get_kernel(u, i);
+        lint_kernel *k = &out->kernels[i];
+        snprintf(k->name, sizeof k->name, "%s", s->host_name);
+        k->line = s->line;
+        k->compiles = k->supported = !msl_get_problem(u, i);
+    }
+}
+
+static bool compile(const linter *l, const msl_unit *u, lint_report *out, err *e) {
+    err why = {.code = EXIT_OK};
+    char *messages = NULL, *text = msl_rewrite_whole(u, &why);
+    if (!text) {
+        report_unread(msl_get_name(u), &why, out);
+        return true;
+    }
+    bool ok = soft_compiler_check_syntax(l->compiler, text, &out->compiled, &messages, e);
+    if (ok && !out->compiled)
+        report_messages(u, messages ? messages : "", out);
+    free(messages);
+    free(text);
+    return ok;
+}
+
+bool linter_check(linter *l, const char *path, lint_report *out, err *e) {
+    *out = (lint_report){0};
+    char *given = os_read_file(path, NULL, e);
+    if (!given)
+        return false;
+    err why = {.code = EXIT_OK};
+    msl_unit *u = msl_load(path, &why);
+    bool ok = true;
+    if (u) {
+        list_kernels(u, out);
+        msl_check_rules(u, &out->remarks);
+        ok = compile(l, u, out, e);
+        if (ok && out->compiled)
+            ok = strict_check(l->clang, u, &out->remarks, &out->strict, e);
+    } else if (why.code == EXIT_CANNOT) {
+        *e = why;
+        ok = false;
+    } else {
+        report_unread(path, &why, out);
+    }
+    msl_free(u);
+    remark_drop_silenced(&out->remarks, path, given);
+    remark_sort(&out->remarks);
+    free(given);
+    return ok;
+}

@@ -1,0 +1,47 @@
+/* lint: what is wrong with a .metal file, without running it.
+ *
+ * A file is compiled for the software device, read again as C++ for OpenCL, which knows address
+ * spaces (strict.h), and searched for what neither reports:
+ *     position-type       a thread position that is no uint or ushort, or an index that is a vector
+ *     position-shape      positions of one kernel with different numbers of components
+ *     buffer-index        two parameters with one index
+ *     threadgroup-memory  more than 32 KB of it
+ *     reserved-name       keywords as names, names with two underscores in front
+ *     missing-guard       a store by thread position that is compared with nothing (a warning)
+ *     unsupported         kernels that cannot be run here (a warning)
+ * A warning is silenced by a comment NOLINT(rule) on its line.
+ *
+ * Templates are compiled as the file instantiates them; the strict parse sees them once, as
+ * written.
+ */
+#ifndef ASSAY_LINT_H
+#define ASSAY_LINT_H
+
+#include "harness/base/err.h"
+#include "harness/base/remark.h"
+#include "strict.h"
+
+typedef struct {
+    char name[128];
+    int line;
+    bool supported; /* can be launched here, if it compiles */
+    bool compiles;
+} lint_kernel;
+
+typedef struct {
+    remark_list remarks; /* sorted */
+    lint_kernel *kernels;
+    size_t kernel_count;
+    bool compiled;        /* the file as a whole */
+    strict_result strict; /* of a file that compiled */
+} lint_report;
+
+typedef struct linter linter;
+linter *linter_new(err *e); /* finds the compiler */
+void linter_free(linter *l);
+
+/* False if the file cannot be read or the compiler not be asked. */
+bool linter_check(linter *l, const char *path, lint_report *out, err *e);
+void lint_report_free(lint_report *r);
+
+#endif

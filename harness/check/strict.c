@@ -1,0 +1,222 @@
+/* strict: see strict.h. Owns the words of clang's messages: what they mean and how they are put in
+ * the words of MSL. */
+#include "strict.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/device/diagnostic.h"
+#include "harness/base/os.h"
+
+/* What an error of the strict parse is. */
+typedef enum {
+    VERDICT_FINE,    /* MSL allows it */
+    VERDICT_SPACE,   /* an address-space mistake */
+    VERDICT_MISTAKE, /* another mistake that C++ lets pass */
+    VERDICT_UNKNOWN  /* the parse was not up to the file */
+} verdict;
+
+enum { SPACES = 4 };
+static const char *const opencl_spaces[SPACES] = {"__private", "__global", "__local", "__constant"};
+static const char *const msl_spaces[SPACES] = {"thread", "device", "threadgroup", "constant"};
+
+static bool has(const char *text, const char *what) {
+    return strstr(text, what) != NULL;
+}
+
+static bool has_one_of(const char *text, const char *const *list) {
+    for (; *list; list++)
+        if (has(text, *list))
+            return true;
+    return false;
+}
+
+/* The space that a quoted type begins with; NULL if it says none. */
+static const char *find_space(const char *type, size_t bytes) {
+    const char *first = NULL;
+    for (int i = 0; i < SPACES; i++) {
+        const char *p = strstr(type, opencl_spaces[i]);
+        if (p && p < type + bytes && (!first || p < first))
+            first = p;
+    }
+    return first;
+}
+
+/* 'const __private S' and '__global S': do two types in the message differ in their spaces? Types
+ * of values do all the time; pointers, references and objects of methods must not. */
+static bool has_two_spaces(const char *text) {
+    const char *seen = NULL;
+    bool is_object = has(text, "object parameter");
+    for (const char *p = strchr(text, '\''); p;) {
+        const char *end = strchr(p + 1, '\'');
+        if (!end)
+            return false;
+        size_t bytes = (size_t)(end - p);
+        const char *space = find_space(p, bytes);
+        if (space && (is_object || memchr(p, '*', bytes) || memchr(p, '&', bytes) ||
+                      memchr(p, '[', bytes))) {
+            if (seen && strncmp(seen, space, 7) != 0)
+                return true;
+            seen = space;
+        }
+        p = strchr(end + 1, '\'');
+    }
+    return false;
+}
+
+/* A temporary is in no space for the compiler, and in thread memory for MSL. */
+static bool is_about_temporary(const char *text) {
+    static const char *const subjects[] = {"temporary object", "binding reference",
+                                           "object parameter", NULL};
+    return has_one_of(text, subjects) && has(text, "__private") && !has(text, "__global") &&
+           !has(text, "__local") && !has(text, "__constant");
+}
+
+static bool is_in_kernel(const msl_unit *u, const diagnostic *d) {
+    bool *marks = calloc(msl_count_kernels(u) + 1, sizeof *marks);
+    assert(marks);
+    bool is_found = msl_mark_kernels(u, d->file, d->line, marks);
+    free(marks);
+    return is_found;
+}
+
+static verdict judge(const msl_unit *u, const diagnostic_list *list, size_t i) {
+    /* Structs are copied between address spaces in MSL, and temporaries are thread memory; a
+     * template of a kernel is a kernel, and its threadgroup variables may stand in any block;
+     * float4 x = {1} and h4 * 2.0f are right. */
+    static const char *const copies[] = {"implicit copy constructor", "implicit copy assignment",
+                                         "implicit move", "default address space", NULL};
+    static const char *const places[] = {"cannot be declared in local address space",
+                                         "outermost scope of a kernel", NULL};
+    static const char *const dialect[] = {"too few elements in vector initialization",
+                                          "scalar operand type has greater rank",
+                                          "reference to overloaded function could not be resolved",
+                                          "cannot be used as the type of a kernel parameter", NULL};
+    static const char *const mistakes[] = {
+        "is ambiguous", "'double'",      "virtual functions", "variadic",
+        "thread_local", "'default new'", "'default delete'",  NULL};
+    const diagnostic *d = &list->items[i];
+    bool is_space = has(d->text, "address space") || has_two_spaces(d->text);
+    if (is_about_temporary(d->text))
+        return VERDICT_FINE;
+    for (size_t n = i + 1; n < diagnostic_end_notes(list, i); n++) {
+        if (has_one_of(list->items[n].text, copies))
+            return VERDICT_FINE;
+        is_space = is_space || has(list->items[n].text, "address space") ||
+                   has_two_spaces(list->items[n].text);
+    }
+    if (has_one_of(d->text, places) && is_in_kernel(u, d))
+        return VERDICT_FINE;
+    if (has_one_of(d->text, dialect))
+        return VERDICT_FINE;
+    if (is_space)
+        return VERDICT_SPACE;
+    return has_one_of(d->text, mistakes) ? VERDICT_MISTAKE : VERDICT_UNKNOWN;
+}
+
+static void replace(char *text, size_t size, const char *what, const char *with) {
+    size_t n = strlen(what), m = strlen(with);
+    for (char *p = strstr(text, what); p; p = strstr(p + m, what)) {
+        if (strlen(text) - n + m >= size)
+            return;
+        memmove(p + m, p + n, strlen(p + n) + 1);
+        memcpy(p, with, m);
+    }
+}
+
+/* The message, with the note that says why, in the words of MSL. */
+static void translate(const diagnostic_list *list, size_t i, char *text, size_t size) {
+    snprintf(text, size, "%s", list->items[i].text);
+    for (size_t n = i + 1; n < diagnostic_end_notes(list, i); n++)
+        if (has(list->items[n].text, "address space")) {
+            size_t used = strlen(text);
+            snprintf(text + used, size - used, "; %s", list->items[n].text);
+            break;
+        }
+    if (has(text, "use of type 'double'"))
+        snprintf(text, size, "MSL has no type 'double'");
+    replace(text, size, "*__private", "*");
+    replace(text, size, "local address space", "threadgroup address space");
+    for (int s = 0; s < SPACES; s++)
+        replace(text, size, opencl_spaces[s], msl_spaces[s]);
+}
+
+static void judge_all(const msl_unit *u, const diagnostic_list *list, remark_list *out,
+                      strict_result *result) {
+    remark_list found = {0};
+    char text[448];
+    for (size_t i = 0; i < list->count; i = diagnostic_end_notes(list, i)) {
+        const diagnostic *d = &list->items[i];
+        verdict v = judge(u, list, i);
+        if (v == VERDICT_FINE)
+            continue;
+        translate(list, i, text, sizeof text);
+        if (v == VERDICT_UNKNOWN) {
+            snprintf(result->why, sizeof result->why, "%.120s:%d: %.200s", d->file, d->line, text);
+            remark_free(&found);
+            return;
+        }
+        remark_add(&found, REMARK_ERROR, d->file, d->line, d->column,
+                   v == VERDICT_SPACE ? "address-space" : "language", "%s", text);
+    }
+    result->taken = true;
+    for (size_t i = 0; i < found.count; i++) {
+        const remark *r = &found.items[i];
+        remark_add(out, r->kind, r->file, r->line, r->column, r->rule, "%s", r->text);
+    }
+    remark_free(&found);
+}
+
+static bool run_clang(const char *clang, const char *source, char **messages, int *status, err *e) {
+    char home[PATH_MAX - 64], header[PATH_MAX];
+    if (!os_find_home(home, sizeof home, e))
+        return false;
+    snprintf(header, sizeof header, "%s/harness/device/msl/strict/metal.h", home);
+    const char *const argv[] = {clang,
+                                "-x",
+                                "clcpp",
+                                "-cl-std=clc++2021",
+                                "--target=spir64-unknown-unknown",
+                                "-cl-no-stdinc",
+                                "-cl-single-precision-constant",
+                                "-Xclang",
+                                "-cl-ext=-all,+cl_khr_fp16,+__cl_clang_function_pointers",
+                                "-fsyntax-only",
+                                "-fno-caret-diagnostics",
+                                "-ferror-limit=0",
+                                "-w",
+                                "-include",
+                                header,
+                                source,
+                                NULL};
+    return os_run(argv, messages, status, e);
+}
+
+bool strict_check(const char *clang, const msl_unit *u, remark_list *out, strict_result *result,
+                  err *e) {
+    char cache[PATH_MAX - 64], source[PATH_MAX], *messages = NULL;
+    int status = 0;
+    *result = (strict_result){.taken = false};
+    if (!os_find_cache(cache, sizeof cache, e))
+        return false;
+    snprintf(source, sizeof source, "%s/strict.%ld.clcpp", cache, (long)getpid());
+    char *text = msl_rewrite_strict(u);
+    bool ok = os_write_file(source, text, strlen(text), e) &&
+              run_clang(clang, source, &messages, &status, e);
+    free(text);
+    unlink(source);
+    diagnostic_list list;
+    diagnostic_read(ok ? messages : NULL, &list);
+    if (ok && status != 0 && list.count == 0)
+        snprintf(result->why, sizeof result->why, "%.*s",
+                 messages ? (int)strcspn(messages, "\n") : 0, messages ? messages : "");
+    else if (ok)
+        judge_all(u, &list, out, result);
+    diagnostic_free(&list);
+    free(messages);
+    return ok;
+}

@@ -1,0 +1,190 @@
+/* validation: see validation.h. */
+#include "validation.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/base/os.h"
+
+extern char **environ;
+
+static const char folder_variable[] = "ASSAY_REPORTS";
+static const char banner[] = "Metal GPU Validation Enabled";
+
+/* The environment ----------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *value;
+} pinned[] = {
+    {"MTL_DEBUG_LAYER", "1"},
+    {"MTL_DEBUG_LAYER_ERROR_MODE", "assert"},
+    {"MTL_DEBUG_LAYER_WARNING_MODE", "ignore"},
+    {"MTL_SHADER_VALIDATION", "1"},
+    {"MTL_SHADER_VALIDATION_REPORT_TO_STDERR", "1"},
+    {"MTL_SHADER_VALIDATION_ENABLE_ERROR_REPORTING", "1"},
+    {"MTL_SHADER_VALIDATION_ABORT_ON_FAULT", "0"},
+    {"MTL_SHADER_VALIDATION_FAIL_MODE", "zerofill"},
+    {"MTL_SHADER_VALIDATION_GLOBAL_MEMORY", "1"},
+    {"MTL_SHADER_VALIDATION_THREADGROUP_MEMORY", "1"},
+    {"MTL_SHADER_VALIDATION_RESOURCE_USAGE", "1"},
+    {"MTL_SHADER_VALIDATION_TEXTURE_USAGE", "1"},
+};
+
+/* The name of an MTL_* variable that is set, or false. */
+static bool find_variable(char *name, size_t size) {
+    for (char **p = environ; p && *p; p++) {
+        if (strncmp(*p, "MTL_", 4) != 0)
+            continue;
+        snprintf(name, size, "%.*s", (int)strcspn(*p, "="), *p);
+        return true;
+    }
+    return false;
+}
+
+void validation_pin_environment(void) {
+    char name[256];
+    while (find_variable(name, sizeof name) && unsetenv(name) == 0)
+        continue;
+    for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++)
+        setenv(pinned[i].name, pinned[i].value, 1);
+}
+
+static bool is_one(const char *name) {
+    const char *value = getenv(name);
+    return value && strcmp(value, "1") == 0;
+}
+
+bool validation_is_on(void) {
+    return is_one("MTL_SHADER_VALIDATION") && is_one("MTL_SHADER_VALIDATION_REPORT_TO_STDERR");
+}
+
+/* Files --------------------------------------------------------------------------------------- */
+
+static char log_path[PATH_MAX];
+static size_t log_done; /* read so far */
+
+bool validation_open_folder(char *path, size_t size, err *e) {
+    return os_make_scratch(path, size, e) && setenv(folder_variable, path, 1) == 0;
+}
+
+void validation_close_folder(const char *path) {
+    unsetenv(folder_variable);
+    os_remove_folder(path);
+}
+
+bool validation_start_log(err *e) {
+    const char *folder = getenv(folder_variable);
+    if (!folder || !*folder)
+        return true;
+    snprintf(log_path, sizeof log_path, "%.3900s/%ld.log", folder, (long)getpid());
+    int fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    bool ok = fd >= 0 && dup2(fd, STDERR_FILENO) >= 0;
+    if (fd >= 0)
+        close(fd);
+    return ok || err_set(e, EXIT_CANNOT, "cannot write %.200s", log_path);
+}
+
+/* What is behind the last line end may still grow: it is left for the next time. */
+void validation_read_log(finding_list *out) {
+    if (!log_path[0])
+        return;
+    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    size_t bytes = 0;
+    char *text = os_read_file(log_path, &bytes, NULL);
+    if (text && bytes > log_done) {
+        char *end = strrchr(text + log_done, '\n');
+        if (end) {
+            end[1] = 0;
+            validation_parse(text + log_done, out);
+            log_done = (size_t)(end + 1 - text);
+        }
+    }
+    free(text);
+}
+
+bool validation_read_folder(const char *path, validation_count *count, finding_list *out, err *e) {
+    *count = (validation_count){0};
+    DIR *folder = opendir(path);
+    if (!folder)
+        return err_set(e, EXIT_CANNOT, "cannot read the folder %.200s", path);
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        char file[PATH_MAX];
+        if (!strstr(entry->d_name, ".log"))
+            continue;
+        snprintf(file, sizeof file, "%.3000s/%.255s", path, entry->d_name);
+        char *text = os_read_file(file, NULL, e);
+        if (!text) {
+            closedir(folder);
+            return false;
+        }
+        count->files++;
+        count->banners += strstr(text, banner) != NULL;
+        count->reports += validation_parse(text, out);
+        free(text);
+    }
+    closedir(folder);
+    return true;
+}
+
+/* Reports ------------------------------------------------------------------------------------- */
+
+/* The text between two marks behind p, up to the end of the line. */
+static const char *copy_between(const char *p, const char *before, const char *after, char *out,
+                                size_t size) {
+    const char *begin = strstr(p, before), *line = p + strcspn(p, "\n");
+    if (!begin || begin >= line)
+        return NULL;
+    begin += strlen(before);
+    const char *end = strstr(begin, after);
+    if (!end || end > line)
+        return NULL;
+    snprintf(out, size, "%.*s", (int)(end - begin), begin);
+    return end;
+}
+
+/* "buffer: LABEL, length:N, resident:Read Write", on the line behind the report. */
+static void read_buffer(const char *line, finding *f, int64_t offset) {
+    char length[32];
+    if (!copy_between(line, "buffer: ", ", length:", f->label, sizeof f->label) ||
+        !copy_between(line, ", length:", ",", length, sizeof length))
+        return;
+    int64_t bytes = strtoll(length, NULL, 10);
+    f->by = offset < 0 ? offset : offset >= bytes ? offset - bytes + 1 : 0;
+}
+
+/* "Invalid device store at offset N, executing kernel function: "name"". */
+static bool read_report(const char *p, finding *f) {
+    char space[24], access[24];
+    int64_t offset = 0;
+    if (sscanf(p, "Invalid %23[a-z] %23[a-z] at offset %" SCNd64, space, access, &offset) != 3)
+        return false;
+    *f = (finding){.buffer = -1, .element = offset, .count = 1};
+    f->what = strcmp(access, "store") == 0 ? FINDING_STORE_OUTSIDE : FINDING_LOAD_OUTSIDE;
+    if (!copy_between(p, "executing kernel function: \"", "\"", f->kernel, sizeof f->kernel))
+        snprintf(f->kernel, sizeof f->kernel, "unknown kernel");
+    const char *line = p + strcspn(p, "\n");
+    snprintf(f->text, sizeof f->text, "%.*s", (int)(line - p), p);
+    snprintf(f->label, sizeof f->label, "%s memory", space);
+    if (*line && strcmp(space, "threadgroup") != 0)
+        read_buffer(line + 1, f, offset);
+    return true;
+}
+
+size_t validation_parse(const char *text, finding_list *out) {
+    size_t count = 0;
+    for (const char *p = text; (p = strstr(p, "Invalid ")); p++) {
+        finding f;
+        if (!read_report(p, &f))
+            continue;
+        finding_add(out, &f);
+        count++;
+    }
+    return count;
+}

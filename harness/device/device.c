@@ -1,0 +1,321 @@
+/* device: what is the same on every device. Choosing one, guard zones around buffers, checking
+ * launches against signatures before anything runs; the rest goes through device_ops. */
+#include "device.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/os.h"
+#include "tape.h"
+
+/* In the order in which `auto` tries them. A device that this build lacks says why. */
+static const struct {
+    const char *name;
+    const device_ops *ops;
+    const char *absent;
+} kinds[] = {
+#if defined(ASSAY_METAL)
+    {"metal", &metal_device_ops, NULL},
+#elif defined(__APPLE__)
+    {"metal", NULL, "this build was made without Metal"},
+#else
+    {"metal", NULL, "Metal is on macOS only"},
+#endif
+    {"cuda", NULL, "this build has no CUDA device"},
+    {"soft", &soft_device_ops, NULL},
+};
+
+enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
+
+static device *open_kind(int i, const char *wanted, err *e) {
+    if (!kinds[i].ops) {
+        err_set(e, EXIT_CANNOT, "the device '%s' cannot be used: %s", kinds[i].name,
+                kinds[i].absent);
+        return NULL;
+    }
+    if (*wanted && !kinds[i].ops->has_many) {
+        err_set(e, EXIT_USAGE, "there is one device '%s': it is not picked with ':%.40s'",
+                kinds[i].name, wanted);
+        return NULL;
+    }
+    device *d = calloc(1, sizeof *d);
+    assert(d);
+    d->ops = kinds[i].ops;
+    d->wanted = wanted;
+    if (d->ops->open(d, e)) {
+        snprintf(d->facts.spec, sizeof d->facts.spec, "%s%s%s", kinds[i].name, *wanted ? ":" : "",
+                 wanted);
+        d->wanted = "";
+        return d;
+    }
+    free(d);
+    return NULL;
+}
+
+device *device_open(const char *name, err *e) {
+    if (!name)
+        name = getenv("ASSAY_DEVICE");
+    if (!name || !*name || strcmp(name, "auto") == 0) {
+        device *d = NULL;
+        err why; /* of the last kind: what came before it does not matter where this one opens */
+        for (int i = 0; i < KIND_COUNT && !d; i++)
+            d = open_kind(i, "", &why);
+        if (!d && e)
+            *e = why;
+        return d;
+    }
+    size_t length = strcspn(name, ":");
+    for (int i = 0; i < KIND_COUNT; i++)
+        if (strlen(kinds[i].name) == length && strncmp(name, kinds[i].name, length) == 0)
+            return open_kind(i, name + length + (name[length] == ':'), e);
+    err_set(e, EXIT_USAGE, "no device is called '%.60s'; there are soft, metal, cuda and auto",
+            name);
+    return NULL;
+}
+
+void device_close(device *d) {
+    if (!d)
+        return;
+    d->ops->close(d);
+    free(d);
+}
+
+const device_facts *device_get_facts(const device *d) {
+    return &d->facts;
+}
+
+bool device_describe(int i, const char **name, bool *available, err *why_not) {
+    if (i < 0 || i >= KIND_COUNT)
+        return false;
+    *name = kinds[i].name;
+    device *d = open_kind(i, "", why_not);
+    *available = d != NULL;
+    device_close(d);
+    return true;
+}
+
+/* Guard zones ------------------------------------------------------------------------------- */
+
+static void fill_words(void *at, size_t bytes, uint16_t pattern) {
+    unsigned char *p = at;
+    for (size_t i = 0; i < bytes; i++)
+        p[i] = (unsigned char)(i % 2 ? pattern >> 8 : pattern & 255);
+}
+
+/* Offset in a guard zone of the change nearest to the contents, or -1 if it is whole. */
+static ptrdiff_t find_change(const unsigned char *zone, bool is_front) {
+    for (ptrdiff_t i = 0; i < BUFFER_GUARD_BYTES; i++) {
+        ptrdiff_t at = is_front ? BUFFER_GUARD_BYTES - 1 - i : i;
+        if (zone[at] != (at % 2 ? GUARD_PATTERN >> 8 : GUARD_PATTERN & 255))
+            return at;
+    }
+    return -1;
+}
+
+/* The back guard starts on an even address: an odd byte count is followed by one free byte. */
+static size_t find_back_guard(const buffer *b) {
+    return BUFFER_GUARD_BYTES + (b->bytes + 1) / 2 * 2;
+}
+
+bool buffer_check_guards(const buffer *b, ptrdiff_t *at, err *e) {
+    if (b->storage == STORAGE_NO_COPY || b->device->facts.exact_buffers)
+        return true;
+    buffer *raw = (buffer *)(uintptr_t)b; /* reading the device's copy changes nothing */
+    unsigned char zone[BUFFER_GUARD_BYTES];
+    if (!b->device->ops->copy(raw, find_back_guard(b), zone, sizeof zone, false, e))
+        return false;
+    ptrdiff_t found = find_change(zone, false);
+    if (found >= 0) {
+        *at = found + (ptrdiff_t)(find_back_guard(b) - BUFFER_GUARD_BYTES - b->bytes);
+        return err_set(e, EXIT_WRONG, "buffer '%s' was written %td bytes past its end", b->label,
+                       *at);
+    }
+    if (!b->device->ops->copy(raw, 0, zone, sizeof zone, false, e))
+        return false;
+    found = find_change(zone, true);
+    if (found >= 0) {
+        *at = found - BUFFER_GUARD_BYTES;
+        return err_set(e, EXIT_WRONG, "buffer '%s' was written %td bytes before its start",
+                       b->label, -*at);
+    }
+    return true;
+}
+
+/* Buffers ----------------------------------------------------------------------------------- */
+
+static buffer *make_buffer(device *d, size_t bytes, storage_mode storage, const char *label) {
+    buffer *b = calloc(1, sizeof *b);
+    assert(b);
+    b->device = d;
+    b->bytes = bytes;
+    b->storage = storage;
+    snprintf(b->label, sizeof b->label, "%s", label);
+    return b;
+}
+
+buffer *device_new_buffer(device *d, size_t bytes, storage_mode storage, const char *label,
+                          err *e) {
+    assert(storage != STORAGE_NO_COPY);
+    if (bytes == 0 || bytes > SIZE_MAX / 2) {
+        err_set(e, EXIT_USAGE, "the buffer '%.60s' cannot have %zu bytes", label, bytes);
+        return NULL;
+    }
+    buffer *b = make_buffer(d, bytes, storage, label);
+    bool is_exact = d->facts.exact_buffers;
+    b->base = is_exact ? 0 : BUFFER_GUARD_BYTES;
+    size_t all = is_exact ? bytes : find_back_guard(b) + BUFFER_GUARD_BYTES;
+    if (!d->ops->new_buffer(b, all, NULL, e)) {
+        free(b);
+        return NULL;
+    }
+    if (is_exact)
+        return b;
+    unsigned char zone[BUFFER_GUARD_BYTES];
+    fill_words(zone, sizeof zone, GUARD_PATTERN);
+    if (!d->ops->copy(b, 0, zone, sizeof zone, true, e) ||
+        !d->ops->copy(b, find_back_guard(b), zone, sizeof zone, true, e)) {
+        buffer_free(b);
+        return NULL;
+    }
+    return b;
+}
+
+buffer *device_wrap_memory(device *d, const void *memory, size_t bytes, const char *label, err *e) {
+    if (bytes == 0) {
+        err_set(e, EXIT_USAGE, "the buffer '%.60s' cannot have 0 bytes", label);
+        return NULL;
+    }
+    buffer *b = make_buffer(d, bytes, STORAGE_NO_COPY, label);
+    if (d->ops->new_buffer(b, bytes, memory, e))
+        return b;
+    free(b);
+    return NULL;
+}
+
+void buffer_free(buffer *b) {
+    if (!b)
+        return;
+    b->device->ops->free_buffer(b);
+    free(b);
+}
+
+static bool is_inside(const buffer *b, size_t offset, size_t bytes, err *e) {
+    if (offset <= b->bytes && bytes <= b->bytes - offset)
+        return true;
+    return err_set(e, EXIT_USAGE, "bytes %zu to %zu are outside buffer '%s' of %zu bytes", offset,
+                   offset + bytes, b->label, b->bytes);
+}
+
+bool buffer_upload(buffer *b, size_t offset, const void *data, size_t bytes, err *e) {
+    if (b->storage == STORAGE_NO_COPY)
+        return err_set(e, EXIT_USAGE, "buffer '%s' is over the caller's memory: read only",
+                       b->label);
+    void *host = (void *)(uintptr_t)data; /* only read: the copy is to the device */
+    return is_inside(b, offset, bytes, e) &&
+           b->device->ops->copy(b, b->base + offset, host, bytes, true, e);
+}
+
+bool buffer_download(const buffer *b, size_t offset, void *data, size_t bytes, err *e) {
+    buffer *raw = (buffer *)(uintptr_t)b;
+    return is_inside(b, offset, bytes, e) &&
+           b->device->ops->copy(raw, b->base + offset, data, bytes, false, e);
+}
+
+bool buffer_fill_pattern(buffer *b, size_t offset, size_t bytes, uint16_t pattern, err *e) {
+    unsigned char words[4096];
+    fill_words(words, sizeof words, pattern);
+    for (size_t done = 0, n; done < bytes; done += n) {
+        n = bytes - done < sizeof words ? bytes - done : sizeof words;
+        if (!buffer_upload(b, offset + done, words, n, e))
+            return false;
+    }
+    return true;
+}
+
+/* Pipelines and plays ----------------------------------------------------------------------- */
+
+pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kernel,
+                              const constant_value *constants, size_t count, err *e) {
+    if (!msl_find_kernel(unit, kernel, e))
+        return NULL;
+    pipeline *p = calloc(1, sizeof *p);
+    assert(p);
+    p->device = d;
+    snprintf(p->kernel, sizeof p->kernel, "%s", kernel);
+    p->max_group_threads = d->facts.max_group_threads;
+    p->simd_width = d->facts.simd_width;
+    if (d->ops->new_pipeline(p, unit, constants, count, e))
+        return p;
+    free(p);
+    return NULL;
+}
+
+void pipeline_free(pipeline *p) {
+    if (!p)
+        return;
+    p->device->ops->free_pipeline(p);
+    free(p);
+}
+
+static bool check_launches(const device *d, const tape *t, size_t first, size_t count, err *e) {
+    for (size_t i = first; i < first + count; i++) {
+        const launch *l = &t->launches[i];
+        const pipeline *p = l->pipeline;
+        assert(p->device == d);
+        uint32_t all = d->facts.max_threadgroup_bytes;
+        if (!msl_check_launch(&p->signature, l, p->max_group_threads,
+                              p->threadgroup_bytes < all ? all - p->threadgroup_bytes : 0, e))
+            return false;
+    }
+    return true;
+}
+
+bool device_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e) {
+    assert(first <= t->count && count <= t->count - first);
+    uint64_t start = os_now_ns();
+    *out = (ticket){0};
+    if (!check_launches(d, t, first, count, e) || !d->ops->submit(d, t, first, count, out, e))
+        return false;
+    out->encode_ns = os_now_ns() - start;
+    return true;
+}
+
+bool device_wait(device *d, ticket *k, play_times *times, err *e) {
+    play_times ignored;
+    if (!times)
+        times = &ignored;
+    *times = (play_times){0};
+    bool ok = d->ops->wait(d, k, times, e);
+    times->encode_ns = k->encode_ns;
+    return ok;
+}
+
+bool device_can_sample(device *d) {
+    return d->ops->can_sample && d->ops->can_sample(d);
+}
+
+bool device_play_sampled(device *d, tape *t, play_times *total, play_times *each, err *e) {
+    assert(d->ops->play_sampled);
+    return check_launches(d, t, 0, t->count, e) && d->ops->play_sampled(d, t, total, each, e);
+}
+
+bool device_start_capture(device *d, const char *path, err *e) {
+    if (!d->ops->start_capture)
+        return err_set(e, EXIT_CANNOT, "the device '%s' makes no captures: they are Metal's",
+                       d->facts.api);
+    return d->ops->start_capture(d, path, e);
+}
+
+void device_stop_capture(device *d) {
+    d->ops->stop_capture(d);
+}
+
+const finding_list *device_get_findings(const device *d) {
+    return d->ops->get_findings(d);
+}
+
+void device_clear_findings(device *d) {
+    finding_clear(d->ops->get_findings(d));
+}

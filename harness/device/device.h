@@ -1,0 +1,188 @@
+/* device: the whole GPU interface.
+ *
+ * Shaped like Metal: a device has buffers (shared, private, or no-copy over memory of the caller),
+ * pipelines (a kernel of an MSL file, specialised by function constants) and plays parts of tapes,
+ * each part as one command buffer. The same calls are served by the software device (soft/), by
+ * Metal (metal/) and by CUDA (cuda/) through device_ops below; nothing else in the project knows
+ * which one it has.
+ *
+ * Every buffer made here has a guard zone before and after its contents, filled with a pattern that
+ * is NaN in every float type, so that a kernel that reads outside gives NaN and one that writes
+ * outside is found by buffer_check_guards. */
+#ifndef ASSAY_DEVICE_H
+#define ASSAY_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/err.h"
+#include "finding.h"
+#include "launch.h"
+#include "msl/msl.h"
+
+typedef struct device device;
+typedef struct tape tape; /* tape.h */
+
+typedef enum { STORAGE_SHARED, STORAGE_PRIVATE, STORAGE_NO_COPY } storage_mode;
+
+enum { BUFFER_GUARD_BYTES = 16384 }; /* a page on Apple GPUs: contents stay page aligned */
+enum {
+    GUARD_PATTERN = 0xFFA5,
+    POISON_PATTERN = 0xFFC3
+}; /* repeated 16-bit words: NaN as f32, f16 and bf16 */
+
+typedef struct {
+    char name[96];      /* "Apple M4", "NVIDIA H200", "software Metal device, 2 threads" */
+    char api[16];       /* "soft", "metal", "cuda" */
+    char spec[80];      /* what device_open takes to get the same one again: "metal:Apple M4" */
+    char compiler[256]; /* what turns MSL into code here, and with which math */
+    char family[64];    /* "Apple9, Mac2, Metal3"; "" where there are none */
+    uint64_t memory_bytes;
+    uint64_t working_set_bytes; /* what it can use well at the same time; 0: not told */
+    uint64_t max_buffer_bytes;  /* of one buffer; 0: not told */
+    uint64_t allocated_bytes;   /* held by this process when the device was opened */
+    uint32_t threads;           /* of the CPU, where that is what works; else 0 */
+    uint32_t simd_width;
+    uint32_t max_group_threads;
+    uint32_t max_threadgroup_bytes;
+    bool unified;  /* CPU and GPU share memory */
+    bool emulated; /* times mean nothing for a GPU */
+    bool flushes_denormals;
+    bool validates;     /* its validation is on: MTL_SHADER_VALIDATION=1 when it was opened */
+    bool names_lines;   /* and says where in the text; */
+    bool exact_buffers; /* it sees the ends of buffers, not of bindings: they have no guard zones */
+} device_facts;
+
+/* Three clocks, never one called the other. */
+typedef struct {
+    uint64_t gpu_ns;     /* the device at work */
+    uint64_t encode_ns;  /* the CPU describing the work */
+    uint64_t wall_ns;    /* from commit to known completion */
+    uint64_t driver_ns;  /* the operating system handing it to the GPU; 0: not told */
+    bool gpu_is_wall;    /* the device has no clock of its own: gpu_ns is the wall's */
+    bool gpu_is_sampled; /* gpu_ns is from counters around the launch's own encoder */
+} play_times;
+
+/* Work handed to the device and not yet waited for. */
+typedef struct {
+    uint64_t id;
+    uint64_t encode_ns, commit_at_ns;
+} ticket;
+
+/* One function constant of a pipeline: by index, with the bytes of its value. */
+typedef struct {
+    uint32_t index;
+    elem type; /* ELEM_U8 also for bool */
+    uint64_t bits;
+} constant_value;
+
+struct buffer {
+    device *device;
+    char label[48];
+    size_t bytes; /* of the contents, without guards */
+    storage_mode storage;
+    void *contents; /* CPU address; NULL for private */
+    size_t base;    /* offset of the contents in the device's allocation: the front guard, or page
+                       rounding */
+    void *impl;     /* the device's own */
+};
+
+struct pipeline {
+    device *device;
+    char kernel[128]; /* host name */
+    msl_signature signature;
+    uint32_t max_group_threads;
+    uint32_t simd_width;
+    uint32_t threadgroup_bytes; /* static; 0 when the device cannot tell */
+    void *impl;
+};
+
+/* name: "soft", "metal", "cuda", "auto", or NULL for ASSAY_DEVICE or else auto (metal, cuda, soft).
+ * Where there are several of a kind: "metal:M4", the first whose name contains what is behind the
+ * colon, in letters of any case. */
+device *device_open(const char *name, err *e);
+void device_close(device *d);
+const device_facts *device_get_facts(const device *d);
+
+/* Why each kind of device can or cannot be had here, for `assay info`. i counts from 0; false past
+ * the last. */
+bool device_describe(int i, const char **name, bool *available, err *why_not);
+
+buffer *device_new_buffer(device *d, size_t bytes, storage_mode storage, const char *label, err *e);
+/* A buffer over the caller's memory (an mmap): no copy where the device can, no guards, never
+ * written. */
+buffer *device_wrap_memory(device *d, const void *memory, size_t bytes, const char *label, err *e);
+void buffer_free(buffer *b);
+
+bool buffer_upload(buffer *b, size_t offset, const void *data, size_t bytes, err *e);
+bool buffer_download(const buffer *b, size_t offset, void *data, size_t bytes, err *e);
+bool buffer_fill_pattern(buffer *b, size_t offset, size_t bytes, uint16_t pattern, err *e);
+
+/* True if both guard zones are whole. If not: how far outside the contents the nearest change is
+ * (negative: before). */
+bool buffer_check_guards(const buffer *b, ptrdiff_t *at, err *e);
+
+/* A kernel of a parsed MSL file, compiled. The unit must outlive the pipeline. */
+pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kernel,
+                              const constant_value *constants, size_t count, err *e);
+void pipeline_free(pipeline *p);
+
+/* Launches first..first+count-1 of a tape as one command buffer, in order. Checked against the
+ * signatures before anything runs. Several may be in flight; they run in the order of submission.
+ * Each ticket is waited for exactly once. */
+bool device_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e);
+bool device_wait(device *d, ticket *k, play_times *times, err *e);
+
+/* Counters read by the GPU at the ends of encoders: the time of each launch in one command buffer.
+ * Asking tries them out. A play runs the whole tape in its order with an encoder a launch, each
+ * waiting for the one before; each has an entry a launch, with gpu_ns 0 where a sample was lost. */
+bool device_can_sample(device *d);
+bool device_play_sampled(device *d, tape *t, play_times *total, play_times *each, err *e);
+
+/* Everything that is played between the two goes to a .gputrace document for Xcode. */
+bool device_start_capture(device *d, const char *path, err *e);
+void device_stop_capture(device *d);
+
+/* What the device's own validation found so far; always empty when it is not on. */
+const finding_list *device_get_findings(const device *d);
+void device_clear_findings(device *d);
+
+/* What a device implements. Arguments have been checked by the functions above. */
+typedef struct {
+    const char *name;
+    bool (*open)(device *d, err *e);
+    void (*close)(device *d);
+    bool (*new_buffer)(buffer *b, size_t allocation_bytes, const void *no_copy,
+                       err *e); /* sets impl, contents */
+    void (*free_buffer)(buffer *b);
+    bool (*copy)(buffer *b, size_t allocation_offset, void *host, size_t bytes, bool to_device,
+                 err *e);
+    bool (*new_pipeline)(pipeline *p, const msl_unit *unit, const constant_value *constants,
+                         size_t count, err *e);
+    void (*free_pipeline)(pipeline *p);
+    bool (*submit)(device *d, tape *t, size_t first, size_t count, ticket *out, err *e);
+    bool (*wait)(device *d, ticket *k, play_times *times, err *e);
+    finding_list *(*get_findings)(const device *d);
+    /* NULL where the device has no such thing. */
+    bool (*can_sample)(device *d);
+    bool (*play_sampled)(device *d, tape *t, play_times *total, play_times *each, err *e);
+    bool (*start_capture)(device *d, const char *path, err *e);
+    void (*stop_capture)(device *d);
+    bool has_many; /* there may be several: open looks at device.wanted */
+} device_ops;
+
+struct device {
+    const device_ops *ops;
+    const char *wanted; /* while it is opened: a part of its name; "": any */
+    device_facts facts;
+    void *impl;
+};
+
+extern const device_ops soft_device_ops;
+extern const device_ops metal_device_ops; /* where the build defines ASSAY_METAL */
+
+/* The C++ spelling of a function constant's value, exact to the bit. */
+void constant_spell(const constant_value *v, msl_constant_text *out);
+
+#endif

@@ -1,0 +1,146 @@
+/* library: the parsed .metal files of a folder and their compiled pipelines, each made once and
+ * kept until the library goes. Declared in tape.h. */
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/os.h"
+#include "tape.h"
+
+enum { LIBRARY_CONSTANTS = 16 };
+
+typedef struct file_entry {
+    struct file_entry *next;
+    char *name;
+    msl_unit *unit;
+} file_entry;
+
+typedef struct pipeline_entry {
+    struct pipeline_entry *next;
+    const file_entry *file;
+    constant_value constants[LIBRARY_CONSTANTS];
+    size_t count;
+    pipeline *pipeline;
+} pipeline_entry;
+
+struct library {
+    device *device;
+    char folder[PATH_MAX];
+    file_entry *files;
+    pipeline_entry *pipelines;
+};
+
+library *library_new(device *d, const char *folder, err *e) {
+    library *lib = calloc(1, sizeof *lib);
+    assert(lib);
+    lib->device = d;
+    const char *given = folder ? folder : getenv("ASSAY_KERNELS");
+    char home[PATH_MAX - 16];
+    bool ok = true;
+    if (given && *given)
+        ok = snprintf(lib->folder, sizeof lib->folder, "%s", given) < (int)sizeof lib->folder ||
+             err_set(e, EXIT_USAGE, "the path of the kernels folder is too long");
+    else if ((ok = os_find_home(home, sizeof home, e)))
+        snprintf(lib->folder, sizeof lib->folder, "%s/kernels", home);
+    if (ok)
+        return lib;
+    free(lib);
+    return NULL;
+}
+
+void library_free(library *lib) {
+    if (!lib)
+        return;
+    for (pipeline_entry *p = lib->pipelines, *next; p; p = next) {
+        next = p->next;
+        pipeline_free(p->pipeline);
+        free(p);
+    }
+    for (file_entry *f = lib->files, *next; f; f = next) {
+        next = f->next;
+        msl_free(f->unit);
+        free(f->name);
+        free(f);
+    }
+    free(lib);
+}
+
+device *library_get_device(const library *lib) {
+    return lib->device;
+}
+
+const char *library_get_folder(const library *lib) {
+    return lib->folder;
+}
+
+const char *library_get_file(const library *lib, const pipeline *p) {
+    const pipeline_entry *entry = lib->pipelines;
+    while (entry && entry->pipeline != p)
+        entry = entry->next;
+    assert(entry);
+    return entry->file->name;
+}
+
+static file_entry *find_file(library *lib, const char *name, err *e) {
+    for (file_entry *f = lib->files; f; f = f->next)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    char path[PATH_MAX];
+    int n = name[0] == '/' ? snprintf(path, sizeof path, "%s", name)
+                           : snprintf(path, sizeof path, "%s/%s", lib->folder, name);
+    if (n >= (int)sizeof path) {
+        err_set(e, EXIT_USAGE, "the path of the kernel file %.100s is too long", name);
+        return NULL;
+    }
+    msl_unit *unit = msl_load(path, e);
+    if (!unit)
+        return NULL;
+    file_entry *f = calloc(1, sizeof *f);
+    assert(f);
+    f->name = strdup(name);
+    f->unit = unit;
+    f->next = lib->files;
+    lib->files = f;
+    return f;
+}
+
+static bool is_same(const pipeline_entry *p, const char *kernel, const constant_value *constants,
+                    size_t count) {
+    if (strcmp(p->pipeline->kernel, kernel) != 0 || p->count != count)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (p->constants[i].index != constants[i].index ||
+            p->constants[i].type != constants[i].type || p->constants[i].bits != constants[i].bits)
+            return false;
+    return true;
+}
+
+const pipeline *library_find(library *lib, const char *file, const char *kernel,
+                             const constant_value *constants, size_t count, err *e) {
+    file_entry *f = find_file(lib, file, e);
+    if (!f)
+        return NULL;
+    for (pipeline_entry *p = lib->pipelines; p; p = p->next)
+        if (p->file == f && is_same(p, kernel, constants, count))
+            return p->pipeline;
+    if (count > LIBRARY_CONSTANTS) {
+        err_set(e, EXIT_USAGE, "%.80s is given %zu function constants; at most %d can be", kernel,
+                count, LIBRARY_CONSTANTS);
+        return NULL;
+    }
+    pipeline *made = device_new_pipeline(lib->device, f->unit, kernel, constants, count, e);
+    if (!made)
+        return NULL;
+    pipeline_entry *p = calloc(1, sizeof *p);
+    assert(p);
+    p->file = f;
+    p->count = count;
+    for (size_t i = 0; i < count; i++)
+        p->constants[i] = constants[i];
+    p->pipeline = made;
+    p->next = lib->pipelines;
+    lib->pipelines = p;
+    return made;
+}

@@ -1,0 +1,61 @@
+/* metal: what the files of the Metal device share; nobody else includes it, or Metal.
+ *
+ * device_metal.m opens a GPU and knows its facts, buffer_metal.m its memory, pipeline_metal.m turns
+ * text into pipelines, play_metal.m encodes and waits, sample_metal.m times each launch with the
+ * GPU's counters. Objective-C with manual retain and release: what a struct here holds is retained.
+ *
+ * The one surprise: the same files run on Linux against the Metal of tests/metal_double. */
+#ifndef ASSAY_METAL_METAL_H
+#define ASSAY_METAL_METAL_H
+
+#import <Metal/Metal.h>
+
+#include "harness/device/tape.h"
+
+typedef enum { SAMPLING_UNTRIED, SAMPLING_WORKS, SAMPLING_BROKEN } sampling_state;
+
+typedef struct {
+    id<MTLDevice> device;
+    id<MTLCommandQueue> queue;
+    id<MTLBuffer> staging;          /* between private buffers and the CPU; nil until needed */
+    NSMutableDictionary *libraries; /* MTLLibrary by source text */
+    finding_list findings;
+    id<MTLCounterSampleBuffer> samples; /* nil until needed */
+    id<MTLFence> fence;                 /* from encoder to encoder of a sampled play */
+    sampling_state sampling;
+    MTLTimestamp cpu_start, gpu_start; /* both clocks when sampling was tried */
+} metal_device;
+
+/* device_metal.m */
+metal_device *metal_get(const device *d);
+/* The sentence of an NSError, good until the pool drains. */
+const char *metal_describe(NSError *error);
+
+/* buffer_metal.m */
+bool metal_new_buffer(buffer *b, size_t allocation_bytes, const void *no_copy, err *e);
+void metal_free_buffer(buffer *b);
+bool metal_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, bool to_device,
+                err *e);
+
+/* pipeline_metal.m */
+bool metal_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
+                        size_t count, err *e);
+void metal_free_pipeline(pipeline *p);
+/* Retained. */
+id<MTLComputePipelineState> metal_new_state(metal_device *m, id<MTLFunction> function,
+                                            const char *label, NSError **error);
+id<MTLLibrary> metal_find_library(metal_device *m, const char *text, const char *kernel, err *e);
+
+/* play_metal.m */
+id<MTLCommandBuffer> metal_new_command_buffer(metal_device *m, const char *label, err *e);
+/* held: the threadgroup memory that the encoder has been given so far, by index. */
+void metal_encode(id<MTLComputeCommandEncoder> encoder, const launch *l, uint32_t *held);
+bool metal_finish(id<MTLCommandBuffer> commands, uint64_t commit_at_ns, play_times *times, err *e);
+bool metal_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e);
+bool metal_wait(device *d, ticket *k, play_times *times, err *e);
+
+/* sample_metal.m */
+bool metal_can_sample(device *d);
+bool metal_play_sampled(device *d, tape *t, play_times *total, play_times *each, err *e);
+
+#endif

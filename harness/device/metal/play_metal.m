@@ -1,0 +1,187 @@
+/* play_metal: a part of a tape as one command buffer, and what became of it.
+ *
+ * A serial tape is one serial encoder; a concurrent one is one concurrent encoder, with a memory
+ * barrier where the tape has one. Marks become debug groups.
+ *
+ * The one surprise: a ticket's id is the command buffer, retained until it is waited for. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/os.h"
+#include "metal.h"
+
+enum { THREADGROUP_UNIT = 16 }; /* threadgroup memory is given out in such pieces */
+
+/* Describing work ---------------------------------------------------------------------------- */
+
+/* Autoreleased. It keeps what it uses alive and tells which encoder failed. */
+id<MTLCommandBuffer> metal_new_command_buffer(metal_device *m, const char *label, err *e) {
+    MTLCommandBufferDescriptor *what = [[[MTLCommandBufferDescriptor alloc] init] autorelease];
+    [what setErrorOptions:MTLCommandBufferErrorOptionEncoderExecutionStatus];
+    id<MTLCommandBuffer> made = [m->queue commandBufferWithDescriptor:what];
+    [made setLabel:[NSString stringWithUTF8String:label]];
+    if (!made)
+        err_set(e, EXIT_CANNOT, "Metal gives no command buffer");
+    return made;
+}
+
+static void bind_argument(id<MTLComputeCommandEncoder> encoder, const launch *l, NSUInteger index) {
+    const binding *b = &l->args[index];
+    if (b->kind == BIND_BUFFER)
+        [encoder setBuffer:(id<MTLBuffer>)b->at.buffer->impl
+                    offset:b->at.buffer->base + b->at.offset
+                   atIndex:index];
+    else if (b->kind == BIND_BYTES)
+        [encoder setBytes:l->inline_bytes + b->inline_at length:b->inline_bytes atIndex:index];
+}
+
+/* Lengths stay set in an encoder: what the launch before needed and this one does not goes back to
+ * nothing, or it would count towards the limit. */
+static void set_threadgroup_memory(id<MTLComputeCommandEncoder> encoder, const launch *l,
+                                   uint32_t *held) {
+    for (NSUInteger i = 0; i < LAUNCH_THREADGROUPS; i++) {
+        uint32_t bytes =
+            (l->threadgroup_bytes[i] + THREADGROUP_UNIT - 1) / THREADGROUP_UNIT * THREADGROUP_UNIT;
+        if (bytes == held[i])
+            continue;
+        [encoder setThreadgroupMemoryLength:bytes atIndex:i];
+        held[i] = bytes;
+    }
+}
+
+void metal_encode(id<MTLComputeCommandEncoder> encoder, const launch *l, uint32_t *held) {
+    [encoder setComputePipelineState:(id<MTLComputePipelineState>)l->pipeline->impl];
+    for (NSUInteger i = 0; i < LAUNCH_BUFFERS; i++)
+        bind_argument(encoder, l, i);
+    set_threadgroup_memory(encoder, l, held);
+    MTLSize grid = MTLSizeMake(l->grid.x, l->grid.y, l->grid.z);
+    MTLSize group = MTLSizeMake(l->group.x, l->group.y, l->group.z);
+    if (l->grid_is_threads)
+        [encoder dispatchThreads:grid threadsPerThreadgroup:group];
+    else
+        [encoder dispatchThreadgroups:grid threadsPerThreadgroup:group];
+}
+
+/* What the part is called in captures and errors. */
+static void name_part(const tape *t, size_t first, size_t count, char *name, size_t size) {
+    const char *part = tape_get_part(t, first);
+    const char *label = t->launches[first].label;
+    if (count == 1)
+        snprintf(name, size, "%s", label);
+    else
+        snprintf(name, size, "%s%s%s and %zu more", part, *part ? ": " : "", label,
+                 count - 1);
+}
+
+static void encode_part(id<MTLComputeCommandEncoder> encoder, const tape *t, size_t first,
+                        size_t count) {
+    uint32_t held[LAUNCH_THREADGROUPS] = {0};
+    const mark *open = NULL;
+    size_t next = 0; /* mark */
+    while (next < t->mark_count && t->marks[next].at < first)
+        open = &t->marks[next++];
+    if (open)
+        [encoder pushDebugGroup:[NSString stringWithUTF8String:open->name]];
+    for (size_t i = first; i < first + count; i++) {
+        for (; next < t->mark_count && t->marks[next].at == i; next++) {
+            if (open)
+                [encoder popDebugGroup];
+            open = &t->marks[next];
+            [encoder pushDebugGroup:[NSString stringWithUTF8String:open->name]];
+        }
+        const launch *l = &t->launches[i];
+        if (l->barrier_before && t->order == ORDER_CONCURRENT && i > first)
+            [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
+        metal_encode(encoder, l, held);
+    }
+    if (open)
+        [encoder popDebugGroup];
+}
+
+bool metal_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e) {
+    @autoreleasepool {
+        char name[128] = "nothing";
+        if (count > 0)
+            name_part(t, first, count, name, sizeof name);
+        id<MTLCommandBuffer> commands = metal_new_command_buffer(metal_get(d), name, e);
+        if (!commands)
+            return false;
+        id<MTLComputeCommandEncoder> encoder =
+            t->order == ORDER_CONCURRENT
+                ? [commands computeCommandEncoderWithDispatchType:MTLDispatchTypeConcurrent]
+                : [commands computeCommandEncoder];
+        if (!encoder)
+            return err_set(e, EXIT_CANNOT, "Metal gives no encoder for %.100s", name);
+        [encoder setLabel:[NSString stringWithUTF8String:name]];
+        encode_part(encoder, t, first, count);
+        [encoder endEncoding];
+        out->commit_at_ns = os_now_ns();
+        [commands commit];
+        out->id = (uint64_t)(uintptr_t)[commands retain];
+        return true;
+    }
+}
+
+/* What became of it -------------------------------------------------------------------------- */
+
+static uint64_t count_ns(double seconds) {
+    return seconds > 0 && seconds < 1e6 ? (uint64_t)(seconds * 1e9 + 0.5) : 0;
+}
+
+/* Virtual GPUs give zeros, and a time longer than the wait for it cannot be. */
+static void read_times(id<MTLCommandBuffer> commands, uint64_t wall_ns, play_times *times) {
+    double start = [commands GPUStartTime], end = [commands GPUEndTime];
+    uint64_t gpu_ns = start > 0 ? count_ns(end - start) : 0;
+    times->wall_ns = wall_ns;
+    times->gpu_is_wall = gpu_ns == 0 || gpu_ns > wall_ns;
+    times->gpu_ns = times->gpu_is_wall ? wall_ns : gpu_ns;
+    if ([commands kernelStartTime] > 0)
+        times->driver_ns = count_ns([commands kernelEndTime] - [commands kernelStartTime]);
+}
+
+/* The label of the encoder that failed, or of the first that was kept from ending. */
+static NSString *find_failed(NSError *error) {
+    NSArray *encoders = [[error userInfo] objectForKey:MTLCommandBufferEncoderInfoErrorKey];
+    NSString *affected = nil;
+    for (id<MTLCommandBufferEncoderInfo> info in encoders) {
+        if ([info errorState] == MTLCommandEncoderErrorStateFaulted)
+            return [info label];
+        if ([info errorState] == MTLCommandEncoderErrorStateAffected && !affected)
+            affected = [info label];
+    }
+    return affected;
+}
+
+static bool report_failure(id<MTLCommandBuffer> commands, err *e) {
+    NSError *error = [commands error];
+    NSString *failed = find_failed(error);
+    const char *label = [failed ? failed : [commands label] UTF8String];
+    MTLCommandBufferError code = (MTLCommandBufferError)[error code];
+    if (code == MTLCommandBufferErrorTimeout)
+        return err_set(e, EXIT_WRONG, "%.90s ran too long and the GPU gave it up: %.120s", label,
+                       metal_describe(error));
+    if (code == MTLCommandBufferErrorPageFault)
+        return err_set(e, EXIT_WRONG, "%.90s touched memory that is not there: %.120s", label,
+                       metal_describe(error));
+    return err_set(e, EXIT_CANNOT, "the GPU did not finish %.90s: %.120s", label,
+                   metal_describe(error));
+}
+
+bool metal_finish(id<MTLCommandBuffer> commands, uint64_t commit_at_ns, play_times *times, err *e) {
+    [commands waitUntilCompleted];
+    read_times(commands, os_now_ns() - commit_at_ns, times);
+    return [commands status] == MTLCommandBufferStatusCompleted || report_failure(commands, e);
+}
+
+bool metal_wait(device *d, ticket *k, play_times *times, err *e) {
+    (void)d;
+    id<MTLCommandBuffer> commands = (id<MTLCommandBuffer>)(void *)(uintptr_t)k->id;
+    assert(commands && "a ticket is waited for once");
+    k->id = 0;
+    @autoreleasepool {
+        bool ok = metal_finish(commands, k->commit_at_ns, times, e);
+        [commands release];
+        return ok;
+    }
+}

@@ -1,0 +1,161 @@
+/* msl: reads a .metal file far enough to launch its kernels and to hand it to a C++ compiler.
+ *
+ * It finds kernels, their parameters and attributes, host names, function constants and threadgroup
+ * storage by looking at tokens; it never parses expressions. msl_rewrite turns the text into plain
+ * C++ for the software device (and, later, for NVRTC): what MSL adds to C++ (address spaces,
+ * attributes, kernel, literals that are float, casts between half and bfloat) is replaced,
+ * everything else passes through byte for byte and every line keeps its number. What the MSL
+ * library is (vectors, simd_sum...) is the shim's business, not this one's. */
+#ifndef ASSAY_MSL_H
+#define ASSAY_MSL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/err.h"
+#include "harness/base/remark.h"
+
+typedef struct launch launch;
+typedef struct msl_unit msl_unit; /* a parsed file */
+
+enum { MSL_PARAMS = 64 };
+
+typedef enum {
+    MSL_BUFFER,      /* device or constant pointer or reference: bound by index */
+    MSL_THREADGROUP, /* threadgroup pointer with a length given by the launch */
+    MSL_THREAD_POSITION_IN_GRID,
+    MSL_THREAD_POSITION_IN_THREADGROUP,
+    MSL_THREADGROUP_POSITION_IN_GRID,
+    MSL_THREADS_PER_THREADGROUP,
+    MSL_DISPATCH_THREADS_PER_THREADGROUP,
+    MSL_THREADGROUPS_PER_GRID,
+    MSL_THREADS_PER_GRID,
+    MSL_THREAD_INDEX_IN_THREADGROUP,
+    MSL_SIMDGROUP_INDEX_IN_THREADGROUP,
+    MSL_THREAD_INDEX_IN_SIMDGROUP,
+    MSL_THREADS_PER_SIMDGROUP,
+    MSL_SIMDGROUPS_PER_THREADGROUP,
+    MSL_DISPATCH_SIMDGROUPS_PER_THREADGROUP,
+    MSL_THREAD_INDEX_IN_QUADGROUP,
+    MSL_QUADGROUP_INDEX_IN_THREADGROUP,
+    MSL_QUADGROUPS_PER_THREADGROUP,
+    MSL_GRID_ORIGIN,
+    MSL_GRID_SIZE,
+} msl_kind;
+
+typedef enum {
+    MSL_SPACE_NONE,
+    MSL_SPACE_DEVICE,
+    MSL_SPACE_CONSTANT,
+    MSL_SPACE_THREADGROUP
+} msl_space;
+
+typedef struct {
+    msl_kind kind;
+    char name[64];
+    char type[96]; /* as written, without address space and attributes: "const block_q4_0 *", "uint
+                      &" */
+    msl_space space; /* buffers and threadgroup memory */
+    bool is_reference;
+    bool is_const;
+    int index; /* buffer or threadgroup index, explicit or counted; -1 for the rest */
+    uint32_t
+        value_bytes; /* size of *pointer or of the referenced value; 0: only the compiler knows */
+    uint32_t dimensions; /* of a thread-position type: 1, 2 or 3 */
+    char gate[64];       /* function constant that switches the parameter on; "" for none */
+    int line;
+} msl_param;
+
+/* A kernel as a launch sees it. */
+typedef struct {
+    char host_name[128];
+    char function[512]; /* C++ name with template arguments: what the entry glue calls */
+    int line;
+    uint32_t max_total_threads; /* [[max_total_threads_per_threadgroup(n)]]; 0 if not said */
+    msl_param params[MSL_PARAMS];
+    size_t count;
+} msl_signature;
+
+typedef struct {
+    char name[64];
+    char type[32]; /* "uint", "bool", "float", "half", ... */
+    int index;
+    int line;
+} msl_constant;
+
+/* From a file (local includes resolved beside it), or from text that is given a name for messages.
+ */
+msl_unit *msl_load(const char *path, err *e);
+msl_unit *msl_from_text(const char *name, const char *text, err *e);
+void msl_free(msl_unit *u);
+
+const char *msl_get_name(const msl_unit *u);
+/* The file with its local includes put in, macros and all, for a compiler of MSL that takes one
+ * text and looks into no folder; #line marks keep the names of files and their lines. */
+const char *msl_get_text(const msl_unit *u);
+size_t msl_count_kernels(const msl_unit *u);
+const msl_signature *msl_get_kernel(const msl_unit *u, size_t i);
+const msl_signature *msl_find_kernel(const msl_unit *u, const char *host_name,
+                                     err *e); /* the error lists what there is */
+size_t msl_count_constants(const msl_unit *u);
+const msl_constant *msl_get_constant(const msl_unit *u, size_t i);
+
+/* A value for one function constant, as C++ text ("true", "64u", "0.5f"). */
+typedef struct {
+    int index;
+    char text[64];
+} msl_constant_text;
+
+/* The signature of one pipeline: parameters whose gate is off with these constants are left out. A
+ * constant that a gate needs and that is not given is an error. */
+bool msl_specialise(const msl_unit *u, const char *host_name, const msl_constant_text *constants,
+                    size_t count, msl_signature *out, err *e);
+
+/* Every function constant that the kernel's text uses must be given: false with the first that is
+ * not. */
+bool msl_check_constants(const msl_unit *u, const char *host_name,
+                         const msl_constant_text *constants, size_t count, err *e);
+
+/* The C++ text of one pipeline for the software device: every kernel but the wanted one static,
+ * function constants as constexpr values (one that the kernel's text uses and that is not given is
+ * an error), `#line` for each origin, and the entry glue of shim/entry.h at the end:
+ *     using assay_params = assay::params<assay::param<assay::kind_buffer, 0>,
+ *                                        assay::param<assay::kind_thread_position_in_grid, 0>>;
+ *     static constexpr auto assay_function = &kernel_name<float>;
+ *     ASSAY_EXPORT
+ * Kinds are spelled as the attributes of MSL. A gated parameter that is off is assay::kind_off.
+ * The caller frees the string. */
+char *msl_rewrite(const msl_unit *u, const char *host_name, const msl_constant_text *constants,
+                  size_t count, err *e);
+/* The same with every statement's end marked, to trace where something happens. */
+char *msl_rewrite_traced(const msl_unit *u, const char *host_name,
+                         const msl_constant_text *constants, size_t count, err *e);
+
+/* The C++ text of a whole file, for a compiler that is only asked whether it is right: every kernel
+ * that can be launched, every instantiation that has a host name, function constants as zero. */
+char *msl_rewrite_whole(const msl_unit *u, err *e);
+
+/* The text as C++ for OpenCL, whose address spaces are those of MSL, for -fsyntax-only with
+ * msl/strict/metal.h. Kernels with parameters that are not supported, and instantiations, are left
+ * out. Lines are kept. The caller frees it. */
+char *msl_rewrite_strict(const msl_unit *u);
+
+/* Which kernels does a line of a file belong to? Sets marks (one for each kernel, by number) of
+ * those whose definition, or whose explicit instantiation, has it; false if there is none. */
+bool msl_mark_kernels(const msl_unit *u, const char *file, int line, bool *marks);
+bool msl_mark_instantiations(const msl_unit *u, const char *file, int line, bool *marks);
+/* Why the kernel cannot be launched here; NULL if it can. */
+const char *msl_get_problem(const msl_unit *u, size_t i);
+
+/* Looks for what compilers do not report (lint.h says what). */
+void msl_check_rules(const msl_unit *u, remark_list *out);
+
+/* Does the launch fit the signature? Each mistake is an error that names the kernel and the index:
+ * unbound buffer, buffer bound but not in the signature, scalar of another size, threadgroup memory
+ * missing or not asked for, a group larger than max_group_threads or not a size the kernel allows,
+ * a zero grid or group. */
+bool msl_check_launch(const msl_signature *s, const launch *l, uint32_t max_group_threads,
+                      uint32_t max_threadgroup_bytes, err *e);
+
+#endif

@@ -1,0 +1,250 @@
+/* source: makes one text of a .metal file and what it includes.
+ *
+ * A file whose only directives are includes and pragmas is put together here, with #line marks, and
+ * needs no tool. Anything more (#define, #if) goes through a C preprocessor with empty Metal
+ * headers (include/), which keeps line marks of its own. Includes that are not beside the file go
+ * to the preprocessor too: it looks in the folders of CPATH, and says best what is missing.
+ *
+ * A compiler of MSL has a preprocessor and Metal's headers of its own, but no folder to find local
+ * includes in: it is given the text as it was put together here, before any tool. */
+#include "internal.h"
+
+#include "harness/base/os.h"
+#include "harness/device/toolchain.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DEEPEST_INCLUDE = 64, LONGEST_TEXT = 16 << 20 };
+
+typedef struct {
+    text out;
+    bool needs_tool; /* there are directives that only a preprocessor understands */
+    bool is_missing; /* an include that is not beside the file */
+    char **once;     /* files with #pragma once that are in already */
+    size_t once_count, once_room;
+    int depth;
+} splicer;
+
+/* The word of a directive ("include"), and where its operand begins. */
+static size_t split_directive(const char *line, size_t bytes, const char **word,
+                              const char **operand) {
+    const char *end = line + bytes, *p = line + 1;
+    while (p < end && (*p == ' ' || *p == '\t'))
+        p++;
+    *word = p;
+    while (p < end && *p >= 'a' && *p <= 'z')
+        p++;
+    size_t n = (size_t)(p - *word);
+    while (p < end && (*p == ' ' || *p == '\t'))
+        p++;
+    *operand = p;
+    return n;
+}
+
+static bool word_is(const char *word, size_t bytes, const char *what) {
+    return strlen(what) == bytes && memcmp(word, what, bytes) == 0;
+}
+
+/* A path beside the file, from the operand of #include; false for <system> and broken ones. */
+static bool read_local_include(const char *path, const char *operand, const char *end, char *out,
+                               size_t size) {
+    if (operand >= end || *operand != '"')
+        return false;
+    const char *close = memchr(operand + 1, '"', (size_t)(end - operand - 1));
+    if (!close)
+        return false;
+    const char *slash = strrchr(path, '/');
+    int folder = operand[1] == '/' || !slash ? 0 : (int)(slash - path + 1);
+    int n = snprintf(out, size, "%.*s%.*s", folder, path, (int)(close - operand - 1), operand + 1);
+    return n > 0 && (size_t)n < size;
+}
+
+static bool is_known_header(const char *operand, const char *end) {
+    return end - operand > 6 &&
+           (strncmp(operand, "<metal", 6) == 0 || strncmp(operand, "<simd/", 6) == 0);
+}
+
+static bool remember_once(splicer *s, const char *path, const char *source) {
+    if (!strstr(source, "once"))
+        return true;
+    for (size_t i = 0; i < s->once_count; i++)
+        if (strcmp(s->once[i], path) == 0)
+            return false;
+    s->once = msl_grow(s->once, sizeof *s->once, s->once_count, &s->once_room);
+    s->once[s->once_count++] = text_copy(path, strlen(path));
+    return true;
+}
+
+static void print_line_mark(text *out, int line, const char *path) {
+    text_print(out, "#line %d \"", line);
+    for (; *path; path++) {
+        if (*path == '"' || *path == '\\')
+            text_add(out, "\\", 1);
+        text_add(out, path, 1);
+    }
+    text_add(out, "\"\n", 2);
+}
+
+static void splice(splicer *s, const char *path, const char *source);
+
+/* True if the directive is done with: an include that was spliced in. */
+static bool splice_include(splicer *s, const char *path, const char *operand, const char *end,
+                           int line) {
+    char beside[PATH_MAX];
+    char *included = NULL;
+    if (s->depth < DEEPEST_INCLUDE && s->out.used < LONGEST_TEXT &&
+        read_local_include(path, operand, end, beside, sizeof beside))
+        included = os_read_file(beside, NULL, NULL);
+    if (!included) {
+        s->needs_tool = s->is_missing = true;
+        return false;
+    }
+    if (remember_once(s, beside, included)) {
+        s->depth++;
+        splice(s, beside, included);
+        s->depth--;
+    }
+    text_add(&s->out, "\n", 1);
+    print_line_mark(&s->out, line, path);
+    free(included);
+    return true;
+}
+
+static void splice(splicer *s, const char *path, const char *source) {
+    tokens t;
+    tokens_cut(&t, path, source);
+    print_line_mark(&s->out, 1, path);
+    size_t done = 0;
+    for (size_t i = 0; i < t.directive_count && !s->is_missing; i++) {
+        const directive *d = &t.directives[i];
+        const char *word, *operand, *end = source + d->begin + d->bytes;
+        size_t n = split_directive(source + d->begin, d->bytes, &word, &operand);
+        bool include = word_is(word, n, "include") || word_is(word, n, "import");
+        if (include && !is_known_header(operand, end)) {
+            text_add(&s->out, source + done, d->begin - done);
+            if (splice_include(s, path, operand, end, d->line))
+                done = d->begin + d->bytes;
+            else
+                done = d->begin;
+        } else if (!include && n > 0 && !word_is(word, n, "pragma") && !word_is(word, n, "line")) {
+            s->needs_tool = true;
+        }
+    }
+    text_add(&s->out, source + done, strlen(source + done));
+    tokens_free(&t);
+}
+
+static bool run_preprocessor(const char *in, const char *out, const char *folder, const char *name,
+                             err *e) {
+    char tool[PATH_MAX], home[PATH_MAX], headers[PATH_MAX + 64], beside[PATH_MAX + 4];
+    if (!toolchain_find_preprocessor(tool, sizeof tool, e) || !os_find_home(home, sizeof home, e))
+        return false;
+    snprintf(headers, sizeof headers, "-I%s/harness/device/msl/include", home);
+    snprintf(beside, sizeof beside, "-I%s", folder);
+    const char *argv[] = {tool,
+                          "-E",
+                          "-x",
+                          "c++",
+                          "-w",
+                          "-std=c++17",
+                          "-undef",
+                          "-nostdinc",
+                          "-D__METAL__=1",
+                          "-D__METAL_VERSION__=310",
+                          "-D__METAL_MACOS__=1",
+                          "-D__HAVE_BFLOAT__=1",
+                          headers,
+                          beside,
+                          "-o",
+                          out,
+                          in,
+                          NULL};
+    char *output = NULL;
+    int status = 0;
+    bool ok = os_run(argv, &output, &status, e);
+    if (ok && status != 0) {
+        ok = err_set(e, EXIT_USAGE, "%.160s cannot be preprocessed", name);
+        err_set_detail(e, output ? output : "");
+    }
+    free(output);
+    return ok;
+}
+
+/* The preprocessor names the folder it was given, which has another name each time; compiled
+ * kernels are found again by their text. The folder's name ends in what mkdtemp made of six Xs. */
+static void forget_folder(char *preprocessed, const char *folder) {
+    size_t bytes = strlen(folder);
+    for (char *p = preprocessed; (p = strstr(p, folder)); p += bytes)
+        memset(p + bytes - 6, 'X', 6);
+}
+
+/* The text goes in through a file of its own, so that it need not be one of the caller's. */
+static char *preprocess(const char *name, const char *source, err *e) {
+    const char *tmp = getenv("TMPDIR");
+    char folder[PATH_MAX - 16], in[PATH_MAX], out[PATH_MAX], beside[PATH_MAX];
+    int n = snprintf(folder, sizeof folder, "%s/assay-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (n < 0 || (size_t)n >= sizeof folder || !mkdtemp(folder)) {
+        err_set(e, EXIT_CANNOT, "cannot make a folder %.160s for the preprocessor", folder);
+        return NULL;
+    }
+    snprintf(in, sizeof in, "%s/in.metal", folder);
+    snprintf(out, sizeof out, "%s/out.metal", folder);
+    const char *slash = strrchr(name, '/');
+    snprintf(beside, sizeof beside, "%.*s", slash ? (int)(slash - name) + 1 : 1,
+             slash ? name : ".");
+    text marked = {0};
+    print_line_mark(&marked, 1, name);
+    text_add(&marked, source, strlen(source));
+    char *result = NULL;
+    if (os_write_file(in, marked.data, marked.used, e) &&
+        run_preprocessor(in, out, beside, name, e))
+        result = os_read_file(out, NULL, e);
+    if (result)
+        forget_folder(result, folder);
+    unlink(in);
+    unlink(out);
+    rmdir(folder);
+    free(marked.data);
+    return result;
+}
+
+char *source_from_text(const char *name, const char *given, char **whole, err *e) {
+    splicer s = {0};
+    splice(&s, name, given);
+    for (size_t i = 0; i < s.once_count; i++)
+        free(s.once[i]);
+    free(s.once);
+    *whole = NULL;
+    if (!s.needs_tool)
+        return text_take(&s.out);
+    char *spliced = text_take(&s.out), *source = preprocess(name, given, e);
+    if (source && s.is_missing) {
+        text_print(&s.out, "#include <metal_stdlib>\n%s", source);
+        *whole = text_take(&s.out);
+    } else if (source) {
+        *whole = spliced;
+        spliced = NULL;
+    }
+    free(spliced);
+    return source;
+}
+
+char *source_load(const char *path, char **whole, err *e) {
+    size_t bytes = 0;
+    char *given = os_read_file(path, &bytes, e);
+    if (!given)
+        return NULL;
+    char *source = NULL;
+    *whole = NULL;
+    if (strlen(given) != bytes)
+        err_set(e, EXIT_USAGE, "%.160s has a zero byte at %zu: it is not text", path,
+                strlen(given));
+    else
+        source = source_from_text(path, given, whole, e);
+    free(given);
+    return source;
+}

@@ -1,0 +1,108 @@
+// meet: where the lanes of a simdgroup stop and wait for each other. See ../abi.h for the protocol.
+//
+// meet<R>(value, serve) posts this lane's value; when every lane that takes part has posted, the
+// last one calls serve(in, out, party) once for all of them, and each lane goes on with out[lane].
+#pragma once
+
+#include "../soft/abi.h"
+
+#if defined(ASSAY_CHECKED)
+#define ASSAY_CHECK_MEETING(w, party, width, site) (w)->checks->meet(w, party, width, site)
+#define ASSAY_CHECK_PARKING(w, site) (w)->checks->park(w, site)
+#define ASSAY_CHECK_FENCE(flags, whole)                                                            \
+    soft_here()->checks->fence(soft_here(), static_cast<soft_u32>(flags), whole)
+#else
+#define ASSAY_CHECK_MEETING(w, party, width, site) ((void)0)
+#define ASSAY_CHECK_PARKING(w, site) ((void)0)
+#define ASSAY_CHECK_FENCE(flags, whole) ((void)(flags))
+#endif
+
+// nodebug: its instructions belong to the line of the .metal file that called for them.
+#define ASSAY_INLINE inline __attribute__((always_inline, nodebug))
+#define ASSAY_UNLIKELY(c) __builtin_expect(!!(c), 0)
+
+namespace assay {
+
+ASSAY_INLINE soft_u32 lane_index() {
+    return soft_here()->running->current;
+}
+
+// Lets the next lane of the round run; comes back when this lane may go on.
+ASSAY_INLINE void yield_to(soft_simdgroup *g, soft_u32 lane, soft_u32 next) {
+    g->current = next;
+    SOFT_SWITCH(&g->lane[lane], &g->lane[next]);
+}
+
+// Lanes that a meeting is meant for: the whole simdgroup, the whole quad, or whoever comes (votes).
+enum { meeting_of_any = 1, meeting_of_quad = 4, meeting_of_simd = 32, meeting_at_barrier = 64 };
+
+// T and R are trivially copyable and at most SOFT_EXCHANGE_BYTES. serve is
+// void(const T *in, R *out, soft_u32 party): bit i of party says that lane i takes part.
+template <class R, soft_u32 Width = meeting_of_simd, class T, class Serve>
+ASSAY_INLINE R meet(T value, Serve serve) {
+    static_assert(sizeof(T) <= SOFT_EXCHANGE_BYTES && sizeof(R) <= SOFT_EXCHANGE_BYTES,
+                  "too large to exchange");
+    soft_worker *w = soft_here();
+    soft_simdgroup *g = w->running;
+    const soft_u32 lane = g->current;
+    const char *site;
+    SOFT_SITE(site);
+    do {
+        reinterpret_cast<T *>(w->in)[lane] = value;
+        g->site[lane] = site;
+        const char *first = g->first_site ? g->first_site : site;
+        g->first_site = first;
+        g->differs |= reinterpret_cast<soft_u64>(first) ^ reinterpret_cast<soft_u64>(site);
+        const soft_u32 todo = g->todo &= ~(1u << lane);
+        if (todo) {
+            yield_to(g, lane, static_cast<soft_u32>(__builtin_ctz(todo)));
+        } else if (ASSAY_UNLIKELY(g->differs && !g->party)) {
+            w->settle(w);
+        } else {
+            const soft_u32 party = g->party ? g->party : g->live;
+            ASSAY_CHECK_MEETING(w, party, Width, site);
+            serve(reinterpret_cast<const T *>(w->in), reinterpret_cast<R *>(w->out), party);
+            g->todo = party;
+            g->party = 0;
+            g->first_site = nullptr;
+            g->differs = g->live & ~party;
+            const soft_u32 next = static_cast<soft_u32>(__builtin_ctz(party));
+            if (next != lane)
+                yield_to(g, lane, next);
+            break;
+        }
+    } while (ASSAY_UNLIKELY(g->party));
+    return reinterpret_cast<const R *>(w->out)[lane];
+}
+
+// threadgroup_barrier: the lane is parked until every simdgroup of the threadgroup has come.
+ASSAY_INLINE void park() {
+    soft_worker *w = soft_here();
+    soft_simdgroup *g = w->running;
+    const soft_u32 lane = g->current;
+    const soft_u32 bit = 1u << lane;
+    const char *site;
+    SOFT_SITE(site);
+    g->site[lane] = site;
+    ASSAY_CHECK_PARKING(w, site);
+    g->parked |= bit;
+    g->live &= ~bit;
+    const soft_u32 todo = g->todo &= ~bit;
+    if (todo)
+        yield_to(g, lane, static_cast<soft_u32>(__builtin_ctz(todo)));
+    else
+        w->settle(w);
+}
+
+// A threadgroup variable of the running threadgroup. `slot` numbers the declaration in the file.
+template <class T> ASSAY_INLINE T &threadgroup_variable(soft_u32 slot) {
+    static_assert(sizeof(T) <= MSL_THREADGROUP_BYTES,
+                  "a threadgroup has 32768 bytes of threadgroup memory");
+    soft_worker *w = soft_here();
+    void *at = w->slot[slot];
+    if (ASSAY_UNLIKELY(!at))
+        at = w->place(w, slot, sizeof(T), alignof(T));
+    return *static_cast<T *>(at);
+}
+
+} // namespace assay

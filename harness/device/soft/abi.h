@@ -1,0 +1,234 @@
+/* abi: what a compiled kernel and the software device's scheduler share, in C and in C++.
+ *
+ * GPU threads are fibers. All fibers of one worker (an OS thread that runs one threadgroup at a
+ * time) have their stacks in one region that is aligned to its own size, and the worker's state
+ * stands at its start: a kernel finds it by masking the stack pointer, with no argument, no
+ * thread-local and no register kept for it.
+ *
+ * The lanes of a simdgroup run one after the other, each until it stops at a *meeting*: a simdgroup
+ * function, or a barrier. A round is over when every live lane has stopped. If all stopped at the
+ * same simdgroup call, the last one to arrive computes the results for all and the round starts
+ * anew: this is the fast path, inlined in the kernel (shim/meet.h). If they stopped at different
+ * places, soft_settle (scheduler.c) chooses the meeting with the smallest address, makes its lanes
+ * post their values again and lets the last of them compute. Lanes that returned take no part.
+ *
+ * The one surprise: a switch clobbers every register (the compiler spills only what is live at that
+ * point), and a lane that returns hands its stack to the next lane that has not started, so a
+ * kernel without meetings is a plain loop. */
+#ifndef ASSAY_SOFT_ABI_H
+#define ASSAY_SOFT_ABI_H
+
+#include "../msl/limits.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    SOFT_ABI_VERSION = 2,
+    SOFT_LANES = MSL_LANES,
+    SOFT_MAX_THREADS = MSL_MAX_THREADS,
+    SOFT_MAX_GROUPS = SOFT_MAX_THREADS / SOFT_LANES,
+    SOFT_STACK_BYTES = 128 << 10,
+    SOFT_STACK_USABLE = 88 << 10,   /* less guard page, stagger, and what our own code needs */
+    SOFT_EXCHANGE_BYTES = 64,       /* largest value a lane can post at a meeting */
+    SOFT_THREADGROUP_ROOM = 262144, /* what we can hold, to report by how much a kernel is over */
+    SOFT_THREADGROUP_GAP = 65536,   /* nobody's memory before and behind it */
+    SOFT_BUFFERS = MSL_BUFFERS,
+    SOFT_INLINE_BYTES = 256,
+    SOFT_DYNAMIC = MSL_THREADGROUPS,
+};
+
+/* State in front (a quarter), stacks behind; 2^28 bytes of address space, touched only where used.
+ */
+#define SOFT_REGION_BYTES (1ull << 28)
+#define SOFT_STACKS_AT (1ull << 27)
+
+typedef unsigned int soft_u32;
+typedef unsigned long long soft_u64;
+
+/* Where a fiber goes on. */
+typedef struct {
+    void *sp, *pc, *fp, *bx; /* bx: the base-pointer register (x19, rbx), which inline asm may not
+                                name as clobbered */
+} soft_context;
+
+typedef struct {
+    soft_context lane[SOFT_LANES];
+    const char *site[SOFT_LANES]; /* the meeting each stopped lane is at */
+    soft_u32 fresh;               /* lanes that have not started */
+    soft_u32 todo;                /* lanes that have not stopped in this round */
+    soft_u32 present;             /* lanes that the threadgroup has: fewer in its last simdgroup */
+    soft_u32 live; /* lanes that take part: started or not, not returned, not parked at a barrier */
+    soft_u32 parked;  /* lanes at a threadgroup barrier */
+    soft_u32 party;   /* lanes whose meeting is being settled the slow way; 0 on the fast path */
+    soft_u32 current; /* the lane that runs */
+    const char *first_site; /* of the first lane that stopped in this round; NULL: none has */
+    soft_u64 differs;       /* non-zero if lanes of this round stopped at different sites */
+    soft_u32 index;         /* simdgroup index in the threadgroup */
+} soft_simdgroup;
+
+/* One launch, as compiled code sees it. */
+typedef struct {
+    void *buffer[SOFT_BUFFERS];
+    soft_u32 dynamic_bytes[SOFT_DYNAMIC];
+    soft_u32 grid_threads[3]; /* threads_per_grid */
+    soft_u32 grid_groups[3];
+    soft_u32 group_nominal[3]; /* dispatch_threads_per_threadgroup */
+} soft_launch;
+
+/* How a kernel touches memory. */
+enum {
+    SOFT_LOAD = 0,
+    SOFT_STORE = 1,
+    SOFT_ATOMIC = 2, /* with SOFT_STORE when it also writes */
+    SOFT_UPDATE = 4, /* an atomic store that depends on what was there */
+};
+
+/* What the compiler's own checks found; beyond memory. */
+enum { SOFT_MISALIGNED, SOFT_DIVIDE, SOFT_SHIFT, SOFT_CONVERT, SOFT_INDEX };
+
+enum { SOFT_PAGE_SHIFT = 14, SOFT_PAGES = 1024 };
+
+/* Memory that the running launch may touch. */
+typedef struct {
+    soft_u64 begin, bytes;
+    soft_u32 plain; /* a load inside it is right: nobody writes it and all of it was written */
+} soft_region;
+
+struct soft_worker;
+
+/* Checked mode (checked.c). A kernel compiled for it calls these for every access; the loads that
+ * are obviously right are told apart in shim/checked.h and do not. */
+typedef struct soft_checks {
+    const soft_region
+        *page[SOFT_PAGES]; /* a region by the low bits of its pages; may be another's */
+    soft_u64 inline_begin; /* small constants stand close together: by 16 bytes */
+    const soft_region *inline_region[SOFT_INLINE_BYTES / 16];
+    soft_u32 trace;   /* every access and every statement's end is told */
+    soft_u32 pending; /* something must be put back before the next access */
+    soft_u32 unset;   /* there are private variables without a value: their bytes are marked here */
+    unsigned char *unset_map; /* a byte for each of the stacks' */
+    void (*access)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 how, const void *pc);
+    /* type: of the array that an index is outside of, as the compiler spells it; else NULL. */
+    void (*mishap)(struct soft_worker *w, soft_u32 what, soft_u64 value, const char *type,
+                   const void *pc);
+    /* A variable without a value begins (or ends) its life. */
+    void (*declare)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 begins);
+    void (*meet)(struct soft_worker *w, soft_u32 party, soft_u32 width, const void *pc);
+    void (*park)(struct soft_worker *w, const void *pc);
+    void (*fence)(struct soft_worker *w, soft_u32 flags, soft_u32 whole_threadgroup);
+} soft_checks;
+
+typedef struct soft_worker {
+    /* what a kernel reads */
+    soft_simdgroup *running;
+    const soft_launch *launch;
+    soft_u32 group_position[3];
+    soft_u32 group_threads[3]; /* the actual size: smaller at the edge of dispatchThreads */
+    soft_u32 group_total;
+    const unsigned short (*thread_position)[4]; /* by thread index in the threadgroup: x, y, z, 0 */
+    void *dynamic[SOFT_DYNAMIC];
+    void *slot[MSL_STATIC_SLOTS]; /* threadgroup variables, placed at first use */
+    soft_checks *checks;           /* NULL unless the kernel was compiled for checked mode */
+
+    /* what it calls when the fast path does not do */
+    void (*settle)(struct soft_worker *w); /* end of a round that is not one plain meeting */
+    void *(*place)(struct soft_worker *w, soft_u32 slot, soft_u64 bytes, soft_u64 align);
+
+    /* meetings: values posted, results to fetch; of whatever type the meeting has, packed */
+    __attribute__((aligned(64))) unsigned char in[SOFT_LANES * SOFT_EXCHANGE_BYTES];
+    __attribute__((aligned(64))) unsigned char out[SOFT_LANES * SOFT_EXCHANGE_BYTES];
+
+    /* the scheduler's own */
+    soft_context scheduler;
+    soft_simdgroup group[SOFT_MAX_GROUPS];
+    soft_u32 memory_used; /* threadgroup memory as Metal counts it */
+    soft_u32 memory_top;  /* as it is laid out: checked mode leaves gaps between variables */
+    soft_u32 over;        /* threadgroup memory wanted beyond what Metal gives; 0: fits */
+    soft_u32 given_up;    /* the launch will not be finished: an endless loop */
+    void *device;         /* the host's own */
+    unsigned char gap_before[SOFT_THREADGROUP_GAP];
+    __attribute__((aligned(64))) unsigned char threadgroup_memory[SOFT_THREADGROUP_ROOM];
+    unsigned char gap_behind[SOFT_THREADGROUP_GAP];
+} soft_worker;
+
+/* Every compiled kernel exports one of these as `assay_kernel`. */
+typedef struct {
+    soft_u32 abi;
+    void (*fiber)(void); /* where a fresh lane starts; never returns */
+    soft_u32 count;      /* parameters */
+    void *nothing;       /* what a parameter that is switched off refers to */
+    /* of each parameter: sizeof what is pointed or referred to; 0 for positions */
+    const soft_u32 *value_bytes;
+} soft_kernel;
+
+static inline __attribute__((always_inline)) soft_worker *soft_here(void) {
+    soft_u64 sp;
+#if defined(__aarch64__)
+    __asm__("mov %0, sp" : "=r"(sp));
+#elif defined(__x86_64__)
+    __asm__("movq %%rsp, %0" : "=r"(sp));
+#else
+#error "the software device knows aarch64 and x86-64"
+#endif
+    return (soft_worker *)(sp & ~(SOFT_REGION_BYTES - 1));
+}
+
+/* An address that is different at each place this is compiled into. */
+#if defined(__aarch64__)
+#define SOFT_SITE(variable) __asm__ volatile("adr %0, ." : "=r"(variable))
+#else
+#define SOFT_SITE(variable) __asm__ volatile("leaq 0(%%rip), %0" : "=r"(variable))
+#endif
+
+/* x18 is an ordinary register on Linux and the system's own on macOS. */
+#if defined(__APPLE__)
+#define SOFT_X18
+#else
+#define SOFT_X18 "x18",
+#endif
+
+/* Leave one context for another; comes back when somebody switches to `from`. The landing pads are
+ * for CPUs that check indirect branches. Nothing is pushed: leaf functions may keep data below the
+ * stack pointer. */
+#if defined(__aarch64__)
+#define SOFT_SWITCH(from, to)                                                                      \
+    do {                                                                                           \
+        register soft_context *from_ __asm__("x0") = (from);                                       \
+        register soft_context *to_ __asm__("x1") = (to);                                           \
+        __asm__ volatile(                                                                          \
+            "mov x9, sp\n adr x10, 1f\n stp x9, x10, [x0]\n stp x29, x19, [x0, #16]\n"             \
+            "ldp x9, x16, [x1]\n ldp x29, x19, [x1, #16]\n mov sp, x9\n br x16\n1: hint #38\n"     \
+            : "+r"(from_), "+r"(to_)                                                               \
+            :                                                                                      \
+            : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14",   \
+              "x15", "x16", "x17", SOFT_X18 "x20", "x21", "x22", "x23", "x24", "x25", "x26",       \
+              "x27", "x28", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9",     \
+              "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21",  \
+              "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "memory",      \
+              "cc");                                                                               \
+    } while (0)
+#else
+#define SOFT_SWITCH(from, to)                                                                      \
+    do {                                                                                           \
+        register soft_context *from_ __asm__("rdi") = (from);                                      \
+        register soft_context *to_ __asm__("rsi") = (to);                                          \
+        __asm__ volatile("movq %%rsp, 0(%%rdi)\n leaq 1f(%%rip), %%rax\n movq %%rax, 8(%%rdi)\n"   \
+                         "movq %%rbp, 16(%%rdi)\n movq %%rbx, 24(%%rdi)\n"                         \
+                         "movq 0(%%rsi), %%rsp\n movq 16(%%rsi), %%rbp\n movq 24(%%rsi), %%rbx\n " \
+                         "jmpq *8(%%rsi)\n"                                                        \
+                         "1: endbr64\n"                                                            \
+                         : "+r"(from_), "+r"(to_)                                                  \
+                         :                                                                         \
+                         : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14",     \
+                           "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",  \
+                           "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",   \
+                           "memory", "cc");                                                        \
+    } while (0)
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,51 @@
+/* checked: sees every memory access of a kernel compiled for checked mode and reports what is
+ * wrong.
+ *
+ * One worker, one launch at a time. Bad loads give zero and bad stores are dropped, so that one run
+ * shows everything that is wrong. */
+#ifndef ASSAY_SOFT_CHECKED_H
+#define ASSAY_SOFT_CHECKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/base/err.h"
+#include "harness/device/finding.h"
+#include "abi.h"
+
+typedef struct soft_checker soft_checker;
+
+/* A binding as the checker sees it. */
+typedef struct {
+    void *begin;
+    size_t bytes;
+    bool is_bound, can_write, is_inline;
+    uint32_t element_bytes;
+    char label[48];
+    char name[64]; /* of the parameter */
+} soft_bound;
+
+/* Also makes it the worker's. is_traced: births of NaN and infinity are found too. */
+soft_checker *soft_checker_new(soft_worker *w, bool is_traced, err *e);
+void soft_checker_free(soft_checker *c);
+
+/* Around the threadgroups of one launch. object is the compiled kernel's file; inline_begin where
+ * the small constants stand. */
+void soft_checker_begin(soft_checker *c, const char *kernel, const soft_kernel *k,
+                        const char *object, const soft_bound bound[SOFT_BUFFERS],
+                        const void *inline_begin);
+void soft_checker_end(soft_checker *c, finding_list *out);
+
+/* What the scheduler tells: a threadgroup starts; every thread of it has returned or parked; a
+ * threadgroup variable was placed. */
+void soft_checker_begin_group(soft_checks *c);
+void soft_checker_end_phase(soft_checks *c);
+void soft_checker_add_variable(soft_checks *c, void *at, size_t bytes);
+
+/* Memory whose surroundings are nobody's: an access far outside is still told to be this buffer's.
+ */
+void *soft_checked_allocate(size_t bytes);
+void soft_checked_free(void *at);
+
+#endif

@@ -1,0 +1,39 @@
+/* compile: C++ text of one pipeline in, a loaded kernel out; compiled once and kept in the cache.
+ */
+#ifndef ASSAY_SOFT_COMPILE_H
+#define ASSAY_SOFT_COMPILE_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "harness/base/err.h"
+#include "abi.h"
+
+typedef struct soft_compiler soft_compiler;
+
+soft_compiler *soft_compiler_new(err *e); /* finds clang and the shim */
+void soft_compiler_free(soft_compiler *c);
+const char *soft_compiler_get_name(const soft_compiler *c); /* its version, and where it is */
+
+/* A kernel in memory. */
+typedef struct {
+    const soft_kernel *kernel;
+    void *handle;
+    char object[PATH_MAX]; /* the file it was loaded from */
+} soft_loaded;
+
+/* As fast as it goes; every access calls checked mode; the same with nothing optimised, so that no
+ * operation happens before its turn. */
+typedef enum { BUILD_FAST, BUILD_CHECKED, BUILD_TRACED } soft_build;
+
+/* name is the kernel's, for messages. */
+bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
+                  soft_loaded *out, err *e);
+void soft_unload(soft_loaded *loaded);
+
+/* Reads the text without making code of it. *messages is what clang said; the caller frees it.
+ * False only if clang could not be asked. */
+bool soft_compiler_check_syntax(const soft_compiler *c, const char *text, bool *is_right,
+                                char **messages, err *e);
+
+#endif

@@ -1,0 +1,266 @@
+/* device_soft: the software Metal device behind device.h. Memory is the process's own, pipelines
+ * are compiled by compile.c, command buffers are run by pool.c. */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/os.h"
+#include "harness/device/tape.h"
+#include "compile.h"
+#include "pool.h"
+
+typedef struct {
+    soft_compiler *compiler;
+    soft_pool *pool;
+    pool_mode mode;
+} soft_device;
+
+static bool count_threads(int *threads, err *e) {
+    const char *given = getenv("ASSAY_THREADS");
+    *threads = os_count_cpus();
+    if (!given || !*given)
+        return true;
+    char *end;
+    long n = strtol(given, &end, 10);
+    if (*end || n < 1 || n > 256)
+        return err_set(e, EXIT_USAGE, "ASSAY_THREADS is '%.40s'; it takes a number from 1 to 256",
+                       given);
+    *threads = (int)n;
+    return true;
+}
+
+/* The variable that switches on Metal's shader validation means checked mode here. */
+static pool_mode choose_mode(void) {
+    const char *validation = getenv("MTL_SHADER_VALIDATION"), *trace = getenv("ASSAY_TRACE_NAN");
+    if (!validation || !*validation || strcmp(validation, "0") == 0)
+        return POOL_FAST;
+    return trace && strcmp(trace, "1") == 0 ? POOL_TRACED : POOL_CHECKED;
+}
+
+static bool soft_open(device *d, err *e) {
+    int threads;
+    pool_mode mode = choose_mode();
+    if (!count_threads(&threads, e))
+        return false;
+    if (mode != POOL_FAST)
+        threads = 1; /* races are found by what is ordered, not by what collides */
+    soft_compiler *compiler = soft_compiler_new(e);
+    if (!compiler)
+        return false;
+    soft_pool *pool = soft_pool_new(threads, mode, e);
+    if (!pool) {
+        soft_compiler_free(compiler);
+        return false;
+    }
+    soft_device *s = calloc(1, sizeof *s);
+    assert(s);
+    s->compiler = compiler;
+    s->pool = pool;
+    s->mode = mode;
+    d->impl = s;
+    device_facts *f = &d->facts;
+    snprintf(f->name, sizeof f->name, "software Metal device, %s%d thread%s",
+             mode == POOL_FAST ? "" : "checked, ", threads, threads == 1 ? "" : "s");
+    f->validates = mode != POOL_FAST;
+#if defined(__linux__)
+    f->names_lines = true; /* read from ELF files */
+#endif
+    snprintf(f->api, sizeof f->api, "soft");
+    snprintf(f->compiler, sizeof f->compiler, "%s", soft_compiler_get_name(compiler));
+    f->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    f->threads = (uint32_t)threads;
+    f->simd_width = SOFT_LANES;
+    f->max_group_threads = SOFT_MAX_THREADS;
+    f->max_threadgroup_bytes = MSL_THREADGROUP_BYTES;
+    f->unified = true;
+    f->emulated = true;
+    return true;
+}
+
+static void soft_close(device *d) {
+    soft_device *s = d->impl;
+    soft_pool_free(s->pool);
+    soft_compiler_free(s->compiler);
+    free(s);
+}
+
+static bool soft_new_buffer(buffer *b, size_t allocation_bytes, const void *no_copy, err *e) {
+    if (no_copy) {
+        b->impl = b->contents = (void *)(uintptr_t)no_copy; /* never written: it is bound to read */
+        return true;
+    }
+    if (b->device->facts.validates)
+        b->impl = soft_checked_allocate(allocation_bytes);
+    else if (posix_memalign(&b->impl, 16384, allocation_bytes) != 0)
+        b->impl = NULL;
+    if (!b->impl)
+        return err_set(e, EXIT_CANNOT, "no memory for the buffer '%s' of %zu bytes", b->label,
+                       b->bytes);
+    /* What nothing wrote reads as NaN, and the same in every run. */
+    for (size_t i = 0; i + 1 < allocation_bytes; i += 2)
+        memcpy((char *)b->impl + i, &(uint16_t){POISON_PATTERN}, 2);
+    if (b->storage == STORAGE_SHARED)
+        b->contents = (char *)b->impl + b->base;
+    return true;
+}
+
+static void soft_free_buffer(buffer *b) {
+    if (b->storage == STORAGE_NO_COPY)
+        return;
+    if (b->device->facts.validates)
+        soft_checked_free(b->impl);
+    else
+        free(b->impl);
+}
+
+static bool soft_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, bool to_device,
+                      err *e) {
+    (void)e;
+    char *at = (char *)b->impl + allocation_offset;
+    memcpy(to_device ? (void *)at : host, to_device ? host : (void *)at, bytes);
+    return true;
+}
+
+/* Sizes that the text alone did not tell: the compiler knows them. */
+static void complete_signature(pipeline *p, const soft_kernel *k, const msl_signature *all) {
+    for (size_t i = 0; i < p->signature.count; i++)
+        for (size_t j = 0; j < all->count && j < k->count; j++)
+            if (strcmp(p->signature.params[i].name, all->params[j].name) == 0 &&
+                k->value_bytes[j] > 0)
+                p->signature.params[i].value_bytes = k->value_bytes[j];
+}
+
+static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
+                              size_t count, err *e) {
+    soft_device *s = p->device->impl;
+    msl_constant_text *texts = calloc(count + 1, sizeof *texts);
+    assert(texts);
+    for (size_t i = 0; i < count; i++)
+        constant_spell(&constants[i], &texts[i]);
+    bool ok = msl_specialise(unit, p->kernel, texts, count, &p->signature, e);
+    char *text = !ok                      ? NULL
+                 : s->mode == POOL_TRACED ? msl_rewrite_traced(unit, p->kernel, texts, count, e)
+                                          : msl_rewrite(unit, p->kernel, texts, count, e);
+    free(texts);
+    if (!text)
+        return false;
+    soft_loaded *loaded = calloc(1, sizeof *loaded);
+    assert(loaded);
+    static const soft_build builds[] = {
+        [POOL_FAST] = BUILD_FAST, [POOL_CHECKED] = BUILD_CHECKED, [POOL_TRACED] = BUILD_TRACED};
+    ok = soft_compile(s->compiler, text, p->kernel, builds[s->mode], loaded, e);
+    free(text);
+    if (!ok) {
+        free(loaded);
+        return false;
+    }
+    complete_signature(p, loaded->kernel, msl_find_kernel(unit, p->kernel, NULL));
+    if (p->signature.max_total_threads && p->signature.max_total_threads < p->max_group_threads)
+        p->max_group_threads = p->signature.max_total_threads;
+    p->impl = loaded;
+    return true;
+}
+
+static void soft_free_pipeline(pipeline *p) {
+    soft_unload(p->impl);
+    free(p->impl);
+}
+
+/* What checked mode must know of the bindings. Kept with the job until it is waited for. */
+static void describe_bindings(soft_item *item, const launch *l, soft_bound *bound) {
+    const msl_signature *s = &l->pipeline->signature;
+    memset(bound, 0, SOFT_BUFFERS * sizeof *bound);
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        const binding *b = &l->args[i];
+        if (b->kind == BIND_NONE)
+            continue;
+        bound[i] = (soft_bound){.begin = item->launch.buffer[i],
+                                .is_bound = true,
+                                .is_inline = b->kind == BIND_BYTES,
+                                .bytes = b->kind == BIND_BYTES ? b->inline_bytes : b->at.bytes,
+                                .can_write = (b->access & ACCESS_WRITE) != 0,
+                                .element_bytes = (uint32_t)elem_get_bytes(b->type)};
+        snprintf(bound[i].label, sizeof bound[i].label, "%s",
+                 b->kind == BIND_BUFFER ? b->at.buffer->label : "constant");
+        for (size_t j = 0; j < s->count; j++) {
+            if (s->params[j].kind != MSL_BUFFER || s->params[j].index != i)
+                continue;
+            snprintf(bound[i].name, sizeof bound[i].name, "%s", s->params[j].name);
+            if (s->params[j].value_bytes)
+                bound[i].element_bytes = s->params[j].value_bytes;
+        }
+    }
+    item->bound = bound;
+}
+
+static void encode(soft_item *item, const launch *l) {
+    const soft_loaded *s = l->pipeline->impl;
+    static_assert(sizeof item->inline_bytes == LAUNCH_INLINE_BYTES, "room for all constants");
+    item->kernel = s->kernel;
+    item->name = l->pipeline->kernel;
+    item->object = s->object;
+    memset(&item->launch, 0, sizeof item->launch);
+    memcpy(item->inline_bytes, l->inline_bytes, l->inline_used);
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        const binding *b = &l->args[i];
+        if (b->kind == BIND_BUFFER)
+            item->launch.buffer[i] = (char *)b->at.buffer->impl + b->at.buffer->base + b->at.offset;
+        else if (b->kind == BIND_BYTES)
+            item->launch.buffer[i] = item->inline_bytes + b->inline_at;
+    }
+    memcpy(item->launch.dynamic_bytes, l->threadgroup_bytes, sizeof l->threadgroup_bytes);
+    size3 groups = launch_get_groups(l);
+    const uint32_t grid[3] = {l->grid.x, l->grid.y, l->grid.z};
+    const uint32_t count[3] = {groups.x, groups.y, groups.z};
+    const uint32_t group[3] = {l->group.x, l->group.y, l->group.z};
+    for (int i = 0; i < 3; i++) {
+        item->launch.grid_groups[i] = count[i];
+        item->launch.group_nominal[i] = group[i];
+        item->launch.grid_threads[i] = l->grid_is_threads ? grid[i] : count[i] * group[i];
+    }
+}
+
+static bool soft_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e) {
+    (void)e;
+    soft_device *s = d->impl;
+    soft_job *j = soft_pool_new_job(s->pool, count);
+    soft_bound *bound = d->facts.validates ? soft_job_get_bound(j) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        soft_item *item = soft_job_get_item(j, i);
+        encode(item, &t->launches[first + i]);
+        if (bound)
+            describe_bindings(item, &t->launches[first + i], bound + i * SOFT_BUFFERS);
+    }
+    out->commit_at_ns = os_now_ns();
+    out->id = soft_pool_queue(s->pool, j);
+    return true;
+}
+
+static bool soft_wait(device *d, ticket *k, play_times *times, err *e) {
+    soft_device *s = d->impl;
+    uint64_t done_at_ns = 0;
+    bool ok = soft_pool_wait(s->pool, k->id, &times->gpu_ns, &done_at_ns, e);
+    times->wall_ns = os_now_ns() - k->commit_at_ns;
+    return ok;
+}
+
+static finding_list *soft_get_findings(const device *d) {
+    const soft_device *s = d->impl;
+    return soft_pool_get_findings(s->pool);
+}
+
+const device_ops soft_device_ops = {
+    .name = "soft",
+    .open = soft_open,
+    .close = soft_close,
+    .new_buffer = soft_new_buffer,
+    .free_buffer = soft_free_buffer,
+    .copy = soft_copy,
+    .new_pipeline = soft_new_pipeline,
+    .free_pipeline = soft_free_pipeline,
+    .submit = soft_submit,
+    .wait = soft_wait,
+    .get_findings = soft_get_findings,
+};

@@ -1,0 +1,333 @@
+/* pool: see pool.h.
+ *
+ * The leader opens a launch, works on it like everybody else, closes it and waits for those who
+ * joined: a helper that is still asleep is never waited for, so small launches cost no wake-up.
+ * Helpers spin for a moment before they sleep, because the next launch of a tape follows at once.
+ */
+#include "pool.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/os.h"
+#include "scheduler.h"
+
+enum { SPIN_NS = 50000, GROUPS_A_GRAB = 8 };
+
+struct soft_job {
+    soft_job *next;
+    uint64_t id;
+    soft_item *items;
+    soft_bound *bound;
+    size_t count, capacity;
+    uint64_t work_ns, done_at_ns;
+    char problem[256]; /* "" when the work went well */
+};
+
+typedef struct {
+    soft_pool *pool;
+    soft_worker *worker;
+    pthread_t thread;
+} member;
+
+struct soft_pool {
+    member *members; /* member 0 is the leader */
+    int count;
+
+    pthread_mutex_t lock;
+    pthread_cond_t queued, finished, opened;
+    soft_job *waiting, **waiting_end; /* first in, first out */
+    soft_job *finished_jobs;          /* not yet waited for */
+    soft_job *spare;
+    uint64_t last_id;
+    bool closing;
+
+    /* The launch that is open to helpers. */
+    atomic_uint_fast64_t turn; /* counts launches opened */
+    atomic_bool open;
+    atomic_int joined, asleep;
+    atomic_bool stop;
+    atomic_uint_fast64_t next_group;
+    uint64_t total_groups, grab;
+    const soft_item *item;
+    soft_checker *checker; /* checked mode */
+    finding_list findings;
+
+    atomic_uint over; /* threadgroup bytes beyond the limit, over all workers */
+};
+
+static void relax(void) {
+#if defined(__aarch64__)
+    __asm__ volatile("yield");
+#else
+    __asm__ volatile("pause");
+#endif
+}
+
+/* Takes threadgroups of the open launch until none is left. */
+static void work(member *m) {
+    soft_pool *p = m->pool;
+    const soft_launch *l = &p->item->launch;
+    soft_worker_begin(m->worker, l);
+    for (;;) {
+        uint64_t i = atomic_fetch_add(&p->next_group, p->grab);
+        if (i >= p->total_groups)
+            break;
+        uint64_t end = i + p->grab < p->total_groups ? i + p->grab : p->total_groups;
+        for (; i < end && !m->worker->given_up; i++) {
+            uint64_t row = i / l->grid_groups[0];
+            const soft_u32 position[3] = {(soft_u32)(i % l->grid_groups[0]),
+                                          (soft_u32)(row % l->grid_groups[1]),
+                                          (soft_u32)(row / l->grid_groups[1])};
+            soft_worker_run(m->worker, p->item->kernel, position);
+        }
+    }
+    unsigned over = atomic_load(&p->over);
+    while (m->worker->over > over &&
+           !atomic_compare_exchange_weak(&p->over, &over, m->worker->over))
+        continue;
+}
+
+/* Joins the open launch, if one still is. */
+static void help(member *m) {
+    soft_pool *p = m->pool;
+    atomic_fetch_add(&p->joined, 1);
+    if (atomic_load(&p->open))
+        work(m);
+    atomic_fetch_sub(&p->joined, 1);
+}
+
+static void *run_helper(void *argument) {
+    member *m = argument;
+    soft_pool *p = m->pool;
+    uint64_t seen = 0;
+    while (!atomic_load(&p->stop)) {
+        uint64_t since = os_now_ns();
+        int spins = 0;
+        while (atomic_load(&p->turn) == seen && !atomic_load(&p->stop)) {
+            relax();
+            if (++spins % 64 != 0 || os_now_ns() - since < SPIN_NS)
+                continue;
+            pthread_mutex_lock(&p->lock);
+            atomic_fetch_add(&p->asleep, 1);
+            while (atomic_load(&p->turn) == seen && !atomic_load(&p->stop))
+                pthread_cond_wait(&p->opened, &p->lock);
+            atomic_fetch_sub(&p->asleep, 1);
+            pthread_mutex_unlock(&p->lock);
+        }
+        seen = atomic_load(&p->turn);
+        help(m);
+    }
+    return NULL;
+}
+
+static void run_item(soft_pool *p, const soft_item *item, char problem[256]) {
+    const soft_launch *l = &item->launch;
+    p->item = item;
+    p->total_groups = (uint64_t)l->grid_groups[0] * l->grid_groups[1] * l->grid_groups[2];
+    p->grab = p->total_groups / ((uint64_t)p->count * GROUPS_A_GRAB);
+    p->grab += p->grab == 0;
+    atomic_store(&p->next_group, 0);
+    atomic_store(&p->over, 0);
+    bool share = p->count > 1 && p->total_groups > 1;
+    if (share) {
+        atomic_store(&p->open, true);
+        atomic_fetch_add(&p->turn, 1);
+        if (atomic_load(&p->asleep) > 0) {
+            pthread_mutex_lock(&p->lock);
+            pthread_cond_broadcast(&p->opened);
+            pthread_mutex_unlock(&p->lock);
+        }
+    }
+    if (p->checker)
+        soft_checker_begin(p->checker, item->name, item->kernel, item->object, item->bound,
+                           item->inline_bytes);
+    work(&p->members[0]);
+    if (p->checker)
+        soft_checker_end(p->checker, &p->findings);
+    if (share) {
+        atomic_store(&p->open, false);
+        while (atomic_load(&p->joined) > 0)
+            relax();
+    }
+    unsigned over = atomic_load(&p->over);
+    if (over && !problem[0])
+        snprintf(problem, 256,
+                 "kernel '%.80s' needs %u bytes of threadgroup memory; a threadgroup has %d",
+                 item->name, over + MSL_THREADGROUP_BYTES, MSL_THREADGROUP_BYTES);
+}
+
+static void run_job(soft_pool *p, soft_job *j) {
+    uint64_t start = os_now_ns();
+    for (size_t i = 0; i < j->count && !j->problem[0]; i++)
+        run_item(p, &j->items[i], j->problem);
+    j->done_at_ns = os_now_ns();
+    j->work_ns = j->done_at_ns - start;
+}
+
+static void *run_leader(void *argument) {
+    soft_pool *p = ((member *)argument)->pool;
+    pthread_mutex_lock(&p->lock);
+    for (;;) {
+        while (!p->waiting && !p->closing)
+            pthread_cond_wait(&p->queued, &p->lock);
+        soft_job *j = p->waiting;
+        if (!j)
+            break;
+        p->waiting = j->next;
+        if (!p->waiting)
+            p->waiting_end = &p->waiting;
+        pthread_mutex_unlock(&p->lock);
+        run_job(p, j);
+        pthread_mutex_lock(&p->lock);
+        j->next = p->finished_jobs;
+        p->finished_jobs = j;
+        pthread_cond_broadcast(&p->finished);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+soft_pool *soft_pool_new(int threads, pool_mode mode, err *e) {
+    soft_pool *p = calloc(1, sizeof *p);
+    assert(p && threads > 0);
+    p->members = calloc((size_t)threads, sizeof *p->members);
+    assert(p->members);
+    p->waiting_end = &p->waiting;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->queued, NULL);
+    pthread_cond_init(&p->finished, NULL);
+    pthread_cond_init(&p->opened, NULL);
+    for (int i = 0; i < threads; i++) {
+        member *m = &p->members[i];
+        m->pool = p;
+        m->worker = soft_worker_new(e);
+        bool ok = m->worker != NULL;
+        if (ok && mode != POOL_FAST)
+            ok = (p->checker = soft_checker_new(m->worker, mode == POOL_TRACED, e)) != NULL;
+        if (ok && pthread_create(&m->thread, NULL, i == 0 ? run_leader : run_helper, m) != 0)
+            ok = err_set(e, EXIT_CANNOT, "the software device cannot start thread %d of %d", i + 1,
+                         threads);
+        if (!ok) {
+            soft_checker_free(p->checker);
+            p->checker = NULL;
+            soft_worker_free(m->worker);
+            soft_pool_free(p);
+            return NULL;
+        }
+        p->count = i + 1;
+    }
+    return p;
+}
+
+finding_list *soft_pool_get_findings(soft_pool *p) {
+    return &p->findings;
+}
+
+static void free_jobs(soft_job *j) {
+    for (soft_job *next; j; j = next) {
+        next = j->next;
+        free(j->items);
+        free(j->bound);
+        free(j);
+    }
+}
+
+void soft_pool_free(soft_pool *p) {
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->closing = true;
+    pthread_cond_broadcast(&p->queued);
+    pthread_mutex_unlock(&p->lock);
+    if (p->count > 0)
+        pthread_join(p->members[0].thread, NULL);
+    pthread_mutex_lock(&p->lock);
+    atomic_store(&p->stop, true);
+    pthread_cond_broadcast(&p->opened);
+    pthread_mutex_unlock(&p->lock);
+    soft_checker_free(p->checker);
+    finding_free(&p->findings);
+    for (int i = 0; i < p->count; i++) {
+        if (i > 0)
+            pthread_join(p->members[i].thread, NULL);
+        soft_worker_free(p->members[i].worker);
+    }
+    free_jobs(p->finished_jobs);
+    free_jobs(p->spare);
+    pthread_mutex_destroy(&p->lock);
+    pthread_cond_destroy(&p->queued);
+    pthread_cond_destroy(&p->finished);
+    pthread_cond_destroy(&p->opened);
+    free(p->members);
+    free(p);
+}
+
+soft_job *soft_pool_new_job(soft_pool *p, size_t count) {
+    pthread_mutex_lock(&p->lock);
+    soft_job *j = p->spare;
+    if (j)
+        p->spare = j->next;
+    pthread_mutex_unlock(&p->lock);
+    if (!j)
+        j = calloc(1, sizeof *j);
+    assert(j);
+    if (count > j->capacity) {
+        free(j->items);
+        j->items = aligned_alloc(16, count * sizeof *j->items);
+        assert(j->items);
+        j->capacity = count;
+    }
+    j->count = count;
+    j->problem[0] = 0;
+    j->next = NULL;
+    return j;
+}
+
+soft_item *soft_job_get_item(soft_job *j, size_t i) {
+    assert(i < j->count);
+    return &j->items[i];
+}
+
+soft_bound *soft_job_get_bound(soft_job *j) {
+    free(j->bound);
+    j->bound = calloc(j->count, SOFT_BUFFERS * sizeof *j->bound);
+    assert(j->bound);
+    return j->bound;
+}
+
+uint64_t soft_pool_queue(soft_pool *p, soft_job *j) {
+    pthread_mutex_lock(&p->lock);
+    uint64_t id = j->id = ++p->last_id;
+    *p->waiting_end = j;
+    p->waiting_end = &j->next;
+    pthread_cond_signal(&p->queued);
+    pthread_mutex_unlock(&p->lock);
+    return id;
+}
+
+bool soft_pool_wait(soft_pool *p, uint64_t id, uint64_t *work_ns, uint64_t *done_at_ns, err *e) {
+    pthread_mutex_lock(&p->lock);
+    assert(id > 0 && id <= p->last_id);
+    soft_job **at;
+    for (;;) {
+        for (at = &p->finished_jobs; *at && (*at)->id != id; at = &(*at)->next)
+            continue;
+        if (*at)
+            break;
+        pthread_cond_wait(&p->finished, &p->lock);
+    }
+    soft_job *j = *at;
+    *at = j->next;
+    *work_ns = j->work_ns;
+    *done_at_ns = j->done_at_ns;
+    bool ok = !j->problem[0] || err_set(e, EXIT_WRONG, "%s", j->problem);
+    j->next = p->spare;
+    p->spare = j;
+    pthread_mutex_unlock(&p->lock);
+    return ok;
+}

@@ -1,0 +1,30 @@
+/* rescue: gets control back from a kernel that faults or does not end. */
+#ifndef ASSAY_SOFT_RESCUE_H
+#define ASSAY_SOFT_RESCUE_H
+
+#include <stdbool.h>
+
+#include "harness/base/err.h"
+#include "abi.h"
+
+typedef struct soft_rescue soft_rescue;
+
+/* Called on the kernel's thread, on a signal stack, with the address of the instruction. What it
+ * returns happens next: the running lane ends, the whole launch is given up, or, after the timer,
+ * the kernel goes on until it comes again in a moment. */
+typedef enum { RESCUE_END_LANE, RESCUE_GIVE_UP, RESCUE_GO_ON } rescue_action;
+typedef rescue_action (*rescue_fn)(void *context, int signal, const void *pc, void *address);
+
+soft_rescue *soft_rescue_new(soft_worker *w, rescue_fn call, void *context, err *e);
+void soft_rescue_free(soft_rescue *r);
+
+/* From the thread that runs kernels. Between the two, faults come to `call`, and so does the end of
+ * the time that a threadgroup may take. */
+void soft_rescue_begin(soft_rescue *r, unsigned seconds);
+void soft_rescue_advance(soft_rescue *r); /* a threadgroup begins */
+void soft_rescue_end(soft_rescue *r);
+
+/* Ends the running lane as if the kernel had returned. Does not come back. */
+void soft_end_lane(soft_worker *w) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,212 @@
+/* scheduler: fibers, simdgroups and threadgroup memory of one worker. The protocol is in abi.h;
+ * its fast path is inlined in kernels (shim/meet.h); here is the rest.
+ *
+ * Simdgroups run one after the other on the same 32 stacks, which stay in the cache; only one that
+ * parks at a threadgroup barrier keeps its stacks, and the next one gets others. */
+#include "scheduler.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "checked.h"
+
+/* Stacks that all end at the same offset of a page would fight for the same cache sets. */
+enum { STACK_STAGGER = 9 * 64 };
+
+enum { VARIABLE_GAP = 256 };
+
+/* Thread positions of the last group size, and how many sets of stacks have their guard pages. */
+typedef struct {
+    unsigned short position[SOFT_MAX_THREADS][4];
+    soft_u32 position_of[3];
+    soft_u32 guarded_sets;
+    void *mapping;
+    size_t mapping_bytes;
+} worker_extra;
+
+static worker_extra *get_extra(soft_worker *w) {
+    return (worker_extra *)w->device;
+}
+
+static char *get_stack(soft_worker *w, soft_u32 set, soft_u32 lane) {
+    return (char *)w + SOFT_STACKS_AT +
+           ((size_t)set * SOFT_LANES + lane) * (size_t)SOFT_STACK_BYTES;
+}
+
+/* A kernel that overruns its stack must fault, not write into its neighbour's. */
+static void guard_stacks(soft_worker *w, soft_u32 set) {
+    worker_extra *x = get_extra(w);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (; x->guarded_sets <= set; x->guarded_sets++)
+        for (soft_u32 lane = 0; lane < SOFT_LANES; lane++)
+            mprotect(get_stack(w, x->guarded_sets, lane), page, PROT_NONE);
+}
+
+/* The end of a round that is not one plain meeting of all live lanes: serve the meeting with the
+ * smallest address, or, when everybody has returned or parked, go back to the scheduler. */
+static void settle(soft_worker *w) {
+    soft_simdgroup *g = w->running;
+    const soft_u32 lane = g->current;
+    if (!g->live) {
+        SOFT_SWITCH(&g->lane[lane], &w->scheduler);
+        return;
+    }
+    const char *lowest = NULL;
+    for (soft_u32 i = 0; i < SOFT_LANES; i++)
+        if (g->live >> i & 1 && (!lowest || g->site[i] < lowest))
+            lowest = g->site[i];
+    soft_u32 party = 0;
+    for (soft_u32 i = 0; i < SOFT_LANES; i++)
+        if (g->live >> i & 1 && g->site[i] == lowest)
+            party |= 1u << i;
+    g->party = g->todo = party;
+    const soft_u32 next = (soft_u32)__builtin_ctz(party);
+    if (next != lane) {
+        g->current = next;
+        SOFT_SWITCH(&g->lane[lane], &g->lane[next]);
+    }
+}
+
+/* Reserves threadgroup memory. Beyond what Metal gives, the launch goes on in our extra room and is
+ * refused afterwards with the number; beyond that room, variables share the last of it. In checked
+ * mode variables stand apart, so that running out of one is not running into the next. */
+static void *reserve(soft_worker *w, soft_u64 bytes, soft_u64 align) {
+    assert(bytes <= MSL_THREADGROUP_BYTES);
+    soft_u64 used = (w->memory_used + align - 1) / align * align + bytes;
+    if (used > MSL_THREADGROUP_BYTES && used - MSL_THREADGROUP_BYTES > w->over)
+        w->over = (soft_u32)(used - MSL_THREADGROUP_BYTES);
+    soft_u64 at = (w->memory_top + align - 1) / align * align;
+    if (at + bytes > SOFT_THREADGROUP_ROOM)
+        at = (SOFT_THREADGROUP_ROOM - bytes) / align * align;
+    w->memory_used = (soft_u32)used;
+    w->memory_top = (soft_u32)(at + bytes) + (w->checks ? VARIABLE_GAP : 0);
+    void *place = w->threadgroup_memory + at;
+    memset(place, 0xFF, (size_t)bytes);
+    if (w->checks)
+        soft_checker_add_variable(w->checks, place, (size_t)bytes);
+    return place;
+}
+
+static void *place(soft_worker *w, soft_u32 slot, soft_u64 bytes, soft_u64 align) {
+    assert(slot < MSL_STATIC_SLOTS);
+    return w->slot[slot] = reserve(w, bytes, align);
+}
+
+soft_worker *soft_worker_new(err *e) {
+    size_t all = 2 * SOFT_REGION_BYTES;
+    int flags = MAP_PRIVATE | MAP_ANON;
+#if defined(MAP_NORESERVE)
+    flags |= MAP_NORESERVE;
+#endif
+    char *mapping = mmap(NULL, all, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (mapping == MAP_FAILED) {
+        err_set(e, EXIT_CANNOT, "the software device cannot reserve %zu MiB of address space",
+                all >> 20);
+        return NULL;
+    }
+    uintptr_t at = ((uintptr_t)mapping + SOFT_REGION_BYTES - 1) & ~(SOFT_REGION_BYTES - 1);
+    soft_worker *w = (soft_worker *)at;
+    worker_extra *x = (worker_extra *)(at + SOFT_STACKS_AT / 2);
+    assert(sizeof *w <= SOFT_STACKS_AT / 2 && sizeof *x <= SOFT_STACKS_AT / 2);
+    x->mapping = mapping;
+    x->mapping_bytes = all;
+    w->device = x;
+    w->settle = settle;
+    w->place = place;
+    w->thread_position = (const unsigned short(*)[4])x->position;
+    return w;
+}
+
+void soft_worker_free(soft_worker *w) {
+    if (w)
+        munmap(get_extra(w)->mapping, get_extra(w)->mapping_bytes);
+}
+
+void soft_worker_begin(soft_worker *w, const soft_launch *l) {
+    w->launch = l;
+    memset(w->slot, 0, sizeof w->slot);
+    w->memory_used = w->memory_top = w->over = w->given_up = 0;
+    for (int i = 0; i < SOFT_DYNAMIC; i++)
+        w->dynamic[i] = l->dynamic_bytes[i] ? reserve(w, l->dynamic_bytes[i], 16) : NULL;
+}
+
+/* Sets the actual size of the threadgroup: at the edge of dispatchThreads it is what is left. */
+static void shape_group(soft_worker *w, const soft_u32 position[3]) {
+    const soft_launch *l = w->launch;
+    worker_extra *x = get_extra(w);
+    soft_u32 total = 1;
+    bool same = true;
+    for (int i = 0; i < 3; i++) {
+        soft_u32 left = l->grid_threads[i] - position[i] * l->group_nominal[i];
+        w->group_position[i] = position[i];
+        w->group_threads[i] = left < l->group_nominal[i] ? left : l->group_nominal[i];
+        total *= w->group_threads[i];
+        same = same && w->group_threads[i] == x->position_of[i];
+    }
+    w->group_total = total;
+    if (same)
+        return;
+    memcpy(x->position_of, w->group_threads, sizeof x->position_of);
+    for (soft_u32 i = 0; i < total; i++) {
+        soft_u32 row = i / w->group_threads[0];
+        x->position[i][0] = (unsigned short)(i % w->group_threads[0]);
+        x->position[i][1] = (unsigned short)(row % w->group_threads[1]);
+        x->position[i][2] = (unsigned short)(row / w->group_threads[1]);
+    }
+}
+
+static void resume(soft_worker *w, soft_simdgroup *g, soft_u32 lanes) {
+    g->live = g->todo = lanes;
+    g->parked = g->party = 0;
+    g->first_site = NULL;
+    g->differs = 0;
+    g->current = (soft_u32)__builtin_ctz(lanes);
+    w->running = g;
+    SOFT_SWITCH(&w->scheduler, &g->lane[g->current]);
+}
+
+static void start(soft_worker *w, const soft_kernel *k, soft_u32 index, soft_u32 set) {
+    soft_simdgroup *g = &w->group[index];
+    g->index = index;
+    guard_stacks(w, set);
+    for (soft_u32 lane = 0; lane < SOFT_LANES; lane++) {
+        char *top = get_stack(w, set, lane) + SOFT_STACK_BYTES - 64 - lane * STACK_STAGGER;
+#if defined(__x86_64__)
+        top -= 8; /* as if a call had pushed a return address */
+#endif
+        g->lane[lane] = (soft_context){top, (void *)(uintptr_t)k->fiber, NULL, NULL};
+    }
+    soft_u32 left = w->group_total - index * SOFT_LANES;
+    soft_u32 lanes = left >= SOFT_LANES ? ~0u : (1u << left) - 1;
+    g->fresh = g->present = lanes;
+    resume(w, g, lanes);
+}
+
+void soft_worker_run(soft_worker *w, const soft_kernel *k, const soft_u32 position[3]) {
+    shape_group(w, position);
+    /* What the last threadgroup left behind is not this one's to read. */
+    memset(w->threadgroup_memory, 0xFF,
+           w->memory_top < SOFT_THREADGROUP_ROOM ? w->memory_top : SOFT_THREADGROUP_ROOM);
+    if (w->checks)
+        soft_checker_begin_group(w->checks);
+    const soft_u32 groups = (w->group_total + SOFT_LANES - 1) / SOFT_LANES;
+    soft_u32 set = 0;
+    for (soft_u32 i = 0; i < groups && !w->given_up; i++) {
+        start(w, k, i, set);
+        set += w->group[i].parked != 0;
+    }
+    for (bool waiting = set > 0; waiting && !w->given_up;) {
+        if (w->checks)
+            soft_checker_end_phase(w->checks);
+        waiting = false;
+        for (soft_u32 i = 0; i < groups && !w->given_up; i++) {
+            soft_simdgroup *g = &w->group[i];
+            if (g->parked)
+                resume(w, g, g->parked);
+            waiting = waiting || g->parked;
+        }
+    }
+}

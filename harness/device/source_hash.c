@@ -1,0 +1,73 @@
+/* source_hash: see source_hash.h. Lines are looked at, not preprocessed: an include that is
+ * switched off by #if counts too, which can only make two hashes differ that need not. */
+#include "source_hash.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/os.h"
+#include "harness/base/sha256.h"
+
+enum { MAX_FILES = 64 };
+
+typedef struct {
+    char paths[MAX_FILES][PATH_MAX]; /* first met first */
+    size_t count;
+} file_list;
+
+static void add_file(file_list *l, const char *path) {
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->paths[i], path) == 0)
+            return;
+    if (l->count < MAX_FILES)
+        snprintf(l->paths[l->count++], sizeof l->paths[0], "%s", path);
+}
+
+/* Adds the files that a line `#include "name"` means, beside the file that it stands in. */
+static void list_includes(file_list *l, const char *from, const char *text) {
+    size_t folder = strrchr(from, '/') ? (size_t)(strrchr(from, '/') - from) + 1 : 0;
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const char *p = line + strspn(line, " \t");
+        if (*p != '#')
+            continue;
+        p += 1 + strspn(p + 1, " \t");
+        if (strncmp(p, "include", 7) != 0)
+            continue;
+        p += 7 + strspn(p + 7, " \t");
+        size_t length = *p == '"' ? strcspn(p + 1, "\"\n") : 0;
+        char path[PATH_MAX];
+        if (length > 0 && folder + length < sizeof path) {
+            snprintf(path, sizeof path, "%.*s%.*s", (int)folder, from, (int)length, p + 1);
+            add_file(l, path);
+        }
+    }
+}
+
+bool source_hash_find(const char *path, char hex[SOURCE_HASH_SIZE], err *e) {
+    file_list *l = calloc(1, sizeof *l);
+    if (!l)
+        return err_set(e, EXIT_CANNOT, "no memory to read %.160s", path);
+    sha256 h;
+    sha256_start(&h);
+    add_file(l, path);
+    bool ok = true;
+    for (size_t i = 0; ok && i < l->count; i++) {
+        char name[PATH_MAX];
+        size_t bytes;
+        snprintf(name, sizeof name, "%s", l->paths[i]);
+        char *text = os_read_file(name, &bytes, e);
+        if ((ok = text != NULL)) {
+            sha256_add(&h, text, bytes);
+            list_includes(l, name, text);
+        }
+        free(text);
+    }
+    char all[65];
+    sha256_finish(&h, all);
+    snprintf(hex, SOURCE_HASH_SIZE, "%.16s", all);
+    free(l);
+    return ok;
+}

@@ -1,0 +1,15 @@
+/* source_hash: which text a kernel was made of. */
+#ifndef ASSAY_SOURCE_HASH_H
+#define ASSAY_SOURCE_HASH_H
+
+#include <stdbool.h>
+
+#include "harness/base/err.h"
+
+enum { SOURCE_HASH_SIZE = 17 };
+
+/* The first 16 hex digits of the SHA-256 of a file and of what it includes in quotes, in the order
+ * it is first met. */
+bool source_hash_find(const char *path, char hex[SOURCE_HASH_SIZE], err *e);
+
+#endif

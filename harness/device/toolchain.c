@@ -1,0 +1,104 @@
+/* toolchain: see toolchain.h. */
+#include "toolchain.h"
+
+#include "harness/base/os.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Below these, clang lacks half floats (_Float16) on the machine at hand. */
+#if defined(__x86_64__)
+enum { OLDEST_CLANG = 15 };
+#else
+enum { OLDEST_CLANG = 14 };
+#endif
+enum { NEWEST_CLANG = 99 }; /* of the names clang-NN that are looked for */
+
+static const char advice[] = "install one: apt-get install clang-19 (or any from 16)";
+
+/* The first line of `path --version` and the number in it; 0 when it is no clang. */
+static int ask_version(const char *path, char *line, size_t size) {
+    const char *argv[] = {path, "--version", NULL};
+    char *output = NULL;
+    int status = 0, number = 0;
+    line[0] = 0;
+    if (os_run(argv, &output, &status, NULL) && status == 0 && output) {
+        snprintf(line, size, "%.*s", (int)strcspn(output, "\n"), output);
+        const char *at = strstr(line, "clang version ");
+        if (at)
+            number = atoi(at + strlen("clang version "));
+    }
+    free(output);
+    return number;
+}
+
+static bool copy_path(const char *from, char *path, size_t size, err *e) {
+    if (snprintf(path, size, "%s", from) < (int)size)
+        return true;
+    return err_set(e, EXIT_CANNOT, "the path of a compiler is longer than %zu bytes", size);
+}
+
+/* ASSAY_CLANG as a path or a program of PATH; *given is false when it is not set. */
+static bool find_given(char *path, size_t size, bool *given, err *e) {
+    const char *name = getenv("ASSAY_CLANG");
+    *given = name && *name;
+    if (!*given || os_find_program(name, path, size))
+        return true;
+    return err_set(e, EXIT_CANNOT, "ASSAY_CLANG is %.120s, which is not a program; unset it or %s",
+                   name, advice);
+}
+
+/* The newest clang along PATH, whatever its age; its version, or 0. */
+static int find_newest(char *path, size_t size, char *line, size_t line_size) {
+    char plain[4096], plain_line[256], numbered[4096], name[32];
+    int best = 0;
+    if (os_find_program("clang", plain, sizeof plain))
+        best = ask_version(plain, plain_line, sizeof plain_line);
+    for (int n = NEWEST_CLANG; n > best; n--) {
+        snprintf(name, sizeof name, "clang-%d", n);
+        if (!os_find_program(name, numbered, sizeof numbered))
+            continue;
+        int version = ask_version(numbered, line, line_size);
+        if (version > best)
+            return copy_path(numbered, path, size, NULL) ? version : 0;
+    }
+    if (!best)
+        return 0;
+    snprintf(line, line_size, "%s", plain_line);
+    return copy_path(plain, path, size, NULL) ? best : 0;
+}
+
+bool toolchain_find_clang(char *path, size_t size, char *version, size_t version_size, err *e) {
+    char line[256];
+    bool given;
+    if (!find_given(path, size, &given, e))
+        return false;
+    int number =
+        given ? ask_version(path, line, sizeof line) : find_newest(path, size, line, sizeof line);
+    if (given && number == 0)
+        return err_set(e, EXIT_CANNOT, "ASSAY_CLANG is %.120s, which is not clang; unset it or %s",
+                       path, advice);
+    if (number == 0)
+        return err_set(e, EXIT_CANNOT, "no clang found; %s", advice);
+    if (number < OLDEST_CLANG)
+        return err_set(e, EXIT_CANNOT, "%.100s is clang %d, and %d is the oldest that will do; %s",
+                       path, number, OLDEST_CLANG, advice);
+    if (version)
+        snprintf(version, version_size, "%s", line);
+    return true;
+}
+
+bool toolchain_find_preprocessor(char *path, size_t size, err *e) {
+    char line[256];
+    bool given;
+    if (!find_given(path, size, &given, e))
+        return false;
+    if (given || find_newest(path, size, line, sizeof line))
+        return true;
+    static const char *const others[] = {"cc", "gcc", "c++", NULL};
+    for (size_t i = 0; others[i]; i++)
+        if (os_find_program(others[i], path, size))
+            return true;
+    return err_set(e, EXIT_CANNOT, "no compiler found to preprocess with; %s", advice);
+}

@@ -1,0 +1,202 @@
+/* plot: see plot.h. */
+#include "plot.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/csv_read.h"
+#include "harness/base/os.h"
+
+enum { PRELUDE_BYTES = 32768 };
+
+static const struct {
+    const char *name, *source;
+} charts[] = {
+    {"bandwidth", "bandwidth.csv"},
+    {"dispatch_overhead", "dispatch_overhead.csv"},
+    {"split_dispatch", "split_dispatch.csv"},
+    {"small_matrix", "small_matrix.csv"},
+    {"matvec_ladder", "matvec_ladder.csv"},
+    {"fusion", "fusion.csv"},
+    {"batch_scaling", "batch_scaling.csv"},
+    {"roofline", "roofline.csv"},
+    {"op_breakdown", "op_breakdown.csv"},
+    {"command_buffers", "command_buffers.csv"},
+    {"storage_modes", "storage_modes.csv"},
+    {"argmax_readback", "argmax_readback.csv"},
+    {"prefill", "prefill.csv"},
+    {"decode", "decode.csv"},
+    {"async_decode", "async_decode.csv"},
+    {"errors", "check.csv"},
+};
+enum { CHARTS = sizeof charts / sizeof *charts };
+
+const char *plot_get_name(size_t i) {
+    return i < CHARTS ? charts[i].name : NULL;
+}
+
+const char *plot_get_source(size_t i) {
+    return i < CHARTS ? charts[i].source : NULL;
+}
+
+bool plot_is_available(void) {
+    char path[PATH_MAX];
+    return os_find_program("gnuplot", path, sizeof path);
+}
+
+/* What gnuplot is told before the script. */
+typedef struct {
+    char text[PRELUDE_BYTES];
+    size_t used;
+} prelude;
+
+static void add(prelude *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(prelude *p, const char *format, ...) {
+    va_list values;
+    va_start(values, format);
+    if (p->used < sizeof p->text)
+        p->used += (size_t)vsnprintf(p->text + p->used, sizeof p->text - p->used, format, values);
+    va_end(values);
+}
+
+/* A single-quoted string of gnuplot: in it only the quote is special, and is doubled. Double quotes
+ * would end the word of a list. */
+static void add_quoted(prelude *p, const char *text) {
+    for (; *text; text++)
+        if (*text == '\'')
+            add(p, "''");
+        else
+            add(p, "%c", *text == '"' || iscntrl((unsigned char)*text) ? ' ' : *text);
+}
+
+/* name='"first" "second"' */
+static void add_list(prelude *p, const char *name, const char *const *items, size_t count) {
+    add(p, "%s='", name);
+    for (size_t i = 0; i < count; i++) {
+        add(p, "%s\"", i ? " " : "");
+        add_quoted(p, items[i]);
+        add(p, "\"");
+    }
+    add(p, "';");
+}
+
+static void add_metrics(prelude *p, const csv_file *f) {
+    const char *key, *value;
+    for (size_t i = 0; csv_list_meta(f, i, &key, &value); i++) {
+        char name[64];
+        double number;
+        if (strcmp(key, "metric") != 0 || sscanf(value, "%63s = %lf", name, &number) != 2)
+            continue;
+        for (char *c = name; *c; c++)
+            if (!isalnum((unsigned char)*c))
+                *c = '_';
+        add(p, "m_%s=%.9g;", name, number);
+    }
+}
+
+static const char *get_fact(const csv_file *f, const char *key) {
+    const char *value = csv_get_meta(f, key);
+    return value ? value : "";
+}
+
+/* "software Metal device, 2 threads, 2025-01-31, EMULATED": a line for each file, where there are
+ * several with how the device is drawn. */
+static void add_footer(prelude *p, csv_file *const *files, size_t count) {
+    static const char *const dashes[PLOT_FILES] = {
+        "solid, large points: ", "dashed, small: ", "dotted, small: ", "dash-dotted, small: ",
+        "dash-dot-dotted, small: "};
+    add(p, "footer='");
+    for (size_t i = 0; i < count; i++) {
+        const char *facts[] = {get_fact(files[i], "date"), get_fact(files[i], "model"),
+                               get_fact(files[i], "level")};
+        add(p, "%s%s", i ? "'.\"\\n\".'" : "", count > 1 && dashes[i] ? dashes[i] : "");
+        add_quoted(p, get_fact(files[i], "device"));
+        for (int k = 0; k < 3; k++) {
+            char text[128];
+            snprintf(text, sizeof text, k == 0 ? "%.10s" : "%.120s", facts[k]);
+            if (!text[0] || strcmp(text, "full") == 0)
+                continue;
+            add(p, ", ");
+            add_quoted(p, text);
+        }
+        add(p, "%s", strcmp(get_fact(files[i], "api"), "soft") == 0 ? ", EMULATED" : "");
+    }
+    add(p, "';");
+}
+
+static bool make_prelude(prelude *p, const char *const *csv, size_t count, const char *home,
+                         err *e) {
+    csv_file *files[PLOT_FILES] = {NULL};
+    const char *devices[PLOT_FILES];
+    bool ok = true;
+    p->used = 0;
+    for (size_t i = 0; ok && i < count; i++) {
+        files[i] = csv_read(csv[i], e);
+        ok = files[i] != NULL;
+        devices[i] = ok ? get_fact(files[i], "device") : "";
+    }
+    if (ok) {
+        add_list(p, "csv", csv, count);
+        add_list(p, "titles", devices, count);
+        add(p, "files=%zu;", count);
+        add_footer(p, files, count);
+        add(p, "style='");
+        add_quoted(p, home);
+        add(p, "/plots/style.gp';");
+        add_metrics(p, files[0]);
+    }
+    for (size_t i = 0; i < count; i++)
+        csv_file_free(files[i]);
+    return ok && (p->used < sizeof p->text ||
+                  err_set(e, EXIT_CANNOT, "%.160s has more metrics than a chart can take", csv[0]));
+}
+
+/* The prelude is left as it was. */
+static bool run_gnuplot(const char *script, prelude *p, const char *out, const char *format,
+                        err *e) {
+    size_t used = p->used;
+    char *output = NULL;
+    int status = -1;
+    add(p, "out='");
+    add_quoted(p, out);
+    add(p, "';format='%s'", format);
+    const char *argv[] = {"env", "LC_ALL=C", "gnuplot", "-e", p->text, script, NULL};
+    bool ok = p->used < sizeof p->text
+                  ? os_run(argv, &output, &status, e)
+                  : err_set(e, EXIT_CANNOT, "%.160s: a chart with too much", out);
+    if (ok && status != 0) {
+        ok = err_set(e, EXIT_CANNOT, "gnuplot could not draw %.160s", out);
+        err_set_detail(e, output ? output : "");
+    }
+    free(output);
+    p->used = used;
+    p->text[used] = 0;
+    return ok;
+}
+
+bool plot_draw(const char *name, const char *const *csv, size_t count, const char *folder, err *e) {
+    static const char *const formats[] = {"svg", "png"};
+    char home[PATH_MAX], script[PATH_MAX], out[PATH_MAX];
+    assert(count > 0 && count <= PLOT_FILES);
+    if (!plot_is_available())
+        return err_set(e, EXIT_CANNOT,
+                       "gnuplot is missing: the CSV files are there, the charts are "
+                       "not; install the package gnuplot-nox, or gnuplot");
+    if (!os_find_home(home, sizeof home, e))
+        return false;
+    prelude *p = malloc(sizeof *p);
+    assert(p);
+    bool ok = make_prelude(p, csv, count, home, e) && os_make_folder(folder, e);
+    for (size_t i = 0; ok && i < 2; i++)
+        ok = ((snprintf(script, sizeof script, "%s/plots/%s.gp", home, name) < (int)sizeof script &&
+               snprintf(out, sizeof out, "%s/%s.%s", folder, name, formats[i]) < (int)sizeof out) ||
+              err_set(e, EXIT_USAGE, "the path of the charts is too long")) &&
+             run_gnuplot(script, p, out, formats[i], e);
+    free(p);
+    return ok;
+}

@@ -1,0 +1,213 @@
+/* significance: see significance.h. */
+#include "significance.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/check/fill.h"
+#include "harness/base/os.h"
+#include "stats.h"
+
+enum { EXACT_MAX = 20 };
+
+static double *new_doubles(size_t count) {
+    double *all = malloc(os_multiply(count + 1, sizeof *all));
+    assert(all);
+    return all;
+}
+
+/* The bootstrap ----------------------------------------------------------------------------- */
+
+/* Neighbours are drawn together in blocks of about the cube root of the count, which grows slowly
+ * enough to leave many blocks. */
+static size_t choose_block(size_t count) {
+    return (size_t)fmax(1, floor(cbrt((double)count) + 0.5));
+}
+
+/* Positions of a resample of `count`: blocks that start anywhere and wrap around. */
+static void draw_positions(rng *r, size_t count, size_t *at) {
+    size_t block = choose_block(count);
+    for (size_t i = 0; i < count; i += block) {
+        size_t start = rng_below(r, (uint32_t)count);
+        for (size_t j = 0; j < block && i + j < count; j++)
+            at[i + j] = (start + j) % count;
+    }
+}
+
+static double find_median_at(const double *samples, const size_t *at, size_t count, double *room) {
+    for (size_t i = 0; i < count; i++)
+        room[i] = samples[at[i]];
+    stats_sort(room, count);
+    return stats_get_quantile(room, count, 0.5);
+}
+
+typedef struct {
+    const double *a, *b; /* b alone: the ratios of pairs */
+    size_t a_count, b_count;
+    size_t *at;
+    double *room;
+} bootstrap;
+
+static double draw_ratio(const bootstrap *d, rng *r) {
+    draw_positions(r, d->b_count, d->at);
+    double median = find_median_at(d->b, d->at, d->b_count, d->room);
+    if (!d->a)
+        return median;
+    draw_positions(r, d->a_count, d->at);
+    return median / find_median_at(d->a, d->at, d->a_count, d->room);
+}
+
+ratio_interval significance_find_ratio(const double *a, size_t a_count, const double *b,
+                                       size_t b_count, bool paired, size_t rounds, uint64_t seed) {
+    assert(!paired || a_count == b_count);
+    assert(a_count < UINT32_MAX && b_count < UINT32_MAX);
+    ratio_interval out = {NAN, NAN, NAN};
+    if (a_count == 0 || b_count == 0 || rounds == 0)
+        return out;
+    size_t most = a_count > b_count ? a_count : b_count;
+    double *room = new_doubles(most), *drawn = new_doubles(rounds), *pairs = new_doubles(b_count);
+    size_t *at = malloc(os_multiply(most, sizeof *at));
+    assert(at);
+    for (size_t i = 0; paired && i < b_count; i++)
+        pairs[i] = b[i] / a[i];
+    bootstrap d = {paired ? NULL : a, paired ? pairs : b, a_count, b_count, at, room};
+    rng r = rng_new(seed, "bootstrap");
+    for (size_t i = 0; i < rounds; i++)
+        drawn[i] = draw_ratio(&d, &r);
+    stats_sort(drawn, rounds);
+    out.ratio = stats_compute(d.b, b_count).median;
+    if (!paired)
+        out.ratio /= stats_compute(a, a_count).median;
+    out.low = stats_get_quantile(drawn, rounds, 0.025);
+    out.high = stats_get_quantile(drawn, rounds, 0.975);
+    free(at);
+    free(pairs);
+    free(drawn);
+    free(room);
+    return out;
+}
+
+/* Ranks ------------------------------------------------------------------------------------- */
+
+typedef struct {
+    double value;
+    bool is_a;
+} ranked;
+
+static int compare_ranked(const void *x, const void *y) {
+    double a = ((const ranked *)x)->value, b = ((const ranked *)y)->value;
+    return (a > b) - (a < b);
+}
+
+/* The sum of the ranks of a, equal values sharing the mean of their ranks; and of t^3 - t over the
+ * groups of equals, by which the variance shrinks. */
+static double sum_ranks(const ranked *all, size_t count, double *ties) {
+    double sum = 0;
+    *ties = 0;
+    for (size_t i = 0, end; i < count; i = end) {
+        size_t of_a = 0;
+        for (end = i; end < count && all[end].value == all[i].value; end++)
+            of_a += all[end].is_a;
+        double size = (double)(end - i);
+        sum += (double)of_a * ((double)(i + 1 + end) / 2);
+        *ties += size * size * size - size;
+    }
+    return sum;
+}
+
+/* The chance that U is at most u when n and m samples are shuffled: how many of the arrangements
+ * have each U, by adding one sample at a time. Counts fit a double: 40 choose 20 is 1.4e11. */
+static double find_exact_tail(size_t n, size_t m, double u) {
+    size_t most = n * m;
+    double *ways = calloc((n + 1) * (most + 1), sizeof *ways);
+    assert(ways);
+    /* ways[k][s]: choices of k ranks out of those seen whose sum is s above the smallest possible.
+     */
+    ways[0] = 1;
+    for (size_t rank = 1; rank <= n + m; rank++)
+        for (size_t k = rank < n ? rank : n; k >= 1; k--) {
+            size_t shift = rank - k; /* what this rank adds as the k-th chosen */
+            for (size_t s = shift; s <= most; s++)
+                ways[k * (most + 1) + s] += ways[(k - 1) * (most + 1) + s - shift];
+        }
+    double below = 0, all = 0;
+    for (size_t s = 0; s <= most; s++) {
+        all += ways[n * (most + 1) + s];
+        if ((double)s <= u)
+            below += ways[n * (most + 1) + s];
+    }
+    free(ways);
+    return below / all;
+}
+
+static double find_normal_p(double n, double m, double u, double ties) {
+    double count = n + m, middle = n * m / 2;
+    double variance = n * m / 12 * (count + 1 - ties / (count * (count - 1)));
+    double distance = fabs(u - middle) - 0.5; /* continuity */
+    if (!(variance > 0) || distance <= 0)
+        return 1;
+    return erfc(distance / sqrt(variance) / sqrt(2));
+}
+
+rank_test significance_test_ranks(const double *a, size_t a_count, const double *b,
+                                  size_t b_count) {
+    rank_test t = {.u = NAN, .p = NAN};
+    if (a_count == 0 || b_count == 0)
+        return t;
+    size_t count = a_count + b_count;
+    ranked *all = malloc(os_multiply(count, sizeof *all));
+    assert(all);
+    for (size_t i = 0; i < count; i++)
+        all[i] = (ranked){i < a_count ? a[i] : b[i - a_count], i < a_count};
+    qsort(all, count, sizeof *all, compare_ranked);
+    double ties, n = (double)a_count, m = (double)b_count;
+    t.u = sum_ranks(all, count, &ties) - n * (n + 1) / 2;
+    free(all);
+    t.exact = ties == 0 && a_count <= EXACT_MAX && b_count <= EXACT_MAX;
+    t.p = t.exact ? fmin(1, 2 * find_exact_tail(a_count, b_count, fmin(t.u, n * m - t.u)))
+                  : find_normal_p(n, m, t.u, ties);
+    return t;
+}
+
+/* Logarithms, because the chance of one of many sequences of signs is below what a double holds. */
+static double find_coin_tail(size_t n, size_t heads) {
+    double sum = 0;
+    for (size_t k = 0; k <= heads; k++)
+        sum += exp(lgamma((double)n + 1) - lgamma((double)k + 1) - lgamma((double)(n - k) + 1) -
+                   (double)n * log(2));
+    return sum;
+}
+
+rank_test significance_test_pairs(const double *a, const double *b, size_t count) {
+    size_t larger = 0, used = 0;
+    for (size_t i = 0; i < count; i++) {
+        larger += a[i] > b[i];
+        used += a[i] != b[i];
+    }
+    size_t fewer = larger < used - larger ? larger : used - larger;
+    return (rank_test){.u = (double)larger,
+                       .p = count > 0 ? fmin(1, 2 * find_coin_tail(used, fewer)) : NAN,
+                       .exact = true};
+}
+
+/* Many tests -------------------------------------------------------------------------------- */
+
+void significance_correct(double *p, size_t count) {
+    double *sorted = new_doubles(count);
+    size_t tests = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!isnan(p[i]))
+            sorted[tests++] = p[i];
+    stats_sort(sorted, tests);
+    for (size_t i = 0; i < count; i++) {
+        if (isnan(p[i]))
+            continue;
+        double most = 0;
+        for (size_t k = 0; k < tests && sorted[k] <= p[i]; k++)
+            most = fmax(most, fmin(1, (double)(tests - k) * sorted[k]));
+        p[i] = most;
+    }
+    free(sorted);
+}

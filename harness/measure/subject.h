@@ -1,0 +1,56 @@
+/* subject: a tape made ready to be timed in one regime and one cache state.
+ *
+ *   single       every play is one command buffer with the tape once, waited for
+ *   chained      one command buffer with the tape many times, each after the one before
+ *   independent  one command buffer in which the tape stands many times and nothing waits
+ *
+ *   warm         the same buffers again and again
+ *   cold         the tape over copies of all its buffers, in turns, whose bytes together are more
+ *                than twice the last-level cache; where even many copies are too small for that,
+ * the caches are scrubbed before each sample, which then plays each copy once
+ *
+ * It knows no kernel: a copy is the same launches over buffers with the same contents, so any tape
+ * can be timed, and what each copy computes must agree in every bit with what the tape computed
+ * when it was checked. No check, no time: subject_check holds the tape against its oracles, then
+ * plays what will be timed and compares.
+ *
+ * The one surprise: tapes that work in place (a += b) would run away when played thousands of
+ * times; their buffers are put back now and then, between samples. */
+#ifndef ASSAY_SUBJECT_H
+#define ASSAY_SUBJECT_H
+
+#include "harness/check/check.h"
+#include "timing.h"
+
+typedef struct subject subject;
+
+typedef struct {
+    timing_regime regime;
+    timing_cache cache;
+    size_t cache_bytes; /* cold: of the last-level cache */
+    tape *scrub;        /* cold: reads or writes more than twice that; NULL: cannot be had */
+    double sample_s;    /* chained, independent: how long a sample should take, about */
+    size_t repeats; /* plays in a sample; 0: as many as sample_s takes. What is compared must have
+                       as many: a scheduler treats short samples unlike long ones */
+    bool unordered; /* float atomics: bits may differ from play to play */
+} subject_options;
+
+/* The tape, its buffers as they are now, must outlive the subject. */
+subject *subject_new(tape *t, const subject_options *o, err *e);
+void subject_free(subject *s);
+
+/* The tape against its oracles, and what is timed against the tape. EXIT_WRONG if it is wrong. */
+bool subject_check(subject *s, err *e);
+
+timing_source subject_get_source(subject *s);
+
+/* Plays of the tape in a sample; sets of buffers; bytes of one set. */
+size_t subject_get_repeats(const subject *s);
+size_t subject_get_copies(const subject *s);
+size_t subject_get_working_set(const subject *s);
+
+/* What the tape must move and do, in one play. */
+uint64_t tape_sum_bytes(const tape *t);
+uint64_t tape_sum_flops(const tape *t);
+
+#endif

@@ -1,0 +1,235 @@
+/* timing: see timing.h. Owns when to sample and when to stop. Between the first and the last sample
+ * nothing is allocated. */
+#include "timing.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/host.h"
+#include "harness/base/os.h"
+#include "significance.h"
+
+enum {
+    WINDOW = 5,         /* samples whose medians are compared while warming up */
+    FEWEST_SAMPLES = 5, /* also of what is so slow that the budget is long gone */
+};
+
+#define WARM_CHANGE 0.02  /* two windows in a row nearer than this: warm */
+#define TREND_CHANGE 0.03 /* the last third against the first */
+#define TREND_LEVEL 1e-3  /* by a rank test, so that noise is no trend */
+
+typedef struct {
+    const timing_plan *plan;
+    const timing_source *sources;
+    timing_result *results;
+    size_t count;
+    double *room;                 /* max_samples */
+    uint64_t start_ns, worked_ns; /* when it began; when the device last ended something */
+} run;
+
+timing_plan timing_plan_new(void) {
+    return (timing_plan){.target = 0.005,
+                         .budget_s = 1,
+                         .warm_up_s = 0.05,
+                         .min_samples = 21,
+                         .max_samples = 500,
+                         .idle_s = 0.05};
+}
+
+static uint64_t now(const run *r) {
+    return r->plan->now_ns ? r->plan->now_ns() : os_now_ns();
+}
+
+static double find_seconds_since(const run *r, uint64_t then) {
+    return (double)(now(r) - then) * 1e-9;
+}
+
+static double sort_gpu(run *r, const timing_sample *samples, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        r->room[i] = samples[i].gpu_ns;
+    stats_sort(r->room, count);
+    return stats_get_quantile(r->room, count, 0.5);
+}
+
+static bool take(run *r, size_t source, timing_sample *out, err *e) {
+    const timing_source *s = &r->sources[source];
+    bool ok = s->take(s->context, out, e);
+    r->worked_ns = now(r);
+    return ok;
+}
+
+/* Warm-up: until it has lasted long enough and the last two windows agree. */
+static bool warm_up(run *r, size_t source, double most_s, err *e) {
+    timing_result *t = &r->results[source];
+    timing_sample recent[2 * WINDOW];
+    uint64_t start = now(r);
+    for (size_t i = 0;; i++) {
+        if (!take(r, source, &recent[i % (2 * WINDOW)], e))
+            return false;
+        t->discarded++;
+        double spent = find_seconds_since(r, start);
+        if (spent >= most_s)
+            return true;
+        if (spent < r->plan->warm_up_s || (i + 1) % (2 * WINDOW) != 0)
+            continue;
+        double first = sort_gpu(r, recent, WINDOW);
+        if (fabs(sort_gpu(r, recent + WINDOW, WINDOW) / first - 1) < WARM_CHANGE)
+            return true;
+    }
+}
+
+/* After a pause the first samples would be those of a device that slept. */
+static bool wake_up(run *r, size_t source, err *e) {
+    timing_sample ignored;
+    for (int i = 0; i < 2 && find_seconds_since(r, r->worked_ns) > r->plan->idle_s; i++) {
+        if (!take(r, source, &ignored, e))
+            return false;
+        r->results[source].discarded++;
+    }
+    return true;
+}
+
+/* One source alone: its median is. Sources in turns: the ratio to each other is, whatever slows
+ * them all down together. */
+static bool is_steady(run *r, size_t source) {
+    const timing_result *t = &r->results[source], *other = &r->results[source == 0 ? 1 : 0];
+    for (size_t i = 0; i < t->count; i++)
+        r->room[i] =
+            r->count == 1 ? t->samples[i].gpu_ns : t->samples[i].gpu_ns / other->samples[i].gpu_ns;
+    stats_sort(r->room, t->count);
+    return stats_get_median_iqr(r->room, t->count) <=
+           r->plan->target * stats_get_quantile(r->room, t->count, 0.5);
+}
+
+static bool is_over(const run *r) {
+    return find_seconds_since(r, r->start_ns) >= r->plan->budget_s * (double)r->count;
+}
+
+/* True when there is no reason for another round; the results then say why. */
+static bool is_done(run *r) {
+    const timing_plan *p = r->plan;
+    size_t taken = r->results[0].count;
+    bool over = is_over(r), has_enough = taken >= p->min_samples, all_steady = true;
+    if (taken < FEWEST_SAMPLES && taken < p->min_samples)
+        return false;
+    for (size_t i = 0; i < r->count; i++) {
+        timing_result *t = &r->results[i];
+        bool steady = has_enough && is_steady(r, i);
+        t->stop = steady ? STOP_STEADY : over ? STOP_BUDGET : STOP_MAX;
+        all_steady = all_steady && steady;
+    }
+    return all_steady || over || taken >= p->max_samples;
+}
+
+/* Every source once, forwards or backwards. */
+static bool take_turn(run *r, bool backwards, err *e) {
+    for (size_t i = 0; i < r->count; i++) {
+        size_t source = backwards ? r->count - 1 - i : i;
+        timing_result *t = &r->results[source];
+        if (!wake_up(r, source, e) || !take(r, source, &t->samples[t->count], e))
+            return false;
+        t->count++;
+    }
+    return true;
+}
+
+/* A B, B A, then B A, A B: each comes first as often as last, and no drift in a straight line
+ * favours one. Steadiness is asked for less and less often: sorting takes time too. */
+static bool take_samples(run *r, err *e) {
+    size_t ask_at = r->plan->min_samples;
+    for (size_t turn = 0;; turn++) {
+        bool backwards = turn % 4 == 1 || turn % 4 == 2;
+        if (!take_turn(r, backwards, e))
+            return false;
+        size_t taken = turn + 1;
+        if (taken < ask_at && taken < r->plan->max_samples && !is_over(r))
+            continue;
+        if (is_done(r))
+            return true;
+        ask_at = taken + taken / 8 + 1;
+    }
+}
+
+/* Labels ------------------------------------------------------------------------------------ */
+
+/* Did it become slower or faster from the first third to the last? */
+static unsigned find_trend(const timing_result *t) {
+    size_t third = t->count / 3;
+    if (third < 4)
+        return 0;
+    double *gpu = timing_list_clock(t, CLOCK_GPU);
+    const double *last = gpu + t->count - third;
+    double change = stats_compute(last, third).median / stats_compute(gpu, third).median;
+    double p = significance_test_ranks(gpu, third, last, third).p;
+    free(gpu);
+    if (!(p < TREND_LEVEL))
+        return 0;
+    return change > 1 + TREND_CHANGE         ? LABEL_THROTTLED
+           : change < 1 / (1 + TREND_CHANGE) ? LABEL_RAMP
+                                             : 0;
+}
+
+static unsigned find_result_labels(const timing_result *t) {
+    unsigned labels = find_trend(t) | (t->stop != STOP_STEADY ? LABEL_UNSTEADY : 0);
+    for (size_t i = 0; i < t->count; i++)
+        if (t->samples[i].gpu_is_wall)
+            labels |= LABEL_GPU_IS_WALL;
+    return labels;
+}
+
+unsigned timing_find_labels(const device_facts *f) {
+    unsigned labels = 0;
+    if (f->emulated)
+        labels |= LABEL_EMULATED;
+    if (f->validates)
+        labels |= LABEL_VALIDATED;
+    if (strstr(f->name, "aravirtual"))
+        labels |= LABEL_VIRTUAL;
+    /* One more than the cores: the software device is work for all of them itself. */
+    if (host_get_load() > os_count_cpus() + 1)
+        labels |= LABEL_BUSY;
+    return labels;
+}
+
+bool timing_run(const timing_plan *plan, const timing_source *sources, size_t count,
+                timing_result *results, err *e) {
+    assert(count > 0 && plan->min_samples > 0 && plan->max_samples >= plan->min_samples);
+    run r = {.plan = plan, .sources = sources, .results = results, .count = count};
+    r.room = malloc(os_multiply(plan->max_samples + 2 * WINDOW, sizeof *r.room));
+    assert(r.room);
+    for (size_t i = 0; i < count; i++) {
+        results[i] = (timing_result){.samples = calloc(plan->max_samples, sizeof(timing_sample))};
+        assert(results[i].samples);
+    }
+    r.start_ns = now(&r);
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++)
+        ok = warm_up(&r, i, plan->budget_s / 3, e);
+    ok = ok && take_samples(&r, e);
+    for (size_t i = 0; ok && i < count; i++)
+        results[i].labels = find_result_labels(&results[i]);
+    free(r.room);
+    return ok;
+}
+
+void timing_result_free(timing_result *r) {
+    free(r->samples);
+    *r = (timing_result){0};
+}
+
+double *timing_list_clock(const timing_result *r, timing_clock c) {
+    double *all = malloc(os_multiply(r->count + 1, sizeof *all));
+    assert(all);
+    for (size_t i = 0; i < r->count; i++)
+        all[i] = timing_get_clock(&r->samples[i], c);
+    return all;
+}
+
+stats timing_compute_stats(const timing_result *r, timing_clock c) {
+    double *all = timing_list_clock(r, c);
+    stats s = stats_compute(all, r->count);
+    free(all);
+    return s;
+}

@@ -1,0 +1,97 @@
+/* timing: takes samples until they say something, and says why it stopped.
+ *
+ * Owns when to sample: warm-up, steadiness, budget, turns. What a sample is belongs to the source:
+ * a tape in a regime and cache state (subject.h), or numbers out of a model in the tests. Several
+ * sources are sampled in turns, A B B A B A A B, so that what drifts drifts for all of them.
+ *
+ * The one surprise: nothing is ever dropped. A machine that throttles, ramps its clock or is busy
+ * puts labels on the result. */
+#ifndef ASSAY_TIMING_H
+#define ASSAY_TIMING_H
+
+#include "harness/device/device.h"
+#include "stats.h"
+
+typedef enum { TIMING_SINGLE, TIMING_CHAINED, TIMING_INDEPENDENT, TIMING_REGIMES } timing_regime;
+typedef enum { TIMING_WARM, TIMING_COLD, TIMING_CACHES } timing_cache;
+
+const char *timing_get_regime_name(timing_regime r); /* "single", ... */
+const char *timing_get_cache_name(timing_cache c);   /* "warm", "cold" */
+bool timing_find_regime(const char *name, timing_regime *out);
+bool timing_find_cache(const char *name, timing_cache *out);
+
+/* The three clocks of one case; of many in one sample, their share. */
+typedef struct {
+    double gpu_ns, encode_ns, wall_ns;
+    bool gpu_is_wall;
+} timing_sample;
+
+typedef enum { CLOCK_GPU, CLOCK_ENCODE, CLOCK_WALL, CLOCK_COUNT } timing_clock;
+const char *timing_get_clock_name(timing_clock c);
+double timing_get_clock(const timing_sample *s, timing_clock c);
+
+typedef struct {
+    bool (*take)(void *context, timing_sample *out, err *e);
+    void *context;
+} timing_source;
+
+typedef struct {
+    double target;    /* stop when the interquartile range of the median is below this part of it */
+    double budget_s;  /* for each source, warm-up included */
+    double warm_up_s; /* at least; at most a third of the budget */
+    size_t min_samples, max_samples;
+    double idle_s; /* the device may have slept after so long without work: warm up again */
+    uint64_t (*now_ns)(void); /* NULL: the machine's own */
+} timing_plan;
+
+/* What a sample of many plays should take: far above the resolution of clocks, and below the few
+ * milliseconds after which a scheduler may put something else in between. */
+#define TIMING_SAMPLE_S 0.002
+
+/* What a case gets where nobody says otherwise: 0.5 percent within a second, 21 to 500 samples. */
+timing_plan timing_plan_new(void);
+
+typedef enum { STOP_STEADY, STOP_BUDGET, STOP_MAX, STOP_COUNT } timing_stop;
+const char *timing_get_stop_name(timing_stop s);
+
+/* States in which a number was taken. */
+enum {
+    LABEL_EMULATED = 1,     /* the software device: says nothing about a GPU */
+    LABEL_VIRTUAL = 2,      /* a GPU behind a hypervisor */
+    LABEL_THROTTLED = 4,    /* became slower while it was timed */
+    LABEL_RAMP = 8,         /* became faster: the clock was still rising */
+    LABEL_BUSY = 16,        /* the machine had more to do than cores to do it with */
+    LABEL_GPU_IS_WALL = 32, /* no clock of its own: GPU time is wall time */
+    LABEL_UNSTEADY = 64,    /* the budget ended before the target was met */
+    LABEL_ABOVE_ROOF = 128, /* more GB/s than the roof: it cannot have come from there */
+    LABEL_VALIDATED = 256,  /* under validation: times mean nothing */
+    LABEL_COUNT = 9
+};
+
+/* "emulated+busy", or "" for none. */
+void timing_get_labels(unsigned labels, char *text, size_t size);
+
+typedef struct {
+    timing_sample *samples; /* in the order they were taken */
+    size_t count;
+    size_t discarded; /* of the warm-up */
+    timing_stop stop;
+    unsigned labels;
+} timing_result;
+
+/* Samples of count sources, in turns if there is more than one: then every source has as many,
+ * sample i of each was taken next to sample i of the others, and it is their ratio that must become
+ * steady. Results are freed by the caller, also
+ * after a failure. */
+bool timing_run(const timing_plan *plan, const timing_source *sources, size_t count,
+                timing_result *results, err *e);
+void timing_result_free(timing_result *r);
+
+/* What the device and the machine say about numbers taken on them now. */
+unsigned timing_find_labels(const device_facts *f);
+
+/* One clock of all samples; caller frees. */
+double *timing_list_clock(const timing_result *r, timing_clock c);
+stats timing_compute_stats(const timing_result *r, timing_clock c);
+
+#endif
