@@ -164,7 +164,7 @@ static void add_states(search *s, const test_case *t) {
 }
 
 /* The shape with each batch that is wanted, where the kernel takes it. */
-static bool add_batches(search *s, const op *o, const kernel_row *k, const shape *sizes) {
+static bool add_batches(search *s, const op *o, const kernel *k, const shape *sizes) {
     int at = find_batch_dim(o);
     bool has_any = false;
     size_t count = at >= 0 && s->batches.count > 0 ? s->batches.count : 1;
@@ -181,7 +181,7 @@ static bool add_batches(search *s, const op *o, const kernel_row *k, const shape
     return has_any;
 }
 
-static void add_shapes(search *s, const op *o, const kernel_row *k) {
+static void add_shapes(search *s, const op *o, const kernel *k) {
     bool is_all = s->shapes.count == 1 && strcmp(s->shapes.words[0], "all") == 0;
     if (is_all) {
         for (size_t i = 0; i < o->shape_count; i++)
@@ -203,13 +203,13 @@ static void add_shapes(search *s, const op *o, const kernel_row *k) {
     }
 }
 
-static bool is_variant_wanted(word_list *l, const char *kernel) {
+static bool is_variant_wanted(word_list *l, const char *name) {
     bool wanted = l->count == 0;
-    size_t length = strlen(kernel);
+    size_t length = strlen(name);
     for (size_t i = 0; i < l->count; i++) {
         size_t n = strlen(l->words[i]);
-        if (strcmp(kernel, l->words[i]) == 0 || (n + 1 < length && kernel[length - n - 1] == '_' &&
-                                                 strcmp(kernel + length - n, l->words[i]) == 0))
+        if (strcmp(name, l->words[i]) == 0 || (n + 1 < length && name[length - n - 1] == '_' &&
+                                                 strcmp(name + length - n, l->words[i]) == 0))
             wanted = l->used[i] = true;
     }
     return wanted;

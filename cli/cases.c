@@ -10,7 +10,7 @@
 #include "kernels/kernels.h"
 #include "options.h"
 
-static void add_case(case_list *l, size_t *room, const op *o, const kernel_row *k, const shape *s,
+static void add_case(case_list *l, size_t *room, const op *o, const kernel *k, const shape *s,
                      distribution inputs) {
     if (o->accepts && !o->accepts(k, s))
         return;
@@ -164,13 +164,13 @@ static bool apply_input(const char *name, case_list *l, err *e) {
 /* Keeps the first shapes of each kernel and the one that is run with every distribution. */
 static void apply_quick(case_list *l) {
     enum { SHAPES = 6 };
-    const kernel_row *kernel = NULL;
+    const kernel *last = NULL;
     size_t kept = 0, shapes = 0;
     for (size_t i = 0; i < l->count; i++) {
         const test_case *c = &l->items[i];
-        if (c->kernel != kernel)
+        if (c->kernel != last)
             shapes = 0;
-        kernel = c->kernel;
+        last = c->kernel;
         bool has_every = memcmp(&c->shape, &c->op->any_input, sizeof c->shape) == 0;
         if (has_every || shapes++ < SHAPES)
             l->items[kept++] = *c;

@@ -7,7 +7,7 @@
 
 typedef struct {
     const op *op;
-    const kernel_row *kernel;
+    const kernel *kernel;
     shape shape;
     distribution inputs;
     char name[160];

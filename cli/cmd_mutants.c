@@ -34,7 +34,7 @@ static const option options[] = {
 
 typedef struct {
     const mutant_list *list;
-    const kernel_row **plain; /* kernels as they are: tasks behind those of the mutants */
+    const kernel **plain; /* kernels as they are: tasks behind those of the mutants */
     size_t plain_count;
     mutant_outcome *outcomes;
     progress progress;

@@ -49,7 +49,7 @@ static void get_task_path(const char *scratch, size_t task, char *path, size_t s
 
 /* Lines: file, where and how many bytes to replace, by what, and the kernels to try. A kernel as it
  * is has no file. */
-bool mutant_write_task(const char *scratch, size_t task, const mutant *m, const kernel_row *plain,
+bool mutant_write_task(const char *scratch, size_t task, const mutant *m, const kernel *plain,
                        err *e) {
     char path[PATH_MAX];
     size_t room = 4096 + (m ? strlen(m->edit->with) + 128 * m->kernel_count : 0);
@@ -156,13 +156,13 @@ static int by_work(const void *a, const void *b) {
     return p != q ? (p > q) - (p < q) : strcmp(x->name, y->name);
 }
 
-static bool find_cases(const char *kernel, case_list *out, err *e) {
-    const case_query query = {.filters = &kernel, .filter_count = 1};
+static bool find_cases(const char *name, case_list *out, err *e) {
+    const case_query query = {.filters = &name, .filter_count = 1};
     if (!cases_find(&query, out, e))
         return false;
     size_t kept = 0; /* an op may have the name of one of its kernels */
     for (size_t i = 0; i < out->count; i++)
-        if (strcmp(out->items[i].kernel->name, kernel) == 0)
+        if (strcmp(out->items[i].kernel->name, name) == 0)
             out->items[kept++] = out->items[i];
     out->count = kept;
     qsort(out->items, kept, sizeof *out->items, by_work);

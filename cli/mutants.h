@@ -21,7 +21,7 @@ typedef struct {
 typedef struct {
     const mutant_file *file;
     const mutation *edit;
-    const kernel_row **kernels; /* that it is part of, in the order in which to try them */
+    const kernel **kernels; /* that it is part of, in the order in which to try them */
     size_t kernel_count;
 } mutant;
 
@@ -67,7 +67,7 @@ const char *mutant_get_fate(mutant_fate fate);
 /* Trials run in workers. A scratch folder holds the kernels as they are (in "original") and one
  * file for each task: a mutant, or a kernel as it is (then m is NULL). */
 enum { MUTANT_KERNELS = 4 }; /* so many different kernels of one mutant are tried */
-bool mutant_write_task(const char *scratch, size_t task, const mutant *m, const kernel_row *plain,
+bool mutant_write_task(const char *scratch, size_t task, const mutant *m, const kernel *plain,
                        err *e);
 exit_code mutant_serve(const char *scratch, uint64_t seed, double limit_s, err *e);
 

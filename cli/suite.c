@@ -47,10 +47,10 @@ static bool check_captured(const server *s, const test_case *c, answer *a) {
 static const char canary_prefix[] = "canary/";
 
 /* Caught is a pass. */
-static void check_canary(const server *s, const char *kernel, answer *a) {
+static void check_canary(const server *s, const char *name, answer *a) {
     bool is_caught = false;
     for (size_t i = 0; i < canary_count; i++)
-        if (strcmp(canaries[i].kernel, kernel) == 0)
+        if (strcmp(canaries[i].kernel, name) == 0)
             a->made = canary_play(library_get_device(s->lib), &canaries[i], &is_caught,
                                   a->result.message, sizeof a->result.message, &a->error);
     a->result.verdict = is_caught ? CHECK_PASS : CHECK_FAIL;

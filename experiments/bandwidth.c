@@ -88,7 +88,7 @@ static bool open_mover(lab *l, mover *m, const mover_kind *k, double bytes, uint
                        uint32_t group, err *e) {
     static const char *const labels[BUFFERS] = {"a", "b", "c"};
     library *lib = lab_get_library(l);
-    kernel_row row = k->op->kernels[0];
+    kernel row = k->op->kernels[0];
     uint32_t streams = k->kind == READ ? 1 : k->kind == COPY ? 2 : 3;
     uint32_t n = (uint32_t)(bytes / streams / k->unit_bytes);
     if (groups > n / row.group + 1) /* the rest would have nothing to do */

@@ -61,7 +61,7 @@ static bool record_product(tape *to, const stage *t, slice normed, err *e) {
 }
 
 static bool record_fused(tape *to, const stage *t, int way, slice x, slice norm_w, err *e) {
-    const kernel_row *k = &rmsnorm_matvec_q4_0_op.kernels[way == FUSED_ROW ? 0 : 1];
+    const kernel *k = &rmsnorm_matvec_q4_0_op.kernels[way == FUSED_ROW ? 0 : 1];
     return rmsnorm_matvec_record(to, k, x, norm_w, get_at(t, 2), get_at(t, 3), t->out, t->in, 1e-5f,
                                  e);
 }

@@ -120,7 +120,7 @@ static double get_sample_s(const lab *l) {
     return seconds[l->options.level];
 }
 
-bool lab_open_case(lab *l, lab_case *c, const op *o, const kernel_row *k, shape s,
+bool lab_open_case(lab *l, lab_case *c, const op *o, const kernel *k, shape s,
                    timing_regime regime, timing_cache cache, err *e) {
     char text[64];
     c->regime = regime;

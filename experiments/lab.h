@@ -61,7 +61,7 @@ typedef struct {
 } lab_case;
 
 /* A case of a kernel: its inputs and its tape. Filled either way: close it. */
-bool lab_open_case(lab *l, lab_case *c, const op *o, const kernel_row *k, shape s,
+bool lab_open_case(lab *l, lab_case *c, const op *o, const kernel *k, shape s,
                    timing_regime regime, timing_cache cache, err *e);
 void lab_close_cases(lab_case *cases, size_t count);
 

@@ -32,7 +32,7 @@ static bool run_shape(lab *l, sheet *s, dims d, timing_cache cache, err *e) {
     snprintf(text, sizeof text, "%ux%u", d.out, d.in);
     for (size_t i = 0; i < COUNT_OF(ladders); i++)
         for (size_t k = 0; ok && k < ladders[i]->kernel_count && count < MOST_RUNGS; k++) {
-            const kernel_row *row = &ladders[i]->kernels[k];
+            const kernel *row = &ladders[i]->kernels[k];
             shape full = {{d.out, d.in, row->tokens ? 1 : 0}};
             if (lab_get_level(l) != LEVEL_SMOKE || k == 0)
                 ok = lab_open_case(l, &cases[count++], ladders[i], row, full, TIMING_CHAINED, cache,
@@ -93,12 +93,12 @@ static size_t list_contests(const sheet *s, contest *out, size_t most) {
 }
 
 /* "matvec_q4_0_rowblock" to "rowblock"; what has nothing behind it keeps its name. */
-static const char *shorten(const char *kernel) {
+static const char *shorten(const char *name) {
     static const char *const heads[] = {"multi_token_matvec_q4_0_", "matvec_q4_0_"};
     for (size_t i = 0; i < COUNT_OF(heads); i++)
-        if (strncmp(kernel, heads[i], strlen(heads[i])) == 0)
-            return kernel + strlen(heads[i]);
-    return kernel;
+        if (strncmp(name, heads[i], strlen(heads[i])) == 0)
+            return name + strlen(heads[i]);
+    return name;
 }
 
 static void conclude(sheet *s) {

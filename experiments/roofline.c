@@ -45,7 +45,7 @@ enum { POINTS = COUNT_OF(points), QUICK_POINTS = 10 };
 
 static bool run_point(lab *l, sheet *s, const point *p, err *e) {
     const op *owner = NULL;
-    const kernel_row *k = registry_find_kernel(p->kernel, &owner);
+    const kernel *k = registry_find_kernel(p->kernel, &owner);
     if (!k)
         return err_set(e, EXIT_WRONG, "roofline: there is no kernel '%s'", p->kernel);
     lab_case c = {.regime = TIMING_CHAINED};

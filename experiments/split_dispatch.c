@@ -16,7 +16,7 @@
 enum { DIM = 576, MOST = 7 };
 static const uint32_t splits[MOST] = {1, 2, 4, 8, 16, 32, 72};
 
-static bool record(tape *t, const kernel_row *k, slice w, slice x, slice y, uint32_t n,
+static bool record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t n,
                    bool overlaps, err *e) {
     uint32_t rows = DIM / n;
     size_t bytes = w.bytes / n;
@@ -59,7 +59,7 @@ static bool run_order(lab *l, sheet *s, const kernel_case *base, bool overlaps, 
 }
 
 static bool run(lab *l, sheet *s, err *e) {
-    const kernel_row *k = rungs_pick_matvec(lab_get_facts(l), &format_q4_0, false, DIM, 1, e);
+    const kernel *k = rungs_pick_matvec(lab_get_facts(l), &format_q4_0, false, DIM, 1, e);
     const op *owner = NULL;
     if (!k || !registry_find_kernel(k->name, &owner))
         return false;

@@ -15,14 +15,14 @@
 
 enum { VALUES_A_GROUP = 1024 };
 
-static const kernel_row halves[] = {
+static const kernel halves[] = {
     {.name = "argmax_reduce",
      .about = "the best of every 1024, then argmax_final",
      .group = 256,
      .rows = VALUES_A_GROUP},
     {.name = "argmax_final", .about = "the best of pairs in any order", .group = 256},
 };
-static const kernel_row *const reduce = &halves[0], *const final = &halves[1];
+static const kernel *const reduce = &halves[0], *const final = &halves[1];
 
 uint32_t argmax_count_groups(uint32_t n) {
     return divide_up(n, VALUES_A_GROUP);

@@ -9,7 +9,7 @@
 #include "record.h"
 #include "reference/reference.h"
 
-static bool check_heads(const kernel_row *k, const attention_plan *p, err *e) {
+static bool check_heads(const kernel *k, const attention_plan *p, err *e) {
     if (p->head_dim < 1 || p->head_dim > ATTENTION_MAX_HEAD_DIM)
         return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be 1 to %d", k->name,
                        p->head_dim, ATTENTION_MAX_HEAD_DIM);
@@ -19,7 +19,7 @@ static bool check_heads(const kernel_row *k, const attention_plan *p, err *e) {
     return true;
 }
 
-static bool check_caches(const kernel_row *k, attention_plan *p, size_t row_bytes, slice k_cache,
+static bool check_caches(const kernel *k, attention_plan *p, size_t row_bytes, slice k_cache,
                          slice v_cache, err *e) {
     p->rows = k_cache.bytes / row_bytes;
     if (k_cache.bytes % row_bytes || v_cache.bytes != k_cache.bytes)
@@ -32,7 +32,7 @@ static bool check_caches(const kernel_row *k, attention_plan *p, size_t row_byte
     return true;
 }
 
-bool attention_check(const kernel_row *k, attention_plan *p, slice *q, slice k_cache, slice v_cache,
+bool attention_check(const kernel *k, attention_plan *p, slice *q, slice k_cache, slice v_cache,
                      slice *out, err *e) {
     if (!check_heads(k, p, e))
         return false;

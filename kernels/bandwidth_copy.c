@@ -11,7 +11,7 @@ static void bandwidth_copy_oracle(const launch *l, oracle_io *io) {
     io->out[1].exact = true;
 }
 
-bool bandwidth_copy_record(tape *t, const kernel_row *k, slice src, slice dst, uint32_t n,
+bool bandwidth_copy_record(tape *t, const kernel *k, slice src, slice dst, uint32_t n,
                            uint32_t groups, err *e) {
     size_t bytes = os_multiply(n, 4 * sizeof(float));
     if (!record_trim(k, "src", bytes, 16, &src, e) || !record_trim(k, "dst", bytes, 16, &dst, e))
@@ -45,7 +45,7 @@ static const shape shapes[] = {
     {{257, 2}}, {{1000, 3}}, {{12345, 7}}, {{100003, 64}},
 };
 
-static const kernel_row rows[] = {
+static const kernel rows[] = {
     {.name = "bandwidth_copy", .about = "float4 loads and stores a grid apart", .group = 256},
 };
 

@@ -37,9 +37,9 @@ static const reader readers[] = {
      "float4", 16, ELEM_F32, 4, 0, BANDWIDTH_READ_HIGH_OCCUPANCY_GROUPS},
 };
 
-static const reader *find_reader(const char *kernel) {
+static const reader *find_reader(const char *name) {
     for (size_t i = 0; i < COUNT_OF(readers); i++)
-        if (op_find_kernel(readers[i].op, kernel))
+        if (op_find_kernel(readers[i].op, name))
             return &readers[i];
     return NULL;
 }
@@ -58,7 +58,7 @@ static void bandwidth_read_oracle(const launch *l, oracle_io *io) {
     out->roundings = r->roundings;
 }
 
-bool bandwidth_read_record(tape *t, const kernel_row *k, slice data, slice out, uint32_t n,
+bool bandwidth_read_record(tape *t, const kernel *k, slice data, slice out, uint32_t n,
                            uint32_t groups, err *e) {
     const reader *r = find_reader(k->name);
     assert(r && (r->groups == 0 || r->groups == groups));
@@ -105,7 +105,7 @@ static const shape block_shapes[] = {SHAPES, {{70001, 40}}};
 static const shape high_occupancy_shapes[] = {{{1}}, {{262143}}, {{262145}}, {{700001}}};
 
 #define OP(name_, about_, how, dims_, shapes_, ...)                                                \
-    static const kernel_row name_##_rows[] = {{#name_, how, .group = 256}};                        \
+    static const kernel name_##_rows[] = {{#name_, how, .group = 256}};                        \
     const op name_##_op = {                                                                        \
         .name = #name_,                                                                            \
         .about = about_,                                                                           \

@@ -14,7 +14,7 @@ static void bandwidth_triad_oracle(const launch *l, oracle_io *io) {
     out->roundings = 1; /* the product; the sum is rounded when it is stored */
 }
 
-bool bandwidth_triad_record(tape *t, const kernel_row *k, slice b, slice c, slice out, uint32_t n,
+bool bandwidth_triad_record(tape *t, const kernel *k, slice b, slice c, slice out, uint32_t n,
                             float scalar, uint32_t groups, err *e) {
     size_t bytes = os_multiply(n, 4 * sizeof(float));
     if (!record_trim(k, "b", bytes, 16, &b, e) || !record_trim(k, "c", bytes, 16, &c, e) ||
@@ -53,7 +53,7 @@ static const shape shapes[] = {
     {{257, 2}}, {{1000, 3}}, {{12345, 7}}, {{100003, 64}},
 };
 
-static const kernel_row rows[] = {
+static const kernel rows[] = {
     {.name = "bandwidth_triad", .about = "float4 loads and stores a grid apart", .group = 256},
 };
 

@@ -16,7 +16,7 @@ static void bias_add_oracle(const launch *l, oracle_io *io) {
     out->roundings = 0; /* one addition and nothing else */
 }
 
-bool bias_add_record(tape *t, const kernel_row *k, slice a, slice b, uint32_t rows, uint32_t dim,
+bool bias_add_record(tape *t, const kernel *k, slice a, slice b, uint32_t rows, uint32_t dim,
                      err *e) {
     size_t b_bytes = os_multiply(dim, sizeof(float)), a_bytes = os_multiply(rows, b_bytes);
     if (!record_trim(k, "a", a_bytes, sizeof(float), &a, e) ||
@@ -55,7 +55,7 @@ static const shape shapes[] = {
     {{7, 896}}, {{33, 128}}, {{5, 4096}}, {{100, 1536}}, {{1000, 1003}},
 };
 
-static const kernel_row bias_rows[] = {
+static const kernel bias_rows[] = {
     {.name = "bias_add", .about = "a thread a float", .group = 256},
 };
 

@@ -21,7 +21,7 @@ static void buffer_copy_oracle(const launch *l, oracle_io *io) {
 }
 
 /* Everything that launches this op calls this: tests, experiments, models. */
-bool buffer_copy_record(tape *t, const kernel_row *k, slice src, slice dst, uint32_t count,
+bool buffer_copy_record(tape *t, const kernel *k, slice src, slice dst, uint32_t count,
                         err *e) {
     size_t bytes = os_multiply(count, sizeof(float));
     if (!record_trim(k, "src", bytes, sizeof(float), &src, e) ||
@@ -57,7 +57,7 @@ static const shape shapes[] = {
     {{257}}, {{576}}, {{1536}}, {{4096}}, {{49152}}, {{1000003}},
 };
 
-static const kernel_row rows[] = {
+static const kernel rows[] = {
     {.name = "buffer_copy", .about = "a thread a float", .group = 256},
 };
 

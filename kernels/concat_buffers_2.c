@@ -13,7 +13,7 @@ static void concat_buffers_2_oracle(const launch *l, oracle_io *io) {
     io->out[2].exact = true;
 }
 
-bool concat_buffers_2_record(tape *t, const kernel_row *k, slice a, slice b, slice out,
+bool concat_buffers_2_record(tape *t, const kernel *k, slice a, slice b, slice out,
                              uint32_t dim_a, uint32_t dim_b, err *e) {
     size_t a_bytes = os_multiply(dim_a, sizeof(float)), b_bytes = os_multiply(dim_b, sizeof(float));
     if (!record_trim(k, "a", a_bytes, sizeof(float), &a, e) ||
@@ -52,7 +52,7 @@ static const shape shapes[] = {
     {{5, 300}}, {{576, 192}}, {{192, 576}}, {{1536, 1536}}, {{70001, 50003}},
 };
 
-static const kernel_row rows[] = {
+static const kernel rows[] = {
     {.name = "concat_buffers_2", .about = "a thread a float", .group = 256},
 };
 

@@ -15,7 +15,7 @@ static void concat_buffers_3_oracle(const launch *l, oracle_io *io) {
     io->out[3].exact = true;
 }
 
-bool concat_buffers_3_record(tape *t, const kernel_row *k, slice a, slice b, slice c, slice out,
+bool concat_buffers_3_record(tape *t, const kernel *k, slice a, slice b, slice c, slice out,
                              uint32_t dim_a, uint32_t dim_b, uint32_t dim_c, err *e) {
     size_t a_bytes = os_multiply(dim_a, sizeof(float)), b_bytes = os_multiply(dim_b, sizeof(float));
     size_t c_bytes = os_multiply(dim_c, sizeof(float)), bytes = a_bytes + b_bytes + c_bytes;
@@ -61,7 +61,7 @@ static const shape shapes[] = {
     {{5, 7, 500}}, {{576, 192, 192}}, {{1, 2, 40003}}, {{4096, 1024, 1024}},
 };
 
-static const kernel_row rows[] = {
+static const kernel rows[] = {
     {.name = "concat_buffers_3", .about = "a thread a float", .group = 256},
 };
 

@@ -14,7 +14,7 @@ static void decode_advance_oracle(const launch *l, oracle_io *io) {
     reference_decode_advance(*next, state, oracle_u32(io, 3), io->out[1].value, io->out[2].value);
 }
 
-bool decode_advance_record(tape *t, const kernel_row *k, slice next, slice state, slice history,
+bool decode_advance_record(tape *t, const kernel *k, slice next, slice state, slice history,
                            uint32_t ring, err *e) {
     if (!record_trim(k, "next", sizeof(uint32_t), sizeof(uint32_t), &next, e) ||
         !record_trim(k, "state", DECODE_STATE_BYTES, sizeof(uint32_t), &state, e) ||
@@ -60,7 +60,7 @@ static const shape shapes[] = {{{0, 1}},    {{1, 1}},     {{0, 2}},          {{1
                                {{2, 3}},    {{3, 3}},     {{63, 64}},        {{64, 64}},
                                {{1000, 7}}, {{200, 256}}, {{3000000000, 10}}};
 
-static const kernel_row rows[] = {
+static const kernel rows[] = {
     {.name = "decode_advance", .about = "one thread", .group = 1},
 };
 

@@ -10,7 +10,7 @@ static void decode_attention_oracle(const launch *l, oracle_io *io) {
     attention_judge(io, 1, oracle_u32(io, 7) - 1); /* a kv_len of 0 is a position outside, too */
 }
 
-bool decode_attention_record(tape *t, const kernel_row *k, slice q, slice k_cache, slice v_cache,
+bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, slice v_cache,
                              slice out, uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_dim,
                              param kv_len, float scale, err *e) {
     attention_plan plan = {.n_tokens = 1,
@@ -62,7 +62,7 @@ static const shape shapes[] = {
     {{130, 4, 1, 256}}, {{512, 32, 8, 128}},
 };
 
-static const kernel_row rungs[] = {
+static const kernel rungs[] = {
     {.name = "decode_attention", .about = "a simdgroup a head", .group = 32},
     {.name = "decode_attention_threadgroup",
      .about = "eight simdgroups share the keys of a head",

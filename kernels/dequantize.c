@@ -22,9 +22,9 @@ static const decoder decoders[] = {
     {&dequantize_q8_0_op, &format_q8_0, "dequantize_q8_0.metal"},
 };
 
-static const decoder *find_decoder(const char *kernel) {
+static const decoder *find_decoder(const char *name) {
     for (size_t i = 0; i < COUNT_OF(decoders); i++)
-        if (op_find_kernel(decoders[i].op, kernel))
+        if (op_find_kernel(decoders[i].op, name))
             return &decoders[i];
     return NULL;
 }
@@ -36,7 +36,7 @@ static void dequantize_oracle(const launch *l, oracle_io *io) {
     out->terms = out->roundings = 0; /* an f32 holds the product */
 }
 
-bool dequantize_record(tape *t, const kernel_row *k, slice blocks, slice floats, uint32_t count,
+bool dequantize_record(tape *t, const kernel *k, slice blocks, slice floats, uint32_t count,
                        err *e) {
     const decoder *d = find_decoder(k->name);
     assert(d);
@@ -71,7 +71,7 @@ static const shape shapes[] = {
 };
 
 #define OP(name_, about_)                                                                          \
-    static const kernel_row name_##_rows[] = {{#name_, "a thread a block", .group = 256}};         \
+    static const kernel name_##_rows[] = {{#name_, "a thread a block", .group = 256}};         \
     const op name_##_op = {                                                                        \
         .name = #name_,                                                                            \
         .about = about_,                                                                           \

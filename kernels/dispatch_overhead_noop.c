@@ -8,7 +8,7 @@ static void dispatch_overhead_noop_oracle(const launch *l, oracle_io *io) {
     io->out[0].value[0] += 1;
 }
 
-bool dispatch_overhead_noop_record(tape *t, const kernel_row *k, slice counter, err *e) {
+bool dispatch_overhead_noop_record(tape *t, const kernel *k, slice counter, err *e) {
     if (!record_trim(k, "counter", sizeof(uint32_t), sizeof(uint32_t), &counter, e))
         return false;
     launch *l = tape_add(t, "dispatch_overhead_noop.metal", k->name, e);
@@ -32,7 +32,7 @@ static bool dispatch_overhead_noop_build(kernel_case *c, err *e) {
 
 static const shape shapes[] = {{{1}}, {{3}}, {{32}}};
 
-static const kernel_row rows[] = {
+static const kernel rows[] = {
     {.name = "dispatch_overhead_noop", .about = "one thread adds 1 to a counter", .group = 1},
 };
 

@@ -13,7 +13,7 @@
 #include "reference/quant.h"
 #include "reference/reference.h"
 
-static const kernel_row rows[] = {
+static const kernel rows[] = {
     {.name = "embedding_lookup_f32", .about = "a thread a value, table in F32", .group = 256},
     {.name = "embedding_lookup_f16", .about = "table in F16", .group = 256},
     {.name = "embedding_lookup_bf16", .about = "table in BF16", .group = 256},
@@ -32,7 +32,7 @@ static const weight_format *const formats[] = {
 };
 _Static_assert(COUNT_OF(rows) == COUNT_OF(formats), "a kernel a format");
 
-static const weight_format *get_format(const kernel_row *k) {
+static const weight_format *get_format(const kernel *k) {
     assert(k >= rows && k < rows + COUNT_OF(rows));
     return formats[k - rows];
 }
@@ -54,7 +54,7 @@ static void embedding_lookup_oracle(const launch *l, oracle_io *io) {
     out->terms = out->roundings = 0;
 }
 
-bool embedding_lookup_record(tape *t, const kernel_row *k, slice table, slice ids, slice out,
+bool embedding_lookup_record(tape *t, const kernel *k, slice table, slice ids, slice out,
                              uint32_t n, uint32_t hidden, uint32_t vocab, err *e) {
     size_t ids_bytes = os_multiply(n, sizeof(uint32_t));
     size_t count = os_multiply(n, hidden), out_bytes = os_multiply(count, sizeof(float));
@@ -82,7 +82,7 @@ bool embedding_lookup_record(tape *t, const kernel_row *k, slice table, slice id
     return true;
 }
 
-static bool embedding_lookup_accepts(const kernel_row *k, const shape *s) {
+static bool embedding_lookup_accepts(const kernel *k, const shape *s) {
     return s->dim[1] % get_format(k)->values == 0;
 }
 

@@ -12,7 +12,7 @@ static void ffn_silu_oracle(const launch *l, oracle_io *io) {
     out->roundings = 12; /* exp to 4 ULP and division to 2 count double, then + and * */
 }
 
-bool ffn_silu_record(tape *t, const kernel_row *k, slice gate, slice up, slice out, uint32_t n,
+bool ffn_silu_record(tape *t, const kernel *k, slice gate, slice up, slice out, uint32_t n,
                      err *e) {
     size_t bytes = os_multiply(n, sizeof(float));
     if (!record_trim(k, "gate", bytes, sizeof(float), &gate, e) ||
@@ -46,7 +46,7 @@ static const shape shapes[] = {
     {{257}}, {{576}}, {{1536}}, {{14336}}, {{500009}},
 };
 
-static const kernel_row rows[] = {
+static const kernel rows[] = {
     {.name = "ffn_silu", .about = "a thread a float", .group = 256},
 };
 

@@ -17,7 +17,7 @@
 extern const op *const registry[];
 extern const size_t registry_count;
 const op *registry_find_op(const char *name); /* NULL if there is none */
-const kernel_row *registry_find_kernel(const char *name, const op **owner); /* owner may be NULL */
+const kernel *registry_find_kernel(const char *name, const op **owner); /* owner may be NULL */
 
 extern const op bandwidth_copy_op, bandwidth_read_f16_op, bandwidth_read_high_occupancy_op,
     bandwidth_read_q4_0_op, bandwidth_triad_op, concat_buffers_2_op, concat_buffers_3_op,
@@ -50,28 +50,28 @@ bool argmax_record(tape *t, slice logits, slice pvals, slice pidx, slice result,
                    err *e);
 
 /* dst (n float4) = src, or out = b + scalar * c, by `groups` threadgroups. */
-bool bandwidth_copy_record(tape *t, const kernel_row *k, slice src, slice dst, uint32_t n,
+bool bandwidth_copy_record(tape *t, const kernel *k, slice src, slice dst, uint32_t n,
                            uint32_t groups, err *e);
-bool bandwidth_triad_record(tape *t, const kernel_row *k, slice b, slice c, slice out, uint32_t n,
+bool bandwidth_triad_record(tape *t, const kernel *k, slice b, slice c, slice out, uint32_t n,
                             float scalar, uint32_t groups, err *e);
 
 /* out (groups) = sums of what each threadgroup read of data: n float4, n half4 or n Q4_0 blocks, by
  * the kernel. bandwidth_read_high_occupancy always has its 1024 threadgroups. */
 enum { BANDWIDTH_READ_HIGH_OCCUPANCY_GROUPS = 1024 };
-bool bandwidth_read_record(tape *t, const kernel_row *k, slice data, slice out, uint32_t n,
+bool bandwidth_read_record(tape *t, const kernel *k, slice data, slice out, uint32_t n,
                            uint32_t groups, err *e);
 
 /* a (rows, dim) += b (dim), for each row */
-bool bias_add_record(tape *t, const kernel_row *k, slice a, slice b, uint32_t rows, uint32_t dim,
+bool bias_add_record(tape *t, const kernel *k, slice a, slice b, uint32_t rows, uint32_t dim,
                      err *e);
 
 /* dst (count) = src (count) */
-bool buffer_copy_record(tape *t, const kernel_row *k, slice src, slice dst, uint32_t count, err *e);
+bool buffer_copy_record(tape *t, const kernel *k, slice src, slice dst, uint32_t count, err *e);
 
 /* out = a (dim_a), then b (dim_b), then c (dim_c) */
-bool concat_buffers_2_record(tape *t, const kernel_row *k, slice a, slice b, slice out,
+bool concat_buffers_2_record(tape *t, const kernel *k, slice a, slice b, slice out,
                              uint32_t dim_a, uint32_t dim_b, err *e);
-bool concat_buffers_3_record(tape *t, const kernel_row *k, slice a, slice b, slice c, slice out,
+bool concat_buffers_3_record(tape *t, const kernel *k, slice a, slice b, slice c, slice out,
                              uint32_t dim_a, uint32_t dim_b, uint32_t dim_c, err *e);
 
 /* The end of a greedy decode step: history[step % ring] = next (1, u32), and in state, which is
@@ -84,103 +84,103 @@ enum {
     DECODE_STATE_STEP = 12,
     DECODE_STATE_BYTES = 16
 };
-bool decode_advance_record(tape *t, const kernel_row *k, slice next, slice state, slice history,
+bool decode_advance_record(tape *t, const kernel *k, slice next, slice state, slice history,
                            uint32_t ring, err *e);
 
 /* out (n_heads, head_dim) = attention of q, of the same shape, to rows 0 to kv_len - 1 of the
  * caches (rows, n_kv_heads, head_dim), each head by itself: softmax(scale * q K^T) V. The slices of
  * the caches say how many rows there are; where kv_len is in device memory, bytes and flops are
  * those of all of them. n_heads is a multiple of n_kv_heads, head_dim at most 256. */
-bool decode_attention_record(tape *t, const kernel_row *k, slice q, slice k_cache, slice v_cache,
+bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, slice v_cache,
                              slice out, uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_dim,
                              param kv_len, float scale, err *e);
 
 /* floats (32 count) = what `count` blocks stand for, whose format is that of the kernel */
-bool dequantize_record(tape *t, const kernel_row *k, slice blocks, slice floats, uint32_t count,
+bool dequantize_record(tape *t, const kernel *k, slice blocks, slice floats, uint32_t count,
                        err *e);
 
 /* counter (1, u32) += 1 */
-bool dispatch_overhead_noop_record(tape *t, const kernel_row *k, slice counter, err *e);
+bool dispatch_overhead_noop_record(tape *t, const kernel *k, slice counter, err *e);
 
 /* out (n, hidden) = rows ids (n, u32) of table (vocab, hidden), whose format is that of the kernel:
  * embedding_lookup_q8_0, ... The table has exactly vocab rows; the row of any other id is NaN. */
-bool embedding_lookup_record(tape *t, const kernel_row *k, slice table, slice ids, slice out,
+bool embedding_lookup_record(tape *t, const kernel *k, slice table, slice ids, slice out,
                              uint32_t n, uint32_t hidden, uint32_t vocab, err *e);
 
 /* out (n) = silu(gate) * up */
-bool ffn_silu_record(tape *t, const kernel_row *k, slice gate, slice up, slice out, uint32_t n,
+bool ffn_silu_record(tape *t, const kernel *k, slice gate, slice up, slice out, uint32_t n,
                      err *e);
 
 /* Row row_idx of k_cache and v_cache (rows, kv_dim) = k_src, v_src (kv_dim). The slices of the
  * caches say how many rows there are. */
-bool kv_cache_copy_record(tape *t, const kernel_row *k, slice k_src, slice v_src, slice k_cache,
+bool kv_cache_copy_record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,
                           slice v_cache, uint32_t kv_dim, param row_idx, err *e);
 
 /* Rows row_idx to row_idx + n_tokens - 1 of the caches = k_src, v_src (n_tokens, kv_dim). */
-bool kv_cache_copy_tokens_record(tape *t, const kernel_row *k, slice k_src, slice v_src,
+bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_src,
                                  slice k_cache, slice v_cache, uint32_t n_tokens, uint32_t kv_dim,
                                  param row_idx, err *e);
 
 /* y (batch, out_dim) = W x, or y += W x, for each of x (batch, in_dim); W (out_dim, in_dim)
  * exactly. k is any kernel of the ops matvec_<format> and matvec_<format>_accumulate, and says the
  * format. in_dim must be whole blocks. Only the multi_token kernels take a batch other than 1. */
-bool matvec_record(tape *t, const kernel_row *k, slice w, slice x, slice y, uint32_t out_dim,
+bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
                    uint32_t in_dim, uint32_t batch, err *e);
 
 /* y[i] (rows[i]) = w[i] x for three matrices (rows[i], in_dim) in Q4_0, of which the third may have
  * no rows. */
-bool matvec_q4_0_batched_record(tape *t, const kernel_row *k, const slice w[3], slice x,
+bool matvec_q4_0_batched_record(tape *t, const kernel *k, const slice w[3], slice x,
                                 const slice y[3], const uint32_t rows[3], uint32_t in_dim, err *e);
 
 /* y (out_dim) += W (silu(gate) * up), W in Q4_0; gate and up (in_dim) */
-bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel_row *k, slice w, slice gate, slice up,
+bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel *k, slice w, slice gate, slice up,
                                         slice y, uint32_t out_dim, uint32_t in_dim, err *e);
 
 /* y (out_dim) = W rmsnorm(x), with norm_w (in_dim); W in F32 for rmsnorm_matvec_f32, else in Q4_0.
  * megakernel_rmsnorm_matvec takes an in_dim of 8160 at the most. */
-bool rmsnorm_matvec_record(tape *t, const kernel_row *k, slice x, slice norm_w, slice w, slice y,
+bool rmsnorm_matvec_record(tape *t, const kernel *k, slice x, slice norm_w, slice w, slice y,
                            uint32_t out_dim, uint32_t in_dim, float eps, err *e);
 
 /* out (n_tokens, n_heads, head_dim): as decode_attention for n_tokens queries at once; query t
  * stands at position start + t and sees rows 0 to start + t of the caches, where its own key and
  * value already are. */
-bool prefill_attention_record(tape *t, const kernel_row *k, slice q, slice k_cache, slice v_cache,
+bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, slice v_cache,
                               slice out, uint32_t n_tokens, uint32_t n_heads, uint32_t n_kv_heads,
                               uint32_t head_dim, param start, float scale, err *e);
 
 /* logits (vocab): those named by the first n of ids are divided by penalty where they are positive
  * and multiplied where not, each once however often it is named. Ids from vocab on name nothing.
  * The slice of ids says how many there is room for; n may change from play to play. */
-bool repetition_penalty_record(tape *t, const kernel_row *k, slice logits, slice ids, param n,
+bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids, param n,
                                uint32_t vocab, float penalty, err *e);
 
 /* out (n) = a + b, or a += b */
-bool residual_add_record(tape *t, const kernel_row *k, slice a, slice b, slice out, uint32_t n,
+bool residual_add_record(tape *t, const kernel *k, slice a, slice b, slice out, uint32_t n,
                          err *e);
-bool residual_add_inplace_record(tape *t, const kernel_row *k, slice a, slice b, uint32_t n,
+bool residual_add_inplace_record(tape *t, const kernel *k, slice a, slice b, uint32_t n,
                                  err *e);
 
 /* y (rows, dim) = x / sqrt(mean(x^2) + eps) * w (dim). Only rmsnorm_rows and rmsnorm_rows_simdgroup
  * take more than one row. */
-bool rmsnorm_record(tape *t, const kernel_row *k, slice x, slice w, slice y, uint32_t rows,
+bool rmsnorm_record(tape *t, const kernel *k, slice x, slice w, slice y, uint32_t rows,
                     uint32_t dim, float eps, err *e);
 
 /* qk (heads, head_dim), or q (nq, head_dim) and k (nk, head_dim), turned to position pos, in place.
  * head_dim must be even. */
-bool rope_apply_record(tape *t, const kernel_row *k, slice qk, uint32_t heads, uint32_t head_dim,
+bool rope_apply_record(tape *t, const kernel *k, slice qk, uint32_t heads, uint32_t head_dim,
                        param pos, float theta, err *e);
-bool rope_apply_dual_record(tape *t, const kernel_row *k, slice q_heads, slice k_heads, uint32_t nq,
+bool rope_apply_dual_record(tape *t, const kernel *k, slice q_heads, slice k_heads, uint32_t nq,
                             uint32_t nk, uint32_t head_dim, param pos, float theta, err *e);
 
 /* q (n_tokens, nq, head_dim) and k (n_tokens, nk, head_dim), token t turned to position pos + t, in
  * place. */
-bool rope_apply_tokens_record(tape *t, const kernel_row *k, slice q_heads, slice k_heads,
+bool rope_apply_tokens_record(tape *t, const kernel *k, slice q_heads, slice k_heads,
                               uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
                               param pos, float theta, err *e);
 
 /* The same, turned by (pos + t) * freqs (head_dim / 2) of its pair: whatever rotary frequencies a
  * model has. */
-bool rope_apply_table_record(tape *t, const kernel_row *k, slice q_heads, slice k_heads,
+bool rope_apply_table_record(tape *t, const kernel *k, slice q_heads, slice k_heads,
                              uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
                              param pos, slice freqs, err *e);
 

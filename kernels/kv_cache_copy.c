@@ -12,7 +12,7 @@ static void kv_cache_copy_oracle(const launch *l, oracle_io *io) {
     io->out[2].exact = io->out[3].exact = true;
 }
 
-bool kv_cache_copy_record(tape *t, const kernel_row *k, slice k_src, slice v_src, slice k_cache,
+bool kv_cache_copy_record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,
                           slice v_cache, uint32_t kv_dim, param row_idx, err *e) {
     size_t bytes = os_multiply(kv_dim, sizeof(float));
     if (!record_trim(k, "k_src", bytes, sizeof(float), &k_src, e) ||
@@ -63,7 +63,7 @@ static const shape shapes[] = {
     {{2, 257}}, {{0, 576}}, {{7, 1024}}, {{9, 999}}, {{1, 1}},   {{2045, 192}},
 };
 
-static const kernel_row rows[] = {
+static const kernel rows[] = {
     {.name = "kv_cache_copy", .about = "a thread a float of k and of v", .group = 256},
 };
 

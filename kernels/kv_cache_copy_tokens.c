@@ -15,7 +15,7 @@ static void kv_cache_copy_tokens_oracle(const launch *l, oracle_io *io) {
     io->out[2].exact = io->out[3].exact = true;
 }
 
-bool kv_cache_copy_tokens_record(tape *t, const kernel_row *k, slice k_src, slice v_src,
+bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_src,
                                  slice k_cache, slice v_cache, uint32_t n_tokens, uint32_t kv_dim,
                                  param row_idx, err *e) {
     size_t row_bytes = os_multiply(kv_dim, sizeof(float));
@@ -70,7 +70,7 @@ static const shape shapes[] = {
     {{3, 1, 256}}, {{0, 8, 32}}, {{2, 257, 1}}, {{100, 33, 192}}, {{9, 4, 1024}},
 };
 
-static const kernel_row rows_of_op[] = {
+static const kernel rows_of_op[] = {
     {.name = "kv_cache_copy_tokens", .about = "a thread a float of k and of v", .group = 256},
 };
 

@@ -41,9 +41,9 @@ static const product products[] = {
     PRODUCTS(matvec_f32, f32, false),   PRODUCTS(matvec_f32_accumulate, f32, true),
 };
 
-static const product *find_product(const char *kernel) {
+static const product *find_product(const char *name) {
     for (size_t i = 0; i < COUNT_OF(products); i++)
-        if (op_find_kernel(products[i].op, kernel))
+        if (op_find_kernel(products[i].op, name))
             return &products[i];
     return NULL;
 }
@@ -63,7 +63,7 @@ static void matvec_oracle(const launch *l, oracle_io *io) {
     out->terms = in_dim + (p->accumulates ? 1.0 : 0.0);
 }
 
-static bool check_dims(const kernel_row *k, uint32_t in_dim, uint32_t batch, err *e) {
+static bool check_dims(const kernel *k, uint32_t in_dim, uint32_t batch, err *e) {
     if (k->tokens == 0 && batch != 1)
         return err_set(e, EXIT_CANNOT, "%s: takes one token, not %u; use a multi_token_ kernel",
                        k->name, batch);
@@ -77,7 +77,7 @@ static bool check_dims(const kernel_row *k, uint32_t in_dim, uint32_t batch, err
 /* Geometry: k->rows rows and k->tokens tokens a threadgroup of k->group threads; k->tokens is 0 for
  * kernels of one token, which have no batch argument. k->min_dim: what in_dim must be a multiple
  * of, where that is more than a block. */
-bool matvec_record(tape *t, const kernel_row *k, slice w, slice x, slice y, uint32_t out_dim,
+bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
                    uint32_t in_dim, uint32_t batch, err *e) {
     const product *p = find_product(k->name);
     assert(p);
@@ -110,7 +110,7 @@ bool matvec_record(tape *t, const kernel_row *k, slice w, slice x, slice y, uint
     return true;
 }
 
-static bool matvec_accepts(const kernel_row *k, const shape *s) {
+static bool matvec_accepts(const kernel *k, const shape *s) {
     return k->min_dim == 0 || s->dim[1] % k->min_dim == 0;
 }
 
@@ -219,14 +219,14 @@ enum { ALL_TOKENS = INT32_MAX };
     }
 
 #define ONE_TOKEN(name, about, shapes, ...)                                                        \
-    static const kernel_row name##_rungs[] = {                                                     \
+    static const kernel name##_rungs[] = {                                                     \
         {#name, "a simdgroup a row", .group = 256, .rows = 8}};                                    \
     OP(name, about, "out x in", name##_rungs, shapes, __VA_ARGS__)
 
 /* `step` is what in_dim must be a multiple of for the kernel that reads float4s, where that is more
  * than a block. */
 #define MANY_TOKENS(name, about, step, shapes, ...)                                                \
-    static const kernel_row name##_rungs[] = {                                                     \
+    static const kernel name##_rungs[] = {                                                     \
         {#name, "one token after the other", .group = 256, .rows = 8, .tokens = ALL_TOKENS},       \
         {#name "_reuse", "a weight decoded once for 8 tokens, a quad a row", .group = 128,         \
          .rows = 32, .min_dim = step, .tokens = 8},                                                \
@@ -266,7 +266,7 @@ BOTH_ONE(f32, "F32", float_shapes, float_shapes, 7, 100);
 BOTH_MANY(f32, "F32", 4, many_floats, 7, 100, 3);
 
 /* Q4_0 is what most weights are: here is the ladder. */
-static const kernel_row q4_0_rungs[] = {
+static const kernel q4_0_rungs[] = {
     {.name = "matvec_q4_0", .about = "a simdgroup a row, weight by weight", .group = 32, .rows = 1},
     {.name = "matvec_q4_0_vec4", .about = "four weights at a time", .group = 32, .rows = 1},
     {.name = "matvec_q4_0_multirow", .about = "two simdgroups a row", .group = 256, .rows = 4},
@@ -289,7 +289,7 @@ static const kernel_row q4_0_rungs[] = {
 };
 OP(matvec_q4_0, "y = W x, W in Q4_0", "out x in", q4_0_rungs, ladder_shapes, 7, 96);
 
-static const kernel_row q4_0_accumulate_rungs[] = {
+static const kernel q4_0_accumulate_rungs[] = {
     {.name = "matvec_q4_0_accumulate", .about = "a simdgroup a row", .group = 256, .rows = 8},
     {.name = "matvec_q4_0_accumulate_rowblock",
      .about = "4 rows a simdgroup at once, x in registers",

@@ -24,7 +24,7 @@ static void matvec_q4_0_batched_oracle(const launch *l, oracle_io *io) {
 }
 
 /* Geometry: k->rows of all rows a threadgroup of k->group threads. */
-bool matvec_q4_0_batched_record(tape *t, const kernel_row *k, const slice w[3], slice x,
+bool matvec_q4_0_batched_record(tape *t, const kernel *k, const slice w[3], slice x,
                                 const slice y[3], const uint32_t rows[3], uint32_t in_dim, err *e) {
     size_t x_bytes = os_multiply(in_dim, sizeof(float));
     if (!record_trim(k, "x", x_bytes, 16, &x, e))
@@ -83,7 +83,7 @@ static const shape shapes[] = {
     {{9, 6, 17, 992}}, {{32, 32, 0, 32}}, {{5, 4, 100, 2080}}, {{1536, 1536, 0, 576}},
 };
 
-static const kernel_row rungs[] = {
+static const kernel rungs[] = {
     {.name = "matvec_q4_0_batched", .about = "a simdgroup a row", .group = 256, .rows = 8},
     {.name = "matvec_q4_0_batched_quad", .about = "a quad a row", .group = 128, .rows = 32},
 };

@@ -11,7 +11,7 @@ static void prefill_attention_oracle(const launch *l, oracle_io *io) {
 }
 
 /* Geometry: a threadgroup for each head of k->rows tokens. */
-bool prefill_attention_record(tape *t, const kernel_row *k, slice q, slice k_cache, slice v_cache,
+bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, slice v_cache,
                               slice out, uint32_t n_tokens, uint32_t n_heads, uint32_t n_kv_heads,
                               uint32_t head_dim, param start, float scale, err *e) {
     uint64_t first = start.at.buffer ? 0 : start.bits;
@@ -69,7 +69,7 @@ static const shape shapes[] = {
     {{16, 50, 32, 8, 128}}, {{64, 448, 9, 3, 64}},
 };
 
-static const kernel_row rungs[] = {
+static const kernel rungs[] = {
     {.name = "prefill_attention", .about = "a simdgroup a head of a token", .group = 32, .rows = 1},
     {.name = "prefill_attention_queryblock",
      .about = "a simdgroup a head of four tokens",

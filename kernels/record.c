@@ -11,7 +11,7 @@ uint32_t divide_up(uint32_t a, uint32_t b) {
     return a / b + (a % b != 0);
 }
 
-bool record_trim(const kernel_row *k, const char *what, size_t bytes, size_t alignment, slice *s,
+bool record_trim(const kernel *k, const char *what, size_t bytes, size_t alignment, slice *s,
                  err *e) {
     if (bytes == 0)
         return err_set(e, EXIT_CANNOT, "%s: %s is empty; give it at least one element", k->name,
@@ -26,14 +26,14 @@ bool record_trim(const kernel_row *k, const char *what, size_t bytes, size_t ali
     return true;
 }
 
-static bool check_blocks(const kernel_row *k, const weight_format *f, uint32_t columns, err *e) {
+static bool check_blocks(const kernel *k, const weight_format *f, uint32_t columns, err *e) {
     return columns % f->values == 0 ||
            err_set(e, EXIT_CANNOT,
                    "%s: in_dim is %u, and %s rows are whole blocks of %zu; pad the matrix", k->name,
                    columns, f->name, f->values);
 }
 
-bool record_check_weights(const kernel_row *k, const char *what, const weight_format *f, slice w,
+bool record_check_weights(const kernel *k, const char *what, const weight_format *f, slice w,
                           uint32_t rows, uint32_t columns, size_t alignment, err *e) {
     if (!check_blocks(k, f, columns, e))
         return false;

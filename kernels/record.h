@@ -12,12 +12,12 @@ uint32_t divide_up(uint32_t a, uint32_t b);
 /* Cuts s down to the `bytes` that the launch is about, so that the check knows which elements must
  * be written. An error if there are none, not that many, or if they do not start at a multiple of
  * `alignment`. */
-bool record_trim(const kernel_row *k, const char *what, size_t bytes, size_t alignment, slice *s,
+bool record_trim(const kernel *k, const char *what, size_t bytes, size_t alignment, slice *s,
                  err *e);
 
 /* A (rows, columns) matrix: the size must fit exactly, so that weights of another type are refused,
  * and columns must be whole blocks. It must start at a multiple of `alignment`. */
-bool record_check_weights(const kernel_row *k, const char *what, const weight_format *f, slice w,
+bool record_check_weights(const kernel *k, const char *what, const weight_format *f, slice w,
                           uint32_t rows, uint32_t columns, size_t alignment, err *e);
 
 /* (rows, columns) weights for a case: most blocks encoded from values of the case's distribution;

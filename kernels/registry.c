@@ -92,9 +92,9 @@ const op *registry_find_op(const char *name) {
     return NULL;
 }
 
-const kernel_row *registry_find_kernel(const char *name, const op **owner) {
+const kernel *registry_find_kernel(const char *name, const op **owner) {
     for (size_t i = 0; i < registry_count; i++) {
-        const kernel_row *k = op_find_kernel(registry[i], name);
+        const kernel *k = op_find_kernel(registry[i], name);
         if (k) {
             if (owner)
                 *owner = registry[i];

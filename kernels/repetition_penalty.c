@@ -18,7 +18,7 @@ static void repetition_penalty_oracle(const launch *l, oracle_io *io) {
     logits->roundings = 5; /* a fast division: 2.5 ULP. Where nothing is done, scale is 0. */
 }
 
-bool repetition_penalty_record(tape *t, const kernel_row *k, slice logits, slice ids, param n,
+bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids, param n,
                                uint32_t vocab, float penalty, err *e) {
     size_t bytes = os_multiply(vocab, sizeof(float)), room = ids.bytes / sizeof(uint32_t);
     if (!record_trim(k, "logits", bytes, sizeof(float), &logits, e) ||
@@ -78,7 +78,7 @@ static const shape shapes[] = {
     {{255, 77}}, {{256, 77}}, {{257, 1000}}, {{600, 32000}}, {{2048, 49152}},
 };
 
-static const kernel_row rows[] = {
+static const kernel rows[] = {
     {.name = "repetition_penalty",
      .about = "a thread an id, the first of equals acts",
      .group = 256},

@@ -12,7 +12,7 @@ static void residual_add_oracle(const launch *l, oracle_io *io) {
     out->roundings = 0; /* one addition and nothing else */
 }
 
-bool residual_add_record(tape *t, const kernel_row *k, slice a, slice b, slice out, uint32_t n,
+bool residual_add_record(tape *t, const kernel *k, slice a, slice b, slice out, uint32_t n,
                          err *e) {
     size_t bytes = os_multiply(n, sizeof(float));
     if (!record_trim(k, "a", bytes, sizeof(float), &a, e) ||
@@ -46,7 +46,7 @@ static const shape shapes[] = {
     {{257}}, {{576}}, {{1536}}, {{4096}}, {{49152}}, {{1000003}},
 };
 
-static const kernel_row rows[] = {
+static const kernel rows[] = {
     {.name = "residual_add", .about = "a thread a float", .group = 256},
 };
 

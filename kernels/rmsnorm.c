@@ -8,7 +8,7 @@
 #include "record.h"
 #include "reference/reference.h"
 
-static const kernel_row rungs[] = {
+static const kernel rungs[] = {
     {.name = "rmsnorm", .about = "a thread an output, each sums the whole row", .group = 256},
     {.name = "rmsnorm_simdgroup", .about = "one simdgroup", .group = 32, .rows = 1},
     {.name = "rmsnorm_threadgroup", .about = "one threadgroup", .group = 256, .rows = 1},
@@ -21,8 +21,8 @@ static const kernel_row rungs[] = {
      .group = 32,
      .rows = 1},
 };
-static const kernel_row *const naive = &rungs[0];
-static const kernel_row *const many_rows = &rungs[3]; /* and those behind it */
+static const kernel *const naive = &rungs[0];
+static const kernel *const many_rows = &rungs[3]; /* and those behind it */
 
 static void rmsnorm_oracle(const launch *l, oracle_io *io) {
     (void)l;
@@ -34,7 +34,7 @@ static void rmsnorm_oracle(const launch *l, oracle_io *io) {
     out->roundings = 10; /* square, divide, add, rsqrt to 2 ULP, two products */
 }
 
-bool rmsnorm_record(tape *t, const kernel_row *k, slice x, slice w, slice y, uint32_t rows,
+bool rmsnorm_record(tape *t, const kernel *k, slice x, slice w, slice y, uint32_t rows,
                     uint32_t dim, float eps, err *e) {
     size_t row_bytes = os_multiply(dim, sizeof(float)), bytes = os_multiply(rows, row_bytes);
     if (!record_trim(k, "x", bytes, sizeof(float), &x, e) ||
@@ -62,7 +62,7 @@ bool rmsnorm_record(tape *t, const kernel_row *k, slice x, slice w, slice y, uin
     return true;
 }
 
-static bool rmsnorm_accepts(const kernel_row *k, const shape *s) {
+static bool rmsnorm_accepts(const kernel *k, const shape *s) {
     if (k == naive && s->dim[1] > 4096) /* dim^2 reads: no news, only minutes */
         return false;
     return k >= many_rows || s->dim[0] == 1;

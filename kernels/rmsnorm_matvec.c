@@ -17,7 +17,7 @@ enum {
     MAX_HIDDEN = (THREADGROUP_BYTES - PARTIAL_BYTES) / 4,
 };
 
-static const kernel_row q4_0_rungs[] = {
+static const kernel q4_0_rungs[] = {
     {.name = "rmsnorm_matvec_q4_0",
      .about = "a simdgroup a row, each computes the norm",
      .group = 32,
@@ -27,16 +27,16 @@ static const kernel_row q4_0_rungs[] = {
      .group = 256,
      .rows = 8},
 };
-static const kernel_row *const megakernel = &q4_0_rungs[1];
+static const kernel *const megakernel = &q4_0_rungs[1];
 
-static const kernel_row f32_rungs[] = {
+static const kernel f32_rungs[] = {
     {.name = "rmsnorm_matvec_f32",
      .about = "a simdgroup a row, each computes the norm",
      .group = 32,
      .rows = 1},
 };
 
-static const weight_format *get_format(const kernel_row *k) {
+static const weight_format *get_format(const kernel *k) {
     return k == f32_rungs ? &format_f32 : &format_q4_0;
 }
 
@@ -68,7 +68,7 @@ static void megakernel_oracle(const launch *l, oracle_io *io) {
 }
 
 /* Geometry: k->rows rows a threadgroup of k->group threads. */
-bool rmsnorm_matvec_record(tape *t, const kernel_row *k, slice x, slice norm_w, slice w, slice y,
+bool rmsnorm_matvec_record(tape *t, const kernel *k, slice x, slice norm_w, slice w, slice y,
                            uint32_t out_dim, uint32_t in_dim, float eps, err *e) {
     const weight_format *f = get_format(k);
     size_t in_bytes = os_multiply(in_dim, sizeof(float)),

@@ -14,7 +14,7 @@ static void rope_apply_oracle(const launch *l, oracle_io *io) {
     out->roundings = 40; /* pow may be off by 16 ULP, sin and cos by 4: twice that in roundings */
 }
 
-bool rope_apply_record(tape *t, const kernel_row *k, slice qk, uint32_t heads, uint32_t head_dim,
+bool rope_apply_record(tape *t, const kernel *k, slice qk, uint32_t heads, uint32_t head_dim,
                        param pos, float theta, err *e) {
     uint32_t pairs = head_dim / 2;
     size_t bytes = os_multiply(os_multiply(heads, head_dim), sizeof(float));
@@ -56,7 +56,7 @@ static const shape shapes[] = {
     {{1, 32, 128}}, {{100, 32, 128}}, {{8191, 8, 128}}, {{1000, 1001, 128}},
 };
 
-static const kernel_row rows[] = {
+static const kernel rows[] = {
     {.name = "rope_apply", .about = "a thread a pair", .group = 256},
 };
 

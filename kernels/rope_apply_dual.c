@@ -16,7 +16,7 @@ static void rope_apply_dual_oracle(const launch *l, oracle_io *io) {
     }
 }
 
-bool rope_apply_dual_record(tape *t, const kernel_row *k, slice q_heads, slice k_heads, uint32_t nq,
+bool rope_apply_dual_record(tape *t, const kernel *k, slice q_heads, slice k_heads, uint32_t nq,
                             uint32_t nk, uint32_t head_dim, param pos, float theta, err *e) {
     uint32_t pairs = head_dim / 2;
     size_t head_bytes = os_multiply(head_dim, sizeof(float));
@@ -65,7 +65,7 @@ static const shape shapes[] = {
     {{1, 32, 8, 128}}, {{100, 32, 8, 128}}, {{1000, 501, 77, 128}},
 };
 
-static const kernel_row rows[] = {
+static const kernel rows[] = {
     {.name = "rope_apply_dual", .about = "a thread a pair of q or of k", .group = 256},
 };
 

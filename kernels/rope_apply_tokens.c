@@ -50,7 +50,7 @@ static void rope_apply_table_oracle(const launch *l, oracle_io *io) {
 }
 
 /* All but argument 6 and the oracle. NULL with e set. */
-static launch *record(tape *t, const kernel_row *k, const char *file, slice q_heads, slice k_heads,
+static launch *record(tape *t, const kernel *k, const char *file, slice q_heads, slice k_heads,
                       uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim, param pos,
                       err *e) {
     size_t head_bytes = os_multiply(os_multiply(n_tokens, head_dim), sizeof(float));
@@ -85,7 +85,7 @@ static launch *record(tape *t, const kernel_row *k, const char *file, slice q_he
     return l;
 }
 
-bool rope_apply_tokens_record(tape *t, const kernel_row *k, slice q_heads, slice k_heads,
+bool rope_apply_tokens_record(tape *t, const kernel *k, slice q_heads, slice k_heads,
                               uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
                               param pos, float theta, err *e) {
     launch *l = record(t, k, "rope_apply_tokens.metal", q_heads, k_heads, n_tokens, nq, nk,
@@ -97,7 +97,7 @@ bool rope_apply_tokens_record(tape *t, const kernel_row *k, slice q_heads, slice
     return true;
 }
 
-bool rope_apply_table_record(tape *t, const kernel_row *k, slice q_heads, slice k_heads,
+bool rope_apply_table_record(tape *t, const kernel *k, slice q_heads, slice k_heads,
                              uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
                              param pos, slice freqs, err *e) {
     size_t freqs_bytes = head_dim / 2 * sizeof(float);
@@ -154,10 +154,10 @@ static const shape shapes[] = {
     {{100, 33, 9, 3, 64}}, {{2000, 48, 9, 3, 64}}, {{5, 3, 32, 8, 128}}, {{4000, 9, 2, 1, 256}},
 };
 
-static const kernel_row tokens_rows[] = {
+static const kernel tokens_rows[] = {
     {.name = "rope_apply_tokens", .about = "a thread a pair of q or of k", .group = 256},
 };
-static const kernel_row table_rows[] = {
+static const kernel table_rows[] = {
     {.name = "rope_apply_table", .about = "a thread a pair of q or of k", .group = 256},
 };
 

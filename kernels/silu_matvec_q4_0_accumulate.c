@@ -26,7 +26,7 @@ static void silu_matvec_q4_0_accumulate_oracle(const launch *l, oracle_io *io) {
 }
 
 /* Geometry: k->rows rows a threadgroup of k->group threads. */
-bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel_row *k, slice w, slice gate, slice up,
+bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel *k, slice w, slice gate, slice up,
                                         slice y, uint32_t out_dim, uint32_t in_dim, err *e) {
     size_t in_bytes = os_multiply(in_dim, sizeof(float)),
            out_bytes = os_multiply(out_dim, sizeof(float));
@@ -67,7 +67,7 @@ static const shape shapes[] = {
     {{15, 1056}}, {{17, 32}}, {{1, 11008}}, {{576, 1536}},
 };
 
-static const kernel_row rungs[] = {
+static const kernel rungs[] = {
     {.name = "silu_matvec_q4_0_accumulate",
      .about = "a simdgroup a row, each makes its activations",
      .group = 256,

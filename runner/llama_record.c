@@ -21,7 +21,7 @@ static param state_at(const llama *m, uint32_t word) {
 /* y (tokens, rows) = W x, or += */
 static bool record_product(llama *m, tape *t, const weight *w, slice x, slice y, bool accumulates,
                            uint32_t tokens, err *e) {
-    const kernel_row *k = rungs_pick_matvec(device_get_facts(m->device), w->format, accumulates,
+    const kernel *k = rungs_pick_matvec(device_get_facts(m->device), w->format, accumulates,
                                             w->columns, tokens, e);
     return k && matvec_record(t, k, w->at, x, y, w->rows, w->columns, tokens, e);
 }
@@ -47,7 +47,7 @@ static bool is_all_q4_0(const weight *const w[3]) {
 /* Up to three products with the same x: in one launch where there is a kernel for it. */
 static bool record_products(llama *m, tape *t, const weight *const w[3], slice x, const slice y[3],
                             uint32_t tokens, err *e) {
-    const kernel_row *batched = rungs_pick_batched(device_get_facts(m->device));
+    const kernel *batched = rungs_pick_batched(device_get_facts(m->device));
     if (batched && tokens == 1 && is_all_q4_0(w)) {
         slice matrices[3] = {w[0]->at, w[1]->at, w[2] ? w[2]->at : w[1]->at};
         slice outputs[3] = {y[0], y[1], w[2] ? y[2] : y[1]};
@@ -124,7 +124,7 @@ static bool record_layer(llama *m, tape *t, uint32_t index, uint32_t tokens, err
 static bool record_layers(llama *m, tape *t, slice ids, uint32_t tokens, err *e) {
     const llama_shape *s = &m->shape;
     const weight *table = &m->weights.embedding;
-    const kernel_row *k = rungs_pick_embedding(table->format, e);
+    const kernel *k = rungs_pick_embedding(table->format, e);
     tape_mark(t, "embedding");
     if (!k || !embedding_lookup_record(t, k, table->at, ids, m->scratch.x, tokens, s->hidden,
                                        s->vocab, e))

@@ -8,14 +8,14 @@
 #include "reference/quant.h"
 
 /* y = W x, or y += W x. NULL with e set: no kernel reads this format. */
-const kernel_row *rungs_pick_matvec(const device_facts *d, const weight_format *f, bool accumulates,
+const kernel *rungs_pick_matvec(const device_facts *d, const weight_format *f, bool accumulates,
                                     uint32_t in_dim, uint32_t tokens, err *e);
-const kernel_row *rungs_pick_embedding(const weight_format *f, err *e);
-const kernel_row *rungs_pick_rmsnorm(const device_facts *d, uint32_t tokens);
-const kernel_row *rungs_pick_decode_attention(const device_facts *d);
-const kernel_row *rungs_pick_prefill_attention(const device_facts *d);
+const kernel *rungs_pick_embedding(const weight_format *f, err *e);
+const kernel *rungs_pick_rmsnorm(const device_facts *d, uint32_t tokens);
+const kernel *rungs_pick_decode_attention(const device_facts *d);
+const kernel *rungs_pick_prefill_attention(const device_facts *d);
 
 /* Three matrices with one x in one launch, instead of three launches. */
-const kernel_row *rungs_pick_batched(const device_facts *d);
+const kernel *rungs_pick_batched(const device_facts *d);
 
 #endif

@@ -43,7 +43,7 @@ TEST rows_that_are_not_whole_blocks_are_refused_and_not_cut(void) {
             ASSERT_REFUSED(matvec_record(nowhere, &wrong[i].op->kernels[k], w, x, y, 32,
                                          wrong[i].in_dim, 1, &e),
                            wrong[i].op->kernels[k].name, wrong[i].words);
-    const kernel_row *reuse = &multi_token_matvec_f32_op.kernels[1];
+    const kernel *reuse = &multi_token_matvec_f32_op.kernels[1];
     ASSERT_REFUSED(matvec_record(nowhere, reuse, take(0, 4 * 7), x, y, 1, 7, 1, &e), reuse->name,
                    "multiple of 4");
     const slice three[] = {w, w, w};
@@ -54,14 +54,14 @@ TEST rows_that_are_not_whole_blocks_are_refused_and_not_cut(void) {
 }
 
 TEST weights_of_another_type_are_refused(void) {
-    const kernel_row *k = &matvec_q4_0_op.kernels[0];
+    const kernel *k = &matvec_q4_0_op.kernels[0];
     slice q8_0 = take(0, 34 * 64), x = take(0, 4096), y = take(0, 4096);
     ASSERT_REFUSED(matvec_record(nowhere, k, q8_0, x, y, 32, 64, 1, &e), k->name, "another type");
     PASS();
 }
 
 TEST many_tokens_need_a_kernel_for_them(void) {
-    const kernel_row *k = &matvec_q8_0_op.kernels[0];
+    const kernel *k = &matvec_q8_0_op.kernels[0];
     slice w = take(0, 34 * 64), x = take(0, 4096), y = take(0, 4096);
     ASSERT_REFUSED(matvec_record(nowhere, k, w, x, y, 32, 64, 2, &e), k->name, "one token, not 2");
     k = &multi_token_matvec_q8_0_op.kernels[1];
@@ -71,7 +71,7 @@ TEST many_tokens_need_a_kernel_for_them(void) {
 }
 
 TEST a_hidden_that_threadgroup_memory_cannot_hold_is_refused(void) {
-    const kernel_row *k = &rmsnorm_matvec_q4_0_op.kernels[1];
+    const kernel *k = &rmsnorm_matvec_q4_0_op.kernels[1];
     slice x = take(0, 4 * 8192), w = take(0, 8192 / 32 * 18), y = take(0, 4);
     ASSERT_REFUSED(rmsnorm_matvec_record(nowhere, k, x, x, w, y, 1, 8192, 1e-5f, &e),
                    "megakernel_rmsnorm_matvec", "hidden is 8192");
@@ -79,7 +79,7 @@ TEST a_hidden_that_threadgroup_memory_cannot_hold_is_refused(void) {
 }
 
 TEST vectors_that_are_short_or_badly_aligned_are_refused(void) {
-    const kernel_row *k = &matvec_q4_0_op.kernels[0];
+    const kernel *k = &matvec_q4_0_op.kernels[0];
     slice w = take(0, 18 * 64), x = take(0, 256), y = take(0, 128);
     ASSERT_REFUSED(matvec_record(nowhere, k, w, take(0, 252), y, 32, 64, 1, &e), k->name, "252");
     ASSERT_REFUSED(matvec_record(nowhere, k, w, x, take(0, 124), 32, 64, 1, &e), k->name, "124");
@@ -110,7 +110,7 @@ TEST odd_heads_and_rows_outside_the_cache_are_refused(void) {
     ASSERT_REFUSED(rope_apply_dual_record(nowhere, &rope_apply_dual_op.kernels[0], a, a, 1, 1, 63,
                                           param_u32(0), 1e4f, &e),
                    "rope_apply_dual", "63");
-    const kernel_row *k = &kv_cache_copy_op.kernels[0];
+    const kernel *k = &kv_cache_copy_op.kernels[0];
     ASSERT_REFUSED(kv_cache_copy_record(nowhere, k, a, a, cache, cache, 192, param_u32(3), &e),
                    k->name, "row 3");
     ASSERT_REFUSED(kv_cache_copy_record(nowhere, k, a, a, cache, a, 192, param_u32(0), &e), k->name,
@@ -119,7 +119,7 @@ TEST odd_heads_and_rows_outside_the_cache_are_refused(void) {
 }
 
 TEST attention_outside_its_caches_or_limits_is_refused(void) {
-    const kernel_row *k = &decode_attention_op.kernels[0], *p = &prefill_attention_op.kernels[1];
+    const kernel *k = &decode_attention_op.kernels[0], *p = &prefill_attention_op.kernels[1];
     slice q = take(0, 65536), cache = take(65536, 4 * 64 * 3 * 10); /* 10 rows of 3 heads of 64 */
 #define DECODE(caches, heads, kv_heads, head_dim, kv_len)                                          \
     decode_attention_record(nowhere, k, q, caches, cache, q, heads, kv_heads, head_dim,            \
@@ -143,7 +143,7 @@ TEST attention_outside_its_caches_or_limits_is_refused(void) {
 
 TEST many_tokens_that_do_not_fit_are_refused(void) {
     slice a = take(0, 4 * 192 * 4), cache = take(65536, 4 * 192 * 5);
-    const kernel_row *k = &kv_cache_copy_tokens_op.kernels[0];
+    const kernel *k = &kv_cache_copy_tokens_op.kernels[0];
     ASSERT_REFUSED(
         kv_cache_copy_tokens_record(nowhere, k, a, a, cache, cache, 4, 192, param_u32(2), &e),
         k->name, "4 rows from row 2");
@@ -160,7 +160,7 @@ TEST many_tokens_that_do_not_fit_are_refused(void) {
 
 TEST biases_tables_of_frequencies_and_rings_that_do_not_fit_are_refused(void) {
     slice a = take(0, 4 * 192), state = take(4096, DECODE_STATE_BYTES);
-    const kernel_row *k = &bias_add_op.kernels[0];
+    const kernel *k = &bias_add_op.kernels[0];
     ASSERT_REFUSED(bias_add_record(nowhere, k, a, a, 2, 192, &e), k->name, "a has 768");
     ASSERT_REFUSED(bias_add_record(nowhere, k, a, take(0, 8), 1, 3, &e), k->name, "b has 8");
     ASSERT_REFUSED(bias_add_record(nowhere, k, a, a, 0, 3, &e), k->name, "empty");
@@ -181,7 +181,7 @@ TEST biases_tables_of_frequencies_and_rings_that_do_not_fit_are_refused(void) {
 
 TEST tables_and_ids_that_do_not_fit_are_refused(void) {
     slice a = take(0, 4096), ids = take(0, 4 * 10);
-    const kernel_row *k = op_find_kernel(&embedding_lookup_op, "embedding_lookup_q8_0");
+    const kernel *k = op_find_kernel(&embedding_lookup_op, "embedding_lookup_q8_0");
     ASSERT_REFUSED(embedding_lookup_record(nowhere, k, take(0, 18 * 2), ids, a, 1, 32, 2, &e),
                    k->name, "another type");
     ASSERT_REFUSED(embedding_lookup_record(nowhere, k, take(0, 34 * 2), ids, a, 1, 33, 2, &e),

@@ -154,7 +154,7 @@ TEST distributions_stay_in_their_ranges(void) {
 }
 
 TEST cases_are_named_by_kernel_shape_and_inputs(void) {
-    kernel_row row = {.name = "rope_apply"};
+    kernel row = {.name = "rope_apply"};
     kernel_case c = {.kernel = &row, .shape = {{0, 9, 64}}, .inputs = INPUT_NORMAL};
     char text[64];
     case_get_name(&c, text, sizeof text);
@@ -487,7 +487,7 @@ TEST every_kernel_is_found_by_its_name_and_names_differ(void) {
         ASSERT(registry[i]->kernel_count > 0 && registry[i]->shape_count > 0);
         for (size_t k = 0; k < registry[i]->kernel_count; k++) {
             const op *owner = NULL;
-            const kernel_row *row = &registry[i]->kernels[k];
+            const kernel *row = &registry[i]->kernels[k];
             ASSERT(registry_find_kernel(row->name, &owner) == row && owner == registry[i]);
         }
     }

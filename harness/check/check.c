@@ -289,7 +289,7 @@ bool check_tape(tape *t, const check_options *o, check_result *out, err *e) {
     return true;
 }
 
-bool check_case(library *lib, const op *o, const kernel_row *k, const shape *s, distribution inputs,
+bool check_case(library *lib, const op *o, const kernel *k, const shape *s, distribution inputs,
                 uint64_t seed, check_result *out, err *e) {
     kernel_case c;
     check_options options = {.unordered = o->unordered};

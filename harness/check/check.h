@@ -40,7 +40,7 @@ bool check_tape(tape *t, const check_options *o, check_result *out, err *e);
 
 /* Builds a case on a device and checks it. Where the device's validation is on, what it finds fails
  * the case too, and is left in the device's list. */
-bool check_case(library *lib, const op *o, const kernel_row *k, const shape *s, distribution inputs,
+bool check_case(library *lib, const op *o, const kernel *k, const shape *s, distribution inputs,
                 uint64_t seed, check_result *out, err *e);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "harness/base/os.h"
 
-const kernel_row *op_find_kernel(const op *o, const char *name) {
+const kernel *op_find_kernel(const op *o, const char *name) {
     for (size_t i = 0; i < o->kernel_count; i++)
         if (strcmp(o->kernels[i].name, name) == 0)
             return &o->kernels[i];
@@ -64,7 +64,7 @@ void case_get_name(const kernel_case *c, char *text, size_t size) {
     snprintf(text, size, "%s/%s/%s", c->kernel->name, sizes, distribution_get_name(c->inputs));
 }
 
-bool case_open(kernel_case *c, library *lib, const op *o, const kernel_row *k, const shape *s,
+bool case_open(kernel_case *c, library *lib, const op *o, const kernel *k, const shape *s,
                distribution inputs, uint64_t seed, err *e) {
     *c = (kernel_case){.op = o,
                        .kernel = k,

@@ -24,14 +24,14 @@ typedef struct {
     uint32_t rows;     /* outputs a threadgroup, where the op needs it; else 0 */
     uint32_t min_dim; /* what the inner dimension must be a multiple of; 0: whatever the op takes */
     uint32_t tokens;  /* tokens a threadgroup, where the op needs it; else 0 */
-} kernel_row;
+} kernel;
 
 typedef struct op op;
 
 /* A case under construction: where buffers come from, what fills them, what is recorded. */
 typedef struct {
     const op *op;
-    const kernel_row *kernel;
+    const kernel *kernel;
     shape shape;
     distribution inputs;
     uint64_t seed;
@@ -46,23 +46,23 @@ struct op {
     const char *name;  /* family: kernels/<name>.metal, kernels/<name>.c */
     const char *about; /* one line for `assay list` */
     const char *dims;  /* "out x in" */
-    const kernel_row *kernels;
+    const kernel *kernels;
     size_t kernel_count;
     const shape *shapes; /* edge shapes first, model shapes, large ones last */
     size_t shape_count;
     shape any_input; /* the shape that is also run with every input distribution */
     bool unordered;  /* float atomics: two runs need not agree in every bit */
     /* NULL or: does this kernel take this shape? */
-    bool (*accepts)(const kernel_row *k, const shape *s);
+    bool (*accepts)(const kernel *k, const shape *s);
     /* Makes buffers with case_input and friends, records the launches on c->tape. */
     bool (*build)(kernel_case *c, err *e);
 };
 
 /* The row with this name, or NULL. */
-const kernel_row *op_find_kernel(const op *o, const char *name);
+const kernel *op_find_kernel(const op *o, const char *name);
 
 /* A case from nothing to its recorded tape, and back. c is filled in either way: close it. */
-bool case_open(kernel_case *c, library *lib, const op *o, const kernel_row *k, const shape *s,
+bool case_open(kernel_case *c, library *lib, const op *o, const kernel *k, const shape *s,
                distribution inputs, uint64_t seed, err *e);
 void case_close(kernel_case *c);
 
