@@ -72,8 +72,8 @@ static void bench_close(bench *b) {
     device_close(b->device);
 }
 
-static launch *bench_add(bench *b, const char *kernel, buffer *from, slice to) {
-    launch *l = tape_add(b->tape, "broken.metal", kernel, &b->e);
+static launch *bench_add(bench *b, const char *name, buffer *from, slice to) {
+    launch *l = tape_add(b->tape, "broken.metal", name, &b->e);
     if (!l)
         return NULL;
     launch_bind(l, 0, slice_whole(from), ACCESS_READ, ELEM_F32);
@@ -90,17 +90,17 @@ static bool bench_check(bench *b) {
 }
 
 /* Checks one kernel and says what became of it, or what is not as it should be. */
-static const char *check_kernel(const char *kernel, check_verdict verdict, const char *reason,
+static const char *check_kernel(const char *name, check_verdict verdict, const char *reason,
                                 check_result *result) {
     static char why[900];
     bench b;
     bool ok = bench_open(&b, STORAGE_SHARED, COUNT) &&
-              bench_add(&b, kernel, b.x, slice_whole(b.out)) && bench_check(&b);
+              bench_add(&b, name, b.x, slice_whole(b.out)) && bench_check(&b);
     why[0] = 0;
     if (!ok)
         snprintf(why, sizeof why, "%s\n%.500s", b.e.text, b.e.detail);
     else if (b.result.verdict != verdict)
-        snprintf(why, sizeof why, "%s: the verdict is %s", kernel,
+        snprintf(why, sizeof why, "%s: the verdict is %s", name,
                  b.result.verdict == CHECK_PASS ? "pass" : b.result.message);
     else if (!strstr(b.result.message, reason))
         snprintf(why, sizeof why, "'%s' does not say '%s'", b.result.message, reason);

@@ -266,10 +266,10 @@ TEST the_last_cache_is_where_bandwidth_steps_down_to_memory(void) {
 
 static library *kernels;
 
-static bool open_case(kernel_case *c, const op *o, const char *kernel, shape s) {
+static bool open_case(kernel_case *c, const op *o, const char *name, shape s) {
     if (!kernels && support_get_device())
         kernels = library_new(support_get_device(), NULL, &e);
-    return kernels && case_open(c, kernels, o, op_find_kernel(o, kernel), &s, INPUT_NORMAL, 1, &e);
+    return kernels && case_open(c, kernels, o, op_find_kernel(o, name), &s, INPUT_NORMAL, 1, &e);
 }
 
 static const struct {
@@ -351,11 +351,11 @@ static void double_oracle(const launch *l, oracle_io *io) {
         io->out[1].value[i] = 2 * (double)((const float *)io->in[0])[i];
 }
 
-static bool time_kernel(const char *kernel) {
+static bool time_kernel(const char *name) {
     float x[32];
     for (int i = 0; i < 32; i++)
         x[i] = (float)i;
-    launch *l = support_launch("broken.metal", kernel);
+    launch *l = support_launch("broken.metal", name);
     if (!l)
         return false;
     launch_bind(l, 0, support_buffer(x, sizeof x), ACCESS_READ, ELEM_F32);
