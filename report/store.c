@@ -238,19 +238,19 @@ static bool add_path(store *s, const char *given, err *e) {
     return add_known(s, path, &is_known, e) && (is_known || add_folders(s, path, e));
 }
 
-bool store_read(const char *const *paths, size_t count, store *out, err *e) {
+bool store_read(const char *const *paths, size_t count, bool may_be_empty, store *out, err *e) {
     *out = (store){.count = 0};
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
         size_t before = out->count + out->together_count;
         ok = add_path(out, paths[i], e);
-        if (ok && out->count + out->together_count == before)
+        if (ok && !may_be_empty && out->count + out->together_count == before)
             ok = err_set(e, EXIT_USAGE,
                          "there are no results in %.120s: `assay experiment all` and `assay bench` "
                          "make them",
                          paths[i]);
     }
-    if (ok && out->count == 0)
+    if (ok && !may_be_empty && out->count == 0)
         ok = err_set(e, EXIT_USAGE, "there are charts in %.120s, but no results", paths[0]);
     if (!ok)
         store_free(out);

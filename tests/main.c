@@ -44,7 +44,8 @@
     X(tokenizer_suite)                                                                             \
     X(tokenize_suite)                                                                              \
     X(claims_suite)                                                                                \
-    X(page_suite)
+    X(page_suite)                                                                                  \
+    X(run_all_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
 #define RUN(suite) RUN_SUITE(suite);

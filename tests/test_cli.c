@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "harness/device/device.h"
 #include "harness/base/os.h"
+#include "harness/device/device.h"
 #include "kernels/kernels.h"
 
 SUITE(cli_suite);
@@ -142,6 +142,17 @@ TEST info_names_device_compiler_and_what_is_missing(void) {
     ASSERT_RUN("PATH=/nowhere ASSAY_CLANG= \"$A\" info --device soft", 3);
     ASSERT_SAYS("package gnuplot");
     ASSERT_SAYS("no clang found");
+    PASS();
+}
+
+TEST info_prints_one_field_for_scripts(void) {
+    ASSERT_RUN("\"$A\" info --device soft --field results", 0);
+    ASSERTm(command_get_output(),
+            strncmp(command_get_output(), "results/software-metal-device", 29) == 0 &&
+                count_of("\n") == 1);
+    ASSERT_RUN("PATH=/nowhere ASSAY_CLANG= \"$A\" info --device soft --field assay", 0);
+    ASSERT_RUN("\"$A\" info --device soft --field colour", 2);
+    ASSERT_SAYS("info has no line 'colour'");
     PASS();
 }
 
@@ -279,6 +290,7 @@ SUITE(cli_suite) {
     RUN_TEST(a_filter_that_matches_nothing_is_answered_with_the_kernels);
     RUN_TEST(list_has_every_kernel_of_the_registry);
     RUN_TEST(info_names_device_compiler_and_what_is_missing);
+    RUN_TEST(info_prints_one_field_for_scripts);
     RUN_TEST(a_device_that_cannot_be_had_says_why);
     RUN_TEST(a_capture_is_of_one_case_and_only_metal_makes_them);
     RUN_TEST(checking_right_kernels_passes_with_one_row_a_case);
