@@ -97,6 +97,7 @@ try() { # arguments of assay
 finish() {
     printf '\nrun_all: %s commands succeeded in %s s\n%s' "$succeeded" "$(($(date +%s) - started))" \
         "$remarks" >&2
+    [ ! -f results/report.html ] || printf 'run_all: open results/report.html\n' >&2
     [ "$status" -eq 0 ] || printf 'run_all: exit status %s: %s\n' "$status" "$(explain "$status")" >&2
     exit "$status"
 }
