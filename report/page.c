@@ -1,4 +1,4 @@
-/* page: see page.h. Owns the frame; what stands in its parts is in part_*.c. */
+/* page: see page.h. Owns the frame; its parts are printed by part_*.c. */
 #include "page.h"
 
 #include <assert.h>

@@ -220,7 +220,7 @@ TEST the_csv_file_is_written_whole(void) {
     PASS();
 }
 
-TEST rows_that_nobody_can_read_are_an_error(void) {
+TEST rows_that_cannot_be_written_are_an_error(void) {
     if (access("/dev/full", W_OK) != 0)
         SKIPm("this system has no /dev/full");
     ASSERT_RUN("\"$A\" list > /dev/full", 3);
@@ -296,7 +296,7 @@ SUITE(cli_suite) {
     RUN_TEST(checking_right_kernels_passes_with_one_row_a_case);
     RUN_TEST(the_same_seed_gives_the_same_rows_whatever_the_jobs);
     RUN_TEST(the_csv_file_is_written_whole);
-    RUN_TEST(rows_that_nobody_can_read_are_an_error);
+    RUN_TEST(rows_that_cannot_be_written_are_an_error);
     RUN_TEST(wrong_arithmetic_is_named_with_kernel_shape_and_element);
     RUN_TEST(a_crashing_kernel_fails_its_own_rows_only);
     RUN_TEST(a_hanging_kernel_fails_its_own_rows_only);

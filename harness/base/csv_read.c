@@ -25,7 +25,7 @@ struct csv_file {
     size_t *lines; /* of each row, the header first */
 };
 
-/* Where the reader stands. */
+/* How far the reader has got. */
 typedef struct {
     csv_file *file;
     char *at, *end;
@@ -52,7 +52,7 @@ static void add_field(csv_file *f, const char *text) {
 static void add_meta(csv_file *f, char *line) {
     line += strspn(line, "# \t");
     char *colon = strchr(line, ':');
-    if (!colon) /* a remark of a person */
+    if (!colon) /* a person's comment */
         return;
     *colon = 0;
     f->metas = grow(f->metas, f->meta_count, sizeof *f->metas);
@@ -74,7 +74,7 @@ static void read_metas(reader *r) {
     }
 }
 
-/* A field in quotes, from behind the first; the text is moved together in place. */
+/* A quoted field, starting after the opening quote; the text is compacted in place. */
 static bool read_quoted(reader *r, err *e) {
     size_t first_line = r->line;
     char *to = r->at;
@@ -88,10 +88,10 @@ static bool read_quoted(reader *r, err *e) {
         *to++ = *r->at;
     }
     if (r->at == r->end)
-        return refuse(r, first_line, "a quoted field has no end", e);
+        return refuse(r, first_line, "a quoted field is not closed", e);
     r->at++;
     if (r->at < r->end && !strchr(",\r\n", *r->at))
-        return refuse(r, r->line, "something stands behind the closing quote of a field", e);
+        return refuse(r, r->line, "text after the closing quote of a field", e);
     *to = 0; /* at or before the closing quote */
     return true;
 }
@@ -100,7 +100,7 @@ static bool read_plain(reader *r, err *e) {
     add_field(r->file, r->at);
     r->at += strcspn(r->at, ",\r\n\"");
     if (r->at < r->end && *r->at == '"')
-        return refuse(r, r->line, "a quote stands inside a field that is not quoted", e);
+        return refuse(r, r->line, "a quote inside a field that is not quoted", e);
     return true;
 }
 
@@ -114,12 +114,12 @@ static bool read_record(reader *r, err *e) {
         if (is_quoted ? !read_quoted(r, e) : !read_plain(r, e))
             return false;
         char stop = r->at < r->end ? *r->at : 0;
-        *r->at = 0; /* ends the field; the text has a NUL behind it */
+        *r->at = 0; /* ends the field; the text is NUL-terminated */
         r->at += r->at < r->end;
         if (stop == ',')
             continue;
         if (stop == '\r' && (r->at == r->end || *r->at != '\n'))
-            return refuse(r, r->line, "a carriage return stands alone", e);
+            return refuse(r, r->line, "a carriage return without a line feed", e);
         r->at += stop == '\r';
         break;
     }
@@ -154,7 +154,7 @@ static bool check_header(const reader *r, err *e) {
 static bool parse(csv_file *f, size_t bytes, err *e) {
     reader r = {f, f->text, f->text + bytes, 1};
     if (memchr(f->text, 0, bytes))
-        return refuse(&r, 1, "this is no text: there are zero bytes in it", e);
+        return refuse(&r, 1, "not a text file: contains NUL bytes", e);
     if (bytes >= 3 && memcmp(f->text, "\xEF\xBB\xBF", 3) == 0)
         r.at += 3; /* a byte-order mark, as spreadsheets write it */
     read_metas(&r);

@@ -93,8 +93,9 @@ bool os_find_home(char *path, size_t size, err *e) {
         if (is_home(path))
             return true;
     }
-    return err_set(e, EXIT_CANNOT, "no folder above this program has kernels/ and harness/ in it; "
-                                   "set ASSAY_HOME to the project's root");
+    return err_set(e, EXIT_CANNOT,
+                   "no folder above this program has kernels/ and harness/ in it; "
+                   "set ASSAY_HOME to the project's root");
 }
 
 bool os_make_folder(const char *path, err *e) {
@@ -158,11 +159,11 @@ bool os_find_cache(char *path, size_t size, err *e) {
         n = snprintf(path, size, "%s/assay-%ld", tmp && *tmp ? tmp : "/tmp", (long)getuid());
     if (!fits(n, size, "the cache folder", e) || !os_make_folder(path, e))
         return false;
-    /* Code is loaded from here: nobody else may be able to put it there. */
+    /* Code is loaded from here, so no other user may be able to write to it. */
     struct stat s;
     if (stat(path, &s) != 0 || s.st_uid != getuid() || (s.st_mode & 0022 && chmod(path, 0700) != 0))
         return err_set(e, EXIT_CANNOT,
-                       "the cache folder %.120s belongs to somebody else; set XDG_CACHE_HOME", path);
+                       "the cache folder %.120s belongs to another user; set XDG_CACHE_HOME", path);
     return true;
 }
 
@@ -194,7 +195,8 @@ char *os_read_file(const char *path, size_t *bytes, err *e) {
     }
     close(fd);
     if (!text || n < 0) {
-        err_set(e, EXIT_CANNOT, "cannot read %.160s: %s", path, text ? strerror(errno) : "no memory");
+        err_set(e, EXIT_CANNOT, "cannot read %.160s: %s", path,
+                text ? strerror(errno) : "no memory");
         free(text);
         return NULL;
     }

@@ -1,5 +1,4 @@
-/* tape: see tape.h. Owns the recording and the playing; what a play does to the device is the
- * device's business. */
+/* tape: see tape.h. Owns recording and playing; the device owns what a play does to it. */
 #include "tape.h"
 
 #include <assert.h>

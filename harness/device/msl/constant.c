@@ -1,8 +1,9 @@
-/* constant: finds function constants, and which of them a kernel cannot do without.
+/* constant: finds function constants, and which of them a kernel needs.
  *
- * A function constant that is used and not given has an undefined value on a GPU and costs a day,
- * so it is an error here. "Used" means: reached by following names from the kernel's text through
- * the declarations of the file, which may reach too much but never too little of plain functions.
+ * A function constant that is used and not given has an undefined value on a GPU, which is hard to
+ * debug, so it is an error here. "Used" means: reached by following names from the kernel's text
+ * through the declarations of the file, which may reach too much but never too little of plain
+ * functions.
  */
 #include "internal.h"
 
@@ -16,7 +17,7 @@ static bool is_qualifier(const tokens *t, at i) {
     return token_is_one_of(t, i, words);
 }
 
-/* The type in front of the first name of a declaration. */
+/* The type before the first name of a declaration. */
 static range find_type(const tokens *t, const decl *d) {
     attribute first = attribute_start(d->begin);
     range type = {d->begin, d->begin};
