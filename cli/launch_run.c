@@ -10,9 +10,9 @@
 
 #include "findings.h"
 #include "harness/base/os.h"
-#include "harness/measure/stats.h"
-#include "harness/device/tape.h"
 #include "harness/check/validation.h"
+#include "harness/device/tape.h"
+#include "harness/measure/stats.h"
 #include "values.h"
 
 enum { USUAL_ELEMENTS = 16 };
@@ -136,8 +136,8 @@ static bool compile(session *s, err *e) {
     s->library = s->device ? library_new(s->device, NULL, e) : NULL;
     if (!s->library)
         return false;
-    s->pipeline =
-        device_new_pipeline(s->device, s->unit, r->kernel, r->constants, r->constant_count, e);
+    s->pipeline = device_new_pipeline(s->device, s->unit, r->kernel, r->constants,
+                                      r->constant_count, s->device->facts.math, e);
     return s->pipeline != NULL;
 }
 

@@ -45,7 +45,7 @@ static float run_text(const char *text) {
     float got = -1;
     device *d = device_open("soft", &e);
     msl_unit *u = d ? msl_from_text("number.metal", text, &e) : NULL;
-    pipeline *p = u ? device_new_pipeline(d, u, "number", NULL, 0, &e) : NULL;
+    pipeline *p = u ? device_new_pipeline(d, u, "number", NULL, 0, MATH_SAFE, &e) : NULL;
     library *lib = p ? library_new(d, folder, &e) : NULL;
     buffer *b = lib ? device_new_buffer(d, 4, STORAGE_SHARED, "out", &e) : NULL;
     if (b) {

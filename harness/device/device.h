@@ -16,9 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "harness/base/err.h"
 #include "finding.h"
+#include "harness/base/err.h"
 #include "launch.h"
+#include "math_mode.h"
 #include "msl/msl.h"
 
 typedef struct device device;
@@ -48,9 +49,11 @@ typedef struct {
     uint32_t max_threadgroup_bytes;
     bool unified;  /* CPU and GPU share memory */
     bool emulated; /* times mean nothing for a GPU */
-    bool flushes_denormals;
-    bool validates;     /* its validation is on: MTL_SHADER_VALIDATION=1 when it was opened */
-    bool names_lines;   /* and says where in the text; */
+    bool
+        flushes_denormals; /* f32 denormals are 0 to its arithmetic and comparisons; see pipeline */
+    math_mode math;        /* what its libraries compile with unless told otherwise */
+    bool validates;        /* its validation is on: MTL_SHADER_VALIDATION=1 when it was opened */
+    bool names_lines;      /* and says where in the text; */
     bool exact_buffers; /* it sees the ends of buffers, not of bindings: they have no guard zones */
 } device_facts;
 
@@ -95,6 +98,8 @@ struct pipeline {
     uint32_t max_group_threads;
     uint32_t simd_width;
     uint32_t threadgroup_bytes; /* static; 0 when the device cannot tell */
+    math_mode math;             /* what it is compiled with */
+    bool flushes_denormals;     /* the device's, or what this math makes of it */
     void *impl;
 };
 
@@ -102,6 +107,16 @@ struct pipeline {
  * Where there are several of a kind: "metal:M4", the first whose name contains what is behind the
  * colon, in letters of any case. */
 device *device_open(const char *name, err *e);
+
+/* How a device is opened; zeros are what device_open asks for. */
+typedef struct {
+    math_mode math;
+    bool
+        flush_denormals; /* the software device as a GPU that flushes f32 denormals (not f16), which
+                             ASSAY_FLUSH=1 asks for too; other devices do what they do */
+} device_options;
+device *device_open_with(const char *name, const device_options *o, err *e);
+
 void device_close(device *d);
 const device_facts *device_get_facts(const device *d);
 
@@ -125,7 +140,8 @@ bool buffer_check_guards(const buffer *b, ptrdiff_t *at, err *e);
 
 /* A kernel of a parsed MSL file, compiled. The unit must outlive the pipeline. */
 pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kernel,
-                              const constant_value *constants, size_t count, err *e);
+                              const constant_value *constants, size_t count, math_mode math,
+                              err *e);
 void pipeline_free(pipeline *p);
 
 /* Launches first..first+count-1 of a tape as one command buffer, in order. Checked against the
@@ -175,6 +191,7 @@ typedef struct {
 struct device {
     const device_ops *ops;
     const char *wanted; /* while it is opened: a part of its name; "": any */
+    device_options options;
     device_facts facts;
     void *impl;
 };

@@ -113,13 +113,16 @@ static DoubleDevice *only;
         double_refuse(self, _cmd, "source is nil");
     if (!options || [options languageVersion] == 0)
         double_refuse(self, _cmd, "the language version is left to chance");
-    if ([options mathMode] != MTLMathModeSafe ||
-        [options mathFloatingPointFunctions] != MTLMathFloatingPointFunctionsPrecise)
-        double_refuse(self, _cmd, "the math is not safe");
+    if (([options mathMode] == MTLMathModeSafe) !=
+        ([options mathFloatingPointFunctions] == MTLMathFloatingPointFunctionsPrecise))
+        double_refuse(self, _cmd, "the functions do not fit the math mode");
     msl_unit *unit = msl_from_text("program_source", [source UTF8String], &e);
     if (!unit && error)
         *error = double_make_error(MTLLibraryErrorDomain, MTLLibraryErrorCompileFailure, &e);
-    return unit ? [[DoubleLibrary alloc] initWithDevice:self unit:unit] : nil;
+    DoubleLibrary *made = unit ? [[DoubleLibrary alloc] initWithDevice:self unit:unit] : nil;
+    if (made)
+        made->math = (math_mode)[options mathMode]; /* the numbers are the same */
+    return made;
 }
 
 - (id<MTLComputePipelineState>)

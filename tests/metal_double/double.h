@@ -84,6 +84,7 @@ size_t double_count_objects(void); /* that live */
   @package
     DoubleDevice *owner;
     msl_unit *unit;
+    math_mode math;
     NSString *_label;
 }
 - (id)initWithDevice:(DoubleDevice *)device unit:(msl_unit *)parsed;

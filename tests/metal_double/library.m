@@ -141,7 +141,7 @@ static bool has_all(const DoubleFunction *f, err *e) {
     _label = [label copy];
     soft =
         device_new_pipeline(given->home->owner->soft, given->home->unit, [given->_name UTF8String],
-                            [given->constants bytes], count_constants(given), &e);
+                            [given->constants bytes], count_constants(given), given->home->math, &e);
     if (soft)
         return self;
     if (error)

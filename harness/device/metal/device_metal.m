@@ -81,15 +81,16 @@ static void describe_families(id<MTLDevice> d, char *text, size_t size) {
     }
 }
 
-static void fill_facts(device_facts *f, id<MTLDevice> d) {
+static void fill_facts(device_facts *f, id<MTLDevice> d, math_mode math) {
     const char *language = "2.4";
     if (@available(macOS 13.0, *))
         language = "3.0";
     snprintf(f->name, sizeof f->name, "%s", [[d name] UTF8String]);
     snprintf(f->api, sizeof f->api, "metal");
     snprintf(f->compiler, sizeof f->compiler,
-             "Metal's own, system %s, language %s, safe math, precise functions",
-             [[[NSProcessInfo processInfo] operatingSystemVersionString] UTF8String], language);
+             "Metal's own, system %s, language %s, %s math, %s functions",
+             [[[NSProcessInfo processInfo] operatingSystemVersionString] UTF8String], language,
+             math_mode_get_name(math), math == MATH_SAFE ? "precise" : "fast");
     describe_families(d, f->family, sizeof f->family);
     f->unified = [d hasUnifiedMemory];
     f->working_set_bytes = [d recommendedMaxWorkingSetSize];
@@ -135,7 +136,7 @@ static bool open_device(device *d, err *e) {
         if (m->queue) {
             [m->queue setLabel:@"assay"];
             m->libraries = [[NSMutableDictionary alloc] init];
-            fill_facts(&d->facts, m->device);
+            fill_facts(&d->facts, m->device, d->options.math);
             return true;
         }
     }

@@ -18,7 +18,7 @@ typedef struct {
     id<MTLDevice> device;
     id<MTLCommandQueue> queue;
     id<MTLBuffer> staging;          /* between private buffers and the CPU; nil until needed */
-    NSMutableDictionary *libraries; /* MTLLibrary by source text */
+    NSMutableDictionary *libraries; /* MTLLibrary by math mode and source text */
     finding_list findings;
     id<MTLCounterSampleBuffer> samples; /* nil until needed */
     id<MTLFence> fence;                 /* from encoder to encoder of a sampled play */
@@ -44,7 +44,8 @@ void metal_free_pipeline(pipeline *p);
 /* Retained. */
 id<MTLComputePipelineState> metal_new_state(metal_device *m, id<MTLFunction> function,
                                             const char *label, NSError **error);
-id<MTLLibrary> metal_find_library(metal_device *m, const char *text, const char *kernel, err *e);
+id<MTLLibrary> metal_find_library(metal_device *m, const char *text, math_mode math,
+                                  const char *kernel, err *e);
 
 /* play_metal.m */
 id<MTLCommandBuffer> metal_new_command_buffer(metal_device *m, const char *label, err *e);

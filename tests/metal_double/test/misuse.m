@@ -234,7 +234,7 @@ static void no_copy_off_the_page(void) {
                           options:MTLResourceStorageModeShared
                       deallocator:nil];
 }
-static void fast_math(void) {
+static void precise_functions_with_fast_math(void) {
     MTLCompileOptions *o = make_options();
     [o setMathMode:MTLMathModeFast];
     [gpu newLibraryWithSource:@"" options:o error:NULL];
@@ -304,7 +304,7 @@ static const struct {
     {blit_of_odd_bytes, "a copy of odd bytes", "whole words"},
     {empty_buffer, "a buffer of nothing", "length is 0"},
     {no_copy_off_the_page, "memory of the caller off the page", "whole pages"},
-    {fast_math, "fast math", "not safe"},
+    {precise_functions_with_fast_math, "fast math", "do not fit"},
     {fence_never_updated, "a fence that nothing updates", "nothing updates"},
     {no_barrier, "dependent launches at the same time", "no barrier between"},
     {sample_beyond_the_last, "a sample beyond the last", "of 2"},
