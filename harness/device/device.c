@@ -255,8 +255,10 @@ pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kerne
     p->simd_width = d->facts.simd_width;
     p->math = math;
     p->flushes_denormals = d->facts.flushes_denormals;
-    if (d->ops->new_pipeline(p, unit, constants, count, e))
+    if (d->ops->new_pipeline(p, unit, constants, count, e)) {
+        p->counts_lanes = p->simd_width != MSL_LANES && msl_uses_simdgroups(unit, kernel);
         return p;
+    }
     free(p);
     return NULL;
 }
@@ -268,13 +270,36 @@ void pipeline_free(pipeline *p) {
     free(p);
 }
 
+/* A kernel that asks how many lanes there are works with any number, as long as simdgroups are whole.
+ */
+static bool check_lanes(const launch *l, err *e) {
+    const pipeline *p = l->pipeline;
+    uint64_t threads = (uint64_t)l->group.x * l->group.y * l->group.z;
+    bool asks = false;
+    for (size_t i = 0; i < p->signature.count; i++)
+        asks |= p->signature.params[i].kind == MSL_THREADS_PER_SIMDGROUP;
+    if (!p->counts_lanes || (asks && threads % p->simd_width == 0))
+        return true;
+    return err_set(e, EXIT_CANNOT,
+                   "kernel '%.80s' is written for simdgroups of %d lanes; this GPU runs it with %u",
+                   p->kernel, MSL_LANES, p->simd_width);
+}
+
+bool device_can_play(const tape *t, err *e) {
+    for (size_t i = 0; i < t->count; i++)
+        if (!check_lanes(&t->launches[i], e))
+            return false;
+    return true;
+}
+
 static bool check_launches(const device *d, const tape *t, size_t first, size_t count, err *e) {
     for (size_t i = first; i < first + count; i++) {
         const launch *l = &t->launches[i];
         const pipeline *p = l->pipeline;
         assert(p->device == d);
         uint32_t all = d->facts.max_threadgroup_bytes;
-        if (!msl_check_launch(&p->signature, l, p->max_group_threads,
+        if (!check_lanes(l, e) ||
+            !msl_check_launch(&p->signature, l, p->max_group_threads,
                               p->threadgroup_bytes < all ? all - p->threadgroup_bytes : 0, e))
             return false;
     }

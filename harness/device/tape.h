@@ -37,6 +37,8 @@ struct tape {
     size_t mark_count, mark_capacity;
     play_order order; /* concurrent: launches may overlap unless a barrier stands between them */
     bool barrier_next;
+    bool
+        explains; /* a failure names the launch where the device can tell; never while it is timed */
     void *prepared; /* a device's own (a CUDA graph), dropped when the tape is freed */
     void (*free_prepared)(void *prepared);
 };
