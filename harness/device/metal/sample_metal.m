@@ -99,7 +99,7 @@ static bool read_samples(metal_device *m, size_t count, uint64_t all_ns, uint64_
         ns[i] = took > 1 ? (uint64_t)(took + 0.5) : 1; /* less than a step of the clock */
         sum += took;
     }
-    *overlap = sum > (double)all_ns * 1.01 + 1e3 + CLOCK_STEP_NS * (double)count;
+    *overlap = sum > (double)all_ns * 1.01 + 1e3 + (double)(CLOCK_STEP_NS * count);
     return true;
 }
 
