@@ -9,6 +9,7 @@
 
 #include "harness/device/elem.h"
 #include "harness/device/launch.h"
+#include "harness/device/math_mode.h"
 
 enum { COMPARE_SHOWN = 4 };
 
@@ -29,12 +30,18 @@ typedef struct {
     size_t shown;
 } comparison;
 
+/* How the device computed. */
+typedef struct {
+    math_mode math;
+    bool flushes_denormals;
+} arithmetic;
+
 /* The tolerance of one element, and the whole reasoning behind it. */
-double compare_get_tolerance(elem type, const expected *want, size_t i, bool flushes_denormals);
+double compare_get_tolerance(elem type, const expected *want, size_t i, const arithmetic *how);
 
 /* poisoned: the output held POISON_PATTERN before the launch, so an element that still does was
  * never written and is wrong even where NaN is expected. */
 void compare_output(elem type, const expected *want, const void *got, bool poisoned,
-                    bool flushes_denormals, comparison *out);
+                    const arithmetic *how, comparison *out);
 
 #endif
