@@ -162,15 +162,14 @@ static bool check_outputs(trial *t, err *e) {
     if (!ask_oracle(t->launch, &t->before, &t->io, e))
         return false;
     check_result *r = t->result;
-    const pipeline *p = t->launch->pipeline;
-    arithmetic how = {.math = p->math, .flushes_denormals = p->flushes_denormals};
+    bool flushes = t->launch->pipeline->flushes_denormals;
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {
         const binding *b = &t->launch->args[i];
         if (!is_written(b))
             continue;
         comparison c;
         compare_output(b->type, &t->io.out[i], snapshot_find(&t->after, b->at),
-                       is_poisoned(t->launch, i), &how, &c);
+                       is_poisoned(t->launch, i), flushes, &c);
         if (c.bad > 0 || t->worst.count == 0 || c.margin > t->worst.margin)
             t->worst = c;
         if (c.bad > 0 || c.margin > r->worst.margin || r->buffer[0] == 0) {

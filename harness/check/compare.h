@@ -9,7 +9,6 @@
 
 #include "harness/device/elem.h"
 #include "harness/device/launch.h"
-#include "harness/device/math_mode.h"
 
 enum { COMPARE_SHOWN = 4 };
 
@@ -30,18 +29,12 @@ typedef struct {
     size_t shown;
 } comparison;
 
-/* How the device computed. */
-typedef struct {
-    math_mode math;
-    bool flushes_denormals;
-} arithmetic;
-
 /* The tolerance of one element, and the whole reasoning behind it. */
-double compare_get_tolerance(elem type, const expected *want, size_t i, const arithmetic *how);
+double compare_get_tolerance(elem type, const expected *want, size_t i, bool flushes_denormals);
 
 /* poisoned: the output held POISON_PATTERN before the launch, so an element that still does was
  * never written and is wrong even where NaN is expected. */
 void compare_output(elem type, const expected *want, const void *got, bool poisoned,
-                    const arithmetic *how, comparison *out);
+                    bool flushes_denormals, comparison *out);
 
 #endif

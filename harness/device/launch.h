@@ -64,7 +64,6 @@ typedef struct {
     double terms;  /* length of the longest sum behind an element; starts as 1 */
     double
         roundings; /* roundings besides those of the sum (products, exp, division); starts as 4 */
-    double fast_roundings; /* the same under relaxed and fast math, where that is more (accuracy.h) */
     bool exact;  /* bits must agree (copies, indices); true at the start for integer types */
     bool chosen; /* exact, and found by comparing: a device that flushes may give any denormal for
                     another, because it holds them equal */

@@ -74,13 +74,25 @@ static const char *const checked_flags[] = {
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
     "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-atomics=0",
 };
+
+/* What Metal's compiler may do under relaxed math, and with the last flag under fast math: fuse,
+ * reassociate, multiply by a reciprocal, take 0 for -0, use approximate functions, and assume that
+ * there is no infinity and no NaN. Not -ffast-math: that would also link code which switches
+ * flushing on for the whole process; pool.c does it for kernels alone. */
+static const char *const relaxed_flags[] = {
+    "-ffp-contract=fast", "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros",
+    "-fno-trapping-math", "-fapprox-func", "-DASSAY_FAST_MATH=1",
+};
+static const char *const finite_flags[] = {"-ffinite-math-only"};
 /* clang-format on */
 
 enum {
     FLAG_COUNT = sizeof flags / sizeof *flags,
     FAST_COUNT = sizeof fast_flags / sizeof *fast_flags,
     CHECKED_COUNT = sizeof checked_flags / sizeof *checked_flags,
-    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + 16,
+    RELAXED_COUNT = sizeof relaxed_flags / sizeof *relaxed_flags,
+    FINITE_COUNT = sizeof finite_flags / sizeof *finite_flags,
+    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + RELAXED_COUNT + FINITE_COUNT + 16,
 };
 
 static int by_name(const struct dirent **a, const struct dirent **b) {
@@ -130,6 +142,8 @@ static bool hash_base(soft_compiler *c, const char *device_folder, err *e) {
     hash_texts(&h, flags, FLAG_COUNT);
     hash_texts(&h, fast_flags, FAST_COUNT);
     hash_texts(&h, checked_flags, CHECKED_COUNT);
+    hash_texts(&h, relaxed_flags, RELAXED_COUNT);
+    hash_texts(&h, finite_flags, FINITE_COUNT);
     sha256_add(&h, c->clang, strlen(c->clang) + 1);
     sha256_add(&h, c->version, strlen(c->version) + 1);
     if (stat(c->clang, &s) == 0)
@@ -207,7 +221,7 @@ static int add_arguments(const char **argv, int n, const char *const *more, int 
 }
 
 static bool run_clang(soft_compiler *c, const char *source, const char *object, const char *name,
-                      soft_build how, bool less, err *e) {
+                      soft_build how, math_mode math, bool less, err *e) {
     const char *argv[MAX_ARGUMENTS];
     int n = 0;
     argv[n++] = c->clang;
@@ -218,6 +232,10 @@ static bool run_clang(soft_compiler *c, const char *source, const char *object, 
         n = add_arguments(argv, n, checked_flags, CHECKED_COUNT);
     if (how == BUILD_TRACED)
         argv[n++] = "-O0";
+    if (math != MATH_SAFE)
+        n = add_arguments(argv, n, relaxed_flags, RELAXED_COUNT);
+    if (math == MATH_FAST)
+        n = add_arguments(argv, n, finite_flags, FINITE_COUNT);
     if (less)
         argv[n++] = "-DASSAY_CHECKED_LESS=1";
     if (how != BUILD_FAST && c->major >= 16)
@@ -273,15 +291,15 @@ static bool check_stack(const char *object, const char *name, err *e) {
  * of a variable without a value are not seen. The object goes in before its checksum: readers that
  * see the checksum see the whole object. */
 static bool compile_into(soft_compiler *c, const char *text, const char *object, const char *sum,
-                         const char *name, soft_build how, err *e) {
+                         const char *name, soft_build how, math_mode math, err *e) {
     char source[PATH_MAX], beside[PATH_MAX];
     if (snprintf(source, sizeof source, "%s.%ld.cpp", object, (long)getpid()) >=
             (int)sizeof source ||
         snprintf(beside, sizeof beside, "%s.%ld.tmp", object, (long)getpid()) >= (int)sizeof beside)
         return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
     bool ok = os_write_file(source, text, strlen(text), e) &&
-              (run_clang(c, source, beside, name, how, false, e) ||
-               (how != BUILD_FAST && run_clang(c, source, beside, name, how, true, e))) &&
+              (run_clang(c, source, beside, name, how, math, false, e) ||
+               (how != BUILD_FAST && run_clang(c, source, beside, name, how, math, true, e))) &&
               check_stack(beside, name, e);
     unlink(source);
     size_t bytes;
@@ -300,19 +318,20 @@ static bool compile_into(soft_compiler *c, const char *text, const char *object,
 }
 
 bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
-                  soft_loaded *out, err *e) {
+                  math_mode math, soft_loaded *out, err *e) {
     sha256 h;
     char hex[65], sum[PATH_MAX];
     sha256_start(&h);
     sha256_add(&h, c->base_hash, 64);
     sha256_add(&h, &how, sizeof how);
+    sha256_add(&h, &math, sizeof math);
     sha256_add(&h, text, strlen(text));
     sha256_finish(&h, hex);
     if (snprintf(out->object, sizeof out->object, "%s/%s.so", c->cache, hex) >=
             (int)sizeof out->object ||
         snprintf(sum, sizeof sum, "%s/%s.sum", c->cache, hex) >= (int)sizeof sum)
         return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
-    if (!is_whole(out->object, sum) && !compile_into(c, text, out->object, sum, name, how, e))
+    if (!is_whole(out->object, sum) && !compile_into(c, text, out->object, sum, name, how, math, e))
         return false;
     out->handle = dlopen(out->object, RTLD_NOW | RTLD_LOCAL);
     out->kernel = out->handle ? dlsym(out->handle, "assay_kernel") : NULL;
