@@ -1,6 +1,6 @@
-/* model: the verbs behind `assay model`. Each is a file model_<name>.c, listed in cmd_model.c. */
-#ifndef ASSAY_MODEL_H
-#define ASSAY_MODEL_H
+/* model_verbs: the verbs of `assay model`. Each is a file model_<name>.c, listed in cmd_model.c. */
+#ifndef ASSAY_MODEL_VERBS_H
+#define ASSAY_MODEL_VERBS_H
 
 #include "harness/base/progress.h"
 #include "verb.h"
