@@ -18,7 +18,7 @@ typedef struct {
 } model_watch;
 
 void model_watch_start(model_watch *w);
-bool model_watch_tell(void *watch, uint64_t done, uint64_t total); /* a convert_watch */
+bool model_watch_tell(void *watch, uint64_t done, uint64_t total); /* a weight_watch */
 void model_watch_end(model_watch *w);
 
 #endif

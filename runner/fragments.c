@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
+
 static bool is_wanted(const special_index *x, uint32_t id) {
     uint8_t kind = x->s->kinds[id];
     return (kind & x->any) && !(kind & x->none);
@@ -65,11 +67,7 @@ void special_index_free(special_index *x) {
 static void add(fragment_list *list, size_t begin, size_t end, uint32_t token) {
     if (begin == end)
         return;
-    if (list->count == list->capacity) {
-        list->capacity = list->capacity ? 2 * list->capacity : 16;
-        list->items = realloc(list->items, list->capacity * sizeof *list->items);
-        assert(list->items);
-    }
+    list->items = array_grow(list->items, list->count, &list->capacity, sizeof *list->items);
     list->items[list->count++] = (fragment){begin, end, token};
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "model_family.h"
 #include "rungs.h"
@@ -14,11 +15,7 @@
 static bool own(model *m, buffer *b, memory_kind kind, slice *out) {
     if (!b)
         return false;
-    if (m->buffer_count == m->buffer_capacity) {
-        m->buffer_capacity = m->buffer_capacity ? 2 * m->buffer_capacity : 256;
-        m->buffers = realloc(m->buffers, m->buffer_capacity * sizeof *m->buffers);
-        assert(m->buffers);
-    }
+    m->buffers = array_grow(m->buffers, m->buffer_count, &m->buffer_capacity, sizeof *m->buffers);
     m->buffers[m->buffer_count++] = (model_buffer){.buffer = b, .kind = kind};
     m->is_recurrent |= kind == MEMORY_STATE;
     *out = slice_whole(b);

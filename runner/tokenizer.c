@@ -9,6 +9,7 @@
 
 #include "fragments.h"
 #include "gguf_parse.h"
+#include "harness/base/array.h"
 #include "pieces.h"
 
 struct tokenizer {
@@ -22,11 +23,7 @@ struct tokenizer {
 };
 
 void token_list_add(token_list *l, uint32_t id) {
-    if (l->count == l->capacity) {
-        l->capacity = l->capacity ? 2 * l->capacity : 64;
-        l->items = realloc(l->items, l->capacity * sizeof *l->items);
-        assert(l->items);
-    }
+    l->items = array_grow(l->items, l->count, &l->capacity, sizeof *l->items);
     l->items[l->count++] = id;
 }
 
