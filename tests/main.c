@@ -24,6 +24,7 @@
     X(simd_suite)                                                                                  \
     X(language_suite)                                                                              \
     X(sampler_suite)                                                                               \
+    X(model_suite)                                                                                 \
     X(llama_suite)                                                                                 \
     X(llama_file_suite)                                                                            \
     X(kernels_suite)                                                                               \
