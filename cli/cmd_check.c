@@ -36,6 +36,8 @@ static exit_code check_cases(const case_list *cases, const device_facts *f, err 
     if (ok && file)
         ok = csv_write(file, settings.csv, e);
     csv_free(file);
+    if (ok && r.passed + r.failed == 0)
+        ok = err_set(e, EXIT_CANNOT, "nothing was checked: %.200s", r.reason);
     return !ok ? e->code : r.failed > 0 ? EXIT_WRONG : EXIT_OK;
 }
 

@@ -57,6 +57,8 @@ static void add_csv_counts(csv *file, const report *r, const device_facts *f) {
     csv_add_meta(file, "passed", text);
     snprintf(text, sizeof text, "%zu", r->failed);
     csv_add_meta(file, "failed", text);
+    snprintf(text, sizeof text, "%zu", r->skipped);
+    csv_add_meta(file, "skipped", text);
     snprintf(text, sizeof text, "%zu of %zu caught", played, played);
     csv_add_meta(file, "canaries", text); /* all of them, or nothing is called clean */
 }
@@ -134,6 +136,8 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
         ok = csv_write(file, settings.csv, e);
         csv_free(file);
     }
+    if (ok && r.passed + r.failed == 0)
+        ok = err_set(e, EXIT_CANNOT, "nothing was validated: %.200s", r.reason);
     bool is_clean = r.failed == 0 && found.count == 0;
     finding_free(&found);
     return !ok ? e->code : is_clean ? EXIT_OK : EXIT_WRONG;

@@ -128,6 +128,14 @@ void report_add(report *r, const test_case *c, const case_report *what) {
         add_csv_row(r, c, "pass", &result->worst, "");
         return;
     }
+    if (result && result->verdict == CHECK_SKIP) {
+        r->skipped++;
+        if (r->skipped == 1)
+            snprintf(r->reason, sizeof r->reason, "%.255s", result->message);
+        print_row(r, c, "skip", PAINT_DIM, NULL);
+        add_csv_row(r, c, "skip", NULL, result->message);
+        return;
+    }
     r->failed++;
     /* Numbers are only those of a comparison that was made. */
     const comparison *n = result && result->buffer[0] ? &result->worst : NULL;
@@ -145,7 +153,10 @@ void report_add(report *r, const test_case *c, const case_report *what) {
 }
 
 void report_end(report *r) {
-    fprintf(r->rows.out, "%zu passed, %zu failed\n", r->passed, r->failed);
+    fprintf(r->rows.out, "%zu passed, %zu failed", r->passed, r->failed);
+    if (r->skipped > 0)
+        fprintf(r->rows.out, ", %zu skipped (the first: %s)", r->skipped, r->reason);
+    fputc('\n', r->rows.out);
     free(r->shown);
     r->shown = NULL;
 }

@@ -4,9 +4,9 @@
 #define ASSAY_REPORT_H
 
 #include "cases.h"
-#include "harness/check/check.h"
 #include "harness/base/csv.h"
 #include "harness/base/table.h"
+#include "harness/check/check.h"
 
 /* What became of one case. */
 typedef struct {
@@ -26,7 +26,8 @@ typedef struct {
     uint64_t seed;
     char
         *shown; /* tool output that was printed last: a compiler's message is shown once a kernel */
-    size_t passed, failed;
+    size_t passed, failed, skipped;
+    char reason[256]; /* of the first that was skipped */
 } report;
 
 void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, csv *file);

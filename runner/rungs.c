@@ -23,7 +23,7 @@ static const kernel *find_kernel(const char *name) {
 
 /* The first rung of an op that takes rows of in_dim, by the ends of its kernels' names. */
 static const kernel *find_rung(const char *op_name, const char *const *ends, size_t count,
-                                   uint32_t in_dim) {
+                               uint32_t in_dim) {
     for (size_t i = 0; i < count; i++) {
         char name[96];
         snprintf(name, sizeof name, "%s%s", op_name, ends[i]);
@@ -38,7 +38,7 @@ static const kernel *find_rung(const char *op_name, const char *const *ends, siz
  * token as for many (make bench-soft). On a GPU many tokens share what a quad decodes; one token
  * takes the kernels made for it, of which those of four rows at once are the widest. */
 const kernel *rungs_pick_matvec(const device_facts *d, const weight_format *f, bool accumulates,
-                                    uint32_t in_dim, uint32_t tokens, err *e) {
+                                uint32_t in_dim, uint32_t tokens, err *e) {
     static const char *const emulated[] = {"_alone", ""}, *const many[] = {"_reuse", ""},
                              *const one[] = {"_rowblock", ""};
     char format[16], name[80];

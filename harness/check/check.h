@@ -9,11 +9,13 @@
 #include "compare.h"
 #include "op.h"
 
+/* Skipped is a case that the device cannot run as it is written (device_can_play). */
 typedef enum { CHECK_PASS, CHECK_FAIL, CHECK_SKIP } check_verdict;
 
 typedef struct {
     check_verdict verdict;
-    char message[512]; /* what is wrong: kernel, shape, buffer, element, expected and got */
+    char message[512]; /* what is wrong: kernel, shape, buffer, element, expected and got; or why it
+                          is skipped */
     comparison worst;  /* of the binding with the largest margin, over all launches */
     char buffer[64];   /* that binding: "'y' (buffer 2)" */
     uint64_t gpu_ns;
