@@ -10,7 +10,6 @@
 #include "kernels/kernels.h"
 
 enum { MAX_WORDS = 64, WORD = 96 };
-#define MOST_VALUES 4e9 /* of a shape: beyond it no index fits and no memory lasts */
 
 /* A list with commas, cut into words. */
 typedef struct {
@@ -35,26 +34,6 @@ static bool split(const char *text, const char *what, word_list *out, err *e) {
 
 /* Sizes ------------------------------------------------------------------------------------- */
 
-static bool parse_sizes(const char *text, shape *s, size_t *count) {
-    *s = (shape){{0}};
-    double product = 1;
-    for (*count = 0; *count < SHAPE_DIMS;) {
-        char *end;
-        if (!isdigit((unsigned char)*text))
-            return false;
-        unsigned long long n = strtoull(text, &end, 10);
-        if (n > UINT32_MAX || (product *= n ? (double)n : 1) > MOST_VALUES)
-            return false;
-        s->dim[(*count)++] = (uint32_t)n;
-        if (*end == 0)
-            return true;
-        if (*end != 'x')
-            return false;
-        text = end + 1;
-    }
-    return false;
-}
-
 /* Where the op's dims ("out x in x batch") have the number of tokens; -1: nowhere. */
 static int find_batch_dim(const op *o) {
     int at = 0;
@@ -69,19 +48,12 @@ static int find_batch_dim(const op *o) {
     return -1;
 }
 
-static size_t count_used(const shape *s) {
-    size_t used = SHAPE_DIMS;
-    while (used > 1 && s->dim[used - 1] == 0)
-        used--;
-    return used;
-}
-
 /* How many sizes a shape of the op has: the least and the most of those in the registry. */
 static void count_sizes(const op *o, size_t *least, size_t *most) {
     *least = SHAPE_DIMS;
     *most = 1;
     for (size_t i = 0; i < o->shape_count; i++) {
-        size_t used = count_used(&o->shapes[i]);
+        size_t used = shape_count_dims(&o->shapes[i]);
         *least = used < *least ? used : *least;
         *most = used > *most ? used : *most;
     }
@@ -172,7 +144,7 @@ static bool add_batches(search *s, const op *o, const kernel *k, const shape *si
         bench_case b = {.test = {.op = o, .kernel = k, .shape = *sizes, .inputs = s->input}};
         if (at >= 0 && s->batches.count > 0)
             b.test.shape.dim[at] = (uint32_t)strtoul(s->batches.words[i], NULL, 10);
-        if (o->accepts && !o->accepts(k, &b.test.shape))
+        if (o->accepts && !o->accepts(k, &b.test.shape, NULL))
             continue;
         has_any = true;
         set_name(&b);
@@ -196,9 +168,9 @@ static void add_shapes(search *s, const op *o, const kernel *k) {
     }
     for (size_t i = 0; i < s->shapes.count; i++) {
         shape given, fitted;
-        size_t count;
-        parse_sizes(s->shapes.words[i], &given, &count);
-        if (fit_shape(o, &given, count, &fitted) && add_batches(s, o, k, &fitted))
+        shape_parse(s->shapes.words[i], &given);
+        if (fit_shape(o, &given, shape_count_dims(&given), &fitted) &&
+            add_batches(s, o, k, &fitted))
             s->shapes.used[i] = true;
     }
 }
@@ -209,7 +181,7 @@ static bool is_variant_wanted(word_list *l, const char *name) {
     for (size_t i = 0; i < l->count; i++) {
         size_t n = strlen(l->words[i]);
         if (strcmp(name, l->words[i]) == 0 || (n + 1 < length && name[length - n - 1] == '_' &&
-                                                 strcmp(name + length - n, l->words[i]) == 0))
+                                               strcmp(name + length - n, l->words[i]) == 0))
             wanted = l->used[i] = true;
     }
     return wanted;
@@ -221,7 +193,6 @@ static bool check_words(const search *s, err *e) {
     timing_regime r;
     timing_cache c;
     shape sizes;
-    size_t count;
     for (size_t i = 0; i < s->regimes.count; i++)
         if (strcmp(s->regimes.words[i], "all") && !timing_find_regime(s->regimes.words[i], &r))
             return err_set(e, EXIT_USAGE,
@@ -233,7 +204,7 @@ static bool check_words(const search *s, err *e) {
                            "no cache state is called '%s'; there are warm, cold, all",
                            s->caches.words[i]);
     for (size_t i = 0; i < s->shapes.count; i++)
-        if (strcmp(s->shapes.words[i], "all") && !parse_sizes(s->shapes.words[i], &sizes, &count))
+        if (strcmp(s->shapes.words[i], "all") && !shape_parse(s->shapes.words[i], &sizes))
             return err_set(e, EXIT_USAGE,
                            "'%s' is not a shape: sizes with x between them, such as 576x576, of no "
                            "more than 4e9 values",
@@ -306,7 +277,7 @@ bool bench_cases_find(const bench_query *q, bench_list *out, err *e) {
 
 bool bench_cases_parse(const char *name, bench_case *out, err *e) {
     char parts[5][WORD];
-    size_t used = 0, count;
+    size_t used = 0;
     for (const char *p = name; used < 5 && p; used++) {
         const char *slash = strchr(p, '/');
         int length = slash ? (int)(slash - p) : (int)strlen(p);
@@ -315,8 +286,7 @@ bool bench_cases_parse(const char *name, bench_case *out, err *e) {
     }
     *out = (bench_case){.regime = TIMING_SINGLE};
     if (used == 5 && (out->test.kernel = registry_find_kernel(parts[0], &out->test.op)) &&
-        parse_sizes(parts[1], &out->test.shape, &count) &&
-        distribution_find(parts[2], &out->test.inputs) &&
+        shape_parse(parts[1], &out->test.shape) && distribution_find(parts[2], &out->test.inputs) &&
         timing_find_regime(parts[3], &out->regime) && timing_find_cache(parts[4], &out->cache)) {
         set_name(out);
         return true;

@@ -123,10 +123,12 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
             return e->code;
     }
     report_start(&r, stdout, cases, settings.seed, NULL);
+    r.show_skips = settings.skipped;
     fflush(stdout);
     bool ok = suite_run(&settings, f, cases, &r, &found, e) && check_reports(&found, true, e);
     print_all(&found);
     report_end(&r);
+    ok = ok && report_check_ran(&r, e);
     if (ok && settings.csv) {
         csv *file = suite_start_csv(&settings, f);
         add_csv_counts(file, &r, f);
@@ -147,7 +149,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         setenv("ASSAY_TRACE_NAN", "1", 1);
     if (settings.worker)
         return suite_serve(&settings, e);
-    case_query query = {names, count, settings.shape, settings.input, settings.quick};
+    case_query query = {names,          count,          settings.shape,
+                        settings.input, settings.quick, .with_skips = true};
     case_list cases;
     device_facts facts;
     if (!cases_find(&query, &cases, e))

@@ -82,8 +82,10 @@ bool embedding_lookup_record(tape *t, const kernel *k, slice table, slice ids, s
     return true;
 }
 
-static bool embedding_lookup_accepts(const kernel *k, const shape *s) {
-    return s->dim[1] % get_format(k)->values == 0;
+static bool embedding_lookup_accepts(const kernel *k, const shape *s, err *e) {
+    const weight_format *f = get_format(k);
+    return s->dim[1] % f->values == 0 ||
+           err_set(e, EXIT_CANNOT, "rows are whole blocks of %zu values", f->values);
 }
 
 /* The last row of the table and then the first; others at random; from the fourth on, one in eight

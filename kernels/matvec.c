@@ -110,8 +110,9 @@ bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t
     return true;
 }
 
-static bool matvec_accepts(const kernel *k, const shape *s) {
-    return k->min_dim == 0 || s->dim[1] % k->min_dim == 0;
+static bool matvec_accepts(const kernel *k, const shape *s, err *e) {
+    return k->min_dim == 0 || s->dim[1] % k->min_dim == 0 ||
+           err_set(e, EXIT_CANNOT, "rows are a multiple of %u weights", k->min_dim);
 }
 
 static bool matvec_build(kernel_case *c, err *e) {

@@ -62,10 +62,10 @@ bool rmsnorm_record(tape *t, const kernel *k, slice x, slice w, slice y, uint32_
     return true;
 }
 
-static bool rmsnorm_accepts(const kernel *k, const shape *s) {
+static bool rmsnorm_accepts(const kernel *k, const shape *s, err *e) {
     if (k == naive && s->dim[1] > 4096) /* dim^2 reads: no news, only minutes */
-        return false;
-    return k >= many_rows || s->dim[0] == 1;
+        return err_set(e, EXIT_CANNOT, "reads dim^2 values: rows of up to 4096 are enough");
+    return k >= many_rows || s->dim[0] == 1 || err_set(e, EXIT_CANNOT, "takes one row");
 }
 
 /* The third dimension, if it is 1, stands for x = 3, 4, 0, 3, 4, 0... and w = 1: the example that

@@ -2,6 +2,7 @@
 #include "op.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,10 +51,36 @@ bool case_output(kernel_case *c, const char *label, size_t bytes, slice *out, er
     return true;
 }
 
-void shape_get_text(const shape *s, char *text, size_t size) {
-    size_t used = SHAPE_DIMS, at = 0;
+size_t shape_count_dims(const shape *s) {
+    size_t used = SHAPE_DIMS;
     while (used > 1 && s->dim[used - 1] == 0)
         used--;
+    return used;
+}
+
+bool shape_parse(const char *text, shape *out) {
+    const double most_values = 4e9; /* beyond it no 32-bit index fits */
+    double product = 1;
+    *out = (shape){{0}};
+    for (size_t i = 0; i < SHAPE_DIMS; i++) {
+        char *end;
+        if (!isdigit((unsigned char)*text))
+            return false;
+        unsigned long long n = strtoull(text, &end, 10);
+        if (n > UINT32_MAX || (product *= n ? (double)n : 1) > most_values)
+            return false;
+        out->dim[i] = (uint32_t)n;
+        if (*end == 0)
+            return true;
+        if (*end != 'x')
+            return false;
+        text = end + 1;
+    }
+    return false;
+}
+
+void shape_get_text(const shape *s, char *text, size_t size) {
+    size_t used = shape_count_dims(s), at = 0;
     for (size_t i = 0; i < used && at < size; i++)
         at += (size_t)snprintf(text + at, size - at, i ? "x%u" : "%u", s->dim[i]);
 }

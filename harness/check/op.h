@@ -52,8 +52,8 @@ struct op {
     size_t shape_count;
     shape any_input; /* the shape that is also run with every input distribution */
     bool unordered;  /* float atomics: two runs need not agree in every bit */
-    /* NULL or: does this kernel take this shape? */
-    bool (*accepts)(const kernel *k, const shape *s);
+    /* NULL, or: does this kernel take this shape? If not, e says why: the case is skipped. */
+    bool (*accepts)(const kernel *k, const shape *s, err *e);
     /* Makes buffers with case_input and friends, records the launches on c->tape. */
     bool (*build)(kernel_case *c, err *e);
 };
@@ -77,5 +77,8 @@ bool case_output(kernel_case *c, const char *label, size_t bytes, slice *out,
 void case_get_name(const kernel_case *c, char *text,
                    size_t size);                              /* "rmsnorm_simdgroup/3x576/normal" */
 void shape_get_text(const shape *s, char *text, size_t size); /* "3x576" */
+/* The shape that "3x576" stands for. False for other texts, and for shapes of more than 4e9 values. */
+bool shape_parse(const char *text, shape *out);
+size_t shape_count_dims(const shape *s); /* 2 for 3x576 */
 
 #endif
