@@ -34,37 +34,24 @@ static bool split(const char *text, const char *what, word_list *out, err *e) {
 
 /* Sizes ------------------------------------------------------------------------------------- */
 
-/* Where the op's dims ("out x in x batch") have the number of tokens; -1: nowhere. */
-static int find_batch_dim(const op *o) {
-    int at = 0;
-    for (const char *p = o->dims; *p; at++) {
-        size_t length = strcspn(p, " ");
-        if ((length == 5 && strncmp(p, "batch", 5) == 0) ||
-            (length == 6 && strncmp(p, "tokens", 6) == 0))
-            return at;
-        p += length;
-        p += strspn(p, " x");
-    }
-    return -1;
-}
-
-/* How many sizes a shape of the op has: the least and the most of those in the registry. */
-static void count_sizes(const op *o, size_t *least, size_t *most) {
+/* How many sizes a shape of the kernel has: the least and the most of those in the registry. */
+static void count_sizes(const op *o, const kernel *k, size_t *least, size_t *most) {
+    const shape_list *shapes = op_get_shapes(o, k);
     *least = SHAPE_DIMS;
     *most = 1;
-    for (size_t i = 0; i < o->shape_count; i++) {
-        size_t used = shape_count_dims(&o->shapes[i]);
+    for (size_t i = 0; i < shapes->count; i++) {
+        size_t used = shape_count_dims(&shapes->items[i]);
         *least = used < *least ? used : *least;
         *most = used > *most ? used : *most;
     }
 }
 
-/* A shape of the command line as one of this op; false if it is none. One size may be missing: that
- * of the batch. */
-static bool fit_shape(const op *o, const shape *given, size_t count, shape *out) {
+/* A shape of the command line as one of this kernel; false if it is none. One size may be missing:
+ * that of the batch. */
+static bool fit_shape(const op *o, const kernel *k, const shape *given, size_t count, shape *out) {
     size_t least, most;
-    int batch = find_batch_dim(o);
-    count_sizes(o, &least, &most);
+    int batch = op_find_batch_dim(o);
+    count_sizes(o, k, &least, &most);
     *out = *given;
     if (count >= least && count <= most)
         return true;
@@ -137,7 +124,7 @@ static void add_states(search *s, const test_case *t) {
 
 /* The shape with each batch that is wanted, where the kernel takes it. */
 static bool add_batches(search *s, const op *o, const kernel *k, const shape *sizes) {
-    int at = find_batch_dim(o);
+    int at = op_find_batch_dim(o);
     bool has_any = false;
     size_t count = at >= 0 && s->batches.count > 0 ? s->batches.count : 1;
     for (size_t i = 0; i < count; i++) {
@@ -155,21 +142,22 @@ static bool add_batches(search *s, const op *o, const kernel *k, const shape *si
 
 static void add_shapes(search *s, const op *o, const kernel *k) {
     bool is_all = s->shapes.count == 1 && strcmp(s->shapes.words[0], "all") == 0;
+    const shape_list *shapes = op_get_shapes(o, k);
     if (is_all) {
-        for (size_t i = 0; i < o->shape_count; i++)
-            add_batches(s, o, k, &o->shapes[i]);
+        for (size_t i = 0; i < shapes->count; i++)
+            add_batches(s, o, k, &shapes->items[i]);
         return;
     }
     if (s->shapes.count == 0) {
-        for (size_t i = o->shape_count; i-- > 0;)
-            if (add_batches(s, o, k, &o->shapes[i]))
+        for (size_t i = shapes->count; i-- > 0;)
+            if (add_batches(s, o, k, &shapes->items[i]))
                 return;
         return;
     }
     for (size_t i = 0; i < s->shapes.count; i++) {
         shape given, fitted;
         shape_parse(s->shapes.words[i], &given);
-        if (fit_shape(o, &given, shape_count_dims(&given), &fitted) &&
+        if (fit_shape(o, k, &given, shape_count_dims(&given), &fitted) &&
             add_batches(s, o, k, &fitted))
             s->shapes.used[i] = true;
     }
@@ -204,10 +192,10 @@ static bool check_words(const search *s, err *e) {
                            "no cache state is called '%s'; there are warm, cold, all",
                            s->caches.words[i]);
     for (size_t i = 0; i < s->shapes.count; i++)
-        if (strcmp(s->shapes.words[i], "all") && !shape_parse(s->shapes.words[i], &sizes))
+        if (strcmp(s->shapes.words[i], "all") &&
+            (!shape_parse(s->shapes.words[i], &sizes) || shape_count_values(&sizes) > 4e9))
             return err_set(e, EXIT_USAGE,
-                           "'%s' is not a shape: sizes with x between them, such as 576x576, of no "
-                           "more than 4e9 values",
+                           "'%s' is not a shape: expected for example 576x576, at most 4e9 values",
                            s->shapes.words[i]);
     for (size_t i = 0; i < s->batches.count; i++) {
         char *end;

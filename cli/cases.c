@@ -37,10 +37,11 @@ static case_list list_all(void) {
     for (size_t i = 0; i < registry_count; i++) {
         const op *o = registry[i];
         for (size_t k = 0; k < o->kernel_count; k++) {
-            for (size_t s = 0; s < o->shape_count; s++)
-                add_case(&l, &room, o, &o->kernels[k], &o->shapes[s], INPUT_NORMAL);
-            for (int d = 0; is_given(&o->any_input) && d < INPUT_COUNT; d++)
-                add_case(&l, &room, o, &o->kernels[k], &o->any_input, (distribution)d);
+            const shape_list *shapes = op_get_shapes(o, &o->kernels[k]);
+            for (size_t s = 0; s < shapes->count; s++)
+                add_case(&l, &room, o, &o->kernels[k], &shapes->items[s], INPUT_NORMAL);
+            for (int d = 0; is_given(&shapes->any_input) && d < INPUT_COUNT; d++)
+                add_case(&l, &room, o, &o->kernels[k], &shapes->any_input, (distribution)d);
         }
     }
     return l;
@@ -179,7 +180,8 @@ static void apply_quick(case_list *l) {
         if (c->kernel != last)
             shapes = 0;
         last = c->kernel;
-        bool has_every = memcmp(&c->shape, &c->op->any_input, sizeof c->shape) == 0;
+        bool has_every =
+            memcmp(&c->shape, &op_get_shapes(c->op, c->kernel)->any_input, sizeof c->shape) == 0;
         if (has_every || shapes++ < SHAPES)
             l->items[kept++] = *c;
     }

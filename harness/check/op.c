@@ -16,6 +16,23 @@ const kernel *op_find_kernel(const op *o, const char *name) {
     return NULL;
 }
 
+const shape_list *op_get_shapes(const op *o, const kernel *k) {
+    return k->shapes ? k->shapes : &o->shapes;
+}
+
+int op_find_batch_dim(const op *o) {
+    int at = 0;
+    for (const char *p = o->dims; *p; at++) {
+        size_t length = strcspn(p, " ");
+        if ((length == 5 && strncmp(p, "batch", 5) == 0) ||
+            (length == 6 && strncmp(p, "tokens", 6) == 0))
+            return at;
+        p += length;
+        p += strspn(p, " x");
+    }
+    return -1;
+}
+
 static buffer *new_buffer(kernel_case *c, const char *label, size_t bytes, err *e) {
     assert(c->buffer_count < sizeof c->buffers / sizeof c->buffers[0]);
     buffer *b = device_new_buffer(c->device, bytes, STORAGE_SHARED, label, e);
@@ -58,16 +75,21 @@ size_t shape_count_dims(const shape *s) {
     return used;
 }
 
-bool shape_parse(const char *text, shape *out) {
-    const double most_values = 4e9; /* beyond it no 32-bit index fits */
+double shape_count_values(const shape *s) {
     double product = 1;
+    for (size_t i = 0; i < SHAPE_DIMS; i++)
+        product *= s->dim[i] ? s->dim[i] : 1;
+    return product;
+}
+
+bool shape_parse(const char *text, shape *out) {
     *out = (shape){{0}};
     for (size_t i = 0; i < SHAPE_DIMS; i++) {
         char *end;
         if (!isdigit((unsigned char)*text))
             return false;
         unsigned long long n = strtoull(text, &end, 10);
-        if (n > UINT32_MAX || (product *= n ? (double)n : 1) > most_values)
+        if (n > UINT32_MAX)
             return false;
         out->dim[i] = (uint32_t)n;
         if (*end == 0)
