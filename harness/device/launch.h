@@ -82,6 +82,7 @@ typedef void (*oracle_fn)(const launch *l, oracle_io *io);
 
 struct launch {
     const pipeline *pipeline;
+    const struct kernel *kernel; /* what it was recorded from (check/op.h), or NULL */
     char label[64];
     binding args[LAUNCH_BUFFERS];
     uint32_t threadgroup_bytes[LAUNCH_THREADGROUPS];

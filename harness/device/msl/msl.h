@@ -94,6 +94,8 @@ const char *msl_get_name(const msl_unit *u);
 /* The file with its local includes put in, macros and all, for a compiler of MSL that takes one
  * text and looks into no folder; #line marks keep the names of files and their lines. */
 const char *msl_get_text(const msl_unit *u);
+/* The same with macros expanded: what is parsed. */
+const char *msl_get_expanded(const msl_unit *u);
 size_t msl_count_kernels(const msl_unit *u);
 const msl_signature *msl_get_kernel(const msl_unit *u, size_t i);
 const msl_signature *msl_find_kernel(const msl_unit *u, const char *host_name,
