@@ -28,7 +28,7 @@ low(a, b) = a < b ? a : b
 high(a, b) = a > b ? a : b
 from(f) = 100 * low(column('start_us'), column('end_us')) / whole[f]
 to(f) = 100 * high(column('start_us'), column('end_us')) / whole[f]
-# The whole, one bar per device, then the parts of the first.
+# The whole, a bar a device, then the parts of the first.
 bar(f) = top + 1.1 * (f - 0.5)
 plot for [f=1:files] file(f) using (from(f)):(bar(f)):(from(f)):(to(f)):(bar(f) - 0.45):(bar(f) + 0.45):(colour(strcol('kind'), column('rank'))) \
     with boxxyerror lc rgb variable dt 1, \

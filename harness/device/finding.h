@@ -14,10 +14,10 @@ typedef enum {
     FINDING_LOAD_OUTSIDE,
     FINDING_STORE_OUTSIDE,
     FINDING_UNBOUND,
-    FINDING_UNWRITTEN,      /* read of memory that was never written */
+    FINDING_UNWRITTEN,      /* read of memory that nothing wrote */
     FINDING_RACE_IN_GROUP,  /* threads of one threadgroup, no barrier between them */
     FINDING_RACE_OF_GROUPS, /* threadgroups of one launch */
-    FINDING_READ_ONLY,      /* store to a buffer bound read-only */
+    FINDING_READ_ONLY,      /* store to a buffer bound to be read */
     FINDING_MISALIGNED,
     FINDING_BARRIER,  /* not reached by all threads of the threadgroup */
     FINDING_DIVERGED, /* simdgroup function that not all lanes reach */
@@ -33,15 +33,15 @@ typedef enum {
 typedef struct {
     finding_class what;
     char kernel[128];
-    char file[128];               /* .metal file, without its folders */
-    int line;                     /* 0: unknown */
+    char file[128]; /* .metal file, without its folders */
+    int line;       /* 0: unknown */
     uint32_t thread[3], group[3]; /* position in the threadgroup, of the threadgroup */
-    int buffer;                   /* index; -1: not a buffer */
-    char label[48];               /* of the buffer; "threadgroup memory", "private memory" */
-    int64_t element;              /* index in elements of the binding; negative: before its start */
-    int64_t by;                   /* bytes outside, where it is outside */
-    uint32_t bytes;               /* of the access */
-    char text[256];               /* everything in one sentence */
+    int buffer;     /* index; -1: not a buffer */
+    char label[48]; /* of the buffer; "threadgroup memory", "private memory" */
+    int64_t element; /* index in elements of the binding; negative: before its start */
+    int64_t by;      /* bytes outside, where it is outside */
+    uint32_t bytes;  /* of the access */
+    char text[256];  /* the whole story in one sentence */
     uint64_t count;
 } finding;
 
@@ -53,7 +53,7 @@ typedef struct {
     size_t count, capacity;
 } finding_list;
 
-/* Adds it, or adds to the count of an equal one. */
+/* Adds, or counts one more of an equal one. */
 void finding_add(finding_list *list, const finding *f);
 void finding_clear(finding_list *list);
 void finding_free(finding_list *list);
