@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "os.h"
 
 typedef struct {
@@ -19,10 +20,11 @@ struct csv_file {
     char path[PATH_MAX];
     char *text;
     meta *metas;
-    size_t meta_count;
+    size_t meta_count, meta_capacity;
     const char **fields; /* (rows + 1, columns): the header first */
-    size_t field_count, columns, rows;
+    size_t field_count, field_capacity, columns, rows;
     size_t *lines; /* of each row, the header first */
+    size_t line_capacity;
 };
 
 /* How far the reader has got. */
@@ -36,16 +38,8 @@ static bool refuse(const reader *r, size_t line, const char *what, err *e) {
     return err_set(e, EXIT_USAGE, "%.120s:%zu: %s", r->file->path, line, what);
 }
 
-static void *grow(void *array, size_t count, size_t item) {
-    if (count & (count - 1)) /* room for the next power of 2 */
-        return array;
-    array = realloc(array, (count ? count * 2 : 1) * item);
-    assert(array);
-    return array;
-}
-
 static void add_field(csv_file *f, const char *text) {
-    f->fields = grow(f->fields, f->field_count, sizeof *f->fields);
+    f->fields = array_grow(f->fields, f->field_count, &f->field_capacity, sizeof *f->fields);
     f->fields[f->field_count++] = text;
 }
 
@@ -55,7 +49,7 @@ static void add_meta(csv_file *f, char *line) {
     if (!colon) /* a person's comment */
         return;
     *colon = 0;
-    f->metas = grow(f->metas, f->meta_count, sizeof *f->metas);
+    f->metas = array_grow(f->metas, f->meta_count, &f->meta_capacity, sizeof *f->metas);
     f->metas[f->meta_count++] = (meta){line, colon + 1 + strspn(colon + 1, " \t")};
 }
 
@@ -124,7 +118,7 @@ static bool read_record(reader *r, err *e) {
         break;
     }
     r->line++;
-    f->lines = grow(f->lines, f->rows, sizeof *f->lines);
+    f->lines = array_grow(f->lines, f->rows, &f->line_capacity, sizeof *f->lines);
     f->lines[f->rows++] = first_line;
     size_t fields = f->field_count - before;
     if (f->rows == 1)

@@ -22,6 +22,7 @@ bool os_find_self(char *path, size_t size, err *e); /* the running executable */
 char *os_read_file(const char *path, size_t *bytes, err *e);
 /* Written to a temporary file and renamed: readers see the old file or the whole new one. */
 bool os_write_file(const char *path, const void *data, size_t bytes, err *e);
+bool os_is_folder(const char *path);
 bool os_make_folder(const char *path, err *e); /* with parents */
 /* Makes a new empty folder under $TMPDIR; removes one with everything in it. */
 bool os_make_scratch(char *path, size_t size, err *e);
@@ -32,10 +33,5 @@ bool os_find_program(const char *name, char *path, size_t size); /* along PATH *
  * frees it; output may be NULL). False only if the program could not be run at all; *status is its
  * exit status, or 128 + signal. */
 bool os_run(const char *const *argv, char **output, int *status, err *e);
-
-/* a * b, or an assertion: for sizes that come from our own tables. */
-size_t os_multiply(size_t a, size_t b);
-/* a * b into out; false on overflow: for sizes that come from files and the command line. */
-bool os_multiply_checked(size_t a, size_t b, size_t *out);
 
 #endif
