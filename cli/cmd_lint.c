@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/check/lint.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
+#include "harness/check/lint.h"
 #include "verb.h"
 
 static struct { bool brief; } settings;

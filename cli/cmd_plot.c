@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/base/os.h"
@@ -28,6 +29,7 @@ static size_t find_files(const char *const *folders, size_t count, const char *s
 }
 
 static bool check_folders(const char *const *folders, size_t count, err *e) {
+    struct stat s;
     if (count == 0)
         return err_set(e, EXIT_USAGE, "plot takes a folder of results, such as results/apple-m4");
     if (count > PLOT_FILES)
@@ -37,7 +39,7 @@ static bool check_folders(const char *const *folders, size_t count, err *e) {
         return err_set(e, EXIT_USAGE, "charts of %zu folders need a place: name it with --out",
                        count);
     for (size_t i = 0; i < count; i++)
-        if (!os_is_folder(folders[i]))
+        if (stat(folders[i], &s) != 0 || !S_ISDIR(s.st_mode))
             return err_set(e, EXIT_USAGE, "there is no folder %.160s", folders[i]);
     return true;
 }

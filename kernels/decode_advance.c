@@ -18,8 +18,8 @@ bool decode_advance_record(tape *t, const kernel *k, slice next, slice state, sl
                            uint32_t ring, err *e) {
     if (!record_trim(k, "next", sizeof(uint32_t), sizeof(uint32_t), &next, e) ||
         !record_trim(k, "state", DECODE_STATE_BYTES, sizeof(uint32_t), &state, e) ||
-        !record_trim(k, "history", size_multiply(ring, sizeof(uint32_t)), sizeof(uint32_t), &history,
-                     e))
+        !record_trim(k, "history", size_multiply(ring, sizeof(uint32_t)), sizeof(uint32_t),
+                     &history, e))
         return false;
     launch *l = record_launch(t, k, e);
     if (!l)

@@ -45,10 +45,10 @@ static const shape shapes[] = {
     {{1}}, {{31}}, {{32}}, {{33}}, {{255}}, {{256}}, {{257}}, {{10007}},
 };
 
-#define KERNEL(type)                                                                            \
+#define KERNEL(type)                                                                               \
     {                                                                                              \
-        .name = "dequantize_" #type, .about = "one thread per block",                           \
-        .file = "dequantize.metal", .format = &format_##type, .group = 256                      \
+        .name = "dequantize_" #type, .about = "one thread per block", .file = "dequantize.metal",  \
+        .format = &format_##type, .group = 256                                                     \
     }
 static const kernel kernels[] = {KERNEL(q4_0), KERNEL(q8_0)};
 

@@ -97,11 +97,11 @@ static const shape shapes[] = {
     {{33, 768, 90}}, {{17, 2048, 64}}, {{4, 4096, 32}},
 };
 
-#define KERNEL(type, shapes_)                                                                   \
-    {.name = "embedding_lookup_" #type,                                                         \
+#define KERNEL(type, shapes_)                                                                      \
+    {.name = "embedding_lookup_" #type,                                                            \
      .about = "one thread per value",                                                              \
      .file = "embedding_lookup.metal",                                                             \
-     .format = &format_##type,                                                                  \
+     .format = &format_##type,                                                                     \
      .group = 256},
 static const kernel kernels[] = {FORMATS(KERNEL)};
 

@@ -191,10 +191,10 @@ SHAPES(few_floats, few_floats, few_floats, many_floats, 7, 100);
 
 enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 
-#define KERNEL(type, name_, variant_, about_, ...)                                              \
+#define KERNEL(type, name_, variant_, about_, ...)                                                 \
     {                                                                                              \
-        .name = name_, .variant = variant_, .about = about_, .file = "matvec_" #type ".metal",  \
-        .format = &format_##type, __VA_ARGS__                                                   \
+        .name = name_, .variant = variant_, .about = about_, .file = "matvec_" #type ".metal",     \
+        .format = &format_##type, __VA_ARGS__                                                      \
     }
 
 /* What matvec_rows.h has for a format, = or +=. Where it reads four floats, a row is whole float4s;
