@@ -20,6 +20,7 @@
     X(timing_suite)                                                                                \
     X(tape_suite)                                                                                  \
     X(check_suite)                                                                                 \
+    X(numerics_suite)                                                                              \
     X(threads_suite)                                                                               \
     X(simd_suite)                                                                                  \
     X(language_suite)                                                                              \
