@@ -149,8 +149,13 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         setenv("ASSAY_TRACE_NAN", "1", 1);
     if (settings.worker)
         return suite_serve(&settings, e);
-    case_query query = {names,          count,          settings.shape,
-                        settings.input, settings.quick, .with_skips = true};
+    case_query query = {.filters = names,
+                        .filter_count = count,
+                        .shapes = settings.shapes,
+                        .input = settings.input,
+                        .axes = settings.axes,
+                        .quick = settings.quick,
+                        .with_skips = true};
     case_list cases;
     device_facts facts;
     if (!cases_find(&query, &cases, e))
