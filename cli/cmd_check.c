@@ -34,10 +34,10 @@ static exit_code check_cases(const case_list *cases, const device_facts *f, err 
     fflush(stdout);
     bool ok = suite_run(&settings, f, cases, &r, NULL, e);
     report_end(&r);
-    ok = ok && report_check_ran(&r, e);
     if (ok && file)
         ok = csv_write(file, settings.csv, e);
     csv_free(file);
+    ok = ok && report_check_ran(&r, e);
     return !ok ? e->code : r.failed > 0 ? EXIT_WRONG : EXIT_OK;
 }
 

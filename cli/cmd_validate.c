@@ -57,6 +57,8 @@ static void add_csv_counts(csv *file, const report *r, const device_facts *f) {
     csv_add_meta(file, "passed", text);
     snprintf(text, sizeof text, "%zu", r->failed);
     csv_add_meta(file, "failed", text);
+    snprintf(text, sizeof text, "%zu", r->skipped);
+    csv_add_meta(file, "skipped", text);
     snprintf(text, sizeof text, "%zu of %zu caught", played, played);
     csv_add_meta(file, "canaries", text); /* all of them, or nothing is called clean */
 }
@@ -128,7 +130,6 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
     bool ok = suite_run(&settings, f, cases, &r, &found, e) && check_reports(&found, true, e);
     print_all(&found);
     report_end(&r);
-    ok = ok && report_check_ran(&r, e);
     if (ok && settings.csv) {
         csv *file = suite_start_csv(&settings, f);
         add_csv_counts(file, &r, f);
@@ -136,6 +137,7 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
         ok = csv_write(file, settings.csv, e);
         csv_free(file);
     }
+    ok = ok && report_check_ran(&r, e);
     bool is_clean = r.failed == 0 && found.count == 0;
     finding_free(&found);
     return !ok ? e->code : is_clean ? EXIT_OK : EXIT_WRONG;

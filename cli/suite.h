@@ -7,6 +7,7 @@
 
 #include "cases.h"
 #include "harness/base/csv.h"
+#include "options.h"
 #include "report.h"
 
 typedef struct {
@@ -16,11 +17,13 @@ typedef struct {
     axes_query axes;
     double timeout_s;
     bool quick, skipped, worker;
+    math_mode math;
 } suite;
 
 /* Options that both verbs have, for their tables. */
 /* clang-format off */
 #define SUITE_OPTIONS(settings) \
+    MATH_OPTION(&(settings).math, "safe"), \
     {"seed", OPTION_NUMBER, &(settings).seed, "N", "seed of the inputs (default 1)", 0, UINT64_MAX}, \
     {"shape", OPTION_TEXT, &(settings).shapes, "S,...", "only cases of these shapes, such as 3x576", 0, 0}, \
     AXES_OPTIONS((settings).axes), \

@@ -119,6 +119,9 @@ bool msl_specialise(const msl_unit *u, const char *host_name, const msl_constant
 bool msl_check_constants(const msl_unit *u, const char *host_name,
                          const msl_constant_text *constants, size_t count, err *e);
 
+/* Does the kernel, or a function that it calls, work with the lanes of a simdgroup? */
+bool msl_uses_simdgroups(const msl_unit *u, const char *host_name);
+
 /* The C++ text of one pipeline for the software device: every kernel but the wanted one static,
  * function constants as constexpr values (one that the kernel's text uses and that is not given is
  * an error), `#line` for each origin, and the entry glue of shim/entry.h at the end:

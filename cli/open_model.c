@@ -1,5 +1,5 @@
-/* session: see session.h. */
-#include "session.h"
+/* open_model: see open_model.h. */
+#include "open_model.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,34 +7,35 @@
 #include "findings.h"
 #include "runner/model_file.h"
 
-bool session_open_file(session *s, const char *path, err *e) {
-    *s = (session){0};
+bool open_model_file(open_model *s, const char *path, err *e) {
+    *s = (open_model){0};
     if (!model_file_find(path, s->path, sizeof s->path, e))
         return false;
     s->file = gguf_open(s->path, e);
     return s->file != NULL;
 }
 
-bool session_open_model(session *s, const char *kind, const llama_options *o, err *e) {
-    s->device = device_open(kind, e);
+bool open_model_on(open_model *s, const char *kind, math_mode math, const model_options *o,
+                   err *e) {
+    s->device = device_open_with(kind, &(device_options){.math = math}, e);
     if (!s->device)
         return false;
     s->lib = library_new(s->device, NULL, e);
     if (!s->lib)
         return false;
-    s->model = llama_new(s->lib, s->file, o, e);
+    s->model = model_new(s->lib, s->file, o, e);
     return s->model != NULL;
 }
 
-void session_close(session *s) {
-    llama_free(s->model);
+void open_model_close(open_model *s) {
+    model_free(s->model);
     library_free(s->lib);
     device_close(s->device);
     gguf_free(s->file);
-    *s = (session){0};
+    *s = (open_model){0};
 }
 
-bool session_print_findings(const session *s, FILE *out) {
+bool open_model_print_findings(const open_model *s, FILE *out) {
     enum { SHOWN = 20 };
     const finding_list *found = device_get_findings(s->device);
     findings_print(out, found, SHOWN);
@@ -58,7 +59,7 @@ static const char *find_main_type(const gguf *g) {
     return best;
 }
 
-void session_get_title(const session *s, char *text, size_t size) {
+void open_model_get_title(const open_model *s, char *text, size_t size) {
     gguf_text name = {0};
     bool found = false;
     const char *slash = strrchr(s->path, '/'), *base = slash ? slash + 1 : s->path;
