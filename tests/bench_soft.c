@@ -1,7 +1,7 @@
 /* bench_soft: how fast the software device runs matvec and attention, in multiply-adds a second and
  * core, and how many times slower checked mode is.
  *
- * Reports, never fails: times on a shared machine are no test. Every rung of a ladder in one run,
+ * Reports, never fails: times on a shared machine are no test. Every variant of an op in one run,
  * interleaved, so that they can be compared with each other. */
 #include <stdio.h>
 #include <stdlib.h>
