@@ -1,4 +1,4 @@
-/* cmd_run: `assay run`. Text from a model: the text goes to stdout as it comes, what it took to
+/* cmd_run: `assay run`. Text from a model: the text goes to stdout as it is generated, the timings to
  * stderr. */
 #include <assert.h>
 #include <inttypes.h>
@@ -29,35 +29,35 @@ static struct {
               .repeat_penalty = 1};
 
 static const option options[] = {
-    {"m|model", OPTION_TEXT, &settings.model, "FILE", "GGUF file (default: the one that ships)", 0,
+    {"m|model", OPTION_TEXT, &settings.model, "FILE",
+     "GGUF file (default: the model that comes with Assay)", 0, 0},
+    {"p|prompt", OPTION_ANY_TEXT, &settings.prompt, "TEXT", "text to continue; - reads stdin", 0,
      0},
-    {"p|prompt", OPTION_ANY_TEXT, &settings.prompt, "TEXT", "what to go on from; - reads stdin", 0,
-     0},
-    {"n|tokens", OPTION_NUMBER, &settings.tokens, "N", "at most so many tokens (default 128)", 0,
+    {"n|tokens", OPTION_NUMBER, &settings.tokens, "N", "most tokens to generate (default 128)", 0,
      UINT32_MAX},
     {"c|context", OPTION_NUMBER, &settings.context, "N",
-     "room for so many tokens (default: what is needed, at most the model's)", 1, UINT32_MAX},
-    {"temp", OPTION_REAL, &settings.temperature, "T", "0 takes the likeliest token (default 0)", 0,
-     100},
-    {"top-k", OPTION_NUMBER, &settings.top_k, "K", "the K likeliest; 0 is all (default 40)", 0,
-     UINT32_MAX},
+     "context length (default: what is needed, at most the model's)", 1, UINT32_MAX},
+    {"temp", OPTION_REAL, &settings.temperature, "T",
+     "sampling temperature; 0 is greedy (default 0)", 0, 100},
+    {"top-k", OPTION_NUMBER, &settings.top_k, "K",
+     "sample from the K likeliest; 0 is all (default 40)", 0, UINT32_MAX},
     {"top-p", OPTION_REAL, &settings.top_p, "P",
-     "the likeliest that make up P; 1 is all (default 0.95)", 0, 1},
+     "sample from the likeliest with total probability P; 1 is all (default 0.95)", 0, 1},
     {"min-p", OPTION_REAL, &settings.min_p, "P",
-     "those at least P times as likely as the likeliest (default 0.05)", 0, 1},
+     "drop tokens less than P times as likely as the best (default 0.05)", 0, 1},
     {"repeat-penalty", OPTION_REAL, &settings.repeat_penalty, "F",
-     "what tokens seen before are divided by; 1 is off (default 1)", 0, 100},
+     "divide logits of recent tokens by F; 1 is off (default 1)", 0, 100},
     {"repeat-last-n", OPTION_NUMBER, &settings.repeat_last, "N",
-     "how many tokens back that looks (default 64)", 0, 1u << 20},
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "of the draws (default 1)", 0, UINT64_MAX},
-    {"chat", OPTION_FLAG, &settings.chat, NULL, "the prompt is a message to an assistant", 0, 0},
-    {"system", OPTION_ANY_TEXT, &settings.system, "TEXT", "with --chat: who the assistant is", 0,
+     "number of recent tokens penalised (default 64)", 0, 1u << 20},
+    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the sampling (default 1)", 0, UINT64_MAX},
+    {"chat", OPTION_FLAG, &settings.chat, NULL, "treat the prompt as a message to an assistant", 0,
      0},
+    {"system", OPTION_ANY_TEXT, &settings.system, "TEXT", "system message, with --chat", 0, 0},
     {"echo", OPTION_FLAG, &settings.echo, NULL, "print the prompt too", 0, 0},
-    {"ids", OPTION_FLAG, &settings.ids, NULL, "print token ids in place of text", 0, 0},
+    {"ids", OPTION_FLAG, &settings.ids, NULL, "print token ids instead of text", 0, 0},
     {"special", OPTION_FLAG, &settings.special, NULL, "print control tokens too", 0, 0},
     {"in-flight", OPTION_NUMBER, &settings.in_flight, "N",
-     "tokens the device is ahead, with --temp 0 (default 2)", 1, MODEL_IN_FLIGHT},
+     "greedy steps submitted ahead, with --temp 0 (default 2)", 1, MODEL_IN_FLIGHT},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
 };
@@ -71,7 +71,7 @@ static void ask_to_stop(int signal_number) {
     asked_to_stop = 1;
 }
 
-/* The first signal ends the text behind the token under way, the second the process. */
+/* The first signal ends the text after the current token, the second the process. */
 static void catch_signals(void) {
     struct sigaction action = {.sa_handler = ask_to_stop, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
@@ -81,7 +81,7 @@ static void catch_signals(void) {
 
 /* --- the text --- */
 
-/* Bytes that were not printed yet, because a character is not all there. */
+/* held: bytes of an incomplete character, not printed yet. */
 typedef struct {
     const tokenizer *tokenizer;
     char held[8];
@@ -161,7 +161,7 @@ static bool tokenize_prompt(const open_model *s, const tokenizer *t, token_list 
     tokenizer_encode(t, text, bytes, TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL, out);
     free(text);
     if (out->count == 0)
-        return err_set(e, EXIT_USAGE, "the prompt is empty: there is nothing to go on from");
+        return err_set(e, EXIT_USAGE, "the prompt is empty: give it some text to continue");
     return true;
 }
 
@@ -230,9 +230,9 @@ static bool check_settings(err *e) {
         return err_set(e, EXIT_USAGE,
                        "run needs a prompt: -p TEXT, or -p - to read it from standard input");
     if (settings.system && !settings.chat)
-        return err_set(e, EXIT_USAGE, "--system goes with --chat");
+        return err_set(e, EXIT_USAGE, "--system needs --chat");
     if (settings.repeat_penalty == 0)
-        return err_set(e, EXIT_USAGE, "--repeat-penalty must be above 0; 1 is off");
+        return err_set(e, EXIT_USAGE, "--repeat-penalty must be above 0 (1 turns it off)");
     return true;
 }
 
@@ -265,12 +265,12 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 
 const verb verb_run = {
     .name = "run",
-    .about = "text from a model: a prompt in, text and tokens a second out",
+    .about = "generate text with a model, and report tokens per second",
     .notes =
-        "The text goes to stdout as it comes, what it took to stderr. With the temperature of 0\n"
-        "that is the default the same prompt gives the same text; above it, the same seed does.\n"
-        "Without -m the small model that ships with the project is used; `make model` gets a\n"
-        "larger one. Ctrl-C ends the text.\n",
+        "The text goes to stdout as it is generated, the timings to stderr. At temperature 0 (the\n"
+        "default) output is deterministic; above 0, --seed decides. Without -m the small model\n"
+        "that comes with the project is used; `make model` gets a larger one. Ctrl-C ends the "
+        "text.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

@@ -6,7 +6,7 @@
 
 #include "harness/base/os.h"
 
-enum { IN_FLIGHT = 2 }; /* one runs while the CPU looks at the one before */
+enum { IN_FLIGHT = 2 }; /* one runs while the CPU handles the one before */
 
 typedef struct {
     model *model;
@@ -16,14 +16,14 @@ typedef struct {
 } run;
 
 const char *end_reason_get_text(end_reason r) {
-    static const char *const texts[] = {[END_COUNT] = "as many tokens as asked for",
+    static const char *const texts[] = {[END_COUNT] = "token limit reached",
                                         [END_TOKEN] = "end of text",
-                                        [END_CONTEXT] = "the context is full",
+                                        [END_CONTEXT] = "context full",
                                         [END_CALLER] = "stopped"};
     return texts[r];
 }
 
-/* Hands a chosen token out; false when it is the last. */
+/* Emits a chosen token; false when it is the last. */
 static bool take(run *r, uint32_t token) {
     const generate_options *o = r->options;
     if (o->tokenizer && tokenizer_is_end(o->tokenizer, token)) {
@@ -54,11 +54,11 @@ static bool decode_on_cpu(run *r, uint32_t token, float *logits, err *e) {
     return true;
 }
 
-/* The device feeds itself; what was submitted behind the last token is waited for and forgotten. */
+/* The device feeds itself; steps submitted after the last token are waited for and dropped. */
 static bool decode_on_device(run *r, uint32_t token, err *e) {
     model *m = r->model;
     uint32_t depth = r->options->in_flight ? r->options->in_flight : IN_FLIGHT, flying = 0, kept;
-    size_t left = r->options->max_tokens - r->report->tokens; /* steps that can have a use */
+    size_t left = r->options->max_tokens - r->report->tokens; /* steps that can still be of use */
     bool ok = true, goes_on = true;
     assert(depth <= MODEL_IN_FLIGHT);
     r->report->end = END_CONTEXT;

@@ -20,8 +20,7 @@ typedef struct {
     double worst;          /* of the launches of one play */
     char worst_kernel[128];
     size_t launches;
-    uint32_t
-        checked[2]; /* tokens that the checked plays chose: behind the prompt, and behind that */
+    uint32_t checked[2]; /* the tokens that the checked plays chose after the prompt */
 } inspection;
 
 static void add_row(inspection *x, bool passed, const char *what, const char *format, ...)
@@ -67,7 +66,7 @@ static void count_values(const binding *b, launch_report *out) {
     free(data);
 }
 
-/* Caches are looked at where they are written, not as a whole: most of them was never written. */
+/* The smallest, because most of a cache was never written. */
 static const binding *find_output(const launch *l) {
     const binding *found = NULL;
     for (int i = 0; i < LAUNCH_BUFFERS; i++)
@@ -107,7 +106,7 @@ static check_options begin_launches(inspection *x) {
 
 static void end_launches(inspection *x, const char *what, const check_result *r) {
     if (r->verdict == CHECK_PASS)
-        add_row(x, true, what, "%zu launches, largest error %.2f of what is allowed (%.60s)",
+        add_row(x, true, what, "%zu launches, largest error %.2f of the allowed (%.60s)",
                 x->launches, x->worst, x->worst_kernel);
     else
         add_row(x, false, what, "%.150s", r->message);
@@ -134,9 +133,9 @@ static bool check_launches(inspection *x, err *e) {
 
 /* --- logits --- */
 
-/* How far the logits of a forward pass in single precision may be from the exact ones, as a part of
- * their root mean square: each layer adds roundings to a sum of its own; they come and go at
- * random. A weight in the wrong place gives about 1. */
+/* How far the logits of a forward pass in single precision may be from the exact ones, relative to
+ * their root mean square: the roundings of the layers add up as a random walk. A weight in the wrong
+ * place gives about 1. */
 static double get_tolerance(const model *m) {
     return 64 * 0x1p-24 * sqrt((double)model_get_shape(m)->layers);
 }
@@ -188,15 +187,15 @@ static bool check_reference(inspection *x, err *e) {
     }
     model_reference_free(r);
     if (ok)
-        add_row(x, passed, "whole pass against double precision",
-                "%zu tokens, logits off by %.1e of their size (allowed %.1e), largest %.1e", n,
+        add_row(x, passed, "whole pass vs double precision",
+                "%zu tokens, logits off by %.1e of their rms (allowed %.1e), largest %.1e", n,
                 worst.relative, get_tolerance(x->model), worst.largest);
     return ok;
 }
 
 /* --- tokens --- */
 
-/* By how much the best logit is above the second, as a part of the logits' size. */
+/* By how much the best logit is above the second, relative to the logits' rms. */
 static double get_lead(const float *logits, uint32_t count) {
     uint32_t best = sampler_find_largest(logits, count);
     double squares = 0, second = -INFINITY;
@@ -208,7 +207,7 @@ static double get_lead(const float *logits, uint32_t count) {
     return ((double)logits[best] - second) / sqrt(squares / count);
 }
 
-/* Decodes `count` tokens behind `first`. leads (may be NULL) say how sure each was. */
+/* Decodes `count` tokens after `first`. leads (may be NULL) say how clear each choice was. */
 static bool decode_by_logits(inspection *x, uint32_t first, size_t count, play_mode mode,
                              uint32_t *tokens, double *leads, err *e) {
     for (size_t i = 0; i < count; i++) {
@@ -228,9 +227,9 @@ static size_t find_difference(const uint32_t *a, const uint32_t *b, size_t count
     return i;
 }
 
-/* Two ways to the same place: the logits behind the prompt, and the tokens that follow. Tokens may
- * part where two logits are nearer to each other than the two ways are. Leaves the prompt's logits
- * in x->logits and the cache as prefill made it. */
+/* Two ways to the same place: the logits of the prompt, and the tokens that follow. The tokens may
+ * differ where two logits are closer to each other than the two ways are. Leaves the prompt's logits
+ * in x->logits and the state as prefill left it. */
 static bool check_prefill(inspection *x, uint32_t *tokens, uint32_t *again, double *leads, err *e) {
     const model_check_options *o = x->options;
     size_t n = o->prompt_tokens;
@@ -250,8 +249,8 @@ static bool check_prefill(inspection *x, uint32_t *tokens, uint32_t *again, doub
         !model_keep(x->model, e))
         return false;
     distance d = measure(x->logits, x->exact, x->vocab);
-    add_row(x, is_near(&d, tolerance), "prefill against token by token",
-            "%zu tokens, logits differ by %.1e of their size (allowed %.1e), largest %.1e", n,
+    add_row(x, is_near(&d, tolerance), "prefill vs token by token",
+            "%zu tokens, logits differ by %.1e of their rms (allowed %.1e), largest %.1e", n,
             d.relative, tolerance, d.largest);
     uint32_t first_again = sampler_find_largest(x->logits, x->vocab);
     if (!decode_by_logits(x, first_again, o->tokens, PLAY_WHOLE, again, NULL, e))
@@ -259,10 +258,10 @@ static bool check_prefill(inspection *x, uint32_t *tokens, uint32_t *again, doub
     size_t same = first == first_again ? 1 + find_difference(tokens, again, o->tokens) : 0;
     double lead = same == 0 ? first_lead : same <= o->tokens ? leads[same - 1] : INFINITY;
     if (same > o->tokens)
-        add_row(x, true, "greedy tokens behind both", "%zu tokens: the same", same);
+        add_row(x, true, "greedy tokens after both", "%zu tokens, identical", same);
     else
-        add_row(x, lead <= tolerance, "greedy tokens behind both",
-                "they part at token %zu, where the best logit leads by %.1e of their size", same,
+        add_row(x, lead <= tolerance, "greedy tokens after both",
+                "first differ at token %zu, where the best logit leads by %.1e of the rms", same,
                 lead);
     model_rewind(x->model, (uint32_t)n);
     return true;
@@ -317,7 +316,7 @@ static bool check_plays(inspection *x, uint32_t *tokens, uint32_t *again, err *e
         }
     }
     add_row(x, true, what,
-            "%zu tokens: whole, checked, by layer, by launch, chosen on the device: the same",
+            "%zu tokens, identical: whole, checked, by layer, by launch, chosen on the device",
             o->tokens);
     return true;
 }

@@ -137,7 +137,7 @@ TEST what_cannot_be_tokenized_is_told(void) {
     ASSERT_RUN("\"$A\" tokenize -m \"$T\"", 2);
     ASSERT_SAYS("give a text");
     ASSERT_RUN("\"$A\" tokenize -m \"$T\" two words", 2);
-    ASSERT_SAYS("put it in quotes");
+    ASSERT_SAYS("put the text in quotes");
     ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 1 x2", 2);
     ASSERT_SAYS("'x2' is not a token id");
     ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 258", 2);
