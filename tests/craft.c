@@ -233,7 +233,7 @@ static const craft_case wrong[] = {
     {"an unknown type of tensor", "type 43", unknown_type},
     {"a type of tensor of -1", "type -1", negative_type},
     {"a withdrawn type", "type 4", withdrawn_type},
-    {"another withdrawn type", "type 36,", withdrawn_type_too},
+    {"another withdrawn type", "type 36", withdrawn_type_too},
     {"a part of a block", "whole blocks of 32 (Q4_0)", part_of_a_block},
     {"a first offset that is not 0", "starts at 32", wrong_offset},
     {"an offset that wraps", "not at 0", huge_offset},
