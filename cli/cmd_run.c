@@ -12,13 +12,15 @@
 #include "open_model.h"
 #include "runner/chat.h"
 #include "runner/generate.h"
+#include "runner/model_trace.h"
+#include "runner/weight_scan.h"
 #include "verb.h"
 
 static struct {
     const char *model, *prompt, *device, *system;
     uint64_t tokens, context, top_k, repeat_last, seed, in_flight;
     double temperature, top_p, min_p, repeat_penalty;
-    bool chat, echo, ids, special;
+    bool chat, echo, ids, special, no_scan, trace, long_context;
 } settings = {.tokens = 128,
               .top_k = 40,
               .repeat_last = 64,
@@ -37,6 +39,8 @@ static const option options[] = {
      UINT32_MAX},
     {"c|context", OPTION_NUMBER, &settings.context, "N",
      "context length (default: what is needed, at most the model's)", 1, UINT32_MAX},
+    {"long-context", OPTION_FLAG, &settings.long_context, NULL,
+     "allow a context longer than the model was trained for", 0, 0},
     {"temp", OPTION_REAL, &settings.temperature, "T",
      "sampling temperature; 0 is greedy (default 0)", 0, 100},
     {"top-k", OPTION_NUMBER, &settings.top_k, "K",
@@ -58,6 +62,10 @@ static const option options[] = {
     {"special", OPTION_FLAG, &settings.special, NULL, "print control tokens too", 0, 0},
     {"in-flight", OPTION_NUMBER, &settings.in_flight, "N",
      "greedy steps submitted ahead, with --temp 0 (default 2)", 1, MODEL_IN_FLIGHT},
+    {"no-scan", OPTION_FLAG, &settings.no_scan, NULL, "do not look for NaN in the weights first", 0,
+     0},
+    {"trace-nan", OPTION_FLAG, &settings.trace, NULL,
+     "look for NaN after every launch of the prompt first", 0, 0},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
 };
@@ -77,6 +85,11 @@ static void catch_signals(void) {
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+}
+
+static bool goes_on(void *context) {
+    (void)context;
+    return !asked_to_stop;
 }
 
 /* --- the text --- */
@@ -145,11 +158,8 @@ static char *get_prompt(const gguf *g, size_t *bytes, err *e) {
     }
     if (!text || !settings.chat)
         return text;
-    bool ok = chat_render(g, settings.system, text, &rendered, e);
+    chat_render(g, settings.system, text, *bytes, &rendered, bytes, e);
     free(text);
-    if (!ok)
-        return NULL;
-    *bytes = strlen(rendered);
     return rendered;
 }
 
@@ -172,6 +182,14 @@ static uint32_t choose_context(const model_shape *s, size_t prompt) {
         return (uint32_t)settings.context;
     uint64_t needed = prompt + settings.tokens;
     return needed < s->context ? (uint32_t)needed : s->context;
+}
+
+static bool check_context(const model_shape *s, err *e) {
+    return s->context == 0 || settings.context <= s->context || settings.long_context ||
+           err_set(e, EXIT_USAGE,
+                   "-c %" PRIu64 " is more than the %u tokens the model was trained for; "
+                   "--long-context allows it",
+                   settings.context, s->context);
 }
 
 static double get_rate(size_t count, uint64_t ns) {
@@ -201,6 +219,21 @@ static sampler *make_sampler(uint32_t vocab) {
     return sampler_new(&chosen, vocab);
 }
 
+/* Stops at the first launch of the prompt that writes NaN or infinity, even if no logit shows it. */
+static bool trace_prompt(model *m, const token_list *prompt, err *e) {
+    nonfinite n;
+    char where[220];
+    if (!settings.trace)
+        return true;
+    if (!model_trace(m, prompt->items, prompt->count, &n, e))
+        return false;
+    model_rewind(m, 0);
+    if (!n.found)
+        return true;
+    nonfinite_print(&n, where, sizeof where);
+    return err_set(e, EXIT_WRONG, "%s", where);
+}
+
 static bool generate_text(open_model *s, const tokenizer *t, const token_list *prompt,
                           uint64_t start_ns, bool *is_clean, err *e) {
     stream out = {.tokenizer = t};
@@ -212,6 +245,8 @@ static bool generate_text(open_model *s, const tokenizer *t, const token_list *p
                             .context = &out};
     sampler *chooser = make_sampler(model_get_shape(s->model)->vocab);
     bool ok = model_prepare(s->model, prompt->count, sampler_is_plain_greedy(chooser), e);
+    model_set_watch(s->model, goes_on, NULL);
+    ok = ok && trace_prompt(s->model, prompt, e);
     uint64_t load_ns = os_now_ns() - start_ns;
     for (size_t i = 0; ok && settings.echo && i < prompt->count; i++)
         emit(&out, prompt->items[i]);
@@ -249,7 +284,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         return e->code;
     catch_signals();
     bool ok = open_model_file(&s, settings.model, e) && model_read_shape(s.file, &made_for, e) &&
-              (t = tokenizer_new(s.file, e)) && tokenize_prompt(&s, t, &prompt, e);
+              check_context(&made_for, e) && (t = tokenizer_new(s.file, e)) &&
+              tokenize_prompt(&s, t, &prompt, e) && (settings.no_scan || weight_scan(s.file, e));
     if (ok) {
         model_options how = {.context = choose_context(&made_for, prompt.count)};
         ok = open_model_on(&s, settings.device, &how, e) &&

@@ -52,7 +52,8 @@ static gguf_text find_default_system(gguf_text t) {
     return (gguf_text){"", 0};
 }
 
-bool chat_render(const gguf *g, const char *system, const char *user, char **text, err *e) {
+bool chat_render(const gguf *g, const char *system, const char *user, size_t user_bytes,
+                 char **text, size_t *bytes, err *e) {
     gguf_text form = {"", 0};
     bool found;
     if (!gguf_get_text(g, "tokenizer.chat_template", &form, &found, e))
@@ -67,14 +68,16 @@ bool chat_render(const gguf *g, const char *system, const char *user, char **tex
                        "only ChatML is supported");
     gguf_text before = system ? (gguf_text){system, strlen(system)} : find_default_system(form);
     bool has_system = system || before.bytes > 0;
-    size_t room = before.bytes + strlen(user) + 128;
+    size_t room = before.bytes + user_bytes + 128;
     *text = malloc(room);
     assert(*text);
-    int length = 0;
+    size_t used = 0;
     if (has_system)
-        length = snprintf(*text, room, SYSTEM_TURN "\n%.*s" TURN_END "\n", (int)before.bytes,
-                          before.data);
-    snprintf(*text + length, room - (size_t)length,
-             TURN "user\n%s" TURN_END "\n" TURN "assistant\n", user);
+        used = (size_t)snprintf(*text, room, SYSTEM_TURN "\n%.*s" TURN_END "\n", (int)before.bytes,
+                                before.data);
+    used += (size_t)snprintf(*text + used, room - used, TURN "user\n");
+    memcpy(*text + used, user, user_bytes); /* any bytes, NUL as well */
+    used += user_bytes;
+    *bytes = used + (size_t)snprintf(*text + used, room - used, TURN_END "\n" TURN "assistant\n");
     return true;
 }

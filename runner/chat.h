@@ -10,6 +10,7 @@
 
 /* The prompt for one turn of a user, up to where the model's answer starts. system may be NULL. To
  * be tokenized with TOKENIZE_PARSE_SPECIAL; the caller frees the text. */
-bool chat_render(const gguf *g, const char *system, const char *user, char **text, err *e);
+bool chat_render(const gguf *g, const char *system, const char *user, size_t user_bytes,
+                 char **text, size_t *bytes, err *e);
 
 #endif

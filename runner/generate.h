@@ -34,7 +34,8 @@ typedef struct {
     end_reason end;
 } generate_report;
 
-/* Continues from the model's position; a prompt that does not fit is an error. */
+/* Continues from the model's position; a prompt that does not fit is an error. Logits that are not
+ * finite are EXIT_WRONG, and e names the first launch that wrote such a value. */
 bool generate(model *m, sampler *s, const uint32_t *prompt, size_t count, const generate_options *o,
               generate_report *out, err *e);
 
