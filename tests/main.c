@@ -26,6 +26,7 @@
     X(language_suite)                                                                              \
     X(sampler_suite)                                                                               \
     X(model_suite)                                                                                 \
+    X(nonfinite_suite)                                                                             \
     X(llama_suite)                                                                                 \
     X(llama_file_suite)                                                                            \
     X(kernels_suite)                                                                               \
