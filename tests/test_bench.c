@@ -1,6 +1,5 @@
 /* Tests of `assay bench` and `assay compare` through the command line: files, axes, mistakes, exit
- * status. How long something takes is no test: verdicts are looked at on files with known samples.
- */
+ * status. Times are never judged: verdicts are tested on files with known samples. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>
