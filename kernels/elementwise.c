@@ -100,14 +100,17 @@ static const shape silu_shapes[] = {
     {{257}}, {{576}}, {{1536}}, {{14336}}, {{500009}},
 };
 
-#define KERNEL(name_)                                                                              \
-    static const kernel name_##_kernel = {                                                         \
-        .name = #name_, .about = "one thread per float", .file = #name_ ".metal", .group = 256}
-#define OP(name_, about_, shapes_)                                                                 \
+#define KERNEL(name_, accumulates_)                                                                \
+    static const kernel name_##_kernel = {.name = #name_,                                          \
+                                          .about = "one thread per float",                         \
+                                          .file = #name_ ".metal",                                 \
+                                          .accumulates = accumulates_,                             \
+                                          .group = 256}
+#define OP(name_, accumulates_, about_, shapes_)                                                   \
     static bool name_##_build(kernel_case *c, err *e) {                                            \
         return build(c, &name_, e);                                                                \
     }                                                                                              \
-    KERNEL(name_);                                                                                 \
+    KERNEL(name_, accumulates_);                                                                   \
     const op name_##_op = {                                                                        \
         .name = #name_,                                                                            \
         .about = about_,                                                                           \
@@ -117,9 +120,9 @@ static const shape silu_shapes[] = {
         .shapes = {shapes_, COUNT_OF(shapes_), {{77}}},                                            \
         .build = name_##_build,                                                                    \
     }
-OP(residual_add, "out = a + b", add_shapes);
-OP(residual_add_inplace, "a += b", add_shapes);
-OP(ffn_silu, "out = silu(gate) * up", silu_shapes);
+OP(residual_add, false, "out = a + b", add_shapes);
+OP(residual_add_inplace, true, "a += b", add_shapes);
+OP(ffn_silu, false, "out = silu(gate) * up", silu_shapes);
 
 /* bias_add ---------------------------------------------------------------------------------- */
 
@@ -168,7 +171,7 @@ static const shape bias_shapes[] = {
     {{7, 896}}, {{33, 128}}, {{5, 4096}}, {{100, 1536}}, {{1000, 1003}},
 };
 
-KERNEL(bias_add);
+KERNEL(bias_add, true);
 const op bias_add_op = {
     .name = "bias_add",
     .about = "a += b for each row of a",

@@ -4,14 +4,14 @@
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
+#include "rope.h"
 
 static void rope_apply_oracle(const launch *l, oracle_io *io) {
-    (void)l;
     expected *out = &io->out[0];
-    reference_rope(io->in[0], oracle_u32(io, 1), oracle_u32(io, 2), oracle_u32(io, 3),
-                   (double)oracle_f32(io, 4), out->value, out->scale);
-    out->terms = 2;
-    out->roundings = 40; /* pow may be off by 16 ULP, sin and cos by 4: twice that in roundings */
+    double theta = (double)oracle_f32(io, 4);
+    reference_rope(io->in[0], oracle_u32(io, 1), oracle_u32(io, 2), oracle_u32(io, 3), theta,
+                   out->value, out->scale);
+    rope_judge(l, io->in[0], out->count, theta, out);
 }
 
 bool rope_apply_record(tape *t, const kernel *k, slice qk, uint32_t heads, uint32_t head_dim,

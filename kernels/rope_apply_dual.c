@@ -4,15 +4,15 @@
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
+#include "rope.h"
 
 static void rope_apply_dual_oracle(const launch *l, oracle_io *io) {
-    (void)l;
+    double theta = (double)oracle_f32(io, 6);
     for (int i = 0; i < 2; i++) { /* q and nq, then k and nk */
         expected *out = &io->out[i];
         reference_rope(io->in[i], oracle_u32(io, 2 + i), oracle_u32(io, 4), oracle_u32(io, 5),
-                       (double)oracle_f32(io, 6), out->value, out->scale);
-        out->terms = 2;
-        out->roundings = 40; /* as in rope_apply */
+                       theta, out->value, out->scale);
+        rope_judge(l, io->in[i], out->count, theta, out);
     }
 }
 

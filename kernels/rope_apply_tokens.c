@@ -8,12 +8,13 @@
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
+#include "rope.h"
 
 /* Tokens of q and then of k, each by `turn`. */
 typedef void (*turn_fn)(const oracle_io *io, const float *in, size_t heads, size_t head_dim,
                         uint32_t pos, double *value, double *scale);
 
-static void turn_tokens(oracle_io *io, turn_fn turn, double roundings) {
+static void turn_tokens(const launch *l, oracle_io *io, turn_fn turn, double theta) {
     uint32_t head_dim = oracle_u32(io, 4), pos = oracle_u32(io, 5), n_tokens = oracle_u32(io, 7);
     for (int i = 0; i < 2; i++) { /* q and nq, then k and nk */
         expected *out = &io->out[i];
@@ -23,8 +24,7 @@ static void turn_tokens(oracle_io *io, turn_fn turn, double roundings) {
             size_t at = (size_t)t * heads * head_dim;
             turn(io, in + at, heads, head_dim, pos + t, out->value + at, out->scale + at);
         }
-        out->terms = 2;
-        out->roundings = roundings;
+        rope_judge(l, in, out->count, theta, out);
     }
 }
 
@@ -39,14 +39,11 @@ static void turn_by_table(const oracle_io *io, const float *in, size_t heads, si
 }
 
 static void rope_apply_tokens_oracle(const launch *l, oracle_io *io) {
-    (void)l;
-    turn_tokens(io, turn_by_base, 40); /* as in rope_apply */
+    turn_tokens(l, io, turn_by_base, (double)oracle_f32(io, 6));
 }
 
 static void rope_apply_table_oracle(const launch *l, oracle_io *io) {
-    (void)l;
-    /* sin and cos may be off by 4 ULP: twice that in roundings; the angle */
-    turn_tokens(io, turn_by_table, 10);
+    turn_tokens(l, io, turn_by_table, 0);
 }
 
 /* All but argument 6 and the oracle. NULL with e set. */

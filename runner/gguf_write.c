@@ -1,6 +1,6 @@
-/* gguf_write: see gguf_write.h. Owns the layout of what is written and the file beside its name.
+/* gguf_write: see gguf_write.h. Owns the layout of what is written and the temporary file next to its name.
  *
- * The one surprise: a lack of memory while metadata is added is remembered and told by
+ * Running out of memory while metadata is added is remembered and reported by
  * gguf_writer_finish_header, so that adding needs no checks. */
 #include "gguf_write.h"
 

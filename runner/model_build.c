@@ -7,7 +7,7 @@
 #include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "model_family.h"
-#include "rungs.h"
+#include "variants.h"
 
 /* --- memory --- */
 
@@ -114,7 +114,7 @@ void model_mark_layer(tape *t, uint32_t layer) {
 
 bool model_record_embedding(model *m, tape *t, const weight *table, slice ids, slice x,
                             uint32_t tokens, err *e) {
-    const kernel *k = rungs_pick_embedding(table->format, e);
+    const kernel *k = variants_pick_embedding(table->format, e);
     tape_mark(t, "embedding");
     return k && embedding_lookup_record(t, k, table->at, ids, x, tokens, table->columns,
                                         m->shape.vocab, e);
@@ -122,7 +122,7 @@ bool model_record_embedding(model *m, tape *t, const weight *table, slice ids, s
 
 bool model_record_product(model *m, tape *t, const weight *w, slice x, slice y, bool accumulates,
                           uint32_t tokens, err *e) {
-    const kernel *k = rungs_pick_matvec(device_get_facts(m->device), w->format, accumulates,
+    const kernel *k = variants_pick_matvec(device_get_facts(m->device), w->format, accumulates,
                                         w->columns, tokens, e);
     return k && matvec_record(t, k, w->at, x, y, w->rows, w->columns, tokens, e);
 }

@@ -56,7 +56,7 @@ static void find_cell(size_t k, size_t rows, size_t columns, size_t *row, size_t
     }
 }
 
-/* Byte tokens stand in the order of their characters. */
+/* Byte tokens are in the order of their characters. */
 static void add_bytes(synth_vocab *v, char **at) {
     for (int round = 0; round < 2; round++)
         for (unsigned byte = 0; byte < 256; byte++) {

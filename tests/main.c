@@ -20,11 +20,13 @@
     X(timing_suite)                                                                                \
     X(tape_suite)                                                                                  \
     X(check_suite)                                                                                 \
+    X(numerics_suite)                                                                              \
     X(threads_suite)                                                                               \
     X(simd_suite)                                                                                  \
     X(language_suite)                                                                              \
     X(sampler_suite)                                                                               \
     X(model_suite)                                                                                 \
+    X(nonfinite_suite)                                                                             \
     X(llama_suite)                                                                                 \
     X(llama_file_suite)                                                                            \
     X(kernels_suite)                                                                               \

@@ -107,9 +107,9 @@ bool ask_oracle(const launch *l, const snapshot *before, oracle_io *io, err *e) 
     if (!make_outputs(l, io, e))
         return false;
     if (!l->oracle)
-        return !has_output || err_set(e, EXIT_CANNOT,
-                                      "a launch of %s has no oracle: nothing says what is right",
-                                      l->pipeline->kernel);
+        return !has_output ||
+               err_set(e, EXIT_CANNOT, "a launch of %s has no oracle: nothing says what is right",
+                       l->pipeline->kernel);
     l->oracle(l, io);
     return !l->pipeline->flushes_denormals || ask_again_flushed(l, io, e);
 }
