@@ -19,8 +19,8 @@ extern const size_t canary_count;
 /* Does the device's validation claim to catch it? */
 bool canary_is_for(const canary *c, const device_facts *f);
 
-/* Plays one on a device whose validation is on. *caught: the right class at the right line, or a wrong
- * output under fast math alone. message says what was found instead. */
+/* Plays one on a device whose validation is on. *caught: the right class at the right line, or a
+ * wrong output under fast math alone. message says what was found instead. */
 bool canary_play(device *d, const canary *c, bool *caught, char *message, size_t size, err *e);
 
 #endif
