@@ -16,6 +16,7 @@ typedef struct {
     const char *base_folder; /* kernels to time in turns with ours; NULL: none */
     double budget_s;
     double timeout_s;
+    math_mode math;
 } bench_settings;
 
 /* What became of a case. */

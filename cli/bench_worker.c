@@ -178,7 +178,7 @@ static void *run_task(void *context, const char *task, size_t *bytes, bool *reti
 
 exit_code bench_serve(const bench_settings *s, err *e) {
     server own = {.settings = s};
-    device *d = device_open(s->device, e);
+    device *d = device_open_with(s->device, &(device_options){.math = s->math}, e);
     bool ok = d && (own.lib = library_new(d, NULL, e)) &&
               (!s->base_folder || (own.base_lib = library_new(d, s->base_folder, e))) &&
               worker_serve(run_task, &own, e);

@@ -19,7 +19,8 @@ static struct {
     const char *out, *baseline;
     double min_effect;
     bool resume, json, markdown, explain, worker;
-} settings = {.bench = {.seed = 1, .budget_s = 1, .timeout_s = 120}, .min_effect = 3};
+} settings = {.bench = {.seed = 1, .budget_s = 1, .timeout_s = 120, .math = MATH_DEFAULT},
+              .min_effect = 3};
 
 static const option options[] = {
     {"shape", OPTION_TEXT, &settings.query.shapes, "S,...",
@@ -40,6 +41,7 @@ static const option options[] = {
      UINT64_MAX},
     {"device", OPTION_TEXT, &settings.bench.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    MATH_OPTION(&settings.bench.math, "fast, as Metal's"),
     {"timeout", OPTION_SECONDS, &settings.bench.timeout_s, "S",
      "give a case up after so many seconds (default 120)", 0, 0},
     {"out", OPTION_TEXT, &settings.out, "FILE.csv",

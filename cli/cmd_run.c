@@ -19,6 +19,7 @@ static struct {
     uint64_t tokens, context, top_k, repeat_last, seed, in_flight;
     double temperature, top_p, min_p, repeat_penalty;
     bool chat, echo, ids, special;
+    math_mode math;
 } settings = {.tokens = 128,
               .top_k = 40,
               .repeat_last = 64,
@@ -26,7 +27,8 @@ static struct {
               .in_flight = 2,
               .top_p = 0.95,
               .min_p = 0.05,
-              .repeat_penalty = 1};
+              .repeat_penalty = 1,
+              .math = MATH_DEFAULT};
 
 static const option options[] = {
     {"m|model", OPTION_TEXT, &settings.model, "FILE", "GGUF file (default: the one that ships)", 0,
@@ -60,6 +62,7 @@ static const option options[] = {
      "tokens the device is ahead, with --temp 0 (default 2)", 1, LLAMA_IN_FLIGHT},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 
 /* --- stopping --- */
@@ -252,7 +255,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
               (t = tokenizer_new(s.file, e)) && tokenize_prompt(&s, t, &prompt, e);
     if (ok) {
         llama_options how = {.context = choose_context(&made_for, prompt.count)};
-        ok = session_open_model(&s, settings.device, &how, e) &&
+        ok = session_open_model(&s, settings.device, settings.math, &how, e) &&
              generate_text(&s, t, &prompt, start_ns, &is_clean, e);
     }
     token_list_free(&prompt);

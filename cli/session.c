@@ -15,8 +15,9 @@ bool session_open_file(session *s, const char *path, err *e) {
     return s->file != NULL;
 }
 
-bool session_open_model(session *s, const char *kind, const llama_options *o, err *e) {
-    s->device = device_open(kind, e);
+bool session_open_model(session *s, const char *kind, math_mode math, const llama_options *o,
+                        err *e) {
+    s->device = device_open_with(kind, &(device_options){.math = math}, e);
     if (!s->device)
         return false;
     s->lib = library_new(s->device, NULL, e);

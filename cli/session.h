@@ -18,7 +18,8 @@ typedef struct {
 /* The file alone; NULL is the model that ships with the project. */
 bool session_open_file(session *s, const char *path, err *e);
 /* Then the device (NULL: ASSAY_DEVICE, else auto) and the model. */
-bool session_open_model(session *s, const char *kind, const llama_options *o, err *e);
+bool session_open_model(session *s, const char *kind, math_mode math, const llama_options *o,
+                        err *e);
 void session_close(session *s);
 
 /* Where the device's validation is on: prints what it found. False if it found anything. */

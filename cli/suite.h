@@ -7,6 +7,7 @@
 
 #include "cases.h"
 #include "harness/base/csv.h"
+#include "options.h"
 #include "report.h"
 
 typedef struct {
@@ -15,10 +16,12 @@ typedef struct {
     const char *csv, *device, *shape, *input, *capture;
     double timeout_s;
     bool quick, worker;
+    math_mode math;
 } suite;
 
 /* Options that both verbs have, for their tables. */
 #define SUITE_OPTIONS(settings)                                                                      \
+    MATH_OPTION(&(settings).math, "safe"),                                                           \
     {                                                                                                \
         "seed", OPTION_NUMBER, &(settings).seed, "N", "seed of the inputs (default 1)",              \
         0,      UINT64_MAX},                                                                         \

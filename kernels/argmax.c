@@ -41,7 +41,7 @@ static void argmax_reduce_oracle(const launch *l, oracle_io *io) {
         io->out[2].value[g] = best.value;
         io->out[3].value[g] = best.index;
     }
-    io->out[2].exact = true;
+    io->out[2].exact = io->out[2].chosen = true;
 }
 
 static void argmax_final_oracle(const launch *l, oracle_io *io) {

@@ -14,7 +14,7 @@ typedef enum { MATH_SAFE, MATH_RELAXED, MATH_FAST, MATH_COUNT } math_mode;
 
 /* What Metal compiles with when it is not told otherwise, and so what llama.cpp and MLX run with:
  * the mode of everything that is timed. */
-enum { MATH_DEFAULT = MATH_FAST };
+#define MATH_DEFAULT MATH_FAST
 
 const char *math_mode_get_name(math_mode m);                 /* "safe" */
 bool math_mode_find(const char *name, math_mode *m, err *e); /* false: names the modes */

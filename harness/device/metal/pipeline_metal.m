@@ -60,7 +60,7 @@ id<MTLLibrary> metal_find_library(metal_device *m, const char *text, math_mode m
         err_set(e, EXIT_USAGE, "the file of kernel '%.100s' is not UTF-8 text", kernel);
         return nil;
     }
-    NSString *key = [NSString stringWithFormat:@"%d %@", math, source];
+    NSString *key = [[[NSString alloc] initWithFormat:@"%d %@", math, source] autorelease];
     id<MTLLibrary> found = [m->libraries objectForKey:key];
     if (found)
         return found;

@@ -86,6 +86,16 @@ static const char *const link_flags[] = {
     "-lSystem", "-undefined", "dynamic_lookup", "-Wl,-no_deduplicate",
 #endif
 };
+
+/* What Metal's compiler may do under relaxed math, and with the last flag under fast math: fuse,
+ * reassociate, multiply by a reciprocal, take 0 for -0, use approximate functions, and assume that
+ * there is no infinity and no NaN. Not -ffast-math: that would also link code which switches
+ * flushing on for the whole process; pool.c does it for kernels alone. */
+static const char *const relaxed_flags[] = {
+    "-ffp-contract=fast", "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros",
+    "-fno-trapping-math", "-fapprox-func", "-DASSAY_FAST_MATH=1",
+};
+static const char *const finite_flags[] = {"-ffinite-math-only"};
 /* clang-format on */
 
 /* Does the line table stay in the object file? Then that is kept beside the linked kernel. */
@@ -100,7 +110,9 @@ enum {
     FAST_COUNT = sizeof fast_flags / sizeof *fast_flags,
     CHECKED_COUNT = sizeof checked_flags / sizeof *checked_flags,
     LINK_COUNT = sizeof link_flags / sizeof *link_flags,
-    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + 16,
+    RELAXED_COUNT = sizeof relaxed_flags / sizeof *relaxed_flags,
+    FINITE_COUNT = sizeof finite_flags / sizeof *finite_flags,
+    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + RELAXED_COUNT + FINITE_COUNT + 16,
 };
 
 static int by_name(const struct dirent **a, const struct dirent **b) {
@@ -151,6 +163,8 @@ static bool hash_base(soft_compiler *c, const char *device_folder, err *e) {
     hash_texts(&h, fast_flags, FAST_COUNT);
     hash_texts(&h, checked_flags, CHECKED_COUNT);
     hash_texts(&h, link_flags, LINK_COUNT);
+    hash_texts(&h, relaxed_flags, RELAXED_COUNT);
+    hash_texts(&h, finite_flags, FINITE_COUNT);
     sha256_add(&h, c->clang, strlen(c->clang) + 1);
     sha256_add(&h, c->version, strlen(c->version) + 1);
     if (stat(c->clang, &s) == 0)
@@ -265,7 +279,7 @@ static bool run_clang(const char *const *argv, const char *name, const char *wha
 }
 
 static bool compile(soft_compiler *c, const char *source, const char *object, const char *name,
-                    soft_build how, bool less, err *e) {
+                    soft_build how, math_mode math, bool less, err *e) {
     const char *argv[MAX_ARGUMENTS];
     int n = 0;
     argv[n++] = c->clang;
@@ -276,6 +290,10 @@ static bool compile(soft_compiler *c, const char *source, const char *object, co
         n = add_arguments(argv, n, checked_flags, CHECKED_COUNT);
     if (how == BUILD_TRACED)
         argv[n++] = "-O0";
+    if (math != MATH_SAFE)
+        n = add_arguments(argv, n, relaxed_flags, RELAXED_COUNT);
+    if (math == MATH_FAST)
+        n = add_arguments(argv, n, finite_flags, FINITE_COUNT);
     if (less)
         argv[n++] = "-DASSAY_CHECKED_LESS=1";
     if (how != BUILD_FAST && c->major >= 16)
@@ -333,12 +351,12 @@ static bool publish(const char *from, const char *to, err *e) {
  * of a variable without a value are not seen. The image goes in before its checksum: readers that
  * see the checksum see the whole image. */
 static bool compile_into(soft_compiler *c, const char *text, const kernel_paths *p,
-                         const char *name, soft_build how, err *e) {
-    bool ok = os_write_file(p->source, text, strlen(text), e) &&
-              (compile(c, p->source, p->new_object, name, how, false, e) ||
-               (how != BUILD_FAST && compile(c, p->source, p->new_object, name, how, true, e))) &&
-              check_stack(p->new_object, name, e) &&
-              link_image(c, p->new_object, p->new_image, name, e);
+                         const char *name, soft_build how, math_mode math, err *e) {
+    bool ok =
+        os_write_file(p->source, text, strlen(text), e) &&
+        (compile(c, p->source, p->new_object, name, how, math, false, e) ||
+         (how != BUILD_FAST && compile(c, p->source, p->new_object, name, how, math, true, e))) &&
+        check_stack(p->new_object, name, e) && link_image(c, p->new_object, p->new_image, name, e);
     unlink(p->source);
     size_t bytes;
     char *code = ok ? os_read_file(p->new_image, &bytes, e) : NULL;
@@ -357,19 +375,20 @@ static bool compile_into(soft_compiler *c, const char *text, const kernel_paths 
 }
 
 bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
-                  soft_loaded *out, err *e) {
+                  math_mode math, soft_loaded *out, err *e) {
     sha256 h;
     char hex[65];
     kernel_paths p;
     sha256_start(&h);
     sha256_add(&h, c->base_hash, 64);
     sha256_add(&h, &how, sizeof how);
+    sha256_add(&h, &math, sizeof math);
     sha256_add(&h, text, strlen(text));
     sha256_finish(&h, hex);
     if (!name_paths(c, hex, &p, e))
         return false;
     snprintf(out->object, sizeof out->object, "%s", p.image);
-    if (!is_whole(&p) && !compile_into(c, text, &p, name, how, e))
+    if (!is_whole(&p) && !compile_into(c, text, &p, name, how, math, e))
         return false;
     out->handle = dlopen(out->object, RTLD_NOW | RTLD_LOCAL);
     out->kernel = out->handle ? dlsym(out->handle, "assay_kernel") : NULL;

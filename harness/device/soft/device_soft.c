@@ -163,7 +163,7 @@ static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_
     assert(loaded);
     static const soft_build builds[] = {
         [POOL_FAST] = BUILD_FAST, [POOL_CHECKED] = BUILD_CHECKED, [POOL_TRACED] = BUILD_TRACED};
-    ok = soft_compile(s->compiler, text, p->kernel, builds[s->mode], loaded, e);
+    ok = soft_compile(s->compiler, text, p->kernel, builds[s->mode], p->math, loaded, e);
     free(text);
     if (!ok) {
         free(loaded);
