@@ -143,9 +143,9 @@ static void advance(void *context, size_t done) {
 static bool run_all(session *s, size_t count, const device_facts *f, err *e) {
     char seed[32];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)settings.seed);
-    const char *arguments[16] = {"experiment", "--worker", "--device", f->spec,
-                                 "--out",      s->folder,  "--seed",   seed,
-                                 "--math",     math_mode_get_name(settings.math)};
+    const char *arguments[16] = {
+        "experiment", "--worker", "--device", f->spec,  "--out",
+        s->folder,    "--seed",   seed,       "--math", math_mode_get_name(settings.math)};
     size_t used = 10;
     if (get_level() != LEVEL_FULL)
         arguments[used++] = settings.smoke ? "--smoke" : "--quick";

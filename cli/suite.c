@@ -63,7 +63,7 @@ static void *check_named_case(void *context, const char *name, size_t *bytes, bo
     size_t prefix = strlen(canary_prefix);
     if (strncmp(name, canary_prefix, prefix) == 0)
         check_canary(s, name + prefix, &a);
-    else if (cases_find_one(name, &c))
+    else if (cases_parse(name, &c))
         a.made = check_captured(s, &c, &a);
     else
         err_set(&a.error, EXIT_USAGE, "no case is called '%.160s'", name);

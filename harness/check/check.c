@@ -244,20 +244,29 @@ bool check_tape(tape *t, const check_options *o, check_result *out, err *e) {
     return ok || out->verdict == CHECK_FAIL;
 }
 
+bool check_skip(check_result *out, const char *format, ...) {
+    *out = (check_result){.verdict = CHECK_SKIP};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(out->message, sizeof out->message, format, args);
+    va_end(args);
+    return true;
+}
+
 bool check_case(library *lib, const op *o, const kernel *k, const shape *s, distribution inputs,
                 uint64_t seed, check_result *out, err *e) {
     kernel_case c;
     check_options options = {.unordered = o->unordered};
     device *d = library_get_device(lib);
     device_clear_findings(d);
-    err why;
+    err reason;
+    if (o->accepts && !o->accepts(k, s, &reason))
+        return check_skip(out, "%s", reason.text);
     bool ok = case_open(&c, lib, o, k, s, inputs, seed, e);
-    if (ok && !device_can_play(c.tape, &why)) {
-        *out = (check_result){.verdict = CHECK_SKIP};
-        snprintf(out->message, sizeof out->message, "%s", why.text);
-    } else {
+    if (ok && !device_can_play(c.tape, &reason))
+        check_skip(out, "%s", reason.text);
+    else
         ok = ok && check_tape(c.tape, &options, out, e);
-    }
     case_close(&c);
     const finding_list *found = device_get_findings(d);
     if (ok && out->verdict == CHECK_PASS && found->count > 0) {
