@@ -8,7 +8,7 @@
 typedef struct {
     const char *kernel;
     finding_class what; /* what must be found, at the line marked "bug" */
-    bool on_metal;      /* also by Metal's validation, which knows no lines */
+    bool on_metal;      /* also by Metal's validation, which does not always give a line */
     oracle_fn oracle; /* NULL, or nothing is to be found but a wrong output: this is what it should
                            be, and what safe math makes it, and fast math must not */
 } canary;
