@@ -5,7 +5,7 @@
  * A new one is a description, a record function and its op. */
 #include "kernels.h"
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -139,7 +139,7 @@ static void bias_add_oracle(const launch *l, oracle_io *io) {
 
 bool bias_add_record(tape *t, const kernel *k, slice a, slice b, uint32_t rows, uint32_t dim,
                      err *e) {
-    size_t count = os_multiply(rows, dim);
+    size_t count = size_multiply(rows, dim);
     if (count > UINT32_MAX / sizeof(float))
         return err_set(e, EXIT_CANNOT, "%s: %u rows of %u are too many for a 32-bit index", k->name,
                        rows, dim);
@@ -160,7 +160,7 @@ bool bias_add_record(tape *t, const kernel *k, slice a, slice b, uint32_t rows, 
 static bool bias_add_build(kernel_case *c, err *e) {
     uint32_t rows = c->shape.dim[0], dim = c->shape.dim[1];
     slice a, b;
-    return case_input_f32(c, "a", os_multiply(rows, dim) + 1, &a, e) &&
+    return case_input_f32(c, "a", size_multiply(rows, dim) + 1, &a, e) &&
            case_input_f32(c, "b", dim, &b, e) &&
            bias_add_record(c->tape, c->kernel, a, b, rows, dim, e);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "harness/base/array.h"
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "model_family.h"
 #include "variants.h"
 
@@ -25,8 +25,8 @@ static bool own(model *m, buffer *b, memory_kind kind, slice *out) {
 bool model_make(model *m, memory_kind kind, const char *label, size_t rows, size_t columns,
                 slice *out, err *e) {
     size_t count, bytes;
-    if (!os_multiply_checked(rows, columns, &count) ||
-        !os_multiply_checked(count, sizeof(float), &bytes))
+    if (!size_multiply_checked(rows, columns, &count) ||
+        !size_multiply_checked(count, sizeof(float), &bytes))
         return err_set(e, EXIT_CANNOT, "%s: %zu x %zu values are too many", label, rows, columns);
     if (!m->device)
         return true;

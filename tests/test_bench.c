@@ -1,6 +1,5 @@
 /* Tests of `assay bench` and `assay compare` through the command line: files, axes, mistakes, exit
- * status. How long something takes is no test: verdicts are looked at on files with known samples.
- */
+ * status. Times are never judged: verdicts are tested on files with known samples. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,7 +217,7 @@ TEST malformed_files_are_named_with_their_line(void) {
     ASSERT_RUN("rm -rf $T; mkdir -p $T", 0);
     ASSERT(write_run("base.csv", "d", three, base, 1) && write_run("bad.csv", "d", three, base, 1));
     ASSERT_RUN("echo 'x,y' >> $T/bad.csv; $A compare $T/base.csv $T/bad.csv", 2);
-    ASSERT_SAYS("bad.csv:5: 2 fields where the header has 30");
+    ASSERT_SAYS("bad.csv:5: 2 fields where the header has 31");
     ASSERT_RUN("sed 's/schema: 1/schema: 2/' $T/base.csv > $T/bad.csv; "
                "$A compare $T/base.csv $T/bad.csv",
                2);

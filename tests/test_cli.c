@@ -196,6 +196,17 @@ TEST info_names_device_compiler_and_what_is_missing(void) {
     PASS();
 }
 
+TEST info_prints_one_field_for_scripts(void) {
+    ASSERT_RUN("\"$A\" info --device soft --field results", 0);
+    ASSERTm(command_get_output(),
+            strncmp(command_get_output(), "results/software-metal-device", 29) == 0 &&
+                count_of("\n") == 1);
+    ASSERT_RUN("PATH=/nowhere ASSAY_CLANG= \"$A\" info --device soft --field assay", 0);
+    ASSERT_RUN("\"$A\" info --device soft --field colour", 2);
+    ASSERT_SAYS("info has no line 'colour'");
+    PASS();
+}
+
 TEST a_device_that_cannot_be_had_says_why(void) {
     const char *name;
     err e;
@@ -260,7 +271,7 @@ TEST the_csv_file_is_written_whole(void) {
     PASS();
 }
 
-TEST rows_that_nobody_can_read_are_an_error(void) {
+TEST rows_that_cannot_be_written_are_an_error(void) {
     if (access("/dev/full", W_OK) != 0)
         SKIPm("this system has no /dev/full");
     ASSERT_RUN("\"$A\" list > /dev/full", 3);
@@ -333,12 +344,13 @@ SUITE(cli_suite) {
     RUN_TEST(what_a_kernel_does_not_take_is_a_skip_with_a_reason);
     RUN_TEST(list_has_every_kernel_of_the_registry);
     RUN_TEST(info_names_device_compiler_and_what_is_missing);
+    RUN_TEST(info_prints_one_field_for_scripts);
     RUN_TEST(a_device_that_cannot_be_had_says_why);
     RUN_TEST(a_capture_is_of_one_case_and_only_metal_makes_them);
     RUN_TEST(checking_right_kernels_passes_with_one_row_a_case);
     RUN_TEST(the_same_seed_gives_the_same_rows_whatever_the_jobs);
     RUN_TEST(the_csv_file_is_written_whole);
-    RUN_TEST(rows_that_nobody_can_read_are_an_error);
+    RUN_TEST(rows_that_cannot_be_written_are_an_error);
     RUN_TEST(wrong_arithmetic_is_named_with_kernel_shape_and_element);
     RUN_TEST(a_crashing_kernel_fails_its_own_rows_only);
     RUN_TEST(a_hanging_kernel_fails_its_own_rows_only);
