@@ -55,20 +55,6 @@ static bool parse_sizes(const char *text, shape *s, size_t *count) {
     return false;
 }
 
-/* Where the op's dims ("out x in x batch") have the number of tokens; -1: nowhere. */
-static int find_batch_dim(const op *o) {
-    int at = 0;
-    for (const char *p = o->dims; *p; at++) {
-        size_t length = strcspn(p, " ");
-        if ((length == 5 && strncmp(p, "batch", 5) == 0) ||
-            (length == 6 && strncmp(p, "tokens", 6) == 0))
-            return at;
-        p += length;
-        p += strspn(p, " x");
-    }
-    return -1;
-}
-
 static size_t count_used(const shape *s) {
     size_t used = SHAPE_DIMS;
     while (used > 1 && s->dim[used - 1] == 0)
@@ -91,7 +77,7 @@ static void count_sizes(const op *o, size_t *least, size_t *most) {
  * of the batch. */
 static bool fit_shape(const op *o, const shape *given, size_t count, shape *out) {
     size_t least, most;
-    int batch = find_batch_dim(o);
+    int batch = op_find_batch_dim(o);
     count_sizes(o, &least, &most);
     *out = *given;
     if (count >= least && count <= most)
@@ -165,7 +151,7 @@ static void add_states(search *s, const test_case *t) {
 
 /* The shape with each batch that is wanted, where the kernel takes it. */
 static bool add_batches(search *s, const op *o, const kernel *k, const shape *sizes) {
-    int at = find_batch_dim(o);
+    int at = op_find_batch_dim(o);
     bool has_any = false;
     size_t count = at >= 0 && s->batches.count > 0 ? s->batches.count : 1;
     for (size_t i = 0; i < count; i++) {
@@ -209,7 +195,7 @@ static bool is_variant_wanted(word_list *l, const char *name) {
     for (size_t i = 0; i < l->count; i++) {
         size_t n = strlen(l->words[i]);
         if (strcmp(name, l->words[i]) == 0 || (n + 1 < length && name[length - n - 1] == '_' &&
-                                                 strcmp(name + length - n, l->words[i]) == 0))
+                                               strcmp(name + length - n, l->words[i]) == 0))
             wanted = l->used[i] = true;
     }
     return wanted;

@@ -1,25 +1,13 @@
 /* bench_cases: what `assay bench` times: kernels x shapes x batch x regime x cache state, from the
  * axes on the command line.
  *
- * The one surprise: shapes need not be those of the registry. Any that has the right number of
- * sizes and that the kernel takes will do. */
+ * Shapes need not be those of the registry: any that has the right number of sizes and that the
+ * kernel takes will do. */
 #ifndef ASSAY_BENCH_CASES_H
 #define ASSAY_BENCH_CASES_H
 
 #include "cases.h"
-#include "harness/measure/timing.h"
-
-typedef struct {
-    test_case test;
-    timing_regime regime;
-    timing_cache cache;
-    char name[256]; /* "kernel/shape/input/regime/cache" */
-} bench_case;
-
-typedef struct {
-    bench_case *items;
-    size_t count;
-} bench_list;
+#include "harness/measure/bench.h"
 
 /* Lists with commas, or NULL: the last (largest) shape of each kernel, the batch of the shape,
  * every kernel, normal inputs, chained, warm. "all" is every shape of the registry, every regime,

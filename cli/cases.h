@@ -3,25 +3,12 @@
 #ifndef ASSAY_CASES_H
 #define ASSAY_CASES_H
 
-#include "harness/check/op.h"
-
-typedef struct {
-    const op *op;
-    const kernel *kernel;
-    shape shape;
-    distribution inputs;
-    char name[160];
-} test_case;
-
-typedef struct {
-    test_case *items;
-    size_t count;
-} case_list;
+#include "harness/check/test_case.h"
 
 /* Which ones: those that any of the filters matches (all if there is none), with this shape and
  * this distribution (any if NULL); of those, where it should be quick, the first shapes of each
- * kernel, which are the edges, and the one with every distribution. A filter is the name of an op or of a kernel, or else a glob or
- * a part of a case's name. */
+ * kernel, which are the edges, and the one with every distribution. A filter is the name of an op or
+ * of a kernel, or else a glob or a part of a case's name. */
 typedef struct {
     const char *const *filters;
     size_t filter_count;

@@ -9,10 +9,11 @@
 #include <string.h>
 
 #include "findings.h"
+#include "harness/base/format.h"
 #include "harness/base/os.h"
-#include "harness/measure/stats.h"
-#include "harness/device/tape.h"
 #include "harness/check/validation.h"
+#include "harness/device/tape.h"
+#include "harness/measure/stats.h"
 #include "values.h"
 
 enum { USUAL_ELEMENTS = 16 };
@@ -213,15 +214,9 @@ static bool describe_launch(session *s, err *e) {
 /* Playing -------------------------------------------------------------------------------------- */
 
 static void print_time(FILE *out, const char *what, const double *samples, size_t count) {
-    static const struct {
-        const char *name;
-        double ns;
-    } units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
-    double median = stats_compute(samples, count).median;
-    size_t u = 0;
-    while (u + 1 < sizeof units / sizeof *units && median < units[u].ns)
-        u++;
-    fprintf(out, "%s %.4g %s", what, median / units[u].ns, units[u].name);
+    char text[32];
+    fprintf(out, "%s %s", what,
+            format_time(stats_compute(samples, count).median, text, sizeof text));
 }
 
 static void print_times(const session *s, FILE *out, const play_times *times, size_t count) {

@@ -27,9 +27,4 @@ const experiment *experiment_find(const char *name); /* NULL if there is none */
 bool experiment_run(const experiment *x, lab *l, const char *version, const char *folder,
                     sheet **out, err *e);
 
-/* For conclusions ---------------------------------------------------------------------------- */
-
-/* "1.27 us", "3.4 ms": three digits and the unit that suits. */
-const char *experiment_get_time(double us, char text[24]);
-
 #endif

@@ -154,8 +154,8 @@ static bool run(lab *l, sheet *s, err *e) {
 /* Conclusions --------------------------------------------------------------------------------- */
 
 static double get_ratio(const sheet *s, const char *shape_text, const char *variant) {
-    return sheet_find(s, "median_us", "variant", variant, "shape", shape_text, NULL) /
-           sheet_find(s, "median_us", "variant", "separate", "shape", shape_text, NULL);
+    return sheet_find(s, "gpu_ns", "variant", variant, "shape", shape_text, NULL) /
+           sheet_find(s, "gpu_ns", "variant", "separate", "shape", shape_text, NULL);
 }
 
 /* Shapes at which a fused way is faster than two launches, of all that were measured. */

@@ -2,7 +2,6 @@
 #include "experiment.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,14 +68,4 @@ bool experiment_run(const experiment *x, lab *l, const char *version, const char
     else
         sheet_free(s);
     return ok;
-}
-
-const char *experiment_get_time(double us, char text[24]) {
-    if (!(us >= 0))
-        snprintf(text, 24, "?");
-    else if (us < 1000)
-        snprintf(text, 24, "%.3g us", us);
-    else
-        snprintf(text, 24, "%.3g %s", us < 1e6 ? us * 1e-3 : us * 1e-6, us < 1e6 ? "ms" : "s");
-    return text;
 }

@@ -15,6 +15,19 @@ const kernel *op_find_kernel(const op *o, const char *name) {
     return NULL;
 }
 
+int op_find_batch_dim(const op *o) {
+    int at = 0;
+    for (const char *p = o->dims; *p; at++) {
+        size_t length = strcspn(p, " ");
+        if ((length == 5 && strncmp(p, "batch", 5) == 0) ||
+            (length == 6 && strncmp(p, "tokens", 6) == 0))
+            return at;
+        p += length;
+        p += strspn(p, " x");
+    }
+    return -1;
+}
+
 static buffer *new_buffer(kernel_case *c, const char *label, size_t bytes, err *e) {
     assert(c->buffer_count < sizeof c->buffers / sizeof c->buffers[0]);
     buffer *b = device_new_buffer(c->device, bytes, STORAGE_SHARED, label, e);

@@ -61,6 +61,9 @@ struct op {
 /* The row with this name, or NULL. */
 const kernel *op_find_kernel(const op *o, const char *name);
 
+/* Where the op's dims ("out x in x batch") have the number of tokens; -1: nowhere. */
+int op_find_batch_dim(const op *o);
+
 /* A case from nothing to its recorded tape, and back. c is filled in either way: close it. */
 bool case_open(kernel_case *c, library *lib, const op *o, const kernel *k, const shape *s,
                distribution inputs, uint64_t seed, err *e);

@@ -1,5 +1,5 @@
 /* bench_wire: what a worker of bench answers. Both sides are the same program, so it can be the
- * bytes of structs, with samples behind them. */
+ * bytes of structs, followed by samples. */
 #ifndef ASSAY_BENCH_WIRE_H
 #define ASSAY_BENCH_WIRE_H
 
@@ -11,7 +11,7 @@ typedef struct {
     bool made; /* else the error says why not */
     err error;
     roof_facts roof; /* of WIRE_ROOF */
-    result_row row;  /* names excepted: the other side knows them */
+    result_row row;
     size_t base_count;
     char base_hash[20];
 } wire_answer;
