@@ -117,8 +117,9 @@ static void conclude(sheet *s) {
         100 * (wall - gpu) / wall);
 }
 
-const experiment experiment_async_decode = {
+EXPERIMENT(async_decode) = {
     .name = "async_decode",
+    .order = 150,
     .question = "What is gained when the CPU is out of the loop and several tokens are in flight?",
     .claim = "left open",
     .how = "wall time of a run of greedy tokens over their number, all depths in turns; tokens of "

@@ -255,8 +255,9 @@ static void conclude(sheet *s) {
                                    : "the number of threads hardly matters here");
 }
 
-const experiment experiment_bandwidth = {
+EXPERIMENT(bandwidth) = {
     .name = "bandwidth",
+    .order = 10,
     .question = "What can be read a second, by size, format and occupancy, and where are the steps "
                 "of the caches?",
     .claim = "200+ GB/s against 120 nominal from the system-level cache; Q4_0 blocks at 1.5 GB/s",

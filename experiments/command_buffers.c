@@ -57,8 +57,9 @@ static void conclude(sheet *s) {
                    100 * sync / times[0]);
 }
 
-const experiment experiment_command_buffers = {
+EXPERIMENT(command_buffers) = {
     .name = "command_buffers",
+    .order = 100,
     .question = "What does it cost to play a token as many command buffers instead of one?",
     .claim = "91 a token give 75 tok/s, 1 gives 257; RWKV with 1600 syncs gives 10 tok/s, its "
              "kernels alone 207",

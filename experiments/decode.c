@@ -147,8 +147,9 @@ static void conclude(sheet *s) {
                    100 * (deep / rate - 1));
 }
 
-const experiment experiment_decode = {
+EXPERIMENT(decode) = {
     .name = "decode",
+    .order = 140,
     .question = "How fast is text written, in short runs and long ones, behind little and much?",
     .claim = "462 to 491 tok/s (llama.cpp 389 on the same machine); 20 tokens overestimate",
     .how =

@@ -176,8 +176,9 @@ static void conclude(sheet *s) {
         format_time(token, token_text, sizeof token_text), cost);
 }
 
-const experiment experiment_dispatch_overhead = {
+EXPERIMENT(dispatch_overhead) = {
     .name = "dispatch_overhead",
+    .order = 20,
     .question = "What does a launch cost, alone, in a chain, among others, and what does changing "
                 "the pipeline cost?",
     .claim = "302 launches take 383 us, 1.27 us each, 18 % of a token",

@@ -1,32 +1,26 @@
-/* list: THE list of experiments, in the order in which they run: first what the others rest on. */
+/* list: the experiments, and how one is run. */
 #include "experiment.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-#define EXPERIMENTS(X)                                                                             \
-    X(bandwidth)                                                                                   \
-    X(dispatch_overhead)                                                                           \
-    X(split_dispatch)                                                                              \
-    X(small_matrix)                                                                                \
-    X(matvec_ladder)                                                                               \
-    X(fusion)                                                                                      \
-    X(batch_scaling)                                                                               \
-    X(roofline)                                                                                    \
-    X(op_breakdown)                                                                                \
-    X(command_buffers)                                                                             \
-    X(storage_modes)                                                                               \
-    X(argmax_readback)                                                                             \
-    X(prefill)                                                                                     \
-    X(decode)                                                                                      \
-    X(async_decode)
+const experiment *experiments[MOST_EXPERIMENTS];
+size_t experiment_count;
 
-#define DECLARE(name) extern const experiment experiment_##name;
-#define LIST(name) &experiment_##name,
-EXPERIMENTS(DECLARE)
-const experiment *const experiments[] = {EXPERIMENTS(LIST)};
-const size_t experiment_count = sizeof experiments / sizeof *experiments;
+/* Sorted by order, then by name: the order of linking means nothing. */
+void experiment_add(const experiment *x) {
+    size_t at = experiment_count++;
+    assert(experiment_count <= MOST_EXPERIMENTS);
+    for (; at > 0; at--) {
+        const experiment *y = experiments[at - 1];
+        if (y->order < x->order || (y->order == x->order && strcmp(y->name, x->name) < 0))
+            break;
+        experiments[at] = y;
+    }
+    experiments[at] = x;
+}
 
 const experiment *experiment_find(const char *name) {
     for (size_t i = 0; i < experiment_count; i++)

@@ -132,8 +132,9 @@ static void conclude(sheet *s) {
                    names == 1 ? "One rung" : "No one rung", least, most);
 }
 
-const experiment experiment_matvec_ladder = {
+EXPERIMENT(matvec_ladder) = {
     .name = "matvec_ladder",
+    .order = 50,
     .question = "Which rung of the Q4_0 ladder wins on which shape?",
     .claim = "none by shape was published; each rung was said to beat the one before",
     .how = "median GPU time of a launch in a chain; cold rotates over copies larger than the "

@@ -329,8 +329,9 @@ static void conclude(sheet *s) {
         conclude_missing(s, off);
 }
 
-const experiment experiment_op_breakdown = {
+EXPERIMENT(op_breakdown) = {
     .name = "op_breakdown",
+    .order = 90,
     .question = "Where does the time of a token go: kernels, launches, idle?",
     .claim = "none that adds up was published",
     .how = "kernels: GPU time of all launches of an op in one command buffer, less as many empty "

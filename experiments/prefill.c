@@ -140,8 +140,9 @@ static void conclude(sheet *s) {
                    one, gain_at, gain);
 }
 
-const experiment experiment_prefill = {
+EXPERIMENT(prefill) = {
     .name = "prefill",
+    .order = 130,
     .question = "How much faster does a prompt go through the layers together than token by token?",
     .claim = "a target of 1000 tok/s or more; about 1800 at batch 4 on paper",
     .how =

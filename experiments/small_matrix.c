@@ -99,8 +99,9 @@ static void conclude(sheet *s) {
                    large / small, chained);
 }
 
-const experiment experiment_small_matrix = {
+EXPERIMENT(small_matrix) = {
     .name = "small_matrix",
+    .order = 40,
     .question = "Is a small matrix read slowly, or is a fixed cost taken for bandwidth?",
     .claim = "0.6 GB/s at 60 KB to 5.1 GB/s at 486 KB (about 100 us for each)",
     .how = "bytes of weights, x and y over the median: alone by the wall clock around submit and "

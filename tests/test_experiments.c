@@ -29,7 +29,10 @@ static const char *get_folder(void) {
 
 TEST all_experiments_run(void) {
     ASSERT_RUN("rm -rf $T; $A experiment all --smoke --device soft --out $T/results", 0);
-    ASSERT_SAYS("15 of 15 experiments done");
+    char done[64];
+    snprintf(done, sizeof done, "%zu of %zu experiments done", experiment_count, experiment_count);
+    ASSERT(experiment_count >= 15);
+    ASSERT_SAYS(done);
     ASSERT_SAYS("its times say nothing about a GPU");
     PASS();
 }
