@@ -11,7 +11,7 @@
 #include "comparison.h"
 #include "harness/base/os.h"
 #include "kernels/roof_kernels.h"
-#include "suite.h"
+#include "harness/check/suite.h"
 #include "verb.h"
 
 static struct {

@@ -11,7 +11,7 @@
 #include "harness/base/progress.h"
 #include "harness/base/worker.h"
 #include "harness/measure/plot.h"
-#include "suite.h"
+#include "harness/check/suite.h"
 #include "verb.h"
 
 static struct {

@@ -4,10 +4,11 @@
 #include <assert.h>
 #include <dirent.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/check/fill.h"
+#include "fill.h"
 #include "harness/base/os.h"
 
 enum { MAX_SOURCES = 16 };

@@ -1,26 +1,20 @@
-/* suite: many cases in workers, one row each, in order: what `check` and `validate` do.
- *
- * The one surprise: a worker is the same verb with the hidden option --worker: it reads names of
- * cases and answers with results (harness/base/worker.h). */
-#ifndef ASSAY_SUITE_H
-#define ASSAY_SUITE_H
+/* suite_options: what `check` and `validate` take on the command line. */
+#ifndef ASSAY_SUITE_OPTIONS_H
+#define ASSAY_SUITE_OPTIONS_H
 
 #include "cases.h"
-#include "harness/base/csv.h"
-#include "report.h"
+#include "harness/check/suite.h"
 
 typedef struct {
-    const char *verb; /* what workers are started as */
-    uint64_t seed, jobs;
-    const char *csv, *device, *shape, *input, *capture;
-    double timeout_s;
+    suite run;
+    const char *csv, *shape, *input;
     bool quick, worker;
-} suite;
+} suite_settings;
 
 /* Options that both verbs have, for their tables. */
 #define SUITE_OPTIONS(settings)                                                                      \
     {                                                                                                \
-        "seed", OPTION_NUMBER, &(settings).seed, "N", "seed of the inputs (default 1)",              \
+        "seed", OPTION_NUMBER, &(settings).run.seed, "N", "seed of the inputs (default 1)",              \
         0,      UINT64_MAX},                                                                         \
         {"shape", OPTION_TEXT, &(settings).shape, "S", "only cases of this shape, such as 3x576", 0, \
          0},                                                                                         \
@@ -40,48 +34,27 @@ typedef struct {
          0},                                                                                         \
         {"device",                                                                                   \
          OPTION_TEXT,                                                                                \
-         &(settings).device,                                                                         \
+         &(settings).run.device,                                                                         \
          "D",                                                                                        \
          "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)",                              \
          0,                                                                                          \
          0},                                                                                         \
         {"jobs",                                                                                     \
          OPTION_NUMBER,                                                                              \
-         &(settings).jobs,                                                                           \
+         &(settings).run.jobs,                                                                           \
          "N",                                                                                        \
          "workers at the same time (default: up to 8 on the software device, 1 on a GPU)",           \
          1,                                                                                          \
          256},                                                                                       \
         {"timeout",                                                                                  \
          OPTION_SECONDS,                                                                             \
-         &(settings).timeout_s,                                                                      \
+         &(settings).run.timeout_s,                                                                      \
          "S",                                                                                        \
-         "give a case up after so many seconds (default 60)",                                        \
+         "give up on a case after this many seconds (default 60)",                                        \
          0,                                                                                          \
          0},                                                                                         \
     {                                                                                                \
         "worker", OPTION_FLAG, &(settings).worker, NULL, NULL, 0, 0                                  \
     }
-
-/* The worker's side: serves until the other side hangs up. */
-exit_code suite_serve(const suite *s, err *e);
-
-/* What the device is, without keeping it open: workers have devices of their own. */
-bool suite_find_device(const suite *s, device_facts *out, err *e);
-
-/* Runs the cases and adds each to the report. `findings` (may be NULL) gathers what validation
- * found over all of them; each row's kernel names the case. */
-bool suite_run(const suite *s, const device_facts *f, const case_list *cases, report *r,
-               finding_list *findings, err *e);
-
-/* Plays the canaries that the device's validation should catch, in workers, and says how many were:
- * false if any was not, or could not be played. */
-bool suite_play_canaries(const suite *s, const device_facts *f, err *e);
-
-/* A CSV file with the metadata of a run. */
-csv *suite_start_csv(const suite *s, const device_facts *f);
-
-/* The same, for people. */
-void suite_print_header(const suite *s, const device_facts *f);
 
 #endif
