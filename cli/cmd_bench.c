@@ -10,8 +10,8 @@
 #include "bench_print.h"
 #include "comparison.h"
 #include "harness/base/os.h"
-#include "kernels/roof_kernels.h"
 #include "harness/check/suite.h"
+#include "kernels/roof_kernels.h"
 #include "verb.h"
 
 static struct {

@@ -10,8 +10,8 @@
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
 #include "harness/base/worker.h"
-#include "harness/measure/plot.h"
 #include "harness/check/suite.h"
+#include "harness/measure/plot.h"
 #include "verb.h"
 
 static struct {

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
 #include "harness/base/worker.h"
-#include "cases.h"
 #include "harness/check/suite.h"
 #include "mutant_report.h"
 #include "report.h"
@@ -25,8 +25,8 @@ static const option options[] = {
     {"seed", OPTION_NUMBER, &seed, "N", "seed of the sample and of the inputs (default 1)", 0,
      UINT64_MAX},
     {"csv", OPTION_TEXT, &csv_path, "FILE", "also write one row per mutant to a file", 0, 0},
-    {"jobs", OPTION_NUMBER, &jobs, "N", "workers at the same time (default: one per CPU, up to 8)", 1,
-     256},
+    {"jobs", OPTION_NUMBER, &jobs, "N", "workers at the same time (default: one per CPU, up to 8)",
+     1, 256},
     {"timeout", OPTION_SECONDS, &timeout_s, "S",
      "CPU seconds after which a mutant is endless (default 10)", 0, 0},
     {"worker", OPTION_TEXT, &worker_folder, NULL, NULL, 0, 0},

@@ -127,7 +127,8 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
     report_start(&r, stdout, cases, settings.run.seed, NULL);
     fflush(stdout);
     suite_listener listener = report_get_listener(&r);
-    bool ok = suite_run(&settings.run, f, cases, &listener, &found, e) && check_reports(&found, true, e);
+    bool ok =
+        suite_run(&settings.run, f, cases, &listener, &found, e) && check_reports(&found, true, e);
     print_all(&found);
     report_end(&r);
     if (ok && settings.csv) {

@@ -13,9 +13,8 @@ typedef struct {
 
 /* Options that both verbs have, for their tables. */
 #define SUITE_OPTIONS(settings)                                                                      \
-    {                                                                                                \
-        "seed", OPTION_NUMBER, &(settings).run.seed, "N", "seed of the inputs (default 1)",              \
-        0,      UINT64_MAX},                                                                         \
+    {"seed", OPTION_NUMBER, &(settings).run.seed, "N", "seed of the inputs (default 1)",             \
+     0,      UINT64_MAX},                                                                            \
         {"shape", OPTION_TEXT, &(settings).shape, "S", "only cases of this shape, such as 3x576", 0, \
          0},                                                                                         \
         {"input",                                                                                    \
@@ -34,23 +33,23 @@ typedef struct {
          0},                                                                                         \
         {"device",                                                                                   \
          OPTION_TEXT,                                                                                \
-         &(settings).run.device,                                                                         \
+         &(settings).run.device,                                                                     \
          "D",                                                                                        \
          "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)",                              \
          0,                                                                                          \
          0},                                                                                         \
         {"jobs",                                                                                     \
          OPTION_NUMBER,                                                                              \
-         &(settings).run.jobs,                                                                           \
+         &(settings).run.jobs,                                                                       \
          "N",                                                                                        \
          "workers at the same time (default: up to 8 on the software device, 1 on a GPU)",           \
          1,                                                                                          \
          256},                                                                                       \
         {"timeout",                                                                                  \
          OPTION_SECONDS,                                                                             \
-         &(settings).run.timeout_s,                                                                      \
+         &(settings).run.timeout_s,                                                                  \
          "S",                                                                                        \
-         "give up on a case after this many seconds (default 60)",                                        \
+         "give up on a case after this many seconds (default 60)",                                   \
          0,                                                                                          \
          0},                                                                                         \
     {                                                                                                \

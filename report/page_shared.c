@@ -1,10 +1,12 @@
 /* page_shared: what several parts of a page print: links to files, rows, charts. */
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/os.h"
+#include "harness/measure/results.h"
 #include "page_parts.h"
 
 enum { MAX_ROWS = 400 };
@@ -49,22 +51,50 @@ static void print_cell(FILE *out, const char *text, bool is_number) {
     html_print_number_cell(out, value, shown);
 }
 
+/* Does every row say the same in this column? */
+static bool is_constant(const csv_file *c, size_t column) {
+    for (size_t r = 1; r < csv_count_rows(c); r++)
+        if (strcmp(csv_get_text(c, r, column), csv_get_text(c, 0, column)) != 0)
+            return false;
+    return csv_count_rows(c) > 1;
+}
+
+/* Rows have many columns that a file may not use, or that say the same in all of them: those are
+ * said once. `shown` gets the numbers of the others. */
+static size_t choose_columns(FILE *out, const csv_file *c, size_t *shown) {
+    size_t count = 0, said = 0;
+    bool is_wide = results_has_rows(c);
+    for (size_t i = 0; i < csv_count_columns(c); i++) {
+        if (!is_wide || !is_constant(c, i)) {
+            shown[count++] = i;
+            continue;
+        }
+        const char *text = csv_get_text(c, 0, i);
+        if (!*text)
+            continue;
+        fputs(said++ ? "; " : "<p class=\"dim\">The same in every row: ", out);
+        html_printf(out, "%s %.200s", csv_get_title(c, i), text);
+    }
+    fputs(said ? ".</p>\n" : "", out);
+    return count;
+}
+
 void page_print_rows(const page *p, FILE *out, const store_folder *f, const store_file *file) {
     const csv_file *c = file->csv;
-    size_t columns = csv_count_columns(c), rows = csv_count_rows(c);
-    html_column *heads = calloc(columns, sizeof *heads);
+    size_t rows = csv_count_rows(c), *shown = calloc(csv_count_columns(c), sizeof *shown);
+    html_column *heads = calloc(csv_count_columns(c), sizeof *heads);
     char caption[320];
-    if (!heads)
-        return;
-    for (size_t i = 0; i < columns; i++)
-        heads[i] = (html_column){csv_get_title(c, i), is_number_column(c, i), NULL};
+    assert(heads && shown);
+    size_t count = choose_columns(out, c, shown);
+    for (size_t i = 0; i < count; i++)
+        heads[i] = (html_column){csv_get_title(c, shown[i]), is_number_column(c, shown[i]), NULL};
     snprintf(caption, sizeof caption, "%.120s on %.120s, %zu row%s", file->name, f->device, rows,
              rows == 1 ? "" : "s");
-    html_start_table(out, heads, columns, caption);
+    html_start_table(out, heads, count, caption);
     for (size_t r = 0; r < rows && r < MAX_ROWS; r++) {
         fputs("<tr>", out);
-        for (size_t i = 0; i < columns; i++)
-            print_cell(out, csv_get_text(c, r, i), heads[i].is_number);
+        for (size_t i = 0; i < count; i++)
+            print_cell(out, csv_get_text(c, r, shown[i]), heads[i].is_number);
         fputs("</tr>\n", out);
     }
     html_end_table(out);
@@ -75,6 +105,7 @@ void page_print_rows(const page *p, FILE *out, const store_folder *f, const stor
         fputs(".</p>\n", out);
     }
     free(heads);
+    free(shown);
 }
 
 /* Charts -------------------------------------------------------------------------------------- */

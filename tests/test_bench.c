@@ -128,7 +128,7 @@ TEST a_base_of_kernels_is_timed_in_turns(void) {
     int status = command_run(BENCH "ffn_silu --shape 64 --baseline $H/kernels --explain");
     ASSERTm(command_get_output(), status == 0 || status == 4 || status == 5);
     ASSERT_SAYS("same source");
-    ASSERT_SAYS("in turns: sign test");
+    ASSERT_SAYS("interleaved: sign test");
     status = command_run("cp $T/b.csv $T/old.csv; cp $T/b.samples.csv $T/old.samples.csv; " BENCH
                          "--baseline $T/old.csv");
     ASSERTm(command_get_output(), status == 0 || status == 4 || status == 5);

@@ -2,9 +2,10 @@
  * and not the end.
  *
  * A worker is this program, started again with the arguments of the plan; it takes many tasks, one
- * at a time. When it dies or keeps silent for too long, the task it had is failed and a fresh
- * worker goes on behind it; of a group in which one task hung, no other is tried. Not a fork: GPU drivers do not survive one. A task is a line of text
- * and an answer is bytes; what they mean is the caller's, so every verb can use this. */
+ * at a time. When it dies or keeps silent for too long, the task it had is failed and a fresh worker
+ * continues with the next; of a group in which one task hung, no other is tried. Not a fork: GPU
+ * drivers do not survive one. A task is a line of text and an answer is bytes; what they mean is up
+ * to the caller, so every verb can use this. */
 #ifndef ASSAY_WORKER_H
 #define ASSAY_WORKER_H
 
@@ -23,9 +24,9 @@ typedef struct {
 } worker_outcome;
 
 typedef struct {
-    const char *const *arguments; /* what the program is started with, behind its name; ends in NULL
-                                   */
-    const char *const *tasks;     /* without line ends */
+    const char *const
+        *arguments;           /* what the program is started with, after its name; ends in NULL */
+    const char *const *tasks; /* without line ends */
     size_t count;
     int jobs;         /* workers at the same time */
     double timeout_s; /* silence after which a worker is given up */
