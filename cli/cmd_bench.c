@@ -12,6 +12,7 @@
 #include "harness/base/os.h"
 #include "harness/check/suite.h"
 #include "kernels/roof_kernels.h"
+#include "reference/quant.h"
 #include "verb.h"
 
 static struct {
@@ -20,7 +21,8 @@ static struct {
     const char *out, *baseline;
     double min_effect;
     bool resume, json, markdown, explain, worker;
-} settings = {.bench = {.seed = 1, .budget_s = 1, .timeout_s = 120}, .min_effect = 3};
+} settings = {.bench = {.seed = 1, .budget_s = 1, .timeout_s = 120, .math = MATH_DEFAULT},
+              .min_effect = 3};
 
 static const option options[] = {
     {"shape", OPTION_TEXT, &settings.query.shapes, "S,...",
@@ -41,6 +43,7 @@ static const option options[] = {
      UINT64_MAX},
     {"device", OPTION_TEXT, &settings.bench.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    MATH_OPTION(&settings.bench.math, "fast, as Metal's"),
     {"timeout", OPTION_SECONDS, &settings.bench.timeout_s, "S",
      "give a case up after so many seconds (default 120)", 0, 0},
     {"out", OPTION_TEXT, &settings.out, "FILE.csv",
@@ -66,7 +69,7 @@ typedef struct {
     results *file;
     bench_table table;
     result_row *rows;
-    size_t count, failed;
+    size_t count, failed, skipped;
     results_list base; /* of a CSV */
     comparison_list comparison;
 } run;
@@ -138,14 +141,18 @@ static void compare_case(run *r, const char *key, const bench_outcome *o) {
 
 static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {
     run *r = context;
-    r->rows[r->count++] = o->row;
-    r->failed += o->row.gpu.count == 0;
+    result_row row = o->row;
+    const weight_format *format = c->test.kernel->format; /* the harness knows no formats */
+    snprintf(row.format, sizeof row.format, "%s", format ? format->name : "");
+    r->rows[r->count++] = row;
+    r->skipped += o->skipped;
+    r->failed += o->row.gpu.count == 0 && !o->skipped;
     compare_case(r, c->name, o);
     if (!is_quiet())
-        bench_table_add(&r->table, &o->row);
+        bench_table_add(&r->table, &row);
     if (fflush(stdout) != 0)
         return err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
-    return results_add(r->file, &o->row, o->samples, o->row.gpu.count, e);
+    return results_add(r->file, &row, o->samples, o->row.gpu.count, e);
 }
 
 /* The base ---------------------------------------------------------------------------------- */
@@ -211,9 +218,14 @@ static exit_code finish(run *r) {
         bench_print_json(stdout, &r->meta, r->rows, r->count);
     else if (settings.markdown)
         bench_print_markdown(stdout, &r->meta, r->rows, r->count);
-    fprintf(stderr, "%zu timed, %zu without a time; rows in %s\n", r->count - r->failed, r->failed,
-            r->path);
-    exit_code code = r->failed > 0 ? EXIT_WRONG : EXIT_OK;
+    size_t timed = r->count - r->failed - r->skipped;
+    fprintf(stderr, "%zu timed, %zu without a time", timed, r->failed);
+    if (r->skipped > 0)
+        fprintf(stderr, ", %zu skipped: this device cannot run them", r->skipped);
+    fprintf(stderr, "; rows in %s\n", r->path);
+    exit_code code = r->failed > 0                  ? EXIT_WRONG
+                     : r->skipped > 0 && timed == 0 ? EXIT_CANNOT
+                                                    : EXIT_OK;
     if (!settings.baseline || r->count == 0)
         return code;
     comparison_options o = {.min_effect = settings.min_effect / 100,
@@ -279,9 +291,10 @@ const verb verb_bench = {
         "copy\n"
         "or triad of at least as many bytes, measured within seconds of it. A case that fails its\n"
         "check is not timed. Labels say in which state a number was taken: emulated, virtual,\n"
-        "throttled, ramp, busy, gpu_is_wall, unsteady (the budget ended first), above_roof,\n"
-        "validated. With --baseline the exit status is 4 if a case is slower, 5 if the samples\n"
-        "cannot tell.\n",
+        "throttled (became slower), ramp (became faster), busy, gpu_is_wall, unsteady (the budget\n"
+        "ended first), above_roof, validated, hot, low_power, battery, overlap (sampled times sum\n"
+        "past the whole). A case that the device cannot run is skipped and counted. With\n"
+        "--baseline the exit status is 4 if a case is slower, 5 if the samples cannot tell.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run_verb,

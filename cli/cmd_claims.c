@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "harness/base/csv.h"
+#include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/table.h"
-#include "harness/base/json.h"
 #include "report/claims.h"
 #include "verb.h"
 

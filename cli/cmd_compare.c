@@ -130,6 +130,9 @@ static void note_pair(comparison_row *c, const source *base, const result_case *
         used = (size_t)snprintf(c->note, sizeof c->note, "%s",
                                 strcmp(b->row.hash, n->row.hash) == 0 ? "same source"
                                                                       : "source changed");
+    if (strcmp(b->row.math, n->row.math) != 0)
+        used += (size_t)snprintf(c->note + used, sizeof c->note - used, "%sother math",
+                                 used ? ", " : "");
     for (size_t i = 0; i < sizeof keys / sizeof *keys && used < sizeof c->note; i++)
         if (strcmp(results_meta_find(x, keys[i]), results_meta_find(y, keys[i])) != 0)
             used += (size_t)snprintf(c->note + used, sizeof c->note - used, "%sother %s",

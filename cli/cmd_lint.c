@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "harness/check/lint.h"
 #include "harness/base/progress.h"
+#include "harness/check/lint.h"
 #include "verb.h"
 
 static struct { bool brief; } settings;

@@ -2,8 +2,8 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "harness/check/op.h"
 #include "harness/base/table.h"
+#include "harness/check/op.h"
 #include "kernels/kernels.h"
 #include "verb.h"
 

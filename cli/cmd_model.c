@@ -1,5 +1,5 @@
 /* cmd_model: `assay model`. Only a table: each of its verbs is a file model_<name>.c. */
-#include "model.h"
+#include "model_verbs.h"
 
 static const verb *const verbs[] = {&model_info_verb, &model_check_verb, &model_bench_verb,
                                     &model_synth_verb, &model_convert_verb};

@@ -9,9 +9,9 @@
 
 #include "harness/base/os.h"
 #include "input.h"
+#include "open_model.h"
 #include "runner/chat.h"
 #include "runner/generate.h"
-#include "session.h"
 #include "verb.h"
 
 static struct {
@@ -19,6 +19,7 @@ static struct {
     uint64_t tokens, context, top_k, repeat_last, seed, in_flight;
     double temperature, top_p, min_p, repeat_penalty;
     bool chat, echo, ids, special;
+    math_mode math;
 } settings = {.tokens = 128,
               .top_k = 40,
               .repeat_last = 64,
@@ -26,7 +27,8 @@ static struct {
               .in_flight = 2,
               .top_p = 0.95,
               .min_p = 0.05,
-              .repeat_penalty = 1};
+              .repeat_penalty = 1,
+              .math = MATH_DEFAULT};
 
 static const option options[] = {
     {"m|model", OPTION_TEXT, &settings.model, "FILE", "GGUF file (default: the one that ships)", 0,
@@ -57,9 +59,10 @@ static const option options[] = {
     {"ids", OPTION_FLAG, &settings.ids, NULL, "print token ids in place of text", 0, 0},
     {"special", OPTION_FLAG, &settings.special, NULL, "print control tokens too", 0, 0},
     {"in-flight", OPTION_NUMBER, &settings.in_flight, "N",
-     "tokens the device is ahead, with --temp 0 (default 2)", 1, LLAMA_IN_FLIGHT},
+     "tokens the device is ahead, with --temp 0 (default 2)", 1, MODEL_IN_FLIGHT},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 
 /* --- stopping --- */
@@ -153,7 +156,7 @@ static char *get_prompt(const gguf *g, size_t *bytes, err *e) {
     return rendered;
 }
 
-static bool tokenize_prompt(const session *s, const tokenizer *t, token_list *out, err *e) {
+static bool tokenize_prompt(const open_model *s, const tokenizer *t, token_list *out, err *e) {
     size_t bytes;
     char *text = get_prompt(s->file, &bytes, e);
     if (!text)
@@ -167,7 +170,7 @@ static bool tokenize_prompt(const session *s, const tokenizer *t, token_list *ou
 
 /* --- all together --- */
 
-static uint32_t choose_context(const llama_shape *s, size_t prompt) {
+static uint32_t choose_context(const model_shape *s, size_t prompt) {
     if (settings.context)
         return (uint32_t)settings.context;
     uint64_t needed = prompt + settings.tokens;
@@ -178,10 +181,10 @@ static double get_rate(size_t count, uint64_t ns) {
     return ns > 0 ? (double)count * 1e9 / (double)ns : 0;
 }
 
-static void print_report(const session *s, uint64_t load_ns, const generate_report *r) {
+static void print_report(const open_model *s, uint64_t load_ns, const generate_report *r) {
     char title[160];
     const device_facts *facts = device_get_facts(s->device);
-    session_get_title(s, title, sizeof title);
+    open_model_get_title(s, title, sizeof title);
     fprintf(stderr, "\nload     %8.2f s   %s, %.1f MB, on %s%s\n", (double)load_ns / 1e9, title,
             (double)s->file->bytes / 1e6, facts->name, facts->emulated ? " (emulated)" : "");
     fprintf(stderr, "prefill  %8.2f s   %zu tokens, %.2f tok/s\n", (double)r->prefill_ns / 1e9,
@@ -201,7 +204,7 @@ static sampler *make_sampler(uint32_t vocab) {
     return sampler_new(&chosen, vocab);
 }
 
-static bool generate_text(session *s, const tokenizer *t, const token_list *prompt,
+static bool generate_text(open_model *s, const tokenizer *t, const token_list *prompt,
                           uint64_t start_ns, bool *is_clean, err *e) {
     stream out = {.tokenizer = t};
     generate_report report;
@@ -210,8 +213,8 @@ static bool generate_text(session *s, const tokenizer *t, const token_list *prom
                             .tokenizer = t,
                             .emit = emit,
                             .context = &out};
-    sampler *chooser = make_sampler(llama_get_shape(s->model)->vocab);
-    bool ok = llama_prepare(s->model, prompt->count, sampler_is_plain_greedy(chooser), e);
+    sampler *chooser = make_sampler(model_get_shape(s->model)->vocab);
+    bool ok = model_prepare(s->model, prompt->count, sampler_is_plain_greedy(chooser), e);
     uint64_t load_ns = os_now_ns() - start_ns;
     for (size_t i = 0; ok && settings.echo && i < prompt->count; i++)
         emit(&out, prompt->items[i]);
@@ -220,7 +223,7 @@ static bool generate_text(session *s, const tokenizer *t, const token_list *prom
         end_text(&out);
     if (ok)
         print_report(s, load_ns, &report);
-    *is_clean = session_print_findings(s, stderr);
+    *is_clean = open_model_print_findings(s, stderr);
     sampler_free(chooser);
     return ok;
 }
@@ -239,25 +242,25 @@ static bool check_settings(err *e) {
 static exit_code run(const char *const *names, size_t count, err *e) {
     (void)names;
     (void)count;
-    session s;
+    open_model s;
     token_list prompt = {0};
-    llama_shape made_for;
+    model_shape made_for;
     tokenizer *t = NULL;
     bool is_clean = true; /* as far as the device's validation looked */
     uint64_t start_ns = os_now_ns();
     if (!check_settings(e))
         return e->code;
     catch_signals();
-    bool ok = session_open_file(&s, settings.model, e) && llama_read_shape(s.file, &made_for, e) &&
+    bool ok = open_model_file(&s, settings.model, e) && model_read_shape(s.file, &made_for, e) &&
               (t = tokenizer_new(s.file, e)) && tokenize_prompt(&s, t, &prompt, e);
     if (ok) {
-        llama_options how = {.context = choose_context(&made_for, prompt.count)};
-        ok = session_open_model(&s, settings.device, &how, e) &&
+        model_options how = {.context = choose_context(&made_for, prompt.count)};
+        ok = open_model_on(&s, settings.device, settings.math, &how, e) &&
              generate_text(&s, t, &prompt, start_ns, &is_clean, e);
     }
     token_list_free(&prompt);
     tokenizer_free(t);
-    session_close(&s);
+    open_model_close(&s);
     if (!ok)
         return e->code;
     return !is_clean ? EXIT_WRONG : asked_to_stop ? EXIT_INCONCLUSIVE : EXIT_OK;

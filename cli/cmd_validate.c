@@ -11,7 +11,7 @@
 #include "verb.h"
 
 static suite_settings settings = {
-    .run = {.verb = "validate", .find = cases_find_one, .seed = 1, .timeout_s = 120}};
+    .run = {.verb = "validate", .find = cases_parse, .seed = 1, .timeout_s = 120}};
 static uint64_t max_findings = 50;
 static bool trace_nan;
 
@@ -59,6 +59,8 @@ static void add_csv_counts(csv *file, const report *r, const device_facts *f) {
     csv_add_meta(file, "passed", text);
     snprintf(text, sizeof text, "%zu", r->failed);
     csv_add_meta(file, "failed", text);
+    snprintf(text, sizeof text, "%zu", r->skipped);
+    csv_add_meta(file, "skipped", text);
     snprintf(text, sizeof text, "%zu of %zu caught", played, played);
     csv_add_meta(file, "canaries", text); /* all of them, or nothing is called clean */
 }
@@ -125,12 +127,14 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
             return e->code;
     }
     report_start(&r, stdout, cases, settings.run.seed, NULL);
+    r.show_skips = settings.skipped;
     fflush(stdout);
     suite_listener listener = report_get_listener(&r);
     bool ok =
         suite_run(&settings.run, f, cases, &listener, &found, e) && check_reports(&found, true, e);
     print_all(&found);
     report_end(&r);
+    ok = ok && report_check_ran(&r, e);
     if (ok && settings.csv) {
         csv *file = report_start_csv(f, settings.run.seed);
         add_csv_counts(file, &r, f);
@@ -138,6 +142,8 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
         ok = csv_write(file, settings.csv, e);
         csv_free(file);
     }
+    if (ok && r.passed + r.failed == 0)
+        ok = err_set(e, EXIT_CANNOT, "nothing was validated: %.200s", r.first_skip);
     bool is_clean = r.failed == 0 && found.count == 0;
     finding_free(&found);
     return !ok ? e->code : is_clean ? EXIT_OK : EXIT_WRONG;
@@ -151,7 +157,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         setenv("ASSAY_TRACE_NAN", "1", 1);
     if (settings.worker)
         return suite_serve(&settings.run, e);
-    case_query query = {names, count, settings.shape, settings.input, settings.quick};
+    case_query query = {names,          count,          settings.shape,
+                        settings.input, settings.quick, .with_skips = true};
     case_list cases;
     device_facts facts;
     if (!cases_find(&query, &cases, e))

@@ -7,22 +7,24 @@
 #include <string.h>
 
 #include "harness/base/progress.h"
-#include "model.h"
 #include "model_bench_output.h"
+#include "model_verbs.h"
+#include "open_model.h"
 #include "runner/model_bench.h"
 #include "runner/tokenizer.h"
-#include "session.h"
 
 static struct {
     const char *model, *device, *output;
     option_numbers prompts, tokens, depths;
     uint64_t repeats, seed;
+    math_mode math;
 } settings = {.output = "md",
               .prompts = {.items = {512}, .count = 1},
               .tokens = {.items = {128}, .count = 1},
               .depths = {.items = {0}, .count = 1},
               .repeats = 5,
-              .seed = 1};
+              .seed = 1,
+              .math = MATH_DEFAULT};
 
 static const option options[] = {
     {"m|model", OPTION_TEXT, &settings.model, "FILE", "GGUF file (default: the one that ships)", 0,
@@ -40,6 +42,7 @@ static const option options[] = {
     {"seed", OPTION_NUMBER, &settings.seed, "N", "of the token ids (default 1)", 0, UINT64_MAX},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 
 enum { MAX_TESTS = 2 * OPTION_LIST_MAX * OPTION_LIST_MAX };
@@ -86,7 +89,7 @@ static uint32_t find_bos(const gguf *g) {
     return bos;
 }
 
-static bool run_tests(session *s, const bench_test *tests, size_t count, bench_format format,
+static bool run_tests(open_model *s, const bench_test *tests, size_t count, bench_format format,
                       err *e) {
     bench_output out;
     bench_output_begin(&out, stdout, format, s);
@@ -124,12 +127,12 @@ static exit_code run(const char *const *names, size_t name_count, err *e) {
         err_set(e, EXIT_USAGE, "there is nothing to measure: -p and -n are both 0");
         return e->code;
     }
-    session s;
-    llama_options how = {.context = find_context(tests, count)};
-    bool ok = session_open_file(&s, settings.model, e) &&
-              session_open_model(&s, settings.device, &how, e) &&
+    open_model s;
+    model_options how = {.context = find_context(tests, count)};
+    bool ok = open_model_file(&s, settings.model, e) &&
+              open_model_on(&s, settings.device, settings.math, &how, e) &&
               run_tests(&s, tests, count, format, e);
-    session_close(&s);
+    open_model_close(&s);
     return ok ? EXIT_OK : e->code;
 }
 

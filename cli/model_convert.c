@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "model.h"
+#include "model_verbs.h"
 #include "runner/convert.h"
 
 static struct {

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "harness/base/json.h"
-#include "model.h"
 #include "model_facts.h"
+#include "model_verbs.h"
 
 static struct { bool json, tensors, metadata; } settings;
 

@@ -1,7 +1,7 @@
 /* model_synth: `assay model synth`. */
 #include <stdio.h>
 
-#include "model.h"
+#include "model_verbs.h"
 #include "runner/synth.h"
 
 static struct {

@@ -16,7 +16,9 @@ typedef struct {
     uint64_t seed;
     char
         *shown; /* tool output that was printed last: a compiler's message is shown once a kernel */
-    size_t passed, failed;
+    bool show_skips; /* a row for each case that was skipped, with the reason */
+    size_t passed, failed, skipped;
+    char first_skip[200]; /* which was the first, and why */
 } report;
 
 void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, csv *file);
@@ -24,6 +26,8 @@ void report_add(report *r, const test_case *c, const case_report *what);
 /* report_add for suite_run: a listener whose rows are seen at once. */
 suite_listener report_get_listener(report *r);
 void report_end(report *r); /* prints the summary, frees what it holds */
+/* False, with e set, if every case was skipped: a run that checked nothing is no success. */
+bool report_check_ran(const report *r, err *e);
 
 /* Where the numbers come from: the head of a CSV file, and the same for people. */
 csv *report_start_csv(const device_facts *f, uint64_t seed);

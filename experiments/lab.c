@@ -2,10 +2,12 @@
 #include "lab.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "kernels/roof_kernels.h"
 #include "lab_parts.h"
+#include "reference/quant.h"
 
 const char *lab_get_level_name(lab_level l) {
     static const char *const names[LEVEL_COUNT] = {"full", "quick", "smoke"};
@@ -35,7 +37,8 @@ lab *lab_new(const lab_options *o, err *e) {
     meter_options how = make_options(o->level);
     assert(l);
     l->options = *o;
-    if ((l->device = device_open(o->device, e)) && (l->lib = library_new(l->device, NULL, e))) {
+    if ((l->device = device_open_with(o->device, &(device_options){.math = o->math}, e)) &&
+        (l->lib = library_new(l->device, NULL, e))) {
         l->meter = meter_new(l->lib, &bandwidth_roof_kernels, &how);
         return l;
     }
@@ -103,6 +106,8 @@ bool lab_time(lab *l, lab_case *cases, size_t count, err *e) {
 void lab_put(lab *l, sheet *s, const lab_case *c) {
     result_row r;
     meter_fill_row(l->meter, c, &r, NULL); /* a source that cannot be read any more has no hash */
+    if (c->built.op && c->built.kernel->format)
+        snprintf(r.format, sizeof r.format, "%s", c->built.kernel->format->name);
     sheet_put_row(s, &r);
     sheet_add_samples(s, c->key, c->result.samples, c->result.count);
 }

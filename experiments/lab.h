@@ -6,7 +6,7 @@
 #define ASSAY_LAB_H
 
 #include "harness/measure/meter.h"
-#include "runner/llama.h"
+#include "runner/model.h"
 #include "sheet.h"
 
 typedef enum { LEVEL_FULL, LEVEL_QUICK, LEVEL_SMOKE, LEVEL_COUNT } lab_level;
@@ -19,6 +19,7 @@ typedef struct {
     const char *model;  /* NULL: the best that is there */
     lab_level level;
     uint64_t seed;
+    math_mode math;
 } lab_options;
 
 lab *lab_new(const lab_options *o, err *e);
@@ -58,7 +59,7 @@ void lab_put(lab *l, sheet *s, const lab_case *c);
 /* A model with some tokens in its cache and one to come after them. Its forward pass was compared
  * with its oracles, launch by launch. */
 typedef struct {
-    llama *model;
+    model *model;
     uint32_t position, token; /* the token that comes, and where */
     uint32_t next;            /* what it is followed by: the argmax */
     float *logits;            /* (vocab) behind it, as they must be; of the lab */
@@ -66,7 +67,7 @@ typedef struct {
 } lab_decoder;
 
 /* position 0 is as deep as the level likes. */
-bool lab_open_decoder(lab *l, const llama_options *o, uint32_t position, lab_decoder *d, err *e);
+bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_decoder *d, err *e);
 void lab_close_decoder(lab_decoder *d);
 
 /* The decoder's model back where it was, and what it then says against what it must say. */
@@ -76,9 +77,9 @@ bool lab_check_next(const lab_decoder *d, uint32_t next, const char *what, err *
 
 /* `count` random ids, the same for a seed. */
 void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t count);
-/* The model on the device, without a prompt; free it with llama_free. */
-llama *lab_open_model(lab *l, const llama_options *o, err *e);
-bool lab_read_model_shape(lab *l, llama_shape *out, err *e);
+/* The model on the device, without a prompt; free it with model_free. */
+model *lab_open_model(lab *l, const model_options *o, err *e);
+bool lab_read_model_shape(lab *l, model_shape *out, err *e);
 /* "smollm2-135m-instruct-q4_0.gguf", for rows and notes; "" before a model was opened. */
 const char *lab_get_model_name(const lab *l);
 

@@ -4,8 +4,8 @@
 #include "kernels.h"
 
 static bool record_read(tape *t, slice in, slice sums, uint32_t vectors, uint32_t groups, err *e) {
-    return bandwidth_read_record(t, &bandwidth_read_f32_op.kernels[0], in, sums, vectors, groups,
-                                 e);
+    return bandwidth_read_record(t, op_find_kernel(&bandwidth_read_op, "bandwidth_read_f32"), in,
+                                 sums, vectors, groups, e);
 }
 
 static bool record_copy(tape *t, slice in, slice out, uint32_t vectors, uint32_t groups, err *e) {

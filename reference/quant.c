@@ -30,7 +30,8 @@ static long quantise(double value, double step, long low, long high) {
 
 /* The value of largest magnitude, the first of equals. */
 static double find_extreme(const float *values, size_t count) {
-    double extreme = 0, largest = 0; /* both kept: clang 19 gets fabs(extreme) wrong when unrolled */
+    double extreme = 0,
+           largest = 0; /* both kept: clang 19 gets fabs(extreme) wrong when unrolled */
     for (size_t i = 0; i < count; i++)
         if (fabs((double)values[i]) > largest) {
             extreme = (double)values[i];

@@ -9,7 +9,7 @@
 enum { IN_FLIGHT = 2 }; /* one runs while the CPU looks at the one before */
 
 typedef struct {
-    llama *model;
+    model *model;
     sampler *sampler;
     const generate_options *options;
     generate_report *report;
@@ -42,8 +42,8 @@ static bool take(run *r, uint32_t token) {
 
 /* Each step waits for the one before. */
 static bool decode_on_cpu(run *r, uint32_t token, float *logits, err *e) {
-    while (llama_get_room(r->model) > 0) {
-        if (!llama_forward_token(r->model, token, PLAY_WHOLE, logits, NULL, e))
+    while (model_get_room(r->model) > 0) {
+        if (!model_forward_token(r->model, token, PLAY_WHOLE, logits, NULL, e))
             return false;
         r->report->decoded++;
         token = sampler_choose(r->sampler, logits);
@@ -56,25 +56,25 @@ static bool decode_on_cpu(run *r, uint32_t token, float *logits, err *e) {
 
 /* The device feeds itself; what was submitted behind the last token is waited for and forgotten. */
 static bool decode_on_device(run *r, uint32_t token, err *e) {
-    llama *m = r->model;
+    model *m = r->model;
     uint32_t depth = r->options->in_flight ? r->options->in_flight : IN_FLIGHT, flying = 0, kept;
     size_t left = r->options->max_tokens - r->report->tokens; /* steps that can have a use */
     bool ok = true, goes_on = true;
-    assert(depth <= LLAMA_IN_FLIGHT);
+    assert(depth <= MODEL_IN_FLIGHT);
     r->report->end = END_CONTEXT;
-    kept = llama_get_position(m);
-    if (llama_get_room(m) == 0)
+    kept = model_get_position(m);
+    if (model_get_room(m) == 0)
         return true;
-    ok = llama_start_greedy(m, token, e);
+    ok = model_keep(m, e) && model_start_greedy(m, token, e);
     while (ok && goes_on) {
-        while (ok && flying < depth && left > 0 && llama_get_room(m) > 0) {
-            ok = llama_submit_greedy(m, e);
+        while (ok && flying < depth && left > 0 && model_get_room(m) > 0) {
+            ok = model_submit_greedy(m, e);
             flying += ok;
             left -= ok;
         }
         if (!ok || flying == 0)
             break;
-        ok = llama_collect_greedy(m, &token, NULL, e);
+        ok = model_collect_greedy(m, &token, NULL, e);
         flying--;
         if (!ok)
             break;
@@ -85,22 +85,22 @@ static bool decode_on_device(run *r, uint32_t token, err *e) {
             r->report->end = END_CONTEXT; /* unless another token says otherwise */
     }
     for (err ignored; flying > 0; flying--)
-        llama_collect_greedy(m, &token, NULL, &ignored);
+        model_collect_greedy(m, &token, NULL, &ignored);
     if (ok)
-        llama_rewind(m, kept);
+        model_rewind(m, kept);
     return ok;
 }
 
-bool generate(llama *m, sampler *s, const uint32_t *prompt, size_t count, const generate_options *o,
+bool generate(model *m, sampler *s, const uint32_t *prompt, size_t count, const generate_options *o,
               generate_report *out, err *e) {
     *out = (generate_report){.prompt_tokens = count, .end = END_COUNT};
     run r = {.model = m, .sampler = s, .options = o, .report = out};
-    float *logits = malloc(llama_get_shape(m)->vocab * sizeof *logits);
+    float *logits = malloc(model_get_shape(m)->vocab * sizeof *logits);
     assert(logits);
     for (size_t i = 0; i < count; i++)
         sampler_accept(s, prompt[i]);
     uint64_t start_ns = os_now_ns();
-    bool ok = llama_forward_prompt(m, prompt, count, PLAY_WHOLE, logits, NULL, e);
+    bool ok = model_forward_prompt(m, prompt, count, PLAY_WHOLE, logits, NULL, e);
     uint64_t prompt_ns = os_now_ns();
     out->prefill_ns = prompt_ns - start_ns;
     if (ok && o->max_tokens > 0) {

@@ -5,7 +5,7 @@
 #ifndef ASSAY_GENERATE_H
 #define ASSAY_GENERATE_H
 
-#include "llama.h"
+#include "model.h"
 #include "sampler.h"
 #include "tokenizer.h"
 
@@ -20,7 +20,7 @@ const char *end_reason_get_text(end_reason r); /* "the context is full" */
 
 typedef struct {
     size_t max_tokens;
-    uint32_t in_flight; /* steps handed to the device ahead; 1 to LLAMA_IN_FLIGHT, 0: the default */
+    uint32_t in_flight; /* steps handed to the device ahead; 1 to MODEL_IN_FLIGHT, 0: the default */
     const tokenizer *tokenizer; /* says which tokens end the text; NULL: none does */
     /* Told of each token but the one that ends the text; false: stop. */
     bool (*emit)(void *context, uint32_t token);
@@ -35,7 +35,7 @@ typedef struct {
 } generate_report;
 
 /* The model goes on from where it stands; a prompt that does not fit is an error. */
-bool generate(llama *m, sampler *s, const uint32_t *prompt, size_t count, const generate_options *o,
+bool generate(model *m, sampler *s, const uint32_t *prompt, size_t count, const generate_options *o,
               generate_report *out, err *e);
 
 #endif

@@ -7,7 +7,7 @@
 #define ASSAY_MODEL_BENCH_H
 
 #include "harness/measure/stats.h"
-#include "llama.h"
+#include "model.h"
 
 typedef struct {
     uint32_t prompt, generate; /* one of them is 0 */
@@ -28,7 +28,7 @@ typedef struct {
 void bench_test_get_name(const bench_test *t, char *text, size_t size);
 
 /* bos is the first token where the file asks for one, else TOKEN_NONE. */
-bool model_bench(llama *m, const bench_test *t, uint32_t repeats, uint32_t bos, uint64_t seed,
+bool model_bench(model *m, const bench_test *t, uint32_t repeats, uint32_t bos, uint64_t seed,
                  bench_result *out, err *e);
 
 #endif

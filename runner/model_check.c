@@ -8,13 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llama_parts.h"
-#include "llama_reference.h"
 #include "sampler.h"
 
 typedef struct {
-    llama *model;
-    const gguf *file;
+    model *model;
     const model_check_options *options;
     model_report *report;
     uint32_t vocab;
@@ -120,16 +117,15 @@ static bool check_launches(inspection *x, err *e) {
     const model_check_options *o = x->options;
     check_result result;
     check_options how = begin_launches(x);
-    llama_rewind(x->model, 0);
-    if (!llama_forward_prompt_debug(x->model, o->prompt, o->prompt_tokens, x->logits, &how, &result,
-                                    e))
+    model_rewind(x->model, 0);
+    if (!model_debug_prompt(x->model, o->prompt, o->prompt_tokens, x->logits, &how, &result, e))
         return false;
     end_launches(x, "prefill, launch by launch", &result);
     if (result.verdict != CHECK_PASS)
         return true;
     x->checked[0] = sampler_find_largest(x->logits, x->vocab);
     how = begin_launches(x);
-    if (!llama_forward_token_debug(x->model, x->checked[0], x->other, &how, &result, e))
+    if (!model_debug_token(x->model, x->checked[0], x->other, &how, &result, e))
         return false;
     end_launches(x, "decode, launch by launch", &result);
     x->checked[1] = sampler_find_largest(x->other, x->vocab);
@@ -141,8 +137,8 @@ static bool check_launches(inspection *x, err *e) {
 /* How far the logits of a forward pass in single precision may be from the exact ones, as a part of
  * their root mean square: each layer adds roundings to a sum of its own; they come and go at
  * random. A weight in the wrong place gives about 1. */
-static double get_tolerance(const llama *m) {
-    return 64 * 0x1p-24 * sqrt((double)llama_get_shape(m)->layers);
+static double get_tolerance(const model *m) {
+    return 64 * 0x1p-24 * sqrt((double)model_get_shape(m)->layers);
 }
 
 typedef struct {
@@ -174,15 +170,15 @@ static bool check_reference(inspection *x, err *e) {
     size_t n = o->reference_tokens < o->prompt_tokens ? o->reference_tokens : o->prompt_tokens;
     if (n == 0)
         return true;
-    llama_reference *r = llama_reference_new(x->file, llama_get_shape(x->model), n, e);
+    model_reference *r = model_reference_new(x->model, n, e);
     if (!r)
         return false;
     distance worst = {0};
     bool ok = true, passed = true;
-    llama_rewind(x->model, 0);
+    model_rewind(x->model, 0);
     for (size_t i = 0; ok && i < n; i++) {
-        llama_reference_step(r, o->prompt[i], x->exact);
-        ok = llama_forward_token(x->model, o->prompt[i], PLAY_WHOLE, x->logits, NULL, e);
+        model_reference_step(r, o->prompt[i], x->exact);
+        ok = model_forward_token(x->model, o->prompt[i], PLAY_WHOLE, x->logits, NULL, e);
         if (!ok)
             break;
         distance d = measure(x->logits, x->exact, x->vocab);
@@ -190,7 +186,7 @@ static bool check_reference(inspection *x, err *e) {
         if (!(d.relative <= worst.relative))
             worst = d;
     }
-    llama_reference_free(r);
+    model_reference_free(r);
     if (ok)
         add_row(x, passed, "whole pass against double precision",
                 "%zu tokens, logits off by %.1e of their size (allowed %.1e), largest %.1e", n,
@@ -216,7 +212,7 @@ static double get_lead(const float *logits, uint32_t count) {
 static bool decode_by_logits(inspection *x, uint32_t first, size_t count, play_mode mode,
                              uint32_t *tokens, double *leads, err *e) {
     for (size_t i = 0; i < count; i++) {
-        if (!llama_forward_token(x->model, i ? tokens[i - 1] : first, mode, x->other, NULL, e))
+        if (!model_forward_token(x->model, i ? tokens[i - 1] : first, mode, x->other, NULL, e))
             return false;
         tokens[i] = sampler_find_largest(x->other, x->vocab);
         if (leads)
@@ -239,9 +235,9 @@ static bool check_prefill(inspection *x, uint32_t *tokens, uint32_t *again, doub
     const model_check_options *o = x->options;
     size_t n = o->prompt_tokens;
     double tolerance = 2 * get_tolerance(x->model);
-    llama_rewind(x->model, 0);
+    model_rewind(x->model, 0);
     for (size_t i = 0; i < n; i++)
-        if (!llama_forward_token(x->model, o->prompt[i], PLAY_WHOLE, x->other, NULL, e))
+        if (!model_forward_token(x->model, o->prompt[i], PLAY_WHOLE, x->other, NULL, e))
             return false;
     for (uint32_t i = 0; i < x->vocab; i++)
         x->exact[i] = (double)x->other[i];
@@ -249,8 +245,9 @@ static bool check_prefill(inspection *x, uint32_t *tokens, uint32_t *again, doub
     double first_lead = get_lead(x->other, x->vocab);
     if (!decode_by_logits(x, first, o->tokens, PLAY_WHOLE, tokens, leads, e))
         return false;
-    llama_rewind(x->model, 0);
-    if (!llama_forward_prompt(x->model, o->prompt, n, PLAY_WHOLE, x->logits, NULL, e))
+    model_rewind(x->model, 0);
+    if (!model_forward_prompt(x->model, o->prompt, n, PLAY_WHOLE, x->logits, NULL, e) ||
+        !model_keep(x->model, e))
         return false;
     distance d = measure(x->logits, x->exact, x->vocab);
     add_row(x, is_near(&d, tolerance), "prefill against token by token",
@@ -267,7 +264,7 @@ static bool check_prefill(inspection *x, uint32_t *tokens, uint32_t *again, doub
         add_row(x, lead <= tolerance, "greedy tokens behind both",
                 "they part at token %zu, where the best logit leads by %.1e of their size", same,
                 lead);
-    llama_rewind(x->model, (uint32_t)n);
+    model_rewind(x->model, (uint32_t)n);
     return true;
 }
 
@@ -275,13 +272,13 @@ static bool decode_in_flight(inspection *x, uint32_t first, size_t count, uint32
                              err *e) {
     enum { DEPTH = 3 };
     size_t submitted = 0, collected = 0;
-    bool ok = llama_start_greedy(x->model, first, e);
+    bool ok = model_start_greedy(x->model, first, e);
     while (ok && collected < count) {
         while (ok && submitted < count && submitted - collected < DEPTH) {
-            ok = llama_submit_greedy(x->model, e);
+            ok = model_submit_greedy(x->model, e);
             submitted += ok;
         }
-        ok = ok && llama_collect_greedy(x->model, &tokens[collected], NULL, e);
+        ok = ok && model_collect_greedy(x->model, &tokens[collected], NULL, e);
         collected += ok;
     }
     return ok;
@@ -298,7 +295,7 @@ static bool check_plays(inspection *x, uint32_t *tokens, uint32_t *again, err *e
     static const char what[] = "greedy tokens, five ways to play";
     const model_check_options *o = x->options;
     uint32_t first = sampler_find_largest(x->logits, x->vocab), start = (uint32_t)o->prompt_tokens;
-    llama_rewind(x->model, start);
+    model_rewind(x->model, start);
     if (!decode_by_logits(x, first, o->tokens, PLAY_WHOLE, tokens, NULL, e))
         return false;
     if (first != x->checked[0] || tokens[0] != x->checked[1]) {
@@ -308,7 +305,7 @@ static bool check_plays(inspection *x, uint32_t *tokens, uint32_t *again, err *e
         return true;
     }
     for (size_t i = 0; i < WAYS; i++) {
-        llama_rewind(x->model, start);
+        model_rewind(x->model, start);
         if (!(i + 1 < WAYS ? decode_by_logits(x, first, o->tokens, ways[i].mode, again, NULL, e)
                            : decode_in_flight(x, first, o->tokens, again, e)))
             return false;
@@ -337,9 +334,9 @@ static bool check_tokens(inspection *x, err *e) {
     return ok;
 }
 
-bool model_check(llama *m, const gguf *g, const model_check_options *o, model_report *out, err *e) {
-    uint32_t vocab = llama_get_shape(m)->vocab;
-    inspection x = {.model = m, .file = g, .options = o, .report = out, .vocab = vocab};
+bool model_check(model *m, const model_check_options *o, model_report *out, err *e) {
+    uint32_t vocab = model_get_shape(m)->vocab;
+    inspection x = {.model = m, .options = o, .report = out, .vocab = vocab};
     *out = (model_report){.passed = true};
     x.logits = malloc(vocab * sizeof *x.logits);
     x.other = calloc(vocab, sizeof *x.other); /* a check that fails leaves it so */

@@ -6,7 +6,7 @@
 #ifndef ASSAY_MODEL_CHECK_H
 #define ASSAY_MODEL_CHECK_H
 
-#include "llama.h"
+#include "model.h"
 
 /* What one launch left in one of its outputs, where it has several in the worst of them. */
 typedef struct {
@@ -44,6 +44,6 @@ typedef struct {
 } model_check_options;
 
 /* The model is rewound first. Its context must have room for the prompt and the tokens. */
-bool model_check(llama *m, const gguf *g, const model_check_options *o, model_report *out, err *e);
+bool model_check(model *m, const model_check_options *o, model_report *out, err *e);
 
 #endif

@@ -3,13 +3,13 @@
 #ifndef ASSAY_RUNGS_H
 #define ASSAY_RUNGS_H
 
-#include "harness/device/device.h"
 #include "harness/check/op.h"
+#include "harness/device/device.h"
 #include "reference/quant.h"
 
 /* y = W x, or y += W x. NULL with e set: no kernel reads this format. */
 const kernel *rungs_pick_matvec(const device_facts *d, const weight_format *f, bool accumulates,
-                                    uint32_t in_dim, uint32_t tokens, err *e);
+                                uint32_t in_dim, uint32_t tokens, err *e);
 const kernel *rungs_pick_embedding(const weight_format *f, err *e);
 const kernel *rungs_pick_rmsnorm(const device_facts *d, uint32_t tokens);
 const kernel *rungs_pick_decode_attention(const device_facts *d);

@@ -12,7 +12,7 @@
 #include "harness/base/os.h"
 #include "runner/convert.h"
 #include "runner/gguf_write.h"
-#include "runner/llama.h"
+#include "runner/model.h"
 #include "runner/synth.h"
 #include "runner/tokenizer.h"
 
@@ -93,11 +93,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
             abort();
         return 0;
     }
-    llama_shape shape_read;
+    model_shape shape_read;
     touch_values(g);
     touch_tensors(g);
     touch_tokenizer(g);
-    sum += llama_read_shape(g, &shape_read, &e) && llama_check_file(g, &e);
+    sum += model_read_shape(g, &shape_read, &e) && model_check_file(g, &e);
     touch_facts(g);
     gguf_free(g);
     return 0;

@@ -24,10 +24,12 @@
     X(simd_suite)                                                                                  \
     X(language_suite)                                                                              \
     X(sampler_suite)                                                                               \
+    X(model_suite)                                                                                 \
     X(llama_suite)                                                                                 \
     X(llama_file_suite)                                                                            \
     X(kernels_suite)                                                                               \
     X(checked_suite)                                                                               \
+    X(lines_suite)                                                                                 \
     X(validation_suite)                                                                            \
     X(cache_suite)                                                                                 \
     X(cli_suite)                                                                                   \

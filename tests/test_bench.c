@@ -73,7 +73,7 @@ TEST rows_can_be_json(void) {
     ASSERT_RUN(BENCH "ffn_silu --shape 64 --regime independent --json 2> /dev/null", 0);
     ASSERT_EQ('{', command_get_output()[0]);
     ASSERT_SAYS("\"device\": \"software Metal device");
-    ASSERT_SAYS("\"kernel\": \"ffn_silu\", \"variant\": \"\", \"shape\": \"64\", \"batch\": null");
+    ASSERT_SAYS("\"kernel\": \"ffn_silu\", \"variant\": \"\", \"format\": \"\", \"shape\": \"64\", \"batch\": null");
     ASSERT_SAYS("\"regime\": \"independent\"");
     PASS();
 }
@@ -113,7 +113,7 @@ TEST mistakes_are_answered_with_what_would_have_been_right(void) {
 
 TEST a_wrong_kernel_gets_a_reason_and_no_time(void) {
     ASSERT_RUN(
-        "rm -rf $T; mkdir -p $T/k; cp $H/kernels/*.metal $H/kernels/*.h $T/k; "
+        "rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/. $T/k; "
         "sed 's/= g \\/ (1.0f/= g \\/ (1.5f/' $H/kernels/ffn_silu.metal > $T/k/ffn_silu.metal; "
         "ASSAY_KERNELS=$T/k " BENCH "ffn_silu buffer_copy --shape 64",
         1);
@@ -217,7 +217,7 @@ TEST malformed_files_are_named_with_their_line(void) {
     ASSERT_RUN("rm -rf $T; mkdir -p $T", 0);
     ASSERT(write_run("base.csv", "d", three, base, 1) && write_run("bad.csv", "d", three, base, 1));
     ASSERT_RUN("echo 'x,y' >> $T/bad.csv; $A compare $T/base.csv $T/bad.csv", 2);
-    ASSERT_SAYS("bad.csv:5: 2 fields where the header has 40");
+    ASSERT_SAYS("bad.csv:5: 2 fields where the header has 41");
     ASSERT_RUN("sed 's/schema: 2/schema: 1/' $T/base.csv > $T/bad.csv; "
                "$A compare $T/base.csv $T/bad.csv",
                2);

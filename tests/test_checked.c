@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/check/canaries/canary.h"
 #include "harness/base/os.h"
+#include "harness/check/canaries/canary.h"
 #include "support.h"
 
 SUITE_EXTERN(checked_suite);

@@ -16,12 +16,12 @@ SUITE(page_suite);
 #define VALIDATE_HEAD                                                                              \
     "case,class,file,line,thread,group,buffer,label,element,outside_by,bytes,count,text\n"
 #define BENCH_HEAD                                                                                 \
-    "case,device,api,model,op,kernel,variant,shape,batch,input,math,regime,cache,n,gpu_ns,"        \
+    "case,device,api,model,op,kernel,variant,format,shape,batch,input,math,regime,cache,n,gpu_ns," \
     "gpu_q1_ns,gpu_q3_ns,gpu_min_ns,gpu_p95_ns,gpu_mean_ns,gpu_mad_ns,encode_ns,wall_ns,"          \
     "wall_q1_ns,wall_q3_ns,repeats,copies,bytes,flops,gb_s,gflop_s,roof_gb_s,pct_roof,launch_ns,"  \
     "submit_ns,stop,labels,kernel_hash,samples,message\n"
 #define BENCH_ROW(name, median)                                                                    \
-    name ",d,soft,,op," name ",,64x64,,normal,safe,chained,warm,9," median                         \
+    name ",d,soft,,op," name ",,,64x64,,normal,safe,chained,warm,9," median                        \
          ",900,1100,1,1,1,1,1,1,"                                                                  \
          "1,1,1,1,1,1,12.5,1,20,62.5,1,1,steady,emulated,abc,bench.samples.csv,\n"
 #define CHART                                                                                      \

@@ -271,12 +271,12 @@ static bool refuse(const char *rows, const char *samples, const char *says) {
 }
 
 #define HEADER                                                                                     \
-    "case,device,api,model,op,kernel,variant,shape,batch,input,math,regime,cache,n,gpu_ns,"        \
+    "case,device,api,model,op,kernel,variant,format,shape,batch,input,math,regime,cache,n,gpu_ns," \
     "gpu_q1_ns,gpu_q3_ns,gpu_min_ns,gpu_p95_ns,gpu_mean_ns,gpu_mad_ns,encode_ns,wall_ns,"          \
     "wall_q1_ns,wall_q3_ns,repeats,copies,bytes,flops,gb_s,gflop_s,roof_gb_s,pct_roof,launch_ns,"  \
     "submit_ns,stop,labels,kernel_hash,samples,message\n"
 #define ROW(n)                                                                                     \
-    "v,d,soft,,o,k,,1,,normal,safe,single,warm," n ",1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"   \
+    "v,d,soft,,o,k,,,1,,normal,safe,single,warm," n ",1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"  \
     "steady,,h,,\n"
 #define SAMPLES "# schema: 2\ncase,i,gpu_ns,encode_ns,wall_ns\n"
 #define CASE "v"

@@ -25,9 +25,17 @@
 
 extern char **environ;
 
+/* macOS's CLOCK_MONOTONIC has steps of 1 us and follows adjustments of the time of day; this one is
+ * the CPU's counter, which Metal's times are on too. */
+#if defined(__APPLE__)
+#define STEADY_CLOCK CLOCK_UPTIME_RAW
+#else
+#define STEADY_CLOCK CLOCK_MONOTONIC
+#endif
+
 uint64_t os_now_ns(void) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(STEADY_CLOCK, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -93,8 +101,9 @@ bool os_find_home(char *path, size_t size, err *e) {
         if (is_home(path))
             return true;
     }
-    return err_set(e, EXIT_CANNOT, "no folder above this program has kernels/ and harness/ in it; "
-                                   "set ASSAY_HOME to the project's root");
+    return err_set(e, EXIT_CANNOT,
+                   "no folder above this program has kernels/ and harness/ in it; "
+                   "set ASSAY_HOME to the project's root");
 }
 
 bool os_make_folder(const char *path, err *e) {
@@ -162,7 +171,8 @@ bool os_find_cache(char *path, size_t size, err *e) {
     struct stat s;
     if (stat(path, &s) != 0 || s.st_uid != getuid() || (s.st_mode & 0022 && chmod(path, 0700) != 0))
         return err_set(e, EXIT_CANNOT,
-                       "the cache folder %.120s belongs to somebody else; set XDG_CACHE_HOME", path);
+                       "the cache folder %.120s belongs to somebody else; set XDG_CACHE_HOME",
+                       path);
     return true;
 }
 
@@ -194,7 +204,8 @@ char *os_read_file(const char *path, size_t *bytes, err *e) {
     }
     close(fd);
     if (!text || n < 0) {
-        err_set(e, EXIT_CANNOT, "cannot read %.160s: %s", path, text ? strerror(errno) : "no memory");
+        err_set(e, EXIT_CANNOT, "cannot read %.160s: %s", path,
+                text ? strerror(errno) : "no memory");
         free(text);
         return NULL;
     }

@@ -23,7 +23,7 @@ bool os_find_self(char *path, size_t size, err *e); /* the running executable */
 char *os_read_file(const char *path, size_t *bytes, err *e);
 /* Written beside and renamed: readers see the old file or the whole new one. */
 bool os_write_file(const char *path, const void *data, size_t bytes, err *e);
-bool os_make_folder(const char *path, err *e);                   /* with parents */
+bool os_make_folder(const char *path, err *e); /* with parents */
 /* A new empty folder of our own under $TMPDIR, and the end of one with all that is in it. */
 bool os_make_scratch(char *path, size_t size, err *e);
 void os_remove_folder(const char *path);

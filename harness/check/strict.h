@@ -6,8 +6,8 @@
 #ifndef ASSAY_STRICT_H
 #define ASSAY_STRICT_H
 
-#include "harness/device/msl/msl.h"
 #include "harness/base/remark.h"
+#include "harness/device/msl/msl.h"
 
 typedef struct {
     bool taken;    /* the whole file could be judged */

@@ -16,6 +16,7 @@ typedef struct {
     uint64_t seed, jobs;
     const char *device, *capture;
     double timeout_s;
+    math_mode math;
 } suite;
 
 /* What became of one case. */

@@ -73,6 +73,7 @@ static result_row make_untimed(const bench_case *c, const device_facts *f, const
     snprintf(r.op, sizeof r.op, "%s", c->test.op->name);
     snprintf(r.kernel, sizeof r.kernel, "%s", c->test.kernel->name);
     shape_get_text(&c->test.shape, r.shape, sizeof r.shape);
+    snprintf(r.math, sizeof r.math, "%s", math_mode_get_name(f->math));
     snprintf(r.input, sizeof r.input, "%s", distribution_get_name(c->test.inputs));
     snprintf(r.regime, sizeof r.regime, "%s", timing_get_regime_name(c->regime));
     snprintf(r.cache, sizeof r.cache, "%s", timing_get_cache_name(c->cache));
@@ -110,8 +111,10 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
             out.row = a.row;
             out.base_count = a.base_count;
             snprintf(out.base_hash, sizeof out.base_hash, "%s", a.base_hash);
-        } else
+        } else {
             out.row = make_untimed(c, s->facts, failure);
+            out.skipped = failure == a.error.text && a.skipped;
+        }
         ok = s->listener->deliver(s->listener->context, c, &out, e);
     }
     bench_outcome_free(&out);
@@ -135,11 +138,13 @@ bool bench_run(const bench_settings *s, const device_facts *f, const bench_list 
     char seed[32], budget[32];
     snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
     snprintf(budget, sizeof budget, "%g", s->budget_s);
-    const char *arguments[] = {"bench",    "--worker", "--device", f->api, "--seed", seed,
-                               "--budget", budget,     NULL,       NULL,   NULL};
+    const char *arguments[] = {
+        "bench", "--worker", "--device", f->spec,  "--seed",
+        seed,    "--budget", budget,     "--math", math_mode_get_name(s->math),
+        NULL,    NULL,       NULL};
     if (s->base_folder) {
-        arguments[8] = "--baseline";
-        arguments[9] = s->base_folder;
+        arguments[10] = "--baseline";
+        arguments[11] = s->base_folder;
     }
     worker_plan plan = {.arguments = arguments,
                         .tasks = names,

@@ -68,6 +68,7 @@ static void *time_case(server *s, const char *name, size_t *bytes, bool *retire)
         a.base_count = base.gpu.count;
         snprintf(a.base_hash, sizeof a.base_hash, "%s", base.hash);
     }
+    a.skipped = !a.made && sides[0].tape && !device_can_play(sides[0].tape, NULL);
     *retire = !a.made; /* a kernel that is wrong may have written anywhere */
     if (!a.made)
         a.row.gpu.count = a.base_count = 0;
@@ -91,7 +92,7 @@ static void *run_task(void *context, const char *task, size_t *bytes, bool *reti
 
 exit_code bench_serve(const bench_settings *s, bench_finder *find, const roof_kernels *k, err *e) {
     server own = {.settings = s, .find = find};
-    device *d = device_open(s->device, e);
+    device *d = device_open_with(s->device, &(device_options){.math = s->math}, e);
     bool ok = d && (own.lib = library_new(d, NULL, e)) &&
               (!s->base_folder || (own.base_lib = library_new(d, s->base_folder, e))) &&
               (own.meter = new_meter(&own, k)) && worker_serve(run_task, &own, e);

@@ -181,6 +181,7 @@ static void fill_case(const kernel_case *c, result_row *r) {
     int at = op_find_batch_dim(c->op);
     snprintf(r->op, sizeof r->op, "%s", c->op->name);
     snprintf(r->kernel, sizeof r->kernel, "%s", c->kernel->name);
+    snprintf(r->variant, sizeof r->variant, "%s", c->kernel->variant ? c->kernel->variant : "");
     shape_get_text(&c->shape, r->shape, sizeof r->shape);
     snprintf(r->input, sizeof r->input, "%s", distribution_get_name(c->inputs));
     r->batch = at < 0 || !c->shape.dim[at] ? NAN : (double)c->shape.dim[at];
@@ -211,7 +212,7 @@ bool meter_fill_row(const meter *m, const measurement *x, result_row *r, err *e)
     snprintf(r->name, sizeof r->name, "%s", x->key);
     snprintf(r->device, sizeof r->device, "%s", f->name);
     snprintf(r->api, sizeof r->api, "%s", f->api);
-    snprintf(r->math, sizeof r->math, "safe"); /* how every device compiles kernels */
+    snprintf(r->math, sizeof r->math, "%s", math_mode_get_name(f->math));
     r->gpu = timing_compute_stats(&x->result, CLOCK_GPU);
     r->wall = timing_compute_stats(&x->result, CLOCK_WALL);
     r->encode_ns = timing_compute_stats(&x->result, CLOCK_ENCODE).median;

@@ -32,6 +32,7 @@ static const column columns[RESULT_COLUMNS] = {
     TEXT("op", op),
     TEXT("kernel", kernel),
     TEXT("variant", variant),
+    TEXT("format", format),
     TEXT("shape", shape),
     NUMBER("batch", batch),
     TEXT("input", input),
@@ -176,6 +177,8 @@ results_meta results_meta_new(const char *version, const device_facts *f, uint64
     results_meta_add(&m, "device", f->name);
     results_meta_add(&m, "api", f->api);
     results_meta_add(&m, "emulated", f->emulated ? "yes" : "no");
+    if (f->is_virtual)
+        results_meta_add(&m, "virtual", "yes");
     host_get_driver(f->api, text, sizeof text);
     results_meta_add(&m, "driver", text);
     results_meta_add(&m, "compiler", f->compiler);

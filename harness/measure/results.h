@@ -36,8 +36,8 @@ results_meta results_meta_new(const char *version, const device_facts *f, uint64
 typedef struct {
     char name[320]; /* column `case`: names it in both files, and in other runs */
     char device[96], api[16], model[128];
-    char op[160], kernel[96], shape[48], input[16], math[16], regime[16], cache[8];
-    char variant[96];    /* of an experiment: what it compares; "" in bench */
+    char op[160], kernel[96], format[16], shape[48], input[16], math[16], regime[16], cache[8];
+    char variant[96];    /* what is compared: of a kernel among others, or of an experiment */
     double batch;        /* tokens */
     stats gpu, wall;     /* ns per play; count 0: no time */
     double encode_ns;    /* median */
@@ -46,7 +46,7 @@ typedef struct {
     double bytes, flops; /* of a play: what it must move and do */
     double gb_s, gflop_s, roof_gb_s, pct_roof;
     double launch_ns, submit_ns; /* of an empty launch, in the same window */
-    char stop[8], labels[96];
+    char stop[8], labels[128];
     char hash[20];     /* of the kernels' source */
     char samples[128]; /* the file of samples, beside this one; set by the writer */
     char message[256]; /* why there is no time; "" if there is one */
@@ -56,7 +56,7 @@ typedef struct {
 result_row result_row_new(void);
 
 /* Columns of every row, by number, for whoever writes a row in another form. */
-enum { RESULT_COLUMNS = 40 };
+enum { RESULT_COLUMNS = 41 };
 const char *result_get_title(int i);
 /* Column i as text, "" for what is not known; *is_number says which kind it is. */
 void result_get_column(const result_row *r, int i, char *text, size_t size, bool *is_number);
