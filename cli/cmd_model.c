@@ -6,7 +6,7 @@ static const verb *const verbs[] = {&model_info_verb, &model_check_verb, &model_
 
 const verb verb_model = {
     .name = "model",
-    .about = "models: what a GGUF file holds, whether it runs right, how fast, and making one",
+    .about = "models: describe, check, time, make and convert GGUF files",
     .verbs = verbs,
     .verb_count = sizeof verbs / sizeof *verbs,
 };

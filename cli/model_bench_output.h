@@ -1,5 +1,5 @@
 /* model_bench_output: results of `assay model bench` in the forms that llama-bench has, with its names,
- * so that what reads the one reads the other. The median and quartiles are ours and stand last. */
+ * so that the same programs can read both. The median and quartiles are ours and come last. */
 #ifndef ASSAY_MODEL_BENCH_OUTPUT_H
 #define ASSAY_MODEL_BENCH_OUTPUT_H
 

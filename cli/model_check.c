@@ -21,18 +21,18 @@ static struct {
 } settings = {.prompt = 20, .tokens = 16, .reference = 4, .seed = 1};
 
 static const option options[] = {
-    {"m|model", OPTION_TEXT, &settings.model, "FILE", "GGUF file (default: the one that ships)", 0,
-     0},
-    {"p|prompt", OPTION_NUMBER, &settings.prompt, "N", "tokens of the prompt (default 20)", 1,
+    {"m|model", OPTION_TEXT, &settings.model, "FILE",
+     "GGUF file (default: the model that comes with Assay)", 0, 0},
+    {"p|prompt", OPTION_NUMBER, &settings.prompt, "N", "prompt length in tokens (default 20)", 1,
      1u << 20},
     {"n|tokens", OPTION_NUMBER, &settings.tokens, "N", "tokens to decode (default 16)", 1,
      1u << 20},
     {"reference", OPTION_NUMBER, &settings.reference, "N",
-     "tokens that also go through the double-precision pass (default 4)", 0, 1u << 20},
+     "tokens also run through the double-precision pass (default 4)", 0, 1u << 20},
     {"launches", OPTION_FLAG, &settings.launches, NULL,
-     "a row for every launch: smallest, largest and mean value, NaNs, error", 0, 0},
+     "print one row per launch: smallest, largest and mean value, NaNs, error", 0, 0},
     {"seed", OPTION_NUMBER, &settings.seed, "N",
-     "of the token ids where the file has no vocabulary we read (default 1)", 0, UINT64_MAX},
+     "seed of the token ids, for files whose vocabulary cannot be read (default 1)", 0, UINT64_MAX},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
     MATH_OPTION(&settings.math, "safe"),
@@ -40,8 +40,7 @@ static const option options[] = {
 
 /* --- the prompt --- */
 
-/* English where the vocabulary can be read, else any ids: what the layers see matters, not what it
- * means. */
+/* English where the vocabulary can be read, else random ids. */
 static const char passage[] =
     "The assayer weighed a little of the ore, wrapped it in a sheet of lead and set it in the "
     "furnace. When the lead had gone into the bone ash, a bright bead of silver was left. He "
@@ -168,14 +167,11 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 
 const verb model_check_verb = {
     .name = "check",
-    .about = "is a model right here: every launch against its oracle, and the whole pass",
-    .notes =
-        "Each launch of a prompt and of a token behind it is held against its oracle on the "
-        "values\n"
-        "that are really there. Then the whole: against a forward pass in double precision, the\n"
-        "prompt against the same tokens one by one, and the ways to play a tape against each "
-        "other.\n"
-        "`error` is the largest error as a part of what is allowed: above 1 is wrong.\n",
+    .about = "check a model on this device: every launch against its oracle, and the whole pass",
+    .notes = "Each launch of a prompt and of the next token is compared with its oracle on real\n"
+             "activations. Then the whole: against a forward pass in double precision, the prompt\n"
+             "against the same tokens one by one, and the ways to play a tape against each other.\n"
+             "`error` is the largest error divided by the allowed error: above 1 is wrong.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

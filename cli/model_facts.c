@@ -105,7 +105,7 @@ static void count_types(const gguf *g, model_facts *f) {
     }
 }
 
-/* tokenizer.ggml.bos_token_id and its kin, as they stand in the file. */
+/* tokenizer.ggml.bos_token_id and the like, as the file has them. */
 static void find_specials(const gguf *g, model_facts *f) {
     static const char front[] = "tokenizer.ggml.", back[] = "_token_id";
     const size_t front_bytes = sizeof front - 1, back_bytes = sizeof back - 1;

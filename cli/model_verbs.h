@@ -11,7 +11,7 @@ extern const verb model_bench_verb;
 extern const verb model_synth_verb;
 extern const verb model_convert_verb;
 
-/* Shows how much of a file is written, and stops at Ctrl-C so that nothing is left behind. */
+/* Shows how much of a file is written, and stops at Ctrl-C so that no partial file is left. */
 typedef struct {
     progress line;
     bool is_started;

@@ -8,7 +8,8 @@
 
 typedef struct {
     suite run;
-    const char *csv, *shape, *input;
+    const char *csv, *shapes, *input;
+    axes_query axes;
     bool quick, skipped, worker;
 } suite_settings;
 
@@ -17,7 +18,8 @@ typedef struct {
 #define SUITE_OPTIONS(settings) \
     MATH_OPTION(&(settings).run.math, "safe"), \
     {"seed", OPTION_NUMBER, &(settings).run.seed, "N", "seed of the inputs (default 1)", 0, UINT64_MAX}, \
-    {"shape", OPTION_TEXT, &(settings).shape, "S", "only cases of this shape, such as 3x576", 0, 0}, \
+    {"shape", OPTION_TEXT, &(settings).shapes, "S,...", "only cases of these shapes, such as 3x576", 0, 0}, \
+    AXES_OPTIONS((settings).axes), \
     {"input", OPTION_TEXT, &(settings).input, "D", \
      "only this input: uniform, normal, zeros, denormals, large", 0, 0}, \
     {"quick", OPTION_FLAG, &(settings).quick, NULL, \

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 
 enum { COLUMNS = 80, TEXT_BYTES = 512 };
 
@@ -38,7 +38,7 @@ struct sheet {
 };
 
 static void *grow(void *array, size_t count, size_t item) {
-    array = realloc(array, os_multiply(count + 1, item));
+    array = realloc(array, size_multiply(count + 1, item));
     assert(array);
     memset((char *)array + count * item, 0, item);
     return array;
@@ -237,7 +237,7 @@ const char *sheet_get_conclusion(const sheet *s, size_t i) {
 
 void sheet_add_samples(sheet *s, const char *key, const timing_sample *samples, size_t count) {
     s->samples = grow(s->samples, s->sample_count, sizeof *s->samples);
-    timing_sample *copy = malloc(os_multiply(count + 1, sizeof *copy));
+    timing_sample *copy = malloc(size_multiply(count + 1, sizeof *copy));
     assert(copy);
     if (count > 0)
         memcpy(copy, samples, count * sizeof *copy);
@@ -273,7 +273,7 @@ static const char **list_facts(const sheet *s, char (*texts)[128], size_t *count
 /* All rows; those that no meter has filled are of the device of the run as well. */
 static const char **list_cells(const sheet *s, const results_meta *m) {
     static const char *const keys[] = {"device", "api"};
-    const char **cells = calloc(os_multiply(s->row_count, s->column_count) + 1, sizeof *cells);
+    const char **cells = calloc(size_multiply(s->row_count, s->column_count) + 1, sizeof *cells);
     assert(cells);
     for (size_t r = 0; r < s->row_count; r++) {
         const char **to = cells + r * s->column_count;

@@ -11,7 +11,7 @@ static double get_half(uint16_t bits) {
     return (double)half_to_float(bits);
 }
 
-/* Stores the nearest half there is and says which. */
+/* Stores the nearest half and returns its value. */
 static double put_half(uint16_t *bits, double value) {
     const double limit = 65504;
     elem_write(ELEM_F16, bits, 0, fmin(fmax(value, -limit), limit));

@@ -22,7 +22,7 @@ typedef struct {
     uint32_t *slots; /* finds a merge by its left and right */
     size_t slot_count;
     uint32_t bytes[256]; /* the symbol of each byte */
-    bool whole_words;    /* a word that is a token is not put together from merges */
+    bool whole_words;    /* a word that is a token is that token, whatever the merges say */
 } bpe;
 
 /* Adds symbols to the texts. merges is an array of strings; both must outlive the bpe. */

@@ -17,7 +17,7 @@ const gguf_type *convert_find_type(const char *name, err *e) {
     for (size_t i = 0; i < TARGET_COUNT; i++)
         if (type && type->format == targets[i].format)
             return type;
-    err_set(e, EXIT_USAGE, "no type '%.40s' to convert to (valid: q4_0, q8_0, f16, f32)", name);
+    err_set(e, EXIT_USAGE, "unknown type '%.40s' (valid: q4_0, q8_0, f16, f32)", name);
     return NULL;
 }
 

@@ -14,7 +14,7 @@
 
 typedef struct {
     const gguf_type *type;
-    bool is_pure;            /* the head is no exception */
+    bool is_pure;            /* the head gets the type too */
     const char *const *kept; /* tensors whose names match one of these globs stay as they are */
     size_t kept_count;
     weight_watch watch; /* may be NULL */

@@ -9,7 +9,7 @@
 
 enum { MAX_LAYERS = 512 };
 
-/* A count that may be given once or for each layer; layers that differ are not for us. */
+/* A count that may be given once or for each layer; it must be the same for all. */
 static bool read_count(const gguf *g, const char *key, uint32_t *out, bool *found, err *e) {
     const gguf_value *v = gguf_find_value(g, key);
     if (!v || v->type != GGUF_ARRAY)
@@ -18,8 +18,8 @@ static bool read_count(const gguf *g, const char *key, uint32_t *out, bool *foun
         return err_set(e, EXIT_CANNOT, "%s is not a list of numbers", key);
     for (size_t i = 0; i < v->count; i++)
         if (gguf_value_get_integer(v, i) != gguf_value_get_integer(v, 0))
-            return err_set(e, EXIT_CANNOT,
-                           "%s differs from layer to layer, which no tape here does", key);
+            return err_set(e, EXIT_CANNOT, "%s differs from layer to layer, which is not supported",
+                           key);
     *out = (uint32_t)gguf_value_get_integer(v, 0);
     if (found)
         *found = true;
@@ -32,20 +32,21 @@ static bool refuse(err *e, const char *what, uint32_t value, const char *why) {
 
 static bool check_shape(const llama_shape *s, err *e) {
     if (s->layers < 1 || s->layers > MAX_LAYERS)
-        return refuse(e, "block_count", s->layers, "1 to 512 can be");
+        return refuse(e, "block_count", s->layers, "1 to 512 are supported");
     if (s->hidden == 0)
-        return refuse(e, "embedding_length", s->hidden, "there must be one");
+        return refuse(e, "embedding_length", s->hidden, "it must be above 0");
     if (s->ffn == 0)
-        return refuse(e, "feed_forward_length", s->ffn, "there must be one");
+        return refuse(e, "feed_forward_length", s->ffn, "it must be above 0");
     if (s->context == 0)
-        return refuse(e, "context_length", s->context, "there must be one");
+        return refuse(e, "context_length", s->context, "it must be above 0");
     if (s->heads == 0 || s->kv_heads == 0 || s->heads % s->kv_heads != 0)
-        return err_set(e, EXIT_CANNOT,
-                       "the model has %u heads and %u key heads: the one must be a multiple of the "
-                       "other",
-                       s->heads, s->kv_heads);
+        return err_set(
+            e, EXIT_CANNOT,
+            "the model has %u heads and %u key heads: the first must be a multiple of the "
+            "second",
+            s->heads, s->kv_heads);
     if (s->head_dim == 0 || s->head_dim % 2 != 0 || s->head_dim > LLAMA_MAX_HEAD_DIM)
-        return refuse(e, "head size", s->head_dim, "even and at most 256 can be");
+        return refuse(e, "head size", s->head_dim, "it must be even and at most 256");
     if ((uint64_t)s->heads * s->head_dim > INT32_MAX || s->hidden > INT32_MAX || s->ffn > INT32_MAX)
         return err_set(e, EXIT_CANNOT, "the model's sizes overflow a 32-bit index");
     if (!(s->eps > 0) || !isfinite(s->eps))
@@ -57,7 +58,7 @@ static bool check_shape(const llama_shape *s, err *e) {
     return true;
 }
 
-/* What a llama file can ask for that nobody here does. */
+/* Features of llama files that are not supported. */
 static bool check_features(const gguf *g, const llama_shape *s, err *e) {
     uint32_t experts = 0, rope_dim = s->head_dim, value_length = s->head_dim;
     bool causal = true, found;
@@ -71,13 +72,15 @@ static bool check_features(const gguf *g, const llama_shape *s, err *e) {
         !gguf_get_bool(g, "llama.attention.causal", &causal, &found, e))
         return false;
     if (experts > 0)
-        return refuse(e, "expert_count", experts, "mixtures of experts cannot be run");
+        return refuse(e, "expert_count", experts, "mixtures of experts are not supported");
     if (rope_dim != s->head_dim)
-        return refuse(e, "rope.dimension_count", rope_dim, "it must be the size of a head");
+        return refuse(e, "rope.dimension_count", rope_dim, "it must be the head size");
     if (value_length != s->head_dim)
-        return refuse(e, "attention.value_length", value_length, "it must be that of the keys");
+        return refuse(e, "attention.value_length", value_length,
+                      "it must be the length of the keys");
     if (!causal)
-        return err_set(e, EXIT_CANNOT, "the model's attention is not causal: it makes no text");
+        return err_set(e, EXIT_CANNOT,
+                       "the model's attention is not causal: it cannot generate text");
     return true;
 }
 
@@ -132,7 +135,8 @@ static bool read_scale(const gguf *g, float *scale, err *e) {
     if (gguf_text_equals(type, "none") || factor == 0)
         return true;
     if (!gguf_text_equals(type, "linear"))
-        return err_set(e, EXIT_CANNOT, "rope scaling '%s' is not known; none and linear are",
+        return err_set(e, EXIT_CANNOT,
+                       "rope scaling '%s' is not supported (supported: none, linear)",
                        gguf_print_text(type, text, sizeof text));
     if (!(factor > 0) || !isfinite(factor))
         return err_set(e, EXIT_CANNOT, "rope.scaling.factor is %g: it must be above 0",

@@ -1,10 +1,12 @@
 /* model: see model.h. Owns the tapes and how they are played; model_build.c makes what families are
  * built of, model_state.c goes back in time. */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model_family.h"
+#include "model_trace.h"
 
 /* Tokens of a prompt that go together: enough to share each decoded weight among eight and to fill
  * a GPU; more only takes memory. */
@@ -95,6 +97,10 @@ const model_shape *model_get_shape(const model *m) {
     return &m->shape;
 }
 
+const gguf *model_get_file(const model *m) {
+    return m->file;
+}
+
 uint32_t model_get_tile(const model *m) {
     return m->tile;
 }
@@ -106,6 +112,11 @@ model_memory model_get_memory(const model *m) {
     return (model_memory){.weights = bytes[MEMORY_WEIGHTS],
                           .state = bytes[MEMORY_CACHE] + bytes[MEMORY_STATE],
                           .scratch = bytes[MEMORY_SCRATCH] + bytes[MEMORY_VISIBLE]};
+}
+
+void model_set_watch(model *m, bool (*goes_on)(void *context), void *context) {
+    m->goes_on = goes_on;
+    m->watch_context = context;
 }
 
 uint32_t model_get_position(const model *m) {
@@ -188,6 +199,9 @@ static bool check_tokens(const model *m, const uint32_t *tokens, size_t count, e
 static bool check_room(const model *m, size_t tokens, err *e) {
     if (tokens <= model_get_room(m))
         return true;
+    if (m->position == 0)
+        return err_set(e, EXIT_INCONCLUSIVE, "%zu tokens do not fit into a context of %u", tokens,
+                       m->context);
     return err_set(e, EXIT_INCONCLUSIVE,
                    "the context is full: %zu more tokens do not fit after %u of %u", tokens,
                    m->position, m->context);
@@ -220,26 +234,47 @@ static void advance(model *m, const uint32_t *tokens, uint32_t count) {
     m->position += count;
 }
 
-static bool read_logits(const model *m, float *logits, err *e) {
+bool model_read_logits(const model *m, float *logits, err *e) {
     return buffer_download(m->logits.buffer, m->logits.offset, logits, m->logits.bytes, e);
 }
 
-/* How a tape is gone through: played, or checked. */
+/* How a tape is gone through: played, checked, or traced. */
 typedef struct {
     play_mode mode;
     play_times *times;
-    const check_options *check; /* NULL: played */
+    const check_options *check; /* NULL: not checked */
     check_result *result;
+    nonfinite *trace; /* NULL: not traced */
 } way;
 
-/* A tape that fails its check is not an error: *goes_on is false, and the result says why. */
+/* Launch by launch, up to the first one that writes something that is not finite. */
+static bool trace_tape(model *m, tape *t, nonfinite *out, err *e) {
+    for (size_t i = 0; i < t->count; i++) {
+        ticket k;
+        play_times ignored;
+        if (!device_submit(m->device, t, i, 1, &k, e) || !device_wait(m->device, &k, &ignored, e) ||
+            !nonfinite_look(m, &t->launches[i], out, e))
+            return false;
+        if (!out->found)
+            continue;
+        snprintf(out->part, sizeof out->part, "%s", tape_get_part(t, i));
+        out->index = i;
+        out->count = t->count;
+        return true;
+    }
+    return true;
+}
+
+/* A tape that fails its check or trace is not an error: *goes_on is false, and the result says why. */
 static bool go_through(model *m, tape *t, const way *how, bool *goes_on, err *e) {
     play_times times;
-    bool ok = how->check ? check_tape(t, how->check, how->result, e)
-                         : tape_play(t, how->mode, &times, NULL, e);
+    bool ok = how->check   ? check_tape(t, how->check, how->result, e)
+              : how->trace ? trace_tape(m, t, how->trace, e)
+                           : tape_play(t, how->mode, &times, NULL, e);
     if (ok && how->times)
         play_times_add(how->times, &times);
-    *goes_on = ok && (!how->check || how->result->verdict == CHECK_PASS);
+    *goes_on = ok && (!how->check || how->result->verdict == CHECK_PASS) &&
+               (!how->trace || !how->trace->found);
     if (!*goes_on)
         model_unsettle(m);
     return ok;
@@ -255,6 +290,9 @@ static bool forward_prompt(model *m, const uint32_t *tokens, size_t count, const
         uint32_t n = count - done < m->tile ? (uint32_t)(count - done) : m->tile;
         tape *t = find_prompt_tape(m, n, done + n == count, e);
         bool goes_on;
+        if (m->goes_on && !m->goes_on(m->watch_context))
+            return err_set(e, EXIT_INCONCLUSIVE, "stopped after %zu of %zu tokens of the prompt",
+                           done, count);
         if (!t || !buffer_upload(m->ids.buffer, 0, tokens + done, n * sizeof *tokens, e) ||
             !place(m, tokens[done], e) || !go_through(m, t, how, &goes_on, e))
             return false;
@@ -263,7 +301,7 @@ static bool forward_prompt(model *m, const uint32_t *tokens, size_t count, const
         advance(m, tokens + done, n);
         done += n;
     }
-    return read_logits(m, logits, e);
+    return model_read_logits(m, logits, e);
 }
 
 static bool forward_token(model *m, uint32_t token, const way *how, float *logits, err *e) {
@@ -275,7 +313,7 @@ static bool forward_token(model *m, uint32_t token, const way *how, float *logit
     if (!goes_on)
         return true;
     advance(m, &token, 1);
-    return read_logits(m, logits, e);
+    return model_read_logits(m, logits, e);
 }
 
 bool model_forward_prompt(model *m, const uint32_t *tokens, size_t count, play_mode mode,
@@ -314,6 +352,16 @@ bool model_debug_prompt(model *m, const uint32_t *tokens, size_t count, float *l
 bool model_debug_token(model *m, uint32_t token, float *logits, const check_options *o,
                        check_result *out, err *e) {
     return forward_token(m, token, &(way){.check = o, .result = out}, logits, e);
+}
+
+bool model_trace(model *m, const uint32_t *tokens, size_t count, nonfinite *out, err *e) {
+    float *logits = malloc(m->shape.vocab * sizeof *logits);
+    assert(logits);
+    *out = (nonfinite){.found = false};
+    model_rewind(m, 0);
+    bool ok = forward_prompt(m, tokens, count, &(way){.trace = out}, logits, e);
+    free(logits);
+    return ok;
 }
 
 bool model_replay(model *m, const uint32_t *tokens, size_t count, err *e) {

@@ -43,6 +43,7 @@ bool model_check_file(const gguf *g, err *e);
 model *model_new(library *lib, const gguf *g, const model_options *o, err *e);
 void model_free(model *m);
 const model_shape *model_get_shape(const model *m);
+const gguf *model_get_file(const model *m);
 uint32_t model_get_tile(const model *m);
 
 /* Bytes by what they are for. */
@@ -52,6 +53,9 @@ typedef struct {
     uint64_t scratch;
 } model_memory;
 model_memory model_get_memory(const model *m);
+
+/* Asked between the tiles of a prompt: false ends it with EXIT_INCONCLUSIVE. NULL: never. */
+void model_set_watch(model *m, bool (*goes_on)(void *context), void *context);
 
 /* Records and compiles what a prompt of this length and decoding after it need, so that the first
  * play is as fast as the next. */
@@ -68,6 +72,9 @@ bool model_forward_token(model *m, uint32_t token, play_mode mode, float *logits
                          err *e);
 bool model_forward_greedy(model *m, uint32_t token, play_mode mode, uint32_t *next,
                           play_times *times, err *e);
+
+/* The logits of the last play, whichever it was. */
+bool model_read_logits(const model *m, float *logits, err *e);
 
 /* The same tapes launch by launch, each launch compared with its oracle on the real activations;
  * o->observe is told of each. Where out says that a launch is wrong, logits are not filled and the

@@ -1,8 +1,8 @@
-/* model_bench: tokens a second of a model, measured as llama-bench measures them.
+/* model_bench: tokens per second of a model, measured as llama-bench measures them.
  *
- * A test is a prompt of so many tokens (pp512), or so many tokens one after the other (tg128),
- * behind `depth` tokens that are already in the cache. Tokens are random ids; nothing is sampled;
- * each token is waited for. One play warms up, then each repeat is a sample. */
+ * A test is a prompt (pp512: 512 tokens) or generation one token at a time (tg128: 128 tokens), at a
+ * context depth: the number of tokens already seen. Tokens are random ids; nothing is sampled; each
+ * token is waited for. One run warms up, then each repeat is a sample. */
 #ifndef ASSAY_MODEL_BENCH_H
 #define ASSAY_MODEL_BENCH_H
 
@@ -19,8 +19,8 @@ typedef struct {
     uint32_t repeats;
     uint64_t *sample_ns;              /* (repeats); the caller frees it */
     double mean_ns, deviation_ns;     /* the deviation is that of a sample: 0 for one */
-    double mean_rate, deviation_rate; /* tokens a second */
-    stats rates;                      /* tokens a second */
+    double mean_rate, deviation_rate; /* tokens per second */
+    stats rates;                      /* tokens per second */
     int64_t time;                     /* when the test began, in seconds since 1970 */
 } bench_result;
 

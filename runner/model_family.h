@@ -134,6 +134,8 @@ struct model {
     slice argmax_values, argmax_indices, next;
     model_buffer *buffers; /* all of them */
     size_t buffer_count, buffer_capacity;
+    bool (*goes_on)(void *context); /* may be NULL; asked between tiles */
+    void *watch_context;
     tape *token, *greedy; /* recorded at first use */
     prompt_tape prompts[MODEL_PROMPT_TAPES];
     uint64_t prompts_played;

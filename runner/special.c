@@ -77,7 +77,7 @@ static bool is_end(const special_tokens *s, uint32_t id) {
     return id != TOKEN_NONE && (s->kinds[id] & KIND_END);
 }
 
-/* An id that the file gives for a role. One that is no token is as if it was not there. */
+/* An id that the file gives for a role. One that is not a token is ignored. */
 static bool read_id(const gguf *g, const token_texts *t, const char *key, uint32_t *id, err *e) {
     bool found;
     uint32_t given = 0;

@@ -1,5 +1,5 @@
 /* Checked mode of the software device: every canary is caught, wrong kernels are reported with the
- * right numbers, right ones are left in peace. */
+ * right numbers, right ones give no findings. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -162,7 +162,7 @@ TEST the_context_can_be_filled_to_the_last_slot_and_no_further(void) {
     draw_tokens(tokens, SLOTS + 1, vocab, "full");
     ASSERT_FALSE(model_forward_prompt(m, tokens, SLOTS + 1, PLAY_WHOLE, logits, NULL, &e));
     ASSERT_EQ(EXIT_INCONCLUSIVE, e.code);
-    ASSERT(strstr(e.text, "context is full"));
+    ASSERT(strstr(e.text, "25 tokens do not fit into a context of 24"));
     ASSERT_EQ(0, model_get_position(m));
     ASSERT_OK(model_forward_prompt(m, tokens, PROMPT, PLAY_WHOLE, logits, NULL, &e));
     ASSERT_EQ(SLOTS - PROMPT, model_get_room(m));

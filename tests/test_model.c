@@ -248,6 +248,26 @@ TEST what_an_experiment_plays_leaves_no_trace(void) {
     PASS();
 }
 
+static bool count_down(void *context) {
+    return (*(int *)context)-- > 0;
+}
+
+TEST a_prompt_can_be_stopped_between_tiles(void) {
+    model *m = open_fold_model(3);
+    ASSERT_OK(m);
+    float *got = malloc(logit_bytes);
+    int left = 2;
+    model_set_watch(m, count_down, &left);
+    ASSERT_FALSE(model_forward_prompt(m, tokens, TOKENS, PLAY_WHOLE, got, NULL, &e));
+    ASSERT_EQ(EXIT_INCONCLUSIVE, e.code);
+    ASSERT_OK(strstr(e.text, "after 6 of 12 tokens"));
+    model_set_watch(m, NULL, NULL);
+    CHECK_CALL(goes_on_from(m, 6));
+    free(got);
+    model_free(m);
+    PASS();
+}
+
 typedef struct {
     uint32_t tokens[32];
     size_t count, most;
@@ -303,6 +323,7 @@ SUITE(model_suite) {
     RUN_TESTp(a_state_is_brought_back_from_any_position_to_any_before, true);
     RUN_TEST(a_kept_state_is_not_that_of_other_tokens);
     RUN_TEST(what_an_experiment_plays_leaves_no_trace);
+    RUN_TEST(a_prompt_can_be_stopped_between_tiles);
     RUN_TEST(tokens_in_flight_after_a_stop_are_forgotten);
     RUN_TEST(a_family_that_is_unknown_is_named_with_those_that_are_not);
     for (size_t i = 1; i <= TOKENS; i++)
