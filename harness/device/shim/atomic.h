@@ -41,13 +41,13 @@ template <class T> using atomic_bits =
 template <class T> using same = metal::enable_if_t<true, T>;
 
 template <class T> METAL_FUNC volatile atomic_bits<T> *atomic_place(volatile metal::atomic<T> *p,
-                                                                    soft_u32 update = SOFT_UPDATE) {
-    ASSAY_CHECK_ATOMIC(p, sizeof(T), SOFT_ATOMIC | SOFT_STORE | update);
+                                                                    atomic_use use = atomic_use::update) {
+    ASSAY_CHECK_ATOMIC(p, sizeof(T), use);
     return reinterpret_cast<volatile atomic_bits<T> *>(p);
 }
 template <class T>
 METAL_FUNC const volatile atomic_bits<T> *atomic_place(const volatile metal::atomic<T> *p) {
-    ASSAY_CHECK_ATOMIC(p, sizeof(T), SOFT_ATOMIC);
+    ASSAY_CHECK_ATOMIC(p, sizeof(T), atomic_use::load);
     return reinterpret_cast<const volatile atomic_bits<T> *>(p);
 }
 
@@ -62,7 +62,7 @@ METAL_FUNC T atomic_load_explicit(const volatile atomic<T> *object, memory_order
 template <class T> METAL_FUNC void atomic_store_explicit(volatile atomic<T> *object,
                                                          assay::same<T> desired, memory_order) {
     using U = assay::atomic_bits<T>;
-    __atomic_store_n(assay::atomic_place(object, 0), as_type<U>(desired), __ATOMIC_SEQ_CST);
+    __atomic_store_n(assay::atomic_place(object, assay::atomic_use::store), as_type<U>(desired), __ATOMIC_SEQ_CST);
 }
 template <class T> METAL_FUNC T atomic_exchange_explicit(volatile atomic<T> *object,
                                                          assay::same<T> desired, memory_order) {

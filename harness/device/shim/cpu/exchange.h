@@ -1,103 +1,20 @@
-// lanes: what happens when the lanes of a simdgroup have met: reductions, scans, shuffles, votes.
+// exchange: what happens when the lanes of a simdgroup have met: reductions, scans, shuffles, votes.
 //
-// Each function here is a `serve` of meet.h: it runs once for all lanes, with the values they
-// posted and the mask of those that take part, and writes a result for each. simd.h gives them
-// their MSL names. They are not inlined, so that a call in a kernel costs little code.
+// Each `serve` here runs once for all lanes (meet.h), with the values they posted and the mask of
+// those that take part, and writes a result for each. They are not inlined, so that a call in a
+// kernel costs little code.
 //
-// Groups are 32 lanes (simd_*) or 4 (quad_*). Reductions go over a fixed tree with the identity in
-// the place of absent lanes: the result depends on which lanes take part, never on scheduling.
+// Reductions go over a fixed tree with the identity in the place of absent lanes: the result
+// depends on which lanes take part, never on scheduling.
 #pragma once
 #pragma clang system_header
 
-#include "integer.h"
+#include "lane_ops.h"
 #include "meet.h"
 
 #define ASSAY_SERVE static __attribute__((noinline, no_sanitize("thread")))
 
 namespace assay {
-
-template <class V> struct scalar_of { using type = V; };
-template <class T, int n> struct scalar_of<metal::vec<T, n>> { using type = T; };
-
-// Types that lanes exchange: scalars and vectors.
-template <class V> using if_lane_value = metal::enable_if_t<(count_of<V>::value > 0), int>;
-
-constexpr soft_u32 no_lane = SOFT_LANES;
-
-// What a lane receives from one that takes no part: all ones, a NaN where it is a float.
-template <class V> METAL_FUNC V absent() {
-    if constexpr (metal::is_same_v<typename scalar_of<V>::type, bool>) {
-        return V(true);
-    } else {
-        V v;
-        __builtin_memset(&v, 0xff, sizeof v);
-        return v;
-    }
-}
-
-// ----------------------------------------------------------------------------- reductions, scans
-// The identity leaves every value as it is, -0 and NaN included.
-struct op_sum {
-    template <class T> static METAL_FUNC T identity() {
-        return metal::is_integral_v<T> ? to<T>(0) : to<T>(-0.0f);
-    }
-    template <class T> static METAL_FUNC T apply(T a, T b) {
-        if constexpr (metal::is_integral_v<T>)
-            return static_cast<T>(static_cast<metal::make_unsigned_t<T>>(a) +
-                                  static_cast<metal::make_unsigned_t<T>>(b));
-        else
-            return static_cast<T>(a + b);
-    }
-};
-struct op_product {
-    template <class T> static METAL_FUNC T identity() { return to<T>(1); }
-    template <class T> static METAL_FUNC T apply(T a, T b) {
-        // Twice the width: two ushort would be multiplied as int and overflow.
-        if constexpr (metal::is_integral_v<T>)
-            return static_cast<T>(static_cast<ulong>(a) * static_cast<ulong>(b));
-        else
-            return static_cast<T>(a * b);
-    }
-};
-struct op_max {
-    template <class T> static METAL_FUNC T identity() {
-        return metal::is_integral_v<T> ? metal::numeric_limits<T>::lowest()
-                                       : metal::numeric_limits<T>::quiet_NaN();
-    }
-    template <class T> static METAL_FUNC T apply(T a, T b) { return metal::max(a, b); }
-};
-struct op_min {
-    template <class T> static METAL_FUNC T identity() {
-        return metal::is_integral_v<T> ? metal::numeric_limits<T>::max()
-                                       : metal::numeric_limits<T>::quiet_NaN();
-    }
-    template <class T> static METAL_FUNC T apply(T a, T b) { return metal::min(a, b); }
-};
-template <class T> using bits_for = metal::make_unsigned_t<T>;
-struct op_and {
-    template <class T> static METAL_FUNC T identity() { return absent<T>(); }
-    template <class T> static METAL_FUNC T apply(T a, T b) {
-        using U = bits_for<T>;
-        return __builtin_bit_cast(
-            T, static_cast<U>(__builtin_bit_cast(U, a) & __builtin_bit_cast(U, b)));
-    }
-};
-struct op_or {
-    template <class T> static METAL_FUNC T identity() { return to<T>(0); }
-    template <class T> static METAL_FUNC T apply(T a, T b) {
-        using U = bits_for<T>;
-        return __builtin_bit_cast(
-            T, static_cast<U>(__builtin_bit_cast(U, a) | __builtin_bit_cast(U, b)));
-    }
-};
-struct op_xor {
-    template <class T> static METAL_FUNC T identity() { return to<T>(0); }
-    template <class T> static METAL_FUNC T apply(T a, T b) {
-        using U = bits_for<T>;
-        return __builtin_bit_cast(
-            T, static_cast<U>(__builtin_bit_cast(U, a) ^ __builtin_bit_cast(U, b)));
-    }
-};
 
 // The lanes' values as one run of scalars; absent lanes hold the identity. A vec<T, 3> has a fourth
 // scalar, its padding, which is carried along.
@@ -155,6 +72,13 @@ ASSAY_SERVE void scan(const V *in, V *out, soft_u32 party) {
         }
 }
 
+template <class Op, int group, class V> METAL_FUNC V reduce_lanes(V value) {
+    return meet<V, group>(value, reduce<Op, group, V>);
+}
+template <class Op, int group, bool inclusive, class V> METAL_FUNC V scan_lanes(V value) {
+    return meet<V, group>(value, scan<Op, group, inclusive, V>);
+}
+
 // ---------------------------------------------------------------------------------------- shuffle
 template <class V> struct posted {
     V value;
@@ -183,37 +107,8 @@ template <int group, class V> ASSAY_SERVE void deliver_first(const V *in, V *out
     }
 }
 
-// Where a lane of a group takes its value from. Lanes that would reach over the edge keep theirs.
-template <int group> METAL_FUNC soft_u32 source_at(soft_u32 index) {
-    return index < group ? lane_index() / group * group + index : no_lane;
-}
-template <int group> METAL_FUNC soft_u32 source_xor(soft_u32 mask) {
-    const soft_u32 lane = lane_index();
-    return source_at<group>((lane % group) ^ mask);
-}
-template <int group> METAL_FUNC soft_u32 source_up(soft_u32 delta) {
-    const soft_u32 lane = lane_index();
-    return lane % group >= delta ? lane - delta : lane;
-}
-template <int group> METAL_FUNC soft_u32 source_down(soft_u32 delta) {
-    const soft_u32 lane = lane_index();
-    return lane % group + delta < group ? lane + delta : lane;
-}
-template <int group> METAL_FUNC soft_u32 source_rotate(soft_u32 delta) {
-    const soft_u32 lane = lane_index();
-    return lane / group * group + (lane + delta) % group;
-}
-
-// Shift in segments of `modulo` lanes; what comes in over the edge is taken from `filling`.
-template <soft_u32 Width, class V>
-METAL_FUNC V shift_and_fill(V value, V filling, soft_u32 delta, soft_u32 modulo, bool up) {
-    const soft_u32 lane = lane_index();
-    const soft_u32 place = lane % modulo;
-    const soft_u32 source = lane - place + (up ? place - delta : place + delta) % modulo;
-    const bool inside = up ? place >= delta : place + delta < modulo;
-    const V shifted = take_from<V, Width>(value, source);
-    const V filled = take_from<V, Width>(filling, source);
-    return inside ? shifted : filled;
+template <int group, class V> METAL_FUNC V take_first(V value) {
+    return meet<V, meeting_of_any>(value, deliver_first<group, V>);
 }
 
 // ------------------------------------------------------------------------------------------ votes
@@ -230,6 +125,18 @@ template <int group> ASSAY_SERVE void vote(const uchar *in, soft_u32 *out, soft_
 // The votes of this lane's group, its first lane in bit 0.
 template <int group> METAL_FUNC soft_u32 ask(bool expression) {
     return meet<soft_u32, meeting_of_any>(static_cast<uchar>(expression), vote<group>);
+}
+
+// --------------------------------------------------------------------------------------- barriers
+ASSAY_SERVE void serve_nothing(const bool *, bool *, soft_u32) {}
+
+METAL_FUNC void wait_for_threadgroup(soft_u32 flags) {
+    park();
+    ASSAY_CHECK_FENCE(flags, 1);
+}
+METAL_FUNC void wait_for_simdgroup(soft_u32 flags) {
+    meet<bool, meeting_at_barrier>(true, serve_nothing);
+    ASSAY_CHECK_FENCE(flags, 0);
 }
 
 } // namespace assay
