@@ -111,8 +111,7 @@ static bool make_file(const char *text, const char *object, const char *sum, cod
             (int)sizeof source ||
         snprintf(beside, sizeof beside, "%s.%ld.tmp", object, (long)getpid()) >= (int)sizeof beside)
         return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
-    bool ok =
-        os_write_file(source, text, strlen(text), e) && make(context, source, beside, e);
+    bool ok = os_write_file(source, text, strlen(text), e) && make(context, source, beside, e);
     unlink(source);
     size_t bytes;
     char *code = ok ? os_read_file(beside, &bytes, e) : NULL;

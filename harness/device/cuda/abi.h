@@ -8,7 +8,7 @@
 #include "../msl/limits.h"
 
 enum {
-    CUDA_VALUE_BYTES = 8,   /* constants up to this size travel in their slot */
+    CUDA_VALUE_BYTES = 8,     /* constants up to this size travel in their slot */
     CUDA_MOST_GROUPS = 65535, /* along y and z, where the hardware counts them */
 
     /* flags */
@@ -18,11 +18,11 @@ enum {
 
 typedef struct {
     void *slot[MSL_BUFFERS];
-    unsigned int values;                        /* bit i: slot i is a value, not an address */
+    unsigned int values; /* bit i: slot i is a value, not an address */
     unsigned int flags;
-    unsigned int grid_threads[3];               /* threads_per_grid */
-    unsigned int grid_groups[3];                /* threadgroups_per_grid */
-    unsigned int dynamic_at[MSL_THREADGROUPS];  /* offsets of threadgroup memory */
+    unsigned int grid_threads[3];              /* threads_per_grid */
+    unsigned int grid_groups[3];               /* threadgroups_per_grid */
+    unsigned int dynamic_at[MSL_THREADGROUPS]; /* offsets of threadgroup memory */
 } cuda_arguments;
 
 #endif

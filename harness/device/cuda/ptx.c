@@ -13,16 +13,16 @@
 #include "harness/device/toolchain.h"
 
 enum {
-    OLDEST_CLANG = 16,       /* the first that knows sm_90 */
-    OLDEST_CAPABILITY = 70,  /* the first whose lanes run on their own */
-    NEWEST_CAPABILITY = 90,  /* that every such clang knows; newer GPUs run its code too */
+    OLDEST_CLANG = 16,      /* the first that knows sm_90 */
+    OLDEST_CAPABILITY = 70, /* the first whose lanes run on their own */
+    NEWEST_CAPABILITY = 90, /* that every such clang knows; newer GPUs run its code too */
 };
 
 struct ptx_compiler {
     char clang[PATH_MAX], libdevice[PATH_MAX];
     char version[128];
     char name[256];
-    char target[32];        /* --cuda-gpu-arch=sm_90 */
+    char target[32];           /* --cuda-gpu-arch=sm_90 */
     char headers[2][PATH_MAX]; /* included before the text */
     char folders[2][PATH_MAX]; /* where their own includes are, as options */
     code_cache cache;
@@ -66,10 +66,11 @@ static bool check_version(const ptx_compiler *c, err *e) {
     const char *number = strstr(c->version, "version ");
     int major = number ? atoi(number + strlen("version ")) : 0;
     return major >= OLDEST_CLANG ||
-           err_set(e, EXIT_CANNOT,
-                   "%.120s is clang %d, and %d is the oldest that compiles for NVIDIA GPUs; install "
-                   "one: apt-get install clang-19",
-                   c->clang, major, OLDEST_CLANG);
+           err_set(
+               e, EXIT_CANNOT,
+               "%.120s is clang %d, and %d is the oldest that compiles for NVIDIA GPUs; install "
+               "one: apt-get install clang-19",
+               c->clang, major, OLDEST_CLANG);
 }
 
 static bool open_cache(ptx_compiler *c, err *e) {
@@ -86,10 +87,9 @@ static bool open_cache(ptx_compiler *c, err *e) {
 static bool open_compiler(ptx_compiler *c, int capability, err *e) {
     char home[PATH_MAX - 64];
     if (capability < OLDEST_CAPABILITY)
-        return err_set(e, EXIT_CANNOT,
-                       "the GPU has compute capability %d.%d; at least %d.%d is needed",
-                       capability / 10, capability % 10, OLDEST_CAPABILITY / 10,
-                       OLDEST_CAPABILITY % 10);
+        return err_set(
+            e, EXIT_CANNOT, "the GPU has compute capability %d.%d; at least %d.%d is needed",
+            capability / 10, capability % 10, OLDEST_CAPABILITY / 10, OLDEST_CAPABILITY % 10);
     if (!toolchain_find_clang(c->clang, sizeof c->clang, c->version, sizeof c->version, e) ||
         !check_version(c, e) || !check_target(c, e) ||
         !ptx_find_libdevice(c->libdevice, sizeof c->libdevice, e) ||
@@ -133,20 +133,11 @@ typedef struct {
 static bool make_ptx(void *context, const char *source, const char *object, err *e) {
     const order *o = context;
     const ptx_compiler *c = o->compiler;
-    const char *const more[] = {c->target,
-                                "-Xclang",
-                                "-mlink-builtin-bitcode",
-                                "-Xclang",
-                                c->libdevice,
-                                c->folders[0],
-                                c->folders[1],
-                                "-include",
-                                c->headers[0],
-                                "-include",
-                                c->headers[1],
-                                source,
-                                "-o",
-                                object};
+    const char *const more[] = {c->target,     "-Xclang",     "-mlink-builtin-bitcode",
+                                "-Xclang",     c->libdevice,  c->folders[0],
+                                c->folders[1], "-include",    c->headers[0],
+                                "-include",    c->headers[1], source,
+                                "-o",          object};
     enum { MORE = sizeof more / sizeof *more };
     const char *argv[1 + FLAG_COUNT + MORE + 1];
     int n = 0;

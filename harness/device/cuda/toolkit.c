@@ -64,13 +64,13 @@ static bool find_in_packages(char *path, size_t size) {
     static const char *const inside[] = {"nvidia/cuda_nvcc/nvvm/libdevice",
                                          "nvidia/cu[0-9]*/nvvm/libdevice",
                                          "triton/backends/nvidia/lib"};
-    char folders[4][PATH_MAX] = {"", "", "/usr/local/lib/python3*/dist-packages",
-                                 "/usr/lib/python3*/dist-packages"};
+    char folders[4][1024] = {"", "", "/usr/local/lib/python3*/dist-packages",
+                             "/usr/lib/python3*/dist-packages"};
     const char *environment = getenv("VIRTUAL_ENV"), *home = getenv("HOME");
     if (environment && *environment)
-        snprintf(folders[0], sizeof folders[0], "%.3000s/lib/python3*/site-packages", environment);
+        snprintf(folders[0], sizeof folders[0], "%.900s/lib/python3*/site-packages", environment);
     if (home && *home)
-        snprintf(folders[1], sizeof folders[1], "%.3000s/.local/lib/python3*/site-packages", home);
+        snprintf(folders[1], sizeof folders[1], "%.900s/.local/lib/python3*/site-packages", home);
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         for (size_t j = 0; j < sizeof inside / sizeof *inside && folders[i][0]; j++) {
             char pattern[PATH_MAX + 128];

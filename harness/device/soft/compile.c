@@ -18,7 +18,7 @@ struct soft_compiler {
     char version[128];
     int major;
     char name[256];
-    char shim[PATH_MAX]; /* the header that every kernel is compiled with */
+    char shim[PATH_MAX];       /* the header that every kernel is compiled with */
     char folders[2][PATH_MAX]; /* where its headers are, as options */
     code_cache cache;
 };
@@ -239,8 +239,8 @@ bool soft_compiler_check_syntax(const soft_compiler *c, const char *text, bool *
         (int)sizeof source)
         return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
     const char *const more[] = {
-        "-fsyntax-only", "-Qunused-arguments", "-ferror-limit=0", c->folders[0], c->folders[1],
-        "-include",      c->shim,              source};
+        "-fsyntax-only", "-Qunused-arguments", "-ferror-limit=0", c->folders[0],
+        c->folders[1],   "-include",           c->shim,           source};
     const char *argv[MAX_ARGUMENTS] = {c->clang};
     int n = add_arguments(argv, 1, flags, FLAG_COUNT);
     n = add_arguments(argv, n, more, sizeof more / sizeof *more);
