@@ -23,7 +23,7 @@ static const struct {
 #else
     {"metal", NULL, "Metal is on macOS only"},
 #endif
-    {"cuda", NULL, "this build has no CUDA device"},
+    {"cuda", &cuda_device_ops, NULL},
     {"soft", &soft_device_ops, NULL},
 };
 
@@ -231,8 +231,15 @@ bool buffer_download(const buffer *b, size_t offset, void *data, size_t bytes, e
 
 bool buffer_fill_pattern(buffer *b, size_t offset, size_t bytes, uint16_t pattern, err *e) {
     unsigned char words[4096];
+    size_t filled = 0;
+    if (b->device->ops->fill && b->storage != STORAGE_NO_COPY && (b->base + offset) % 2 == 0) {
+        filled = bytes / 2 * 2;
+        if (!is_inside(b, offset, bytes, e) ||
+            !b->device->ops->fill(b, b->base + offset, filled, pattern, e))
+            return false;
+    }
     fill_words(words, sizeof words, pattern);
-    for (size_t done = 0, n; done < bytes; done += n) {
+    for (size_t done = filled, n; done < bytes; done += n) {
         n = bytes - done < sizeof words ? bytes - done : sizeof words;
         if (!buffer_upload(b, offset + done, words, n, e))
             return false;

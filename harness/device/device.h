@@ -43,6 +43,7 @@ typedef struct {
     uint64_t working_set_bytes; /* what it can use well at the same time; 0: not told */
     uint64_t max_buffer_bytes;  /* of one buffer; 0: not told */
     uint64_t allocated_bytes;   /* held by this process when the device was opened */
+    uint64_t cache_bytes;       /* of its last-level cache; 0: not told */
     uint32_t threads;           /* of the CPU, where that is what works; else 0 */
     uint32_t simd_width;        /* 0: each pipeline has its own */
     uint32_t max_group_threads;
@@ -87,7 +88,7 @@ struct buffer {
     char label[48];
     size_t bytes; /* of the contents, without guards */
     storage_mode storage;
-    void *contents; /* CPU address; NULL for private */
+    void *contents; /* CPU address; NULL for private, and where CPU and GPU do not share memory */
     size_t base;    /* offset of the contents in the device's allocation: the front guard, or page
                        rounding */
     void *impl;     /* the device's own */
@@ -182,6 +183,8 @@ typedef struct {
     void (*free_buffer)(buffer *b);
     bool (*copy)(buffer *b, size_t allocation_offset, void *host, size_t bytes, bool to_device,
                  err *e);
+    /* NULL: it is filled by copies. Offset and bytes are even. */
+    bool (*fill)(buffer *b, size_t allocation_offset, size_t bytes, uint16_t pattern, err *e);
     bool (*new_pipeline)(pipeline *p, const msl_unit *unit, const constant_value *constants,
                          size_t count, err *e);
     void (*free_pipeline)(pipeline *p);
@@ -205,6 +208,7 @@ struct device {
 };
 
 extern const device_ops soft_device_ops;
+extern const device_ops cuda_device_ops;
 extern const device_ops metal_device_ops; /* where the build defines ASSAY_METAL */
 
 /* The C++ spelling of a function constant's value, exact to the bit. */

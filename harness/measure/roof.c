@@ -162,11 +162,14 @@ static void list_sizes(roof *r, const device_facts *d, size_t known) {
         r->facts.size[r->facts.sizes++] = bytes;
 }
 
-/* What the system says about the CPU's caches holds only where the device shares them. On the
- * software device nothing else does: its loads are too slow for a cache to show. */
+/* What the system says about the CPU's caches holds only where the device shares them and does not
+ * tell of its own. On the software device nothing else does: its loads are too slow for a cache to
+ * show. */
 static bool find_caches(roof *r, const device_facts *d, err *e) {
     roof_facts *f = &r->facts;
-    size_t given, told = d->unified ? host_find_cache() : 0;
+    size_t given, told = (size_t)d->cache_bytes;
+    if (told == 0 && d->unified)
+        told = host_find_cache();
     if (!find_given(&given, e))
         return false;
     told = told > LEAST_CACHE ? told : LEAST_CACHE;

@@ -123,12 +123,12 @@ static void declare(const tokens *t, const statement *s, at name, at end, uint32
     if (*align)
         text_print(out,
                    "struct assay_type_%u { %s %s value%s; }; auto &%s = "
-                   "assay::threadgroup_variable<assay_type_%u>(%u).value; ",
+                   "assay::threadgroup_variable<assay_type_%u, %u>().value; ",
                    slot, align, s->type, shape, word, slot, slot);
     else
         text_print(out,
                    "typedef %s assay_type_%u%s; assay_type_%u &%s = "
-                   "assay::threadgroup_variable<assay_type_%u>(%u); ",
+                   "assay::threadgroup_variable<assay_type_%u, %u>(); ",
                    s->type, slot, shape, slot, word, slot, slot);
     free(shape);
     free(align);

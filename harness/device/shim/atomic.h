@@ -1,11 +1,16 @@
 // atomic: atomic types and functions of MSL, on device and threadgroup memory alike.
 //
 // Threads of other threadgroups may run on other cores, so these are real atomic instructions.
-// Floats are exchanged as their bits; addition of floats is a compare-and-exchange loop.
+// Floats are exchanged as their bits.
 #pragma once
 #pragma clang system_header
 
 #include "simd.h"
+
+// Of every atomic instruction, whatever order the kernel asks for.
+#ifndef ASSAY_ATOMIC_ORDER
+#define ASSAY_ATOMIC_ORDER __ATOMIC_SEQ_CST
+#endif
 
 namespace metal {
 
@@ -41,13 +46,13 @@ template <class T> using atomic_bits =
 template <class T> using same = metal::enable_if_t<true, T>;
 
 template <class T> METAL_FUNC volatile atomic_bits<T> *atomic_place(volatile metal::atomic<T> *p,
-                                                                    soft_u32 update = SOFT_UPDATE) {
-    ASSAY_CHECK_ATOMIC(p, sizeof(T), SOFT_ATOMIC | SOFT_STORE | update);
+                                                                    atomic_use use = atomic_use::update) {
+    ASSAY_CHECK_ATOMIC(p, sizeof(T), use);
     return reinterpret_cast<volatile atomic_bits<T> *>(p);
 }
 template <class T>
 METAL_FUNC const volatile atomic_bits<T> *atomic_place(const volatile metal::atomic<T> *p) {
-    ASSAY_CHECK_ATOMIC(p, sizeof(T), SOFT_ATOMIC);
+    ASSAY_CHECK_ATOMIC(p, sizeof(T), atomic_use::load);
     return reinterpret_cast<const volatile atomic_bits<T> *>(p);
 }
 
@@ -57,18 +62,18 @@ namespace metal {
 
 template <class T>
 METAL_FUNC T atomic_load_explicit(const volatile atomic<T> *object, memory_order) {
-    return as_type<T>(__atomic_load_n(assay::atomic_place(object), __ATOMIC_SEQ_CST));
+    return as_type<T>(__atomic_load_n(assay::atomic_place(object), ASSAY_ATOMIC_ORDER));
 }
 template <class T> METAL_FUNC void atomic_store_explicit(volatile atomic<T> *object,
                                                          assay::same<T> desired, memory_order) {
     using U = assay::atomic_bits<T>;
-    __atomic_store_n(assay::atomic_place(object, 0), as_type<U>(desired), __ATOMIC_SEQ_CST);
+    __atomic_store_n(assay::atomic_place(object, assay::atomic_use::store), as_type<U>(desired), ASSAY_ATOMIC_ORDER);
 }
 template <class T> METAL_FUNC T atomic_exchange_explicit(volatile atomic<T> *object,
                                                          assay::same<T> desired, memory_order) {
     using U = assay::atomic_bits<T>;
     return as_type<T>(
-        __atomic_exchange_n(assay::atomic_place(object), as_type<U>(desired), __ATOMIC_SEQ_CST));
+        __atomic_exchange_n(assay::atomic_place(object), as_type<U>(desired), ASSAY_ATOMIC_ORDER));
 }
 template <class T>
 METAL_FUNC bool atomic_compare_exchange_weak_explicit(volatile atomic<T> *object, T *expected,
@@ -78,7 +83,7 @@ METAL_FUNC bool atomic_compare_exchange_weak_explicit(volatile atomic<T> *object
     U found = as_type<U>(*expected);
     const bool done =
         __atomic_compare_exchange_n(assay::atomic_place(object), &found, as_type<U>(desired), true,
-                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+                                    ASSAY_ATOMIC_ORDER, ASSAY_ATOMIC_ORDER);
     *expected = as_type<T>(found);
     return done;
 }
@@ -89,7 +94,7 @@ METAL_FUNC bool atomic_compare_exchange_weak_explicit(volatile atomic<T> *object
                                                 assay::same<T> operand, memory_order) {            \
         using U = assay::atomic_bits<T>;                                                           \
         return as_type<T>(__atomic_fetch_##name(assay::atomic_place(object), as_type<U>(operand),  \
-                                                __ATOMIC_SEQ_CST));                                \
+                                                ASSAY_ATOMIC_ORDER));                                \
     }
 ASSAY_FETCH(add)
 ASSAY_FETCH(sub)
@@ -101,11 +106,9 @@ ASSAY_FETCH(xor)
 #undef ASSAY_FETCH
 
 METAL_FUNC float atomic_fetch_add_explicit(volatile atomic<float> *object, float operand,
-                                           memory_order order) {
-    float old = atomic_load_explicit(object, order);
-    while (!atomic_compare_exchange_weak_explicit(object, &old, old + operand, order, order)) {
-    }
-    return old;
+                                           memory_order) {
+    volatile float *place = reinterpret_cast<volatile float *>(assay::atomic_place(object));
+    return __atomic_fetch_add(place, operand, ASSAY_ATOMIC_ORDER);
 }
 METAL_FUNC float atomic_fetch_sub_explicit(volatile atomic<float> *object, float operand,
                                            memory_order order) {

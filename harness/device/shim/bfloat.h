@@ -110,7 +110,7 @@ ASSAY_BFLOAT_COMPARISON(==)
 ASSAY_BFLOAT_COMPARISON(!=)
 #undef ASSAY_BFLOAT_COMPARISON
 
-#elif defined(__x86_64__)
+#elif defined(__x86_64__) && !defined(__CUDA__)
 
 // The compiler calls this to narrow; libgcc has it only since version 13.
 extern "C" __attribute__((weak, visibility("hidden"))) bfloat __truncsfbf2(float f) {

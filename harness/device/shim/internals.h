@@ -108,7 +108,7 @@ METAL_FUNC float __metal_frexp(float x, int *k, int = 0) {
     return metal::frexp(x, *k);
 }
 METAL_FUNC ushort __metal_get_simdgroup_size(ushort = 0) {
-    return SOFT_LANES;
+    return MSL_LANES;
 }
 METAL_FUNC ushort __metal_get_thread_index_in_simdgroup(ushort = 0) {
     return static_cast<ushort>(assay::lane_index());

@@ -1,12 +1,16 @@
-// metal: the MSL standard library for the software device, in one header.
+// metal: the MSL standard library for clang, in one header.
 //
 // A .metal file that harness/msl rewrote (no address spaces, attributes or kernel keyword left) is
-// compiled as C++17 with -include of this file and the flags of compile.c; it needs -fdeclspec and
-// -fno-operator-names. What MSL has without a namespace is put at global scope here.
+// compiled as C++17 with -include of this file; it needs -fdeclspec and -fno-operator-names. What
+// MSL has without a namespace is put at global scope here.
+//
+// The same headers serve the CPU of the software device and NVIDIA GPUs. What differs (how lanes
+// exchange values, how arguments and positions come in, threadgroup memory, products of simdgroup
+// matrices) stands in headers of the same names in cpu/ and ptx/, which -iquote chooses from.
 #pragma once
 #pragma clang system_header
 
-#include "checked.h"
+#include "hooks.h"
 
 #include "atomic.h"
 #include "cast.h"
@@ -123,7 +127,6 @@ using metal::as_type;
 #define __builtin_convertvector(v, V) static_cast<V>(v)
 
 #undef ASSAY_EACH
-#undef ASSAY_SERVE
 
 #undef METAL_FUNC
 #define METAL_FUNC inline __attribute__((always_inline))

@@ -1,8 +1,8 @@
 // simd: the simdgroup, quadgroup and barrier functions of MSL under their names.
 //
-// What they compute is in lanes.h; how lanes wait for each other is in meet.h. Every function here
-// is inlined into the kernel, so that each call is a meeting of its own. simd_ and quad_ are one
-// family, for groups of 32 and of 4 lanes.
+// Which lane gives what to whom is in lanes.h; how it gets there is the target's (exchange.h). Every
+// function here is inlined into the kernel, so that each call is a meeting of its own. simd_ and
+// quad_ are one family, for groups of 32 and of 4 lanes.
 #pragma once
 #pragma clang system_header
 
@@ -10,16 +10,16 @@
 
 #define ASSAY_REDUCE(prefix, group, name)                                                          \
     template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T prefix##_##name(T data) {         \
-        return assay::meet<T, group>(data, assay::reduce<assay::op_##name, group, T>);             \
+        return assay::reduce_lanes<assay::op_##name, group>(data);                                 \
     }
 #define ASSAY_SCAN(prefix, group, name)                                                            \
     template <class T, assay::if_lane_value<T> = 0>                                                \
     METAL_FUNC T prefix##_prefix_inclusive_##name(T data) {                                        \
-        return assay::meet<T, group>(data, assay::scan<assay::op_##name, group, true, T>);         \
+        return assay::scan_lanes<assay::op_##name, group, true>(data);                             \
     }                                                                                              \
     template <class T, assay::if_lane_value<T> = 0>                                                \
     METAL_FUNC T prefix##_prefix_exclusive_##name(T data) {                                        \
-        return assay::meet<T, group>(data, assay::scan<assay::op_##name, group, false, T>);        \
+        return assay::scan_lanes<assay::op_##name, group, false>(data);                            \
     }
 #define ASSAY_SHUFFLE(function, group, source)                                                     \
     template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T function(T data, ushort n) {      \
@@ -52,7 +52,7 @@
     ASSAY_FILL(prefix##_shuffle_and_fill_down, group, false)                                       \
     template <class T, assay::if_lane_value<T> = 0>                                                \
     METAL_FUNC T prefix##_broadcast_first(T data) {                                                \
-        return assay::meet<T, assay::meeting_of_any>(data, assay::deliver_first<group, T>);        \
+        return assay::take_first<group>(data);                                                      \
     }                                                                                              \
                                                                                                    \
     class prefix##_vote {                                                                          \
@@ -60,7 +60,7 @@
         typedef uint64_t vote_t;                                                                   \
         METAL_FUNC constexpr explicit prefix##_vote(vote_t v = 0) : votes(v) {}                    \
         METAL_FUNC constexpr explicit operator vote_t() const { return votes; }                    \
-        METAL_FUNC constexpr bool all() const { return votes == ~0u >> (SOFT_LANES - group); }     \
+        METAL_FUNC constexpr bool all() const { return votes == ~0u >> (MSL_LANES - group); }     \
         METAL_FUNC constexpr bool any() const { return votes != 0; }                               \
                                                                                                    \
       private:                                                                                     \
@@ -79,9 +79,9 @@
         return assay::ask<group>(!expression) == 0;                                                \
     }                                                                                              \
     METAL_FUNC bool prefix##_is_first() {                                                          \
-        const soft_u32 place = assay::lane_index() % group;                                        \
-        const soft_u32 active = assay::ask<group>(true);                                           \
-        return place == static_cast<soft_u32>(__builtin_ctz(active));                              \
+        const uint place = assay::lane_index() % group;                                        \
+        const uint active = assay::ask<group>(true);                                           \
+        return place == static_cast<uint>(__builtin_ctz(active));                              \
     }
 
 namespace metal {
@@ -119,40 +119,25 @@ enum memory_scope {
 
 } // namespace metal
 
-namespace assay {
-
-ASSAY_SERVE void serve_nothing(const bool *, bool *, soft_u32) {}
-
-METAL_FUNC void wait_for_threadgroup(metal::mem_flags flags) {
-    park();
-    ASSAY_CHECK_FENCE(flags, 1);
-}
-METAL_FUNC void wait_for_simdgroup(metal::mem_flags flags) {
-    meet<bool, meeting_at_barrier>(true, serve_nothing);
-    ASSAY_CHECK_FENCE(flags, 0);
-}
-
-} // namespace assay
-
 namespace metal {
 
 METAL_FUNC void threadgroup_barrier(mem_flags flags) {
-    assay::wait_for_threadgroup(flags);
+    assay::wait_for_threadgroup(static_cast<uint>(flags));
 }
 METAL_FUNC void threadgroup_barrier(mem_flags flags, thread_scope) {
-    assay::wait_for_threadgroup(flags);
+    assay::wait_for_threadgroup(static_cast<uint>(flags));
 }
 METAL_FUNC void threadgroup_barrier(mem_flags flags, memory_scope) {
-    assay::wait_for_threadgroup(flags);
+    assay::wait_for_threadgroup(static_cast<uint>(flags));
 }
 METAL_FUNC void simdgroup_barrier(mem_flags flags) {
-    assay::wait_for_simdgroup(flags);
+    assay::wait_for_simdgroup(static_cast<uint>(flags));
 }
 METAL_FUNC void simdgroup_barrier(mem_flags flags, thread_scope) {
-    assay::wait_for_simdgroup(flags);
+    assay::wait_for_simdgroup(static_cast<uint>(flags));
 }
 METAL_FUNC void simdgroup_barrier(mem_flags flags, memory_scope) {
-    assay::wait_for_simdgroup(flags);
+    assay::wait_for_simdgroup(static_cast<uint>(flags));
 }
 
 } // namespace metal

@@ -1,7 +1,8 @@
 // simdgroup_matrix: the 8 x 8 matrices that the 32 lanes of a simdgroup hold together.
 //
 // Each lane holds two neighbours of one row, in the places Apple's GPUs use: kernels address them
-// through thread_elements(). Loads and stores are each lane's own, a product is one meeting.
+// through thread_elements(). Loads and stores are each lane's own, a product is one
+// meeting of all lanes (product.h of the target).
 //
 // Products accumulate in float, k going up, and are rounded to the result's type at the end.
 #pragma once
@@ -11,43 +12,16 @@
 
 namespace assay {
 
-METAL_FUNC constexpr soft_u32 fragment_row(soft_u32 lane) {
+METAL_FUNC constexpr uint fragment_row(uint lane) {
     return (lane >> 4 & 1) * 4 + (lane >> 1 & 3);
 }
-METAL_FUNC constexpr soft_u32 fragment_column(soft_u32 lane) {
+METAL_FUNC constexpr uint fragment_column(uint lane) {
     return (lane >> 3 & 1) * 4 + (lane & 1) * 2;
 }
 
-template <class A, class B, class C> struct factors {
-    metal::vec<A, 2> a;
-    metal::vec<B, 2> b;
-    metal::vec<C, 2> c;
-};
-
-// A lane that takes no part leaves NaN in its places, and so in what depends on them.
-template <class D, class A, class B, class C>
-ASSAY_SERVE void multiply_add(const factors<A, B, C> *in, metal::vec<D, 2> *out, soft_u32 party) {
-    alignas(64) float a[8][8], b[8][8], c[8][8];
-    for (soft_u32 lane = 0; lane < SOFT_LANES; ++lane) {
-        const soft_u32 row = fragment_row(lane), column = fragment_column(lane);
-        const bool present = party >> lane & 1;
-        for (int i = 0; i < 2; ++i) {
-            a[row][column + i] = present ? to<float>(in[lane].a[i]) : NAN;
-            b[row][column + i] = present ? to<float>(in[lane].b[i]) : NAN;
-            c[row][column + i] = present ? to<float>(in[lane].c[i]) : NAN;
-        }
-    }
-    for (int row = 0; row < 8; ++row)
-        for (int k = 0; k < 8; ++k)
-            for (int column = 0; column < 8; ++column)
-                c[row][column] += a[row][k] * b[k][column];
-    for (soft_u32 lane = 0; lane < SOFT_LANES; ++lane) {
-        const soft_u32 row = fragment_row(lane), column = fragment_column(lane);
-        out[lane] = metal::vec<D, 2>(c[row][column], c[row][column + 1]);
-    }
-}
-
 } // namespace assay
+
+#include "product.h"
 
 namespace metal {
 
@@ -57,8 +31,8 @@ template <class T, int C, int R> struct simdgroup_matrix {
 
     simdgroup_matrix() = default;
     METAL_FUNC explicit simdgroup_matrix(T diagonal) {
-        const soft_u32 lane = assay::lane_index();
-        const soft_u32 row = assay::fragment_row(lane), column = assay::fragment_column(lane);
+        const uint lane = assay::lane_index();
+        const uint row = assay::fragment_row(lane), column = assay::fragment_column(lane);
         elements.x = row == column ? diagonal : T(0);
         elements.y = row == column + 1 ? diagonal : T(0);
     }
@@ -93,7 +67,7 @@ namespace assay {
 struct fragment_place {
     ulong at, step;
     METAL_FUNC fragment_place(ulong stride, metal::vec<ulong, 2> origin, bool transpose) {
-        const soft_u32 lane = lane_index();
+        const uint lane = lane_index();
         const ulong row = fragment_row(lane), column = fragment_column(lane);
         at = transpose ? (origin.y + column) * stride + origin.x + row
                        : (origin.y + row) * stride + origin.x + column;
@@ -127,10 +101,8 @@ METAL_FUNC void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8> &d,
                                               const simdgroup_matrix<A, 8, 8> &a,
                                               const simdgroup_matrix<B, 8, 8> &b,
                                               const simdgroup_matrix<C, 8, 8> &c) {
-    using posted = assay::factors<A, B, C>;
-    d.thread_elements() = assay::meet<vec<D, 2>>(
-        posted{a.thread_elements(), b.thread_elements(), c.thread_elements()},
-        assay::multiply_add<D, A, B, C>);
+    d.thread_elements() = assay::multiply_fragments<D>(a.thread_elements(), b.thread_elements(),
+                                                       c.thread_elements());
 }
 template <class D, class A, class B>
 METAL_FUNC void simdgroup_multiply(simdgroup_matrix<D, 8, 8> &d, const simdgroup_matrix<A, 8, 8> &a,

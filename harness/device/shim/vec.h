@@ -9,7 +9,7 @@
 #pragma once
 #pragma clang system_header
 
-#include "checked.h"
+#include "hooks.h"
 #include "types.h"
 
 namespace metal {

@@ -8,7 +8,7 @@
  * The lanes of a simdgroup run one after the other, each until it stops at a *meeting*: a simdgroup
  * function, or a barrier. A round is over when every live lane has stopped. If all stopped at the
  * same simdgroup call, the last one to arrive computes the results for all and the round starts
- * anew: this is the fast path, inlined in the kernel (shim/meet.h). If they stopped at different
+ * anew: this is the fast path, inlined in the kernel (shim/cpu/meet.h). If they stopped at different
  * places, soft_settle (scheduler.c) chooses the meeting with the smallest address, makes its lanes
  * post their values again and lets the last of them compute. Lanes that returned take no part.
  *
@@ -99,7 +99,7 @@ typedef struct {
 struct soft_worker;
 
 /* Checked mode (checked.c). A kernel compiled for it calls these for every access; the loads that
- * are obviously right are told apart in shim/checked.h and do not. */
+ * are obviously right are told apart in shim/cpu/checked.h and do not. */
 typedef struct soft_checks {
     const soft_region
         *page[SOFT_PAGES]; /* a region by the low bits of its pages; may be another's */

@@ -1,23 +1,16 @@
-/* compile: runs clang on rewritten MSL and loads the result.
- *
- * A compiled kernel is named by the hash of everything that made it: text, shim, flags, compiler.
- * So a changed kernel is another file and a stale one is never looked at. It is written beside and
- * renamed, so two processes that compile the same kernel do not disturb each other; a checksum
- * stands next to it, so a damaged file is compiled again and never loaded. */
+/* compile: runs clang on rewritten MSL and loads the result. Compiled once and kept (code_cache.h). */
 #include "compile.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/base/os.h"
-#include "harness/base/sha256.h"
+#include "harness/device/code_cache.h"
 #include "harness/device/toolchain.h"
 
 struct soft_compiler {
@@ -25,9 +18,9 @@ struct soft_compiler {
     char version[128];
     int major;
     char name[256];
-    char shim[PATH_MAX]; /* the header that every kernel is compiled with */
-    char cache[PATH_MAX];
-    char base_hash[65]; /* of compiler, flags and shim */
+    char shim[PATH_MAX];       /* the header that every kernel is compiled with */
+    char folders[2][PATH_MAX]; /* where its headers are, as options */
+    code_cache cache;
 };
 
 #if defined(__APPLE__) && defined(__aarch64__)
@@ -65,7 +58,7 @@ static const char *const flags[] = {
 
 static const char *const fast_flags[] = {"-O2"};
 
-/* Every access to memory calls shim/checked.h; so do the mistakes that the compiler can see coming.
+/* Every access to memory calls shim/cpu/checked.h; so do the mistakes that the compiler can see coming.
  * Atomics come there by themselves. Vectorised code would hide which element an access is. */
 #define MISTAKES                                                                                   \
     "alignment,array-bounds,integer-divide-by-zero,shift-exponent,float-cast-overflow"
@@ -115,90 +108,40 @@ enum {
     MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + RELAXED_COUNT + FINITE_COUNT + 16,
 };
 
-static int by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static bool hash_file(sha256 *h, const char *path, err *e) {
-    size_t bytes;
-    char *text = os_read_file(path, &bytes, e);
-    if (!text)
-        return false;
-    sha256_add(h, path, strlen(path) + 1);
-    sha256_add(h, text, bytes);
-    free(text);
-    return true;
-}
-
-/* Every header of a folder, in a fixed order. */
-static bool hash_headers(sha256 *h, const char *folder, err *e) {
-    struct dirent **entries;
-    int n = scandir(folder, &entries, NULL, by_name);
-    if (n < 0)
-        return err_set(e, EXIT_CANNOT, "cannot read the folder %.200s", folder);
-    bool ok = true;
-    for (int i = 0; i < n; i++) {
-        const char *dot = strrchr(entries[i]->d_name, '.');
-        char path[PATH_MAX];
-        if (ok && dot && strcmp(dot, ".h") == 0)
-            ok = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) <
-                     (int)sizeof path &&
-                 hash_file(h, path, e);
-        free(entries[i]);
-    }
-    free(entries);
-    return ok;
-}
-
-static void hash_texts(sha256 *h, const char *const *texts, int count) {
-    for (int i = 0; i < count; i++)
-        sha256_add(h, texts[i], strlen(texts[i]) + 1);
-}
-
-static bool hash_base(soft_compiler *c, const char *device_folder, err *e) {
-    struct stat s;
+/* What every compiled kernel depends on. */
+static bool open_cache(soft_compiler *c, err *e) {
+    static const char *const rooms[] = {"msl", "shim", "shim/cpu", "soft"};
     sha256 h;
     sha256_start(&h);
-    hash_texts(&h, flags, FLAG_COUNT);
-    hash_texts(&h, fast_flags, FAST_COUNT);
-    hash_texts(&h, checked_flags, CHECKED_COUNT);
-    hash_texts(&h, link_flags, LINK_COUNT);
-    hash_texts(&h, relaxed_flags, RELAXED_COUNT);
-    hash_texts(&h, finite_flags, FINITE_COUNT);
-    sha256_add(&h, c->clang, strlen(c->clang) + 1);
-    sha256_add(&h, c->version, strlen(c->version) + 1);
-    if (stat(c->clang, &s) == 0)
-        sha256_add(&h, &s.st_size, sizeof s.st_size);
-    static const char *const rooms[] = {"msl", "shim", "soft"};
-    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
-        char folder[PATH_MAX];
-        if (snprintf(folder, sizeof folder, "%s/%s", device_folder, rooms[i]) >= (int)sizeof folder)
-            return err_set(e, EXIT_CANNOT, "the path of the project is too long");
-        if (!hash_headers(&h, folder, e))
-            return false;
-    }
-    sha256_finish(&h, c->base_hash);
-    return true;
+    code_cache_hash_texts(&h, flags, FLAG_COUNT);
+    code_cache_hash_texts(&h, fast_flags, FAST_COUNT);
+    code_cache_hash_texts(&h, checked_flags, CHECKED_COUNT);
+    code_cache_hash_texts(&h, link_flags, LINK_COUNT);
+    code_cache_hash_texts(&h, relaxed_flags, RELAXED_COUNT);
+    code_cache_hash_texts(&h, finite_flags, FINITE_COUNT);
+    return code_cache_hash_compiler(&h, c->clang, c->version, rooms, sizeof rooms / sizeof *rooms,
+                                    e) &&
+           code_cache_open(&c->cache, "soft", &h, e);
 }
 
 soft_compiler *soft_compiler_new(err *e) {
     soft_compiler *c = calloc(1, sizeof *c);
     assert(c);
-    char home[PATH_MAX - 64], cache[PATH_MAX - 64], folder[PATH_MAX];
+    char home[PATH_MAX - 64];
     bool ok = toolchain_find_clang(c->clang, sizeof c->clang, c->version, sizeof c->version, e) &&
-              os_find_home(home, sizeof home, e) && os_find_cache(cache, sizeof cache, e);
+              os_find_home(home, sizeof home, e);
 #if defined(__x86_64__)
     if (ok && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")))
         ok = err_set(e, EXIT_CANNOT, "the software device needs a CPU with AVX2 and F16C");
 #endif
     if (ok) {
-        snprintf(folder, sizeof folder, "%s/harness/device", home);
         snprintf(c->shim, sizeof c->shim, "%s/harness/device/shim/metal.h", home);
-        snprintf(c->cache, sizeof c->cache, "%s/soft", cache);
+        snprintf(c->folders[0], sizeof c->folders[0], "-iquote%s/harness/device/shim/cpu", home);
+        snprintf(c->folders[1], sizeof c->folders[1], "-iquote%s/harness/device/shim", home);
         snprintf(c->name, sizeof c->name, "%.120s (%.120s)", c->version, c->clang);
         const char *number = strstr(c->version, "version ");
         c->major = number ? atoi(number + strlen("version ")) : 0;
-        ok = os_make_folder(c->cache, e) && hash_base(c, folder, e);
+        ok = open_cache(c, e);
     }
     if (ok)
         return c;
@@ -212,50 +155,6 @@ void soft_compiler_free(soft_compiler *c) {
 
 const char *soft_compiler_get_name(const soft_compiler *c) {
     return c->name;
-}
-
-static void hash_bytes(const void *data, size_t bytes, char hex[65]) {
-    sha256 h;
-    sha256_start(&h);
-    sha256_add(&h, data, bytes);
-    sha256_finish(&h, hex);
-}
-
-/* Where the files of one kernel are: in the cache, and beside it while they are made. */
-typedef struct {
-    char image[PATH_MAX], object[PATH_MAX], sum[PATH_MAX];
-    char source[PATH_MAX], new_object[PATH_MAX], new_image[PATH_MAX];
-} kernel_paths;
-
-static bool name_paths(const soft_compiler *c, const char *hex, kernel_paths *p, err *e) {
-    long id = (long)getpid();
-    const struct {
-        char *path;
-        const char *ending;
-    } all[] = {{p->image, "so"},       {p->object, "o"},         {p->sum, "sum"},
-               {p->source, "new.cpp"}, {p->new_object, "new.o"}, {p->new_image, "new.so"}};
-    bool ok = true;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        int n = i < 3 ? snprintf(all[i].path, PATH_MAX, "%s/%s.%s", c->cache, hex, all[i].ending)
-                      : snprintf(all[i].path, PATH_MAX, "%s/%s.%ld.%s", c->cache, hex, id,
-                                 all[i].ending);
-        ok = ok && n < PATH_MAX;
-    }
-    return ok || err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
-}
-
-/* Is the cached file there and whole? */
-static bool is_whole(const kernel_paths *p) {
-    size_t bytes;
-    char *want = os_read_file(p->sum, NULL, NULL);
-    char *code = want ? os_read_file(p->image, &bytes, NULL) : NULL;
-    char got[65];
-    if (code)
-        hash_bytes(code, bytes, got);
-    bool whole = code && strcmp(want, got) == 0;
-    free(want);
-    free(code);
-    return whole && (!keeps_object || access(p->object, R_OK) == 0);
 }
 
 static int add_arguments(const char **argv, int n, const char *const *more, int count) {
@@ -302,7 +201,8 @@ static bool compile(soft_compiler *c, const char *source, const char *object, co
         argv[n++] = "-Xclang";
         argv[n++] = "-fbfloat16-excess-precision=none";
     }
-    const char *const more[] = {"-include", c->shim, "-c", source, "-o", object, NULL};
+    const char *const more[] = {c->folders[0], c->folders[1], "-include", c->shim, "-c",
+                                source,        "-o",          object,     NULL};
     add_arguments(argv, n, more, sizeof more / sizeof *more);
     return run_clang(argv, name, "compile", e);
 }
@@ -342,53 +242,47 @@ static bool check_stack(const char *object, const char *name, err *e) {
                    need, SOFT_STACK_USABLE);
 }
 
-static bool publish(const char *from, const char *to, err *e) {
-    return rename(from, to) == 0 || err_set(e, EXIT_CANNOT, "cannot write %.200s", to);
+/* One compile, as code_cache_find asks for it. */
+typedef struct {
+    soft_compiler *compiler;
+    const char *name;
+    soft_build how;
+    math_mode math;
+} order;
+
+/* The object goes where lines.c looks for it: HASH.o beside HASH.so. The image is still under the
+ * name it is made as, HASH.so and more. */
+static bool keep_object(const char *object, const char *image, err *e) {
+    char path[PATH_MAX];
+    const char *ending = strstr(strrchr(image, '/'), ".so");
+    assert(ending);
+    snprintf(path, sizeof path, "%.*s.o", (int)(ending - image), image);
+    return rename(object, path) == 0 || err_set(e, EXIT_CANNOT, "cannot write %.200s", path);
 }
 
-/* Compiles into the cache. Some C++ does not allow what checked mode adds (vectors in unions, jumps
- * past a declaration): such a kernel is compiled without, and then a misaligned vector and the use
- * of a variable without a value are not seen. The image goes in before its checksum: readers that
- * see the checksum see the whole image. */
-static bool compile_into(soft_compiler *c, const char *text, const kernel_paths *p,
-                         const char *name, soft_build how, math_mode math, err *e) {
-    bool ok =
-        os_write_file(p->source, text, strlen(text), e) &&
-        (compile(c, p->source, p->new_object, name, how, math, false, e) ||
-         (how != BUILD_FAST && compile(c, p->source, p->new_object, name, how, math, true, e))) &&
-        check_stack(p->new_object, name, e) && link_image(c, p->new_object, p->new_image, name, e);
-    unlink(p->source);
-    size_t bytes;
-    char *code = ok ? os_read_file(p->new_image, &bytes, e) : NULL;
-    ok = code != NULL;
-    if (ok) {
-        char hex[65];
-        hash_bytes(code, bytes, hex);
-        ok = (!keeps_object || publish(p->new_object, p->object, e)) &&
-             publish(p->new_image, p->image, e) && os_write_file(p->sum, hex, 64, e);
-    }
-    unlink(p->new_object);
-    if (!ok)
-        unlink(p->new_image);
-    free(code);
+/* Some C++ does not allow what checked mode adds (vectors in unions, jumps past a declaration):
+ * such a kernel is compiled without, and then a misaligned vector and the use of a variable without
+ * a value are not seen. */
+static bool make_image(void *context, const char *source, const char *image, err *e) {
+    const order *o = context;
+    char object[PATH_MAX];
+    if (snprintf(object, sizeof object, "%s.o", image) >= (int)sizeof object)
+        return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
+    bool ok = (compile(o->compiler, source, object, o->name, o->how, o->math, false, e) ||
+               (o->how != BUILD_FAST &&
+                compile(o->compiler, source, object, o->name, o->how, o->math, true, e))) &&
+              check_stack(object, o->name, e) &&
+              link_image(o->compiler, object, image, o->name, e) &&
+              (!keeps_object || keep_object(object, image, e));
+    unlink(object);
     return ok;
 }
 
 bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
                   math_mode math, soft_loaded *out, err *e) {
-    sha256 h;
-    char hex[65];
-    kernel_paths p;
-    sha256_start(&h);
-    sha256_add(&h, c->base_hash, 64);
-    sha256_add(&h, &how, sizeof how);
-    sha256_add(&h, &math, sizeof math);
-    sha256_add(&h, text, strlen(text));
-    sha256_finish(&h, hex);
-    if (!name_paths(c, hex, &p, e))
-        return false;
-    snprintf(out->object, sizeof out->object, "%s", p.image);
-    if (!is_whole(&p) && !compile_into(c, text, &p, name, how, math, e))
+    order o = {c, name, how, math};
+    if (!code_cache_find(&c->cache, text, (uint32_t)how | (uint32_t)math << 8, ".so", make_image,
+                         &o, out->object, sizeof out->object, e))
         return false;
     out->handle = dlopen(out->object, RTLD_NOW | RTLD_LOCAL);
     out->kernel = out->handle ? dlsym(out->handle, "assay_kernel") : NULL;
@@ -409,11 +303,12 @@ void soft_unload(soft_loaded *loaded) {
 bool soft_compiler_check_syntax(const soft_compiler *c, const char *text, bool *is_right,
                                 char **messages, err *e) {
     char source[PATH_MAX];
-    if (snprintf(source, sizeof source, "%s/syntax.%ld.cpp", c->cache, (long)getpid()) >=
+    if (snprintf(source, sizeof source, "%s/syntax.%ld.cpp", c->cache.folder, (long)getpid()) >=
         (int)sizeof source)
         return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
     const char *const more[] = {
-        "-fsyntax-only", "-Qunused-arguments", "-ferror-limit=0", "-include", c->shim, source};
+        "-fsyntax-only", "-Qunused-arguments", "-ferror-limit=0", c->folders[0],
+        c->folders[1],   "-include",           c->shim,           source};
     const char *argv[MAX_ARGUMENTS] = {c->clang};
     int n = add_arguments(argv, 1, flags, FLAG_COUNT);
     n = add_arguments(argv, n, more, sizeof more / sizeof *more);

@@ -1,5 +1,5 @@
 /* scheduler: fibers, simdgroups and threadgroup memory of one worker. The protocol is in abi.h;
- * its fast path is inlined in kernels (shim/meet.h); here is the rest.
+ * its fast path is inlined in kernels (shim/cpu/meet.h); here is the rest.
  *
  * Simdgroups run one after the other on the same 32 stacks, which stay in the cache; only one that
  * parks at a threadgroup barrier keeps its stacks, and the next one gets others. */

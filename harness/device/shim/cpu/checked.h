@@ -6,9 +6,8 @@
 // checked.c.
 #pragma once
 
+#include "hooks.h"
 #include "meet.h"
-
-#if defined(ASSAY_CHECKED)
 
 #define ASSAY_HOOK extern "C" __attribute__((visibility("hidden"), no_sanitize("thread"), used))
 #define ASSAY_CALLER __builtin_return_address(0)
@@ -142,6 +141,10 @@ template <class T> class declared {
 #endif
 
 namespace assay {
+constexpr soft_u32 describe(atomic_use use) {
+    return SOFT_ATOMIC | (use == atomic_use::load ? 0u : SOFT_STORE) |
+           (use == atomic_use::update ? SOFT_UPDATE : 0u);
+}
 // Atomic instructions are not instrumented: they come here by themselves.
 __attribute__((noinline, no_sanitize("thread"))) static void
 touch_atomic(const volatile void *at, soft_u64 bytes, soft_u32 how, const void *pc) {
@@ -149,11 +152,11 @@ touch_atomic(const volatile void *at, soft_u64 bytes, soft_u32 how, const void *
 }
 } // namespace assay
 
-#define ASSAY_CHECK_ATOMIC(at, bytes, how)                                                         \
+#define ASSAY_CHECK_ATOMIC(at, bytes, use)                                                         \
     do {                                                                                           \
         const char *site;                                                                          \
         SOFT_SITE(site);                                                                           \
-        assay::touch_atomic(at, bytes, how, site);                                                 \
+        assay::touch_atomic(at, bytes, assay::describe(use), site);                                \
     } while (0)
 
 #define ASSAY_ACCESS(n)                                                                            \
@@ -248,16 +251,3 @@ __attribute__((noinline)) ASSAY_UNSEEN static void step() {
 #undef ASSAY_HOOK
 #undef ASSAY_UNSEEN
 #undef ASSAY_CALLER
-
-#else
-
-#define ASSAY_CHECK_ATOMIC(at, bytes, how) ((void)0)
-#define ASSAY_STEP ((void)0)
-#define ASSAY_CHECK_COMPONENT(i, n) ((void)0)
-
-#endif
-
-#if !defined(ASSAY_CHECKED) || defined(ASSAY_CHECKED_LESS)
-#define ASSAY_NAME(variable) variable
-#define ASSAY_BIND(variable) ((void)0)
-#endif

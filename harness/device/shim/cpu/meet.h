@@ -1,10 +1,10 @@
-// meet: where the lanes of a simdgroup stop and wait for each other. See ../abi.h for the protocol.
+// meet: where the lanes of a simdgroup stop and wait for each other. See soft/abi.h for the protocol.
 //
 // meet<R>(value, serve) posts this lane's value; when every lane that takes part has posted, the
 // last one calls serve(in, out, party) once for all of them, and each lane goes on with out[lane].
 #pragma once
 
-#include "../soft/abi.h"
+#include "../../soft/abi.h"
 
 #if defined(ASSAY_CHECKED)
 #define ASSAY_CHECK_MEETING(w, party, width, site) (w)->checks->meet(w, party, width, site)
@@ -95,7 +95,7 @@ ASSAY_INLINE void park() {
 }
 
 // A threadgroup variable of the running threadgroup. `slot` numbers the declaration in the file.
-template <class T> ASSAY_INLINE T &threadgroup_variable(soft_u32 slot) {
+template <class T, soft_u32 slot> ASSAY_INLINE T &threadgroup_variable() {
     static_assert(sizeof(T) <= MSL_THREADGROUP_BYTES,
                   "a threadgroup has 32768 bytes of threadgroup memory");
     soft_worker *w = soft_here();

@@ -1,0 +1,144 @@
+/* code_cache: see code_cache.h. */
+#include "code_cache.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/base/os.h"
+
+/* What everything depends on ------------------------------------------------------------------ */
+
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+bool code_cache_hash_file(sha256 *h, const char *path, err *e) {
+    size_t bytes;
+    char *text = os_read_file(path, &bytes, e);
+    if (!text)
+        return false;
+    sha256_add(h, path, strlen(path) + 1);
+    sha256_add(h, text, bytes);
+    free(text);
+    return true;
+}
+
+/* Every header of a folder, in a fixed order. */
+static bool hash_headers(sha256 *h, const char *folder, err *e) {
+    struct dirent **entries;
+    int n = scandir(folder, &entries, NULL, by_name);
+    if (n < 0)
+        return err_set(e, EXIT_CANNOT, "cannot read the folder %.200s", folder);
+    bool ok = true;
+    for (int i = 0; i < n; i++) {
+        const char *dot = strrchr(entries[i]->d_name, '.');
+        char path[PATH_MAX];
+        if (ok && dot && strcmp(dot, ".h") == 0)
+            ok = snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) <
+                     (int)sizeof path &&
+                 code_cache_hash_file(h, path, e);
+        free(entries[i]);
+    }
+    free(entries);
+    return ok;
+}
+
+void code_cache_hash_texts(sha256 *h, const char *const *texts, int count) {
+    for (int i = 0; i < count; i++)
+        sha256_add(h, texts[i], strlen(texts[i]) + 1);
+}
+
+bool code_cache_hash_compiler(sha256 *h, const char *clang, const char *version,
+                              const char *const *rooms, size_t count, err *e) {
+    struct stat s;
+    char home[PATH_MAX - 128];
+    if (!os_find_home(home, sizeof home, e))
+        return false;
+    sha256_add(h, clang, strlen(clang) + 1);
+    sha256_add(h, version, strlen(version) + 1);
+    if (stat(clang, &s) == 0)
+        sha256_add(h, &s.st_size, sizeof s.st_size);
+    for (size_t i = 0; i < count; i++) {
+        char folder[PATH_MAX];
+        snprintf(folder, sizeof folder, "%s/harness/device/%.60s", home, rooms[i]);
+        if (!hash_headers(h, folder, e))
+            return false;
+    }
+    return true;
+}
+
+bool code_cache_open(code_cache *c, const char *name, sha256 *h, err *e) {
+    char cache[PATH_MAX - 64];
+    if (!os_find_cache(cache, sizeof cache, e))
+        return false;
+    snprintf(c->folder, sizeof c->folder, "%s/%.40s", cache, name);
+    sha256_finish(h, c->base);
+    return os_make_folder(c->folder, e);
+}
+
+/* One file ------------------------------------------------------------------------------------ */
+
+static void hash_bytes(const void *data, size_t bytes, char hex[65]) {
+    sha256 h;
+    sha256_start(&h);
+    sha256_add(&h, data, bytes);
+    sha256_finish(&h, hex);
+}
+
+/* Is the cached file there and whole? */
+static bool is_whole(const char *object, const char *sum) {
+    size_t bytes;
+    char *want = os_read_file(sum, NULL, NULL);
+    char *code = want ? os_read_file(object, &bytes, NULL) : NULL;
+    char got[65];
+    if (code)
+        hash_bytes(code, bytes, got);
+    bool whole = code && strcmp(want, got) == 0;
+    free(want);
+    free(code);
+    return whole;
+}
+
+/* The object goes in before its checksum: readers that see the checksum see the whole object. */
+static bool make_file(const char *text, const char *object, const char *sum, code_cache_make make,
+                      void *context, err *e) {
+    char source[PATH_MAX], beside[PATH_MAX];
+    if (snprintf(source, sizeof source, "%s.%ld.cpp", object, (long)getpid()) >=
+            (int)sizeof source ||
+        snprintf(beside, sizeof beside, "%s.%ld.tmp", object, (long)getpid()) >= (int)sizeof beside)
+        return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
+    bool ok = os_write_file(source, text, strlen(text), e) && make(context, source, beside, e);
+    unlink(source);
+    size_t bytes;
+    char *code = ok ? os_read_file(beside, &bytes, e) : NULL;
+    ok = code != NULL;
+    if (ok) {
+        char hex[65];
+        hash_bytes(code, bytes, hex);
+        ok = rename(beside, object) == 0 ? os_write_file(sum, hex, 64, e)
+                                         : err_set(e, EXIT_CANNOT, "cannot write %.200s", object);
+    }
+    if (!ok)
+        unlink(beside);
+    free(code);
+    return ok;
+}
+
+bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const char *ending,
+                     code_cache_make make, void *context, char *path, size_t size, err *e) {
+    sha256 h;
+    char hex[65], sum[PATH_MAX];
+    sha256_start(&h);
+    sha256_add(&h, c->base, 64);
+    sha256_add(&h, &how, sizeof how);
+    sha256_add(&h, text, strlen(text));
+    sha256_finish(&h, hex);
+    if (snprintf(path, size, "%s/%s%s", c->folder, hex, ending) >= (int)size ||
+        snprintf(sum, sizeof sum, "%s/%s.sum", c->folder, hex) >= (int)sizeof sum)
+        return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
+    return is_whole(path, sum) || make_file(text, path, sum, make, context, e);
+}

@@ -1,0 +1,241 @@
+/* ptx: see ptx.h. Runs clang on rewritten MSL with the shim of shim/ and shim/ptx, and reads what
+ * the host needs to know from the PTX. */
+#include "ptx.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/os.h"
+#include "harness/device/code_cache.h"
+#include "harness/device/toolchain.h"
+
+enum {
+    OLDEST_CLANG = 16,      /* the first that knows sm_90 */
+    OLDEST_CAPABILITY = 70, /* the first whose lanes run on their own */
+    NEWEST_CAPABILITY = 90, /* that every such clang knows; newer GPUs run its code too */
+};
+
+struct ptx_compiler {
+    char clang[PATH_MAX], libdevice[PATH_MAX];
+    char version[128];
+    char name[256];
+    char target[32];           /* --cuda-gpu-arch=sm_90 */
+    char headers[2][PATH_MAX]; /* included before the text */
+    char folders[2][PATH_MAX]; /* where their own includes are, as options */
+    code_cache cache;
+};
+
+/* -ffp-contract=off and the two of -nvptx: each operation is rounded once, as written, as on the
+ * software device. Nothing hoisted or sunk: the optimiser may not make one simdgroup call out of the
+ * two arms of a branch. The target is the host that the code is not for: which types there are
+ * (half) is taken from it. */
+/* clang-format off */
+static const char *const flags[] = {
+    "-x", "cuda", "--target=x86_64-linux-gnu", "--cuda-device-only", "--cuda-path=/dev/null", "-nocudainc", "-nocudalib", "-S", "-O3", "-std=c++17",
+    "-Xclang", "-target-feature", "-Xclang", "+ptx78", "-fdeclspec", "-gline-directives-only",
+    "-fno-operator-names", "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
+    "-fno-strict-aliasing", "-fsigned-char", "-fno-math-errno", "-fno-threadsafe-statics",
+    "-fno-delete-null-pointer-checks", "-fno-caret-diagnostics", "-ffp-contract=off", "-w",
+    "-Xclang", "-cl-single-precision-constant", "-mllvm", "-nvptx-prec-divf32=2", "-mllvm",
+    "-nvptx-prec-sqrtf32=1", "-mllvm", "-simplifycfg-hoist-common=0", "-mllvm",
+    "-simplifycfg-sink-common=0",
+};
+/* clang-format on */
+
+enum { FLAG_COUNT = sizeof flags / sizeof *flags };
+
+/* Does this clang know the GPU's machine at all? */
+static bool check_target(const ptx_compiler *c, err *e) {
+    const char *const argv[] = {c->clang, "--print-targets", NULL};
+    char *output = NULL;
+    int status = 0;
+    bool ok = os_run(argv, &output, &status, e);
+    bool has_it = ok && status == 0 && output && strstr(output, "nvptx64");
+    free(output);
+    return !ok ? false
+               : has_it || err_set(e, EXIT_CANNOT,
+                                   "%.120s was built without the target NVPTX; install another: "
+                                   "apt-get install clang-19, or name one in ASSAY_CLANG",
+                                   c->clang);
+}
+
+static bool check_version(const ptx_compiler *c, err *e) {
+    const char *number = strstr(c->version, "version ");
+    int major = number ? atoi(number + strlen("version ")) : 0;
+    return major >= OLDEST_CLANG ||
+           err_set(
+               e, EXIT_CANNOT,
+               "%.120s is clang %d, and %d is the oldest that compiles for NVIDIA GPUs; install "
+               "one: apt-get install clang-19",
+               c->clang, major, OLDEST_CLANG);
+}
+
+static bool open_cache(ptx_compiler *c, err *e) {
+    static const char *const rooms[] = {"msl", "shim", "shim/ptx", "cuda"};
+    sha256 h;
+    sha256_start(&h);
+    code_cache_hash_texts(&h, flags, FLAG_COUNT);
+    sha256_add(&h, c->target, strlen(c->target) + 1);
+    return code_cache_hash_compiler(&h, c->clang, c->version, rooms, sizeof rooms / sizeof *rooms,
+                                    e) &&
+           code_cache_hash_file(&h, c->libdevice, e) && code_cache_open(&c->cache, "cuda", &h, e);
+}
+
+static bool open_compiler(ptx_compiler *c, int capability, err *e) {
+    char home[PATH_MAX - 64];
+    if (capability < OLDEST_CAPABILITY)
+        return err_set(
+            e, EXIT_CANNOT, "the GPU has compute capability %d.%d; at least %d.%d is needed",
+            capability / 10, capability % 10, OLDEST_CAPABILITY / 10, OLDEST_CAPABILITY % 10);
+    if (!toolchain_find_clang(c->clang, sizeof c->clang, c->version, sizeof c->version, e) ||
+        !check_version(c, e) || !check_target(c, e) ||
+        !ptx_find_libdevice(c->libdevice, sizeof c->libdevice, e) ||
+        !os_find_home(home, sizeof home, e))
+        return false;
+    int known = capability < NEWEST_CAPABILITY ? capability : NEWEST_CAPABILITY;
+    snprintf(c->target, sizeof c->target, "--cuda-gpu-arch=sm_%d", known);
+    snprintf(c->headers[0], PATH_MAX, "%s/harness/device/shim/ptx/begin.h", home);
+    snprintf(c->headers[1], PATH_MAX, "%s/harness/device/shim/metal.h", home);
+    snprintf(c->folders[0], PATH_MAX, "-iquote%s/harness/device/shim/ptx", home);
+    snprintf(c->folders[1], PATH_MAX, "-iquote%s/harness/device/shim", home);
+    snprintf(c->name, sizeof c->name, "%.90s (%.90s), sm_%d, safe math", c->version, c->clang,
+             known);
+    return open_cache(c, e);
+}
+
+ptx_compiler *ptx_compiler_new(int capability, err *e) {
+    ptx_compiler *c = calloc(1, sizeof *c);
+    assert(c);
+    if (open_compiler(c, capability, e))
+        return c;
+    free(c);
+    return NULL;
+}
+
+void ptx_compiler_free(ptx_compiler *c) {
+    free(c);
+}
+
+const char *ptx_compiler_get_name(const ptx_compiler *c) {
+    return c->name;
+}
+
+/* Compiling ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    const ptx_compiler *compiler;
+    const char *name;
+} order;
+
+static bool make_ptx(void *context, const char *source, const char *object, err *e) {
+    const order *o = context;
+    const ptx_compiler *c = o->compiler;
+    const char *const more[] = {c->target,     "-Xclang",     "-mlink-builtin-bitcode",
+                                "-Xclang",     c->libdevice,  c->folders[0],
+                                c->folders[1], "-include",    c->headers[0],
+                                "-include",    c->headers[1], source,
+                                "-o",          object};
+    enum { MORE = sizeof more / sizeof *more };
+    const char *argv[1 + FLAG_COUNT + MORE + 1];
+    int n = 0;
+    argv[n++] = c->clang;
+    for (int i = 0; i < FLAG_COUNT; i++)
+        argv[n++] = flags[i];
+    for (int i = 0; i < MORE; i++)
+        argv[n++] = more[i];
+    argv[n] = NULL;
+    char *output = NULL;
+    int status;
+    if (!os_run(argv, &output, &status, e))
+        return false;
+    if (status != 0) {
+        err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile for NVIDIA GPUs", o->name);
+        err_set_detail(e, output ? output : "");
+    }
+    free(output);
+    return status == 0;
+}
+
+char *ptx_compile(ptx_compiler *c, const char *text, const char *name, char *path, size_t size,
+                  err *e) {
+    char own[PATH_MAX];
+    order o = {c, name};
+    if (!path) {
+        path = own;
+        size = sizeof own;
+    }
+    if (!code_cache_find(&c->cache, text, 0, ".ptx", make_ptx, &o, path, size, e))
+        return NULL;
+    return os_read_file(path, NULL, e);
+}
+
+bool ptx_assemble(const ptx_compiler *c, const char *assembler, const char *ptx_path,
+                  const char *name, err *e) {
+    char target[40];
+    snprintf(target, sizeof target, "-arch=%s", strchr(c->target, '=') + 1);
+    const char *const argv[] = {assembler, target, "-o", "/dev/null", ptx_path, NULL};
+    char *output = NULL;
+    int status;
+    if (!os_run(argv, &output, &status, e))
+        return false;
+    if (status != 0) {
+        err_set(e, EXIT_WRONG, "ptxas does not take kernel '%.100s'", name);
+        err_set_detail(e, output ? output : "");
+    }
+    free(output);
+    return status == 0;
+}
+
+/* What the PTX tells -------------------------------------------------------------------------- */
+
+void ptx_complete_signature(const char *ptx, const msl_signature *all, msl_signature *s) {
+    const char *table = strstr(ptx, "assay_value_bytes[");
+    const char *p = table ? strchr(table, '{') : NULL;
+    bool is_bytes = table && table - ptx > 4 && memcmp(table - 4, ".b8 ", 4) == 0;
+    for (size_t j = 0; p && j < all->count; j++) {
+        uint32_t bytes = 0;
+        for (int shift = 0; shift < (is_bytes ? 32 : 8) && p; shift += 8) {
+            char *end;
+            bytes |= (uint32_t)strtoul(p + 1, &end, 10) << shift;
+            p = *end == ',' || *end == '}' ? end : NULL;
+        }
+        for (size_t i = 0; p && i < s->count; i++)
+            if (bytes > 0 && strcmp(s->params[i].name, all->params[j].name) == 0)
+                s->params[i].value_bytes = bytes;
+        if (p && *p == '}')
+            break;
+    }
+}
+
+/* "	.shared .align 4 .b8 name[256];" or ".shared .f32 name;" Memory whose size the launch gives is
+ * an array without one. */
+uint32_t ptx_count_shared(const char *ptx) {
+    uint32_t sum = 0;
+    for (const char *line = ptx; line && *line; line = strchr(line, '\n'), line += line != NULL) {
+        size_t length = strcspn(line, "\n");
+        const char *space = strstr(line, ".shared .");
+        if (!space || space > line + length || strchr("\t{}", *line) || strstr(line, ";") == NULL)
+            continue;
+        const char *type = space;
+        uint32_t bytes = 0, count = 1, align = 1;
+        char word[16];
+        while (type < line + length && sscanf(type, "%15s", word) == 1 && *word == '.') {
+            if (strcmp(word, ".align") == 0)
+                align = (uint32_t)strtoul(strstr(type, ".align") + 6, NULL, 10);
+            else if (strpbrk(word + 1, "0123456789"))
+                bytes = (uint32_t)strtoul(strpbrk(word + 1, "0123456789"), NULL, 10) / 8;
+            type = strstr(type, word) + strlen(word);
+            if (strcmp(word, ".align") == 0)
+                type += strspn(type, " 0123456789");
+            type += strspn(type, " ");
+        }
+        const char *bracket = memchr(type, '[', (size_t)(line + length - type));
+        if (bracket)
+            count = (uint32_t)strtoul(bracket + 1, NULL, 10);
+        sum = (sum + align - 1) / align * align + bytes * count;
+    }
+    return sum;
+}

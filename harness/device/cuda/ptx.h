@@ -1,0 +1,39 @@
+/* ptx: C++ text of one pipeline in, PTX out; compiled by clang once and kept in the cache. It needs
+ * no GPU and no driver. */
+#ifndef ASSAY_CUDA_PTX_H
+#define ASSAY_CUDA_PTX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/base/err.h"
+#include "harness/device/msl/msl.h"
+
+typedef struct ptx_compiler ptx_compiler;
+
+/* capability: of the GPU, 90 for 9.0. Finds clang and libdevice; the error says what to install. */
+ptx_compiler *ptx_compiler_new(int capability, err *e);
+void ptx_compiler_free(ptx_compiler *c);
+const char *ptx_compiler_get_name(const ptx_compiler *c); /* clang's version, libdevice, target */
+
+/* The text of the PTX; the caller frees it. name is the kernel's, for messages. path (may be NULL)
+ * gets the file of the cache. */
+char *ptx_compile(ptx_compiler *c, const char *text, const char *name, char *path, size_t size,
+                  err *e);
+
+/* Sizes that the MSL text alone did not tell: what parameters point or refer to. `all` is the
+ * kernel before it was specialised. */
+void ptx_complete_signature(const char *ptx, const msl_signature *all, msl_signature *s);
+
+/* Threadgroup variables of the kernel, in bytes. */
+uint32_t ptx_count_shared(const char *ptx);
+
+/* ptxas of the toolkit, and what it makes of a file: only asked whether it takes it. */
+bool ptx_find_assembler(char *path, size_t size);
+bool ptx_assemble(const ptx_compiler *c, const char *assembler, const char *ptx_path,
+                  const char *name, err *e);
+
+/* libdevice.10.bc: ASSAY_LIBDEVICE, the toolkit, or a Python package that brings it. */
+bool ptx_find_libdevice(char *path, size_t size, err *e);
+
+#endif

@@ -1,0 +1,98 @@
+/* toolkit: the parts of NVIDIA's toolkit that are used where they are found: libdevice and ptxas.
+ * Declared in ptx.h. */
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/os.h"
+#include "ptx.h"
+
+static const char libdevice[] = "libdevice.10.bc";
+static const char advice[] =
+    "install the CUDA toolkit, or pip install nvidia-cuda-nvcc, or name the file in "
+    "ASSAY_LIBDEVICE";
+
+static bool take(const char *found, char *path, size_t size) {
+    return access(found, R_OK) == 0 && snprintf(path, size, "%s", found) < (int)size;
+}
+
+static bool take_inside(const char *folder, const char *inside, char *path, size_t size) {
+    char whole[PATH_MAX];
+    return folder && *folder &&
+           snprintf(whole, sizeof whole, "%s/%s", folder, inside) < (int)sizeof whole &&
+           take(whole, path, size);
+}
+
+/* The last match: of several versions the newest. */
+static bool take_match(const char *pattern, char *path, size_t size) {
+    glob_t found;
+    bool ok = glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc > 0 &&
+              take(found.gl_pathv[found.gl_pathc - 1], path, size);
+    globfree(&found);
+    return ok;
+}
+
+/* The folder of a toolkit: that of the variables, of nvcc along PATH, or the usual places. */
+static bool find_in_toolkit(const char *inside, char *path, size_t size) {
+    char nvcc[PATH_MAX], whole[PATH_MAX + 64];
+    if (take_inside(getenv("CUDA_HOME"), inside, path, size) ||
+        take_inside(getenv("CUDA_PATH"), inside, path, size))
+        return true;
+    if (os_find_program("nvcc", nvcc, sizeof nvcc)) {
+        char *slash = strrchr(nvcc, '/');
+        if (slash)
+            *slash = 0;
+        snprintf(whole, sizeof whole, "%s/..", nvcc);
+        if (take_inside(whole, inside, path, size))
+            return true;
+    }
+    static const char *const usual[] = {"/usr/local/cuda", "/usr/local/cuda-*", "/opt/cuda",
+                                        "/usr/lib/cuda", "/usr/lib/nvidia-cuda-toolkit"};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+        snprintf(whole, sizeof whole, "%s/%s", usual[i], inside);
+        if (take_match(whole, path, size))
+            return true;
+    }
+    return false;
+}
+
+/* Python packages that bring it: nvidia-cuda-nvcc in both of its layouts, and Triton. */
+static bool find_in_packages(char *path, size_t size) {
+    static const char *const inside[] = {"nvidia/cuda_nvcc/nvvm/libdevice",
+                                         "nvidia/cu[0-9]*/nvvm/libdevice",
+                                         "triton/backends/nvidia/lib"};
+    char folders[4][1024] = {"", "", "/usr/local/lib/python3*/dist-packages",
+                             "/usr/lib/python3*/dist-packages"};
+    const char *environment = getenv("VIRTUAL_ENV"), *home = getenv("HOME");
+    if (environment && *environment)
+        snprintf(folders[0], sizeof folders[0], "%.900s/lib/python3*/site-packages", environment);
+    if (home && *home)
+        snprintf(folders[1], sizeof folders[1], "%.900s/.local/lib/python3*/site-packages", home);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        for (size_t j = 0; j < sizeof inside / sizeof *inside && folders[i][0]; j++) {
+            char pattern[PATH_MAX + 128];
+            snprintf(pattern, sizeof pattern, "%s/%s/%s", folders[i], inside[j], libdevice);
+            if (take_match(pattern, path, size))
+                return true;
+        }
+    return false;
+}
+
+bool ptx_find_libdevice(char *path, size_t size, err *e) {
+    const char *given = getenv("ASSAY_LIBDEVICE");
+    if (given && *given)
+        return take(given, path, size) ||
+               err_set(e, EXIT_CANNOT, "ASSAY_LIBDEVICE is %.120s, which cannot be read", given);
+    char inside[64];
+    snprintf(inside, sizeof inside, "nvvm/libdevice/%s", libdevice);
+    return find_in_toolkit(inside, path, size) || find_in_packages(path, size) ||
+           err_set(e, EXIT_CANNOT, "%s, NVIDIA's math functions, is not found; %s", libdevice,
+                   advice);
+}
+
+bool ptx_find_assembler(char *path, size_t size) {
+    return os_find_program("ptxas", path, size) || find_in_toolkit("bin/ptxas", path, size);
+}

@@ -1,0 +1,94 @@
+// lane_ops: what simdgroup functions are made of, whatever the lanes run on: which values they take,
+// the operations of reductions and scans, what stands for a lane that takes no part.
+#pragma once
+#pragma clang system_header
+
+#include "../msl/limits.h"
+#include "integer.h"
+
+namespace assay {
+
+template <class V> struct scalar_of { using type = V; };
+template <class T, int n> struct scalar_of<metal::vec<T, n>> { using type = T; };
+
+// Types that lanes exchange: scalars and vectors.
+template <class V> using if_lane_value = metal::enable_if_t<(count_of<V>::value > 0), int>;
+
+constexpr uint no_lane = MSL_LANES;
+
+// What a lane receives from one that takes no part: all ones, a NaN where it is a float.
+template <class V> METAL_FUNC V absent() {
+    if constexpr (metal::is_same_v<typename scalar_of<V>::type, bool>) {
+        return V(true);
+    } else {
+        V v;
+        __builtin_memset(&v, 0xff, sizeof v);
+        return v;
+    }
+}
+
+// ----------------------------------------------------------------------------- reductions, scans
+// The identity leaves every value as it is, -0 and NaN included.
+struct op_sum {
+    template <class T> static METAL_FUNC T identity() {
+        return metal::is_integral_v<T> ? to<T>(0) : to<T>(-0.0f);
+    }
+    template <class T> static METAL_FUNC T apply(T a, T b) {
+        if constexpr (metal::is_integral_v<T>)
+            return static_cast<T>(static_cast<metal::make_unsigned_t<T>>(a) +
+                                  static_cast<metal::make_unsigned_t<T>>(b));
+        else
+            return static_cast<T>(a + b);
+    }
+};
+struct op_product {
+    template <class T> static METAL_FUNC T identity() { return to<T>(1); }
+    template <class T> static METAL_FUNC T apply(T a, T b) {
+        // Twice the width: two ushort would be multiplied as int and overflow.
+        if constexpr (metal::is_integral_v<T>)
+            return static_cast<T>(static_cast<ulong>(a) * static_cast<ulong>(b));
+        else
+            return static_cast<T>(a * b);
+    }
+};
+struct op_max {
+    template <class T> static METAL_FUNC T identity() {
+        return metal::is_integral_v<T> ? metal::numeric_limits<T>::lowest()
+                                       : metal::numeric_limits<T>::quiet_NaN();
+    }
+    template <class T> static METAL_FUNC T apply(T a, T b) { return metal::max(a, b); }
+};
+struct op_min {
+    template <class T> static METAL_FUNC T identity() {
+        return metal::is_integral_v<T> ? metal::numeric_limits<T>::max()
+                                       : metal::numeric_limits<T>::quiet_NaN();
+    }
+    template <class T> static METAL_FUNC T apply(T a, T b) { return metal::min(a, b); }
+};
+template <class T> using bits_for = metal::make_unsigned_t<T>;
+struct op_and {
+    template <class T> static METAL_FUNC T identity() { return absent<T>(); }
+    template <class T> static METAL_FUNC T apply(T a, T b) {
+        using U = bits_for<T>;
+        return __builtin_bit_cast(
+            T, static_cast<U>(__builtin_bit_cast(U, a) & __builtin_bit_cast(U, b)));
+    }
+};
+struct op_or {
+    template <class T> static METAL_FUNC T identity() { return to<T>(0); }
+    template <class T> static METAL_FUNC T apply(T a, T b) {
+        using U = bits_for<T>;
+        return __builtin_bit_cast(
+            T, static_cast<U>(__builtin_bit_cast(U, a) | __builtin_bit_cast(U, b)));
+    }
+};
+struct op_xor {
+    template <class T> static METAL_FUNC T identity() { return to<T>(0); }
+    template <class T> static METAL_FUNC T apply(T a, T b) {
+        using U = bits_for<T>;
+        return __builtin_bit_cast(
+            T, static_cast<U>(__builtin_bit_cast(U, a) ^ __builtin_bit_cast(U, b)));
+    }
+};
+
+} // namespace assay

@@ -1,0 +1,152 @@
+// exchange: how the lanes of a warp exchange values. A simdgroup is a warp.
+//
+// Who takes part in a call is who is active there: lanes that returned, went another way or are not
+// there at the edge of a grid are not. Almost always all 32 are, and that has a path of its own: an
+// exchange among a set of lanes that is known only at run time costs much more.
+#pragma once
+#pragma clang system_header
+
+#include "lane_ops.h"
+
+namespace assay {
+
+constexpr uint all_lanes = ~0u;
+
+METAL_FUNC uint lane_index() {
+    return __nvvm_read_ptx_sreg_laneid();
+}
+
+METAL_FUNC uint active_lanes() {
+    uint lanes;
+    __asm__ volatile("activemask.b32 %0;" : "=r"(lanes));
+    return lanes;
+}
+
+// A value as the 32-bit words that lanes exchange.
+template <class V> struct words {
+    static constexpr int count = (sizeof(V) + 3) / 4;
+    int word[count];
+
+    METAL_FUNC explicit words(const V &value) {
+        word[count - 1] = 0;
+        __builtin_memcpy(word, &value, sizeof value);
+    }
+    METAL_FUNC V get() const {
+        V value;
+        __builtin_memcpy(&value, word, sizeof value);
+        return value;
+    }
+};
+
+template <class V> METAL_FUNC V shuffle(uint party, V value, uint source) {
+    words<V> w(value);
+    for (int i = 0; i < w.count; ++i)
+        w.word[i] = __nvvm_shfl_sync_idx_i32(party, w.word[i], source, MSL_LANES - 1);
+    return w.get();
+}
+template <class V> METAL_FUNC V shuffle_xor(uint party, V value, uint mask) {
+    words<V> w(value);
+    for (int i = 0; i < w.count; ++i)
+        w.word[i] = __nvvm_shfl_sync_bfly_i32(party, w.word[i], mask, MSL_LANES - 1);
+    return w.get();
+}
+
+template <class Op, class V> METAL_FUNC V apply(V a, V b) {
+    if constexpr (is_scalar<V>) {
+        return Op::apply(a, b);
+    } else {
+        for (int i = 0; i < count_of<V>::value; ++i)
+            a[i] = Op::apply(typename scalar_of<V>::type(a[i]), typename scalar_of<V>::type(b[i]));
+        return a;
+    }
+}
+template <class Op, class V> METAL_FUNC V identity() {
+    return V(Op::template identity<typename scalar_of<V>::type>());
+}
+
+template <int group> METAL_FUNC uint first_of_group() {
+    return lane_index() / group * group;
+}
+
+// ----------------------------------------------------------------------------- reductions, scans
+// The same tree as on the CPU. Where lanes are missing, lane after lane: every lane that takes part
+// must execute the same exchanges, whichever group it belongs to.
+template <class Op, int group, class V> METAL_FUNC V reduce_lanes(V value) {
+    const uint party = active_lanes();
+    if (party == all_lanes) {
+        for (int step = group / 2; step > 0; step /= 2)
+            value = apply<Op>(value, shuffle_xor(all_lanes, value, step));
+        return value;
+    }
+    V sum = identity<Op, V>();
+    const uint first = first_of_group<group>();
+#pragma clang loop unroll(disable)
+    for (int i = 0; i < group; ++i) {
+        const V next = shuffle(party, value, first + i);
+        if (party >> (first + i) & 1)
+            sum = apply<Op>(sum, next);
+    }
+    return sum;
+}
+
+// Inclusive: up to and with the lane itself. Lane after lane, as on the CPU: the order is part of
+// the result.
+template <class Op, int group, bool inclusive, class V> METAL_FUNC V scan_lanes(V value) {
+    const uint party = active_lanes();
+    const uint lane = lane_index(), first = first_of_group<group>();
+    V sum = identity<Op, V>(), mine = sum;
+    if constexpr (!inclusive)
+        sum = apply<Op>(sum, V(to<typename scalar_of<V>::type>(metal::is_same_v<Op, op_sum> ? 0 : 1)));
+#pragma clang loop unroll(disable)
+    for (int i = 0; i < group; ++i) {
+        const V next = party == all_lanes ? shuffle(all_lanes, value, first + i)
+                                          : shuffle(party, value, first + i);
+        const V before = sum;
+        if (party >> (first + i) & 1)
+            sum = apply<Op>(sum, next);
+        if (first + i == lane)
+            mine = inclusive ? sum : before;
+    }
+    return mine;
+}
+
+// ---------------------------------------------------------------------------------------- shuffle
+template <class V, uint Width = MSL_LANES> METAL_FUNC V take_from(V value, uint source) {
+    const uint party = active_lanes();
+    if (party == all_lanes) {
+        const V got = shuffle(all_lanes, value, source);
+        return source < MSL_LANES ? got : absent<V>();
+    }
+    const V got = shuffle(party, value, source);
+    return source < MSL_LANES && (party >> source & 1) ? got : absent<V>();
+}
+
+template <int group, class V> METAL_FUNC V take_first(V value) {
+    const uint party = active_lanes(), first = first_of_group<group>();
+    const uint source = first + static_cast<uint>(__builtin_ctz(party >> first));
+    return party == all_lanes ? shuffle(all_lanes, value, source) : shuffle(party, value, source);
+}
+
+// ------------------------------------------------------------------------------------------ votes
+// The votes of this lane's group, its first lane in bit 0.
+template <int group> METAL_FUNC uint ask(bool expression) {
+    const uint party = active_lanes();
+    const uint yes = party == all_lanes ? __nvvm_vote_ballot_sync(all_lanes, expression)
+                                        : __nvvm_vote_ballot_sync(party, expression);
+    return yes >> first_of_group<group>() & (all_lanes >> (MSL_LANES - group));
+}
+
+// --------------------------------------------------------------------------------------- barriers
+// Threads that have ended are not waited for. Both barriers order all memory of those who meet.
+METAL_FUNC void wait_for_threadgroup(uint) {
+    __syncthreads();
+}
+METAL_FUNC void wait_for_simdgroup(uint) {
+    const uint party = active_lanes();
+    if (party == all_lanes)
+        __nvvm_bar_warp_sync(all_lanes);
+    else
+        __nvvm_bar_warp_sync(party);
+}
+
+} // namespace assay

@@ -1,0 +1,34 @@
+// start: the entry of a compiled kernel.
+#pragma once
+
+namespace assay {
+
+template <class P, class F> METAL_FUNC void start(P p, F kernel, const cuda_arguments &given) {
+    const here h(given);
+    if (h.is_present())
+        call(p, kernel, h);
+}
+
+// The sizes of what parameters point or refer to, for the host: 0 for positions.
+template <class P, class F> struct size_table {
+    uint bytes[sizes<P, F>::count + 1];
+    constexpr size_table() : bytes() {
+        for (uint i = 0; i < sizes<P, F>::count; ++i)
+            bytes[i] = sizes<P, F>::bytes[i];
+    }
+};
+
+} // namespace assay
+
+// The kernel's own functions become part of the entry: a pointer keeps the space that it points to,
+// and nothing else is left of them.
+#pragma clang attribute push(__attribute__((always_inline, internal_linkage)), apply_to = function)
+
+#define ASSAY_EXPORT                                                                               \
+    _Pragma("clang attribute pop") _Pragma("clang force_cuda_host_device end") extern "C" __attribute__((global)) void assay_main(  \
+        cuda_arguments given) {                                                                    \
+        assay::start(assay_params(), assay_function, given);                                       \
+    }                                                                                              \
+    extern "C" __attribute__((device, used)) const                                                 \
+        assay::size_table<assay_params, decltype(+assay_function)>                                 \
+            assay_value_bytes = {};
