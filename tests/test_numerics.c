@@ -244,10 +244,11 @@ static const char *check_registry(const device_options *o, distribution inputs, 
                 const op *p = registry[i];
                 const kernel *v = &p->kernels[k];
                 check_result r;
-                if (!strstr(v->name, part) || (p->accepts && !p->accepts(v, &p->any_input)))
+                const shape *any = &op_get_shapes(p, v)->any_input;
+                if (!strstr(v->name, part) || (p->accepts && !p->accepts(v, any, NULL)))
                     continue;
                 checked++;
-                if (!check_case(lib, p, v, &p->any_input, inputs, seed, &r, &last))
+                if (!check_case(lib, p, v, any, inputs, seed, &r, &last))
                     snprintf(text, sizeof text, "%s: %s", v->name, last.text);
                 else if (r.verdict != CHECK_PASS)
                     snprintf(text, sizeof text, "seed %d: %s", (int)seed, r.message);
