@@ -6,10 +6,10 @@
 #include "axes.h"
 #include "harness/check/test_case.h"
 
-/* Which ones: those that any of the filters matches (all if there is none), of these axes, shapes and
- * distribution (any if NULL). A filter is the name of an op or of a kernel, or else a glob or a part
- * of a case's name. Shapes are a list with commas, with or without the batch. `quick` keeps the first
- * shapes of each kernel, which are the edges, and the one with every distribution. */
+/* Which ones: those that any of the filters matches (all if there is none), of these axes, shapes
+ * and distribution (any if NULL). A filter is the name of an op or of a kernel, or else a glob or a
+ * part of a case's name. Shapes are a list with commas, with or without the batch. `quick` keeps
+ * the first shapes of each kernel, which are the edges, and the one with every distribution. */
 typedef struct {
     const char *const *filters;
     size_t filter_count;
