@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "comparison.h"
+#include "harness/base/os.h"
 #include "verb.h"
 
 static struct {
@@ -92,14 +93,9 @@ static bool read_folder(const char *folder, source_list *out, err *e) {
     return ok;
 }
 
-static bool is_folder(const char *path) {
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
-}
-
 static bool read_side(const char *path, bool is_lone, source_list *out, err *e) {
     const char *slash = strrchr(path, '/');
-    if (is_folder(path))
+    if (os_is_folder(path))
         return read_folder(path, out, e);
     return add_source(out, is_lone ? "" : slash ? slash + 1 : path, path, e);
 }
@@ -194,7 +190,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         return e->code;
     }
     exit_code code;
-    bool is_lone = !is_folder(names[0]) && !is_folder(names[1]);
+    bool is_lone = !os_is_folder(names[0]) && !os_is_folder(names[1]);
     if (find_clock(&clock, e) && read_side(names[0], is_lone, &base, e) &&
         read_side(names[1], is_lone, &now, e)) {
         pair_up(&base, &now, clock, &l);

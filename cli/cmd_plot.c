@@ -29,11 +29,6 @@ typedef struct {
     size_t name_count;
 } request;
 
-static bool is_folder(const char *path) {
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
-}
-
 static const char *get_file_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -97,7 +92,7 @@ static size_t find_files(const request *r, const char *name, char (*paths)[PATH_
     snprintf(file, sizeof file, "%s.csv", name);
     for (size_t i = 0; i < r->count; i++) {
         struct stat s;
-        bool is_file = strcmp(get_file_name(r->paths[i]), file) == 0 && !is_folder(r->paths[i]);
+        bool is_file = strcmp(get_file_name(r->paths[i]), file) == 0 && !os_is_folder(r->paths[i]);
         int n = is_file ? snprintf(paths[found], PATH_MAX, "%s", r->paths[i])
                         : snprintf(paths[found], PATH_MAX, "%s/%s", r->paths[i], file);
         found += n > 0 && n < PATH_MAX && stat(paths[found], &s) == 0 &&
@@ -108,7 +103,7 @@ static size_t find_files(const request *r, const char *name, char (*paths)[PATH_
 
 static void choose_folder(const request *r, char *folder, size_t size) {
     snprintf(folder, size, "%s", settings.out ? settings.out : r->paths[0]);
-    if (settings.out || is_folder(folder))
+    if (settings.out || os_is_folder(folder))
         return;
     char *slash = strrchr(folder, '/');
     if (slash)
