@@ -190,6 +190,10 @@ $(BUILD)/tests: $(TEST_OBJECTS) $(LIBRARY)
 $(BUILD)/double_tests: $(DOUBLE_TESTS) $(LIBRARY)
 	$(LINK)
 
+# A libcuda.so.1 for machines without an NVIDIA GPU. It finds os and elem in the program that opens it.
+$(BUILD)/libcuda_double.so: $(wildcard tests/cuda_double/*.[ch]) $(BUILD)/flags
+	$(QUIET)$(CC) $(ALL_CFLAGS) -fPIC -shared -o $@ $(filter %.c,$^) -lm
+
 $(BUILD)/bench_%: $(BUILD)/obj/tests/bench_%.o $(LIBRARY)
 	$(LINK)
 

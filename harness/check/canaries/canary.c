@@ -99,11 +99,13 @@ bool canary_play(device *d, const canary *c, bool *caught, char *message, size_t
     bool ok = lib && (in = device_new_buffer(d, 4 * ELEMENTS, STORAGE_SHARED, "in", e)) &&
               (out = device_new_buffer(d, 4 * ELEMENTS, STORAGE_SHARED, "out", e));
     if (ok) {
+        float values[ELEMENTS];
         for (int i = 0; i < ELEMENTS; i++)
-            elem_write(ELEM_F32, in->contents, (size_t)i, i * 0.25);
+            values[i] = (float)i * 0.25f;
         tape *t = tape_new(lib);
         device_clear_findings(d);
-        ok = record(t, c, slice_whole(in), slice_whole(out), e) &&
+        ok = buffer_upload(in, 0, values, sizeof values, e) &&
+             record(t, c, slice_whole(in), slice_whole(out), e) &&
              tape_play(t, PLAY_WHOLE, NULL, NULL, e);
         uint64_t start = os_now_ns();
         do
