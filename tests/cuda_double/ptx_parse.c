@@ -284,7 +284,9 @@ static void read_arg(parser *p, ptx_insn *i, char *word) {
         return;
     }
     int symbol = find_symbol(p, word);
-    if (symbol < 0) { /* a register with a name of its own, inside of braces */
+    if (symbol < 0 && strcmp(word, "temp") != 0)
+        fail(p, "the name %s is not known", word);
+    if (symbol < 0) { /* a register that clang declares between braces */
         a->kind = ARG_REGISTER;
         a->index = find_register(p, word);
         return;
@@ -392,7 +394,8 @@ static void blank(char *text) {
     for (char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL) {
         char *word = line + strspn(line, " \t");
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-            if (strncmp(word, words[i], strlen(words[i])) == 0)
+            if (strncmp(word, words[i], strlen(words[i])) == 0 &&
+                strchr(" \t", word[strlen(words[i])]))
                 memset(word, ' ', strcspn(word, "\n"));
     }
     char *sections = strstr(text, ".section");

@@ -484,5 +484,9 @@ void ptx_step(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fa
         r = compute_carry(i, t, v);
     else
         r = is_float(i->type) ? compute_float(i, v) : compute_integer(i, v);
-    t->registers[i->args[0].index] = i->op == OP_SETP ? r : mask(r, bits);
+    if (i->op == OP_CVT && i->type.kind == 's') /* the register is wider, and holds the sign too */
+        r = (uint64_t)extend(r, i->type.bits);
+    else if (i->op != OP_SETP)
+        r = mask(r, bits);
+    t->registers[i->args[0].index] = r;
 }
