@@ -89,7 +89,7 @@ READY := $(if $(filter test check mutants bench-soft test-timing,$(MAKECMDGOALS)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
-.PHONY: all test deps ready check mutants model bench-soft test-timing fuzz asan assay-double test-double \
+.PHONY: all test deps ready check ptx mutants model bench-soft test-timing fuzz asan assay-double test-double \
     asan-double test-other-arch readme format clean help FORCE
 
 all: $(PROGRAM) ## build ./assay (the default)
@@ -99,6 +99,9 @@ test: $(PROGRAM) $(BUILD)/tests ## install what is missing, build and run the te
 
 check: $(PROGRAM) ## check every kernel against its oracle
 	./$(PROGRAM) check $(FILTER)
+
+ptx: $(PROGRAM) ## compile every kernel for NVIDIA GPUs, and assemble it where ptxas is: needs no GPU
+	./$(PROGRAM) lint --ptx kernels harness/check/canaries $(addprefix tests/kernels/,$(addsuffix .metal,tape threads simd language launch))
 
 mutants: $(PROGRAM) ## plant mistakes in the kernels and count what is caught (half an hour on 2 cores)
 	./$(PROGRAM) mutants $(FILTER)

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/check/check.h"
 #include "harness/base/os.h"
+#include "harness/check/check.h"
 #include "support.h"
 
 SUITE(check_suite);

@@ -17,11 +17,59 @@
 /* Programs -------------------------------------------------------------------------------------- */
 
 typedef enum {
-    OP_ABS, OP_ACTIVEMASK, OP_ADD, OP_ADDC, OP_AND, OP_ATOM, OP_BAR, OP_BARWARP, OP_BFE, OP_BFI,
-    OP_BRA, OP_BREV, OP_BRX, OP_CLZ, OP_COPYSIGN, OP_COS, OP_CVT, OP_CVTA, OP_DIV, OP_EX2, OP_FENCE,
-    OP_FMA, OP_LD, OP_LG2, OP_MAD, OP_MADC, OP_MAX, OP_MIN, OP_MOV, OP_MUL, OP_NEG, OP_NOT, OP_OR,
-    OP_POPC, OP_PRMT, OP_RCP, OP_REM, OP_RET, OP_RSQRT, OP_SELP, OP_SETP, OP_SHF, OP_SHFL, OP_SHL,
-    OP_SHR, OP_SIN, OP_SQRT, OP_ST, OP_SUB, OP_SUBC, OP_VOTE, OP_XOR, OP_COUNT
+    OP_ABS,
+    OP_ACTIVEMASK,
+    OP_ADD,
+    OP_ADDC,
+    OP_AND,
+    OP_ATOM,
+    OP_BAR,
+    OP_BARWARP,
+    OP_BFE,
+    OP_BFI,
+    OP_BRA,
+    OP_BREV,
+    OP_BRX,
+    OP_CLZ,
+    OP_COPYSIGN,
+    OP_COS,
+    OP_CVT,
+    OP_CVTA,
+    OP_DIV,
+    OP_EX2,
+    OP_FENCE,
+    OP_FMA,
+    OP_LD,
+    OP_LG2,
+    OP_MAD,
+    OP_MADC,
+    OP_MAX,
+    OP_MIN,
+    OP_MOV,
+    OP_MUL,
+    OP_NEG,
+    OP_NOT,
+    OP_OR,
+    OP_POPC,
+    OP_PRMT,
+    OP_RCP,
+    OP_REM,
+    OP_RET,
+    OP_RSQRT,
+    OP_SELP,
+    OP_SETP,
+    OP_SHF,
+    OP_SHFL,
+    OP_SHL,
+    OP_SHR,
+    OP_SIN,
+    OP_SQRT,
+    OP_ST,
+    OP_SUB,
+    OP_SUBC,
+    OP_VOTE,
+    OP_XOR,
+    OP_COUNT
 } ptx_op;
 
 typedef struct {
@@ -52,12 +100,12 @@ typedef struct {
     ptx_rounding rounding; /* also of cvt to integers */
     bool to_integer;       /* cvt.rni.f32.f32 */
     bool saturates, is_wide, is_high, sets_carry, wraps;
-    bool unpacks; /* mov.b64 {a, b}, c */
-    char how[8];           /* comparison, atomic, shuffle, permutation: as written */
-    uint8_t count;         /* of args */
-    uint32_t target;       /* of a branch: instruction; of brx: table */
+    bool unpacks;    /* mov.b64 {a, b}, c */
+    char how[8];     /* comparison, atomic, shuffle, permutation: as written */
+    uint8_t count;   /* of args */
+    uint32_t target; /* of a branch: instruction; of brx: table */
     ptx_arg args[PTX_ARGS];
-    uint32_t line;         /* in the PTX */
+    uint32_t line; /* in the PTX */
 } ptx_insn;
 
 typedef enum { SPACE_DATA, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM, SPACE_DYNAMIC } ptx_space;

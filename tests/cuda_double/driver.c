@@ -52,7 +52,14 @@ struct CUgraphExec_st {
     size_t count;
 };
 
-typedef enum { TASK_COPY_IN, TASK_COPY_OUT, TASK_FILL, TASK_GRAPH, TASK_RECORD, TASK_AWAIT } task_kind;
+typedef enum {
+    TASK_COPY_IN,
+    TASK_COPY_OUT,
+    TASK_FILL,
+    TASK_GRAPH,
+    TASK_RECORD,
+    TASK_AWAIT
+} task_kind;
 
 typedef struct task {
     struct task *next;
@@ -382,8 +389,9 @@ CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
 /* ASSAY_DOUBLE_THREADS: what a function claims to bear, for kernels with many registers. */
 CUresult cuFuncGetAttribute(int *value, int what, CUfunction f) {
     const char *given = getenv("ASSAY_DOUBLE_THREADS");
-    *value = what == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? given ? atoi(given) : 1024
-                                                             : (int)f->module->program->shared_bytes;
+    *value = what == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+                 ? given ? atoi(given) : 1024
+                 : (int)f->module->program->shared_bytes;
     return CUDA_SUCCESS;
 }
 

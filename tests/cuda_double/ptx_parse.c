@@ -125,12 +125,11 @@ static void read_variable(parser *p, char *text, ptx_space space) {
         if (count == 0)
             space = SPACE_DYNAMIC;
     }
-    size_t none = 0,
-           *used = space == SPACE_SHARED ? &g->shared_bytes
-                   : space == SPACE_LOCAL ? &g->local_bytes
-                   : space == SPACE_PARAM ? &g->param_bytes
-                   : space == SPACE_DATA  ? &g->data_bytes
-                                          : &none;
+    size_t none = 0, *used = space == SPACE_SHARED  ? &g->shared_bytes
+                             : space == SPACE_LOCAL ? &g->local_bytes
+                             : space == SPACE_PARAM ? &g->param_bytes
+                             : space == SPACE_DATA  ? &g->data_bytes
+                                                    : &none;
     size_t at = take_room(used, align, step * count);
     add_symbol(p, name, space, at);
     if (space != SPACE_DATA)
@@ -144,11 +143,12 @@ static void read_variable(parser *p, char *text, ptx_space space) {
 /* Instructions ---------------------------------------------------------------------------------- */
 
 static const char *const op_names[OP_COUNT] = {
-    "abs", "activemask", "add", "addc", "and", "atom", "bar", "bar.warp", "bfe", "bfi", "bra",
-    "brev", "brx", "clz", "copysign", "cos", "cvt", "cvta", "div", "ex2", "fence", "fma", "ld",
-    "lg2", "mad", "madc", "max", "min", "mov", "mul", "neg", "not", "or", "popc", "prmt", "rcp",
-    "rem", "ret", "rsqrt", "selp", "setp", "shf", "shfl", "shl", "shr", "sin", "sqrt", "st", "sub",
-    "subc", "vote", "xor"};
+    "abs", "activemask", "add",   "addc", "and",  "atom",     "bar",  "bar.warp", "bfe",
+    "bfi", "bra",        "brev",  "brx",  "clz",  "copysign", "cos",  "cvt",      "cvta",
+    "div", "ex2",        "fence", "fma",  "ld",   "lg2",      "mad",  "madc",     "max",
+    "min", "mov",        "mul",   "neg",  "not",  "or",       "popc", "prmt",     "rcp",
+    "rem", "ret",        "rsqrt", "selp", "setp", "shf",      "shfl", "shl",      "shr",
+    "sin", "sqrt",       "st",    "sub",  "subc", "vote",     "xor"};
 
 static bool find_op(const char *name, ptx_op *op) {
     for (int i = 0; i < OP_COUNT; i++)
@@ -174,15 +174,15 @@ static bool read_type(const char *word, ptx_type *t) {
 /* One word of "cvt.rn.f32.u32" behind the first. */
 static void read_modifier(parser *p, ptx_insn *i, const char *word, int *types) {
     static const char *const silent[] = {
-        "sync", "global", "shared", "local", "param", "const", "to", "uni", "lo", "approx", "full",
-        "ftz", "volatile", "nc", "relaxed", "sys", "gpu", "cta", "ballot", "idx", "sc", "acq_rel",
-        "gl", "weak", "acquire", "release", NULL};
+        "sync",   "global", "shared", "local",    "param", "const",   "to",      "uni",     "lo",
+        "approx", "full",   "ftz",    "volatile", "nc",    "relaxed", "sys",     "gpu",     "cta",
+        "ballot", "idx",    "sc",     "acq_rel",  "gl",    "weak",    "acquire", "release", NULL};
     static const struct {
         const char *word;
         ptx_rounding rounding;
         bool to_integer;
-    } roundings[] = {{"rn", ROUND_NEAREST, false},  {"rz", ROUND_ZERO, false},
-                     {"rm", ROUND_DOWN, false},     {"rp", ROUND_UP, false},
+    } roundings[] = {{"rn", ROUND_NEAREST, false}, {"rz", ROUND_ZERO, false},
+                     {"rm", ROUND_DOWN, false},    {"rp", ROUND_UP, false},
                      {"rni", ROUND_NEAREST, true}, {"rzi", ROUND_ZERO, true},
                      {"rmi", ROUND_DOWN, true},    {"rpi", ROUND_UP, true}};
     ptx_type t;
@@ -244,9 +244,9 @@ static void read_opcode(parser *p, ptx_insn *i, char *opcode) {
         read_modifier(p, i, word, &types);
 }
 
-static const char *const specials[] = {"%tid.x",    "%tid.y",    "%tid.z",    "%ntid.x",  "%ntid.y",
-                                       "%ntid.z",   "%ctaid.x",  "%ctaid.y",  "%ctaid.z", "%nctaid.x",
-                                       "%nctaid.y", "%nctaid.z", "%laneid"};
+static const char *const specials[] = {
+    "%tid.x",   "%tid.y",   "%tid.z",    "%ntid.x",   "%ntid.y",   "%ntid.z", "%ctaid.x",
+    "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid"};
 
 static void read_number(const char *word, ptx_arg *a) {
     a->kind = ARG_VALUE;
@@ -389,8 +389,8 @@ static void blank(char *text) {
     for (char *p = text; (p = strstr(p, "//"));)
         while (*p && *p != '\n')
             *p++ = ' ';
-    static const char *const words[] = {".loc", ".file", ".version", ".target", ".address_size",
-                                        ".pragma"};
+    static const char *const words[] = {".loc",    ".file",         ".version",
+                                        ".target", ".address_size", ".pragma"};
     for (char *line = text; line && *line; line = strchr(line, '\n'), line += line != NULL) {
         char *word = line + strspn(line, " \t");
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)

@@ -148,8 +148,8 @@ static void run_warp(run *r, ptx_thread *lanes, uint32_t count) {
         bool is_waiting = true;
         for (uint32_t n = 0; n < count; n++) {
             advance(r, &lanes[n]);
-            is_waiting = is_waiting && (r->fault || lanes[n].has_ended ||
-                                        find_insn(r, &lanes[n])->op == OP_BAR);
+            is_waiting = is_waiting &&
+                         (r->fault || lanes[n].has_ended || find_insn(r, &lanes[n])->op == OP_BAR);
         }
         if (is_waiting)
             return;
@@ -187,10 +187,10 @@ static void start_block(run *r, uint64_t *registers, uint8_t *local) {
     memset(local, 0xA5, (size_t)b->count * p->local_bytes);
     memset(b->shared, 0xFF, (p->shared_bytes + 15) / 16 * 16 + b->launch->dynamic_bytes);
     for (uint32_t n = 0; n < b->count; n++)
-        b->threads[n] = (ptx_thread){.registers = registers + (size_t)n * p->registers,
-                                     .local = local + (size_t)n * p->local_bytes,
-                                     .position = {n % size[0], n / size[0] % size[1],
-                                                  n / size[0] / size[1]}};
+        b->threads[n] =
+            (ptx_thread){.registers = registers + (size_t)n * p->registers,
+                         .local = local + (size_t)n * p->local_bytes,
+                         .position = {n % size[0], n / size[0] % size[1], n / size[0] / size[1]}};
 }
 
 static void *allocate(size_t bytes) {

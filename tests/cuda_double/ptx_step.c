@@ -90,26 +90,56 @@ uint64_t ptx_read(const ptx_block *b, const ptx_thread *t, const ptx_arg *a) {
 static uint64_t compute_float(const ptx_insn *i, const uint64_t *v) {
     double a = to_float(v[0], i->type), b = to_float(v[1], i->type), c = to_float(v[2], i->type), r;
     switch (i->op) {
-    case OP_ADD: r = a + b; break;
-    case OP_SUB: r = a - b; break;
-    case OP_MUL: r = a * b; break;
-    case OP_DIV: r = a / b; break;
+    case OP_ADD:
+        r = a + b;
+        break;
+    case OP_SUB:
+        r = a - b;
+        break;
+    case OP_MUL:
+        r = a * b;
+        break;
+    case OP_DIV:
+        r = a / b;
+        break;
     case OP_FMA:
     case OP_MAD:
         r = i->type.bits == 32 ? (double)fmaf((float)a, (float)b, (float)c) : fma(a, b, c);
         break;
-    case OP_MIN: r = fmin(a, b); break;
-    case OP_MAX: r = fmax(a, b); break;
-    case OP_ABS: return v[0] & ~(1ull << (i->type.bits - 1));
-    case OP_NEG: return mask(v[0] ^ 1ull << (i->type.bits - 1), i->type.bits);
-    case OP_COPYSIGN: r = copysign(b, a); break;
-    case OP_SQRT: r = sqrt(a); break;
-    case OP_RSQRT: r = 1 / sqrt(a); break;
-    case OP_RCP: r = 1 / a; break;
-    case OP_EX2: r = exp2(a); break;
-    case OP_LG2: r = log2(a); break;
-    case OP_SIN: r = sin(a); break;
-    default: r = cos(a); break;
+    case OP_MIN:
+        r = fmin(a, b);
+        break;
+    case OP_MAX:
+        r = fmax(a, b);
+        break;
+    case OP_ABS:
+        return v[0] & ~(1ull << (i->type.bits - 1));
+    case OP_NEG:
+        return mask(v[0] ^ 1ull << (i->type.bits - 1), i->type.bits);
+    case OP_COPYSIGN:
+        r = copysign(b, a);
+        break;
+    case OP_SQRT:
+        r = sqrt(a);
+        break;
+    case OP_RSQRT:
+        r = 1 / sqrt(a);
+        break;
+    case OP_RCP:
+        r = 1 / a;
+        break;
+    case OP_EX2:
+        r = exp2(a);
+        break;
+    case OP_LG2:
+        r = log2(a);
+        break;
+    case OP_SIN:
+        r = sin(a);
+        break;
+    default:
+        r = cos(a);
+        break;
     }
     if (i->saturates)
         r = isnan(r) ? 0 : fmin(fmax(r, 0), 1);
@@ -218,35 +248,57 @@ static uint64_t count_zeros(uint64_t a, unsigned bits) {
 }
 
 static bool is_less(ptx_type t, uint64_t a, uint64_t b) {
-    return t.kind == 's' ? extend(a, t.bits) < extend(b, t.bits) : mask(a, t.bits) < mask(b, t.bits);
+    return t.kind == 's' ? extend(a, t.bits) < extend(b, t.bits)
+                         : mask(a, t.bits) < mask(b, t.bits);
 }
 
 static uint64_t compute_integer(const ptx_insn *i, const uint64_t *v) {
     ptx_type t = i->type;
     switch (i->op) {
-    case OP_ADD: return v[0] + v[1];
-    case OP_SUB: return v[0] - v[1];
-    case OP_MUL: return multiply(i, v[0], v[1]);
-    case OP_MAD: return multiply(i, v[0], v[1]) + v[2];
+    case OP_ADD:
+        return v[0] + v[1];
+    case OP_SUB:
+        return v[0] - v[1];
+    case OP_MUL:
+        return multiply(i, v[0], v[1]);
+    case OP_MAD:
+        return multiply(i, v[0], v[1]) + v[2];
     case OP_DIV:
-    case OP_REM: return divide(i, v[0], v[1]);
-    case OP_MIN: return is_less(t, v[0], v[1]) ? v[0] : v[1];
-    case OP_MAX: return is_less(t, v[0], v[1]) ? v[1] : v[0];
-    case OP_ABS: return extend(v[0], t.bits) < 0 ? -v[0] : v[0];
-    case OP_NEG: return -v[0];
-    case OP_NOT: return t.kind == 'p' ? !v[0] : ~v[0];
-    case OP_AND: return v[0] & v[1];
-    case OP_OR: return v[0] | v[1];
-    case OP_XOR: return v[0] ^ v[1];
+    case OP_REM:
+        return divide(i, v[0], v[1]);
+    case OP_MIN:
+        return is_less(t, v[0], v[1]) ? v[0] : v[1];
+    case OP_MAX:
+        return is_less(t, v[0], v[1]) ? v[1] : v[0];
+    case OP_ABS:
+        return extend(v[0], t.bits) < 0 ? -v[0] : v[0];
+    case OP_NEG:
+        return -v[0];
+    case OP_NOT:
+        return t.kind == 'p' ? !v[0] : ~v[0];
+    case OP_AND:
+        return v[0] & v[1];
+    case OP_OR:
+        return v[0] | v[1];
+    case OP_XOR:
+        return v[0] ^ v[1];
     case OP_SHL:
-    case OP_SHR: return shift(i, v[0], v[1]);
-    case OP_BFE: return extract(t, v[0], v[1], v[2]);
-    case OP_BFI: return insert(t, v[0], v[1], v[2], v[3]);
-    case OP_PRMT: return permute(v[0], v[1], v[2]);
-    case OP_SHF: return funnel(i, v[0], v[1], v[2]);
-    case OP_POPC: return (uint64_t)__builtin_popcountll(mask(v[0], t.bits));
-    case OP_CLZ: return count_zeros(v[0], t.bits);
-    default: return reverse(v[0], t.bits);
+    case OP_SHR:
+        return shift(i, v[0], v[1]);
+    case OP_BFE:
+        return extract(t, v[0], v[1], v[2]);
+    case OP_BFI:
+        return insert(t, v[0], v[1], v[2], v[3]);
+    case OP_PRMT:
+        return permute(v[0], v[1], v[2]);
+    case OP_SHF:
+        return funnel(i, v[0], v[1], v[2]);
+    case OP_POPC:
+        return (uint64_t)__builtin_popcountll(mask(v[0], t.bits));
+    case OP_CLZ:
+        return count_zeros(v[0], t.bits);
+    default:
+        return reverse(v[0], t.bits);
     }
 }
 
@@ -296,8 +348,8 @@ static uint64_t convert(const ptx_insn *i, uint64_t v) {
         if (is_float(i->type)) {
             double x = i->from.kind == 's' ? (double)extend(v, i->from.bits)
                                            : (double)mask(v, i->from.bits);
-            float f = i->from.kind == 's' ? (float)extend(v, i->from.bits)
-                                          : (float)mask(v, i->from.bits);
+            float f =
+                i->from.kind == 's' ? (float)extend(v, i->from.bits) : (float)mask(v, i->from.bits);
             return from_float(i->type.bits == 32 ? (double)f : x, i->type);
         }
         return i->from.kind == 's' ? (uint64_t)extend(v, i->from.bits) : mask(v, i->from.bits);
