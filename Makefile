@@ -88,7 +88,7 @@ READY := $(if $(NEEDS),ready)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
-.PHONY: all test deps ready check mutants model bench-soft test-timing fuzz asan assay-double test-double \
+.PHONY: all test deps ready check ptx mutants model bench-soft test-timing fuzz asan assay-double test-double \
     asan-double test-other-arch docs docs-check format format-check clean help FORCE
 
 all: $(PROGRAM) ## build ./assay (the default)
@@ -98,6 +98,9 @@ test: $(PROGRAM) $(BUILD)/tests ## install what is missing, build and run the te
 
 check: $(PROGRAM) ## check every kernel against its oracle
 	./$(PROGRAM) check $(FILTER)
+
+ptx: $(PROGRAM) ## compile every kernel for NVIDIA GPUs, and assemble it where ptxas is: needs no GPU
+	./$(PROGRAM) lint --ptx kernels harness/check/canaries $(addprefix tests/kernels/,$(addsuffix .metal,tape threads simd language launch))
 
 mutants: $(PROGRAM) ## plant bugs in the kernels and count those that are caught (half an hour on 2 cores)
 	./$(PROGRAM) mutants $(FILTER)
@@ -193,6 +196,10 @@ $(BUILD)/tests: $(TEST_OBJECTS) $(LIBRARY)
 
 $(BUILD)/double_tests: $(DOUBLE_TESTS) $(LIBRARY)
 	$(LINK)
+
+# A libcuda.so.1 for machines without an NVIDIA GPU. It finds os and elem in the program that opens it.
+$(BUILD)/libcuda_double.so: $(wildcard tests/cuda_double/*.[ch]) $(BUILD)/flags
+	$(QUIET)$(CC) $(ALL_CFLAGS) -fPIC -shared -o $@ $(filter %.c,$^) -lm
 
 $(BUILD)/bench_%: $(BUILD)/obj/tests/bench_%.o $(LIBRARY)
 	$(LINK)

@@ -9,13 +9,17 @@
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
 #include "harness/check/lint.h"
+#include "harness/check/lint_ptx.h"
 #include "verb.h"
 
-static struct { bool brief; } settings;
+static struct { bool brief, ptx; } settings;
 
 static const option options[] = {
     {"brief", OPTION_FLAG, &settings.brief, NULL, "no list of kernels, messages and sums only", 0,
      0},
+    {"ptx", OPTION_FLAG, &settings.ptx, NULL,
+     "only compile each kernel for NVIDIA GPUs, which needs none, and assemble it where ptxas is",
+     0, 0},
 };
 
 /* Files ------------------------------------------------------------------------------------- */
@@ -91,13 +95,17 @@ static void print_count(size_t count, const char *what, const char *behind) {
     printf("%zu %s%s%s", count, what, count == 1 ? "" : "s", behind);
 }
 
-static void print_report(const char *path, const lint_report *r) {
-    size_t compiled = 0;
-    for (size_t i = 0; i < r->remarks.count; i++) {
-        const remark *m = &r->remarks.items[i];
+static void print_remarks(const remark_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        const remark *m = &list->items[i];
         printf("%s:%d:%d: %s: %s [%s]\n", m->file, m->line, m->column,
                m->kind == REMARK_ERROR ? "error" : "warning", m->text, m->rule);
     }
+}
+
+static void print_report(const char *path, const lint_report *r) {
+    size_t compiled = 0;
+    print_remarks(&r->remarks);
     for (size_t i = 0; i < r->kernel_count; i++) {
         const lint_kernel *k = &r->kernels[i];
         compiled += k->compiles;
@@ -120,19 +128,17 @@ static void print_report(const char *path, const lint_report *r) {
         puts("linted");
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
-    path_list files = {0};
-    linter *l = NULL;
-    bool ok = find_files(names, count, &files, e) && (l = linter_new(e)) != NULL;
-    size_t errors = 0;
-    progress p = progress_new(stderr, "files", files.count);
-    for (size_t i = 0; i < files.count && ok; i++) {
+static bool lint_files(const path_list *files, size_t *errors, err *e) {
+    linter *l = linter_new(e);
+    bool ok = l != NULL;
+    progress p = progress_new(stderr, "files", files->count);
+    for (size_t i = 0; i < files->count && ok; i++) {
         lint_report r;
-        ok = linter_check(l, files.paths[i], &r, e);
+        ok = linter_check(l, files->paths[i], &r, e);
         progress_hide(&p);
         if (ok) {
-            print_report(files.paths[i], &r);
-            errors += remark_count(&r.remarks, REMARK_ERROR);
+            print_report(files->paths[i], &r);
+            *errors += remark_count(&r.remarks, REMARK_ERROR);
             ok = fflush(stdout) == 0 || err_set(e, EXIT_CANNOT, "cannot write the messages");
         }
         lint_report_free(&r);
@@ -140,6 +146,40 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     }
     progress_hide(&p);
     linter_free(l);
+    return ok;
+}
+
+static bool compile_files(const path_list *files, size_t *errors, err *e) {
+    ptx_linter *l = ptx_linter_new(e);
+    bool ok = l != NULL;
+    if (ok)
+        printf("# compiler: %s\n", ptx_linter_get_name(l));
+    progress p = progress_new(stderr, "files", files->count);
+    for (size_t i = 0; i < files->count && ok; i++) {
+        ptx_lint_report r;
+        ok = ptx_linter_check(l, files->paths[i], &r, e);
+        progress_hide(&p);
+        if (ok) {
+            print_remarks(&r.remarks);
+            printf("%s: ", files->paths[i]);
+            print_count(r.kernels, "kernel", ", ");
+            printf("%zu compile%s for NVIDIA GPUs\n", r.compiled, r.compiled == 1 ? "s" : "");
+            *errors += r.kernels - r.compiled;
+            ok = fflush(stdout) == 0 || err_set(e, EXIT_CANNOT, "cannot write the messages");
+        }
+        remark_free(&r.remarks);
+        progress_update(&p, i + 1);
+    }
+    progress_hide(&p);
+    ptx_linter_free(l);
+    return ok;
+}
+
+static exit_code run(const char *const *names, size_t count, err *e) {
+    path_list files = {0};
+    size_t errors = 0;
+    bool ok = find_files(names, count, &files, e) &&
+              (settings.ptx ? compile_files(&files, &errors, e) : lint_files(&files, &errors, e));
     free_paths(&files);
     return !ok ? e->code : errors > 0 ? EXIT_WRONG : EXIT_OK;
 }

@@ -13,6 +13,7 @@ static device *shared_device;
 static library *shared_library;
 static tape *current;
 static buffer *buffers[64];
+static void *copies[64]; /* what support_read gave */
 static size_t buffer_count;
 static err last;
 
@@ -54,10 +55,28 @@ slice support_buffer(const void *data, size_t bytes) {
     assert(b);
     buffers[buffer_count++] = b;
     if (data)
-        memcpy(b->contents, data, bytes);
+        support_write(slice_whole(b), data, bytes);
     else
         buffer_fill_pattern(b, 0, bytes, POISON_PATTERN, &last);
     return slice_whole(b);
+}
+
+const void *support_read(slice at) {
+    size_t i = 0;
+    while (i < buffer_count && buffers[i] != at.buffer)
+        i++;
+    assert(i < buffer_count);
+    if (!copies[i])
+        copies[i] = malloc(at.buffer->bytes);
+    assert(copies[i]);
+    bool ok = buffer_download(at.buffer, 0, copies[i], at.buffer->bytes, &last);
+    assert(ok);
+    return (char *)copies[i] + at.offset;
+}
+
+void support_write(slice at, const void *data, size_t bytes) {
+    bool ok = buffer_upload(at.buffer, at.offset, data, bytes, &last);
+    assert(ok);
 }
 
 launch *support_launch_specialised(const char *file, const char *kernel,
@@ -88,6 +107,9 @@ const err *support_get_error(void) {
 void support_end(void) {
     tape_free(current);
     current = NULL;
-    while (buffer_count > 0)
+    while (buffer_count > 0) {
         buffer_free(buffers[--buffer_count]);
+        free(copies[buffer_count]);
+        copies[buffer_count] = NULL;
+    }
 }

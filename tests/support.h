@@ -16,6 +16,11 @@ const char *support_get_path(const char *relative);
 /* A shared buffer holding a copy of data (or poison when data is NULL), freed by support_end. */
 slice support_buffer(const void *data, size_t bytes);
 
+/* What the buffer of a slice made here holds, as a copy that stands until the next of the same
+ * buffer; and bytes put into it. Both work where CPU and GPU share no memory. */
+const void *support_read(slice at);
+void support_write(slice at, const void *data, size_t bytes);
+
 /* A fresh tape with one launch of a kernel of tests/kernels, freed by support_end. NULL if the
  * kernel does not compile; support_get_error says why. */
 launch *support_launch(const char *file, const char *kernel);

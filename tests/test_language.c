@@ -147,7 +147,7 @@ TEST vector_constructors_swizzles_and_operators_are_msl(void) {
     launch_bind(l, 0, out, ACCESS_WRITE, ELEM_F32);
     launch_set_groups(l, (size3){1, 1, 1}, (size3){1, 1, 1});
     ASSERT(support_play());
-    const float *got = out.buffer->contents;
+    const float *got = support_read(out);
     for (int i = 0; i < VECTOR_CLAIMS; i++)
         if (got[i] != (float)vector_claims[i]) {
             static char text[80];
@@ -182,7 +182,7 @@ TEST every_half_widens_to_the_float_it_is(void) {
     slice in = support_buffer(all, sizeof all), out = support_buffer(NULL, 65536 * 4);
     if (!run_map("widen_half", in, out, ELEM_F16, ELEM_F32, 65536))
         FAILm(support_get_error()->text);
-    const float *got = out.buffer->contents;
+    const float *got = support_read(out);
     for (uint32_t i = 0; i < 65536; i++) {
         float want = half_to_float((uint16_t)i);
         if (is_nan_half((uint16_t)i))
@@ -214,7 +214,7 @@ TEST floats_round_to_the_nearest_half_and_ties_to_even(void) {
     slice in = support_buffer(x, N * 4), out = support_buffer(NULL, N * 2);
     if (!run_map("round_to_half", in, out, ELEM_F32, ELEM_F16, N))
         FAILm(support_get_error()->text);
-    const uint16_t *got = out.buffer->contents;
+    const uint16_t *got = support_read(out);
     for (uint32_t i = 0; i < N; i++) {
         if (x[i] != x[i])
             ASSERT(is_nan_half(got[i]));
@@ -244,7 +244,7 @@ TEST half_arithmetic_rounds_after_every_operation(void) {
     launch_bind(l, 2, out, ACCESS_WRITE, ELEM_F16);
     launch_set_threads(l, (size3){N, 1, 1}, (size3){64, 1, 1});
     ASSERT(support_play());
-    const uint16_t *got = out.buffer->contents;
+    const uint16_t *got = support_read(out);
     for (int i = 0; i < N; i++) {
         float x = half_to_float(a[i]), y = half_to_float(b[i]);
         uint16_t product = half_from_float(x * y);
@@ -277,8 +277,8 @@ TEST function_constants_specialise_a_pipeline_and_gate_its_arguments(void) {
     launch_bind(l, 2, add, ACCESS_READ, ELEM_F32);
     launch_set_threads(l, (size3){2, 1, 1}, (size3){2, 1, 1});
     ASSERT(support_play());
-    ASSERT_EQ(101.5f, ((float *)out.buffer->contents)[0]);
-    ASSERT_EQ(215.0f, ((float *)out.buffer->contents)[1]);
+    ASSERT_EQ(101.5f, ((const float *)support_read(out))[0]);
+    ASSERT_EQ(215.0f, ((const float *)support_read(out))[1]);
 
     l = support_launch_specialised("language.metal", "specialised", without_bias, 3);
     ASSERT(l);
@@ -287,8 +287,8 @@ TEST function_constants_specialise_a_pipeline_and_gate_its_arguments(void) {
     launch_set_threads(l, (size3){2, 1, 1}, (size3){2, 1, 1});
     if (!support_play())
         FAILm(support_get_error()->text);
-    ASSERT_EQ(-8.0f, ((float *)out.buffer->contents)[0]);
-    ASSERT_EQ(-80.0f, ((float *)out.buffer->contents)[1]);
+    ASSERT_EQ(-8.0f, ((const float *)support_read(out))[0]);
+    ASSERT_EQ(-80.0f, ((const float *)support_read(out))[1]);
     support_end();
     PASS();
 }
@@ -315,7 +315,7 @@ TEST structs_arrive_as_they_were_laid_out(void) {
     launch_set_threads(l, (size3){4, 1, 1}, (size3){4, 1, 1});
     if (!support_play())
         FAILm(support_get_error()->text);
-    const float *got = out.buffer->contents;
+    const float *got = support_read(out);
     ASSERT_EQ(320.0f, got[0]);
     ASSERT_EQ(320.0f, got[2]);
     ASSERT(got[3] != got[3]);
@@ -329,10 +329,10 @@ TEST host_names_choose_the_instantiation_of_a_template(void) {
     slice in = support_buffer(&x, 4), out = support_buffer(NULL, 4);
     if (!run_map("doubled_float", in, out, ELEM_F32, ELEM_F32, 1))
         FAILm(support_get_error()->text);
-    ASSERT_EQ(3.0f, *(float *)out.buffer->contents);
+    ASSERT_EQ(3.0f, *(const float *)support_read(out));
     in = support_buffer(&n, 4);
     ASSERT(run_map("doubled_int", in, out, ELEM_I32, ELEM_I32, 1));
-    ASSERT_EQ(42, *(int32_t *)out.buffer->contents);
+    ASSERT_EQ(42, *(const int32_t *)support_read(out));
     support_end();
     PASS();
 }
@@ -348,7 +348,7 @@ TEST buffers_without_numbers_are_counted_in_order(void) {
     launch_bind(l, 2, out, ACCESS_WRITE, ELEM_F32);
     launch_set_threads(l, (size3){1, 1, 1}, (size3){1, 1, 1});
     ASSERT(support_play());
-    ASSERT_EQ(1.25f, *(float *)out.buffer->contents);
+    ASSERT_EQ(1.25f, *(const float *)support_read(out));
     support_end();
     PASS();
 }

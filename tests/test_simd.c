@@ -193,14 +193,15 @@ TEST functions_agree_with_the_model_for_any_active_lanes(int which) {
         for (int i = 0; i < count; i++)
             elem_write(type, in, (size_t)i,
                        make_input(op, i / typed[which].width, i % typed[which].width));
-        memcpy(from.buffer->contents, in, bytes);
+        support_write(from, in, bytes);
         for (int m = 0; m < MASKS; m++)
             for (int a = 0; a < ARGUMENTS; a++) {
                 for (int i = 0; i < count; i++)
-                    elem_write(type, to.buffer->contents, (size_t)i, -5);
+                    elem_write(type, out, (size_t)i, -5);
+                support_write(to, out, bytes);
                 if (!run_op(which, masks[m], op, arguments[a], from, to))
                     FAILm(support_get_error()->text);
-                memcpy(out, to.buffer->contents, bytes);
+                memcpy(out, support_read(to), bytes);
                 const char *wrong = compare_op(which, masks[m], op, (int)arguments[a], in, out);
                 if (wrong)
                     FAILm(wrong);
@@ -247,7 +248,7 @@ TEST bit_functions_and_votes_agree_with_the_model(void) {
                 launch_set_u32(l, 3, op);
                 launch_set_groups(l, (size3){1, 1, 1}, (size3){LANES, 1, 1});
                 ASSERT(support_play());
-                memcpy(out, to.buffer->contents, sizeof out);
+                memcpy(out, support_read(to), sizeof out);
                 for (int i = 0; i < LANES; i++)
                     if (is_in(masks[m], i))
                         ASSERT_EQ_FMT(model_bits(x, masks[m], op, i), out[i], "%u");
@@ -277,7 +278,7 @@ TEST arms_of_a_divergent_branch_do_not_mix(void) {
         slice in = support_buffer(x, sizeof x), out = support_buffer(NULL, sizeof x);
         if (!run_plain("simd_both_arms", in, out, &masks[m]))
             FAILm(support_get_error()->text);
-        const float *got = out.buffer->contents;
+        const float *got = support_read(out);
         float inside = 0, outside = 0;
         for (int i = 0; i < LANES; i++)
             *(is_in(masks[m], i) ? &inside : &outside) += x[i];
@@ -296,7 +297,7 @@ TEST lanes_that_left_a_loop_take_no_part_in_it(void) {
     slice in = support_buffer(x, sizeof x), out = support_buffer(NULL, sizeof x);
     if (!run_plain("simd_uneven_loop", in, out, NULL))
         FAILm(support_get_error()->text);
-    const float *got = out.buffer->contents;
+    const float *got = support_read(out);
     for (int i = 0; i < LANES; i++) {
         float want = 0;
         for (int k = 0; k < i; k++)
@@ -315,7 +316,7 @@ TEST lanes_waiting_at_calls_of_different_types_keep_their_values(void) {
     slice in = support_buffer(x, sizeof x), out = support_buffer(NULL, sizeof x);
     if (!run_plain("simd_mixed_types", in, out, NULL))
         FAILm(support_get_error()->text);
-    const float *got = out.buffer->contents;
+    const float *got = support_read(out);
     for (int i = 0; i < LANES; i++) {
         double want = i % 3 == 0 ? 11 : i % 3 == 1 ? 31 : i + 3 < LANES ? x[i + 3] : x[i];
         ASSERT_EQ_FMT(want, (double)got[i], "%g");

@@ -57,7 +57,7 @@ TEST every_way_to_play_gives_the_same_result(play_mode mode, play_order order) {
     for (int play = 1; play <= 3; play++) {
         if (!tape_play(t, mode, &total, each, &e))
             FAILm(e.text);
-        const float *got = x.buffer->contents;
+        const float *got = support_read(x);
         for (int i = 0; i < N; i++)
             ASSERT_EQ_FMT((double)expect_after(play, 3), (double)got[i], "%g");
         uint64_t gpu = 0, wall = 0;
@@ -87,7 +87,7 @@ TEST a_sampled_play_gives_a_time_for_each_launch_and_says_how(void) {
     err e;
     if (!tape_play(t, PLAY_SAMPLED, &total, each, &e))
         FAILm(e.text);
-    ASSERT_EQ_FMT((double)expect_after(1, 2), (double)((float *)x.buffer->contents)[0], "%g");
+    ASSERT_EQ_FMT((double)expect_after(1, 2), (double)((const float *)support_read(x))[0], "%g");
     ASSERT(total.gpu_ns > 0);
     for (int i = 0; i < 4; i++)
         ASSERT(each[i].gpu_is_sampled == can && each[i].gpu_ns > 0);
@@ -109,7 +109,8 @@ TEST several_plays_can_be_in_flight_and_finish_in_order(void) {
         ASSERT(device_submit(d, t, 0, t->count, &k[i], &e));
     for (int i = 3; i >= 0; i--)
         ASSERT(device_wait(d, &k[i], NULL, &e));
-    ASSERT_EQ_FMT((double)expect_after(4, 1), (double)((float *)x.buffer->contents)[N - 1], "%g");
+    ASSERT_EQ_FMT((double)expect_after(4, 1), (double)((const float *)support_read(x))[N - 1],
+                  "%g");
     tape_free(t);
     support_end();
     PASS();
@@ -126,7 +127,7 @@ TEST a_tape_can_be_cleared_and_recorded_again(void) {
     ASSERT(record_steps(t, x, step, 2));
     ASSERT_EQ(4u, t->count);
     ASSERT(tape_play(t, PLAY_WHOLE, NULL, NULL, NULL));
-    ASSERT_EQ_FMT((double)expect_after(1, 2), (double)((float *)x.buffer->contents)[0], "%g");
+    ASSERT_EQ_FMT((double)expect_after(1, 2), (double)((const float *)support_read(x))[0], "%g");
     tape_free(t);
     support_end();
     PASS();
@@ -172,7 +173,7 @@ TEST memory_of_the_caller_is_used_in_place_and_never_written(void) {
     launch_set_u32(l, 3, N);
     launch_set_threads_rounded(l, N, 32);
     ASSERT(support_play());
-    ASSERT_EQ(42.0f, ((float *)x.buffer->contents)[7]);
+    ASSERT_EQ(42.0f, ((const float *)support_read(x))[7]);
     ASSERT_FALSE(buffer_upload(b, 0, zeros, 4, &e));
     support_end();
     buffer_free(b);
@@ -269,7 +270,7 @@ TEST a_launch_that_does_not_fit_its_signature_is_refused(int spoiled) {
     if (wrong)
         FAILm(wrong);
     for (int i = 0; i < N; i++)
-        ASSERT_EQ(0.0f, ((float *)x.buffer->contents)[i]);
+        ASSERT_EQ(0.0f, ((const float *)support_read(x))[i]);
     support_end();
     PASS();
 }

@@ -49,7 +49,7 @@ TEST every_thread_of_a_grid_knows_its_place(const uint32_t threads[3], const uin
                        (size3){group[0], group[1], group[2]});
     if (!support_play())
         FAILm(support_get_error()->text);
-    const place *p = out.buffer->contents;
+    const place *p = support_read(out);
     for (uint32_t z = 0; z < threads[2]; z++)
         for (uint32_t y = 0; y < threads[1]; y++)
             for (uint32_t x = 0; x < threads[0]; x++) {
@@ -73,7 +73,7 @@ TEST two_dimensions_of_short_positions_work(void) {
     for (uint16_t y = 0; y < 5; y++)
         for (uint16_t x = 0; x < 7; x++) {
             want[0] = x, want[1] = y, want[2] = x % 4, want[3] = y % 2;
-            ASSERT_MEM_EQ(want, (char *)out.buffer->contents + (y * 7 + x) * 8, 8);
+            ASSERT_MEM_EQ(want, (const char *)support_read(out) + (y * 7 + x) * 8, 8);
         }
     support_end();
     PASS();
@@ -88,7 +88,7 @@ TEST one_dimension_covers_large_grids_exactly_once(void) {
     launch_bind(l, 0, out, ACCESS_WRITE, ELEM_U32);
     launch_set_threads(l, (size3){n, 1, 1}, (size3){256, 1, 1});
     ASSERT(support_play());
-    const uint32_t *got = out.buffer->contents;
+    const uint32_t *got = support_read(out);
     for (uint32_t i = 0; i < n; i++)
         ASSERT_EQ(i * 3 + 1, got[i]);
     support_end();
@@ -121,7 +121,7 @@ TEST a_barrier_makes_threadgroup_memory_visible(uint32_t size) {
     slice in = support_buffer(x, n * 4), out = support_buffer(NULL, n * 4);
     if (!run_groups("reverse_group", groups, size, 0, in, out))
         FAILm(support_get_error()->text);
-    const float *got = out.buffer->contents;
+    const float *got = support_read(out);
     for (uint32_t i = 0; i < n; i++)
         ASSERT_EQ(x[i / size * size + size - 1 - i % size], got[i]);
     free(x);
@@ -135,7 +135,7 @@ TEST barriers_in_a_loop_keep_all_simdgroups_in_step(uint32_t size) {
     slice in = support_buffer(x, n * 4), out = support_buffer(NULL, groups * 4);
     if (!run_groups("tree_sum", groups, size, size * 4, in, out))
         FAILm(support_get_error()->text);
-    const float *got = out.buffer->contents;
+    const float *got = support_read(out);
     for (uint32_t g = 0; g < groups; g++) {
         float want = 0;
         for (uint32_t i = 0; i < size; i++)
@@ -153,7 +153,7 @@ TEST barriers_and_simdgroup_calls_mix(uint32_t size) {
     slice in = support_buffer(x, n * 4), out = support_buffer(NULL, n * 4);
     if (!run_groups("two_level_sum", groups, size, 0, in, out))
         FAILm(support_get_error()->text);
-    const float *got = out.buffer->contents;
+    const float *got = support_read(out);
     for (uint32_t i = 0; i < n; i++) {
         float want = 0;
         for (uint32_t j = i / size * size; j < (i / size + 1) * size; j++)
@@ -177,7 +177,7 @@ TEST threads_that_returned_are_not_waited_for(void) {
     launch_set_u32(l, 2, n);
     launch_set_groups(l, (size3){1, 1, 1}, (size3){64, 1, 1});
     ASSERT(support_play());
-    const float *got = out.buffer->contents;
+    const float *got = support_read(out);
     for (uint32_t i = 0; i < n; i++) {
         float want = 0;
         for (uint32_t j = i / 32 * 32; j < n && j < i / 32 * 32 + 32; j++)
@@ -197,7 +197,7 @@ TEST threadgroup_memory_does_not_survive_its_threadgroup(void) {
     launch_bind(l, 0, out, ACCESS_WRITE, ELEM_F32);
     launch_set_groups(l, (size3){64, 1, 1}, (size3){1, 1, 1});
     ASSERT(support_play());
-    const float *got = out.buffer->contents;
+    const float *got = support_read(out);
     ASSERT_EQ(1.0f, got[0]);
     for (int i = 1; i < 64; i++)
         ASSERT(got[i] != got[i]);
@@ -223,7 +223,7 @@ TEST atomics_in_threadgroup_and_device_memory_lose_nothing(void) {
     launch_set_u32(l, 2, N);
     launch_set_threads_rounded(l, N, 128);
     ASSERT(support_play());
-    ASSERT_MEM_EQ(want, bins.buffer->contents, sizeof want);
+    ASSERT_MEM_EQ(want, support_read(bins), sizeof want);
     support_end();
     PASS();
 }
@@ -256,9 +256,9 @@ TEST every_kind_of_atomic_gives_the_right_result(void) {
     ASSERT(support_play());
     const int32_t want[5] = {lowest, highest, 0, sum, 7};
     const uint32_t want_bits[3] = {~0u, 0, odd};
-    ASSERT_MEM_EQ(want, result.buffer->contents, sizeof want);
-    ASSERT_MEM_EQ(want_bits, words.buffer->contents, sizeof want_bits);
-    ASSERT_EQ((float)N / 2.0f, *(float *)total.buffer->contents);
+    ASSERT_MEM_EQ(want, support_read(result), sizeof want);
+    ASSERT_MEM_EQ(want_bits, support_read(words), sizeof want_bits);
+    ASSERT_EQ((float)N / 2.0f, *(const float *)support_read(total));
     support_end();
     PASS();
 }

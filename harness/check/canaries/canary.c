@@ -155,11 +155,13 @@ bool canary_play(device *d, const canary *c, bool *caught, char *message, size_t
     bool ok = text && (in = device_new_buffer(d, 4 * ELEMENTS, STORAGE_SHARED, "in", e)) &&
               (out = device_new_buffer(d, 4 * ELEMENTS, STORAGE_SHARED, "out", e));
     if (ok) {
+        float values[ELEMENTS];
         for (int i = 0; i < ELEMENTS; i++)
-            elem_write(ELEM_F32, in->contents, (size_t)i, i * 0.25);
+            values[i] = (float)i * 0.25f;
         slice from = slice_whole(in), to = slice_whole(out);
-        ok = c->oracle ? play_maths(d, c, folder, from, to, caught, message, size, e)
-                       : play_found(d, c, folder, text, from, to, caught, message, size, e);
+        ok = buffer_upload(in, 0, values, sizeof values, e) &&
+             (c->oracle ? play_maths(d, c, folder, from, to, caught, message, size, e)
+                        : play_found(d, c, folder, text, from, to, caught, message, size, e));
     }
     buffer_free(in);
     buffer_free(out);

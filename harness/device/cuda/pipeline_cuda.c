@@ -31,11 +31,12 @@ static bool load(cuda_device *c, cuda_pipeline *p, int which, const char *ptx, u
         result = driver->function_attribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                                             p->function[which]);
     p->most_threads[which] = (uint32_t)most;
-    if (cuda_ok(driver, result, e, "load kernel '%.80s'", kernel))
-        return true;
-    if (log[0])
-        err_set_detail(e, log);
-    return false;
+    if (result != CUDA_SUCCESS && log[0]) {
+        err_set(e, EXIT_CANNOT, "NVIDIA's driver does not take kernel '%.80s': %.*s", kernel,
+                (int)strcspn(log, "\n"), log);
+        return err_set_detail(e, log);
+    }
+    return cuda_ok(driver, result, e, "load kernel '%.80s'", kernel);
 }
 
 static void unload(cuda_device *c, cuda_pipeline *p) {

@@ -1,0 +1,103 @@
+/* lint_ptx: see lint_ptx.h. */
+#include "lint_ptx.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/device/cuda/ptx.h"
+#include "harness/device/diagnostic.h"
+
+enum { CAPABILITY = 90 };
+
+struct ptx_linter {
+    ptx_compiler *compiler;
+    char assembler[PATH_MAX]; /* "": none */
+    char name[512];
+};
+
+ptx_linter *ptx_linter_new(err *e) {
+    ptx_linter *l = calloc(1, sizeof *l);
+    assert(l);
+    l->compiler = ptx_compiler_new(CAPABILITY, e);
+    if (!l->compiler) {
+        free(l);
+        return NULL;
+    }
+    if (!ptx_find_assembler(l->assembler, sizeof l->assembler))
+        l->assembler[0] = 0;
+    snprintf(l->name, sizeof l->name, "%.250s; %s%.200s", ptx_compiler_get_name(l->compiler),
+             l->assembler[0] ? "assembled by " : "not assembled: there is no ptxas", l->assembler);
+    return l;
+}
+
+void ptx_linter_free(ptx_linter *l) {
+    if (!l)
+        return;
+    ptx_compiler_free(l->compiler);
+    free(l);
+}
+
+const char *ptx_linter_get_name(const ptx_linter *l) {
+    return l->name;
+}
+
+/* Clang's messages where it gave some that have a place; else the error's sentence, at the kernel. */
+static void report(const msl_signature *s, const char *path, const err *why, remark_list *out) {
+    diagnostic_list list;
+    diagnostic_read(why->detail, &list);
+    for (size_t i = 0; i < list.count; i = diagnostic_end_notes(&list, i))
+        remark_add(out, REMARK_ERROR, list.items[i].file, list.items[i].line, list.items[i].column,
+                   "ptx", "%s", list.items[i].text);
+    if (list.count == 0)
+        remark_add(out, REMARK_ERROR, path, s->line, 1, "ptx", "%s: %.*s", why->text,
+                   (int)strcspn(why->detail, "\n"), why->detail);
+    diagnostic_free(&list);
+}
+
+static bool compile(ptx_linter *l, const msl_unit *u, const msl_signature *s, err *why) {
+    size_t count = msl_count_constants(u);
+    msl_constant_text *ones = calloc(count + 1, sizeof *ones);
+    assert(ones);
+    for (size_t i = 0; i < count; i++) {
+        ones[i].index = msl_get_constant(u, i)->index;
+        snprintf(ones[i].text, sizeof ones[i].text, "1");
+    }
+    char path[PATH_MAX], *text = msl_rewrite(u, s->host_name, ones, count, why), *ptx = NULL;
+    if (text)
+        ptx = ptx_compile(l->compiler, text, s->host_name, path, sizeof path, why);
+    bool ok = ptx && (!l->assembler[0] ||
+                      ptx_assemble(l->compiler, l->assembler, path, s->host_name, why));
+    free(ptx);
+    free(text);
+    free(ones);
+    return ok;
+}
+
+bool ptx_linter_check(ptx_linter *l, const char *path, ptx_lint_report *out, err *e) {
+    *out = (ptx_lint_report){0};
+    msl_unit *u = msl_load(path, e);
+    if (!u)
+        return false;
+    bool can_run = true;
+    for (size_t i = 0; i < msl_count_kernels(u) && can_run; i++) {
+        const msl_signature *s = msl_get_kernel(u, i);
+        if (msl_get_problem(u, i))
+            continue;
+        err why = {.code = EXIT_OK};
+        out->kernels++;
+        if (compile(l, u, s, &why))
+            out->compiled++;
+        else if (why.code == EXIT_WRONG || why.code == EXIT_USAGE)
+            report(s, path, &why, &out->remarks);
+        else {
+            *e = why;
+            can_run = false;
+        }
+    }
+    remark_sort(&out->remarks);
+    msl_free(u);
+    return can_run;
+}

@@ -1,0 +1,24 @@
+/* lint_ptx: does a .metal file compile for NVIDIA GPUs? Asked without a GPU: clang makes PTX, and
+ * ptxas assembles it where the CUDA toolkit is. */
+#ifndef ASSAY_LINT_PTX_H
+#define ASSAY_LINT_PTX_H
+
+#include "harness/base/err.h"
+#include "harness/base/remark.h"
+
+typedef struct ptx_linter ptx_linter;
+
+ptx_linter *ptx_linter_new(err *e); /* finds clang and libdevice */
+void ptx_linter_free(ptx_linter *l);
+const char *ptx_linter_get_name(const ptx_linter *l); /* what compiles, and what assembles */
+
+typedef struct {
+    remark_list remarks;
+    size_t kernels, compiled;
+} ptx_lint_report;
+
+/* Every kernel of a file, with 1 for each function constant. False if the file cannot be read or the
+ * compiler not be run; kernels that do not compile are remarks. */
+bool ptx_linter_check(ptx_linter *l, const char *path, ptx_lint_report *out, err *e);
+
+#endif

@@ -1,0 +1,175 @@
+/* double: a libcuda.so.1 for machines without an NVIDIA GPU, for tests.
+ *
+ * It has the driver calls that the CUDA device uses (driver.c: memory is the process's own, streams
+ * are queues that run when something waits for them) and runs the PTX that clang makes (ptx_parse.c
+ * reads it, ptx_step.c does one instruction, ptx_run.c runs the threads of a launch, warp by warp).
+ * It knows the instructions that clang emits for kernels and names the first that it does not. It is
+ * slow, and its times mean nothing. */
+#ifndef ASSAY_CUDA_DOUBLE_H
+#define ASSAY_CUDA_DOUBLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/device/cuda/driver.h"
+
+/* Programs -------------------------------------------------------------------------------------- */
+
+typedef enum {
+    OP_ABS,
+    OP_ACTIVEMASK,
+    OP_ADD,
+    OP_ADDC,
+    OP_AND,
+    OP_ATOM,
+    OP_BAR,
+    OP_BARWARP,
+    OP_BFE,
+    OP_BFI,
+    OP_BRA,
+    OP_BREV,
+    OP_BRX,
+    OP_CLZ,
+    OP_COPYSIGN,
+    OP_COS,
+    OP_CVT,
+    OP_CVTA,
+    OP_DIV,
+    OP_EX2,
+    OP_FENCE,
+    OP_FMA,
+    OP_LD,
+    OP_LG2,
+    OP_MAD,
+    OP_MADC,
+    OP_MAX,
+    OP_MIN,
+    OP_MOV,
+    OP_MUL,
+    OP_NEG,
+    OP_NOT,
+    OP_OR,
+    OP_POPC,
+    OP_PRMT,
+    OP_RCP,
+    OP_REM,
+    OP_RET,
+    OP_RSQRT,
+    OP_SELP,
+    OP_SETP,
+    OP_SHF,
+    OP_SHFL,
+    OP_SHL,
+    OP_SHR,
+    OP_SIN,
+    OP_SQRT,
+    OP_ST,
+    OP_SUB,
+    OP_SUBC,
+    OP_VOTE,
+    OP_XOR,
+    OP_COUNT
+} ptx_op;
+
+typedef struct {
+    char kind; /* u, s, f, b, p (predicate), x (bfloat) */
+    uint8_t bits;
+} ptx_type;
+
+typedef enum { ARG_REGISTER, ARG_VALUE, ARG_SPECIAL, ARG_SYMBOL } ptx_arg_kind;
+
+enum { SPECIAL_TID, SPECIAL_NTID = 3, SPECIAL_CTAID = 6, SPECIAL_NCTAID = 9, SPECIAL_LANE = 12 };
+
+typedef struct {
+    ptx_arg_kind kind;
+    uint32_t index; /* of the register, special register or symbol */
+    int64_t value;  /* or what is added to the address in it */
+} ptx_arg;
+
+enum { PTX_ARGS = 12 };
+
+typedef enum { ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP } ptx_rounding;
+
+typedef struct {
+    ptx_op op;
+    ptx_type type, from; /* from: what cvt converts */
+    int8_t unless;       /* 0: always; 1: if the predicate; -1: if not */
+    uint32_t predicate;
+    uint8_t width;         /* of a vector */
+    ptx_rounding rounding; /* also of cvt to integers */
+    bool to_integer;       /* cvt.rni.f32.f32 */
+    bool saturates, is_wide, is_high, sets_carry, wraps;
+    bool unpacks;    /* mov.b64 {a, b}, c */
+    char how[8];     /* comparison, atomic, shuffle, permutation: as written */
+    uint8_t count;   /* of args */
+    uint32_t target; /* of a branch: instruction; of brx: table */
+    ptx_arg args[PTX_ARGS];
+    uint32_t line; /* in the PTX */
+} ptx_insn;
+
+typedef enum { SPACE_DATA, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM, SPACE_DYNAMIC } ptx_space;
+
+typedef struct {
+    char name[160];
+    ptx_space space;
+    size_t at; /* offset in the memory of its space */
+} ptx_symbol;
+
+typedef struct {
+    uint32_t *targets;
+    size_t count;
+    char name[32];
+} ptx_table;
+
+typedef struct {
+    ptx_insn *code;
+    size_t count;
+    ptx_symbol *symbols;
+    size_t symbol_count;
+    ptx_table *tables;
+    size_t table_count;
+    uint32_t registers;
+    uint8_t *data; /* constants and variables of the module */
+    size_t data_bytes, shared_bytes, local_bytes, param_bytes;
+} ptx_program;
+
+/* NULL with a sentence in log. */
+ptx_program *ptx_parse(const char *text, char *log, size_t size);
+void ptx_free(ptx_program *p);
+
+/* Running --------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const ptx_program *program;
+    uint32_t grid[3], block[3];
+    uint32_t dynamic_bytes;
+    const uint8_t *params;
+} ptx_launch;
+
+/* Where a thread is in its block and what it has. */
+typedef struct {
+    uint64_t *registers;
+    uint8_t *local;
+    uint32_t pc, position[3];
+    bool has_ended, carry;
+} ptx_thread;
+
+typedef struct {
+    const ptx_launch *launch;
+    uint32_t block_position[3];
+    uint8_t *shared;
+    ptx_thread *threads;
+    uint32_t count;
+} ptx_block;
+
+/* One instruction that needs no other thread. *fault: the driver's error, if it is one. */
+void ptx_step(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fault);
+uint64_t ptx_read(const ptx_block *b, const ptx_thread *t, const ptx_arg *a);
+
+CUresult ptx_run(const ptx_launch *l);
+
+/* driver.c: is this memory of the device, or the module's? */
+bool double_has_memory(const void *at, size_t bytes);
+
+#endif

@@ -1,0 +1,222 @@
+/* ptx_run: the threads of a launch: block after block, warp after warp.
+ *
+ * The lanes of a warp run one after the other, each until it stops where lanes meet: activemask, an
+ * exchange, a vote, a barrier. Lanes that stopped at an exchange go on when all of its mask that have
+ * not ended are there. Where none can, the lanes at the earliest activemask are those that are active
+ * there: lanes in front of it may still join those behind it, not the other way round. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "double.h"
+
+enum { LANES = 32 };
+#define BUDGET ((uint64_t)1 << 31) /* instructions of a launch */
+
+typedef struct {
+    ptx_block block;
+    uint64_t steps;
+    CUresult fault;
+} run;
+
+static const ptx_insn *find_insn(const run *r, const ptx_thread *t) {
+    const ptx_program *p = r->block.launch->program;
+    assert(t->pc < p->count);
+    return &p->code[t->pc];
+}
+
+static bool is_meeting(ptx_op op) {
+    return op == OP_ACTIVEMASK || op == OP_SHFL || op == OP_VOTE || op == OP_BARWARP ||
+           op == OP_BAR;
+}
+
+static bool is_off(const run *r, const ptx_thread *t, const ptx_insn *i) {
+    (void)r;
+    return i->unless && (t->registers[i->predicate] & 1) != (i->unless > 0);
+}
+
+/* Until it stops at a meeting or ends. */
+static void advance(run *r, ptx_thread *t) {
+    while (!t->has_ended && !r->fault) {
+        const ptx_insn *i = find_insn(r, t);
+        if (r->steps++ > BUDGET)
+            r->fault = CUDA_ERROR_LAUNCH_TIMEOUT;
+        if (is_off(r, t, i))
+            t->pc++;
+        else if (is_meeting(i->op))
+            return;
+        else
+            ptx_step(&r->block, t, i, &r->fault);
+    }
+}
+
+/* Meetings of a warp ---------------------------------------------------------------------------- */
+
+static uint32_t find_lanes_at(const ptx_thread *lanes, uint32_t count, uint32_t pc) {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!lanes[i].has_ended && lanes[i].pc == pc)
+            found |= 1u << i;
+    return found;
+}
+
+static uint32_t find_live(const ptx_thread *lanes, uint32_t count) {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++)
+        found |= lanes[i].has_ended ? 0 : 1u << i;
+    return found;
+}
+
+static uint32_t find_source(const ptx_insn *i, uint32_t lane, uint32_t b) {
+    uint32_t source = i->how[0] == 'i'   ? b & 31
+                      : i->how[0] == 'b' ? lane ^ b
+                      : i->how[0] == 'u' ? lane - b
+                                         : lane + b;
+    return source < LANES ? source : lane;
+}
+
+static void exchange(run *r, ptx_thread *lanes, uint32_t count, const ptx_insn *i, uint32_t party) {
+    uint64_t posted[LANES] = {0};
+    bool has_predicate = i->count == 6; /* d|p */
+    for (uint32_t n = 0; n < count; n++)
+        posted[n] = ptx_read(&r->block, &lanes[n], &i->args[has_predicate ? 2 : 1]);
+    for (uint32_t n = 0; n < count; n++) {
+        if (!(party >> n & 1))
+            continue;
+        uint32_t b = (uint32_t)ptx_read(&r->block, &lanes[n], &i->args[has_predicate ? 3 : 2]);
+        uint32_t source = find_source(i, n, b);
+        /* What a lane that takes no part gives is not defined. */
+        lanes[n].registers[i->args[0].index] =
+            (party >> source & 1 ? posted[source] : 0xDEADBEEF) & 0xFFFFFFFF;
+        if (has_predicate)
+            lanes[n].registers[i->args[1].index] = 1;
+    }
+}
+
+static void vote(run *r, ptx_thread *lanes, uint32_t count, const ptx_insn *i, uint32_t party) {
+    uint32_t yes = 0;
+    for (uint32_t n = 0; n < count; n++)
+        if (party >> n & 1 && ptx_read(&r->block, &lanes[n], &i->args[1]) & 1)
+            yes |= 1u << n;
+    for (uint32_t n = 0; n < count; n++)
+        if (party >> n & 1)
+            lanes[n].registers[i->args[0].index] = yes;
+}
+
+static void release(ptx_thread *lanes, uint32_t count, uint32_t party) {
+    for (uint32_t n = 0; n < count; n++)
+        lanes[n].pc += party >> n & 1;
+}
+
+/* The exchange, vote or barrier that a lane is at, if all of its mask have come. */
+static bool serve(run *r, ptx_thread *lanes, uint32_t count, uint32_t lane) {
+    const ptx_insn *i = find_insn(r, &lanes[lane]);
+    if (i->op == OP_ACTIVEMASK || i->op == OP_BAR)
+        return false;
+    const ptx_arg *last = &i->args[i->count - 1];
+    uint32_t party = (uint32_t)ptx_read(&r->block, &lanes[lane], last);
+    party &= find_live(lanes, count);
+    if ((find_lanes_at(lanes, count, lanes[lane].pc) & party) != party || !(party >> lane & 1))
+        return false;
+    if (i->op == OP_SHFL)
+        exchange(r, lanes, count, i, party);
+    else if (i->op == OP_VOTE)
+        vote(r, lanes, count, i, party);
+    release(lanes, count, party);
+    return true;
+}
+
+static bool serve_active(run *r, ptx_thread *lanes, uint32_t count) {
+    uint32_t first = UINT32_MAX;
+    for (uint32_t n = 0; n < count; n++)
+        if (!lanes[n].has_ended && find_insn(r, &lanes[n])->op == OP_ACTIVEMASK &&
+            lanes[n].pc < first)
+            first = lanes[n].pc;
+    if (first == UINT32_MAX)
+        return false;
+    uint32_t party = find_lanes_at(lanes, count, first);
+    for (uint32_t n = 0; n < count; n++)
+        if (party >> n & 1)
+            lanes[n].registers[find_insn(r, &lanes[n])->args[0].index] = party;
+    release(lanes, count, party);
+    return true;
+}
+
+/* Until every lane has ended or waits for the whole block. */
+static void run_warp(run *r, ptx_thread *lanes, uint32_t count) {
+    while (!r->fault) {
+        bool is_waiting = true;
+        for (uint32_t n = 0; n < count; n++) {
+            advance(r, &lanes[n]);
+            is_waiting = is_waiting &&
+                         (r->fault || lanes[n].has_ended || find_insn(r, &lanes[n])->op == OP_BAR);
+        }
+        if (is_waiting)
+            return;
+        bool is_served = false;
+        for (uint32_t n = 0; n < count && !is_served && !r->fault; n++)
+            is_served = !lanes[n].has_ended && serve(r, lanes, count, n);
+        if (!is_served && !serve_active(r, lanes, count))
+            r->fault = CUDA_ERROR_LAUNCH_TIMEOUT; /* they wait for each other for ever */
+    }
+}
+
+/* Blocks ---------------------------------------------------------------------------------------- */
+
+static void run_block(run *r) {
+    ptx_block *b = &r->block;
+    for (bool is_running = true; is_running && !r->fault;) {
+        is_running = false;
+        for (uint32_t first = 0; first < b->count && !r->fault; first += LANES) {
+            uint32_t count = b->count - first < LANES ? b->count - first : LANES;
+            run_warp(r, b->threads + first, count);
+        }
+        for (uint32_t n = 0; n < b->count && !r->fault; n++)
+            if (!b->threads[n].has_ended) { /* all that live are at a barrier */
+                b->threads[n].pc++;
+                is_running = true;
+            }
+    }
+}
+
+static void start_block(run *r, uint64_t *registers, uint8_t *local) {
+    ptx_block *b = &r->block;
+    const ptx_program *p = b->launch->program;
+    const uint32_t *size = b->launch->block;
+    memset(registers, 0xA5, (size_t)b->count * p->registers * sizeof *registers);
+    memset(local, 0xA5, (size_t)b->count * p->local_bytes);
+    memset(b->shared, 0xFF, (p->shared_bytes + 15) / 16 * 16 + b->launch->dynamic_bytes);
+    for (uint32_t n = 0; n < b->count; n++)
+        b->threads[n] =
+            (ptx_thread){.registers = registers + (size_t)n * p->registers,
+                         .local = local + (size_t)n * p->local_bytes,
+                         .position = {n % size[0], n / size[0] % size[1], n / size[0] / size[1]}};
+}
+
+static void *allocate(size_t bytes) {
+    void *made = NULL;
+    int failed = posix_memalign(&made, 256, bytes + 256);
+    assert(!failed);
+    return failed ? NULL : made;
+}
+
+CUresult ptx_run(const ptx_launch *l) {
+    const ptx_program *p = l->program;
+    run r = {.block = {.launch = l, .count = l->block[0] * l->block[1] * l->block[2]}};
+    r.block.shared = allocate((p->shared_bytes + 15) / 16 * 16 + l->dynamic_bytes);
+    r.block.threads = allocate(r.block.count * sizeof *r.block.threads);
+    uint64_t *registers = allocate((size_t)r.block.count * p->registers * sizeof *registers);
+    uint8_t *local = allocate((size_t)r.block.count * p->local_bytes);
+    uint32_t *at = r.block.block_position;
+    for (at[2] = 0; at[2] < l->grid[2] && !r.fault; at[2]++)
+        for (at[1] = 0; at[1] < l->grid[1] && !r.fault; at[1]++)
+            for (at[0] = 0; at[0] < l->grid[0] && !r.fault; at[0]++) {
+                start_block(&r, registers, local);
+                run_block(&r);
+            }
+    free(r.block.shared);
+    free(r.block.threads);
+    free(registers);
+    free(local);
+    return r.fault;
+}
