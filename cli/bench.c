@@ -112,8 +112,10 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
             out.row = a.row;
             out.base_count = a.base_count;
             snprintf(out.base_hash, sizeof out.base_hash, "%s", a.base_hash);
-        } else
+        } else {
             set_no_time(&out.row, failure);
+            out.skipped = failure == a.error.text && a.skipped;
+        }
         name_row(c, s->math, &out.row);
         ok = s->listener->deliver(s->listener->context, c, &out, e);
     }
@@ -139,7 +141,7 @@ bool bench_run(const bench_settings *s, const device_facts *f, const bench_list 
     snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
     snprintf(budget, sizeof budget, "%g", s->budget_s);
     const char *arguments[] = {
-        "bench", "--worker", "--device", f->api,   "--seed",
+        "bench", "--worker", "--device", f->spec,  "--seed",
         seed,    "--budget", budget,     "--math", math_mode_get_name(s->math),
         NULL,    NULL,       NULL};
     if (s->base_folder) {

@@ -22,6 +22,7 @@ typedef struct {
 /* What became of a case. */
 typedef struct {
     result_row row;
+    bool skipped;           /* the device cannot run it; row.message says why */
     timing_sample *samples; /* row.gpu.count of them */
     /* With a base: as many, taken in turns with them. */
     timing_sample *base_samples;

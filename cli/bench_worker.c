@@ -8,9 +8,9 @@
 
 #include "bench_wire.h"
 #include "harness/base/os.h"
+#include "harness/base/worker.h"
 #include "harness/device/source_hash.h"
 #include "harness/measure/subject.h"
-#include "harness/base/worker.h"
 
 enum {
     COMPARED_LEAST = 61,
@@ -157,6 +157,7 @@ static void *time_case(server *s, const char *name, size_t *bytes, bool *retire)
         a.base_count = sides[1].result.count;
         snprintf(a.base_hash, sizeof a.base_hash, "%s", sides[1].hash);
     }
+    a.skipped = !a.made && sides[0].built.tape && !device_can_play(sides[0].built.tape, NULL);
     *retire = !a.made; /* a kernel that is wrong may have written anywhere */
     void *all = wire_pack(&a, sides[0].result.samples, sides[1].result.samples, bytes);
     for (size_t i = count; i-- > 0;)

@@ -25,10 +25,7 @@ static struct {
 static const option options[] = {
     {"shape", OPTION_TEXT, &settings.query.shapes, "S,...",
      "shapes such as 576x576,4096x4096, or all (default: the last of each kernel)", 0, 0},
-    {"batch", OPTION_TEXT, &settings.query.batches, "N,...",
-     "tokens, for kernels that take many (default: the shape's)", 0, 0},
-    {"variant", OPTION_TEXT, &settings.query.variants, "V,...",
-     "only kernels of these names or ends of names, such as rowblock", 0, 0},
+    AXES_OPTIONS(settings.query.axes),
     {"regime", OPTION_TEXT, &settings.query.regimes, "R,...",
      "single, chained, independent or all (default chained)", 0, 0},
     {"cache", OPTION_TEXT, &settings.query.caches, "C,...", "warm, cold or all (default warm)", 0,
@@ -67,7 +64,7 @@ typedef struct {
     results *file;
     bench_table table;
     result_row *rows;
-    size_t count, failed;
+    size_t count, failed, skipped;
     results_list base; /* of a CSV */
     comparison_list comparison;
 } run;
@@ -140,7 +137,8 @@ static void compare_case(run *r, const char *key, const bench_outcome *o) {
 static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {
     run *r = context;
     r->rows[r->count++] = o->row;
-    r->failed += o->row.gpu.count == 0;
+    r->skipped += o->skipped;
+    r->failed += o->row.gpu.count == 0 && !o->skipped;
     compare_case(r, c->name, o);
     if (!is_quiet())
         bench_table_add(&r->table, &o->row);
@@ -172,11 +170,12 @@ static bool open_baseline(run *r, const device_facts *f, err *e) {
 /* With a CSV and nothing else asked for, what the CSV has is timed. */
 static bool choose_cases(const run *r, bench_list *out, err *e) {
     const bench_query *q = &settings.query;
-    bool is_asked = q->filter_count || q->shapes || q->batches || q->variants || q->input ||
-                    q->regimes || q->caches;
+    const axes_query *a = &q->axes;
+    bool is_asked = q->filter_count || q->shapes || a->formats || a->accumulate || a->variants ||
+                    a->batches || q->input || q->regimes || q->caches;
     if (r->base.count == 0 || is_asked)
         return bench_cases_find(q, out, e);
-    *out = (bench_list){NULL, 0};
+    *out = (bench_list){.items = NULL};
     for (size_t i = 0; i < r->base.count; i++) {
         bench_case c;
         if (!bench_cases_parse(r->base.cases[i].key, &c, e)) {
@@ -212,9 +211,17 @@ static exit_code finish(run *r) {
         bench_print_json(stdout, &r->meta, r->rows, r->count);
     else if (settings.markdown)
         bench_print_markdown(stdout, &r->meta, r->rows, r->count);
-    fprintf(stderr, "%zu timed, %zu without a time; rows in %s\n", r->count - r->failed, r->failed,
-            r->path);
-    exit_code code = r->failed > 0 ? EXIT_WRONG : EXIT_OK;
+    size_t timed = r->count - r->failed - r->skipped;
+    fprintf(stderr, "%zu timed, %zu without a time", timed, r->failed);
+    if (r->skipped > 0)
+        fprintf(stderr, ", %zu skipped: this device cannot run them", r->skipped);
+    fprintf(stderr, "; rows in %s\n", r->path);
+    if (r->cases->skipped > 0)
+        fprintf(stderr, "%zu more skipped, the first: %s\n", r->cases->skipped,
+                r->cases->first_skip);
+    exit_code code = r->failed > 0                  ? EXIT_WRONG
+                     : r->skipped > 0 && timed == 0 ? EXIT_CANNOT
+                                                    : EXIT_OK;
     if (!settings.baseline || r->count == 0)
         return code;
     comparison_options o = {.min_effect = settings.min_effect / 100,
@@ -279,9 +286,13 @@ const verb verb_bench = {
         "the quartiles; % roof is of the fastest read, copy or triad of as many bytes or more,\n"
         "measured in the same seconds. A case that is wrong has no time. Labels say in which "
         "state\n"
-        "a number was taken: emulated, virtual, throttled, ramp, busy, gpu_is_wall, unsteady (the\n"
-        "budget ended first), above_roof, validated. With --baseline the exit status is 4 if a\n"
-        "case is slower, 5 if one cannot be told.\n",
+        "a number was taken: emulated, virtual, throttled (became slower), ramp (became faster),\n"
+        "busy, gpu_is_wall, unsteady (the budget ended first), above_roof, validated, hot, "
+        "low_power,\n"
+        "battery, overlap (sampled times sum past the whole). A case that the device cannot run "
+        "is\n"
+        "skipped and counted. With --baseline the exit status is 4 if a case is slower, 5 if one\n"
+        "cannot be told.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run_verb,

@@ -8,9 +8,9 @@
 
 #include "experiments/experiment.h"
 #include "harness/base/os.h"
-#include "harness/measure/plot.h"
 #include "harness/base/progress.h"
 #include "harness/base/worker.h"
+#include "harness/measure/plot.h"
 #include "suite.h"
 #include "verb.h"
 
@@ -143,9 +143,9 @@ static void advance(void *context, size_t done) {
 static bool run_all(session *s, size_t count, const device_facts *f, err *e) {
     char seed[32];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)settings.seed);
-    const char *arguments[16] = {"experiment", "--worker", "--device", f->api,
-                                 "--out",      s->folder,  "--seed",   seed,
-                                 "--math",     math_mode_get_name(settings.math)};
+    const char *arguments[16] = {
+        "experiment", "--worker", "--device", f->spec,  "--out",
+        s->folder,    "--seed",   seed,       "--math", math_mode_get_name(settings.math)};
     size_t used = 10;
     if (get_level() != LEVEL_FULL)
         arguments[used++] = settings.smoke ? "--smoke" : "--quick";
@@ -230,7 +230,9 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         !run_all(&s, chosen_count, &facts, e))
         return e->code;
     fprintf(stderr, "%zu of %zu experiments done%s; files in %s\n", s.done, chosen_count,
-            facts.emulated ? ", on the software device: its times say nothing about a GPU" : "",
+            facts.emulated     ? ", on the software device: its times say nothing about a GPU"
+            : facts.is_virtual ? ", on a virtual GPU: its times are not those of the GPU"
+                               : "",
             s.folder);
     if (!plot_is_available())
         fputs("no charts: gnuplot is missing; install it (package gnuplot-nox or gnuplot) and run "

@@ -1,4 +1,4 @@
-/* model_facts: what `assay model info` tells of a file, found once and shown in two ways. */
+/* model_facts: what `assay model info` says about a file, found once and shown in two ways. */
 #ifndef ASSAY_MODEL_FACTS_H
 #define ASSAY_MODEL_FACTS_H
 
@@ -49,7 +49,7 @@ void model_facts_free(model_facts *f);
 const char *model_get_type_name(gguf_value_type type);
 /* Element i of a number or array of numbers, as JSON has it. */
 void model_print_number(FILE *out, const gguf_value *v, size_t i);
-/* A number, or a list of one for each layer; equal ones are shown once. null for what is none. */
+/* A number, or a list with one per layer; a list of equal numbers is shown as one. */
 void model_print_figure(FILE *out, const gguf_value *v);
 
 void model_print_json(FILE *out, const gguf *g, const model_facts *f, bool tensors, bool metadata);

@@ -11,7 +11,7 @@
 
 static bool run(lab *l, sheet *s, err *e) {
     lab_decoder d[2] = {{.model = NULL}};
-    llama_options how[2] = {{.context = 64}, {.context = 64, .shared_scratch = true}};
+    model_options how[2] = {{.context = 64}, {.context = 64, .shared_scratch = true}};
     bool ok =
         lab_open_decoder(l, &how[0], 0, &d[0], e) && lab_open_decoder(l, &how[1], 0, &d[1], e);
     const decoding_way ways[] = {{"argmax", &d[0], PLAY_WHOLE, true},
@@ -21,7 +21,7 @@ static bool run(lab *l, sheet *s, err *e) {
     ok = ok && decoding_time(l, s, ways, 4, e);
     if (ok)
         sheet_add_note(s, "logits", "%zu bytes a token",
-                       llama_get_shape(d[0].model)->vocab * sizeof(float));
+                       model_get_shape(d[0].model)->vocab * sizeof(float));
     lab_close_decoder(&d[0]);
     lab_close_decoder(&d[1]);
     return ok;

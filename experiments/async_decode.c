@@ -26,16 +26,16 @@ typedef struct {
 } flight;
 
 static bool fly(flight *f, play_times *sum, err *e) {
-    llama *m = f->decoder->model;
+    model *m = f->decoder->model;
     uint32_t submitted = 0;
-    if (!llama_start_greedy(m, f->decoder->token, e))
+    if (!model_start_greedy(m, f->decoder->token, e))
         return false;
     for (uint32_t i = 0; i < f->count; i++) {
         play_times t;
         for (; submitted < f->count && submitted - i < f->in_flight; submitted++)
-            if (!llama_submit_greedy(m, e))
+            if (!model_submit_greedy(m, e))
                 return false;
-        if (!llama_collect_greedy(m, &f->chosen[i], &t, e))
+        if (!model_collect_greedy(m, &f->chosen[i], &t, e))
             return false;
         play_times_add(sum, &t);
     }
@@ -65,7 +65,7 @@ static bool run(lab *l, sheet *s, err *e) {
     lab_case cases[FLIGHTS] = {{.regime = TIMING_SINGLE}};
     timing_sample ignored;
     uint32_t wanted[MOST];
-    bool ok = lab_open_decoder(l, &(llama_options){.context = 128}, 0, &d, e);
+    bool ok = lab_open_decoder(l, &(model_options){.context = 128}, 0, &d, e);
     size_t count = lab_choose(l, FLIGHTS, FLIGHTS);
     for (size_t i = 0; i < count; i++) {
         all[i] =

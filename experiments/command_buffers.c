@@ -13,7 +13,7 @@
 
 static bool run(lab *l, sheet *s, err *e) {
     lab_decoder d;
-    llama_options o = {.context = 64};
+    model_options o = {.context = 64};
     bool ok = lab_open_decoder(l, &o, 0, &d, e);
     const decoding_way ways[] = {{"token", &d, PLAY_WHOLE, true},
                                  {"layer", &d, PLAY_MARKS, true},

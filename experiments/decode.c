@@ -21,14 +21,16 @@ static const uint32_t lengths[LEVEL_COUNT][LENGTHS] = {{20, 64, 128}, {5, 10, 20
 static const uint32_t contexts[LEVEL_COUNT][CONTEXTS] = {{0, 512, 1900}, {0, 96}, {0, 4}};
 static const uint32_t runs[LEVEL_COUNT] = {5, 3, 1};
 
-static bool run_once(llama *m, uint32_t context, uint32_t first, uint32_t count, uint32_t *chosen,
+static bool run_once(model *m, uint32_t context, uint32_t first, uint32_t count, uint32_t *chosen,
                      timing_sample *samples, err *e) {
-    llama_rewind(m, context);
+    model_rewind(m, context);
+    if (!model_settle(m, e))
+        return false;
     for (uint32_t i = 0; i < count; i++) {
         play_times t;
         uint32_t token = i == 0 ? first : chosen[i - 1];
         uint64_t start = os_now_ns();
-        if (!llama_forward_token_greedy(m, token, PLAY_WHOLE, &chosen[i], &t, e))
+        if (!model_forward_greedy(m, token, PLAY_WHOLE, &chosen[i], &t, e))
             return false;
         samples[i] = (timing_sample){(double)t.gpu_ns, (double)t.encode_ns,
                                      (double)(os_now_ns() - start), t.gpu_is_wall};
@@ -67,7 +69,7 @@ static void put_rows(lab *l, sheet *s, uint32_t context, const timing_sample *sa
     }
 }
 
-static bool run_context(lab *l, sheet *s, llama *m, uint32_t context, uint32_t first, err *e) {
+static bool run_context(lab *l, sheet *s, model *m, uint32_t context, uint32_t first, err *e) {
     uint32_t run_count = runs[lab_get_level(l)], count = lengths[lab_get_level(l)][LENGTHS - 1];
     uint32_t chosen[MOST], again[MOST];
     timing_sample *samples = calloc(run_count * MOST, sizeof *samples);
@@ -91,25 +93,25 @@ static bool run_context(lab *l, sheet *s, llama *m, uint32_t context, uint32_t f
 /* Contexts that the model was not made for are left out. */
 static bool run(lab *l, sheet *s, err *e) {
     const uint32_t *all = contexts[lab_get_level(l)];
-    llama_shape m;
+    model_shape m;
     if (!lab_read_model_shape(l, &m, e))
         return false;
     uint32_t longest = 64;
     for (int i = 0; i < CONTEXTS; i++)
-        if (all[i] + MOST <= m.context && all[i] + MOST > longest)
+        if ((m.context == 0 || all[i] + MOST <= m.context) && all[i] + MOST > longest)
             longest = all[i] + MOST;
     lab_decoder d;
     uint32_t *tokens = malloc((longest + 1) * sizeof *tokens);
     assert(tokens);
-    bool ok = lab_open_decoder(l, &(llama_options){.context = longest}, 0, &d, e);
+    bool ok = lab_open_decoder(l, &(model_options){.context = longest}, 0, &d, e);
     lab_draw_tokens(l, m.vocab, tokens, longest);
     for (int i = 0; ok && i < CONTEXTS; i++) {
         if ((i > 0 && all[i] == 0) || all[i] + MOST > longest)
             continue;
-        llama_rewind(d.model, 0);
+        model_rewind(d.model, 0);
         ok = (all[i] == 0 ||
-              llama_forward_prompt(d.model, tokens, all[i], PLAY_WHOLE, d.room, NULL, e)) &&
-             run_context(l, s, d.model, all[i], tokens[all[i]], e);
+              model_forward_prompt(d.model, tokens, all[i], PLAY_WHOLE, d.room, NULL, e)) &&
+             model_keep(d.model, e) && run_context(l, s, d.model, all[i], tokens[all[i]], e);
     }
     free(tokens);
     lab_close_decoder(&d);

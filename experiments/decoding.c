@@ -17,12 +17,12 @@ static bool take(void *context, timing_sample *out, err *e) {
     lab_rewind_decoder(d);
     uint64_t start = os_now_ns();
     if (w->greedy) {
-        if (!llama_forward_token_greedy(d->model, d->token, w->mode, &next, &t, e))
+        if (!model_forward_greedy(d->model, d->token, w->mode, &next, &t, e))
             return false;
     } else {
-        if (!llama_forward_token(d->model, d->token, w->mode, d->room, &t, e))
+        if (!model_forward_token(d->model, d->token, w->mode, d->room, &t, e))
             return false;
-        next = sampler_find_largest(d->room, llama_get_shape(d->model)->vocab);
+        next = sampler_find_largest(d->room, model_get_shape(d->model)->vocab);
     }
     *out = (timing_sample){(double)t.gpu_ns, (double)t.encode_ns, (double)(os_now_ns() - start),
                            t.gpu_is_wall};
@@ -42,7 +42,7 @@ bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err
     }
     bool ok = lab_time(l, cases, count, e);
     for (size_t i = 0; ok && i < count; i++) {
-        tape *t = llama_get_token_tape(ways[i].decoder->model, ways[i].greedy, e);
+        tape *t = model_get_token_tape(ways[i].decoder->model, ways[i].greedy, e);
         assert(t); /* it was played */
         sheet_add_row(s);
         sheet_put_text(s, "variant", ways[i].name);

@@ -67,7 +67,7 @@ static bool take_token(void *context, timing_sample *out, err *e) {
     play_times t;
     uint32_t next;
     lab_rewind_decoder(d);
-    if (!llama_forward_token_greedy(d->model, d->token, PLAY_WHOLE, &next, &t, e))
+    if (!model_forward_greedy(d->model, d->token, PLAY_WHOLE, &next, &t, e))
         return false;
     *out = (timing_sample){(double)t.gpu_ns, (double)t.encode_ns, (double)t.wall_ns, t.gpu_is_wall};
     return lab_check_next(d, next, "a token", e);
@@ -75,9 +75,9 @@ static bool take_token(void *context, timing_sample *out, err *e) {
 
 static bool run_token(lab *l, sheet *s, err *e) {
     lab_decoder d;
-    llama_options o = {.context = 64};
+    model_options o = {.context = 64};
     bool ok = lab_open_decoder(l, &o, 0, &d, e);
-    tape *t = ok ? llama_get_token_tape(d.model, true, e) : NULL;
+    tape *t = ok ? model_get_token_tape(d.model, true, e) : NULL;
     lab_case c = {.key = "token", .source = {take_token, &d}};
     if (t && lab_time(l, &c, 1, e)) {
         sheet_add_row(s);

@@ -11,7 +11,7 @@
 
 #include "harness/check/op.h"
 #include "roof.h"
-#include "runner/llama.h"
+#include "runner/model.h"
 #include "sheet.h"
 
 typedef enum { LEVEL_FULL, LEVEL_QUICK, LEVEL_SMOKE, LEVEL_COUNT } lab_level;
@@ -62,8 +62,8 @@ typedef struct {
 } lab_case;
 
 /* A case of a kernel: its inputs and its tape. Filled either way: close it. */
-bool lab_open_case(lab *l, lab_case *c, const op *o, const kernel *k, shape s,
-                   timing_regime regime, timing_cache cache, err *e);
+bool lab_open_case(lab *l, lab_case *c, const op *o, const kernel *k, shape s, timing_regime regime,
+                   timing_cache cache, err *e);
 void lab_close_cases(lab_case *cases, size_t count);
 
 /* Checks, times all in turns, checks again. A wrong one is EXIT_WRONG, and nothing has a time. */
@@ -78,7 +78,7 @@ void lab_put(lab *l, sheet *s, const lab_case *c);
 /* A model with some tokens in its cache and one to come behind them. Its forward pass was held
  * against its oracles, launch by launch. */
 typedef struct {
-    llama *model;
+    model *model;
     uint32_t position, token; /* the token that comes, and where */
     uint32_t next;            /* what it is followed by: the argmax */
     float *logits;            /* (vocab) behind it, as they must be; of the lab */
@@ -86,7 +86,7 @@ typedef struct {
 } lab_decoder;
 
 /* position 0 is as deep as the level likes. */
-bool lab_open_decoder(lab *l, const llama_options *o, uint32_t position, lab_decoder *d, err *e);
+bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_decoder *d, err *e);
 void lab_close_decoder(lab_decoder *d);
 
 /* The decoder's model back where it was, and what it then says against what it must say. */
@@ -96,9 +96,9 @@ bool lab_check_next(const lab_decoder *d, uint32_t next, const char *what, err *
 
 /* `count` random ids, the same for a seed. */
 void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t count);
-/* The model on the device, without a prompt; free it with llama_free. */
-llama *lab_open_model(lab *l, const llama_options *o, err *e);
-bool lab_read_model_shape(lab *l, llama_shape *out, err *e);
+/* The model on the device, without a prompt; free it with model_free. */
+model *lab_open_model(lab *l, const model_options *o, err *e);
+bool lab_read_model_shape(lab *l, model_shape *out, err *e);
 /* "smollm2-135m-instruct-q4_0.gguf", for rows and notes; "" before a model was opened. */
 const char *lab_get_model_name(const lab *l);
 

@@ -63,12 +63,12 @@ const char *lab_get_model_name(const lab *l) {
     return l->model_name;
 }
 
-bool lab_read_model_shape(lab *l, llama_shape *out, err *e) {
-    return open_file(l, e) && llama_read_shape(l->file, out, e);
+bool lab_read_model_shape(lab *l, model_shape *out, err *e) {
+    return open_file(l, e) && model_read_shape(l->file, out, e);
 }
 
-llama *lab_open_model(lab *l, const llama_options *o, err *e) {
-    return open_file(l, e) ? llama_new(l->lib, l->file, o, e) : NULL;
+model *lab_open_model(lab *l, const model_options *o, err *e) {
+    return open_file(l, e) ? model_new(l->lib, l->file, o, e) : NULL;
 }
 
 void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t count) {
@@ -85,7 +85,7 @@ static bool check_launches(lab *l, lab_decoder *d, size_t vocab, err *e) {
     free(l->logits);
     l->logits = malloc(vocab * sizeof *l->logits);
     assert(l->logits);
-    if (!llama_forward_token_debug(d->model, d->token, l->logits, &o, &result, e))
+    if (!model_debug_token(d->model, d->token, l->logits, &o, &result, e))
         return false;
     if (result.verdict != CHECK_PASS)
         return err_set(e, EXIT_WRONG, "the model is wrong, so nothing is timed: %.200s",
@@ -94,12 +94,15 @@ static bool check_launches(lab *l, lab_decoder *d, size_t vocab, err *e) {
     return true;
 }
 
+/* An error of settling is told by the play that comes next, which tries again. */
 void lab_rewind_decoder(lab_decoder *d) {
-    llama_rewind(d->model, d->position);
+    err ignored;
+    model_rewind(d->model, d->position);
+    model_settle(d->model, &ignored);
 }
 
 bool lab_check_logits(const lab_decoder *d, const float *logits, const char *what, err *e) {
-    size_t bytes = llama_get_shape(d->model)->vocab * sizeof *logits;
+    size_t bytes = model_get_shape(d->model)->vocab * sizeof *logits;
     return memcmp(d->logits, logits, bytes) == 0 ||
            err_set(e, EXIT_WRONG, "%s: the logits are not those of the pass that was checked",
                    what);
@@ -116,27 +119,28 @@ bool lab_check_next(const lab_decoder *d, uint32_t next, const char *what, err *
 static bool play_once(lab_decoder *d, err *e) {
     uint32_t next;
     lab_rewind_decoder(d);
-    if (!llama_forward_token(d->model, d->token, PLAY_WHOLE, d->room, NULL, e) ||
+    if (!model_forward_token(d->model, d->token, PLAY_WHOLE, d->room, NULL, e) ||
         !lab_check_logits(d, d->room, "a token", e))
         return false;
     lab_rewind_decoder(d);
-    bool ok = llama_forward_token_greedy(d->model, d->token, PLAY_WHOLE, &next, NULL, e) &&
+    bool ok = model_forward_greedy(d->model, d->token, PLAY_WHOLE, &next, NULL, e) &&
               lab_check_next(d, next, "a greedy token", e);
     lab_rewind_decoder(d);
     return ok;
 }
 
-bool lab_open_decoder(lab *l, const llama_options *o, uint32_t position, lab_decoder *d, err *e) {
+bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_decoder *d, err *e) {
     *d = (lab_decoder){.position = position ? position : positions[l->options.level]};
     if (!(d->model = lab_open_model(l, o, e)))
         return false;
-    uint32_t vocab = llama_get_shape(d->model)->vocab, count = d->position + 1;
+    uint32_t vocab = model_get_shape(d->model)->vocab, count = d->position + 1;
     uint32_t *tokens = malloc(count * sizeof *tokens);
     d->room = malloc(vocab * sizeof *d->room);
     assert(tokens && d->room);
     lab_draw_tokens(l, vocab, tokens, count);
     d->token = tokens[d->position];
-    bool ok = llama_forward_prompt(d->model, tokens, d->position, PLAY_WHOLE, d->room, NULL, e);
+    bool ok = model_forward_prompt(d->model, tokens, d->position, PLAY_WHOLE, d->room, NULL, e) &&
+              model_keep(d->model, e);
     free(tokens);
     if (!ok ||
         ((!l->logits || l->checked_position != d->position) && !check_launches(l, d, vocab, e)))
@@ -147,7 +151,7 @@ bool lab_open_decoder(lab *l, const llama_options *o, uint32_t position, lab_dec
 }
 
 void lab_close_decoder(lab_decoder *d) {
-    llama_free(d->model);
+    model_free(d->model);
     free(d->room);
     *d = (lab_decoder){.model = NULL};
 }

@@ -50,10 +50,10 @@ static const char *find_label(const launch *l, access_mode access) {
         const binding *b = &l->args[i];
         if (b->kind == BIND_BUFFER && b->at.buffer->storage != STORAGE_NO_COPY &&
             (access == ACCESS_WRITE ? (b->access & ACCESS_WRITE) != 0 : b->access == ACCESS_READ) &&
-            strcmp(b->at.buffer->label, "state") != 0)
+            strcmp(b->at.buffer->label, "control") != 0)
             return b->at.buffer->label;
     }
-    return "state";
+    return "control";
 }
 
 static bool split(breakdown *b, err *e) {
@@ -84,7 +84,8 @@ static bool split(breakdown *b, err *e) {
 }
 
 static bool place(breakdown *b, err *e) {
-    return llama_place(b->decoder.model, b->decoder.token, b->decoder.position, e);
+    lab_rewind_decoder(&b->decoder);
+    return model_place(b->decoder.model, b->decoder.token, e);
 }
 
 static void make_room(breakdown *b, size_t needed) {
@@ -108,7 +109,7 @@ static bool take_token(void *context, timing_sample *out, err *e) {
     uint32_t next;
     play_times t;
     lab_rewind_decoder(&b->decoder);
-    if (!llama_forward_token_greedy(b->decoder.model, b->decoder.token, PLAY_WHOLE, &next, &t, e))
+    if (!model_forward_greedy(b->decoder.model, b->decoder.token, PLAY_WHOLE, &next, &t, e))
         return false;
     *out = get_sample(&t);
     return lab_check_next(&b->decoder, next, "a token", e);
@@ -136,7 +137,6 @@ static bool take_alone(void *context, timing_sample *out, err *e) {
     breakdown *b = context;
     play_times t;
     uint32_t next;
-    lab_rewind_decoder(&b->decoder);
     make_room(b, b->alone);
     if (!place(b, e) || !tape_play(b->token, PLAY_LAUNCHES, &t, b->each, e))
         return false;
@@ -150,8 +150,8 @@ static bool take_alone(void *context, timing_sample *out, err *e) {
     if (b->alone > 1)
         return true;
     lab_rewind_decoder(&b->decoder);
-    return llama_forward_token_greedy(b->decoder.model, b->decoder.token, PLAY_LAUNCHES, &next,
-                                      NULL, e) &&
+    return model_forward_greedy(b->decoder.model, b->decoder.token, PLAY_LAUNCHES, &next, NULL,
+                                e) &&
            lab_check_next(&b->decoder, next, "launch by launch", e);
 }
 
@@ -210,13 +210,13 @@ static void close_breakdown(breakdown *b) {
 static bool run(lab *l, sheet *s, err *e) {
     breakdown *b = calloc(1, sizeof *b);
     assert(b);
-    llama_options o = {.context = 64};
+    model_options o = {.context = 64};
     lab_case cases[4] = {{.key = "token", .source = {take_token, b}, .samples = 5},
                          {.key = "ops", .source = {take_grouped, b}},
                          {.key = "launches alone", .source = {take_alone, b}},
                          {.key = "empty launches", .regime = TIMING_SINGLE}};
     bool ok = lab_open_decoder(l, &o, 0, &b->decoder, e) &&
-              (b->token = llama_get_token_tape(b->decoder.model, true, e)) && split(b, e) &&
+              (b->token = model_get_token_tape(b->decoder.model, true, e)) && split(b, e) &&
               make_empties(b, l, e);
     cases[3].tape = b->empties;
     ok = ok && lab_time(l, cases, 4, e);

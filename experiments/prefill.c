@@ -19,7 +19,7 @@ static const uint32_t quick_lengths[] = {4, 8, 32};
 enum { QUICK_ONE_BY_ONE = 8 }; /* longer prompts go only together in a quick run */
 
 typedef struct {
-    llama *model;
+    model *model;
     const uint32_t *tokens;
     size_t count;
     bool together;
@@ -29,14 +29,16 @@ typedef struct {
 static bool take(void *context, timing_sample *out, err *e) {
     prompt *p = context;
     play_times sum = {0}, t;
-    llama_rewind(p->model, 0);
+    model_rewind(p->model, 0);
+    if (!model_settle(p->model, e))
+        return false;
     uint64_t start = os_now_ns();
     if (p->together) {
-        if (!llama_forward_prompt(p->model, p->tokens, p->count, PLAY_WHOLE, p->logits, &sum, e))
+        if (!model_forward_prompt(p->model, p->tokens, p->count, PLAY_WHOLE, p->logits, &sum, e))
             return false;
     } else
         for (size_t i = 0; i < p->count; i++) {
-            if (!llama_forward_token(p->model, p->tokens[i], PLAY_WHOLE, p->logits, &t, e))
+            if (!model_forward_token(p->model, p->tokens[i], PLAY_WHOLE, p->logits, &t, e))
                 return false;
             play_times_add(&sum, &t);
         }
@@ -59,8 +61,8 @@ static bool check(const prompt *p, uint32_t vocab, err *e) {
                    p[0].count);
 }
 
-static bool run_length(lab *l, sheet *s, llama *m, const uint32_t *tokens, uint32_t count, err *e) {
-    uint32_t vocab = llama_get_shape(m)->vocab;
+static bool run_length(lab *l, sheet *s, model *m, const uint32_t *tokens, uint32_t count, err *e) {
+    uint32_t vocab = model_get_shape(m)->vocab;
     prompt p[2] = {{m, tokens, count, true, NULL}, {m, tokens, count, false, NULL}};
     lab_case cases[2] = {{.source = {take, &p[0]}}, {.source = {take, &p[1]}}};
     bool one_by_one = lab_get_level(l) != LEVEL_QUICK || count <= QUICK_ONE_BY_ONE, ok = true;
@@ -95,10 +97,10 @@ static bool run(lab *l, sheet *s, err *e) {
     size_t count = is_full ? COUNT_OF(full_lengths) : lab_choose(l, COUNT_OF(quick_lengths), 3);
     uint32_t tokens[512];
     lab_decoder d;
-    llama_shape shape_of_model;
+    model_shape shape_of_model;
     if (!lab_read_model_shape(l, &shape_of_model, e))
         return false;
-    llama_options o = {.context = lengths[count - 1] > 64 ? lengths[count - 1] : 64};
+    model_options o = {.context = lengths[count - 1] > 64 ? lengths[count - 1] : 64};
     bool ok = lab_open_decoder(l, &o, 0, &d, e); /* checks the model */
     lab_draw_tokens(l, shape_of_model.vocab, tokens, COUNT_OF(tokens));
     for (size_t i = 0; ok && i < count; i++)

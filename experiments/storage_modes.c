@@ -10,7 +10,7 @@
 
 static bool run(lab *l, sheet *s, err *e) {
     lab_decoder d[2] = {{.model = NULL}};
-    llama_options how[2] = {{.context = 64}, {.context = 64, .shared_scratch = true}};
+    model_options how[2] = {{.context = 64}, {.context = 64, .shared_scratch = true}};
     bool ok =
         lab_open_decoder(l, &how[0], 0, &d[0], e) && lab_open_decoder(l, &how[1], 0, &d[1], e);
     const decoding_way ways[] = {{"private", &d[0], PLAY_WHOLE, true},

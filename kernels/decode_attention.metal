@@ -9,7 +9,7 @@ using namespace metal;
 #include "attention.h"
 
 // A threadgroup is one simdgroup and does one head, 32 keys at a time. Reads 8 bytes for each
-// dimension of each key, and the query once a key from cache. The first rung: no threadgroup
+// dimension of each key, and the query once a key from cache. The first variant: no threadgroup
 // barrier, but a head is left to 32 threads, and 9 heads do not fill a GPU.
 kernel void decode_attention(device const float *q [[buffer(0)]],
                              device const float *k_cache [[buffer(1)]],

@@ -10,7 +10,7 @@ using namespace metal;
 #include "attention.h"
 
 // A threadgroup is one simdgroup and does one head of one token, as decode_attention does; there
-// are as many as heads and tokens. Reads the cache again for every token. The first rung: what
+// are as many as heads and tokens. Reads the cache again for every token. The first variant: what
 // n_tokens launches of decode_attention do, without the launches.
 kernel void prefill_attention(device const float *q [[buffer(0)]],
                               device const float *k_cache [[buffer(1)]],

@@ -1,7 +1,7 @@
 /* The tests: only a list of suites. Each is a file test_*.c beside this one.
  *
- * The one surprise: greatest calls a run of nothing a success. Here a run in which no test ran is a
- * failure. Output is verbose, so that a skipped test is named with its reason. */
+ * greatest calls a run of nothing a success. Here a run in which no test ran is a failure. Output
+ * is verbose, so that a skipped test is named with its reason. */
 #include <greatest.h>
 #include <stdio.h>
 
@@ -25,10 +25,13 @@
     X(simd_suite)                                                                                  \
     X(language_suite)                                                                              \
     X(sampler_suite)                                                                               \
+    X(model_suite)                                                                                 \
+    X(nonfinite_suite)                                                                             \
     X(llama_suite)                                                                                 \
     X(llama_file_suite)                                                                            \
     X(kernels_suite)                                                                               \
     X(checked_suite)                                                                               \
+    X(lines_suite)                                                                                 \
     X(validation_suite)                                                                            \
     X(cache_suite)                                                                                 \
     X(cli_suite)                                                                                   \
@@ -45,7 +48,8 @@
     X(tokenizer_suite)                                                                             \
     X(tokenize_suite)                                                                              \
     X(claims_suite)                                                                                \
-    X(page_suite)
+    X(page_suite)                                                                                  \
+    X(run_all_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
 #define RUN(suite) RUN_SUITE(suite);

@@ -335,7 +335,7 @@ TEST model_verbs_have_their_own_help_and_errors(void) {
     ASSERT_RUN("\"$A\" model convert \"$T.gguf\" \"$T.x\" --type q3", 2);
     ASSERT_SAYS("valid: q4_0, q8_0, f16, f32");
     ASSERT_RUN("\"$A\" model convert \"$T.gguf\" \"$T.gguf\" --type f16", 2);
-    ASSERT_SAYS("is the file that is read");
+    ASSERT_SAYS("is the input file");
     ASSERT_RUN("\"$A\" model convert \"$T.none\" \"$T.x\" --type f16", 3);
     ASSERT_RUN("\"$A\" model info /tmp", 3);
     ASSERT_RUN("\"$A\" model convert \"$T.gguf\" \"$T.x\" --type f16 && "

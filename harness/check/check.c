@@ -236,9 +236,20 @@ bool check_tape(tape *t, const check_options *o, check_result *out, err *e) {
     *out = (check_result){.verdict = CHECK_PASS};
     if (t->count == 0)
         return err_set(e, EXIT_CANNOT, "there is nothing to check: the tape has no launches");
-    for (size_t i = 0; i < t->count; i++)
-        if (!check_launch(t, i, o, out, e))
-            return out->verdict == CHECK_FAIL;
+    bool ok = true, explained = t->explains;
+    t->explains = true;
+    for (size_t i = 0; ok && i < t->count; i++)
+        ok = check_launch(t, i, o, out, e);
+    t->explains = explained;
+    return ok || out->verdict == CHECK_FAIL;
+}
+
+bool check_skip(check_result *out, const char *format, ...) {
+    *out = (check_result){.verdict = CHECK_SKIP};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(out->message, sizeof out->message, format, args);
+    va_end(args);
     return true;
 }
 
@@ -248,7 +259,14 @@ bool check_case(library *lib, const op *o, const kernel *k, const shape *s, dist
     check_options options = {.unordered = o->unordered};
     device *d = library_get_device(lib);
     device_clear_findings(d);
-    bool ok = case_open(&c, lib, o, k, s, inputs, seed, e) && check_tape(c.tape, &options, out, e);
+    err reason;
+    if (o->accepts && !o->accepts(k, s, &reason))
+        return check_skip(out, "%s", reason.text);
+    bool ok = case_open(&c, lib, o, k, s, inputs, seed, e);
+    if (ok && !device_can_play(c.tape, &reason))
+        check_skip(out, "%s", reason.text);
+    else
+        ok = ok && check_tape(c.tape, &options, out, e);
     case_close(&c);
     const finding_list *found = device_get_findings(d);
     if (ok && out->verdict == CHECK_PASS && found->count > 0) {

@@ -1,5 +1,5 @@
-/* device: what is the same on every device. Choosing one, guard zones around buffers, checking
- * launches against signatures before anything runs; the rest goes through device_ops. */
+/* device: what all devices share. Choosing one, guard zones around buffers, and checking launches
+ * against signatures before anything runs; the rest goes through device_ops. */
 #include "device.h"
 
 #include <assert.h>
@@ -65,7 +65,7 @@ device *device_open_with(const char *name, const device_options *o, err *e) {
         name = getenv("ASSAY_DEVICE");
     if (!name || !*name || strcmp(name, "auto") == 0) {
         device *d = NULL;
-        err why; /* of the last kind: what came before it does not matter where this one opens */
+        err why; /* of the last kind: earlier failures do not matter if this one opens */
         for (int i = 0; i < KIND_COUNT && !d; i++)
             d = open_kind(i, "", o, &why);
         if (!d && e)
@@ -110,7 +110,7 @@ static void fill_words(void *at, size_t bytes, uint16_t pattern) {
         p[i] = (unsigned char)(i % 2 ? pattern >> 8 : pattern & 255);
 }
 
-/* Offset in a guard zone of the change nearest to the contents, or -1 if it is whole. */
+/* Offset in a guard zone of the change nearest to the contents, or -1 if it is intact. */
 static ptrdiff_t find_change(const unsigned char *zone, bool is_front) {
     for (ptrdiff_t i = 0; i < BUFFER_GUARD_BYTES; i++) {
         ptrdiff_t at = is_front ? BUFFER_GUARD_BYTES - 1 - i : i;
@@ -256,8 +256,10 @@ pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kerne
     p->math = math;
     /* Code that is not safe drops denormals wherever it runs. */
     p->flushes_denormals = d->facts.flushes_denormals || math != MATH_SAFE;
-    if (d->ops->new_pipeline(p, unit, constants, count, e))
+    if (d->ops->new_pipeline(p, unit, constants, count, e)) {
+        p->counts_lanes = p->simd_width != MSL_LANES && msl_uses_simdgroups(unit, kernel);
         return p;
+    }
     free(p);
     return NULL;
 }
@@ -269,13 +271,36 @@ void pipeline_free(pipeline *p) {
     free(p);
 }
 
+/* A kernel that asks how many lanes there are works with any number, as long as simdgroups are whole.
+ */
+static bool check_lanes(const launch *l, err *e) {
+    const pipeline *p = l->pipeline;
+    uint64_t threads = (uint64_t)l->group.x * l->group.y * l->group.z;
+    bool asks = false;
+    for (size_t i = 0; i < p->signature.count; i++)
+        asks |= p->signature.params[i].kind == MSL_THREADS_PER_SIMDGROUP;
+    if (!p->counts_lanes || (asks && threads % p->simd_width == 0))
+        return true;
+    return err_set(e, EXIT_CANNOT,
+                   "kernel '%.80s' is written for simdgroups of %d lanes; this GPU runs it with %u",
+                   p->kernel, MSL_LANES, p->simd_width);
+}
+
+bool device_can_play(const tape *t, err *e) {
+    for (size_t i = 0; i < t->count; i++)
+        if (!check_lanes(&t->launches[i], e))
+            return false;
+    return true;
+}
+
 static bool check_launches(const device *d, const tape *t, size_t first, size_t count, err *e) {
     for (size_t i = first; i < first + count; i++) {
         const launch *l = &t->launches[i];
         const pipeline *p = l->pipeline;
         assert(p->device == d);
         uint32_t all = d->facts.max_threadgroup_bytes;
-        if (!msl_check_launch(&p->signature, l, p->max_group_threads,
+        if (!check_lanes(l, e) ||
+            !msl_check_launch(&p->signature, l, p->max_group_threads,
                               p->threadgroup_bytes < all ? all - p->threadgroup_bytes : 0, e))
             return false;
     }

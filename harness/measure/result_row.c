@@ -155,6 +155,8 @@ results_meta results_meta_new(const char *version, const device_facts *f, uint64
     results_meta_add(&m, "device", f->name);
     results_meta_add(&m, "api", f->api);
     results_meta_add(&m, "emulated", f->emulated ? "yes" : "no");
+    if (f->is_virtual)
+        results_meta_add(&m, "virtual", "yes");
     host_get_driver(f->api, text, sizeof text);
     results_meta_add(&m, "driver", text);
     results_meta_add(&m, "compiler", f->compiler);

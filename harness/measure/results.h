@@ -38,7 +38,7 @@ typedef struct {
     uint64_t bytes, flops;     /* of a case */
     double gb_s, gflop_s, roof_gb_s, pct_roof;
     double launch_ns, submit_ns; /* of an empty launch, in the same window */
-    char stop[8], label[96];
+    char stop[8], label[128];
     char hash[20];     /* of the kernel's source */
     char message[256]; /* why there is no time; "" if there is one */
 } result_row;

@@ -9,6 +9,8 @@
 
 #include "harness/base/host.h"
 #include "harness/base/os.h"
+#include "harness/base/size.h"
+#include "harness/base/power.h"
 #include "significance.h"
 
 enum {
@@ -185,19 +187,30 @@ unsigned timing_find_labels(const device_facts *f) {
         labels |= LABEL_EMULATED;
     if (f->validates)
         labels |= LABEL_VALIDATED;
-    if (strstr(f->name, "aravirtual"))
+    if (f->is_virtual)
         labels |= LABEL_VIRTUAL;
+    power_state power = power_get_state();
+    if (power.is_hot)
+        labels |= LABEL_HOT;
+    if (power.low_power)
+        labels |= LABEL_LOW_POWER;
+    if (power.on_battery)
+        labels |= LABEL_BATTERY;
     /* One more than the cores: the software device is work for all of them itself. */
     if (host_get_load() > os_count_cpus() + 1)
         labels |= LABEL_BUSY;
     return labels;
 }
 
+unsigned timing_find_play_labels(const play_times *t) {
+    return (t->gpu_is_wall ? LABEL_GPU_IS_WALL : 0) | (t->samples_overlap ? LABEL_OVERLAP : 0);
+}
+
 bool timing_run(const timing_plan *plan, const timing_source *sources, size_t count,
                 timing_result *results, err *e) {
     assert(count > 0 && plan->min_samples > 0 && plan->max_samples >= plan->min_samples);
     run r = {.plan = plan, .sources = sources, .results = results, .count = count};
-    r.room = malloc(os_multiply(plan->max_samples + 2 * WINDOW, sizeof *r.room));
+    r.room = malloc(size_multiply(plan->max_samples + 2 * WINDOW, sizeof *r.room));
     assert(r.room);
     for (size_t i = 0; i < count; i++) {
         results[i] = (timing_result){.samples = calloc(plan->max_samples, sizeof(timing_sample))};
@@ -220,7 +233,7 @@ void timing_result_free(timing_result *r) {
 }
 
 double *timing_list_clock(const timing_result *r, timing_clock c) {
-    double *all = malloc(os_multiply(r->count + 1, sizeof *all));
+    double *all = malloc(size_multiply(r->count + 1, sizeof *all));
     assert(all);
     for (size_t i = 0; i < r->count; i++)
         all[i] = timing_get_clock(&r->samples[i], c);

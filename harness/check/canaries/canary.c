@@ -77,11 +77,11 @@ static bool record(tape *t, const canary *c, slice in, slice out, err *e) {
 /* Was it found where it stands? If not, the message says what was. */
 static bool judge(const device *d, const canary *c, const char *text, char *message, size_t size) {
     const finding_list *found = device_get_findings(d);
-    bool has_lines = device_get_facts(d)->names_lines;
+    bool has_lines = device_get_facts(d)->names_lines; /* else a line may be missing, not wrong */
     for (size_t i = 0; i < found->count; i++) {
         const finding *f = &found->items[i];
         if (f->what == c->what && strcmp(f->kernel, c->kernel) == 0 &&
-            (!has_lines || is_marked(text, c->kernel, f->line)))
+            (is_marked(text, c->kernel, f->line) || (!has_lines && f->line == 0)))
             return true;
     }
     if (found->count > 0)

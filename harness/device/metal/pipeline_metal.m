@@ -16,14 +16,19 @@
 /* By number: the headers of older systems lack the names. */
 enum { LANGUAGE_3_0 = 3 << 16, LANGUAGE_3_1 };
 
-static MTLCompileOptions *make_options(const char *text, math_mode math) {
-    MTLCompileOptions *o = [[[MTLCompileOptions alloc] init] autorelease];
-    [o setLanguageVersion:MTLLanguageVersion2_4];
-    if (@available(macOS 13.0, *))
-        [o setLanguageVersion:(MTLLanguageVersion)LANGUAGE_3_0];
+/* The newest that this system has, up to the one that brought bfloat: one for all texts, so that what
+ * is recorded with a result is what compiled it. */
+MTLLanguageVersion metal_get_language(void) {
     if (@available(macOS 14.0, *))
-        if (strstr(text, "bfloat"))
-            [o setLanguageVersion:(MTLLanguageVersion)LANGUAGE_3_1];
+        return (MTLLanguageVersion)LANGUAGE_3_1;
+    if (@available(macOS 13.0, *))
+        return (MTLLanguageVersion)LANGUAGE_3_0;
+    return MTLLanguageVersion2_4;
+}
+
+static MTLCompileOptions *make_options(math_mode math) {
+    MTLCompileOptions *o = [[[MTLCompileOptions alloc] init] autorelease];
+    [o setLanguageVersion:metal_get_language()];
 #if __MAC_OS_X_VERSION_MAX_ALLOWED >= 150000
     if (@available(macOS 15.0, *)) {
         static const MTLMathMode modes[] = {[MATH_SAFE] = MTLMathModeSafe,
@@ -61,7 +66,7 @@ id<MTLLibrary> metal_find_library(metal_device *m, const char *text, math_mode m
         return found;
     NSError *error = nil;
     id<MTLLibrary> made = [m->device newLibraryWithSource:source
-                                                  options:make_options(text, math)
+                                                  options:make_options(math)
                                                     error:&error];
     if (!made) {
         refuse(kernel, error, e);
@@ -76,7 +81,7 @@ id<MTLLibrary> metal_find_library(metal_device *m, const char *text, math_mode m
 /* Function constants ------------------------------------------------------------------------- */
 
 typedef struct {
-    const char *names; /* in MSL, with a blank before and behind each */
+    const char *names; /* in MSL, with a blank before and after each */
     elem given;        /* how device.h gives it */
     MTLDataType type;
 } constant_type;

@@ -76,9 +76,7 @@ static bool soft_open(device *d, err *e) {
     snprintf(f->name, sizeof f->name, "software Metal device, %s%d thread%s",
              mode == POOL_FAST ? "" : "checked, ", threads, threads == 1 ? "" : "s");
     f->validates = mode != POOL_FAST;
-#if defined(__linux__)
-    f->names_lines = true; /* read from ELF files */
-#endif
+    f->names_lines = true;
     snprintf(f->api, sizeof f->api, "soft");
     snprintf(f->compiler, sizeof f->compiler, "%s, %s math", soft_compiler_get_name(compiler),
              math_mode_get_name(d->options.math));
