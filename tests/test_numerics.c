@@ -245,7 +245,7 @@ static const char *check_registry(const device_options *o, distribution inputs, 
                 const kernel *v = &p->kernels[k];
                 const shape *size = &op_get_shapes(p, v)->any_input;
                 check_result r;
-                if (!strstr(v->name, part) || (p->accepts && !p->accepts(v, size)))
+                if (!strstr(v->name, part) || (p->accepts && !p->accepts(v, size, NULL)))
                     continue;
                 checked++;
                 if (!check_case(lib, p, v, size, inputs, seed, &r, &last))
