@@ -61,6 +61,7 @@ void bench_outcome_free(bench_outcome *o) {
 typedef struct {
     const bench_list *cases;
     const bench_listener *listener;
+    math_mode math;
     progress progress;
 } session;
 
@@ -71,13 +72,14 @@ static void set_no_time(result_row *r, const char *why) {
     snprintf(r->message, sizeof r->message, "%s", why);
 }
 
-static void name_row(const bench_case *c, result_row *r) {
+static void name_row(const bench_case *c, math_mode math, result_row *r) {
     shape_get_text(&c->test.shape, r->shape, sizeof r->shape);
     snprintf(r->op, sizeof r->op, "%s", c->test.op->name);
     snprintf(r->variant, sizeof r->variant, "%s", c->test.kernel->name);
     snprintf(r->input, sizeof r->input, "%s", distribution_get_name(c->test.inputs));
     snprintf(r->regime, sizeof r->regime, "%s", timing_get_regime_name(c->regime));
     snprintf(r->cache, sizeof r->cache, "%s", timing_get_cache_name(c->cache));
+    snprintf(r->math, sizeof r->math, "%s", math_mode_get_name(math));
 }
 
 /* NULL if the worker's answer holds, else why not. */
@@ -110,9 +112,11 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
             out.row = a.row;
             out.base_count = a.base_count;
             snprintf(out.base_hash, sizeof out.base_hash, "%s", a.base_hash);
-        } else
+        } else {
             set_no_time(&out.row, failure);
-        name_row(c, &out.row);
+            out.skipped = failure == a.error.text && a.skipped;
+        }
+        name_row(c, s->math, &out.row);
         ok = s->listener->deliver(s->listener->context, c, &out, e);
     }
     bench_outcome_free(&out);
@@ -131,16 +135,18 @@ bool bench_run(const bench_settings *s, const device_facts *f, const bench_list 
     names[0] = WIRE_ROOF;
     for (size_t i = 0; i < cases->count; i++)
         names[i + 1] = cases->items[i].name;
-    session own = {.cases = cases, .listener = listener};
+    session own = {.cases = cases, .listener = listener, .math = s->math};
     own.progress = progress_new(stderr, "cases timed", cases->count);
     char seed[32], budget[32];
     snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
     snprintf(budget, sizeof budget, "%g", s->budget_s);
-    const char *arguments[] = {"bench",    "--worker", "--device", f->api, "--seed", seed,
-                               "--budget", budget,     NULL,       NULL,   NULL};
+    const char *arguments[] = {
+        "bench", "--worker", "--device", f->spec,  "--seed",
+        seed,    "--budget", budget,     "--math", math_mode_get_name(s->math),
+        NULL,    NULL,       NULL};
     if (s->base_folder) {
-        arguments[8] = "--baseline";
-        arguments[9] = s->base_folder;
+        arguments[10] = "--baseline";
+        arguments[11] = s->base_folder;
     }
     worker_plan plan = {.arguments = arguments,
                         .tasks = names,

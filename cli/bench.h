@@ -16,11 +16,13 @@ typedef struct {
     const char *base_folder; /* kernels to time in turns with ours; NULL: none */
     double budget_s;
     double timeout_s;
+    math_mode math;
 } bench_settings;
 
 /* What became of a case. */
 typedef struct {
     result_row row;
+    bool skipped;           /* the device cannot run it; row.message says why */
     timing_sample *samples; /* row.gpu.count of them */
     /* With a base: as many, taken in turns with them. */
     timing_sample *base_samples;

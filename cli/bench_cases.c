@@ -10,7 +10,6 @@
 #include "kernels/kernels.h"
 
 enum { MAX_WORDS = 64, WORD = 96 };
-#define MOST_VALUES 4e9 /* of a shape: beyond it no index fits and no memory lasts */
 
 /* A list with commas, cut into words. */
 typedef struct {
@@ -35,64 +34,24 @@ static bool split(const char *text, const char *what, word_list *out, err *e) {
 
 /* Sizes ------------------------------------------------------------------------------------- */
 
-static bool parse_sizes(const char *text, shape *s, size_t *count) {
-    *s = (shape){{0}};
-    double product = 1;
-    for (*count = 0; *count < SHAPE_DIMS;) {
-        char *end;
-        if (!isdigit((unsigned char)*text))
-            return false;
-        unsigned long long n = strtoull(text, &end, 10);
-        if (n > UINT32_MAX || (product *= n ? (double)n : 1) > MOST_VALUES)
-            return false;
-        s->dim[(*count)++] = (uint32_t)n;
-        if (*end == 0)
-            return true;
-        if (*end != 'x')
-            return false;
-        text = end + 1;
-    }
-    return false;
-}
-
-/* Where the op's dims ("out x in x batch") have the number of tokens; -1: nowhere. */
-static int find_batch_dim(const op *o) {
-    int at = 0;
-    for (const char *p = o->dims; *p; at++) {
-        size_t length = strcspn(p, " ");
-        if ((length == 5 && strncmp(p, "batch", 5) == 0) ||
-            (length == 6 && strncmp(p, "tokens", 6) == 0))
-            return at;
-        p += length;
-        p += strspn(p, " x");
-    }
-    return -1;
-}
-
-static size_t count_used(const shape *s) {
-    size_t used = SHAPE_DIMS;
-    while (used > 1 && s->dim[used - 1] == 0)
-        used--;
-    return used;
-}
-
-/* How many sizes a shape of the op has: the least and the most of those in the registry. */
-static void count_sizes(const op *o, size_t *least, size_t *most) {
+/* How many sizes a shape of the kernel has: the least and the most of those in the registry. */
+static void count_sizes(const op *o, const kernel *k, size_t *least, size_t *most) {
+    const shape_list *shapes = op_get_shapes(o, k);
     *least = SHAPE_DIMS;
     *most = 1;
-    for (size_t i = 0; i < o->shape_count; i++) {
-        size_t used = count_used(&o->shapes[i]);
+    for (size_t i = 0; i < shapes->count; i++) {
+        size_t used = shape_count_dims(&shapes->items[i]);
         *least = used < *least ? used : *least;
         *most = used > *most ? used : *most;
     }
 }
 
-/* A shape of the command line as one of this op; false if it is none. One size may be missing: that
- * of the batch. */
-static bool fit_shape(const op *o, const shape *given, size_t count, shape *out) {
+/* A shape of the command line as one of this kernel; false if it is none. One size may be missing:
+ * that of the batch. */
+static bool fit_shape(const op *o, const kernel *k, const shape *given, size_t count, shape *out) {
     size_t least, most;
-    int batch = find_batch_dim(o);
-    count_sizes(o, &least, &most);
+    int batch = op_find_batch_dim(o);
+    count_sizes(o, k, &least, &most);
     *out = *given;
     if (count >= least && count <= most)
         return true;
@@ -165,14 +124,14 @@ static void add_states(search *s, const test_case *t) {
 
 /* The shape with each batch that is wanted, where the kernel takes it. */
 static bool add_batches(search *s, const op *o, const kernel *k, const shape *sizes) {
-    int at = find_batch_dim(o);
+    int at = op_find_batch_dim(o);
     bool has_any = false;
     size_t count = at >= 0 && s->batches.count > 0 ? s->batches.count : 1;
     for (size_t i = 0; i < count; i++) {
         bench_case b = {.test = {.op = o, .kernel = k, .shape = *sizes, .inputs = s->input}};
         if (at >= 0 && s->batches.count > 0)
             b.test.shape.dim[at] = (uint32_t)strtoul(s->batches.words[i], NULL, 10);
-        if (o->accepts && !o->accepts(k, &b.test.shape))
+        if (o->accepts && !o->accepts(k, &b.test.shape, NULL))
             continue;
         has_any = true;
         set_name(&b);
@@ -183,22 +142,23 @@ static bool add_batches(search *s, const op *o, const kernel *k, const shape *si
 
 static void add_shapes(search *s, const op *o, const kernel *k) {
     bool is_all = s->shapes.count == 1 && strcmp(s->shapes.words[0], "all") == 0;
+    const shape_list *shapes = op_get_shapes(o, k);
     if (is_all) {
-        for (size_t i = 0; i < o->shape_count; i++)
-            add_batches(s, o, k, &o->shapes[i]);
+        for (size_t i = 0; i < shapes->count; i++)
+            add_batches(s, o, k, &shapes->items[i]);
         return;
     }
     if (s->shapes.count == 0) {
-        for (size_t i = o->shape_count; i-- > 0;)
-            if (add_batches(s, o, k, &o->shapes[i]))
+        for (size_t i = shapes->count; i-- > 0;)
+            if (add_batches(s, o, k, &shapes->items[i]))
                 return;
         return;
     }
     for (size_t i = 0; i < s->shapes.count; i++) {
         shape given, fitted;
-        size_t count;
-        parse_sizes(s->shapes.words[i], &given, &count);
-        if (fit_shape(o, &given, count, &fitted) && add_batches(s, o, k, &fitted))
+        shape_parse(s->shapes.words[i], &given);
+        if (fit_shape(o, k, &given, shape_count_dims(&given), &fitted) &&
+            add_batches(s, o, k, &fitted))
             s->shapes.used[i] = true;
     }
 }
@@ -209,7 +169,7 @@ static bool is_variant_wanted(word_list *l, const char *name) {
     for (size_t i = 0; i < l->count; i++) {
         size_t n = strlen(l->words[i]);
         if (strcmp(name, l->words[i]) == 0 || (n + 1 < length && name[length - n - 1] == '_' &&
-                                                 strcmp(name + length - n, l->words[i]) == 0))
+                                               strcmp(name + length - n, l->words[i]) == 0))
             wanted = l->used[i] = true;
     }
     return wanted;
@@ -221,7 +181,6 @@ static bool check_words(const search *s, err *e) {
     timing_regime r;
     timing_cache c;
     shape sizes;
-    size_t count;
     for (size_t i = 0; i < s->regimes.count; i++)
         if (strcmp(s->regimes.words[i], "all") && !timing_find_regime(s->regimes.words[i], &r))
             return err_set(e, EXIT_USAGE,
@@ -233,10 +192,10 @@ static bool check_words(const search *s, err *e) {
                            "no cache state is called '%s'; there are warm, cold, all",
                            s->caches.words[i]);
     for (size_t i = 0; i < s->shapes.count; i++)
-        if (strcmp(s->shapes.words[i], "all") && !parse_sizes(s->shapes.words[i], &sizes, &count))
+        if (strcmp(s->shapes.words[i], "all") &&
+            (!shape_parse(s->shapes.words[i], &sizes) || shape_count_values(&sizes) > 4e9))
             return err_set(e, EXIT_USAGE,
-                           "'%s' is not a shape: sizes with x between them, such as 576x576, of no "
-                           "more than 4e9 values",
+                           "'%s' is not a shape: expected for example 576x576, at most 4e9 values",
                            s->shapes.words[i]);
     for (size_t i = 0; i < s->batches.count; i++) {
         char *end;
@@ -306,7 +265,7 @@ bool bench_cases_find(const bench_query *q, bench_list *out, err *e) {
 
 bool bench_cases_parse(const char *name, bench_case *out, err *e) {
     char parts[5][WORD];
-    size_t used = 0, count;
+    size_t used = 0;
     for (const char *p = name; used < 5 && p; used++) {
         const char *slash = strchr(p, '/');
         int length = slash ? (int)(slash - p) : (int)strlen(p);
@@ -315,8 +274,7 @@ bool bench_cases_parse(const char *name, bench_case *out, err *e) {
     }
     *out = (bench_case){.regime = TIMING_SINGLE};
     if (used == 5 && (out->test.kernel = registry_find_kernel(parts[0], &out->test.op)) &&
-        parse_sizes(parts[1], &out->test.shape, &count) &&
-        distribution_find(parts[2], &out->test.inputs) &&
+        shape_parse(parts[1], &out->test.shape) && distribution_find(parts[2], &out->test.inputs) &&
         timing_find_regime(parts[3], &out->regime) && timing_find_cache(parts[4], &out->cache)) {
         set_name(out);
         return true;

@@ -8,7 +8,8 @@
 #define WIRE_ROOF "roof" /* the task that asks for the roof alone */
 
 typedef struct {
-    bool made; /* else the error says why not */
+    bool made;    /* else the error says why not */
+    bool skipped; /* not made, because this device cannot run it as it is written */
     err error;
     roof_facts roof; /* of WIRE_ROOF */
     result_row row;  /* names excepted: the other side knows them */

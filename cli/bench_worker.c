@@ -8,9 +8,9 @@
 
 #include "bench_wire.h"
 #include "harness/base/os.h"
+#include "harness/base/worker.h"
 #include "harness/device/source_hash.h"
 #include "harness/measure/subject.h"
-#include "harness/base/worker.h"
 
 enum {
     COMPARED_LEAST = 61,
@@ -157,6 +157,7 @@ static void *time_case(server *s, const char *name, size_t *bytes, bool *retire)
         a.base_count = sides[1].result.count;
         snprintf(a.base_hash, sizeof a.base_hash, "%s", sides[1].hash);
     }
+    a.skipped = !a.made && sides[0].built.tape && !device_can_play(sides[0].built.tape, NULL);
     *retire = !a.made; /* a kernel that is wrong may have written anywhere */
     void *all = wire_pack(&a, sides[0].result.samples, sides[1].result.samples, bytes);
     for (size_t i = count; i-- > 0;)
@@ -177,7 +178,7 @@ static void *run_task(void *context, const char *task, size_t *bytes, bool *reti
 
 exit_code bench_serve(const bench_settings *s, err *e) {
     server own = {.settings = s};
-    device *d = device_open(s->device, e);
+    device *d = device_open_with(s->device, &(device_options){.math = s->math}, e);
     bool ok = d && (own.lib = library_new(d, NULL, e)) &&
               (!s->base_folder || (own.base_lib = library_new(d, s->base_folder, e))) &&
               worker_serve(run_task, &own, e);

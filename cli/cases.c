@@ -12,8 +12,6 @@
 
 static void add_case(case_list *l, size_t *room, const op *o, const kernel *k, const shape *s,
                      distribution inputs) {
-    if (o->accepts && !o->accepts(k, s))
-        return;
     test_case c = {.op = o, .kernel = k, .shape = *s, .inputs = inputs};
     kernel_case named = {.op = o, .kernel = k, .shape = *s, .inputs = inputs};
     case_get_name(&named, c.name, sizeof c.name);
@@ -39,10 +37,11 @@ static case_list list_all(void) {
     for (size_t i = 0; i < registry_count; i++) {
         const op *o = registry[i];
         for (size_t k = 0; k < o->kernel_count; k++) {
-            for (size_t s = 0; s < o->shape_count; s++)
-                add_case(&l, &room, o, &o->kernels[k], &o->shapes[s], INPUT_NORMAL);
-            for (int d = 0; is_given(&o->any_input) && d < INPUT_COUNT; d++)
-                add_case(&l, &room, o, &o->kernels[k], &o->any_input, (distribution)d);
+            const shape_list *shapes = op_get_shapes(o, &o->kernels[k]);
+            for (size_t s = 0; s < shapes->count; s++)
+                add_case(&l, &room, o, &o->kernels[k], &shapes->items[s], INPUT_NORMAL);
+            for (int d = 0; is_given(&shapes->any_input) && d < INPUT_COUNT; d++)
+                add_case(&l, &room, o, &o->kernels[k], &shapes->any_input, (distribution)d);
         }
     }
     return l;
@@ -161,6 +160,16 @@ static bool apply_input(const char *name, case_list *l, err *e) {
                                name);
 }
 
+static void drop_skips(case_list *l) {
+    size_t kept = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        const test_case *c = &l->items[i];
+        if (!c->op->accepts || c->op->accepts(c->kernel, &c->shape, NULL))
+            l->items[kept++] = *c;
+    }
+    l->count = kept;
+}
+
 /* Keeps the first shapes of each kernel and the one that is run with every distribution. */
 static void apply_quick(case_list *l) {
     enum { SHAPES = 6 };
@@ -171,7 +180,8 @@ static void apply_quick(case_list *l) {
         if (c->kernel != last)
             shapes = 0;
         last = c->kernel;
-        bool has_every = memcmp(&c->shape, &c->op->any_input, sizeof c->shape) == 0;
+        bool has_every =
+            memcmp(&c->shape, &op_get_shapes(c->op, c->kernel)->any_input, sizeof c->shape) == 0;
         if (has_every || shapes++ < SHAPES)
             l->items[kept++] = *c;
     }
@@ -180,6 +190,8 @@ static void apply_quick(case_list *l) {
 
 bool cases_find(const case_query *q, case_list *out, err *e) {
     *out = list_all();
+    if (!q->with_skips)
+        drop_skips(out);
     bool ok = apply_filters(q, out, e) && (!q->shape || apply_shape(q->shape, out, e)) &&
               (!q->input || apply_input(q->input, out, e));
     if (ok && q->quick)
@@ -191,12 +203,15 @@ bool cases_find(const case_query *q, case_list *out, err *e) {
     return ok;
 }
 
-bool cases_find_one(const char *name, test_case *out) {
-    case_list all = list_all();
-    bool is_found = false;
-    for (size_t i = 0; i < all.count && !is_found; i++)
-        if ((is_found = strcmp(all.items[i].name, name) == 0))
-            *out = all.items[i];
-    cases_free(&all);
-    return is_found;
+bool cases_parse(const char *name, test_case *out) {
+    char parts[3][sizeof out->name];
+    int end = 0;
+    *out = (test_case){.op = NULL};
+    if (strlen(name) >= sizeof out->name ||
+        sscanf(name, "%[^/]/%[^/]/%[^/]%n", parts[0], parts[1], parts[2], &end) != 3 || name[end])
+        return false;
+    snprintf(out->name, sizeof out->name, "%s", name);
+    out->kernel = registry_find_kernel(parts[0], &out->op);
+    return out->kernel && shape_parse(parts[1], &out->shape) &&
+           distribution_find(parts[2], &out->inputs);
 }

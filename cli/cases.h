@@ -27,12 +27,13 @@ typedef struct {
     size_t filter_count;
     const char *shape, *input;
     bool quick;
+    bool with_skips; /* also those that their kernel does not take, which are to be counted */
 } case_query;
 
 /* A query that matches nothing, in whole or in one filter, is an error that says what there is. */
 bool cases_find(const case_query *q, case_list *out, err *e);
-/* The case of this name, or false. */
-bool cases_find_one(const char *name, test_case *out);
+/* The case that "kernel/shape/input" names, whether or not the registry lists its shape. */
+bool cases_parse(const char *name, test_case *out);
 /* Does this filter match this case? */
 bool cases_match(const char *filter, const test_case *c);
 void cases_free(case_list *l);

@@ -19,7 +19,8 @@ static struct {
     const char *out, *baseline;
     double min_effect;
     bool resume, json, markdown, explain, worker;
-} settings = {.bench = {.seed = 1, .budget_s = 1, .timeout_s = 120}, .min_effect = 3};
+} settings = {.bench = {.seed = 1, .budget_s = 1, .timeout_s = 120, .math = MATH_DEFAULT},
+              .min_effect = 3};
 
 static const option options[] = {
     {"shape", OPTION_TEXT, &settings.query.shapes, "S,...",
@@ -40,6 +41,7 @@ static const option options[] = {
      UINT64_MAX},
     {"device", OPTION_TEXT, &settings.bench.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    MATH_OPTION(&settings.bench.math, "fast, as Metal's"),
     {"timeout", OPTION_SECONDS, &settings.bench.timeout_s, "S",
      "give a case up after so many seconds (default 120)", 0, 0},
     {"out", OPTION_TEXT, &settings.out, "FILE.csv",
@@ -65,7 +67,7 @@ typedef struct {
     results *file;
     bench_table table;
     result_row *rows;
-    size_t count, failed;
+    size_t count, failed, skipped;
     results_list base; /* of a CSV */
     comparison_list comparison;
 } run;
@@ -138,7 +140,8 @@ static void compare_case(run *r, const char *key, const bench_outcome *o) {
 static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {
     run *r = context;
     r->rows[r->count++] = o->row;
-    r->failed += o->row.gpu.count == 0;
+    r->skipped += o->skipped;
+    r->failed += o->row.gpu.count == 0 && !o->skipped;
     compare_case(r, c->name, o);
     if (!is_quiet())
         bench_table_add(&r->table, &o->row);
@@ -210,9 +213,14 @@ static exit_code finish(run *r) {
         bench_print_json(stdout, &r->meta, r->rows, r->count);
     else if (settings.markdown)
         bench_print_markdown(stdout, &r->meta, r->rows, r->count);
-    fprintf(stderr, "%zu timed, %zu without a time; rows in %s\n", r->count - r->failed, r->failed,
-            r->path);
-    exit_code code = r->failed > 0 ? EXIT_WRONG : EXIT_OK;
+    size_t timed = r->count - r->failed - r->skipped;
+    fprintf(stderr, "%zu timed, %zu without a time", timed, r->failed);
+    if (r->skipped > 0)
+        fprintf(stderr, ", %zu skipped: this device cannot run them", r->skipped);
+    fprintf(stderr, "; rows in %s\n", r->path);
+    exit_code code = r->failed > 0                  ? EXIT_WRONG
+                     : r->skipped > 0 && timed == 0 ? EXIT_CANNOT
+                                                    : EXIT_OK;
     if (!settings.baseline || r->count == 0)
         return code;
     comparison_options o = {.min_effect = settings.min_effect / 100,
@@ -277,9 +285,13 @@ const verb verb_bench = {
         "the quartiles; % roof is of the fastest read, copy or triad of as many bytes or more,\n"
         "measured in the same seconds. A case that is wrong has no time. Labels say in which "
         "state\n"
-        "a number was taken: emulated, virtual, throttled, ramp, busy, gpu_is_wall, unsteady (the\n"
-        "budget ended first), above_roof, validated. With --baseline the exit status is 4 if a\n"
-        "case is slower, 5 if one cannot be told.\n",
+        "a number was taken: emulated, virtual, throttled (became slower), ramp (became faster),\n"
+        "busy, gpu_is_wall, unsteady (the budget ended first), above_roof, validated, hot, "
+        "low_power,\n"
+        "battery, overlap (sampled times sum past the whole). A case that the device cannot run "
+        "is\n"
+        "skipped and counted. With --baseline the exit status is 4 if a case is slower, 5 if one\n"
+        "cannot be told.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run_verb,

@@ -8,9 +8,9 @@
 
 #include "experiments/experiment.h"
 #include "harness/base/os.h"
-#include "harness/measure/plot.h"
 #include "harness/base/progress.h"
 #include "harness/base/worker.h"
+#include "harness/measure/plot.h"
 #include "suite.h"
 #include "verb.h"
 
@@ -19,7 +19,8 @@ static struct {
     const char *device, *out, *model;
     uint64_t seed;
     double timeout_s;
-} settings = {.seed = 1, .timeout_s = 3600};
+    math_mode math;
+} settings = {.seed = 1, .timeout_s = 3600, .math = MATH_DEFAULT};
 
 static const option options[] = {
     {"quick", OPTION_FLAG, &settings.quick, NULL,
@@ -33,6 +34,7 @@ static const option options[] = {
     {"m|model", OPTION_TEXT, &settings.model, "FILE",
      "GGUF file (default: SmolLM2-135M if `make model` brought it, else the one that ships)", 0, 0},
     {"seed", OPTION_NUMBER, &settings.seed, "N", "of inputs and tokens (default 1)", 0, UINT64_MAX},
+    MATH_OPTION(&settings.math, "fast, as Metal's"),
     {"timeout", OPTION_SECONDS, &settings.timeout_s, "S",
      "give an experiment up after so many seconds (default 3600)", 0, 0},
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
@@ -70,7 +72,7 @@ static void *run_task(void *context, const char *task, size_t *bytes, bool *reti
 }
 
 static exit_code serve(err *e) {
-    lab_options o = {settings.device, settings.model, get_level(), settings.seed};
+    lab_options o = {settings.device, settings.model, get_level(), settings.seed, settings.math};
     lab *l = lab_new(&o, e);
     bool ok = l && worker_serve(run_task, l, e);
     lab_free(l);
@@ -141,9 +143,10 @@ static void advance(void *context, size_t done) {
 static bool run_all(session *s, size_t count, const device_facts *f, err *e) {
     char seed[32];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)settings.seed);
-    const char *arguments[16] = {"experiment", "--worker", "--device", f->api,
-                                 "--out",      s->folder,  "--seed",   seed};
-    size_t used = 8;
+    const char *arguments[16] = {
+        "experiment", "--worker", "--device", f->spec,  "--out",
+        s->folder,    "--seed",   seed,       "--math", math_mode_get_name(settings.math)};
+    size_t used = 10;
     if (get_level() != LEVEL_FULL)
         arguments[used++] = settings.smoke ? "--smoke" : "--quick";
     if (settings.model) {
@@ -219,7 +222,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     const char *chosen[64];
     static session s;
     device_facts facts;
-    suite find = {.device = settings.device};
+    suite find = {.device = settings.device, .math = settings.math};
     size_t chosen_count;
     s.names = chosen;
     if (!choose(names, count, chosen, &chosen_count, e) || !suite_find_device(&find, &facts, e) ||
@@ -227,7 +230,9 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         !run_all(&s, chosen_count, &facts, e))
         return e->code;
     fprintf(stderr, "%zu of %zu experiments done%s; files in %s\n", s.done, chosen_count,
-            facts.emulated ? ", on the software device: its times say nothing about a GPU" : "",
+            facts.emulated     ? ", on the software device: its times say nothing about a GPU"
+            : facts.is_virtual ? ", on a virtual GPU: its times are not those of the GPU"
+                               : "",
             s.folder);
     if (!plot_is_available())
         fputs("no charts: gnuplot is missing; install it (package gnuplot-nox or gnuplot) and run "

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "harness/device/device.h"
 #include "harness/base/host.h"
 #include "harness/base/os.h"
+#include "harness/device/device.h"
 #include "harness/measure/results.h"
 #include "verb.h"
 
@@ -68,9 +68,13 @@ static void print_device(device *d) {
     if (f->family[0])
         print_line("families", f->family);
     print_line("compiler", f->compiler);
-    snprintf(text, sizeof text, "simdgroups of %u, threadgroups of up to %u threads and %u bytes",
-             f->simd_width, f->max_group_threads, f->max_threadgroup_bytes);
+    char lanes[40] = "8 to 64, by kernel";
+    if (f->simd_width)
+        snprintf(lanes, sizeof lanes, "%u", f->simd_width);
+    snprintf(text, sizeof text, "simdgroups of %s, threadgroups of up to %u threads and %u bytes",
+             lanes, f->max_group_threads, f->max_threadgroup_bytes);
     print_line("limits", text);
+    print_line("denormals", f->flushes_denormals ? "flushed to 0 in f32" : "kept");
     if (f->working_set_bytes) {
         snprintf(text, sizeof text,
                  "%s memory, %.1f GB at the same time, %.1f GB in one buffer, %.1f MB held",

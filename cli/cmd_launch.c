@@ -20,6 +20,7 @@ static struct {
     uint64_t repeat, seed, max_findings;
     double timeout_s;
     bool validate, trace_nan, worker;
+    math_mode math;
 } settings = {.repeat = 1, .seed = 1, .max_findings = 20, .timeout_s = 60};
 
 static const option options[] = {
@@ -49,6 +50,7 @@ static const option options[] = {
      "give the kernel up after so many seconds (default 60)", 0, 0},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    MATH_OPTION(&settings.math, "safe"),
     {"capture", OPTION_TEXT, &settings.capture, "F.gputrace",
      "also capture the GPU's work for Xcode (Metal only)", 0, 0},
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
@@ -140,6 +142,7 @@ static bool read_request(const char *const *names, size_t count, launch_request 
     *r = (launch_request){.file = names[0],
                           .kernel = names[1],
                           .device = settings.device,
+                          .math = settings.math,
                           .capture = settings.capture,
                           .validate = settings.validate || settings.trace_nan ||
                                       (validation && !strcmp(validation, "1")),
@@ -243,6 +246,7 @@ static exit_code run_in_worker(const launch_request *r, err *e) {
     add_argument(arguments, &count, "--threads", settings.threads);
     add_argument(arguments, &count, "--group", settings.group);
     add_argument(arguments, &count, "--device", settings.device);
+    add_argument(arguments, &count, "--math", math_mode_get_name(settings.math));
     add_argument(arguments, &count, "--capture", settings.capture);
     if (settings.capture)
         setenv("METAL_CAPTURE_ENABLED", "1", 1); /* Metal reads it when the worker starts */

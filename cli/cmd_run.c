@@ -21,6 +21,7 @@ static struct {
     uint64_t tokens, context, top_k, repeat_last, seed, in_flight;
     double temperature, top_p, min_p, repeat_penalty;
     bool chat, echo, ids, special, no_scan, trace, long_context;
+    math_mode math;
 } settings = {.tokens = 128,
               .top_k = 40,
               .repeat_last = 64,
@@ -28,7 +29,8 @@ static struct {
               .in_flight = 2,
               .top_p = 0.95,
               .min_p = 0.05,
-              .repeat_penalty = 1};
+              .repeat_penalty = 1,
+              .math = MATH_DEFAULT};
 
 static const option options[] = {
     {"m|model", OPTION_TEXT, &settings.model, "FILE",
@@ -68,6 +70,7 @@ static const option options[] = {
      "look for NaN after every launch of the prompt first", 0, 0},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 
 /* --- stopping --- */
@@ -288,7 +291,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
               tokenize_prompt(&s, t, &prompt, e) && (settings.no_scan || weight_scan(s.file, e));
     if (ok) {
         model_options how = {.context = choose_context(&made_for, prompt.count)};
-        ok = open_model_on(&s, settings.device, &how, e) &&
+        ok = open_model_on(&s, settings.device, settings.math, &how, e) &&
              generate_text(&s, t, &prompt, start_ns, &is_clean, e);
     }
     token_list_free(&prompt);

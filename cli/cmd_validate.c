@@ -57,6 +57,8 @@ static void add_csv_counts(csv *file, const report *r, const device_facts *f) {
     csv_add_meta(file, "passed", text);
     snprintf(text, sizeof text, "%zu", r->failed);
     csv_add_meta(file, "failed", text);
+    snprintf(text, sizeof text, "%zu", r->skipped);
+    csv_add_meta(file, "skipped", text);
     snprintf(text, sizeof text, "%zu of %zu caught", played, played);
     csv_add_meta(file, "canaries", text); /* all of them, or nothing is called clean */
 }
@@ -123,10 +125,12 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
             return e->code;
     }
     report_start(&r, stdout, cases, settings.seed, NULL);
+    r.show_skips = settings.skipped;
     fflush(stdout);
     bool ok = suite_run(&settings, f, cases, &r, &found, e) && check_reports(&found, true, e);
     print_all(&found);
     report_end(&r);
+    ok = ok && report_check_ran(&r, e);
     if (ok && settings.csv) {
         csv *file = suite_start_csv(&settings, f);
         add_csv_counts(file, &r, f);
@@ -134,6 +138,8 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
         ok = csv_write(file, settings.csv, e);
         csv_free(file);
     }
+    if (ok && r.passed + r.failed == 0)
+        ok = err_set(e, EXIT_CANNOT, "nothing was validated: %.200s", r.first_skip);
     bool is_clean = r.failed == 0 && found.count == 0;
     finding_free(&found);
     return !ok ? e->code : is_clean ? EXIT_OK : EXIT_WRONG;
@@ -147,7 +153,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         setenv("ASSAY_TRACE_NAN", "1", 1);
     if (settings.worker)
         return suite_serve(&settings, e);
-    case_query query = {names, count, settings.shape, settings.input, settings.quick};
+    case_query query = {names,          count,          settings.shape,
+                        settings.input, settings.quick, .with_skips = true};
     case_list cases;
     device_facts facts;
     if (!cases_find(&query, &cases, e))

@@ -10,9 +10,9 @@
 
 #include "findings.h"
 #include "harness/base/os.h"
-#include "harness/measure/stats.h"
-#include "harness/device/tape.h"
 #include "harness/check/validation.h"
+#include "harness/device/tape.h"
+#include "harness/measure/stats.h"
 #include "values.h"
 
 enum { USUAL_ELEMENTS = 16 };
@@ -132,12 +132,12 @@ static bool compile(session *s, err *e) {
     s->unit = msl_load(r->file, e);
     if (!s->unit || !msl_find_kernel(s->unit, r->kernel, e) || !check_constants(s, e))
         return false;
-    s->device = device_open(r->device, e);
+    s->device = device_open_with(r->device, &(device_options){.math = r->math}, e);
     s->library = s->device ? library_new(s->device, NULL, e) : NULL;
     if (!s->library)
         return false;
-    s->pipeline =
-        device_new_pipeline(s->device, s->unit, r->kernel, r->constants, r->constant_count, e);
+    s->pipeline = device_new_pipeline(s->device, s->unit, r->kernel, r->constants,
+                                      r->constant_count, r->math, e);
     return s->pipeline != NULL;
 }
 

@@ -17,12 +17,14 @@ static struct {
     const char *model, *device, *output;
     option_numbers prompts, tokens, depths;
     uint64_t repeats, seed;
+    math_mode math;
 } settings = {.output = "md",
               .prompts = {.items = {512}, .count = 1},
               .tokens = {.items = {128}, .count = 1},
               .depths = {.items = {0}, .count = 1},
               .repeats = 5,
-              .seed = 1};
+              .seed = 1,
+              .math = MATH_DEFAULT};
 
 static const option options[] = {
     {"m|model", OPTION_TEXT, &settings.model, "FILE",
@@ -40,6 +42,7 @@ static const option options[] = {
      UINT64_MAX},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 
 enum { MAX_TESTS = 2 * OPTION_LIST_MAX * OPTION_LIST_MAX };
@@ -127,7 +130,8 @@ static exit_code run(const char *const *names, size_t name_count, err *e) {
     open_model s;
     model_options how = {.context = find_context(tests, count)};
     bool ok = open_model_file(&s, settings.model, e) &&
-              open_model_on(&s, settings.device, &how, e) && run_tests(&s, tests, count, format, e);
+              open_model_on(&s, settings.device, settings.math, &how, e) &&
+              run_tests(&s, tests, count, format, e);
     open_model_close(&s);
     return ok ? EXIT_OK : e->code;
 }

@@ -145,6 +145,7 @@ static void add_settings(field_list *l, const bench_output *o) {
     add_bool(l, "no_host", false);
     add_integer(l, "fit_target", 0);
     add_integer(l, "fit_min_ctx", 0);
+    add_text(l, "math", math_mode_get_name(device_get_facts(o->model->device)->math));
 }
 
 static void add_result(field_list *l, const bench_result *r) {

@@ -17,6 +17,7 @@ static struct {
     const char *model, *device;
     uint64_t prompt, tokens, reference, seed;
     bool launches;
+    math_mode math;
 } settings = {.prompt = 20, .tokens = 16, .reference = 4, .seed = 1};
 
 static const option options[] = {
@@ -34,6 +35,7 @@ static const option options[] = {
      "seed of the token ids, for files whose vocabulary cannot be read (default 1)", 0, UINT64_MAX},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    MATH_OPTION(&settings.math, "safe"),
 };
 
 /* --- the prompt --- */
@@ -151,7 +153,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     uint64_t context = settings.prompt + settings.tokens + 1;
     model_options how = {.context = (uint32_t)context};
     bool ok = open_model_file(&s, settings.model, e) && model_read_shape(s.file, &about, e) &&
-              open_model_on(&s, settings.device, &how, e);
+              open_model_on(&s, settings.device, settings.math, &how, e);
     if (ok) {
         uint32_t *prompt = make_prompt(s.file, &about, (size_t)settings.prompt);
         ok = check(&s, prompt, &passed, e);

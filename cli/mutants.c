@@ -4,11 +4,13 @@
 #include <assert.h>
 #include <dirent.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/check/fill.h"
 #include "harness/base/os.h"
+#include "harness/check/fill.h"
+#include "harness/device/msl/msl.h"
 
 enum { MAX_SOURCES = 16 };
 
@@ -23,72 +25,85 @@ static int by_name(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int is_source(const struct dirent *d) {
-    return (has_ending(d->d_name, ".metal") || has_ending(d->d_name, ".h")) &&
-           strlen(d->d_name) < sizeof((mutant_file *)0)->name;
+static int is_visible(const struct dirent *d) {
+    return d->d_name[0] != '.';
 }
 
-static bool read_file(const char *folder, const char *name, mutant_file *f, err *e) {
+static bool read_file(const char *folder, const char *name, mutant_list *l, err *e) {
     char path[PATH_MAX];
-    snprintf(f->name, sizeof f->name, "%.63s", name);
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-        return err_set(e, EXIT_USAGE, "the path of the kernels folder is too long");
+    l->files = realloc(l->files, (l->file_count + 1) * sizeof *l->files);
+    assert(l->files);
+    mutant_file *f = &l->files[l->file_count];
+    *f = (mutant_file){.source = NULL};
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path ||
+        snprintf(f->name, sizeof f->name, "%s", name) >= (int)sizeof f->name)
+        return err_set(e, EXIT_USAGE, "the path of %.120s is too long", name);
     f->source = os_read_file(path, NULL, e);
+    l->file_count += f->source != NULL;
     return f->source != NULL;
 }
 
-static bool read_folder(const char *folder, mutant_list *l, err *e) {
+/* What is in `inside`, "" or a folder in the folder and a slash. */
+static bool read_folder(const char *folder, const char *inside, mutant_list *l, err *e) {
+    char path[PATH_MAX];
     struct dirent **entries;
-    int n = scandir(folder, &entries, is_source, by_name);
+    if (snprintf(path, sizeof path, "%s/%s", folder, inside) >= (int)sizeof path)
+        return err_set(e, EXIT_USAGE, "the path of the kernels folder is too long");
+    int n = scandir(path, &entries, is_visible, by_name);
     if (n < 0)
-        return err_set(e, EXIT_CANNOT, "cannot read the folder %.200s", folder);
-    l->files = calloc((size_t)n + 1, sizeof *l->files);
-    assert(l->files);
+        return *inside || err_set(e, EXIT_CANNOT, "cannot read the folder %.200s", folder);
     bool ok = true;
     for (int i = 0; i < n; i++) {
-        ok = ok && read_file(folder, entries[i]->d_name, &l->files[l->file_count], e);
-        l->file_count += ok;
+        char name[PATH_MAX];
+        const char *own = entries[i]->d_name;
+        ok = ok && (snprintf(name, sizeof name, "%s%s", inside, own) < (int)sizeof name ||
+                    err_set(e, EXIT_USAGE, "the path of %.120s is too long", own));
+        if (ok && (has_ending(own, ".metal") || has_ending(own, ".h")))
+            ok = read_file(folder, name, l, e);
+        else if (ok && !*inside && !strchr(own, '.')) {
+            strcat(name, "/");
+            ok = read_folder(folder, name, l, e);
+        }
         free(entries[i]);
     }
     free(entries);
     return ok;
 }
 
+/* Writes a file of a list, in the folder that its name says. */
+static bool write_file(const char *folder, const mutant_file *f, err *e) {
+    char path[PATH_MAX];
+    const char *slash = strchr(f->name, '/');
+    if (snprintf(path, sizeof path, "%s/%.*s", folder, slash ? (int)(slash - f->name) : 0,
+                 f->name) >= (int)sizeof path ||
+        !os_make_folder(path, e) ||
+        snprintf(path, sizeof path, "%s/%s", folder, f->name) >= (int)sizeof path)
+        return err_set(e, EXIT_CANNOT, "cannot write %.60s in the scratch folder", f->name);
+    return os_write_file(path, f->source, strlen(f->source), e);
+}
+
 bool mutants_copy(const char *from, const char *to, err *e) {
     mutant_list l = {0};
-    bool ok = os_make_folder(to, e) && read_folder(from, &l, e);
-    for (size_t i = 0; ok && i < l.file_count; i++) {
-        char path[PATH_MAX];
-        ok = snprintf(path, sizeof path, "%s/%s", to, l.files[i].name) < (int)sizeof path
-                 ? os_write_file(path, l.files[i].source, strlen(l.files[i].source), e)
-                 : err_set(e, EXIT_CANNOT, "the path of the scratch folder is too long");
-    }
+    bool ok = os_make_folder(to, e) && read_folder(from, "", &l, e);
+    for (size_t i = 0; ok && i < l.file_count; i++)
+        ok = write_file(to, &l.files[i], e);
     mutants_free(&l);
     return ok;
 }
 
-static mutant_file *find_file(const mutant_list *l, const char *name, size_t length) {
-    for (size_t i = 0; i < l->file_count; i++)
-        if (strlen(l->files[i].name) == length && memcmp(l->files[i].name, name, length) == 0)
+/* The file that `name` means in a file of the folder `folder`. */
+static mutant_file *find_file(const mutant_list *l, const char *folder, size_t folder_length,
+                              const char *name, size_t length) {
+    for (size_t i = 0; i < l->file_count; i++) {
+        const char *own = l->files[i].name;
+        if (strlen(own) == folder_length + length && memcmp(own, folder, folder_length) == 0 &&
+            memcmp(own + folder_length, name, length) == 0)
             return &l->files[i];
+    }
     return NULL;
 }
 
-/* Where a kernel is: in the file of its op, or else in the first that has its name in it. */
-static mutant_file *find_kernel_file(const mutant_list *l, const test_case *c) {
-    char name[128];
-    int n = snprintf(name, sizeof name, "%.100s.metal", c->op->name);
-    mutant_file *own = find_file(l, name, (size_t)n);
-    if (own && mutate_has_kernel(own->source, c->kernel->name))
-        return own;
-    for (size_t i = 0; i < l->file_count; i++)
-        if (has_ending(l->files[i].name, ".metal") &&
-            mutate_has_kernel(l->files[i].source, c->kernel->name))
-            return &l->files[i];
-    return own;
-}
-
-/* A file and what it includes from the same folder. */
+/* A file and what it includes. */
 typedef struct {
     mutant_file *files[MAX_SOURCES];
     size_t count;
@@ -101,9 +116,11 @@ static void add_sources(const mutant_list *l, mutant_file *f, sources *s) {
     if (!f || s->count == MAX_SOURCES)
         return;
     s->files[s->count++] = f;
+    const char *slash = strrchr(f->name, '/');
+    size_t folder = slash ? (size_t)(slash - f->name) + 1 : 0;
     for (const char *p = f->source; (p = strstr(p, "#include \""));) {
         p += strlen("#include \"");
-        add_sources(l, find_file(l, p, strcspn(p, "\"\n")), s);
+        add_sources(l, find_file(l, f->name, folder, p, strcspn(p, "\"\n")), s);
     }
 }
 
@@ -113,29 +130,49 @@ typedef struct {
     const test_case *first; /* a case of it */
     sources sources;
     mutate_parts parts;
-    size_t turn; /* 0 for the first kernel of its op, 1 for the second... */
+    size_t turn; /* 0 for the first kernel of its op and axes, 1 for the second... */
 } kernel_parts;
 
-static bool read_kernels(const mutant_list *l, const case_list *cases, kernel_parts *out,
-                         size_t *count, err *e) {
+static bool has_same_axes(const test_case *a, const test_case *b) {
+    const kernel *x = a->kernel, *y = b->kernel;
+    return a->op == b->op && x->format == y->format && x->accumulates == y->accumulates &&
+           !x->tokens == !y->tokens;
+}
+
+/* The unit of a file, which may be the one that is loaded already. */
+static bool load_unit(const char *folder, const char *file, msl_unit **u, err *e) {
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path)
+        return err_set(e, EXIT_USAGE, "the path of the kernels folder is too long");
+    if (*u && strcmp(msl_get_name(*u), path) == 0)
+        return true;
+    msl_free(*u);
+    *u = msl_load(path, e);
+    return *u != NULL;
+}
+
+static bool read_kernels(const char *folder, const mutant_list *l, const case_list *cases,
+                         kernel_parts *out, size_t *count, err *e) {
+    msl_unit *unit = NULL;
+    bool ok = true;
     *count = 0;
-    for (size_t i = 0; i < cases->count; i++) {
+    for (size_t i = 0; ok && i < cases->count; i++) {
         const test_case *c = &cases->items[i];
         if (*count > 0 && out[*count - 1].first->kernel == c->kernel)
             continue;
         kernel_parts *k = &out[*count];
         *k = (kernel_parts){.first = c};
-        for (size_t j = *count; j-- > 0 && out[j].first->op == c->op;)
-            k->turn++;
-        add_sources(l, find_kernel_file(l, c), &k->sources);
-        const char *texts[MAX_SOURCES];
-        for (size_t j = 0; j < k->sources.count; j++)
-            texts[j] = k->sources.files[j]->source;
+        for (size_t j = 0; j < *count; j++)
+            k->turn += has_same_axes(out[j].first, c);
+        const char *file = c->kernel->file;
+        add_sources(l, find_file(l, "", 0, file, strlen(file)), &k->sources);
         ++*count;
-        if (!mutate_find_parts(texts, k->sources.count, c->kernel->name, &k->parts, e))
-            return false;
+        ok = load_unit(folder, file, &unit, e);
+        const char *text = ok ? msl_get_expanded(unit) : NULL;
+        ok = ok && mutate_find_parts(&text, 1, c->kernel->name, &k->parts, e);
     }
-    return true;
+    msl_free(unit);
+    return ok;
 }
 
 static bool is_part(const kernel_parts *k, const mutant_file *f, const mutation *edit) {
@@ -145,7 +182,7 @@ static bool is_part(const kernel_parts *k, const mutant_file *f, const mutation 
     return false;
 }
 
-/* The first kernel of each op before the second of any. */
+/* The first kernel of each op and its axes before the second of any. */
 static void find_kernels(const kernel_parts *kernels, size_t count, mutant *m) {
     m->kernels = calloc(count + 1, sizeof *m->kernels);
     assert(m->kernels);
@@ -189,7 +226,8 @@ bool mutants_find(const char *folder, const case_list *cases, mutant_list *out, 
     kernel_parts *kernels = calloc(cases->count + 1, sizeof *kernels);
     assert(kernels);
     size_t count = 0;
-    bool ok = read_folder(folder, out, e) && read_kernels(out, cases, kernels, &count, e);
+    bool ok =
+        read_folder(folder, "", out, e) && read_kernels(folder, out, cases, kernels, &count, e);
     for (size_t i = 0; ok && i < out->file_count; i++) {
         mutant_file *f = &out->files[i];
         if (!is_used(f, kernels, count))

@@ -15,8 +15,9 @@ bool open_model_file(open_model *s, const char *path, err *e) {
     return s->file != NULL;
 }
 
-bool open_model_on(open_model *s, const char *kind, const model_options *o, err *e) {
-    s->device = device_open(kind, e);
+bool open_model_on(open_model *s, const char *kind, math_mode math, const model_options *o,
+                   err *e) {
+    s->device = device_open_with(kind, &(device_options){.math = math}, e);
     if (!s->device)
         return false;
     s->lib = library_new(s->device, NULL, e);

@@ -164,6 +164,8 @@ static bool parse_value(const option *o, const char *text, err *e) {
         return parse_positive(o, text, e);
     case OPTION_REAL:
         return parse_real(o, text, e);
+    case OPTION_MATH:
+        return math_mode_find(text, o->value, e);
     case OPTION_TEXT:
     case OPTION_ANY_TEXT:
     case OPTION_LIST:

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "harness/base/err.h"
+#include "harness/device/math_mode.h"
 
 typedef enum {
     OPTION_FLAG,     /* bool */
@@ -22,6 +23,7 @@ typedef enum {
     OPTION_PERCENT,  /* double, above 0 */
     OPTION_REAL,     /* double, from min to max */
     OPTION_NUMBERS,  /* option_numbers: 1,4,8 */
+    OPTION_MATH,     /* math_mode */
     OPTION_LIST      /* option_list: may be given many times */
 } option_kind;
 
@@ -45,6 +47,13 @@ typedef struct {
     const char *about;    /* for the help, with the default; NULL: not shown */
     uint64_t min, max;    /* of a number or a real */
 } option;
+
+#define MATH_OPTION(value, default_name)                                                           \
+    {                                                                                              \
+        "math", OPTION_MATH, value, "M",                                                           \
+            "what kernels are compiled with: safe, relaxed or fast (default " default_name ")", 0, \
+            0                                                                                      \
+    }
 
 /* Reads argv[0..*argc), sets the values and leaves what is not an option in front of argv, with its
  * count in *argc. *help is set by --help and -h, which end the reading. */

@@ -120,12 +120,26 @@ static void print_elements(const report *r, const check_result *result) {
     }
 }
 
+static void add_skip(report *r, const test_case *c, const char *reason) {
+    if (r->skipped++ == 0)
+        snprintf(r->first_skip, sizeof r->first_skip, "%.80s %.110s", c->name, reason);
+    if (r->show_skips) {
+        print_row(r, c, "skip", PAINT_DIM, NULL);
+        fprintf(r->rows.out, "    %s: %s\n", c->name, reason);
+    }
+    add_csv_row(r, c, "skip", NULL, reason);
+}
+
 void report_add(report *r, const test_case *c, const case_report *what) {
     const check_result *result = what->made && !what->failure ? &what->result : NULL;
     if (result && result->verdict == CHECK_PASS) {
         r->passed++;
         print_row(r, c, "pass", PAINT_GOOD, &result->worst);
         add_csv_row(r, c, "pass", &result->worst, "");
+        return;
+    }
+    if (result && result->verdict == CHECK_SKIP) {
+        add_skip(r, c, result->message);
         return;
     }
     r->failed++;
@@ -145,7 +159,16 @@ void report_add(report *r, const test_case *c, const case_report *what) {
 }
 
 void report_end(report *r) {
-    fprintf(r->rows.out, "%zu passed, %zu failed\n", r->passed, r->failed);
+    fprintf(r->rows.out, "%zu passed, %zu failed", r->passed, r->failed);
+    if (r->skipped > 0)
+        fprintf(r->rows.out, ", %zu skipped", r->skipped);
+    fputc('\n', r->rows.out);
     free(r->shown);
     r->shown = NULL;
+}
+
+bool report_check_ran(const report *r, err *e) {
+    return r->passed + r->failed > 0 || r->skipped == 0 ||
+           err_set(e, EXIT_CANNOT, "nothing was checked: %s (all %zu cases were skipped)",
+                   r->first_skip, r->skipped);
 }

@@ -4,9 +4,9 @@
 #define ASSAY_REPORT_H
 
 #include "cases.h"
-#include "harness/check/check.h"
 #include "harness/base/csv.h"
 #include "harness/base/table.h"
+#include "harness/check/check.h"
 
 /* What became of one case. */
 typedef struct {
@@ -26,11 +26,15 @@ typedef struct {
     uint64_t seed;
     char
         *shown; /* tool output that was printed last: a compiler's message is shown once a kernel */
-    size_t passed, failed;
+    bool show_skips; /* a row for each case that was skipped, with the reason */
+    size_t passed, failed, skipped;
+    char first_skip[200]; /* which was the first, and why */
 } report;
 
 void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, csv *file);
 void report_add(report *r, const test_case *c, const case_report *what);
 void report_end(report *r); /* prints the summary, frees what it holds */
+/* False, with e set, if every case was skipped: a run that checked nothing is no success. */
+bool report_check_ran(const report *r, err *e);
 
 #endif

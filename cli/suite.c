@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/check/canaries/canary.h"
-#include "harness/check/check.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
-#include "harness/measure/results.h"
-#include "harness/check/validation.h"
 #include "harness/base/worker.h"
+#include "harness/check/canaries/canary.h"
+#include "harness/check/check.h"
+#include "harness/check/validation.h"
+#include "harness/measure/results.h"
 #include "verb.h"
 
 /* The worker's side ------------------------------------------------------------------------- */
@@ -63,12 +63,12 @@ static void *check_named_case(void *context, const char *name, size_t *bytes, bo
     size_t prefix = strlen(canary_prefix);
     if (strncmp(name, canary_prefix, prefix) == 0)
         check_canary(s, name + prefix, &a);
-    else if (cases_find_one(name, &c))
+    else if (cases_parse(name, &c))
         a.made = check_captured(s, &c, &a);
     else
         err_set(&a.error, EXIT_USAGE, "no case is called '%.160s'", name);
     /* A kernel that is wrong may have written anywhere. */
-    *retire = !a.made || a.result.verdict != CHECK_PASS;
+    *retire = !a.made || a.result.verdict == CHECK_FAIL;
     const finding_list *found = device_get_findings(library_get_device(s->lib));
     a.finding_count = found->count;
     *bytes = sizeof a + found->count * sizeof *found->items;
@@ -80,8 +80,12 @@ static void *check_named_case(void *context, const char *name, size_t *bytes, bo
     return all;
 }
 
+static device *open_device(const suite *s, err *e) {
+    return device_open_with(s->device, &(device_options){.math = s->math}, e);
+}
+
 exit_code suite_serve(const suite *s, err *e) {
-    device *d = validation_start_log(e) ? device_open(s->device, e) : NULL;
+    device *d = validation_start_log(e) ? open_device(s, e) : NULL;
     server own = {s, d ? library_new(d, NULL, e) : NULL};
     bool ok = own.lib && worker_serve(check_named_case, &own, e);
     library_free(own.lib);
@@ -157,15 +161,10 @@ static int choose_jobs(const suite *s, const device_facts *f) {
 static bool run_workers(const suite *s, const device_facts *f, worker_plan *plan, err *e) {
     char seed[32];
     snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
-    const char *const arguments[] = {s->verb,
-                                     "--worker",
-                                     "--device",
-                                     f->spec,
-                                     "--seed",
-                                     seed,
-                                     s->capture ? "--capture" : NULL,
-                                     s->capture,
-                                     NULL};
+    const char *const arguments[] = {s->verb,    "--worker", "--device",
+                                     f->spec,    "--math",   math_mode_get_name(s->math),
+                                     "--seed",   seed,       s->capture ? "--capture" : NULL,
+                                     s->capture, NULL};
     plan->arguments = arguments;
     plan->jobs = choose_jobs(s, f);
     plan->timeout_s = s->timeout_s;
@@ -259,7 +258,7 @@ bool suite_play_canaries(const suite *s, const device_facts *f, err *e) {
 }
 
 bool suite_find_device(const suite *s, device_facts *out, err *e) {
-    device *d = device_open(s->device, e);
+    device *d = open_device(s, e);
     if (!d)
         return false;
     *out = *device_get_facts(d);

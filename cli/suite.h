@@ -7,6 +7,7 @@
 
 #include "cases.h"
 #include "harness/base/csv.h"
+#include "options.h"
 #include "report.h"
 
 typedef struct {
@@ -14,54 +15,30 @@ typedef struct {
     uint64_t seed, jobs;
     const char *csv, *device, *shape, *input, *capture;
     double timeout_s;
-    bool quick, worker;
+    bool quick, skipped, worker;
+    math_mode math;
 } suite;
 
 /* Options that both verbs have, for their tables. */
-#define SUITE_OPTIONS(settings)                                                                      \
-    {                                                                                                \
-        "seed", OPTION_NUMBER, &(settings).seed, "N", "seed of the inputs (default 1)",              \
-        0,      UINT64_MAX},                                                                         \
-        {"shape", OPTION_TEXT, &(settings).shape, "S", "only cases of this shape, such as 3x576", 0, \
-         0},                                                                                         \
-        {"input",                                                                                    \
-         OPTION_TEXT,                                                                                \
-         &(settings).input,                                                                          \
-         "D",                                                                                        \
-         "only this input: uniform, normal, zeros, denormals, large",                                \
-         0,                                                                                          \
-         0},                                                                                         \
-        {"quick",                                                                                    \
-         OPTION_FLAG,                                                                                \
-         &(settings).quick,                                                                          \
-         NULL,                                                                                       \
-         "of each kernel only the edge shapes, and one with every input",                            \
-         0,                                                                                          \
-         0},                                                                                         \
-        {"device",                                                                                   \
-         OPTION_TEXT,                                                                                \
-         &(settings).device,                                                                         \
-         "D",                                                                                        \
-         "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)",                              \
-         0,                                                                                          \
-         0},                                                                                         \
-        {"jobs",                                                                                     \
-         OPTION_NUMBER,                                                                              \
-         &(settings).jobs,                                                                           \
-         "N",                                                                                        \
-         "workers at the same time (default: up to 8 on the software device, 1 on a GPU)",           \
-         1,                                                                                          \
-         256},                                                                                       \
-        {"timeout",                                                                                  \
-         OPTION_SECONDS,                                                                             \
-         &(settings).timeout_s,                                                                      \
-         "S",                                                                                        \
-         "give a case up after so many seconds (default 60)",                                        \
-         0,                                                                                          \
-         0},                                                                                         \
-    {                                                                                                \
-        "worker", OPTION_FLAG, &(settings).worker, NULL, NULL, 0, 0                                  \
-    }
+/* clang-format off */
+#define SUITE_OPTIONS(settings) \
+    MATH_OPTION(&(settings).math, "safe"), \
+    {"seed", OPTION_NUMBER, &(settings).seed, "N", "seed of the inputs (default 1)", 0, UINT64_MAX}, \
+    {"shape", OPTION_TEXT, &(settings).shape, "S", "only cases of this shape, such as 3x576", 0, 0}, \
+    {"input", OPTION_TEXT, &(settings).input, "D", \
+     "only this input: uniform, normal, zeros, denormals, large", 0, 0}, \
+    {"quick", OPTION_FLAG, &(settings).quick, NULL, \
+     "of each kernel only the edge shapes, and one with every input", 0, 0}, \
+    {"skipped", OPTION_FLAG, &(settings).skipped, NULL, \
+     "also list the cases that are skipped, and why", 0, 0}, \
+    {"device", OPTION_TEXT, &(settings).device, "D", \
+     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0}, \
+    {"jobs", OPTION_NUMBER, &(settings).jobs, "N", \
+     "workers at the same time (default: up to 8 on the software device, 1 on a GPU)", 1, 256}, \
+    {"timeout", OPTION_SECONDS, &(settings).timeout_s, "S", \
+     "seconds after which a case is given up (default 60)", 0, 0}, \
+    {"worker", OPTION_FLAG, &(settings).worker, NULL, NULL, 0, 0}
+/* clang-format on */
 
 /* The worker's side: serves until the other side hangs up. */
 exit_code suite_serve(const suite *s, err *e);

@@ -21,19 +21,18 @@
 enum { READ, COPY, TRIAD };
 
 typedef struct {
-    const char *variant;
-    const op *op;
+    const char *variant, *kernel;
     int kind;
     uint32_t unit_bytes; /* that a kernel's n counts, in one buffer */
 } mover_kind;
 
 static const mover_kind kinds[] = {
-    {"read_f32", &bandwidth_read_f32_op, READ, 16},
-    {"read_f16", &bandwidth_read_f16_op, READ, 8},
-    {"read_q4_0", &bandwidth_read_q4_0_op, READ, sizeof(block_q4_0)},
-    {"copy", &bandwidth_copy_op, COPY, 16},
-    {"triad", &bandwidth_triad_op, TRIAD, 16},
-    {"read_high_occupancy", &bandwidth_read_high_occupancy_op, READ, 16},
+    {"read_f32", "bandwidth_read_f32", READ, 16},
+    {"read_f16", "bandwidth_read_f16", READ, 8},
+    {"read_q4_0", "bandwidth_read_q4_0", READ, sizeof(block_q4_0)},
+    {"copy", "bandwidth_copy", COPY, 16},
+    {"triad", "bandwidth_triad", TRIAD, 16},
+    {"read_high_occupancy", "bandwidth_read_high_occupancy", READ, 16},
 };
 enum { KINDS = COUNT_OF(kinds), BUFFERS = 3 };
 
@@ -41,7 +40,8 @@ typedef struct {
     lab_case timed;
     buffer *buffers[BUFFERS];
     double bytes; /* moved, about */
-    uint32_t groups, group;
+    kernel kernel; /* of another group size, perhaps: the tape refers to it */
+    uint32_t groups;
 } mover;
 
 static void close_movers(mover *m, size_t count) {
@@ -88,20 +88,20 @@ static bool open_mover(lab *l, mover *m, const mover_kind *k, double bytes, uint
                        uint32_t group, err *e) {
     static const char *const labels[BUFFERS] = {"a", "b", "c"};
     library *lib = lab_get_library(l);
-    kernel row = k->op->kernels[0];
+    kernel mine = *registry_find_kernel(k->kernel, NULL);
     uint32_t streams = k->kind == READ ? 1 : k->kind == COPY ? 2 : 3;
     uint32_t n = (uint32_t)(bytes / streams / k->unit_bytes);
-    if (groups > n / row.group + 1) /* the rest would have nothing to do */
-        groups = n / row.group + 1;
-    if (k->op == &bandwidth_read_high_occupancy_op)
-        groups = BANDWIDTH_READ_HIGH_OCCUPANCY_GROUPS;
+    if (groups > n / mine.group + 1) /* the rest would have nothing to do */
+        groups = n / mine.group + 1;
+    if (mine.groups)
+        groups = mine.groups;
     if (group)
-        row.group = group;
-    *m = (mover){.bytes = bytes, .groups = groups, .group = row.group};
+        mine.group = group;
+    *m = (mover){.bytes = bytes, .kernel = mine, .groups = groups};
     m->timed.tape = tape_new(lib);
     m->timed.regime = TIMING_CHAINED;
     snprintf(m->timed.key, sizeof m->timed.key, "%s/%.0f/%ux%u", k->variant, bytes, groups,
-             row.group);
+             mine.group);
     for (uint32_t i = 0; i < (streams < 2 ? 2 : streams); i++) {
         bool is_sums = k->kind == READ && i == 1;
         size_t size = is_sums ? groups * sizeof(float) : (size_t)n * k->unit_bytes;
@@ -112,10 +112,10 @@ static bool open_mover(lab *l, mover *m, const mover_kind *k, double bytes, uint
     }
     slice a = slice_whole(m->buffers[0]), b = slice_whole(m->buffers[1]);
     if (k->kind == READ)
-        return bandwidth_read_record(m->timed.tape, &row, a, b, n, groups, e);
+        return bandwidth_read_record(m->timed.tape, &m->kernel, a, b, n, groups, e);
     if (k->kind == COPY)
-        return bandwidth_copy_record(m->timed.tape, &row, a, b, n, groups, e);
-    return bandwidth_triad_record(m->timed.tape, &row, a, b, slice_whole(m->buffers[2]), n, 0.5f,
+        return bandwidth_copy_record(m->timed.tape, &m->kernel, a, b, n, groups, e);
+    return bandwidth_triad_record(m->timed.tape, &m->kernel, a, b, slice_whole(m->buffers[2]), n, 0.5f,
                                   groups, e);
 }
 
@@ -133,7 +133,7 @@ static bool time_movers(lab *l, sheet *s, mover *m, const mover_kind *const *whi
         sheet_put_text(s, "sweep", sweep);
         sheet_put_text(s, "variant", which[i]->variant);
         sheet_put(s, "size_mb", m[i].bytes * 1e-6);
-        sheet_put(s, "threads", (double)m[i].groups * m[i].group);
+        sheet_put(s, "threads", (double)m[i].groups * m[i].kernel.group);
         lab_put(l, s, &m[i].timed);
     }
     return ok;

@@ -23,6 +23,8 @@
 enum { SUBMIT, COLD, WARM, COMPUTE, PARTS, MOST = 256, VARIANTS = 2 };
 static const char *const part_names[PARTS] = {"submit", "stream_cold", "stream_warm", "compute"};
 static const char *const variant_names[VARIANTS] = {"token_outer", "reuse"};
+static const char *const kernel_names[VARIANTS] = {"multi_token_matvec_q4_0",
+                                                   "multi_token_matvec_q4_0_reuse"};
 
 typedef struct {
     uint32_t out, in;
@@ -38,8 +40,8 @@ static bool run_point(lab *l, sheet *s, dims d, timing_regime regime, timing_cac
     snprintf(text, sizeof text, "%ux%u", d.out, d.in);
     bool ok = true;
     for (size_t i = 0; ok && i < VARIANTS; i++)
-        ok = lab_open_case(l, &cases[i], &multi_token_matvec_q4_0_op,
-                           &multi_token_matvec_q4_0_op.kernels[i], full, regime, cache, e);
+        ok = lab_open_case(l, &cases[i], &matvec_op, op_find_kernel(&matvec_op, kernel_names[i]),
+                           full, regime, cache, e);
     ok = ok && lab_time(l, cases, VARIANTS, e);
     for (size_t i = 0; ok && i < VARIANTS; i++) {
         bool is_single = regime == TIMING_SINGLE;

@@ -32,8 +32,8 @@ typedef struct {
 static bool open_stage(lab *l, stage *t, uint32_t out, uint32_t in, err *e) {
     shape dims = {{out, in}};
     *t = (stage){.out = out, .in = in};
-    if (!case_open(&t->built, lab_get_library(l), &rmsnorm_matvec_q4_0_op,
-                   &rmsnorm_matvec_q4_0_op.kernels[0], &dims, INPUT_NORMAL, lab_get_seed(l), e))
+    if (!case_open(&t->built, lab_get_library(l), &rmsnorm_matvec_op,
+                   &rmsnorm_matvec_op.kernels[0], &dims, INPUT_NORMAL, lab_get_seed(l), e))
         return false;
     t->normed = device_new_buffer(library_get_device(lab_get_library(l)), in * sizeof(float),
                                   STORAGE_PRIVATE, "normed", e);
@@ -56,12 +56,12 @@ static bool record_norm(tape *to, const stage *t, err *e) {
 }
 
 static bool record_product(tape *to, const stage *t, slice normed, err *e) {
-    return matvec_record(to, op_find_kernel(&matvec_q4_0_op, "matvec_q4_0"), get_at(t, 2), normed,
+    return matvec_record(to, op_find_kernel(&matvec_op, "matvec_q4_0"), get_at(t, 2), normed,
                          get_at(t, 3), t->out, t->in, 1, e);
 }
 
 static bool record_fused(tape *to, const stage *t, int way, slice x, slice norm_w, err *e) {
-    const kernel *k = &rmsnorm_matvec_q4_0_op.kernels[way == FUSED_ROW ? 0 : 1];
+    const kernel *k = &rmsnorm_matvec_op.kernels[way == FUSED_ROW ? 0 : 1];
     return rmsnorm_matvec_record(to, k, x, norm_w, get_at(t, 2), get_at(t, 3), t->out, t->in, 1e-5f,
                                  e);
 }

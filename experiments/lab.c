@@ -23,7 +23,8 @@ lab *lab_new(const lab_options *o, err *e) {
     lab *l = calloc(1, sizeof *l);
     assert(l);
     l->options = *o;
-    if ((l->device = device_open(o->device, e)) && (l->lib = library_new(l->device, NULL, e)))
+    if ((l->device = device_open_with(o->device, &(device_options){.math = o->math}, e)) &&
+        (l->lib = library_new(l->device, NULL, e)))
         return l;
     lab_free(l);
     return NULL;
@@ -219,6 +220,7 @@ void lab_put(lab *l, sheet *s, const lab_case *c) {
         sheet_put_text(s, "cache", timing_get_cache_name(c->cache));
         put_work(s, c, gpu.median, &labels);
     }
+    sheet_put_text(s, "math", math_mode_get_name(l->options.math));
     sheet_put_text(s, "stop", timing_get_stop_name(c->result.stop));
     timing_get_labels(labels, text, sizeof text);
     sheet_put_text(s, "label", text);

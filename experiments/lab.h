@@ -24,6 +24,7 @@ typedef struct {
     const char *model;  /* NULL: the best that is there */
     lab_level level;
     uint64_t seed;
+    math_mode math;
 } lab_options;
 
 lab *lab_new(const lab_options *o, err *e);

@@ -22,22 +22,19 @@ static const dims shapes[] = {{576, 576},    {1536, 576},   {2048, 2048}, {192, 
                               {14336, 4096}, {4096, 14336}, {32000, 4096}};
 enum { SHAPES = COUNT_OF(shapes), QUICK_SHAPES = 3, MOST_RUNGS = 16 };
 
-static const op *const ladders[] = {&matvec_q4_0_op, &multi_token_matvec_q4_0_op};
-
 static bool run_shape(lab *l, sheet *s, dims d, timing_cache cache, err *e) {
     lab_case cases[MOST_RUNGS] = {{.regime = TIMING_CHAINED}};
     size_t count = 0;
     bool ok = true;
     char text[32];
     snprintf(text, sizeof text, "%ux%u", d.out, d.in);
-    for (size_t i = 0; i < COUNT_OF(ladders); i++)
-        for (size_t k = 0; ok && k < ladders[i]->kernel_count && count < MOST_RUNGS; k++) {
-            const kernel *row = &ladders[i]->kernels[k];
-            shape full = {{d.out, d.in, row->tokens ? 1 : 0}};
-            if (lab_get_level(l) != LEVEL_SMOKE || k == 0)
-                ok = lab_open_case(l, &cases[count++], ladders[i], row, full, TIMING_CHAINED, cache,
-                                   e);
-        }
+    for (size_t i = 0; ok && i < matvec_op.kernel_count && count < MOST_RUNGS; i++) {
+        const kernel *k = &matvec_op.kernels[i];
+        shape full = {{d.out, d.in, k->tokens ? 1 : 0}};
+        if (k->format == &format_q4_0 && !k->accumulates &&
+            (lab_get_level(l) != LEVEL_SMOKE || strcmp(k->variant, "plain") == 0))
+            ok = lab_open_case(l, &cases[count++], &matvec_op, k, full, TIMING_CHAINED, cache, e);
+    }
     ok = ok && lab_time(l, cases, count, e);
     for (size_t i = 0; ok && i < count; i++) {
         sheet_add_row(s);

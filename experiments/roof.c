@@ -79,7 +79,7 @@ static bool mover_open(mover *m, library *lib, int kind, size_t bytes, uint32_t 
     slice a = slice_whole(m->buffers[0]), b = slice_whole(m->buffers[1]);
     uint32_t n = (uint32_t)vectors;
     if (kind == READ)
-        return bandwidth_read_record(m->tape, &bandwidth_read_f32_op.kernels[0], a, b, n, groups,
+        return bandwidth_read_record(m->tape, op_find_kernel(&bandwidth_read_op, "bandwidth_read_f32"), a, b, n, groups,
                                      e);
     if (kind == COPY)
         return bandwidth_copy_record(m->tape, &bandwidth_copy_op.kernels[0], a, b, n, groups, e);

@@ -1,6 +1,6 @@
 /* argmax: launches, oracles and cases.
  *
- * The one surprise: the two kernels are not rungs of a ladder but halves of one computation. A case
+ * The two kernels are not variants but halves of one computation. A case
  * of argmax_reduce records both; a case of argmax_final feeds it pairs in an order that
  * argmax_reduce would never leave. */
 #include "kernels.h"
@@ -15,14 +15,20 @@
 
 enum { VALUES_A_GROUP = 1024 };
 
-static const kernel halves[] = {
+static const kernel kernels[] = {
     {.name = "argmax_reduce",
+     .variant = "reduce",
      .about = "the best of every 1024, then argmax_final",
+     .file = "argmax.metal",
      .group = 256,
      .rows = VALUES_A_GROUP},
-    {.name = "argmax_final", .about = "the best of pairs in any order", .group = 256},
+    {.name = "argmax_final",
+     .variant = "final",
+     .about = "the best of pairs in any order",
+     .file = "argmax.metal",
+     .group = 256},
 };
-static const kernel *const reduce = &halves[0], *const final = &halves[1];
+static const kernel *const reduce = &kernels[0], *const final = &kernels[1];
 
 uint32_t argmax_count_groups(uint32_t n) {
     return divide_up(n, VALUES_A_GROUP);
@@ -41,7 +47,7 @@ static void argmax_reduce_oracle(const launch *l, oracle_io *io) {
         io->out[2].value[g] = best.value;
         io->out[3].value[g] = best.index;
     }
-    io->out[2].exact = true;
+    io->out[2].exact = io->out[2].chosen = true;
 }
 
 static void argmax_final_oracle(const launch *l, oracle_io *io) {
@@ -59,7 +65,7 @@ static bool argmax_reduce_record(tape *t, slice logits, slice pvals, slice pidx,
         !record_trim(reduce, "pvals", out_bytes, sizeof(float), &pvals, e) ||
         !record_trim(reduce, "pidx", out_bytes, sizeof(uint32_t), &pidx, e))
         return false;
-    launch *l = tape_add(t, "argmax.metal", reduce->name, e);
+    launch *l = record_launch(t, reduce, e);
     if (!l)
         return false;
     launch_bind(l, 0, logits, ACCESS_READ, ELEM_F32);
@@ -80,7 +86,7 @@ static bool argmax_final_record(tape *t, slice pvals, slice pidx, slice result, 
         !record_trim(final, "pidx", bytes, sizeof(uint32_t), &pidx, e) ||
         !record_trim(final, "result", sizeof(uint32_t), sizeof(uint32_t), &result, e))
         return false;
-    launch *l = tape_add(t, "argmax.metal", final->name, e);
+    launch *l = record_launch(t, final, e);
     if (!l)
         return false;
     launch_bind(l, 0, pvals, ACCESS_READ, ELEM_F32);
@@ -230,10 +236,8 @@ const op argmax_op = {
     .name = "argmax",
     .about = "index of the largest logit",
     .dims = "n x pattern",
-    .kernels = halves,
-    .kernel_count = COUNT_OF(halves),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{77, DRAWN}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{77, DRAWN}}},
     .build = argmax_build,
 };

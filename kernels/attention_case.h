@@ -15,8 +15,8 @@ typedef struct {
 } attention_plan;
 
 /* Refuses what the kernels cannot do, and cuts q and out down to what the launch is about. */
-bool attention_check(const kernel *k, attention_plan *plan, slice *q, slice k_cache,
-                     slice v_cache, slice *out, err *e);
+bool attention_check(const kernel *k, attention_plan *plan, slice *q, slice k_cache, slice v_cache,
+                     slice *out, err *e);
 
 /* Buffers 0 to 6. */
 void attention_bind(launch *l, slice q, slice k_cache, slice v_cache, slice out,

@@ -13,20 +13,17 @@ static void bandwidth_copy_oracle(const launch *l, oracle_io *io) {
 
 bool bandwidth_copy_record(tape *t, const kernel *k, slice src, slice dst, uint32_t n,
                            uint32_t groups, err *e) {
-    size_t bytes = os_multiply(n, 4 * sizeof(float));
-    if (!record_trim(k, "src", bytes, 16, &src, e) || !record_trim(k, "dst", bytes, 16, &dst, e))
-        return false;
     if (groups == 0 || groups > UINT32_MAX / k->group || n > UINT32_MAX - groups * k->group)
         return err_set(e, EXIT_CANNOT, "%s: cannot copy %u float4 with %u threadgroups", k->name, n,
                        groups);
-    launch *l = tape_add(t, "bandwidth_copy.metal", k->name, e);
+    size_t count = os_multiply(n, 4);
+    const operand operands[] = {{"src", src, count, ACCESS_READ},
+                                {"dst", dst, count, ACCESS_WRITE}};
+    launch *l = record_floats(t, k, 16, operands, COUNT_OF(operands), e);
     if (!l)
         return false;
-    launch_bind(l, 0, src, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 1, dst, ACCESS_WRITE, ELEM_F32);
     launch_set_u32(l, 2, n);
     launch_set_groups(l, (size3){groups, 1, 1}, (size3){k->group, 1, 1});
-    l->bytes = 2 * bytes;
     l->oracle = bandwidth_copy_oracle;
     return true;
 }
@@ -45,18 +42,19 @@ static const shape shapes[] = {
     {{257, 2}}, {{1000, 3}}, {{12345, 7}}, {{100003, 64}},
 };
 
-static const kernel rows[] = {
-    {.name = "bandwidth_copy", .about = "float4 loads and stores a grid apart", .group = 256},
+static const kernel kernels[] = {
+    {.name = "bandwidth_copy",
+     .about = "float4 loads and stores a grid apart",
+     .file = "bandwidth_copy.metal",
+     .group = 256},
 };
 
 const op bandwidth_copy_op = {
     .name = "bandwidth_copy",
     .about = "the roof of copying",
     .dims = "n x groups",
-    .kernels = rows,
-    .kernel_count = COUNT_OF(rows),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{777, 2}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{777, 2}}},
     .build = bandwidth_copy_build,
 };

@@ -2,7 +2,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "q4_0.h"
+#include "formats/q4_0.h"
 #include "threadgroup_sum.h"
 
 // A thread adds up the weights of blocks a whole grid apart, a threadgroup leaves the sum of its

@@ -21,7 +21,7 @@ bool decode_advance_record(tape *t, const kernel *k, slice next, slice state, sl
         !record_trim(k, "history", os_multiply(ring, sizeof(uint32_t)), sizeof(uint32_t), &history,
                      e))
         return false;
-    launch *l = tape_add(t, "decode_advance.metal", k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     launch_bind(l, 0, next, ACCESS_READ, ELEM_U32);
@@ -60,18 +60,16 @@ static const shape shapes[] = {{{0, 1}},    {{1, 1}},     {{0, 2}},          {{1
                                {{2, 3}},    {{3, 3}},     {{63, 64}},        {{64, 64}},
                                {{1000, 7}}, {{200, 256}}, {{3000000000, 10}}};
 
-static const kernel rows[] = {
-    {.name = "decode_advance", .about = "one thread", .group = 1},
+static const kernel kernels[] = {
+    {.name = "decode_advance", .about = "one thread", .file = "decode_advance.metal", .group = 1},
 };
 
 const op decode_advance_op = {
     .name = "decode_advance",
     .about = "the chosen token becomes the next input, on the device",
     .dims = "step x ring",
-    .kernels = rows,
-    .kernel_count = COUNT_OF(rows),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{5, 4}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{5, 4}}},
     .build = decode_advance_build,
 };

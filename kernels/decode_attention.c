@@ -20,7 +20,7 @@ bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, s
                            .rows_seen = kv_len.at.buffer ? 1 : kv_len.bits};
     if (!attention_check(k, &plan, &q, k_cache, v_cache, &out, e))
         return false;
-    launch *l = tape_add(t, "decode_attention.metal", k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     attention_bind(l, q, k_cache, v_cache, out, &plan);
@@ -62,10 +62,16 @@ static const shape shapes[] = {
     {{130, 4, 1, 256}}, {{512, 32, 8, 128}},
 };
 
-static const kernel rungs[] = {
-    {.name = "decode_attention", .about = "a simdgroup a head", .group = 32},
+static const kernel kernels[] = {
+    {.name = "decode_attention",
+     .variant = "plain",
+     .about = "one simdgroup per head",
+     .file = "decode_attention.metal",
+     .group = 32},
     {.name = "decode_attention_threadgroup",
+     .variant = "threadgroup",
      .about = "eight simdgroups share the keys of a head",
+     .file = "decode_attention.metal",
      .group = 256},
 };
 
@@ -73,10 +79,8 @@ const op decode_attention_op = {
     .name = "decode_attention",
     .about = "attention of one query to the cache",
     .dims = "kv_len x heads x kv_heads x head_dim",
-    .kernels = rungs,
-    .kernel_count = COUNT_OF(rungs),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{300, 4, 2, 20}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{300, 4, 2, 20}}},
     .build = decode_attention_build,
 };

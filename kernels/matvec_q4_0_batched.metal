@@ -6,7 +6,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "q4_0.h"
+#include "formats/q4_0.h"
 
 #include "matvec_rows.h"
 

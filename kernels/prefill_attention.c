@@ -22,7 +22,7 @@ bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, 
                            .rows_seen = first + n_tokens};
     if (!attention_check(k, &plan, &q, k_cache, v_cache, &out, e))
         return false;
-    launch *l = tape_add(t, "prefill_attention.metal", k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     attention_bind(l, q, k_cache, v_cache, out, &plan);
@@ -69,10 +69,17 @@ static const shape shapes[] = {
     {{16, 50, 32, 8, 128}}, {{64, 448, 9, 3, 64}},
 };
 
-static const kernel rungs[] = {
-    {.name = "prefill_attention", .about = "a simdgroup a head of a token", .group = 32, .rows = 1},
+static const kernel kernels[] = {
+    {.name = "prefill_attention",
+     .variant = "plain",
+     .about = "one simdgroup per head of a token",
+     .file = "prefill_attention.metal",
+     .group = 32,
+     .rows = 1},
     {.name = "prefill_attention_queryblock",
-     .about = "a simdgroup a head of four tokens",
+     .variant = "queryblock",
+     .about = "one simdgroup per head of four tokens",
+     .file = "prefill_attention.metal",
      .group = 32,
      .rows = 4},
 };
@@ -81,10 +88,8 @@ const op prefill_attention_op = {
     .name = "prefill_attention",
     .about = "causal attention of many tokens to the cache",
     .dims = "tokens x start x heads x kv_heads x head_dim",
-    .kernels = rungs,
-    .kernel_count = COUNT_OF(rungs),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{6, 45, 4, 2, 20}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{6, 45, 4, 2, 20}}},
     .build = prefill_attention_build,
 };

@@ -26,6 +26,31 @@ bool record_trim(const kernel *k, const char *what, size_t bytes, size_t alignme
     return true;
 }
 
+launch *record_launch(tape *t, const kernel *k, err *e) {
+    launch *l = tape_add(t, k->file, k->name, e);
+    if (l)
+        l->kernel = k;
+    return l;
+}
+
+launch *record_floats(tape *t, const kernel *k, size_t alignment, const operand *operands,
+                      size_t count, err *e) {
+    slice at[LAUNCH_BUFFERS];
+    assert(count <= LAUNCH_BUFFERS);
+    for (size_t i = 0; i < count; i++) {
+        at[i] = operands[i].at;
+        if (!record_trim(k, operands[i].name, os_multiply(operands[i].count, sizeof(float)),
+                         alignment, &at[i], e))
+            return NULL;
+    }
+    launch *l = record_launch(t, k, e);
+    for (size_t i = 0; l && i < count; i++) {
+        launch_bind(l, (int)i, at[i], operands[i].access, ELEM_F32);
+        l->bytes += (operands[i].access == ACCESS_BOTH ? 2 : 1) * at[i].bytes;
+    }
+    return l;
+}
+
 static bool check_blocks(const kernel *k, const weight_format *f, uint32_t columns, err *e) {
     return columns % f->values == 0 ||
            err_set(e, EXIT_CANNOT,

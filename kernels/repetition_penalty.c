@@ -30,7 +30,7 @@ bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids
     if (!(penalty > 0))
         return err_set(e, EXIT_CANNOT, "%s: the penalty is %g and must be above 0", k->name,
                        (double)penalty);
-    launch *l = tape_add(t, "repetition_penalty.metal", k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     launch_bind(l, 0, logits, ACCESS_BOTH, ELEM_F32);
@@ -78,9 +78,10 @@ static const shape shapes[] = {
     {{255, 77}}, {{256, 77}}, {{257, 1000}}, {{600, 32000}}, {{2048, 49152}},
 };
 
-static const kernel rows[] = {
+static const kernel kernels[] = {
     {.name = "repetition_penalty",
-     .about = "a thread an id, the first of equals acts",
+     .about = "one thread per id, the first of equals acts",
+     .file = "repetition_penalty.metal",
      .group = 256},
 };
 
@@ -88,10 +89,8 @@ const op repetition_penalty_op = {
     .name = "repetition_penalty",
     .about = "lower the logits of tokens seen before",
     .dims = "n x vocab",
-    .kernels = rows,
-    .kernel_count = COUNT_OF(rows),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{50, 77}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{50, 77}}},
     .build = repetition_penalty_build,
 };

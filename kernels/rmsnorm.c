@@ -8,21 +8,39 @@
 #include "record.h"
 #include "reference/reference.h"
 
-static const kernel rungs[] = {
-    {.name = "rmsnorm", .about = "a thread an output, each sums the whole row", .group = 256},
-    {.name = "rmsnorm_simdgroup", .about = "one simdgroup", .group = 32, .rows = 1},
-    {.name = "rmsnorm_threadgroup", .about = "one threadgroup", .group = 256, .rows = 1},
-    {.name = "rmsnorm_rows",
-     .about = "a threadgroup a row, any number of rows",
-     .group = 256,
-     .rows = 1},
-    {.name = "rmsnorm_rows_simdgroup",
-     .about = "a simdgroup a row, any number of rows",
+static const kernel kernels[] = {
+    {.name = "rmsnorm",
+     .variant = "plain",
+     .about = "one thread per output, each sums the whole row",
+     .file = "rmsnorm.metal",
+     .group = 256},
+    {.name = "rmsnorm_simdgroup",
+     .variant = "simdgroup",
+     .about = "one simdgroup",
+     .file = "rmsnorm.metal",
      .group = 32,
      .rows = 1},
+    {.name = "rmsnorm_threadgroup",
+     .variant = "threadgroup",
+     .about = "one threadgroup",
+     .file = "rmsnorm.metal",
+     .group = 256,
+     .rows = 1},
+    {.name = "rmsnorm_rows",
+     .variant = "rows",
+     .about = "one threadgroup per row, any number of rows",
+     .file = "rmsnorm.metal",
+     .group = 256,
+     .rows = 1,
+     .tokens = 1},
+    {.name = "rmsnorm_rows_simdgroup",
+     .variant = "rows_simdgroup",
+     .about = "one simdgroup per row, any number of rows",
+     .file = "rmsnorm.metal",
+     .group = 32,
+     .rows = 1,
+     .tokens = 1},
 };
-static const kernel *const naive = &rungs[0];
-static const kernel *const many_rows = &rungs[3]; /* and those behind it */
 
 static void rmsnorm_oracle(const launch *l, oracle_io *io) {
     (void)l;
@@ -41,10 +59,10 @@ bool rmsnorm_record(tape *t, const kernel *k, slice x, slice w, slice y, uint32_
         !record_trim(k, "w", row_bytes, sizeof(float), &w, e) ||
         !record_trim(k, "y", bytes, sizeof(float), &y, e))
         return false;
-    if (rows != 1 && k < many_rows)
-        return err_set(e, EXIT_CANNOT, "%s: takes one row, not %u; use %s", k->name, rows,
-                       many_rows->name);
-    launch *l = tape_add(t, "rmsnorm.metal", k->name, e);
+    if (rows != 1 && k->tokens == 0)
+        return err_set(e, EXIT_CANNOT, "%s: takes one row, not %u; use rmsnorm_rows", k->name,
+                       rows);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     launch_bind(l, 0, x, ACCESS_READ, ELEM_F32);
@@ -52,7 +70,7 @@ bool rmsnorm_record(tape *t, const kernel *k, slice x, slice w, slice y, uint32_
     launch_bind(l, 2, y, ACCESS_WRITE, ELEM_F32);
     launch_set_u32(l, 3, dim);
     launch_set_f32(l, 4, eps);
-    if (k == naive)
+    if (k->rows == 0) /* one thread per output */
         launch_set_threads_rounded(l, dim, k->group);
     else
         launch_set_groups(l, (size3){rows, 1, 1}, (size3){k->group, 1, 1});
@@ -62,10 +80,10 @@ bool rmsnorm_record(tape *t, const kernel *k, slice x, slice w, slice y, uint32_
     return true;
 }
 
-static bool rmsnorm_accepts(const kernel *k, const shape *s) {
-    if (k == naive && s->dim[1] > 4096) /* dim^2 reads: no news, only minutes */
-        return false;
-    return k >= many_rows || s->dim[0] == 1;
+static bool rmsnorm_accepts(const kernel *k, const shape *s, err *e) {
+    if (k->rows == 0 && s->dim[1] > 4096) /* dim^2 reads: no news, only minutes */
+        return err_set(e, EXIT_CANNOT, "reads dim^2 values: rows of up to 4096 are enough");
+    return k->tokens != 0 || s->dim[0] == 1 || err_set(e, EXIT_CANNOT, "takes one row");
 }
 
 /* The third dimension, if it is 1, stands for x = 3, 4, 0, 3, 4, 0... and w = 1: the example that
@@ -105,11 +123,9 @@ const op rmsnorm_op = {
     .name = "rmsnorm",
     .about = "y = x / sqrt(mean(x^2) + eps) * w",
     .dims = "rows x dim x by_hand",
-    .kernels = rungs,
-    .kernel_count = COUNT_OF(rungs),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{1, 77}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{1, 77}}},
     .accepts = rmsnorm_accepts,
     .build = rmsnorm_build,
 };

@@ -6,8 +6,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "floats.h"
-#include "q4_0.h"
+#include "formats/floats.h"
+#include "formats/q4_0.h"
 
 #include "matvec_rows.h"
 #include "threadgroup_sum.h"

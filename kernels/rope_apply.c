@@ -25,7 +25,7 @@ bool rope_apply_record(tape *t, const kernel *k, slice qk, uint32_t heads, uint3
     if (bytes > UINT32_MAX)
         return err_set(e, EXIT_CANNOT, "%s: %u heads of %u are too many for a 32-bit index",
                        k->name, heads, head_dim);
-    launch *l = tape_add(t, "rope_apply.metal", k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     launch_bind(l, 0, qk, ACCESS_BOTH, ELEM_F32);
@@ -56,18 +56,19 @@ static const shape shapes[] = {
     {{1, 32, 128}}, {{100, 32, 128}}, {{8191, 8, 128}}, {{1000, 1001, 128}},
 };
 
-static const kernel rows[] = {
-    {.name = "rope_apply", .about = "a thread a pair", .group = 256},
+static const kernel kernels[] = {
+    {.name = "rope_apply",
+     .about = "one thread per pair",
+     .file = "rope_apply.metal",
+     .group = 256},
 };
 
 const op rope_apply_op = {
     .name = "rope_apply",
     .about = "rotary embedding of neighbouring pairs, in place",
     .dims = "pos x heads x head_dim",
-    .kernels = rows,
-    .kernel_count = COUNT_OF(rows),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{5, 3, 22}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{5, 3, 22}}},
     .build = rope_apply_build,
 };

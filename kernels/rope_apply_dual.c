@@ -29,7 +29,7 @@ bool rope_apply_dual_record(tape *t, const kernel *k, slice q_heads, slice k_hea
     if (q_bytes + k_bytes > UINT32_MAX)
         return err_set(e, EXIT_CANNOT, "%s: %u + %u heads of %u are too many for a 32-bit index",
                        k->name, nq, nk, head_dim);
-    launch *l = tape_add(t, "rope_apply_dual.metal", k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     launch_bind(l, 0, q_heads, ACCESS_BOTH, ELEM_F32);
@@ -65,18 +65,19 @@ static const shape shapes[] = {
     {{1, 32, 8, 128}}, {{100, 32, 8, 128}}, {{1000, 501, 77, 128}},
 };
 
-static const kernel rows[] = {
-    {.name = "rope_apply_dual", .about = "a thread a pair of q or of k", .group = 256},
+static const kernel kernels[] = {
+    {.name = "rope_apply_dual",
+     .about = "one thread per pair of q or of k",
+     .file = "rope_apply_dual.metal",
+     .group = 256},
 };
 
 const op rope_apply_dual_op = {
     .name = "rope_apply_dual",
     .about = "rotary embedding of q and k in one launch",
     .dims = "pos x nq x nk x head_dim",
-    .kernels = rows,
-    .kernel_count = COUNT_OF(rows),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{5, 3, 2, 22}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{5, 3, 2, 22}}},
     .build = rope_apply_dual_build,
 };

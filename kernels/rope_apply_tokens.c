@@ -50,9 +50,8 @@ static void rope_apply_table_oracle(const launch *l, oracle_io *io) {
 }
 
 /* All but argument 6 and the oracle. NULL with e set. */
-static launch *record(tape *t, const kernel *k, const char *file, slice q_heads, slice k_heads,
-                      uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim, param pos,
-                      err *e) {
+static launch *record(tape *t, const kernel *k, slice q_heads, slice k_heads, uint32_t n_tokens,
+                      uint32_t nq, uint32_t nk, uint32_t head_dim, param pos, err *e) {
     size_t head_bytes = os_multiply(os_multiply(n_tokens, head_dim), sizeof(float));
     size_t q_bytes = os_multiply(nq, head_bytes), k_bytes = os_multiply(nk, head_bytes);
     if (head_dim % 2 != 0) {
@@ -68,7 +67,7 @@ static launch *record(tape *t, const kernel *k, const char *file, slice q_heads,
                 n_tokens, nq, nk, head_dim);
         return NULL;
     }
-    launch *l = tape_add(t, file, k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return NULL;
     launch_bind(l, 0, q_heads, ACCESS_BOTH, ELEM_F32);
@@ -88,8 +87,7 @@ static launch *record(tape *t, const kernel *k, const char *file, slice q_heads,
 bool rope_apply_tokens_record(tape *t, const kernel *k, slice q_heads, slice k_heads,
                               uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
                               param pos, float theta, err *e) {
-    launch *l = record(t, k, "rope_apply_tokens.metal", q_heads, k_heads, n_tokens, nq, nk,
-                       head_dim, pos, e);
+    launch *l = record(t, k, q_heads, k_heads, n_tokens, nq, nk, head_dim, pos, e);
     if (!l)
         return false;
     launch_set_f32(l, 6, theta);
@@ -103,8 +101,7 @@ bool rope_apply_table_record(tape *t, const kernel *k, slice q_heads, slice k_he
     size_t freqs_bytes = head_dim / 2 * sizeof(float);
     if (!record_trim(k, "freqs", freqs_bytes, sizeof(float), &freqs, e))
         return false;
-    launch *l = record(t, k, "rope_apply_table.metal", q_heads, k_heads, n_tokens, nq, nk, head_dim,
-                       pos, e);
+    launch *l = record(t, k, q_heads, k_heads, n_tokens, nq, nk, head_dim, pos, e);
     if (!l)
         return false;
     launch_bind(l, 6, freqs, ACCESS_READ, ELEM_F32);
@@ -154,23 +151,18 @@ static const shape shapes[] = {
     {{100, 33, 9, 3, 64}}, {{2000, 48, 9, 3, 64}}, {{5, 3, 32, 8, 128}}, {{4000, 9, 2, 1, 256}},
 };
 
-static const kernel tokens_rows[] = {
-    {.name = "rope_apply_tokens", .about = "a thread a pair of q or of k", .group = 256},
-};
-static const kernel table_rows[] = {
-    {.name = "rope_apply_table", .about = "a thread a pair of q or of k", .group = 256},
-};
-
 #define OP(which, about_)                                                                          \
+    static const kernel which##_kernel = {.name = "rope_apply_" #which,                            \
+                                          .about = "one thread per pair of q or of k",             \
+                                          .file = "rope_apply_" #which ".metal",                   \
+                                          .group = 256};                                           \
     const op rope_apply_##which##_op = {                                                           \
         .name = "rope_apply_" #which,                                                              \
         .about = about_,                                                                           \
         .dims = "pos x tokens x nq x nk x head_dim",                                               \
-        .kernels = which##_rows,                                                                   \
-        .kernel_count = COUNT_OF(which##_rows),                                                    \
-        .shapes = shapes,                                                                          \
-        .shape_count = COUNT_OF(shapes),                                                           \
-        .any_input = {{5, 4, 3, 2, 22}},                                                           \
+        .kernels = &which##_kernel,                                                                \
+        .kernel_count = 1,                                                                         \
+        .shapes = {shapes, COUNT_OF(shapes), {{5, 4, 3, 2, 22}}},                                  \
         .build = rope_apply_##which##_build,                                                       \
     }
 OP(tokens, "rotary embedding of q and k of many tokens");

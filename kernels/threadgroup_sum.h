@@ -2,8 +2,8 @@
 
 // The sum of one value a thread over the threadgroup, given to every thread. partial has room for
 // one float a simdgroup; nobody may touch it again before another barrier.
-inline float
-threadgroup_sum(float value, threadgroup float *partial, uint lane, uint sg, uint sg_count) {
+inline float threadgroup_sum(float value, threadgroup float *partial, uint lane, uint sg,
+                             uint sg_count) {
     value = simd_sum(value);
     if (lane == 0)
         partial[sg] = value;

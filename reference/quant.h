@@ -85,7 +85,7 @@ _Static_assert(sizeof(block_q4_0) == 18 && sizeof(block_q4_1) == 20 && sizeof(bl
                    sizeof(block_q6_k) == 210,
                "blocks are packed");
 
-typedef struct {
+typedef struct weight_format {
     const char *name;     /* "Q4_0" */
     size_t values, bytes; /* of a block */
     size_t halves;        /* fp16 numbers in a block: any bits will do elsewhere */

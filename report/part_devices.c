@@ -79,8 +79,10 @@ bool page_print_devices(page *p, FILE *out, err *e) {
     }
     fputs("<tr><th scope=\"row\">times are</th>", out);
     for (size_t f = 0; f < p->store->count; f++)
-        fputs(p->store->folders[f].emulated ? "<td>emulated: a CPU plays the GPU</td>"
-                                            : "<td>of the device itself</td>",
+        fputs(store_find_meta(&p->store->folders[f], "virtual")
+                  ? "<td>of a virtual GPU: not those of the GPU itself</td>"
+              : p->store->folders[f].emulated ? "<td>emulated: a CPU plays the GPU</td>"
+                                              : "<td>of the device itself</td>",
               out);
     fputs("</tr>\n</tbody></table></div>\n", out);
     return true;

@@ -146,6 +146,7 @@ static void describe(store_folder *f) {
     const char *emulated = store_find_meta(f, "emulated");
     snprintf(f->device, sizeof f->device, "%s", device ? device : f->name);
     f->emulated = emulated ? strcmp(emulated, "yes") == 0 : api && strcmp(api, "soft") == 0;
+    f->emulated |= store_find_meta(f, "virtual") != NULL;
 }
 
 static bool read_folder(store_folder *f, const char *path, err *e) {

@@ -43,7 +43,7 @@ typedef struct {
     char path[PATH_MAX];
     char name[128];   /* the last part of the path */
     char device[160]; /* as its files call it, else the name */
-    bool emulated;    /* the software device: times mean nothing for a GPU */
+    bool emulated;    /* the software device, or a virtual GPU: times mean nothing for a GPU */
     store_file *files;
     size_t count;
     char (*others)[128]; /* names of charts and of files with samples */

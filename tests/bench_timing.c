@@ -38,7 +38,7 @@ static library *open_library(device *d, const char *folder, err *e) {
 static bool compare(library *base, library *now, uint64_t seed, verdict_case *out, err *e) {
     /* Long loops over what fits a cache: the planted rounds cost what the others do. */
     const shape sizes = {{60000, 1}};
-    const op *o = &bandwidth_read_f32_op;
+    const op *o = &bandwidth_read_op;
     subject_options options = {
         .regime = TIMING_CHAINED, .cache = TIMING_WARM, .sample_s = TIMING_SAMPLE_S};
     timing_plan plan = timing_plan_new();

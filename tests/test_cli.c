@@ -120,6 +120,18 @@ TEST a_filter_that_matches_nothing_is_answered_with_the_kernels(void) {
     PASS();
 }
 
+TEST what_a_kernel_does_not_take_is_a_skip_with_a_reason(void) {
+    ASSERT_RUN("\"$A\" check --device $D rmsnorm --shape 2x33 --skipped --csv \"$T.csv\"", 0);
+    ASSERT_SAYS("2 passed, 0 failed, 3 skipped\n");
+    ASSERT_SAYS("rmsnorm_simdgroup/2x33/normal: takes one row");
+    ASSERT_RUN("grep -c 'rmsnorm.*,skip,.*takes one row' \"$T.csv\"; rm \"$T.csv\"", 0);
+    ASSERT_SAYS("3\n");
+    ASSERT_RUN("\"$A\" check --device $D rmsnorm_simdgroup --shape 2x33", 3);
+    ASSERT_SAYS("0 passed, 0 failed, 1 skipped\n");
+    ASSERT_SAYS("nothing was checked: rmsnorm_simdgroup/2x33/normal takes one row");
+    PASS();
+}
+
 TEST list_has_every_kernel_of_the_registry(void) {
     ASSERT_RUN("\"$A\" list; \"$A\" list --md", 0);
     for (size_t i = 0; i < registry_count; i++)
@@ -277,6 +289,7 @@ SUITE(cli_suite) {
     RUN_TEST(a_name_too_many_is_a_usage_error);
     RUN_TEST(bad_numbers_are_usage_errors);
     RUN_TEST(a_filter_that_matches_nothing_is_answered_with_the_kernels);
+    RUN_TEST(what_a_kernel_does_not_take_is_a_skip_with_a_reason);
     RUN_TEST(list_has_every_kernel_of_the_registry);
     RUN_TEST(info_names_device_compiler_and_what_is_missing);
     RUN_TEST(a_device_that_cannot_be_had_says_why);

@@ -237,6 +237,22 @@ static const char gated[] =
     "}\n"
     "kernel void free(device int *x) {}\n";
 
+TEST a_kernel_that_reaches_simdgroup_functions_is_known(void) {
+    ASSERT(read_text("float sum(float x) { return simd_sum(x); } /* simdgroup_barrier */\n"
+                     "float twice(float x) { return sum(x) + sum(x); }\n"
+                     "template <typename T> void add(device T *x) { x[0] = twice(x[0]); }\n"
+                     "kernel void deep(device float *x) { add(x); }\n"
+                     "kernel void plain(device float *x) { x[0] += 1; /* simd_sum(x[0]) */ }\n"
+                     "kernel void lane(device uint *x, uint i [[thread_index_in_simdgroup]]) "
+                     "{ x[i] = i; }\n"
+                     "kernel void tile(device float *x) { simdgroup_float8x8 m; }\n"));
+    ASSERT(msl_uses_simdgroups(unit, "deep"));
+    ASSERT_FALSE(msl_uses_simdgroups(unit, "plain"));
+    ASSERT(msl_uses_simdgroups(unit, "lane"));
+    ASSERT(msl_uses_simdgroups(unit, "tile"));
+    PASS();
+}
+
 TEST function_constants_are_found_with_type_and_index(void) {
     ASSERT(read_text(gated));
     ASSERT_EQ_FMT((size_t)3, msl_count_constants(unit), "%zu");
@@ -544,6 +560,7 @@ SUITE(msl_suite) {
     RUN_TEST(a_gated_parameter_is_there_or_not_by_its_constant);
     RUN_TEST(function_constants_become_constexpr_values);
     RUN_TEST(a_constant_that_is_used_and_not_given_is_an_error);
+    RUN_TEST(a_kernel_that_reaches_simdgroup_functions_is_known);
     RUN_TEST(storage_of_a_threadgroup_becomes_a_reference_to_its_slot);
     RUN_TEST(pointers_to_threadgroup_memory_are_not_storage);
     RUN_TEST(storage_outside_of_a_kernel_is_refused);

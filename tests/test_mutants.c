@@ -251,8 +251,8 @@ TEST a_mutant_of_the_same_machine_code_is_equivalent(void) {
     SKIPm("machine code is compared in ELF files only");
 #endif
     char *output = NULL;
-    bool ok = run("T=$(mktemp -d \"${TMPDIR:-/tmp}/assay.XXXXXX\") && cp $H/kernels/*.metal "
-                  "$H/kernels/*.h $T/ && "
+    bool ok = run("T=$(mktemp -d \"${TMPDIR:-/tmp}/assay.XXXXXX\") && cp -R $H/kernels/. "
+                  "$T && "
                   "sed 's/dst.i. = /dst[i + 0] = /' $H/kernels/buffer_copy.metal > "
                   "$T/buffer_copy.metal && ASSAY_KERNELS=$T $A mutants buffer_copy --csv $T/rows "
                   "> $T/talk 2>&1; s=$?; cat $T/talk; grep 'same code' $T/rows; rm -r $T; exit $s",

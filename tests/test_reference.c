@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/device/elem.h"
 #include "harness/check/fill.h"
 #include "harness/check/op.h"
+#include "harness/device/elem.h"
 #include "kernels/kernels.h"
 #include "reference/quant.h"
 #include "reference/reference.h"
@@ -481,14 +481,31 @@ TEST sums_belong_to_the_threadgroup_that_reads(void) {
 
 /* --- the list --- */
 
+/* Format, accumulation, tokens and variant together say which kernel it is. */
+TEST kernels_of_an_op_differ_in_their_axes(void) {
+    for (size_t i = 0; i < registry_count; i++)
+        for (size_t k = 0; k < registry[i]->kernel_count; k++)
+            for (size_t j = 0; j < k; j++) {
+                const kernel *a = &registry[i]->kernels[j], *b = &registry[i]->kernels[k];
+                bool is_same = a->format == b->format && a->accumulates == b->accumulates &&
+                               !a->tokens == !b->tokens;
+                if (is_same)
+                    ASSERTm(b->name,
+                            a->variant && b->variant && strcmp(a->variant, b->variant) != 0);
+            }
+    PASS();
+}
+
 TEST every_kernel_is_found_by_its_name_and_names_differ(void) {
     for (size_t i = 0; i < registry_count; i++) {
         ASSERT(registry_find_op(registry[i]->name) == registry[i]);
-        ASSERT(registry[i]->kernel_count > 0 && registry[i]->shape_count > 0);
+        ASSERT(registry[i]->kernel_count > 0);
         for (size_t k = 0; k < registry[i]->kernel_count; k++) {
             const op *owner = NULL;
             const kernel *row = &registry[i]->kernels[k];
             ASSERT(registry_find_kernel(row->name, &owner) == row && owner == registry[i]);
+            ASSERTm(row->name, row->file && row->about && row->group > 0);
+            ASSERTm(row->name, op_get_shapes(owner, row)->count > 0);
         }
     }
     ASSERT(!registry_find_op("no such op") && !registry_find_kernel("no such kernel", NULL));
@@ -526,5 +543,6 @@ SUITE(reference_suite) {
     RUN_TEST(a_2x32_product_is_as_worked_by_hand);
     RUN_TEST(the_maximum_skips_nan_and_takes_the_lowest_of_equals);
     RUN_TEST(sums_belong_to_the_threadgroup_that_reads);
+    RUN_TEST(kernels_of_an_op_differ_in_their_axes);
     RUN_TEST(every_kernel_is_found_by_its_name_and_names_differ);
 }

@@ -25,9 +25,17 @@
 
 extern char **environ;
 
+/* macOS's CLOCK_MONOTONIC has steps of 1 us and follows adjustments of the time of day; this one is
+ * the CPU's counter, which Metal's times are on too. */
+#if defined(__APPLE__)
+#define STEADY_CLOCK CLOCK_UPTIME_RAW
+#else
+#define STEADY_CLOCK CLOCK_MONOTONIC
+#endif
+
 uint64_t os_now_ns(void) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(STEADY_CLOCK, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 

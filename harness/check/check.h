@@ -9,11 +9,13 @@
 #include "compare.h"
 #include "op.h"
 
+/* Skipped is a case that the device cannot run as it is written (device_can_play). */
 typedef enum { CHECK_PASS, CHECK_FAIL, CHECK_SKIP } check_verdict;
 
 typedef struct {
     check_verdict verdict;
-    char message[512]; /* what is wrong: kernel, shape, buffer, element, expected and got */
+    char message[512]; /* what is wrong (kernel, buffer, element, expected and got), or why the case
+                          was skipped */
     comparison worst;  /* of the binding with the largest margin, over all launches */
     char buffer[64];   /* that binding: "'y' (buffer 2)" */
     uint64_t gpu_ns;
@@ -38,7 +40,11 @@ typedef struct {
  * from being made. */
 bool check_tape(tape *t, const check_options *o, check_result *out, err *e);
 
-/* Builds a case on a device and checks it. Where the device's validation is on, what it finds fails
+/* Marks a case as one that this kernel or this device does not take. A skip is counted and its reason
+ * is kept; it is neither a pass nor a failure. Returns true: the check has its result. */
+bool check_skip(check_result *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Builds a case on a device and checks it. A shape that the kernel does not take is skipped. Where the device's validation is on, what it finds fails
  * the case too, and is left in the device's list. */
 bool check_case(library *lib, const op *o, const kernel *k, const shape *s, distribution inputs,
                 uint64_t seed, check_result *out, err *e);

@@ -64,7 +64,11 @@ typedef struct {
     double terms;  /* length of the longest sum behind an element; starts as 1 */
     double
         roundings; /* roundings besides those of the sum (products, exp, division); starts as 4 */
-    bool exact;    /* bits must agree (copies, indices); true at the start for integer types */
+    bool exact;  /* bits must agree (copies, indices); true at the start for integer types */
+    bool chosen; /* exact, and found by comparing: a device that flushes may give any denormal for
+                    another, because it holds them equal */
+    double *flushed; /* not the oracle's to fill: its values with zeros for the denormals among its
+                        inputs; NULL where that makes no difference */
 } expected;
 
 typedef struct {
@@ -78,6 +82,7 @@ typedef void (*oracle_fn)(const launch *l, oracle_io *io);
 
 struct launch {
     const pipeline *pipeline;
+    const struct kernel *kernel; /* what it was recorded from (check/op.h), or NULL */
     char label[64];
     binding args[LAUNCH_BUFFERS];
     uint32_t threadgroup_bytes[LAUNCH_THREADGROUPS];

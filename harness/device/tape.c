@@ -102,6 +102,7 @@ void play_times_add(play_times *sum, const play_times *more) {
     sum->wall_ns += more->wall_ns;
     sum->driver_ns += more->driver_ns;
     sum->gpu_is_wall |= more->gpu_is_wall;
+    sum->samples_overlap |= more->samples_overlap;
 }
 
 size_t tape_count_parts(const tape *t, play_mode mode) {

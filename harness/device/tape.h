@@ -13,6 +13,8 @@
 typedef struct library library;
 library *library_new(device *d, const char *folder, err *e);
 void library_free(library *lib);
+/* Compiles with another math than the device's own; before the first pipeline is made. */
+void library_set_math(library *lib, math_mode math);
 device *library_get_device(const library *lib);
 const char *library_get_folder(const library *lib);
 /* The file of the folder that a pipeline of this library was made of. */
@@ -35,6 +37,8 @@ struct tape {
     size_t mark_count, mark_capacity;
     play_order order; /* concurrent: launches may overlap unless a barrier stands between them */
     bool barrier_next;
+    bool
+        explains; /* a failure names the launch where the device can tell; never while it is timed */
     void *prepared; /* a device's own (a CUDA graph), dropped when the tape is freed */
     void (*free_prepared)(void *prepared);
 };

@@ -15,7 +15,11 @@ enum { OLDEST_CLANG = 14 };
 #endif
 enum { NEWEST_CLANG = 99 }; /* of the names clang-NN that are looked for */
 
+#if defined(__APPLE__)
+static const char advice[] = "install one: xcode-select --install";
+#else
 static const char advice[] = "install one: apt-get install clang-19 (or any from 16)";
+#endif
 
 /* The first line of `path --version` and the number in it; 0 when it is no clang. */
 static int ask_version(const char *path, char *line, size_t size) {

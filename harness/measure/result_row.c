@@ -32,6 +32,7 @@ static const column columns[RESULT_COLUMNS] = {
     TEXT("input", input),
     TEXT("regime", regime),
     TEXT("cache", cache),
+    TEXT("math", math),
     NUMBER("median_ns", gpu.median),
     NUMBER("min_ns", gpu.min),
     NUMBER("q1_ns", gpu.q1),
@@ -101,8 +102,12 @@ bool result_read_row(const csv_file *f, size_t row, result_row *out, err *e) {
         char *at = (char *)out + c->at;
         size_t from;
         double d;
-        if (!csv_find_column(f, c->title, &from, e))
-            return false;
+        if (!csv_find_column(f, c->title, &from, e)) {
+            if (c->at != offsetof(result_row, math))
+                return false;
+            *e = (err){.code = EXIT_OK};
+            continue;
+        }
         if (c->kind == AS_TEXT) {
             snprintf(at, c->size, "%s", csv_get_text(f, row, from));
             continue;
@@ -150,6 +155,8 @@ results_meta results_meta_new(const char *version, const device_facts *f, uint64
     results_meta_add(&m, "device", f->name);
     results_meta_add(&m, "api", f->api);
     results_meta_add(&m, "emulated", f->emulated ? "yes" : "no");
+    if (f->is_virtual)
+        results_meta_add(&m, "virtual", "yes");
     host_get_driver(f->api, text, sizeof text);
     results_meta_add(&m, "driver", text);
     results_meta_add(&m, "compiler", f->compiler);

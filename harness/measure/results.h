@@ -31,13 +31,14 @@ results_meta results_meta_new(const char *version, const device_facts *f, uint64
 
 typedef struct {
     char op[64], variant[96], shape[48], input[16], regime[16], cache[8];
+    char math[8];              /* mode the kernel was compiled with; "": an older file */
     stats gpu;                 /* ns a case; count 0: no time */
     double encode_ns, wall_ns; /* medians */
     uint64_t repeats, copies;  /* plays in a sample; sets of buffers */
     uint64_t bytes, flops;     /* of a case */
     double gb_s, gflop_s, roof_gb_s, pct_roof;
     double launch_ns, submit_ns; /* of an empty launch, in the same window */
-    char stop[8], label[96];
+    char stop[8], label[128];
     char hash[20];     /* of the kernel's source */
     char message[256]; /* why there is no time; "" if there is one */
 } result_row;
@@ -46,7 +47,7 @@ typedef struct {
 void result_get_key(const result_row *r, char *text, size_t size);
 
 /* Titles and texts of a row, for whoever writes it in another form. */
-enum { RESULT_COLUMNS = 30 };
+enum { RESULT_COLUMNS = 31 };
 const char *result_get_title(int i);
 /* Column i as text; *is_number says whether it is one (a NaN is the text "nan"). */
 void result_get_column(const result_row *r, int i, char *text, size_t size, bool *is_number);

@@ -9,6 +9,7 @@
 
 #include "harness/base/host.h"
 #include "harness/base/os.h"
+#include "harness/base/power.h"
 #include "significance.h"
 
 enum {
@@ -185,12 +186,23 @@ unsigned timing_find_labels(const device_facts *f) {
         labels |= LABEL_EMULATED;
     if (f->validates)
         labels |= LABEL_VALIDATED;
-    if (strstr(f->name, "aravirtual"))
+    if (f->is_virtual)
         labels |= LABEL_VIRTUAL;
+    power_state power = power_get_state();
+    if (power.is_hot)
+        labels |= LABEL_HOT;
+    if (power.low_power)
+        labels |= LABEL_LOW_POWER;
+    if (power.on_battery)
+        labels |= LABEL_BATTERY;
     /* One more than the cores: the software device is work for all of them itself. */
     if (host_get_load() > os_count_cpus() + 1)
         labels |= LABEL_BUSY;
     return labels;
+}
+
+unsigned timing_find_play_labels(const play_times *t) {
+    return (t->gpu_is_wall ? LABEL_GPU_IS_WALL : 0) | (t->samples_overlap ? LABEL_OVERLAP : 0);
 }
 
 bool timing_run(const timing_plan *plan, const timing_source *sources, size_t count,

@@ -65,7 +65,11 @@ enum {
     LABEL_UNSTEADY = 64,    /* the budget ended before the target was met */
     LABEL_ABOVE_ROOF = 128, /* more GB/s than the roof: it cannot have come from there */
     LABEL_VALIDATED = 256,  /* under validation: times mean nothing */
-    LABEL_COUNT = 9
+    LABEL_HOT = 512,        /* the system reports heat */
+    LABEL_LOW_POWER = 1024, /* the user asked for less speed */
+    LABEL_BATTERY = 2048,   /* not on mains power */
+    LABEL_OVERLAP = 4096,   /* sampled times of launches sum to more than the whole took */
+    LABEL_COUNT = 13
 };
 
 /* "emulated+busy", or "" for none. */
@@ -89,6 +93,8 @@ void timing_result_free(timing_result *r);
 
 /* What the device and the machine say about numbers taken on them now. */
 unsigned timing_find_labels(const device_facts *f);
+/* What one play says about its times. */
+unsigned timing_find_play_labels(const play_times *t);
 
 /* One clock of all samples; caller frees. */
 double *timing_list_clock(const timing_result *r, timing_clock c);

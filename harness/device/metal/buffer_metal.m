@@ -2,8 +2,8 @@
  *
  * Guard zones are device.c's business: a buffer here is one allocation with the contents at `base`.
  *
- * The one surprise: memory of the caller need not lie on a page as Metal wants it. The buffer then
- * begins at the page before, and `base` says how far behind that the contents are. */
+ * Memory of the caller need not lie on a page as Metal wants it. The buffer then begins at the page
+ * before, and `base` says how far into it the contents are. */
 #include <string.h>
 #include <unistd.h>
 
@@ -43,7 +43,8 @@ static bool allocate(buffer *b, size_t bytes, MTLResourceOptions options, err *e
                            b->bytes);
 }
 
-/* In place where Metal takes the pages as they are, otherwise a copy. */
+/* In place where Metal takes the pages as they are, otherwise a copy: it may answer nil, or give a
+ * buffer of length 0. */
 static bool wrap(buffer *b, const void *memory, size_t bytes, err *e) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (uintptr_t)memory % page;
     size_t whole = (before + bytes + page - 1) / page * page;
@@ -53,6 +54,10 @@ static bool wrap(buffer *b, const void *memory, size_t bytes, err *e) {
                                                         length:whole
                                                        options:MTLResourceStorageModeShared
                                                    deallocator:nil];
+    if ([made length] < whole) {
+        [made release];
+        made = nil;
+    }
     b->impl = made;
     if (made) {
         b->base = before;
@@ -93,7 +98,7 @@ void metal_free_buffer(buffer *b) {
 /* Private memory is reached by a blit from or to the staging buffer. */
 static bool blit(buffer *b, size_t at, size_t bytes, bool to_device, err *e) {
     metal_device *m = metal_get(b->device);
-    id<MTLCommandBuffer> commands = metal_new_command_buffer(m, "copy", e);
+    id<MTLCommandBuffer> commands = metal_new_command_buffer(m, "copy", false, e);
     id<MTLBlitCommandEncoder> encoder = [commands blitCommandEncoder];
     if (!encoder)
         return err_set(e, EXIT_CANNOT, "Metal gives no encoder to copy buffer '%s'", b->label);

@@ -1,7 +1,7 @@
 /* device_metal: finds a GPU of Metal, says what it is, and makes captures of what it plays.
  *
- * The one surprise: MTLCreateSystemDefaultDevice answers nil in processes that are not linked with
- * CoreGraphics; the Makefile links it. */
+ * MTLCreateSystemDefaultDevice answers nil in processes that are not linked with CoreGraphics; the
+ * Makefile links it. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,15 +81,14 @@ static void describe_families(id<MTLDevice> d, char *text, size_t size) {
     }
 }
 
-static void fill_facts(device_facts *f, id<MTLDevice> d) {
-    const char *language = "2.4";
-    if (@available(macOS 13.0, *))
-        language = "3.0";
+static void fill_facts(device_facts *f, id<MTLDevice> d, math_mode math) {
     snprintf(f->name, sizeof f->name, "%s", [[d name] UTF8String]);
     snprintf(f->api, sizeof f->api, "metal");
     snprintf(f->compiler, sizeof f->compiler,
-             "Metal's own, system %s, language %s, safe math, precise functions",
-             [[[NSProcessInfo processInfo] operatingSystemVersionString] UTF8String], language);
+             "Metal's own, system %s, language %u.%u, %s math, %s functions",
+             [[[NSProcessInfo processInfo] operatingSystemVersionString] UTF8String],
+             (unsigned)metal_get_language() >> 16, (unsigned)metal_get_language() & 0xFFFF,
+             math_mode_get_name(math), math == MATH_SAFE ? "precise" : "fast");
     describe_families(d, f->family, sizeof f->family);
     f->unified = [d hasUnifiedMemory];
     f->working_set_bytes = [d recommendedMaxWorkingSetSize];
@@ -97,14 +96,14 @@ static void fill_facts(device_facts *f, id<MTLDevice> d) {
         f->unified ? [[NSProcessInfo processInfo] physicalMemory] : f->working_set_bytes;
     f->max_buffer_bytes = [d maxBufferLength];
     f->allocated_bytes = [d currentAllocatedSize];
-    f->simd_width = 32; /* each pipeline is asked for its own */
+    /* GPUs of Intel and AMD choose 8 to 64 for each pipeline. */
+    f->simd_width = [d supportsFamily:MTLGPUFamilyApple1] ? MSL_LANES : 0;
     f->max_group_threads = (uint32_t)[d maxThreadsPerThreadgroup].width;
     f->max_threadgroup_bytes = (uint32_t)[d maxThreadgroupMemoryLength];
-    /* Every GPU is of the first common family; what is not is no GPU, and computes as a CPU does.
-     * Virtual GPUs are GPUs with times that nobody should believe. */
-    bool is_gpu = [d supportsFamily:MTLGPUFamilyCommon1];
-    f->emulated = !is_gpu || strstr(f->name, "Paravirtual") != NULL;
-    f->flushes_denormals = is_gpu;
+    /* Whatever Metal gives is a GPU, but for the stand-in of the tests, which says what it is. */
+    f->emulated = strstr(f->name, "software Metal device") != NULL;
+    f->is_virtual = strstr(f->name, "Paravirtual") != NULL;
+    f->flushes_denormals = true;
     f->validates = f->exact_buffers = validation_is_on();
 }
 
@@ -135,7 +134,7 @@ static bool open_device(device *d, err *e) {
         if (m->queue) {
             [m->queue setLabel:@"assay"];
             m->libraries = [[NSMutableDictionary alloc] init];
-            fill_facts(&d->facts, m->device);
+            fill_facts(&d->facts, m->device, d->options.math);
             return true;
         }
     }

@@ -201,6 +201,10 @@ const msl_constant_text *constant_get_text(const function_constant *c,
 const function_constant *constant_find_unset(const msl_unit *u, const entry *which,
                                              const msl_constant_text *given, size_t count);
 
+/* reach.c. Every word that the entry's text reaches, until visit says false. */
+typedef bool reach_visitor(void *context, at word);
+void reach_visit(const msl_unit *u, const entry *which, reach_visitor *visit, void *context);
+
 /* parse.c */
 void parse_kernels(msl_unit *u);
 

@@ -94,6 +94,8 @@ const char *msl_get_name(const msl_unit *u);
 /* The file with its local includes put in, macros and all, for a compiler of MSL that takes one
  * text and looks into no folder; #line marks keep the names of files and their lines. */
 const char *msl_get_text(const msl_unit *u);
+/* The same with macros expanded: what is parsed. */
+const char *msl_get_expanded(const msl_unit *u);
 size_t msl_count_kernels(const msl_unit *u);
 const msl_signature *msl_get_kernel(const msl_unit *u, size_t i);
 const msl_signature *msl_find_kernel(const msl_unit *u, const char *host_name,
@@ -116,6 +118,9 @@ bool msl_specialise(const msl_unit *u, const char *host_name, const msl_constant
  * not. */
 bool msl_check_constants(const msl_unit *u, const char *host_name,
                          const msl_constant_text *constants, size_t count, err *e);
+
+/* Does the kernel, or a function that it calls, work with the lanes of a simdgroup? */
+bool msl_uses_simdgroups(const msl_unit *u, const char *host_name);
 
 /* The C++ text of one pipeline for the software device: every kernel but the wanted one static,
  * function constants as constexpr values (one that the kernel's text uses and that is not given is

@@ -58,9 +58,6 @@ char *mutate_apply(const char *source, const mutation *m);
 /* The lines that it touches, before and after, with blanks folded to one. The caller frees both. */
 void mutate_describe(const char *source, const mutation *m, char **before, char **after);
 
-/* Is a kernel of this name, or host name, in the text? */
-bool mutate_has_kernel(const char *source, const char *name);
-
 /* What the kernel `name` is made of: the names that its text mentions, and those that their texts
  * mention. `sources` are its file and what that includes. When in doubt, a name is in it. */
 typedef struct {

@@ -57,6 +57,10 @@ void msl_free(msl_unit *u) {
     free(u);
 }
 
+const char *msl_get_expanded(const msl_unit *u) {
+    return u->source;
+}
+
 const char *msl_get_name(const msl_unit *u) {
     return u->name;
 }

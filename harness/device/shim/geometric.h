@@ -146,25 +146,16 @@ METAL_FUNC constexpr V select(const A &a, const B &b, vec<bool, n> c) {
 #define ASSAY_BOTH_NAMESPACES                                                                      \
     ASSAY_USE(abs)                                                                                 \
     ASSAY_USE(acos)                                                                                \
-    ASSAY_USE(acosh)                                                                               \
     ASSAY_USE(asin)                                                                                \
-    ASSAY_USE(asinh)                                                                               \
     ASSAY_USE(atan)                                                                                \
     ASSAY_USE(atan2)                                                                               \
-    ASSAY_USE(atanh)                                                                               \
     ASSAY_USE(ceil)                                                                                \
     ASSAY_USE(clamp)                                                                               \
     ASSAY_USE(copysign)                                                                            \
-    ASSAY_USE(cos)                                                                                 \
-    ASSAY_USE(cosh)                                                                                \
-    ASSAY_USE(cospi)                                                                               \
     ASSAY_USE(distance)                                                                            \
     ASSAY_USE(distance_squared)                                                                    \
     ASSAY_USE(divide)                                                                              \
     ASSAY_USE(dot)                                                                                 \
-    ASSAY_USE(exp)                                                                                 \
-    ASSAY_USE(exp10)                                                                               \
-    ASSAY_USE(exp2)                                                                                \
     ASSAY_USE(fabs)                                                                                \
     ASSAY_USE(fdim)                                                                                \
     ASSAY_USE(floor)                                                                               \
@@ -181,9 +172,6 @@ METAL_FUNC constexpr V select(const A &a, const B &b, vec<bool, n> c) {
     ASSAY_USE(ldexp)                                                                               \
     ASSAY_USE(length)                                                                              \
     ASSAY_USE(length_squared)                                                                      \
-    ASSAY_USE(log)                                                                                 \
-    ASSAY_USE(log10)                                                                               \
-    ASSAY_USE(log2)                                                                                \
     ASSAY_USE(max)                                                                                 \
     ASSAY_USE(max3)                                                                                \
     ASSAY_USE(median3)                                                                             \
@@ -193,31 +181,29 @@ METAL_FUNC constexpr V select(const A &a, const B &b, vec<bool, n> c) {
     ASSAY_USE(modf)                                                                                \
     ASSAY_USE(nextafter)                                                                           \
     ASSAY_USE(normalize)                                                                           \
-    ASSAY_USE(pow)                                                                                 \
-    ASSAY_USE(powr)                                                                                \
     ASSAY_USE(rint)                                                                                \
     ASSAY_USE(round)                                                                               \
-    ASSAY_USE(rsqrt)                                                                               \
     ASSAY_USE(saturate)                                                                            \
     ASSAY_USE(sign)                                                                                \
-    ASSAY_USE(sin)                                                                                 \
-    ASSAY_USE(sincos)                                                                              \
-    ASSAY_USE(sinh)                                                                                \
-    ASSAY_USE(sinpi)                                                                               \
     ASSAY_USE(smoothstep)                                                                          \
-    ASSAY_USE(sqrt)                                                                                \
     ASSAY_USE(step)                                                                                \
-    ASSAY_USE(tan)                                                                                 \
-    ASSAY_USE(tanh)                                                                                \
-    ASSAY_USE(tanpi)                                                                               \
     ASSAY_USE(trunc)
 #define ASSAY_USE(name) using metal::name;
+#define ASSAY_USE_FIRST(name, ...) ASSAY_USE(name)
 namespace fast {
 ASSAY_BOTH_NAMESPACES
+ASSAY_TWO_SPEEDS(ASSAY_USE_FIRST, ASSAY_USE_FIRST)
+using metal::sincos;
 }
 namespace precise {
 ASSAY_BOTH_NAMESPACES
+#if !defined(ASSAY_FAST_MATH) // else they are there
+ASSAY_TWO_SPEEDS(ASSAY_USE_FIRST, ASSAY_USE_FIRST)
+using metal::sincos;
+#endif
 }
+#undef ASSAY_TWO_SPEEDS
+#undef ASSAY_USE_FIRST
 #undef ASSAY_USE
 #undef ASSAY_BOTH_NAMESPACES
 

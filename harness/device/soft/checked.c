@@ -229,7 +229,9 @@ void soft_checker_end(soft_checker *c, finding_list *out) {
     checker_tell_index(c);
     checker_put_back(c);
     if (c->declared) { /* lanes that ended early left theirs behind */
-        madvise(c->private_unset, (size_t)(SOFT_REGION_BYTES - SOFT_STACKS_AT), MADV_DONTNEED);
+        /* New pages are zeros; madvise promises that on Linux only. */
+        mmap(c->private_unset, (size_t)(SOFT_REGION_BYTES - SOFT_STACKS_AT), PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0);
         c->declared = 0;
         c->hooks.unset = 0;
     }

@@ -30,31 +30,33 @@ struct soft_compiler {
     char base_hash[65]; /* of compiler, flags and shim */
 };
 
+#if defined(__APPLE__) && defined(__aarch64__)
+#define TARGET "-arch", "arm64"
+#elif defined(__APPLE__)
+#define TARGET "-arch", "x86_64"
+#elif defined(__aarch64__)
+#define TARGET "--target=aarch64-linux-gnu"
+#else
+#define TARGET "--target=x86_64-linux-gnu"
+#endif
+
 /* -ffp-contract=off: the reference is each operation rounded once, as written. Pattern-initialised
  * variables: a kernel that uses one it never set gives the same wrong answer every time, and floats
  * start as NaN. Convergent functions, nothing hoisted, sunk or merged: the optimiser may not make
  * one simdgroup call out of the two arms of a branch. */
 /* clang-format off */
 static const char *const flags[] = {
-    "-x", "c++", "-std=c++17", "-fdeclspec", "-gdwarf-4", "-gline-tables-only", "-fPIC", "-shared",
-    "-nostdlib", "-fvisibility=hidden", "-fsigned-char", "-fno-strict-aliasing",
-    "-fno-operator-names", "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
+    "-x", "c++", "-std=c++17", "-fdeclspec", "-gdwarf-4", "-gline-tables-only", "-fPIC",
+    "-fvisibility=hidden", "-fsigned-char", "-fno-strict-aliasing", "-fno-operator-names",
+    "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
     "-ffp-contract=off", "-fno-math-errno", "-fno-stack-protector", "-fno-threadsafe-statics",
     "-ftrivial-auto-var-init=pattern", "-fno-delete-null-pointer-checks", "-fno-caret-diagnostics",
     "-fstack-usage", "-w", "-Xclang", "-cl-single-precision-constant", "-Xclang",
     "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-mllvm",
     "-simplifycfg-hoist-common=0", "-mllvm", "-simplifycfg-sink-common=0",
-#if defined(__APPLE__)
-    "-undefined", "dynamic_lookup",
-#if defined(__aarch64__)
-    "-arch", "arm64",
-#else
-    "-arch", "x86_64",
-#endif
-#elif defined(__aarch64__)
-    "--target=aarch64-linux-gnu", "-mno-outline-atomics",
-#else
-    "--target=x86_64-linux-gnu",
+    TARGET,
+#if defined(__linux__) && defined(__aarch64__)
+    "-mno-outline-atomics",
 #endif
 #if defined(__x86_64__)
     "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none",
@@ -74,13 +76,42 @@ static const char *const checked_flags[] = {
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
     "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-atomics=0",
 };
+
+/* The sanitizers' hooks are the shim's: linking knows nothing of them, so that no runtime comes in.
+ * Apple's linker wants every dynamic library to have libSystem; and two functions that happen to be
+ * equal must stay two, because lines are found by the name of the function. */
+static const char *const link_flags[] = {
+    TARGET, "-shared", "-nostdlib", "-w",
+#if defined(__APPLE__)
+    "-lSystem", "-undefined", "dynamic_lookup", "-Wl,-no_deduplicate",
+#endif
+};
+/* What Metal's compiler may do under relaxed math, and with the last flag under fast math: fuse,
+ * reassociate, multiply by a reciprocal, take 0 for -0, use approximate functions, and assume that
+ * there is no infinity and no NaN. Not -ffast-math: that would also link code which switches
+ * flushing on for the whole process; pool.c does it for kernels alone. */
+static const char *const relaxed_flags[] = {
+    "-ffp-contract=fast", "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros",
+    "-fno-trapping-math", "-fapprox-func", "-DASSAY_FAST_MATH=1",
+};
+static const char *const finite_flags[] = {"-ffinite-math-only"};
 /* clang-format on */
+
+/* Does the line table stay in the object file? Then that is kept beside the linked kernel. */
+#if defined(__APPLE__)
+static const bool keeps_object = true;
+#else
+static const bool keeps_object = false;
+#endif
 
 enum {
     FLAG_COUNT = sizeof flags / sizeof *flags,
     FAST_COUNT = sizeof fast_flags / sizeof *fast_flags,
     CHECKED_COUNT = sizeof checked_flags / sizeof *checked_flags,
-    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + 16,
+    LINK_COUNT = sizeof link_flags / sizeof *link_flags,
+    RELAXED_COUNT = sizeof relaxed_flags / sizeof *relaxed_flags,
+    FINITE_COUNT = sizeof finite_flags / sizeof *finite_flags,
+    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + RELAXED_COUNT + FINITE_COUNT + 16,
 };
 
 static int by_name(const struct dirent **a, const struct dirent **b) {
@@ -130,6 +161,9 @@ static bool hash_base(soft_compiler *c, const char *device_folder, err *e) {
     hash_texts(&h, flags, FLAG_COUNT);
     hash_texts(&h, fast_flags, FAST_COUNT);
     hash_texts(&h, checked_flags, CHECKED_COUNT);
+    hash_texts(&h, link_flags, LINK_COUNT);
+    hash_texts(&h, relaxed_flags, RELAXED_COUNT);
+    hash_texts(&h, finite_flags, FINITE_COUNT);
     sha256_add(&h, c->clang, strlen(c->clang) + 1);
     sha256_add(&h, c->version, strlen(c->version) + 1);
     if (stat(c->clang, &s) == 0)
@@ -186,18 +220,41 @@ static void hash_bytes(const void *data, size_t bytes, char hex[65]) {
     sha256_finish(&h, hex);
 }
 
+/* Where the files of one kernel are: in the cache, and beside it while they are made. */
+typedef struct {
+    char image[PATH_MAX], object[PATH_MAX], sum[PATH_MAX];
+    char source[PATH_MAX], new_object[PATH_MAX], new_image[PATH_MAX];
+} kernel_paths;
+
+static bool name_paths(const soft_compiler *c, const char *hex, kernel_paths *p, err *e) {
+    long id = (long)getpid();
+    const struct {
+        char *path;
+        const char *ending;
+    } all[] = {{p->image, "so"},       {p->object, "o"},         {p->sum, "sum"},
+               {p->source, "new.cpp"}, {p->new_object, "new.o"}, {p->new_image, "new.so"}};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        int n = i < 3 ? snprintf(all[i].path, PATH_MAX, "%s/%s.%s", c->cache, hex, all[i].ending)
+                      : snprintf(all[i].path, PATH_MAX, "%s/%s.%ld.%s", c->cache, hex, id,
+                                 all[i].ending);
+        ok = ok && n < PATH_MAX;
+    }
+    return ok || err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
+}
+
 /* Is the cached file there and whole? */
-static bool is_whole(const char *object, const char *sum) {
+static bool is_whole(const kernel_paths *p) {
     size_t bytes;
-    char *want = os_read_file(sum, NULL, NULL);
-    char *code = want ? os_read_file(object, &bytes, NULL) : NULL;
+    char *want = os_read_file(p->sum, NULL, NULL);
+    char *code = want ? os_read_file(p->image, &bytes, NULL) : NULL;
     char got[65];
     if (code)
         hash_bytes(code, bytes, got);
     bool whole = code && strcmp(want, got) == 0;
     free(want);
     free(code);
-    return whole;
+    return whole && (!keeps_object || access(p->object, R_OK) == 0);
 }
 
 static int add_arguments(const char **argv, int n, const char *const *more, int count) {
@@ -206,8 +263,22 @@ static int add_arguments(const char **argv, int n, const char *const *more, int 
     return n;
 }
 
-static bool run_clang(soft_compiler *c, const char *source, const char *object, const char *name,
-                      soft_build how, bool less, err *e) {
+/* what: "compile", "link". */
+static bool run_clang(const char *const *argv, const char *name, const char *what, err *e) {
+    char *output = NULL;
+    int status;
+    if (!os_run(argv, &output, &status, e))
+        return false;
+    if (status != 0) {
+        err_set(e, EXIT_WRONG, "kernel '%.100s' does not %s", name, what);
+        err_set_detail(e, output ? output : "");
+    }
+    free(output);
+    return status == 0;
+}
+
+static bool compile(soft_compiler *c, const char *source, const char *object, const char *name,
+                    soft_build how, math_mode math, bool less, err *e) {
     const char *argv[MAX_ARGUMENTS];
     int n = 0;
     argv[n++] = c->clang;
@@ -218,6 +289,10 @@ static bool run_clang(soft_compiler *c, const char *source, const char *object, 
         n = add_arguments(argv, n, checked_flags, CHECKED_COUNT);
     if (how == BUILD_TRACED)
         argv[n++] = "-O0";
+    if (math != MATH_SAFE)
+        n = add_arguments(argv, n, relaxed_flags, RELAXED_COUNT);
+    if (math == MATH_FAST)
+        n = add_arguments(argv, n, finite_flags, FINITE_COUNT);
     if (less)
         argv[n++] = "-DASSAY_CHECKED_LESS=1";
     if (how != BUILD_FAST && c->major >= 16)
@@ -226,22 +301,20 @@ static bool run_clang(soft_compiler *c, const char *source, const char *object, 
         argv[n++] = "-Xclang";
         argv[n++] = "-fbfloat16-excess-precision=none";
     }
-    argv[n++] = "-include";
-    argv[n++] = c->shim;
-    argv[n++] = source;
-    argv[n++] = "-o";
-    argv[n++] = object;
-    argv[n] = NULL;
-    char *output = NULL;
-    int status;
-    if (!os_run(argv, &output, &status, e))
-        return false;
-    if (status != 0) {
-        err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile", name);
-        err_set_detail(e, output ? output : "");
-    }
-    free(output);
-    return status == 0;
+    const char *const more[] = {"-include", c->shim, "-c", source, "-o", object, NULL};
+    add_arguments(argv, n, more, sizeof more / sizeof *more);
+    return run_clang(argv, name, "compile", e);
+}
+
+/* Apart from compiling: clang in one step would on macOS bring the sanitizers' runtime and leave a
+ * folder of debug information. */
+static bool link_image(soft_compiler *c, const char *object, const char *image, const char *name,
+                       err *e) {
+    const char *argv[MAX_ARGUMENTS] = {c->clang};
+    int n = add_arguments(argv, 1, link_flags, LINK_COUNT);
+    const char *const more[] = {object, "-o", image, NULL};
+    add_arguments(argv, n, more, sizeof more / sizeof *more);
+    return run_clang(argv, name, "link", e);
 }
 
 /* A kernel that needs more private memory than a fiber's stack has would write over its neighbours.
@@ -268,51 +341,53 @@ static bool check_stack(const char *object, const char *name, err *e) {
                    need, SOFT_STACK_USABLE);
 }
 
+static bool publish(const char *from, const char *to, err *e) {
+    return rename(from, to) == 0 || err_set(e, EXIT_CANNOT, "cannot write %.200s", to);
+}
+
 /* Compiles into the cache. Some C++ does not allow what checked mode adds (vectors in unions, jumps
  * past a declaration): such a kernel is compiled without, and then a misaligned vector and the use
- * of a variable without a value are not seen. The object goes in before its checksum: readers that
- * see the checksum see the whole object. */
-static bool compile_into(soft_compiler *c, const char *text, const char *object, const char *sum,
-                         const char *name, soft_build how, err *e) {
-    char source[PATH_MAX], beside[PATH_MAX];
-    if (snprintf(source, sizeof source, "%s.%ld.cpp", object, (long)getpid()) >=
-            (int)sizeof source ||
-        snprintf(beside, sizeof beside, "%s.%ld.tmp", object, (long)getpid()) >= (int)sizeof beside)
-        return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
-    bool ok = os_write_file(source, text, strlen(text), e) &&
-              (run_clang(c, source, beside, name, how, false, e) ||
-               (how != BUILD_FAST && run_clang(c, source, beside, name, how, true, e))) &&
-              check_stack(beside, name, e);
-    unlink(source);
+ * of a variable without a value are not seen. The image goes in before its checksum: readers that
+ * see the checksum see the whole image. */
+static bool compile_into(soft_compiler *c, const char *text, const kernel_paths *p,
+                         const char *name, soft_build how, math_mode math, err *e) {
+    bool ok =
+        os_write_file(p->source, text, strlen(text), e) &&
+        (compile(c, p->source, p->new_object, name, how, math, false, e) ||
+         (how != BUILD_FAST && compile(c, p->source, p->new_object, name, how, math, true, e))) &&
+        check_stack(p->new_object, name, e) && link_image(c, p->new_object, p->new_image, name, e);
+    unlink(p->source);
     size_t bytes;
-    char *code = ok ? os_read_file(beside, &bytes, e) : NULL;
+    char *code = ok ? os_read_file(p->new_image, &bytes, e) : NULL;
     ok = code != NULL;
     if (ok) {
         char hex[65];
         hash_bytes(code, bytes, hex);
-        ok = rename(beside, object) == 0 ? os_write_file(sum, hex, 64, e)
-                                         : err_set(e, EXIT_CANNOT, "cannot write %.200s", object);
+        ok = (!keeps_object || publish(p->new_object, p->object, e)) &&
+             publish(p->new_image, p->image, e) && os_write_file(p->sum, hex, 64, e);
     }
+    unlink(p->new_object);
     if (!ok)
-        unlink(beside);
+        unlink(p->new_image);
     free(code);
     return ok;
 }
 
 bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
-                  soft_loaded *out, err *e) {
+                  math_mode math, soft_loaded *out, err *e) {
     sha256 h;
-    char hex[65], sum[PATH_MAX];
+    char hex[65];
+    kernel_paths p;
     sha256_start(&h);
     sha256_add(&h, c->base_hash, 64);
     sha256_add(&h, &how, sizeof how);
+    sha256_add(&h, &math, sizeof math);
     sha256_add(&h, text, strlen(text));
     sha256_finish(&h, hex);
-    if (snprintf(out->object, sizeof out->object, "%s/%s.so", c->cache, hex) >=
-            (int)sizeof out->object ||
-        snprintf(sum, sizeof sum, "%s/%s.sum", c->cache, hex) >= (int)sizeof sum)
-        return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
-    if (!is_whole(out->object, sum) && !compile_into(c, text, out->object, sum, name, how, e))
+    if (!name_paths(c, hex, &p, e))
+        return false;
+    snprintf(out->object, sizeof out->object, "%s", p.image);
+    if (!is_whole(&p) && !compile_into(c, text, &p, name, how, math, e))
         return false;
     out->handle = dlopen(out->object, RTLD_NOW | RTLD_LOCAL);
     out->kernel = out->handle ? dlsym(out->handle, "assay_kernel") : NULL;

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "compile.h"
 #include "harness/base/os.h"
 #include "harness/device/tape.h"
-#include "compile.h"
 #include "pool.h"
 
 typedef struct {
@@ -39,10 +39,22 @@ static pool_mode choose_mode(void) {
     return trace && strcmp(trace, "1") == 0 ? POOL_TRACED : POOL_CHECKED;
 }
 
+static bool choose_flushing(const device *d, bool *flush, err *e) {
+    const char *given = getenv("ASSAY_FLUSH");
+    *flush = d->options.flush_denormals;
+    if (!given || !*given || strcmp(given, "0") == 0)
+        return true;
+    if (strcmp(given, "1") != 0)
+        return err_set(e, EXIT_USAGE, "ASSAY_FLUSH is '%.40s'; it takes 0 or 1", given);
+    *flush = true;
+    return true;
+}
+
 static bool soft_open(device *d, err *e) {
     int threads;
+    bool flush;
     pool_mode mode = choose_mode();
-    if (!count_threads(&threads, e))
+    if (!count_threads(&threads, e) || !choose_flushing(d, &flush, e))
         return false;
     if (mode != POOL_FAST)
         threads = 1; /* races are found by what is ordered, not by what collides */
@@ -64,11 +76,10 @@ static bool soft_open(device *d, err *e) {
     snprintf(f->name, sizeof f->name, "software Metal device, %s%d thread%s",
              mode == POOL_FAST ? "" : "checked, ", threads, threads == 1 ? "" : "s");
     f->validates = mode != POOL_FAST;
-#if defined(__linux__)
-    f->names_lines = true; /* read from ELF files */
-#endif
+    f->names_lines = true;
     snprintf(f->api, sizeof f->api, "soft");
-    snprintf(f->compiler, sizeof f->compiler, "%s", soft_compiler_get_name(compiler));
+    snprintf(f->compiler, sizeof f->compiler, "%s, %s math", soft_compiler_get_name(compiler),
+             math_mode_get_name(d->options.math));
     f->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     f->threads = (uint32_t)threads;
     f->simd_width = SOFT_LANES;
@@ -76,6 +87,7 @@ static bool soft_open(device *d, err *e) {
     f->max_threadgroup_bytes = MSL_THREADGROUP_BYTES;
     f->unified = true;
     f->emulated = true;
+    f->flushes_denormals = flush || d->options.math != MATH_SAFE;
     return true;
 }
 
@@ -135,6 +147,7 @@ static void complete_signature(pipeline *p, const soft_kernel *k, const msl_sign
 static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
                               size_t count, err *e) {
     soft_device *s = p->device->impl;
+    p->flushes_denormals |= p->math != MATH_SAFE; /* fast code drops them on a GPU as well */
     msl_constant_text *texts = calloc(count + 1, sizeof *texts);
     assert(texts);
     for (size_t i = 0; i < count; i++)
@@ -150,7 +163,7 @@ static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_
     assert(loaded);
     static const soft_build builds[] = {
         [POOL_FAST] = BUILD_FAST, [POOL_CHECKED] = BUILD_CHECKED, [POOL_TRACED] = BUILD_TRACED};
-    ok = soft_compile(s->compiler, text, p->kernel, builds[s->mode], loaded, e);
+    ok = soft_compile(s->compiler, text, p->kernel, builds[s->mode], p->math, loaded, e);
     free(text);
     if (!ok) {
         free(loaded);
@@ -201,6 +214,7 @@ static void encode(soft_item *item, const launch *l) {
     item->kernel = s->kernel;
     item->name = l->pipeline->kernel;
     item->object = s->object;
+    item->flush = l->pipeline->flushes_denormals;
     memset(&item->launch, 0, sizeof item->launch);
     memcpy(item->inline_bytes, l->inline_bytes, l->inline_used);
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {

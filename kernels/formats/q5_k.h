@@ -1,4 +1,4 @@
-// q5_k: the Q5_K weight block as matvec_rows.h reads a format. q4_k.h comes first: the scales and
+// q5_k: the Q5_K weight block as kernels read a format (formats.h). q4_k.h comes first: the scales and
 // minima are the same.
 //
 // A block is 256 weights in 176 bytes: as Q4_K, with a fifth bit. Bit p of byte l of qh is that of
@@ -28,5 +28,15 @@ struct q5_k {
                             (uint4(uchar4(high[j])) >> part & 1u) << 4u;
             v[j] = float4(n) * d - m;
         }
+    }
+
+    // Weight i of a table, counted from the first of its first row.
+    static METAL_FUNC float at(device const block_q5_k *table, size_t i) {
+        device const block_q5_k *b = table + i / 256;
+        const uint part = i % 256 / 32;
+        const uchar2 s = q4_k::get_scale_and_min(b->scales, part);
+        const uint n = (b->qs[32 * (part / 2) + i % 32] >> (4u * (part % 2)) & 15u) |
+                       (b->qh[i % 32] >> part & 1u) << 4u;
+        return float(n) * (float(b->d) * float(s.x)) - float(b->dmin) * float(s.y);
     }
 };

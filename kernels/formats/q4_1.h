@@ -1,4 +1,4 @@
-// q4_1: the Q4_1 weight block as matvec_rows.h reads a format.
+// q4_1: the Q4_1 weight block as kernels read a format (formats.h).
 //
 // A block is 32 weights in 20 bytes: a half scale d, a half m, then 16 bytes of nibbles in the order
 // of Q4_0; nibble n stands for n * d + m.
@@ -22,5 +22,12 @@ struct q4_1 {
             v[j] = fma(float4(n & 15u), d, m);
             v[j + 4] = fma(float4(n >> 4u), d, m);
         }
+    }
+
+    // Weight i of a table, counted from the first of its first row.
+    static METAL_FUNC float at(device const block_q4_1 *table, size_t i) {
+        device const block_q4_1 *b = table + i / 32;
+        const uint n = b->qs[i % 16] >> (4u * uint(i % 32 / 16)) & 15u;
+        return float(n) * float(b->d) + float(b->m);
     }
 };

@@ -1,4 +1,4 @@
-// q4_k: the Q4_K weight block as matvec_rows.h reads a format.
+// q4_k: the Q4_K weight block as kernels read a format (formats.h).
 //
 // A block is 256 weights in 144 bytes, in 8 parts of 32, each with a scale and a minimum of 6 bits:
 // nibble n of part p stands for d * scale[p] * n - dmin * min[p]. Parts 2i and 2i + 1 are the low
@@ -32,5 +32,14 @@ struct q4_k {
         device const packed_uchar4 *q = (device const packed_uchar4 *)b->qs + 8 * (part / 2);
         for (uint j = 0; j < 8; j++)
             v[j] = float4(uint4(uchar4(q[j])) >> (4u * (part % 2)) & 15u) * d - m;
+    }
+
+    // Weight i of a table, counted from the first of its first row.
+    static METAL_FUNC float at(device const block_q4_k *table, size_t i) {
+        device const block_q4_k *b = table + i / 256;
+        const uint part = i % 256 / 32;
+        const uchar2 s = get_scale_and_min(b->scales, part);
+        const uint n = b->qs[32 * (part / 2) + i % 32] >> (4u * (part % 2)) & 15u;
+        return float(n) * (float(b->d) * float(s.x)) - float(b->dmin) * float(s.y);
     }
 };

@@ -1,4 +1,4 @@
-// q6_k: the Q6_K weight block as matvec_rows.h reads a format.
+// q6_k: the Q6_K weight block as kernels read a format (formats.h).
 //
 // A block is 256 weights in 210 bytes, in 16 parts of 16, each with a signed scale; n of 6 bits
 // stands for d * scale * (n - 32). Half a block has 64 bytes of lower nibbles and 32 bytes of upper
@@ -30,5 +30,18 @@ struct q6_k {
                             (uint4(uchar4(high[j])) >> (2u * quarter) & 3u) << 4u;
             v[j] = (float4(n) - 32.0f) * (d * float(b->scales[2 * part + j / 4]));
         }
+    }
+
+    // Weight i of a table, counted from the first of its first row.
+    static METAL_FUNC float at(device const block_q6_k *table, size_t i) {
+        device const block_q6_k *b = table + i / 256;
+        const uint half_block = i % 256 / 128;
+        const uint quarter = i % 128 / 32;
+        const uint l = i % 32;
+        const uint low =
+            b->ql[64 * half_block + 32 * (quarter % 2) + l] >> (4u * (quarter / 2)) & 15u;
+        const uint high = b->qh[32 * half_block + l] >> (2u * quarter) & 3u;
+        const float scale = float(b->d) * float(b->scales[i % 256 / 16]);
+        return (float(low | high << 4u) - 32.0f) * scale;
     }
 };

@@ -55,7 +55,7 @@ inline float q4_0_half_dot(device const block_q4_0 *b, uint part, thread const q
     return float(b->d) * ((dots.x + dots.y) + (dots.z + dots.w) - x.eights);
 }
 
-// Q4_0 as matvec_rows.h reads a format. n * d - 8 * d in one operation has no rounding but the last:
+// Q4_0 as kernels read a format (formats.h). n * d - 8 * d in one operation has no rounding but the last:
 // it is (n - 8) * d to the bit.
 struct q4_0 {
     typedef block_q4_0 block;
@@ -72,5 +72,12 @@ struct q4_0 {
             v[j] = fma(float4(n & 15u), d, m);
             v[j + 4] = fma(float4(n >> 4u), d, m);
         }
+    }
+
+    // Weight i of a table, counted from the first of its first row.
+    static METAL_FUNC float at(device const block_q4_0 *table, size_t i) {
+        device const block_q4_0 *b = table + i / 32;
+        const uint n = b->qs[i % 16] >> (4u * uint(i % 32 / 16)) & 15u;
+        return (float(n) - 8.0f) * float(b->d);
     }
 };

@@ -1,4 +1,4 @@
-// q5_1: the Q5_1 weight block as matvec_rows.h reads a format.
+// q5_1: the Q5_1 weight block as kernels read a format (formats.h).
 //
 // A block is 32 weights in 24 bytes: a half scale d, a half m, then bits and nibbles as in Q5_0;
 // n of 5 bits stands for n * d + m.
@@ -27,5 +27,14 @@ struct q5_1 {
             const uint4 high = uint4(b->qh[1] >> (4 * j)) * fifth & 16u;
             v[j + 4] = float4(uint4(uchar4(q[j]) >> uchar(4)) | high) * d + m;
         }
+    }
+
+    // Weight i of a table, counted from the first of its first row.
+    static METAL_FUNC float at(device const block_q5_1 *table, size_t i) {
+        device const block_q5_1 *b = table + i / 32;
+        const uint half_block = uint(i % 32 / 16);
+        const uint n = (b->qs[i % 16] >> (4u * half_block) & 15u) |
+                       (b->qh[half_block] >> (i % 16) & 1u) << 4u;
+        return float(n) * float(b->d) + float(b->m);
     }
 };

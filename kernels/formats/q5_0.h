@@ -1,4 +1,4 @@
-// q5_0: the Q5_0 weight block as matvec_rows.h reads a format.
+// q5_0: the Q5_0 weight block as kernels read a format (formats.h).
 //
 // A block is 32 weights in 22 bytes: a half scale d, 32 bits, then 16 bytes of nibbles in the order
 // of Q4_0. Bit i is the fifth bit of weight i; n of 5 bits stands for (n - 16) * d. Blocks are only
@@ -27,5 +27,14 @@ struct q5_0 {
             const uint4 high = uint4(b->qh[1] >> (4 * j)) * fifth & 16u;
             v[j + 4] = (float4(uint4(uchar4(q[j]) >> uchar(4)) | high) - 16.0f) * d;
         }
+    }
+
+    // Weight i of a table, counted from the first of its first row.
+    static METAL_FUNC float at(device const block_q5_0 *table, size_t i) {
+        device const block_q5_0 *b = table + i / 32;
+        const uint half_block = uint(i % 32 / 16);
+        const uint n = (b->qs[i % 16] >> (4u * half_block) & 15u) |
+                       (b->qh[half_block] >> (i % 16) & 1u) << 4u;
+        return (float(n) - 16.0f) * float(b->d);
     }
 };

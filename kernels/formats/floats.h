@@ -1,4 +1,4 @@
-// floats: plain weights, f32, f16 and bf16, as matvec_rows.h reads a format: one weight at a time for
+// floats: plain weights, f32, f16 and bf16, as kernels read a format (formats.h): one weight at a time for
 // rows of any length, or four, for rows that are whole float4s.
 
 // T is float or half; V and W are vectors (or scalars) of float and of T with the same width.
@@ -10,6 +10,7 @@ template <typename T, typename V, typename W> struct plain_weights {
     static METAL_FUNC void load(device const T *row, uint unit, thread V *v) {
         v[0] = V(((device const W *)row)[unit]);
     }
+    static METAL_FUNC float at(device const T *table, size_t i) { return float(table[i]); }
 };
 
 // A bfloat is the upper half of a float. Metal before 3.1 has no such type, so the bits are moved by
@@ -21,6 +22,9 @@ template <typename V, typename U, typename W> struct bfloat_weights {
 
     static METAL_FUNC void load(device const ushort *row, uint unit, thread V *v) {
         v[0] = as_type<V>(U(((device const W *)row)[unit]) << 16u);
+    }
+    static METAL_FUNC float at(device const ushort *table, size_t i) {
+        return as_type<float>(uint(table[i]) << 16u);
     }
 };
 

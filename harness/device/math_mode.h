@@ -1,0 +1,22 @@
+/* math_mode: how freely a compiler may treat floating point, as in Metal's compile options.
+ *
+ * safe: each operation as written, the precise functions. relaxed: operations are contracted and
+ * reassociated and the fast functions are used, but infinity and NaN stay what they are. fast: as
+ * relaxed, and the compiler assumes that there is no infinity and no NaN. */
+#ifndef ASSAY_MATH_MODE_H
+#define ASSAY_MATH_MODE_H
+
+#include <stdbool.h>
+
+#include "harness/base/err.h"
+
+typedef enum { MATH_SAFE, MATH_RELAXED, MATH_FAST, MATH_COUNT } math_mode;
+
+/* What Metal compiles with when it is not told otherwise, and so what llama.cpp and MLX run with:
+ * the mode of everything that is timed. */
+#define MATH_DEFAULT MATH_FAST
+
+const char *math_mode_get_name(math_mode m);                 /* "safe" */
+bool math_mode_find(const char *name, math_mode *m, err *e); /* false: names the modes */
+
+#endif
