@@ -2,35 +2,11 @@
 #include "bench_cases.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
-
-enum { MAX_WORDS = 64, WORD = 96 };
-
-/* A list with commas, cut into words. */
-typedef struct {
-    char words[MAX_WORDS][WORD];
-    bool used[MAX_WORDS];
-    size_t count;
-} word_list;
-
-static bool split(const char *text, const char *what, word_list *out, err *e) {
-    out->count = 0;
-    for (const char *p = text; p && *p;) {
-        size_t length = strcspn(p, ",");
-        if (length == 0 || length >= WORD || out->count == MAX_WORDS)
-            return err_set(e, EXIT_USAGE, "--%s takes words with commas between them, not '%.60s'",
-                           what, text);
-        snprintf(out->words[out->count], WORD, "%.*s", (int)length, p);
-        out->used[out->count++] = false;
-        p += length + (p[length] == ',');
-    }
-    return true;
-}
 
 /* Sizes ------------------------------------------------------------------------------------- */
 
@@ -67,7 +43,8 @@ static bool fit_shape(const op *o, const kernel *k, const shape *given, size_t c
 
 typedef struct {
     const bench_query *query;
-    word_list shapes, batches, variants, regimes, caches;
+    word_list shapes, regimes, caches;
+    axes axes;
     distribution input;
     bool *filter_used;
     bench_list *out;
@@ -75,7 +52,7 @@ typedef struct {
 
 void bench_cases_free(bench_list *l) {
     free(l->items);
-    *l = (bench_list){NULL, 0};
+    *l = (bench_list){.items = NULL};
 }
 
 static void set_name(bench_case *c) {
@@ -108,11 +85,7 @@ static bool is_wanted(word_list *l, const char *name, bool by_default) {
 }
 
 static void add_states(search *s, const test_case *t) {
-    bool is_matched = s->query->filter_count == 0;
-    for (size_t i = 0; i < s->query->filter_count; i++)
-        if (cases_match(s->query->filters[i], t))
-            is_matched = s->filter_used[i] = true;
-    for (int r = 0; is_matched && r < TIMING_REGIMES; r++)
+    for (int r = 0; r < TIMING_REGIMES; r++)
         for (int c = 0; c < TIMING_CACHES; c++) {
             bench_case b = {.test = *t, .regime = (timing_regime)r, .cache = (timing_cache)c};
             set_name(&b);
@@ -122,20 +95,40 @@ static void add_states(search *s, const test_case *t) {
         }
 }
 
-/* The shape with each batch that is wanted, where the kernel takes it. */
-static bool add_batches(search *s, const op *o, const kernel *k, const shape *sizes) {
-    int at = op_find_batch_dim(o);
-    bool has_any = false;
-    size_t count = at >= 0 && s->batches.count > 0 ? s->batches.count : 1;
-    for (size_t i = 0; i < count; i++) {
-        bench_case b = {.test = {.op = o, .kernel = k, .shape = *sizes, .inputs = s->input}};
-        if (at >= 0 && s->batches.count > 0)
-            b.test.shape.dim[at] = (uint32_t)strtoul(s->batches.words[i], NULL, 10);
-        if (o->accepts && !o->accepts(k, &b.test.shape, NULL))
-            continue;
-        has_any = true;
-        set_name(&b);
+/* Is it one of those that were asked for? */
+static bool is_matched(search *s, const test_case *t) {
+    bool matched = s->query->filter_count == 0;
+    for (size_t i = 0; i < s->query->filter_count; i++)
+        if (cases_match(s->query->filters[i], t))
+            matched = s->filter_used[i] = true;
+    return matched;
+}
+
+/* Counts it if the kernel does not take the shape, or adds it in every state. */
+static bool add_case(search *s, const op *o, const kernel *k, const shape *sizes) {
+    bench_case b = {.test = {.op = o, .kernel = k, .shape = *sizes, .inputs = s->input}};
+    err why;
+    set_name(&b);
+    if (!is_matched(s, &b.test))
+        return true;
+    if (!o->accepts || o->accepts(k, sizes, &why)) {
         add_states(s, &b.test);
+        return true;
+    }
+    bool is_asked = s->shapes.count > 0 || s->axes.batch_count > 0;
+    if (is_asked && s->out->skipped++ == 0)
+        snprintf(s->out->first_skip, sizeof s->out->first_skip, "%s %.100s", b.test.name, why.text);
+    return false;
+}
+
+/* The shape with each batch that is wanted; false if the kernel takes none of them. */
+static bool add_batches(search *s, const op *o, const kernel *k, const shape *sizes) {
+    if (op_find_batch_dim(o) < 0 || s->axes.batch_count == 0)
+        return add_case(s, o, k, sizes);
+    bool has_any = false;
+    for (size_t i = 0; i < s->axes.batch_count; i++) {
+        shape sized = axes_set_batch(o, sizes, s->axes.batches[i]);
+        has_any = add_case(s, o, k, &sized) || has_any;
     }
     return has_any;
 }
@@ -148,9 +141,9 @@ static void add_shapes(search *s, const op *o, const kernel *k) {
             add_batches(s, o, k, &shapes->items[i]);
         return;
     }
-    if (s->shapes.count == 0) {
+    if (s->shapes.count == 0) { /* the last that it takes */
         for (size_t i = shapes->count; i-- > 0;)
-            if (add_batches(s, o, k, &shapes->items[i]))
+            if (add_batches(s, o, k, &shapes->items[i]) || s->axes.batch_count > 0)
                 return;
         return;
     }
@@ -161,18 +154,6 @@ static void add_shapes(search *s, const op *o, const kernel *k) {
             add_batches(s, o, k, &fitted))
             s->shapes.used[i] = true;
     }
-}
-
-static bool is_variant_wanted(word_list *l, const char *name) {
-    bool wanted = l->count == 0;
-    size_t length = strlen(name);
-    for (size_t i = 0; i < l->count; i++) {
-        size_t n = strlen(l->words[i]);
-        if (strcmp(name, l->words[i]) == 0 || (n + 1 < length && name[length - n - 1] == '_' &&
-                                               strcmp(name + length - n, l->words[i]) == 0))
-            wanted = l->used[i] = true;
-    }
-    return wanted;
 }
 
 /* Mistakes ---------------------------------------------------------------------------------- */
@@ -197,13 +178,6 @@ static bool check_words(const search *s, err *e) {
             return err_set(e, EXIT_USAGE,
                            "'%s' is not a shape: expected for example 576x576, at most 4e9 values",
                            s->shapes.words[i]);
-    for (size_t i = 0; i < s->batches.count; i++) {
-        char *end;
-        unsigned long n = strtoul(s->batches.words[i], &end, 10);
-        if (!isdigit((unsigned char)s->batches.words[i][0]) || *end || n < 1 || n > 65536)
-            return err_set(e, EXIT_USAGE, "--batch takes numbers from 1 to 65536, not '%s'",
-                           s->batches.words[i]);
-    }
     return true;
 }
 
@@ -222,11 +196,6 @@ static bool check_use(const search *s, err *e) {
                        "'%.60s' matches no case of the shapes and variants asked for",
                        q->filters[i]);
     }
-    for (size_t i = 0; i < s->variants.count; i++)
-        if (!s->variants.used[i])
-            return err_set(e, EXIT_USAGE,
-                           "no kernel is called '%s' or ends in '_%s'; assay list shows them",
-                           s->variants.words[i], s->variants.words[i]);
     for (size_t i = 0; i < s->shapes.count; i++)
         if (strcmp(s->shapes.words[i], "all") && !s->shapes.used[i])
             return err_set(e, EXIT_USAGE, "no kernel that was asked for takes the shape '%s'",
@@ -235,17 +204,16 @@ static bool check_use(const search *s, err *e) {
 }
 
 bool bench_cases_find(const bench_query *q, bench_list *out, err *e) {
-    *out = (bench_list){NULL, 0};
+    *out = (bench_list){.items = NULL};
     search *s = calloc(1, sizeof *s);
     assert(s);
     *s = (search){.query = q, .out = out, .input = INPUT_NORMAL};
     s->filter_used = calloc(q->filter_count + 1, sizeof *s->filter_used);
     assert(s->filter_used);
-    bool ok = split(q->shapes, "shape", &s->shapes, e) &&
-              split(q->batches, "batch", &s->batches, e) &&
-              split(q->variants, "variant", &s->variants, e) &&
-              split(q->regimes, "regime", &s->regimes, e) &&
-              split(q->caches, "cache", &s->caches, e) && check_words(s, e);
+    bool ok = words_split(q->shapes, "shape", &s->shapes, e) &&
+              words_split(q->regimes, "regime", &s->regimes, e) &&
+              words_split(q->caches, "cache", &s->caches, e) && check_words(s, e) &&
+              axes_parse(&q->axes, &s->axes, e);
     if (ok && q->input && !distribution_find(q->input, &s->input))
         ok = err_set(e, EXIT_USAGE,
                      "no input is called '%.40s'; there are uniform, normal, zeros, "
@@ -253,7 +221,7 @@ bool bench_cases_find(const bench_query *q, bench_list *out, err *e) {
                      q->input);
     for (size_t i = 0; ok && i < registry_count; i++)
         for (size_t k = 0; k < registry[i]->kernel_count; k++)
-            if (is_variant_wanted(&s->variants, registry[i]->kernels[k].name))
+            if (axes_take_kernel(&s->axes, &registry[i]->kernels[k]))
                 add_shapes(s, registry[i], &registry[i]->kernels[k]);
     ok = ok && check_use(s, e);
     free(s->filter_used);
@@ -264,12 +232,12 @@ bool bench_cases_find(const bench_query *q, bench_list *out, err *e) {
 }
 
 bool bench_cases_parse(const char *name, bench_case *out, err *e) {
-    char parts[5][WORD];
+    char parts[5][WORD_SIZE];
     size_t used = 0;
     for (const char *p = name; used < 5 && p; used++) {
         const char *slash = strchr(p, '/');
         int length = slash ? (int)(slash - p) : (int)strlen(p);
-        snprintf(parts[used], WORD, "%.*s", length, p);
+        snprintf(parts[used], WORD_SIZE, "%.*s", length, p);
         p = slash ? slash + 1 : NULL;
     }
     *out = (bench_case){.regime = TIMING_SINGLE};

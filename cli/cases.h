@@ -3,6 +3,7 @@
 #ifndef ASSAY_CASES_H
 #define ASSAY_CASES_H
 
+#include "axes.h"
 #include "harness/check/op.h"
 
 typedef struct {
@@ -18,14 +19,15 @@ typedef struct {
     size_t count;
 } case_list;
 
-/* Which ones: those that any of the filters matches (all if there is none), with this shape and
- * this distribution (any if NULL); of those, where it should be quick, the first shapes of each
- * kernel, which are the edges, and the one with every distribution. A filter is the name of an op or of a kernel, or else a glob or
- * a part of a case's name. */
+/* Which ones: those that any of the filters matches (all if there is none), of these axes, shapes and
+ * distribution (any if NULL). A filter is the name of an op or of a kernel, or else a glob or a part
+ * of a case's name. Shapes are a list with commas, with or without the batch. `quick` keeps the first
+ * shapes of each kernel, which are the edges, and the one with every distribution. */
 typedef struct {
     const char *const *filters;
     size_t filter_count;
-    const char *shape, *input;
+    const char *shapes, *input;
+    axes_query axes;
     bool quick;
     bool with_skips; /* also those that their kernel does not take, which are to be counted */
 } case_query;

@@ -25,10 +25,7 @@ static struct {
 static const option options[] = {
     {"shape", OPTION_TEXT, &settings.query.shapes, "S,...",
      "shapes such as 576x576,4096x4096, or all (default: the last of each kernel)", 0, 0},
-    {"batch", OPTION_TEXT, &settings.query.batches, "N,...",
-     "tokens, for kernels that take many (default: the shape's)", 0, 0},
-    {"variant", OPTION_TEXT, &settings.query.variants, "V,...",
-     "only kernels of these names or ends of names, such as rowblock", 0, 0},
+    AXES_OPTIONS(settings.query.axes),
     {"regime", OPTION_TEXT, &settings.query.regimes, "R,...",
      "single, chained, independent or all (default chained)", 0, 0},
     {"cache", OPTION_TEXT, &settings.query.caches, "C,...", "warm, cold or all (default warm)", 0,
@@ -173,11 +170,12 @@ static bool open_baseline(run *r, const device_facts *f, err *e) {
 /* With a CSV and nothing else asked for, what the CSV has is timed. */
 static bool choose_cases(const run *r, bench_list *out, err *e) {
     const bench_query *q = &settings.query;
-    bool is_asked = q->filter_count || q->shapes || q->batches || q->variants || q->input ||
-                    q->regimes || q->caches;
+    const axes_query *a = &q->axes;
+    bool is_asked = q->filter_count || q->shapes || a->formats || a->accumulate || a->variants ||
+                    a->batches || q->input || q->regimes || q->caches;
     if (r->base.count == 0 || is_asked)
         return bench_cases_find(q, out, e);
-    *out = (bench_list){NULL, 0};
+    *out = (bench_list){.items = NULL};
     for (size_t i = 0; i < r->base.count; i++) {
         bench_case c;
         if (!bench_cases_parse(r->base.cases[i].key, &c, e)) {
@@ -218,6 +216,9 @@ static exit_code finish(run *r) {
     if (r->skipped > 0)
         fprintf(stderr, ", %zu skipped: this device cannot run them", r->skipped);
     fprintf(stderr, "; rows in %s\n", r->path);
+    if (r->cases->skipped > 0)
+        fprintf(stderr, "%zu more skipped, the first: %s\n", r->cases->skipped,
+                r->cases->first_skip);
     exit_code code = r->failed > 0                  ? EXIT_WRONG
                      : r->skipped > 0 && timed == 0 ? EXIT_CANNOT
                                                     : EXIT_OK;

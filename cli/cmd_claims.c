@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "harness/base/csv.h"
+#include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/table.h"
-#include "harness/base/json.h"
 #include "report/claims.h"
 #include "verb.h"
 
@@ -189,6 +189,9 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     store s = {.count = 0};
     bool ok = os_find_home(home, sizeof home, e) &&
               claims_open(home, settings.claims, names, count, &claims, &s, e) &&
+              (s.count > 0 ||
+               err_set(e, EXIT_INCONCLUSIVE,
+                       "nothing has been measured yet: run `assay experiment all` first")) &&
               answer(&claims, &s, e);
     claims_free(&claims);
     store_free(&s);

@@ -11,15 +11,28 @@
 #include "harness/measure/results.h"
 #include "verb.h"
 
-static struct { const char *device; } settings;
+static struct {
+    const char *device, *field;
+    bool is_found; /* the field */
+} settings;
 
 static const option options[] = {
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    {"field", OPTION_TEXT, &settings.field, "NAME",
+     "print only the value of this line, such as results, device or cache: for scripts", 0, 0},
 };
 
+/* An empty key continues the line before it. */
 static void print_line(const char *key, const char *value) {
-    printf("%-10s %s\n", key, value);
+    static const char *last = "";
+    last = *key ? key : last;
+    if (!settings.field)
+        printf("%-10s %s\n", key, value);
+    else if (strcmp(settings.field, last) == 0) {
+        printf("%s\n", value);
+        settings.is_found = true;
+    }
 }
 
 static void print_machine(void) {
@@ -94,17 +107,25 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     print_machine();
     print_kinds();
     print_tools();
+    if (settings.is_found)
+        return EXIT_OK;
     device *d = device_open(settings.device, e);
     if (!d)
         return e->code;
     print_device(d);
     device_close(d);
+    if (settings.field && !settings.is_found) {
+        err_set(e, EXIT_USAGE, "info has no line '%.40s'; `assay info` shows what there is",
+                settings.field);
+        return e->code;
+    }
     return EXIT_OK;
 }
 
 const verb verb_info = {
     .name = "info",
-    .about = "this machine: devices and why one cannot be had, compiler, CPU, cache folder, tools",
+    .about =
+        "this machine: devices, and why any is unavailable; compiler, CPU, cache folder, tools",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "harness/check/lint.h"
+#include "harness/base/os.h"
 #include "harness/base/progress.h"
+#include "harness/check/lint.h"
 #include "verb.h"
 
 static struct { bool brief; } settings;
@@ -46,11 +46,6 @@ static int by_name(const struct dirent **a, const struct dirent **b) {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static bool is_folder(const char *path) {
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
-}
-
 /* Every .metal file below a folder; what begins with a dot is left out. */
 static bool add_folder(path_list *list, const char *folder, int depth, err *e) {
     struct dirent **entries;
@@ -63,7 +58,7 @@ static bool add_folder(path_list *list, const char *folder, int depth, err *e) {
         char path[PATH_MAX];
         int length = snprintf(path, sizeof path, "%s/%s", folder, name);
         if (ok && name[0] != '.' && length < (int)sizeof path) {
-            if (is_folder(path))
+            if (os_is_folder(path))
                 ok = add_folder(list, path, depth + 1, e);
             else if (dot && strcmp(dot, ".metal") == 0)
                 add_path(list, path);
@@ -80,7 +75,7 @@ static bool find_files(const char *const *names, size_t count, path_list *list, 
         return err_set(e, EXIT_USAGE, "name a .metal file or a folder, as in assay lint kernels");
     for (size_t i = 0; i < count; i++) {
         size_t before = list->count;
-        if (!is_folder(names[i]))
+        if (!os_is_folder(names[i]))
             add_path(list, names[i]);
         else if (!add_folder(list, names[i], 0, e))
             return false;

@@ -13,7 +13,8 @@
 typedef struct {
     const char *verb; /* what workers are started as */
     uint64_t seed, jobs;
-    const char *csv, *device, *shape, *input, *capture;
+    const char *csv, *device, *shapes, *input, *capture;
+    axes_query axes;
     double timeout_s;
     bool quick, skipped, worker;
     math_mode math;
@@ -24,7 +25,8 @@ typedef struct {
 #define SUITE_OPTIONS(settings) \
     MATH_OPTION(&(settings).math, "safe"), \
     {"seed", OPTION_NUMBER, &(settings).seed, "N", "seed of the inputs (default 1)", 0, UINT64_MAX}, \
-    {"shape", OPTION_TEXT, &(settings).shape, "S", "only cases of this shape, such as 3x576", 0, 0}, \
+    {"shape", OPTION_TEXT, &(settings).shapes, "S,...", "only cases of these shapes, such as 3x576", 0, 0}, \
+    AXES_OPTIONS((settings).axes), \
     {"input", OPTION_TEXT, &(settings).input, "D", \
      "only this input: uniform, normal, zeros, denormals, large", 0, 0}, \
     {"quick", OPTION_FLAG, &(settings).quick, NULL, \

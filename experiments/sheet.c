@@ -11,6 +11,7 @@
 
 #include "harness/base/csv.h"
 #include "harness/base/os.h"
+#include "harness/base/size.h"
 
 enum { COLUMNS = 64, TEXT_BYTES = 512 };
 
@@ -46,7 +47,7 @@ struct sheet {
 };
 
 static void *grow(void *array, size_t count, size_t item) {
-    array = realloc(array, os_multiply(count + 1, item));
+    array = realloc(array, size_multiply(count + 1, item));
     assert(array);
     memset((char *)array + count * item, 0, item);
     return array;
@@ -236,7 +237,7 @@ const char *sheet_get_conclusion(const sheet *s, size_t i) {
 void sheet_add_samples(sheet *s, const char *key, const timing_sample *samples, size_t count) {
     s->samples = grow(s->samples, s->sample_count, sizeof *s->samples);
     sample_set *set = &s->samples[s->sample_count++];
-    *set = (sample_set){copy_text(key), malloc(os_multiply(count + 1, sizeof *samples)), count};
+    *set = (sample_set){copy_text(key), malloc(size_multiply(count + 1, sizeof *samples)), count};
     assert(set->samples);
     if (count > 0)
         memcpy(set->samples, samples, count * sizeof *samples);

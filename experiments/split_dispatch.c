@@ -11,7 +11,7 @@
 #include "harness/measure/fit.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
-#include "runner/rungs.h"
+#include "runner/variants.h"
 
 enum { DIM = 576, MOST = 7 };
 static const uint32_t splits[MOST] = {1, 2, 4, 8, 16, 32, 72};
@@ -59,7 +59,7 @@ static bool run_order(lab *l, sheet *s, const kernel_case *base, bool overlaps, 
 }
 
 static bool run(lab *l, sheet *s, err *e) {
-    const kernel *k = rungs_pick_matvec(lab_get_facts(l), &format_q4_0, false, DIM, 1, e);
+    const kernel *k = variants_pick_matvec(lab_get_facts(l), &format_q4_0, false, DIM, 1, e);
     const op *owner = NULL;
     if (!k || !registry_find_kernel(k->name, &owner))
         return false;

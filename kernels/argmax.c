@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -58,9 +58,9 @@ static void argmax_final_oracle(const launch *l, oracle_io *io) {
 
 static bool argmax_reduce_record(tape *t, slice logits, slice pvals, slice pidx, uint32_t n,
                                  err *e) {
-    size_t bytes = os_multiply(n, sizeof(float));
+    size_t bytes = size_multiply(n, sizeof(float));
     uint32_t groups = argmax_count_groups(n);
-    size_t out_bytes = os_multiply(groups, sizeof(float));
+    size_t out_bytes = size_multiply(groups, sizeof(float));
     if (!record_trim(reduce, "logits", bytes, sizeof(float), &logits, e) ||
         !record_trim(reduce, "pvals", out_bytes, sizeof(float), &pvals, e) ||
         !record_trim(reduce, "pidx", out_bytes, sizeof(uint32_t), &pidx, e))
@@ -81,7 +81,7 @@ static bool argmax_reduce_record(tape *t, slice logits, slice pvals, slice pidx,
 
 static bool argmax_final_record(tape *t, slice pvals, slice pidx, slice result, uint32_t groups,
                                 err *e) {
-    size_t bytes = os_multiply(groups, sizeof(float));
+    size_t bytes = size_multiply(groups, sizeof(float));
     if (!record_trim(final, "pvals", bytes, sizeof(float), &pvals, e) ||
         !record_trim(final, "pidx", bytes, sizeof(uint32_t), &pidx, e) ||
         !record_trim(final, "result", sizeof(uint32_t), sizeof(uint32_t), &result, e))
@@ -154,7 +154,7 @@ static float apply_pattern(pattern p, float drawn, uint32_t i, uint32_t n, rng *
 /* Behind the last value stands one that would win: a guard zone is NaN, which argmax skips, so a
  * read past the end would go unseen. */
 static bool make_values(kernel_case *c, const char *label, uint32_t n, slice *out, err *e) {
-    size_t bytes = os_multiply((size_t)n + 1, sizeof(float));
+    size_t bytes = size_multiply((size_t)n + 1, sizeof(float));
     float *values = malloc(bytes);
     assert(values);
     fill_f32(&c->random, c->inputs, values, n);
@@ -168,7 +168,7 @@ static bool make_values(kernel_case *c, const char *label, uint32_t n, slice *ou
 
 /* 0 to n - 1 in random order, and one more, as for the values. */
 static bool make_shuffled_indices(kernel_case *c, uint32_t n, slice *out, err *e) {
-    size_t bytes = os_multiply((size_t)n + 1, sizeof(uint32_t));
+    size_t bytes = size_multiply((size_t)n + 1, sizeof(uint32_t));
     uint32_t *indices = malloc(bytes);
     assert(indices);
     for (uint32_t i = 0; i < n; i++) {

@@ -44,6 +44,10 @@ inline float attention_dot(device const float *q, device const float *k, uint he
     return (sums.x + sums.y) + (sums.z + sums.w);
 }
 
+// The score of a key that is not there. Finite, because fast math takes it that nothing is infinite;
+// half of the lowest float, so that its distance from a score is one too. e to that distance is 0.
+constant float NO_SCORE = -0.5f * FLT_MAX;
+
 // What a lane knows of the attention of one query to the keys its simdgroup has seen.
 struct attention_share {
     float largest;      // score; the same in all lanes
@@ -53,7 +57,7 @@ struct attention_share {
 
 inline attention_share attention_start() {
     attention_share share;
-    share.largest = -INFINITY;
+    share.largest = NO_SCORE;
     share.sum = 0.0f;
     for (uint part = 0; part < PARTS; part++)
         share.parts[part] = 0.0f;
@@ -68,11 +72,11 @@ inline void attention_add(thread attention_share &share, device const float *q, 
                           uint first, uint count, threadgroup float *weights, uint lane) {
     device const float *keys = head.keys + size_t(first) * head.stride;
     device const float *values = head.values + size_t(first) * head.stride;
-    float score = -INFINITY;
+    float score = NO_SCORE;
     if (lane < count)
         score = head.scale * attention_dot(q, keys + lane * head.stride, head.head_dim);
     const float largest = max(share.largest, simd_max(score));
-    const float fade = exp(share.largest - largest); // e^-infinity = 0 at the first call
+    const float fade = exp(share.largest - largest); // 0 at the first call
     const float weight = exp(score - largest);
     weights[lane] = weight;
     simdgroup_barrier(mem_flags::mem_threadgroup);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -37,8 +37,8 @@ bool attention_check(const kernel *k, attention_plan *p, slice *q, slice k_cache
     if (!check_heads(k, p, e))
         return false;
     size_t head_bytes = p->head_dim * sizeof(float);
-    size_t bytes = os_multiply(os_multiply(p->n_tokens, p->n_heads), head_bytes);
-    size_t row_bytes = os_multiply(p->n_kv_heads, head_bytes);
+    size_t bytes = size_multiply(size_multiply(p->n_tokens, p->n_heads), head_bytes);
+    size_t row_bytes = size_multiply(p->n_kv_heads, head_bytes);
     size_t alignment = p->head_dim % 4 == 0 ? 16 : sizeof(float); /* float4 where rows allow it */
     return record_trim(k, "q", bytes, alignment, q, e) &&
            check_caches(k, p, row_bytes, k_cache, v_cache, e) &&
@@ -89,10 +89,10 @@ float attention_get_scale(uint32_t head_dim) {
 
 bool case_input_cache(kernel_case *c, const char *label, uint32_t rows, uint32_t row_dim,
                       slice *out, err *e) {
-    size_t count = os_multiply(rows, row_dim);
+    size_t count = size_multiply(rows, row_dim);
     /* One input has no row more: then a load behind the last row is also one outside the buffer. */
     size_t more = c->inputs == INPUT_UNIFORM ? 0 : row_dim;
-    float *values = malloc(os_multiply(count + more, sizeof *values));
+    float *values = malloc(size_multiply(count + more, sizeof *values));
     assert(values);
     fill_f32(&c->random, c->inputs, values, count);
     for (size_t i = 0; i < more; i++)

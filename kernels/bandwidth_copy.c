@@ -1,7 +1,7 @@
 /* bandwidth_copy: launches, oracle and cases. */
 #include "kernels.h"
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -16,7 +16,7 @@ bool bandwidth_copy_record(tape *t, const kernel *k, slice src, slice dst, uint3
     if (groups == 0 || groups > UINT32_MAX / k->group || n > UINT32_MAX - groups * k->group)
         return err_set(e, EXIT_CANNOT, "%s: cannot copy %u float4 with %u threadgroups", k->name, n,
                        groups);
-    size_t count = os_multiply(n, 4);
+    size_t count = size_multiply(n, 4);
     const operand operands[] = {{"src", src, count, ACCESS_READ},
                                 {"dst", dst, count, ACCESS_WRITE}};
     launch *l = record_floats(t, k, 16, operands, COUNT_OF(operands), e);
@@ -32,8 +32,8 @@ bool bandwidth_copy_record(tape *t, const kernel *k, slice src, slice dst, uint3
 static bool bandwidth_copy_build(kernel_case *c, err *e) {
     uint32_t n = c->shape.dim[0], groups = c->shape.dim[1];
     slice src, dst;
-    return case_input_f32(c, "src", os_multiply((size_t)n + 1, 4), &src, e) &&
-           case_output(c, "dst", os_multiply(n, 4 * sizeof(float)), &dst, e) &&
+    return case_input_f32(c, "src", size_multiply((size_t)n + 1, 4), &src, e) &&
+           case_output(c, "dst", size_multiply(n, 4 * sizeof(float)), &dst, e) &&
            bandwidth_copy_record(c->tape, c->kernel, src, dst, n, groups, e);
 }
 

@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/quant.h"
 #include "reference/reference.h"
@@ -52,8 +52,8 @@ bool bandwidth_read_record(tape *t, const kernel *k, slice data, slice out, uint
                            uint32_t groups, err *e) {
     const reader *r = find_reader(k);
     assert(k->groups == 0 || k->groups == groups);
-    size_t bytes = os_multiply(n, format_get_bytes(r->format, 1, r->values)),
-           out_bytes = os_multiply(groups, sizeof(float));
+    size_t bytes = size_multiply(n, format_get_bytes(r->format, 1, r->values)),
+           out_bytes = size_multiply(groups, sizeof(float));
     if (!record_trim(k, "data", bytes, r->alignment, &data, e) ||
         !record_trim(k, "out", out_bytes, sizeof(float), &out, e))
         return false;

@@ -1,7 +1,7 @@
 /* bandwidth_triad: launches, oracle and cases. */
 #include "kernels.h"
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -19,7 +19,7 @@ bool bandwidth_triad_record(tape *t, const kernel *k, slice b, slice c, slice ou
     if (groups == 0 || groups > UINT32_MAX / k->group || n > UINT32_MAX - groups * k->group)
         return err_set(e, EXIT_CANNOT, "%s: cannot make %u float4 with %u threadgroups", k->name, n,
                        groups);
-    size_t count = os_multiply(n, 4);
+    size_t count = size_multiply(n, 4);
     const operand operands[] = {{"b", b, count, ACCESS_READ},
                                 {"c", c, count, ACCESS_READ},
                                 {"out", out, count, ACCESS_WRITE}};
@@ -37,10 +37,10 @@ bool bandwidth_triad_record(tape *t, const kernel *k, slice b, slice c, slice ou
 /* A float4 more in the inputs than is asked for, and not of NaN as a guard zone is. */
 static bool bandwidth_triad_build(kernel_case *c, err *e) {
     uint32_t n = c->shape.dim[0], groups = c->shape.dim[1];
-    size_t count = os_multiply((size_t)n + 1, 4);
+    size_t count = size_multiply((size_t)n + 1, 4);
     slice b, d, out;
     return case_input_f32(c, "b", count, &b, e) && case_input_f32(c, "c", count, &d, e) &&
-           case_output(c, "out", os_multiply(n, 4 * sizeof(float)), &out, e) &&
+           case_output(c, "out", size_multiply(n, 4 * sizeof(float)), &out, e) &&
            bandwidth_triad_record(c->tape, c->kernel, b, d, out, n, 0.4f, groups, e);
 }
 

@@ -2,7 +2,7 @@
  * Buffers are the parts in order and out; their lengths follow. */
 #include "kernels.h"
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -71,7 +71,7 @@ static bool build(kernel_case *c, int parts, err *e) {
             return false;
         count += dims[i];
     }
-    return case_output(c, "out", os_multiply(count, sizeof(float)), &out, e) &&
+    return case_output(c, "out", size_multiply(count, sizeof(float)), &out, e) &&
            record(c->tape, c->kernel, parts, in, out, dims, e);
 }
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -18,8 +18,8 @@ bool decode_advance_record(tape *t, const kernel *k, slice next, slice state, sl
                            uint32_t ring, err *e) {
     if (!record_trim(k, "next", sizeof(uint32_t), sizeof(uint32_t), &next, e) ||
         !record_trim(k, "state", DECODE_STATE_BYTES, sizeof(uint32_t), &state, e) ||
-        !record_trim(k, "history", os_multiply(ring, sizeof(uint32_t)), sizeof(uint32_t), &history,
-                     e))
+        !record_trim(k, "history", size_multiply(ring, sizeof(uint32_t)), sizeof(uint32_t),
+                     &history, e))
         return false;
     launch *l = record_launch(t, k, e);
     if (!l)
@@ -40,7 +40,7 @@ static bool decode_advance_build(kernel_case *c, err *e) {
     uint32_t step = c->shape.dim[0], ring = c->shape.dim[1];
     uint32_t any = rng_below(&c->random, 1u << 20), next_token = any + 1;
     const uint32_t before[] = {any + 5, any + 20, any + 40, step};
-    size_t bytes = os_multiply(ring, sizeof(uint32_t));
+    size_t bytes = size_multiply(ring, sizeof(uint32_t));
     uint32_t *tokens = malloc(bytes);
     assert(tokens);
     for (uint32_t i = 0; i < ring; i++)

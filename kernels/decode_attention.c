@@ -2,7 +2,7 @@
 #include "kernels.h"
 
 #include "attention_case.h"
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 
 static void decode_attention_oracle(const launch *l, oracle_io *io) {
@@ -38,7 +38,7 @@ bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, s
 static bool decode_attention_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
     uint32_t kv_len = dim[0], n_heads = dim[1], n_kv_heads = dim[2], head_dim = dim[3];
-    size_t count = os_multiply(n_heads, head_dim);
+    size_t count = size_multiply(n_heads, head_dim);
     slice q, k_cache, v_cache, out, place;
     return case_input_f32(c, "q", count, &q, e) &&
            case_input_cache(c, "k_cache", kv_len, n_kv_heads * head_dim, &k_cache, e) &&

@@ -9,7 +9,7 @@ using namespace metal;
 #include "attention.h"
 
 // A threadgroup is one simdgroup and does one head, 32 keys at a time. Reads 8 bytes for each
-// dimension of each key, and the query once a key from cache. The first rung: no threadgroup
+// dimension of each key, and the query once a key from cache. The first variant: no threadgroup
 // barrier, but a head is left to 32 threads, and 9 heads do not fill a GPU.
 kernel void decode_attention(device const float *q [[buffer(0)]],
                              device const float *k_cache [[buffer(1)]],
@@ -43,7 +43,7 @@ kernel void decode_attention(device const float *q [[buffer(0)]],
 // A threadgroup of 256 does one head: its 8 simdgroups take 32 keys in turn, each with a largest
 // score of its own, and leave their shares in threadgroup memory; after one barrier thread d
 // brings dimension d of all shares to the same largest score and adds them up. A simdgroup that
-// saw no key has the largest score -infinity and so no weight. Moves what decode_attention moves,
+// saw no key has the largest score NO_SCORE and so no weight. Moves what decode_attention moves,
 // with 8 times as many threads to do it.
 kernel void decode_attention_threadgroup(device const float *q [[buffer(0)]],
                                          device const float *k_cache [[buffer(1)]],

@@ -1,7 +1,7 @@
 /* dequantize: launches, oracle and cases of blocks as floats, for formats of blocks of 32. */
 #include "kernels.h"
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/quant.h"
 #include "reference/reference.h"
@@ -15,8 +15,8 @@ static void dequantize_oracle(const launch *l, oracle_io *io) {
 bool dequantize_record(tape *t, const kernel *k, slice blocks, slice floats, uint32_t count,
                        err *e) {
     const weight_format *f = k->format;
-    size_t bytes = os_multiply(count, f->bytes);
-    size_t out_bytes = os_multiply(count, f->values * sizeof(float));
+    size_t bytes = size_multiply(count, f->bytes);
+    size_t out_bytes = size_multiply(count, f->values * sizeof(float));
     if (!record_trim(k, "blocks", bytes, 2, &blocks, e) ||
         !record_trim(k, "floats", out_bytes, 16, &floats, e))
         return false;
@@ -37,7 +37,7 @@ static bool dequantize_build(kernel_case *c, err *e) {
     uint32_t count = c->shape.dim[0];
     slice blocks, floats;
     return case_input_weights(c, "blocks", f, count, (uint32_t)f->values, &blocks, e) &&
-           case_output(c, "floats", os_multiply(count, f->values * sizeof(float)), &floats, e) &&
+           case_output(c, "floats", size_multiply(count, f->values * sizeof(float)), &floats, e) &&
            dequantize_record(c->tape, c->kernel, blocks, floats, count, e);
 }
 
@@ -45,10 +45,10 @@ static const shape shapes[] = {
     {{1}}, {{31}}, {{32}}, {{33}}, {{255}}, {{256}}, {{257}}, {{10007}},
 };
 
-#define KERNEL(type)                                                                            \
+#define KERNEL(type)                                                                               \
     {                                                                                              \
-        .name = "dequantize_" #type, .about = "one thread per block",                           \
-        .file = "dequantize.metal", .format = &format_##type, .group = 256                      \
+        .name = "dequantize_" #type, .about = "one thread per block", .file = "dequantize.metal",  \
+        .format = &format_##type, .group = 256                                                     \
     }
 static const kernel kernels[] = {KERNEL(q4_0), KERNEL(q8_0)};
 

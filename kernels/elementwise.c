@@ -5,7 +5,7 @@
  * A new one is a description, a record function and its op. */
 #include "kernels.h"
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -100,14 +100,17 @@ static const shape silu_shapes[] = {
     {{257}}, {{576}}, {{1536}}, {{14336}}, {{500009}},
 };
 
-#define KERNEL(name_)                                                                              \
-    static const kernel name_##_kernel = {                                                         \
-        .name = #name_, .about = "one thread per float", .file = #name_ ".metal", .group = 256}
-#define OP(name_, about_, shapes_)                                                                 \
+#define KERNEL(name_, accumulates_)                                                                \
+    static const kernel name_##_kernel = {.name = #name_,                                          \
+                                          .about = "one thread per float",                         \
+                                          .file = #name_ ".metal",                                 \
+                                          .accumulates = accumulates_,                             \
+                                          .group = 256}
+#define OP(name_, accumulates_, about_, shapes_)                                                   \
     static bool name_##_build(kernel_case *c, err *e) {                                            \
         return build(c, &name_, e);                                                                \
     }                                                                                              \
-    KERNEL(name_);                                                                                 \
+    KERNEL(name_, accumulates_);                                                                   \
     const op name_##_op = {                                                                        \
         .name = #name_,                                                                            \
         .about = about_,                                                                           \
@@ -117,9 +120,9 @@ static const shape silu_shapes[] = {
         .shapes = {shapes_, COUNT_OF(shapes_), {{77}}},                                            \
         .build = name_##_build,                                                                    \
     }
-OP(residual_add, "out = a + b", add_shapes);
-OP(residual_add_inplace, "a += b", add_shapes);
-OP(ffn_silu, "out = silu(gate) * up", silu_shapes);
+OP(residual_add, false, "out = a + b", add_shapes);
+OP(residual_add_inplace, true, "a += b", add_shapes);
+OP(ffn_silu, false, "out = silu(gate) * up", silu_shapes);
 
 /* bias_add ---------------------------------------------------------------------------------- */
 
@@ -136,7 +139,7 @@ static void bias_add_oracle(const launch *l, oracle_io *io) {
 
 bool bias_add_record(tape *t, const kernel *k, slice a, slice b, uint32_t rows, uint32_t dim,
                      err *e) {
-    size_t count = os_multiply(rows, dim);
+    size_t count = size_multiply(rows, dim);
     if (count > UINT32_MAX / sizeof(float))
         return err_set(e, EXIT_CANNOT, "%s: %u rows of %u are too many for a 32-bit index", k->name,
                        rows, dim);
@@ -157,7 +160,7 @@ bool bias_add_record(tape *t, const kernel *k, slice a, slice b, uint32_t rows, 
 static bool bias_add_build(kernel_case *c, err *e) {
     uint32_t rows = c->shape.dim[0], dim = c->shape.dim[1];
     slice a, b;
-    return case_input_f32(c, "a", os_multiply(rows, dim) + 1, &a, e) &&
+    return case_input_f32(c, "a", size_multiply(rows, dim) + 1, &a, e) &&
            case_input_f32(c, "b", dim, &b, e) &&
            bias_add_record(c->tape, c->kernel, a, b, rows, dim, e);
 }
@@ -168,7 +171,7 @@ static const shape bias_shapes[] = {
     {{7, 896}}, {{33, 128}}, {{5, 4096}}, {{100, 1536}}, {{1000, 1003}},
 };
 
-KERNEL(bias_add);
+KERNEL(bias_add, true);
 const op bias_add_op = {
     .name = "bias_add",
     .about = "a += b for each row of a",

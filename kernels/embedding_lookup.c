@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "formats/formats.h"
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/quant.h"
 #include "reference/reference.h"
@@ -30,8 +30,8 @@ static void embedding_lookup_oracle(const launch *l, oracle_io *io) {
 
 bool embedding_lookup_record(tape *t, const kernel *k, slice table, slice ids, slice out,
                              uint32_t n, uint32_t hidden, uint32_t vocab, err *e) {
-    size_t ids_bytes = os_multiply(n, sizeof(uint32_t));
-    size_t count = os_multiply(n, hidden), out_bytes = os_multiply(count, sizeof(float));
+    size_t ids_bytes = size_multiply(n, sizeof(uint32_t));
+    size_t count = size_multiply(n, hidden), out_bytes = size_multiply(count, sizeof(float));
     const weight_format *f = k->format;
     size_t alignment = f == &format_f32 ? sizeof(float) : sizeof(uint16_t); /* halves and bytes */
     if (!record_check_weights(k, "table", f, table, vocab, hidden, alignment, e) ||
@@ -65,7 +65,7 @@ static bool embedding_lookup_accepts(const kernel *k, const shape *s, err *e) {
 /* The last row of the table and then the first; others at random; from the fourth on, one in eight
  * past the end, by one or by far. */
 static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err *e) {
-    uint32_t *ids = malloc(os_multiply(n, sizeof *ids));
+    uint32_t *ids = malloc(size_multiply(n, sizeof *ids));
     assert(ids);
     for (uint32_t i = 0; i < n; i++)
         ids[i] = i == 0 ? vocab - 1 : i == 1 ? 0 : rng_below(&c->random, vocab);
@@ -84,7 +84,7 @@ static bool embedding_lookup_build(kernel_case *c, err *e) {
     slice table, ids, out;
     if (!case_input_weights(c, "table", f, vocab + 1, hidden, &table, e) ||
         !make_ids(c, n, vocab, &ids, e) ||
-        !case_output(c, "out", os_multiply(os_multiply(n, hidden), sizeof(float)), &out, e))
+        !case_output(c, "out", size_multiply(size_multiply(n, hidden), sizeof(float)), &out, e))
         return false;
     table = slice_part(table.buffer, table.offset, format_get_bytes(f, vocab, hidden));
     return embedding_lookup_record(c->tape, c->kernel, table, ids, out, n, hidden, vocab, e);
@@ -97,11 +97,11 @@ static const shape shapes[] = {
     {{33, 768, 90}}, {{17, 2048, 64}}, {{4, 4096, 32}},
 };
 
-#define KERNEL(type, shapes_)                                                                   \
-    {.name = "embedding_lookup_" #type,                                                         \
+#define KERNEL(type, shapes_)                                                                      \
+    {.name = "embedding_lookup_" #type,                                                            \
      .about = "one thread per value",                                                              \
      .file = "embedding_lookup.metal",                                                             \
-     .format = &format_##type,                                                                  \
+     .format = &format_##type,                                                                     \
      .group = 256},
 static const kernel kernels[] = {FORMATS(KERNEL)};
 

@@ -2,7 +2,7 @@
  * many (kv_cache_copy_tokens, whose number of rows is one more argument). */
 #include "kernels.h"
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -20,8 +20,8 @@ static void kv_cache_copy_oracle(const launch *l, oracle_io *io) {
 /* All but the number of tokens. NULL with e set. */
 static launch *record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,
                       slice v_cache, uint32_t n_tokens, uint32_t kv_dim, param row_idx, err *e) {
-    size_t row_bytes = os_multiply(kv_dim, sizeof(float));
-    size_t bytes = os_multiply(n_tokens, row_bytes);
+    size_t row_bytes = size_multiply(kv_dim, sizeof(float));
+    size_t bytes = size_multiply(n_tokens, row_bytes);
     if (!record_trim(k, "k_src", bytes, sizeof(float), &k_src, e) ||
         !record_trim(k, "v_src", bytes, sizeof(float), &v_src, e))
         return NULL;
@@ -70,7 +70,7 @@ bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_
  * is one more row that is never written. */
 static bool kv_cache_copy_build(kernel_case *c, err *e) {
     uint32_t row = c->shape.dim[0], kv_dim = c->shape.dim[1], second = row + 1;
-    size_t cells = os_multiply(row + 3, kv_dim);
+    size_t cells = size_multiply(row + 3, kv_dim);
     slice k_src, v_src, k_cache, v_cache, place;
     return case_input_f32(c, "k_src", kv_dim, &k_src, e) &&
            case_input_f32(c, "v_src", kv_dim, &v_src, e) &&
@@ -88,8 +88,8 @@ static bool kv_cache_copy_build(kernel_case *c, err *e) {
 static bool kv_cache_copy_tokens_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
     uint32_t row = dim[0], n_tokens = dim[1], kv_dim = dim[2];
-    size_t count = os_multiply(n_tokens + 1, kv_dim);
-    size_t cells = os_multiply(row + n_tokens + 1, kv_dim);
+    size_t count = size_multiply(n_tokens + 1, kv_dim);
+    size_t cells = size_multiply(row + n_tokens + 1, kv_dim);
     slice k_src, v_src, k_cache, v_cache, place;
     return case_input_f32(c, "k_src", count, &k_src, e) &&
            case_input_f32(c, "v_src", count, &v_src, e) &&

@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "formats/formats.h"
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -44,8 +44,8 @@ static bool check_dims(const kernel *k, uint32_t in_dim, uint32_t batch, err *e)
 bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
                    uint32_t in_dim, uint32_t batch, err *e) {
     const weight_format *f = k->format;
-    size_t x_bytes = os_multiply(os_multiply(batch, in_dim), sizeof(float)),
-           y_bytes = os_multiply(os_multiply(batch, out_dim), sizeof(float));
+    size_t x_bytes = size_multiply(size_multiply(batch, in_dim), sizeof(float)),
+           y_bytes = size_multiply(size_multiply(batch, out_dim), sizeof(float));
     bool is_float = f->values == 1; /* blocks need the alignment of their fp16 scales */
     uint32_t width = is_float && k->multiple_of ? k->multiple_of : 1; /* weights in a load */
     if (!check_dims(k, in_dim, batch, e) ||
@@ -86,10 +86,10 @@ static bool matvec_build(kernel_case *c, err *e) {
     const kernel *k = c->kernel;
     uint32_t out_dim = c->shape.dim[0], in_dim = c->shape.dim[1];
     uint32_t batch = c->shape.dim[2] ? c->shape.dim[2] : 1;
-    size_t outputs = os_multiply(batch, out_dim);
+    size_t outputs = size_multiply(batch, out_dim);
     slice w, x, y;
     return case_input_weights(c, "w", k->format, out_dim, in_dim, &w, e) &&
-           case_input_f32(c, "x", os_multiply(batch, in_dim), &x, e) &&
+           case_input_f32(c, "x", size_multiply(batch, in_dim), &x, e) &&
            (k->accumulates ? case_input_f32(c, "y", outputs, &y, e)
                            : case_output(c, "y", outputs * sizeof(float), &y, e)) &&
            matvec_record(c->tape, k, w, x, y, out_dim, in_dim, batch, e);
@@ -191,10 +191,10 @@ SHAPES(few_floats, few_floats, few_floats, many_floats, 7, 100);
 
 enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 
-#define KERNEL(type, name_, variant_, about_, ...)                                              \
+#define KERNEL(type, name_, variant_, about_, ...)                                                 \
     {                                                                                              \
-        .name = name_, .variant = variant_, .about = about_, .file = "matvec_" #type ".metal",  \
-        .format = &format_##type, __VA_ARGS__                                                   \
+        .name = name_, .variant = variant_, .about = about_, .file = "matvec_" #type ".metal",     \
+        .format = &format_##type, __VA_ARGS__                                                      \
     }
 
 /* What matvec_rows.h has for a format, = or +=. Where it reads four floats, a row is whole float4s;

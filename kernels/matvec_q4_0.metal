@@ -12,7 +12,7 @@ using namespace metal;
 #include "matvec_rows.h"
 
 // A threadgroup is one simdgroup and makes one row, and there are as many as rows; a thread takes
-// blocks lane, lane + 32, ... and decodes them weight by weight. The first rung: as near to the
+// blocks lane, lane + 32, ... and decodes them weight by weight. The first variant: as near to the
 // definition as parallel code gets.
 kernel void matvec_q4_0(device const block_q4_0 *w [[buffer(0)]],
                         device const float *x [[buffer(1)]],

@@ -4,7 +4,7 @@
  * buffer bound, so its places are then taken by things that are only read, and are not read. */
 #include "kernels.h"
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -26,7 +26,7 @@ static void matvec_q4_0_batched_oracle(const launch *l, oracle_io *io) {
 /* Geometry: k->rows of all rows per threadgroup of k->group threads. */
 bool matvec_q4_0_batched_record(tape *t, const kernel *k, const slice w[3], slice x,
                                 const slice y[3], const uint32_t rows[3], uint32_t in_dim, err *e) {
-    size_t x_bytes = os_multiply(in_dim, sizeof(float));
+    size_t x_bytes = size_multiply(in_dim, sizeof(float));
     if (!record_trim(k, "x", x_bytes, 16, &x, e))
         return false;
     slice weights[PRODUCTS] = {w[0], w[1], rows[2] ? w[2] : w[0]};
@@ -38,7 +38,7 @@ bool matvec_q4_0_batched_record(tape *t, const kernel *k, const slice w[3], slic
                                                                                      "yc"};
         if (i == 2 && rows[2] == 0)
             break;
-        size_t y_bytes = os_multiply(rows[i], sizeof(float));
+        size_t y_bytes = size_multiply(rows[i], sizeof(float));
         if (!record_trim(k, y_names[i], y_bytes, sizeof(float), &outputs[i], e) ||
             !record_check_weights(k, w_names[i], &format_q4_0, w[i], rows[i], in_dim, 2, e))
             return false;

@@ -2,7 +2,7 @@
 #include "kernels.h"
 
 #include "attention_case.h"
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 
 static void prefill_attention_oracle(const launch *l, oracle_io *io) {
@@ -44,7 +44,7 @@ static bool prefill_attention_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
     uint32_t n_tokens = dim[0], start = dim[1], n_heads = dim[2], n_kv_heads = dim[3];
     uint32_t head_dim = dim[4], rows = start + n_tokens;
-    size_t count = os_multiply(os_multiply(n_tokens, n_heads), head_dim);
+    size_t count = size_multiply(size_multiply(n_tokens, n_heads), head_dim);
     slice q, k_cache, v_cache, out, place;
     return case_input_f32(c, "q", count, &q, e) &&
            case_input_cache(c, "k_cache", rows, n_kv_heads * head_dim, &k_cache, e) &&

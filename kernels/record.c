@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 
 uint32_t divide_up(uint32_t a, uint32_t b) {
     return a / b + (a % b != 0);
@@ -39,7 +39,7 @@ launch *record_floats(tape *t, const kernel *k, size_t alignment, const operand 
     assert(count <= LAUNCH_BUFFERS);
     for (size_t i = 0; i < count; i++) {
         at[i] = operands[i].at;
-        if (!record_trim(k, operands[i].name, os_multiply(operands[i].count, sizeof(float)),
+        if (!record_trim(k, operands[i].name, size_multiply(operands[i].count, sizeof(float)),
                          alignment, &at[i], e))
             return NULL;
     }
@@ -62,8 +62,8 @@ bool record_check_weights(const kernel *k, const char *what, const weight_format
                           uint32_t rows, uint32_t columns, size_t alignment, err *e) {
     if (!check_blocks(k, f, columns, e))
         return false;
-    size_t row_bytes = os_multiply(columns / f->values, f->bytes),
-           bytes = os_multiply(rows, row_bytes);
+    size_t row_bytes = size_multiply(columns / f->values, f->bytes),
+           bytes = size_multiply(rows, row_bytes);
     if (w.bytes != bytes)
         return err_set(e, EXIT_CANNOT,
                        "%s: %s has %zu bytes, a %ux%u %s matrix has %zu; is it of another type?",

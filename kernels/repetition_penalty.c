@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -20,7 +20,7 @@ static void repetition_penalty_oracle(const launch *l, oracle_io *io) {
 
 bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids, param n,
                                uint32_t vocab, float penalty, err *e) {
-    size_t bytes = os_multiply(vocab, sizeof(float)), room = ids.bytes / sizeof(uint32_t);
+    size_t bytes = size_multiply(vocab, sizeof(float)), room = ids.bytes / sizeof(uint32_t);
     if (!record_trim(k, "logits", bytes, sizeof(float), &logits, e) ||
         !record_trim(k, "ids", room * sizeof(uint32_t), sizeof(uint32_t), &ids, e))
         return false;
@@ -50,7 +50,7 @@ bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids
  * good as the others: only n says that they do not count. */
 static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err *e) {
     size_t room = (size_t)n + 300;
-    uint32_t *ids = malloc(os_multiply(room, sizeof *ids));
+    uint32_t *ids = malloc(size_multiply(room, sizeof *ids));
     assert(ids);
     uint32_t range = n / 2 + 2 < vocab ? n / 2 + 2 : vocab;
     for (size_t i = 0; i < room; i++) {

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -54,7 +54,7 @@ static void rmsnorm_oracle(const launch *l, oracle_io *io) {
 
 bool rmsnorm_record(tape *t, const kernel *k, slice x, slice w, slice y, uint32_t rows,
                     uint32_t dim, float eps, err *e) {
-    size_t row_bytes = os_multiply(dim, sizeof(float)), bytes = os_multiply(rows, row_bytes);
+    size_t row_bytes = size_multiply(dim, sizeof(float)), bytes = size_multiply(rows, row_bytes);
     if (!record_trim(k, "x", bytes, sizeof(float), &x, e) ||
         !record_trim(k, "w", row_bytes, sizeof(float), &w, e) ||
         !record_trim(k, "y", bytes, sizeof(float), &y, e))
@@ -90,7 +90,7 @@ static bool rmsnorm_accepts(const kernel *k, const shape *s, err *e) {
  * is worked by hand (3, 4, 0 has the mean square 25 / 3). */
 static bool make_by_hand(kernel_case *c, slice *x, slice *w, size_t count, size_t dim, err *e) {
     static const float pattern[] = {3, 4, 0};
-    float *values = malloc(os_multiply(count, sizeof *values));
+    float *values = malloc(size_multiply(count, sizeof *values));
     assert(values && dim <= count);
     for (size_t i = 0; i < count; i++)
         values[i] = pattern[i % 3];
@@ -104,7 +104,7 @@ static bool make_by_hand(kernel_case *c, slice *x, slice *w, size_t count, size_
 
 static bool rmsnorm_build(kernel_case *c, err *e) {
     uint32_t rows = c->shape.dim[0], dim = c->shape.dim[1];
-    size_t count = os_multiply(rows, dim);
+    size_t count = size_multiply(rows, dim);
     slice x, w, y;
     bool made = c->shape.dim[2] == 1
                     ? make_by_hand(c, &x, &w, count, dim, e)

@@ -8,7 +8,7 @@ using namespace metal;
 #include "threadgroup_sum.h"
 
 // A thread makes one output and sums the whole row for it, alone; threadgroups have no part of
-// their own. Reads dim floats a thread where dim a row would do. It exists as the first rung:
+// their own. Reads dim floats a thread where dim a row would do. It exists as the first variant:
 // nothing is shared, so there is nothing to get wrong.
 kernel void rmsnorm(device const float *x [[buffer(0)]],
                     device const float *w [[buffer(1)]],

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -20,7 +20,7 @@ enum {
 static void expect(const weight_format *f, oracle_io *io, uint32_t out_dim, uint32_t in_dim,
                    float eps) {
     expected *out = &io->out[3];
-    double *x = malloc(2 * os_multiply(in_dim, sizeof *x)), *magnitude = x + in_dim;
+    double *x = malloc(2 * size_multiply(in_dim, sizeof *x)), *magnitude = x + in_dim;
     assert(x);
     reference_rmsnorm(io->in[0], io->in[1], 1, in_dim, (double)eps, x, magnitude);
     for (size_t i = 0; i < out_dim; i++)
@@ -45,8 +45,8 @@ static void megakernel_oracle(const launch *l, oracle_io *io) {
 bool rmsnorm_matvec_record(tape *t, const kernel *k, slice x, slice norm_w, slice w, slice y,
                            uint32_t out_dim, uint32_t in_dim, float eps, err *e) {
     const weight_format *f = k->format;
-    size_t in_bytes = os_multiply(in_dim, sizeof(float)),
-           out_bytes = os_multiply(out_dim, sizeof(float));
+    size_t in_bytes = size_multiply(in_dim, sizeof(float)),
+           out_bytes = size_multiply(out_dim, sizeof(float));
     bool is_f32 = f == &format_f32; /* and read float by float */
     bool is_mega = k->rows > 1;
     if (!record_check_weights(k, "w", f, w, out_dim, in_dim, is_f32 ? 4 : 2, e) ||

@@ -1,23 +1,23 @@
 /* rope_apply: launches, oracle and cases. */
 #include "kernels.h"
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
+#include "rope.h"
 
 static void rope_apply_oracle(const launch *l, oracle_io *io) {
-    (void)l;
     expected *out = &io->out[0];
-    reference_rope(io->in[0], oracle_u32(io, 1), oracle_u32(io, 2), oracle_u32(io, 3),
-                   (double)oracle_f32(io, 4), out->value, out->scale);
-    out->terms = 2;
-    out->roundings = 40; /* pow may be off by 16 ULP, sin and cos by 4: twice that in roundings */
+    double theta = (double)oracle_f32(io, 4);
+    reference_rope(io->in[0], oracle_u32(io, 1), oracle_u32(io, 2), oracle_u32(io, 3), theta,
+                   out->value, out->scale);
+    rope_judge(l, io->in[0], out->count, theta, out);
 }
 
 bool rope_apply_record(tape *t, const kernel *k, slice qk, uint32_t heads, uint32_t head_dim,
                        param pos, float theta, err *e) {
     uint32_t pairs = head_dim / 2;
-    size_t bytes = os_multiply(os_multiply(heads, head_dim), sizeof(float));
+    size_t bytes = size_multiply(size_multiply(heads, head_dim), sizeof(float));
     if (head_dim % 2 != 0)
         return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, head_dim);
     if (!record_trim(k, "qk", bytes, sizeof(float), &qk, e))
@@ -44,7 +44,7 @@ bool rope_apply_record(tape *t, const kernel *k, slice qk, uint32_t heads, uint3
 static bool rope_apply_build(kernel_case *c, err *e) {
     uint32_t pos = c->shape.dim[0], heads = c->shape.dim[1], head_dim = c->shape.dim[2];
     slice qk, place;
-    return case_input_f32(c, "qk", os_multiply(heads, head_dim), &qk, e) &&
+    return case_input_f32(c, "qk", size_multiply(heads, head_dim), &qk, e) &&
            case_input_bytes(c, "pos", &pos, sizeof pos, &place, e) &&
            rope_apply_record(c->tape, c->kernel, qk, heads, head_dim, param_at(place), 10000, e);
 }

@@ -5,15 +5,16 @@
 
 #include <assert.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
+#include "rope.h"
 
 /* Tokens of q and then of k, each by `turn`. */
 typedef void (*turn_fn)(const oracle_io *io, const float *in, size_t heads, size_t head_dim,
                         uint32_t pos, double *value, double *scale);
 
-static void turn_tokens(oracle_io *io, turn_fn turn, double roundings) {
+static void turn_tokens(const launch *l, oracle_io *io, turn_fn turn, double theta) {
     uint32_t head_dim = oracle_u32(io, 4), pos = oracle_u32(io, 5), n_tokens = oracle_u32(io, 7);
     for (int i = 0; i < 2; i++) { /* q and nq, then k and nk */
         expected *out = &io->out[i];
@@ -23,8 +24,7 @@ static void turn_tokens(oracle_io *io, turn_fn turn, double roundings) {
             size_t at = (size_t)t * heads * head_dim;
             turn(io, in + at, heads, head_dim, pos + t, out->value + at, out->scale + at);
         }
-        out->terms = 2;
-        out->roundings = roundings;
+        rope_judge(l, in, out->count, theta, out);
     }
 }
 
@@ -39,21 +39,18 @@ static void turn_by_table(const oracle_io *io, const float *in, size_t heads, si
 }
 
 static void rope_apply_tokens_oracle(const launch *l, oracle_io *io) {
-    (void)l;
-    turn_tokens(io, turn_by_base, 40); /* as in rope_apply */
+    turn_tokens(l, io, turn_by_base, (double)oracle_f32(io, 6));
 }
 
 static void rope_apply_table_oracle(const launch *l, oracle_io *io) {
-    (void)l;
-    /* sin and cos may be off by 4 ULP: twice that in roundings; the angle */
-    turn_tokens(io, turn_by_table, 10);
+    turn_tokens(l, io, turn_by_table, 0);
 }
 
 /* All but argument 6 and the oracle. NULL with e set. */
 static launch *record(tape *t, const kernel *k, slice q_heads, slice k_heads, uint32_t n_tokens,
                       uint32_t nq, uint32_t nk, uint32_t head_dim, param pos, err *e) {
-    size_t head_bytes = os_multiply(os_multiply(n_tokens, head_dim), sizeof(float));
-    size_t q_bytes = os_multiply(nq, head_bytes), k_bytes = os_multiply(nk, head_bytes);
+    size_t head_bytes = size_multiply(size_multiply(n_tokens, head_dim), sizeof(float));
+    size_t q_bytes = size_multiply(nq, head_bytes), k_bytes = size_multiply(nk, head_bytes);
     if (head_dim % 2 != 0) {
         err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, head_dim);
         return NULL;
@@ -115,9 +112,9 @@ bool rope_apply_table_record(tape *t, const kernel *k, slice q_heads, slice k_he
 static bool make_inputs(kernel_case *c, slice *q_heads, slice *k_heads, slice *place, err *e) {
     const uint32_t *dim = c->shape.dim;
     uint32_t pos = dim[0], n_tokens = dim[1], nq = dim[2], nk = dim[3], head_dim = dim[4];
-    size_t row = os_multiply(n_tokens, head_dim);
-    return case_input_f32(c, "q", os_multiply(nq, row) + 2, q_heads, e) &&
-           case_input_f32(c, "k", os_multiply(nk, row) + 2, k_heads, e) &&
+    size_t row = size_multiply(n_tokens, head_dim);
+    return case_input_f32(c, "q", size_multiply(nq, row) + 2, q_heads, e) &&
+           case_input_f32(c, "k", size_multiply(nk, row) + 2, k_heads, e) &&
            case_input_bytes(c, "pos", &pos, sizeof pos, place, e);
 }
 

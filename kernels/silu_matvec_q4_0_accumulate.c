@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -13,7 +13,7 @@ static void silu_matvec_q4_0_accumulate_oracle(const launch *l, oracle_io *io) {
     (void)l;
     expected *out = &io->out[3];
     uint32_t out_dim = oracle_u32(io, 4), in_dim = oracle_u32(io, 5);
-    double *x = malloc(2 * os_multiply(in_dim, sizeof *x)), *magnitude = x + in_dim;
+    double *x = malloc(2 * size_multiply(in_dim, sizeof *x)), *magnitude = x + in_dim;
     assert(x);
     reference_ffn_silu(io->in[1], io->in[2], in_dim, x, magnitude);
     for (size_t i = 0; i < out_dim; i++)
@@ -28,8 +28,8 @@ static void silu_matvec_q4_0_accumulate_oracle(const launch *l, oracle_io *io) {
 /* Geometry: k->rows rows per threadgroup of k->group threads. */
 bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel *k, slice w, slice gate, slice up,
                                         slice y, uint32_t out_dim, uint32_t in_dim, err *e) {
-    size_t in_bytes = os_multiply(in_dim, sizeof(float)),
-           out_bytes = os_multiply(out_dim, sizeof(float));
+    size_t in_bytes = size_multiply(in_dim, sizeof(float)),
+           out_bytes = size_multiply(out_dim, sizeof(float));
     if (!record_check_weights(k, "w", &format_q4_0, w, out_dim, in_dim, 2, e) ||
         !record_trim(k, "gate", in_bytes, 16, &gate, e) ||
         !record_trim(k, "up", in_bytes, 16, &up, e) ||

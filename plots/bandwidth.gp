@@ -13,7 +13,7 @@ set title 'Bandwidth by size of the buffer (same buffer again)'
 set xlabel 'bytes moved by a launch, MB (10^6)'
 if (exists("m_cache_step_mb")) {
     set arrow 1 from m_cache_step_mb, graph 0 to m_cache_step_mb, graph 1 nohead dt 3 lw 2 lc rgb '#404040'
-    set label 1 sprintf('dotted: the last cache ends behind %.3g MB', m_cache_step_mb) at graph 0.03, 0.97 left font ',10'
+    set label 1 sprintf('dotted: the last cache ends at %.3g MB', m_cache_step_mb) at graph 0.03, 0.97 left font ',10'
 }
 list = ''
 stats file(1) using (strcol('sweep') eq 'size' ? add(strcol('variant')) : 0) nooutput

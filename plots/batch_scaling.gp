@@ -1,4 +1,4 @@
-# What a token gains in a batch, and which parts its time has.
+# How much a batch saves per token, and the parts of a token's time.
 width = 1250
 height = 560
 load style
@@ -12,7 +12,7 @@ set xlabel 'tokens in a batch'
 
 set lmargin at screen 0.055
 set rmargin at screen 0.37
-set title shape.': what a token gains'
+set title shape.': speed-up per token'
 set ylabel 'B x T(1) / T(B)'
 set logscale xy 2
 set format y '%g'
@@ -20,7 +20,7 @@ set xtics (1, 2, 4, 8, 16, 32)
 set key left top Left reverse
 set xrange [0.9:36]
 set yrange [*:256]
-plot x with lines lc rgb '#808080' dt 3 lw 2 title 'ideal (each: submitted each)', \
+plot x with lines lc rgb '#808080' dt 3 lw 2 title 'ideal (each: every batch submitted alone)', \
     for [f=1:files] file(f) using (mine('token_outer', 'single', 'warm', column('batch'))):(column('speedup')) \
     smooth unique with linespoints lt 2 dt f title once(f, 'token outer, each, warm'), \
     for [f=1:files] file(f) using (mine('token_outer', 'chained', 'cold', column('batch'))):(column('speedup')) \
@@ -34,7 +34,7 @@ unset label 999
 unset logscale
 set format y '%g'
 set yrange [0:*]
-set ylabel 'us a token, submitted each, cold'
+set ylabel 'us per token, each submitted, cold'
 unset xtics
 set xtics nomirror out ('1' 0, '2' 1, '4' 2, '8' 3, '16' 4, '32' 5)
 set xrange [-0.6:5.6]

@@ -1,11 +1,11 @@
-# Tokens a second by length of the run and context.
+# Tokens per second by length of the run and context.
 width = 1020
 load style
 list = ''
 stats file(1) using (add(strcol('tokens'))) nooutput
 set yrange [0:*]
-set xlabel 'tokens in the cache before'
-set ylabel 'tokens a second (bars are quartiles)'
+set xlabel 'tokens already in the cache'
+set ylabel 'tokens per second (bars are quartiles)'
 set title 'Writing text, token by token'
 set key outside right top Left reverse
 set offsets graph 0.05, graph 0.05, 0, 0

@@ -24,7 +24,7 @@ unset label 999
 set lmargin at screen 0.565
 set rmargin at screen 0.985
 set title 'Share of one launch'
-set ylabel 'us a launch'
+set ylabel 'us per launch'
 set key right top
 plot for [f=1:files] for [k=1:4] file(f) \
     using (where('variant', word(variants, k), column('launches'))):(column('median_us') / column('launches')) \

@@ -9,13 +9,13 @@ set key outside right top Left reverse
 set logscale xy
 set format x '%g'
 set format y '%g'
-set xlabel 'flops a byte that must be moved'
+set xlabel 'flops per byte that must be moved'
 set ylabel 'GFLOP/s'
 set title 'Roofline: kernels against the measured bandwidth'
 set xrange [0.05:*]
 plot (exists("m_roof_gb_s") ? m_roof_gb_s * x : NaN) with lines lc rgb '#404040' lw 2 title 'measured bandwidth, best size', \
     (exists("m_roof_memory_gb_s") ? m_roof_memory_gb_s * x : NaN) with lines lc rgb '#404040' lw 2 dt 2 title 'measured bandwidth, memory', \
-    (exists("m_best_gflop_s") ? m_best_gflop_s : NaN) with lines lc rgb '#404040' lw 1.5 dt 3 title 'most GFLOP/s seen', \
+    (exists("m_best_gflop_s") ? m_best_gflop_s : NaN) with lines lc rgb '#404040' lw 1.5 dt 3 title 'highest GFLOP/s seen', \
     for [f=1:files] for [k=1:items(list)] file(f) \
     using (where('variant', item(list, k), column('flop_per_byte'))):(column('gflop_s')) \
     with points lt k lw 1.5 ps (f == 1 ? 1.5 : 0.9) title once(f, item(list, k))

@@ -1,4 +1,4 @@
-# Tokens a second with private and with shared scratch.
+# Tokens per second with private and with shared scratch.
 heading = 'Decoding with private and with shared scratch memory'
 ways = 'private shared'
 captions = '"private scratch" "shared scratch"'

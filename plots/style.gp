@@ -50,5 +50,5 @@ items(l) = l eq '' ? 0 : (n_items = 0, sum [c=2:strlen(l)] (substr(l, c, c) eq '
 rest(l) = substr(l, strstrt(substr(l, 2, strlen(l)), '|') + 1, strlen(l))
 first(l) = substr(l, 2, strstrt(substr(l, 2, strlen(l)), '|'))
 item(l, i) = i <= 1 ? first(l) : item(rest(l), i - 1)
-# Where a text stands in a list.
+# The position of a text in a list.
 at(l, text) = first(l) eq text ? 1 : strlen(rest(l)) <= 1 ? NaN : 1 + at(rest(l), text)

@@ -11,7 +11,7 @@ static double get_half(uint16_t bits) {
     return (double)half_to_float(bits);
 }
 
-/* Stores the nearest half there is and says which. */
+/* Stores the nearest half and returns its value. */
 static double put_half(uint16_t *bits, double value) {
     const double limit = 65504;
     elem_write(ELEM_F16, bits, 0, fmin(fmax(value, -limit), limit));
@@ -30,7 +30,8 @@ static long quantise(double value, double step, long low, long high) {
 
 /* The value of largest magnitude, the first of equals. */
 static double find_extreme(const float *values, size_t count) {
-    double extreme = 0, largest = 0; /* both kept: clang 19 gets fabs(extreme) wrong when unrolled */
+    double extreme = 0,
+           largest = 0; /* both kept: clang 19 gets fabs(extreme) wrong when unrolled */
     for (size_t i = 0; i < count; i++)
         if (fabs((double)values[i]) > largest) {
             extreme = (double)values[i];

@@ -100,7 +100,7 @@ bool claims_open(const char *home, const char *file, const char *const *folders,
     snprintf(all, sizeof all, "%s/results", home);
     snprintf(own, sizeof own, "%s/results/claims.csv", home);
     return claims_read(file ? file : own, claims, e) &&
-           store_read(count ? folders : &only, count ? count : 1, results, e);
+           store_read(count ? folders : &only, count ? count : 1, count == 0, results, e);
 }
 
 void claims_free(claim_list *l) {

@@ -46,7 +46,7 @@ typedef struct {
 /* Malformed files are one sentence with file and line, EXIT_USAGE. */
 bool claims_read(const char *path, claim_list *out, err *e);
 /* The claims of a file (NULL: the project's own) and the results of some folders (none: all of the
- * project's), as verbs take them. Both are to be freed, whatever came of it. */
+ * project's, which may be empty), as verbs take them. The caller frees both, also on failure. */
 bool claims_open(const char *home, const char *file, const char *const *folders, size_t count,
                  claim_list *claims, store *results, err *e);
 void claims_free(claim_list *l);

@@ -1,4 +1,4 @@
-/* What a page does when it is looked at: tables sort, the theme can be chosen. Without it, all is there. */
+/* Sorts tables and switches the theme. Everything on the page is readable without it. */
 "use strict";
 (function () {
     /* The value that a cell is sorted by: a number, a text, or nothing. Nothing goes last. */

@@ -7,18 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "harness/base/os.h"
 
 static bool ends_with(const char *text, const char *end) {
     size_t length = strlen(text), tail = strlen(end);
     return length > tail && strcmp(text + length - tail, end) == 0;
-}
-
-static bool is_folder(const char *path) {
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
 static bool join(char *out, const char *folder, const char *name, err *e) {
@@ -220,7 +214,7 @@ static bool add_folders(store *s, const char *path, err *e) {
         char inner[PATH_MAX];
         bool is_known;
         if (ok && name[0] != '.' && strcmp(name, "scratch") != 0 &&
-            (ok = join(inner, path, name, e)) && is_folder(inner))
+            (ok = join(inner, path, name, e)) && os_is_folder(inner))
             ok = add_known(s, inner, &is_known, e);
         free(names[i]);
     }
@@ -234,24 +228,24 @@ static bool add_path(store *s, const char *given, err *e) {
     int n = snprintf(path, sizeof path, "%s", given);
     while (n > 1 && n < PATH_MAX && path[n - 1] == '/')
         path[--n] = 0;
-    if (n < 0 || n >= PATH_MAX || !is_folder(path))
+    if (n < 0 || n >= PATH_MAX || !os_is_folder(path))
         return err_set(e, EXIT_USAGE, "there is no folder %.160s", given);
     return add_known(s, path, &is_known, e) && (is_known || add_folders(s, path, e));
 }
 
-bool store_read(const char *const *paths, size_t count, store *out, err *e) {
+bool store_read(const char *const *paths, size_t count, bool may_be_empty, store *out, err *e) {
     *out = (store){.count = 0};
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
         size_t before = out->count + out->together_count;
         ok = add_path(out, paths[i], e);
-        if (ok && out->count + out->together_count == before)
+        if (ok && !may_be_empty && out->count + out->together_count == before)
             ok = err_set(e, EXIT_USAGE,
                          "there are no results in %.120s: `assay experiment all` and `assay bench` "
                          "make them",
                          paths[i]);
     }
-    if (ok && out->count == 0)
+    if (ok && !may_be_empty && out->count == 0)
         ok = err_set(e, EXIT_USAGE, "there are charts in %.120s, but no results", paths[0]);
     if (!ok)
         store_free(out);

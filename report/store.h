@@ -58,8 +58,9 @@ typedef struct {
 } store;
 
 /* Each path is the folder of a device (or of charts), or has such in it; scratch is left out.
- * Malformed files are one sentence with file and line, EXIT_USAGE; so is a path without results. */
-bool store_read(const char *const *paths, size_t count, store *out, err *e);
+ * Malformed files are one sentence with file and line, EXIT_USAGE; so is a path without results,
+ * unless may_be_empty. */
+bool store_read(const char *const *paths, size_t count, bool may_be_empty, store *out, err *e);
 void store_free(store *s);
 
 /* NULL if there is none. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "GGUF files are little-endian and are read as they lie: this host is not"
@@ -90,7 +90,7 @@ char *gguf_print_text(gguf_text t, char *out, size_t size) {
 static void *grow(const reader *r, void *items, size_t count, size_t item_bytes) {
     if (count & (count - 1)) /* room was made for the next power of two */
         return items;
-    void *more = realloc(items, os_multiply(count ? 2 * count : 1, item_bytes));
+    void *more = realloc(items, size_multiply(count ? 2 * count : 1, item_bytes));
     if (!more)
         refuse(r, "no memory for its %zu records", count);
     return more;
@@ -134,7 +134,7 @@ static bool take_texts(reader *r, gguf_value *v) {
     for (size_t i = 0; i < v->count; i++)
         if (!take_text(r, &text))
             return false;
-    gguf_text *texts = v->count ? malloc(os_multiply(v->count, sizeof *texts)) : NULL;
+    gguf_text *texts = v->count ? malloc(size_multiply(v->count, sizeof *texts)) : NULL;
     if (v->count && !texts)
         return refuse(r, "no memory for %zu texts", v->count);
     r->at = start;

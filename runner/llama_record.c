@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "llama_parts.h"
-#include "rungs.h"
+#include "variants.h"
 
 static const llama *get_own(const model *m) {
     return m->own;
@@ -12,7 +12,7 @@ static const llama *get_own(const model *m) {
 
 static bool record_norm(model *m, tape *t, slice x, const weight *norm, slice y, uint32_t tokens,
                         err *e) {
-    return rmsnorm_record(t, rungs_pick_rmsnorm(device_get_facts(m->device), tokens), x, norm->at,
+    return rmsnorm_record(t, variants_pick_rmsnorm(device_get_facts(m->device), tokens), x, norm->at,
                           y, tokens, m->shape.hidden, get_own(m)->shape.eps, e);
 }
 
@@ -26,7 +26,7 @@ static bool is_all_q4_0(const weight *const w[3]) {
 /* Up to three products with the same x: in one launch where there is a kernel for it. */
 static bool record_products(model *m, tape *t, const weight *const w[3], slice x, const slice y[3],
                             uint32_t tokens, err *e) {
-    const kernel *batched = rungs_pick_batched(device_get_facts(m->device));
+    const kernel *batched = variants_pick_batched(device_get_facts(m->device));
     if (batched && tokens == 1 && is_all_q4_0(w)) {
         slice matrices[3] = {w[0]->at, w[1]->at, w[2] ? w[2]->at : w[1]->at};
         slice outputs[3] = {y[0], y[1], w[2] ? y[2] : y[1]};
@@ -65,12 +65,12 @@ static bool record_attention(model *m, tape *t, const llama_cache *c, uint32_t t
     if (tokens == 1)
         return kv_cache_copy_record(t, &kv_cache_copy_op.kernels[0], a->k, a->v, c->keys, c->values,
                                     kv_dim, at, e) &&
-               decode_attention_record(t, rungs_pick_decode_attention(d), a->q, c->keys, c->values,
+               decode_attention_record(t, variants_pick_decode_attention(d), a->q, c->keys, c->values,
                                        a->attention, s->heads, s->kv_heads, s->head_dim,
                                        model_get_control(m, CONTROL_LENGTH), scale, e);
     return kv_cache_copy_tokens_record(t, &kv_cache_copy_tokens_op.kernels[0], a->k, a->v, c->keys,
                                        c->values, tokens, kv_dim, at, e) &&
-           prefill_attention_record(t, rungs_pick_prefill_attention(d), a->q, c->keys, c->values,
+           prefill_attention_record(t, variants_pick_prefill_attention(d), a->q, c->keys, c->values,
                                     a->attention, tokens, s->heads, s->kv_heads, s->head_dim, at,
                                     scale, e);
 }

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "harness/base/array.h"
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "model_family.h"
-#include "rungs.h"
+#include "variants.h"
 
 /* --- memory --- */
 
@@ -25,8 +25,8 @@ static bool own(model *m, buffer *b, memory_kind kind, slice *out) {
 bool model_make(model *m, memory_kind kind, const char *label, size_t rows, size_t columns,
                 slice *out, err *e) {
     size_t count, bytes;
-    if (!os_multiply_checked(rows, columns, &count) ||
-        !os_multiply_checked(count, sizeof(float), &bytes))
+    if (!size_multiply_checked(rows, columns, &count) ||
+        !size_multiply_checked(count, sizeof(float), &bytes))
         return err_set(e, EXIT_CANNOT, "%s: %zu x %zu values are too many", label, rows, columns);
     if (!m->device)
         return true;
@@ -114,7 +114,7 @@ void model_mark_layer(tape *t, uint32_t layer) {
 
 bool model_record_embedding(model *m, tape *t, const weight *table, slice ids, slice x,
                             uint32_t tokens, err *e) {
-    const kernel *k = rungs_pick_embedding(table->format, e);
+    const kernel *k = variants_pick_embedding(table->format, e);
     tape_mark(t, "embedding");
     return k && embedding_lookup_record(t, k, table->at, ids, x, tokens, table->columns,
                                         m->shape.vocab, e);
@@ -122,7 +122,7 @@ bool model_record_embedding(model *m, tape *t, const weight *table, slice ids, s
 
 bool model_record_product(model *m, tape *t, const weight *w, slice x, slice y, bool accumulates,
                           uint32_t tokens, err *e) {
-    const kernel *k = rungs_pick_matvec(device_get_facts(m->device), w->format, accumulates,
+    const kernel *k = variants_pick_matvec(device_get_facts(m->device), w->format, accumulates,
                                         w->columns, tokens, e);
     return k && matvec_record(t, k, w->at, x, y, w->rows, w->columns, tokens, e);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "synth.h"
 
 enum { LETTERS = 26, FIRSTS = LETTERS + 1, PAIRS = FIRSTS * LETTERS };
@@ -110,7 +110,7 @@ bool synth_vocab_make(synth_vocab *v, uint32_t count, err *e) {
     v->tokens = calloc(count, sizeof *v->tokens);
     v->merges = calloc(count, sizeof *v->merges);
     v->types = calloc(count, sizeof *v->types);
-    v->letters = malloc(os_multiply(count, TOKEN_ROOM + MERGE_ROOM));
+    v->letters = malloc(size_multiply(count, TOKEN_ROOM + MERGE_ROOM));
     if (!v->tokens || !v->merges || !v->types || !v->letters) {
         synth_vocab_free(v);
         return err_set(e, EXIT_CANNOT, "no memory for a vocabulary of %u tokens", count);

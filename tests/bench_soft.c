@@ -1,8 +1,8 @@
-/* bench_soft: how fast the software device runs matvec and attention, in multiply-adds a second and
- * core, and how many times slower checked mode is.
+/* bench_soft: how fast the software device runs matvec and attention, in multiply-adds per second
+ * and core, and how many times slower checked mode is.
  *
- * Reports, never fails: times on a shared machine are no test. Every rung of a ladder in one run,
- * interleaved, so that they can be compared with each other. */
+ * It reports and never fails: times on a shared machine prove nothing. All variants run interleaved
+ * in one run, so that they can be compared with each other. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -68,8 +68,7 @@ static bool measure(library *lib, const op *o, const shape *s, int rounds, stats
     return ok;
 }
 
-/* Ratios are of the best times: what else the machine does makes long runs longer than short ones.
- */
+/* Ratios are of the best times: other load slows long runs more than short ones. */
 static bool run_work(library *fast, library *checked, const op *o, const shape *s, err *e) {
     stats plain[KERNELS], slow[KERNELS];
     const kernel *all[KERNELS];

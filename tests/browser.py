@@ -1,14 +1,14 @@
-"""Opens a report in headless Chromium and looks at it as a reader would.
+"""Opens a report in headless Chromium and checks it as a reader would see it.
 
 usage: python3 tests/browser.py PAGE.html [--charts N] [--shots DIR]
 
 No console error, nothing fetched from anywhere, every table sorts by every column both ways, every
-chart has a size, ids are unique, light and dark apply (as the system wishes and by the button), a
+chart has a size, ids are unique, light and dark apply (by the system setting and by the button), a
 phone does not scroll sideways, and every link to a file leads to one. --charts is how many charts
-there must be; --shots keeps pictures. Exit status: 0, 1 with one sentence a fault, 77 where there is no Chromium.
+there must be; --shots keeps pictures. Exit status: 0, 1 with one sentence per fault, 77 without Chromium.
 
-Speaks the DevTools protocol through a pair of pipes (JSON texts that end in a zero byte), so that nothing but
-Python's own library is needed.
+Speaks the DevTools protocol through a pair of pipes (JSON texts that end in a zero byte), so that only
+Python's standard library is needed.
 """
 
 import argparse

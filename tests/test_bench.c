@@ -1,6 +1,5 @@
 /* Tests of `assay bench` and `assay compare` through the command line: files, axes, mistakes, exit
- * status. How long something takes is no test: verdicts are looked at on files with known samples.
- */
+ * status. Times are never judged: verdicts are tested on files with known samples. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +55,7 @@ TEST a_run_that_is_killed_can_be_read_and_resumed(void) {
 
 TEST axes_multiply(void) {
     ASSERT_RUN("ASSAY_CACHE_BYTES=1000000 " BENCH
-               "multi_token_matvec_q4_0 --variant reuse --shape 8x32 --batch 1,3 "
+               "matvec --format q4_0 --accumulate no --variant reuse --shape 8x32 --batch 1,3 "
                "--regime single,chained --cache all --md",
                0);
     static const char *const rows[] = {
@@ -85,10 +84,10 @@ TEST mistakes_are_answered_with_what_would_have_been_right(void) {
         {BENCH "--regime fast", "there are single, chained, independent, all"},
         {BENCH "--cache hot", "there are warm, cold, all"},
         {BENCH "--shape 5xq", "'5xq' is not a shape"},
-        {BENCH "--shape 99999999x99999999", "no more than 4e9 values"},
+        {BENCH "--shape 99999999x99999999", "at most 4e9 values"},
         {BENCH "--shape 1,,2", "--shape takes words with commas"},
         {BENCH "--batch 0", "--batch takes numbers from 1 to 65536"},
-        {BENCH "--variant nope", "no kernel is called 'nope'"},
+        {BENCH "--variant nope", "no kernel or variant is called 'nope'"},
         {BENCH "ffn_sulu", "did you mean ffn_silu?"},
         {BENCH "ffn_silu --shape 3x3x3", "matches no case of the shapes"},
         {BENCH "--input loud", "there are uniform"},
@@ -218,7 +217,7 @@ TEST malformed_files_are_named_with_their_line(void) {
     ASSERT_RUN("rm -rf $T; mkdir -p $T", 0);
     ASSERT(write_run("base.csv", "d", three, base, 1) && write_run("bad.csv", "d", three, base, 1));
     ASSERT_RUN("echo 'x,y' >> $T/bad.csv; $A compare $T/base.csv $T/bad.csv", 2);
-    ASSERT_SAYS("bad.csv:5: 2 fields where the header has 30");
+    ASSERT_SAYS("bad.csv:5: 2 fields where the header has 31");
     ASSERT_RUN("sed 's/schema: 1/schema: 2/' $T/base.csv > $T/bad.csv; "
                "$A compare $T/base.csv $T/bad.csv",
                2);

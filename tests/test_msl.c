@@ -1,14 +1,14 @@
-/* The MSL front end: what it finds in a text and what it makes of it; test_msl_launch.c has the
- * launches that it refuses. Text comes from here, not from files, unless files are the point. No
- * device and no compiler, except where a text needs a preprocessor. */
+/* The MSL front end: what it finds in a text and what it turns it into; test_msl_launch.c has the
+ * launches that it refuses. The text is here, not in files, unless files are tested. No device and
+ * no compiler, except where a text needs a preprocessor. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/device/msl/msl.h"
 #include "harness/base/os.h"
+#include "harness/device/msl/msl.h"
 #include "harness/device/toolchain.h"
 
 SUITE(msl_suite);
@@ -387,7 +387,7 @@ TEST every_token_keeps_its_line(void) {
                                  "    a[2];\n  x[0] = thirteen;\n}\n";
     ASSERT(read_text(source));
     ASSERT(rewrite("k", NULL, 0));
-    const char *body = strchr(cpp, '\n') + 1; /* behind #line 1 */
+    const char *body = strchr(cpp, '\n') + 1; /* after #line 1 */
     ASSERT_STR_EQ("#line 1 \"test.metal\"", strtok(cpp, "\n"));
     ASSERT_EQ(5, line_of(body, "five"));
     ASSERT_EQ(8, line_of(body, "void k("));

@@ -441,7 +441,7 @@ TEST a_decode_step_hands_over_to_the_next(void) {
 TEST a_2x32_product_is_as_worked_by_hand(void) {
     block_q4_0 w[2] = {{.d = 0x3C00}, {.d = 0}}; /* scales 1 and 0 */
     for (size_t j = 0; j < 16; j++)
-        w[0].nibbles[j] = w[1].nibbles[j] = 0x69; /* 9 - 8 = 1 in front, 6 - 8 = -2 behind */
+        w[0].nibbles[j] = w[1].nibbles[j] = 0x69; /* 9 - 8 = 1 first, 6 - 8 = -2 second */
     float x[64];
     for (size_t i = 0; i < 64; i++)
         x[i] = i < 32 ? (float)(i + 1) : -1;

@@ -1,5 +1,6 @@
-/* Tests of harness/base/csv_read and harness/measure/results: what is read back is what was written, what is
- * malformed is said in one sentence with its line, and a writer that was killed loses nothing. */
+/* Tests of harness/base/csv_read and harness/measure/results: what is read back is what was
+ * written, what is malformed is said in one sentence with its line, and a writer that was killed
+ * loses nothing. */
 #include <fcntl.h>
 #include <greatest.h>
 #include <math.h>
@@ -11,8 +12,8 @@
 #include "harness/base/csv.h"
 #include "harness/base/csv_read.h"
 #include "harness/base/os.h"
-#include "harness/measure/results.h"
 #include "harness/device/source_hash.h"
+#include "harness/measure/results.h"
 
 SUITE(results_suite);
 
@@ -80,11 +81,11 @@ TEST malformed_csv_is_refused_with_its_line(void) {
         {"# only: meta\n", "some.csv:2: there is no header row"},
         {"a,b\n1,2\n3\n", "some.csv:3: 1 field where the header has 2"},
         {"a,b\n1,2,3\n", "some.csv:2: 3 fields where the header has 2"},
-        {"a,b\n1,\"2\n\n", "some.csv:2: a quoted field has no end"},
-        {"a,b\n1,\"2\"x\n", "some.csv:2: something stands behind the closing quote"},
-        {"a,b\n1,2\"x\n", "some.csv:2: a quote stands inside a field"},
+        {"a,b\n1,\"2\n\n", "some.csv:2: a quoted field is not closed"},
+        {"a,b\n1,\"2\"x\n", "some.csv:2: text after the closing quote"},
+        {"a,b\n1,2\"x\n", "some.csv:2: a quote inside a field"},
         {"a,b\n\"x\ny\",1\n1\n", "some.csv:4: 1 field"},
-        {"a,b\r1,2\n", "some.csv:1: a carriage return stands alone"},
+        {"a,b\r1,2\n", "some.csv:1: a carriage return without"},
         {"a,a\n1,2\n", "some.csv:1: two columns of the header have the same name"},
         {"a,\n1,2\n", "some.csv:1: a column of the header has no name"},
     };
@@ -94,7 +95,7 @@ TEST malformed_csv_is_refused_with_its_line(void) {
         ASSERTm(e.text, strncmp(e.text, bad[i].says, strlen(bad[i].says)) == 0);
     }
     ASSERT(!csv_parse("a\n\0\n", 4, "some.csv", &e));
-    ASSERTm(e.text, strstr(e.text, "no text"));
+    ASSERTm(e.text, strstr(e.text, "not a text file"));
     ASSERT(!csv_read("/no/such/file.csv", &e) && e.code == EXIT_USAGE);
     PASS();
 }

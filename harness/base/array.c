@@ -4,13 +4,13 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "os.h"
+#include "size.h"
 
 void *array_grow(void *items, size_t count, size_t *capacity, size_t item_bytes) {
     if (count < *capacity)
         return items;
     *capacity = *capacity ? 2 * *capacity : 16;
-    items = realloc(items, os_multiply(*capacity, item_bytes));
+    items = realloc(items, size_multiply(*capacity, item_bytes));
     assert(items);
     return items;
 }

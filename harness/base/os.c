@@ -71,7 +71,7 @@ bool os_find_self(char *path, size_t size, err *e) {
 #endif
 }
 
-static bool is_folder(const char *path) {
+bool os_is_folder(const char *path) {
     struct stat s;
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
@@ -79,10 +79,10 @@ static bool is_folder(const char *path) {
 static bool is_home(const char *path) {
     char inside[PATH_MAX];
     if (snprintf(inside, sizeof inside, "%s/kernels", path) >= (int)sizeof inside ||
-        !is_folder(inside))
+        !os_is_folder(inside))
         return false;
     return snprintf(inside, sizeof inside, "%s/harness/device/shim", path) < (int)sizeof inside &&
-           is_folder(inside);
+           os_is_folder(inside);
 }
 
 bool os_find_home(char *path, size_t size, err *e) {
@@ -101,8 +101,9 @@ bool os_find_home(char *path, size_t size, err *e) {
         if (is_home(path))
             return true;
     }
-    return err_set(e, EXIT_CANNOT, "no folder above this program has kernels/ and harness/ in it; "
-                                   "set ASSAY_HOME to the project's root");
+    return err_set(e, EXIT_CANNOT,
+                   "no folder above this program has kernels/ and harness/ in it; "
+                   "set ASSAY_HOME to the project's root");
 }
 
 bool os_make_folder(const char *path, err *e) {
@@ -114,14 +115,14 @@ bool os_make_folder(const char *path, err *e) {
             continue;
         char was = *p;
         *p = 0;
-        if (mkdir(part, 0777) != 0 && errno != EEXIST && !is_folder(part))
+        if (mkdir(part, 0777) != 0 && errno != EEXIST && !os_is_folder(part))
             return err_set(e, EXIT_CANNOT, "cannot make the folder %.160s: %s", part,
                            strerror(errno));
         *p = was;
         if (!was)
             break;
     }
-    if (!is_folder(path))
+    if (!os_is_folder(path))
         return err_set(e, EXIT_CANNOT, "%.200s is not a folder", path);
     return true;
 }
@@ -160,17 +161,17 @@ bool os_find_cache(char *path, size_t size, err *e) {
     int n;
     if (xdg && *xdg == '/')
         n = snprintf(path, size, "%s/assay", xdg);
-    else if (home && *home == '/' && is_folder(home))
+    else if (home && *home == '/' && os_is_folder(home))
         n = snprintf(path, size, "%s/.cache/assay", home);
     else
         n = snprintf(path, size, "%s/assay-%ld", tmp && *tmp ? tmp : "/tmp", (long)getuid());
     if (!fits(n, size, "the cache folder", e) || !os_make_folder(path, e))
         return false;
-    /* Code is loaded from here: nobody else may be able to put it there. */
+    /* Code is loaded from here, so no other user may be able to write to it. */
     struct stat s;
     if (stat(path, &s) != 0 || s.st_uid != getuid() || (s.st_mode & 0022 && chmod(path, 0700) != 0))
         return err_set(e, EXIT_CANNOT,
-                       "the cache folder %.120s belongs to somebody else; set XDG_CACHE_HOME", path);
+                       "the cache folder %.120s belongs to another user; set XDG_CACHE_HOME", path);
     return true;
 }
 
@@ -202,7 +203,8 @@ char *os_read_file(const char *path, size_t *bytes, err *e) {
     }
     close(fd);
     if (!text || n < 0) {
-        err_set(e, EXIT_CANNOT, "cannot read %.160s: %s", path, text ? strerror(errno) : "no memory");
+        err_set(e, EXIT_CANNOT, "cannot read %.160s: %s", path,
+                text ? strerror(errno) : "no memory");
         free(text);
         return NULL;
     }
@@ -308,15 +310,4 @@ bool os_run(const char *const *argv, char **output, int *status, err *e) {
     else
         free(text);
     return true;
-}
-
-bool os_multiply_checked(size_t a, size_t b, size_t *out) {
-    return !__builtin_mul_overflow(a, b, out);
-}
-
-size_t os_multiply(size_t a, size_t b) {
-    size_t product;
-    bool fits_size = os_multiply_checked(a, b, &product);
-    assert(fits_size);
-    return fits_size ? product : 0;
 }

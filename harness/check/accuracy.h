@@ -2,8 +2,8 @@
  *
  * Table 8.2 of the Metal Shading Language Specification ("single-precision operations and functions
  * with fast math enabled"), in roundings: one is the error of one f32 operation, u = 2^-24 of the
- * result, half an ULP. So an ULP counts 2. An oracle adds up what its op may call and sets
- * expected.fast_roundings where that is more than `roundings`.
+ * result, half an ULP. So an ULP counts 2. Oracles allow for these among their roundings; where a
+ * precise function is much better (sin, cos, pow), only under a math mode that is not safe.
  *
  * What the table gives as a composition follows from its parts:
  *   pow(x, y)  exp2(y * log2(x)): a relative error of the exponent becomes one of the result, times
@@ -22,9 +22,7 @@ enum {
     FAST_RSQRT = 4,      /* 2 ULP */
     FAST_LOG = 6,        /* 3 ULP outside 0.5 to 2; inside 2^-21 absolute: 8 of the scale 1 */
     FAST_LOG2 = 4,       /* 2 ULP outside 0.5 to 2; inside 2^-22 absolute: 4 of the scale 1 */
-    /* sin and cos: 2^-13 absolute within -pi to pi and "larger otherwise", which is taken as in
-     * proportion to the angle, as the error of its reduction to one turn is. */
-    FAST_SINE = 1 << 11,
+    FAST_SINE = 1 << 11, /* sin, cos: 2^-13 absolute within -pi to pi, "larger otherwise" */
 };
 
 /* exp and exp2: 3 + floor(|2 x|) ULP */

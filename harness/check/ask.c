@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 
 static bool make_expected(const binding *b, const void *contents, expected *out, err *e) {
     size_t count = b->at.bytes / elem_get_bytes(b->type);
     *out = (expected){.count = count, .terms = 1, .roundings = 4, .exact = !elem_is_float(b->type)};
-    out->value = malloc(os_multiply(count + 1, sizeof *out->value));
-    out->scale = malloc(os_multiply(count + 1, sizeof *out->scale));
+    out->value = malloc(size_multiply(count + 1, sizeof *out->value));
+    out->scale = malloc(size_multiply(count + 1, sizeof *out->scale));
     if (!out->value || !out->scale)
         return err_set(e, EXIT_CANNOT, "no memory for %zu expected values of '%s'", count,
                        b->at.buffer->label);
@@ -107,9 +107,9 @@ bool ask_oracle(const launch *l, const snapshot *before, oracle_io *io, err *e) 
     if (!make_outputs(l, io, e))
         return false;
     if (!l->oracle)
-        return !has_output || err_set(e, EXIT_CANNOT,
-                                      "a launch of %s has no oracle: nothing says what is right",
-                                      l->pipeline->kernel);
+        return !has_output ||
+               err_set(e, EXIT_CANNOT, "a launch of %s has no oracle: nothing says what is right",
+                       l->pipeline->kernel);
     l->oracle(l, io);
     return !l->pipeline->flushes_denormals || ask_again_flushed(l, io, e);
 }

@@ -1,5 +1,4 @@
-/* lint: see lint.h. Owns the order of the steps, and which kernels an error of the compiler means.
- */
+/* lint: see lint.h. Owns the order of the steps, and which kernels a compiler error applies to. */
 #include "lint.h"
 
 #include <assert.h>
@@ -9,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/device/diagnostic.h"
 #include "harness/base/os.h"
+#include "harness/device/diagnostic.h"
 #include "harness/device/soft/compile.h"
 #include "harness/device/toolchain.h"
 
@@ -49,7 +48,7 @@ static bool is_ours(const char *file) {
     return strstr(file, "/harness/device/shim/") || strstr(file, "/harness/device/msl/strict/");
 }
 
-/* An error inside of the shim is an error of the line that led there. */
+/* An error inside the shim is attributed to the line that led there. */
 static const diagnostic *find_place(const diagnostic_list *list, size_t i) {
     for (size_t n = i; n < diagnostic_end_notes(list, i); n++)
         if (!is_ours(list->items[n].file))
@@ -57,8 +56,8 @@ static const diagnostic *find_place(const diagnostic_list *list, size_t i) {
     return &list->items[i];
 }
 
-/* Errors in the body of a kernel are that kernel's; those of one instantiation name it in a note;
- * what is outside of kernels is everybody's. */
+/* Errors in the body of a kernel belong to that kernel; those of one instantiation name it in a
+ * note; errors outside kernels belong to all of them. */
 static void blame(const msl_unit *u, const diagnostic_list *list, size_t i, bool *guilty) {
     bool is_found = false;
     const diagnostic *place = find_place(list, i);
@@ -109,7 +108,7 @@ static void report_messages(const msl_unit *u, const char *messages, lint_report
     diagnostic_free(&list);
 }
 
-/* What the front end could not read. Its messages begin with file and line where they know them. */
+/* A file that the front end cannot read. Its messages begin with file and line where known. */
 static void report_unread(const char *path, const err *why, lint_report *out) {
     diagnostic_list list;
     diagnostic_read(why->detail, &list);

@@ -1,4 +1,4 @@
-/* lint: what is wrong with a .metal file, without running it.
+/* lint: finds mistakes in a .metal file without running it.
  *
  * A file is compiled for the software device, read again as C++ for OpenCL, which knows address
  * spaces (strict.h), and searched for what neither reports:
@@ -6,14 +6,13 @@
  *     position-shape      positions of one kernel with different numbers of components
  *     buffer-index        two parameters with one index
  *     threadgroup-memory  more than 32 KB of it
- *     reserved-name       keywords as names, names with two underscores in front
+ *     reserved-name       keywords as names, names that begin with two underscores
  *     missing-guard       a store by thread position that is compared with nothing (a warning)
  *     unsupported         kernels that cannot be run here (a warning)
  * A warning is silenced by a comment NOLINT(rule) on its line.
  *
  * Templates are compiled as the file instantiates them; the strict parse sees them once, as
- * written.
- */
+ * written. */
 #ifndef ASSAY_LINT_H
 #define ASSAY_LINT_H
 
@@ -40,7 +39,7 @@ typedef struct linter linter;
 linter *linter_new(err *e); /* finds the compiler */
 void linter_free(linter *l);
 
-/* False if the file cannot be read or the compiler not be asked. */
+/* False if the file cannot be read or the compiler cannot be run. */
 bool linter_check(linter *l, const char *path, lint_report *out, err *e);
 void lint_report_free(lint_report *r);
 

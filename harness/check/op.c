@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 
 const kernel *op_find_kernel(const op *o, const char *name) {
     for (size_t i = 0; i < o->kernel_count; i++)
@@ -51,7 +51,7 @@ bool case_input_bytes(kernel_case *c, const char *label, const void *data, size_
 }
 
 bool case_input_f32(kernel_case *c, const char *label, size_t count, slice *out, err *e) {
-    size_t bytes = os_multiply(count, sizeof(float));
+    size_t bytes = size_multiply(count, sizeof(float));
     float *values = malloc(bytes);
     assert(values);
     fill_f32(&c->random, c->inputs, values, count);

@@ -1,5 +1,5 @@
-/* device: what is the same on every device. Choosing one, guard zones around buffers, checking
- * launches against signatures before anything runs; the rest goes through device_ops. */
+/* device: what all devices share. Choosing one, guard zones around buffers, and checking launches
+ * against signatures before anything runs; the rest goes through device_ops. */
 #include "device.h"
 
 #include <assert.h>
@@ -65,7 +65,7 @@ device *device_open_with(const char *name, const device_options *o, err *e) {
         name = getenv("ASSAY_DEVICE");
     if (!name || !*name || strcmp(name, "auto") == 0) {
         device *d = NULL;
-        err why; /* of the last kind: what came before it does not matter where this one opens */
+        err why; /* of the last kind: earlier failures do not matter if this one opens */
         for (int i = 0; i < KIND_COUNT && !d; i++)
             d = open_kind(i, "", o, &why);
         if (!d && e)
@@ -110,7 +110,7 @@ static void fill_words(void *at, size_t bytes, uint16_t pattern) {
         p[i] = (unsigned char)(i % 2 ? pattern >> 8 : pattern & 255);
 }
 
-/* Offset in a guard zone of the change nearest to the contents, or -1 if it is whole. */
+/* Offset in a guard zone of the change nearest to the contents, or -1 if it is intact. */
 static ptrdiff_t find_change(const unsigned char *zone, bool is_front) {
     for (ptrdiff_t i = 0; i < BUFFER_GUARD_BYTES; i++) {
         ptrdiff_t at = is_front ? BUFFER_GUARD_BYTES - 1 - i : i;

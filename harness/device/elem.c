@@ -1,8 +1,8 @@
 /* elem: see elem.h. Owns the bit patterns of every element type; the one place that knows how a
  * half and a bfloat are laid out.
  *
- * The one surprise: a double goes to a 16-bit float through a float that was rounded to odd,
- * because rounding to nearest twice is not rounding to nearest once. */
+ * A double is converted to a 16-bit float through a float that is rounded to odd, because rounding
+ * to nearest twice is not the same as rounding once. */
 #include "elem.h"
 
 #include <assert.h>
@@ -82,7 +82,7 @@ static uint32_t shift_rounded(uint32_t bits, uint32_t shift) {
 uint16_t half_from_float(float value) {
     uint32_t bits = get_bits(value), magnitude = bits & 0x7FFFFFFF;
     uint32_t sign = bits >> 16 & 0x8000, result;
-    if (magnitude > 0x7F800000) /* NaN: keep what fits of it, and keep it a NaN */
+    if (magnitude > 0x7F800000) /* NaN: keep the bits that fit, and keep it a NaN */
         result = 0x7E00 | (magnitude >> 13 & 0x3FF);
     else if (magnitude >= 0x47800000) /* 65536 and above, infinity too */
         result = 0x7C00;

@@ -37,7 +37,7 @@ double elem_read(elem type, const void *array, size_t i);
 void elem_write(elem type, void *array, size_t i, double value);
 
 float half_to_float(uint16_t bits);
-uint16_t half_from_float(float value); /* round to nearest even, as IEEE says */
+uint16_t half_from_float(float value); /* round to nearest even, as IEEE 754 requires */
 float bfloat_to_float(uint16_t bits);
 uint16_t bfloat_from_float(float value);
 

@@ -33,15 +33,15 @@ typedef enum {
 typedef struct {
     finding_class what;
     char kernel[128];
-    char file[128]; /* .metal file, without its folders */
-    int line;       /* 0: unknown */
+    char file[128];               /* .metal file, without its folders */
+    int line;                     /* 0: unknown */
     uint32_t thread[3], group[3]; /* position in the threadgroup, of the threadgroup */
-    int buffer;     /* index; -1: not a buffer */
-    char label[48]; /* of the buffer; "threadgroup memory", "private memory" */
-    int64_t element; /* index in elements of the binding; negative: before its start */
-    int64_t by;      /* bytes outside, where it is outside */
-    uint32_t bytes;  /* of the access */
-    char text[256];  /* the whole story in one sentence */
+    int buffer;                   /* index; -1: not a buffer */
+    char label[48];               /* of the buffer; "threadgroup memory", "private memory" */
+    int64_t element;              /* index in elements of the binding; negative: before its start */
+    int64_t by;                   /* bytes outside, where it is outside */
+    uint32_t bytes;               /* of the access */
+    char text[256];               /* the whole story in one sentence */
     uint64_t count;
 } finding;
 

@@ -1,5 +1,5 @@
 /* library: the parsed .metal files of a folder and their compiled pipelines, each made once and
- * kept until the library goes. Declared in tape.h. */
+ * kept until the library is freed. Declared in tape.h. */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -133,7 +133,7 @@ const pipeline *library_find(library *lib, const char *file, const char *kernel,
         if (p->file == f && is_same(p, kernel, constants, count))
             return p->pipeline;
     if (count > LIBRARY_CONSTANTS) {
-        err_set(e, EXIT_USAGE, "%.80s is given %zu function constants; at most %d can be", kernel,
+        err_set(e, EXIT_USAGE, "%.80s is given %zu function constants, and %d is the limit", kernel,
                 count, LIBRARY_CONSTANTS);
         return NULL;
     }

@@ -10,7 +10,7 @@
  *
  * For tests, METAL_DOUBLE in the environment is a comma list of faults to show: see double_has.
  *
- * Objects that die stay as zombies for a while, so that a message to one of them is found. */
+ * Released objects stay as zombies for a while, so that a message to one of them is found. */
 #ifndef ASSAY_METAL_DOUBLE_H
 #define ASSAY_METAL_DOUBLE_H
 

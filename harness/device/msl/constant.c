@@ -1,7 +1,7 @@
-/* constant: finds function constants, and which of them a kernel cannot do without.
+/* constant: finds function constants, and which of them a kernel needs.
  *
- * A function constant that is used and not given has an undefined value on a GPU and costs a day,
- * so it is an error here. "Used" means: reached by the kernel (reach.c). */
+ * A function constant that is used and not given has an undefined value on a GPU, which is hard to
+ * debug, so it is an error here. "Used" means: reached by the kernel (reach.c). */
 #include "internal.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ static bool is_qualifier(const tokens *t, at i) {
     return token_is_one_of(t, i, words);
 }
 
-/* The type in front of the first name of a declaration. */
+/* The type before the first name of a declaration. */
 static range find_type(const tokens *t, const decl *d) {
     attribute first = attribute_start(d->begin);
     range type = {d->begin, d->begin};

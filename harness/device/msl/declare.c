@@ -1,8 +1,8 @@
 /* declare: marks variables that are declared without a value, so that checked mode can tell when
  * one is read before it is written: `float sum;` becomes `float ASSAY_NAME(sum); ASSAY_BIND(sum);`.
  *
- * Looks at statements of function bodies that are nothing but a type and names. Whatever is written
- * differently is left alone: then nothing is known of it, and nothing wrong is said. */
+ * Only statements of function bodies that are a type and names are marked. Other declarations are
+ * left alone: checked mode then knows nothing about them and reports nothing. */
 #include "internal.h"
 
 static bool is_word(const tokens *t, at i) {
@@ -20,7 +20,7 @@ static bool begins_other(const tokens *t, at i) {
     return token_is_one_of(t, i, words);
 }
 
-/* Behind the type at i, or NOT_FOUND. */
+/* The token after the type at i, or NOT_FOUND. */
 static at skip_type(const tokens *t, at i) {
     if (token_is(t, i, "thread") || token_is(t, i, "volatile"))
         i++;
@@ -53,7 +53,7 @@ typedef struct {
     at end; /* the ';' */
 } statement;
 
-/* Reads the statement at i, if it is a type and names and no more. */
+/* Reads the statement at i, if it is a type and names only. */
 static bool read_statement(const tokens *t, at i, statement *s) {
     s->count = 0;
     i = skip_type(t, i);
@@ -75,17 +75,17 @@ static bool read_statement(const tokens *t, at i, statement *s) {
 
 static void mark_statement(edits *d, const statement *s) {
     const tokens *t = &d->unit->tokens;
-    text behind = {0};
-    text_print(&behind, ";");
+    text after = {0};
+    text_print(&after, ";");
     for (size_t n = 0; n < s->count; n++) {
         int bytes = (int)t->list[s->names[n]].bytes;
         const char *name = token_text(t, s->names[n]);
         text hidden = {0};
         text_print(&hidden, "ASSAY_NAME(%.*s)", bytes, name);
         edits_replace(d, s->names[n], text_take(&hidden));
-        text_print(&behind, " ASSAY_BIND(%.*s);", bytes, name);
+        text_print(&after, " ASSAY_BIND(%.*s);", bytes, name);
     }
-    edits_replace(d, s->end, text_take(&behind));
+    edits_replace(d, s->end, text_take(&after));
 }
 
 static void rewrite_body(edits *d, at open) {
@@ -96,7 +96,7 @@ static void rewrite_body(edits *d, at open) {
             i = t->list[i].pair;
             continue;
         }
-        /* A class of its own inside of a function has members, not variables. */
+        /* A class inside a function has members, not variables. */
         if (token_is(t, i, "struct") || token_is(t, i, "union") || token_is(t, i, "class")) {
             while (i < close && !token_is(t, i, "{") && !token_is(t, i, ";"))
                 i++;

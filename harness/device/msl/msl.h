@@ -4,8 +4,8 @@
  * storage by looking at tokens; it never parses expressions. msl_rewrite turns the text into plain
  * C++ for the software device (and, later, for NVRTC): what MSL adds to C++ (address spaces,
  * attributes, kernel, literals that are float, casts between half and bfloat) is replaced,
- * everything else passes through byte for byte and every line keeps its number. What the MSL
- * library is (vectors, simd_sum...) is the shim's business, not this one's. */
+ * everything else passes through byte for byte and every line keeps its number. The MSL
+ * library itself (vectors, simd_sum...) is in the shim. */
 #ifndef ASSAY_MSL_H
 #define ASSAY_MSL_H
 
@@ -99,7 +99,7 @@ const char *msl_get_expanded(const msl_unit *u);
 size_t msl_count_kernels(const msl_unit *u);
 const msl_signature *msl_get_kernel(const msl_unit *u, size_t i);
 const msl_signature *msl_find_kernel(const msl_unit *u, const char *host_name,
-                                     err *e); /* the error lists what there is */
+                                     err *e); /* the error lists the kernels of the file */
 size_t msl_count_constants(const msl_unit *u);
 const msl_constant *msl_get_constant(const msl_unit *u, size_t i);
 
@@ -137,7 +137,7 @@ char *msl_rewrite(const msl_unit *u, const char *host_name, const msl_constant_t
 char *msl_rewrite_traced(const msl_unit *u, const char *host_name,
                          const msl_constant_text *constants, size_t count, err *e);
 
-/* The C++ text of a whole file, for a compiler that is only asked whether it is right: every kernel
+/* The C++ text of a whole file, for a compiler that only checks it: every kernel
  * that can be launched, every instantiation that has a host name, function constants as zero. */
 char *msl_rewrite_whole(const msl_unit *u, err *e);
 
@@ -153,7 +153,7 @@ bool msl_mark_instantiations(const msl_unit *u, const char *file, int line, bool
 /* Why the kernel cannot be launched here; NULL if it can. */
 const char *msl_get_problem(const msl_unit *u, size_t i);
 
-/* Looks for what compilers do not report (lint.h says what). */
+/* Looks for mistakes that compilers do not report (listed in lint.h). */
 void msl_check_rules(const msl_unit *u, remark_list *out);
 
 /* Does the launch fit the signature? Each mistake is an error that names the kernel and the index:

@@ -35,7 +35,7 @@ char *mutate_apply(const char *source, const mutation *m) {
     text out = {0};
     text_add(&out, source, m->begin);
     text_add(&out, m->with, strlen(m->with));
-    /* What went keeps its line ends, so that what follows keeps its line. */
+    /* Line ends of the removed text are kept, so that what follows keeps its line. */
     for (uint32_t i = 0; i < m->bytes; i++)
         if (source[m->begin + i] == '\n')
             text_add(&out, "\n", 1);
@@ -66,9 +66,9 @@ static char *fold_lines(const char *source, size_t begin, size_t end) {
 
 void mutate_describe(const char *source, const mutation *m, char **before, char **after) {
     char *changed = mutate_apply(source, m);
-    size_t behind = strlen(source) - m->begin - m->bytes;
+    size_t rest = strlen(source) - m->begin - m->bytes;
     *before = fold_lines(source, m->begin, m->begin + m->bytes);
-    *after = fold_lines(changed, m->begin, strlen(changed) - behind);
+    *after = fold_lines(changed, m->begin, strlen(changed) - rest);
     free(changed);
 }
 

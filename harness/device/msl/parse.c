@@ -2,7 +2,7 @@
  *
  * A kernel is an entry by itself, under its own name or its host_name; a template of a kernel gives
  * one entry for each explicit instantiation that has a host_name. Functions of the graphics stages
- * are dropped: they are not C++, and nobody launches them here. */
+ * are dropped: they are not C++, and are never launched here. */
 #include "internal.h"
 
 #include <assert.h>
@@ -163,7 +163,7 @@ static bool visit(void *context, const decl *d, const char *prefix) {
     } else if (h.kernel && d->kind == DECL_FUNCTION && d->body != NOT_FOUND) {
         add_kernel(p->unit, d, &h, prefix);
     } else if ((h.kernel || h.graphics) && d->kind == DECL_FUNCTION) {
-        drop(p->unit, d); /* kernels that are only announced: static and not static would clash */
+        drop(p->unit, d); /* kernels that are only declared: static and not static would clash */
     }
     free(h.host_name);
     return true;

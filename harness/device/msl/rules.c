@@ -1,7 +1,7 @@
-/* rules: mistakes that can be seen in the tokens of a file and that no compiler of ours reports.
+/* rules: mistakes that are visible in the tokens of a file and that neither compiler reports.
  *
- * A rule never guesses at an error: what it cannot tell (a template parameter as a type, a size
- * that only the compiler knows) it lets pass. The one that does guess, the missing guard, is a
+ * A rule never guesses at an error: cases it cannot decide (a template parameter as a type, a size
+ * that only the compiler knows) pass. The one rule that does guess, the missing guard, is a
  * warning. */
 #include "internal.h"
 
@@ -42,7 +42,7 @@ static at find_param(const tokens *t, const kernel *k, const char *name) {
 
 /* Parameters -------------------------------------------------------------------------------- */
 
-/* Positions and sizes, which have as many components as the kernel likes to see. */
+/* Positions and sizes, whose number of components the kernel chooses. */
 static bool is_shaped(msl_kind kind) {
     return (kind >= MSL_THREAD_POSITION_IN_GRID && kind <= MSL_THREADS_PER_GRID) ||
            kind == MSL_GRID_ORIGIN || kind == MSL_GRID_SIZE;
@@ -147,27 +147,26 @@ static bool is_reserved(const tokens *t, at i) {
     return token_is_one_of(t, i, words);
 }
 
-/* A keyword where only a name can stand. `f() const device;` and `coherent(device)` are no names.
- */
+/* A keyword where only a name can be. In `f() const device;` and `coherent(device)` it is none. */
 static bool is_used_as_name(const tokens *t, at i) {
-    static const char *const behind[] = {"=", ";", "[", ".", "++", "--", "+=", "-=", "*=", "/=",
-                                         "+", "-", "/", "%", "<",  "<=", ">=", "==", "!=", NULL};
+    static const char *const after[] = {"=", ";", "[", ".", "++", "--", "+=", "-=", "*=", "/=",
+                                        "+", "-", "/", "%", "<",  "<=", ">=", "==", "!=", NULL};
     static const char *const before[] = {")", "const", "volatile", "::", ".", "->", NULL};
     at last = token_before(i);
     if (token_is_one_of(t, last, before))
         return false;
-    if (token_is_one_of(t, i + 1, behind))
+    if (token_is_one_of(t, i + 1, after))
         return true;
     bool is_typed = last != NOT_FOUND && t->list[last].kind == TOKEN_WORD;
     return is_typed && (token_is(t, i + 1, ",") || token_is(t, i + 1, ")"));
 }
 
-/* A name that is declared here: behind a type, or behind what makes one a pointer. */
+/* A name that is declared here: after a type, or after the marks that make it a pointer. */
 static bool is_declared(const tokens *t, at i) {
-    static const char *const behind[] = {"=", ";", ",", ")", "[", "(", "{", NULL};
+    static const char *const after[] = {"=", ";", ",", ")", "[", "(", "{", NULL};
     static const char *const not_types[] = {"return", "else", "case", "goto", "typename", NULL};
     at last = token_before(i);
-    if (last == NOT_FOUND || !token_is_one_of(t, i + 1, behind))
+    if (last == NOT_FOUND || !token_is_one_of(t, i + 1, after))
         return false;
     return t->list[last].kind == TOKEN_WORD && !token_is_one_of(t, last, not_types);
 }

@@ -58,7 +58,7 @@ bool entry_is_param_on(const msl_unit *u, const entry *w, const msl_param *p,
             "which is not given",
             w->signature.host_name, p->name, s.missing->constant.name, s.missing->constant.index);
     return err_set(e, EXIT_USAGE,
-                   "kernel %.80s: parameter %.60s is switched by %.60s, whose value cannot be told",
+                   "kernel %.80s: parameter %.60s is switched by %.60s, whose value is unknown",
                    w->signature.host_name, p->name, p->gate);
 }
 
@@ -174,11 +174,10 @@ static bool check_threadgroup_memory(const msl_signature *s, const launch *l, ui
 static bool check_geometry(const msl_signature *s, const launch *l, uint32_t max_group, err *e) {
     size3 grid = l->grid, group = l->group;
     if (!grid.x || !grid.y || !grid.z)
-        return err_set(e, EXIT_WRONG, "kernel %.80s: the grid is %u x %u x %u, which is nothing",
-                       s->host_name, grid.x, grid.y, grid.z);
+        return err_set(e, EXIT_WRONG, "kernel %.80s: the grid is empty: %u x %u x %u", s->host_name,
+                       grid.x, grid.y, grid.z);
     if (!group.x || !group.y || !group.z)
-        return err_set(e, EXIT_WRONG,
-                       "kernel %.80s: the threadgroup is %u x %u x %u, which is nothing",
+        return err_set(e, EXIT_WRONG, "kernel %.80s: the threadgroup is empty: %u x %u x %u",
                        s->host_name, group.x, group.y, group.z);
     /* Three factors of 32 bits overflow 64: look at the first two before the third. */
     uint64_t plane = (uint64_t)group.x * group.y;

@@ -3,10 +3,10 @@
  * A file whose only directives are includes and pragmas is put together here, with #line marks, and
  * needs no tool. Anything more (#define, #if) goes through a C preprocessor with empty Metal
  * headers (include/), which keeps line marks of its own. Includes that are not beside the file go
- * to the preprocessor too: it looks in the folders of CPATH, and says best what is missing.
+ * to the preprocessor too: it searches the folders of CPATH and reports missing files well.
  *
  * A compiler of MSL has a preprocessor and Metal's headers of its own, but no folder to find local
- * includes in: it is given the text as it was put together here, before any tool. */
+ * includes in: it is given the text as assembled here, before any tool. */
 #include "internal.h"
 
 #include "harness/base/os.h"

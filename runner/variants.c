@@ -1,5 +1,5 @@
-/* rungs: see rungs.h. Each choice says what it rests on. */
-#include "rungs.h"
+/* variants: see variants.h. Each choice says what it rests on. */
+#include "variants.h"
 
 #include <assert.h>
 #include <string.h>
@@ -30,8 +30,8 @@ static const kernel *find_matvec(const char *variant, const weight_format *f, bo
 /* On the software device lanes that never meet are a plain loop, so one thread per row wins for one
  * token as for many (make bench-soft). On a GPU many tokens share what a quad decodes; one token
  * takes the kernels made for it, of which those of four rows at once are the widest. */
-const kernel *rungs_pick_matvec(const device_facts *d, const weight_format *f, bool accumulates,
-                                uint32_t in_dim, uint32_t tokens, err *e) {
+const kernel *variants_pick_matvec(const device_facts *d, const weight_format *f, bool accumulates,
+                                   uint32_t in_dim, uint32_t tokens, err *e) {
     bool is_many = d->emulated || tokens > 1;
     const char *const wanted[] = {d->emulated ? "alone" : is_many ? "reuse" : "rowblock", "plain"};
     const kernel *k = NULL;
@@ -42,7 +42,7 @@ const kernel *rungs_pick_matvec(const device_facts *d, const weight_format *f, b
     return k;
 }
 
-const kernel *rungs_pick_embedding(const weight_format *f, err *e) {
+const kernel *variants_pick_embedding(const weight_format *f, err *e) {
     for (size_t i = 0; i < embedding_lookup_op.kernel_count; i++)
         if (embedding_lookup_op.kernels[i].format == f)
             return &embedding_lookup_op.kernels[i];
@@ -51,23 +51,23 @@ const kernel *rungs_pick_embedding(const weight_format *f, err *e) {
 }
 
 /* A whole threadgroup for a row pays where its simdgroups run side by side. */
-const kernel *rungs_pick_rmsnorm(const device_facts *d, uint32_t tokens) {
+const kernel *variants_pick_rmsnorm(const device_facts *d, uint32_t tokens) {
     if (d->emulated)
         return find_variant(&rmsnorm_op, tokens == 1 ? "simdgroup" : "rows_simdgroup");
     return find_variant(&rmsnorm_op, tokens == 1 ? "threadgroup" : "rows");
 }
 
 /* Eight simdgroups for a head pay when there are many keys and simdgroups run side by side. */
-const kernel *rungs_pick_decode_attention(const device_facts *d) {
+const kernel *variants_pick_decode_attention(const device_facts *d) {
     return find_variant(&decode_attention_op, d->emulated ? "plain" : "threadgroup");
 }
 
-const kernel *rungs_pick_prefill_attention(const device_facts *d) {
+const kernel *variants_pick_prefill_attention(const device_facts *d) {
     (void)d;
     return find_variant(&prefill_attention_op, "queryblock");
 }
 
 /* Fewer launches are worth more on a GPU than the better kernel for each product. */
-const kernel *rungs_pick_batched(const device_facts *d) {
+const kernel *variants_pick_batched(const device_facts *d) {
     return d->emulated ? NULL : find_variant(&matvec_batched_op, "plain");
 }
