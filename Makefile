@@ -143,7 +143,7 @@ test-double: ## build it and run all tests through the Metal device
 	sh tools/check_apple.sh $(CLANG)
 	XDG_CACHE_HOME=$(CURDIR)/build/double/cache build/double/double_tests
 	ASSAY_DEVICE=metal $(MAKE) BUILD=build/double DOUBLE=1 test
-	XDG_CACHE_HOME=$(CURDIR)/build/double/cache sh tools/same_rows.sh build/double/assay soft metal
+	ASSAY_FLUSH=1 XDG_CACHE_HOME=$(CURDIR)/build/double/cache sh tools/same_rows.sh build/double/assay soft metal
 
 # One compiler for C and Objective-C: their sanitizers must be the same.
 asan-double: ## the double's own tests with sanitizers: no leak in 30,000 plays

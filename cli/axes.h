@@ -1,7 +1,7 @@
 /* axes: which kernels, by what varies among them: --format, --accumulate, --variant, --batch.
  *
- * An axis that is not given takes everything. A word that no kernel has is an error with the nearest
- * one that there is. */
+ * An axis that is not given takes everything. A word that no kernel has is an error with the
+ * nearest one that there is. */
 #ifndef ASSAY_AXES_H
 #define ASSAY_AXES_H
 
@@ -48,8 +48,8 @@ typedef struct {
 bool axes_parse(const axes_query *q, axes *out, err *e);
 bool axes_take_kernel(const axes *a, const kernel *k);
 
-/* A shape of an op that counts tokens, with this many. Kernels of one token leave that dimension out,
- * and for a batch of 1 it stays out. */
+/* A shape of an op that counts tokens, with this many. Kernels of one token leave that dimension
+ * out, and for a batch of 1 it stays out. */
 shape axes_set_batch(const op *o, const shape *s, uint32_t batch);
 
 /* "q4_0", or "" for a kernel without weights. */

@@ -19,10 +19,10 @@ typedef struct {
     size_t count;
 } case_list;
 
-/* Which ones: those that any of the filters matches (all if there is none), of these axes, shapes and
- * distribution (any if NULL). A filter is the name of an op or of a kernel, or else a glob or a part
- * of a case's name. Shapes are a list with commas, with or without the batch. `quick` keeps the first
- * shapes of each kernel, which are the edges, and the one with every distribution. */
+/* Which ones: those that any of the filters matches (all if there is none), of these axes, shapes
+ * and distribution (any if NULL). A filter is the name of an op or of a kernel, or else a glob or a
+ * part of a case's name. Shapes are a list with commas, with or without the batch. `quick` keeps
+ * the first shapes of each kernel, which are the edges, and the one with every distribution. */
 typedef struct {
     const char *const *filters;
     size_t filter_count;

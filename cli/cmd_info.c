@@ -7,6 +7,7 @@
 
 #include "harness/base/host.h"
 #include "harness/base/os.h"
+#include "harness/base/power.h"
 #include "harness/device/device.h"
 #include "harness/measure/results.h"
 #include "verb.h"
@@ -46,6 +47,10 @@ static void print_machine(void) {
     print_line("cpu", text);
     snprintf(text, sizeof text, "%.1f GB", (double)host_count_memory() * 1e-9);
     print_line("memory", text);
+    power_state power = power_get_state();
+    snprintf(text, sizeof text, "%s%s%s", power.on_battery ? "on battery" : "mains, or not told",
+             power.low_power ? ", low-power mode" : "", power.is_hot ? ", hot" : "");
+    print_line("power", text);
 }
 
 static void print_kinds(void) {

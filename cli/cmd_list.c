@@ -56,8 +56,8 @@ static bool check_filters(const selection *s, err *e) {
 
 enum { COLUMNS = 7 };
 
-/* A line for each op, then one for each of its kernels. Fits the columns, or prints if there are none
- * to fit. */
+/* A line for each op, then one for each of its kernels. Fits the columns, or prints if there are
+ * none to fit. */
 static size_t list_kernels(const selection *s, const table *t, table_column *columns) {
     size_t count = 0;
     const op *last = NULL;

@@ -44,8 +44,9 @@ inline float attention_dot(device const float *q, device const float *k, uint he
     return (sums.x + sums.y) + (sums.z + sums.w);
 }
 
-// The score of a key that is not there. Finite, because fast math takes it that nothing is infinite;
-// half of the lowest float, so that its distance from a score is one too. e to that distance is 0.
+// The score of a key that is not there. Finite, because fast math takes it that nothing is
+// infinite; half of the lowest float, so that its distance from a score is finite too. e to that
+// distance is 0.
 constant float NO_SCORE = -0.5f * FLT_MAX;
 
 // What a lane knows of the attention of one query to the keys its simdgroup has seen.

@@ -19,7 +19,8 @@ typedef struct {
     double terms, roundings; /* of a unit, as in expected */
 } reader;
 
-/* Of floats there are additions only; the sum of a block is exact, its scale and the sum are not. */
+/* Of floats there are additions only; the sum of a block is exact, its scale and the sum are not.
+ *  */
 static const reader readers[] = {
     {&format_f32, 4, "float4", 16, ELEM_F32, 4, 0},
     {&format_f16, 4, "half4", 8, ELEM_F16, 4, 0},

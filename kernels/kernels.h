@@ -3,9 +3,9 @@
  * An op has a .metal file (or several) of kernels that compute the same thing, and a .c file that
  * knows how to launch them. Its record function is the only place that knows their bindings and
  * geometry: the model runner, the experiments and the op's own test cases all go through it. It
- * checks sizes, appends one launch (argmax: two) with bytes, flops and oracle filled in, and refuses
- * with an error what the kernels cannot do. k is the kernel to use, one of <op>_op.kernels; it must
- * live as long as the tape.
+ * checks sizes, appends one launch (argmax: two) with bytes, flops and oracle filled in, and
+ * refuses with an error what the kernels cannot do. k is the kernel to use, one of <op>_op.kernels;
+ * it must live as long as the tape.
  *
  * A `param` is a value, or a place in device memory that holds it and may change between plays. */
 #ifndef ASSAY_KERNELS_H

@@ -1,8 +1,8 @@
 /* matvec: launches, oracle and cases of y = W x and y += W x, for weights of every format and for
  * one token or many.
  *
- * One op: format, accumulation and tokens are fields of its kernels. Those that every format has come
- * from the list of formats; matvec_<format>.metal has the MSL of both = and +=. */
+ * One op: format, accumulation and tokens are fields of its kernels. Those that every format has
+ * come from the list of formats; matvec_<format>.metal has the MSL of both = and +=. */
 #include "kernels.h"
 
 #include <math.h>

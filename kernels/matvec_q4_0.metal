@@ -2,8 +2,8 @@
 // decode step.
 //
 // Every variant reads each weight once (18 bytes for 32 of them), x once per row from cache, and
-// writes 4 bytes per row. They differ in how rows and blocks are assigned to threads. In all of them
-// neighbouring lanes read neighbouring blocks, rows past the end are skipped, and
+// writes 4 bytes per row. They differ in how rows and blocks are assigned to threads. In all of
+// them neighbouring lanes read neighbouring blocks, rows past the end are skipped, and
 // in_dim is a multiple of 32: matvec_record refuses anything else.
 #include <metal_stdlib>
 using namespace metal;
@@ -203,8 +203,8 @@ kernel void matvec_q4_0_rowblock(device const block_q4_0 *w [[buffer(0)]],
         y[first + lane] = sums[lane];
 }
 
-// y += W x. A projection whose result goes into the residual stream needs no buffer, no launch and no
-// traffic for the addition: the row is added where it would have been stored.
+// y += W x. A projection whose result goes into the residual stream needs no buffer, no launch and
+// no traffic for the addition: the row is added where it would have been stored.
 
 // A threadgroup of 256 makes 8 rows, one simdgroup each; a thread takes blocks lane, lane + 32, ...
 kernel void matvec_q4_0_accumulate(device const block_q4_0 *w [[buffer(0)]],

@@ -65,8 +65,8 @@ inline float dot_row(device const typename F::block *w, X x, uint row, uint in_d
     return simd_sum(total(dots));
 }
 
-// y = W x, or y += W x. A threadgroup of 256 makes 8 rows, one simdgroup each. Reads each weight once,
-// x once per row from cache, writes 4 bytes per row. The first variant of every format.
+// y = W x, or y += W x. A threadgroup of 256 makes 8 rows, one simdgroup each. Reads each weight
+// once, x once per row from cache, writes 4 bytes per row. The first variant of every format.
 template <typename F, bool accumulate> kernel void
 matvec(device const typename F::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
        device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],

@@ -20,8 +20,9 @@ typedef struct {
     access_mode access;
 } operand;
 
-/* A launch of k with `count` operands in buffers 0, 1, ..., each cut down to what the launch is about
- * and starting at a multiple of `alignment` bytes. l->bytes is what they must move. NULL with e set. */
+/* A launch of k with `count` operands in buffers 0, 1, ..., each cut down to what the launch is
+ * about and starting at a multiple of `alignment` bytes. l->bytes is what they must move. NULL with
+ * e set. */
 launch *record_floats(tape *t, const kernel *k, size_t alignment, const operand *operands,
                       size_t count, err *e);
 

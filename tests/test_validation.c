@@ -158,6 +158,8 @@ TEST an_access_outside_is_found(const char *fault) {
     ASSERT_RUN(line, 1);
     ASSERT_SAYS("Invalid device store at offset 132, executing kernel function: \"buffer_copy\"");
     ASSERT_SAYS("store outside");
+    if (strcmp(fault, "no-frames") != 0)
+        ASSERT_SAYS("store outside  buffer_copy.metal:");
     PASS();
 }
 
@@ -190,6 +192,7 @@ SUITE(validation_suite) {
     RUN_TEST(right_kernels_are_clean_and_canaries_are_caught);
     RUN_TESTp(an_access_outside_is_found, "none");
     RUN_TESTp(an_access_outside_is_found, "late-reports");
+    RUN_TESTp(an_access_outside_is_found, "no-frames");
     RUN_TEST(an_engine_that_is_not_looking_is_a_failure);
     RUN_TEST(one_launch_is_validated_too);
 }

@@ -6,8 +6,8 @@
  * precise function is much better (sin, cos, pow), only under a math mode that is not safe.
  *
  * What the table gives as a composition follows from its parts:
- *   pow(x, y)  exp2(y * log2(x)): a relative error of the exponent becomes one of the result, times
- *              the exponent and ln 2: (log2's 2 ULP and the product's rounding) * |e| * ln 2 + exp2(e)
+ *   pow(x, y)  exp2(y * log2(x)): a relative error of the exponent e becomes one of the result,
+ *              times e and ln 2: (log2's 2 ULP and the product's rounding) * |e| * ln 2 + exp2(e)
  *   sqrt(x)    x * rsqrt(x)
  *   tanh(x)    (t - 1) / (t + 1) with t = exp(2 x)
  * Relaxed math calls the same functions: it only keeps infinity and NaN. */

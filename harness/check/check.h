@@ -40,13 +40,13 @@ typedef struct {
  * from being made. */
 bool check_tape(tape *t, const check_options *o, check_result *out, err *e);
 
-/* Marks a case as one that this kernel or this device does not take. A skip is counted and its reason
- * is kept; it is neither a pass nor a failure. Returns true: the check has its result. */
+/* Marks a case as one that this kernel or this device does not take. A skip is counted and its
+ * reason is kept; it is neither a pass nor a failure. Returns true: the check has its result. */
 bool check_skip(check_result *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Builds a case on a device and checks it. A shape that the kernel does not take, or a kernel that the
- * device cannot run, is skipped. Where the device's validation is on, what it finds fails the case
- * too, and is left in the device's list. */
+/* Builds a case on a device and checks it. A shape that the kernel does not take, or a kernel that
+ * the device cannot run, is skipped. Where the device's validation is on, what it finds fails the
+ * case too, and is left in the device's list. */
 bool check_case(library *lib, const op *o, const kernel *k, const shape *s, distribution inputs,
                 uint64_t seed, check_result *out, err *e);
 

@@ -254,7 +254,8 @@ pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kerne
     p->max_group_threads = d->facts.max_group_threads;
     p->simd_width = d->facts.simd_width;
     p->math = math;
-    p->flushes_denormals = d->facts.flushes_denormals;
+    /* Code that is not safe drops denormals wherever it runs. */
+    p->flushes_denormals = d->facts.flushes_denormals || math != MATH_SAFE;
     if (d->ops->new_pipeline(p, unit, constants, count, e)) {
         p->counts_lanes = p->simd_width != MSL_LANES && msl_uses_simdgroups(unit, kernel);
         return p;

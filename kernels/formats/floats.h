@@ -1,5 +1,5 @@
-// floats: plain weights, f32, f16 and bf16, as kernels read a format (formats.h): one weight at a time for
-// rows of any length, or four, for rows that are whole float4s.
+// floats: plain weights, f32, f16 and bf16, as kernels read a format (formats.h): one weight at a
+// time for rows of any length, or four, for rows that are whole float4s.
 
 // T is float or half; V and W are vectors (or scalars) of float and of T with the same width.
 template <typename T, typename V, typename W> struct plain_weights {
@@ -13,8 +13,8 @@ template <typename T, typename V, typename W> struct plain_weights {
     static METAL_FUNC float at(device const T *table, size_t i) { return float(table[i]); }
 };
 
-// A bfloat is the upper half of a float. Metal before 3.1 has no such type, so the bits are moved by
-// hand; U is V as bits, W those of the weights.
+// A bfloat is the upper half of a float. Metal before 3.1 has no such type, so the bits are moved
+// by hand; U is V as bits, W those of the weights.
 template <typename V, typename U, typename W> struct bfloat_weights {
     typedef ushort block;
     typedef V wide;

@@ -55,8 +55,8 @@ inline float q4_0_half_dot(device const block_q4_0 *b, uint part, thread const q
     return float(b->d) * ((dots.x + dots.y) + (dots.z + dots.w) - x.eights);
 }
 
-// Q4_0 as kernels read a format (formats.h). n * d - 8 * d in one operation has no rounding but the last:
-// it is (n - 8) * d to the bit.
+// Q4_0 as kernels read a format (formats.h). n * d - 8 * d in one operation has no rounding but the
+// last: it is (n - 8) * d to the bit.
 struct q4_0 {
     typedef block_q4_0 block;
     typedef float4 wide;

@@ -188,7 +188,7 @@ static DoubleDevice *only;
 }
 @end
 
-id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
+static id<MTLDevice> find_device(void) {
     if (double_has("no-device"))
         return nil;
     if (only)
@@ -197,8 +197,15 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
     return only;
 }
 
+id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
+    id<MTLDevice> found = find_device();
+    if (found && double_has("no-default"))
+        double_refuse(found, @selector(name), "this GPU was to be asked for by its name");
+    return found;
+}
+
 NSArray *MTLCopyAllDevices(void) {
-    id<MTLDevice> first = MTLCreateSystemDefaultDevice();
+    id<MTLDevice> first = find_device();
     NSArray *all = first ? [[NSArray alloc] initWithObjects:first, nil] : [[NSArray alloc] init];
     [first release];
     return all;

@@ -32,7 +32,7 @@ _Noreturn void double_refuse(id object, SEL what, const char *format, ...)
  * memory of the caller is never taken in place; empty-no-copy: or gives a buffer of length 0. no-room:
  * the working set is 2 MB. fault: every kernel faults. paravirtual: it is the GPU of a virtual Mac.
  * simd-64: simdgroups have 64 lanes, and it is of no Apple family. overlap: encoders start when the
- * one before is half done. no-frames: reports of validation have no lines. */
+ * one before is half done. no-default: the GPU is not the system's own choice. no-frames: reports of validation have no lines. */
 bool double_has(const char *fault);
 
 NSError *double_make_error(NSErrorDomain domain, NSUInteger code, const err *e);

@@ -48,7 +48,8 @@ METAL_FUNC float fast_sin_turns(float x, float quarter) {
     else if (t < -0.25f)
         t = -0.5f - t;
     const float a = 6.28318531f * t, s = a * a;
-    return a * (1.0f - s * (0.166666667f - s * (8.33333333e-3f - s * (1.98412698e-4f - s * 2.75573192e-6f))));
+    const float inner = 8.33333333e-3f - s * (1.98412698e-4f - s * 2.75573192e-6f);
+    return a * (1.0f - s * (0.166666667f - s * inner));
 }
 METAL_FUNC float fast_sin(float x) {
     return fast_sin_turns(x * 0.159154943f, 0.0f);

@@ -86,6 +86,7 @@ static const char *const link_flags[] = {
     "-lSystem", "-undefined", "dynamic_lookup", "-Wl,-no_deduplicate",
 #endif
 };
+
 /* What Metal's compiler may do under relaxed math, and with the last flag under fast math: fuse,
  * reassociate, multiply by a reciprocal, take 0 for -0, use approximate functions, and assume that
  * there is no infinity and no NaN. Not -ffast-math: that would also link code which switches

@@ -147,7 +147,6 @@ static void complete_signature(pipeline *p, const soft_kernel *k, const msl_sign
 static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
                               size_t count, err *e) {
     soft_device *s = p->device->impl;
-    p->flushes_denormals |= p->math != MATH_SAFE; /* fast code drops them on a GPU as well */
     msl_constant_text *texts = calloc(count + 1, sizeof *texts);
     assert(texts);
     for (size_t i = 0; i < count; i++)
