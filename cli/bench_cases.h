@@ -7,20 +7,7 @@
 #define ASSAY_BENCH_CASES_H
 
 #include "cases.h"
-#include "harness/measure/timing.h"
-
-typedef struct {
-    test_case test;
-    timing_regime regime;
-    timing_cache cache;
-    char name[256]; /* "kernel/shape/input/regime/cache" */
-} bench_case;
-
-typedef struct {
-    bench_case *items;
-    size_t count, skipped;
-    char first_skip[272]; /* which one, and why */
-} bench_list;
+#include "harness/measure/bench.h"
 
 /* Lists with commas, or NULL: the last (largest) shape of each kernel, the batch of the shape,
  * every kernel, normal inputs, chained, warm. "all" is every shape of the registry, every regime,

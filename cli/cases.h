@@ -4,20 +4,7 @@
 #define ASSAY_CASES_H
 
 #include "axes.h"
-#include "harness/check/op.h"
-
-typedef struct {
-    const op *op;
-    const kernel *kernel;
-    shape shape;
-    distribution inputs;
-    char name[160];
-} test_case;
-
-typedef struct {
-    test_case *items;
-    size_t count;
-} case_list;
+#include "harness/check/test_case.h"
 
 /* Which ones: those that any of the filters matches (all if there is none), of these axes, shapes
  * and distribution (any if NULL). A filter is the name of an op or of a kernel, or else a glob or a

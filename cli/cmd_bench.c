@@ -6,11 +6,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "bench.h"
+#include "bench_cases.h"
 #include "bench_print.h"
 #include "comparison.h"
 #include "harness/base/os.h"
-#include "suite.h"
+#include "harness/check/suite.h"
+#include "kernels/roof_kernels.h"
+#include "reference/quant.h"
 #include "verb.h"
 
 static struct {
@@ -48,7 +50,7 @@ static const option options[] = {
     {"json", OPTION_FLAG, &settings.json, NULL, "print JSON in place of the table", 0, 0},
     {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown in place of the table", 0, 0},
     {"baseline", OPTION_TEXT, &settings.baseline, "PATH",
-     "a folder of other kernels, timed in turns with these; or a CSV of an earlier run", 0, 0},
+     "a folder of other kernels, timed interleaved with these; or a CSV of an earlier run", 0, 0},
     {"min-effect", OPTION_PERCENT, &settings.min_effect, "PERCENT",
      "with --baseline: smallest change worth a verdict (default 3)", 0, 0},
     {"explain", OPTION_FLAG, &settings.explain, NULL,
@@ -136,15 +138,18 @@ static void compare_case(run *r, const char *key, const bench_outcome *o) {
 
 static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {
     run *r = context;
-    r->rows[r->count++] = o->row;
+    result_row row = o->row;
+    const weight_format *format = c->test.kernel->format; /* the harness knows no formats */
+    snprintf(row.format, sizeof row.format, "%s", format ? format->name : "");
+    r->rows[r->count++] = row;
     r->skipped += o->skipped;
     r->failed += o->row.gpu.count == 0 && !o->skipped;
     compare_case(r, c->name, o);
     if (!is_quiet())
-        bench_table_add(&r->table, &o->row);
+        bench_table_add(&r->table, &row);
     if (fflush(stdout) != 0)
-        return err_set(e, EXIT_CANNOT, "cannot write the rows: nobody reads them");
-    return results_add(r->file, &o->row, o->samples, o->row.gpu.count, e);
+        return err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
+    return results_add(r->file, &row, o->samples, o->row.gpu.count, e);
 }
 
 /* The base ---------------------------------------------------------------------------------- */
@@ -178,7 +183,7 @@ static bool choose_cases(const run *r, bench_list *out, err *e) {
     *out = (bench_list){.items = NULL};
     for (size_t i = 0; i < r->base.count; i++) {
         bench_case c;
-        if (!bench_cases_parse(r->base.cases[i].key, &c, e)) {
+        if (!bench_cases_parse(r->base.cases[i].row.name, &c, e)) {
             bench_cases_free(out);
             return false;
         }
@@ -252,7 +257,7 @@ static exit_code bench_cases(run *r, const device_facts *f, err *e) {
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (settings.worker) {
         settings.bench.base_folder = settings.baseline;
-        return bench_serve(&settings.bench, e);
+        return bench_serve(&settings.bench, bench_cases_parse, &bandwidth_roof_kernels, e);
     }
     settings.query.filters = names;
     settings.query.filter_count = count;
@@ -278,21 +283,19 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
 const verb verb_bench = {
     .name = "bench",
     .names = "[FILTER...]",
-    .about = "time kernels, each checked before and after: one row a case, samples kept",
+    .about = "time kernels, each checked before and after: one row per case, samples kept",
     .notes =
-        "single is a submit and a wait for each play, chained many plays in a command buffer one\n"
-        "after the other, independent many that need not wait; cold rotates over copies that are\n"
-        "larger than the caches. The time is the median on the GPU's clock; iqr the distance of\n"
-        "the quartiles; % roof is of the fastest read, copy or triad of as many bytes or more,\n"
-        "measured in the same seconds. A case that is wrong has no time. Labels say in which "
-        "state\n"
-        "a number was taken: emulated, virtual, throttled (became slower), ramp (became faster),\n"
-        "busy, gpu_is_wall, unsteady (the budget ended first), above_roof, validated, hot, "
-        "low_power,\n"
-        "battery, overlap (sampled times sum past the whole). A case that the device cannot run "
-        "is\n"
-        "skipped and counted. With --baseline the exit status is 4 if a case is slower, 5 if one\n"
-        "cannot be told.\n",
+        "single: submit and wait per run. chained: runs back to back in one command buffer.\n"
+        "independent: many runs in one command buffer that need not wait for each other. cold\n"
+        "rotates over copies that are larger than the caches. The time is the median on the GPU's\n"
+        "clock; iqr is the distance of the quartiles; % roof is relative to the fastest read, "
+        "copy\n"
+        "or triad of at least as many bytes, measured within seconds of it. A case that fails its\n"
+        "check is not timed. Labels say in which state a number was taken: emulated, virtual,\n"
+        "throttled (became slower), ramp (became faster), busy, gpu_is_wall, unsteady (the budget\n"
+        "ended first), above_roof, validated, hot, low_power, battery, overlap (sampled times sum\n"
+        "past the whole). A case that the device cannot run is skipped and counted. With\n"
+        "--baseline the exit status is 4 if a case is slower, 5 if the samples cannot tell.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run_verb,

@@ -2,21 +2,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "suite.h"
+#include "report.h"
+#include "suite_options.h"
 #include "verb.h"
 
-static suite settings = {.verb = "check", .seed = 1, .timeout_s = 60};
+static suite_settings settings = {
+    .run = {.verb = "check", .find = cases_parse, .seed = 1, .timeout_s = 60}};
 
 static const option options[] = {
     SUITE_OPTIONS(settings),
     {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the rows to a file", 0, 0},
-    {"capture", OPTION_TEXT, &settings.capture, "F.gputrace",
+    {"capture", OPTION_TEXT, &settings.run.capture, "F.gputrace",
      "also capture the GPU's work of one case for Xcode (Metal only)", 0, 0},
 };
 
 /* A trace of many cases is one that nobody opens. Metal reads the variable when a worker starts. */
 static bool prepare_capture(const case_list *cases, err *e) {
-    if (!settings.capture)
+    if (!settings.run.capture)
         return true;
     if (cases->count != 1)
         return err_set(e, EXIT_USAGE,
@@ -26,13 +28,14 @@ static bool prepare_capture(const case_list *cases, err *e) {
 }
 
 static exit_code check_cases(const case_list *cases, const device_facts *f, err *e) {
-    suite_print_header(&settings, f);
-    csv *file = settings.csv ? suite_start_csv(&settings, f) : NULL;
+    report_print_header(f, settings.run.seed);
+    csv *file = settings.csv ? report_start_csv(f, settings.run.seed) : NULL;
     report r;
-    report_start(&r, stdout, cases, settings.seed, file);
+    report_start(&r, stdout, cases, settings.run.seed, file);
     r.show_skips = settings.skipped;
     fflush(stdout);
-    bool ok = suite_run(&settings, f, cases, &r, NULL, e);
+    suite_listener listener = report_get_listener(&r);
+    bool ok = suite_run(&settings.run, f, cases, &listener, NULL, e);
     report_end(&r);
     if (ok && file)
         ok = csv_write(file, settings.csv, e);
@@ -43,7 +46,7 @@ static exit_code check_cases(const case_list *cases, const device_facts *f, err 
 
 static exit_code run(const char *const *names, size_t count, err *e) {
     if (settings.worker)
-        return suite_serve(&settings, e);
+        return suite_serve(&settings.run, e);
     case_query query = {.filters = names,
                         .filter_count = count,
                         .shapes = settings.shapes,
@@ -55,7 +58,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     device_facts facts;
     if (!cases_find(&query, &cases, e))
         return e->code;
-    bool ok = prepare_capture(&cases, e) && suite_find_device(&settings, &facts, e);
+    bool ok = prepare_capture(&cases, e) && suite_find_device(&settings.run, &facts, e);
     exit_code code = ok ? check_cases(&cases, &facts, e) : e->code;
     cases_free(&cases);
     return code;

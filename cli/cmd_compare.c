@@ -1,4 +1,5 @@
-/* cmd_compare: `assay compare`. Two runs of bench held against each other, from their files. */
+/* cmd_compare: `assay compare`. Two runs of bench or of an experiment against each other, from their
+ * files. */
 #include <assert.h>
 #include <dirent.h>
 #include <limits.h>
@@ -8,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "comparison.h"
-#include "experiments/experiment.h"
 #include "verb.h"
 
 static struct {
@@ -61,18 +61,15 @@ static bool add_source(source_list *l, const char *name, const char *path, err *
     return true;
 }
 
-/* NAME.csv that has NAME.samples.csv beside it. Experiments, whose rows are others, lie there too.
- */
+/* NAME.csv that has NAME.samples.csv beside it. */
 static bool is_result(const char *folder, const char *name) {
     size_t length = strlen(name);
-    char path[PATH_MAX], samples[PATH_MAX], base[128];
+    char path[PATH_MAX], samples[PATH_MAX];
     struct stat s;
     if (length < 5 || strcmp(name + length - 4, ".csv") != 0 ||
         (length > 12 && strcmp(name + length - 12, ".samples.csv") == 0))
         return false;
-    snprintf(base, sizeof base, "%.*s", (int)length - 4, name);
-    return !experiment_find(base) &&
-           snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
            results_find_samples_path(path, samples, sizeof samples, NULL) && stat(samples, &s) == 0;
 }
 
@@ -128,26 +125,33 @@ static void note_pair(comparison_row *c, const source *base, const result_case *
         snprintf(c->note, sizeof c->note, "other device: %.50s", results_meta_find(x, "device"));
         return;
     }
-    size_t used =
-        (size_t)snprintf(c->note, sizeof c->note, "%s",
-                         strcmp(b->row.hash, n->row.hash) == 0 ? "same source" : "source changed");
+    size_t used = 0;
+    if (b->row.hash[0] && n->row.hash[0])
+        used = (size_t)snprintf(c->note, sizeof c->note, "%s",
+                                strcmp(b->row.hash, n->row.hash) == 0 ? "same source"
+                                                                      : "source changed");
+    if (strcmp(b->row.math, n->row.math) != 0)
+        used += (size_t)snprintf(c->note + used, sizeof c->note - used, "%sother math",
+                                 used ? ", " : "");
     for (size_t i = 0; i < sizeof keys / sizeof *keys && used < sizeof c->note; i++)
         if (strcmp(results_meta_find(x, keys[i]), results_meta_find(y, keys[i])) != 0)
-            used += (size_t)snprintf(c->note + used, sizeof c->note - used, ", other %s", keys[i]);
+            used += (size_t)snprintf(c->note + used, sizeof c->note - used, "%sother %s",
+                                     used ? ", " : "", keys[i]);
 }
 
 static void add_pair(comparison_list *l, const source *base, const result_case *b,
                      const source *now, const result_case *n, timing_clock clock) {
     const source *s = base ? base : now;
     char key[600];
-    snprintf(key, sizeof key, "%s%s%s", s->name, s->name[0] ? ":" : "", b ? b->key : n->key);
+    snprintf(key, sizeof key, "%s%s%s", s->name, s->name[0] ? ":" : "",
+             b ? b->row.name : n->row.name);
     comparison_row *c = comparison_add(l, key, b ? b->samples : NULL, b ? b->count : 0,
                                        n ? n->samples : NULL, n ? n->count : 0, clock);
     note_pair(c, base, b, now, n);
 }
 
 /* Every case of the base, then those that only the other side has. Cases without a time on either
- * side are nobody's loss. */
+ * side are left out. */
 static void pair_up(const source_list *base, const source_list *now, timing_clock clock,
                     comparison_list *l) {
     for (size_t i = 0; i < base->count; i++) {
@@ -155,14 +159,14 @@ static void pair_up(const source_list *base, const source_list *now, timing_cloc
         for (size_t c = 0; c < x->list.count; c++) {
             const result_case *b = &x->list.cases[c];
             if (b->count)
-                add_pair(l, x, b, y, y ? results_list_find(&y->list, b->key) : NULL, clock);
+                add_pair(l, x, b, y, y ? results_list_find(&y->list, b->row.name) : NULL, clock);
         }
     }
     for (size_t i = 0; i < now->count; i++) {
         const source *y = &now->items[i], *x = find_source(base, y->name);
         for (size_t c = 0; c < y->list.count; c++) {
             const result_case *n = &y->list.cases[c];
-            const result_case *b = x ? results_list_find(&x->list, n->key) : NULL;
+            const result_case *b = x ? results_list_find(&x->list, n->row.name) : NULL;
             if (n->count && !(b && b->count))
                 add_pair(l, x, NULL, y, n, clock);
         }
@@ -210,11 +214,12 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb verb_compare = {
     .name = "compare",
     .names = "BASE NEW",
-    .about = "two runs of bench: which cases are slower, and is that beyond doubt?",
+    .about =
+        "compare two runs of bench or of experiments: which cases are slower, and is it certain?",
     .notes =
-        "BASE and NEW are NAME.csv files of bench, with their NAME.samples.csv beside them, or\n"
-        "folders of such. A case is slower when the ratio of medians is beyond the smallest "
-        "effect,\n"
+        "BASE and NEW are NAME.csv files of bench or of experiments, with their NAME.samples.csv\n"
+        "beside them, or folders of such. Rows of the same name in column `case` are compared. A\n"
+        "case is slower when the ratio of medians is beyond the smallest effect,\n"
         "its 95% bootstrap interval is clear of 1, and a Mann-Whitney test agrees after Holm's\n"
         "correction over all cases; same when the whole interval is within the smallest effect;\n"
         "ambiguous when neither can be said. Exit status: 4 if one is slower, else 5 if one is\n"

@@ -10,8 +10,8 @@
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
 #include "harness/base/worker.h"
+#include "harness/check/suite.h"
 #include "harness/measure/plot.h"
-#include "suite.h"
 #include "verb.h"
 
 static struct {
@@ -129,7 +129,7 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     for (int i = 0; i < SHEET_CONCLUSIONS && a.conclusions[i][0]; i++)
         printf("  %s\n", a.conclusions[i]);
     if (fflush(stdout) != 0)
-        return err_set(e, EXIT_CANNOT, "cannot write the conclusions: nobody reads them");
+        return err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
     if (!draw(s, name, &chart))
         tell_failure(s, name, chart.text, chart.detail, chart.code);
     return true;
@@ -176,8 +176,7 @@ static exit_code list_experiments(void) {
 /* "all", or names, each known; false with the valid ones. */
 static bool choose(const char *const *names, size_t count, const char **out, size_t *chosen,
                    err *e) {
-    const char *valid[64];
-    assert(experiment_count <= 64 && count <= 64);
+    const char *valid[MOST_EXPERIMENTS];
     for (size_t i = 0; i < experiment_count; i++)
         valid[i] = experiments[i]->name;
     *chosen = 0;
@@ -215,11 +214,11 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return serve(e);
     if (count == 0)
         return list_experiments();
-    if (count > 64) {
+    if (count > MOST_EXPERIMENTS) {
         err_set(e, EXIT_USAGE, "%zu names are too many; `all` is every experiment", count);
         return e->code;
     }
-    const char *chosen[64];
+    const char *chosen[MOST_EXPERIMENTS];
     static session s;
     device_facts facts;
     suite find = {.device = settings.device, .math = settings.math};
@@ -246,9 +245,10 @@ const verb verb_experiment = {
     .names = "[NAME...|all]",
     .about = "ask a question of the device: rows, samples, a chart and a conclusion each",
     .notes =
-        "Without a name: what there is. Everything that is timed is checked against its oracle\n"
-        "first; what is compared is timed in turns. A CSV file with the rows, one with every\n"
-        "sample, and a chart as SVG and PNG (by gnuplot) are left in results/<device>.\n",
+        "Without a name, lists them. Everything that is timed is checked against its oracle "
+        "first;\n"
+        "what is compared is timed interleaved. A CSV file with the rows, one with every sample,\n"
+        "and a chart as SVG and PNG (by gnuplot) are left in results/<device>.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run_verb,

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/check/validation.h"
 #include "harness/base/worker.h"
-#include "launch_run.h"
+#include "harness/check/launch_run.h"
+#include "harness/check/validation.h"
 #include "verb.h"
 
 static struct {

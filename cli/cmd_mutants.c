@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
 #include "harness/base/worker.h"
-#include "mutants.h"
-#include "suite.h"
+#include "harness/check/suite.h"
+#include "mutant_report.h"
+#include "report.h"
 #include "verb.h"
 
 static const char *csv_path, *worker_folder;
@@ -22,9 +24,9 @@ static const option options[] = {
      1000000},
     {"seed", OPTION_NUMBER, &seed, "N", "seed of the sample and of the inputs (default 1)", 0,
      UINT64_MAX},
-    {"csv", OPTION_TEXT, &csv_path, "FILE", "also write one row a mutant to a file", 0, 0},
-    {"jobs", OPTION_NUMBER, &jobs, "N", "workers at the same time (default: one a CPU, up to 8)", 1,
-     256},
+    {"csv", OPTION_TEXT, &csv_path, "FILE", "also write one row per mutant to a file", 0, 0},
+    {"jobs", OPTION_NUMBER, &jobs, "N", "workers at the same time (default: one per CPU, up to 8)",
+     1, 256},
     {"timeout", OPTION_SECONDS, &timeout_s, "S",
      "CPU seconds after which a mutant is endless (default 10)", 0, 0},
     {"worker", OPTION_TEXT, &worker_folder, NULL, NULL, 0, 0},
@@ -160,10 +162,9 @@ static bool mark_known(session *s, err *e) {
 static exit_code try_mutants(const mutant_list *l, const char *scratch, const device_facts *f,
                              err *e) {
     session s = {.list = l, .outcomes = calloc(l->count, sizeof *s.outcomes)};
-    const suite header = {.verb = "mutants", .seed = seed};
     assert(s.outcomes);
     find_plain(&s);
-    suite_print_header(&header, f);
+    report_print_header(f, seed);
     fflush(stdout);
     bool is_whole = run_tasks(&s, scratch, e);
     /* What was learned before somebody stopped it is not lost. */
@@ -175,7 +176,7 @@ static exit_code try_mutants(const mutant_list *l, const char *scratch, const de
     ok = ok && mark_known(&s, e);
     double score = ok ? mutant_report(stdout, &done, s.outcomes) : 0;
     if (ok && csv_path) {
-        csv *file = suite_start_csv(&header, f);
+        csv *file = report_start_csv(f, seed);
         mutant_add_csv(file, &done, s.outcomes);
         ok = csv_write(file, csv_path, e);
         csv_free(file);
@@ -187,7 +188,7 @@ static exit_code try_mutants(const mutant_list *l, const char *scratch, const de
     return !ok || !is_whole ? e->code : score >= PASS_SCORE ? EXIT_OK : EXIT_WRONG;
 }
 
-/* The kernels are copied first: nobody who edits them meanwhile disturbs the count. */
+/* The kernels are copied first: editing them meanwhile does not disturb the count. */
 static bool copy_kernels(const char *scratch, char *original, size_t size, err *e) {
     library *lib = library_new(NULL, NULL, e);
     bool ok = lib != NULL;
@@ -198,9 +199,22 @@ static bool copy_kernels(const char *scratch, char *original, size_t size, err *
     return ok;
 }
 
+/* An op may have the name of one of its kernels: only those of the kernel are wanted. */
+static bool find_cases(const char *name, case_list *out, err *e) {
+    const case_query query = {.filters = &name, .filter_count = 1};
+    if (!cases_find(&query, out, e))
+        return false;
+    size_t kept = 0;
+    for (size_t i = 0; i < out->count; i++)
+        if (strcmp(out->items[i].kernel->name, name) == 0)
+            out->items[kept++] = out->items[i];
+    out->count = kept;
+    return true;
+}
+
 static exit_code run(const char *const *names, size_t count, err *e) {
     if (worker_folder)
-        return mutant_serve(worker_folder, seed, timeout_s, e);
+        return mutant_serve(worker_folder, seed, timeout_s, find_cases, e);
     case_query query = {.filters = names, .filter_count = count};
     const suite soft = {.device = "soft"};
     case_list cases = {NULL, 0};
@@ -236,8 +250,8 @@ const verb verb_mutants = {
         "or term dropped, indices or nibbles exchanged, another operator, constant or lane, a\n"
         "variable without its first value. It is compiled, checked on the cases of the kernels "
         "that\n"
-        "it is part of, small ones first, and if it passes, validated. One whose machine code is\n"
-        "that of the kernel as it is, is equivalent. Others that change nothing are listed with\n"
+        "it is part of, small ones first, and if it passes, validated. A mutant with identical\n"
+        "machine code counts as equivalent. Others that change nothing are listed with\n"
         "their reasons in tests/mutants-known.txt. Exit status 1 if less than 95 percent of the "
         "rest\n"
         "are caught. Runs on the software device. The same seed gives the same mutants.\n",

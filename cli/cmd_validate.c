@@ -3,13 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "findings.h"
 #include "harness/check/canaries/canary.h"
+#include "harness/check/findings.h"
 #include "harness/check/validation.h"
-#include "suite.h"
+#include "report.h"
+#include "suite_options.h"
 #include "verb.h"
 
-static suite settings = {.verb = "validate", .seed = 1, .timeout_s = 120};
+static suite_settings settings = {
+    .run = {.verb = "validate", .find = cases_parse, .seed = 1, .timeout_s = 120}};
 static uint64_t max_findings = 50;
 static bool trace_nan;
 
@@ -111,27 +113,29 @@ static void print_all(const finding_list *found) {
 }
 
 static exit_code validate_cases(const case_list *cases, const device_facts *f, err *e) {
-    suite_print_header(&settings, f);
+    report_print_header(f, settings.run.seed);
     report r;
     finding_list found = {0};
     bool is_metal = strcmp(f->api, "metal") == 0;
     /* The engine is watched before it is believed. Its canaries are no findings. */
     if ((is_metal && !validation_open_folder(folder, sizeof folder, e)) ||
-        !suite_play_canaries(&settings, f, e) || !check_reports(&found, false, e))
+        !suite_play_canaries(&settings.run, f, stdout, e) || !check_reports(&found, false, e))
         return e->code;
     if (is_metal) {
         validation_close_folder(folder);
         if (!validation_open_folder(folder, sizeof folder, e))
             return e->code;
     }
-    report_start(&r, stdout, cases, settings.seed, NULL);
+    report_start(&r, stdout, cases, settings.run.seed, NULL);
     r.show_skips = settings.skipped;
     fflush(stdout);
-    bool ok = suite_run(&settings, f, cases, &r, &found, e) && check_reports(&found, true, e);
+    suite_listener listener = report_get_listener(&r);
+    bool ok =
+        suite_run(&settings.run, f, cases, &listener, &found, e) && check_reports(&found, true, e);
     print_all(&found);
     report_end(&r);
     if (ok && settings.csv) {
-        csv *file = suite_start_csv(&settings, f);
+        csv *file = report_start_csv(f, settings.run.seed);
         add_csv_counts(file, &r, f);
         add_csv_rows(file, &found);
         ok = csv_write(file, settings.csv, e);
@@ -150,7 +154,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     if (trace_nan)
         setenv("ASSAY_TRACE_NAN", "1", 1);
     if (settings.worker)
-        return suite_serve(&settings, e);
+        return suite_serve(&settings.run, e);
     case_query query = {.filters = names,
                         .filter_count = count,
                         .shapes = settings.shapes,
@@ -163,7 +167,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     if (!cases_find(&query, &cases, e))
         return e->code;
     exit_code code;
-    if (!suite_find_device(&settings, &facts, e))
+    if (!suite_find_device(&settings.run, &facts, e))
         code = e->code;
     else if (!facts.validates)
         code = err_set(e, EXIT_CANNOT, "the device '%s' has no validation here; use --device soft",

@@ -8,7 +8,7 @@
 
 #include "harness/base/os.h"
 #include "harness/base/table.h"
-#include "mutants.h"
+#include "mutant_report.h"
 
 const char *mutant_get_fate(mutant_fate fate) {
     static const char *const names[MUTANT_FATES] = {

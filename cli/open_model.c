@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "findings.h"
+#include "harness/check/findings.h"
 #include "runner/model_file.h"
 
 bool open_model_file(open_model *s, const char *path, err *e) {

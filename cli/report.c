@@ -2,11 +2,14 @@
 #include "report.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "findings.h"
+#include "harness/check/findings.h"
+#include "harness/measure/results.h"
+#include "verb.h"
 
 static const char *const titles[REPORT_COLUMNS] = {"kernel",  "shape",   "input",   "verdict",
                                                    "max abs", "max rel", "max ulp", "nmse",
@@ -171,4 +174,26 @@ bool report_check_ran(const report *r, err *e) {
     return r->passed + r->failed > 0 || r->skipped == 0 ||
            err_set(e, EXIT_CANNOT, "nothing was checked: %s (all %zu cases were skipped)",
                    r->first_skip, r->skipped);
+}
+
+static bool deliver(void *context, const test_case *c, const case_report *r, err *e) {
+    report_add(context, c, r);
+    return fflush(stdout) == 0 || err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
+}
+
+suite_listener report_get_listener(report *r) {
+    return (suite_listener){deliver, r};
+}
+
+csv *report_start_csv(const device_facts *f, uint64_t seed) {
+    csv *c = csv_new();
+    results_meta m = results_meta_new(ASSAY_VERSION, f, seed);
+    for (size_t i = 0; i < m.count; i++)
+        csv_add_meta(c, m.facts[i].key, m.facts[i].value);
+    return c;
+}
+
+void report_print_header(const device_facts *f, uint64_t seed) {
+    printf("# device: %s (%s)\n# compiler: %s\n# seed: %" PRIu64 "\n", f->name, f->api, f->compiler,
+           seed);
 }

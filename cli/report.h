@@ -3,19 +3,9 @@
 #ifndef ASSAY_REPORT_H
 #define ASSAY_REPORT_H
 
-#include "cases.h"
 #include "harness/base/csv.h"
 #include "harness/base/table.h"
-#include "harness/check/check.h"
-
-/* What became of one case. */
-typedef struct {
-    bool made; /* the check could be made: result holds; else error or failure says why */
-    check_result result;
-    err error;             /* what kept the check from being made: a compile error */
-    const char *failure;   /* how its worker ended, or NULL */
-    finding_list findings; /* of the device's validation, where it is on */
-} case_report;
+#include "harness/check/suite.h"
 
 enum { REPORT_COLUMNS = 10 };
 
@@ -33,8 +23,14 @@ typedef struct {
 
 void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, csv *file);
 void report_add(report *r, const test_case *c, const case_report *what);
+/* report_add for suite_run: a listener whose rows are seen at once. */
+suite_listener report_get_listener(report *r);
 void report_end(report *r); /* prints the summary, frees what it holds */
 /* False, with e set, if every case was skipped: a run that checked nothing is no success. */
 bool report_check_ran(const report *r, err *e);
+
+/* Where the numbers come from: the head of a CSV file, and the same for people. */
+csv *report_start_csv(const device_facts *f, uint64_t seed);
+void report_print_header(const device_facts *f, uint64_t seed);
 
 #endif

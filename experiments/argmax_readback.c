@@ -44,8 +44,9 @@ static void conclude(sheet *s) {
     sheet_conclude(s, "With private instead of shared scratch as well: %.3g x.", both);
 }
 
-const experiment experiment_argmax_readback = {
+EXPERIMENT(argmax_readback) = {
     .name = "argmax_readback",
+    .order = 120,
     .question = "Is it faster to choose the token on the GPU than to read the logits?",
     .claim = "with private scratch 257 to 291.9 tok/s",
     .how = "wall time from the call to the token known, all ways in turns; tokens and logits "

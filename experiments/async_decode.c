@@ -84,7 +84,7 @@ static bool run(lab *l, sheet *s, err *e) {
         sheet_put(s, "in_flight", flights[i]);
         sheet_put(s, "tokens", all[i].count);
         lab_put(l, s, &cases[i]);
-        sheet_put(s, "tok_s", 1e6 / sheet_get(s, sheet_count_rows(s) - 1, "wall_us"));
+        sheet_put(s, "tok_s", 1e9 / sheet_get(s, sheet_count_rows(s) - 1, "wall_ns"));
     }
     lab_close_cases(cases, count);
     lab_close_decoder(&d);
@@ -100,8 +100,8 @@ static void conclude(sheet *s) {
             best = sheet_get(s, r, "tok_s");
             at = sheet_get(s, r, "in_flight");
         }
-    double wall = sheet_find(s, "wall_us", "in_flight", "1", NULL);
-    double gpu = sheet_find(s, "median_us", "in_flight", "1", NULL);
+    double wall = sheet_find(s, "wall_ns", "in_flight", "1", NULL);
+    double gpu = sheet_find(s, "gpu_ns", "in_flight", "1", NULL);
     sheet_add_metric(s, "tok_s_1", one, "tok/s");
     sheet_add_metric(s, "tok_s_2", sheet_find(s, "tok_s", "in_flight", "2", NULL), "tok/s");
     sheet_add_metric(s, "tok_s_4", sheet_find(s, "tok_s", "in_flight", "4", NULL), "tok/s");
@@ -117,8 +117,9 @@ static void conclude(sheet *s) {
         100 * (wall - gpu) / wall);
 }
 
-const experiment experiment_async_decode = {
+EXPERIMENT(async_decode) = {
     .name = "async_decode",
+    .order = 150,
     .question = "What is gained when the CPU is out of the loop and several tokens are in flight?",
     .claim = "left open",
     .how = "wall time of a run of greedy tokens over their number, all depths in turns; tokens of "

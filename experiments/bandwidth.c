@@ -5,7 +5,7 @@
  *
  * Measured: kernels that read all of a buffer and prove it by a sum, copy and triad, chained and
  * warm, so that the size of the buffer alone says which cache or memory it comes from. All kernels
- * of one size are timed in turns. Then the same reads by fewer and fewer threads. */
+ * of one size are timed interleaved. Then the same reads by fewer and fewer threads. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ enum { KINDS = COUNT_OF(kinds), BUFFERS = 3 };
 typedef struct {
     lab_case timed;
     buffer *buffers[BUFFERS];
-    double bytes; /* moved, about */
+    double bytes;  /* moved, about */
     kernel kernel; /* of another group size, perhaps: the tape refers to it */
     uint32_t groups;
 } mover;
@@ -84,11 +84,12 @@ static bool fill(lab *l, buffer *b, uint32_t unit_bytes, err *e) {
 }
 
 /* `groups` threadgroups of `group` threads; 0: as many as the kernel likes. */
-static bool open_mover(lab *l, mover *m, const mover_kind *k, double bytes, uint32_t groups,
-                       uint32_t group, err *e) {
+static bool open_mover(lab *l, mover *m, const mover_kind *k, const char *sweep, double bytes,
+                       uint32_t groups, uint32_t group, err *e) {
     static const char *const labels[BUFFERS] = {"a", "b", "c"};
     library *lib = lab_get_library(l);
     kernel mine = *registry_find_kernel(k->kernel, NULL);
+    uint32_t asked = groups; /* names the case: what is left of it may be that of another */
     uint32_t streams = k->kind == READ ? 1 : k->kind == COPY ? 2 : 3;
     uint32_t n = (uint32_t)(bytes / streams / k->unit_bytes);
     if (groups > n / mine.group + 1) /* the rest would have nothing to do */
@@ -100,7 +101,7 @@ static bool open_mover(lab *l, mover *m, const mover_kind *k, double bytes, uint
     *m = (mover){.bytes = bytes, .kernel = mine, .groups = groups};
     m->timed.tape = tape_new(lib);
     m->timed.regime = TIMING_CHAINED;
-    snprintf(m->timed.key, sizeof m->timed.key, "%s/%.0f/%ux%u", k->variant, bytes, groups,
+    snprintf(m->timed.key, sizeof m->timed.key, "%s/%s/%.0f/%ux%u", sweep, k->variant, bytes, asked,
              mine.group);
     for (uint32_t i = 0; i < (streams < 2 ? 2 : streams); i++) {
         bool is_sums = k->kind == READ && i == 1;
@@ -115,8 +116,8 @@ static bool open_mover(lab *l, mover *m, const mover_kind *k, double bytes, uint
         return bandwidth_read_record(m->timed.tape, &m->kernel, a, b, n, groups, e);
     if (k->kind == COPY)
         return bandwidth_copy_record(m->timed.tape, &m->kernel, a, b, n, groups, e);
-    return bandwidth_triad_record(m->timed.tape, &m->kernel, a, b, slice_whole(m->buffers[2]), n, 0.5f,
-                                  groups, e);
+    return bandwidth_triad_record(m->timed.tape, &m->kernel, a, b, slice_whole(m->buffers[2]), n,
+                                  0.5f, groups, e);
 }
 
 static bool time_movers(lab *l, sheet *s, mover *m, const mover_kind *const *which, size_t count,
@@ -146,7 +147,7 @@ static bool run_size(lab *l, sheet *s, double bytes, uint32_t groups, err *e) {
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
         which[i] = &kinds[i];
-        ok = open_mover(l, &m[i], which[i], bytes, groups, 0, e);
+        ok = open_mover(l, &m[i], which[i], "size", bytes, groups, 0, e);
     }
     ok = ok && time_movers(l, s, m, which, count, "size", e);
     close_movers(m, count);
@@ -162,7 +163,8 @@ static bool run_occupancy(lab *l, sheet *s, double bytes, err *e) {
     for (size_t i = 0; ok && i < COUNT_OF(groups); i += step) {
         mover m[2] = {{.bytes = 0}};
         for (size_t k = 0; ok && k < 2; k++)
-            ok = open_mover(l, &m[k], which[k], bytes, groups[i], i == 0 ? 32 : 256, e);
+            ok =
+                open_mover(l, &m[k], which[k], "occupancy", bytes, groups[i], i == 0 ? 32 : 256, e);
         ok = ok && time_movers(l, s, m, which, 2, "occupancy", e);
         close_movers(m, 2);
     }
@@ -253,13 +255,14 @@ static void conclude(sheet *s) {
                                    : "the number of threads hardly matters here");
 }
 
-const experiment experiment_bandwidth = {
+EXPERIMENT(bandwidth) = {
     .name = "bandwidth",
+    .order = 10,
     .question = "What can be read a second, by size, format and occupancy, and where are the steps "
                 "of the caches?",
     .claim = "200+ GB/s against 120 nominal from the system-level cache; Q4_0 blocks at 1.5 GB/s",
     .how = "bytes that the kernel must move over the median GPU time of a launch in a chain, same "
-           "buffers again (warm); kernels of one size in turns; sums checked against the oracle",
+           "buffers again (warm); kernels of one size interleaved; sums checked against the oracle",
     .run = run,
     .conclude = conclude,
 };

@@ -38,34 +38,32 @@ static bool run_once(model *m, uint32_t context, uint32_t first, uint32_t count,
     return true;
 }
 
-/* tok/s of the first `count` tokens of a run */
-static double get_rate(const timing_sample *samples, uint32_t count) {
-    double ns = 0;
-    for (uint32_t i = 0; i < count; i++)
-        ns += samples[i].wall_ns;
-    return 1e9 * count / ns;
+/* The mean of the first `count` tokens of a run: one sample. */
+static timing_sample get_mean(const timing_sample *samples, uint32_t count) {
+    timing_sample mean = {.gpu_is_wall = samples[0].gpu_is_wall};
+    for (uint32_t i = 0; i < count; i++) {
+        mean.gpu_ns += samples[i].gpu_ns / count;
+        mean.encode_ns += samples[i].encode_ns / count;
+        mean.wall_ns += samples[i].wall_ns / count;
+    }
+    return mean;
 }
 
 static void put_rows(lab *l, sheet *s, uint32_t context, const timing_sample *samples,
                      uint32_t run_count) {
     const uint32_t *counts = lengths[lab_get_level(l)];
-    char label[96];
-    timing_get_labels(timing_find_labels(lab_get_facts(l)), label, sizeof label);
     for (int i = 0; i < LENGTHS; i++) {
-        double rates[8];
+        timing_sample means[8];
+        lab_case c = {.result = {.samples = means, .count = run_count, .stop = STOP_MAX}};
         for (uint32_t r = 0; r < run_count; r++)
-            rates[r] = get_rate(samples + r * MOST, counts[i]);
-        stats t = stats_compute(rates, run_count);
+            means[r] = get_mean(samples + r * MOST, counts[i]);
+        snprintf(c.key, sizeof c.key, "context %u/%u tokens", context, counts[i]);
         sheet_add_row(s);
         sheet_put_text(s, "model", lab_get_model_name(l));
         sheet_put(s, "context", context);
         sheet_put(s, "tokens", counts[i]);
-        sheet_put(s, "n", run_count);
-        sheet_put(s, "tok_s", t.median);
-        sheet_put(s, "tok_s_q1", t.q1);
-        sheet_put(s, "tok_s_q3", t.q3);
-        sheet_put(s, "wall_us", 1e6 * counts[i] / t.median);
-        sheet_put_text(s, "label", label);
+        lab_put(l, s, &c);
+        sheet_put(s, "tok_s", 1e9 / sheet_get(s, sheet_count_rows(s) - 1, "wall_ns"));
     }
 }
 
@@ -151,8 +149,9 @@ static void conclude(sheet *s) {
                    100 * (deep / rate - 1));
 }
 
-const experiment experiment_decode = {
+EXPERIMENT(decode) = {
     .name = "decode",
+    .order = 140,
     .question = "How fast is text written, in short runs and long ones, behind little and much?",
     .claim = "462 to 491 tok/s (llama.cpp 389 on the same machine); 20 tokens overestimate",
     .how =

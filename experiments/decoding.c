@@ -50,7 +50,7 @@ bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err
         sheet_put(s, "command_buffers", (double)tape_count_parts(t, ways[i].mode));
         sheet_put(s, "launches", (double)t->count);
         lab_put(l, s, &cases[i]);
-        sheet_put(s, "tok_s", 1e6 / sheet_get(s, sheet_count_rows(s) - 1, "wall_us"));
+        sheet_put(s, "tok_s", 1e9 / sheet_get(s, sheet_count_rows(s) - 1, "wall_ns"));
     }
     lab_close_cases(cases, count);
     free(own);
@@ -59,13 +59,13 @@ bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err
 }
 
 double decoding_find_ratio(const sheet *s, const char *a, const char *b) {
-    return sheet_find(s, "wall_us", "variant", b, NULL) /
-           sheet_find(s, "wall_us", "variant", a, NULL);
+    return sheet_find(s, "wall_ns", "variant", b, NULL) /
+           sheet_find(s, "wall_ns", "variant", a, NULL);
 }
 
 bool decoding_is_clear(const sheet *s, const char *a, const char *b) {
-    return sheet_find(s, "wall_q3_us", "variant", a, NULL) <
-               sheet_find(s, "wall_q1_us", "variant", b, NULL) ||
-           sheet_find(s, "wall_q3_us", "variant", b, NULL) <
-               sheet_find(s, "wall_q1_us", "variant", a, NULL);
+    return sheet_find(s, "wall_q3_ns", "variant", a, NULL) <
+               sheet_find(s, "wall_q1_ns", "variant", b, NULL) ||
+           sheet_find(s, "wall_q3_ns", "variant", b, NULL) <
+               sheet_find(s, "wall_q1_ns", "variant", a, NULL);
 }

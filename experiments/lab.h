@@ -1,16 +1,11 @@
-/* lab: what experiments measure with: the device, its roof, a model, and how long they may take.
+/* lab: what experiments measure with: the device, a meter, a model, and how long they may take.
  *
- * Owns the rules that no experiment may forget: what is timed is checked before and after, what is
- * compared is timed in turns, the roof is of the same minute, every row says in which state it was
- * taken, every sample is kept.
- *
- * The one surprise: at the level "smoke" nothing is a measurement. It exists to see that an
- * experiment works: no roof is measured and "cold" is only another set of buffers. */
+ * How something is measured is meter.h's. At the level "smoke" nothing is a measurement: it exists
+ * to see that an experiment works. No roof is measured and "cold" is only another set of buffers. */
 #ifndef ASSAY_LAB_H
 #define ASSAY_LAB_H
 
-#include "harness/check/op.h"
-#include "roof.h"
+#include "harness/measure/meter.h"
 #include "runner/model.h"
 #include "sheet.h"
 
@@ -44,39 +39,25 @@ bool lab_find_cache(lab *l, size_t *bytes, err *e);
 
 /* Timing ------------------------------------------------------------------------------------ */
 
-/* One of several things that are timed in turns. */
-typedef struct {
-    char key[192]; /* its name in the file of samples */
-    /* Either a tape in a regime and a cache state, checked against its oracles ... */
-    tape *tape;
-    timing_regime regime;
-    timing_cache cache;
-    /* ... or any source, which checks by itself. */
-    timing_source source;
-    size_t samples;    /* at least so many, but in a smoke run; 0: as the level has it */
-    kernel_case built; /* of lab_open_case; freed with the rest */
-    /* filled by lab_time */
-    subject *subject;
-    timing_result result;
-    roof_window window; /* zeros: not measured */
-} lab_case;
+/* One of several things that are timed interleaved: see meter.h. */
+typedef measurement lab_case;
 
 /* A case of a kernel: its inputs and its tape. Filled either way: close it. */
 bool lab_open_case(lab *l, lab_case *c, const op *o, const kernel *k, shape s, timing_regime regime,
                    timing_cache cache, err *e);
 void lab_close_cases(lab_case *cases, size_t count);
 
-/* Checks, times all in turns, checks again. A wrong one is EXIT_WRONG, and nothing has a time. */
+/* meter_time; in a smoke run no more samples than needed. */
 bool lab_time(lab *l, lab_case *cases, size_t count, err *e);
 
-/* The columns that every row has: times on three clocks, bytes, flops, the roof, labels. The
- * samples go to the sheet too. Wants a key. */
+/* The columns that every row has (results.h); what the experiment has put in itself stays. The
+ * samples go to the sheet too. Needs a key. */
 void lab_put(lab *l, sheet *s, const lab_case *c);
 
 /* Models ------------------------------------------------------------------------------------ */
 
-/* A model with some tokens in its cache and one to come behind them. Its forward pass was held
- * against its oracles, launch by launch. */
+/* A model with some tokens in its cache and one to come after them. Its forward pass was compared
+ * with its oracles, launch by launch. */
 typedef struct {
     model *model;
     uint32_t position, token; /* the token that comes, and where */

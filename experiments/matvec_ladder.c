@@ -3,7 +3,7 @@
  * Published: a ladder of kernels, each said to be faster than the one before, on one shape.
  *
  * Measured: every kernel that multiplies one token with a Q4_0 matrix, on the shapes of SmolLM-135M
- * and of a 7B model, chained, cold and warm; all kernels of a shape in turns. */
+ * and of a 7B model, chained, cold and warm; all kernels of a shape interleaved. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static bool run_shape(lab *l, sheet *s, dims d, timing_cache cache, err *e) {
     for (size_t i = 0; ok && i < count; i++) {
         sheet_add_row(s);
         sheet_put_text(s, "variant", cases[i].built.kernel->name);
-        sheet_put_text(s, "shape", text);
+        sheet_put_text(s, "matrix", text);
         sheet_put(s, "out", d.out);
         sheet_put(s, "in", d.in);
         lab_put(l, s, &cases[i]);
@@ -71,7 +71,7 @@ typedef struct {
 static size_t list_contests(const sheet *s, contest *out, size_t most) {
     size_t count = 0;
     for (size_t r = 0; r < sheet_count_rows(s); r++) {
-        const char *text = sheet_get_text(s, r, "shape"), *cache = sheet_get_text(s, r, "cache");
+        const char *text = sheet_get_text(s, r, "matrix"), *cache = sheet_get_text(s, r, "cache");
         size_t i = 0;
         while (i < count &&
                (strcmp(out[i].dims_text, text) != 0 || strcmp(out[i].cache, cache) != 0))
@@ -80,10 +80,10 @@ static size_t list_contests(const sheet *s, contest *out, size_t most) {
             continue;
         if (i == count)
             out[count++] = (contest){text, cache, r, r};
-        double us = sheet_get(s, r, "median_us");
-        if (us < sheet_get(s, out[i].best, "median_us"))
+        double ns = sheet_get(s, r, "gpu_ns");
+        if (ns < sheet_get(s, out[i].best, "gpu_ns"))
             out[i].best = r;
-        if (us > sheet_get(s, out[i].worst, "median_us"))
+        if (ns > sheet_get(s, out[i].worst, "gpu_ns"))
             out[i].worst = r;
     }
     return count;
@@ -106,8 +106,7 @@ static void conclude(sheet *s) {
     const char *seen[2 * SHAPES];
     for (size_t i = 0; i < count; i++) {
         const char *name = sheet_get_text(s, all[i].best, "variant");
-        double gain =
-            sheet_get(s, all[i].worst, "median_us") / sheet_get(s, all[i].best, "median_us");
+        double gain = sheet_get(s, all[i].worst, "gpu_ns") / sheet_get(s, all[i].best, "gpu_ns");
         size_t n = 0;
         while (n < names && strcmp(seen[n], name) != 0)
             n++;
@@ -130,12 +129,13 @@ static void conclude(sheet *s) {
                    names == 1 ? "One rung" : "No one rung", least, most);
 }
 
-const experiment experiment_matvec_ladder = {
+EXPERIMENT(matvec_ladder) = {
     .name = "matvec_ladder",
+    .order = 50,
     .question = "Which rung of the Q4_0 ladder wins on which shape?",
     .claim = "none by shape was published; each rung was said to beat the one before",
     .how = "median GPU time of a launch in a chain; cold rotates over copies larger than the "
-           "caches; all rungs of a shape in turns; checked against the oracle",
+           "caches; all rungs of a shape interleaved; checked against the oracle",
     .run = run,
     .conclude = conclude,
 };

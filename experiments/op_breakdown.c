@@ -10,8 +10,8 @@
  * What is left of the token is missing, and may be negative: then the parts were slower by
  * themselves than together.
  *
- * The one surprise: the ops of a layer are told apart by kernel, input and output, because one
- * kernel does several of them. */
+ * The ops of a layer are told apart by kernel, input and output, because one kernel does several of
+ * them. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "experiment.h"
+#include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "kernels/kernels.h"
 
@@ -26,9 +27,9 @@ enum { MOST_OPS = 64 };
 
 typedef struct {
     char name[160];
-    tape *tape;      /* all its launches */
-    double *samples; /* GPU us of a token, together */
-    double *alone;   /* and each in its own command buffer, summed */
+    tape *tape;             /* all its launches */
+    timing_sample *samples; /* of a token, together */
+    double *alone;          /* GPU ns, each in its own command buffer, summed */
     uint64_t bytes;
 } part;
 
@@ -93,7 +94,7 @@ static void make_room(breakdown *b, size_t needed) {
         return;
     b->room = 2 * b->room + 64;
     for (size_t p = 0; p < b->count; p++) {
-        b->parts[p].samples = realloc(b->parts[p].samples, b->room * sizeof(double));
+        b->parts[p].samples = realloc(b->parts[p].samples, b->room * sizeof(timing_sample));
         b->parts[p].alone = realloc(b->parts[p].alone, b->room * sizeof(double));
         assert(b->parts[p].samples && b->parts[p].alone);
     }
@@ -125,7 +126,7 @@ static bool take_grouped(void *context, timing_sample *out, err *e) {
     for (size_t p = 0; p < b->count; p++) {
         if (!tape_play(b->parts[p].tape, PLAY_WHOLE, &t, NULL, e))
             return false;
-        b->parts[p].samples[b->grouped] = (double)t.gpu_ns * 1e-3;
+        b->parts[p].samples[b->grouped] = get_sample(&t);
         play_times_add(&sum, &t);
     }
     b->grouped++;
@@ -143,7 +144,7 @@ static bool take_alone(void *context, timing_sample *out, err *e) {
     for (size_t p = 0; p < b->count; p++)
         b->parts[p].alone[b->alone] = 0;
     for (size_t i = 0; i < b->token->count; i++)
-        b->parts[b->part_of[i]].alone[b->alone] += (double)b->each[i].gpu_ns * 1e-3;
+        b->parts[b->part_of[i]].alone[b->alone] += (double)b->each[i].gpu_ns;
     b->alone++;
     *out = get_sample(&t);
     /* The same launches one by one must choose the same token: seen once, outside of the times. */
@@ -170,18 +171,18 @@ static bool make_empties(breakdown *b, lab *l, err *e) {
 static void put_rows(breakdown *b, lab *l, sheet *s, const lab_case *cases) {
     static const char *const kinds[] = {"token", "ops", "launches_alone", "empty_launches"};
     for (size_t p = 0; p < b->count; p++) {
-        stats together = stats_compute(b->parts[p].samples, b->grouped),
-              alone = stats_compute(b->parts[p].alone, b->alone);
+        lab_case c = {.result = {.samples = b->parts[p].samples,
+                                 .count = b->grouped,
+                                 .stop = cases[1].result.stop}};
+        snprintf(c.key, sizeof c.key, "op/%s", b->parts[p].name);
         sheet_add_row(s);
         sheet_put_text(s, "kind", "op");
         sheet_put_text(s, "op", b->parts[p].name);
         sheet_put(s, "launches", (double)b->parts[p].tape->count);
-        sheet_put(s, "n", (double)together.count);
-        sheet_put(s, "median_us", together.median);
-        sheet_put(s, "q1_us", together.q1);
-        sheet_put(s, "q3_us", together.q3);
-        sheet_put(s, "alone_us", alone.median);
+        sheet_put_text(s, "model", lab_get_model_name(l));
+        sheet_put(s, "alone_ns", stats_compute(b->parts[p].alone, b->alone).median);
         sheet_put(s, "bytes", (double)b->parts[p].bytes);
+        lab_put(l, s, &c);
     }
     for (int i = 0; i < 4; i++) {
         sheet_add_row(s);
@@ -229,19 +230,21 @@ static bool run(lab *l, sheet *s, err *e) {
 
 /* Conclusions --------------------------------------------------------------------------------- */
 
-static void add_summary(sheet *s, const char *kind, double us, double token, double *at, int rank) {
+static void add_summary(sheet *s, const char *kind, double ns, double token, double *at, int rank) {
     sheet_add_row(s);
+    sheet_put_text(s, "case", kind);
+    sheet_put_text(s, "message", "not timed: computed from the other rows");
     sheet_put_text(s, "kind", kind);
     sheet_put_text(s, "op", kind);
     sheet_put(s, "rank", rank);
-    sheet_put(s, "us", us);
-    sheet_put(s, "share_pct", 100 * us / token);
-    sheet_put(s, "start_us", *at);
-    sheet_put(s, "end_us", *at += us);
+    sheet_put(s, "part_ns", ns);
+    sheet_put(s, "share_pct", 100 * ns / token);
+    sheet_put(s, "start_ns", *at);
+    sheet_put(s, "end_ns", *at += ns);
 }
 
 /* Ops from the longest to the shortest, end to end. */
-static void stack_ops(sheet *s, double launch_us, double token, double *at, double *kernels,
+static void stack_ops(sheet *s, double launch_ns, double token, double *at, double *kernels,
                       size_t *longest, int *rank) {
     for (;;) {
         size_t best = SIZE_MAX;
@@ -249,10 +252,10 @@ static void stack_ops(sheet *s, double launch_us, double token, double *at, doub
         for (size_t r = 0; r < sheet_count_rows(s); r++) {
             if (!sheet_is(s, r, "kind", "op", "share_pct", "", NULL))
                 continue;
-            double us = sheet_get(s, r, "median_us") - launch_us * sheet_get(s, r, "launches");
-            us = us > 0 ? us : 0;
-            if (us > most) {
-                most = us;
+            double ns = sheet_get(s, r, "gpu_ns") - launch_ns * sheet_get(s, r, "launches");
+            ns = ns > 0 ? ns : 0;
+            if (ns > most) {
+                most = ns;
                 best = r;
             }
         }
@@ -261,10 +264,10 @@ static void stack_ops(sheet *s, double launch_us, double token, double *at, doub
         if (*longest == SIZE_MAX)
             *longest = best;
         sheet_put_at(s, best, "rank", ++*rank);
-        sheet_put_at(s, best, "us", most);
+        sheet_put_at(s, best, "part_ns", most);
         sheet_put_at(s, best, "share_pct", 100 * most / token);
-        sheet_put_at(s, best, "start_us", *at);
-        sheet_put_at(s, best, "end_us", *at += most);
+        sheet_put_at(s, best, "start_ns", *at);
+        sheet_put_at(s, best, "end_ns", *at += most);
         *kernels += most;
     }
 }
@@ -272,7 +275,7 @@ static void stack_ops(sheet *s, double launch_us, double token, double *at, doub
 /* What may be behind it: labels say whether others were at work. */
 static void conclude_missing(sheet *s, double off_pct) {
     size_t row = sheet_find_row(s, "kind", "token", NULL);
-    bool was_busy = strstr(sheet_get_text(s, row, "label"), "busy") != NULL;
+    bool was_busy = strstr(sheet_get_text(s, row, "labels"), "busy") != NULL;
     if (off_pct > 0)
         sheet_conclude(s, "They do not add up: %.3g %% of the token is in none of them: %s.",
                        off_pct,
@@ -287,11 +290,11 @@ static void conclude_missing(sheet *s, double off_pct) {
 }
 
 static void conclude(sheet *s) {
-    double token = sheet_find(s, "wall_us", "kind", "token", NULL);
-    double gpu = sheet_find(s, "median_us", "kind", "token", NULL);
+    double token = sheet_find(s, "wall_ns", "kind", "token", NULL);
+    double gpu = sheet_find(s, "gpu_ns", "kind", "token", NULL);
     double count = sheet_find(s, "launches", "kind", "token", NULL);
-    double empties = sheet_find(s, "median_us", "kind", "empty_launches", NULL);
-    double alone = sheet_find(s, "median_us", "kind", "launches_alone", NULL);
+    double empties = sheet_find(s, "gpu_ns", "kind", "empty_launches", NULL);
+    double alone = sheet_find(s, "gpu_ns", "kind", "launches_alone", NULL);
     double at = 0, kernels = 0;
     size_t longest = SIZE_MAX;
     int rank = 0;
@@ -304,7 +307,7 @@ static void conclude(sheet *s) {
     add_summary(s, "missing", missing, token, &at, ++rank);
     double off = 100 * missing / token;
     char text[24];
-    sheet_add_metric(s, "token_us", token, "us");
+    sheet_add_metric(s, "token_us", 1e-3 * token, "us");
     sheet_add_metric(s, "kernels_pct", 100 * kernels / token, "%");
     sheet_add_metric(s, "launches_pct", 100 * empties / token, "%");
     sheet_add_metric(s, "idle_pct", 100 * idle / token, "%");
@@ -313,7 +316,7 @@ static void conclude(sheet *s) {
     sheet_conclude(s,
                    "Of a token of %s kernels are %.3g %%, the %.0f launches %.3g %%, idle is %.3g "
                    "%%; longest is %s with %.3g %%.",
-                   experiment_get_time(token, text), 100 * kernels / token, count,
+                   format_time(token, text, sizeof text), 100 * kernels / token, count,
                    100 * empties / token, 100 * idle / token,
                    longest == SIZE_MAX ? "nothing" : sheet_get_text(s, longest, "op"),
                    longest == SIZE_MAX ? 0 : sheet_get(s, longest, "share_pct"));
@@ -326,8 +329,9 @@ static void conclude(sheet *s) {
         conclude_missing(s, off);
 }
 
-const experiment experiment_op_breakdown = {
+EXPERIMENT(op_breakdown) = {
     .name = "op_breakdown",
+    .order = 90,
     .question = "Where does the time of a token go: kernels, launches, idle?",
     .claim = "none that adds up was published",
     .how = "kernels: GPU time of all launches of an op in one command buffer, less as many empty "

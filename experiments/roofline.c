@@ -108,8 +108,9 @@ static void conclude(sheet *s) {
                    sheet_get(s, best, "flop_per_byte"));
 }
 
-const experiment experiment_roofline = {
+EXPERIMENT(roofline) = {
     .name = "roofline",
+    .order = 80,
     .question =
         "How far are the kernels from what the device can do at their arithmetic intensity?",
     .claim = "none was published",

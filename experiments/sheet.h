@@ -4,8 +4,9 @@
  * An experiment fills rows while it measures; what it concludes it reads from the rows again. So
  * a conclusion can be tested on rows that were made up.
  *
- * The one surprise: columns need no declaration. They stand in the file in the order in which they
- * were first filled; what a row does not have is an empty field. */
+ * Columns are those of every measured row (results.h) and whatever else the experiment puts in,
+ * without declaration: those come after them in the order in which they were first filled. What a
+ * row does not have is an empty field. */
 #ifndef ASSAY_SHEET_H
 #define ASSAY_SHEET_H
 
@@ -21,6 +22,8 @@ void sheet_add_row(sheet *s);
 void sheet_put_text(sheet *s, const char *column, const char *text);
 void sheet_put(sheet *s, const char *column, double value); /* NaN: stays empty */
 void sheet_put_at(sheet *s, size_t row, const char *column, double value);
+/* All columns that are known of a measured row; what the row has already stays. */
+void sheet_put_row(sheet *s, const result_row *r);
 
 size_t sheet_count_rows(const sheet *s);
 const char *sheet_get_text(const sheet *s, size_t row, const char *column); /* "" for none */
@@ -48,7 +51,7 @@ const char *sheet_get_conclusion(const sheet *s, size_t i);
 
 void sheet_add_samples(sheet *s, const char *key, const timing_sample *samples, size_t count);
 
-/* NAME.csv, and NAME.samples.csv beside it; folders are made. */
+/* Both files, as results_write does. Every row needs a name in column `case`. */
 bool sheet_write(const sheet *s, const results_meta *m, const char *path, err *e);
 
 #endif

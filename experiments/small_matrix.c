@@ -29,10 +29,10 @@ static bool run_size(lab *l, sheet *s, const op *owner, const kernel *k, uint32_
         sheet_put_text(s, "variant", i == 0 ? "alone" : "chained");
         sheet_put_text(s, "kernel", k->name);
         snprintf(text, sizeof text, "%ux%d", out, IN);
-        sheet_put_text(s, "shape", text);
+        sheet_put_text(s, "matrix", text);
         lab_put(l, s, &cases[i]);
         size_t row = sheet_count_rows(s) - 1;
-        sheet_put(s, "gb_s_wall", sheet_get(s, row, "bytes") / sheet_get(s, row, "wall_us") * 1e-3);
+        sheet_put(s, "gb_s_wall", sheet_get(s, row, "bytes") / sheet_get(s, row, "wall_ns"));
     }
     lab_close_cases(cases, 2);
     return ok;
@@ -61,7 +61,7 @@ static void find_line(const sheet *s, const char *variant, const char *column, d
         if (sheet_is(s, r, "variant", variant, NULL)) {
             parts[2 * count] = 1;
             parts[2 * count + 1] = sheet_get(s, r, "bytes") * 1e-3;
-            times[count++] = sheet_get(s, r, column);
+            times[count++] = 1e-3 * sheet_get(s, r, column);
         }
     fit f;
     *fixed_us = *gb_s = NAN;
@@ -73,13 +73,13 @@ static void find_line(const sheet *s, const char *variant, const char *column, d
 
 static void conclude(sheet *s) {
     double fixed, through, chained_fixed, chained_through;
-    find_line(s, "alone", "wall_us", &fixed, &through);
-    find_line(s, "chained", "median_us", &chained_fixed, &chained_through);
-    double small = sheet_find(s, "wall_us", "variant", "alone", "shape", "192x576", NULL);
-    double large = sheet_find(s, "wall_us", "variant", "alone", "shape", "1536x576", NULL);
-    double small_gb_s = sheet_find(s, "gb_s_wall", "variant", "alone", "shape", "192x576", NULL);
-    double large_gb_s = sheet_find(s, "gb_s_wall", "variant", "alone", "shape", "1536x576", NULL);
-    double chained = sheet_find(s, "gb_s", "variant", "chained", "shape", "192x576", NULL);
+    find_line(s, "alone", "wall_ns", &fixed, &through);
+    find_line(s, "chained", "gpu_ns", &chained_fixed, &chained_through);
+    double small = 1e-3 * sheet_find(s, "wall_ns", "variant", "alone", "matrix", "192x576", NULL);
+    double large = 1e-3 * sheet_find(s, "wall_ns", "variant", "alone", "matrix", "1536x576", NULL);
+    double small_gb_s = sheet_find(s, "gb_s_wall", "variant", "alone", "matrix", "192x576", NULL);
+    double large_gb_s = sheet_find(s, "gb_s_wall", "variant", "alone", "matrix", "1536x576", NULL);
+    double chained = sheet_find(s, "gb_s", "variant", "chained", "matrix", "192x576", NULL);
     sheet_add_metric(s, "gb_s_192x576", small_gb_s, "GB/s");
     sheet_add_metric(s, "gb_s_1536x576", large_gb_s, "GB/s");
     sheet_add_metric(s, "gb_s_192x576_chained", chained, "GB/s");
@@ -90,7 +90,7 @@ static void conclude(sheet *s) {
     sheet_add_metric(s, "gb_s_without_fixed", through, "GB/s");
     sheet_conclude(s,
                    "Submitted alone, 192x576 seems to be read at %.3g GB/s and 1536x576 at %.3g: a "
-                   "fixed %.3g us is %.0f %% of the smaller one's time, and behind it every matrix "
+                   "fixed %.3g us is %.0f %% of the smaller one's time, and beyond it every matrix "
                    "gets %.3g GB/s.",
                    small_gb_s, large_gb_s, fixed, fmin(100, 100 * fixed / small), through);
     sheet_conclude(s,
@@ -99,8 +99,9 @@ static void conclude(sheet *s) {
                    large / small, chained);
 }
 
-const experiment experiment_small_matrix = {
+EXPERIMENT(small_matrix) = {
     .name = "small_matrix",
+    .order = 40,
     .question = "Is a small matrix read slowly, or is a fixed cost taken for bandwidth?",
     .claim = "0.6 GB/s at 60 KB to 5.1 GB/s at 486 KB (about 100 us for each)",
     .how = "bytes of weights, x and y over the median: alone by the wall clock around submit and "

@@ -16,8 +16,8 @@
 enum { DIM = 576, MOST = 7 };
 static const uint32_t splits[MOST] = {1, 2, 4, 8, 16, 32, 72};
 
-static bool record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t n,
-                   bool overlaps, err *e) {
+static bool record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t n, bool overlaps,
+                   err *e) {
     uint32_t rows = DIM / n;
     size_t bytes = w.bytes / n;
     t->order = overlaps ? ORDER_CONCURRENT : ORDER_SERIAL;
@@ -81,18 +81,18 @@ static double find_slope(const sheet *s, const char *variant) {
         if (sheet_is(s, r, "variant", variant, NULL)) {
             rows[2 * count] = 1;
             rows[2 * count + 1] = sheet_get(s, r, "launches");
-            times[count++] = sheet_get(s, r, "median_us");
+            times[count++] = 1e-3 * sheet_get(s, r, "gpu_ns");
         }
     fit f;
     return fit_parts(rows, times, count, 2, &f, NULL) ? f.value[1] : NAN;
 }
 
 static void conclude(sheet *s) {
-    double one = sheet_find(s, "median_us", "variant", "serial", "launches", "1", NULL);
+    double one = 1e-3 * sheet_find(s, "gpu_ns", "variant", "serial", "launches", "1", NULL);
     double serial = NAN, overlapping = NAN, most = NAN;
     for (size_t r = 0; r < sheet_count_rows(s); r++) {
         double *to = sheet_is(s, r, "variant", "serial", NULL) ? &serial : &overlapping;
-        *to = sheet_get(s, r, "median_us") / one;
+        *to = 1e-3 * sheet_get(s, r, "gpu_ns") / one;
         most = sheet_get(s, r, "launches");
     }
     double slope = find_slope(s, "serial"), free_slope = find_slope(s, "overlapping");
@@ -110,8 +110,9 @@ static void conclude(sheet *s) {
                    most, overlapping, free_slope);
 }
 
-const experiment experiment_split_dispatch = {
+EXPERIMENT(split_dispatch) = {
     .name = "split_dispatch",
+    .order = 30,
     .question = "What does it cost to do one 576x576 product in 1 to 72 launches?",
     .claim = "none was published",
     .how = "median GPU time of the whole product, many products in a command buffer (chained), "

@@ -35,8 +35,9 @@ static void conclude(sheet *s) {
                        : "The quartiles of the two overlap: no difference can be told.");
 }
 
-const experiment experiment_storage_modes = {
+EXPERIMENT(storage_modes) = {
     .name = "storage_modes",
+    .order = 110,
     .question = "Does it matter whether scratch memory is shared with the CPU or private?",
     .claim = "private scratch gives a few percent",
     .how = "wall time of a greedy token from the call to the token known, two models in turns; "

@@ -2,4 +2,4 @@
 heading = 'Choosing the token on the device against reading the logits'
 ways = 'argmax readback argmax_shared readback_shared'
 captions = '"argmax on device, private" "logits read, private" "argmax on device, shared" "logits read, shared"'
-load style[1:strlen(style) - strlen('style.gp')].'bars.gp'
+load common.'bars.gp'

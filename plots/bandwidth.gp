@@ -1,6 +1,6 @@
 # Bandwidth by size, with the steps of the caches; and by number of threads.
 width = 1150
-load style
+load common.'style.gp'
 set multiplot layout 1,2
 set yrange [0:*]
 set ylabel 'GB/s'

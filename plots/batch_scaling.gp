@@ -1,12 +1,12 @@
 # How much a batch saves per token, and the parts of a token's time.
 width = 1250
 height = 560
-load style
+load common.'style.gp'
 list = ''
-stats file(1) using (add(strcol('shape'))) nooutput
+stats file(1) using (add(strcol('matrix'))) nooutput
 shape = first(list)
 set multiplot layout 1,3
-mine(variant, regime, cache, value) = strcol('shape') eq shape && strcol('variant') eq variant \
+mine(variant, regime, cache, value) = strcol('matrix') eq shape && strcol('variant') eq variant \
     && strcol('regime') eq regime && strcol('cache') eq cache ? value : NaN
 set xlabel 'tokens in a batch'
 
@@ -48,7 +48,7 @@ do for [p=1:2] {
     set rmargin at screen p == 1 ? 0.685 : 0.99
     if (p == 2) { unset ylabel }
     set title (p == 1 ? 'token outer' : 'reuse').': parts of a token'
-    part(name) = column('fit_'.name.'_us') / column('batch')
+    part(name) = 1e-3 * column('fit_'.name.'_ns') / column('batch')
     plot file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(part('submit') + part('launch') + part('stream') + part('compute')) \
         with boxes fs solid 1 lc rgb '#005A8C' dt 1 title 'submit', \
         file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(part('launch') + part('stream') + part('compute')) \
@@ -57,7 +57,7 @@ do for [p=1:2] {
         with boxes fs solid 1 lc rgb '#80CEB9' dt 1 title 'stream', \
         file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(part('compute')) \
         with boxes fs solid 1 lc rgb '#EDEDED' dt 1 title 'compute', \
-        file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(column('time_us') / column('batch')):(column('time_q1_us') / column('batch')):(column('time_q3_us') / column('batch')) \
+        file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(1e-3 * column('time_ns') / column('batch')):(1e-3 * column('time_q1_ns') / column('batch')):(1e-3 * column('time_q3_ns') / column('batch')) \
         with yerrorbars lc rgb '#000000' pt 7 dt 1 title 'measured'
 }
 unset multiplot

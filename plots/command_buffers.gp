@@ -2,4 +2,4 @@
 heading = 'Decoding with one command buffer a token, a layer and a launch'
 ways = 'token layer launch rwkv7'
 captions = '"1 a token" "1 a layer" "1 a launch" "RWKV-7: no runner yet"'
-load style[1:strlen(style) - strlen('style.gp')].'bars.gp'
+load common.'bars.gp'

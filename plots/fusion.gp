@@ -1,6 +1,6 @@
 # Norm and product in one launch against two, by width and number of rows.
 width = 1000
-load style
+load common.'style.gp'
 list = ''
 stats file(1) using (strcol('shape') eq 'layer' ? 0 : add(strcol('out'))) nooutput
 n = items(list)

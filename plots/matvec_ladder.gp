@@ -1,9 +1,9 @@
 # Every rung of the ladder on every shape.
 width = 1150
 height = 600
-load style
+load common.'style.gp'
 list = ''
-stats file(1) using (add(strcol('shape').' '.strcol('cache'))) nooutput
+stats file(1) using (add(strcol('matrix').' '.strcol('cache'))) nooutput
 cases = list
 list = ''
 stats file(1) using (add(strcol('variant'))) nooutput
@@ -22,5 +22,5 @@ set for [i=1:items(cases)] xtics add (item(cases, i) i)
 set for [i=1:items(cases)-1] arrow from i + 0.5, graph 0 to i + 0.5, graph 1 nohead lc rgb '#B0B0B0' lw 1
 set title 'Q4_0 matrix times one token: every kernel on every shape'
 plot for [f=1:files] for [k=1:n] file(f) \
-    using (where('variant', item(list, k), at(cases, strcol('shape').' '.strcol('cache')) + 0.8 * ((k - 0.5) / n - 0.5) + 0.02 * (f - 1))):(column('gb_s')) \
+    using (where('variant', item(list, k), at(cases, strcol('matrix').' '.strcol('cache')) + 0.8 * ((k - 0.5) / n - 0.5) + 0.02 * (f - 1))):(column('gb_s')) \
     with points lt k lw 1.5 ps (f == 1 ? 1.3 : 0.8) title once(f, item(list, k))

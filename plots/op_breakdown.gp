@@ -2,10 +2,10 @@
 # where the one above it ended.
 width = 1150
 height = 720
-load style
+load common.'style.gp'
 array whole[files]
 do for [f=1:files] {
-    stats file(f) using (column('end_us')) nooutput
+    stats file(f) using (column('end_ns')) nooutput
     whole[f] = STATS_max
 }
 stats file(1) using (column('rank')) nooutput
@@ -18,7 +18,7 @@ set yrange [n + 0.7:top - 0.3]
 unset ytics
 set grid noytics xtics
 set xlabel 'percent of the time of a token'
-set title sprintf('Where the time of a token goes (%.4g ms)', whole[1] * 1e-3)
+set title sprintf('Where the time of a token goes (%.4g ms)', whole[1] * 1e-6)
 set key off
 set style fill solid 0.9 border lc rgb '#202020'
 array shade[8] = [0x0072B2, 0x56B4E9, 0x009E73, 0xCC79A7, 0xE69F00, 0x7F7F7F, 0xB3CDE3, 0xD9D9D9]
@@ -26,8 +26,8 @@ colour(kind, rank) = kind eq 'op' ? shade[1 + (int(rank) - 1) % 8] : kind eq 'la
     kind eq 'idle' ? 0xF0E442 : 0xFFFFFF
 low(a, b) = a < b ? a : b
 high(a, b) = a > b ? a : b
-from(f) = 100 * low(column('start_us'), column('end_us')) / whole[f]
-to(f) = 100 * high(column('start_us'), column('end_us')) / whole[f]
+from(f) = 100 * low(column('start_ns'), column('end_ns')) / whole[f]
+to(f) = 100 * high(column('start_ns'), column('end_ns')) / whole[f]
 # The whole, a bar a device, then the parts of the first.
 bar(f) = top + 1.1 * (f - 0.5)
 plot for [f=1:files] file(f) using (from(f)):(bar(f)):(from(f)):(to(f)):(bar(f) - 0.45):(bar(f) + 0.45):(colour(strcol('kind'), column('rank'))) \

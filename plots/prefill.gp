@@ -1,6 +1,6 @@
 # A prompt together and token by token.
 width = 1020
-load style
+load common.'style.gp'
 set logscale xy 2
 set xrange [3.4:*]
 set format y '%g'
@@ -11,5 +11,5 @@ set title 'Reading a prompt: together and token by token'
 set key outside right top Left reverse
 variants = 'prompt token_by_token'
 plot for [f=1:files] for [k=1:2] file(f) \
-    using (where('variant', word(variants, k), column('tokens'))):(column('tok_s')):(1e6 * column('tokens') / column('wall_q3_us')):(1e6 * column('tokens') / column('wall_q1_us')) \
+    using (where('variant', word(variants, k), column('tokens'))):(column('tok_s')):(1e9 * column('tokens') / column('wall_q3_ns')):(1e9 * column('tokens') / column('wall_q1_ns')) \
     with yerrorlines lt k dt dash(f, k) title once(f, (k == 1 ? 'together' : 'token by token'))

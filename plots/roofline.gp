@@ -1,6 +1,6 @@
 # Arithmetic against bandwidth.
 width = 1100
-load style
+load common.'style.gp'
 list = ''
 stats file(1) using (add(strcol('variant'))) nooutput
 set lmargin at screen 0.075

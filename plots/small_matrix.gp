@@ -1,6 +1,6 @@
 # Bandwidth of small matrices, as published (alone, wall clock) and as it is.
 width = 1050
-load style
+load common.'style.gp'
 set logscale xy
 set xlabel 'bytes of the product, MB (10^6)'
 set ylabel 'GB/s'

@@ -15,6 +15,11 @@ void html_printf(FILE *out, const char *format, ...) __attribute__((format(print
 /* A link to a file: its path from the folder that the page is in. Both folders are absolute. */
 void html_print_link(FILE *out, const char *page_folder, const char *path, const char *text);
 
+/* An image that is inside the page: the bytes of a file, and what a reader who cannot see it is
+ * told. */
+void html_print_image(FILE *out, const char *type, const void *data, size_t bytes,
+                      const char *label);
+
 /* Text in which `code` between backquotes is set as code. */
 void html_print_prose(FILE *out, const char *text);
 
@@ -23,8 +28,6 @@ void html_print_badge(FILE *out, const char *kind, const char *text);
 
 /* A number for people: four digits that mean something; "-" for what is not a number. */
 void html_format_number(double value, char *text, size_t size);
-/* Nanoseconds as ns, us, ms or s. */
-void html_format_time(double ns, char *text, size_t size);
 
 /* Tables that sort: a column is of numbers or of text. The caller prints cells between rows. */
 typedef struct {

@@ -1,14 +1,7 @@
 /* part_devices: where the numbers come from, what is not there, and the files. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "page_parts.h"
-
-void page_print_file(const page *p, FILE *out, const store_folder *f, const char *name) {
-    char path[PATH_MAX + 160], whole[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", f->path, name);
-    html_print_link(out, p->folder, realpath(path, whole) ? whole : path, name);
-}
 
 /* Devices ------------------------------------------------------------------------------------- */
 

@@ -1,75 +1,11 @@
 /* part_experiments: each experiment with question, conclusion, charts, numbers and data, of all
  * devices together. */
-#include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "page_parts.h"
 
-enum { MAX_ROWS = 400, MAX_DEVICES = 15 };
-
-/* Rows ---------------------------------------------------------------------------------------- */
-
-/* A cell that is a number, or nothing. */
-static bool read_number(const char *text, double *out) {
-    char *end;
-    *out = NAN;
-    if (!*text || strcmp(text, "-") == 0)
-        return true;
-    *out = strtod(text, &end);
-    return *end == 0 && !isspace((unsigned char)*text) && !strpbrk(text, "xXpP");
-}
-
-static bool is_number_column(const csv_file *f, size_t column) {
-    double value;
-    bool is_any = false;
-    for (size_t r = 0; r < csv_count_rows(f); r++) {
-        if (!read_number(csv_get_text(f, r, column), &value))
-            return false;
-        is_any = is_any || !isnan(value);
-    }
-    return is_any;
-}
-
-static void print_cell(FILE *out, const char *text, bool is_number) {
-    double value;
-    char shown[48];
-    if (!is_number || !read_number(text, &value)) {
-        html_print_text_cell(out, text);
-        return;
-    }
-    html_format_number(value, shown, sizeof shown);
-    html_print_number_cell(out, value, shown);
-}
-
-void page_print_rows(const page *p, FILE *out, const store_folder *f, const store_file *file) {
-    const csv_file *c = file->csv;
-    size_t columns = csv_count_columns(c), rows = csv_count_rows(c);
-    html_column *heads = calloc(columns, sizeof *heads);
-    char caption[320];
-    if (!heads)
-        return;
-    for (size_t i = 0; i < columns; i++)
-        heads[i] = (html_column){csv_get_title(c, i), is_number_column(c, i), NULL};
-    snprintf(caption, sizeof caption, "%.120s on %.120s, %zu row%s", file->name, f->device, rows,
-             rows == 1 ? "" : "s");
-    html_start_table(out, heads, columns, caption);
-    for (size_t r = 0; r < rows && r < MAX_ROWS; r++) {
-        fputs("<tr>", out);
-        for (size_t i = 0; i < columns; i++)
-            print_cell(out, csv_get_text(c, r, i), heads[i].is_number);
-        fputs("</tr>\n", out);
-    }
-    html_end_table(out);
-    if (rows > MAX_ROWS) {
-        fprintf(out, "<p class=\"dim\">These are the first %d of %zu rows; all are in ", MAX_ROWS,
-                rows);
-        page_print_file(p, out, f, strrchr(file->path, '/') + 1);
-        fputs(".</p>\n", out);
-    }
-    free(heads);
-}
+enum { MAX_DEVICES = 15 };
 
 /* Charts -------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/measure/result_row.h"
+#include "harness/base/format.h"
+#include "harness/measure/results.h"
 #include "page_parts.h"
 
 /* Counting ------------------------------------------------------------------------------------ */
@@ -217,7 +218,7 @@ bool page_print_right(page *p, FILE *out, err *e) {
         for (size_t k = 0; k < f->count; k++)
             if (f->files[k].kind == STORE_CHECK && !print_check(p, out, f, &f->files[k], e))
                 return false;
-        page_print_charts(p, out, f, "errors");
+        page_print_charts(p, out, f, "check");
         if (!store_find(f, STORE_CHECK, NULL))
             print_none(out, "Nothing was checked: `assay check --csv FILE` writes what is shown "
                             "here.");
@@ -237,15 +238,14 @@ static void print_number(FILE *out, double value, const char *unit) {
 static void print_time(const page *p, FILE *out, const store_folder *f, const result_row *r) {
     char text[64];
     fputs("<tr>", out);
-    html_print_text_cell(out, r->variant);
+    html_print_text_cell(out, r->kernel);
     if (p->store->count > 1)
         html_print_text_cell(out, f->device);
     html_print_text_cell(out, r->shape);
     html_print_text_cell(out, r->regime);
     html_print_text_cell(out, r->cache);
     double median = r->gpu.count > 0 ? r->gpu.median : NAN;
-    html_format_time(median, text, sizeof text);
-    html_print_number_cell(out, median, text);
+    html_print_number_cell(out, median, format_time(median, text, sizeof text));
     print_number(out, 100 * (r->gpu.q3 - r->gpu.q1) / median, " %");
     print_number(out, (double)r->gpu.count, "");
     print_number(out, r->gb_s, "");
@@ -255,7 +255,7 @@ static void print_time(const page *p, FILE *out, const store_folder *f, const re
     if (r->message[0])
         html_printf(out, "no time: %s", r->message);
     else
-        html_print(out, r->label);
+        html_print(out, r->labels);
     fputs("</td></tr>\n", out);
 }
 
@@ -283,7 +283,7 @@ static void start_times(const page *p, FILE *out) {
         {"GB/s", true, "1 GB is 1e9 bytes, of those that must be moved"},
         {"of roof", true, "of the bandwidth that was measured in the same run"},
         {"GFLOP/s", true, NULL},
-        {"label", false, "what was not as it should be"}};
+        {"labels", false, "what was not as it should be"}};
     enum { COUNT = sizeof columns / sizeof *columns };
     html_column shown[COUNT];
     size_t count = 0;
@@ -307,5 +307,10 @@ bool page_print_times(page *p, FILE *out, err *e) {
             if (p->store->folders[i].files[k].kind == STORE_BENCH)
                 ok = print_times(p, out, &p->store->folders[i], &p->store->folders[i].files[k], e);
     html_end_table(out);
+    for (size_t i = 0; i < p->store->count; i++)
+        for (size_t k = 0; k < p->store->folders[i].count; k++)
+            if (p->store->folders[i].files[k].kind == STORE_BENCH)
+                page_print_charts(p, out, &p->store->folders[i],
+                                  p->store->folders[i].files[k].name);
     return ok;
 }

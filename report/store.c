@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/base/os.h"
+#include "harness/measure/results.h"
 
 static bool ends_with(const char *text, const char *end) {
     size_t length = strlen(text), tail = strlen(end);
@@ -32,11 +33,10 @@ static bool has_columns(const csv_file *f, const char *const *names) {
 }
 
 static store_kind find_kind(const csv_file *f) {
-    static const char *const bench[] = {"variant", "median_ns", "kernel_hash", NULL};
     static const char *const check[] = {"kernel", "verdict", "margin", "message", NULL};
     static const char *const validate[] = {"case", "class", "outside_by", NULL};
     return csv_get_meta(f, "experiment") ? STORE_EXPERIMENT
-           : has_columns(f, bench)       ? STORE_BENCH
+           : results_has_rows(f)         ? STORE_BENCH
            : has_columns(f, check)       ? STORE_CHECK
            : has_columns(f, validate)    ? STORE_VALIDATE
                                          : STORE_OTHER;
@@ -106,6 +106,10 @@ static bool add_file(store_folder *folder, const char *name, err *e) {
     if (!join(f->path, folder->path, name, e) || !read_csv(f, e))
         return false;
     f->kind = find_kind(f->csv);
+    /* Any other table need not be ours. */
+    if ((f->kind != STORE_OTHER || csv_get_meta(f->csv, "schema")) &&
+        !results_check_schema(f->csv, e))
+        return false;
     const char *experiment = csv_get_meta(f->csv, "experiment");
     if (experiment)
         snprintf(f->name, sizeof f->name, "%s", experiment);
@@ -136,9 +140,9 @@ static int list_names(const char *path, struct dirent ***names, err *e) {
 }
 
 static void describe(store_folder *f) {
-    const char *device = store_find_meta(f, "device"), *api = store_find_meta(f, "api");
+    const char *name = store_find_meta(f, "device"), *api = store_find_meta(f, "api");
     const char *emulated = store_find_meta(f, "emulated");
-    snprintf(f->device, sizeof f->device, "%s", device ? device : f->name);
+    snprintf(f->device, sizeof f->device, "%s", name ? name : f->name);
     f->emulated = emulated ? strcmp(emulated, "yes") == 0 : api && strcmp(api, "soft") == 0;
     f->emulated |= store_find_meta(f, "virtual") != NULL;
 }

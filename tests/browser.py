@@ -173,9 +173,8 @@ CHARTS = r"""
 (function () {
     var faults = [], charts = document.querySelectorAll(".chart"), shown = 0;
     charts.forEach(function (box, at) {
-        var svg = box.querySelector("svg"), size = svg && svg.getBoundingClientRect();
-        var inside = svg && svg.getBBox();
-        if (!svg || size.width < 100 || size.height < 50 || inside.width === 0)
+        var image = box.querySelector("img"), size = image && image.getBoundingClientRect();
+        if (!image || size.width < 100 || size.height < 50 || image.naturalWidth === 0)
             faults.push("chart " + (at + 1) + " does not show");
         else
             shown++;
@@ -185,11 +184,6 @@ CHARTS = r"""
         if (seen[element.id])
             faults.push("two elements have the id " + element.id);
         seen[element.id] = true;
-    });
-    document.querySelectorAll("svg use").forEach(function (use) {
-        var name = use.getAttribute("href") || use.getAttribute("xlink:href");
-        if (!seen[(name || "#").slice(1)])
-            faults.push("a chart uses " + name + ", which is not there");
     });
     if (document.querySelectorAll("script").length !== 1)
         faults.push("there is a script in the page that is not its own");

@@ -106,8 +106,9 @@ TEST times_of_the_software_device_decide_nothing(void) {
     PASS();
 }
 
-TEST an_old_file_is_known_to_be_emulated_by_its_api(void) {
-    claim_answer a = judge("# device: d\n# api: soft\n", "# metric: it_us = 100 us\n", ABOUT_100);
+TEST a_file_is_known_to_be_emulated_by_its_api(void) {
+    claim_answer a =
+        judge("# schema: 2\n# device: d\n# api: soft\n", "# metric: it_us = 100 us\n", ABOUT_100);
     ASSERT_EQ_FMT(CLAIM_UNKNOWN, a.verdict, "%d");
     end();
     PASS();
@@ -168,7 +169,7 @@ TEST what_is_missing_is_named_with_what_makes_it(void) {
 }
 
 TEST a_claim_for_another_device_says_both(void) {
-    claim_answer a = judge("# device: NVIDIA H200\n# api: cuda\n# emulated: no\n",
+    claim_answer a = judge("# schema: 2\n# device: NVIDIA H200\n# api: cuda\n# emulated: no\n",
                            "# metric: it_us = 100 us\n", ABOUT_100);
     ASSERT_EQ_FMT(CLAIM_HOLDS, a.verdict, "%d");
     ASSERT(strstr(a.reason, "published for Apple M4, measured on NVIDIA H200"));
@@ -200,9 +201,25 @@ TEST a_malformed_metric_is_named_with_its_line(void) {
                                         "# metric:  = 1 us\n", "# metric: it_us = 1us\n"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         e = (err){.code = EXIT_OK};
-        judge("# device: d\n", lines[i], ABOUT_100);
+        judge("# schema: 2\n# device: d\n", lines[i], ABOUT_100);
         ASSERT_EQ_FMTm(lines[i], EXIT_USAGE, e.code, "%d");
-        ASSERTm(e.text, strstr(e.text, "speed.csv:3: "));
+        ASSERTm(e.text, strstr(e.text, "speed.csv:4: "));
+    }
+    end();
+    PASS();
+}
+
+TEST results_of_another_schema_are_refused(void) {
+    static const char *const heads[][2] = {
+        {"# schema: 1\n# device: d\n", "d/speed.csv:1: schema 1, but this assay reads schema 2"},
+        {"# schema: 3\n# device: d\n", "schema 3, but this assay reads schema 2"},
+        {"# device: d\n", "d/speed.csv:1: no line '# schema: 2'"},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        e = (err){.code = EXIT_OK};
+        judge(heads[i][0], "", ABOUT_100);
+        ASSERT_EQ_FMTm(heads[i][1], EXIT_USAGE, e.code, "%d");
+        ASSERTm(e.text, strstr(e.text, heads[i][1]));
     }
     end();
     PASS();
@@ -276,7 +293,7 @@ SUITE(claims_suite) {
     RUN_TEST(every_relation_has_its_bounds);
     RUN_TEST(a_number_that_is_not_one_is_no_answer);
     RUN_TEST(times_of_the_software_device_decide_nothing);
-    RUN_TEST(an_old_file_is_known_to_be_emulated_by_its_api);
+    RUN_TEST(a_file_is_known_to_be_emulated_by_its_api);
     RUN_TEST(the_software_device_counts_as_well_as_any);
     RUN_TEST(another_unit_is_no_answer);
     RUN_TEST(another_model_is_no_answer);
@@ -285,6 +302,7 @@ SUITE(claims_suite) {
     RUN_TEST(a_claim_for_another_device_says_both);
     RUN_TEST(a_malformed_claim_is_named_with_its_line);
     RUN_TEST(a_malformed_metric_is_named_with_its_line);
+    RUN_TEST(results_of_another_schema_are_refused);
     RUN_TEST(the_published_claims_can_be_read_and_have_names_of_their_own);
     RUN_TEST(the_table_has_claim_number_verdict_and_reason);
     RUN_TEST(claims_are_given_in_other_forms_too);

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/base/json.h"
 #include "command.h"
+#include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/sha256.h"
 #include "runner/gguf_write.h"

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/mutants.h"
+#include "cli/cases.h"
+#include "cli/mutant_report.h"
 #include "harness/base/os.h"
 #include "kernels/kernels.h"
 #include "support.h"

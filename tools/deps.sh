@@ -35,6 +35,15 @@ still_missing=0
 say() { printf 'deps: %s\n' "$*" >&2; }
 has() { command -v "$1" > /dev/null 2>&1; }
 is_for() { case $purposes in *" $1 "*) return 0 ;; *) return 1 ;; esac }
+for purpose in $purposes; do
+    case $purpose in
+        run | kernels | test | fuzz | cross | model | double | browser | format) ;;
+        *)
+            say "unknown purpose '$purpose': run, kernels, test, fuzz, cross, model, double, browser or format"
+            exit 2
+            ;;
+    esac
+done
 missing() {
     say "$*"
     still_missing=1

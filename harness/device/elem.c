@@ -200,3 +200,34 @@ void elem_write(elem type, void *array, size_t i, double value) {
     }
     assert(type < ELEM_COUNT);
 }
+
+bool elem_find_msl(const char *type, elem *out) {
+    static const struct {
+        const char *name;
+        elem type;
+    } names[] = {
+        {"bool", ELEM_U8},          {"char", ELEM_I8},         {"int8_t", ELEM_I8},
+        {"uchar", ELEM_U8},         {"uint8_t", ELEM_U8},      {"short", ELEM_I16},
+        {"int16_t", ELEM_I16},      {"ushort", ELEM_U16},      {"uint16_t", ELEM_U16},
+        {"int", ELEM_I32},          {"int32_t", ELEM_I32},     {"uint", ELEM_U32},
+        {"uint32_t", ELEM_U32},     {"long", ELEM_I64},        {"int64_t", ELEM_I64},
+        {"ulong", ELEM_U64},        {"uint64_t", ELEM_U64},    {"size_t", ELEM_U64},
+        {"half", ELEM_F16},         {"bfloat", ELEM_BF16},     {"float", ELEM_F32},
+        {"atomic_int", ELEM_I32},   {"atomic_uint", ELEM_U32}, {"atomic_float", ELEM_F32},
+        {"atomic_ulong", ELEM_U64},
+    };
+    static const char *const prefixes[] = {"const ", "volatile ", "metal::", "packed_"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(type, prefixes[i], strlen(prefixes[i])) == 0)
+            return elem_find_msl(type + strlen(prefixes[i]), out);
+    size_t n = strcspn(type, " *&");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t stem = strlen(names[i].name);
+        bool is_vector = n == stem + 1 && type[stem] >= '2' && type[stem] <= '4';
+        if (stem <= n && strncmp(type, names[i].name, stem) == 0 && (n == stem || is_vector)) {
+            *out = names[i].type;
+            return true;
+        }
+    }
+    return false;
+}

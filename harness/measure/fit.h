@@ -5,8 +5,8 @@
  * T(B) = submit + launch + stream + B * compute each measured time is a row with what it contains:
  * {1, 1, 1, B} when it was submitted alone and cold, {0, 1, 1, B} in a chain, {0, 1, 0, B} warm.
  *
- * The one surprise: parts that no row tells apart (two equal columns) are reported as such, with
- * NaN for their errors, and not silently shared out. */
+ * Parts that no row tells apart (two equal columns) are reported as such, with NaN for their errors,
+ * and not silently shared out. */
 #ifndef ASSAY_FIT_H
 #define ASSAY_FIT_H
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/check/fill.h"
 #include "harness/base/size.h"
+#include "harness/check/fill.h"
 #include "stats.h"
 
 enum { EXACT_MAX = 20 };

@@ -1,9 +1,9 @@
 /* significance: do two sets of samples differ, by how much, and how sure is that?
  *
  * Owns the bootstrap, the rank test and the correction for many tests; knows nothing of kernels.
- * The one surprise: samples keep their order. Times taken one after the other resemble each other
- * (a clock that drifts, another program that runs for a while), so the bootstrap draws runs of
- * neighbours, and where two sets were taken in turns it draws the same moments of both. */
+ * Samples keep their order: times taken one after the other resemble each other (a clock that
+ * drifts, another program that runs for a while), so the bootstrap draws runs of neighbours, and
+ * where two sets were interleaved it draws the same moments of both. */
 #ifndef ASSAY_SIGNIFICANCE_H
 #define ASSAY_SIGNIFICANCE_H
 
@@ -13,8 +13,8 @@
 
 /* What b is of a: 1.05 is 5 percent more. */
 typedef struct {
-    double ratio, low,
-        high; /* low to high: 95 percent interval of the ratio; NaN without samples */
+    double ratio;
+    double low, high; /* 95 percent interval of the ratio; NaN without samples */
 } ratio_interval;
 
 /* The median of b over the median of a, with a percentile bootstrap of `rounds` draws (1000 is
@@ -38,7 +38,7 @@ rank_test significance_test_ranks(const double *a, size_t a_count, const double 
  * interrupted weighs no more than any other. */
 rank_test significance_test_pairs(const double *a, const double *b, size_t count);
 
-/* Holm's correction: replaces each p by the one to hold against the wanted level, so that among all
+/* Holm's correction: replaces each p by the one to compare with the wanted level, so that among all
  * of them together a false alarm is no likelier than that level. NaN stays NaN and is not counted.
  */
 void significance_correct(double *p, size_t count);

@@ -194,7 +194,7 @@ static void record(subject *s) {
     }
 }
 
-/* How long the tape takes by itself: the better of two plays behind a first one. */
+/* How long the tape takes by itself: the better of two plays after a first one. */
 static bool estimate(subject *s, double *seconds, err *e) {
     *seconds = INFINITY;
     for (int i = 0; i < 3; i++) {

@@ -93,8 +93,8 @@ static bool wake_up(run *r, size_t source, err *e) {
     return true;
 }
 
-/* One source alone: its median is. Sources in turns: the ratio to each other is, whatever slows
- * them all down together. */
+/* One source alone: is its median? Interleaved sources: is their ratio, whatever slows them all
+ * down together? */
 static bool is_steady(run *r, size_t source) {
     const timing_result *t = &r->results[source], *other = &r->results[source == 0 ? 1 : 0];
     for (size_t i = 0; i < t->count; i++)

@@ -1,11 +1,11 @@
 /* timing: takes samples until they say something, and says why it stopped.
  *
- * Owns when to sample: warm-up, steadiness, budget, turns. What a sample is belongs to the source:
+ * Owns when to sample: warm-up, steadiness, budget, order. What a sample is belongs to the source:
  * a tape in a regime and cache state (subject.h), or numbers out of a model in the tests. Several
- * sources are sampled in turns, A B B A B A A B, so that what drifts drifts for all of them.
+ * sources are interleaved, A B B A B A A B, so that drift affects all of them equally.
  *
- * The one surprise: nothing is ever dropped. A machine that throttles, ramps its clock or is busy
- * puts labels on the result. */
+ * Nothing is ever dropped: a machine that throttles, ramps its clock or is busy puts labels on the
+ * result. */
 #ifndef ASSAY_TIMING_H
 #define ASSAY_TIMING_H
 
@@ -48,7 +48,7 @@ typedef struct {
  * milliseconds after which a scheduler may put something else in between. */
 #define TIMING_SAMPLE_S 0.002
 
-/* What a case gets where nobody says otherwise: 0.5 percent within a second, 21 to 500 samples. */
+/* The default: 0.5 percent within a second, 21 to 500 samples. */
 timing_plan timing_plan_new(void);
 
 typedef enum { STOP_STEADY, STOP_BUDGET, STOP_MAX, STOP_COUNT } timing_stop;
@@ -83,10 +83,9 @@ typedef struct {
     unsigned labels;
 } timing_result;
 
-/* Samples of count sources, in turns if there is more than one: then every source has as many,
+/* Samples of count sources, interleaved if there is more than one: then every source has as many,
  * sample i of each was taken next to sample i of the others, and it is their ratio that must become
- * steady. Results are freed by the caller, also
- * after a failure. */
+ * steady. The caller frees the results, also after a failure. */
 bool timing_run(const timing_plan *plan, const timing_source *sources, size_t count,
                 timing_result *results, err *e);
 void timing_result_free(timing_result *r);

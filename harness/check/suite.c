@@ -7,18 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "canaries/canary.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
 #include "harness/base/worker.h"
-#include "harness/check/canaries/canary.h"
-#include "harness/check/check.h"
-#include "harness/check/validation.h"
-#include "harness/measure/results.h"
-#include "verb.h"
+#include "validation.h"
 
 /* The worker's side ------------------------------------------------------------------------- */
 
-/* What travels back, with findings behind it. Both sides are the same program, so it can be the
+/* What travels back, followed by findings. Both sides are the same program, so it can be the
  * bytes of structs. */
 typedef struct {
     bool made;
@@ -63,7 +60,7 @@ static void *check_named_case(void *context, const char *name, size_t *bytes, bo
     size_t prefix = strlen(canary_prefix);
     if (strncmp(name, canary_prefix, prefix) == 0)
         check_canary(s, name + prefix, &a);
-    else if (cases_parse(name, &c))
+    else if (s->suite->find(name, &c))
         a.made = check_captured(s, &c, &a);
     else
         err_set(&a.error, EXIT_USAGE, "no case is called '%.160s'", name);
@@ -97,7 +94,7 @@ exit_code suite_serve(const suite *s, err *e) {
 
 typedef struct {
     const case_list *cases;
-    report *report;
+    const suite_listener *listener;
     finding_list *findings;
     progress progress;
 } session;
@@ -137,12 +134,10 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     if (!r.failure && !read_answer(o, &r))
         r.failure = "the worker is another build of assay: was it rebuilt meanwhile?";
     progress_hide(&s->progress);
-    report_add(s->report, c, &r);
+    bool ok = s->listener->deliver(s->listener->context, c, &r, e);
     gather(s->findings, &r.findings, c->name);
     finding_free(&r.findings);
-    if (fflush(stdout) != 0)
-        return err_set(e, EXIT_CANNOT, "cannot write the rows: nobody reads them");
-    return true;
+    return ok;
 }
 
 static void advance(void *context, size_t done) {
@@ -171,13 +166,13 @@ static bool run_workers(const suite *s, const device_facts *f, worker_plan *plan
     return worker_run(plan, e);
 }
 
-bool suite_run(const suite *s, const device_facts *f, const case_list *cases, report *r,
-               finding_list *findings, err *e) {
+bool suite_run(const suite *s, const device_facts *f, const case_list *cases,
+               const suite_listener *listener, finding_list *findings, err *e) {
     const char **names = calloc(cases->count, sizeof *names);
     assert(names);
     for (size_t i = 0; i < cases->count; i++)
         names[i] = cases->items[i].name;
-    session own = {.cases = cases, .report = r, .findings = findings};
+    session own = {.cases = cases, .listener = listener, .findings = findings};
     own.progress = progress_new(stderr, "cases", cases->count);
     worker_plan plan = {.tasks = names,
                         .count = cases->count,
@@ -219,14 +214,14 @@ static void ignore_advance(void *context, size_t done) {
     (void)done;
 }
 
-static bool count_caught(const bird *birds, size_t count, err *e) {
+static bool count_caught(const bird *birds, size_t count, FILE *out, err *e) {
     size_t caught = 0;
     for (size_t i = 0; i < count; i++) {
         caught += birds[i].is_caught;
         if (!birds[i].is_caught)
-            printf("%s not caught: %s\n", birds[i].name, birds[i].why);
+            fprintf(out, "%s not caught: %s\n", birds[i].name, birds[i].why);
     }
-    printf("# canaries: %zu of %zu caught\n", caught, count);
+    fprintf(out, "# canaries: %zu of %zu caught\n", caught, count);
     return caught == count ||
            err_set(e, EXIT_WRONG,
                    "%zu of %zu canaries were not caught: the validation of this device is not "
@@ -234,7 +229,7 @@ static bool count_caught(const bird *birds, size_t count, err *e) {
                    count - caught, count);
 }
 
-bool suite_play_canaries(const suite *s, const device_facts *f, err *e) {
+bool suite_play_canaries(const suite *s, const device_facts *f, FILE *out, err *e) {
     bird *birds = calloc(canary_count, sizeof *birds);
     const char **names = calloc(canary_count, sizeof *names);
     assert(birds && names);
@@ -251,7 +246,7 @@ bool suite_play_canaries(const suite *s, const device_facts *f, err *e) {
                         .deliver = deliver_canary,
                         .advance = ignore_advance,
                         .context = birds};
-    bool ok = run_workers(s, f, &plan, e) && count_caught(birds, count, e);
+    bool ok = run_workers(s, f, &plan, e) && count_caught(birds, count, out, e);
     free(birds);
     free(names);
     return ok;
@@ -265,17 +260,4 @@ bool suite_find_device(const suite *s, device_facts *out, err *e) {
     device_close(d);
     *e = (err){.code = EXIT_OK}; /* what `auto` tried before is not an error */
     return true;
-}
-
-csv *suite_start_csv(const suite *s, const device_facts *f) {
-    csv *c = csv_new();
-    results_meta m = results_meta_new(ASSAY_VERSION, f, s->seed);
-    for (size_t i = 0; i < m.count; i++)
-        csv_add_meta(c, m.facts[i].key, m.facts[i].value);
-    return c;
-}
-
-void suite_print_header(const suite *s, const device_facts *f) {
-    printf("# device: %s (%s)\n# compiler: %s\n# seed: %" PRIu64 "\n", f->name, f->api, f->compiler,
-           s->seed);
 }

@@ -4,8 +4,8 @@
  * that of the kernel as it is; validate. The first refusal ends it. What is too large for a mutant
  * in a thousand is left out: a mistake that only shows there counts as survived.
  *
- * The one surprise: a worker takes one mutant and ends. A kernel that is wrong may have written
- * anywhere, and its compiled code is of no use to the next. */
+ * A worker takes one mutant and ends: a kernel that is wrong may have written anywhere, and its
+ * compiled code is of no use to the next. */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "harness/check/check.h"
+#include "check.h"
 #include "harness/base/os.h"
-#include "harness/device/soft/same_code.h"
 #include "harness/base/worker.h"
+#include "harness/device/soft/same_code.h"
 #include "mutants.h"
 
 /* Products of a shape's sizes, up to which a case is run. */
@@ -28,6 +28,7 @@ typedef struct {
     const char *scratch;
     uint64_t seed;
     double limit_s;
+    mutant_finder *find;
     char folder[PATH_MAX]; /* of this worker */
 } trial_plan;
 
@@ -156,16 +157,11 @@ static int by_work(const void *a, const void *b) {
     return p != q ? (p > q) - (p < q) : strcmp(x->name, y->name);
 }
 
-static bool find_cases(const char *name, case_list *out, err *e) {
-    const case_query query = {.filters = &name, .filter_count = 1};
-    if (!cases_find(&query, out, e))
+/* Small ones first. */
+static bool find_cases(const trial *t, const char *name, case_list *out, err *e) {
+    if (!t->plan->find(name, out, e))
         return false;
-    size_t kept = 0; /* an op may have the name of one of its kernels */
-    for (size_t i = 0; i < out->count; i++)
-        if (strcmp(out->items[i].kernel->name, name) == 0)
-            out->items[kept++] = out->items[i];
-    out->count = kept;
-    qsort(out->items, kept, sizeof *out->items, by_work);
+    qsort(out->items, out->count, sizeof *out->items, by_work);
     return true;
 }
 
@@ -226,19 +222,19 @@ static bool try_kernels(trial *t, err *e) {
     bool ok = true, is_alive = true;
     for (; ok && is_alive && tried < t->kernel_count && different < MUTANT_KERNELS; tried++) {
         case_list cases;
-        ok = find_cases(t->kernels[tried], &cases, e);
+        ok = find_cases(t, t->kernels[tried], &cases, e);
         if (!ok)
             break;
         is_alive = does_compile(t, &cases.items[0]) && check_cases(t, t->fast, &cases, false);
         different += is_alive && !is_same_code(t, &cases.items[0], e);
-        cases_free(&cases);
+        free(cases.items);
     }
     limit_time(t->plan->limit_s);
     for (size_t i = 0; ok && is_alive && i < tried; i++) {
         case_list cases;
-        ok = find_cases(t->kernels[i], &cases, e);
+        ok = find_cases(t, t->kernels[i], &cases, e);
         is_alive = ok && check_cases(t, t->checked, &cases, true);
-        cases_free(&cases);
+        free(cases.items);
     }
     if (ok && is_alive)
         t->out->fate = different == 0 ? MUTANT_EQUIVALENT : MUTANT_SURVIVED;
@@ -284,13 +280,14 @@ static void *try_mutant(void *context, const char *name, size_t *bytes, bool *re
     return out;
 }
 
-exit_code mutant_serve(const char *scratch, uint64_t seed, double limit_s, err *e) {
-    trial_plan plan = {.scratch = scratch, .seed = seed, .limit_s = limit_s};
+exit_code mutant_serve(const char *scratch, uint64_t seed, double limit_s, mutant_finder *find,
+                       err *e) {
+    trial_plan plan = {.scratch = scratch, .seed = seed, .limit_s = limit_s, .find = find};
     if (snprintf(plan.folder, sizeof plan.folder, "%s/worker-%ld", scratch, (long)getpid()) >=
             (int)sizeof plan.folder - 64 ||
         !os_make_folder(plan.folder, e))
         return err_set(e, EXIT_CANNOT, "cannot work in %.160s", scratch) ? EXIT_OK : e->code;
-    /* Compiled mutants are of no use to anybody; one thread, so that the same seed gives the same
+    /* Compiled mutants are of no further use; one thread, so that the same seed gives the same
      * fate. */
     setenv("XDG_CACHE_HOME", plan.folder, 1);
     setenv("ASSAY_THREADS", "1", 1);

@@ -1,15 +1,12 @@
 /* mutants: the kernels of a folder, each with one small mistake in it.
  *
- * harness/device/msl/mutate.h says what the mistakes are. Here they are numbered, told which kernels of
- * the registry they are part of, tried (mutant_trial.c) and counted (mutant_report.c). */
+ * harness/device/msl/mutate.h says what the mistakes are. Here they are numbered, told which kernels
+ * of the given cases they are part of, and tried (mutant_trial.c). */
 #ifndef ASSAY_MUTANTS_H
 #define ASSAY_MUTANTS_H
 
-#include <stdio.h>
-
-#include "cases.h"
-#include "harness/base/csv.h"
 #include "harness/device/msl/mutate.h"
+#include "test_case.h"
 
 /* One .metal file, or a header that such files include. */
 typedef struct {
@@ -62,32 +59,14 @@ typedef struct {
     char by[192];   /* the case that refused it, and why; the reason of a known one */
 } mutant_outcome;
 
-const char *mutant_get_fate(mutant_fate fate);
-
 /* Trials run in workers. A scratch folder holds the kernels as they are (in "original") and one
  * file for each task: a mutant, or a kernel as it is (then m is NULL). */
 enum { MUTANT_KERNELS = 4 }; /* so many different kernels of one mutant are tried */
 bool mutant_write_task(const char *scratch, size_t task, const mutant *m, const kernel *plain,
                        err *e);
-exit_code mutant_serve(const char *scratch, uint64_t seed, double limit_s, err *e);
-
-/* The list of mutants that are not refused, and why:
- *     @ file.metal function
- *     - a line as it is
- *     + the line with its mutation
- *     = why nothing changes, for reasons that no compiler can tell
- *     ! or, in place of that: why nothing sees the mistake; it counts as survived
- * Blanks do not count. Lines that begin with # do not either. */
-typedef struct {
-    char *text;
-} mutant_known;
-bool mutant_read_known(const char *path, mutant_known *out, err *e);
-/* The reason, with its = or ! in front, or NULL. The caller frees it. */
-char *mutant_find_known(const mutant_known *k, const mutant *m);
-
-/* The table of operators, what validation found, what survived. Returns the share of those that
- * could be refused and were. */
-double mutant_report(FILE *out, const mutant_list *l, const mutant_outcome *outcomes);
-void mutant_add_csv(csv *c, const mutant_list *l, const mutant_outcome *outcomes);
+/* The cases of the kernel of a name, in a list that the caller frees. */
+typedef bool mutant_finder(const char *name, case_list *out, err *e);
+exit_code mutant_serve(const char *scratch, uint64_t seed, double limit_s, mutant_finder *find,
+                       err *e);
 
 #endif

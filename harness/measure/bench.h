@@ -1,19 +1,30 @@
-/* bench: cases timed one after the other in a worker, the roof beside each.
+/* bench: cases timed one after the other in a worker (meter.h does the timing).
  *
- * A worker is `assay bench --worker`, as in suite.h: it checks a case, measures the roof of its
- * bytes, times it, checks it again, and answers with a row and its samples. One worker at a time:
- * nothing else of ours runs while something is timed. */
+ * A worker is `assay bench --worker`, as in suite.h: it answers each case with a row and its
+ * samples. One worker at a time: nothing else of ours runs while something is timed. */
 #ifndef ASSAY_BENCH_H
 #define ASSAY_BENCH_H
 
-#include "bench_cases.h"
-#include "experiments/roof.h"
-#include "harness/measure/results.h"
+#include "harness/check/test_case.h"
+#include "meter.h"
+
+typedef struct {
+    test_case test;
+    timing_regime regime;
+    timing_cache cache;
+    char name[256]; /* "kernel/shape/input/regime/cache" */
+} bench_case;
+
+typedef struct {
+    bench_case *items;
+    size_t count, skipped;
+    char first_skip[272]; /* which one, and why */
+} bench_list;
 
 typedef struct {
     uint64_t seed;
     const char *device;
-    const char *base_folder; /* kernels to time in turns with ours; NULL: none */
+    const char *base_folder; /* kernels to time interleaved with ours; NULL: none */
     double budget_s;
     double timeout_s;
     math_mode math;
@@ -24,7 +35,7 @@ typedef struct {
     result_row row;
     bool skipped;           /* the device cannot run it; row.message says why */
     timing_sample *samples; /* row.gpu.count of them */
-    /* With a base: as many, taken in turns with them. */
+    /* With a base: as many, interleaved with them. */
     timing_sample *base_samples;
     size_t base_count;
     char base_hash[20];
@@ -43,7 +54,8 @@ typedef struct {
 bool bench_run(const bench_settings *s, const device_facts *f, const bench_list *cases,
                const bench_listener *listener, err *e);
 
-/* The worker's side. */
-exit_code bench_serve(const bench_settings *s, err *e);
+/* The worker's side: what the names of cases mean, and what the roof is measured with. */
+typedef bool bench_finder(const char *name, bench_case *out, err *e);
+exit_code bench_serve(const bench_settings *s, bench_finder *find, const roof_kernels *k, err *e);
 
 #endif

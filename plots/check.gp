@@ -1,5 +1,5 @@
 # How near to what is allowed the errors of the checked cases come.
-load style
+load common.'style.gp'
 kinds = 'matvec attention norm rope other'
 kind(op) = strstrt(op, 'norm') ? 'norm' : strstrt(op, 'matvec') ? 'matvec' : strstrt(op, 'attention') ? 'attention' : strstrt(op, 'rope') ? 'rope' : 'other'
 set logscale x

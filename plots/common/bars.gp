@@ -1,5 +1,5 @@
 # bars: tokens a second of a few ways, with quartiles. Given: heading, ways (their names), words.
-load style
+load common.'style.gp'
 set yrange [0:*]
 set ylabel 'tokens a second (bars: median, whiskers: quartiles)'
 set title heading
@@ -18,7 +18,7 @@ place(f) = (f - 0.5 * (files + 1)) * 0.75 / files
 way(i, f, value) = strcol('variant') eq word(ways, i) ? value : NaN
 plot for [f=1:files] for [i=1:n] file(f) using (way(i, f, i + place(f))):(column('tok_s')) \
     with boxes lt f dt 1 title (i == 1 ? word(titles, f) : ''), \
-    for [f=1:files] for [i=1:n] file(f) using (way(i, f, i + place(f))):(1e6 / column('wall_q3_us')):(0):(1e6 / column('wall_q1_us') - 1e6 / column('wall_q3_us')) \
+    for [f=1:files] for [i=1:n] file(f) using (way(i, f, i + place(f))):(1e9 / column('wall_q3_ns')):(0):(1e9 / column('wall_q1_ns') - 1e9 / column('wall_q3_ns')) \
     with vectors arrowstyle 1 notitle, \
     for [f=1:files] for [i=1:n] file(f) using (way(i, f, i + place(f))):(column('tok_s') * 0.5):(sprintf('%.4g', column('tok_s'))) \
     with labels font ',11' notitle

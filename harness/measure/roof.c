@@ -7,9 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "harness/measure/caches.h"
+#include "caches.h"
 #include "harness/base/host.h"
-#include "kernels/kernels.h"
 
 #define SMALLEST ((size_t)256 << 10)
 #define LARGEST ((size_t)512 << 20)
@@ -27,6 +26,7 @@ typedef struct {
 
 struct roof {
     library *lib;
+    const roof_kernels *kernels;
     double budget_s;
     roof_facts facts;
     mover movers[ROOF_SIZES][KINDS];
@@ -63,14 +63,14 @@ static buffer *new_buffer(device *d, const char *label, size_t bytes, err *e) {
 }
 
 /* `bytes` are those that it moves: a copy of half of them in and half out. */
-static bool mover_open(mover *m, library *lib, int kind, size_t bytes, uint32_t groups, err *e) {
+static bool mover_open(mover *m, const roof *r, int kind, size_t bytes, uint32_t groups, err *e) {
     static const char *const labels[KINDS] = {"a", "b", "c"};
-    device *d = library_get_device(lib);
+    device *d = library_get_device(r->lib);
     size_t vectors = bytes / 16 / (size_t)(kind == COPY ? 2 : kind == TRIAD ? 3 : 1);
     if (groups > vectors / GROUP)
         groups = (uint32_t)(vectors / GROUP);
     size_t out = kind == READ ? groups * sizeof(float) : vectors * 16;
-    *m = (mover){.bytes = bytes, .tape = tape_new(lib)};
+    *m = (mover){.bytes = bytes, .tape = tape_new(r->lib)};
     for (int i = 0; i < (kind == TRIAD ? 3 : 2); i++) {
         bool is_output = i == (kind == TRIAD ? 2 : 1);
         if (!(m->buffers[i] = new_buffer(d, labels[i], is_output ? out : vectors * 16, e)))
@@ -79,12 +79,10 @@ static bool mover_open(mover *m, library *lib, int kind, size_t bytes, uint32_t 
     slice a = slice_whole(m->buffers[0]), b = slice_whole(m->buffers[1]);
     uint32_t n = (uint32_t)vectors;
     if (kind == READ)
-        return bandwidth_read_record(m->tape, op_find_kernel(&bandwidth_read_op, "bandwidth_read_f32"), a, b, n, groups,
-                                     e);
+        return r->kernels->read(m->tape, a, b, n, groups, e);
     if (kind == COPY)
-        return bandwidth_copy_record(m->tape, &bandwidth_copy_op.kernels[0], a, b, n, groups, e);
-    return bandwidth_triad_record(m->tape, &bandwidth_triad_op.kernels[0], a, b,
-                                  slice_whole(m->buffers[2]), n, 0.5f, groups, e);
+        return r->kernels->copy(m->tape, a, b, n, groups, e);
+    return r->kernels->triad(m->tape, a, b, slice_whole(m->buffers[2]), n, groups, e);
 }
 
 /* A tape's median in a regime, on one clock. */
@@ -110,7 +108,7 @@ static bool measure_mover(roof *r, size_t size, int kind, err *e) {
     mover *m = &r->movers[size][kind];
     double ns;
     bool is_first = !m->tape;
-    if (is_first && !mover_open(m, r->lib, kind, r->facts.size[size], r->facts.groups, e))
+    if (is_first && !mover_open(m, r, kind, r->facts.size[size], r->facts.groups, e))
         return false;
     if (!measure(m->tape, TIMING_CHAINED, r->budget_s, is_first, CLOCK_GPU, &ns, e))
         return false;
@@ -124,7 +122,7 @@ static bool choose_groups(roof *r, size_t bytes, err *e) {
     double best = INFINITY, ns;
     for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
         mover m;
-        bool ok = mover_open(&m, r->lib, READ, bytes, candidates[i], e) &&
+        bool ok = mover_open(&m, r, READ, bytes, candidates[i], e) &&
                   measure(m.tape, TIMING_CHAINED, r->budget_s, true, CLOCK_GPU, &ns, e);
         mover_close(&m);
         if (!ok)
@@ -137,7 +135,7 @@ static bool choose_groups(roof *r, size_t bytes, err *e) {
     return true;
 }
 
-/* ASSAY_CACHE_BYTES: where somebody knows better than any measurement. *given is 0 without it. */
+/* ASSAY_CACHE_BYTES overrides any measurement. *given is 0 without it. */
 static bool find_given(size_t *given, err *e) {
     const char *text = getenv("ASSAY_CACHE_BYTES");
     char *end;
@@ -195,14 +193,14 @@ static bool make_empty(roof *r, err *e) {
     r->counter =
         device_new_buffer(library_get_device(r->lib), sizeof zero, STORAGE_SHARED, "counter", e);
     return r->counter && buffer_upload(r->counter, 0, &zero, sizeof zero, e) &&
-           dispatch_overhead_noop_record(r->empty, &dispatch_overhead_noop_op.kernels[0],
-                                         slice_whole(r->counter), e);
+           r->kernels->empty(r->empty, slice_whole(r->counter), e);
 }
 
-roof *roof_new(library *lib, double budget_s, err *e) {
+roof *roof_new(library *lib, const roof_kernels *k, double budget_s, err *e) {
     roof *r = calloc(1, sizeof *r);
     assert(r);
     r->lib = lib;
+    r->kernels = k;
     r->budget_s = budget_s;
     const device_facts *d = device_get_facts(library_get_device(lib));
     if (choose_groups(r, d->emulated ? (size_t)1 << 20 : (size_t)64 << 20, e) &&
@@ -231,7 +229,7 @@ const roof_facts *roof_get_facts(const roof *r) {
 tape *roof_get_scrub(roof *r, err *e) {
     mover *m = &r->scrub;
     if (!m->tape &&
-        !mover_open(m, r->lib, READ, 2 * r->facts.cache_bytes + SMALLEST, r->facts.groups, e)) {
+        !mover_open(m, r, READ, 2 * r->facts.cache_bytes + SMALLEST, r->facts.groups, e)) {
         mover_close(m);
         return NULL;
     }

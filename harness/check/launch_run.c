@@ -1,7 +1,7 @@
 /* launch_run: see launch_run.h.
  *
- * The one surprise: every repetition starts from the same contents, so that a kernel that works in
- * place shows the result of one launch however often it is timed. */
+ * Every repetition starts from the same contents, so that a kernel that works in place shows the
+ * result of one launch however often it is timed. */
 #include "launch_run.h"
 
 #include <assert.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "findings.h"
+#include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "harness/check/validation.h"
 #include "harness/device/tape.h"
@@ -38,38 +39,6 @@ typedef struct {
 
 /* Types ---------------------------------------------------------------------------------------- */
 
-/* The element type behind an MSL type: "const float4 *" is f32. False for structs and the like. */
-static bool find_elem(const char *type, elem *out) {
-    static const struct {
-        const char *name;
-        elem type;
-    } names[] = {
-        {"bool", ELEM_U8},          {"char", ELEM_I8},         {"int8_t", ELEM_I8},
-        {"uchar", ELEM_U8},         {"uint8_t", ELEM_U8},      {"short", ELEM_I16},
-        {"int16_t", ELEM_I16},      {"ushort", ELEM_U16},      {"uint16_t", ELEM_U16},
-        {"int", ELEM_I32},          {"int32_t", ELEM_I32},     {"uint", ELEM_U32},
-        {"uint32_t", ELEM_U32},     {"long", ELEM_I64},        {"int64_t", ELEM_I64},
-        {"ulong", ELEM_U64},        {"uint64_t", ELEM_U64},    {"size_t", ELEM_U64},
-        {"half", ELEM_F16},         {"bfloat", ELEM_BF16},     {"float", ELEM_F32},
-        {"atomic_int", ELEM_I32},   {"atomic_uint", ELEM_U32}, {"atomic_float", ELEM_F32},
-        {"atomic_ulong", ELEM_U64},
-    };
-    static const char *const prefixes[] = {"const ", "volatile ", "metal::", "packed_"};
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (strncmp(type, prefixes[i], strlen(prefixes[i])) == 0)
-            return find_elem(type + strlen(prefixes[i]), out);
-    size_t n = strcspn(type, " *&");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t stem = strlen(names[i].name);
-        bool is_vector = n == stem + 1 && type[stem] >= '2' && type[stem] <= '4';
-        if (stem <= n && strncmp(type, names[i].name, stem) == 0 && (n == stem || is_vector)) {
-            *out = names[i].type;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Bytes can be anything; integers may differ in sign. */
 static bool is_like(elem given, elem wanted) {
     return given == ELEM_U8 || given == wanted ||
@@ -87,7 +56,7 @@ static const msl_param *find_buffer(const msl_signature *s, int index) {
 static bool check_type(const msl_signature *s, const argument *a, err *e) {
     const msl_param *p = find_buffer(s, a->index);
     elem wanted;
-    if (!p || !find_elem(p->type, &wanted) || is_like(a->type, wanted))
+    if (!p || !elem_find_msl(p->type, &wanted) || is_like(a->type, wanted))
         return true;
     return err_set(e, EXIT_USAGE,
                    "kernel %.80s: buffer %d (%.40s, %.40s) is given %s; its elements are %s (u8 is "
@@ -107,7 +76,7 @@ static bool check_constants(const session *s, err *e) {
             return err_set(e, EXIT_USAGE, "%.120s has no function constant %u", r->file,
                            r->constants[i].index);
         elem wanted;
-        if (find_elem(found->type, &wanted) && wanted != r->constants[i].type)
+        if (elem_find_msl(found->type, &wanted) && wanted != r->constants[i].type)
             return err_set(e, EXIT_USAGE,
                            "function constant %d (%.60s) is %.30s: give it as %s, not as %s",
                            found->index, found->name, found->type, elem_get_name(wanted),
@@ -213,15 +182,9 @@ static bool describe_launch(session *s, err *e) {
 /* Playing -------------------------------------------------------------------------------------- */
 
 static void print_time(FILE *out, const char *what, const double *samples, size_t count) {
-    static const struct {
-        const char *name;
-        double ns;
-    } units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
-    double median = stats_compute(samples, count).median;
-    size_t u = 0;
-    while (u + 1 < sizeof units / sizeof *units && median < units[u].ns)
-        u++;
-    fprintf(out, "%s %.4g %s", what, median / units[u].ns, units[u].name);
+    char text[32];
+    fprintf(out, "%s %s", what,
+            format_time(stats_compute(samples, count).median, text, sizeof text));
 }
 
 static void print_times(const session *s, FILE *out, const play_times *times, size_t count) {

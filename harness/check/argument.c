@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/check/fill.h"
+#include "fill.h"
 #include "harness/base/os.h"
 
 enum { MAX_VALUE = 64 }; /* characters of a number */

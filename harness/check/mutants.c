@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fill.h"
 #include "harness/base/os.h"
-#include "harness/check/fill.h"
 #include "harness/device/msl/msl.h"
 
 enum { MAX_SOURCES = 16 };

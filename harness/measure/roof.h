@@ -2,19 +2,28 @@
  *
  * Read, copy and triad in GB/s over a given number of bytes, the cost of an empty launch, and where
  * the last-level cache ends. A roof belongs to the minute it was measured in: clocks and other
- * programs move it, so whoever times something asks for the roof right then (roof_measure).
+ * programs move it, so the roof is measured again next to what is timed (roof_measure).
  *
- * The one surprise: the roof of a small working set is that of the best size at or above it. A
- * launch has a fixed cost, and what a small read loses to it is the launch's and not the memory's.
- */
+ * The roof of a small working set is that of the best size at or above it: a launch has a fixed
+ * cost, and what a small read loses to it is the launch's and not the memory's. */
 #ifndef ASSAY_ROOF_H
 #define ASSAY_ROOF_H
 
-#include "harness/measure/subject.h"
+#include "subject.h"
 
 typedef struct roof roof;
 
 enum { ROOF_SIZES = 20 };
+
+/* The kernels that a roof is measured with, from outside: the harness knows none. Each records one
+ * launch of `groups` threadgroups over vectors of 16 bytes. */
+typedef struct {
+    bool (*read)(tape *t, slice in, slice sums, uint32_t vectors, uint32_t groups,
+                 err *e); /* sums: one float per threadgroup */
+    bool (*copy)(tape *t, slice in, slice out, uint32_t vectors, uint32_t groups, err *e);
+    bool (*triad)(tape *t, slice a, slice b, slice out, uint32_t vectors, uint32_t groups, err *e);
+    bool (*empty)(tape *t, slice counter, err *e); /* adds 1 to a uint */
+} roof_kernels;
 
 /* One window. */
 typedef struct {
@@ -37,7 +46,7 @@ typedef struct {
 
 /* budget_s: for each kernel and size; 0.05 is plenty. Sweeps sizes once, on a GPU. Every kernel is
  * checked against its oracle before it is timed. */
-roof *roof_new(library *lib, double budget_s, err *e);
+roof *roof_new(library *lib, const roof_kernels *k, double budget_s, err *e);
 void roof_free(roof *r);
 const roof_facts *roof_get_facts(const roof *r);
 

@@ -1,5 +1,5 @@
 /* bench_wire: what a worker of bench answers. Both sides are the same program, so it can be the
- * bytes of structs, with samples behind them. */
+ * bytes of structs, followed by samples. */
 #ifndef ASSAY_BENCH_WIRE_H
 #define ASSAY_BENCH_WIRE_H
 
@@ -12,7 +12,7 @@ typedef struct {
     bool skipped; /* not made, because this device cannot run it as it is written */
     err error;
     roof_facts roof; /* of WIRE_ROOF */
-    result_row row;  /* names excepted: the other side knows them */
+    result_row row;
     size_t base_count;
     char base_hash[20];
 } wire_answer;

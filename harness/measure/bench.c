@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,26 +59,26 @@ void bench_outcome_free(bench_outcome *o) {
 
 typedef struct {
     const bench_list *cases;
+    const device_facts *facts;
     const bench_listener *listener;
-    math_mode math;
     progress progress;
 } session;
 
-static void set_no_time(result_row *r, const char *why) {
-    r->gpu = stats_compute(NULL, 0);
-    r->encode_ns = r->wall_ns = r->gb_s = r->gflop_s = NAN;
-    r->roof_gb_s = r->pct_roof = r->launch_ns = r->submit_ns = NAN;
-    snprintf(r->message, sizeof r->message, "%s", why);
-}
-
-static void name_row(const bench_case *c, math_mode math, result_row *r) {
-    shape_get_text(&c->test.shape, r->shape, sizeof r->shape);
-    snprintf(r->op, sizeof r->op, "%s", c->test.op->name);
-    snprintf(r->variant, sizeof r->variant, "%s", c->test.kernel->name);
-    snprintf(r->input, sizeof r->input, "%s", distribution_get_name(c->test.inputs));
-    snprintf(r->regime, sizeof r->regime, "%s", timing_get_regime_name(c->regime));
-    snprintf(r->cache, sizeof r->cache, "%s", timing_get_cache_name(c->cache));
-    snprintf(r->math, sizeof r->math, "%s", math_mode_get_name(math));
+/* A case that has no time, and why. */
+static result_row make_untimed(const bench_case *c, const device_facts *f, const char *why) {
+    result_row r = result_row_new();
+    snprintf(r.name, sizeof r.name, "%s", c->name);
+    snprintf(r.device, sizeof r.device, "%s", f->name);
+    snprintf(r.api, sizeof r.api, "%s", f->api);
+    snprintf(r.op, sizeof r.op, "%s", c->test.op->name);
+    snprintf(r.kernel, sizeof r.kernel, "%s", c->test.kernel->name);
+    shape_get_text(&c->test.shape, r.shape, sizeof r.shape);
+    snprintf(r.math, sizeof r.math, "%s", math_mode_get_name(f->math));
+    snprintf(r.input, sizeof r.input, "%s", distribution_get_name(c->test.inputs));
+    snprintf(r.regime, sizeof r.regime, "%s", timing_get_regime_name(c->regime));
+    snprintf(r.cache, sizeof r.cache, "%s", timing_get_cache_name(c->cache));
+    snprintf(r.message, sizeof r.message, "%s", why);
+    return r;
 }
 
 /* NULL if the worker's answer holds, else why not. */
@@ -113,10 +112,9 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
             out.base_count = a.base_count;
             snprintf(out.base_hash, sizeof out.base_hash, "%s", a.base_hash);
         } else {
-            set_no_time(&out.row, failure);
+            out.row = make_untimed(c, s->facts, failure);
             out.skipped = failure == a.error.text && a.skipped;
         }
-        name_row(c, s->math, &out.row);
         ok = s->listener->deliver(s->listener->context, c, &out, e);
     }
     bench_outcome_free(&out);
@@ -135,7 +133,7 @@ bool bench_run(const bench_settings *s, const device_facts *f, const bench_list 
     names[0] = WIRE_ROOF;
     for (size_t i = 0; i < cases->count; i++)
         names[i + 1] = cases->items[i].name;
-    session own = {.cases = cases, .listener = listener, .math = s->math};
+    session own = {.cases = cases, .facts = f, .listener = listener};
     own.progress = progress_new(stderr, "cases timed", cases->count);
     char seed[32], budget[32];
     snprintf(seed, sizeof seed, "%" PRIu64, s->seed);

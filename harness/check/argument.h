@@ -14,9 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/base/err.h"
 #include "harness/device/device.h"
 #include "harness/device/elem.h"
-#include "harness/base/err.h"
 
 typedef enum {
     CONTENT_ZERO,
