@@ -243,11 +243,12 @@ static const char *check_registry(const device_options *o, distribution inputs, 
             for (uint64_t seed = 1; !text[0] && seed <= 3; seed++) {
                 const op *p = registry[i];
                 const kernel *v = &p->kernels[k];
+                const shape *any = &op_get_shapes(p, v)->any_input;
                 check_result r;
-                if (!strstr(v->name, part) || (p->accepts && !p->accepts(v, &p->any_input)))
+                if (!strstr(v->name, part) || (p->accepts && !p->accepts(v, any, NULL)))
                     continue;
                 checked++;
-                if (!check_case(lib, p, v, &p->any_input, inputs, seed, &r, &last))
+                if (!check_case(lib, p, v, any, inputs, seed, &r, &last))
                     snprintf(text, sizeof text, "%s: %s", v->name, last.text);
                 else if (r.verdict != CHECK_PASS)
                     snprintf(text, sizeof text, "seed %d: %s", (int)seed, r.message);
