@@ -18,8 +18,7 @@ typedef struct {
 /* The file alone; NULL is the model that ships with the project. */
 bool open_model_file(open_model *s, const char *path, err *e);
 /* Then the device (NULL: ASSAY_DEVICE, else auto) and the model. */
-bool open_model_on(open_model *s, const char *kind, math_mode math, const model_options *o,
-                   err *e);
+bool open_model_on(open_model *s, const char *kind, math_mode math, const model_options *o, err *e);
 void open_model_close(open_model *s);
 
 /* Where the device's validation is on: prints what it found. False if it found anything. */

@@ -12,8 +12,8 @@ static const llama *get_own(const model *m) {
 
 static bool record_norm(model *m, tape *t, slice x, const weight *norm, slice y, uint32_t tokens,
                         err *e) {
-    return rmsnorm_record(t, variants_pick_rmsnorm(device_get_facts(m->device), tokens), x, norm->at,
-                          y, tokens, m->shape.hidden, get_own(m)->shape.eps, e);
+    return rmsnorm_record(t, variants_pick_rmsnorm(device_get_facts(m->device), tokens), x,
+                          norm->at, y, tokens, m->shape.hidden, get_own(m)->shape.eps, e);
 }
 
 static bool is_all_q4_0(const weight *const w[3]) {
@@ -65,8 +65,8 @@ static bool record_attention(model *m, tape *t, const llama_cache *c, uint32_t t
     if (tokens == 1)
         return kv_cache_copy_record(t, &kv_cache_copy_op.kernels[0], a->k, a->v, c->keys, c->values,
                                     kv_dim, at, e) &&
-               decode_attention_record(t, variants_pick_decode_attention(d), a->q, c->keys, c->values,
-                                       a->attention, s->heads, s->kv_heads, s->head_dim,
+               decode_attention_record(t, variants_pick_decode_attention(d), a->q, c->keys,
+                                       c->values, a->attention, s->heads, s->kv_heads, s->head_dim,
                                        model_get_control(m, CONTROL_LENGTH), scale, e);
     return kv_cache_copy_tokens_record(t, &kv_cache_copy_tokens_op.kernels[0], a->k, a->v, c->keys,
                                        c->values, tokens, kv_dim, at, e) &&

@@ -72,7 +72,8 @@ TEST rows_can_be_json(void) {
     ASSERT_RUN(BENCH "ffn_silu --shape 64 --regime independent --json 2> /dev/null", 0);
     ASSERT_EQ('{', command_get_output()[0]);
     ASSERT_SAYS("\"device\": \"software Metal device");
-    ASSERT_SAYS("\"kernel\": \"ffn_silu\", \"variant\": \"\", \"format\": \"\", \"shape\": \"64\", \"batch\": null");
+    ASSERT_SAYS("\"kernel\": \"ffn_silu\", \"variant\": \"\", \"format\": \"\", \"shape\": \"64\", "
+                "\"batch\": null");
     ASSERT_SAYS("\"regime\": \"independent\"");
     PASS();
 }

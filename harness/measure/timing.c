@@ -9,8 +9,8 @@
 
 #include "harness/base/host.h"
 #include "harness/base/os.h"
-#include "harness/base/size.h"
 #include "harness/base/power.h"
+#include "harness/base/size.h"
 #include "significance.h"
 
 enum {

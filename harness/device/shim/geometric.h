@@ -194,14 +194,14 @@ namespace fast {
 ASSAY_BOTH_NAMESPACES
 ASSAY_TWO_SPEEDS(ASSAY_USE_FIRST, ASSAY_USE_FIRST)
 using metal::sincos;
-}
+} // namespace fast
 namespace precise {
 ASSAY_BOTH_NAMESPACES
 #if !defined(ASSAY_FAST_MATH) // else they are there
 ASSAY_TWO_SPEEDS(ASSAY_USE_FIRST, ASSAY_USE_FIRST)
 using metal::sincos;
 #endif
-}
+} // namespace precise
 #undef ASSAY_TWO_SPEEDS
 #undef ASSAY_USE_FIRST
 #undef ASSAY_USE

@@ -52,7 +52,7 @@
     ASSAY_FILL(prefix##_shuffle_and_fill_down, group, false)                                       \
     template <class T, assay::if_lane_value<T> = 0>                                                \
     METAL_FUNC T prefix##_broadcast_first(T data) {                                                \
-        return assay::take_first<group>(data);                                                      \
+        return assay::take_first<group>(data);                                                     \
     }                                                                                              \
                                                                                                    \
     class prefix##_vote {                                                                          \
@@ -60,7 +60,7 @@
         typedef uint64_t vote_t;                                                                   \
         METAL_FUNC constexpr explicit prefix##_vote(vote_t v = 0) : votes(v) {}                    \
         METAL_FUNC constexpr explicit operator vote_t() const { return votes; }                    \
-        METAL_FUNC constexpr bool all() const { return votes == ~0u >> (MSL_LANES - group); }     \
+        METAL_FUNC constexpr bool all() const { return votes == ~0u >> (MSL_LANES - group); }      \
         METAL_FUNC constexpr bool any() const { return votes != 0; }                               \
                                                                                                    \
       private:                                                                                     \
@@ -79,9 +79,9 @@
         return assay::ask<group>(!expression) == 0;                                                \
     }                                                                                              \
     METAL_FUNC bool prefix##_is_first() {                                                          \
-        const uint place = assay::lane_index() % group;                                        \
-        const uint active = assay::ask<group>(true);                                           \
-        return place == static_cast<uint>(__builtin_ctz(active));                              \
+        const uint place = assay::lane_index() % group;                                            \
+        const uint active = assay::ask<group>(true);                                               \
+        return place == static_cast<uint>(__builtin_ctz(active));                                  \
     }
 
 namespace metal {

@@ -101,8 +101,8 @@ METAL_FUNC void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8> &d,
                                               const simdgroup_matrix<A, 8, 8> &a,
                                               const simdgroup_matrix<B, 8, 8> &b,
                                               const simdgroup_matrix<C, 8, 8> &c) {
-    d.thread_elements() = assay::multiply_fragments<D>(a.thread_elements(), b.thread_elements(),
-                                                       c.thread_elements());
+    d.thread_elements() =
+        assay::multiply_fragments<D>(a.thread_elements(), b.thread_elements(), c.thread_elements());
 }
 template <class D, class A, class B>
 METAL_FUNC void simdgroup_multiply(simdgroup_matrix<D, 8, 8> &d, const simdgroup_matrix<A, 8, 8> &a,

@@ -130,7 +130,7 @@ typedef struct soft_worker {
     const unsigned short (*thread_position)[4]; /* by thread index in the threadgroup: x, y, z, 0 */
     void *dynamic[SOFT_DYNAMIC];
     void *slot[MSL_STATIC_SLOTS]; /* threadgroup variables, placed at first use */
-    soft_checks *checks;           /* NULL unless the kernel was compiled for checked mode */
+    soft_checks *checks;          /* NULL unless the kernel was compiled for checked mode */
 
     /* what it calls when the fast path does not do */
     void (*settle)(struct soft_worker *w); /* end of a round that is not one plain meeting */

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi.h"
 #include "harness/base/err.h"
 #include "harness/device/finding.h"
-#include "abi.h"
 
 typedef struct soft_checker soft_checker;
 

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "harness/base/err.h"
 #include "abi.h"
+#include "harness/base/err.h"
 
 typedef struct soft_rescue soft_rescue;
 
