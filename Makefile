@@ -171,10 +171,10 @@ docs-check: $(PROGRAM) ## fail if docs/kernels.md is not what `make docs` would 
 
 FORMATTED = $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HEADERS)
 format: ## format all C sources and headers with the project's version of clang-format
-	sh tools/format.sh $(FORMATTED)
+	@sh tools/format.sh $(FORMATTED)
 
 format-check: ## fail if a file is not formatted
-	sh tools/format.sh --check $(FORMATTED)
+	@sh tools/format.sh --check $(FORMATTED)
 
 clean: ## remove everything that was built (what deps fetched stays)
 	find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} + 2> /dev/null || true
