@@ -459,6 +459,9 @@ static void read_all(parser *p, char *text) {
         }
         if (begins(s, ".visible .entry") || begins(s, ".entry")) {
             char *open = strchr(s, '('), *close = strchr(s, ')');
+            const char *name = strstr(s, ".entry") + strlen(".entry");
+            name += strspn(name, " \t");
+            snprintf(p->program->entry, sizeof p->program->entry, "%.*s", (int)(open - name), name);
             *close = 0;
             read_variable(p, open + 1, SPACE_PARAM);
             char *body = strchr(close + 1, '{');

@@ -3,6 +3,7 @@
 #include "ptx.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,11 +134,12 @@ typedef struct {
 static bool make_ptx(void *context, const char *source, const char *object, err *e) {
     const order *o = context;
     const ptx_compiler *c = o->compiler;
-    const char *const more[] = {c->target,     "-Xclang",     "-mlink-builtin-bitcode",
-                                "-Xclang",     c->libdevice,  c->folders[0],
-                                c->folders[1], "-include",    c->headers[0],
-                                "-include",    c->headers[1], source,
-                                "-o",          object};
+    char entry[192] = "-DASSAY_ENTRY=";
+    ptx_name_entry(o->name, entry + strlen(entry), sizeof entry - strlen(entry));
+    const char *const more[] = {c->target,  entry,         "-Xclang",     "-mlink-builtin-bitcode",
+                                "-Xclang",  c->libdevice,  c->folders[0], c->folders[1],
+                                "-include", c->headers[0], "-include",    c->headers[1],
+                                source,     "-o",          object};
     enum { MORE = sizeof more / sizeof *more };
     const char *argv[1 + FLAG_COUNT + MORE + 1];
     int n = 0;
@@ -157,6 +159,13 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
     }
     free(output);
     return status == 0;
+}
+
+void ptx_name_entry(const char *kernel, char *name, size_t size) {
+    snprintf(name, size, "%s%s", PTX_ENTRY_PREFIX, kernel);
+    for (char *p = name; *p; p++)
+        if (!isalnum((unsigned char)*p))
+            *p = '_';
 }
 
 char *ptx_compile(ptx_compiler *c, const char *text, const char *name, char *path, size_t size,

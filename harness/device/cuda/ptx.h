@@ -21,6 +21,10 @@ const char *ptx_compiler_get_name(const ptx_compiler *c); /* clang's version, li
 char *ptx_compile(ptx_compiler *c, const char *text, const char *name, char *path, size_t size,
                   err *e);
 
+/* The kernel's name in the PTX: with a prefix, as PTX has words of its own, and as an identifier. */
+void ptx_name_entry(const char *kernel, char *name, size_t size);
+#define PTX_ENTRY_PREFIX "msl_"
+
 /* Sizes that the MSL text alone did not tell: what parameters point or refer to. `all` is the
  * kernel before it was specialised. */
 void ptx_complete_signature(const char *ptx, const msl_signature *all, msl_signature *s);
