@@ -30,6 +30,7 @@
     X(checked_suite)                                                                               \
     X(validation_suite)                                                                            \
     X(cache_suite)                                                                                 \
+    X(cuda_suite)                                                                                  \
     X(cli_suite)                                                                                   \
     X(gguf_suite)                                                                                  \
     X(convert_suite)                                                                               \
