@@ -221,18 +221,17 @@ void ptx_complete_signature(const char *ptx, const msl_signature *all, msl_signa
     const char *table = strstr(ptx, "assay_value_bytes[");
     const char *p = table ? strchr(table, '{') : NULL;
     bool is_bytes = table && table - ptx > 4 && memcmp(table - 4, ".b8 ", 4) == 0;
-    for (size_t j = 0; p && j < all->count; j++) {
+    for (size_t j = 0; p && *p != '}' && j < all->count; j++) {
         uint32_t bytes = 0;
-        for (int shift = 0; shift < (is_bytes ? 32 : 8) && p; shift += 8) {
+        /* Zeros at the end may be left out. */
+        for (int shift = 0; shift < (is_bytes ? 32 : 8) && *p != '}'; shift += 8) {
             char *end;
             bytes |= (uint32_t)strtoul(p + 1, &end, 10) << shift;
-            p = *end == ',' || *end == '}' ? end : NULL;
+            p = end;
         }
-        for (size_t i = 0; p && i < s->count; i++)
+        for (size_t i = 0; i < s->count; i++)
             if (bytes > 0 && strcmp(s->params[i].name, all->params[j].name) == 0)
                 s->params[i].value_bytes = bytes;
-        if (p && *p == '}')
-            break;
     }
 }
 
