@@ -82,7 +82,7 @@ static void print_text(FILE *out, const char *text) {
     json_print_text(out, text, strlen(text));
 }
 
-/* JSON has no NaN and no infinity: what is not known is null. */
+/* JSON has no NaN and no infinity: unknown values are null. */
 static void print_json_field(FILE *out, const result_row *r, int i) {
     char text[512];
     bool is_number;
