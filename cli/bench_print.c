@@ -34,7 +34,7 @@ static void format_row(const result_row *r, char cells[BENCH_COLUMNS][128]) {
     format_number(r->gb_s, cells[8], size);
     format_number(r->pct_roof, cells[9], size);
     format_number(r->gflop_s, cells[10], size);
-    snprintf(cells[11], size, "%s", r->message[0] ? "NO TIME" : r->labels);
+    snprintf(cells[11], size, "%s", r->message[0] ? "NOT TIMED" : r->labels);
 }
 
 void bench_table_start(bench_table *t, FILE *out, const bench_list *cases) {

@@ -253,7 +253,7 @@ static void print_time(const page *p, FILE *out, const store_folder *f, const re
     print_number(out, r->gflop_s, "");
     fputs("<td>", out);
     if (r->message[0])
-        html_printf(out, "no time: %s", r->message);
+        html_printf(out, "not timed: %s", r->message);
     else
         html_print(out, r->labels);
     fputs("</td></tr>\n", out);
