@@ -190,7 +190,7 @@ TEST a_batch_that_saves_the_submit_is_said_to(void) {
     ASSERT_NEAR(4 * 106.0 / 109, sheet_get_metric(made, "speedup_4"), 1e-3);
     ASSERT_NEAR(8 * 106.0 / 113, sheet_get_metric(made, "speedup_8"), 1e-3);
     ASSERT_NEAR(4 * 11.0 / 14, sheet_get_metric(made, "speedup_4_chained"), 1e-3);
-    ASSERT(strstr(sheet_get_conclusion(made, 0), "95 % submit, 2 % launch and 3 % weights"));
+    ASSERT(strstr(sheet_get_conclusion(made, 0), "95 % is submit, 2 % launch and 3 % weights"));
     ASSERT_NEAR(1e5, sheet_find(made, "fit_submit_ns", "regime", "single", NULL), 1e-3);
     ASSERT_EQ(0, sheet_find(made, "fit_submit_ns", "regime", "chained", NULL));
     ASSERT_EQ(2e3, sheet_find(made, "fit_launch_ns", "regime", "chained", NULL));
@@ -200,7 +200,7 @@ TEST a_batch_that_saves_the_submit_is_said_to(void) {
 
 TEST a_batch_that_saves_the_stream_is_said_to(void) {
     put_batches(1, 200, 97, (double[]){0.5, 0.5});
-    ASSERT(strstr(sheet_get_conclusion(made, 0), "1 % submit, 2 % launch and 97 % weights"));
+    ASSERT(strstr(sheet_get_conclusion(made, 0), "1 % is submit, 2 % launch and 97 % weights"));
     ASSERT(strstr(sheet_get_conclusion(made, 1), "200 us from memory, 97 from caches"));
     ASSERT(sheet_get_metric(made, "speedup_4_chained") > 3.8);
     sheet_free(made);
