@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/check/validation.h"
 #include "harness/base/worker.h"
+#include "harness/check/validation.h"
 #include "launch_run.h"
 #include "verb.h"
 
@@ -19,7 +19,7 @@ static struct {
     option_list args, constants, threadgroups, prints, saves;
     uint64_t repeat, seed, max_findings;
     double timeout_s;
-    bool validate, trace_nan, worker;
+    bool validate, trace_nan, strict, worker;
 } settings = {.repeat = 1, .seed = 1, .max_findings = 20, .timeout_s = 60};
 
 static const option options[] = {
@@ -39,6 +39,8 @@ static const option options[] = {
      "watch every memory access and list what is wrong; no times", 0, 0},
     {"trace-nan", OPTION_FLAG, &settings.trace_nan, NULL,
      "validate, and report where a NaN or an infinity is born of finite values", 0, 0},
+    {"strict", OPTION_FLAG, &settings.strict, NULL,
+     "milder findings fail the run, too: threads that store the same value in one place", 0, 0},
     {"max-findings", OPTION_NUMBER, &settings.max_findings, "N",
      "how many findings to list (default 20)", 1, 1000000},
     {"repeat", OPTION_NUMBER, &settings.repeat, "N",
@@ -144,6 +146,7 @@ static bool read_request(const char *const *names, size_t count, launch_request 
                           .validate = settings.validate || settings.trace_nan ||
                                       (validation && !strcmp(validation, "1")),
                           .trace_nan = settings.trace_nan,
+                          .strict = settings.strict,
                           .repeat = settings.repeat,
                           .seed = settings.seed,
                           .max_findings = settings.max_findings};
@@ -234,6 +237,8 @@ static exit_code run_in_worker(const launch_request *r, err *e) {
         arguments[count++] = "--validate";
     if (r->trace_nan)
         arguments[count++] = "--trace-nan";
+    if (r->strict)
+        arguments[count++] = "--strict";
     add_arguments(arguments, &count, "--arg", &settings.args);
     add_arguments(arguments, &count, "--constant", &settings.constants);
     add_arguments(arguments, &count, "--threadgroup", &settings.threadgroups);

@@ -10,9 +10,9 @@
 
 #include "findings.h"
 #include "harness/base/os.h"
-#include "harness/measure/stats.h"
-#include "harness/device/tape.h"
 #include "harness/check/validation.h"
+#include "harness/device/tape.h"
+#include "harness/measure/stats.h"
 #include "values.h"
 
 enum { USUAL_ELEMENTS = 16 };
@@ -329,7 +329,8 @@ static exit_code report(session *s, bool played, FILE *out, err *e) {
     findings_print(out, findings, (size_t)r->max_findings);
     if (r->validate)
         fprintf(out, "%zu finding%s\n", findings->count, findings->count == 1 ? "" : "s");
-    return findings->count > 0 || !whole ? EXIT_WRONG : code;
+    bool fails = finding_count_failing(findings, r->strict) > 0;
+    return fails || !whole ? EXIT_WRONG : code;
 }
 
 static void close_session(session *s) {

@@ -25,7 +25,7 @@ typedef struct {
     } print[LAUNCH_BUFFERS];
     bool has_print;                   /* without any, everything that can be written is printed */
     const char *save[LAUNCH_BUFFERS]; /* paths, NULL for what is not saved */
-    bool validate, trace_nan;
+    bool validate, trace_nan, strict;
     uint64_t repeat, seed, max_findings;
 } launch_request;
 

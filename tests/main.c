@@ -28,6 +28,7 @@
     X(llama_file_suite)                                                                            \
     X(kernels_suite)                                                                               \
     X(checked_suite)                                                                               \
+    X(exact_suite)                                                                                 \
     X(validation_suite)                                                                            \
     X(cache_suite)                                                                                 \
     X(cli_suite)                                                                                   \

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/device/diagnostic.h"
 #include "harness/base/os.h"
+#include "harness/device/diagnostic.h"
 #include "harness/device/soft/compile.h"
 #include "harness/device/toolchain.h"
 

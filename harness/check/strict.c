@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/device/diagnostic.h"
 #include "harness/base/os.h"
+#include "harness/device/diagnostic.h"
 
 /* What an error of the strict parse is. */
 typedef enum {

@@ -123,13 +123,13 @@ static void declare(const tokens *t, const statement *s, at name, at end, uint32
     if (*align)
         text_print(out,
                    "struct assay_type_%u { %s %s value%s; }; auto &%s = "
-                   "assay::threadgroup_variable<assay_type_%u>(%u).value; ",
-                   slot, align, s->type, shape, word, slot, slot);
+                   "assay::threadgroup_variable<assay_type_%u>(%u, \"%s\").value; ",
+                   slot, align, s->type, shape, word, slot, slot, word);
     else
         text_print(out,
                    "typedef %s assay_type_%u%s; assay_type_%u &%s = "
-                   "assay::threadgroup_variable<assay_type_%u>(%u); ",
-                   s->type, slot, shape, slot, word, slot, slot);
+                   "assay::threadgroup_variable<assay_type_%u>(%u, \"%s\"); ",
+                   s->type, slot, shape, slot, word, slot, slot, word);
     free(shape);
     free(align);
     free(word);

@@ -12,7 +12,7 @@
 #include "integer.h"
 #include "meet.h"
 
-#define ASSAY_SERVE static __attribute__((noinline, no_sanitize("thread")))
+#define ASSAY_SERVE static __attribute__((noinline, no_sanitize("thread", "undefined")))
 
 namespace assay {
 
@@ -22,6 +22,7 @@ template <class T, int n> struct scalar_of<metal::vec<T, n>> { using type = T; }
 // Types that lanes exchange: scalars and vectors.
 template <class V> using if_lane_value = metal::enable_if_t<(count_of<V>::value > 0), int>;
 
+// A source outside of the group, which cannot be had: the index that was asked for comes on top.
 constexpr soft_u32 no_lane = SOFT_LANES;
 
 // What a lane receives from one that takes no part: all ones, a NaN where it is a float.
@@ -161,6 +162,38 @@ template <class V> struct posted {
     soft_u32 source;
 };
 
+#if defined(ASSAY_CHECKED)
+// A finding of one of the lanes that met: the one that serves speaks for it.
+METAL_FUNC void tell_of_lane(soft_u32 lane, soft_u32 what, soft_u64 value, const char *name) {
+    soft_worker *w = soft_here();
+    soft_simdgroup *g = w->running;
+    const soft_u32 self = g->current;
+    g->current = lane;
+    w->checks->mishap(w, what, value, name, g->site[lane] + 1);
+    g->current = self;
+}
+
+// Every lane's source must be there; of a broadcast, all lanes of a group must name the same one.
+template <int group, bool broadcast, class V> ASSAY_SERVE void
+check_sources(const posted<V> *in, soft_u32 party, const char *name) {
+    for (soft_u32 lane = 0; lane < SOFT_LANES; ++lane) {
+        if (!(party >> lane & 1))
+            continue;
+        const soft_u32 source = in[lane].source, base = lane / group * group;
+        const soft_u32 first = base + static_cast<soft_u32>(__builtin_ctz(party >> base));
+        if (source >= no_lane)
+            tell_of_lane(lane, SOFT_NO_LANE, source - no_lane, name);
+        else if (!(party >> source & 1))
+            tell_of_lane(lane, SOFT_INACTIVE, source, name);
+        else if (broadcast && source != in[first].source)
+            tell_of_lane(lane, SOFT_VARIES, source, name);
+    }
+}
+#define ASSAY_CHECK_SOURCES(in, party, name) check_sources<group, broadcast>(in, party, name)
+#else
+#define ASSAY_CHECK_SOURCES(in, party, name) ((void)(name))
+#endif
+
 template <class V> ASSAY_SERVE void deliver(const posted<V> *in, V *out, soft_u32 party) {
     for (soft_u32 lane = 0; lane < SOFT_LANES; ++lane) {
         const soft_u32 source = in[lane].source;
@@ -169,10 +202,16 @@ template <class V> ASSAY_SERVE void deliver(const posted<V> *in, V *out, soft_u3
     }
 }
 
-template <class V, soft_u32 Width = meeting_of_simd>
-METAL_FUNC V take_from(V value, soft_u32 source) {
-    return meet<V, Width>(posted<V>{value, source}, deliver<V>);
+template <int group, bool broadcast = false, class V>
+METAL_FUNC V take_from(V value, soft_u32 source, const char *name) {
+    return meet<V>(posted<V>{value, source},
+                   [name](const posted<V> *in, V *out, soft_u32 party)
+                       __attribute__((always_inline, nodebug, no_sanitize("thread", "undefined"))) {
+                           ASSAY_CHECK_SOURCES(in, party, name);
+                           deliver<V>(in, out, party);
+                       });
 }
+#undef ASSAY_CHECK_SOURCES
 
 template <int group, class V> ASSAY_SERVE void deliver_first(const V *in, V *out, soft_u32 party) {
     for (soft_u32 lane = 0; lane < SOFT_LANES; ++lane) {
@@ -185,7 +224,7 @@ template <int group, class V> ASSAY_SERVE void deliver_first(const V *in, V *out
 
 // Where a lane of a group takes its value from. Lanes that would reach over the edge keep theirs.
 template <int group> METAL_FUNC soft_u32 source_at(soft_u32 index) {
-    return index < group ? lane_index() / group * group + index : no_lane;
+    return index < group ? lane_index() / group * group + index : no_lane + index;
 }
 template <int group> METAL_FUNC soft_u32 source_xor(soft_u32 mask) {
     const soft_u32 lane = lane_index();
@@ -205,14 +244,15 @@ template <int group> METAL_FUNC soft_u32 source_rotate(soft_u32 delta) {
 }
 
 // Shift in segments of `modulo` lanes; what comes in over the edge is taken from `filling`.
-template <soft_u32 Width, class V>
-METAL_FUNC V shift_and_fill(V value, V filling, soft_u32 delta, soft_u32 modulo, bool up) {
+template <int group, class V> METAL_FUNC V shift_and_fill(V value, V filling, soft_u32 delta,
+                                                         soft_u32 modulo, bool up,
+                                                         const char *name) {
     const soft_u32 lane = lane_index();
     const soft_u32 place = lane % modulo;
     const soft_u32 source = lane - place + (up ? place - delta : place + delta) % modulo;
     const bool inside = up ? place >= delta : place + delta < modulo;
-    const V shifted = take_from<V, Width>(value, source);
-    const V filled = take_from<V, Width>(filling, source);
+    const V shifted = take_from<group>(value, inside ? source : lane, name);
+    const V filled = take_from<group>(filling, inside ? lane : source, name);
     return inside ? shifted : filled;
 }
 
@@ -229,7 +269,7 @@ template <int group> ASSAY_SERVE void vote(const uchar *in, soft_u32 *out, soft_
 
 // The votes of this lane's group, its first lane in bit 0.
 template <int group> METAL_FUNC soft_u32 ask(bool expression) {
-    return meet<soft_u32, meeting_of_any>(static_cast<uchar>(expression), vote<group>);
+    return meet<soft_u32>(static_cast<uchar>(expression), vote<group>);
 }
 
 } // namespace assay

@@ -10,6 +10,7 @@
 
 #include "atomic.h"
 #include "cast.h"
+#include "declared.h"
 #include "geometric.h"
 #include "integer.h"
 #include "internals.h"
@@ -124,6 +125,7 @@ using metal::as_type;
 
 #undef ASSAY_EACH
 #undef ASSAY_SERVE
+#undef ASSAY_LAMBDA
 
 #undef METAL_FUNC
 #define METAL_FUNC inline __attribute__((always_inline))

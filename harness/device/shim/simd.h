@@ -10,25 +10,29 @@
 
 #define ASSAY_REDUCE(prefix, group, name)                                                          \
     template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T prefix##_##name(T data) {         \
-        return assay::meet<T, group>(data, assay::reduce<assay::op_##name, group, T>);             \
+        return assay::meet<T>(data, assay::reduce<assay::op_##name, group, T>);             \
     }
 #define ASSAY_SCAN(prefix, group, name)                                                            \
     template <class T, assay::if_lane_value<T> = 0>                                                \
     METAL_FUNC T prefix##_prefix_inclusive_##name(T data) {                                        \
-        return assay::meet<T, group>(data, assay::scan<assay::op_##name, group, true, T>);         \
+        return assay::meet<T>(data, assay::scan<assay::op_##name, group, true, T>);         \
     }                                                                                              \
     template <class T, assay::if_lane_value<T> = 0>                                                \
     METAL_FUNC T prefix##_prefix_exclusive_##name(T data) {                                        \
-        return assay::meet<T, group>(data, assay::scan<assay::op_##name, group, false, T>);        \
+        return assay::meet<T>(data, assay::scan<assay::op_##name, group, false, T>);        \
     }
 #define ASSAY_SHUFFLE(function, group, source)                                                     \
     template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T function(T data, ushort n) {      \
-        return assay::take_from<T, group>(data, assay::source);                                    \
+        return assay::take_from<group>(data, assay::source, #function);                            \
+    }
+#define ASSAY_BROADCAST(function, group)                                                           \
+    template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T function(T data, ushort n) {      \
+        return assay::take_from<group, true>(data, assay::source_at<group>(n), #function);         \
     }
 #define ASSAY_FILL(function, group, up)                                                            \
     template <class T, assay::if_lane_value<T> = 0>                                                \
     METAL_FUNC T function(T data, T filling_data, ushort delta, ushort modulo = group) {           \
-        return assay::shift_and_fill<group>(data, filling_data, delta, modulo, up);                \
+        return assay::shift_and_fill<group>(data, filling_data, delta, modulo, up, #function);     \
     }
 
 #define ASSAY_LANE_FUNCTIONS(prefix, group)                                                        \
@@ -42,7 +46,7 @@
     ASSAY_SCAN(prefix, group, sum)                                                                 \
     ASSAY_SCAN(prefix, group, product)                                                             \
     ASSAY_SHUFFLE(prefix##_shuffle, group, source_at<group>(n))                                    \
-    ASSAY_SHUFFLE(prefix##_broadcast, group, source_at<group>(n))                                  \
+    ASSAY_BROADCAST(prefix##_broadcast, group)                                                     \
     ASSAY_SHUFFLE(prefix##_shuffle_xor, group, source_xor<group>(n))                               \
     ASSAY_SHUFFLE(prefix##_shuffle_up, group, source_up<group>(n))                                 \
     ASSAY_SHUFFLE(prefix##_shuffle_down, group, source_down<group>(n))                             \
@@ -52,7 +56,7 @@
     ASSAY_FILL(prefix##_shuffle_and_fill_down, group, false)                                       \
     template <class T, assay::if_lane_value<T> = 0>                                                \
     METAL_FUNC T prefix##_broadcast_first(T data) {                                                \
-        return assay::meet<T, assay::meeting_of_any>(data, assay::deliver_first<group, T>);        \
+        return assay::meet<T>(data, assay::deliver_first<group, T>);        \
     }                                                                                              \
                                                                                                    \
     class prefix##_vote {                                                                          \
@@ -127,6 +131,12 @@ METAL_FUNC void wait_for_threadgroup(metal::mem_flags flags) {
     park();
     ASSAY_CHECK_FENCE(flags, 1);
 }
+// The functions of matrices are for all 32 lanes, also where each does its own part.
+METAL_FUNC void meet_for_matrix() {
+#if defined(ASSAY_CHECKED)
+    meet<bool, meeting_of_simd>(true, serve_nothing);
+#endif
+}
 METAL_FUNC void wait_for_simdgroup(metal::mem_flags flags) {
     meet<bool, meeting_at_barrier>(true, serve_nothing);
     ASSAY_CHECK_FENCE(flags, 0);
@@ -160,5 +170,6 @@ METAL_FUNC void simdgroup_barrier(mem_flags flags, memory_scope) {
 #undef ASSAY_REDUCE
 #undef ASSAY_SCAN
 #undef ASSAY_SHUFFLE
+#undef ASSAY_BROADCAST
 #undef ASSAY_FILL
 #undef ASSAY_LANE_FUNCTIONS

@@ -110,6 +110,7 @@ template <class T> METAL_FUNC void simdgroup_load(simdgroup_matrix<T, 8, 8> &d, 
                                                   ulong elements_per_row = 8,
                                                   vec<ulong, 2> matrix_origin = vec<ulong, 2>(0ul),
                                                   bool transpose_matrix = false) {
+    assay::meet_for_matrix();
     const assay::fragment_place place(elements_per_row, matrix_origin, transpose_matrix);
     d.thread_elements() = vec<T, 2>(source[place.at], source[place.at + place.step]);
 }
@@ -117,6 +118,7 @@ template <class T> METAL_FUNC void simdgroup_store(const simdgroup_matrix<T, 8, 
                                                    ulong elements_per_row = 8,
                                                    vec<ulong, 2> matrix_origin = vec<ulong, 2>(0ul),
                                                    bool transpose_matrix = false) {
+    assay::meet_for_matrix();
     const assay::fragment_place place(elements_per_row, matrix_origin, transpose_matrix);
     target[place.at] = a.thread_elements().x;
     target[place.at + place.step] = a.thread_elements().y;
@@ -128,7 +130,7 @@ METAL_FUNC void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8> &d,
                                               const simdgroup_matrix<B, 8, 8> &b,
                                               const simdgroup_matrix<C, 8, 8> &c) {
     using posted = assay::factors<A, B, C>;
-    d.thread_elements() = assay::meet<vec<D, 2>>(
+    d.thread_elements() = assay::meet<vec<D, 2>, assay::meeting_for_product>(
         posted{a.thread_elements(), b.thread_elements(), c.thread_elements()},
         assay::multiply_add<D, A, B, C>);
 }

@@ -66,11 +66,15 @@ static const char *const fast_flags[] = {"-O2"};
 /* Every access to memory calls shim/checked.h; so do the mistakes that the compiler can see coming.
  * Atomics come there by themselves. Vectorised code would hide which element an access is. */
 #define MISTAKES                                                                                   \
-    "alignment,array-bounds,integer-divide-by-zero,shift-exponent,float-cast-overflow"
+    "alignment,array-bounds,integer-divide-by-zero,shift-exponent,float-cast-overflow,"             \
+    "signed-integer-overflow"
 static const char *const checked_flags[] = {
     "-O1", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_CHECKED=1", "-fsanitize=thread",
     "-ftrivial-auto-var-init=uninitialized", /* variables without a value are marked as such */
     "-fsanitize=" MISTAKES, "-fsanitize-recover=" MISTAKES,
+    "-fsanitize=local-bounds", /* traps: pointers into arrays and tables that are seen to leave */
+    "-fno-omit-frame-pointer", "-fno-unroll-loops",
+    "-mllvm", "-instcombine-code-sinking=0", /* a load above its guard stays there */
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
     "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-atomics=0",
 };

@@ -6,8 +6,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "harness/base/err.h"
 #include "abi.h"
+#include "harness/base/err.h"
 
 typedef struct soft_compiler soft_compiler;
 
