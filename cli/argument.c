@@ -242,7 +242,7 @@ static bool fill_values(const argument *a, void *data, size_t count, err *e) {
 
 static void *read_raw(const argument *a, size_t *count, err *e) {
     size_t bytes, size = elem_get_bytes(a->type);
-    char *data = os_read_file(a->text, &bytes, e);
+    char *data = os_read_plain(a->text, (size_t)1 << 36, &bytes, e);
     if (!data)
         return NULL;
     *count = bytes / size;

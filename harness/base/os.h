@@ -21,7 +21,11 @@ bool os_find_self(char *path, size_t size, err *e); /* the running executable */
 
 /* Whole files. The text is NUL-terminated behind its `bytes`; the caller frees it. */
 char *os_read_file(const char *path, size_t *bytes, err *e);
-/* Written beside and renamed: readers see the old file or the whole new one. */
+/* The same of a plain file that has at most `most` bytes: a device, a FIFO and a file without end
+ * are refused. */
+char *os_read_plain(const char *path, size_t most, size_t *bytes, err *e);
+/* Written beside and renamed: readers see the old file or the whole new one. A symbolic link is
+ * followed; what is no plain file (a device, a FIFO) is written to and not replaced. */
 bool os_write_file(const char *path, const void *data, size_t bytes, err *e);
 bool os_make_folder(const char *path, err *e);                   /* with parents */
 /* A new empty folder of our own under $TMPDIR, and the end of one with all that is in it. */
@@ -33,6 +37,9 @@ bool os_find_program(const char *name, char *path, size_t size); /* along PATH *
  * NUL-terminated, may be NULL to discard). False only if it could not be run at all; *status is its
  * exit status, or 128 + signal. */
 bool os_run(const char *const *argv, char **output, int *status, err *e);
+/* The same with an end: what still runs after so many seconds is killed, which is an error. Its
+ * memory is limited too, where the system can. */
+bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *status, err *e);
 
 /* a * b, or an assertion: for sizes that come from our own tables. */
 size_t os_multiply(size_t a, size_t b);

@@ -14,6 +14,8 @@
 #include "harness/device/soft/compile.h"
 #include "harness/device/toolchain.h"
 
+enum { LINT_BYTES = 16 << 20 };
+
 struct linter {
     soft_compiler *compiler;
     char clang[PATH_MAX];
@@ -163,7 +165,7 @@ static bool compile(const linter *l, const msl_unit *u, lint_report *out, err *e
 
 bool linter_check(linter *l, const char *path, lint_report *out, err *e) {
     *out = (lint_report){0};
-    char *given = os_read_file(path, NULL, e);
+    char *given = os_read_plain(path, LINT_BYTES, NULL, e);
     if (!given)
         return false;
     err why = {.code = EXIT_OK};

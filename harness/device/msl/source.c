@@ -18,12 +18,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEEPEST_INCLUDE = 64, LONGEST_TEXT = 16 << 20 };
+enum { DEEPEST_INCLUDE = 64, LONGEST_TEXT = 16 << 20, PREPROCESS_SECONDS = 60 };
 
 typedef struct {
     text out;
     bool needs_tool; /* there are directives that only a preprocessor understands */
     bool is_missing; /* an include that is not beside the file */
+    err refused;     /* an include that must not be read, or too many of them */
     char **once;     /* files with #pragma once that are in already */
     size_t once_count, once_room;
     int depth;
@@ -96,9 +97,13 @@ static bool splice_include(splicer *s, const char *path, const char *operand, co
                            int line) {
     char beside[PATH_MAX];
     char *included = NULL;
-    if (s->depth < DEEPEST_INCLUDE && s->out.used < LONGEST_TEXT &&
-        read_local_include(path, operand, end, beside, sizeof beside))
-        included = os_read_file(beside, NULL, NULL);
+    bool is_local = read_local_include(path, operand, end, beside, sizeof beside);
+    if (s->depth >= DEEPEST_INCLUDE || s->out.used >= LONGEST_TEXT)
+        err_set(&s->refused, EXIT_USAGE,
+                "%.160s:%d: files include each other without end, or more than %d MB of them", path,
+                line, LONGEST_TEXT >> 20);
+    else if (is_local && access(beside, F_OK) == 0)
+        included = os_read_plain(beside, LONGEST_TEXT, NULL, &s->refused);
     if (!included) {
         s->needs_tool = s->is_missing = true;
         return false;
@@ -165,7 +170,7 @@ static bool run_preprocessor(const char *in, const char *out, const char *folder
                           NULL};
     char *output = NULL;
     int status = 0;
-    bool ok = os_run(argv, &output, &status, e);
+    bool ok = os_run_for(argv, PREPROCESS_SECONDS, &output, &status, e);
     if (ok && status != 0) {
         ok = err_set(e, EXIT_USAGE, "%.160s cannot be preprocessed", name);
         err_set_detail(e, output ? output : "");
@@ -219,6 +224,11 @@ char *source_from_text(const char *name, const char *given, char **whole, err *e
         free(s.once[i]);
     free(s.once);
     *whole = NULL;
+    if (s.refused.code != EXIT_OK) {
+        *e = s.refused;
+        free(s.out.data);
+        return NULL;
+    }
     if (!s.needs_tool)
         return text_take(&s.out);
     char *spliced = text_take(&s.out), *source = preprocess(name, given, e);
@@ -235,11 +245,13 @@ char *source_from_text(const char *name, const char *given, char **whole, err *e
 
 char *source_load(const char *path, char **whole, err *e) {
     size_t bytes = 0;
-    char *given = os_read_file(path, &bytes, e);
+    char *given = os_read_plain(path, LONGEST_TEXT, &bytes, e);
     if (!given)
         return NULL;
     char *source = NULL;
     *whole = NULL;
+    if (strncmp(given, "\xEF\xBB\xBF", 3) == 0) /* a byte order mark is no token */
+        memcpy(given, "   ", 3);
     if (strlen(given) != bytes)
         err_set(e, EXIT_USAGE, "%.160s has a zero byte at %zu: it is not text", path,
                 strlen(given));

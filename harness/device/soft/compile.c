@@ -19,6 +19,7 @@
 #include "harness/base/os.h"
 #include "harness/base/sha256.h"
 #include "harness/device/toolchain.h"
+#include "inspect.h"
 
 struct soft_compiler {
     char clang[PATH_MAX];
@@ -85,6 +86,7 @@ enum {
     FAST_COUNT = sizeof fast_flags / sizeof *fast_flags,
     CHECKED_COUNT = sizeof checked_flags / sizeof *checked_flags,
     MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + 16,
+    COMPILE_SECONDS = 120,
 };
 
 static int by_name(const struct dirent **a, const struct dirent **b) {
@@ -238,7 +240,7 @@ static bool run_clang(soft_compiler *c, const char *source, const char *object, 
     argv[n] = NULL;
     char *output = NULL;
     int status;
-    if (!os_run(argv, &output, &status, e))
+    if (!os_run_for(argv, COMPILE_SECONDS, &output, &status, e))
         return false;
     if (status != 0) {
         err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile", name);
@@ -286,7 +288,7 @@ static bool compile_into(soft_compiler *c, const char *text, const char *object,
     bool ok = os_write_file(source, text, strlen(text), e) &&
               (run_clang(c, source, beside, name, how, false, e) ||
                (how != BUILD_FAST && run_clang(c, source, beside, name, how, true, e))) &&
-              check_stack(beside, name, e);
+              check_stack(beside, name, e) && soft_inspect(beside, name, e);
     unlink(source);
     size_t bytes;
     char *code = ok ? os_read_file(beside, &bytes, e) : NULL;
@@ -347,7 +349,7 @@ bool soft_compiler_check_syntax(const soft_compiler *c, const char *text, bool *
     n = add_arguments(argv, n, more, sizeof more / sizeof *more);
     argv[n] = NULL;
     int status = 0;
-    bool ok = os_write_file(source, text, strlen(text), e) && os_run(argv, messages, &status, e);
+    bool ok = os_write_file(source, text, strlen(text), e) && os_run_for(argv, COMPILE_SECONDS, messages, &status, e);
     unlink(source);
     *is_right = ok && status == 0;
     return ok;
