@@ -12,6 +12,9 @@ enum { REQUEST_CONSTANTS = 64 };
 
 typedef struct {
     const char *file, *kernel, *device, *capture;
+    const char *const *folders, *const *macros; /* -I and -D */
+    size_t folder_count, macro_count;
+    uint32_t may_overread; /* a bit per index */
     argument args[LAUNCH_BUFFERS];
     size_t arg_count;
     constant_value constants[REQUEST_CONSTANTS];

@@ -96,8 +96,9 @@ bool os_find_home(char *path, size_t size, err *e) {
         if (is_home(path))
             return true;
     }
-    return err_set(e, EXIT_CANNOT, "no folder above this program has kernels/ and harness/ in it; "
-                                   "set ASSAY_HOME to the project's root");
+    return err_set(e, EXIT_CANNOT,
+                   "no folder above this program has kernels/ and harness/ in it; "
+                   "set ASSAY_HOME to the project's root");
 }
 
 bool os_make_folder(const char *path, err *e) {
@@ -165,7 +166,8 @@ bool os_find_cache(char *path, size_t size, err *e) {
     struct stat s;
     if (stat(path, &s) != 0 || s.st_uid != getuid() || (s.st_mode & 0022 && chmod(path, 0700) != 0))
         return err_set(e, EXIT_CANNOT,
-                       "the cache folder %.120s belongs to somebody else; set XDG_CACHE_HOME", path);
+                       "the cache folder %.120s belongs to somebody else; set XDG_CACHE_HOME",
+                       path);
     return true;
 }
 
@@ -376,8 +378,8 @@ bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *s
     if (seconds)
         limit_memory(child);
     bool is_late = false;
-    char *text = drain(ends[0], seconds ? os_now_ns() + seconds * UINT64_C(1000000000) : 0,
-                       &is_late);
+    char *text =
+        drain(ends[0], seconds ? os_now_ns() + seconds * UINT64_C(1000000000) : 0, &is_late);
     close(ends[0]);
     if (is_late)
         kill(child, SIGKILL);

@@ -168,7 +168,7 @@ static void read_index(const reading *r, const attribute *a, int limit) {
         complain(r, "has an index that is not a number known here");
     else if (value < 0 || value >= limit)
         complain(r, limit == MSL_BUFFERS ? "has a buffer index that is not within 0 to 30"
-                                            : "has a threadgroup index that is not within 0 to 7");
+                                         : "has a threadgroup index that is not within 0 to 7");
     else
         r->out->index = (int)value;
 }

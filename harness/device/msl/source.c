@@ -143,31 +143,41 @@ static void splice(splicer *s, const char *path, const char *source) {
     tokens_free(&t);
 }
 
+enum { MOST_FOLDERS = 64 };
+
 static bool run_preprocessor(const char *in, const char *out, const char *folder, const char *name,
-                             err *e) {
+                             const msl_extras *extras, err *e) {
     char tool[PATH_MAX], home[PATH_MAX], headers[PATH_MAX + 64], beside[PATH_MAX + 4];
     if (!toolchain_find_preprocessor(tool, sizeof tool, e) || !os_find_home(home, sizeof home, e))
         return false;
     snprintf(headers, sizeof headers, "-I%s/harness/device/msl/include", home);
     snprintf(beside, sizeof beside, "-I%s", folder);
-    const char *argv[] = {tool,
-                          "-E",
-                          "-x",
-                          "c++",
-                          "-w",
-                          "-std=c++17",
-                          "-undef",
-                          "-nostdinc",
-                          "-D__METAL__=1",
-                          "-D__METAL_VERSION__=310",
-                          "-D__METAL_MACOS__=1",
-                          "-D__HAVE_BFLOAT__=1",
-                          headers,
-                          beside,
-                          "-o",
-                          out,
-                          in,
-                          NULL};
+    const char *fixed[] = {tool,
+                           "-E",
+                           "-x",
+                           "c++",
+                           "-w",
+                           "-std=c++17",
+                           "-undef",
+                           "-nostdinc",
+                           "-D__METAL__=1",
+                           "-D__METAL_VERSION__=310",
+                           "-D__METAL_MACOS__=1",
+                           "-D__HAVE_BFLOAT__=1",
+                           headers,
+                           beside,
+                           "-o",
+                           out,
+                           in};
+    enum { FIXED = sizeof fixed / sizeof *fixed };
+    const char *argv[FIXED + 2 * MOST_FOLDERS + 1];
+    size_t n = FIXED;
+    memcpy(argv, fixed, sizeof fixed);
+    for (size_t i = 0; i < extras->folder_count && i < MOST_FOLDERS; i++) {
+        argv[n++] = "-I";
+        argv[n++] = extras->folders[i];
+    }
+    argv[n] = NULL;
     char *output = NULL;
     int status = 0;
     bool ok = os_run_for(argv, PREPROCESS_SECONDS, &output, &status, e);
@@ -188,7 +198,7 @@ static void forget_folder(char *preprocessed, const char *folder) {
 }
 
 /* The text goes in through a file of its own, so that it need not be one of the caller's. */
-static char *preprocess(const char *name, const char *source, err *e) {
+static char *preprocess(const char *name, const char *source, const msl_extras *extras, err *e) {
     const char *tmp = getenv("TMPDIR");
     char folder[PATH_MAX - 16], in[PATH_MAX], out[PATH_MAX], beside[PATH_MAX];
     int n = snprintf(folder, sizeof folder, "%s/assay-XXXXXX", tmp && *tmp ? tmp : "/tmp");
@@ -206,7 +216,7 @@ static char *preprocess(const char *name, const char *source, err *e) {
     text_add(&marked, source, strlen(source));
     char *result = NULL;
     if (os_write_file(in, marked.data, marked.used, e) &&
-        run_preprocessor(in, out, beside, name, e))
+        run_preprocessor(in, out, beside, name, extras, e))
         result = os_read_file(out, NULL, e);
     if (result)
         forget_folder(result, folder);
@@ -217,7 +227,8 @@ static char *preprocess(const char *name, const char *source, err *e) {
     return result;
 }
 
-char *source_from_text(const char *name, const char *given, char **whole, err *e) {
+char *source_from_text(const char *name, const char *given, const msl_extras *extras, char **whole,
+                       err *e) {
     splicer s = {0};
     splice(&s, name, given);
     for (size_t i = 0; i < s.once_count; i++)
@@ -231,7 +242,7 @@ char *source_from_text(const char *name, const char *given, char **whole, err *e
     }
     if (!s.needs_tool)
         return text_take(&s.out);
-    char *spliced = text_take(&s.out), *source = preprocess(name, given, e);
+    char *spliced = text_take(&s.out), *source = preprocess(name, given, extras, e);
     if (source && s.is_missing) {
         text_print(&s.out, "#include <metal_stdlib>\n%s", source);
         *whole = text_take(&s.out);
@@ -243,7 +254,21 @@ char *source_from_text(const char *name, const char *given, char **whole, err *e
     return source;
 }
 
-char *source_load(const char *path, char **whole, err *e) {
+/* Macros stand in front of the text, so that every compiler sees them. */
+static char *add_macros(const char *path, const char *given, const msl_extras *extras) {
+    text out = {0};
+    for (size_t i = 0; i < extras->macro_count; i++) {
+        const char *macro = extras->macros[i];
+        int name = (int)strcspn(macro, "=");
+        text_print(&out, "#define %.*s %s\n", name, macro, macro[name] ? macro + name + 1 : "1");
+    }
+    if (extras->macro_count > 0)
+        print_line_mark(&out, 1, path);
+    text_add(&out, given, strlen(given));
+    return text_take(&out);
+}
+
+char *source_load(const char *path, const msl_extras *extras, char **whole, err *e) {
     size_t bytes = 0;
     char *given = os_read_plain(path, LONGEST_TEXT, &bytes, e);
     if (!given)
@@ -255,8 +280,11 @@ char *source_load(const char *path, char **whole, err *e) {
     if (strlen(given) != bytes)
         err_set(e, EXIT_USAGE, "%.160s has a zero byte at %zu: it is not text", path,
                 strlen(given));
-    else
-        source = source_from_text(path, given, whole, e);
+    else {
+        char *all = add_macros(path, given, extras);
+        source = source_from_text(path, all, extras, whole, e);
+        free(all);
+    }
     free(given);
     return source;
 }

@@ -202,3 +202,17 @@ uint64_t storage_measure(const msl_unit *u, at i, at *end) {
     *end = s.end + 1;
     return bytes;
 }
+
+at storage_find_value(const msl_unit *u, at i) {
+    const tokens *t = &u->tokens;
+    statement s = {.keyword = i};
+    if (!find_begin(t, &s) || !find_name(t, &s))
+        return NOT_FOUND;
+    for (at k = s.name; k < s.end; k++) {
+        if (token_is(t, k, "=") || token_is(t, k, "{"))
+            return k;
+        if (t->list[k].pair != NOT_FOUND && t->list[k].pair > k)
+            k = t->list[k].pair;
+    }
+    return NOT_FOUND;
+}
