@@ -305,6 +305,18 @@ kernel void barrier_for_execution_only(FOUR, IDS) {
     simdgroup_barrier(mem_flags::mem_none);
 }
 
+// What was loaded before a barrier may be overwritten after it, whatever the barrier orders.
+kernel void overwritten_after_a_barrier_of_none(FOUR, IDS) {
+    threadgroup float tile[64];
+    tile[l] = in[i % n];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    float x = tile[63 - l];
+    threadgroup_barrier(mem_flags::mem_none);
+    tile[l] = x * 2;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = tile[l ^ 1];
+}
+
 kernel void fence_and_a_barrier_of_none(FOUR, IDS) {
     threadgroup float tile[64];
     tile[l] = in[i % n];

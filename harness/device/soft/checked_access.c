@@ -128,7 +128,8 @@ static void access_device(soft_checker *c, const device_region *d, uintptr_t at,
         checker_pass_word(c, real & ~(uintptr_t)3, how);
     if (s->has_shadow) {
         shadow_access now = checker_now(c, true, how, bytes, pc), other;
-        if (shadow_judge(&s->shadow, real, bytes, &now, checker_is_ordered, c, &other))
+        const shadow_access arrived = checker_arrived(c, now);
+        if (shadow_judge(&s->shadow, real, bytes, &now, &arrived, checker_is_ordered, c, &other))
             race_with(c, &other, d, NULL, at, bytes, how, pc);
     }
 }
@@ -194,7 +195,9 @@ static void access_threadgroup(soft_checker *c, uintptr_t at, size_t bytes, unsi
     if (how & SOFT_ATOMIC && c->sync.is_used)
         checker_pass_word(c, at & ~(uintptr_t)3, how);
     shadow_access now = checker_now(c, false, how, bytes, pc), other;
-    if (shadow_judge(&c->threadgroup_shadow, at, bytes, &now, checker_is_ordered, c, &other))
+    const shadow_access arrived = checker_arrived(c, now);
+    if (shadow_judge(&c->threadgroup_shadow, at, bytes, &now, &arrived, checker_is_ordered, c,
+                     &other))
         race_with(c, &other, NULL, v, at, bytes, how, pc);
 }
 

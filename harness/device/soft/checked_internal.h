@@ -192,6 +192,8 @@ void checker_access(soft_worker *w, void *p, soft_u64 bytes, soft_u32 how, const
 /* checked_sync.c */
 shadow_access checker_now(const soft_checker *c, bool is_device, unsigned how, size_t bytes,
                           const void *pc);
+/* The same with every barrier counted that the thread has passed. */
+shadow_access checker_arrived(const soft_checker *c, shadow_access now);
 void checker_barrier(soft_worker *w, soft_u32 flags, soft_u32 whole_threadgroup);
 void checker_sync(soft_worker *w, soft_u32 flags, soft_u32 order, soft_u32 scope);
 /* An atomic access to a word: others may learn of this thread's past by it, or it of theirs. */

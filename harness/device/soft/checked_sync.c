@@ -26,6 +26,12 @@ shadow_access checker_now(const soft_checker *c, bool is_device, unsigned how, s
                            .bytes = (unsigned)bytes & 0x1F};
 }
 
+shadow_access checker_arrived(const soft_checker *c, shadow_access now) {
+    now.epoch = c->phase & 0x3FFFFF;
+    now.simd_epoch = c->simd_phase[now.thread / SOFT_LANES];
+    return now;
+}
+
 /* The memory of a barrier or a fence, as bits: device 1, threadgroup 2. */
 static void order_memory(soft_checker *c, uint32_t t, soft_u32 flags, bool whole) {
     for (int k = 0; k < MEMORIES; k++) {

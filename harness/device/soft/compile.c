@@ -86,7 +86,7 @@ enum {
     FAST_COUNT = sizeof fast_flags / sizeof *fast_flags,
     CHECKED_COUNT = sizeof checked_flags / sizeof *checked_flags,
     MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + 16,
-    COMPILE_SECONDS = 120,
+    COMPILE_SECONDS = 300,
 };
 
 static int by_name(const struct dirent **a, const struct dirent **b) {
@@ -349,7 +349,8 @@ bool soft_compiler_check_syntax(const soft_compiler *c, const char *text, bool *
     n = add_arguments(argv, n, more, sizeof more / sizeof *more);
     argv[n] = NULL;
     int status = 0;
-    bool ok = os_write_file(source, text, strlen(text), e) && os_run_for(argv, COMPILE_SECONDS, messages, &status, e);
+    bool ok = os_write_file(source, text, strlen(text), e) &&
+              os_run_for(argv, COMPILE_SECONDS, messages, &status, e);
     unlink(source);
     *is_right = ok && status == 0;
     return ok;

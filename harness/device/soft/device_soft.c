@@ -175,12 +175,21 @@ static void soft_free_pipeline(pipeline *p) {
     free(p->impl);
 }
 
-/* A buffer that is bound at several indices gets an address of its own for each. */
+/* A buffer that is bound at several offsets gets an address of its own for each. Bindings at the
+ * same offset keep the same address: kernels ask by it whether an optional buffer is there. */
 static void separate_binding(soft_item *item, const launch *l, int index) {
     const binding *b = &l->args[index];
     int before = 0;
-    for (int i = 0; i < index; i++)
-        before += l->args[i].kind == BIND_BUFFER && l->args[i].at.buffer == b->at.buffer;
+    for (int i = 0; i < index; i++) {
+        const binding *other = &l->args[i];
+        if (other->kind != BIND_BUFFER || other->at.buffer != b->at.buffer)
+            continue;
+        if (b->kind == BIND_BUFFER && other->at.offset == b->at.offset) {
+            item->launch.buffer[index] = item->launch.buffer[i];
+            return;
+        }
+        before++;
+    }
     if (b->kind != BIND_BUFFER || b->at.buffer->storage == STORAGE_NO_COPY || before == 0)
         return;
     char *alias = soft_checked_alias(b->at.buffer->impl, before);
@@ -229,7 +238,8 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
             if (s->params[j].kind != MSL_BUFFER || s->params[j].index != i)
                 continue;
             snprintf(bound[i].name, sizeof bound[i].name, "%s", s->params[j].name);
-            if (s->params[j].value_bytes)
+            /* What is declared as bytes holds what the host says. */
+            if (s->params[j].value_bytes > 1)
                 bound[i].element_bytes = s->params[j].value_bytes;
         }
     }

@@ -54,7 +54,7 @@ void shadow_close(shadow *s) {
 
 typedef struct {
     const shadow *shadow;
-    const shadow_access *now;
+    const shadow_access *now, *arrived;
     shadow_order *order;
     void *context;
     shadow_access *other;
@@ -73,7 +73,8 @@ static bool is_ordered(const shadow_access *before, const shadow_access *now) {
 
 static bool races(const trial *t, const shadow_access *before) {
     if (before->group == 0 || (!t->shadow->is_shared && before->group != t->now->group) ||
-        is_ordered(before, t->now) || t->order(t->context, before, t->now, t->shadow->is_shared))
+        is_ordered(before, before->how & SOFT_STORE ? t->now : t->arrived) ||
+        t->order(t->context, before, t->now, t->shadow->is_shared))
         return false;
     *t->other = *before;
     return true;
@@ -144,7 +145,7 @@ static bool judge_plain(const trial *t, shadow_cell *c) {
     bool is_store = t->now->how & SOFT_STORE;
     bool found = races(t, &c->store) || (is_store && one_races(t, c->load));
     if (!is_store) {
-        remember(t->shadow, c->load, t->now);
+        remember(t->shadow, c->load, t->arrived);
         return found;
     }
     const shadow_access was = c->store;
@@ -183,7 +184,10 @@ static bool judge_unit(const trial *t, size_t index, unsigned first, unsigned n)
     uintptr_t word = (s->begin + index * s->unit) & ~(uintptr_t)3;
     if (is_atomic) {
         shadow_atomic *a = find_atomic(s, word);
-        remember(s, t->now->how & SOFT_STORE ? a->store : a->load, t->now);
+        if (t->now->how & SOFT_STORE)
+            remember(s, a->store, t->now);
+        else
+            remember(s, a->load, t->arrived);
         c->store.atomics = 1;
     } else if (c->store.atomics) {
         const shadow_atomic *a = find_atomic(s, word);
@@ -194,8 +198,9 @@ static bool judge_unit(const trial *t, size_t index, unsigned first, unsigned n)
 }
 
 bool shadow_judge(shadow *s, uintptr_t at, size_t bytes, const shadow_access *now,
-                  shadow_order *order, void *context, shadow_access *other) {
-    const trial t = {s, now, order, context, other};
+                  const shadow_access *arrived, shadow_order *order, void *context,
+                  shadow_access *other) {
+    const trial t = {s, now, arrived, order, context, other};
     bool found = false;
     for (size_t done = 0; done < bytes;) {
         size_t offset = at + done - s->begin;
