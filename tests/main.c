@@ -36,6 +36,7 @@
     X(convert_suite)                                                                               \
     X(run_suite)                                                                                   \
     X(launch_suite)                                                                                \
+    X(untrusted_suite)                                                                             \
     X(lint_suite)                                                                                  \
     X(mutants_suite)                                                                               \
     X(bench_suite)                                                                                 \
