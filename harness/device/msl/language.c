@@ -153,7 +153,9 @@ static void check_kernel(const msl_unit *u, const kernel *k, remark_list *out) {
         const msl_param *p = &k->params[i];
         if (p->kind != MSL_BUFFER)
             continue;
-        bool is_value = !strpbrk(p->type, "*&[") && !strstr(p->type, "array") && p->type[0];
+        uint32_t alignment; /* textures and the like are no buffers, and have no size */
+        bool is_value = !strpbrk(p->type, "*&[") &&
+                        (p->space != MSL_SPACE_NONE || type_size(p->type, &alignment) > 0);
         if (is_value)
             remark_add(out, REMARK_ERROR, token_file(t, k->where.name), t->list[k->where.name].line,
                        1, "buffer-value",
