@@ -457,6 +457,34 @@ kernel void private_array_with_runtime_index(FOUR, IDS) {
     out[i] = acc[i % 8] + p[7];
 }
 
+// A jump past a variable is C++ as long as that has no first value: checked mode leaves this one
+// alone, and it alone.
+kernel void jump_past_a_variable(FOUR, IDS) {
+    float x = 0;
+    switch (i % 3) {
+    case 0:
+        float t;
+        t = in[i];
+        x = t * 2;
+        break;
+    case 1:
+        x = 1;
+        break;
+    }
+    out[i] = x;
+}
+
+kernel void reductions_in_a_loop_of_different_lengths(FOUR, IDS) {
+    uint seen = 0, want = 0;
+    for (uint k = 0; k < lane % 4; k++)
+        seen += simd_sum(1u);
+    for (uint k = 0; k < lane % 4; k++)
+        want += 32 - (k + 1) * 8;
+    if (simd_sum(1u) != 32 || seen != want)
+        out[i] = in[100000]; // never: else an access outside tells
+    out[i] = in[i % n];
+}
+
 constant float table[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 kernel void constant_table(FOUR, IDS) {
     constant float *p = table + (i % 4);

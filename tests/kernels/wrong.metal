@@ -193,6 +193,42 @@ kernel void one_component(FOUR, IDS) {
     out[i] = dot(v, v); // bug: unwritten memory
 }
 
+struct point {
+    float x, y;
+};
+kernel void member_of_an_array(FOUR, IDS) {
+    point p[3];
+    for (int k = 0; k < 3; k++)
+        p[k].x = in[i % n];
+    out[i] = p[i % 3].y; // bug: unwritten memory
+}
+
+inline void set_odd(thread float &x, uint i) {
+    if (i % 2)
+        x = 1;
+}
+kernel void by_reference(FOUR, IDS) {
+    float x;
+    set_odd(x, i);
+    out[i] = x + in[i % n]; // bug: unwritten memory
+}
+
+// In one file with a jump past a variable, which checked mode must leave alone.
+kernel void beside_a_jump(FOUR, IDS) {
+    float x;
+    switch (i % 3) {
+    case 0:
+        float t;
+        t = in[i];
+        x = t;
+        break;
+    case 1:
+        x = 1;
+        break;
+    }
+    out[i] = x; // bug: unwritten memory
+}
+
 // ------------------------------------------------------------------------------------------ outside
 
 kernel void load_above_its_guard(FOUR, IDS) {
@@ -264,6 +300,13 @@ kernel void through_null(FOUR, IDS) {
     if (n > 1000)
         p = in;
     out[i] = p[2]; // bug: load outside
+}
+
+inline int sum_to(int n) { // bug: memory fault
+    return n == 0 ? 0 : 1 + sum_to(n - 1); // bug: memory fault
+}
+kernel void recursion(FOUR, IDS) {
+    out[i] = float(sum_to(int(n) * 100000)) + in[i % n];
 }
 
 // ------------------------------------------------------------------------ barriers and simdgroups

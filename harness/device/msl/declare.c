@@ -1,5 +1,6 @@
 /* declare: marks variables that are declared without a value, so that checked mode can tell when
- * one is read before it is written: `float sum;` becomes `float ASSAY_NAME(sum); ASSAY_BIND(sum);`.
+ * one is read before it is written: `float sum;` on line 7 becomes `float ASSAY_NAME(7, sum);
+ * ASSAY_BIND(7, sum);`.
  * Arrays are marked with and without a value, so that a pointer that leaves one is seen.
  *
  * Looks at declarations in function bodies. Whatever is written differently is left alone: then
@@ -125,6 +126,7 @@ static bool read_statement(const tokens *t, at i, statement *s) {
 static void mark_statement(edits *d, const statement *s) {
     const tokens *t = &d->unit->tokens;
     char *type = tokens_join(t, s->type.begin, s->type.end);
+    int line = t->list[s->type.begin].line;
     for (size_t k = 0; k < s->count; k++) {
         const declarator *n = &s->names[k];
         if (!is_marked(n))
@@ -132,10 +134,10 @@ static void mark_statement(edits *d, const statement *s) {
         int bytes = (int)t->list[n->name].bytes;
         const char *name = token_text(t, n->name);
         text hidden = {0}, behind = {0};
-        text_print(&hidden, "ASSAY_NAME(%.*s)", bytes, name);
+        text_print(&hidden, "ASSAY_NAME(%d, %.*s)", line, bytes, name);
         edits_replace(d, n->name, text_take(&hidden));
-        text_print(&behind, "; %s(%.*s);", n->has_value ? "ASSAY_BIND_ARRAY" : "ASSAY_BIND", bytes,
-                   name);
+        text_print(&behind, "; %s(%d, %.*s);", n->has_value ? "ASSAY_BIND_ARRAY" : "ASSAY_BIND",
+                   line, bytes, name);
         if (k + 1 < s->count)
             text_print(&behind, " %s ", strncmp(type, "thread ", 7) == 0 ? type + 7 : type);
         edits_replace(d, n->end, text_take(&behind));

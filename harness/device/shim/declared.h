@@ -83,7 +83,7 @@ template <class T> class place<T, true> {
 };
 
 template <class T> class declared {
-    using E = typename element_of<T>::type;
+    using E = metal::remove_cv_t<typename element_of<T>::type>;
     static constexpr soft_u64 count = sizeof(T) / sizeof(E);
 
   public:
@@ -110,8 +110,7 @@ template <class T> class declared {
     place<T> where;
 
     ASSAY_INLINE E *first() const {
-        return reinterpret_cast<E *>(const_cast<typename metal::remove_cv_t<E> *>(
-            reinterpret_cast<const volatile typename metal::remove_cv_t<E> *>(where.it)));
+        return const_cast<E *>(reinterpret_cast<const volatile E *>(where.it));
     }
     ASSAY_INLINE void hide() { __asm__ volatile("" : "+r"(where.it)); }
     ASSAY_INLINE void tell(const unsigned char *marks, soft_u32 begins) const {
@@ -123,19 +122,33 @@ template <class T> class declared {
 
 } // namespace assay
 
-#define ASSAY_NAME(variable) assay_##variable
-#define ASSAY_BIND(variable)                                                                       \
+// Some C++ does not allow what this adds: a jump past the declaration, for one. Then compile.c
+// defines ASSAY_SKIP_57 as "~, 1" and what is declared on line 57 is left as it was.
+#define ASSAY_NAME(line, variable) ASSAY_PICK(ASSAY_NAME_, ASSAY_SKIP_##line)(variable)
+#define ASSAY_BIND(line, variable) ASSAY_PICK(ASSAY_BIND_, ASSAY_SKIP_##line)(variable)
+#define ASSAY_BIND_ARRAY(line, variable) ASSAY_PICK(ASSAY_ARRAY_, ASSAY_SKIP_##line)(variable)
+#define ASSAY_PICK(prefix, ...) ASSAY_JOIN(prefix, ASSAY_SECOND(__VA_ARGS__, 0, 0))
+#define ASSAY_SECOND(...) ASSAY_SECOND_OF(__VA_ARGS__)
+#define ASSAY_SECOND_OF(a, b, ...) b
+#define ASSAY_JOIN(a, b) ASSAY_JOIN_2(a, b)
+#define ASSAY_JOIN_2(a, b) a##b
+
+#define ASSAY_NAME_0(variable) assay_##variable
+#define ASSAY_BIND_0(variable)                                                                     \
     assay::declared<decltype(assay_##variable)> assay_life_of_##variable(assay_##variable);        \
     auto &variable = assay_life_of_##variable.get()
-#define ASSAY_BIND_ARRAY(variable)                                                                 \
+#define ASSAY_ARRAY_0(variable)                                                                    \
     assay::declared<decltype(assay_##variable)> assay_life_of_##variable(assay_##variable,         \
                                                                          assay_##variable);        \
     auto &variable = assay_life_of_##variable.get()
+#define ASSAY_NAME_1(variable) variable
+#define ASSAY_BIND_1(variable) ((void)0)
+#define ASSAY_ARRAY_1(variable) ((void)0)
 
 #else
 
-#define ASSAY_NAME(variable) variable
-#define ASSAY_BIND(variable) ((void)0)
-#define ASSAY_BIND_ARRAY(variable) ((void)0)
+#define ASSAY_NAME(line, variable) variable
+#define ASSAY_BIND(line, variable) ((void)0)
+#define ASSAY_BIND_ARRAY(line, variable) ((void)0)
 
 #endif

@@ -85,7 +85,8 @@ enum {
     FLAG_COUNT = sizeof flags / sizeof *flags,
     FAST_COUNT = sizeof fast_flags / sizeof *fast_flags,
     CHECKED_COUNT = sizeof checked_flags / sizeof *checked_flags,
-    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + 16,
+    MAX_SKIPS = 64,
+    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + MAX_SKIPS + 16,
     COMPILE_SECONDS = 300,
 };
 
@@ -212,8 +213,14 @@ static int add_arguments(const char **argv, int n, const char *const *more, int 
     return n;
 }
 
+/* What checked mode adds and this kernel does without, as options of the compiler. */
+typedef struct {
+    char options[MAX_SKIPS][48];
+    int count;
+} omissions;
+
 static bool run_clang(soft_compiler *c, const char *source, const char *object, const char *name,
-                      soft_build how, bool less, err *e) {
+                      soft_build how, const omissions *without, err *e) {
     const char *argv[MAX_ARGUMENTS];
     int n = 0;
     argv[n++] = c->clang;
@@ -224,8 +231,8 @@ static bool run_clang(soft_compiler *c, const char *source, const char *object, 
         n = add_arguments(argv, n, checked_flags, CHECKED_COUNT);
     if (how == BUILD_TRACED)
         argv[n++] = "-O0";
-    if (less)
-        argv[n++] = "-DASSAY_CHECKED_LESS=1";
+    for (int i = 0; i < without->count; i++)
+        argv[n++] = without->options[i];
     if (how != BUILD_FAST && c->major >= 16)
         argv[n++] = "-fstrict-flex-arrays=3"; /* the last array of a struct has bounds too */
     if (c->major >= 18) { /* before, bfloat is a class of ours that rounds by itself */
@@ -248,6 +255,62 @@ static bool run_clang(soft_compiler *c, const char *source, const char *object, 
     }
     free(output);
     return status == 0;
+}
+
+static void leave_out(omissions *without, const char *option) {
+    for (int i = 0; i < without->count; i++)
+        if (strcmp(without->options[i], option) == 0)
+            return;
+    if (without->count < MAX_SKIPS)
+        snprintf(without->options[without->count++], sizeof *without->options, "%s", option);
+}
+
+/* Variables on the lines that the messages name are left as they were. False if there is none that
+ * was not left out before. */
+static bool leave_out_lines(omissions *without, const char *messages) {
+    int before = without->count;
+    for (const char *p = messages; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+        size_t n = strcspn(p, "\n");
+        const char *shim = strstr(p, "/device/shim/");
+        const char *severity = strstr(p, ": error: ");
+        if (!severity || severity > p + n)
+            severity = strstr(p, ": note: ");
+        if (!severity || severity > p + n || (shim && shim < severity))
+            continue;
+        const char *column = severity;
+        while (column > p && column[-1] != ':')
+            column--;
+        const char *line = column - 1;
+        while (line > p && line[-1] != ':')
+            line--;
+        char option[48];
+        if (line > p && atoi(line) > 0) {
+            snprintf(option, sizeof option, "-DASSAY_SKIP_%d=~,1", atoi(line));
+            leave_out(without, option);
+        }
+    }
+    return without->count > before && without->count < MAX_SKIPS;
+}
+
+/* Some C++ does not allow what checked mode adds: a jump past a variable, vectors in unions. Such
+ * places are compiled without, one after the other: there, the use of a variable without a value or
+ * a misaligned vector is not seen. */
+static bool compile_checked(soft_compiler *c, const char *source, const char *object,
+                            const char *name, soft_build how, err *e) {
+    omissions without = {.count = 0};
+    static const char *const steps[] = {"-DASSAY_PLAIN_VECTORS=1", "-DASSAY_CHECKED_LESS=1"};
+    for (size_t step = 0;; step++) {
+        if (run_clang(c, source, object, name, how, &without, e))
+            return true;
+        for (int round = 0; round < 3 && leave_out_lines(&without, e->detail); round++)
+            if (run_clang(c, source, object, name, how, &without, e))
+                return true;
+        if (step == sizeof steps / sizeof *steps)
+            return false;
+        without.count = 0;
+        for (size_t i = 0; i <= step; i++)
+            leave_out(&without, steps[i]);
+    }
 }
 
 /* A kernel that needs more private memory than a fiber's stack has would write over its neighbours.
@@ -274,10 +337,8 @@ static bool check_stack(const char *object, const char *name, err *e) {
                    need, SOFT_STACK_USABLE);
 }
 
-/* Compiles into the cache. Some C++ does not allow what checked mode adds (vectors in unions, jumps
- * past a declaration): such a kernel is compiled without, and then a misaligned vector and the use
- * of a variable without a value are not seen. The object goes in before its checksum: readers that
- * see the checksum see the whole object. */
+/* Compiles into the cache. The object goes in before its checksum: readers that see the checksum
+ * see the whole object. */
 static bool compile_into(soft_compiler *c, const char *text, const char *object, const char *sum,
                          const char *name, soft_build how, err *e) {
     char source[PATH_MAX], beside[PATH_MAX];
@@ -286,8 +347,8 @@ static bool compile_into(soft_compiler *c, const char *text, const char *object,
         snprintf(beside, sizeof beside, "%s.%ld.tmp", object, (long)getpid()) >= (int)sizeof beside)
         return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
     bool ok = os_write_file(source, text, strlen(text), e) &&
-              (run_clang(c, source, beside, name, how, false, e) ||
-               (how != BUILD_FAST && run_clang(c, source, beside, name, how, true, e))) &&
+              (how == BUILD_FAST ? run_clang(c, source, beside, name, how, &(omissions){0}, e)
+                                 : compile_checked(c, source, beside, name, how, e)) &&
               check_stack(beside, name, e) && soft_inspect(beside, name, e);
     unlink(source);
     size_t bytes;
