@@ -63,6 +63,17 @@ static void race_with(soft_checker *c, const shadow_access *other, const device_
         open_store_race(c, r, at, bytes);
 }
 
+static bool is_known_load(const soft_checker *c, const shadow *s, uintptr_t at, size_t bytes) {
+    const uint32_t t = checker_thread(c->worker), kind = s->is_shared ? 0 : 1;
+    const shadow_moment m = {.group = c->group & 0xFFFFFF,
+                             .thread = t,
+                             .epoch = c->epoch[kind][t] & 0x3FFFFF,
+                             .simd_epoch = c->simd_epoch[kind][t],
+                             .phase = c->phase & 0x3FFFFF,
+                             .simd_phase = c->simd_phase[t / SOFT_LANES]};
+    return shadow_knows_load(s, at, bytes, &m);
+}
+
 /* Device memory --------------------------------------------------------------------------------- */
 
 enum { PAGE_OF_NULL = 65536 }; /* an index may have been added */
@@ -126,7 +137,7 @@ static void access_device(soft_checker *c, const device_region *d, uintptr_t at,
     }
     if (how & SOFT_ATOMIC && c->sync.is_used)
         checker_pass_word(c, real & ~(uintptr_t)3, how);
-    if (s->has_shadow) {
+    if (s->has_shadow && !(how == SOFT_LOAD && is_known_load(c, &s->shadow, real, bytes))) {
         shadow_access now = checker_now(c, true, how, bytes, pc), other;
         const shadow_access arrived = checker_arrived(c, now);
         if (shadow_judge(&s->shadow, real, bytes, &now, &arrived, checker_is_ordered, c, &other))
@@ -194,6 +205,8 @@ static void access_threadgroup(soft_checker *c, uintptr_t at, size_t bytes, unsi
         written[hole] = c->group;
     if (how & SOFT_ATOMIC && c->sync.is_used)
         checker_pass_word(c, at & ~(uintptr_t)3, how);
+    if (how == SOFT_LOAD && is_known_load(c, &c->threadgroup_shadow, at, bytes))
+        return;
     shadow_access now = checker_now(c, false, how, bytes, pc), other;
     const shadow_access arrived = checker_arrived(c, now);
     if (shadow_judge(&c->threadgroup_shadow, at, bytes, &now, &arrived, checker_is_ordered, c,

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi.h"
+
 /* An access: who, when, where in the code. All zero: none (threadgroups count from 1). */
 typedef struct {
     uint32_t group : 24;  /* threadgroup */
@@ -66,5 +68,29 @@ void shadow_close(shadow *s);
 bool shadow_judge(shadow *s, uintptr_t at, size_t bytes, const shadow_access *now,
                   const shadow_access *arrived, shadow_order *order, void *context,
                   shadow_access *other);
+
+/* When a thread accesses: its threadgroup, itself, and barriers passed that order this memory, and
+ * all barriers passed. */
+typedef struct {
+    uint32_t group, thread, epoch, simd_epoch, phase, simd_phase;
+} shadow_moment;
+
+/* Is a load of one whole unit right and nothing new? Most loads of shared memory are: what was
+ * stored there is ordered before, and two lanes of this simdgroup loaded it already since the last
+ * barrier. Says no when in doubt. */
+static inline bool shadow_knows_load(const shadow *s, uintptr_t at, size_t bytes,
+                                     const shadow_moment *m) {
+    const shadow_cell *c = &s->cells[(at - s->begin) / s->unit];
+    const shadow_access *a = &c->load[0], *b = &c->load[1];
+    const uint32_t simd = m->thread / SOFT_LANES;
+    return bytes == s->unit && (at - s->begin) % s->unit == 0 && !c->store.split &&
+           !c->store.atomics && c->store.group == m->group &&
+           (c->store.epoch < m->epoch || c->store.thread == m->thread ||
+            (c->store.thread / SOFT_LANES == simd && c->store.simd_epoch < m->simd_epoch)) &&
+           a->group == m->group && b->group == m->group && a->epoch == m->phase &&
+           b->epoch == m->phase && a->simd_epoch == m->simd_phase &&
+           b->simd_epoch == m->simd_phase && a->thread / SOFT_LANES == simd &&
+           b->thread / SOFT_LANES == simd;
+}
 
 #endif
