@@ -82,7 +82,7 @@ template <class T, int n> constexpr size_t vec_align = sizeof(T) * (n == 3 ? 4 :
 // In checked mode a vector is copied by functions: calling one through a pointer that is not
 // aligned as the type demands is something the compiler checks, and padding is not touched. They
 // make vectors strangers to unions, so a kernel that has such unions is compiled with plain ones.
-#if defined(ASSAY_CHECKED) && !defined(ASSAY_CHECKED_LESS)
+#if defined(ASSAY_CHECKED) && !defined(ASSAY_PLAIN_VECTORS)
 #define ASSAY_VEC_COPY_2(to, from) to(x, from.x) to(y, from.y)
 #define ASSAY_VEC_COPY_3(to, from) ASSAY_VEC_COPY_2(to, from) to(z, from.z)
 #define ASSAY_VEC_COPY_4(to, from) ASSAY_VEC_COPY_3(to, from) to(w, from.w)
