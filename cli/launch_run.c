@@ -71,8 +71,8 @@ static bool find_elem(const char *type, elem *out) {
     return false;
 }
 
-/* Bytes can be anything, on both sides: kernels cast a char * to what they like. Integers may differ
- * in sign. */
+/* Bytes can be anything, on both sides: kernels cast a char * to what they like. Integers may
+ * differ in sign. */
 static bool is_like(elem given, elem wanted) {
     return given == ELEM_U8 || given == wanted || elem_get_bytes(wanted) == 1 ||
            (!elem_is_float(given) && !elem_is_float(wanted) &&

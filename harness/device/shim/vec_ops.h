@@ -105,7 +105,7 @@ ASSAY_ARITHMETIC(^)
                 return __builtin_bit_cast(                                                         \
                     decltype(a),                                                                   \
                     ASSAY_NATIVE(a) op(ASSAY_NATIVE(b) & static_cast<T>(sizeof(T) * 8 - 1)));      \
-        return assay::each<vec<T, n>>([](T x, T y) ASSAY_LAMBDA { return assay::shift<T>(x, y); }, a, b);       \
+        return assay::each<vec<T, n>>([](T x, T y) ASSAY_HERE { return assay::shift<T>(x, y); }, a, b);\
     }                                                                                              \
     ASSAY_SPLAT_FORMS(op)                                                                          \
     ASSAY_ASSIGN_FORMS(op)
@@ -148,13 +148,13 @@ template <class T, int n> METAL_FUNC constexpr vec<T, n> operator+(vec<T, n> a) 
     return a;
 }
 template <class T, int n> METAL_FUNC constexpr vec<T, n> operator-(vec<T, n> a) {
-    return assay::each<vec<T, n>>([](T x) ASSAY_LAMBDA { return static_cast<T>(-x); }, a);
+    return assay::each<vec<T, n>>([](T x) ASSAY_HERE { return static_cast<T>(-x); }, a);
 }
 template <class T, int n> METAL_FUNC constexpr vec<T, n> operator~(vec<T, n> a) {
-    return assay::each<vec<T, n>>([](T x) ASSAY_LAMBDA { return static_cast<T>(~x); }, a);
+    return assay::each<vec<T, n>>([](T x) ASSAY_HERE { return static_cast<T>(~x); }, a);
 }
 template <int n> METAL_FUNC constexpr vec<bool, n> operator!(vec<bool, n> a) {
-    return assay::each<vec<bool, n>>([](bool x) ASSAY_LAMBDA { return !x; }, a);
+    return assay::each<vec<bool, n>>([](bool x) ASSAY_HERE { return !x; }, a);
 }
 
 template <class T, int n> METAL_FUNC constexpr vec<T, n> &operator++(vec<T, n> &a) {
