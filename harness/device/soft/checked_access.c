@@ -14,7 +14,7 @@ static finding_class outside_class(unsigned how) {
     return how & SOFT_STORE ? FINDING_STORE_OUTSIDE : FINDING_LOAD_OUTSIDE;
 }
 
-/* Races ----------------------------------------------------------------------------------------- */
+/* Races ---------------------------------------------------------------------------------------- */
 
 /* The second store of two is about to happen. What it stores is seen before the next access. */
 static void open_store_race(soft_checker *c, const report *r, uintptr_t at, size_t bytes) {
@@ -74,7 +74,7 @@ static bool is_known_load(const soft_checker *c, const shadow *s, uintptr_t at, 
     return shadow_knows_load(s, at, bytes, &m);
 }
 
-/* Device memory --------------------------------------------------------------------------------- */
+/* Device memory -------------------------------------------------------------------------------- */
 
 enum { PAGE_OF_NULL = 65536 }; /* an index may have been added */
 
@@ -145,7 +145,7 @@ static void access_device(soft_checker *c, const device_region *d, uintptr_t at,
     }
 }
 
-/* Threadgroup memory ---------------------------------------------------------------------------- */
+/* Threadgroup memory --------------------------------------------------------------------------- */
 
 static const variable *find_variable(const soft_checker *c, uintptr_t at, size_t bytes) {
     for (int i = 0; i < c->variable_count; i++) {
@@ -214,7 +214,7 @@ static void access_threadgroup(soft_checker *c, uintptr_t at, size_t bytes, unsi
         race_with(c, &other, NULL, v, at, bytes, how, pc);
 }
 
-/* Private memory -------------------------------------------------------------------------------- */
+/* Private memory ------------------------------------------------------------------------------- */
 
 static void outside_private(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
                             const void *pc) {
@@ -258,7 +258,7 @@ static void access_private(soft_checker *c, uintptr_t at, size_t bytes, unsigned
         memset(marks, 0, bytes);
 }
 
-/* Births of NaN --------------------------------------------------------------------------------- */
+/* Births of NaN -------------------------------------------------------------------------------- */
 
 /* Floating-point exceptions since the last look. A NaN or an infinity that is only passed on raises
  * none: what is seen here was born. */
@@ -296,7 +296,7 @@ static void trace(soft_checker *c, const void *pc) {
                             : "an infinity is born of an overflow");
 }
 
-/* All ------------------------------------------------------------------------------------------- */
+/* All ------------------------------------------------------------------------------------------ */
 
 void checker_tell_index(soft_checker *c, unsigned how) {
     if (!c->index_pending)

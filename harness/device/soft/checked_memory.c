@@ -1,7 +1,8 @@
 /* checked_memory: the device memory that a launch may touch, and what to do about the rest.
  *
- * Instrumentation is told before an access, and cannot change its address. So a bad load finds zeros that were put there a moment before, and what a bad store hits is saved and
- * put back: both before the next access, which is the next thing this thread does to memory. */
+ * Instrumentation is told before an access, and cannot change its address. So a bad load finds
+ * zeros that were put there a moment before, and what a bad store hits is saved and put back: both
+ * before the next access, which is the next thing this thread does to memory. */
 #if defined(__linux__)
 #define _GNU_SOURCE /* MAP_FIXED_NOREPLACE, memfd_create */
 #endif
@@ -219,7 +220,7 @@ void checker_neutralise(soft_checker *c, uintptr_t at, size_t bytes, unsigned ho
         memset((void *)at, 0, bytes);
 }
 
-/* Allocations ----------------------------------------------------------------------------------- */
+/* Allocations ---------------------------------------------------------------------------------- */
 
 /* A file without a name holds the memory, so that it can be mapped a second time. */
 static int open_memory(size_t bytes) {

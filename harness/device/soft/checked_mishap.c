@@ -88,7 +88,7 @@ void checker_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const char *t
 #endif
 }
 
-/* Signals --------------------------------------------------------------------------------------- */
+/* Signals -------------------------------------------------------------------------------------- */
 
 static bool is_kernel(const soft_checker *c, const void *pc) {
     return (uintptr_t)pc - c->image_begin < c->image_end - c->image_begin;

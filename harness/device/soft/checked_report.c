@@ -112,7 +112,7 @@ bool checker_find_line(const soft_checker *c, const void *pc, char *file, size_t
     return soft_find_line(c->object, offset, file, size, line);
 }
 
-/* Lines ----------------------------------------------------------------------------------------- */
+/* Lines ---------------------------------------------------------------------------------------- */
 
 /* Where a thread stood that is known by its number only. */
 static void name_thread(const soft_checker *c, const shadow_access *a, char *out, size_t size) {

@@ -61,7 +61,7 @@ static const char *const fast_flags[] = {"-O2"};
 /* Every access to memory calls shim/cpu/checked.h; so do the mistakes that the compiler can see coming.
  * Atomics come there by themselves. Vectorised code would hide which element an access is. */
 #define MISTAKES                                                                                   \
-    "alignment,array-bounds,integer-divide-by-zero,shift-exponent,float-cast-overflow,"             \
+    "alignment,array-bounds,integer-divide-by-zero,shift-exponent,float-cast-overflow,"            \
     "signed-integer-overflow"
 static const char *const checked_flags[] = {
     "-O1", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_CHECKED=1", "-fsanitize=thread",

@@ -50,7 +50,7 @@ void shadow_close(shadow *s) {
     *s = (shadow){0};
 }
 
-/* Order ----------------------------------------------------------------------------------------- */
+/* Order ---------------------------------------------------------------------------------------- */
 
 typedef struct {
     const shadow *shadow;
@@ -111,7 +111,7 @@ static void remember(const shadow *s, shadow_access two[2], const shadow_access 
     }
 }
 
-/* Atomics --------------------------------------------------------------------------------------- */
+/* Atomics -------------------------------------------------------------------------------------- */
 
 static shadow_atomic *probe(const shadow *s, uintptr_t word) {
     size_t i = (size_t)((word >> 2) * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (s->atomic_room - 1);
@@ -138,7 +138,7 @@ static shadow_atomic *find_atomic(shadow *s, uintptr_t word) {
     return found;
 }
 
-/* Cells ----------------------------------------------------------------------------------------- */
+/* Cells ---------------------------------------------------------------------------------------- */
 
 /* One cell and one access that is not atomic. */
 static bool judge_plain(const trial *t, shadow_cell *c) {

@@ -36,8 +36,8 @@ ASSAY_INLINE void yield_to(soft_simdgroup *g, soft_u32 lane, soft_u32 next) {
     SOFT_SWITCH(&g->lane[lane], &g->lane[next]);
 }
 
-// Lanes that a meeting is meant for: whoever comes, all 32, all 32 for a product of matrices, or all
-// that there are.
+// Lanes that a meeting is meant for: whoever comes, all 32, all 32 for a product of matrices, or
+// all that there are.
 enum {
     meeting_of_any = SOFT_MEET_ANY,
     meeting_of_simd = SOFT_MEET_ALL,
