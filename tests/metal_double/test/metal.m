@@ -456,7 +456,7 @@ TEST a_capture_needs_the_variable_a_new_file_and_its_suffix(void) {
     ASSERT_STR_EQ("advance\nadvance\n", text);
     free(text);
     ASSERT_FALSE(device_start_capture(b.device, path, &b.e));
-    ASSERTm(b.e.text, strstr(b.e.text, "there already"));
+    ASSERTm(b.e.text, strstr(b.e.text, "already exists"));
     unlink(path);
     unsetenv("METAL_CAPTURE_ENABLED");
     tear_down(&b);
