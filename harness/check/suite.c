@@ -97,7 +97,7 @@ typedef struct {
     const suite_listener *listener;
     finding_list *findings;
     progress progress;
-} session;
+} delivery;
 
 static void gather(finding_list *all, const finding_list *found, const char *case_name) {
     for (size_t i = 0; all && i < found->count; i++) {
@@ -128,7 +128,7 @@ static bool read_answer(const worker_outcome *o, case_report *r) {
 }
 
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
-    session *s = context;
+    delivery *s = context;
     const test_case *c = &s->cases->items[task];
     case_report r = {.failure = o->failure[0] ? o->failure : NULL};
     if (!r.failure && !read_answer(o, &r))
@@ -141,7 +141,7 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
 }
 
 static void advance(void *context, size_t done) {
-    session *s = context;
+    delivery *s = context;
     progress_update(&s->progress, done);
 }
 
@@ -172,7 +172,7 @@ bool suite_run(const suite *s, const device_facts *f, const case_list *cases,
     assert(names);
     for (size_t i = 0; i < cases->count; i++)
         names[i] = cases->items[i].name;
-    session own = {.cases = cases, .listener = listener, .findings = findings};
+    delivery own = {.cases = cases, .listener = listener, .findings = findings};
     own.progress = progress_new(stderr, "cases", cases->count);
     worker_plan plan = {.tasks = names,
                         .count = cases->count,
