@@ -42,7 +42,7 @@ typedef struct kernel {
 
 typedef struct op op;
 
-/* A case under construction: where buffers come from, what fills them, what is recorded. */
+/* A case (test_case.h) as it is built: the source of its buffers, their contents, its tape. */
 typedef struct {
     const op *op;
     const kernel *kernel;

@@ -1,4 +1,5 @@
-// meet: where the lanes of a simdgroup stop and wait for each other. See soft/abi.h for the protocol.
+// meet: where the lanes of a simdgroup stop and wait for each other. See soft/abi.h for the
+// protocol.
 //
 // meet<R>(value, serve) posts this lane's value; when every lane that takes part has posted, the
 // last one calls serve(in, out, party) once for all of them, and each lane goes on with out[lane].
@@ -33,7 +34,7 @@ ASSAY_INLINE void yield_to(soft_simdgroup *g, soft_u32 lane, soft_u32 next) {
     SOFT_SWITCH(&g->lane[lane], &g->lane[next]);
 }
 
-// Lanes that a meeting is meant for: the whole simdgroup, the whole quad, or whoever comes (votes).
+// Lanes that a meeting is for: the whole simdgroup, the whole quad, or any that come (votes).
 enum { meeting_of_any = 1, meeting_of_quad = 4, meeting_of_simd = 32, meeting_at_barrier = 64 };
 
 // T and R are trivially copyable and at most SOFT_EXCHANGE_BYTES. serve is
