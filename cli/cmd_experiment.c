@@ -220,7 +220,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         err_set(e, EXIT_USAGE, "%zu names are too many; `all` is every experiment", count);
         return e->code;
     }
-    const char *chosen[MOST_EXPERIMENTS];
+    static const char *chosen[MOST_EXPERIMENTS];
     static session s;
     device_facts facts;
     suite find = {.device = settings.device, .math = settings.math};
