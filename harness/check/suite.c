@@ -15,8 +15,8 @@
 
 /* The worker's side ------------------------------------------------------------------------- */
 
-/* What travels back, followed by findings. Both sides are the same program, so it can be the
- * bytes of structs. */
+/* What travels back, followed by findings. Both sides are the same program, so it is the bytes of
+ * structs. */
 typedef struct {
     bool made;
     check_result result;
@@ -43,7 +43,7 @@ static bool check_captured(const server *s, const test_case *c, answer *a) {
 
 static const char canary_prefix[] = "canary/";
 
-/* Caught is a pass. */
+/* A canary that is caught passes. */
 static void check_canary(const server *s, const char *name, answer *a) {
     bool is_caught = false;
     for (size_t i = 0; i < canary_count; i++)
@@ -64,7 +64,7 @@ static void *check_named_case(void *context, const char *name, size_t *bytes, bo
         a.made = check_captured(s, &c, &a);
     else
         err_set(&a.error, EXIT_USAGE, "no case is called '%.160s'", name);
-    /* A kernel that is wrong may have written anywhere. */
+    /* A wrong kernel may have written anywhere. */
     *retire = !a.made || a.result.verdict == CHECK_FAIL;
     const finding_list *found = device_get_findings(library_get_device(s->lib));
     a.finding_count = found->count;
@@ -97,7 +97,7 @@ typedef struct {
     const suite_listener *listener;
     finding_list *findings;
     progress progress;
-} session;
+} delivery;
 
 static void gather(finding_list *all, const finding_list *found, const char *case_name) {
     for (size_t i = 0; all && i < found->count; i++) {
@@ -107,7 +107,7 @@ static void gather(finding_list *all, const finding_list *found, const char *cas
     }
 }
 
-/* False if the answer is not one of ours. */
+/* False if the bytes are not a valid answer. */
 static bool read_answer(const worker_outcome *o, case_report *r) {
     answer a;
     if (o->bytes < sizeof a)
@@ -128,11 +128,11 @@ static bool read_answer(const worker_outcome *o, case_report *r) {
 }
 
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
-    session *s = context;
+    delivery *s = context;
     const test_case *c = &s->cases->items[task];
     case_report r = {.failure = o->failure[0] ? o->failure : NULL};
     if (!r.failure && !read_answer(o, &r))
-        r.failure = "the worker is another build of assay: was it rebuilt meanwhile?";
+        r.failure = "the worker is a different build of assay: was it rebuilt during the run?";
     progress_hide(&s->progress);
     bool ok = s->listener->deliver(s->listener->context, c, &r, e);
     gather(s->findings, &r.findings, c->name);
@@ -141,7 +141,7 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
 }
 
 static void advance(void *context, size_t done) {
-    session *s = context;
+    delivery *s = context;
     progress_update(&s->progress, done);
 }
 
@@ -172,7 +172,7 @@ bool suite_run(const suite *s, const device_facts *f, const case_list *cases,
     assert(names);
     for (size_t i = 0; i < cases->count; i++)
         names[i] = cases->items[i].name;
-    session own = {.cases = cases, .listener = listener, .findings = findings};
+    delivery own = {.cases = cases, .listener = listener, .findings = findings};
     own.progress = progress_new(stderr, "cases", cases->count);
     worker_plan plan = {.tasks = names,
                         .count = cases->count,
@@ -203,7 +203,7 @@ static bool deliver_canary(void *context, size_t task, const worker_outcome *o, 
     b->is_caught = is_read && r.made && r.result.verdict == CHECK_PASS;
     snprintf(b->why, sizeof b->why, "%.199s",
              r.failure  ? r.failure
-             : !is_read ? "the worker is another build of assay"
+             : !is_read ? "the worker is a different build of assay"
              : !r.made  ? r.error.text
                         : r.result.message);
     return true;
@@ -224,8 +224,8 @@ static bool count_caught(const bird *birds, size_t count, FILE *out, err *e) {
     fprintf(out, "# canaries: %zu of %zu caught\n", caught, count);
     return caught == count ||
            err_set(e, EXIT_WRONG,
-                   "%zu of %zu canaries were not caught: the validation of this device is not "
-                   "looking, and nothing is called clean",
+                   "%zu of %zu canaries were not caught: the validation of this device does not "
+                   "work, so nothing is called clean",
                    count - caught, count);
 }
 
@@ -258,6 +258,6 @@ bool suite_find_device(const suite *s, device_facts *out, err *e) {
         return false;
     *out = *device_get_facts(d);
     device_close(d);
-    *e = (err){.code = EXIT_OK}; /* what `auto` tried before is not an error */
+    *e = (err){.code = EXIT_OK}; /* devices that `auto` tried before are not errors */
     return true;
 }

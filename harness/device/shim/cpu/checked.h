@@ -44,7 +44,7 @@ ASSAY_UNSEEN ASSAY_INLINE bool has_mark(const soft_worker *w, const void *at, so
     return false;
 }
 
-// A load that is obviously right: of memory that nobody writes and that was all written.
+// A load that is obviously right: from memory that no kernel writes and that is fully initialised.
 ASSAY_UNSEEN ASSAY_INLINE bool is_plain(const soft_checks *c, const void *at, soft_u64 bytes) {
     const soft_u64 a = reinterpret_cast<soft_u64>(at);
     const soft_u64 small = a - c->inline_begin;
