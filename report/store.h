@@ -1,11 +1,12 @@
 /* store: the folders of results that claims and the report are read from.
  *
- * One folder a device: CSV files and, beside them, charts as SVG. Everything is read at once and
+ * One folder per device: CSV files and, beside them, charts as SVG. Everything is read at once and
  * kept; nothing is measured and nothing is written. What a CSV file is can be told by what is in
  * it, not by its name: an experiment says so in its head, the others are known by their columns.
+ * A folder with files or rows of two devices is refused: its numbers would be given to the wrong
+ * one.
  *
- * The one surprise: files of raw samples can be large, and nobody looks at them one by one: they
- * are listed and not read. */
+ * Files of raw samples can be large and are not shown: they are listed and not read. */
 #ifndef ASSAY_STORE_H
 #define ASSAY_STORE_H
 
@@ -24,10 +25,11 @@ typedef enum {
     STORE_OTHER       /* any other table */
 } store_kind;
 
-/* `# metric: NAME = VALUE UNIT` */
+/* `# metric: NAME = VALUE UNIT`, and `# spread: NAME = LOW to HIGH` where the experiment knows it. */
 typedef struct {
     char name[64], unit[24];
     double value;
+    double low, high; /* what the quartiles of its samples give; NaN: not known */
 } store_metric;
 
 typedef struct {

@@ -395,7 +395,7 @@ TEST rates_and_their_ratios_are_those_of_the_rows(void) {
     }
     experiment_find("decode")->conclude(made);
     ASSERT_EQ(460, sheet_get_metric(made, "tok_s"));
-    ASSERT_NEAR(480.0 / 460, sheet_get_metric(made, "n20_ratio"), 1e-9);
+    ASSERT_NEAR(480.0 / 470, sheet_get_metric(made, "n20_over_64"), 1e-9);
     ASSERT_EQ(300, sheet_get_metric(made, "tok_s_deepest"));
     sheet_free(made);
     made = sheet_new();
