@@ -5,7 +5,7 @@ set logscale xy 2
 set xrange [3.4:*]
 set format y '%g'
 set xlabel 'tokens of the prompt'
-set ylabel 'tokens a second (bars are quartiles)'
+set ylabel 'tokens per second (bars are quartiles)'
 set xtics (4, 8, 16, 32, 64, 128, 256, 512)
 set title 'Reading a prompt: together and token by token'
 set key outside right top Left reverse

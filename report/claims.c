@@ -224,7 +224,8 @@ static void explain(const claim *c, const store_folder *f, const store_metric *m
              a->agrees ? "agrees" : "differs", published, c->device, f->device, measured,
              c->relation == CLAIM_BETWEEN || !difference[0] ? "" : ", ",
              c->relation == CLAIM_BETWEEN ? "" : difference,
-             a->agrees && slack[0] ? ", within the allowance" : "", spread);
+             a->agrees && slack[0] && c->relation == CLAIM_ABOUT ? ", within the allowance" : "",
+             spread);
 }
 
 /* Every word is in the text, whatever the case of letters. */

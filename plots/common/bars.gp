@@ -1,7 +1,7 @@
-# bars: tokens a second of a few ways, with quartiles. Given: heading, ways (their names), words.
+# bars: tokens per second of a few ways, with quartiles. Given: heading, ways (their names), words.
 load common.'style.gp'
 set yrange [0:*]
-set ylabel 'tokens a second (bars: median, whiskers: quartiles)'
+set ylabel 'tokens per second (bars: median, whiskers: quartiles)'
 set title heading
 set style fill solid 0.75 border lc rgb '#202020'
 set boxwidth 0.7 / files
@@ -20,5 +20,5 @@ plot for [f=1:files] for [i=1:n] file(f) using (way(i, f, i + place(f))):(column
     with boxes lt f dt 1 title (i == 1 ? word(titles, f) : ''), \
     for [f=1:files] for [i=1:n] file(f) using (way(i, f, i + place(f))):(1e9 / column('wall_q3_ns')):(0):(1e9 / column('wall_q1_ns') - 1e9 / column('wall_q3_ns')) \
     with vectors arrowstyle 1 notitle, \
-    for [f=1:files] for [i=1:n] file(f) using (way(i, f, i + place(f))):(column('tok_s') * 0.5):(sprintf('%.4g', column('tok_s'))) \
-    with labels font ',11' notitle
+    for [f=1:files] for [i=1:n] file(f) using (way(i, f, i + place(f))):(0):(column('tok_s') > 0 ? sprintf('%.4g', column('tok_s')) : '') \
+    with labels offset 0,0.8 font ',11' notitle
