@@ -42,11 +42,11 @@ static void conclude(sheet *s) {
     decoding_find_ratios(s, "argmax", "readback_shared", &low, &high);
     sheet_add_spread(s, "speedup_argmax_and_private", low, high);
     sheet_conclude(s,
-                   "Argmax on the device: %.4g tok/s; logits read and searched by the CPU: %.4g: "
-                   "%.3g x, and the quartiles %s.",
+                   "Argmax on the device: %.4g tok/s; logits read and searched by the CPU: %.4g "
+                   "tok/s. The ratio is %.3g, and the quartiles %s.",
                    argmax, readback, gain,
                    decoding_is_clear(s, "argmax", "readback") ? "do not overlap" : "overlap");
-    sheet_conclude(s, "With private instead of shared scratch as well: %.3g x.", both);
+    sheet_conclude(s, "With private instead of shared scratch as well, the ratio is %.3g.", both);
 }
 
 EXPERIMENT(argmax_readback) = {
@@ -54,8 +54,8 @@ EXPERIMENT(argmax_readback) = {
     .order = 120,
     .question = "Is it faster to choose the token on the GPU than to read the logits?",
     .claim = "with private scratch 257 to 291.9 tok/s",
-    .how = "wall time from the call to the token known, all ways interleaved; tokens and logits "
-           "compared with what was checked",
+    .how = "wall time from the call until the token is known, all variants interleaved; tokens and "
+           "logits compared with those of a checked pass",
     .has_model = true,
     .run = run,
     .conclude = conclude,

@@ -1,9 +1,8 @@
-/* decoding: what the experiments on whole tokens share: ways to play one token, timed interleaved.
+/* decoding: what the experiments on whole tokens share: ways to play one token, interleaved.
  *
- * Rates of these experiments are those of one token played again and again after 32 others, which
- * is what the ways can be compared by. The rate of decode is that of text: runs of tokens that
- * each follow from the one before, at other depths. The two differ by what a rewind costs and by
- * the depth, so each says which it is. */
+ * Their rates are those of one token repeated at a context of 32, by which the ways can be
+ * compared. The rate of the experiment decode is that of generated text: every token follows from
+ * the one before, and the context grows. The two differ by depth and by the cost of a rewind. */
 #ifndef ASSAY_DECODING_H
 #define ASSAY_DECODING_H
 
@@ -14,14 +13,14 @@ typedef struct {
     const char *name;
     lab_decoder *decoder;
     play_mode mode;
-    bool greedy; /* the device chooses; else the logits are read and the CPU finds the largest */
+    bool greedy; /* the device chooses; else the CPU reads the logits and finds the largest */
 } decoding_way;
 
-/* Times all ways interleaved, one row each with columns `variant`, `tok_s` and `command_buffers` besides
- * the usual ones. The time is that of the caller: from the call to the token known. */
+/* Times all ways interleaved, one row each, with columns `variant`, `tok_s` and `command_buffers`
+ * besides the usual ones. The time is the caller's: from the call until the token is known. */
 bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err *e);
 
-/* Of the sample files two rows: median ratio of walls b / a, and whether the quartiles overlap. */
+/* Of two rows: the ratio of their median wall times, b / a, and whether the quartiles are apart. */
 double decoding_find_ratio(const sheet *s, const char *a, const char *b);
 bool decoding_is_clear(const sheet *s, const char *a, const char *b);
 

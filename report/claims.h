@@ -3,11 +3,10 @@
  * results/claims.csv has one row per claim; the number that tests it is a metric of an experiment.
  * A verdict is a rule and two numbers: it holds if the measured number is as large (as small, as
  * near) as published. A number that was published for one chip is neither proved nor refuted by
- * another: such an answer is "measured on another chip", with both numbers. What a device cannot
- * tell is no verdict about the claim, and says why.
+ * another: such an answer is "measured on another chip", with both numbers. A device that cannot
+ * measure it gives no verdict, only the reason.
  *
- * A number with another unit is no answer: MiB taken for MB was one of the mistakes that were
- * published. */
+ * A result in another unit is rejected: MiB taken for MB was one of the published mistakes. */
 #ifndef ASSAY_CLAIMS_H
 #define ASSAY_CLAIMS_H
 
@@ -15,7 +14,7 @@
 
 typedef enum {
     CLAIM_ABOUT,    /* within tolerance_pct of the value */
-    CLAIM_AT_LEAST, /* not under the value by more than the tolerance */
+    CLAIM_AT_LEAST, /* no further below the value than the tolerance */
     CLAIM_AT_MOST,
     CLAIM_BETWEEN /* value and high, with the tolerance on both sides */
 } claim_relation;
@@ -30,7 +29,7 @@ typedef enum {
 typedef struct {
     const char *id, *text, *unit, *conditions, *model, *device, *experiment, *metric;
     /* device: that the number was published for; "any GPU" for what is said of all of them.
-     * model: words that the name of the measured model must have, its weights' type among them */
+     * model: words that the name of the measured model must contain, its weights' type among them */
     const char *obstacle; /* why no device can answer here, or "" */
     claim_relation relation;
     claim_kind kind;

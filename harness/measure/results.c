@@ -15,7 +15,7 @@
 
 struct results {
     char path[PATH_MAX], samples_path[PATH_MAX];
-    results_list known; /* what was there when it was resumed, without samples */
+    results_list known; /* rows found when it was resumed, without samples */
 };
 
 static const char *const sample_titles[] = {"case", "i", "gpu_ns", "encode_ns", "wall_ns"};
@@ -282,7 +282,7 @@ static bool read_rows(const csv_file *f, results_list *out, err *e) {
             return err_set(e, EXIT_USAGE, "%.120s:%zu: the row has no name in column 'case'",
                            csv_get_path(f), csv_get_line(f, i));
         if (results_list_find(out, c.row.name))
-            return err_set(e, EXIT_USAGE, "%.120s:%zu: the case %.80s is there twice",
+            return err_set(e, EXIT_USAGE, "%.120s:%zu: the case %.80s appears twice",
                            csv_get_path(f), csv_get_line(f, i), c.row.name);
         out->cases[out->count++] = c;
     }
@@ -296,8 +296,8 @@ static bool read_sample(const csv_file *f, size_t row, const size_t *column, tim
            csv_get_double(f, row, column[4], &out->wall_ns, e);
 }
 
-/* Samples of a name that no row has are of a case that was never finished, or an experiment's finer
- * ones. */
+/* Samples whose name no row has are from a case that was never finished, or an experiment's extra
+ * samples. */
 static bool read_samples(const csv_file *f, results_list *l, err *e) {
     size_t column[SAMPLE_COLUMNS];
     result_case *c = NULL;
@@ -311,7 +311,7 @@ static bool read_samples(const csv_file *f, results_list *l, err *e) {
         if (!c)
             continue;
         if (!c->samples) {
-            size_t most = csv_count_rows(f) - i; /* whatever its row says */
+            size_t most = csv_count_rows(f) - i; /* a limit, whatever its row says */
             c->samples = calloc(c->row.gpu.count < most ? c->row.gpu.count + 1 : most + 1,
                                 sizeof *c->samples);
             assert(c->samples);
@@ -382,7 +382,7 @@ results *results_resume(const char *path, const results_meta *m, err *e) {
     if (access(path, F_OK) != 0)
         return results_create(path, m, e);
     results *r = results_new(path, e);
-    /* Written again with what is whole: half a row of a writer that was killed is left out. */
+    /* Rewritten with the complete rows: half a row of a writer that was killed is left out. */
     if (r && results_read(path, &r->known, e) && do_agree(path, &r->known.meta, m, e) &&
         write_files(r, &r->known.meta, &r->known, e))
         return r;

@@ -1,4 +1,4 @@
-# bars: tokens per second of a few ways, with quartiles. Given: heading, ways (their names), words.
+# bars: tokens per second of a few variants, with quartiles. Given: heading, ways (their names), captions.
 load common.'style.gp'
 set yrange [0:*]
 set ylabel 'tokens per second (bars: median, whiskers: quartiles)'

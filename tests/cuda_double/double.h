@@ -123,6 +123,7 @@ typedef struct {
 } ptx_table;
 
 typedef struct {
+    char entry[160];
     ptx_insn *code;
     size_t count;
     ptx_symbol *symbols;

@@ -377,7 +377,7 @@ CUresult cuModuleUnload(CUmodule m) {
 }
 
 CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
-    if (strcmp(name, "assay_main") != 0)
+    if (strcmp(name, m->program->entry) != 0)
         return 500;
     *f = calloc(1, sizeof **f);
     assert(*f && function_count < sizeof functions / sizeof *functions);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cuda.h"
+#include "harness/check/validation.h"
 
 cuda_device *cuda_enter(const device *d) {
     cuda_device *c = d->impl;
@@ -69,6 +70,7 @@ static void fill_facts(const cuda_device *c, device_facts *f) {
     f->simd_width = MSL_LANES;
     f->max_group_threads = (uint32_t)ask(c, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
     f->max_threadgroup_bytes = MSL_THREADGROUP_BYTES; /* Metal's: there is more */
+    f->validates = f->exact_buffers = f->names_lines = validation_is_on();
 }
 
 /* Opening --------------------------------------------------------------------------------------- */

@@ -25,8 +25,10 @@ static bool load(cuda_device *c, cuda_pipeline *p, int which, const char *ptx, u
             "7.8, as those since CUDA 11.8 do",
             kernel);
     int most = 0;
+    char entry[160];
+    ptx_name_entry(kernel, entry, sizeof entry);
     if (result == CUDA_SUCCESS)
-        result = driver->module_function(&p->function[which], p->module[which], "assay_main");
+        result = driver->module_function(&p->function[which], p->module[which], entry);
     if (result == CUDA_SUCCESS)
         result = driver->function_attribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                                             p->function[which]);
@@ -68,7 +70,7 @@ bool cuda_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *
                      ? msl_rewrite(unit, p->kernel, texts, count, e)
                      : NULL;
     free(texts);
-    char *ptx = text ? ptx_compile(c->compiler, text, p->kernel, NULL, 0, e) : NULL;
+    char *ptx = text ? ptx_compile(c->compiler, text, p->kernel, p->math, NULL, 0, e) : NULL;
     free(text);
     if (!ptx)
         return false;
