@@ -13,7 +13,7 @@
 static suite_settings settings = {
     .run = {.verb = "validate", .find = cases_parse, .seed = 1, .timeout_s = 120}};
 static uint64_t max_findings = 50;
-static bool trace_nan;
+static bool trace_nan, strict;
 
 static const option options[] = {
     SUITE_OPTIONS(settings),
@@ -21,6 +21,8 @@ static const option options[] = {
      "list at most N findings at the end (default 50)", 1, 100000},
     {"trace-nan", OPTION_FLAG, &trace_nan, NULL,
      "also report where finite values give a NaN or an infinity", 0, 0},
+    {"strict", OPTION_FLAG, &strict, NULL,
+     "milder findings fail the run too: threads that store the same value in one place", 0, 0},
     {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the findings to a file", 0, 0},
 };
 
@@ -142,7 +144,7 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
         csv_free(file);
     }
     ok = ok && report_check_ran(&r, e);
-    bool is_clean = r.failed == 0 && found.count == 0;
+    bool is_clean = r.failed == 0 && finding_count_failing(&found, validation_is_strict()) == 0;
     finding_free(&found);
     return !ok ? e->code : is_clean ? EXIT_OK : EXIT_WRONG;
 }
@@ -153,6 +155,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     setenv("ASSAY_LOOP_SECONDS", "3", 0);
     if (trace_nan)
         setenv("ASSAY_TRACE_NAN", "1", 1);
+    if (strict)
+        setenv("ASSAY_STRICT", "1", 1);
     if (settings.worker)
         return suite_serve(&settings.run, e);
     case_query query = {.filters = names,
@@ -189,11 +193,11 @@ const verb verb_validate = {
     .notes =
         "Canaries first: kernels with one planted bug for each class that the device claims to\n"
         "find. One that is not caught fails the run. Then every case of `assay check`, under\n"
-        "validation: accesses outside of buffers and threadgroup memory, reads of memory that\n"
-        "nothing wrote, data races, stores to read-only buffers, misaligned accesses, barriers "
-        "and\n"
-        "simdgroup functions that not all threads reach, division by zero, shifts and conversions\n"
-        "out of range, endless loops. Times mean nothing here and are not shown. The same is\n"
+        "validation: accesses outside of buffers, arrays and threadgroup memory, reads of memory\n"
+        "that nothing wrote, data races, stores to read-only buffers, misaligned accesses, "
+        "barriers\n"
+        "that not all threads reach, shuffles from lanes that are not there, arithmetic that is\n"
+        "not defined, endless loops. Times mean nothing here and are not shown. The same is\n"
         "switched on for every other verb by MTL_SHADER_VALIDATION=1.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
