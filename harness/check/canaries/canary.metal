@@ -212,6 +212,19 @@ kernel void canary_other_barrier(device const float *in [[buffer(0)]],
     out[i] = in[i % n];
 }
 
+kernel void canary_branch_barrier(device const float *in [[buffer(0)]],
+                                  device float *out [[buffer(1)]], constant uint &n [[buffer(2)]],
+                                  uint i [[thread_position_in_grid]],
+                                  uint l [[thread_position_in_threadgroup]]) {
+    threadgroup float shared[64];
+    shared[l] = in[i % n];
+    if (l % 2 == 0) {
+        threadgroup_barrier(mem_flags::mem_threadgroup); // bug
+        shared[l] += 1;
+    }
+    out[i] = shared[l];
+}
+
 kernel void canary_diverged(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
                             constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]],
                             uint lane [[thread_index_in_simdgroup]]) {
