@@ -13,6 +13,7 @@
 #endif
 
 #include "os.h"
+#include "sha256.h"
 
 #if defined(__APPLE__)
 static uint64_t ask_number(const char *name) {
@@ -136,6 +137,21 @@ void host_get_commit(char *text, size_t size) {
     }
     bool is_dirty = ask_git(home, changes, changed, sizeof changed) && changed[0];
     snprintf(text, size, "%s%s", commit, is_dirty ? "-dirty" : "");
+}
+
+void host_get_build(char *text, size_t size) {
+    char path[PATH_MAX], hex[65];
+    size_t bytes;
+    char *program = os_find_self(path, sizeof path, NULL) ? os_read_file(path, &bytes, NULL) : NULL;
+    snprintf(text, size, "unknown");
+    if (!program)
+        return;
+    sha256 h;
+    sha256_start(&h);
+    sha256_add(&h, program, bytes);
+    sha256_finish(&h, hex);
+    snprintf(text, size, "%.12s", hex);
+    free(program);
 }
 
 void host_get_driver(const char *api, char *text, size_t size) {
