@@ -77,7 +77,8 @@ explain() { # status
         2) echo "a bad command line or a malformed file" ;;
         3) echo "this machine cannot run it" ;;
         4) echo "slower than the baseline" ;;
-        5) echo "interrupted, or not enough data" ;;
+        5) echo "not enough data" ;;
+        130) echo "interrupted" ;;
         *) echo "assay crashed" ;;
     esac
 }

@@ -12,6 +12,7 @@
 #include "harness/check/suite.h"
 #include "harness/measure/history.h"
 #include "kernels/roof_kernels.h"
+#include "output.h"
 #include "reference/quant.h"
 #include "verb.h"
 
@@ -152,8 +153,8 @@ static bool deliver(void *context, const bench_case *c, const bench_outcome *o, 
     compare_case(r, c->name, o);
     if (!is_quiet())
         bench_table_add(&r->table, &row);
-    if (fflush(stdout) != 0)
-        return err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
+    if (!output_flush(e))
+        return false;
     size_t count = row.gpu.count;
     return results_add(r->file, &row, o->samples, count, e) &&
            history_add(r->path, &r->meta, &row, o->samples, e) &&

@@ -12,6 +12,7 @@
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
 #include "harness/measure/plot.h"
+#include "output.h"
 #include "verb.h"
 
 static struct {
@@ -128,8 +129,8 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     printf("%s (%.1f s)\n", name, a.seconds);
     for (int i = 0; i < SHEET_CONCLUSIONS && a.conclusions[i][0]; i++)
         printf("  %s\n", a.conclusions[i]);
-    if (fflush(stdout) != 0)
-        return err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
+    if (!output_flush(e))
+        return false;
     if (!draw(s, name, &chart))
         tell_failure(s, name, chart.text, chart.detail, chart.code);
     return true;

@@ -9,6 +9,7 @@
 
 #include "harness/check/findings.h"
 #include "harness/measure/results.h"
+#include "output.h"
 #include "verb.h"
 
 static const char *const titles[REPORT_COLUMNS] = {"kernel",  "shape",   "input",   "verdict",
@@ -178,7 +179,7 @@ bool report_check_ran(const report *r, err *e) {
 
 static bool deliver(void *context, const test_case *c, const case_report *r, err *e) {
     report_add(context, c, r);
-    return fflush(stdout) == 0 || err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
+    return output_flush(e);
 }
 
 suite_listener report_get_listener(report *r) {

@@ -202,7 +202,7 @@ void sheet_add_note(sheet *s, const char *key, const char *format, ...) {
 }
 
 void sheet_add_metric(sheet *s, const char *name, double value, const char *unit) {
-    if (isnan(value))
+    if (!isfinite(value))
         return;
     s->metrics = grow(s->metrics, s->metric_count, sizeof *s->metrics);
     metric *m = &s->metrics[s->metric_count++];

@@ -274,6 +274,63 @@ TEST malformed_files_are_named_with_their_line(void) {
     PASS();
 }
 
+TEST times_that_cannot_be_give_no_ratio(void) {
+    const double base[] = {1000}, nothing[] = {0};
+    ASSERT_RUN("rm -rf $T; mkdir -p $T", 0);
+    ASSERT(write_run("base.csv", "d", three, base, 1) &&
+           write_run("zero.csv", "d", three, nothing, 1));
+    ASSERT_RUN("$A compare $T/zero.csv $T/base.csv --explain", 5);
+    ASSERT_SAYS("a sample is 0");
+    ASSERT_FALSE(command_says("inf"));
+    ASSERT_RUN("$A compare $T/base.csv $T/zero.csv", 5);
+    ASSERT_RUN("sed 's/,40,1009.*,/,1000000000000,/; s/,,,40,/,,,1000000000000,/' $T/base.csv > "
+               "$T/zero.csv; $A compare $T/base.csv $T/zero.csv",
+               2);
+    ASSERT_SAYS("but its row says 1000000000000");
+    PASS();
+}
+
+/* A stand-in for gnuplot on a full disk: it ends well and leaves half a chart. */
+TEST charts_are_whole_or_not_there(void) {
+    const double base[] = {1000};
+    ASSERT_RUN(
+        "rm -rf $T; mkdir -p $T/bin $T/r; printf '#!/bin/sh\\nfor a; do case $a in "
+        "*out=*) f=${a##*out=\\047}; f=${f%%\\047*}; echo \"<svg>\" > \"$f\";; esac; done\\n' > "
+        "$T/bin/gnuplot; chmod +x $T/bin/gnuplot",
+        0);
+    ASSERT(write_run("r/bench.csv", "d", three, base, 1));
+    ASSERT_RUN("PATH=$T/bin:$PATH $A plot $T/r", 3);
+    ASSERT_SAYS("bench.svg is not whole");
+    ASSERT_RUN("ls $T/r | grep -v csv", 1);
+    ASSERT_RUN("grep -v ^a/ $T/r/bench.csv > $T/r/small_matrix.csv; $A plot $T/r/small_matrix.csv",
+               2);
+    ASSERT_SAYS("has no rows, so there is nothing to draw");
+    PASS();
+}
+
+TEST a_closed_pipe_and_an_interrupt_end_every_verb_alike(void) {
+    static const char *const verbs[] = {
+        "list", "help bench", "check ffn_silu --device soft",
+        "bench ffn_silu --shape 64 --budget 0.01 --device soft --out "
+        "$T/p.csv",
+        "lint $H/kernels/ffn_silu.metal"};
+    char line[512];
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        snprintf(
+            line, sizeof line,
+            "mkdir -p $T; rm -f $T/go; mkfifo $T/go; { read x < $T/go; $A %s 2> $T/talk; echo $? "
+            "> $T/status; } | { exec 0<&-; echo > $T/go; }; cat $T/talk; test \"$(cat "
+            "$T/status)\" = 141 && test ! -s $T/talk",
+            verbs[i]);
+        ASSERT_RUN(line, 0);
+    }
+    ASSERT_RUN(
+        "$A check --device soft > $T/rows 2> $T/talk & pid=$!; i=0; until grep -q pass $T/rows "
+        "|| test $((i += 1)) -gt 300; do sleep 0.1; done; kill -TERM $pid; wait $pid",
+        130);
+    PASS();
+}
+
 SUITE(bench_suite) {
     RUN_TEST(bench_writes_rows_and_samples_and_goes_on_where_it_was);
     RUN_TEST(a_run_that_is_killed_can_be_read_and_resumed);
@@ -286,6 +343,9 @@ SUITE(bench_suite) {
     RUN_TEST(resuming_trusts_only_rows_that_are_still_true);
     RUN_TEST(verdicts_and_exit_status_follow_from_the_files);
     RUN_TEST(folders_are_compared_file_by_file);
+    RUN_TEST(times_that_cannot_be_give_no_ratio);
+    RUN_TEST(charts_are_whole_or_not_there);
+    RUN_TEST(a_closed_pipe_and_an_interrupt_end_every_verb_alike);
     RUN_TEST(malformed_files_are_named_with_their_line);
     command_run("rm -rf $T");
 }

@@ -365,7 +365,11 @@ TEST malformed_results_are_refused_with_their_line(void) {
     ASSERTm(e.text, refuse("# schema: 2\n" HEADER ROW("1"), SAMPLES CASE ",0,-1,1,1\n",
                            "bad.samples.csv:3: a time is negative"));
     ASSERTm(e.text, refuse("# schema: 2\n" HEADER ROW("1"), SAMPLES CASE ",0,nan,1,1\n",
-                           "bad.samples.csv:3: a time is negative or not a number"));
+                           "bad.samples.csv:3: a time is negative, infinite or not a number"));
+    ASSERTm(e.text, refuse("# schema: 2\n" HEADER ROW("1"), SAMPLES CASE ",0,1,1,inf\n",
+                           "bad.samples.csv:3: a time is negative, infinite or not a number"));
+    ASSERTm(e.text, refuse("# schema: 2\n" HEADER ROW("1000000000000"), SAMPLES CASE ",0,1,1,1\n",
+                           "1 samples of " CASE ", but its row says 1000000000000"));
     results_list l;
     ASSERT(!results_read("no-csv.txt", &l, &e) && e.code == EXIT_USAGE);
     PASS();

@@ -90,9 +90,10 @@ result_row result_row_new(void) {
     return r;
 }
 
-/* Nine digits are more than any clock has. */
+/* Nine digits are more than any clock has. No number is infinite: something was divided by nothing,
+ * and charts refuse it. */
 void result_format_number(double value, char *text, size_t size) {
-    if (isnan(value))
+    if (!isfinite(value))
         snprintf(text, size, "%s", "");
     else
         snprintf(text, size, value == floor(value) && fabs(value) < 1e15 ? "%.0f" : "%.9g", value);

@@ -1,6 +1,7 @@
 /* results_read: the files of results.h, read back. */
 #include <assert.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,8 +105,10 @@ static bool read_samples(const csv_file *f, results_list *l, err *e) {
         timing_sample *s = &c->samples[c->count++];
         if (!read_sample(f, i, column, s, e))
             return false;
-        if (!(s->gpu_ns >= 0 && s->encode_ns >= 0 && s->wall_ns >= 0))
-            return err_set(e, EXIT_USAGE, "%.120s:%zu: a time is negative or not a number",
+        if (!(s->gpu_ns >= 0 && s->encode_ns >= 0 && s->wall_ns >= 0) || isinf(s->gpu_ns) ||
+            isinf(s->encode_ns) || isinf(s->wall_ns))
+            return err_set(e, EXIT_USAGE,
+                           "%.120s:%zu: a time is negative, infinite or not a number",
                            csv_get_path(f), csv_get_line(f, i));
     }
     return true;
