@@ -138,6 +138,7 @@ static void compare_case(run *r, const char *key, const bench_outcome *o) {
             comparison_add(&r->comparison, key, b ? b->samples : NULL, b ? b->count : 0, o->samples,
                            o->row.gpu.count, CLOCK_GPU);
         note_hash(c, b ? b->row.hash : "", o->row.hash);
+        comparison_doubt(c, b ? b->row.labels : "", o->row.labels);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -97,6 +98,27 @@ size_t host_find_cache(void) {
 double host_get_load(void) {
     double load = 0;
     return getloadavg(&load, 1) == 1 ? load : 0;
+}
+
+static double find_steal(void) {
+    double steal = 0;
+    char *text = os_read_file("/proc/stat", NULL, NULL);
+    if (text && sscanf(text, "cpu %*f %*f %*f %*f %*f %*f %*f %lf", &steal) != 1)
+        steal = 0;
+    free(text);
+    long ticks = sysconf(_SC_CLK_TCK);
+    return ticks > 0 ? steal / (double)ticks : 0;
+}
+
+host_usage host_get_usage(void) {
+    struct rusage r;
+    host_usage u = {.steal_s = find_steal()};
+    if (getrusage(RUSAGE_SELF, &r) != 0)
+        return u;
+    u.cpu_s = (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
+              1e-6 * (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
+    u.switches = (double)r.ru_nivcsw;
+    return u;
 }
 
 void host_get_os(char *text, size_t size) {

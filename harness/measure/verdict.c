@@ -41,7 +41,7 @@ static void measure(verdict_case *c, uint64_t seed) {
     if (has_enough(c) && !c->obstacle)
         c->ranks = c->paired
                        ? significance_test_pairs(c->now, c->base, c->base_count)
-                       : significance_test_ranks(c->now, c->now_count, c->base, c->base_count);
+                       : significance_test_series(c->now, c->now_count, c->base, c->base_count);
 }
 
 static verdict_kind choose(const verdict_case *c, double min_effect) {
