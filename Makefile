@@ -13,6 +13,7 @@ FILTER   =#                 make check FILTER=rmsnorm: only cases whose name con
 FUZZ_SECONDS = 60#          how long make fuzz looks for files that break the model reader
 DOUBLE   =#                 1: the Metal device against tests/metal_double (see assay-double)
 SOFT_SUITES = tape check threads simd language checked#  suites that run kernels in the test program itself
+CUDA_SUITES = tape check threads simd language cuda#  suites that run through the double of NVIDIA's driver
 ROOMS    = harness/base harness/device harness/device/msl harness/device/soft harness/device/cuda harness/check \
            harness/check/canaries harness/measure kernels reference runner experiments report cli
 
@@ -82,14 +83,14 @@ RUN_TESTS = XDG_CACHE_HOME=$(CURDIR)/$(BUILD)/cache ASSAY_PROGRAM=$(CURDIR)/$(PR
     $(strip $(RUN) $(BUILD)/tests)
 
 # Targets that run something install what is missing for them first; plain `make` only compiles.
-NEEDS := $(if $(filter test,$(MAKECMDGOALS)),test,$(if $(filter \
+NEEDS := $(if $(filter test test-cuda-double,$(MAKECMDGOALS)),test,$(if $(filter \
     check mutants bench-soft test-timing,$(MAKECMDGOALS)),kernels))
 READY := $(if $(NEEDS),ready)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
 .PHONY: all test deps ready check ptx mutants model bench-soft test-timing fuzz asan assay-double test-double \
-    asan-double test-other-arch docs docs-check format format-check clean help FORCE
+    test-cuda-double asan-double test-other-arch docs docs-check format format-check clean help FORCE
 
 all: $(PROGRAM) ## build ./assay (the default)
 
@@ -99,8 +100,11 @@ test: $(PROGRAM) $(BUILD)/tests ## install what is missing, build and run the te
 check: $(PROGRAM) ## check every kernel against its oracle
 	./$(PROGRAM) check $(FILTER)
 
-ptx: $(PROGRAM) ## compile every kernel for NVIDIA GPUs, and assemble it where ptxas is: needs no GPU
-	./$(PROGRAM) lint --ptx kernels harness/check/canaries $(addprefix tests/kernels/,$(addsuffix .metal,tape threads simd language launch))
+# Nothing of it needs a GPU; libdevice is brought where there is no CUDA toolkit.
+ptx: $(PROGRAM) ## compile every kernel for NVIDIA GPUs, and assemble it where ptxas is
+	ASSAY_LIBDEVICE=$$(sh tools/libdevice.sh) PATH="$$PATH:$(CURDIR)/build/deps" \
+	    ./$(PROGRAM) lint --ptx kernels harness/check/canaries \
+	    $(patsubst %,tests/kernels/%.metal,tape threads simd language launch)
 
 mutants: $(PROGRAM) ## plant bugs in the kernels and count those that are caught (half an hour on 2 cores)
 	./$(PROGRAM) mutants $(FILTER)
@@ -147,6 +151,11 @@ test-double: ## build it and run all tests through the Metal device
 	XDG_CACHE_HOME=$(CURDIR)/build/double/cache build/double/double_tests
 	ASSAY_DEVICE=metal $(MAKE) BUILD=build/double DOUBLE=1 test
 	ASSAY_FLUSH=1 XDG_CACHE_HOME=$(CURDIR)/build/double/cache sh tools/same_rows.sh build/double/assay soft metal
+
+# The CUDA device over a double of NVIDIA's driver that runs the PTX, slowly.
+test-cuda-double: $(PROGRAM) $(BUILD)/tests $(BUILD)/libcuda_double.so ## run kernels' tests through the CUDA device
+	for suite in $(CUDA_SUITES); do ASSAY_LIBDEVICE=$$(sh tools/libdevice.sh) ASSAY_DEVICE=cuda \
+	    ASSAY_LIBCUDA=$(CURDIR)/$(BUILD)/libcuda_double.so $(RUN_TESTS) -s $$suite || exit 1; done
 
 # One compiler for C and Objective-C: their sanitizers must be the same.
 asan-double: ## the double's own tests with sanitizers: no leak in 30,000 plays

@@ -10,7 +10,7 @@
 
 /* Sizes ------------------------------------------------------------------------------------- */
 
-/* How many sizes a shape of the kernel has: the least and the most of those in the registry. */
+/* How many sizes a shape of the kernel has: the fewest and the most in the registry. */
 static void count_sizes(const op *o, const kernel *k, size_t *least, size_t *most) {
     const shape_list *shapes = op_get_shapes(o, k);
     *least = SHAPE_DIMS;
@@ -22,8 +22,8 @@ static void count_sizes(const op *o, const kernel *k, size_t *least, size_t *mos
     }
 }
 
-/* A shape of the command line as one of this kernel; false if it is none. One size may be missing:
- * that of the batch. */
+/* A shape of the command line as a shape of this kernel; false if it does not fit. The size of the
+ * batch may be missing. */
 static bool fit_shape(const op *o, const kernel *k, const shape *given, size_t count, shape *out) {
     size_t least, most;
     int batch = op_find_batch_dim(o);
@@ -75,7 +75,7 @@ void bench_cases_add(bench_list *l, const bench_case *c) {
     l->items[l->count++] = *c;
 }
 
-/* True for a word that stands in the list, or for any if the list is empty or "all". */
+/* True for a word in the list, or for any word if the list is empty or "all". */
 static bool is_wanted(word_list *l, const char *name, bool by_default) {
     bool wanted = l->count == 0 && by_default;
     for (size_t i = 0; i < l->count; i++)
@@ -95,7 +95,7 @@ static void add_states(search *s, const test_case *t) {
         }
 }
 
-/* Is it one of those that were asked for? */
+/* Was it asked for? */
 static bool is_matched(search *s, const test_case *t) {
     bool matched = s->query->filter_count == 0;
     for (size_t i = 0; i < s->query->filter_count; i++)
@@ -181,7 +181,7 @@ static bool check_words(const search *s, err *e) {
     return true;
 }
 
-/* What was asked for and is in no case. */
+/* Anything that was asked for and matches no case. */
 static bool check_use(const search *s, err *e) {
     const bench_query *q = s->query;
     for (size_t i = 0; i < q->filter_count; i++) {

@@ -34,7 +34,7 @@ static void format_row(const result_row *r, char cells[BENCH_COLUMNS][128]) {
     format_number(r->gb_s, cells[8], size);
     format_number(r->pct_roof, cells[9], size);
     format_number(r->gflop_s, cells[10], size);
-    snprintf(cells[11], size, "%s", r->message[0] ? "NO TIME" : r->labels);
+    snprintf(cells[11], size, "%s", r->message[0] ? "NOT TIMED" : r->labels);
 }
 
 void bench_table_start(bench_table *t, FILE *out, const bench_list *cases) {
@@ -82,7 +82,7 @@ static void print_text(FILE *out, const char *text) {
     json_print_text(out, text, strlen(text));
 }
 
-/* JSON has no NaN and no infinity: what is not known is null. */
+/* JSON has no NaN and no infinity: unknown values are null. */
 static void print_json_field(FILE *out, const result_row *r, int i) {
     char text[512];
     bool is_number;

@@ -36,22 +36,22 @@ static const option options[] = {
     {"input", OPTION_TEXT, &settings.query.input, "D",
      "uniform, normal, zeros, denormals or large (default normal)", 0, 0},
     {"budget", OPTION_SECONDS, &settings.bench.budget_s, "S",
-     "seconds of samples a case at the most (default 1)", 0, 0},
+     "at most this many seconds of samples per case (default 1)", 0, 0},
     {"seed", OPTION_NUMBER, &settings.bench.seed, "N", "seed of the inputs (default 1)", 0,
      UINT64_MAX},
     {"device", OPTION_TEXT, &settings.bench.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
     MATH_OPTION(&settings.bench.math, "fast, as Metal's"),
     {"timeout", OPTION_SECONDS, &settings.bench.timeout_s, "S",
-     "give a case up after so many seconds (default 120)", 0, 0},
+     "give up on a case after this many seconds (default 120)", 0, 0},
     {"out", OPTION_TEXT, &settings.out, "FILE.csv",
-     "where rows go, samples beside it (default results/<device>/bench.csv)", 0, 0},
+     "file for the rows, samples beside it (default results/<device>/bench.csv)", 0, 0},
     {"resume", OPTION_FLAG, &settings.resume, NULL,
      "time only what has no row, or whose row is of another build or source", 0, 0},
     {"save", OPTION_TEXT, &settings.save, "NAME",
      "keep the rows as a baseline too, in baselines/NAME.csv beside the file", 0, 0},
-    {"json", OPTION_FLAG, &settings.json, NULL, "print JSON in place of the table", 0, 0},
-    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown in place of the table", 0, 0},
+    {"json", OPTION_FLAG, &settings.json, NULL, "print JSON instead of the table", 0, 0},
+    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
     {"baseline", OPTION_TEXT, &settings.baseline, "B",
      "compare with a folder of other kernels, timed interleaved with these; with what was saved\n"
      "under a name; or with a CSV of an earlier run. Never written",
@@ -188,11 +188,11 @@ static bool open_baseline(run *r, const device_facts *f, err *e) {
         return false;
     const char *was = results_meta_find(&r->base.meta, "device");
     return strcmp(was, f->name) == 0 ||
-           err_set(e, EXIT_USAGE, "the baseline %.80s is of another device: '%.60s', not '%.60s'",
+           err_set(e, EXIT_USAGE, "the baseline %.80s is from another device: '%.60s', not '%.60s'",
                    settings.baseline, was, f->name);
 }
 
-/* With a CSV and nothing else asked for, what the CSV has is timed. */
+/* With a CSV and no other selection, the cases of the CSV are timed. */
 static bool choose_cases(const run *r, bench_list *out, err *e) {
     const bench_query *q = &settings.query;
     const axes_query *a = &q->axes;
@@ -220,7 +220,7 @@ static bool drop_finished(const run *r, const device_facts *f, bench_list *l, er
         return true;
     if (!bench_files_drop_finished(r->path, &r->meta, f, l, &kept, e))
         return false;
-    fprintf(stderr, "%zu of %zu cases are there already\n", kept, all);
+    fprintf(stderr, "%zu of %zu cases are already there\n", kept, all);
     return true;
 }
 
@@ -230,9 +230,9 @@ static exit_code finish(run *r) {
     else if (settings.markdown)
         bench_print_markdown(stdout, &r->meta, r->rows, r->count);
     size_t timed = r->count - r->failed - r->skipped;
-    fprintf(stderr, "%zu timed, %zu without a time", timed, r->failed);
+    fprintf(stderr, "%zu timed, %zu not timed", timed, r->failed);
     if (r->skipped > 0)
-        fprintf(stderr, ", %zu skipped: this device cannot run them", r->skipped);
+        fprintf(stderr, ", %zu skipped because this device cannot run them", r->skipped);
     fprintf(stderr, "; rows in %s\n", r->path);
     if (settings.save)
         fprintf(stderr, "baseline %s: %s\n", settings.save, r->save_path);
@@ -305,9 +305,10 @@ const verb verb_bench = {
         "single: submit and wait per run. chained: runs back to back in one command buffer.\n"
         "independent: many runs in one command buffer that need not wait for each other. cold\n"
         "rotates over copies that are larger than the caches. The time is the median on the GPU's\n"
-        "clock; iqr is the distance of the quartiles; % roof is relative to the fastest read, "
-        "copy\n"
-        "or triad of at least as many bytes, measured within seconds of it. A case that fails its\n"
+        "clock; iqr is the distance between the quartiles; % roof is relative to the fastest "
+        "read,\n"
+        "copy or triad of at least as many bytes, measured within seconds of it. A case that fails "
+        "its\n"
         "check is not timed. Labels say in which state a number was taken: emulated, virtual,\n"
         "throttled (became slower), ramp (became faster), busy, gpu_is_wall, unsteady (the budget\n"
         "ended first), above_roof, validated, hot, low_power, battery, overlap (sampled times sum\n"

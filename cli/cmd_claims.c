@@ -1,4 +1,4 @@
-/* cmd_claims: `assay claims`. Published numbers against the results that are stored. */
+/* cmd_claims: `assay claims`. Published numbers against stored results. */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@ static struct {
 static const option options[] = {
     {"claims", OPTION_TEXT, &settings.claims, "FILE.csv", "the claims (default results/claims.csv)",
      0, 0},
-    {"json", OPTION_FLAG, &settings.json, NULL, "print JSON in place of the table", 0, 0},
-    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown in place of the table", 0, 0},
+    {"json", OPTION_FLAG, &settings.json, NULL, "print JSON instead of the table", 0, 0},
+    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
     {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the rows to a file", 0, 0},
 };
 
@@ -74,7 +74,7 @@ static void print_counts(const row_list *l) {
            counts[CLAIM_FAILS], counts[CLAIM_UNKNOWN]);
 }
 
-/* Where there is one device it is said once, above. */
+/* A single device is named once, above the table. */
 static void print_table(const row_list *l, const store *s) {
     size_t first = s->count > 1 ? DEVICE : CLAIM;
     table_column columns[COLUMNS];
@@ -201,12 +201,12 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb verb_claims = {
     .name = "claims",
     .names = "[DIR...]",
-    .about = "published numbers against what was measured here: does each claim hold?",
+    .about = "compare published numbers with what was measured here: does each claim hold?",
     .notes =
-        "DIR is a device's folder of results, or a folder of such (default results/). Nothing is\n"
+        "DIR is a device's folder of results, or a folder of them (default results/). Nothing is\n"
         "measured: the numbers are metrics of `assay experiment`. A claim holds, does not hold, "
         "or\n"
-        "cannot be measured here, and the reason is said; times of the software device decide\n"
+        "cannot be measured here, for the reason given; times of the software device decide\n"
         "nothing. Exit status: 0 whatever the verdicts are.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,

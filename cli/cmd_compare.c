@@ -1,5 +1,5 @@
-/* cmd_compare: `assay compare`. Two runs of bench or of an experiment against each other, from their
- * files. */
+/* cmd_compare: `assay compare`. Two runs of bench or of an experiment against each other, from
+ * their files. */
 #include <assert.h>
 #include <dirent.h>
 #include <limits.h>
@@ -25,13 +25,13 @@ static const option options[] = {
     {"clock", OPTION_TEXT, &settings.clock, "C", "gpu, encode or wall (default gpu)", 0, 0},
     {"explain", OPTION_FLAG, &settings.explain, NULL, "the numbers and the rule of each verdict", 0,
      0},
-    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown in place of the table", 0, 0},
+    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
     {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the bootstrap (default 1)", 0,
      UINT64_MAX},
 };
 
-/* Files of one side, and what each is called on both: its name without folders, or nothing where
- * two files are named: those are a pair whatever they are called. */
+/* Files of one side, each with the name that pairs it with the other side: its name without
+ * folders, or empty if two files were given, which are a pair whatever they are called. */
 typedef struct {
     char name[256], path[PATH_MAX];
     results_list list;
@@ -107,7 +107,7 @@ static const source *find_source(const source_list *l, const char *name) {
     return NULL;
 }
 
-/* What is to be said of a pair: first what keeps it from being one. */
+/* The note on a pair: first what makes it incomparable. */
 static void note_pair(comparison_row *c, const source *base, const result_case *b,
                       const source *now, const result_case *n) {
     static const char *const keys[] = {"driver", "compiler", "os", "cpu"};
@@ -117,7 +117,7 @@ static void note_pair(comparison_row *c, const source *base, const result_case *
         return;
     const results_meta *x = &base->list.meta, *y = &now->list.meta;
     if (strcmp(results_meta_find(x, "device"), results_meta_find(y, "device")) != 0) {
-        c->test.obstacle = "they are of different devices";
+        c->test.obstacle = "they are from different devices";
         snprintf(c->note, sizeof c->note, "other device: %.50s", results_meta_find(x, "device"));
         return;
     }

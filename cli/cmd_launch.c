@@ -1,7 +1,7 @@
 /* cmd_launch: `assay launch FILE.metal KERNEL`. Any kernel, run from the command line.
  *
- * The one surprise: the launch is done by a worker, which is this verb again with the hidden
- * option --worker and the same command line. It answers with the text to print. */
+ * The launch is done by a worker, which is this verb again with the hidden option --worker and the
+ * same command line. It answers with the text to print. */
 #include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -29,25 +29,25 @@ static const option options[] = {
      "value of function constant I, such as 0=u32:64 (a bool is u8:1)", 0, 0},
     {"threadgroup", OPTION_LIST, &settings.threadgroups, "I=N",
      "bytes of threadgroup memory for [[threadgroup(I)]]", 0, 0},
-    {"grid", OPTION_TEXT, &settings.grid, "X[,Y,Z]", "threadgroups of the grid", 0, 0},
+    {"grid", OPTION_TEXT, &settings.grid, "X[,Y,Z]", "size of the grid in threadgroups", 0, 0},
     {"threads", OPTION_TEXT, &settings.threads, "X[,Y,Z]",
-     "or its threads; the last threadgroups may then be smaller", 0, 0},
-    {"group", OPTION_TEXT, &settings.group, "X[,Y,Z]", "threads of a threadgroup", 0, 0},
+     "or in threads; the last threadgroups may then be smaller", 0, 0},
+    {"group", OPTION_TEXT, &settings.group, "X[,Y,Z]", "size of a threadgroup in threads", 0, 0},
     {"print", OPTION_LIST, &settings.prints, "I[:N]",
-     "the first N elements of array I (default: 16 of each that can be written)", 0, 0},
+     "print the first N elements of array I (default: 16 of each writable one)", 0, 0},
     {"save", OPTION_LIST, &settings.saves, "I=PATH", "write the bytes of array I to a file", 0, 0},
     {"validate", OPTION_FLAG, &settings.validate, NULL,
      "watch every memory access and list what is wrong; no times", 0, 0},
     {"trace-nan", OPTION_FLAG, &settings.trace_nan, NULL,
-     "validate, and report where a NaN or an infinity is born of finite values", 0, 0},
+     "validate, and report where finite values give a NaN or an infinity", 0, 0},
     {"max-findings", OPTION_NUMBER, &settings.max_findings, "N",
-     "how many findings to list (default 20)", 1, 1000000},
+     "list at most N findings (default 20)", 1, 1000000},
     {"repeat", OPTION_NUMBER, &settings.repeat, "N",
-     "launch N times from the same contents and give median times (default 1)", 1, 1000000},
+     "launch N times with the same contents and print median times (default 1)", 1, 1000000},
     {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of random contents (default 1)", 0,
      UINT64_MAX},
     {"timeout", OPTION_SECONDS, &settings.timeout_s, "S",
-     "give the kernel up after so many seconds (default 60)", 0, 0},
+     "give up on the kernel after this many seconds (default 60)", 0, 0},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
     MATH_OPTION(&settings.math, "safe"),
@@ -155,7 +155,7 @@ static bool read_request(const char *const *names, size_t count, launch_request 
 
 /* The worker's side ---------------------------------------------------------------------------- */
 
-/* What travels back: this, and behind it the text to print. */
+/* What travels back: this, followed by the text to print. */
 typedef struct {
     exit_code code;
     err error;
@@ -197,11 +197,11 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     }
     if (o->bytes < sizeof s->answer)
         return err_set(e, EXIT_CANNOT,
-                       "the worker is another build of assay: was it rebuilt meanwhile?");
+                       "the worker is a different build of assay: was it rebuilt during the run?");
     memcpy(&s->answer, o->answer, sizeof s->answer);
     size_t used = o->bytes - sizeof s->answer;
     if (fwrite((const char *)o->answer + sizeof s->answer, 1, used, stdout) != used)
-        return err_set(e, EXIT_CANNOT, "cannot write the results: nobody reads them");
+        return err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
     return true;
 }
 
@@ -289,7 +289,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb verb_launch = {
     .name = "launch",
     .names = "FILE.metal KERNEL",
-    .about = "run one kernel of any file: arguments in, outputs, times and findings out",
+    .about = "run one kernel from any file: arguments in, outputs, times and findings out",
     .notes =
         "  --arg 0=f32[1024]:ramp    an array of 1024: zero (the default), one, ramp, nan, "
         "random,\n"

@@ -1,4 +1,5 @@
-/* cmd_lint: `assay lint FILE.metal...`. Messages as compilers print them, then a line a file. */
+/* cmd_lint: `assay lint FILE.metal...`. Messages as compilers print them, then one line per
+ * file. */
 #include <assert.h>
 #include <dirent.h>
 #include <limits.h>
@@ -16,10 +17,10 @@
 static struct { bool brief, ptx; } settings;
 
 static const option options[] = {
-    {"brief", OPTION_FLAG, &settings.brief, NULL, "no list of kernels, messages and sums only", 0,
-     0},
+    {"brief", OPTION_FLAG, &settings.brief, NULL,
+     "print only messages and totals, no list of kernels", 0, 0},
     {"ptx", OPTION_FLAG, &settings.ptx, NULL,
-     "only compile each kernel for NVIDIA GPUs, which needs none, and assemble it where ptxas is",
+     "only compile each kernel for NVIDIA GPUs (none is needed), and assemble it if ptxas exists",
      0, 0},
 };
 
@@ -92,8 +93,8 @@ static bool find_files(const char *const *names, size_t count, path_list *list, 
 
 /* Output ------------------------------------------------------------------------------------ */
 
-static void print_count(size_t count, const char *what, const char *behind) {
-    printf("%zu %s%s%s", count, what, count == 1 ? "" : "s", behind);
+static void print_count(size_t count, const char *what, const char *after) {
+    printf("%zu %s%s%s", count, what, count == 1 ? "" : "s", after);
 }
 
 static void print_remarks(const remark_list *list) {
@@ -124,7 +125,7 @@ static void print_report(const char *path, const lint_report *r) {
     if (!r->compiled)
         puts("not linted: it does not compile");
     else if (!r->strict.taken)
-        printf("compiled, not linted: the strict parse cannot take %s\n", r->strict.why);
+        printf("compiled, not linted: the strict parser does not accept %s\n", r->strict.why);
     else
         puts("linted");
 }

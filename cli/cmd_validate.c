@@ -18,17 +18,17 @@ static bool trace_nan;
 static const option options[] = {
     SUITE_OPTIONS(settings),
     {"max-findings", OPTION_NUMBER, &max_findings, "N",
-     "list at most so many findings at the end (default 50)", 1, 100000},
+     "list at most N findings at the end (default 50)", 1, 100000},
     {"trace-nan", OPTION_FLAG, &trace_nan, NULL,
-     "also report where a NaN or an infinity is born of finite values", 0, 0},
+     "also report where finite values give a NaN or an infinity", 0, 0},
     {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the findings to a file", 0, 0},
 };
 
-/* On Metal the reports lie in files: where, and how many of them the rows have told of. */
+/* On Metal the reports are in files: where, and how many of them the rows have shown. */
 static char folder[1024];
 
-/* Every worker must have said that it is watched, and a report that came too late for the row of
- * its case is a finding all the same. */
+/* Every worker must have confirmed that validation is on, and a report that came too late for the
+ * row of its case still counts as a finding. */
 static bool check_reports(finding_list *found, bool is_over, err *e) {
     validation_count count;
     finding_list all = {0};
@@ -37,8 +37,8 @@ static bool check_reports(finding_list *found, bool is_over, err *e) {
     bool ok = validation_read_folder(folder, &count, &all, e);
     if (ok && (count.files == 0 || count.banners < count.files))
         ok = err_set(e, EXIT_WRONG,
-                     "%zu of %zu workers did not say that Metal's validation is on: nothing is "
-                     "called clean",
+                     "%zu of %zu workers did not confirm that Metal's validation is on, so nothing "
+                     "is called clean",
                      count.files - count.banners, count.files);
     uint64_t told = 0;
     for (size_t i = 0; i < found->count; i++)
@@ -49,7 +49,7 @@ static bool check_reports(finding_list *found, bool is_over, err *e) {
     return ok;
 }
 
-/* Findings are rows; that there was a run, and how much it looked at, is said in the head. */
+/* Findings are rows; the head says that there was a run and how many cases it covered. */
 static void add_csv_counts(csv *file, const report *r, const device_facts *f) {
     char text[64];
     size_t played = 0;
@@ -117,7 +117,7 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
     report r;
     finding_list found = {0};
     bool is_metal = strcmp(f->api, "metal") == 0;
-    /* The engine is watched before it is believed. Its canaries are no findings. */
+    /* Validation is tested before it is trusted. Its canaries are not findings. */
     if ((is_metal && !validation_open_folder(folder, sizeof folder, e)) ||
         !suite_play_canaries(&settings.run, f, stdout, e) || !check_reports(&found, false, e))
         return e->code;

@@ -1,5 +1,5 @@
-/* report: how the results of `check` look: rows for people, with the details of what is wrong, and
- * rows of a CSV file. */
+/* report: prints the results of `check`: rows for people, with details of each error, and rows of a
+ * CSV file. */
 #ifndef ASSAY_REPORT_H
 #define ASSAY_REPORT_H
 
@@ -25,7 +25,7 @@ typedef struct {
 
 void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, csv *file);
 void report_add(report *r, const test_case *c, const case_report *what);
-/* report_add for suite_run: a listener whose rows are seen at once. */
+/* report_add for suite_run: a listener that shows rows at once. */
 suite_listener report_get_listener(report *r);
 /* Prints which cases failed and the counts, frees what it holds. */
 void report_end(report *r);

@@ -1,4 +1,4 @@
-/* bandwidth: what can be read a second, by size, format and occupancy?
+/* bandwidth: how fast can memory be read, by size, format and occupancy?
  *
  * Published for an Apple M4: more than 200 GB/s where 120 are nominal, explained by the
  * system-level cache; Q4_0 blocks at 1.5 GB/s, read by one simdgroup.
@@ -40,7 +40,7 @@ typedef struct {
     lab_case timed;
     buffer *buffers[BUFFERS];
     double bytes;  /* moved, about */
-    kernel kernel; /* of another group size, perhaps: the tape refers to it */
+    kernel kernel; /* maybe with another group size: the tape refers to it */
     uint32_t groups;
 } mover;
 
@@ -53,8 +53,8 @@ static void close_movers(mover *m, size_t count) {
     }
 }
 
-/* Whole numbers from -8 to 7 in the format that is read: sums of them are exact however they are
- * ordered, so a read that is missing or double is seen, and a long sum is no rounding error. */
+/* Whole numbers from -8 to 7 in the format that is read: their sums are exact in any order, so a
+ * missing or repeated read shows, and a long sum has no rounding error. */
 static void draw_units(lab *l, uint32_t unit_bytes, uint8_t *units, size_t count) {
     rng r = rng_new(lab_get_seed(l), "bandwidth");
     for (size_t i = 0; i < count; i++, units += unit_bytes) {
@@ -69,7 +69,7 @@ static void draw_units(lab *l, uint32_t unit_bytes, uint8_t *units, size_t count
     }
 }
 
-/* The same units again and again. */
+/* The same units repeated. */
 static bool fill(lab *l, buffer *b, uint32_t unit_bytes, err *e) {
     enum { UNITS = 16384 };
     size_t bytes = (size_t)UNITS * unit_bytes;
@@ -83,13 +83,13 @@ static bool fill(lab *l, buffer *b, uint32_t unit_bytes, err *e) {
     return ok;
 }
 
-/* `groups` threadgroups of `group` threads; 0: as many as the kernel likes. */
+/* `groups` threadgroups of `group` threads; 0: the kernel's own number. */
 static bool open_mover(lab *l, mover *m, const mover_kind *k, const char *sweep, double bytes,
                        uint32_t groups, uint32_t group, err *e) {
     static const char *const labels[BUFFERS] = {"a", "b", "c"};
     library *lib = lab_get_library(l);
     kernel mine = *registry_find_kernel(k->kernel, NULL);
-    uint32_t asked = groups; /* names the case: what is left of it may be that of another */
+    uint32_t asked = groups; /* names the case: the clamped number may be that of another */
     uint32_t streams = k->kind == READ ? 1 : k->kind == COPY ? 2 : 3;
     uint32_t n = (uint32_t)(bytes / streams / k->unit_bytes);
     if (groups > n / mine.group + 1) /* the rest would have nothing to do */
@@ -178,9 +178,9 @@ static bool run(lab *l, sheet *s, err *e) {
         return false;
     uint32_t groups = r ? roof_get_facts(r)->groups : 8;
     bool is_full = lab_get_level(l) == LEVEL_FULL, is_smoke = lab_get_level(l) == LEVEL_SMOKE;
-    /* All kernels of a size are there together, and what they read is kept a second time. */
+    /* All kernels of a size are open at once, and what they read is kept a second time. */
     double most = (double)lab_get_facts(l)->memory_bytes / (8 * KINDS);
-    /* Behind 4 times the cache everything comes from memory; a GPU shows what else there is. */
+    /* Beyond 4 times the cache everything comes from memory; on a GPU go as far as possible. */
     bool is_far = is_full && !lab_get_facts(l)->emulated;
     double last = is_smoke ? 0.3e6 : is_far ? 1.1e9 : (is_full ? 4 : 2) * (double)cache;
     bool ok = true;
@@ -239,30 +239,32 @@ static void conclude(sheet *s) {
     sheet_add_metric(s, "read_q4_0_one_simdgroup_gb_s", alone, "GB/s");
     if (step)
         sheet_add_metric(s, "cache_step_mb", (double)step * 1e-6, "MB");
-    char where[64] = "no step of a cache is seen";
+    char where[64] = "no cache boundary is visible";
     if (step)
-        snprintf(where, sizeof where, "the last cache ends behind %.3g MB", (double)step * 1e-6);
+        snprintf(where, sizeof where, "the last cache ends after %.3g MB", (double)step * 1e-6);
     sheet_conclude(s,
-                   "f32 is read at %.3g GB/s at best (%.3g MB) and at %.3g GB/s from the largest "
+                   "f32 is read at up to %.3g GB/s (%.3g MB), and at %.3g GB/s from the largest "
                    "buffer (%.4g MB); %s.",
                    best, (double)read.sizes[read.best] * 1e-6, memory,
                    (double)read.sizes[read.last] * 1e-6, where);
-    sheet_conclude(s,
-                   "From the largest buffer f16 comes at %.3g and Q4_0 at %.3g GB/s; one simdgroup "
-                   "alone reads Q4_0 at %.3g of the %.3g GB/s that many do: %s.",
-                   f16, q4_0, alone, all,
-                   alone < all / 2 ? "what it lacks is occupancy, not the format"
-                                   : "the number of threads hardly matters here");
+    sheet_conclude(
+        s,
+        "From the largest buffer f16 is read at %.3g GB/s and Q4_0 at %.3g GB/s; a single "
+        "simdgroup reads Q4_0 at %.3g GB/s and many together at %.3g GB/s: %s.",
+        f16, q4_0, alone, all,
+        alone < all / 2 ? "the limit is occupancy, not the format"
+                        : "the number of threads hardly matters here");
 }
 
 EXPERIMENT(bandwidth) = {
     .name = "bandwidth",
     .order = 10,
-    .question = "What can be read a second, by size, format and occupancy, and where are the steps "
-                "of the caches?",
+    .question = "How fast can memory be read, by size, format and occupancy, and where do the "
+                "caches end?",
     .claim = "200+ GB/s against 120 nominal from the system-level cache; Q4_0 blocks at 1.5 GB/s",
-    .how = "bytes that the kernel must move over the median GPU time of a launch in a chain, same "
-           "buffers again (warm); kernels of one size interleaved; sums checked against the oracle",
+    .how = "bytes that the kernel must move over the median GPU time of a launch in a chain, the "
+           "same buffers each time (warm); kernels of one size interleaved; sums checked against "
+           "the oracle",
     .run = run,
     .conclude = conclude,
 };

@@ -5,11 +5,11 @@
  * clock around submit and wait, where most of the time is the submit.
  *
  * Measured: Q4_0 products of 1 to 32 tokens, the published kernel (token outer: it goes through the
- * weights once a token) and one that decodes each weight once for 8 tokens (reuse), cold and warm,
- * submitted each and chained. Then T(B) = submit + launch + stream + B * compute is fitted to all
- * of them together: what is there only when each is submitted is the submit; the launch is that of
- * an empty one, measured beside; what else does not grow with the batch is the stream of weights,
- * from memory when cold and from the caches when warm. */
+ * weights once per token) and one that decodes each weight once for 8 tokens (reuse), cold and
+ * warm, each submitted alone and chained. Then T(B) = submit + launch + stream + B * compute is
+ * fitted to all of them together: the submit is the part that only separate submission has; the
+ * launch is that of an empty kernel, measured at the same time; the rest that does not grow with
+ * the batch is the stream of weights, from memory when cold and from the caches when warm. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static bool run_point(lab *l, sheet *s, dims d, timing_regime regime, timing_cac
         sheet_put_text(s, "matrix", text);
         sheet_put(s, "batch", batch);
         lab_put(l, s, &cases[i]);
-        /* Submitted each, the wall clock is the one that was published; chained, the GPU's. */
+        /* Submitted alone: the wall clock, as published; chained: the GPU's. */
         size_t row = sheet_count_rows(s) - 1;
         sheet_put_text(s, "clock", is_single ? "wall" : "gpu");
         sheet_put(s, "time_ns", sheet_get(s, row, is_single ? "wall_ns" : "gpu_ns"));
@@ -76,7 +76,7 @@ static bool run(lab *l, sheet *s, err *e) {
 
 /* Conclusions --------------------------------------------------------------------------------- */
 
-/* What a row's time contains besides the launch, in the order of the parts. */
+/* The parts of a row's time besides the launch, in order. */
 static void describe(const sheet *s, size_t row, double parts[PARTS]) {
     bool is_cold = sheet_is(s, row, "cache", "cold", NULL);
     parts[SUBMIT] = sheet_is(s, row, "regime", "single", NULL);
@@ -198,20 +198,21 @@ static void conclude(sheet *s) {
     }
     sheet_conclude(
         s,
-        "%s, token outer, submitted each, warm: %.3g x at 4, %.3g x at 8. What a batch "
-        "saves is %.0f %% submit, %.0f %% launch and %.0f %% weights that are read once; "
-        "%.0f %% of a token alone is compute that nothing saves (fitted within %.2g %%%s).",
+        "%s, token outer, each submitted alone, warm: %.3g times faster per token at 4, %.3g at 8. "
+        "Of the saving, %.0f %% is submit, %.0f %% launch and %.0f %% weights that are read once; "
+        "%.0f %% of a single token is compute, which a batch does not save (fit within %.2g %%%s).",
         first, four, eight, sheet_get_metric(s, "saved_by_submit_pct"),
         sheet_get_metric(s, "saved_by_launch_pct"), sheet_get_metric(s, "saved_by_stream_pct"),
         100 * f[0].value[COMPUTE] / (fixed + f[0].value[COMPUTE]), 100 * f[0].relative_rms,
         f[0].relative_rms > 0.1 ? ": noisy" : "");
-    sheet_conclude(s,
-                   "Chained and cold, without the submit: %.3g x at 4 token outer, %.3g x with "
-                   "weights decoded once for 8 tokens, whose compute is %.3g instead of %.3g us a "
-                   "token; weights cost %.3g us once from memory, %.3g from caches.",
-                   chained, sheet_get_metric(s, "speedup_4_chained_reuse"),
-                   1e-3 * f[1].value[COMPUTE], 1e-3 * f[0].value[COMPUTE], 1e-3 * f[0].value[COLD],
-                   1e-3 * f[0].value[WARM]);
+    sheet_conclude(
+        s,
+        "Chained and cold, without the submit: %.3g times faster at 4 with token outer, "
+        "%.3g with weights decoded once for 8 tokens, which computes for %.3g instead of "
+        "%.3g us per token; reading the weights takes %.3g us from memory, %.3g from "
+        "caches.",
+        chained, sheet_get_metric(s, "speedup_4_chained_reuse"), 1e-3 * f[1].value[COMPUTE],
+        1e-3 * f[0].value[COMPUTE], 1e-3 * f[0].value[COLD], 1e-3 * f[0].value[WARM]);
 }
 
 EXPERIMENT(batch_scaling) = {
@@ -219,10 +220,12 @@ EXPERIMENT(batch_scaling) = {
     .order = 70,
     .question = "Does a batch of B tokens cost less than B tokens, and which part of the time is "
                 "saved?",
-    .claim = "3.9x a token at 4, 7.1x at 8: weights cached in the system-level cache after token 1",
-    .how = "medians, wall clock where each is submitted, GPU clock where chained; speed-up is B "
-           "T(1) / T(B) in the same state; T(B) = submit + launch + stream + B compute fitted to "
-           "all states of a kernel and shape by non-negative least squares, the launch measured",
+    .claim = "3.9x per token at 4, 7.1x at 8: weights cached in the system-level cache after token "
+             "1",
+    .how = "medians, by the wall clock where each batch is submitted alone and by the GPU clock "
+           "where chained; speed-up is B T(1) / T(B) in the same state; T(B) = submit + launch + "
+           "stream + B compute fitted to all states of a kernel and shape by non-negative least "
+           "squares, the launch measured",
     .run = run,
     .conclude = conclude,
 };

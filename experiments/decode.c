@@ -1,11 +1,11 @@
-/* decode: how fast is text written, in short runs and long ones, behind little and much?
+/* decode: how fast is text generated, in short and long runs, at shallow and deep context?
  *
  * Published for an Apple M4: 462 to 491 tok/s where llama.cpp has 389; a run of 20 tokens
  * overestimates.
  *
- * Measured: greedy tokens, each waited for, behind contexts of several lengths. Every token of a
- * run is timed by itself, so that 20 and 128 tokens are parts of the same run and differ in nothing
- * else. Runs from the same place must choose the same tokens. */
+ * Measured: greedy tokens, each waited for, at several context depths. Every token of a run is
+ * timed by itself, so that 20 and 128 tokens are parts of the same run and differ in nothing else.
+ * Runs from the same position must choose the same tokens. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ static bool run_context(lab *l, sheet *s, model *m, uint32_t context, uint32_t f
     for (uint32_t r = 0; ok && r < run_count; r++) {
         ok = run_once(m, context, first, count, r == 0 ? chosen : again, samples + r * MOST, e);
         if (ok && r > 0 && memcmp(chosen, again, count * sizeof *chosen) != 0)
-            ok = err_set(e, EXIT_WRONG, "two runs from the same place wrote other tokens");
+            ok = err_set(e, EXIT_WRONG, "two runs from the same position chose different tokens");
         char key[64];
         snprintf(key, sizeof key, "context %u/run %u", context, r);
         if (ok)
@@ -88,7 +88,7 @@ static bool run_context(lab *l, sheet *s, model *m, uint32_t context, uint32_t f
     return ok;
 }
 
-/* Contexts that the model was not made for are left out. */
+/* Contexts longer than the model supports are left out. */
 static bool run(lab *l, sheet *s, err *e) {
     const uint32_t *all = contexts[lab_get_level(l)];
     model_shape m;
@@ -141,22 +141,23 @@ static void conclude(sheet *s) {
         sheet_add_metric(s, "n20_ratio", n20 / rate, "x");
     sheet_add_metric(s, "tok_s_deepest", deep, "tok/s");
     sheet_add_metric(s, "deepest", deepest, "tokens");
-    sheet_conclude(s,
-                   "%.0f tokens from nothing are written at %.4g tok/s; the first %.0f of them at "
-                   "%.3g times that.",
-                   longest, rate, shortest, first / rate);
-    sheet_conclude(s, "Behind %.0f tokens it is %.4g tok/s: %+.3g %%.", deepest, deep,
+    sheet_conclude(
+        s,
+        "%.0f tokens from an empty context are generated at %.4g tok/s; the first %.0f of "
+        "them at %.3g times that.",
+        longest, rate, shortest, first / rate);
+    sheet_conclude(s, "After %.0f tokens of context it is %.4g tok/s: %+.3g %%.", deepest, deep,
                    100 * (deep / rate - 1));
 }
 
 EXPERIMENT(decode) = {
     .name = "decode",
     .order = 140,
-    .question = "How fast is text written, in short runs and long ones, behind little and much?",
+    .question = "How fast is text generated, in short and long runs, at shallow and deep context?",
     .claim = "462 to 491 tok/s (llama.cpp 389 on the same machine); 20 tokens overestimate",
     .how =
-        "tokens over the wall time of the first so many tokens of a run, each waited for; median "
-        "over runs; runs compared token by token, the model checked launch by launch before",
+        "number of tokens over the wall time of the first tokens of a run, each waited for; median "
+        "over runs; runs compared token by token, the model first checked launch by launch",
     .has_model = true,
     .run = run,
     .conclude = conclude,

@@ -1,4 +1,4 @@
-/* decoding: what the experiments on whole tokens share: ways to play one token, timed in turns. */
+/* decoding: what the experiments on whole tokens share: ways to play one token, interleaved. */
 #ifndef ASSAY_DECODING_H
 #define ASSAY_DECODING_H
 
@@ -9,15 +9,14 @@ typedef struct {
     const char *name;
     lab_decoder *decoder;
     play_mode mode;
-    bool
-        greedy; /* the device chooses; else the logits are read and the CPU looks for the largest */
+    bool greedy; /* the device chooses; else the CPU reads the logits and finds the largest */
 } decoding_way;
 
-/* Times each way in turns, a row each with columns `variant`, `tok_s` and `command_buffers` besides
- * the usual ones. The time is that of the caller: from the call to the token known. */
+/* Times all ways interleaved, one row each, with columns `variant`, `tok_s` and `command_buffers`
+ * besides the usual ones. The time is the caller's: from the call until the token is known. */
 bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err *e);
 
-/* Of the sample files two rows: median ratio of walls b / a, and whether the quartiles overlap. */
+/* Of two rows: the ratio of their median wall times, b / a, and whether the quartiles are apart. */
 double decoding_find_ratio(const sheet *s, const char *a, const char *b);
 bool decoding_is_clear(const sheet *s, const char *a, const char *b);
 

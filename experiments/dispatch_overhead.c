@@ -1,12 +1,12 @@
-/* dispatch_overhead: what does a launch cost, alone, in a chain, among others; what does changing
- * the pipeline cost?
+/* dispatch_overhead: what does a launch cost, alone, in a chain and among independent ones, and
+ * what does changing the pipeline cost?
  *
  * Published for an Apple M4: 302 launches take 383 us, 1.27 us each, which is 18 % of a token.
  *
- * Measured: command buffers of 1 to 1000 launches of a kernel that adds 1 to a counter, each a
- * submit and a wait. A line through GPU time by number of launches has the launch as its slope, one
- * through wall time has the submit at its start. What a change of pipelines costs is the same
- * launches of two kernels sorted against alternating. */
+ * Measured: command buffers of 1 to 1000 launches of a kernel that adds 1 to a counter, each
+ * submitted and waited for. In a line through GPU time by number of launches the slope is the cost
+ * of a launch; in one through wall time the intercept is the cost of a submit. The cost of a
+ * pipeline change comes from the same launches of two kernels, sorted against alternating. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static bool run_count(lab *l, sheet *s, slice counters, slice floats, uint32_t n
     return ok;
 }
 
-/* A token of the model, to hold the launches against. */
+/* A token of the model, to compare the launches with. */
 static bool take_token(void *context, timing_sample *out, err *e) {
     lab_decoder *d = context;
     play_times t;
@@ -113,7 +113,7 @@ static bool run(lab *l, sheet *s, err *e) {
 
 enum { POINTS = 64 };
 
-/* time = start + launches * slope, in us; NaN where it cannot be told. */
+/* time = start + launches * slope, in us; NaN where it is not determined. */
 static void find_line(const sheet *s, const char *variant, const char *column, double *start,
                       double *slope) {
     double rows[2 * POINTS], times[POINTS];
@@ -166,7 +166,7 @@ static void conclude(sheet *s) {
     sheet_add_metric(s, "launch_share_pct", share, "%");
     sheet_conclude(s,
                    "A launch costs %.3g us in a chain and %.3g us among independent ones, on the "
-                   "GPU's clock; a submit with its wait costs %.3g us on the wall's.",
+                   "GPU clock; submitting and waiting costs %.3g us on the wall clock.",
                    chain, independent, submit);
     sheet_conclude(
         s,
@@ -179,11 +179,11 @@ static void conclude(sheet *s) {
 EXPERIMENT(dispatch_overhead) = {
     .name = "dispatch_overhead",
     .order = 20,
-    .question = "What does a launch cost, alone, in a chain, among others, and what does changing "
-                "the pipeline cost?",
+    .question = "What does a launch cost, alone, in a chain and among independent ones, and what "
+                "does changing the pipeline cost?",
     .claim = "302 launches take 383 us, 1.27 us each, 18 % of a token",
     .how = "command buffers of n launches that add 1 to a counter, each submitted and waited for; "
-           "slope and start of a line through the medians by n; counters checked",
+           "slope and intercept of a line through the medians by n; counters checked",
     .has_model = true,
     .run = run,
     .conclude = conclude,

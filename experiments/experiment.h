@@ -1,8 +1,8 @@
 /* experiment: one question, asked of a device.
  *
- * experiments/<name>.c defines one with EXPERIMENT(name) and plots/<name>.gp draws what it found:
- * nothing else needs to know of it. It measures into the rows of a sheet; what it concludes it reads
- * from these rows alone. */
+ * experiments/<name>.c defines one with EXPERIMENT(name) and plots/<name>.gp draws its rows: no
+ * other file mentions it. It measures into the rows of a sheet and draws its conclusions from these
+ * rows alone. */
 #ifndef ASSAY_EXPERIMENT_H
 #define ASSAY_EXPERIMENT_H
 
@@ -15,7 +15,7 @@ typedef struct {
     const char *question; /* one line each */
     const char *claim;    /* what was published */
     const char *how;      /* how each number is made */
-    bool has_model;       /* some of its rows are of a model: the head says which */
+    bool has_model;       /* some of its rows use a model: the head says which */
     bool (*run)(lab *l, sheet *s, err *e);
     void (*conclude)(sheet *s); /* metrics and at most two sentences */
 } experiment;
@@ -35,8 +35,8 @@ extern const experiment *experiments[MOST_EXPERIMENTS];
 extern size_t experiment_count;
 const experiment *experiment_find(const char *name); /* NULL if there is none */
 
-/* Runs, concludes and writes FOLDER/<name>.csv with its samples. The sheet is given back for its
- * conclusions where out is not NULL; the caller frees it. */
+/* Runs, concludes and writes FOLDER/<name>.csv with its samples. If out is not NULL it gets the
+ * sheet with its conclusions; the caller frees it. */
 bool experiment_run(const experiment *x, lab *l, const char *version, const char *folder,
                     sheet **out, err *e);
 

@@ -27,7 +27,7 @@ static meter_options make_options(lab_level level) {
     o.plan.target = 0.02;
     o.plan.budget_s = is_quick ? 0.1 : 0.001;
     o.plan.warm_up_s = o.plan.budget_s / 10;
-    o.plan.min_samples = 3; /* of what is slow; what is fast continues until the budget ends */
+    o.plan.min_samples = 3; /* for slow cases; fast ones continue until the budget ends */
     o.plan.max_samples = is_quick ? 200 : 3;
     return o;
 }
@@ -105,7 +105,7 @@ bool lab_time(lab *l, lab_case *cases, size_t count, err *e) {
 
 void lab_put(lab *l, sheet *s, const lab_case *c) {
     result_row r;
-    meter_fill_row(l->meter, c, &r, NULL); /* a source that cannot be read any more has no hash */
+    meter_fill_row(l->meter, c, &r, NULL); /* a source that can no longer be read has no hash */
     if (c->built.op && c->built.kernel->format)
         snprintf(r.format, sizeof r.format, "%s", c->built.kernel->format->name);
     sheet_put_row(s, &r);

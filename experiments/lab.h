@@ -1,7 +1,7 @@
 /* lab: what experiments measure with: the device, a meter, a model, and how long they may take.
  *
- * How something is measured is meter.h's. At the level "smoke" nothing is a measurement: it exists
- * to see that an experiment works. No roof is measured and "cold" is only another set of buffers. */
+ * The measuring itself is meter.h's. The level "smoke" measures nothing meaningful: it exists to
+ * see that an experiment works. No roof is measured and "cold" is only another set of buffers. */
 #ifndef ASSAY_LAB_H
 #define ASSAY_LAB_H
 
@@ -16,7 +16,7 @@ typedef struct lab lab;
 
 typedef struct {
     const char *device; /* NULL: ASSAY_DEVICE, else auto */
-    const char *model;  /* NULL: the best that is there */
+    const char *model;  /* NULL: the best one found */
     lab_level level;
     uint64_t seed;
     math_mode math;
@@ -50,32 +50,32 @@ void lab_close_cases(lab_case *cases, size_t count);
 /* meter_time; in a smoke run no more samples than needed. */
 bool lab_time(lab *l, lab_case *cases, size_t count, err *e);
 
-/* The columns that every row has (results.h); what the experiment has put in itself stays. The
- * samples go to the sheet too. Needs a key. */
+/* Fills the columns that every row has (results.h), except those the experiment has already filled,
+ * and adds the samples to the sheet. Needs a key. */
 void lab_put(lab *l, sheet *s, const lab_case *c);
 
 /* Models ------------------------------------------------------------------------------------ */
 
-/* A model with some tokens in its cache and one to come after them. Its forward pass was compared
+/* A model with some tokens in its cache, and the token to feed next. Its forward pass was compared
  * with its oracles, launch by launch. */
 typedef struct {
     model *model;
-    uint32_t position, token; /* the token that comes, and where */
-    uint32_t next;            /* what it is followed by: the argmax */
-    float *logits;            /* (vocab) behind it, as they must be; of the lab */
-    float *room;              /* (vocab) for those that are to be looked at */
+    uint32_t position, token; /* the token to feed, and its position */
+    uint32_t next;            /* the token that must follow: the argmax */
+    float *logits;            /* (vocab) expected after it; owned by the lab */
+    float *room;              /* (vocab) for logits to compare with them */
 } lab_decoder;
 
-/* position 0 is as deep as the level likes. */
+/* position 0: as deep as the level asks for. */
 bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_decoder *d, err *e);
 void lab_close_decoder(lab_decoder *d);
 
-/* The decoder's model back where it was, and what it then says against what it must say. */
+/* Rewinds the decoder's model, and compares what it then computes with what is expected. */
 void lab_rewind_decoder(lab_decoder *d);
 bool lab_check_logits(const lab_decoder *d, const float *logits, const char *what, err *e);
 bool lab_check_next(const lab_decoder *d, uint32_t next, const char *what, err *e);
 
-/* `count` random ids, the same for a seed. */
+/* `count` random ids, determined by the seed. */
 void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t count);
 /* The model on the device, without a prompt; free it with model_free. */
 model *lab_open_model(lab *l, const model_options *o, err *e);

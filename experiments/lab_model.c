@@ -15,7 +15,7 @@
 /* Tokens in the cache before the one that is timed. */
 static const uint32_t positions[LEVEL_COUNT] = {32, 32, 3};
 
-/* The best that is there, in this order; else one is made up. */
+/* The first of these that exists; else a model with random weights is made. */
 static const char *const known[] = {"models/smollm2-135m-instruct-q4_0.gguf",
                                     "models/assay-tiny.gguf"};
 
@@ -94,7 +94,7 @@ static bool check_launches(lab *l, lab_decoder *d, size_t vocab, err *e) {
     return true;
 }
 
-/* An error of settling is told by the play that comes next, which tries again. */
+/* An error in settling is reported by the next play, which tries again. */
 void lab_rewind_decoder(lab_decoder *d) {
     err ignored;
     model_rewind(d->model, d->position);
@@ -104,14 +104,13 @@ void lab_rewind_decoder(lab_decoder *d) {
 bool lab_check_logits(const lab_decoder *d, const float *logits, const char *what, err *e) {
     size_t bytes = model_get_shape(d->model)->vocab * sizeof *logits;
     return memcmp(d->logits, logits, bytes) == 0 ||
-           err_set(e, EXIT_WRONG, "%s: the logits are not those of the pass that was checked",
-                   what);
+           err_set(e, EXIT_WRONG, "%s: the logits differ from those of the checked pass", what);
 }
 
 bool lab_check_next(const lab_decoder *d, uint32_t next, const char *what, err *e) {
     return next == d->next || err_set(e, EXIT_WRONG,
-                                      "%s: chose token %u and not %u, the argmax of "
-                                      "the logits that were checked",
+                                      "%s: chose token %u instead of %u, the argmax of "
+                                      "the checked logits",
                                       what, next, d->next);
 }
 

@@ -12,8 +12,8 @@ struct lab {
     /* The model, opened at first use. */
     gguf *file;
     char model_name[128];
-    char scratch[512]; /* "" or the folder of a model that was made up */
-    float *logits;     /* of the token at checked_position, from a pass that was checked */
+    char scratch[512]; /* "" or the folder of a model with random weights */
+    float *logits;     /* of the token at checked_position, from a checked pass */
     uint32_t checked_position;
 };
 

@@ -1,4 +1,4 @@
-/* matvec_ladder: which rung of the Q4_0 ladder wins on which shape?
+/* matvec_ladder: which variant of the Q4_0 matvec wins on which shape?
  *
  * Published: a ladder of kernels, each said to be faster than the one before, on one shape.
  *
@@ -52,7 +52,7 @@ static bool run(lab *l, sheet *s, err *e) {
     static const timing_cache caches[] = {TIMING_COLD, TIMING_WARM};
     size_t count = lab_choose(l, SHAPES, QUICK_SHAPES);
     bool ok = true;
-    /* Quick: small ones warm only, because cold takes many copies of each. */
+    /* Quick: small ones only warm, because cold takes many copies of each. */
     for (size_t i = 0; ok && i < count; i++)
         for (size_t c = 0; ok && c < 2; c++)
             if (lab_get_level(l) == LEVEL_FULL ||
@@ -89,7 +89,7 @@ static size_t list_contests(const sheet *s, contest *out, size_t most) {
     return count;
 }
 
-/* "matvec_q4_0_rowblock" to "rowblock"; what has nothing behind it keeps its name. */
+/* "matvec_q4_0_rowblock" to "rowblock"; a name without a suffix is kept. */
 static const char *shorten(const char *name) {
     static const char *const heads[] = {"multi_token_matvec_q4_0_", "matvec_q4_0_"};
     for (size_t i = 0; i < COUNT_OF(heads); i++)
@@ -125,17 +125,18 @@ static void conclude(sheet *s) {
     }
     sheet_add_metric(s, "winners", (double)names, "count");
     sheet_conclude(s, "Fastest: %s.", text);
-    sheet_conclude(s, "%s wins; the best rung is %.3g to %.3g times as fast as the worst.",
-                   names == 1 ? "One rung" : "No one rung", least, most);
+    sheet_conclude(s, "%s; the best variant is %.3g to %.3g times as fast as the worst.",
+                   names == 1 ? "One variant wins everywhere" : "No single variant wins everywhere",
+                   least, most);
 }
 
 EXPERIMENT(matvec_ladder) = {
     .name = "matvec_ladder",
     .order = 50,
-    .question = "Which rung of the Q4_0 ladder wins on which shape?",
-    .claim = "none by shape was published; each rung was said to beat the one before",
+    .question = "Which variant of the Q4_0 matvec wins on which shape?",
+    .claim = "none by shape was published; each variant was said to beat the one before",
     .how = "median GPU time of a launch in a chain; cold rotates over copies larger than the "
-           "caches; all rungs of a shape interleaved; checked against the oracle",
+           "caches; all variants of a shape interleaved; checked against the oracle",
     .run = run,
     .conclude = conclude,
 };

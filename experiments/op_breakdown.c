@@ -2,12 +2,12 @@
  *
  * Published: nothing that adds up.
  *
- * Measured, in turns: the token as one command buffer (its wall time is what must be explained);
+ * Measured, interleaved: the token as one command buffer (its wall time is what must be explained);
  * all launches of one op in a command buffer of their own, op by op; and each launch in a command
- * buffer of its own. kernels: the GPU time of the op's command buffer less what so many empty
- * launches take in a chain. launches: empty launches, as many as the token has. idle: wall time of
- * the token less its GPU time, in which the device waits for the CPU or for the end to be noticed.
- * What is left of the token is missing, and may be negative: then the parts were slower by
+ * buffer of its own. kernels: the GPU time of the op's command buffer minus that of the same number
+ * of empty launches in a chain. launches: as many empty launches as the token has. idle: wall time
+ * of the token minus its GPU time, in which the device waits for the CPU or completion is not yet
+ * noticed. missing: the rest of the token. It may be negative: then the parts were slower by
  * themselves than together.
  *
  * The ops of a layer are told apart by kernel, input and output, because one kernel does several of
@@ -45,7 +45,7 @@ typedef struct {
     tape *empties; /* as many empty launches as the token has */
 } breakdown;
 
-/* The buffer's label that a launch reads its activations from, or writes. */
+/* The label of the buffer that a launch reads its activations from, or writes. */
 static const char *find_label(const launch *l, access_mode access) {
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {
         const binding *b = &l->args[i];
@@ -116,7 +116,7 @@ static bool take_token(void *context, timing_sample *out, err *e) {
     return lab_check_next(&b->decoder, next, "a token", e);
 }
 
-/* What the ops compute like this is not the token, but what they read and write is as large. */
+/* Run like this the ops do not compute the token, but they read and write the same amounts. */
 static bool take_grouped(void *context, timing_sample *out, err *e) {
     breakdown *b = context;
     play_times sum = {0}, t;
@@ -147,7 +147,7 @@ static bool take_alone(void *context, timing_sample *out, err *e) {
         b->parts[b->part_of[i]].alone[b->alone] += (double)b->each[i].gpu_ns;
     b->alone++;
     *out = get_sample(&t);
-    /* The same launches one by one must choose the same token: seen once, outside of the times. */
+    /* The same launches one by one must choose the same token: checked once, untimed. */
     if (b->alone > 1)
         return true;
     lab_rewind_decoder(&b->decoder);
@@ -167,7 +167,7 @@ static bool make_empties(breakdown *b, lab *l, err *e) {
     return ok;
 }
 
-/* Rows: one an op, then what is no kernel. */
+/* Rows: one per op, then the parts that are not kernels. */
 static void put_rows(breakdown *b, lab *l, sheet *s, const lab_case *cases) {
     static const char *const kinds[] = {"token", "ops", "launches_alone", "empty_launches"};
     for (size_t p = 0; p < b->count; p++) {
@@ -272,21 +272,21 @@ static void stack_ops(sheet *s, double launch_ns, double token, double *at, doub
     }
 }
 
-/* What may be behind it: labels say whether others were at work. */
+/* A possible reason: labels say whether the machine was busy. */
 static void conclude_missing(sheet *s, double off_pct) {
     size_t row = sheet_find_row(s, "kind", "token", NULL);
     bool was_busy = strstr(sheet_get_text(s, row, "labels"), "busy") != NULL;
     if (off_pct > 0)
-        sheet_conclude(s, "They do not add up: %.3g %% of the token is in none of them: %s.",
+        sheet_conclude(s, "They do not add up: %.3g %% of the token is unaccounted for: %s.",
                        off_pct,
                        was_busy ? "the machine was busy with other work"
-                                : "it is lost only when other ops stand between the launches");
+                                : "it is lost only when ops alternate");
     else
         sheet_conclude(
             s, "They do not add up: op by op the parts take %.3g %% more than the token: %s.",
             -off_pct,
             was_busy ? "the machine was busy with other work"
-                     : "together ops find in caches what others left");
+                     : "in a whole token, ops find each other's data in the caches");
 }
 
 static void conclude(sheet *s) {
@@ -313,13 +313,13 @@ static void conclude(sheet *s) {
     sheet_add_metric(s, "idle_pct", 100 * idle / token, "%");
     sheet_add_metric(s, "missing_pct", off, "%");
     sheet_add_metric(s, "alone_over_token", alone / gpu, "x");
-    sheet_conclude(s,
-                   "Of a token of %s kernels are %.3g %%, the %.0f launches %.3g %%, idle is %.3g "
-                   "%%; longest is %s with %.3g %%.",
-                   format_time(token, text, sizeof text), 100 * kernels / token, count,
-                   100 * empties / token, 100 * idle / token,
-                   longest == SIZE_MAX ? "nothing" : sheet_get_text(s, longest, "op"),
-                   longest == SIZE_MAX ? 0 : sheet_get(s, longest, "share_pct"));
+    sheet_conclude(
+        s,
+        "A token takes %s: kernels %.3g %%, its %.0f launches %.3g %%, idle %.3g %%; the "
+        "longest op is %s with %.3g %%.",
+        format_time(token, text, sizeof text), 100 * kernels / token, count, 100 * empties / token,
+        100 * idle / token, longest == SIZE_MAX ? "nothing" : sheet_get_text(s, longest, "op"),
+        longest == SIZE_MAX ? 0 : sheet_get(s, longest, "share_pct"));
     if (fabs(off) <= 5)
         sheet_conclude(s,
                        "They add up to the token within %.2g %%; each launch in a command buffer "
@@ -334,9 +334,9 @@ EXPERIMENT(op_breakdown) = {
     .order = 90,
     .question = "Where does the time of a token go: kernels, launches, idle?",
     .claim = "none that adds up was published",
-    .how = "kernels: GPU time of all launches of an op in one command buffer, less as many empty "
-           "launches; launches: that many empty ones in a chain; idle: wall less GPU time of the "
-           "whole token; missing: what is left; all in turns",
+    .how = "kernels: GPU time of all launches of an op in one command buffer, minus as many empty "
+           "launches; launches: that many empty ones in a chain; idle: wall minus GPU time of the "
+           "whole token; missing: the rest; all interleaved",
     .has_model = true,
     .run = run,
     .conclude = conclude,

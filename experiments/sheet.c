@@ -270,7 +270,7 @@ static const char **list_facts(const sheet *s, char (*texts)[128], size_t *count
     return facts;
 }
 
-/* All rows; those that no meter has filled are of the device of the run as well. */
+/* All rows; those that no meter has filled get the device of the run as well. */
 static const char **list_cells(const sheet *s, const results_meta *m) {
     static const char *const keys[] = {"device", "api", "date", "commit", "build"};
     const char **cells = calloc(size_multiply(s->row_count, s->column_count) + 1, sizeof *cells);

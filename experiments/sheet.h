@@ -1,12 +1,12 @@
-/* sheet: what an experiment found: rows with named columns, numbers that claims are judged by,
+/* sheet: the results of an experiment: rows with named columns, numbers that claims are judged by,
  * conclusions, samples.
  *
- * An experiment fills rows while it measures; what it concludes it reads from the rows again. So
- * a conclusion can be tested on rows that were made up.
+ * An experiment fills rows while it measures, and draws its conclusions from the rows alone, so
+ * that a test can give it made-up rows.
  *
  * Columns are those of every measured row (results.h) and whatever else the experiment puts in,
- * without declaration: those come after them in the order in which they were first filled. What a
- * row does not have is an empty field. */
+ * without declaration: those come after them in the order in which they were first filled. Missing
+ * values are empty fields. */
 #ifndef ASSAY_SHEET_H
 #define ASSAY_SHEET_H
 
@@ -22,7 +22,7 @@ void sheet_add_row(sheet *s);
 void sheet_put_text(sheet *s, const char *column, const char *text);
 void sheet_put(sheet *s, const char *column, double value); /* NaN: stays empty */
 void sheet_put_at(sheet *s, size_t row, const char *column, double value);
-/* All columns that are known of a measured row; what the row has already stays. */
+/* All known columns of a measured row; those already filled stay. */
 void sheet_put_row(sheet *s, const result_row *r);
 
 size_t sheet_count_rows(const sheet *s);
@@ -32,7 +32,7 @@ double sheet_get(const sheet *s, size_t row, const char *column);           /* N
 /* Pairs of a column and its text, ending in NULL: "variant", "reuse", "batch", "4", NULL. */
 #define SHEET_PAIRS __attribute__((sentinel))
 bool sheet_is(const sheet *s, size_t row, ...) SHEET_PAIRS;
-/* The first such row, or SIZE_MAX; the number in a column of it, or NaN. */
+/* The first such row, or SIZE_MAX; the number in one of its columns, or NaN. */
 size_t sheet_find_row(const sheet *s, ...) SHEET_PAIRS;
 double sheet_find(const sheet *s, const char *column, ...) SHEET_PAIRS;
 

@@ -1,9 +1,9 @@
 /* split_dispatch: what does it cost to do one 576x576 product in many launches?
  *
- * Published: nothing; the question behind fused and batched kernels.
+ * Published: nothing; it is the reason for fused and batched kernels.
  *
  * Measured: the same rows of the same Q4_0 matrix in 1 to 72 launches, one after the other and free
- * to overlap (they write different rows), chained and warm, all in turns. */
+ * to overlap (they write different rows), chained and warm, all interleaved. */
 #include <math.h>
 #include <stdio.h>
 
@@ -102,11 +102,11 @@ static void conclude(sheet *s) {
     sheet_add_metric(s, "launch_overlapping_us", free_slope, "us");
     sheet_conclude(s,
                    "A 576x576 product takes %.3g us in one launch and %.3g times that in %.0f, one "
-                   "after the other; each launch more costs %.3g us.",
+                   "after the other; each additional launch costs %.3g us.",
                    one, serial, most, slope);
     sheet_conclude(s,
-                   "Where launches may overlap, %.0f of them take %.3g times as long as one: "
-                   "%.3g us each.",
+                   "If launches may overlap, %.0f of them take %.3g times as long as one: %.3g us "
+                   "each.",
                    most, overlapping, free_slope);
 }
 
@@ -116,7 +116,7 @@ EXPERIMENT(split_dispatch) = {
     .question = "What does it cost to do one 576x576 product in 1 to 72 launches?",
     .claim = "none was published",
     .how = "median GPU time of the whole product, many products in a command buffer (chained), "
-           "warm; all splits in turns; each launch checked against its oracle",
+           "warm; all splits interleaved; each launch checked against its oracle",
     .run = run,
     .conclude = conclude,
 };

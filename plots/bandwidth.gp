@@ -9,8 +9,8 @@ set xtics ('0.25' 0.25, '1' 1, '4' 4, '16' 16, '64' 64, '256' 256, '1024' 1024)
 
 set lmargin at screen 0.065
 set rmargin at screen 0.465
-set title 'Bandwidth by size of the buffer (same buffer again)'
-set xlabel 'bytes moved by a launch, MB (10^6)'
+set title 'Bandwidth by buffer size (the same buffer each time)'
+set xlabel 'bytes moved per launch, MB (10^6)'
 if (exists("m_cache_step_mb")) {
     set arrow 1 from m_cache_step_mb, graph 0 to m_cache_step_mb, graph 1 nohead dt 3 lw 2 lc rgb '#404040'
     set label 1 sprintf('dotted: the last cache ends at %.3g MB', m_cache_step_mb) at graph 0.03, 0.97 left font ',10'

@@ -1,4 +1,4 @@
-# How near to what is allowed the errors of the checked cases come.
+# How close the errors of the checked cases come to their tolerance.
 load common.'style.gp'
 kinds = 'matvec attention norm rope other'
 kind(op) = strstrt(op, 'norm') ? 'norm' : strstrt(op, 'matvec') ? 'matvec' : strstrt(op, 'attention') ? 'attention' : strstrt(op, 'rope') ? 'rope' : 'other'
@@ -6,8 +6,8 @@ set logscale x
 set format x '%g'
 set xrange [1e-4:2]
 set yrange [0:1.02]
-set xlabel 'largest error of a case, as a part of what is allowed (1 would be wrong)'
-set ylabel 'part of the cases'
+set xlabel 'largest error of a case divided by its tolerance (above 1 is wrong)'
+set ylabel 'fraction of the cases'
 set title 'Errors of all checked cases against their tolerance'
 set key left top
 set arrow from 1, graph 0 to 1, graph 1 nohead lc rgb '#000000' lw 1.5

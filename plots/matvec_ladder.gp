@@ -1,4 +1,4 @@
-# Every rung of the ladder on every shape.
+# Every variant on every shape.
 width = 1150
 height = 600
 load common.'style.gp'

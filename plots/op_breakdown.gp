@@ -1,4 +1,4 @@
-# A token, part by part: on top one bar for each device, below the parts of the first, each starting
+# A token, part by part: on top one bar per device, below the parts of the first, each starting
 # where the one above it ended.
 width = 1150
 height = 720
@@ -28,7 +28,7 @@ low(a, b) = a < b ? a : b
 high(a, b) = a > b ? a : b
 from(f) = 100 * low(column('start_ns'), column('end_ns')) / whole[f]
 to(f) = 100 * high(column('start_ns'), column('end_ns')) / whole[f]
-# The whole, a bar a device, then the parts of the first.
+# The whole token, one bar per device, then the parts of the first.
 bar(f) = top + 1.1 * (f - 0.5)
 plot for [f=1:files] file(f) using (from(f)):(bar(f)):(from(f)):(to(f)):(bar(f) - 0.45):(bar(f) + 0.45):(colour(strcol('kind'), column('rank'))) \
     with boxxyerror lc rgb variable dt 1, \

@@ -146,7 +146,7 @@ static void explain(const claim *c, const store_folder *f, claim_answer *a) {
     snprintf(a->reason, sizeof a->reason, "%s against %s%s%s", measured, published, slack, other);
 }
 
-/* Every word is in the text, whatever the case of letters. */
+/* Does the text contain every word, ignoring case? */
 static bool has_words(const char *text, const char *words) {
     char lower[256];
     snprintf(lower, sizeof lower, "%s", text);
@@ -195,10 +195,10 @@ claim_answer claim_judge(const claim *c, const store_folder *f) {
         return refuse(a, c->obstacle);
     const store_file *file = store_find(f, STORE_EXPERIMENT, c->experiment);
     const store_metric *m = file ? store_find_metric(file, c->metric) : NULL;
-    /* A number in another unit or of another model is not the claim's, and is not shown as it. */
+    /* A number in another unit or from another model does not answer the claim and is not shown. */
     a.has_value = m && isfinite(m->value) && strcmp(m->unit, c->unit) == 0 && is_of_model(c, file);
     a.value = m ? m->value : NAN;
-    /* First of all: no run of an experiment would change this. */
+    /* Tested first: running an experiment would not change this. */
     if (f->emulated && !c->is_count)
         return refuse(a, "times of the software device say nothing about a GPU");
     if (!file)

@@ -1,11 +1,10 @@
 /* claims: published numbers, and what the results of a device say about them.
  *
- * results/claims.csv has one row a claim; the number that tests it is a metric of an experiment.
+ * results/claims.csv has one row per claim; the number that tests it is a metric of an experiment.
  * A verdict is a rule and two numbers: it holds if the measured number is as large (as small, as
- * near) as published. What a device cannot tell is no verdict about the claim, and says why.
+ * near) as published. A device that cannot measure it gives no verdict, only the reason.
  *
- * The one surprise: a number with another unit is no answer. MiB taken for MB was one of the
- * mistakes that were published. */
+ * A result in another unit is rejected: MiB taken for MB was one of the published mistakes. */
 #ifndef ASSAY_CLAIMS_H
 #define ASSAY_CLAIMS_H
 
@@ -13,7 +12,7 @@
 
 typedef enum {
     CLAIM_ABOUT,    /* within tolerance_pct of the value */
-    CLAIM_AT_LEAST, /* not under the value by more than the tolerance */
+    CLAIM_AT_LEAST, /* no further below the value than the tolerance */
     CLAIM_AT_MOST,
     CLAIM_BETWEEN /* value and high, with the tolerance on both sides */
 } claim_relation;
@@ -21,7 +20,7 @@ typedef enum {
 /* Texts belong to the file. */
 typedef struct {
     const char *id, *text, *unit, *conditions, *model, *device, *experiment, *metric;
-    /* model: words that the name of the measured model must have, or "" */
+    /* model: words that the name of the measured model must contain, or "" */
     const char *obstacle; /* why no device can answer here, or "" */
     claim_relation relation;
     double value, high, tolerance_pct;

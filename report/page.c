@@ -111,7 +111,7 @@ static void list_names(page *p) {
             add_name(p, p->store->folders[f].files[i].name);
 }
 
-/* The folder of a file that may not be there yet. */
+/* The folder of a file that may not exist yet. */
 static bool find_folder(const char *path, char *folder, err *e) {
     char copy[PATH_MAX];
     if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy)

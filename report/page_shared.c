@@ -51,7 +51,7 @@ static void print_cell(FILE *out, const char *text, bool is_number) {
     html_print_number_cell(out, value, shown);
 }
 
-/* Does every row say the same in this column? */
+/* Does this column have the same value in every row? */
 static bool is_constant(const csv_file *c, size_t column) {
     for (size_t r = 1; r < csv_count_rows(c); r++)
         if (strcmp(csv_get_text(c, r, column), csv_get_text(c, 0, column)) != 0)
@@ -59,8 +59,8 @@ static bool is_constant(const csv_file *c, size_t column) {
     return csv_count_rows(c) > 1;
 }
 
-/* Rows have many columns that a file may not use, or that say the same in all of them: those are
- * said once. `shown` gets the numbers of the others. */
+/* Columns that are empty in this file are left out, and those with the same value in every row are
+ * printed once. `shown` gets the numbers of the others. */
 static size_t choose_columns(FILE *out, const csv_file *c, size_t *shown) {
     size_t count = 0, said = 0;
     bool is_wide = results_has_rows(c);
@@ -123,7 +123,7 @@ static void print_chart_links(const page *p, FILE *out, const store_folder *f, c
     fputs("</figcaption>", out);
 }
 
-/* As an image: whatever is in the file, it cannot run, fetch or reach into the page. */
+/* As an image: whatever the file contains cannot run, fetch or reach into the page. */
 static void print_chart(const page *p, FILE *out, const store_folder *f, const char *what,
                         const char *name) {
     char path[PATH_MAX + 160], label[400];

@@ -20,7 +20,7 @@ static void print_charts(page *p, FILE *out, const store_folder *f, const store_
 
 /* Numbers ------------------------------------------------------------------------------------- */
 
-/* The metrics of all devices beside each other: a row for each that any of them has. */
+/* The metrics of all devices side by side: one row for each metric that any of them has. */
 static bool is_first(const page *p, const char *experiment, size_t folder, const char *metric) {
     for (size_t f = 0; f < folder; f++) {
         const store_file *file = store_find(&p->store->folders[f], STORE_EXPERIMENT, experiment);
@@ -88,10 +88,10 @@ static void print_fact(FILE *out, const char *title, const char *value) {
     fputs("</p>\n", out);
 }
 
-/* A run that measures nothing must not look like one that does. */
+/* A smoke run must not look like a measurement. */
 static void print_level(FILE *out, const char *level) {
     if (strcmp(level, "smoke") == 0)
-        fputs("<p class=\"note\">This was a smoke run: it sees that the experiment works, and its "
+        fputs("<p class=\"note\">This was a smoke run: it shows that the experiment works, and its "
               "numbers mean nothing.</p>\n",
               out);
     else

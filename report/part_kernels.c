@@ -84,7 +84,7 @@ static bool add_case(kernel_sum *s, const csv_file *f, size_t row, err *e) {
     return true;
 }
 
-/* One a kernel, in the order of the file; the caller frees it. */
+/* One per kernel, in the order of the file; the caller frees it. */
 static bool sum_kernels(const csv_file *f, kernel_sum **out, size_t *count, err *e) {
     kernel_sum *list = calloc(csv_count_rows(f) + 1, sizeof *list);
     assert(list);
@@ -147,7 +147,7 @@ static bool print_check(const page *p, FILE *out, const store_folder *f, const s
         {"verdict", false, NULL},
         {"cases", true, NULL},
         {"wrong", true, NULL},
-        {"largest margin", true, "the largest error as a part of what is allowed"},
+        {"largest margin", true, "the largest error divided by the tolerance"},
         {"largest error, ulp", true, "in units of the last place of the output's format"}};
     kernel_sum *sums = NULL;
     size_t count = 0, wrong = 0;
@@ -183,8 +183,8 @@ static void print_validation(const page *p, FILE *out, const store_folder *f,
     fputs(". ", out);
     if (canaries)
         html_printf(out,
-                    "Before that, kernels with planted bugs were run to see that the watcher "
-                    "looks: %.80s. ",
+                    "Before that, kernels with planted bugs were run to confirm that validation "
+                    "finds them: %.80s. ",
                     canaries);
     if (csv_count_rows(file->csv) == 0)
         fputs("Nothing was found. ", out);
@@ -253,7 +253,7 @@ static void print_time(const page *p, FILE *out, const store_folder *f, const re
     print_number(out, r->gflop_s, "");
     fputs("<td>", out);
     if (r->message[0])
-        html_printf(out, "no time: %s", r->message);
+        html_printf(out, "not timed: %s", r->message);
     else
         html_print(out, r->labels);
     fputs("</td></tr>\n", out);
@@ -278,12 +278,12 @@ static void start_times(const page *p, FILE *out) {
         {"regime", false, "single, chained or independent launches"},
         {"cache", false, "warm or cold"},
         {"time", true, "median GPU time of a case"},
-        {"spread", true, "distance of the quartiles, as a part of the median"},
+        {"spread", true, "distance between the quartiles, relative to the median"},
         {"n", true, "samples"},
-        {"GB/s", true, "1 GB is 1e9 bytes, of those that must be moved"},
-        {"of roof", true, "of the bandwidth that was measured in the same run"},
+        {"GB/s", true, "of the bytes that must be moved; 1 GB is 1e9 bytes"},
+        {"of roof", true, "relative to the bandwidth measured in the same run"},
         {"GFLOP/s", true, NULL},
-        {"labels", false, "what was not as it should be"}};
+        {"labels", false, "conditions that make a time less trustworthy"}};
     enum { COUNT = sizeof columns / sizeof *columns };
     html_column shown[COUNT];
     size_t count = 0;
@@ -298,7 +298,7 @@ bool page_print_times(page *p, FILE *out, err *e) {
     for (size_t i = 0; i < p->store->count; i++)
         is_any = is_any || store_find(&p->store->folders[i], STORE_BENCH, NULL);
     if (!is_any) {
-        print_none(out, "No kernel was timed by itself: `assay bench` does it.");
+        print_none(out, "No kernels were timed one by one: `assay bench` does it.");
         return true;
     }
     start_times(p, out);

@@ -93,10 +93,11 @@ static void print_fast(FILE *out, const store_folder *f) {
         fputs(" Nothing was timed.", out);
     } else if (f->emulated) {
         html_print_badge(out, "unknown", "emulated");
-        fprintf(out,
-                " %zu experiment%s and %zu kernel case%s were run on a CPU that plays a GPU. Their "
-                "times show how the instrument works and say <strong>nothing about a GPU</strong>.",
-                experiments, experiments == 1 ? "" : "s", cases, cases == 1 ? "" : "s");
+        fprintf(
+            out,
+            " %zu experiment%s and %zu kernel case%s were run on a CPU that emulates a GPU. Their "
+            "times show how the harness works and say <strong>nothing about a GPU</strong>.",
+            experiments, experiments == 1 ? "" : "s", cases, cases == 1 ? "" : "s");
     } else {
         html_print_badge(out, "plain", "measured");
         fprintf(out,

@@ -83,7 +83,7 @@ static bool read_metrics(store_file *f, const char *text, err *e) {
     return true;
 }
 
-/* A last line without an end is of a writer that was killed: it is left out. */
+/* A last line without a newline is from a writer that was killed: it is left out. */
 static bool read_csv(store_file *f, err *e) {
     size_t bytes;
     char *text = os_read_file(f->path, &bytes, e);

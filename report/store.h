@@ -1,11 +1,10 @@
 /* store: the folders of results that claims and the report are read from.
  *
- * One folder a device: CSV files and, beside them, charts as SVG. Everything is read at once and
- * kept; nothing is measured and nothing is written. What a CSV file is can be told by what is in
- * it, not by its name: an experiment says so in its head, the others are known by their columns.
+ * One folder per device: CSV files and, beside them, charts as SVG. Everything is read at once and
+ * kept; nothing is measured and nothing is written. The kind of a CSV file follows from what is in
+ * it, not from its name: an experiment says so in its head, the others are known by their columns.
  *
- * The one surprise: files of raw samples can be large, and nobody looks at them one by one: they
- * are listed and not read. */
+ * Files of raw samples can be large, and the report does not need them: listed, but not read. */
 #ifndef ASSAY_STORE_H
 #define ASSAY_STORE_H
 
@@ -57,7 +56,7 @@ typedef struct {
     size_t together_count;
 } store;
 
-/* Each path is the folder of a device (or of charts), or has such in it; scratch is left out.
+/* Each path is the folder of a device (or of charts), or contains some; scratch is left out.
  * Malformed files are one sentence with file and line, EXIT_USAGE; so is a path without results,
  * unless may_be_empty. */
 bool store_read(const char *const *paths, size_t count, bool may_be_empty, store *out, err *e);

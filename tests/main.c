@@ -34,6 +34,7 @@
     X(lines_suite)                                                                                 \
     X(validation_suite)                                                                            \
     X(cache_suite)                                                                                 \
+    X(cuda_suite)                                                                                  \
     X(cli_suite)                                                                                   \
     X(gguf_suite)                                                                                  \
     X(convert_suite)                                                                               \

@@ -16,11 +16,11 @@ SUITE(bench_suite);
 
 static err e;
 
-TEST bench_writes_rows_and_samples_and_goes_on_where_it_was(void) {
+TEST bench_writes_rows_and_samples_and_continues_where_it_stopped(void) {
     ASSERT_RUN("rm -rf $T; " BENCH "ffn_silu --shape 64", 0);
     ASSERT_SAYS("ffn_silu  64");
     ASSERT_SAYS("emulated");
-    ASSERT_SAYS("1 timed, 0 without a time");
+    ASSERT_SAYS("1 timed, 0 not timed");
     ASSERT_RUN(
         "grep -c '^ffn_silu/64/normal/chained/warm,.*,b.samples.csv,,2[^,]*,[^,]*,[0-9a-f]*$' "
         "$T/b.csv",
@@ -31,7 +31,7 @@ TEST bench_writes_rows_and_samples_and_goes_on_where_it_was(void) {
         "cache; do grep -q \"^# $key: .\" $T/b.csv || { echo no $key; exit 1; }; done",
         0);
     ASSERT_RUN(BENCH "ffn_silu --shape 64,96 --resume", 0);
-    ASSERT_SAYS("1 of 2 cases are there already");
+    ASSERT_SAYS("1 of 2 cases are already there");
     ASSERT_SAYS("1 timed");
     ASSERT_RUN("grep -c ^ffn_silu/ $T/b.csv", 0);
     ASSERT_SAYS("2");
@@ -51,7 +51,7 @@ TEST a_run_that_is_killed_can_be_read_and_resumed(void) {
         0);
     ASSERT_RUN("$A compare $T/b.csv $T/b.csv > /dev/null; test $? -ne 2", 0);
     ASSERT_RUN(BENCH_FOR("0.05") "ffn_silu --shape all --resume", 0);
-    ASSERT_SAYS("of 11 cases are there already");
+    ASSERT_SAYS("of 11 cases are already there");
     ASSERT_RUN("test $(grep -c ^ffn_silu/ $T/b.csv) -eq 11", 0);
     PASS();
 }
@@ -124,9 +124,9 @@ TEST a_wrong_kernel_gets_a_reason_and_no_time(void) {
         "sed 's/= g \\/ (1.0f/= g \\/ (1.5f/' $H/kernels/ffn_silu.metal > $T/k/ffn_silu.metal; "
         "ASSAY_KERNELS=$T/k " BENCH "ffn_silu buffer_copy --shape 64",
         1);
-    ASSERT_SAYS("NO TIME");
+    ASSERT_SAYS("NOT TIMED");
     ASSERT_SAYS("kernel ffn_silu: 'out'");
-    ASSERT_SAYS("1 timed, 1 without a time");
+    ASSERT_SAYS("1 timed, 1 not timed");
     ASSERT_RUN("grep -c '^ffn_silu/.*,0,,,.*kernel ffn_silu' $T/b.csv", 0);
     PASS();
 }
@@ -169,16 +169,16 @@ TEST resuming_trusts_only_rows_that_are_still_true(void) {
                "ffn_silu buffer_copy --shape 64",
                0);
     ASSERT_RUN("ASSAY_KERNELS=$T/k " BENCH "ffn_silu buffer_copy --shape 64 --resume", 0);
-    ASSERT_SAYS("2 of 2 cases are there already");
+    ASSERT_SAYS("2 of 2 cases are already there");
     ASSERT_RUN("echo '// changed' >> $T/k/ffn_silu.metal; ASSAY_KERNELS=$T/k " BENCH
                "ffn_silu buffer_copy --shape 64 --resume",
                0);
-    ASSERT_SAYS("1 of 2 cases are there already");
+    ASSERT_SAYS("1 of 2 cases are already there");
     ASSERT_RUN(
         "sed 's/,[0-9a-f]\\{12\\}$/,0123456789ab/' $T/b.csv > $T/c.csv; mv $T/c.csv $T/b.csv; "
         "ASSAY_KERNELS=$T/k " BENCH "ffn_silu buffer_copy --shape 64 --resume",
         0);
-    ASSERT_SAYS("0 of 2 cases are there already");
+    ASSERT_SAYS("0 of 2 cases are already there");
     PASS();
 }
 
@@ -332,7 +332,7 @@ TEST a_closed_pipe_and_an_interrupt_end_every_verb_alike(void) {
 }
 
 SUITE(bench_suite) {
-    RUN_TEST(bench_writes_rows_and_samples_and_goes_on_where_it_was);
+    RUN_TEST(bench_writes_rows_and_samples_and_continues_where_it_stopped);
     RUN_TEST(a_run_that_is_killed_can_be_read_and_resumed);
     RUN_TEST(axes_multiply);
     RUN_TEST(rows_can_be_json);

@@ -190,7 +190,7 @@ TEST a_batch_that_saves_the_submit_is_said_to(void) {
     ASSERT_NEAR(4 * 106.0 / 109, sheet_get_metric(made, "speedup_4"), 1e-3);
     ASSERT_NEAR(8 * 106.0 / 113, sheet_get_metric(made, "speedup_8"), 1e-3);
     ASSERT_NEAR(4 * 11.0 / 14, sheet_get_metric(made, "speedup_4_chained"), 1e-3);
-    ASSERT(strstr(sheet_get_conclusion(made, 0), "95 % submit, 2 % launch and 3 % weights"));
+    ASSERT(strstr(sheet_get_conclusion(made, 0), "95 % is submit, 2 % launch and 3 % weights"));
     ASSERT_NEAR(1e5, sheet_find(made, "fit_submit_ns", "regime", "single", NULL), 1e-3);
     ASSERT_EQ(0, sheet_find(made, "fit_submit_ns", "regime", "chained", NULL));
     ASSERT_EQ(2e3, sheet_find(made, "fit_launch_ns", "regime", "chained", NULL));
@@ -200,8 +200,8 @@ TEST a_batch_that_saves_the_submit_is_said_to(void) {
 
 TEST a_batch_that_saves_the_stream_is_said_to(void) {
     put_batches(1, 200, 97, (double[]){0.5, 0.5});
-    ASSERT(strstr(sheet_get_conclusion(made, 0), "1 % submit, 2 % launch and 97 % weights"));
-    ASSERT(strstr(sheet_get_conclusion(made, 1), "200 us once from memory, 97 from caches"));
+    ASSERT(strstr(sheet_get_conclusion(made, 0), "1 % is submit, 2 % launch and 97 % weights"));
+    ASSERT(strstr(sheet_get_conclusion(made, 1), "200 us from memory, 97 from caches"));
     ASSERT(sheet_get_metric(made, "speedup_4_chained") > 3.8);
     sheet_free(made);
     PASS();
@@ -235,7 +235,7 @@ TEST parts_that_add_up_are_said_to(void) {
     ASSERT_NEAR(10, sheet_get_metric(made, "launches_pct"), 1e-6);
     ASSERT_NEAR(4, sheet_get_metric(made, "idle_pct"), 1e-6);
     ASSERT_NEAR(1, sheet_get_metric(made, "missing_pct"), 1e-6);
-    ASSERT(strstr(sheet_get_conclusion(made, 0), "longest is long with 55 %"));
+    ASSERT(strstr(sheet_get_conclusion(made, 0), "longest op is long with 55 %"));
     ASSERT(strstr(sheet_get_conclusion(made, 1), "add up to the token within 1 %"));
     ASSERT_EQ(1, sheet_find(made, "rank", "op", "long", NULL));
     ASSERT_NEAR(55e3, sheet_find(made, "start_ns", "op", "short", NULL), 1e-6);
@@ -246,7 +246,8 @@ TEST parts_that_add_up_are_said_to(void) {
 
 TEST parts_that_do_not_add_up_are_said_not_to(void) {
     put_token(30, 40);
-    ASSERT(strstr(sheet_get_conclusion(made, 1), "do not add up: 16 % of the token is in none"));
+    ASSERT(
+        strstr(sheet_get_conclusion(made, 1), "do not add up: 16 % of the token is unaccounted"));
     sheet_free(made);
     put_token(50, 60);
     ASSERT(
@@ -307,19 +308,20 @@ TEST a_fixed_cost_is_not_taken_for_bandwidth(void) {
     ASSERT_NEAR(100, sheet_get_metric(made, "gb_s_without_fixed"), 1e-3);
     ASSERT_NEAR(0.646, sheet_get_metric(made, "gb_s_192x576"), 1e-2);
     ASSERT(sheet_get_metric(made, "time_ratio_1536_192") < 1.1);
-    ASSERT(strstr(sheet_get_conclusion(made, 0), "a fixed 100 us is 99 %"));
+    ASSERT(strstr(sheet_get_conclusion(made, 0), "a fixed cost of 100 us is 99 %"));
     sheet_free(made);
     PASS();
 }
 
-TEST the_fastest_rung_of_each_shape_is_named(void) {
-    static const char *const rungs[] = {"matvec_q4_0", "matvec_q4_0_vec4", "matvec_q4_0_rowblock"};
+TEST the_fastest_variant_of_each_shape_is_named(void) {
+    static const char *const variants[] = {"matvec_q4_0", "matvec_q4_0_vec4",
+                                           "matvec_q4_0_rowblock"};
     static const double us[2][3] = {{30, 10, 20}, {40, 30, 20}};
     made = sheet_new();
     for (int s = 0; s < 2; s++)
         for (int k = 0; k < 3; k++) {
             sheet_add_row(made);
-            sheet_put_text(made, "variant", rungs[k]);
+            sheet_put_text(made, "variant", variants[k]);
             sheet_put_text(made, "matrix", s ? "4096x4096" : "576x576");
             sheet_put_text(made, "cache", "cold");
             sheet_put(made, "gpu_ns", 1e3 * us[s][k]);
@@ -328,7 +330,7 @@ TEST the_fastest_rung_of_each_shape_is_named(void) {
     experiment_find("matvec_ladder")->conclude(made);
     ASSERT_STR_EQ("Fastest: 576x576 cold: vec4 (10 GB/s); 4096x4096 cold: rowblock (5 GB/s).",
                   sheet_get_conclusion(made, 0));
-    ASSERT(strstr(sheet_get_conclusion(made, 1), "No one rung wins"));
+    ASSERT(strstr(sheet_get_conclusion(made, 1), "No single variant wins"));
     ASSERT_EQ(2, sheet_get_metric(made, "winners"));
     sheet_free(made);
     PASS();
@@ -356,7 +358,7 @@ TEST the_end_of_a_cache_is_found_in_the_curve(void) {
     ASSERT_NEAR(117, sheet_get_metric(made, "read_memory_gb_s"), 1e-9);
     ASSERT_NEAR(16, sheet_get_metric(made, "cache_step_mb"), 1e-9);
     ASSERT_NEAR(1.5, sheet_get_metric(made, "read_q4_0_one_simdgroup_gb_s"), 1e-9);
-    ASSERT(strstr(sheet_get_conclusion(made, 0), "the last cache ends behind 16 MB"));
+    ASSERT(strstr(sheet_get_conclusion(made, 0), "the last cache ends after 16 MB"));
     ASSERT(strstr(sheet_get_conclusion(made, 1), "occupancy, not the format"));
     sheet_free(made);
     PASS();
@@ -540,7 +542,7 @@ SUITE(experiments_suite) {
     RUN_TEST(parts_that_do_not_add_up_are_said_not_to);
     RUN_TEST(launch_submit_and_switch_are_told_apart);
     RUN_TEST(a_fixed_cost_is_not_taken_for_bandwidth);
-    RUN_TEST(the_fastest_rung_of_each_shape_is_named);
+    RUN_TEST(the_fastest_variant_of_each_shape_is_named);
     RUN_TEST(the_end_of_a_cache_is_found_in_the_curve);
     RUN_TEST(fused_against_separate_is_counted_by_shape);
     RUN_TEST(rates_and_their_ratios_are_those_of_the_rows);

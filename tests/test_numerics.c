@@ -344,10 +344,10 @@ TEST verbs_take_a_math_mode_and_say_which(void) {
     ASSERT_RUN("$A check --device soft --math quick residual_add/77/uniform", 2);
     ASSERT_SAYS("there are safe, relaxed and fast");
     ASSERT_RUN("rm -rf $T; $A bench --device soft --budget 0.01 --out $T/b.csv ffn_silu --shape 64 "
-               "&& grep '^ffn_silu,ffn_silu,64,normal,chained,warm,fast,' $T/b.csv",
+               "&& grep '^ffn_silu.*,fast,' $T/b.csv",
                0);
     ASSERT_RUN("$A bench --device soft --budget 0.01 --out $T/b.csv ffn_silu --shape 64 "
-               "--math safe && grep '^ffn_silu,ffn_silu,64,normal,chained,warm,safe,' $T/b.csv",
+               "--math safe && grep '^ffn_silu.*,safe,' $T/b.csv",
                0);
     ASSERT_RUN("$A model bench --device soft -p 0 -n 2 -r 1 -o csv --math relaxed | grep relaxed",
                0);

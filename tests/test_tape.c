@@ -133,6 +133,82 @@ TEST a_tape_can_be_cleared_and_recorded_again(void) {
     PASS();
 }
 
+/* Whatever a device prepared for the first play, the second must see the launch as it is then. */
+TEST launches_that_change_between_plays_are_played_as_they_are(play_order order) {
+    const float zeros[N] = {0};
+    ASSERT(support_get_library());
+    slice x = support_buffer(zeros, sizeof zeros), y = support_buffer(zeros, sizeof zeros);
+    slice step = support_buffer(zeros, 4);
+    tape *t = tape_new(support_get_library());
+    t->order = order;
+    ASSERT(record_steps(t, x, step, 1));
+    ASSERT(tape_play(t, PLAY_WHOLE, NULL, NULL, NULL)); /* x = 1, step = 1 */
+    memcpy(t->launches[1].inline_bytes + t->launches[1].args[1].inline_at, &(float){10}, 4);
+    ASSERT(tape_play(t, PLAY_WHOLE, NULL, NULL, NULL)); /* x = 12, step = 2 */
+    ASSERT_EQ(12.0f, ((const float *)support_read(x))[0]);
+    launch_bind(&t->launches[1], 0, y, ACCESS_BOTH, ELEM_F32);
+    ASSERT(tape_play(t, PLAY_WHOLE, NULL, NULL, NULL)); /* y = 3, step = 3 */
+    ASSERT_EQ(12.0f, ((const float *)support_read(x))[0]);
+    ASSERT_EQ(3.0f, ((const float *)support_read(y))[N - 1]);
+    launch_set_threads_rounded(&t->launches[1], 32, 32);
+    ASSERT(tape_play(t, PLAY_WHOLE, NULL, NULL, NULL)); /* the first 32 of y = 34, step = 4 */
+    ASSERT_EQ(34.0f, ((const float *)support_read(y))[31]);
+    ASSERT_EQ(3.0f, ((const float *)support_read(y))[32]);
+    launch_bind(&t->launches[1], 1, step, ACCESS_READ, ELEM_F32); /* a scalar in device memory */
+    ASSERT(tape_play(t, PLAY_WHOLE, NULL, NULL, NULL));           /* y = 34 * 5 + 5 */
+    ASSERT_EQ(175.0f, ((const float *)support_read(y))[0]);
+    tape_free(t);
+    support_end();
+    PASS();
+}
+
+/* In flight, each play has the constants it was submitted with. */
+TEST plays_in_flight_keep_their_constants(void) {
+    struct {
+        float weights[4];
+        uint32_t at;
+        uint16_t small, unused;
+    } s = {{1, 2, 3, 4}, 1, 1, 0};
+    const uint32_t pair[2] = {1000, 2000};
+    const uint16_t word = 300;
+    const uint8_t byte = 7;
+    float table[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    slice out[3];
+    ticket k[3];
+    err e;
+    launch *l = support_launch("tape.metal", "use_constants");
+    if (!l)
+        FAILm(support_get_error()->text);
+    for (uint32_t i = 0; i < 3; i++) {
+        out[i] = support_buffer(NULL, 64 * 4);
+        s.at = i;
+        table[0] = (float)i * 0.5f;
+        l->inline_used = 0;
+        launch_bind(l, 0, out[i], ACCESS_WRITE, ELEM_F32);
+        launch_set_bytes(l, 1, table, sizeof table);
+        launch_set_bytes(l, 2, &s, sizeof s);
+        launch_set_bytes(l, 3, &byte, 1);
+        launch_set_bytes(l, 4, &word, 2);
+        launch_set_bytes(l, 5, pair, 8);
+        launch_set_threads(l, (size3){64, 1, 1}, (size3){32, 1, 1});
+        if (!device_submit(support_get_device(), support_get_tape(), 0, 1, &k[i], &e))
+            FAILm(e.text);
+    }
+    for (int i = 0; i < 3; i++)
+        if (!device_wait(support_get_device(), &k[i], NULL, &e))
+            FAILm(e.text);
+    for (uint32_t i = 0; i < 3; i++) {
+        const float *got = support_read(out[i]);
+        for (uint32_t j = 0; j < 64; j++) {
+            float first = j % 8 == 0 ? (float)i * 0.5f : (float)(j % 8);
+            float want = first + (float)(j % 4 + 1) * (float)(i + 1) + 3307;
+            ASSERT_EQ_FMT((double)want, (double)got[j], "%g");
+        }
+    }
+    support_end();
+    PASS();
+}
+
 TEST private_buffers_have_no_contents_and_are_copied(void) {
     device *d = support_get_device();
     ASSERT(d);
@@ -340,6 +416,9 @@ SUITE(tape_suite) {
     RUN_TEST(a_sampled_play_gives_a_time_for_each_launch_and_says_how);
     RUN_TEST(several_plays_can_be_in_flight_and_finish_in_order);
     RUN_TEST(a_tape_can_be_cleared_and_recorded_again);
+    RUN_TESTp(launches_that_change_between_plays_are_played_as_they_are, ORDER_SERIAL);
+    RUN_TESTp(launches_that_change_between_plays_are_played_as_they_are, ORDER_CONCURRENT);
+    RUN_TEST(plays_in_flight_keep_their_constants);
     RUN_TEST(private_buffers_have_no_contents_and_are_copied);
     RUN_TEST(memory_of_the_caller_is_used_in_place_and_never_written);
     static const int past[] = {0, -4, 1, 2, 1000, -5, -100};

@@ -64,7 +64,7 @@ typedef struct {
     progress progress;
 } session;
 
-/* A case that has no time, and why. */
+/* A case that was not timed, and why. */
 static result_row make_untimed(const bench_case *c, const device_facts *f, const char *why) {
     result_row r = result_row_new();
     snprintf(r.name, sizeof r.name, "%s", c->name);
@@ -86,7 +86,7 @@ static const char *find_failure(const worker_outcome *o, wire_answer *a, bench_o
     if (o->failure[0])
         return o->failure;
     if (!wire_unpack(o->answer, o->bytes, a, &out->samples, &out->base_samples))
-        return "the worker is another build of assay: was it rebuilt meanwhile?";
+        return "the worker is a different build of assay: was it rebuilt during the run?";
     return a->made ? NULL : a->error.text;
 }
 
@@ -100,7 +100,7 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     if (task == 0 && failure) {
         bool is_answered = failure == a.error.text;
         ok = err_set(e, is_answered ? a.error.code : EXIT_CANNOT,
-                     "the roof cannot be measured, so nothing can be: %.180s", failure);
+                     "the roof cannot be measured, so nothing is timed: %.180s", failure);
         if (is_answered)
             err_set_detail(e, a.error.detail);
     } else if (task == 0)

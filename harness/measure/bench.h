@@ -18,7 +18,7 @@ typedef struct {
 typedef struct {
     bench_case *items;
     size_t count, skipped;
-    char first_skip[272]; /* which one, and why */
+    char first_skip[272]; /* the first one skipped, and why */
 } bench_list;
 
 typedef struct {
@@ -30,12 +30,12 @@ typedef struct {
     math_mode math;
 } bench_settings;
 
-/* What became of a case. */
+/* The outcome of a case. */
 typedef struct {
     result_row row;
     bool skipped;           /* the device cannot run it; row.message says why */
     timing_sample *samples; /* row.gpu.count of them */
-    /* With a base: as many, interleaved with them. */
+    /* With a base: the same number, interleaved with them. */
     timing_sample *base_samples;
     size_t base_count;
     char base_hash[20];
@@ -46,7 +46,7 @@ void bench_outcome_free(bench_outcome *o);
 typedef struct {
     /* Before anything else: what the device was found to be. */
     bool (*start)(void *context, const roof_facts *f, err *e);
-    /* Each case when it is finished, in order. Owns nothing of it. */
+    /* Each case when it is finished, in order. The callee owns nothing of it. */
     bool (*deliver)(void *context, const bench_case *c, const bench_outcome *o, err *e);
     void *context;
 } bench_listener;

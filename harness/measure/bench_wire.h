@@ -1,5 +1,5 @@
-/* bench_wire: what a worker of bench answers. Both sides are the same program, so it can be the
- * bytes of structs, followed by samples. */
+/* bench_wire: the answer of a bench worker. Both sides are the same program, so it is the bytes of
+ * a struct, followed by samples. */
 #ifndef ASSAY_BENCH_WIRE_H
 #define ASSAY_BENCH_WIRE_H
 
@@ -9,7 +9,7 @@
 
 typedef struct {
     bool made;    /* else the error says why not */
-    bool skipped; /* not made, because this device cannot run it as it is written */
+    bool skipped; /* not made, because this device cannot run the case as written */
     err error;
     roof_facts roof; /* of WIRE_ROOF */
     result_row row;
@@ -20,7 +20,7 @@ typedef struct {
 /* row.gpu.count samples, then base_count of the base. Made with malloc. */
 void *wire_pack(const wire_answer *a, const timing_sample *samples, const timing_sample *base,
                 size_t *bytes);
-/* False if these are no bytes of ours. Samples are copied, made with malloc. */
+/* False if the bytes are not a valid answer. Samples are copied, made with malloc. */
 bool wire_unpack(const void *data, size_t bytes, wire_answer *a, timing_sample **samples,
                  timing_sample **base);
 

@@ -6,10 +6,10 @@
 #include "bench_wire.h"
 #include "harness/base/worker.h"
 
-/* Samples, where a verdict is to come of them. */
+/* Samples, where a verdict depends on them. */
 enum { COMPARED_LEAST = 61, COMPARED_MOST = 2000 };
 
-#define WINDOW_S 5.0 /* a roof older than this is another window */
+#define WINDOW_S 5.0 /* a roof older than this is measured again */
 #define ROOF_S 0.05  /* for each of its parts */
 
 typedef struct {
@@ -32,8 +32,8 @@ static meter *new_meter(const server *s, const roof_kernels *k) {
     return meter_new(s->lib, k, &o);
 }
 
-/* The base works on our buffers, whose contents are the same: two sets would lie differently in the
- * caches, and that would be seen as a difference of kernels. */
+/* The base works on our buffers, whose contents are the same: a second set would map to the caches
+ * differently, and that would look like a difference between kernels. */
 static void share_buffers(const tape *ours, tape *base) {
     for (size_t i = 0; i < ours->count && i < base->count; i++)
         for (int j = 0; j < LAUNCH_BUFFERS; j++)

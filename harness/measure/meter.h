@@ -1,8 +1,8 @@
-/* meter: takes tapes to rows. The one way to measure: bench and experiments are its two callers.
+/* meter: tapes in, rows out. The only way to measure: bench and experiments are its two callers.
  *
- * Owns the rules that no caller may forget: what is timed is checked before and after, what is
- * compared is timed interleaved, the roof is of the same minute, every row says in which state it
- * was taken, every sample is kept. */
+ * Owns the rules that no caller may forget: what is timed is checked before and after, things to be
+ * compared are timed interleaved, the roof is from the same minute, every row says in which state
+ * it was taken, every sample is kept. */
 #ifndef ASSAY_METER_H
 #define ASSAY_METER_H
 
@@ -25,7 +25,7 @@ typedef struct {
 meter *meter_new(library *lib, const roof_kernels *k, const meter_options *o);
 void meter_free(meter *m);
 
-/* Measured at first use; NULL in *out where the options ask for none. */
+/* Measured at first use; NULL in *out if the options ask for none. */
 bool meter_find_roof(meter *m, roof **out, err *e);
 /* Where the last-level cache ends; something small without a roof. */
 bool meter_find_cache(meter *m, size_t *bytes, err *e);
@@ -38,10 +38,10 @@ struct measurement {
     tape *tape;
     timing_regime regime;
     timing_cache cache;
-    /* ... or any source, which checks by itself. */
+    /* ... or any source, which does its own checking. */
     timing_source source;
-    size_t samples;          /* at least so many; 0: as the plan has it */
-    const measurement *like; /* NULL, or: as many plays in a sample as this one, timed before it */
+    size_t samples;          /* at least this many; 0: as the plan says */
+    const measurement *like; /* NULL, or: the same number of plays per sample as this earlier one */
     kernel_case built;       /* of measurement_open; freed with the rest */
     /* filled by meter_time */
     subject *subject;
@@ -59,7 +59,7 @@ void measurement_close(measurement *x);
  * timed. */
 bool meter_time(meter *m, measurement *items, size_t count, err *e);
 
-/* All that is known about it. */
+/* Everything known about it. */
 bool meter_fill_row(const meter *m, const measurement *x, result_row *r, err *e);
 
 /* The hash of the file that all launches are from; of several files, that of their hashes. */

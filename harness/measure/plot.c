@@ -23,7 +23,7 @@ bool plot_is_available(void) {
     return os_find_program("gnuplot", path, sizeof path);
 }
 
-/* The script of a name, or else the one for rows of any kind: true if it has its own. */
+/* The script for a name, or else the one for rows of any kind: true if it has its own. */
 static bool find_script(const char *home, const char *name, char *script, size_t size) {
     snprintf(script, size, "%s/plots/%s.gp", home, name);
     if (access(script, R_OK) == 0)
@@ -32,7 +32,7 @@ static bool find_script(const char *home, const char *name, char *script, size_t
     return false;
 }
 
-/* A chart of no time at all cannot be drawn. */
+/* A chart without a single time cannot be drawn. */
 static bool has_times(const csv_file *f) {
     size_t n;
     bool is_any = false;
@@ -111,8 +111,8 @@ static const char *get_fact(const csv_file *f, const char *key) {
     return value ? value : "";
 }
 
-/* "software Metal device, 2 threads, 2025-01-31, EMULATED": a line for each file, where there are
- * several with how the device is drawn. */
+/* "software Metal device, 2 threads, 2025-01-31, EMULATED": one line per file; if there are
+ * several, with how the device is drawn. */
 static void add_footer(prelude *p, csv_file *const *files, size_t count) {
     static const char *const dashes[PLOT_FILES] = {
         "solid, large points: ", "dashed, small: ", "dotted, small: ", "dash-dotted, small: ",
@@ -231,8 +231,8 @@ bool plot_draw(const char *name, const char *const *csv, size_t count, const cha
     assert(count > 0 && count <= PLOT_FILES);
     if (!plot_is_available())
         return err_set(e, EXIT_CANNOT,
-                       "gnuplot is missing: the CSV files are there, the charts are "
-                       "not; install the package gnuplot-nox, or gnuplot");
+                       "gnuplot is missing: the CSV files were written, the charts "
+                       "were not; install the package gnuplot-nox, or gnuplot");
     if (!os_find_home(home, sizeof home, e))
         return false;
     prelude *p = malloc(sizeof *p);

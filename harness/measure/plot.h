@@ -2,8 +2,8 @@
  *
  * plots/NAME.gp says what the chart of NAME.csv looks like; rows that have no script of their own
  * are drawn by plots/common/rows.gp. A script is given `csv` (the files, one per device), `titles`
- * (their devices), `files` (how many), `footer`, `out`, `format`, `common` (the folder of what
- * scripts share) and, of the first file, every metric as a variable m_<name>.
+ * (their devices), `files` (how many), `footer`, `out`, `format`, `common` (the folder of shared
+ * scripts) and every metric of the first file as a variable m_<name>.
  *
  * Without gnuplot nothing is drawn and nothing fails: the data is in the CSV. */
 #ifndef ASSAY_PLOT_H
@@ -14,11 +14,11 @@
 
 #include "harness/base/err.h"
 
-enum { PLOT_FILES = 5 }; /* as many as there are dashes that can be told apart */
+enum { PLOT_FILES = 5 }; /* the number of dash styles that can be told apart */
 
 bool plot_is_available(void); /* gnuplot is on the path */
 
-/* Is there a script for files of this name (without .csv), or are these rows that any has? */
+/* Is there a script for files of this name (without .csv), or does the file have timed rows? */
 bool plot_has_chart(const char *name, const char *csv);
 
 /* Draws FOLDER/<name>.svg and .png from up to PLOT_FILES files. EXIT_CANNOT without gnuplot. */

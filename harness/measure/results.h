@@ -37,7 +37,7 @@ typedef struct {
     char name[320]; /* column `case`: names it in both files, and in other runs */
     char device[96], api[16], model[128];
     char op[160], kernel[96], format[16], shape[48], input[16], math[16], regime[16], cache[8];
-    char variant[96];    /* what is compared: of a kernel among others, or of an experiment */
+    char variant[96];    /* what is compared: a kernel of an op, or a variant of an experiment */
     double batch;        /* tokens */
     stats gpu, wall;     /* ns per play; count 0: no time */
     double encode_ns;    /* median */
@@ -65,7 +65,7 @@ enum { RESULT_COLUMNS = 44 };
 const char *result_get_title(int i);
 /* Column i as text, "" for what is not known; *is_number says which kind it is. */
 void result_get_column(const result_row *r, int i, char *text, size_t size, bool *is_number);
-/* A number as it stands in a file. */
+/* A number as written to a file. */
 void result_format_number(double value, char *text, size_t size);
 
 /* Writing ----------------------------------------------------------------------------------- */
@@ -127,8 +127,8 @@ typedef struct {
 } results_list;
 
 /* Malformed files are one sentence with file and line, EXIT_USAGE; so is another schema. A last
- * line without an end is of a writer that was killed: it is left out. Columns of an experiment's
- * own are not read. */
+ * line without a newline is from a writer that was killed: it is left out. Columns of an
+ * experiment's own are not read. */
 bool results_read(const char *path, results_list *out, err *e);
 void results_list_free(results_list *l);
 result_case *results_list_find(const results_list *l, const char *name);

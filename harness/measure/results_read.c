@@ -64,7 +64,7 @@ static bool read_rows(const csv_file *f, results_list *out, err *e) {
             return err_set(e, EXIT_USAGE, "%.120s:%zu: the row has no name in column 'case'",
                            csv_get_path(f), csv_get_line(f, i));
         if (results_list_find(out, c.row.name))
-            return err_set(e, EXIT_USAGE, "%.120s:%zu: the case %.80s is there twice",
+            return err_set(e, EXIT_USAGE, "%.120s:%zu: the case %.80s appears twice",
                            csv_get_path(f), csv_get_line(f, i), c.row.name);
         out->cases[out->count++] = c;
     }

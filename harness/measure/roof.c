@@ -16,7 +16,7 @@
 
 enum { KINDS = 3, READ = 0, COPY = 1, TRIAD = 2, GROUP = 256 };
 
-/* One bandwidth kernel over so many bytes. */
+/* One bandwidth kernel over a given number of bytes. */
 typedef struct {
     size_t bytes; /* moved by a play */
     tape *tape;
@@ -116,7 +116,7 @@ static bool measure_mover(roof *r, size_t size, int kind, err *e) {
     return true;
 }
 
-/* How many threadgroups fill the memory system: a number of the device, so it is tried out. */
+/* How many threadgroups saturate memory: depends on the device, so several are tried. */
 static bool choose_groups(roof *r, size_t bytes, err *e) {
     static const uint32_t candidates[] = {32, 128, 512, 2048};
     double best = INFINITY, ns;
@@ -151,7 +151,7 @@ static bool find_given(size_t *given, err *e) {
     return true;
 }
 
-/* Sizes up to twice the cache, where that is known, or as far as any cache goes. */
+/* Sizes up to twice the cache if it is known, else up to the size of any cache. */
 static void list_sizes(roof *r, const device_facts *d, size_t known) {
     size_t last = known ? 2 * SMALLEST : LARGEST;
     while (last < 2 * known)
@@ -162,9 +162,9 @@ static void list_sizes(roof *r, const device_facts *d, size_t known) {
         r->facts.size[r->facts.sizes++] = bytes;
 }
 
-/* What the system says about the CPU's caches holds only where the device shares them and does not
- * tell of its own. On the software device nothing else does: its loads are too slow for a cache to
- * show. */
+/* The CPU's caches as the system reports them count only if the device shares them and reports none
+ * of its own. On the software device they are the only source: its loads are too slow for a cache
+ * to show. */
 static bool find_caches(roof *r, const device_facts *d, err *e) {
     roof_facts *f = &r->facts;
     size_t given, told = (size_t)d->cache_bytes;

@@ -1,11 +1,11 @@
-/* roof: what this device can do at best, measured and not copied from a data sheet.
+/* roof: the best this device can do, measured and not copied from a data sheet.
  *
  * Read, copy and triad in GB/s over a given number of bytes, the cost of an empty launch, and where
  * the last-level cache ends. A roof belongs to the minute it was measured in: clocks and other
  * programs move it, so the roof is measured again next to what is timed (roof_measure).
  *
  * The roof of a small working set is that of the best size at or above it: a launch has a fixed
- * cost, and what a small read loses to it is the launch's and not the memory's. */
+ * cost, and what a small read loses to it is no fault of the memory. */
 #ifndef ASSAY_ROOF_H
 #define ASSAY_ROOF_H
 
@@ -15,8 +15,8 @@ typedef struct roof roof;
 
 enum { ROOF_SIZES = 20 };
 
-/* The kernels that a roof is measured with, from outside: the harness knows none. Each records one
- * launch of `groups` threadgroups over vectors of 16 bytes. */
+/* The kernels that a roof is measured with, given by the caller: the harness knows none. Each
+ * records one launch of `groups` threadgroups over vectors of 16 bytes. */
 typedef struct {
     bool (*read)(tape *t, slice in, slice sums, uint32_t vectors, uint32_t groups,
                  err *e); /* sums: one float per threadgroup */
@@ -27,7 +27,7 @@ typedef struct {
 
 /* One window. */
 typedef struct {
-    double read_gb_s, copy_gb_s, triad_gb_s; /* over as many bytes, chained */
+    double read_gb_s, copy_gb_s, triad_gb_s; /* over the given number of bytes, chained */
     double best_gb_s;                        /* of these and of larger sizes that were measured */
     double launch_ns;                        /* an empty launch in a chain */
     double submit_ns;                        /* wall time of an empty launch by itself */
@@ -50,7 +50,7 @@ roof *roof_new(library *lib, const roof_kernels *k, double budget_s, err *e);
 void roof_free(roof *r);
 const roof_facts *roof_get_facts(const roof *r);
 
-/* Reads more than twice the last-level cache: what subject_options.scrub wants. */
+/* Reads more than twice the last-level cache: for subject_options.scrub. */
 tape *roof_get_scrub(roof *r, err *e);
 
 /* The roof for a working set, now. Cold: of memory, whatever the working set is. */

@@ -15,10 +15,10 @@
 
 enum {
     WINDOW = 5,         /* samples whose medians are compared while warming up */
-    FEWEST_SAMPLES = 5, /* also of what is so slow that the budget is long gone */
+    FEWEST_SAMPLES = 5, /* even for something so slow that it exceeds the budget */
 };
 
-#define WARM_CHANGE 0.02  /* two windows in a row nearer than this: warm */
+#define WARM_CHANGE 0.02  /* two successive windows closer than this: warm */
 #define TREND_CHANGE 0.03 /* the last third against the first */
 #define FEW_SWITCHES 5    /* involuntary ones that any run may have */
 #define MOST_SWITCHES 20  /* per second of CPU time: beside a busy neighbour there are hundreds */
@@ -85,7 +85,7 @@ static bool warm_up(run *r, size_t source, double most_s, err *e) {
     }
 }
 
-/* After a pause the first samples would be those of a device that slept. */
+/* After a pause the first samples would be those of a device that has clocked down. */
 static bool wake_up(run *r, size_t source, err *e) {
     timing_sample ignored;
     for (int i = 0; i < 2 && find_seconds_since(r, r->worked_ns) > r->plan->idle_s; i++) {
@@ -96,8 +96,8 @@ static bool wake_up(run *r, size_t source, err *e) {
     return true;
 }
 
-/* One source alone: is its median? Interleaved sources: is their ratio, whatever slows them all
- * down together? */
+/* Is the median of a single source steady? Of interleaved sources: is their ratio, even if
+ * something slows all of them down together? */
 static bool is_steady(run *r, size_t source) {
     const timing_result *t = &r->results[source], *other = &r->results[source == 0 ? 1 : 0];
     for (size_t i = 0; i < t->count; i++)
@@ -140,8 +140,8 @@ static bool take_turn(run *r, bool backwards, err *e) {
     return true;
 }
 
-/* A B, B A, then B A, A B: each comes first as often as last, and no drift in a straight line
- * favours one. Steadiness is asked for less and less often: sorting takes time too. */
+/* A B, B A, then B A, A B: each comes first as often as last, and linear drift favours neither.
+ * Steadiness is tested less and less often: sorting takes time too. */
 static bool take_samples(run *r, err *e) {
     size_t ask_at = r->plan->min_samples;
     for (size_t turn = 0;; turn++) {
@@ -199,7 +199,7 @@ unsigned timing_find_labels(const device_facts *f) {
         labels |= LABEL_LOW_POWER;
     if (power.on_battery)
         labels |= LABEL_BATTERY;
-    /* One more than the cores: the software device is work for all of them itself. */
+    /* One more than the cores: the software device itself keeps all of them busy. */
     if (host_get_load() > os_count_cpus() + 1)
         labels |= LABEL_BUSY;
     return labels;

@@ -1,4 +1,4 @@
-/* timing: takes samples until they say something, and says why it stopped.
+/* timing: takes samples until the median is steady, and reports why it stopped.
  *
  * Owns when to sample: warm-up, steadiness, budget, order. What a sample is belongs to the source:
  * a tape in a regime and cache state (subject.h), or numbers out of a model in the tests. Several
@@ -20,7 +20,7 @@ const char *timing_get_cache_name(timing_cache c);   /* "warm", "cold" */
 bool timing_find_regime(const char *name, timing_regime *out);
 bool timing_find_cache(const char *name, timing_cache *out);
 
-/* The three clocks of one case; of many in one sample, their share. */
+/* The three clocks of one play; if a sample has many, its share. */
 typedef struct {
     double gpu_ns, encode_ns, wall_ns;
     bool gpu_is_wall;
@@ -40,12 +40,12 @@ typedef struct {
     double budget_s;  /* for each source, warm-up included */
     double warm_up_s; /* at least; at most a third of the budget */
     size_t min_samples, max_samples;
-    double idle_s; /* the device may have slept after so long without work: warm up again */
+    double idle_s; /* after this long without work the device may be asleep: warm up again */
     uint64_t (*now_ns)(void); /* NULL: the machine's own */
 } timing_plan;
 
-/* What a sample of many plays should take: far above the resolution of clocks, and below the few
- * milliseconds after which a scheduler may put something else in between. */
+/* How long a sample of many plays should take: far above the resolution of clocks, and below the
+ * few milliseconds after which a scheduler may interrupt it. */
 #define TIMING_SAMPLE_S 0.002
 
 /* The default: 0.5 percent within a second, 21 to 500 samples. */
@@ -57,7 +57,7 @@ const char *timing_get_stop_name(timing_stop s);
 /* States in which a number was taken. */
 enum {
     LABEL_EMULATED = 1,     /* the software device: says nothing about a GPU */
-    LABEL_VIRTUAL = 2,      /* a GPU behind a hypervisor */
+    LABEL_VIRTUAL = 2,      /* a virtual GPU, under a hypervisor */
     LABEL_THROTTLED = 4,    /* became slower while it was timed */
     LABEL_RAMP = 8,         /* became faster: the clock was still rising */
     LABEL_BUSY = 16,        /* other programs took the CPU away while it was timed */
@@ -87,7 +87,7 @@ typedef struct {
     unsigned labels;
 } timing_result;
 
-/* Samples of count sources, interleaved if there is more than one: then every source has as many,
+/* Samples of count sources, interleaved if there is more than one: then all have the same number,
  * sample i of each was taken next to sample i of the others, and it is their ratio that must become
  * steady. The caller frees the results, also after a failure. */
 bool timing_run(const timing_plan *plan, const timing_source *sources, size_t count,
@@ -96,7 +96,7 @@ void timing_result_free(timing_result *r);
 
 /* What the device and the machine say about numbers taken on them now. */
 unsigned timing_find_labels(const device_facts *f);
-/* What one play says about its times. */
+/* Labels that follow from one play. */
 unsigned timing_find_play_labels(const play_times *t);
 
 /* One clock of all samples; caller frees. */

@@ -104,8 +104,8 @@ static const char *find_reason(const verdict_case *c, double min_effect) {
 void verdict_explain(const verdict_case *c, double min_effect, char *text, size_t size) {
     if (c->verdict == VERDICT_MISSING || c->verdict == VERDICT_NEW) {
         snprintf(text, size,
-                 c->verdict == VERDICT_NEW ? "new: the base has no time for it"
-                                           : "missing: it had a time and has none now");
+                 c->verdict == VERDICT_NEW ? "new: not timed in the base"
+                                           : "missing: timed in the base but not here");
         return;
     }
     if (isnan(c->interval.ratio)) {

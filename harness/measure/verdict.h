@@ -8,11 +8,12 @@
  *   faster     the same in the other direction
  *   same       the whole interval is between 1 / (1 + m) and 1 + m
  *   ambiguous  none of these: too few samples, or too much noise to tell
- *   missing    it had a time and has none now
- *   new        it has a time and had none
+ *   missing    timed in the base but not now
+ *   new        timed now but not in the base
  *
- * Interleaved samples are compared pair by pair (the median of their ratios, a sign test), others by
- * their medians and a Mann-Whitney test. A small difference can be certain and still be `same`. */
+ * Interleaved samples are compared pair by pair (the median of their ratios, a sign test), others
+ * by their medians and a Mann-Whitney test. A small difference can be certain and still be
+ * `same`. */
 #ifndef ASSAY_VERDICT_H
 #define ASSAY_VERDICT_H
 

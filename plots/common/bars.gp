@@ -1,7 +1,7 @@
-# bars: tokens a second of a few ways, with quartiles. Given: heading, ways (their names), words.
+# bars: tokens per second of a few variants, with quartiles. Given: heading, ways (their names), captions.
 load common.'style.gp'
 set yrange [0:*]
-set ylabel 'tokens a second (bars: median, whiskers: quartiles)'
+set ylabel 'tokens per second (bars: median, whiskers: quartiles)'
 set title heading
 set style fill solid 0.75 border lc rgb '#202020'
 set boxwidth 0.7 / files

@@ -36,12 +36,12 @@ set tmargin at screen 0.89
 set label 999 footer at screen 0.012, 14.0 / height + 15.0 * (files - 1) / height left font ',10' textcolor rgb '#404040'
 
 file(i) = word(csv, i)
-# Dashes tell devices apart where there are several (the footer says which is which), else series.
+# Dashes tell devices apart if there are several (the footer says which is which), otherwise series.
 dash(f, k) = files > 1 ? f : 1 + (k - 1) % 5
 # A series is named once, for the first device.
 once(f, text) = f == 1 ? text : ''
 
-# The number where a column has a text, else nothing.
+# The number where a column has the given text, else NaN.
 where(name, text, value) = strcol(name) eq text ? value : NaN
 
 # The different texts of a column in the order in which they come: list = ''; stats ... using (add(...))

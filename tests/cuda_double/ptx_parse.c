@@ -57,6 +57,21 @@ static uint32_t find_register(parser *p, const char *name) {
     return l->index;
 }
 
+static bool is_declared(const parser *p, const char *name) {
+    for (size_t i = 0; i < p->register_count; i++)
+        if (strcmp(p->registers[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* ".reg .b16 tmp;" names one; those of ".reg .b32 %r<9>;" are known by their percent sign. */
+static void declare_registers(parser *p, char *text) {
+    char *rest = NULL;
+    for (char *word = strtok_r(text, " \t\n,", &rest); word; word = strtok_r(NULL, " \t\n,", &rest))
+        if (word[0] != '.' && word[0] != '%')
+            find_register(p, word);
+}
+
 static int find_symbol(const parser *p, const char *name) {
     for (size_t i = 0; i < p->program->symbol_count; i++)
         if (strcmp(p->program->symbols[i].name, name) == 0)
@@ -284,13 +299,13 @@ static void read_arg(parser *p, ptx_insn *i, char *word) {
         return;
     }
     int symbol = find_symbol(p, word);
-    if (symbol < 0 && strcmp(word, "temp") != 0)
-        fail(p, "the name %s is not known", word);
-    if (symbol < 0) { /* a register that clang declares between braces */
+    if (symbol < 0 && is_declared(p, word)) {
         a->kind = ARG_REGISTER;
         a->index = find_register(p, word);
         return;
     }
+    if (symbol < 0)
+        fail(p, "the name %s is not known", word);
     a->kind = ARG_SYMBOL;
     a->index = (uint32_t)symbol;
 }
@@ -416,8 +431,8 @@ static bool begins(const char *text, const char *word) {
 
 static void read_statement(parser *p, char *s, jump **jumps, size_t *jump_count) {
     if (begins(s, ".reg"))
-        return;
-    if (s[0] != '.') {
+        declare_registers(p, s);
+    else if (s[0] != '.') {
         if (*s)
             read_insn(p, s, jumps, jump_count);
     } else if (strstr(s, ".shared"))

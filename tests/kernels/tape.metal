@@ -39,3 +39,18 @@ kernel void needs_memory(device float *out [[buffer(0)]],
 small_groups(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
     out[i] = 1;
 }
+
+struct settings {
+    float weights[4];
+    uint at;
+    ushort small;
+};
+
+// Small constants of every kind: a table, a struct, and scalars of one, two and eight bytes.
+kernel void use_constants(device float *out [[buffer(0)]], constant float *table [[buffer(1)]],
+                          constant settings &s [[buffer(2)]], constant uchar &byte [[buffer(3)]],
+                          constant ushort &word [[buffer(4)]], constant uint2 &pair [[buffer(5)]],
+                          uint i [[thread_position_in_grid]]) {
+    out[i] = table[i % 8] + s.weights[i % 4] * float(s.at + s.small) + float(byte) +
+             float(word) + float(pair.x) + float(pair.y);
+}

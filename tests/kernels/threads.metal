@@ -43,6 +43,12 @@ kernel void places_1d(device uint *out [[buffer(0)]], uint g [[thread_position_i
     out[g] = g * 3 + 1;
 }
 
+// More threadgroups along y than some GPUs count there.
+kernel void places_tall(device uint *out [[buffer(0)]], uint2 g [[threadgroup_position_in_grid]],
+                        uint2 n [[threadgroups_per_grid]]) {
+    out[g.y * n.x + g.x] = g.y * 3 + g.x;
+}
+
 // Reverses each threadgroup's part through threadgroup memory.
 kernel void reverse_group(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
                           uint g [[thread_position_in_grid]],

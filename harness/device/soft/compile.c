@@ -33,16 +33,15 @@ struct soft_compiler {
 #define TARGET "--target=x86_64-linux-gnu"
 #endif
 
-/* -ffp-contract=off: the reference is each operation rounded once, as written. Pattern-initialised
- * variables: a kernel that uses one it never set gives the same wrong answer every time, and floats
- * start as NaN. Convergent functions, nothing hoisted, sunk or merged: the optimiser may not make
- * one simdgroup call out of the two arms of a branch. */
+/* Pattern-initialised variables: a kernel that uses one it never set gives the same wrong answer
+ * every time, and floats start as NaN. Convergent functions, nothing hoisted, sunk or merged: the
+ * optimiser may not make one simdgroup call out of the two arms of a branch. */
 /* clang-format off */
 static const char *const flags[] = {
     "-x", "c++", "-std=c++17", "-fdeclspec", "-gdwarf-4", "-gline-tables-only", "-fPIC",
     "-fvisibility=hidden", "-fsigned-char", "-fno-strict-aliasing", "-fno-operator-names",
     "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
-    "-ffp-contract=off", "-fno-math-errno", "-fno-stack-protector", "-fno-threadsafe-statics",
+    "-fno-math-errno", "-fno-stack-protector", "-fno-threadsafe-statics",
     "-ftrivial-auto-var-init=pattern", "-fno-delete-null-pointer-checks", "-fno-caret-diagnostics",
     "-fstack-usage", "-w", "-Xclang", "-cl-single-precision-constant", "-Xclang",
     "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-mllvm",
@@ -79,16 +78,6 @@ static const char *const link_flags[] = {
     "-lSystem", "-undefined", "dynamic_lookup", "-Wl,-no_deduplicate",
 #endif
 };
-
-/* What Metal's compiler may do under relaxed math, and with the last flag under fast math: fuse,
- * reassociate, multiply by a reciprocal, take 0 for -0, use approximate functions, and assume that
- * there is no infinity and no NaN. Not -ffast-math: that would also link code which switches
- * flushing on for the whole process; pool.c does it for kernels alone. */
-static const char *const relaxed_flags[] = {
-    "-ffp-contract=fast", "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros",
-    "-fno-trapping-math", "-fapprox-func", "-DASSAY_FAST_MATH=1",
-};
-static const char *const finite_flags[] = {"-ffinite-math-only"};
 /* clang-format on */
 
 /* Does the line table stay in the object file? Then that is kept beside the linked kernel. */
@@ -103,9 +92,7 @@ enum {
     FAST_COUNT = sizeof fast_flags / sizeof *fast_flags,
     CHECKED_COUNT = sizeof checked_flags / sizeof *checked_flags,
     LINK_COUNT = sizeof link_flags / sizeof *link_flags,
-    RELAXED_COUNT = sizeof relaxed_flags / sizeof *relaxed_flags,
-    FINITE_COUNT = sizeof finite_flags / sizeof *finite_flags,
-    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + RELAXED_COUNT + FINITE_COUNT + 16,
+    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + MATH_FLAGS + 16,
 };
 
 /* What every compiled kernel depends on. */
@@ -117,8 +104,6 @@ static bool open_cache(soft_compiler *c, err *e) {
     code_cache_hash_texts(&h, fast_flags, FAST_COUNT);
     code_cache_hash_texts(&h, checked_flags, CHECKED_COUNT);
     code_cache_hash_texts(&h, link_flags, LINK_COUNT);
-    code_cache_hash_texts(&h, relaxed_flags, RELAXED_COUNT);
-    code_cache_hash_texts(&h, finite_flags, FINITE_COUNT);
     return code_cache_hash_compiler(&h, c->clang, c->version, rooms, sizeof rooms / sizeof *rooms,
                                     e) &&
            code_cache_open(&c->cache, "soft", &h, e);
@@ -189,10 +174,8 @@ static bool compile(soft_compiler *c, const char *source, const char *object, co
         n = add_arguments(argv, n, checked_flags, CHECKED_COUNT);
     if (how == BUILD_TRACED)
         argv[n++] = "-O0";
-    if (math != MATH_SAFE)
-        n = add_arguments(argv, n, relaxed_flags, RELAXED_COUNT);
-    if (math == MATH_FAST)
-        n = add_arguments(argv, n, finite_flags, FINITE_COUNT);
+    for (const char *const *flag = math_mode_get_flags(math); *flag; flag++)
+        argv[n++] = *flag;
     if (less)
         argv[n++] = "-DASSAY_CHECKED_LESS=1";
     if (how != BUILD_FAST && c->major >= 16)

@@ -1,0 +1,169 @@
+/* The CUDA device where there is no GPU: what is said about what is missing, and the PTX that clang
+ * makes of kernels. What kernels compute is tested by the suites that run with ASSAY_DEVICE=cuda. */
+#include <greatest.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "harness/device/cuda/ptx.h"
+#include "support.h"
+
+SUITE_EXTERN(cuda_suite);
+
+static err e;
+
+/* NULL where this machine has no libdevice: the tests below are skipped. */
+static ptx_compiler *compiler;
+
+static char *compile(const char *file, const char *kernel, msl_signature *s) {
+    msl_unit *u = msl_load(support_get_path(file), &e);
+    char *text = u ? msl_rewrite(u, kernel, NULL, 0, &e) : NULL;
+    char *ptx = text ? ptx_compile(compiler, text, kernel, MATH_SAFE, NULL, 0, &e) : NULL;
+    if (ptx) {
+        *s = *msl_find_kernel(u, kernel, NULL);
+        for (size_t i = 0; i < s->count; i++)
+            s->params[i].value_bytes = 0;
+        ptx_complete_signature(ptx, msl_find_kernel(u, kernel, NULL), s);
+    }
+    free(text);
+    msl_free(u);
+    return ptx;
+}
+
+#define NEEDS_COMPILER()                                                                           \
+    do {                                                                                           \
+        if (!compiler)                                                                             \
+            SKIPm(e.text);                                                                         \
+    } while (0)
+
+TEST a_machine_without_the_driver_says_so(void) {
+    ASSERT_RUN("ASSAY_DEVICE=soft ASSAY_LIBCUDA=/nowhere/libcuda.so \"$A\" info", 0);
+    ASSERT_SAYS("the device 'cuda' cannot be used");
+    ASSERT_SAYS("/nowhere/libcuda.so");
+    ASSERT_RUN("ASSAY_LIBCUDA=/nowhere/libcuda.so \"$A\" check rmsnorm --device cuda", 3);
+    ASSERT_SAYS("/nowhere/libcuda.so");
+    ASSERT_RUN("ASSAY_LIBCUDA=libm.so.6 \"$A\" check rmsnorm --device cuda", 3);
+    ASSERT_SAYS("cuInit");
+    PASS();
+}
+
+TEST what_the_compiler_lacks_is_named(void) {
+    ASSERT_RUN("ASSAY_LIBDEVICE=/nowhere/x.bc \"$A\" lint --ptx \"$H/tests/kernels/tape.metal\"",
+               3);
+    ASSERT_SAYS("ASSAY_LIBDEVICE");
+    ASSERT_RUN("ASSAY_CLANG=/nowhere/clang \"$A\" lint --ptx \"$H/tests/kernels/tape.metal\"", 3);
+    ASSERT_SAYS("ASSAY_CLANG");
+    /* A clang without the target, and one that is too old: what --print-targets and --version say. */
+    ASSERT_RUN(
+        "printf '#!/bin/sh\\n[ $1 = --version ] && echo clang version 19.1.0 || echo x86\\n' "
+        "> \"$T\" && chmod 755 \"$T\" && "
+        "ASSAY_CLANG=\"$T\" \"$A\" lint --ptx \"$H/tests/kernels/tape.metal\"",
+        3);
+    ASSERT_SAYS("NVPTX");
+    ASSERT_RUN("printf '#!/bin/sh\\necho clang version 15.0.7\\n' > \"$T\" && chmod 755 \"$T\" && "
+               "ASSAY_CLANG=\"$T\" \"$A\" lint --ptx \"$H/tests/kernels/tape.metal\"; s=$?; "
+               "rm \"$T\"; exit $s",
+               3);
+    ASSERT_SAYS("16");
+    PASS();
+}
+
+TEST ptx_names_the_kernel_and_the_lines_of_its_file(void) {
+    NEEDS_COMPILER();
+    msl_signature s;
+    char *ptx = compile("tests/kernels/tape.metal", "advance", &s);
+    ASSERTm(e.text, ptx);
+    ASSERT(strstr(ptx, ".entry msl_advance("));
+    ASSERT(strstr(ptx, "tests/kernels/tape.metal\""));
+    ASSERT(strstr(ptx, ".target sm_90"));
+    free(ptx);
+    PASS();
+}
+
+TEST ptx_rounds_each_operation_once(void) {
+    NEEDS_COMPILER();
+    msl_signature s;
+    char *ptx = compile("tests/kernels/tape.metal", "advance", &s); /* x * factor + step */
+    ASSERTm(e.text, ptx);
+    ASSERT(strstr(ptx, "mul.rn.f32") && strstr(ptx, "add.rn.f32"));
+    ASSERT(!strstr(ptx, "fma.rn") && !strstr(ptx, ".ftz"));
+    free(ptx);
+    PASS();
+}
+
+TEST pointers_keep_the_space_they_point_to(void) {
+    NEEDS_COMPILER();
+    msl_signature s;
+    char *ptx = compile("tests/kernels/threads.metal", "two_level_sum", &s);
+    ASSERTm(e.text, ptx);
+    ASSERT(strstr(ptx, "ld.global.f32") && strstr(ptx, "ld.shared.f32"));
+    ASSERT(!strstr(ptx, "ld.f32") && !strstr(ptx, "st.f32"));
+    free(ptx);
+    PASS();
+}
+
+TEST the_host_learns_sizes_and_threadgroup_memory_from_the_ptx(void) {
+    NEEDS_COMPILER();
+    msl_signature s;
+    char *ptx = compile("tests/kernels/tape.metal", "use_constants", &s);
+    ASSERTm(e.text, ptx);
+    const uint32_t want[] = {4, 4, 24, 1, 2, 8, 0};
+    ASSERT_EQ(7u, s.count);
+    for (size_t i = 0; i < s.count; i++)
+        ASSERT_EQ_FMT(want[i], s.params[i].value_bytes, "%u");
+    ASSERT_EQ(0u, ptx_count_shared(ptx));
+    free(ptx);
+    ptx = compile("tests/kernels/tape.metal", "too_much_memory", &s);
+    ASSERTm(e.text, ptx);
+    ASSERT_EQ_FMT(40000u, ptx_count_shared(ptx), "%u");
+    free(ptx);
+    ptx = compile("tests/kernels/threads.metal", "two_level_sum", &s); /* float[32] and a float */
+    ASSERTm(e.text, ptx);
+    ASSERT_EQ_FMT(132u, ptx_count_shared(ptx), "%u");
+    free(ptx);
+    PASS();
+}
+
+TEST a_mistake_is_reported_at_its_line(void) {
+    NEEDS_COMPILER();
+    ASSERT_RUN("\"$A\" lint --ptx \"$H/tests/kernels/uncompilable.metal\"", 1);
+    ASSERT_SAYS("uncompilable.metal:5:");
+    ASSERT_SAYS("[ptx]");
+    PASS();
+}
+
+/* Every kernel of the registry is compiled by `make ptx`; these are the ones that lean most on what
+ * differs between the targets. */
+TEST kernels_compile_for_nvidia_gpus(void) {
+    NEEDS_COMPILER();
+    ASSERT_RUN("\"$A\" lint --ptx \"$H/tests/kernels/simd.metal\" \"$H/kernels/argmax.metal\" "
+               "\"$H/kernels/matvec_bf16.metal\" \"$H/kernels/prefill_attention.metal\"",
+               0);
+    PASS();
+}
+
+/* Sticky errors end the context: the case fails and the next worker goes on. */
+TEST a_kernel_that_crashes_the_gpu_is_one_failed_launch(void) {
+    if (strncmp(support_get_device_name(), "cuda", 4) != 0)
+        SKIPm("only with ASSAY_DEVICE=cuda");
+    ASSERT_RUN("\"$A\" launch \"$H/tests/kernels/tape.metal\" write_outside --device cuda "
+               "--arg 0=f32[4] --arg 1=i32:1000000000 --arg 2=u32:4 --grid 1 --group 1",
+               1);
+    ASSERT_SAYS("write_outside touched memory that is not there");
+    PASS();
+}
+
+SUITE(cuda_suite) {
+    compiler = ptx_compiler_new(90, &e);
+    RUN_TEST(a_machine_without_the_driver_says_so);
+    RUN_TEST(what_the_compiler_lacks_is_named);
+    RUN_TEST(ptx_names_the_kernel_and_the_lines_of_its_file);
+    RUN_TEST(ptx_rounds_each_operation_once);
+    RUN_TEST(pointers_keep_the_space_they_point_to);
+    RUN_TEST(the_host_learns_sizes_and_threadgroup_memory_from_the_ptx);
+    RUN_TEST(a_mistake_is_reported_at_its_line);
+    RUN_TEST(kernels_compile_for_nvidia_gpus);
+    RUN_TEST(a_kernel_that_crashes_the_gpu_is_one_failed_launch);
+    ptx_compiler_free(compiler);
+}
