@@ -134,6 +134,7 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
         return e->code;
     report_start(&r, stdout, cases, settings.run.seed, NULL);
     r.show_skips = settings.skipped;
+    r.quiet = settings.quiet;
     fflush(stdout);
     suite_listener listener = report_get_listener(&r);
     bool ok =
