@@ -5,7 +5,7 @@
 
 #include "harness/check/canaries/canary.h"
 #include "harness/check/findings.h"
-#include "harness/check/validation.h"
+#include "harness/check/sanitizer.h"
 #include "report.h"
 #include "suite_options.h"
 #include "verb.h"
@@ -13,7 +13,7 @@
 static suite_settings settings = {
     .run = {.verb = "validate", .find = cases_parse, .seed = 1, .timeout_s = 120}};
 static uint64_t max_findings = 50;
-static bool trace_nan;
+static bool trace_nan, strict;
 
 static const option options[] = {
     SUITE_OPTIONS(settings),
@@ -21,11 +21,14 @@ static const option options[] = {
      "list at most N findings at the end (default 50)", 1, 100000},
     {"trace-nan", OPTION_FLAG, &trace_nan, NULL,
      "also report where finite values give a NaN or an infinity", 0, 0},
+    {"strict", OPTION_FLAG, &strict, NULL,
+     "milder findings fail the run too: threads that store the same value in one place", 0, 0},
     {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the findings to a file", 0, 0},
 };
 
-/* On Metal the reports are in files: where, and how many of them the rows have shown. */
+/* On GPUs the reports are in files of this folder. */
 static char folder[1024];
+static const log_format *format;
 
 /* Every worker must have confirmed that validation is on, and a report that came too late for the
  * row of its case still counts as a finding. */
@@ -34,12 +37,11 @@ static bool check_reports(finding_list *found, bool is_over, err *e) {
     finding_list all = {0};
     if (!folder[0])
         return true;
-    bool ok = validation_read_folder(folder, &count, &all, e);
+    bool ok = validation_read_folder(folder, format, &count, &all, e);
     if (ok && (count.files == 0 || count.banners < count.files))
         ok = err_set(e, EXIT_WRONG,
-                     "%zu of %zu workers did not confirm that Metal's validation is on, so nothing "
-                     "is called clean",
-                     count.files - count.banners, count.files);
+                     "%zu of %zu workers did not confirm that %s is on, so nothing is called clean",
+                     count.files - count.banners, count.files, format->engine);
     uint64_t told = 0;
     for (size_t i = 0; i < found->count; i++)
         told += found->items[i].count;
@@ -112,22 +114,27 @@ static void print_all(const finding_list *found) {
     finding_free(&folded);
 }
 
+static void close_folder(void) {
+    if (folder[0])
+        validation_close_folder(folder);
+    folder[0] = 0;
+}
+
+static bool open_folder(err *e) {
+    close_folder();
+    return !format || validation_open_folder(folder, sizeof folder, e);
+}
+
 static exit_code validate_cases(const case_list *cases, const device_facts *f, err *e) {
-    report_print_header(f, settings.run.seed);
     report r;
     finding_list found = {0};
-    bool is_metal = strcmp(f->api, "metal") == 0;
     /* Validation is tested before it is trusted. Its canaries are not findings. */
-    if ((is_metal && !validation_open_folder(folder, sizeof folder, e)) ||
-        !suite_play_canaries(&settings.run, f, stdout, e) || !check_reports(&found, false, e))
+    if (!open_folder(e) || !suite_play_canaries(&settings.run, f, stdout, e) ||
+        !check_reports(&found, false, e) || !open_folder(e))
         return e->code;
-    if (is_metal) {
-        validation_close_folder(folder);
-        if (!validation_open_folder(folder, sizeof folder, e))
-            return e->code;
-    }
     report_start(&r, stdout, cases, settings.run.seed, NULL);
     r.show_skips = settings.skipped;
+    r.quiet = settings.quiet;
     fflush(stdout);
     suite_listener listener = report_get_listener(&r);
     bool ok =
@@ -142,9 +149,44 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
         csv_free(file);
     }
     ok = ok && report_check_ran(&r, e);
-    bool is_clean = r.failed == 0 && found.count == 0;
+    bool is_clean = r.failed == 0 && finding_count_failing(&found, validation_is_strict()) == 0;
     finding_free(&found);
     return !ok ? e->code : is_clean ? EXIT_OK : EXIT_WRONG;
+}
+
+/* All cases under each tool. One that is not looking, or finds something, does not keep the others
+ * from running: the first of their errors is told. */
+static exit_code validate_with_tools(const case_list *cases, const device_facts *f, err *e) {
+    exit_code worst = EXIT_OK;
+    for (int i = 0; i < SANITIZER_TOOLS; i++) {
+        err own = {.code = EXIT_OK};
+        if (!sanitizer_choose(sanitizer_tools[i], e))
+            return e->code;
+        printf("\n# compute-sanitizer's %s\n", sanitizer_tools[i]);
+        exit_code code = validate_cases(cases, f, &own);
+        if (code == EXIT_INCONCLUSIVE) {
+            *e = own;
+            return code;
+        }
+        if (own.text[0])
+            printf("# %s: %s\n", sanitizer_tools[i], own.text);
+        if (worst == EXIT_OK) {
+            worst = code;
+            *e = own;
+        }
+    }
+    return worst;
+}
+
+static exit_code validate_on(const case_list *cases, const device_facts *f, err *e) {
+    report_print_header(f, settings.run.seed);
+    bool is_cuda = strcmp(f->api, "cuda") == 0;
+    if (is_cuda && settings.csv)
+        return err_set(e, EXIT_USAGE, "--csv has one table; on CUDA there is one for each tool")
+                   ? EXIT_OK
+                   : e->code;
+    format = is_cuda ? &sanitizer_log : strcmp(f->api, "metal") == 0 ? &metal_log : NULL;
+    return is_cuda ? validate_with_tools(cases, f, e) : validate_cases(cases, f, e);
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
@@ -153,6 +195,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     setenv("ASSAY_LOOP_SECONDS", "3", 0);
     if (trace_nan)
         setenv("ASSAY_TRACE_NAN", "1", 1);
+    if (strict)
+        setenv("ASSAY_STRICT", "1", 1);
     if (settings.worker)
         return suite_serve(&settings.run, e);
     case_query query = {.filters = names,
@@ -169,15 +213,14 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     exit_code code;
     if (!suite_find_device(&settings.run, &facts, e))
         code = e->code;
-    else if (!facts.validates)
+    else if (!facts.validates && strcmp(facts.api, "cuda") != 0)
         code = err_set(e, EXIT_CANNOT, "the device '%s' has no validation here; use --device soft",
                        facts.api)
                    ? EXIT_OK
                    : e->code;
     else
-        code = validate_cases(&cases, &facts, e);
-    if (folder[0])
-        validation_close_folder(folder);
+        code = validate_on(&cases, &facts, e);
+    close_folder();
     cases_free(&cases);
     return code;
 }
@@ -189,11 +232,11 @@ const verb verb_validate = {
     .notes =
         "Canaries first: kernels with one planted bug for each class that the device claims to\n"
         "find. One that is not caught fails the run. Then every case of `assay check`, under\n"
-        "validation: accesses outside of buffers and threadgroup memory, reads of memory that\n"
-        "nothing wrote, data races, stores to read-only buffers, misaligned accesses, barriers "
-        "and\n"
-        "simdgroup functions that not all threads reach, division by zero, shifts and conversions\n"
-        "out of range, endless loops. Times mean nothing here and are not shown. The same is\n"
+        "validation: accesses outside of buffers, arrays and threadgroup memory, reads of memory\n"
+        "that nothing wrote, data races, stores to read-only buffers, misaligned accesses, "
+        "barriers\n"
+        "that not all threads reach, shuffles from lanes that are not there, arithmetic that is\n"
+        "not defined, endless loops. Times mean nothing here and are not shown. The same is\n"
         "switched on for every other verb by MTL_SHADER_VALIDATION=1.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,

@@ -32,6 +32,7 @@
     X(kernels_suite)                                                                               \
     X(checked_suite)                                                                               \
     X(lines_suite)                                                                                 \
+    X(exact_suite)                                                                                 \
     X(validation_suite)                                                                            \
     X(cache_suite)                                                                                 \
     X(cuda_suite)                                                                                  \
@@ -40,6 +41,7 @@
     X(convert_suite)                                                                               \
     X(run_suite)                                                                                   \
     X(launch_suite)                                                                                \
+    X(untrusted_suite)                                                                             \
     X(lint_suite)                                                                                  \
     X(mutants_suite)                                                                               \
     X(bench_suite)                                                                                 \

@@ -125,12 +125,12 @@ TEST files_without_the_banner_are_counted(void) {
     ASSERT(os_write_file(path, seen, strlen(seen), &e));
     snprintf(path, sizeof path, "%s/2.log", folder);
     ASSERT(os_write_file(path, "nothing", 7, &e));
-    ASSERT(validation_read_folder(folder, &count, &found, &e));
+    ASSERT(validation_read_folder(folder, &metal_log, &count, &found, &e));
     ASSERT(count.files == 2 && count.banners == 1 && count.reports == 1 && found.count == 1);
     finding_free(&found);
     validation_close_folder(folder);
     ASSERT_EQ(NULL, getenv("ASSAY_REPORTS"));
-    ASSERT_FALSE(validation_read_folder(folder, &count, &found, &e));
+    ASSERT_FALSE(validation_read_folder(folder, &metal_log, &count, &found, &e));
     PASS();
 }
 

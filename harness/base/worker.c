@@ -23,7 +23,7 @@
 
 extern char **environ;
 
-enum { MAX_JOBS = 256, TICK_MS = 200, GOODBYE_MS = 2000 };
+enum { MAX_JOBS = 256, TICK_MS = 200, GOODBYE_MS = 3000 };
 #define MAX_ANSWER ((uint64_t)1 << 30)
 
 typedef enum { TASK_WAITING, TASK_RUNNING, TASK_DONE } task_state;
@@ -288,7 +288,7 @@ static void take_answer(pool *p, worker *w, const worker_frame *frame) {
     assert(o->answer);
     memcpy(o->answer, w->bytes + sizeof *frame, o->bytes);
     if (frame->retire)
-        end_worker(w, true);
+        end_worker(w, false); /* it exits by itself: what watches it may have more to write */
     finish_task(p, w);
 }
 
@@ -403,7 +403,7 @@ static bool run_pool(pool *p, err *e) {
             return false;
         p->plan->advance(p->plan->context, p->done);
         if (stop_signal)
-            return err_set(e, EXIT_INCONCLUSIVE, "stopped by a signal after %zu of %zu", p->done,
+            return err_set(e, EXIT_INTERRUPTED, "stopped by a signal after %zu of %zu", p->done,
                            p->plan->count);
     }
     return true;

@@ -11,6 +11,7 @@
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
 #include "harness/base/worker.h"
+#include "sanitizer.h"
 #include "validation.h"
 
 /* The worker's side ------------------------------------------------------------------------- */
@@ -64,9 +65,10 @@ static void *check_named_case(void *context, const char *name, size_t *bytes, bo
         a.made = check_captured(s, &c, &a);
     else
         err_set(&a.error, EXIT_USAGE, "no case is called '%.160s'", name);
-    /* A wrong kernel may have written anywhere. */
-    *retire = !a.made || a.result.verdict == CHECK_FAIL;
     const finding_list *found = device_get_findings(library_get_device(s->lib));
+    /* A wrong kernel may have written anywhere. */
+    *retire = !a.made || a.result.verdict == CHECK_FAIL || found->count > 0 ||
+              (sanitizer_is_watching() && strncmp(name, canary_prefix, prefix) == 0);
     a.finding_count = found->count;
     *bytes = sizeof a + found->count * sizeof *found->items;
     char *all = malloc(*bytes);
@@ -81,8 +83,29 @@ static device *open_device(const suite *s, err *e) {
     return device_open_with(s->device, &(device_options){.math = s->math}, e);
 }
 
+/* How workers are started. */
+typedef struct {
+    char seed[32];
+    const char *list[12];
+} worker_arguments;
+
+static void list_arguments(const suite *s, const char *spec, worker_arguments *out) {
+    snprintf(out->seed, sizeof out->seed, "%" PRIu64, s->seed);
+    const char *const list[] = {s->verb,    "--worker", "--device",
+                                spec,       "--math",   math_mode_get_name(s->math),
+                                "--seed",   out->seed,  s->capture ? "--capture" : NULL,
+                                s->capture, NULL};
+    memcpy(out->list, list, sizeof list);
+}
+
+static bool start_watching(const suite *s, err *e) {
+    worker_arguments own;
+    list_arguments(s, s->device, &own);
+    return sanitizer_get_tool() ? sanitizer_enter(own.list, e) : validation_start_log(e);
+}
+
 exit_code suite_serve(const suite *s, err *e) {
-    device *d = validation_start_log(e) ? open_device(s, e) : NULL;
+    device *d = start_watching(s, e) ? open_device(s, e) : NULL;
     server own = {s, d ? library_new(d, NULL, e) : NULL};
     bool ok = own.lib && worker_serve(check_named_case, &own, e);
     library_free(own.lib);
@@ -154,13 +177,9 @@ static int choose_jobs(const suite *s, const device_facts *f) {
 
 /* Fills in what is the same for all tasks. */
 static bool run_workers(const suite *s, const device_facts *f, worker_plan *plan, err *e) {
-    char seed[32];
-    snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
-    const char *const arguments[] = {s->verb,    "--worker", "--device",
-                                     f->spec,    "--math",   math_mode_get_name(s->math),
-                                     "--seed",   seed,       s->capture ? "--capture" : NULL,
-                                     s->capture, NULL};
-    plan->arguments = arguments;
+    worker_arguments arguments;
+    list_arguments(s, f->spec, &arguments);
+    plan->arguments = arguments.list;
     plan->jobs = choose_jobs(s, f);
     plan->timeout_s = s->timeout_s;
     return worker_run(plan, e);
@@ -214,14 +233,33 @@ static void ignore_advance(void *context, size_t done) {
     (void)done;
 }
 
+/* Reports that came after the answer of their worker, which has ended by now. */
+static bool hear_late_ones(bird *birds, size_t count, err *e) {
+    validation_count logs;
+    finding_list found = {0};
+    if (!validation_read_open_folder(&sanitizer_log, &logs, &found, e))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < canary_count && !birds[i].is_caught; k++)
+            if (strcmp(birds[i].name + strlen(canary_prefix), canaries[k].kernel) == 0) {
+                char why[CANARY_WHY];
+                birds[i].is_caught =
+                    canary_judge(&canaries[k], &found, true, why, sizeof why);
+            }
+    finding_free(&found);
+    return true;
+}
+
 static bool count_caught(const bird *birds, size_t count, FILE *out, err *e) {
+    const char *tool = sanitizer_get_tool();
     size_t caught = 0;
     for (size_t i = 0; i < count; i++) {
         caught += birds[i].is_caught;
         if (!birds[i].is_caught)
             fprintf(out, "%s not caught: %s\n", birds[i].name, birds[i].why);
     }
-    fprintf(out, "# canaries: %zu of %zu caught\n", caught, count);
+    fprintf(out, "# %s%scanaries: %zu of %zu caught\n", tool ? tool : "", tool ? ": " : "", caught,
+            count);
     return caught == count ||
            err_set(e, EXIT_WRONG,
                    "%zu of %zu canaries were not caught: the validation of this device does not "
@@ -246,7 +284,9 @@ bool suite_play_canaries(const suite *s, const device_facts *f, FILE *out, err *
                         .deliver = deliver_canary,
                         .advance = ignore_advance,
                         .context = birds};
-    bool ok = run_workers(s, f, &plan, e) && count_caught(birds, count, out, e);
+    bool ok = run_workers(s, f, &plan, e) &&
+              (!sanitizer_get_tool() || hear_late_ones(birds, count, e)) &&
+              count_caught(birds, count, out, e);
     free(birds);
     free(names);
     return ok;

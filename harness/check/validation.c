@@ -66,6 +66,10 @@ bool validation_is_on(void) {
     return is_one("MTL_SHADER_VALIDATION") && is_one("MTL_SHADER_VALIDATION_REPORT_TO_STDERR");
 }
 
+bool validation_is_strict(void) {
+    return is_one("ASSAY_STRICT");
+}
+
 /* Files --------------------------------------------------------------------------------------- */
 
 static char log_path[PATH_MAX];
@@ -80,11 +84,18 @@ void validation_close_folder(const char *path) {
     os_remove_folder(path);
 }
 
-bool validation_start_log(err *e) {
+bool validation_name_log(char *path, size_t size, err *e) {
     const char *folder = getenv(folder_variable);
     if (!folder || !*folder)
+        return err_set(e, EXIT_USAGE, "%s does not name a folder for reports", folder_variable);
+    snprintf(path, size, "%.3900s/%ld.log", folder, (long)getpid());
+    return true;
+}
+
+bool validation_start_log(err *e) {
+    err none;
+    if (!validation_name_log(log_path, sizeof log_path, &none))
         return true;
-    snprintf(log_path, sizeof log_path, "%.3900s/%ld.log", folder, (long)getpid());
     int fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
     bool ok = fd >= 0 && dup2(fd, STDERR_FILENO) >= 0;
     if (fd >= 0)
@@ -123,7 +134,14 @@ void validation_read_log(finding_list *out) {
     }
 }
 
-bool validation_read_folder(const char *path, validation_count *count, finding_list *out, err *e) {
+bool validation_read_open_folder(const log_format *format, validation_count *count,
+                                 finding_list *out, err *e) {
+    const char *folder = getenv(folder_variable);
+    return validation_read_folder(folder ? folder : "", format, count, out, e);
+}
+
+bool validation_read_folder(const char *path, const log_format *format, validation_count *count,
+                            finding_list *out, err *e) {
     *count = (validation_count){0};
     DIR *folder = opendir(path);
     if (!folder)
@@ -139,8 +157,8 @@ bool validation_read_folder(const char *path, validation_count *count, finding_l
             return false;
         }
         count->files++;
-        count->banners += strstr(text, banner) != NULL;
-        count->reports += validation_parse(text, out);
+        count->banners += format->is_watched(text);
+        count->reports += format->parse(text, out);
         free(text);
     }
     closedir(folder);
@@ -242,3 +260,10 @@ size_t validation_parse(const char *text, finding_list *out) {
     }
     return count;
 }
+
+static bool is_watched(const char *text) {
+    return strstr(text, banner) != NULL;
+}
+
+const log_format metal_log = {
+    .engine = "Metal's validation", .is_watched = is_watched, .parse = validation_parse};

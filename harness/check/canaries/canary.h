@@ -9,12 +9,18 @@ typedef struct {
     const char *kernel;
     finding_class what; /* what must be found, at the line marked "bug" */
     bool on_metal;      /* also by Metal's validation, which does not always give a line */
+    const char *tool;   /* of compute-sanitizer that finds it; NULL: none does */
     oracle_fn oracle; /* NULL, or nothing is to be found but a wrong output: this is what it should
                            be, and what safe math makes it, and fast math must not */
 } canary;
 
 extern const canary canaries[];
 extern const size_t canary_count;
+
+/* Was it found where it stands? If not, the message says what was. has_lines: every finding has a
+ * line; else one may be missing. */
+bool canary_judge(const canary *c, const finding_list *found, bool has_lines, char *message,
+                  size_t size);
 
 /* Does the device's validation claim to catch it? */
 bool canary_is_for(const canary *c, const device_facts *f);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cuda.h"
+#include "harness/check/sanitizer.h"
 
 static cuda_buffer *get(const buffer *b) {
     return b->impl;
@@ -104,6 +105,11 @@ bool cuda_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, bo
 bool cuda_fill(buffer *b, size_t allocation_offset, size_t bytes, uint16_t pattern, err *e) {
     cuda_device *c = cuda_enter(b->device);
     assert(allocation_offset % 2 == 0 && bytes % 2 == 0);
+    /* Poison says that nothing was written. A tool that looks for reads of such memory would take
+     * it for written. */
+    const char *tool = sanitizer_get_tool();
+    if (pattern == POISON_PATTERN && tool && strcmp(tool, "initcheck") == 0)
+        return true;
     return note_upload(
         c, c->driver->fill(get(b)->at + allocation_offset, pattern, bytes / 2, c->stream), b, e);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cuda.h"
-#include "harness/check/validation.h"
+#include "harness/check/sanitizer.h"
 
 cuda_device *cuda_enter(const device *d) {
     cuda_device *c = d->impl;
@@ -70,7 +70,7 @@ static void fill_facts(const cuda_device *c, device_facts *f) {
     f->simd_width = MSL_LANES;
     f->max_group_threads = (uint32_t)ask(c, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
     f->max_threadgroup_bytes = MSL_THREADGROUP_BYTES; /* Metal's: there is more */
-    f->validates = f->exact_buffers = f->names_lines = validation_is_on();
+    f->validates = f->exact_buffers = f->names_lines = sanitizer_is_watching();
 }
 
 /* Opening --------------------------------------------------------------------------------------- */
@@ -136,6 +136,7 @@ static bool open_device(device *d, err *e) {
 
 static finding_list *get_findings(const device *d) {
     cuda_device *c = d->impl;
+    sanitizer_read_log(&c->findings);
     return &c->findings;
 }
 

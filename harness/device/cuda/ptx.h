@@ -38,6 +38,9 @@ bool ptx_find_assembler(char *path, size_t size);
 bool ptx_assemble(const ptx_compiler *c, const char *assembler, const char *ptx_path,
                   const char *name, err *e);
 
+/* compute-sanitizer of the toolkit. */
+bool ptx_find_sanitizer(char *path, size_t size);
+
 /* libdevice.10.bc: ASSAY_LIBDEVICE, the toolkit, or a Python package that brings it. */
 bool ptx_find_libdevice(char *path, size_t size, err *e);
 

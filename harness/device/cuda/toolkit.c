@@ -1,5 +1,5 @@
-/* toolkit: the parts of NVIDIA's toolkit that are used where they are found: libdevice and ptxas.
- * Declared in ptx.h. */
+/* toolkit: the parts of NVIDIA's toolkit that are used where they are found: libdevice, ptxas and
+ * compute-sanitizer. * Declared in ptx.h. */
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
@@ -95,4 +95,9 @@ bool ptx_find_libdevice(char *path, size_t size, err *e) {
 
 bool ptx_find_assembler(char *path, size_t size) {
     return os_find_program("ptxas", path, size) || find_in_toolkit("bin/ptxas", path, size);
+}
+
+bool ptx_find_sanitizer(char *path, size_t size) {
+    return os_find_program("compute-sanitizer", path, size) ||
+           find_in_toolkit("bin/compute-sanitizer", path, size);
 }
