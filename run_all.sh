@@ -1,38 +1,46 @@
 #!/bin/sh
-# The main job: brings what is missing, builds, says what this machine is, checks and validates every
-# kernel, checks the model that ships, runs the experiments, draws their charts, writes the report
-# and lets the model write.
+# The main job: installs what is missing, builds, shows what this machine is, checks and validates
+# every kernel, checks the included model, runs the experiments, draws their charts, writes the
+# report and generates text with the model.
 #
-# Usage: ./run_all.sh [--full]   --full: every case under validation, whole sweeps; it takes an hour
+# Usage: ./run_all.sh [--full]   --full: every case under validation, whole sweeps; takes an hour
 #
-# Data goes to stdout, talk to stderr. The exit status is that of the step that failed: 1 a kernel
-# or the model is wrong, 2 this script was called wrongly, 3 this machine cannot run it (README.md).
+# A step that fails or cannot run never stops the ones after it. The last lines list what failed and
+# what was skipped, and why. Only a failed build stops everything: nothing can run without it.
+#
+# Data goes to stdout, messages to stderr. The exit status is the worst of all steps: a crash, then 1
+# (a kernel or the model is wrong), 2 (a bad command line or a malformed file), 3 (this machine cannot
+# run it), 4 (slower than the baseline), 5 (not enough data). Missing charts for want of gnuplot are
+# reported and do not count. 2 is also the status when this script is called with bad arguments.
 set -u
 cd "$(dirname "$0")" || exit 3
-
-stop() { # status, sentence
-    printf 'run_all: %s\n' "$2" >&2
-    exit "$1"
-}
 
 quick=--quick
 case "$#:${1:-}" in
     0:) ;;
     1:--full) quick= ;;
-    *) stop 2 "usage: ./run_all.sh [--full]" ;;
+    *)
+        printf 'run_all: usage: ./run_all.sh [--full]\n' >&2
+        exit 2
+        ;;
 esac
 
-# About how long each step takes, in seconds on 2 slow cores the first time: what is left is told
-# from these and from how this machine has kept to them so far.
+# --- steps ------------------------------------------------------------------------------------
+
+# About how long each step takes, in seconds on 2 slow cores the first time. The time left is
+# estimated from these and from how this machine has compared with them so far.
 if [ -n "$quick" ]; then
-    plan='setup:5 build:60 info:1 check:60 validate:120 model:10 experiments:120 report:3 text:10'
+    plan='setup:5 build:60 info:1 check:60 validate:120 model:10 experiments:120 charts:5 report:3 text:10'
 else
-    plan='setup:5 build:60 info:1 check:60 validate:180 model:10 experiments:3600 report:3 text:10'
+    plan='setup:5 build:60 info:1 check:60 validate:180 model:10 experiments:3600 charts:5 report:3 text:10'
 fi
 started=$(date +%s)
+status=0 # the worst so far
+succeeded=0 # commands of assay
+remarks= # what failed and what was skipped, one line each
 
 step() { # name, what is done
-    number=0 before=0 all=0 count=0
+    name=$1 number=0 before=0 all=0 count=0
     for entry in $plan; do
         count=$((count + 1))
         [ "${entry%:*}" = "$1" ] && number=$count before=$all
@@ -44,43 +52,115 @@ step() { # name, what is done
     printf '\n== %s of %s: %s (about %s s left)\n' "$number" "$count" "$2" "$left" >&2
 }
 
-try() { # arguments of assay: must succeed
-    ./assay "$@"
-    status=$?
-    [ "$status" -eq 0 ] || stop "$status" "assay $1 exited with $status: what is above says why"
+remark() { # text
+    printf 'run_all: %s\n' "$1" >&2
+    remarks="$remarks  $1
+"
 }
 
+skip() { # why
+    remark "skipped $name: $1"
+}
+
+# A crash (a status above 5) is worse than any verdict; among verdicts the smaller number is worse.
+note_status() { # status
+    if [ "$1" -gt 5 ]; then
+        status=$1
+    elif [ "$1" -gt 0 ] && [ "$status" -le 5 ] && { [ "$status" -eq 0 ] || [ "$1" -lt "$status" ]; }; then
+        status=$1
+    fi
+}
+
+explain() { # status
+    case $1 in
+        1) echo "a kernel or the model is wrong" ;;
+        2) echo "a bad command line or a malformed file" ;;
+        3) echo "this machine cannot run it" ;;
+        4) echo "slower than the baseline" ;;
+        5) echo "interrupted, or not enough data" ;;
+        *) echo "assay crashed" ;;
+    esac
+}
+
+try() { # arguments of assay
+    ./assay "$@"
+    code=$?
+    if [ "$code" -eq 0 ]; then
+        succeeded=$((succeeded + 1))
+        return 0
+    fi
+    note_status "$code"
+    remark "failed  $name: assay $1 exited with $code ($(explain "$code")); its message is above"
+    return "$code"
+}
+
+finish() {
+    printf '\nrun_all: %s commands succeeded in %s s\n%s' "$succeeded" "$(($(date +%s) - started))" \
+        "$remarks" >&2
+    [ ! -f results/report.html ] || printf 'run_all: open results/report.html\n' >&2
+    [ "$status" -eq 0 ] || printf 'run_all: exit status %s: %s\n' "$status" "$(explain "$status")" >&2
+    exit "$status"
+}
+
+trap 'printf "\nrun_all: interrupted\n" >&2; exit 130' INT
+trap 'exit 143' TERM
+
+# --- what can be done without a device --------------------------------------------------------
+
 step setup "what this machine has"
-sh tools/deps.sh || printf 'run_all: going on with what there is\n' >&2
-command -v make > /dev/null || stop 3 "make is missing: install the package make"
+sh tools/deps.sh run || remark "missing tools: see the lines that start with deps: above"
 
 step build "build"
-make -j "$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)" all >&2 ||
-    stop 3 "the build failed: the compiler's message is above"
+if ! make -j "$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)" all >&2; then
+    note_status 3
+    remark "failed  build: the compiler's message is above; nothing else can run without it"
+    finish
+fi
+
+# --- what needs one ---------------------------------------------------------------------------
 
 step info "assay info"
-try info
-results=$(./assay info | sed -n 's/^results  *//p')
-mkdir -p "$results" || stop 3 "the folder $results cannot be made"
+results= # the device's folder; empty without a device
+try info && results=$(./assay info --field results)
+if [ -n "$results" ] && ! mkdir -p "$results"; then
+    note_status 3
+    remark "failed  info: the folder $results cannot be made"
+    results=
+fi
+
+on_device() {
+    [ -n "$results" ] && return 0
+    skip "there is no device to run kernels on; assay info says why"
+    return 1
+}
 
 step check "every kernel against its oracle"
-try check --csv "$results/check.csv"
+on_device && try check --csv "$results/check.csv"
 
-step validate "every access of every kernel watched"
-try validate $quick --csv "$results/validate.csv"
+step validate "every kernel with each memory access watched"
+on_device && try validate $quick --csv "$results/validate.csv"
 
 step model "every launch of the model against its oracle"
-try model check
+on_device && try model check
 
-step experiments "experiments and their charts"
-try experiment all $quick
-try plot "$results"
+step experiments "experiments"
+on_device && try experiment all $quick
 
+step charts "charts"
+if ! command -v gnuplot > /dev/null; then
+    skip "gnuplot is missing: install the package gnuplot-nox (brew: gnuplot), then run assay plot"
+elif on_device; then
+    try plot "$results"
+fi
+
+# Earlier results are reported too, so this runs without a device and after any failure.
 step report "claims and report"
 try claims
 try report
 
 step text "text from the model"
-try run -p "The old smith" -n 96 --temp 0.7 --seed 2 --echo
-try model bench -p 8,64 -n 32 -r 3
-printf '\nrun_all: done in %s s; open results/report.html\n' "$(($(date +%s) - started))" >&2
+if on_device; then
+    try run -p "The old smith" -n 96 --temp 0.7 --seed 2 --echo
+    try model bench -p 8,64 -n 32 -r 3
+fi
+finish

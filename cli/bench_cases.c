@@ -2,97 +2,32 @@
 #include "bench_cases.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "kernels/kernels.h"
 
-enum { MAX_WORDS = 64, WORD = 96 };
-#define MOST_VALUES 4e9 /* of a shape: beyond it no index fits and no memory lasts */
-
-/* A list with commas, cut into words. */
-typedef struct {
-    char words[MAX_WORDS][WORD];
-    bool used[MAX_WORDS];
-    size_t count;
-} word_list;
-
-static bool split(const char *text, const char *what, word_list *out, err *e) {
-    out->count = 0;
-    for (const char *p = text; p && *p;) {
-        size_t length = strcspn(p, ",");
-        if (length == 0 || length >= WORD || out->count == MAX_WORDS)
-            return err_set(e, EXIT_USAGE, "--%s takes words with commas between them, not '%.60s'",
-                           what, text);
-        snprintf(out->words[out->count], WORD, "%.*s", (int)length, p);
-        out->used[out->count++] = false;
-        p += length + (p[length] == ',');
-    }
-    return true;
-}
-
 /* Sizes ------------------------------------------------------------------------------------- */
 
-static bool parse_sizes(const char *text, shape *s, size_t *count) {
-    *s = (shape){{0}};
-    double product = 1;
-    for (*count = 0; *count < SHAPE_DIMS;) {
-        char *end;
-        if (!isdigit((unsigned char)*text))
-            return false;
-        unsigned long long n = strtoull(text, &end, 10);
-        if (n > UINT32_MAX || (product *= n ? (double)n : 1) > MOST_VALUES)
-            return false;
-        s->dim[(*count)++] = (uint32_t)n;
-        if (*end == 0)
-            return true;
-        if (*end != 'x')
-            return false;
-        text = end + 1;
-    }
-    return false;
-}
-
-/* Where the op's dims ("out x in x batch") have the number of tokens; -1: nowhere. */
-static int find_batch_dim(const op *o) {
-    int at = 0;
-    for (const char *p = o->dims; *p; at++) {
-        size_t length = strcspn(p, " ");
-        if ((length == 5 && strncmp(p, "batch", 5) == 0) ||
-            (length == 6 && strncmp(p, "tokens", 6) == 0))
-            return at;
-        p += length;
-        p += strspn(p, " x");
-    }
-    return -1;
-}
-
-static size_t count_used(const shape *s) {
-    size_t used = SHAPE_DIMS;
-    while (used > 1 && s->dim[used - 1] == 0)
-        used--;
-    return used;
-}
-
-/* How many sizes a shape of the op has: the least and the most of those in the registry. */
-static void count_sizes(const op *o, size_t *least, size_t *most) {
+/* How many sizes a shape of the kernel has: the fewest and the most in the registry. */
+static void count_sizes(const op *o, const kernel *k, size_t *least, size_t *most) {
+    const shape_list *shapes = op_get_shapes(o, k);
     *least = SHAPE_DIMS;
     *most = 1;
-    for (size_t i = 0; i < o->shape_count; i++) {
-        size_t used = count_used(&o->shapes[i]);
+    for (size_t i = 0; i < shapes->count; i++) {
+        size_t used = shape_count_dims(&shapes->items[i]);
         *least = used < *least ? used : *least;
         *most = used > *most ? used : *most;
     }
 }
 
-/* A shape of the command line as one of this op; false if it is none. One size may be missing: that
- * of the batch. */
-static bool fit_shape(const op *o, const shape *given, size_t count, shape *out) {
+/* A shape of the command line as a shape of this kernel; false if it does not fit. The size of the
+ * batch may be missing. */
+static bool fit_shape(const op *o, const kernel *k, const shape *given, size_t count, shape *out) {
     size_t least, most;
-    int batch = find_batch_dim(o);
-    count_sizes(o, &least, &most);
+    int batch = op_find_batch_dim(o);
+    count_sizes(o, k, &least, &most);
     *out = *given;
     if (count >= least && count <= most)
         return true;
@@ -108,7 +43,8 @@ static bool fit_shape(const op *o, const shape *given, size_t count, shape *out)
 
 typedef struct {
     const bench_query *query;
-    word_list shapes, batches, variants, regimes, caches;
+    word_list shapes, regimes, caches;
+    axes axes;
     distribution input;
     bool *filter_used;
     bench_list *out;
@@ -116,7 +52,7 @@ typedef struct {
 
 void bench_cases_free(bench_list *l) {
     free(l->items);
-    *l = (bench_list){NULL, 0};
+    *l = (bench_list){.items = NULL};
 }
 
 static void set_name(bench_case *c) {
@@ -139,7 +75,7 @@ void bench_cases_add(bench_list *l, const bench_case *c) {
     l->items[l->count++] = *c;
 }
 
-/* True for a word that stands in the list, or for any if the list is empty or "all". */
+/* True for a word in the list, or for any word if the list is empty or "all". */
 static bool is_wanted(word_list *l, const char *name, bool by_default) {
     bool wanted = l->count == 0 && by_default;
     for (size_t i = 0; i < l->count; i++)
@@ -149,11 +85,7 @@ static bool is_wanted(word_list *l, const char *name, bool by_default) {
 }
 
 static void add_states(search *s, const test_case *t) {
-    bool is_matched = s->query->filter_count == 0;
-    for (size_t i = 0; i < s->query->filter_count; i++)
-        if (cases_match(s->query->filters[i], t))
-            is_matched = s->filter_used[i] = true;
-    for (int r = 0; is_matched && r < TIMING_REGIMES; r++)
+    for (int r = 0; r < TIMING_REGIMES; r++)
         for (int c = 0; c < TIMING_CACHES; c++) {
             bench_case b = {.test = *t, .regime = (timing_regime)r, .cache = (timing_cache)c};
             set_name(&b);
@@ -163,56 +95,65 @@ static void add_states(search *s, const test_case *t) {
         }
 }
 
-/* The shape with each batch that is wanted, where the kernel takes it. */
-static bool add_batches(search *s, const op *o, const kernel *k, const shape *sizes) {
-    int at = find_batch_dim(o);
-    bool has_any = false;
-    size_t count = at >= 0 && s->batches.count > 0 ? s->batches.count : 1;
-    for (size_t i = 0; i < count; i++) {
-        bench_case b = {.test = {.op = o, .kernel = k, .shape = *sizes, .inputs = s->input}};
-        if (at >= 0 && s->batches.count > 0)
-            b.test.shape.dim[at] = (uint32_t)strtoul(s->batches.words[i], NULL, 10);
-        if (o->accepts && !o->accepts(k, &b.test.shape))
-            continue;
-        has_any = true;
-        set_name(&b);
+/* Was it asked for? */
+static bool is_matched(search *s, const test_case *t) {
+    bool matched = s->query->filter_count == 0;
+    for (size_t i = 0; i < s->query->filter_count; i++)
+        if (cases_match(s->query->filters[i], t))
+            matched = s->filter_used[i] = true;
+    return matched;
+}
+
+/* Counts it if the kernel does not take the shape, or adds it in every state. */
+static bool add_case(search *s, const op *o, const kernel *k, const shape *sizes) {
+    bench_case b = {.test = {.op = o, .kernel = k, .shape = *sizes, .inputs = s->input}};
+    err why;
+    set_name(&b);
+    if (!is_matched(s, &b.test))
+        return true;
+    if (!o->accepts || o->accepts(k, sizes, &why)) {
         add_states(s, &b.test);
+        return true;
+    }
+    bool is_asked = s->shapes.count > 0 || s->axes.batch_count > 0;
+    if (is_asked && s->out->skipped++ == 0)
+        snprintf(s->out->first_skip, sizeof s->out->first_skip, "%s %.100s", b.test.name, why.text);
+    return false;
+}
+
+/* The shape with each batch that is wanted; false if the kernel takes none of them. */
+static bool add_batches(search *s, const op *o, const kernel *k, const shape *sizes) {
+    if (op_find_batch_dim(o) < 0 || s->axes.batch_count == 0)
+        return add_case(s, o, k, sizes);
+    bool has_any = false;
+    for (size_t i = 0; i < s->axes.batch_count; i++) {
+        shape sized = axes_set_batch(o, sizes, s->axes.batches[i]);
+        has_any = add_case(s, o, k, &sized) || has_any;
     }
     return has_any;
 }
 
 static void add_shapes(search *s, const op *o, const kernel *k) {
     bool is_all = s->shapes.count == 1 && strcmp(s->shapes.words[0], "all") == 0;
+    const shape_list *shapes = op_get_shapes(o, k);
     if (is_all) {
-        for (size_t i = 0; i < o->shape_count; i++)
-            add_batches(s, o, k, &o->shapes[i]);
+        for (size_t i = 0; i < shapes->count; i++)
+            add_batches(s, o, k, &shapes->items[i]);
         return;
     }
-    if (s->shapes.count == 0) {
-        for (size_t i = o->shape_count; i-- > 0;)
-            if (add_batches(s, o, k, &o->shapes[i]))
+    if (s->shapes.count == 0) { /* the last that it takes */
+        for (size_t i = shapes->count; i-- > 0;)
+            if (add_batches(s, o, k, &shapes->items[i]) || s->axes.batch_count > 0)
                 return;
         return;
     }
     for (size_t i = 0; i < s->shapes.count; i++) {
         shape given, fitted;
-        size_t count;
-        parse_sizes(s->shapes.words[i], &given, &count);
-        if (fit_shape(o, &given, count, &fitted) && add_batches(s, o, k, &fitted))
+        shape_parse(s->shapes.words[i], &given);
+        if (fit_shape(o, k, &given, shape_count_dims(&given), &fitted) &&
+            add_batches(s, o, k, &fitted))
             s->shapes.used[i] = true;
     }
-}
-
-static bool is_variant_wanted(word_list *l, const char *name) {
-    bool wanted = l->count == 0;
-    size_t length = strlen(name);
-    for (size_t i = 0; i < l->count; i++) {
-        size_t n = strlen(l->words[i]);
-        if (strcmp(name, l->words[i]) == 0 || (n + 1 < length && name[length - n - 1] == '_' &&
-                                                 strcmp(name + length - n, l->words[i]) == 0))
-            wanted = l->used[i] = true;
-    }
-    return wanted;
 }
 
 /* Mistakes ---------------------------------------------------------------------------------- */
@@ -221,7 +162,6 @@ static bool check_words(const search *s, err *e) {
     timing_regime r;
     timing_cache c;
     shape sizes;
-    size_t count;
     for (size_t i = 0; i < s->regimes.count; i++)
         if (strcmp(s->regimes.words[i], "all") && !timing_find_regime(s->regimes.words[i], &r))
             return err_set(e, EXIT_USAGE,
@@ -233,22 +173,15 @@ static bool check_words(const search *s, err *e) {
                            "no cache state is called '%s'; there are warm, cold, all",
                            s->caches.words[i]);
     for (size_t i = 0; i < s->shapes.count; i++)
-        if (strcmp(s->shapes.words[i], "all") && !parse_sizes(s->shapes.words[i], &sizes, &count))
+        if (strcmp(s->shapes.words[i], "all") &&
+            (!shape_parse(s->shapes.words[i], &sizes) || shape_count_values(&sizes) > 4e9))
             return err_set(e, EXIT_USAGE,
-                           "'%s' is not a shape: sizes with x between them, such as 576x576, of no "
-                           "more than 4e9 values",
+                           "'%s' is not a shape: expected for example 576x576, at most 4e9 values",
                            s->shapes.words[i]);
-    for (size_t i = 0; i < s->batches.count; i++) {
-        char *end;
-        unsigned long n = strtoul(s->batches.words[i], &end, 10);
-        if (!isdigit((unsigned char)s->batches.words[i][0]) || *end || n < 1 || n > 65536)
-            return err_set(e, EXIT_USAGE, "--batch takes numbers from 1 to 65536, not '%s'",
-                           s->batches.words[i]);
-    }
     return true;
 }
 
-/* What was asked for and is in no case. */
+/* Anything that was asked for and matches no case. */
 static bool check_use(const search *s, err *e) {
     const bench_query *q = s->query;
     for (size_t i = 0; i < q->filter_count; i++) {
@@ -256,18 +189,13 @@ static bool check_use(const search *s, err *e) {
         case_list ignored;
         if (s->filter_used[i])
             continue;
-        if (!cases_find(&one, &ignored, e)) /* says what there is */
+        if (!cases_find(&one, &ignored, e)) /* lists the valid ones */
             return false;
         cases_free(&ignored);
         return err_set(e, EXIT_USAGE,
                        "'%.60s' matches no case of the shapes and variants asked for",
                        q->filters[i]);
     }
-    for (size_t i = 0; i < s->variants.count; i++)
-        if (!s->variants.used[i])
-            return err_set(e, EXIT_USAGE,
-                           "no kernel is called '%s' or ends in '_%s'; assay list shows them",
-                           s->variants.words[i], s->variants.words[i]);
     for (size_t i = 0; i < s->shapes.count; i++)
         if (strcmp(s->shapes.words[i], "all") && !s->shapes.used[i])
             return err_set(e, EXIT_USAGE, "no kernel that was asked for takes the shape '%s'",
@@ -276,17 +204,16 @@ static bool check_use(const search *s, err *e) {
 }
 
 bool bench_cases_find(const bench_query *q, bench_list *out, err *e) {
-    *out = (bench_list){NULL, 0};
+    *out = (bench_list){.items = NULL};
     search *s = calloc(1, sizeof *s);
     assert(s);
     *s = (search){.query = q, .out = out, .input = INPUT_NORMAL};
     s->filter_used = calloc(q->filter_count + 1, sizeof *s->filter_used);
     assert(s->filter_used);
-    bool ok = split(q->shapes, "shape", &s->shapes, e) &&
-              split(q->batches, "batch", &s->batches, e) &&
-              split(q->variants, "variant", &s->variants, e) &&
-              split(q->regimes, "regime", &s->regimes, e) &&
-              split(q->caches, "cache", &s->caches, e) && check_words(s, e);
+    bool ok = words_split(q->shapes, "shape", &s->shapes, e) &&
+              words_split(q->regimes, "regime", &s->regimes, e) &&
+              words_split(q->caches, "cache", &s->caches, e) && check_words(s, e) &&
+              axes_parse(&q->axes, &s->axes, e);
     if (ok && q->input && !distribution_find(q->input, &s->input))
         ok = err_set(e, EXIT_USAGE,
                      "no input is called '%.40s'; there are uniform, normal, zeros, "
@@ -294,7 +221,7 @@ bool bench_cases_find(const bench_query *q, bench_list *out, err *e) {
                      q->input);
     for (size_t i = 0; ok && i < registry_count; i++)
         for (size_t k = 0; k < registry[i]->kernel_count; k++)
-            if (is_variant_wanted(&s->variants, registry[i]->kernels[k].name))
+            if (axes_take_kernel(&s->axes, &registry[i]->kernels[k]))
                 add_shapes(s, registry[i], &registry[i]->kernels[k]);
     ok = ok && check_use(s, e);
     free(s->filter_used);
@@ -305,18 +232,17 @@ bool bench_cases_find(const bench_query *q, bench_list *out, err *e) {
 }
 
 bool bench_cases_parse(const char *name, bench_case *out, err *e) {
-    char parts[5][WORD];
-    size_t used = 0, count;
+    char parts[5][WORD_SIZE];
+    size_t used = 0;
     for (const char *p = name; used < 5 && p; used++) {
         const char *slash = strchr(p, '/');
         int length = slash ? (int)(slash - p) : (int)strlen(p);
-        snprintf(parts[used], WORD, "%.*s", length, p);
+        snprintf(parts[used], WORD_SIZE, "%.*s", length, p);
         p = slash ? slash + 1 : NULL;
     }
     *out = (bench_case){.regime = TIMING_SINGLE};
     if (used == 5 && (out->test.kernel = registry_find_kernel(parts[0], &out->test.op)) &&
-        parse_sizes(parts[1], &out->test.shape, &count) &&
-        distribution_find(parts[2], &out->test.inputs) &&
+        shape_parse(parts[1], &out->test.shape) && distribution_find(parts[2], &out->test.inputs) &&
         timing_find_regime(parts[3], &out->regime) && timing_find_cache(parts[4], &out->cache)) {
         set_name(out);
         return true;

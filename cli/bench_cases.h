@@ -1,33 +1,22 @@
 /* bench_cases: what `assay bench` times: kernels x shapes x batch x regime x cache state, from the
  * axes on the command line.
  *
- * The one surprise: shapes need not be those of the registry. Any that has the right number of
- * sizes and that the kernel takes will do. */
+ * Shapes need not be those of the registry. Any that has the right number of sizes and that the
+ * kernel takes will do. */
 #ifndef ASSAY_BENCH_CASES_H
 #define ASSAY_BENCH_CASES_H
 
 #include "cases.h"
-#include "harness/measure/timing.h"
-
-typedef struct {
-    test_case test;
-    timing_regime regime;
-    timing_cache cache;
-    char name[256]; /* "kernel/shape/input/regime/cache" */
-} bench_case;
-
-typedef struct {
-    bench_case *items;
-    size_t count;
-} bench_list;
+#include "harness/measure/bench.h"
 
 /* Lists with commas, or NULL: the last (largest) shape of each kernel, the batch of the shape,
  * every kernel, normal inputs, chained, warm. "all" is every shape of the registry, every regime,
- * both cache states. A variant is a kernel's name or the end of it: "rowblock". */
+ * both cache states. What a kernel does not take is counted. */
 typedef struct {
     const char *const *filters;
     size_t filter_count;
-    const char *shapes, *batches, *variants, *input, *regimes, *caches;
+    axes_query axes;
+    const char *shapes, *input, *regimes, *caches;
 } bench_query;
 
 bool bench_cases_find(const bench_query *q, bench_list *out, err *e);

@@ -4,22 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/format.h"
+#include "harness/base/json.h"
+
 static const char *const titles[BENCH_COLUMNS] = {"kernel", "shape",  "input",   "regime",
                                                   "cache",  "time",   "iqr",     "n",
-                                                  "GB/s",   "% roof", "GFLOP/s", "label"};
+                                                  "GB/s",   "% roof", "GFLOP/s", "labels"};
 enum { FIRST_NUMBER = 5, LAST_NUMBER = 10, NUMBER_WIDTH = 9 };
-
-/* A time with its unit: 3 or 4 digits that mean something. */
-static void format_time(double ns, char *text, size_t size) {
-    if (isnan(ns))
-        snprintf(text, size, "-");
-    else if (ns < 1e3)
-        snprintf(text, size, "%.4g ns", ns);
-    else if (ns < 1e6)
-        snprintf(text, size, "%.4g us", ns * 1e-3);
-    else
-        snprintf(text, size, "%.4g ms", ns * 1e-6);
-}
 
 static void format_number(double value, char *text, size_t size) {
     if (isnan(value))
@@ -30,7 +21,7 @@ static void format_number(double value, char *text, size_t size) {
 
 static void format_row(const result_row *r, char cells[BENCH_COLUMNS][128]) {
     const size_t size = 128;
-    snprintf(cells[0], size, "%s", r->variant);
+    snprintf(cells[0], size, "%s", r->kernel);
     snprintf(cells[1], size, "%s", r->shape);
     snprintf(cells[2], size, "%s", r->input);
     snprintf(cells[3], size, "%s", r->regime);
@@ -43,7 +34,7 @@ static void format_row(const result_row *r, char cells[BENCH_COLUMNS][128]) {
     format_number(r->gb_s, cells[8], size);
     format_number(r->pct_roof, cells[9], size);
     format_number(r->gflop_s, cells[10], size);
-    snprintf(cells[11], size, "%s", r->message[0] ? "NO TIME" : r->label);
+    snprintf(cells[11], size, "%s", r->message[0] ? "NOT TIMED" : r->labels);
 }
 
 void bench_table_start(bench_table *t, FILE *out, const bench_list *cases) {
@@ -87,38 +78,30 @@ void bench_print_head(FILE *out, const results_meta *m) {
 
 /* JSON -------------------------------------------------------------------------------------- */
 
-static void print_json_text(FILE *out, const char *text) {
-    fputc('"', out);
-    for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-        if (*p == '"' || *p == '\\')
-            fprintf(out, "\\%c", *p);
-        else if (*p < 0x20)
-            fprintf(out, "\\u%04x", *p);
-        else
-            fputc(*p, out);
-    fputc('"', out);
+static void print_text(FILE *out, const char *text) {
+    json_print_text(out, text, strlen(text));
 }
 
-/* JSON has no NaN and no infinity: what is not known is null. */
+/* JSON has no NaN and no infinity: unknown values are null. */
 static void print_json_field(FILE *out, const result_row *r, int i) {
     char text[512];
     bool is_number;
     result_get_column(r, i, text, sizeof text, &is_number);
-    print_json_text(out, result_get_title(i));
+    print_text(out, result_get_title(i));
     fputs(": ", out);
     if (!is_number)
-        print_json_text(out, text);
+        print_text(out, text);
     else
-        fputs(strpbrk(text, "naif") ? "null" : text, out);
+        fputs(!*text || strpbrk(text, "naif") ? "null" : text, out);
 }
 
 void bench_print_json(FILE *out, const results_meta *m, const result_row *rows, size_t count) {
     fputs("{\n  \"meta\": {", out);
     for (size_t i = 0; i < m->count; i++) {
         fputs(i ? ",\n    " : "\n    ", out);
-        print_json_text(out, m->facts[i].key);
+        print_text(out, m->facts[i].key);
         fputs(": ", out);
-        print_json_text(out, m->facts[i].value);
+        print_text(out, m->facts[i].value);
     }
     fputs("\n  },\n  \"rows\": [", out);
     for (size_t r = 0; r < count; r++) {

@@ -3,7 +3,6 @@
 #define ASSAY_BENCH_PRINT_H
 
 #include "bench_cases.h"
-#include "harness/measure/results.h"
 #include "harness/base/table.h"
 
 enum { BENCH_COLUMNS = 12 };

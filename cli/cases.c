@@ -12,8 +12,6 @@
 
 static void add_case(case_list *l, size_t *room, const op *o, const kernel *k, const shape *s,
                      distribution inputs) {
-    if (o->accepts && !o->accepts(k, s))
-        return;
     test_case c = {.op = o, .kernel = k, .shape = *s, .inputs = inputs};
     kernel_case named = {.op = o, .kernel = k, .shape = *s, .inputs = inputs};
     case_get_name(&named, c.name, sizeof c.name);
@@ -33,19 +31,41 @@ static bool is_given(const shape *s) {
     return memcmp(s, &none, sizeof none) != 0;
 }
 
-static case_list list_all(void) {
-    case_list l = {NULL, 0};
-    size_t room = 0;
+typedef struct {
+    const axes *axes;
+    case_list cases;
+    size_t room;
+} lister;
+
+/* The shape with each requested batch, if the op has one. Kernels of one token are included: what
+ * they do not take is skipped with a reason. */
+static void add_batches(lister *l, const op *o, const kernel *k, const shape *s,
+                        distribution inputs) {
+    if (op_find_batch_dim(o) < 0 || l->axes->batch_count == 0)
+        add_case(&l->cases, &l->room, o, k, s, inputs);
+    else
+        for (size_t i = 0; i < l->axes->batch_count; i++) {
+            shape sized = axes_set_batch(o, s, l->axes->batches[i]);
+            add_case(&l->cases, &l->room, o, k, &sized, inputs);
+        }
+}
+
+static case_list list_all(const axes *a) {
+    lister l = {.axes = a};
     for (size_t i = 0; i < registry_count; i++) {
         const op *o = registry[i];
-        for (size_t k = 0; k < o->kernel_count; k++) {
-            for (size_t s = 0; s < o->shape_count; s++)
-                add_case(&l, &room, o, &o->kernels[k], &o->shapes[s], INPUT_NORMAL);
-            for (int d = 0; is_given(&o->any_input) && d < INPUT_COUNT; d++)
-                add_case(&l, &room, o, &o->kernels[k], &o->any_input, (distribution)d);
+        for (size_t j = 0; j < o->kernel_count; j++) {
+            const kernel *k = &o->kernels[j];
+            const shape_list *shapes = op_get_shapes(o, k);
+            if (!axes_take_kernel(a, k))
+                continue;
+            for (size_t s = 0; s < shapes->count; s++)
+                add_batches(&l, o, k, &shapes->items[s], INPUT_NORMAL);
+            for (int d = 0; is_given(&shapes->any_input) && d < INPUT_COUNT; d++)
+                add_batches(&l, o, k, &shapes->any_input, (distribution)d);
         }
     }
-    return l;
+    return l.cases;
 }
 
 void cases_free(case_list *l) {
@@ -61,7 +81,7 @@ bool cases_match(const char *filter, const test_case *c) {
     return strstr(c->name, filter) != NULL;
 }
 
-/* Adds a word to a list in a text, once, with a line break now and then. */
+/* Adds a word to a list in a text unless it is there, breaking lines as needed. */
 static void list_word(char *text, size_t size, const char *word) {
     size_t used = strlen(text), length = strlen(word);
     for (const char *p = text; (p = strstr(p, word)); p += length)
@@ -74,30 +94,44 @@ static void list_word(char *text, size_t size, const char *word) {
              word);
 }
 
+static bool is_matched(const char *filter, const case_list *l) {
+    size_t i = 0;
+    while (i < l->count && !cases_match(filter, &l->items[i]))
+        i++;
+    return i < l->count;
+}
+
 static bool refuse_filter(const char *filter, err *e) {
-    const char *names[512], *nearest;
+    static const axes any;
+    const char *names[512];
     size_t count = 0;
-    char valid[4000] = "";
-    for (size_t i = 0; i < registry_count; i++)
+    case_list all = list_all(&any);
+    bool is_known = is_matched(filter, &all);
+    cases_free(&all);
+    if (is_known)
+        return err_set(e, EXIT_USAGE,
+                       "'%.60s' has no kernel with the given format, variant and accumulation; "
+                       "assay list shows what it has",
+                       filter);
+    for (size_t i = 0; i < registry_count; i++) {
+        names[count++] = registry[i]->name;
         for (size_t k = 0; k < registry[i]->kernel_count; k++) {
-            if (count < sizeof names / sizeof *names)
-                names[count++] = registry[i]->kernels[k].name;
-            list_word(valid, sizeof valid, registry[i]->kernels[k].name);
+            assert(count + 1 < sizeof names / sizeof *names);
+            names[count++] = registry[i]->kernels[k].name;
         }
-    if ((nearest = options_find_nearest(filter, names, count)))
-        err_set(e, EXIT_USAGE, "no case matches '%.60s'; did you mean %s? The kernels are:", filter,
-                nearest);
-    else
-        err_set(e, EXIT_USAGE, "no case matches '%.60s'. The kernels are:", filter);
-    return err_set_detail(e, valid);
+    }
+    return axes_refuse_word("op, kernel or case", filter, names, count, e);
 }
 
 static bool refuse_shape(const case_list *matched, const char *wanted, err *e) {
-    char valid[4000] = "", text[64];
-    for (size_t i = 0; i < matched->count; i++) {
+    char valid[480] = "", text[64];
+    size_t i = 0;
+    for (; i < matched->count && strlen(valid) + 80 < sizeof valid; i++) {
         shape_get_text(&matched->items[i].shape, text, sizeof text);
         list_word(valid, sizeof valid, text);
     }
+    if (i < matched->count)
+        list_word(valid, sizeof valid, "...");
     err_set(e, EXIT_USAGE, "no case has the shape '%.60s'. The shapes are:", wanted);
     return err_set_detail(e, valid);
 }
@@ -132,16 +166,38 @@ static bool apply_filters(const case_query *q, case_list *l, err *e) {
     return f == q->filter_count || refuse_filter(q->filters[f], e);
 }
 
-static bool apply_shape(const char *wanted, case_list *l, err *e) {
+/* The whole shape, or without its batch. */
+static bool has_shape(const test_case *c, const char *wanted) {
+    char text[64];
+    shape s = c->shape;
+    int at = op_find_batch_dim(c->op);
+    shape_get_text(&s, text, sizeof text);
+    if (strcmp(text, wanted) == 0)
+        return true;
+    if (at < 0)
+        return false;
+    for (int i = at; i < SHAPE_DIMS; i++)
+        s.dim[i] = i + 1 < SHAPE_DIMS ? s.dim[i + 1] : 0;
+    shape_get_text(&s, text, sizeof text);
+    return strcmp(text, wanted) == 0;
+}
+
+static bool apply_shapes(const char *shapes, case_list *l, err *e) {
+    word_list words;
     size_t kept = 0;
+    if (!words_split(shapes, "shape", &words, e))
+        return false;
     for (size_t i = 0; i < l->count; i++) {
-        char text[64];
-        shape_get_text(&l->items[i].shape, text, sizeof text);
-        if (strcmp(text, wanted) == 0)
+        bool is_wanted = false;
+        for (size_t w = 0; w < words.count; w++)
+            if (has_shape(&l->items[i], words.words[w]))
+                is_wanted = words.used[w] = true;
+        if (is_wanted)
             l->items[kept++] = l->items[i];
     }
-    if (kept == 0)
-        return refuse_shape(l, wanted, e);
+    for (size_t w = 0; w < words.count; w++)
+        if (!words.used[w])
+            return refuse_shape(l, words.words[w], e);
     l->count = kept;
     return true;
 }
@@ -156,9 +212,29 @@ static bool apply_input(const char *name, case_list *l, err *e) {
             l->items[kept++] = l->items[i];
     l->count = kept;
     return kept > 0 || err_set(e, EXIT_USAGE,
-                               "no case is left: the shape given is run with input 'normal' only, "
+                               "no case is left: the given shape is run only with input 'normal', "
                                "not with '%s'",
                                name);
+}
+
+static void drop_skips(case_list *l) {
+    size_t kept = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        const test_case *c = &l->items[i];
+        if (!c->op->accepts || c->op->accepts(c->kernel, &c->shape, NULL))
+            l->items[kept++] = *c;
+    }
+    l->count = kept;
+}
+
+/* Is it of the shape that is run with every distribution, whatever its batch? */
+static bool is_any_input(const test_case *c) {
+    shape s = c->shape;
+    const shape *any = &op_get_shapes(c->op, c->kernel)->any_input;
+    int at = op_find_batch_dim(c->op);
+    if (at >= 0)
+        s.dim[at] = any->dim[at];
+    return memcmp(&s, any, sizeof s) == 0;
 }
 
 /* Keeps the first shapes of each kernel and the one that is run with every distribution. */
@@ -171,7 +247,7 @@ static void apply_quick(case_list *l) {
         if (c->kernel != last)
             shapes = 0;
         last = c->kernel;
-        bool has_every = memcmp(&c->shape, &c->op->any_input, sizeof c->shape) == 0;
+        bool has_every = is_any_input(c);
         if (has_every || shapes++ < SHAPES)
             l->items[kept++] = *c;
     }
@@ -179,24 +255,32 @@ static void apply_quick(case_list *l) {
 }
 
 bool cases_find(const case_query *q, case_list *out, err *e) {
-    *out = list_all();
-    bool ok = apply_filters(q, out, e) && (!q->shape || apply_shape(q->shape, out, e)) &&
+    axes a;
+    if (!axes_parse(&q->axes, &a, e))
+        return false;
+    *out = list_all(&a);
+    if (!q->with_skips)
+        drop_skips(out);
+    bool ok = apply_filters(q, out, e) && (!q->shapes || apply_shapes(q->shapes, out, e)) &&
               (!q->input || apply_input(q->input, out, e));
     if (ok && q->quick)
         apply_quick(out);
     if (ok && out->count == 0)
-        ok = err_set(e, EXIT_CANNOT, "the registry has no kernels");
+        ok = err_set(e, EXIT_USAGE, "no kernel has the given format, variant and accumulation");
     if (!ok)
         cases_free(out);
     return ok;
 }
 
-bool cases_find_one(const char *name, test_case *out) {
-    case_list all = list_all();
-    bool is_found = false;
-    for (size_t i = 0; i < all.count && !is_found; i++)
-        if ((is_found = strcmp(all.items[i].name, name) == 0))
-            *out = all.items[i];
-    cases_free(&all);
-    return is_found;
+bool cases_parse(const char *name, test_case *out) {
+    char parts[3][sizeof out->name];
+    int end = 0;
+    *out = (test_case){.op = NULL};
+    if (strlen(name) >= sizeof out->name ||
+        sscanf(name, "%[^/]/%[^/]/%[^/]%n", parts[0], parts[1], parts[2], &end) != 3 || name[end])
+        return false;
+    snprintf(out->name, sizeof out->name, "%s", name);
+    out->kernel = registry_find_kernel(parts[0], &out->op);
+    return out->kernel && shape_parse(parts[1], &out->shape) &&
+           distribution_find(parts[2], &out->inputs);
 }

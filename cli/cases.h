@@ -3,36 +3,27 @@
 #ifndef ASSAY_CASES_H
 #define ASSAY_CASES_H
 
-#include "harness/check/op.h"
+#include "axes.h"
+#include "harness/check/test_case.h"
 
-typedef struct {
-    const op *op;
-    const kernel *kernel;
-    shape shape;
-    distribution inputs;
-    char name[160];
-} test_case;
-
-typedef struct {
-    test_case *items;
-    size_t count;
-} case_list;
-
-/* Which ones: those that any of the filters matches (all if there is none), with this shape and
- * this distribution (any if NULL); of those, where it should be quick, the first shapes of each
- * kernel, which are the edges, and the one with every distribution. A filter is the name of an op or of a kernel, or else a glob or
- * a part of a case's name. */
+/* Which ones: those that any of the filters matches (all without filters), of these axes, shapes
+ * and distribution (any if NULL). A filter is the name of an op or of a kernel, or else a glob or a
+ * part of a case's name. Shapes are a comma-separated list, with or without the batch. `quick`
+ * keeps the first shapes of each kernel, which are the edges, and the one with every
+ * distribution. */
 typedef struct {
     const char *const *filters;
     size_t filter_count;
-    const char *shape, *input;
+    const char *shapes, *input;
+    axes_query axes;
     bool quick;
+    bool with_skips; /* also those that their kernel does not take, to be counted as skipped */
 } case_query;
 
-/* A query that matches nothing, in whole or in one filter, is an error that says what there is. */
+/* A query or a filter that matches nothing is an error that lists what exists. */
 bool cases_find(const case_query *q, case_list *out, err *e);
-/* The case of this name, or false. */
-bool cases_find_one(const char *name, test_case *out);
+/* The case named by "kernel/shape/input", whether or not the registry lists its shape. */
+bool cases_parse(const char *name, test_case *out);
 /* Does this filter match this case? */
 bool cases_match(const char *filter, const test_case *c);
 void cases_free(case_list *l);

@@ -6,11 +6,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "bench.h"
+#include "bench_cases.h"
 #include "bench_print.h"
 #include "comparison.h"
 #include "harness/base/os.h"
-#include "suite.h"
+#include "harness/check/suite.h"
+#include "kernels/roof_kernels.h"
+#include "reference/quant.h"
 #include "verb.h"
 
 static struct {
@@ -19,15 +21,13 @@ static struct {
     const char *out, *baseline;
     double min_effect;
     bool resume, json, markdown, explain, worker;
-} settings = {.bench = {.seed = 1, .budget_s = 1, .timeout_s = 120}, .min_effect = 3};
+} settings = {.bench = {.seed = 1, .budget_s = 1, .timeout_s = 120, .math = MATH_DEFAULT},
+              .min_effect = 3};
 
 static const option options[] = {
     {"shape", OPTION_TEXT, &settings.query.shapes, "S,...",
      "shapes such as 576x576,4096x4096, or all (default: the last of each kernel)", 0, 0},
-    {"batch", OPTION_TEXT, &settings.query.batches, "N,...",
-     "tokens, for kernels that take many (default: the shape's)", 0, 0},
-    {"variant", OPTION_TEXT, &settings.query.variants, "V,...",
-     "only kernels of these names or ends of names, such as rowblock", 0, 0},
+    AXES_OPTIONS(settings.query.axes),
     {"regime", OPTION_TEXT, &settings.query.regimes, "R,...",
      "single, chained, independent or all (default chained)", 0, 0},
     {"cache", OPTION_TEXT, &settings.query.caches, "C,...", "warm, cold or all (default warm)", 0,
@@ -35,21 +35,22 @@ static const option options[] = {
     {"input", OPTION_TEXT, &settings.query.input, "D",
      "uniform, normal, zeros, denormals or large (default normal)", 0, 0},
     {"budget", OPTION_SECONDS, &settings.bench.budget_s, "S",
-     "seconds of samples a case at the most (default 1)", 0, 0},
+     "at most this many seconds of samples per case (default 1)", 0, 0},
     {"seed", OPTION_NUMBER, &settings.bench.seed, "N", "seed of the inputs (default 1)", 0,
      UINT64_MAX},
     {"device", OPTION_TEXT, &settings.bench.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    MATH_OPTION(&settings.bench.math, "fast, as Metal's"),
     {"timeout", OPTION_SECONDS, &settings.bench.timeout_s, "S",
-     "give a case up after so many seconds (default 120)", 0, 0},
+     "give up on a case after this many seconds (default 120)", 0, 0},
     {"out", OPTION_TEXT, &settings.out, "FILE.csv",
-     "where rows go, samples beside it (default results/<device>/bench.csv)", 0, 0},
-    {"resume", OPTION_FLAG, &settings.resume, NULL, "keep the rows that are there, time the rest",
-     0, 0},
-    {"json", OPTION_FLAG, &settings.json, NULL, "print JSON in place of the table", 0, 0},
-    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown in place of the table", 0, 0},
+     "file for the rows, samples beside it (default results/<device>/bench.csv)", 0, 0},
+    {"resume", OPTION_FLAG, &settings.resume, NULL, "keep the rows already there, time the rest", 0,
+     0},
+    {"json", OPTION_FLAG, &settings.json, NULL, "print JSON instead of the table", 0, 0},
+    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
     {"baseline", OPTION_TEXT, &settings.baseline, "PATH",
-     "a folder of other kernels, timed in turns with these; or a CSV of an earlier run", 0, 0},
+     "a folder of other kernels, timed interleaved with these; or a CSV of an earlier run", 0, 0},
     {"min-effect", OPTION_PERCENT, &settings.min_effect, "PERCENT",
      "with --baseline: smallest change worth a verdict (default 3)", 0, 0},
     {"explain", OPTION_FLAG, &settings.explain, NULL,
@@ -65,7 +66,7 @@ typedef struct {
     results *file;
     bench_table table;
     result_row *rows;
-    size_t count, failed;
+    size_t count, failed, skipped;
     results_list base; /* of a CSV */
     comparison_list comparison;
 } run;
@@ -137,20 +138,24 @@ static void compare_case(run *r, const char *key, const bench_outcome *o) {
 
 static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {
     run *r = context;
-    r->rows[r->count++] = o->row;
-    r->failed += o->row.gpu.count == 0;
+    result_row row = o->row;
+    const weight_format *format = c->test.kernel->format; /* the harness knows no formats */
+    snprintf(row.format, sizeof row.format, "%s", format ? format->name : "");
+    r->rows[r->count++] = row;
+    r->skipped += o->skipped;
+    r->failed += o->row.gpu.count == 0 && !o->skipped;
     compare_case(r, c->name, o);
     if (!is_quiet())
-        bench_table_add(&r->table, &o->row);
+        bench_table_add(&r->table, &row);
     if (fflush(stdout) != 0)
-        return err_set(e, EXIT_CANNOT, "cannot write the rows: nobody reads them");
-    return results_add(r->file, &o->row, o->samples, o->row.gpu.count, e);
+        return err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
+    return results_add(r->file, &row, o->samples, o->row.gpu.count, e);
 }
 
 /* The base ---------------------------------------------------------------------------------- */
 
-/* A folder is kernels; anything else must be a CSV. Its device must be this one: a time of another
- * is no baseline. */
+/* A folder holds kernels; anything else must be a CSV, measured on this device: times from another
+ * device are not a baseline. */
 static bool open_baseline(run *r, const device_facts *f, err *e) {
     struct stat s;
     if (!settings.baseline)
@@ -163,21 +168,22 @@ static bool open_baseline(run *r, const device_facts *f, err *e) {
         return false;
     const char *was = results_meta_find(&r->base.meta, "device");
     return strcmp(was, f->name) == 0 ||
-           err_set(e, EXIT_USAGE, "the baseline %.80s is of another device: '%.60s', not '%.60s'",
+           err_set(e, EXIT_USAGE, "the baseline %.80s is from another device: '%.60s', not '%.60s'",
                    settings.baseline, was, f->name);
 }
 
-/* With a CSV and nothing else asked for, what the CSV has is timed. */
+/* With a CSV and no other selection, the cases of the CSV are timed. */
 static bool choose_cases(const run *r, bench_list *out, err *e) {
     const bench_query *q = &settings.query;
-    bool is_asked = q->filter_count || q->shapes || q->batches || q->variants || q->input ||
-                    q->regimes || q->caches;
+    const axes_query *a = &q->axes;
+    bool is_asked = q->filter_count || q->shapes || a->formats || a->accumulate || a->variants ||
+                    a->batches || q->input || q->regimes || q->caches;
     if (r->base.count == 0 || is_asked)
         return bench_cases_find(q, out, e);
-    *out = (bench_list){NULL, 0};
+    *out = (bench_list){.items = NULL};
     for (size_t i = 0; i < r->base.count; i++) {
         bench_case c;
-        if (!bench_cases_parse(r->base.cases[i].key, &c, e)) {
+        if (!bench_cases_parse(r->base.cases[i].row.name, &c, e)) {
             bench_cases_free(out);
             return false;
         }
@@ -188,7 +194,7 @@ static bool choose_cases(const run *r, bench_list *out, err *e) {
 
 /* The verb ---------------------------------------------------------------------------------- */
 
-/* Cases whose rows are there already are taken out. */
+/* Removes the cases whose rows are already there. */
 static bool drop_finished(run *r, bench_list *l, err *e) {
     if (!settings.resume)
         return true;
@@ -201,7 +207,7 @@ static bool drop_finished(run *r, bench_list *l, err *e) {
             l->items[kept++] = l->items[i];
     l->count = kept;
     results_close(there);
-    fprintf(stderr, "%zu of %zu cases are there already\n", all - kept, all);
+    fprintf(stderr, "%zu of %zu cases are already there\n", all - kept, all);
     return true;
 }
 
@@ -210,9 +216,17 @@ static exit_code finish(run *r) {
         bench_print_json(stdout, &r->meta, r->rows, r->count);
     else if (settings.markdown)
         bench_print_markdown(stdout, &r->meta, r->rows, r->count);
-    fprintf(stderr, "%zu timed, %zu without a time; rows in %s\n", r->count - r->failed, r->failed,
-            r->path);
-    exit_code code = r->failed > 0 ? EXIT_WRONG : EXIT_OK;
+    size_t timed = r->count - r->failed - r->skipped;
+    fprintf(stderr, "%zu timed, %zu not timed", timed, r->failed);
+    if (r->skipped > 0)
+        fprintf(stderr, ", %zu skipped because this device cannot run them", r->skipped);
+    fprintf(stderr, "; rows in %s\n", r->path);
+    if (r->cases->skipped > 0)
+        fprintf(stderr, "%zu more skipped, the first: %s\n", r->cases->skipped,
+                r->cases->first_skip);
+    exit_code code = r->failed > 0                  ? EXIT_WRONG
+                     : r->skipped > 0 && timed == 0 ? EXIT_CANNOT
+                                                    : EXIT_OK;
     if (!settings.baseline || r->count == 0)
         return code;
     comparison_options o = {.min_effect = settings.min_effect / 100,
@@ -243,7 +257,7 @@ static exit_code bench_cases(run *r, const device_facts *f, err *e) {
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (settings.worker) {
         settings.bench.base_folder = settings.baseline;
-        return bench_serve(&settings.bench, e);
+        return bench_serve(&settings.bench, bench_cases_parse, &bandwidth_roof_kernels, e);
     }
     settings.query.filters = names;
     settings.query.filter_count = count;
@@ -269,17 +283,20 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
 const verb verb_bench = {
     .name = "bench",
     .names = "[FILTER...]",
-    .about = "time kernels, each checked before and after: one row a case, samples kept",
+    .about = "time kernels, each checked before and after: one row per case, samples kept",
     .notes =
-        "single is a submit and a wait for each play, chained many plays in a command buffer one\n"
-        "after the other, independent many that need not wait; cold rotates over copies that are\n"
-        "larger than the caches. The time is the median on the GPU's clock; iqr the distance of\n"
-        "the quartiles; % roof is of the fastest read, copy or triad of as many bytes or more,\n"
-        "measured in the same seconds. A case that is wrong has no time. Labels say in which "
-        "state\n"
-        "a number was taken: emulated, virtual, throttled, ramp, busy, gpu_is_wall, unsteady (the\n"
-        "budget ended first), above_roof, validated. With --baseline the exit status is 4 if a\n"
-        "case is slower, 5 if one cannot be told.\n",
+        "single: submit and wait per run. chained: runs back to back in one command buffer.\n"
+        "independent: many runs in one command buffer that need not wait for each other. cold\n"
+        "rotates over copies that are larger than the caches. The time is the median on the GPU's\n"
+        "clock; iqr is the distance between the quartiles; % roof is relative to the fastest "
+        "read,\n"
+        "copy or triad of at least as many bytes, measured within seconds of it. A case that fails "
+        "its\n"
+        "check is not timed. Labels say in which state a number was taken: emulated, virtual,\n"
+        "throttled (became slower), ramp (became faster), busy, gpu_is_wall, unsteady (the budget\n"
+        "ended first), above_roof, validated, hot, low_power, battery, overlap (sampled times sum\n"
+        "past the whole). A case that the device cannot run is skipped and counted. With\n"
+        "--baseline the exit status is 4 if a case is slower, 5 if the samples cannot tell.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run_verb,

@@ -2,21 +2,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "suite.h"
+#include "report.h"
+#include "suite_options.h"
 #include "verb.h"
 
-static suite settings = {.verb = "check", .seed = 1, .timeout_s = 60};
+static suite_settings settings = {
+    .run = {.verb = "check", .find = cases_parse, .seed = 1, .timeout_s = 60}};
 
 static const option options[] = {
     SUITE_OPTIONS(settings),
     {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the rows to a file", 0, 0},
-    {"capture", OPTION_TEXT, &settings.capture, "F.gputrace",
+    {"capture", OPTION_TEXT, &settings.run.capture, "F.gputrace",
      "also capture the GPU's work of one case for Xcode (Metal only)", 0, 0},
 };
 
-/* A trace of many cases is one that nobody opens. Metal reads the variable when a worker starts. */
+/* A trace of many cases is too large to be useful. Metal reads the variable when a worker
+ * starts. */
 static bool prepare_capture(const case_list *cases, err *e) {
-    if (!settings.capture)
+    if (!settings.run.capture)
         return true;
     if (cases->count != 1)
         return err_set(e, EXIT_USAGE,
@@ -26,28 +29,37 @@ static bool prepare_capture(const case_list *cases, err *e) {
 }
 
 static exit_code check_cases(const case_list *cases, const device_facts *f, err *e) {
-    suite_print_header(&settings, f);
-    csv *file = settings.csv ? suite_start_csv(&settings, f) : NULL;
+    report_print_header(f, settings.run.seed);
+    csv *file = settings.csv ? report_start_csv(f, settings.run.seed) : NULL;
     report r;
-    report_start(&r, stdout, cases, settings.seed, file);
+    report_start(&r, stdout, cases, settings.run.seed, file);
+    r.show_skips = settings.skipped;
     fflush(stdout);
-    bool ok = suite_run(&settings, f, cases, &r, NULL, e);
+    suite_listener listener = report_get_listener(&r);
+    bool ok = suite_run(&settings.run, f, cases, &listener, NULL, e);
     report_end(&r);
     if (ok && file)
         ok = csv_write(file, settings.csv, e);
     csv_free(file);
+    ok = ok && report_check_ran(&r, e);
     return !ok ? e->code : r.failed > 0 ? EXIT_WRONG : EXIT_OK;
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
     if (settings.worker)
-        return suite_serve(&settings, e);
-    case_query query = {names, count, settings.shape, settings.input, settings.quick};
+        return suite_serve(&settings.run, e);
+    case_query query = {.filters = names,
+                        .filter_count = count,
+                        .shapes = settings.shapes,
+                        .input = settings.input,
+                        .axes = settings.axes,
+                        .quick = settings.quick,
+                        .with_skips = true};
     case_list cases;
     device_facts facts;
     if (!cases_find(&query, &cases, e))
         return e->code;
-    bool ok = prepare_capture(&cases, e) && suite_find_device(&settings, &facts, e);
+    bool ok = prepare_capture(&cases, e) && suite_find_device(&settings.run, &facts, e);
     exit_code code = ok ? check_cases(&cases, &facts, e) : e->code;
     cases_free(&cases);
     return code;
@@ -56,13 +68,13 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb verb_check = {
     .name = "check",
     .names = "[FILTER...]",
-    .about = "run kernels against their oracles: one row a case, exit status 1 if any is wrong",
+    .about = "run kernels against their oracles: one row per case, exit status 1 if any is wrong",
     .notes =
         "A case is kernel/shape/input. FILTER is the name of a kernel or of an op, a part of a\n"
         "case's name, or a glob over it: 'matvec*/*/zeros'. Without one, everything is checked.\n"
-        "Of each output the largest absolute, relative and ULP error, the normalised mean squared\n"
-        "error, the largest error as a part of what is allowed (margin) and where that one is are\n"
-        "shown. The same seed gives the same rows. ASSAY_KERNELS names another folder of "
+        "Each row shows the largest absolute, relative and ULP error of an output, its normalised\n"
+        "mean squared error, the largest error divided by its tolerance (margin), and where that\n"
+        "error is. The same seed gives the same rows. ASSAY_KERNELS names another folder of "
         "kernels.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,

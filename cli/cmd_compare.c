@@ -1,4 +1,5 @@
-/* cmd_compare: `assay compare`. Two runs of bench held against each other, from their files. */
+/* cmd_compare: `assay compare`. Two runs of bench or of an experiment against each other, from
+ * their files. */
 #include <assert.h>
 #include <dirent.h>
 #include <limits.h>
@@ -8,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "comparison.h"
-#include "experiments/experiment.h"
+#include "harness/base/os.h"
 #include "verb.h"
 
 static struct {
@@ -24,13 +25,13 @@ static const option options[] = {
     {"clock", OPTION_TEXT, &settings.clock, "C", "gpu, encode or wall (default gpu)", 0, 0},
     {"explain", OPTION_FLAG, &settings.explain, NULL, "the numbers and the rule of each verdict", 0,
      0},
-    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown in place of the table", 0, 0},
+    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
     {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the bootstrap (default 1)", 0,
      UINT64_MAX},
 };
 
-/* Files of one side, and what each is called on both: its name without folders, or nothing where
- * two files are named: those are a pair whatever they are called. */
+/* Files of one side, each with the name that pairs it with the other side: its name without
+ * folders, or empty if two files were given, which are a pair whatever they are called. */
 typedef struct {
     char name[256], path[PATH_MAX];
     results_list list;
@@ -61,18 +62,15 @@ static bool add_source(source_list *l, const char *name, const char *path, err *
     return true;
 }
 
-/* NAME.csv that has NAME.samples.csv beside it. Experiments, whose rows are others, lie there too.
- */
+/* NAME.csv that has NAME.samples.csv beside it. */
 static bool is_result(const char *folder, const char *name) {
     size_t length = strlen(name);
-    char path[PATH_MAX], samples[PATH_MAX], base[128];
+    char path[PATH_MAX], samples[PATH_MAX];
     struct stat s;
     if (length < 5 || strcmp(name + length - 4, ".csv") != 0 ||
         (length > 12 && strcmp(name + length - 12, ".samples.csv") == 0))
         return false;
-    snprintf(base, sizeof base, "%.*s", (int)length - 4, name);
-    return !experiment_find(base) &&
-           snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
+    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
            results_find_samples_path(path, samples, sizeof samples, NULL) && stat(samples, &s) == 0;
 }
 
@@ -95,14 +93,9 @@ static bool read_folder(const char *folder, source_list *out, err *e) {
     return ok;
 }
 
-static bool is_folder(const char *path) {
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
-}
-
 static bool read_side(const char *path, bool is_lone, source_list *out, err *e) {
     const char *slash = strrchr(path, '/');
-    if (is_folder(path))
+    if (os_is_folder(path))
         return read_folder(path, out, e);
     return add_source(out, is_lone ? "" : slash ? slash + 1 : path, path, e);
 }
@@ -114,7 +107,7 @@ static const source *find_source(const source_list *l, const char *name) {
     return NULL;
 }
 
-/* What is to be said of a pair: first what keeps it from being one. */
+/* The note on a pair: first what makes it incomparable. */
 static void note_pair(comparison_row *c, const source *base, const result_case *b,
                       const source *now, const result_case *n) {
     static const char *const keys[] = {"driver", "compiler", "os", "cpu"};
@@ -124,30 +117,37 @@ static void note_pair(comparison_row *c, const source *base, const result_case *
         return;
     const results_meta *x = &base->list.meta, *y = &now->list.meta;
     if (strcmp(results_meta_find(x, "device"), results_meta_find(y, "device")) != 0) {
-        c->test.obstacle = "they are of different devices";
+        c->test.obstacle = "they are from different devices";
         snprintf(c->note, sizeof c->note, "other device: %.50s", results_meta_find(x, "device"));
         return;
     }
-    size_t used =
-        (size_t)snprintf(c->note, sizeof c->note, "%s",
-                         strcmp(b->row.hash, n->row.hash) == 0 ? "same source" : "source changed");
+    size_t used = 0;
+    if (b->row.hash[0] && n->row.hash[0])
+        used = (size_t)snprintf(c->note, sizeof c->note, "%s",
+                                strcmp(b->row.hash, n->row.hash) == 0 ? "same source"
+                                                                      : "source changed");
+    if (strcmp(b->row.math, n->row.math) != 0)
+        used += (size_t)snprintf(c->note + used, sizeof c->note - used, "%sother math",
+                                 used ? ", " : "");
     for (size_t i = 0; i < sizeof keys / sizeof *keys && used < sizeof c->note; i++)
         if (strcmp(results_meta_find(x, keys[i]), results_meta_find(y, keys[i])) != 0)
-            used += (size_t)snprintf(c->note + used, sizeof c->note - used, ", other %s", keys[i]);
+            used += (size_t)snprintf(c->note + used, sizeof c->note - used, "%sother %s",
+                                     used ? ", " : "", keys[i]);
 }
 
 static void add_pair(comparison_list *l, const source *base, const result_case *b,
                      const source *now, const result_case *n, timing_clock clock) {
     const source *s = base ? base : now;
     char key[600];
-    snprintf(key, sizeof key, "%s%s%s", s->name, s->name[0] ? ":" : "", b ? b->key : n->key);
+    snprintf(key, sizeof key, "%s%s%s", s->name, s->name[0] ? ":" : "",
+             b ? b->row.name : n->row.name);
     comparison_row *c = comparison_add(l, key, b ? b->samples : NULL, b ? b->count : 0,
                                        n ? n->samples : NULL, n ? n->count : 0, clock);
     note_pair(c, base, b, now, n);
 }
 
 /* Every case of the base, then those that only the other side has. Cases without a time on either
- * side are nobody's loss. */
+ * side are left out. */
 static void pair_up(const source_list *base, const source_list *now, timing_clock clock,
                     comparison_list *l) {
     for (size_t i = 0; i < base->count; i++) {
@@ -155,14 +155,14 @@ static void pair_up(const source_list *base, const source_list *now, timing_cloc
         for (size_t c = 0; c < x->list.count; c++) {
             const result_case *b = &x->list.cases[c];
             if (b->count)
-                add_pair(l, x, b, y, y ? results_list_find(&y->list, b->key) : NULL, clock);
+                add_pair(l, x, b, y, y ? results_list_find(&y->list, b->row.name) : NULL, clock);
         }
     }
     for (size_t i = 0; i < now->count; i++) {
         const source *y = &now->items[i], *x = find_source(base, y->name);
         for (size_t c = 0; c < y->list.count; c++) {
             const result_case *n = &y->list.cases[c];
-            const result_case *b = x ? results_list_find(&x->list, n->key) : NULL;
+            const result_case *b = x ? results_list_find(&x->list, n->row.name) : NULL;
             if (n->count && !(b && b->count))
                 add_pair(l, x, NULL, y, n, clock);
         }
@@ -190,7 +190,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         return e->code;
     }
     exit_code code;
-    bool is_lone = !is_folder(names[0]) && !is_folder(names[1]);
+    bool is_lone = !os_is_folder(names[0]) && !os_is_folder(names[1]);
     if (find_clock(&clock, e) && read_side(names[0], is_lone, &base, e) &&
         read_side(names[1], is_lone, &now, e)) {
         pair_up(&base, &now, clock, &l);
@@ -210,15 +210,17 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb verb_compare = {
     .name = "compare",
     .names = "BASE NEW",
-    .about = "two runs of bench: which cases are slower, and is that beyond doubt?",
+    .about =
+        "compare two runs of bench or of experiments: which cases are slower, and is it certain?",
     .notes =
-        "BASE and NEW are NAME.csv files of bench, with their NAME.samples.csv beside them, or\n"
-        "folders of such. A case is slower when the ratio of medians is beyond the smallest "
-        "effect,\n"
-        "its 95% bootstrap interval is clear of 1, and a Mann-Whitney test agrees after Holm's\n"
-        "correction over all cases; same when the whole interval is within the smallest effect;\n"
-        "ambiguous when neither can be said. Exit status: 4 if one is slower, else 5 if one is\n"
-        "ambiguous or missing, else 0.\n",
+        "BASE and NEW are NAME.csv files of bench or of experiments, with their NAME.samples.csv\n"
+        "beside them, or folders of them. Rows with the same name in column `case` are compared. "
+        "A\n"
+        "case is slower if the ratio of medians is beyond the smallest effect, its 95% bootstrap\n"
+        "interval is clear of 1, and a Mann-Whitney test agrees after Holm's correction over all\n"
+        "cases; same if the whole interval is within the smallest effect; otherwise ambiguous. "
+        "Exit\n"
+        "status: 4 if any case is slower, else 5 if any is ambiguous or missing, else 0.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

@@ -1,5 +1,5 @@
-/* cmd_experiment: `assay experiment`. Each experiment runs in a worker, so that one that dies does
- * not take the others with it; all of them share the worker, and with it the roof and the model. */
+/* cmd_experiment: `assay experiment`. Experiments run in a worker, so that a crash in one does not
+ * end the others; all of them share the worker, and with it the roof and the model. */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,10 +8,10 @@
 
 #include "experiments/experiment.h"
 #include "harness/base/os.h"
-#include "harness/measure/plot.h"
 #include "harness/base/progress.h"
 #include "harness/base/worker.h"
-#include "suite.h"
+#include "harness/check/suite.h"
+#include "harness/measure/plot.h"
 #include "verb.h"
 
 static struct {
@@ -19,26 +19,29 @@ static struct {
     const char *device, *out, *model;
     uint64_t seed;
     double timeout_s;
-} settings = {.seed = 1, .timeout_s = 3600};
+    math_mode math;
+} settings = {.seed = 1, .timeout_s = 3600, .math = MATH_DEFAULT};
 
 static const option options[] = {
     {"quick", OPTION_FLAG, &settings.quick, NULL,
-     "fewer points and less time for each: minutes for all", 0, 0},
-    {"smoke", OPTION_FLAG, &settings.smoke, NULL, "only sees that each works: numbers mean nothing",
-     0, 0},
+     "fewer points and less time for each: minutes for all of them", 0, 0},
+    {"smoke", OPTION_FLAG, &settings.smoke, NULL,
+     "only shows that each works: the numbers mean nothing", 0, 0},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
     {"out", OPTION_TEXT, &settings.out, "DIR", "where the files go (default results/<device>)", 0,
      0},
     {"m|model", OPTION_TEXT, &settings.model, "FILE",
-     "GGUF file (default: SmolLM2-135M if `make model` brought it, else the one that ships)", 0, 0},
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "of inputs and tokens (default 1)", 0, UINT64_MAX},
+     "GGUF file (default: SmolLM2-135M if `make model` fetched it, else the one included)", 0, 0},
+    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of inputs and tokens (default 1)", 0,
+     UINT64_MAX},
+    MATH_OPTION(&settings.math, "fast, as Metal's"),
     {"timeout", OPTION_SECONDS, &settings.timeout_s, "S",
-     "give an experiment up after so many seconds (default 3600)", 0, 0},
+     "give up on an experiment after this many seconds (default 3600)", 0, 0},
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
 };
 
-/* What a worker answers. Both sides are the same program. */
+/* The answer of a worker. Both sides are the same program. */
 typedef struct {
     bool made;
     err error;
@@ -70,7 +73,7 @@ static void *run_task(void *context, const char *task, size_t *bytes, bool *reti
 }
 
 static exit_code serve(err *e) {
-    lab_options o = {settings.device, settings.model, get_level(), settings.seed};
+    lab_options o = {settings.device, settings.model, get_level(), settings.seed, settings.math};
     lab *l = lab_new(&o, e);
     bool ok = l && worker_serve(run_task, l, e);
     lab_free(l);
@@ -110,11 +113,12 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     err chart = {.code = EXIT_OK};
     progress_hide(&s->shown);
     if (o->failure[0] || o->bytes != sizeof a) {
-        tell_failure(s, name,
-                     o->failure[0]
-                         ? o->failure
-                         : "the worker is another build of assay: was it rebuilt meanwhile?",
-                     "", EXIT_WRONG);
+        tell_failure(
+            s, name,
+            o->failure[0]
+                ? o->failure
+                : "the worker is a different build of assay: was it rebuilt during the run?",
+            "", EXIT_WRONG);
         return true;
     }
     memcpy(&a, o->answer, sizeof a);
@@ -127,7 +131,7 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     for (int i = 0; i < SHEET_CONCLUSIONS && a.conclusions[i][0]; i++)
         printf("  %s\n", a.conclusions[i]);
     if (fflush(stdout) != 0)
-        return err_set(e, EXIT_CANNOT, "cannot write the conclusions: nobody reads them");
+        return err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
     if (!draw(s, name, &chart))
         tell_failure(s, name, chart.text, chart.detail, chart.code);
     return true;
@@ -141,9 +145,10 @@ static void advance(void *context, size_t done) {
 static bool run_all(session *s, size_t count, const device_facts *f, err *e) {
     char seed[32];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)settings.seed);
-    const char *arguments[16] = {"experiment", "--worker", "--device", f->api,
-                                 "--out",      s->folder,  "--seed",   seed};
-    size_t used = 8;
+    const char *arguments[16] = {
+        "experiment", "--worker", "--device", f->spec,  "--out",
+        s->folder,    "--seed",   seed,       "--math", math_mode_get_name(settings.math)};
+    size_t used = 10;
     if (get_level() != LEVEL_FULL)
         arguments[used++] = settings.smoke ? "--smoke" : "--quick";
     if (settings.model) {
@@ -173,8 +178,7 @@ static exit_code list_experiments(void) {
 /* "all", or names, each known; false with the valid ones. */
 static bool choose(const char *const *names, size_t count, const char **out, size_t *chosen,
                    err *e) {
-    const char *valid[64];
-    assert(experiment_count <= 64 && count <= 64);
+    const char *valid[MOST_EXPERIMENTS];
     for (size_t i = 0; i < experiment_count; i++)
         valid[i] = experiments[i]->name;
     *chosen = 0;
@@ -212,14 +216,14 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return serve(e);
     if (count == 0)
         return list_experiments();
-    if (count > 64) {
+    if (count > MOST_EXPERIMENTS) {
         err_set(e, EXIT_USAGE, "%zu names are too many; `all` is every experiment", count);
         return e->code;
     }
-    const char *chosen[64];
+    static const char *chosen[MOST_EXPERIMENTS];
     static session s;
     device_facts facts;
-    suite find = {.device = settings.device};
+    suite find = {.device = settings.device, .math = settings.math};
     size_t chosen_count;
     s.names = chosen;
     if (!choose(names, count, chosen, &chosen_count, e) || !suite_find_device(&find, &facts, e) ||
@@ -227,7 +231,9 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         !run_all(&s, chosen_count, &facts, e))
         return e->code;
     fprintf(stderr, "%zu of %zu experiments done%s; files in %s\n", s.done, chosen_count,
-            facts.emulated ? ", on the software device: its times say nothing about a GPU" : "",
+            facts.emulated     ? ", on the software device: its times say nothing about a GPU"
+            : facts.is_virtual ? ", on a virtual GPU: its times are not those of the GPU"
+                               : "",
             s.folder);
     if (!plot_is_available())
         fputs("no charts: gnuplot is missing; install it (package gnuplot-nox or gnuplot) and run "
@@ -239,11 +245,12 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
 const verb verb_experiment = {
     .name = "experiment",
     .names = "[NAME...|all]",
-    .about = "ask a question of the device: rows, samples, a chart and a conclusion each",
-    .notes =
-        "Without a name: what there is. Everything that is timed is checked against its oracle\n"
-        "first; what is compared is timed in turns. A CSV file with the rows, one with every\n"
-        "sample, and a chart as SVG and PNG (by gnuplot) are left in results/<device>.\n",
+    .about = "answer a question about the device: rows, samples, a chart and a conclusion",
+    .notes = "Without a name, lists them. Everything that is timed is checked against its oracle "
+             "first;\n"
+             "things that are compared are timed interleaved. Each writes a CSV file with its "
+             "rows, one\n"
+             "with every sample, and a chart as SVG and PNG (by gnuplot) to results/<device>.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run_verb,

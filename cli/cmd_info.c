@@ -1,25 +1,39 @@
-/* cmd_info: `assay info`. What this machine has, and what it lacks for what. */
+/* cmd_info: `assay info`. What this machine has, what is missing, and what needs it. */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "harness/device/device.h"
 #include "harness/base/host.h"
 #include "harness/base/os.h"
+#include "harness/base/power.h"
+#include "harness/device/device.h"
 #include "harness/measure/results.h"
 #include "verb.h"
 
-static struct { const char *device; } settings;
+static struct {
+    const char *device, *field;
+    bool is_found; /* the field */
+} settings;
 
 static const option options[] = {
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    {"field", OPTION_TEXT, &settings.field, "NAME",
+     "print only the value of this line, such as results, device or cache (for scripts)", 0, 0},
 };
 
+/* An empty key continues the line before it. */
 static void print_line(const char *key, const char *value) {
-    printf("%-10s %s\n", key, value);
+    static const char *last = "";
+    last = *key ? key : last;
+    if (!settings.field)
+        printf("%-10s %s\n", key, value);
+    else if (strcmp(settings.field, last) == 0) {
+        printf("%s\n", value);
+        settings.is_found = true;
+    }
 }
 
 static void print_machine(void) {
@@ -33,6 +47,11 @@ static void print_machine(void) {
     print_line("cpu", text);
     snprintf(text, sizeof text, "%.1f GB", (double)host_count_memory() * 1e-9);
     print_line("memory", text);
+    power_state power = power_get_state();
+    snprintf(text, sizeof text, "%s%s%s",
+             power.on_battery ? "on battery" : "mains, or not reported",
+             power.low_power ? ", low-power mode" : "", power.is_hot ? ", hot" : "");
+    print_line("power", text);
 }
 
 static void print_kinds(void) {
@@ -68,19 +87,23 @@ static void print_device(device *d) {
     if (f->family[0])
         print_line("families", f->family);
     print_line("compiler", f->compiler);
-    snprintf(text, sizeof text, "simdgroups of %u, threadgroups of up to %u threads and %u bytes",
-             f->simd_width, f->max_group_threads, f->max_threadgroup_bytes);
+    char lanes[40] = "8 to 64, by kernel";
+    if (f->simd_width)
+        snprintf(lanes, sizeof lanes, "%u", f->simd_width);
+    snprintf(text, sizeof text, "simdgroups of %s, threadgroups of up to %u threads and %u bytes",
+             lanes, f->max_group_threads, f->max_threadgroup_bytes);
     print_line("limits", text);
+    print_line("denormals", f->flushes_denormals ? "flushed to 0 in f32" : "kept");
     if (f->working_set_bytes) {
         snprintf(text, sizeof text,
-                 "%s memory, %.1f GB at the same time, %.1f GB in one buffer, %.1f MB held",
+                 "%s memory, %.1f GB in total, %.1f GB per buffer, %.1f MB allocated",
                  f->unified ? "unified" : "its own", (double)f->working_set_bytes * 1e-9,
                  (double)f->max_buffer_bytes * 1e-9, (double)f->allocated_bytes * 1e-6);
         print_line("room", text);
     }
     print_line("launches", device_can_sample(d)
-                               ? "timed by counters, many in one command buffer"
-                               : "timed one by one, each as a command buffer of its own");
+                               ? "timed by counters, many per command buffer"
+                               : "timed one by one, each in a command buffer of its own");
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
@@ -90,17 +113,25 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     print_machine();
     print_kinds();
     print_tools();
+    if (settings.is_found)
+        return EXIT_OK;
     device *d = device_open(settings.device, e);
     if (!d)
         return e->code;
     print_device(d);
     device_close(d);
+    if (settings.field && !settings.is_found) {
+        err_set(e, EXIT_USAGE, "info has no line '%.40s'; `assay info` shows all of them",
+                settings.field);
+        return e->code;
+    }
     return EXIT_OK;
 }
 
 const verb verb_info = {
     .name = "info",
-    .about = "this machine: devices and why one cannot be had, compiler, CPU, cache folder, tools",
+    .about =
+        "describe this machine: devices, and why any is unavailable; compiler, CPU, caches, tools",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

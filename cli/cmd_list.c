@@ -1,41 +1,102 @@
-/* cmd_list: `assay list`. The registry, for people and for the README. */
+/* cmd_list: `assay list`. The ops and their kernels, for people and for the documentation. */
 #include <assert.h>
+#include <fnmatch.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "harness/check/op.h"
+#include "axes.h"
 #include "harness/base/table.h"
-#include "kernels/kernels.h"
+#include "kernels/ops.h"
 #include "verb.h"
 
-static struct { bool md; } settings;
+static struct {
+    bool md;
+    axes_query axes;
+} settings;
 
 static const option options[] = {
-    {"md", OPTION_FLAG, &settings.md, NULL, "as a Markdown table", 0, 0},
+    AXES_KERNEL_OPTIONS(settings.axes),
+    {"md", OPTION_FLAG, &settings.md, NULL, "as a Markdown table, one row per op", 0, 0},
 };
 
-enum { COLUMNS = 4 };
+/* The selection: names of ops and kernels, or globs. */
+typedef struct {
+    const char *const *filters;
+    size_t count;
+    axes axes;
+} selection;
 
-static void print_table(void) {
-    table_column columns[COLUMNS] = {
-        {.title = "op"}, {.title = "kernel"}, {.title = "dims"}, {.title = "about"}};
+static bool has_kernel(const selection *s, const op *o, const kernel *k) {
+    bool is_named = s->count == 0;
+    for (size_t i = 0; i < s->count; i++)
+        is_named = is_named || fnmatch(s->filters[i], o->name, 0) == 0 ||
+                   fnmatch(s->filters[i], k->name, 0) == 0;
+    return is_named && axes_take_kernel(&s->axes, k);
+}
+
+static bool check_filters(const selection *s, err *e) {
+    const char *names[512];
+    size_t count = 0;
     for (size_t i = 0; i < registry_count; i++) {
-        table_fit(&columns[0], registry[i]->name);
-        table_fit(&columns[2], registry[i]->dims);
-        for (size_t k = 0; k < registry[i]->kernel_count; k++)
-            table_fit(&columns[1], registry[i]->kernels[k].name);
-    }
-    table t = {
-        .out = stdout, .columns = columns, .count = COLUMNS, .colour = table_wants_colour(stdout)};
-    table_print_header(&t);
-    for (size_t i = 0; i < registry_count; i++) {
-        const op *o = registry[i];
-        const char *family[COLUMNS] = {o->name, "", o->dims, o->about};
-        table_print_row(&t, family, 0, PAINT_GOOD);
-        for (size_t k = 0; k < o->kernel_count; k++) {
-            const char *cells[COLUMNS] = {"", o->kernels[k].name, "", o->kernels[k].about};
-            table_print_row(&t, cells, 0, PAINT_NONE);
+        names[count++] = registry[i]->name;
+        for (size_t k = 0; k < registry[i]->kernel_count; k++) {
+            assert(count + 1 < sizeof names / sizeof *names);
+            names[count++] = registry[i]->kernels[k].name;
         }
     }
+    for (size_t f = 0; f < s->count; f++) {
+        size_t i = 0;
+        while (i < count && fnmatch(s->filters[f], names[i], 0) != 0)
+            i++;
+        if (i == count)
+            return axes_refuse_word("op or kernel", s->filters[f], names, count, e);
+    }
+    return true;
+}
+
+enum { COLUMNS = 7 };
+
+/* One line per op, then one per kernel. Measures the columns, or prints if there are none to
+ * measure. */
+static size_t list_kernels(const selection *s, const table *t, table_column *columns) {
+    size_t count = 0;
+    const op *last = NULL;
+    for (size_t i = 0; i < registry_count; i++)
+        for (size_t j = 0; j < registry[i]->kernel_count; j++) {
+            const op *o = registry[i];
+            const kernel *k = &o->kernels[j];
+            if (!has_kernel(s, o, k))
+                continue;
+            char format[32];
+            axes_get_format(k, format, sizeof format);
+            const char *head[COLUMNS] = {o->name, "", "", "", "", o->dims, o->about};
+            const char *cells[COLUMNS] = {
+                "", k->name, format, k->accumulates ? "+=" : "", k->tokens ? "many" : "",
+                "", k->about};
+            for (size_t c = 0; c + 1 < COLUMNS && columns; c++) {
+                table_fit(&columns[c], head[c]);
+                table_fit(&columns[c], cells[c]);
+            }
+            if (!columns && o != last)
+                table_print_row(t, head, 0, PAINT_GOOD);
+            if (!columns)
+                table_print_row(t, cells, 0, PAINT_NONE);
+            last = o;
+            count++;
+        }
+    return count;
+}
+
+static size_t print_table(const selection *s) {
+    table_column columns[COLUMNS] = {{.title = "op"},   {.title = "kernel"}, {.title = "format"},
+                                     {.title = ""},     {.title = "tokens"}, {.title = "shape"},
+                                     {.title = "about"}};
+    table t = {
+        .out = stdout, .columns = columns, .count = COLUMNS, .colour = table_wants_colour(stdout)};
+    if (list_kernels(s, &t, columns) == 0)
+        return 0;
+    table_print_header(&t);
+    return list_kernels(s, &t, NULL);
 }
 
 static void print_markdown_cell(const char *text) {
@@ -46,34 +107,86 @@ static void print_markdown_cell(const char *text) {
     }
 }
 
-static void print_markdown(void) {
-    puts("| op | computes | dims | kernel | what it tries |\n|---|---|---|---|---|");
-    for (size_t i = 0; i < registry_count; i++) {
-        const op *o = registry[i];
-        for (size_t k = 0; k < o->kernel_count; k++) {
-            printf("| %s | ", k ? "" : o->name);
-            print_markdown_cell(k ? "" : o->about);
-            printf(" | %s | `%s` | ", k ? "" : o->dims, o->kernels[k].name);
-            print_markdown_cell(o->kernels[k].about);
-            puts(" |");
-        }
+typedef struct {
+    const op *op;
+    const kernel *kernels[512];
+    size_t count;
+} op_kernels;
+
+/* Once each, in the order of the kernels. */
+static void print_formats(const op_kernels *l) {
+    for (size_t i = 0; i < l->count; i++) {
+        size_t j = 0;
+        while (j < i && l->kernels[j]->format != l->kernels[i]->format)
+            j++;
+        char format[32];
+        axes_get_format(l->kernels[i], format, sizeof format);
+        if (j == i)
+            printf("%s%s", i && *format ? " " : "", format);
     }
 }
 
+static void print_variants(const op_kernels *l) {
+    for (size_t i = 0; i < l->count; i++) {
+        const kernel *k = l->kernels[i];
+        size_t j = 0;
+        while (j < i && k->variant && l->kernels[j]->variant &&
+               strcmp(k->variant, l->kernels[j]->variant) != 0)
+            j++;
+        if (j < i)
+            continue;
+        printf("%s%s%s", i ? "; " : "", k->variant ? k->variant : "", k->variant ? ": " : "");
+        print_markdown_cell(k->about);
+    }
+}
+
+static const char *describe_outputs(const op_kernels *l) {
+    bool has_plain = false, has_sum = false;
+    for (size_t i = 0; i < l->count; i++) {
+        has_sum = has_sum || l->kernels[i]->accumulates;
+        has_plain = has_plain || !l->kernels[i]->accumulates;
+    }
+    return has_sum && has_plain ? "= and +=" : has_sum ? "+=" : "";
+}
+
+static size_t print_markdown(const selection *s) {
+    size_t count = 0;
+    puts("| op | computes | shape | formats | | kernels | variants "
+         "|\n|---|---|---|---|---|---|---|");
+    for (size_t i = 0; i < registry_count; i++) {
+        op_kernels l = {.op = registry[i]};
+        for (size_t k = 0; k < l.op->kernel_count && l.count < 512; k++)
+            if (has_kernel(s, l.op, &l.op->kernels[k]))
+                l.kernels[l.count++] = &l.op->kernels[k];
+        if (l.count == 0)
+            continue;
+        count += l.count;
+        printf("| `%s` | ", l.op->name);
+        print_markdown_cell(l.op->about);
+        printf(" | %s | ", l.op->dims);
+        print_formats(&l);
+        printf(" | %s | %zu | ", describe_outputs(&l), l.count);
+        print_variants(&l);
+        puts(" |");
+    }
+    return count;
+}
+
 static exit_code run(const char *const *names, size_t count, err *e) {
-    (void)names;
-    (void)e;
-    assert(count == 0);
-    if (settings.md)
-        print_markdown();
-    else
-        print_table();
-    return EXIT_OK;
+    selection s = {.filters = names, .count = count};
+    if (!axes_parse(&settings.axes, &s.axes, e) || !check_filters(&s, e))
+        return e->code;
+    if ((settings.md ? print_markdown(&s) : print_table(&s)) > 0)
+        return EXIT_OK;
+    err_set(e, EXIT_USAGE, "no kernel has the given format, variant and accumulation");
+    return e->code;
 }
 
 const verb verb_list = {
     .name = "list",
-    .about = "the ops and their kernels",
+    .names = "[NAME...]",
+    .about = "list the ops and their kernels",
+    .notes = "NAME is an op, a kernel or a glob: 'matvec*'. Without one, all are listed.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

@@ -1,10 +1,12 @@
-/* cmd_plot: `assay plot`. Draws all charts again from stored files: one folder, or several devices
- * in the same charts. */
+/* cmd_plot: `assay plot`. Draws charts again from stored files: of one folder, or of several
+ * devices in the same charts. */
+#include <assert.h>
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "harness/base/os.h"
 #include "harness/measure/plot.h"
@@ -14,71 +16,141 @@ static struct { const char *out; } settings;
 
 static const option options[] = {
     {"out", OPTION_TEXT, &settings.out, "DIR",
-     "where the charts go (default: the folder, if there is only one)", 0, 0},
+     "folder for the charts (default: beside the files, if they are in one folder)", 0, 0},
 };
 
-/* The files of a chart that are there, one a folder. */
-static size_t find_files(const char *const *folders, size_t count, const char *source,
-                         char (*paths)[PATH_MAX]) {
+enum { NAME = 128 };
+
+/* What to draw: folders and files, and the names (without .csv) found in them. */
+typedef struct {
+    const char *const *paths;
+    size_t count;
+    char (*names)[NAME];
+    size_t name_count;
+} request;
+
+static const char *get_file_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), tail = strlen(end);
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
+static void add_name(request *r, const char *file) {
+    char name[NAME];
+    if (!ends_with(file, ".csv") || ends_with(file, ".samples.csv") || strlen(file) >= NAME)
+        return;
+    snprintf(name, sizeof name, "%.*s", (int)strlen(file) - 4, file);
+    for (size_t i = 0; i < r->name_count; i++)
+        if (strcmp(r->names[i], name) == 0)
+            return;
+    r->names = realloc(r->names, (r->name_count + 1) * sizeof *r->names);
+    assert(r->names);
+    memcpy(r->names[r->name_count++], name, sizeof name);
+}
+
+static bool add_names(request *r, const char *path, err *e) {
+    struct dirent **found = NULL;
+    struct stat s;
+    if (stat(path, &s) != 0)
+        return err_set(e, EXIT_USAGE, "there is no folder or file %.160s", path);
+    if (!S_ISDIR(s.st_mode)) {
+        add_name(r, get_file_name(path));
+        return true;
+    }
+    int count = scandir(path, &found, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+        add_name(r, found[i]->d_name);
+        free(found[i]);
+    }
+    free(found);
+    return count >= 0 || err_set(e, EXIT_USAGE, "cannot read the folder %.160s", path);
+}
+
+static bool read_request(request *r, err *e) {
+    if (r->count == 0)
+        return err_set(e, EXIT_USAGE,
+                       "plot takes a folder of results, such as results/apple-m4, or a file");
+    if (r->count > PLOT_FILES)
+        return err_set(e, EXIT_USAGE, "a chart takes %d devices at most, not %zu", PLOT_FILES,
+                       r->count);
+    for (size_t i = 0; i < r->count; i++)
+        if (!add_names(r, r->paths[i], e))
+            return false;
+    return r->count == 1 || settings.out ||
+           err_set(e, EXIT_USAGE, "charts of %zu folders need an output folder: use --out DIR",
+                   r->count);
+}
+
+/* The files of a name, one per device; how many. */
+static size_t find_files(const request *r, const char *name, char (*paths)[PATH_MAX]) {
     size_t found = 0;
-    for (size_t i = 0; i < count; i++)
-        if (snprintf(paths[found], PATH_MAX, "%s/%s", folders[i], source) < PATH_MAX &&
-            access(paths[found], R_OK) == 0)
-            found++;
+    char file[NAME + 8];
+    snprintf(file, sizeof file, "%s.csv", name);
+    for (size_t i = 0; i < r->count; i++) {
+        struct stat s;
+        bool is_file = strcmp(get_file_name(r->paths[i]), file) == 0 && !os_is_folder(r->paths[i]);
+        int n = is_file ? snprintf(paths[found], PATH_MAX, "%s", r->paths[i])
+                        : snprintf(paths[found], PATH_MAX, "%s/%s", r->paths[i], file);
+        found += n > 0 && n < PATH_MAX && stat(paths[found], &s) == 0 &&
+                 plot_has_chart(name, paths[found]);
+    }
     return found;
 }
 
-static bool check_folders(const char *const *folders, size_t count, err *e) {
-    struct stat s;
-    if (count == 0)
-        return err_set(e, EXIT_USAGE, "plot takes a folder of results, such as results/apple-m4");
-    if (count > PLOT_FILES)
-        return err_set(e, EXIT_USAGE, "a chart takes %d devices at most, not %zu", PLOT_FILES,
-                       count);
-    if (count > 1 && !settings.out)
-        return err_set(e, EXIT_USAGE, "charts of %zu folders need a place: name it with --out",
-                       count);
-    for (size_t i = 0; i < count; i++)
-        if (stat(folders[i], &s) != 0 || !S_ISDIR(s.st_mode))
-            return err_set(e, EXIT_USAGE, "there is no folder %.160s", folders[i]);
-    return true;
+static void choose_folder(const request *r, char *folder, size_t size) {
+    snprintf(folder, size, "%s", settings.out ? settings.out : r->paths[0]);
+    if (settings.out || os_is_folder(folder))
+        return;
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = 0;
+    else
+        snprintf(folder, size, ".");
 }
 
-static exit_code run(const char *const *folders, size_t count, err *e) {
-    static char paths[PLOT_FILES][PATH_MAX];
-    const char *files[PLOT_FILES], *name;
+static bool draw_all(const request *r, err *e) {
+    static char paths[PLOT_FILES][PATH_MAX], folder[PATH_MAX];
+    const char *files[PLOT_FILES];
     size_t drawn = 0;
-    if (!check_folders(folders, count, e))
-        return e->code;
-    const char *out = settings.out ? settings.out : folders[0];
-    for (size_t i = 0; (name = plot_get_name(i)); i++) {
-        size_t found = find_files(folders, count, plot_get_source(i), paths);
+    choose_folder(r, folder, sizeof folder);
+    for (size_t i = 0; i < r->name_count; i++) {
+        size_t found = find_files(r, r->names[i], paths);
         for (size_t f = 0; f < found; f++)
             files[f] = paths[f];
         if (found == 0)
             continue;
-        if (!plot_draw(name, files, found, out, e))
-            return e->code;
-        printf("%s/%s.svg\n", out, name);
+        if (!plot_draw(r->names[i], files, found, folder, e))
+            return false;
+        printf("%s/%s.svg\n", folder, r->names[i]);
         drawn++;
     }
-    if (drawn == 0) {
-        err_set(e, EXIT_USAGE,
-                "%.160s has no files of experiments; `assay experiment all` makes them",
-                folders[0]);
-        return e->code;
-    }
-    return EXIT_OK;
+    return drawn > 0 || err_set(e, EXIT_USAGE,
+                                "%.160s has no results; `assay bench` and `assay experiment all` "
+                                "make them",
+                                r->paths[0]);
+}
+
+static exit_code run(const char *const *paths, size_t count, err *e) {
+    request r = {.paths = paths, .count = count};
+    bool ok = read_request(&r, e) && draw_all(&r, e);
+    free(r.names);
+    return ok ? EXIT_OK : e->code;
 }
 
 const verb verb_plot = {
     .name = "plot",
-    .names = "DIR...",
-    .about = "draw the charts of experiments again, from their CSV files",
-    .notes =
-        "DIR is a folder that `assay experiment` left, such as results/apple-m4. Several folders\n"
-        "go into the same charts, a device beside the other. check.csv, made by\n"
-        "`assay check --csv DIR/check.csv`, becomes a chart of errors.\n",
+    .names = "DIR|FILE.csv...",
+    .about = "redraw the charts of stored results: experiments, bench, check",
+    .notes = "DIR is a folder of results, such as results/apple-m4. Each NAME.csv in it becomes a "
+             "chart\n"
+             "by plots/NAME.gp; results without a script of their own, such as those of bench, "
+             "become\n"
+             "one line per row. Several folders share the same charts, one series per device.\n"
+             "check.csv, made by `assay check --csv DIR/check.csv`, becomes a chart of errors.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

@@ -1,5 +1,5 @@
-/* cmd_run: `assay run`. Text from a model: the text goes to stdout as it comes, what it took to
- * stderr. */
+/* cmd_run: `assay run`. Text from a model: the text goes to stdout as it is generated, the timings
+ * to stderr. */
 #include <assert.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -9,16 +9,19 @@
 
 #include "harness/base/os.h"
 #include "input.h"
+#include "open_model.h"
 #include "runner/chat.h"
 #include "runner/generate.h"
-#include "session.h"
+#include "runner/model_trace.h"
+#include "runner/weight_scan.h"
 #include "verb.h"
 
 static struct {
     const char *model, *prompt, *device, *system;
     uint64_t tokens, context, top_k, repeat_last, seed, in_flight;
     double temperature, top_p, min_p, repeat_penalty;
-    bool chat, echo, ids, special;
+    bool chat, echo, ids, special, no_scan, trace, long_context;
+    math_mode math;
 } settings = {.tokens = 128,
               .top_k = 40,
               .repeat_last = 64,
@@ -26,40 +29,48 @@ static struct {
               .in_flight = 2,
               .top_p = 0.95,
               .min_p = 0.05,
-              .repeat_penalty = 1};
+              .repeat_penalty = 1,
+              .math = MATH_DEFAULT};
 
 static const option options[] = {
-    {"m|model", OPTION_TEXT, &settings.model, "FILE", "GGUF file (default: the one that ships)", 0,
+    {"m|model", OPTION_TEXT, &settings.model, "FILE",
+     "GGUF file (default: the model that comes with Assay)", 0, 0},
+    {"p|prompt", OPTION_ANY_TEXT, &settings.prompt, "TEXT", "text to continue; - reads stdin", 0,
      0},
-    {"p|prompt", OPTION_ANY_TEXT, &settings.prompt, "TEXT", "what to go on from; - reads stdin", 0,
-     0},
-    {"n|tokens", OPTION_NUMBER, &settings.tokens, "N", "at most so many tokens (default 128)", 0,
-     UINT32_MAX},
+    {"n|tokens", OPTION_NUMBER, &settings.tokens, "N",
+     "maximum number of tokens to generate (default 128)", 0, UINT32_MAX},
     {"c|context", OPTION_NUMBER, &settings.context, "N",
-     "room for so many tokens (default: what is needed, at most the model's)", 1, UINT32_MAX},
-    {"temp", OPTION_REAL, &settings.temperature, "T", "0 takes the likeliest token (default 0)", 0,
-     100},
-    {"top-k", OPTION_NUMBER, &settings.top_k, "K", "the K likeliest; 0 is all (default 40)", 0,
-     UINT32_MAX},
+     "context length (default: what is needed, at most the model's)", 1, UINT32_MAX},
+    {"long-context", OPTION_FLAG, &settings.long_context, NULL,
+     "allow a context longer than the model was trained for", 0, 0},
+    {"temp", OPTION_REAL, &settings.temperature, "T",
+     "sampling temperature; 0 is greedy (default 0)", 0, 100},
+    {"top-k", OPTION_NUMBER, &settings.top_k, "K",
+     "sample from the K likeliest; 0 is all (default 40)", 0, UINT32_MAX},
     {"top-p", OPTION_REAL, &settings.top_p, "P",
-     "the likeliest that make up P; 1 is all (default 0.95)", 0, 1},
+     "sample from the likeliest with total probability P; 1 is all (default 0.95)", 0, 1},
     {"min-p", OPTION_REAL, &settings.min_p, "P",
-     "those at least P times as likely as the likeliest (default 0.05)", 0, 1},
+     "drop tokens less than P times as likely as the best (default 0.05)", 0, 1},
     {"repeat-penalty", OPTION_REAL, &settings.repeat_penalty, "F",
-     "what tokens seen before are divided by; 1 is off (default 1)", 0, 100},
+     "divide logits of recent tokens by F; 1 is off (default 1)", 0, 100},
     {"repeat-last-n", OPTION_NUMBER, &settings.repeat_last, "N",
-     "how many tokens back that looks (default 64)", 0, 1u << 20},
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "of the draws (default 1)", 0, UINT64_MAX},
-    {"chat", OPTION_FLAG, &settings.chat, NULL, "the prompt is a message to an assistant", 0, 0},
-    {"system", OPTION_ANY_TEXT, &settings.system, "TEXT", "with --chat: who the assistant is", 0,
+     "number of recent tokens penalised (default 64)", 0, 1u << 20},
+    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the sampling (default 1)", 0, UINT64_MAX},
+    {"chat", OPTION_FLAG, &settings.chat, NULL, "treat the prompt as a message to an assistant", 0,
      0},
+    {"system", OPTION_ANY_TEXT, &settings.system, "TEXT", "system message, with --chat", 0, 0},
     {"echo", OPTION_FLAG, &settings.echo, NULL, "print the prompt too", 0, 0},
-    {"ids", OPTION_FLAG, &settings.ids, NULL, "print token ids in place of text", 0, 0},
+    {"ids", OPTION_FLAG, &settings.ids, NULL, "print token ids instead of text", 0, 0},
     {"special", OPTION_FLAG, &settings.special, NULL, "print control tokens too", 0, 0},
     {"in-flight", OPTION_NUMBER, &settings.in_flight, "N",
-     "tokens the device is ahead, with --temp 0 (default 2)", 1, LLAMA_IN_FLIGHT},
+     "greedy steps submitted ahead, with --temp 0 (default 2)", 1, MODEL_IN_FLIGHT},
+    {"no-scan", OPTION_FLAG, &settings.no_scan, NULL, "do not look for NaN in the weights first", 0,
+     0},
+    {"trace-nan", OPTION_FLAG, &settings.trace, NULL,
+     "look for NaN after every launch of the prompt first", 0, 0},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 
 /* --- stopping --- */
@@ -71,7 +82,7 @@ static void ask_to_stop(int signal_number) {
     asked_to_stop = 1;
 }
 
-/* The first signal ends the text behind the token under way, the second the process. */
+/* The first signal ends the text after the current token, the second the process. */
 static void catch_signals(void) {
     struct sigaction action = {.sa_handler = ask_to_stop, .sa_flags = (int)SA_RESETHAND};
     sigemptyset(&action.sa_mask);
@@ -79,9 +90,14 @@ static void catch_signals(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
+static bool goes_on(void *context) {
+    (void)context;
+    return !asked_to_stop;
+}
+
 /* --- the text --- */
 
-/* Bytes that were not printed yet, because a character is not all there. */
+/* held: bytes of an incomplete character, not printed yet. */
 typedef struct {
     const tokenizer *tokenizer;
     char held[8];
@@ -145,15 +161,12 @@ static char *get_prompt(const gguf *g, size_t *bytes, err *e) {
     }
     if (!text || !settings.chat)
         return text;
-    bool ok = chat_render(g, settings.system, text, &rendered, e);
+    chat_render(g, settings.system, text, *bytes, &rendered, bytes, e);
     free(text);
-    if (!ok)
-        return NULL;
-    *bytes = strlen(rendered);
     return rendered;
 }
 
-static bool tokenize_prompt(const session *s, const tokenizer *t, token_list *out, err *e) {
+static bool tokenize_prompt(const open_model *s, const tokenizer *t, token_list *out, err *e) {
     size_t bytes;
     char *text = get_prompt(s->file, &bytes, e);
     if (!text)
@@ -161,27 +174,35 @@ static bool tokenize_prompt(const session *s, const tokenizer *t, token_list *ou
     tokenizer_encode(t, text, bytes, TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL, out);
     free(text);
     if (out->count == 0)
-        return err_set(e, EXIT_USAGE, "the prompt is empty: there is nothing to go on from");
+        return err_set(e, EXIT_USAGE, "the prompt is empty: give it some text to continue");
     return true;
 }
 
 /* --- all together --- */
 
-static uint32_t choose_context(const llama_shape *s, size_t prompt) {
+static uint32_t choose_context(const model_shape *s, size_t prompt) {
     if (settings.context)
         return (uint32_t)settings.context;
     uint64_t needed = prompt + settings.tokens;
     return needed < s->context ? (uint32_t)needed : s->context;
 }
 
+static bool check_context(const model_shape *s, err *e) {
+    return s->context == 0 || settings.context <= s->context || settings.long_context ||
+           err_set(e, EXIT_USAGE,
+                   "-c %" PRIu64 " is more than the %u tokens the model was trained for; "
+                   "--long-context allows it",
+                   settings.context, s->context);
+}
+
 static double get_rate(size_t count, uint64_t ns) {
     return ns > 0 ? (double)count * 1e9 / (double)ns : 0;
 }
 
-static void print_report(const session *s, uint64_t load_ns, const generate_report *r) {
+static void print_report(const open_model *s, uint64_t load_ns, const generate_report *r) {
     char title[160];
     const device_facts *facts = device_get_facts(s->device);
-    session_get_title(s, title, sizeof title);
+    open_model_get_title(s, title, sizeof title);
     fprintf(stderr, "\nload     %8.2f s   %s, %.1f MB, on %s%s\n", (double)load_ns / 1e9, title,
             (double)s->file->bytes / 1e6, facts->name, facts->emulated ? " (emulated)" : "");
     fprintf(stderr, "prefill  %8.2f s   %zu tokens, %.2f tok/s\n", (double)r->prefill_ns / 1e9,
@@ -201,7 +222,23 @@ static sampler *make_sampler(uint32_t vocab) {
     return sampler_new(&chosen, vocab);
 }
 
-static bool generate_text(session *s, const tokenizer *t, const token_list *prompt,
+/* Stops at the first launch of the prompt that writes NaN or infinity, even if no logit shows
+ * it. */
+static bool trace_prompt(model *m, const token_list *prompt, err *e) {
+    nonfinite n;
+    char where[220];
+    if (!settings.trace)
+        return true;
+    if (!model_trace(m, prompt->items, prompt->count, &n, e))
+        return false;
+    model_rewind(m, 0);
+    if (!n.found)
+        return true;
+    nonfinite_print(&n, where, sizeof where);
+    return err_set(e, EXIT_WRONG, "%s", where);
+}
+
+static bool generate_text(open_model *s, const tokenizer *t, const token_list *prompt,
                           uint64_t start_ns, bool *is_clean, err *e) {
     stream out = {.tokenizer = t};
     generate_report report;
@@ -210,8 +247,10 @@ static bool generate_text(session *s, const tokenizer *t, const token_list *prom
                             .tokenizer = t,
                             .emit = emit,
                             .context = &out};
-    sampler *chooser = make_sampler(llama_get_shape(s->model)->vocab);
-    bool ok = llama_prepare(s->model, prompt->count, sampler_is_plain_greedy(chooser), e);
+    sampler *chooser = make_sampler(model_get_shape(s->model)->vocab);
+    bool ok = model_prepare(s->model, prompt->count, sampler_is_plain_greedy(chooser), e);
+    model_set_watch(s->model, goes_on, NULL);
+    ok = ok && trace_prompt(s->model, prompt, e);
     uint64_t load_ns = os_now_ns() - start_ns;
     for (size_t i = 0; ok && settings.echo && i < prompt->count; i++)
         emit(&out, prompt->items[i]);
@@ -220,7 +259,7 @@ static bool generate_text(session *s, const tokenizer *t, const token_list *prom
         end_text(&out);
     if (ok)
         print_report(s, load_ns, &report);
-    *is_clean = session_print_findings(s, stderr);
+    *is_clean = open_model_print_findings(s, stderr);
     sampler_free(chooser);
     return ok;
 }
@@ -230,34 +269,35 @@ static bool check_settings(err *e) {
         return err_set(e, EXIT_USAGE,
                        "run needs a prompt: -p TEXT, or -p - to read it from standard input");
     if (settings.system && !settings.chat)
-        return err_set(e, EXIT_USAGE, "--system goes with --chat");
+        return err_set(e, EXIT_USAGE, "--system needs --chat");
     if (settings.repeat_penalty == 0)
-        return err_set(e, EXIT_USAGE, "--repeat-penalty must be above 0; 1 is off");
+        return err_set(e, EXIT_USAGE, "--repeat-penalty must be above 0 (1 turns it off)");
     return true;
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
     (void)names;
     (void)count;
-    session s;
+    open_model s;
     token_list prompt = {0};
-    llama_shape made_for;
+    model_shape made_for;
     tokenizer *t = NULL;
     bool is_clean = true; /* as far as the device's validation looked */
     uint64_t start_ns = os_now_ns();
     if (!check_settings(e))
         return e->code;
     catch_signals();
-    bool ok = session_open_file(&s, settings.model, e) && llama_read_shape(s.file, &made_for, e) &&
-              (t = tokenizer_new(s.file, e)) && tokenize_prompt(&s, t, &prompt, e);
+    bool ok = open_model_file(&s, settings.model, e) && model_read_shape(s.file, &made_for, e) &&
+              check_context(&made_for, e) && (t = tokenizer_new(s.file, e)) &&
+              tokenize_prompt(&s, t, &prompt, e) && (settings.no_scan || weight_scan(s.file, e));
     if (ok) {
-        llama_options how = {.context = choose_context(&made_for, prompt.count)};
-        ok = session_open_model(&s, settings.device, &how, e) &&
+        model_options how = {.context = choose_context(&made_for, prompt.count)};
+        ok = open_model_on(&s, settings.device, settings.math, &how, e) &&
              generate_text(&s, t, &prompt, start_ns, &is_clean, e);
     }
     token_list_free(&prompt);
     tokenizer_free(t);
-    session_close(&s);
+    open_model_close(&s);
     if (!ok)
         return e->code;
     return !is_clean ? EXIT_WRONG : asked_to_stop ? EXIT_INCONCLUSIVE : EXIT_OK;
@@ -265,12 +305,12 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 
 const verb verb_run = {
     .name = "run",
-    .about = "text from a model: a prompt in, text and tokens a second out",
+    .about = "generate text with a model, and report tokens per second",
     .notes =
-        "The text goes to stdout as it comes, what it took to stderr. With the temperature of 0\n"
-        "that is the default the same prompt gives the same text; above it, the same seed does.\n"
-        "Without -m the small model that ships with the project is used; `make model` gets a\n"
-        "larger one. Ctrl-C ends the text.\n",
+        "The text goes to stdout as it is generated, the timings to stderr. At temperature 0 (the\n"
+        "default) output is deterministic; above 0, --seed decides. Without -m the small model\n"
+        "that comes with the project is used; `make model` gets a larger one. Ctrl-C ends the "
+        "text.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

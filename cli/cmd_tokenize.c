@@ -20,17 +20,16 @@ static struct {
 
 static const option options[] = {
     {"m|model", OPTION_TEXT, &settings.model, "FILE",
-     "GGUF file with the vocabulary (default: the shipped model)", 0, 0},
+     "GGUF file with the vocabulary (default: the model that comes with Assay)", 0, 0},
     {"special", OPTION_FLAG, &settings.special, NULL,
-     "<|im_start|> and its kin in the text are those tokens (default: plain text)", 0, 0},
+     "parse special tokens such as <|im_start|> (default: plain text)", 0, 0},
     {"bos", OPTION_FLAG, &settings.bos, NULL,
-     "add the begin and end of text that the file asks for, if any (default: none)", 0, 0},
+     "add BOS and EOS where the file asks for them (default: none)", 0, 0},
     {"exact", OPTION_FLAG, &settings.exact, NULL,
-     "bytes that are no UTF-8 stay what they are (default: U+FFFD, as llama.cpp has it)", 0, 0},
+     "keep bytes that are not UTF-8 (default: replaced by U+FFFD, as in llama.cpp)", 0, 0},
     {"detokenize", OPTION_FLAG, &settings.detokenize, NULL,
      "ids to bytes; control tokens are left out unless --special is given", 0, 0},
-    {"pieces", OPTION_FLAG, &settings.pieces, NULL, "a table of ids and what each stands for", 0,
-     0},
+    {"pieces", OPTION_FLAG, &settings.pieces, NULL, "print a table of ids and their bytes", 0, 0},
 };
 
 /* --- input --- */
@@ -71,7 +70,7 @@ static bool read_ids(const tokenizer *t, const char *text, size_t bytes, token_l
             return err_set(e, EXIT_USAGE, "'%.*s' is not a token id; ids are whole numbers", shown,
                            text + begin);
         if (id >= tokenizer_get_count(t))
-            return err_set(e, EXIT_USAGE, "there is no token %.*s; the last one is %zu", shown,
+            return err_set(e, EXIT_USAGE, "there is no token %.*s; the largest id is %zu", shown,
                            text + begin, tokenizer_get_count(t) - 1);
         token_list_add(ids, (uint32_t)id);
     }
@@ -101,8 +100,7 @@ static void print_ids(const token_list *ids) {
     putchar('\n');
 }
 
-/* Characters are shown as they are, and as \n, \xE4 what is no whole character or cannot be seen.
- */
+/* Characters are shown as they are; incomplete or invisible ones as \n, \xE4. */
 static void escape(gguf_text piece, char *out, size_t size) {
     size_t used = 0;
     for (size_t i = 0; i < piece.bytes && used + 8 < size;) {
@@ -171,8 +169,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         err_set(e, EXIT_USAGE,
                 "give a text (or ids with --detokenize), or - to read it from stdin");
     else if (count > 1 && !settings.detokenize)
-        err_set(e, EXIT_USAGE, "the text is one argument, but there are %zu: put it in quotes",
-                count);
+        err_set(e, EXIT_USAGE, "expected one argument, got %zu: put the text in quotes", count);
     if (e->code || !model_file_find(settings.model, path, sizeof path, e))
         return e->code;
     gguf *g = gguf_open(path, e);
@@ -186,13 +183,12 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb verb_tokenize = {
     .name = "tokenize",
     .names = "TEXT|-|IDS...",
-    .about = "token ids of a text, and back",
+    .about = "convert text to token ids, and back",
     .notes =
         "The ids are those of llama.cpp, by default of `llama-tokenize --ids --no-bos\n"
-        "--no-parse-special`. Text in UTF-8 comes back byte for byte where the vocabulary has all\n"
-        "256 bytes (a byte that it lacks is dropped); bytes that are no UTF-8 become U+FFFD, "
-        "unless\n"
-        "--exact is given: then any bytes come back.\n",
+        "--no-parse-special`. UTF-8 text survives the round trip byte for byte if the vocabulary\n"
+        "has all 256 bytes (bytes it lacks are dropped). Bytes that are not UTF-8 become U+FFFD;\n"
+        "with --exact they survive too.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

@@ -3,30 +3,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "findings.h"
 #include "harness/check/canaries/canary.h"
+#include "harness/check/findings.h"
 #include "harness/check/validation.h"
-#include "suite.h"
+#include "report.h"
+#include "suite_options.h"
 #include "verb.h"
 
-static suite settings = {.verb = "validate", .seed = 1, .timeout_s = 120};
+static suite_settings settings = {
+    .run = {.verb = "validate", .find = cases_parse, .seed = 1, .timeout_s = 120}};
 static uint64_t max_findings = 50;
-static bool trace_nan;
+static bool trace_nan, strict;
 
 static const option options[] = {
     SUITE_OPTIONS(settings),
     {"max-findings", OPTION_NUMBER, &max_findings, "N",
-     "list at most so many findings at the end (default 50)", 1, 100000},
+     "list at most N findings at the end (default 50)", 1, 100000},
     {"trace-nan", OPTION_FLAG, &trace_nan, NULL,
-     "also report where a NaN or an infinity is born of finite values", 0, 0},
+     "also report where finite values give a NaN or an infinity", 0, 0},
+    {"strict", OPTION_FLAG, &strict, NULL,
+     "milder findings fail the run too: threads that store the same value in one place", 0, 0},
     {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the findings to a file", 0, 0},
 };
 
-/* On Metal the reports lie in files: where, and how many of them the rows have told of. */
+/* On Metal the reports are in files: where, and how many of them the rows have shown. */
 static char folder[1024];
 
-/* Every worker must have said that it is watched, and a report that came too late for the row of
- * its case is a finding all the same. */
+/* Every worker must have confirmed that validation is on, and a report that came too late for the
+ * row of its case still counts as a finding. */
 static bool check_reports(finding_list *found, bool is_over, err *e) {
     validation_count count;
     finding_list all = {0};
@@ -35,8 +39,8 @@ static bool check_reports(finding_list *found, bool is_over, err *e) {
     bool ok = validation_read_folder(folder, &count, &all, e);
     if (ok && (count.files == 0 || count.banners < count.files))
         ok = err_set(e, EXIT_WRONG,
-                     "%zu of %zu workers did not say that Metal's validation is on: nothing is "
-                     "called clean",
+                     "%zu of %zu workers did not confirm that Metal's validation is on, so nothing "
+                     "is called clean",
                      count.files - count.banners, count.files);
     uint64_t told = 0;
     for (size_t i = 0; i < found->count; i++)
@@ -47,7 +51,7 @@ static bool check_reports(finding_list *found, bool is_over, err *e) {
     return ok;
 }
 
-/* Findings are rows; that there was a run, and how much it looked at, is said in the head. */
+/* Findings are rows; the head says that there was a run and how many cases it covered. */
 static void add_csv_counts(csv *file, const report *r, const device_facts *f) {
     char text[64];
     size_t played = 0;
@@ -57,6 +61,8 @@ static void add_csv_counts(csv *file, const report *r, const device_facts *f) {
     csv_add_meta(file, "passed", text);
     snprintf(text, sizeof text, "%zu", r->failed);
     csv_add_meta(file, "failed", text);
+    snprintf(text, sizeof text, "%zu", r->skipped);
+    csv_add_meta(file, "skipped", text);
     snprintf(text, sizeof text, "%zu of %zu caught", played, played);
     csv_add_meta(file, "canaries", text); /* all of them, or nothing is called clean */
 }
@@ -109,32 +115,36 @@ static void print_all(const finding_list *found) {
 }
 
 static exit_code validate_cases(const case_list *cases, const device_facts *f, err *e) {
-    suite_print_header(&settings, f);
+    report_print_header(f, settings.run.seed);
     report r;
     finding_list found = {0};
     bool is_metal = strcmp(f->api, "metal") == 0;
-    /* The engine is watched before it is believed. Its canaries are no findings. */
+    /* Validation is tested before it is trusted. Its canaries are not findings. */
     if ((is_metal && !validation_open_folder(folder, sizeof folder, e)) ||
-        !suite_play_canaries(&settings, f, e) || !check_reports(&found, false, e))
+        !suite_play_canaries(&settings.run, f, stdout, e) || !check_reports(&found, false, e))
         return e->code;
     if (is_metal) {
         validation_close_folder(folder);
         if (!validation_open_folder(folder, sizeof folder, e))
             return e->code;
     }
-    report_start(&r, stdout, cases, settings.seed, NULL);
+    report_start(&r, stdout, cases, settings.run.seed, NULL);
+    r.show_skips = settings.skipped;
     fflush(stdout);
-    bool ok = suite_run(&settings, f, cases, &r, &found, e) && check_reports(&found, true, e);
+    suite_listener listener = report_get_listener(&r);
+    bool ok =
+        suite_run(&settings.run, f, cases, &listener, &found, e) && check_reports(&found, true, e);
     print_all(&found);
     report_end(&r);
     if (ok && settings.csv) {
-        csv *file = suite_start_csv(&settings, f);
+        csv *file = report_start_csv(f, settings.run.seed);
         add_csv_counts(file, &r, f);
         add_csv_rows(file, &found);
         ok = csv_write(file, settings.csv, e);
         csv_free(file);
     }
-    bool is_clean = r.failed == 0 && found.count == 0;
+    ok = ok && report_check_ran(&r, e);
+    bool is_clean = r.failed == 0 && finding_count_failing(&found, validation_is_strict()) == 0;
     finding_free(&found);
     return !ok ? e->code : is_clean ? EXIT_OK : EXIT_WRONG;
 }
@@ -145,15 +155,23 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     setenv("ASSAY_LOOP_SECONDS", "3", 0);
     if (trace_nan)
         setenv("ASSAY_TRACE_NAN", "1", 1);
+    if (strict)
+        setenv("ASSAY_STRICT", "1", 1);
     if (settings.worker)
-        return suite_serve(&settings, e);
-    case_query query = {names, count, settings.shape, settings.input, settings.quick};
+        return suite_serve(&settings.run, e);
+    case_query query = {.filters = names,
+                        .filter_count = count,
+                        .shapes = settings.shapes,
+                        .input = settings.input,
+                        .axes = settings.axes,
+                        .quick = settings.quick,
+                        .with_skips = true};
     case_list cases;
     device_facts facts;
     if (!cases_find(&query, &cases, e))
         return e->code;
     exit_code code;
-    if (!suite_find_device(&settings, &facts, e))
+    if (!suite_find_device(&settings.run, &facts, e))
         code = e->code;
     else if (!facts.validates)
         code = err_set(e, EXIT_CANNOT, "the device '%s' has no validation here; use --device soft",
@@ -175,11 +193,11 @@ const verb verb_validate = {
     .notes =
         "Canaries first: kernels with one planted bug for each class that the device claims to\n"
         "find. One that is not caught fails the run. Then every case of `assay check`, under\n"
-        "validation: accesses outside of buffers and threadgroup memory, reads of memory that\n"
-        "nothing wrote, data races, stores to read-only buffers, misaligned accesses, barriers "
-        "and\n"
-        "simdgroup functions that not all threads reach, division by zero, shifts and conversions\n"
-        "out of range, endless loops. Times mean nothing here and are not shown. The same is\n"
+        "validation: accesses outside of buffers, arrays and threadgroup memory, reads of memory\n"
+        "that nothing wrote, data races, stores to read-only buffers, misaligned accesses, "
+        "barriers\n"
+        "that not all threads reach, shuffles from lanes that are not there, arithmetic that is\n"
+        "not defined, endless loops. Times mean nothing here and are not shown. The same is\n"
         "switched on for every other verb by MTL_SHADER_VALIDATION=1.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,

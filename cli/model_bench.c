@@ -7,39 +7,42 @@
 #include <string.h>
 
 #include "harness/base/progress.h"
-#include "model.h"
 #include "model_bench_output.h"
+#include "model_verbs.h"
+#include "open_model.h"
 #include "runner/model_bench.h"
 #include "runner/tokenizer.h"
-#include "session.h"
 
 static struct {
     const char *model, *device, *output;
     option_numbers prompts, tokens, depths;
     uint64_t repeats, seed;
+    math_mode math;
 } settings = {.output = "md",
               .prompts = {.items = {512}, .count = 1},
               .tokens = {.items = {128}, .count = 1},
               .depths = {.items = {0}, .count = 1},
               .repeats = 5,
-              .seed = 1};
+              .seed = 1,
+              .math = MATH_DEFAULT};
 
 static const option options[] = {
-    {"m|model", OPTION_TEXT, &settings.model, "FILE", "GGUF file (default: the one that ships)", 0,
-     0},
+    {"m|model", OPTION_TEXT, &settings.model, "FILE",
+     "GGUF file (default: the model that comes with Assay)", 0, 0},
     {"p|prompt", OPTION_NUMBERS, &settings.prompts, "N,N",
-     "prompts of so many tokens; 0 is none (default 512)", 0, 1u << 24},
+     "prompt lengths; 0 is none (default 512)", 0, 1u << 24},
     {"n|tokens", OPTION_NUMBERS, &settings.tokens, "N,N",
-     "so many tokens one by one; 0 is none (default 128)", 0, 1u << 24},
-    {"d|depth", OPTION_NUMBERS, &settings.depths, "N,N", "tokens in the cache before (default 0)",
-     0, 1u << 24},
-    {"r|repeats", OPTION_NUMBER, &settings.repeats, "N", "samples of each test (default 5)", 1,
-     100000},
+     "numbers of tokens to generate; 0 is none (default 128)", 0, 1u << 24},
+    {"d|depth", OPTION_NUMBERS, &settings.depths, "N,N",
+     "context depths: tokens already seen (default 0)", 0, 1u << 24},
+    {"r|repeats", OPTION_NUMBER, &settings.repeats, "N", "samples per test (default 5)", 1, 100000},
     {"o|output", OPTION_TEXT, &settings.output, "FORMAT", "md, csv, json or jsonl (default md)", 0,
      0},
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "of the token ids (default 1)", 0, UINT64_MAX},
+    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the token ids (default 1)", 0,
+     UINT64_MAX},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 
 enum { MAX_TESTS = 2 * OPTION_LIST_MAX * OPTION_LIST_MAX };
@@ -71,7 +74,7 @@ static uint32_t find_context(const bench_test *tests, size_t count) {
     return most;
 }
 
-/* BOS is the first token where the file asks for it; a vocabulary we cannot read has none. */
+/* BOS is the first token where the file asks for it; TOKEN_NONE where the vocabulary is unreadable. */
 static uint32_t find_bos(const gguf *g) {
     err ignored;
     tokenizer *t = tokenizer_new(g, &ignored);
@@ -86,7 +89,7 @@ static uint32_t find_bos(const gguf *g) {
     return bos;
 }
 
-static bool run_tests(session *s, const bench_test *tests, size_t count, bench_format format,
+static bool run_tests(open_model *s, const bench_test *tests, size_t count, bench_format format,
                       err *e) {
     bench_output out;
     bench_output_begin(&out, stdout, format, s);
@@ -121,26 +124,28 @@ static exit_code run(const char *const *names, size_t name_count, err *e) {
         return e->code;
     }
     if (count == 0) {
-        err_set(e, EXIT_USAGE, "there is nothing to measure: -p and -n are both 0");
+        err_set(e, EXIT_USAGE, "nothing to measure: -p and -n are both 0");
         return e->code;
     }
-    session s;
-    llama_options how = {.context = find_context(tests, count)};
-    bool ok = session_open_file(&s, settings.model, e) &&
-              session_open_model(&s, settings.device, &how, e) &&
+    open_model s;
+    model_options how = {.context = find_context(tests, count)};
+    bool ok = open_model_file(&s, settings.model, e) &&
+              open_model_on(&s, settings.device, settings.math, &how, e) &&
               run_tests(&s, tests, count, format, e);
-    session_close(&s);
+    open_model_close(&s);
     return ok ? EXIT_OK : e->code;
 }
 
 const verb model_bench_verb = {
     .name = "bench",
-    .about = "tokens a second: prompts (pp) and generation (tg), as llama-bench measures them",
+    .about = "tokens per second: prompts (pp) and generation (tg), measured as llama-bench does",
     .notes =
-        "pp512 is a prompt of 512 tokens, tg128 are 128 tokens one after the other, '@ d4096' is\n"
-        "behind 4096 tokens that are already in the cache. Ids are random, nothing is sampled.\n"
-        "One play warms up, then each repeat is a sample. Column names are llama-bench's: t/s is\n"
-        "mean and standard deviation; the median and the quartiles stand beside them.\n",
+        "pp512 is a prompt of 512 tokens, tg128 generates 128 tokens one at a time, '@ d4096' "
+        "means\n"
+        "at a context depth of 4096 tokens. Ids are random and nothing is sampled. One run warms\n"
+        "up, then each repeat is a sample. Column names are llama-bench's: t/s is mean and "
+        "standard\n"
+        "deviation, followed by the median and the quartiles.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

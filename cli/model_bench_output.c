@@ -27,29 +27,6 @@ bool bench_format_find(const char *name, bench_format *out) {
 
 /* --- the model's type, as llama-bench has it --- */
 
-/* llama.cpp tells models of this architecture apart by their number of layers. */
-static void name_size(const llama_shape *s, uint64_t parameters, char *text, size_t size) {
-    static const struct {
-        uint32_t layers;
-        const char *name;
-    } known[] = {{16, "1B"},   {22, "1B"},  {26, "3B"},  {28, "3B"},
-                 {30, "256M"}, {40, "13B"}, {48, "34B"}, {60, "30B"}};
-    const char *name = NULL;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].layers == s->layers)
-            name = known[i].name;
-    if (s->layers == 32)
-        name = s->vocab < 40000 ? "7B" : "8B";
-    if (s->layers == 80)
-        name = s->heads == s->kv_heads ? "65B" : "70B";
-    if (name)
-        snprintf(text, size, "%s", name);
-    else if (parameters < 1000000000)
-        snprintf(text, size, "%.1fM", (double)parameters / 1e6);
-    else
-        snprintf(text, size, "%.1fB", (double)parameters / 1e9);
-}
-
 static const char *name_file_type(const gguf *g) {
     static const struct {
         uint32_t id;
@@ -67,14 +44,20 @@ static const char *name_file_type(const gguf *g) {
 }
 
 static void describe_model(bench_output *o) {
-    const gguf *g = o->session->file;
+    const gguf *g = o->model->file;
     char size[32];
     for (size_t i = 0; i < g->tensor_count; i++) {
         o->parameters += g->tensors[i].elements;
         o->model_bytes += g->tensors[i].bytes;
     }
-    name_size(llama_get_shape(o->session->model), o->parameters, size, sizeof size);
-    snprintf(o->model_type, sizeof o->model_type, "llama %s %s", size, name_file_type(g));
+    const model_shape *s = model_get_shape(o->model->model);
+    if (s->size_name[0])
+        snprintf(size, sizeof size, "%s", s->size_name);
+    else if (o->parameters < 1000000000)
+        snprintf(size, sizeof size, "%.1fM", (double)o->parameters / 1e6);
+    else
+        snprintf(size, sizeof size, "%.1fB", (double)o->parameters / 1e9);
+    snprintf(o->model_type, sizeof o->model_type, "%s %s %s", s->family, size, name_file_type(g));
 }
 
 /* --- fields --- */
@@ -121,7 +104,7 @@ static void add_real(field_list *l, const char *name, double value) {
 }
 
 static void add_machine(field_list *l, const bench_output *o) {
-    const device_facts *d = device_get_facts(o->session->device);
+    const device_facts *d = device_get_facts(o->model->device);
     char cpu[128], backend[48];
     if (!host_find_cpu(cpu, sizeof cpu))
         snprintf(cpu, sizeof cpu, "unnamed CPU");
@@ -131,23 +114,23 @@ static void add_machine(field_list *l, const bench_output *o) {
     add_text(l, "cpu_info", cpu);
     add_text(l, "gpu_info", d->name);
     add_text(l, "backends", backend);
-    add_text(l, "model_filename", o->session->path);
+    add_text(l, "model_filename", o->model->path);
     add_text(l, "model_type", o->model_type);
     add_integer(l, "model_size", (int64_t)o->model_bytes);
     add_integer(l, "model_n_params", (int64_t)o->parameters);
 }
 
 static void add_settings(field_list *l, const bench_output *o) {
-    uint32_t tile = llama_get_tile(o->session->model);
+    uint32_t tile = model_get_tile(o->model->model);
     add_integer(l, "n_batch", tile);
     add_integer(l, "n_ubatch", tile);
-    add_integer(l, "n_threads", device_get_facts(o->session->device)->threads);
+    add_integer(l, "n_threads", device_get_facts(o->model->device)->threads);
     add_text(l, "cpu_mask", "0x0");
     add_bool(l, "cpu_strict", false);
     add_integer(l, "poll", 0);
     add_text(l, "type_k", "f32");
     add_text(l, "type_v", "f32");
-    add_integer(l, "n_gpu_layers", (int64_t)llama_get_shape(o->session->model)->layers + 1);
+    add_integer(l, "n_gpu_layers", (int64_t)model_get_shape(o->model->model)->layers + 1);
     add_integer(l, "n_cpu_moe", 0);
     add_text(l, "split_mode", "none");
     add_integer(l, "main_gpu", 0);
@@ -162,6 +145,7 @@ static void add_settings(field_list *l, const bench_output *o) {
     add_bool(l, "no_host", false);
     add_integer(l, "fit_target", 0);
     add_integer(l, "fit_min_ctx", 0);
+    add_text(l, "math", math_mode_get_name(device_get_facts(o->model->device)->math));
 }
 
 static void add_result(field_list *l, const bench_result *r) {
@@ -247,7 +231,7 @@ static void print_csv(bench_output *o, const field_list *l) {
 }
 
 static void print_markdown(bench_output *o, const bench_result *r) {
-    const device_facts *d = device_get_facts(o->session->device);
+    const device_facts *d = device_get_facts(o->model->device);
     char size[24], parameters[24], backend[32], test[32], rate[48], median[64];
     double mib = (double)o->model_bytes / 1048576;
     if (mib < 1024)
@@ -274,8 +258,8 @@ static void print_markdown(bench_output *o, const bench_result *r) {
             size, parameters, backend, d->threads, test, rate, median);
 }
 
-void bench_output_begin(bench_output *o, FILE *out, bench_format format, const session *s) {
-    *o = (bench_output){.out = out, .format = format, .session = s};
+void bench_output_begin(bench_output *o, FILE *out, bench_format format, const open_model *s) {
+    *o = (bench_output){.out = out, .format = format, .model = s};
     describe_model(o);
     if (format == BENCH_JSON)
         fputs("[\n", out);

@@ -1,52 +1,52 @@
-/* model_check: `assay model check`. What is checked and how is in runner/model_check.h; here it is
- * asked for and shown. */
+/* model_check: `assay model check`: options and output. The checking is in runner/model_check.h. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/check/fill.h"
 #include "harness/base/progress.h"
 #include "harness/base/table.h"
-#include "model.h"
+#include "harness/check/fill.h"
+#include "model_verbs.h"
+#include "open_model.h"
 #include "runner/model_check.h"
 #include "runner/tokenizer.h"
-#include "session.h"
 
 static struct {
     const char *model, *device;
     uint64_t prompt, tokens, reference, seed;
     bool launches;
+    math_mode math;
 } settings = {.prompt = 20, .tokens = 16, .reference = 4, .seed = 1};
 
 static const option options[] = {
-    {"m|model", OPTION_TEXT, &settings.model, "FILE", "GGUF file (default: the one that ships)", 0,
-     0},
-    {"p|prompt", OPTION_NUMBER, &settings.prompt, "N", "tokens of the prompt (default 20)", 1,
+    {"m|model", OPTION_TEXT, &settings.model, "FILE",
+     "GGUF file (default: the model that comes with Assay)", 0, 0},
+    {"p|prompt", OPTION_NUMBER, &settings.prompt, "N", "prompt length in tokens (default 20)", 1,
      1u << 20},
     {"n|tokens", OPTION_NUMBER, &settings.tokens, "N", "tokens to decode (default 16)", 1,
      1u << 20},
     {"reference", OPTION_NUMBER, &settings.reference, "N",
-     "tokens that also go through the double-precision pass (default 4)", 0, 1u << 20},
+     "tokens also run through the double-precision pass (default 4)", 0, 1u << 20},
     {"launches", OPTION_FLAG, &settings.launches, NULL,
-     "a row for every launch: smallest, largest and mean value, NaNs, error", 0, 0},
+     "print one row per launch: smallest, largest and mean value, NaNs, error", 0, 0},
     {"seed", OPTION_NUMBER, &settings.seed, "N",
-     "of the token ids where the file has no vocabulary we read (default 1)", 0, UINT64_MAX},
+     "seed of the token ids, for files whose vocabulary cannot be read (default 1)", 0, UINT64_MAX},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    MATH_OPTION(&settings.math, "safe"),
 };
 
 /* --- the prompt --- */
 
-/* English where the vocabulary can be read, else any ids: what the layers see matters, not what it
- * means. */
+/* English where the vocabulary can be read, else random ids. */
 static const char passage[] =
     "The assayer weighed a little of the ore, wrapped it in a sheet of lead and set it in the "
     "furnace. When the lead had gone into the bone ash, a bright bead of silver was left. He "
     "weighed the bead and wrote the number down: 3.25 parts in 100. \"Is it enough?\" asked the "
     "miner, who had come a long way. \"That depends on how much of it there is,\" he said. ";
 
-static uint32_t *make_prompt(const gguf *g, const llama_shape *s, size_t count) {
+static uint32_t *make_prompt(const gguf *g, const model_shape *s, size_t count) {
     token_list words = {0};
     err ignored;
     tokenizer *t = tokenizer_new(g, &ignored);
@@ -110,14 +110,14 @@ static void print_report(const model_report *r) {
     }
 }
 
-/* A prompt takes as many as a token, where one tile holds it. */
-static size_t count_launches(llama *m) {
+/* A prompt takes as many launches as a token if it fits one tile. */
+static size_t count_launches(model *m) {
     err ignored;
-    const tape *t = llama_get_token_tape(m, false, &ignored);
+    const tape *t = model_get_token_tape(m, false, &ignored);
     return t ? 2 * t->count : 0;
 }
 
-static bool check(session *s, const uint32_t *prompt, bool *passed, err *e) {
+static bool check(open_model *s, const uint32_t *prompt, bool *passed, err *e) {
     view v = {.table = {.out = stdout,
                         .columns = launch_columns,
                         .count = LAUNCH_COLUMNS,
@@ -132,33 +132,33 @@ static bool check(session *s, const uint32_t *prompt, bool *passed, err *e) {
     model_report report;
     if (settings.launches)
         table_print_header(&v.table);
-    bool ok = model_check(s->model, s->file, &how, &report, e);
+    bool ok = model_check(s->model, &how, &report, e);
     progress_hide(&v.progress);
     if (!ok)
         return false;
     if (settings.launches)
         putchar('\n');
     print_report(&report);
-    *passed = session_print_findings(s, stdout) && report.passed;
+    *passed = open_model_print_findings(s, stdout) && report.passed;
     return true;
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
     (void)names;
     (void)count;
-    session s;
-    llama_shape about;
+    open_model s;
+    model_shape about;
     bool passed = false;
     uint64_t context = settings.prompt + settings.tokens + 1;
-    llama_options how = {.context = (uint32_t)context};
-    bool ok = session_open_file(&s, settings.model, e) && llama_read_shape(s.file, &about, e) &&
-              session_open_model(&s, settings.device, &how, e);
+    model_options how = {.context = (uint32_t)context};
+    bool ok = open_model_file(&s, settings.model, e) && model_read_shape(s.file, &about, e) &&
+              open_model_on(&s, settings.device, settings.math, &how, e);
     if (ok) {
         uint32_t *prompt = make_prompt(s.file, &about, (size_t)settings.prompt);
         ok = check(&s, prompt, &passed, e);
         free(prompt);
     }
-    session_close(&s);
+    open_model_close(&s);
     if (!ok)
         return e->code;
     return passed ? EXIT_OK : EXIT_WRONG;
@@ -166,14 +166,11 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 
 const verb model_check_verb = {
     .name = "check",
-    .about = "is a model right here: every launch against its oracle, and the whole pass",
-    .notes =
-        "Each launch of a prompt and of a token behind it is held against its oracle on the "
-        "values\n"
-        "that are really there. Then the whole: against a forward pass in double precision, the\n"
-        "prompt against the same tokens one by one, and the ways to play a tape against each "
-        "other.\n"
-        "`error` is the largest error as a part of what is allowed: above 1 is wrong.\n",
+    .about = "check a model on this device: every launch against its oracle, and the whole pass",
+    .notes = "Each launch of a prompt and of the next token is compared with its oracle on real\n"
+             "activations. Then the whole: against a forward pass in double precision, the prompt\n"
+             "against the same tokens one by one, and the ways to play a tape against each other.\n"
+             "`error` is the largest error divided by the allowed error: above 1 is wrong.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "model.h"
+#include "model_verbs.h"
 #include "runner/convert.h"
 
 static struct {
@@ -12,11 +12,12 @@ static struct {
 } settings;
 
 static const option options[] = {
-    {"type", OPTION_TEXT, &settings.type, "T", "q4_0, q8_0, f16 or f32", 0, 0},
-    {"pure", OPTION_FLAG, &settings.pure, NULL, "no Q8_0 for the head: all matrices in one type", 0,
-     0},
+    {"type", OPTION_TEXT, &settings.type, "T",
+     "q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, f16 or f32", 0, 0},
+    {"pure", OPTION_FLAG, &settings.pure, NULL,
+     "also convert the head, which otherwise becomes Q8_0", 0, 0},
     {"keep", OPTION_LIST, &settings.kept, "GLOB",
-     "tensors of such names stay as they are: 'blk.*.ffn_down.*' (may be given many times)", 0, 0},
+     "leave matching tensors as they are, e.g. 'blk.*.ffn_down.*' (repeatable)", 0, 0},
 };
 
 static bool is_same_file(const char *a, const char *b) {
@@ -44,19 +45,20 @@ static bool convert(const char *in, const char *out, const gguf_type *type, err 
 
 static exit_code run(const char *const *names, size_t count, err *e) {
     if (count != 2) {
-        err_set(e, EXIT_USAGE, "model convert takes two files, IN and OUT, but was given %zu",
-                count);
+        err_set(e, EXIT_USAGE, "model convert takes two files, IN and OUT; got %zu", count);
         return e->code;
     }
     if (!settings.type) {
-        err_set(e, EXIT_USAGE, "model convert needs --type: q4_0, q8_0, f16 or f32");
+        char valid[128];
+        convert_list_types(valid, sizeof valid);
+        err_set(e, EXIT_USAGE, "model convert needs --type, one of %s", valid);
         return e->code;
     }
     const gguf_type *type = convert_find_type(settings.type, e);
     if (!type)
         return e->code;
     if (is_same_file(names[0], names[1])) {
-        err_set(e, EXIT_USAGE, "%.100s is the file that is read; name another one to write",
+        err_set(e, EXIT_USAGE, "%.100s is the input file; give another one for the output",
                 names[1]);
         return e->code;
     }
@@ -66,12 +68,16 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb model_convert_verb = {
     .name = "convert",
     .names = "IN OUT",
-    .about = "write a model again with its weights in another type",
-    .notes = "Matrices become the type that is asked for, with the bytes of ggml's reference\n"
-             "quantisation; vectors and norms stay as they are, and so does the metadata. With a\n"
-             "quantised type the head (the embedding, where there is no other) becomes Q8_0. IN "
-             "may\n"
-             "be of any types that kernels read. OUT appears whole or not at all.\n",
+    .about = "rewrite a model with its weights in another type",
+    .notes =
+        "Matrices get the requested type, with the bytes of ggml's reference quantisation; "
+        "vectors,\n"
+        "norms and metadata stay as they are. With a quantised type the head (the embedding, in a\n"
+        "model without a separate head) becomes Q8_0. Rows that are not whole blocks of 256 get\n"
+        "q5_0, q5_1 or q8_0 in place of q4_k, q5_k or q6_k. A value that is not finite is "
+        "refused,\n"
+        "and a scale beyond fp16 is kept at 65504 where ggml would write infinity. IN may use any\n"
+        "types that kernels read. OUT is written completely or not at all.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

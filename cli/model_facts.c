@@ -1,4 +1,4 @@
-/* model_facts: see model_facts.h. Finding is done here; model_info.c and model_json.c show it. */
+/* model_facts: see model_facts.h. Collects; model_info.c and model_json.c print. */
 #include "model_facts.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 
 #include "harness/base/json.h"
 #include "runner/gguf_parse.h"
-#include "runner/llama.h"
+#include "runner/model.h"
 #include "runner/tokenizer.h"
 
 const char *model_get_type_name(gguf_value_type type) {
@@ -105,7 +105,7 @@ static void count_types(const gguf *g, model_facts *f) {
     }
 }
 
-/* tokenizer.ggml.bos_token_id and its kin, as they stand in the file. */
+/* tokenizer.ggml.bos_token_id and the like, as in the file. */
 static void find_specials(const gguf *g, model_facts *f) {
     static const char front[] = "tokenizer.ggml.", back[] = "_token_id";
     const size_t front_bytes = sizeof front - 1, back_bytes = sizeof back - 1;
@@ -124,7 +124,7 @@ static void find_specials(const gguf *g, model_facts *f) {
 }
 
 static bool find_whether_it_runs(const gguf *g, err *e) {
-    if (!llama_check_file(g, e))
+    if (!model_check_file(g, e))
         return false;
     tokenizer *t = tokenizer_new(g, e);
     tokenizer_free(t);

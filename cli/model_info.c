@@ -1,21 +1,21 @@
 /* model_info: `assay model info`. What a GGUF file holds, for people or as JSON. Every file that
  * can be read at all is described, of whatever architecture, with or without tensors.
  *
- * Text out of the file is escaped in both forms: a name must not steer the terminal. */
+ * Text from the file is escaped in both forms, so that it cannot control the terminal. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/json.h"
-#include "model.h"
 #include "model_facts.h"
+#include "model_verbs.h"
 
 static struct { bool json, tensors, metadata; } settings;
 
 static const option options[] = {
-    {"json", OPTION_FLAG, &settings.json, NULL, "as one JSON object", 0, 0},
-    {"tensors", OPTION_FLAG, &settings.tensors, NULL, "also every tensor", 0, 0},
-    {"metadata", OPTION_FLAG, &settings.metadata, NULL, "also every value of the metadata", 0, 0},
+    {"json", OPTION_FLAG, &settings.json, NULL, "print one JSON object", 0, 0},
+    {"tensors", OPTION_FLAG, &settings.tensors, NULL, "list every tensor too", 0, 0},
+    {"metadata", OPTION_FLAG, &settings.metadata, NULL, "list every metadata value too", 0, 0},
 };
 
 enum { SHOWN_TEXT = 100, SHOWN_ELEMENTS = 8 };
@@ -137,7 +137,7 @@ static void print_all(const gguf *g, const model_facts *f) {
 
 static exit_code run(const char *const *names, size_t count, err *e) {
     if (count != 1) {
-        err_set(e, EXIT_USAGE, "model info takes one FILE, but was given %zu", count);
+        err_set(e, EXIT_USAGE, "model info takes one FILE; got %zu", count);
         return e->code;
     }
     gguf *g = gguf_open(names[0], e);
@@ -156,7 +156,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb model_info_verb = {
     .name = "info",
     .names = "FILE",
-    .about = "what a GGUF file holds: architecture, shape, types, tokenizer, and whether it runs",
+    .about = "describe a GGUF file: architecture, shape, types, tokenizer, and whether it runs",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

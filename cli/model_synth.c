@@ -1,7 +1,7 @@
 /* model_synth: `assay model synth`. */
 #include <stdio.h>
 
-#include "model.h"
+#include "model_verbs.h"
 #include "runner/synth.h"
 
 static struct {
@@ -10,16 +10,18 @@ static struct {
 } settings = {.type = "q4_0", .seed = 1};
 
 static const option options[] = {
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "of the weights (default 1)", 0, UINT64_MAX},
+    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the weights (default 1)", 0, UINT64_MAX},
     {"type", OPTION_TEXT, &settings.type, "T",
-     "q4_0, q8_0, f16 or f32 (default q4_0; embedding and head q8_0)", 0, 0},
-    {"layers", OPTION_NUMBER, &settings.layers, "N", "in place of the shape's own number", 1, 512},
+     "type of the weights, as for convert (default q4_0; embedding and head q8_0)", 0, 0},
+    {"layers", OPTION_NUMBER, &settings.layers, "N", "number of layers (default: the shape's)", 1,
+     512},
 };
 
 static exit_code run(const char *const *names, size_t count, err *e) {
     if (count != 2) {
         err_set(e, EXIT_USAGE,
-                "model synth takes a shape and a file, SHAPE OUT, but was given %zu names", count);
+                "model synth takes a shape and a file, SHAPE OUT; got %zu argument%s", count,
+                count == 1 ? "" : "s");
         return e->code;
     }
     const synth_shape *shape = synth_find_shape(names[0], e);
@@ -37,10 +39,11 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb model_synth_verb = {
     .name = "synth",
     .names = "SHAPE OUT",
-    .about = "make a model of random weights in the shape of a real one",
-    .notes = "Shapes: tiny, smollm-135m, smollm2-135m, smollm2-360m, 1b, 7b (4.2 GB in q4_0).\n"
-             "What it says is noise, but it runs like the real one and has a tokenizer that takes\n"
-             "any text. The same seed gives the same bytes on every machine.\n",
+    .about = "make a model with random weights in the shape of a real one",
+    .notes =
+        "Shapes: tiny, smollm-135m, smollm2-135m, smollm2-360m, 1b, 7b (4.2 GB in q4_0).\n"
+        "Its text is noise, but it runs like the real one and has a tokenizer that accepts any\n"
+        "text. The same seed gives the same bytes on every machine.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

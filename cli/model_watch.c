@@ -1,8 +1,8 @@
-/* model_watch: see model.h. */
+/* model_watch: see model_verbs.h. */
 #include <signal.h>
 #include <string.h>
 
-#include "model.h"
+#include "model_verbs.h"
 
 static volatile sig_atomic_t is_stopped;
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};

@@ -2,11 +2,14 @@
 #include "report.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "findings.h"
+#include "harness/check/findings.h"
+#include "harness/measure/results.h"
+#include "verb.h"
 
 static const char *const titles[REPORT_COLUMNS] = {"kernel",  "shape",   "input",   "verdict",
                                                    "max abs", "max rel", "max ulp", "nmse",
@@ -120,6 +123,16 @@ static void print_elements(const report *r, const check_result *result) {
     }
 }
 
+static void add_skip(report *r, const test_case *c, const char *reason) {
+    if (r->skipped++ == 0)
+        snprintf(r->first_skip, sizeof r->first_skip, "%.80s %.110s", c->name, reason);
+    if (r->show_skips) {
+        print_row(r, c, "skip", PAINT_DIM, NULL);
+        fprintf(r->rows.out, "    %s: %s\n", c->name, reason);
+    }
+    add_csv_row(r, c, "skip", NULL, reason);
+}
+
 void report_add(report *r, const test_case *c, const case_report *what) {
     const check_result *result = what->made && !what->failure ? &what->result : NULL;
     if (result && result->verdict == CHECK_PASS) {
@@ -128,8 +141,12 @@ void report_add(report *r, const test_case *c, const case_report *what) {
         add_csv_row(r, c, "pass", &result->worst, "");
         return;
     }
+    if (result && result->verdict == CHECK_SKIP) {
+        add_skip(r, c, result->message);
+        return;
+    }
     r->failed++;
-    /* Numbers are only those of a comparison that was made. */
+    /* There are numbers only if a comparison was made. */
     const comparison *n = result && result->buffer[0] ? &result->worst : NULL;
     const char *message = what->failure ? what->failure
                           : result      ? result->message
@@ -145,7 +162,38 @@ void report_add(report *r, const test_case *c, const case_report *what) {
 }
 
 void report_end(report *r) {
-    fprintf(r->rows.out, "%zu passed, %zu failed\n", r->passed, r->failed);
+    fprintf(r->rows.out, "%zu passed, %zu failed", r->passed, r->failed);
+    if (r->skipped > 0)
+        fprintf(r->rows.out, ", %zu skipped", r->skipped);
+    fputc('\n', r->rows.out);
     free(r->shown);
     r->shown = NULL;
+}
+
+bool report_check_ran(const report *r, err *e) {
+    return r->passed + r->failed > 0 || r->skipped == 0 ||
+           err_set(e, EXIT_CANNOT, "nothing was checked: %s (all %zu cases were skipped)",
+                   r->first_skip, r->skipped);
+}
+
+static bool deliver(void *context, const test_case *c, const case_report *r, err *e) {
+    report_add(context, c, r);
+    return fflush(stdout) == 0 || err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
+}
+
+suite_listener report_get_listener(report *r) {
+    return (suite_listener){deliver, r};
+}
+
+csv *report_start_csv(const device_facts *f, uint64_t seed) {
+    csv *c = csv_new();
+    results_meta m = results_meta_new(ASSAY_VERSION, f, seed);
+    for (size_t i = 0; i < m.count; i++)
+        csv_add_meta(c, m.facts[i].key, m.facts[i].value);
+    return c;
+}
+
+void report_print_header(const device_facts *f, uint64_t seed) {
+    printf("# device: %s (%s)\n# compiler: %s\n# seed: %" PRIu64 "\n", f->name, f->api, f->compiler,
+           seed);
 }

@@ -2,9 +2,9 @@
  *
  * Published: left open.
  *
- * Measured: runs of greedy tokens with 1, 2, 4 and 8 steps handed to the device ahead, in turns.
- * The device finds token, position and cache length where the step before left them. All must
- * choose the same tokens. */
+ * Measured: runs of greedy tokens with 1, 2, 4 and 8 steps submitted ahead, interleaved. The device
+ * finds token, position and cache length where the previous step left them. All must choose the
+ * same tokens. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,23 +26,23 @@ typedef struct {
 } flight;
 
 static bool fly(flight *f, play_times *sum, err *e) {
-    llama *m = f->decoder->model;
+    model *m = f->decoder->model;
     uint32_t submitted = 0;
-    if (!llama_start_greedy(m, f->decoder->token, e))
+    if (!model_start_greedy(m, f->decoder->token, e))
         return false;
     for (uint32_t i = 0; i < f->count; i++) {
         play_times t;
         for (; submitted < f->count && submitted - i < f->in_flight; submitted++)
-            if (!llama_submit_greedy(m, e))
+            if (!model_submit_greedy(m, e))
                 return false;
-        if (!llama_collect_greedy(m, &f->chosen[i], &t, e))
+        if (!model_collect_greedy(m, &f->chosen[i], &t, e))
             return false;
         play_times_add(sum, &t);
     }
     return true;
 }
 
-/* A sample is a run, as the share of a token. */
+/* A sample is a run, divided by its tokens. */
 static bool take(void *context, timing_sample *out, err *e) {
     flight *f = context;
     play_times sum = {0};
@@ -54,7 +54,7 @@ static bool take(void *context, timing_sample *out, err *e) {
     *out = (timing_sample){(double)sum.gpu_ns * share, (double)sum.encode_ns * share,
                            (double)(os_now_ns() - start) * share, sum.gpu_is_wall};
     if (f->expected && memcmp(f->expected, f->chosen, f->count * sizeof *f->chosen) != 0)
-        return err_set(e, EXIT_WRONG, "%u tokens in flight choose other tokens than one",
+        return err_set(e, EXIT_WRONG, "%u tokens in flight choose different tokens than one",
                        f->in_flight);
     return lab_check_next(f->decoder, f->chosen[0], "in flight", e);
 }
@@ -65,7 +65,7 @@ static bool run(lab *l, sheet *s, err *e) {
     lab_case cases[FLIGHTS] = {{.regime = TIMING_SINGLE}};
     timing_sample ignored;
     uint32_t wanted[MOST];
-    bool ok = lab_open_decoder(l, &(llama_options){.context = 128}, 0, &d, e);
+    bool ok = lab_open_decoder(l, &(model_options){.context = 128}, 0, &d, e);
     size_t count = lab_choose(l, FLIGHTS, FLIGHTS);
     for (size_t i = 0; i < count; i++) {
         all[i] =
@@ -84,7 +84,7 @@ static bool run(lab *l, sheet *s, err *e) {
         sheet_put(s, "in_flight", flights[i]);
         sheet_put(s, "tokens", all[i].count);
         lab_put(l, s, &cases[i]);
-        sheet_put(s, "tok_s", 1e6 / sheet_get(s, sheet_count_rows(s) - 1, "wall_us"));
+        sheet_put(s, "tok_s", 1e9 / sheet_get(s, sheet_count_rows(s) - 1, "wall_ns"));
     }
     lab_close_cases(cases, count);
     lab_close_decoder(&d);
@@ -100,29 +100,33 @@ static void conclude(sheet *s) {
             best = sheet_get(s, r, "tok_s");
             at = sheet_get(s, r, "in_flight");
         }
-    double wall = sheet_find(s, "wall_us", "in_flight", "1", NULL);
-    double gpu = sheet_find(s, "median_us", "in_flight", "1", NULL);
+    double wall = sheet_find(s, "wall_ns", "in_flight", "1", NULL);
+    double gpu = sheet_find(s, "gpu_ns", "in_flight", "1", NULL);
     sheet_add_metric(s, "tok_s_1", one, "tok/s");
     sheet_add_metric(s, "tok_s_2", sheet_find(s, "tok_s", "in_flight", "2", NULL), "tok/s");
     sheet_add_metric(s, "tok_s_4", sheet_find(s, "tok_s", "in_flight", "4", NULL), "tok/s");
     sheet_add_metric(s, "speedup_best", best / one, "x");
     sheet_add_metric(s, "best_in_flight", at, "count");
     sheet_add_metric(s, "idle_pct_1", 100 * (wall - gpu) / wall, "%");
-    sheet_conclude(s, "One token in flight gives %.4g tok/s; the best, %.0f, gives %.4g: %.3g x.",
-                   one, at, best, best / one);
     sheet_conclude(
         s,
-        "With one in flight the device waits for %.3g %% of the time, which is what more in flight "
-        "can hide.",
+        "One token in flight gives %.4g tok/s; the best, %.0f, gives %.4g tok/s, which is "
+        "%.3g times as fast.",
+        one, at, best, best / one);
+    sheet_conclude(
+        s,
+        "With one in flight the device is idle for %.3g %% of the time, which is the most that "
+        "more in flight can hide.",
         100 * (wall - gpu) / wall);
 }
 
-const experiment experiment_async_decode = {
+EXPERIMENT(async_decode) = {
     .name = "async_decode",
+    .order = 150,
     .question = "What is gained when the CPU is out of the loop and several tokens are in flight?",
     .claim = "left open",
-    .how = "wall time of a run of greedy tokens over their number, all depths in turns; tokens of "
-           "all compared",
+    .how = "wall time of a run of greedy tokens divided by their number, all depths interleaved; "
+           "tokens of all compared",
     .has_model = true,
     .run = run,
     .conclude = conclude,

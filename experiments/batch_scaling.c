@@ -5,11 +5,11 @@
  * clock around submit and wait, where most of the time is the submit.
  *
  * Measured: Q4_0 products of 1 to 32 tokens, the published kernel (token outer: it goes through the
- * weights once a token) and one that decodes each weight once for 8 tokens (reuse), cold and warm,
- * submitted each and chained. Then T(B) = submit + launch + stream + B * compute is fitted to all
- * of them together: what is there only when each is submitted is the submit; the launch is that of
- * an empty one, measured beside; what else does not grow with the batch is the stream of weights,
- * from memory when cold and from the caches when warm. */
+ * weights once per token) and one that decodes each weight once for 8 tokens (reuse), cold and
+ * warm, each submitted alone and chained. Then T(B) = submit + launch + stream + B * compute is
+ * fitted to all of them together: the submit is the part that only separate submission has; the
+ * launch is that of an empty kernel, measured at the same time; the rest that does not grow with
+ * the batch is the stream of weights, from memory when cold and from the caches when warm. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +23,8 @@
 enum { SUBMIT, COLD, WARM, COMPUTE, PARTS, MOST = 256, VARIANTS = 2 };
 static const char *const part_names[PARTS] = {"submit", "stream_cold", "stream_warm", "compute"};
 static const char *const variant_names[VARIANTS] = {"token_outer", "reuse"};
+static const char *const kernel_names[VARIANTS] = {"multi_token_matvec_q4_0",
+                                                   "multi_token_matvec_q4_0_reuse"};
 
 typedef struct {
     uint32_t out, in;
@@ -38,22 +40,22 @@ static bool run_point(lab *l, sheet *s, dims d, timing_regime regime, timing_cac
     snprintf(text, sizeof text, "%ux%u", d.out, d.in);
     bool ok = true;
     for (size_t i = 0; ok && i < VARIANTS; i++)
-        ok = lab_open_case(l, &cases[i], &multi_token_matvec_q4_0_op,
-                           &multi_token_matvec_q4_0_op.kernels[i], full, regime, cache, e);
+        ok = lab_open_case(l, &cases[i], &matvec_op, op_find_kernel(&matvec_op, kernel_names[i]),
+                           full, regime, cache, e);
     ok = ok && lab_time(l, cases, VARIANTS, e);
     for (size_t i = 0; ok && i < VARIANTS; i++) {
         bool is_single = regime == TIMING_SINGLE;
         sheet_add_row(s);
         sheet_put_text(s, "variant", variant_names[i]);
-        sheet_put_text(s, "shape", text);
+        sheet_put_text(s, "matrix", text);
         sheet_put(s, "batch", batch);
         lab_put(l, s, &cases[i]);
-        /* Submitted each, the wall clock is the one that was published; chained, the GPU's. */
+        /* Submitted alone: the wall clock, as published; chained: the GPU's. */
         size_t row = sheet_count_rows(s) - 1;
         sheet_put_text(s, "clock", is_single ? "wall" : "gpu");
-        sheet_put(s, "time_us", sheet_get(s, row, is_single ? "wall_us" : "median_us"));
-        sheet_put(s, "time_q1_us", sheet_get(s, row, is_single ? "wall_q1_us" : "q1_us"));
-        sheet_put(s, "time_q3_us", sheet_get(s, row, is_single ? "wall_q3_us" : "q3_us"));
+        sheet_put(s, "time_ns", sheet_get(s, row, is_single ? "wall_ns" : "gpu_ns"));
+        sheet_put(s, "time_q1_ns", sheet_get(s, row, is_single ? "wall_q1_ns" : "gpu_q1_ns"));
+        sheet_put(s, "time_q3_ns", sheet_get(s, row, is_single ? "wall_q3_ns" : "gpu_q3_ns"));
     }
     lab_close_cases(cases, VARIANTS);
     return ok;
@@ -74,7 +76,7 @@ static bool run(lab *l, sheet *s, err *e) {
 
 /* Conclusions --------------------------------------------------------------------------------- */
 
-/* What a row's time contains besides the launch, in the order of the parts. */
+/* The parts of a row's time besides the launch, in order. */
 static void describe(const sheet *s, size_t row, double parts[PARTS]) {
     bool is_cold = sheet_is(s, row, "cache", "cold", NULL);
     parts[SUBMIT] = sheet_is(s, row, "regime", "single", NULL);
@@ -84,64 +86,64 @@ static void describe(const sheet *s, size_t row, double parts[PARTS]) {
 }
 
 static double get_launch(const sheet *s, size_t row) {
-    double us = sheet_get(s, row, "launch_us");
-    return us > 0 ? fmin(us, sheet_get(s, row, "time_us") / 2) : 0;
+    double ns = sheet_get(s, row, "launch_ns");
+    return ns > 0 ? fmin(ns, sheet_get(s, row, "time_ns") / 2) : 0;
 }
 
 static void put_fit(sheet *s, size_t row, const fit *f) {
     double parts[PARTS];
     describe(s, row, parts);
-    sheet_put_at(s, row, "fit_submit_us", parts[SUBMIT] * f->value[SUBMIT]);
-    sheet_put_at(s, row, "fit_launch_us", get_launch(s, row));
-    sheet_put_at(s, row, "fit_stream_us",
+    sheet_put_at(s, row, "fit_submit_ns", parts[SUBMIT] * f->value[SUBMIT]);
+    sheet_put_at(s, row, "fit_launch_ns", get_launch(s, row));
+    sheet_put_at(s, row, "fit_stream_ns",
                  parts[COLD] * f->value[COLD] + parts[WARM] * f->value[WARM]);
-    sheet_put_at(s, row, "fit_compute_us", parts[COMPUTE] * f->value[COMPUTE]);
-    sheet_put_at(s, row, "fit_us", get_launch(s, row) + fit_predict(f, parts));
+    sheet_put_at(s, row, "fit_compute_ns", parts[COMPUTE] * f->value[COMPUTE]);
+    sheet_put_at(s, row, "fit_ns", get_launch(s, row) + fit_predict(f, parts));
 }
 
-static bool fit_variant(sheet *s, const char *shape_text, const char *variant, fit *f) {
+static bool fit_variant(sheet *s, const char *matrix, const char *variant, fit *f) {
     double rows[MOST * PARTS], times[MOST];
     size_t count = 0;
     for (size_t r = 0; r < sheet_count_rows(s) && count < MOST; r++)
-        if (sheet_is(s, r, "shape", shape_text, "variant", variant, NULL)) {
+        if (sheet_is(s, r, "matrix", matrix, "variant", variant, NULL)) {
             describe(s, r, rows + count * PARTS);
-            times[count++] = sheet_get(s, r, "time_us") - get_launch(s, r);
+            times[count++] = sheet_get(s, r, "time_ns") - get_launch(s, r);
         }
     if (!fit_parts(rows, times, count, PARTS, f, NULL))
         return false;
     for (size_t r = 0; r < sheet_count_rows(s); r++)
-        if (sheet_is(s, r, "shape", shape_text, "variant", variant, NULL))
+        if (sheet_is(s, r, "matrix", matrix, "variant", variant, NULL))
             put_fit(s, r, f);
     return true;
 }
 
 /* B * T(1) / T(B): what a token gains by being in a batch. */
-static double find_speedup(const sheet *s, const char *shape_text, const char *variant,
+static double find_speedup(const sheet *s, const char *matrix, const char *variant,
                            const char *regime, const char *cache, const char *batch) {
-    double one = sheet_find(s, "time_us", "shape", shape_text, "variant", variant, "regime", regime,
+    double one = sheet_find(s, "time_ns", "matrix", matrix, "variant", variant, "regime", regime,
                             "cache", cache, "batch", "1", NULL);
-    double many = sheet_find(s, "time_us", "shape", shape_text, "variant", variant, "regime",
-                             regime, "cache", cache, "batch", batch, NULL);
+    double many = sheet_find(s, "time_ns", "matrix", matrix, "variant", variant, "regime", regime,
+                             "cache", cache, "batch", batch, NULL);
     return strtod(batch, NULL) * one / many;
 }
 
-static void add_fit_metrics(sheet *s, const char *shape_text, const char *variant, const fit *f) {
+static void add_fit_metrics(sheet *s, const char *matrix, const char *variant, const fit *f) {
     char name[64];
     for (int p = 0; p < PARTS; p++) {
-        snprintf(name, sizeof name, "%s_us_%s_%s", part_names[p], shape_text, variant);
-        sheet_add_metric(s, name, f->value[p], "us");
+        snprintf(name, sizeof name, "%s_us_%s_%s", part_names[p], matrix, variant);
+        sheet_add_metric(s, name, 1e-3 * f->value[p], "us");
     }
-    snprintf(name, sizeof name, "fit_rms_pct_%s_%s", shape_text, variant);
+    snprintf(name, sizeof name, "fit_rms_pct_%s_%s", matrix, variant);
     sheet_add_metric(s, name, 100 * f->relative_rms, "%");
 }
 
-static void add_speedups(sheet *s, const char *shape_text) {
+static void add_speedups(sheet *s, const char *matrix) {
     static const char *const regimes[] = {"single", "chained"}, *const caches[] = {"cold", "warm"};
     for (size_t r = 0; r < sheet_count_rows(s); r++)
         sheet_put_at(s, r, "speedup",
-                     find_speedup(s, sheet_get_text(s, r, "shape"), sheet_get_text(s, r, "variant"),
-                                  sheet_get_text(s, r, "regime"), sheet_get_text(s, r, "cache"),
-                                  sheet_get_text(s, r, "batch")));
+                     find_speedup(s, sheet_get_text(s, r, "matrix"),
+                                  sheet_get_text(s, r, "variant"), sheet_get_text(s, r, "regime"),
+                                  sheet_get_text(s, r, "cache"), sheet_get_text(s, r, "batch")));
     for (int v = 0; v < VARIANTS; v++)
         for (int i = 0; i < 4; i++)
             for (int b = 4; b <= 8; b += 4) {
@@ -149,10 +151,10 @@ static void add_speedups(sheet *s, const char *shape_text) {
                 snprintf(batch, sizeof batch, "%d", b);
                 snprintf(name, sizeof name, "batch_speedup_%d_%s_%s_%s", b, regimes[i / 2],
                          caches[i % 2], variant_names[v]);
-                sheet_add_metric(s, name,
-                                 find_speedup(s, shape_text, variant_names[v], regimes[i / 2],
-                                              caches[i % 2], batch),
-                                 "x");
+                sheet_add_metric(
+                    s, name,
+                    find_speedup(s, matrix, variant_names[v], regimes[i / 2], caches[i % 2], batch),
+                    "x");
             }
 }
 
@@ -160,7 +162,7 @@ static void add_speedups(sheet *s, const char *shape_text) {
 static void conclude(sheet *s) {
     fit f[VARIANTS];
     bool known[VARIANTS] = {false};
-    const char *first = sheet_count_rows(s) ? sheet_get_text(s, 0, "shape") : "";
+    const char *first = sheet_count_rows(s) ? sheet_get_text(s, 0, "matrix") : "";
     for (size_t d = 0; d < COUNT_OF(shapes); d++)
         for (int v = VARIANTS - 1; v >= 0; v--) {
             char text[32];
@@ -196,29 +198,34 @@ static void conclude(sheet *s) {
     }
     sheet_conclude(
         s,
-        "%s, token outer, submitted each, warm: %.3g x at 4, %.3g x at 8. What a batch "
-        "saves is %.0f %% submit, %.0f %% launch and %.0f %% weights that are read once; "
-        "%.0f %% of a token alone is compute that nothing saves (fitted within %.2g %%%s).",
+        "%s, token outer, each submitted alone, warm: %.3g times faster per token at 4, %.3g at 8. "
+        "Of the saving, %.0f %% is submit, %.0f %% launch and %.0f %% weights that are read once; "
+        "%.0f %% of a single token is compute, which a batch does not save (fit within %.2g %%%s).",
         first, four, eight, sheet_get_metric(s, "saved_by_submit_pct"),
         sheet_get_metric(s, "saved_by_launch_pct"), sheet_get_metric(s, "saved_by_stream_pct"),
         100 * f[0].value[COMPUTE] / (fixed + f[0].value[COMPUTE]), 100 * f[0].relative_rms,
         f[0].relative_rms > 0.1 ? ": noisy" : "");
-    sheet_conclude(s,
-                   "Chained and cold, without the submit: %.3g x at 4 token outer, %.3g x with "
-                   "weights decoded once for 8 tokens, whose compute is %.3g instead of %.3g us a "
-                   "token; weights cost %.3g us once from memory, %.3g from caches.",
-                   chained, sheet_get_metric(s, "speedup_4_chained_reuse"), f[1].value[COMPUTE],
-                   f[0].value[COMPUTE], f[0].value[COLD], f[0].value[WARM]);
+    sheet_conclude(
+        s,
+        "Chained and cold, without the submit: %.3g times faster at 4 with token outer, "
+        "%.3g with weights decoded once for 8 tokens, which computes for %.3g instead of "
+        "%.3g us per token; reading the weights takes %.3g us from memory, %.3g from "
+        "caches.",
+        chained, sheet_get_metric(s, "speedup_4_chained_reuse"), 1e-3 * f[1].value[COMPUTE],
+        1e-3 * f[0].value[COMPUTE], 1e-3 * f[0].value[COLD], 1e-3 * f[0].value[WARM]);
 }
 
-const experiment experiment_batch_scaling = {
+EXPERIMENT(batch_scaling) = {
     .name = "batch_scaling",
+    .order = 70,
     .question = "Does a batch of B tokens cost less than B tokens, and which part of the time is "
                 "saved?",
-    .claim = "3.9x a token at 4, 7.1x at 8: weights cached in the system-level cache after token 1",
-    .how = "medians, wall clock where each is submitted, GPU clock where chained; speed-up is B "
-           "T(1) / T(B) in the same state; T(B) = submit + launch + stream + B compute fitted to "
-           "all states of a kernel and shape by non-negative least squares, the launch measured",
+    .claim = "3.9x per token at 4, 7.1x at 8: weights cached in the system-level cache after token "
+             "1",
+    .how = "medians, by the wall clock where each batch is submitted alone and by the GPU clock "
+           "where chained; speed-up is B T(1) / T(B) in the same state; T(B) = submit + launch + "
+           "stream + B compute fitted to all states of a kernel and shape by non-negative least "
+           "squares, the launch measured",
     .run = run,
     .conclude = conclude,
 };

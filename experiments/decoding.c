@@ -17,12 +17,12 @@ static bool take(void *context, timing_sample *out, err *e) {
     lab_rewind_decoder(d);
     uint64_t start = os_now_ns();
     if (w->greedy) {
-        if (!llama_forward_token_greedy(d->model, d->token, w->mode, &next, &t, e))
+        if (!model_forward_greedy(d->model, d->token, w->mode, &next, &t, e))
             return false;
     } else {
-        if (!llama_forward_token(d->model, d->token, w->mode, d->room, &t, e))
+        if (!model_forward_token(d->model, d->token, w->mode, d->room, &t, e))
             return false;
-        next = sampler_find_largest(d->room, llama_get_shape(d->model)->vocab);
+        next = sampler_find_largest(d->room, model_get_shape(d->model)->vocab);
     }
     *out = (timing_sample){(double)t.gpu_ns, (double)t.encode_ns, (double)(os_now_ns() - start),
                            t.gpu_is_wall};
@@ -42,7 +42,7 @@ bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err
     }
     bool ok = lab_time(l, cases, count, e);
     for (size_t i = 0; ok && i < count; i++) {
-        tape *t = llama_get_token_tape(ways[i].decoder->model, ways[i].greedy, e);
+        tape *t = model_get_token_tape(ways[i].decoder->model, ways[i].greedy, e);
         assert(t); /* it was played */
         sheet_add_row(s);
         sheet_put_text(s, "variant", ways[i].name);
@@ -50,7 +50,7 @@ bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err
         sheet_put(s, "command_buffers", (double)tape_count_parts(t, ways[i].mode));
         sheet_put(s, "launches", (double)t->count);
         lab_put(l, s, &cases[i]);
-        sheet_put(s, "tok_s", 1e6 / sheet_get(s, sheet_count_rows(s) - 1, "wall_us"));
+        sheet_put(s, "tok_s", 1e9 / sheet_get(s, sheet_count_rows(s) - 1, "wall_ns"));
     }
     lab_close_cases(cases, count);
     free(own);
@@ -59,13 +59,26 @@ bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err
 }
 
 double decoding_find_ratio(const sheet *s, const char *a, const char *b) {
-    return sheet_find(s, "wall_us", "variant", b, NULL) /
-           sheet_find(s, "wall_us", "variant", a, NULL);
+    return sheet_find(s, "wall_ns", "variant", b, NULL) /
+           sheet_find(s, "wall_ns", "variant", a, NULL);
 }
 
 bool decoding_is_clear(const sheet *s, const char *a, const char *b) {
-    return sheet_find(s, "wall_q3_us", "variant", a, NULL) <
-               sheet_find(s, "wall_q1_us", "variant", b, NULL) ||
-           sheet_find(s, "wall_q3_us", "variant", b, NULL) <
-               sheet_find(s, "wall_q1_us", "variant", a, NULL);
+    return sheet_find(s, "wall_q3_ns", "variant", a, NULL) <
+               sheet_find(s, "wall_q1_ns", "variant", b, NULL) ||
+           sheet_find(s, "wall_q3_ns", "variant", b, NULL) <
+               sheet_find(s, "wall_q1_ns", "variant", a, NULL);
+}
+
+void decoding_add_rate(sheet *s, const char *metric, const char *variant) {
+    sheet_add_metric(s, metric, sheet_find(s, "tok_s", "variant", variant, NULL), "tok/s");
+    sheet_add_spread(s, metric, 1e9 / sheet_find(s, "wall_q3_ns", "variant", variant, NULL),
+                     1e9 / sheet_find(s, "wall_q1_ns", "variant", variant, NULL));
+}
+
+void decoding_find_ratios(const sheet *s, const char *a, const char *b, double *low, double *high) {
+    *low = sheet_find(s, "wall_q1_ns", "variant", b, NULL) /
+           sheet_find(s, "wall_q3_ns", "variant", a, NULL);
+    *high = sheet_find(s, "wall_q3_ns", "variant", b, NULL) /
+            sheet_find(s, "wall_q1_ns", "variant", a, NULL);
 }

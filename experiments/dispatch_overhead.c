@@ -1,17 +1,18 @@
-/* dispatch_overhead: what does a launch cost, alone, in a chain, among others; what does changing
- * the pipeline cost?
+/* dispatch_overhead: what does a launch cost, alone, in a chain and among independent ones, and
+ * what does changing the pipeline cost?
  *
  * Published for an Apple M4: 302 launches take 383 us, 1.27 us each, which is 18 % of a token.
  *
- * Measured: command buffers of 1 to 1000 launches of a kernel that adds 1 to a counter, each a
- * submit and a wait. A line through GPU time by number of launches has the launch as its slope, one
- * through wall time has the submit at its start. What a change of pipelines costs is the same
- * launches of two kernels sorted against alternating. */
+ * Measured: command buffers of 1 to 1000 launches of a kernel that adds 1 to a counter, each
+ * submitted and waited for. In a line through GPU time by number of launches the slope is the cost
+ * of a launch; in one through wall time the intercept is the cost of a submit. The cost of a
+ * pipeline change comes from the same launches of two kernels, sorted against alternating. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "experiment.h"
+#include "harness/base/format.h"
 #include "harness/measure/fit.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
@@ -61,13 +62,13 @@ static bool run_count(lab *l, sheet *s, slice counters, slice floats, uint32_t n
     return ok;
 }
 
-/* A token of the model, to hold the launches against. */
+/* A token of the model, to compare the launches with. */
 static bool take_token(void *context, timing_sample *out, err *e) {
     lab_decoder *d = context;
     play_times t;
     uint32_t next;
     lab_rewind_decoder(d);
-    if (!llama_forward_token_greedy(d->model, d->token, PLAY_WHOLE, &next, &t, e))
+    if (!model_forward_greedy(d->model, d->token, PLAY_WHOLE, &next, &t, e))
         return false;
     *out = (timing_sample){(double)t.gpu_ns, (double)t.encode_ns, (double)t.wall_ns, t.gpu_is_wall};
     return lab_check_next(d, next, "a token", e);
@@ -75,9 +76,9 @@ static bool take_token(void *context, timing_sample *out, err *e) {
 
 static bool run_token(lab *l, sheet *s, err *e) {
     lab_decoder d;
-    llama_options o = {.context = 64};
+    model_options o = {.context = 64};
     bool ok = lab_open_decoder(l, &o, 0, &d, e);
-    tape *t = ok ? llama_get_token_tape(d.model, true, e) : NULL;
+    tape *t = ok ? model_get_token_tape(d.model, true, e) : NULL;
     lab_case c = {.key = "token", .source = {take_token, &d}};
     if (t && lab_time(l, &c, 1, e)) {
         sheet_add_row(s);
@@ -112,7 +113,7 @@ static bool run(lab *l, sheet *s, err *e) {
 
 enum { POINTS = 64 };
 
-/* time = start + launches * slope; NaN where it cannot be told. */
+/* time = start + launches * slope, in us; NaN where it is not determined. */
 static void find_line(const sheet *s, const char *variant, const char *column, double *start,
                       double *slope) {
     double rows[2 * POINTS], times[POINTS];
@@ -121,7 +122,7 @@ static void find_line(const sheet *s, const char *variant, const char *column, d
         if (sheet_is(s, r, "variant", variant, NULL)) {
             rows[2 * count] = 1;
             rows[2 * count + 1] = sheet_get(s, r, "launches");
-            times[count++] = sheet_get(s, r, column);
+            times[count++] = 1e-3 * sheet_get(s, r, column);
         }
     fit f;
     *start = *slope = NAN;
@@ -137,51 +138,52 @@ static double find_switch(const sheet *s) {
     for (size_t r = 0; r < sheet_count_rows(s); r++)
         if (sheet_is(s, r, "variant", "alternating", NULL)) {
             double n = sheet_get(s, r, "launches");
-            double sorted = sheet_find(s, "median_us", "variant", "sorted", "launches",
+            double sorted = sheet_find(s, "gpu_ns", "variant", "sorted", "launches",
                                        sheet_get_text(s, r, "launches"), NULL);
             if (n > 2)
-                cost = (sheet_get(s, r, "median_us") - sorted) / (n - 2);
+                cost = 1e-3 * (sheet_get(s, r, "gpu_ns") - sorted) / (n - 2);
         }
     return cost;
 }
 
 static void conclude(sheet *s) {
     double start, submit, chain, independent, wall;
-    find_line(s, "independent", "median_us", &start, &independent);
-    find_line(s, "chain", "median_us", &start, &chain);
-    find_line(s, "chain", "wall_us", &submit, &wall);
+    find_line(s, "independent", "gpu_ns", &start, &independent);
+    find_line(s, "chain", "gpu_ns", &start, &chain);
+    find_line(s, "chain", "wall_ns", &submit, &wall);
     double cost = find_switch(s);
     char chain_text[24], token_text[24];
-    double t302 = sheet_find(s, "median_us", "variant", "chain", "launches", "302", NULL);
-    double token = sheet_find(s, "wall_us", "variant", "token", NULL);
+    double t302 = sheet_find(s, "gpu_ns", "variant", "chain", "launches", "302", NULL);
+    double token = sheet_find(s, "wall_ns", "variant", "token", NULL);
     double launches = sheet_find(s, "launches", "variant", "token", NULL);
-    double share = 100 * launches * chain / token;
+    double share = 100 * launches * chain * 1e3 / token;
     sheet_add_metric(s, "launch_us", chain, "us");
     sheet_add_metric(s, "launch_independent_us", independent, "us");
     sheet_add_metric(s, "submit_us", submit, "us");
     sheet_add_metric(s, "switch_us", cost, "us");
-    sheet_add_metric(s, "chain_302_us", t302, "us");
+    sheet_add_metric(s, "chain_302_us", 1e-3 * t302, "us");
     sheet_add_metric(s, "token_launches", launches, "count");
     sheet_add_metric(s, "launch_share_pct", share, "%");
     sheet_conclude(s,
                    "A launch costs %.3g us in a chain and %.3g us among independent ones, on the "
-                   "GPU's clock; a submit with its wait costs %.3g us on the wall's.",
+                   "GPU clock; submitting and waiting costs %.3g us on the wall clock.",
                    chain, independent, submit);
     sheet_conclude(
         s,
         "302 launches take %s; the %.0f launches of a token are %.3g %% of its %s; a change of "
         "pipeline adds %.3g us.",
-        experiment_get_time(t302, chain_text), launches, share,
-        experiment_get_time(token, token_text), cost);
+        format_time(t302, chain_text, sizeof chain_text), launches, share,
+        format_time(token, token_text, sizeof token_text), cost);
 }
 
-const experiment experiment_dispatch_overhead = {
+EXPERIMENT(dispatch_overhead) = {
     .name = "dispatch_overhead",
-    .question = "What does a launch cost, alone, in a chain, among others, and what does changing "
-                "the pipeline cost?",
+    .order = 20,
+    .question = "What does a launch cost, alone, in a chain and among independent ones, and what "
+                "does changing the pipeline cost?",
     .claim = "302 launches take 383 us, 1.27 us each, 18 % of a token",
     .how = "command buffers of n launches that add 1 to a counter, each submitted and waited for; "
-           "slope and start of a line through the medians by n; counters checked",
+           "slope and intercept of a line through the medians by n; counters checked",
     .has_model = true,
     .run = run,
     .conclude = conclude,

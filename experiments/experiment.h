@@ -1,7 +1,8 @@
 /* experiment: one question, asked of a device.
  *
- * experiments/<name>.c defines one, experiments/list.c lists them, plots/<name>.gp draws what it
- * found. It measures into the rows of a sheet; what it concludes it reads from these rows alone. */
+ * experiments/<name>.c defines one with EXPERIMENT(name) and plots/<name>.gp draws its rows: no
+ * other file mentions it. It measures into the rows of a sheet and draws its conclusions from these
+ * rows alone. */
 #ifndef ASSAY_EXPERIMENT_H
 #define ASSAY_EXPERIMENT_H
 
@@ -10,26 +11,33 @@
 
 typedef struct {
     const char *name;
+    int order;            /* small ones run first: those that others rest on */
     const char *question; /* one line each */
     const char *claim;    /* what was published */
     const char *how;      /* how each number is made */
-    bool has_model;       /* some of its rows are of a model: the head says which */
+    bool has_model;       /* some of its rows use a model: the head says which */
     bool (*run)(lab *l, sheet *s, err *e);
     void (*conclude)(sheet *s); /* metrics and at most two sentences */
 } experiment;
 
-extern const experiment *const experiments[];
-extern const size_t experiment_count;
+/* EXPERIMENT(name) = {...}; adds it to the list before main begins. */
+#define EXPERIMENT(name)                                                                           \
+    static const experiment experiment_##name;                                                     \
+    __attribute__((constructor)) static void add_##name(void) {                                    \
+        experiment_add(&experiment_##name);                                                        \
+    }                                                                                              \
+    static const experiment experiment_##name
+void experiment_add(const experiment *x);
+
+/* All of them, in their order. */
+enum { MOST_EXPERIMENTS = 64 };
+extern const experiment *experiments[MOST_EXPERIMENTS];
+extern size_t experiment_count;
 const experiment *experiment_find(const char *name); /* NULL if there is none */
 
-/* Runs, concludes and writes FOLDER/<name>.csv with its samples. The sheet is given back for its
- * conclusions where out is not NULL; the caller frees it. */
+/* Runs, concludes and writes FOLDER/<name>.csv with its samples. If out is not NULL it gets the
+ * sheet with its conclusions; the caller frees it. */
 bool experiment_run(const experiment *x, lab *l, const char *version, const char *folder,
                     sheet **out, err *e);
-
-/* For conclusions ---------------------------------------------------------------------------- */
-
-/* "1.27 us", "3.4 ms": three digits and the unit that suits. */
-const char *experiment_get_time(double us, char text[24]);
 
 #endif

@@ -1,12 +1,12 @@
-/* fusion: does it pay to compute RMSNorm inside the product behind it?
+/* fusion: does it pay to compute RMSNorm inside the product that follows it?
  *
- * Published for an Apple M4: fused into each row it is 5 % slower end to end (4032 norms a layer of
- * SmolLM-135M instead of 2); where it would pay was not known.
+ * Published for an Apple M4: fused into each row it is 5 % slower end to end (4032 norms per layer
+ * of SmolLM-135M instead of 2); where it would pay was not known.
  *
- * Measured: rmsnorm and a Q4_0 product in two launches, fused a row (each row computes the norm)
- * and fused a group (8 rows share it), by width and by number of rows, chained and warm, in turns.
- * The product is dealt out in the same way in all of them, a simdgroup a row. Then the norms and
- * the products behind them of a whole layer of SmolLM-135M. */
+ * Measured: rmsnorm and a Q4_0 product in two launches, fused per row (each row computes the norm)
+ * and fused per group (8 rows share it), by width and by number of rows, chained and warm, all
+ * interleaved. All of them divide the product in the same way: one simdgroup per row. Then the
+ * norms of a whole layer of SmolLM-135M and the products that follow them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const uint32_t full_ins[] = {256, 576, 1024, 2048, 4096, 8160};
 static const uint32_t full_outs[] = {192, 576, 1536, 4096, 16384, 49152};
 static const uint32_t quick_ins[] = {256, 576, 2048}, quick_outs[] = {192, 1536};
 
-/* Everything that a norm and a product behind it need. */
+/* Everything that a norm and the product after it need. */
 typedef struct {
     kernel_case built; /* its buffers; its own tape is not used */
     buffer *normed;
@@ -32,8 +32,8 @@ typedef struct {
 static bool open_stage(lab *l, stage *t, uint32_t out, uint32_t in, err *e) {
     shape dims = {{out, in}};
     *t = (stage){.out = out, .in = in};
-    if (!case_open(&t->built, lab_get_library(l), &rmsnorm_matvec_q4_0_op,
-                   &rmsnorm_matvec_q4_0_op.kernels[0], &dims, INPUT_NORMAL, lab_get_seed(l), e))
+    if (!case_open(&t->built, lab_get_library(l), &rmsnorm_matvec_op, &rmsnorm_matvec_op.kernels[0],
+                   &dims, INPUT_NORMAL, lab_get_seed(l), e))
         return false;
     t->normed = device_new_buffer(library_get_device(lab_get_library(l)), in * sizeof(float),
                                   STORAGE_PRIVATE, "normed", e);
@@ -56,18 +56,18 @@ static bool record_norm(tape *to, const stage *t, err *e) {
 }
 
 static bool record_product(tape *to, const stage *t, slice normed, err *e) {
-    return matvec_record(to, op_find_kernel(&matvec_q4_0_op, "matvec_q4_0"), get_at(t, 2), normed,
+    return matvec_record(to, op_find_kernel(&matvec_op, "matvec_q4_0"), get_at(t, 2), normed,
                          get_at(t, 3), t->out, t->in, 1, e);
 }
 
 static bool record_fused(tape *to, const stage *t, int way, slice x, slice norm_w, err *e) {
-    const kernel *k = &rmsnorm_matvec_q4_0_op.kernels[way == FUSED_ROW ? 0 : 1];
+    const kernel *k = &rmsnorm_matvec_op.kernels[way == FUSED_ROW ? 0 : 1];
     return rmsnorm_matvec_record(to, k, x, norm_w, get_at(t, 2), get_at(t, 3), t->out, t->in, 1e-5f,
                                  e);
 }
 
-/* Products (first of a norm's group computes it) of stages; group[i] is the stage whose x it has.
- */
+/* The products of the stages; group[i] is the stage whose x stage i uses, and the first of a group
+ * computes the norm. */
 static bool record(tape *to, stage *stages, const size_t *group, size_t count, int way, err *e) {
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
@@ -123,7 +123,7 @@ static bool run_shape(lab *l, sheet *s, uint32_t out, uint32_t in, err *e) {
     return ok;
 }
 
-/* q, k and v behind one norm, gate and up behind another. */
+/* q, k and v after one norm, gate and up after another. */
 static bool run_layer(lab *l, sheet *s, err *e) {
     static const uint32_t outs[] = {576, 192, 192, 1536, 1536};
     static const size_t group[] = {0, 0, 0, 3, 3};
@@ -154,11 +154,11 @@ static bool run(lab *l, sheet *s, err *e) {
 /* Conclusions --------------------------------------------------------------------------------- */
 
 static double get_ratio(const sheet *s, const char *shape_text, const char *variant) {
-    return sheet_find(s, "median_us", "variant", variant, "shape", shape_text, NULL) /
-           sheet_find(s, "median_us", "variant", "separate", "shape", shape_text, NULL);
+    return sheet_find(s, "gpu_ns", "variant", variant, "shape", shape_text, NULL) /
+           sheet_find(s, "gpu_ns", "variant", "separate", "shape", shape_text, NULL);
 }
 
-/* Shapes at which a fused way is faster than two launches, of all that were measured. */
+/* The measured shapes on which a fused variant is faster than two launches. */
 static void count_wins(const sheet *s, const char *variant, int *wins, int *all, char *best,
                        size_t size, double *best_ratio) {
     *wins = *all = 0;
@@ -202,24 +202,26 @@ static void conclude(sheet *s) {
     sheet_add_metric(s, "fused_group_wins", group_wins, "count");
     sheet_conclude(
         s,
-        "Norms and products of a SmolLM layer take %+.3g %% fused a row (%.0f norms) and "
-        "%+.3g %% fused a group (%.0f), against separate launches (%.0f).",
+        "Norms and products of a SmolLM layer take %+.3g %% fused per row (%.0f norms) and "
+        "%+.3g %% fused per group (%.0f), relative to separate launches (%.0f).",
         100 * (row - 1), sheet_get_metric(s, "norms_a_layer_fused_row"), 100 * (group - 1),
         sheet_get_metric(s, "norms_a_layer_fused_group"),
         sheet_get_metric(s, "norms_a_layer_separate"));
-    sheet_conclude(s,
-                   "Fused a row is faster on %d of %d shapes (best %s: %.3g of the time), fused a "
-                   "group on %d (best %s: %.3g).",
-                   row_wins, all, row_best, row_ratio, group_wins, group_best, group_ratio);
+    sheet_conclude(
+        s,
+        "Fusing per row is faster on %d of %d shapes (best %s: %.3g of the time), fusing "
+        "per group on %d (best %s: %.3g).",
+        row_wins, all, row_best, row_ratio, group_wins, group_best, group_ratio);
 }
 
-const experiment experiment_fusion = {
+EXPERIMENT(fusion) = {
     .name = "fusion",
-    .question = "Does it pay to compute RMSNorm inside the product behind it, and from which size "
-                "on?",
-    .claim = "fused a row is 5 % slower end to end: 4032 norms a layer instead of 2",
-    .how = "median GPU time of norm and Q4_0 product, chained, warm; the three ways of a shape in "
-           "turns; every launch checked against its oracle",
+    .order = 60,
+    .question = "Does it pay to compute RMSNorm inside the product that follows it, and from which "
+                "size on?",
+    .claim = "fused per row is 5 % slower end to end: 4032 norms per layer instead of 2",
+    .how = "median GPU time of norm and Q4_0 product, chained, warm; the three variants of a shape "
+           "interleaved; every launch checked against its oracle",
     .run = run,
     .conclude = conclude,
 };

@@ -1,17 +1,12 @@
-/* lab: what experiments measure with: the device, its roof, a model, and how long they may take.
+/* lab: what experiments measure with: the device, a meter, a model, and how long they may take.
  *
- * Owns the rules that no experiment may forget: what is timed is checked before and after, what is
- * compared is timed in turns, the roof is of the same minute, every row says in which state it was
- * taken, every sample is kept.
- *
- * The one surprise: at the level "smoke" nothing is a measurement. It exists to see that an
- * experiment works: no roof is measured and "cold" is only another set of buffers. */
+ * The measuring itself is meter.h's. The level "smoke" measures nothing meaningful: it exists to
+ * see that an experiment works. No roof is measured and "cold" is only another set of buffers. */
 #ifndef ASSAY_LAB_H
 #define ASSAY_LAB_H
 
-#include "harness/check/op.h"
-#include "roof.h"
-#include "runner/llama.h"
+#include "harness/measure/meter.h"
+#include "runner/model.h"
 #include "sheet.h"
 
 typedef enum { LEVEL_FULL, LEVEL_QUICK, LEVEL_SMOKE, LEVEL_COUNT } lab_level;
@@ -21,9 +16,10 @@ typedef struct lab lab;
 
 typedef struct {
     const char *device; /* NULL: ASSAY_DEVICE, else auto */
-    const char *model;  /* NULL: the best that is there */
+    const char *model;  /* NULL: the best one found */
     lab_level level;
     uint64_t seed;
+    math_mode math;
 } lab_options;
 
 lab *lab_new(const lab_options *o, err *e);
@@ -43,62 +39,50 @@ bool lab_find_cache(lab *l, size_t *bytes, err *e);
 
 /* Timing ------------------------------------------------------------------------------------ */
 
-/* One of several things that are timed in turns. */
-typedef struct {
-    char key[192]; /* its name in the file of samples */
-    /* Either a tape in a regime and a cache state, checked against its oracles ... */
-    tape *tape;
-    timing_regime regime;
-    timing_cache cache;
-    /* ... or any source, which checks by itself. */
-    timing_source source;
-    size_t samples;    /* at least so many, but in a smoke run; 0: as the level has it */
-    kernel_case built; /* of lab_open_case; freed with the rest */
-    /* filled by lab_time */
-    subject *subject;
-    timing_result result;
-    roof_window window; /* zeros: not measured */
-} lab_case;
+/* One of several things that are timed interleaved: see meter.h. */
+typedef measurement lab_case;
 
 /* A case of a kernel: its inputs and its tape. Filled either way: close it. */
-bool lab_open_case(lab *l, lab_case *c, const op *o, const kernel *k, shape s,
-                   timing_regime regime, timing_cache cache, err *e);
+bool lab_open_case(lab *l, lab_case *c, const op *o, const kernel *k, shape s, timing_regime regime,
+                   timing_cache cache, err *e);
 void lab_close_cases(lab_case *cases, size_t count);
 
-/* Checks, times all in turns, checks again. A wrong one is EXIT_WRONG, and nothing has a time. */
+/* meter_time; in a smoke run no more samples than needed. */
 bool lab_time(lab *l, lab_case *cases, size_t count, err *e);
 
-/* The columns that every row has: times on three clocks, bytes, flops, the roof, labels. The
- * samples go to the sheet too. Wants a key. */
+/* Fills the columns that every row has (results.h), except those the experiment has already filled,
+ * and adds the samples to the sheet. Needs a key. */
 void lab_put(lab *l, sheet *s, const lab_case *c);
 
 /* Models ------------------------------------------------------------------------------------ */
 
-/* A model with some tokens in its cache and one to come behind them. Its forward pass was held
- * against its oracles, launch by launch. */
+/* A model with some tokens in its cache, and the token to feed next. Its forward pass was compared
+ * with its oracles, launch by launch. */
 typedef struct {
-    llama *model;
-    uint32_t position, token; /* the token that comes, and where */
-    uint32_t next;            /* what it is followed by: the argmax */
-    float *logits;            /* (vocab) behind it, as they must be; of the lab */
-    float *room;              /* (vocab) for those that are to be looked at */
+    model *model;
+    uint32_t position, token; /* the token to feed, and its position */
+    uint32_t next;            /* the token that must follow: the argmax */
+    float *logits;            /* (vocab) expected after it; owned by the lab */
+    float *room;              /* (vocab) for logits to compare with them */
 } lab_decoder;
 
-/* position 0 is as deep as the level likes. */
-bool lab_open_decoder(lab *l, const llama_options *o, uint32_t position, lab_decoder *d, err *e);
+/* position 0: as deep as the level asks for. */
+bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_decoder *d, err *e);
 void lab_close_decoder(lab_decoder *d);
 
-/* The decoder's model back where it was, and what it then says against what it must say. */
+/* Rewinds the decoder's model, and compares what it then computes with what is expected. */
 void lab_rewind_decoder(lab_decoder *d);
 bool lab_check_logits(const lab_decoder *d, const float *logits, const char *what, err *e);
 bool lab_check_next(const lab_decoder *d, uint32_t next, const char *what, err *e);
 
-/* `count` random ids, the same for a seed. */
+/* `count` random ids, determined by the seed. */
 void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t count);
-/* The model on the device, without a prompt; free it with llama_free. */
-llama *lab_open_model(lab *l, const llama_options *o, err *e);
-bool lab_read_model_shape(lab *l, llama_shape *out, err *e);
+/* The model on the device, without a prompt; free it with model_free. */
+model *lab_open_model(lab *l, const model_options *o, err *e);
+bool lab_read_model_shape(lab *l, model_shape *out, err *e);
 /* "smollm2-135m-instruct-q4_0.gguf", for rows and notes; "" before a model was opened. */
 const char *lab_get_model_name(const lab *l);
+/* The type of most of the weights in its layers, such as "Q4_0"; "" before it is opened. */
+const char *lab_get_model_weights(const lab *l);
 
 #endif

@@ -15,7 +15,7 @@
 /* Tokens in the cache before the one that is timed. */
 static const uint32_t positions[LEVEL_COUNT] = {32, 32, 3};
 
-/* The best that is there, in this order; else one is made up. */
+/* The first of these that exists; else a model with random weights is made. */
 static const char *const known[] = {"models/smollm2-135m-instruct-q4_0.gguf",
                                     "models/assay-tiny.gguf"};
 
@@ -63,12 +63,29 @@ const char *lab_get_model_name(const lab *l) {
     return l->model_name;
 }
 
-bool lab_read_model_shape(lab *l, llama_shape *out, err *e) {
-    return open_file(l, e) && llama_read_shape(l->file, out, e);
+const char *lab_get_model_weights(const lab *l) {
+    const gguf_type *most = NULL;
+    uint64_t bytes = 0;
+    for (size_t i = 0; l->file && i < l->file->tensor_count; i++) {
+        const gguf_type *type = l->file->tensors[i].type;
+        uint64_t sum = 0;
+        for (size_t k = 0; k < l->file->tensor_count; k++) {
+            const gguf_tensor *t = &l->file->tensors[k];
+            bool is_layer = strncmp(t->name, "blk.", 4) == 0 && t->dims > 1;
+            sum += is_layer && t->type == type ? t->bytes : 0;
+        }
+        most = sum > bytes ? type : most;
+        bytes = sum > bytes ? sum : bytes;
+    }
+    return most ? most->name : "";
 }
 
-llama *lab_open_model(lab *l, const llama_options *o, err *e) {
-    return open_file(l, e) ? llama_new(l->lib, l->file, o, e) : NULL;
+bool lab_read_model_shape(lab *l, model_shape *out, err *e) {
+    return open_file(l, e) && model_read_shape(l->file, out, e);
+}
+
+model *lab_open_model(lab *l, const model_options *o, err *e) {
+    return open_file(l, e) ? model_new(l->lib, l->file, o, e) : NULL;
 }
 
 void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t count) {
@@ -85,7 +102,7 @@ static bool check_launches(lab *l, lab_decoder *d, size_t vocab, err *e) {
     free(l->logits);
     l->logits = malloc(vocab * sizeof *l->logits);
     assert(l->logits);
-    if (!llama_forward_token_debug(d->model, d->token, l->logits, &o, &result, e))
+    if (!model_debug_token(d->model, d->token, l->logits, &o, &result, e))
         return false;
     if (result.verdict != CHECK_PASS)
         return err_set(e, EXIT_WRONG, "the model is wrong, so nothing is timed: %.200s",
@@ -94,21 +111,23 @@ static bool check_launches(lab *l, lab_decoder *d, size_t vocab, err *e) {
     return true;
 }
 
+/* An error in settling is reported by the next play, which tries again. */
 void lab_rewind_decoder(lab_decoder *d) {
-    llama_rewind(d->model, d->position);
+    err ignored;
+    model_rewind(d->model, d->position);
+    model_settle(d->model, &ignored);
 }
 
 bool lab_check_logits(const lab_decoder *d, const float *logits, const char *what, err *e) {
-    size_t bytes = llama_get_shape(d->model)->vocab * sizeof *logits;
+    size_t bytes = model_get_shape(d->model)->vocab * sizeof *logits;
     return memcmp(d->logits, logits, bytes) == 0 ||
-           err_set(e, EXIT_WRONG, "%s: the logits are not those of the pass that was checked",
-                   what);
+           err_set(e, EXIT_WRONG, "%s: the logits differ from those of the checked pass", what);
 }
 
 bool lab_check_next(const lab_decoder *d, uint32_t next, const char *what, err *e) {
     return next == d->next || err_set(e, EXIT_WRONG,
-                                      "%s: chose token %u and not %u, the argmax of "
-                                      "the logits that were checked",
+                                      "%s: chose token %u instead of %u, the argmax of "
+                                      "the checked logits",
                                       what, next, d->next);
 }
 
@@ -116,27 +135,28 @@ bool lab_check_next(const lab_decoder *d, uint32_t next, const char *what, err *
 static bool play_once(lab_decoder *d, err *e) {
     uint32_t next;
     lab_rewind_decoder(d);
-    if (!llama_forward_token(d->model, d->token, PLAY_WHOLE, d->room, NULL, e) ||
+    if (!model_forward_token(d->model, d->token, PLAY_WHOLE, d->room, NULL, e) ||
         !lab_check_logits(d, d->room, "a token", e))
         return false;
     lab_rewind_decoder(d);
-    bool ok = llama_forward_token_greedy(d->model, d->token, PLAY_WHOLE, &next, NULL, e) &&
+    bool ok = model_forward_greedy(d->model, d->token, PLAY_WHOLE, &next, NULL, e) &&
               lab_check_next(d, next, "a greedy token", e);
     lab_rewind_decoder(d);
     return ok;
 }
 
-bool lab_open_decoder(lab *l, const llama_options *o, uint32_t position, lab_decoder *d, err *e) {
+bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_decoder *d, err *e) {
     *d = (lab_decoder){.position = position ? position : positions[l->options.level]};
     if (!(d->model = lab_open_model(l, o, e)))
         return false;
-    uint32_t vocab = llama_get_shape(d->model)->vocab, count = d->position + 1;
+    uint32_t vocab = model_get_shape(d->model)->vocab, count = d->position + 1;
     uint32_t *tokens = malloc(count * sizeof *tokens);
     d->room = malloc(vocab * sizeof *d->room);
     assert(tokens && d->room);
     lab_draw_tokens(l, vocab, tokens, count);
     d->token = tokens[d->position];
-    bool ok = llama_forward_prompt(d->model, tokens, d->position, PLAY_WHOLE, d->room, NULL, e);
+    bool ok = model_forward_prompt(d->model, tokens, d->position, PLAY_WHOLE, d->room, NULL, e) &&
+              model_keep(d->model, e);
     free(tokens);
     if (!ok ||
         ((!l->logits || l->checked_position != d->position) && !check_launches(l, d, vocab, e)))
@@ -147,7 +167,7 @@ bool lab_open_decoder(lab *l, const llama_options *o, uint32_t position, lab_dec
 }
 
 void lab_close_decoder(lab_decoder *d) {
-    llama_free(d->model);
+    model_free(d->model);
     free(d->room);
     *d = (lab_decoder){.model = NULL};
 }

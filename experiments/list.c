@@ -1,33 +1,26 @@
-/* list: THE list of experiments, in the order in which they run: first what the others rest on. */
+/* list: the experiments, and how one is run. */
 #include "experiment.h"
 
+#include <assert.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define EXPERIMENTS(X)                                                                             \
-    X(bandwidth)                                                                                   \
-    X(dispatch_overhead)                                                                           \
-    X(split_dispatch)                                                                              \
-    X(small_matrix)                                                                                \
-    X(matvec_ladder)                                                                               \
-    X(fusion)                                                                                      \
-    X(batch_scaling)                                                                               \
-    X(roofline)                                                                                    \
-    X(op_breakdown)                                                                                \
-    X(command_buffers)                                                                             \
-    X(storage_modes)                                                                               \
-    X(argmax_readback)                                                                             \
-    X(prefill)                                                                                     \
-    X(decode)                                                                                      \
-    X(async_decode)
+const experiment *experiments[MOST_EXPERIMENTS];
+size_t experiment_count;
 
-#define DECLARE(name) extern const experiment experiment_##name;
-#define LIST(name) &experiment_##name,
-EXPERIMENTS(DECLARE)
-const experiment *const experiments[] = {EXPERIMENTS(LIST)};
-const size_t experiment_count = sizeof experiments / sizeof *experiments;
+/* Sorted by order, then by name: the order of linking means nothing. */
+void experiment_add(const experiment *x) {
+    size_t at = experiment_count++;
+    assert(experiment_count <= MOST_EXPERIMENTS);
+    for (; at > 0; at--) {
+        const experiment *y = experiments[at - 1];
+        if (y->order < x->order || (y->order == x->order && strcmp(y->name, x->name) < 0))
+            break;
+        experiments[at] = y;
+    }
+    experiments[at] = x;
+}
 
 const experiment *experiment_find(const char *name) {
     for (size_t i = 0; i < experiment_count; i++)
@@ -47,8 +40,10 @@ static void add_notes(const experiment *x, lab *l, sheet *s) {
         const roof_facts *f = roof_get_facts(r);
         sheet_add_note(s, "cache", "%zu bytes (%s)", f->cache_bytes, f->source);
     }
-    if (x->has_model)
+    if (x->has_model) {
         sheet_add_note(s, "model", "%s", lab_get_model_name(l));
+        sheet_add_note(s, "weights", "%s", lab_get_model_weights(l));
+    }
 }
 
 bool experiment_run(const experiment *x, lab *l, const char *version, const char *folder,
@@ -69,14 +64,4 @@ bool experiment_run(const experiment *x, lab *l, const char *version, const char
     else
         sheet_free(s);
     return ok;
-}
-
-const char *experiment_get_time(double us, char text[24]) {
-    if (!(us >= 0))
-        snprintf(text, 24, "?");
-    else if (us < 1000)
-        snprintf(text, 24, "%.3g us", us);
-    else
-        snprintf(text, 24, "%.3g %s", us < 1e6 ? us * 1e-3 : us * 1e-6, us < 1e6 ? "ms" : "s");
-    return text;
 }

@@ -1,9 +1,9 @@
-/* matvec_ladder: which rung of the Q4_0 ladder wins on which shape?
+/* matvec_ladder: which variant of the Q4_0 matvec wins on which shape?
  *
  * Published: a ladder of kernels, each said to be faster than the one before, on one shape.
  *
  * Measured: every kernel that multiplies one token with a Q4_0 matrix, on the shapes of SmolLM-135M
- * and of a 7B model, chained, cold and warm; all kernels of a shape in turns. */
+ * and of a 7B model, chained, cold and warm; all kernels of a shape interleaved. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,27 +22,24 @@ static const dims shapes[] = {{576, 576},    {1536, 576},   {2048, 2048}, {192, 
                               {14336, 4096}, {4096, 14336}, {32000, 4096}};
 enum { SHAPES = COUNT_OF(shapes), QUICK_SHAPES = 3, MOST_RUNGS = 16 };
 
-static const op *const ladders[] = {&matvec_q4_0_op, &multi_token_matvec_q4_0_op};
-
 static bool run_shape(lab *l, sheet *s, dims d, timing_cache cache, err *e) {
     lab_case cases[MOST_RUNGS] = {{.regime = TIMING_CHAINED}};
     size_t count = 0;
     bool ok = true;
     char text[32];
     snprintf(text, sizeof text, "%ux%u", d.out, d.in);
-    for (size_t i = 0; i < COUNT_OF(ladders); i++)
-        for (size_t k = 0; ok && k < ladders[i]->kernel_count && count < MOST_RUNGS; k++) {
-            const kernel *row = &ladders[i]->kernels[k];
-            shape full = {{d.out, d.in, row->tokens ? 1 : 0}};
-            if (lab_get_level(l) != LEVEL_SMOKE || k == 0)
-                ok = lab_open_case(l, &cases[count++], ladders[i], row, full, TIMING_CHAINED, cache,
-                                   e);
-        }
+    for (size_t i = 0; ok && i < matvec_op.kernel_count && count < MOST_RUNGS; i++) {
+        const kernel *k = &matvec_op.kernels[i];
+        shape full = {{d.out, d.in, k->tokens ? 1 : 0}};
+        if (k->format == &format_q4_0 && !k->accumulates &&
+            (lab_get_level(l) != LEVEL_SMOKE || strcmp(k->variant, "plain") == 0))
+            ok = lab_open_case(l, &cases[count++], &matvec_op, k, full, TIMING_CHAINED, cache, e);
+    }
     ok = ok && lab_time(l, cases, count, e);
     for (size_t i = 0; ok && i < count; i++) {
         sheet_add_row(s);
         sheet_put_text(s, "variant", cases[i].built.kernel->name);
-        sheet_put_text(s, "shape", text);
+        sheet_put_text(s, "matrix", text);
         sheet_put(s, "out", d.out);
         sheet_put(s, "in", d.in);
         lab_put(l, s, &cases[i]);
@@ -55,7 +52,7 @@ static bool run(lab *l, sheet *s, err *e) {
     static const timing_cache caches[] = {TIMING_COLD, TIMING_WARM};
     size_t count = lab_choose(l, SHAPES, QUICK_SHAPES);
     bool ok = true;
-    /* Quick: small ones warm only, because cold takes many copies of each. */
+    /* Quick: small ones only warm, because cold takes many copies of each. */
     for (size_t i = 0; ok && i < count; i++)
         for (size_t c = 0; ok && c < 2; c++)
             if (lab_get_level(l) == LEVEL_FULL ||
@@ -74,7 +71,7 @@ typedef struct {
 static size_t list_contests(const sheet *s, contest *out, size_t most) {
     size_t count = 0;
     for (size_t r = 0; r < sheet_count_rows(s); r++) {
-        const char *text = sheet_get_text(s, r, "shape"), *cache = sheet_get_text(s, r, "cache");
+        const char *text = sheet_get_text(s, r, "matrix"), *cache = sheet_get_text(s, r, "cache");
         size_t i = 0;
         while (i < count &&
                (strcmp(out[i].dims_text, text) != 0 || strcmp(out[i].cache, cache) != 0))
@@ -83,16 +80,16 @@ static size_t list_contests(const sheet *s, contest *out, size_t most) {
             continue;
         if (i == count)
             out[count++] = (contest){text, cache, r, r};
-        double us = sheet_get(s, r, "median_us");
-        if (us < sheet_get(s, out[i].best, "median_us"))
+        double ns = sheet_get(s, r, "gpu_ns");
+        if (ns < sheet_get(s, out[i].best, "gpu_ns"))
             out[i].best = r;
-        if (us > sheet_get(s, out[i].worst, "median_us"))
+        if (ns > sheet_get(s, out[i].worst, "gpu_ns"))
             out[i].worst = r;
     }
     return count;
 }
 
-/* "matvec_q4_0_rowblock" to "rowblock"; what has nothing behind it keeps its name. */
+/* "matvec_q4_0_rowblock" to "rowblock"; a name without a suffix is kept. */
 static const char *shorten(const char *name) {
     static const char *const heads[] = {"multi_token_matvec_q4_0_", "matvec_q4_0_"};
     for (size_t i = 0; i < COUNT_OF(heads); i++)
@@ -109,8 +106,7 @@ static void conclude(sheet *s) {
     const char *seen[2 * SHAPES];
     for (size_t i = 0; i < count; i++) {
         const char *name = sheet_get_text(s, all[i].best, "variant");
-        double gain =
-            sheet_get(s, all[i].worst, "median_us") / sheet_get(s, all[i].best, "median_us");
+        double gain = sheet_get(s, all[i].worst, "gpu_ns") / sheet_get(s, all[i].best, "gpu_ns");
         size_t n = 0;
         while (n < names && strcmp(seen[n], name) != 0)
             n++;
@@ -129,16 +125,18 @@ static void conclude(sheet *s) {
     }
     sheet_add_metric(s, "winners", (double)names, "count");
     sheet_conclude(s, "Fastest: %s.", text);
-    sheet_conclude(s, "%s wins; the best rung is %.3g to %.3g times as fast as the worst.",
-                   names == 1 ? "One rung" : "No one rung", least, most);
+    sheet_conclude(s, "%s; the best variant is %.3g to %.3g times as fast as the worst.",
+                   names == 1 ? "One variant wins everywhere" : "No single variant wins everywhere",
+                   least, most);
 }
 
-const experiment experiment_matvec_ladder = {
+EXPERIMENT(matvec_ladder) = {
     .name = "matvec_ladder",
-    .question = "Which rung of the Q4_0 ladder wins on which shape?",
-    .claim = "none by shape was published; each rung was said to beat the one before",
+    .order = 50,
+    .question = "Which variant of the Q4_0 matvec wins on which shape?",
+    .claim = "none by shape was published; each variant was said to beat the one before",
     .how = "median GPU time of a launch in a chain; cold rotates over copies larger than the "
-           "caches; all rungs of a shape in turns; checked against the oracle",
+           "caches; all variants of a shape interleaved; checked against the oracle",
     .run = run,
     .conclude = conclude,
 };

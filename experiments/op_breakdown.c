@@ -2,16 +2,16 @@
  *
  * Published: nothing that adds up.
  *
- * Measured, in turns: the token as one command buffer (its wall time is what must be explained);
+ * Measured, interleaved: the token as one command buffer (its wall time is what must be explained);
  * all launches of one op in a command buffer of their own, op by op; and each launch in a command
- * buffer of its own. kernels: the GPU time of the op's command buffer less what so many empty
- * launches take in a chain. launches: empty launches, as many as the token has. idle: wall time of
- * the token less its GPU time, in which the device waits for the CPU or for the end to be noticed.
- * What is left of the token is missing, and may be negative: then the parts were slower by
+ * buffer of its own. kernels: the GPU time of the op's command buffer minus that of the same number
+ * of empty launches in a chain. launches: as many empty launches as the token has. idle: wall time
+ * of the token minus its GPU time, in which the device waits for the CPU or completion is not yet
+ * noticed. missing: the rest of the token. It may be negative: then the parts were slower by
  * themselves than together.
  *
- * The one surprise: the ops of a layer are told apart by kernel, input and output, because one
- * kernel does several of them. */
+ * The ops of a layer are told apart by kernel, input and output, because one kernel does several of
+ * them. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "experiment.h"
+#include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "kernels/kernels.h"
 
@@ -26,9 +27,9 @@ enum { MOST_OPS = 64 };
 
 typedef struct {
     char name[160];
-    tape *tape;      /* all its launches */
-    double *samples; /* GPU us of a token, together */
-    double *alone;   /* and each in its own command buffer, summed */
+    tape *tape;             /* all its launches */
+    timing_sample *samples; /* of a token, together */
+    double *alone;          /* GPU ns, each in its own command buffer, summed */
     uint64_t bytes;
 } part;
 
@@ -44,16 +45,16 @@ typedef struct {
     tape *empties; /* as many empty launches as the token has */
 } breakdown;
 
-/* The buffer's label that a launch reads its activations from, or writes. */
+/* The label of the buffer that a launch reads its activations from, or writes. */
 static const char *find_label(const launch *l, access_mode access) {
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {
         const binding *b = &l->args[i];
         if (b->kind == BIND_BUFFER && b->at.buffer->storage != STORAGE_NO_COPY &&
             (access == ACCESS_WRITE ? (b->access & ACCESS_WRITE) != 0 : b->access == ACCESS_READ) &&
-            strcmp(b->at.buffer->label, "state") != 0)
+            strcmp(b->at.buffer->label, "control") != 0)
             return b->at.buffer->label;
     }
-    return "state";
+    return "control";
 }
 
 static bool split(breakdown *b, err *e) {
@@ -84,7 +85,8 @@ static bool split(breakdown *b, err *e) {
 }
 
 static bool place(breakdown *b, err *e) {
-    return llama_place(b->decoder.model, b->decoder.token, b->decoder.position, e);
+    lab_rewind_decoder(&b->decoder);
+    return model_place(b->decoder.model, b->decoder.token, e);
 }
 
 static void make_room(breakdown *b, size_t needed) {
@@ -92,7 +94,7 @@ static void make_room(breakdown *b, size_t needed) {
         return;
     b->room = 2 * b->room + 64;
     for (size_t p = 0; p < b->count; p++) {
-        b->parts[p].samples = realloc(b->parts[p].samples, b->room * sizeof(double));
+        b->parts[p].samples = realloc(b->parts[p].samples, b->room * sizeof(timing_sample));
         b->parts[p].alone = realloc(b->parts[p].alone, b->room * sizeof(double));
         assert(b->parts[p].samples && b->parts[p].alone);
     }
@@ -108,13 +110,13 @@ static bool take_token(void *context, timing_sample *out, err *e) {
     uint32_t next;
     play_times t;
     lab_rewind_decoder(&b->decoder);
-    if (!llama_forward_token_greedy(b->decoder.model, b->decoder.token, PLAY_WHOLE, &next, &t, e))
+    if (!model_forward_greedy(b->decoder.model, b->decoder.token, PLAY_WHOLE, &next, &t, e))
         return false;
     *out = get_sample(&t);
     return lab_check_next(&b->decoder, next, "a token", e);
 }
 
-/* What the ops compute like this is not the token, but what they read and write is as large. */
+/* Run like this the ops do not compute the token, but they read and write the same amounts. */
 static bool take_grouped(void *context, timing_sample *out, err *e) {
     breakdown *b = context;
     play_times sum = {0}, t;
@@ -124,7 +126,7 @@ static bool take_grouped(void *context, timing_sample *out, err *e) {
     for (size_t p = 0; p < b->count; p++) {
         if (!tape_play(b->parts[p].tape, PLAY_WHOLE, &t, NULL, e))
             return false;
-        b->parts[p].samples[b->grouped] = (double)t.gpu_ns * 1e-3;
+        b->parts[p].samples[b->grouped] = get_sample(&t);
         play_times_add(&sum, &t);
     }
     b->grouped++;
@@ -136,22 +138,21 @@ static bool take_alone(void *context, timing_sample *out, err *e) {
     breakdown *b = context;
     play_times t;
     uint32_t next;
-    lab_rewind_decoder(&b->decoder);
     make_room(b, b->alone);
     if (!place(b, e) || !tape_play(b->token, PLAY_LAUNCHES, &t, b->each, e))
         return false;
     for (size_t p = 0; p < b->count; p++)
         b->parts[p].alone[b->alone] = 0;
     for (size_t i = 0; i < b->token->count; i++)
-        b->parts[b->part_of[i]].alone[b->alone] += (double)b->each[i].gpu_ns * 1e-3;
+        b->parts[b->part_of[i]].alone[b->alone] += (double)b->each[i].gpu_ns;
     b->alone++;
     *out = get_sample(&t);
-    /* The same launches one by one must choose the same token: seen once, outside of the times. */
+    /* The same launches one by one must choose the same token: checked once, untimed. */
     if (b->alone > 1)
         return true;
     lab_rewind_decoder(&b->decoder);
-    return llama_forward_token_greedy(b->decoder.model, b->decoder.token, PLAY_LAUNCHES, &next,
-                                      NULL, e) &&
+    return model_forward_greedy(b->decoder.model, b->decoder.token, PLAY_LAUNCHES, &next, NULL,
+                                e) &&
            lab_check_next(&b->decoder, next, "launch by launch", e);
 }
 
@@ -166,22 +167,22 @@ static bool make_empties(breakdown *b, lab *l, err *e) {
     return ok;
 }
 
-/* Rows: one an op, then what is no kernel. */
+/* Rows: one per op, then the parts that are not kernels. */
 static void put_rows(breakdown *b, lab *l, sheet *s, const lab_case *cases) {
     static const char *const kinds[] = {"token", "ops", "launches_alone", "empty_launches"};
     for (size_t p = 0; p < b->count; p++) {
-        stats together = stats_compute(b->parts[p].samples, b->grouped),
-              alone = stats_compute(b->parts[p].alone, b->alone);
+        lab_case c = {.result = {.samples = b->parts[p].samples,
+                                 .count = b->grouped,
+                                 .stop = cases[1].result.stop}};
+        snprintf(c.key, sizeof c.key, "op/%s", b->parts[p].name);
         sheet_add_row(s);
         sheet_put_text(s, "kind", "op");
         sheet_put_text(s, "op", b->parts[p].name);
         sheet_put(s, "launches", (double)b->parts[p].tape->count);
-        sheet_put(s, "n", (double)together.count);
-        sheet_put(s, "median_us", together.median);
-        sheet_put(s, "q1_us", together.q1);
-        sheet_put(s, "q3_us", together.q3);
-        sheet_put(s, "alone_us", alone.median);
+        sheet_put_text(s, "model", lab_get_model_name(l));
+        sheet_put(s, "alone_ns", stats_compute(b->parts[p].alone, b->alone).median);
         sheet_put(s, "bytes", (double)b->parts[p].bytes);
+        lab_put(l, s, &c);
     }
     for (int i = 0; i < 4; i++) {
         sheet_add_row(s);
@@ -210,13 +211,13 @@ static void close_breakdown(breakdown *b) {
 static bool run(lab *l, sheet *s, err *e) {
     breakdown *b = calloc(1, sizeof *b);
     assert(b);
-    llama_options o = {.context = 64};
+    model_options o = {.context = 64};
     lab_case cases[4] = {{.key = "token", .source = {take_token, b}, .samples = 5},
                          {.key = "ops", .source = {take_grouped, b}},
                          {.key = "launches alone", .source = {take_alone, b}},
                          {.key = "empty launches", .regime = TIMING_SINGLE}};
     bool ok = lab_open_decoder(l, &o, 0, &b->decoder, e) &&
-              (b->token = llama_get_token_tape(b->decoder.model, true, e)) && split(b, e) &&
+              (b->token = model_get_token_tape(b->decoder.model, true, e)) && split(b, e) &&
               make_empties(b, l, e);
     cases[3].tape = b->empties;
     ok = ok && lab_time(l, cases, 4, e);
@@ -229,19 +230,21 @@ static bool run(lab *l, sheet *s, err *e) {
 
 /* Conclusions --------------------------------------------------------------------------------- */
 
-static void add_summary(sheet *s, const char *kind, double us, double token, double *at, int rank) {
+static void add_summary(sheet *s, const char *kind, double ns, double token, double *at, int rank) {
     sheet_add_row(s);
+    sheet_put_text(s, "case", kind);
+    sheet_put_text(s, "message", "not timed: computed from the other rows");
     sheet_put_text(s, "kind", kind);
     sheet_put_text(s, "op", kind);
     sheet_put(s, "rank", rank);
-    sheet_put(s, "us", us);
-    sheet_put(s, "share_pct", 100 * us / token);
-    sheet_put(s, "start_us", *at);
-    sheet_put(s, "end_us", *at += us);
+    sheet_put(s, "part_ns", ns);
+    sheet_put(s, "share_pct", 100 * ns / token);
+    sheet_put(s, "start_ns", *at);
+    sheet_put(s, "end_ns", *at += ns);
 }
 
 /* Ops from the longest to the shortest, end to end. */
-static void stack_ops(sheet *s, double launch_us, double token, double *at, double *kernels,
+static void stack_ops(sheet *s, double launch_ns, double token, double *at, double *kernels,
                       size_t *longest, int *rank) {
     for (;;) {
         size_t best = SIZE_MAX;
@@ -249,10 +252,10 @@ static void stack_ops(sheet *s, double launch_us, double token, double *at, doub
         for (size_t r = 0; r < sheet_count_rows(s); r++) {
             if (!sheet_is(s, r, "kind", "op", "share_pct", "", NULL))
                 continue;
-            double us = sheet_get(s, r, "median_us") - launch_us * sheet_get(s, r, "launches");
-            us = us > 0 ? us : 0;
-            if (us > most) {
-                most = us;
+            double ns = sheet_get(s, r, "gpu_ns") - launch_ns * sheet_get(s, r, "launches");
+            ns = ns > 0 ? ns : 0;
+            if (ns > most) {
+                most = ns;
                 best = r;
             }
         }
@@ -261,37 +264,37 @@ static void stack_ops(sheet *s, double launch_us, double token, double *at, doub
         if (*longest == SIZE_MAX)
             *longest = best;
         sheet_put_at(s, best, "rank", ++*rank);
-        sheet_put_at(s, best, "us", most);
+        sheet_put_at(s, best, "part_ns", most);
         sheet_put_at(s, best, "share_pct", 100 * most / token);
-        sheet_put_at(s, best, "start_us", *at);
-        sheet_put_at(s, best, "end_us", *at += most);
+        sheet_put_at(s, best, "start_ns", *at);
+        sheet_put_at(s, best, "end_ns", *at += most);
         *kernels += most;
     }
 }
 
-/* What may be behind it: labels say whether others were at work. */
+/* A possible reason: labels say whether the machine was busy. */
 static void conclude_missing(sheet *s, double off_pct) {
     size_t row = sheet_find_row(s, "kind", "token", NULL);
-    bool was_busy = strstr(sheet_get_text(s, row, "label"), "busy") != NULL;
+    bool was_busy = strstr(sheet_get_text(s, row, "labels"), "busy") != NULL;
     if (off_pct > 0)
-        sheet_conclude(s, "They do not add up: %.3g %% of the token is in none of them: %s.",
+        sheet_conclude(s, "They do not add up: %.3g %% of the token is unaccounted for: %s.",
                        off_pct,
                        was_busy ? "the machine was busy with other work"
-                                : "it is lost only when other ops stand between the launches");
+                                : "it is lost only when ops alternate");
     else
         sheet_conclude(
             s, "They do not add up: op by op the parts take %.3g %% more than the token: %s.",
             -off_pct,
             was_busy ? "the machine was busy with other work"
-                     : "together ops find in caches what others left");
+                     : "in a whole token, ops find each other's data in the caches");
 }
 
 static void conclude(sheet *s) {
-    double token = sheet_find(s, "wall_us", "kind", "token", NULL);
-    double gpu = sheet_find(s, "median_us", "kind", "token", NULL);
+    double token = sheet_find(s, "wall_ns", "kind", "token", NULL);
+    double gpu = sheet_find(s, "gpu_ns", "kind", "token", NULL);
     double count = sheet_find(s, "launches", "kind", "token", NULL);
-    double empties = sheet_find(s, "median_us", "kind", "empty_launches", NULL);
-    double alone = sheet_find(s, "median_us", "kind", "launches_alone", NULL);
+    double empties = sheet_find(s, "gpu_ns", "kind", "empty_launches", NULL);
+    double alone = sheet_find(s, "gpu_ns", "kind", "launches_alone", NULL);
     double at = 0, kernels = 0;
     size_t longest = SIZE_MAX;
     int rank = 0;
@@ -304,19 +307,19 @@ static void conclude(sheet *s) {
     add_summary(s, "missing", missing, token, &at, ++rank);
     double off = 100 * missing / token;
     char text[24];
-    sheet_add_metric(s, "token_us", token, "us");
+    sheet_add_metric(s, "token_us", 1e-3 * token, "us");
     sheet_add_metric(s, "kernels_pct", 100 * kernels / token, "%");
     sheet_add_metric(s, "launches_pct", 100 * empties / token, "%");
     sheet_add_metric(s, "idle_pct", 100 * idle / token, "%");
     sheet_add_metric(s, "missing_pct", off, "%");
     sheet_add_metric(s, "alone_over_token", alone / gpu, "x");
-    sheet_conclude(s,
-                   "Of a token of %s kernels are %.3g %%, the %.0f launches %.3g %%, idle is %.3g "
-                   "%%; longest is %s with %.3g %%.",
-                   experiment_get_time(token, text), 100 * kernels / token, count,
-                   100 * empties / token, 100 * idle / token,
-                   longest == SIZE_MAX ? "nothing" : sheet_get_text(s, longest, "op"),
-                   longest == SIZE_MAX ? 0 : sheet_get(s, longest, "share_pct"));
+    sheet_conclude(
+        s,
+        "A token takes %s: kernels %.3g %%, its %.0f launches %.3g %%, idle %.3g %%; the "
+        "longest op is %s with %.3g %%.",
+        format_time(token, text, sizeof text), 100 * kernels / token, count, 100 * empties / token,
+        100 * idle / token, longest == SIZE_MAX ? "nothing" : sheet_get_text(s, longest, "op"),
+        longest == SIZE_MAX ? 0 : sheet_get(s, longest, "share_pct"));
     if (fabs(off) <= 5)
         sheet_conclude(s,
                        "They add up to the token within %.2g %%; each launch in a command buffer "
@@ -326,13 +329,14 @@ static void conclude(sheet *s) {
         conclude_missing(s, off);
 }
 
-const experiment experiment_op_breakdown = {
+EXPERIMENT(op_breakdown) = {
     .name = "op_breakdown",
+    .order = 90,
     .question = "Where does the time of a token go: kernels, launches, idle?",
     .claim = "none that adds up was published",
-    .how = "kernels: GPU time of all launches of an op in one command buffer, less as many empty "
-           "launches; launches: that many empty ones in a chain; idle: wall less GPU time of the "
-           "whole token; missing: what is left; all in turns",
+    .how = "kernels: GPU time of all launches of an op in one command buffer, minus as many empty "
+           "launches; launches: that many empty ones in a chain; idle: wall minus GPU time of the "
+           "whole token; missing: the rest; all interleaved",
     .has_model = true,
     .run = run,
     .conclude = conclude,

@@ -2,10 +2,10 @@
  *
  * Published: nothing; the frame in which the other numbers are read.
  *
- * Measured: kernels of every kind that a token is made of, each at its largest shape, chained and
- * warm or cold as its size says, flops over time against flops over bytes. The slope is the fastest
+ * Measured: kernels of every kind that a token uses, each at its largest shape, chained, warm or
+ * cold according to its size; flops over time against flops over bytes. The slope is the fastest
  * read, copy or triad of the same minute; there is no kernel that does nothing but arithmetic, so
- * the highest GFLOP/s seen is only the least that the flat part can be. */
+ * the highest GFLOP/s seen is only a lower bound of the flat part. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static bool run_point(lab *l, sheet *s, const point *p, err *e) {
     const op *owner = NULL;
     const kernel *k = registry_find_kernel(p->kernel, &owner);
     if (!k)
-        return err_set(e, EXIT_WRONG, "roofline: there is no kernel '%s'", p->kernel);
+        return err_set(e, EXIT_WRONG, "roofline: unknown kernel '%s'", p->kernel);
     lab_case c = {.regime = TIMING_CHAINED};
     char text[64];
     shape_get_text(&p->shape, text, sizeof text);
@@ -97,19 +97,25 @@ static void conclude(sheet *s) {
     sheet_add_metric(s, "best_gflop_s", flops, "GFLOP/s");
     sheet_add_metric(s, "nearest_pct_roof", sheet_get(s, nearest, "pct_roof"), "%");
     sheet_add_metric(s, "farthest_pct_roof", sheet_get(s, farthest, "pct_roof"), "%");
-    sheet_conclude(s,
-                   "Nearest to the measured roof of its size is %s %s with %.3g %%, farthest %s %s "
-                   "with %.3g %%.",
-                   sheet_get_text(s, nearest, "variant"), sheet_get_text(s, nearest, "shape"),
-                   sheet_get(s, nearest, "pct_roof"), sheet_get_text(s, farthest, "variant"),
-                   sheet_get_text(s, farthest, "shape"), sheet_get(s, farthest, "pct_roof"));
-    sheet_conclude(s, "Most arithmetic: %s %s with %.3g GFLOP/s at %.3g flops a byte.",
+    sheet_conclude(
+        s,
+        "Closest to the measured roof of its size is %s %s with %.3g %%%s, furthest is %s %s "
+        "with %.3g %%.",
+        sheet_get_text(s, nearest, "variant"), sheet_get_text(s, nearest, "shape"),
+        sheet_get(s, nearest, "pct_roof"),
+        sheet_get(s, nearest, "pct_roof") > 105
+            ? " (above it: its data came from a cache, or the roof was disturbed)"
+            : "",
+        sheet_get_text(s, farthest, "variant"), sheet_get_text(s, farthest, "shape"),
+        sheet_get(s, farthest, "pct_roof"));
+    sheet_conclude(s, "Most arithmetic: %s %s with %.3g GFLOP/s at %.3g flops per byte.",
                    sheet_get_text(s, best, "variant"), sheet_get_text(s, best, "shape"), flops,
                    sheet_get(s, best, "flop_per_byte"));
 }
 
-const experiment experiment_roofline = {
+EXPERIMENT(roofline) = {
     .name = "roofline",
+    .order = 80,
     .question =
         "How far are the kernels from what the device can do at their arithmetic intensity?",
     .claim = "none was published",

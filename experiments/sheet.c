@@ -2,17 +2,15 @@
 #include "sheet.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/csv.h"
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 
-enum { COLUMNS = 64, TEXT_BYTES = 512 };
+enum { COLUMNS = 80, TEXT_BYTES = 512 };
 
 typedef struct {
     char *cells[COLUMNS]; /* NULL: empty */
@@ -24,14 +22,8 @@ typedef struct {
 
 typedef struct {
     char name[64], unit[16];
-    double value;
+    double value, low, high; /* low is NaN: the spread is not known */
 } metric;
-
-typedef struct {
-    char *key;
-    timing_sample *samples;
-    size_t count;
-} sample_set;
 
 struct sheet {
     char *columns[COLUMNS];
@@ -39,14 +31,14 @@ struct sheet {
     row *rows;
     fact *notes;
     metric *metrics;
-    sample_set *samples;
+    results_samples *samples;
     size_t row_count, note_count, metric_count, sample_count;
     char conclusions[SHEET_CONCLUSIONS][TEXT_BYTES];
     size_t conclusion_count;
 };
 
 static void *grow(void *array, size_t count, size_t item) {
-    array = realloc(array, os_multiply(count + 1, item));
+    array = realloc(array, size_multiply(count + 1, item));
     assert(array);
     memset((char *)array + count * item, 0, item);
     return array;
@@ -61,6 +53,8 @@ static char *copy_text(const char *text) {
 sheet *sheet_new(void) {
     sheet *s = calloc(1, sizeof *s);
     assert(s);
+    for (int i = 0; i < RESULT_COLUMNS; i++)
+        s->columns[s->column_count++] = copy_text(result_get_title(i));
     return s;
 }
 
@@ -77,8 +71,8 @@ void sheet_free(sheet *s) {
         free(s->notes[i].value);
     }
     for (size_t i = 0; i < s->sample_count; i++) {
-        free(s->samples[i].key);
-        free(s->samples[i].samples);
+        free((void *)(uintptr_t)s->samples[i].name);
+        free((void *)(uintptr_t)s->samples[i].samples);
     }
     free(s->rows);
     free(s->notes);
@@ -115,11 +109,19 @@ void sheet_put_text(sheet *s, const char *column, const char *text) {
 }
 
 void sheet_put_at(sheet *s, size_t r, const char *column, double value) {
-    char text[32] = "";
-    if (!isnan(value))
-        snprintf(text, sizeof text, value == floor(value) && fabs(value) < 1e15 ? "%.0f" : "%.9g",
-                 value);
+    char text[32];
+    result_format_number(value, text, sizeof text);
     put_text(s, r, column, text);
+}
+
+void sheet_put_row(sheet *s, const result_row *r) {
+    char text[TEXT_BYTES];
+    bool is_number;
+    for (int i = 0; i < RESULT_COLUMNS; i++) {
+        result_get_column(r, i, text, sizeof text, &is_number);
+        if (*text && !*sheet_get_text(s, s->row_count - 1, result_get_title(i)))
+            sheet_put_text(s, result_get_title(i), text);
+    }
 }
 
 void sheet_put(sheet *s, const char *column, double value) {
@@ -207,6 +209,15 @@ void sheet_add_metric(sheet *s, const char *name, double value, const char *unit
     snprintf(m->name, sizeof m->name, "%s", name);
     snprintf(m->unit, sizeof m->unit, "%s", unit);
     m->value = value;
+    m->low = m->high = NAN;
+}
+
+void sheet_add_spread(sheet *s, const char *name, double low, double high) {
+    for (size_t i = 0; i < s->metric_count; i++)
+        if (strcmp(s->metrics[i].name, name) == 0 && !isnan(low) && !isnan(high)) {
+            s->metrics[i].low = fmin(low, high);
+            s->metrics[i].high = fmax(low, high);
+        }
 }
 
 double sheet_get_metric(const sheet *s, const char *name) {
@@ -235,78 +246,75 @@ const char *sheet_get_conclusion(const sheet *s, size_t i) {
 
 void sheet_add_samples(sheet *s, const char *key, const timing_sample *samples, size_t count) {
     s->samples = grow(s->samples, s->sample_count, sizeof *s->samples);
-    sample_set *set = &s->samples[s->sample_count++];
-    *set = (sample_set){copy_text(key), malloc(os_multiply(count + 1, sizeof *samples)), count};
-    assert(set->samples);
+    timing_sample *copy = malloc(size_multiply(count + 1, sizeof *copy));
+    assert(copy);
     if (count > 0)
-        memcpy(set->samples, samples, count * sizeof *samples);
+        memcpy(copy, samples, count * sizeof *copy);
+    s->samples[s->sample_count++] = (results_samples){copy_text(key), copy, count};
 }
 
 /* Files ------------------------------------------------------------------------------------- */
 
-static void add_head(csv *c, const sheet *s, const results_meta *m) {
-    for (size_t i = 0; i < m->count; i++)
-        csv_add_meta(c, m->facts[i].key, m->facts[i].value);
-    for (size_t i = 0; i < s->note_count; i++)
-        csv_add_meta(c, s->notes[i].key, s->notes[i].value);
-}
-
-static csv *make_rows(const sheet *s, const results_meta *m) {
-    csv *c = csv_new();
-    char text[128];
-    add_head(c, s, m);
-    for (size_t i = 0; i < s->conclusion_count; i++)
-        csv_add_meta(c, "conclusion", s->conclusions[i]);
+/* Keys and values of the head: notes, conclusions, metrics. Metrics are written into `texts`, two
+ * for each. */
+static const char **list_facts(const sheet *s, char (*texts)[128], size_t *count) {
+    const char **facts =
+        calloc(s->note_count + s->conclusion_count + 2 * s->metric_count + 1, 2 * sizeof *facts);
+    size_t used = 0;
+    assert(facts);
+    for (size_t i = 0; i < s->note_count; i++) {
+        facts[used++] = s->notes[i].key;
+        facts[used++] = s->notes[i].value;
+    }
+    for (size_t i = 0; i < s->conclusion_count; i++) {
+        facts[used++] = "conclusion";
+        facts[used++] = s->conclusions[i];
+    }
     for (size_t i = 0; i < s->metric_count; i++) {
         const metric *k = &s->metrics[i];
-        snprintf(text, sizeof text, "%s = %.6g %s", k->name, k->value, k->unit);
-        csv_add_meta(c, "metric", text);
+        snprintf(texts[2 * i], sizeof *texts, "%s = %.6g %s", k->name, k->value, k->unit);
+        facts[used++] = "metric";
+        facts[used++] = texts[2 * i];
+        if (isnan(k->low))
+            continue;
+        snprintf(texts[2 * i + 1], sizeof *texts, "%s = %.6g to %.6g", k->name, k->low, k->high);
+        facts[used++] = "spread";
+        facts[used++] = texts[2 * i + 1];
     }
-    for (size_t i = 0; i < s->column_count; i++)
-        csv_add_text(c, s->columns[i]);
-    csv_end_row(c);
-    for (size_t r = 0; r < s->row_count; r++) {
-        for (size_t i = 0; i < s->column_count; i++)
-            csv_add_text(c, s->rows[r].cells[i] ? s->rows[r].cells[i] : "");
-        csv_end_row(c);
-    }
-    return c;
+    *count = used / 2;
+    return facts;
 }
 
-static csv *make_samples(const sheet *s, const results_meta *m) {
-    static const char *const titles[] = {"case", "i", "gpu_ns", "encode_ns", "wall_ns"};
-    csv *c = csv_new();
-    add_head(c, s, m);
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        csv_add_text(c, titles[i]);
-    csv_end_row(c);
-    for (size_t i = 0; i < s->sample_count; i++)
-        for (size_t k = 0; k < s->samples[i].count; k++) {
-            csv_add_text(c, s->samples[i].key);
-            csv_add_u64(c, k);
-            for (int clock = 0; clock < CLOCK_COUNT; clock++) {
-                char text[32];
-                snprintf(text, sizeof text, "%.9g",
-                         timing_get_clock(&s->samples[i].samples[k], (timing_clock)clock));
-                csv_add_text(c, text);
-            }
-            csv_end_row(c);
-        }
-    return c;
+/* All rows; those that no meter has filled get the device of the run as well. */
+static const char **list_cells(const sheet *s, const results_meta *m) {
+    static const char *const keys[] = {"device", "api"};
+    const char **cells = calloc(size_multiply(s->row_count, s->column_count) + 1, sizeof *cells);
+    assert(cells);
+    for (size_t r = 0; r < s->row_count; r++) {
+        const char **to = cells + r * s->column_count;
+        memcpy(to, s->rows[r].cells, s->column_count * sizeof *to);
+        for (size_t k = 0; k < 2; k++)
+            if (!to[find_column(s, keys[k])])
+                to[find_column(s, keys[k])] = results_meta_find(m, keys[k]);
+    }
+    return cells;
 }
 
 bool sheet_write(const sheet *s, const results_meta *m, const char *path, err *e) {
-    char samples_path[PATH_MAX], folder[PATH_MAX];
-    snprintf(folder, sizeof folder, "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        *slash = 0;
-    if (!results_find_samples_path(path, samples_path, sizeof samples_path, e) ||
-        (slash && slash != folder && !os_make_folder(folder, e)))
-        return false;
-    csv *rows = make_rows(s, m), *samples = make_samples(s, m);
-    bool ok = csv_write(samples, samples_path, e) && csv_write(rows, path, e);
-    csv_free(rows);
-    csv_free(samples);
+    char(*texts)[128] = calloc(2 * s->metric_count + 1, sizeof *texts);
+    assert(texts);
+    results_table t = {.meta = m,
+                       .titles = (const char *const *)s->columns,
+                       .columns = s->column_count,
+                       .rows = s->row_count,
+                       .samples = s->samples,
+                       .sample_sets = s->sample_count};
+    const char **facts = list_facts(s, texts, &t.fact_count), **cells = list_cells(s, m);
+    t.facts = facts;
+    t.cells = cells;
+    bool ok = results_write(path, &t, e);
+    free(cells);
+    free(facts);
+    free(texts);
     return ok;
 }

@@ -1,11 +1,12 @@
-/* sheet: what an experiment found: rows with named columns, numbers that claims are judged by,
+/* sheet: the results of an experiment: rows with named columns, numbers that claims are judged by,
  * conclusions, samples.
  *
- * An experiment fills rows while it measures; what it concludes it reads from the rows again. So
- * a conclusion can be tested on rows that were made up.
+ * An experiment fills rows while it measures, and draws its conclusions from the rows alone, so
+ * that a test can give it made-up rows.
  *
- * The one surprise: columns need no declaration. They stand in the file in the order in which they
- * were first filled; what a row does not have is an empty field. */
+ * Columns are those of every measured row (results.h) and whatever else the experiment puts in,
+ * without declaration: those come after them in the order in which they were first filled. Missing
+ * values are empty fields. */
 #ifndef ASSAY_SHEET_H
 #define ASSAY_SHEET_H
 
@@ -21,6 +22,8 @@ void sheet_add_row(sheet *s);
 void sheet_put_text(sheet *s, const char *column, const char *text);
 void sheet_put(sheet *s, const char *column, double value); /* NaN: stays empty */
 void sheet_put_at(sheet *s, size_t row, const char *column, double value);
+/* All known columns of a measured row; those already filled stay. */
+void sheet_put_row(sheet *s, const result_row *r);
 
 size_t sheet_count_rows(const sheet *s);
 const char *sheet_get_text(const sheet *s, size_t row, const char *column); /* "" for none */
@@ -29,7 +32,7 @@ double sheet_get(const sheet *s, size_t row, const char *column);           /* N
 /* Pairs of a column and its text, ending in NULL: "variant", "reuse", "batch", "4", NULL. */
 #define SHEET_PAIRS __attribute__((sentinel))
 bool sheet_is(const sheet *s, size_t row, ...) SHEET_PAIRS;
-/* The first such row, or SIZE_MAX; the number in a column of it, or NaN. */
+/* The first such row, or SIZE_MAX; the number in one of its columns, or NaN. */
 size_t sheet_find_row(const sheet *s, ...) SHEET_PAIRS;
 double sheet_find(const sheet *s, const char *column, ...) SHEET_PAIRS;
 
@@ -38,6 +41,9 @@ void sheet_add_note(sheet *s, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* `# metric: name = value unit`; none for a NaN. */
 void sheet_add_metric(sheet *s, const char *name, double value, const char *unit);
+/* `# spread: name = low to high`: what the quartiles of the samples give; only of a metric above,
+ * none for a NaN. */
+void sheet_add_spread(sheet *s, const char *name, double low, double high);
 double sheet_get_metric(const sheet *s, const char *name); /* NaN for none */
 
 /* One of at most two sentences. */
@@ -48,7 +54,7 @@ const char *sheet_get_conclusion(const sheet *s, size_t i);
 
 void sheet_add_samples(sheet *s, const char *key, const timing_sample *samples, size_t count);
 
-/* NAME.csv, and NAME.samples.csv beside it; folders are made. */
+/* Both files, as results_write does. Every row needs a name in column `case`. */
 bool sheet_write(const sheet *s, const results_meta *m, const char *path, err *e);
 
 #endif

@@ -1,9 +1,9 @@
 /* split_dispatch: what does it cost to do one 576x576 product in many launches?
  *
- * Published: nothing; the question behind fused and batched kernels.
+ * Published: nothing; it is the reason for fused and batched kernels.
  *
  * Measured: the same rows of the same Q4_0 matrix in 1 to 72 launches, one after the other and free
- * to overlap (they write different rows), chained and warm, all in turns. */
+ * to overlap (they write different rows), chained and warm, all interleaved. */
 #include <math.h>
 #include <stdio.h>
 
@@ -11,13 +11,13 @@
 #include "harness/measure/fit.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
-#include "runner/rungs.h"
+#include "runner/variants.h"
 
 enum { DIM = 576, MOST = 7 };
 static const uint32_t splits[MOST] = {1, 2, 4, 8, 16, 32, 72};
 
-static bool record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t n,
-                   bool overlaps, err *e) {
+static bool record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t n, bool overlaps,
+                   err *e) {
     uint32_t rows = DIM / n;
     size_t bytes = w.bytes / n;
     t->order = overlaps ? ORDER_CONCURRENT : ORDER_SERIAL;
@@ -59,7 +59,7 @@ static bool run_order(lab *l, sheet *s, const kernel_case *base, bool overlaps, 
 }
 
 static bool run(lab *l, sheet *s, err *e) {
-    const kernel *k = rungs_pick_matvec(lab_get_facts(l), &format_q4_0, false, DIM, 1, e);
+    const kernel *k = variants_pick_matvec(lab_get_facts(l), &format_q4_0, false, DIM, 1, e);
     const op *owner = NULL;
     if (!k || !registry_find_kernel(k->name, &owner))
         return false;
@@ -81,18 +81,18 @@ static double find_slope(const sheet *s, const char *variant) {
         if (sheet_is(s, r, "variant", variant, NULL)) {
             rows[2 * count] = 1;
             rows[2 * count + 1] = sheet_get(s, r, "launches");
-            times[count++] = sheet_get(s, r, "median_us");
+            times[count++] = 1e-3 * sheet_get(s, r, "gpu_ns");
         }
     fit f;
     return fit_parts(rows, times, count, 2, &f, NULL) ? f.value[1] : NAN;
 }
 
 static void conclude(sheet *s) {
-    double one = sheet_find(s, "median_us", "variant", "serial", "launches", "1", NULL);
+    double one = 1e-3 * sheet_find(s, "gpu_ns", "variant", "serial", "launches", "1", NULL);
     double serial = NAN, overlapping = NAN, most = NAN;
     for (size_t r = 0; r < sheet_count_rows(s); r++) {
         double *to = sheet_is(s, r, "variant", "serial", NULL) ? &serial : &overlapping;
-        *to = sheet_get(s, r, "median_us") / one;
+        *to = 1e-3 * sheet_get(s, r, "gpu_ns") / one;
         most = sheet_get(s, r, "launches");
     }
     double slope = find_slope(s, "serial"), free_slope = find_slope(s, "overlapping");
@@ -102,20 +102,21 @@ static void conclude(sheet *s) {
     sheet_add_metric(s, "launch_overlapping_us", free_slope, "us");
     sheet_conclude(s,
                    "A 576x576 product takes %.3g us in one launch and %.3g times that in %.0f, one "
-                   "after the other; each launch more costs %.3g us.",
+                   "after the other; each additional launch costs %.3g us.",
                    one, serial, most, slope);
     sheet_conclude(s,
-                   "Where launches may overlap, %.0f of them take %.3g times as long as one: "
-                   "%.3g us each.",
+                   "If launches may overlap, %.0f of them take %.3g times as long as one: %.3g us "
+                   "each.",
                    most, overlapping, free_slope);
 }
 
-const experiment experiment_split_dispatch = {
+EXPERIMENT(split_dispatch) = {
     .name = "split_dispatch",
+    .order = 30,
     .question = "What does it cost to do one 576x576 product in 1 to 72 launches?",
     .claim = "none was published",
     .how = "median GPU time of the whole product, many products in a command buffer (chained), "
-           "warm; all splits in turns; each launch checked against its oracle",
+           "warm; all splits interleaved; each launch checked against its oracle",
     .run = run,
     .conclude = conclude,
 };

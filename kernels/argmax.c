@@ -1,28 +1,34 @@
 /* argmax: launches, oracles and cases.
  *
- * The one surprise: the two kernels are not rungs of a ladder but halves of one computation. A case
- * of argmax_reduce records both; a case of argmax_final feeds it pairs in an order that
- * argmax_reduce would never leave. */
+ * The two kernels are not variants but the two halves of one computation. A case of argmax_reduce
+ * records both; a case of argmax_final feeds it pairs in an order that argmax_reduce would never
+ * leave. */
 #include "kernels.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
 enum { VALUES_A_GROUP = 1024 };
 
-static const kernel halves[] = {
+static const kernel kernels[] = {
     {.name = "argmax_reduce",
-     .about = "the best of every 1024, then argmax_final",
+     .variant = "reduce",
+     .about = "the best of each 1024, followed by argmax_final",
+     .file = "argmax.metal",
      .group = 256,
      .rows = VALUES_A_GROUP},
-    {.name = "argmax_final", .about = "the best of pairs in any order", .group = 256},
+    {.name = "argmax_final",
+     .variant = "final",
+     .about = "the best of (value, index) pairs in any order",
+     .file = "argmax.metal",
+     .group = 256},
 };
-static const kernel *const reduce = &halves[0], *const final = &halves[1];
+static const kernel *const reduce = &kernels[0], *const final = &kernels[1];
 
 uint32_t argmax_count_groups(uint32_t n) {
     return divide_up(n, VALUES_A_GROUP);
@@ -41,7 +47,7 @@ static void argmax_reduce_oracle(const launch *l, oracle_io *io) {
         io->out[2].value[g] = best.value;
         io->out[3].value[g] = best.index;
     }
-    io->out[2].exact = true;
+    io->out[2].exact = io->out[2].chosen = true;
 }
 
 static void argmax_final_oracle(const launch *l, oracle_io *io) {
@@ -52,14 +58,14 @@ static void argmax_final_oracle(const launch *l, oracle_io *io) {
 
 static bool argmax_reduce_record(tape *t, slice logits, slice pvals, slice pidx, uint32_t n,
                                  err *e) {
-    size_t bytes = os_multiply(n, sizeof(float));
+    size_t bytes = size_multiply(n, sizeof(float));
     uint32_t groups = argmax_count_groups(n);
-    size_t out_bytes = os_multiply(groups, sizeof(float));
+    size_t out_bytes = size_multiply(groups, sizeof(float));
     if (!record_trim(reduce, "logits", bytes, sizeof(float), &logits, e) ||
         !record_trim(reduce, "pvals", out_bytes, sizeof(float), &pvals, e) ||
         !record_trim(reduce, "pidx", out_bytes, sizeof(uint32_t), &pidx, e))
         return false;
-    launch *l = tape_add(t, "argmax.metal", reduce->name, e);
+    launch *l = record_launch(t, reduce, e);
     if (!l)
         return false;
     launch_bind(l, 0, logits, ACCESS_READ, ELEM_F32);
@@ -75,12 +81,12 @@ static bool argmax_reduce_record(tape *t, slice logits, slice pvals, slice pidx,
 
 static bool argmax_final_record(tape *t, slice pvals, slice pidx, slice result, uint32_t groups,
                                 err *e) {
-    size_t bytes = os_multiply(groups, sizeof(float));
+    size_t bytes = size_multiply(groups, sizeof(float));
     if (!record_trim(final, "pvals", bytes, sizeof(float), &pvals, e) ||
         !record_trim(final, "pidx", bytes, sizeof(uint32_t), &pidx, e) ||
         !record_trim(final, "result", sizeof(uint32_t), sizeof(uint32_t), &result, e))
         return false;
-    launch *l = tape_add(t, "argmax.metal", final->name, e);
+    launch *l = record_launch(t, final, e);
     if (!l)
         return false;
     launch_bind(l, 0, pvals, ACCESS_READ, ELEM_F32);
@@ -102,7 +108,7 @@ bool argmax_record(tape *t, slice logits, slice pvals, slice pidx, slice result,
     return argmax_final_record(t, pvals, pidx, result, argmax_count_groups(n), e);
 }
 
-/* What the values of a case look like: the second dimension of its shape. */
+/* The pattern of the values of a case: the second dimension of its shape. */
 typedef enum {
     DRAWN = 1, /* from the distribution */
     SOME_NAN,
@@ -145,10 +151,10 @@ static float apply_pattern(pattern p, float drawn, uint32_t i, uint32_t n, rng *
     return drawn;
 }
 
-/* Behind the last value stands one that would win: a guard zone is NaN, which argmax skips, so a
+/* The last value is followed by one that would win: a guard zone is NaN, which argmax skips, so a
  * read past the end would go unseen. */
 static bool make_values(kernel_case *c, const char *label, uint32_t n, slice *out, err *e) {
-    size_t bytes = os_multiply((size_t)n + 1, sizeof(float));
+    size_t bytes = size_multiply((size_t)n + 1, sizeof(float));
     float *values = malloc(bytes);
     assert(values);
     fill_f32(&c->random, c->inputs, values, n);
@@ -162,7 +168,7 @@ static bool make_values(kernel_case *c, const char *label, uint32_t n, slice *ou
 
 /* 0 to n - 1 in random order, and one more, as for the values. */
 static bool make_shuffled_indices(kernel_case *c, uint32_t n, slice *out, err *e) {
-    size_t bytes = os_multiply((size_t)n + 1, sizeof(uint32_t));
+    size_t bytes = size_multiply((size_t)n + 1, sizeof(uint32_t));
     uint32_t *indices = malloc(bytes);
     assert(indices);
     for (uint32_t i = 0; i < n; i++) {
@@ -230,10 +236,8 @@ const op argmax_op = {
     .name = "argmax",
     .about = "index of the largest logit",
     .dims = "n x pattern",
-    .kernels = halves,
-    .kernel_count = COUNT_OF(halves),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{77, DRAWN}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{77, DRAWN}}},
     .build = argmax_build,
 };

@@ -1,7 +1,7 @@
 /* bandwidth_copy: launches, oracle and cases. */
 #include "kernels.h"
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -13,30 +13,27 @@ static void bandwidth_copy_oracle(const launch *l, oracle_io *io) {
 
 bool bandwidth_copy_record(tape *t, const kernel *k, slice src, slice dst, uint32_t n,
                            uint32_t groups, err *e) {
-    size_t bytes = os_multiply(n, 4 * sizeof(float));
-    if (!record_trim(k, "src", bytes, 16, &src, e) || !record_trim(k, "dst", bytes, 16, &dst, e))
-        return false;
     if (groups == 0 || groups > UINT32_MAX / k->group || n > UINT32_MAX - groups * k->group)
         return err_set(e, EXIT_CANNOT, "%s: cannot copy %u float4 with %u threadgroups", k->name, n,
                        groups);
-    launch *l = tape_add(t, "bandwidth_copy.metal", k->name, e);
+    size_t count = size_multiply(n, 4);
+    const operand operands[] = {{"src", src, count, ACCESS_READ},
+                                {"dst", dst, count, ACCESS_WRITE}};
+    launch *l = record_floats(t, k, 16, operands, COUNT_OF(operands), e);
     if (!l)
         return false;
-    launch_bind(l, 0, src, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 1, dst, ACCESS_WRITE, ELEM_F32);
     launch_set_u32(l, 2, n);
     launch_set_groups(l, (size3){groups, 1, 1}, (size3){k->group, 1, 1});
-    l->bytes = 2 * bytes;
     l->oracle = bandwidth_copy_oracle;
     return true;
 }
 
-/* A float4 more in src than is to be copied, and not of NaN as a guard zone is. */
+/* src has one float4 more than is copied, and it is not NaN as a guard zone is. */
 static bool bandwidth_copy_build(kernel_case *c, err *e) {
     uint32_t n = c->shape.dim[0], groups = c->shape.dim[1];
     slice src, dst;
-    return case_input_f32(c, "src", os_multiply((size_t)n + 1, 4), &src, e) &&
-           case_output(c, "dst", os_multiply(n, 4 * sizeof(float)), &dst, e) &&
+    return case_input_f32(c, "src", size_multiply((size_t)n + 1, 4), &src, e) &&
+           case_output(c, "dst", size_multiply(n, 4 * sizeof(float)), &dst, e) &&
            bandwidth_copy_record(c->tape, c->kernel, src, dst, n, groups, e);
 }
 
@@ -45,18 +42,19 @@ static const shape shapes[] = {
     {{257, 2}}, {{1000, 3}}, {{12345, 7}}, {{100003, 64}},
 };
 
-static const kernel rows[] = {
-    {.name = "bandwidth_copy", .about = "float4 loads and stores a grid apart", .group = 256},
+static const kernel kernels[] = {
+    {.name = "bandwidth_copy",
+     .about = "float4 loads and stores, strided by the grid",
+     .file = "bandwidth_copy.metal",
+     .group = 256},
 };
 
 const op bandwidth_copy_op = {
     .name = "bandwidth_copy",
-    .about = "the roof of copying",
+    .about = "dst = src, the roof for copying",
     .dims = "n x groups",
-    .kernels = rows,
-    .kernel_count = COUNT_OF(rows),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{777, 2}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{777, 2}}},
     .build = bandwidth_copy_build,
 };

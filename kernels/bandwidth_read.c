@@ -1,51 +1,41 @@
 /* bandwidth_read: launches, oracle and cases of the kernels that read all of a buffer and leave its
- * sums.
- *
- * Each op has a .metal file of its name and reads units of its own: float4, half4, blocks. The one
- * surprise: what a kernel reads is found from its name. */
+ * sums. A kernel reads units of its format: float4, half4, blocks. */
 #include "kernels.h"
 
 #include <assert.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/quant.h"
 #include "reference/reference.h"
 
+/* How a format is read. */
 typedef struct {
-    const op *op;
-    const char *file;
     const weight_format *format;
     uint32_t values; /* in a unit */
     const char *units;
     size_t alignment;
     elem type;
     double terms, roundings; /* of a unit, as in expected */
-    uint32_t groups;         /* always as many threadgroups; 0: the shape says how many */
 } reader;
 
-/* Of floats there are additions only; the sum of a block is exact, its scale and the sum are not.
- */
+/* Floats need additions only; the sum of a block is exact, its scaling and the total are not. */
 static const reader readers[] = {
-    {&bandwidth_read_f32_op, "bandwidth_read_f32.metal", &format_f32, 4, "float4", 16, ELEM_F32, 4,
-     0, 0},
-    {&bandwidth_read_f16_op, "bandwidth_read_f16.metal", &format_f16, 4, "half4", 8, ELEM_F16, 4, 0,
-     0},
-    {&bandwidth_read_q4_0_op, "bandwidth_read_q4_0.metal", &format_q4_0, Q4_0_VALUES, "blocks", 2,
-     ELEM_U8, 1, 2, 0},
-    {&bandwidth_read_high_occupancy_op, "bandwidth_read_high_occupancy.metal", &format_f32, 4,
-     "float4", 16, ELEM_F32, 4, 0, BANDWIDTH_READ_HIGH_OCCUPANCY_GROUPS},
+    {&format_f32, 4, "float4", 16, ELEM_F32, 4, 0},
+    {&format_f16, 4, "half4", 8, ELEM_F16, 4, 0},
+    {&format_q4_0, Q4_0_VALUES, "blocks", 2, ELEM_U8, 1, 2},
 };
 
-static const reader *find_reader(const char *name) {
+static const reader *find_reader(const kernel *k) {
     for (size_t i = 0; i < COUNT_OF(readers); i++)
-        if (op_find_kernel(readers[i].op, name))
+        if (readers[i].format == k->format)
             return &readers[i];
+    assert(!"a format that can be read");
     return NULL;
 }
 
 static void bandwidth_read_oracle(const launch *l, oracle_io *io) {
-    const reader *r = find_reader(l->pipeline->kernel);
+    const reader *r = find_reader(l->kernel);
     expected *out = &io->out[1];
     uint32_t n = oracle_u32(io, 2), groups = l->grid.x, group = l->group.x;
     if (r->format == &format_f32)
@@ -60,17 +50,17 @@ static void bandwidth_read_oracle(const launch *l, oracle_io *io) {
 
 bool bandwidth_read_record(tape *t, const kernel *k, slice data, slice out, uint32_t n,
                            uint32_t groups, err *e) {
-    const reader *r = find_reader(k->name);
-    assert(r && (r->groups == 0 || r->groups == groups));
-    size_t bytes = os_multiply(n, format_get_bytes(r->format, 1, r->values)),
-           out_bytes = os_multiply(groups, sizeof(float));
+    const reader *r = find_reader(k);
+    assert(k->groups == 0 || k->groups == groups);
+    size_t bytes = size_multiply(n, format_get_bytes(r->format, 1, r->values)),
+           out_bytes = size_multiply(groups, sizeof(float));
     if (!record_trim(k, "data", bytes, r->alignment, &data, e) ||
         !record_trim(k, "out", out_bytes, sizeof(float), &out, e))
         return false;
     if (groups > UINT32_MAX / k->group || n > UINT32_MAX - groups * k->group)
         return err_set(e, EXIT_CANNOT, "%s: %u %s and %u threadgroups overflow a 32-bit index",
                        k->name, n, r->units, groups);
-    launch *l = tape_add(t, r->file, k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     launch_bind(l, 0, data, ACCESS_READ, r->type);
@@ -84,45 +74,64 @@ bool bandwidth_read_record(tape *t, const kernel *k, slice data, slice out, uint
 }
 
 static bool bandwidth_read_build(kernel_case *c, err *e) {
-    const reader *r = find_reader(c->kernel->name);
-    uint32_t n = c->shape.dim[0], groups = r->groups != 0 ? r->groups : c->shape.dim[1];
+    const reader *r = find_reader(c->kernel);
+    uint32_t n = c->shape.dim[0], groups = c->kernel->groups ? c->kernel->groups : c->shape.dim[1];
     slice data, out;
     return case_input_weights(c, "data", r->format, n, r->values, &data, e) &&
            case_output(c, "out", groups * sizeof(float), &out, e) &&
            bandwidth_read_record(c->tape, c->kernel, data, out, n, groups, e);
 }
 
-/* Fewer units than threads, as many, more by one; uneven strides; then a buffer of 4, 2 or 1 MB. */
-#define SHAPES                                                                                     \
-    {{1, 1}}, {{1, 3}}, {{31, 1}}, {{33, 1}}, {{255, 1}}, {{256, 1}}, {{257, 1}}, {{257, 2}},      \
-        {{1000, 3}}, {                                                                             \
-        { 12345, 7 }                                                                               \
-    }
-static const shape float_shapes[] = {SHAPES, {{250007, 64}}};
-static const shape block_shapes[] = {SHAPES, {{70001, 40}}};
+/* Fewer units than threads, as many, one more; uneven strides; then a buffer of 4, 2 or 1 MB. */
+/* clang-format off */
+#define SHAPES {{1, 1}}, {{1, 3}}, {{31, 1}}, {{33, 1}}, {{255, 1}}, {{256, 1}}, {{257, 1}}, \
+    {{257, 2}}, {{1000, 3}}, {{12345, 7}}
+/* clang-format on */
+static const shape floats[] = {SHAPES, {{250007, 64}}};
+static const shape blocks[] = {SHAPES, {{70001, 40}}};
 
-/* Most threadgroups have nothing; around the 262144 threads of the grid, and uneven strides. */
-static const shape high_occupancy_shapes[] = {{{1}}, {{262143}}, {{262145}}, {{700001}}};
+/* Most threadgroups idle; around the 262144 threads of the grid; uneven strides. */
+static const shape high_occupancy[] = {{{1}}, {{262143}}, {{262145}}, {{700001}}};
 
-#define OP(name_, about_, how, dims_, shapes_, ...)                                                \
-    static const kernel name_##_rows[] = {{#name_, how, .group = 256}};                        \
-    const op name_##_op = {                                                                        \
-        .name = #name_,                                                                            \
-        .about = about_,                                                                           \
-        .dims = dims_,                                                                             \
-        .kernels = name_##_rows,                                                                   \
-        .kernel_count = COUNT_OF(name_##_rows),                                                    \
-        .shapes = shapes_,                                                                         \
-        .shape_count = COUNT_OF(shapes_),                                                          \
-        .any_input = {{__VA_ARGS__}},                                                              \
-        .build = bandwidth_read_build,                                                             \
-    }
+static const shape_list block_shapes = {blocks, COUNT_OF(blocks), {{777, 2}}};
+static const shape_list high_occupancy_shapes = {high_occupancy, COUNT_OF(high_occupancy), {{777}}};
 
-OP(bandwidth_read_f32, "the roof of reading: sums all of a buffer", "float4 loads a grid apart",
-   "n x groups", float_shapes, 777, 2);
-OP(bandwidth_read_f16, "the roof of reading halves", "half4 loads a grid apart", "n x groups",
-   float_shapes, 777, 2);
-OP(bandwidth_read_q4_0, "the roof of reading Q4_0 blocks", "16-bit loads, blocks a grid apart",
-   "n x groups", block_shapes, 777, 2);
-OP(bandwidth_read_high_occupancy, "reading with as many threads as possible",
-   "float4 loads, 1024 threadgroups", "n", high_occupancy_shapes, 777);
+static const kernel kernels[] = {
+    {.name = "bandwidth_read_f32",
+     .variant = "plain",
+     .about = "float4 loads, strided by the grid",
+     .file = "bandwidth_read_f32.metal",
+     .format = &format_f32,
+     .group = 256},
+    {.name = "bandwidth_read_f16",
+     .variant = "plain",
+     .about = "half4 loads, strided by the grid",
+     .file = "bandwidth_read_f16.metal",
+     .format = &format_f16,
+     .group = 256},
+    {.name = "bandwidth_read_q4_0",
+     .variant = "plain",
+     .about = "16-bit loads, blocks strided by the grid",
+     .file = "bandwidth_read_q4_0.metal",
+     .format = &format_q4_0,
+     .group = 256,
+     .shapes = &block_shapes},
+    {.name = "bandwidth_read_high_occupancy",
+     .variant = "high_occupancy",
+     .about = "float4 loads by 1024 threadgroups, as many threads as possible",
+     .file = "bandwidth_read_high_occupancy.metal",
+     .format = &format_f32,
+     .group = 256,
+     .groups = 1024,
+     .shapes = &high_occupancy_shapes},
+};
+
+const op bandwidth_read_op = {
+    .name = "bandwidth_read",
+    .about = "sum of a whole buffer, the roof for reading",
+    .dims = "n x groups",
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {floats, COUNT_OF(floats), {{777, 2}}},
+    .build = bandwidth_read_build,
+};

@@ -1,7 +1,7 @@
 /* bandwidth_triad: launches, oracle and cases. */
 #include "kernels.h"
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -16,35 +16,31 @@ static void bandwidth_triad_oracle(const launch *l, oracle_io *io) {
 
 bool bandwidth_triad_record(tape *t, const kernel *k, slice b, slice c, slice out, uint32_t n,
                             float scalar, uint32_t groups, err *e) {
-    size_t bytes = os_multiply(n, 4 * sizeof(float));
-    if (!record_trim(k, "b", bytes, 16, &b, e) || !record_trim(k, "c", bytes, 16, &c, e) ||
-        !record_trim(k, "out", bytes, 16, &out, e))
-        return false;
     if (groups == 0 || groups > UINT32_MAX / k->group || n > UINT32_MAX - groups * k->group)
         return err_set(e, EXIT_CANNOT, "%s: cannot make %u float4 with %u threadgroups", k->name, n,
                        groups);
-    launch *l = tape_add(t, "bandwidth_triad.metal", k->name, e);
+    size_t count = size_multiply(n, 4);
+    const operand operands[] = {{"b", b, count, ACCESS_READ},
+                                {"c", c, count, ACCESS_READ},
+                                {"out", out, count, ACCESS_WRITE}};
+    launch *l = record_floats(t, k, 16, operands, COUNT_OF(operands), e);
     if (!l)
         return false;
-    launch_bind(l, 0, b, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 1, c, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 2, out, ACCESS_WRITE, ELEM_F32);
     launch_set_u32(l, 3, n);
     launch_set_f32(l, 4, scalar);
     launch_set_groups(l, (size3){groups, 1, 1}, (size3){k->group, 1, 1});
-    l->bytes = 3 * bytes;
     l->flops = 8 * (uint64_t)n;
     l->oracle = bandwidth_triad_oracle;
     return true;
 }
 
-/* A float4 more in the inputs than is asked for, and not of NaN as a guard zone is. */
+/* The inputs have one float4 more than is used, and it is not NaN as a guard zone is. */
 static bool bandwidth_triad_build(kernel_case *c, err *e) {
     uint32_t n = c->shape.dim[0], groups = c->shape.dim[1];
-    size_t count = os_multiply((size_t)n + 1, 4);
+    size_t count = size_multiply((size_t)n + 1, 4);
     slice b, d, out;
     return case_input_f32(c, "b", count, &b, e) && case_input_f32(c, "c", count, &d, e) &&
-           case_output(c, "out", os_multiply(n, 4 * sizeof(float)), &out, e) &&
+           case_output(c, "out", size_multiply(n, 4 * sizeof(float)), &out, e) &&
            bandwidth_triad_record(c->tape, c->kernel, b, d, out, n, 0.4f, groups, e);
 }
 
@@ -53,18 +49,19 @@ static const shape shapes[] = {
     {{257, 2}}, {{1000, 3}}, {{12345, 7}}, {{100003, 64}},
 };
 
-static const kernel rows[] = {
-    {.name = "bandwidth_triad", .about = "float4 loads and stores a grid apart", .group = 256},
+static const kernel kernels[] = {
+    {.name = "bandwidth_triad",
+     .about = "float4 loads and stores, strided by the grid",
+     .file = "bandwidth_triad.metal",
+     .group = 256},
 };
 
 const op bandwidth_triad_op = {
     .name = "bandwidth_triad",
     .about = "out = b + scalar * c",
     .dims = "n x groups",
-    .kernels = rows,
-    .kernel_count = COUNT_OF(rows),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{777, 2}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{777, 2}}},
     .build = bandwidth_triad_build,
 };

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -18,10 +18,10 @@ bool decode_advance_record(tape *t, const kernel *k, slice next, slice state, sl
                            uint32_t ring, err *e) {
     if (!record_trim(k, "next", sizeof(uint32_t), sizeof(uint32_t), &next, e) ||
         !record_trim(k, "state", DECODE_STATE_BYTES, sizeof(uint32_t), &state, e) ||
-        !record_trim(k, "history", os_multiply(ring, sizeof(uint32_t)), sizeof(uint32_t), &history,
-                     e))
+        !record_trim(k, "history", size_multiply(ring, sizeof(uint32_t)), sizeof(uint32_t),
+                     &history, e))
         return false;
-    launch *l = tape_add(t, "decode_advance.metal", k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     launch_bind(l, 0, next, ACCESS_READ, ELEM_U32);
@@ -34,13 +34,13 @@ bool decode_advance_record(tape *t, const kernel *k, slice next, slice state, sl
     return true;
 }
 
-/* Token, position, cache length and history are any numbers: no two of them are the same, so that
- * nothing can be mistaken for something else. */
+/* Token, position, cache length and history are arbitrary numbers, all different, so that none can
+ * be mistaken for another. */
 static bool decode_advance_build(kernel_case *c, err *e) {
     uint32_t step = c->shape.dim[0], ring = c->shape.dim[1];
     uint32_t any = rng_below(&c->random, 1u << 20), next_token = any + 1;
     const uint32_t before[] = {any + 5, any + 20, any + 40, step};
-    size_t bytes = os_multiply(ring, sizeof(uint32_t));
+    size_t bytes = size_multiply(ring, sizeof(uint32_t));
     uint32_t *tokens = malloc(bytes);
     assert(tokens);
     for (uint32_t i = 0; i < ring; i++)
@@ -60,18 +60,16 @@ static const shape shapes[] = {{{0, 1}},    {{1, 1}},     {{0, 2}},          {{1
                                {{2, 3}},    {{3, 3}},     {{63, 64}},        {{64, 64}},
                                {{1000, 7}}, {{200, 256}}, {{3000000000, 10}}};
 
-static const kernel rows[] = {
-    {.name = "decode_advance", .about = "one thread", .group = 1},
+static const kernel kernels[] = {
+    {.name = "decode_advance", .about = "one thread", .file = "decode_advance.metal", .group = 1},
 };
 
 const op decode_advance_op = {
     .name = "decode_advance",
     .about = "the chosen token becomes the next input, on the device",
     .dims = "step x ring",
-    .kernels = rows,
-    .kernel_count = COUNT_OF(rows),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{5, 4}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{5, 4}}},
     .build = decode_advance_build,
 };

@@ -2,12 +2,12 @@
 #include "kernels.h"
 
 #include "attention_case.h"
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 
 static void decode_attention_oracle(const launch *l, oracle_io *io) {
     (void)l;
-    attention_judge(io, 1, oracle_u32(io, 7) - 1); /* a kv_len of 0 is a position outside, too */
+    attention_judge(io, 1, oracle_u32(io, 7) - 1); /* a kv_len of 0 is also a position outside */
 }
 
 bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, slice v_cache,
@@ -20,7 +20,7 @@ bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, s
                            .rows_seen = kv_len.at.buffer ? 1 : kv_len.bits};
     if (!attention_check(k, &plan, &q, k_cache, v_cache, &out, e))
         return false;
-    launch *l = tape_add(t, "decode_attention.metal", k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     attention_bind(l, q, k_cache, v_cache, out, &plan);
@@ -38,7 +38,7 @@ bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, s
 static bool decode_attention_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
     uint32_t kv_len = dim[0], n_heads = dim[1], n_kv_heads = dim[2], head_dim = dim[3];
-    size_t count = os_multiply(n_heads, head_dim);
+    size_t count = size_multiply(n_heads, head_dim);
     slice q, k_cache, v_cache, out, place;
     return case_input_f32(c, "q", count, &q, e) &&
            case_input_cache(c, "k_cache", kv_len, n_kv_heads * head_dim, &k_cache, e) &&
@@ -52,7 +52,7 @@ static bool decode_attention_build(kernel_case *c, err *e) {
 
 /* Keys: 1, and around the 32 that a simdgroup and the 256 that a threadgroup takes at a time; more
  * than the 2048 that a fixed array of scores once held. Heads of 1 to 256 dimensions, whole
- * float4s or not, whole simdgroups or not; 1, 3 and 4 query heads to a head of the cache. */
+ * float4s or not, whole simdgroups or not; 1, 3 and 4 query heads per head of the cache. */
 static const shape shapes[] = {
     {{1, 1, 1, 1}},     {{1, 9, 3, 64}},     {{3, 9, 3, 64}},   {{5, 9, 3, 64}},
     {{31, 9, 3, 64}},   {{32, 9, 3, 64}},    {{33, 9, 3, 64}},  {{255, 9, 3, 64}},
@@ -62,10 +62,16 @@ static const shape shapes[] = {
     {{130, 4, 1, 256}}, {{512, 32, 8, 128}},
 };
 
-static const kernel rungs[] = {
-    {.name = "decode_attention", .about = "a simdgroup a head", .group = 32},
+static const kernel kernels[] = {
+    {.name = "decode_attention",
+     .variant = "plain",
+     .about = "one simdgroup per head",
+     .file = "decode_attention.metal",
+     .group = 32},
     {.name = "decode_attention_threadgroup",
+     .variant = "threadgroup",
      .about = "eight simdgroups share the keys of a head",
+     .file = "decode_attention.metal",
      .group = 256},
 };
 
@@ -73,10 +79,8 @@ const op decode_attention_op = {
     .name = "decode_attention",
     .about = "attention of one query to the cache",
     .dims = "kv_len x heads x kv_heads x head_dim",
-    .kernels = rungs,
-    .kernel_count = COUNT_OF(rungs),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{300, 4, 2, 20}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{300, 4, 2, 20}}},
     .build = decode_attention_build,
 };

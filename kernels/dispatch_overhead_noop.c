@@ -11,7 +11,7 @@ static void dispatch_overhead_noop_oracle(const launch *l, oracle_io *io) {
 bool dispatch_overhead_noop_record(tape *t, const kernel *k, slice counter, err *e) {
     if (!record_trim(k, "counter", sizeof(uint32_t), sizeof(uint32_t), &counter, e))
         return false;
-    launch *l = tape_add(t, "dispatch_overhead_noop.metal", k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     launch_bind(l, 0, counter, ACCESS_BOTH, ELEM_U32);
@@ -32,18 +32,19 @@ static bool dispatch_overhead_noop_build(kernel_case *c, err *e) {
 
 static const shape shapes[] = {{{1}}, {{3}}, {{32}}};
 
-static const kernel rows[] = {
-    {.name = "dispatch_overhead_noop", .about = "one thread adds 1 to a counter", .group = 1},
+static const kernel kernels[] = {
+    {.name = "dispatch_overhead_noop",
+     .about = "one thread adds 1 to a counter",
+     .file = "dispatch_overhead_noop.metal",
+     .group = 1},
 };
 
 const op dispatch_overhead_noop_op = {
     .name = "dispatch_overhead_noop",
-    .about = "the floor of a launch",
+    .about = "the least a launch can cost",
     .dims = "launches",
-    .kernels = rows,
-    .kernel_count = COUNT_OF(rows),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{2}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{2}}},
     .build = dispatch_overhead_noop_build,
 };

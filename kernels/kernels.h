@@ -1,47 +1,18 @@
-/* kernels: every op, and how to record its launches.
+/* kernels: how to record the launches of every op.
  *
- * An op is a .metal file of kernels that compute the same thing, and a .c file that knows how to
- * launch them. Its record function is the only place that knows their bindings and geometry: the
- * model runner, the experiments and the op's own test cases all go through it. It checks sizes,
- * appends one launch (argmax: two) with bytes, flops and oracle filled in, and says no with an
- * error to what the kernels cannot do. k is the rung to use: op_find_kernel(&matvec_q4_0_op, "...")
- * or &matvec_q4_0_op.kernels[i].
+ * An op has a .metal file (or several) of kernels that compute the same thing, and a .c file that
+ * knows how to launch them. Its record function is the only place that knows their bindings and
+ * geometry: the model runner, the experiments and the op's own test cases all go through it. It
+ * checks sizes, appends one launch (argmax: two) with bytes, flops and oracle filled in, and
+ * refuses with an error what the kernels cannot do. k is the kernel to use, one of <op>_op.kernels;
+ * it must live as long as the tape.
  *
- * A `param` is a value, or a place in device memory that holds it and may change between plays. */
+ * A `param` is a value, or a location in device memory that holds it and may change between plays.
+ */
 #ifndef ASSAY_KERNELS_H
 #define ASSAY_KERNELS_H
 
-#include "harness/check/op.h"
-
-/* THE list (registry.c). */
-extern const op *const registry[];
-extern const size_t registry_count;
-const op *registry_find_op(const char *name); /* NULL if there is none */
-const kernel *registry_find_kernel(const char *name, const op **owner); /* owner may be NULL */
-
-extern const op bandwidth_copy_op, bandwidth_read_f16_op, bandwidth_read_high_occupancy_op,
-    bandwidth_read_q4_0_op, bandwidth_triad_op, concat_buffers_2_op, concat_buffers_3_op,
-    decode_attention_op, dequantize_q4_0_op, dequantize_q8_0_op, embedding_lookup_op,
-    kv_cache_copy_tokens_op, prefill_attention_op, repetition_penalty_op, rope_apply_tokens_op;
-extern const op argmax_op, bandwidth_read_f32_op, buffer_copy_op, dispatch_overhead_noop_op,
-    ffn_silu_op, kv_cache_copy_op, residual_add_op, residual_add_inplace_op, rmsnorm_op,
-    rope_apply_op, rope_apply_dual_op, rope_apply_table_op, bias_add_op, decode_advance_op;
-extern const op matvec_q4_0_op, matvec_q4_0_accumulate_op, multi_token_matvec_q4_0_op,
-    multi_token_matvec_q4_0_accumulate_op, matvec_q4_1_op, matvec_q4_1_accumulate_op,
-    multi_token_matvec_q4_1_op, multi_token_matvec_q4_1_accumulate_op, matvec_q8_0_op,
-    matvec_q8_0_accumulate_op, multi_token_matvec_q8_0_op, multi_token_matvec_q8_0_accumulate_op,
-    matvec_q4_k_op, matvec_q4_k_accumulate_op, multi_token_matvec_q4_k_op,
-    multi_token_matvec_q4_k_accumulate_op, matvec_q6_k_op, matvec_q6_k_accumulate_op,
-    multi_token_matvec_q6_k_op, multi_token_matvec_q6_k_accumulate_op, matvec_f16_op,
-    matvec_f16_accumulate_op, multi_token_matvec_f16_op, multi_token_matvec_f16_accumulate_op,
-    matvec_f32_op, matvec_f32_accumulate_op, multi_token_matvec_f32_op,
-    multi_token_matvec_f32_accumulate_op, matvec_q5_0_op, matvec_q5_0_accumulate_op,
-    multi_token_matvec_q5_0_op, multi_token_matvec_q5_0_accumulate_op, matvec_q5_1_op,
-    matvec_q5_1_accumulate_op, multi_token_matvec_q5_1_op, multi_token_matvec_q5_1_accumulate_op,
-    matvec_q5_k_op, matvec_q5_k_accumulate_op, multi_token_matvec_q5_k_op,
-    multi_token_matvec_q5_k_accumulate_op, matvec_bf16_op, matvec_bf16_accumulate_op,
-    multi_token_matvec_bf16_op, multi_token_matvec_bf16_accumulate_op, matvec_q4_0_batched_op,
-    silu_matvec_q4_0_accumulate_op, rmsnorm_matvec_q4_0_op, rmsnorm_matvec_f32_op;
+#include "ops.h"
 
 /* result (1, u32) = index of the largest of logits (n). pvals (f32) and pidx (u32) are scratch with
  * room for argmax_count_groups(n) each. Two launches. */
@@ -56,8 +27,7 @@ bool bandwidth_triad_record(tape *t, const kernel *k, slice b, slice c, slice ou
                             float scalar, uint32_t groups, err *e);
 
 /* out (groups) = sums of what each threadgroup read of data: n float4, n half4 or n Q4_0 blocks, by
- * the kernel. bandwidth_read_high_occupancy always has its 1024 threadgroups. */
-enum { BANDWIDTH_READ_HIGH_OCCUPANCY_GROUPS = 1024 };
+ * the format of the kernel. groups is k->groups for a kernel with a fixed number of them. */
 bool bandwidth_read_record(tape *t, const kernel *k, slice data, slice out, uint32_t n,
                            uint32_t groups, err *e);
 
@@ -69,16 +39,16 @@ bool bias_add_record(tape *t, const kernel *k, slice a, slice b, uint32_t rows, 
 bool buffer_copy_record(tape *t, const kernel *k, slice src, slice dst, uint32_t count, err *e);
 
 /* out = a (dim_a), then b (dim_b), then c (dim_c) */
-bool concat_buffers_2_record(tape *t, const kernel *k, slice a, slice b, slice out,
-                             uint32_t dim_a, uint32_t dim_b, err *e);
+bool concat_buffers_2_record(tape *t, const kernel *k, slice a, slice b, slice out, uint32_t dim_a,
+                             uint32_t dim_b, err *e);
 bool concat_buffers_3_record(tape *t, const kernel *k, slice a, slice b, slice c, slice out,
                              uint32_t dim_a, uint32_t dim_b, uint32_t dim_c, err *e);
 
 /* The end of a greedy decode step: history[step % ring] = next (1, u32), and in state, which is
- * four u32, token = next, and pos, kv_len and step go on by one. The next step then needs nothing
- * from the CPU. history (ring, u32). */
+ * four u32, token = next, and pos, kv_len and step increase by one. The next step then needs
+ * nothing from the CPU. history (ring, u32). */
 enum {
-    DECODE_STATE_TOKEN = 0, /* where each has its 4 bytes in state */
+    DECODE_STATE_TOKEN = 0, /* byte offsets in state */
     DECODE_STATE_POS = 4,
     DECODE_STATE_KV_LEN = 8,
     DECODE_STATE_STEP = 12,
@@ -89,41 +59,40 @@ bool decode_advance_record(tape *t, const kernel *k, slice next, slice state, sl
 
 /* out (n_heads, head_dim) = attention of q, of the same shape, to rows 0 to kv_len - 1 of the
  * caches (rows, n_kv_heads, head_dim), each head by itself: softmax(scale * q K^T) V. The slices of
- * the caches say how many rows there are; where kv_len is in device memory, bytes and flops are
- * those of all of them. n_heads is a multiple of n_kv_heads, head_dim at most 256. */
+ * the caches give the number of rows; if kv_len is in device memory, bytes and flops are those of
+ * all of them. n_heads is a multiple of n_kv_heads, head_dim at most 256. */
 bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, slice v_cache,
                              slice out, uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_dim,
                              param kv_len, float scale, err *e);
 
-/* floats (32 count) = what `count` blocks stand for, whose format is that of the kernel */
+/* floats (32 count) = the values of `count` blocks in the format of the kernel */
 bool dequantize_record(tape *t, const kernel *k, slice blocks, slice floats, uint32_t count,
                        err *e);
 
 /* counter (1, u32) += 1 */
 bool dispatch_overhead_noop_record(tape *t, const kernel *k, slice counter, err *e);
 
-/* out (n, hidden) = rows ids (n, u32) of table (vocab, hidden), whose format is that of the kernel:
- * embedding_lookup_q8_0, ... The table has exactly vocab rows; the row of any other id is NaN. */
+/* out (n, hidden) = rows ids (n, u32) of table (vocab, hidden), in the format of the kernel. The
+ * table has exactly vocab rows; the row of any other id is NaN. */
 bool embedding_lookup_record(tape *t, const kernel *k, slice table, slice ids, slice out,
                              uint32_t n, uint32_t hidden, uint32_t vocab, err *e);
 
 /* out (n) = silu(gate) * up */
-bool ffn_silu_record(tape *t, const kernel *k, slice gate, slice up, slice out, uint32_t n,
-                     err *e);
+bool ffn_silu_record(tape *t, const kernel *k, slice gate, slice up, slice out, uint32_t n, err *e);
 
 /* Row row_idx of k_cache and v_cache (rows, kv_dim) = k_src, v_src (kv_dim). The slices of the
- * caches say how many rows there are. */
+ * caches give the number of rows. */
 bool kv_cache_copy_record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,
                           slice v_cache, uint32_t kv_dim, param row_idx, err *e);
 
 /* Rows row_idx to row_idx + n_tokens - 1 of the caches = k_src, v_src (n_tokens, kv_dim). */
-bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_src,
-                                 slice k_cache, slice v_cache, uint32_t n_tokens, uint32_t kv_dim,
-                                 param row_idx, err *e);
+bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,
+                                 slice v_cache, uint32_t n_tokens, uint32_t kv_dim, param row_idx,
+                                 err *e);
 
 /* y (batch, out_dim) = W x, or y += W x, for each of x (batch, in_dim); W (out_dim, in_dim)
- * exactly. k is any kernel of the ops matvec_<format> and matvec_<format>_accumulate, and says the
- * format. in_dim must be whole blocks. Only the multi_token kernels take a batch other than 1. */
+ * exactly. k gives the format and whether it accumulates. in_dim must be whole blocks. Only kernels
+ * with k->tokens take a batch other than 1. */
 bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
                    uint32_t in_dim, uint32_t batch, err *e);
 
@@ -136,8 +105,8 @@ bool matvec_q4_0_batched_record(tape *t, const kernel *k, const slice w[3], slic
 bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel *k, slice w, slice gate, slice up,
                                         slice y, uint32_t out_dim, uint32_t in_dim, err *e);
 
-/* y (out_dim) = W rmsnorm(x), with norm_w (in_dim); W in F32 for rmsnorm_matvec_f32, else in Q4_0.
- * megakernel_rmsnorm_matvec takes an in_dim of 8160 at the most. */
+/* y (out_dim) = W rmsnorm(x), with norm_w (in_dim); W in the format of the kernel.
+ * megakernel_rmsnorm_matvec takes an in_dim of at most 8160. */
 bool rmsnorm_matvec_record(tape *t, const kernel *k, slice x, slice norm_w, slice w, slice y,
                            uint32_t out_dim, uint32_t in_dim, float eps, err *e);
 
@@ -148,17 +117,15 @@ bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, 
                               slice out, uint32_t n_tokens, uint32_t n_heads, uint32_t n_kv_heads,
                               uint32_t head_dim, param start, float scale, err *e);
 
-/* logits (vocab): those named by the first n of ids are divided by penalty where they are positive
- * and multiplied where not, each once however often it is named. Ids from vocab on name nothing.
- * The slice of ids says how many there is room for; n may change from play to play. */
+/* logits (vocab): those named by the first n of ids are divided by penalty if positive, multiplied
+ * otherwise, each once however often it is named. Ids of vocab or more are ignored. The slice of
+ * ids gives the largest n; n may change from play to play. */
 bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids, param n,
                                uint32_t vocab, float penalty, err *e);
 
 /* out (n) = a + b, or a += b */
-bool residual_add_record(tape *t, const kernel *k, slice a, slice b, slice out, uint32_t n,
-                         err *e);
-bool residual_add_inplace_record(tape *t, const kernel *k, slice a, slice b, uint32_t n,
-                                 err *e);
+bool residual_add_record(tape *t, const kernel *k, slice a, slice b, slice out, uint32_t n, err *e);
+bool residual_add_inplace_record(tape *t, const kernel *k, slice a, slice b, uint32_t n, err *e);
 
 /* y (rows, dim) = x / sqrt(mean(x^2) + eps) * w (dim). Only rmsnorm_rows and rmsnorm_rows_simdgroup
  * take more than one row. */

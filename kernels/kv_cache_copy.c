@@ -1,51 +1,76 @@
-/* kv_cache_copy: launches, oracle and cases. */
+/* kv_cache_copy: launches, oracle and cases of appending one row to the key and value caches, or
+ * many (kv_cache_copy_tokens, whose number of rows is one more argument). */
 #include "kernels.h"
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
 static void kv_cache_copy_oracle(const launch *l, oracle_io *io) {
     (void)l;
-    reference_kv_cache_copy(io->in[0], io->in[1], oracle_u32(io, 4), oracle_u32(io, 5),
-                            io->out[2].value, io->out[3].value);
+    uint32_t kv_dim = oracle_u32(io, 4), row = oracle_u32(io, 5);
+    uint32_t n_tokens = io->in[6] ? oracle_u32(io, 6) : 1;
+    for (size_t t = 0; t < n_tokens; t++)
+        reference_kv_cache_copy((const float *)io->in[0] + t * kv_dim,
+                                (const float *)io->in[1] + t * kv_dim, kv_dim, row + t,
+                                io->out[2].value, io->out[3].value);
     io->out[2].exact = io->out[3].exact = true;
+}
+
+/* All but the number of tokens. NULL with e set. */
+static launch *record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,
+                      slice v_cache, uint32_t n_tokens, uint32_t kv_dim, param row_idx, err *e) {
+    size_t row_bytes = size_multiply(kv_dim, sizeof(float));
+    size_t bytes = size_multiply(n_tokens, row_bytes);
+    if (!record_trim(k, "k_src", bytes, sizeof(float), &k_src, e) ||
+        !record_trim(k, "v_src", bytes, sizeof(float), &v_src, e))
+        return NULL;
+    size_t rows = k_cache.bytes / row_bytes, first = row_idx.at.buffer ? 0 : row_idx.bits;
+    if (k_cache.bytes % row_bytes || v_cache.bytes != k_cache.bytes) {
+        err_set(e, EXIT_CANNOT,
+                "%s: caches of %zu and %zu bytes are not the same whole rows of %zu", k->name,
+                k_cache.bytes, v_cache.bytes, row_bytes);
+        return NULL;
+    }
+    if (first > rows || n_tokens > rows - first || bytes > UINT32_MAX) {
+        err_set(e, EXIT_CANNOT, "%s: %u rows from row %zu on do not fit caches of %zu rows",
+                k->name, n_tokens, first, rows);
+        return NULL;
+    }
+    launch *l = record_launch(t, k, e);
+    if (!l)
+        return NULL;
+    launch_bind(l, 0, k_src, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 1, v_src, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 2, k_cache, ACCESS_BOTH, ELEM_F32); /* all other rows must survive */
+    launch_bind(l, 3, v_cache, ACCESS_BOTH, ELEM_F32);
+    launch_set_u32(l, 4, kv_dim);
+    launch_set_param(l, 5, row_idx, ELEM_U32);
+    launch_set_threads_rounded(l, n_tokens * kv_dim, k->group);
+    l->bytes = 4 * bytes;
+    l->oracle = kv_cache_copy_oracle;
+    return l;
 }
 
 bool kv_cache_copy_record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,
                           slice v_cache, uint32_t kv_dim, param row_idx, err *e) {
-    size_t bytes = os_multiply(kv_dim, sizeof(float));
-    if (!record_trim(k, "k_src", bytes, sizeof(float), &k_src, e) ||
-        !record_trim(k, "v_src", bytes, sizeof(float), &v_src, e))
-        return false;
-    size_t rows = k_cache.bytes / bytes;
-    if (rows == 0 || k_cache.bytes % bytes || v_cache.bytes != k_cache.bytes)
-        return err_set(e, EXIT_CANNOT,
-                       "%s: caches of %zu and %zu bytes are not the same whole rows of %zu",
-                       k->name, k_cache.bytes, v_cache.bytes, bytes);
-    if (!row_idx.at.buffer && row_idx.bits >= rows)
-        return err_set(e, EXIT_CANNOT, "%s: row %u of a cache of %zu rows", k->name, row_idx.bits,
-                       rows);
-    launch *l = tape_add(t, "kv_cache_copy.metal", k->name, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, k_src, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 1, v_src, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 2, k_cache, ACCESS_BOTH, ELEM_F32); /* all rows but one must survive */
-    launch_bind(l, 3, v_cache, ACCESS_BOTH, ELEM_F32);
-    launch_set_u32(l, 4, kv_dim);
-    launch_set_param(l, 5, row_idx, ELEM_U32);
-    launch_set_threads_rounded(l, kv_dim, k->group);
-    l->bytes = 4 * bytes;
-    l->oracle = kv_cache_copy_oracle;
-    return true;
+    return record(t, k, k_src, v_src, k_cache, v_cache, 1, kv_dim, row_idx, e) != NULL;
 }
 
-/* Appends `row` and then the row behind it, the first by value and the second from device memory;
- * there is one more row that nobody writes. */
+bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,
+                                 slice v_cache, uint32_t n_tokens, uint32_t kv_dim, param row_idx,
+                                 err *e) {
+    launch *l = record(t, k, k_src, v_src, k_cache, v_cache, n_tokens, kv_dim, row_idx, e);
+    if (l)
+        launch_set_u32(l, 6, n_tokens);
+    return l != NULL;
+}
+
+/* Appends `row` and then the next one, the first given by value and the second in device memory;
+ * one more row is never written. */
 static bool kv_cache_copy_build(kernel_case *c, err *e) {
     uint32_t row = c->shape.dim[0], kv_dim = c->shape.dim[1], second = row + 1;
-    size_t cells = os_multiply(row + 3, kv_dim);
+    size_t cells = size_multiply(row + 3, kv_dim);
     slice k_src, v_src, k_cache, v_cache, place;
     return case_input_f32(c, "k_src", kv_dim, &k_src, e) &&
            case_input_f32(c, "v_src", kv_dim, &v_src, e) &&
@@ -58,23 +83,46 @@ static bool kv_cache_copy_build(kernel_case *c, err *e) {
                                 param_at(place), e);
 }
 
-static const shape shapes[] = {
+/* The row comes from device memory, as it does in a model. The caches have one row more than is
+ * written, and so do the sources. */
+static bool kv_cache_copy_tokens_build(kernel_case *c, err *e) {
+    const uint32_t *dim = c->shape.dim;
+    uint32_t row = dim[0], n_tokens = dim[1], kv_dim = dim[2];
+    size_t count = size_multiply(n_tokens + 1, kv_dim);
+    size_t cells = size_multiply(row + n_tokens + 1, kv_dim);
+    slice k_src, v_src, k_cache, v_cache, place;
+    return case_input_f32(c, "k_src", count, &k_src, e) &&
+           case_input_f32(c, "v_src", count, &v_src, e) &&
+           case_input_f32(c, "k_cache", cells, &k_cache, e) &&
+           case_input_f32(c, "v_cache", cells, &v_cache, e) &&
+           case_input_bytes(c, "row_idx", &row, sizeof row, &place, e) &&
+           kv_cache_copy_tokens_record(c->tape, c->kernel, k_src, v_src, k_cache, v_cache, n_tokens,
+                                       kv_dim, param_at(place), e);
+}
+
+static const shape kv_cache_copy_shapes[] = {
     {{0, 1}},   {{0, 31}},  {{1, 33}},   {{0, 192}}, {{5, 192}}, {{0, 255}},    {{3, 256}},
     {{2, 257}}, {{0, 576}}, {{7, 1024}}, {{9, 999}}, {{1, 1}},   {{2045, 192}},
 };
-
-static const kernel rows[] = {
-    {.name = "kv_cache_copy", .about = "a thread a float of k and of v", .group = 256},
+static const shape kv_cache_copy_tokens_shapes[] = {
+    {{0, 1, 1}},   {{0, 2, 1}},  {{1, 3, 33}},  {{0, 1, 192}},    {{5, 7, 192}},
+    {{3, 1, 256}}, {{0, 8, 32}}, {{2, 257, 1}}, {{100, 33, 192}}, {{9, 4, 1024}},
 };
 
-const op kv_cache_copy_op = {
-    .name = "kv_cache_copy",
-    .about = "append one row to the key and value caches",
-    .dims = "row x kv_dim",
-    .kernels = rows,
-    .kernel_count = COUNT_OF(rows),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{1, 77}},
-    .build = kv_cache_copy_build,
-};
+#define OP(name_, about_, dims_, ...)                                                              \
+    static const kernel name_##_kernel = {.name = #name_,                                          \
+                                          .about = "one thread per float of k and of v",           \
+                                          .file = #name_ ".metal",                                 \
+                                          .group = 256};                                           \
+    const op name_##_op = {                                                                        \
+        .name = #name_,                                                                            \
+        .about = about_,                                                                           \
+        .dims = dims_,                                                                             \
+        .kernels = &name_##_kernel,                                                                \
+        .kernel_count = 1,                                                                         \
+        .shapes = {name_##_shapes, COUNT_OF(name_##_shapes), {{__VA_ARGS__}}},                     \
+        .build = name_##_build,                                                                    \
+    }
+OP(kv_cache_copy, "append one row to the key and value caches", "row x kv_dim", 1, 77);
+OP(kv_cache_copy_tokens, "append many rows to the key and value caches", "row x tokens x kv_dim", 1,
+   3, 77);

@@ -1,102 +1,64 @@
 /* matvec: launches, oracle and cases of y = W x and y += W x, for weights of every format and for
  * one token or many.
  *
- * Each format has four ops: matvec_<format>, with a .metal file of that name, matvec_<format>_
- * accumulate, with another, and multi_token_ of both, whose kernels are in the same files. They
- * differ in nothing that this file is about, so they are made here together. The one surprise: the
- * op that a kernel belongs to, and with it the format, is found from its name. */
+ * One op: format, accumulation and tokens are fields of its kernels. Those that every format has
+ * come from the list of formats; matvec_<format>.metal has the MSL of both = and +=. */
 #include "kernels.h"
 
-#include <assert.h>
 #include <math.h>
 
-#include "harness/base/os.h"
+#include "formats/formats.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
-typedef struct {
-    const op *op;
-    const weight_format *format;
-    const char *file;
-    bool accumulates;
-} product;
-
-/* The two ops of a file: for one token, for many. */
-#define PRODUCTS(file, type, accumulates)                                                          \
-    {&file##_op, &format_##type, #file ".metal", accumulates}, {                                   \
-        &multi_token_##file##_op, &format_##type, #file ".metal", accumulates                      \
-    }
-
-static const product products[] = {
-    PRODUCTS(matvec_q4_0, q4_0, false), PRODUCTS(matvec_q4_0_accumulate, q4_0, true),
-    PRODUCTS(matvec_q4_1, q4_1, false), PRODUCTS(matvec_q4_1_accumulate, q4_1, true),
-    PRODUCTS(matvec_q5_0, q5_0, false), PRODUCTS(matvec_q5_0_accumulate, q5_0, true),
-    PRODUCTS(matvec_q5_1, q5_1, false), PRODUCTS(matvec_q5_1_accumulate, q5_1, true),
-    PRODUCTS(matvec_q8_0, q8_0, false), PRODUCTS(matvec_q8_0_accumulate, q8_0, true),
-    PRODUCTS(matvec_q4_k, q4_k, false), PRODUCTS(matvec_q4_k_accumulate, q4_k, true),
-    PRODUCTS(matvec_q5_k, q5_k, false), PRODUCTS(matvec_q5_k_accumulate, q5_k, true),
-    PRODUCTS(matvec_q6_k, q6_k, false), PRODUCTS(matvec_q6_k_accumulate, q6_k, true),
-    PRODUCTS(matvec_f16, f16, false),   PRODUCTS(matvec_f16_accumulate, f16, true),
-    PRODUCTS(matvec_bf16, bf16, false), PRODUCTS(matvec_bf16_accumulate, bf16, true),
-    PRODUCTS(matvec_f32, f32, false),   PRODUCTS(matvec_f32_accumulate, f32, true),
-};
-
-static const product *find_product(const char *name) {
-    for (size_t i = 0; i < COUNT_OF(products); i++)
-        if (op_find_kernel(products[i].op, name))
-            return &products[i];
-    return NULL;
-}
-
 static void matvec_oracle(const launch *l, oracle_io *io) {
-    const product *p = find_product(l->pipeline->kernel);
+    const kernel *k = l->kernel;
     expected *out = &io->out[2];
     uint32_t out_dim = oracle_u32(io, 3), in_dim = oracle_u32(io, 4);
     uint32_t batch = io->in[5] ? oracle_u32(io, 5) : 1;
     for (size_t i = 0; i < out->count; i++) {
-        if (!p->accumulates) /* else it starts as y before the launch */
+        if (!k->accumulates) /* else it starts as y before the launch */
             out->value[i] = 0;
         out->scale[i] = fabs(out->value[i]);
     }
-    reference_matvec(p->format, io->in[0], io->in[1], out_dim, in_dim, batch, out->value,
+    reference_matvec(k->format, io->in[0], io->in[1], out_dim, in_dim, batch, out->value,
                      out->scale);
-    out->terms = in_dim + (p->accumulates ? 1.0 : 0.0);
+    out->terms = in_dim + (k->accumulates ? 1.0 : 0.0);
 }
 
 static bool check_dims(const kernel *k, uint32_t in_dim, uint32_t batch, err *e) {
     if (k->tokens == 0 && batch != 1)
         return err_set(e, EXIT_CANNOT, "%s: takes one token, not %u; use a multi_token_ kernel",
                        k->name, batch);
-    if (k->min_dim != 0 && in_dim % k->min_dim != 0)
+    bool is_float = k->format->values == 1; /* blocks are checked with the weights */
+    if (is_float && k->multiple_of != 0 && in_dim % k->multiple_of != 0)
         return err_set(e, EXIT_CANNOT,
-                       "%s: in_dim is %u and must be a multiple of %u; its op has a kernel for any",
-                       k->name, in_dim, k->min_dim);
+                       "%s: in_dim is %u and must be a multiple of %u; matvec has kernels for any",
+                       k->name, in_dim, k->multiple_of);
     return true;
 }
 
-/* Geometry: k->rows rows and k->tokens tokens a threadgroup of k->group threads; k->tokens is 0 for
- * kernels of one token, which have no batch argument. k->min_dim: what in_dim must be a multiple
- * of, where that is more than a block. */
+/* Geometry: k->rows rows and k->tokens tokens per threadgroup of k->group threads; kernels of one
+ * token have no batch argument. */
 bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
                    uint32_t in_dim, uint32_t batch, err *e) {
-    const product *p = find_product(k->name);
-    assert(p);
-    size_t x_bytes = os_multiply(os_multiply(batch, in_dim), sizeof(float)),
-           y_bytes = os_multiply(os_multiply(batch, out_dim), sizeof(float));
-    bool is_float = p->format->values == 1; /* blocks need the alignment of their fp16 scales */
-    uint32_t width = is_float && k->min_dim ? k->min_dim : 1; /* weights in a load */
+    const weight_format *f = k->format;
+    size_t x_bytes = size_multiply(size_multiply(batch, in_dim), sizeof(float)),
+           y_bytes = size_multiply(size_multiply(batch, out_dim), sizeof(float));
+    bool is_float = f->values == 1; /* blocks need the alignment of their fp16 scales */
+    uint32_t width = is_float && k->multiple_of ? k->multiple_of : 1; /* weights in a load */
     if (!check_dims(k, in_dim, batch, e) ||
-        !record_check_weights(k, "w", p->format, w, out_dim, in_dim,
-                              is_float ? width * p->format->bytes : 2, e) ||
+        !record_check_weights(k, "w", f, w, out_dim, in_dim, is_float ? width * f->bytes : 2, e) ||
         !record_trim(k, "x", x_bytes, is_float ? width * sizeof(float) : 16, &x, e) ||
         !record_trim(k, "y", y_bytes, sizeof(float), &y, e))
         return false;
-    launch *l = tape_add(t, p->file, k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     launch_bind(l, 0, w, ACCESS_READ, ELEM_U8);
     launch_bind(l, 1, x, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 2, y, p->accumulates ? ACCESS_BOTH : ACCESS_WRITE, ELEM_F32);
+    launch_bind(l, 2, y, k->accumulates ? ACCESS_BOTH : ACCESS_WRITE, ELEM_F32);
     launch_set_u32(l, 3, out_dim);
     launch_set_u32(l, 4, in_dim);
     if (k->tokens != 0)
@@ -104,34 +66,40 @@ bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t
     uint32_t tiles = k->tokens == 0 ? 1 : divide_up(batch, k->tokens);
     launch_set_groups(l, (size3){divide_up(out_dim, k->rows), tiles, 1}, (size3){k->group, 1, 1});
     uint64_t outputs = (uint64_t)out_dim * batch;
-    l->bytes = w.bytes + x_bytes + (p->accumulates ? 2 : 1) * y_bytes;
-    l->flops = 2 * outputs * in_dim + (p->accumulates ? outputs : 0);
+    l->bytes = w.bytes + x_bytes + (k->accumulates ? 2 : 1) * y_bytes;
+    l->flops = 2 * outputs * in_dim + (k->accumulates ? outputs : 0);
     l->oracle = matvec_oracle;
     return true;
 }
 
-static bool matvec_accepts(const kernel *k, const shape *s) {
-    return k->min_dim == 0 || s->dim[1] % k->min_dim == 0;
+static bool matvec_accepts(const kernel *k, const shape *s, err *e) {
+    uint32_t batch = s->dim[2], step = (uint32_t)k->format->values;
+    if (k->multiple_of > step)
+        step = k->multiple_of;
+    if (k->tokens == 0 && batch > 1)
+        return err_set(e, EXIT_CANNOT, "takes only one token, not %u", batch);
+    return s->dim[1] % step == 0 ||
+           err_set(e, EXIT_CANNOT, "takes rows of a multiple of %u weights", step);
 }
 
 static bool matvec_build(kernel_case *c, err *e) {
-    const product *p = find_product(c->kernel->name);
+    const kernel *k = c->kernel;
     uint32_t out_dim = c->shape.dim[0], in_dim = c->shape.dim[1];
     uint32_t batch = c->shape.dim[2] ? c->shape.dim[2] : 1;
-    size_t outputs = os_multiply(batch, out_dim);
+    size_t outputs = size_multiply(batch, out_dim);
     slice w, x, y;
-    return case_input_weights(c, "w", p->format, out_dim, in_dim, &w, e) &&
-           case_input_f32(c, "x", os_multiply(batch, in_dim), &x, e) &&
-           (p->accumulates ? case_input_f32(c, "y", outputs, &y, e)
+    return case_input_weights(c, "w", k->format, out_dim, in_dim, &w, e) &&
+           case_input_f32(c, "x", size_multiply(batch, in_dim), &x, e) &&
+           (k->accumulates ? case_input_f32(c, "y", outputs, &y, e)
                            : case_output(c, "y", outputs * sizeof(float), &y, e)) &&
-           matvec_record(c->tape, c->kernel, w, x, y, out_dim, in_dim, batch, e);
+           matvec_record(c->tape, k, w, x, y, out_dim, in_dim, batch, e);
 }
 
 /* --- shapes: rows, columns, tokens --- */
 
 /* Rows: 1, and around the 4, 8, 16 and 32 of a threadgroup. Blocks of a row: 1, and around the 16,
  * 32 and 64 that one stride of the lanes covers. */
-static const shape ladder_shapes[] = {
+static const shape ladder[] = {
     {{1, 32}},     {{2, 32}},      {{3, 64}},      {{4, 480}},   {{5, 512}},   {{7, 544}},
     {{8, 992}},    {{9, 1024}},    {{15, 1056}},   {{16, 32}},   {{17, 2016}}, {{31, 2048}},
     {{32, 2080}},  {{33, 96}},     {{1, 11008}},   {{192, 576}}, {{576, 576}}, {{1536, 576}},
@@ -139,29 +107,24 @@ static const shape ladder_shapes[] = {
 };
 
 /* The same for the other formats, in blocks of 32, of 256 and of 1: fewer, because their kernels
- * deal out rows and blocks in one way. Nothing is added to logits, and only two of them are the
- * format of a head. */
-#define SHAPES_OF_32                                                                               \
-    {{1, 32}}, {{2, 64}}, {{3, 96}}, {{7, 480}}, {{8, 992}}, {{9, 1024}}, {{15, 1056}},            \
-        {{17, 32}}, {{33, 2080}}, {{1, 11008}}, {{192, 576}}, {{1536, 576}}, {                     \
-        { 576, 1536 }                                                                              \
-    }
-#define SHAPES_OF_256                                                                              \
-    {{1, 256}}, {{2, 512}}, {{7, 768}}, {{8, 1024}}, {{9, 1280}}, {{17, 256}}, {{33, 2304}},       \
-        {{1, 8192}}, {{1024, 1024}}, {                                                             \
-        { 768, 3072 }                                                                              \
-    }
-static const shape q4_0_accumulate_shapes[] = {SHAPES_OF_32, {{4096, 4096}}};
-static const shape q8_0_shapes[] = {SHAPES_OF_32, {{49152, 576}}};
-static const shape q4_1_shapes[] = {SHAPES_OF_32};
-static const shape q6_k_shapes[] = {SHAPES_OF_256, {{49152, 512}}};
-static const shape q4_k_shapes[] = {SHAPES_OF_256};
-static const shape float_shapes[] = {
+ * assign rows and blocks in only one way. Logits are never accumulated, and only two formats are
+ * used for a head. */
+/* clang-format off */
+#define SHAPES_OF_32 {{1, 32}}, {{2, 64}}, {{3, 96}}, {{7, 480}}, {{8, 992}}, {{9, 1024}}, \
+    {{15, 1056}}, {{17, 32}}, {{33, 2080}}, {{1, 11008}}, {{192, 576}}, {{1536, 576}}, {{576, 1536}}
+#define SHAPES_OF_256 {{1, 256}}, {{2, 512}}, {{7, 768}}, {{8, 1024}}, {{9, 1280}}, {{17, 256}}, \
+    {{33, 2304}}, {{1, 8192}}, {{1024, 1024}}, {{768, 3072}}
+/* clang-format on */
+static const shape of_32[] = {SHAPES_OF_32}, of_256[] = {SHAPES_OF_256};
+static const shape large_of_32[] = {SHAPES_OF_32, {{4096, 4096}}};
+static const shape head_of_32[] = {SHAPES_OF_32, {{49152, 576}}};
+static const shape head_of_256[] = {SHAPES_OF_256, {{49152, 512}}};
+static const shape floats[] = {
     {{1, 1}},    {{2, 3}},    {{7, 4}},    {{8, 31}},   {{9, 32}},    {{17, 33}},
     {{31, 127}}, {{33, 128}}, {{1, 8191}}, {{5, 1000}}, {{96, 1024}}, {{1024, 96}},
 };
 
-/* What is read as another format is, with other bits: fewer again. */
+/* Formats decoded like one above: fewer shapes. */
 static const shape few_of_32[] = {
     {{1, 32}}, {{2, 64}}, {{7, 480}}, {{9, 1024}}, {{17, 32}}, {{33, 2080}}, {{192, 576}},
 };
@@ -189,8 +152,8 @@ static const shape many_floats[] = {
     {{40, 100, 7}}, {{65, 64, 8}}, {{9, 333, 9}}, {{64, 28, 16}}, {{100, 128, 19}},
 };
 
-/* And fewer for what is read as another format is; each number of tokens that has code of its own
- * is still there. */
+/* And fewer for formats decoded like another, but still each number of tokens that has code of its
+ * own. */
 static const shape few_many_of_32[] = {
     {{1, 32, 1}},  {{3, 64, 2}},  {{31, 96, 3}}, {{32, 128, 4}},  {{33, 160, 5}},
     {{7, 288, 6}}, {{40, 64, 7}}, {{65, 96, 8}}, {{9, 1056, 17}}, {{64, 96, 16}},
@@ -200,102 +163,86 @@ static const shape few_many_of_256[] = {
     {{7, 512, 6}}, {{40, 256, 7}}, {{65, 256, 8}}, {{9, 1280, 17}}, {{35, 256, 16}},
 };
 
+/* The shapes a format is checked with, by the name that formats.h gives them. */
+typedef struct {
+    shape_list replace, accumulate, many;
+} matvec_shapes;
+
+#define LIST(shapes, ...)                                                                          \
+    {                                                                                              \
+        shapes, COUNT_OF(shapes), {                                                                \
+            { __VA_ARGS__ }                                                                        \
+        }                                                                                          \
+    }
+#define SHAPES(name, replace, accumulate, many, ...)                                               \
+    static const matvec_shapes name##_shapes = {                                                   \
+        LIST(replace, __VA_ARGS__), LIST(accumulate, __VA_ARGS__), LIST(many, __VA_ARGS__, 3)}
+SHAPES(ladder, ladder, large_of_32, many_of_32, 7, 96);
+SHAPES(of_32, of_32, of_32, many_of_32, 7, 96);
+SHAPES(head_of_32, head_of_32, of_32, many_of_32, 7, 96);
+SHAPES(few_of_32, few_of_32, few_of_32, few_many_of_32, 7, 96);
+SHAPES(of_256, of_256, of_256, many_of_256, 7, 512);
+SHAPES(head_of_256, head_of_256, of_256, many_of_256, 7, 512);
+SHAPES(few_of_256, few_of_256, few_of_256, few_many_of_256, 7, 512);
+SHAPES(floats, floats, floats, many_floats, 7, 100);
+SHAPES(few_floats, few_floats, few_floats, many_floats, 7, 100);
+
 /* --- kernels --- */
 
-enum { ALL_TOKENS = INT32_MAX };
+enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 
-#define OP(name_, about_, dims_, rungs, shapes_, ...)                                              \
-    const op name_##_op = {                                                                        \
-        .name = #name_,                                                                            \
-        .about = about_,                                                                           \
-        .dims = dims_,                                                                             \
-        .kernels = rungs,                                                                          \
-        .kernel_count = COUNT_OF(rungs),                                                           \
-        .shapes = shapes_,                                                                         \
-        .shape_count = COUNT_OF(shapes_),                                                          \
-        .any_input = {{__VA_ARGS__}},                                                              \
-        .accepts = matvec_accepts,                                                                 \
-        .build = matvec_build,                                                                     \
+#define KERNEL(type, name_, variant_, about_, ...)                                                 \
+    {                                                                                              \
+        .name = name_, .variant = variant_, .about = about_, .file = "matvec_" #type ".metal",     \
+        .format = &format_##type, __VA_ARGS__                                                      \
     }
 
-#define ONE_TOKEN(name, about, shapes, ...)                                                        \
-    static const kernel name##_rungs[] = {                                                     \
-        {#name, "a simdgroup a row", .group = 256, .rows = 8}};                                    \
-    OP(name, about, "out x in", name##_rungs, shapes, __VA_ARGS__)
+/* What matvec_rows.h has for a format, = or +=. If it reads four floats, a row is whole float4s;
+ * blocks always are. */
+#define ONE_TOKEN(f, end, adds, list)                                                              \
+    KERNEL(f, "matvec_" #f end, "plain", "one simdgroup per row", .accumulates = adds,             \
+           .group = 256, .rows = 8, .shapes = list)
+#define MANY_TOKENS(f, end, adds, list)                                                            \
+    KERNEL(f, "multi_token_matvec_" #f end, "plain", "one token after another",                    \
+           .accumulates = adds, .group = 256, .rows = 8, .tokens = ALL_TOKENS, .shapes = list),    \
+        KERNEL(f, "multi_token_matvec_" #f end "_reuse", "reuse",                                  \
+               "each weight decoded once for 8 tokens, one quad per row", .accumulates = adds,     \
+               .group = 128, .rows = 32, .tokens = 8, .multiple_of = 4, .shapes = list),           \
+        KERNEL(f, "multi_token_matvec_" #f end "_alone", "alone", "the same, one thread per row",  \
+               .accumulates = adds, .group = 32, .rows = 32, .tokens = 8, .multiple_of = 4,        \
+               .shapes = list)
 
-/* `step` is what in_dim must be a multiple of for the kernel that reads float4s, where that is more
- * than a block. */
-#define MANY_TOKENS(name, about, step, shapes, ...)                                                \
-    static const kernel name##_rungs[] = {                                                     \
-        {#name, "one token after the other", .group = 256, .rows = 8, .tokens = ALL_TOKENS},       \
-        {#name "_reuse", "a weight decoded once for 8 tokens, a quad a row", .group = 128,         \
-         .rows = 32, .min_dim = step, .tokens = 8},                                                \
-        {#name "_alone", "the same, a thread a row", .group = 32, .rows = 32, .min_dim = step,     \
-         .tokens = 8}};                                                                            \
-    OP(name, about, "out x in x batch", name##_rungs, shapes, __VA_ARGS__)
+/* What every format has, including Q4_0; the others have nothing else. */
+#define SHARED(f, s)                                                                               \
+    ONE_TOKEN(f, "_accumulate", true, &s##_shapes.accumulate),                                     \
+        MANY_TOKENS(f, "", false, &s##_shapes.many),                                               \
+        MANY_TOKENS(f, "_accumulate", true, &s##_shapes.many),
+#define ALL(f, s) ONE_TOKEN(f, "", false, &s##_shapes.replace), SHARED(f, s)
 
-#define BOTH_MANY(type, words, step, shapes, ...)                                                  \
-    MANY_TOKENS(multi_token_matvec_##type, "y = W x for many x, W in " words, step, shapes,        \
-                __VA_ARGS__);                                                                      \
-    MANY_TOKENS(multi_token_matvec_##type##_accumulate, "y += W x for many x, W in " words, step,  \
-                shapes, __VA_ARGS__)
+/* Most weights are Q4_0: here are its variants. */
+#define STEP(end, variant_, about_, group_, rows_)                                                 \
+    KERNEL(q4_0, "matvec_q4_0" end, variant_, about_, .group = group_, .rows = rows_,              \
+           .shapes = &ladder_shapes.replace)
 
-#define BOTH_ONE(type, words, shapes, accumulate_shapes, ...)                                      \
-    ONE_TOKEN(matvec_##type, "y = W x, W in " words, shapes, __VA_ARGS__);                         \
-    ONE_TOKEN(matvec_##type##_accumulate, "y += W x, W in " words, accumulate_shapes, __VA_ARGS__)
+static const kernel kernels[] = {
+    STEP("", "plain", "one simdgroup per row, weight by weight", 32, 1),
+    STEP("_vec4", "vec4", "four weights at a time", 32, 1),
+    STEP("_multirow", "multirow", "two simdgroups per row", 256, 4),
+    STEP("_simdgroup", "simdgroup", "4 rows per simdgroup, one after another", 256, 32),
+    STEP("_coalesced", "coalesced", "one simdgroup per row, 16-bit loads", 256, 8),
+    STEP("_halfblock", "halfblock", "one simdgroup per row, half a block per lane", 256, 8),
+    STEP("_rowblock", "rowblock", "4 rows per simdgroup at once, x in registers", 128, 16),
+    KERNEL(q4_0, "matvec_q4_0_accumulate_rowblock", "rowblock",
+           "4 rows per simdgroup at once, x in registers", .accumulates = true, .group = 128,
+           .rows = 16, .shapes = &ladder_shapes.accumulate),
+    SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
 
-BOTH_ONE(q4_1, "Q4_1", q4_1_shapes, q4_1_shapes, 7, 96);
-BOTH_MANY(q4_1, "Q4_1", 0, many_of_32, 7, 96, 3);
-BOTH_ONE(q8_0, "Q8_0", q8_0_shapes, q4_1_shapes, 7, 96);
-BOTH_MANY(q8_0, "Q8_0", 0, many_of_32, 7, 96, 3);
-BOTH_ONE(q4_k, "Q4_K", q4_k_shapes, q4_k_shapes, 7, 512);
-BOTH_MANY(q4_k, "Q4_K", 0, many_of_256, 7, 512, 3);
-BOTH_ONE(q6_k, "Q6_K", q6_k_shapes, q4_k_shapes, 7, 512);
-BOTH_MANY(q6_k, "Q6_K", 0, many_of_256, 7, 512, 3);
-BOTH_ONE(q5_0, "Q5_0", few_of_32, few_of_32, 7, 96);
-BOTH_MANY(q5_0, "Q5_0", 0, few_many_of_32, 7, 96, 3);
-BOTH_ONE(q5_1, "Q5_1", few_of_32, few_of_32, 7, 96);
-BOTH_MANY(q5_1, "Q5_1", 0, few_many_of_32, 7, 96, 3);
-BOTH_ONE(q5_k, "Q5_K", few_of_256, few_of_256, 7, 512);
-BOTH_MANY(q5_k, "Q5_K", 0, few_many_of_256, 7, 512, 3);
-BOTH_ONE(bf16, "BF16", few_floats, few_floats, 7, 100);
-BOTH_MANY(bf16, "BF16", 4, many_floats, 7, 100, 3);
-BOTH_ONE(f16, "F16", float_shapes, float_shapes, 7, 100);
-BOTH_MANY(f16, "F16", 4, many_floats, 7, 100, 3);
-BOTH_ONE(f32, "F32", float_shapes, float_shapes, 7, 100);
-BOTH_MANY(f32, "F32", 4, many_floats, 7, 100, 3);
-
-/* Q4_0 is what most weights are: here is the ladder. */
-static const kernel q4_0_rungs[] = {
-    {.name = "matvec_q4_0", .about = "a simdgroup a row, weight by weight", .group = 32, .rows = 1},
-    {.name = "matvec_q4_0_vec4", .about = "four weights at a time", .group = 32, .rows = 1},
-    {.name = "matvec_q4_0_multirow", .about = "two simdgroups a row", .group = 256, .rows = 4},
-    {.name = "matvec_q4_0_simdgroup",
-     .about = "4 rows a simdgroup, one after the other",
-     .group = 256,
-     .rows = 32},
-    {.name = "matvec_q4_0_coalesced",
-     .about = "a simdgroup a row, 16-bit loads",
-     .group = 256,
-     .rows = 8},
-    {.name = "matvec_q4_0_halfblock",
-     .about = "a simdgroup a row, a lane half a block",
-     .group = 256,
-     .rows = 8},
-    {.name = "matvec_q4_0_rowblock",
-     .about = "4 rows a simdgroup at once, x in registers",
-     .group = 128,
-     .rows = 16},
+const op matvec_op = {
+    .name = "matvec",
+    .about = "y = W x or y += W x, for one x or many",
+    .dims = "out x in x batch",
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .accepts = matvec_accepts,
+    .build = matvec_build,
 };
-OP(matvec_q4_0, "y = W x, W in Q4_0", "out x in", q4_0_rungs, ladder_shapes, 7, 96);
-
-static const kernel q4_0_accumulate_rungs[] = {
-    {.name = "matvec_q4_0_accumulate", .about = "a simdgroup a row", .group = 256, .rows = 8},
-    {.name = "matvec_q4_0_accumulate_rowblock",
-     .about = "4 rows a simdgroup at once, x in registers",
-     .group = 128,
-     .rows = 16},
-};
-OP(matvec_q4_0_accumulate, "y += W x, W in Q4_0", "out x in", q4_0_accumulate_rungs,
-   q4_0_accumulate_shapes, 7, 96);
-BOTH_MANY(q4_0, "Q4_0", 0, many_of_32, 7, 96, 3);

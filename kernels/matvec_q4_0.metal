@@ -1,19 +1,19 @@
-// matvec_q4_0: y = W x, with W (out_dim, in_dim) in Q4_0 blocks: most of the work of a decode step.
+// matvec_q4_0: y = W x and y += W x, with W (out_dim, in_dim) in Q4_0 blocks: most of the work of a
+// decode step.
 //
-// Every rung reads each weight once (18 bytes for 32 of them), x once a row from cache, and writes
-// 4 bytes a row. What changes from rung to rung is how rows and blocks are dealt out to threads. In
-// all of them neighbouring lanes read neighbouring blocks, rows past the end are nobody's, and
-// in_dim is a multiple of 32: whoever records the launch refuses anything else.
+// Every variant reads each weight once (18 bytes for 32 of them), x once per row from cache, and
+// writes 4 bytes per row. They differ in how rows and blocks are assigned to threads. In all of
+// them neighbouring lanes read neighbouring blocks, rows past the end are skipped, and
+// in_dim is a multiple of 32: matvec_record refuses anything else.
 #include <metal_stdlib>
 using namespace metal;
 
-#include "q4_0.h"
-
+#include "formats/q4_0.h"
 #include "matvec_rows.h"
 
-// A threadgroup is one simdgroup and makes one row, and there are as many as rows; a thread takes
-// blocks lane, lane + 32, ... and decodes them weight by weight. The first rung: as near to the
-// definition as parallel code gets.
+// A threadgroup is one simdgroup and computes one row; a thread takes blocks lane, lane + 32, ...
+// and decodes them weight by weight. The first variant: as close to the definition as parallel code
+// gets.
 kernel void matvec_q4_0(device const block_q4_0 *w [[buffer(0)]],
                         device const float *x [[buffer(1)]],
                         device float *y [[buffer(2)]],
@@ -37,8 +37,8 @@ kernel void matvec_q4_0(device const block_q4_0 *w [[buffer(0)]],
         y[row] = sum;
 }
 
-// The same deal; a thread decodes four weights at a time against a float4 of x and multiplies by
-// the scale once a block. Tries: wide loads of x and 31 fewer multiplications a block.
+// The same assignment; a thread decodes four weights at a time for a float4 of x and multiplies by
+// the scale once per block. Tries: wide loads of x and 31 fewer multiplications per block.
 kernel void matvec_q4_0_vec4(device const block_q4_0 *w [[buffer(0)]],
                              device const float *x [[buffer(1)]],
                              device float *y [[buffer(2)]],
@@ -56,9 +56,9 @@ kernel void matvec_q4_0_vec4(device const block_q4_0 *w [[buffer(0)]],
         y[row] = sum;
 }
 
-// A threadgroup of 256 makes 4 rows, two simdgroups to a row, which meet in threadgroup memory.
-// Tries: larger threadgroups, and more threads on a row. A row of 576 has only 18 blocks, so 46 of
-// the 64 threads have nothing to do there: a short row wants fewer threads, not more.
+// A threadgroup of 256 computes 4 rows, two simdgroups per row, which combine their sums in
+// threadgroup memory. Tries: larger threadgroups, and more threads per row. A row of 576 has only
+// 18 blocks, so 46 of the 64 threads are idle there: a short row needs fewer threads, not more.
 kernel void matvec_q4_0_multirow(device const block_q4_0 *w [[buffer(0)]],
                                  device const float *x [[buffer(1)]],
                                  device float *y [[buffer(2)]],
@@ -84,8 +84,8 @@ kernel void matvec_q4_0_multirow(device const block_q4_0 *w [[buffer(0)]],
         y[row] = partial[sg] + partial[sg + 1];
 }
 
-// A threadgroup of 256 makes 32 rows: each of its 8 simdgroups makes 4, one after the other. Tries:
-// fewer threadgroups to schedule. Rows do not share anything yet; x is read again for each.
+// A threadgroup of 256 computes 32 rows: each of its 8 simdgroups computes 4, one after another.
+// Tries: fewer threadgroups to schedule. Rows do not share anything yet; x is read again for each.
 kernel void matvec_q4_0_simdgroup(device const block_q4_0 *w [[buffer(0)]],
                                   device const float *x [[buffer(1)]],
                                   device float *y [[buffer(2)]],
@@ -108,9 +108,9 @@ kernel void matvec_q4_0_simdgroup(device const block_q4_0 *w [[buffer(0)]],
     }
 }
 
-// A threadgroup of 256 makes 8 rows, a simdgroup each. A thread reads its block as nine ushorts,
-// the widest loads its alignment allows, instead of seventeen loads of a half and bytes. Tries:
-// fewer, wider loads that the lanes of a simdgroup make side by side.
+// A threadgroup of 256 computes 8 rows, one simdgroup each. A thread reads its block as nine
+// ushorts, the widest loads its alignment allows, instead of seventeen loads of a half and bytes.
+// Tries: fewer, wider and coalesced loads.
 kernel void matvec_q4_0_coalesced(device const block_q4_0 *w [[buffer(0)]],
                                   device const float *x [[buffer(1)]],
                                   device float *y [[buffer(2)]],
@@ -142,9 +142,10 @@ kernel void matvec_q4_0_coalesced(device const block_q4_0 *w [[buffer(0)]],
         y[row] = sum;
 }
 
-// A threadgroup of 256 makes 8 rows, a simdgroup each; a thread takes half blocks lane, lane + 32,
-// ... so that two neighbours share a block and a row of 576 occupies all 32 lanes (36 half blocks)
-// where whole blocks left 14 of them idle. The 8 of every weight is subtracted once a half block.
+// A threadgroup of 256 computes 8 rows, one simdgroup each; a thread takes half blocks lane, lane +
+// 32, ... so that two neighbours share a block and a row of 576 occupies all 32 lanes (36 half
+// blocks) where whole blocks left 14 of them idle. The 8 of every weight is subtracted once per
+// half block.
 kernel void matvec_q4_0_halfblock(device const block_q4_0 *w [[buffer(0)]],
                                   device const float *x [[buffer(1)]],
                                   device float *y [[buffer(2)]],
@@ -167,11 +168,11 @@ kernel void matvec_q4_0_halfblock(device const block_q4_0 *w [[buffer(0)]],
         y[row] = sum;
 }
 
-// A threadgroup of 128 makes 16 rows: each of its 4 simdgroups makes 4 at once. A thread takes half
-// blocks as in matvec_q4_0_halfblock, but loads and rearranges its 16 values of x, and their sum,
-// once for 4 rows. In the last threadgroup rows past the end are stood in for by the last row,
-// whose weights are there to be read, and their sums are dropped. Tries: a quarter of the traffic
-// in x, and four independent loads of weights in flight in each thread.
+// A threadgroup of 128 computes 16 rows: each of its 4 simdgroups computes 4 at once. A thread
+// takes half blocks as in matvec_q4_0_halfblock, but loads and rearranges its 16 values of x, and
+// their sum, once for 4 rows. In the last threadgroup rows past the end are replaced by the last
+// row, whose weights can be read, and their sums are dropped. Tries: a quarter of the traffic in x,
+// and four independent loads of weights in flight per thread.
 kernel void matvec_q4_0_rowblock(device const block_q4_0 *w [[buffer(0)]],
                                  device const float *x [[buffer(1)]],
                                  device float *y [[buffer(2)]],
@@ -203,10 +204,64 @@ kernel void matvec_q4_0_rowblock(device const block_q4_0 *w [[buffer(0)]],
         y[first + lane] = sums[lane];
 }
 
-// For many tokens: what they do is said in matvec_rows.h.
-template [[host_name("multi_token_matvec_q4_0")]] kernel
-    decltype(multi_token<q4_0, false>) multi_token<q4_0, false>;
-template [[host_name("multi_token_matvec_q4_0_reuse")]] kernel
-    decltype(reuse<q4_0, false>) reuse<q4_0, false>;
-template [[host_name("multi_token_matvec_q4_0_alone")]] kernel
-    decltype(alone<q4_0, false>) alone<q4_0, false>;
+// y += W x. A projection whose result goes into the residual stream needs no buffer, no launch and
+// no traffic for the addition: the row is added where it would have been stored.
+
+// A threadgroup of 256 computes 8 rows, one simdgroup each; a thread takes blocks lane, lane + 32,
+// ...
+kernel void matvec_q4_0_accumulate(device const block_q4_0 *w [[buffer(0)]],
+                                   device const float *x [[buffer(1)]],
+                                   device float *y [[buffer(2)]],
+                                   constant uint &out_dim [[buffer(3)]],
+                                   constant uint &in_dim [[buffer(4)]],
+                                   uint group [[threadgroup_position_in_grid]],
+                                   uint sg [[simdgroup_index_in_threadgroup]],
+                                   uint lane [[thread_index_in_simdgroup]]) {
+    const uint row = group * 8 + sg;
+    if (row >= out_dim)
+        return;
+    const uint blocks = in_dim / 32;
+    device const block_q4_0 *w_row = w + size_t(row) * blocks;
+    float sum = 0.0f;
+    for (uint b = lane; b < blocks; b += 32)
+        sum += q4_0_dot(w_row + b, (device const float4 *)(x + 32 * b));
+    sum = simd_sum(sum);
+    if (lane == 0)
+        y[row] += sum;
+}
+
+// A threadgroup of 128 computes 16 rows: each of its 4 simdgroups computes 4 at once, as
+// matvec_q4_0_rowblock does.
+kernel void matvec_q4_0_accumulate_rowblock(device const block_q4_0 *w [[buffer(0)]],
+                                            device const float *x [[buffer(1)]],
+                                            device float *y [[buffer(2)]],
+                                            constant uint &out_dim [[buffer(3)]],
+                                            constant uint &in_dim [[buffer(4)]],
+                                            uint group [[threadgroup_position_in_grid]],
+                                            uint sg [[simdgroup_index_in_threadgroup]],
+                                            uint lane [[thread_index_in_simdgroup]]) {
+    const uint first = (group * 4 + sg) * 4;
+    if (first >= out_dim)
+        return;
+    const uint blocks = in_dim / 32;
+    const uint part = lane % 2;
+    const uint last = out_dim - 1;
+    device const block_q4_0 *w0 = w + size_t(first) * blocks;
+    device const block_q4_0 *w1 = w + size_t(min(first + 1, last)) * blocks;
+    device const block_q4_0 *w2 = w + size_t(min(first + 2, last)) * blocks;
+    device const block_q4_0 *w3 = w + size_t(min(first + 3, last)) * blocks;
+    float4 sums = float4(0.0f);
+    for (uint b = lane / 2; b < blocks; b += 16) {
+        const q4_0_half_input input = q4_0_load_half(x + 32 * b, part);
+        sums.x += q4_0_half_dot(w0 + b, part, input);
+        sums.y += q4_0_half_dot(w1 + b, part, input);
+        sums.z += q4_0_half_dot(w2 + b, part, input);
+        sums.w += q4_0_half_dot(w3 + b, part, input);
+    }
+    sums = simd_sum(sums);
+    if (lane < 4 && first + lane < out_dim)
+        y[first + lane] += sums[lane];
+}
+
+// For many tokens: see matvec_rows.h.
+MATVEC_MANY_TOKENS(q4_0, q4_0)

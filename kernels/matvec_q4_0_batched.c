@@ -1,10 +1,10 @@
 /* matvec_q4_0_batched: launches, oracle and cases.
  *
- * The one surprise: the third matrix may have no rows (gate and up are two). Metal wants every
- * buffer bound, so its places are then taken by things that are only read, and are not read. */
+ * The third matrix may have no rows (gate and up are only two). Metal requires every buffer to be
+ * bound, so its bindings are then other inputs, which the kernel does not touch. */
 #include "kernels.h"
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -23,10 +23,10 @@ static void matvec_q4_0_batched_oracle(const launch *l, oracle_io *io) {
     }
 }
 
-/* Geometry: k->rows of all rows a threadgroup of k->group threads. */
+/* Geometry: k->rows of all rows per threadgroup of k->group threads. */
 bool matvec_q4_0_batched_record(tape *t, const kernel *k, const slice w[3], slice x,
                                 const slice y[3], const uint32_t rows[3], uint32_t in_dim, err *e) {
-    size_t x_bytes = os_multiply(in_dim, sizeof(float));
+    size_t x_bytes = size_multiply(in_dim, sizeof(float));
     if (!record_trim(k, "x", x_bytes, 16, &x, e))
         return false;
     slice weights[PRODUCTS] = {w[0], w[1], rows[2] ? w[2] : w[0]};
@@ -38,7 +38,7 @@ bool matvec_q4_0_batched_record(tape *t, const kernel *k, const slice w[3], slic
                                                                                      "yc"};
         if (i == 2 && rows[2] == 0)
             break;
-        size_t y_bytes = os_multiply(rows[i], sizeof(float));
+        size_t y_bytes = size_multiply(rows[i], sizeof(float));
         if (!record_trim(k, y_names[i], y_bytes, sizeof(float), &outputs[i], e) ||
             !record_check_weights(k, w_names[i], &format_q4_0, w[i], rows[i], in_dim, 2, e))
             return false;
@@ -47,7 +47,7 @@ bool matvec_q4_0_batched_record(tape *t, const kernel *k, const slice w[3], slic
             return err_set(e, EXIT_CANNOT, "%s: more rows than 32 bits can count", k->name);
         all_rows += rows[i];
     }
-    launch *l = tape_add(t, "matvec_q4_0_batched.metal", k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     for (int i = 0; i < PRODUCTS; i++) {
@@ -76,26 +76,37 @@ static bool matvec_q4_0_batched_build(kernel_case *c, err *e) {
            matvec_q4_0_batched_record(c->tape, c->kernel, w, x, y, rows, in_dim, e);
 }
 
-/* Borders between matrices at every place in a threadgroup; the model's QKV and gate with up. */
+/* Boundaries between matrices at every place in a threadgroup; the model's QKV, and gate with
+ * up. */
 static const shape shapes[] = {
     {{1, 1, 1, 32}},   {{1, 1, 0, 32}},   {{8, 8, 8, 64}},     {{7, 9, 1, 480}},
     {{3, 5, 0, 512}},  {{31, 1, 33, 96}}, {{2, 30, 65, 1056}}, {{576, 192, 192, 576}},
     {{9, 6, 17, 992}}, {{32, 32, 0, 32}}, {{5, 4, 100, 2080}}, {{1536, 1536, 0, 576}},
 };
 
-static const kernel rungs[] = {
-    {.name = "matvec_q4_0_batched", .about = "a simdgroup a row", .group = 256, .rows = 8},
-    {.name = "matvec_q4_0_batched_quad", .about = "a quad a row", .group = 128, .rows = 32},
+static const kernel kernels[] = {
+    {.name = "matvec_q4_0_batched",
+     .variant = "plain",
+     .about = "one simdgroup per row",
+     .file = "matvec_q4_0_batched.metal",
+     .format = &format_q4_0,
+     .group = 256,
+     .rows = 8},
+    {.name = "matvec_q4_0_batched_quad",
+     .variant = "quad",
+     .about = "one quad per row",
+     .file = "matvec_q4_0_batched.metal",
+     .format = &format_q4_0,
+     .group = 128,
+     .rows = 32},
 };
 
-const op matvec_q4_0_batched_op = {
-    .name = "matvec_q4_0_batched",
-    .about = "three products with one x, W in Q4_0",
+const op matvec_batched_op = {
+    .name = "matvec_batched",
+    .about = "three products with the same x",
     .dims = "a x b x c x in",
-    .kernels = rungs,
-    .kernel_count = COUNT_OF(rungs),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{7, 3, 5, 96}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{7, 3, 5, 96}}},
     .build = matvec_q4_0_batched_build,
 };

@@ -1,15 +1,11 @@
-// matvec_rows: matrix times vectors, for weights of any format. What is here is written once and
-// instantiated for each format by matvec_<format>.metal and matvec_<format>_accumulate.metal.
+// matvec_rows: matrix times vectors, for weights of any format. Everything here is written once and
+// instantiated for each format by matvec_<format>.metal, with the macros at the end.
 //
-// A format F says how weights are stored:
-//   F::block   what a row consists of; F::values weights each
-//   F::wide    float4, or float where rows are not whole float4s
-//   F::wides   how many of them are decoded at a time: a unit
-//   F::load    decodes a unit of a row
-// An input X gives x as F::wide, from anywhere: at(i) starts at element i. from(i) is what is left
-// of it from there on: an address that several loads share.
+// F is a format (formats/formats.h): how weights are stored and decoded.
+// An input X gives x as F::wide, from any memory: at(i) starts at element i. from(i) is the rest of
+// it from there on: an address that several loads share.
 //
-// in_dim is a multiple of F::values and of a unit: whoever records the launch refuses anything else.
+// in_dim is a multiple of F::values and of a unit: matvec_record refuses anything else.
 
 inline float total(float v) {
     return v;
@@ -25,7 +21,7 @@ template <bool accumulate> inline void put(device float *y, float value) {
         *y = value;
 }
 
-// x as it lies in memory.
+// x in device memory.
 template <typename V> struct plain_input {
     device const float *x;
     V at(uint i) const { return *(device const V *)(x + i); }
@@ -33,15 +29,11 @@ template <typename V> struct plain_input {
 };
 
 // dots[t] = the products of units first, first + stride, ... of a row with token t of T, which
-// starts at x + t * in_dim. A unit is decoded once for all T. One token alone has four
-// sums: an addition to one need not wait for the last one to another.
+// starts at x + t * in_dim. A unit is decoded once for all T. A single token has four sums, so that
+// successive additions need not wait for each other.
 template <typename F, uint T, typename X>
-METAL_FUNC void add_products(device const typename F::block *w_row,
-                             X x,
-                             uint in_dim,
-                             uint first,
-                             uint stride,
-                             thread typename F::wide *dots) {
+METAL_FUNC void add_products(device const typename F::block *w_row, X x, uint in_dim, uint first,
+                             uint stride, thread typename F::wide *dots) {
     const uint width = sizeof(typename F::wide) / sizeof(float);
     const uint span = F::wides * width;
     const uint chains = T == 1 ? 4 : 1;
@@ -64,27 +56,22 @@ METAL_FUNC void add_products(device const typename F::block *w_row,
     }
 }
 
-// The product of a row with one x, made by a simdgroup and given to all its lanes: lane l takes
-// units l, l + 32, ...
+// The product of a row with one x, computed by a simdgroup and returned to all its lanes: lane l
+// takes units l, l + 32, ...
 template <typename F, typename X>
-inline float
-dot_row(device const typename F::block *w, X x, uint row, uint in_dim, uint lane) {
+inline float dot_row(device const typename F::block *w, X x, uint row, uint in_dim, uint lane) {
     typename F::wide dots;
     add_products<F, 1>(w + size_t(row) * (in_dim / F::values), x, in_dim, lane, 32, &dots);
     return simd_sum(total(dots));
 }
 
-// y = W x, or y += W x. A threadgroup of 256 makes 8 rows, a simdgroup each. Reads each weight once,
-// x once a row from cache, writes 4 bytes a row. The first rung for every format.
-template <typename F, bool accumulate>
-kernel void matvec(device const typename F::block *w [[buffer(0)]],
-                   device const float *x [[buffer(1)]],
-                   device float *y [[buffer(2)]],
-                   constant uint &out_dim [[buffer(3)]],
-                   constant uint &in_dim [[buffer(4)]],
-                   uint group [[threadgroup_position_in_grid]],
-                   uint sg [[simdgroup_index_in_threadgroup]],
-                   uint lane [[thread_index_in_simdgroup]]) {
+// y = W x, or y += W x. A threadgroup of 256 computes 8 rows, one simdgroup each. Reads each weight
+// once, x once per row from cache, writes 4 bytes per row. The first variant of every format.
+template <typename F, bool accumulate> kernel void
+matvec(device const typename F::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
+       device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
+       constant uint &in_dim [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
+       uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     const uint row = group * 8 + sg;
     if (row >= out_dim)
         return;
@@ -94,19 +81,15 @@ kernel void matvec(device const typename F::block *w [[buffer(0)]],
         put<accumulate>(y + row, sum);
 }
 
-// The same for each row of x (batch, in_dim), giving y (batch, out_dim): the loop over tokens
-// stands around everything, so a row of W is read from cache and decoded again for each token. It
-// exists to be measured: one launch for many tokens, and nothing else that is shared.
-template <typename F, bool accumulate>
-kernel void multi_token(device const typename F::block *w [[buffer(0)]],
-                        device const float *x [[buffer(1)]],
-                        device float *y [[buffer(2)]],
-                        constant uint &out_dim [[buffer(3)]],
-                        constant uint &in_dim [[buffer(4)]],
-                        constant uint &batch [[buffer(5)]],
-                        uint group [[threadgroup_position_in_grid]],
-                        uint sg [[simdgroup_index_in_threadgroup]],
-                        uint lane [[thread_index_in_simdgroup]]) {
+// The same for each row of x (batch, in_dim), giving y (batch, out_dim): the loop over tokens is
+// the outermost, so a row of W is read from cache and decoded again for each token. It exists to be
+// measured: many tokens share a launch and nothing else.
+template <typename F, bool accumulate> kernel void
+multi_token(device const typename F::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
+            device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
+            constant uint &in_dim [[buffer(4)]], constant uint &batch [[buffer(5)]],
+            uint group [[threadgroup_position_in_grid]], uint sg [[simdgroup_index_in_threadgroup]],
+            uint lane [[thread_index_in_simdgroup]]) {
     const uint row = group * 8 + sg;
     if (row >= out_dim)
         return;
@@ -118,11 +101,11 @@ kernel void multi_token(device const typename F::block *w [[buffer(0)]],
     }
 }
 
-// A tile is up to 8 tokens of one row. make<T> makes it for T of them.
+// A tile is up to 8 tokens of one row. make<T> computes it for T of them.
 
 // By a quad: lane `part` of it takes units part, part + 4, ... and in the end stores tokens part,
-// part + 4, ... The row is the last one where it would lie past the end: all lanes of a simdgroup
-// must meet in quad_sum, and its weights are there to be read.
+// part + 4, ... A row past the end is replaced by the last one: all lanes of a simdgroup must take
+// part in quad_sum, and its weights can be read.
 template <typename F, bool accumulate> struct quad_tile {
     device const typename F::block *w;
     device const float *x;
@@ -162,7 +145,7 @@ template <typename F, bool accumulate> struct lone_tile {
     }
 };
 
-// The last tile may be of 1 to 7 tokens, and each of these sizes is code of its own, so that sums
+// The last tile may have 1 to 7 tokens, and each of these sizes has code of its own, so that sums
 // stay in registers.
 template <typename Tile> METAL_FUNC void make_tile(Tile tile, uint tokens) {
     switch (tokens) {
@@ -186,17 +169,14 @@ template <typename Tile> METAL_FUNC void make_tile(Tile tile, uint tokens) {
 }
 
 // The same product, with each weight read and decoded once for up to 8 tokens, whose sums are in
-// registers. A threadgroup of 128 makes 32 rows of 8 tokens (the second axis of the grid counts
-// tiles of 8 tokens): a simdgroup makes 8 rows, a quad each. The 8 quads read the same x, which
-// then costs one load for 8 rows, and only 4 lanes have to meet for a sum.
+// registers. A threadgroup of 128 computes 32 rows of 8 tokens (the second axis of the grid counts
+// tiles of 8 tokens): a simdgroup computes 8 rows, one quad each. The 8 quads read the same x,
+// which then costs one load for 8 rows, and a sum is reduced over only 4 lanes.
 template <typename F, bool accumulate>
 kernel void reuse(device const typename F::block *w [[buffer(0)]],
-                  device const float *x [[buffer(1)]],
-                  device float *y [[buffer(2)]],
-                  constant uint &out_dim [[buffer(3)]],
-                  constant uint &in_dim [[buffer(4)]],
-                  constant uint &batch [[buffer(5)]],
-                  uint2 group [[threadgroup_position_in_grid]],
+                  device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
+                  constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
+                  constant uint &batch [[buffer(5)]], uint2 group [[threadgroup_position_in_grid]],
                   uint sg [[simdgroup_index_in_threadgroup]],
                   uint lane [[thread_index_in_simdgroup]]) {
     const uint first = (group.x * 4 + sg) * 8;
@@ -213,18 +193,15 @@ kernel void reuse(device const typename F::block *w [[buffer(0)]],
     make_tile(tile, batch - token);
 }
 
-// The same with a thread for each row and nobody to meet: a threadgroup of 32 makes 32 rows of up
-// to 8 tokens. Lanes read rows that lie apart, so a GPU moves whole cache lines for a few bytes of
-// each and hopes to find the rest still there; a CPU, which runs one thread after the other, reads
-// straight on and has no lanes to bring together: the fastest rung of the software device.
+// The same with one thread per row and no reduction: a threadgroup of 32 computes 32 rows of up to
+// 8 tokens. Loads are not coalesced, so a GPU fetches whole cache lines for a few bytes of each and
+// depends on them staying in cache; a CPU, which runs one thread after another, reads sequentially
+// and has no lanes to reduce over: the fastest variant on the software device.
 template <typename F, bool accumulate>
 kernel void alone(device const typename F::block *w [[buffer(0)]],
-                  device const float *x [[buffer(1)]],
-                  device float *y [[buffer(2)]],
-                  constant uint &out_dim [[buffer(3)]],
-                  constant uint &in_dim [[buffer(4)]],
-                  constant uint &batch [[buffer(5)]],
-                  uint2 group [[threadgroup_position_in_grid]],
+                  device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
+                  constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
+                  constant uint &batch [[buffer(5)]], uint2 group [[threadgroup_position_in_grid]],
                   uint lane [[thread_index_in_simdgroup]]) {
     const uint row = group.x * 32 + lane;
     if (row >= out_dim)
@@ -234,3 +211,21 @@ kernel void alone(device const typename F::block *w [[buffer(0)]],
         w, x + size_t(token) * in_dim, y + size_t(token) * out_dim, row, out_dim, in_dim};
     make_tile(tile, batch - token);
 }
+
+// The kernels of a format, = and +=. `any` is the format as read in rows of any length. A new
+// variant is a template above, two lines here and a row in matvec.c.
+#define MATVEC_KERNEL(name, function, format, accumulate)                                          \
+    template [[host_name(                                                                          \
+        name)]] kernel decltype(function<format, accumulate>) function<format, accumulate>;
+
+#define MATVEC_ONE_TOKEN(format, any)                                                              \
+    MATVEC_KERNEL("matvec_" #format, matvec, any, false)                                           \
+    MATVEC_KERNEL("matvec_" #format "_accumulate", matvec, any, true)
+
+#define MATVEC_MANY_TOKENS(format, any)                                                            \
+    MATVEC_KERNEL("multi_token_matvec_" #format, multi_token, any, false)                          \
+    MATVEC_KERNEL("multi_token_matvec_" #format "_accumulate", multi_token, any, true)             \
+    MATVEC_KERNEL("multi_token_matvec_" #format "_reuse", reuse, format, false)                    \
+    MATVEC_KERNEL("multi_token_matvec_" #format "_accumulate_reuse", reuse, format, true)          \
+    MATVEC_KERNEL("multi_token_matvec_" #format "_alone", alone, format, false)                    \
+    MATVEC_KERNEL("multi_token_matvec_" #format "_accumulate_alone", alone, format, true)

@@ -2,7 +2,7 @@
 #include "kernels.h"
 
 #include "attention_case.h"
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 
 static void prefill_attention_oracle(const launch *l, oracle_io *io) {
@@ -10,7 +10,7 @@ static void prefill_attention_oracle(const launch *l, oracle_io *io) {
     attention_judge(io, oracle_u32(io, 9), oracle_u32(io, 7));
 }
 
-/* Geometry: a threadgroup for each head of k->rows tokens. */
+/* Geometry: one threadgroup per head and k->rows tokens. */
 bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, slice v_cache,
                               slice out, uint32_t n_tokens, uint32_t n_heads, uint32_t n_kv_heads,
                               uint32_t head_dim, param start, float scale, err *e) {
@@ -22,7 +22,7 @@ bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, 
                            .rows_seen = first + n_tokens};
     if (!attention_check(k, &plan, &q, k_cache, v_cache, &out, e))
         return false;
-    launch *l = tape_add(t, "prefill_attention.metal", k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     attention_bind(l, q, k_cache, v_cache, out, &plan);
@@ -44,7 +44,7 @@ static bool prefill_attention_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
     uint32_t n_tokens = dim[0], start = dim[1], n_heads = dim[2], n_kv_heads = dim[3];
     uint32_t head_dim = dim[4], rows = start + n_tokens;
-    size_t count = os_multiply(os_multiply(n_tokens, n_heads), head_dim);
+    size_t count = size_multiply(size_multiply(n_tokens, n_heads), head_dim);
     slice q, k_cache, v_cache, out, place;
     return case_input_f32(c, "q", count, &q, e) &&
            case_input_cache(c, "k_cache", rows, n_kv_heads * head_dim, &k_cache, e) &&
@@ -57,8 +57,8 @@ static bool prefill_attention_build(kernel_case *c, err *e) {
 }
 
 /* Tokens: 1, around the 4 of a threadgroup, and more than the 32 keys that are taken at a time; at
- * the front of the cache, one behind it, and far inside. Blocks of tokens that reach over the edge
- * of 32 keys, where the first of them sees no key of the last 32. Then all sorts of heads. */
+ * the start of the cache, one after it, and far inside. Blocks of tokens across a boundary of 32
+ * keys, where the first of them sees no key of the last 32. Then all sorts of heads. */
 static const shape shapes[] = {
     {{1, 0, 9, 3, 64}},     {{2, 0, 9, 3, 64}},    {{7, 0, 9, 3, 64}},    {{8, 0, 9, 3, 64}},
     {{33, 0, 9, 3, 64}},    {{1, 1, 9, 3, 64}},    {{2, 1, 9, 3, 64}},    {{7, 1, 9, 3, 64}},
@@ -69,10 +69,17 @@ static const shape shapes[] = {
     {{16, 50, 32, 8, 128}}, {{64, 448, 9, 3, 64}},
 };
 
-static const kernel rungs[] = {
-    {.name = "prefill_attention", .about = "a simdgroup a head of a token", .group = 32, .rows = 1},
+static const kernel kernels[] = {
+    {.name = "prefill_attention",
+     .variant = "plain",
+     .about = "one simdgroup per head of a token",
+     .file = "prefill_attention.metal",
+     .group = 32,
+     .rows = 1},
     {.name = "prefill_attention_queryblock",
-     .about = "a simdgroup a head of four tokens",
+     .variant = "queryblock",
+     .about = "one simdgroup per head of four tokens",
+     .file = "prefill_attention.metal",
      .group = 32,
      .rows = 4},
 };
@@ -81,10 +88,8 @@ const op prefill_attention_op = {
     .name = "prefill_attention",
     .about = "causal attention of many tokens to the cache",
     .dims = "tokens x start x heads x kv_heads x head_dim",
-    .kernels = rungs,
-    .kernel_count = COUNT_OF(rungs),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{6, 45, 4, 2, 20}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{6, 45, 4, 2, 20}}},
     .build = prefill_attention_build,
 };

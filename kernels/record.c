@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 
 uint32_t divide_up(uint32_t a, uint32_t b) {
     return a / b + (a % b != 0);
@@ -26,6 +26,31 @@ bool record_trim(const kernel *k, const char *what, size_t bytes, size_t alignme
     return true;
 }
 
+launch *record_launch(tape *t, const kernel *k, err *e) {
+    launch *l = tape_add(t, k->file, k->name, e);
+    if (l)
+        l->kernel = k;
+    return l;
+}
+
+launch *record_floats(tape *t, const kernel *k, size_t alignment, const operand *operands,
+                      size_t count, err *e) {
+    slice at[LAUNCH_BUFFERS];
+    assert(count <= LAUNCH_BUFFERS);
+    for (size_t i = 0; i < count; i++) {
+        at[i] = operands[i].at;
+        if (!record_trim(k, operands[i].name, size_multiply(operands[i].count, sizeof(float)),
+                         alignment, &at[i], e))
+            return NULL;
+    }
+    launch *l = record_launch(t, k, e);
+    for (size_t i = 0; l && i < count; i++) {
+        launch_bind(l, (int)i, at[i], operands[i].access, ELEM_F32);
+        l->bytes += (operands[i].access == ACCESS_BOTH ? 2 : 1) * at[i].bytes;
+    }
+    return l;
+}
+
 static bool check_blocks(const kernel *k, const weight_format *f, uint32_t columns, err *e) {
     return columns % f->values == 0 ||
            err_set(e, EXIT_CANNOT,
@@ -37,11 +62,11 @@ bool record_check_weights(const kernel *k, const char *what, const weight_format
                           uint32_t rows, uint32_t columns, size_t alignment, err *e) {
     if (!check_blocks(k, f, columns, e))
         return false;
-    size_t row_bytes = os_multiply(columns / f->values, f->bytes),
-           bytes = os_multiply(rows, row_bytes);
+    size_t row_bytes = size_multiply(columns / f->values, f->bytes),
+           bytes = size_multiply(rows, row_bytes);
     if (w.bytes != bytes)
         return err_set(e, EXIT_CANNOT,
-                       "%s: %s has %zu bytes, a %ux%u %s matrix has %zu; is it of another type?",
+                       "%s: %s has %zu bytes, a %ux%u %s matrix has %zu; is it in another format?",
                        k->name, what, w.bytes, rows, columns, f->name, bytes);
     return record_trim(k, what, bytes, alignment, &w, e);
 }
@@ -69,7 +94,7 @@ static void draw_raw_block(rng *r, const weight_format *f, uint8_t *block) {
 }
 
 /* Encoding is slow and the largest matrix has a million blocks, so encoded blocks are drawn from a
- * pool; raw ones are all new. Plain floats are drawn as such: any bits could be NaN. */
+ * pool; raw ones are all new. Plain floats are drawn as values: random bits could be NaN. */
 bool case_input_weights(kernel_case *c, const char *label, const weight_format *f, uint32_t rows,
                         uint32_t columns, slice *out, err *e) {
     enum { POOL = 1024 };

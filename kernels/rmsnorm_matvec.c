@@ -1,49 +1,26 @@
 /* rmsnorm_matvec: launches, oracle and cases of the three fusions of a norm with a projection.
  *
- * The one surprise: megakernel_rmsnorm_matvec has its scalars in another order, and a limit: the
- * normalised x lies in threadgroup memory. */
+ * megakernel_rmsnorm_matvec takes its scalars in a different order, and has a limit: the normalised
+ * x must fit threadgroup memory. */
 #include "kernels.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
 enum {
-    THREADGROUP_BYTES = 32768, /* what every Metal device gives */
-    PARTIAL_BYTES = 32,        /* of which the kernel takes these for itself */
+    THREADGROUP_BYTES = 32768, /* available on every Metal device */
+    PARTIAL_BYTES = 32,        /* of which the kernel uses these for partial sums */
     MAX_HIDDEN = (THREADGROUP_BYTES - PARTIAL_BYTES) / 4,
 };
-
-static const kernel q4_0_rungs[] = {
-    {.name = "rmsnorm_matvec_q4_0",
-     .about = "a simdgroup a row, each computes the norm",
-     .group = 32,
-     .rows = 1},
-    {.name = "megakernel_rmsnorm_matvec",
-     .about = "the norm once for 8 rows, in threadgroup memory",
-     .group = 256,
-     .rows = 8},
-};
-static const kernel *const megakernel = &q4_0_rungs[1];
-
-static const kernel f32_rungs[] = {
-    {.name = "rmsnorm_matvec_f32",
-     .about = "a simdgroup a row, each computes the norm",
-     .group = 32,
-     .rows = 1},
-};
-
-static const weight_format *get_format(const kernel *k) {
-    return k == f32_rungs ? &format_f32 : &format_q4_0;
-}
 
 static void expect(const weight_format *f, oracle_io *io, uint32_t out_dim, uint32_t in_dim,
                    float eps) {
     expected *out = &io->out[3];
-    double *x = malloc(2 * os_multiply(in_dim, sizeof *x)), *magnitude = x + in_dim;
+    double *x = malloc(2 * size_multiply(in_dim, sizeof *x)), *magnitude = x + in_dim;
     assert(x);
     reference_rmsnorm(io->in[0], io->in[1], 1, in_dim, (double)eps, x, magnitude);
     for (size_t i = 0; i < out_dim; i++)
@@ -57,40 +34,37 @@ static void expect(const weight_format *f, oracle_io *io, uint32_t out_dim, uint
 }
 
 static void rmsnorm_matvec_oracle(const launch *l, oracle_io *io) {
-    bool is_f32 = op_find_kernel(&rmsnorm_matvec_f32_op, l->pipeline->kernel) != NULL;
-    expect(is_f32 ? &format_f32 : &format_q4_0, io, oracle_u32(io, 4), oracle_u32(io, 5),
-           oracle_f32(io, 6));
+    expect(l->kernel->format, io, oracle_u32(io, 4), oracle_u32(io, 5), oracle_f32(io, 6));
 }
 
 static void megakernel_oracle(const launch *l, oracle_io *io) {
-    (void)l;
-    expect(&format_q4_0, io, oracle_u32(io, 6), oracle_u32(io, 4), oracle_f32(io, 5));
+    expect(l->kernel->format, io, oracle_u32(io, 6), oracle_u32(io, 4), oracle_f32(io, 5));
 }
 
-/* Geometry: k->rows rows a threadgroup of k->group threads. */
+/* Geometry: k->rows rows per threadgroup of k->group threads. */
 bool rmsnorm_matvec_record(tape *t, const kernel *k, slice x, slice norm_w, slice w, slice y,
                            uint32_t out_dim, uint32_t in_dim, float eps, err *e) {
-    const weight_format *f = get_format(k);
-    size_t in_bytes = os_multiply(in_dim, sizeof(float)),
-           out_bytes = os_multiply(out_dim, sizeof(float));
+    const weight_format *f = k->format;
+    size_t in_bytes = size_multiply(in_dim, sizeof(float)),
+           out_bytes = size_multiply(out_dim, sizeof(float));
     bool is_f32 = f == &format_f32; /* and read float by float */
+    bool is_mega = k->rows > 1;
     if (!record_check_weights(k, "w", f, w, out_dim, in_dim, is_f32 ? 4 : 2, e) ||
         !record_trim(k, "x", in_bytes, is_f32 ? 4 : 16, &x, e) ||
         !record_trim(k, "norm_w", in_bytes, is_f32 ? 4 : 16, &norm_w, e) ||
         !record_trim(k, "y", out_bytes, sizeof(float), &y, e))
         return false;
-    if (k == megakernel && in_dim > MAX_HIDDEN)
+    if (is_mega && in_dim > MAX_HIDDEN)
         return err_set(e, EXIT_CANNOT,
                        "%s: hidden is %u, and threadgroup memory holds %d floats; use %s", k->name,
-                       in_dim, MAX_HIDDEN, q4_0_rungs[0].name);
-    launch *l = tape_add(t, "rmsnorm_matvec.metal", k->name, e);
+                       in_dim, MAX_HIDDEN, rmsnorm_matvec_op.kernels[0].name);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     launch_bind(l, 0, x, ACCESS_READ, ELEM_F32);
     launch_bind(l, 1, norm_w, ACCESS_READ, ELEM_F32);
     launch_bind(l, 2, w, ACCESS_READ, ELEM_U8);
     launch_bind(l, 3, y, ACCESS_WRITE, ELEM_F32);
-    bool is_mega = k == megakernel;
     launch_set_u32(l, is_mega ? 6 : 4, out_dim);
     launch_set_u32(l, is_mega ? 4 : 5, in_dim);
     launch_set_f32(l, is_mega ? 5 : 6, eps);
@@ -108,7 +82,7 @@ static bool rmsnorm_matvec_build(kernel_case *c, err *e) {
     slice x, norm_w, w, y;
     return case_input_f32(c, "x", in_dim, &x, e) &&
            case_input_f32(c, "norm_w", in_dim, &norm_w, e) &&
-           case_input_weights(c, "w", get_format(c->kernel), out_dim, in_dim, &w, e) &&
+           case_input_weights(c, "w", c->kernel->format, out_dim, in_dim, &w, e) &&
            case_output(c, "y", out_dim * sizeof(float), &y, e) &&
            rmsnorm_matvec_record(c->tape, c->kernel, x, norm_w, w, y, out_dim, in_dim, 1e-5f, e);
 }
@@ -121,27 +95,39 @@ static const shape q4_0_shapes[] = {
 static const shape f32_shapes[] = {
     {{1, 1}}, {{2, 31}}, {{7, 32}}, {{8, 33}}, {{9, 100}}, {{3, 8191}}, {{192, 576}}, {{64, 1536}},
 };
+static const shape_list f32_list = {f32_shapes, COUNT_OF(f32_shapes), {{7, 77}}};
 
-const op rmsnorm_matvec_q4_0_op = {
-    .name = "rmsnorm_matvec_q4_0",
-    .about = "y = W rmsnorm(x), W in Q4_0",
-    .dims = "out x in",
-    .kernels = q4_0_rungs,
-    .kernel_count = COUNT_OF(q4_0_rungs),
-    .shapes = q4_0_shapes,
-    .shape_count = COUNT_OF(q4_0_shapes),
-    .any_input = {{7, 96}},
-    .build = rmsnorm_matvec_build,
+static const kernel kernels[] = {
+    {.name = "rmsnorm_matvec_q4_0",
+     .variant = "plain",
+     .about = "one simdgroup per row, each computes the norm",
+     .file = "rmsnorm_matvec.metal",
+     .format = &format_q4_0,
+     .group = 32,
+     .rows = 1},
+    {.name = "megakernel_rmsnorm_matvec",
+     .variant = "megakernel",
+     .about = "the norm once for 8 rows, in threadgroup memory",
+     .file = "rmsnorm_matvec.metal",
+     .format = &format_q4_0,
+     .group = 256,
+     .rows = 8},
+    {.name = "rmsnorm_matvec_f32",
+     .variant = "plain",
+     .about = "one simdgroup per row, each computes the norm",
+     .file = "rmsnorm_matvec.metal",
+     .format = &format_f32,
+     .group = 32,
+     .rows = 1,
+     .shapes = &f32_list},
 };
 
-const op rmsnorm_matvec_f32_op = {
-    .name = "rmsnorm_matvec_f32",
-    .about = "y = W rmsnorm(x), W in F32",
+const op rmsnorm_matvec_op = {
+    .name = "rmsnorm_matvec",
+    .about = "y = W rmsnorm(x)",
     .dims = "out x in",
-    .kernels = f32_rungs,
-    .kernel_count = COUNT_OF(f32_rungs),
-    .shapes = f32_shapes,
-    .shape_count = COUNT_OF(f32_shapes),
-    .any_input = {{7, 77}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {q4_0_shapes, COUNT_OF(q4_0_shapes), {{7, 96}}},
     .build = rmsnorm_matvec_build,
 };

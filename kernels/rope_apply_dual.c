@@ -1,35 +1,35 @@
 /* rope_apply_dual: launches, oracle and cases. */
 #include "kernels.h"
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
+#include "rope.h"
 
 static void rope_apply_dual_oracle(const launch *l, oracle_io *io) {
-    (void)l;
+    double theta = (double)oracle_f32(io, 6);
     for (int i = 0; i < 2; i++) { /* q and nq, then k and nk */
         expected *out = &io->out[i];
         reference_rope(io->in[i], oracle_u32(io, 2 + i), oracle_u32(io, 4), oracle_u32(io, 5),
-                       (double)oracle_f32(io, 6), out->value, out->scale);
-        out->terms = 2;
-        out->roundings = 40; /* as in rope_apply */
+                       theta, out->value, out->scale);
+        rope_judge(l, io->in[i], out->count, theta, out);
     }
 }
 
 bool rope_apply_dual_record(tape *t, const kernel *k, slice q_heads, slice k_heads, uint32_t nq,
                             uint32_t nk, uint32_t head_dim, param pos, float theta, err *e) {
     uint32_t pairs = head_dim / 2;
-    size_t head_bytes = os_multiply(head_dim, sizeof(float));
-    size_t q_bytes = os_multiply(nq, head_bytes), k_bytes = os_multiply(nk, head_bytes);
+    size_t head_bytes = size_multiply(head_dim, sizeof(float));
+    size_t q_bytes = size_multiply(nq, head_bytes), k_bytes = size_multiply(nk, head_bytes);
     if (head_dim % 2 != 0)
         return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, head_dim);
     if (!record_trim(k, "q", q_bytes, sizeof(float), &q_heads, e) ||
         !record_trim(k, "k", k_bytes, sizeof(float), &k_heads, e))
         return false;
     if (q_bytes + k_bytes > UINT32_MAX)
-        return err_set(e, EXIT_CANNOT, "%s: %u + %u heads of %u are too many for a 32-bit index",
-                       k->name, nq, nk, head_dim);
-    launch *l = tape_add(t, "rope_apply_dual.metal", k->name, e);
+        return err_set(e, EXIT_CANNOT, "%s: %u + %u heads of %u overflow a 32-bit index", k->name,
+                       nq, nk, head_dim);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     launch_bind(l, 0, q_heads, ACCESS_BOTH, ELEM_F32);
@@ -51,8 +51,8 @@ static bool rope_apply_dual_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
     uint32_t pos = dim[0], nq = dim[1], nk = dim[2], head_dim = dim[3];
     slice q_heads, k_heads, place;
-    return case_input_f32(c, "q", os_multiply(nq, head_dim), &q_heads, e) &&
-           case_input_f32(c, "k", os_multiply(nk, head_dim), &k_heads, e) &&
+    return case_input_f32(c, "q", size_multiply(nq, head_dim), &q_heads, e) &&
+           case_input_f32(c, "k", size_multiply(nk, head_dim), &k_heads, e) &&
            case_input_bytes(c, "pos", &pos, sizeof pos, &place, e) &&
            rope_apply_dual_record(c->tape, c->kernel, q_heads, k_heads, nq, nk, head_dim,
                                   param_at(place), 10000, e);
@@ -65,18 +65,19 @@ static const shape shapes[] = {
     {{1, 32, 8, 128}}, {{100, 32, 8, 128}}, {{1000, 501, 77, 128}},
 };
 
-static const kernel rows[] = {
-    {.name = "rope_apply_dual", .about = "a thread a pair of q or of k", .group = 256},
+static const kernel kernels[] = {
+    {.name = "rope_apply_dual",
+     .about = "one thread per pair of q or of k",
+     .file = "rope_apply_dual.metal",
+     .group = 256},
 };
 
 const op rope_apply_dual_op = {
     .name = "rope_apply_dual",
     .about = "rotary embedding of q and k in one launch",
     .dims = "pos x nq x nk x head_dim",
-    .kernels = rows,
-    .kernel_count = COUNT_OF(rows),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{5, 3, 2, 22}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{5, 3, 2, 22}}},
     .build = rope_apply_dual_build,
 };

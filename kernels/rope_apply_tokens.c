@@ -1,19 +1,20 @@
 /* rope_apply_tokens: launches, oracles and cases of the rotary embedding of many tokens, with
  * angles from a base (rope_apply_tokens) or from a table of frequencies (rope_apply_table). The two
- * differ in argument 6 alone. */
+ * differ only in argument 6. */
 #include "kernels.h"
 
 #include <assert.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
+#include "rope.h"
 
 /* Tokens of q and then of k, each by `turn`. */
 typedef void (*turn_fn)(const oracle_io *io, const float *in, size_t heads, size_t head_dim,
                         uint32_t pos, double *value, double *scale);
 
-static void turn_tokens(oracle_io *io, turn_fn turn, double roundings) {
+static void turn_tokens(const launch *l, oracle_io *io, turn_fn turn, double theta) {
     uint32_t head_dim = oracle_u32(io, 4), pos = oracle_u32(io, 5), n_tokens = oracle_u32(io, 7);
     for (int i = 0; i < 2; i++) { /* q and nq, then k and nk */
         expected *out = &io->out[i];
@@ -23,8 +24,7 @@ static void turn_tokens(oracle_io *io, turn_fn turn, double roundings) {
             size_t at = (size_t)t * heads * head_dim;
             turn(io, in + at, heads, head_dim, pos + t, out->value + at, out->scale + at);
         }
-        out->terms = 2;
-        out->roundings = roundings;
+        rope_judge(l, in, out->count, theta, out);
     }
 }
 
@@ -39,22 +39,18 @@ static void turn_by_table(const oracle_io *io, const float *in, size_t heads, si
 }
 
 static void rope_apply_tokens_oracle(const launch *l, oracle_io *io) {
-    (void)l;
-    turn_tokens(io, turn_by_base, 40); /* as in rope_apply */
+    turn_tokens(l, io, turn_by_base, (double)oracle_f32(io, 6));
 }
 
 static void rope_apply_table_oracle(const launch *l, oracle_io *io) {
-    (void)l;
-    /* sin and cos may be off by 4 ULP: twice that in roundings; the angle */
-    turn_tokens(io, turn_by_table, 10);
+    turn_tokens(l, io, turn_by_table, 0);
 }
 
 /* All but argument 6 and the oracle. NULL with e set. */
-static launch *record(tape *t, const kernel *k, const char *file, slice q_heads, slice k_heads,
-                      uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim, param pos,
-                      err *e) {
-    size_t head_bytes = os_multiply(os_multiply(n_tokens, head_dim), sizeof(float));
-    size_t q_bytes = os_multiply(nq, head_bytes), k_bytes = os_multiply(nk, head_bytes);
+static launch *record(tape *t, const kernel *k, slice q_heads, slice k_heads, uint32_t n_tokens,
+                      uint32_t nq, uint32_t nk, uint32_t head_dim, param pos, err *e) {
+    size_t head_bytes = size_multiply(size_multiply(n_tokens, head_dim), sizeof(float));
+    size_t q_bytes = size_multiply(nq, head_bytes), k_bytes = size_multiply(nk, head_bytes);
     if (head_dim % 2 != 0) {
         err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, head_dim);
         return NULL;
@@ -63,12 +59,11 @@ static launch *record(tape *t, const kernel *k, const char *file, slice q_heads,
         !record_trim(k, "k", k_bytes, sizeof(float), &k_heads, e))
         return NULL;
     if (q_bytes + k_bytes > UINT32_MAX) {
-        err_set(e, EXIT_CANNOT,
-                "%s: %u tokens of %u + %u heads of %u are too many for a 32-bit index", k->name,
-                n_tokens, nq, nk, head_dim);
+        err_set(e, EXIT_CANNOT, "%s: %u tokens of %u + %u heads of %u overflow a 32-bit index",
+                k->name, n_tokens, nq, nk, head_dim);
         return NULL;
     }
-    launch *l = tape_add(t, file, k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return NULL;
     launch_bind(l, 0, q_heads, ACCESS_BOTH, ELEM_F32);
@@ -88,8 +83,7 @@ static launch *record(tape *t, const kernel *k, const char *file, slice q_heads,
 bool rope_apply_tokens_record(tape *t, const kernel *k, slice q_heads, slice k_heads,
                               uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
                               param pos, float theta, err *e) {
-    launch *l = record(t, k, "rope_apply_tokens.metal", q_heads, k_heads, n_tokens, nq, nk,
-                       head_dim, pos, e);
+    launch *l = record(t, k, q_heads, k_heads, n_tokens, nq, nk, head_dim, pos, e);
     if (!l)
         return false;
     launch_set_f32(l, 6, theta);
@@ -103,8 +97,7 @@ bool rope_apply_table_record(tape *t, const kernel *k, slice q_heads, slice k_he
     size_t freqs_bytes = head_dim / 2 * sizeof(float);
     if (!record_trim(k, "freqs", freqs_bytes, sizeof(float), &freqs, e))
         return false;
-    launch *l = record(t, k, "rope_apply_table.metal", q_heads, k_heads, n_tokens, nq, nk, head_dim,
-                       pos, e);
+    launch *l = record(t, k, q_heads, k_heads, n_tokens, nq, nk, head_dim, pos, e);
     if (!l)
         return false;
     launch_bind(l, 6, freqs, ACCESS_READ, ELEM_F32);
@@ -113,14 +106,14 @@ bool rope_apply_table_record(tape *t, const kernel *k, slice q_heads, slice k_he
     return true;
 }
 
-/* The position comes from device memory, as it does in a model. Behind the last pairs of q and k
- * stands one more that must stay as it is: turning the NaN of a guard zone would go unseen. */
+/* The position comes from device memory, as it does in a model. The last pairs of q and k are
+ * followed by one that must not change: rotating the NaN of a guard zone would go unseen. */
 static bool make_inputs(kernel_case *c, slice *q_heads, slice *k_heads, slice *place, err *e) {
     const uint32_t *dim = c->shape.dim;
     uint32_t pos = dim[0], n_tokens = dim[1], nq = dim[2], nk = dim[3], head_dim = dim[4];
-    size_t row = os_multiply(n_tokens, head_dim);
-    return case_input_f32(c, "q", os_multiply(nq, row) + 2, q_heads, e) &&
-           case_input_f32(c, "k", os_multiply(nk, row) + 2, k_heads, e) &&
+    size_t row = size_multiply(n_tokens, head_dim);
+    return case_input_f32(c, "q", size_multiply(nq, row) + 2, q_heads, e) &&
+           case_input_f32(c, "k", size_multiply(nk, row) + 2, k_heads, e) &&
            case_input_bytes(c, "pos", &pos, sizeof pos, place, e);
 }
 
@@ -132,7 +125,7 @@ static bool rope_apply_tokens_build(kernel_case *c, err *e) {
                                     dim[4], param_at(place), 10000, e);
 }
 
-/* The frequencies are any numbers from 0 to 1, in no order. */
+/* The frequencies are arbitrary numbers from 0 to 1, in no order. */
 static bool rope_apply_table_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
     float table[256];
@@ -146,31 +139,26 @@ static bool rope_apply_table_build(kernel_case *c, err *e) {
                                    dim[4], param_at(place), freqs, e);
 }
 
-/* One pair and many; tokens whose pairs are more and fewer than a threadgroup's threads, and end at
- * its edge; the model's heads at the front and far inside. */
+/* One pair and many; tokens with more and with fewer pairs than a threadgroup has threads, and with
+ * exactly as many; the model's heads at position 0 and far from it. */
 static const shape shapes[] = {
     {{0, 1, 1, 1, 2}},     {{1, 2, 1, 1, 2}},      {{3, 5, 2, 1, 34}},   {{7, 33, 5, 3, 6}},
     {{2, 4, 3, 1, 32}},    {{0, 1, 9, 3, 64}},     {{0, 2, 9, 3, 64}},   {{1, 7, 9, 3, 64}},
     {{100, 33, 9, 3, 64}}, {{2000, 48, 9, 3, 64}}, {{5, 3, 32, 8, 128}}, {{4000, 9, 2, 1, 256}},
 };
 
-static const kernel tokens_rows[] = {
-    {.name = "rope_apply_tokens", .about = "a thread a pair of q or of k", .group = 256},
-};
-static const kernel table_rows[] = {
-    {.name = "rope_apply_table", .about = "a thread a pair of q or of k", .group = 256},
-};
-
 #define OP(which, about_)                                                                          \
+    static const kernel which##_kernel = {.name = "rope_apply_" #which,                            \
+                                          .about = "one thread per pair of q or of k",             \
+                                          .file = "rope_apply_" #which ".metal",                   \
+                                          .group = 256};                                           \
     const op rope_apply_##which##_op = {                                                           \
         .name = "rope_apply_" #which,                                                              \
         .about = about_,                                                                           \
         .dims = "pos x tokens x nq x nk x head_dim",                                               \
-        .kernels = which##_rows,                                                                   \
-        .kernel_count = COUNT_OF(which##_rows),                                                    \
-        .shapes = shapes,                                                                          \
-        .shape_count = COUNT_OF(shapes),                                                           \
-        .any_input = {{5, 4, 3, 2, 22}},                                                           \
+        .kernels = &which##_kernel,                                                                \
+        .kernel_count = 1,                                                                         \
+        .shapes = {shapes, COUNT_OF(shapes), {{5, 4, 3, 2, 22}}},                                  \
         .build = rope_apply_##which##_build,                                                       \
     }
 OP(tokens, "rotary embedding of q and k of many tokens");

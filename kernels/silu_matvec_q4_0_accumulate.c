@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -13,7 +13,7 @@ static void silu_matvec_q4_0_accumulate_oracle(const launch *l, oracle_io *io) {
     (void)l;
     expected *out = &io->out[3];
     uint32_t out_dim = oracle_u32(io, 4), in_dim = oracle_u32(io, 5);
-    double *x = malloc(2 * os_multiply(in_dim, sizeof *x)), *magnitude = x + in_dim;
+    double *x = malloc(2 * size_multiply(in_dim, sizeof *x)), *magnitude = x + in_dim;
     assert(x);
     reference_ffn_silu(io->in[1], io->in[2], in_dim, x, magnitude);
     for (size_t i = 0; i < out_dim; i++)
@@ -25,17 +25,17 @@ static void silu_matvec_q4_0_accumulate_oracle(const launch *l, oracle_io *io) {
     out->roundings = 16; /* 12 of ffn_silu, 4 of a product */
 }
 
-/* Geometry: k->rows rows a threadgroup of k->group threads. */
+/* Geometry: k->rows rows per threadgroup of k->group threads. */
 bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel *k, slice w, slice gate, slice up,
                                         slice y, uint32_t out_dim, uint32_t in_dim, err *e) {
-    size_t in_bytes = os_multiply(in_dim, sizeof(float)),
-           out_bytes = os_multiply(out_dim, sizeof(float));
+    size_t in_bytes = size_multiply(in_dim, sizeof(float)),
+           out_bytes = size_multiply(out_dim, sizeof(float));
     if (!record_check_weights(k, "w", &format_q4_0, w, out_dim, in_dim, 2, e) ||
         !record_trim(k, "gate", in_bytes, 16, &gate, e) ||
         !record_trim(k, "up", in_bytes, 16, &up, e) ||
         !record_trim(k, "y", out_bytes, sizeof(float), &y, e))
         return false;
-    launch *l = tape_add(t, "silu_matvec_q4_0_accumulate.metal", k->name, e);
+    launch *l = record_launch(t, k, e);
     if (!l)
         return false;
     launch_bind(l, 0, w, ACCESS_READ, ELEM_U8);
@@ -67,21 +67,22 @@ static const shape shapes[] = {
     {{15, 1056}}, {{17, 32}}, {{1, 11008}}, {{576, 1536}},
 };
 
-static const kernel rungs[] = {
+static const kernel kernels[] = {
     {.name = "silu_matvec_q4_0_accumulate",
-     .about = "a simdgroup a row, each makes its activations",
+     .about = "one simdgroup per row, each computes its activations",
+     .file = "silu_matvec_q4_0_accumulate.metal",
+     .format = &format_q4_0,
+     .accumulates = true,
      .group = 256,
      .rows = 8},
 };
 
-const op silu_matvec_q4_0_accumulate_op = {
-    .name = "silu_matvec_q4_0_accumulate",
-    .about = "y += W (silu(gate) * up), W in Q4_0",
+const op silu_matvec_op = {
+    .name = "silu_matvec",
+    .about = "y += W (silu(gate) * up)",
     .dims = "out x in",
-    .kernels = rungs,
-    .kernel_count = COUNT_OF(rungs),
-    .shapes = shapes,
-    .shape_count = COUNT_OF(shapes),
-    .any_input = {{7, 96}},
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{7, 96}}},
     .build = silu_matvec_q4_0_accumulate_build,
 };

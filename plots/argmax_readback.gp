@@ -1,5 +1,5 @@
-# Tokens a second with the argmax on the device and with logits read back.
+# Tokens per second with the argmax on the device and with logits read back.
 heading = 'Choosing the token on the device against reading the logits'
 ways = 'argmax readback argmax_shared readback_shared'
 captions = '"argmax on device, private" "logits read, private" "argmax on device, shared" "logits read, shared"'
-load style[1:strlen(style) - strlen('style.gp')].'bars.gp'
+load common.'bars.gp'

@@ -1,6 +1,6 @@
 # Bandwidth by size, with the steps of the caches; and by number of threads.
 width = 1150
-load style
+load common.'style.gp'
 set multiplot layout 1,2
 set yrange [0:*]
 set ylabel 'GB/s'
@@ -9,11 +9,11 @@ set xtics ('0.25' 0.25, '1' 1, '4' 4, '16' 16, '64' 64, '256' 256, '1024' 1024)
 
 set lmargin at screen 0.065
 set rmargin at screen 0.465
-set title 'Bandwidth by size of the buffer (same buffer again)'
-set xlabel 'bytes moved by a launch, MB (10^6)'
+set title 'Bandwidth by buffer size (the same buffer each time)'
+set xlabel 'bytes moved per launch, MB (10^6)'
 if (exists("m_cache_step_mb")) {
     set arrow 1 from m_cache_step_mb, graph 0 to m_cache_step_mb, graph 1 nohead dt 3 lw 2 lc rgb '#404040'
-    set label 1 sprintf('dotted: the last cache ends behind %.3g MB', m_cache_step_mb) at graph 0.03, 0.97 left font ',10'
+    set xlabel sprintf('bytes moved by a launch, MB (10^6); dotted: the last cache ends at %.3g MB', m_cache_step_mb)
 }
 list = ''
 stats file(1) using (strcol('sweep') eq 'size' ? add(strcol('variant')) : 0) nooutput
@@ -23,7 +23,6 @@ plot for [f=1:files] for [k=1:items(list)] file(f) \
     with linespoints lt k dt dash(f, k) title once(f, item(list, k))
 
 unset arrow 1
-unset label 1
 unset label 999
 set lmargin at screen 0.69
 set rmargin at screen 0.985

@@ -1,5 +1,5 @@
-# Tokens a second by number of command buffers.
-heading = 'Decoding with one command buffer a token, a layer and a launch'
+# Tokens per second by number of command buffers.
+heading = 'Decoding with one command buffer per token, per layer and per launch'
 ways = 'token layer launch rwkv7'
-captions = '"1 a token" "1 a layer" "1 a launch" "RWKV-7: no runner yet"'
-load style[1:strlen(style) - strlen('style.gp')].'bars.gp'
+captions = '"per token" "per layer" "per launch" "RWKV-7: no runner yet"'
+load common.'bars.gp'

@@ -1,8 +1,8 @@
-# Bandwidth of small matrices, as published (alone, wall clock) and as it is.
+# Bandwidth of small matrices, as published (alone, wall clock) and without the fixed cost.
 width = 1050
-load style
+load common.'style.gp'
 set logscale xy
-set xlabel 'bytes of the product, MB (10^6)'
+set xlabel 'bytes moved per product, MB (10^6)'
 set ylabel 'GB/s'
 set format x '%g'
 set format y '%g'

@@ -1,6 +1,6 @@
 # One product in many launches.
 width = 1020
-load style
+load common.'style.gp'
 set logscale x 2
 set yrange [0:*]
 set xlabel 'launches that the 576x576 product is split into'
@@ -10,5 +10,5 @@ set title 'One 576x576 Q4_0 product in 1 to 72 launches'
 set key outside right top Left reverse
 variants = 'serial overlapping'
 plot for [f=1:files] for [k=1:2] file(f) \
-    using (where('variant', word(variants, k), column('launches') * (1 + 0.02 * (k - 1)))):(column('median_us')):(column('q1_us')):(column('q3_us')) \
+    using (where('variant', word(variants, k), column('launches') * (1 + 0.02 * (k - 1)))):(1e-3 * column('gpu_ns')):(1e-3 * column('gpu_q1_ns')):(1e-3 * column('gpu_q3_ns')) \
     with yerrorlines lt k dt dash(f, k) title once(f, word(variants, k))

@@ -1,5 +1,5 @@
-# Tokens a second with private and with shared scratch.
+# Tokens per second with private and with shared scratch.
 heading = 'Decoding with private and with shared scratch memory'
 ways = 'private shared'
 captions = '"private scratch" "shared scratch"'
-load style[1:strlen(style) - strlen('style.gp')].'bars.gp'
+load common.'bars.gp'

@@ -19,7 +19,7 @@ static score get_score(const float *q, const float *k, size_t head_dim, double s
 }
 
 /* One head of one query. k and v point to the first row of its head in the caches, rows are
- * `stride` floats apart. The scores are made three times over, which needs no memory. */
+ * `stride` floats apart. The scores are computed three times, which needs no memory. */
 static void attend(const float *q, const float *k, const float *v, size_t stride, size_t head_dim,
                    size_t kv_len, double scale, double score_weight, double *out,
                    double *magnitude) {

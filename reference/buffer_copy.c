@@ -1,4 +1,4 @@
-/* The oracle of buffer_copy: the shortest one there is, and the shape of all of them. Inputs are
+/* The oracle of buffer_copy: the shortest one, and the pattern of all of them. Inputs are
  * read as the kernel reads them; the output is a double for each element, so that it carries no
  * rounding of its own that could be confused with the kernel's. */
 #include "reference.h"

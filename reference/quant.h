@@ -1,6 +1,6 @@
-/* quant: the formats of weights, decoded and encoded the plain way.
+/* quant: the weight formats, decoded and encoded the plain way.
  *
- * A matrix is rows of blocks; a block is a few bytes that stand for `values` weights. Plain floats
+ * A matrix is rows of blocks; a block is a few bytes that encode `values` weights. Plain floats
  * are blocks of one. What is the same for all formats is in weight_format: kernels' launches,
  * oracles and cases go through that and know no layout. */
 #ifndef ASSAY_QUANT_H
@@ -24,20 +24,20 @@ enum { BLOCK_MAX_VALUES = 256, BLOCK_MAX_BYTES = 210 };
 
 /* d, dmin and m are fp16 bits. */
 
-/* The low nibble of byte j is value j, the high nibble is value j + 16; n stands for (n - 8) d. */
+/* The low nibble of byte j is value j, the high nibble is value j + 16; n means (n - 8) d. */
 typedef struct {
     uint16_t d;
     uint8_t nibbles[16];
 } block_q4_0;
 
-/* Nibbles as in Q4_0; n stands for n d + m. */
+/* Nibbles as in Q4_0; n means n d + m. */
 typedef struct {
     uint16_t d, m;
     uint8_t nibbles[16];
 } block_q4_1;
 
 /* Nibbles as in Q4_0; bit i of the 32 of `high`, counted from the lowest of its first byte, is the
- * fifth bit of value i. n of 5 bits stands for (n - 16) d, or for n d + m. */
+ * fifth bit of value i. n of 5 bits means (n - 16) d, or n d + m. */
 typedef struct {
     uint16_t d;
     uint8_t high[4], nibbles[16];
@@ -54,7 +54,7 @@ typedef struct {
     int8_t q[32];
 } block_q8_0;
 
-/* Eight parts of 32 values, each with a scale s and a minimum m of 6 bits; n stands for
+/* Eight parts of 32 values, each with a scale s and a minimum m of 6 bits; n means
  * n s d - m dmin. Parts 2p and 2p + 1 share bytes 32p to 32p + 31: low and high nibbles. */
 typedef struct {
     uint16_t d, dmin;
@@ -85,10 +85,10 @@ _Static_assert(sizeof(block_q4_0) == 18 && sizeof(block_q4_1) == 20 && sizeof(bl
                    sizeof(block_q6_k) == 210,
                "blocks are packed");
 
-typedef struct {
+typedef struct weight_format {
     const char *name;     /* "Q4_0" */
     size_t values, bytes; /* of a block */
-    size_t halves;        /* fp16 numbers in a block: any bits will do elsewhere */
+    size_t halves;        /* fp16 numbers in a block: the other bytes may be anything */
     size_t half_at[2];    /* where */
 
     /* values and magnitudes have room for those of a block. The magnitude of a value that is a
@@ -96,8 +96,8 @@ typedef struct {
      * by x one by one. */
     void (*decode)(const void *block, double *values, double *magnitudes);
 
-    /* A scale beyond fp16 saturates at 65504. Q8_0, Q4_0 and Q4_1 are ggml's
-     * reference quantisation bit for bit; the K formats are near the best, not the best. */
+    /* ggml's reference quantisation bit for bit, but for a scale beyond fp16: it saturates at 65504
+     * where ggml writes an infinity, which would make every value of the block one or NaN. */
     void (*encode)(const float *values, void *block);
 } weight_format;
 

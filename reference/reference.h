@@ -1,6 +1,6 @@
 /* reference: what every kernel should compute, in plain C and double precision.
  *
- * Written to be read: one function an op, no tricks, no blocking. Inputs are what a device buffer
+ * Written to be read: one function per op, no tricks, no blocking. Inputs are what a device buffer
  * holds (f32, quantised blocks), outputs are doubles. Nothing here knows of devices, launches or
  * tolerances.
  *
@@ -45,13 +45,13 @@ void reference_rope_table(const float *x, size_t heads, size_t head_dim, uint32_
                           const float *freqs, double *y, double *magnitude);
 
 /* y (batch, out_dim) += W x for each of x (batch, in_dim); W (out_dim, in_dim) in blocks of a
- * format, in_dim whole blocks. magnitude holds that of y before and gets that of the result: for a
- * sum so long it is what its partial sums come to (matvec.c). */
+ * format, in_dim whole blocks. magnitude holds that of y before and gets that of the result: for
+ * such long sums, the size of their partial sums (matvec.c). */
 void reference_matvec(const weight_format *f, const void *w, const float *x, size_t out_dim,
                       size_t in_dim, size_t batch, double *y, double *magnitude);
 
-/* As reference_matvec, with x in double precision and the magnitude of each of its values: what an
- * operation that is fused into the product has made of its inputs. */
+/* As reference_matvec, with x in double precision and the magnitude of each of its values: the
+ * result of an operation that is fused into the product. */
 void reference_matvec_fused(const weight_format *f, const void *w, const double *x,
                             const double *x_magnitude, size_t out_dim, size_t in_dim, size_t batch,
                             double *y, double *magnitude);
@@ -81,7 +81,7 @@ typedef struct {
 maximum reference_maximum(const float *values, const uint32_t *indices, size_t count);
 
 /* sums[g] = the sum of all floats that threadgroup g of `groups` reads when threads of one grid
- * stride over count groups of four floats, `group` threads a threadgroup. */
+ * stride over count groups of four floats, `group` threads per threadgroup. */
 void reference_read_sums(const float *data, size_t count, size_t groups, size_t group, double *sums,
                          double *magnitude);
 
@@ -99,7 +99,7 @@ void reference_decode_row(const weight_format *f, const void *table, size_t row,
 void reference_triad(const float *b, const float *c, double scalar, size_t count, double *out,
                      double *magnitude);
 
-/* What a decode step leaves behind it: history[step % ring] = next, and after = {next, pos + 1,
+/* What a decode step leaves: history[step % ring] = next, and after = {next, pos + 1,
  * kv_len + 1, step + 1}, for before = {token, pos, kv_len, step}. */
 void reference_decode_advance(uint32_t next, const uint32_t before[4], uint32_t ring,
                               double after[4], double *history);

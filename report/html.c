@@ -89,6 +89,28 @@ void html_print_link(FILE *out, const char *page_folder, const char *path, const
     fputs("</a>", out);
 }
 
+static void print_base64(FILE *out, const unsigned char *data, size_t bytes) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < bytes; i += 3) {
+        unsigned group = (unsigned)data[i] << 16;
+        group |= i + 1 < bytes ? (unsigned)data[i + 1] << 8 : 0;
+        group |= i + 2 < bytes ? data[i + 2] : 0;
+        fputc(digits[group >> 18], out);
+        fputc(digits[group >> 12 & 63], out);
+        fputc(i + 1 < bytes ? digits[group >> 6 & 63] : '=', out);
+        fputc(i + 2 < bytes ? digits[group & 63] : '=', out);
+    }
+}
+
+void html_print_image(FILE *out, const char *type, const void *data, size_t bytes,
+                      const char *label) {
+    fprintf(out, "<img src=\"data:%s;base64,", type);
+    print_base64(out, data, bytes);
+    fputs("\" alt=\"", out);
+    html_print(out, label);
+    fputs("\">", out);
+}
+
 void html_print_badge(FILE *out, const char *kind, const char *text) {
     fprintf(out, "<span class=\"badge %s\">", kind);
     html_print(out, text);
@@ -109,18 +131,6 @@ void html_format_number(double value, char *text, size_t size) {
         snprintf(text, size, "%.0f", value);
     else
         snprintf(text, size, "%.4g", value);
-}
-
-void html_format_time(double ns, char *text, size_t size) {
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    size_t unit = 0;
-    if (!isfinite(ns)) {
-        snprintf(text, size, "-");
-        return;
-    }
-    for (; unit < 3 && fabs(ns) >= 1000; unit++)
-        ns /= 1000;
-    snprintf(text, size, "%.4g %s", ns, units[unit]);
 }
 
 void html_start_table(FILE *out, const html_column *columns, size_t count, const char *caption) {

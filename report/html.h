@@ -9,11 +9,15 @@
 
 /* Escaped; good between tags and inside "..." of an attribute. */
 void html_print(FILE *out, const char *text);
-/* The same of a format's outcome, cut at 1000 bytes. */
+/* The same for printf-formatted text, cut at 1000 bytes. */
 void html_printf(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A link to a file: its path from the folder that the page is in. Both folders are absolute. */
 void html_print_link(FILE *out, const char *page_folder, const char *path, const char *text);
+
+/* An image embedded in the page: the bytes of a file, and a text for readers who cannot see it. */
+void html_print_image(FILE *out, const char *type, const void *data, size_t bytes,
+                      const char *label);
 
 /* Text in which `code` between backquotes is set as code. */
 void html_print_prose(FILE *out, const char *text);
@@ -21,10 +25,8 @@ void html_print_prose(FILE *out, const char *text);
 /* A coloured word: kind is good, bad, unknown or plain. */
 void html_print_badge(FILE *out, const char *kind, const char *text);
 
-/* A number for people: four digits that mean something; "-" for what is not a number. */
+/* A number for people: four significant digits; "-" for NaN. */
 void html_format_number(double value, char *text, size_t size);
-/* Nanoseconds as ns, us, ms or s. */
-void html_format_time(double ns, char *text, size_t size);
 
 /* Tables that sort: a column is of numbers or of text. The caller prints cells between rows. */
 typedef struct {

@@ -1,4 +1,4 @@
-/* page: see page.h. Owns the frame; what stands in its parts is in part_*.c. */
+/* page: see page.h. Owns the frame; its parts are printed by part_*.c. */
 #include "page.h"
 
 #include <assert.h>
@@ -26,16 +26,27 @@ static bool print_frame_file(const char *home, const char *name, FILE *out, err 
 
 /* Parts --------------------------------------------------------------------------------------- */
 
+#define NOTHING "<p class=\"note\">Nothing has been measured yet.</p>\n"
+#define RUN_FIRST                                                                                  \
+    "<p class=\"note\">Nothing has been measured yet: no kernel was checked, validated or timed. " \
+    "<code>./run_all.sh</code> does all of it and draws this page again.</p>\n"
+
 static const struct {
     const char *mark;
     page_part *print;
+    const char *empty; /* what stands there when there are no results at all */
 } parts[] = {
-    {"title", page_print_title},     {"date", page_print_date},
-    {"summary", page_print_summary}, {"found", page_print_found},
-    {"claims", page_print_claims},   {"experiments", page_print_experiments},
-    {"right", page_print_right},     {"times", page_print_times},
-    {"devices", page_print_devices}, {"missing", page_print_missing},
-    {"files", page_print_files},
+    {"title", page_print_title, "Assay report: nothing measured yet"},
+    {"date", page_print_date, ""},
+    {"summary", page_print_summary, RUN_FIRST},
+    {"found", page_print_found, NOTHING},
+    {"claims", page_print_claims, NOTHING},
+    {"experiments", page_print_experiments, NOTHING},
+    {"right", page_print_right, NOTHING},
+    {"times", page_print_times, NOTHING},
+    {"devices", page_print_devices, NOTHING},
+    {"missing", page_print_missing, RUN_FIRST},
+    {"files", page_print_files, NOTHING},
 };
 
 static bool print_part(page *p, const char *home, const char *mark, FILE *out, err *e) {
@@ -44,10 +55,13 @@ static bool print_part(page *p, const char *home, const char *mark, FILE *out, e
     if (strcmp(mark, "js") == 0)
         return print_frame_file(home, "page.js", out, e);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strcmp(mark, parts[i].mark) == 0)
-            return parts[i].print(p, out, e);
-    return err_set(e, EXIT_CANNOT, "report/page.html asks for the part '%.40s', which there is not",
-                   mark);
+        if (strcmp(mark, parts[i].mark) == 0) {
+            if (p->store->count > 0)
+                return parts[i].print(p, out, e);
+            fputs(parts[i].empty, out);
+            return true;
+        }
+    return err_set(e, EXIT_CANNOT, "report/page.html has an unknown placeholder '%.40s'", mark);
 }
 
 static bool print_page(page *p, const char *home, FILE *out, err *e) {
@@ -97,7 +111,7 @@ static void list_names(page *p) {
             add_name(p, p->store->folders[f].files[i].name);
 }
 
-/* The folder of a file that may not be there yet. */
+/* The folder of a file that may not exist yet. */
 static bool find_folder(const char *path, char *folder, err *e) {
     char copy[PATH_MAX];
     if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy)

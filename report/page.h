@@ -1,8 +1,8 @@
-/* page: the report: one HTML page, drawn from stored results and nothing else.
+/* page: the report as one HTML page, drawn from stored results and nothing else.
  *
- * The frame, the fixed texts, the looks and the script are files beside this one, read when a page
- * is drawn: page.html has {{marks}} where the parts go. The same files give the same page: no
- * clock is read, nothing is measured. */
+ * The frame, fixed texts, style and script are files beside this one, read when a page is drawn:
+ * page.html has {{placeholders}} for the parts. The same files give the same page: no clock is
+ * read, nothing is measured. */
 #ifndef ASSAY_PAGE_H
 #define ASSAY_PAGE_H
 
@@ -12,7 +12,7 @@
 typedef struct {
     const store *store;
     const claim_list *claims;
-    const char *const *experiments; /* that there are, in their order; others come behind them */
+    const char *const *experiments; /* all that exist, in order; unknown ones come after them */
     size_t experiment_count;
 } page_content;
 

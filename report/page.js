@@ -1,4 +1,4 @@
-/* What a page does when it is looked at: tables sort, the theme can be chosen. Without it, all is there. */
+/* Sorts tables and switches the theme. Everything on the page is readable without it. */
 "use strict";
 (function () {
     /* The value that a cell is sorted by: a number, a text, or nothing. Nothing goes last. */
@@ -29,6 +29,18 @@
         rows.forEach(function (item) { body.appendChild(item.row); });
         Array.prototype.forEach.call(heads, function (other) { other.removeAttribute("aria-sort"); });
         head.setAttribute("aria-sort", down ? "descending" : "ascending");
+    }
+
+    /* On a phone cells stand below each other and need their column's name. */
+    function labelCells(table) {
+        var heads = Array.prototype.map.call(table.tHead.rows[0].cells, function (head) {
+            return head.textContent.trim();
+        });
+        Array.prototype.forEach.call(table.tBodies[0].rows, function (row) {
+            Array.prototype.forEach.call(row.cells, function (cell, index) {
+                cell.setAttribute("data-label", heads[index] || "");
+            });
+        });
     }
 
     function makeSortable(table) {
@@ -65,5 +77,6 @@
         try { localStorage.setItem("assay-theme", next); } catch (ignored) { /* not remembered */ }
     });
     apply(themes.indexOf(recall()) < 0 ? "auto" : recall());
+    Array.prototype.forEach.call(document.querySelectorAll("#claims table.sort"), labelCells);
     Array.prototype.forEach.call(document.querySelectorAll("table.sort"), makeSortable);
 }());

@@ -1,4 +1,4 @@
-/* page_parts: what page.c and the files that print its parts share. */
+/* page_parts: what page.c and the files that print its parts (part_*.c) share. */
 #ifndef ASSAY_PAGE_PARTS_H
 #define ASSAY_PAGE_PARTS_H
 
@@ -11,7 +11,6 @@ typedef struct {
     char folder[PATH_MAX]; /* of the page, absolute */
     const char **names;    /* of experiments that have results, in order */
     size_t name_count;
-    size_t charts; /* drawn so far: each gets ids of its own */
 } page;
 
 typedef bool page_part(page *p, FILE *out, err *e);
@@ -20,11 +19,18 @@ page_part page_print_title, page_print_date, page_print_summary, page_print_foun
     page_print_claims, page_print_experiments, page_print_right, page_print_times,
     page_print_devices, page_print_missing, page_print_files;
 
-/* A file of results by its name. */
+/* Shared printers, in page_shared.c ------------------------------------------------------------ */
+
+/* A link to a file of results by its name. */
 void page_print_file(const page *p, FILE *out, const store_folder *f, const char *name);
 
+/* All rows of a file as a table that sorts; long ones are cut, and say so. */
+void page_print_rows(const page *p, FILE *out, const store_folder *f, const store_file *file);
+
 /* Charts of a file or of an experiment; how many there are. */
-size_t page_print_charts(page *p, FILE *out, const store_folder *f, const char *what);
+size_t page_print_charts(const page *p, FILE *out, const store_folder *f, const char *what);
+
+/* Counts, in part_kernels.c ------------------------------------------------------------------- */
 
 /* What `assay check` and `assay validate` found in a folder. */
 typedef struct {
@@ -36,8 +42,5 @@ page_verdict page_count_checks(const store_folder *f);
 /* Cases that failed, with or without a finding. */
 page_verdict page_count_validations(const store_folder *f);
 size_t page_count_findings(const store_folder *f);
-
-/* All rows of a file as a table that sorts; long ones are cut, and say so. */
-void page_print_rows(const page *p, FILE *out, const store_folder *f, const store_file *file);
 
 #endif

@@ -1,14 +1,7 @@
-/* part_devices: where the numbers come from, what is not there, and the files. */
-#include <stdlib.h>
+/* part_devices: where the numbers come from, what is missing, and the files. */
 #include <string.h>
 
 #include "page_parts.h"
-
-void page_print_file(const page *p, FILE *out, const store_folder *f, const char *name) {
-    char path[PATH_MAX + 160], whole[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", f->path, name);
-    html_print_link(out, p->folder, realpath(path, whole) ? whole : path, name);
-}
 
 /* Devices ------------------------------------------------------------------------------------- */
 
@@ -79,8 +72,10 @@ bool page_print_devices(page *p, FILE *out, err *e) {
     }
     fputs("<tr><th scope=\"row\">times are</th>", out);
     for (size_t f = 0; f < p->store->count; f++)
-        fputs(p->store->folders[f].emulated ? "<td>emulated: a CPU plays the GPU</td>"
-                                            : "<td>of the device itself</td>",
+        fputs(store_find_meta(&p->store->folders[f], "virtual")
+                  ? "<td>of a virtual GPU: not those of the GPU itself</td>"
+              : p->store->folders[f].emulated ? "<td>emulated: a CPU runs the GPU's threads</td>"
+                                              : "<td>of the device itself</td>",
               out);
     fputs("</tr>\n</tbody></table></div>\n", out);
     return true;
@@ -94,10 +89,10 @@ static size_t print_missing_kinds(FILE *out, const store_folder *f) {
         const char *sentence;
     } wanted[] = {
         {STORE_CHECK,
-         "no results of `assay check --csv FILE`: whether the kernels are right is not known"},
+         "no results of `assay check --csv FILE`: it is not known whether the kernels are right"},
         {STORE_VALIDATE,
-         "no results of `assay validate --csv FILE`: memory errors were not looked for"},
-        {STORE_BENCH, "no results of `assay bench`: kernels were not timed by themselves"},
+         "no results of `assay validate --csv FILE`: kernels were not tested for memory errors"},
+        {STORE_BENCH, "no results of `assay bench`: kernels were not timed one by one"},
     };
     size_t count = 0;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {

@@ -1,75 +1,12 @@
 /* part_experiments: each experiment with question, conclusion, charts, numbers and data, of all
- * devices together. */
-#include <ctype.h>
+ * devices together: conclusions and numbers side by side, charts below each other, since half a
+ * page is too narrow for them. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "page_parts.h"
 
-enum { MAX_ROWS = 400, MAX_DEVICES = 15 };
-
-/* Rows ---------------------------------------------------------------------------------------- */
-
-/* A cell that is a number, or nothing. */
-static bool read_number(const char *text, double *out) {
-    char *end;
-    *out = NAN;
-    if (!*text || strcmp(text, "-") == 0)
-        return true;
-    *out = strtod(text, &end);
-    return *end == 0 && !isspace((unsigned char)*text) && !strpbrk(text, "xXpP");
-}
-
-static bool is_number_column(const csv_file *f, size_t column) {
-    double value;
-    bool is_any = false;
-    for (size_t r = 0; r < csv_count_rows(f); r++) {
-        if (!read_number(csv_get_text(f, r, column), &value))
-            return false;
-        is_any = is_any || !isnan(value);
-    }
-    return is_any;
-}
-
-static void print_cell(FILE *out, const char *text, bool is_number) {
-    double value;
-    char shown[48];
-    if (!is_number || !read_number(text, &value)) {
-        html_print_text_cell(out, text);
-        return;
-    }
-    html_format_number(value, shown, sizeof shown);
-    html_print_number_cell(out, value, shown);
-}
-
-void page_print_rows(const page *p, FILE *out, const store_folder *f, const store_file *file) {
-    const csv_file *c = file->csv;
-    size_t columns = csv_count_columns(c), rows = csv_count_rows(c);
-    html_column *heads = calloc(columns, sizeof *heads);
-    char caption[320];
-    if (!heads)
-        return;
-    for (size_t i = 0; i < columns; i++)
-        heads[i] = (html_column){csv_get_title(c, i), is_number_column(c, i), NULL};
-    snprintf(caption, sizeof caption, "%.120s on %.120s, %zu row%s", file->name, f->device, rows,
-             rows == 1 ? "" : "s");
-    html_start_table(out, heads, columns, caption);
-    for (size_t r = 0; r < rows && r < MAX_ROWS; r++) {
-        fputs("<tr>", out);
-        for (size_t i = 0; i < columns; i++)
-            print_cell(out, csv_get_text(c, r, i), heads[i].is_number);
-        fputs("</tr>\n", out);
-    }
-    html_end_table(out);
-    if (rows > MAX_ROWS) {
-        fprintf(out, "<p class=\"dim\">These are the first %d of %zu rows; all are in ", MAX_ROWS,
-                rows);
-        page_print_file(p, out, f, strrchr(file->path, '/') + 1);
-        fputs(".</p>\n", out);
-    }
-    free(heads);
-}
+enum { MAX_DEVICES = 15 };
 
 /* Charts -------------------------------------------------------------------------------------- */
 
@@ -84,7 +21,7 @@ static void print_charts(page *p, FILE *out, const store_folder *f, const store_
 
 /* Numbers ------------------------------------------------------------------------------------- */
 
-/* The metrics of all devices beside each other: a row for each that any of them has. */
+/* The metrics of all devices side by side: one row for each metric that any of them has. */
 static bool is_first(const page *p, const char *experiment, size_t folder, const char *metric) {
     for (size_t f = 0; f < folder; f++) {
         const store_file *file = store_find(&p->store->folders[f], STORE_EXPERIMENT, experiment);
@@ -152,10 +89,10 @@ static void print_fact(FILE *out, const char *title, const char *value) {
     fputs("</p>\n", out);
 }
 
-/* A run that measures nothing must not look like one that does. */
+/* A smoke run must not look like a measurement. */
 static void print_level(FILE *out, const char *level) {
     if (strcmp(level, "smoke") == 0)
-        fputs("<p class=\"note\">This was a smoke run: it sees that the experiment works, and its "
+        fputs("<p class=\"note\">This was a smoke run: it shows that the experiment works, and its "
               "numbers mean nothing.</p>\n",
               out);
     else
@@ -163,16 +100,19 @@ static void print_level(FILE *out, const char *level) {
                    strcmp(level, "quick") == 0 ? "quick: fewer points, less time for each" : level);
 }
 
-static void print_device(page *p, FILE *out, const store_folder *f, const store_file *file) {
+static void print_device_name(const page *p, FILE *out, const store_folder *f) {
+    if (p->store->count < 2)
+        return;
+    fputs("<h4>", out);
+    html_print(out, f->device);
+    fputs(f->emulated ? " <span class=\"badge unknown\">emulated</span></h4>\n" : "</h4>\n", out);
+}
+
+static void print_finding(page *p, FILE *out, const store_folder *f, const store_file *file) {
     const char *key, *value;
     const char *model = csv_get_meta(file->csv, "model"), *level = csv_get_meta(file->csv, "level");
     fputs("<div>", out);
-    if (p->store->count > 1) {
-        fputs("<h4>", out);
-        html_print(out, f->device);
-        fputs(f->emulated ? " <span class=\"badge unknown\">emulated</span></h4>\n" : "</h4>\n",
-              out);
-    }
+    print_device_name(p, out, f);
     fputs("<p class=\"found\"><strong>Found:</strong>", out);
     for (size_t i = 0; csv_list_meta(file->csv, i, &key, &value); i++)
         if (strcmp(key, "conclusion") == 0) {
@@ -185,14 +125,29 @@ static void print_device(page *p, FILE *out, const store_folder *f, const store_
         print_fact(out, "Model:", model);
     if (level)
         print_level(out, level);
-    print_charts(p, out, f, file);
-    fputs("<details><summary>", out);
-    fprintf(out, "The data: %zu rows", csv_count_rows(file->csv));
-    fputs("</summary>\n", out);
+    fputs("</div>\n", out);
+}
+
+static void print_data(page *p, FILE *out, const store_folder *f, const store_file *file) {
+    fputs("<details><summary>The data", out);
+    if (p->store->count > 1)
+        html_printf(out, " of %.160s", f->device);
+    fprintf(out, ": %zu rows</summary>\n", csv_count_rows(file->csv));
     page_print_rows(p, out, f, file);
     fputs("<p>Raw: ", out);
     page_print_file(p, out, f, strrchr(file->path, '/') + 1);
-    fputs("</p></details></div>\n", out);
+    fputs("</p></details>\n", out);
+}
+
+/* Calls print for the file of an experiment of each device that has one. */
+static void print_each(page *p, FILE *out, const char *name,
+                       void (*print)(page *p, FILE *out, const store_folder *f,
+                                     const store_file *file)) {
+    for (size_t f = 0; f < p->store->count; f++) {
+        const store_file *file = store_find(&p->store->folders[f], STORE_EXPERIMENT, name);
+        if (file)
+            print(p, out, &p->store->folders[f], file);
+    }
 }
 
 static void print_experiment(page *p, FILE *out, const char *name) {
@@ -214,13 +169,11 @@ static void print_experiment(page *p, FILE *out, const char *name) {
     for (size_t i = 0; i < p->store->together_count; i++)
         page_print_charts(p, out, &p->store->together[i], name);
     fputs("<div class=\"devices\">\n", out);
-    for (size_t f = 0; f < p->store->count; f++) {
-        const store_file *file = store_find(&p->store->folders[f], STORE_EXPERIMENT, name);
-        if (file)
-            print_device(p, out, &p->store->folders[f], file);
-    }
+    print_each(p, out, name, print_finding);
     fputs("</div>\n", out);
+    print_each(p, out, name, print_charts);
     print_metrics(p, out, name);
+    print_each(p, out, name, print_data);
     fputs("</article>\n", out);
 }
 

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/measure/result_row.h"
+#include "harness/base/format.h"
+#include "harness/measure/results.h"
 #include "page_parts.h"
 
 /* Counting ------------------------------------------------------------------------------------ */
@@ -83,7 +84,7 @@ static bool add_case(kernel_sum *s, const csv_file *f, size_t row, err *e) {
     return true;
 }
 
-/* One a kernel, in the order of the file; the caller frees it. */
+/* One per kernel, in the order of the file; the caller frees it. */
 static bool sum_kernels(const csv_file *f, kernel_sum **out, size_t *count, err *e) {
     kernel_sum *list = calloc(csv_count_rows(f) + 1, sizeof *list);
     assert(list);
@@ -146,7 +147,7 @@ static bool print_check(const page *p, FILE *out, const store_folder *f, const s
         {"verdict", false, NULL},
         {"cases", true, NULL},
         {"wrong", true, NULL},
-        {"largest margin", true, "the largest error as a part of what is allowed"},
+        {"largest margin", true, "the largest error divided by the tolerance"},
         {"largest error, ulp", true, "in units of the last place of the output's format"}};
     kernel_sum *sums = NULL;
     size_t count = 0, wrong = 0;
@@ -182,8 +183,8 @@ static void print_validation(const page *p, FILE *out, const store_folder *f,
     fputs(". ", out);
     if (canaries)
         html_printf(out,
-                    "Before that, kernels with planted bugs were run to see that the watcher "
-                    "looks: %.80s. ",
+                    "Before that, kernels with planted bugs were run to confirm that validation "
+                    "finds them: %.80s. ",
                     canaries);
     if (csv_count_rows(file->csv) == 0)
         fputs("Nothing was found. ", out);
@@ -217,7 +218,7 @@ bool page_print_right(page *p, FILE *out, err *e) {
         for (size_t k = 0; k < f->count; k++)
             if (f->files[k].kind == STORE_CHECK && !print_check(p, out, f, &f->files[k], e))
                 return false;
-        page_print_charts(p, out, f, "errors");
+        page_print_charts(p, out, f, "check");
         if (!store_find(f, STORE_CHECK, NULL))
             print_none(out, "Nothing was checked: `assay check --csv FILE` writes what is shown "
                             "here.");
@@ -234,18 +235,24 @@ static void print_number(FILE *out, double value, const char *unit) {
     html_print_number_cell(out, value, text);
 }
 
-static void print_time(const page *p, FILE *out, const store_folder *f, const result_row *r) {
+/* "emulated+busy" with places to break the line. */
+static void print_labels(FILE *out, const char *labels) {
+    for (const char *p = labels; *p; p += strcspn(p, "+")) {
+        p += *p == '+';
+        html_printf(out, "%s%.*s", p == labels ? "" : ", ", (int)strcspn(p, "+"), p);
+    }
+}
+
+static void print_time(FILE *out, const result_row *r) {
     char text[64];
     fputs("<tr>", out);
-    html_print_text_cell(out, r->variant);
-    if (p->store->count > 1)
-        html_print_text_cell(out, f->device);
+    html_print_text_cell(out, r->kernel);
     html_print_text_cell(out, r->shape);
-    html_print_text_cell(out, r->regime);
-    html_print_text_cell(out, r->cache);
+    fputs("<td>", out);
+    html_printf(out, "%s%s%s", r->regime, r->regime[0] && r->cache[0] ? ", " : "", r->cache);
+    fputs("</td>", out);
     double median = r->gpu.count > 0 ? r->gpu.median : NAN;
-    html_format_time(median, text, sizeof text);
-    html_print_number_cell(out, median, text);
+    html_print_number_cell(out, median, format_time(median, text, sizeof text));
     print_number(out, 100 * (r->gpu.q3 - r->gpu.q1) / median, " %");
     print_number(out, (double)r->gpu.count, "");
     print_number(out, r->gb_s, "");
@@ -253,59 +260,55 @@ static void print_time(const page *p, FILE *out, const store_folder *f, const re
     print_number(out, r->gflop_s, "");
     fputs("<td>", out);
     if (r->message[0])
-        html_printf(out, "no time: %s", r->message);
+        html_printf(out, "not timed: %s", r->message);
     else
-        html_print(out, r->label);
+        print_labels(out, r->labels);
     fputs("</td></tr>\n", out);
+}
+
+static void start_times(FILE *out, const store_folder *f) {
+    static const html_column columns[] = {
+        {"kernel", false, NULL},
+        {"shape", false, NULL},
+        {"regime", false, "single, chained or independent launches, with a warm or a cold cache"},
+        {"time", true, "median GPU time of a case"},
+        {"spread", true, "distance between the quartiles, relative to the median"},
+        {"n", true, "samples"},
+        {"GB/s", true, "of the bytes that must be moved; 1 GB is 1e9 bytes"},
+        {"of roof", true, "relative to the bandwidth measured in the same run"},
+        {"GFLOP/s", true, NULL},
+        {"labels", false, "conditions that make a time less trustworthy"}};
+    char caption[240];
+    snprintf(caption, sizeof caption, "Kernel times on %.160s%s", f->device,
+             f->emulated ? " (emulated)" : "");
+    html_start_table(out, columns, sizeof columns / sizeof *columns, caption);
 }
 
 static bool print_times(const page *p, FILE *out, const store_folder *f, const store_file *file,
                         err *e) {
+    page_print_charts(p, out, f, file->name);
+    start_times(out, f);
     for (size_t r = 0; r < csv_count_rows(file->csv); r++) {
         result_row row;
         if (!result_read_row(file->csv, r, &row, e))
             return false;
-        print_time(p, out, f, &row);
+        print_time(out, &row);
     }
+    html_end_table(out);
     return true;
-}
-
-static void start_times(const page *p, FILE *out) {
-    static const html_column columns[] = {
-        {"kernel", false, NULL},
-        {"device", false, NULL},
-        {"shape", false, NULL},
-        {"regime", false, "single, chained or independent launches"},
-        {"cache", false, "warm or cold"},
-        {"time", true, "median GPU time of a case"},
-        {"spread", true, "distance of the quartiles, as a part of the median"},
-        {"n", true, "samples"},
-        {"GB/s", true, "1 GB is 1e9 bytes, of those that must be moved"},
-        {"of roof", true, "of the bandwidth that was measured in the same run"},
-        {"GFLOP/s", true, NULL},
-        {"label", false, "what was not as it should be"}};
-    enum { COUNT = sizeof columns / sizeof *columns };
-    html_column shown[COUNT];
-    size_t count = 0;
-    for (size_t i = 0; i < COUNT; i++)
-        if (i != 1 || p->store->count > 1)
-            shown[count++] = columns[i];
-    html_start_table(out, shown, count, "Kernel times");
 }
 
 bool page_print_times(page *p, FILE *out, err *e) {
     bool is_any = false, ok = true;
     for (size_t i = 0; i < p->store->count; i++)
-        is_any = is_any || store_find(&p->store->folders[i], STORE_BENCH, NULL);
-    if (!is_any) {
-        print_none(out, "No kernel was timed by itself: `assay bench` does it.");
-        return true;
-    }
-    start_times(p, out);
-    for (size_t i = 0; i < p->store->count; i++)
-        for (size_t k = 0; ok && k < p->store->folders[i].count; k++)
-            if (p->store->folders[i].files[k].kind == STORE_BENCH)
-                ok = print_times(p, out, &p->store->folders[i], &p->store->folders[i].files[k], e);
-    html_end_table(out);
+        for (size_t k = 0; ok && k < p->store->folders[i].count; k++) {
+            const store_file *file = &p->store->folders[i].files[k];
+            if (file->kind != STORE_BENCH)
+                continue;
+            is_any = true;
+            ok = print_times(p, out, &p->store->folders[i], file, e);
+        }
+    if (!is_any)
+        print_none(out, "No kernels were timed one by one: `assay bench` does it.");
     return ok;
 }

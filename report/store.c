@@ -4,21 +4,17 @@
 #include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "harness/base/os.h"
+#include "harness/measure/results.h"
 
 static bool ends_with(const char *text, const char *end) {
     size_t length = strlen(text), tail = strlen(end);
     return length > tail && strcmp(text + length - tail, end) == 0;
-}
-
-static bool is_folder(const char *path) {
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
 static bool join(char *out, const char *folder, const char *name, err *e) {
@@ -38,11 +34,10 @@ static bool has_columns(const csv_file *f, const char *const *names) {
 }
 
 static store_kind find_kind(const csv_file *f) {
-    static const char *const bench[] = {"variant", "median_ns", "kernel_hash", NULL};
     static const char *const check[] = {"kernel", "verdict", "margin", "message", NULL};
     static const char *const validate[] = {"case", "class", "outside_by", NULL};
     return csv_get_meta(f, "experiment") ? STORE_EXPERIMENT
-           : has_columns(f, bench)       ? STORE_BENCH
+           : results_has_rows(f)         ? STORE_BENCH
            : has_columns(f, check)       ? STORE_CHECK
            : has_columns(f, validate)    ? STORE_VALIDATE
                                          : STORE_OTHER;
@@ -63,15 +58,42 @@ static bool parse_metric(const char *text, store_metric *out) {
     if (length >= sizeof out->unit)
         return false;
     snprintf(out->unit, sizeof out->unit, "%.*s", (int)length, end);
+    out->low = out->high = NAN;
     return true;
+}
+
+/* NAME = LOW to HIGH, of a metric that was named before. */
+static bool parse_spread(const char *text, store_file *f) {
+    for (size_t i = 0; i < f->metric_count; i++) {
+        store_metric *m = &f->metrics[i];
+        size_t length = strlen(m->name);
+        double low, high;
+        if (strncmp(text, m->name, length) != 0 ||
+            sscanf(text + length, " = %lf to %lf", &low, &high) != 2)
+            continue;
+        m->low = low;
+        m->high = high;
+        return low <= high;
+    }
+    return false;
 }
 
 /* From the text and not from the csv_file: a message names the line. */
 static bool read_metrics(store_file *f, const char *text, err *e) {
-    static const char mark[] = "# metric: ";
+    static const char mark[] = "# metric: ", spread[] = "# spread: ";
     size_t line = 1;
     for (const char *p = text; *p == '#'; line++) {
         size_t length = strcspn(p, "\n");
+        if (strncmp(p, spread, sizeof spread - 1) == 0) {
+            char value[320];
+            snprintf(value, sizeof value, "%.*s", (int)(length - (sizeof spread - 1)),
+                     p + sizeof spread - 1);
+            if (!parse_spread(value, f))
+                return err_set(
+                    e, EXIT_USAGE,
+                    "%.120s:%zu: a spread is NAME = LOW to HIGH of a metric above, not '%.60s'",
+                    f->path, line, value);
+        }
         if (strncmp(p, mark, sizeof mark - 1) == 0) {
             f->metrics = realloc(f->metrics, (f->metric_count + 1) * sizeof *f->metrics);
             assert(f->metrics);
@@ -89,7 +111,7 @@ static bool read_metrics(store_file *f, const char *text, err *e) {
     return true;
 }
 
-/* A last line without an end is of a writer that was killed: it is left out. */
+/* A last line without a newline is from a writer that was killed: it is left out. */
 static bool read_csv(store_file *f, err *e) {
     size_t bytes;
     char *text = os_read_file(f->path, &bytes, e);
@@ -104,6 +126,23 @@ static bool read_csv(store_file *f, err *e) {
     return ok;
 }
 
+/* Rows of another device than the head names are another device's numbers. */
+static bool check_rows(const csv_file *f, err *e) {
+    const char *owner = csv_get_meta(f, "device");
+    size_t column;
+    if (!owner || !csv_find_column(f, "device", &column, NULL))
+        return true;
+    for (size_t r = 0; r < csv_count_rows(f); r++) {
+        const char *text = csv_get_text(f, r, column);
+        if (*text && strcmp(text, owner) != 0)
+            return err_set(e, EXIT_USAGE,
+                           "%.120s:%zu: a row of %.60s in a file of %.60s: keep one folder of "
+                           "results per device",
+                           csv_get_path(f), csv_get_line(f, r), text, owner);
+    }
+    return true;
+}
+
 static bool add_file(store_folder *folder, const char *name, err *e) {
     folder->files = realloc(folder->files, (folder->count + 1) * sizeof *folder->files);
     assert(folder->files);
@@ -112,6 +151,12 @@ static bool add_file(store_folder *folder, const char *name, err *e) {
     if (!join(f->path, folder->path, name, e) || !read_csv(f, e))
         return false;
     f->kind = find_kind(f->csv);
+    /* Any other table need not be ours. */
+    if ((f->kind != STORE_OTHER || csv_get_meta(f->csv, "schema")) &&
+        !results_check_schema(f->csv, e))
+        return false;
+    if (!check_rows(f->csv, e))
+        return false;
     const char *experiment = csv_get_meta(f->csv, "experiment");
     if (experiment)
         snprintf(f->name, sizeof f->name, "%s", experiment);
@@ -142,10 +187,34 @@ static int list_names(const char *path, struct dirent ***names, err *e) {
 }
 
 static void describe(store_folder *f) {
-    const char *device = store_find_meta(f, "device"), *api = store_find_meta(f, "api");
+    const char *name = store_find_meta(f, "device"), *api = store_find_meta(f, "api");
     const char *emulated = store_find_meta(f, "emulated");
-    snprintf(f->device, sizeof f->device, "%s", device ? device : f->name);
+    snprintf(f->device, sizeof f->device, "%s", name ? name : f->name);
     f->emulated = emulated ? strcmp(emulated, "yes") == 0 : api && strcmp(api, "soft") == 0;
+    f->emulated |= store_find_meta(f, "virtual") != NULL;
+}
+
+/* Files that do not say where they are from are taken for the folder's. */
+static bool check_devices(const store_folder *f, err *e) {
+    static const char *const keys[] = {"device", "api", "emulated", "virtual"};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        const char *first = NULL;
+        size_t from = 0;
+        for (size_t i = 0; i < f->count; i++) {
+            const char *value = csv_get_meta(f->files[i].csv, keys[k]);
+            if (!value || !*value)
+                continue;
+            if (first && strcmp(first, value) != 0)
+                return err_set(e, EXIT_USAGE,
+                               "%.120s has results of two devices: %s is '%.60s' in %.60s.csv and "
+                               "'%.60s' in %.60s.csv; keep one folder per device",
+                               f->path, keys[k], first, f->files[from].name, value,
+                               f->files[i].name);
+            from = first ? from : i;
+            first = first ? first : value;
+        }
+    }
+    return true;
 }
 
 static bool read_folder(store_folder *f, const char *path, err *e) {
@@ -166,6 +235,7 @@ static bool read_folder(store_folder *f, const char *path, err *e) {
         free(names[i]);
     }
     free(names);
+    ok = ok && check_devices(f, e);
     if (ok)
         describe(f);
     return ok;
@@ -219,7 +289,7 @@ static bool add_folders(store *s, const char *path, err *e) {
         char inner[PATH_MAX];
         bool is_known;
         if (ok && name[0] != '.' && strcmp(name, "scratch") != 0 &&
-            (ok = join(inner, path, name, e)) && is_folder(inner))
+            (ok = join(inner, path, name, e)) && os_is_folder(inner))
             ok = add_known(s, inner, &is_known, e);
         free(names[i]);
     }
@@ -233,24 +303,24 @@ static bool add_path(store *s, const char *given, err *e) {
     int n = snprintf(path, sizeof path, "%s", given);
     while (n > 1 && n < PATH_MAX && path[n - 1] == '/')
         path[--n] = 0;
-    if (n < 0 || n >= PATH_MAX || !is_folder(path))
+    if (n < 0 || n >= PATH_MAX || !os_is_folder(path))
         return err_set(e, EXIT_USAGE, "there is no folder %.160s", given);
     return add_known(s, path, &is_known, e) && (is_known || add_folders(s, path, e));
 }
 
-bool store_read(const char *const *paths, size_t count, store *out, err *e) {
+bool store_read(const char *const *paths, size_t count, bool may_be_empty, store *out, err *e) {
     *out = (store){.count = 0};
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
         size_t before = out->count + out->together_count;
         ok = add_path(out, paths[i], e);
-        if (ok && out->count + out->together_count == before)
+        if (ok && !may_be_empty && out->count + out->together_count == before)
             ok = err_set(e, EXIT_USAGE,
                          "there are no results in %.120s: `assay experiment all` and `assay bench` "
                          "make them",
                          paths[i]);
     }
-    if (ok && out->count == 0)
+    if (ok && !may_be_empty && out->count == 0)
         ok = err_set(e, EXIT_USAGE, "there are charts in %.120s, but no results", paths[0]);
     if (!ok)
         store_free(out);

@@ -1,11 +1,12 @@
 /* store: the folders of results that claims and the report are read from.
  *
- * One folder a device: CSV files and, beside them, charts as SVG. Everything is read at once and
- * kept; nothing is measured and nothing is written. What a CSV file is can be told by what is in
- * it, not by its name: an experiment says so in its head, the others are known by their columns.
+ * One folder per device: CSV files and, beside them, charts as SVG. Everything is read at once and
+ * kept; nothing is measured and nothing is written. The kind of a CSV file follows from what is in
+ * it, not from its name: an experiment says so in its head, the others are known by their columns.
+ * A folder with files or rows of two devices is refused: its numbers would be credited to the wrong
+ * one.
  *
- * The one surprise: files of raw samples can be large, and nobody looks at them one by one: they
- * are listed and not read. */
+ * Files of raw samples can be large, and the report does not need them: listed, but not read. */
 #ifndef ASSAY_STORE_H
 #define ASSAY_STORE_H
 
@@ -24,10 +25,11 @@ typedef enum {
     STORE_OTHER       /* any other table */
 } store_kind;
 
-/* `# metric: NAME = VALUE UNIT` */
+/* `# metric: NAME = VALUE UNIT`, and `# spread: NAME = LOW to HIGH` where the experiment knows it. */
 typedef struct {
     char name[64], unit[24];
     double value;
+    double low, high; /* what the quartiles of its samples give; NaN: not known */
 } store_metric;
 
 typedef struct {
@@ -43,7 +45,7 @@ typedef struct {
     char path[PATH_MAX];
     char name[128];   /* the last part of the path */
     char device[160]; /* as its files call it, else the name */
-    bool emulated;    /* the software device: times mean nothing for a GPU */
+    bool emulated;    /* the software device, or a virtual GPU: times mean nothing for a GPU */
     store_file *files;
     size_t count;
     char (*others)[128]; /* names of charts and of files with samples */
@@ -57,9 +59,10 @@ typedef struct {
     size_t together_count;
 } store;
 
-/* Each path is the folder of a device (or of charts), or has such in it; scratch is left out.
- * Malformed files are one sentence with file and line, EXIT_USAGE; so is a path without results. */
-bool store_read(const char *const *paths, size_t count, store *out, err *e);
+/* Each path is the folder of a device (or of charts), or contains some; scratch is left out.
+ * Malformed files are one sentence with file and line, EXIT_USAGE; so is a path without results,
+ * unless may_be_empty. */
+bool store_read(const char *const *paths, size_t count, bool may_be_empty, store *out, err *e);
 void store_free(store *s);
 
 /* NULL if there is none. */

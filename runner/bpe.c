@@ -2,16 +2,12 @@
 #include "bpe.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bpe_parts.h"
 #include "gguf_parse.h"
 #include "unicode.h"
-
-enum { MOST_TEXTS = 1 << 28 }; /* so that symbols, at most four for each, can be counted */
 
 /* Bytes that are printable by themselves are written as they are; the others, in their order, with
  * the characters from U+0100 on. */
@@ -36,16 +32,6 @@ int bpe_unmap_byte(uint32_t point) {
     return point == MAPPED_HYPHEN ? SOFT_HYPHEN : -1;
 }
 
-gguf_text bpe_get_text(const bpe *b, uint32_t token) {
-    assert(token < b->token_count);
-    return b->symbols.items[token];
-}
-
-uint32_t bpe_find_token(const bpe *b, gguf_text text) {
-    uint32_t symbol = text_set_find(&b->symbols, text);
-    return symbol < b->token_count ? symbol : TOKEN_NONE;
-}
-
 static size_t find_slot(const bpe *b, uint32_t left, uint32_t right) {
     uint64_t h = ((uint64_t)left << 32 | right) * 0x9E3779B97F4A7C15u;
     size_t mask = b->slot_count - 1, i = (size_t)(h ^ h >> 32) & mask;
@@ -61,34 +47,11 @@ uint32_t bpe_find_merge(const bpe *b, uint32_t left, uint32_t right) {
     return b->slots[find_slot(b, left, right)];
 }
 
-/* A token without a text is written [EMPTY_7], so that every token has a text of its own. */
-static bool add_tokens(bpe *b, const gguf_value *tokens, err *e) {
-    if (tokens->count == 0 || tokens->count > MOST_TEXTS)
-        return err_set(e, EXIT_CANNOT, "tokenizer.ggml.tokens has %zu tokens; 1 to %d are possible",
-                       tokens->count, (int)MOST_TEXTS);
-    for (uint32_t id = 0; id < tokens->count; id++) {
-        gguf_text text = tokens->texts[id];
-        char empty[24], shown[48];
-        int length = snprintf(empty, sizeof empty, "[EMPTY_%" PRIu32 "]", id);
-        uint32_t symbol = text.bytes > 0
-                              ? text_set_add(&b->symbols, text)
-                              : text_set_add_copy(&b->symbols, (gguf_text){empty, (size_t)length});
-        if (symbol != id)
-            return err_set(e, EXIT_CANNOT,
-                           "tokens %" PRIu32 " and %" PRIu32 " of tokenizer.ggml.tokens are both "
-                           "'%s'; no two may be the same",
-                           symbol, id,
-                           gguf_print_text(b->symbols.items[symbol], shown, sizeof shown));
-    }
-    b->token_count = (uint32_t)tokens->count;
-    return true;
-}
-
 static void add_bytes(bpe *b) {
     for (unsigned byte = 0; byte < 256; byte++) {
         char text[UNICODE_BYTES];
         size_t length = unicode_encode(bpe_map_byte((unsigned char)byte), text);
-        b->bytes[byte] = text_set_add_copy(&b->symbols, (gguf_text){text, length});
+        b->bytes[byte] = text_set_add_copy(&b->texts->set, (gguf_text){text, length});
     }
 }
 
@@ -106,9 +69,9 @@ static void add_merge(bpe *b, gguf_text left, gguf_text right, char *joined) {
     memcpy(joined, left.data, left.bytes);
     memcpy(joined + left.bytes, right.data, right.bytes);
     bpe_merge m = {
-        .left = text_set_add(&b->symbols, left),
-        .right = text_set_add(&b->symbols, right),
-        .result = text_set_add_copy(&b->symbols, (gguf_text){joined, left.bytes + right.bytes})};
+        .left = text_set_add(&b->texts->set, left),
+        .right = text_set_add(&b->texts->set, right),
+        .result = text_set_add_copy(&b->texts->set, (gguf_text){joined, left.bytes + right.bytes})};
     uint32_t rank = b->merge_count++;
     b->merges[rank] = m;
     size_t slot = find_slot(b, m.left, m.right);
@@ -117,9 +80,10 @@ static void add_merge(bpe *b, gguf_text left, gguf_text right, char *joined) {
 }
 
 static bool add_merges(bpe *b, const gguf_value *merges, err *e) {
-    if (merges->count > MOST_TEXTS)
-        return err_set(e, EXIT_CANNOT, "tokenizer.ggml.merges has %zu merges; at most %d can be",
-                       merges->count, (int)MOST_TEXTS);
+    if (merges->count > TOKEN_TEXTS_MAX)
+        return err_set(e, EXIT_CANNOT,
+                       "tokenizer.ggml.merges has %zu merges; at most %d are possible",
+                       merges->count, (int)TOKEN_TEXTS_MAX);
     size_t longest = 0;
     for (size_t i = 0; i < merges->count; i++)
         if (merges->texts[i].bytes > longest)
@@ -148,17 +112,13 @@ static bool add_merges(bpe *b, const gguf_value *merges, err *e) {
     return ok;
 }
 
-bool bpe_build(bpe *b, const gguf_value *tokens, const gguf_value *merges, bool whole_words,
-               err *e) {
-    *b = (bpe){.whole_words = whole_words};
-    if (!add_tokens(b, tokens, e))
-        return false;
+bool bpe_build(bpe *b, token_texts *texts, const gguf_value *merges, bool whole_words, err *e) {
+    *b = (bpe){.texts = texts, .whole_words = whole_words};
     add_bytes(b);
     return add_merges(b, merges, e);
 }
 
 void bpe_free(bpe *b) {
-    text_set_free(&b->symbols);
     free(b->merges);
     free(b->slots);
     *b = (bpe){0};

@@ -4,36 +4,30 @@
  * control bytes out of its texts); then the neighbours that come first in the list of merges are
  * joined, leftmost first, until none are left. Takes n log n time for a word of n bytes.
  *
- * The one surprise: what is joined need not be a token. Such a text falls apart into those of its
- * bytes that are tokens by themselves, and the others are lost. */
+ * The result of a merge need not be a token. Such a text falls apart into those of its bytes that
+ * are tokens by themselves, and the others are lost. */
 #ifndef ASSAY_BPE_H
 #define ASSAY_BPE_H
 
-#include "text_set.h"
-#include "tokenizer.h"
+#include "token_texts.h"
 
 typedef struct {
     uint32_t left, right, result; /* symbols */
 } bpe_merge;
 
 typedef struct {
-    text_set symbols; /* first the tokens, numbered as their ids; then texts that are none */
-    uint32_t token_count;
-    bpe_merge *merges; /* the first is the most urgent */
+    token_texts *texts; /* symbols are numbers of these: tokens, then texts that are not */
+    bpe_merge *merges;  /* the first is the most urgent */
     uint32_t merge_count;
     uint32_t *slots; /* finds a merge by its left and right */
     size_t slot_count;
     uint32_t bytes[256]; /* the symbol of each byte */
-    bool whole_words;    /* a word that is a token is not put together from merges */
+    bool whole_words;    /* a word that is a token is that token, whatever the merges say */
 } bpe;
 
-/* Tokens and merges are arrays of strings that outlive the bpe. */
-bool bpe_build(bpe *b, const gguf_value *tokens, const gguf_value *merges, bool whole_words,
-               err *e);
+/* Adds symbols to the texts. merges is an array of strings; both must outlive the bpe. */
+bool bpe_build(bpe *b, token_texts *texts, const gguf_value *merges, bool whole_words, err *e);
 void bpe_free(bpe *b);
-
-gguf_text bpe_get_text(const bpe *b, uint32_t token);
-uint32_t bpe_find_token(const bpe *b, gguf_text text); /* TOKEN_NONE: there is none */
 
 /* Room that words share; starts as all zeros. */
 typedef struct {

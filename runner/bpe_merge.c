@@ -97,13 +97,13 @@ static void join(const bpe *b, bpe_work *w, uint32_t left, uint32_t rank) {
 }
 
 static void emit(const bpe *b, uint32_t symbol, token_list *out) {
-    if (symbol < b->token_count) {
+    if (symbol < b->texts->count) {
         token_list_add(out, symbol);
         return;
     }
-    gguf_text text = b->symbols.items[symbol];
+    gguf_text text = b->texts->set.items[symbol];
     for (size_t i = 0; i < text.bytes; i++) {
-        uint32_t token = bpe_find_token(b, (gguf_text){text.data + i, 1});
+        uint32_t token = token_texts_find(b->texts, (gguf_text){text.data + i, 1});
         if (token != TOKEN_NONE)
             token_list_add(out, token);
     }
@@ -118,7 +118,7 @@ static uint32_t find_whole(const bpe *b, bpe_work *w, const char *word, size_t b
     size_t length = 0;
     for (size_t i = 0; i < bytes; i++)
         length += unicode_encode(bpe_map_byte((unsigned char)word[i]), w->text + length);
-    return bpe_find_token(b, (gguf_text){w->text, length});
+    return token_texts_find(b->texts, (gguf_text){w->text, length});
 }
 
 void bpe_encode(const bpe *b, bpe_work *w, const char *word, size_t bytes, token_list *out) {

@@ -1,7 +1,7 @@
 /* chat: see chat.h.
  *
- * The one surprise: what the user writes is not kept apart from the form. A user who types
- * <|im_end|> ends the turn, here as in other programs that render templates. */
+ * The user's text is not kept apart from the form: a user who types <|im_end|> ends the turn, here as
+ * in other programs that render templates. */
 #include "chat.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@
 
 enum { LONGEST_SYSTEM = 4096 };
 
-/* Where `text` is in what is left of the template behind `from`; its size where it is not. */
+/* Where `text` is in the template from `from` on; the template's size if it is not there. */
 static size_t find(gguf_text t, size_t from, const char *text) {
     size_t length = strlen(text);
     for (size_t i = from; i + length <= t.bytes; i++)
@@ -24,7 +24,7 @@ static size_t find(gguf_text t, size_t from, const char *text) {
     return t.bytes;
 }
 
-/* The line end behind a role: itself, or as a Jinja string has it. Its size, or 0. */
+/* The size of the line end after a role, as it is or as a Jinja string has it; 0: none. */
 static size_t count_line_end(gguf_text t, size_t at) {
     if (at < t.bytes && t.data[at] == '\n')
         return 1;
@@ -32,7 +32,7 @@ static size_t count_line_end(gguf_text t, size_t at) {
 }
 
 /* The system message that the template writes when it is given none: the first that is plain text
- * and not put together from parts. Empty where there is none, or none of a sensible length. */
+ * and not assembled from parts. Empty where there is none, or none of a sensible length. */
 static gguf_text find_default_system(gguf_text t) {
     const size_t role = strlen(SYSTEM_TURN);
     for (size_t at = 0; (at = find(t, at, SYSTEM_TURN)) < t.bytes; at += role) {
@@ -52,29 +52,32 @@ static gguf_text find_default_system(gguf_text t) {
     return (gguf_text){"", 0};
 }
 
-bool chat_render(const gguf *g, const char *system, const char *user, char **text, err *e) {
+bool chat_render(const gguf *g, const char *system, const char *user, size_t user_bytes,
+                 char **text, size_t *bytes, err *e) {
     gguf_text form = {"", 0};
     bool found;
     if (!gguf_get_text(g, "tokenizer.chat_template", &form, &found, e))
         return false;
     if (!found)
         return err_set(e, EXIT_CANNOT,
-                       "the model has no tokenizer.chat_template: it was not made "
-                       "for questions; give it a text to go on from");
+                       "the model has no tokenizer.chat_template: it was not trained to "
+                       "chat; leave out --chat and give it a text to continue");
     if (find(form, 0, TURN) == form.bytes)
         return err_set(e, EXIT_CANNOT,
-                       "the model's tokenizer.chat_template has no " TURN " in it; "
-                       "ChatML is the only form of questions that is known");
+                       "the model's tokenizer.chat_template has no " TURN "; "
+                       "only ChatML is supported");
     gguf_text before = system ? (gguf_text){system, strlen(system)} : find_default_system(form);
     bool has_system = system || before.bytes > 0;
-    size_t room = before.bytes + strlen(user) + 128;
+    size_t room = before.bytes + user_bytes + 128;
     *text = malloc(room);
     assert(*text);
-    int length = 0;
+    size_t used = 0;
     if (has_system)
-        length = snprintf(*text, room, SYSTEM_TURN "\n%.*s" TURN_END "\n", (int)before.bytes,
-                          before.data);
-    snprintf(*text + length, room - (size_t)length,
-             TURN "user\n%s" TURN_END "\n" TURN "assistant\n", user);
+        used = (size_t)snprintf(*text, room, SYSTEM_TURN "\n%.*s" TURN_END "\n", (int)before.bytes,
+                                before.data);
+    used += (size_t)snprintf(*text + used, room - used, TURN "user\n");
+    memcpy(*text + used, user, user_bytes); /* any bytes, NUL as well */
+    used += user_bytes;
+    *bytes = used + (size_t)snprintf(*text + used, room - used, TURN_END "\n" TURN "assistant\n");
     return true;
 }

@@ -1,8 +1,8 @@
-/* chat: a question in the form that a model was trained to be asked in.
+/* chat: a question in the form that the model was trained on.
  *
- * The file has its form as a template in Jinja. There is no Jinja here: what the template contains
- * tells which of the known forms it is. That is ChatML alone so far, with the template's own
- * default system message if it has one. */
+ * The file has the form as a Jinja template, which is not evaluated: what it contains tells which of
+ * the known forms it is. So far that is only ChatML, with the template's default system message if
+ * it has one. */
 #ifndef ASSAY_CHAT_H
 #define ASSAY_CHAT_H
 
@@ -10,6 +10,7 @@
 
 /* The prompt for one turn of a user, up to where the model's answer starts. system may be NULL. To
  * be tokenized with TOKENIZE_PARSE_SPECIAL; the caller frees the text. */
-bool chat_render(const gguf *g, const char *system, const char *user, char **text, err *e);
+bool chat_render(const gguf *g, const char *system, const char *user, size_t user_bytes,
+                 char **text, size_t *bytes, err *e);
 
 #endif

@@ -1,42 +1,75 @@
-/* convert: see convert.h. Owns the rule of what changes; blocks are reference/quant's, the file is
- * gguf_write's. */
+/* convert: see convert.h. Owns the rule of what changes; blocks are encoded in reference/quant, and
+ * weight_stream writes the file. */
 #include "convert.h"
 
 #include <assert.h>
 #include <fnmatch.h>
-#include <stdlib.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "gguf_write.h"
-
-enum { PIECE = 32768 }; /* values at a time: whole blocks of every type */
-
+/* file_type is general.file_type; rows that are not whole blocks get `instead`, as llama-quantize
+ * has it, and F16 where there is none. */
 static const struct {
+    const char *name; /* on a command line */
     const weight_format *format;
     uint32_t file_type;
-} targets[] = {{&format_q4_0, 2}, {&format_q8_0, 7}, {&format_f16, 1}, {&format_f32, 0}};
+    const weight_format *instead;
+} targets[] = {
+    {"q4_0", &format_q4_0, 2, NULL},
+    {"q4_1", &format_q4_1, 3, NULL},
+    {"q5_0", &format_q5_0, 8, NULL},
+    {"q5_1", &format_q5_1, 9, NULL},
+    {"q8_0", &format_q8_0, 7, NULL},
+    {"q4_k", &format_q4_k, 14, &format_q5_0},
+    {"q5_k", &format_q5_k, 16, &format_q5_1},
+    {"q6_k", &format_q6_k, 18, &format_q8_0},
+    {"f16", &format_f16, 1, NULL},
+    {"f32", &format_f32, 0, NULL},
+};
 enum { TARGET_COUNT = sizeof targets / sizeof *targets };
+
+void convert_list_types(char *text, size_t size) {
+    size_t used = 0;
+    text[0] = 0;
+    for (size_t i = 0; i < TARGET_COUNT && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", targets[i].name);
+}
 
 const gguf_type *convert_find_type(const char *name, err *e) {
     const gguf_type *type = gguf_find_type_name(name);
+    char valid[128];
     for (size_t i = 0; i < TARGET_COUNT; i++)
         if (type && type->format == targets[i].format)
             return type;
-    err_set(e, EXIT_USAGE, "no type '%.40s' to convert to (valid: q4_0, q8_0, f16, f32)", name);
+    convert_list_types(valid, sizeof valid);
+    err_set(e, EXIT_USAGE, "unknown type '%.40s' (valid: %s)", name, valid);
     return NULL;
 }
 
-uint32_t convert_get_file_type(const gguf_type *type) {
+static size_t find_target(const gguf_type *type) {
     size_t i = 0;
-    while (targets[i].format != type->format)
+    while (i < TARGET_COUNT && targets[i].format != type->format)
         i++;
     assert(i < TARGET_COUNT);
-    return targets[i].file_type;
+    return i;
+}
+
+uint32_t convert_get_file_type(const gguf_type *type) {
+    return targets[find_target(type)].file_type;
+}
+
+const gguf_type *convert_fit_type(const gguf_type *type, uint64_t columns) {
+    const weight_format *instead = targets[find_target(type)].instead;
+    if (columns % type->values == 0)
+        return type;
+    return gguf_find_format(instead && columns % instead->values == 0 ? instead : &format_f16);
 }
 
 /* --- the rule --- */
 
-/* Small, or only looked up, or quick to spoil: they stay as they are. */
+/* Small, or only looked up, or sensitive: they stay as they are. */
 static const char *const kept[] = {
     "_norm.weight",
     "ffn_gate_inp.weight",
@@ -95,7 +128,7 @@ const gguf_type *convert_choose_type(const gguf *g, const gguf_tensor *t,
     bool is_quantised = type->values > 1;
     if (is_quantised && !o->is_pure && is_head(g, t))
         type = gguf_find_format(&format_q8_0);
-    return t->dim[0] % type->values == 0 ? type : gguf_find_format(&format_f16);
+    return convert_fit_type(type, t->dim[0]);
 }
 
 /* --- the bytes --- */
@@ -103,19 +136,9 @@ const gguf_type *convert_choose_type(const gguf *g, const gguf_tensor *t,
 typedef struct {
     const gguf *g;
     const convert_options *options;
-    gguf_writer *writer;
-    float *values;  /* PIECE of them */
-    uint8_t *bytes; /* the same in the new type */
-    uint64_t done, total;
+    weight_stream out;
     err *e;
 } conversion;
-
-static bool tell(conversion *c, size_t bytes) {
-    c->done += bytes;
-    if (!c->options->watch || c->options->watch(c->options->context, c->done, c->total))
-        return true;
-    return err_set(c->e, EXIT_CANNOT, "stopped; nothing was written");
-}
 
 static void decode(const weight_format *f, const uint8_t *blocks, size_t count, float *out) {
     double values[BLOCK_MAX_VALUES], magnitudes[BLOCK_MAX_VALUES];
@@ -126,29 +149,33 @@ static void decode(const weight_format *f, const uint8_t *blocks, size_t count, 
     }
 }
 
-void convert_encode(const weight_format *f, const float *values, size_t count, void *out) {
-    uint8_t *blocks = out;
-    for (size_t i = 0; i < count; i += f->values, blocks += f->bytes)
-        f->encode(values + i, blocks);
+/* Blocks have no NaN and no infinity of their own: such a value would be lost without a word. */
+static bool check_finite(conversion *c, const gguf_tensor *t, const gguf_type *type, uint64_t at,
+                         size_t count) {
+    for (size_t i = 0; type->values > 1 && i < count; i++)
+        if (!isfinite(c->out.values[i]))
+            return err_set(c->e, EXIT_WRONG,
+                           "tensor %s: value %" PRIu64 " is not finite (%g) and cannot be written "
+                           "as %s; keep the tensor with --keep",
+                           t->name, at + i, (double)c->out.values[i], type->name);
+    return true;
 }
 
 /* A piece is the same number of values in the old type and in the new one. */
 static bool write_tensor(conversion *c, const gguf_tensor *t) {
     const gguf_type *type = convert_choose_type(c->g, t, c->options);
     const uint8_t *from = t->data;
-    for (uint64_t at = 0; at < t->elements; at += PIECE) {
-        size_t count = t->elements - at < PIECE ? (size_t)(t->elements - at) : PIECE;
-        size_t old_bytes = count / t->type->values * t->type->bytes;
-        const uint8_t *to = from;
-        if (type != t->type) {
-            decode(t->type->format, from, count, c->values);
-            convert_encode(type->format, c->values, count, c->bytes);
-            to = c->bytes;
-        }
-        if (!gguf_writer_write(c->writer, to, count / type->values * type->bytes, c->e) ||
-            !tell(c, old_bytes))
+    for (uint64_t at = 0; at < t->elements; at += WEIGHT_PIECE) {
+        size_t count = t->elements - at < WEIGHT_PIECE ? (size_t)(t->elements - at) : WEIGHT_PIECE;
+        size_t bytes = count / t->type->values * t->type->bytes;
+        if (type != t->type)
+            decode(t->type->format, from, count, c->out.values);
+        if (type != t->type && !check_finite(c, t, type, at, count))
             return false;
-        from += old_bytes;
+        if (!(type == t->type ? weight_stream_write(&c->out, from, bytes, c->e)
+                              : weight_stream_encode(&c->out, type, count, c->e)))
+            return false;
+        from += bytes;
     }
     return true;
 }
@@ -160,10 +187,10 @@ static void add_metadata(conversion *c) {
     for (size_t i = 0; i < c->g->value_count; i++) {
         const gguf_value *v = &c->g->values[i];
         if (!gguf_text_equals(v->key, version_key) && !gguf_text_equals(v->key, type_key))
-            gguf_writer_add_copy(c->writer, v);
+            gguf_writer_add_copy(c->out.file, v);
     }
-    gguf_writer_add_u32(c->writer, version_key, 2);
-    gguf_writer_add_u32(c->writer, type_key, convert_get_file_type(c->options->type));
+    gguf_writer_add_u32(c->out.file, version_key, 2);
+    gguf_writer_add_u32(c->out.file, type_key, convert_get_file_type(c->options->type));
 }
 
 static bool add_tensors(conversion *c) {
@@ -171,36 +198,26 @@ static bool add_tensors(conversion *c) {
         const gguf_tensor *t = &c->g->tensors[i];
         const gguf_type *type = convert_choose_type(c->g, t, c->options);
         if (type != t->type && !t->type->format)
-            return err_set(c->e, EXIT_CANNOT,
-                           "tensor %s is of type %s, which cannot be decoded here", t->name,
-                           t->type->name);
-        gguf_writer_add_tensor(c->writer, t->name, type, t->dim, t->dims);
-        c->total += t->bytes;
+            return err_set(c->e, EXIT_CANNOT, "tensor %s is of type %s, which cannot be decoded",
+                           t->name, t->type->name);
+        weight_stream_add(&c->out, t->name, type, t->dim, t->dims);
     }
     return true;
 }
 
 static bool write_all(conversion *c) {
     add_metadata(c);
-    if (!add_tensors(c) || !gguf_writer_finish_header(c->writer, c->e))
+    if (!add_tensors(c) || !gguf_writer_finish_header(c->out.file, c->e))
         return false;
     for (size_t i = 0; i < c->g->tensor_count; i++)
         if (!write_tensor(c, &c->g->tensors[i]))
             return false;
-    return gguf_writer_finish(c->writer, c->e);
+    return gguf_writer_finish(c->out.file, c->e);
 }
 
 bool convert_model(const gguf *g, const char *path, const convert_options *o, err *e) {
     conversion c = {.g = g, .options = o, .e = e};
-    c.values = malloc(PIECE * sizeof *c.values);
-    c.bytes = malloc(PIECE * sizeof(float)); /* no type takes more than F32 */
-    if (!c.values || !c.bytes)
-        err_set(e, EXIT_CANNOT, "no memory to make %.160s", path);
-    else
-        c.writer = gguf_writer_new(path, e);
-    bool ok = c.writer && write_all(&c);
-    gguf_writer_free(c.writer);
-    free(c.values);
-    free(c.bytes);
+    bool ok = weight_stream_open(&c.out, path, o->watch, o->context, e) && write_all(&c);
+    weight_stream_close(&c.out);
     return ok;
 }

@@ -1,32 +1,33 @@
 /* convert: writes a model again with its weights in another type.
  *
  * Which tensors change follows the rule of llama-quantize, and the bytes of a block are those of
- * ggml's reference quantisation: matrices become the type that is asked for; vectors, norms and the
- * small tensors that suffer from it stay as they are; with a quantised type the head (the embedding
- * where there is no other) becomes Q8_0 unless all is to be pure. What is in the type already is
- * copied.
+ * ggml's reference quantisation: matrices get the requested type; vectors, norms and small tensors
+ * that lose too much stay as they are; with a quantised type the head (the embedding, in a model
+ * without a separate head) gets Q8_0 unless is_pure. Tensors already in the type are copied.
  *
- * The one surprise: where llama-quantize would give the head Q6_K (Q4_0 with rows of whole blocks
- * of 256) it is Q8_0 here too: larger, and exact to the reference. */
+ * Where llama-quantize would give the head Q6_K (rows of whole blocks of 256) it is Q8_0 here too:
+ * larger, and nearer to the original. Rows that are not whole blocks of a K type get Q5_0, Q5_1 or
+ * Q8_0, as there; F16 where that does not fit either. Values that are not finite are refused. A
+ * scale beyond fp16 is 65504, not ggml's infinity. */
 #ifndef ASSAY_CONVERT_H
 #define ASSAY_CONVERT_H
 
-#include "gguf.h"
-
-/* Told how many of the bytes are done; false stops the work, and nothing is left behind. */
-typedef bool (*convert_watch)(void *context, uint64_t done, uint64_t total);
+#include "weight_stream.h"
 
 typedef struct {
     const gguf_type *type;
-    bool is_pure;            /* the head is no exception */
+    bool is_pure;            /* the head gets the type too */
     const char *const *kept; /* tensors whose names match one of these globs stay as they are */
     size_t kept_count;
-    convert_watch watch; /* NULL: nobody is told */
+    weight_watch watch; /* may be NULL */
     void *context;
 } convert_options;
 
-/* The type by its name on a command line: q4_0, q8_0, f16 or f32. */
+/* The type by its name on a command line; the names, "q4_0, q4_1, ...". */
 const gguf_type *convert_find_type(const char *name, err *e);
+void convert_list_types(char *text, size_t size);
+/* The type itself, or what a matrix with rows of so many values gets instead. */
+const gguf_type *convert_fit_type(const gguf_type *type, uint64_t columns);
 
 /* general.file_type of a model that is mostly of this type. */
 uint32_t convert_get_file_type(const gguf_type *type);
@@ -34,10 +35,6 @@ uint32_t convert_get_file_type(const gguf_type *type);
 /* The type that a tensor of g gets. */
 const gguf_type *convert_choose_type(const gguf *g, const gguf_tensor *t, const convert_options *o);
 
-/* count values, whole blocks of f. */
-void convert_encode(const weight_format *f, const float *values, size_t count, void *out);
-
-/* Memory is a few hundred KB, whatever the size of the model. */
 bool convert_model(const gguf *g, const char *path, const convert_options *o, err *e);
 
 #endif

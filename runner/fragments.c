@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
+
 static bool is_wanted(const special_index *x, uint32_t id) {
     uint8_t kind = x->s->kinds[id];
     return (kind & x->any) && !(kind & x->none);
@@ -16,11 +18,11 @@ static int longest_first(const void *a, const void *b) {
 
 /* The lengths of all tokens that are wanted, each once; the caller frees them. */
 static size_t *collect_lengths(const special_index *x, size_t *count) {
-    size_t *lengths = malloc(x->b->token_count * sizeof *lengths), all = 0, kept = 0;
+    size_t *lengths = malloc(x->texts->count * sizeof *lengths), all = 0, kept = 0;
     assert(lengths);
-    for (uint32_t id = 0; id < x->b->token_count; id++)
+    for (uint32_t id = 0; id < x->texts->count; id++)
         if (is_wanted(x, id))
-            lengths[all++] = bpe_get_text(x->b, id).bytes;
+            lengths[all++] = token_texts_get(x->texts, id).bytes;
     qsort(lengths, all, sizeof *lengths, longest_first);
     for (size_t i = 0; i < all; i++)
         if (kept == 0 || lengths[kept - 1] != lengths[i])
@@ -41,17 +43,17 @@ static special_length *find_length(special_index *x, size_t bytes) {
     return &x->lengths[low];
 }
 
-void special_index_build(special_index *x, const bpe *b, const special_tokens *s, uint8_t any,
-                         uint8_t none) {
-    *x = (special_index){.b = b, .s = s, .any = any, .none = none};
+void special_index_build(special_index *x, const token_texts *texts, const special_tokens *s,
+                         uint8_t any, uint8_t none) {
+    *x = (special_index){.texts = texts, .s = s, .any = any, .none = none};
     size_t *lengths = collect_lengths(x, &x->count);
     x->lengths = calloc(x->count + 1, sizeof *x->lengths);
     assert(x->lengths);
     for (size_t i = 0; i < x->count; i++)
         x->lengths[i].bytes = lengths[i];
     free(lengths);
-    for (uint32_t id = 0; id < b->token_count; id++) {
-        gguf_text text = bpe_get_text(b, id);
+    for (uint32_t id = 0; id < texts->count; id++) {
+        gguf_text text = token_texts_get(texts, id);
         if (is_wanted(x, id))
             find_length(x, text.bytes)->first[(unsigned char)text.data[0]] = true;
     }
@@ -65,11 +67,7 @@ void special_index_free(special_index *x) {
 static void add(fragment_list *list, size_t begin, size_t end, uint32_t token) {
     if (begin == end)
         return;
-    if (list->count == list->capacity) {
-        list->capacity = list->capacity ? 2 * list->capacity : 16;
-        list->items = realloc(list->items, list->capacity * sizeof *list->items);
-        assert(list->items);
-    }
+    list->items = array_grow(list->items, list->count, &list->capacity, sizeof *list->items);
     list->items[list->count++] = (fragment){begin, end, token};
 }
 
@@ -80,7 +78,7 @@ static void cut(const special_index *x, const special_length *l, const char *tex
     for (size_t i = f.begin; i < f.end && f.end - i >= l->bytes;) {
         uint32_t id = TOKEN_NONE;
         if (l->first[(unsigned char)text[i]])
-            id = bpe_find_token(x->b, (gguf_text){text + i, l->bytes});
+            id = token_texts_find(x->texts, (gguf_text){text + i, l->bytes});
         if (id == TOKEN_NONE || !is_wanted(x, id)) {
             i++;
             continue;

@@ -15,15 +15,15 @@ typedef struct {
 
 /* The tokens that are looked for: of the kinds `any`, and none of the kinds `none`. */
 typedef struct {
-    const bpe *b;
+    const token_texts *texts;
     const special_tokens *s;
     uint8_t any, none;
     special_length *lengths; /* the longest first */
     size_t count;
 } special_index;
 
-void special_index_build(special_index *x, const bpe *b, const special_tokens *s, uint8_t any,
-                         uint8_t none);
+void special_index_build(special_index *x, const token_texts *texts, const special_tokens *s,
+                         uint8_t any, uint8_t none);
 void special_index_free(special_index *x);
 
 typedef struct {

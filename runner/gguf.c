@@ -135,7 +135,8 @@ static bool map_file(gguf *g, const char *path, err *e) {
         close(fd);
         return err_set(e, EXIT_CANNOT, "the model %.160s is %s", path, why);
     }
-    void *map = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    /* Shared: a GPU takes such pages in place, without a copy. */
+    void *map = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_SHARED, fd, 0);
     int why = errno;
     close(fd);
     if (map == MAP_FAILED)

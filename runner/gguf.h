@@ -5,7 +5,7 @@
  * and product is checked against what is left of the file before it is used, and what is allocated
  * is bounded by the size of the file. A file that is wrong is one sentence and EXIT_CANNOT.
  *
- * The one surprise: nothing in the metadata is aligned, so arrays are read through functions. */
+ * Nothing in the metadata is aligned, so arrays are read through functions. */
 #ifndef ASSAY_GGUF_H
 #define ASSAY_GGUF_H
 

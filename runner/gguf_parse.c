@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "GGUF files are little-endian and are read as they lie: this host is not"
@@ -86,12 +86,11 @@ char *gguf_print_text(gguf_text t, char *out, size_t size) {
     return out;
 }
 
-/* The items with room for one more behind `count` of them, or NULL: then they are where they were.
- */
+/* The items with room for one more after `count` of them; NULL: no memory, and they are unchanged. */
 static void *grow(const reader *r, void *items, size_t count, size_t item_bytes) {
     if (count & (count - 1)) /* room was made for the next power of two */
         return items;
-    void *more = realloc(items, os_multiply(count ? 2 * count : 1, item_bytes));
+    void *more = realloc(items, size_multiply(count ? 2 * count : 1, item_bytes));
     if (!more)
         refuse(r, "no memory for its %zu records", count);
     return more;
@@ -123,7 +122,7 @@ static bool take_value_type(reader *r, const char *key, gguf_value_type *out) {
     if (!take_u32(r, &id))
         return false;
     if (id >= GGUF_VALUE_TYPES)
-        return refuse(r, "%s is of type %u, and there is none such", key, id);
+        return refuse(r, "%s has the unknown type %u", key, id);
     *out = (gguf_value_type)id;
     return true;
 }
@@ -135,7 +134,7 @@ static bool take_texts(reader *r, gguf_value *v) {
     for (size_t i = 0; i < v->count; i++)
         if (!take_text(r, &text))
             return false;
-    gguf_text *texts = v->count ? malloc(os_multiply(v->count, sizeof *texts)) : NULL;
+    gguf_text *texts = v->count ? malloc(size_multiply(v->count, sizeof *texts)) : NULL;
     if (v->count && !texts)
         return refuse(r, "no memory for %zu texts", v->count);
     r->at = start;
@@ -148,7 +147,7 @@ static bool take_texts(reader *r, gguf_value *v) {
 static bool take_elements(reader *r, uint64_t count, gguf_value *v) {
     size_t each = value_types[v->element].bytes, least = v->element == GGUF_STRING ? 8 : each;
     if (count > (r->bytes - r->at) / least)
-        return refuse(r, "%s says it has %llu elements, more than the rest of the file", r->what,
+        return refuse(r, "%s claims %llu elements, more than the rest of the file holds", r->what,
                       (unsigned long long)count);
     v->count = (size_t)count;
     v->data = r->data + r->at;
@@ -177,7 +176,7 @@ static bool take_value(reader *r, size_t index, uint64_t of, gguf_value *v) {
     if (!take_value_type(r, key, &v->element) || !take_u64(r, &count))
         return false;
     if (v->element == GGUF_ARRAY)
-        return refuse(r, "%s is an array of arrays, which the format does not have", key);
+        return refuse(r, "%s is an array of arrays, which is not supported", key);
     return take_elements(r, count, v);
 }
 
@@ -228,7 +227,7 @@ static bool take_name(reader *r, size_t index, uint64_t of, gguf_tensor *t) {
                       index + 1, gguf_print_text(name, shown, sizeof shown), name.bytes,
                       GGUF_NAME_BYTES - 1);
     if (memchr(name.data, 0, name.bytes))
-        return refuse(r, "the name of tensor %zu, %s, has a zero byte in it", index + 1,
+        return refuse(r, "the name of tensor %zu, %s, contains a NUL byte", index + 1,
                       gguf_print_text(name, shown, sizeof shown));
     memcpy(t->name, name.data, name.bytes);
     return true;
@@ -247,7 +246,8 @@ static bool take_dims(reader *r, const char *name, gguf_tensor *t) {
         if (!take_u64(r, &t->dim[i]))
             return false;
         if (t->dim[i] < 1 || t->dim[i] > INT64_MAX)
-            return refuse(r, "dimension %zu of tensor %s is %lld", i, name, (long long)t->dim[i]);
+            return refuse(r, "dimension %zu of tensor %s is %llu", i, name,
+                          (unsigned long long)t->dim[i]);
         if (t->elements > INT64_MAX / t->dim[i])
             return refuse(r, "tensor %s has more than 2^63 elements", name);
         t->elements *= t->dim[i];
@@ -261,7 +261,7 @@ static bool take_type(reader *r, const char *name, gguf_tensor *t) {
         return false;
     t->type = gguf_find_type(id);
     if (!t->type)
-        return refuse(r, "tensor %s is of type %d, and there is none such", name, (int)id);
+        return refuse(r, "tensor %s has the unknown type %d", name, (int)id);
     if (t->dim[0] % t->type->values != 0)
         return refuse(r, "rows of tensor %s have %llu values, not whole blocks of %zu (%s)", name,
                       (unsigned long long)t->dim[0], t->type->values, t->type->name);
@@ -279,7 +279,7 @@ static bool take_tensor(reader *r, size_t index, uint64_t of, gguf_tensor *t) {
     if (!take_name(r, index, of, t))
         return false;
     gguf_print_text((gguf_text){t->name, strlen(t->name)}, name, sizeof name);
-    snprintf(r->what, sizeof r->what, "what is said of tensor %s", name);
+    snprintf(r->what, sizeof r->what, "the description of tensor %s", name);
     if (!take_dims(r, name, t) || !take_type(r, name, t) || !take_u64(r, &offset))
         return false;
     if (offset > SIZE_MAX)
@@ -320,7 +320,7 @@ static bool place_tensors(const reader *r, gguf *g) {
         gguf_print_text((gguf_text){t->name, strlen(t->name)}, name, sizeof name);
         if (t->offset != next)
             return refuse(r,
-                          "tensor %s starts at %zu of the data, not at %llu behind the one "
+                          "tensor %s starts at %zu of the data, not at %llu after the one "
                           "before it",
                           name, t->offset, (unsigned long long)next);
         uint64_t left = g->bytes - g->data_at;
@@ -352,11 +352,11 @@ static bool take_counts(reader *r, gguf *g, uint64_t *tensors, uint64_t *values)
         return false;
     uint64_t left = r->bytes - r->at;
     if (*values > left / MIN_VALUE_BYTES)
-        return refuse(r, "it says it has %lld metadata values, more than the file has room for",
-                      (long long)*values);
+        return refuse(r, "it claims %llu metadata values, more than the file has room for",
+                      (unsigned long long)*values);
     if (*tensors > left / MIN_TENSOR_BYTES)
-        return refuse(r, "it says it has %lld tensors, more than the file has room for",
-                      (long long)*tensors);
+        return refuse(r, "it claims %llu tensors, more than the file has room for",
+                      (unsigned long long)*tensors);
     return true;
 }
 

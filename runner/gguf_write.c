@@ -1,6 +1,6 @@
-/* gguf_write: see gguf_write.h. Owns the layout of what is written and the file beside its name.
+/* gguf_write: see gguf_write.h. Owns the layout of what is written and the temporary file next to its name.
  *
- * The one surprise: a lack of memory while metadata is added is remembered and told by
+ * Running out of memory while metadata is added is remembered and reported by
  * gguf_writer_finish_header, so that adding needs no checks. */
 #include "gguf_write.h"
 
@@ -13,7 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 
 enum { PATH_BYTES = 512 };
 
@@ -140,7 +140,7 @@ void gguf_writer_add_texts(gguf_writer *w, const char *key, const gguf_text *val
 
 void gguf_writer_add_i32s(gguf_writer *w, const char *key, const int32_t *values, size_t count) {
     put_array(w, to_text(key), GGUF_I32, count);
-    put(w, &w->values, values, os_multiply(count, sizeof *values));
+    put(w, &w->values, values, size_multiply(count, sizeof *values));
 }
 
 /* The alignment of another file becomes that of this one: what the metadata says must hold. */

@@ -1,7 +1,7 @@
 /* gguf_write: makes a GGUF file, version 3.
  *
  * First the metadata, then every tensor is announced, then their bytes follow in the same order, so
- * that a model larger than memory can be written. The file is written beside its name and renamed at
+ * that a model larger than memory can be written. It is written to a temporary file and renamed at
  * the end: whole or not at all. */
 #ifndef ASSAY_GGUF_WRITE_H
 #define ASSAY_GGUF_WRITE_H
@@ -12,7 +12,7 @@ typedef struct gguf_writer gguf_writer;
 
 /* Nothing is written before gguf_writer_finish_header. */
 gguf_writer *gguf_writer_new(const char *path, err *e);
-void gguf_writer_free(gguf_writer *w); /* without finish: nothing is left behind */
+void gguf_writer_free(gguf_writer *w); /* without finish: no file is left */
 
 void gguf_writer_add_u32(gguf_writer *w, const char *key, uint32_t value);
 void gguf_writer_add_f32(gguf_writer *w, const char *key, float value);

@@ -7,9 +7,9 @@
 
 #include "llama_parts.h"
 
-enum { MAX_LAYERS = 512, MAX_HEAD_DIM = 256 };
+enum { MAX_LAYERS = 512 };
 
-/* A count that may be given once or for each layer; layers that differ are not for us. */
+/* A count that may be given once or for each layer; it must be the same for all. */
 static bool read_count(const gguf *g, const char *key, uint32_t *out, bool *found, err *e) {
     const gguf_value *v = gguf_find_value(g, key);
     if (!v || v->type != GGUF_ARRAY)
@@ -18,8 +18,8 @@ static bool read_count(const gguf *g, const char *key, uint32_t *out, bool *foun
         return err_set(e, EXIT_CANNOT, "%s is not a list of numbers", key);
     for (size_t i = 0; i < v->count; i++)
         if (gguf_value_get_integer(v, i) != gguf_value_get_integer(v, 0))
-            return err_set(e, EXIT_CANNOT,
-                           "%s differs from layer to layer, which no tape here does", key);
+            return err_set(e, EXIT_CANNOT, "%s differs from layer to layer, which is not supported",
+                           key);
     *out = (uint32_t)gguf_value_get_integer(v, 0);
     if (found)
         *found = true;
@@ -32,20 +32,21 @@ static bool refuse(err *e, const char *what, uint32_t value, const char *why) {
 
 static bool check_shape(const llama_shape *s, err *e) {
     if (s->layers < 1 || s->layers > MAX_LAYERS)
-        return refuse(e, "block_count", s->layers, "1 to 512 can be");
+        return refuse(e, "block_count", s->layers, "1 to 512 are supported");
     if (s->hidden == 0)
-        return refuse(e, "embedding_length", s->hidden, "there must be one");
+        return refuse(e, "embedding_length", s->hidden, "it must be above 0");
     if (s->ffn == 0)
-        return refuse(e, "feed_forward_length", s->ffn, "there must be one");
+        return refuse(e, "feed_forward_length", s->ffn, "it must be above 0");
     if (s->context == 0)
-        return refuse(e, "context_length", s->context, "there must be one");
+        return refuse(e, "context_length", s->context, "it must be above 0");
     if (s->heads == 0 || s->kv_heads == 0 || s->heads % s->kv_heads != 0)
-        return err_set(e, EXIT_CANNOT,
-                       "the model has %u heads and %u key heads: the one must be a multiple of the "
-                       "other",
-                       s->heads, s->kv_heads);
-    if (s->head_dim == 0 || s->head_dim % 2 != 0 || s->head_dim > MAX_HEAD_DIM)
-        return refuse(e, "head size", s->head_dim, "even and at most 256 can be");
+        return err_set(
+            e, EXIT_CANNOT,
+            "the model has %u heads and %u key heads: the first must be a multiple of the "
+            "second",
+            s->heads, s->kv_heads);
+    if (s->head_dim == 0 || s->head_dim % 2 != 0 || s->head_dim > LLAMA_MAX_HEAD_DIM)
+        return refuse(e, "head size", s->head_dim, "it must be even and at most 256");
     if ((uint64_t)s->heads * s->head_dim > INT32_MAX || s->hidden > INT32_MAX || s->ffn > INT32_MAX)
         return err_set(e, EXIT_CANNOT, "the model's sizes overflow a 32-bit index");
     if (!(s->eps > 0) || !isfinite(s->eps))
@@ -57,7 +58,7 @@ static bool check_shape(const llama_shape *s, err *e) {
     return true;
 }
 
-/* What a llama file can ask for that nobody here does. */
+/* Features of llama files that are not supported. */
 static bool check_features(const gguf *g, const llama_shape *s, err *e) {
     uint32_t experts = 0, rope_dim = s->head_dim, value_length = s->head_dim;
     bool causal = true, found;
@@ -71,13 +72,15 @@ static bool check_features(const gguf *g, const llama_shape *s, err *e) {
         !gguf_get_bool(g, "llama.attention.causal", &causal, &found, e))
         return false;
     if (experts > 0)
-        return refuse(e, "expert_count", experts, "mixtures of experts cannot be run");
+        return refuse(e, "expert_count", experts, "mixtures of experts are not supported");
     if (rope_dim != s->head_dim)
-        return refuse(e, "rope.dimension_count", rope_dim, "it must be the size of a head");
+        return refuse(e, "rope.dimension_count", rope_dim, "it must be the head size");
     if (value_length != s->head_dim)
-        return refuse(e, "attention.value_length", value_length, "it must be that of the keys");
+        return refuse(e, "attention.value_length", value_length,
+                      "it must be the length of the keys");
     if (!causal)
-        return err_set(e, EXIT_CANNOT, "the model's attention is not causal: it makes no text");
+        return err_set(e, EXIT_CANNOT,
+                       "the model's attention is not causal: it cannot generate text");
     return true;
 }
 
@@ -96,16 +99,9 @@ static bool read_vocab(const gguf *g, llama_shape *s, err *e) {
     return true;
 }
 
-bool llama_read_shape(const gguf *g, llama_shape *out, err *e) {
+bool llama_read_sizes(const gguf *g, llama_shape *out, err *e) {
     llama_shape s = {.rope_base = 10000};
-    gguf_text architecture;
-    char text[40];
     bool found;
-    if (!gguf_get_text(g, "general.architecture", &architecture, NULL, e))
-        return false;
-    if (!gguf_text_equals(architecture, "llama"))
-        return err_set(e, EXIT_CANNOT, "the architecture '%s' cannot be run; 'llama' can",
-                       gguf_print_text(architecture, text, sizeof text));
     if (!gguf_get_u32(g, "llama.context_length", &s.context, NULL, e) ||
         !gguf_get_u32(g, "llama.embedding_length", &s.hidden, NULL, e) ||
         !gguf_get_u32(g, "llama.block_count", &s.layers, NULL, e) ||
@@ -139,7 +135,8 @@ static bool read_scale(const gguf *g, float *scale, err *e) {
     if (gguf_text_equals(type, "none") || factor == 0)
         return true;
     if (!gguf_text_equals(type, "linear"))
-        return err_set(e, EXIT_CANNOT, "rope scaling '%s' is not known; none and linear are",
+        return err_set(e, EXIT_CANNOT,
+                       "rope scaling '%s' is not supported (supported: none, linear)",
                        gguf_print_text(type, text, sizeof text));
     if (!(factor > 0) || !isfinite(factor))
         return err_set(e, EXIT_CANNOT, "rope.scaling.factor is %g: it must be above 0",
@@ -169,89 +166,43 @@ bool llama_read_freqs(const gguf *g, const llama_shape *s, float *freqs, bool *n
 
 /* --- weights --- */
 
-/* Where the model has no device, only looks. */
-static bool find_tensor(llama *m, const char *name, uint32_t columns, uint32_t rows, weight *out,
-                        err *e) {
-    const gguf_tensor *t = gguf_find_tensor(m->file, name);
-    if (!t)
-        return err_set(e, EXIT_CANNOT, "the model has no tensor %s", name);
-    if (t->dim[0] != columns || t->dim[1] != rows || t->dim[2] != 1 || t->dim[3] != 1)
-        return err_set(e, EXIT_CANNOT, "the tensor %s is %llu x %llu, expected %u x %u", name,
-                       (unsigned long long)t->dim[0], (unsigned long long)t->dim[1], columns, rows);
-    if (!t->type->format)
-        return err_set(e, EXIT_CANNOT, "the tensor %s is in %s, which no kernel reads", name,
-                       t->type->name);
-    *out = (weight){.format = t->type->format, .rows = rows, .columns = columns};
-    return !m->device ||
-           llama_own(m, device_wrap_memory(m->device, t->data, t->bytes, name, e), &out->at);
-}
-
-/* Norms and biases are plain floats. */
-static bool find_vector(llama *m, const char *name, uint32_t count, weight *out, err *e) {
-    if (!find_tensor(m, name, count, 1, out, e))
-        return false;
-    if (out->format != &format_f32)
-        return err_set(e, EXIT_CANNOT, "the tensor %s is in %s; it must be F32", name,
-                       out->format->name);
-    return true;
-}
-
 typedef struct {
     const char *name;
     uint32_t rows, columns;
     weight *matrix, *bias;
 } layer_part;
 
-static void name_tensor(char *text, uint32_t layer, const char *part, const char *kind) {
-    snprintf(text, GGUF_NAME_BYTES, "blk.%u.%s.%s", layer, part, kind);
-}
-
-static bool find_matrix(llama *m, uint32_t layer, const layer_part *p, err *e) {
+static bool find_matrix(model *m, uint32_t layer, const layer_part *p, err *e) {
     char name[GGUF_NAME_BYTES];
-    name_tensor(name, layer, p->name, "bias");
-    if (gguf_find_tensor(m->file, name) && !find_vector(m, name, p->rows, p->bias, e))
+    model_name_tensor(name, layer, p->name, "bias");
+    if (gguf_find_tensor(m->file, name) && !model_find_floats(m, name, p->rows, p->bias, e))
         return false;
-    name_tensor(name, layer, p->name, "weight");
-    return find_tensor(m, name, p->columns, p->rows, p->matrix, e);
-}
-
-static weight take_rows(const weight *w, uint32_t first, uint32_t rows) {
-    weight part = *w;
-    part.rows = rows;
-    if (w->at.buffer)
-        part.at = slice_part(w->at.buffer, format_get_bytes(w->format, first, w->columns),
-                             format_get_bytes(w->format, rows, w->columns));
-    return part;
-}
-
-static weight take_values(const weight *v, uint32_t first, uint32_t count) {
-    weight part = *v;
-    part.columns = count;
-    part.at = slice_part(v->at.buffer, first * sizeof(float), count * sizeof(float));
-    return part;
+    model_name_tensor(name, layer, p->name, "weight");
+    return model_find_matrix(m, name, p->rows, p->columns, p->matrix, e);
 }
 
 /* Queries, keys and values in one tensor: rows of the three, one after the other. */
-static bool find_fused(llama *m, uint32_t layer, uint32_t q_dim, uint32_t kv_dim, err *e) {
-    llama_layer *l = &m->weights.layers[layer];
+static bool find_fused(model *m, uint32_t layer, uint32_t q_dim, uint32_t kv_dim, err *e) {
+    llama_layer *l = &((llama *)m->own)->weights.layers[layer];
     weight all, bias = {0};
     layer_part part = {"attn_qkv", q_dim + 2 * kv_dim, m->shape.hidden, &all, &bias};
     if (!find_matrix(m, layer, &part, e))
         return false;
-    l->q = take_rows(&all, 0, q_dim);
-    l->k = take_rows(&all, q_dim, kv_dim);
-    l->v = take_rows(&all, q_dim + kv_dim, kv_dim);
-    if (bias.at.buffer) {
-        l->q_bias = take_values(&bias, 0, q_dim);
-        l->k_bias = take_values(&bias, q_dim, kv_dim);
-        l->v_bias = take_values(&bias, q_dim + kv_dim, kv_dim);
+    l->q = weight_take_rows(&all, 0, q_dim);
+    l->k = weight_take_rows(&all, q_dim, kv_dim);
+    l->v = weight_take_rows(&all, q_dim + kv_dim, kv_dim);
+    if (bias.format) {
+        l->q_bias = weight_take_values(&bias, 0, q_dim);
+        l->k_bias = weight_take_values(&bias, q_dim, kv_dim);
+        l->v_bias = weight_take_values(&bias, q_dim + kv_dim, kv_dim);
     }
     return true;
 }
 
-static bool find_layer(llama *m, uint32_t layer, err *e) {
-    const llama_shape *s = &m->shape;
-    llama_layer *l = &m->weights.layers[layer];
+static bool find_layer(model *m, uint32_t layer, err *e) {
+    llama *own = m->own;
+    const llama_shape *s = &own->shape;
+    llama_layer *l = &own->weights.layers[layer];
     uint32_t q_dim = s->heads * s->head_dim, kv_dim = s->kv_heads * s->head_dim;
     const layer_part parts[] = {
         {"attn_output", s->hidden, q_dim, &l->attn_output, &l->attn_output_bias},
@@ -263,13 +214,13 @@ static bool find_layer(llama *m, uint32_t layer, err *e) {
         {"attn_v", kv_dim, s->hidden, &l->v, &l->v_bias},
     };
     char name[GGUF_NAME_BYTES];
-    name_tensor(name, layer, "attn_norm", "weight");
-    if (!find_vector(m, name, s->hidden, &l->attn_norm, e))
+    model_name_tensor(name, layer, "attn_norm", "weight");
+    if (!model_find_floats(m, name, s->hidden, &l->attn_norm, e))
         return false;
-    name_tensor(name, layer, "ffn_norm", "weight");
-    if (!find_vector(m, name, s->hidden, &l->ffn_norm, e))
+    model_name_tensor(name, layer, "ffn_norm", "weight");
+    if (!model_find_floats(m, name, s->hidden, &l->ffn_norm, e))
         return false;
-    name_tensor(name, layer, "attn_qkv", "weight");
+    model_name_tensor(name, layer, "attn_qkv", "weight");
     bool is_fused = gguf_find_tensor(m->file, name) != NULL;
     if (is_fused && !find_fused(m, layer, q_dim, kv_dim, e))
         return false;
@@ -279,29 +230,21 @@ static bool find_layer(llama *m, uint32_t layer, err *e) {
     return true;
 }
 
-bool llama_find_weights(llama *m, err *e) {
-    const llama_shape *s = &m->shape;
-    llama_weights *w = &m->weights;
+bool llama_find_weights(model *m, err *e) {
+    llama *own = m->own;
+    const llama_shape *s = &own->shape;
+    llama_weights *w = &own->weights;
     w->layers = calloc(s->layers, sizeof *w->layers);
     if (!w->layers)
         return err_set(e, EXIT_CANNOT, "no memory for %u layers", s->layers);
-    if (!find_tensor(m, "token_embd.weight", s->hidden, s->vocab, &w->embedding, e) ||
-        !find_vector(m, "output_norm.weight", s->hidden, &w->norm, e))
+    if (!model_find_matrix(m, "token_embd.weight", s->vocab, s->hidden, &w->embedding, e) ||
+        !model_find_floats(m, "output_norm.weight", s->hidden, &w->norm, e))
         return false;
     w->head = w->embedding;
-    if (!s->tied && !find_tensor(m, "output.weight", s->hidden, s->vocab, &w->head, e))
+    if (!s->tied && !model_find_matrix(m, "output.weight", s->vocab, s->hidden, &w->head, e))
         return false;
     for (uint32_t i = 0; i < s->layers; i++)
         if (!find_layer(m, i, e))
             return false;
     return true;
-}
-
-bool llama_check_file(const gguf *g, err *e) {
-    llama m = {.file = g}; /* without a device nothing is wrapped */
-    float freqs[MAX_HEAD_DIM / 2];
-    bool needed, ok = llama_read_shape(g, &m.shape, e) && llama_find_weights(&m, e) &&
-                      llama_read_freqs(g, &m.shape, freqs, &needed, e);
-    free(m.weights.layers);
-    return ok;
 }

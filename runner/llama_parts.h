@@ -1,17 +1,17 @@
-/* llama_parts: what the files of the llama model share, and nobody else sees. llama_file.c finds
- * the weights, llama_record.c records the tapes, llama.c plays them. */
+/* llama_parts: what the files of the llama family share. llama_file.c reads the file, llama.c makes
+ * the buffers, llama_record.c records the forward pass, llama_reference.c computes it in plain C. */
 #ifndef ASSAY_LLAMA_PARTS_H
 #define ASSAY_LLAMA_PARTS_H
 
-#include "kernels/kernels.h"
 #include "llama.h"
 
-/* A weight where it lies in the file. at.buffer is NULL for one that the file does not have. */
+enum { LLAMA_MAX_HEAD_DIM = 256 };
+
 typedef struct {
-    slice at;
-    const weight_format *format;
-    uint32_t rows, columns; /* a vector has 1 row */
-} weight;
+    uint32_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, context;
+    float eps, rope_base;
+    bool tied; /* the head is the embedding */
+} llama_shape;
 
 typedef struct {
     weight attn_norm, q, k, v, attn_output, ffn_norm, gate, up, down;
@@ -23,64 +23,38 @@ typedef struct {
     llama_layer *layers;
 } llama_weights;
 
-/* What changes from play to play, in device memory, in this order. */
-enum { STATE_TOKEN, STATE_POSITION, STATE_LENGTH, STATE_STEP, STATE_WORDS };
-
-/* Activations; those of a tile have a row for each of its tokens. */
+/* Activations: one row for each token of a tile. */
 typedef struct {
-    slice x, normed, q, k, v, attention, gate, up, activated; /* (tile, ...) */
-    slice logits, argmax_values, argmax_indices, next;
-    slice ids;     /* (tile) of a prompt */
-    slice state;   /* STATE_WORDS */
-    slice history; /* (LLAMA_IN_FLIGHT) tokens that greedy steps chose */
-    slice freqs;   /* (head_dim / 2) turns a position, where rope_base does not say all */
+    slice x, normed, q, k, v, attention, gate, up, activated;
 } llama_scratch;
 
 typedef struct {
     slice keys, values; /* (context, kv_heads, head_dim) */
 } llama_cache;
 
-enum { LLAMA_PROMPT_TAPES = 4 };
-
+/* model.own of this family */
 typedef struct {
-    tape *tape;
-    uint32_t tokens;
-    bool has_head;
-    uint64_t used; /* when, counted in prompts: the oldest makes room */
-} llama_prompt_tape;
-
-struct llama {
-    library *lib;
-    device *device;
-    const gguf *file;
     llama_shape shape;
-    uint32_t context, tile;
     llama_weights weights;
     llama_scratch scratch;
-    llama_cache *cache; /* a layer each */
-    buffer **buffers;   /* all of them, freed with the model */
-    size_t buffer_count, buffer_capacity;
-    tape *token, *greedy; /* recorded when they are first asked for */
-    llama_prompt_tape prompts[LLAMA_PROMPT_TAPES];
-    uint64_t prompts_played;
-    uint32_t position;
-    ticket flying[LLAMA_IN_FLIGHT];
-    uint32_t submitted, collected; /* greedy steps since the start */
-};
+    llama_cache *cache; /* one for each layer */
+    slice freqs;        /* (head_dim / 2) turns per position; no buffer: rope_base says it all */
+} llama;
 
-/* Takes over b (NULL: fails with e as it is) and gives a slice of all of it. */
-bool llama_own(llama *m, buffer *b, slice *out);
+/* The sizes in the file, checked. */
+bool llama_read_sizes(const gguf *g, llama_shape *out, err *e);
 
-/* Finds every weight, checks its shape and wraps it for the device. */
-bool llama_find_weights(llama *m, err *e);
+/* Finds every weight and checks its shape. */
+bool llama_find_weights(model *m, err *e);
 
-/* How much a position turns each pair of a head, where scaling or factors in the file say so:
+/* How much one position turns each pair of a head, where scaling or factors in the file say so:
  * *needed is false and nothing is filled where rope_base says it all. */
 bool llama_read_freqs(const gguf *g, const llama_shape *s, float *freqs, bool *needed, err *e);
 
-/* The layers for `tokens` of the scratch, from embedding to the last residual; then, where asked
- * for, the logits of the last of them; then the argmax and the step to the next token. */
-bool llama_record_prompt(llama *m, tape *t, uint32_t tokens, bool has_head, err *e);
-bool llama_record_token(llama *m, tape *t, bool greedy, err *e);
+bool llama_record(model *m, tape *t, slice ids, uint32_t tokens, bool has_head, err *e);
+
+void *llama_reference_new(const model *m, size_t tokens, err *e);
+void llama_reference_free(void *own);
+void llama_reference_step(void *own, uint32_t token, double *logits);
 
 #endif

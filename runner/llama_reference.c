@@ -1,23 +1,21 @@
-/* llama_reference: see llama_reference.h. Written to be read beside the equations of the model. */
-#include "llama_reference.h"
-
+/* llama_reference: the forward pass in double precision, see model_reference_new. Written to be read
+ * next to the equations of the model. */
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "llama_parts.h"
 #include "reference/reference.h"
 
-struct llama_reference {
+typedef struct {
     const gguf *file;
     llama_shape shape;
     size_t context, position;
-    double *freqs;         /* (head_dim / 2) turns a position */
+    double *freqs;         /* (head_dim / 2) turns per position */
     double *keys, *values; /* (layers, context, kv_heads, head_dim) */
     double *x, *h, *q, *attention, *gate, *up, *row, *scores;
-};
+} llama_reference;
 
 static double *make(size_t count) {
     double *values = calloc(count, sizeof *values);
@@ -25,8 +23,10 @@ static double *make(size_t count) {
     return values;
 }
 
-llama_reference *llama_reference_new(const gguf *g, const llama_shape *s, size_t context, err *e) {
-    float freqs[128];
+void *llama_reference_new(const model *m, size_t context, err *e) {
+    const gguf *g = m->file;
+    const llama_shape *s = &((const llama *)m->own)->shape;
+    float freqs[LLAMA_MAX_HEAD_DIM / 2];
     bool needed;
     if (!llama_read_freqs(g, s, freqs, &needed, e))
         return NULL;
@@ -53,7 +53,8 @@ llama_reference *llama_reference_new(const gguf *g, const llama_shape *s, size_t
     return r;
 }
 
-void llama_reference_free(llama_reference *r) {
+void llama_reference_free(void *own) {
+    llama_reference *r = own;
     if (!r)
         return;
     double *const all[] = {r->freqs,     r->keys, r->values, r->x,   r->h,     r->q,
@@ -67,7 +68,7 @@ void llama_reference_free(llama_reference *r) {
 static const gguf_tensor *find(const llama_reference *r, uint32_t layer, const char *part,
                                const char *kind) {
     char name[GGUF_NAME_BYTES];
-    snprintf(name, sizeof name, "blk.%u.%s.%s", layer, part, kind);
+    model_name_tensor(name, layer, part, kind);
     return gguf_find_tensor(r->file, name);
 }
 
@@ -174,7 +175,8 @@ static void step_layer(llama_reference *r, uint32_t layer) {
     multiply_part(r, layer, "ffn_down", s->hidden, r->gate, true, r->x);
 }
 
-void llama_reference_step(llama_reference *r, uint32_t token, double *logits) {
+void llama_reference_step(void *own, uint32_t token, double *logits) {
+    llama_reference *r = own;
     assert(r->position < r->context && token < r->shape.vocab);
     const gguf_tensor *table = gguf_find_tensor(r->file, "token_embd.weight");
     const gguf_tensor *head = r->shape.tied ? table : gguf_find_tensor(r->file, "output.weight");

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "harness/check/fill.h"
 #include "harness/base/os.h"
+#include "harness/check/fill.h"
 #include "tokenizer.h"
 
 void bench_test_get_name(const bench_test *t, char *text, size_t size) {
@@ -20,7 +20,7 @@ void bench_test_get_name(const bench_test *t, char *text, size_t size) {
 }
 
 typedef struct {
-    llama *model;
+    model *model;
     rng random;
     uint32_t bos;
     uint32_t *tokens; /* room for the longest prompt of the test */
@@ -29,33 +29,32 @@ typedef struct {
 
 static void draw_tokens(bench *b, size_t count) {
     for (size_t i = 0; i < count; i++)
-        b->tokens[i] = rng_below(&b->random, llama_get_shape(b->model)->vocab);
-    if (b->bos != TOKEN_NONE && llama_get_position(b->model) == 0)
+        b->tokens[i] = rng_below(&b->random, model_get_shape(b->model)->vocab);
+    if (b->bos != TOKEN_NONE && model_get_position(b->model) == 0)
         b->tokens[0] = b->bos;
 }
 
 static bool play_prompt(bench *b, uint32_t count, err *e) {
     draw_tokens(b, count);
-    return llama_forward_prompt(b->model, b->tokens, count, PLAY_WHOLE, b->logits, NULL, e);
+    return model_forward_prompt(b->model, b->tokens, count, PLAY_WHOLE, b->logits, NULL, e);
 }
 
 static bool play_tokens(bench *b, uint32_t count, err *e) {
     for (uint32_t i = 0; i < count; i++) {
         draw_tokens(b, 1);
-        if (!llama_forward_token(b->model, b->tokens[0], PLAY_WHOLE, b->logits, NULL, e))
+        if (!model_forward_token(b->model, b->tokens[0], PLAY_WHOLE, b->logits, NULL, e))
             return false;
     }
     return true;
 }
 
 static bool play_test(bench *b, const bench_test *t, err *e) {
-    llama_rewind(b->model, t->depth);
     return t->prompt ? play_prompt(b, t->prompt, e) : play_tokens(b, t->generate, e);
 }
 
 static bool prepare(bench *b, const bench_test *t, err *e) {
-    llama_rewind(b->model, 0);
-    if (t->depth && !play_prompt(b, t->depth, e))
+    model_rewind(b->model, 0);
+    if ((t->depth && !play_prompt(b, t->depth, e)) || !model_keep(b->model, e))
         return false;
     bench_test once = *t;
     if (once.generate)
@@ -85,21 +84,22 @@ static void summarise(bench_result *r) {
     free(rates);
 }
 
-bool model_bench(llama *m, const bench_test *t, uint32_t repeats, uint32_t bos, uint64_t seed,
+bool model_bench(model *m, const bench_test *t, uint32_t repeats, uint32_t bos, uint64_t seed,
                  bench_result *out, err *e) {
     assert(repeats > 0 && (t->prompt == 0) != (t->generate == 0));
     size_t longest = t->prompt > t->depth ? t->prompt : t->depth;
     bench b = {.model = m, .random = rng_new(seed, "model bench"), .bos = bos};
     b.tokens = malloc((longest + 1) * sizeof *b.tokens);
-    b.logits = malloc(llama_get_shape(m)->vocab * sizeof *b.logits);
+    b.logits = malloc(model_get_shape(m)->vocab * sizeof *b.logits);
     *out = (bench_result){.test = *t, .repeats = repeats, .time = (int64_t)time(NULL)};
     out->sample_ns = malloc(repeats * sizeof *out->sample_ns);
     assert(b.tokens && b.logits && out->sample_ns);
     bool ok = prepare(&b, t, e);
     for (uint32_t i = 0; ok && i < repeats; i++) {
-        llama_rewind(m, t->depth);
+        model_rewind(m, t->depth);
+        ok = model_settle(m, e);
         uint64_t start = os_now_ns();
-        ok = play_test(&b, t, e);
+        ok = ok && play_test(&b, t, e);
         out->sample_ns[i] = os_now_ns() - start;
     }
     if (ok)

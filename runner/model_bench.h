@@ -1,13 +1,13 @@
-/* model_bench: tokens a second of a model, measured as llama-bench measures them.
+/* model_bench: tokens per second of a model, measured as llama-bench measures them.
  *
- * A test is a prompt of so many tokens (pp512), or so many tokens one after the other (tg128),
- * behind `depth` tokens that are already in the cache. Tokens are random ids; nothing is sampled;
- * each token is waited for. One play warms up, then each repeat is a sample. */
+ * A test is a prompt (pp512: 512 tokens) or generation one token at a time (tg128: 128 tokens), at a
+ * context depth: the number of tokens already seen. Tokens are random ids; nothing is sampled; each
+ * token is waited for. One run warms up, then each repeat is a sample. */
 #ifndef ASSAY_MODEL_BENCH_H
 #define ASSAY_MODEL_BENCH_H
 
 #include "harness/measure/stats.h"
-#include "llama.h"
+#include "model.h"
 
 typedef struct {
     uint32_t prompt, generate; /* one of them is 0 */
@@ -19,8 +19,8 @@ typedef struct {
     uint32_t repeats;
     uint64_t *sample_ns;              /* (repeats); the caller frees it */
     double mean_ns, deviation_ns;     /* the deviation is that of a sample: 0 for one */
-    double mean_rate, deviation_rate; /* tokens a second */
-    stats rates;                      /* tokens a second */
+    double mean_rate, deviation_rate; /* tokens per second */
+    stats rates;                      /* tokens per second */
     int64_t time;                     /* when the test began, in seconds since 1970 */
 } bench_result;
 
@@ -28,7 +28,7 @@ typedef struct {
 void bench_test_get_name(const bench_test *t, char *text, size_t size);
 
 /* bos is the first token where the file asks for one, else TOKEN_NONE. */
-bool model_bench(llama *m, const bench_test *t, uint32_t repeats, uint32_t bos, uint64_t seed,
+bool model_bench(model *m, const bench_test *t, uint32_t repeats, uint32_t bos, uint64_t seed,
                  bench_result *out, err *e);
 
 #endif

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llama_parts.h"
-#include "llama_reference.h"
+#include "model_trace.h"
 #include "sampler.h"
+#include "weight_scan.h"
 
 typedef struct {
-    llama *model;
+    model *model;
     const gguf *file;
     const model_check_options *options;
     model_report *report;
@@ -23,8 +23,8 @@ typedef struct {
     double worst;          /* of the launches of one play */
     char worst_kernel[128];
     size_t launches;
-    uint32_t
-        checked[2]; /* tokens that the checked plays chose: behind the prompt, and behind that */
+    nonfinite bad;       /* the first launch that wrote NaN or infinity */
+    uint32_t checked[2]; /* the tokens that the checked plays chose after the prompt */
 } inspection;
 
 static void add_row(inspection *x, bool passed, const char *what, const char *format, ...)
@@ -70,7 +70,7 @@ static void count_values(const binding *b, launch_report *out) {
     free(data);
 }
 
-/* Caches are looked at where they are written, not as a whole: most of them was never written. */
+/* The smallest, because most of a cache was never written. */
 static const binding *find_output(const launch *l) {
     const binding *found = NULL;
     for (int i = 0; i < LAUNCH_BUFFERS; i++)
@@ -86,6 +86,13 @@ static void observe_launch(void *context, const check_step *step) {
     if (step->worst->margin > x->worst || !step->passed) {
         x->worst = step->worst->margin;
         snprintf(x->worst_kernel, sizeof x->worst_kernel, "%s", step->launch->pipeline->kernel);
+    }
+    err ignored;
+    if (!x->bad.found && nonfinite_look(x->model, step->launch, &x->bad, &ignored) &&
+        x->bad.found) {
+        snprintf(x->bad.part, sizeof x->bad.part, "%s", step->part);
+        x->bad.index = step->index;
+        x->bad.count = step->count;
     }
     if (!x->options->observe)
         return;
@@ -110,7 +117,7 @@ static check_options begin_launches(inspection *x) {
 
 static void end_launches(inspection *x, const char *what, const check_result *r) {
     if (r->verdict == CHECK_PASS)
-        add_row(x, true, what, "%zu launches, largest error %.2f of what is allowed (%.60s)",
+        add_row(x, true, what, "%zu launches, largest error %.2f of the allowed (%.60s)",
                 x->launches, x->worst, x->worst_kernel);
     else
         add_row(x, false, what, "%.150s", r->message);
@@ -120,16 +127,15 @@ static bool check_launches(inspection *x, err *e) {
     const model_check_options *o = x->options;
     check_result result;
     check_options how = begin_launches(x);
-    llama_rewind(x->model, 0);
-    if (!llama_forward_prompt_debug(x->model, o->prompt, o->prompt_tokens, x->logits, &how, &result,
-                                    e))
+    model_rewind(x->model, 0);
+    if (!model_debug_prompt(x->model, o->prompt, o->prompt_tokens, x->logits, &how, &result, e))
         return false;
     end_launches(x, "prefill, launch by launch", &result);
     if (result.verdict != CHECK_PASS)
         return true;
     x->checked[0] = sampler_find_largest(x->logits, x->vocab);
     how = begin_launches(x);
-    if (!llama_forward_token_debug(x->model, x->checked[0], x->other, &how, &result, e))
+    if (!model_debug_token(x->model, x->checked[0], x->other, &how, &result, e))
         return false;
     end_launches(x, "decode, launch by launch", &result);
     x->checked[1] = sampler_find_largest(x->other, x->vocab);
@@ -138,11 +144,11 @@ static bool check_launches(inspection *x, err *e) {
 
 /* --- logits --- */
 
-/* How far the logits of a forward pass in single precision may be from the exact ones, as a part of
- * their root mean square: each layer adds roundings to a sum of its own; they come and go at
- * random. A weight in the wrong place gives about 1. */
-static double get_tolerance(const llama *m) {
-    return 64 * 0x1p-24 * sqrt((double)llama_get_shape(m)->layers);
+/* How far the logits of a forward pass in single precision may be from the exact ones, relative to
+ * their root mean square: the roundings of the layers add up as a random walk. A weight in the wrong
+ * place gives about 1. */
+static double get_tolerance(const model *m) {
+    return 64 * 0x1p-24 * sqrt((double)model_get_shape(m)->layers);
 }
 
 typedef struct {
@@ -174,15 +180,15 @@ static bool check_reference(inspection *x, err *e) {
     size_t n = o->reference_tokens < o->prompt_tokens ? o->reference_tokens : o->prompt_tokens;
     if (n == 0)
         return true;
-    llama_reference *r = llama_reference_new(x->file, llama_get_shape(x->model), n, e);
+    model_reference *r = model_reference_new(x->model, n, e);
     if (!r)
         return false;
     distance worst = {0};
     bool ok = true, passed = true;
-    llama_rewind(x->model, 0);
+    model_rewind(x->model, 0);
     for (size_t i = 0; ok && i < n; i++) {
-        llama_reference_step(r, o->prompt[i], x->exact);
-        ok = llama_forward_token(x->model, o->prompt[i], PLAY_WHOLE, x->logits, NULL, e);
+        model_reference_step(r, o->prompt[i], x->exact);
+        ok = model_forward_token(x->model, o->prompt[i], PLAY_WHOLE, x->logits, NULL, e);
         if (!ok)
             break;
         distance d = measure(x->logits, x->exact, x->vocab);
@@ -190,17 +196,17 @@ static bool check_reference(inspection *x, err *e) {
         if (!(d.relative <= worst.relative))
             worst = d;
     }
-    llama_reference_free(r);
+    model_reference_free(r);
     if (ok)
-        add_row(x, passed, "whole pass against double precision",
-                "%zu tokens, logits off by %.1e of their size (allowed %.1e), largest %.1e", n,
+        add_row(x, passed, "whole pass vs double precision",
+                "%zu tokens, logits off by %.1e of their rms (allowed %.1e), largest %.1e", n,
                 worst.relative, get_tolerance(x->model), worst.largest);
     return ok;
 }
 
 /* --- tokens --- */
 
-/* By how much the best logit is above the second, as a part of the logits' size. */
+/* By how much the best logit is above the second, relative to the logits' rms. */
 static double get_lead(const float *logits, uint32_t count) {
     uint32_t best = sampler_find_largest(logits, count);
     double squares = 0, second = -INFINITY;
@@ -212,11 +218,11 @@ static double get_lead(const float *logits, uint32_t count) {
     return ((double)logits[best] - second) / sqrt(squares / count);
 }
 
-/* Decodes `count` tokens behind `first`. leads (may be NULL) say how sure each was. */
+/* Decodes `count` tokens after `first`. leads (may be NULL) say how clear each choice was. */
 static bool decode_by_logits(inspection *x, uint32_t first, size_t count, play_mode mode,
                              uint32_t *tokens, double *leads, err *e) {
     for (size_t i = 0; i < count; i++) {
-        if (!llama_forward_token(x->model, i ? tokens[i - 1] : first, mode, x->other, NULL, e))
+        if (!model_forward_token(x->model, i ? tokens[i - 1] : first, mode, x->other, NULL, e))
             return false;
         tokens[i] = sampler_find_largest(x->other, x->vocab);
         if (leads)
@@ -232,16 +238,16 @@ static size_t find_difference(const uint32_t *a, const uint32_t *b, size_t count
     return i;
 }
 
-/* Two ways to the same place: the logits behind the prompt, and the tokens that follow. Tokens may
- * part where two logits are nearer to each other than the two ways are. Leaves the prompt's logits
- * in x->logits and the cache as prefill made it. */
+/* Two ways to the same place: the logits of the prompt, and the tokens that follow. The tokens may
+ * differ where two logits are closer to each other than the two ways are. Leaves the prompt's logits
+ * in x->logits and the state as prefill left it. */
 static bool check_prefill(inspection *x, uint32_t *tokens, uint32_t *again, double *leads, err *e) {
     const model_check_options *o = x->options;
     size_t n = o->prompt_tokens;
     double tolerance = 2 * get_tolerance(x->model);
-    llama_rewind(x->model, 0);
+    model_rewind(x->model, 0);
     for (size_t i = 0; i < n; i++)
-        if (!llama_forward_token(x->model, o->prompt[i], PLAY_WHOLE, x->other, NULL, e))
+        if (!model_forward_token(x->model, o->prompt[i], PLAY_WHOLE, x->other, NULL, e))
             return false;
     for (uint32_t i = 0; i < x->vocab; i++)
         x->exact[i] = (double)x->other[i];
@@ -249,12 +255,13 @@ static bool check_prefill(inspection *x, uint32_t *tokens, uint32_t *again, doub
     double first_lead = get_lead(x->other, x->vocab);
     if (!decode_by_logits(x, first, o->tokens, PLAY_WHOLE, tokens, leads, e))
         return false;
-    llama_rewind(x->model, 0);
-    if (!llama_forward_prompt(x->model, o->prompt, n, PLAY_WHOLE, x->logits, NULL, e))
+    model_rewind(x->model, 0);
+    if (!model_forward_prompt(x->model, o->prompt, n, PLAY_WHOLE, x->logits, NULL, e) ||
+        !model_keep(x->model, e))
         return false;
     distance d = measure(x->logits, x->exact, x->vocab);
-    add_row(x, is_near(&d, tolerance), "prefill against token by token",
-            "%zu tokens, logits differ by %.1e of their size (allowed %.1e), largest %.1e", n,
+    add_row(x, is_near(&d, tolerance), "prefill vs token by token",
+            "%zu tokens, logits differ by %.1e of their rms (allowed %.1e), largest %.1e", n,
             d.relative, tolerance, d.largest);
     uint32_t first_again = sampler_find_largest(x->logits, x->vocab);
     if (!decode_by_logits(x, first_again, o->tokens, PLAY_WHOLE, again, NULL, e))
@@ -262,12 +269,12 @@ static bool check_prefill(inspection *x, uint32_t *tokens, uint32_t *again, doub
     size_t same = first == first_again ? 1 + find_difference(tokens, again, o->tokens) : 0;
     double lead = same == 0 ? first_lead : same <= o->tokens ? leads[same - 1] : INFINITY;
     if (same > o->tokens)
-        add_row(x, true, "greedy tokens behind both", "%zu tokens: the same", same);
+        add_row(x, true, "greedy tokens after both", "%zu tokens, identical", same);
     else
-        add_row(x, lead <= tolerance, "greedy tokens behind both",
-                "they part at token %zu, where the best logit leads by %.1e of their size", same,
+        add_row(x, lead <= tolerance, "greedy tokens after both",
+                "first differ at token %zu, where the best logit leads by %.1e of the rms", same,
                 lead);
-    llama_rewind(x->model, (uint32_t)n);
+    model_rewind(x->model, (uint32_t)n);
     return true;
 }
 
@@ -275,13 +282,13 @@ static bool decode_in_flight(inspection *x, uint32_t first, size_t count, uint32
                              err *e) {
     enum { DEPTH = 3 };
     size_t submitted = 0, collected = 0;
-    bool ok = llama_start_greedy(x->model, first, e);
+    bool ok = model_start_greedy(x->model, first, e);
     while (ok && collected < count) {
         while (ok && submitted < count && submitted - collected < DEPTH) {
-            ok = llama_submit_greedy(x->model, e);
+            ok = model_submit_greedy(x->model, e);
             submitted += ok;
         }
-        ok = ok && llama_collect_greedy(x->model, &tokens[collected], NULL, e);
+        ok = ok && model_collect_greedy(x->model, &tokens[collected], NULL, e);
         collected += ok;
     }
     return ok;
@@ -298,7 +305,7 @@ static bool check_plays(inspection *x, uint32_t *tokens, uint32_t *again, err *e
     static const char what[] = "greedy tokens, five ways to play";
     const model_check_options *o = x->options;
     uint32_t first = sampler_find_largest(x->logits, x->vocab), start = (uint32_t)o->prompt_tokens;
-    llama_rewind(x->model, start);
+    model_rewind(x->model, start);
     if (!decode_by_logits(x, first, o->tokens, PLAY_WHOLE, tokens, NULL, e))
         return false;
     if (first != x->checked[0] || tokens[0] != x->checked[1]) {
@@ -308,7 +315,7 @@ static bool check_plays(inspection *x, uint32_t *tokens, uint32_t *again, err *e
         return true;
     }
     for (size_t i = 0; i < WAYS; i++) {
-        llama_rewind(x->model, start);
+        model_rewind(x->model, start);
         if (!(i + 1 < WAYS ? decode_by_logits(x, first, o->tokens, ways[i].mode, again, NULL, e)
                            : decode_in_flight(x, first, o->tokens, again, e)))
             return false;
@@ -320,7 +327,7 @@ static bool check_plays(inspection *x, uint32_t *tokens, uint32_t *again, err *e
         }
     }
     add_row(x, true, what,
-            "%zu tokens: whole, checked, by layer, by launch, chosen on the device: the same",
+            "%zu tokens, identical: whole, checked, by layer, by launch, chosen on the device",
             o->tokens);
     return true;
 }
@@ -337,15 +344,31 @@ static bool check_tokens(inspection *x, err *e) {
     return ok;
 }
 
-bool model_check(llama *m, const gguf *g, const model_check_options *o, model_report *out, err *e) {
-    uint32_t vocab = llama_get_shape(m)->vocab;
-    inspection x = {.model = m, .file = g, .options = o, .report = out, .vocab = vocab};
+/* Where something is not finite the rest tells nothing: every comparison would fail. */
+static bool check_finite(inspection *x) {
+    err why;
+    bool are_weights_finite = weight_scan(x->file, &why);
+    if (!are_weights_finite)
+        add_row(x, false, "weights are finite", "%.159s", why.text);
+    if (x->bad.found) {
+        char text[160];
+        nonfinite_print(&x->bad, text, sizeof text);
+        add_row(x, false, "values are finite", "%s", text);
+    }
+    return are_weights_finite && !x->bad.found;
+}
+
+bool model_check(model *m, const model_check_options *o, model_report *out, err *e) {
+    uint32_t vocab = model_get_shape(m)->vocab;
+    inspection x = {
+        .model = m, .file = model_get_file(m), .options = o, .report = out, .vocab = vocab};
     *out = (model_report){.passed = true};
     x.logits = malloc(vocab * sizeof *x.logits);
     x.other = calloc(vocab, sizeof *x.other); /* a check that fails leaves it so */
     x.exact = malloc(vocab * sizeof *x.exact);
     assert(x.logits && x.other && x.exact);
-    bool ok = check_launches(&x, e) && check_reference(&x, e) && check_tokens(&x, e);
+    bool ok = check_launches(&x, e) &&
+              (!check_finite(&x) || (check_reference(&x, e) && check_tokens(&x, e)));
     free(x.logits);
     free(x.other);
     free(x.exact);

@@ -1,14 +1,14 @@
 /* model_check: is a model right on this device?
  *
- * Every launch of a prompt and of a token behind it is held against its oracle, on the activations
- * that are really there. Then the whole: against the forward pass in double precision, the prompt
- * against the same tokens one by one, and the ways to play the tapes against each other. */
+ * Every launch of a prompt and of the next token is compared with its oracle, on the real activations.
+ * Then the whole: the forward pass against one in double precision, the prompt against the same
+ * tokens one by one, and the ways to play the tapes against each other. */
 #ifndef ASSAY_MODEL_CHECK_H
 #define ASSAY_MODEL_CHECK_H
 
-#include "llama.h"
+#include "model.h"
 
-/* What one launch left in one of its outputs, where it has several in the worst of them. */
+/* What one launch left in its smallest output. */
 typedef struct {
     const char *part;   /* "layer 3" */
     const char *kernel; /* "rmsnorm_threadgroup" */
@@ -16,13 +16,13 @@ typedef struct {
     size_t index, count;
     size_t elements, bad_numbers; /* NaN and infinities */
     double min, max, mean;        /* of the others */
-    double margin;                /* largest error as a part of what is allowed; above 1 is wrong */
+    double margin;                /* largest error / allowed error: above 1 is wrong */
     bool passed;
 } launch_report;
 
 typedef struct {
     char what[64];   /* "prefill, launch by launch" */
-    char found[160]; /* "361 launches, worst 0.21 of what is allowed (matvec_q4_0)" */
+    char found[160]; /* "361 launches, largest error 0.21 of the allowed (matvec_q4_0)" */
     bool passed;
 } check_row;
 
@@ -37,13 +37,13 @@ typedef struct {
 typedef struct {
     const uint32_t *prompt;
     size_t prompt_tokens;
-    size_t tokens;           /* to decode behind it */
+    size_t tokens;           /* to decode after it */
     size_t reference_tokens; /* of the prompt, that go through the reference too */
     void (*observe)(void *context, const launch_report *l); /* NULL, or told of every launch */
     void *context;
 } model_check_options;
 
 /* The model is rewound first. Its context must have room for the prompt and the tokens. */
-bool model_check(llama *m, const gguf *g, const model_check_options *o, model_report *out, err *e);
+bool model_check(model *m, const model_check_options *o, model_report *out, err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* model_file: see model_file.h. Whether the file is a model is gguf's business. */
+/* model_file: see model_file.h. gguf.c finds out whether it is a model. */
 #include "model_file.h"
 
 #include <limits.h>
@@ -22,10 +22,10 @@ bool model_file_find(const char *given, char *path, size_t size, err *e) {
         return true;
     if (given)
         return err_set(e, EXIT_CANNOT,
-                       "there is no file %.140s; name a GGUF file with -m, or get one with "
+                       "there is no file %.140s; give a GGUF file with -m, or get one with "
                        "`make model`",
                        given);
     return err_set(e, EXIT_CANNOT,
-                   "the model that comes with the project, " SHIPPED ", is not there; name a GGUF "
+                   "the model that comes with the project, " SHIPPED ", is missing; give a GGUF "
                    "file with -m, or get one with `make model`");
 }

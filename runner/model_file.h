@@ -1,4 +1,4 @@
-/* model_file: where the model is that a command works on. */
+/* model_file: which file a command uses as its model. */
 #ifndef ASSAY_MODEL_FILE_H
 #define ASSAY_MODEL_FILE_H
 
@@ -6,7 +6,7 @@
 
 #include "harness/base/err.h"
 
-/* The path of a model file that is there. given NULL: the one that comes with the project. */
+/* The path of an existing model file. given NULL: the model that comes with the project. */
 bool model_file_find(const char *given, char *path, size_t size, err *e);
 
 #endif

@@ -2,14 +2,15 @@
 #ifndef ASSAY_PIECES_H
 #define ASSAY_PIECES_H
 
-#include "special.h"
+#include "tokenizer_kind.h"
 
 typedef struct {
     gguf_text *items; /* of each token, control tokens with their own text */
     char *bytes;
 } token_pieces;
 
-void token_pieces_build(token_pieces *p, const bpe *b, const special_tokens *s);
+void token_pieces_build(token_pieces *p, const tokenizer_kind *kind, const token_texts *t,
+                        const special_tokens *s);
 void token_pieces_free(token_pieces *p);
 
 #endif

@@ -1,7 +1,7 @@
 /* pretokenize: see pretokenize.h. Owns the rules for words; knows no vocabulary.
  *
- * The one surprise is white space: a run of it leaves its last character to the word behind it, but
- * only when there is something behind it. */
+ * White space: a run of it leaves its last character to the word that follows, but only if one
+ * does. */
 #include "pretokenize.h"
 
 #include <assert.h>
@@ -38,7 +38,7 @@ static bool is_class(const view *v, size_t i, unicode_class c) {
     return is_inside(v, i) && v->text->classes[i] == c;
 }
 
-/* The code point at i; behind the end one that no rule asks for. */
+/* The code point at i; past the end one that no rule matches. */
 static uint32_t get_point(const view *v, size_t i) {
     return is_inside(v, i) ? v->text->points[i] : UNICODE_LAST;
 }

@@ -11,7 +11,7 @@
 
 typedef struct {
     const char *name;   /* as tokenizer.ggml.pre has it */
-    bool lone_numbers;  /* every number code point is a word, and the text ends in front of it */
+    bool lone_numbers;  /* every number code point is a word of its own */
     bool newer;         /* the rules of llama-bpe and qwen2, not those of gpt-2 */
     size_t most_digits; /* of a word of numbers, by the newer rules */
     bool whole_words;   /* a word that is a token is that token, whatever the merges say */
@@ -28,7 +28,7 @@ typedef struct {
     size_t count;
 } code_points;
 
-/* The end of the word that starts at `at`; always behind it. */
+/* The end of the word that starts at `at`; always after `at`. */
 size_t pretokenizer_find_end(const pretokenizer *p, const code_points *text, size_t at);
 
 #endif

@@ -1,8 +1,8 @@
 /* sampler: picks the next token from logits.
  *
- * The order of the steps is llama.cpp's: penalty on what was seen, top-k, top-p, min-p,
- * temperature, then a draw. A temperature of 0 is greedy: the largest logit, of equals the lowest
- * id, and NaN never. The same seed and settings give the same tokens on every machine. */
+ * The order of the steps is llama.cpp's: penalty on recent tokens, top-k, top-p, min-p,
+ * temperature, then a draw. A temperature of 0 is greedy: the largest logit, the lowest id of
+ * equals, never a NaN. The same seed and settings give the same tokens on every machine. */
 #ifndef ASSAY_SAMPLER_H
 #define ASSAY_SAMPLER_H
 
@@ -17,24 +17,24 @@ typedef struct {
     double top_p;          /* 1: all */
     double min_p;          /* 0: all */
     double repeat_penalty; /* 1: none */
-    uint32_t repeat_last;  /* how many tokens back the penalty looks */
+    uint32_t repeat_last;  /* number of recent tokens penalised */
     uint64_t seed;
 } sampler_settings;
 
-/* Greedy; the rest as llama.cpp has it. */
+/* Greedy; the rest are llama.cpp's defaults. */
 sampler_settings sampler_get_defaults(void);
 
 typedef struct sampler sampler;
 sampler *sampler_new(const sampler_settings *s, uint32_t vocab);
 void sampler_free(sampler *s);
 
-/* The argmax of the logits as they are: nothing here is needed, the device can choose. */
+/* The plain argmax of the logits, which the device can find by itself. */
 bool sampler_is_plain_greedy(const sampler *s);
 
-void sampler_accept(sampler *s, uint32_t token);          /* it was seen: prompt and chosen */
+void sampler_accept(sampler *s, uint32_t token); /* counts for the penalty: prompt and chosen */
 uint32_t sampler_choose(sampler *s, const float *logits); /* does not accept it */
 
-/* The largest logit; of equals the lowest; NaN never wins. */
+/* The id of the largest logit; the lowest of equals; never a NaN. */
 uint32_t sampler_find_largest(const float *logits, uint32_t count);
 
 #endif

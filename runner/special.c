@@ -1,12 +1,10 @@
-/* special: see special.h. The surprises are all in the tables: they are lists of what is in use. */
+/* special: see special.h. The tables list what is in use. */
 #include "special.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { DEFAULT_BOS_EOS = 11 }; /* what gpt2 vocabularies mean when they do not say */
 
 /* Tokens that end a turn or a text, by their text. */
 static const char *const ends[] = {
@@ -71,59 +69,59 @@ static const char *const shown[] = {"<|channel|>", "<|message|>", "<|start|>", "
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static uint32_t find(const bpe *b, const char *text) {
-    return bpe_find_token(b, (gguf_text){text, strlen(text)});
+static uint32_t find(const token_texts *t, const char *text) {
+    return token_texts_find(t, (gguf_text){text, strlen(text)});
 }
 
 static bool is_end(const special_tokens *s, uint32_t id) {
     return id != TOKEN_NONE && (s->kinds[id] & KIND_END);
 }
 
-/* An id that the file gives for a role. One that is no token is as if it was not there. */
-static bool read_id(const gguf *g, const bpe *b, const char *key, uint32_t *id, err *e) {
+/* An id that the file gives for a role. One that is not a token is ignored. */
+static bool read_id(const gguf *g, const token_texts *t, const char *key, uint32_t *id, err *e) {
     bool found;
     uint32_t given = 0;
-    if (*id >= b->token_count)
+    if (*id >= t->count)
         *id = TOKEN_NONE;
     if (!gguf_get_u32(g, key, &given, &found, e))
         return false;
-    if (found && given < b->token_count)
+    if (found && given < t->count)
         *id = given;
     return true;
 }
 
-static bool read_kinds(special_tokens *s, const gguf *g, const bpe *b, err *e) {
+bool special_read_kinds(special_tokens *s, const gguf *g, const token_texts *t, err *e) {
     static const char key[] = "tokenizer.ggml.token_type";
     static const uint8_t kinds[] = {
         0,         KIND_NORMAL, KIND_UNKNOWN, KIND_CONTROL,
         KIND_USER, 0,           KIND_BYTE}; /* 5 is a token that is never used */
-    s->kinds = malloc(b->token_count);
+    s->kinds = malloc(t->count);
     assert(s->kinds);
-    memset(s->kinds, KIND_NORMAL, b->token_count);
+    memset(s->kinds, KIND_NORMAL, t->count);
     const gguf_value *v = gguf_find_value(g, key);
     if (!v)
         return true;
     if (v->type != GGUF_ARRAY || v->element != GGUF_I32)
         return err_set(e, EXIT_CANNOT, "%s is not an array of 32-bit integers", key);
-    if (v->count < b->token_count)
+    if (v->count < t->count)
         return err_set(e, EXIT_CANNOT, "%s has %zu entries for %" PRIu32 " tokens", key, v->count,
-                       b->token_count);
-    for (uint32_t id = 0; id < b->token_count; id++) {
+                       t->count);
+    for (uint32_t id = 0; id < t->count; id++) {
         int64_t type = gguf_value_get_integer(v, id);
         s->kinds[id] = type >= 0 && type < (int64_t)COUNT(kinds) ? kinds[type] : 0;
     }
     return true;
 }
 
-static bool read_roles(special_tokens *s, const gguf *g, const bpe *b, err *e) {
+static bool read_roles(special_tokens *s, const gguf *g, const token_texts *t, err *e) {
     for (size_t r = 0; r < COUNT(roles); r++) {
         uint32_t id = TOKEN_NONE;
-        if (!read_id(g, b, roles[r].key, &id, e))
+        if (!read_id(g, t, roles[r].key, &id, e))
             return false;
         uint8_t kind = roles[r].is_end ? KIND_END : 0;
         for (size_t i = 0; id == TOKEN_NONE && i < COUNT(roles[r].texts) && roles[r].texts[i];
              i++) {
-            id = find(b, roles[r].texts[i]);
+            id = find(t, roles[r].texts[i]);
             if (id != TOKEN_NONE)
                 kind |= KIND_CONTROL;
         }
@@ -133,14 +131,14 @@ static bool read_roles(special_tokens *s, const gguf *g, const bpe *b, err *e) {
     return true;
 }
 
-static void mark_ends(special_tokens *s, const bpe *b) {
+static void mark_ends(special_tokens *s, const token_texts *t) {
     for (size_t i = 0; i < COUNT(ends); i++) {
-        uint32_t id = find(b, ends[i]);
+        uint32_t id = find(t, ends[i]);
         if (id != TOKEN_NONE)
             s->kinds[id] |= KIND_CONTROL | KIND_END;
     }
     for (size_t i = 0; i < COUNT(shown); i++) {
-        uint32_t id = find(b, shown[i]);
+        uint32_t id = find(t, shown[i]);
         if (id != TOKEN_NONE)
             s->kinds[id] = (uint8_t)(KIND_USER | (s->kinds[id] & KIND_END));
     }
@@ -149,27 +147,30 @@ static void mark_ends(special_tokens *s, const bpe *b) {
 }
 
 /* In some vocabularies a text of the list does not end anything, as its neighbours tell. */
-static void unmark_ends(special_tokens *s, const bpe *b) {
-    bool call = is_end(s, find(b, "<|call|>")) || is_end(s, find(b, "<|calls|>"));
-    bool other = is_end(s, find(b, "<|return|>")) || is_end(s, find(b, "<|flush|>"));
-    uint32_t end = find(b, "<|end|>"), sentence = find(b, "</s>");
+static void unmark_ends(special_tokens *s, const token_texts *t) {
+    bool call = is_end(s, find(t, "<|call|>")) || is_end(s, find(t, "<|calls|>"));
+    bool other = is_end(s, find(t, "<|return|>")) || is_end(s, find(t, "<|flush|>"));
+    uint32_t end = find(t, "<|end|>"), sentence = find(t, "</s>");
     if (call && other && is_end(s, end))
         s->kinds[end] = KIND_USER;
-    if (is_end(s, find(b, "<|tool_response>")) && is_end(s, sentence))
+    if (is_end(s, find(t, "<|tool_response>")) && is_end(s, sentence))
         s->kinds[sentence] = KIND_NORMAL;
 }
 
-bool special_read(special_tokens *s, const gguf *g, const bpe *b, const pretokenizer *p, err *e) {
-    *s = (special_tokens){.bos = DEFAULT_BOS_EOS, .eos = DEFAULT_BOS_EOS, .add_bos = p->add_bos};
+bool special_read(special_tokens *s, const gguf *g, const token_texts *t,
+                  const special_defaults *defaults, err *e) {
     bool found;
-    if (!read_id(g, b, "tokenizer.ggml.bos_token_id", &s->bos, e) ||
-        !read_id(g, b, "tokenizer.ggml.eos_token_id", &s->eos, e) ||
+    s->bos = defaults->bos;
+    s->eos = defaults->eos;
+    s->add_bos = defaults->add_bos;
+    if (!read_id(g, t, "tokenizer.ggml.bos_token_id", &s->bos, e) ||
+        !read_id(g, t, "tokenizer.ggml.eos_token_id", &s->eos, e) ||
         !gguf_get_bool(g, "tokenizer.ggml.add_bos_token", &s->add_bos, &found, e) ||
         !gguf_get_bool(g, "tokenizer.ggml.add_eos_token", &s->add_eos, &found, e) ||
-        !read_kinds(s, g, b, e) || !read_roles(s, g, b, e))
+        !read_roles(s, g, t, e))
         return false;
-    mark_ends(s, b);
-    unmark_ends(s, b);
+    mark_ends(s, t);
+    unmark_ends(s, t);
     return true;
 }
 

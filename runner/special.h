@@ -6,17 +6,16 @@
 #ifndef ASSAY_SPECIAL_H
 #define ASSAY_SPECIAL_H
 
-#include "bpe.h"
-#include "pretokenize.h"
+#include "token_texts.h"
 
 /* A token is of one kind, except that a text can make it a control token too. */
 enum {
     KIND_NORMAL = 1,
     KIND_UNKNOWN = 2,
     KIND_CONTROL = 4,
-    KIND_USER = 8, /* put there by who made the vocabulary; always found in a text */
+    KIND_USER = 8, /* added by whoever made the vocabulary; always found in a text */
     KIND_BYTE = 16,
-    KIND_END = 32 /* generation stops behind it */
+    KIND_END = 32 /* generation stops after it */
 };
 
 typedef struct {
@@ -25,7 +24,16 @@ typedef struct {
     bool add_bos, add_eos;
 } special_tokens;
 
-bool special_read(special_tokens *s, const gguf *g, const bpe *b, const pretokenizer *p, err *e);
+/* Where the file does not say. */
+typedef struct {
+    uint32_t bos, eos; /* ids that are not in the vocabulary are none */
+    bool add_bos;
+} special_defaults;
+
+/* The kinds as the file gives them; then everything else. */
+bool special_read_kinds(special_tokens *s, const gguf *g, const token_texts *t, err *e);
+bool special_read(special_tokens *s, const gguf *g, const token_texts *t,
+                  const special_defaults *defaults, err *e);
 void special_free(special_tokens *s);
 
 #endif

@@ -3,13 +3,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "gguf_write.h"
 #include "harness/check/fill.h"
-
-enum { PIECE = 32768 }; /* values at a time: whole blocks of every type */
 
 /* Another shape is another row. */
 static const synth_shape shapes[] = {
@@ -43,10 +39,7 @@ const synth_shape *synth_find_shape(const char *name, err *e) {
 typedef struct {
     const synth_shape *shape;
     const synth_options *options;
-    gguf_writer *writer;
-    float *values;
-    uint8_t *bytes;
-    uint64_t done, total;
+    weight_stream out;
     bool is_writing; /* tensors are first announced, then written: the same walk twice */
     err *e;
 } synthesis;
@@ -74,19 +67,14 @@ static bool write_tensor(synthesis *s, const char *name, const gguf_type *type, 
                          uint64_t rows, double spread) {
     rng r = rng_new(s->options->seed, name);
     for (uint64_t left = columns * rows; left > 0;) {
-        size_t count = left < PIECE ? (size_t)left : PIECE;
+        size_t count = left < WEIGHT_PIECE ? (size_t)left : WEIGHT_PIECE;
         if (spread > 0)
-            draw_weights(&r, spread, s->values, count);
+            draw_weights(&r, spread, s->out.values, count);
         else
-            draw_norm(&r, s->values, count);
-        convert_encode(type->format, s->values, count, s->bytes);
-        size_t bytes = count / type->values * type->bytes;
-        if (!gguf_writer_write(s->writer, s->bytes, bytes, s->e))
+            draw_norm(&r, s->out.values, count);
+        if (!weight_stream_encode(&s->out, type, count, s->e))
             return false;
         left -= count;
-        s->done += bytes;
-        if (s->options->watch && !s->options->watch(s->options->context, s->done, s->total))
-            return err_set(s->e, EXIT_CANNOT, "stopped; nothing was written");
     }
     return true;
 }
@@ -97,8 +85,7 @@ static bool add(synthesis *s, const char *name, const gguf_type *type, uint64_t 
     if (s->is_writing)
         return write_tensor(s, name, type, columns, rows, spread);
     const uint64_t dim[] = {columns, rows};
-    gguf_writer_add_tensor(s->writer, name, type, dim, rows > 1 ? 2 : 1);
-    s->total += columns / type->values * type->bytes * rows;
+    weight_stream_add(&s->out, name, type, dim, rows > 1 ? 2 : 1);
     return true;
 }
 
@@ -117,7 +104,9 @@ static bool add_layer(synthesis *s, uint32_t layer) {
         char name[GGUF_NAME_BYTES];
         bool is_norm = tensors[i].rows == 1;
         snprintf(name, sizeof name, "blk.%u.%s.weight", layer, tensors[i].name);
-        if (!add(s, name, is_norm ? gguf_find_format(&format_f32) : s->options->type,
+        if (!add(s, name,
+                 is_norm ? gguf_find_format(&format_f32)
+                         : convert_fit_type(s->options->type, tensors[i].columns),
                  tensors[i].columns, tensors[i].rows,
                  is_norm ? 0 : 1 / sqrt((double)tensors[i].columns)))
             return false;
@@ -150,7 +139,7 @@ static gguf_text to_text(const char *text) {
 
 static void add_shape(synthesis *s) {
     const synth_shape *h = s->shape;
-    gguf_writer *w = s->writer;
+    gguf_writer *w = s->out.file;
     char name[96];
     snprintf(name, sizeof name, "random weights in the shape of %s, seed %llu", h->name,
              (unsigned long long)s->options->seed);
@@ -172,7 +161,7 @@ static void add_shape(synthesis *s) {
 }
 
 static bool add_tokenizer(synthesis *s) {
-    gguf_writer *w = s->writer;
+    gguf_writer *w = s->out.file;
     synth_vocab v;
     if (!synth_vocab_make(&v, s->shape->vocab, s->e))
         return false;
@@ -193,23 +182,15 @@ static bool add_tokenizer(synthesis *s) {
 
 static bool write_all(synthesis *s) {
     add_shape(s);
-    if (!add_tokenizer(s) || !add_tensors(s) || !gguf_writer_finish_header(s->writer, s->e))
+    if (!add_tokenizer(s) || !add_tensors(s) || !gguf_writer_finish_header(s->out.file, s->e))
         return false;
     s->is_writing = true;
-    return add_tensors(s) && gguf_writer_finish(s->writer, s->e);
+    return add_tensors(s) && gguf_writer_finish(s->out.file, s->e);
 }
 
 bool synth_write_model(const synth_shape *shape, const char *path, const synth_options *o, err *e) {
     synthesis s = {.shape = shape, .options = o, .e = e};
-    s.values = malloc(PIECE * sizeof *s.values);
-    s.bytes = malloc(PIECE * sizeof(float)); /* no type takes more than F32 */
-    if (!s.values || !s.bytes)
-        err_set(e, EXIT_CANNOT, "no memory to make %.160s", path);
-    else
-        s.writer = gguf_writer_new(path, e);
-    bool ok = s.writer && write_all(&s);
-    gguf_writer_free(s.writer);
-    free(s.values);
-    free(s.bytes);
+    bool ok = weight_stream_open(&s.out, path, o->watch, o->context, e) && write_all(&s);
+    weight_stream_close(&s.out);
     return ok;
 }

@@ -22,7 +22,7 @@ typedef struct {
     uint64_t seed;
     const gguf_type *type; /* of the layers; with a quantised one embedding and head are Q8_0 */
     uint32_t layers;       /* 0: as many as the shape has */
-    convert_watch watch;   /* NULL: nobody is told */
+    weight_watch watch;    /* may be NULL */
     void *context;
 } synth_options;
 

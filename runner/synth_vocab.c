@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 #include "synth.h"
 
 enum { LETTERS = 26, FIRSTS = LETTERS + 1, PAIRS = FIRSTS * LETTERS };
@@ -56,7 +56,7 @@ static void find_cell(size_t k, size_t rows, size_t columns, size_t *row, size_t
     }
 }
 
-/* Byte tokens stand in the order of their characters. */
+/* Byte tokens are in the order of their characters. */
 static void add_bytes(synth_vocab *v, char **at) {
     for (int round = 0; round < 2; round++)
         for (unsigned byte = 0; byte < 256; byte++) {
@@ -110,7 +110,7 @@ bool synth_vocab_make(synth_vocab *v, uint32_t count, err *e) {
     v->tokens = calloc(count, sizeof *v->tokens);
     v->merges = calloc(count, sizeof *v->merges);
     v->types = calloc(count, sizeof *v->types);
-    v->letters = malloc(os_multiply(count, TOKEN_ROOM + MERGE_ROOM));
+    v->letters = malloc(size_multiply(count, TOKEN_ROOM + MERGE_ROOM));
     if (!v->tokens || !v->merges || !v->types || !v->letters) {
         synth_vocab_free(v);
         return err_set(e, EXIT_CANNOT, "no memory for a vocabulary of %u tokens", count);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
+
 enum { FIRST_SLOTS = 1024 };
 
 void text_set_free(text_set *s) {
@@ -56,11 +58,7 @@ uint32_t text_set_add(text_set *s, gguf_text text) {
     size_t slot = find_slot(s, text);
     if (s->slots[slot] != TEXT_NONE)
         return s->slots[slot];
-    if (s->count == s->capacity) {
-        s->capacity = s->capacity ? 2 * s->capacity : FIRST_SLOTS / 2;
-        s->items = realloc(s->items, s->capacity * sizeof *s->items);
-        assert(s->items);
-    }
+    s->items = array_grow(s->items, s->count, &s->capacity, sizeof *s->items);
     s->items[s->count] = text;
     return s->slots[slot] = s->count++;
 }
@@ -69,11 +67,7 @@ uint32_t text_set_add_copy(text_set *s, gguf_text text) {
     uint32_t known = text_set_find(s, text);
     if (known != TEXT_NONE)
         return known;
-    if (s->copy_count == s->copy_capacity) {
-        s->copy_capacity = s->copy_capacity ? 2 * s->copy_capacity : 16;
-        s->copies = realloc(s->copies, s->copy_capacity * sizeof *s->copies);
-        assert(s->copies);
-    }
+    s->copies = array_grow(s->copies, s->copy_count, &s->copy_capacity, sizeof *s->copies);
     char *copy = malloc(text.bytes + 1);
     assert(copy);
     if (text.bytes > 0)

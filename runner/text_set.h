@@ -10,7 +10,8 @@
 
 typedef struct {
     gguf_text *items;
-    uint32_t count, capacity;
+    uint32_t count;
+    size_t capacity;
     uint32_t *slots; /* numbers, or TEXT_NONE where empty; at most half of them are taken */
     size_t slot_count;
     char **copies;

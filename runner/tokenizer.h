@@ -1,7 +1,8 @@
 /* tokenizer: text to token ids and back, from the vocabulary in a GGUF file.
  *
- * Byte-level BPE ('gpt2') with the pre-tokenizers smollm, gpt-2, llama-bpe and qwen2. The ids are
- * those that llama.cpp gives. Any bytes are text. */
+ * Byte-level BPE ('gpt2') with the pre-tokenizers smollm, gpt-2, llama-bpe and qwen2; other kinds of
+ * vocabulary join through tokenizer_kind.h. The ids are those that llama.cpp gives. Any bytes are
+ * text. */
 #ifndef ASSAY_TOKENIZER_H
 #define ASSAY_TOKENIZER_H
 
@@ -25,16 +26,15 @@ tokenizer *tokenizer_new(const gguf *g, err *e); /* g must outlive it */
 void tokenizer_free(tokenizer *t);
 
 size_t tokenizer_get_count(const tokenizer *t);
-const char *tokenizer_get_pre(const tokenizer *t); /* "smollm" */
-uint32_t tokenizer_get_bos(const tokenizer *t);    /* TOKEN_NONE: there is none */
+uint32_t tokenizer_get_bos(const tokenizer *t); /* TOKEN_NONE: there is none */
 uint32_t tokenizer_get_eos(const tokenizer *t);
-bool tokenizer_is_end(const tokenizer *t, uint32_t id); /* generation stops behind it */
+bool tokenizer_is_end(const tokenizer *t, uint32_t id); /* generation stops after it */
 
 typedef enum {
     TOKENIZE_PLAIN = 0,
     TOKENIZE_ADD_SPECIAL = 1,   /* BOS and EOS where the file asks for them */
     TOKENIZE_PARSE_SPECIAL = 2, /* "<|im_start|>" in the text is that token */
-    TOKENIZE_EXACT = 4 /* what is no UTF-8 stays the bytes it is; llama.cpp makes it U+FFFD */
+    TOKENIZE_EXACT = 4          /* bytes that are not UTF-8 stay; llama.cpp makes them U+FFFD */
 } tokenize_flags;
 
 /* Appends the ids of a text of at most TOKENIZER_TEXT_MAX bytes. */

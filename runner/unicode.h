@@ -1,6 +1,6 @@
 /* unicode: UTF-8 that may be broken, and the classes of code points that pre-tokenizers ask for.
  *
- * The one surprise: decoding is lenient in the way that tokenizers have settled on. Overlong forms
+ * Decoding is lenient in the way that tokenizers have settled on. Overlong forms
  * and surrogates pass, and each byte that cannot be decoded is a U+FFFD of its own. */
 #ifndef ASSAY_UNICODE_H
 #define ASSAY_UNICODE_H

@@ -1,9 +1,9 @@
-/* bench_timing: the instrument on itself, with real clocks (`make test-timing`).
+/* bench_timing: tests the timing instrument with real clocks (`make test-timing`).
  *
  * A kernel against itself must be called the same in 19 of 20 runs; with a planted loop of 5
- * percent more rounds it must be called slower in most, with 30 percent in all. Says what it found;
- * exit status 5 if that is not so, which on a machine with other things to do need not be the
- * instrument's fault: the load is printed beside it. */
+ * percent more rounds it must be called slower in most, with 30 percent in all. Prints what it
+ * found; exit status 5 if that is not so, which on a busy machine need not be the instrument's
+ * fault: the load is printed too. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +36,9 @@ static library *open_library(device *d, const char *folder, err *e) {
 
 /* One comparison of the kernel with itself or its slower twin, both checked before and after. */
 static bool compare(library *base, library *now, uint64_t seed, verdict_case *out, err *e) {
-    /* Long loops over what fits a cache: the planted rounds cost what the others do. */
+    /* Long loops over data that fits a cache: the planted rounds cost as much as the others. */
     const shape sizes = {{60000, 1}};
-    const op *o = &bandwidth_read_f32_op;
+    const op *o = &bandwidth_read_op;
     subject_options options = {
         .regime = TIMING_CHAINED, .cache = TIMING_WARM, .sample_s = TIMING_SAMPLE_S};
     timing_plan plan = timing_plan_new();

@@ -1,5 +1,5 @@
-/* command: runs ./assay through a shell and looks at what it printed, for the suites that test the
- * command line. */
+/* command: runs ./assay through a shell and keeps its output, for the suites that test the command
+ * line. */
 #ifndef ASSAY_TESTS_COMMAND_H
 #define ASSAY_TESTS_COMMAND_H
 

@@ -1,5 +1,5 @@
-/* craft: GGUF files made by hand in memory, right ones and one for every way to be wrong. The tests
- * of the reader go through them, and the fuzzer starts from them. */
+/* craft: GGUF files made by hand in memory, valid ones and one for every way to be wrong. The tests
+ * of the reader use them, and the fuzzer starts from them. */
 #ifndef ASSAY_TESTS_CRAFT_H
 #define ASSAY_TESTS_CRAFT_H
 
@@ -22,7 +22,8 @@ void craft_header(crafted *c, uint32_t version, uint64_t tensors, uint64_t value
 void craft_key(crafted *c, const char *key, uint32_t type);
 void craft_tensor(crafted *c, const char *name, uint32_t dims, const uint64_t *dim, uint32_t type,
                   uint64_t offset);
-void craft_pad(crafted *c, size_t alignment, size_t more); /* to a multiple, then so many bytes */
+void craft_pad(crafted *c, size_t alignment,
+               size_t more); /* pads to a multiple, then adds the bytes */
 
 /* A right file: every type of value, arrays of all of them, three tensors. */
 void craft_valid(crafted *c, uint32_t version);

@@ -1,8 +1,8 @@
-/* fuzz_gguf: the reader of models, its tokenizer and what is told of a file, fed with anything.
+/* fuzz_gguf: feeds arbitrary files to the model reader, its tokenizer and `model info`.
  *
- * Built with libFuzzer (make fuzz) it is given files by that. Built without, it has a main of its
- * own: `fuzz_gguf FILE...` replays files, such as one that crashed, and `fuzz_gguf --seeds FOLDER`
- * writes the files that the fuzzer starts from. */
+ * Built with libFuzzer (make fuzz), the fuzzer supplies the files. Built without, it has a main of
+ * its own: `fuzz_gguf FILE...` replays files, such as one that crashed, and `fuzz_gguf --seeds
+ * FOLDER` writes the files that the fuzzer starts from. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +12,13 @@
 #include "harness/base/os.h"
 #include "runner/convert.h"
 #include "runner/gguf_write.h"
-#include "runner/llama.h"
+#include "runner/model.h"
 #include "runner/synth.h"
 #include "runner/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* Read, so that a sanitizer sees what is outside; kept, so that the compiler does read. */
+/* Read, so that a sanitizer sees accesses outside; kept, so that the reads are not removed. */
 static volatile unsigned sum;
 
 static void touch(const void *data, size_t bytes) {
@@ -93,11 +93,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
             abort();
         return 0;
     }
-    llama_shape shape_read;
+    model_shape shape_read;
     touch_values(g);
     touch_tensors(g);
     touch_tokenizer(g);
-    sum += llama_read_shape(g, &shape_read, &e) && llama_check_file(g, &e);
+    sum += model_read_shape(g, &shape_read, &e) && model_check_file(g, &e);
     touch_facts(g);
     gguf_free(g);
     return 0;
@@ -176,7 +176,8 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         size_t bytes;
         char *text = os_read_file(argv[i], &bytes, &e);
-        uint8_t *data = text ? malloc(bytes ? bytes : 1) : NULL; /* just so many: no 0 behind it */
+        uint8_t *data =
+            text ? malloc(bytes ? bytes : 1) : NULL; /* exactly as many: no NUL after them */
         if (!data) {
             fprintf(stderr, "fuzz_gguf: %s\n", text ? "no memory" : e.text);
             return EXIT_USAGE;

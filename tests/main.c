@@ -1,7 +1,7 @@
 /* The tests: only a list of suites. Each is a file test_*.c beside this one.
  *
- * The one surprise: greatest calls a run of nothing a success. Here a run in which no test ran is a
- * failure. Output is verbose, so that a skipped test is named with its reason. */
+ * greatest calls a run of nothing a success. Here a run in which no test ran is a failure. Output
+ * is verbose, so that a skipped test is named with its reason. */
 #include <greatest.h>
 #include <stdio.h>
 
@@ -20,14 +20,19 @@
     X(timing_suite)                                                                                \
     X(tape_suite)                                                                                  \
     X(check_suite)                                                                                 \
+    X(numerics_suite)                                                                              \
     X(threads_suite)                                                                               \
     X(simd_suite)                                                                                  \
     X(language_suite)                                                                              \
     X(sampler_suite)                                                                               \
+    X(model_suite)                                                                                 \
+    X(nonfinite_suite)                                                                             \
     X(llama_suite)                                                                                 \
     X(llama_file_suite)                                                                            \
     X(kernels_suite)                                                                               \
     X(checked_suite)                                                                               \
+    X(lines_suite)                                                                                 \
+    X(exact_suite)                                                                                 \
     X(validation_suite)                                                                            \
     X(cache_suite)                                                                                 \
     X(cuda_suite)                                                                                  \
@@ -36,6 +41,7 @@
     X(convert_suite)                                                                               \
     X(run_suite)                                                                                   \
     X(launch_suite)                                                                                \
+    X(untrusted_suite)                                                                             \
     X(lint_suite)                                                                                  \
     X(mutants_suite)                                                                               \
     X(bench_suite)                                                                                 \
@@ -45,7 +51,8 @@
     X(tokenizer_suite)                                                                             \
     X(tokenize_suite)                                                                              \
     X(claims_suite)                                                                                \
-    X(page_suite)
+    X(page_suite)                                                                                  \
+    X(run_all_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
 #define RUN(suite) RUN_SUITE(suite);

@@ -11,10 +11,10 @@ void fixture_clear(void);
 
 /* Heads: a software device and an Apple GPU. */
 #define FIXTURE_SOFT                                                                               \
-    "# schema: 1\n# device: software Metal device\n# api: soft\n# emulated: yes\n"                 \
+    "# schema: 2\n# device: software Metal device\n# api: soft\n# emulated: yes\n"                 \
     "# os: Linux 6 test\n# cpu: a CPU\n# commit: abc\n# date: 2026-01-02T03:04:05Z\n"
 #define FIXTURE_M4                                                                                 \
-    "# schema: 1\n# device: Apple M4\n# api: metal\n# emulated: no\n"                              \
+    "# schema: 2\n# device: Apple M4\n# api: metal\n# emulated: no\n"                              \
     "# os: Darwin 25\n# cpu: Apple M4\n# commit: abc\n# date: 2026-01-03T03:04:05Z\n"
 /* The rest of an experiment's head. */
 #define FIXTURE_EXPERIMENT(name, metrics)                                                          \

@@ -1,5 +1,5 @@
 /* support: what the suites that run kernels share: the device (the software device, or what
- * ASSAY_DEVICE names), the kernels of tests/kernels, and buffers without ceremony. */
+ * ASSAY_DEVICE names), the kernels of tests/kernels, and simple buffers. */
 #ifndef ASSAY_TESTS_SUPPORT_H
 #define ASSAY_TESTS_SUPPORT_H
 

@@ -45,7 +45,7 @@ static float run_text(const char *text) {
     float got = -1;
     device *d = device_open("soft", &e);
     msl_unit *u = d ? msl_from_text("number.metal", text, &e) : NULL;
-    pipeline *p = u ? device_new_pipeline(d, u, "number", NULL, 0, &e) : NULL;
+    pipeline *p = u ? device_new_pipeline(d, u, "number", NULL, 0, MATH_SAFE, &e) : NULL;
     library *lib = p ? library_new(d, folder, &e) : NULL;
     buffer *b = lib ? device_new_buffer(d, 4, STORAGE_SHARED, "out", &e) : NULL;
     if (b) {
@@ -155,7 +155,8 @@ TEST processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other(vo
         ASSERT_EQ(0, status);
     }
     ASSERT_EQ(1, count_files(".so", path, sizeof path));
-    ASSERT_EQ(0, count_files(".tmp", path, sizeof path));
+    ASSERT_EQ(0, count_files(".new.so", path, sizeof path));
+    ASSERT_EQ(0, count_files(".new.o", path, sizeof path));
     ASSERT_EQ(0, count_files(".cpp", path, sizeof path));
     PASS();
 }

@@ -1,4 +1,4 @@
-/* The tester's tester, second half: kernels of tests/kernels/broken.metal, each with one bug,
+/* Tests of the checks, second half: kernels of tests/kernels/broken.metal, each with one bug,
  * played on the software device. check_tape must refuse every one, for the right reason. */
 #include <greatest.h>
 #include <math.h>
@@ -89,7 +89,7 @@ static bool bench_check(bench *b) {
     return check_tape(b->tape, &options, &b->result, &b->e);
 }
 
-/* Checks one kernel and says what became of it, or what is not as it should be. */
+/* Checks one kernel and returns its verdict, or what is not as expected. */
 static const char *check_kernel(const char *name, check_verdict verdict, const char *reason,
                                 check_result *result) {
     static char why[900];

@@ -1,12 +1,12 @@
 /* Checked mode of the software device: every canary is caught, wrong kernels are reported with the
- * right numbers, right ones are left in peace. */
+ * right numbers, right ones give no findings. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/check/canaries/canary.h"
 #include "harness/base/os.h"
+#include "harness/check/canaries/canary.h"
 #include "support.h"
 
 SUITE_EXTERN(checked_suite);

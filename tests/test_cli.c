@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "harness/device/device.h"
 #include "harness/base/os.h"
+#include "harness/device/device.h"
 #include "kernels/kernels.h"
+#include "support.h"
 
 SUITE(cli_suite);
 
@@ -92,7 +93,7 @@ TEST an_unknown_option_is_answered_with_the_valid_ones(void) {
 }
 
 TEST a_name_too_many_is_a_usage_error(void) {
-    ASSERT_RUN("\"$A\" list rmsnorm", 2);
+    ASSERT_RUN("\"$A\" info rmsnorm", 2);
     ASSERT_SAYS("takes no names");
     PASS();
 }
@@ -107,12 +108,12 @@ TEST bad_numbers_are_usage_errors(void) {
     PASS();
 }
 
-TEST a_filter_that_matches_nothing_is_answered_with_the_kernels(void) {
-    ASSERT_RUN("\"$A\" check rmsnrom", 2);
-    ASSERT_SAYS("no case matches 'rmsnrom'");
-    ASSERT_SAYS("kv_cache_copy");
+TEST a_filter_that_matches_nothing_is_answered_in_one_line(void) {
+    ASSERT_RUN("\"$A\" check rmsnrom 2>&1 | wc -l && ! \"$A\" check rmsnrom", 0);
+    ASSERT_SAYS("1\n");
+    ASSERT_SAYS("no op, kernel or case is called 'rmsnrom'; did you mean rmsnorm?");
     ASSERT_RUN("\"$A\" check buffer_copy nonsense", 2);
-    ASSERT_SAYS("'nonsense'");
+    ASSERT_SAYS("'nonsense'; assay list shows them all");
     ASSERT_RUN("\"$A\" check buffer_copy --shape 34", 2);
     ASSERT_SAYS("49152");
     ASSERT_RUN("\"$A\" check --input noise", 2);
@@ -120,15 +121,66 @@ TEST a_filter_that_matches_nothing_is_answered_with_the_kernels(void) {
     PASS();
 }
 
+TEST axes_that_nothing_has_are_answered_with_the_nearest(void) {
+    static const struct {
+        const char *line, *words;
+    } wrong[] = {
+        {"\"$A\" check matvec --format q40",
+         "no weight format is called 'q40'; did you mean q4_0?"},
+        {"\"$A\" bench matvec --format q4_00", "did you mean q4_0?"},
+        {"\"$A\" check --variant rowblok", "did you mean rowblock?"},
+        {"\"$A\" list matvc", "did you mean matvec?"},
+        {"\"$A\" check matvec --accumulate maybe", "yes or no, not 'maybe'"},
+        {"\"$A\" check matvec --batch 0", "--batch takes numbers from 1"},
+        {"\"$A\" check matvec --format ,", "--format takes words"},
+        {"\"$A\" check rmsnorm --format q4_0", "'rmsnorm' has no kernel of the format"},
+        {"\"$A\" list rmsnorm --accumulate yes", "no kernel has the format"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ASSERT_RUN(wrong[i].line, 2);
+        ASSERT_SAYS(wrong[i].words);
+    }
+    PASS();
+}
+
+TEST cases_are_chosen_by_axes(void) {
+    ASSERT_RUN("\"$A\" check --device $D matvec --format q4_0,q8_0 --accumulate yes --shape 7x96 "
+               "--batch 1,8 --input zeros",
+               0);
+    ASSERT_SAYS("matvec_q4_0_accumulate_rowblock           7x96");
+    ASSERT_SAYS("multi_token_matvec_q8_0_accumulate_alone  7x96x8");
+    ASSERT_SAYS("15 passed, 0 failed, 3 skipped\n"); /* 3 kernels of one token, 6 of many */
+    ASSERT_RUN("\"$A\" list --format Q6_K --variant reuse", 0);
+    ASSERT_SAYS("multi_token_matvec_q6_k_accumulate_reuse  q6_k    +=  many");
+    ASSERT(!strstr(command_get_output(), "alone") && !strstr(command_get_output(), "q4_k"));
+    PASS();
+}
+
+TEST what_a_kernel_does_not_take_is_a_skip_with_a_reason(void) {
+    ASSERT_RUN("\"$A\" check --device $D rmsnorm --shape 2x33 --skipped --csv \"$T.csv\"", 0);
+    ASSERT_SAYS("2 passed, 0 failed, 3 skipped\n");
+    ASSERT_SAYS("rmsnorm_simdgroup/2x33/normal: takes one row");
+    ASSERT_RUN("grep -c 'rmsnorm.*,skip,.*takes one row' \"$T.csv\"; rm \"$T.csv\"", 0);
+    ASSERT_SAYS("3\n");
+    ASSERT_RUN("\"$A\" check --device $D rmsnorm_simdgroup --shape 2x33", 3);
+    ASSERT_SAYS("0 passed, 0 failed, 1 skipped\n");
+    ASSERT_SAYS("nothing was checked: rmsnorm_simdgroup/2x33/normal takes one row");
+    PASS();
+}
+
 TEST list_has_every_kernel_of_the_registry(void) {
-    ASSERT_RUN("\"$A\" list; \"$A\" list --md", 0);
+    ASSERT_RUN("\"$A\" list", 0);
     for (size_t i = 0; i < registry_count; i++)
-        for (size_t k = 0; k < registry[i]->kernel_count; k++) {
-            char cell[160];
-            snprintf(cell, sizeof cell, "| `%s` |", registry[i]->kernels[k].name);
-            ASSERT_SAYS(cell);
+        for (size_t k = 0; k < registry[i]->kernel_count; k++)
             ASSERT_SAYS(registry[i]->kernels[k].name);
-        }
+    ASSERT_RUN("\"$A\" list --md", 0);
+    for (size_t i = 0; i < registry_count; i++) {
+        char cell[160];
+        snprintf(cell, sizeof cell, "| `%s` | ", registry[i]->name);
+        ASSERT_SAYS(cell);
+        ASSERT_SAYS(registry[i]->dims);
+    }
+    ASSERT_SAYS("q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k f16 bf16 f32 | = and += |");
     PASS();
 }
 
@@ -142,6 +194,17 @@ TEST info_names_device_compiler_and_what_is_missing(void) {
     ASSERT_RUN("PATH=/nowhere ASSAY_CLANG= \"$A\" info --device soft", 3);
     ASSERT_SAYS("package gnuplot");
     ASSERT_SAYS("no clang found");
+    PASS();
+}
+
+TEST info_prints_one_field_for_scripts(void) {
+    ASSERT_RUN("\"$A\" info --device soft --field results", 0);
+    ASSERTm(command_get_output(),
+            strncmp(command_get_output(), "results/software-metal-device", 29) == 0 &&
+                count_of("\n") == 1);
+    ASSERT_RUN("PATH=/nowhere ASSAY_CLANG= \"$A\" info --device soft --field assay", 0);
+    ASSERT_RUN("\"$A\" info --device soft --field colour", 2);
+    ASSERT_SAYS("info has no line 'colour'");
     PASS();
 }
 
@@ -209,7 +272,7 @@ TEST the_csv_file_is_written_whole(void) {
     PASS();
 }
 
-TEST rows_that_nobody_can_read_are_an_error(void) {
+TEST rows_that_cannot_be_written_are_an_error(void) {
     if (access("/dev/full", W_OK) != 0)
         SKIPm("this system has no /dev/full");
     ASSERT_RUN("\"$A\" list > /dev/full", 3);
@@ -268,6 +331,42 @@ TEST a_kernel_file_that_is_missing_fails_its_own_rows_only(void) {
     PASS();
 }
 
+/* What the Metal device under test makes of GPUs that are not an M1 ---------------------------- */
+
+TEST cases_for_other_simdgroups_are_skipped_and_counted(void) {
+    ASSERT_RUN("METAL_DOUBLE=simd-64 \"$A\" check --device $D --skipped rmsnorm/1x77/normal "
+               "matvec_q4_0_simdgroup/7x96/normal",
+               0);
+    ASSERT_SAYS("1 passed, 0 failed, 1 skipped");
+    ASSERT_SAYS(
+        "kernel 'matvec_q4_0_simdgroup' is written for simdgroups of 32 lanes; this GPU runs it "
+        "with 64");
+    ASSERT_RUN("METAL_DOUBLE=simd-64 \"$A\" check --device $D matvec_q4_0_simdgroup/7x96/normal",
+               3);
+    ASSERT_SAYS("nothing was checked");
+    PASS();
+}
+
+TEST a_virtual_gpu_plays_the_kernels_of_a_gpu(void) {
+    ASSERT_RUN("METAL_DOUBLE=paravirtual \"$A\" run -m \"$H/models/assay-tiny.gguf\" -p metal -n 2 "
+               "--device $D",
+               0);
+    ASSERT_SAYS("Apple Paravirtual device");
+    ASSERTm(command_get_output(), !command_says("emulated"));
+    PASS();
+}
+
+/* A worker that asked for just any GPU would be refused. */
+TEST workers_time_on_the_gpu_that_was_named(void) {
+    ASSERT_RUN("METAL_DOUBLE=no-default \"$A\" bench buffer_copy --shape 31 --budget 0.01 "
+               "--device metal:double --out \"$T.csv\"; s=$?; rm -f \"$T\"*.csv; exit $s",
+               0);
+    ASSERT_RUN("METAL_DOUBLE=no-default \"$A\" experiment dispatch_overhead --smoke "
+               "--device metal:double --out \"$T.d\"; s=$?; rm -rf \"$T.d\"; exit $s",
+               0);
+    PASS();
+}
+
 SUITE(cli_suite) {
     RUN_TEST(help_is_given_for_assay_and_for_every_verb);
     RUN_TEST(no_verb_is_a_usage_error_with_the_help);
@@ -276,18 +375,27 @@ SUITE(cli_suite) {
     RUN_TEST(an_unknown_option_is_answered_with_the_valid_ones);
     RUN_TEST(a_name_too_many_is_a_usage_error);
     RUN_TEST(bad_numbers_are_usage_errors);
-    RUN_TEST(a_filter_that_matches_nothing_is_answered_with_the_kernels);
+    RUN_TEST(a_filter_that_matches_nothing_is_answered_in_one_line);
+    RUN_TEST(axes_that_nothing_has_are_answered_with_the_nearest);
+    RUN_TEST(cases_are_chosen_by_axes);
+    RUN_TEST(what_a_kernel_does_not_take_is_a_skip_with_a_reason);
     RUN_TEST(list_has_every_kernel_of_the_registry);
     RUN_TEST(info_names_device_compiler_and_what_is_missing);
+    RUN_TEST(info_prints_one_field_for_scripts);
     RUN_TEST(a_device_that_cannot_be_had_says_why);
     RUN_TEST(a_capture_is_of_one_case_and_only_metal_makes_them);
     RUN_TEST(checking_right_kernels_passes_with_one_row_a_case);
     RUN_TEST(the_same_seed_gives_the_same_rows_whatever_the_jobs);
     RUN_TEST(the_csv_file_is_written_whole);
-    RUN_TEST(rows_that_nobody_can_read_are_an_error);
+    RUN_TEST(rows_that_cannot_be_written_are_an_error);
     RUN_TEST(wrong_arithmetic_is_named_with_kernel_shape_and_element);
     RUN_TEST(a_crashing_kernel_fails_its_own_rows_only);
     RUN_TEST(a_hanging_kernel_fails_its_own_rows_only);
     RUN_TEST(a_compile_error_is_shown_once_at_its_line);
     RUN_TEST(a_kernel_file_that_is_missing_fails_its_own_rows_only);
+    if (strcmp(support_get_device_name(), "metal") != 0)
+        return;
+    RUN_TEST(cases_for_other_simdgroups_are_skipped_and_counted);
+    RUN_TEST(a_virtual_gpu_plays_the_kernels_of_a_gpu);
+    RUN_TEST(workers_time_on_the_gpu_that_was_named);
 }

@@ -1,4 +1,4 @@
-/* The tester's tester, first half: outputs held against expected values, with no device. Every
+/* Tests of the checks, first half: outputs compared with expected values, with no device. Every
  * broken output must be refused. test_check.c is the second half, with kernels. */
 #include <float.h>
 #include <greatest.h>

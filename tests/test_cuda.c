@@ -19,7 +19,7 @@ static ptx_compiler *compiler;
 static char *compile(const char *file, const char *kernel, msl_signature *s) {
     msl_unit *u = msl_load(support_get_path(file), &e);
     char *text = u ? msl_rewrite(u, kernel, NULL, 0, &e) : NULL;
-    char *ptx = text ? ptx_compile(compiler, text, kernel, NULL, 0, &e) : NULL;
+    char *ptx = text ? ptx_compile(compiler, text, kernel, MATH_SAFE, NULL, 0, &e) : NULL;
     if (ptx) {
         *s = *msl_find_kernel(u, kernel, NULL);
         for (size_t i = 0; i < s->count; i++)

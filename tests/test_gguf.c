@@ -338,7 +338,7 @@ TEST what_is_written_is_read_back(void) {
     PASS();
 }
 
-TEST a_file_that_is_not_finished_leaves_nothing_behind(void) {
+TEST an_unfinished_file_is_removed(void) {
     const uint64_t row[] = {3};
     gguf_writer *w = start_writing();
     ASSERTm(e.text, w);
@@ -370,5 +370,5 @@ SUITE(gguf_suite) {
     RUN_TEST(ten_thousand_names_are_no_trouble);
     RUN_TEST(what_is_no_file_is_refused);
     RUN_TEST(what_is_written_is_read_back);
-    RUN_TEST(a_file_that_is_not_finished_leaves_nothing_behind);
+    RUN_TEST(an_unfinished_file_is_removed);
 }

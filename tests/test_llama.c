@@ -31,9 +31,9 @@ static gguf *make_model(const char *type) {
     return s && synth_write_model(s, path, &o, &e) ? gguf_open(path, &e) : NULL;
 }
 
-static llama *open_model(const gguf *g, uint32_t context, uint32_t tile) {
-    llama_options o = {.context = context, .tile = tile};
-    return llama_new(lib, g, &o, &e);
+static model *open_model(const gguf *g, uint32_t context, uint32_t tile) {
+    model_options o = {.context = context, .tile = tile};
+    return model_new(lib, g, &o, &e);
 }
 
 static void draw_tokens(uint32_t *tokens, size_t count, uint32_t vocab, const char *name) {
@@ -62,18 +62,18 @@ static double get_distance(const float *a, const float *b, size_t count) {
 TEST a_model_passes_its_check(const char *type) {
     gguf *g = make_model(type);
     ASSERT_OK(g);
-    llama *m = open_model(g, CONTEXT, 0);
+    model *m = open_model(g, CONTEXT, 0);
     ASSERT_OK(m);
     uint32_t prompt[20];
-    draw_tokens(prompt, 20, llama_get_shape(m)->vocab, "check");
+    draw_tokens(prompt, 20, model_get_shape(m)->vocab, "check");
     model_check_options o = {
         .prompt = prompt, .prompt_tokens = 20, .tokens = 12, .reference_tokens = 20};
     model_report report;
-    ASSERT_OK(model_check(m, g, &o, &report, &e));
+    ASSERT_OK(model_check(m, &o, &report, &e));
     for (size_t i = 0; i < report.count; i++)
         ASSERTm(report.rows[i].found, report.rows[i].passed);
     ASSERT_EQ(6, report.count);
-    llama_free(m);
+    model_free(m);
     gguf_free(g);
     PASS();
 }
@@ -82,28 +82,28 @@ TEST a_prompt_of_any_length_is_its_tokens_one_by_one(void) {
     static const size_t lengths[] = {1, 2, 3, 7, 8, 9, 32, 63, 64, 100};
     gguf *g = make_model("Q4_0");
     ASSERT_OK(g);
-    llama *one = open_model(g, CONTEXT, 0), *many = open_model(g, CONTEXT, 0);
+    model *one = open_model(g, CONTEXT, 0), *many = open_model(g, CONTEXT, 0);
     ASSERT_OK(one && many);
-    uint32_t vocab = llama_get_shape(one)->vocab, tokens[100], next[2];
+    uint32_t vocab = model_get_shape(one)->vocab, tokens[100], next[2];
     float *a = malloc(vocab * sizeof *a), *b = malloc(vocab * sizeof *b);
     draw_tokens(tokens, 100, vocab, "lengths");
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        llama_rewind(one, 0);
-        llama_rewind(many, 0);
+        model_rewind(one, 0);
+        model_rewind(many, 0);
         for (size_t t = 0; t < lengths[i]; t++)
-            ASSERT_OK(llama_forward_token(one, tokens[t], PLAY_WHOLE, a, NULL, &e));
-        ASSERT_OK(llama_forward_prompt(many, tokens, lengths[i], PLAY_WHOLE, b, NULL, &e));
-        ASSERT_EQ(lengths[i], llama_get_position(many));
+            ASSERT_OK(model_forward_token(one, tokens[t], PLAY_WHOLE, a, NULL, &e));
+        ASSERT_OK(model_forward_prompt(many, tokens, lengths[i], PLAY_WHOLE, b, NULL, &e));
+        ASSERT_EQ(lengths[i], model_get_position(many));
         ASSERT(get_distance(b, a, vocab) <= 1e-5);
         /* and what follows sees the same cache */
-        ASSERT_OK(llama_forward_token_greedy(one, 5, PLAY_WHOLE, &next[0], NULL, &e));
-        ASSERT_OK(llama_forward_token_greedy(many, 5, PLAY_WHOLE, &next[1], NULL, &e));
+        ASSERT_OK(model_forward_greedy(one, 5, PLAY_WHOLE, &next[0], NULL, &e));
+        ASSERT_OK(model_forward_greedy(many, 5, PLAY_WHOLE, &next[1], NULL, &e));
         ASSERT_EQ(next[0], next[1]);
     }
     free(a);
     free(b);
-    llama_free(one);
-    llama_free(many);
+    model_free(one);
+    model_free(many);
     gguf_free(g);
     PASS();
 }
@@ -111,18 +111,18 @@ TEST a_prompt_of_any_length_is_its_tokens_one_by_one(void) {
 TEST a_small_tile_gives_what_a_large_one_gives(void) {
     gguf *g = make_model("Q8_0");
     ASSERT_OK(g);
-    llama *small = open_model(g, CONTEXT, 5), *large = open_model(g, CONTEXT, 64);
+    model *small = open_model(g, CONTEXT, 5), *large = open_model(g, CONTEXT, 64);
     ASSERT_OK(small && large);
-    uint32_t vocab = llama_get_shape(small)->vocab, tokens[43];
+    uint32_t vocab = model_get_shape(small)->vocab, tokens[43];
     float *a = malloc(vocab * sizeof *a), *b = malloc(vocab * sizeof *b);
     draw_tokens(tokens, 43, vocab, "tiles");
-    ASSERT_OK(llama_forward_prompt(small, tokens, 43, PLAY_WHOLE, a, NULL, &e));
-    ASSERT_OK(llama_forward_prompt(large, tokens, 43, PLAY_WHOLE, b, NULL, &e));
+    ASSERT_OK(model_forward_prompt(small, tokens, 43, PLAY_WHOLE, a, NULL, &e));
+    ASSERT_OK(model_forward_prompt(large, tokens, 43, PLAY_WHOLE, b, NULL, &e));
     ASSERT(get_distance(a, b, vocab) <= 1e-5);
     free(a);
     free(b);
-    llama_free(small);
-    llama_free(large);
+    model_free(small);
+    model_free(large);
     gguf_free(g);
     PASS();
 }
@@ -130,21 +130,21 @@ TEST a_small_tile_gives_what_a_large_one_gives(void) {
 TEST what_a_prompt_left_in_the_buffers_does_not_reach_the_next(void) {
     gguf *g = make_model("Q4_0");
     ASSERT_OK(g);
-    llama *used = open_model(g, CONTEXT, 0), *fresh = open_model(g, CONTEXT, 0);
+    model *used = open_model(g, CONTEXT, 0), *fresh = open_model(g, CONTEXT, 0);
     ASSERT_OK(used && fresh);
-    uint32_t vocab = llama_get_shape(used)->vocab, first[90], second[33];
+    uint32_t vocab = model_get_shape(used)->vocab, first[90], second[33];
     float *a = malloc(vocab * sizeof *a), *b = malloc(vocab * sizeof *b);
     draw_tokens(first, 90, vocab, "first");
     draw_tokens(second, 33, vocab, "second");
-    ASSERT_OK(llama_forward_prompt(used, first, 90, PLAY_WHOLE, a, NULL, &e));
-    llama_rewind(used, 0);
-    ASSERT_OK(llama_forward_prompt(used, second, 33, PLAY_WHOLE, a, NULL, &e));
-    ASSERT_OK(llama_forward_prompt(fresh, second, 33, PLAY_WHOLE, b, NULL, &e));
+    ASSERT_OK(model_forward_prompt(used, first, 90, PLAY_WHOLE, a, NULL, &e));
+    model_rewind(used, 0);
+    ASSERT_OK(model_forward_prompt(used, second, 33, PLAY_WHOLE, a, NULL, &e));
+    ASSERT_OK(model_forward_prompt(fresh, second, 33, PLAY_WHOLE, b, NULL, &e));
     ASSERT_MEM_EQ(b, a, vocab * sizeof *a);
     free(a);
     free(b);
-    llama_free(used);
-    llama_free(fresh);
+    model_free(used);
+    model_free(fresh);
     gguf_free(g);
     PASS();
 }
@@ -155,26 +155,26 @@ TEST the_context_can_be_filled_to_the_last_slot_and_no_further(void) {
     enum { SLOTS = 24, PROMPT = 20 };
     gguf *g = make_model("Q4_0");
     ASSERT_OK(g);
-    llama *m = open_model(g, SLOTS, 0);
+    model *m = open_model(g, SLOTS, 0);
     ASSERT_OK(m);
-    uint32_t vocab = llama_get_shape(m)->vocab, tokens[SLOTS + 1], next = 0;
+    uint32_t vocab = model_get_shape(m)->vocab, tokens[SLOTS + 1], next = 0;
     float *logits = malloc(vocab * sizeof *logits);
     draw_tokens(tokens, SLOTS + 1, vocab, "full");
-    ASSERT_FALSE(llama_forward_prompt(m, tokens, SLOTS + 1, PLAY_WHOLE, logits, NULL, &e));
+    ASSERT_FALSE(model_forward_prompt(m, tokens, SLOTS + 1, PLAY_WHOLE, logits, NULL, &e));
     ASSERT_EQ(EXIT_INCONCLUSIVE, e.code);
-    ASSERT(strstr(e.text, "context is full"));
-    ASSERT_EQ(0, llama_get_position(m));
-    ASSERT_OK(llama_forward_prompt(m, tokens, PROMPT, PLAY_WHOLE, logits, NULL, &e));
-    ASSERT_EQ(SLOTS - PROMPT, llama_get_room(m));
+    ASSERT(strstr(e.text, "25 tokens do not fit into a context of 24"));
+    ASSERT_EQ(0, model_get_position(m));
+    ASSERT_OK(model_forward_prompt(m, tokens, PROMPT, PLAY_WHOLE, logits, NULL, &e));
+    ASSERT_EQ(SLOTS - PROMPT, model_get_room(m));
     for (int i = PROMPT; i < SLOTS; i++)
-        ASSERT_OK(llama_forward_token_greedy(m, tokens[i], PLAY_WHOLE, &next, NULL, &e));
-    ASSERT_EQ(0, llama_get_room(m));
-    ASSERT_FALSE(llama_forward_token_greedy(m, next, PLAY_WHOLE, &next, NULL, &e));
+        ASSERT_OK(model_forward_greedy(m, tokens[i], PLAY_WHOLE, &next, NULL, &e));
+    ASSERT_EQ(0, model_get_room(m));
+    ASSERT_FALSE(model_forward_greedy(m, next, PLAY_WHOLE, &next, NULL, &e));
     ASSERT_EQ(EXIT_INCONCLUSIVE, e.code);
-    ASSERT_FALSE(llama_forward_token(m, next, PLAY_WHOLE, logits, NULL, &e));
-    ASSERT_EQ(SLOTS, llama_get_position(m));
+    ASSERT_FALSE(model_forward_token(m, next, PLAY_WHOLE, logits, NULL, &e));
+    ASSERT_EQ(SLOTS, model_get_position(m));
     free(logits);
-    llama_free(m);
+    model_free(m);
     gguf_free(g);
     PASS();
 }
@@ -190,12 +190,12 @@ static bool hear(void *context, uint32_t token) {
     return h->count < h->stop_after;
 }
 
-static bool generate_tokens(llama *m, uint32_t in_flight, const sampler_settings *s,
+static bool generate_tokens(model *m, uint32_t in_flight, const sampler_settings *s,
                             const uint32_t *prompt, size_t count, size_t max, heard *h,
                             generate_report *r) {
     generate_options o = {.max_tokens = max, .in_flight = in_flight, .emit = hear, .context = h};
-    sampler *chooser = sampler_new(s, llama_get_shape(m)->vocab);
-    llama_rewind(m, 0);
+    sampler *chooser = sampler_new(s, model_get_shape(m)->vocab);
+    model_rewind(m, 0);
     h->count = 0;
     bool ok = generate(m, chooser, prompt, count, &o, r, &e);
     sampler_free(chooser);
@@ -205,10 +205,10 @@ static bool generate_tokens(llama *m, uint32_t in_flight, const sampler_settings
 TEST generation_ends_where_the_context_does(void) {
     gguf *g = make_model("Q4_0");
     ASSERT_OK(g);
-    llama *m = open_model(g, 16, 0);
+    model *m = open_model(g, 16, 0);
     ASSERT_OK(m);
     uint32_t prompt[10];
-    draw_tokens(prompt, 10, llama_get_shape(m)->vocab, "end");
+    draw_tokens(prompt, 10, model_get_shape(m)->vocab, "end");
     sampler_settings greedy = sampler_get_defaults(), drawn = greedy;
     drawn.temperature = 1;
     heard h = {.stop_after = 64};
@@ -219,7 +219,7 @@ TEST generation_ends_where_the_context_does(void) {
     ASSERT_OK(generate_tokens(m, 1, &drawn, prompt, 10, 50, &h, &r));
     ASSERT_EQ(END_CONTEXT, r.end);
     ASSERT_EQ(7, h.count);
-    llama_free(m);
+    model_free(m);
     gguf_free(g);
     PASS();
 }
@@ -227,27 +227,26 @@ TEST generation_ends_where_the_context_does(void) {
 TEST tokens_in_flight_behind_a_stop_are_forgotten(void) {
     gguf *g = make_model("Q4_0");
     ASSERT_OK(g);
-    llama *m = open_model(g, CONTEXT, 0);
+    model *m = open_model(g, CONTEXT, 0);
     ASSERT_OK(m);
     uint32_t prompt[10];
-    draw_tokens(prompt, 10, llama_get_shape(m)->vocab, "flight");
+    draw_tokens(prompt, 10, model_get_shape(m)->vocab, "flight");
     sampler_settings greedy = sampler_get_defaults();
     heard all = {.stop_after = 64}, cut = {.stop_after = 5};
     generate_report r;
     ASSERT_OK(generate_tokens(m, 1, &greedy, prompt, 10, 30, &all, &r));
     ASSERT_EQ(END_COUNT, r.end);
     ASSERT_EQ(30, all.count);
-    for (uint32_t depth = 1; depth <= LLAMA_IN_FLIGHT; depth += 5) {
+    for (uint32_t depth = 1; depth <= MODEL_IN_FLIGHT; depth += 5) {
         ASSERT_OK(generate_tokens(m, depth, &greedy, prompt, 10, 30, &cut, &r));
         ASSERT_EQ(END_CALLER, r.end);
         ASSERT_EQ(5, cut.count);
         ASSERT_MEM_EQ(all.tokens, cut.tokens, 5 * sizeof *cut.tokens);
-        ASSERT_EQ(14, llama_get_position(m)); /* the fifth was chosen, not fed */
-        ASSERT_OK(
-            llama_forward_token_greedy(m, cut.tokens[4], PLAY_WHOLE, &cut.tokens[5], NULL, &e));
+        ASSERT_EQ(14, model_get_position(m)); /* the fifth was chosen, not fed */
+        ASSERT_OK(model_forward_greedy(m, cut.tokens[4], PLAY_WHOLE, &cut.tokens[5], NULL, &e));
         ASSERT_EQ(all.tokens[5], cut.tokens[5]);
     }
-    llama_free(m);
+    model_free(m);
     gguf_free(g);
     PASS();
 }
@@ -255,17 +254,17 @@ TEST tokens_in_flight_behind_a_stop_are_forgotten(void) {
 TEST an_empty_prompt_and_unknown_tokens_are_refused(void) {
     gguf *g = make_model("Q4_0");
     ASSERT_OK(g);
-    llama *m = open_model(g, CONTEXT, 0);
+    model *m = open_model(g, CONTEXT, 0);
     ASSERT_OK(m);
-    uint32_t vocab = llama_get_shape(m)->vocab, tokens[2] = {0, vocab}, next;
+    uint32_t vocab = model_get_shape(m)->vocab, tokens[2] = {0, vocab}, next;
     float *logits = malloc(vocab * sizeof *logits);
-    ASSERT_FALSE(llama_forward_prompt(m, tokens, 0, PLAY_WHOLE, logits, NULL, &e));
-    ASSERT_FALSE(llama_forward_prompt(m, tokens, 2, PLAY_WHOLE, logits, NULL, &e));
+    ASSERT_FALSE(model_forward_prompt(m, tokens, 0, PLAY_WHOLE, logits, NULL, &e));
+    ASSERT_FALSE(model_forward_prompt(m, tokens, 2, PLAY_WHOLE, logits, NULL, &e));
     ASSERT(strstr(e.text, "there is no token"));
-    ASSERT_FALSE(llama_forward_token_greedy(m, vocab, PLAY_WHOLE, &next, NULL, &e));
-    ASSERT_EQ(0, llama_get_position(m));
+    ASSERT_FALSE(model_forward_greedy(m, vocab, PLAY_WHOLE, &next, NULL, &e));
+    ASSERT_EQ(0, model_get_position(m));
     free(logits);
-    llama_free(m);
+    model_free(m);
     gguf_free(g);
     PASS();
 }
@@ -296,12 +295,12 @@ TEST a_prompt_gives_its_text(const char *path, const char *prompt, const char *w
     ASSERT_OK(g);
     tokenizer *t = tokenizer_new(g, &e);
     ASSERT_OK(t);
-    llama *m = open_model(g, 128, 0);
+    model *m = open_model(g, 128, 0);
     ASSERT_OK(m);
     token_list ids = {0};
     tokenizer_encode(t, prompt, strlen(prompt), TOKENIZE_ADD_SPECIAL, &ids);
     sampler_settings greedy = sampler_get_defaults();
-    sampler *s = sampler_new(&greedy, llama_get_shape(m)->vocab);
+    sampler *s = sampler_new(&greedy, model_get_shape(m)->vocab);
     generate_options o = {.max_tokens = 16, .tokenizer = t, .emit = spell};
     generate_report r;
     speller = t;
@@ -311,7 +310,7 @@ TEST a_prompt_gives_its_text(const char *path, const char *prompt, const char *w
     sampler_free(s);
     token_list_free(&ids);
     tokenizer_free(t);
-    llama_free(m);
+    model_free(m);
     gguf_free(g);
     PASS();
 }

@@ -8,6 +8,7 @@
 
 #include "harness/base/os.h"
 #include "runner/gguf_write.h"
+#include "runner/llama_parts.h"
 #include "runner/model_check.h"
 #include "runner/synth.h"
 #include "support.h"
@@ -19,9 +20,9 @@ static err e;
 
 #define ASSERT_OK(condition) ASSERTm(e.text, condition)
 
-static llama *open_model(const gguf *g) {
-    llama_options o = {.context = 48};
-    return llama_new(lib, g, &o, &e);
+static model *open_model(const gguf *g) {
+    model_options o = {.context = 48};
+    return model_new(lib, g, &o, &e);
 }
 
 /* --- files that are refused --- */
@@ -85,7 +86,7 @@ TEST files_that_cannot_be_run_are_one_sentence(void) {
         gguf *changed = change_model(base, &cases[i].change);
         ASSERT_OK(changed);
         e = (err){0};
-        llama *m = open_model(changed);
+        model *m = open_model(changed);
         ASSERTm(cases[i].says, m == NULL);
         ASSERT_EQ_FMT(EXIT_CANNOT, e.code, "%d");
         ASSERTm(e.text, strstr(e.text, cases[i].says));
@@ -197,7 +198,7 @@ static gguf *make_variant(const variant *v) {
     snprintf(path, sizeof path, "%s/variant.gguf", folder);
     gguf_writer *w = gguf_writer_new(path, &e);
     llama_shape s;
-    llama_read_shape(base, &s, &e);
+    llama_read_sizes(base, &s, &e);
     for (size_t i = 0; i < base->value_count; i++)
         gguf_writer_add_copy(w, &base->values[i]);
     if (v->has_scaling)
@@ -226,7 +227,7 @@ static gguf *make_variant(const variant *v) {
 TEST it_runs(const char *name, const variant *v) {
     gguf *g = make_variant(v);
     ASSERT_OK(g);
-    llama *m = open_model(g);
+    model *m = open_model(g);
     ASSERT_OK(m);
     uint32_t prompt[12];
     for (uint32_t i = 0; i < 12; i++)
@@ -234,11 +235,11 @@ TEST it_runs(const char *name, const variant *v) {
     model_check_options o = {
         .prompt = prompt, .prompt_tokens = 12, .tokens = 4, .reference_tokens = 12};
     model_report report;
-    ASSERT_OK(model_check(m, g, &o, &report, &e));
+    ASSERT_OK(model_check(m, &o, &report, &e));
     for (size_t i = 0; i < report.count; i++)
         ASSERTm(report.rows[i].found, report.rows[i].passed);
     ASSERTm(name, report.passed);
-    llama_free(m);
+    model_free(m);
     gguf_free(g);
     PASS();
 }
@@ -256,16 +257,16 @@ TEST what_a_file_has_makes_a_difference(void) {
     for (size_t i = 0; i < COUNT; i++) {
         gguf *g = make_variant(&variants[i]);
         ASSERT_OK(g);
-        llama *m = open_model(g);
+        model *m = open_model(g);
         ASSERT_OK(m);
         const uint32_t prompt[] = {3, 1, 4, 1, 5, 9, 2, 6};
-        float *logits = malloc(llama_get_shape(m)->vocab * sizeof *logits);
-        ASSERT_OK(llama_forward_prompt(m, prompt, 8, PLAY_WHOLE, logits, NULL, &e));
+        float *logits = malloc(model_get_shape(m)->vocab * sizeof *logits);
+        ASSERT_OK(model_forward_prompt(m, prompt, 8, PLAY_WHOLE, logits, NULL, &e));
         first[i] = logits[0];
         for (size_t j = 0; j < i; j++)
             ASSERT(first[i] != first[j]);
         free(logits);
-        llama_free(m);
+        model_free(m);
         gguf_free(g);
     }
     PASS();

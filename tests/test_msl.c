@@ -1,14 +1,14 @@
-/* The MSL front end: what it finds in a text and what it makes of it; test_msl_launch.c has the
- * launches that it refuses. Text comes from here, not from files, unless files are the point. No
- * device and no compiler, except where a text needs a preprocessor. */
+/* The MSL front end: what it finds in a text and what it turns it into; test_msl_launch.c has the
+ * launches that it refuses. The text is here, not in files, unless files are tested. No device and
+ * no compiler, except where a text needs a preprocessor. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/device/msl/msl.h"
 #include "harness/base/os.h"
+#include "harness/device/msl/msl.h"
 #include "harness/device/toolchain.h"
 
 SUITE(msl_suite);
@@ -237,6 +237,22 @@ static const char gated[] =
     "}\n"
     "kernel void free(device int *x) {}\n";
 
+TEST a_kernel_that_reaches_simdgroup_functions_is_known(void) {
+    ASSERT(read_text("float sum(float x) { return simd_sum(x); } /* simdgroup_barrier */\n"
+                     "float twice(float x) { return sum(x) + sum(x); }\n"
+                     "template <typename T> void add(device T *x) { x[0] = twice(x[0]); }\n"
+                     "kernel void deep(device float *x) { add(x); }\n"
+                     "kernel void plain(device float *x) { x[0] += 1; /* simd_sum(x[0]) */ }\n"
+                     "kernel void lane(device uint *x, uint i [[thread_index_in_simdgroup]]) "
+                     "{ x[i] = i; }\n"
+                     "kernel void tile(device float *x) { simdgroup_float8x8 m; }\n"));
+    ASSERT(msl_uses_simdgroups(unit, "deep"));
+    ASSERT_FALSE(msl_uses_simdgroups(unit, "plain"));
+    ASSERT(msl_uses_simdgroups(unit, "lane"));
+    ASSERT(msl_uses_simdgroups(unit, "tile"));
+    PASS();
+}
+
 TEST function_constants_are_found_with_type_and_index(void) {
     ASSERT(read_text(gated));
     ASSERT_EQ_FMT((size_t)3, msl_count_constants(unit), "%zu");
@@ -292,11 +308,12 @@ TEST storage_of_a_threadgroup_becomes_a_reference_to_its_slot(void) {
                      "}\n"
                      "kernel void other(device float *x) { threadgroup vec<float, 2> e; }\n"));
     ASSERT(rewrite("k", NULL, 0));
-    ASSERT(has("&a = assay::threadgroup_variable<assay_type_0, 0>();"));
-    ASSERT(has("&b = assay::threadgroup_variable<assay_type_1, 1>();"));
+    ASSERT(has("&a = assay::threadgroup_variable<assay_type_0, 0>(\"a\");"));
+    ASSERT(has("&b = assay::threadgroup_variable<assay_type_1, 1>(\"b\");"));
     ASSERT(has("typedef atomic_uint assay_type_2; assay_type_2 &c ="));
-    ASSERT(has("aligned") && has("auto &d = assay::threadgroup_variable<assay_type_3, 3>().value;"));
-    ASSERT(has("&e = assay::threadgroup_variable<assay_type_0, 0>();"));
+    ASSERT(has("aligned") &&
+           has("auto &d = assay::threadgroup_variable<assay_type_3, 3>(\"d\").value;"));
+    ASSERT(has("&e = assay::threadgroup_variable<assay_type_0, 0>(\"e\");"));
     PASS();
 }
 
@@ -371,7 +388,7 @@ TEST every_token_keeps_its_line(void) {
                                  "    a[2];\n  x[0] = thirteen;\n}\n";
     ASSERT(read_text(source));
     ASSERT(rewrite("k", NULL, 0));
-    const char *body = strchr(cpp, '\n') + 1; /* behind #line 1 */
+    const char *body = strchr(cpp, '\n') + 1; /* after #line 1 */
     ASSERT_STR_EQ("#line 1 \"test.metal\"", strtok(cpp, "\n"));
     ASSERT_EQ(5, line_of(body, "five"));
     ASSERT_EQ(8, line_of(body, "void k("));
@@ -544,6 +561,7 @@ SUITE(msl_suite) {
     RUN_TEST(a_gated_parameter_is_there_or_not_by_its_constant);
     RUN_TEST(function_constants_become_constexpr_values);
     RUN_TEST(a_constant_that_is_used_and_not_given_is_an_error);
+    RUN_TEST(a_kernel_that_reaches_simdgroup_functions_is_known);
     RUN_TEST(storage_of_a_threadgroup_becomes_a_reference_to_its_slot);
     RUN_TEST(pointers_to_threadgroup_memory_are_not_storage);
     RUN_TEST(storage_outside_of_a_kernel_is_refused);

@@ -87,10 +87,10 @@ TEST threadgroup_memory_must_be_what_the_kernel_asks_for(void) {
 TEST grids_and_groups_must_be_possible(void) {
     launch l = make_launch();
     l.grid.y = 0;
-    ASSERT(!fits(&l) && says("kernel k: the grid is 4 x 0 x 1"));
+    ASSERT(!fits(&l) && says("kernel k: the grid is empty: 4 x 0 x 1"));
     l = make_launch();
     l.group.z = 0;
-    ASSERT(!fits(&l) && says("threadgroup is 32 x 2 x 0"));
+    ASSERT(!fits(&l) && says("threadgroup is empty: 32 x 2 x 0"));
     l = make_launch();
     l.group = (size3){1u << 31, 1u << 31, 4};
     ASSERT(!fits(&l) && says("1024 threads"));

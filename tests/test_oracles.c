@@ -19,7 +19,7 @@ TEST attention_weighs_values_as_worked_by_hand(void) {
     ASSERT(out[0] == 10 && magnitude[0] == 10);
     reference_attention(q, k, v, &n, 1, 1, 0.5, 1, out, magnitude);
     ASSERT(fabs(out[0] - 4) < 1e-6); /* 10 / 4 + 2 * 3 / 4 */
-    /* |10 - 4| / 4 for the distance of score 0 from ln 3, |2 - 4| * 3 / 4 for the sum behind ln 3
+    /* |10 - 4| / 4 for the distance of score 0 from ln 3, |2 - 4| * 3 / 4 for the sum in ln 3
      */
     ASSERT(fabs(magnitude[0] - (4 + 1.5 * l3 + 1.5 * l3)) < 1e-6);
     reference_attention(q, k, v, &n, 1, 1, 0.5, 0, out, magnitude);

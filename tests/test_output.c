@@ -42,7 +42,7 @@ static int parse(const char *line) {
                                                                                              : -1;
 }
 
-TEST values_stand_apart_or_behind_an_equals_sign(void) {
+TEST values_follow_a_blank_or_an_equals_sign(void) {
     ASSERT_EQ(0, parse("--seed 7 --csv=a.csv --md --timeout 0.5"));
     ASSERT(seed == 7 && flag && seconds == 0.5);
     ASSERT_STR_EQ("a.csv", file);
@@ -182,7 +182,7 @@ TEST progress_estimates_the_time_left(void) {
 }
 
 SUITE(output_suite) {
-    RUN_TEST(values_stand_apart_or_behind_an_equals_sign);
+    RUN_TEST(values_follow_a_blank_or_an_equals_sign);
     RUN_TEST(what_is_not_an_option_is_left_in_order);
     RUN_TEST(numbers_are_read_strictly);
     RUN_TEST(an_unknown_option_is_answered_with_the_nearest_and_the_valid_ones);

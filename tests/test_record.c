@@ -25,53 +25,53 @@ static slice take(size_t offset, size_t bytes) {
 TEST rows_that_are_not_whole_blocks_are_refused_and_not_cut(void) {
     slice w = take(0, 18 * 64), x = take(0, 4096), y = take(0, 4096);
     const struct {
-        const op *op;
+        const char *kernel;
         uint32_t in_dim;
         const char *words;
-    } wrong[] = {{&matvec_q4_0_op, 65, "65"},
-                 {&matvec_q4_0_accumulate_op, 63, "63"},
-                 {&multi_token_matvec_q4_0_op, 65, "65"},
-                 {&matvec_q4_1_op, 33, "blocks of 32"},
-                 {&matvec_q5_0_op, 48, "blocks of 32"},
-                 {&matvec_q5_1_op, 16, "blocks of 32"},
-                 {&matvec_q5_k_op, 288, "blocks of 256"},
-                 {&matvec_q8_0_op, 48, "blocks of 32"},
-                 {&matvec_q4_k_op, 576, "blocks of 256"},
-                 {&multi_token_matvec_q6_k_accumulate_op, 128, "blocks of 256"}};
+    } wrong[] = {{"matvec_q4_0", 65, "65"},
+                 {"matvec_q4_0_accumulate", 63, "63"},
+                 {"multi_token_matvec_q4_0", 65, "65"},
+                 {"multi_token_matvec_q4_0_reuse", 65, "blocks of 32"},
+                 {"matvec_q4_1", 33, "blocks of 32"},
+                 {"matvec_q5_0", 48, "blocks of 32"},
+                 {"matvec_q5_1", 16, "blocks of 32"},
+                 {"matvec_q5_k", 288, "blocks of 256"},
+                 {"matvec_q8_0", 48, "blocks of 32"},
+                 {"matvec_q4_k", 576, "blocks of 256"},
+                 {"multi_token_matvec_q6_k_accumulate", 128, "blocks of 256"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        for (size_t k = 0; k < wrong[i].op->kernel_count; k++)
-            ASSERT_REFUSED(matvec_record(nowhere, &wrong[i].op->kernels[k], w, x, y, 32,
-                                         wrong[i].in_dim, 1, &e),
-                           wrong[i].op->kernels[k].name, wrong[i].words);
-    const kernel *reuse = &multi_token_matvec_f32_op.kernels[1];
+        ASSERT_REFUSED(matvec_record(nowhere, op_find_kernel(&matvec_op, wrong[i].kernel), w, x, y,
+                                     32, wrong[i].in_dim, 1, &e),
+                       wrong[i].kernel, wrong[i].words);
+    const kernel *reuse = op_find_kernel(&matvec_op, "multi_token_matvec_f32_reuse");
     ASSERT_REFUSED(matvec_record(nowhere, reuse, take(0, 4 * 7), x, y, 1, 7, 1, &e), reuse->name,
                    "multiple of 4");
     const slice three[] = {w, w, w};
-    ASSERT_REFUSED(matvec_q4_0_batched_record(nowhere, &matvec_q4_0_batched_op.kernels[0], three, x,
+    ASSERT_REFUSED(matvec_q4_0_batched_record(nowhere, &matvec_batched_op.kernels[0], three, x,
                                               three, (uint32_t[]){1, 1, 1}, 63, &e),
                    "matvec_q4_0_batched", "63");
     PASS();
 }
 
 TEST weights_of_another_type_are_refused(void) {
-    const kernel *k = &matvec_q4_0_op.kernels[0];
+    const kernel *k = op_find_kernel(&matvec_op, "matvec_q4_0");
     slice q8_0 = take(0, 34 * 64), x = take(0, 4096), y = take(0, 4096);
     ASSERT_REFUSED(matvec_record(nowhere, k, q8_0, x, y, 32, 64, 1, &e), k->name, "another type");
     PASS();
 }
 
 TEST many_tokens_need_a_kernel_for_them(void) {
-    const kernel *k = &matvec_q8_0_op.kernels[0];
+    const kernel *k = op_find_kernel(&matvec_op, "matvec_q8_0");
     slice w = take(0, 34 * 64), x = take(0, 4096), y = take(0, 4096);
     ASSERT_REFUSED(matvec_record(nowhere, k, w, x, y, 32, 64, 2, &e), k->name, "one token, not 2");
-    k = &multi_token_matvec_q8_0_op.kernels[1];
+    k = op_find_kernel(&matvec_op, "multi_token_matvec_q8_0_reuse");
     ASSERT_REFUSED(matvec_record(nowhere, k, w, x, y, 32, 64, 0, &e), k->name, "empty");
     ASSERT_REFUSED(matvec_record(nowhere, k, w, x, y, 32, 64, 17, &e), k->name, "4096");
     PASS();
 }
 
 TEST a_hidden_that_threadgroup_memory_cannot_hold_is_refused(void) {
-    const kernel *k = &rmsnorm_matvec_q4_0_op.kernels[1];
+    const kernel *k = &rmsnorm_matvec_op.kernels[1];
     slice x = take(0, 4 * 8192), w = take(0, 8192 / 32 * 18), y = take(0, 4);
     ASSERT_REFUSED(rmsnorm_matvec_record(nowhere, k, x, x, w, y, 1, 8192, 1e-5f, &e),
                    "megakernel_rmsnorm_matvec", "hidden is 8192");
@@ -79,7 +79,7 @@ TEST a_hidden_that_threadgroup_memory_cannot_hold_is_refused(void) {
 }
 
 TEST vectors_that_are_short_or_badly_aligned_are_refused(void) {
-    const kernel *k = &matvec_q4_0_op.kernels[0];
+    const kernel *k = op_find_kernel(&matvec_op, "matvec_q4_0");
     slice w = take(0, 18 * 64), x = take(0, 256), y = take(0, 128);
     ASSERT_REFUSED(matvec_record(nowhere, k, w, take(0, 252), y, 32, 64, 1, &e), k->name, "252");
     ASSERT_REFUSED(matvec_record(nowhere, k, w, x, take(0, 124), 32, 64, 1, &e), k->name, "124");

@@ -1,5 +1,6 @@
-/* Tests of harness/base/csv_read and harness/measure/results: what is read back is what was written, what is
- * malformed is said in one sentence with its line, and a writer that was killed loses nothing. */
+/* Tests of harness/base/csv_read and harness/measure/results: what is read back is what was
+ * written, what is malformed is said in one sentence with its line, and a writer that was killed
+ * loses nothing. */
 #include <fcntl.h>
 #include <greatest.h>
 #include <math.h>
@@ -11,8 +12,8 @@
 #include "harness/base/csv.h"
 #include "harness/base/csv_read.h"
 #include "harness/base/os.h"
-#include "harness/measure/results.h"
 #include "harness/device/source_hash.h"
+#include "harness/measure/results.h"
 
 SUITE(results_suite);
 
@@ -80,11 +81,11 @@ TEST malformed_csv_is_refused_with_its_line(void) {
         {"# only: meta\n", "some.csv:2: there is no header row"},
         {"a,b\n1,2\n3\n", "some.csv:3: 1 field where the header has 2"},
         {"a,b\n1,2,3\n", "some.csv:2: 3 fields where the header has 2"},
-        {"a,b\n1,\"2\n\n", "some.csv:2: a quoted field has no end"},
-        {"a,b\n1,\"2\"x\n", "some.csv:2: something stands behind the closing quote"},
-        {"a,b\n1,2\"x\n", "some.csv:2: a quote stands inside a field"},
+        {"a,b\n1,\"2\n\n", "some.csv:2: a quoted field is not closed"},
+        {"a,b\n1,\"2\"x\n", "some.csv:2: text after the closing quote"},
+        {"a,b\n1,2\"x\n", "some.csv:2: a quote inside a field"},
         {"a,b\n\"x\ny\",1\n1\n", "some.csv:4: 1 field"},
-        {"a,b\r1,2\n", "some.csv:1: a carriage return stands alone"},
+        {"a,b\r1,2\n", "some.csv:1: a carriage return without"},
         {"a,a\n1,2\n", "some.csv:1: two columns of the header have the same name"},
         {"a,\n1,2\n", "some.csv:1: a column of the header has no name"},
     };
@@ -94,7 +95,7 @@ TEST malformed_csv_is_refused_with_its_line(void) {
         ASSERTm(e.text, strncmp(e.text, bad[i].says, strlen(bad[i].says)) == 0);
     }
     ASSERT(!csv_parse("a\n\0\n", 4, "some.csv", &e));
-    ASSERTm(e.text, strstr(e.text, "no text"));
+    ASSERTm(e.text, strstr(e.text, "not a text file"));
     ASSERT(!csv_read("/no/such/file.csv", &e) && e.code == EXIT_USAGE);
     PASS();
 }
@@ -118,15 +119,17 @@ TEST random_bytes_never_do_harm(void) {
 
 static result_row make_row(const char *kernel, const double *samples, size_t count) {
     result_row r = {.op = "matvec_q4_0",
+                    .device = "a device, of glass",
                     .shape = "576x576",
+                    .batch = NAN,
                     .input = "normal",
                     .regime = "chained",
                     .cache = "cold",
                     .encode_ns = 12.5,
-                    .wall_ns = 1e6,
+                    .wall = {.median = 1e6, .q1 = 9e5, .q3 = NAN},
                     .repeats = 100,
                     .copies = 3,
-                    .bytes = 186624,
+                    .bytes = 123456789012,
                     .flops = 663552,
                     .gb_s = 93.25,
                     .gflop_s = 331,
@@ -135,9 +138,10 @@ static result_row make_row(const char *kernel, const double *samples, size_t cou
                     .launch_ns = 1500,
                     .submit_ns = 1e5,
                     .stop = "steady",
-                    .label = "emulated+busy",
+                    .labels = "emulated+busy",
                     .hash = "0123456789abcdef"};
-    snprintf(r.variant, sizeof r.variant, "%s", kernel);
+    snprintf(r.name, sizeof r.name, "%s/576x576/normal/chained/cold", kernel);
+    snprintf(r.kernel, sizeof r.kernel, "%s", kernel);
     r.gpu = stats_compute(samples, count);
     if (count == 0)
         snprintf(r.message, sizeof r.message, "crashed: \"SIGSEGV\", and\nmore");
@@ -157,7 +161,7 @@ static bool add(results *r, const char *kernel, size_t count) {
 
 static results_meta make_meta(const char *commit, const char *date) {
     results_meta m = {.count = 0};
-    results_meta_add(&m, "schema", "1");
+    results_meta_add(&m, "schema", "2");
     results_meta_add(&m, "device", "a device, of glass");
     results_meta_add(&m, "commit", commit);
     results_meta_add(&m, "date", date);
@@ -185,11 +189,14 @@ TEST results_come_back_as_they_were_written(void) {
     ASSERT(c && c->count == COUNT);
     for (size_t i = 0; i < COUNT; i++)
         ASSERT(c->samples[i].gpu_ns == times[i] && c->samples[i].wall_ns == times[i] * 2);
-    ASSERT(c->row.gpu.median == 100.375 && c->row.bytes == 186624 && c->row.pct_roof == 77.5);
-    ASSERT_STR_EQ("emulated+busy", c->row.label);
+    ASSERT(c->row.gpu.median == 100.375 && c->row.bytes == 123456789012 && c->row.pct_roof == 77.5);
+    ASSERT(c->row.wall.q1 == 9e5 && isnan(c->row.wall.q3) && isnan(c->row.batch));
+    ASSERT_STR_EQ("emulated+busy", c->row.labels);
+    ASSERT_STR_EQ("a.samples.csv", c->row.samples);
     c = results_list_find(&l, "broken/576x576/normal/chained/cold");
     ASSERT(c && c->count == 0 && isnan(c->row.gpu.median));
     ASSERT_STR_EQ("crashed: \"SIGSEGV\", and more", c->row.message);
+    ASSERT_STR_EQ("", c->row.samples);
     ASSERT(!results_list_find(&l, "three/576x576/normal/chained/cold"));
     results_list_free(&l);
     PASS();
@@ -265,32 +272,39 @@ static bool refuse(const char *rows, const char *samples, const char *says) {
 }
 
 #define HEADER                                                                                     \
-    "op,variant,shape,input,regime,cache,median_ns,min_ns,q1_ns,q3_ns,p95_ns,mean_ns,mad_ns,n,"    \
-    "encode_ns,wall_ns,repeats,copies,bytes,flops,gb_s,gflop_s,roof_gb_s,pct_roof,launch_ns,"      \
-    "submit_ns,stop,label,kernel_hash,message\n"
-#define ROW(n) "o,v,1,normal,single,warm,1,1,1,1,1,1,1," n ",1,1,1,1,1,1,1,1,1,1,1,1,steady,,h,\n"
-#define SAMPLES "# schema: 1\ncase,i,gpu_ns,encode_ns,wall_ns\n"
-#define CASE "v/1/normal/single/warm"
+    "case,device,api,model,op,kernel,variant,format,shape,batch,input,math,regime,cache,n,gpu_ns," \
+    "gpu_q1_ns,gpu_q3_ns,gpu_min_ns,gpu_p95_ns,gpu_mean_ns,gpu_mad_ns,encode_ns,wall_ns,"          \
+    "wall_q1_ns,wall_q3_ns,repeats,copies,bytes,flops,gb_s,gflop_s,roof_gb_s,pct_roof,launch_ns,"  \
+    "submit_ns,stop,labels,kernel_hash,samples,message\n"
+#define ROW(n)                                                                                     \
+    "v,d,soft,,o,k,,,1,,normal,safe,single,warm," n ",1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"  \
+    "steady,,h,,\n"
+#define SAMPLES "# schema: 2\ncase,i,gpu_ns,encode_ns,wall_ns\n"
+#define CASE "v"
 
 TEST malformed_results_are_refused_with_their_line(void) {
-    ASSERTm(e.text, refuse("a,b\n1,2\n", SAMPLES, "bad.csv:1: no line '# schema: 1'"));
+    ASSERTm(e.text, refuse("a,b\n1,2\n", SAMPLES, "bad.csv:1: no line '# schema: 2'"));
     ASSERTm(e.text, refuse("# schema: 9\na\n1\n", SAMPLES, "schema 9, but this assay reads"));
     ASSERTm(e.text,
-            refuse("# schema: 1\na,b\n1,2\n", SAMPLES, "bad.csv:2: there is no column 'op'"));
+            refuse("# schema: 1\na\n1\n", SAMPLES, "schema 1, but this assay reads schema 2"));
+    ASSERTm(e.text, refuse("# schema: 2\n" HEADER ROW("99999999999999"), SAMPLES CASE ",0,1,1,1\n",
+                           "1 samples of " CASE ", but its row says 99999999999999"));
     ASSERTm(e.text,
-            refuse("# schema: 1\n" HEADER ROW("x"), SAMPLES, "bad.csv:3: 'x' in column 'n'"));
-    ASSERTm(e.text, refuse("# schema: 1\n" HEADER ROW("1.5"), SAMPLES, "bad.csv:3: column 'n'"));
-    ASSERTm(e.text, refuse("# schema: 1\n" HEADER ROW("-1"), SAMPLES, "bad.csv:3: column 'n'"));
+            refuse("# schema: 2\na,b\n1,2\n", SAMPLES, "bad.csv:2: there is no column 'case'"));
     ASSERTm(e.text,
-            refuse("# schema: 1\n" HEADER ROW("0") ROW("0"), SAMPLES, "bad.csv:4: the case"));
-    ASSERTm(e.text, refuse("# schema: 1\n" HEADER ROW("2"), SAMPLES CASE ",0,1,1,1\n",
+            refuse("# schema: 2\n" HEADER ROW("x"), SAMPLES, "bad.csv:3: 'x' in column 'n'"));
+    ASSERTm(e.text, refuse("# schema: 2\n" HEADER ROW("1.5"), SAMPLES, "bad.csv:3: column 'n'"));
+    ASSERTm(e.text, refuse("# schema: 2\n" HEADER ROW("-1"), SAMPLES, "bad.csv:3: column 'n'"));
+    ASSERTm(e.text,
+            refuse("# schema: 2\n" HEADER ROW("0") ROW("0"), SAMPLES, "bad.csv:4: the case"));
+    ASSERTm(e.text, refuse("# schema: 2\n" HEADER ROW("2"), SAMPLES CASE ",0,1,1,1\n",
                            "1 samples of " CASE ", but its row says 2"));
     ASSERTm(e.text,
-            refuse("# schema: 1\n" HEADER ROW("1"), SAMPLES CASE ",0,1,1,1\n" CASE ",1,1,1,1\n",
+            refuse("# schema: 2\n" HEADER ROW("1"), SAMPLES CASE ",0,1,1,1\n" CASE ",1,1,1,1\n",
                    "bad.samples.csv:4: more samples"));
-    ASSERTm(e.text, refuse("# schema: 1\n" HEADER ROW("1"), SAMPLES CASE ",0,-1,1,1\n",
+    ASSERTm(e.text, refuse("# schema: 2\n" HEADER ROW("1"), SAMPLES CASE ",0,-1,1,1\n",
                            "bad.samples.csv:3: a time is negative"));
-    ASSERTm(e.text, refuse("# schema: 1\n" HEADER ROW("1"), SAMPLES CASE ",0,nan,1,1\n",
+    ASSERTm(e.text, refuse("# schema: 2\n" HEADER ROW("1"), SAMPLES CASE ",0,nan,1,1\n",
                            "bad.samples.csv:3: a time is negative or not a number"));
     results_list l;
     ASSERT(!results_read("no-csv.txt", &l, &e) && e.code == EXIT_USAGE);

@@ -62,9 +62,11 @@ TEST a_seed_fixes_what_is_drawn(void) {
 
 TEST a_full_context_ends_the_text_and_says_so(void) {
     ASSERT_RUN(RUN "-p 'hello there' -n 100 -c 16", 0);
-    ASSERT_SAYS("the context is full");
+    ASSERT_SAYS("context full");
     ASSERT_RUN(RUN "-p 'a prompt that is longer than the context of eight tokens' -c 8", 5);
-    ASSERT_SAYS("the context is full");
+    ASSERT_SAYS("tokens do not fit into a context of");
+    ASSERT_RUN(RUN "-p x -c 513", 2);
+    ASSERT_SAYS("more than the 512 tokens");
     PASS();
 }
 
@@ -95,7 +97,8 @@ TEST a_text_that_cannot_be_written_is_told(void) {
 }
 
 TEST an_interrupt_ends_the_text_cleanly(void) {
-    ASSERT_RUN("\"$A\" run --device $D -m \"$T/tiny.gguf\" -p x -n 4000000 -c 4000000 --temp 1 > "
+    ASSERT_RUN("\"$A\" run --device $D -m \"$T/tiny.gguf\" -p x -n 400000 -c 400000 --long-context "
+               "--temp 1 > "
                "\"$T/text\" 2> \"$T/talk\" & "
                "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.5; [ -s \"$T/text\" ] && break; done; "
                "kill -INT $!; wait $!",
@@ -108,7 +111,7 @@ TEST an_interrupt_ends_the_text_cleanly(void) {
 
 TEST model_check_passes_and_shows_every_launch(void) {
     ASSERT_RUN("\"$A\" model check --device $D -m \"$T/tiny.gguf\" --launches", 0);
-    ASSERT_SAYS("whole pass against double precision");
+    ASSERT_SAYS("whole pass vs double precision");
     ASSERT_SAYS("layer 1");
     ASSERT_SAYS("decode_attention");
     ASSERT_FALSE(command_says("wrong"));

@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/measure/caches.h"
+#include "harness/base/os.h"
+#include "harness/base/power.h"
 #include "harness/check/fill.h"
+#include "harness/measure/caches.h"
+#include "harness/measure/results.h"
 #include "harness/measure/subject.h"
 #include "harness/measure/timing.h"
 #include "harness/measure/verdict.h"
@@ -27,10 +30,10 @@ static uint64_t get_clock(void) {
 
 typedef struct {
     double ns, noise;   /* what a sample takes, and how much of it is chance */
-    double cold_factor; /* the first sample takes so many times as long, the next less and less */
+    double cold_factor; /* the first sample takes this many times as long, later ones less */
     size_t cold_samples, taken;
     double drift;       /* part by which each sample is longer than the one before */
-    double after_pause; /* a sample behind a pause takes so many times as long */
+    double after_pause; /* a sample after a pause takes this many times as long */
     bool has_paused;
     rng random;
     char *order; /* a letter for each sample, where the order is looked at */
@@ -137,7 +140,7 @@ TEST a_machine_that_slows_down_is_labelled_throttled(void) {
     PASS();
 }
 
-/* A clock that jumps by a fifth of a second behind every tenth sample, when it is asked for the
+/* A clock that jumps by a fifth of a second after every tenth sample, when it is asked for the
  * second time: the machine slept between two samples. */
 static model sleeper;
 static int asked;
@@ -241,6 +244,13 @@ TEST labels_have_names(void) {
     char text[128];
     timing_get_labels(LABEL_EMULATED | LABEL_BUSY | LABEL_VALIDATED, text, sizeof text);
     ASSERT_STR_EQ("emulated+busy+validated", text);
+    timing_get_labels(LABEL_HOT | LABEL_LOW_POWER | LABEL_BATTERY | LABEL_OVERLAP, text,
+                      sizeof text);
+    ASSERT_STR_EQ("hot+low_power+battery+overlap", text);
+    timing_get_labels((1u << LABEL_COUNT) - 1, text, sizeof text);
+    ASSERTm("all labels fit into a row", strlen(text) < sizeof((result_row *)0)->labels);
+    ASSERT_EQ(LABEL_OVERLAP, timing_find_play_labels(&(play_times){.samples_overlap = true}));
+    ASSERT_EQ(LABEL_GPU_IS_WALL, timing_find_play_labels(&(play_times){.gpu_is_wall = true}));
     timing_get_labels(0, text, sizeof text);
     ASSERT_STR_EQ("", text);
     timing_regime r;
@@ -248,6 +258,44 @@ TEST labels_have_names(void) {
     ASSERT(timing_find_regime("independent", &r) && r == TIMING_INDEPENDENT);
     ASSERT(timing_find_cache("cold", &c) && c == TIMING_COLD);
     ASSERT(!timing_find_regime("Chained", &r) && !timing_find_cache("", &c));
+    PASS();
+}
+
+static bool write_line(const char *folder, const char *file, const char *line) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    *strrchr(path, '/') = 0;
+    return os_make_folder(path, NULL) &&
+           snprintf(path, sizeof path, "%s/%s", folder, file) < (int)sizeof path &&
+           os_write_file(path, line, strlen(line), NULL);
+}
+
+TEST heat_low_power_and_battery_are_read_from_the_system(void) {
+    char sys[256];
+    ASSERT(os_make_scratch(sys, sizeof sys, &e));
+    power_state s = power_read_files(sys);
+    ASSERT(!s.on_battery && !s.low_power && !s.is_hot);
+    ASSERT(write_line(sys, "class/power_supply/AC/type", "Mains\n") &&
+           write_line(sys, "class/power_supply/BAT0/type", "Battery\n") &&
+           write_line(sys, "class/power_supply/BAT0/status", "Charging\n") &&
+           write_line(sys, "class/power_supply/mouse/type", "Battery\n") &&
+           write_line(sys, "class/power_supply/mouse/scope", "Device\n") &&
+           write_line(sys, "class/power_supply/mouse/status", "Discharging\n") &&
+           write_line(sys, "class/thermal/cooling_device0/type", "Processor\n") &&
+           write_line(sys, "class/thermal/cooling_device0/cur_state", "0\n") &&
+           write_line(sys, "class/thermal/cooling_device1/type", "Fan\n") &&
+           write_line(sys, "class/thermal/cooling_device1/cur_state", "3\n") &&
+           write_line(sys, "firmware/acpi/platform_profile", "balanced\n"));
+    s = power_read_files(sys);
+    ASSERT(!s.on_battery && !s.low_power && !s.is_hot);
+    ASSERT(write_line(sys, "class/power_supply/BAT0/status", "Discharging\n"));
+    s = power_read_files(sys);
+    ASSERT(s.on_battery && !s.low_power && !s.is_hot);
+    ASSERT(write_line(sys, "class/thermal/cooling_device0/cur_state", "2\n") &&
+           write_line(sys, "firmware/acpi/platform_profile", "low-power\n"));
+    s = power_read_files(sys);
+    ASSERT(s.on_battery && s.low_power && s.is_hot);
+    os_remove_folder(sys);
     PASS();
 }
 
@@ -392,6 +440,7 @@ SUITE(timing_suite) {
     RUN_TEST(two_sources_take_turns_abba_baab);
     RUN_TEST(the_instrument_tells_a_planted_slowdown_from_none);
     RUN_TEST(labels_have_names);
+    RUN_TEST(heat_low_power_and_battery_are_read_from_the_system);
     RUN_TEST(the_last_cache_is_where_bandwidth_steps_down_to_memory);
     RUN_TEST(every_regime_and_cache_state_computes_what_the_tape_does);
     RUN_TEST(cold_has_copies_beyond_twice_the_cache);

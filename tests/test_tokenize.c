@@ -26,14 +26,15 @@ static void add_template(gguf_writer *w) {
 static const char *render(const char *form, const char *system, const char *user) {
     static char out[1024];
     char *text;
+    size_t bytes;
     vocabulary *v = vocabulary_start("smollm");
     template_text = form;
     v->add_more = add_template;
     gguf *g = vocabulary_open(v, &e);
     if (!g)
         return e.text;
-    if (chat_render(g, system, user, &text, &e)) {
-        snprintf(out, sizeof out, "%s", text);
+    if (chat_render(g, system, user, strlen(user), &text, &bytes, &e)) {
+        snprintf(out, sizeof out, "%.*s", (int)bytes, text);
         free(text);
     } else {
         snprintf(out, sizeof out, "%d: %s", (int)e.code, e.text);
@@ -52,6 +53,23 @@ TEST a_question_is_put_in_chatml(void) {
     ASSERT_STR_EQ(QUESTION, render(PLAIN_FORM, NULL, "Hi"));
     ASSERT_STR_EQ("<|im_start|>system\nBe brief.<|im_end|>\n" QUESTION,
                   render(PLAIN_FORM, "Be brief.", "Hi"));
+    PASS();
+}
+
+TEST a_question_may_hold_any_bytes(void) {
+    vocabulary *v = vocabulary_start("smollm");
+    template_text = PLAIN_FORM;
+    v->add_more = add_template;
+    gguf *g = vocabulary_open(v, &e);
+    ASSERTm(e.text, g);
+    char *text;
+    size_t bytes;
+    ASSERTm(e.text, chat_render(g, NULL, "a\0b", 3, &text, &bytes, &e));
+    static const char expected[] = "<|im_start|>user\na\0b<|im_end|>\n<|im_start|>assistant\n";
+    ASSERT_EQ(sizeof expected - 1, bytes);
+    ASSERT_MEM_EQ(expected, text, bytes);
+    free(text);
+    gguf_free(g);
     PASS();
 }
 
@@ -137,11 +155,11 @@ TEST what_cannot_be_tokenized_is_told(void) {
     ASSERT_RUN("\"$A\" tokenize -m \"$T\"", 2);
     ASSERT_SAYS("give a text");
     ASSERT_RUN("\"$A\" tokenize -m \"$T\" two words", 2);
-    ASSERT_SAYS("put it in quotes");
+    ASSERT_SAYS("put the text in quotes");
     ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 1 x2", 2);
     ASSERT_SAYS("'x2' is not a token id");
     ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 258", 2);
-    ASSERT_SAYS("there is no token 258; the last one is 257");
+    ASSERT_SAYS("there is no token 258; the largest id is 257");
     ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 99999999999999999999999", 2);
     ASSERT_SAYS("there is no token 99999999999999999999999");
     ASSERT_RUN("\"$A\" tokenize -m \"$T.none\" x", 3);
@@ -156,6 +174,7 @@ static void clear(void) {
 
 SUITE(tokenize_suite) {
     RUN_TEST(a_question_is_put_in_chatml);
+    RUN_TEST(a_question_may_hold_any_bytes);
     RUN_TEST(the_default_system_message_is_that_of_the_template);
     RUN_TEST(models_that_are_not_asked_in_chatml_are_refused);
     RUN_TEST(texts_become_ids_on_one_line);

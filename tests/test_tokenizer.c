@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/check/fill.h"
 #include "harness/base/os.h"
+#include "harness/check/fill.h"
 #include "runner/tokenizer.h"
 #include "runner/unicode.h"
 #include "support.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/check/fill.h"
 #include "harness/base/os.h"
+#include "harness/check/fill.h"
 #include "runner/bpe.h"
 #include "runner/pretokenize.h"
 #include "runner/unicode.h"
@@ -180,14 +180,15 @@ TEST texts_are_cut_into_words_by_the_rules_of_each_name(void) {
 static const char *encode(const vocabulary *v, bool whole_words, const char *word) {
     static char out[512];
     static err e;
-    bpe b;
+    bpe b = {0};
+    token_texts texts = {0};
     bpe_work w = {0};
     token_list ids = {0};
     gguf *g = vocabulary_open(v, &e);
     if (!g)
         return e.text;
-    bool ok = bpe_build(&b, gguf_find_value(g, "tokenizer.ggml.tokens"),
-                        gguf_find_value(g, "tokenizer.ggml.merges"), whole_words, &e);
+    bool ok = token_texts_read(&texts, g, &e) &&
+              bpe_build(&b, &texts, gguf_find_value(g, "tokenizer.ggml.merges"), whole_words, &e);
     out[0] = 0;
     if (ok)
         bpe_encode(&b, &w, word, strlen(word), &ids);
@@ -197,6 +198,7 @@ static const char *encode(const vocabulary *v, bool whole_words, const char *wor
     token_list_free(&ids);
     bpe_work_free(&w);
     bpe_free(&b);
+    token_texts_free(&texts);
     gguf_free(g);
     return ok ? out : e.text;
 }

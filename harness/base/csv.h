@@ -23,8 +23,8 @@ void csv_end_row(csv *c);
 
 bool csv_write(csv *c, const char *path, err *e);
 
-/* The other way to a file: adds what was put in since the last time to its end, in one write, and
- * forgets it. A reader sees whole rows, also when this program is killed. */
+/* The other way to a file: appends what was added since the last call, in one write, and forgets
+ * it. A reader sees whole rows, even if this program is killed. */
 bool csv_append(csv *c, const char *path, err *e);
 
 #endif

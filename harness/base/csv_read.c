@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "os.h"
 
 typedef struct {
@@ -19,13 +20,14 @@ struct csv_file {
     char path[PATH_MAX];
     char *text;
     meta *metas;
-    size_t meta_count;
+    size_t meta_count, meta_capacity;
     const char **fields; /* (rows + 1, columns): the header first */
-    size_t field_count, columns, rows;
+    size_t field_count, field_capacity, columns, rows;
     size_t *lines; /* of each row, the header first */
+    size_t line_capacity;
 };
 
-/* Where the reader stands. */
+/* How far the reader has got. */
 typedef struct {
     csv_file *file;
     char *at, *end;
@@ -36,26 +38,18 @@ static bool refuse(const reader *r, size_t line, const char *what, err *e) {
     return err_set(e, EXIT_USAGE, "%.120s:%zu: %s", r->file->path, line, what);
 }
 
-static void *grow(void *array, size_t count, size_t item) {
-    if (count & (count - 1)) /* room for the next power of 2 */
-        return array;
-    array = realloc(array, (count ? count * 2 : 1) * item);
-    assert(array);
-    return array;
-}
-
 static void add_field(csv_file *f, const char *text) {
-    f->fields = grow(f->fields, f->field_count, sizeof *f->fields);
+    f->fields = array_grow(f->fields, f->field_count, &f->field_capacity, sizeof *f->fields);
     f->fields[f->field_count++] = text;
 }
 
 static void add_meta(csv_file *f, char *line) {
     line += strspn(line, "# \t");
     char *colon = strchr(line, ':');
-    if (!colon) /* a remark of a person */
+    if (!colon) /* a person's comment */
         return;
     *colon = 0;
-    f->metas = grow(f->metas, f->meta_count, sizeof *f->metas);
+    f->metas = array_grow(f->metas, f->meta_count, &f->meta_capacity, sizeof *f->metas);
     f->metas[f->meta_count++] = (meta){line, colon + 1 + strspn(colon + 1, " \t")};
 }
 
@@ -74,7 +68,7 @@ static void read_metas(reader *r) {
     }
 }
 
-/* A field in quotes, from behind the first; the text is moved together in place. */
+/* A quoted field, starting after the opening quote; the text is compacted in place. */
 static bool read_quoted(reader *r, err *e) {
     size_t first_line = r->line;
     char *to = r->at;
@@ -88,10 +82,10 @@ static bool read_quoted(reader *r, err *e) {
         *to++ = *r->at;
     }
     if (r->at == r->end)
-        return refuse(r, first_line, "a quoted field has no end", e);
+        return refuse(r, first_line, "a quoted field is not closed", e);
     r->at++;
     if (r->at < r->end && !strchr(",\r\n", *r->at))
-        return refuse(r, r->line, "something stands behind the closing quote of a field", e);
+        return refuse(r, r->line, "text after the closing quote of a field", e);
     *to = 0; /* at or before the closing quote */
     return true;
 }
@@ -100,7 +94,7 @@ static bool read_plain(reader *r, err *e) {
     add_field(r->file, r->at);
     r->at += strcspn(r->at, ",\r\n\"");
     if (r->at < r->end && *r->at == '"')
-        return refuse(r, r->line, "a quote stands inside a field that is not quoted", e);
+        return refuse(r, r->line, "a quote inside a field that is not quoted", e);
     return true;
 }
 
@@ -114,17 +108,17 @@ static bool read_record(reader *r, err *e) {
         if (is_quoted ? !read_quoted(r, e) : !read_plain(r, e))
             return false;
         char stop = r->at < r->end ? *r->at : 0;
-        *r->at = 0; /* ends the field; the text has a NUL behind it */
+        *r->at = 0; /* ends the field; the text is NUL-terminated */
         r->at += r->at < r->end;
         if (stop == ',')
             continue;
         if (stop == '\r' && (r->at == r->end || *r->at != '\n'))
-            return refuse(r, r->line, "a carriage return stands alone", e);
+            return refuse(r, r->line, "a carriage return without a line feed", e);
         r->at += stop == '\r';
         break;
     }
     r->line++;
-    f->lines = grow(f->lines, f->rows, sizeof *f->lines);
+    f->lines = array_grow(f->lines, f->rows, &f->line_capacity, sizeof *f->lines);
     f->lines[f->rows++] = first_line;
     size_t fields = f->field_count - before;
     if (f->rows == 1)
@@ -154,7 +148,7 @@ static bool check_header(const reader *r, err *e) {
 static bool parse(csv_file *f, size_t bytes, err *e) {
     reader r = {f, f->text, f->text + bytes, 1};
     if (memchr(f->text, 0, bytes))
-        return refuse(&r, 1, "this is no text: there are zero bytes in it", e);
+        return refuse(&r, 1, "not a text file: contains NUL bytes", e);
     if (bytes >= 3 && memcmp(f->text, "\xEF\xBB\xBF", 3) == 0)
         r.at += 3; /* a byte-order mark, as spreadsheets write it */
     read_metas(&r);

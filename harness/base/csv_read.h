@@ -1,8 +1,8 @@
-/* csv_read: the reader of what csv.h writes, and of what people make of it in other programs.
+/* csv_read: reads the files that csv.h writes, also after another program has rewritten them.
  *
  * RFC 4180: fields may be quoted, quotes in them are doubled, line ends are LF or CR LF. Lines that
  * start with '#' before the header row are metadata, `# key: value`. Everything is kept in memory.
- * What is not like that is one sentence with file and line, and EXIT_USAGE. */
+ * Anything else is an error with file and line, EXIT_USAGE. */
 #ifndef ASSAY_CSV_READ_H
 #define ASSAY_CSV_READ_H
 
@@ -13,15 +13,15 @@
 
 typedef struct csv_file csv_file;
 
-/* Rows all have as many fields as the header, or it is refused. */
+/* A file whose rows do not have as many fields as its header is refused. */
 csv_file *csv_read(const char *path, err *e);
-/* The same of a text in memory; name stands for the path in messages. */
+/* The same for a text in memory; messages use name as the path. */
 csv_file *csv_parse(const char *text, size_t bytes, const char *name, err *e);
 void csv_file_free(csv_file *f);
 
 const char *csv_get_path(const csv_file *f);
 const char *csv_get_meta(const csv_file *f, const char *key); /* NULL if there is none */
-/* Metadata in its order; false past the last. */
+/* Metadata in file order; false past the last. */
 bool csv_list_meta(const csv_file *f, size_t i, const char **key, const char **value);
 
 size_t csv_count_rows(const csv_file *f); /* without the header */

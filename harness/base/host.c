@@ -57,7 +57,7 @@ static bool find_cpu_field(const char *text, const char *key, char *value, size_
     return false;
 }
 
-/* Arm kernels give numbers where others give a name. */
+/* On Arm, Linux gives numbers where other CPUs have a name. */
 bool host_find_cpu(char *name, size_t size) {
     char *text = os_read_file("/proc/cpuinfo", NULL, NULL), maker[32], part[32];
     if (!text)
@@ -75,7 +75,7 @@ uint64_t host_count_memory(void) {
     return pages > 0 && bytes > 0 ? (uint64_t)pages * (uint64_t)bytes : 0;
 }
 
-/* From /sys, because sysconf knows nothing of it on Arm. */
+/* From /sys, because sysconf does not report it on Arm. */
 size_t host_find_cache(void) {
     size_t most = 0;
     for (int i = 0; i < 8; i++) {

@@ -1,5 +1,5 @@
-/* host: what the machine around the device is. All of it goes into the head of result files; a fact
- * that cannot be had is "unknown", never a guess. */
+/* host: facts about the machine that the device is in. They go into the heads of result files; a
+ * fact that cannot be found is "unknown", never a guess. */
 #ifndef ASSAY_HOST_H
 #define ASSAY_HOST_H
 
@@ -11,13 +11,13 @@ bool host_find_cpu(char *name, size_t size); /* "Apple M4"; false if it has no n
 uint64_t host_count_memory(void);            /* bytes */
 double host_get_load(void); /* runnable processes, mean of a minute; 0 if unknown */
 
-/* Bytes of the largest cache that the operating system tells of; 0 if it tells of none. Of a GPU's
- * caches, and of Apple's system-level cache, it knows nothing. */
+/* Bytes of the largest cache that the operating system reports; 0 if it reports none. It does not
+ * know a GPU's caches, nor Apple's system-level cache. */
 size_t host_find_cache(void);
 
 void host_get_os(char *text, size_t size);   /* "Linux 6.1.0 aarch64" */
 void host_get_date(char *text, size_t size); /* "2025-01-31T12:00:00Z" */
-/* The commit the program's folder is at, "-dirty" behind it where files differ. */
+/* The commit of the program's folder, followed by "-dirty" if files differ. */
 void host_get_commit(char *text, size_t size);
 /* What drives the device of this kind ("metal", "cuda", "soft"). */
 void host_get_driver(const char *api, char *text, size_t size);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The bytes of the UTF-8 character at p, and which it is; 0 where there is none. */
+/* The length of the UTF-8 character at p, and which one it is; 0 if there is none. */
 static size_t decode(const unsigned char *p, size_t left, uint32_t *code) {
     size_t length = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
     if (length == 0 || p[0] > 0xf4 || length > left)

@@ -6,14 +6,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* A string with its quotes. Any bytes will do: what is not UTF-8 becomes U+FFFD, and no control
- * character comes out as itself. */
+/* A string with its quotes. Takes any bytes: invalid UTF-8 becomes U+FFFD, and control characters
+ * are escaped. */
 void json_print_text(FILE *out, const char *data, size_t bytes);
 
-/* The same without the quotes: also how text from a file is shown on a terminal. */
+/* The same without the quotes; also used to show text from files on a terminal. */
 void json_print_escaped(FILE *out, const char *data, size_t bytes);
 
-/* The shortest text that reads back as the same float (is_single) or double; null for what is not
+/* The shortest text that reads back as the same float (is_single) or double; null if it is not
  * finite. */
 void json_print_number(FILE *out, double value, bool is_single);
 

@@ -14,29 +14,31 @@ int os_count_cpus(void);  /* that this process may use */
 /* The project's root: ASSAY_HOME, or the nearest folder above the executable that has kernels/ and
  * harness/ in it. */
 bool os_find_home(char *path, size_t size, err *e);
-/* $XDG_CACHE_HOME/assay, ~/.cache/assay or a private folder under $TMPDIR; made if it is not there.
- */
+/* $XDG_CACHE_HOME/assay, ~/.cache/assay or a private folder under $TMPDIR; made if missing. */
 bool os_find_cache(char *path, size_t size, err *e);
 bool os_find_self(char *path, size_t size, err *e); /* the running executable */
 
-/* Whole files. The text is NUL-terminated behind its `bytes`; the caller frees it. */
+/* Whole files. A NUL follows the `bytes` of the text; the caller frees it. */
 char *os_read_file(const char *path, size_t *bytes, err *e);
-/* Written beside and renamed: readers see the old file or the whole new one. */
+/* The same for a plain file of at most `most` bytes: a device, a FIFO and an endless file are
+ * refused. */
+char *os_read_plain(const char *path, size_t most, size_t *bytes, err *e);
+/* Written to a temporary file and renamed: readers see the old file or the whole new one. A symbolic
+ * link is followed; a device or a FIFO is written to and never replaced. */
 bool os_write_file(const char *path, const void *data, size_t bytes, err *e);
-bool os_make_folder(const char *path, err *e);                   /* with parents */
-/* A new empty folder of our own under $TMPDIR, and the end of one with all that is in it. */
+bool os_is_folder(const char *path);
+bool os_make_folder(const char *path, err *e); /* with parents */
+/* Makes a new empty folder under $TMPDIR; removes one with everything in it. */
 bool os_make_scratch(char *path, size_t size, err *e);
 void os_remove_folder(const char *path);
 bool os_find_program(const char *name, char *path, size_t size); /* along PATH */
 
-/* Runs a program and waits. stdout and stderr together land in *output (caller frees;
- * NUL-terminated, may be NULL to discard). False only if it could not be run at all; *status is its
+/* Runs a program and waits. *output gets stdout and stderr together, NUL-terminated (the caller
+ * frees it; output may be NULL). False only if the program could not be run at all; *status is its
  * exit status, or 128 + signal. */
 bool os_run(const char *const *argv, char **output, int *status, err *e);
-
-/* a * b, or an assertion: for sizes that come from our own tables. */
-size_t os_multiply(size_t a, size_t b);
-/* a * b into out; false on overflow: for sizes that come from files and the command line. */
-bool os_multiply_checked(size_t a, size_t b, size_t *out);
+/* The same with an end: what still runs after so many seconds is killed, which is an error. Its
+ * memory is limited too, where the system can. */
+bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *status, err *e);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "os.h"
 
-enum { REDRAW_NS = 100000000 }; /* more often is only noise */
+enum { REDRAW_NS = 100000000 }; /* more often would be noise */
 
 progress progress_new(FILE *out, const char *what, size_t total) {
     progress p = {.out = out, .what = what, .total = total, .start_ns = os_now_ns()};

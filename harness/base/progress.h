@@ -18,9 +18,9 @@ typedef struct {
 
 progress progress_new(FILE *out, const char *what, size_t total);
 void progress_update(progress *p, size_t done);
-void progress_hide(progress *p); /* before something else is printed; the next update draws again */
+void progress_hide(progress *p); /* before something else is printed; the next update redraws */
 
-/* "about 40 s left", "about 3 min left"; "" while there is nothing to go by. */
+/* "about 40 s left", "about 3 min left"; "" while nothing is known. */
 void progress_get_estimate(const progress *p, uint64_t now_ns, char *text, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* remark: something to say about a place in a file, as compilers say it. */
+/* remark: a message about a place in a file, in the form that compilers print. */
 #ifndef ASSAY_REMARK_H
 #define ASSAY_REMARK_H
 

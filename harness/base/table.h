@@ -1,5 +1,5 @@
-/* table: aligned columns for people. Rows can be printed as they come, because widths are settled
- * before: by the caller, or by table_fit over what is known. */
+/* table: aligned columns for people. Rows can be printed as they arrive, because widths are fixed
+ * before: by the caller, or by table_fit over the cells known so far. */
 #ifndef ASSAY_TABLE_H
 #define ASSAY_TABLE_H
 
@@ -22,7 +22,7 @@ typedef struct {
     bool colour;
 } table;
 
-/* Colours are wanted on a terminal, unless NO_COLOR is set or the terminal is a dumb one. */
+/* True on a terminal, unless NO_COLOR is set or the terminal is dumb. */
 bool table_wants_colour(FILE *out);
 
 /* Characters that a UTF-8 text takes on the screen (combining and wide ones count as one). */
@@ -32,7 +32,7 @@ int table_get_width(const char *text);
 void table_fit(table_column *column, const char *cell);
 
 void table_print_header(const table *t);
-/* One cell a column. `cell_paint` colours column `painted` alone. */
+/* One cell per column. `cell_paint` colours column `painted` only. */
 void table_print_row(const table *t, const char *const *cells, size_t painted, paint cell_paint);
 
 #endif

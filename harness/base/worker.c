@@ -1,8 +1,8 @@
-/* worker: the side of worker.h that starts workers and hands out tasks. worker_serve.c is the other
- * one.
+/* worker: the side of worker.h that starts workers and hands out tasks. worker_serve.c is the
+ * other.
  *
- * The one surprise: each worker leads a process group, so that giving one up also ends the compiler
- * it may have started. A terminal's Ctrl-C therefore reaches only this process, which ends them. */
+ * Each worker leads a process group of its own, so that killing it also kills the compiler it may
+ * have started. Ctrl-C on a terminal therefore reaches only this process, which then ends them. */
 #include "worker.h"
 
 #include <assert.h>
@@ -63,8 +63,8 @@ static void note_signal(int number) {
 static const int watched[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 enum { WATCHED = sizeof watched / sizeof *watched };
 
-/* A worker that died must not end us (SIGPIPE). What was ignored before, as under nohup, stays so.
- */
+/* Writing to a dead worker must not end this process (SIGPIPE). Signals that were ignored before,
+ * as under nohup, stay ignored. */
 static void watch_signals(struct sigaction *old) {
     stop_signal = 0;
     for (int i = 0; i < WATCHED; i++) {
@@ -106,7 +106,8 @@ static int spawn(const pool *p, int tasks_end, int answers_end, pid_t *pid) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, 2, 1); /* stdout is for data, and data is ours */
+    posix_spawn_file_actions_adddup2(&actions, 2,
+                                     1); /* stdout is for data, which only this process prints */
     posix_spawn_file_actions_adddup2(&actions, tasks_end, WORKER_IN);
     posix_spawn_file_actions_adddup2(&actions, answers_end, WORKER_OUT);
     posix_spawnattr_t attributes;
@@ -165,9 +166,8 @@ static bool has_ended(pid_t pid) {
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
 }
 
-/* Ends it with all that it started, at once or after a moment to leave by itself. Returns its wait
- * status. The group is killed before the leader is reaped: until then nobody else has its number.
- */
+/* Ends it and everything it started, at once or after a moment to exit by itself. Returns its wait
+ * status. The group is killed before the leader is reaped: until then its number is not reused. */
 static int end_worker(worker *w, bool at_once) {
     const struct timespec nap = {.tv_nsec = 1000000};
     for (int i = 0; i < GOODBYE_MS && !at_once && !has_ended(w->pid); i++)
@@ -239,7 +239,7 @@ static void give_task(pool *p, worker *w, size_t index) {
     char line[1024];
     int n = snprintf(line, sizeof line, "%s\n", text);
     assert(n > 0 && n < (int)sizeof line && !strchr(text, '\n'));
-    /* A line fits a pipe. If nobody reads it any more, the hang-up on `from` says so. */
+    /* A line fits a pipe. If the worker is gone, the hang-up on `from` will show it. */
     ssize_t written = write(w->to, line, (size_t)n);
     (void)written;
     p->tasks[index].state = TASK_RUNNING;
@@ -255,7 +255,7 @@ static void finish_task(pool *p, worker *w) {
     p->done++;
 }
 
-/* Hands over what is next in order and known. */
+/* Delivers the outcomes that are next in order and known. */
 static bool deliver_outcomes(pool *p, err *e) {
     while (p->delivered < p->plan->count && p->tasks[p->delivered].state == TASK_DONE) {
         worker_outcome *o = &p->tasks[p->delivered].outcome;
@@ -268,8 +268,8 @@ static bool deliver_outcomes(pool *p, err *e) {
     return true;
 }
 
-/* The worker is gone, or is made to go; the task it had has failed. why is NULL if its death
- * says it all. */
+/* The worker is gone, or is ended now, and its task has failed. why is NULL if its wait status is
+ * the reason. */
 static void fail_task(pool *p, worker *w, const char *why) {
     int status = end_worker(w, why != NULL);
     char *failure = p->tasks[w->task].outcome.failure;
@@ -301,7 +301,7 @@ static void hear_worker(pool *p, worker *w) {
     ssize_t n = read(w->from, w->bytes + w->used, w->room - w->used);
     if (n < 0 && errno == EINTR)
         return;
-    if (!w->busy) { /* it died, or speaks out of turn; either way it had no task to lose */
+    if (!w->busy) { /* it died, or sent something unasked; either way it had no task to lose */
         end_worker(w, true);
         return;
     }
@@ -316,7 +316,7 @@ static void hear_worker(pool *p, worker *w) {
         return;
     memcpy(&frame, w->bytes, sizeof frame);
     if (frame.magic != WORKER_MAGIC || frame.bytes > MAX_ANSWER)
-        fail_task(p, w, "crashed: the worker's answer makes no sense");
+        fail_task(p, w, "crashed: the worker's answer is malformed");
     else if (w->used >= sizeof frame + frame.bytes)
         take_answer(p, w, &frame);
 }
@@ -336,7 +336,7 @@ static bool start_tasks(pool *p, err *e) {
     return true;
 }
 
-/* Waits a moment for something to be said by a worker. */
+/* Waits a moment for any worker to send something. */
 static void hear_workers(pool *p, int wait_ms) {
     struct pollfd watch[MAX_JOBS];
     int owner[MAX_JOBS];
@@ -353,7 +353,7 @@ static void hear_workers(pool *p, int wait_ms) {
             hear_worker(p, &p->workers[owner[i]]);
 }
 
-/* What hangs once hangs again: the rest of a group is not waited for, one time-out after another. */
+/* A kernel that hangs once will hang again: the rest of its group is not tried. */
 static void give_up_group(pool *p, size_t hung) {
     for (size_t i = 0; i < p->plan->count; i++) {
         task *t = &p->tasks[i];
@@ -379,7 +379,7 @@ static void give_up_silent_ones(pool *p) {
     }
 }
 
-/* Hangs up, so that idle workers leave by themselves; ends the others. */
+/* Hangs up, so that idle workers exit by themselves; ends the others. */
 static void end_workers(pool *p) {
     for (int i = 0; i < p->jobs; i++)
         if (p->workers[i].pid) {

@@ -1,8 +1,8 @@
 /* worker_serve: the side of worker.h that runs tasks.
  *
- * The one surprise: tasks are read by a thread of their own, which ends the process, compilers it
- * started included, when the other side hangs up in the middle of a task. So no worker outlives the
- * program that started it, not even one in an endless loop. */
+ * Tasks are read by a thread of their own, which ends the process and any compiler it started when
+ * the other side hangs up during a task. So no worker outlives the program that started it, not
+ * even one in an endless loop. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -101,7 +101,7 @@ static void set_idle(inbox *box) {
 
 bool worker_serve(worker_task run, void *context, err *e) {
     if (fcntl(WORKER_IN, F_SETFD, FD_CLOEXEC) != 0 || fcntl(WORKER_OUT, F_SETFD, FD_CLOEXEC) != 0)
-        return err_set(e, EXIT_USAGE, "a worker is started by assay itself, not by hand");
+        return err_set(e, EXIT_USAGE, "--worker is used by assay itself, not by hand");
     static inbox box = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     pthread_t reader;
     int failed = pthread_create(&reader, NULL, read_tasks, &box);
@@ -113,8 +113,7 @@ bool worker_serve(worker_task run, void *context, err *e) {
     while (ok && !retire && wait_for_task(&box, task)) {
         size_t bytes = 0;
         void *answer = run(context, task, &bytes, &retire);
-        /* Once the answer is out, a hang-up is a goodbye: leave in order, with what is still to be
-         * said on stderr. */
+        /* After the answer is out, a hang-up means the end: exit in order and flush stderr. */
         set_idle(&box);
         worker_frame frame = {.magic = WORKER_MAGIC, .retire = retire, .bytes = bytes};
         ok = write_all(&frame, sizeof frame) && write_all(answer, bytes);

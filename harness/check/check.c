@@ -1,18 +1,17 @@
 /* check: see check.h. Owns the order of things: what is copied, poisoned, played and held against
  * what. What a right value is belongs to compare, what a buffer holds to snapshot.
  *
- * The one surprise: an output that shares bytes with something the same launch reads is not
- * poisoned, because that would destroy the input. */
+ * An output that shares bytes with something the same launch reads is not poisoned, because that
+ * would destroy the input. */
 #include "check.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "harness/base/os.h"
+#include "ask.h"
 #include "snapshot.h"
+#include "validation.h"
 
 /* One launch under check. */
 typedef struct {
@@ -144,48 +143,6 @@ static bool check_untouched(trial *t) {
     return true;
 }
 
-static bool make_expected(const binding *b, const void *contents, expected *out, err *e) {
-    size_t count = b->at.bytes / elem_get_bytes(b->type);
-    *out = (expected){.count = count, .terms = 1, .roundings = 4, .exact = !elem_is_float(b->type)};
-    out->value = malloc(os_multiply(count + 1, sizeof *out->value));
-    out->scale = malloc(os_multiply(count + 1, sizeof *out->scale));
-    if (!out->value || !out->scale)
-        return err_set(e, EXIT_CANNOT, "no memory for %zu expected values of '%s'", count,
-                       b->at.buffer->label);
-    for (size_t i = 0; i < count; i++) {
-        out->value[i] = b->access == ACCESS_BOTH ? elem_read(b->type, contents, i) : NAN;
-        out->scale[i] = NAN;
-    }
-    return true;
-}
-
-/* Gives the oracle the contents before the launch and lets it fill what they should become. */
-static bool ask_oracle(trial *t, err *e) {
-    const launch *l = t->launch;
-    bool has_output = false;
-    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
-        const binding *b = &l->args[i];
-        if (b->kind == BIND_BYTES) {
-            t->io.in[i] = l->inline_bytes + b->inline_at;
-            t->io.bytes[i] = b->inline_bytes;
-        } else if (b->kind == BIND_BUFFER) {
-            t->io.in[i] = snapshot_find(&t->before, b->at);
-            t->io.bytes[i] = b->at.bytes;
-        }
-        if (!is_written(b))
-            continue;
-        has_output = true;
-        if (!make_expected(b, t->io.in[i], &t->io.out[i], e))
-            return false;
-    }
-    if (!l->oracle && has_output)
-        return err_set(e, EXIT_CANNOT, "a launch of %s has no oracle: nothing says what is right",
-                       l->pipeline->kernel);
-    if (l->oracle)
-        l->oracle(l, &t->io);
-    return true;
-}
-
 static bool refuse_output(trial *t, int index, const comparison *c) {
     const binding *b = &t->launch->args[index];
     const bad_element *first = &c->first[0];
@@ -203,10 +160,10 @@ static bool refuse_output(trial *t, int index, const comparison *c) {
 }
 
 static bool check_outputs(trial *t, err *e) {
-    if (!ask_oracle(t, e))
+    if (!ask_oracle(t->launch, &t->before, &t->io, e))
         return false;
     check_result *r = t->result;
-    bool flushes = device_get_facts(library_get_device(t->tape->lib))->flushes_denormals;
+    bool flushes = t->launch->pipeline->flushes_denormals;
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {
         const binding *b = &t->launch->args[i];
         if (!is_written(b))
@@ -256,10 +213,7 @@ static void trial_free(trial *t) {
     snapshot_free(&t->before);
     snapshot_free(&t->after);
     snapshot_free(&t->again);
-    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
-        free(t->io.out[i].value);
-        free(t->io.out[i].scale);
-    }
+    ask_free(&t->io);
 }
 
 /* False with the result refused, or with e set. Leaves the buffers as the launch left them. */
@@ -283,9 +237,20 @@ bool check_tape(tape *t, const check_options *o, check_result *out, err *e) {
     *out = (check_result){.verdict = CHECK_PASS};
     if (t->count == 0)
         return err_set(e, EXIT_CANNOT, "there is nothing to check: the tape has no launches");
-    for (size_t i = 0; i < t->count; i++)
-        if (!check_launch(t, i, o, out, e))
-            return out->verdict == CHECK_FAIL;
+    bool ok = true, explained = t->explains;
+    t->explains = true;
+    for (size_t i = 0; ok && i < t->count; i++)
+        ok = check_launch(t, i, o, out, e);
+    t->explains = explained;
+    return ok || out->verdict == CHECK_FAIL;
+}
+
+bool check_skip(check_result *out, const char *format, ...) {
+    *out = (check_result){.verdict = CHECK_SKIP};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(out->message, sizeof out->message, format, args);
+    va_end(args);
     return true;
 }
 
@@ -295,17 +260,27 @@ bool check_case(library *lib, const op *o, const kernel *k, const shape *s, dist
     check_options options = {.unordered = o->unordered};
     device *d = library_get_device(lib);
     device_clear_findings(d);
-    bool ok = case_open(&c, lib, o, k, s, inputs, seed, e) && check_tape(c.tape, &options, out, e);
+    err reason;
+    if (o->accepts && !o->accepts(k, s, &reason))
+        return check_skip(out, "%s", reason.text);
+    bool ok = case_open(&c, lib, o, k, s, inputs, seed, e);
+    if (ok && !device_can_play(c.tape, &reason))
+        check_skip(out, "%s", reason.text);
+    else
+        ok = ok && check_tape(c.tape, &options, out, e);
     case_close(&c);
     const finding_list *found = device_get_findings(d);
-    if (ok && out->verdict == CHECK_PASS && found->count > 0) {
-        const finding *f = &found->items[0];
+    bool is_strict = validation_is_strict();
+    if (ok && out->verdict == CHECK_PASS && finding_count_failing(found, is_strict) > 0) {
+        const finding *f = found->items;
+        while (!is_strict && finding_is_mild(f->what))
+            f++;
         out->verdict = CHECK_FAIL;
         if (f->line > 0)
-            snprintf(out->message, sizeof out->message, "%s at %s:%d: %s",
+            snprintf(out->message, sizeof out->message, "%s at %s:%d: %.300s",
                      finding_get_name(f->what), f->file, f->line, f->text);
         else
-            snprintf(out->message, sizeof out->message, "%s: %s", finding_get_name(f->what),
+            snprintf(out->message, sizeof out->message, "%s: %.300s", finding_get_name(f->what),
                      f->text);
     }
     return ok;

@@ -1,4 +1,4 @@
-/* check: plays a tape one launch at a time and holds each against its oracle.
+/* check: plays a tape one launch at a time and compares each with its oracle.
  *
  * For every launch: inputs are copied, outputs poisoned, the launch played; then guard zones,
  * read-only inputs and each written binding are checked, and the launch is played again from the
@@ -9,11 +9,13 @@
 #include "compare.h"
 #include "op.h"
 
+/* Skipped: the device cannot run the case as written (device_can_play). */
 typedef enum { CHECK_PASS, CHECK_FAIL, CHECK_SKIP } check_verdict;
 
 typedef struct {
     check_verdict verdict;
-    char message[512]; /* what is wrong: kernel, shape, buffer, element, expected and got */
+    char message[512]; /* what is wrong (kernel, buffer, element, expected and got), or why the case
+                          was skipped */
     comparison worst;  /* of the binding with the largest margin, over all launches */
     char buffer[64];   /* that binding: "'y' (buffer 2)" */
     uint64_t gpu_ns;
@@ -29,17 +31,22 @@ typedef struct {
 } check_step;
 
 typedef struct {
-    bool unordered; /* do not ask for equal bits from run to run */
-    void (*observe)(void *context, const check_step *step); /* NULL, or told of every launch */
+    bool unordered; /* do not require equal bits from run to run */
+    void (*observe)(void *context, const check_step *step); /* NULL, or called for every launch */
     void *context;
 } check_options;
 
-/* Checks every launch of a tape; stops at the first that is wrong. err is for what kept the check
- * from being made. */
+/* Checks every launch of a tape; stops at the first that is wrong. err is for reasons why the check
+ * could not be made. */
 bool check_tape(tape *t, const check_options *o, check_result *out, err *e);
 
-/* Builds a case on a device and checks it. Where the device's validation is on, what it finds fails
- * the case too, and is left in the device's list. */
+/* Marks a case as one that this kernel or this device does not take. A skip is counted and its
+ * reason is kept; it is neither a pass nor a failure. Returns true: the check has its result. */
+bool check_skip(check_result *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Builds a case on a device and checks it. A shape that the kernel does not take, or a kernel that
+ * the device cannot run, is skipped. If the device's validation is on, its findings also fail the
+ * case, and stay in the device's list. */
 bool check_case(library *lib, const op *o, const kernel *k, const shape *s, distribution inputs,
                 uint64_t seed, check_result *out, err *e);
 

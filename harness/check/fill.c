@@ -1,7 +1,7 @@
 /* fill: see fill.h. Owns the random numbers of every case.
  *
- * The one surprise: normal numbers are sums of twelve uniform ones (mean 6, variance 1) and not
- * made with log and cos, whose last bits differ between machines: a seed must replay everywhere. */
+ * Normal numbers are sums of twelve uniform ones (mean 6, variance 1), not made with log and cos,
+ * whose last bits differ between machines: a seed must replay everywhere. */
 #include "fill.h"
 
 #include <assert.h>

@@ -1,5 +1,4 @@
-/* lint: see lint.h. Owns the order of the steps, and which kernels an error of the compiler means.
- */
+/* lint: see lint.h. Owns the order of the steps, and which kernels a compiler error applies to. */
 #include "lint.h"
 
 #include <assert.h>
@@ -9,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/device/diagnostic.h"
 #include "harness/base/os.h"
+#include "harness/device/diagnostic.h"
 #include "harness/device/soft/compile.h"
 #include "harness/device/toolchain.h"
+
+enum { LINT_BYTES = 16 << 20 };
 
 struct linter {
     soft_compiler *compiler;
@@ -49,7 +50,7 @@ static bool is_ours(const char *file) {
     return strstr(file, "/harness/device/shim/") || strstr(file, "/harness/device/msl/strict/");
 }
 
-/* An error inside of the shim is an error of the line that led there. */
+/* An error inside the shim is attributed to the line that led there. */
 static const diagnostic *find_place(const diagnostic_list *list, size_t i) {
     for (size_t n = i; n < diagnostic_end_notes(list, i); n++)
         if (!is_ours(list->items[n].file))
@@ -57,8 +58,8 @@ static const diagnostic *find_place(const diagnostic_list *list, size_t i) {
     return &list->items[i];
 }
 
-/* Errors in the body of a kernel are that kernel's; those of one instantiation name it in a note;
- * what is outside of kernels is everybody's. */
+/* Errors in the body of a kernel belong to that kernel; those of one instantiation name it in a
+ * note; errors outside kernels belong to all of them. */
 static void blame(const msl_unit *u, const diagnostic_list *list, size_t i, bool *guilty) {
     bool is_found = false;
     const diagnostic *place = find_place(list, i);
@@ -109,7 +110,7 @@ static void report_messages(const msl_unit *u, const char *messages, lint_report
     diagnostic_free(&list);
 }
 
-/* What the front end could not read. Its messages begin with file and line where they know them. */
+/* A file that the front end cannot read. Its messages begin with file and line where known. */
 static void report_unread(const char *path, const err *why, lint_report *out) {
     diagnostic_list list;
     diagnostic_read(why->detail, &list);
@@ -161,19 +162,22 @@ static bool compile(const linter *l, const msl_unit *u, lint_report *out, err *e
     return ok;
 }
 
-bool linter_check(linter *l, const char *path, lint_report *out, err *e) {
+/* is_whole: all that lint knows; else what compiles. */
+static bool check(linter *l, const char *path, const msl_extras *extras, bool is_whole,
+                  lint_report *out, err *e) {
     *out = (lint_report){0};
-    char *given = os_read_file(path, NULL, e);
+    char *given = os_read_plain(path, LINT_BYTES, NULL, e);
     if (!given)
         return false;
     err why = {.code = EXIT_OK};
-    msl_unit *u = msl_load(path, &why);
+    msl_unit *u = msl_load_with(path, extras, &why);
     bool ok = true;
     if (u) {
         list_kernels(u, out);
-        msl_check_rules(u, &out->remarks);
+        if (is_whole)
+            msl_check_rules(u, &out->remarks);
         ok = compile(l, u, out, e);
-        if (ok && out->compiled)
+        if (ok && out->compiled && is_whole)
             ok = strict_check(l->clang, u, &out->remarks, &out->strict, e);
     } else if (why.code == EXIT_CANNOT) {
         *e = why;
@@ -186,4 +190,13 @@ bool linter_check(linter *l, const char *path, lint_report *out, err *e) {
     remark_sort(&out->remarks);
     free(given);
     return ok;
+}
+
+bool linter_check(linter *l, const char *path, const msl_extras *extras, lint_report *out, err *e) {
+    return check(l, path, extras, true, out, e);
+}
+
+bool linter_compile(linter *l, const char *path, const msl_extras *extras, lint_report *out,
+                    err *e) {
+    return check(l, path, extras, false, out, e);
 }

@@ -44,7 +44,7 @@ const char *ptx_linter_get_name(const ptx_linter *l) {
     return l->name;
 }
 
-/* Clang's messages where it gave some that have a place; else the error's sentence, at the kernel. */
+/* Clang's messages if any has a location; else the error's sentence, at the kernel. */
 static void report(const msl_signature *s, const char *path, const err *why, remark_list *out) {
     diagnostic_list list;
     diagnostic_read(why->detail, &list);
@@ -67,7 +67,7 @@ static bool compile(ptx_linter *l, const msl_unit *u, const msl_signature *s, er
     }
     char path[PATH_MAX], *text = msl_rewrite(u, s->host_name, ones, count, why), *ptx = NULL;
     if (text)
-        ptx = ptx_compile(l->compiler, text, s->host_name, path, sizeof path, why);
+        ptx = ptx_compile(l->compiler, text, s->host_name, MATH_SAFE, path, sizeof path, why);
     bool ok = ptx && (!l->assembler[0] ||
                       ptx_assemble(l->compiler, l->assembler, path, s->host_name, why));
     free(ptx);

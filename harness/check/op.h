@@ -1,7 +1,7 @@
-/* op: what the harness needs to know about a family of kernels that compute the same thing.
+/* op: what the harness needs to know about the kernels that compute the same thing.
  *
- * kernels/<op>.c fills one of these; kernels/registry.c lists them all. The harness enumerates
- * cases (kernel x shape x input distribution) from it and builds each as a tape. */
+ * kernels/<op>.c fills one of these; kernels/ops.h lists them all. Cases (kernel x shape x input
+ * distribution) are enumerated from it, and each is built as a tape. */
 #ifndef ASSAY_OP_H
 #define ASSAY_OP_H
 
@@ -15,20 +15,34 @@ typedef struct {
     uint32_t dim[SHAPE_DIMS];
 } shape;
 
-/* One MSL function: a rung of the op's ladder. Geometry numbers mean what the op's record function
- * says they mean. */
+/* The shapes that a kernel is checked with: edges first, then those of models, large ones last. */
 typedef struct {
-    const char *name;  /* the MSL function, the name on the command line, the name in CSV */
-    const char *about; /* what it tries, in a few words */
-    uint32_t group;    /* threads a threadgroup */
-    uint32_t rows;     /* outputs a threadgroup, where the op needs it; else 0 */
-    uint32_t min_dim; /* what the inner dimension must be a multiple of; 0: whatever the op takes */
-    uint32_t tokens;  /* tokens a threadgroup, where the op needs it; else 0 */
+    const shape *items;
+    size_t count;
+    shape any_input; /* also checked, and with every input distribution */
+} shape_list;
+
+/* One MSL function. What varies among the kernels of an op is a field, so that code can choose and
+ * filter by it; code never spells or parses a name. */
+typedef struct kernel {
+    const char *name;    /* the MSL function, the name on the command line, the name in CSV */
+    const char *variant; /* how it differs from kernels with the same axes: "rowblock"; NULL: it is
+                            the only one */
+    const char *about;   /* what it tries, in a few words */
+    const char *file;    /* "rmsnorm.metal" */
+    const struct weight_format *format; /* of its weights; NULL: it has none */
+    bool accumulates;                   /* adds to its output instead of replacing it */
+    uint32_t group;                     /* threads per threadgroup */
+    uint32_t groups;      /* threadgroups, if their number is fixed; 0: it follows from the shape */
+    uint32_t rows;        /* outputs per threadgroup, if the op needs it */
+    uint32_t tokens;      /* tokens per threadgroup; 0: takes one token and no batch */
+    uint32_t multiple_of; /* of which the inner dimension must be a multiple; 0: the op's rule */
+    const shape_list *shapes; /* NULL: those of the op */
 } kernel;
 
 typedef struct op op;
 
-/* A case under construction: where buffers come from, what fills them, what is recorded. */
+/* A case (test_case.h) as it is built: the source of its buffers, their contents, its tape. */
 typedef struct {
     const op *op;
     const kernel *kernel;
@@ -43,25 +57,27 @@ typedef struct {
 } kernel_case;
 
 struct op {
-    const char *name;  /* family: kernels/<name>.metal, kernels/<name>.c */
+    const char *name;  /* "matvec" */
     const char *about; /* one line for `assay list` */
-    const char *dims;  /* "out x in" */
+    const char *dims;  /* names of the dimensions of a shape: "out x in x batch" */
     const kernel *kernels;
     size_t kernel_count;
-    const shape *shapes; /* edge shapes first, model shapes, large ones last */
-    size_t shape_count;
-    shape any_input; /* the shape that is also run with every input distribution */
-    bool unordered;  /* float atomics: two runs need not agree in every bit */
-    /* NULL or: does this kernel take this shape? */
-    bool (*accepts)(const kernel *k, const shape *s);
+    shape_list shapes; /* of kernels that have none of their own */
+    bool unordered;    /* float atomics: two runs need not agree in every bit */
+    /* NULL, or: does this kernel take this shape? If not, e says why: the case is skipped. */
+    bool (*accepts)(const kernel *k, const shape *s, err *e);
     /* Makes buffers with case_input and friends, records the launches on c->tape. */
     bool (*build)(kernel_case *c, err *e);
 };
 
-/* The row with this name, or NULL. */
+/* The kernel with this name, or NULL. */
 const kernel *op_find_kernel(const op *o, const char *name);
+/* The shapes that a kernel of the op is checked with. */
+const shape_list *op_get_shapes(const op *o, const kernel *k);
+/* Which dimension counts tokens ("batch" or "tokens" in dims); -1: none does. */
+int op_find_batch_dim(const op *o);
 
-/* A case from nothing to its recorded tape, and back. c is filled in either way: close it. */
+/* Builds a case up to its recorded tape, and frees it. c is filled in either way: close it. */
 bool case_open(kernel_case *c, library *lib, const op *o, const kernel *k, const shape *s,
                distribution inputs, uint64_t seed, err *e);
 void case_close(kernel_case *c);
@@ -77,5 +93,9 @@ bool case_output(kernel_case *c, const char *label, size_t bytes, slice *out,
 void case_get_name(const kernel_case *c, char *text,
                    size_t size);                              /* "rmsnorm_simdgroup/3x576/normal" */
 void shape_get_text(const shape *s, char *text, size_t size); /* "3x576" */
+/* The shape that "3x576" stands for; false for other texts. */
+bool shape_parse(const char *text, shape *out);
+size_t shape_count_dims(const shape *s);   /* 2 for 3x576 */
+double shape_count_values(const shape *s); /* 1728 for 3x576: the product, where a 0 counts 1 */
 
 #endif

@@ -1,12 +1,12 @@
-/* snapshot: see snapshot.h. Goes through buffer_download and buffer_upload only, so private buffers
- * are no different from shared ones. */
+/* snapshot: see snapshot.h. Uses buffer_download and buffer_upload only, so private buffers are
+ * handled like shared ones. */
 #include "snapshot.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds the buffer of a binding, or widens the range of one that is there. */
+/* Adds the buffer of a binding, or widens its range if it is there already. */
 static void add_slice(snapshot *s, slice at) {
     bool is_whole = at.buffer->storage != STORAGE_NO_COPY;
     size_t from = is_whole ? 0 : at.offset,

@@ -1,7 +1,7 @@
 /* snapshot: the bytes of every buffer that a launch touches, at one moment.
  *
- * Buffers are copied whole, so that a write outside the bound slices shows; of memory that is the
- * caller's (STORAGE_NO_COPY, never written and maybe a whole model) only the bound range is. */
+ * Buffers are copied whole, so that a write outside the bound slices shows. Of the caller's memory
+ * (STORAGE_NO_COPY, never written and maybe a whole model) only the bound range is copied. */
 #ifndef ASSAY_SNAPSHOT_H
 #define ASSAY_SNAPSHOT_H
 
@@ -26,7 +26,7 @@ void snapshot_free(snapshot *s);
 /* Where the snapshot holds a slice of a buffer of its launch. */
 const uint8_t *snapshot_find(const snapshot *s, slice at);
 
-/* Offset in the buffer of the first byte at or behind `from` in which two snapshots of the same
+/* Offset in the buffer of the first byte at or after `from` in which two snapshots of the same
  * launch differ; false if there is none. */
 bool snapshot_find_change(const snapshot_part *a, const snapshot_part *b, size_t from, size_t *at);
 

@@ -1,5 +1,5 @@
-/* strict: see strict.h. Owns the words of clang's messages: what they mean and how they are put in
- * the words of MSL. */
+/* strict: see strict.h. Owns the wording of clang's messages: what they mean and how they are
+ * translated to MSL's terms. */
 #include "strict.h"
 
 #include <assert.h>
@@ -9,18 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/device/diagnostic.h"
 #include "harness/base/os.h"
+#include "harness/device/diagnostic.h"
 
 /* What an error of the strict parse is. */
 typedef enum {
     VERDICT_FINE,    /* MSL allows it */
     VERDICT_SPACE,   /* an address-space mistake */
     VERDICT_MISTAKE, /* another mistake that C++ lets pass */
-    VERDICT_UNKNOWN  /* the parse was not up to the file */
+    VERDICT_UNKNOWN  /* the parse cannot handle the file */
 } verdict;
 
-enum { SPACES = 4 };
+enum { SPACES = 4, STRICT_SECONDS = 300 };
 static const char *const opencl_spaces[SPACES] = {"__private", "__global", "__local", "__constant"};
 static const char *const msl_spaces[SPACES] = {"thread", "device", "threadgroup", "constant"};
 
@@ -86,7 +86,7 @@ static bool is_in_kernel(const msl_unit *u, const diagnostic *d) {
 
 static verdict judge(const msl_unit *u, const diagnostic_list *list, size_t i) {
     /* Structs are copied between address spaces in MSL, and temporaries are thread memory; a
-     * template of a kernel is a kernel, and its threadgroup variables may stand in any block;
+     * template of a kernel is a kernel, and its threadgroup variables may be in any block;
      * float4 x = {1} and h4 * 2.0f are right. */
     static const char *const copies[] = {"implicit copy constructor", "implicit copy assignment",
                                          "implicit move", "default address space", NULL};
@@ -128,7 +128,7 @@ static void replace(char *text, size_t size, const char *what, const char *with)
     }
 }
 
-/* The message, with the note that says why, in the words of MSL. */
+/* The message, with the note that explains it, in MSL's terms. */
 static void translate(const diagnostic_list *list, size_t i, char *text, size_t size) {
     snprintf(text, size, "%s", list->items[i].text);
     for (size_t n = i + 1; n < diagnostic_end_notes(list, i); n++)
@@ -193,7 +193,7 @@ static bool run_clang(const char *clang, const char *source, char **messages, in
                                 header,
                                 source,
                                 NULL};
-    return os_run(argv, messages, status, e);
+    return os_run_for(argv, STRICT_SECONDS, messages, status, e);
 }
 
 bool strict_check(const char *clang, const msl_unit *u, remark_list *out, strict_result *result,

@@ -17,6 +17,7 @@ extern char **environ;
 
 static const char folder_variable[] = "ASSAY_REPORTS";
 static const char banner[] = "Metal GPU Validation Enabled";
+static const char beginning[] = "Invalid "; /* of a report */
 
 /* The environment ----------------------------------------------------------------------------- */
 
@@ -65,6 +66,10 @@ bool validation_is_on(void) {
     return is_one("MTL_SHADER_VALIDATION") && is_one("MTL_SHADER_VALIDATION_REPORT_TO_STDERR");
 }
 
+bool validation_is_strict(void) {
+    return is_one("ASSAY_STRICT");
+}
+
 /* Files --------------------------------------------------------------------------------------- */
 
 static char log_path[PATH_MAX];
@@ -91,22 +96,35 @@ bool validation_start_log(err *e) {
     return ok || err_set(e, EXIT_CANNOT, "cannot write %.200s", log_path);
 }
 
-/* What is behind the last line end may still grow: it is left for the next time. */
+/* A report comes line by line; the frame is its last. */
+static bool is_cut_short(const char *text) {
+    const char *last = NULL;
+    for (const char *p = text; (p = strstr(p, beginning)); p++)
+        last = p;
+    return last && !strstr(last, "frame #");
+}
+
+/* What comes after the last line end may still grow: it is left for the next time. A report without
+ * a frame is waited for a little longer: not every report has one. */
 void validation_read_log(finding_list *out) {
+    enum { TRIES = 4 };
     if (!log_path[0])
         return;
-    nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-    size_t bytes = 0;
-    char *text = os_read_file(log_path, &bytes, NULL);
-    if (text && bytes > log_done) {
-        char *end = strrchr(text + log_done, '\n');
-        if (end) {
+    for (int i = 1; i <= TRIES; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+        size_t bytes = 0;
+        char *text = os_read_file(log_path, &bytes, NULL);
+        char *end = text && bytes > log_done ? strrchr(text + log_done, '\n') : NULL;
+        bool is_whole = !end || !is_cut_short(text + log_done);
+        if (end && (is_whole || i == TRIES)) {
             end[1] = 0;
             validation_parse(text + log_done, out);
             log_done = (size_t)(end + 1 - text);
         }
+        free(text);
+        if (is_whole)
+            return;
     }
-    free(text);
 }
 
 bool validation_read_folder(const char *path, validation_count *count, finding_list *out, err *e) {
@@ -135,7 +153,7 @@ bool validation_read_folder(const char *path, validation_count *count, finding_l
 
 /* Reports ------------------------------------------------------------------------------------- */
 
-/* The text between two marks behind p, up to the end of the line. */
+/* The text between two marks after p, up to the end of the line. */
 static const char *copy_between(const char *p, const char *before, const char *after, char *out,
                                 size_t size) {
     const char *begin = strstr(p, before), *line = p + strcspn(p, "\n");
@@ -149,17 +167,51 @@ static const char *copy_between(const char *p, const char *before, const char *a
     return end;
 }
 
-/* "buffer: LABEL, length:N, resident:Read Write", on the line behind the report. */
-static void read_buffer(const char *line, finding *f, int64_t offset) {
+/* `buffer: LABEL, length:N, resident:Read Write`. */
+static void read_buffer(const char *line, finding *f) {
     char length[32];
     if (!copy_between(line, "buffer: ", ", length:", f->label, sizeof f->label) ||
         !copy_between(line, ", length:", ",", length, sizeof length))
         return;
-    int64_t bytes = strtoll(length, NULL, 10);
+    int64_t bytes = strtoll(length, NULL, 10), offset = f->element;
     f->by = offset < 0 ? offset : offset >= bytes ? offset - bytes + 1 : 0;
 }
 
-/* "Invalid device store at offset N, executing kernel function: "name"". */
+/* `encoder: "LABEL", dispatch: N`. */
+static void read_encoder(const char *line, finding *f) {
+    char label[64];
+    const char *behind = copy_between(line, "encoder: \"", "\"", label, sizeof label);
+    size_t used = strlen(f->text);
+    unsigned long dispatch;
+    if (behind && sscanf(behind, "\", dispatch: %lu", &dispatch) == 1)
+        snprintf(f->text + used, sizeof f->text - used, ", dispatch %lu of \"%s\"", dispatch,
+                 label);
+}
+
+/* `  * frame #0: kernel() - FILE:LINE:COLUMN`. The first number is the line: a file's name may have
+ * colons, so it is looked for from the end. */
+static void read_frame(const char *line, finding *f) {
+    const char *begin = strstr(line, "frame #0: "), *dash = begin ? strstr(begin, " - ") : NULL;
+    char place[512];
+    if (!dash || dash > line + strcspn(line, "\n"))
+        return;
+    snprintf(place, sizeof place, "%.*s", (int)strcspn(dash + 3, "\r\n"), dash + 3);
+    for (int number = 0; number < 2; number++) {
+        char *colon = strrchr(place, ':');
+        if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "0123456789")])
+            break;
+        f->line = atoi(colon + 1);
+        *colon = 0;
+    }
+    const char *slash = strrchr(place, '/');
+    if (f->line > 0)
+        snprintf(f->file, sizeof f->file, "%.127s", slash ? slash + 1 : place);
+}
+
+enum { MOST_LINES = 6 }; /* of one report, after the first */
+
+/* `Invalid device store at offset N, executing kernel function: "name"`, and on the lines after it
+ * what else is known: buffer, encoder, frame. */
 static bool read_report(const char *p, finding *f) {
     char space[24], access[24];
     int64_t offset = 0;
@@ -169,17 +221,23 @@ static bool read_report(const char *p, finding *f) {
     f->what = strcmp(access, "store") == 0 ? FINDING_STORE_OUTSIDE : FINDING_LOAD_OUTSIDE;
     if (!copy_between(p, "executing kernel function: \"", "\"", f->kernel, sizeof f->kernel))
         snprintf(f->kernel, sizeof f->kernel, "unknown kernel");
-    const char *line = p + strcspn(p, "\n");
+    const char *line = p + strcspn(p, "\n"), *next = strstr(p + 1, beginning);
     snprintf(f->text, sizeof f->text, "%.*s", (int)(line - p), p);
     snprintf(f->label, sizeof f->label, "%s memory", space);
-    if (*line && strcmp(space, "threadgroup") != 0)
-        read_buffer(line + 1, f, offset);
+    for (int i = 0; i < MOST_LINES && *line && (!next || line < next); i++) {
+        line++;
+        if (strcmp(space, "threadgroup") != 0)
+            read_buffer(line, f);
+        read_encoder(line, f);
+        read_frame(line, f);
+        line += strcspn(line, "\n");
+    }
     return true;
 }
 
 size_t validation_parse(const char *text, finding_list *out) {
     size_t count = 0;
-    for (const char *p = text; (p = strstr(p, "Invalid ")); p++) {
+    for (const char *p = text; (p = strstr(p, beginning)); p++) {
         finding f;
         if (!read_report(p, &f))
             continue;

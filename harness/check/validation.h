@@ -1,10 +1,10 @@
-/* validation: Metal's shader validation, which speaks to stderr and to nobody else.
+/* validation: Metal's shader validation, which reports on stderr only.
  *
- * It is switched on by variables that a process reads when it makes its first GPU device, it never
- * changes an exit status, and its reports come when they come, also in the middle of other lines.
- * So what is to be validated runs in processes of its own (workers), started with every MTL_*
- * variable pinned and with stderr in a file: while a worker runs it reads its own file, and when
- * all have ended every file is read again. Nothing here knows Metal: it is all text. */
+ * It is enabled by variables that a process reads when it makes its first GPU device, it never
+ * changes an exit status, and its reports arrive at any time, even in the middle of other lines. So
+ * validated cases run in processes of their own (workers), started with every MTL_* variable
+ * pinned and with stderr in a file: a worker reads its own file while it runs, and when all have
+ * ended every file is read again. Nothing here uses Metal: it is all text. */
 #ifndef ASSAY_VALIDATION_H
 #define ASSAY_VALIDATION_H
 
@@ -14,19 +14,20 @@
 #include "harness/base/err.h"
 #include "harness/device/finding.h"
 
-/* In the process that starts workers: no MTL_* variable is left but those that are set here. */
+/* In the process that starts workers: unsets every MTL_* variable but those that it sets. */
 void validation_pin_environment(void);
 /* Is Metal's validation on for this process, with reports to stderr? */
 bool validation_is_on(void);
+/* ASSAY_STRICT=1: milder findings fail a run, too. */
+bool validation_is_strict(void);
 
-/* A folder for the files of the workers, named to them by the environment; and its end. */
+/* Makes and removes a folder for the files of the workers, which find it in the environment. */
 bool validation_open_folder(char *path, size_t size, err *e);
 void validation_close_folder(const char *path);
 
-/* In a worker: stderr goes to a file of the folder from here on. Where no folder is named, nothing
- * happens. */
+/* In a worker: stderr goes to a file of the folder from here on. Does nothing without a folder. */
 bool validation_start_log(err *e);
-/* Adds the reports that came since the last time, after a moment for those on their way. */
+/* Adds the reports since the last call, after a moment for those still on their way. */
 void validation_read_log(finding_list *out);
 
 typedef struct {

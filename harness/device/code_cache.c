@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
+#include "math_mode.h"
 
 /* What everything depends on ------------------------------------------------------------------ */
 
@@ -58,6 +59,9 @@ bool code_cache_hash_compiler(sha256 *h, const char *clang, const char *version,
     char home[PATH_MAX - 128];
     if (!os_find_home(home, sizeof home, e))
         return false;
+    for (math_mode m = 0; m < MATH_COUNT; m++)
+        for (const char *const *flag = math_mode_get_flags(m); *flag; flag++)
+            code_cache_hash_texts(h, flag, 1);
     sha256_add(h, clang, strlen(clang) + 1);
     sha256_add(h, version, strlen(version) + 1);
     if (stat(clang, &s) == 0)
@@ -89,7 +93,7 @@ static void hash_bytes(const void *data, size_t bytes, char hex[65]) {
     sha256_finish(&h, hex);
 }
 
-/* Is the cached file there and whole? */
+/* Does the cached file exist, undamaged? */
 static bool is_whole(const char *object, const char *sum) {
     size_t bytes;
     char *want = os_read_file(sum, NULL, NULL);

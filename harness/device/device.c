@@ -1,5 +1,5 @@
-/* device: what is the same on every device. Choosing one, guard zones around buffers, checking
- * launches against signatures before anything runs; the rest goes through device_ops. */
+/* device: what all devices share. Choosing one, guard zones around buffers, and checking launches
+ * against signatures before anything runs; the rest goes through device_ops. */
 #include "device.h"
 
 #include <assert.h>
@@ -29,7 +29,7 @@ static const struct {
 
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
 
-static device *open_kind(int i, const char *wanted, err *e) {
+static device *open_kind(int i, const char *wanted, const device_options *o, err *e) {
     if (!kinds[i].ops) {
         err_set(e, EXIT_CANNOT, "the device '%s' cannot be used: %s", kinds[i].name,
                 kinds[i].absent);
@@ -44,6 +44,8 @@ static device *open_kind(int i, const char *wanted, err *e) {
     assert(d);
     d->ops = kinds[i].ops;
     d->wanted = wanted;
+    d->options = *o;
+    d->facts.math = o->math;
     if (d->ops->open(d, e)) {
         snprintf(d->facts.spec, sizeof d->facts.spec, "%s%s%s", kinds[i].name, *wanted ? ":" : "",
                  wanted);
@@ -55,13 +57,17 @@ static device *open_kind(int i, const char *wanted, err *e) {
 }
 
 device *device_open(const char *name, err *e) {
+    return device_open_with(name, &(device_options){.math = MATH_SAFE}, e);
+}
+
+device *device_open_with(const char *name, const device_options *o, err *e) {
     if (!name)
         name = getenv("ASSAY_DEVICE");
     if (!name || !*name || strcmp(name, "auto") == 0) {
         device *d = NULL;
-        err why; /* of the last kind: what came before it does not matter where this one opens */
+        err why; /* of the last kind: earlier failures do not matter if this one opens */
         for (int i = 0; i < KIND_COUNT && !d; i++)
-            d = open_kind(i, "", &why);
+            d = open_kind(i, "", o, &why);
         if (!d && e)
             *e = why;
         return d;
@@ -69,7 +75,7 @@ device *device_open(const char *name, err *e) {
     size_t length = strcspn(name, ":");
     for (int i = 0; i < KIND_COUNT; i++)
         if (strlen(kinds[i].name) == length && strncmp(name, kinds[i].name, length) == 0)
-            return open_kind(i, name + length + (name[length] == ':'), e);
+            return open_kind(i, name + length + (name[length] == ':'), o, e);
     err_set(e, EXIT_USAGE, "no device is called '%.60s'; there are soft, metal, cuda and auto",
             name);
     return NULL;
@@ -90,7 +96,7 @@ bool device_describe(int i, const char **name, bool *available, err *why_not) {
     if (i < 0 || i >= KIND_COUNT)
         return false;
     *name = kinds[i].name;
-    device *d = open_kind(i, "", why_not);
+    device *d = open_kind(i, "", &(device_options){.math = MATH_SAFE}, why_not);
     *available = d != NULL;
     device_close(d);
     return true;
@@ -104,7 +110,7 @@ static void fill_words(void *at, size_t bytes, uint16_t pattern) {
         p[i] = (unsigned char)(i % 2 ? pattern >> 8 : pattern & 255);
 }
 
-/* Offset in a guard zone of the change nearest to the contents, or -1 if it is whole. */
+/* Offset in a guard zone of the change nearest to the contents, or -1 if it is intact. */
 static ptrdiff_t find_change(const unsigned char *zone, bool is_front) {
     for (ptrdiff_t i = 0; i < BUFFER_GUARD_BYTES; i++) {
         ptrdiff_t at = is_front ? BUFFER_GUARD_BYTES - 1 - i : i;
@@ -238,13 +244,16 @@ bool buffer_fill_pattern(buffer *b, size_t offset, size_t bytes, uint16_t patter
         if (!buffer_upload(b, offset + done, words, n, e))
             return false;
     }
+    if (pattern == POISON_PATTERN && b->device->ops->forget)
+        b->device->ops->forget(b, b->base + offset, bytes);
     return true;
 }
 
 /* Pipelines and plays ----------------------------------------------------------------------- */
 
 pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kernel,
-                              const constant_value *constants, size_t count, err *e) {
+                              const constant_value *constants, size_t count, math_mode math,
+                              err *e) {
     if (!msl_find_kernel(unit, kernel, e))
         return NULL;
     pipeline *p = calloc(1, sizeof *p);
@@ -253,8 +262,13 @@ pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kerne
     snprintf(p->kernel, sizeof p->kernel, "%s", kernel);
     p->max_group_threads = d->facts.max_group_threads;
     p->simd_width = d->facts.simd_width;
-    if (d->ops->new_pipeline(p, unit, constants, count, e))
+    p->math = math;
+    /* Code that is not safe drops denormals wherever it runs. */
+    p->flushes_denormals = d->facts.flushes_denormals || math != MATH_SAFE;
+    if (d->ops->new_pipeline(p, unit, constants, count, e)) {
+        p->counts_lanes = p->simd_width != MSL_LANES && msl_uses_simdgroups(unit, kernel);
         return p;
+    }
     free(p);
     return NULL;
 }
@@ -266,13 +280,36 @@ void pipeline_free(pipeline *p) {
     free(p);
 }
 
+/* A kernel that asks how many lanes there are works with any number, as long as simdgroups are whole.
+ */
+static bool check_lanes(const launch *l, err *e) {
+    const pipeline *p = l->pipeline;
+    uint64_t threads = (uint64_t)l->group.x * l->group.y * l->group.z;
+    bool asks = false;
+    for (size_t i = 0; i < p->signature.count; i++)
+        asks |= p->signature.params[i].kind == MSL_THREADS_PER_SIMDGROUP;
+    if (!p->counts_lanes || (asks && threads % p->simd_width == 0))
+        return true;
+    return err_set(e, EXIT_CANNOT,
+                   "kernel '%.80s' is written for simdgroups of %d lanes; this GPU runs it with %u",
+                   p->kernel, MSL_LANES, p->simd_width);
+}
+
+bool device_can_play(const tape *t, err *e) {
+    for (size_t i = 0; i < t->count; i++)
+        if (!check_lanes(&t->launches[i], e))
+            return false;
+    return true;
+}
+
 static bool check_launches(const device *d, const tape *t, size_t first, size_t count, err *e) {
     for (size_t i = first; i < first + count; i++) {
         const launch *l = &t->launches[i];
         const pipeline *p = l->pipeline;
         assert(p->device == d);
         uint32_t all = d->facts.max_threadgroup_bytes;
-        if (!msl_check_launch(&p->signature, l, p->max_group_threads,
+        if (!check_lanes(l, e) ||
+            !msl_check_launch(&p->signature, l, p->max_group_threads,
                               p->threadgroup_bytes < all ? all - p->threadgroup_bytes : 0, e))
             return false;
     }

@@ -19,6 +19,7 @@
 #include "finding.h"
 #include "harness/base/err.h"
 #include "launch.h"
+#include "math_mode.h"
 #include "msl/msl.h"
 
 typedef struct device device;
@@ -44,25 +45,29 @@ typedef struct {
     uint64_t allocated_bytes;   /* held by this process when the device was opened */
     uint64_t cache_bytes;       /* of its last-level cache; 0: not told */
     uint32_t threads;           /* of the CPU, where that is what works; else 0 */
-    uint32_t simd_width;
+    uint32_t simd_width;        /* 0: each pipeline has its own */
     uint32_t max_group_threads;
     uint32_t max_threadgroup_bytes;
-    bool unified;  /* CPU and GPU share memory */
-    bool emulated; /* times mean nothing for a GPU */
-    bool flushes_denormals;
-    bool validates;     /* its validation is on: MTL_SHADER_VALIDATION=1 when it was opened */
-    bool names_lines;   /* and says where in the text; */
+    bool unified;    /* CPU and GPU share memory */
+    bool emulated;   /* a CPU runs it: kernels that suit a CPU, and no times of a GPU */
+    bool is_virtual; /* a GPU behind a hypervisor: kernels of a GPU, but times not to be trusted */
+    bool
+        flushes_denormals; /* f32 denormals are 0 to its arithmetic and comparisons; see pipeline */
+    math_mode math;        /* what its libraries compile with unless told otherwise */
+    bool validates;        /* its validation is on: MTL_SHADER_VALIDATION=1 when it was opened */
+    bool names_lines;      /* and every finding says where in the text; false: some may */
     bool exact_buffers; /* it sees the ends of buffers, not of bindings: they have no guard zones */
 } device_facts;
 
 /* Three clocks, never one called the other. */
 typedef struct {
-    uint64_t gpu_ns;     /* the device at work */
-    uint64_t encode_ns;  /* the CPU describing the work */
-    uint64_t wall_ns;    /* from commit to known completion */
-    uint64_t driver_ns;  /* the operating system handing it to the GPU; 0: not told */
-    bool gpu_is_wall;    /* the device has no clock of its own: gpu_ns is the wall's */
-    bool gpu_is_sampled; /* gpu_ns is from counters around the launch's own encoder */
+    uint64_t gpu_ns;      /* the device at work */
+    uint64_t encode_ns;   /* the CPU describing the work */
+    uint64_t wall_ns;     /* from commit to known completion */
+    uint64_t driver_ns;   /* the operating system handing it to the GPU; 0: not told */
+    bool gpu_is_wall;     /* the device has no clock of its own: gpu_ns is the wall's */
+    bool gpu_is_sampled;  /* gpu_ns is from counters around the launch's own encoder */
+    bool samples_overlap; /* the sampled times of all launches sum to more than the whole took */
 } play_times;
 
 /* Work handed to the device and not yet waited for. */
@@ -95,7 +100,10 @@ struct pipeline {
     msl_signature signature;
     uint32_t max_group_threads;
     uint32_t simd_width;
+    bool counts_lanes; /* it uses simdgroups, on a device where they are not of MSL_LANES */
     uint32_t threadgroup_bytes; /* static; 0 when the device cannot tell */
+    math_mode math;             /* what it is compiled with */
+    bool flushes_denormals;     /* the device's, or what this math makes of it */
     void *impl;
 };
 
@@ -103,6 +111,16 @@ struct pipeline {
  * Where there are several of a kind: "metal:M4", the first whose name contains what is behind the
  * colon, in letters of any case. */
 device *device_open(const char *name, err *e);
+
+/* How a device is opened; zeros are what device_open asks for. */
+typedef struct {
+    math_mode math;
+    bool
+        flush_denormals; /* the software device as a GPU that flushes f32 denormals (not f16), which
+                             ASSAY_FLUSH=1 asks for too; other devices do what they do */
+} device_options;
+device *device_open_with(const char *name, const device_options *o, err *e);
+
 void device_close(device *d);
 const device_facts *device_get_facts(const device *d);
 
@@ -118,6 +136,7 @@ void buffer_free(buffer *b);
 
 bool buffer_upload(buffer *b, size_t offset, const void *data, size_t bytes, err *e);
 bool buffer_download(const buffer *b, size_t offset, void *data, size_t bytes, err *e);
+/* What is filled with POISON_PATTERN counts as never written. */
 bool buffer_fill_pattern(buffer *b, size_t offset, size_t bytes, uint16_t pattern, err *e);
 
 /* True if both guard zones are whole. If not: how far outside the contents the nearest change is
@@ -126,8 +145,14 @@ bool buffer_check_guards(const buffer *b, ptrdiff_t *at, err *e);
 
 /* A kernel of a parsed MSL file, compiled. The unit must outlive the pipeline. */
 pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kernel,
-                              const constant_value *constants, size_t count, err *e);
+                              const constant_value *constants, size_t count, math_mode math,
+                              err *e);
 void pipeline_free(pipeline *p);
+
+/* Can every launch of the tape run as it is written? Kernels are written for simdgroups of MSL_LANES;
+ * GPUs of other makers have others. False with a sentence: such a launch is refused when it is
+ * submitted, and a case of it is skipped. */
+bool device_can_play(const tape *t, err *e);
 
 /* Launches first..first+count-1 of a tape as one command buffer, in order. Checked against the
  * signatures before anything runs. Several may be in flight; they run in the order of submission.
@@ -161,6 +186,8 @@ typedef struct {
                  err *e);
     /* NULL: it is filled by copies. Offset and bytes are even. */
     bool (*fill)(buffer *b, size_t allocation_offset, size_t bytes, uint16_t pattern, err *e);
+    /* These bytes count as never written; NULL where the device does not know such a thing. */
+    void (*forget)(buffer *b, size_t allocation_offset, size_t bytes);
     bool (*new_pipeline)(pipeline *p, const msl_unit *unit, const constant_value *constants,
                          size_t count, err *e);
     void (*free_pipeline)(pipeline *p);
@@ -178,6 +205,7 @@ typedef struct {
 struct device {
     const device_ops *ops;
     const char *wanted; /* while it is opened: a part of its name; "": any */
+    device_options options;
     device_facts facts;
     void *impl;
 };

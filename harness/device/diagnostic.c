@@ -22,7 +22,7 @@ static const char *find(const char *line, const char *end, const char *what) {
     return NULL;
 }
 
-/* The number in front of *end, behind a ':'; *end moves to that ':'. */
+/* The number that ends at *end, after a ':'; *end moves to that ':'. */
 static bool read_number(const char *line, const char **end, int *number) {
     const char *p = *end;
     while (p > line && isdigit((unsigned char)p[-1]))

@@ -1,8 +1,8 @@
 /* elem: see elem.h. Owns the bit patterns of every element type; the one place that knows how a
  * half and a bfloat are laid out.
  *
- * The one surprise: a double goes to a 16-bit float through a float that was rounded to odd,
- * because rounding to nearest twice is not rounding to nearest once. */
+ * A double is converted to a 16-bit float through a float that is rounded to odd, because rounding
+ * to nearest twice is not the same as rounding once. */
 #include "elem.h"
 
 #include <assert.h>
@@ -82,7 +82,7 @@ static uint32_t shift_rounded(uint32_t bits, uint32_t shift) {
 uint16_t half_from_float(float value) {
     uint32_t bits = get_bits(value), magnitude = bits & 0x7FFFFFFF;
     uint32_t sign = bits >> 16 & 0x8000, result;
-    if (magnitude > 0x7F800000) /* NaN: keep what fits of it, and keep it a NaN */
+    if (magnitude > 0x7F800000) /* NaN: keep the bits that fit, and keep it a NaN */
         result = 0x7E00 | (magnitude >> 13 & 0x3FF);
     else if (magnitude >= 0x47800000) /* 65536 and above, infinity too */
         result = 0x7C00;
@@ -199,4 +199,35 @@ void elem_write(elem type, void *array, size_t i, double value) {
         break;
     }
     assert(type < ELEM_COUNT);
+}
+
+bool elem_find_msl(const char *type, elem *out) {
+    static const struct {
+        const char *name;
+        elem type;
+    } names[] = {
+        {"bool", ELEM_U8},          {"char", ELEM_I8},         {"int8_t", ELEM_I8},
+        {"uchar", ELEM_U8},         {"uint8_t", ELEM_U8},      {"short", ELEM_I16},
+        {"int16_t", ELEM_I16},      {"ushort", ELEM_U16},      {"uint16_t", ELEM_U16},
+        {"int", ELEM_I32},          {"int32_t", ELEM_I32},     {"uint", ELEM_U32},
+        {"uint32_t", ELEM_U32},     {"long", ELEM_I64},        {"int64_t", ELEM_I64},
+        {"ulong", ELEM_U64},        {"uint64_t", ELEM_U64},    {"size_t", ELEM_U64},
+        {"half", ELEM_F16},         {"bfloat", ELEM_BF16},     {"float", ELEM_F32},
+        {"atomic_int", ELEM_I32},   {"atomic_uint", ELEM_U32}, {"atomic_float", ELEM_F32},
+        {"atomic_ulong", ELEM_U64},
+    };
+    static const char *const prefixes[] = {"const ", "volatile ", "metal::", "packed_"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(type, prefixes[i], strlen(prefixes[i])) == 0)
+            return elem_find_msl(type + strlen(prefixes[i]), out);
+    size_t n = strcspn(type, " *&");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t stem = strlen(names[i].name);
+        bool is_vector = n == stem + 1 && type[stem] >= '2' && type[stem] <= '4';
+        if (stem <= n && strncmp(type, names[i].name, stem) == 0 && (n == stem || is_vector)) {
+            *out = names[i].type;
+            return true;
+        }
+    }
+    return false;
 }

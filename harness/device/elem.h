@@ -37,8 +37,11 @@ double elem_read(elem type, const void *array, size_t i);
 void elem_write(elem type, void *array, size_t i, double value);
 
 float half_to_float(uint16_t bits);
-uint16_t half_from_float(float value); /* round to nearest even, as IEEE says */
+uint16_t half_from_float(float value); /* round to nearest even, as IEEE 754 requires */
 float bfloat_to_float(uint16_t bits);
 uint16_t bfloat_from_float(float value);
+
+/* The element type of an MSL type: "const float4 *" is f32. False for structs and the like. */
+bool elem_find_msl(const char *type, elem *out);
 
 #endif

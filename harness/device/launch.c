@@ -55,14 +55,17 @@ void launch_set_u32(launch *l, int index, uint32_t value) {
 
 void launch_set_f32(launch *l, int index, float value) {
     launch_set_bytes(l, index, &value, sizeof value);
+    l->args[index].type = ELEM_F32;
 }
 
 void launch_set_param(launch *l, int index, param p, elem type) {
     assert(elem_get_bytes(type) == 4);
-    if (p.at.buffer)
+    if (p.at.buffer) {
         launch_bind(l, index, p.at, ACCESS_READ, type);
-    else
-        launch_set_bytes(l, index, &p.bits, sizeof p.bits);
+        return;
+    }
+    launch_set_bytes(l, index, &p.bits, sizeof p.bits);
+    l->args[index].type = type;
 }
 
 void launch_set_groups(launch *l, size3 groups, size3 group) {

@@ -1,13 +1,13 @@
 /* launch: one kernel launch, fully described.
  *
- * What runs (pipeline), on what (bindings by buffer index), over which grid; and what there is to
- * know about the work: the bytes it must move, the flops it must do, and the oracle that says what
- * its outputs should be. Host code never calls a kernel: it describes launches on a tape (tape.h)
- * and everything else is a way to play that tape.
+ * What runs (pipeline), on what (bindings by buffer index), over which grid; and about the work:
+ * the bytes it must move, the flops it must do, and the oracle that computes what its outputs
+ * should be. Host code never calls a kernel: it describes launches on a tape (tape.h) and
+ * everything else is a way to play that tape.
  *
- * The one surprise: a scalar argument can live in the launch (launch_set_u32) or in a device buffer
- * (launch_bind), and the kernel cannot tell. What changes from play to play is bound, so that a
- * tape is recorded once. `param` is either. */
+ * A scalar argument can live in the launch (launch_set_u32) or in a device buffer (launch_bind);
+ * the kernel cannot tell which. Values that change from play to play are bound, so that a tape is
+ * recorded once. `param` is either. */
 #ifndef ASSAY_LAUNCH_H
 #define ASSAY_LAUNCH_H
 
@@ -61,10 +61,14 @@ typedef struct {
     double *scale; /* sum of the magnitudes of the terms that made the element; starts as NAN,
                       meaning |value| */
     size_t count;  /* elements in the binding */
-    double terms;  /* length of the longest sum behind an element; starts as 1 */
+    double terms;  /* length of the longest sum in an element; starts as 1 */
     double
         roundings; /* roundings besides those of the sum (products, exp, division); starts as 4 */
     bool exact;    /* bits must agree (copies, indices); true at the start for integer types */
+    bool chosen;   /* exact, and found by comparing: a device that flushes may give any denormal for
+                    another, because it holds them equal */
+    double *flushed; /* not the oracle's to fill: its values with zeros for the denormals among its
+                        inputs; NULL where that makes no difference */
 } expected;
 
 typedef struct {
@@ -78,13 +82,15 @@ typedef void (*oracle_fn)(const launch *l, oracle_io *io);
 
 struct launch {
     const pipeline *pipeline;
+    const struct kernel *kernel; /* what it was recorded from (check/op.h), or NULL */
     char label[64];
     binding args[LAUNCH_BUFFERS];
     uint32_t threadgroup_bytes[LAUNCH_THREADGROUPS];
-    size3 grid;           /* threadgroups, or threads when grid_is_threads */
-    size3 group;          /* threads a threadgroup */
-    bool grid_is_threads; /* dispatchThreads: groups at the edge are smaller */
-    bool barrier_before;  /* concurrent tapes: wait for everything recorded before */
+    size3 grid;            /* threadgroups, or threads when grid_is_threads */
+    size3 group;           /* threads per threadgroup */
+    bool grid_is_threads;  /* dispatchThreads: groups at the edge are smaller */
+    uint32_t may_overread; /* a bit per index: loads past the end of that binding are no findings */
+    bool barrier_before;   /* concurrent tapes: wait for everything recorded before */
     uint64_t
         bytes; /* must be moved between memory and the kernel: each input once, each output once */
     uint64_t flops; /* must be done: a multiply-add counts 2 */
@@ -113,8 +119,8 @@ void launch_set_f32(launch *l, int index, float value);
 void launch_set_param(launch *l, int index, param p,
                       elem type); /* ELEM_U32, ELEM_I32 or ELEM_F32 */
 
-/* Grid as a number of threadgroups, or as a number of threads of which the last groups may be
- * short. */
+/* Grid as a number of threadgroups, or as a number of threads; then the last groups may be
+ * smaller. */
 void launch_set_groups(launch *l, size3 groups, size3 group);
 void launch_set_threads(launch *l, size3 threads, size3 group);
 

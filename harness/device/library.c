@@ -1,5 +1,5 @@
 /* library: the parsed .metal files of a folder and their compiled pipelines, each made once and
- * kept until the library goes. Declared in tape.h. */
+ * kept until the library is freed. Declared in tape.h. */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -27,6 +27,7 @@ typedef struct pipeline_entry {
 
 struct library {
     device *device;
+    math_mode math;
     char folder[PATH_MAX];
     file_entry *files;
     pipeline_entry *pipelines;
@@ -36,6 +37,7 @@ library *library_new(device *d, const char *folder, err *e) {
     library *lib = calloc(1, sizeof *lib);
     assert(lib);
     lib->device = d;
+    lib->math = d ? d->facts.math : MATH_SAFE;
     const char *given = folder ? folder : getenv("ASSAY_KERNELS");
     char home[PATH_MAX - 16];
     bool ok = true;
@@ -65,6 +67,11 @@ void library_free(library *lib) {
         free(f);
     }
     free(lib);
+}
+
+void library_set_math(library *lib, math_mode math) {
+    assert(!lib->pipelines);
+    lib->math = math;
 }
 
 device *library_get_device(const library *lib) {
@@ -126,11 +133,12 @@ const pipeline *library_find(library *lib, const char *file, const char *kernel,
         if (p->file == f && is_same(p, kernel, constants, count))
             return p->pipeline;
     if (count > LIBRARY_CONSTANTS) {
-        err_set(e, EXIT_USAGE, "%.80s is given %zu function constants; at most %d can be", kernel,
+        err_set(e, EXIT_USAGE, "%.80s is given %zu function constants, and %d is the limit", kernel,
                 count, LIBRARY_CONSTANTS);
         return NULL;
     }
-    pipeline *made = device_new_pipeline(lib->device, f->unit, kernel, constants, count, e);
+    pipeline *made =
+        device_new_pipeline(lib->device, f->unit, kernel, constants, count, lib->math, e);
     if (!made)
         return NULL;
     pipeline_entry *p = calloc(1, sizeof *p);

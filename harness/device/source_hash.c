@@ -1,5 +1,5 @@
-/* source_hash: see source_hash.h. Lines are looked at, not preprocessed: an include that is
- * switched off by #if counts too, which can only make two hashes differ that need not. */
+/* source_hash: see source_hash.h. Lines are searched, not preprocessed: an include that #if
+ * disables counts too, which can only make two hashes differ that could be equal. */
 #include "source_hash.h"
 
 #include <limits.h>
@@ -25,7 +25,7 @@ static void add_file(file_list *l, const char *path) {
         snprintf(l->paths[l->count++], sizeof l->paths[0], "%s", path);
 }
 
-/* Adds the files that a line `#include "name"` means, beside the file that it stands in. */
+/* Adds the files of `#include "name"` lines, which are beside the including file. */
 static void list_includes(file_list *l, const char *from, const char *text) {
     size_t folder = strrchr(from, '/') ? (size_t)(strrchr(from, '/') - from) + 1 : 0;
     for (const char *line = text; line; line = strchr(line, '\n')) {

@@ -1,4 +1,4 @@
-/* source_hash: which text a kernel was made of. */
+/* source_hash: identifies the text that a kernel was compiled from. */
 #ifndef ASSAY_SOURCE_HASH_H
 #define ASSAY_SOURCE_HASH_H
 
@@ -9,7 +9,7 @@
 enum { SOURCE_HASH_SIZE = 17 };
 
 /* The first 16 hex digits of the SHA-256 of a file and of what it includes in quotes, in the order
- * it is first met. */
+ * in which they are first included. */
 bool source_hash_find(const char *path, char hex[SOURCE_HASH_SIZE], err *e);
 
 #endif

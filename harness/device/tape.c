@@ -1,11 +1,12 @@
-/* tape: see tape.h. Owns the recording and the playing; what a play does to the device is the
- * device's business. */
+/* tape: see tape.h. Owns recording and playing; the device owns what a play does to it. */
 #include "tape.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/base/array.h"
 
 tape *tape_new(library *lib) {
     tape *t = calloc(1, sizeof *t);
@@ -36,18 +37,9 @@ void tape_free(tape *t) {
     free(t);
 }
 
-static void *grow(void *array, size_t count, size_t *capacity, size_t item) {
-    if (count < *capacity)
-        return array;
-    *capacity = *capacity ? *capacity * 2 : 8;
-    array = realloc(array, *capacity * item);
-    assert(array);
-    return array;
-}
-
 launch *tape_add_pipeline(tape *t, const pipeline *p) {
     drop_prepared(t);
-    t->launches = grow(t->launches, t->count, &t->capacity, sizeof *t->launches);
+    t->launches = array_grow(t->launches, t->count, &t->capacity, sizeof *t->launches);
     launch *l = &t->launches[t->count++];
     memset(l, 0, sizeof *l);
     l->pipeline = p;
@@ -68,7 +60,7 @@ launch *tape_add(tape *t, const char *file, const char *kernel, err *e) {
 }
 
 void tape_mark(tape *t, const char *name) {
-    t->marks = grow(t->marks, t->mark_count, &t->mark_capacity, sizeof *t->marks);
+    t->marks = array_grow(t->marks, t->mark_count, &t->mark_capacity, sizeof *t->marks);
     mark *m = &t->marks[t->mark_count++];
     m->at = t->count;
     snprintf(m->name, sizeof m->name, "%s", name);
@@ -102,6 +94,7 @@ void play_times_add(play_times *sum, const play_times *more) {
     sum->wall_ns += more->wall_ns;
     sum->driver_ns += more->driver_ns;
     sum->gpu_is_wall |= more->gpu_is_wall;
+    sum->samples_overlap |= more->samples_overlap;
 }
 
 size_t tape_count_parts(const tape *t, play_mode mode) {

@@ -9,10 +9,12 @@
 #include "launch.h"
 
 /* The .metal files of one folder, parsed and compiled for one device at first use. A NULL folder
- * is ASSAY_KERNELS, or else the project's own kernels/. */
+ * means ASSAY_KERNELS, or else the project's own kernels/. */
 typedef struct library library;
 library *library_new(device *d, const char *folder, err *e);
 void library_free(library *lib);
+/* Sets another math mode than the device's own; call it before the first pipeline is made. */
+void library_set_math(library *lib, math_mode math);
 device *library_get_device(const library *lib);
 const char *library_get_folder(const library *lib);
 /* The file of the folder that a pipeline of this library was made of. */
@@ -33,8 +35,9 @@ struct tape {
     size_t count, capacity;
     mark *marks;
     size_t mark_count, mark_capacity;
-    play_order order; /* concurrent: launches may overlap unless a barrier stands between them */
+    play_order order; /* concurrent: launches may overlap unless there is a barrier between them */
     bool barrier_next;
+    bool explains;  /* a failure names the launch if the device can tell; never while it is timed */
     void *prepared; /* a device's own (a CUDA graph), dropped when the tape is freed */
     void (*free_prepared)(void *prepared);
 };
@@ -55,19 +58,19 @@ void tape_barrier(tape *t); /* concurrent order: what follows waits for what cam
 
 typedef enum {
     PLAY_WHOLE,    /* one command buffer */
-    PLAY_MARKS,    /* one command buffer for each part between marks */
-    PLAY_LAUNCHES, /* one command buffer for each launch */
+    PLAY_MARKS,    /* one command buffer per part between marks */
+    PLAY_LAUNCHES, /* one command buffer per launch */
     PLAY_SAMPLED /* each launch timed by the GPU's counters in one command buffer; where the device
                     has none that work, as PLAY_LAUNCHES: play_times.gpu_is_sampled says which */
 } play_mode;
 
-/* Times of one play more. Where one of them took the wall's for the GPU's, so did the sum. */
+/* Adds the times of one more play. If gpu_ns of either is wall time, so is that of the sum. */
 void play_times_add(play_times *sum, const play_times *more);
 
-/* How many times a play gives: the size of `each` below. */
+/* Number of parts that a play times: the size of `each` below. */
 size_t tape_count_parts(const tape *t, play_mode mode);
 
-/* Plays and waits. total is the sum over parts; each (may be NULL) has one entry a part. Playing
+/* Plays and waits. total is the sum over parts; each (may be NULL) has one entry per part. Playing
  * per launch with checks is check_tape in check.h. */
 bool tape_play(tape *t, play_mode mode, play_times *total, play_times *each, err *e);
 

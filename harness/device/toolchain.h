@@ -11,7 +11,7 @@
  * (may be NULL) gets the first line of --version. The error names the package to install. */
 bool toolchain_find_clang(char *path, size_t size, char *version, size_t version_size, err *e);
 
-/* Something that understands `-E`: ASSAY_CLANG, any clang, or the C compiler that is there. */
+/* Something that understands `-E`: ASSAY_CLANG, any clang, or the system's C compiler. */
 bool toolchain_find_preprocessor(char *path, size_t size, err *e);
 
 #endif

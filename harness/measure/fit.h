@@ -1,12 +1,12 @@
 /* fit: which parts a time is made of.
  *
- * Least squares with parameters that cannot be negative: no part of a time is. Errors count
- * relative to the time, because times span decades and noise is a part of each. For
+ * Least squares with parameters that cannot be negative, as no part of a time is. Errors are
+ * weighed relative to the time, because times span decades and noise is proportional to them. For
  * T(B) = submit + launch + stream + B * compute each measured time is a row with what it contains:
  * {1, 1, 1, B} when it was submitted alone and cold, {0, 1, 1, B} in a chain, {0, 1, 0, B} warm.
  *
- * The one surprise: parts that no row tells apart (two equal columns) are reported as such, with
- * NaN for their errors, and not silently shared out. */
+ * Parts that no row tells apart (two equal columns) are reported as such, with NaN for their
+ * errors, and not silently shared out. */
 #ifndef ASSAY_FIT_H
 #define ASSAY_FIT_H
 
@@ -27,7 +27,7 @@ typedef struct {
 } fit;
 
 /* rows (count, parts), times (count) above 0. False with EXIT_INCONCLUSIVE when there are fewer
- * rows than parts, or a number that is none. */
+ * rows than parts, or a time that is not a positive number. */
 bool fit_parts(const double *rows, const double *times, size_t count, size_t parts, fit *out,
                err *e);
 

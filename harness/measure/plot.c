@@ -8,45 +8,49 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/csv_read.h"
 #include "harness/base/os.h"
+#include "results.h"
 
 enum { PRELUDE_BYTES = 32768 };
-
-static const struct {
-    const char *name, *source;
-} charts[] = {
-    {"bandwidth", "bandwidth.csv"},
-    {"dispatch_overhead", "dispatch_overhead.csv"},
-    {"split_dispatch", "split_dispatch.csv"},
-    {"small_matrix", "small_matrix.csv"},
-    {"matvec_ladder", "matvec_ladder.csv"},
-    {"fusion", "fusion.csv"},
-    {"batch_scaling", "batch_scaling.csv"},
-    {"roofline", "roofline.csv"},
-    {"op_breakdown", "op_breakdown.csv"},
-    {"command_buffers", "command_buffers.csv"},
-    {"storage_modes", "storage_modes.csv"},
-    {"argmax_readback", "argmax_readback.csv"},
-    {"prefill", "prefill.csv"},
-    {"decode", "decode.csv"},
-    {"async_decode", "async_decode.csv"},
-    {"errors", "check.csv"},
-};
-enum { CHARTS = sizeof charts / sizeof *charts };
-
-const char *plot_get_name(size_t i) {
-    return i < CHARTS ? charts[i].name : NULL;
-}
-
-const char *plot_get_source(size_t i) {
-    return i < CHARTS ? charts[i].source : NULL;
-}
 
 bool plot_is_available(void) {
     char path[PATH_MAX];
     return os_find_program("gnuplot", path, sizeof path);
+}
+
+/* The script for a name, or else the one for rows of any kind: true if it has its own. */
+static bool find_script(const char *home, const char *name, char *script, size_t size) {
+    snprintf(script, size, "%s/plots/%s.gp", home, name);
+    if (access(script, R_OK) == 0)
+        return true;
+    snprintf(script, size, "%s/plots/common/rows.gp", home);
+    return false;
+}
+
+/* A chart without a single time cannot be drawn. */
+static bool has_times(const csv_file *f) {
+    size_t n;
+    bool is_any = false;
+    for (size_t r = 0; csv_find_column(f, "n", &n, NULL) && r < csv_count_rows(f); r++)
+        is_any = is_any || strtod(csv_get_text(f, r, n), NULL) > 0;
+    return is_any;
+}
+
+bool plot_has_chart(const char *name, const char *path) {
+    char home[PATH_MAX - 64], script[PATH_MAX + 64];
+    if (!os_find_home(home, sizeof home, NULL))
+        return false;
+    if (find_script(home, name, script, sizeof script))
+        return true;
+    csv_file *f = csv_read(path, NULL);
+    bool is_ours = f && ((results_has_rows(f) && has_times(f)) ||
+                         (csv_get_meta(f, "schema") && /* to be refused */
+                          !results_check_schema(f, NULL)));
+    csv_file_free(f);
+    return is_ours;
 }
 
 /* What gnuplot is told before the script. */
@@ -85,6 +89,19 @@ static void add_list(prelude *p, const char *name, const char *const *items, siz
     add(p, "';");
 }
 
+/* The files of samples beside those of rows; "" where there is none. */
+static void add_samples(prelude *p, const char *const *csv, size_t count) {
+    char paths[PLOT_FILES][PATH_MAX];
+    const char *items[PLOT_FILES];
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(csv[i]);
+        int n = snprintf(paths[i], PATH_MAX, "%.*s.samples.csv", (int)(length - 4), csv[i]);
+        bool is_there = length > 4 && n > 0 && n < PATH_MAX && access(paths[i], R_OK) == 0;
+        items[i] = is_there ? paths[i] : "";
+    }
+    add_list(p, "samples", items, count);
+}
+
 static void add_metrics(prelude *p, const csv_file *f) {
     const char *key, *value;
     for (size_t i = 0; csv_list_meta(f, i, &key, &value); i++) {
@@ -104,8 +121,8 @@ static const char *get_fact(const csv_file *f, const char *key) {
     return value ? value : "";
 }
 
-/* "software Metal device, 2 threads, 2025-01-31, EMULATED": a line for each file, where there are
- * several with how the device is drawn. */
+/* "software Metal device, 2 threads, 2025-01-31, EMULATED": one line per file; if there are
+ * several, with how the device is drawn. */
 static void add_footer(prelude *p, csv_file *const *files, size_t count) {
     static const char *const dashes[PLOT_FILES] = {
         "solid, large points: ", "dashed, small: ", "dotted, small: ", "dash-dotted, small: ",
@@ -137,17 +154,18 @@ static bool make_prelude(prelude *p, const char *const *csv, size_t count, const
     p->used = 0;
     for (size_t i = 0; ok && i < count; i++) {
         files[i] = csv_read(csv[i], e);
-        ok = files[i] != NULL;
+        ok = files[i] && results_check_schema(files[i], e);
         devices[i] = ok ? get_fact(files[i], "device") : "";
     }
     if (ok) {
         add_list(p, "csv", csv, count);
         add_list(p, "titles", devices, count);
+        add_samples(p, csv, count);
         add(p, "files=%zu;", count);
         add_footer(p, files, count);
-        add(p, "style='");
+        add(p, "common='");
         add_quoted(p, home);
-        add(p, "/plots/style.gp';");
+        add(p, "/plots/common/';");
         add_metrics(p, files[0]);
     }
     for (size_t i = 0; i < count; i++)
@@ -168,7 +186,7 @@ static bool run_gnuplot(const char *script, prelude *p, const char *out, const c
     const char *argv[] = {"env", "LC_ALL=C", "gnuplot", "-e", p->text, script, NULL};
     bool ok = p->used < sizeof p->text
                   ? os_run(argv, &output, &status, e)
-                  : err_set(e, EXIT_CANNOT, "%.160s: a chart with too much", out);
+                  : err_set(e, EXIT_CANNOT, "%.160s: the settings of the chart are too long", out);
     if (ok && status != 0) {
         ok = err_set(e, EXIT_CANNOT, "gnuplot could not draw %.160s", out);
         err_set_detail(e, output ? output : "");
@@ -181,20 +199,20 @@ static bool run_gnuplot(const char *script, prelude *p, const char *out, const c
 
 bool plot_draw(const char *name, const char *const *csv, size_t count, const char *folder, err *e) {
     static const char *const formats[] = {"svg", "png"};
-    char home[PATH_MAX], script[PATH_MAX], out[PATH_MAX];
+    char home[PATH_MAX - 64], script[PATH_MAX + 64], out[PATH_MAX];
     assert(count > 0 && count <= PLOT_FILES);
     if (!plot_is_available())
         return err_set(e, EXIT_CANNOT,
-                       "gnuplot is missing: the CSV files are there, the charts are "
-                       "not; install the package gnuplot-nox, or gnuplot");
+                       "gnuplot is missing: the CSV files were written, the charts "
+                       "were not; install the package gnuplot-nox, or gnuplot");
     if (!os_find_home(home, sizeof home, e))
         return false;
     prelude *p = malloc(sizeof *p);
     assert(p);
+    find_script(home, name, script, sizeof script);
     bool ok = make_prelude(p, csv, count, home, e) && os_make_folder(folder, e);
     for (size_t i = 0; ok && i < 2; i++)
-        ok = ((snprintf(script, sizeof script, "%s/plots/%s.gp", home, name) < (int)sizeof script &&
-               snprintf(out, sizeof out, "%s/%s.%s", folder, name, formats[i]) < (int)sizeof out) ||
+        ok = (snprintf(out, sizeof out, "%s/%s.%s", folder, name, formats[i]) < (int)sizeof out ||
               err_set(e, EXIT_USAGE, "the path of the charts is too long")) &&
              run_gnuplot(script, p, out, formats[i], e);
     free(p);

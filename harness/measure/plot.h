@@ -1,10 +1,12 @@
 /* plot: charts by gnuplot: CSV files in, SVG and PNG out.
  *
- * plots/<name>.gp says what a chart looks like. It is given `csv` (the files, one a device),
- * `titles` (their devices), `footer`, `out`, `format`, `style` and, of the first file, every metric
- * as a variable m_<name>. All else is gnuplot's.
+ * plots/NAME.gp says what the chart of NAME.csv looks like; rows that have no script of their own
+ * are drawn by plots/common/rows.gp. A script is given `csv` (the files, one per device), `titles`
+ * (their devices), `samples` (the files of samples beside them, or ""), `files` (how many),
+ * `footer`, `out`, `format`, `common` (the folder of shared scripts) and every metric of the first
+ * file as a variable m_<name>.
  *
- * The one surprise: without gnuplot nothing is drawn and nothing fails: the data is in the CSV. */
+ * Without gnuplot nothing is drawn and nothing fails: the data is in the CSV. */
 #ifndef ASSAY_PLOT_H
 #define ASSAY_PLOT_H
 
@@ -13,14 +15,12 @@
 
 #include "harness/base/err.h"
 
-enum { PLOT_FILES = 5 }; /* as many as there are dashes that can be told apart */
+enum { PLOT_FILES = 5 }; /* the number of dash styles that can be told apart */
 
 bool plot_is_available(void); /* gnuplot is on the path */
 
-/* The names of the charts that there are scripts for: i counts from 0, NULL past the last. A chart
- * takes files of plot_get_source; both are the same but for charts of other verbs' files. */
-const char *plot_get_name(size_t i);
-const char *plot_get_source(size_t i); /* "bandwidth.csv" */
+/* Is there a script for files of this name (without .csv), or does the file have timed rows? */
+bool plot_has_chart(const char *name, const char *csv);
 
 /* Draws FOLDER/<name>.svg and .png from up to PLOT_FILES files. EXIT_CANNOT without gnuplot. */
 bool plot_draw(const char *name, const char *const *csv, size_t count, const char *folder, err *e);

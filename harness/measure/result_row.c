@@ -1,4 +1,4 @@
-/* result_row: the columns of a result, as text and back; and the head of a result file. */
+/* result_row: the columns of a row, as text and back; and the head of a result file. */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "harness/base/host.h"
-#include "result_row.h"
+#include "results.h"
 
 /* How a column is kept in a row. */
-typedef enum { AS_TEXT, AS_DOUBLE, AS_U64, AS_SIZE } column_kind;
+typedef enum { AS_TEXT, AS_DOUBLE, AS_COUNT } column_kind;
 
 typedef struct {
     const char *title;
@@ -21,40 +21,53 @@ typedef struct {
 #define TEXT(title, field)                                                                         \
     { title, AS_TEXT, offsetof(result_row, field), sizeof(((result_row *)0)->field) }
 #define NUMBER(title, field)                                                                       \
-    { title, AS_DOUBLE, offsetof(result_row, field), 0 }
-#define WHOLE(title, field)                                                                        \
-    { title, AS_U64, offsetof(result_row, field), 0 }
+    { title, AS_DOUBLE, offsetof(result_row, field), sizeof(double) }
 
 static const column columns[RESULT_COLUMNS] = {
+    /* what it is */
+    TEXT("case", name),
+    TEXT("device", device),
+    TEXT("api", api),
+    TEXT("model", model),
     TEXT("op", op),
+    TEXT("kernel", kernel),
     TEXT("variant", variant),
+    TEXT("format", format),
     TEXT("shape", shape),
+    NUMBER("batch", batch),
     TEXT("input", input),
+    TEXT("math", math),
     TEXT("regime", regime),
     TEXT("cache", cache),
-    NUMBER("median_ns", gpu.median),
-    NUMBER("min_ns", gpu.min),
-    NUMBER("q1_ns", gpu.q1),
-    NUMBER("q3_ns", gpu.q3),
-    NUMBER("p95_ns", gpu.p95),
-    NUMBER("mean_ns", gpu.mean),
-    NUMBER("mad_ns", gpu.mad),
-    {"n", AS_SIZE, offsetof(result_row, gpu.count), 0},
+    /* how long it takes */
+    {"n", AS_COUNT, offsetof(result_row, gpu.count), sizeof(size_t)},
+    NUMBER("gpu_ns", gpu.median),
+    NUMBER("gpu_q1_ns", gpu.q1),
+    NUMBER("gpu_q3_ns", gpu.q3),
+    NUMBER("gpu_min_ns", gpu.min),
+    NUMBER("gpu_p95_ns", gpu.p95),
+    NUMBER("gpu_mean_ns", gpu.mean),
+    NUMBER("gpu_mad_ns", gpu.mad),
     NUMBER("encode_ns", encode_ns),
-    NUMBER("wall_ns", wall_ns),
-    WHOLE("repeats", repeats),
-    WHOLE("copies", copies),
-    WHOLE("bytes", bytes),
-    WHOLE("flops", flops),
+    NUMBER("wall_ns", wall.median),
+    NUMBER("wall_q1_ns", wall.q1),
+    NUMBER("wall_q3_ns", wall.q3),
+    NUMBER("repeats", repeats),
+    NUMBER("copies", copies),
+    /* what it does in that time */
+    NUMBER("bytes", bytes),
+    NUMBER("flops", flops),
     NUMBER("gb_s", gb_s),
     NUMBER("gflop_s", gflop_s),
     NUMBER("roof_gb_s", roof_gb_s),
     NUMBER("pct_roof", pct_roof),
     NUMBER("launch_ns", launch_ns),
     NUMBER("submit_ns", submit_ns),
+    /* how far to trust it */
     TEXT("stop", stop),
-    TEXT("label", label),
+    TEXT("labels", labels),
     TEXT("kernel_hash", hash),
+    TEXT("samples", samples),
     TEXT("message", message),
 };
 
@@ -62,67 +75,81 @@ const char *result_get_title(int i) {
     return columns[i].title;
 }
 
-void result_get_key(const result_row *r, char *text, size_t size) {
-    snprintf(text, size, "%s/%s/%s/%s/%s", r->variant, r->shape, r->input, r->regime, r->cache);
+result_row result_row_new(void) {
+    result_row r = {.gpu = stats_compute(NULL, 0), .wall = stats_compute(NULL, 0)};
+    double unknown = NAN;
+    for (int i = 0; i < RESULT_COLUMNS; i++)
+        if (columns[i].kind == AS_DOUBLE)
+            memcpy((char *)&r + columns[i].at, &unknown, sizeof unknown);
+    return r;
+}
+
+/* Nine digits are more than any clock has. */
+void result_format_number(double value, char *text, size_t size) {
+    if (isnan(value))
+        snprintf(text, size, "%s", "");
+    else
+        snprintf(text, size, value == floor(value) && fabs(value) < 1e15 ? "%.0f" : "%.9g", value);
 }
 
 void result_get_column(const result_row *r, int i, char *text, size_t size, bool *is_number) {
     const column *c = &columns[i];
     const char *at = (const char *)r + c->at;
     double d;
-    uint64_t u;
     size_t n;
     *is_number = c->kind != AS_TEXT;
-    switch (c->kind) {
-    case AS_TEXT:
+    if (c->kind == AS_TEXT)
         snprintf(text, size, "%s", at);
-        return;
-    case AS_U64:
-        memcpy(&u, at, sizeof u);
-        snprintf(text, size, "%" PRIu64, u);
-        return;
-    case AS_SIZE:
+    else if (c->kind == AS_COUNT) {
         memcpy(&n, at, sizeof n);
         snprintf(text, size, "%zu", n);
-        return;
-    case AS_DOUBLE:
+    } else {
         memcpy(&d, at, sizeof d);
-        if (isnan(d))
-            snprintf(text, size, "nan");
-        else /* times in ns and ratios: nobody measures more digits */
-            snprintf(text, size, "%.9g", d);
+        result_format_number(d, text, size);
     }
 }
 
+static bool read_count(const csv_file *f, size_t row, size_t from, const char *title, size_t *out,
+                       err *e) {
+    double d = 0;
+    const char *text = csv_get_text(f, row, from);
+    if (*text && !csv_get_double(f, row, from, &d, e))
+        return false;
+    if (!(d >= 0 && d < 1e15 && d == floor(d)))
+        return err_set(e, EXIT_USAGE, "%.120s:%zu: column '%s' takes a whole number, not '%.40s'",
+                       csv_get_path(f), csv_get_line(f, row), title, text);
+    *out = (size_t)d;
+    return true;
+}
+
 bool result_read_row(const csv_file *f, size_t row, result_row *out, err *e) {
-    *out = (result_row){.gpu = {.max = NAN, .iqr = NAN}};
+    *out = result_row_new();
     for (int i = 0; i < RESULT_COLUMNS; i++) {
         const column *c = &columns[i];
         char *at = (char *)out + c->at;
-        size_t from;
-        double d;
+        size_t from, n = 0;
+        double d = NAN;
         if (!csv_find_column(f, c->title, &from, e))
             return false;
-        if (c->kind == AS_TEXT) {
-            snprintf(at, c->size, "%s", csv_get_text(f, row, from));
-            continue;
-        }
-        if (!csv_get_double(f, row, from, &d, e))
-            return false;
-        if (c->kind == AS_DOUBLE) {
+        const char *text = csv_get_text(f, row, from);
+        if (c->kind == AS_TEXT)
+            snprintf(at, c->size, "%s", text);
+        else if (c->kind == AS_COUNT) {
+            if (!read_count(f, row, from, c->title, &n, e))
+                return false;
+            memcpy(at, &n, sizeof n);
+        } else {
+            if (*text && !csv_get_double(f, row, from, &d, e))
+                return false;
             memcpy(at, &d, sizeof d);
-            continue;
         }
-        if (!(d >= 0 && d < 1e18 && d == floor(d)))
-            return err_set(
-                e, EXIT_USAGE, "%.120s:%zu: column '%s' takes a whole number, not '%.40s'",
-                csv_get_path(f), csv_get_line(f, row), c->title, csv_get_text(f, row, from));
-        uint64_t u = (uint64_t)d;
-        size_t n = (size_t)u;
-        memcpy(at, c->kind == AS_U64 ? (void *)&u : (void *)&n,
-               c->kind == AS_U64 ? sizeof u : sizeof n);
     }
     return true;
+}
+
+bool results_has_rows(const csv_file *f) {
+    size_t at;
+    return csv_find_column(f, "case", &at, NULL) && csv_find_column(f, "gpu_ns", &at, NULL);
 }
 
 /* The head ---------------------------------------------------------------------------------- */
@@ -150,6 +177,8 @@ results_meta results_meta_new(const char *version, const device_facts *f, uint64
     results_meta_add(&m, "device", f->name);
     results_meta_add(&m, "api", f->api);
     results_meta_add(&m, "emulated", f->emulated ? "yes" : "no");
+    if (f->is_virtual)
+        results_meta_add(&m, "virtual", "yes");
     host_get_driver(f->api, text, sizeof text);
     results_meta_add(&m, "driver", text);
     results_meta_add(&m, "compiler", f->compiler);

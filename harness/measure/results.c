@@ -12,11 +12,10 @@
 
 #include "harness/base/csv.h"
 #include "harness/base/os.h"
-#include "result_row.h"
 
 struct results {
     char path[PATH_MAX], samples_path[PATH_MAX];
-    results_list known; /* what was there when it was resumed, without samples */
+    results_list known; /* rows found when it was resumed, without samples */
 };
 
 static const char *const sample_titles[] = {"case", "i", "gpu_ns", "encode_ns", "wall_ns"};
@@ -51,22 +50,44 @@ static void add_head(csv *c, const results_meta *m) {
         csv_add_meta(c, m->facts[i].key, m->facts[i].value);
 }
 
-static void add_row(csv *c, const result_row *row) {
+/* A row is a line: readers can cut a file at any of them. */
+static void add_cell(csv *c, const char *cell) {
+    char text[1024];
+    snprintf(text, sizeof text, "%s", cell);
+    for (char *p = text; *p; p++)
+        if (*p == '\n' || *p == '\r')
+            *p = ' ';
+    csv_add_text(c, text);
+}
+
+static const char *get_file_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void add_row(csv *c, const result_row *row, const char *samples_path) {
+    result_row whole = *row;
     char text[512];
     bool is_number;
+    if (row->gpu.count > 0)
+        snprintf(whole.samples, sizeof whole.samples, "%.120s", get_file_name(samples_path));
     for (int i = 0; i < RESULT_COLUMNS; i++) {
-        result_get_column(row, i, text, sizeof text, &is_number);
-        for (char *p = text; *p; p++) /* a row is a line: readers can cut a file at any of them */
-            if (*p == '\n' || *p == '\r')
-                *p = ' ';
-        csv_add_text(c, text);
+        result_get_column(&whole, i, text, sizeof text, &is_number);
+        add_cell(c, text);
     }
     csv_end_row(c);
 }
 
-static void add_samples(csv *c, const char *key, const timing_sample *samples, size_t count) {
+static void start_samples(csv *c, const results_meta *m) {
+    add_head(c, m);
+    for (int i = 0; i < SAMPLE_COLUMNS; i++)
+        csv_add_text(c, sample_titles[i]);
+    csv_end_row(c);
+}
+
+static void add_samples(csv *c, const char *name, const timing_sample *samples, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        csv_add_text(c, key);
+        add_cell(c, name);
         csv_add_u64(c, i);
         for (int k = 0; k < CLOCK_COUNT; k++) {
             char text[32];
@@ -81,16 +102,13 @@ static void add_samples(csv *c, const char *key, const timing_sample *samples, s
 static bool write_files(const results *r, const results_meta *m, const results_list *l, err *e) {
     csv *rows = csv_new(), *samples = csv_new();
     add_head(rows, m);
-    add_head(samples, m);
     for (int i = 0; i < RESULT_COLUMNS; i++)
         csv_add_text(rows, result_get_title(i));
     csv_end_row(rows);
-    for (int i = 0; i < SAMPLE_COLUMNS; i++)
-        csv_add_text(samples, sample_titles[i]);
-    csv_end_row(samples);
+    start_samples(samples, m);
     for (size_t i = 0; l && i < l->count; i++) {
-        add_row(rows, &l->cases[i].row);
-        add_samples(samples, l->cases[i].key, l->cases[i].samples, l->cases[i].count);
+        add_row(rows, &l->cases[i].row, r->samples_path);
+        add_samples(samples, l->cases[i].row.name, l->cases[i].samples, l->cases[i].count);
     }
     /* Killed between the two, rows of another run would stand beside these samples: a new run takes
      * the old rows away first. */
@@ -140,14 +158,73 @@ void results_close(results *r) {
 
 bool results_add(results *r, const result_row *row, const timing_sample *samples, size_t count,
                  err *e) {
-    char key[320];
     csv *rows = csv_new(), *all = csv_new();
-    result_get_key(row, key, sizeof key);
-    add_row(rows, row);
-    add_samples(all, key, samples, count);
+    add_row(rows, row, r->samples_path);
+    add_samples(all, row->name, samples, count);
     bool ok = (count == 0 || csv_append(all, r->samples_path, e)) && csv_append(rows, r->path, e);
     csv_free(rows);
     csv_free(all);
+    return ok;
+}
+
+/* A whole table ----------------------------------------------------------------------------- */
+
+static const char *get_cell(const results_table *t, size_t row, size_t column) {
+    const char *text = t->cells[row * t->columns + column];
+    return text ? text : "";
+}
+
+static size_t find_title(const results_table *t, const char *title) {
+    size_t i = 0;
+    while (strcmp(t->titles[i], title) != 0)
+        i++;
+    return i;
+}
+
+static bool check_names(const results_table *t, const char *path, err *e) {
+    size_t column = find_title(t, "case");
+    for (size_t r = 0; r < t->rows; r++) {
+        const char *name = get_cell(t, r, column);
+        if (!*name)
+            return err_set(e, EXIT_WRONG, "%.120s: row %zu has no name in column 'case'", path,
+                           r + 1);
+        for (size_t k = 0; k < r; k++)
+            if (strcmp(get_cell(t, k, column), name) == 0)
+                return err_set(e, EXIT_WRONG, "%.120s: two rows are the case '%.80s'", path, name);
+    }
+    return true;
+}
+
+static csv *make_rows(const results_table *t, const char *samples_path) {
+    csv *c = csv_new();
+    size_t n = find_title(t, "n"), samples = find_title(t, "samples");
+    add_head(c, t->meta);
+    for (size_t i = 0; i < t->fact_count; i++)
+        csv_add_meta(c, t->facts[2 * i], t->facts[2 * i + 1]);
+    for (size_t i = 0; i < t->columns; i++)
+        csv_add_text(c, t->titles[i]);
+    csv_end_row(c);
+    for (size_t r = 0; r < t->rows; r++) {
+        bool is_timed = strtod(get_cell(t, r, n), NULL) > 0;
+        for (size_t i = 0; i < t->columns; i++)
+            add_cell(c, i == samples && is_timed ? get_file_name(samples_path) : get_cell(t, r, i));
+        csv_end_row(c);
+    }
+    return c;
+}
+
+bool results_write(const char *path, const results_table *t, err *e) {
+    char samples_path[PATH_MAX];
+    if (!results_find_samples_path(path, samples_path, sizeof samples_path, e) ||
+        !check_names(t, path, e) || !make_folder_of(path, e))
+        return false;
+    csv *rows = make_rows(t, samples_path), *samples = csv_new();
+    start_samples(samples, t->meta);
+    for (size_t i = 0; i < t->sample_sets; i++)
+        add_samples(samples, t->samples[i].name, t->samples[i].samples, t->samples[i].count);
+    bool ok = csv_write(samples, samples_path, e) && csv_write(rows, path, e);
+    csv_free(rows);
+    csv_free(samples);
     return ok;
 }
 
@@ -165,26 +242,31 @@ static csv_file *read_whole_lines(const char *path, err *e) {
     return f;
 }
 
-static bool read_meta(const csv_file *f, results_meta *m, err *e) {
-    const char *key, *value, *schema = csv_get_meta(f, "schema");
+bool results_check_schema(const csv_file *f, err *e) {
+    const char *schema = csv_get_meta(f, "schema");
     char ours[16];
     snprintf(ours, sizeof ours, "%d", RESULTS_SCHEMA);
     if (!schema)
-        return err_set(e, EXIT_USAGE,
-                       "%.140s:1: no line '# schema: %s': these are no results of "
-                       "assay bench",
+        return err_set(e, EXIT_USAGE, "%.140s:1: no line '# schema: %s': not a file of results",
                        csv_get_path(f), ours);
-    if (strcmp(schema, ours) != 0)
-        return err_set(e, EXIT_USAGE, "%.140s:1: schema %.20s, but this assay reads schema %s",
-                       csv_get_path(f), schema, ours);
+    return strcmp(schema, ours) == 0 ||
+           err_set(e, EXIT_USAGE,
+                   "%.140s:1: schema %.20s, but this assay reads schema %s: measure it again",
+                   csv_get_path(f), schema, ours);
+}
+
+static bool read_meta(const csv_file *f, results_meta *m, err *e) {
+    const char *key, *value;
+    if (!results_check_schema(f, e))
+        return false;
     for (size_t i = 0; csv_list_meta(f, i, &key, &value) && m->count < RESULTS_META; i++)
         results_meta_add(m, key, value);
     return true;
 }
 
-result_case *results_list_find(const results_list *l, const char *key) {
+result_case *results_list_find(const results_list *l, const char *name) {
     for (size_t i = 0; i < l->count; i++)
-        if (strcmp(l->cases[i].key, key) == 0)
+        if (strcmp(l->cases[i].row.name, name) == 0)
             return &l->cases[i];
     return NULL;
 }
@@ -196,10 +278,12 @@ static bool read_rows(const csv_file *f, results_list *out, err *e) {
         result_case c = {.count = 0};
         if (!result_read_row(f, i, &c.row, e))
             return false;
-        result_get_key(&c.row, c.key, sizeof c.key);
-        if (results_list_find(out, c.key))
-            return err_set(e, EXIT_USAGE, "%.120s:%zu: the case %.80s is there twice",
-                           csv_get_path(f), csv_get_line(f, i), c.key);
+        if (!c.row.name[0])
+            return err_set(e, EXIT_USAGE, "%.120s:%zu: the row has no name in column 'case'",
+                           csv_get_path(f), csv_get_line(f, i));
+        if (results_list_find(out, c.row.name))
+            return err_set(e, EXIT_USAGE, "%.120s:%zu: the case %.80s appears twice",
+                           csv_get_path(f), csv_get_line(f, i), c.row.name);
         out->cases[out->count++] = c;
     }
     return true;
@@ -212,7 +296,8 @@ static bool read_sample(const csv_file *f, size_t row, const size_t *column, tim
            csv_get_double(f, row, column[4], &out->wall_ns, e);
 }
 
-/* Samples of cases that have no row are of a case that was never finished. */
+/* Samples whose name no row has are from a case that was never finished, or an experiment's extra
+ * samples. */
 static bool read_samples(const csv_file *f, results_list *l, err *e) {
     size_t column[SAMPLE_COLUMNS];
     result_case *c = NULL;
@@ -220,19 +305,21 @@ static bool read_samples(const csv_file *f, results_list *l, err *e) {
         if (!csv_find_column(f, sample_titles[i], &column[i], e))
             return false;
     for (size_t i = 0; i < csv_count_rows(f); i++) {
-        const char *key = csv_get_text(f, i, column[0]);
-        if (!c || strcmp(c->key, key) != 0)
-            c = results_list_find(l, key);
+        const char *name = csv_get_text(f, i, column[0]);
+        if (!c || strcmp(c->row.name, name) != 0)
+            c = results_list_find(l, name);
         if (!c)
             continue;
         if (!c->samples) {
-            c->samples = calloc(c->row.gpu.count + 1, sizeof *c->samples);
+            size_t most = csv_count_rows(f) - i; /* a limit, whatever its row says */
+            c->samples = calloc(c->row.gpu.count < most ? c->row.gpu.count + 1 : most + 1,
+                                sizeof *c->samples);
             assert(c->samples);
         }
         if (c->count == c->row.gpu.count)
             return err_set(e, EXIT_USAGE,
                            "%.120s:%zu: more samples of %.80s than the %zu of its row",
-                           csv_get_path(f), csv_get_line(f, i), key, c->count);
+                           csv_get_path(f), csv_get_line(f, i), name, c->count);
         timing_sample *s = &c->samples[c->count++];
         if (!read_sample(f, i, column, s, e))
             return false;
@@ -247,7 +334,7 @@ static bool check_counts(const results_list *l, const char *samples_path, err *e
     for (size_t i = 0; i < l->count; i++)
         if (l->cases[i].count != l->cases[i].row.gpu.count)
             return err_set(e, EXIT_USAGE, "%.120s: %zu samples of %.80s, but its row says %zu",
-                           samples_path, l->cases[i].count, l->cases[i].key,
+                           samples_path, l->cases[i].count, l->cases[i].row.name,
                            l->cases[i].row.gpu.count);
     return true;
 }
@@ -274,7 +361,7 @@ void results_list_free(results_list *l) {
     *l = (results_list){.count = 0};
 }
 
-/* Going on ---------------------------------------------------------------------------------- */
+/* Continuing -------------------------------------------------------------------------------- */
 
 /* The date is that of the first run; caches are measured, and measured again. */
 static bool do_agree(const char *path, const results_meta *a, const results_meta *b, err *e) {
@@ -295,7 +382,7 @@ results *results_resume(const char *path, const results_meta *m, err *e) {
     if (access(path, F_OK) != 0)
         return results_create(path, m, e);
     results *r = results_new(path, e);
-    /* Written again with what is whole: half a row of a writer that was killed is left out. */
+    /* Rewritten with the complete rows: half a row of a writer that was killed is left out. */
     if (r && results_read(path, &r->known, e) && do_agree(path, &r->known.meta, m, e) &&
         write_files(r, &r->known.meta, &r->known, e))
         return r;
@@ -303,6 +390,6 @@ results *results_resume(const char *path, const results_meta *m, err *e) {
     return NULL;
 }
 
-bool results_has(const results *r, const char *key) {
-    return results_list_find(&r->known, key) != NULL;
+bool results_has(const results *r, const char *name) {
+    return results_list_find(&r->known, name) != NULL;
 }

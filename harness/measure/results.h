@@ -1,18 +1,21 @@
-/* results: files of measured times.
+/* results: files of measured times, of bench and of experiments alike.
  *
- * NAME.csv has a head of `# key: value` lines that say where the numbers come from, and one row a
- * case; NAME.samples.csv beside it has every sample of every case, in the order they were taken.
- * A finished case is appended at once, its samples first: whenever the program is killed, every row
- * that is there is whole and has its samples. A row of a case that has no time says why.
+ * NAME.csv has a head of `# key: value` lines that say where the numbers come from, and rows. Every
+ * row has the columns below, with the same names and units whatever measured it; an experiment may
+ * add columns of its own after them. NAME.samples.csv beside it has every sample of every row, in
+ * the order they were taken. A field that is not known, or makes no sense for a row, is empty.
  *
- * The one surprise: a row's times are those of the GPU clock; the medians of the other two clocks
- * have columns of their own. */
+ * bench appends each case when it is finished, samples first: whenever the program is killed, every
+ * row that is there is whole and has its samples. A row without a time says why in `message`.
+ *
+ * gpu_ns is the median on the GPU's clock; the other two clocks have columns of their own. */
 #ifndef ASSAY_RESULTS_H
 #define ASSAY_RESULTS_H
 
+#include "harness/base/csv_read.h"
 #include "timing.h"
 
-enum { RESULTS_SCHEMA = 1, RESULTS_META = 24 };
+enum { RESULTS_SCHEMA = 2, RESULTS_META = 24 };
 
 /* The head: where the numbers come from. */
 typedef struct {
@@ -29,46 +32,77 @@ const char *results_meta_find(const results_meta *m, const char *key); /* "" if 
 /* Schema, version, device, driver, system, CPU, compilers, commit, seed, date. */
 results_meta results_meta_new(const char *version, const device_facts *f, uint64_t seed);
 
+/* Numbers are NaN where they are not known. */
 typedef struct {
-    char op[64], variant[96], shape[48], input[16], regime[16], cache[8];
-    stats gpu;                 /* ns a case; count 0: no time */
-    double encode_ns, wall_ns; /* medians */
-    uint64_t repeats, copies;  /* plays in a sample; sets of buffers */
-    uint64_t bytes, flops;     /* of a case */
+    char name[320]; /* column `case`: names it in both files, and in other runs */
+    char device[96], api[16], model[128];
+    char op[160], kernel[96], format[16], shape[48], input[16], math[16], regime[16], cache[8];
+    char variant[96];    /* what is compared: a kernel of an op, or a variant of an experiment */
+    double batch;        /* tokens */
+    stats gpu, wall;     /* ns per play; count 0: no time */
+    double encode_ns;    /* median */
+    double repeats;      /* plays in a sample */
+    double copies;       /* sets of buffers */
+    double bytes, flops; /* of a play: what it must move and do */
     double gb_s, gflop_s, roof_gb_s, pct_roof;
     double launch_ns, submit_ns; /* of an empty launch, in the same window */
-    char stop[8], label[96];
-    char hash[20];     /* of the kernel's source */
+    char stop[8], labels[128];
+    char hash[20];     /* of the kernels' source */
+    char samples[128]; /* the file of samples, beside this one; set by the writer */
     char message[256]; /* why there is no time; "" if there is one */
 } result_row;
 
-/* "variant/shape/input/regime/cache": what names a case in both files. */
-void result_get_key(const result_row *r, char *text, size_t size);
+/* A row about which nothing is known yet. */
+result_row result_row_new(void);
 
-/* Titles and texts of a row, for whoever writes it in another form. */
-enum { RESULT_COLUMNS = 30 };
+/* Columns of every row, by number, for code that writes a row in another form. */
+enum { RESULT_COLUMNS = 41 };
 const char *result_get_title(int i);
-/* Column i as text; *is_number says whether it is one (a NaN is the text "nan"). */
+/* Column i as text, "" for what is not known; *is_number says which kind it is. */
 void result_get_column(const result_row *r, int i, char *text, size_t size, bool *is_number);
+/* A number as written to a file. */
+void result_format_number(double value, char *text, size_t size);
 
 /* Writing ----------------------------------------------------------------------------------- */
 
 typedef struct results results;
 
-/* Starts both files anew, or goes on with those there are. To go on, heads must agree in all but
- * the date. Folders are made. */
+/* Starts both files anew, or continues existing ones: then heads must agree in all but the date.
+ * Creates folders. */
 results *results_create(const char *path, const results_meta *m, err *e);
 results *results_resume(const char *path, const results_meta *m, err *e);
 void results_close(results *r);
-bool results_has(const results *r, const char *key);
+bool results_has(const results *r, const char *name);
 bool results_add(results *r, const result_row *row, const timing_sample *samples, size_t count,
                  err *e);
+
+/* The samples of one case. */
+typedef struct {
+    const char *name;
+    const timing_sample *samples;
+    size_t count;
+} results_samples;
+
+/* A whole run, written at once: both files, or neither. */
+typedef struct {
+    const results_meta *meta;
+    const char *const *facts; /* (fact_count, 2): more of the head of NAME.csv, keys and values */
+    size_t fact_count;
+    const char *const *titles; /* (columns): the RESULT_COLUMNS of every row, then others */
+    size_t columns;
+    const char *const *cells; /* (rows, columns); NULL is empty */
+    size_t rows;
+    const results_samples *samples;
+    size_t sample_sets;
+} results_table;
+
+/* EXIT_WRONG if a row has no name in column `case`, or that of another. */
+bool results_write(const char *path, const results_table *t, err *e);
 
 /* Reading ----------------------------------------------------------------------------------- */
 
 typedef struct {
     result_row row;
-    char key[320];
     timing_sample *samples;
     size_t count;
 } result_case;
@@ -80,10 +114,17 @@ typedef struct {
 } results_list;
 
 /* Malformed files are one sentence with file and line, EXIT_USAGE; so is another schema. A last
- * line without an end is of a writer that was killed: it is left out. */
+ * line without a newline is from a writer that was killed: it is left out. Columns of an
+ * experiment's own are not read. */
 bool results_read(const char *path, results_list *out, err *e);
 void results_list_free(results_list *l);
-result_case *results_list_find(const results_list *l, const char *key);
+result_case *results_list_find(const results_list *l, const char *name);
+
+/* For readers of the file itself: is it of this schema? False with one sentence if not. */
+bool results_check_schema(const csv_file *f, err *e);
+/* Does it have the columns of timed rows? Files of check and validate have others. */
+bool results_has_rows(const csv_file *f);
+bool result_read_row(const csv_file *f, size_t row, result_row *out, err *e);
 
 /* The folder of a device below results/: "Apple M4" is apple-m4. */
 void results_get_folder(const char *name, char *folder, size_t size);

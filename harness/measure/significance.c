@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/size.h"
 #include "harness/check/fill.h"
-#include "harness/base/os.h"
 #include "stats.h"
 
 enum { EXACT_MAX = 20 };
 
 static double *new_doubles(size_t count) {
-    double *all = malloc(os_multiply(count + 1, sizeof *all));
+    double *all = malloc(size_multiply(count + 1, sizeof *all));
     assert(all);
     return all;
 }
@@ -68,7 +68,7 @@ ratio_interval significance_find_ratio(const double *a, size_t a_count, const do
         return out;
     size_t most = a_count > b_count ? a_count : b_count;
     double *room = new_doubles(most), *drawn = new_doubles(rounds), *pairs = new_doubles(b_count);
-    size_t *at = malloc(os_multiply(most, sizeof *at));
+    size_t *at = malloc(size_multiply(most, sizeof *at));
     assert(at);
     for (size_t i = 0; paired && i < b_count; i++)
         pairs[i] = b[i] / a[i];
@@ -157,7 +157,7 @@ rank_test significance_test_ranks(const double *a, size_t a_count, const double 
     if (a_count == 0 || b_count == 0)
         return t;
     size_t count = a_count + b_count;
-    ranked *all = malloc(os_multiply(count, sizeof *all));
+    ranked *all = malloc(size_multiply(count, sizeof *all));
     assert(all);
     for (size_t i = 0; i < count; i++)
         all[i] = (ranked){i < a_count ? a[i] : b[i - a_count], i < a_count};

@@ -1,9 +1,9 @@
-/* significance: do two sets of samples differ, by how much, and how sure is that?
+/* significance: do two sets of samples differ, by how much, and how certain is that?
  *
  * Owns the bootstrap, the rank test and the correction for many tests; knows nothing of kernels.
- * The one surprise: samples keep their order. Times taken one after the other resemble each other
- * (a clock that drifts, another program that runs for a while), so the bootstrap draws runs of
- * neighbours, and where two sets were taken in turns it draws the same moments of both. */
+ * Samples keep their order: times taken one after the other resemble each other (a clock that
+ * drifts, another program that runs for a while), so the bootstrap draws runs of neighbours, and
+ * where two sets were interleaved it draws the same moments of both. */
 #ifndef ASSAY_SIGNIFICANCE_H
 #define ASSAY_SIGNIFICANCE_H
 
@@ -11,34 +11,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What b is of a: 1.05 is 5 percent more. */
+/* b relative to a: 1.05 is 5 percent more. */
 typedef struct {
-    double ratio, low,
-        high; /* low to high: 95 percent interval of the ratio; NaN without samples */
+    double ratio;
+    double low, high; /* 95 percent interval of the ratio; NaN without samples */
 } ratio_interval;
 
 /* The median of b over the median of a, with a percentile bootstrap of `rounds` draws (1000 is
  * plenty) from a seed. `paired`: sample i of a and sample i of b were taken next to each other, and
- * counts are equal; the ratio is then the median of the ratios of the pairs, from which what slowed
- * both down has gone. Samples are above 0 and none is NaN. */
+ * counts are equal; the ratio is then the median of the ratios of the pairs, in which anything that
+ * slowed both down cancels. Samples are above 0 and none is NaN. */
 ratio_interval significance_find_ratio(const double *a, size_t a_count, const double *b,
                                        size_t b_count, bool paired, size_t rounds, uint64_t seed);
 
 /* Mann-Whitney U of a against b, two-sided. */
 typedef struct {
     double u;   /* pairs in which a is the larger, ties by half */
-    double p;   /* of a U at least as far from the middle, if both came from the same place */
-    bool exact; /* by counting (no ties, up to 20 samples a side), not by the normal curve */
+    double p;   /* of a U at least as far from the middle, if both have the same distribution */
+    bool exact; /* by counting (no ties, up to 20 samples per side), not by the normal curve */
 } rank_test;
 
 rank_test significance_test_ranks(const double *a, size_t a_count, const double *b, size_t b_count);
 
 /* The sign test, two-sided and exact, for pairs: u is the number of pairs in which a is the larger;
- * equal pairs are left out. By how much does not matter to it, so a sample that something
- * interrupted weighs no more than any other. */
+ * equal pairs are left out. It ignores the size of a difference, so an interrupted sample weighs no
+ * more than any other. */
 rank_test significance_test_pairs(const double *a, const double *b, size_t count);
 
-/* Holm's correction: replaces each p by the one to hold against the wanted level, so that among all
+/* Holm's correction: replaces each p by the one to compare with the wanted level, so that among all
  * of them together a false alarm is no likelier than that level. NaN stays NaN and is not counted.
  */
 void significance_correct(double *p, size_t count);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/base/os.h"
+#include "harness/base/size.h"
 
 static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -55,7 +55,7 @@ stats stats_compute(const double *samples, size_t count) {
                .p95 = NAN,
                .iqr = NAN,
                .mad = NAN};
-    double *sorted = malloc(os_multiply(count + 1, sizeof *sorted));
+    double *sorted = malloc(size_multiply(count + 1, sizeof *sorted));
     assert(sorted);
     double sum = 0;
     for (size_t i = 0; i < count; i++) {

@@ -7,11 +7,11 @@
 
 typedef struct {
     size_t count;   /* samples that are numbers */
-    size_t dropped; /* samples that are NaN: counted, and in nothing else */
+    size_t dropped; /* samples that are NaN: counted here and ignored otherwise */
     double min, max, mean;
     double q1, median, q3, p95;
     double iqr; /* q3 - q1 */
-    double mad; /* median distance from the median: a spread that a few wild samples cannot move */
+    double mad; /* median distance from the median: a spread that ignores a few wild samples */
 } stats;
 
 /* NaN in every field but the counts when there is no sample. The samples keep their order. */
@@ -20,10 +20,10 @@ stats stats_compute(const double *samples, size_t count);
 /* Quantile q (0 to 1) of ascending samples without NaN; NaN if there are none. */
 double stats_get_quantile(const double *ascending, size_t count, double q);
 
-/* The interquartile range of the median itself: where another set of as many samples would have its
- * median, half of the time. From the ranks n/2 -+ 0.34 sqrt(n) of the ascending samples, whatever
- * their distribution is; it halves when there are four times as many. Taken for granted: samples do
- * not depend on each other. NaN for less than 5 samples. */
+/* The interquartile range of the median itself: another set of the same size would have its median
+ * in this range half of the time. From the ranks n/2 -+ 0.34 sqrt(n) of the ascending samples,
+ * whatever their distribution is; it halves with four times as many samples. Assumes independent
+ * samples. NaN for fewer than 5 samples. */
 double stats_get_median_iqr(const double *ascending, size_t count);
 
 /* Sorts samples in place. */

@@ -10,17 +10,17 @@
 #include "harness/base/sha256.h"
 
 enum {
-    MAX_COPIES = 256,   /* more are scrubbed for */
+    MAX_COPIES = 256,   /* if more were needed, scrub instead */
     MAX_REPEATS = 1024, /* of a tape in a command buffer */
     MAX_IN_PLACE = 256, /* plays before buffers that drift are put back */
     INDEPENDENT_REPEATS = 64,
 };
 #define OUTPUT_BYTES ((size_t)256 << 20) /* of all outputs of independent plays together */
 
-/* A buffer of the tape, what it held at the start, and how the copies have it. */
+/* A buffer of the tape, its contents at the start, and its copies. */
 typedef struct {
     buffer *original;
-    size_t from, bytes; /* what is bound of it */
+    size_t from, bytes; /* the part that is bound */
     bool is_written;
     uint8_t *contents; /* from..from+bytes at the start */
     buffer **copies;   /* of copy 1, 2, ...; NULL where the original is shared */
@@ -33,10 +33,10 @@ struct subject {
     part *parts;
     size_t part_count, copies, repeats, turn;
     size_t plays;  /* of the tape since the buffers were put back, over all copies */
-    bool in_place; /* a play finds what the one before left */
-    bool drifts;   /* and that is floats, which can grow without end */
+    bool in_place; /* a play starts from what the previous one left */
+    bool drifts;   /* and those are floats, which can grow without bound */
     bool scrubs;
-    tape **tapes; /* single: one a copy. Else tapes[0] has all */
+    tape **tapes; /* single: one per copy. Else tapes[0] has all */
     size_t tape_count;
 };
 
@@ -172,8 +172,8 @@ static tape *new_tape(subject *s, play_order order) {
     return t;
 }
 
-/* Independent plays of a tape with more than one launch: the first of all of them, then the second
- * of all. A barrier stands between, because there is none for one play alone. */
+/* Independent plays of a tape with more than one launch: the first launch of all of them, then the
+ * second of all. A barrier stands between, because there is none for one play alone. */
 static void record(subject *s) {
     size_t count = s->original->count;
     if (s->options.regime == TIMING_INDEPENDENT) {
@@ -194,7 +194,7 @@ static void record(subject *s) {
     }
 }
 
-/* How long the tape takes by itself: the better of two plays behind a first one. */
+/* How long the tape takes by itself: the better of two plays after a first one. */
 static bool estimate(subject *s, double *seconds, err *e) {
     *seconds = INFINITY;
     for (int i = 0; i < 3; i++) {
@@ -218,7 +218,7 @@ static size_t sum_written(const subject *s) {
     return sum;
 }
 
-/* How many copies, and how many plays a sample has. */
+/* How many copies, and how many plays per sample. */
 static bool plan(subject *s, err *e) {
     const subject_options *o = &s->options;
     double wanted = 2 * (double)o->cache_bytes / (double)(subject_get_working_set(s) + 1), seconds;
@@ -227,8 +227,8 @@ static bool plan(subject *s, err *e) {
     s->repeats = 1;
     if (s->scrubs && !o->scrub)
         return err_set(e, EXIT_CANNOT,
-                       "a working set of %zu bytes cannot be timed cold: there is "
-                       "nothing to scrub the caches with",
+                       "a working set of %zu bytes cannot be timed cold: no tape to "
+                       "scrub the caches was given",
                        subject_get_working_set(s));
     if (!estimate(s, &seconds, e))
         return false;
@@ -282,7 +282,7 @@ void subject_free(subject *s) {
 
 /* Playing ----------------------------------------------------------------------------------- */
 
-/* One sample: of single, a play of the next copy; else of all. */
+/* One sample: for single, a play of the next copy; else of all copies. */
 static bool play(subject *s, timing_sample *out, err *e) {
     tape *t = s->tapes[s->turn];
     s->turn = (s->turn + 1) % s->tape_count;
@@ -298,8 +298,7 @@ static bool play(subject *s, timing_sample *out, err *e) {
     return true;
 }
 
-/* Putting buffers back leaves them in the CPU's caches: when cold, a round of plays takes them out.
- */
+/* Restoring buffers leaves them in the CPU's caches: when cold, a round of plays evicts them. */
 static bool put_back(subject *s, err *e) {
     timing_sample ignored;
     if (!reset(s, e))
@@ -344,7 +343,7 @@ static bool hash_outputs(const subject *s, size_t copy, char hex[65], err *e) {
     return true;
 }
 
-/* What is timed must leave in every copy what as many plays of the tape leave. */
+/* What is timed must leave in every copy what the same number of plays of the tape leaves. */
 static bool check_plays(subject *s, err *e) {
     char want[65], got[65];
     size_t each = s->options.regime == TIMING_SINGLE ? 1 : s->repeats / s->copies;
@@ -363,12 +362,13 @@ static bool check_plays(subject *s, err *e) {
         if (!hash_outputs(s, c, got, e))
             return false;
         if (strcmp(want, got) != 0)
-            return err_set(e, EXIT_WRONG,
-                           "%s played %s, %s (%zu times over %zu copies) leaves other bits in copy "
-                           "%zu than played alone",
-                           s->original->launches[0].pipeline->kernel,
-                           timing_get_regime_name(s->options.regime),
-                           timing_get_cache_name(s->options.cache), s->repeats, s->copies, c + 1);
+            return err_set(
+                e, EXIT_WRONG,
+                "%s run %s, %s (%zu times over %zu copies) leaves different bits in copy "
+                "%zu than when run alone",
+                s->original->launches[0].pipeline->kernel,
+                timing_get_regime_name(s->options.regime), timing_get_cache_name(s->options.cache),
+                s->repeats, s->copies, c + 1);
     }
     return true;
 }

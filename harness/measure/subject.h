@@ -1,21 +1,21 @@
 /* subject: a tape made ready to be timed in one regime and one cache state.
  *
- *   single       every play is one command buffer with the tape once, waited for
+ *   single       each play is one command buffer with the tape once, waited for
  *   chained      one command buffer with the tape many times, each after the one before
- *   independent  one command buffer in which the tape stands many times and nothing waits
+ *   independent  one command buffer with the tape many times, none waiting for another
  *
  *   warm         the same buffers again and again
- *   cold         the tape over copies of all its buffers, in turns, whose bytes together are more
- *                than twice the last-level cache; where even many copies are too small for that,
- * the caches are scrubbed before each sample, which then plays each copy once
+ *   cold         the tape rotates over copies of all its buffers, whose bytes together are more than
+ *                twice the last-level cache; where even many copies are too small for that, the
+ *                caches are scrubbed before each sample, which then plays each copy once
  *
  * It knows no kernel: a copy is the same launches over buffers with the same contents, so any tape
  * can be timed, and what each copy computes must agree in every bit with what the tape computed
- * when it was checked. No check, no time: subject_check holds the tape against its oracles, then
- * plays what will be timed and compares.
+ * when it was checked. A tape must pass subject_check before it is timed: it compares the tape with
+ * its oracles, then plays what will be timed and compares that with the tape.
  *
- * The one surprise: tapes that work in place (a += b) would run away when played thousands of
- * times; their buffers are put back now and then, between samples. */
+ * Tapes that work in place (a += b) would run away when played thousands of times: their buffers
+ * are restored now and then, between samples. */
 #ifndef ASSAY_SUBJECT_H
 #define ASSAY_SUBJECT_H
 
@@ -28,10 +28,11 @@ typedef struct {
     timing_regime regime;
     timing_cache cache;
     size_t cache_bytes; /* cold: of the last-level cache */
-    tape *scrub;        /* cold: reads or writes more than twice that; NULL: cannot be had */
+    tape *scrub;        /* cold: reads or writes more than twice that; NULL: not available */
     double sample_s;    /* chained, independent: how long a sample should take, about */
-    size_t repeats; /* plays in a sample; 0: as many as sample_s takes. What is compared must have
-                       as many: a scheduler treats short samples unlike long ones */
+    /* Plays per sample; 0: enough for sample_s. Things to be compared need the same number: a
+     * scheduler treats short samples differently from long ones. */
+    size_t repeats;
     bool unordered; /* float atomics: bits may differ from play to play */
 } subject_options;
 

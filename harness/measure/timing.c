@@ -9,14 +9,16 @@
 
 #include "harness/base/host.h"
 #include "harness/base/os.h"
+#include "harness/base/power.h"
+#include "harness/base/size.h"
 #include "significance.h"
 
 enum {
     WINDOW = 5,         /* samples whose medians are compared while warming up */
-    FEWEST_SAMPLES = 5, /* also of what is so slow that the budget is long gone */
+    FEWEST_SAMPLES = 5, /* even for something so slow that it exceeds the budget */
 };
 
-#define WARM_CHANGE 0.02  /* two windows in a row nearer than this: warm */
+#define WARM_CHANGE 0.02  /* two successive windows closer than this: warm */
 #define TREND_CHANGE 0.03 /* the last third against the first */
 #define TREND_LEVEL 1e-3  /* by a rank test, so that noise is no trend */
 
@@ -80,7 +82,7 @@ static bool warm_up(run *r, size_t source, double most_s, err *e) {
     }
 }
 
-/* After a pause the first samples would be those of a device that slept. */
+/* After a pause the first samples would be those of a device that has clocked down. */
 static bool wake_up(run *r, size_t source, err *e) {
     timing_sample ignored;
     for (int i = 0; i < 2 && find_seconds_since(r, r->worked_ns) > r->plan->idle_s; i++) {
@@ -91,8 +93,8 @@ static bool wake_up(run *r, size_t source, err *e) {
     return true;
 }
 
-/* One source alone: its median is. Sources in turns: the ratio to each other is, whatever slows
- * them all down together. */
+/* Is the median of a single source steady? Of interleaved sources: is their ratio, even if
+ * something slows all of them down together? */
 static bool is_steady(run *r, size_t source) {
     const timing_result *t = &r->results[source], *other = &r->results[source == 0 ? 1 : 0];
     for (size_t i = 0; i < t->count; i++)
@@ -135,8 +137,8 @@ static bool take_turn(run *r, bool backwards, err *e) {
     return true;
 }
 
-/* A B, B A, then B A, A B: each comes first as often as last, and no drift in a straight line
- * favours one. Steadiness is asked for less and less often: sorting takes time too. */
+/* A B, B A, then B A, A B: each comes first as often as last, and linear drift favours neither.
+ * Steadiness is tested less and less often: sorting takes time too. */
 static bool take_samples(run *r, err *e) {
     size_t ask_at = r->plan->min_samples;
     for (size_t turn = 0;; turn++) {
@@ -185,19 +187,30 @@ unsigned timing_find_labels(const device_facts *f) {
         labels |= LABEL_EMULATED;
     if (f->validates)
         labels |= LABEL_VALIDATED;
-    if (strstr(f->name, "aravirtual"))
+    if (f->is_virtual)
         labels |= LABEL_VIRTUAL;
-    /* One more than the cores: the software device is work for all of them itself. */
+    power_state power = power_get_state();
+    if (power.is_hot)
+        labels |= LABEL_HOT;
+    if (power.low_power)
+        labels |= LABEL_LOW_POWER;
+    if (power.on_battery)
+        labels |= LABEL_BATTERY;
+    /* One more than the cores: the software device itself keeps all of them busy. */
     if (host_get_load() > os_count_cpus() + 1)
         labels |= LABEL_BUSY;
     return labels;
+}
+
+unsigned timing_find_play_labels(const play_times *t) {
+    return (t->gpu_is_wall ? LABEL_GPU_IS_WALL : 0) | (t->samples_overlap ? LABEL_OVERLAP : 0);
 }
 
 bool timing_run(const timing_plan *plan, const timing_source *sources, size_t count,
                 timing_result *results, err *e) {
     assert(count > 0 && plan->min_samples > 0 && plan->max_samples >= plan->min_samples);
     run r = {.plan = plan, .sources = sources, .results = results, .count = count};
-    r.room = malloc(os_multiply(plan->max_samples + 2 * WINDOW, sizeof *r.room));
+    r.room = malloc(size_multiply(plan->max_samples + 2 * WINDOW, sizeof *r.room));
     assert(r.room);
     for (size_t i = 0; i < count; i++) {
         results[i] = (timing_result){.samples = calloc(plan->max_samples, sizeof(timing_sample))};
@@ -220,7 +233,7 @@ void timing_result_free(timing_result *r) {
 }
 
 double *timing_list_clock(const timing_result *r, timing_clock c) {
-    double *all = malloc(os_multiply(r->count + 1, sizeof *all));
+    double *all = malloc(size_multiply(r->count + 1, sizeof *all));
     assert(all);
     for (size_t i = 0; i < r->count; i++)
         all[i] = timing_get_clock(&r->samples[i], c);

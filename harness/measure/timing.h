@@ -1,11 +1,11 @@
-/* timing: takes samples until they say something, and says why it stopped.
+/* timing: takes samples until the median is steady, and reports why it stopped.
  *
- * Owns when to sample: warm-up, steadiness, budget, turns. What a sample is belongs to the source:
+ * Owns when to sample: warm-up, steadiness, budget, order. What a sample is belongs to the source:
  * a tape in a regime and cache state (subject.h), or numbers out of a model in the tests. Several
- * sources are sampled in turns, A B B A B A A B, so that what drifts drifts for all of them.
+ * sources are interleaved, A B B A B A A B, so that drift affects all of them equally.
  *
- * The one surprise: nothing is ever dropped. A machine that throttles, ramps its clock or is busy
- * puts labels on the result. */
+ * Nothing is ever dropped: a machine that throttles, ramps its clock or is busy puts labels on the
+ * result. */
 #ifndef ASSAY_TIMING_H
 #define ASSAY_TIMING_H
 
@@ -20,7 +20,7 @@ const char *timing_get_cache_name(timing_cache c);   /* "warm", "cold" */
 bool timing_find_regime(const char *name, timing_regime *out);
 bool timing_find_cache(const char *name, timing_cache *out);
 
-/* The three clocks of one case; of many in one sample, their share. */
+/* The three clocks of one play; if a sample has many, its share. */
 typedef struct {
     double gpu_ns, encode_ns, wall_ns;
     bool gpu_is_wall;
@@ -40,15 +40,15 @@ typedef struct {
     double budget_s;  /* for each source, warm-up included */
     double warm_up_s; /* at least; at most a third of the budget */
     size_t min_samples, max_samples;
-    double idle_s; /* the device may have slept after so long without work: warm up again */
+    double idle_s; /* after this long without work the device may be asleep: warm up again */
     uint64_t (*now_ns)(void); /* NULL: the machine's own */
 } timing_plan;
 
-/* What a sample of many plays should take: far above the resolution of clocks, and below the few
- * milliseconds after which a scheduler may put something else in between. */
+/* How long a sample of many plays should take: far above the resolution of clocks, and below the
+ * few milliseconds after which a scheduler may interrupt it. */
 #define TIMING_SAMPLE_S 0.002
 
-/* What a case gets where nobody says otherwise: 0.5 percent within a second, 21 to 500 samples. */
+/* The default: 0.5 percent within a second, 21 to 500 samples. */
 timing_plan timing_plan_new(void);
 
 typedef enum { STOP_STEADY, STOP_BUDGET, STOP_MAX, STOP_COUNT } timing_stop;
@@ -57,15 +57,19 @@ const char *timing_get_stop_name(timing_stop s);
 /* States in which a number was taken. */
 enum {
     LABEL_EMULATED = 1,     /* the software device: says nothing about a GPU */
-    LABEL_VIRTUAL = 2,      /* a GPU behind a hypervisor */
+    LABEL_VIRTUAL = 2,      /* a virtual GPU, under a hypervisor */
     LABEL_THROTTLED = 4,    /* became slower while it was timed */
     LABEL_RAMP = 8,         /* became faster: the clock was still rising */
-    LABEL_BUSY = 16,        /* the machine had more to do than cores to do it with */
+    LABEL_BUSY = 16,        /* more runnable work than cores */
     LABEL_GPU_IS_WALL = 32, /* no clock of its own: GPU time is wall time */
     LABEL_UNSTEADY = 64,    /* the budget ended before the target was met */
     LABEL_ABOVE_ROOF = 128, /* more GB/s than the roof: it cannot have come from there */
     LABEL_VALIDATED = 256,  /* under validation: times mean nothing */
-    LABEL_COUNT = 9
+    LABEL_HOT = 512,        /* the system reports heat */
+    LABEL_LOW_POWER = 1024, /* the user asked for less speed */
+    LABEL_BATTERY = 2048,   /* not on mains power */
+    LABEL_OVERLAP = 4096,   /* sampled times of launches sum to more than the whole took */
+    LABEL_COUNT = 13
 };
 
 /* "emulated+busy", or "" for none. */
@@ -79,16 +83,17 @@ typedef struct {
     unsigned labels;
 } timing_result;
 
-/* Samples of count sources, in turns if there is more than one: then every source has as many,
+/* Samples of count sources, interleaved if there is more than one: then all have the same number,
  * sample i of each was taken next to sample i of the others, and it is their ratio that must become
- * steady. Results are freed by the caller, also
- * after a failure. */
+ * steady. The caller frees the results, also after a failure. */
 bool timing_run(const timing_plan *plan, const timing_source *sources, size_t count,
                 timing_result *results, err *e);
 void timing_result_free(timing_result *r);
 
 /* What the device and the machine say about numbers taken on them now. */
 unsigned timing_find_labels(const device_facts *f);
+/* Labels that follow from one play. */
+unsigned timing_find_play_labels(const play_times *t);
 
 /* One clock of all samples; caller frees. */
 double *timing_list_clock(const timing_result *r, timing_clock c);

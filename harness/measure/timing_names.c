@@ -1,4 +1,4 @@
-/* timing_names: the words of timing.h, as they stand on the command line and in files. */
+/* timing_names: the words of timing.h, as spelled on the command line and in files. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +9,9 @@ static const char *const regimes[TIMING_REGIMES] = {"single", "chained", "indepe
 static const char *const caches[TIMING_CACHES] = {"warm", "cold"};
 static const char *const clocks[CLOCK_COUNT] = {"gpu", "encode", "wall"};
 static const char *const stops[STOP_COUNT] = {"steady", "budget", "max"};
-static const char *const labels_by_bit[LABEL_COUNT] = {"emulated", "virtual",    "throttled",
-                                                       "ramp",     "busy",       "gpu_is_wall",
-                                                       "unsteady", "above_roof", "validated"};
+static const char *const labels_by_bit[LABEL_COUNT] = {
+    "emulated",   "virtual",   "throttled", "ramp",      "busy",    "gpu_is_wall", "unsteady",
+    "above_roof", "validated", "hot",       "low_power", "battery", "overlap"};
 
 static bool find_name(const char *const *names, int count, const char *name, int *out) {
     for (int i = 0; i < count; i++)

@@ -91,8 +91,8 @@ static const char *find_reason(const verdict_case *c, double min_effect) {
 void verdict_explain(const verdict_case *c, double min_effect, char *text, size_t size) {
     if (c->verdict == VERDICT_MISSING || c->verdict == VERDICT_NEW) {
         snprintf(text, size,
-                 c->verdict == VERDICT_NEW ? "new: the base has no time for it"
-                                           : "missing: it had a time and has none now");
+                 c->verdict == VERDICT_NEW ? "new: not timed in the base"
+                                           : "missing: timed in the base but not here");
         return;
     }
     snprintf(text, size,
@@ -100,7 +100,7 @@ void verdict_explain(const verdict_case *c, double min_effect, char *text, size_
              "%.4f; %s p %.2g (%s), %.2g after Holm; smallest effect %g%%: %s",
              verdict_get_name(c->verdict), c->base_median * 1e-3, c->base_count,
              c->now_median * 1e-3, c->now_count, c->interval.ratio, c->interval.low,
-             c->interval.high, c->paired ? "in turns: sign test" : "Mann-Whitney", c->ranks.p,
+             c->interval.high, c->paired ? "interleaved: sign test" : "Mann-Whitney", c->ranks.p,
              c->ranks.exact ? "exact" : "normal", c->p, min_effect * 100,
              find_reason(c, min_effect));
 }

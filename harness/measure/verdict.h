@@ -1,18 +1,19 @@
 /* verdict: is a case slower than it was?
  *
- * Holds the samples of a case from two measurements against each other. What must be true for each
- * word, with a smallest effect of m (3 percent: changes below it are nobody's business):
+ * Compares the samples of a case from two measurements. What must be true for each verdict, with a
+ * smallest effect of m (3 percent: smaller changes do not matter):
  *
- *   slower     the ratio of medians is above 1 + m, its 95 percent interval is above 1, and the
- * rank test says so too after Holm's correction over all cases faster     the same the other way
- * round same       the whole interval is between 1 / (1 + m) and 1 + m ambiguous  none of these:
- * too few samples, or too much noise to say missing    it had a time and has none now new        it
- * has a time and had none
+ *   slower     the ratio of medians is above 1 + m, its 95 percent interval is above 1, and the rank
+ *              test agrees after Holm's correction over all cases
+ *   faster     the same in the other direction
+ *   same       the whole interval is between 1 / (1 + m) and 1 + m
+ *   ambiguous  none of these: too few samples, or too much noise to tell
+ *   missing    timed in the base but not now
+ *   new        timed now but not in the base
  *
- * Samples taken in turns are compared pair by pair (the median of their ratios, a sign test),
- * others by their medians and a Mann-Whitney test.
- *
- * The one surprise: a small difference can be beyond doubt and still be `same`. */
+ * Interleaved samples are compared pair by pair (the median of their ratios, a sign test), others
+ * by their medians and a Mann-Whitney test. A small difference can be certain and still be
+ * `same`. */
 #ifndef ASSAY_VERDICT_H
 #define ASSAY_VERDICT_H
 
@@ -37,7 +38,7 @@ enum { VERDICT_MIN_SAMPLES = 5, VERDICT_BOOTSTRAPS = 1000 };
 typedef struct {
     const double *base, *now;
     size_t base_count, now_count;
-    bool paired;          /* taken in turns: sample i of both at the same moment */
+    bool paired;          /* interleaved: sample i of both at the same moment */
     const char *obstacle; /* why the two cannot be compared (another device), or NULL */
     /* filled by verdict_decide */
     double base_median, now_median;

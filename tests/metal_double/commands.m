@@ -35,6 +35,17 @@ static double now_s(void) {
     return (double)os_now_ns() * 1e-9;
 }
 
+/* 24 MHz, shown in nanoseconds. */
+uint64_t double_step_clock(uint64_t ns) {
+    return ns * 24 / 1000 * 1000 / 24;
+}
+
+static size_t explained;
+
+size_t double_count_explained(void) {
+    return explained;
+}
+
 @implementation DoubleCommands
 @synthesize label = _label, status = _status, error = _error;
 
@@ -44,6 +55,7 @@ static double now_s(void) {
     used = [[NSMutableArray alloc] init];
     recorded = tape_new(NULL);
     options = [descriptor errorOptions];
+    explained += (options & MTLCommandBufferErrorOptionEncoderExecutionStatus) != 0;
     keeps = [descriptor retainedReferences];
     return self;
 }
@@ -179,15 +191,18 @@ static void copy_memory(const segment *s) {
 
 /* Shader validation ---------------------------------------------------------------------------- */
 
-/* The buffer of a binding of a launch of this kernel. */
-static const buffer *find_buffer(const tape *t, const char *kernel, int index) {
+/* The launch of this kernel that has a buffer at the index, or just a launch of it. */
+static const launch *find_launch(const tape *t, const char *kernel, int index) {
+    const launch *found = NULL;
     for (size_t i = 0; i < t->count; i++) {
         const launch *l = &t->launches[i];
-        if (index >= 0 && strcmp(l->pipeline->kernel, kernel) == 0 &&
-            l->args[index].kind == BIND_BUFFER)
-            return l->args[index].at.buffer;
+        if (strcmp(l->pipeline->kernel, kernel) != 0)
+            continue;
+        if (index >= 0 && l->args[index].kind == BIND_BUFFER)
+            return l;
+        found = found ? found : l;
     }
-    return NULL;
+    return found;
 }
 
 /* Reports may also come from another thread, after a while, or when the process ends. */
@@ -220,51 +235,65 @@ static void keep_for_later(const char *text) {
 }
 
 /* The lines of Metal's shader validation, of the findings that it would have: it sees accesses
- * outside of buffers and of threadgroup memory, in no particular line of the text. */
-static void report_finding(const tape *t, const finding *f) {
-    const buffer *b = find_buffer(t, f->kernel, f->buffer);
+ * outside of buffers and of threadgroup memory. */
+- (void)reportFinding:(const finding *)f {
+    const launch *l = find_launch(recorded, f->kernel, f->buffer);
     bool is_load = f->what == FINDING_LOAD_OUTSIDE, is_shared = strstr(f->label, "threadgroup");
-    if ((!is_load && f->what != FINDING_STORE_OUTSIDE) || (!b && !is_shared))
+    const buffer *b = l && f->buffer >= 0 ? l->args[f->buffer].at.buffer : NULL;
+    if (!l || (!is_load && f->what != FINDING_STORE_OUTSIDE) || (!b && !is_shared))
         return;
     long long offset = b && f->by > 0 ? (long long)b->bytes + f->by - f->bytes : f->by;
-    char text[512];
-    int used = snprintf(
+    size_t at = (size_t)(l - recorded->launches), part = 0;
+    while (part + 1 < segment_count && at >= segments[part].first + segments[part].count)
+        part++;
+    NSString *encoder = segments[part].label ? segments[part].label : @"0";
+    char text[1024];
+    int length = snprintf(
         text, sizeof text, "Invalid %s %s at offset %lld, executing kernel function: \"%s\"\n",
         b ? "device" : "threadgroup", is_load ? "load" : "store", offset, f->kernel);
     if (b)
-        snprintf(text + used, sizeof text - (size_t)used,
-                 "buffer: %s, length:%zu, resident:Read Write\n", b->label, b->bytes);
+        length += snprintf(text + length, sizeof text - (size_t)length,
+                         "buffer: %s, length:%zu, resident:Read Write\n", b->label, b->bytes);
+    length += snprintf(text + length, sizeof text - (size_t)length, "encoder: \"%s\", dispatch: %zu\n",
+                     [encoder UTF8String], at - segments[part].first);
+    if (!double_has("no-frames"))
+        snprintf(text + length, sizeof text - (size_t)length, "  * frame #0: %s() - /%s:%d:9\n",
+                 f->kernel, f->file, f->line);
     if (double_has("late-reports"))
         keep_for_later(text);
     else
         fputs(text, stderr);
 }
 
-static void report_findings(device *soft, const tape *t) {
+- (void)reportFindings {
+    device *soft = queue->owner->soft;
     const char *wanted = getenv("MTL_SHADER_VALIDATION_REPORT_TO_STDERR");
     const finding_list *found = device_get_findings(soft);
     bool is_told = wanted && strcmp(wanted, "1") == 0 && !double_has("no-reports");
     for (size_t i = 0; is_told && i < found->count; i++)
-        report_finding(t, &found->items[i]);
+        [self reportFinding:&found->items[i]];
     device_clear_findings(soft);
 }
 
-static void take_samples(const segment *s, uint64_t *clock) {
+/* An encoder that is sampled starts when the one before has almost ended. */
+static uint64_t find_overlap(const segment *s, uint64_t before_ns) {
+    return !s->samples ? 0 : double_has("overlap") ? before_ns / 2 : before_ns / 200;
+}
+
+static void take_samples(const segment *s, uint64_t begin, uint64_t end) {
     if (!s->samples)
         return;
-    uint64_t begin = *clock, after = begin + (s->times.gpu_ns ? s->times.gpu_ns : 1);
     bool is_zero = double_has("zero-counters");
     if (s->start_sample != MTLCounterDontSample)
-        s->samples->times[s->start_sample] = is_zero ? 0 : begin;
+        s->samples->times[s->start_sample] = is_zero ? 0 : double_step_clock(begin);
     if (s->end_sample != MTLCounterDontSample)
-        s->samples->times[s->end_sample] = is_zero ? 0 : after;
-    *clock = after;
+        s->samples->times[s->end_sample] = is_zero ? 0 : double_step_clock(end);
 }
 
 - (void)finish {
     if (_status != MTLCommandBufferStatusCommitted)
         return;
-    uint64_t gpu_ns = 0, clock = (uint64_t)(kernel_start * 1e9);
+    uint64_t began = (uint64_t)(kernel_start * 1e9), clock = began, before_ns = 0;
     err failure = {.code = EXIT_OK};
     bool ok = true;
     for (size_t i = 0; i < segment_count; i++) {
@@ -279,16 +308,19 @@ static void take_samples(const segment *s, uint64_t *clock) {
         if (ok && !fine)
             failure = e;
         ok = ok && fine;
-        gpu_ns += s->times.gpu_ns;
-        take_samples(s, &clock);
+        clock -= find_overlap(s, before_ns);
+        take_samples(s, clock, clock + s->times.gpu_ns);
+        clock += s->times.gpu_ns;
+        before_ns = s->times.gpu_ns;
     }
-    start = double_has("no-times") ? 0 : kernel_start;
-    end =
-        double_has("no-times") ? 0 : start + (double)gpu_ns * 1e-9 + double_has("long-times") * 1e3;
+    start = double_has("no-times") ? 0 : (double)double_step_clock(began) * 1e-9;
+    end = double_has("no-times")
+              ? 0
+              : (double)double_step_clock(clock) * 1e-9 + double_has("long-times") * 1e3;
     if (!ok)
         [self failWith:&failure];
     _status = ok ? MTLCommandBufferStatusCompleted : MTLCommandBufferStatusError;
-    report_findings(queue->owner->soft, recorded);
+    [self reportFindings];
     [used removeAllObjects];
     [[self retain] autorelease];
     [queue->running removeObject:self];

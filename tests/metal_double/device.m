@@ -13,7 +13,7 @@ NSErrorDomain const MTLLibraryErrorDomain = @"MTLLibraryErrorDomain";
 
 enum { SMALL_SET = 2 << 20 };
 
-/* The one device of the process while anybody holds it. Devices are opened by one thread. */
+/* The one device of the process while something holds it. Devices are opened by one thread. */
 static DoubleDevice *only;
 
 @implementation DoubleDevice
@@ -22,7 +22,7 @@ static DoubleDevice *only;
 - (id)init {
     self = [super init];
     err e = {.code = EXIT_OK};
-    soft = device_open("soft", &e);
+    soft = device_open_with("soft", &(device_options){.flush_denormals = true}, &e);
     if (!soft) {
         [self release];
         return nil;
@@ -32,7 +32,10 @@ static DoubleDevice *only;
         fprintf(stderr, "Metal API Validation Enabled\n");
     if (gpu && strcmp(gpu, "1") == 0 && !double_has("no-banner"))
         fprintf(stderr, "Metal GPU Validation Enabled\n");
-    _name = [[NSString alloc] initWithFormat:@"Metal double on %s", device_get_facts(soft)->name];
+    _name =
+        double_has("paravirtual")
+            ? @"Apple Paravirtual device"
+            : [[NSString alloc] initWithFormat:@"Metal double on %s", device_get_facts(soft)->name];
     return self;
 }
 
@@ -64,10 +67,11 @@ static DoubleDevice *only;
 - (NSUInteger)maxBufferLength {
     return device_get_facts(soft)->memory_bytes / 2;
 }
-/* It is no GPU, and says so. */
+/* Those of an M1. */
 - (BOOL)supportsFamily:(MTLGPUFamily)gpuFamily {
-    (void)gpuFamily;
-    return NO;
+    long family = (long)gpuFamily;
+    bool is_apple = !double_has("simd-64") && family > 1000 && family <= 1007;
+    return is_apple || family == 2002 || (family > 3000 && family <= 3003) || family == 5001;
 }
 
 - (id<MTLCommandQueue>)newCommandQueue {
@@ -97,7 +101,11 @@ static DoubleDevice *only;
     if ((uintptr_t)pointer % page || length % page || length == 0)
         double_refuse(self, _cmd, "pointer %p and length %lu are not whole pages of %lu", pointer,
                       (unsigned long)length, (unsigned long)page);
-    if (double_has("no-copy"))
+    bool is_private_file;
+    if (!double_is_mapped(pointer, length, &is_private_file))
+        double_refuse(self, _cmd, "not all of %lu bytes at %p are mapped", (unsigned long)length,
+                      pointer);
+    if (double_has("no-copy") || is_private_file)
         return nil;
     return [[DoubleBuffer alloc] initWithDevice:self
                                          length:length
@@ -113,13 +121,20 @@ static DoubleDevice *only;
         double_refuse(self, _cmd, "source is nil");
     if (!options || [options languageVersion] == 0)
         double_refuse(self, _cmd, "the language version is left to chance");
-    if ([options mathMode] != MTLMathModeSafe ||
-        [options mathFloatingPointFunctions] != MTLMathFloatingPointFunctionsPrecise)
-        double_refuse(self, _cmd, "the math is not safe");
+    if (([options mathMode] == MTLMathModeSafe) !=
+        ([options mathFloatingPointFunctions] == MTLMathFloatingPointFunctionsPrecise))
+        double_refuse(self, _cmd, "the functions do not fit the math mode");
     msl_unit *unit = msl_from_text("program_source", [source UTF8String], &e);
+    if (unit && !double_compile_whole(unit, &e)) {
+        msl_free(unit);
+        unit = NULL;
+    }
     if (!unit && error)
         *error = double_make_error(MTLLibraryErrorDomain, MTLLibraryErrorCompileFailure, &e);
-    return unit ? [[DoubleLibrary alloc] initWithDevice:self unit:unit] : nil;
+    DoubleLibrary *made = unit ? [[DoubleLibrary alloc] initWithDevice:self unit:unit] : nil;
+    if (made)
+        made->math = (math_mode)[options mathMode]; /* the numbers are the same */
+    return made;
 }
 
 - (id<MTLComputePipelineState>)
@@ -168,11 +183,12 @@ static DoubleDevice *only;
 }
 
 - (void)sampleTimestamps:(MTLTimestamp *)cpuTimestamp gpuTimestamp:(MTLTimestamp *)gpuTimestamp {
-    *cpuTimestamp = *gpuTimestamp = os_now_ns();
+    *cpuTimestamp = os_now_ns();
+    *gpuTimestamp = double_step_clock(*cpuTimestamp);
 }
 @end
 
-id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
+static id<MTLDevice> find_device(void) {
     if (double_has("no-device"))
         return nil;
     if (only)
@@ -181,8 +197,15 @@ id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
     return only;
 }
 
+id<MTLDevice> MTLCreateSystemDefaultDevice(void) {
+    id<MTLDevice> found = find_device();
+    if (found && double_has("no-default"))
+        double_refuse(found, @selector(name), "this GPU was to be asked for by its name");
+    return found;
+}
+
 NSArray *MTLCopyAllDevices(void) {
-    id<MTLDevice> first = MTLCreateSystemDefaultDevice();
+    id<MTLDevice> first = find_device();
     NSArray *all = first ? [[NSArray alloc] initWithObjects:first, nil] : [[NSArray alloc] init];
     [first release];
     return all;
@@ -246,15 +269,14 @@ NSArray *MTLCopyAllDevices(void) {
         [self release];
         return nil;
     }
-    if (!memory) {
+    if (!memory)
         memset(soft->contents, 0, length);
-        owner->allocated += length;
-    }
+    owner->allocated += length; /* memory of the caller counts too */
     return self;
 }
 
 - (void)dealloc {
-    if (soft && soft->storage != STORAGE_NO_COPY)
+    if (soft)
         owner->allocated -= bytes;
     buffer_free(soft);
     [_label release];
@@ -272,7 +294,7 @@ NSArray *MTLCopyAllDevices(void) {
     return owner;
 }
 - (NSUInteger)length {
-    return bytes;
+    return soft->storage == STORAGE_NO_COPY && double_has("empty-no-copy") ? 0 : bytes;
 }
 - (MTLStorageMode)storageMode {
     return mode;

@@ -5,10 +5,12 @@
  * buffer is a tape that is filled by its encoders and submitted by commit. What Metal's API
  * validation would stop, and what a GPU might silently survive, is one line on stderr and abort().
  *
+ * It answers as an Apple GPU does: denormals are flushed, its clocks count at 24 MHz, encoders
+ * overlap a little, a text is compiled as a whole, long kernels get smaller threadgroups.
+ *
  * For tests, METAL_DOUBLE in the environment is a comma list of faults to show: see double_has.
  *
- * The one surprise: objects that die stay as zombies for a while, so that a message to one of them
- * is found. */
+ * Released objects stay as zombies for a while, so that a message to one of them is found. */
 #ifndef ASSAY_METAL_DOUBLE_H
 #define ASSAY_METAL_DOUBLE_H
 
@@ -27,8 +29,10 @@ _Noreturn void double_refuse(id object, SEL what, const char *format, ...)
 /* Is this fault asked for?
  * no-device: there is no GPU. no-times: GPU times are zero. long-times: they are longer than the
  * wall's. no-counters: counters are not offered. zero-counters: all samples are zero. no-copy:
- * memory of the caller is never taken in place. no-room: the working set is 2 MB. fault: every
- * kernel faults. */
+ * memory of the caller is never taken in place; empty-no-copy: or gives a buffer of length 0. no-room:
+ * the working set is 2 MB. fault: every kernel faults. paravirtual: it is the GPU of a virtual Mac.
+ * simd-64: simdgroups have 64 lanes, and it is of no Apple family. overlap: encoders start when the
+ * one before is half done. no-default: the GPU is not the system's own choice. no-frames: reports of validation have no lines. */
 bool double_has(const char *fault);
 
 NSError *double_make_error(NSErrorDomain domain, NSUInteger code, const err *e);
@@ -36,7 +40,15 @@ NSError *double_make_error(NSErrorDomain domain, NSUInteger code, const err *e);
 /* Everything that Metal gives out. */
 @interface DoubleObject : NSObject
 @end
-size_t double_count_objects(void); /* that live */
+size_t double_count_objects(void);   /* that live */
+size_t double_count_explained(void); /* command buffers, so far, that can name a failed encoder */
+
+/* Would Metal make a library of this text? It compiles all kernels at once. */
+bool double_compile_whole(const msl_unit *unit, err *e);
+/* May memory of the caller be taken in place? It must be mapped, and a file's pages shared. */
+bool double_is_mapped(const void *memory, size_t bytes, bool *is_private_file);
+/* What the GPU's clock shows at this time. */
+uint64_t double_step_clock(uint64_t ns);
 
 @class DoubleBuffer;
 
@@ -84,6 +96,7 @@ size_t double_count_objects(void); /* that live */
   @package
     DoubleDevice *owner;
     msl_unit *unit;
+    math_mode math;
     NSString *_label;
 }
 - (id)initWithDevice:(DoubleDevice *)device unit:(msl_unit *)parsed;

@@ -192,8 +192,9 @@ static void take_samples(DoubleComputeEncoder *self, SEL what, MTLComputePassDes
 
 - (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)index {
     [self slotAt:index for:_cmd];
-    if (length % 16)
-        double_refuse(self, _cmd, "length %lu is not a multiple of 16", (unsigned long)length);
+    if (length % 16 || length == 0)
+        double_refuse(self, _cmd, "length %lu is not a multiple of 16 above 0",
+                      (unsigned long)length);
     threadgroup[index] = length;
 }
 

@@ -1,4 +1,5 @@
 /* library: texts, functions and pipelines of the double. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,6 +133,18 @@ static bool has_all(const DoubleFunction *f, err *e) {
 @end
 
 @implementation DoublePipeline
+/* From the kernel to the next one of its file, or 0 for the last. */
+static int count_lines(const DoublePipeline *p) {
+    const msl_unit *u = p->function->home->unit;
+    int next = INT_MAX;
+    for (size_t i = 0; i < msl_count_kernels(u); i++) {
+        int line = msl_get_kernel(u, i)->line;
+        if (line > p->soft->signature.line && line < next)
+            next = line;
+    }
+    return next == INT_MAX ? 0 : next - p->soft->signature.line;
+}
+
 - (id)initWithFunction:(DoubleFunction *)given
                  label:(NSString *)label
                  error:(__autoreleasing NSError **)error {
@@ -139,9 +152,9 @@ static bool has_all(const DoubleFunction *f, err *e) {
     err e = {.code = EXIT_OK};
     function = [given retain];
     _label = [label copy];
-    soft =
-        device_new_pipeline(given->home->owner->soft, given->home->unit, [given->_name UTF8String],
-                            [given->constants bytes], count_constants(given), &e);
+    soft = device_new_pipeline(given->home->owner->soft, given->home->unit,
+                               [given->_name UTF8String], [given->constants bytes],
+                               count_constants(given), given -> home -> math, &e);
     if (soft)
         return self;
     if (error)
@@ -161,11 +174,18 @@ static bool has_all(const DoubleFunction *f, err *e) {
 - (id<MTLDevice>)device {
     return [function device];
 }
+/* Long kernels are taken for those that need many registers, and validation needs some itself. */
 - (NSUInteger)maxTotalThreadsPerThreadgroup {
-    return soft->max_group_threads;
+    enum { LONG_KERNEL = 48, HEAVY_THREADS = 448, VALIDATED_THREADS = 512 };
+    NSUInteger most = soft->max_group_threads;
+    if (count_lines(self) >= LONG_KERNEL && most > HEAVY_THREADS)
+        most = HEAVY_THREADS;
+    if (device_get_facts(soft->device)->validates && most > VALIDATED_THREADS)
+        most = VALIDATED_THREADS;
+    return most;
 }
 - (NSUInteger)threadExecutionWidth {
-    return soft->simd_width;
+    return double_has("simd-64") ? 64 : soft->simd_width;
 }
 - (NSUInteger)staticThreadgroupMemoryLength {
     return soft->threadgroup_bytes;

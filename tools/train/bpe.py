@@ -1,8 +1,8 @@
 """A byte-level BPE: training on word counts, and encoding with the result.
 
 Owns the 'smollm' pre-tokenisation (each digit stands alone), the byte alphabet of GPT-2 and the
-vocabulary file. Does not own the GGUF (export.py). The surprise: letters and digits mean ASCII
-here, which is exact for our corpus, but not for other text; the reader of the model must use the
+vocabulary file. Does not own the GGUF (export.py). Letters and digits mean ASCII
+here, which is exact for our corpus, but not for other text; the model reader must use the
 Unicode classes.
 
     python3 bpe.py --out vocab.json      trains on a sample of the corpus

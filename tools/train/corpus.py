@@ -1,7 +1,7 @@
 """The training text: documents drawn from grammar/*.txt, the same for the same seed.
 
 Owns the mixture of kinds, the tables that are computed (sums, pairs of metals, invented names) and
-the shape of a conversation. Does not own any sentence: those are in grammar/. The surprise: one
+the shape of a conversation. Does not own any sentence: those are in grammar/. One
 document in eight loses its beginning, so that the model has seen text that starts anywhere.
 
     python3 corpus.py --seed 1 --documents 5      prints documents
@@ -124,7 +124,7 @@ def add_metal_pairs(grammar):
 
 
 def add_invented_names(grammar):
-    """Names nobody has, so that the model learns to carry any name through a tale."""
+    """Names that no one has, so that the model learns to carry any name through a tale."""
     rng = random.Random(0)
     grammar.rules["person"] *= REAL_NAME_WEIGHT
     columns = list(grammar.rules["person"][0].cells)

@@ -1,7 +1,7 @@
 """Writes trained weights and vocabulary as an F32 GGUF.
 
-Owns the container and the metadata. Does not quantise: `assay model convert` does. The surprise:
-tensors keep the order of their infos and every one starts at a multiple of 32 bytes, because
+Owns the container and the metadata. Does not quantise: `assay model convert` does.
+Tensors keep the order of their infos and every one starts at a multiple of 32 bytes, because
 readers reject anything else.
 
     python3 export.py --vocab vocab.json --weights weights.npz --out model-f32.gguf

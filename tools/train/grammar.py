@@ -1,7 +1,7 @@
 """Expands a text grammar into documents.
 
 Owns the format of grammar/*.txt and the expansion. Does not own any English, apart from "a" before
-a vowel and capitals at the start of a sentence. The surprise: a binding never repeats an earlier
+a vowel and capitals at the start of a sentence. A binding never repeats an earlier
 binding of the same rule in the same document, so two people of a tale always have different names.
 
     rule:                     a rule; each indented line is one alternative

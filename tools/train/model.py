@@ -1,7 +1,7 @@
 """The llama architecture in PyTorch, small, with the rounding of the exported file built in.
 
-Owns the shape, the forward pass and the fake quantisation. Does not own training or files. The
-surprise: RoPE turns consecutive pairs (2i, 2i+1), which is what a GGUF of this architecture means,
+Owns the shape, the forward pass and the fake quantisation. Does not own training or files.
+RoPE turns consecutive pairs (2i, 2i+1), which is what a GGUF of this architecture means,
 so nothing is permuted on export.
 """
 

@@ -1,7 +1,7 @@
-"""Continues prompts with a GGUF of ours, in NumPy: an independent check of what was exported.
+"""Continues prompts with an exported GGUF, in NumPy: an independent check of what was exported.
 
 Owns a reader for F32, Q4_0 and Q8_0 tensors and a plain forward pass in float32. Does not own
-speed. The surprise: the tokenizer splits words by ASCII rules (bpe.py), so prompts must be ASCII.
+speed. The tokenizer splits words by ASCII rules (bpe.py), so prompts must be ASCII.
 
     python3 sample.py --model assay-tiny.gguf --prompt "Once upon a time" --temperature 0.7
 """

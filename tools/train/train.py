@@ -1,7 +1,7 @@
 """Trains the small model: corpus, tokens, steps, checkpoint.
 
 Owns the data on the device, the schedule and the log. Does not own the architecture (model.py) or
-the GGUF (export.py). The surprise: half of the training windows begin at the beginning of a
+the GGUF (export.py). Half of the training windows begin at the beginning of a
 document, because that is where a prompt begins.
 
     python3 train.py --vocab vocab.json --out weights.npz

@@ -8,7 +8,9 @@
 typedef struct {
     const char *kernel;
     finding_class what; /* what must be found, at the line marked "bug" */
-    bool on_metal;      /* also by Metal's validation, which knows no lines */
+    bool on_metal;      /* also by Metal's validation, which does not always give a line */
+    oracle_fn oracle; /* NULL, or nothing is to be found but a wrong output: this is what it should
+                           be, and what safe math makes it, and fast math must not */
 } canary;
 
 extern const canary canaries[];
@@ -17,8 +19,8 @@ extern const size_t canary_count;
 /* Does the device's validation claim to catch it? */
 bool canary_is_for(const canary *c, const device_facts *f);
 
-/* Plays one on a device whose validation is on. *caught: the right class at the right line. message
- * says what was found instead. */
+/* Plays one on a device whose validation is on. *caught: the right class at the right line, or a
+ * wrong output under fast math alone. message says what was found instead. */
 bool canary_play(device *d, const canary *c, bool *caught, char *message, size_t size, err *e);
 
 #endif

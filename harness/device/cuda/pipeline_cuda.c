@@ -70,7 +70,7 @@ bool cuda_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *
                      ? msl_rewrite(unit, p->kernel, texts, count, e)
                      : NULL;
     free(texts);
-    char *ptx = text ? ptx_compile(c->compiler, text, p->kernel, NULL, 0, e) : NULL;
+    char *ptx = text ? ptx_compile(c->compiler, text, p->kernel, p->math, NULL, 0, e) : NULL;
     free(text);
     if (!ptx)
         return false;

@@ -29,8 +29,7 @@ struct ptx_compiler {
     code_cache cache;
 };
 
-/* -ffp-contract=off and the two of -nvptx: each operation is rounded once, as written, as on the
- * software device. Nothing hoisted or sunk: the optimiser may not make one simdgroup call out of the
+/* Nothing hoisted or sunk: the optimiser may not make one simdgroup call out of the
  * two arms of a branch. The target is the host that the code is not for: which types there are
  * (half) is taken from it. */
 /* clang-format off */
@@ -39,14 +38,25 @@ static const char *const flags[] = {
     "-Xclang", "-target-feature", "-Xclang", "+ptx78", "-fdeclspec", "-gline-directives-only",
     "-fno-operator-names", "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
     "-fno-strict-aliasing", "-fsigned-char", "-fno-math-errno", "-fno-threadsafe-statics",
-    "-fno-delete-null-pointer-checks", "-fno-caret-diagnostics", "-ffp-contract=off", "-w",
-    "-Xclang", "-cl-single-precision-constant", "-mllvm", "-nvptx-prec-divf32=2", "-mllvm",
-    "-nvptx-prec-sqrtf32=1", "-mllvm", "-simplifycfg-hoist-common=0", "-mllvm",
+    "-fno-delete-null-pointer-checks", "-fno-caret-diagnostics", "-w",
+    "-Xclang", "-cl-single-precision-constant", "-mllvm", "-simplifycfg-hoist-common=0", "-mllvm",
     "-simplifycfg-sink-common=0",
 };
+
+/* Division and square root: rounded once, as on the software device, or within 2 ULP; and what
+ * becomes of denormals. */
+static const char *const safe_flags[] = {"-mllvm", "-nvptx-prec-divf32=2", "-mllvm",
+                                         "-nvptx-prec-sqrtf32=1"};
+static const char *const free_flags[] = {"-mllvm", "-nvptx-prec-divf32=1", "-mllvm",
+                                         "-nvptx-prec-sqrtf32=0",
+                                         "-fgpu-flush-denormals-to-zero"};
 /* clang-format on */
 
-enum { FLAG_COUNT = sizeof flags / sizeof *flags };
+enum {
+    FLAG_COUNT = sizeof flags / sizeof *flags,
+    SAFE_COUNT = sizeof safe_flags / sizeof *safe_flags,
+    FREE_COUNT = sizeof free_flags / sizeof *free_flags,
+};
 
 /* Does this clang know the GPU's machine at all? */
 static bool check_target(const ptx_compiler *c, err *e) {
@@ -79,6 +89,8 @@ static bool open_cache(ptx_compiler *c, err *e) {
     sha256 h;
     sha256_start(&h);
     code_cache_hash_texts(&h, flags, FLAG_COUNT);
+    code_cache_hash_texts(&h, safe_flags, SAFE_COUNT);
+    code_cache_hash_texts(&h, free_flags, FREE_COUNT);
     sha256_add(&h, c->target, strlen(c->target) + 1);
     return code_cache_hash_compiler(&h, c->clang, c->version, rooms, sizeof rooms / sizeof *rooms,
                                     e) &&
@@ -102,8 +114,7 @@ static bool open_compiler(ptx_compiler *c, int capability, err *e) {
     snprintf(c->headers[1], PATH_MAX, "%s/harness/device/shim/metal.h", home);
     snprintf(c->folders[0], PATH_MAX, "-iquote%s/harness/device/shim/ptx", home);
     snprintf(c->folders[1], PATH_MAX, "-iquote%s/harness/device/shim", home);
-    snprintf(c->name, sizeof c->name, "%.90s (%.90s), sm_%d, safe math", c->version, c->clang,
-             known);
+    snprintf(c->name, sizeof c->name, "%.90s (%.90s), sm_%d", c->version, c->clang, known);
     return open_cache(c, e);
 }
 
@@ -129,7 +140,14 @@ const char *ptx_compiler_get_name(const ptx_compiler *c) {
 typedef struct {
     const ptx_compiler *compiler;
     const char *name;
+    math_mode math;
 } order;
+
+static int add_arguments(const char **argv, int n, const char *const *more, int count) {
+    for (int i = 0; i < count; i++)
+        argv[n++] = more[i];
+    return n;
+}
 
 static bool make_ptx(void *context, const char *source, const char *object, err *e) {
     const order *o = context;
@@ -141,14 +159,13 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
                                 "-include", c->headers[0], "-include",    c->headers[1],
                                 source,     "-o",          object};
     enum { MORE = sizeof more / sizeof *more };
-    const char *argv[1 + FLAG_COUNT + MORE + 1];
-    int n = 0;
-    argv[n++] = c->clang;
-    for (int i = 0; i < FLAG_COUNT; i++)
-        argv[n++] = flags[i];
-    for (int i = 0; i < MORE; i++)
-        argv[n++] = more[i];
-    argv[n] = NULL;
+    const char *argv[1 + FLAG_COUNT + FREE_COUNT + MATH_FLAGS + MORE + 1] = {c->clang};
+    int n = add_arguments(argv, 1, flags, FLAG_COUNT);
+    n = o->math == MATH_SAFE ? add_arguments(argv, n, safe_flags, SAFE_COUNT)
+                             : add_arguments(argv, n, free_flags, FREE_COUNT);
+    for (const char *const *flag = math_mode_get_flags(o->math); *flag; flag++)
+        argv[n++] = *flag;
+    add_arguments(argv, n, more, MORE);
     char *output = NULL;
     int status;
     if (!os_run(argv, &output, &status, e))
@@ -168,15 +185,15 @@ void ptx_name_entry(const char *kernel, char *name, size_t size) {
             *p = '_';
 }
 
-char *ptx_compile(ptx_compiler *c, const char *text, const char *name, char *path, size_t size,
-                  err *e) {
+char *ptx_compile(ptx_compiler *c, const char *text, const char *name, math_mode math, char *path,
+                  size_t size, err *e) {
     char own[PATH_MAX];
-    order o = {c, name};
+    order o = {c, name, math};
     if (!path) {
         path = own;
         size = sizeof own;
     }
-    if (!code_cache_find(&c->cache, text, 0, ".ptx", make_ptx, &o, path, size, e))
+    if (!code_cache_find(&c->cache, text, (uint32_t)math, ".ptx", make_ptx, &o, path, size, e))
         return NULL;
     return os_read_file(path, NULL, e);
 }

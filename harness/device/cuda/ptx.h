@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "harness/base/err.h"
+#include "harness/device/math_mode.h"
 #include "harness/device/msl/msl.h"
 
 typedef struct ptx_compiler ptx_compiler;
@@ -18,8 +19,8 @@ const char *ptx_compiler_get_name(const ptx_compiler *c); /* clang's version, li
 
 /* The text of the PTX; the caller frees it. name is the kernel's, for messages. path (may be NULL)
  * gets the file of the cache. */
-char *ptx_compile(ptx_compiler *c, const char *text, const char *name, char *path, size_t size,
-                  err *e);
+char *ptx_compile(ptx_compiler *c, const char *text, const char *name, math_mode math, char *path,
+                  size_t size, err *e);
 
 /* The kernel's name in the PTX: with a prefix, as PTX has words of its own, and as an identifier. */
 void ptx_name_entry(const char *kernel, char *name, size_t size);

@@ -1,10 +1,10 @@
-/* metal: what the files of the Metal device share; nobody else includes it, or Metal.
+/* metal: what the files of the Metal device share; no other file includes it, or Metal.
  *
  * device_metal.m opens a GPU and knows its facts, buffer_metal.m its memory, pipeline_metal.m turns
  * text into pipelines, play_metal.m encodes and waits, sample_metal.m times each launch with the
  * GPU's counters. Objective-C with manual retain and release: what a struct here holds is retained.
  *
- * The one surprise: the same files run on Linux against the Metal of tests/metal_double. */
+ * The same files run on Linux against the Metal of tests/metal_double. */
 #ifndef ASSAY_METAL_METAL_H
 #define ASSAY_METAL_METAL_H
 
@@ -18,7 +18,7 @@ typedef struct {
     id<MTLDevice> device;
     id<MTLCommandQueue> queue;
     id<MTLBuffer> staging;          /* between private buffers and the CPU; nil until needed */
-    NSMutableDictionary *libraries; /* MTLLibrary by source text */
+    NSMutableDictionary *libraries; /* MTLLibrary by math mode and source text */
     finding_list findings;
     id<MTLCounterSampleBuffer> samples; /* nil until needed */
     id<MTLFence> fence;                 /* from encoder to encoder of a sampled play */
@@ -38,16 +38,20 @@ bool metal_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, b
                 err *e);
 
 /* pipeline_metal.m */
+MTLLanguageVersion metal_get_language(void); /* that everything is compiled as */
 bool metal_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
                         size_t count, err *e);
 void metal_free_pipeline(pipeline *p);
 /* Retained. */
 id<MTLComputePipelineState> metal_new_state(metal_device *m, id<MTLFunction> function,
                                             const char *label, NSError **error);
-id<MTLLibrary> metal_find_library(metal_device *m, const char *text, const char *kernel, err *e);
+id<MTLLibrary> metal_find_library(metal_device *m, const char *text, math_mode math,
+                                  const char *kernel, err *e);
 
 /* play_metal.m */
-id<MTLCommandBuffer> metal_new_command_buffer(metal_device *m, const char *label, err *e);
+/* Autoreleased. If it explains, a failure names the encoder: that costs time while it runs. */
+id<MTLCommandBuffer> metal_new_command_buffer(metal_device *m, const char *label, bool explains,
+                                              err *e);
 /* held: the threadgroup memory that the encoder has been given so far, by index. */
 void metal_encode(id<MTLComputeCommandEncoder> encoder, const launch *l, uint32_t *held);
 bool metal_finish(id<MTLCommandBuffer> commands, uint64_t commit_at_ns, play_times *times, err *e);

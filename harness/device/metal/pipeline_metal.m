@@ -1,11 +1,11 @@
 /* pipeline_metal: from the text of a .metal file to a pipeline.
  *
  * Metal compiles the text itself: local includes are already in it (msl_get_text), and its messages
- * name .metal files and lines by the marks that were left. One library a text is kept with the
- * device; a pipeline is a function of it, specialised by function constants.
+ * name .metal files and lines by the line marks in it. The device keeps one library per text; a
+ * pipeline is a function of it, specialised by function constants.
  *
- * The one surprise: safe math alone leaves sin, exp and the rest in their fast variants; the
- * precise ones are asked for as well. Before macOS 15 one switch did both. */
+ * Safe math alone leaves sin, exp and the rest in their fast variants, so the precise ones are
+ * requested as well. Before macOS 15 one switch did both, and relaxed math was fast. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,24 +16,33 @@
 /* By number: the headers of older systems lack the names. */
 enum { LANGUAGE_3_0 = 3 << 16, LANGUAGE_3_1 };
 
-static MTLCompileOptions *make_options(const char *text) {
-    MTLCompileOptions *o = [[[MTLCompileOptions alloc] init] autorelease];
-    [o setLanguageVersion:MTLLanguageVersion2_4];
-    if (@available(macOS 13.0, *))
-        [o setLanguageVersion:(MTLLanguageVersion)LANGUAGE_3_0];
+/* The newest that this system has, up to the one that introduced bfloat: the same for all texts, so
+ * that the version recorded with a result is the one that compiled it. */
+MTLLanguageVersion metal_get_language(void) {
     if (@available(macOS 14.0, *))
-        if (strstr(text, "bfloat"))
-            [o setLanguageVersion:(MTLLanguageVersion)LANGUAGE_3_1];
+        return (MTLLanguageVersion)LANGUAGE_3_1;
+    if (@available(macOS 13.0, *))
+        return (MTLLanguageVersion)LANGUAGE_3_0;
+    return MTLLanguageVersion2_4;
+}
+
+static MTLCompileOptions *make_options(math_mode math) {
+    MTLCompileOptions *o = [[[MTLCompileOptions alloc] init] autorelease];
+    [o setLanguageVersion:metal_get_language()];
 #if __MAC_OS_X_VERSION_MAX_ALLOWED >= 150000
     if (@available(macOS 15.0, *)) {
-        [o setMathMode:MTLMathModeSafe];
-        [o setMathFloatingPointFunctions:MTLMathFloatingPointFunctionsPrecise];
+        static const MTLMathMode modes[] = {[MATH_SAFE] = MTLMathModeSafe,
+                                            [MATH_RELAXED] = MTLMathModeRelaxed,
+                                            [MATH_FAST] = MTLMathModeFast};
+        [o setMathMode:modes[math]];
+        [o setMathFloatingPointFunctions:math == MATH_SAFE ? MTLMathFloatingPointFunctionsPrecise
+                                                           : MTLMathFloatingPointFunctionsFast];
         return o;
     }
 #endif
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wdeprecated-declarations" /* since macOS 15 */
-    [o setFastMathEnabled:NO];
+    [o setFastMathEnabled:math != MATH_SAFE];
 #pragma clang diagnostic pop
     return o;
 }
@@ -44,25 +53,27 @@ static bool refuse(const char *kernel, NSError *error, err *e) {
 }
 
 /* Owned by the device; nil with e set. */
-id<MTLLibrary> metal_find_library(metal_device *m, const char *text, const char *kernel, err *e) {
+id<MTLLibrary> metal_find_library(metal_device *m, const char *text, math_mode math,
+                                  const char *kernel, err *e) {
     NSString *source = [NSString stringWithUTF8String:text];
     if (!source) {
         err_set(e, EXIT_USAGE, "the file of kernel '%.100s' is not UTF-8 text", kernel);
         return nil;
     }
-    id<MTLLibrary> found = [m->libraries objectForKey:source];
+    NSString *key = [[[NSString alloc] initWithFormat:@"%d %@", math, source] autorelease];
+    id<MTLLibrary> found = [m->libraries objectForKey:key];
     if (found)
         return found;
     NSError *error = nil;
     id<MTLLibrary> made = [m->device newLibraryWithSource:source
-                                                  options:make_options(text)
+                                                  options:make_options(math)
                                                     error:&error];
     if (!made) {
         refuse(kernel, error, e);
         return nil;
     }
     [made setLabel:[NSString stringWithUTF8String:kernel]];
-    [m->libraries setObject:made forKey:source];
+    [m->libraries setObject:made forKey:key];
     [made release];
     return made;
 }
@@ -70,7 +81,7 @@ id<MTLLibrary> metal_find_library(metal_device *m, const char *text, const char 
 /* Function constants ------------------------------------------------------------------------- */
 
 typedef struct {
-    const char *names; /* in MSL, with a blank before and behind each */
+    const char *names; /* in MSL, with a blank before and after each */
     elem given;        /* how device.h gives it */
     MTLDataType type;
 } constant_type;
@@ -103,7 +114,7 @@ static bool set_constant(MTLFunctionConstantValues *values, const msl_constant *
     const constant_type *t = find_type(c->type);
     if (!t)
         return err_set(e, EXIT_USAGE,
-                       "function constant %.60s (index %d) is %.30s, which cannot be given here",
+                       "function constant %.60s (index %d) is %.30s, which is not supported here",
                        c->name, c->index, c->type);
     if (elem_get_bytes(v->type) != elem_get_bytes(t->given))
         return err_set(e, EXIT_USAGE, "function constant %.60s (index %d) is %.30s: give it as %s",
@@ -113,7 +124,7 @@ static bool set_constant(MTLFunctionConstantValues *values, const msl_constant *
     return true;
 }
 
-/* Those that the file declares: Metal wants to know of no others. */
+/* Those that the file declares: Metal rejects others. */
 static MTLFunctionConstantValues *make_constants(const msl_unit *unit, const constant_value *given,
                                                  size_t count, err *e) {
     MTLFunctionConstantValues *values = [[[MTLFunctionConstantValues alloc] init] autorelease];
@@ -144,7 +155,7 @@ static bool specialise(pipeline *p, const msl_unit *unit, const constant_value *
 static id<MTLFunction> find_function(pipeline *p, const msl_unit *unit,
                                      const constant_value *constants, size_t count, err *e) {
     id<MTLLibrary> library =
-        metal_find_library(metal_get(p->device), msl_get_text(unit), p->kernel, e);
+        metal_find_library(metal_get(p->device), msl_get_text(unit), p->math, p->kernel, e);
     NSString *name = [NSString stringWithUTF8String:p->kernel];
     NSError *error = nil;
     id<MTLFunction> function = nil;

@@ -1,9 +1,8 @@
-/* play_metal: a part of a tape as one command buffer, and what became of it.
+/* play_metal: plays a part of a tape as one command buffer, and reports the outcome.
  *
  * A serial tape is one serial encoder; a concurrent one is one concurrent encoder, with a memory
- * barrier where the tape has one. Marks become debug groups.
- *
- * The one surprise: a ticket's id is the command buffer, retained until it is waited for. */
+ * barrier where the tape has one. Marks become debug groups. A ticket's id is the command buffer,
+ * retained until it is waited for. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,18 +10,20 @@
 #include "harness/base/os.h"
 #include "metal.h"
 
-enum { THREADGROUP_UNIT = 16 }; /* threadgroup memory is given out in such pieces */
+enum { THREADGROUP_UNIT = 16 }; /* threadgroup memory is allocated in multiples of this */
 
 /* Describing work ---------------------------------------------------------------------------- */
 
-/* Autoreleased. It keeps what it uses alive and tells which encoder failed. */
-id<MTLCommandBuffer> metal_new_command_buffer(metal_device *m, const char *label, err *e) {
+/* It keeps what it uses alive. */
+id<MTLCommandBuffer> metal_new_command_buffer(metal_device *m, const char *label, bool explains,
+                                              err *e) {
     MTLCommandBufferDescriptor *what = [[[MTLCommandBufferDescriptor alloc] init] autorelease];
-    [what setErrorOptions:MTLCommandBufferErrorOptionEncoderExecutionStatus];
+    if (explains)
+        [what setErrorOptions:MTLCommandBufferErrorOptionEncoderExecutionStatus];
     id<MTLCommandBuffer> made = [m->queue commandBufferWithDescriptor:what];
     [made setLabel:[NSString stringWithUTF8String:label]];
     if (!made)
-        err_set(e, EXIT_CANNOT, "Metal gives no command buffer");
+        err_set(e, EXIT_CANNOT, "Metal returned no command buffer");
     return made;
 }
 
@@ -36,18 +37,32 @@ static void bind_argument(id<MTLComputeCommandEncoder> encoder, const launch *l,
         [encoder setBytes:l->inline_bytes + b->inline_at length:b->inline_bytes atIndex:index];
 }
 
-/* Lengths stay set in an encoder: what the launch before needed and this one does not goes back to
- * nothing, or it would count towards the limit. */
+/* Lengths stay set in an encoder and count towards the limit, and Metal rejects a length of 0: what
+ * the previous launch needed and this one does not is set back to the minimum. */
+static uint32_t find_length(const launch *l, NSUInteger i, uint32_t held) {
+    uint32_t bytes = l->threadgroup_bytes[i];
+    if (bytes == 0)
+        return held > 0 ? THREADGROUP_UNIT : 0;
+    return (bytes + THREADGROUP_UNIT - 1) / THREADGROUP_UNIT * THREADGROUP_UNIT;
+}
+
 static void set_threadgroup_memory(id<MTLComputeCommandEncoder> encoder, const launch *l,
                                    uint32_t *held) {
     for (NSUInteger i = 0; i < LAUNCH_THREADGROUPS; i++) {
-        uint32_t bytes =
-            (l->threadgroup_bytes[i] + THREADGROUP_UNIT - 1) / THREADGROUP_UNIT * THREADGROUP_UNIT;
+        uint32_t bytes = find_length(l, i, held[i]);
         if (bytes == held[i])
             continue;
         [encoder setThreadgroupMemoryLength:bytes atIndex:i];
         held[i] = bytes;
     }
+}
+
+/* With the minimum lengths left from other launches, is there room for this one's own? */
+static bool has_room(const launch *l, const uint32_t *held) {
+    uint64_t bytes = l->pipeline->threadgroup_bytes;
+    for (NSUInteger i = 0; i < LAUNCH_THREADGROUPS; i++)
+        bytes += find_length(l, i, held[i]);
+    return bytes <= l->pipeline->device->facts.max_threadgroup_bytes;
 }
 
 void metal_encode(id<MTLComputeCommandEncoder> encoder, const launch *l, uint32_t *held) {
@@ -74,29 +89,59 @@ static void name_part(const tape *t, size_t first, size_t count, char *name, siz
                  count - 1);
 }
 
-static void encode_part(id<MTLComputeCommandEncoder> encoder, const tape *t, size_t first,
-                        size_t count) {
+/* Autoreleased. */
+static id<MTLComputeCommandEncoder> open_encoder(id<MTLCommandBuffer> commands, const tape *t,
+                                                 const char *name, err *e) {
+    id<MTLComputeCommandEncoder> encoder =
+        t->order == ORDER_CONCURRENT
+            ? [commands computeCommandEncoderWithDispatchType:MTLDispatchTypeConcurrent]
+            : [commands computeCommandEncoder];
+    [encoder setLabel:[NSString stringWithUTF8String:name]];
+    if (!encoder)
+        err_set(e, EXIT_CANNOT, "Metal returned no encoder for %.100s", name);
+    return encoder;
+}
+
+static void open_group(id<MTLComputeCommandEncoder> encoder, const mark *m) {
+    if (m)
+        [encoder pushDebugGroup:[NSString stringWithUTF8String:m->name]];
+}
+
+static void close_group(id<MTLComputeCommandEncoder> encoder, const mark *m) {
+    if (m)
+        [encoder popDebugGroup];
+}
+
+static bool encode_part(id<MTLCommandBuffer> commands, const tape *t, size_t first, size_t count,
+                        const char *name, err *e) {
+    id<MTLComputeCommandEncoder> encoder = open_encoder(commands, t, name, e);
     uint32_t held[LAUNCH_THREADGROUPS] = {0};
     const mark *open = NULL;
     size_t next = 0; /* mark */
     while (next < t->mark_count && t->marks[next].at < first)
         open = &t->marks[next++];
-    if (open)
-        [encoder pushDebugGroup:[NSString stringWithUTF8String:open->name]];
-    for (size_t i = first; i < first + count; i++) {
+    open_group(encoder, open);
+    for (size_t i = first; encoder && i < first + count; i++) {
         for (; next < t->mark_count && t->marks[next].at == i; next++) {
-            if (open)
-                [encoder popDebugGroup];
+            close_group(encoder, open);
             open = &t->marks[next];
-            [encoder pushDebugGroup:[NSString stringWithUTF8String:open->name]];
+            open_group(encoder, open);
         }
         const launch *l = &t->launches[i];
-        if (l->barrier_before && t->order == ORDER_CONCURRENT && i > first)
+        if (!has_room(l, held)) { /* a new encoder starts with none, and after the previous one */
+            close_group(encoder, open);
+            [encoder endEncoding];
+            memset(held, 0, sizeof held);
+            encoder = open_encoder(commands, t, name, e);
+            open_group(encoder, open);
+        } else if (l->barrier_before && t->order == ORDER_CONCURRENT && i > first) {
             [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
+        }
         metal_encode(encoder, l, held);
     }
-    if (open)
-        [encoder popDebugGroup];
+    close_group(encoder, open);
+    [encoder endEncoding];
+    return encoder != nil;
 }
 
 bool metal_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e) {
@@ -104,18 +149,10 @@ bool metal_submit(device *d, tape *t, size_t first, size_t count, ticket *out, e
         char name[128] = "nothing";
         if (count > 0)
             name_part(t, first, count, name, sizeof name);
-        id<MTLCommandBuffer> commands = metal_new_command_buffer(metal_get(d), name, e);
-        if (!commands)
+        bool explains = t->explains || d->facts.validates;
+        id<MTLCommandBuffer> commands = metal_new_command_buffer(metal_get(d), name, explains, e);
+        if (!commands || !encode_part(commands, t, first, count, name, e))
             return false;
-        id<MTLComputeCommandEncoder> encoder =
-            t->order == ORDER_CONCURRENT
-                ? [commands computeCommandEncoderWithDispatchType:MTLDispatchTypeConcurrent]
-                : [commands computeCommandEncoder];
-        if (!encoder)
-            return err_set(e, EXIT_CANNOT, "Metal gives no encoder for %.100s", name);
-        [encoder setLabel:[NSString stringWithUTF8String:name]];
-        encode_part(encoder, t, first, count);
-        [encoder endEncoding];
         out->commit_at_ns = os_now_ns();
         [commands commit];
         out->id = (uint64_t)(uintptr_t)[commands retain];
@@ -123,13 +160,13 @@ bool metal_submit(device *d, tape *t, size_t first, size_t count, ticket *out, e
     }
 }
 
-/* What became of it -------------------------------------------------------------------------- */
+/* The outcome -------------------------------------------------------------------------------- */
 
 static uint64_t count_ns(double seconds) {
     return seconds > 0 && seconds < 1e6 ? (uint64_t)(seconds * 1e9 + 0.5) : 0;
 }
 
-/* Virtual GPUs give zeros, and a time longer than the wait for it cannot be. */
+/* Virtual GPUs report zeros, and a time longer than the wait for it is impossible. */
 static void read_times(id<MTLCommandBuffer> commands, uint64_t wall_ns, play_times *times) {
     double start = [commands GPUStartTime], end = [commands GPUEndTime];
     uint64_t gpu_ns = start > 0 ? count_ns(end - start) : 0;
@@ -140,7 +177,7 @@ static void read_times(id<MTLCommandBuffer> commands, uint64_t wall_ns, play_tim
         times->driver_ns = count_ns([commands kernelEndTime] - [commands kernelStartTime]);
 }
 
-/* The label of the encoder that failed, or of the first that was kept from ending. */
+/* The label of the encoder that failed, or of the first that did not finish. */
 static NSString *find_failed(NSError *error) {
     NSArray *encoders = [[error userInfo] objectForKey:MTLCommandBufferEncoderInfoErrorKey];
     NSString *affected = nil;
@@ -159,10 +196,10 @@ static bool report_failure(id<MTLCommandBuffer> commands, err *e) {
     const char *label = [failed ? failed : [commands label] UTF8String];
     MTLCommandBufferError code = (MTLCommandBufferError)[error code];
     if (code == MTLCommandBufferErrorTimeout)
-        return err_set(e, EXIT_WRONG, "%.90s ran too long and the GPU gave it up: %.120s", label,
+        return err_set(e, EXIT_WRONG, "%.90s ran too long and the GPU aborted it: %.120s", label,
                        metal_describe(error));
     if (code == MTLCommandBufferErrorPageFault)
-        return err_set(e, EXIT_WRONG, "%.90s touched memory that is not there: %.120s", label,
+        return err_set(e, EXIT_WRONG, "%.90s accessed invalid memory: %.120s", label,
                        metal_describe(error));
     return err_set(e, EXIT_CANNOT, "the GPU did not finish %.90s: %.120s", label,
                    metal_describe(error));

@@ -1,8 +1,7 @@
 /* decl: where the declarations of a file, namespace or class begin and end, and what they are.
  *
- * It looks at brackets and a few words only. The one surprise: a '{' may begin a body, the value of
- * a variable, or one of a constructor's member initialisers, and only what stands before it tells.
- */
+ * It looks at brackets and a few words only. A '{' may begin a body, the value of a variable, or
+ * one of a constructor's member initialisers; only the tokens before it tell which. */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -26,7 +25,7 @@ static bool takes_argument(const tokens *t, at i) {
     return token_is_one_of(t, i, words);
 }
 
-/* Behind `operator`: past its symbol or type, at the '(' of its parameters. */
+/* After `operator`: past its symbol or type, at the '(' of its parameters. */
 static at skip_operator(const tokens *t, at i, at end) {
     i++;
     if (token_is(t, i, "(") && token_is(t, i + 1, ")"))
@@ -56,7 +55,7 @@ static at end_body(reader *r, at i, at end) {
     return d->kind == DECL_CLASS ? skip_to_semicolon(r->t, close + 1, end) : close + 1;
 }
 
-/* A word of the head: what does it make of the declaration? */
+/* A word of the head: which kind of declaration it makes. */
 static void note_word(reader *r, at i) {
     const tokens *t = r->t;
     decl *d = r->d;
@@ -90,7 +89,7 @@ static at pass_parentheses(reader *r, at i) {
     return close + 1;
 }
 
-/* Reads the head; returns the token behind the declaration. */
+/* Reads the head; returns the token after the declaration. */
 static at read_head(reader *r, at i, at end) {
     const tokens *t = r->t;
     decl *d = r->d;

@@ -1,7 +1,7 @@
 /* dedupe: removes overloads that only differed by address space.
  *
  * Without address spaces `f(device T *p)` and `f(threadgroup T *p)` are one function, defined
- * twice. The first stays. What was written twice in the same words is left for the compiler to
+ * twice. The first is kept. Identical text that was written twice is left for the compiler to
  * refuse. */
 #include "internal.h"
 
@@ -28,7 +28,7 @@ static void hash_token(const edits *d, at i, key *k) {
         k->now = text_hash(d->edit[i], strlen(d->edit[i]), k->now);
 }
 
-/* Names and defaults of parameters do not make another function. */
+/* Names and defaults of parameters do not make a different function. */
 static void hash_params(const edits *d, at open, key *k) {
     const tokens *t = &d->unit->tokens;
     at close = t->list[open].pair;

@@ -1,8 +1,8 @@
 /* evaluate: integer values of constant expressions: buffer indices, thread limits, gates.
  *
  * It knows numbers, operators, enumerators, constants of the file, template arguments and function
- * constants that are given. Where it meets anything else it says that it cannot tell, and the
- * caller decides whether that matters. */
+ * constants that are given. For anything else it reports that the value is unknown, and the caller
+ * decides whether that matters. */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -25,10 +25,10 @@ static bool parse_number(const char *p, size_t bytes, int64_t *value) {
         if (p[i] != '\'')
             digits[n++] = p[i];
     digits[n] = 0;
-    char *behind;
+    char *after;
     bool binary = digits[0] == '0' && (digits[1] == 'b' || digits[1] == 'B');
-    *value = (int64_t)strtoull(binary ? digits + 2 : digits, &behind, binary ? 2 : 0);
-    return behind != digits && behind[strspn(behind, "uUlLzZ")] == 0;
+    *value = (int64_t)strtoull(binary ? digits + 2 : digits, &after, binary ? 2 : 0);
+    return after != digits && after[strspn(after, "uUlLzZ")] == 0;
 }
 
 static bool evaluate_text(const char *p, int64_t *value) {

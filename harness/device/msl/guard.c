@@ -1,9 +1,9 @@
-/* guard: kernels that store where their thread's position in the grid says, and never ask whether
- * that is inside.
+/* guard: kernels that store at an index made from their thread's position in the grid, and never
+ * check whether it is in range.
  *
  * A grid is usually rounded up to whole threadgroups, so such a kernel writes past the end. Whether
- * it does depends on the launch, and the tokens do not tell what an expression means: this is a
- * warning. What counts as asking is any comparison, min, clamp, % or & that has the position, or a
+ * it does depends on the launch, and tokens do not tell what an expression means: this is a
+ * warning. A check is any comparison, min, clamp, % or & that has the position, or a
  * variable made from it, in it. */
 #include "internal.h"
 
@@ -124,10 +124,10 @@ static at find_store(const taint *n) {
     for (at i = n->kernel->where.body; i < n->kernel->where.end; i++) {
         if (!is_device_output(n->kernel, t, i) || !token_is(t, i + 1, "["))
             continue;
-        at behind = t->list[i + 1].pair + 1;
-        if (token_is(t, behind, "."))
-            behind += 2;
-        if (token_is_one_of(t, behind, stores) && has_taint(n, i + 2, t->list[i + 1].pair))
+        at after = t->list[i + 1].pair + 1;
+        if (token_is(t, after, "."))
+            after += 2;
+        if (token_is_one_of(t, after, stores) && has_taint(n, i + 2, t->list[i + 1].pair))
             return i;
     }
     return NOT_FOUND;

@@ -1,4 +1,4 @@
-/* msl/internal: what the files of the MSL front end share; nobody else includes it.
+/* msl/internal: what the files of the MSL front end share; no other room includes it.
  *
  * source.c makes one text of a file and its includes, lex.c cuts it into tokens, decl.c finds where
  * declarations begin and end, attribute.c, param.c, types.c and parse.c read kernels out of them,
@@ -6,8 +6,8 @@
  * space.c, storage.c and dedupe.c turns tokens into C++. strict.c turns them into C++ for OpenCL,
  * and rules.c with guard.c looks for mistakes. unit.c and signature.c are the front door.
  *
- * The one surprise: blanks, comments and preprocessor lines are not tokens. They lie between
- * tokens, and output copies them as they are, so line numbers need no bookkeeping. */
+ * Blanks, comments and preprocessor lines are not tokens. They lie between tokens, and output
+ * copies them unchanged, so line numbers need no bookkeeping. */
 #ifndef ASSAY_MSL_INTERNAL_H
 #define ASSAY_MSL_INTERNAL_H
 
@@ -34,7 +34,7 @@ typedef struct {
 } directive;
 
 typedef struct {
-    at begin, end; /* end is behind the last token */
+    at begin, end; /* end is after the last token */
 } range;
 
 /* A string that grows. */
@@ -58,7 +58,7 @@ typedef enum { DECL_NAMESPACE, DECL_CLASS, DECL_FUNCTION, DECL_OTHER } decl_kind
 
 typedef struct {
     decl_kind kind;
-    at begin, end; /* end is behind the last token */
+    at begin, end; /* end is after the last token */
     at head_end;   /* where body, initialiser, member initialisers or ';' begin */
     at name;       /* of function, class or namespace; the last name of variables */
     at open;       /* '(' of a function's parameters */
@@ -115,7 +115,7 @@ char *text_take(text *t); /* the caller frees it; "" when nothing was added */
 char *text_copy(const char *data, size_t bytes);
 uint64_t text_hash(const char *data, size_t bytes, uint64_t seed);
 
-/* lex.c. A token that may not be there may always be asked for: past the end there is TOKEN_END. */
+/* lex.c. Positions past the end are valid: there is TOKEN_END. */
 void tokens_cut(tokens *t, const char *name, const char *source); /* without pairs */
 bool tokens_pair(tokens *t, err *e);
 void tokens_free(tokens *t);
@@ -131,14 +131,15 @@ char *tokens_join(const tokens *t, at begin, at end);
 bool tokens_want_blank(const tokens *t, at a, at b); /* between a and b, when b follows */
 /* '<' at i: the token that closes it, or NOT_FOUND. */
 at tokens_close_angle(const tokens *t, at i);
-/* The end of the list item that begins at i: a comma outside of brackets, or end. */
+/* The end of the list item that begins at i: a comma outside brackets, or end. */
 at tokens_end_item(const tokens *t, at i, at end);
 /* The characters inside one or more adjacent string literals. */
 char *tokens_unquote(const tokens *t, at begin, at end);
 
 /* source.c. *whole is the text for a compiler of MSL; NULL: the same text. */
-char *source_load(const char *path, char **whole, err *e);
-char *source_from_text(const char *name, const char *given, char **whole, err *e);
+char *source_load(const char *path, const msl_extras *extras, char **whole, err *e);
+char *source_from_text(const char *name, const char *given, const msl_extras *extras, char **whole,
+                       err *e);
 
 /* decl.c. Reads the declaration at i and returns where the next one begins; false at the end. */
 bool decl_next(const tokens *t, at *i, at end, decl *out);
@@ -146,7 +147,7 @@ bool decl_next(const tokens *t, at *i, at end, decl *out);
 typedef bool decl_visitor(void *context, const decl *d, const char *prefix);
 bool decl_visit(const tokens *t, decl_visitor *visit, void *context);
 
-/* attribute.c: one attribute inside of [[ ]]; also the state of the search for the next. */
+/* attribute.c: one attribute inside [[ ]]; also the state of the search for the next. */
 typedef struct {
     at name;
     at open;         /* '(' or NOT_FOUND */
@@ -154,8 +155,8 @@ typedef struct {
     at next;
 } attribute;
 bool attribute_begins(const tokens *t, at i);
-at attribute_skip(const tokens *t, at i); /* i behind the [[ ]] at i, or i */
-/* Attributes of a range, outside of brackets other than their own. */
+at attribute_skip(const tokens *t, at i); /* past the [[ ]] at i, or i */
+/* Attributes of a range, outside brackets other than their own. */
 attribute attribute_start(at begin);
 bool attribute_next(const tokens *t, at end, attribute *a);
 char *attribute_string(const tokens *t, const attribute *a);
@@ -188,7 +189,7 @@ typedef struct {
     const function_constant *missing; /* one that was needed and is not given */
     int depth;
 } scope;
-/* The integer value of a constant expression; false when it has none that can be told. */
+/* The integer value of a constant expression; false when it is unknown. */
 bool constant_evaluate(scope *s, at begin, at end, int64_t *value);
 bool constant_evaluate_name(scope *s, const char *name, int64_t *value);
 
@@ -200,6 +201,10 @@ const msl_constant_text *constant_get_text(const function_constant *c,
 /* The first function constant that the entry's text reaches and that is not given. */
 const function_constant *constant_find_unset(const msl_unit *u, const entry *which,
                                              const msl_constant_text *given, size_t count);
+
+/* reach.c. Every word that the entry's text reaches, until visit says false. */
+typedef bool reach_visitor(void *context, at word);
+void reach_visit(const msl_unit *u, const entry *which, reach_visitor *visit, void *context);
 
 /* parse.c */
 void parse_kernels(msl_unit *u);
@@ -227,13 +232,19 @@ void edits_print(const edits *d, text *out);
 bool space_rewrite(edits *d, err *e);
 
 /* The size of the threadgroup variables that the statement with `threadgroup` at i declares; 0 when
- * it declares none or its size cannot be told. *end is behind the statement. */
+ * it declares none or its size is unknown. *end is after the statement. */
 uint64_t storage_measure(const msl_unit *u, at i, at *end);
 
 /* storage.c: `threadgroup` at i, in a kernel: if it declares storage, does it all and says so. */
 bool storage_rewrite(edits *d, at i, const kernel *k, uint32_t *slot, bool *done, err *e);
 
-/* guard.c: the first store of a kernel that a bounds check should stand before and does not. */
+/* The '=' or '{' of a first value in the threadgroup variables declared there; NOT_FOUND: none. */
+at storage_find_value(const msl_unit *u, at i);
+
+/* language.c: C++ that is not MSL. */
+void language_check(const msl_unit *u, remark_list *out);
+
+/* guard.c: the first store of a kernel that lacks a bounds check before it. */
 at guard_find_missing(const msl_unit *u, const kernel *k);
 
 /* dedupe.c */

@@ -1,5 +1,5 @@
-/* lex: cuts MSL text into tokens and pairs brackets. Whatever the bytes are, cutting succeeds: what
- * is not C++ becomes a mark of one byte and the compiler will say what it thinks of it. */
+/* lex: cuts MSL text into tokens and pairs brackets. Cutting succeeds for any bytes: what is not
+ * C++ becomes a one-byte mark, which the compiler will reject. */
 #include "internal.h"
 
 #include <assert.h>
@@ -43,12 +43,12 @@ static void obey_line_marker(tokens *t, cutter *c, const char *p, const char *en
     p += strspn(p, " \t");
     if (p >= end || !isdigit((unsigned char)*p))
         return;
-    char *behind;
-    long n = strtol(p, &behind, 10);
+    char *after;
+    long n = strtol(p, &after, 10);
     if (n < 0 || n > 100000000)
         return;
     c->line = (int)n - 1;
-    const char *quote = memchr(behind, '"', (size_t)(end - behind));
+    const char *quote = memchr(after, '"', (size_t)(end - after));
     const char *close = quote ? memchr(quote + 1, '"', (size_t)(end - quote - 1)) : NULL;
     if (close)
         c->file = add_file(t, c, quote + 1, (size_t)(close - quote - 1));
@@ -85,7 +85,7 @@ static void cut_directive(tokens *t, cutter *c) {
     c->p = p;
 }
 
-/* Blanks, comments and directives in front of the next token. */
+/* Blanks, comments and directives before the next token. */
 static void skip_trivia(tokens *t, cutter *c) {
     for (;;) {
         if (*c->p == '\n') {
@@ -189,7 +189,7 @@ bool tokens_pair(tokens *t, err *e) {
         char c = k->kind == TOKEN_MARK && k->bytes == 1 ? t->source[k->begin] : 0;
         if (c == '(' || c == '[' || c == '{') {
             if (depth == DEEPEST_NESTING)
-                return complain(t, i, "is nested deeper than can be followed", e);
+                return complain(t, i, "is nested too deeply", e);
             open[depth++] = i;
         } else if (c == ')' || c == ']' || c == '}') {
             if (!depth)
@@ -250,10 +250,10 @@ char *token_copy(const tokens *t, at i) {
 
 bool tokens_want_blank(const tokens *t, at a, at b) {
     static const char *const tight_before[] = {"<", ">", "::", ",", ")", "]", "[", ".", NULL};
-    static const char *const tight_behind[] = {"<", "::", "(", "[", ".", "!", "~", NULL};
+    static const char *const tight_after[] = {"<", "::", "(", "[", ".", "!", "~", NULL};
     if (t->list[a].kind != TOKEN_MARK && t->list[b].kind != TOKEN_MARK)
         return true;
-    if (token_is_one_of(t, b, tight_before) || token_is_one_of(t, a, tight_behind))
+    if (token_is_one_of(t, b, tight_before) || token_is_one_of(t, a, tight_after))
         return false;
     if (token_is(t, b, "("))
         return t->list[a].kind == TOKEN_MARK || token_is(t, b + 1, "*") || token_is(t, b + 1, "&");
@@ -270,7 +270,7 @@ char *tokens_join(const tokens *t, at begin, at end) {
     return text_take(&out);
 }
 
-/* `<` between blanks inside of a template's arguments is a comparison: `sizeof(T) < 8`. */
+/* `<` between blanks inside a template's arguments is a comparison: `sizeof(T) < 8`. */
 static bool is_comparison(const tokens *t, at i) {
     const token *k = &t->list[i];
     return i == 0 || t->list[i - 1].kind != TOKEN_WORD ||

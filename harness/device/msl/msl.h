@@ -4,8 +4,8 @@
  * storage by looking at tokens; it never parses expressions. msl_rewrite turns the text into plain
  * C++ for the software device (and, later, for NVRTC): what MSL adds to C++ (address spaces,
  * attributes, kernel, literals that are float, casts between half and bfloat) is replaced,
- * everything else passes through byte for byte and every line keeps its number. What the MSL
- * library is (vectors, simd_sum...) is the shim's business, not this one's. */
+ * everything else passes through byte for byte and every line keeps its number. The MSL
+ * library itself (vectors, simd_sum...) is in the shim. */
 #ifndef ASSAY_MSL_H
 #define ASSAY_MSL_H
 
@@ -87,6 +87,12 @@ typedef struct {
 /* From a file (local includes resolved beside it), or from text that is given a name for messages.
  */
 msl_unit *msl_load(const char *path, err *e);
+/* The same with folders to look for includes in, and with macros, "NAME" or "NAME=VALUE". */
+typedef struct {
+    const char *const *folders, *const *macros;
+    size_t folder_count, macro_count;
+} msl_extras;
+msl_unit *msl_load_with(const char *path, const msl_extras *extras, err *e);
 msl_unit *msl_from_text(const char *name, const char *text, err *e);
 void msl_free(msl_unit *u);
 
@@ -94,10 +100,12 @@ const char *msl_get_name(const msl_unit *u);
 /* The file with its local includes put in, macros and all, for a compiler of MSL that takes one
  * text and looks into no folder; #line marks keep the names of files and their lines. */
 const char *msl_get_text(const msl_unit *u);
+/* The same with macros expanded: what is parsed. */
+const char *msl_get_expanded(const msl_unit *u);
 size_t msl_count_kernels(const msl_unit *u);
 const msl_signature *msl_get_kernel(const msl_unit *u, size_t i);
 const msl_signature *msl_find_kernel(const msl_unit *u, const char *host_name,
-                                     err *e); /* the error lists what there is */
+                                     err *e); /* the error lists the kernels of the file */
 size_t msl_count_constants(const msl_unit *u);
 const msl_constant *msl_get_constant(const msl_unit *u, size_t i);
 
@@ -117,6 +125,9 @@ bool msl_specialise(const msl_unit *u, const char *host_name, const msl_constant
 bool msl_check_constants(const msl_unit *u, const char *host_name,
                          const msl_constant_text *constants, size_t count, err *e);
 
+/* Does the kernel, or a function that it calls, work with the lanes of a simdgroup? */
+bool msl_uses_simdgroups(const msl_unit *u, const char *host_name);
+
 /* The C++ text of one pipeline for the software device: every kernel but the wanted one static,
  * function constants as constexpr values (one that the kernel's text uses and that is not given is
  * an error), `#line` for each origin, and the entry glue of shim/entry.h at the end:
@@ -132,7 +143,7 @@ char *msl_rewrite(const msl_unit *u, const char *host_name, const msl_constant_t
 char *msl_rewrite_traced(const msl_unit *u, const char *host_name,
                          const msl_constant_text *constants, size_t count, err *e);
 
-/* The C++ text of a whole file, for a compiler that is only asked whether it is right: every kernel
+/* The C++ text of a whole file, for a compiler that only checks it: every kernel
  * that can be launched, every instantiation that has a host name, function constants as zero. */
 char *msl_rewrite_whole(const msl_unit *u, err *e);
 
@@ -148,7 +159,7 @@ bool msl_mark_instantiations(const msl_unit *u, const char *file, int line, bool
 /* Why the kernel cannot be launched here; NULL if it can. */
 const char *msl_get_problem(const msl_unit *u, size_t i);
 
-/* Looks for what compilers do not report (lint.h says what). */
+/* Looks for mistakes that compilers do not report (listed in lint.h). */
 void msl_check_rules(const msl_unit *u, remark_list *out);
 
 /* Does the launch fit the signature? Each mistake is an error that names the kernel and the index:

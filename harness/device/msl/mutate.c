@@ -41,7 +41,7 @@ static bool has_blanks(const finder *f, at i) {
            isspace((unsigned char)f->t->source[k->begin + k->bytes]);
 }
 
-/* A word or a number that stands alone between operators. */
+/* A word or a number alone between operators. */
 static bool is_simple(const finder *f, at i) {
     return (is_kind(f, i, TOKEN_WORD) && !is_keyword(f, i)) || is_kind(f, i, TOKEN_NUMBER);
 }
@@ -143,16 +143,16 @@ static void find_barrier(finder *f, at i) {
         add(f, MUTATE_BARRIER, i, f->t->list[i + 1].pair, "");
 }
 
-/* a * b + c: the row and the column change places. A number is the stride; if there is none, the
+/* a * b + c: row and column are swapped. A number is the stride; if there is none, the
  * second factor is. */
 static void find_exchanged_places(finder *f, at i) {
     static const char *const binds_before[] = {"*", "/", "%", ".", "->", "::", NULL};
-    static const char *const binds_behind[] = {"*", "/", "%", ".", "->", "::", "(", "[", NULL};
+    static const char *const binds_after[] = {"*", "/", "%", ".", "->", "::", "(", "[", NULL};
     const tokens *t = f->t;
     if (!is_simple(f, i) || !token_is(t, i + 1, "*") || !has_blanks(f, i + 1) ||
         !is_simple(f, i + 2) || !token_is(t, i + 3, "+") || !is_simple(f, i + 4) ||
         (i > f->begin && token_is_one_of(t, i - 1, binds_before)) ||
-        token_is_one_of(t, i + 5, binds_behind))
+        token_is_one_of(t, i + 5, binds_after))
         return;
     at row = t->list[i].kind == TOKEN_NUMBER ? i + 2 : i;
     if (!is_same_text(f, row, i + 4))
@@ -193,7 +193,7 @@ static void find_nibble(finder *f, at i) {
     add(f, MUTATE_NIBBLE, i, i + 1, with);
 }
 
-/* Behind the product that begins at i. */
+/* The token after the product that begins at i. */
 static at end_term(const finder *f, at i) {
     static const char *const ends[] = {"+", "-",  ")",  "]",  "}",  ";",  ",", "<",
                                        ">", "<=", ">=", "==", "!=", "&&", "|", "?",
@@ -224,7 +224,7 @@ static void find_sum(finder *f, at i) {
     }
 }
 
-/* `float partial[2 * N]`: a larger one changes nothing that can be seen. */
+/* `float partial[2 * N]`: a larger array has no visible effect. */
 static bool is_array_size(const finder *f, at i) {
     at open = i;
     while (open > f->begin + 2 && !strchr("[];{}", *token_text(f->t, open)))
@@ -333,9 +333,9 @@ static at skip_silent(const finder *f, at i) {
 
 static void find_in(finder *f) {
     for (at i = f->begin; i < f->end;) {
-        at behind = skip_silent(f, i);
-        if (behind > i) {
-            i = behind;
+        at after = skip_silent(f, i);
+        if (after > i) {
+            i = after;
             continue;
         }
         if (token_is(f->t, i, "for") && token_is(f->t, i + 1, "("))

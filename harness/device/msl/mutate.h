@@ -1,13 +1,13 @@
 /* mutate: small wrong edits of MSL text, for measuring what the checks catch.
  *
- * Each mutation is one slip that people make: a bound off by one, a guard or a barrier that is
- * missing, a wrong lane. They are found by looking at tokens, in the bodies of functions and the
+ * Each mutation is a mistake that people make: a bound off by one, a missing guard or barrier, a
+ * wrong lane. They are found by looking at tokens, in the bodies of functions and the
  * values of constants, in the order of the text: the same text always gives the same list. A
- * mutation keeps every line in its place. It knows nothing of what the text computes, so some give
- * text that does not compile, and some change nothing; who runs them finds out.
+ * mutation keeps every line in its place. The meaning of the text is not known, so some mutants
+ * do not compile and some change nothing; running them shows which.
  *
- * The one surprise: whether `*` and `<` are operators is told by the blanks around them, so text
- * that is not formatted has fewer mutants. */
+ * Whether `*` and `<` are operators is decided by the blanks around them, so text that is not
+ * formatted has fewer mutants. */
 #ifndef ASSAY_MUTATE_H
 #define ASSAY_MUTATE_H
 
@@ -18,11 +18,11 @@
 #include "harness/base/err.h"
 
 typedef enum {
-    MUTATE_BOUND,    /* < and <=, > and >= exchanged */
+    MUTATE_BOUND,    /* < and <=, > and >= swapped */
     MUTATE_GUARD,    /* `if (c) return;` dropped; the condition of another `if` made true */
     MUTATE_BARRIER,  /* a barrier dropped */
-    MUTATE_INDEX,    /* a * b + c with the places of two exchanged; [a][b]; .x and .y */
-    MUTATE_NIBBLE,   /* `& 15` and `>> 4` exchanged */
+    MUTATE_INDEX,    /* a * b + c with two of them swapped; [a][b]; .x and .y */
+    MUTATE_NIBBLE,   /* `& 15` and `>> 4` swapped */
     MUTATE_PLUS,     /* + to - */
     MUTATE_MINUS,    /* - to +; a sign dropped */
     MUTATE_TIMES,    /* * to + */
@@ -57,9 +57,6 @@ char *mutate_apply(const char *source, const mutation *m);
 
 /* The lines that it touches, before and after, with blanks folded to one. The caller frees both. */
 void mutate_describe(const char *source, const mutation *m, char **before, char **after);
-
-/* Is a kernel of this name, or host name, in the text? */
-bool mutate_has_kernel(const char *source, const char *name);
 
 /* What the kernel `name` is made of: the names that its text mentions, and those that their texts
  * mention. `sources` are its file and what that includes. When in doubt, a name is in it. */

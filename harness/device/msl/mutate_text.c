@@ -35,7 +35,7 @@ char *mutate_apply(const char *source, const mutation *m) {
     text out = {0};
     text_add(&out, source, m->begin);
     text_add(&out, m->with, strlen(m->with));
-    /* What went keeps its line ends, so that what follows keeps its line. */
+    /* Line ends of the removed text are kept, so that what follows keeps its line. */
     for (uint32_t i = 0; i < m->bytes; i++)
         if (source[m->begin + i] == '\n')
             text_add(&out, "\n", 1);
@@ -66,9 +66,9 @@ static char *fold_lines(const char *source, size_t begin, size_t end) {
 
 void mutate_describe(const char *source, const mutation *m, char **before, char **after) {
     char *changed = mutate_apply(source, m);
-    size_t behind = strlen(source) - m->begin - m->bytes;
+    size_t rest = strlen(source) - m->begin - m->bytes;
     *before = fold_lines(source, m->begin, m->begin + m->bytes);
-    *after = fold_lines(changed, m->begin, strlen(changed) - behind);
+    *after = fold_lines(changed, m->begin, strlen(changed) - rest);
     free(changed);
 }
 
@@ -114,22 +114,21 @@ typedef struct {
     bool has_grown;
 } collector;
 
-/* The kernel's name, as a word, or as a string that gives it. */
+/* The kernel's name, as a word, or as strings that stand side by side and give it. */
 static bool is_kernel_name(const tokens *t, at i, const char *name) {
-    const token *k = &t->list[i];
-    size_t n = strlen(name);
-    return token_is(t, i, name) || (k->kind == TOKEN_STRING && k->bytes == n + 2 &&
-                                    memcmp(token_text(t, i) + 1, name, n) == 0);
-}
-
-bool mutate_has_kernel(const char *source, const char *name) {
-    tokens t;
-    tokens_cut(&t, "kernel", source);
-    bool is_there = false;
-    for (at i = 0; i < t.count && !is_there; i++)
-        is_there = is_kernel_name(&t, i, name);
-    tokens_free(&t);
-    return is_there;
+    if (token_is(t, i, name))
+        return true;
+    size_t left = strlen(name);
+    for (; i < t->count && t->list[i].kind == TOKEN_STRING && t->list[i].bytes >= 2; i++) {
+        size_t n = t->list[i].bytes - 2;
+        if (n > left || memcmp(token_text(t, i) + 1, name, n) != 0)
+            return false;
+        name += n;
+        left -= n;
+        if (left == 0 && !(i + 1 < t->count && t->list[i + 1].kind == TOKEN_STRING))
+            return true;
+    }
+    return false;
 }
 
 /* The kernel is it, or is named in it: by a host name, or by a macro that makes it. */
@@ -159,6 +158,9 @@ static void collect_macros(const tokens *t, mutate_parts *p) {
     for (size_t i = 0; i < t->directive_count; i++) {
         const char *begin = t->source + t->directives[i].begin;
         const char *end = begin + t->directives[i].bytes;
+        const char *word = begin + 1 + strspn(begin + 1, " \t");
+        if (strncmp(word, "define", 6) != 0)
+            continue;
         for (const char *q = begin; q < end; q++) {
             size_t n = 0;
             while (q + n < end && (isalnum((unsigned char)q[n]) || q[n] == '_'))

@@ -1,7 +1,7 @@
 /* param: reads the parameter list of a kernel: kinds, indices, gates, types.
  *
  * A parameter that cannot be launched (a texture, stage_in) is a problem of its kernel, not of the
- * file: the sentence is kept until somebody asks for that kernel. */
+ * file: the message is kept until that kernel is asked for. */
 #include "internal.h"
 
 #include "limits.h"
@@ -165,10 +165,10 @@ static void read_index(const reading *r, const attribute *a, int limit) {
     scope s = {.unit = r->unit};
     int64_t value = -1;
     if (a->open == NOT_FOUND || !constant_evaluate(&s, a->open + 1, t->list[a->open].pair, &value))
-        complain(r, "has an index that is not a number known here");
+        complain(r, "has an index whose value is unknown");
     else if (value < 0 || value >= limit)
         complain(r, limit == MSL_BUFFERS ? "has a buffer index that is not within 0 to 30"
-                                            : "has a threadgroup index that is not within 0 to 7");
+                                         : "has a threadgroup index that is not within 0 to 7");
     else
         r->out->index = (int)value;
 }

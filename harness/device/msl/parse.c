@@ -1,8 +1,8 @@
-/* parse: finds kernels and everything that can be asked for by host name.
+/* parse: finds kernels and everything else that has a host name.
  *
  * A kernel is an entry by itself, under its own name or its host_name; a template of a kernel gives
  * one entry for each explicit instantiation that has a host_name. Functions of the graphics stages
- * are dropped: they are not C++, and nobody launches them here. */
+ * are dropped: they are not C++, and are never launched here. */
 #include "internal.h"
 
 #include <assert.h>
@@ -163,7 +163,7 @@ static bool visit(void *context, const decl *d, const char *prefix) {
     } else if (h.kernel && d->kind == DECL_FUNCTION && d->body != NOT_FOUND) {
         add_kernel(p->unit, d, &h, prefix);
     } else if ((h.kernel || h.graphics) && d->kind == DECL_FUNCTION) {
-        drop(p->unit, d); /* kernels that are only announced: static and not static would clash */
+        drop(p->unit, d); /* kernels that are only declared: static and not static would clash */
     }
     free(h.host_name);
     return true;
@@ -243,7 +243,7 @@ static void add_instantiation(msl_unit *u, const instantiation *n) {
     at end = d->open != NOT_FOUND ? d->open : d->head_end, first = d->name;
     size_t which = find_template(u, d, d->open != NOT_FOUND ? count_params(t, d->open) : SIZE_MAX);
     if (which == SIZE_MAX)
-        return; /* of something that is no kernel */
+        return; /* of something that is not a kernel */
     while (token_is(t, first - 1, "::") && first >= 2)
         first -= 2;
     entry *e = add_entry(u, n->host_name, which, d->name);

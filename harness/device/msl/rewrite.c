@@ -53,8 +53,7 @@ static void rewrite_function_constants(edits *d, const msl_constant_text *given,
     }
 }
 
-/* 0.5 is a float in MSL. Clang has an option that says so, but it forgets it inside of templates.
- */
+/* 0.5 is a float in MSL. Clang has an option for that, but ignores it inside templates. */
 static void rewrite_literals(edits *d) {
     const tokens *t = &d->unit->tokens;
     for (at i = 0; i < t->count; i++) {
@@ -85,7 +84,7 @@ static void rewrite_casts(edits *d) {
             d->edit[i] = "assay::cast";
 }
 
-/* Kernels that are not wanted are static, so that they are read and not compiled. wanted is NULL
+/* Kernels that are not wanted are static, so that they are parsed but not compiled. wanted is NULL
  * when none is. */
 static void rewrite_kernels(edits *d, const entry *wanted) {
     const msl_unit *u = d->unit;
@@ -150,7 +149,7 @@ static bool is_word_char(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Blanks inside of what was dropped go with it; comments and line ends stay. */
+/* Blanks inside a dropped range are dropped too; comments and line ends stay. */
 static bool is_dropped_blank(const edits *d, at i, uint32_t from) {
     const token *k = &d->unit->tokens.list[i];
     if (i == 0 || i >= d->unit->tokens.count || !d->edit[i] || *d->edit[i] || !d->edit[i - 1])
@@ -209,9 +208,22 @@ static bool print_instantiations(const msl_unit *u, text *out) {
     return true;
 }
 
+/* What is compiled here is loaded into this process: it may hold nothing but MSL. */
+static bool refuse_assembly(const msl_unit *u, err *e) {
+    static const char *const words[] = {"asm", "__asm", "__asm__", NULL};
+    const tokens *t = &u->tokens;
+    for (at i = 0; i < t->count; i++)
+        if (t->list[i].kind == TOKEN_WORD && token_is_one_of(t, i, words))
+            return err_set(e, EXIT_WRONG, "%.160s:%d: assembly is not part of MSL",
+                           token_file(t, i), t->list[i].line);
+    return true;
+}
+
 static bool rewrite(edits *d, const entry *w, const msl_constant_text *given, size_t count,
                     bool traced, text *out, err *e) {
     const msl_unit *u = d->unit;
+    if (!refuse_assembly(u, e))
+        return false;
     for (size_t i = 0; i < u->dropped_count; i++)
         edits_drop(d, u->dropped[i].begin, u->dropped[i].end);
     if (!space_rewrite(d, e))

@@ -1,7 +1,7 @@
-/* rules: mistakes that can be seen in the tokens of a file and that no compiler of ours reports.
+/* rules: mistakes that are visible in the tokens of a file and that neither compiler reports.
  *
- * A rule never guesses at an error: what it cannot tell (a template parameter as a type, a size
- * that only the compiler knows) it lets pass. The one that does guess, the missing guard, is a
+ * A rule never guesses at an error: cases it cannot decide (a template parameter as a type, a size
+ * that only the compiler knows) pass. The one rule that does guess, the missing guard, is a
  * warning. */
 #include "internal.h"
 
@@ -42,7 +42,7 @@ static at find_param(const tokens *t, const kernel *k, const char *name) {
 
 /* Parameters -------------------------------------------------------------------------------- */
 
-/* Positions and sizes, which have as many components as the kernel likes to see. */
+/* Positions and sizes, whose number of components the kernel chooses. */
 static bool is_shaped(msl_kind kind) {
     return (kind >= MSL_THREAD_POSITION_IN_GRID && kind <= MSL_THREADS_PER_GRID) ||
            kind == MSL_GRID_ORIGIN || kind == MSL_GRID_SIZE;
@@ -115,7 +115,11 @@ static void check_indices(const checker *c, const kernel *k) {
 
 static void check_support(const checker *c, const kernel *k) {
     const tokens *t = &c->unit->tokens;
-    if (k->problem)
+    /* An index that MSL does not have is wrong on every device. */
+    bool is_wrong = k->problem && strstr(k->problem, "index that is not within");
+    if (is_wrong)
+        remark_add(c->out, REMARK_ERROR, PLACE(t, k->where.name), "buffer-index", "%s", k->problem);
+    else if (k->problem)
         remark_add(c->out, REMARK_WARNING, PLACE(t, k->where.name), "unsupported",
                    "%s; assay cannot run this kernel", k->problem);
 }
@@ -140,34 +144,33 @@ static void check_memory(const checker *c, const kernel *k) {
 /* Names ------------------------------------------------------------------------------------- */
 
 static bool is_reserved(const tokens *t, at i) {
-    static const char *const words[] = {"kernel",      "vertex",  "fragment",   "device",
-                                        "constant",    "thread",  "half",       "bfloat",
-                                        "threadgroup", "mesh",    "object",     "ray_data",
-                                        "object_data", "visible", "stitchable", NULL};
+    static const char *const words[] = {"kernel",      "vertex",     "fragment", "device",
+                                        "constant",    "thread",     "half",     "bfloat",
+                                        "threadgroup", "mesh",       "ray_data", "object_data",
+                                        "visible",     "stitchable", NULL};
     return token_is_one_of(t, i, words);
 }
 
-/* A keyword where only a name can stand. `f() const device;` and `coherent(device)` are no names.
- */
+/* A keyword where only a name can be. In `f() const device;` and `coherent(device)` it is none. */
 static bool is_used_as_name(const tokens *t, at i) {
-    static const char *const behind[] = {"=", ";", "[", ".", "++", "--", "+=", "-=", "*=", "/=",
-                                         "+", "-", "/", "%", "<",  "<=", ">=", "==", "!=", NULL};
+    static const char *const after[] = {"=", ";", "[", ".", "++", "--", "+=", "-=", "*=", "/=",
+                                        "+", "-", "/", "%", "<",  "<=", ">=", "==", "!=", NULL};
     static const char *const before[] = {")", "const", "volatile", "::", ".", "->", NULL};
     at last = token_before(i);
     if (token_is_one_of(t, last, before))
         return false;
-    if (token_is_one_of(t, i + 1, behind))
+    if (token_is_one_of(t, i + 1, after))
         return true;
     bool is_typed = last != NOT_FOUND && t->list[last].kind == TOKEN_WORD;
     return is_typed && (token_is(t, i + 1, ",") || token_is(t, i + 1, ")"));
 }
 
-/* A name that is declared here: behind a type, or behind what makes one a pointer. */
+/* A name that is declared here: after a type, or after the marks that make it a pointer. */
 static bool is_declared(const tokens *t, at i) {
-    static const char *const behind[] = {"=", ";", ",", ")", "[", "(", "{", NULL};
+    static const char *const after[] = {"=", ";", ",", ")", "[", "(", "{", NULL};
     static const char *const not_types[] = {"return", "else", "case", "goto", "typename", NULL};
     at last = token_before(i);
-    if (last == NOT_FOUND || !token_is_one_of(t, i + 1, behind))
+    if (last == NOT_FOUND || !token_is_one_of(t, i + 1, after))
         return false;
     return t->list[last].kind == TOKEN_WORD && !token_is_one_of(t, last, not_types);
 }
@@ -196,7 +199,7 @@ static void check_names(const checker *c) {
                        "'%.*s' begins with two underscores: such names belong to the compiler",
                        (int)t->list[i].bytes, token_text(t, i));
         else if (token_is(t, i, "asm") || token_is(t, i, "__asm") || token_is(t, i, "__asm__"))
-            remark_add(c->out, REMARK_WARNING, PLACE(t, i), "unsupported",
+            remark_add(c->out, REMARK_ERROR, PLACE(t, i), "unsupported",
                        "assembly (and the names air.* of the compiler) is not part of MSL");
     }
 }
@@ -221,4 +224,5 @@ void msl_check_rules(const msl_unit *u, remark_list *out) {
         check_guard(&c, &u->kernels[i]);
     }
     check_names(&c);
+    language_check(u, out);
 }

@@ -22,7 +22,7 @@ const entry *entry_find(const msl_unit *u, const char *host_name, err *e) {
         return NULL;
     }
     if (!u->entry_count) {
-        err_set(e, EXIT_USAGE, "there is no kernel %.80s in %.100s, nor any other", host_name,
+        err_set(e, EXIT_USAGE, "there is no kernel %.80s in %.100s, which has none", host_name,
                 u->name);
         return NULL;
     }
@@ -58,7 +58,7 @@ bool entry_is_param_on(const msl_unit *u, const entry *w, const msl_param *p,
             "which is not given",
             w->signature.host_name, p->name, s.missing->constant.name, s.missing->constant.index);
     return err_set(e, EXIT_USAGE,
-                   "kernel %.80s: parameter %.60s is switched by %.60s, whose value cannot be told",
+                   "kernel %.80s: parameter %.60s is switched by %.60s, whose value is unknown",
                    w->signature.host_name, p->name, p->gate);
 }
 
@@ -98,7 +98,7 @@ static const msl_param *find_param(const msl_signature *s, msl_kind kind, int in
     return NULL;
 }
 
-/* What an address of this parameter must be a multiple of. A struct is known by its size alone. */
+/* The alignment of this parameter's address. Of a struct only the size is known. */
 static uint32_t param_alignment(const msl_param *p) {
     char pointee[sizeof p->type];
     uint32_t alignment;
@@ -154,7 +154,7 @@ static bool check_threadgroup_memory(const msl_signature *s, const launch *l, ui
                            s->host_name, i, p->name, p->type);
         if (!p && bytes)
             return err_set(e, EXIT_WRONG,
-                           "kernel %.80s: threadgroup %d is given %u bytes, and the kernel has no "
+                           "kernel %.80s: threadgroup %d is given %u bytes, but the kernel has no "
                            "such parameter",
                            s->host_name, i, bytes);
         if (p && bytes < p->value_bytes)
@@ -174,11 +174,10 @@ static bool check_threadgroup_memory(const msl_signature *s, const launch *l, ui
 static bool check_geometry(const msl_signature *s, const launch *l, uint32_t max_group, err *e) {
     size3 grid = l->grid, group = l->group;
     if (!grid.x || !grid.y || !grid.z)
-        return err_set(e, EXIT_WRONG, "kernel %.80s: the grid is %u x %u x %u, which is nothing",
-                       s->host_name, grid.x, grid.y, grid.z);
+        return err_set(e, EXIT_WRONG, "kernel %.80s: the grid is empty: %u x %u x %u", s->host_name,
+                       grid.x, grid.y, grid.z);
     if (!group.x || !group.y || !group.z)
-        return err_set(e, EXIT_WRONG,
-                       "kernel %.80s: the threadgroup is %u x %u x %u, which is nothing",
+        return err_set(e, EXIT_WRONG, "kernel %.80s: the threadgroup is empty: %u x %u x %u",
                        s->host_name, group.x, group.y, group.z);
     /* Three factors of 32 bits overflow 64: look at the first two before the third. */
     uint64_t plane = (uint64_t)group.x * group.y;
@@ -205,7 +204,7 @@ bool msl_check_launch(const msl_signature *s, const launch *l, uint32_t max_grou
     for (int i = 0; i < LAUNCH_BUFFERS; i++)
         if (l->args[i].kind != BIND_NONE && !find_param(s, MSL_BUFFER, i))
             return err_set(e, EXIT_WRONG,
-                           "kernel %.80s: buffer %d is bound, and the kernel has no such parameter",
+                           "kernel %.80s: buffer %d is bound, but the kernel has no such parameter",
                            s->host_name, i);
     return check_threadgroup_memory(s, l, max_threadgroup_bytes, e) &&
            check_geometry(s, l, max_group_threads, e);

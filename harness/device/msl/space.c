@@ -17,11 +17,11 @@ static bool is_space(const tokens *t, at i) {
 /* The '(' of a method's parameters if the space word at i qualifies the method: `f() const device`.
  */
 static at find_method(const tokens *t, at i) {
-    static const char *const behind[] = {"{", ":", ";", "->", "noexcept", "=", "const", NULL};
+    static const char *const after[] = {"{", ":", ";", "->", "noexcept", "=", "const", NULL};
     at before = token_before(i);
     while (token_is(t, before, "const") || token_is(t, before, "volatile") || is_space(t, before))
         before = token_before(before);
-    if (!token_is(t, before, ")") || !token_is_one_of(t, i + 1, behind))
+    if (!token_is(t, before, ")") || !token_is_one_of(t, i + 1, after))
         return NOT_FOUND;
     return t->list[before].pair;
 }

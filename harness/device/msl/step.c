@@ -1,9 +1,9 @@
 /* step: marks the end of each statement, so that a trace can tell in which one something happened:
- * `sum += a / b;` becomes `sum += a / b, ASSAY_STEP;` and `float c = a / b;` gets a statement
- * behind.
+ * `sum += a / b;` becomes `sum += a / b, ASSAY_STEP;` and `float c = a / b;` is followed by a
+ * statement.
  *
- * Only statements that begin with an ordinary word, in function bodies, are marked; what is written
- * differently belongs to the next one that is. */
+ * Only statements of function bodies that begin with an ordinary word are marked; any other counts
+ * as part of the next one that is. */
 #include "internal.h"
 
 #include <string.h>
@@ -20,8 +20,8 @@ static bool begins_other(const tokens *t, at i) {
     return t->list[i].kind != TOKEN_WORD || token_is_one_of(t, i, words);
 }
 
-/* Behind what a statement may stand; a ')' closes an if, for or while only. */
-static bool can_begin_behind(const tokens *t, at i) {
+/* Tokens that a statement may follow; a ')' only if it closes an if, for or while. */
+static bool can_begin_after(const tokens *t, at i) {
     static const char *const marks[] = {"{", "}", ";", "else", "do", NULL};
     if (token_is_one_of(t, i, marks))
         return true;
@@ -45,7 +45,7 @@ static at find_end(const tokens *t, at i, at close) {
     return NOT_FOUND;
 }
 
-/* Two words side by side, or a word and a name behind its template arguments or marks: a type and
+/* Two words side by side, or a word and a name after its template arguments or marks: a type and
  * what it declares. An expression has no two words without something between them. */
 static bool is_declaration(const tokens *t, at i, at end) {
     at last = i;
@@ -58,7 +58,7 @@ static bool is_declaration(const tokens *t, at i, at end) {
             continue;
         }
         if (token_is(t, k, "*") || token_is(t, k, "&")) {
-            /* `T *p = x` against `a * b`: nobody multiplies and throws the product away. */
+            /* `T *p = x` against `a * b`: a product whose value is unused is unlikely. */
             return t->list[k + 1].kind == TOKEN_WORD;
         }
         if (t->list[k].kind == TOKEN_WORD && k == last + 1)
@@ -76,7 +76,7 @@ static void rewrite_body(edits *d, at open) {
     for (at i = open; i < close; i++) {
         if (token_is(t, i, "(") && t->list[i].pair < close)
             i = t->list[i].pair; /* the ';' of a for are not ends of statements */
-        if (!can_begin_behind(t, i) || begins_other(t, i + 1))
+        if (!can_begin_after(t, i) || begins_other(t, i + 1))
             continue;
         at end = find_end(t, i + 1, close);
         if (end == NOT_FOUND || d->edit[end] || (d->edit[i + 1] && !*d->edit[i + 1]))

@@ -1,4 +1,4 @@
-/* storage: `threadgroup T x[n], y;` inside of a kernel is memory that the whole threadgroup shares.
+/* storage: `threadgroup T x[n], y;` inside a kernel is memory that the whole threadgroup shares.
  *
  * Each variable becomes a reference to a slot of the running threadgroup. Slots are numbered in
  * each kernel, because one pipeline runs one kernel. An initialiser is dropped: threadgroup memory
@@ -27,7 +27,7 @@ static bool is_specifier(const tokens *t, at i) {
     return token_is_one_of(t, i, words);
 }
 
-/* Walks back over what may stand before `threadgroup`; true if a statement begins there. */
+/* Walks back over what may precede `threadgroup`; true if a statement begins there. */
 static bool find_begin(const tokens *t, statement *s) {
     at i = s->keyword;
     for (;;) {
@@ -65,8 +65,8 @@ static bool find_name(const tokens *t, statement *s) {
             i = close;
         } else if (t->list[i].kind == TOKEN_WORD) {
             at next = attribute_skip(t, i + 1);
-            static const char *const behind[] = {"[", ",", "=", ";", "{", NULL};
-            if (token_is_one_of(t, next, behind) || token_is(t, next, "__attribute__"))
+            static const char *const after[] = {"[", ",", "=", ";", "{", NULL};
+            if (token_is_one_of(t, next, after) || token_is(t, next, "__attribute__"))
                 s->name = i;
         } else if (!token_is(t, i, "::")) {
             return false;
@@ -123,13 +123,13 @@ static void declare(const tokens *t, const statement *s, at name, at end, uint32
     if (*align)
         text_print(out,
                    "struct assay_type_%u { %s %s value%s; }; auto &%s = "
-                   "assay::threadgroup_variable<assay_type_%u, %u>().value; ",
-                   slot, align, s->type, shape, word, slot, slot);
+                   "assay::threadgroup_variable<assay_type_%u, %u>(\"%s\").value; ",
+                   slot, align, s->type, shape, word, slot, slot, word);
     else
         text_print(out,
                    "typedef %s assay_type_%u%s; assay_type_%u &%s = "
-                   "assay::threadgroup_variable<assay_type_%u, %u>(); ",
-                   s->type, slot, shape, slot, word, slot, slot);
+                   "assay::threadgroup_variable<assay_type_%u, %u>(\"%s\"); ",
+                   s->type, slot, shape, slot, word, slot, slot, word);
     free(shape);
     free(align);
     free(word);
@@ -143,7 +143,7 @@ bool storage_rewrite(edits *d, at i, const kernel *k, uint32_t *slot, bool *done
         return true;
     if (!k)
         return err_set(e, EXIT_USAGE,
-                       "%.120s:%d: the threadgroup variable %.*s is declared outside of a kernel, "
+                       "%.120s:%d: the threadgroup variable %.*s is declared outside a kernel, "
                        "and MSL has them in kernels only",
                        token_file(t, i), t->list[i].line, (int)t->list[s.name].bytes,
                        token_text(t, s.name));
@@ -165,8 +165,7 @@ bool storage_rewrite(edits *d, at i, const kernel *k, uint32_t *slot, bool *done
     return true;
 }
 
-/* `[a][b]` behind the name at i: a * b; 1 for a variable without bounds, 0 if one cannot be told.
- */
+/* `[a][b]` after the name at i: a * b; 1 for a variable without bounds, 0 if one is unknown. */
 static uint64_t count_elements(const msl_unit *u, at i, at end) {
     const tokens *t = &u->tokens;
     uint64_t count = 1;
@@ -201,4 +200,18 @@ uint64_t storage_measure(const msl_unit *u, at i, at *end) {
     free(s.alignment);
     *end = s.end + 1;
     return bytes;
+}
+
+at storage_find_value(const msl_unit *u, at i) {
+    const tokens *t = &u->tokens;
+    statement s = {.keyword = i};
+    if (!find_begin(t, &s) || !find_name(t, &s))
+        return NOT_FOUND;
+    for (at k = s.name; k < s.end; k++) {
+        if (token_is(t, k, "=") || token_is(t, k, "{"))
+            return k;
+        if (t->list[k].pair != NOT_FOUND && t->list[k].pair > k)
+            k = t->list[k].pair;
+    }
+    return NOT_FOUND;
 }

@@ -1,11 +1,11 @@
-/* strict: MSL text to C++ for OpenCL, for a compiler that only looks at it.
+/* strict: MSL text to C++ for OpenCL, for a compiler that only checks it.
  *
  * Both languages have the same address spaces under other names, so a compiler for the one finds
  * the address-space mistakes of the other. Vectors are the compiler's own there, and it lacks two
  * things that MSL has: constructors, float4(a, b), and casts between vector types, (half4)x.
  *
- * The one surprise: (half4)x becomes assay_to<half4>() ->* x. That operator can be overloaded, and
- * what it takes on its right is what a cast takes, so no expression has to be parsed. */
+ * (half4)x becomes assay_to<half4>() ->* x. That operator can be overloaded, and its right operand
+ * is exactly the operand of a cast, so no expression has to be parsed. */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static void rewrite_spaces(edits *d) {
         for (size_t n = 0; n < sizeof words / sizeof *words && is_word(t, i) && !d->edit[i]; n++)
             if (token_is(t, i, words[n].msl))
                 d->edit[i] = words[n].opencl;
-        /* What is constant is const, but a constructor cannot be. */
+        /* constant means const, but a constructor cannot be const. */
         if (token_is(t, i, "constant") && !d->edit[i])
             d->edit[i] = token_is(t, token_before(i), ")") ? "__constant" : "__constant const";
     }
@@ -108,7 +108,7 @@ static bool is_declarator(const tokens *t, at open) {
            (token_is(t, close + 1, "[") || token_is(t, close + 1, "("));
 }
 
-/* `( float4 )` at i, in front of what is cast. */
+/* `( float4 )` at i, before the operand of the cast. */
 static bool is_cast(const tokens *t, at i) {
     static const char *const words[] = {"return", "case", "else", "do", NULL};
     static const char *const marks[] = {"(", "-", "+", "~", "!", "*", "&", NULL};

@@ -1,4 +1,4 @@
-/* text: strings and lists that grow. Running out of memory is not survived here. */
+/* text: strings and lists that grow. Running out of memory ends the program. */
 #include "internal.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* types: sizes of the scalar, vector and matrix types of MSL, from their names. Whatever else a
- * kernel is given (structs, template parameters) only the compiler can measure. */
+/* types: sizes of the scalar, vector and matrix types of MSL, from their names. The
+ * sizes of other arguments (structs, template parameters) only the compiler knows. */
 #include "internal.h"
 
 #include <ctype.h>

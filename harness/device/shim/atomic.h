@@ -45,8 +45,8 @@ template <class T> using atomic_bits =
                          metal::make_unsigned_t<T>>;
 template <class T> using same = metal::enable_if_t<true, T>;
 
-template <class T> METAL_FUNC volatile atomic_bits<T> *atomic_place(volatile metal::atomic<T> *p,
-                                                                    atomic_use use = atomic_use::update) {
+template <class T> METAL_FUNC volatile atomic_bits<T> *
+atomic_place(volatile metal::atomic<T> *p, atomic_use use = atomic_use::update) {
     ASSAY_CHECK_ATOMIC(p, sizeof(T), use);
     return reinterpret_cast<volatile atomic_bits<T> *>(p);
 }
@@ -67,7 +67,8 @@ METAL_FUNC T atomic_load_explicit(const volatile atomic<T> *object, memory_order
 template <class T> METAL_FUNC void atomic_store_explicit(volatile atomic<T> *object,
                                                          assay::same<T> desired, memory_order) {
     using U = assay::atomic_bits<T>;
-    __atomic_store_n(assay::atomic_place(object, assay::atomic_use::store), as_type<U>(desired), ASSAY_ATOMIC_ORDER);
+    __atomic_store_n(assay::atomic_place(object, assay::atomic_use::store), as_type<U>(desired),
+                     ASSAY_ATOMIC_ORDER);
 }
 template <class T> METAL_FUNC T atomic_exchange_explicit(volatile atomic<T> *object,
                                                          assay::same<T> desired, memory_order) {
@@ -94,7 +95,7 @@ METAL_FUNC bool atomic_compare_exchange_weak_explicit(volatile atomic<T> *object
                                                 assay::same<T> operand, memory_order) {            \
         using U = assay::atomic_bits<T>;                                                           \
         return as_type<T>(__atomic_fetch_##name(assay::atomic_place(object), as_type<U>(operand),  \
-                                                ASSAY_ATOMIC_ORDER));                                \
+                                                ASSAY_ATOMIC_ORDER));                              \
     }
 ASSAY_FETCH(add)
 ASSAY_FETCH(sub)
@@ -125,7 +126,9 @@ template <class T> METAL_FUNC void atomic_max_explicit(volatile atomic<T> *objec
     atomic_fetch_max_explicit(object, operand, order);
 }
 
-METAL_FUNC void atomic_thread_fence(mem_flags, memory_order, thread_scope = thread_scope_device) {
+METAL_FUNC void atomic_thread_fence(mem_flags flags, memory_order order,
+                                    thread_scope scope = thread_scope_device) {
+    ASSAY_CHECK_SYNC(flags, order, scope);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 

@@ -67,7 +67,7 @@ METAL_FUNC vec<T, n> refract(vec<T, n> incident, vec<T, n> normal, T ratio) {
         return name(static_cast<float>(h));                                                        \
     }                                                                                              \
     template <class T, int n> METAL_FUNC vec<bool, n> name(vec<T, n> v) {                          \
-        return assay::each<vec<bool, n>>([](T x) { return name(x); }, v);                          \
+        return assay::each<vec<bool, n>>([](T x) ASSAY_LAMBDA { return name(x); }, v);             \
     }
 ASSAY_PREDICATE(isfinite, __builtin_isfinite(x))
 ASSAY_PREDICATE(isinf, __builtin_isinf(x))
@@ -81,7 +81,7 @@ template <class T, enable_if_t<is_floating_point_v<T>, int> = 0> METAL_FUNC bool
     return size >= static_cast<float>(numeric_limits<T>::min()) && size < __builtin_inff();
 }
 template <class T, int n> METAL_FUNC vec<bool, n> isnormal(vec<T, n> v) {
-    return assay::each<vec<bool, n>>([](T x) { return isnormal(x); }, v);
+    return assay::each<vec<bool, n>>([](T x) ASSAY_LAMBDA { return isnormal(x); }, v);
 }
 
 #define ASSAY_PREDICATE(name, ...)                                                                 \
@@ -92,7 +92,7 @@ template <class T, int n> METAL_FUNC vec<bool, n> isnormal(vec<T, n> v) {
         return __VA_ARGS__;                                                                        \
     }                                                                                              \
     template <class T, int n> METAL_FUNC vec<bool, n> name(vec<T, n> v, vec<T, n> w) {             \
-        return assay::each<vec<bool, n>>([](T x, T y) { return name(x, y); }, v, w);               \
+        return assay::each<vec<bool, n>>([](T x, T y) ASSAY_LAMBDA { return name(x, y); }, v, w);  \
     }
 ASSAY_PREDICATE(isordered, x == x && y == y)
 ASSAY_PREDICATE(isunordered, x != x || y != y)
@@ -139,32 +139,24 @@ METAL_FUNC constexpr V select(const A &a, const B &b, bool c) {
 template <class A, class B, class V = assay::vector_of<A, B>, int n>
 METAL_FUNC constexpr V select(const A &a, const B &b, vec<bool, n> c) {
     using T = typename V::assay_scalar;
-    return assay::each<V>([](T x, T y, bool second) { return second ? y : x; }, V(a), V(b), c);
+    return assay::each<V>([](T x, T y, bool second) ASSAY_LAMBDA { return second ? y : x; }, V(a),
+                          V(b), c);
 }
 
 // ------------------------------------------------------------------------- fast and precise
 #define ASSAY_BOTH_NAMESPACES                                                                      \
     ASSAY_USE(abs)                                                                                 \
     ASSAY_USE(acos)                                                                                \
-    ASSAY_USE(acosh)                                                                               \
     ASSAY_USE(asin)                                                                                \
-    ASSAY_USE(asinh)                                                                               \
     ASSAY_USE(atan)                                                                                \
     ASSAY_USE(atan2)                                                                               \
-    ASSAY_USE(atanh)                                                                               \
     ASSAY_USE(ceil)                                                                                \
     ASSAY_USE(clamp)                                                                               \
     ASSAY_USE(copysign)                                                                            \
-    ASSAY_USE(cos)                                                                                 \
-    ASSAY_USE(cosh)                                                                                \
-    ASSAY_USE(cospi)                                                                               \
     ASSAY_USE(distance)                                                                            \
     ASSAY_USE(distance_squared)                                                                    \
     ASSAY_USE(divide)                                                                              \
     ASSAY_USE(dot)                                                                                 \
-    ASSAY_USE(exp)                                                                                 \
-    ASSAY_USE(exp10)                                                                               \
-    ASSAY_USE(exp2)                                                                                \
     ASSAY_USE(fabs)                                                                                \
     ASSAY_USE(fdim)                                                                                \
     ASSAY_USE(floor)                                                                               \
@@ -181,9 +173,6 @@ METAL_FUNC constexpr V select(const A &a, const B &b, vec<bool, n> c) {
     ASSAY_USE(ldexp)                                                                               \
     ASSAY_USE(length)                                                                              \
     ASSAY_USE(length_squared)                                                                      \
-    ASSAY_USE(log)                                                                                 \
-    ASSAY_USE(log10)                                                                               \
-    ASSAY_USE(log2)                                                                                \
     ASSAY_USE(max)                                                                                 \
     ASSAY_USE(max3)                                                                                \
     ASSAY_USE(median3)                                                                             \
@@ -193,31 +182,29 @@ METAL_FUNC constexpr V select(const A &a, const B &b, vec<bool, n> c) {
     ASSAY_USE(modf)                                                                                \
     ASSAY_USE(nextafter)                                                                           \
     ASSAY_USE(normalize)                                                                           \
-    ASSAY_USE(pow)                                                                                 \
-    ASSAY_USE(powr)                                                                                \
     ASSAY_USE(rint)                                                                                \
     ASSAY_USE(round)                                                                               \
-    ASSAY_USE(rsqrt)                                                                               \
     ASSAY_USE(saturate)                                                                            \
     ASSAY_USE(sign)                                                                                \
-    ASSAY_USE(sin)                                                                                 \
-    ASSAY_USE(sincos)                                                                              \
-    ASSAY_USE(sinh)                                                                                \
-    ASSAY_USE(sinpi)                                                                               \
     ASSAY_USE(smoothstep)                                                                          \
-    ASSAY_USE(sqrt)                                                                                \
     ASSAY_USE(step)                                                                                \
-    ASSAY_USE(tan)                                                                                 \
-    ASSAY_USE(tanh)                                                                                \
-    ASSAY_USE(tanpi)                                                                               \
     ASSAY_USE(trunc)
 #define ASSAY_USE(name) using metal::name;
+#define ASSAY_USE_FIRST(name, ...) ASSAY_USE(name)
 namespace fast {
 ASSAY_BOTH_NAMESPACES
-}
+ASSAY_TWO_SPEEDS(ASSAY_USE_FIRST, ASSAY_USE_FIRST)
+using metal::sincos;
+} // namespace fast
 namespace precise {
 ASSAY_BOTH_NAMESPACES
-}
+#if !defined(ASSAY_FAST_MATH) // else they are there
+ASSAY_TWO_SPEEDS(ASSAY_USE_FIRST, ASSAY_USE_FIRST)
+using metal::sincos;
+#endif
+} // namespace precise
+#undef ASSAY_TWO_SPEEDS
+#undef ASSAY_USE_FIRST
 #undef ASSAY_USE
 #undef ASSAY_BOTH_NAMESPACES
 

@@ -4,17 +4,17 @@
 // MSL; bfloat goes by way of float. A half result is the float result rounded once. The vector form
 // of every function is one template that takes vectors of one type and scalars beside them.
 //
-// fast:: and precise:: name the same functions: a CPU has no approximate ones worth having, and the
-// difference is what a tolerance is for.
+// Functions that differ between fast:: and precise:: are listed in speeds.h; which of the two a plain
+// name means is up to the math mode.
 #pragma once
 #pragma clang system_header
 
-#include "packed.h"
+#include "speeds.h"
 
 // The vector forms of `name`, whatever its number of arguments.
 #define ASSAY_EACH(name)                                                                           \
     template <class... A, class V = assay::vector_of<A...>> METAL_FUNC V name(const A &...a) {     \
-        return assay::each<V>([](auto... c) { return name(c...); }, V(a)...);                      \
+        return assay::each<V>([](auto... c) ASSAY_LAMBDA { return name(c...); }, V(a)...);         \
     }
 #define ASSAY_MATH_1(name, ...)                                                                    \
     METAL_FUNC float name(float x) {                                                               \
@@ -72,35 +72,34 @@ template <class T> using if_arithmetic = metal::enable_if_t<metal::is_arithmetic
 
 namespace metal {
 
+#if defined(ASSAY_FAST_MATH)
+#define ASSAY_ONE(name, precise, fast) ASSAY_MATH_1(name, fast)
+#define ASSAY_TWO(name, precise, fast) ASSAY_MATH_2(name, fast)
+ASSAY_TWO_SPEEDS(ASSAY_ONE, ASSAY_TWO)
+#undef ASSAY_ONE
+#undef ASSAY_TWO
+#endif
+#define ASSAY_ONE(name, precise, fast) ASSAY_MATH_1(name, precise)
+#define ASSAY_TWO(name, precise, fast) ASSAY_MATH_2(name, precise)
+#if defined(ASSAY_FAST_MATH)
+namespace precise {
+ASSAY_TWO_SPEEDS(ASSAY_ONE, ASSAY_TWO)
+}
+#else
+ASSAY_TWO_SPEEDS(ASSAY_ONE, ASSAY_TWO)
+#endif
+#undef ASSAY_ONE
+#undef ASSAY_TWO
+
 ASSAY_MATH_1(acos, __builtin_acosf(x))
-ASSAY_MATH_1(acosh, __builtin_acoshf(x))
 ASSAY_MATH_1(asin, __builtin_asinf(x))
-ASSAY_MATH_1(asinh, __builtin_asinhf(x))
 ASSAY_MATH_1(atan, __builtin_atanf(x))
-ASSAY_MATH_1(atanh, __builtin_atanhf(x))
 ASSAY_MATH_1(ceil, __builtin_ceilf(x))
-ASSAY_MATH_1(cos, __builtin_cosf(x))
-ASSAY_MATH_1(cosh, __builtin_coshf(x))
-ASSAY_MATH_1(cospi, assay::sin_pi(x, 1))
-ASSAY_MATH_1(exp, __builtin_expf(x))
-ASSAY_MATH_1(exp2, __builtin_exp2f(x))
-ASSAY_MATH_1(exp10, __builtin_powf(10.0f, x))
 ASSAY_MATH_1(fabs, __builtin_fabsf(x))
 ASSAY_MATH_1(floor, __builtin_floorf(x))
 ASSAY_MATH_1(fract, __builtin_fminf(x - __builtin_floorf(x), 0x1.fffffep-1f))
-ASSAY_MATH_1(log, __builtin_logf(x))
-ASSAY_MATH_1(log10, __builtin_log10f(x))
-ASSAY_MATH_1(log2, __builtin_log2f(x))
 ASSAY_MATH_1(rint, __builtin_rintf(x))
 ASSAY_MATH_1(round, __builtin_roundf(x))
-ASSAY_MATH_1(rsqrt, 1.0f / __builtin_sqrtf(x))
-ASSAY_MATH_1(sin, __builtin_sinf(x))
-ASSAY_MATH_1(sinh, __builtin_sinhf(x))
-ASSAY_MATH_1(sinpi, assay::sin_pi(x, 0))
-ASSAY_MATH_1(sqrt, __builtin_sqrtf(x))
-ASSAY_MATH_1(tan, __builtin_tanf(x))
-ASSAY_MATH_1(tanh, __builtin_tanhf(x))
-ASSAY_MATH_1(tanpi, assay::sin_pi(x, 0) / assay::sin_pi(x, 1))
 ASSAY_MATH_1(trunc, __builtin_truncf(x))
 
 ASSAY_MATH_2(atan2, __builtin_atan2f(x, y))
@@ -110,8 +109,6 @@ ASSAY_MATH_2(fdim, __builtin_fdimf(x, y))
 ASSAY_MATH_2(fmax, __builtin_fmaxf(x, y))
 ASSAY_MATH_2(fmin, __builtin_fminf(x, y))
 ASSAY_MATH_2(fmod, __builtin_fmodf(x, y))
-ASSAY_MATH_2(pow, __builtin_powf(x, y))
-ASSAY_MATH_2(powr, x < 0.0f ? __builtin_nanf("") : __builtin_powf(x, y))
 
 ASSAY_MATH_3(fma, __builtin_fmaf(x, y, z))
 #if !defined(ASSAY_CHECKED) && __has_builtin(__builtin_elementwise_fma)
@@ -160,7 +157,7 @@ METAL_FUNC int ilogb(half x) {
     return __builtin_ilogbf(static_cast<float>(x));
 }
 template <class T, int n> METAL_FUNC vec<int, n> ilogb(vec<T, n> v) {
-    return assay::each<vec<int, n>>([](T x) { return ilogb(x); }, v);
+    return assay::each<vec<int, n>>([](T x) ASSAY_LAMBDA { return ilogb(x); }, v);
 }
 
 METAL_FUNC float ldexp(float x, int exponent) {
@@ -170,7 +167,7 @@ METAL_FUNC half ldexp(half x, int exponent) {
     return static_cast<half>(__builtin_ldexpf(static_cast<float>(x), exponent));
 }
 template <class T, int n> METAL_FUNC vec<T, n> ldexp(vec<T, n> v, vec<int, n> exponent) {
-    return assay::each<vec<T, n>>([](T x, int e) { return ldexp(x, e); }, v, exponent);
+    return assay::each<vec<T, n>>([](T x, int e) ASSAY_LAMBDA { return ldexp(x, e); }, v, exponent);
 }
 template <class T, int n> METAL_FUNC vec<T, n> ldexp(vec<T, n> v, int exponent) {
     return ldexp(v, vec<int, n>(exponent));
@@ -192,8 +189,8 @@ METAL_FUNC half modf(half x, half &whole) {
     return static_cast<half>(rest);
 }
 METAL_FUNC float sincos(float x, float &cosine) {
-    cosine = __builtin_cosf(x);
-    return __builtin_sinf(x);
+    cosine = cos(x);
+    return sin(x);
 }
 METAL_FUNC half sincos(half x, half &cosine) {
     cosine = cos(x);
@@ -208,6 +205,14 @@ METAL_FUNC half sincos(half x, half &cosine) {
 ASSAY_EACH_WITH_RESULT(frexp, int)
 ASSAY_EACH_WITH_RESULT(modf, T)
 ASSAY_EACH_WITH_RESULT(sincos, T)
+#if defined(ASSAY_FAST_MATH)
+namespace precise {
+template <class T> METAL_FUNC T sincos(T x, T &cosine) {
+    cosine = cos(x);
+    return sin(x);
+}
+} // namespace precise
+#endif
 #undef ASSAY_EACH_WITH_RESULT
 
 // --------------------------------------------------------- functions of every arithmetic type
@@ -236,6 +241,7 @@ METAL_FUNC constexpr auto min(A x, B y) {
 }
 template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>
 METAL_FUNC constexpr auto clamp(A x, B low, C high) {
+    ASSAY_CHECK(low > high, SOFT_CLAMP, 0, nullptr);
     return min(max(x, low), high);
 }
 template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>

@@ -12,6 +12,7 @@
 #include "harness/base/os.h"
 #include "harness/device/code_cache.h"
 #include "harness/device/toolchain.h"
+#include "inspect.h"
 
 struct soft_compiler {
     char clang[PATH_MAX];
@@ -23,31 +24,32 @@ struct soft_compiler {
     code_cache cache;
 };
 
-/* -ffp-contract=off: the reference is each operation rounded once, as written. Pattern-initialised
- * variables: a kernel that uses one it never set gives the same wrong answer every time, and floats
- * start as NaN. Convergent functions, nothing hoisted, sunk or merged: the optimiser may not make
- * one simdgroup call out of the two arms of a branch. */
+#if defined(__APPLE__) && defined(__aarch64__)
+#define TARGET "-arch", "arm64"
+#elif defined(__APPLE__)
+#define TARGET "-arch", "x86_64"
+#elif defined(__aarch64__)
+#define TARGET "--target=aarch64-linux-gnu"
+#else
+#define TARGET "--target=x86_64-linux-gnu"
+#endif
+
+/* Pattern-initialised variables: a kernel that uses one it never set gives the same wrong answer
+ * every time, and floats start as NaN. Convergent functions, nothing hoisted, sunk or merged: the
+ * optimiser may not make one simdgroup call out of the two arms of a branch. */
 /* clang-format off */
 static const char *const flags[] = {
-    "-x", "c++", "-std=c++17", "-fdeclspec", "-gdwarf-4", "-gline-tables-only", "-fPIC", "-shared",
-    "-nostdlib", "-fvisibility=hidden", "-fsigned-char", "-fno-strict-aliasing",
-    "-fno-operator-names", "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
-    "-ffp-contract=off", "-fno-math-errno", "-fno-stack-protector", "-fno-threadsafe-statics",
+    "-x", "c++", "-std=c++17", "-fdeclspec", "-gdwarf-4", "-gline-tables-only", "-fPIC",
+    "-fvisibility=hidden", "-fsigned-char", "-fno-strict-aliasing", "-fno-operator-names",
+    "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
+    "-fno-math-errno", "-fno-stack-protector", "-fno-threadsafe-statics",
     "-ftrivial-auto-var-init=pattern", "-fno-delete-null-pointer-checks", "-fno-caret-diagnostics",
     "-fstack-usage", "-w", "-Xclang", "-cl-single-precision-constant", "-Xclang",
     "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0", "-mllvm",
     "-simplifycfg-hoist-common=0", "-mllvm", "-simplifycfg-sink-common=0",
-#if defined(__APPLE__)
-    "-undefined", "dynamic_lookup",
-#if defined(__aarch64__)
-    "-arch", "arm64",
-#else
-    "-arch", "x86_64",
-#endif
-#elif defined(__aarch64__)
-    "--target=aarch64-linux-gnu", "-mno-outline-atomics",
-#else
-    "--target=x86_64-linux-gnu",
+    TARGET,
+#if defined(__linux__) && defined(__aarch64__)
+    "-mno-outline-atomics",
 #endif
 #if defined(__x86_64__)
     "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none",
@@ -59,21 +61,45 @@ static const char *const fast_flags[] = {"-O2"};
 /* Every access to memory calls shim/cpu/checked.h; so do the mistakes that the compiler can see coming.
  * Atomics come there by themselves. Vectorised code would hide which element an access is. */
 #define MISTAKES                                                                                   \
-    "alignment,array-bounds,integer-divide-by-zero,shift-exponent,float-cast-overflow"
+    "alignment,array-bounds,integer-divide-by-zero,shift-exponent,float-cast-overflow,"            \
+    "signed-integer-overflow"
 static const char *const checked_flags[] = {
     "-O1", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_CHECKED=1", "-fsanitize=thread",
     "-ftrivial-auto-var-init=uninitialized", /* variables without a value are marked as such */
     "-fsanitize=" MISTAKES, "-fsanitize-recover=" MISTAKES,
+    "-fsanitize=local-bounds", /* traps: pointers into arrays and tables that are seen to leave */
+    "-fno-omit-frame-pointer", "-fno-unroll-loops",
+    "-mllvm", "-instcombine-code-sinking=0", /* a load above its guard stays there */
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
     "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-atomics=0",
 };
+
+/* The sanitizers' hooks are the shim's: linking knows nothing of them, so that no runtime comes in.
+ * Apple's linker wants every dynamic library to have libSystem; and two functions that happen to be
+ * equal must stay two, because lines are found by the name of the function. */
+static const char *const link_flags[] = {
+    TARGET, "-shared", "-nostdlib", "-w",
+#if defined(__APPLE__)
+    "-lSystem", "-undefined", "dynamic_lookup", "-Wl,-no_deduplicate",
+#endif
+};
 /* clang-format on */
+
+/* Does the line table stay in the object file? Then that is kept beside the linked kernel. */
+#if defined(__APPLE__)
+static const bool keeps_object = true;
+#else
+static const bool keeps_object = false;
+#endif
 
 enum {
     FLAG_COUNT = sizeof flags / sizeof *flags,
     FAST_COUNT = sizeof fast_flags / sizeof *fast_flags,
     CHECKED_COUNT = sizeof checked_flags / sizeof *checked_flags,
-    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + 16,
+    LINK_COUNT = sizeof link_flags / sizeof *link_flags,
+    MAX_SKIPS = 64,
+    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + MATH_FLAGS + MAX_SKIPS + 16,
+    COMPILE_SECONDS = 300,
 };
 
 /* What every compiled kernel depends on. */
@@ -84,6 +110,7 @@ static bool open_cache(soft_compiler *c, err *e) {
     code_cache_hash_texts(&h, flags, FLAG_COUNT);
     code_cache_hash_texts(&h, fast_flags, FAST_COUNT);
     code_cache_hash_texts(&h, checked_flags, CHECKED_COUNT);
+    code_cache_hash_texts(&h, link_flags, LINK_COUNT);
     return code_cache_hash_compiler(&h, c->clang, c->version, rooms, sizeof rooms / sizeof *rooms,
                                     e) &&
            code_cache_open(&c->cache, "soft", &h, e);
@@ -128,8 +155,38 @@ static int add_arguments(const char **argv, int n, const char *const *more, int 
     return n;
 }
 
-static bool run_clang(soft_compiler *c, const char *source, const char *object, const char *name,
-                      soft_build how, bool less, err *e) {
+/* what: "compile", "link". */
+static bool run_clang(const char *const *argv, const char *name, const char *what, err *e) {
+    char *output = NULL;
+    int status;
+    if (!os_run_for(argv, COMPILE_SECONDS, &output, &status, e))
+        return false;
+    if (status != 0) {
+        err_set(e, EXIT_WRONG, "kernel '%.100s' does not %s", name, what);
+        err_set_detail(e, output ? output : "");
+    }
+    free(output);
+    return status == 0;
+}
+
+/* One compile, as code_cache_find asks for it. */
+typedef struct {
+    soft_compiler *compiler;
+    const char *name;
+    soft_build how;
+    math_mode math;
+} order;
+
+/* What checked mode adds and this kernel does without, as options of the compiler. */
+typedef struct {
+    char options[MAX_SKIPS][48];
+    int count;
+} omissions;
+
+static bool compile(const order *o, const char *source, const char *object,
+                    const omissions *without, err *e) {
+    soft_compiler *c = o->compiler;
+    soft_build how = o->how;
     const char *argv[MAX_ARGUMENTS];
     int n = 0;
     argv[n++] = c->clang;
@@ -140,32 +197,86 @@ static bool run_clang(soft_compiler *c, const char *source, const char *object, 
         n = add_arguments(argv, n, checked_flags, CHECKED_COUNT);
     if (how == BUILD_TRACED)
         argv[n++] = "-O0";
-    if (less)
-        argv[n++] = "-DASSAY_CHECKED_LESS=1";
+    for (const char *const *flag = math_mode_get_flags(o->math); *flag; flag++)
+        argv[n++] = *flag;
+    for (int i = 0; i < without->count; i++)
+        argv[n++] = without->options[i];
     if (how != BUILD_FAST && c->major >= 16)
         argv[n++] = "-fstrict-flex-arrays=3"; /* the last array of a struct has bounds too */
     if (c->major >= 18) { /* before, bfloat is a class of ours that rounds by itself */
         argv[n++] = "-Xclang";
         argv[n++] = "-fbfloat16-excess-precision=none";
     }
-    argv[n++] = c->folders[0];
-    argv[n++] = c->folders[1];
-    argv[n++] = "-include";
-    argv[n++] = c->shim;
-    argv[n++] = source;
-    argv[n++] = "-o";
-    argv[n++] = object;
-    argv[n] = NULL;
-    char *output = NULL;
-    int status;
-    if (!os_run(argv, &output, &status, e))
-        return false;
-    if (status != 0) {
-        err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile", name);
-        err_set_detail(e, output ? output : "");
+    const char *const more[] = {c->folders[0], c->folders[1], "-include", c->shim, "-c",
+                                source,        "-o",          object,     NULL};
+    add_arguments(argv, n, more, sizeof more / sizeof *more);
+    return run_clang(argv, o->name, "compile", e);
+}
+
+/* Apart from compiling: clang in one step would on macOS bring the sanitizers' runtime and leave a
+ * folder of debug information. */
+static bool link_image(soft_compiler *c, const char *object, const char *image, const char *name,
+                       err *e) {
+    const char *argv[MAX_ARGUMENTS] = {c->clang};
+    int n = add_arguments(argv, 1, link_flags, LINK_COUNT);
+    const char *const more[] = {object, "-o", image, NULL};
+    add_arguments(argv, n, more, sizeof more / sizeof *more);
+    return run_clang(argv, name, "link", e);
+}
+
+static void leave_out(omissions *without, const char *option) {
+    for (int i = 0; i < without->count; i++)
+        if (strcmp(without->options[i], option) == 0)
+            return;
+    if (without->count < MAX_SKIPS)
+        snprintf(without->options[without->count++], sizeof *without->options, "%s", option);
+}
+
+/* Variables on the lines that the messages name are left as they were. False if there is none that
+ * was not left out before. */
+static bool leave_out_lines(omissions *without, const char *messages) {
+    int before = without->count;
+    for (const char *p = messages; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+        size_t n = strcspn(p, "\n");
+        const char *shim = strstr(p, "/device/shim/");
+        const char *severity = strstr(p, ": error: ");
+        if (!severity || severity > p + n)
+            severity = strstr(p, ": note: ");
+        if (!severity || severity > p + n || (shim && shim < severity))
+            continue;
+        const char *column = severity;
+        while (column > p && column[-1] != ':')
+            column--;
+        const char *line = column - 1;
+        while (line > p && line[-1] != ':')
+            line--;
+        char option[48];
+        if (line > p && atoi(line) > 0) {
+            snprintf(option, sizeof option, "-DASSAY_SKIP_%d=~,1", atoi(line));
+            leave_out(without, option);
+        }
     }
-    free(output);
-    return status == 0;
+    return without->count > before && without->count < MAX_SKIPS;
+}
+
+/* Some C++ does not allow what checked mode adds: a jump past a variable, vectors in unions. Such
+ * places are compiled without, one after the other: there, the use of a variable without a value or
+ * a misaligned vector is not seen. */
+static bool compile_checked(const order *o, const char *source, const char *object, err *e) {
+    omissions without = {.count = 0};
+    static const char *const steps[] = {"-DASSAY_PLAIN_VECTORS=1", "-DASSAY_CHECKED_LESS=1"};
+    for (size_t step = 0;; step++) {
+        if (compile(o, source, object, &without, e))
+            return true;
+        for (int round = 0; round < 3 && leave_out_lines(&without, e->detail); round++)
+            if (compile(o, source, object, &without, e))
+                return true;
+        if (step == sizeof steps / sizeof *steps)
+            return false;
+        without.count = 0;
+        for (size_t i = 0; i <= step; i++)
+            leave_out(&without, steps[i]);
+    }
 }
 
 /* A kernel that needs more private memory than a fiber's stack has would write over its neighbours.
@@ -192,29 +303,35 @@ static bool check_stack(const char *object, const char *name, err *e) {
                    need, SOFT_STACK_USABLE);
 }
 
-/* One compile, as code_cache_find asks for it. */
-typedef struct {
-    soft_compiler *compiler;
-    const char *name;
-    soft_build how;
-} order;
+/* The object goes where lines.c looks for it: HASH.o beside HASH.so. The image is still under the
+ * name it is made as, HASH.so and more. */
+static bool keep_object(const char *object, const char *image, err *e) {
+    char path[PATH_MAX];
+    const char *ending = strstr(strrchr(image, '/'), ".so");
+    assert(ending);
+    snprintf(path, sizeof path, "%.*s.o", (int)(ending - image), image);
+    return rename(object, path) == 0 || err_set(e, EXIT_CANNOT, "cannot write %.200s", path);
+}
 
-/* Some C++ does not allow what checked mode adds (vectors in unions, jumps past a declaration):
- * such a kernel is compiled without, and then a misaligned vector and the use of a variable without
- * a value are not seen. */
-static bool make_object(void *context, const char *source, const char *object, err *e) {
+static bool make_image(void *context, const char *source, const char *image, err *e) {
     const order *o = context;
-    return (run_clang(o->compiler, source, object, o->name, o->how, false, e) ||
-            (o->how != BUILD_FAST &&
-             run_clang(o->compiler, source, object, o->name, o->how, true, e))) &&
-           check_stack(object, o->name, e);
+    char object[PATH_MAX];
+    if (snprintf(object, sizeof object, "%s.o", image) >= (int)sizeof object)
+        return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
+    bool ok = (o->how == BUILD_FAST ? compile(o, source, object, &(omissions){.count = 0}, e)
+                                    : compile_checked(o, source, object, e)) &&
+              check_stack(object, o->name, e) &&
+              link_image(o->compiler, object, image, o->name, e) &&
+              soft_inspect(image, o->name, e) && (!keeps_object || keep_object(object, image, e));
+    unlink(object);
+    return ok;
 }
 
 bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
-                  soft_loaded *out, err *e) {
-    order o = {c, name, how};
-    if (!code_cache_find(&c->cache, text, (uint32_t)how, ".so", make_object, &o, out->object,
-                         sizeof out->object, e))
+                  math_mode math, soft_loaded *out, err *e) {
+    order o = {c, name, how, math};
+    if (!code_cache_find(&c->cache, text, (uint32_t)how | (uint32_t)math << 8, ".so", make_image,
+                         &o, out->object, sizeof out->object, e))
         return false;
     out->handle = dlopen(out->object, RTLD_NOW | RTLD_LOCAL);
     out->kernel = out->handle ? dlsym(out->handle, "assay_kernel") : NULL;
@@ -246,7 +363,8 @@ bool soft_compiler_check_syntax(const soft_compiler *c, const char *text, bool *
     n = add_arguments(argv, n, more, sizeof more / sizeof *more);
     argv[n] = NULL;
     int status = 0;
-    bool ok = os_write_file(source, text, strlen(text), e) && os_run(argv, messages, &status, e);
+    bool ok = os_write_file(source, text, strlen(text), e) &&
+              os_run_for(argv, COMPILE_SECONDS, messages, &status, e);
     unlink(source);
     *is_right = ok && status == 0;
     return ok;

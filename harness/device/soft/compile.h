@@ -6,8 +6,9 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "harness/base/err.h"
 #include "abi.h"
+#include "harness/base/err.h"
+#include "harness/device/math_mode.h"
 
 typedef struct soft_compiler soft_compiler;
 
@@ -28,7 +29,7 @@ typedef enum { BUILD_FAST, BUILD_CHECKED, BUILD_TRACED } soft_build;
 
 /* name is the kernel's, for messages. */
 bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
-                  soft_loaded *out, err *e);
+                  math_mode math, soft_loaded *out, err *e);
 void soft_unload(soft_loaded *loaded);
 
 /* Reads the text without making code of it. *messages is what clang said; the caller frees it.

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "compile.h"
 #include "harness/base/os.h"
 #include "harness/device/tape.h"
-#include "compile.h"
 #include "pool.h"
 
 typedef struct {
@@ -39,10 +39,22 @@ static pool_mode choose_mode(void) {
     return trace && strcmp(trace, "1") == 0 ? POOL_TRACED : POOL_CHECKED;
 }
 
+static bool choose_flushing(const device *d, bool *flush, err *e) {
+    const char *given = getenv("ASSAY_FLUSH");
+    *flush = d->options.flush_denormals;
+    if (!given || !*given || strcmp(given, "0") == 0)
+        return true;
+    if (strcmp(given, "1") != 0)
+        return err_set(e, EXIT_USAGE, "ASSAY_FLUSH is '%.40s'; it takes 0 or 1", given);
+    *flush = true;
+    return true;
+}
+
 static bool soft_open(device *d, err *e) {
     int threads;
+    bool flush;
     pool_mode mode = choose_mode();
-    if (!count_threads(&threads, e))
+    if (!count_threads(&threads, e) || !choose_flushing(d, &flush, e))
         return false;
     if (mode != POOL_FAST)
         threads = 1; /* races are found by what is ordered, not by what collides */
@@ -64,11 +76,10 @@ static bool soft_open(device *d, err *e) {
     snprintf(f->name, sizeof f->name, "software Metal device, %s%d thread%s",
              mode == POOL_FAST ? "" : "checked, ", threads, threads == 1 ? "" : "s");
     f->validates = mode != POOL_FAST;
-#if defined(__linux__)
-    f->names_lines = true; /* read from ELF files */
-#endif
+    f->names_lines = true;
     snprintf(f->api, sizeof f->api, "soft");
-    snprintf(f->compiler, sizeof f->compiler, "%s", soft_compiler_get_name(compiler));
+    snprintf(f->compiler, sizeof f->compiler, "%s, %s math", soft_compiler_get_name(compiler),
+             math_mode_get_name(d->options.math));
     f->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     f->threads = (uint32_t)threads;
     f->simd_width = SOFT_LANES;
@@ -76,6 +87,7 @@ static bool soft_open(device *d, err *e) {
     f->max_threadgroup_bytes = MSL_THREADGROUP_BYTES;
     f->unified = true;
     f->emulated = true;
+    f->flushes_denormals = flush || d->options.math != MATH_SAFE;
     return true;
 }
 
@@ -119,8 +131,15 @@ static bool soft_copy(buffer *b, size_t allocation_offset, void *host, size_t by
                       err *e) {
     (void)e;
     char *at = (char *)b->impl + allocation_offset;
+    if (to_device && b->device->facts.validates && b->storage != STORAGE_NO_COPY)
+        soft_checked_mark(b->impl, allocation_offset, bytes, true);
     memcpy(to_device ? (void *)at : host, to_device ? host : (void *)at, bytes);
     return true;
+}
+
+static void soft_forget(buffer *b, size_t allocation_offset, size_t bytes) {
+    if (b->device->facts.validates && b->storage != STORAGE_NO_COPY)
+        soft_checked_mark(b->impl, allocation_offset, bytes, false);
 }
 
 /* Sizes that the text alone did not tell: the compiler knows them. */
@@ -150,7 +169,7 @@ static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_
     assert(loaded);
     static const soft_build builds[] = {
         [POOL_FAST] = BUILD_FAST, [POOL_CHECKED] = BUILD_CHECKED, [POOL_TRACED] = BUILD_TRACED};
-    ok = soft_compile(s->compiler, text, p->kernel, builds[s->mode], loaded, e);
+    ok = soft_compile(s->compiler, text, p->kernel, builds[s->mode], p->math, loaded, e);
     free(text);
     if (!ok) {
         free(loaded);
@@ -168,6 +187,43 @@ static void soft_free_pipeline(pipeline *p) {
     free(p->impl);
 }
 
+/* A buffer that is bound at several offsets gets an address of its own for each. Bindings at the
+ * same offset keep the same address: kernels ask by it whether an optional buffer is there. */
+static void separate_binding(soft_item *item, const launch *l, int index) {
+    const binding *b = &l->args[index];
+    int before = 0;
+    for (int i = 0; i < index; i++) {
+        const binding *other = &l->args[i];
+        if (other->kind != BIND_BUFFER || other->at.buffer != b->at.buffer)
+            continue;
+        if (b->kind == BIND_BUFFER && other->at.offset == b->at.offset) {
+            item->launch.buffer[index] = item->launch.buffer[i];
+            return;
+        }
+        before++;
+    }
+    if (b->kind != BIND_BUFFER || b->at.buffer->storage == STORAGE_NO_COPY || before == 0)
+        return;
+    char *alias = soft_checked_alias(b->at.buffer->impl, before);
+    if (alias)
+        item->launch.buffer[index] = alias + b->at.buffer->base + b->at.offset;
+}
+
+static void describe_dynamic(soft_item *item, const msl_signature *s) {
+    for (int i = 0; i < SOFT_DYNAMIC; i++) {
+        soft_dynamic *d = &item->dynamic[i];
+        *d = (soft_dynamic){.element_bytes = 1};
+        snprintf(d->name, sizeof d->name, "[[threadgroup(%d)]]", i);
+        for (size_t j = 0; j < s->count; j++) {
+            const msl_param *p = &s->params[j];
+            if (p->kind != MSL_THREADGROUP || p->index != i)
+                continue;
+            snprintf(d->name, sizeof d->name, "%s", p->name);
+            d->element_bytes = p->value_bytes ? p->value_bytes : 1;
+        }
+    }
+}
+
 /* What checked mode must know of the bindings. Kept with the job until it is waited for. */
 static void describe_bindings(soft_item *item, const launch *l, soft_bound *bound) {
     const msl_signature *s = &l->pipeline->signature;
@@ -176,11 +232,17 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
         const binding *b = &l->args[i];
         if (b->kind == BIND_NONE)
             continue;
+        bool is_ours = b->kind == BIND_BUFFER && b->at.buffer->storage != STORAGE_NO_COPY;
+        void *real = item->launch.buffer[i];
+        separate_binding(item, l, i);
         bound[i] = (soft_bound){.begin = item->launch.buffer[i],
+                                .real = real,
+                                .allocation = is_ours ? b->at.buffer->impl : NULL,
                                 .is_bound = true,
                                 .is_inline = b->kind == BIND_BYTES,
                                 .bytes = b->kind == BIND_BYTES ? b->inline_bytes : b->at.bytes,
                                 .can_write = (b->access & ACCESS_WRITE) != 0,
+                                .may_overread = (l->may_overread >> i & 1) != 0,
                                 .element_bytes = (uint32_t)elem_get_bytes(b->type)};
         snprintf(bound[i].label, sizeof bound[i].label, "%s",
                  b->kind == BIND_BUFFER ? b->at.buffer->label : "constant");
@@ -188,10 +250,12 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
             if (s->params[j].kind != MSL_BUFFER || s->params[j].index != i)
                 continue;
             snprintf(bound[i].name, sizeof bound[i].name, "%s", s->params[j].name);
-            if (s->params[j].value_bytes)
+            /* What is declared as bytes holds what the host says. */
+            if (s->params[j].value_bytes > 1)
                 bound[i].element_bytes = s->params[j].value_bytes;
         }
     }
+    describe_dynamic(item, s);
     item->bound = bound;
 }
 
@@ -201,6 +265,7 @@ static void encode(soft_item *item, const launch *l) {
     item->kernel = s->kernel;
     item->name = l->pipeline->kernel;
     item->object = s->object;
+    item->flush = l->pipeline->flushes_denormals;
     memset(&item->launch, 0, sizeof item->launch);
     memcpy(item->inline_bytes, l->inline_bytes, l->inline_used);
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {
@@ -258,6 +323,7 @@ const device_ops soft_device_ops = {
     .new_buffer = soft_new_buffer,
     .free_buffer = soft_free_buffer,
     .copy = soft_copy,
+    .forget = soft_forget,
     .new_pipeline = soft_new_pipeline,
     .free_pipeline = soft_free_pipeline,
     .submit = soft_submit,

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* object is the path of the loaded file, offset the address less the address it was loaded at. */
-bool soft_find_line(const char *object, uint64_t offset, char *file, size_t size, int *line);
+/* path is that of the loaded file (or of a Mach-O object), offset the address less the address it was
+ * loaded at. */
+bool soft_find_line(const char *path, uint64_t offset, char *file, size_t size, int *line);
 
 #endif

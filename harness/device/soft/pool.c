@@ -68,8 +68,26 @@ static void relax(void) {
 #endif
 }
 
+/* Switches flushing of denormals on or off for the calling thread, as a GPU does it: those of f32,
+ * not those of f16 (aarch64 has a bit for each, x86-64 never flushes f16). */
+static void set_flushing(bool on) {
+#if defined(__aarch64__)
+    const uint64_t flush = 1u << 24; /* FPCR.FZ */
+    uint64_t control;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+    control = on ? control | flush : control & ~flush;
+    __asm__ volatile("msr fpcr, %0" : : "r"(control));
+#else
+    const uint32_t flush = 1u << 15 | 1u << 6; /* results (FTZ) and operands (DAZ) */
+    uint32_t control;
+    __asm__ volatile("stmxcsr %0" : "=m"(control));
+    control = on ? control | flush : control & ~flush;
+    __asm__ volatile("ldmxcsr %0" : : "m"(control));
+#endif
+}
+
 /* Takes threadgroups of the open launch until none is left. */
-static void work(member *m) {
+static void take_groups(member *m) {
     soft_pool *p = m->pool;
     const soft_launch *l = &p->item->launch;
     soft_worker_begin(m->worker, l);
@@ -86,6 +104,16 @@ static void work(member *m) {
             soft_worker_run(m->worker, p->item->kernel, position);
         }
     }
+}
+
+static void work(member *m) {
+    soft_pool *p = m->pool;
+    bool flush = p->item->flush;
+    if (flush)
+        set_flushing(true);
+    take_groups(m);
+    if (flush)
+        set_flushing(false);
     unsigned over = atomic_load(&p->over);
     while (m->worker->over > over &&
            !atomic_compare_exchange_weak(&p->over, &over, m->worker->over))
@@ -145,7 +173,7 @@ static void run_item(soft_pool *p, const soft_item *item, char problem[256]) {
     }
     if (p->checker)
         soft_checker_begin(p->checker, item->name, item->kernel, item->object, item->bound,
-                           item->inline_bytes);
+                           item->dynamic, item->inline_bytes);
     work(&p->members[0]);
     if (p->checker)
         soft_checker_end(p->checker, &p->findings);

@@ -2,8 +2,8 @@
 #ifndef ASSAY_SOFT_SCHEDULER_H
 #define ASSAY_SOFT_SCHEDULER_H
 
-#include "harness/base/err.h"
 #include "abi.h"
+#include "harness/base/err.h"
 
 soft_worker *soft_worker_new(err *e);
 void soft_worker_free(soft_worker *w);

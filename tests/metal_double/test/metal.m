@@ -8,8 +8,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "tests/metal_double/double.h"
 #include "harness/base/os.h"
+#include "harness/check/check.h"
+#include "harness/device/metal/metal.h"
+#include "harness/measure/timing.h"
+#include "runner/gguf.h"
+#include "tests/metal_double/double.h"
 
 SUITE_EXTERN(metal_suite);
 
@@ -97,9 +101,10 @@ TEST facts_are_asked_of_the_gpu(void) {
     SET_UP(b, 1);
     const device_facts *f = device_get_facts(b.device);
     ASSERT_STR_EQ("metal", f->api);
-    ASSERT(strstr(f->compiler, "safe math, precise functions") && strstr(f->compiler, "3.0"));
+    ASSERT(strstr(f->compiler, "safe math, precise functions") && strstr(f->compiler, "language 3.1"));
     ASSERT(f->working_set_bytes > 0 && f->max_buffer_bytes > 0 && f->memory_bytes > 0);
-    ASSERT(f->unified && f->emulated && !f->flushes_denormals);
+    ASSERT(f->unified && f->emulated && !f->is_virtual && f->flushes_denormals);
+    ASSERT(strstr(f->family, "Apple7") && strstr(f->family, "Metal3") && f->simd_width == 32);
     ASSERT_EQ(1024u, b.tape->launches[0].pipeline->max_group_threads);
     tear_down(&b);
     PASS();
@@ -134,10 +139,10 @@ TEST counters_time_each_launch_in_one_command_buffer(const char *fault) {
     uint64_t sum = 0;
     for (int i = 0; i < LAUNCHES; i++) {
         ASSERT_EQ(!fault, each[i].gpu_is_sampled);
-        ASSERT(each[i].gpu_ns > 0);
+        ASSERT(each[i].gpu_ns > 0 && !each[i].samples_overlap);
         sum += each[i].gpu_ns;
     }
-    ASSERT(sum <= total.gpu_ns + LAUNCHES);
+    ASSERT(!total.samples_overlap && sum <= total.gpu_ns * 2);
     ASSERT(tape_play(b.tape, PLAY_SAMPLED, NULL, NULL, &b.e));
     tear_down(&b);
     PASS();
@@ -169,6 +174,189 @@ TEST samples_that_are_lost_are_no_times(void) {
     PASS();
 }
 
+TEST samples_that_sum_past_the_whole_are_kept_and_marked(void) {
+    enum { LAUNCHES = 400 };
+    bench b;
+    static play_times each[LAUNCHES];
+    play_times total;
+    setenv("METAL_DOUBLE", "overlap", 1);
+    SET_UP(b, LAUNCHES);
+    ASSERT(device_can_sample(b.device));
+    if (!tape_play(b.tape, PLAY_SAMPLED, &total, each, &b.e))
+        FAILm(b.e.text);
+    uint64_t sum = 0;
+    for (int i = 0; i < LAUNCHES; i++) {
+        ASSERT(each[i].gpu_is_sampled && each[i].samples_overlap && each[i].gpu_ns > 0);
+        sum += each[i].gpu_ns;
+    }
+    ASSERT(total.samples_overlap && sum > total.gpu_ns);
+    tear_down(&b);
+    PASS();
+}
+
+/* Names of failed encoders cost time: they are for checks, never for what is timed. */
+TEST only_a_check_asks_for_the_details_of_errors(void) {
+    bench b;
+    check_result result;
+    SET_UP(b, 2);
+    size_t before = double_count_explained();
+    ASSERT(tape_play(b.tape, PLAY_WHOLE, NULL, NULL, &b.e));
+    ASSERT(tape_play(b.tape, PLAY_LAUNCHES, NULL, NULL, &b.e));
+    ASSERT(tape_play(b.tape, PLAY_SAMPLED, NULL, NULL, &b.e));
+    ASSERT_EQ_FMT(before, double_count_explained(), "%zu");
+    check_options how = {.unordered = false};
+    ASSERT_FALSE(check_tape(b.tape, &how, &result, &b.e) && result.verdict == CHECK_PASS);
+    ASSERT(double_count_explained() > before);
+    before = double_count_explained();
+    ASSERT(tape_play(b.tape, PLAY_WHOLE, NULL, NULL, &b.e));
+    ASSERT_EQ_FMT(before, double_count_explained(), "%zu");
+    tear_down(&b);
+    PASS();
+}
+
+TEST a_virtual_gpu_is_a_gpu_whose_times_are_labelled(void) {
+    bench b;
+    char labels[128];
+    setenv("METAL_DOUBLE", "paravirtual", 1);
+    SET_UP(b, 1);
+    const device_facts *f = device_get_facts(b.device);
+    ASSERT(f->is_virtual && !f->emulated);
+    timing_get_labels(timing_find_labels(f), labels, sizeof labels);
+    ASSERTm(labels, strstr(labels, "virtual") && !strstr(labels, "emulated"));
+    tear_down(&b);
+    PASS();
+}
+
+static const char lanes[] =
+    "#include <metal_stdlib>\nusing namespace metal;\n"
+    "kernel void plain(device float *x, uint i [[thread_position_in_grid]]) { x[i] += 1; }\n"
+    "kernel void fixed(device float *x, uint i [[thread_position_in_grid]]) "
+    "{ x[i] = simd_sum(x[i]); }\n"
+    "kernel void asks(device float *x, uint i [[thread_position_in_grid]], "
+    "uint width [[threads_per_simdgroup]]) { x[i] = simd_sum(x[i]) / float(width); }\n";
+
+TEST kernels_for_other_simdgroups_than_the_gpus_are_refused(void) {
+    static const struct {
+        const char *kernel;
+        uint32_t group;
+        bool can;
+    } cases[] = {{"plain", 32, true}, {"fixed", 64, false}, {"asks", 64, true}, {"asks", 32, false}};
+    bench b;
+    setenv("METAL_DOUBLE", "simd-64", 1);
+    SET_UP(b, 1);
+    ASSERT_EQ(0u, device_get_facts(b.device)->simd_width);
+    msl_unit *unit = msl_from_text("lanes.metal", lanes, &b.e);
+    ASSERTm(b.e.text, unit);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pipeline *p =
+            device_new_pipeline(b.device, unit, cases[i].kernel, NULL, 0, MATH_SAFE, &b.e);
+        ASSERTm(b.e.text, p && p->simd_width == 64);
+        tape *t = tape_new(b.library);
+        launch *l = tape_add_pipeline(t, p);
+        launch_bind(l, 0, slice_whole(b.x), ACCESS_BOTH, ELEM_F32);
+        launch_set_threads_rounded(l, N, cases[i].group);
+        ASSERT_EQ(cases[i].can, device_can_play(t, &b.e));
+        ASSERT_EQ(cases[i].can, tape_play(t, PLAY_WHOLE, NULL, NULL, &b.e));
+        if (!cases[i].can) {
+            ASSERT_EQ(EXIT_CANNOT, b.e.code);
+            ASSERTm(b.e.text, strstr(b.e.text, "simdgroups of 32") && strstr(b.e.text, "64"));
+        }
+        tape_free(t);
+        pipeline_free(p);
+    }
+    msl_free(unit);
+    tear_down(&b);
+    PASS();
+}
+
+static const char tiles[] =
+    "#include <metal_stdlib>\nusing namespace metal;\n"
+    "kernel void dynamic(device float *x, threadgroup float *tile [[threadgroup(0)]],\n"
+    "                    uint i [[thread_position_in_threadgroup]]) {\n"
+    "    tile[i] = x[i];\n    x[i] = tile[i] + 1;\n}\n"
+    "kernel void fixed(device float *x, uint i [[thread_position_in_threadgroup]]) {\n"
+    "    threadgroup float tile[8192];\n    tile[i] = x[i];\n    x[i] = tile[i] + 1;\n}\n";
+
+/* Lengths of threadgroup memory stay set in an encoder, cannot be 0, and count towards the limit. */
+TEST threadgroup_memory_of_one_launch_does_not_stand_in_the_way_of_the_next(void) {
+    bench b;
+    SET_UP(b, 1);
+    msl_unit *unit = msl_from_text("tiles.metal", tiles, &b.e);
+    pipeline *dynamic = device_new_pipeline(b.device, unit, "dynamic", NULL, 0, MATH_SAFE, &b.e);
+    pipeline *fixed = device_new_pipeline(b.device, unit, "fixed", NULL, 0, MATH_SAFE, &b.e);
+    ASSERTm(b.e.text, dynamic && fixed);
+    for (int order = ORDER_SERIAL; order <= ORDER_CONCURRENT; order++) {
+        tape *t = tape_new(b.library);
+        t->order = (play_order)order;
+        for (int i = 0; i < 4; i++) {
+            tape_mark(t, "part");
+            tape_barrier(t);
+            launch *l = tape_add_pipeline(t, i % 2 ? fixed : dynamic);
+            launch_bind(l, 0, slice_whole(b.x), ACCESS_BOTH, ELEM_F32);
+            l->threadgroup_bytes[0] = i % 2 ? 0 : N * 4;
+            launch_set_groups(l, (size3){1, 1, 1}, (size3){N, 1, 1});
+        }
+        memset(b.x->contents, 0, N * 4);
+        if (!tape_play(t, PLAY_WHOLE, NULL, NULL, &b.e))
+            FAILm(b.e.text);
+        ASSERT_EQ(4.0f, ((float *)b.x->contents)[N - 1]);
+        tape_free(t);
+    }
+    pipeline_free(dynamic);
+    pipeline_free(fixed);
+    msl_free(unit);
+    tear_down(&b);
+    PASS();
+}
+
+TEST one_bad_kernel_takes_its_file_with_it(void) {
+    bench b;
+    static const char text[] = "kernel void good(device float *x) { x[0] = 1; }\n"
+                               "kernel void bad(device float *x) { x[0] = nothing; }\n";
+    SET_UP(b, 1);
+    msl_unit *unit = msl_from_text("bad.metal", text, &b.e);
+    ASSERTm(b.e.text, unit);
+    ASSERT_EQ(NULL, device_new_pipeline(b.device, unit, "good", NULL, 0, MATH_SAFE, &b.e));
+    ASSERT_EQ(EXIT_WRONG, b.e.code);
+    ASSERTm(b.e.detail, strstr(b.e.detail, "bad.metal:2") && strstr(b.e.detail, "nothing"));
+    msl_free(unit);
+    tear_down(&b);
+    PASS();
+}
+
+TEST memory_of_the_caller_counts_as_allocated(void) {
+    bench b;
+    SET_UP(b, 1);
+    id<MTLDevice> gpu = metal_get(b.device)->device;
+    NSUInteger before = [gpu currentAllocatedSize];
+    char *mapped = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANON, -1, 0);
+    buffer *place = device_wrap_memory(b.device, mapped, 1 << 20, "weights", &b.e);
+    ASSERT(place && place->contents == mapped);
+    ASSERT_EQ_FMT((unsigned long)before + (1 << 20), (unsigned long)[gpu currentAllocatedSize],
+                  "%lu");
+    buffer_free(place);
+    munmap(mapped, 1 << 20);
+    tear_down(&b);
+    PASS();
+}
+
+/* Pages of a file are taken in place if they are shared, as those of models are. */
+TEST weights_of_a_model_are_not_copied(void) {
+    bench b;
+    char path[1024], home[900];
+    SET_UP(b, 1);
+    ASSERT(os_find_home(home, sizeof home, &b.e));
+    snprintf(path, sizeof path, "%s/models/assay-tiny.gguf", home);
+    gguf *file = gguf_open(path, &b.e);
+    ASSERTm(b.e.text, file);
+    buffer *place = device_wrap_memory(b.device, file->map, file->bytes, "weights", &b.e);
+    ASSERT(place && place->contents == (void *)(uintptr_t)file->map);
+    buffer_free(place);
+    gguf_free(file);
+    tear_down(&b);
+    PASS();
+}
+
 TEST a_fault_names_the_encoder(play_mode mode) {
     bench b;
     SET_UP(b, 3);
@@ -182,9 +370,9 @@ TEST a_fault_names_the_encoder(play_mode mode) {
     PASS();
 }
 
-TEST memory_that_metal_does_not_take_in_place_is_copied(void) {
+TEST memory_that_metal_does_not_take_in_place_is_copied(const char *fault) {
     bench b;
-    setenv("METAL_DOUBLE", "no-copy", 1);
+    setenv("METAL_DOUBLE", fault, 1);
     SET_UP(b, 1);
     char *mapped = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
     ASSERT(mapped != MAP_FAILED);
@@ -243,7 +431,7 @@ TEST a_buffer_that_does_not_fit_is_refused_with_its_numbers(void) {
     ASSERTm(b.e.text, strstr(b.e.text, "'kv'") && strstr(b.e.text, "does not fit"));
     unsetenv("METAL_DOUBLE");
     ASSERT_EQ(NULL, device_new_buffer(b.device, (size_t)1 << 50, STORAGE_SHARED, "all", &b.e));
-    ASSERTm(b.e.text, strstr(b.e.text, "one buffer"));
+    ASSERTm(b.e.text, strstr(b.e.text, "per buffer"));
     tear_down(&b);
     PASS();
 }
@@ -268,7 +456,7 @@ TEST a_capture_needs_the_variable_a_new_file_and_its_suffix(void) {
     ASSERT_STR_EQ("advance\nadvance\n", text);
     free(text);
     ASSERT_FALSE(device_start_capture(b.device, path, &b.e));
-    ASSERTm(b.e.text, strstr(b.e.text, "there already"));
+    ASSERTm(b.e.text, strstr(b.e.text, "already exists"));
     unlink(path);
     unsetenv("METAL_CAPTURE_ENABLED");
     tear_down(&b);
@@ -325,9 +513,18 @@ SUITE(metal_suite) {
     RUN_TESTp(counters_time_each_launch_in_one_command_buffer, "no-counters");
     RUN_TEST(more_launches_than_samples_are_played_in_parts);
     RUN_TEST(samples_that_are_lost_are_no_times);
+    RUN_TEST(samples_that_sum_past_the_whole_are_kept_and_marked);
+    RUN_TEST(only_a_check_asks_for_the_details_of_errors);
+    RUN_TEST(a_virtual_gpu_is_a_gpu_whose_times_are_labelled);
+    RUN_TEST(kernels_for_other_simdgroups_than_the_gpus_are_refused);
+    RUN_TEST(threadgroup_memory_of_one_launch_does_not_stand_in_the_way_of_the_next);
+    RUN_TEST(one_bad_kernel_takes_its_file_with_it);
     RUN_TESTp(a_fault_names_the_encoder, PLAY_WHOLE);
     RUN_TESTp(a_fault_names_the_encoder, PLAY_LAUNCHES);
-    RUN_TEST(memory_that_metal_does_not_take_in_place_is_copied);
+    RUN_TESTp(memory_that_metal_does_not_take_in_place_is_copied, "no-copy");
+    RUN_TESTp(memory_that_metal_does_not_take_in_place_is_copied, "empty-no-copy");
+    RUN_TEST(memory_of_the_caller_counts_as_allocated);
+    RUN_TEST(weights_of_a_model_are_not_copied);
     RUN_TEST(private_memory_is_copied_at_any_byte);
     RUN_TEST(a_buffer_that_does_not_fit_is_refused_with_its_numbers);
     RUN_TEST(a_capture_needs_the_variable_a_new_file_and_its_suffix);

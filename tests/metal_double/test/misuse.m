@@ -197,6 +197,9 @@ static void threadgroup_memory_missing(void) {
 static void threadgroup_memory_in_pieces(void) {
     [encoder setThreadgroupMemoryLength:20 atIndex:0];
 }
+static void threadgroup_memory_of_nothing(void) {
+    [encoder setThreadgroupMemoryLength:0 atIndex:0];
+}
 static void threadgroup_memory_too_much(void) {
     [encoder setThreadgroupMemoryLength:32768 + 16 atIndex:0];
     dispatch(1, 32);
@@ -234,7 +237,21 @@ static void no_copy_off_the_page(void) {
                           options:MTLResourceStorageModeShared
                       deallocator:nil];
 }
-static void fast_math(void) {
+static void no_copy_of_nothing(void) {
+    static char memory[65536 * 2];
+    uintptr_t page = ((uintptr_t)memory + 65535) / 65536 * 65536;
+    [gpu newBufferWithBytesNoCopy:(void *)page
+                           length:0
+                          options:MTLResourceStorageModeShared
+                      deallocator:nil];
+}
+static void no_copy_of_no_memory(void) {
+    [gpu newBufferWithBytesNoCopy:(void *)65536
+                           length:65536
+                          options:MTLResourceStorageModeShared
+                      deallocator:nil];
+}
+static void precise_functions_with_fast_math(void) {
     MTLCompileOptions *o = make_options();
     [o setMathMode:MTLMathModeFast];
     [gpu newLibraryWithSource:@"" options:o error:NULL];
@@ -297,6 +314,7 @@ static const struct {
     {encoder_left_open, "an encoder that is never ended", "has not ended"},
     {threadgroup_memory_missing, "threadgroup memory without a length", "has no length"},
     {threadgroup_memory_in_pieces, "threadgroup memory not in units of 16", "multiple of 16"},
+    {threadgroup_memory_of_nothing, "threadgroup memory of length 0", "above 0"},
     {threadgroup_memory_too_much, "too much threadgroup memory", "32784 bytes"},
     {debug_group_left_open, "a debug group left open", "debug groups"},
     {debug_group_never_opened, "a debug group that was never opened", "no debug group"},
@@ -304,7 +322,9 @@ static const struct {
     {blit_of_odd_bytes, "a copy of odd bytes", "whole words"},
     {empty_buffer, "a buffer of nothing", "length is 0"},
     {no_copy_off_the_page, "memory of the caller off the page", "whole pages"},
-    {fast_math, "fast math", "not safe"},
+    {no_copy_of_nothing, "no memory of the caller", "length 0"},
+    {no_copy_of_no_memory, "memory of the caller that is not there", "are mapped"},
+    {precise_functions_with_fast_math, "fast math", "do not fit"},
     {fence_never_updated, "a fence that nothing updates", "nothing updates"},
     {no_barrier, "dependent launches at the same time", "no barrier between"},
     {sample_beyond_the_last, "a sample beyond the last", "of 2"},

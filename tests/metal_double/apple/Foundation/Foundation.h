@@ -71,6 +71,7 @@ __attribute__((objc_root_class))
 @interface NSString : NSObject <NSCopying>
 @property(readonly) const char *UTF8String;
 + (instancetype)stringWithUTF8String:(const char *)text;
+- (instancetype)initWithFormat:(NSString *)format, ... __attribute__((format(__NSString__, 1, 2)));
 - (BOOL)isEqualToString:(NSString *)other;
 - (NSRange)rangeOfString:(NSString *)part options:(NSUInteger)mask;
 @end

@@ -425,6 +425,7 @@ API_AVAILABLE(macos(10.11), ios(8.0))
 /* The device --------------------------------------------------------------------------------- */
 
 typedef NS_ENUM(NSInteger, MTLGPUFamily) {
+    MTLGPUFamilyApple1 = 1001,
     MTLGPUFamilyApple7 = 1007,
     MTLGPUFamilyMac2 = 2002,
     MTLGPUFamilyCommon1 = 3001,

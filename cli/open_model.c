@@ -1,0 +1,71 @@
+/* open_model: see open_model.h. */
+#include "open_model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/check/findings.h"
+#include "harness/check/validation.h"
+#include "runner/model_file.h"
+
+bool open_model_file(open_model *s, const char *path, err *e) {
+    *s = (open_model){0};
+    if (!model_file_find(path, s->path, sizeof s->path, e))
+        return false;
+    s->file = gguf_open(s->path, e);
+    return s->file != NULL;
+}
+
+bool open_model_on(open_model *s, const char *kind, math_mode math, const model_options *o,
+                   err *e) {
+    s->device = device_open_with(kind, &(device_options){.math = math}, e);
+    if (!s->device)
+        return false;
+    s->lib = library_new(s->device, NULL, e);
+    if (!s->lib)
+        return false;
+    s->model = model_new(s->lib, s->file, o, e);
+    return s->model != NULL;
+}
+
+void open_model_close(open_model *s) {
+    model_free(s->model);
+    library_free(s->lib);
+    device_close(s->device);
+    gguf_free(s->file);
+    *s = (open_model){0};
+}
+
+bool open_model_print_findings(const open_model *s, FILE *out) {
+    enum { SHOWN = 20 };
+    const finding_list *found = device_get_findings(s->device);
+    findings_print(out, found, SHOWN);
+    return finding_count_failing(found, validation_is_strict()) == 0;
+}
+
+/* The type with the most bytes. */
+static const char *find_main_type(const gguf *g) {
+    const char *best = "no tensors";
+    uint64_t most = 0;
+    for (size_t i = 0; i < g->tensor_count; i++) {
+        uint64_t bytes = 0;
+        for (size_t j = i; j < g->tensor_count; j++)
+            if (g->tensors[j].type == g->tensors[i].type)
+                bytes += g->tensors[j].bytes;
+        if (bytes > most) {
+            most = bytes;
+            best = g->tensors[i].type->name;
+        }
+    }
+    return best;
+}
+
+void open_model_get_title(const open_model *s, char *text, size_t size) {
+    gguf_text name = {0};
+    bool found = false;
+    const char *slash = strrchr(s->path, '/'), *base = slash ? slash + 1 : s->path;
+    if (!gguf_get_text(s->file, "general.name", &name, &found, NULL) || !found || name.bytes == 0 ||
+        name.bytes > 80)
+        name = (gguf_text){base, strlen(base)};
+    snprintf(text, size, "%.*s, %s", (int)name.bytes, name.data, find_main_type(s->file));
+}

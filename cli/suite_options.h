@@ -1,0 +1,38 @@
+/* suite_options: what `check` and `validate` take on the command line. */
+#ifndef ASSAY_SUITE_OPTIONS_H
+#define ASSAY_SUITE_OPTIONS_H
+
+#include "cases.h"
+#include "harness/check/suite.h"
+#include "options.h"
+
+typedef struct {
+    suite run;
+    const char *csv, *shapes, *input;
+    axes_query axes;
+    bool quick, skipped, worker;
+} suite_settings;
+
+/* Options that both verbs have, for their tables. */
+/* clang-format off */
+#define SUITE_OPTIONS(settings) \
+    MATH_OPTION(&(settings).run.math, "safe"), \
+    {"seed", OPTION_NUMBER, &(settings).run.seed, "N", "seed of the inputs (default 1)", 0, UINT64_MAX}, \
+    {"shape", OPTION_TEXT, &(settings).shapes, "S,...", "only cases of these shapes, such as 3x576", 0, 0}, \
+    AXES_OPTIONS((settings).axes), \
+    {"input", OPTION_TEXT, &(settings).input, "D", \
+     "only this input: uniform, normal, zeros, denormals, large", 0, 0}, \
+    {"quick", OPTION_FLAG, &(settings).quick, NULL, \
+     "only the edge shapes of each kernel, and one shape with every input", 0, 0}, \
+    {"skipped", OPTION_FLAG, &(settings).skipped, NULL, \
+     "also list the cases that are skipped, and why", 0, 0}, \
+    {"device", OPTION_TEXT, &(settings).run.device, "D", \
+     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0}, \
+    {"jobs", OPTION_NUMBER, &(settings).run.jobs, "N", \
+     "workers at the same time (default: up to 8 on the software device, 1 on a GPU)", 1, 256}, \
+    {"timeout", OPTION_SECONDS, &(settings).run.timeout_s, "S", \
+     "give up on a case after this many seconds (default 60)", 0, 0}, \
+    {"worker", OPTION_FLAG, &(settings).worker, NULL, NULL, 0, 0}
+/* clang-format on */
+
+#endif

@@ -1,0 +1,357 @@
+/* launch_run: see launch_run.h.
+ *
+ * Every repetition starts from the same contents, so that a kernel that works in place shows the
+ * result of one launch however often it is timed. */
+#include "launch_run.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "findings.h"
+#include "harness/base/format.h"
+#include "harness/base/os.h"
+#include "harness/check/validation.h"
+#include "harness/device/tape.h"
+#include "harness/measure/stats.h"
+#include "values.h"
+
+enum { USUAL_ELEMENTS = 16 };
+
+/* One array: what it starts with and where it lives. Scalars that fit into the launch have none. */
+typedef struct {
+    buffer *buffer;
+    void *data;
+    size_t count, bytes;
+    elem type;
+    bool written;   /* the kernel may */
+    bool unwritten; /* it starts as if nothing had been stored in it */
+} array;
+
+typedef struct {
+    const launch_request *request;
+    device *device;
+    library *library;
+    msl_unit *unit;
+    pipeline *pipeline;
+    tape *tape;
+    array arrays[LAUNCH_BUFFERS]; /* by buffer index */
+} session;
+
+/* Types ---------------------------------------------------------------------------------------- */
+
+/* Bytes can be anything, on both sides: kernels cast a char * to what they like. Integers may differ
+ * in sign. */
+static bool is_like(elem given, elem wanted) {
+    return given == ELEM_U8 || given == wanted || elem_get_bytes(wanted) == 1 ||
+           (!elem_is_float(given) && !elem_is_float(wanted) &&
+            elem_get_bytes(given) == elem_get_bytes(wanted));
+}
+
+static const msl_param *find_buffer(const msl_signature *s, int index) {
+    for (size_t i = 0; i < s->count; i++)
+        if (s->params[i].kind == MSL_BUFFER && s->params[i].index == index)
+            return &s->params[i];
+    return NULL;
+}
+
+static bool check_type(const msl_signature *s, const argument *a, err *e) {
+    const msl_param *p = find_buffer(s, a->index);
+    elem wanted;
+    if (!p || !elem_find_msl(p->type, &wanted) || is_like(a->type, wanted))
+        return true;
+    return err_set(e, EXIT_USAGE,
+                   "kernel %.80s: buffer %d (%.40s, %.40s) is given %s; its elements are %s (u8 is "
+                   "for raw bytes)",
+                   s->host_name, a->index, p->name, p->type, elem_get_name(a->type),
+                   elem_get_name(wanted));
+}
+
+static bool check_constants(const session *s, err *e) {
+    const launch_request *r = s->request;
+    for (size_t i = 0; i < r->constant_count; i++) {
+        const msl_constant *found = NULL;
+        for (size_t k = 0; k < msl_count_constants(s->unit) && !found; k++)
+            if (msl_get_constant(s->unit, k)->index == (int)r->constants[i].index)
+                found = msl_get_constant(s->unit, k);
+        if (!found)
+            return err_set(e, EXIT_USAGE, "%.120s has no function constant %u", r->file,
+                           r->constants[i].index);
+        elem wanted;
+        if (elem_find_msl(found->type, &wanted) && wanted != r->constants[i].type)
+            return err_set(e, EXIT_USAGE,
+                           "function constant %d (%.60s) is %.30s: give it as %s, not as %s",
+                           found->index, found->name, found->type, elem_get_name(wanted),
+                           elem_get_name(r->constants[i].type));
+    }
+    return true;
+}
+
+/* Setting up ----------------------------------------------------------------------------------- */
+
+static bool compile(session *s, err *e) {
+    const launch_request *r = s->request;
+    /* Read when the device is opened. */
+    if (r->validate) {
+        validation_pin_environment();
+        setenv("ASSAY_LOOP_SECONDS", "3", 0);
+        if (!validation_start_log(e))
+            return false;
+    }
+    if (r->trace_nan)
+        setenv("ASSAY_TRACE_NAN", "1", 1);
+    const msl_extras extras = {r->folders, r->macros, r->folder_count, r->macro_count};
+    s->unit = msl_load_with(r->file, &extras, e);
+    if (!s->unit || !msl_find_kernel(s->unit, r->kernel, e) || !check_constants(s, e))
+        return false;
+    s->device = device_open_with(r->device, &(device_options){.math = r->math}, e);
+    s->library = s->device ? library_new(s->device, NULL, e) : NULL;
+    if (!s->library)
+        return false;
+    s->pipeline = device_new_pipeline(s->device, s->unit, r->kernel, r->constants,
+                                      r->constant_count, r->math, e);
+    return s->pipeline != NULL;
+}
+
+static bool fits_inline(const launch *l, const argument *a, const msl_param *p) {
+    return !a->is_array && (!p || p->is_const) && l->inline_used + 32 <= LAUNCH_INLINE_BYTES;
+}
+
+/* The data is kept twice: to start every repetition from, and in the buffer. */
+static bool check_memory(const session *s, const argument *a, err *e) {
+    uint64_t memory = device_get_facts(s->device)->memory_bytes;
+    return a->count <= memory / 4 / elem_get_bytes(a->type) ||
+           err_set(e, EXIT_CANNOT, "argument %d, %s[%zu], is too large for a device with %.1f GB",
+                   a->index, elem_get_name(a->type), a->count, (double)memory * 1e-9);
+}
+
+static bool fill_array(array *a, err *e) {
+    return a->unwritten ? buffer_fill_pattern(a->buffer, 0, a->bytes, POISON_PATTERN, e)
+                        : buffer_upload(a->buffer, 0, a->data, a->bytes, e);
+}
+
+/* A part of another argument's buffer. */
+static bool bind_alias(session *s, launch *l, const argument *a, err *e) {
+    const msl_param *p = find_buffer(&s->pipeline->signature, a->index);
+    array *of = &s->arrays[a->of];
+    if (!of->buffer)
+        return err_set(e, EXIT_USAGE, "--arg %d=@%d: argument %d is no array", a->index, a->of,
+                       a->of);
+    size_t left = a->offset < of->bytes ? of->bytes - a->offset : 0;
+    if (left == 0 || a->bytes > left)
+        return err_set(e, EXIT_USAGE, "--arg %d=@%d: argument %d has %zu bytes", a->index, a->of,
+                       a->of, of->bytes);
+    bool is_written = p && !p->is_const;
+    of->written = of->written || is_written;
+    launch_bind(l, a->index, slice_part(of->buffer, a->offset, a->bytes ? a->bytes : left),
+                is_written ? ACCESS_BOTH : ACCESS_READ, of->type);
+    return true;
+}
+
+static bool bind_argument(session *s, launch *l, const argument *a, err *e) {
+    const msl_param *p = find_buffer(&s->pipeline->signature, a->index);
+    array *at = &s->arrays[a->index];
+    if (!check_type(&s->pipeline->signature, a, e) || !check_memory(s, a, e))
+        return false;
+    at->data = argument_make_data(a, s->request->seed, &at->count, e);
+    if (!at->data)
+        return false;
+    at->type = a->type;
+    at->bytes = at->count * elem_get_bytes(a->type);
+    if (fits_inline(l, a, p)) {
+        launch_set_bytes(l, a->index, at->data, at->bytes);
+        return true;
+    }
+    char label[16];
+    snprintf(label, sizeof label, "buffer %d", a->index);
+    at->written = p && !p->is_const;
+    at->buffer = device_new_buffer(s->device, at->bytes, STORAGE_SHARED,
+                                   p && p->name[0] ? p->name : label, e);
+    at->unwritten = a->fill == CONTENT_UNWRITTEN;
+    if (!at->buffer || !fill_array(at, e))
+        return false;
+    launch_bind(l, a->index, slice_whole(at->buffer), at->written ? ACCESS_BOTH : ACCESS_READ,
+                a->type);
+    return true;
+}
+
+static bool check_index(const session *s, const char *option, int index, err *e) {
+    return s->arrays[index].buffer ||
+           err_set(e, EXIT_USAGE, "--%s %d: there is no array %d; give one with --arg", option,
+                   index, index);
+}
+
+/* What does not fit the kernel's signature is a mistake of the command line here. */
+static bool describe_launch(session *s, err *e) {
+    const launch_request *r = s->request;
+    s->tape = tape_new(s->library);
+    launch *l = tape_add_pipeline(s->tape, s->pipeline);
+    for (size_t i = 0; i < r->arg_count; i++)
+        if (!r->args[i].is_alias && !bind_argument(s, l, &r->args[i], e))
+            return false;
+    for (size_t i = 0; i < r->arg_count; i++)
+        if (r->args[i].is_alias && !bind_alias(s, l, &r->args[i], e))
+            return false;
+    l->may_overread = r->may_overread;
+    memcpy(l->threadgroup_bytes, r->threadgroup_bytes, sizeof l->threadgroup_bytes);
+    if (r->grid_is_threads)
+        launch_set_threads(l, r->grid, r->group);
+    else
+        launch_set_groups(l, r->grid, r->group);
+    for (int i = 0; i < LAUNCH_BUFFERS; i++)
+        if ((r->print[i].wanted && !check_index(s, "print", i, e)) ||
+            (r->save[i] && !check_index(s, "save", i, e)))
+            return false;
+    if (msl_check_launch(&s->pipeline->signature, l, s->pipeline->max_group_threads,
+                         device_get_facts(s->device)->max_threadgroup_bytes, e))
+        return true;
+    if (e->code == EXIT_WRONG)
+        e->code = EXIT_USAGE;
+    return false;
+}
+
+/* Playing -------------------------------------------------------------------------------------- */
+
+static void print_time(FILE *out, const char *what, const double *samples, size_t count) {
+    char text[32];
+    fprintf(out, "%s %s", what,
+            format_time(stats_compute(samples, count).median, text, sizeof text));
+}
+
+static void print_times(const session *s, FILE *out, const play_times *times, size_t count) {
+    const device_facts *f = device_get_facts(s->device);
+    double *samples = calloc(3 * count, sizeof *samples);
+    assert(samples);
+    for (size_t i = 0; i < count; i++) {
+        samples[i] = (double)times[i].gpu_ns;
+        samples[count + i] = (double)times[i].encode_ns;
+        samples[2 * count + i] = (double)times[i].wall_ns;
+    }
+    fprintf(out, "time%s: ", f->emulated ? " (emulated)" : "");
+    print_time(out, times[0].gpu_is_wall ? "GPU (by the wall clock)" : "GPU", samples, count);
+    print_time(out, ", encode", samples + count, count);
+    print_time(out, ", wall", samples + 2 * count, count);
+    for (size_t i = 0; i < count; i++)
+        samples[i] = (double)times[i].driver_ns;
+    if (times[0].driver_ns > 0)
+        print_time(out, ", driver", samples, count);
+    if (count > 1)
+        fprintf(out, "; medians of %zu", count);
+    fputc('\n', out);
+    free(samples);
+}
+
+static bool start_over(session *s, err *e) {
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        array *a = &s->arrays[i];
+        if (a->written && !fill_array(a, e))
+            return false;
+    }
+    return true;
+}
+
+static bool play(session *s, FILE *out, err *e) {
+    size_t count = (size_t)s->request->repeat;
+    play_times *times = calloc(count, sizeof *times);
+    assert(times);
+    const char *capture = s->request->capture;
+    bool is_captured = capture && device_start_capture(s->device, capture, e);
+    bool ok = !capture || is_captured;
+    for (size_t i = 0; i < count && ok; i++)
+        ok = start_over(s, e) && tape_play(s->tape, PLAY_WHOLE, &times[i], NULL, e);
+    if (is_captured)
+        device_stop_capture(s->device);
+    if (ok && !s->request->validate)
+        print_times(s, out, times, count);
+    free(times);
+    return ok;
+}
+
+/* Results -------------------------------------------------------------------------------------- */
+
+static bool show_array(const session *s, int index, FILE *out, err *e) {
+    const launch_request *r = s->request;
+    const array *a = &s->arrays[index];
+    bool is_shown = r->has_print ? r->print[index].wanted : a->written;
+    if (!a->buffer || (!is_shown && !r->save[index]))
+        return true;
+    void *data = malloc(a->bytes);
+    assert(data);
+    bool ok = buffer_download(a->buffer, 0, data, a->bytes, e);
+    if (ok && is_shown) {
+        uint64_t most = r->print[index].most ? r->print[index].most : USUAL_ELEMENTS;
+        size_t count = most < a->count ? (size_t)most : a->count;
+        fprintf(out, "buffer %d '%s', %s[%zu]%s\n", index, a->buffer->label, elem_get_name(a->type),
+                a->count, count < a->count ? ", its first elements" : "");
+        values_print(out, a->type, data, count);
+    }
+    if (ok && r->save[index])
+        ok = os_write_file(r->save[index], data, a->bytes, e);
+    free(data);
+    return ok;
+}
+
+/* Says which buffers were written outside. False only if that could not be found out. */
+static bool check_guards(const session *s, FILE *out, bool *whole, err *e) {
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        ptrdiff_t at = 0;
+        err why = {.code = EXIT_OK};
+        const buffer *b = s->arrays[i].buffer;
+        if (!b || buffer_check_guards(b, &at, &why))
+            continue;
+        if (why.code != EXIT_WRONG) {
+            *e = why;
+            return false;
+        }
+        *whole = false;
+        fprintf(out, "buffer %d: %s\n", i, why.text);
+    }
+    return true;
+}
+
+static exit_code report(session *s, bool played, FILE *out, err *e) {
+    const launch_request *r = s->request;
+    const finding_list *findings = device_get_findings(s->device);
+    bool whole = true;
+    exit_code code = played ? EXIT_OK : e->code;
+    if (played)
+        for (int i = 0; i < LAUNCH_BUFFERS; i++)
+            if (!show_array(s, i, out, e))
+                return e->code;
+    err unknown; /* a GPU that crashed gives nothing back: the crash is the error */
+    if (!check_guards(s, out, &whole, played ? e : &unknown) && played)
+        return e->code;
+    findings_print(out, findings, (size_t)r->max_findings);
+    if (r->validate)
+        fprintf(out, "%zu finding%s\n", findings->count, findings->count == 1 ? "" : "s");
+    bool fails = finding_count_failing(findings, r->strict) > 0;
+    return fails || !whole ? EXIT_WRONG : code;
+}
+
+static void close_session(session *s) {
+    tape_free(s->tape);
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        buffer_free(s->arrays[i].buffer);
+        free(s->arrays[i].data);
+    }
+    pipeline_free(s->pipeline);
+    library_free(s->library);
+    msl_free(s->unit);
+    device_close(s->device);
+}
+
+exit_code launch_run(const launch_request *r, FILE *out, err *e) {
+    session s = {.request = r};
+    exit_code code;
+    if (compile(&s, e) && describe_launch(&s, e)) {
+        const device_facts *f = device_get_facts(s.device);
+        *e = (err){.code = EXIT_OK}; /* what `auto` tried before is not an error */
+        fprintf(out, "# device: %s (%s)\n# compiler: %s\n", f->name, f->api, f->compiler);
+        bool played = play(&s, out, e);
+        code = report(&s, played, out, e);
+    } else {
+        code = e->code;
+    }
+    close_session(&s);
+    return code;
+}

@@ -1,0 +1,40 @@
+/* launch_run: one launch that the command line describes, from compiling the kernel to printing
+ * what came out. Runs in a worker, because the kernel may do anything to its process. */
+#ifndef ASSAY_LAUNCH_RUN_H
+#define ASSAY_LAUNCH_RUN_H
+
+#include <stdio.h>
+
+#include "argument.h"
+#include "harness/device/launch.h"
+
+enum { REQUEST_CONSTANTS = 64 };
+
+typedef struct {
+    const char *file, *kernel, *device, *capture;
+    const char *const *folders, *const *macros; /* -I and -D */
+    size_t folder_count, macro_count;
+    uint32_t may_overread; /* a bit per index */
+    argument args[LAUNCH_BUFFERS];
+    size_t arg_count;
+    constant_value constants[REQUEST_CONSTANTS];
+    size_t constant_count;
+    uint32_t threadgroup_bytes[LAUNCH_THREADGROUPS];
+    size3 grid, group;
+    bool grid_is_threads;
+    struct {
+        bool wanted;
+        uint64_t most; /* elements; 0: the usual number */
+    } print[LAUNCH_BUFFERS];
+    bool has_print;                   /* without any, everything that can be written is printed */
+    const char *save[LAUNCH_BUFFERS]; /* paths, NULL for what is not saved */
+    bool validate, trace_nan, strict;
+    math_mode math;
+    uint64_t repeat, seed, max_findings;
+} launch_request;
+
+/* Results go to `out`. EXIT_WRONG for findings and for writes outside of buffers, which are
+ * described there; other failures are described by e. */
+exit_code launch_run(const launch_request *r, FILE *out, err *e);
+
+#endif

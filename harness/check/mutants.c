@@ -1,0 +1,274 @@
+/* mutants: see mutants.h. Owns which mutants there are; runs nothing. */
+#include "mutants.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fill.h"
+#include "harness/base/os.h"
+#include "harness/device/msl/msl.h"
+
+enum { MAX_SOURCES = 16 };
+
+static bool has_ending(const char *name, const char *ending) {
+    size_t n = strlen(name), k = strlen(ending);
+    return n > k && strcmp(name + n - k, ending) == 0;
+}
+
+/* Files --------------------------------------------------------------------------------------- */
+
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_visible(const struct dirent *d) {
+    return d->d_name[0] != '.';
+}
+
+static bool read_file(const char *folder, const char *name, mutant_list *l, err *e) {
+    char path[PATH_MAX];
+    l->files = realloc(l->files, (l->file_count + 1) * sizeof *l->files);
+    assert(l->files);
+    mutant_file *f = &l->files[l->file_count];
+    *f = (mutant_file){.source = NULL};
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path ||
+        snprintf(f->name, sizeof f->name, "%s", name) >= (int)sizeof f->name)
+        return err_set(e, EXIT_USAGE, "the path of %.120s is too long", name);
+    f->source = os_read_file(path, NULL, e);
+    l->file_count += f->source != NULL;
+    return f->source != NULL;
+}
+
+/* The files in `inside`: "", or a subfolder and a slash. */
+static bool read_folder(const char *folder, const char *inside, mutant_list *l, err *e) {
+    char path[PATH_MAX];
+    struct dirent **entries;
+    if (snprintf(path, sizeof path, "%s/%s", folder, inside) >= (int)sizeof path)
+        return err_set(e, EXIT_USAGE, "the path of the kernels folder is too long");
+    int n = scandir(path, &entries, is_visible, by_name);
+    if (n < 0)
+        return *inside || err_set(e, EXIT_CANNOT, "cannot read the folder %.200s", folder);
+    bool ok = true;
+    for (int i = 0; i < n; i++) {
+        char name[PATH_MAX];
+        const char *own = entries[i]->d_name;
+        ok = ok && (snprintf(name, sizeof name, "%s%s", inside, own) < (int)sizeof name ||
+                    err_set(e, EXIT_USAGE, "the path of %.120s is too long", own));
+        if (ok && (has_ending(own, ".metal") || has_ending(own, ".h")))
+            ok = read_file(folder, name, l, e);
+        else if (ok && !*inside && !strchr(own, '.')) {
+            strcat(name, "/");
+            ok = read_folder(folder, name, l, e);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return ok;
+}
+
+/* Writes a file of a list, in the folder that its name says. */
+static bool write_file(const char *folder, const mutant_file *f, err *e) {
+    char path[PATH_MAX];
+    const char *slash = strchr(f->name, '/');
+    if (snprintf(path, sizeof path, "%s/%.*s", folder, slash ? (int)(slash - f->name) : 0,
+                 f->name) >= (int)sizeof path ||
+        !os_make_folder(path, e) ||
+        snprintf(path, sizeof path, "%s/%s", folder, f->name) >= (int)sizeof path)
+        return err_set(e, EXIT_CANNOT, "cannot write %.60s in the scratch folder", f->name);
+    return os_write_file(path, f->source, strlen(f->source), e);
+}
+
+bool mutants_copy(const char *from, const char *to, err *e) {
+    mutant_list l = {0};
+    bool ok = os_make_folder(to, e) && read_folder(from, "", &l, e);
+    for (size_t i = 0; ok && i < l.file_count; i++)
+        ok = write_file(to, &l.files[i], e);
+    mutants_free(&l);
+    return ok;
+}
+
+/* The file that `name` means in a file of the folder `folder`. */
+static mutant_file *find_file(const mutant_list *l, const char *folder, size_t folder_length,
+                              const char *name, size_t length) {
+    for (size_t i = 0; i < l->file_count; i++) {
+        const char *own = l->files[i].name;
+        if (strlen(own) == folder_length + length && memcmp(own, folder, folder_length) == 0 &&
+            memcmp(own + folder_length, name, length) == 0)
+            return &l->files[i];
+    }
+    return NULL;
+}
+
+/* A file and what it includes. */
+typedef struct {
+    mutant_file *files[MAX_SOURCES];
+    size_t count;
+} sources;
+
+static void add_sources(const mutant_list *l, mutant_file *f, sources *s) {
+    for (size_t i = 0; i < s->count; i++)
+        if (s->files[i] == f)
+            return;
+    if (!f || s->count == MAX_SOURCES)
+        return;
+    s->files[s->count++] = f;
+    const char *slash = strrchr(f->name, '/');
+    size_t folder = slash ? (size_t)(slash - f->name) + 1 : 0;
+    for (const char *p = f->source; (p = strstr(p, "#include \""));) {
+        p += strlen("#include \"");
+        add_sources(l, find_file(l, f->name, folder, p, strcspn(p, "\"\n")), s);
+    }
+}
+
+/* Mutants ------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const test_case *first; /* a case of it */
+    sources sources;
+    mutate_parts parts;
+    size_t turn; /* 0 for the first kernel of its op and axes, 1 for the second, ... */
+} kernel_parts;
+
+static bool has_same_axes(const test_case *a, const test_case *b) {
+    const kernel *x = a->kernel, *y = b->kernel;
+    return a->op == b->op && x->format == y->format && x->accumulates == y->accumulates &&
+           !x->tokens == !y->tokens;
+}
+
+/* The unit of a file, which may already be loaded. */
+static bool load_unit(const char *folder, const char *file, msl_unit **u, err *e) {
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path)
+        return err_set(e, EXIT_USAGE, "the path of the kernels folder is too long");
+    if (*u && strcmp(msl_get_name(*u), path) == 0)
+        return true;
+    msl_free(*u);
+    *u = msl_load(path, e);
+    return *u != NULL;
+}
+
+static bool read_kernels(const char *folder, const mutant_list *l, const case_list *cases,
+                         kernel_parts *out, size_t *count, err *e) {
+    msl_unit *unit = NULL;
+    bool ok = true;
+    *count = 0;
+    for (size_t i = 0; ok && i < cases->count; i++) {
+        const test_case *c = &cases->items[i];
+        if (*count > 0 && out[*count - 1].first->kernel == c->kernel)
+            continue;
+        kernel_parts *k = &out[*count];
+        *k = (kernel_parts){.first = c};
+        for (size_t j = 0; j < *count; j++)
+            k->turn += has_same_axes(out[j].first, c);
+        const char *file = c->kernel->file;
+        add_sources(l, find_file(l, "", 0, file, strlen(file)), &k->sources);
+        ++*count;
+        ok = load_unit(folder, file, &unit, e);
+        const char *text = ok ? msl_get_expanded(unit) : NULL;
+        ok = ok && mutate_find_parts(&text, 1, c->kernel->name, &k->parts, e);
+    }
+    msl_free(unit);
+    return ok;
+}
+
+static bool is_part(const kernel_parts *k, const mutant_file *f, const mutation *edit) {
+    for (size_t i = 0; i < k->sources.count; i++)
+        if (k->sources.files[i] == f)
+            return mutate_has_part(&k->parts, edit->where);
+    return false;
+}
+
+/* The first kernel of each op and its axes before the second of any. */
+static void find_kernels(const kernel_parts *kernels, size_t count, mutant *m) {
+    m->kernels = calloc(count + 1, sizeof *m->kernels);
+    assert(m->kernels);
+    size_t last_turn = 0;
+    for (size_t i = 0; i < count; i++)
+        last_turn = kernels[i].turn > last_turn ? kernels[i].turn : last_turn;
+    for (size_t turn = 0; turn <= last_turn; turn++)
+        for (size_t i = 0; i < count; i++)
+            if (kernels[i].turn == turn && is_part(&kernels[i], m->file, m->edit))
+                m->kernels[m->kernel_count++] = kernels[i].first->kernel;
+}
+
+static void add_mutants(mutant_list *l, const mutant_file *f, const kernel_parts *kernels,
+                        size_t count) {
+    for (size_t i = 0; i < f->edits.count; i++) {
+        mutant m = {.file = f, .edit = &f->edits.items[i]};
+        find_kernels(kernels, count, &m);
+        if (m.kernel_count == 0) {
+            free(m.kernels);
+            continue;
+        }
+        if (l->count == l->room) {
+            l->room = l->room ? l->room * 2 : 1024;
+            l->items = realloc(l->items, l->room * sizeof *l->items);
+            assert(l->items);
+        }
+        l->items[l->count++] = m;
+    }
+}
+
+static bool is_used(const mutant_file *f, const kernel_parts *kernels, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < kernels[i].sources.count; j++)
+            if (kernels[i].sources.files[j] == f)
+                return true;
+    return false;
+}
+
+bool mutants_find(const char *folder, const case_list *cases, mutant_list *out, err *e) {
+    *out = (mutant_list){0};
+    kernel_parts *kernels = calloc(cases->count + 1, sizeof *kernels);
+    assert(kernels);
+    size_t count = 0;
+    bool ok =
+        read_folder(folder, "", out, e) && read_kernels(folder, out, cases, kernels, &count, e);
+    for (size_t i = 0; ok && i < out->file_count; i++) {
+        mutant_file *f = &out->files[i];
+        if (!is_used(f, kernels, count))
+            continue;
+        ok = mutate_find(f->name, f->source, &f->edits, e);
+        if (ok)
+            add_mutants(out, f, kernels, count);
+    }
+    for (size_t i = 0; i < count; i++)
+        mutate_free_parts(&kernels[i].parts);
+    free(kernels);
+    out->all = out->count;
+    if (ok && out->count == 0)
+        ok = err_set(e, EXIT_CANNOT, "nothing in %.160s can be mutated", folder);
+    if (!ok)
+        mutants_free(out);
+    return ok;
+}
+
+void mutants_sample(mutant_list *l, size_t n, uint64_t seed) {
+    rng r = rng_new(seed, "mutants");
+    size_t kept = 0, left = l->count, wanted = n < left ? n : left;
+    for (size_t i = 0; i < l->count; i++, left--) {
+        if (wanted > 0 && rng_below(&r, (uint32_t)left) < wanted) {
+            l->items[kept++] = l->items[i];
+            wanted--;
+        } else {
+            free(l->items[i].kernels);
+        }
+    }
+    l->count = kept;
+}
+
+void mutants_free(mutant_list *l) {
+    for (size_t i = 0; i < l->count; i++)
+        free(l->items[i].kernels);
+    free(l->items);
+    for (size_t i = 0; i < l->file_count; i++) {
+        mutate_free(&l->files[i].edits);
+        free(l->files[i].source);
+    }
+    free(l->files);
+    *l = (mutant_list){0};
+}

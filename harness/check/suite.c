@@ -1,0 +1,263 @@
+/* suite: see suite.h. */
+#include "suite.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "canaries/canary.h"
+#include "harness/base/os.h"
+#include "harness/base/progress.h"
+#include "harness/base/worker.h"
+#include "validation.h"
+
+/* The worker's side ------------------------------------------------------------------------- */
+
+/* What travels back, followed by findings. Both sides are the same program, so it is the bytes of
+ * structs. */
+typedef struct {
+    bool made;
+    check_result result;
+    err error;
+    size_t finding_count;
+} answer;
+
+typedef struct {
+    const suite *suite;
+    library *lib;
+} server;
+
+static bool check_captured(const server *s, const test_case *c, answer *a) {
+    device *d = library_get_device(s->lib);
+    const char *capture = s->suite->capture;
+    if (capture && !device_start_capture(d, capture, &a->error))
+        return false;
+    bool made = check_case(s->lib, c->op, c->kernel, &c->shape, c->inputs, s->suite->seed,
+                           &a->result, &a->error);
+    if (capture)
+        device_stop_capture(d);
+    return made;
+}
+
+static const char canary_prefix[] = "canary/";
+
+/* A canary that is caught passes. */
+static void check_canary(const server *s, const char *name, answer *a) {
+    bool is_caught = false;
+    for (size_t i = 0; i < canary_count; i++)
+        if (strcmp(canaries[i].kernel, name) == 0)
+            a->made = canary_play(library_get_device(s->lib), &canaries[i], &is_caught,
+                                  a->result.message, sizeof a->result.message, &a->error);
+    a->result.verdict = is_caught ? CHECK_PASS : CHECK_FAIL;
+}
+
+static void *check_named_case(void *context, const char *name, size_t *bytes, bool *retire) {
+    const server *s = context;
+    answer a = {.made = false};
+    test_case c;
+    size_t prefix = strlen(canary_prefix);
+    if (strncmp(name, canary_prefix, prefix) == 0)
+        check_canary(s, name + prefix, &a);
+    else if (s->suite->find(name, &c))
+        a.made = check_captured(s, &c, &a);
+    else
+        err_set(&a.error, EXIT_USAGE, "no case is called '%.160s'", name);
+    /* A wrong kernel may have written anywhere. */
+    *retire = !a.made || a.result.verdict == CHECK_FAIL;
+    const finding_list *found = device_get_findings(library_get_device(s->lib));
+    a.finding_count = found->count;
+    *bytes = sizeof a + found->count * sizeof *found->items;
+    char *all = malloc(*bytes);
+    assert(all);
+    memcpy(all, &a, sizeof a);
+    if (found->count > 0)
+        memcpy(all + sizeof a, found->items, found->count * sizeof *found->items);
+    return all;
+}
+
+static device *open_device(const suite *s, err *e) {
+    return device_open_with(s->device, &(device_options){.math = s->math}, e);
+}
+
+exit_code suite_serve(const suite *s, err *e) {
+    device *d = validation_start_log(e) ? open_device(s, e) : NULL;
+    server own = {s, d ? library_new(d, NULL, e) : NULL};
+    bool ok = own.lib && worker_serve(check_named_case, &own, e);
+    library_free(own.lib);
+    device_close(d);
+    return ok ? EXIT_OK : e->code;
+}
+
+/* The side that hands out cases ------------------------------------------------------------- */
+
+typedef struct {
+    const case_list *cases;
+    const suite_listener *listener;
+    finding_list *findings;
+    progress progress;
+} delivery;
+
+static void gather(finding_list *all, const finding_list *found, const char *case_name) {
+    for (size_t i = 0; all && i < found->count; i++) {
+        finding f = found->items[i];
+        snprintf(f.kernel, sizeof f.kernel, "%.127s", case_name);
+        finding_add(all, &f);
+    }
+}
+
+/* False if the bytes are not a valid answer. */
+static bool read_answer(const worker_outcome *o, case_report *r) {
+    answer a;
+    if (o->bytes < sizeof a)
+        return false;
+    memcpy(&a, o->answer, sizeof a);
+    if (a.finding_count > (o->bytes - sizeof a) / sizeof(finding) ||
+        o->bytes != sizeof a + a.finding_count * sizeof(finding))
+        return false;
+    r->made = a.made;
+    r->result = a.result;
+    r->error = a.error;
+    for (size_t i = 0; i < a.finding_count; i++) {
+        finding f;
+        memcpy(&f, (const char *)o->answer + sizeof a + i * sizeof f, sizeof f);
+        finding_add(&r->findings, &f);
+    }
+    return true;
+}
+
+static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
+    delivery *s = context;
+    const test_case *c = &s->cases->items[task];
+    case_report r = {.failure = o->failure[0] ? o->failure : NULL};
+    if (!r.failure && !read_answer(o, &r))
+        r.failure = "the worker is a different build of assay: was it rebuilt during the run?";
+    progress_hide(&s->progress);
+    bool ok = s->listener->deliver(s->listener->context, c, &r, e);
+    gather(s->findings, &r.findings, c->name);
+    finding_free(&r.findings);
+    return ok;
+}
+
+static void advance(void *context, size_t done) {
+    delivery *s = context;
+    progress_update(&s->progress, done);
+}
+
+static int choose_jobs(const suite *s, const device_facts *f) {
+    if (s->jobs)
+        return (int)s->jobs;
+    int cpus = os_count_cpus();
+    return !f->emulated ? 1 : cpus < 8 ? cpus : 8;
+}
+
+/* Fills in what is the same for all tasks. */
+static bool run_workers(const suite *s, const device_facts *f, worker_plan *plan, err *e) {
+    char seed[32];
+    snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
+    const char *const arguments[] = {s->verb,    "--worker", "--device",
+                                     f->spec,    "--math",   math_mode_get_name(s->math),
+                                     "--seed",   seed,       s->capture ? "--capture" : NULL,
+                                     s->capture, NULL};
+    plan->arguments = arguments;
+    plan->jobs = choose_jobs(s, f);
+    plan->timeout_s = s->timeout_s;
+    return worker_run(plan, e);
+}
+
+bool suite_run(const suite *s, const device_facts *f, const case_list *cases,
+               const suite_listener *listener, finding_list *findings, err *e) {
+    const char **names = calloc(cases->count, sizeof *names);
+    assert(names);
+    for (size_t i = 0; i < cases->count; i++)
+        names[i] = cases->items[i].name;
+    delivery own = {.cases = cases, .listener = listener, .findings = findings};
+    own.progress = progress_new(stderr, "cases", cases->count);
+    worker_plan plan = {.tasks = names,
+                        .count = cases->count,
+                        .deliver = deliver,
+                        .advance = advance,
+                        .context = &own};
+    bool ok = run_workers(s, f, &plan, e);
+    progress_hide(&own.progress);
+    free(names);
+    return ok;
+}
+
+/* Canaries ---------------------------------------------------------------------------------- */
+
+enum { CANARY_NAME = 96, CANARY_WHY = 200 };
+
+typedef struct {
+    char name[CANARY_NAME], why[CANARY_WHY]; /* it was not caught */
+    bool is_caught;
+} bird;
+
+static bool deliver_canary(void *context, size_t task, const worker_outcome *o, err *e) {
+    (void)e;
+    bird *b = (bird *)context + task;
+    case_report r = {.failure = o->failure[0] ? o->failure : NULL};
+    bool is_read = !r.failure && read_answer(o, &r);
+    finding_free(&r.findings);
+    b->is_caught = is_read && r.made && r.result.verdict == CHECK_PASS;
+    snprintf(b->why, sizeof b->why, "%.199s",
+             r.failure  ? r.failure
+             : !is_read ? "the worker is a different build of assay"
+             : !r.made  ? r.error.text
+                        : r.result.message);
+    return true;
+}
+
+static void ignore_advance(void *context, size_t done) {
+    (void)context;
+    (void)done;
+}
+
+static bool count_caught(const bird *birds, size_t count, FILE *out, err *e) {
+    size_t caught = 0;
+    for (size_t i = 0; i < count; i++) {
+        caught += birds[i].is_caught;
+        if (!birds[i].is_caught)
+            fprintf(out, "%s not caught: %s\n", birds[i].name, birds[i].why);
+    }
+    fprintf(out, "# canaries: %zu of %zu caught\n", caught, count);
+    return caught == count ||
+           err_set(e, EXIT_WRONG,
+                   "%zu of %zu canaries were not caught: the validation of this device does not "
+                   "work, so nothing is called clean",
+                   count - caught, count);
+}
+
+bool suite_play_canaries(const suite *s, const device_facts *f, FILE *out, err *e) {
+    bird *birds = calloc(canary_count, sizeof *birds);
+    const char **names = calloc(canary_count, sizeof *names);
+    assert(birds && names);
+    size_t count = 0;
+    for (size_t i = 0; i < canary_count; i++) {
+        if (!canary_is_for(&canaries[i], f))
+            continue;
+        snprintf(birds[count].name, CANARY_NAME, "%s%s", canary_prefix, canaries[i].kernel);
+        names[count] = birds[count].name;
+        count++;
+    }
+    worker_plan plan = {.tasks = names,
+                        .count = count,
+                        .deliver = deliver_canary,
+                        .advance = ignore_advance,
+                        .context = birds};
+    bool ok = run_workers(s, f, &plan, e) && count_caught(birds, count, out, e);
+    free(birds);
+    free(names);
+    return ok;
+}
+
+bool suite_find_device(const suite *s, device_facts *out, err *e) {
+    device *d = open_device(s, e);
+    if (!d)
+        return false;
+    *out = *device_get_facts(d);
+    device_close(d);
+    *e = (err){.code = EXIT_OK}; /* devices that `auto` tried before are not errors */
+    return true;
+}

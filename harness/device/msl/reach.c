@@ -1,0 +1,135 @@
+/* reach: what a kernel's text reaches: the names in it are followed through the declarations of the
+ * file, which may reach too much but never too little of plain functions. */
+#include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A name that a declaration gives, as a hash. */
+typedef struct {
+    uint64_t hash;
+    uint32_t decl;
+} named;
+
+typedef struct {
+    const msl_unit *unit;
+    range *decls;
+    size_t decl_count, decl_room;
+    named *names;
+    size_t name_count, name_room;
+} index_of_names;
+
+static void add_name(index_of_names *x, at name) {
+    if (name == NOT_FOUND)
+        return;
+    x->names = msl_grow(x->names, sizeof *x->names, x->name_count, &x->name_room);
+    x->names[x->name_count++] =
+        (named){token_hash(&x->unit->tokens, name, 0), (uint32_t)x->decl_count};
+}
+
+static bool visit_names(void *context, const decl *d, const char *prefix) {
+    (void)prefix;
+    index_of_names *x = context;
+    const tokens *t = &x->unit->tokens;
+    add_name(x, d->name);
+    for (at i = tokens_end_item(t, d->begin, d->end) + 1; d->kind == DECL_OTHER && i < d->end;
+         i = tokens_end_item(t, i, d->end) + 1)
+        if (t->list[i].kind == TOKEN_WORD)
+            add_name(x, i);
+    x->decls = msl_grow(x->decls, sizeof *x->decls, x->decl_count, &x->decl_room);
+    x->decls[x->decl_count++] = (range){d->begin, d->end};
+    return true;
+}
+
+static int compare_names(const void *a, const void *b) {
+    uint64_t x = ((const named *)a)->hash, y = ((const named *)b)->hash;
+    return x < y ? -1 : x > y;
+}
+
+/* Adds the declarations of a word to those to look at. */
+static void reach(const index_of_names *x, uint64_t hash, bool *seen, uint32_t *todo,
+                  size_t *count) {
+    size_t low = 0, high = x->name_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (x->names[middle].hash < hash)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < x->name_count && x->names[low].hash == hash; low++)
+        if (!seen[x->names[low].decl]) {
+            seen[x->names[low].decl] = true;
+            todo[(*count)++] = x->names[low].decl;
+        }
+}
+
+/* False when visit said that it has seen enough. */
+static bool follow(const index_of_names *x, range from, bool *seen, uint32_t *todo,
+                   reach_visitor *visit, void *context) {
+    const tokens *t = &x->unit->tokens;
+    size_t left = 0;
+    for (;;) {
+        for (at i = from.begin; i < from.end; i++) {
+            if (t->list[i].kind != TOKEN_WORD)
+                continue;
+            if (!visit(context, i))
+                return false;
+            reach(x, token_hash(t, i, 0), seen, todo, &left);
+        }
+        if (!left)
+            return true;
+        from = x->decls[todo[--left]];
+    }
+}
+
+void reach_visit(const msl_unit *u, const entry *which, reach_visitor *visit, void *context) {
+    index_of_names x = {.unit = u};
+    decl_visit(&u->tokens, visit_names, &x);
+    qsort(x.names, x.name_count, sizeof *x.names, compare_names);
+    bool *seen = calloc(x.decl_count + 1, sizeof *seen);
+    uint32_t *todo = calloc(x.decl_count + 1, sizeof *todo);
+    const decl *own = &u->kernels[which->kernel].where;
+    if (seen && todo && follow(&x, (range){own->begin, own->end}, seen, todo, visit, context))
+        follow(&x, which->where, seen, todo, visit, context);
+    free(seen);
+    free(todo);
+    free(x.names);
+    free(x.decls);
+}
+
+/* Simdgroups ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const tokens *tokens;
+    bool is_found;
+} lane_search;
+
+/* simd_sum, simdgroup_barrier, thread_index_in_simdgroup, ... */
+static bool visit_lanes(void *context, at word) {
+    lane_search *s = context;
+    static const char *const words[] = {"thread_index_in_simdgroup",
+                                        "simdgroup_index_in_threadgroup",
+                                        "simdgroups_per_threadgroup",
+                                        "dispatch_simdgroups_per_threadgroup",
+                                        "threads_per_simdgroup",
+                                        "thread_execution_width",
+                                        NULL};
+    static const char *const prefixes[] = {"simd_", "simdgroup_"};
+    const char *spelled = token_text(s->tokens, word);
+    s->is_found = token_is_one_of(s->tokens, word, words);
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
+        size_t length = strlen(prefixes[i]);
+        s->is_found |=
+            s->tokens->list[word].bytes > length && strncmp(spelled, prefixes[i], length) == 0;
+    }
+    return !s->is_found;
+}
+
+bool msl_uses_simdgroups(const msl_unit *u, const char *host_name) {
+    lane_search s = {.tokens = &u->tokens};
+    const entry *w = entry_find(u, host_name, NULL);
+    if (w)
+        reach_visit(u, w, visit_lanes, &s);
+    return s.is_found;
+}

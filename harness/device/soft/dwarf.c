@@ -1,0 +1,174 @@
+/* dwarf: see dwarf.h. Runs the line program and keeps the last row at or below the address. Every
+ * length is checked against the section: the object is ours, but a reader that trusts its input is
+ * a crash. */
+#include "dwarf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+uint64_t cursor_take(cursor *c, size_t bytes) {
+    uint64_t value = 0;
+    if ((size_t)(c->end - c->at) < bytes) {
+        c->at = c->end;
+        return 0;
+    }
+    memcpy(&value, c->at, bytes); /* both CPUs are little-endian, and so are their objects */
+    c->at += bytes;
+    return value;
+}
+
+static uint64_t take_leb(cursor *c, bool is_signed) {
+    uint64_t value = 0;
+    unsigned shift = 0;
+    uint8_t byte = 0x80;
+    while (c->at < c->end && byte & 0x80 && shift < 64) {
+        byte = *c->at++;
+        value |= (uint64_t)(byte & 0x7F) << shift;
+        shift += 7;
+    }
+    if (is_signed && byte & 0x40 && shift < 64)
+        value |= ~UINT64_C(0) << shift;
+    return value;
+}
+
+static const char *take_string(cursor *c) {
+    const char *text = (const char *)c->at;
+    const uint8_t *nul = memchr(c->at, 0, (size_t)(c->end - c->at));
+    if (!nul) {
+        c->at = c->end;
+        return "";
+    }
+    c->at = nul + 1;
+    return text;
+}
+
+enum { MAX_FILES = 64 };
+
+typedef struct {
+    uint8_t minimum, opcode_base, line_range;
+    int8_t line_base;
+    uint8_t lengths[256];
+    const char *files[MAX_FILES]; /* 1-based */
+    size_t file_count;
+} header;
+
+/* The header of one unit's program; afterwards c stands at its first instruction. */
+static bool read_header(cursor *c, header *h) {
+    if (cursor_take(c, 2) != 4)
+        return false;
+    uint64_t length = cursor_take(c, 4);
+    if ((uint64_t)(c->end - c->at) < length)
+        return false;
+    const uint8_t *program = c->at + length;
+    h->minimum = (uint8_t)cursor_take(c, 1);
+    cursor_take(c, 1); /* operations per instruction: 1 */
+    cursor_take(c, 1); /* statements by default */
+    h->line_base = (int8_t)cursor_take(c, 1);
+    h->line_range = (uint8_t)cursor_take(c, 1);
+    h->opcode_base = (uint8_t)cursor_take(c, 1);
+    for (int i = 1; i < h->opcode_base; i++)
+        h->lengths[i] = (uint8_t)cursor_take(c, 1);
+    while (*take_string(c))
+        continue;
+    h->file_count = 0;
+    for (const char *name; *(name = take_string(c));) {
+        for (int i = 0; i < 3; i++)
+            take_leb(c, false);
+        if (h->file_count + 1 < MAX_FILES)
+            h->files[++h->file_count] = name;
+    }
+    c->at = program;
+    return h->line_range > 0 && h->opcode_base > 0;
+}
+
+typedef struct {
+    uint64_t address, file;
+    int64_t line;
+} row;
+
+/* Keeps the row in `best` if the address lies between the last row and this one. */
+static void pass_row(const row *last, const row *now, bool in_sequence, uint64_t offset, row *best,
+                     bool *found) {
+    if (in_sequence && last->address <= offset && offset < now->address) {
+        *best = *last;
+        *found = true;
+    }
+}
+
+static bool run_program(cursor *c, const header *h, uint64_t offset, row *best) {
+    row now = {0, 1, 1}, last = now;
+    bool found = false, in_sequence = false;
+    while (c->at < c->end && !found) {
+        uint8_t op = (uint8_t)cursor_take(c, 1);
+        bool emit = false, ends = false;
+        if (op >= h->opcode_base) {
+            uint8_t special = (uint8_t)(op - h->opcode_base);
+            now.address += (uint64_t)(special / h->line_range) * h->minimum;
+            now.line += h->line_base + special % h->line_range;
+            emit = true;
+        } else if (op == 0) {
+            uint64_t length = take_leb(c, false);
+            if (length == 0 || length > (uint64_t)(c->end - c->at))
+                return false;
+            cursor inside = {c->at, c->at + length};
+            c->at += length;
+            uint8_t extended = (uint8_t)cursor_take(&inside, 1);
+            if (extended == 1)
+                emit = ends = true;
+            else if (extended == 2)
+                now.address = cursor_take(&inside, 8);
+        } else {
+            switch (op) {
+            case 1:
+                emit = true;
+                break;
+            case 2:
+                now.address += take_leb(c, false) * h->minimum;
+                break;
+            case 3:
+                now.line += (int64_t)take_leb(c, true);
+                break;
+            case 4:
+                now.file = take_leb(c, false);
+                break;
+            case 8:
+                now.address += (uint64_t)((255 - h->opcode_base) / h->line_range) * h->minimum;
+                break;
+            case 9:
+                now.address += cursor_take(c, 2);
+                break;
+            default:
+                for (int i = 0; i < h->lengths[op]; i++)
+                    take_leb(c, false);
+            }
+        }
+        if (!emit)
+            continue;
+        pass_row(&last, &now, in_sequence, offset, best, &found);
+        last = now;
+        in_sequence = !ends;
+        if (ends)
+            now = (row){0, 1, 1};
+    }
+    return found;
+}
+
+bool dwarf_find_line(cursor table, uint64_t address, char *file, size_t size, int *line) {
+    while (table.end - table.at > 4) {
+        uint64_t length = cursor_take(&table, 4);
+        if (length > (uint64_t)(table.end - table.at))
+            break;
+        cursor unit = {table.at, table.at + length};
+        table.at += length;
+        header h;
+        row best;
+        if (!read_header(&unit, &h) || !run_program(&unit, &h, address, &best))
+            continue;
+        *line = (int)best.line;
+        const char *name = best.file >= 1 && best.file <= h.file_count ? h.files[best.file] : "?";
+        const char *slash = strrchr(name, '/');
+        snprintf(file, size, "%s", slash ? slash + 1 : name);
+        return true;
+    }
+    return false;
+}

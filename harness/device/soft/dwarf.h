@@ -1,0 +1,20 @@
+/* dwarf: the line table of a compiled kernel (DWARF 4, the version that compile.c asks for). */
+#ifndef ASSAY_SOFT_DWARF_H
+#define ASSAY_SOFT_DWARF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A stretch of memory that is read from its beginning and never past its end. */
+typedef struct {
+    const uint8_t *at, *end;
+} cursor;
+
+/* A little-endian number of up to 8 bytes; 0 past the end. */
+uint64_t cursor_take(cursor *c, size_t bytes);
+
+/* The file, without its folders, and the line of an address. */
+bool dwarf_find_line(cursor table, uint64_t address, char *file, size_t size, int *line);
+
+#endif

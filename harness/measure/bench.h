@@ -1,0 +1,61 @@
+/* bench: cases timed one after the other in a worker (meter.h does the timing).
+ *
+ * A worker is `assay bench --worker`, as in suite.h: it answers each case with a row and its
+ * samples. One worker at a time: nothing else of ours runs while something is timed. */
+#ifndef ASSAY_BENCH_H
+#define ASSAY_BENCH_H
+
+#include "harness/check/test_case.h"
+#include "meter.h"
+
+typedef struct {
+    test_case test;
+    timing_regime regime;
+    timing_cache cache;
+    char name[256]; /* "kernel/shape/input/regime/cache" */
+} bench_case;
+
+typedef struct {
+    bench_case *items;
+    size_t count, skipped;
+    char first_skip[272]; /* the first one skipped, and why */
+} bench_list;
+
+typedef struct {
+    uint64_t seed;
+    const char *device;
+    const char *base_folder; /* kernels to time interleaved with ours; NULL: none */
+    double budget_s;
+    double timeout_s;
+    math_mode math;
+} bench_settings;
+
+/* The outcome of a case. */
+typedef struct {
+    result_row row;
+    bool skipped;           /* the device cannot run it; row.message says why */
+    timing_sample *samples; /* row.gpu.count of them */
+    /* With a base: the same number, interleaved with them. */
+    timing_sample *base_samples;
+    size_t base_count;
+    char base_hash[20];
+} bench_outcome;
+
+void bench_outcome_free(bench_outcome *o);
+
+typedef struct {
+    /* Before anything else: what the device was found to be. */
+    bool (*start)(void *context, const roof_facts *f, err *e);
+    /* Each case when it is finished, in order. The callee owns nothing of it. */
+    bool (*deliver)(void *context, const bench_case *c, const bench_outcome *o, err *e);
+    void *context;
+} bench_listener;
+
+bool bench_run(const bench_settings *s, const device_facts *f, const bench_list *cases,
+               const bench_listener *listener, err *e);
+
+/* The worker's side: what the names of cases mean, and what the roof is measured with. */
+typedef bool bench_finder(const char *name, bench_case *out, err *e);
+exit_code bench_serve(const bench_settings *s, bench_finder *find, const roof_kernels *k, err *e);
+
+#endif

@@ -1,0 +1,226 @@
+/* meter: see meter.h. */
+#include "meter.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/os.h"
+#include "harness/base/sha256.h"
+#include "harness/device/source_hash.h"
+
+enum { SIZES = 40, FILES = 32 };
+#define NO_ROOF_CACHE ((size_t)64 << 10)
+
+struct meter {
+    library *lib;
+    const roof_kernels *kernels;
+    meter_options options;
+    roof *roof;
+    /* Windows by cache state and by the size of the working set, as a power of 2. */
+    struct {
+        roof_window window;
+        uint64_t at_ns; /* 0: not measured */
+    } windows[TIMING_CACHES][SIZES];
+};
+
+meter *meter_new(library *lib, const roof_kernels *k, const meter_options *o) {
+    meter *m = calloc(1, sizeof *m);
+    assert(m);
+    m->lib = lib;
+    m->kernels = k;
+    m->options = *o;
+    return m;
+}
+
+void meter_free(meter *m) {
+    if (!m)
+        return;
+    roof_free(m->roof);
+    free(m);
+}
+
+/* The roof ---------------------------------------------------------------------------------- */
+
+bool meter_find_roof(meter *m, roof **out, err *e) {
+    if (m->options.roof_s > 0 && !m->roof &&
+        !(m->roof = roof_new(m->lib, m->kernels, m->options.roof_s, e)))
+        return false;
+    *out = m->roof;
+    return true;
+}
+
+bool meter_find_cache(meter *m, size_t *bytes, err *e) {
+    roof *r;
+    if (!meter_find_roof(m, &r, e))
+        return false;
+    *bytes = r ? roof_get_facts(r)->cache_bytes : NO_ROOF_CACHE;
+    return true;
+}
+
+/* Working sets within a factor of 2 share a window. */
+static bool find_window(meter *m, size_t bytes, timing_cache cache, roof_window *out, err *e) {
+    size_t size = 0;
+    roof *r;
+    *out = (roof_window){0};
+    if (!meter_find_roof(m, &r, e))
+        return false;
+    if (!r)
+        return true;
+    while (cache == TIMING_WARM && size + 1 < SIZES && (size_t)1 << size < bytes)
+        size++;
+    uint64_t *at_ns = &m->windows[cache][size].at_ns;
+    roof_window *window = &m->windows[cache][size].window;
+    if (!*at_ns || (double)(os_now_ns() - *at_ns) * 1e-9 > m->options.window_s) {
+        if (!roof_measure(r, bytes, cache, window, e))
+            return false;
+        *at_ns = os_now_ns();
+    }
+    *out = *window;
+    return true;
+}
+
+/* Timing ------------------------------------------------------------------------------------ */
+
+bool measurement_open(measurement *x, library *lib, const op *o, const kernel *k, const shape *s,
+                      distribution inputs, uint64_t seed, timing_regime regime, timing_cache cache,
+                      err *e) {
+    char name[256];
+    x->regime = regime;
+    x->cache = cache;
+    if (!case_open(&x->built, lib, o, k, s, inputs, seed, e))
+        return false;
+    case_get_name(&x->built, name, sizeof name);
+    snprintf(x->key, sizeof x->key, "%s/%s/%s", name, timing_get_regime_name(regime),
+             timing_get_cache_name(cache));
+    x->tape = x->built.tape;
+    return true;
+}
+
+void measurement_close(measurement *x) {
+    subject_free(x->subject);
+    if (x->built.tape)
+        case_close(&x->built);
+    timing_result_free(&x->result);
+}
+
+static bool open_subject(meter *m, measurement *x, err *e) {
+    roof *r = NULL;
+    subject_options o = {.regime = x->regime,
+                         .cache = x->cache,
+                         .sample_s = m->options.sample_s,
+                         .unordered = x->built.op && x->built.op->unordered};
+    if (x->like)
+        o.repeats = subject_get_repeats(x->like->subject);
+    if (x->cache == TIMING_COLD &&
+        (!meter_find_cache(m, &o.cache_bytes, e) || !meter_find_roof(m, &r, e) ||
+         (r && !(o.scrub = roof_get_scrub(r, e)))))
+        return false;
+    return (x->subject = subject_new(x->tape, &o, e)) && subject_check(x->subject, e) &&
+           find_window(m, subject_get_working_set(x->subject), x->cache, &x->window, e);
+}
+
+bool meter_time(meter *m, measurement *items, size_t count, err *e) {
+    timing_plan plan = m->options.plan;
+    timing_source *sources = calloc(count, sizeof *sources);
+    timing_result *taken = calloc(count, sizeof *taken);
+    assert(sources && taken);
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        measurement *x = &items[i];
+        if (x->samples > plan.min_samples)
+            plan.min_samples = x->samples;
+        ok = !x->tape || open_subject(m, x, e);
+        if (ok)
+            sources[i] = x->tape ? subject_get_source(x->subject) : x->source;
+    }
+    if (plan.max_samples < plan.min_samples)
+        plan.max_samples = plan.min_samples;
+    ok = ok && timing_run(&plan, sources, count, taken, e);
+    for (size_t i = 0; i < count; i++) {
+        items[i].result = taken[i];
+        ok = ok && (!items[i].tape || subject_check(items[i].subject, e));
+    }
+    free(sources);
+    free(taken);
+    return ok;
+}
+
+/* Rows -------------------------------------------------------------------------------------- */
+
+/* The hash of the file that all launches are from; of several files, that of their hashes. */
+static bool find_hash(const library *lib, const tape *t, char hex[SOURCE_HASH_SIZE], err *e) {
+    const char *files[FILES];
+    size_t count = 0;
+    sha256 all;
+    char path[PATH_MAX], digest[65];
+    sha256_start(&all);
+    for (size_t i = 0; i < t->count; i++) {
+        const char *file = library_get_file(lib, t->launches[i].pipeline);
+        size_t k = 0;
+        while (k < count && strcmp(files[k], file) != 0)
+            k++;
+        if (k < count || count == FILES)
+            continue;
+        files[count++] = file;
+        snprintf(path, sizeof path, "%s/%s", library_get_folder(lib), file);
+        if (!source_hash_find(path, hex, e))
+            return false;
+        sha256_add(&all, hex, SOURCE_HASH_SIZE);
+    }
+    sha256_finish(&all, digest);
+    if (count > 1)
+        snprintf(hex, SOURCE_HASH_SIZE, "%.16s", digest);
+    return true;
+}
+
+static void fill_case(const kernel_case *c, result_row *r) {
+    int at = op_find_batch_dim(c->op);
+    snprintf(r->op, sizeof r->op, "%s", c->op->name);
+    snprintf(r->kernel, sizeof r->kernel, "%s", c->kernel->name);
+    snprintf(r->variant, sizeof r->variant, "%s", c->kernel->variant ? c->kernel->variant : "");
+    shape_get_text(&c->shape, r->shape, sizeof r->shape);
+    snprintf(r->input, sizeof r->input, "%s", distribution_get_name(c->inputs));
+    r->batch = at < 0 || !c->shape.dim[at] ? NAN : (double)c->shape.dim[at];
+}
+
+static void fill_work(const measurement *x, result_row *r, unsigned *labels) {
+    snprintf(r->regime, sizeof r->regime, "%s", timing_get_regime_name(x->regime));
+    snprintf(r->cache, sizeof r->cache, "%s", timing_get_cache_name(x->cache));
+    r->repeats = (double)subject_get_repeats(x->subject);
+    r->copies = (double)subject_get_copies(x->subject);
+    r->bytes = (double)tape_sum_bytes(x->tape);
+    r->flops = (double)tape_sum_flops(x->tape);
+    r->gb_s = r->bytes / r->gpu.median;
+    r->gflop_s = r->flops / r->gpu.median;
+    if (!(x->window.best_gb_s > 0))
+        return;
+    r->roof_gb_s = x->window.best_gb_s;
+    r->pct_roof = 100 * r->gb_s / r->roof_gb_s;
+    r->launch_ns = x->window.launch_ns;
+    r->submit_ns = x->window.submit_ns;
+    *labels |= r->pct_roof > 100 ? LABEL_ABOVE_ROOF : 0;
+}
+
+bool meter_fill_row(const meter *m, const measurement *x, result_row *r, err *e) {
+    const device_facts *f = device_get_facts(library_get_device(m->lib));
+    unsigned labels = x->result.labels | timing_find_labels(f);
+    *r = result_row_new();
+    snprintf(r->name, sizeof r->name, "%s", x->key);
+    snprintf(r->device, sizeof r->device, "%s", f->name);
+    snprintf(r->api, sizeof r->api, "%s", f->api);
+    snprintf(r->math, sizeof r->math, "%s", math_mode_get_name(f->math));
+    r->gpu = timing_compute_stats(&x->result, CLOCK_GPU);
+    r->wall = timing_compute_stats(&x->result, CLOCK_WALL);
+    r->encode_ns = timing_compute_stats(&x->result, CLOCK_ENCODE).median;
+    if (x->built.op)
+        fill_case(&x->built, r);
+    if (x->tape)
+        fill_work(x, r, &labels);
+    snprintf(r->stop, sizeof r->stop, "%s", timing_get_stop_name(x->result.stop));
+    timing_get_labels(labels, r->labels, sizeof r->labels);
+    return !x->tape || find_hash(x->tape->lib, x->tape, r->hash, e);
+}

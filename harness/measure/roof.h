@@ -1,0 +1,59 @@
+/* roof: the best this device can do, measured and not copied from a data sheet.
+ *
+ * Read, copy and triad in GB/s over a given number of bytes, the cost of an empty launch, and where
+ * the last-level cache ends. A roof belongs to the minute it was measured in: clocks and other
+ * programs move it, so the roof is measured again next to what is timed (roof_measure).
+ *
+ * The roof of a small working set is that of the best size at or above it: a launch has a fixed
+ * cost, and what a small read loses to it is no fault of the memory. */
+#ifndef ASSAY_ROOF_H
+#define ASSAY_ROOF_H
+
+#include "subject.h"
+
+typedef struct roof roof;
+
+enum { ROOF_SIZES = 20 };
+
+/* The kernels that a roof is measured with, given by the caller: the harness knows none. Each
+ * records one launch of `groups` threadgroups over vectors of 16 bytes. */
+typedef struct {
+    bool (*read)(tape *t, slice in, slice sums, uint32_t vectors, uint32_t groups,
+                 err *e); /* sums: one float per threadgroup */
+    bool (*copy)(tape *t, slice in, slice out, uint32_t vectors, uint32_t groups, err *e);
+    bool (*triad)(tape *t, slice a, slice b, slice out, uint32_t vectors, uint32_t groups, err *e);
+    bool (*empty)(tape *t, slice counter, err *e); /* adds 1 to a uint */
+} roof_kernels;
+
+/* One window. */
+typedef struct {
+    double read_gb_s, copy_gb_s, triad_gb_s; /* over the given number of bytes, chained */
+    double best_gb_s;                        /* of these and of larger sizes that were measured */
+    double launch_ns;                        /* an empty launch in a chain */
+    double submit_ns;                        /* wall time of an empty launch by itself */
+} roof_window;
+
+typedef struct {
+    size_t cache_bytes;      /* last-level: the larger of what was seen and what the system says */
+    size_t seen_bytes;       /* 0: no step was seen */
+    char source[32];         /* where cache_bytes comes from, in words */
+    size_t size[ROOF_SIZES]; /* of the sweep */
+    double read_gb_s[ROOF_SIZES];
+    size_t sizes;
+    bool is_swept;   /* else read_gb_s is not known */
+    uint32_t groups; /* threadgroups that read fastest */
+} roof_facts;
+
+/* budget_s: for each kernel and size; 0.05 is plenty. Sweeps sizes once, on a GPU. Every kernel is
+ * checked against its oracle before it is timed. */
+roof *roof_new(library *lib, const roof_kernels *k, double budget_s, err *e);
+void roof_free(roof *r);
+const roof_facts *roof_get_facts(const roof *r);
+
+/* Reads more than twice the last-level cache: for subject_options.scrub. */
+tape *roof_get_scrub(roof *r, err *e);
+
+/* The roof for a working set, now. Cold: of memory, whatever the working set is. */
+bool roof_measure(roof *r, size_t bytes, timing_cache cache, roof_window *out, err *e);
+
+#endif

@@ -1,0 +1,36 @@
+// floats: plain weights, f32, f16 and bf16, as kernels read a format (formats.h): one weight at a
+// time for rows of any length, or four, for rows that are whole float4s.
+
+// T is float or half; V and W are vectors (or scalars) of float and of T with the same width.
+template <typename T, typename V, typename W> struct plain_weights {
+    typedef T block;
+    typedef V wide;
+    enum : uint { values = 1, wides = 1 };
+
+    static METAL_FUNC void load(device const T *row, uint unit, thread V *v) {
+        v[0] = V(((device const W *)row)[unit]);
+    }
+    static METAL_FUNC float at(device const T *table, size_t i) { return float(table[i]); }
+};
+
+// A bfloat is the upper half of a float. Metal before 3.1 has no such type, so the bits are moved
+// by hand; U is V as bits, W those of the weights.
+template <typename V, typename U, typename W> struct bfloat_weights {
+    typedef ushort block;
+    typedef V wide;
+    enum : uint { values = 1, wides = 1 };
+
+    static METAL_FUNC void load(device const ushort *row, uint unit, thread V *v) {
+        v[0] = as_type<V>(U(((device const W *)row)[unit]) << 16u);
+    }
+    static METAL_FUNC float at(device const ushort *table, size_t i) {
+        return as_type<float>(uint(table[i]) << 16u);
+    }
+};
+
+typedef plain_weights<float, float, float> f32_single;
+typedef plain_weights<half, float, half> f16_single;
+typedef plain_weights<float, float4, float4> f32;
+typedef plain_weights<half, float4, half4> f16;
+typedef bfloat_weights<float, uint, ushort> bf16_single;
+typedef bfloat_weights<float4, uint4, ushort4> bf16;

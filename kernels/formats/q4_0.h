@@ -1,0 +1,83 @@
+// q4_0: the Q4_0 weight block and its dot products, shared by the kernels that read such weights.
+//
+// A block is 32 weights in 18 bytes: a half scale d, then 16 bytes. The low nibble of byte j is
+// weight j, the high nibble weight j + 16; nibble n stands for (n - 8) * d. Blocks are only 2-byte
+// aligned, so nothing wider than a ushort may be loaded from one. x must be 16-byte aligned.
+
+struct block_q4_0 {
+    half d;
+    uchar qs[16];
+};
+
+// The dot product of a block with 32 values of x, four at a time, from single bytes.
+inline float q4_0_dot(device const block_q4_0 *b, device const float4 *x) {
+    float4 dots = float4(0.0f);
+    for (uint j = 0; j < 4; j++) {
+        const uint4 n = uint4(b->qs[4 * j], b->qs[4 * j + 1], b->qs[4 * j + 2], b->qs[4 * j + 3]);
+        dots += (float4(n & 15u) - 8.0f) * x[j];
+        dots += (float4(n >> 4u) - 8.0f) * x[j + 4];
+    }
+    return float(b->d) * (dots.x + dots.y + dots.z + dots.w);
+}
+
+// 16 values of x as half a block needs them: those of one half of the bytes, low and high nibbles.
+// `eights` is 8 times their sum: with it a row needs no subtraction per weight, because
+// sum((n - 8) * x) = sum(n * x) - 8 * sum(x), and the last part is the same for all rows.
+struct q4_0_half_input {
+    float4 low_even, low_odd, high_even, high_odd;
+    float eights;
+};
+
+// part is 0 or 1: which 8 of the 16 bytes. x points to the block's first value.
+inline q4_0_half_input q4_0_load_half(device const float *x, uint part) {
+    device const float4 *v = (device const float4 *)x + 2 * part;
+    const float4 a = v[0];
+    const float4 b = v[1];
+    const float4 c = v[4];
+    const float4 d = v[5];
+    const float4 s = (a + b) + (c + d);
+    const q4_0_half_input h = {float4(a.x, a.z, b.x, b.z), float4(a.y, a.w, b.y, b.w),
+                               float4(c.x, c.z, d.x, d.z), float4(c.y, c.w, d.y, d.w),
+                               8.0f * ((s.x + s.y) + (s.z + s.w))};
+    return h;
+}
+
+// The dot product of half a block with its input. A ushort holds, from its lowest nibble up,
+// weights 2i, 2i + 16, 2i + 1 and 2i + 17: four of them give four vectors by masks and shifts
+// alone.
+inline float q4_0_half_dot(device const block_q4_0 *b, uint part, thread const q4_0_half_input &x) {
+    device const ushort *q = (device const ushort *)b->qs + 4 * part;
+    const uint4 n = uint4(q[0], q[1], q[2], q[3]);
+    float4 dots = float4(n & 15u) * x.low_even;
+    dots += float4((n >> 8u) & 15u) * x.low_odd;
+    dots += float4((n >> 4u) & 15u) * x.high_even;
+    dots += float4(n >> 12u) * x.high_odd;
+    return float(b->d) * ((dots.x + dots.y) + (dots.z + dots.w) - x.eights);
+}
+
+// Q4_0 as kernels read a format (formats.h). n * d - 8 * d in one operation rounds only once, at
+// the end: it is (n - 8) * d to the bit.
+struct q4_0 {
+    typedef block_q4_0 block;
+    typedef float4 wide;
+    enum : uint { values = 32, wides = 8 };
+
+    static METAL_FUNC void load(device const block_q4_0 *row, uint unit, thread float4 *v) {
+        device const block_q4_0 *b = row + unit;
+        device const packed_uchar4 *q = (device const packed_uchar4 *)b->qs;
+        const float4 d = float4(float(b->d));
+        const float4 m = -8.0f * d;
+        for (uint j = 0; j < 4; j++) {
+            const uint4 n = uint4(uchar4(q[j]));
+            v[j] = fma(float4(n & 15u), d, m);
+            v[j + 4] = fma(float4(n >> 4u), d, m);
+        }
+    }
+
+    // Weight i of a table, counted from the first of its first row.
+    static METAL_FUNC float at(device const block_q4_0 *table, size_t i) {
+        device const block_q4_0 *b = table + i / 32;
+        const uint n = b->qs[i % 16] >> (4u * uint(i % 32 / 16)) & 15u;
+        return (float(n) - 8.0f) * float(b->d);
+    }
+};

@@ -1,0 +1,33 @@
+// q4_1: the Q4_1 weight block as kernels read a format (formats.h).
+//
+// A block is 32 weights in 20 bytes: a half scale d, a half m, then 16 bytes of nibbles in the order
+// of Q4_0; nibble n stands for n * d + m.
+struct block_q4_1 {
+    half d, m;
+    uchar qs[16];
+};
+
+struct q4_1 {
+    typedef block_q4_1 block;
+    typedef float4 wide;
+    enum : uint { values = 32, wides = 8 };
+
+    static METAL_FUNC void load(device const block_q4_1 *row, uint unit, thread float4 *v) {
+        device const block_q4_1 *b = row + unit;
+        device const packed_uchar4 *q = (device const packed_uchar4 *)b->qs;
+        const float4 d = float4(float(b->d));
+        const float4 m = float4(float(b->m));
+        for (uint j = 0; j < 4; j++) {
+            const uint4 n = uint4(uchar4(q[j]));
+            v[j] = fma(float4(n & 15u), d, m);
+            v[j + 4] = fma(float4(n >> 4u), d, m);
+        }
+    }
+
+    // Weight i of a table, counted from the first of its first row.
+    static METAL_FUNC float at(device const block_q4_1 *table, size_t i) {
+        device const block_q4_1 *b = table + i / 32;
+        const uint n = b->qs[i % 16] >> (4u * uint(i % 32 / 16)) & 15u;
+        return float(n) * float(b->d) + float(b->m);
+    }
+};

@@ -1,0 +1,45 @@
+// q4_k: the Q4_K weight block as kernels read a format (formats.h).
+//
+// A block is 256 weights in 144 bytes, in 8 parts of 32, each with a scale and a minimum of 6 bits:
+// nibble n of part p stands for d * scale[p] * n - dmin * min[p]. Parts 2i and 2i + 1 are the low
+// and the high nibbles of the same 32 bytes.
+struct block_q4_k {
+    half d, dmin;
+    uchar scales[12];
+    uchar qs[128];
+};
+
+struct q4_k {
+    typedef block_q4_k block;
+    typedef float4 wide;
+    enum : uint { values = 256, wides = 8 };
+
+    // The first four scales and minima are the lower 6 bits of bytes 0-3 and 4-7. The others have
+    // their lower 4 bits in bytes 8-11, and their upper 2 bits on top of the first eight bytes.
+    static uchar2 get_scale_and_min(device const uchar *s, uint part) {
+        if (part < 4)
+            return uchar2(s[part] & 63, s[part + 4] & 63);
+        return uchar2((s[part + 4] & 15) | (s[part - 4] >> 6 << 4),
+                      (s[part + 4] >> 4) | (s[part] >> 6 << 4));
+    }
+
+    static METAL_FUNC void load(device const block_q4_k *row, uint unit, thread float4 *v) {
+        device const block_q4_k *b = row + unit / 8;
+        const uint part = unit % 8;
+        const uchar2 s = get_scale_and_min(b->scales, part);
+        const float d = float(b->d) * float(s.x);
+        const float m = float(b->dmin) * float(s.y);
+        device const packed_uchar4 *q = (device const packed_uchar4 *)b->qs + 8 * (part / 2);
+        for (uint j = 0; j < 8; j++)
+            v[j] = float4(uint4(uchar4(q[j])) >> (4u * (part % 2)) & 15u) * d - m;
+    }
+
+    // Weight i of a table, counted from the first of its first row.
+    static METAL_FUNC float at(device const block_q4_k *table, size_t i) {
+        device const block_q4_k *b = table + i / 256;
+        const uint part = i % 256 / 32;
+        const uchar2 s = get_scale_and_min(b->scales, part);
+        const uint n = b->qs[32 * (part / 2) + i % 32] >> (4u * (part % 2)) & 15u;
+        return float(n) * (float(b->d) * float(s.x)) - float(b->dmin) * float(s.y);
+    }
+};

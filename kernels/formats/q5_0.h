@@ -1,0 +1,40 @@
+// q5_0: the Q5_0 weight block as kernels read a format (formats.h).
+//
+// A block is 32 weights in 22 bytes: a half scale d, 32 bits, then 16 bytes of nibbles in the order
+// of Q4_0. Bit i is the fifth bit of weight i; n of 5 bits stands for (n - 16) * d. Blocks are only
+// 2-byte aligned, so the bits come as two ushorts.
+struct block_q5_0 {
+    half d;
+    ushort qh[2];
+    uchar qs[16];
+};
+
+struct q5_0 {
+    typedef block_q5_0 block;
+    typedef float4 wide;
+    enum : uint { values = 32, wides = 8 };
+
+    static METAL_FUNC void load(device const block_q5_0 *row, uint unit, thread float4 *v) {
+        device const block_q5_0 *b = row + unit;
+        device const packed_uchar4 *q = (device const packed_uchar4 *)b->qs;
+        const float d = float(b->d);
+        const uint4 fifth = uint4(16, 8, 4, 2); // times bit 0, 1, 2, 3: each comes to bit 4
+        for (uint j = 0; j < 4; j++) {
+            const uint4 high = uint4(b->qh[0] >> (4 * j)) * fifth & 16u;
+            v[j] = (float4(uint4(uchar4(q[j]) & uchar(15)) | high) - 16.0f) * d;
+        }
+        for (uint j = 0; j < 4; j++) {
+            const uint4 high = uint4(b->qh[1] >> (4 * j)) * fifth & 16u;
+            v[j + 4] = (float4(uint4(uchar4(q[j]) >> uchar(4)) | high) - 16.0f) * d;
+        }
+    }
+
+    // Weight i of a table, counted from the first of its first row.
+    static METAL_FUNC float at(device const block_q5_0 *table, size_t i) {
+        device const block_q5_0 *b = table + i / 32;
+        const uint half_block = uint(i % 32 / 16);
+        const uint n = (b->qs[i % 16] >> (4u * half_block) & 15u) |
+                       (b->qh[half_block] >> (i % 16) & 1u) << 4u;
+        return (float(n) - 16.0f) * float(b->d);
+    }
+};

@@ -1,0 +1,49 @@
+/* ops: THE list of ops. Assay does not know an op that is not in it; one that is in it but has no
+ * description (<name>_op in kernels/<name>.c) does not link. */
+#ifndef ASSAY_OPS_H
+#define ASSAY_OPS_H
+
+#include "harness/check/op.h"
+
+#define OPS(X)                                                                                     \
+    X(buffer_copy)                                                                                 \
+    X(kv_cache_copy)                                                                               \
+    X(kv_cache_copy_tokens)                                                                        \
+    X(concat_buffers_2)                                                                            \
+    X(concat_buffers_3)                                                                            \
+    X(embedding_lookup)                                                                            \
+    X(dequantize)                                                                                  \
+    X(residual_add)                                                                                \
+    X(residual_add_inplace)                                                                        \
+    X(bias_add)                                                                                    \
+    X(ffn_silu)                                                                                    \
+    X(rmsnorm)                                                                                     \
+    X(rope_apply)                                                                                  \
+    X(rope_apply_dual)                                                                             \
+    X(rope_apply_tokens)                                                                           \
+    X(rope_apply_table)                                                                            \
+    X(matvec)                                                                                      \
+    X(matvec_batched)                                                                              \
+    X(silu_matvec)                                                                                 \
+    X(rmsnorm_matvec)                                                                              \
+    X(decode_attention)                                                                            \
+    X(prefill_attention)                                                                           \
+    X(repetition_penalty)                                                                          \
+    X(argmax)                                                                                      \
+    X(decode_advance)                                                                              \
+    X(bandwidth_read)                                                                              \
+    X(bandwidth_copy)                                                                              \
+    X(bandwidth_triad)                                                                             \
+    X(dispatch_overhead_noop)
+
+#define DECLARE_OP(name) extern const op name##_op;
+OPS(DECLARE_OP)
+#undef DECLARE_OP
+
+/* The same, as an array (registry.c). */
+extern const op *const registry[];
+extern const size_t registry_count;
+const op *registry_find_op(const char *name);                           /* NULL if there is none */
+const kernel *registry_find_kernel(const char *name, const op **owner); /* owner may be NULL */
+
+#endif

@@ -1,0 +1,73 @@
+/* variants: see variants.h. Each choice says what it rests on. */
+#include "variants.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+#include "kernels/record.h"
+
+static const kernel *find_variant(const op *o, const char *variant) {
+    for (size_t i = 0; i < o->kernel_count; i++)
+        if (strcmp(o->kernels[i].variant, variant) == 0)
+            return &o->kernels[i];
+    assert(!"a variant of the op");
+    return NULL;
+}
+
+/* The kernel of this variant for these weights that takes rows of in_dim, or NULL. */
+static const kernel *find_matvec(const char *variant, const weight_format *f, bool accumulates,
+                                 bool is_many, uint32_t in_dim) {
+    for (size_t i = 0; i < matvec_op.kernel_count; i++) {
+        const kernel *k = &matvec_op.kernels[i];
+        if (k->format == f && k->accumulates == accumulates && (k->tokens != 0) == is_many &&
+            strcmp(k->variant, variant) == 0 && (!k->multiple_of || in_dim % k->multiple_of == 0))
+            return k;
+    }
+    return NULL;
+}
+
+/* On the software device lanes that never meet are a plain loop, so one thread per row wins for one
+ * token as for many (make bench-soft). On a GPU many tokens share what a quad decodes; one token
+ * takes the kernels made for it, of which those of four rows at once are the widest. */
+const kernel *variants_pick_matvec(const device_facts *d, const weight_format *f, bool accumulates,
+                                   uint32_t in_dim, uint32_t tokens, err *e) {
+    bool is_many = d->emulated || tokens > 1;
+    const char *const wanted[] = {d->emulated ? "alone" : is_many ? "reuse" : "rowblock", "plain"};
+    const kernel *k = NULL;
+    for (size_t i = 0; !k && i < COUNT_OF(wanted); i++)
+        k = find_matvec(wanted[i], f, accumulates, is_many, in_dim);
+    if (!k)
+        err_set(e, EXIT_CANNOT, "no kernel multiplies rows of %u weights in %s", in_dim, f->name);
+    return k;
+}
+
+const kernel *variants_pick_embedding(const weight_format *f, err *e) {
+    for (size_t i = 0; i < embedding_lookup_op.kernel_count; i++)
+        if (embedding_lookup_op.kernels[i].format == f)
+            return &embedding_lookup_op.kernels[i];
+    err_set(e, EXIT_CANNOT, "no kernel looks up embeddings in %s", f->name);
+    return NULL;
+}
+
+/* A whole threadgroup for a row pays where its simdgroups run side by side. */
+const kernel *variants_pick_rmsnorm(const device_facts *d, uint32_t tokens) {
+    if (d->emulated)
+        return find_variant(&rmsnorm_op, tokens == 1 ? "simdgroup" : "rows_simdgroup");
+    return find_variant(&rmsnorm_op, tokens == 1 ? "threadgroup" : "rows");
+}
+
+/* Eight simdgroups for a head pay when there are many keys and simdgroups run side by side. */
+const kernel *variants_pick_decode_attention(const device_facts *d) {
+    return find_variant(&decode_attention_op, d->emulated ? "plain" : "threadgroup");
+}
+
+const kernel *variants_pick_prefill_attention(const device_facts *d) {
+    (void)d;
+    return find_variant(&prefill_attention_op, "queryblock");
+}
+
+/* Fewer launches are worth more on a GPU than the better kernel for each product. */
+const kernel *variants_pick_batched(const device_facts *d) {
+    return d->emulated ? NULL : find_variant(&matvec_batched_op, "plain");
+}

@@ -1,0 +1,21 @@
+/* variants: which kernel of an op a model uses, by the format of the weights, the device and how many
+ * tokens go through together. The only place that prefers one variant to another. */
+#ifndef ASSAY_VARIANTS_H
+#define ASSAY_VARIANTS_H
+
+#include "harness/check/op.h"
+#include "harness/device/device.h"
+#include "reference/quant.h"
+
+/* y = W x, or y += W x. NULL with e set: no kernel reads this format. */
+const kernel *variants_pick_matvec(const device_facts *d, const weight_format *f, bool accumulates,
+                                   uint32_t in_dim, uint32_t tokens, err *e);
+const kernel *variants_pick_embedding(const weight_format *f, err *e);
+const kernel *variants_pick_rmsnorm(const device_facts *d, uint32_t tokens);
+const kernel *variants_pick_decode_attention(const device_facts *d);
+const kernel *variants_pick_prefill_attention(const device_facts *d);
+
+/* Three matrices with one x in one launch, instead of three launches. */
+const kernel *variants_pick_batched(const device_facts *d);
+
+#endif

@@ -1,0 +1,374 @@
+/* Denormals and math modes on the software device: what a flushing device and fast math may do is
+ * accepted, what is wrong is still refused, and both are real differences. */
+#include <float.h>
+#include <greatest.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "harness/check/accuracy.h"
+#include "harness/check/check.h"
+#include "kernels/kernels.h"
+#include "support.h"
+
+SUITE(numerics_suite);
+
+enum { N = 64, FUNCTIONS = 10 };
+
+static err last;
+
+/* One kernel of numerics.metal on a device of its own. */
+typedef struct {
+    device *device;
+    library *lib;
+    tape *tape;
+    buffer *x, *out;
+    launch *launch;
+} setup;
+
+static const device_options plain = {.math = MATH_SAFE}, flushing = {.flush_denormals = true};
+
+static void setup_close(setup *s) {
+    tape_free(s->tape);
+    buffer_free(s->x);
+    buffer_free(s->out);
+    library_free(s->lib);
+    device_close(s->device);
+}
+
+/* `bytes` of x, of one type with the output, which has `each` elements for one of x. */
+static bool setup_open(setup *s, const device_options *o, const char *name, const void *x,
+                       elem type, elem out_type, uint32_t n, size_t each) {
+    *s = (setup){0};
+    size_t bytes = n * elem_get_bytes(type);
+    if (!(s->device = device_open_with("soft", o, &last)) ||
+        !(s->lib = library_new(s->device, support_get_path("tests/kernels"), &last)))
+        return false;
+    s->tape = tape_new(s->lib);
+    s->x = device_new_buffer(s->device, bytes, STORAGE_SHARED, "x", &last);
+    s->out = device_new_buffer(s->device, n * each * elem_get_bytes(out_type), STORAGE_SHARED,
+                               "out", &last);
+    s->launch = tape_add(s->tape, "numerics.metal", name, &last);
+    if (!s->launch || !s->x || !s->out || !buffer_upload(s->x, 0, x, bytes, &last))
+        return false;
+    launch_bind(s->launch, 0, slice_whole(s->x), ACCESS_READ, type);
+    launch_bind(s->launch, 1, slice_whole(s->out), ACCESS_WRITE, out_type);
+    launch_set_u32(s->launch, 2, n);
+    launch_set_threads_rounded(s->launch, n, 32);
+    return true;
+}
+
+/* What the kernel makes of n floats. */
+static bool compute(const device_options *o, const char *name, const float *x, uint32_t n,
+                    size_t each, float *out) {
+    setup s;
+    bool ok = setup_open(&s, o, name, x, ELEM_F32, ELEM_F32, n, each) &&
+              tape_play(s.tape, PLAY_WHOLE, NULL, NULL, &last) &&
+              buffer_download(s.out, 0, out, n * each * sizeof *out, &last);
+    setup_close(&s);
+    return ok;
+}
+
+/* Its verdict. A kernel that gives an index gives one. */
+static const char *check(const device_options *o, const char *name, const float *x, elem out_type,
+                         oracle_fn oracle) {
+    static char text[700];
+    setup s;
+    check_result r = {.verdict = CHECK_SKIP};
+    const check_options how = {.unordered = false};
+    bool ok = setup_open(&s, o, name, x, ELEM_F32, out_type, N, 1);
+    if (ok) {
+        if (out_type == ELEM_U32)
+            launch_bind(s.launch, 1, slice_part(s.out, 0, 4), ACCESS_WRITE, ELEM_U32);
+        s.launch->oracle = oracle;
+        ok = check_tape(s.tape, &how, &r, &last);
+    }
+    setup_close(&s);
+    snprintf(text, sizeof text, "%s",
+             !ok                       ? last.text
+             : r.verdict == CHECK_PASS ? "pass"
+                                       : r.message);
+    return text;
+}
+
+/* Denormals ----------------------------------------------------------------------------------- */
+
+/* Denormals of both signs, with a normal value here and there. */
+static void fill(float *x) {
+    for (int i = 0; i < N; i++)
+        x[i] = i % 8 == 5 ? 1e-30f * (float)i : (float)(i - 20) * 1e-40f;
+}
+
+TEST a_flushing_device_takes_denormals_for_zero_and_copies_them_whole(void) {
+    float x[N], got[N], sum[N];
+    fill(x);
+    if (!compute(&flushing, "copy", x, N, 1, got) || !compute(&flushing, "twice", x, N, 1, sum))
+        FAILm(last.text);
+    ASSERT(memcmp(x, got, sizeof x) == 0);
+    for (int i = 0; i < N; i++)
+        ASSERT(sum[i] == (i % 8 == 5 ? 2 * x[i] : 0));
+    if (!compute(&plain, "twice", x, N, 1, sum))
+        FAILm(last.text);
+    for (int i = 0; i < N; i++)
+        ASSERT(sum[i] == 2 * x[i]); /* and the test program itself keeps them */
+    PASS();
+}
+
+TEST halves_are_not_flushed(void) {
+    uint16_t x[N], got[N];
+    for (int i = 0; i < N; i++)
+        x[i] = (uint16_t)(i + 1); /* denormals */
+    setup s;
+    bool ok = setup_open(&s, &flushing, "add_halves", x, ELEM_F16, ELEM_F16, N, 1) &&
+              tape_play(s.tape, PLAY_WHOLE, NULL, NULL, &last) &&
+              buffer_download(s.out, 0, got, sizeof got, &last);
+    setup_close(&s);
+    if (!ok)
+        FAILm(last.text);
+    for (int i = 0; i < N; i++)
+        ASSERT_EQ_FMT(2 * (i + 1), (int)got[i], "%d");
+    PASS();
+}
+
+TEST the_device_says_that_it_flushes(void) {
+    device *kept = device_open_with("soft", &plain, &last);
+    device *flushed = device_open_with("soft", &flushing, &last);
+    setenv("ASSAY_FLUSH", "1", 1);
+    device *asked = device_open("soft", &last);
+    setenv("ASSAY_FLUSH", "yes", 1);
+    device *wrong = device_open("soft", &last);
+    unsetenv("ASSAY_FLUSH");
+    ASSERT(kept && flushed && asked && !wrong);
+    ASSERT(last.code == EXIT_USAGE && strstr(last.text, "ASSAY_FLUSH"));
+    ASSERT(!device_get_facts(kept)->flushes_denormals);
+    ASSERT(device_get_facts(flushed)->flushes_denormals);
+    ASSERT(device_get_facts(asked)->flushes_denormals);
+    device_close(kept);
+    device_close(flushed);
+    device_close(asked);
+    ASSERT_RUN("ASSAY_FLUSH=1 $A info --device soft | grep denormals", 0);
+    ASSERT_SAYS("flushed");
+    PASS();
+}
+
+static void double_it(const launch *l, oracle_io *io) {
+    (void)l;
+    const float *x = io->in[0];
+    for (size_t i = 0; i < N; i++)
+        io->out[1].value[i] = 2 * (double)x[i];
+    io->out[1].roundings = 1;
+}
+
+static void copy_it(const launch *l, oracle_io *io) {
+    (void)l;
+    const float *x = io->in[0];
+    for (size_t i = 0; i < N; i++)
+        io->out[1].value[i] = (double)x[i];
+    io->out[1].exact = true;
+}
+
+TEST what_is_flushed_is_right_only_on_a_device_that_flushes(void) {
+    float x[N];
+    fill(x);
+    ASSERT_STR_EQ("pass", check(&flushing, "twice", x, ELEM_F32, double_it));
+    ASSERT_STR_EQ("pass", check(&flushing, "twice_flushed", x, ELEM_F32, double_it));
+    ASSERT_STR_EQ("pass", check(&plain, "twice", x, ELEM_F32, double_it));
+    ASSERT(strstr(check(&plain, "twice_flushed", x, ELEM_F32, double_it), "elements are wrong"));
+    PASS();
+}
+
+TEST a_flushing_device_may_not_lose_a_normal_term(void) {
+    float x[N];
+    fill(x);
+    ASSERT(strstr(check(&flushing, "twice_without_small", x, ELEM_F32, double_it),
+                  "8 of 64 elements"));
+    PASS();
+}
+
+TEST a_copy_keeps_denormals_on_a_flushing_device_too(void) {
+    float x[N];
+    fill(x);
+    ASSERT_STR_EQ("pass", check(&flushing, "copy", x, ELEM_F32, copy_it));
+    ASSERT(strstr(check(&flushing, "twice_flushed", x, ELEM_F32, copy_it), "are wrong"));
+    PASS();
+}
+
+static void find_largest(const launch *l, oracle_io *io) {
+    (void)l;
+    const float *x = io->in[0];
+    size_t best = 0;
+    for (size_t i = 1; i < N; i++)
+        best = x[i] > x[best] ? i : best;
+    io->out[1].value[0] = (double)best;
+}
+
+/* A kernel that writes one index. */
+static const char *check_index(const device_options *o, const char *name, const float *x) {
+    return check(o, name, x, ELEM_U32, find_largest);
+}
+
+TEST of_denormals_a_flushing_device_takes_the_first(void) {
+    float x[N];
+    for (int i = 0; i < N; i++)
+        x[i] = (float)(i % 40) * 1e-40f;                         /* the largest is number 39 */
+    ASSERT_STR_EQ("pass", check_index(&flushing, "largest", x)); /* 0 */
+    ASSERT_STR_EQ("pass", check_index(&plain, "largest", x));    /* 39 */
+    ASSERT(strstr(check_index(&flushing, "last_largest", x), "element 0 is 63"));
+    PASS();
+}
+
+TEST a_smaller_element_is_not_the_largest_on_any_device(void) {
+    float x[N];
+    for (int i = 0; i < N; i++)
+        x[i] = i == 30 ? 3e-38f : i == 12 ? 2e-38f : (float)i * 1e-40f; /* both are normal */
+    ASSERT_STR_EQ("pass", check_index(&flushing, "largest", x));
+    ASSERT(strstr(check_index(&flushing, "second_largest", x), "element 0 is 12, expected 30"));
+    ASSERT(strstr(check_index(&plain, "second_largest", x), "element 0 is 12, expected 30"));
+    PASS();
+}
+
+/* The registry -------------------------------------------------------------------------------- */
+
+/* Those whose names contain `part`. */
+static const char *check_registry(const device_options *o, distribution inputs, const char *part) {
+    static char text[800];
+    device *d = device_open_with("soft", o, &last);
+    library *lib = d ? library_new(d, NULL, &last) : NULL;
+    size_t checked = 0;
+    text[0] = 0;
+    for (size_t i = 0; lib && !text[0] && i < registry_count; i++)
+        for (size_t k = 0; !text[0] && k < registry[i]->kernel_count; k++)
+            for (uint64_t seed = 1; !text[0] && seed <= 3; seed++) {
+                const op *p = registry[i];
+                const kernel *v = &p->kernels[k];
+                const shape *s = &op_get_shapes(p, v)->any_input;
+                check_result r;
+                if (!strstr(v->name, part) || (p->accepts && !p->accepts(v, s, NULL)))
+                    continue;
+                checked++;
+                if (!check_case(lib, p, v, s, inputs, seed, &r, &last))
+                    snprintf(text, sizeof text, "%s: %s", v->name, last.text);
+                else if (r.verdict != CHECK_PASS)
+                    snprintf(text, sizeof text, "seed %d: %s", (int)seed, r.message);
+            }
+    library_free(lib);
+    device_close(d);
+    return !lib ? last.text : checked == 0 ? "nothing was checked" : text[0] ? text : NULL;
+}
+
+TEST every_kernel_agrees_with_its_oracle_where_denormals_are_flushed(void) {
+    const char *why = check_registry(&flushing, INPUT_DENORMALS, "");
+    if (why)
+        FAILm(why);
+    PASS();
+}
+
+/* Math modes ---------------------------------------------------------------------------------- */
+
+TEST fast_math_alone_takes_it_that_nothing_is_nan(void) {
+    const float x[N] = {1, NAN, 2, NAN};
+    float got[MATH_COUNT][N];
+    for (math_mode m = 0; m < MATH_COUNT; m++)
+        if (!compute(&(device_options){.math = m}, "is_it_nan", x, N, 1, got[m]))
+            FAILm(last.text);
+    ASSERT(got[MATH_SAFE][1] == 1 && got[MATH_RELAXED][1] == 1 && got[MATH_FAST][1] == 0);
+    ASSERT(got[MATH_SAFE][0] == 0 && got[MATH_RELAXED][0] == 0 && got[MATH_FAST][0] == 0);
+    PASS();
+}
+
+TEST libraries_of_one_device_compile_with_a_math_of_their_own(void) {
+    device *d = device_open("soft", &last);
+    library *safe = library_new(d, support_get_path("tests/kernels"), &last);
+    library *fast = library_new(d, support_get_path("tests/kernels"), &last);
+    library_set_math(fast, MATH_FAST);
+    const pipeline *a = library_find(safe, "numerics.metal", "twice", NULL, 0, &last);
+    const pipeline *b = library_find(fast, "numerics.metal", "twice", NULL, 0, &last);
+    bool ok = a && b && a->math == MATH_SAFE && b->math == MATH_FAST && !a->flushes_denormals &&
+              b->flushes_denormals;
+    library_free(safe);
+    library_free(fast);
+    device_close(d);
+    ASSERT(ok);
+    PASS();
+}
+
+/* |got - want| in roundings: parts 2^-24 of the result. */
+static double count_roundings(double want, float got) {
+    return fabs((double)got - want) / fabs(want) / 0x1p-24;
+}
+
+TEST fast_functions_are_fast_and_within_the_specification(void) {
+    float x[N], safe[FUNCTIONS * N], fast[FUNCTIONS * N];
+    for (int i = 0; i < N; i++)
+        x[i] = ((float)i - 31.4f) * 0.099f; /* -3.1 to 3.1 */
+    if (!compute(&plain, "functions", x, N, FUNCTIONS, safe) ||
+        !compute(&(device_options){.math = MATH_FAST}, "functions", x, N, FUNCTIONS, fast))
+        FAILm(last.text);
+    int changed = 0;
+    for (int i = 0; i < N; i++) {
+        const float *f = fast + FUNCTIONS * i, *s = safe + FUNCTIONS * i;
+        double v = (double)x[i], size = fabs(v);
+        ASSERT(count_roundings(exp(v), f[0]) <= fast_exp(v));
+        ASSERT(fabs((double)f[1] - sin(v)) <= 0x1p-13 && fabs((double)f[2] - cos(v)) <= 0x1p-13);
+        if (size >= 0.5 && size <= 2)
+            ASSERT(fabs((double)f[3] - log(size)) <= 0x1p-21);
+        else
+            ASSERT(count_roundings(log(size), f[3]) <= FAST_LOG);
+        ASSERT(count_roundings(1 / sqrt(size), f[4]) <= FAST_RSQRT);
+        ASSERT(count_roundings(sqrt(size), f[5]) <= FAST_RSQRT + 1);
+        ASSERT(count_roundings(pow(size, (double)1.7f), f[6]) <= fast_pow(1.7 * log2(size)) + 8);
+        ASSERT(count_roundings(1 / v, f[7]) <= FAST_RECIPROCAL);
+        ASSERT(f[8] == s[8] && f[9] == s[9]); /* the precise ones are the same in both */
+        for (int k = 0; k < 8; k++)
+            changed += f[k] != s[k];
+    }
+    ASSERT(changed > 2 * N);
+    PASS();
+}
+
+/* Those with functions, and with values to compare; `assay check --math fast` has them all. */
+TEST kernels_agree_with_their_oracles_under_fast_math(const char *part) {
+    const char *why = check_registry(&(device_options){.math = MATH_FAST}, INPUT_NORMAL, part);
+    if (why)
+        FAILm(why);
+    PASS();
+}
+
+TEST verbs_take_a_math_mode_and_say_which(void) {
+    ASSERT_RUN("$A check --device soft --math fast residual_add/77/uniform", 0);
+    ASSERT_SAYS("fast math");
+    ASSERT_RUN("$A check --device soft residual_add/77/uniform", 0);
+    ASSERT_SAYS("safe math");
+    ASSERT_RUN("$A check --device soft --math quick residual_add/77/uniform", 2);
+    ASSERT_SAYS("there are safe, relaxed and fast");
+    ASSERT_RUN("rm -rf $T; $A bench --device soft --budget 0.01 --out $T/b.csv ffn_silu --shape 64 "
+               "&& grep '^ffn_silu.*,fast,' $T/b.csv",
+               0);
+    ASSERT_RUN("$A bench --device soft --budget 0.01 --out $T/b.csv ffn_silu --shape 64 "
+               "--math safe && grep '^ffn_silu.*,safe,' $T/b.csv",
+               0);
+    ASSERT_RUN("$A model bench --device soft -p 0 -n 2 -r 1 -o csv --math relaxed | grep relaxed",
+               0);
+    PASS();
+}
+
+SUITE(numerics_suite) {
+    RUN_TEST(a_flushing_device_takes_denormals_for_zero_and_copies_them_whole);
+    RUN_TEST(halves_are_not_flushed);
+    RUN_TEST(the_device_says_that_it_flushes);
+    RUN_TEST(what_is_flushed_is_right_only_on_a_device_that_flushes);
+    RUN_TEST(a_flushing_device_may_not_lose_a_normal_term);
+    RUN_TEST(a_copy_keeps_denormals_on_a_flushing_device_too);
+    RUN_TEST(of_denormals_a_flushing_device_takes_the_first);
+    RUN_TEST(a_smaller_element_is_not_the_largest_on_any_device);
+    RUN_TEST(every_kernel_agrees_with_its_oracle_where_denormals_are_flushed);
+    RUN_TEST(fast_math_alone_takes_it_that_nothing_is_nan);
+    RUN_TEST(libraries_of_one_device_compile_with_a_math_of_their_own);
+    RUN_TEST(fast_functions_are_fast_and_within_the_specification);
+    static const char *const parts[] = {"rmsnorm_simd", "silu", "rope", "attention", "argmax"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        RUN_TESTp(kernels_agree_with_their_oracles_under_fast_math, parts[i]);
+    RUN_TEST(verbs_take_a_math_mode_and_say_which);
+}
