@@ -1,7 +1,7 @@
 #!/bin/sh
 # The main job: installs what is missing, builds, shows what this machine is, checks and validates
-# every kernel, checks the model that ships, runs the experiments, draws their charts, writes the
-# report and lets the model write.
+# every kernel, checks the included model, runs the experiments, draws their charts, writes the
+# report and generates text with the model.
 #
 # Usage: ./run_all.sh [--full]   --full: every case under validation, whole sweeps; takes an hour
 #

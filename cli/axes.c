@@ -34,7 +34,7 @@ shape axes_set_batch(const op *o, const shape *s, uint32_t batch) {
     return sized;
 }
 
-/* Formats are written as in the names of kernels; Q4_0 is as good. */
+/* Formats are written as in the names of kernels, in upper or lower case. */
 static void lower(char *text) {
     for (; *text; text++)
         *text = (char)tolower((unsigned char)*text);

@@ -1,21 +1,21 @@
 /* axes: which kernels, by what varies among them: --format, --accumulate, --variant, --batch.
  *
- * An axis that is not given takes everything. A word that no kernel has is an error with the
- * nearest one that there is. */
+ * An axis that is not given matches everything. A word that no kernel has is an error that names
+ * the nearest valid one. */
 #ifndef ASSAY_AXES_H
 #define ASSAY_AXES_H
 
 #include "harness/check/op.h"
 
-/* A list with commas, cut into words. */
+/* A comma-separated list, cut into words. */
 enum { WORDS_MAX = 64, WORD_SIZE = 96 };
 typedef struct {
     char words[WORDS_MAX][WORD_SIZE];
-    bool used[WORDS_MAX]; /* for those who want to know which were of use */
+    bool used[WORDS_MAX]; /* for callers that track which words matched something */
     size_t count;
 } word_list;
 
-/* NULL is no words. `name` is the option's, for the message. */
+/* NULL gives no words. `name` is the option's, for the message. */
 bool words_split(const char *text, const char *name, word_list *out, err *e);
 
 /* As on the command line, or NULL. */
@@ -48,14 +48,14 @@ typedef struct {
 bool axes_parse(const axes_query *q, axes *out, err *e);
 bool axes_take_kernel(const axes *a, const kernel *k);
 
-/* A shape of an op that counts tokens, with this many. Kernels of one token leave that dimension
+/* A shape of an op that counts tokens, with this batch. Kernels of one token leave that dimension
  * out, and for a batch of 1 it stays out. */
 shape axes_set_batch(const op *o, const shape *s, uint32_t batch);
 
 /* "q4_0", or "" for a kernel without weights. */
 void axes_get_format(const kernel *k, char *text, size_t size);
 
-/* Says that there is no `what` called `word`, and which one is nearest. */
+/* An error: no `what` is called `word`; names the nearest one. */
 bool axes_refuse_word(const char *what, const char *word, const char *const *known, size_t count,
                       err *e);
 

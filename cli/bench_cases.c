@@ -189,7 +189,7 @@ static bool check_use(const search *s, err *e) {
         case_list ignored;
         if (s->filter_used[i])
             continue;
-        if (!cases_find(&one, &ignored, e)) /* says what there is */
+        if (!cases_find(&one, &ignored, e)) /* lists the valid ones */
             return false;
         cases_free(&ignored);
         return err_set(e, EXIT_USAGE,

@@ -37,8 +37,8 @@ typedef struct {
     size_t room;
 } lister;
 
-/* The shape with each batch that is wanted, if the op has one. Kernels of one token are asked too:
- * what they do not take is skipped with a reason. */
+/* The shape with each requested batch, if the op has one. Kernels of one token are included: what
+ * they do not take is skipped with a reason. */
 static void add_batches(lister *l, const op *o, const kernel *k, const shape *s,
                         distribution inputs) {
     if (op_find_batch_dim(o) < 0 || l->axes->batch_count == 0)
@@ -81,7 +81,7 @@ bool cases_match(const char *filter, const test_case *c) {
     return strstr(c->name, filter) != NULL;
 }
 
-/* Adds a word to a list in a text, once, with a line break now and then. */
+/* Adds a word to a list in a text unless it is there, breaking lines as needed. */
 static void list_word(char *text, size_t size, const char *word) {
     size_t used = strlen(text), length = strlen(word);
     for (const char *p = text; (p = strstr(p, word)); p += length)
@@ -110,7 +110,7 @@ static bool refuse_filter(const char *filter, err *e) {
     cases_free(&all);
     if (is_known)
         return err_set(e, EXIT_USAGE,
-                       "'%.60s' has no kernel of the format, variant and accumulation asked for; "
+                       "'%.60s' has no kernel with the given format, variant and accumulation; "
                        "assay list shows what it has",
                        filter);
     for (size_t i = 0; i < registry_count; i++) {
@@ -212,7 +212,7 @@ static bool apply_input(const char *name, case_list *l, err *e) {
             l->items[kept++] = l->items[i];
     l->count = kept;
     return kept > 0 || err_set(e, EXIT_USAGE,
-                               "no case is left: the shape given is run with input 'normal' only, "
+                               "no case is left: the given shape is run only with input 'normal', "
                                "not with '%s'",
                                name);
 }
@@ -266,7 +266,7 @@ bool cases_find(const case_query *q, case_list *out, err *e) {
     if (ok && q->quick)
         apply_quick(out);
     if (ok && out->count == 0)
-        ok = err_set(e, EXIT_USAGE, "no kernel has the format, variant and accumulation asked for");
+        ok = err_set(e, EXIT_USAGE, "no kernel has the given format, variant and accumulation");
     if (!ok)
         cases_free(out);
     return ok;

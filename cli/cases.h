@@ -6,22 +6,23 @@
 #include "axes.h"
 #include "harness/check/test_case.h"
 
-/* Which ones: those that any of the filters matches (all if there is none), of these axes, shapes
+/* Which ones: those that any of the filters matches (all without filters), of these axes, shapes
  * and distribution (any if NULL). A filter is the name of an op or of a kernel, or else a glob or a
- * part of a case's name. Shapes are a list with commas, with or without the batch. `quick` keeps
- * the first shapes of each kernel, which are the edges, and the one with every distribution. */
+ * part of a case's name. Shapes are a comma-separated list, with or without the batch. `quick`
+ * keeps the first shapes of each kernel, which are the edges, and the one with every
+ * distribution. */
 typedef struct {
     const char *const *filters;
     size_t filter_count;
     const char *shapes, *input;
     axes_query axes;
     bool quick;
-    bool with_skips; /* also those that their kernel does not take, which are to be counted */
+    bool with_skips; /* also those that their kernel does not take, to be counted as skipped */
 } case_query;
 
-/* A query that matches nothing, in whole or in one filter, is an error that says what there is. */
+/* A query or a filter that matches nothing is an error that lists what exists. */
 bool cases_find(const case_query *q, case_list *out, err *e);
-/* The case that "kernel/shape/input" names, whether or not the registry lists its shape. */
+/* The case named by "kernel/shape/input", whether or not the registry lists its shape. */
 bool cases_parse(const char *name, test_case *out);
 /* Does this filter match this case? */
 bool cases_match(const char *filter, const test_case *c);

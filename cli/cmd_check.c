@@ -16,7 +16,8 @@ static const option options[] = {
      "also capture the GPU's work of one case for Xcode (Metal only)", 0, 0},
 };
 
-/* A trace of many cases is one that nobody opens. Metal reads the variable when a worker starts. */
+/* A trace of many cases is too large to be useful. Metal reads the variable when a worker
+ * starts. */
 static bool prepare_capture(const case_list *cases, err *e) {
     if (!settings.run.capture)
         return true;
@@ -67,13 +68,13 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb verb_check = {
     .name = "check",
     .names = "[FILTER...]",
-    .about = "run kernels against their oracles: one row a case, exit status 1 if any is wrong",
+    .about = "run kernels against their oracles: one row per case, exit status 1 if any is wrong",
     .notes =
         "A case is kernel/shape/input. FILTER is the name of a kernel or of an op, a part of a\n"
         "case's name, or a glob over it: 'matvec*/*/zeros'. Without one, everything is checked.\n"
-        "Of each output the largest absolute, relative and ULP error, the normalised mean squared\n"
-        "error, the largest error as a part of what is allowed (margin) and where that one is are\n"
-        "shown. The same seed gives the same rows. ASSAY_KERNELS names another folder of "
+        "Each row shows the largest absolute, relative and ULP error of an output, its normalised\n"
+        "mean squared error, the largest error divided by its tolerance (margin), and where that\n"
+        "error is. The same seed gives the same rows. ASSAY_KERNELS names another folder of "
         "kernels.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,

@@ -1,4 +1,4 @@
-/* cmd_claims: `assay claims`. Published numbers against the results that are stored. */
+/* cmd_claims: `assay claims`. Published numbers against stored results. */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,8 +20,8 @@ static struct {
 static const option options[] = {
     {"claims", OPTION_TEXT, &settings.claims, "FILE.csv", "the claims (default results/claims.csv)",
      0, 0},
-    {"json", OPTION_FLAG, &settings.json, NULL, "print JSON in place of the table", 0, 0},
-    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown in place of the table", 0, 0},
+    {"json", OPTION_FLAG, &settings.json, NULL, "print JSON instead of the table", 0, 0},
+    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
     {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the rows to a file", 0, 0},
 };
 
@@ -35,6 +35,7 @@ typedef struct {
     const store_folder *folder;
     claim_answer answer;
     char published[96], measured[96];
+    char folded[32]; /* "25 claims", where the row stands for several; else "" */
     const char *cells[COLUMNS];
 } row;
 
@@ -42,6 +43,17 @@ typedef struct {
     row *items;
     size_t count;
 } row_list;
+
+/* Again after a row was moved: cells point into it. */
+static void set_cells(row *r) {
+    bool is_one = !r->folded[0];
+    r->cells[DEVICE] = r->folder->device;
+    r->cells[CLAIM] = is_one ? r->claim->id : r->folded;
+    r->cells[PUBLISHED] = is_one ? r->published : "";
+    r->cells[MEASURED] = is_one ? r->measured : "";
+    r->cells[VERDICT] = claim_get_verdict_name(r->answer.verdict);
+    r->cells[REASON] = r->answer.reason;
+}
 
 static row_list make_rows(const claim_list *claims, const store *s) {
     row_list l = {calloc(claims->count * s->count + 1, sizeof(row)), 0};
@@ -54,31 +66,50 @@ static row_list make_rows(const claim_list *claims, const store *s) {
             r->answer = claim_judge(c, r->folder);
             claim_get_published(c, r->published, sizeof r->published);
             claim_get_measured(c, &r->answer, r->folder->emulated, r->measured, sizeof r->measured);
-            r->cells[DEVICE] = r->folder->device;
-            r->cells[CLAIM] = c->id;
-            r->cells[PUBLISHED] = r->published;
-            r->cells[MEASURED] = r->measured;
-            r->cells[VERDICT] = claim_get_verdict_name(r->answer.verdict);
-            r->cells[REASON] = r->answer.reason;
+            set_cells(r);
         }
     return l;
 }
 
 /* Forms --------------------------------------------------------------------------------------- */
 
-static void print_counts(const row_list *l) {
-    size_t counts[CLAIM_VERDICTS] = {0};
-    for (size_t i = 0; i < l->count; i++)
-        counts[l->items[i].answer.verdict]++;
-    printf("\n%zu hold, %zu do not hold, %zu cannot be measured here\n", counts[CLAIM_HOLDS],
-           counts[CLAIM_FAILS], counts[CLAIM_UNKNOWN]);
+static void print_counts(const claim_list *claims, const store *s) {
+    printf("\n");
+    for (size_t f = 0; f < s->count; f++) {
+        claim_counts c = claims_count(claims, &s->folders[f]);
+        char text[256];
+        claim_format_counts(&c, text, sizeof text);
+        printf("%s%s%s\n", s->count > 1 ? s->folders[f].device : "", s->count > 1 ? ": " : "",
+               text);
+    }
 }
 
-/* Where there is one device it is said once, above. */
-static void print_table(const row_list *l, const store *s) {
+/* Rows of a folder with the same obstacle become one, with their number. */
+static void fold(row_list *l, const claim_list *claims) {
+    size_t kept = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        row r = l->items[i];
+        size_t same = claims_count_same(claims, r.folder, &r.answer), k = 0;
+        while (k < kept && (l->items[k].folder != r.folder || !l->items[k].folded[0] ||
+                            strcmp(l->items[k].answer.reason, r.answer.reason) != 0))
+            k++;
+        if (k < kept)
+            continue;
+        if (same >= CLAIMS_FOLDED)
+            snprintf(r.folded, sizeof r.folded, "%zu claims", same);
+        l->items[kept++] = r;
+    }
+    l->count = kept;
+    for (size_t i = 0; i < kept; i++)
+        set_cells(&l->items[i]);
+}
+
+/* A single device is named once, above the table. */
+static void print_table(row_list *l, const claim_list *claims, const store *s) {
     size_t first = s->count > 1 ? DEVICE : CLAIM;
     table_column columns[COLUMNS];
     table t = {stdout, columns + first, COLUMNS - first, table_wants_colour(stdout)};
+    fold(l, claims);
     for (size_t i = 0; i < COLUMNS; i++)
         columns[i] = (table_column){.title = titles[i], .width = 0};
     for (size_t i = 0; i < l->count; i++)
@@ -89,11 +120,14 @@ static void print_table(const row_list *l, const store *s) {
                s->folders[0].emulated ? " (emulated)" : "");
     table_print_header(&t);
     for (size_t i = 0; i < l->count; i++) {
-        static const paint paints[CLAIM_VERDICTS] = {PAINT_GOOD, PAINT_BAD, PAINT_DIM};
+        static const paint paints[CLAIM_VERDICTS] = {
+            [CLAIM_HOLDS] = PAINT_GOOD,       [CLAIM_FAILS] = PAINT_BAD,
+            [CLAIM_ELSEWHERE] = PAINT_NONE,   [CLAIM_UNCLEAR] = PAINT_DIM,
+            [CLAIM_CONTRADICTED] = PAINT_BAD, [CLAIM_UNKNOWN] = PAINT_DIM};
         table_print_row(&t, l->items[i].cells + first, VERDICT - first,
                         paints[l->items[i].answer.verdict]);
     }
-    print_counts(l);
+    print_counts(claims, s);
 }
 
 static void print_markdown(const row_list *l) {
@@ -172,13 +206,13 @@ static bool write_csv(const row_list *l, const char *path, err *e) {
 
 static bool answer(const claim_list *claims, const store *s, err *e) {
     row_list l = make_rows(claims, s);
+    bool ok = !settings.csv || write_csv(&l, settings.csv, e); /* all rows: the table folds some */
     if (settings.json)
         print_json(&l);
     else if (settings.markdown)
         print_markdown(&l);
     else
-        print_table(&l, s);
-    bool ok = !settings.csv || write_csv(&l, settings.csv, e);
+        print_table(&l, claims, s);
     free(l.items);
     return ok;
 }
@@ -201,13 +235,19 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb verb_claims = {
     .name = "claims",
     .names = "[DIR...]",
-    .about = "published numbers against what was measured here: does each claim hold?",
+    .about = "compare published numbers with what was measured here: does each claim hold?",
     .notes =
-        "DIR is a device's folder of results, or a folder of such (default results/). Nothing is\n"
-        "measured: the numbers are metrics of `assay experiment`. A claim holds, does not hold, "
-        "or\n"
-        "cannot be measured here, and the reason is said; times of the software device decide\n"
-        "nothing. Exit status: 0 whatever the verdicts are.\n",
+        "DIR is a device's folder of results, or a folder of them (default results/). Nothing is\n"
+        "measured: the numbers are metrics of `assay experiment`. A claim holds or does not hold "
+        "on\n"
+        "the chip it was published for; on another GPU it is \"measured on another chip\", with "
+        "both\n"
+        "numbers. It cannot be told where the spread of the samples reaches across the allowance,\n"
+        "and cannot be measured where the device cannot answer: times of the software device "
+        "decide\n"
+        "nothing. Claims with the same such reason are one row of the table; --json and --csv "
+        "have\n"
+        "all of them. Exit status: 0 whatever the verdicts are.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

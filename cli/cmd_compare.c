@@ -25,7 +25,7 @@ static const option options[] = {
     {"clock", OPTION_TEXT, &settings.clock, "C", "gpu, encode or wall (default gpu)", 0, 0},
     {"explain", OPTION_FLAG, &settings.explain, NULL, "the numbers and the rule of each verdict", 0,
      0},
-    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown in place of the table", 0, 0},
+    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
     {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the bootstrap (default 1)", 0,
      UINT64_MAX},
 };
@@ -214,12 +214,13 @@ const verb verb_compare = {
         "compare two runs of bench or of experiments: which cases are slower, and is it certain?",
     .notes =
         "BASE and NEW are NAME.csv files of bench or of experiments, with their NAME.samples.csv\n"
-        "beside them, or folders of such. Rows of the same name in column `case` are compared. A\n"
-        "case is slower when the ratio of medians is beyond the smallest effect,\n"
-        "its 95% bootstrap interval is clear of 1, and a Mann-Whitney test agrees after Holm's\n"
-        "correction over all cases; same when the whole interval is within the smallest effect;\n"
-        "ambiguous when neither can be said. Exit status: 4 if one is slower, else 5 if one is\n"
-        "ambiguous or missing, else 0.\n",
+        "beside them, or folders of them. Rows with the same name in column `case` are compared. "
+        "A\n"
+        "case is slower if the ratio of medians is beyond the smallest effect, its 95% bootstrap\n"
+        "interval is clear of 1, and a Mann-Whitney test agrees after Holm's correction over all\n"
+        "cases; same if the whole interval is within the smallest effect; otherwise ambiguous. "
+        "Exit\n"
+        "status: 4 if any case is slower, else 5 if any is ambiguous or missing, else 0.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

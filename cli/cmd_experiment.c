@@ -1,5 +1,5 @@
-/* cmd_experiment: `assay experiment`. Each experiment runs in a worker, so that one that dies does
- * not take the others with it; all of them share the worker, and with it the roof and the model. */
+/* cmd_experiment: `assay experiment`. Experiments run in a worker, so that a crash in one does not
+ * end the others; all of them share the worker, and with it the roof and the model. */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -24,23 +24,24 @@ static struct {
 
 static const option options[] = {
     {"quick", OPTION_FLAG, &settings.quick, NULL,
-     "fewer points and less time for each: minutes for all", 0, 0},
-    {"smoke", OPTION_FLAG, &settings.smoke, NULL, "only sees that each works: numbers mean nothing",
-     0, 0},
+     "fewer points and less time for each: minutes for all of them", 0, 0},
+    {"smoke", OPTION_FLAG, &settings.smoke, NULL,
+     "only shows that each works: the numbers mean nothing", 0, 0},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
     {"out", OPTION_TEXT, &settings.out, "DIR", "where the files go (default results/<device>)", 0,
      0},
     {"m|model", OPTION_TEXT, &settings.model, "FILE",
-     "GGUF file (default: SmolLM2-135M if `make model` brought it, else the one that ships)", 0, 0},
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "of inputs and tokens (default 1)", 0, UINT64_MAX},
+     "GGUF file (default: SmolLM2-135M if `make model` fetched it, else the one included)", 0, 0},
+    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of inputs and tokens (default 1)", 0,
+     UINT64_MAX},
     MATH_OPTION(&settings.math, "fast, as Metal's"),
     {"timeout", OPTION_SECONDS, &settings.timeout_s, "S",
-     "give an experiment up after so many seconds (default 3600)", 0, 0},
+     "give up on an experiment after this many seconds (default 3600)", 0, 0},
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
 };
 
-/* What a worker answers. Both sides are the same program. */
+/* The answer of a worker. Both sides are the same program. */
 typedef struct {
     bool made;
     err error;
@@ -112,11 +113,12 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     err chart = {.code = EXIT_OK};
     progress_hide(&s->shown);
     if (o->failure[0] || o->bytes != sizeof a) {
-        tell_failure(s, name,
-                     o->failure[0]
-                         ? o->failure
-                         : "the worker is another build of assay: was it rebuilt meanwhile?",
-                     "", EXIT_WRONG);
+        tell_failure(
+            s, name,
+            o->failure[0]
+                ? o->failure
+                : "the worker is a different build of assay: was it rebuilt during the run?",
+            "", EXIT_WRONG);
         return true;
     }
     memcpy(&a, o->answer, sizeof a);
@@ -218,7 +220,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         err_set(e, EXIT_USAGE, "%zu names are too many; `all` is every experiment", count);
         return e->code;
     }
-    const char *chosen[MOST_EXPERIMENTS];
+    static const char *chosen[MOST_EXPERIMENTS];
     static session s;
     device_facts facts;
     suite find = {.device = settings.device, .math = settings.math};
@@ -243,12 +245,12 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
 const verb verb_experiment = {
     .name = "experiment",
     .names = "[NAME...|all]",
-    .about = "ask a question of the device: rows, samples, a chart and a conclusion each",
-    .notes =
-        "Without a name, lists them. Everything that is timed is checked against its oracle "
-        "first;\n"
-        "what is compared is timed interleaved. A CSV file with the rows, one with every sample,\n"
-        "and a chart as SVG and PNG (by gnuplot) are left in results/<device>.\n",
+    .about = "answer a question about the device: rows, samples, a chart and a conclusion",
+    .notes = "Without a name, lists them. Everything that is timed is checked against its oracle "
+             "first;\n"
+             "things that are compared are timed interleaved. Each writes a CSV file with its "
+             "rows, one\n"
+             "with every sample, and a chart as SVG and PNG (by gnuplot) to results/<device>.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run_verb,

@@ -1,4 +1,4 @@
-/* cmd_info: `assay info`. What this machine has, and what it lacks for what. */
+/* cmd_info: `assay info`. What this machine has, what is missing, and what needs it. */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static const option options[] = {
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
     {"field", OPTION_TEXT, &settings.field, "NAME",
-     "print only the value of this line, such as results, device or cache: for scripts", 0, 0},
+     "print only the value of this line, such as results, device or cache (for scripts)", 0, 0},
 };
 
 /* An empty key continues the line before it. */
@@ -48,7 +48,8 @@ static void print_machine(void) {
     snprintf(text, sizeof text, "%.1f GB", (double)host_count_memory() * 1e-9);
     print_line("memory", text);
     power_state power = power_get_state();
-    snprintf(text, sizeof text, "%s%s%s", power.on_battery ? "on battery" : "mains, or not told",
+    snprintf(text, sizeof text, "%s%s%s",
+             power.on_battery ? "on battery" : "mains, or not reported",
              power.low_power ? ", low-power mode" : "", power.is_hot ? ", hot" : "");
     print_line("power", text);
 }
@@ -95,14 +96,14 @@ static void print_device(device *d) {
     print_line("denormals", f->flushes_denormals ? "flushed to 0 in f32" : "kept");
     if (f->working_set_bytes) {
         snprintf(text, sizeof text,
-                 "%s memory, %.1f GB at the same time, %.1f GB in one buffer, %.1f MB held",
+                 "%s memory, %.1f GB in total, %.1f GB per buffer, %.1f MB allocated",
                  f->unified ? "unified" : "its own", (double)f->working_set_bytes * 1e-9,
                  (double)f->max_buffer_bytes * 1e-9, (double)f->allocated_bytes * 1e-6);
         print_line("room", text);
     }
     print_line("launches", device_can_sample(d)
-                               ? "timed by counters, many in one command buffer"
-                               : "timed one by one, each as a command buffer of its own");
+                               ? "timed by counters, many per command buffer"
+                               : "timed one by one, each in a command buffer of its own");
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
@@ -120,7 +121,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     print_device(d);
     device_close(d);
     if (settings.field && !settings.is_found) {
-        err_set(e, EXIT_USAGE, "info has no line '%.40s'; `assay info` shows what there is",
+        err_set(e, EXIT_USAGE, "info has no line '%.40s'; `assay info` shows all of them",
                 settings.field);
         return e->code;
     }
@@ -130,7 +131,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb verb_info = {
     .name = "info",
     .about =
-        "this machine: devices, and why any is unavailable; compiler, CPU, cache folder, tools",
+        "describe this machine: devices, and why any is unavailable; compiler, CPU, caches, tools",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

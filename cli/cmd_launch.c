@@ -1,7 +1,7 @@
 /* cmd_launch: `assay launch FILE.metal KERNEL`. Any kernel, run from the command line.
  *
- * The one surprise: the launch is done by a worker, which is this verb again with the hidden
- * option --worker and the same command line. It answers with the text to print. */
+ * The launch is done by a worker, which is this verb again with the hidden option --worker and the
+ * same command line. It answers with the text to print. */
 #include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/os.h"
 #include "harness/base/worker.h"
 #include "harness/check/launch_run.h"
 #include "harness/check/validation.h"
@@ -16,38 +17,47 @@
 
 static struct {
     const char *grid, *threads, *group, *device, *capture;
-    option_list args, constants, threadgroups, prints, saves;
+    const char *args_file;
+    option_list args, constants, threadgroups, prints, saves, folders, macros, overreads;
     uint64_t repeat, seed, max_findings;
     double timeout_s;
-    bool validate, trace_nan, worker;
+    bool validate, trace_nan, strict, worker;
     math_mode math;
 } settings = {.repeat = 1, .seed = 1, .max_findings = 20, .timeout_s = 60};
 
 static const option options[] = {
     {"arg", OPTION_LIST, &settings.args, "I=WHAT", "what buffer I is given, see above", 0, 0},
+    {"args", OPTION_TEXT, &settings.args_file, "FILE",
+     "read more options from a file, separated by blanks or lines; # begins a comment", 0, 0},
+    {"I|include", OPTION_LIST, &settings.folders, "DIR", "look for included files in DIR", 0, 0},
+    {"D|define", OPTION_LIST, &settings.macros, "NAME[=V]", "define a macro", 0, 0},
+    {"allow-overread", OPTION_LIST, &settings.overreads, "I",
+     "loads past the end of buffer I are no findings: some kernels do it on purpose", 0, 0},
     {"constant", OPTION_LIST, &settings.constants, "I=T:V",
      "value of function constant I, such as 0=u32:64 (a bool is u8:1)", 0, 0},
     {"threadgroup", OPTION_LIST, &settings.threadgroups, "I=N",
      "bytes of threadgroup memory for [[threadgroup(I)]]", 0, 0},
-    {"grid", OPTION_TEXT, &settings.grid, "X[,Y,Z]", "threadgroups of the grid", 0, 0},
+    {"grid", OPTION_TEXT, &settings.grid, "X[,Y,Z]", "size of the grid in threadgroups", 0, 0},
     {"threads", OPTION_TEXT, &settings.threads, "X[,Y,Z]",
-     "or its threads; the last threadgroups may then be smaller", 0, 0},
-    {"group", OPTION_TEXT, &settings.group, "X[,Y,Z]", "threads of a threadgroup", 0, 0},
+     "or in threads; the last threadgroups may then be smaller", 0, 0},
+    {"group", OPTION_TEXT, &settings.group, "X[,Y,Z]", "size of a threadgroup in threads", 0, 0},
     {"print", OPTION_LIST, &settings.prints, "I[:N]",
-     "the first N elements of array I (default: 16 of each that can be written)", 0, 0},
+     "print the first N elements of array I (default: 16 of each writable one)", 0, 0},
     {"save", OPTION_LIST, &settings.saves, "I=PATH", "write the bytes of array I to a file", 0, 0},
     {"validate", OPTION_FLAG, &settings.validate, NULL,
      "watch every memory access and list what is wrong; no times", 0, 0},
     {"trace-nan", OPTION_FLAG, &settings.trace_nan, NULL,
-     "validate, and report where a NaN or an infinity is born of finite values", 0, 0},
+     "validate, and report where finite values give a NaN or an infinity", 0, 0},
+    {"strict", OPTION_FLAG, &settings.strict, NULL,
+     "milder findings fail the run too: threads that store the same value in one place", 0, 0},
     {"max-findings", OPTION_NUMBER, &settings.max_findings, "N",
-     "how many findings to list (default 20)", 1, 1000000},
+     "list at most N findings (default 20)", 1, 1000000},
     {"repeat", OPTION_NUMBER, &settings.repeat, "N",
-     "launch N times from the same contents and give median times (default 1)", 1, 1000000},
+     "launch N times with the same contents and print median times (default 1)", 1, 1000000},
     {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of random contents (default 1)", 0,
      UINT64_MAX},
     {"timeout", OPTION_SECONDS, &settings.timeout_s, "S",
-     "give the kernel up after so many seconds (default 60)", 0, 0},
+     "give up on the kernel after this many seconds (default 60)", 0, 0},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
     MATH_OPTION(&settings.math, "safe"),
@@ -120,6 +130,18 @@ static bool read_results(launch_request *r, err *e) {
     return true;
 }
 
+static bool read_overreads(launch_request *r, err *e) {
+    for (size_t i = 0; i < settings.overreads.count; i++) {
+        const char *text = settings.overreads.items[i], *p;
+        uint64_t index;
+        if (!argument_parse_number(text, LAUNCH_BUFFERS - 1, &index, &p) || *p)
+            return err_set(e, EXIT_USAGE,
+                           "--allow-overread takes the index of a buffer, not '%.40s'", text);
+        r->may_overread |= 1u << index;
+    }
+    return true;
+}
+
 static bool read_geometry(launch_request *r, err *e) {
     if (!settings.grid == !settings.threads)
         return err_set(e, EXIT_USAGE,
@@ -147,15 +169,21 @@ static bool read_request(const char *const *names, size_t count, launch_request 
                           .validate = settings.validate || settings.trace_nan ||
                                       (validation && !strcmp(validation, "1")),
                           .trace_nan = settings.trace_nan,
+                          .strict = settings.strict,
                           .repeat = settings.repeat,
                           .seed = settings.seed,
-                          .max_findings = settings.max_findings};
-    return read_args(r, e) && read_threadgroups(r, e) && read_results(r, e) && read_geometry(r, e);
+                          .max_findings = settings.max_findings,
+                          .folders = settings.folders.items,
+                          .folder_count = settings.folders.count,
+                          .macros = settings.macros.items,
+                          .macro_count = settings.macros.count};
+    return read_overreads(r, e) && read_args(r, e) && read_threadgroups(r, e) &&
+           read_results(r, e) && read_geometry(r, e);
 }
 
 /* The worker's side ---------------------------------------------------------------------------- */
 
-/* What travels back: this, and behind it the text to print. */
+/* What travels back: this, followed by the text to print. */
 typedef struct {
     exit_code code;
     err error;
@@ -197,11 +225,11 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     }
     if (o->bytes < sizeof s->answer)
         return err_set(e, EXIT_CANNOT,
-                       "the worker is another build of assay: was it rebuilt meanwhile?");
+                       "the worker is a different build of assay: was it rebuilt during the run?");
     memcpy(&s->answer, o->answer, sizeof s->answer);
     size_t used = o->bytes - sizeof s->answer;
     if (fwrite((const char *)o->answer + sizeof s->answer, 1, used, stdout) != used)
-        return err_set(e, EXIT_CANNOT, "cannot write the results: nobody reads them");
+        return err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
     return true;
 }
 
@@ -210,7 +238,7 @@ static void advance(void *context, size_t done) {
     (void)done;
 }
 
-enum { WORKER_ARGUMENTS = 2 * OPTION_COUNT + 2 * 5 * OPTION_LIST_MAX + 8, NUMBER_TEXT = 32 };
+enum { WORKER_ARGUMENTS = 2 * OPTION_COUNT + 2 * 8 * OPTION_LIST_MAX + 8, NUMBER_TEXT = 32 };
 
 static void add_argument(const char **list, size_t *count, const char *name, const char *value) {
     assert(*count + 2 < WORKER_ARGUMENTS);
@@ -237,8 +265,13 @@ static exit_code run_in_worker(const launch_request *r, err *e) {
         arguments[count++] = "--validate";
     if (r->trace_nan)
         arguments[count++] = "--trace-nan";
+    if (r->strict)
+        arguments[count++] = "--strict";
     add_arguments(arguments, &count, "--arg", &settings.args);
     add_arguments(arguments, &count, "--constant", &settings.constants);
+    add_arguments(arguments, &count, "--include", &settings.folders);
+    add_arguments(arguments, &count, "--define", &settings.macros);
+    add_arguments(arguments, &count, "--allow-overread", &settings.overreads);
     add_arguments(arguments, &count, "--threadgroup", &settings.threadgroups);
     add_arguments(arguments, &count, "--print", &settings.prints);
     add_arguments(arguments, &count, "--save", &settings.saves);
@@ -277,8 +310,49 @@ static exit_code run_in_worker(const launch_request *r, err *e) {
     return s.answer.code;
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+/* The words of the file that --args names are read like those of the command line; the texts stay,
+ * because the request points into them. */
+static bool read_args_file(const char **names, size_t *count, err *e) {
+    enum { MOST_WORDS = 1024, MOST_BYTES = 1 << 20 };
+    static const char *words[MOST_WORDS + 2];
+    int used = 0;
+    char *text = os_read_plain(settings.args_file, MOST_BYTES, NULL, e);
+    if (!text)
+        return false;
+    for (char *p = text; *p;) {
+        p += strspn(p, " \t\r\n");
+        if (*p == '#') {
+            p += strcspn(p, "\n");
+            continue;
+        }
+        size_t n = strcspn(p, " \t\r\n");
+        if (n == 0)
+            break;
+        if (used == MOST_WORDS)
+            return err_set(e, EXIT_USAGE, "%.160s has more than %d words", settings.args_file,
+                           MOST_WORDS);
+        words[used++] = p;
+        p += n;
+        if (*p)
+            *p++ = 0;
+    }
+    bool help = false;
+    if (!options_parse(options, OPTION_COUNT, &used, words, &help, e))
+        return false;
+    for (int i = 0; i < used; i++) {
+        if (*count == 2)
+            return err_set(e, EXIT_USAGE, "%.160s: '%.80s' is one name too many",
+                           settings.args_file, words[i]);
+        names[(*count)++] = words[i];
+    }
+    return true;
+}
+
+static exit_code run(const char *const *given, size_t count, err *e) {
     static launch_request request;
+    const char *names[3] = {count > 0 ? given[0] : NULL, count > 1 ? given[1] : NULL, NULL};
+    if (settings.args_file && count <= 2 && !read_args_file(names, &count, e))
+        return e->code;
     if (!read_request(names, count, &request, e))
         return e->code;
     if (settings.worker)
@@ -289,11 +363,12 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb verb_launch = {
     .name = "launch",
     .names = "FILE.metal KERNEL",
-    .about = "run one kernel of any file: arguments in, outputs, times and findings out",
+    .about = "run one kernel from any file: arguments in, outputs, times and findings out",
     .notes =
-        "  --arg 0=f32[1024]:ramp    an array of 1024: zero (the default), one, ramp, nan, "
-        "random,\n"
-        "                            value:V, value:V,V,V or file:PATH (raw bytes)\n"
+        "  --arg 0=f32[1024]:ramp    an array of 1024: unwritten (the default), zero, one, ramp, "
+        "nan,\n"
+        "                            random, value:V, value:V,V,V or file:PATH (raw bytes)\n"
+        "  --arg 3=@0+1024:512       the buffer of argument 0 again, 512 bytes from byte 1024 on\n"
         "  --arg 0=u8[]:file:w.bin   as many elements as the file has\n"
         "  --arg 2=u32:576           a scalar\n"
         "Types are f32 f16 bf16 i8 u8 i16 u16 i32 u32 i64 u64; u8 also for structs. What the "

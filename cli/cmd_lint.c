@@ -1,4 +1,5 @@
-/* cmd_lint: `assay lint FILE.metal...`. Messages as compilers print them, then a line a file. */
+/* cmd_lint: `assay lint FILE.metal...`. Messages as compilers print them, then one line per
+ * file. */
 #include <assert.h>
 #include <dirent.h>
 #include <limits.h>
@@ -12,14 +13,21 @@
 #include "harness/check/lint_ptx.h"
 #include "verb.h"
 
-static struct { bool brief, ptx; } settings;
+static struct {
+    bool brief, coverage, ptx;
+    option_list folders, macros;
+} settings;
 
 static const option options[] = {
-    {"brief", OPTION_FLAG, &settings.brief, NULL, "no list of kernels, messages and sums only", 0,
-     0},
+    {"brief", OPTION_FLAG, &settings.brief, NULL,
+     "print only messages and totals, no list of kernels", 0, 0},
+    {"coverage", OPTION_FLAG, &settings.coverage, NULL,
+     "print a table instead: kernels found in each file, compiled, refused and why", 0, 0},
     {"ptx", OPTION_FLAG, &settings.ptx, NULL,
-     "only compile each kernel for NVIDIA GPUs, which needs none, and assemble it where ptxas is",
+     "only compile each kernel for NVIDIA GPUs (none is needed), and assemble it if ptxas exists",
      0, 0},
+    {"I|include", OPTION_LIST, &settings.folders, "DIR", "look for included files in DIR", 0, 0},
+    {"D|define", OPTION_LIST, &settings.macros, "NAME[=V]", "define a macro", 0, 0},
 };
 
 /* Files ------------------------------------------------------------------------------------- */
@@ -91,8 +99,8 @@ static bool find_files(const char *const *names, size_t count, path_list *list, 
 
 /* Output ------------------------------------------------------------------------------------ */
 
-static void print_count(size_t count, const char *what, const char *behind) {
-    printf("%zu %s%s%s", count, what, count == 1 ? "" : "s", behind);
+static void print_count(size_t count, const char *what, const char *after) {
+    printf("%zu %s%s%s", count, what, count == 1 ? "" : "s", after);
 }
 
 static void print_remarks(const remark_list *list) {
@@ -123,18 +131,83 @@ static void print_report(const char *path, const lint_report *r) {
     if (!r->compiled)
         puts("not linted: it does not compile");
     else if (!r->strict.taken)
-        printf("compiled, not linted: the strict parse cannot take %s\n", r->strict.why);
+        printf("compiled, not linted: the strict parser does not accept %s\n", r->strict.why);
     else
         puts("linted");
 }
 
-static bool lint_files(const path_list *files, size_t *errors, err *e) {
+/* Coverage ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    size_t files, kernels, compiled;
+} coverage;
+
+/* Why kernels of a file were refused: each reason once. */
+static void print_reasons(const lint_report *r) {
+    for (size_t i = 0; i < r->remarks.count; i++) {
+        const remark *m = &r->remarks.items[i];
+        bool is_new = true;
+        size_t times = 0;
+        for (size_t k = 0; k < r->remarks.count; k++) {
+            bool same = strcmp(r->remarks.items[k].text, m->text) == 0;
+            times += same;
+            is_new = is_new && !(same && k < i);
+        }
+        if (is_new && m->kind == REMARK_ERROR)
+            printf("    %s:%d: %s%s\n", m->file, m->line, m->text, times > 1 ? " (repeated)" : "");
+    }
+}
+
+static void print_coverage(const char *path, const lint_report *r, const err *why, coverage *all) {
+    size_t compiled = 0, unsupported = 0;
+    for (size_t i = 0; i < r->kernel_count; i++) {
+        compiled += r->kernels[i].compiles;
+        unsupported += !r->kernels[i].supported;
+    }
+    all->files++;
+    all->kernels += r->kernel_count;
+    all->compiled += compiled;
+    printf("%8zu found %8zu compiled %6zu refused  %s\n", r->kernel_count, compiled,
+           r->kernel_count - compiled, path);
+    if (why->code != EXIT_OK)
+        printf("    %s\n", why->text);
+    if (unsupported > 0)
+        printf("    %zu of them need what assay does not have (textures and the like)\n",
+               unsupported);
+    print_reasons(r);
+}
+
+static bool cover_files(const path_list *files, const msl_extras *extras, size_t *errors, err *e) {
+    coverage all = {0};
     linter *l = linter_new(e);
     bool ok = l != NULL;
     progress p = progress_new(stderr, "files", files->count);
     for (size_t i = 0; i < files->count && ok; i++) {
         lint_report r;
-        ok = linter_check(l, files->paths[i], &r, e);
+        err why = {.code = EXIT_OK};
+        linter_compile(l, files->paths[i], extras, &r, &why);
+        progress_hide(&p);
+        print_coverage(files->paths[i], &r, &why, &all);
+        lint_report_free(&r);
+        ok = fflush(stdout) == 0 || err_set(e, EXIT_CANNOT, "cannot write the table");
+        progress_update(&p, i + 1);
+    }
+    progress_hide(&p);
+    linter_free(l);
+    *errors = all.kernels - all.compiled;
+    if (ok)
+        printf("%8zu found %8zu compiled %6zu refused  in %zu files\n", all.kernels, all.compiled,
+               *errors, all.files);
+    return ok;
+}
+
+static bool lint_files(const path_list *files, const msl_extras *extras, size_t *errors, err *e) {
+    linter *l = linter_new(e);
+    bool ok = l != NULL;
+    progress p = progress_new(stderr, "files", files->count);
+    for (size_t i = 0; i < files->count && ok; i++) {
+        lint_report r;
+        ok = linter_check(l, files->paths[i], extras, &r, e);
         progress_hide(&p);
         if (ok) {
             print_report(files->paths[i], &r);
@@ -178,8 +251,12 @@ static bool compile_files(const path_list *files, size_t *errors, err *e) {
 static exit_code run(const char *const *names, size_t count, err *e) {
     path_list files = {0};
     size_t errors = 0;
+    const msl_extras extras = {settings.folders.items, settings.macros.items,
+                               settings.folders.count, settings.macros.count};
     bool ok = find_files(names, count, &files, e) &&
-              (settings.ptx ? compile_files(&files, &errors, e) : lint_files(&files, &errors, e));
+              (settings.ptx        ? compile_files(&files, &errors, e)
+               : settings.coverage ? cover_files(&files, &extras, &errors, e)
+                                   : lint_files(&files, &extras, &errors, e));
     free_paths(&files);
     return !ok ? e->code : errors > 0 ? EXIT_WRONG : EXIT_OK;
 }
@@ -193,8 +270,11 @@ const verb verb_lint = {
         "device\n"
         "and read again as C++ for OpenCL, which has the address spaces of MSL: a device pointer\n"
         "that ends up in a thread one is an error there. Besides: thread positions of mixed\n"
-        "shapes, a buffer index used twice, more than 32 KB of threadgroup memory, keywords as\n"
-        "names, and as a warning stores by thread position that nothing guards. A warning is\n"
+        "shapes, a buffer index used twice or past the last, a buffer by value, more than 32 KB "
+        "of\n"
+        "threadgroup memory, threadgroup variables with a first value, kernels that return one,\n"
+        "recursion, goto, virtual methods, helpers that nothing defines, keywords as names, and\n"
+        "as a warning stores by thread position that nothing guards. A warning is\n"
         "silenced by a comment NOLINT(rule) on its line. A file that the second reading cannot\n"
         "take (templates over vectors) is said to be compiled, not linted. Exit status 1 with any\n"
         "error.\n",

@@ -19,7 +19,7 @@ static const option options[] = {
     {"md", OPTION_FLAG, &settings.md, NULL, "as a Markdown table, one row per op", 0, 0},
 };
 
-/* What was asked for: names of ops and kernels, or globs. */
+/* The selection: names of ops and kernels, or globs. */
 typedef struct {
     const char *const *filters;
     size_t count;
@@ -56,8 +56,8 @@ static bool check_filters(const selection *s, err *e) {
 
 enum { COLUMNS = 7 };
 
-/* A line for each op, then one for each of its kernels. Fits the columns, or prints if there are
- * none to fit. */
+/* One line per op, then one per kernel. Measures the columns, or prints if there are none to
+ * measure. */
 static size_t list_kernels(const selection *s, const table *t, table_column *columns) {
     size_t count = 0;
     const op *last = NULL;
@@ -178,16 +178,15 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         return e->code;
     if ((settings.md ? print_markdown(&s) : print_table(&s)) > 0)
         return EXIT_OK;
-    err_set(e, EXIT_USAGE, "no kernel has the format, variant and accumulation asked for");
+    err_set(e, EXIT_USAGE, "no kernel has the given format, variant and accumulation");
     return e->code;
 }
 
 const verb verb_list = {
     .name = "list",
     .names = "[NAME...]",
-    .about = "the ops and their kernels",
-    .notes =
-        "NAME is that of an op or a kernel, or a glob: 'matvec*'. Without one, all are listed.\n",
+    .about = "list the ops and their kernels",
+    .notes = "NAME is an op, a kernel or a glob: 'matvec*'. Without one, all are listed.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

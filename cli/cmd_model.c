@@ -1,4 +1,4 @@
-/* cmd_model: `assay model`. Only a table: each of its verbs is a file model_<name>.c. */
+/* cmd_model: `assay model`. Only a table: each of its verbs is in a file model_<name>.c. */
 #include "model_verbs.h"
 
 static const verb *const verbs[] = {&model_info_verb, &model_check_verb, &model_bench_verb,

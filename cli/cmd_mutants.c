@@ -20,7 +20,7 @@ static uint64_t sample, seed = 1, jobs;
 static double timeout_s = 10;
 
 static const option options[] = {
-    {"sample", OPTION_NUMBER, &sample, "N", "try only so many, drawn at random (default: all)", 1,
+    {"sample", OPTION_NUMBER, &sample, "N", "try only N of them, drawn at random (default: all)", 1,
      1000000},
     {"seed", OPTION_NUMBER, &seed, "N", "seed of the sample and of the inputs (default 1)", 0,
      UINT64_MAX},
@@ -28,7 +28,7 @@ static const option options[] = {
     {"jobs", OPTION_NUMBER, &jobs, "N", "workers at the same time (default: one per CPU, up to 8)",
      1, 256},
     {"timeout", OPTION_SECONDS, &timeout_s, "S",
-     "CPU seconds after which a mutant is endless (default 10)", 0, 0},
+     "CPU seconds after which a mutant counts as endless (default 10)", 0, 0},
     {"worker", OPTION_TEXT, &worker_folder, NULL, NULL, 0, 0},
 };
 
@@ -36,15 +36,15 @@ static const option options[] = {
 
 typedef struct {
     const mutant_list *list;
-    const kernel **plain; /* kernels as they are: tasks behind those of the mutants */
+    const kernel **plain; /* unmutated kernels: their tasks follow those of the mutants */
     size_t plain_count;
     mutant_outcome *outcomes;
     progress progress;
-    size_t tried; /* mutants whose outcome is known: the first so many */
+    size_t tried; /* the outcome of this many, from the first on, is known */
 } session;
 
-/* Kernels that are refused as they are say nothing about mutants: each that is tried is tried
- * without a mutation too. They are the first tasks to run. */
+/* A kernel that fails without a mutation says nothing about its mutants, so each one is also run
+ * unmutated, before any mutant. */
 static void find_plain(session *s) {
     size_t room = s->list->count * MUTANT_KERNELS;
     s->plain = calloc(room + 1, sizeof *s->plain);
@@ -71,7 +71,8 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     } else if (o->bytes == sizeof got) {
         memcpy(&got, o->answer, sizeof got);
     } else {
-        return err_set(e, EXIT_CANNOT, "a worker is another build of assay: was it rebuilt?");
+        return err_set(e, EXIT_CANNOT,
+                       "a worker is a different build of assay: was it rebuilt during the run?");
     }
     if (got.fate == MUTANT_FATES)
         return err_set(e, EXIT_CANNOT, "%s", got.by);
@@ -82,7 +83,8 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     }
     if (got.fate == MUTANT_EQUIVALENT || got.fate == MUTANT_SURVIVED)
         return true;
-    return err_set(e, EXIT_WRONG, "the kernel %.60s is wrong as it is (%.100s): see assay check",
+    return err_set(e, EXIT_WRONG,
+                   "the kernel %.60s is wrong even without a mutation (%.100s): see assay check",
                    s->plain[task]->name, got.by);
 }
 
@@ -134,7 +136,7 @@ static bool run_tasks(session *s, const char *scratch, err *e) {
     return ok;
 }
 
-/* Survivors that are on the list of the project have a reason to survive. */
+/* Survivors on the project's list have a known reason to survive. */
 static bool mark_known(session *s, err *e) {
     char home[PATH_MAX - 64], path[PATH_MAX];
     if (!os_find_home(home, sizeof home, e))
@@ -167,7 +169,7 @@ static exit_code try_mutants(const mutant_list *l, const char *scratch, const de
     report_print_header(f, seed);
     fflush(stdout);
     bool is_whole = run_tasks(&s, scratch, e);
-    /* What was learned before somebody stopped it is not lost. */
+    /* Results from before an interruption are not lost. */
     mutant_list done = *l;
     done.count = s.tried;
     s.list = &done;
@@ -188,7 +190,7 @@ static exit_code try_mutants(const mutant_list *l, const char *scratch, const de
     return !ok || !is_whole ? e->code : score >= PASS_SCORE ? EXIT_OK : EXIT_WRONG;
 }
 
-/* The kernels are copied first: editing them meanwhile does not disturb the count. */
+/* The kernels are copied first, so that editing them during the run does not disturb it. */
 static bool copy_kernels(const char *scratch, char *original, size_t size, err *e) {
     library *lib = library_new(NULL, NULL, e);
     bool ok = lib != NULL;
@@ -250,7 +252,7 @@ const verb verb_mutants = {
         "or term dropped, indices or nibbles exchanged, another operator, constant or lane, a\n"
         "variable without its first value. It is compiled, checked on the cases of the kernels "
         "that\n"
-        "it is part of, small ones first, and if it passes, validated. A mutant with identical\n"
+        "it is part of, small cases first, and if it passes, validated. A mutant with identical\n"
         "machine code counts as equivalent. Others that change nothing are listed with\n"
         "their reasons in tests/mutants-known.txt. Exit status 1 if less than 95 percent of the "
         "rest\n"

@@ -1,5 +1,5 @@
-/* cmd_plot: `assay plot`. Draws charts again from stored files: of one folder, or of several devices
- * in the same charts. */
+/* cmd_plot: `assay plot`. Draws charts again from stored files: of one folder, or of several
+ * devices in the same charts. */
 #include <assert.h>
 #include <dirent.h>
 #include <limits.h>
@@ -16,12 +16,12 @@ static struct { const char *out; } settings;
 
 static const option options[] = {
     {"out", OPTION_TEXT, &settings.out, "DIR",
-     "where the charts go (default: beside the files, if they are of one folder)", 0, 0},
+     "folder for the charts (default: beside the files, if they are in one folder)", 0, 0},
 };
 
 enum { NAME = 128 };
 
-/* What is asked for: folders and files, and the names (without .csv) that they have. */
+/* What to draw: folders and files, and the names (without .csv) found in them. */
 typedef struct {
     const char *const *paths;
     size_t count;
@@ -81,7 +81,7 @@ static bool read_request(request *r, err *e) {
         if (!add_names(r, r->paths[i], e))
             return false;
     return r->count == 1 || settings.out ||
-           err_set(e, EXIT_USAGE, "charts of %zu folders need a place: name it with --out",
+           err_set(e, EXIT_USAGE, "charts of %zu folders need an output folder: use --out DIR",
                    r->count);
 }
 
@@ -144,14 +144,13 @@ static exit_code run(const char *const *paths, size_t count, err *e) {
 const verb verb_plot = {
     .name = "plot",
     .names = "DIR|FILE.csv...",
-    .about = "draw charts of stored results again: experiments, bench, check",
-    .notes =
-        "DIR is a folder of results, such as results/apple-m4. Each NAME.csv in it becomes a "
-        "chart\n"
-        "by plots/NAME.gp; results that have no script of their own, such as those of bench, "
-        "become\n"
-        "one line per row. Several folders go into the same charts, one device beside the other.\n"
-        "check.csv, made by `assay check --csv DIR/check.csv`, becomes a chart of errors.\n",
+    .about = "redraw the charts of stored results: experiments, bench, check",
+    .notes = "DIR is a folder of results, such as results/apple-m4. Each NAME.csv in it becomes a "
+             "chart\n"
+             "by plots/NAME.gp; results without a script of their own, such as those of bench, "
+             "become\n"
+             "one line per row. Several folders share the same charts, one series per device.\n"
+             "check.csv, made by `assay check --csv DIR/check.csv`, becomes a chart of errors.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

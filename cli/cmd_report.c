@@ -49,11 +49,12 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb verb_report = {
     .name = "report",
     .names = "[DIR...]",
-    .about = "draws stored results as one HTML page: verdicts, claims, experiments, times",
+    .about = "show stored results as one HTML page: verdicts, claims, experiments, times",
     .notes =
-        "DIR is a device's folder of results, or a folder of such (default results/). Nothing is\n"
-        "measured: CSV files and the charts beside them are all that is read, and the same files\n"
-        "give the same page. It needs no network: charts, looks and script are inside. Prints the\n"
+        "DIR is a device's folder of results, or a folder of them (default results/). Nothing is\n"
+        "measured: it reads only CSV files and the charts beside them, and the same files give "
+        "the\n"
+        "same page. The page needs no network: charts, style and script are embedded. Prints the\n"
         "path of the page.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,

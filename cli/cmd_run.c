@@ -1,5 +1,5 @@
-/* cmd_run: `assay run`. Text from a model: the text goes to stdout as it is generated, the timings to
- * stderr. */
+/* cmd_run: `assay run`. Text from a model: the text goes to stdout as it is generated, the timings
+ * to stderr. */
 #include <assert.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -37,8 +37,8 @@ static const option options[] = {
      "GGUF file (default: the model that comes with Assay)", 0, 0},
     {"p|prompt", OPTION_ANY_TEXT, &settings.prompt, "TEXT", "text to continue; - reads stdin", 0,
      0},
-    {"n|tokens", OPTION_NUMBER, &settings.tokens, "N", "most tokens to generate (default 128)", 0,
-     UINT32_MAX},
+    {"n|tokens", OPTION_NUMBER, &settings.tokens, "N",
+     "maximum number of tokens to generate (default 128)", 0, UINT32_MAX},
     {"c|context", OPTION_NUMBER, &settings.context, "N",
      "context length (default: what is needed, at most the model's)", 1, UINT32_MAX},
     {"long-context", OPTION_FLAG, &settings.long_context, NULL,
@@ -222,7 +222,8 @@ static sampler *make_sampler(uint32_t vocab) {
     return sampler_new(&chosen, vocab);
 }
 
-/* Stops at the first launch of the prompt that writes NaN or infinity, even if no logit shows it. */
+/* Stops at the first launch of the prompt that writes NaN or infinity, even if no logit shows
+ * it. */
 static bool trace_prompt(model *m, const token_list *prompt, err *e) {
     nonfinite n;
     char where[220];

@@ -70,7 +70,7 @@ static bool read_ids(const tokenizer *t, const char *text, size_t bytes, token_l
             return err_set(e, EXIT_USAGE, "'%.*s' is not a token id; ids are whole numbers", shown,
                            text + begin);
         if (id >= tokenizer_get_count(t))
-            return err_set(e, EXIT_USAGE, "there is no token %.*s; the last one is %zu", shown,
+            return err_set(e, EXIT_USAGE, "there is no token %.*s; the largest id is %zu", shown,
                            text + begin, tokenizer_get_count(t) - 1);
         token_list_add(ids, (uint32_t)id);
     }
@@ -100,8 +100,7 @@ static void print_ids(const token_list *ids) {
     putchar('\n');
 }
 
-/* Characters are shown as they are; what is incomplete or invisible as \n, \xE4.
- */
+/* Characters are shown as they are; incomplete or invisible ones as \n, \xE4. */
 static void escape(gguf_text piece, char *out, size_t size) {
     size_t used = 0;
     for (size_t i = 0; i < piece.bytes && used + 8 < size;) {
@@ -184,7 +183,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb verb_tokenize = {
     .name = "tokenize",
     .names = "TEXT|-|IDS...",
-    .about = "token ids of a text, and back",
+    .about = "convert text to token ids, and back",
     .notes =
         "The ids are those of llama.cpp, by default of `llama-tokenize --ids --no-bos\n"
         "--no-parse-special`. UTF-8 text survives the round trip byte for byte if the vocabulary\n"

@@ -13,14 +13,16 @@
 static suite_settings settings = {
     .run = {.verb = "validate", .find = cases_parse, .seed = 1, .timeout_s = 120}};
 static uint64_t max_findings = 50;
-static bool trace_nan;
+static bool trace_nan, strict;
 
 static const option options[] = {
     SUITE_OPTIONS(settings),
     {"max-findings", OPTION_NUMBER, &max_findings, "N",
-     "list at most so many findings at the end (default 50)", 1, 100000},
+     "list at most N findings at the end (default 50)", 1, 100000},
     {"trace-nan", OPTION_FLAG, &trace_nan, NULL,
-     "also report where a NaN or an infinity is born of finite values", 0, 0},
+     "also report where finite values give a NaN or an infinity", 0, 0},
+    {"strict", OPTION_FLAG, &strict, NULL,
+     "milder findings fail the run too: threads that store the same value in one place", 0, 0},
     {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the findings to a file", 0, 0},
 };
 
@@ -28,8 +30,8 @@ static const option options[] = {
 static char folder[1024];
 static const log_format *format;
 
-/* Every worker must have said that it is watched, and a report that came too late for the row of
- * its case is a finding all the same. */
+/* Every worker must have confirmed that validation is on, and a report that came too late for the
+ * row of its case still counts as a finding. */
 static bool check_reports(finding_list *found, bool is_over, err *e) {
     validation_count count;
     finding_list all = {0};
@@ -38,7 +40,8 @@ static bool check_reports(finding_list *found, bool is_over, err *e) {
     bool ok = validation_read_folder(folder, format, &count, &all, e);
     if (ok && (count.files == 0 || count.banners < count.files))
         ok = err_set(e, EXIT_WRONG,
-                     "%zu of %zu workers did not say that %s is on: nothing is called clean",
+                     "%zu of %zu workers did not confirm that %s is on, so nothing is called "
+                     "clean",
                      count.files - count.banners, count.files, format->engine);
     uint64_t told = 0;
     for (size_t i = 0; i < found->count; i++)
@@ -55,7 +58,7 @@ typedef struct {
     size_t passed, failed, skipped, canaries;
 } totals;
 
-/* Findings are rows; that there was a run, and how much it looked at, is said in the head. */
+/* Findings are rows; the head says that there was a run and how many cases it covered. */
 static void add_csv_counts(csv *file, const totals *all) {
     char text[64];
     snprintf(text, sizeof text, "%zu", all->passed);
@@ -141,7 +144,7 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, t
                                 err *e) {
     report r;
     finding_list found = {0};
-    /* The engine is watched before it is believed. Its canaries are no findings. */
+    /* Validation is tested before it is trusted. Its canaries are not findings. */
     if (!open_folder(e) || !suite_play_canaries(&settings.run, f, stdout, e) ||
         !check_reports(&found, false, e) || !open_folder(e))
         return e->code;
@@ -155,7 +158,7 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, t
     report_end(&r);
     add_totals(all, &r, &found, f);
     ok = ok && report_check_ran(&r, e);
-    bool is_clean = r.failed == 0 && found.count == 0;
+    bool is_clean = r.failed == 0 && finding_count_failing(&found, validation_is_strict()) == 0;
     finding_free(&found);
     return !ok ? e->code : is_clean ? EXIT_OK : EXIT_WRONG;
 }
@@ -211,6 +214,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     setenv("ASSAY_LOOP_SECONDS", "3", 0);
     if (trace_nan)
         setenv("ASSAY_TRACE_NAN", "1", 1);
+    if (strict)
+        setenv("ASSAY_STRICT", "1", 1);
     if (settings.worker)
         return suite_serve(&settings.run, e);
     case_query query = {.filters = names,
@@ -246,16 +251,13 @@ const verb verb_validate = {
     .notes =
         "Canaries first: kernels with one planted bug for each class that the device claims to\n"
         "find. One that is not caught fails the run. Then every case of `assay check`, under\n"
-        "validation: accesses outside of buffers and threadgroup memory, reads of memory that\n"
-        "nothing wrote, data races, stores to read-only buffers, misaligned accesses, barriers "
-        "and\n"
-        "simdgroup functions that not all threads reach, division by zero, shifts and conversions\n"
-        "out of range, endless loops. Times mean nothing here and are not shown. The same is\n"
-        "switched on for every other verb by MTL_SHADER_VALIDATION=1. On NVIDIA GPUs all cases "
-        "run\n"
-        "under each of the four tools of compute-sanitizer, and MTL_SHADER_VALIDATION does "
-        "nothing.\n",
-
+        "validation: accesses outside of buffers, arrays and threadgroup memory, reads of memory\n"
+        "that nothing wrote, data races, stores to read-only buffers, misaligned accesses, "
+        "barriers\n"
+        "that not all threads reach, shuffles from lanes that are not there, arithmetic that is\n"
+        "not defined, endless loops. Times mean nothing here and are not shown. The same is\n"
+        "switched on for every other verb by MTL_SHADER_VALIDATION=1.\n"
+        "On NVIDIA GPUs all cases run under each of the four tools of compute-sanitizer.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

@@ -1,4 +1,4 @@
-/* comparison: verdicts over many cases, printed. What `compare` and `bench --baseline` end with. */
+/* comparison: verdicts over many cases, printed at the end of `compare` and `bench --baseline`. */
 #ifndef ASSAY_COMPARISON_H
 #define ASSAY_COMPARISON_H
 
@@ -29,7 +29,7 @@ typedef struct {
     uint64_t seed;
 } comparison_options;
 
-/* Decides, prints a row a case and a summary; EXIT_REGRESSION if one is slower, else
+/* Decides, prints one row per case and a summary; EXIT_REGRESSION if one is slower, else
  * EXIT_INCONCLUSIVE if one is ambiguous or missing, else EXIT_OK. */
 exit_code comparison_print(comparison_list *l, const comparison_options *o, FILE *out);
 

@@ -25,19 +25,20 @@ static void print_help(FILE *out) {
     print_verbs(out, verbs, VERB_COUNT);
     fputs(
         "\n"
-        "  assay VERB --help says what a verb takes; assay --version says which assay this is.\n\n"
+        "  assay VERB --help describes a verb and its options; assay --version prints the "
+        "version.\n\n"
         "environment:\n"
-        "  ASSAY_DEVICE    device to use where --device is not given: soft, metal, cuda, auto\n"
-        "  ASSAY_KERNELS   folder of .metal files to use in place of the project's kernels/\n"
-        "  ASSAY_CLANG     clang that the software device compiles kernels with\n"
-        "  ASSAY_HOME      the project's root, where it is not above the program\n"
-        "  NO_COLOR        no colours on terminals\n\n"
-        "exit status: 0 fine; 1 a kernel is wrong; 2 the command line is; 3 this machine cannot;\n"
-        "  4 slower than the baseline; 5 not enough data to say\n",
+        "  ASSAY_DEVICE    device to use if --device is not given: soft, metal, cuda, auto\n"
+        "  ASSAY_KERNELS   folder of .metal files to use instead of the project's kernels/\n"
+        "  ASSAY_CLANG     clang that compiles kernels for the software device\n"
+        "  ASSAY_HOME      the project's root, if it is not above the program\n"
+        "  NO_COLOR        if set, no colours on terminals\n\n"
+        "exit status: 0 fine; 1 a kernel is wrong; 2 bad command line or input; 3 not possible on\n"
+        "  this machine; 4 slower than the baseline; 5 not enough data to tell\n",
         out);
 }
 
-/* family is NULL for a verb that stands right behind assay. */
+/* family is NULL for a verb of assay itself. */
 static void print_usage(FILE *out, const verb *family, const verb *v) {
     fprintf(out, "usage: assay %s%s%s%s%s%s\n\n%s\n\n", family ? family->name : "",
             family ? " " : "", v->name, v->names ? " " : "", v->names ? v->names : "",
@@ -129,7 +130,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s%s", e.detail, e.detail[strlen(e.detail) - 1] == '\n' ? "" : "\n");
     bool is_flushed = fflush(stdout) == 0;
     if (!is_flushed || ferror(stdout)) {
-        if (is_flushed) /* an earlier write failed: errno is of something else by now */
+        if (is_flushed) /* an earlier write failed: errno may be stale */
             fputs("assay: cannot write the output\n", stderr);
         else
             perror("assay: cannot write the output");

@@ -1,5 +1,4 @@
-/* model_check: `assay model check`. What is checked and how is in runner/model_check.h; here it is
- * asked for and shown. */
+/* model_check: `assay model check`: options and output. The checking is in runner/model_check.h. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,7 +110,7 @@ static void print_report(const model_report *r) {
     }
 }
 
-/* A prompt takes as many as a token, where one tile holds it. */
+/* A prompt takes as many launches as a token if it fits one tile. */
 static size_t count_launches(model *m) {
     err ignored;
     const tape *t = model_get_token_tape(m, false, &ignored);

@@ -12,7 +12,8 @@ static struct {
 } settings;
 
 static const option options[] = {
-    {"type", OPTION_TEXT, &settings.type, "T", "q4_0, q8_0, f16 or f32", 0, 0},
+    {"type", OPTION_TEXT, &settings.type, "T",
+     "q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, f16 or f32", 0, 0},
     {"pure", OPTION_FLAG, &settings.pure, NULL,
      "also convert the head, which otherwise becomes Q8_0", 0, 0},
     {"keep", OPTION_LIST, &settings.kept, "GLOB",
@@ -48,7 +49,9 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         return e->code;
     }
     if (!settings.type) {
-        err_set(e, EXIT_USAGE, "model convert needs --type: q4_0, q8_0, f16 or f32");
+        char valid[128];
+        convert_list_types(valid, sizeof valid);
+        err_set(e, EXIT_USAGE, "model convert needs --type, one of %s", valid);
         return e->code;
     }
     const gguf_type *type = convert_find_type(settings.type, e);
@@ -70,8 +73,11 @@ const verb model_convert_verb = {
         "Matrices get the requested type, with the bytes of ggml's reference quantisation; "
         "vectors,\n"
         "norms and metadata stay as they are. With a quantised type the head (the embedding, in a\n"
-        "model without a separate head) becomes Q8_0. IN may use any types that kernels read. OUT\n"
-        "is written completely or not at all.\n",
+        "model without a separate head) becomes Q8_0. Rows that are not whole blocks of 256 get\n"
+        "q5_0, q5_1 or q8_0 in place of q4_k, q5_k or q6_k. A value that is not finite is "
+        "refused,\n"
+        "and a scale beyond fp16 is kept at 65504 where ggml would write infinity. IN may use any\n"
+        "types that kernels read. OUT is written completely or not at all.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

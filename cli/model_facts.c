@@ -1,4 +1,4 @@
-/* model_facts: see model_facts.h. Finding is done here; model_info.c and model_json.c show it. */
+/* model_facts: see model_facts.h. Collects; model_info.c and model_json.c print. */
 #include "model_facts.h"
 
 #include <assert.h>
@@ -105,7 +105,7 @@ static void count_types(const gguf *g, model_facts *f) {
     }
 }
 
-/* tokenizer.ggml.bos_token_id and the like, as the file has them. */
+/* tokenizer.ggml.bos_token_id and the like, as in the file. */
 static void find_specials(const gguf *g, model_facts *f) {
     static const char front[] = "tokenizer.ggml.", back[] = "_token_id";
     const size_t front_bytes = sizeof front - 1, back_bytes = sizeof back - 1;

@@ -1,4 +1,4 @@
-/* model_facts: what `assay model info` says about a file, found once and shown in two ways. */
+/* model_facts: the facts that `assay model info` shows, collected once, printed as text or JSON. */
 #ifndef ASSAY_MODEL_FACTS_H
 #define ASSAY_MODEL_FACTS_H
 
@@ -6,7 +6,7 @@
 
 #include "runner/gguf.h"
 
-/* Numbers of the shape, by the end of their keys; the architecture's name stands in front. */
+/* Numbers of the shape, by the suffix of their keys; the prefix is the architecture's name. */
 enum {
     MODEL_LAYERS,
     MODEL_HIDDEN,
@@ -26,13 +26,13 @@ typedef struct {
         const char *name;
         const gguf_value *value; /* NULL: the file does not say */
     } figures[MODEL_FIGURES];
-    uint32_t head_dim; /* said or worked out; 0: unknown */
+    uint32_t head_dim; /* given or computed; 0: unknown */
     uint64_t vocab, parameters;
     struct {
         const gguf_type *type;
         size_t tensors;
         uint64_t bytes;
-    } types[64]; /* more than there are */
+    } types[64]; /* more than exist */
     size_t type_count;
     struct {
         gguf_text name; /* "bos" */
@@ -40,14 +40,14 @@ typedef struct {
     } specials[16];
     size_t special_count;
     bool runs;
-    err why; /* where it does not */
+    err why; /* if it does not run */
 } model_facts;
 
 model_facts *model_facts_new(const gguf *g, err *e);
 void model_facts_free(model_facts *f);
 
 const char *model_get_type_name(gguf_value_type type);
-/* Element i of a number or array of numbers, as JSON has it. */
+/* Element i of a number or array of numbers, in JSON. */
 void model_print_number(FILE *out, const gguf_value *v, size_t i);
 /* A number, or a list with one per layer; a list of equal numbers is shown as one. */
 void model_print_figure(FILE *out, const gguf_value *v);

@@ -12,7 +12,7 @@ static struct {
 static const option options[] = {
     {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the weights (default 1)", 0, UINT64_MAX},
     {"type", OPTION_TEXT, &settings.type, "T",
-     "q4_0, q8_0, f16 or f32 (default q4_0; embedding and head q8_0)", 0, 0},
+     "type of the weights, as for convert (default q4_0; embedding and head q8_0)", 0, 0},
     {"layers", OPTION_NUMBER, &settings.layers, "N", "number of layers (default: the shape's)", 1,
      512},
 };

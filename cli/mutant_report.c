@@ -1,5 +1,5 @@
-/* mutant_report: what became of all mutants, counted by operator and by what refused them, and the
- * list of those that are known not to be refused. */
+/* mutant_report: the outcome of all mutants, counted by operator and by what caught them, and the
+ * list of those that are known to survive. */
 #include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
@@ -203,7 +203,7 @@ double mutant_report(FILE *out, const mutant_list *l, const mutant_outcome *outc
     print_fate(out, l, outcomes, MUTANT_KNOWN, "known to change nothing");
     print_fate(out, l, outcomes, MUTANT_SURVIVED, "survived");
     double score = get_score(total);
-    fprintf(out, "\n%zu mutants of %zu; %.1f %% of those that change something were refused",
+    fprintf(out, "\n%zu mutants of %zu; %.1f %% of those that change something were caught",
             l->count, l->all, 100 * score);
     if (total[MUTANT_KNOWN] > 0) {
         total[MUTANT_SURVIVED] += total[MUTANT_KNOWN];

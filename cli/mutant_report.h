@@ -1,4 +1,4 @@
-/* mutant_report: what became of mutants, counted and printed; and which survivors are known. */
+/* mutant_report: the outcome of mutants, counted and printed; and which survivors are known. */
 #ifndef ASSAY_MUTANT_REPORT_H
 #define ASSAY_MUTANT_REPORT_H
 
@@ -9,13 +9,13 @@
 
 const char *mutant_get_fate(mutant_fate fate);
 
-/* The list of mutants that are not refused, and why:
+/* The list of mutants that are known to survive, and why:
  *     @ file.metal function
- *     - a line as it is
+ *     - the original line
  *     + the line with its mutation
- *     = why nothing changes, for reasons that no compiler can tell
- *     ! or, in place of that: why nothing sees the mistake; it counts as survived
- * Blanks do not count. Lines that begin with # do not either. */
+ *     = why nothing changes, for reasons that no compiler can know
+ *     ! or, in place of that: why nothing catches the mistake; it counts as a survivor
+ * Blanks and lines that begin with # are ignored. */
 typedef struct {
     char *text;
 } mutant_known;
@@ -23,8 +23,8 @@ bool mutant_read_known(const char *path, mutant_known *out, err *e);
 /* The reason, with its = or ! in front, or NULL. The caller frees it. */
 char *mutant_find_known(const mutant_known *k, const mutant *m);
 
-/* The table of operators, what validation found, what survived. Returns the share of those that
- * could be refused and were. */
+/* The table of operators, what validation found, what survived. Returns the fraction caught of
+ * those that could be. */
 double mutant_report(FILE *out, const mutant_list *l, const mutant_outcome *outcomes);
 void mutant_add_csv(csv *c, const mutant_list *l, const mutant_outcome *outcomes);
 

@@ -1,5 +1,5 @@
-/* open_model: a model opened for a verb: the file, the device with its kernels, and the model on it.
- */
+/* open_model: a model opened for a verb: the file, the device with its kernels, and the model on
+ * it. */
 #ifndef ASSAY_OPEN_MODEL_H
 #define ASSAY_OPEN_MODEL_H
 
@@ -21,11 +21,11 @@ bool open_model_file(open_model *s, const char *path, err *e);
 bool open_model_on(open_model *s, const char *kind, math_mode math, const model_options *o, err *e);
 void open_model_close(open_model *s);
 
-/* Where the device's validation is on: prints what it found. False if it found anything. */
+/* If the device's validation is on, prints what it found. False if it found anything. */
 bool open_model_print_findings(const open_model *s, FILE *out);
 
-/* "SmolLM2 135M Instruct, Q4_0": the name in the file, or the file's own, and what most weights
- * are. */
+/* "SmolLM2 135M Instruct, Q4_0": the name in the file, or the file's own, and the format of most
+ * weights. */
 void open_model_get_title(const open_model *s, char *text, size_t size);
 
 #endif

@@ -1,5 +1,4 @@
-/* options: see options.h. Owns the syntax of the command line; what the values mean is the verbs'
- * business. */
+/* options: see options.h. Owns the syntax of the command line; verbs interpret the values. */
 #include "options.h"
 
 #include <assert.h>
@@ -36,7 +35,7 @@ static size_t count_edits(const char *a, const char *b) {
 
 const char *options_find_nearest(const char *text, const char *const *names, size_t count) {
     const char *nearest = NULL;
-    size_t best = strlen(text) / 3 + 2; /* farther than this is another word */
+    size_t best = strlen(text) / 3 + 2; /* beyond this distance it is a different word */
     for (size_t i = 0; i < count; i++) {
         size_t length = strlen(names[i]);
         if (length > MAX_NAME)
@@ -75,7 +74,7 @@ static bool refuse_unknown(const option *options, size_t count, const char *name
     const char *nearest = options_find_nearest(wanted, names, shown);
     if (nearest)
         snprintf(guess, sizeof guess, "; did you mean --%s?", nearest);
-    if (used < 160) /* else they have no room in the sentence */
+    if (used < 160) /* else they do not fit the sentence */
         return err_set(e, EXIT_USAGE, "no option --%s%s (valid: %.160s--help)", wanted, guess,
                        valid);
     err_set(e, EXIT_USAGE, "no option --%s%s The options are:", wanted, nearest ? guess : ".");
@@ -83,7 +82,7 @@ static bool refuse_unknown(const option *options, size_t count, const char *name
     return err_set_detail(e, valid);
 }
 
-/* A whole number of the option's range at the start of the text; what follows is at *end. */
+/* A whole number in the option's range at the start of the text; the rest is at *end. */
 static bool read_number(const option *o, const char *text, uint64_t *value, char **end) {
     errno = 0;
     *value = strtoull(text, end, 10);
@@ -182,8 +181,8 @@ static bool parse_value(const option *o, const char *text, err *e) {
                    text);
 }
 
-/* The value of an option: what stands behind it in the same argument (NULL: nothing does) or the
- * next argument, to which *at moves then. */
+/* The value of an option: the rest of the same argument (NULL: none) or the next argument, to which
+ * *at moves then. */
 static bool take_value(const option *o, const char *attached, int argc, const char *const *argv,
                        int *at, bool *seen, err *e) {
     if (o->kind == OPTION_FLAG && !attached) {

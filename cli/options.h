@@ -1,8 +1,8 @@
 /* options: a strict reader of command lines.
  *
  * `--name value` and `--name=value`, and `-n value` for those that have a letter too; `--` ends the
- * options. What is not understood is an error that says what would have been: an unknown option, a
- * number with something behind it or out of its range, a value given twice (lists take many). */
+ * options. Anything else is an error that says what is valid: an unknown option, a number that is
+ * malformed or out of range, a value given twice (lists take many). */
 #ifndef ASSAY_OPTIONS_H
 #define ASSAY_OPTIONS_H
 
@@ -42,7 +42,7 @@ typedef struct {
 typedef struct {
     const char *name; /* "seed" for --seed, "m|model" for --model and -m */
     option_kind kind;
-    void *value;          /* what is set; holds the default before */
+    void *value;          /* where the value goes; holds the default before */
     const char *argument; /* "N", for the help */
     const char *about;    /* for the help, with the default; NULL: not shown */
     uint64_t min, max;    /* of a number or a real */
@@ -51,12 +51,11 @@ typedef struct {
 #define MATH_OPTION(value, default_name)                                                           \
     {                                                                                              \
         "math", OPTION_MATH, value, "M",                                                           \
-            "what kernels are compiled with: safe, relaxed or fast (default " default_name ")", 0, \
-            0                                                                                      \
+            "math mode of kernels: safe, relaxed or fast (default " default_name ")", 0, 0         \
     }
 
-/* Reads argv[0..*argc), sets the values and leaves what is not an option in front of argv, with its
- * count in *argc. *help is set by --help and -h, which end the reading. */
+/* Reads argv[0..*argc), sets the values and moves everything that is not an option to the front of
+ * argv, with its count in *argc. *help is set by --help and -h, which end the reading. */
 bool options_parse(const option *options, size_t count, int *argc, const char **argv, bool *help,
                    err *e);
 

@@ -146,7 +146,7 @@ void report_add(report *r, const test_case *c, const case_report *what) {
         return;
     }
     r->failed++;
-    /* Numbers are only those of a comparison that was made. */
+    /* There are numbers only if a comparison was made. */
     const comparison *n = result && result->buffer[0] ? &result->worst : NULL;
     const char *message = what->failure ? what->failure
                           : result      ? result->message

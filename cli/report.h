@@ -1,5 +1,5 @@
-/* report: how the results of `check` look: rows for people, with the details of what is wrong, and
- * rows of a CSV file. */
+/* report: prints the results of `check`: rows for people, with details of each error, and rows of a
+ * CSV file. */
 #ifndef ASSAY_REPORT_H
 #define ASSAY_REPORT_H
 
@@ -14,19 +14,18 @@ typedef struct {
     table rows;
     csv *csv; /* NULL if none is wanted */
     uint64_t seed;
-    char
-        *shown; /* tool output that was printed last: a compiler's message is shown once a kernel */
-    bool show_skips; /* a row for each case that was skipped, with the reason */
+    char *shown; /* the tool output printed last: a compiler's message is shown once per kernel */
+    bool show_skips; /* one row per skipped case, with the reason */
     size_t passed, failed, skipped;
-    char first_skip[200]; /* which was the first, and why */
+    char first_skip[200]; /* the first one skipped, and why */
 } report;
 
 void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, csv *file);
 void report_add(report *r, const test_case *c, const case_report *what);
-/* report_add for suite_run: a listener whose rows are seen at once. */
+/* report_add for suite_run: a listener that shows rows at once. */
 suite_listener report_get_listener(report *r);
 void report_end(report *r); /* prints the summary, frees what it holds */
-/* False, with e set, if every case was skipped: a run that checked nothing is no success. */
+/* False, with e set, if every case was skipped: a run that checked nothing has failed. */
 bool report_check_ran(const report *r, err *e);
 
 /* Where the numbers come from: the head of a CSV file, and the same for people. */

@@ -23,7 +23,7 @@ typedef struct {
     {"input", OPTION_TEXT, &(settings).input, "D", \
      "only this input: uniform, normal, zeros, denormals, large", 0, 0}, \
     {"quick", OPTION_FLAG, &(settings).quick, NULL, \
-     "of each kernel only the edge shapes, and one with every input", 0, 0}, \
+     "only the edge shapes of each kernel, and one shape with every input", 0, 0}, \
     {"skipped", OPTION_FLAG, &(settings).skipped, NULL, \
      "also list the cases that are skipped, and why", 0, 0}, \
     {"device", OPTION_TEXT, &(settings).run.device, "D", \
@@ -31,7 +31,7 @@ typedef struct {
     {"jobs", OPTION_NUMBER, &(settings).run.jobs, "N", \
      "workers at the same time (default: up to 8 on the software device, 1 on a GPU)", 1, 256}, \
     {"timeout", OPTION_SECONDS, &(settings).run.timeout_s, "S", \
-     "seconds after which a case is given up (default 60)", 0, 0}, \
+     "give up on a case after this many seconds (default 60)", 0, 0}, \
     {"worker", OPTION_FLAG, &(settings).worker, NULL, NULL, 0, 0}
 /* clang-format on */
 

@@ -11,7 +11,7 @@ typedef struct verb verb;
 
 struct verb {
     const char *name;
-    const char *names; /* what may stand behind the verb besides options: "[FILTER...]", or NULL */
+    const char *names; /* arguments of the verb besides options: "[FILTER...]", or NULL */
     const char *about; /* one line */
     const char *notes; /* the rest of its help, or NULL */
     const option *options;

@@ -32,10 +32,15 @@ static void conclude(sheet *s) {
     double both = decoding_find_ratio(s, "argmax", "readback_shared");
     double argmax = sheet_find(s, "tok_s", "variant", "argmax", NULL);
     double readback = sheet_find(s, "tok_s", "variant", "readback", NULL);
-    sheet_add_metric(s, "tok_s_argmax", argmax, "tok/s");
-    sheet_add_metric(s, "tok_s_readback", readback, "tok/s");
+    double low, high;
+    decoding_add_rate(s, "tok_s_argmax", "argmax");
+    decoding_add_rate(s, "tok_s_readback", "readback");
+    decoding_add_rate(s, "tok_s_argmax_shared", "argmax_shared");
+    decoding_add_rate(s, "tok_s_readback_shared", "readback_shared");
     sheet_add_metric(s, "speedup_argmax", gain, "x");
     sheet_add_metric(s, "speedup_argmax_and_private", both, "x");
+    decoding_find_ratios(s, "argmax", "readback_shared", &low, &high);
+    sheet_add_spread(s, "speedup_argmax_and_private", low, high);
     sheet_conclude(s,
                    "Argmax on the device: %.4g tok/s; logits read and searched by the CPU: %.4g "
                    "tok/s. The ratio is %.3g, and the quartiles %s.",

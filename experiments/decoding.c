@@ -69,3 +69,16 @@ bool decoding_is_clear(const sheet *s, const char *a, const char *b) {
            sheet_find(s, "wall_q3_ns", "variant", b, NULL) <
                sheet_find(s, "wall_q1_ns", "variant", a, NULL);
 }
+
+void decoding_add_rate(sheet *s, const char *metric, const char *variant) {
+    sheet_add_metric(s, metric, sheet_find(s, "tok_s", "variant", variant, NULL), "tok/s");
+    sheet_add_spread(s, metric, 1e9 / sheet_find(s, "wall_q3_ns", "variant", variant, NULL),
+                     1e9 / sheet_find(s, "wall_q1_ns", "variant", variant, NULL));
+}
+
+void decoding_find_ratios(const sheet *s, const char *a, const char *b, double *low, double *high) {
+    *low = sheet_find(s, "wall_q1_ns", "variant", b, NULL) /
+           sheet_find(s, "wall_q3_ns", "variant", a, NULL);
+    *high = sheet_find(s, "wall_q3_ns", "variant", b, NULL) /
+            sheet_find(s, "wall_q1_ns", "variant", a, NULL);
+}

@@ -1,4 +1,8 @@
-/* decoding: what the experiments on whole tokens share: ways to play one token, interleaved. */
+/* decoding: what the experiments on whole tokens share: ways to play one token, interleaved.
+ *
+ * Their rates are those of one token repeated at a context of 32, by which the ways can be
+ * compared. The rate of the experiment decode is that of generated text: every token follows from
+ * the one before, and the context grows. The two differ by depth and by the cost of a rewind. */
 #ifndef ASSAY_DECODING_H
 #define ASSAY_DECODING_H
 
@@ -19,5 +23,10 @@ bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err
 /* Of two rows: the ratio of their median wall times, b / a, and whether the quartiles are apart. */
 double decoding_find_ratio(const sheet *s, const char *a, const char *b);
 bool decoding_is_clear(const sheet *s, const char *a, const char *b);
+
+/* A metric in tok/s of one way, with its quartiles. */
+void decoding_add_rate(sheet *s, const char *metric, const char *variant);
+/* The spread of the ratio b / a: from the quartiles that are nearest to those that are farthest. */
+void decoding_find_ratios(const sheet *s, const char *a, const char *b, double *low, double *high);
 
 #endif

@@ -82,5 +82,7 @@ model *lab_open_model(lab *l, const model_options *o, err *e);
 bool lab_read_model_shape(lab *l, model_shape *out, err *e);
 /* "smollm2-135m-instruct-q4_0.gguf", for rows and notes; "" before a model was opened. */
 const char *lab_get_model_name(const lab *l);
+/* The type of most of the weights in its layers, such as "Q4_0"; "" before it is opened. */
+const char *lab_get_model_weights(const lab *l);
 
 #endif

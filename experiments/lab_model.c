@@ -63,6 +63,23 @@ const char *lab_get_model_name(const lab *l) {
     return l->model_name;
 }
 
+const char *lab_get_model_weights(const lab *l) {
+    const gguf_type *most = NULL;
+    uint64_t bytes = 0;
+    for (size_t i = 0; l->file && i < l->file->tensor_count; i++) {
+        const gguf_type *type = l->file->tensors[i].type;
+        uint64_t sum = 0;
+        for (size_t k = 0; k < l->file->tensor_count; k++) {
+            const gguf_tensor *t = &l->file->tensors[k];
+            bool is_layer = strncmp(t->name, "blk.", 4) == 0 && t->dims > 1;
+            sum += is_layer && t->type == type ? t->bytes : 0;
+        }
+        most = sum > bytes ? type : most;
+        bytes = sum > bytes ? sum : bytes;
+    }
+    return most ? most->name : "";
+}
+
 bool lab_read_model_shape(lab *l, model_shape *out, err *e) {
     return open_file(l, e) && model_read_shape(l->file, out, e);
 }

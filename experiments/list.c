@@ -40,8 +40,10 @@ static void add_notes(const experiment *x, lab *l, sheet *s) {
         const roof_facts *f = roof_get_facts(r);
         sheet_add_note(s, "cache", "%zu bytes (%s)", f->cache_bytes, f->source);
     }
-    if (x->has_model)
+    if (x->has_model) {
         sheet_add_note(s, "model", "%s", lab_get_model_name(l));
+        sheet_add_note(s, "weights", "%s", lab_get_model_weights(l));
+    }
 }
 
 bool experiment_run(const experiment *x, lab *l, const char *version, const char *folder,

@@ -47,13 +47,16 @@ static bool take(void *context, timing_sample *out, err *e) {
     return true;
 }
 
-/* Different kernels round differently: a thousandth of the logits' size is tolerated. */
-static bool check(const prompt *p, uint32_t vocab, err *e) {
+/* Different kernels round differently: a thousandth of the logits' size is tolerated.
+ * *largest: the largest difference of a logit. */
+static bool check(const prompt *p, uint32_t vocab, double *largest, err *e) {
     double squares = 0, differences = 0;
+    *largest = 0;
     for (uint32_t i = 0; i < vocab; i++) {
         double a = (double)p[0].logits[i], b = (double)p[1].logits[i];
         squares += b * b;
         differences += (a - b) * (a - b);
+        *largest = fmax(*largest, fabs(a - b));
     }
     return differences <= 1e-6 * squares ||
            err_set(e, EXIT_WRONG,
@@ -67,6 +70,7 @@ static bool run_length(lab *l, sheet *s, model *m, const uint32_t *tokens, uint3
     lab_case cases[2] = {{.source = {take, &p[0]}}, {.source = {take, &p[1]}}};
     bool one_by_one = lab_get_level(l) != LEVEL_QUICK || count <= QUICK_ONE_BY_ONE, ok = true;
     timing_sample ignored;
+    double off;
     for (size_t i = 0; i < 2; i++) {
         p[i].logits = malloc(vocab * sizeof(float));
         assert(p[i].logits);
@@ -74,13 +78,14 @@ static bool run_length(lab *l, sheet *s, model *m, const uint32_t *tokens, uint3
                  count);
         ok = ok && take(&p[i], &ignored, e);
     }
-    ok =
-        ok && check(p, vocab, e) && lab_time(l, cases, one_by_one ? 2 : 1, e) && check(p, vocab, e);
+    ok = ok && check(p, vocab, &off, e) && lab_time(l, cases, one_by_one ? 2 : 1, e) &&
+         check(p, vocab, &off, e);
     for (size_t i = 0; ok && i < (one_by_one ? 2u : 1u); i++) {
         sheet_add_row(s);
         sheet_put_text(s, "variant", i == 0 ? "prompt" : "token_by_token");
         sheet_put_text(s, "model", lab_get_model_name(l));
         sheet_put(s, "tokens", count);
+        sheet_put(s, "logit_difference", off);
         lab_put(l, s, &cases[i]);
         double wall_ns = sheet_get(s, sheet_count_rows(s) - 1, "wall_ns");
         sheet_put(s, "tok_s", 1e9 * count / wall_ns);
@@ -112,11 +117,12 @@ static bool run(lab *l, sheet *s, err *e) {
 /* Conclusions --------------------------------------------------------------------------------- */
 
 static void conclude(sheet *s) {
-    double best = 0, best_at = 0, gain = NAN, gain_at = NAN;
+    double best = 0, best_at = 0, gain = NAN, gain_at = NAN, off = NAN;
     for (size_t r = 0; r < sheet_count_rows(s); r++) {
         if (!sheet_is(s, r, "variant", "prompt", NULL))
             continue;
         double rate = sheet_get(s, r, "tok_s");
+        off = fmax(off, sheet_get(s, r, "logit_difference"));
         double alone = sheet_find(s, "tok_s", "variant", "token_by_token", "tokens",
                                   sheet_get_text(s, r, "tokens"), NULL);
         if (rate > best) {
@@ -134,6 +140,7 @@ static void conclude(sheet *s) {
     sheet_add_metric(s, "tok_s_4", four, "tok/s");
     sheet_add_metric(s, "tok_s_token_by_token", one, "tok/s");
     sheet_add_metric(s, "speedup_prompt", gain, "x");
+    sheet_add_metric(s, "logit_difference", off, "logit");
     sheet_conclude(s,
                    "A prompt is read at up to %.4g tok/s (%.0f tokens), and at %.4g with 4 tokens.",
                    best, best_at, four);

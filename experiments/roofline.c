@@ -97,12 +97,17 @@ static void conclude(sheet *s) {
     sheet_add_metric(s, "best_gflop_s", flops, "GFLOP/s");
     sheet_add_metric(s, "nearest_pct_roof", sheet_get(s, nearest, "pct_roof"), "%");
     sheet_add_metric(s, "farthest_pct_roof", sheet_get(s, farthest, "pct_roof"), "%");
-    sheet_conclude(s,
-                   "Closest to the measured roof of its size is %s %s with %.3g %%, furthest is %s "
-                   "%s with %.3g %%.",
-                   sheet_get_text(s, nearest, "variant"), sheet_get_text(s, nearest, "shape"),
-                   sheet_get(s, nearest, "pct_roof"), sheet_get_text(s, farthest, "variant"),
-                   sheet_get_text(s, farthest, "shape"), sheet_get(s, farthest, "pct_roof"));
+    sheet_conclude(
+        s,
+        "Closest to the measured roof of its size is %s %s with %.3g %%%s, furthest is %s %s "
+        "with %.3g %%.",
+        sheet_get_text(s, nearest, "variant"), sheet_get_text(s, nearest, "shape"),
+        sheet_get(s, nearest, "pct_roof"),
+        sheet_get(s, nearest, "pct_roof") > 105
+            ? " (above it: its data came from a cache, or the roof was disturbed)"
+            : "",
+        sheet_get_text(s, farthest, "variant"), sheet_get_text(s, farthest, "shape"),
+        sheet_get(s, farthest, "pct_roof"));
     sheet_conclude(s, "Most arithmetic: %s %s with %.3g GFLOP/s at %.3g flops per byte.",
                    sheet_get_text(s, best, "variant"), sheet_get_text(s, best, "shape"), flops,
                    sheet_get(s, best, "flop_per_byte"));

@@ -22,7 +22,7 @@ typedef struct {
 
 typedef struct {
     char name[64], unit[16];
-    double value;
+    double value, low, high; /* low is NaN: the spread is not known */
 } metric;
 
 struct sheet {
@@ -209,6 +209,15 @@ void sheet_add_metric(sheet *s, const char *name, double value, const char *unit
     snprintf(m->name, sizeof m->name, "%s", name);
     snprintf(m->unit, sizeof m->unit, "%s", unit);
     m->value = value;
+    m->low = m->high = NAN;
+}
+
+void sheet_add_spread(sheet *s, const char *name, double low, double high) {
+    for (size_t i = 0; i < s->metric_count; i++)
+        if (strcmp(s->metrics[i].name, name) == 0 && !isnan(low) && !isnan(high)) {
+            s->metrics[i].low = fmin(low, high);
+            s->metrics[i].high = fmax(low, high);
+        }
 }
 
 double sheet_get_metric(const sheet *s, const char *name) {
@@ -246,10 +255,11 @@ void sheet_add_samples(sheet *s, const char *key, const timing_sample *samples, 
 
 /* Files ------------------------------------------------------------------------------------- */
 
-/* Keys and values of the head: notes, conclusions, metrics. Metrics are written into `texts`. */
+/* Keys and values of the head: notes, conclusions, metrics. Metrics are written into `texts`, two
+ * for each. */
 static const char **list_facts(const sheet *s, char (*texts)[128], size_t *count) {
     const char **facts =
-        calloc(s->note_count + s->conclusion_count + s->metric_count + 1, 2 * sizeof *facts);
+        calloc(s->note_count + s->conclusion_count + 2 * s->metric_count + 1, 2 * sizeof *facts);
     size_t used = 0;
     assert(facts);
     for (size_t i = 0; i < s->note_count; i++) {
@@ -262,9 +272,14 @@ static const char **list_facts(const sheet *s, char (*texts)[128], size_t *count
     }
     for (size_t i = 0; i < s->metric_count; i++) {
         const metric *k = &s->metrics[i];
-        snprintf(texts[i], sizeof texts[i], "%s = %.6g %s", k->name, k->value, k->unit);
+        snprintf(texts[2 * i], sizeof *texts, "%s = %.6g %s", k->name, k->value, k->unit);
         facts[used++] = "metric";
-        facts[used++] = texts[i];
+        facts[used++] = texts[2 * i];
+        if (isnan(k->low))
+            continue;
+        snprintf(texts[2 * i + 1], sizeof *texts, "%s = %.6g to %.6g", k->name, k->low, k->high);
+        facts[used++] = "spread";
+        facts[used++] = texts[2 * i + 1];
     }
     *count = used / 2;
     return facts;
@@ -286,7 +301,7 @@ static const char **list_cells(const sheet *s, const results_meta *m) {
 }
 
 bool sheet_write(const sheet *s, const results_meta *m, const char *path, err *e) {
-    char(*texts)[128] = calloc(s->metric_count + 1, sizeof *texts);
+    char(*texts)[128] = calloc(2 * s->metric_count + 1, sizeof *texts);
     assert(texts);
     results_table t = {.meta = m,
                        .titles = (const char *const *)s->columns,

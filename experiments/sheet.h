@@ -41,6 +41,9 @@ void sheet_add_note(sheet *s, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* `# metric: name = value unit`; none for a NaN. */
 void sheet_add_metric(sheet *s, const char *name, double value, const char *unit);
+/* `# spread: name = low to high`: what the quartiles of the samples give; only of a metric above,
+ * none for a NaN. */
+void sheet_add_spread(sheet *s, const char *name, double low, double high);
 double sheet_get_metric(const sheet *s, const char *name); /* NaN for none */
 
 /* One of at most two sentences. */

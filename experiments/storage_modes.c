@@ -23,10 +23,12 @@ static bool run(lab *l, sheet *s, err *e) {
 
 static void conclude(sheet *s) {
     double gain = 100 * (decoding_find_ratio(s, "private", "shared") - 1);
+    double low, high;
+    decoding_find_ratios(s, "private", "shared", &low, &high);
     sheet_add_metric(s, "private_gain_pct", gain, "%");
-    sheet_add_metric(s, "tok_s_private", sheet_find(s, "tok_s", "variant", "private", NULL),
-                     "tok/s");
-    sheet_add_metric(s, "tok_s_shared", sheet_find(s, "tok_s", "variant", "shared", NULL), "tok/s");
+    sheet_add_spread(s, "private_gain_pct", 100 * (low - 1), 100 * (high - 1));
+    decoding_add_rate(s, "tok_s_private", "private");
+    decoding_add_rate(s, "tok_s_shared", "shared");
     sheet_conclude(s, "Private scratch gives %.4g tok/s, shared %.4g: %+.2g %%.",
                    sheet_get_metric(s, "tok_s_private"), sheet_get_metric(s, "tok_s_shared"), gain);
     sheet_conclude(s, "%s",

@@ -1,8 +1,8 @@
 /* argmax: launches, oracles and cases.
  *
- * The two kernels are not variants but halves of one computation. A case
- * of argmax_reduce records both; a case of argmax_final feeds it pairs in an order that
- * argmax_reduce would never leave. */
+ * The two kernels are not variants but the two halves of one computation. A case of argmax_reduce
+ * records both; a case of argmax_final feeds it pairs in an order that argmax_reduce would never
+ * leave. */
 #include "kernels.h"
 
 #include <assert.h>
@@ -18,13 +18,13 @@ enum { VALUES_A_GROUP = 1024 };
 static const kernel kernels[] = {
     {.name = "argmax_reduce",
      .variant = "reduce",
-     .about = "the best of every 1024, then argmax_final",
+     .about = "the best of each 1024, followed by argmax_final",
      .file = "argmax.metal",
      .group = 256,
      .rows = VALUES_A_GROUP},
     {.name = "argmax_final",
      .variant = "final",
-     .about = "the best of pairs in any order",
+     .about = "the best of (value, index) pairs in any order",
      .file = "argmax.metal",
      .group = 256},
 };
@@ -108,7 +108,7 @@ bool argmax_record(tape *t, slice logits, slice pvals, slice pidx, slice result,
     return argmax_final_record(t, pvals, pidx, result, argmax_count_groups(n), e);
 }
 
-/* What the values of a case look like: the second dimension of its shape. */
+/* The pattern of the values of a case: the second dimension of its shape. */
 typedef enum {
     DRAWN = 1, /* from the distribution */
     SOME_NAN,
@@ -151,7 +151,7 @@ static float apply_pattern(pattern p, float drawn, uint32_t i, uint32_t n, rng *
     return drawn;
 }
 
-/* Behind the last value stands one that would win: a guard zone is NaN, which argmax skips, so a
+/* The last value is followed by one that would win: a guard zone is NaN, which argmax skips, so a
  * read past the end would go unseen. */
 static bool make_values(kernel_case *c, const char *label, uint32_t n, slice *out, err *e) {
     size_t bytes = size_multiply((size_t)n + 1, sizeof(float));

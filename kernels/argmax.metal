@@ -1,10 +1,10 @@
-// argmax: the index of the largest logit, in two launches: argmax_reduce finds the best of every
+// argmax: the index of the largest logit, in two launches: argmax_reduce finds the best of each
 // 1024, argmax_final the best of those.
 //
 // NaN is skipped, of equal values the lowest index wins, and if all are NaN the answer is 0. A pair
-// (-infinity, NOTHING) stands for "none yet": every value that is not NaN beats it, -infinity too,
-// because on equal values the lower index wins and NOTHING is the highest there is. Comparisons
-// with NaN are false, so NaN never beats anything and needs no test of its own.
+// (-infinity, NOTHING) stands for "none yet": every value that is not NaN beats it, even -infinity,
+// because on equal values the lower index wins and NOTHING is the highest index. Comparisons with
+// NaN are false, so NaN never beats anything and needs no test of its own.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -20,8 +20,8 @@ inline candidate better_of(candidate a, candidate b) {
     return b.value > a.value || (b.value == a.value && b.index < a.index) ? b : a;
 }
 
-// The best of one candidate a lane, given to every lane: the largest value, then the lowest index
-// among the lanes that have it.
+// The best of one candidate per lane, returned to every lane: the largest value, then the lowest
+// index among the lanes that have it.
 inline candidate simd_best(candidate mine) {
     candidate best;
     best.value = simd_max(mine.value);
@@ -29,7 +29,7 @@ inline candidate simd_best(candidate mine) {
     return best;
 }
 
-// The best of one candidate a thread. The result is right in simdgroup 0.
+// The best of one candidate per thread. The result is valid in simdgroup 0.
 inline candidate threadgroup_best(candidate mine,
                                   threadgroup float *values,
                                   threadgroup uint *indices,
@@ -47,9 +47,9 @@ inline candidate threadgroup_best(candidate mine,
     return simd_best(mine);
 }
 
-// A thread looks at 4 of the 1024 logits of its threadgroup (256 apart, so that neighbours read
-// neighbours); the threadgroup leaves one pair. Reads n floats, writes 8 bytes a threadgroup. It
-// exists so that 49152 logits never travel to the CPU for a 4-byte answer.
+// A thread compares 4 of the 1024 logits of its threadgroup (256 apart, so that loads are
+// coalesced); the threadgroup writes one pair. Reads n floats, writes 8 bytes per threadgroup. It
+// exists so that 49152 logits need not travel to the CPU for a 4-byte answer.
 kernel void argmax_reduce(device const float *logits [[buffer(0)]],
                           constant uint &n [[buffer(1)]],
                           device float *pvals [[buffer(2)]],
@@ -76,8 +76,8 @@ kernel void argmax_reduce(device const float *logits [[buffer(0)]],
     }
 }
 
-// One threadgroup: a thread looks at every 256th of the pairs that argmax_reduce left, the
-// threadgroup writes the answer. Reads 8 bytes a pair, writes 4. The pairs may come in any order.
+// One threadgroup: a thread compares every 256th of the pairs that argmax_reduce left, the
+// threadgroup writes the answer. Reads 8 bytes per pair, writes 4. The pairs may be in any order.
 kernel void argmax_final(device const float *pvals [[buffer(0)]],
                          device const uint *pidx [[buffer(1)]],
                          constant uint &groups [[buffer(2)]],

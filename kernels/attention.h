@@ -1,15 +1,15 @@
 // attention: what one simdgroup does with 32 keys at a time, shared by the attention kernels.
 //
-// A lane takes a whole key, so that a score costs no meeting of lanes; the weights then pass
+// Each lane takes a whole key, so that a score needs no reduction over lanes; the weights then pass
 // through threadgroup memory, because for the values it is the other way round: a lane takes
-// dimensions lane, lane + 32, ... of all keys, and neighbours read neighbours. Nothing is kept for
-// each key: the softmax is online. A share knows the largest score so far and holds its sums
-// relative to it; when a larger one comes, they are scaled down. So any number of keys will do.
+// dimensions lane, lane + 32, ... of all keys, and the loads are coalesced. Nothing is kept per
+// key: the softmax is online. A share has the largest score so far and holds its sums relative to
+// it; when a larger one comes, they are scaled down. So any number of keys will do.
 //
 // The caches are (rows, n_kv_heads, head_dim). Where head_dim is a multiple of 4, every row of a
 // head is 16-byte aligned and is read as float4; otherwise float by float.
 
-constant uint KEYS = 32; // taken at a time, one a lane
+constant uint KEYS = 32; // taken at a time, one per lane
 constant uint PARTS = 8; // of a head, 32 dimensions each: head_dim is at most 256
 
 // Where the keys and values of one head are, and how to weigh them.
@@ -44,12 +44,11 @@ inline float attention_dot(device const float *q, device const float *k, uint he
     return (sums.x + sums.y) + (sums.z + sums.w);
 }
 
-// The score of a key that is not there. Finite, because fast math takes it that nothing is
-// infinite; half of the lowest float, so that its distance from a score is finite too. e to that
-// distance is 0.
+// The score of a missing key. Finite, because fast math assumes that nothing is infinite; half of
+// the lowest float, so that its distance from a score is finite too. e to that distance is 0.
 constant float NO_SCORE = -0.5f * FLT_MAX;
 
-// What a lane knows of the attention of one query to the keys its simdgroup has seen.
+// A lane's part of the attention of one query to the keys its simdgroup has seen.
 struct attention_share {
     float largest;      // score; the same in all lanes
     float sum;          // of the weights of this lane's keys
@@ -65,10 +64,10 @@ inline attention_share attention_start() {
     return share;
 }
 
-// Adds keys first to first + count - 1 (1 to 32 of them) to the share; a lane without a key gives
-// it no weight. All 32 lanes come here. weights has room for 32 and must be other memory than at
-// the call before: then one barrier is enough, because who comes to the barrier of the next call
-// has read what this one left.
+// Adds keys first to first + count - 1 (1 to 32 of them) to the share; a lane without a key adds no
+// weight. All 32 lanes must call it. weights has room for 32 and must be different memory than in
+// the previous call: then one barrier is enough, because a lane that reaches the barrier of the
+// next call has read what this one left.
 inline void attention_add(thread attention_share &share, device const float *q, attention_head head,
                           uint first, uint count, threadgroup float *weights, uint lane) {
     device const float *keys = head.keys + size_t(first) * head.stride;

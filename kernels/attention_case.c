@@ -27,7 +27,7 @@ static bool check_caches(const kernel *k, attention_plan *p, size_t row_bytes, s
                        "%s: caches of %zu and %zu bytes are not the same whole rows of %zu",
                        k->name, k_cache.bytes, v_cache.bytes, row_bytes);
     if (p->rows_seen == 0 || p->rows_seen > p->rows)
-        return err_set(e, EXIT_CANNOT, "%s: cannot look at %llu rows of caches of %zu", k->name,
+        return err_set(e, EXIT_CANNOT, "%s: cannot attend to %llu rows of caches of %zu", k->name,
                        (unsigned long long)p->rows_seen, p->rows);
     return true;
 }
@@ -58,20 +58,20 @@ void attention_bind(launch *l, slice q, slice k_cache, slice v_cache, slice out,
     launch_set_u32(l, 6, p->head_dim);
 }
 
-/* The outer sum has a term a key; besides, its roundings are exp and division to a few ULP, the
- * product, and a few steps by which an online softmax scales down what it has. A score is a sum of
+/* The outer sum has one term per key; its other roundings are exp and division to a few ULP, the
+ * product, and the few steps in which an online softmax scales its sums down. A score is a sum of
  * head_dim products that is scaled, reduced by the largest one and, in a fast exp, off by twice
  * its magnitude in ULP. score_weight is the ratio of the two.
  *
- * Inputs need no care, large ones either: scores of 1e24 are off by 1e18, but the largest is ahead
- * of the next by about 1e22, so that one key has all the weight in the kernel and here. Only a tie
- * to one part in a million would be open, and drawn values do not tie. */
+ * No inputs need special care, not even large ones: scores of 1e24 are off by 1e18, but the largest
+ * exceeds the next by about 1e22, so that one key has all the weight in the kernel and here. Only a
+ * tie to one part in a million would be undecided, and drawn values do not tie. */
 void attention_judge(oracle_io *io, uint32_t n_tokens, uint32_t start) {
     attention_sizes n = {oracle_u32(io, 4), oracle_u32(io, 5), oracle_u32(io, 6)};
     expected *out = &io->out[3];
     size_t rows = io->bytes[1] / (n.n_kv_heads * n.head_dim * sizeof(float));
     for (size_t i = 0; i < out->count; i++)
-        out->value[i] = out->scale[i] = NAN; /* a position outside the caches has no answer */
+        out->value[i] = out->scale[i] = NAN; /* undefined for a position outside the caches */
     if (start >= rows || n_tokens > rows - start)
         return;
     out->terms = (double)start + n_tokens;
@@ -90,7 +90,7 @@ float attention_get_scale(uint32_t head_dim) {
 bool case_input_cache(kernel_case *c, const char *label, uint32_t rows, uint32_t row_dim,
                       slice *out, err *e) {
     size_t count = size_multiply(rows, row_dim);
-    /* One input has no row more: then a load behind the last row is also one outside the buffer. */
+    /* One input has no extra row: then a load past the last row is also outside the buffer. */
     size_t more = c->inputs == INPUT_UNIFORM ? 0 : row_dim;
     float *values = malloc(size_multiply(count + more, sizeof *values));
     assert(values);

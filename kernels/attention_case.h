@@ -10,11 +10,11 @@ enum { ATTENTION_MAX_HEAD_DIM = 256 };
 
 typedef struct {
     uint32_t n_tokens, n_heads, n_kv_heads, head_dim;
-    uint64_t rows_seen; /* rows the last token sees, as far as is known at recording */
+    uint64_t rows_seen; /* rows the last token sees, as far as known at recording */
     size_t rows;        /* rows the caches have; set by attention_check */
 } attention_plan;
 
-/* Refuses what the kernels cannot do, and cuts q and out down to what the launch is about. */
+/* Refuses what the kernels cannot do, and cuts q and out down to what the launch uses. */
 bool attention_check(const kernel *k, attention_plan *plan, slice *q, slice k_cache, slice v_cache,
                      slice *out, err *e);
 
@@ -25,11 +25,11 @@ void attention_bind(launch *l, slice q, slice k_cache, slice v_cache, slice out,
 /* The oracle of a launch of n_tokens queries of which the first stands at `start`. */
 void attention_judge(oracle_io *io, uint32_t n_tokens, uint32_t start);
 
-/* 1 / sqrt(head_dim), as models have it. */
+/* 1 / sqrt(head_dim), as in models. */
 float attention_get_scale(uint32_t head_dim);
 
-/* A cache of `rows` rows drawn from the case's distribution, and behind them one of NaN: the kernel
- * that so much as multiplies it by zero is found out. */
+/* A cache of `rows` rows drawn from the case's distribution, followed by one of NaN: a kernel that
+ * merely multiplies it by zero is caught. */
 bool case_input_cache(kernel_case *c, const char *label, uint32_t rows, uint32_t row_dim,
                       slice *out, err *e);
 

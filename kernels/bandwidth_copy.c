@@ -28,7 +28,7 @@ bool bandwidth_copy_record(tape *t, const kernel *k, slice src, slice dst, uint3
     return true;
 }
 
-/* A float4 more in src than is to be copied, and not of NaN as a guard zone is. */
+/* src has one float4 more than is copied, and it is not NaN as a guard zone is. */
 static bool bandwidth_copy_build(kernel_case *c, err *e) {
     uint32_t n = c->shape.dim[0], groups = c->shape.dim[1];
     slice src, dst;
@@ -44,14 +44,14 @@ static const shape shapes[] = {
 
 static const kernel kernels[] = {
     {.name = "bandwidth_copy",
-     .about = "float4 loads and stores a grid apart",
+     .about = "float4 loads and stores, strided by the grid",
      .file = "bandwidth_copy.metal",
      .group = 256},
 };
 
 const op bandwidth_copy_op = {
     .name = "bandwidth_copy",
-    .about = "the roof of copying",
+    .about = "dst = src, the roof for copying",
     .dims = "n x groups",
     .kernels = kernels,
     .kernel_count = COUNT_OF(kernels),

@@ -2,9 +2,9 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// A thread copies float4s a whole grid apart, a threadgroup has no part of its own. Moves 16 n
-// bytes in and 16 n out. It exists as the roof of kernels that write as much as they read; the grid
-// is the launch's choice, as in bandwidth_read_f32.
+// A thread copies float4s, strided by the whole grid; threadgroups have no role of their own. Moves
+// 16 n bytes in and 16 n out. It exists as the roof of kernels that write as much as they read; the
+// launch chooses the grid, as in bandwidth_read_f32.
 kernel void bandwidth_copy(device const float4 *src [[buffer(0)]],
                            device float4 *dst [[buffer(1)]],
                            constant uint &n [[buffer(2)]],

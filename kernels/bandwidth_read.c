@@ -19,8 +19,7 @@ typedef struct {
     double terms, roundings; /* of a unit, as in expected */
 } reader;
 
-/* Of floats there are additions only; the sum of a block is exact, its scale and the sum are not.
- *  */
+/* Floats need additions only; the sum of a block is exact, its scaling and the total are not. */
 static const reader readers[] = {
     {&format_f32, 4, "float4", 16, ELEM_F32, 4, 0},
     {&format_f16, 4, "half4", 8, ELEM_F16, 4, 0},
@@ -83,7 +82,7 @@ static bool bandwidth_read_build(kernel_case *c, err *e) {
            bandwidth_read_record(c->tape, c->kernel, data, out, n, groups, e);
 }
 
-/* Fewer units than threads, as many, more by one; uneven strides; then a buffer of 4, 2 or 1 MB. */
+/* Fewer units than threads, as many, one more; uneven strides; then a buffer of 4, 2 or 1 MB. */
 /* clang-format off */
 #define SHAPES {{1, 1}}, {{1, 3}}, {{31, 1}}, {{33, 1}}, {{255, 1}}, {{256, 1}}, {{257, 1}}, \
     {{257, 2}}, {{1000, 3}}, {{12345, 7}}
@@ -91,7 +90,7 @@ static bool bandwidth_read_build(kernel_case *c, err *e) {
 static const shape floats[] = {SHAPES, {{250007, 64}}};
 static const shape blocks[] = {SHAPES, {{70001, 40}}};
 
-/* Most threadgroups have nothing; around the 262144 threads of the grid, and uneven strides. */
+/* Most threadgroups idle; around the 262144 threads of the grid; uneven strides. */
 static const shape high_occupancy[] = {{{1}}, {{262143}}, {{262145}}, {{700001}}};
 
 static const shape_list block_shapes = {blocks, COUNT_OF(blocks), {{777, 2}}};
@@ -100,19 +99,19 @@ static const shape_list high_occupancy_shapes = {high_occupancy, COUNT_OF(high_o
 static const kernel kernels[] = {
     {.name = "bandwidth_read_f32",
      .variant = "plain",
-     .about = "float4 loads a grid apart",
+     .about = "float4 loads, strided by the grid",
      .file = "bandwidth_read_f32.metal",
      .format = &format_f32,
      .group = 256},
     {.name = "bandwidth_read_f16",
      .variant = "plain",
-     .about = "half4 loads a grid apart",
+     .about = "half4 loads, strided by the grid",
      .file = "bandwidth_read_f16.metal",
      .format = &format_f16,
      .group = 256},
     {.name = "bandwidth_read_q4_0",
      .variant = "plain",
-     .about = "16-bit loads, blocks a grid apart",
+     .about = "16-bit loads, blocks strided by the grid",
      .file = "bandwidth_read_q4_0.metal",
      .format = &format_q4_0,
      .group = 256,
@@ -129,7 +128,7 @@ static const kernel kernels[] = {
 
 const op bandwidth_read_op = {
     .name = "bandwidth_read",
-    .about = "the roof of reading: sums all of a buffer",
+    .about = "sum of a whole buffer, the roof for reading",
     .dims = "n x groups",
     .kernels = kernels,
     .kernel_count = COUNT_OF(kernels),

@@ -4,9 +4,9 @@ using namespace metal;
 
 #include "threadgroup_sum.h"
 
-// A thread adds up half4s a whole grid apart, in float; a threadgroup leaves the sum of its threads
-// in out[threadgroup]. Reads 8 n bytes, writes 4 a threadgroup. It exists because loads of 8 bytes
-// a thread, each with four conversions, need not reach the roof that loads of 16 do.
+// A thread adds up half4s, strided by the whole grid, in float; a threadgroup writes the sum of its
+// threads to out[threadgroup]. Reads 8 n bytes, writes 4 per threadgroup. It exists because loads
+// of 8 bytes per thread, each with four conversions, may not reach the roof that loads of 16 do.
 kernel void bandwidth_read_f16(device const half4 *data [[buffer(0)]],
                                device float *out [[buffer(1)]],
                                constant uint &n [[buffer(2)]],

@@ -2,11 +2,11 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// A thread adds up float4s a whole grid apart, a threadgroup leaves the sum of its threads in
-// out[threadgroup]. Reads 16 n bytes, writes 4 a threadgroup. It exists to measure the roof that
-// matvec times are held against. Every float reaches a sum that is checked, so no compiler can drop
-// a load; the grid is the launch's choice, because how many threads it takes to fill the memory
-// system is part of the question.
+// A thread adds up float4s, strided by the whole grid; a threadgroup writes the sum of its threads
+// to out[threadgroup]. Reads 16 n bytes, writes 4 per threadgroup. It exists to measure the roof
+// that matvec times are compared with. Every float reaches a sum that is checked, so no compiler
+// can drop a load; the launch chooses the grid, because how many threads it takes to saturate
+// memory is part of the question.
 kernel void bandwidth_read_f32(device const float4 *data [[buffer(0)]],
                                device float *out [[buffer(1)]],
                                constant uint &n [[buffer(2)]],

@@ -4,10 +4,10 @@ using namespace metal;
 
 #include "threadgroup_sum.h"
 
-// 1024 threadgroups of 256, always. A thread adds up float4s a whole grid apart, in a single sum
-// so that it needs few registers and many can be resident; a threadgroup leaves the sum of its
-// threads in out[threadgroup]. Reads 16 n bytes, writes 4096. It exists to see whether reading is
-// limited by how many loads are in flight.
+// Always 1024 threadgroups of 256. A thread adds up float4s, strided by the whole grid, in a single
+// sum so that it needs few registers and many can be resident; a threadgroup writes the sum of its
+// threads to out[threadgroup]. Reads 16 n bytes, writes 4096. It exists to see whether reading is
+// limited by the number of loads in flight.
 kernel void bandwidth_read_high_occupancy(device const float4 *data [[buffer(0)]],
                                           device float *out [[buffer(1)]],
                                           constant uint &n [[buffer(2)]],

@@ -5,12 +5,12 @@ using namespace metal;
 #include "formats/q4_0.h"
 #include "threadgroup_sum.h"
 
-// A thread adds up the weights of blocks a whole grid apart, a threadgroup leaves the sum of its
-// threads in out[threadgroup]. Reads 18 n bytes, writes 4 a threadgroup. It exists because a block
-// is 18 bytes and only 2-byte aligned: this is the roof of every Q4_0 kernel that reads it with
-// nine 16-bit loads, and the distance from bandwidth_read_f32 is the price of the format. All 32
-// nibbles reach the sum, but cheaply: a word's bytes are added side by side, and 16 nibbles of at
-// most 15 fit a byte.
+// A thread adds up the weights of blocks, strided by the whole grid; a threadgroup writes the sum
+// of its threads to out[threadgroup]. Reads 18 n bytes, writes 4 per threadgroup. It exists because
+// a block is 18 bytes and only 2-byte aligned: this is the roof of every Q4_0 kernel that reads it
+// with nine 16-bit loads, and the distance from bandwidth_read_f32 is the price of the format. All
+// 32 nibbles reach the sum, but cheaply: a word's bytes are added side by side, and 16 nibbles of
+// at most 15 fit a byte.
 kernel void bandwidth_read_q4_0(device const block_q4_0 *data [[buffer(0)]],
                                 device float *out [[buffer(1)]],
                                 constant uint &n [[buffer(2)]],

@@ -34,7 +34,7 @@ bool bandwidth_triad_record(tape *t, const kernel *k, slice b, slice c, slice ou
     return true;
 }
 
-/* A float4 more in the inputs than is asked for, and not of NaN as a guard zone is. */
+/* The inputs have one float4 more than is used, and it is not NaN as a guard zone is. */
 static bool bandwidth_triad_build(kernel_case *c, err *e) {
     uint32_t n = c->shape.dim[0], groups = c->shape.dim[1];
     size_t count = size_multiply((size_t)n + 1, 4);
@@ -51,7 +51,7 @@ static const shape shapes[] = {
 
 static const kernel kernels[] = {
     {.name = "bandwidth_triad",
-     .about = "float4 loads and stores a grid apart",
+     .about = "float4 loads and stores, strided by the grid",
      .file = "bandwidth_triad.metal",
      .group = 256},
 };

@@ -2,9 +2,9 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// A thread makes float4s a whole grid apart, a threadgroup has no part of its own. Moves 32 n bytes
-// in and 16 n out. It exists because published bandwidth figures are of this pattern, and as the
-// roof of kernels that combine two vectors.
+// A thread computes float4s, strided by the whole grid; threadgroups have no role of their own.
+// Moves 32 n bytes in and 16 n out. It exists because published bandwidth figures use this pattern,
+// and as the roof of kernels that combine two vectors.
 kernel void bandwidth_triad(device const float4 *b [[buffer(0)]],
                             device const float4 *c [[buffer(1)]],
                             device float4 *out [[buffer(2)]],

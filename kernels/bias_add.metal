@@ -2,9 +2,9 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// A thread adds one element, a threadgroup as many as it has threads. Moves 4 bytes in and 4 out
-// for each element, and b once, which stays in cache. It exists for models whose projections have
-// biases: q, k and v of one token, or of a whole prompt.
+// One thread per element. Moves 4 bytes in and 4 out per element, and b once, which stays in cache.
+// It exists for models whose projections have biases: q, k and v of one token, or of a whole
+// prompt.
 kernel void bias_add(device float *a [[buffer(0)]],
                      device const float *b [[buffer(1)]],
                      constant uint &dim [[buffer(2)]],

@@ -1,17 +1,17 @@
 /* buffer_copy: how to launch it, what it should compute, and the cases it is checked with.
  *
  * The example to copy when you add an op. The file answers four questions in this order: what is
- * right (the oracle), how a launch is made (the record function), which sizes are worth checking
- * (the shapes), which kernels there are (the table). Then add a line to ops.h, and the record
- * function to kernels.h if others call it. A new kernel of an op that exists is one function in its
- * .metal and one row in its table here. */
+ * the right result (the oracle), how is it launched (the record function), which sizes are worth
+ * checking (the shapes), which kernels are there (the table). Then add a line to ops.h, and the
+ * record function to kernels.h if other files call it. A new kernel of an existing op is one
+ * function in its .metal and one row in its table here. */
 #include "kernels.h"
 
 #include "record.h"
 #include "reference/reference.h"
 
 /* The oracle sees the launch as the kernel does: io->in[i] and io->out[i] belong to [[buffer(i)]].
- * It fills the expected value of each element of each output, and says how exact they must be. A
+ * It fills in the expected value of each element of each output and how exact it must be. A
  * copy moves bits, so the bits must agree; where there is arithmetic, an oracle fills `scale`, and
  * the tolerance is derived from it (harness/check/compare.c). */
 static void buffer_copy_oracle(const launch *l, oracle_io *io) {
@@ -20,10 +20,10 @@ static void buffer_copy_oracle(const launch *l, oracle_io *io) {
     io->out[1].exact = true;
 }
 
-/* Everything that launches this op calls this: tests, experiments, models. */
+/* Everything that launches this op calls this function: tests, experiments, models. */
 bool buffer_copy_record(tape *t, const kernel *k, slice src, slice dst, uint32_t count, err *e) {
     const operand operands[] = {
-        {"src", src, count, ACCESS_READ},  /* checked: is unchanged afterwards */
+        {"src", src, count, ACCESS_READ},  /* checked: unchanged afterwards */
         {"dst", dst, count, ACCESS_WRITE}, /* checked: every element is written */
     };
     launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
@@ -35,9 +35,9 @@ bool buffer_copy_record(tape *t, const kernel *k, slice src, slice dst, uint32_t
     return true;
 }
 
-/* One case: buffers made for its shape and filled from its distribution, launches recorded. There
- * is a float more in src than is to be copied: copying what lies past the end, guard to guard,
- * would change nothing and go unseen. */
+/* One case: buffers made for its shape and filled from its distribution, launches recorded. src has
+ * one float more than is copied: copying past the end, from guard zone to guard zone, would change
+ * nothing and go unseen. */
 static bool buffer_copy_build(kernel_case *c, err *e) {
     uint32_t count = c->shape.dim[0];
     slice src, dst;

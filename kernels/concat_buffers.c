@@ -61,7 +61,7 @@ bool concat_buffers_3_record(tape *t, const kernel *k, slice a, slice b, slice c
     return record(t, k, 3, (slice[]){a, b, c}, out, (uint32_t[]){dim_a, dim_b, dim_c}, e);
 }
 
-/* Each input has a float more than is asked for: it must not show up. */
+/* Each input has one float more than is used: it must not show up. */
 static bool build(kernel_case *c, int parts, err *e) {
     const uint32_t *dims = c->shape.dim;
     size_t count = 0;

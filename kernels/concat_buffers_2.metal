@@ -2,9 +2,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// A thread copies one float to out, a threadgroup as many as it has threads; whose it is follows
-// from its place. Moves 4 bytes in and 4 out for each. It exists so that what kernels left in
-// several buffers can go on as one, in one launch.
+// One thread per float of out; its index decides which input it comes from. Moves 4 bytes in and 4
+// out per float. It exists to join the results of several kernels in one launch.
 kernel void concat_buffers_2(device const float *a [[buffer(0)]],
                              device const float *b [[buffer(1)]],
                              device float *out [[buffer(2)]],

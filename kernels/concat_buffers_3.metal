@@ -2,7 +2,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// As concat_buffers_2, for three. It exists for q, k and v.
+// As concat_buffers_2, for three inputs. It exists for q, k and v.
 kernel void concat_buffers_3(device const float *a [[buffer(0)]],
                              device const float *b [[buffer(1)]],
                              device const float *c [[buffer(2)]],

@@ -34,8 +34,8 @@ bool decode_advance_record(tape *t, const kernel *k, slice next, slice state, sl
     return true;
 }
 
-/* Token, position, cache length and history are any numbers: no two of them are the same, so that
- * nothing can be mistaken for something else. */
+/* Token, position, cache length and history are arbitrary numbers, all different, so that none can
+ * be mistaken for another. */
 static bool decode_advance_build(kernel_case *c, err *e) {
     uint32_t step = c->shape.dim[0], ring = c->shape.dim[1];
     uint32_t any = rng_below(&c->random, 1u << 20), next_token = any + 1;

@@ -1,11 +1,11 @@
 // decode_advance: the end of a greedy decode step. The token that argmax chose becomes the next
-// step's input, and position, cache length and step count go on by one.
+// step's input, and position, cache length and step count increase by one.
 #include <metal_stdlib>
 using namespace metal;
 
-// One thread. Moves some 40 bytes; what it saves is the CPU between two tokens: with it the next
-// step can be started before this one is done. history (ring) keeps the last tokens in a ring, for
-// the CPU to read when it has time.
+// One thread. Moves some 40 bytes. It takes the CPU out of the loop between two tokens: the next
+// step can be submitted before this one is done. history (ring) keeps the last tokens in a ring,
+// for the CPU to read later.
 struct decode_state {
     uint token, pos, kv_len, step;
 };

@@ -7,7 +7,7 @@
 
 static void decode_attention_oracle(const launch *l, oracle_io *io) {
     (void)l;
-    attention_judge(io, 1, oracle_u32(io, 7) - 1); /* a kv_len of 0 is a position outside, too */
+    attention_judge(io, 1, oracle_u32(io, 7) - 1); /* a kv_len of 0 is also a position outside */
 }
 
 bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, slice v_cache,
@@ -52,7 +52,7 @@ static bool decode_attention_build(kernel_case *c, err *e) {
 
 /* Keys: 1, and around the 32 that a simdgroup and the 256 that a threadgroup takes at a time; more
  * than the 2048 that a fixed array of scores once held. Heads of 1 to 256 dimensions, whole
- * float4s or not, whole simdgroups or not; 1, 3 and 4 query heads to a head of the cache. */
+ * float4s or not, whole simdgroups or not; 1, 3 and 4 query heads per head of the cache. */
 static const shape shapes[] = {
     {{1, 1, 1, 1}},     {{1, 9, 3, 64}},     {{3, 9, 3, 64}},   {{5, 9, 3, 64}},
     {{31, 9, 3, 64}},   {{32, 9, 3, 64}},    {{33, 9, 3, 64}},  {{255, 9, 3, 64}},

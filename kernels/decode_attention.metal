@@ -1,16 +1,16 @@
-// decode_attention: the attention of one query to the whole cache, for each head by itself:
+// decode_attention: the attention of one query to the whole cache, head by head:
 // out = softmax(scale * q K^T) V.
 //
 // Several query heads may share a head of the cache (grouped-query attention). kv_len is read when
-// the kernel runs: bound to device memory, a recorded token can be played at every position.
+// the kernel runs: bound to device memory, a recorded token can be played at any position.
 #include <metal_stdlib>
 using namespace metal;
 
 #include "attention.h"
 
-// A threadgroup is one simdgroup and does one head, 32 keys at a time. Reads 8 bytes for each
-// dimension of each key, and the query once a key from cache. The first variant: no threadgroup
-// barrier, but a head is left to 32 threads, and 9 heads do not fill a GPU.
+// A threadgroup is one simdgroup and computes one head, 32 keys at a time. Reads 8 bytes for each
+// dimension of each key, and the query once per key from cache. The first variant: no threadgroup
+// barrier, but a head has only 32 threads, and 9 heads do not fill a GPU.
 kernel void decode_attention(device const float *q [[buffer(0)]],
                              device const float *k_cache [[buffer(1)]],
                              device const float *v_cache [[buffer(2)]],
@@ -40,11 +40,11 @@ kernel void decode_attention(device const float *q [[buffer(0)]],
     }
 }
 
-// A threadgroup of 256 does one head: its 8 simdgroups take 32 keys in turn, each with a largest
-// score of its own, and leave their shares in threadgroup memory; after one barrier thread d
-// brings dimension d of all shares to the same largest score and adds them up. A simdgroup that
-// saw no key has the largest score NO_SCORE and so no weight. Moves what decode_attention moves,
-// with 8 times as many threads to do it.
+// A threadgroup of 256 computes one head: its 8 simdgroups take the next 32 keys in rotation, each
+// with a largest score of its own, and leave their shares in threadgroup memory; after one barrier
+// thread d brings dimension d of all shares to the same largest score and adds them up. A simdgroup
+// that saw no key has the largest score NO_SCORE and so no weight. Moves as much as
+// decode_attention, with 8 times as many threads.
 kernel void decode_attention_threadgroup(device const float *q [[buffer(0)]],
                                          device const float *k_cache [[buffer(1)]],
                                          device const float *v_cache [[buffer(2)]],

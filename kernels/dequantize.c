@@ -1,4 +1,5 @@
-/* dequantize: launches, oracle and cases of blocks as floats, for formats of blocks of 32. */
+/* dequantize: launches, oracle and cases of decoding blocks to floats, for formats of blocks of 32.
+ */
 #include "kernels.h"
 
 #include "harness/base/size.h"
@@ -54,7 +55,7 @@ static const kernel kernels[] = {KERNEL(q4_0), KERNEL(q8_0)};
 
 const op dequantize_op = {
     .name = "dequantize",
-    .about = "blocks as floats",
+    .about = "decode blocks to floats",
     .dims = "blocks",
     .kernels = kernels,
     .kernel_count = COUNT_OF(kernels),

@@ -1,13 +1,13 @@
-// dequantize: blocks as floats.
+// dequantize: decodes blocks to floats.
 #include <metal_stdlib>
 using namespace metal;
 
 #include "formats/q4_0.h"
 #include "formats/q8_0.h"
 
-// A thread decodes one block of 32; there are exactly as many threads as blocks, the last
-// threadgroup may be short. Reads a block and writes 128 bytes per thread. It exists to look at a
-// format alone, without a product around it, and for tables and caches that are wanted as floats.
+// One thread per block of 32; there are exactly as many threads as blocks, the last threadgroup may
+// be short. Reads a block and writes 128 bytes per thread. It exists to check a format by itself,
+// without a product around it, and for tables and caches that are needed as floats.
 template <typename F>
 kernel void dequantize(device const typename F::block *blocks [[buffer(0)]],
                        device float4 *floats [[buffer(1)]],

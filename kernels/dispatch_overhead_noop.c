@@ -41,7 +41,7 @@ static const kernel kernels[] = {
 
 const op dispatch_overhead_noop_op = {
     .name = "dispatch_overhead_noop",
-    .about = "the floor of a launch",
+    .about = "the least a launch can cost",
     .dims = "launches",
     .kernels = kernels,
     .kernel_count = COUNT_OF(kernels),

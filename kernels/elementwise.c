@@ -1,8 +1,8 @@
-/* elementwise: launches, oracles and cases of the ops that make each float of an output from the
- * floats at the same place in their inputs: residual_add, residual_add_inplace, ffn_silu; and
- * bias_add, which goes through the floats of its second input again for each row.
+/* elementwise: launches, oracles and cases of the ops that compute each float of an output from the
+ * floats at the same index of their inputs: residual_add, residual_add_inplace, ffn_silu; and
+ * bias_add, which repeats its second input for each row.
  *
- * A new one is a description, a record function and its op. */
+ * A new one needs a description, a record function and its op. */
 #include "kernels.h"
 
 #include "harness/base/size.h"
@@ -11,7 +11,7 @@
 
 enum { MOST_OPERANDS = 3 };
 
-/* An op of n floats: what it is bound to, in the order of its buffers. n follows them. */
+/* An op of n floats: its buffers in binding order. n follows them. */
 typedef struct {
     const char *names[MOST_OPERANDS];
     access_mode access[MOST_OPERANDS];
@@ -141,8 +141,8 @@ bool bias_add_record(tape *t, const kernel *k, slice a, slice b, uint32_t rows, 
                      err *e) {
     size_t count = size_multiply(rows, dim);
     if (count > UINT32_MAX / sizeof(float))
-        return err_set(e, EXIT_CANNOT, "%s: %u rows of %u are too many for a 32-bit index", k->name,
-                       rows, dim);
+        return err_set(e, EXIT_CANNOT, "%s: %u rows of %u overflow a 32-bit index", k->name, rows,
+                       dim);
     const operand operands[] = {{"a", a, count, ACCESS_BOTH}, {"b", b, dim, ACCESS_READ}};
     launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
     if (!l)
@@ -155,8 +155,8 @@ bool bias_add_record(tape *t, const kernel *k, slice a, slice b, uint32_t rows, 
     return true;
 }
 
-/* After the last row stands one more float that must stay as it is: adding to the NaN of a guard
- * zone would go unseen. */
+/* The last row is followed by one float that must not change: adding to the NaN of a guard zone
+ * would go unseen. */
 static bool bias_add_build(kernel_case *c, err *e) {
     uint32_t rows = c->shape.dim[0], dim = c->shape.dim[1];
     slice a, b;

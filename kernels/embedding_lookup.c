@@ -12,7 +12,7 @@
 #include "reference/reference.h"
 
 /* An id past the end has no row: NaN. In every format a value is a product of small integers and
- * halves that an f32 holds exactly, and at most one sum: what the store rounds is all there is. */
+ * halves that an f32 holds exactly, and at most one sum: the only rounding is that of the store. */
 static void embedding_lookup_oracle(const launch *l, oracle_io *io) {
     const weight_format *f = l->kernel->format;
     const uint32_t *ids = io->in[1];
@@ -76,8 +76,8 @@ static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err
     return ok;
 }
 
-/* The table has a row more than the launch is told of: an id that is too large by one must not find
- * it, and would not be told from NaN in a guard zone. */
+/* The table has one row more than the launch is told: an id that is too large by one must not read
+ * it, and reading the NaN of a guard zone would look correct. */
 static bool embedding_lookup_build(kernel_case *c, err *e) {
     uint32_t n = c->shape.dim[0], hidden = c->shape.dim[1], vocab = c->shape.dim[2];
     const weight_format *f = c->kernel->format;
@@ -107,7 +107,7 @@ static const kernel kernels[] = {FORMATS(KERNEL)};
 
 const op embedding_lookup_op = {
     .name = "embedding_lookup",
-    .about = "rows of a table, decoded; the ids are in device memory",
+    .about = "rows of a table, decoded; ids are read from device memory",
     .dims = "n x hidden x vocab",
     .kernels = kernels,
     .kernel_count = COUNT_OF(kernels),

@@ -1,12 +1,11 @@
 // embedding_lookup: rows of an embedding table, as floats: out (n, hidden) = table[ids], one kernel
 // for each format a table comes in.
 //
-// A thread makes one float of out, a threadgroup as many as it has threads. The ids are read from
-// device memory, where argmax left them: the next token can start without the CPU. A thread
-// decodes its one value and nothing else; threads that share its block read it from cache. An id
-// past the end of the table has no row: it gives NaN, which cannot be mistaken for an embedding.
-// Moves 4 bytes out and one value in for each thread. The table (vocab, hidden) has rows of whole
-// blocks, so its values can be counted through, from the first row to the last.
+// One thread per float of out. The ids are read from device memory, where argmax left them: the
+// next token can start without the CPU. A thread decodes only its own value; threads that share its
+// block read it from cache. An id past the end of the table has no row: it gives NaN, which cannot
+// be mistaken for an embedding. Moves 4 bytes out and one value in per thread. The table (vocab,
+// hidden) has rows of whole blocks, so one index counts its values from the first row to the last.
 #include <metal_stdlib>
 using namespace metal;
 

@@ -2,10 +2,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// A thread makes one element, a threadgroup as many as it has threads. Moves 8 bytes in and 4 out
-// for each. It exists as the unfused baseline of the kernels that apply silu while they read the
-// activations of the down projection. For a very negative g, e^-g overflows to infinity and the
-// quotient is -0, which is right to within the smallest normal float.
+// One thread per element. Moves 8 bytes in and 4 out per element. It exists as the unfused baseline
+// of the kernels that apply silu while they read the activations of the down projection. For a very
+// negative g, e^-g overflows to infinity and the quotient is -0, which is right to within the
+// smallest normal float.
 kernel void ffn_silu(device const float *gate [[buffer(0)]],
                      device const float *up [[buffer(1)]],
                      device float *out [[buffer(2)]],

@@ -7,7 +7,8 @@
  * refuses with an error what the kernels cannot do. k is the kernel to use, one of <op>_op.kernels;
  * it must live as long as the tape.
  *
- * A `param` is a value, or a place in device memory that holds it and may change between plays. */
+ * A `param` is a value, or a location in device memory that holds it and may change between plays.
+ */
 #ifndef ASSAY_KERNELS_H
 #define ASSAY_KERNELS_H
 
@@ -26,7 +27,7 @@ bool bandwidth_triad_record(tape *t, const kernel *k, slice b, slice c, slice ou
                             float scalar, uint32_t groups, err *e);
 
 /* out (groups) = sums of what each threadgroup read of data: n float4, n half4 or n Q4_0 blocks, by
- * the format of the kernel. groups is k->groups where the kernel has that many in any case. */
+ * the format of the kernel. groups is k->groups for a kernel with a fixed number of them. */
 bool bandwidth_read_record(tape *t, const kernel *k, slice data, slice out, uint32_t n,
                            uint32_t groups, err *e);
 
@@ -44,10 +45,10 @@ bool concat_buffers_3_record(tape *t, const kernel *k, slice a, slice b, slice c
                              uint32_t dim_a, uint32_t dim_b, uint32_t dim_c, err *e);
 
 /* The end of a greedy decode step: history[step % ring] = next (1, u32), and in state, which is
- * four u32, token = next, and pos, kv_len and step go on by one. The next step then needs nothing
- * from the CPU. history (ring, u32). */
+ * four u32, token = next, and pos, kv_len and step increase by one. The next step then needs
+ * nothing from the CPU. history (ring, u32). */
 enum {
-    DECODE_STATE_TOKEN = 0, /* where each has its 4 bytes in state */
+    DECODE_STATE_TOKEN = 0, /* byte offsets in state */
     DECODE_STATE_POS = 4,
     DECODE_STATE_KV_LEN = 8,
     DECODE_STATE_STEP = 12,
@@ -58,13 +59,13 @@ bool decode_advance_record(tape *t, const kernel *k, slice next, slice state, sl
 
 /* out (n_heads, head_dim) = attention of q, of the same shape, to rows 0 to kv_len - 1 of the
  * caches (rows, n_kv_heads, head_dim), each head by itself: softmax(scale * q K^T) V. The slices of
- * the caches say how many rows there are; where kv_len is in device memory, bytes and flops are
- * those of all of them. n_heads is a multiple of n_kv_heads, head_dim at most 256. */
+ * the caches give the number of rows; if kv_len is in device memory, bytes and flops are those of
+ * all of them. n_heads is a multiple of n_kv_heads, head_dim at most 256. */
 bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, slice v_cache,
                              slice out, uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_dim,
                              param kv_len, float scale, err *e);
 
-/* floats (32 count) = what `count` blocks in the format of the kernel stand for */
+/* floats (32 count) = the values of `count` blocks in the format of the kernel */
 bool dequantize_record(tape *t, const kernel *k, slice blocks, slice floats, uint32_t count,
                        err *e);
 
@@ -80,7 +81,7 @@ bool embedding_lookup_record(tape *t, const kernel *k, slice table, slice ids, s
 bool ffn_silu_record(tape *t, const kernel *k, slice gate, slice up, slice out, uint32_t n, err *e);
 
 /* Row row_idx of k_cache and v_cache (rows, kv_dim) = k_src, v_src (kv_dim). The slices of the
- * caches say how many rows there are. */
+ * caches give the number of rows. */
 bool kv_cache_copy_record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,
                           slice v_cache, uint32_t kv_dim, param row_idx, err *e);
 
@@ -90,7 +91,7 @@ bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_
                                  err *e);
 
 /* y (batch, out_dim) = W x, or y += W x, for each of x (batch, in_dim); W (out_dim, in_dim)
- * exactly. k says the format and whether it accumulates. in_dim must be whole blocks. Only kernels
+ * exactly. k gives the format and whether it accumulates. in_dim must be whole blocks. Only kernels
  * with k->tokens take a batch other than 1. */
 bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
                    uint32_t in_dim, uint32_t batch, err *e);
@@ -105,7 +106,7 @@ bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel *k, slice w, slice
                                         slice y, uint32_t out_dim, uint32_t in_dim, err *e);
 
 /* y (out_dim) = W rmsnorm(x), with norm_w (in_dim); W in the format of the kernel.
- * megakernel_rmsnorm_matvec takes an in_dim of 8160 at the most. */
+ * megakernel_rmsnorm_matvec takes an in_dim of at most 8160. */
 bool rmsnorm_matvec_record(tape *t, const kernel *k, slice x, slice norm_w, slice w, slice y,
                            uint32_t out_dim, uint32_t in_dim, float eps, err *e);
 
@@ -116,9 +117,9 @@ bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, 
                               slice out, uint32_t n_tokens, uint32_t n_heads, uint32_t n_kv_heads,
                               uint32_t head_dim, param start, float scale, err *e);
 
-/* logits (vocab): those named by the first n of ids are divided by penalty where they are positive
- * and multiplied where not, each once however often it is named. Ids from vocab on name nothing.
- * The slice of ids says how many there is room for; n may change from play to play. */
+/* logits (vocab): those named by the first n of ids are divided by penalty if positive, multiplied
+ * otherwise, each once however often it is named. Ids of vocab or more are ignored. The slice of
+ * ids gives the largest n; n may change from play to play. */
 bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids, param n,
                                uint32_t vocab, float penalty, err *e);
 

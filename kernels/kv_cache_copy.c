@@ -33,8 +33,8 @@ static launch *record(tape *t, const kernel *k, slice k_src, slice v_src, slice 
         return NULL;
     }
     if (first > rows || n_tokens > rows - first || bytes > UINT32_MAX) {
-        err_set(e, EXIT_CANNOT, "%s: %u rows from row %zu on do not fit caches of %zu", k->name,
-                n_tokens, first, rows);
+        err_set(e, EXIT_CANNOT, "%s: %u rows from row %zu on do not fit caches of %zu rows",
+                k->name, n_tokens, first, rows);
         return NULL;
     }
     launch *l = record_launch(t, k, e);
@@ -66,8 +66,8 @@ bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_
     return l != NULL;
 }
 
-/* Appends `row` and then the next one, the first by value and the second from device memory; there
- * is one more row that is never written. */
+/* Appends `row` and then the next one, the first given by value and the second in device memory;
+ * one more row is never written. */
 static bool kv_cache_copy_build(kernel_case *c, err *e) {
     uint32_t row = c->shape.dim[0], kv_dim = c->shape.dim[1], second = row + 1;
     size_t cells = size_multiply(row + 3, kv_dim);
@@ -83,8 +83,8 @@ static bool kv_cache_copy_build(kernel_case *c, err *e) {
                                 param_at(place), e);
 }
 
-/* The row comes from device memory, as it does in a model. The caches have a row more than is
- * written, and so have the sources. */
+/* The row comes from device memory, as it does in a model. The caches have one row more than is
+ * written, and so do the sources. */
 static bool kv_cache_copy_tokens_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
     uint32_t row = dim[0], n_tokens = dim[1], kv_dim = dim[2];

@@ -2,10 +2,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// A thread copies one float of k and one of v to row row_idx of the caches (rows, kv_dim); a
-// threadgroup has no part of its own. Moves 8 bytes in and 8 out for each of kv_dim. One launch for
+// A thread copies one float of k and one of v to row row_idx of the caches (rows, kv_dim);
+// threadgroups have no role of their own. Moves 8 bytes in and 8 out per thread. One launch for
 // both caches, because a launch costs more than the copy. row_idx is usually bound to device
-// memory, so that a recorded token can be played at every position.
+// memory, so that a recorded token can be played at any position.
 kernel void kv_cache_copy(device const float *k_src [[buffer(0)]],
                           device const float *v_src [[buffer(1)]],
                           device float *k_dst [[buffer(2)]],

@@ -3,9 +3,9 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// A thread copies one float of k and one of v, of sources (n_tokens, kv_dim) to the rows of the
-// caches (rows, kv_dim) from row_idx on; a threadgroup has no part of its own. Moves 8 bytes in
-// and 8 out for each. It exists for prefill: rows in a row are one run of memory, so this is
+// A thread copies one float of k and one of v from sources (n_tokens, kv_dim) to the rows of the
+// caches (rows, kv_dim) from row_idx on; threadgroups have no role of their own. Moves 8 bytes in
+// and 8 out per thread. It exists for prefill: consecutive rows are contiguous, so this is
 // kv_cache_copy with a longer row.
 kernel void kv_cache_copy_tokens(device const float *k_src [[buffer(0)]],
                                  device const float *v_src [[buffer(1)]],

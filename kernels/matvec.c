@@ -34,7 +34,7 @@ static bool check_dims(const kernel *k, uint32_t in_dim, uint32_t batch, err *e)
     bool is_float = k->format->values == 1; /* blocks are checked with the weights */
     if (is_float && k->multiple_of != 0 && in_dim % k->multiple_of != 0)
         return err_set(e, EXIT_CANNOT,
-                       "%s: in_dim is %u and must be a multiple of %u; its op has a kernel for any",
+                       "%s: in_dim is %u and must be a multiple of %u; matvec has kernels for any",
                        k->name, in_dim, k->multiple_of);
     return true;
 }
@@ -77,7 +77,7 @@ static bool matvec_accepts(const kernel *k, const shape *s, err *e) {
     if (k->multiple_of > step)
         step = k->multiple_of;
     if (k->tokens == 0 && batch > 1)
-        return err_set(e, EXIT_CANNOT, "takes one token, not %u", batch);
+        return err_set(e, EXIT_CANNOT, "takes only one token, not %u", batch);
     return s->dim[1] % step == 0 ||
            err_set(e, EXIT_CANNOT, "takes rows of a multiple of %u weights", step);
 }
@@ -107,8 +107,8 @@ static const shape ladder[] = {
 };
 
 /* The same for the other formats, in blocks of 32, of 256 and of 1: fewer, because their kernels
- * assign rows and blocks in one way. Logits are never added to, and only two formats are those of a
- * head. */
+ * assign rows and blocks in only one way. Logits are never accumulated, and only two formats are
+ * used for a head. */
 /* clang-format off */
 #define SHAPES_OF_32 {{1, 32}}, {{2, 64}}, {{3, 96}}, {{7, 480}}, {{8, 992}}, {{9, 1024}}, \
     {{15, 1056}}, {{17, 32}}, {{33, 2080}}, {{1, 11008}}, {{192, 576}}, {{1536, 576}}, {{576, 1536}}
@@ -152,8 +152,8 @@ static const shape many_floats[] = {
     {{40, 100, 7}}, {{65, 64, 8}}, {{9, 333, 9}}, {{64, 28, 16}}, {{100, 128, 19}},
 };
 
-/* And fewer for formats decoded like another; each number of tokens that has code of its own is
- * still there. */
+/* And fewer for formats decoded like another, but still each number of tokens that has code of its
+ * own. */
 static const shape few_many_of_32[] = {
     {{1, 32, 1}},  {{3, 64, 2}},  {{31, 96, 3}}, {{32, 128, 4}},  {{33, 160, 5}},
     {{7, 288, 6}}, {{40, 64, 7}}, {{65, 96, 8}}, {{9, 1056, 17}}, {{64, 96, 16}},
@@ -163,7 +163,7 @@ static const shape few_many_of_256[] = {
     {{7, 512, 6}}, {{40, 256, 7}}, {{65, 256, 8}}, {{9, 1280, 17}}, {{35, 256, 16}},
 };
 
-/* What a format is checked with: a name that formats.h gives it. */
+/* The shapes a format is checked with, by the name that formats.h gives them. */
 typedef struct {
     shape_list replace, accumulate, many;
 } matvec_shapes;
@@ -197,13 +197,13 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
         .format = &format_##type, __VA_ARGS__                                                      \
     }
 
-/* What matvec_rows.h has for a format, = or +=. Where it reads four floats, a row is whole float4s;
- * blocks are that in any case. */
+/* What matvec_rows.h has for a format, = or +=. If it reads four floats, a row is whole float4s;
+ * blocks always are. */
 #define ONE_TOKEN(f, end, adds, list)                                                              \
     KERNEL(f, "matvec_" #f end, "plain", "one simdgroup per row", .accumulates = adds,             \
            .group = 256, .rows = 8, .shapes = list)
 #define MANY_TOKENS(f, end, adds, list)                                                            \
-    KERNEL(f, "multi_token_matvec_" #f end, "plain", "one token after the other",                  \
+    KERNEL(f, "multi_token_matvec_" #f end, "plain", "one token after another",                    \
            .accumulates = adds, .group = 256, .rows = 8, .tokens = ALL_TOKENS, .shapes = list),    \
         KERNEL(f, "multi_token_matvec_" #f end "_reuse", "reuse",                                  \
                "each weight decoded once for 8 tokens, one quad per row", .accumulates = adds,     \
@@ -212,14 +212,14 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
                .accumulates = adds, .group = 32, .rows = 32, .tokens = 8, .multiple_of = 4,        \
                .shapes = list)
 
-/* What every format has, Q4_0 too; and the whole of those without a ladder. */
+/* What every format has, including Q4_0; the others have nothing else. */
 #define SHARED(f, s)                                                                               \
     ONE_TOKEN(f, "_accumulate", true, &s##_shapes.accumulate),                                     \
         MANY_TOKENS(f, "", false, &s##_shapes.many),                                               \
         MANY_TOKENS(f, "_accumulate", true, &s##_shapes.many),
 #define ALL(f, s) ONE_TOKEN(f, "", false, &s##_shapes.replace), SHARED(f, s)
 
-/* Q4_0 is what most weights are: here is the ladder. */
+/* Most weights are Q4_0: here are its variants. */
 #define STEP(end, variant_, about_, group_, rows_)                                                 \
     KERNEL(q4_0, "matvec_q4_0" end, variant_, about_, .group = group_, .rows = rows_,              \
            .shapes = &ladder_shapes.replace)
@@ -228,7 +228,7 @@ static const kernel kernels[] = {
     STEP("", "plain", "one simdgroup per row, weight by weight", 32, 1),
     STEP("_vec4", "vec4", "four weights at a time", 32, 1),
     STEP("_multirow", "multirow", "two simdgroups per row", 256, 4),
-    STEP("_simdgroup", "simdgroup", "4 rows per simdgroup, one after the other", 256, 32),
+    STEP("_simdgroup", "simdgroup", "4 rows per simdgroup, one after another", 256, 32),
     STEP("_coalesced", "coalesced", "one simdgroup per row, 16-bit loads", 256, 8),
     STEP("_halfblock", "halfblock", "one simdgroup per row, half a block per lane", 256, 8),
     STEP("_rowblock", "rowblock", "4 rows per simdgroup at once, x in registers", 128, 16),

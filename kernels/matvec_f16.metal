@@ -1,5 +1,5 @@
-// matvec_f16: y = W x and y += W x, with W (out_dim, in_dim) in halves: what a file keeps of rows
-// that are not whole blocks.
+// matvec_f16: y = W x and y += W x, with W (out_dim, in_dim) in halves: how files store rows that
+// are not whole blocks.
 //
 // matvec_rows.h says what a thread and a threadgroup do; the format is in formats/floats.h.
 // The kernels that take rows of any length read one weight at a time; the others read four and

@@ -11,9 +11,9 @@ using namespace metal;
 #include "formats/q4_0.h"
 #include "matvec_rows.h"
 
-// A threadgroup is one simdgroup and makes one row, and there are as many as rows; a thread takes
-// blocks lane, lane + 32, ... and decodes them weight by weight. The first variant: as near to the
-// definition as parallel code gets.
+// A threadgroup is one simdgroup and computes one row; a thread takes blocks lane, lane + 32, ...
+// and decodes them weight by weight. The first variant: as close to the definition as parallel code
+// gets.
 kernel void matvec_q4_0(device const block_q4_0 *w [[buffer(0)]],
                         device const float *x [[buffer(1)]],
                         device float *y [[buffer(2)]],
@@ -37,8 +37,8 @@ kernel void matvec_q4_0(device const block_q4_0 *w [[buffer(0)]],
         y[row] = sum;
 }
 
-// The same deal; a thread decodes four weights at a time against a float4 of x and multiplies by
-// the scale once a block. Tries: wide loads of x and 31 fewer multiplications a block.
+// The same assignment; a thread decodes four weights at a time for a float4 of x and multiplies by
+// the scale once per block. Tries: wide loads of x and 31 fewer multiplications per block.
 kernel void matvec_q4_0_vec4(device const block_q4_0 *w [[buffer(0)]],
                              device const float *x [[buffer(1)]],
                              device float *y [[buffer(2)]],
@@ -56,9 +56,9 @@ kernel void matvec_q4_0_vec4(device const block_q4_0 *w [[buffer(0)]],
         y[row] = sum;
 }
 
-// A threadgroup of 256 makes 4 rows, two simdgroups to a row, which meet in threadgroup memory.
-// Tries: larger threadgroups, and more threads on a row. A row of 576 has only 18 blocks, so 46 of
-// the 64 threads have nothing to do there: a short row wants fewer threads, not more.
+// A threadgroup of 256 computes 4 rows, two simdgroups per row, which combine their sums in
+// threadgroup memory. Tries: larger threadgroups, and more threads per row. A row of 576 has only
+// 18 blocks, so 46 of the 64 threads are idle there: a short row needs fewer threads, not more.
 kernel void matvec_q4_0_multirow(device const block_q4_0 *w [[buffer(0)]],
                                  device const float *x [[buffer(1)]],
                                  device float *y [[buffer(2)]],
@@ -84,8 +84,8 @@ kernel void matvec_q4_0_multirow(device const block_q4_0 *w [[buffer(0)]],
         y[row] = partial[sg] + partial[sg + 1];
 }
 
-// A threadgroup of 256 makes 32 rows: each of its 8 simdgroups makes 4, one after the other. Tries:
-// fewer threadgroups to schedule. Rows do not share anything yet; x is read again for each.
+// A threadgroup of 256 computes 32 rows: each of its 8 simdgroups computes 4, one after another.
+// Tries: fewer threadgroups to schedule. Rows do not share anything yet; x is read again for each.
 kernel void matvec_q4_0_simdgroup(device const block_q4_0 *w [[buffer(0)]],
                                   device const float *x [[buffer(1)]],
                                   device float *y [[buffer(2)]],
@@ -108,9 +108,9 @@ kernel void matvec_q4_0_simdgroup(device const block_q4_0 *w [[buffer(0)]],
     }
 }
 
-// A threadgroup of 256 makes 8 rows, a simdgroup each. A thread reads its block as nine ushorts,
-// the widest loads its alignment allows, instead of seventeen loads of a half and bytes. Tries:
-// fewer, wider loads that the lanes of a simdgroup make side by side.
+// A threadgroup of 256 computes 8 rows, one simdgroup each. A thread reads its block as nine
+// ushorts, the widest loads its alignment allows, instead of seventeen loads of a half and bytes.
+// Tries: fewer, wider and coalesced loads.
 kernel void matvec_q4_0_coalesced(device const block_q4_0 *w [[buffer(0)]],
                                   device const float *x [[buffer(1)]],
                                   device float *y [[buffer(2)]],
@@ -142,9 +142,10 @@ kernel void matvec_q4_0_coalesced(device const block_q4_0 *w [[buffer(0)]],
         y[row] = sum;
 }
 
-// A threadgroup of 256 makes 8 rows, a simdgroup each; a thread takes half blocks lane, lane + 32,
-// ... so that two neighbours share a block and a row of 576 occupies all 32 lanes (36 half blocks)
-// where whole blocks left 14 of them idle. The 8 of every weight is subtracted once a half block.
+// A threadgroup of 256 computes 8 rows, one simdgroup each; a thread takes half blocks lane, lane +
+// 32, ... so that two neighbours share a block and a row of 576 occupies all 32 lanes (36 half
+// blocks) where whole blocks left 14 of them idle. The 8 of every weight is subtracted once per
+// half block.
 kernel void matvec_q4_0_halfblock(device const block_q4_0 *w [[buffer(0)]],
                                   device const float *x [[buffer(1)]],
                                   device float *y [[buffer(2)]],
@@ -167,11 +168,11 @@ kernel void matvec_q4_0_halfblock(device const block_q4_0 *w [[buffer(0)]],
         y[row] = sum;
 }
 
-// A threadgroup of 128 makes 16 rows: each of its 4 simdgroups makes 4 at once. A thread takes half
-// blocks as in matvec_q4_0_halfblock, but loads and rearranges its 16 values of x, and their sum,
-// once for 4 rows. In the last threadgroup rows past the end are stood in for by the last row,
-// whose weights are there to be read, and their sums are dropped. Tries: a quarter of the traffic
-// in x, and four independent loads of weights in flight in each thread.
+// A threadgroup of 128 computes 16 rows: each of its 4 simdgroups computes 4 at once. A thread
+// takes half blocks as in matvec_q4_0_halfblock, but loads and rearranges its 16 values of x, and
+// their sum, once for 4 rows. In the last threadgroup rows past the end are replaced by the last
+// row, whose weights can be read, and their sums are dropped. Tries: a quarter of the traffic in x,
+// and four independent loads of weights in flight per thread.
 kernel void matvec_q4_0_rowblock(device const block_q4_0 *w [[buffer(0)]],
                                  device const float *x [[buffer(1)]],
                                  device float *y [[buffer(2)]],
@@ -206,7 +207,8 @@ kernel void matvec_q4_0_rowblock(device const block_q4_0 *w [[buffer(0)]],
 // y += W x. A projection whose result goes into the residual stream needs no buffer, no launch and
 // no traffic for the addition: the row is added where it would have been stored.
 
-// A threadgroup of 256 makes 8 rows, one simdgroup each; a thread takes blocks lane, lane + 32, ...
+// A threadgroup of 256 computes 8 rows, one simdgroup each; a thread takes blocks lane, lane + 32,
+// ...
 kernel void matvec_q4_0_accumulate(device const block_q4_0 *w [[buffer(0)]],
                                    device const float *x [[buffer(1)]],
                                    device float *y [[buffer(2)]],
@@ -228,7 +230,7 @@ kernel void matvec_q4_0_accumulate(device const block_q4_0 *w [[buffer(0)]],
         y[row] += sum;
 }
 
-// A threadgroup of 128 makes 16 rows: each of its 4 simdgroups makes 4 at once, as
+// A threadgroup of 128 computes 16 rows: each of its 4 simdgroups computes 4 at once, as
 // matvec_q4_0_rowblock does.
 kernel void matvec_q4_0_accumulate_rowblock(device const block_q4_0 *w [[buffer(0)]],
                                             device const float *x [[buffer(1)]],

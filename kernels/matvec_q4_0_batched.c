@@ -1,7 +1,7 @@
 /* matvec_q4_0_batched: launches, oracle and cases.
  *
- * The third matrix may have no rows (gate and up are two). Metal wants every
- * buffer bound, so its places are then taken by things that are only read, and are not read. */
+ * The third matrix may have no rows (gate and up are only two). Metal requires every buffer to be
+ * bound, so its bindings are then other inputs, which the kernel does not touch. */
 #include "kernels.h"
 
 #include "harness/base/size.h"
@@ -76,7 +76,8 @@ static bool matvec_q4_0_batched_build(kernel_case *c, err *e) {
            matvec_q4_0_batched_record(c->tape, c->kernel, w, x, y, rows, in_dim, e);
 }
 
-/* Borders between matrices at every place in a threadgroup; the model's QKV and gate with up. */
+/* Boundaries between matrices at every place in a threadgroup; the model's QKV, and gate with
+ * up. */
 static const shape shapes[] = {
     {{1, 1, 1, 32}},   {{1, 1, 0, 32}},   {{8, 8, 8, 64}},     {{7, 9, 1, 480}},
     {{3, 5, 0, 512}},  {{31, 1, 33, 96}}, {{2, 30, 65, 1056}}, {{576, 192, 192, 576}},
@@ -102,7 +103,7 @@ static const kernel kernels[] = {
 
 const op matvec_batched_op = {
     .name = "matvec_batched",
-    .about = "three products with one x",
+    .about = "three products with the same x",
     .dims = "a x b x c x in",
     .kernels = kernels,
     .kernel_count = COUNT_OF(kernels),

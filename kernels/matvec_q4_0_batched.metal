@@ -1,8 +1,8 @@
 // matvec_q4_0_batched: three products with the same x in one launch, with W in Q4_0 blocks: query,
 // key and value, or (with an empty third) gate and up.
 //
-// It exists because a launch costs as much as a small matrix: 192 rows of 576 are 60 KB. Moves what
-// the three products alone move, and x comes from cache for two of them.
+// It exists because a launch costs as much as a small matrix: 192 rows of 576 are 60 KB. Moves as
+// much as three separate products, but x comes from cache for two of them.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -10,15 +10,15 @@ using namespace metal;
 
 #include "matvec_rows.h"
 
-// One of the three, and a row of it.
+// One of the three matrices, and one of its rows.
 struct product {
     device const block_q4_0 *w;
     device float *y;
     uint row, rows;
 };
 
-// Row `row` of all three, one below the other. Rows past the end are rows past the end of the last
-// matrix that has any; only the third may have none.
+// Row `row` of all three, stacked. Rows past the end belong to the last matrix that has any; only
+// the third may have none.
 inline product find_product(device const block_q4_0 *wa,
                             device const block_q4_0 *wb,
                             device const block_q4_0 *wc,
@@ -35,8 +35,8 @@ inline product find_product(device const block_q4_0 *wa,
     return {wc, yc, row - dims.y, dims.z};
 }
 
-// A threadgroup of 256 makes 8 of all rows, a simdgroup each; a thread takes blocks lane, lane +
-// 32, ... dims: rows of a, b and c, then in_dim.
+// A threadgroup of 256 computes 8 of the stacked rows, one simdgroup each; a thread takes blocks
+// lane, lane + 32, ... dims: rows of a, b and c, then in_dim.
 kernel void matvec_q4_0_batched(device const block_q4_0 *wa [[buffer(0)]],
                                 device const block_q4_0 *wb [[buffer(1)]],
                                 device const block_q4_0 *wc [[buffer(2)]],
@@ -57,9 +57,9 @@ kernel void matvec_q4_0_batched(device const block_q4_0 *wa [[buffer(0)]],
         p.y[p.row] = sum;
 }
 
-// A threadgroup of 128 makes 32 of all rows: each of its 4 simdgroups makes 8, a quad each, as the
-// kernels that reuse weights do for one token. The quads of a simdgroup may be at work on different
-// matrices. Tries: no lane without work in rows of 18 blocks, and one meeting of lanes for 8 rows.
+// A threadgroup of 128 computes 32 of the stacked rows: each of its 4 simdgroups computes 8, one
+// quad each, as the kernels that reuse weights do for one token. The quads of a simdgroup may work
+// on different matrices. Tries: no idle lane in rows of 18 blocks, and one reduction for 8 rows.
 kernel void matvec_q4_0_batched_quad(device const block_q4_0 *wa [[buffer(0)]],
                                      device const block_q4_0 *wb [[buffer(1)]],
                                      device const block_q4_0 *wc [[buffer(2)]],

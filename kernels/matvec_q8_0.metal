@@ -1,5 +1,5 @@
 // matvec_q8_0: y = W x and y += W x, with W (out_dim, in_dim) in Q8_0 blocks: the head of a small
-// model, whose embeddings want more than 4 bits.
+// model, whose embeddings need more than 4 bits.
 //
 // matvec_rows.h says what a thread and a threadgroup do; the format is in formats/q8_0.h.
 #include <metal_stdlib>

@@ -1,9 +1,9 @@
-// matvec_rows: matrix times vectors, for weights of any format. What is here is written once and
+// matvec_rows: matrix times vectors, for weights of any format. Everything here is written once and
 // instantiated for each format by matvec_<format>.metal, with the macros at the end.
 //
 // F is a format (formats/formats.h): how weights are stored and decoded.
-// An input X gives x as F::wide, from anywhere: at(i) starts at element i. from(i) is what is left
-// of it from there on: an address that several loads share.
+// An input X gives x as F::wide, from any memory: at(i) starts at element i. from(i) is the rest of
+// it from there on: an address that several loads share.
 //
 // in_dim is a multiple of F::values and of a unit: matvec_record refuses anything else.
 
@@ -21,7 +21,7 @@ template <bool accumulate> inline void put(device float *y, float value) {
         *y = value;
 }
 
-// x as it lies in memory.
+// x in device memory.
 template <typename V> struct plain_input {
     device const float *x;
     V at(uint i) const { return *(device const V *)(x + i); }
@@ -29,8 +29,8 @@ template <typename V> struct plain_input {
 };
 
 // dots[t] = the products of units first, first + stride, ... of a row with token t of T, which
-// starts at x + t * in_dim. A unit is decoded once for all T. One token alone has four
-// sums: an addition to one need not wait for the last one to another.
+// starts at x + t * in_dim. A unit is decoded once for all T. A single token has four sums, so that
+// successive additions need not wait for each other.
 template <typename F, uint T, typename X>
 METAL_FUNC void add_products(device const typename F::block *w_row, X x, uint in_dim, uint first,
                              uint stride, thread typename F::wide *dots) {
@@ -56,8 +56,8 @@ METAL_FUNC void add_products(device const typename F::block *w_row, X x, uint in
     }
 }
 
-// The product of a row with one x, made by a simdgroup and given to all its lanes: lane l takes
-// units l, l + 32, ...
+// The product of a row with one x, computed by a simdgroup and returned to all its lanes: lane l
+// takes units l, l + 32, ...
 template <typename F, typename X>
 inline float dot_row(device const typename F::block *w, X x, uint row, uint in_dim, uint lane) {
     typename F::wide dots;
@@ -65,7 +65,7 @@ inline float dot_row(device const typename F::block *w, X x, uint row, uint in_d
     return simd_sum(total(dots));
 }
 
-// y = W x, or y += W x. A threadgroup of 256 makes 8 rows, one simdgroup each. Reads each weight
+// y = W x, or y += W x. A threadgroup of 256 computes 8 rows, one simdgroup each. Reads each weight
 // once, x once per row from cache, writes 4 bytes per row. The first variant of every format.
 template <typename F, bool accumulate> kernel void
 matvec(device const typename F::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
@@ -81,9 +81,9 @@ matvec(device const typename F::block *w [[buffer(0)]], device const float *x [[
         put<accumulate>(y + row, sum);
 }
 
-// The same for each row of x (batch, in_dim), giving y (batch, out_dim): the loop over tokens
-// stands around everything, so a row of W is read from cache and decoded again for each token. It
-// exists to be measured: one launch for many tokens, and nothing else that is shared.
+// The same for each row of x (batch, in_dim), giving y (batch, out_dim): the loop over tokens is
+// the outermost, so a row of W is read from cache and decoded again for each token. It exists to be
+// measured: many tokens share a launch and nothing else.
 template <typename F, bool accumulate> kernel void
 multi_token(device const typename F::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
             device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
@@ -101,11 +101,11 @@ multi_token(device const typename F::block *w [[buffer(0)]], device const float 
     }
 }
 
-// A tile is up to 8 tokens of one row. make<T> makes it for T of them.
+// A tile is up to 8 tokens of one row. make<T> computes it for T of them.
 
 // By a quad: lane `part` of it takes units part, part + 4, ... and in the end stores tokens part,
-// part + 4, ... The row is the last one where it would lie past the end: all lanes of a simdgroup
-// must meet in quad_sum, and its weights are there to be read.
+// part + 4, ... A row past the end is replaced by the last one: all lanes of a simdgroup must take
+// part in quad_sum, and its weights can be read.
 template <typename F, bool accumulate> struct quad_tile {
     device const typename F::block *w;
     device const float *x;
@@ -145,7 +145,7 @@ template <typename F, bool accumulate> struct lone_tile {
     }
 };
 
-// The last tile may be of 1 to 7 tokens, and each of these sizes is code of its own, so that sums
+// The last tile may have 1 to 7 tokens, and each of these sizes has code of its own, so that sums
 // stay in registers.
 template <typename Tile> METAL_FUNC void make_tile(Tile tile, uint tokens) {
     switch (tokens) {
@@ -169,9 +169,9 @@ template <typename Tile> METAL_FUNC void make_tile(Tile tile, uint tokens) {
 }
 
 // The same product, with each weight read and decoded once for up to 8 tokens, whose sums are in
-// registers. A threadgroup of 128 makes 32 rows of 8 tokens (the second axis of the grid counts
-// tiles of 8 tokens): a simdgroup makes 8 rows, a quad each. The 8 quads read the same x, which
-// then costs one load for 8 rows, and only 4 lanes have to meet for a sum.
+// registers. A threadgroup of 128 computes 32 rows of 8 tokens (the second axis of the grid counts
+// tiles of 8 tokens): a simdgroup computes 8 rows, one quad each. The 8 quads read the same x,
+// which then costs one load for 8 rows, and a sum is reduced over only 4 lanes.
 template <typename F, bool accumulate>
 kernel void reuse(device const typename F::block *w [[buffer(0)]],
                   device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
@@ -193,10 +193,10 @@ kernel void reuse(device const typename F::block *w [[buffer(0)]],
     make_tile(tile, batch - token);
 }
 
-// The same with a thread for each row and no reduction: a threadgroup of 32 makes 32 rows of up
-// to 8 tokens. Lanes read rows that lie apart, so a GPU moves whole cache lines for a few bytes of
-// each and hopes to find the rest still there; a CPU, which runs one thread after the other, reads
-// straight on and has no lanes to bring together: the fastest variant on the software device.
+// The same with one thread per row and no reduction: a threadgroup of 32 computes 32 rows of up to
+// 8 tokens. Loads are not coalesced, so a GPU fetches whole cache lines for a few bytes of each and
+// depends on them staying in cache; a CPU, which runs one thread after another, reads sequentially
+// and has no lanes to reduce over: the fastest variant on the software device.
 template <typename F, bool accumulate>
 kernel void alone(device const typename F::block *w [[buffer(0)]],
                   device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
@@ -212,7 +212,7 @@ kernel void alone(device const typename F::block *w [[buffer(0)]],
     make_tile(tile, batch - token);
 }
 
-// The kernels of a format, = and +=. `any` is the format as it is read in rows of any length. A new
+// The kernels of a format, = and +=. `any` is the format as read in rows of any length. A new
 // variant is a template above, two lines here and a row in matvec.c.
 #define MATVEC_KERNEL(name, function, format, accumulate)                                          \
     template [[host_name(                                                                          \

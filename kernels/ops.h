@@ -1,5 +1,5 @@
-/* ops: THE list of ops. An op that is not in it does not exist for Assay; one that is in it and has
- * no description (<name>_op in kernels/<name>.c) does not link. */
+/* ops: THE list of ops. Assay does not know an op that is not in it; one that is in it but has no
+ * description (<name>_op in kernels/<name>.c) does not link. */
 #ifndef ASSAY_OPS_H
 #define ASSAY_OPS_H
 
@@ -40,7 +40,7 @@
 OPS(DECLARE_OP)
 #undef DECLARE_OP
 
-/* The same, to go through (registry.c). */
+/* The same, as an array (registry.c). */
 extern const op *const registry[];
 extern const size_t registry_count;
 const op *registry_find_op(const char *name);                           /* NULL if there is none */

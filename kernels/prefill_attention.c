@@ -10,7 +10,7 @@ static void prefill_attention_oracle(const launch *l, oracle_io *io) {
     attention_judge(io, oracle_u32(io, 9), oracle_u32(io, 7));
 }
 
-/* Geometry: a threadgroup for each head of k->rows tokens. */
+/* Geometry: one threadgroup per head and k->rows tokens. */
 bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, slice v_cache,
                               slice out, uint32_t n_tokens, uint32_t n_heads, uint32_t n_kv_heads,
                               uint32_t head_dim, param start, float scale, err *e) {
@@ -57,8 +57,8 @@ static bool prefill_attention_build(kernel_case *c, err *e) {
 }
 
 /* Tokens: 1, around the 4 of a threadgroup, and more than the 32 keys that are taken at a time; at
- * the front of the cache, one behind it, and far inside. Blocks of tokens that reach over the edge
- * of 32 keys, where the first of them sees no key of the last 32. Then all sorts of heads. */
+ * the start of the cache, one after it, and far inside. Blocks of tokens across a boundary of 32
+ * keys, where the first of them sees no key of the last 32. Then all sorts of heads. */
 static const shape shapes[] = {
     {{1, 0, 9, 3, 64}},     {{2, 0, 9, 3, 64}},    {{7, 0, 9, 3, 64}},    {{8, 0, 9, 3, 64}},
     {{33, 0, 9, 3, 64}},    {{1, 1, 9, 3, 64}},    {{2, 1, 9, 3, 64}},    {{7, 1, 9, 3, 64}},

@@ -1,6 +1,6 @@
-// prefill_attention: causal attention of many tokens in one launch: query t of n_tokens stands at
+// prefill_attention: causal attention of many tokens in one launch: query t of n_tokens is at
 // position start + t and sees rows 0 to start + t of the cache. The keys and values of all these
-// tokens are in the cache before.
+// tokens are already in the cache.
 //
 // q and out are (n_tokens, n_heads, head_dim). start is read when the kernel runs, so that the next
 // part of a prompt can be played from the same tape.
@@ -9,9 +9,9 @@ using namespace metal;
 
 #include "attention.h"
 
-// A threadgroup is one simdgroup and does one head of one token, as decode_attention does; there
-// are as many as heads and tokens. Reads the cache again for every token. The first variant: what
-// n_tokens launches of decode_attention do, without the launches.
+// A threadgroup is one simdgroup and computes one head of one token, as decode_attention does.
+// Reads the cache again for every token. The first variant: what n_tokens launches of
+// decode_attention do, in one launch.
 kernel void prefill_attention(device const float *q [[buffer(0)]],
                               device const float *k_cache [[buffer(1)]],
                               device const float *v_cache [[buffer(2)]],
@@ -49,7 +49,7 @@ struct query_block {
     uint4 seen; // rows of the cache that each of them sees
 };
 
-// Those of tokens `token` to token + 3. Behind the last token the last one stands in.
+// Those of tokens `token` to token + 3. Past the last token, the last one is repeated.
 inline query_block query_block_find(device const float *q,
                                     uint head,
                                     uint n_heads,
@@ -97,10 +97,10 @@ inline float4 query_block_dot(query_block b, device const float *k, uint head_di
     return sums;
 }
 
-// A threadgroup is one simdgroup and does one head of four tokens at once, the four as the
+// A threadgroup is one simdgroup and computes one head of four tokens at once, the four as the
 // components of a float4; everything else is as in attention_add. Each key and value is read once
 // for four queries: a quarter of the traffic. Keys that only some of the four see have no score
-// for the others. What stands in for a token that is not there is not written.
+// for the others. Results of repeated tokens are not written.
 kernel void prefill_attention_queryblock(device const float *q [[buffer(0)]],
                                          device const float *k_cache [[buffer(1)]],
                                          device const float *v_cache [[buffer(2)]],

@@ -66,7 +66,7 @@ bool record_check_weights(const kernel *k, const char *what, const weight_format
            bytes = size_multiply(rows, row_bytes);
     if (w.bytes != bytes)
         return err_set(e, EXIT_CANNOT,
-                       "%s: %s has %zu bytes, a %ux%u %s matrix has %zu; is it of another type?",
+                       "%s: %s has %zu bytes, a %ux%u %s matrix has %zu; is it in another format?",
                        k->name, what, w.bytes, rows, columns, f->name, bytes);
     return record_trim(k, what, bytes, alignment, &w, e);
 }
@@ -94,7 +94,7 @@ static void draw_raw_block(rng *r, const weight_format *f, uint8_t *block) {
 }
 
 /* Encoding is slow and the largest matrix has a million blocks, so encoded blocks are drawn from a
- * pool; raw ones are all new. Plain floats are drawn as such: any bits could be NaN. */
+ * pool; raw ones are all new. Plain floats are drawn as values: random bits could be NaN. */
 bool case_input_weights(kernel_case *c, const char *label, const weight_format *f, uint32_t rows,
                         uint32_t columns, slice *out, err *e) {
     enum { POOL = 1024 };

@@ -9,7 +9,7 @@
 
 uint32_t divide_up(uint32_t a, uint32_t b);
 
-/* A launch of k on the tape, which knows its kernel. NULL with e set. */
+/* A new launch of k on the tape, its kernel filled in. NULL with e set. */
 launch *record_launch(tape *t, const kernel *k, err *e);
 
 /* Floats that a launch is given. */
@@ -20,14 +20,14 @@ typedef struct {
     access_mode access;
 } operand;
 
-/* A launch of k with `count` operands in buffers 0, 1, ..., each cut down to what the launch is
- * about and starting at a multiple of `alignment` bytes. l->bytes is what they must move. NULL with
- * e set. */
+/* A launch of k with `count` operands in buffers 0, 1, ..., each cut down to what the launch uses
+ * and starting at a multiple of `alignment` bytes. l->bytes is what they must move. NULL with e
+ * set. */
 launch *record_floats(tape *t, const kernel *k, size_t alignment, const operand *operands,
                       size_t count, err *e);
 
-/* Cuts s down to the `bytes` that the launch is about, so that the check knows which elements must
- * be written. An error if there are none, not that many, or if they do not start at a multiple of
+/* Cuts s down to the `bytes` that the launch uses, so that the check knows which elements must be
+ * written. An error if bytes is 0, if s is too small, or if it does not start at a multiple of
  * `alignment`. */
 bool record_trim(const kernel *k, const char *what, size_t bytes, size_t alignment, slice *s,
                  err *e);

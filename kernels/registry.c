@@ -1,4 +1,4 @@
-/* registry: the list of ops.h, to go through. */
+/* registry: the list of ops.h as an array. */
 #include "ops.h"
 
 #include <string.h>

@@ -15,7 +15,7 @@ static void repetition_penalty_oracle(const launch *l, oracle_io *io) {
     reference_repetition_penalty(io->in[1], n < room ? n : room, oracle_u32(io, 4),
                                  (double)oracle_f32(io, 3), logits->value, logits->scale);
     logits->terms = 0;
-    logits->roundings = 5; /* a fast division: 2.5 ULP. Where nothing is done, scale is 0. */
+    logits->roundings = 5; /* a fast division: 2.5 ULP. Unchanged logits have a scale of 0. */
 }
 
 bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids, param n,
@@ -25,7 +25,7 @@ bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids
         !record_trim(k, "ids", room * sizeof(uint32_t), sizeof(uint32_t), &ids, e))
         return false;
     if (room > UINT32_MAX / 2 || (!n.at.buffer && n.bits > room))
-        return err_set(e, EXIT_CANNOT, "%s: there is room for %zu ids, and n is %u", k->name, room,
+        return err_set(e, EXIT_CANNOT, "%s: there is room for %zu ids, but n is %u", k->name, room,
                        n.bits);
     if (!(penalty > 0))
         return err_set(e, EXIT_CANNOT, "%s: the penalty is %g and must be above 0", k->name,
@@ -45,9 +45,9 @@ bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids
     return true;
 }
 
-/* Ids of a case: from a range that makes most of them come several times, now and then one past
- * the end of the vocabulary, by one or by far. There is room for 300 more than n, and those are as
- * good as the others: only n says that they do not count. */
+/* Ids of a case: from a range so small that most of them occur several times, sometimes one past
+ * the end of the vocabulary, by one or by far. 300 more than n follow, just as valid as the others:
+ * only n says that they do not count. */
 static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err *e) {
     size_t room = (size_t)n + 300;
     uint32_t *ids = malloc(size_multiply(room, sizeof *ids));
@@ -62,8 +62,8 @@ static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err
     return ok;
 }
 
-/* n comes from device memory, as it does in a model. Behind the logits stands one that is not of
- * the vocabulary. */
+/* n comes from device memory, as it does in a model. The logits are followed by one that is not
+ * part of the vocabulary. */
 static bool repetition_penalty_build(kernel_case *c, err *e) {
     uint32_t n = c->shape.dim[0], vocab = c->shape.dim[1];
     slice logits, ids, place;
@@ -80,7 +80,7 @@ static const shape shapes[] = {
 
 static const kernel kernels[] = {
     {.name = "repetition_penalty",
-     .about = "one thread per id, the first of equals acts",
+     .about = "one thread per id, only the first of equal ids acts",
      .file = "repetition_penalty.metal",
      .group = 256},
 };

@@ -2,9 +2,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// A thread adds one pair, a threadgroup as many as it has threads. Moves 8 bytes in and 4 out for
-// each element. It exists as the unfused baseline: matvec_q4_0_accumulate does the same addition
-// with no launch and no traffic of its own.
+// One thread per element. Moves 8 bytes in and 4 out per element. It exists as the unfused
+// baseline: matvec_q4_0_accumulate does the same addition with no launch and no traffic of its own.
 kernel void residual_add(device const float *a [[buffer(0)]],
                          device const float *b [[buffer(1)]],
                          device float *out [[buffer(2)]],

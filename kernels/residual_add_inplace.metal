@@ -2,8 +2,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// A thread adds one pair, a threadgroup as many as it has threads. Moves 8 bytes in and 4 out for
-// each element, like residual_add; what it saves is the third buffer and its place in the cache.
+// One thread per element. Moves 8 bytes in and 4 out per element, like residual_add; it saves the
+// third buffer and its space in the cache.
 kernel void residual_add_inplace(device float *a [[buffer(0)]],
                                  device const float *b [[buffer(1)]],
                                  constant uint &n [[buffer(2)]],

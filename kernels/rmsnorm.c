@@ -75,19 +75,20 @@ bool rmsnorm_record(tape *t, const kernel *k, slice x, slice w, slice y, uint32_
     else
         launch_set_groups(l, (size3){rows, 1, 1}, (size3){k->group, 1, 1});
     l->bytes = 2 * bytes + row_bytes;
-    l->flops = (uint64_t)rows * (4 * (uint64_t)dim + 3); /* x*x, +, *inverse, *w; / + rsqrt a row */
+    l->flops =
+        (uint64_t)rows * (4 * (uint64_t)dim + 3); /* x*x, +, *inverse, *w; / + rsqrt per row */
     l->oracle = rmsnorm_oracle;
     return true;
 }
 
 static bool rmsnorm_accepts(const kernel *k, const shape *s, err *e) {
-    if (k->rows == 0 && s->dim[1] > 4096) /* dim^2 reads: no news, only minutes */
-        return err_set(e, EXIT_CANNOT, "reads dim^2 values: rows of up to 4096 are enough");
-    return k->tokens != 0 || s->dim[0] == 1 || err_set(e, EXIT_CANNOT, "takes one row");
+    if (k->rows == 0 && s->dim[1] > 4096) /* dim^2 reads: slow, and shows nothing new */
+        return err_set(e, EXIT_CANNOT, "reads dim^2 values: run only on rows of up to 4096");
+    return k->tokens != 0 || s->dim[0] == 1 || err_set(e, EXIT_CANNOT, "takes only one row");
 }
 
-/* The third dimension, if it is 1, stands for x = 3, 4, 0, 3, 4, 0... and w = 1: the example that
- * is worked by hand (3, 4, 0 has the mean square 25 / 3). */
+/* The third dimension, if it is 1, stands for x = 3, 4, 0, 3, 4, 0... and w = 1: the example worked
+ * out by hand (3, 4, 0 has the mean square 25 / 3). */
 static bool make_by_hand(kernel_case *c, slice *x, slice *w, size_t count, size_t dim, err *e) {
     static const float pattern[] = {3, 4, 0};
     float *values = malloc(size_multiply(count, sizeof *values));

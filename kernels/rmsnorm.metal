@@ -1,14 +1,14 @@
 // rmsnorm: y = x / sqrt(mean(x^2) + eps) * w over a row of dim floats.
 //
-// The ladder is about who computes the sum of squares: every thread for itself, 32 lanes together,
-// a whole threadgroup together; then one threadgroup for each of many rows.
+// The variants differ in who computes the sum of squares: every thread for itself, 32 lanes
+// together, a whole threadgroup together; then one threadgroup for each of many rows.
 #include <metal_stdlib>
 using namespace metal;
 
 #include "threadgroup_sum.h"
 
-// A thread makes one output and sums the whole row for it, alone; threadgroups have no part of
-// their own. Reads dim floats a thread where dim a row would do. It exists as the first variant:
+// One thread per output, which sums the whole row by itself; threadgroups have no role of their
+// own. Reads dim floats per thread where dim per row would do. It exists as the first variant:
 // nothing is shared, so there is nothing to get wrong.
 kernel void rmsnorm(device const float *x [[buffer(0)]],
                     device const float *w [[buffer(1)]],
@@ -26,7 +26,7 @@ kernel void rmsnorm(device const float *x [[buffer(0)]],
 
 // One threadgroup of one simdgroup does the whole row: lane l takes elements l, l + 32, ... and
 // simd_sum gives every lane the total. Reads x twice (the second time from cache), w once, writes y
-// once. No threadgroup memory and no barrier; but 32 threads cannot keep a memory system busy.
+// once. No threadgroup memory and no barrier; but 32 threads cannot saturate memory.
 kernel void rmsnorm_simdgroup(device const float *x [[buffer(0)]],
                               device const float *w [[buffer(1)]],
                               device float *y [[buffer(2)]],
@@ -45,7 +45,7 @@ kernel void rmsnorm_simdgroup(device const float *x [[buffer(0)]],
 
 // One threadgroup of 256 does the whole row: simdgroups sum their share, leave it in threadgroup
 // memory, and after one barrier every thread adds up the shares by itself, which is cheaper than a
-// second barrier to hand the total round. Moves what rmsnorm_simdgroup moves.
+// second barrier to distribute the total. Moves as much as rmsnorm_simdgroup.
 kernel void rmsnorm_threadgroup(device const float *x [[buffer(0)]],
                                 device const float *w [[buffer(1)]],
                                 device float *y [[buffer(2)]],
@@ -66,9 +66,9 @@ kernel void rmsnorm_threadgroup(device const float *x [[buffer(0)]],
         y[i] = x[i] * inverse * w[i];
 }
 
-// Threadgroup r does row r of x (rows, dim) as rmsnorm_threadgroup does its only one; there are as
-// many rows as threadgroups. It exists for prefill, where one launch normalises all tokens: w is
-// read by every row and stays in cache.
+// One threadgroup per row of x (rows, dim), which works as rmsnorm_threadgroup does on its only
+// row. It exists for prefill, where one launch normalises all tokens: w is read by every row and
+// stays in cache.
 kernel void rmsnorm_rows(device const float *x [[buffer(0)]],
                          device const float *w [[buffer(1)]],
                          device float *y [[buffer(2)]],
@@ -92,9 +92,9 @@ kernel void rmsnorm_rows(device const float *x [[buffer(0)]],
         y_row[i] = x_row[i] * inverse * w[i];
 }
 
-// The same with one simdgroup a threadgroup: threadgroup r does row r as rmsnorm_simdgroup does its
-// only one, without threadgroup memory or barrier. 32 threads are few for a row, but rows are many:
-// where they fill the device, nothing is gained by more threads for each.
+// The same with one simdgroup per threadgroup, which works as rmsnorm_simdgroup does on its only
+// row, without threadgroup memory or barrier. 32 threads are few for a row, but there are many
+// rows: once they fill the device, more threads per row gain nothing.
 kernel void rmsnorm_rows_simdgroup(device const float *x [[buffer(0)]],
                                    device const float *w [[buffer(1)]],
                                    device float *y [[buffer(2)]],

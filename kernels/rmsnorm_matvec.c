@@ -1,7 +1,7 @@
 /* rmsnorm_matvec: launches, oracle and cases of the three fusions of a norm with a projection.
  *
- * megakernel_rmsnorm_matvec has its scalars in another order, and a limit: the normalised x lies
- * in threadgroup memory. */
+ * megakernel_rmsnorm_matvec takes its scalars in a different order, and has a limit: the normalised
+ * x must fit threadgroup memory. */
 #include "kernels.h"
 
 #include <assert.h>
@@ -12,8 +12,8 @@
 #include "reference/reference.h"
 
 enum {
-    THREADGROUP_BYTES = 32768, /* what every Metal device gives */
-    PARTIAL_BYTES = 32,        /* of which the kernel takes these for itself */
+    THREADGROUP_BYTES = 32768, /* available on every Metal device */
+    PARTIAL_BYTES = 32,        /* of which the kernel uses these for partial sums */
     MAX_HIDDEN = (THREADGROUP_BYTES - PARTIAL_BYTES) / 4,
 };
 

@@ -1,8 +1,8 @@
-// rmsnorm_matvec: y = W rmsnorm(x), the norm and the projection behind it in one launch.
+// rmsnorm_matvec: y = W rmsnorm(x), the norm and the projection that follows it in one launch.
 //
-// Both kinds read the weights once, x and norm_w once a row or once a threadgroup from cache, and
-// write 4 bytes a row. What they save is a launch and a buffer of normalised x; what they pay is
-// the same norm computed again and again.
+// Both kinds read the weights once, x and norm_w once per row or once per threadgroup from cache,
+// and write 4 bytes per row. They save a launch and a buffer of normalised x; the price is that the
+// same norm is computed again and again.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -12,7 +12,7 @@ using namespace metal;
 #include "matvec_rows.h"
 #include "threadgroup_sum.h"
 
-// x / rms * norm_w, made when it is needed.
+// x / rms * norm_w, computed when needed.
 template <typename V> struct normal_input {
     device const float *x;
     device const float *norm_w;
@@ -23,9 +23,9 @@ template <typename V> struct normal_input {
     normal_input from(uint i) const { return {x + i, norm_w + i, inverse}; }
 };
 
-// A threadgroup is one simdgroup and makes one row, and there are as many as rows. Its lanes first
-// sum the squares of all of x, then take units lane, lane + 32, ... of the row. The norm is computed
-// out_dim times: a loss as soon as there are more than a few rows, and measured for that.
+// A threadgroup is one simdgroup and computes one row. Its lanes first sum the squares of all of x,
+// then take units lane, lane + 32, ... of the row. The norm is computed out_dim times: a loss with
+// more than a few rows, which is why it is measured.
 template <typename F>
 kernel void rmsnorm_matvec(device const float *x [[buffer(0)]],
                            device const float *norm_w [[buffer(1)]],
@@ -52,17 +52,17 @@ template [[host_name("rmsnorm_matvec_q4_0")]] kernel
 template [[host_name("rmsnorm_matvec_f32")]] kernel
     decltype(rmsnorm_matvec<f32_single>) rmsnorm_matvec<f32_single>;
 
-// x as it lies in threadgroup memory.
+// x in threadgroup memory.
 struct threadgroup_input {
     threadgroup const float *x;
     float4 at(uint i) const { return *(threadgroup const float4 *)(x + i); }
     threadgroup_input from(uint i) const { return {x + i}; }
 };
 
-// A threadgroup of 256 makes 8 rows, a simdgroup each, and computes the norm once for all of them:
-// its threads sum the squares together and leave the normalised x in threadgroup memory, where the
-// rows read it. `normal` has room for hidden floats, which with `partial` must fit the 32 KB of a
-// threadgroup: whoever records the launch refuses a hidden that does not. The norm is computed
+// A threadgroup of 256 computes 8 rows, one simdgroup each, and the norm once for all of them: its
+// threads sum the squares together and leave the normalised x in threadgroup memory, where the rows
+// read it. `normal` has room for hidden floats, which with `partial` must fit the 32 KB of a
+// threadgroup: rmsnorm_matvec_record refuses a hidden that does not. The norm is computed
 // out_dim / 8 times.
 kernel void megakernel_rmsnorm_matvec(device const float *x [[buffer(0)]],
                                       device const float *norm_w [[buffer(1)]],

@@ -8,10 +8,10 @@
 /* Precise sin and cos may be off by 4 ULP and pow by 16: twice that in roundings. The angle's own
  * error is in the scale, which reference_rope multiplies by it.
  *
- * Under fast math pow is as far off as its exponent is large, a fast division of the exponent by
- * head_dim is multiplied by ln(theta), and sin and cos are off by 2^-13 of the values they are
+ * Under fast math the error of pow grows with its exponent, that of a fast division of the exponent
+ * by head_dim is multiplied by ln(theta), and sin and cos are off by 2^-13 of the values they are
  * multiplied with, whatever the angle: where a fast sin is off by more, far from 0, a kernel has to
- * ask for the precise one. */
+ * use the precise one. */
 void rope_judge(const launch *l, const float *x, size_t count, double theta, expected *out) {
     bool has_pow = theta > 0;
     out->terms = 2;

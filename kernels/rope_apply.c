@@ -23,8 +23,8 @@ bool rope_apply_record(tape *t, const kernel *k, slice qk, uint32_t heads, uint3
     if (!record_trim(k, "qk", bytes, sizeof(float), &qk, e))
         return false;
     if (bytes > UINT32_MAX)
-        return err_set(e, EXIT_CANNOT, "%s: %u heads of %u are too many for a 32-bit index",
-                       k->name, heads, head_dim);
+        return err_set(e, EXIT_CANNOT, "%s: %u heads of %u overflow a 32-bit index", k->name, heads,
+                       head_dim);
     launch *l = record_launch(t, k, e);
     if (!l)
         return false;

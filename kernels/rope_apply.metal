@@ -2,11 +2,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// A thread turns one pair of one head by pos * theta^(-2p / head_dim); a threadgroup has no part of
-// its own. Moves 8 bytes in and 8 out for each pair. sin, cos and pow are asked for in their
-// precise forms: the angle reaches the thousands, where the fast ones are wrong in the first
-// digits. pos is usually bound to device memory, so that a recorded token can be played at every
-// position.
+// A thread rotates one pair of one head by pos * theta^(-2p / head_dim); threadgroups have no role
+// of their own. Moves 8 bytes in and 8 out per pair. It uses the precise forms of sin, cos and pow:
+// the angle reaches the thousands, where the fast ones are wrong in the first digits. pos is
+// usually bound to device memory, so that a recorded token can be played at any position.
 kernel void rope_apply(device float *qk [[buffer(0)]],
                        constant uint &heads [[buffer(1)]],
                        constant uint &head_dim [[buffer(2)]],

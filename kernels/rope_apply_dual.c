@@ -27,8 +27,8 @@ bool rope_apply_dual_record(tape *t, const kernel *k, slice q_heads, slice k_hea
         !record_trim(k, "k", k_bytes, sizeof(float), &k_heads, e))
         return false;
     if (q_bytes + k_bytes > UINT32_MAX)
-        return err_set(e, EXIT_CANNOT, "%s: %u + %u heads of %u are too many for a 32-bit index",
-                       k->name, nq, nk, head_dim);
+        return err_set(e, EXIT_CANNOT, "%s: %u + %u heads of %u overflow a 32-bit index", k->name,
+                       nq, nk, head_dim);
     launch *l = record_launch(t, k, e);
     if (!l)
         return false;

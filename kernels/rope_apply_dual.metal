@@ -2,10 +2,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
-// A thread turns one pair of one head, as in rope_apply: the first nq * head_dim / 2 threads those
-// of q, the next nk * head_dim / 2 those of k, the rest of the last threadgroup none. Moves 8 bytes
-// in and 8 out for each pair. It exists because two launches of a microsecond each, to move a few
-// kilobytes, are all launch.
+// A thread rotates one pair of one head, as in rope_apply: the first nq * head_dim / 2 threads
+// those of q, the next nk * head_dim / 2 those of k, the rest of the last threadgroup none. Moves 8
+// bytes in and 8 out per pair. It exists because two launches of a microsecond each, to move a few
+// kilobytes, are nothing but launch overhead.
 kernel void rope_apply_dual(device float *q [[buffer(0)]],
                             device float *k [[buffer(1)]],
                             constant uint &nq [[buffer(2)]],

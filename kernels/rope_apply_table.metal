@@ -1,12 +1,12 @@
 // rope_apply_table: rotary position embedding of the query and key heads of many tokens, whose
-// frequencies come from a table: freqs (head_dim / 2). Token t stands at position pos + t.
+// frequencies come from a table: freqs (head_dim / 2). Token t is at position pos + t.
 #include <metal_stdlib>
 using namespace metal;
 
-// A thread turns one pair of one head of one token, as in rope_apply_tokens, and reads its
-// frequency instead of computing it. Moves 8 bytes in and 8 out for each pair; the table stays in
-// cache. It exists for models that stretch the frequencies for long contexts, each in its own way:
-// whoever loads the model fills the table once. A power less to compute comes for free.
+// A thread rotates one pair of one head of one token, as in rope_apply_tokens, and reads its
+// frequency instead of computing it. Moves 8 bytes in and 8 out per pair; the table stays in cache.
+// It exists for models that stretch the frequencies for long contexts, each in its own way: the
+// table is filled once when the model is loaded. That there is no power to compute comes for free.
 kernel void rope_apply_table(device float *q [[buffer(0)]],
                              device float *k [[buffer(1)]],
                              constant uint &nq [[buffer(2)]],

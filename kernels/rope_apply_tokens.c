@@ -1,6 +1,6 @@
 /* rope_apply_tokens: launches, oracles and cases of the rotary embedding of many tokens, with
  * angles from a base (rope_apply_tokens) or from a table of frequencies (rope_apply_table). The two
- * differ in argument 6 alone. */
+ * differ only in argument 6. */
 #include "kernels.h"
 
 #include <assert.h>
@@ -59,9 +59,8 @@ static launch *record(tape *t, const kernel *k, slice q_heads, slice k_heads, ui
         !record_trim(k, "k", k_bytes, sizeof(float), &k_heads, e))
         return NULL;
     if (q_bytes + k_bytes > UINT32_MAX) {
-        err_set(e, EXIT_CANNOT,
-                "%s: %u tokens of %u + %u heads of %u are too many for a 32-bit index", k->name,
-                n_tokens, nq, nk, head_dim);
+        err_set(e, EXIT_CANNOT, "%s: %u tokens of %u + %u heads of %u overflow a 32-bit index",
+                k->name, n_tokens, nq, nk, head_dim);
         return NULL;
     }
     launch *l = record_launch(t, k, e);
@@ -107,8 +106,8 @@ bool rope_apply_table_record(tape *t, const kernel *k, slice q_heads, slice k_he
     return true;
 }
 
-/* The position comes from device memory, as it does in a model. Behind the last pairs of q and k
- * stands one more that must stay as it is: turning the NaN of a guard zone would go unseen. */
+/* The position comes from device memory, as it does in a model. The last pairs of q and k are
+ * followed by one that must not change: rotating the NaN of a guard zone would go unseen. */
 static bool make_inputs(kernel_case *c, slice *q_heads, slice *k_heads, slice *place, err *e) {
     const uint32_t *dim = c->shape.dim;
     uint32_t pos = dim[0], n_tokens = dim[1], nq = dim[2], nk = dim[3], head_dim = dim[4];
@@ -126,7 +125,7 @@ static bool rope_apply_tokens_build(kernel_case *c, err *e) {
                                     dim[4], param_at(place), 10000, e);
 }
 
-/* The frequencies are any numbers from 0 to 1, in no order. */
+/* The frequencies are arbitrary numbers from 0 to 1, in no order. */
 static bool rope_apply_table_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
     float table[256];
@@ -140,8 +139,8 @@ static bool rope_apply_table_build(kernel_case *c, err *e) {
                                    dim[4], param_at(place), freqs, e);
 }
 
-/* One pair and many; tokens whose pairs are more and fewer than a threadgroup's threads, and end at
- * its edge; the model's heads at the front and far inside. */
+/* One pair and many; tokens with more and with fewer pairs than a threadgroup has threads, and with
+ * exactly as many; the model's heads at position 0 and far from it. */
 static const shape shapes[] = {
     {{0, 1, 1, 1, 2}},     {{1, 2, 1, 1, 2}},      {{3, 5, 2, 1, 34}},   {{7, 33, 5, 3, 6}},
     {{2, 4, 3, 1, 32}},    {{0, 1, 9, 3, 64}},     {{0, 2, 9, 3, 64}},   {{1, 7, 9, 3, 64}},

@@ -1,10 +1,10 @@
 // rope_apply_tokens: rotary position embedding of the query and key heads of many tokens in one
-// launch. Token t stands at position pos + t.
+// launch. Token t is at position pos + t.
 #include <metal_stdlib>
 using namespace metal;
 
-// A thread turns one pair of one head of one token, as in rope_apply: those of q and then those of
-// k, token after token; the rest of the last threadgroup none. Moves 8 bytes in and 8 out for each
+// A thread rotates one pair of one head of one token, as in rope_apply: those of q and then those
+// of k, token after token; the rest of the last threadgroup none. Moves 8 bytes in and 8 out per
 // pair. It exists for prefill, where rope_apply_dual would be launched for every token.
 kernel void rope_apply_tokens(device float *q [[buffer(0)]],
                               device float *k [[buffer(1)]],

@@ -69,7 +69,7 @@ static const shape shapes[] = {
 
 static const kernel kernels[] = {
     {.name = "silu_matvec_q4_0_accumulate",
-     .about = "one simdgroup per row, each makes its activations",
+     .about = "one simdgroup per row, each computes its activations",
      .file = "silu_matvec_q4_0_accumulate.metal",
      .format = &format_q4_0,
      .accumulates = true,

@@ -6,7 +6,7 @@ using namespace metal;
 
 #include "matvec_rows.h"
 
-// silu(gate) * up, made when it is needed. As in ffn_silu, a very negative gate gives -0.
+// silu(gate) * up, computed when needed. As in ffn_silu, a very negative gate gives -0.
 struct silu_input {
     device const float *gate;
     device const float *up;
@@ -17,10 +17,10 @@ struct silu_input {
     silu_input from(uint i) const { return {gate + i, up + i}; }
 };
 
-// A threadgroup of 256 makes 8 rows, a simdgroup each; a thread takes blocks lane, lane + 32, ...
-// and makes the 32 activations of each by itself. Moves the weights once, gate and up once a row
-// from cache, reads and writes 4 bytes a row. It exists to save the launch of ffn_silu and the
-// buffer between; the price is in_dim exponentials for every row instead of once.
+// A threadgroup of 256 computes 8 rows, one simdgroup each; a thread takes blocks lane, lane + 32,
+// ... and computes the 32 activations of each by itself. Moves the weights once, gate and up once
+// per row from cache, reads and writes 4 bytes per row. It exists to save the launch of ffn_silu
+// and the buffer between; the price is in_dim exponentials per row instead of once.
 kernel void silu_matvec_q4_0_accumulate(device const block_q4_0 *w [[buffer(0)]],
                                         device const float *gate [[buffer(1)]],
                                         device const float *up [[buffer(2)]],

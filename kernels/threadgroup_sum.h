@@ -1,7 +1,7 @@
 // threadgroup_sum: a sum over all threads of a threadgroup, for kernels that need one.
 
-// The sum of one value a thread over the threadgroup, given to every thread. partial has room for
-// one float a simdgroup; nobody may touch it again before another barrier.
+// The sum of one value per thread over the threadgroup, returned to every thread. partial has room
+// for one float per simdgroup and must not be touched again before another barrier.
 inline float threadgroup_sum(float value, threadgroup float *partial, uint lane, uint sg,
                              uint sg_count) {
     value = simd_sum(value);

@@ -13,7 +13,7 @@ set title 'Bandwidth by buffer size (the same buffer each time)'
 set xlabel 'bytes moved per launch, MB (10^6)'
 if (exists("m_cache_step_mb")) {
     set arrow 1 from m_cache_step_mb, graph 0 to m_cache_step_mb, graph 1 nohead dt 3 lw 2 lc rgb '#404040'
-    set label 1 sprintf('dotted: the last cache ends at %.3g MB', m_cache_step_mb) at graph 0.03, 0.97 left font ',10'
+    set xlabel sprintf('bytes moved by a launch, MB (10^6); dotted: the last cache ends at %.3g MB', m_cache_step_mb)
 }
 list = ''
 stats file(1) using (strcol('sweep') eq 'size' ? add(strcol('variant')) : 0) nooutput
@@ -23,7 +23,6 @@ plot for [f=1:files] for [k=1:items(list)] file(f) \
     with linespoints lt k dt dash(f, k) title once(f, item(list, k))
 
 unset arrow 1
-unset label 1
 unset label 999
 set lmargin at screen 0.69
 set rmargin at screen 0.985

@@ -2,6 +2,7 @@
 width = 1250
 height = 560
 load common.'style.gp'
+set bmargin at screen 0.29
 list = ''
 stats file(1) using (add(strcol('matrix'))) nooutput
 shape = first(list)
@@ -10,16 +11,16 @@ mine(variant, regime, cache, value) = strcol('matrix') eq shape && strcol('varia
     && strcol('regime') eq regime && strcol('cache') eq cache ? value : NaN
 set xlabel 'tokens in a batch'
 
-set lmargin at screen 0.055
+set lmargin at screen 0.065
 set rmargin at screen 0.37
 set title shape.': speed-up per token'
 set ylabel 'B x T(1) / T(B)'
 set logscale xy 2
 set format y '%g'
 set xtics (1, 2, 4, 8, 16, 32)
-set key left top Left reverse
+set key at screen 0.065, 0.165 left top Left reverse maxrows 3 font ',10' samplen 2
 set xrange [0.9:36]
-set yrange [*:256]
+set yrange [*:*]
 plot x with lines lc rgb '#808080' dt 3 lw 2 title 'ideal (each: every batch submitted alone)', \
     for [f=1:files] file(f) using (mine('token_outer', 'single', 'warm', column('batch'))):(column('speedup')) \
     smooth unique with linespoints lt 2 dt f title once(f, 'token outer, each, warm'), \
@@ -40,13 +41,13 @@ set xtics nomirror out ('1' 0, '2' 1, '4' 2, '8' 3, '16' 4, '32' 5)
 set xrange [-0.6:5.6]
 set style fill solid 0.85 border lc rgb '#202020'
 set boxwidth 0.7
-set key right top
+set key at screen 0.99, 0.165 right top maxrows 3 font ',10'
 log2(x) = log(x) / log(2)
 do for [p=1:2] {
     variant = p == 1 ? 'token_outer' : 'reuse'
     set lmargin at screen p == 1 ? 0.43 : 0.735
     set rmargin at screen p == 1 ? 0.685 : 0.99
-    if (p == 2) { unset ylabel }
+    if (p == 2) { unset ylabel; set key off }
     set title (p == 1 ? 'token outer' : 'reuse').': parts of a token'
     part(name) = 1e-3 * column('fit_'.name.'_ns') / column('batch')
     plot file(1) using (mine(variant, 'single', 'cold', log2(column('batch')))):(part('submit') + part('launch') + part('stream') + part('compute')) \

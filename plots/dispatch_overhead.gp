@@ -1,6 +1,8 @@
 # What a launch costs: the time of command buffers of n launches, and the share of one.
 width = 1150
+height = 580
 load common.'style.gp'
+set bmargin at screen 0.30
 set multiplot layout 1,2
 set logscale xy
 set xlabel 'launches in a command buffer'
@@ -12,7 +14,7 @@ set lmargin at screen 0.075
 set rmargin at screen 0.49
 set title 'Time of a command buffer'
 set ylabel 'us'
-set key left top
+set key at screen 0.075, 0.175 left top Left reverse maxrows 3 samplen 2 width 2
 plot for [f=1:files] for [k=1:4] file(f) \
     using (where('variant', word(variants, k), column('launches'))):(1e-3 * column('gpu_ns')) \
     with linespoints lt k dt dash(f, k) title once(f, word(variants, k).', GPU'), \
@@ -25,7 +27,7 @@ set lmargin at screen 0.565
 set rmargin at screen 0.985
 set title 'Share of one launch'
 set ylabel 'us per launch'
-set key right top
+set key off
 plot for [f=1:files] for [k=1:4] file(f) \
     using (where('variant', word(variants, k), column('launches'))):(1e-3 * column('gpu_ns') / column('launches')) \
     with linespoints lt k dt dash(f, k) title once(f, word(variants, k).', GPU'), \

@@ -10,14 +10,13 @@ stats file(1) using (add(strcol('variant'))) nooutput
 n = items(list)
 set lmargin at screen 0.07
 set rmargin at screen 0.70
-set bmargin at screen bottom + 0.05
 set key outside right top Left reverse
 set logscale y
 set format y '%g'
 set xrange [0.5:items(cases) + 0.5]
 set ylabel 'GB/s (GPU, chained)'
 set xlabel ' '
-set xtics nomirror out rotate by -20 ('' 0)
+set xtics nomirror out ('' 0)
 set for [i=1:items(cases)] xtics add (item(cases, i) i)
 set for [i=1:items(cases)-1] arrow from i + 0.5, graph 0 to i + 0.5, graph 1 nohead lc rgb '#B0B0B0' lw 1
 set title 'Q4_0 matrix times one token: every kernel on every shape'

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/device/elem.h"
+#include "quant_search.h"
 
 static double get_half(uint16_t bits) {
     return (double)half_to_float(bits);
@@ -21,11 +22,6 @@ static double put_half(uint16_t *bits, double value) {
 /* NaN (a denormal scale has an infinite inverse) gives low. */
 static long clamp(double value, long low, long high) {
     return !(value > (double)low) ? low : value > (double)high ? high : (long)value;
-}
-
-/* The nearest of low..high to value / step, or low where there is no step. */
-static long quantise(double value, double step, long low, long high) {
-    return step == 0 ? low : clamp(floor(value / step + 0.5), low, high);
 }
 
 /* The value of largest magnitude, the first of equals. */
@@ -250,23 +246,24 @@ static void decode_q4_k(const void *block, double *values, double *magnitudes) {
 
 /* What Q4_K and Q5_K share: scales and minima of the eight parts, which start as zeros, and for
  * each value a number n from 0 to top. */
-static void quantise_parts(const float *values, long top, uint16_t *d, uint16_t *dmin,
-                           uint8_t *scales, long *n) {
-    double steps[8], minima[8], step = 0, minimum = 0;
+static void quantise_parts(const float *values, const quant_search *how, uint16_t *d,
+                           uint16_t *dmin, uint8_t *scales, long *n) {
+    float steps[8], minima[8], step = 0, minimum = 0;
     for (size_t p = 0; p < 8; p++) {
-        minima[p] = fmax(0, -find_min(values + 32 * p, 32));
-        steps[p] = fmax(0, find_max(values + 32 * p, 32) + minima[p]) / (double)top;
-        step = fmax(step, steps[p]);
-        minimum = fmax(minimum, minima[p]);
+        steps[p] = quant_find_scale_and_min(values + 32 * p, how, n + 32 * p, &minima[p]);
+        step = steps[p] > step ? steps[p] : step;
+        minimum = minima[p] > minimum ? minima[p] : minimum;
     }
-    step = put_half(d, step / 63);
-    minimum = put_half(dmin, minimum / 63);
+    float per_step = step > 0 ? 63 / step : 0, per_minimum = minimum > 0 ? 63 / minimum : 0;
+    step = (float)put_half(d, (double)(step / 63));
+    minimum = (float)put_half(dmin, (double)(minimum / 63));
     for (size_t p = 0; p < 8; p++) {
-        long scale = quantise(steps[p], step, 0, 63), min = quantise(minima[p], minimum, 0, 63);
+        long scale = quant_round(per_step * steps[p], 0, 63);
+        long min = quant_round(per_minimum * minima[p], 0, 63);
+        float by = step * (float)scale, from = minimum * (float)min;
         put_scale_and_min(scales, p, scale, min);
-        for (size_t i = 32 * p; i < 32 * p + 32; i++)
-            n[i] =
-                quantise((double)values[i] + minimum * (double)min, step * (double)scale, 0, top);
+        for (size_t i = 32 * p; by != 0 && i < 32 * p + 32; i++)
+            n[i] = quant_round((values[i] + from) / by, 0, how->top);
     }
 }
 
@@ -281,7 +278,7 @@ static void encode_q4_k(const float *values, void *block) {
     block_q4_k *b = block;
     long n[Q4_K_VALUES];
     *b = (block_q4_k){0};
-    quantise_parts(values, 15, &b->d, &b->dmin, b->scales, n);
+    quantise_parts(values, &(quant_search){15, -1, 20}, &b->d, &b->dmin, b->scales, n);
     for (size_t i = 0; i < Q4_K_VALUES; i++)
         put_part_nibble(b->nibbles, i, n[i]);
 }
@@ -304,7 +301,7 @@ static void encode_q5_k(const float *values, void *block) {
     block_q5_k *b = block;
     long n[Q5_K_VALUES];
     *b = (block_q5_k){0};
-    quantise_parts(values, 31, &b->d, &b->dmin, b->scales, n);
+    quantise_parts(values, &(quant_search){31, -0.5f, 15}, &b->d, &b->dmin, b->scales, n);
     for (size_t i = 0; i < Q5_K_VALUES; i++) {
         uint8_t *high = &b->high[i % 32];
         *high = (uint8_t)(*high | n[i] >> 4 << i / 32);
@@ -335,22 +332,32 @@ static void decode_q6_k(const void *block, double *values, double *magnitudes) {
     }
 }
 
+/* The scale of largest magnitude becomes -128, as the extreme of a block becomes 0 in Q4_0. */
 static void encode_q6_k(const float *values, void *block) {
     block_q6_k *b = block;
-    double steps[16], step = 0;
+    float steps[16], extreme = 0, largest = 0;
+    long n[Q6_K_VALUES];
     for (size_t p = 0; p < 16; p++) {
-        steps[p] = find_extreme(values + 16 * p, 16) / -32;
-        step = fmax(step, fabs(steps[p]));
+        steps[p] = quant_find_scale(values + 16 * p, n + 16 * p);
+        if (fabsf(steps[p]) > largest) {
+            largest = fabsf(steps[p]);
+            extreme = steps[p];
+        }
     }
     *b = (block_q6_k){.d = 0};
-    step = put_half(&b->d, step / 127);
-    for (size_t p = 0; p < 16; p++)
-        b->scales[p] = (int8_t)quantise(steps[p], step, -127, 127);
+    if (largest < 1e-15f)
+        return;
+    float inverse = -128 / extreme, step = (float)put_half(&b->d, (double)(1 / inverse));
+    for (size_t p = 0; p < 16; p++) {
+        b->scales[p] = (int8_t)quant_round(inverse * steps[p], -128, 127);
+        float by = step * (float)b->scales[p];
+        for (size_t i = 16 * p; by != 0 && i < 16 * p + 16; i++)
+            n[i] = 32 + quant_round(values[i] / by, -32, 31);
+    }
     for (size_t i = 0; i < Q6_K_VALUES; i++) {
         q6_k_place at = find_q6_k_place(i);
-        long n = 32 + quantise((double)values[i], step * b->scales[i / 16], -32, 31);
-        b->low[at.low] = (uint8_t)(b->low[at.low] | (n & 15) << at.low_shift);
-        b->high[at.high] = (uint8_t)(b->high[at.high] | n >> 4 << at.high_shift);
+        b->low[at.low] = (uint8_t)(b->low[at.low] | (n[i] & 15) << at.low_shift);
+        b->high[at.high] = (uint8_t)(b->high[at.high] | n[i] >> 4 << at.high_shift);
     }
 }
 

@@ -96,8 +96,8 @@ typedef struct weight_format {
      * by x one by one. */
     void (*decode)(const void *block, double *values, double *magnitudes);
 
-    /* A scale beyond fp16 saturates at 65504. Q8_0, Q4_0 and Q4_1 are ggml's reference quantisation
-     * bit for bit; the K formats are close to the best encoding, not the best. */
+    /* ggml's reference quantisation bit for bit, but for a scale beyond fp16: it saturates at 65504
+     * where ggml writes an infinity, which would make every value of the block one or NaN. */
     void (*encode)(const float *values, void *block);
 } weight_format;
 

@@ -16,6 +16,12 @@ static const char *const relations[] = {
     [CLAIM_BETWEEN] = "between",
 };
 
+static const char *const kinds[] = {
+    [CLAIM_TIME] = "time",
+    [CLAIM_COUNT] = "count",
+    [CLAIM_DERIVED] = "derived",
+};
+
 /* Reading ------------------------------------------------------------------------------------- */
 
 enum {
@@ -50,10 +56,13 @@ static bool read_words(const csv_file *f, size_t row, const size_t *column, clai
                        "%.100s:%zu: no relation '%.30s' (valid: about, at least, at most, between)",
                        csv_get_path(f), csv_get_line(f, row), relation);
     c->relation = (claim_relation)i;
-    c->is_count = strcmp(kind, "count") == 0;
-    if (!c->is_count && strcmp(kind, "time") != 0)
-        return err_set(e, EXIT_USAGE, "%.100s:%zu: no kind '%.30s' (valid: time, count)",
+    i = 0;
+    while (i < sizeof kinds / sizeof *kinds && strcmp(kind, kinds[i]) != 0)
+        i++;
+    if (i == sizeof kinds / sizeof *kinds)
+        return err_set(e, EXIT_USAGE, "%.100s:%zu: no kind '%.30s' (valid: time, count, derived)",
                        csv_get_path(f), csv_get_line(f, row), kind);
+    c->kind = (claim_kind)i;
     return true;
 }
 
@@ -76,6 +85,44 @@ static bool read_claim(const csv_file *f, size_t row, const size_t *column, clai
     return true;
 }
 
+/* A number, or the value of the claim of that name. */
+static bool find_term(const claim_list *l, const char *text, double *out) {
+    char *end;
+    *out = strtod(text, &end);
+    if (end != text && !*end)
+        return true;
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->items[i].id, text) == 0) {
+            *out = l->items[i].value;
+            return true;
+        }
+    return false;
+}
+
+/* Claims and numbers joined by * and /, from left to right: "1000 / syncs / ms-per-sync". */
+static bool derive(claim_list *l, claim *c, size_t row, err *e) {
+    char sign = '*';
+    c->derived = 1;
+    for (const char *p = c->metric; *p;) {
+        char term[64];
+        double value;
+        size_t length = strcspn(p, " ");
+        snprintf(term, sizeof term, "%.*s", (int)length, p);
+        if (!find_term(l, term, &value))
+            return err_set(e, EXIT_USAGE, "%.100s:%zu: '%.40s' is neither a claim nor a number",
+                           csv_get_path(l->file), csv_get_line(l->file, row), term);
+        c->derived = sign == '*' ? c->derived * value : c->derived / value;
+        p += length + strspn(p + length, " ");
+        if (*p)
+            sign = *p++;
+        if (sign != '*' && sign != '/')
+            return err_set(e, EXIT_USAGE, "%.100s:%zu: '%c' is neither * nor /",
+                           csv_get_path(l->file), csv_get_line(l->file, row), sign);
+        p += strspn(p, " ");
+    }
+    return true;
+}
+
 bool claims_read(const char *path, claim_list *out, err *e) {
     *out = (claim_list){.file = csv_read(path, e)};
     if (!out->file)
@@ -88,6 +135,9 @@ bool claims_read(const char *path, claim_list *out, err *e) {
         ok = csv_find_column(out->file, titles[i], &column[i], e);
     for (; ok && out->count < rows; out->count++)
         ok = read_claim(out->file, out->count, column, &out->items[out->count], e);
+    for (size_t i = 0; ok && i < out->count; i++)
+        if (out->items[i].kind == CLAIM_DERIVED)
+            ok = derive(out, &out->items[i], i, e);
     if (!ok)
         claims_free(out);
     return ok;
@@ -133,17 +183,49 @@ static claim_answer refuse(claim_answer a, const char *reason) {
     return a;
 }
 
+static bool is_published_for(const claim *c, const store_folder *f) {
+    return c->kind == CLAIM_COUNT || strcmp(c->device, "any GPU") == 0 ||
+           strcmp(c->device, "any device") == 0 || strcmp(c->device, f->device) == 0;
+}
+
+/* "8.8 times as much", "12 % less", "the same". */
+static void describe_difference(double measured, double published, char *text, size_t size) {
+    double ratio = measured / published;
+    if (!(ratio > 0) || !isfinite(ratio))
+        text[0] = 0;
+    else if (ratio >= 2)
+        snprintf(text, size, "%.3g times as much", ratio);
+    else if (ratio <= 0.5)
+        snprintf(text, size, "1/%.3g of it", 1 / ratio);
+    else if (fabs(ratio - 1) < 0.005)
+        snprintf(text, size, "the same");
+    else
+        snprintf(text, size, "%.2g %% %s", 100 * fabs(ratio - 1), ratio > 1 ? "more" : "less");
+}
+
 /* The two numbers, and what else a reader must know. */
-static void explain(const claim *c, const store_folder *f, claim_answer *a) {
-    char published[96], measured[96], slack[40] = "", other[200] = "";
+static void explain(const claim *c, const store_folder *f, const store_metric *m, claim_answer *a) {
+    char published[80], measured[80], slack[40] = "", spread[80] = "", difference[40];
     claim_get_published(c, published, sizeof published);
     claim_get_measured(c, a, f->emulated, measured, sizeof measured);
     if (c->tolerance_pct > 0)
         snprintf(slack, sizeof slack, ", give or take %g %%", c->tolerance_pct);
-    if (!c->is_count && !strstr(f->device, c->device))
-        snprintf(other, sizeof other, "; published for %.60s, measured on %.80s", c->device,
-                 f->device);
-    snprintf(a->reason, sizeof a->reason, "%s against %s%s%s", measured, published, slack, other);
+    if (a->verdict == CLAIM_UNCLEAR)
+        snprintf(spread, sizeof spread, "; its quartiles, %.4g to %.4g, are on both sides of that",
+                 m->low, m->high);
+    if (is_published_for(c, f)) {
+        snprintf(a->reason, sizeof a->reason, "%s against %s%s%s", measured, published, slack,
+                 spread);
+        return;
+    }
+    describe_difference(a->value, c->value, difference, sizeof difference);
+    snprintf(a->reason, sizeof a->reason,
+             "%s: published %.60s for the %.40s; on the %.60s %.40s%s%s%s%s",
+             a->agrees ? "agrees" : "differs", published, c->device, f->device, measured,
+             c->relation == CLAIM_BETWEEN || !difference[0] ? "" : ", ",
+             c->relation == CLAIM_BETWEEN ? "" : difference,
+             a->agrees && slack[0] && c->relation == CLAIM_ABOUT ? ", within the allowance" : "",
+             spread);
 }
 
 /* Does the text contain every word, ignoring case? */
@@ -163,22 +245,39 @@ static bool has_words(const char *text, const char *words) {
     return true;
 }
 
+/* "q4_0", "f16", "bf16": the type of weights, which a file knows better than its name does. */
+static bool is_type_word(const char *word) {
+    size_t letters = strspn(word, "abfiqt");
+    return letters > 0 && isdigit((unsigned char)word[letters]);
+}
+
 static bool is_of_model(const claim *c, const store_file *file) {
     const char *model = csv_get_meta(file->csv, "model");
-    return has_words(model ? model : "", c->model);
+    const char *weights = csv_get_meta(file->csv, "weights");
+    for (const char *p = c->model; *p;) {
+        char word[64];
+        size_t length = strcspn(p, " ");
+        snprintf(word, sizeof word, "%.*s", (int)length, p);
+        if (!has_words(is_type_word(word) && weights ? weights : model ? model : "", word))
+            return false;
+        p += length + strspn(p + length, " ");
+    }
+    return true;
 }
 
 /* What keeps a number from being an answer. */
 static bool is_fit(const claim *c, const store_file *file, const store_metric *m, char *why,
                    size_t size) {
     const char *model = csv_get_meta(file->csv, "model"), *level = csv_get_meta(file->csv, "level");
+    const char *weights = csv_get_meta(file->csv, "weights");
     if (strcmp(m->unit, c->unit) != 0)
         snprintf(why, size, "%.60s is in '%.20s' and the claim in '%.20s'", c->metric, m->unit,
                  c->unit);
     else if (!is_of_model(c, file))
-        snprintf(why, size, "measured with the model %.80s, and the claim is about '%.40s'",
-                 model ? model : "(none named)", c->model);
-    else if (c->is_count)
+        snprintf(why, size, "measured with the model %.80s%s%.40s, and the claim is about '%.40s'",
+                 model ? model : "(none named)", weights ? ", weights " : "",
+                 weights ? weights : "", c->model);
+    else if (c->kind == CLAIM_COUNT)
         return true;
     else if (level && strcmp(level, "smoke") == 0)
         snprintf(why, size, "a smoke run measures nothing: run `assay experiment %.60s`",
@@ -188,18 +287,38 @@ static bool is_fit(const claim *c, const store_file *file, const store_metric *m
     return false;
 }
 
+/* Nothing is measured: the publications are held against each other. */
+static claim_answer judge_derived(const claim *c) {
+    claim_answer a = {.verdict = is_met(c, c->derived) ? CLAIM_HOLDS : CLAIM_CONTRADICTED};
+    char published[96];
+    claim_get_published(c, published, sizeof published);
+    snprintf(a.reason, sizeof a.reason, "%s: %.120s is %.3g; published is %.60s",
+             a.verdict == CLAIM_HOLDS ? "the published numbers agree"
+                                      : "the published numbers contradict each other",
+             c->metric, c->derived, published);
+    return a;
+}
+
+/* Both ends of the measurement's spread get the same verdict as its middle. */
+static bool is_clear(const claim *c, const store_metric *m) {
+    bool is = is_met(c, m->value);
+    return isnan(m->low) || (is_met(c, m->low) == is && is_met(c, m->high) == is);
+}
+
 claim_answer claim_judge(const claim *c, const store_folder *f) {
     claim_answer a = {.verdict = CLAIM_UNKNOWN};
     char text[320] = "";
     if (c->obstacle[0])
         return refuse(a, c->obstacle);
+    if (c->kind == CLAIM_DERIVED)
+        return judge_derived(c);
     const store_file *file = store_find(f, STORE_EXPERIMENT, c->experiment);
     const store_metric *m = file ? store_find_metric(file, c->metric) : NULL;
     /* A number in another unit or from another model does not answer the claim and is not shown. */
     a.has_value = m && isfinite(m->value) && strcmp(m->unit, c->unit) == 0 && is_of_model(c, file);
     a.value = m ? m->value : NAN;
     /* Tested first: running an experiment would not change this. */
-    if (f->emulated && !c->is_count)
+    if (f->emulated && c->kind == CLAIM_TIME)
         return refuse(a, "times of the software device say nothing about a GPU");
     if (!file)
         snprintf(text, sizeof text, "not measured yet: `assay experiment %.60s` does it",
@@ -211,22 +330,66 @@ claim_answer claim_judge(const claim *c, const store_folder *f) {
         text[0] = 0;
     if (text[0])
         return refuse(a, text);
-    a.verdict = is_met(c, m->value) ? CLAIM_HOLDS : CLAIM_FAILS;
-    explain(c, f, &a);
+    a.agrees = is_met(c, m->value);
+    a.verdict = !is_clear(c, m)           ? CLAIM_UNCLEAR
+                : !is_published_for(c, f) ? CLAIM_ELSEWHERE
+                : a.agrees                ? CLAIM_HOLDS
+                                          : CLAIM_FAILS;
+    explain(c, f, m, &a);
     return a;
+}
+
+claim_counts claims_count(const claim_list *l, const store_folder *f) {
+    claim_counts c = {.agree = 0};
+    for (size_t i = 0; i < l->count; i++) {
+        claim_answer a = claim_judge(&l->items[i], f);
+        c.of[a.verdict]++;
+        c.agree += a.verdict == CLAIM_ELSEWHERE && a.agrees;
+    }
+    return c;
+}
+
+size_t claims_count_same(const claim_list *l, const store_folder *f, const claim_answer *a) {
+    size_t same = 0;
+    for (size_t i = 0; a->verdict == CLAIM_UNKNOWN && i < l->count; i++) {
+        claim_answer b = claim_judge(&l->items[i], f);
+        same += b.verdict == CLAIM_UNKNOWN && strcmp(a->reason, b.reason) == 0;
+    }
+    return same;
 }
 
 /* Texts --------------------------------------------------------------------------------------- */
 
 const char *claim_get_verdict_name(claim_verdict v) {
-    static const char *const names[CLAIM_VERDICTS] = {"holds", "does not hold",
-                                                      "cannot be measured here"};
+    static const char *const names[CLAIM_VERDICTS] = {
+        [CLAIM_HOLDS] = "holds",
+        [CLAIM_FAILS] = "does not hold",
+        [CLAIM_ELSEWHERE] = "measured on another chip",
+        [CLAIM_UNCLEAR] = "cannot be told",
+        [CLAIM_CONTRADICTED] = "contradicted",
+        [CLAIM_UNKNOWN] = "cannot be measured here",
+    };
     return names[v];
+}
+
+void claim_format_counts(const claim_counts *c, char *text, size_t size) {
+    int n =
+        snprintf(text, size, "%zu hold, %zu do not hold", c->of[CLAIM_HOLDS], c->of[CLAIM_FAILS]);
+    if (c->of[CLAIM_ELSEWHERE] > 0)
+        n += snprintf(text + n, size - (size_t)n, ", %zu measured on another chip (%zu agree)",
+                      c->of[CLAIM_ELSEWHERE], c->agree);
+    if (c->of[CLAIM_UNCLEAR] > 0)
+        n += snprintf(text + n, size - (size_t)n, ", %zu cannot be told", c->of[CLAIM_UNCLEAR]);
+    if (c->of[CLAIM_CONTRADICTED] > 0)
+        n += snprintf(text + n, size - (size_t)n, ", %zu contradicted by other published numbers",
+                      c->of[CLAIM_CONTRADICTED]);
+    snprintf(text + n, size - (size_t)n, ", %zu cannot be measured here", c->of[CLAIM_UNKNOWN]);
 }
 
 /* " GB/s"; things that are counted have no unit. */
 static const char *get_unit(const claim *c, char *text, size_t size) {
-    snprintf(text, size, "%s%s", c->unit[0] && !c->is_count ? " " : "", c->is_count ? "" : c->unit);
+    bool has_unit = c->unit[0] && strcmp(c->unit, "count") != 0;
+    snprintf(text, size, "%s%s", has_unit ? " " : "", has_unit ? c->unit : "");
     return text;
 }
 
@@ -249,5 +412,6 @@ void claim_get_measured(const claim *c, const claim_answer *a, bool emulated, ch
         snprintf(text, size, "-");
     else
         snprintf(text, size, fabs(a->value) < 1000 ? "%.4g%s%s" : "%.0f%s%s", a->value,
-                 get_unit(c, unit, sizeof unit), emulated && !c->is_count ? " (emulated)" : "");
+                 get_unit(c, unit, sizeof unit),
+                 emulated && c->kind == CLAIM_TIME ? " (emulated)" : "");
 }

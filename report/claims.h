@@ -2,7 +2,9 @@
  *
  * results/claims.csv has one row per claim; the number that tests it is a metric of an experiment.
  * A verdict is a rule and two numbers: it holds if the measured number is as large (as small, as
- * near) as published. A device that cannot measure it gives no verdict, only the reason.
+ * near) as published. A number that was published for one chip is neither proved nor refuted by
+ * another: such an answer is "measured on another chip", with both numbers. A device that cannot
+ * measure it gives no verdict, only the reason.
  *
  * A result in another unit is rejected: MiB taken for MB was one of the published mistakes. */
 #ifndef ASSAY_CLAIMS_H
@@ -17,14 +19,22 @@ typedef enum {
     CLAIM_BETWEEN /* value and high, with the tolerance on both sides */
 } claim_relation;
 
+typedef enum {
+    CLAIM_TIME,   /* needs a real GPU */
+    CLAIM_COUNT,  /* a number of things: a software device counts them as well */
+    CLAIM_DERIVED /* follows from other published numbers: metric says how, nothing is measured */
+} claim_kind;
+
 /* Texts belong to the file. */
 typedef struct {
     const char *id, *text, *unit, *conditions, *model, *device, *experiment, *metric;
-    /* model: words that the name of the measured model must contain, or "" */
+    /* device: that the number was published for; "any GPU" for what is said of all of them.
+     * model: words that the name of the measured model must contain, its weights' type among them */
     const char *obstacle; /* why no device can answer here, or "" */
     claim_relation relation;
+    claim_kind kind;
     double value, high, tolerance_pct;
-    bool is_count; /* a number of things and not a time: a software device counts them as well */
+    double derived; /* of CLAIM_DERIVED: what the other published numbers give */
 } claim;
 
 typedef struct {
@@ -33,14 +43,29 @@ typedef struct {
     size_t count;
 } claim_list;
 
-typedef enum { CLAIM_HOLDS, CLAIM_FAILS, CLAIM_UNKNOWN, CLAIM_VERDICTS } claim_verdict;
+typedef enum {
+    CLAIM_HOLDS,
+    CLAIM_FAILS,
+    CLAIM_ELSEWHERE,    /* measured on another chip than it was published for */
+    CLAIM_UNCLEAR,      /* the spread of the measurement reaches across the allowance */
+    CLAIM_CONTRADICTED, /* by other numbers of the same publications */
+    CLAIM_UNKNOWN,
+    CLAIM_VERDICTS
+} claim_verdict;
 
 typedef struct {
     claim_verdict verdict;
     bool has_value;
+    bool agrees;  /* of CLAIM_ELSEWHERE: the other chip gives the published number, too */
     double value; /* measured here */
     char reason[320];
 } claim_answer;
+
+/* How the claims of a folder were answered. */
+typedef struct {
+    size_t of[CLAIM_VERDICTS];
+    size_t agree; /* among those measured on another chip */
+} claim_counts;
 
 /* Malformed files are one sentence with file and line, EXIT_USAGE. */
 bool claims_read(const char *path, claim_list *out, err *e);
@@ -51,6 +76,14 @@ bool claims_open(const char *home, const char *file, const char *const *folders,
 void claims_free(claim_list *l);
 
 claim_answer claim_judge(const claim *c, const store_folder *f);
+
+claim_counts claims_count(const claim_list *l, const store_folder *f);
+/* How many claims cannot be measured for the same reason as this answer. From three on they are
+ * shown as one. */
+enum { CLAIMS_FOLDED = 3 };
+size_t claims_count_same(const claim_list *l, const store_folder *f, const claim_answer *a);
+/* "2 hold, 1 do not hold, 20 measured on another chip (3 agree), 5 cannot be measured here" */
+void claim_format_counts(const claim_counts *c, char *text, size_t size);
 
 const char *claim_get_verdict_name(claim_verdict v); /* "holds" */
 /* "at least 200 GB/s", "462 to 491 tok/s" */

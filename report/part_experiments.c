@@ -1,5 +1,6 @@
 /* part_experiments: each experiment with question, conclusion, charts, numbers and data, of all
- * devices together. */
+ * devices together: conclusions and numbers side by side, charts below each other, since half a
+ * page is too narrow for them. */
 #include <math.h>
 #include <string.h>
 
@@ -99,16 +100,19 @@ static void print_level(FILE *out, const char *level) {
                    strcmp(level, "quick") == 0 ? "quick: fewer points, less time for each" : level);
 }
 
-static void print_device(page *p, FILE *out, const store_folder *f, const store_file *file) {
+static void print_device_name(const page *p, FILE *out, const store_folder *f) {
+    if (p->store->count < 2)
+        return;
+    fputs("<h4>", out);
+    html_print(out, f->device);
+    fputs(f->emulated ? " <span class=\"badge unknown\">emulated</span></h4>\n" : "</h4>\n", out);
+}
+
+static void print_finding(page *p, FILE *out, const store_folder *f, const store_file *file) {
     const char *key, *value;
     const char *model = csv_get_meta(file->csv, "model"), *level = csv_get_meta(file->csv, "level");
     fputs("<div>", out);
-    if (p->store->count > 1) {
-        fputs("<h4>", out);
-        html_print(out, f->device);
-        fputs(f->emulated ? " <span class=\"badge unknown\">emulated</span></h4>\n" : "</h4>\n",
-              out);
-    }
+    print_device_name(p, out, f);
     fputs("<p class=\"found\"><strong>Found:</strong>", out);
     for (size_t i = 0; csv_list_meta(file->csv, i, &key, &value); i++)
         if (strcmp(key, "conclusion") == 0) {
@@ -121,14 +125,29 @@ static void print_device(page *p, FILE *out, const store_folder *f, const store_
         print_fact(out, "Model:", model);
     if (level)
         print_level(out, level);
-    print_charts(p, out, f, file);
-    fputs("<details><summary>", out);
-    fprintf(out, "The data: %zu rows", csv_count_rows(file->csv));
-    fputs("</summary>\n", out);
+    fputs("</div>\n", out);
+}
+
+static void print_data(page *p, FILE *out, const store_folder *f, const store_file *file) {
+    fputs("<details><summary>The data", out);
+    if (p->store->count > 1)
+        html_printf(out, " of %.160s", f->device);
+    fprintf(out, ": %zu rows</summary>\n", csv_count_rows(file->csv));
     page_print_rows(p, out, f, file);
     fputs("<p>Raw: ", out);
     page_print_file(p, out, f, strrchr(file->path, '/') + 1);
-    fputs("</p></details></div>\n", out);
+    fputs("</p></details>\n", out);
+}
+
+/* Calls print for the file of an experiment of each device that has one. */
+static void print_each(page *p, FILE *out, const char *name,
+                       void (*print)(page *p, FILE *out, const store_folder *f,
+                                     const store_file *file)) {
+    for (size_t f = 0; f < p->store->count; f++) {
+        const store_file *file = store_find(&p->store->folders[f], STORE_EXPERIMENT, name);
+        if (file)
+            print(p, out, &p->store->folders[f], file);
+    }
 }
 
 static void print_experiment(page *p, FILE *out, const char *name) {
@@ -150,13 +169,11 @@ static void print_experiment(page *p, FILE *out, const char *name) {
     for (size_t i = 0; i < p->store->together_count; i++)
         page_print_charts(p, out, &p->store->together[i], name);
     fputs("<div class=\"devices\">\n", out);
-    for (size_t f = 0; f < p->store->count; f++) {
-        const store_file *file = store_find(&p->store->folders[f], STORE_EXPERIMENT, name);
-        if (file)
-            print_device(p, out, &p->store->folders[f], file);
-    }
+    print_each(p, out, name, print_finding);
     fputs("</div>\n", out);
+    print_each(p, out, name, print_charts);
     print_metrics(p, out, name);
+    print_each(p, out, name, print_data);
     fputs("</article>\n", out);
 }
 

@@ -235,15 +235,22 @@ static void print_number(FILE *out, double value, const char *unit) {
     html_print_number_cell(out, value, text);
 }
 
-static void print_time(const page *p, FILE *out, const store_folder *f, const result_row *r) {
+/* "emulated+busy" with places to break the line. */
+static void print_labels(FILE *out, const char *labels) {
+    for (const char *p = labels; *p; p += strcspn(p, "+")) {
+        p += *p == '+';
+        html_printf(out, "%s%.*s", p == labels ? "" : ", ", (int)strcspn(p, "+"), p);
+    }
+}
+
+static void print_time(FILE *out, const result_row *r) {
     char text[64];
     fputs("<tr>", out);
     html_print_text_cell(out, r->kernel);
-    if (p->store->count > 1)
-        html_print_text_cell(out, f->device);
     html_print_text_cell(out, r->shape);
-    html_print_text_cell(out, r->regime);
-    html_print_text_cell(out, r->cache);
+    fputs("<td>", out);
+    html_printf(out, "%s%s%s", r->regime, r->regime[0] && r->cache[0] ? ", " : "", r->cache);
+    fputs("</td>", out);
     double median = r->gpu.count > 0 ? r->gpu.median : NAN;
     html_print_number_cell(out, median, format_time(median, text, sizeof text));
     print_number(out, 100 * (r->gpu.q3 - r->gpu.q1) / median, " %");
@@ -255,28 +262,15 @@ static void print_time(const page *p, FILE *out, const store_folder *f, const re
     if (r->message[0])
         html_printf(out, "not timed: %s", r->message);
     else
-        html_print(out, r->labels);
+        print_labels(out, r->labels);
     fputs("</td></tr>\n", out);
 }
 
-static bool print_times(const page *p, FILE *out, const store_folder *f, const store_file *file,
-                        err *e) {
-    for (size_t r = 0; r < csv_count_rows(file->csv); r++) {
-        result_row row;
-        if (!result_read_row(file->csv, r, &row, e))
-            return false;
-        print_time(p, out, f, &row);
-    }
-    return true;
-}
-
-static void start_times(const page *p, FILE *out) {
+static void start_times(FILE *out, const store_folder *f) {
     static const html_column columns[] = {
         {"kernel", false, NULL},
-        {"device", false, NULL},
         {"shape", false, NULL},
-        {"regime", false, "single, chained or independent launches"},
-        {"cache", false, "warm or cold"},
+        {"regime", false, "single, chained or independent launches, with a warm or a cold cache"},
         {"time", true, "median GPU time of a case"},
         {"spread", true, "distance between the quartiles, relative to the median"},
         {"n", true, "samples"},
@@ -284,33 +278,37 @@ static void start_times(const page *p, FILE *out) {
         {"of roof", true, "relative to the bandwidth measured in the same run"},
         {"GFLOP/s", true, NULL},
         {"labels", false, "conditions that make a time less trustworthy"}};
-    enum { COUNT = sizeof columns / sizeof *columns };
-    html_column shown[COUNT];
-    size_t count = 0;
-    for (size_t i = 0; i < COUNT; i++)
-        if (i != 1 || p->store->count > 1)
-            shown[count++] = columns[i];
-    html_start_table(out, shown, count, "Kernel times");
+    char caption[240];
+    snprintf(caption, sizeof caption, "Kernel times on %.160s%s", f->device,
+             f->emulated ? " (emulated)" : "");
+    html_start_table(out, columns, sizeof columns / sizeof *columns, caption);
+}
+
+static bool print_times(const page *p, FILE *out, const store_folder *f, const store_file *file,
+                        err *e) {
+    page_print_charts(p, out, f, file->name);
+    start_times(out, f);
+    for (size_t r = 0; r < csv_count_rows(file->csv); r++) {
+        result_row row;
+        if (!result_read_row(file->csv, r, &row, e))
+            return false;
+        print_time(out, &row);
+    }
+    html_end_table(out);
+    return true;
 }
 
 bool page_print_times(page *p, FILE *out, err *e) {
     bool is_any = false, ok = true;
     for (size_t i = 0; i < p->store->count; i++)
-        is_any = is_any || store_find(&p->store->folders[i], STORE_BENCH, NULL);
-    if (!is_any) {
+        for (size_t k = 0; ok && k < p->store->folders[i].count; k++) {
+            const store_file *file = &p->store->folders[i].files[k];
+            if (file->kind != STORE_BENCH)
+                continue;
+            is_any = true;
+            ok = print_times(p, out, &p->store->folders[i], file, e);
+        }
+    if (!is_any)
         print_none(out, "No kernels were timed one by one: `assay bench` does it.");
-        return true;
-    }
-    start_times(p, out);
-    for (size_t i = 0; i < p->store->count; i++)
-        for (size_t k = 0; ok && k < p->store->folders[i].count; k++)
-            if (p->store->folders[i].files[k].kind == STORE_BENCH)
-                ok = print_times(p, out, &p->store->folders[i], &p->store->folders[i].files[k], e);
-    html_end_table(out);
-    for (size_t i = 0; i < p->store->count; i++)
-        for (size_t k = 0; k < p->store->folders[i].count; k++)
-            if (p->store->folders[i].files[k].kind == STORE_BENCH)
-                page_print_charts(p, out, &p->store->folders[i],
-                                  p->store->folders[i].files[k].name);
     return ok;
 }

@@ -109,12 +109,11 @@ static void print_fast(FILE *out, const store_folder *f) {
 }
 
 static void print_claim_counts(FILE *out, const page *p, const store_folder *f) {
-    size_t counts[CLAIM_VERDICTS] = {0};
-    for (size_t i = 0; i < p->content->claims->count; i++)
-        counts[claim_judge(&p->content->claims->items[i], f).verdict]++;
+    claim_counts c = claims_count(p->content->claims, f);
+    char text[256];
+    claim_format_counts(&c, text, sizeof text);
     start_answer(out, "Do the published claims hold?");
-    fprintf(out, "%zu hold, %zu do not, %zu cannot be measured here", counts[CLAIM_HOLDS],
-            counts[CLAIM_FAILS], counts[CLAIM_UNKNOWN]);
+    html_print(out, text);
     fputs(f->emulated ? ", most of them because they are about time, and this is not a GPU" : "",
           out);
     fputs("; <a href=\"#claims\">each of them</a>.</dd>\n", out);

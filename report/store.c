@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,15 +58,42 @@ static bool parse_metric(const char *text, store_metric *out) {
     if (length >= sizeof out->unit)
         return false;
     snprintf(out->unit, sizeof out->unit, "%.*s", (int)length, end);
+    out->low = out->high = NAN;
     return true;
+}
+
+/* NAME = LOW to HIGH, of a metric that was named before. */
+static bool parse_spread(const char *text, store_file *f) {
+    for (size_t i = 0; i < f->metric_count; i++) {
+        store_metric *m = &f->metrics[i];
+        size_t length = strlen(m->name);
+        double low, high;
+        if (strncmp(text, m->name, length) != 0 ||
+            sscanf(text + length, " = %lf to %lf", &low, &high) != 2)
+            continue;
+        m->low = low;
+        m->high = high;
+        return low <= high;
+    }
+    return false;
 }
 
 /* From the text and not from the csv_file: a message names the line. */
 static bool read_metrics(store_file *f, const char *text, err *e) {
-    static const char mark[] = "# metric: ";
+    static const char mark[] = "# metric: ", spread[] = "# spread: ";
     size_t line = 1;
     for (const char *p = text; *p == '#'; line++) {
         size_t length = strcspn(p, "\n");
+        if (strncmp(p, spread, sizeof spread - 1) == 0) {
+            char value[320];
+            snprintf(value, sizeof value, "%.*s", (int)(length - (sizeof spread - 1)),
+                     p + sizeof spread - 1);
+            if (!parse_spread(value, f))
+                return err_set(
+                    e, EXIT_USAGE,
+                    "%.120s:%zu: a spread is NAME = LOW to HIGH of a metric above, not '%.60s'",
+                    f->path, line, value);
+        }
         if (strncmp(p, mark, sizeof mark - 1) == 0) {
             f->metrics = realloc(f->metrics, (f->metric_count + 1) * sizeof *f->metrics);
             assert(f->metrics);
@@ -98,6 +126,23 @@ static bool read_csv(store_file *f, err *e) {
     return ok;
 }
 
+/* Rows of another device than the head names are another device's numbers. */
+static bool check_rows(const csv_file *f, err *e) {
+    const char *owner = csv_get_meta(f, "device");
+    size_t column;
+    if (!owner || !csv_find_column(f, "device", &column, NULL))
+        return true;
+    for (size_t r = 0; r < csv_count_rows(f); r++) {
+        const char *text = csv_get_text(f, r, column);
+        if (*text && strcmp(text, owner) != 0)
+            return err_set(e, EXIT_USAGE,
+                           "%.120s:%zu: a row of %.60s in a file of %.60s: keep one folder of "
+                           "results per device",
+                           csv_get_path(f), csv_get_line(f, r), text, owner);
+    }
+    return true;
+}
+
 static bool add_file(store_folder *folder, const char *name, err *e) {
     folder->files = realloc(folder->files, (folder->count + 1) * sizeof *folder->files);
     assert(folder->files);
@@ -109,6 +154,8 @@ static bool add_file(store_folder *folder, const char *name, err *e) {
     /* Any other table need not be ours. */
     if ((f->kind != STORE_OTHER || csv_get_meta(f->csv, "schema")) &&
         !results_check_schema(f->csv, e))
+        return false;
+    if (!check_rows(f->csv, e))
         return false;
     const char *experiment = csv_get_meta(f->csv, "experiment");
     if (experiment)
@@ -147,6 +194,29 @@ static void describe(store_folder *f) {
     f->emulated |= store_find_meta(f, "virtual") != NULL;
 }
 
+/* Files that do not say where they are from are taken for the folder's. */
+static bool check_devices(const store_folder *f, err *e) {
+    static const char *const keys[] = {"device", "api", "emulated", "virtual"};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        const char *first = NULL;
+        size_t from = 0;
+        for (size_t i = 0; i < f->count; i++) {
+            const char *value = csv_get_meta(f->files[i].csv, keys[k]);
+            if (!value || !*value)
+                continue;
+            if (first && strcmp(first, value) != 0)
+                return err_set(e, EXIT_USAGE,
+                               "%.120s has results of two devices: %s is '%.60s' in %.60s.csv and "
+                               "'%.60s' in %.60s.csv; keep one folder per device",
+                               f->path, keys[k], first, f->files[from].name, value,
+                               f->files[i].name);
+            from = first ? from : i;
+            first = first ? first : value;
+        }
+    }
+    return true;
+}
+
 static bool read_folder(store_folder *f, const char *path, err *e) {
     struct dirent **names = NULL;
     const char *slash = strrchr(path, '/');
@@ -165,6 +235,7 @@ static bool read_folder(store_folder *f, const char *path, err *e) {
         free(names[i]);
     }
     free(names);
+    ok = ok && check_devices(f, e);
     if (ok)
         describe(f);
     return ok;

@@ -3,6 +3,8 @@
  * One folder per device: CSV files and, beside them, charts as SVG. Everything is read at once and
  * kept; nothing is measured and nothing is written. The kind of a CSV file follows from what is in
  * it, not from its name: an experiment says so in its head, the others are known by their columns.
+ * A folder with files or rows of two devices is refused: its numbers would be credited to the wrong
+ * one.
  *
  * Files of raw samples can be large, and the report does not need them: listed, but not read. */
 #ifndef ASSAY_STORE_H
@@ -23,10 +25,11 @@ typedef enum {
     STORE_OTHER       /* any other table */
 } store_kind;
 
-/* `# metric: NAME = VALUE UNIT` */
+/* `# metric: NAME = VALUE UNIT`, and `# spread: NAME = LOW to HIGH` where the experiment knows it. */
 typedef struct {
     char name[64], unit[24];
     double value;
+    double low, high; /* what the quartiles of its samples give; NaN: not known */
 } store_metric;
 
 typedef struct {

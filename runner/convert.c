@@ -4,29 +4,67 @@
 
 #include <assert.h>
 #include <fnmatch.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+/* file_type is general.file_type; rows that are not whole blocks get `instead`, as llama-quantize
+ * has it, and F16 where there is none. */
 static const struct {
+    const char *name; /* on a command line */
     const weight_format *format;
     uint32_t file_type;
-} targets[] = {{&format_q4_0, 2}, {&format_q8_0, 7}, {&format_f16, 1}, {&format_f32, 0}};
+    const weight_format *instead;
+} targets[] = {
+    {"q4_0", &format_q4_0, 2, NULL},
+    {"q4_1", &format_q4_1, 3, NULL},
+    {"q5_0", &format_q5_0, 8, NULL},
+    {"q5_1", &format_q5_1, 9, NULL},
+    {"q8_0", &format_q8_0, 7, NULL},
+    {"q4_k", &format_q4_k, 14, &format_q5_0},
+    {"q5_k", &format_q5_k, 16, &format_q5_1},
+    {"q6_k", &format_q6_k, 18, &format_q8_0},
+    {"f16", &format_f16, 1, NULL},
+    {"f32", &format_f32, 0, NULL},
+};
 enum { TARGET_COUNT = sizeof targets / sizeof *targets };
+
+void convert_list_types(char *text, size_t size) {
+    size_t used = 0;
+    text[0] = 0;
+    for (size_t i = 0; i < TARGET_COUNT && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", targets[i].name);
+}
 
 const gguf_type *convert_find_type(const char *name, err *e) {
     const gguf_type *type = gguf_find_type_name(name);
+    char valid[128];
     for (size_t i = 0; i < TARGET_COUNT; i++)
         if (type && type->format == targets[i].format)
             return type;
-    err_set(e, EXIT_USAGE, "unknown type '%.40s' (valid: q4_0, q8_0, f16, f32)", name);
+    convert_list_types(valid, sizeof valid);
+    err_set(e, EXIT_USAGE, "unknown type '%.40s' (valid: %s)", name, valid);
     return NULL;
 }
 
-uint32_t convert_get_file_type(const gguf_type *type) {
+static size_t find_target(const gguf_type *type) {
     size_t i = 0;
-    while (targets[i].format != type->format)
+    while (i < TARGET_COUNT && targets[i].format != type->format)
         i++;
     assert(i < TARGET_COUNT);
-    return targets[i].file_type;
+    return i;
+}
+
+uint32_t convert_get_file_type(const gguf_type *type) {
+    return targets[find_target(type)].file_type;
+}
+
+const gguf_type *convert_fit_type(const gguf_type *type, uint64_t columns) {
+    const weight_format *instead = targets[find_target(type)].instead;
+    if (columns % type->values == 0)
+        return type;
+    return gguf_find_format(instead && columns % instead->values == 0 ? instead : &format_f16);
 }
 
 /* --- the rule --- */
@@ -90,7 +128,7 @@ const gguf_type *convert_choose_type(const gguf *g, const gguf_tensor *t,
     bool is_quantised = type->values > 1;
     if (is_quantised && !o->is_pure && is_head(g, t))
         type = gguf_find_format(&format_q8_0);
-    return t->dim[0] % type->values == 0 ? type : gguf_find_format(&format_f16);
+    return convert_fit_type(type, t->dim[0]);
 }
 
 /* --- the bytes --- */
@@ -111,6 +149,18 @@ static void decode(const weight_format *f, const uint8_t *blocks, size_t count, 
     }
 }
 
+/* Blocks have no NaN and no infinity of their own: such a value would be lost without a word. */
+static bool check_finite(conversion *c, const gguf_tensor *t, const gguf_type *type, uint64_t at,
+                         size_t count) {
+    for (size_t i = 0; type->values > 1 && i < count; i++)
+        if (!isfinite(c->out.values[i]))
+            return err_set(c->e, EXIT_WRONG,
+                           "tensor %s: value %" PRIu64 " is not finite (%g) and cannot be written "
+                           "as %s; keep the tensor with --keep",
+                           t->name, at + i, (double)c->out.values[i], type->name);
+    return true;
+}
+
 /* A piece is the same number of values in the old type and in the new one. */
 static bool write_tensor(conversion *c, const gguf_tensor *t) {
     const gguf_type *type = convert_choose_type(c->g, t, c->options);
@@ -120,6 +170,8 @@ static bool write_tensor(conversion *c, const gguf_tensor *t) {
         size_t bytes = count / t->type->values * t->type->bytes;
         if (type != t->type)
             decode(t->type->format, from, count, c->out.values);
+        if (type != t->type && !check_finite(c, t, type, at, count))
+            return false;
         if (!(type == t->type ? weight_stream_write(&c->out, from, bytes, c->e)
                               : weight_stream_encode(&c->out, type, count, c->e)))
             return false;

@@ -5,8 +5,10 @@
  * that lose too much stay as they are; with a quantised type the head (the embedding, in a model
  * without a separate head) gets Q8_0 unless is_pure. Tensors already in the type are copied.
  *
- * Where llama-quantize would give the head Q6_K (Q4_0 with rows of whole blocks of 256) it is Q8_0
- * here too: larger, and exact to the reference. */
+ * Where llama-quantize would give the head Q6_K (rows of whole blocks of 256) it is Q8_0 here too:
+ * larger, and nearer to the original. Rows that are not whole blocks of a K type get Q5_0, Q5_1 or
+ * Q8_0, as there; F16 where that does not fit either. Values that are not finite are refused. A
+ * scale beyond fp16 is 65504, not ggml's infinity. */
 #ifndef ASSAY_CONVERT_H
 #define ASSAY_CONVERT_H
 
@@ -21,8 +23,11 @@ typedef struct {
     void *context;
 } convert_options;
 
-/* The type by its name on a command line: q4_0, q8_0, f16 or f32. */
+/* The type by its name on a command line; the names, "q4_0, q4_1, ...". */
 const gguf_type *convert_find_type(const char *name, err *e);
+void convert_list_types(char *text, size_t size);
+/* The type itself, or what a matrix with rows of so many values gets instead. */
+const gguf_type *convert_fit_type(const gguf_type *type, uint64_t columns);
 
 /* general.file_type of a model that is mostly of this type. */
 uint32_t convert_get_file_type(const gguf_type *type);

@@ -104,7 +104,9 @@ static bool add_layer(synthesis *s, uint32_t layer) {
         char name[GGUF_NAME_BYTES];
         bool is_norm = tensors[i].rows == 1;
         snprintf(name, sizeof name, "blk.%u.%s.weight", layer, tensors[i].name);
-        if (!add(s, name, is_norm ? gguf_find_format(&format_f32) : s->options->type,
+        if (!add(s, name,
+                 is_norm ? gguf_find_format(&format_f32)
+                         : convert_fit_type(s->options->type, tensors[i].columns),
                  tensors[i].columns, tensors[i].rows,
                  is_norm ? 0 : 1 / sqrt((double)tensors[i].columns)))
             return false;

@@ -226,6 +226,17 @@ def check_themes(browser):
     return faults
 
 
+def check_width(browser):
+    """No table of numbers or claims is wider than its box on a common screen."""
+    browser.set_size(1200, 900, False)
+    return browser.evaluate("""Array.from(document.querySelectorAll(
+        "#times .box, #claims .box, #found .box")).filter(function (box) {
+            return box.scrollWidth > box.clientWidth + 1;
+        }).map(function (box) {
+            return "at 1200 px a table is cut: " + (box.querySelector("caption") || box).textContent.slice(0, 60);
+        })""")
+
+
 def check_phone(browser):
     browser.set_size(390, 800, True)
     wide, room = browser.evaluate("[document.scrollingElement.scrollWidth, window.innerWidth]")
@@ -300,6 +311,7 @@ def look(browser, page, arguments):
     browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     faults += browser.evaluate(SORT)
     faults += check_themes(browser)
+    faults += check_width(browser)
     faults += check_phone(browser)
     faults += check_links(browser, page)
     faults += check_events(browser, address)

@@ -33,6 +33,7 @@
     X(checked_suite)                                                                               \
     X(lines_suite)                                                                                 \
     X(sanitizer_suite)                                                                             \
+    X(exact_suite)                                                                                 \
     X(validation_suite)                                                                            \
     X(cache_suite)                                                                                 \
     X(cuda_suite)                                                                                  \
@@ -41,6 +42,7 @@
     X(convert_suite)                                                                               \
     X(run_suite)                                                                                   \
     X(launch_suite)                                                                                \
+    X(untrusted_suite)                                                                             \
     X(lint_suite)                                                                                  \
     X(mutants_suite)                                                                               \
     X(bench_suite)                                                                                 \

@@ -168,11 +168,105 @@ TEST what_is_missing_is_named_with_what_makes_it(void) {
     PASS();
 }
 
-TEST a_claim_for_another_device_says_both(void) {
-    claim_answer a = judge("# schema: 2\n# device: NVIDIA H200\n# api: cuda\n# emulated: no\n",
-                           "# metric: it_us = 100 us\n", ABOUT_100);
+#define FIXTURE_H200 "# schema: 2\n# device: NVIDIA H200\n# api: cuda\n# emulated: no\n"
+
+TEST another_chip_measures_a_claim_and_does_not_judge_it(void) {
+    claim_answer a = judge(FIXTURE_H200, "# metric: it_us = 95 us\n", ABOUT_100);
+    ASSERT_EQ_FMT(CLAIM_ELSEWHERE, a.verdict, "%d");
+    ASSERT_STR_EQ("agrees: published 100 us for the Apple M4; on the NVIDIA H200 95 us, 5 % less, "
+                  "within the allowance",
+                  a.reason);
+    a = judge(FIXTURE_H200, "# metric: it_us = 880 us\n", ABOUT_100);
+    ASSERT_EQ_FMT(CLAIM_ELSEWHERE, a.verdict, "%d");
+    ASSERT_STR_EQ(
+        "differs: published 100 us for the Apple M4; on the NVIDIA H200 880 us, 8.8 times "
+        "as much",
+        a.reason);
+    a = judge("# schema: 2\n# device: Apple M4 Pro\n# api: metal\n# emulated: no\n",
+              "# metric: it_us = 100 us\n", ABOUT_100);
+    ASSERT_EQ_FMT(CLAIM_ELSEWHERE, a.verdict, "%d");
+    claim_counts c = claims_count(&claims, &stored.folders[0]);
+    ASSERT(c.of[CLAIM_ELSEWHERE] == 1 && c.agree == 1);
+    end();
+    PASS();
+}
+
+TEST what_is_said_of_all_gpus_is_judged_on_each(void) {
+    static const char row[] = "x,t,at least,3.9,,x,10,time,,,any GPU,speed,m,";
+    claim_answer a = judge(FIXTURE_H200, "# metric: m = 1.5 x\n", row);
+    ASSERT_EQ_FMT(CLAIM_FAILS, a.verdict, "%d");
+    a = judge(FIXTURE_H200, "# metric: m = 4 x\n", row);
     ASSERT_EQ_FMT(CLAIM_HOLDS, a.verdict, "%d");
-    ASSERT(strstr(a.reason, "published for Apple M4, measured on NVIDIA H200"));
+    a = judge(FIXTURE_SOFT, "# metric: m = 4 x\n", row);
+    ASSERT_EQ_FMT(CLAIM_UNKNOWN, a.verdict, "%d");
+    end();
+    PASS();
+}
+
+TEST a_spread_across_the_allowance_cannot_be_told(void) {
+    claim_answer a =
+        judge(FIXTURE_M4, "# metric: it_us = 108 us\n# spread: it_us = 104 to 114\n", ABOUT_100);
+    ASSERT_EQ_FMT(CLAIM_UNCLEAR, a.verdict, "%d");
+    ASSERTm(a.reason, strstr(a.reason, "104 to 114"));
+    a = judge(FIXTURE_M4, "# metric: it_us = 108 us\n# spread: it_us = 107 to 109\n", ABOUT_100);
+    ASSERT_EQ_FMT(CLAIM_HOLDS, a.verdict, "%d");
+    a = judge(FIXTURE_M4, "# metric: it_us = 120 us\n# spread: it_us = 115 to 130\n", ABOUT_100);
+    ASSERT_EQ_FMT(CLAIM_FAILS, a.verdict, "%d");
+    a = judge(FIXTURE_M4, "# metric: it_us = 1 us\n# spread: other = 1 to 2\n", ABOUT_100);
+    ASSERT_EQ_FMT(CLAIM_VERDICTS, a.verdict, "%d");
+    ASSERTm(e.text, strstr(e.text, "a spread is NAME = LOW to HIGH"));
+    end();
+    PASS();
+}
+
+TEST numbers_that_contradict_each_other_are_found_without_a_measurement(void) {
+    static const char rows[] = "a,t,about,207,,tok/s,1,time,,,Apple M4,speed,m,\n"
+                               "b,t,about,55,,tok/s,1,time,,,Apple M4,speed,m,\n"
+                               "c,t,about,4.78,,x,10,derived,,,Apple M4,speed,a / b,\n"
+                               "d,t,about,3.76,,x,1,derived,,,Apple M4,speed,a / b,";
+    judge(FIXTURE_SOFT, "", rows);
+    ASSERT_EQ_FMTm(e.text, (size_t)4, claims.count, "%zu");
+    claim_answer a = claim_judge(&claims.items[2], &stored.folders[0]);
+    ASSERT_EQ_FMT(CLAIM_CONTRADICTED, a.verdict, "%d");
+    ASSERTm(a.reason, strstr(a.reason, "a / b is 3.76; published is 4.78 x"));
+    ASSERT_EQ(CLAIM_HOLDS, claim_judge(&claims.items[3], &stored.folders[0]).verdict);
+    judge(FIXTURE_SOFT, "", "c,t,about,4.78,,x,10,derived,,,Apple M4,speed,a / b,");
+    ASSERTm(e.text, strstr(e.text, "'a' is neither a claim nor a number"));
+    end();
+    PASS();
+}
+
+TEST the_type_of_weights_is_part_of_a_model(void) {
+    static const char row[] = "x,t,about,100,,us,10,time,,smollm 135m q4_0,Apple M4,speed,it_us,";
+    claim_answer a =
+        judge(FIXTURE_M4, "# model: smollm2-135m-q8_0.gguf\n# metric: it_us = 100 us\n", row);
+    ASSERT_EQ_FMT(CLAIM_UNKNOWN, a.verdict, "%d");
+    a = judge(FIXTURE_M4, "# model: smollm2-135m.gguf\n# weights: Q4_0\n# metric: it_us = 100 us\n",
+              row);
+    ASSERT_EQ_FMT(CLAIM_HOLDS, a.verdict, "%d");
+    /* What is in the file counts, not what it is called. */
+    a = judge(FIXTURE_M4,
+              "# model: smollm2-135m-q4_0.gguf\n# weights: Q8_0\n# metric: it_us = 100 us\n", row);
+    ASSERT_EQ_FMT(CLAIM_UNKNOWN, a.verdict, "%d");
+    ASSERTm(a.reason, strstr(a.reason, "weights Q8_0"));
+    end();
+    PASS();
+}
+
+TEST results_of_two_devices_in_one_folder_are_refused(void) {
+    fixture_put("m/a.csv", FIXTURE_M4 "# experiment: a\nx,y\n1,2\n");
+    fixture_put("m/b.csv", FIXTURE_SOFT "# experiment: b\nx,y\n1,2\n");
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s", fixture_get_path("m"));
+    const char *path = folder;
+    ASSERT_FALSE(store_read(&path, 1, false, &stored, &e));
+    ASSERT_EQ_FMT(EXIT_USAGE, e.code, "%d");
+    ASSERTm(e.text, strstr(e.text, "two devices: device is 'Apple M4' in a.csv and 'software Metal "
+                                   "device' in b.csv"));
+    fixture_clear();
+    fixture_put("m/a.csv", FIXTURE_M4 "# experiment: a\nx,device\n1,Apple M4\n2,Apple M1\n");
+    ASSERT_FALSE(store_read(&path, 1, false, &stored, &e));
+    ASSERTm(e.text, strstr(e.text, "a row of Apple M1 in a file of Apple M4"));
     end();
     PASS();
 }
@@ -182,7 +276,8 @@ TEST a_malformed_claim_is_named_with_its_line(void) {
         {"x,t,roughly,1,,us,1,time,,,d,speed,m,", "claims.csv:2: no relation 'roughly'"},
         {"x,t,about,fast,,us,1,time,,,d,speed,m,", "claims.csv:2: 'fast' in column 'value'"},
         {"x,t,between,1,,us,1,time,,,d,speed,m,", "claims.csv:2: '' in column 'high'"},
-        {"x,t,about,1,,us,1,feeling,,,d,speed,m,", "claims.csv:2: no kind 'feeling'"},
+        {"x,t,about,1,,us,1,feeling,,,d,speed,m,",
+         "claims.csv:2: no kind 'feeling' (valid: time, count, derived)"},
         {"x,t,about,1", "claims.csv:2: 4 fields"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -266,6 +361,22 @@ TEST the_table_has_claim_number_verdict_and_reason(void) {
     PASS();
 }
 
+TEST equal_obstacles_are_one_row_of_the_table(void) {
+    char rows[1024] = FIXTURE_CLAIMS;
+    for (int i = 0; i < 4; i++)
+        snprintf(rows + strlen(rows), sizeof rows - strlen(rows),
+                 "id%d,t,about,100,,us,10,time,,,Apple M4,speed,it_us,\n", i);
+    ASSERT_EQ_FMTm(command_get_output(), 0, run_claims("soft"), "%d");
+    ASSERT(fixture_put("many.csv", rows));
+    ASSERT_EQ_FMT(0, command_run("cd \"$T\" && \"$A\" claims --claims many.csv soft"), "%d");
+    ASSERT_SAYS("4 claims");
+    ASSERT_EQ(NULL, strstr(command_get_output(), "id0"));
+    ASSERT_EQ_FMT(0, command_run("cd \"$T\" && \"$A\" claims --claims many.csv soft --json"), "%d");
+    ASSERT_SAYS("\"id\": \"id3\"");
+    end();
+    PASS();
+}
+
 TEST claims_are_given_in_other_forms_too(void) {
     ASSERT_EQ_FMTm(command_get_output(), 0, run_claims("m4 --json | python3 -m json.tool"), "%d");
     ASSERT_SAYS("\"measured\": 101");
@@ -299,7 +410,13 @@ SUITE(claims_suite) {
     RUN_TEST(another_model_is_no_answer);
     RUN_TEST(a_smoke_run_is_no_answer);
     RUN_TEST(what_is_missing_is_named_with_what_makes_it);
-    RUN_TEST(a_claim_for_another_device_says_both);
+    RUN_TEST(another_chip_measures_a_claim_and_does_not_judge_it);
+    RUN_TEST(what_is_said_of_all_gpus_is_judged_on_each);
+    RUN_TEST(a_spread_across_the_allowance_cannot_be_told);
+    RUN_TEST(numbers_that_contradict_each_other_are_found_without_a_measurement);
+    RUN_TEST(the_type_of_weights_is_part_of_a_model);
+    RUN_TEST(results_of_two_devices_in_one_folder_are_refused);
+    RUN_TEST(equal_obstacles_are_one_row_of_the_table);
     RUN_TEST(a_malformed_claim_is_named_with_its_line);
     RUN_TEST(a_malformed_metric_is_named_with_its_line);
     RUN_TEST(results_of_another_schema_are_refused);

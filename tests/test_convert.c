@@ -112,11 +112,12 @@ TEST matrices_change_and_vectors_and_norms_stay(void) {
         bool is_pure;
         const char *head, *matrix;
         uint32_t file_type;
-    } cases[] = {{"q4_0", false, "Q8_0", "Q4_0", 2},
-                 {"q4_0", true, "Q4_0", "Q4_0", 2},
-                 {"q8_0", false, "Q8_0", "Q8_0", 7},
-                 {"f16", false, "F16", "F16", 1},
-                 {"F32", false, "F32", "F32", 0}};
+    } cases[] = {{"q4_0", false, "Q8_0", "Q4_0", 2},  {"q4_0", true, "Q4_0", "Q4_0", 2},
+                 {"q8_0", false, "Q8_0", "Q8_0", 7},  {"q4_1", false, "Q8_0", "Q4_1", 3},
+                 {"q5_0", true, "Q5_0", "Q5_0", 8},   {"Q5_1", false, "Q8_0", "Q5_1", 9},
+                 {"q4_k", false, "Q8_0", "Q5_0", 14}, /* rows of 64 are no blocks of 256 */
+                 {"q5_k", true, "Q5_1", "Q5_1", 16},  {"q6_k", false, "Q8_0", "Q8_0", 18},
+                 {"f16", false, "F16", "F16", 1},     {"F32", false, "F32", "F32", 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gguf *g = convert(cases[i].type, cases[i].is_pure);
         uint32_t file_type = 99, version = 99;
@@ -157,6 +158,27 @@ TEST only_the_head_is_an_exception(void) {
     ASSERT_STR_EQ("F16", convert_choose_type(g, &embedding, &o)->name); /* no whole blocks */
     gguf_free(g);
     remove_files();
+    PASS();
+}
+
+TEST values_that_are_not_finite_are_refused_by_name(void) {
+    float values[64] = {1, 2, 3, 4, 5, INFINITY};
+    name_files();
+    ASSERTm(e.text, write_small("token_embd.weight", values, 64));
+    ASSERT_EQ(NULL, convert("q4_0", false));
+    ASSERT_EQ_FMT(EXIT_WRONG, e.code, "%d");
+    ASSERTm(e.text, strstr(e.text, "token_embd.weight: value 5 is not finite (inf)"));
+    gguf *g = convert("f16", false); /* which has an infinity */
+    ASSERTm(e.text, g);
+    gguf_free(g);
+    remove_files();
+    PASS();
+}
+
+TEST a_matrix_of_whole_blocks_gets_a_k_type(void) {
+    ASSERT_STR_EQ("Q4_K", convert_fit_type(convert_find_type("q4_k", &e), 512)->name);
+    ASSERT_STR_EQ("Q5_0", convert_fit_type(convert_find_type("q4_k", &e), 576)->name);
+    ASSERT_STR_EQ("F16", convert_fit_type(convert_find_type("q6_k", &e), 33)->name);
     PASS();
 }
 
@@ -333,7 +355,7 @@ TEST model_verbs_have_their_own_help_and_errors(void) {
     ASSERT_RUN(SYNTH "\"$A\" model convert \"$T.gguf\" \"$T.x\"", 2);
     ASSERT_SAYS("needs --type");
     ASSERT_RUN("\"$A\" model convert \"$T.gguf\" \"$T.x\" --type q3", 2);
-    ASSERT_SAYS("valid: q4_0, q8_0, f16, f32");
+    ASSERT_SAYS("valid: q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, f16, f32");
     ASSERT_RUN("\"$A\" model convert \"$T.gguf\" \"$T.gguf\" --type f16", 2);
     ASSERT_SAYS("is the input file");
     ASSERT_RUN("\"$A\" model convert \"$T.none\" \"$T.x\" --type f16", 3);
@@ -400,6 +422,8 @@ SUITE(convert_suite) {
     RUN_TEST(a_block_of_zeros_has_a_negative_zero_as_its_scale);
     RUN_TEST(matrices_change_and_vectors_and_norms_stay);
     RUN_TEST(only_the_head_is_an_exception);
+    RUN_TEST(values_that_are_not_finite_are_refused_by_name);
+    RUN_TEST(a_matrix_of_whole_blocks_gets_a_k_type);
     RUN_TEST(a_model_survives_the_way_to_f32_and_back);
     RUN_TEST(a_conversion_can_be_stopped_and_leaves_nothing);
     RUN_TEST(a_seed_gives_the_same_bytes_on_every_machine);

@@ -46,9 +46,11 @@ TEST values_of_every_width_come_back_exactly(void) {
     PASS();
 }
 
-TEST contents_are_zero_one_nan_or_random_by_seed(void) {
-    ASSERT_RUN(SCALE("--arg '0=f32[2]' --arg 1=f32:1 --arg 2=u32:2"), 0);
+TEST contents_are_unwritten_zero_one_nan_or_random_by_seed(void) {
+    ASSERT_RUN(SCALE("--arg '0=f32[2]:zero' --arg 1=f32:1 --arg 2=u32:2"), 0);
     ASSERT_SAYS("0:  0  0\n");
+    ASSERT_RUN(SCALE("--arg '0=f32[2]' --arg 1=f32:1 --arg 2=u32:2 --validate"), 1);
+    ASSERT_SAYS("unwritten memory");
     ASSERT_RUN(SCALE("--arg '0=f32[2]:one' --arg 1=f32:-0.5 --arg 2=u32:2"), 0);
     ASSERT_SAYS("0:  -0.5  -0.5\n");
     ASSERT_RUN(SCALE("--arg '0=f32[2]:nan' --arg 1=f32:1 --arg 2=u32:2"), 0);
@@ -99,8 +101,9 @@ TEST repetitions_start_from_the_same_contents(void) {
 }
 
 TEST structs_constants_and_threadgroup_memory_are_given(void) {
-    ASSERT_RUN(LAUNCH("with_struct", "--arg '0=u8[8]:value:3,0,0,0,0,0,32,64' --arg '1=f32[4]' "
-                                     "--grid 1 --group 4"),
+    ASSERT_RUN(LAUNCH("with_struct",
+                      "--arg '0=u8[8]:value:3,0,0,0,0,0,32,64' --arg '1=f32[4]:zero' "
+                      "--grid 1 --group 4"),
                0);
     ASSERT_SAYS("0:  2.5  2.5  2.5    0\n");
     ASSERT_RUN(LAUNCH("specialised", "--arg '0=u32[4]' --constant 0=u32:10 --constant 1=u8:1 "
@@ -237,7 +240,7 @@ TEST a_kernel_that_does_not_compile_is_told_with_its_line(void) {
 SUITE(launch_suite) {
     RUN_TEST(outputs_are_printed_and_times_are_labelled);
     RUN_TEST(values_of_every_width_come_back_exactly);
-    RUN_TEST(contents_are_zero_one_nan_or_random_by_seed);
+    RUN_TEST(contents_are_unwritten_zero_one_nan_or_random_by_seed);
     RUN_TEST(files_go_in_and_come_out_as_raw_bytes);
     RUN_TEST(repetitions_start_from_the_same_contents);
     RUN_TEST(structs_constants_and_threadgroup_memory_are_given);

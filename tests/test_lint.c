@@ -73,6 +73,23 @@ TEST mistakes_that_only_msl_knows_are_found(void) {
     PASS();
 }
 
+TEST cpp_that_is_not_msl_is_found(void) {
+    static const struct {
+        const char *rule;
+        int count;
+    } rules[] = {{"undefined", 1},        {"recursion", 2},    {"language", 2},
+                 {"kernel-result", 1},    {"buffer-value", 1}, {"buffer-index", 1},
+                 {"threadgroup-value", 1}};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        char sign[64], what[64];
+        snprintf(sign, sizeof sign, "// rule: %s", rules[i].rule);
+        snprintf(what, sizeof what, "[%s]", rules[i].rule);
+        ASSERT_FOUND(rules[i].count, "language_of_msl.metal", sign, what);
+    }
+    ASSERTm(command_get_output(), !command_says("'object' is a keyword"));
+    PASS();
+}
+
 TEST positions_of_mixed_shapes_and_wrong_types_are_found(void) {
     ASSERT_FOUND(4, "positions.metal", "// mistake", " error: ");
     ASSERT_SAYS("[position-shape]");
@@ -177,6 +194,7 @@ TEST files_that_cannot_be_read_are_errors(void) {
 SUITE(lint_suite) {
     RUN_TEST(address_space_mistakes_are_found_at_their_lines);
     RUN_TEST(mistakes_that_only_msl_knows_are_found);
+    RUN_TEST(cpp_that_is_not_msl_is_found);
     RUN_TEST(positions_of_mixed_shapes_and_wrong_types_are_found);
     RUN_TEST(an_index_used_twice_is_found_unless_it_is_gated);
     RUN_TEST(too_much_threadgroup_memory_is_found);

@@ -308,12 +308,12 @@ TEST storage_of_a_threadgroup_becomes_a_reference_to_its_slot(void) {
                      "}\n"
                      "kernel void other(device float *x) { threadgroup vec<float, 2> e; }\n"));
     ASSERT(rewrite("k", NULL, 0));
-    ASSERT(has("&a = assay::threadgroup_variable<assay_type_0, 0>();"));
-    ASSERT(has("&b = assay::threadgroup_variable<assay_type_1, 1>();"));
+    ASSERT(has("&a = assay::threadgroup_variable<assay_type_0, 0>(\"a\");"));
+    ASSERT(has("&b = assay::threadgroup_variable<assay_type_1, 1>(\"b\");"));
     ASSERT(has("typedef atomic_uint assay_type_2; assay_type_2 &c ="));
     ASSERT(has("aligned") &&
-           has("auto &d = assay::threadgroup_variable<assay_type_3, 3>().value;"));
-    ASSERT(has("&e = assay::threadgroup_variable<assay_type_0, 0>();"));
+           has("auto &d = assay::threadgroup_variable<assay_type_3, 3>(\"d\").value;"));
+    ASSERT(has("&e = assay::threadgroup_variable<assay_type_0, 0>(\"e\");"));
     PASS();
 }
 

@@ -240,7 +240,7 @@ TEST a_small_sample_is_caught(void) {
     char *output = NULL;
     bool ok = run("$A mutants buffer_copy residual_add residual_add_inplace", &output);
     ASSERTm(output, ok);
-    ASSERTm(output, strstr(output, "100.0 % of those that change something were refused"));
+    ASSERTm(output, strstr(output, "100.0 % of those that change something were caught"));
     ASSERTm(output, !strstr(output, "survived:"));
     free(output);
     PASS();

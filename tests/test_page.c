@@ -21,7 +21,7 @@ SUITE(page_suite);
     "wall_q1_ns,wall_q3_ns,repeats,copies,bytes,flops,gb_s,gflop_s,roof_gb_s,pct_roof,launch_ns,"  \
     "submit_ns,stop,labels,kernel_hash,samples,message\n"
 #define BENCH_ROW(name, median)                                                                    \
-    name ",d,soft,,op," name ",,,64x64,,normal,safe,chained,warm,9," median                        \
+    name ",software Metal device,soft,,op," name ",,,64x64,,normal,safe,chained,warm,9," median    \
          ",900,1100,1,1,1,1,1,1,"                                                                  \
          "1,1,1,1,1,1,12.5,1,20,62.5,1,1,steady,emulated,abc,bench.samples.csv,\n"
 #define CHART                                                                                      \
@@ -83,7 +83,7 @@ TEST the_page_says_what_was_measured_on_what_and_what_came_out(void) {
     ASSERT_SAYS("Nothing was found in 12 cases");
     ASSERT_SAYS("18 of 18 caught");
     ASSERT_SAYS("nothing about a GPU");
-    ASSERT_SAYS("1 hold, 0 do not, 2 cannot be measured here");
+    ASSERT_SAYS("1 hold, 0 do not hold, 2 cannot be measured here");
     ASSERT_SAYS("What is asked?");
     ASSERT_SAYS("It is so.");
     ASSERT_SAYS("And so.");
@@ -137,6 +137,8 @@ TEST markup_in_files_comes_out_as_text(void) {
                     "# schema: 2\n# device: <script>alert(1)</script>\n" CHECK_HEAD
                     "a,<script>alert(2)</script>,8,normal,1,fail,8,1,0,0,0,0,1,0,2,0,\"<img src=x "
                     "onerror=alert(3)>\"\n"));
+    ASSERT(fixture_put("r/soft/bench.csv", "a\n1\n"));
+    ASSERT(fixture_put("r/soft/validate.csv", "a\n1\n"));
     ASSERT(fixture_put(
         "r/soft/speed.csv",
         "# schema: 2\n# experiment: a\"><script>\n# conclusion: <b>so</b> &amp; `<i>` \n"
@@ -281,7 +283,8 @@ TEST the_label_of_a_chart_is_text(void) {
     ASSERT(put_soft());
     ASSERT(fixture_put("r/soft/speed.csv", "# schema: 2\n# device: d\" onload=\"x()\n"
                                            "# experiment: speed\na\n1\n"));
-    ASSERT(fixture_put("r/soft/bench.csv", "a\n1\n") && fixture_put("r/soft/check.csv", "a\n1\n"));
+    ASSERT(fixture_put("r/soft/bench.csv", "a\n1\n") && fixture_put("r/soft/check.csv", "a\n1\n") &&
+           fixture_put("r/soft/validate.csv", "a\n1\n"));
     ASSERT_RUN(SHOW, 0);
     ASSERT_SAYS("alt=\"Chart of speed on d&quot; onload=&quot;x()\"");
     fixture_clear();

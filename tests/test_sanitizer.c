@@ -177,7 +177,7 @@ TEST a_tool_that_is_not_looking_is_a_failure(void) {
     ASSERT_RUN("SANITIZER_DOUBLE=blind " DOUBLE VALIDATE CLEAN, 1);
     ASSERT_SAYS("# racecheck: canaries: 0 of 1 caught");
     ASSERT_RUN("SANITIZER_DOUBLE=silent " DOUBLE VALIDATE CLEAN, 1);
-    ASSERT_SAYS("did not say that compute-sanitizer is on");
+    ASSERT_SAYS("did not confirm that compute-sanitizer is on");
     PASS();
 }
 

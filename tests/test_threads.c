@@ -211,6 +211,10 @@ TEST threadgroup_memory_does_not_survive_its_threadgroup(void) {
     launch *l = support_launch("threads.metal", "stale_threadgroup");
     if (!l)
         FAILm(support_get_error()->text);
+    if (strcmp(device_get_facts(support_get_device())->api, "cuda") == 0) {
+        support_end();
+        SKIPm("this GPU leaves threadgroup memory as the last threadgroup left it");
+    }
     launch_bind(l, 0, out, ACCESS_WRITE, ELEM_F32);
     launch_set_groups(l, (size3){64, 1, 1}, (size3){1, 1, 1});
     ASSERT(support_play());

@@ -30,10 +30,10 @@ static uint64_t get_clock(void) {
 
 typedef struct {
     double ns, noise;   /* what a sample takes, and how much of it is chance */
-    double cold_factor; /* the first sample takes so many times as long, the next less and less */
+    double cold_factor; /* the first sample takes this many times as long, later ones less */
     size_t cold_samples, taken;
     double drift;       /* part by which each sample is longer than the one before */
-    double after_pause; /* a sample behind a pause takes so many times as long */
+    double after_pause; /* a sample after a pause takes this many times as long */
     bool has_paused;
     rng random;
     char *order; /* a letter for each sample, where the order is looked at */
@@ -140,7 +140,7 @@ TEST a_machine_that_slows_down_is_labelled_throttled(void) {
     PASS();
 }
 
-/* A clock that jumps by a fifth of a second behind every tenth sample, when it is asked for the
+/* A clock that jumps by a fifth of a second after every tenth sample, when it is asked for the
  * second time: the machine slept between two samples. */
 static model sleeper;
 static int asked;

@@ -159,7 +159,7 @@ TEST what_cannot_be_tokenized_is_told(void) {
     ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 1 x2", 2);
     ASSERT_SAYS("'x2' is not a token id");
     ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 258", 2);
-    ASSERT_SAYS("there is no token 258; the last one is 257");
+    ASSERT_SAYS("there is no token 258; the largest id is 257");
     ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 99999999999999999999999", 2);
     ASSERT_SAYS("there is no token 99999999999999999999999");
     ASSERT_RUN("\"$A\" tokenize -m \"$T.none\" x", 3);

@@ -11,11 +11,11 @@
 #
 # Debian and Ubuntu: packages by apt-get, as root or with sudo; one line says which before anything is
 # installed. macOS: prints the brew line. Exit status: 0 if nothing is missing at the end, 1 otherwise;
-# callers may go on with what there is.
+# callers may continue with what is available.
 #
-# greatest.h, the test framework, is not part of this repository: a system-wide one is used where
-# there is one, otherwise it goes to build/deps, with its hash verified. It has no Debian package of
-# its own, so there it comes out of the source package of fzy, which carries it.
+# greatest.h, the test framework, is not part of this repository: a system-wide one is used if there
+# is one, otherwise it goes to build/deps, with its hash verified. It has no Debian package of its
+# own, so there it comes from the source package of fzy, which contains it.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -59,7 +59,7 @@ has_compiler() {
 has_clang() { sh tools/clang.sh > /dev/null; }
 needs_gnuplot() { is_for run || is_for test; }
 
-# libFuzzer comes with clang's own package only where that is the default one.
+# libFuzzer comes with clang's own package only if that is the default clang.
 has_fuzzer() {
     has_clang || return 1
     echo 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n ? 0 : 0; }' |
@@ -97,7 +97,7 @@ has_greatest() {
     [ -f /usr/include/greatest.h ] && return 0
     [ -f /usr/local/include/greatest.h ] && return 0
     if has brew && [ -f "$(brew --prefix)/include/greatest.h" ]; then
-        # Not on every compiler's path: the build looks in build/deps.
+        # Not on every compiler's search path, so it is copied to build/deps.
         mkdir -p build/deps && cp "$(brew --prefix)/include/greatest.h" "$greatest"
         return
     fi
@@ -198,7 +198,7 @@ fetch_greatest_by_apt() {
         set -- -q -o Dir::Etc::SourceList=/dev/null -o "Dir::Etc::SourceParts=$scratch/parts" \
             -o "Dir::State::Lists=$scratch/lists" -o "Dir::Cache=$scratch/cache" \
             -o APT::Sandbox::User=root -o Acquire::Retries=1 -o Acquire::http::Timeout=20
-        # update's own status is no use: one unreachable source of many is no reason to stop
+        # the status of update is ignored: one unreachable source of many is no reason to stop
         apt-get "$@" update > apt.log 2>&1 < /dev/null
         if ! apt-get "$@" source --download-only fzy >> apt.log 2>&1 < /dev/null; then
             say "apt-get has no source package fzy: $(grep '^[EW]:' apt.log | head -n 1)"

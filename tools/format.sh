@@ -1,12 +1,12 @@
 #!/bin/sh
 # format: runs the one version of clang-format that this project is formatted with. Another version
-# formats differently. It is the system's where that is the right version, otherwise the wheel of the
-# same version, installed by pip into build/deps/format.
+# formats differently. It is the system's if that is the right version, otherwise the wheel of the same
+# version, installed by pip into build/deps/format.
 #
 # Usage: tools/format.sh FILE...          formats the files
 #        tools/format.sh --check FILE...  changes nothing; exit status 1 and a list if any differ
-#        tools/format.sh find             prints the path of clang-format if it is there, else status 1
-# Exit status 3: it cannot be had, with one sentence that says why.
+#        tools/format.sh find             prints the path of clang-format if it exists, else status 1
+# Exit status 3: it is not available, with one sentence that says why.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 version=14.0.6

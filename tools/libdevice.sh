@@ -4,7 +4,7 @@
 # nvidia-cuda-nvcc-cu12, with its hash verified, and is kept in build/deps; ptxas comes with it.
 #
 # Usage: ASSAY_LIBDEVICE=$(sh tools/libdevice.sh)
-# Exit status: 0 with the path on stdout, 3 if it cannot be had, with one sentence that says why.
+# Exit status: 0 with the path on stdout, 3 if it is not available, with one sentence that says why.
 set -u
 cd "$(dirname "$0")/.." || exit 3
 package=nvidia-cuda-nvcc-cu12==12.9.86

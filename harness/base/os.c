@@ -9,10 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -175,24 +178,13 @@ bool os_find_cache(char *path, size_t size, err *e) {
     return true;
 }
 
-char *os_read_file(const char *path, size_t *bytes, err *e) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat s;
-    if (fd < 0 || fstat(fd, &s) != 0) {
-        err_set(e, EXIT_USAGE, "cannot read %.160s: %s", path, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        return NULL;
-    }
-    if (S_ISDIR(s.st_mode)) {
-        err_set(e, EXIT_USAGE, "%.200s is a folder, not a file", path);
-        close(fd);
-        return NULL;
-    }
-    size_t room = s.st_size > 0 ? (size_t)s.st_size + 1 : 4096, used = 0;
+/* The rest of an open file; closes it. */
+static char *read_open(int fd, const char *path, size_t first_room, size_t most, size_t *bytes,
+                       err *e) {
+    size_t room = first_room, used = 0;
     char *text = malloc(room);
     ssize_t n = 0;
-    while (text && (n = read(fd, text + used, room - 1 - used)) > 0) {
+    while (text && used <= most && (n = read(fd, text + used, room - 1 - used)) > 0) {
         used += (size_t)n;
         if (used == room - 1) {
             char *more = realloc(text, room *= 2);
@@ -202,9 +194,12 @@ char *os_read_file(const char *path, size_t *bytes, err *e) {
         }
     }
     close(fd);
-    if (!text || n < 0) {
-        err_set(e, EXIT_CANNOT, "cannot read %.160s: %s", path,
-                text ? strerror(errno) : "no memory");
+    if (!text || n < 0 || used > most) {
+        if (text && used > most)
+            err_set(e, EXIT_USAGE, "%.160s has more than %zu bytes", path, most);
+        else
+            err_set(e, EXIT_CANNOT, "cannot read %.160s: %s", path,
+                    text ? strerror(errno) : "no memory");
         free(text);
         return NULL;
     }
@@ -214,24 +209,86 @@ char *os_read_file(const char *path, size_t *bytes, err *e) {
     return text;
 }
 
+/* flags: of open, beside reading. */
+static int open_to_read(const char *path, int flags, struct stat *s, err *e) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    if (fd >= 0 && fstat(fd, s) == 0 && !S_ISDIR(s->st_mode))
+        return fd;
+    if (fd >= 0 && S_ISDIR(s->st_mode))
+        err_set(e, EXIT_USAGE, "%.200s is a folder, not a file", path);
+    else
+        err_set(e, EXIT_USAGE, "cannot read %.160s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static size_t choose_room(const struct stat *s) {
+    return s->st_size > 0 ? (size_t)s->st_size + 1 : 4096;
+}
+
+char *os_read_file(const char *path, size_t *bytes, err *e) {
+    struct stat s = {0};
+    int fd = open_to_read(path, 0, &s, e);
+    return fd < 0 ? NULL : read_open(fd, path, choose_room(&s), SIZE_MAX, bytes, e);
+}
+
+char *os_read_plain(const char *path, size_t most, size_t *bytes, err *e) {
+    struct stat s = {0};
+    int fd = open_to_read(path, O_NONBLOCK, &s, e); /* opening a FIFO would wait for a writer */
+    if (fd < 0)
+        return NULL;
+    if (S_ISREG(s.st_mode) && (uintmax_t)s.st_size <= most)
+        return read_open(fd, path, choose_room(&s), most, bytes, e);
+    close(fd);
+    if (S_ISREG(s.st_mode))
+        err_set(e, EXIT_USAGE, "%.160s has more than %zu bytes", path, most);
+    else
+        err_set(e, EXIT_USAGE, "%.160s is not a plain file", path);
+    return NULL;
+}
+
+static bool write_all(int fd, const char *p, size_t bytes) {
+    while (bytes > 0) {
+        ssize_t n = write(fd, p, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        p += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+/* Devices and FIFOs are written to as they are; so is the end of a link that leads nowhere yet. */
+static bool write_through(const char *path, const void *data, size_t bytes, err *e) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    bool ok = fd >= 0 && write_all(fd, data, bytes);
+    int why = errno;
+    if (fd >= 0 && close(fd) != 0 && ok) {
+        why = errno;
+        ok = false;
+    }
+    return ok || err_set(e, EXIT_CANNOT, "cannot write %.160s: %s", path, strerror(why));
+}
+
 bool os_write_file(const char *path, const void *data, size_t bytes, err *e) {
-    char beside[PATH_MAX];
-    if (!fits(snprintf(beside, sizeof beside, "%s.%ld.tmp", path, (long)getpid()), sizeof beside,
+    char beside[PATH_MAX + 32], target[PATH_MAX];
+    struct stat there, link;
+    bool is_there = stat(path, &there) == 0;
+    bool is_link = lstat(path, &link) == 0 && S_ISLNK(link.st_mode);
+    if ((is_there && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) || (is_link && !is_there))
+        return write_through(path, data, bytes, e);
+    if (is_link && realpath(path, target))
+        path = target;
+    if (!fits(snprintf(beside, sizeof beside, "%s.%ld.tmp", path, (long)getpid()), PATH_MAX,
               "a file to write", e))
         return false;
     int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return err_set(e, EXIT_CANNOT, "cannot write %.160s: %s", path, strerror(errno));
-    const char *p = data;
-    bool ok = true;
-    while (ok && bytes > 0) {
-        ssize_t n = write(fd, p, bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        ok = n > 0;
-        p += ok ? n : 0;
-        bytes -= ok ? (size_t)n : 0;
-    }
+    bool ok = write_all(fd, data, bytes);
     int why = errno;
     ok = close(fd) == 0 && ok;
     if (ok && rename(beside, path) == 0)
@@ -258,11 +315,24 @@ bool os_find_program(const char *name, char *path, size_t size) {
     return false;
 }
 
-/* Reads a descriptor to its end. NULL only without memory. */
-static char *drain(int fd) {
+/* Waits until there is something to read. False after the deadline, if there is one. */
+static bool wait_to_read(int fd, uint64_t deadline_ns) {
+    for (;;) {
+        uint64_t now = os_now_ns();
+        if (deadline_ns && now >= deadline_ns)
+            return false;
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int n = poll(&p, 1, deadline_ns ? (int)((deadline_ns - now) / 1000000) + 1 : -1);
+        if (n > 0 || (n < 0 && errno != EINTR))
+            return true;
+    }
+}
+
+/* Reads a descriptor to its end, or to the deadline. NULL only without memory. */
+static char *drain(int fd, uint64_t deadline_ns, bool *is_late) {
     size_t room = 4096, used = 0;
     char *text = malloc(room);
-    while (text) {
+    while (text && !(*is_late = !wait_to_read(fd, deadline_ns))) {
         ssize_t n = read(fd, text + used, room - 1 - used);
         if (n < 0 && errno == EINTR)
             continue;
@@ -281,7 +351,18 @@ static char *drain(int fd) {
     return text;
 }
 
-bool os_run(const char *const *argv, char **output, int *status, err *e) {
+enum { CHILD_GIB = 16 };
+
+static void limit_memory(pid_t child) {
+#if defined(__linux__)
+    const rlim_t most = (rlim_t)CHILD_GIB << 30;
+    prlimit(child, RLIMIT_AS, &(struct rlimit){most, most}, NULL);
+#else
+    (void)child;
+#endif
+}
+
+bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *status, err *e) {
     int ends[2];
     if (pipe(ends) != 0)
         return err_set(e, EXIT_CANNOT, "cannot make a pipe: %s", strerror(errno));
@@ -297,17 +378,33 @@ bool os_run(const char *const *argv, char **output, int *status, err *e) {
     int failed = posix_spawnp(&child, argv[0], &actions, NULL, args, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
-    char *text = failed ? NULL : drain(ends[0]);
-    close(ends[0]);
-    if (failed)
+    if (failed) {
+        close(ends[0]);
         return err_set(e, EXIT_CANNOT, "cannot run %.120s: %s", argv[0], strerror(failed));
+    }
+    if (seconds)
+        limit_memory(child);
+    bool is_late = false;
+    char *text =
+        drain(ends[0], seconds ? os_now_ns() + seconds * UINT64_C(1000000000) : 0, &is_late);
+    close(ends[0]);
+    if (is_late)
+        kill(child, SIGKILL);
     int s;
     while (waitpid(child, &s, 0) < 0 && errno == EINTR)
         continue;
+    if (is_late) {
+        free(text);
+        return err_set(e, EXIT_WRONG, "%.120s was stopped after %u s", argv[0], seconds);
+    }
     *status = WIFEXITED(s) ? WEXITSTATUS(s) : 128 + WTERMSIG(s);
     if (output)
         *output = text;
     else
         free(text);
     return true;
+}
+
+bool os_run(const char *const *argv, char **output, int *status, err *e) {
+    return os_run_for(argv, 0, output, status, e);
 }

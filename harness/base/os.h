@@ -20,7 +20,11 @@ bool os_find_self(char *path, size_t size, err *e); /* the running executable */
 
 /* Whole files. A NUL follows the `bytes` of the text; the caller frees it. */
 char *os_read_file(const char *path, size_t *bytes, err *e);
-/* Written to a temporary file and renamed: readers see the old file or the whole new one. */
+/* The same for a plain file of at most `most` bytes: a device, a FIFO and an endless file are
+ * refused. */
+char *os_read_plain(const char *path, size_t most, size_t *bytes, err *e);
+/* Written to a temporary file and renamed: readers see the old file or the whole new one. A symbolic
+ * link is followed; a device or a FIFO is written to and never replaced. */
 bool os_write_file(const char *path, const void *data, size_t bytes, err *e);
 bool os_is_folder(const char *path);
 bool os_make_folder(const char *path, err *e); /* with parents */
@@ -33,5 +37,8 @@ bool os_find_program(const char *name, char *path, size_t size); /* along PATH *
  * frees it; output may be NULL). False only if the program could not be run at all; *status is its
  * exit status, or 128 + signal. */
 bool os_run(const char *const *argv, char **output, int *status, err *e);
+/* The same with an end: what still runs after so many seconds is killed, which is an error. Its
+ * memory is limited too, where the system can. */
+bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *status, err *e);
 
 #endif

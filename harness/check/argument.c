@@ -13,13 +13,14 @@
 
 #include "fill.h"
 #include "harness/base/os.h"
+#include "harness/check/fill.h"
 
 enum { MAX_VALUE = 64 }; /* characters of a number */
 
 static const char *const content_names[] = {
-    [CONTENT_ZERO] = "zero", [CONTENT_ONE] = "one",       [CONTENT_RAMP] = "ramp",
-    [CONTENT_NAN] = "nan",   [CONTENT_RANDOM] = "random", [CONTENT_VALUES] = "value",
-    [CONTENT_FILE] = "file",
+    [CONTENT_UNWRITTEN] = "unwritten", [CONTENT_ZERO] = "zero", [CONTENT_ONE] = "one",
+    [CONTENT_RAMP] = "ramp",           [CONTENT_NAN] = "nan",   [CONTENT_RANDOM] = "random",
+    [CONTENT_VALUES] = "value",        [CONTENT_FILE] = "file",
 };
 enum { CONTENTS = sizeof content_names / sizeof *content_names };
 
@@ -132,7 +133,8 @@ static bool parse_content(const char *text, const char *p, argument *out, err *e
             return refuse(text, "integers have no nan", e);
         return true;
     }
-    return refuse(text, "the contents are zero, one, ramp, nan, random, value:V or file:PATH", e);
+    return refuse(
+        text, "the contents are unwritten, zero, one, ramp, nan, random, value:V or file:PATH", e);
 }
 
 static bool parse_array(const char *text, const char *p, argument *out, err *e) {
@@ -152,14 +154,34 @@ static bool parse_array(const char *text, const char *p, argument *out, err *e) 
     return true;
 }
 
+/* "1", "1+1024" or "1+1024:512" behind the '@'. */
+static bool parse_alias(const char *text, const char *p, argument *out, err *e) {
+    uint64_t of, offset = 0, bytes = 0;
+    bool ok = argument_parse_number(p, LAUNCH_BUFFERS - 1, &of, &p);
+    if (ok && *p == '+')
+        ok = argument_parse_number(p + 1, SIZE_MAX / 2, &offset, &p);
+    if (ok && *p == ':')
+        ok = argument_parse_number(p + 1, SIZE_MAX / 2, &bytes, &p) && bytes > 0;
+    if (!ok || *p)
+        return refuse(text, "a buffer of another argument is written like 3=@1 or 3=@1+1024:512",
+                      e);
+    out->is_alias = out->is_array = true;
+    out->of = (int)of;
+    out->offset = (size_t)offset;
+    out->bytes = (size_t)bytes;
+    return true;
+}
+
 bool argument_parse(const char *text, argument *out, err *e) {
-    *out = (argument){.fill = CONTENT_ZERO};
+    *out = (argument){.fill = CONTENT_UNWRITTEN};
     uint64_t index;
     const char *p;
     if (!argument_parse_number(text, LAUNCH_BUFFERS - 1, &index, &p) || *p != '=')
         return refuse(text, "it begins with a buffer index from 0 to 30 and '='", e);
     out->index = (int)index;
     p++;
+    if (*p == '@')
+        return parse_alias(text, p + 1, out, e);
     if (!parse_type(&p, &out->type))
         return refuse(text, "the types are f32 f16 bf16 i8 u8 i16 u16 i32 u32 i64 u64", e);
     if (*p == '[')
@@ -242,7 +264,7 @@ static bool fill_values(const argument *a, void *data, size_t count, err *e) {
 
 static void *read_raw(const argument *a, size_t *count, err *e) {
     size_t bytes, size = elem_get_bytes(a->type);
-    char *data = os_read_file(a->text, &bytes, e);
+    char *data = os_read_plain(a->text, (size_t)1 << 36, &bytes, e);
     if (!data)
         return NULL;
     *count = bytes / size;
@@ -284,7 +306,7 @@ void *argument_make_data(const argument *a, uint64_t seed, size_t *count, err *e
             free(data);
             return NULL;
         }
-    } else if (a->fill != CONTENT_ZERO) {
+    } else if (a->fill != CONTENT_ZERO && a->fill != CONTENT_UNWRITTEN) {
         for (size_t i = 0; i < *count; i++)
             elem_write(a->type, data, i,
                        a->fill == CONTENT_ONE    ? 1

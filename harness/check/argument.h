@@ -1,9 +1,10 @@
 /* argument: what a kernel is given, as it is written on a command line.
  *
- *     3=f32[1024]:ramp     an array: zero (also when nothing is said), one, ramp, nan, random,
- *                          value:V, value:V,V,V or file:PATH
+ *     3=f32[1024]:ramp     an array: unwritten (also when nothing is said), zero, one, ramp, nan,
+ *                          random, value:V, value:V,V,V or file:PATH
  *     3=f32[]:file:PATH    as many elements as the file, or the list of values, has
  *     3=u32:576            a scalar
+ *     3=@1+1024:512        the buffer of argument 1 from byte 1024 on, 512 bytes of it (or the rest)
  *
  * Reading the text and making the bytes are two steps, so that a typing mistake is answered before
  * anything is compiled. The texts must outlive the arguments. */
@@ -19,6 +20,7 @@
 #include "harness/device/elem.h"
 
 typedef enum {
+    CONTENT_UNWRITTEN, /* nothing was ever stored there */
     CONTENT_ZERO,
     CONTENT_ONE,
     CONTENT_RAMP, /* 0, 1, 2, ..., starting over where the type could not hold the
@@ -37,6 +39,9 @@ typedef struct {
     size_t count; /* 0: as many as there are */
     content fill;
     const char *text; /* the values, or the path */
+    bool is_alias;    /* of another argument's buffer: */
+    int of;
+    size_t offset, bytes; /* bytes 0: the rest */
 } argument;
 
 bool argument_parse(const char *text, argument *out, err *e);

@@ -42,8 +42,8 @@ static void free_outputs(oracle_io *io) {
     }
 }
 
-/* Denormals of f32 arithmetic. A bf16 becomes an f32 of the same value, a half always a normal one.
- */
+/* Denormals of f32 arithmetic. A bf16 converts to an f32 of the same value, a half always to a
+ * normal one. */
 static bool is_denormal(elem type, const void *array, size_t i) {
     if (type != ELEM_F32 && type != ELEM_BF16)
         return false;
@@ -108,7 +108,7 @@ bool ask_oracle(const launch *l, const snapshot *before, oracle_io *io, err *e) 
         return false;
     if (!l->oracle)
         return !has_output ||
-               err_set(e, EXIT_CANNOT, "a launch of %s has no oracle: nothing says what is right",
+               err_set(e, EXIT_CANNOT, "a launch of %s has no oracle to compare it with",
                        l->pipeline->kernel);
     l->oracle(l, io);
     return !l->pipeline->flushes_denormals || ask_again_flushed(l, io, e);

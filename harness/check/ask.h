@@ -1,13 +1,13 @@
-/* ask: what an oracle is given and what it gives. */
+/* ask: calls an oracle: its inputs and its expected values. */
 #ifndef ASSAY_ASK_H
 #define ASSAY_ASK_H
 
 #include "harness/device/launch.h"
 #include "snapshot.h"
 
-/* Gives the oracle of a launch the contents before it and lets it fill what they should become. If
- * the pipeline flushes denormals and there are some among the inputs, asks again with zeros in
- * their place: that is expected.flushed. Free io either way. */
+/* Calls the oracle of a launch with the contents before it, to fill in what they should become. If
+ * the pipeline flushes denormals and the inputs contain some, calls it again with zeros in their
+ * place: that is expected.flushed. Free io either way. */
 bool ask_oracle(const launch *l, const snapshot *before, oracle_io *io, err *e);
 void ask_free(oracle_io *io);
 

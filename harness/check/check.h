@@ -1,4 +1,4 @@
-/* check: plays a tape one launch at a time and holds each against its oracle.
+/* check: plays a tape one launch at a time and compares each with its oracle.
  *
  * For every launch: inputs are copied, outputs poisoned, the launch played; then guard zones,
  * read-only inputs and each written binding are checked, and the launch is played again from the
@@ -9,7 +9,7 @@
 #include "compare.h"
 #include "op.h"
 
-/* Skipped is a case that the device cannot run as it is written (device_can_play). */
+/* Skipped: the device cannot run the case as written (device_can_play). */
 typedef enum { CHECK_PASS, CHECK_FAIL, CHECK_SKIP } check_verdict;
 
 typedef struct {
@@ -31,13 +31,13 @@ typedef struct {
 } check_step;
 
 typedef struct {
-    bool unordered; /* do not ask for equal bits from run to run */
-    void (*observe)(void *context, const check_step *step); /* NULL, or told of every launch */
+    bool unordered; /* do not require equal bits from run to run */
+    void (*observe)(void *context, const check_step *step); /* NULL, or called for every launch */
     void *context;
 } check_options;
 
-/* Checks every launch of a tape; stops at the first that is wrong. err is for what kept the check
- * from being made. */
+/* Checks every launch of a tape; stops at the first that is wrong. err is for reasons why the check
+ * could not be made. */
 bool check_tape(tape *t, const check_options *o, check_result *out, err *e);
 
 /* Marks a case as one that this kernel or this device does not take. A skip is counted and its
@@ -45,8 +45,8 @@ bool check_tape(tape *t, const check_options *o, check_result *out, err *e);
 bool check_skip(check_result *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Builds a case on a device and checks it. A shape that the kernel does not take, or a kernel that
- * the device cannot run, is skipped. Where the device's validation is on, what it finds fails the
- * case too, and is left in the device's list. */
+ * the device cannot run, is skipped. If the device's validation is on, its findings also fail the
+ * case, and stay in the device's list. */
 bool check_case(library *lib, const op *o, const kernel *k, const shape *s, distribution inputs,
                 uint64_t seed, check_result *out, err *e);
 

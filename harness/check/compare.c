@@ -1,5 +1,5 @@
-/* compare: see compare.h. Owns the verdict of an element and the tolerance behind it; knows nothing
- * of devices or of how the output was made.
+/* compare: see compare.h. Owns the verdict of an element and its tolerance; knows nothing of
+ * devices or of how the output was made.
  *
  * Infinity is right where the oracle's finite double is too large for the output type, because
  * rounding it gives that infinity. */
@@ -106,8 +106,8 @@ static double get_distance(elem type, double want, double got) {
     return fabs(got - want);
 }
 
-/* A bit pattern that is right. On a device that flushes, the answer for flushed inputs is as right
- * as the other one; of what was found by comparing, all denormals are equal to 0. */
+/* A bit pattern that is right. On a device that flushes, the answer for flushed inputs is right as
+ * well; among results of comparisons, all denormals are equal to 0. */
 static bool has_right_bits(elem type, const expected *want, const void *got, size_t i) {
     if (has_same_bits(type, want->value[i], got, i))
         return true;

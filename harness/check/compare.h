@@ -1,4 +1,4 @@
-/* compare: is an output what the oracle says it is?
+/* compare: does an output agree with the oracle?
  *
  * The verdict of an element is !(error <= tolerance), which NaN cannot pass. */
 #ifndef ASSAY_COMPARE_H
@@ -29,7 +29,7 @@ typedef struct {
     size_t shown;
 } comparison;
 
-/* The tolerance of one element, and the whole reasoning behind it. */
+/* The tolerance of one element; its definition explains how it is derived. */
 double compare_get_tolerance(elem type, const expected *want, size_t i, bool flushes_denormals);
 
 /* poisoned: the output held POISON_PATTERN before the launch, so an element that still does was

@@ -14,7 +14,7 @@ static void print_position(char *cell, const uint32_t at[3]) {
     snprintf(cell, CELL, "%" PRIu32 ",%" PRIu32 ",%" PRIu32, at[0], at[1], at[2]);
 }
 
-/* What is not known, or makes no sense for the class, is an empty cell. */
+/* Unknown values, and those that make no sense for the class, are empty cells. */
 static void fill_row(const finding *f, row_cells cells) {
     memset(cells, 0, sizeof(row_cells));
     snprintf(cells[0], CELL, "%s", finding_get_name(f->what));

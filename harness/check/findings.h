@@ -1,4 +1,4 @@
-/* findings: how what a device found looks: one row each, and below it the whole story. */
+/* findings: prints what a device's validation found: one row each, followed by the full texts. */
 #ifndef ASSAY_FINDINGS_H
 #define ASSAY_FINDINGS_H
 

@@ -24,7 +24,8 @@ typedef struct {
     void *data;
     size_t count, bytes;
     elem type;
-    bool written; /* the kernel may */
+    bool written;   /* the kernel may */
+    bool unwritten; /* it starts as if nothing had been stored in it */
 } array;
 
 typedef struct {
@@ -39,9 +40,10 @@ typedef struct {
 
 /* Types ---------------------------------------------------------------------------------------- */
 
-/* Bytes can be anything; integers may differ in sign. */
+/* Bytes can be anything, on both sides: kernels cast a char * to what they like. Integers may differ
+ * in sign. */
 static bool is_like(elem given, elem wanted) {
-    return given == ELEM_U8 || given == wanted ||
+    return given == ELEM_U8 || given == wanted || elem_get_bytes(wanted) == 1 ||
            (!elem_is_float(given) && !elem_is_float(wanted) &&
             elem_get_bytes(given) == elem_get_bytes(wanted));
 }
@@ -98,7 +100,8 @@ static bool compile(session *s, err *e) {
     }
     if (r->trace_nan)
         setenv("ASSAY_TRACE_NAN", "1", 1);
-    s->unit = msl_load(r->file, e);
+    const msl_extras extras = {r->folders, r->macros, r->folder_count, r->macro_count};
+    s->unit = msl_load_with(r->file, &extras, e);
     if (!s->unit || !msl_find_kernel(s->unit, r->kernel, e) || !check_constants(s, e))
         return false;
     s->device = device_open_with(r->device, &(device_options){.math = r->math}, e);
@@ -127,6 +130,29 @@ static bool check_memory(const session *s, const argument *a, err *e) {
                    a->index, elem_get_name(a->type), a->count, (double)memory * 1e-9);
 }
 
+static bool fill_array(array *a, err *e) {
+    return a->unwritten ? buffer_fill_pattern(a->buffer, 0, a->bytes, POISON_PATTERN, e)
+                        : buffer_upload(a->buffer, 0, a->data, a->bytes, e);
+}
+
+/* A part of another argument's buffer. */
+static bool bind_alias(session *s, launch *l, const argument *a, err *e) {
+    const msl_param *p = find_buffer(&s->pipeline->signature, a->index);
+    array *of = &s->arrays[a->of];
+    if (!of->buffer)
+        return err_set(e, EXIT_USAGE, "--arg %d=@%d: argument %d is no array", a->index, a->of,
+                       a->of);
+    size_t left = a->offset < of->bytes ? of->bytes - a->offset : 0;
+    if (left == 0 || a->bytes > left)
+        return err_set(e, EXIT_USAGE, "--arg %d=@%d: argument %d has %zu bytes", a->index, a->of,
+                       a->of, of->bytes);
+    bool is_written = p && !p->is_const;
+    of->written = of->written || is_written;
+    launch_bind(l, a->index, slice_part(of->buffer, a->offset, a->bytes ? a->bytes : left),
+                is_written ? ACCESS_BOTH : ACCESS_READ, of->type);
+    return true;
+}
+
 static bool bind_argument(session *s, launch *l, const argument *a, err *e) {
     const msl_param *p = find_buffer(&s->pipeline->signature, a->index);
     array *at = &s->arrays[a->index];
@@ -146,7 +172,8 @@ static bool bind_argument(session *s, launch *l, const argument *a, err *e) {
     at->written = p && !p->is_const;
     at->buffer = device_new_buffer(s->device, at->bytes, STORAGE_SHARED,
                                    p && p->name[0] ? p->name : label, e);
-    if (!at->buffer || !buffer_upload(at->buffer, 0, at->data, at->bytes, e))
+    at->unwritten = a->fill == CONTENT_UNWRITTEN;
+    if (!at->buffer || !fill_array(at, e))
         return false;
     launch_bind(l, a->index, slice_whole(at->buffer), at->written ? ACCESS_BOTH : ACCESS_READ,
                 a->type);
@@ -165,8 +192,12 @@ static bool describe_launch(session *s, err *e) {
     s->tape = tape_new(s->library);
     launch *l = tape_add_pipeline(s->tape, s->pipeline);
     for (size_t i = 0; i < r->arg_count; i++)
-        if (!bind_argument(s, l, &r->args[i], e))
+        if (!r->args[i].is_alias && !bind_argument(s, l, &r->args[i], e))
             return false;
+    for (size_t i = 0; i < r->arg_count; i++)
+        if (r->args[i].is_alias && !bind_alias(s, l, &r->args[i], e))
+            return false;
+    l->may_overread = r->may_overread;
     memcpy(l->threadgroup_bytes, r->threadgroup_bytes, sizeof l->threadgroup_bytes);
     if (r->grid_is_threads)
         launch_set_threads(l, r->grid, r->group);
@@ -218,7 +249,7 @@ static void print_times(const session *s, FILE *out, const play_times *times, si
 static bool start_over(session *s, err *e) {
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {
         array *a = &s->arrays[i];
-        if (a->written && !buffer_upload(a->buffer, 0, a->data, a->bytes, e))
+        if (a->written && !fill_array(a, e))
             return false;
     }
     return true;
@@ -298,7 +329,8 @@ static exit_code report(session *s, bool played, FILE *out, err *e) {
     findings_print(out, findings, (size_t)r->max_findings);
     if (r->validate)
         fprintf(out, "%zu finding%s\n", findings->count, findings->count == 1 ? "" : "s");
-    return findings->count > 0 || !whole ? EXIT_WRONG : code;
+    bool fails = finding_count_failing(findings, r->strict) > 0;
+    return fails || !whole ? EXIT_WRONG : code;
 }
 
 static void close_session(session *s) {

@@ -12,6 +12,9 @@ enum { REQUEST_CONSTANTS = 64 };
 
 typedef struct {
     const char *file, *kernel, *device, *capture;
+    const char *const *folders, *const *macros; /* -I and -D */
+    size_t folder_count, macro_count;
+    uint32_t may_overread; /* a bit per index */
     argument args[LAUNCH_BUFFERS];
     size_t arg_count;
     constant_value constants[REQUEST_CONSTANTS];
@@ -25,7 +28,7 @@ typedef struct {
     } print[LAUNCH_BUFFERS];
     bool has_print;                   /* without any, everything that can be written is printed */
     const char *save[LAUNCH_BUFFERS]; /* paths, NULL for what is not saved */
-    bool validate, trace_nan;
+    bool validate, trace_nan, strict;
     math_mode math;
     uint64_t repeat, seed, max_findings;
 } launch_request;

@@ -13,6 +13,8 @@
 #include "harness/device/soft/compile.h"
 #include "harness/device/toolchain.h"
 
+enum { LINT_BYTES = 16 << 20 };
+
 struct linter {
     soft_compiler *compiler;
     char clang[PATH_MAX];
@@ -160,19 +162,22 @@ static bool compile(const linter *l, const msl_unit *u, lint_report *out, err *e
     return ok;
 }
 
-bool linter_check(linter *l, const char *path, lint_report *out, err *e) {
+/* is_whole: all that lint knows; else what compiles. */
+static bool check(linter *l, const char *path, const msl_extras *extras, bool is_whole,
+                  lint_report *out, err *e) {
     *out = (lint_report){0};
-    char *given = os_read_file(path, NULL, e);
+    char *given = os_read_plain(path, LINT_BYTES, NULL, e);
     if (!given)
         return false;
     err why = {.code = EXIT_OK};
-    msl_unit *u = msl_load(path, &why);
+    msl_unit *u = msl_load_with(path, extras, &why);
     bool ok = true;
     if (u) {
         list_kernels(u, out);
-        msl_check_rules(u, &out->remarks);
+        if (is_whole)
+            msl_check_rules(u, &out->remarks);
         ok = compile(l, u, out, e);
-        if (ok && out->compiled)
+        if (ok && out->compiled && is_whole)
             ok = strict_check(l->clang, u, &out->remarks, &out->strict, e);
     } else if (why.code == EXIT_CANNOT) {
         *e = why;
@@ -185,4 +190,13 @@ bool linter_check(linter *l, const char *path, lint_report *out, err *e) {
     remark_sort(&out->remarks);
     free(given);
     return ok;
+}
+
+bool linter_check(linter *l, const char *path, const msl_extras *extras, lint_report *out, err *e) {
+    return check(l, path, extras, true, out, e);
+}
+
+bool linter_compile(linter *l, const char *path, const msl_extras *extras, lint_report *out,
+                    err *e) {
+    return check(l, path, extras, false, out, e);
 }

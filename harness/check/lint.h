@@ -4,7 +4,13 @@
  * spaces (strict.h), and searched for what neither reports:
  *     position-type       a thread position that is no uint or ushort, or an index that is a vector
  *     position-shape      positions of one kernel with different numbers of components
- *     buffer-index        two parameters with one index
+ *     buffer-index        two parameters with one index, or an index past the last
+ *     buffer-value        a buffer that is neither a pointer nor a reference
+ *     kernel-result       a kernel that returns a value
+ *     threadgroup-value   a threadgroup variable with a first value
+ *     recursion           functions that call themselves, also through others
+ *     undefined           a helper that is declared, called and never defined
+ *     language            goto, virtual methods, double
  *     threadgroup-memory  more than 32 KB of it
  *     reserved-name       keywords as names, names that begin with two underscores
  *     missing-guard       a store by thread position that is compared with nothing (a warning)
@@ -18,6 +24,7 @@
 
 #include "harness/base/err.h"
 #include "harness/base/remark.h"
+#include "harness/device/msl/msl.h"
 #include "strict.h"
 
 typedef struct {
@@ -40,7 +47,10 @@ linter *linter_new(err *e); /* finds the compiler */
 void linter_free(linter *l);
 
 /* False if the file cannot be read or the compiler cannot be run. */
-bool linter_check(linter *l, const char *path, lint_report *out, err *e);
+bool linter_check(linter *l, const char *path, const msl_extras *extras, lint_report *out, err *e);
+/* Only which kernels there are and which of them compile, with the compiler's errors as remarks. */
+bool linter_compile(linter *l, const char *path, const msl_extras *extras, lint_report *out,
+                    err *e);
 void lint_report_free(lint_report *r);
 
 #endif

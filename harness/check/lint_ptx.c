@@ -44,7 +44,7 @@ const char *ptx_linter_get_name(const ptx_linter *l) {
     return l->name;
 }
 
-/* Clang's messages where it gave some that have a place; else the error's sentence, at the kernel. */
+/* Clang's messages if any has a location; else the error's sentence, at the kernel. */
 static void report(const msl_signature *s, const char *path, const err *why, remark_list *out) {
     diagnostic_list list;
     diagnostic_read(why->detail, &list);

@@ -1,5 +1,5 @@
-/* lint_ptx: does a .metal file compile for NVIDIA GPUs? Asked without a GPU: clang makes PTX, and
- * ptxas assembles it where the CUDA toolkit is. */
+/* lint_ptx: does a .metal file compile for NVIDIA GPUs? Needs no GPU: clang makes PTX, and ptxas
+ * assembles it if the CUDA toolkit is installed. */
 #ifndef ASSAY_LINT_PTX_H
 #define ASSAY_LINT_PTX_H
 
@@ -17,8 +17,8 @@ typedef struct {
     size_t kernels, compiled;
 } ptx_lint_report;
 
-/* Every kernel of a file, with 1 for each function constant. False if the file cannot be read or the
- * compiler not be run; kernels that do not compile are remarks. */
+/* Every kernel of a file, with 1 for each function constant. False if the file cannot be read or
+ * the compiler cannot be run; kernels that do not compile are remarks. */
 bool ptx_linter_check(ptx_linter *l, const char *path, ptx_lint_report *out, err *e);
 
 #endif

@@ -1,11 +1,11 @@
 /* mutant_trial: one mutant in a worker, from its text to its fate.
  *
- * Cheap things first: compile; check, small cases before large ones; compare the machine code with
- * that of the kernel as it is; validate. The first refusal ends it. What is too large for a mutant
- * in a thousand is left out: a mistake that only shows there counts as survived.
+ * Cheap steps first: compile; check, small cases before large ones; compare the machine code with
+ * that of the unmutated kernel; validate. The first failure ends it. Cases too large to run for
+ * thousands of mutants are left out: a mistake that only shows there counts as a survivor.
  *
- * A worker takes one mutant and ends: a kernel that is wrong may have written anywhere, and its
- * compiled code is of no use to the next. */
+ * A worker takes one mutant and ends: a wrong kernel may have written anywhere, and its compiled
+ * code is of no use to the next. */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "harness/device/soft/same_code.h"
 #include "mutants.h"
 
-/* Products of a shape's sizes, up to which a case is run. */
+/* The largest product of a shape's sizes for which a case is run. */
 #define CHECK_WORK ((uint64_t)1 << 21)
 #define VALIDATE_WORK ((uint64_t)1 << 17)
 
@@ -48,8 +48,8 @@ static void get_task_path(const char *scratch, size_t task, char *path, size_t s
     assert(n > 0 && (size_t)n < size);
 }
 
-/* Lines: file, where and how many bytes to replace, by what, and the kernels to try. A kernel as it
- * is has no file. */
+/* Lines: file, where and how many bytes to replace, by what, and the kernels to try. An unmutated
+ * kernel has no file. */
 bool mutant_write_task(const char *scratch, size_t task, const mutant *m, const kernel *plain,
                        err *e) {
     char path[PATH_MAX];
@@ -84,14 +84,14 @@ static bool read_task(trial *t, const char *name, const char **file, mutation *e
     char *at = t->task;
     *file = take_line(&at);
     if (sscanf(take_line(&at), "%u %u", &edit->begin, &edit->bytes) != 2)
-        return err_set(e, EXIT_CANNOT, "the task %.40s makes no sense", name);
+        return err_set(e, EXIT_CANNOT, "the task %.40s is malformed", name);
     edit->with = take_line(&at);
     while (*at && t->kernel_count < sizeof t->kernels / sizeof *t->kernels)
         t->kernels[t->kernel_count++] = take_line(&at);
     return true;
 }
 
-/* The mutant's folder: the files as they are, and the one that is not. */
+/* The mutant's folder: the original files, and the mutated one. */
 static bool make_folder(const trial *t, const char *folder, const char *file, const mutation *edit,
                         err *e) {
     char original[PATH_MAX], path[PATH_MAX];
@@ -111,8 +111,8 @@ static bool make_folder(const trial *t, const char *folder, const char *file, co
 
 /* Devices ------------------------------------------------------------------------------------- */
 
-/* A second of the process's own time is a second of kernels: compilers are other processes. The
- * signal ends the worker, and the other side knows what it means. */
+/* The process's own CPU time is that of kernels: compilers are other processes. The signal ends the
+ * worker, and the other side knows what it means. */
 static void limit_time(double seconds) {
     struct rusage used;
     struct rlimit limit;
@@ -170,7 +170,7 @@ static void end_trial(trial *t, mutant_fate fate, const char *case_name, const c
     snprintf(t->out->by, sizeof t->out->by, "%.70s: %.110s", case_name, why);
 }
 
-/* True if all cases pass; else it is refused. */
+/* True if all cases pass; else it is caught. */
 static bool check_cases(trial *t, library *lib, const case_list *cases, bool is_checked) {
     for (size_t i = 0; i < cases->count; i++) {
         const test_case *c = &cases->items[i];
@@ -216,7 +216,7 @@ static bool does_compile(trial *t, const test_case *c) {
     return ok;
 }
 
-/* The kernels that it is part of, one after the other. Sets its fate. */
+/* The kernels that contain it, one after another. Sets its fate. */
 static bool try_kernels(trial *t, err *e) {
     size_t tried = 0, different = 0;
     bool ok = true, is_alive = true;

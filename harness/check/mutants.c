@@ -43,7 +43,7 @@ static bool read_file(const char *folder, const char *name, mutant_list *l, err 
     return f->source != NULL;
 }
 
-/* What is in `inside`, "" or a folder in the folder and a slash. */
+/* The files in `inside`: "", or a subfolder and a slash. */
 static bool read_folder(const char *folder, const char *inside, mutant_list *l, err *e) {
     char path[PATH_MAX];
     struct dirent **entries;
@@ -130,7 +130,7 @@ typedef struct {
     const test_case *first; /* a case of it */
     sources sources;
     mutate_parts parts;
-    size_t turn; /* 0 for the first kernel of its op and axes, 1 for the second... */
+    size_t turn; /* 0 for the first kernel of its op and axes, 1 for the second, ... */
 } kernel_parts;
 
 static bool has_same_axes(const test_case *a, const test_case *b) {
@@ -139,7 +139,7 @@ static bool has_same_axes(const test_case *a, const test_case *b) {
            !x->tokens == !y->tokens;
 }
 
-/* The unit of a file, which may be the one that is loaded already. */
+/* The unit of a file, which may already be loaded. */
 static bool load_unit(const char *folder, const char *file, msl_unit **u, err *e) {
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path)

@@ -1,7 +1,7 @@
 /* mutants: the kernels of a folder, each with one small mistake in it.
  *
- * harness/device/msl/mutate.h says what the mistakes are. Here they are numbered, told which kernels
- * of the given cases they are part of, and tried (mutant_trial.c). */
+ * harness/device/msl/mutate.h says what the mistakes are. Here they are numbered, assigned to the
+ * kernels of the given cases that contain them, and tried (mutant_trial.c). */
 #ifndef ASSAY_MUTANTS_H
 #define ASSAY_MUTANTS_H
 
@@ -18,7 +18,7 @@ typedef struct {
 typedef struct {
     const mutant_file *file;
     const mutation *edit;
-    const kernel **kernels; /* that it is part of, in the order in which to try them */
+    const kernel **kernels; /* that contain it, in the order in which to try them */
     size_t kernel_count;
 } mutant;
 
@@ -30,7 +30,7 @@ typedef struct {
     size_t file_count;
 } mutant_list;
 
-/* All mutants of a folder that are part of a kernel of the cases, in the order of files and their
+/* All mutants of a folder that any kernel of the cases contains, in the order of files and their
  * text. */
 bool mutants_find(const char *folder, const case_list *cases, mutant_list *out, err *e);
 /* Keeps n of them, in order. The same seed keeps the same ones. */
@@ -40,31 +40,31 @@ void mutants_free(mutant_list *l);
 /* Copies the .metal files and headers of a folder. */
 bool mutants_copy(const char *from, const char *to, err *e);
 
-/* What became of one. */
+/* The fate of one. */
 typedef enum {
     MUTANT_UNCOMPILED,
-    MUTANT_CHECKED,   /* check refused it */
+    MUTANT_CHECKED,   /* check caught it */
     MUTANT_VALIDATED, /* check passed it, validation did not */
     MUTANT_CRASHED,
     MUTANT_TIMED_OUT,
     MUTANT_EQUIVALENT, /* the same machine code, and nothing that validation could find */
-    MUTANT_KNOWN,      /* not refused, and on the list of those that change nothing */
+    MUTANT_KNOWN,      /* not caught, and on the list of those that change nothing */
     MUTANT_SURVIVED,
     MUTANT_FATES
 } mutant_fate;
 
 typedef struct {
     mutant_fate fate;
-    char class[32]; /* of what validation found; "" where it did not */
-    char by[192];   /* the case that refused it, and why; the reason of a known one */
+    char class[32]; /* of what validation found; "" if nothing */
+    char by[192];   /* the case that caught it, and why; the reason for a known one */
 } mutant_outcome;
 
-/* Trials run in workers. A scratch folder holds the kernels as they are (in "original") and one
- * file for each task: a mutant, or a kernel as it is (then m is NULL). */
-enum { MUTANT_KERNELS = 4 }; /* so many different kernels of one mutant are tried */
+/* Trials run in workers. A scratch folder holds the original kernels (in "original") and one file
+ * per task: a mutant, or an unmutated kernel (then m is NULL). */
+enum { MUTANT_KERNELS = 4 }; /* at most this many different kernels of one mutant are tried */
 bool mutant_write_task(const char *scratch, size_t task, const mutant *m, const kernel *plain,
                        err *e);
-/* The cases of the kernel of a name, in a list that the caller frees. */
+/* The cases of the kernel with this name, in a list that the caller frees. */
 typedef bool mutant_finder(const char *name, case_list *out, err *e);
 exit_code mutant_serve(const char *scratch, uint64_t seed, double limit_s, mutant_finder *find,
                        err *e);

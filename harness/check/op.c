@@ -1,4 +1,4 @@
-/* op: see op.h. Owns the making of a case's buffers and the names of cases; runs nothing. */
+/* op: see op.h. Makes the buffers and the names of cases; runs nothing. */
 #include "op.h"
 
 #include <assert.h>

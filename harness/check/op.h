@@ -23,19 +23,18 @@ typedef struct {
 } shape_list;
 
 /* One MSL function. What varies among the kernels of an op is a field, so that code can choose and
- * filter by it; no name is ever put together or taken apart. */
+ * filter by it; code never spells or parses a name. */
 typedef struct kernel {
-    const char *name; /* the MSL function, the name on the command line, the name in CSV */
-    const char
-        *variant;      /* how it differs from kernels of the same axes: "rowblock". NULL: it is the
-                            only one */
-    const char *about; /* what it tries, in a few words */
-    const char *file;  /* "rmsnorm.metal" */
+    const char *name;    /* the MSL function, the name on the command line, the name in CSV */
+    const char *variant; /* how it differs from kernels with the same axes: "rowblock"; NULL: it is
+                            the only one */
+    const char *about;   /* what it tries, in a few words */
+    const char *file;    /* "rmsnorm.metal" */
     const struct weight_format *format; /* of its weights; NULL: it has none */
     bool accumulates;                   /* adds to its output instead of replacing it */
     uint32_t group;                     /* threads per threadgroup */
-    uint32_t groups;      /* threadgroups, where that is fixed; 0: it follows from the shape */
-    uint32_t rows;        /* outputs per threadgroup, where the op needs it */
+    uint32_t groups;      /* threadgroups, if their number is fixed; 0: it follows from the shape */
+    uint32_t rows;        /* outputs per threadgroup, if the op needs it */
     uint32_t tokens;      /* tokens per threadgroup; 0: takes one token and no batch */
     uint32_t multiple_of; /* of which the inner dimension must be a multiple; 0: the op's rule */
     const shape_list *shapes; /* NULL: those of the op */
@@ -43,7 +42,7 @@ typedef struct kernel {
 
 typedef struct op op;
 
-/* A case under construction: where buffers come from, what fills them, what is recorded. */
+/* A case (test_case.h) as it is built: the source of its buffers, their contents, its tape. */
 typedef struct {
     const op *op;
     const kernel *kernel;
@@ -78,7 +77,7 @@ const shape_list *op_get_shapes(const op *o, const kernel *k);
 /* Which dimension counts tokens ("batch" or "tokens" in dims); -1: none does. */
 int op_find_batch_dim(const op *o);
 
-/* A case from nothing to its recorded tape, and back. c is filled in either way: close it. */
+/* Builds a case up to its recorded tape, and frees it. c is filled in either way: close it. */
 bool case_open(kernel_case *c, library *lib, const op *o, const kernel *k, const shape *s,
                distribution inputs, uint64_t seed, err *e);
 void case_close(kernel_case *c);

@@ -20,7 +20,7 @@ typedef enum {
     VERDICT_UNKNOWN  /* the parse cannot handle the file */
 } verdict;
 
-enum { SPACES = 4 };
+enum { SPACES = 4, STRICT_SECONDS = 300 };
 static const char *const opencl_spaces[SPACES] = {"__private", "__global", "__local", "__constant"};
 static const char *const msl_spaces[SPACES] = {"thread", "device", "threadgroup", "constant"};
 
@@ -193,7 +193,7 @@ static bool run_clang(const char *clang, const char *source, char **messages, in
                                 header,
                                 source,
                                 NULL};
-    return os_run(argv, messages, status, e);
+    return os_run_for(argv, STRICT_SECONDS, messages, status, e);
 }
 
 bool strict_check(const char *clang, const msl_unit *u, remark_list *out, strict_result *result,

@@ -1,8 +1,8 @@
 /* strict: a file read as C++ for OpenCL, which finds the address-space mistakes of MSL.
  *
- * The file must have compiled for the software device before. An error is then either a mistake
- * that C++ cannot see, or something that the strict parse is too strict about. The compiler's
- * message tells which; where it does not, the file counts as not judged. */
+ * The file must already compile for the software device. An error is then either a mistake that C++
+ * cannot see, or valid MSL that the strict parser rejects. The compiler's message tells which; if
+ * it does not, the file counts as not judged. */
 #ifndef ASSAY_STRICT_H
 #define ASSAY_STRICT_H
 

@@ -16,8 +16,8 @@
 
 /* The worker's side ------------------------------------------------------------------------- */
 
-/* What travels back, followed by findings. Both sides are the same program, so it can be the
- * bytes of structs. */
+/* What travels back, followed by findings. Both sides are the same program, so it is the bytes of
+ * structs. */
 typedef struct {
     bool made;
     check_result result;
@@ -44,7 +44,7 @@ static bool check_captured(const server *s, const test_case *c, answer *a) {
 
 static const char canary_prefix[] = "canary/";
 
-/* Caught is a pass. */
+/* A canary that is caught passes. */
 static void check_canary(const server *s, const char *name, answer *a) {
     bool is_caught = false;
     for (size_t i = 0; i < canary_count; i++)
@@ -67,8 +67,9 @@ static void *check_named_case(void *context, const char *name, size_t *bytes, bo
         err_set(&a.error, EXIT_USAGE, "no case is called '%.160s'", name);
     const finding_list *found = device_get_findings(library_get_device(s->lib));
     /* A kernel that is wrong may have written anywhere. */
-    *retire = !a.made || a.result.verdict == CHECK_FAIL || found->count > 0 ||
-              (sanitizer_is_watching() && strncmp(name, canary_prefix, prefix) == 0);
+    bool is_canary = strncmp(name, canary_prefix, prefix) == 0;
+    *retire = !a.made || a.result.verdict == CHECK_FAIL ||
+              (sanitizer_is_watching() && (is_canary || found->count > 0));
     a.finding_count = found->count;
     *bytes = sizeof a + found->count * sizeof *found->items;
     char *all = malloc(*bytes);
@@ -120,7 +121,7 @@ typedef struct {
     const suite_listener *listener;
     finding_list *findings;
     progress progress;
-} session;
+} delivery;
 
 static void gather(finding_list *all, const finding_list *found, const char *case_name) {
     for (size_t i = 0; all && i < found->count; i++) {
@@ -130,7 +131,7 @@ static void gather(finding_list *all, const finding_list *found, const char *cas
     }
 }
 
-/* False if the answer is not one of ours. */
+/* False if the bytes are not a valid answer. */
 static bool read_answer(const worker_outcome *o, case_report *r) {
     answer a;
     if (o->bytes < sizeof a)
@@ -151,11 +152,11 @@ static bool read_answer(const worker_outcome *o, case_report *r) {
 }
 
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
-    session *s = context;
+    delivery *s = context;
     const test_case *c = &s->cases->items[task];
     case_report r = {.failure = o->failure[0] ? o->failure : NULL};
     if (!r.failure && !read_answer(o, &r))
-        r.failure = "the worker is another build of assay: was it rebuilt meanwhile?";
+        r.failure = "the worker is a different build of assay: was it rebuilt during the run?";
     progress_hide(&s->progress);
     bool ok = s->listener->deliver(s->listener->context, c, &r, e);
     gather(s->findings, &r.findings, c->name);
@@ -164,7 +165,7 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
 }
 
 static void advance(void *context, size_t done) {
-    session *s = context;
+    delivery *s = context;
     progress_update(&s->progress, done);
 }
 
@@ -191,7 +192,7 @@ bool suite_run(const suite *s, const device_facts *f, const case_list *cases,
     assert(names);
     for (size_t i = 0; i < cases->count; i++)
         names[i] = cases->items[i].name;
-    session own = {.cases = cases, .listener = listener, .findings = findings};
+    delivery own = {.cases = cases, .listener = listener, .findings = findings};
     own.progress = progress_new(stderr, "cases", cases->count);
     worker_plan plan = {.tasks = names,
                         .count = cases->count,
@@ -222,7 +223,7 @@ static bool deliver_canary(void *context, size_t task, const worker_outcome *o, 
     b->is_caught = is_read && r.made && r.result.verdict == CHECK_PASS;
     snprintf(b->why, sizeof b->why, "%.199s",
              r.failure  ? r.failure
-             : !is_read ? "the worker is another build of assay"
+             : !is_read ? "the worker is a different build of assay"
              : !r.made  ? r.error.text
                         : r.result.message);
     return true;
@@ -263,8 +264,8 @@ static bool count_caught(const bird *birds, size_t count, FILE *out, err *e) {
             count);
     return caught == count ||
            err_set(e, EXIT_WRONG,
-                   "%zu of %zu canaries were not caught: the validation of this device is not "
-                   "looking, and nothing is called clean",
+                   "%zu of %zu canaries were not caught: the validation of this device does not "
+                   "work, so nothing is called clean",
                    count - caught, count);
 }
 
@@ -303,6 +304,6 @@ bool suite_find_device(const suite *s, device_facts *out, err *e) {
         return err_set(e, EXIT_USAGE,
                        "MTL_SHADER_VALIDATION does nothing on the device 'cuda'; use `assay "
                        "validate --device cuda`");
-    *e = (err){.code = EXIT_OK}; /* what `auto` tried before is not an error */
+    *e = (err){.code = EXIT_OK}; /* devices that `auto` tried before are not errors */
     return true;
 }

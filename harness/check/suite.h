@@ -1,4 +1,5 @@
-/* suite: many cases in workers, in order: what `check` and `validate` do.
+/* suite: runs many cases in workers and delivers them in order: the engine of `check` and
+ * `validate`.
  *
  * A worker is the same verb with the hidden option --worker: it reads names of cases and answers
  * with results (harness/base/worker.h). */
@@ -11,17 +12,17 @@
 #include "test_case.h"
 
 typedef struct {
-    const char *verb;  /* what workers are started as */
-    case_finder *find; /* what names mean, in workers */
+    const char *verb;  /* the verb that workers are started with */
+    case_finder *find; /* finds the case of a name, in workers */
     uint64_t seed, jobs;
     const char *device, *capture;
     double timeout_s;
     math_mode math;
 } suite;
 
-/* What became of one case. */
+/* The outcome of one case. */
 typedef struct {
-    bool made; /* the check could be made: result holds; else error or failure says why */
+    bool made; /* the check was made: result is valid; else error or failure says why */
     check_result result;
     err error;             /* what kept the check from being made: a compile error */
     const char *failure;   /* how its worker ended, or NULL */
@@ -37,7 +38,7 @@ typedef struct {
 /* The worker's side: serves until the other side hangs up. */
 exit_code suite_serve(const suite *s, err *e);
 
-/* What the device is, without keeping it open: workers have devices of their own. */
+/* The facts of the device, without keeping it open: workers have devices of their own. */
 bool suite_find_device(const suite *s, device_facts *out, err *e);
 
 /* Runs the cases. `findings` (may be NULL) gathers what validation found over all of them; each
@@ -45,8 +46,8 @@ bool suite_find_device(const suite *s, device_facts *out, err *e);
 bool suite_run(const suite *s, const device_facts *f, const case_list *cases,
                const suite_listener *listener, finding_list *findings, err *e);
 
-/* Plays the canaries that the device's validation should catch, in workers, and says on `out` how
- * many were: false if any was not, or could not be played. */
+/* Runs the canaries that the device's validation should catch, in workers, and prints to `out` how
+ * many it caught: false if any was not, or could not be run. */
 bool suite_play_canaries(const suite *s, const device_facts *f, FILE *out, err *e);
 
 #endif

@@ -1,5 +1,6 @@
-/* test_case: one case to run, named "kernel/shape/input". Which ones there are is decided by whoever
- * knows the kernels; the engines take lists of them. */
+/* test_case: one case to run, named "kernel/shape/input". The caller, which knows the kernels,
+ * decides which cases exist; the engines take lists of them. Its buffers and launches are a
+ * kernel_case (op.h). */
 #ifndef ASSAY_TEST_CASE_H
 #define ASSAY_TEST_CASE_H
 
@@ -18,7 +19,7 @@ typedef struct {
     size_t count;
 } case_list;
 
-/* The case of a name: how a worker, which is given a name, gets at what it means. */
+/* Finds the case with a name: workers are given only names. */
 typedef bool case_finder(const char *name, test_case *out);
 
 #endif

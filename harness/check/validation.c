@@ -66,6 +66,10 @@ bool validation_is_on(void) {
     return is_one("MTL_SHADER_VALIDATION") && is_one("MTL_SHADER_VALIDATION_REPORT_TO_STDERR");
 }
 
+bool validation_is_strict(void) {
+    return is_one("ASSAY_STRICT");
+}
+
 /* Files --------------------------------------------------------------------------------------- */
 
 static char log_path[PATH_MAX];

@@ -18,6 +18,8 @@
 void validation_pin_environment(void);
 /* Is Metal's validation on for this process, with reports to stderr? */
 bool validation_is_on(void);
+/* ASSAY_STRICT=1: milder findings fail a run, too. */
+bool validation_is_strict(void);
 
 /* Makes and removes a folder for the files of the workers, which find it in the environment. */
 bool validation_open_folder(char *path, size_t size, err *e);

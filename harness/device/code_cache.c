@@ -93,7 +93,7 @@ static void hash_bytes(const void *data, size_t bytes, char hex[65]) {
     sha256_finish(&h, hex);
 }
 
-/* Is the cached file there and whole? */
+/* Does the cached file exist, undamaged? */
 static bool is_whole(const char *object, const char *sum) {
     size_t bytes;
     char *want = os_read_file(sum, NULL, NULL);

@@ -1,9 +1,9 @@
 /* code_cache: compiled kernels on disk, each named by the hash of everything that made it.
  *
  * Text, shim, flags and compiler are in the name, so a changed kernel is another file and a stale
- * one is never looked at. A file is written beside and renamed, so two processes that compile the
- * same kernel do not disturb each other; a checksum stands next to it, so a damaged file is compiled
- * again and never used. */
+ * one is never used. A file is written under another name and renamed, so two processes that
+ * compile the same kernel do not disturb each other; a checksum is kept beside it, so a damaged
+ * file is compiled again and never used. */
 #ifndef ASSAY_CODE_CACHE_H
 #define ASSAY_CODE_CACHE_H
 
@@ -33,7 +33,7 @@ bool code_cache_open(code_cache *c, const char *name, sha256 *h, err *e);
 /* Compiles source (a file that holds the text) into `object`. */
 typedef bool (*code_cache_make)(void *context, const char *source, const char *object, err *e);
 
-/* The path of the compiled text, made by `make` if it is not there. how: whatever else the code
+/* The path of the compiled text, made by `make` if it does not exist. how: whatever else the code
  * depends on. ending: ".so". */
 bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const char *ending,
                      code_cache_make make, void *context, char *path, size_t size, err *e);

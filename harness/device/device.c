@@ -244,6 +244,8 @@ bool buffer_fill_pattern(buffer *b, size_t offset, size_t bytes, uint16_t patter
         if (!buffer_upload(b, offset + done, words, n, e))
             return false;
     }
+    if (pattern == POISON_PATTERN && b->device->ops->forget)
+        b->device->ops->forget(b, b->base + offset, bytes);
     return true;
 }
 

@@ -136,6 +136,7 @@ void buffer_free(buffer *b);
 
 bool buffer_upload(buffer *b, size_t offset, const void *data, size_t bytes, err *e);
 bool buffer_download(const buffer *b, size_t offset, void *data, size_t bytes, err *e);
+/* What is filled with POISON_PATTERN counts as never written. */
 bool buffer_fill_pattern(buffer *b, size_t offset, size_t bytes, uint16_t pattern, err *e);
 
 /* True if both guard zones are whole. If not: how far outside the contents the nearest change is
@@ -185,6 +186,8 @@ typedef struct {
                  err *e);
     /* NULL: it is filled by copies. Offset and bytes are even. */
     bool (*fill)(buffer *b, size_t allocation_offset, size_t bytes, uint16_t pattern, err *e);
+    /* These bytes count as never written; NULL where the device does not know such a thing. */
+    void (*forget)(buffer *b, size_t allocation_offset, size_t bytes);
     bool (*new_pipeline)(pipeline *p, const msl_unit *unit, const constant_value *constants,
                          size_t count, err *e);
     void (*free_pipeline)(pipeline *p);

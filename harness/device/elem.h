@@ -41,7 +41,7 @@ uint16_t half_from_float(float value); /* round to nearest even, as IEEE 754 req
 float bfloat_to_float(uint16_t bits);
 uint16_t bfloat_from_float(float value);
 
-/* The element type behind an MSL type: "const float4 *" is f32. False for structs and the like. */
+/* The element type of an MSL type: "const float4 *" is f32. False for structs and the like. */
 bool elem_find_msl(const char *type, elem *out);
 
 #endif

@@ -19,9 +19,12 @@ static const char *const names[FINDING_CLASSES] = {
     [FINDING_DIVIDE] = "division by zero",
     [FINDING_SHIFT] = "shift out of range",
     [FINDING_CONVERT] = "float to int overflow",
+    [FINDING_OVERFLOW] = "signed overflow",
+    [FINDING_CLAMP] = "clamp range",
     [FINDING_ENDLESS] = "endless loop",
     [FINDING_FAULT] = "memory fault",
     [FINDING_NAN_BORN] = "not finite",
+    [FINDING_SAME_STORE] = "same value stored",
 };
 
 const char *finding_get_name(finding_class what) {
@@ -36,6 +39,17 @@ bool finding_find(const char *name, finding_class *what) {
             return true;
         }
     return false;
+}
+
+bool finding_is_mild(finding_class what) {
+    return what == FINDING_SAME_STORE;
+}
+
+size_t finding_count_failing(const finding_list *list, bool is_strict) {
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++)
+        count += is_strict || !finding_is_mild(list->items[i].what);
+    return count;
 }
 
 static bool is_equal(const finding *a, const finding *b) {

@@ -20,13 +20,16 @@ typedef enum {
     FINDING_READ_ONLY,      /* store to a buffer bound to be read */
     FINDING_MISALIGNED,
     FINDING_BARRIER,  /* not reached by all threads of the threadgroup */
-    FINDING_DIVERGED, /* simdgroup function that not all lanes reach */
+    FINDING_DIVERGED, /* a value from a lane that takes no part, or a matrix without all lanes */
     FINDING_DIVIDE,   /* integer division by zero */
     FINDING_SHIFT,    /* by more than the width */
     FINDING_CONVERT,  /* float to an integer that cannot hold it */
+    FINDING_OVERFLOW, /* of a signed integer */
+    FINDING_CLAMP,    /* to a range whose ends are the wrong way round */
     FINDING_ENDLESS,
-    FINDING_FAULT,    /* an access that no check explains and the CPU refused */
-    FINDING_NAN_BORN, /* NaN or infinity from finite inputs, where it is traced */
+    FINDING_FAULT,      /* an access that no check explains and the CPU refused */
+    FINDING_NAN_BORN,   /* NaN or infinity from finite inputs, where it is traced */
+    FINDING_SAME_STORE, /* threads store the same value in one place: a race without effect */
     FINDING_CLASSES
 } finding_class;
 
@@ -41,12 +44,14 @@ typedef struct {
     int64_t element;              /* index in elements of the binding; negative: before its start */
     int64_t by;                   /* bytes outside, where it is outside */
     uint32_t bytes;               /* of the access */
-    char text[256];               /* the whole story in one sentence */
+    char text[384];               /* the whole story in one sentence */
     uint64_t count;
 } finding;
 
 const char *finding_get_name(finding_class what); /* "load outside" */
 bool finding_find(const char *name, finding_class *what);
+/* Milder: against the letter of the language and without effect. Fails only a strict run. */
+bool finding_is_mild(finding_class what);
 
 typedef struct {
     finding *items;
@@ -56,6 +61,8 @@ typedef struct {
 /* Adds, or counts one more of an equal one. */
 void finding_add(finding_list *list, const finding *f);
 void finding_clear(finding_list *list);
+/* How many fail a run: all, or all that are not mild. */
+size_t finding_count_failing(const finding_list *list, bool is_strict);
 void finding_free(finding_list *list);
 
 #endif

@@ -86,10 +86,11 @@ struct launch {
     char label[64];
     binding args[LAUNCH_BUFFERS];
     uint32_t threadgroup_bytes[LAUNCH_THREADGROUPS];
-    size3 grid;           /* threadgroups, or threads when grid_is_threads */
-    size3 group;          /* threads per threadgroup */
-    bool grid_is_threads; /* dispatchThreads: groups at the edge are smaller */
-    bool barrier_before;  /* concurrent tapes: wait for everything recorded before */
+    size3 grid;            /* threadgroups, or threads when grid_is_threads */
+    size3 group;           /* threads per threadgroup */
+    bool grid_is_threads;  /* dispatchThreads: groups at the edge are smaller */
+    uint32_t may_overread; /* a bit per index: loads past the end of that binding are no findings */
+    bool barrier_before;   /* concurrent tapes: wait for everything recorded before */
     uint64_t
         bytes; /* must be moved between memory and the kernel: each input once, each output once */
     uint64_t flops; /* must be done: a multiply-add counts 2 */

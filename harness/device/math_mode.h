@@ -12,15 +12,15 @@
 
 typedef enum { MATH_SAFE, MATH_RELAXED, MATH_FAST, MATH_COUNT } math_mode;
 
-/* What Metal compiles with when it is not told otherwise, and so what llama.cpp and MLX run with:
- * the mode of everything that is timed. */
+/* Metal's default, and so what llama.cpp and MLX run with: the mode of everything that is timed. */
 #define MATH_DEFAULT MATH_FAST
 
 const char *math_mode_get_name(math_mode m);                 /* "safe" */
 bool math_mode_find(const char *name, math_mode *m, err *e); /* false: names the modes */
 
-/* What clang is told, on every device that it compiles for, to take the freedom that Metal's compiler
- * has in this mode; NULL ends the list. Denormals, division and square root are the device's own. */
+/* The flags for clang, on every device that it compiles for, to take the freedom that Metal's
+ * compiler has in this mode; NULL ends the list. Denormals, division and square root are the
+ * device's own. */
 enum { MATH_FLAGS = 8 };
 const char *const *math_mode_get_flags(math_mode m);
 

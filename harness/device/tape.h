@@ -13,7 +13,7 @@
 typedef struct library library;
 library *library_new(device *d, const char *folder, err *e);
 void library_free(library *lib);
-/* Compiles with another math than the device's own; before the first pipeline is made. */
+/* Sets another math mode than the device's own; call it before the first pipeline is made. */
 void library_set_math(library *lib, math_mode math);
 device *library_get_device(const library *lib);
 const char *library_get_folder(const library *lib);
@@ -37,8 +37,7 @@ struct tape {
     size_t mark_count, mark_capacity;
     play_order order; /* concurrent: launches may overlap unless there is a barrier between them */
     bool barrier_next;
-    bool
-        explains; /* a failure names the launch where the device can tell; never while it is timed */
+    bool explains;  /* a failure names the launch if the device can tell; never while it is timed */
     void *prepared; /* a device's own (a CUDA graph), dropped when the tape is freed */
     void (*free_prepared)(void *prepared);
 };
@@ -59,13 +58,13 @@ void tape_barrier(tape *t); /* concurrent order: what follows waits for what cam
 
 typedef enum {
     PLAY_WHOLE,    /* one command buffer */
-    PLAY_MARKS,    /* one command buffer for each part between marks */
-    PLAY_LAUNCHES, /* one command buffer for each launch */
+    PLAY_MARKS,    /* one command buffer per part between marks */
+    PLAY_LAUNCHES, /* one command buffer per launch */
     PLAY_SAMPLED /* each launch timed by the GPU's counters in one command buffer; where the device
                     has none that work, as PLAY_LAUNCHES: play_times.gpu_is_sampled says which */
 } play_mode;
 
-/* Adds the times of one more play. If either has the wall's time as gpu_ns, so has the sum. */
+/* Adds the times of one more play. If gpu_ns of either is wall time, so is that of the sum. */
 void play_times_add(play_times *sum, const play_times *more);
 
 /* Number of parts that a play times: the size of `each` below. */

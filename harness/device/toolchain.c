@@ -21,7 +21,7 @@ static const char advice[] = "install one: xcode-select --install";
 static const char advice[] = "install one: apt-get install clang-19 (or any from 16)";
 #endif
 
-/* The first line of `path --version` and the number in it; 0 when it is no clang. */
+/* The first line of `path --version` and the number in it; 0 if it is not clang. */
 static int ask_version(const char *path, char *line, size_t size) {
     const char *argv[] = {path, "--version", NULL};
     char *output = NULL;
@@ -86,8 +86,8 @@ bool toolchain_find_clang(char *path, size_t size, char *version, size_t version
     if (number == 0)
         return err_set(e, EXIT_CANNOT, "no clang found; %s", advice);
     if (number < OLDEST_CLANG)
-        return err_set(e, EXIT_CANNOT, "%.100s is clang %d, and %d is the oldest that will do; %s",
-                       path, number, OLDEST_CLANG, advice);
+        return err_set(e, EXIT_CANNOT, "%.100s is clang %d, but at least %d is needed; %s", path,
+                       number, OLDEST_CLANG, advice);
     if (version)
         snprintf(version, version_size, "%s", line);
     return true;

@@ -62,7 +62,7 @@ typedef struct {
     const device_facts *facts;
     const bench_listener *listener;
     progress progress;
-} session;
+} delivery;
 
 /* A case that was not timed, and why. */
 static result_row make_untimed(const bench_case *c, const device_facts *f, const char *why) {
@@ -91,7 +91,7 @@ static const char *find_failure(const worker_outcome *o, wire_answer *a, bench_o
 }
 
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
-    session *s = context;
+    delivery *s = context;
     static wire_answer a;
     bench_outcome out = {.base_count = 0};
     const char *failure = find_failure(o, &a, &out);
@@ -122,7 +122,7 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
 }
 
 static void advance(void *context, size_t done) {
-    session *s = context;
+    delivery *s = context;
     progress_update(&s->progress, done > 0 ? done - 1 : 0);
 }
 
@@ -133,7 +133,7 @@ bool bench_run(const bench_settings *s, const device_facts *f, const bench_list 
     names[0] = WIRE_ROOF;
     for (size_t i = 0; i < cases->count; i++)
         names[i + 1] = cases->items[i].name;
-    session own = {.cases = cases, .facts = f, .listener = listener};
+    delivery own = {.cases = cases, .facts = f, .listener = listener};
     own.progress = progress_new(stderr, "cases timed", cases->count);
     char seed[32], budget[32];
     snprintf(seed, sizeof seed, "%" PRIu64, s->seed);

@@ -89,6 +89,19 @@ static void add_list(prelude *p, const char *name, const char *const *items, siz
     add(p, "';");
 }
 
+/* The files of samples beside those of rows; "" where there is none. */
+static void add_samples(prelude *p, const char *const *csv, size_t count) {
+    char paths[PLOT_FILES][PATH_MAX];
+    const char *items[PLOT_FILES];
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(csv[i]);
+        int n = snprintf(paths[i], PATH_MAX, "%.*s.samples.csv", (int)(length - 4), csv[i]);
+        bool is_there = length > 4 && n > 0 && n < PATH_MAX && access(paths[i], R_OK) == 0;
+        items[i] = is_there ? paths[i] : "";
+    }
+    add_list(p, "samples", items, count);
+}
+
 static void add_metrics(prelude *p, const csv_file *f) {
     const char *key, *value;
     for (size_t i = 0; csv_list_meta(f, i, &key, &value); i++) {
@@ -147,6 +160,7 @@ static bool make_prelude(prelude *p, const char *const *csv, size_t count, const
     if (ok) {
         add_list(p, "csv", csv, count);
         add_list(p, "titles", devices, count);
+        add_samples(p, csv, count);
         add(p, "files=%zu;", count);
         add_footer(p, files, count);
         add(p, "common='");

@@ -2,8 +2,9 @@
  *
  * plots/NAME.gp says what the chart of NAME.csv looks like; rows that have no script of their own
  * are drawn by plots/common/rows.gp. A script is given `csv` (the files, one per device), `titles`
- * (their devices), `files` (how many), `footer`, `out`, `format`, `common` (the folder of shared
- * scripts) and every metric of the first file as a variable m_<name>.
+ * (their devices), `samples` (the files of samples beside them, or ""), `files` (how many),
+ * `footer`, `out`, `format`, `common` (the folder of shared scripts) and every metric of the first
+ * file as a variable m_<name>.
  *
  * Without gnuplot nothing is drawn and nothing fails: the data is in the CSV. */
 #ifndef ASSAY_PLOT_H

@@ -1,7 +1,7 @@
 /* results: files of measured times, of bench and of experiments alike.
  *
  * NAME.csv has a head of `# key: value` lines that say where the numbers come from, and rows. Every
- * row has the columns below, with the same names and units whoever measured it; an experiment may
+ * row has the columns below, with the same names and units whatever measured it; an experiment may
  * add columns of its own after them. NAME.samples.csv beside it has every sample of every row, in
  * the order they were taken. A field that is not known, or makes no sense for a row, is empty.
  *

@@ -1,8 +1,8 @@
 /* formats: THE list of weight formats, for C and for MSL.
  *
- * X(format, shapes) for each: the format's name as it stands in the names of kernels, and which of
- * the shapes of matvec.c its products are checked with. From this list come the kernels of matvec
- * and of embedding_lookup. To add a format:
+ * X(format, shapes) for each: the format's name as used in the names of kernels, and which of the
+ * shapes of matvec.c its products are checked with. The kernels of matvec and of embedding_lookup
+ * are made from this list. To add a format:
  *   1. write formats/<format>.h, the struct by which kernels read it (below), and include it here;
  *   2. add its line to the list;
  *   3. write matvec_<format>.metal, which names its instantiations;
@@ -16,7 +16,7 @@
  *   F::load    decodes a unit of a row
  *   F::at      decodes one weight of a table */
 
-/* Most weights are Q4_0: it has a ladder of kernels of its own (matvec.c). */
+/* Most weights are Q4_0: it has more variants than the others (matvec.c). */
 #define FORMATS(X) X(q4_0, ladder) OTHER_FORMATS(X)
 #define OTHER_FORMATS(X)                                                                           \
     X(q4_1, of_32)                                                                                 \

@@ -20,8 +20,8 @@ inline float q4_0_dot(device const block_q4_0 *b, device const float4 *x) {
     return float(b->d) * (dots.x + dots.y + dots.z + dots.w);
 }
 
-// 16 values of x as half a block wants them: those of one half of the bytes, low and high nibbles.
-// `eights` is 8 times their sum: with it a row needs no subtraction a weight, because
+// 16 values of x as half a block needs them: those of one half of the bytes, low and high nibbles.
+// `eights` is 8 times their sum: with it a row needs no subtraction per weight, because
 // sum((n - 8) * x) = sum(n * x) - 8 * sum(x), and the last part is the same for all rows.
 struct q4_0_half_input {
     float4 low_even, low_odd, high_even, high_odd;
@@ -55,8 +55,8 @@ inline float q4_0_half_dot(device const block_q4_0 *b, uint part, thread const q
     return float(b->d) * ((dots.x + dots.y) + (dots.z + dots.w) - x.eights);
 }
 
-// Q4_0 as kernels read a format (formats.h). n * d - 8 * d in one operation has no rounding but the
-// last: it is (n - 8) * d to the bit.
+// Q4_0 as kernels read a format (formats.h). n * d - 8 * d in one operation rounds only once, at
+// the end: it is (n - 8) * d to the bit.
 struct q4_0 {
     typedef block_q4_0 block;
     typedef float4 wide;

@@ -1,5 +1,5 @@
-// q5_k: the Q5_K weight block as kernels read a format (formats.h). q4_k.h comes first: the scales
-// and minima are the same.
+// q5_k: the Q5_K weight block as kernels read a format (formats.h). Needs q4_k.h: the scales and
+// minima are the same.
 //
 // A block is 256 weights in 176 bytes: as Q4_K, with a fifth bit. Bit p of byte l of qh is that of
 // weight l of part p.

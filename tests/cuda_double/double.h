@@ -164,6 +164,9 @@ typedef struct {
     uint32_t count;
 } ptx_block;
 
+/* The result of an instruction that only computes; v are the values of its operands. */
+uint64_t ptx_compute(const ptx_insn *i, ptx_thread *t, const uint64_t *v);
+
 /* One instruction that needs no other thread. *fault: the driver's error, if it is one. */
 void ptx_step(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fault);
 uint64_t ptx_read(const ptx_block *b, const ptx_thread *t, const ptx_arg *a);

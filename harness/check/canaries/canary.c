@@ -25,20 +25,36 @@ const canary canaries[] = {
     {"canary_store_outside", FINDING_STORE_OUTSIDE, true, "memcheck", NULL},
     {"canary_threadgroup_outside", FINDING_STORE_OUTSIDE, true, "memcheck", NULL},
     {"canary_array_index", FINDING_LOAD_OUTSIDE, false, "memcheck", NULL},
+    {"canary_array_pointer", FINDING_STORE_OUTSIDE, false, NULL, NULL},
+    {"canary_table", FINDING_LOAD_OUTSIDE, false, NULL, NULL},
+    {"canary_guard_below", FINDING_LOAD_OUTSIDE, false, NULL, NULL},
+    {"canary_other_binding", FINDING_LOAD_OUTSIDE, false, NULL, NULL},
     {"canary_unbound", FINDING_UNBOUND, false, NULL, NULL},
     {"canary_unwritten_device", FINDING_UNWRITTEN, false, "initcheck", NULL},
     {"canary_unwritten_threadgroup", FINDING_UNWRITTEN, false, NULL, NULL},
     {"canary_unwritten_private", FINDING_UNWRITTEN, false, NULL, NULL},
+    {"canary_unset_member", FINDING_UNWRITTEN, false, NULL, NULL},
+    {"canary_unset_stored", FINDING_UNWRITTEN, false, NULL, NULL},
     {"canary_race_in_group", FINDING_RACE_IN_GROUP, false, "racecheck", NULL},
+    {"canary_race_of_bytes", FINDING_RACE_IN_GROUP, false, NULL, NULL},
+    {"canary_race_with_atomic", FINDING_RACE_IN_GROUP, false, NULL, NULL},
+    {"canary_fence_alone", FINDING_RACE_IN_GROUP, false, NULL, NULL},
     {"canary_race_of_groups", FINDING_RACE_OF_GROUPS, false, NULL, NULL},
+    {"canary_same_store", FINDING_SAME_STORE, false, NULL, NULL},
     {"canary_read_only", FINDING_READ_ONLY, false, NULL, NULL},
     {"canary_misaligned", FINDING_MISALIGNED, false, NULL, NULL},
     {"canary_barrier", FINDING_BARRIER, false, NULL, NULL},
+    {"canary_other_barrier", FINDING_BARRIER, false, NULL, NULL},
     {"canary_branch_barrier", FINDING_BARRIER, false, "synccheck", NULL},
     {"canary_diverged", FINDING_DIVERGED, false, NULL, NULL},
+    {"canary_broadcast", FINDING_DIVERGED, false, NULL, NULL},
+    {"canary_matrix", FINDING_DIVERGED, false, NULL, NULL},
     {"canary_divide", FINDING_DIVIDE, false, NULL, NULL},
     {"canary_shift", FINDING_SHIFT, false, NULL, NULL},
     {"canary_convert", FINDING_CONVERT, false, NULL, NULL},
+    {"canary_overflow", FINDING_OVERFLOW, false, NULL, NULL},
+    {"canary_least_by_minus_one", FINDING_OVERFLOW, false, NULL, NULL},
+    {"canary_clamp", FINDING_CLAMP, false, NULL, NULL},
     {"canary_endless", FINDING_ENDLESS, false, NULL, NULL},
     {"canary_fast_math", FINDING_CLASSES, false, NULL, replace_nan},
 };
@@ -72,6 +88,11 @@ static bool record(tape *t, const canary *c, slice in, slice out, err *e) {
     if (!l)
         return false;
     launch_bind(l, 0, in, ACCESS_READ, ELEM_F32);
+    /* Two bindings of one buffer, side by side. */
+    if (strcmp(c->kernel, "canary_other_binding") == 0) {
+        launch_bind(l, 0, slice_part(in.buffer, 0, in.bytes / 2), ACCESS_READ, ELEM_F32);
+        launch_bind(l, 3, slice_part(in.buffer, in.bytes / 2, in.bytes / 2), ACCESS_READ, ELEM_F32);
+    }
     launch_bind(l, 1, out, ACCESS_BOTH, ELEM_F32);
     launch_set_u32(l, 2, ELEMENTS);
     launch_set_groups(l, (size3){ELEMENTS / GROUP, 1, 1}, (size3){GROUP, 1, 1});

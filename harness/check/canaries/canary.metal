@@ -38,6 +38,36 @@ kernel void canary_array_index(device const float *in [[buffer(0)]], device floa
     out[i] = four[i % 5]; // bug
 }
 
+kernel void canary_array_pointer(device const float *in [[buffer(0)]],
+                                 device float *out [[buffer(1)]], constant uint &n [[buffer(2)]],
+                                 uint i [[thread_position_in_grid]]) {
+    float four[4] = {1, 2, 3, 4};
+    thread float *p = four + i % 4;
+    p[1] = in[i % n]; // bug
+    out[i] = four[i % 4];
+}
+
+constant float table[4] = {1, 2, 3, 4};
+kernel void canary_table(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                         constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    constant float *p = table + i % 4;
+    out[i] = in[i % n] + p[1]; // bug
+}
+
+kernel void canary_guard_below(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                               constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    float x = in[i + 1]; // bug
+    if (i + 1 < n)
+        out[i] = x;
+}
+
+kernel void canary_other_binding(device const float *in [[buffer(0)]],
+                                 device float *out [[buffer(1)]], constant uint &n [[buffer(2)]],
+                                 device const float *rest [[buffer(3)]],
+                                 uint i [[thread_position_in_grid]]) {
+    out[i] = in[i % n] + rest[i % (n / 2)]; // bug
+}
+
 kernel void canary_unbound(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
                            constant uint &n [[buffer(2)]],
                            device const float *extra [[buffer(3), function_constant(with_extra)]],
@@ -76,6 +106,30 @@ kernel void canary_unwritten_private(device const float *in [[buffer(0)]],
     out[i] = sum; // bug
 }
 
+struct two_sums {
+    float most = -INFINITY;
+    float sum;
+};
+kernel void canary_unset_member(device const float *in [[buffer(0)]],
+                                device float *out [[buffer(1)]], constant uint &n [[buffer(2)]],
+                                uint i [[thread_position_in_grid]]) {
+    two_sums s;
+    s.most = max(s.most, in[i % n]);
+    out[i] = s.most + s.sum; // bug
+}
+
+struct pair_of {
+    float value, weight;
+};
+kernel void canary_unset_stored(device const float *in [[buffer(0)]],
+                                device float *out [[buffer(1)]], constant uint &n [[buffer(2)]],
+                                uint i [[thread_position_in_grid]]) {
+    pair_of p;
+    p.value = in[i % n];
+    if (i < n / 2)
+        ((device pair_of *)out)[i] = p; // bug
+}
+
 kernel void canary_race_in_group(device const float *in [[buffer(0)]],
                                  device float *out [[buffer(1)]], constant uint &n [[buffer(2)]],
                                  uint i [[thread_position_in_grid]],
@@ -84,6 +138,38 @@ kernel void canary_race_in_group(device const float *in [[buffer(0)]],
     shared[l] = in[i % n];
     simdgroup_barrier(mem_flags::mem_threadgroup);
     out[i] = shared[l ^ 32]; // bug
+}
+
+kernel void canary_race_of_bytes(device const float *in [[buffer(0)]],
+                                 device float *out [[buffer(1)]], constant uint &n [[buffer(2)]],
+                                 uint i [[thread_position_in_grid]]) {
+    device uchar *bytes = (device uchar *)out;
+    bytes[i / 2] = uchar(in[i % n] * 4); // bug
+}
+
+kernel void canary_race_with_atomic(device const float *in [[buffer(0)]],
+                                    device float *out [[buffer(1)]],
+                                    constant uint &n [[buffer(2)]],
+                                    uint i [[thread_position_in_grid]],
+                                    uint l [[thread_position_in_threadgroup]],
+                                    uint g [[threadgroup_position_in_grid]]) {
+    device atomic_uint *count = (device atomic_uint *)out + g;
+    if (l == 0)
+        *(device uint *)count = n; // bug
+    atomic_fetch_add_explicit(count, uint(in[i % n]), memory_order_relaxed); // bug
+}
+
+kernel void canary_fence_alone(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                               constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    out[i] = in[i % n];
+    atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
+    if (i % 64 == 63)
+        out[i] += out[i - 1]; // bug
+}
+
+kernel void canary_same_store(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                              constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    out[0] = in[n - 1]; // bug
 }
 
 kernel void canary_race_of_groups(device const float *in [[buffer(0)]],
@@ -110,9 +196,20 @@ kernel void canary_barrier(device const float *in [[buffer(0)]], device float *o
                            constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]],
                            uint l [[thread_position_in_threadgroup]]) {
     if (l >= 40)
-        return;
+        return; // bug
     out[i] = in[i % n];
-    threadgroup_barrier(mem_flags::mem_device); // bug
+    threadgroup_barrier(mem_flags::mem_device);
+}
+
+kernel void canary_other_barrier(device const float *in [[buffer(0)]],
+                                 device float *out [[buffer(1)]], constant uint &n [[buffer(2)]],
+                                 uint i [[thread_position_in_grid]],
+                                 uint l [[thread_position_in_threadgroup]]) {
+    if (l < 32)
+        threadgroup_barrier(mem_flags::mem_device); // bug
+    else
+        threadgroup_barrier(mem_flags::mem_device); // bug
+    out[i] = in[i % n];
 }
 
 kernel void canary_branch_barrier(device const float *in [[buffer(0)]],
@@ -133,8 +230,23 @@ kernel void canary_diverged(device const float *in [[buffer(0)]], device float *
                             uint lane [[thread_index_in_simdgroup]]) {
     float x = in[i % n];
     if (lane < 16)
-        x = simd_sum(x); // bug
+        x = simd_shuffle_xor(x, 16); // bug
     out[i] = x;
+}
+
+kernel void canary_broadcast(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                             constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]],
+                             uint lane [[thread_index_in_simdgroup]]) {
+    out[i] = simd_broadcast(in[i % n], ushort(lane / 2)); // bug
+}
+
+kernel void canary_matrix(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                          constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]],
+                          uint lane [[thread_index_in_simdgroup]]) {
+    simdgroup_float8x8 a;
+    if (lane < 31)
+        simdgroup_load(a, in, 8); // bug
+    out[i] = lane < 31 ? a.thread_elements().x : float(n);
 }
 
 kernel void canary_divide(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
@@ -158,6 +270,23 @@ kernel void canary_endless(device const float *in [[buffer(0)]], device float *o
     while (k != n) // bug: an odd number never meets an even one
         k += 2; // bug
     out[i] = in[i % n];
+}
+
+kernel void canary_overflow(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                            constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    out[i] = in[i % n] + float(int(n + i) * 100000000); // bug
+}
+
+kernel void canary_least_by_minus_one(device const float *in [[buffer(0)]],
+                                      device float *out [[buffer(1)]],
+                                      constant uint &n [[buffer(2)]],
+                                      uint i [[thread_position_in_grid]]) {
+    out[i] = in[i % n] + float((-2147483647 - int(n / 128)) / (int(n) - 129)); // bug
+}
+
+kernel void canary_clamp(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                         constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    out[i] = clamp(in[i % n], float(n), 2.0f); // bug
 }
 
 kernel void canary_fast_math(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],

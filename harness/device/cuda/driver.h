@@ -72,7 +72,6 @@ enum {
 /* X(field, symbol, arguments) */
 #define CUDA_CALLS(X)                                                                              \
     X(init, cuInit, (unsigned int flags))                                                          \
-    X(driver_version, cuDriverGetVersion, (int *version))                                          \
     X(error_name, cuGetErrorName, (CUresult what, const char **name))                              \
     X(error_text, cuGetErrorString, (CUresult what, const char **text))                            \
     X(device_count, cuDeviceGetCount, (int *count))                                                \
@@ -87,8 +86,6 @@ enum {
     X(memory_info, cuMemGetInfo_v2, (size_t * available, size_t * total))                          \
     X(memory_new, cuMemAlloc_v2, (CUdeviceptr * at, size_t bytes))                                 \
     X(memory_free, cuMemFree_v2, (CUdeviceptr at))                                                 \
-    X(pinned_new, cuMemHostAlloc, (void **at, size_t bytes, unsigned int flags))                   \
-    X(pinned_free, cuMemFreeHost, (void *at))                                                      \
     X(copy_in, cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream s)) \
     X(copy_out, cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream s))      \
     X(fill, cuMemsetD16Async, (CUdeviceptr at, unsigned short word, size_t count, CUstream s))     \

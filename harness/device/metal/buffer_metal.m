@@ -2,8 +2,8 @@
  *
  * Guard zones are device.c's business: a buffer here is one allocation with the contents at `base`.
  *
- * Memory of the caller need not lie on a page as Metal wants it. The buffer then begins at the page
- * before, and `base` says how far into it the contents are. */
+ * Memory of the caller need not be page-aligned, as Metal requires. The buffer then begins at the
+ * page boundary before it, and `base` is the offset of the contents. */
 #include <string.h>
 #include <unistd.h>
 
@@ -15,14 +15,14 @@ static id<MTLBuffer> get_buffer(const buffer *b) {
     return (id<MTLBuffer>)b->impl;
 }
 
-/* What cannot work is refused with its numbers: Metal would give nil, or swap for minutes. */
+/* Refuses impossible sizes, with the numbers: Metal would return nil, or swap for minutes. */
 static bool check_room(const buffer *b, size_t bytes, err *e) {
     id<MTLDevice> d = metal_get(b->device)->device;
     const device_facts *f = &b->device->facts;
     if (bytes > f->max_buffer_bytes)
         return err_set(e, EXIT_CANNOT,
-                       "the buffer '%s' of %.2f GB is larger than the %.2f GB that one buffer of "
-                       "this GPU can have",
+                       "the buffer '%s' of %.2f GB is larger than the %.2f GB that this GPU allows "
+                       "per buffer",
                        b->label, (double)bytes * 1e-9, (double)f->max_buffer_bytes * 1e-9);
     if (bytes < SMALL_BYTES || !f->working_set_bytes)
         return true;
@@ -30,7 +30,7 @@ static bool check_room(const buffer *b, size_t bytes, err *e) {
     return held + bytes <= f->working_set_bytes ||
            err_set(e, EXIT_CANNOT,
                    "the buffer '%s' of %.2f GB does not fit: %.2f of the %.2f GB that this GPU can "
-                   "use at the same time are taken",
+                   "use are taken",
                    b->label, (double)bytes * 1e-9, (double)held * 1e-9,
                    (double)f->working_set_bytes * 1e-9);
 }
@@ -43,8 +43,8 @@ static bool allocate(buffer *b, size_t bytes, MTLResourceOptions options, err *e
                            b->bytes);
 }
 
-/* In place where Metal takes the pages as they are, otherwise a copy: it may answer nil, or give a
- * buffer of length 0. */
+/* In place if Metal accepts the pages as they are, otherwise a copy: it may return nil, or a buffer
+ * of length 0. */
 static bool wrap(buffer *b, const void *memory, size_t bytes, err *e) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (uintptr_t)memory % page;
     size_t whole = (before + bytes + page - 1) / page * page;
@@ -101,7 +101,7 @@ static bool blit(buffer *b, size_t at, size_t bytes, bool to_device, err *e) {
     id<MTLCommandBuffer> commands = metal_new_command_buffer(m, "copy", false, e);
     id<MTLBlitCommandEncoder> encoder = [commands blitCommandEncoder];
     if (!encoder)
-        return err_set(e, EXIT_CANNOT, "Metal gives no encoder to copy buffer '%s'", b->label);
+        return err_set(e, EXIT_CANNOT, "Metal returned no encoder to copy buffer '%s'", b->label);
     [encoder setLabel:[NSString stringWithUTF8String:b->label]];
     [encoder copyFromBuffer:to_device ? m->staging : get_buffer(b)
                sourceOffset:to_device ? 0 : at
@@ -114,8 +114,8 @@ static bool blit(buffer *b, size_t at, size_t bytes, bool to_device, err *e) {
     return metal_finish(commands, 0, &times, e);
 }
 
-/* One piece. Blits on macOS are of whole words: what surrounds the bytes in them is fetched before
- * it is put back. */
+/* One piece. Blits on macOS copy whole words: the bytes around the piece are fetched first and put
+ * back. */
 static bool copy_piece(buffer *b, size_t at, char *host, size_t bytes, bool to_device, err *e) {
     char *room = [metal_get(b->device)->staging contents];
     size_t before = at % BLIT_UNIT;

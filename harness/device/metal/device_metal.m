@@ -1,6 +1,6 @@
-/* device_metal: finds a GPU of Metal, says what it is, and makes captures of what it plays.
+/* device_metal: finds a Metal GPU, reports its facts, and captures what it plays.
  *
- * MTLCreateSystemDefaultDevice answers nil in processes that are not linked with CoreGraphics; the
+ * MTLCreateSystemDefaultDevice returns nil in processes that are not linked with CoreGraphics; the
  * Makefile links it. */
 #include <assert.h>
 #include <stdio.h>
@@ -17,12 +17,12 @@ metal_device *metal_get(const device *d) {
 
 const char *metal_describe(NSError *error) {
     const char *text = error ? [[error localizedDescription] UTF8String] : NULL;
-    return text ? text : "Metal does not say why";
+    return text ? text : "Metal gives no reason";
 }
 
 /* Finding one -------------------------------------------------------------------------------- */
 
-/* Retained, or nil with the names of all that there are in e. */
+/* Retained, or nil with the names of all devices in e. */
 static id<MTLDevice> pick_device(const char *wanted, err *e) {
     NSArray *all = MTLCopyAllDevices();
     NSString *part = [NSString stringWithUTF8String:wanted];
@@ -100,7 +100,7 @@ static void fill_facts(device_facts *f, id<MTLDevice> d, math_mode math) {
     f->simd_width = [d supportsFamily:MTLGPUFamilyApple1] ? MSL_LANES : 0;
     f->max_group_threads = (uint32_t)[d maxThreadsPerThreadgroup].width;
     f->max_threadgroup_bytes = (uint32_t)[d maxThreadgroupMemoryLength];
-    /* Whatever Metal gives is a GPU, but for the stand-in of the tests, which says what it is. */
+    /* Every Metal device is a GPU, except the stand-in of the tests, which says what it is. */
     f->emulated = strstr(f->name, "software Metal device") != NULL;
     f->is_virtual = strstr(f->name, "Paravirtual") != NULL;
     f->flushes_denormals = true;
@@ -130,7 +130,8 @@ static bool open_device(device *d, err *e) {
         if (m->device)
             m->queue = [m->device newCommandQueue];
         if (m->device && !m->queue)
-            err_set(e, EXIT_CANNOT, "%.80s gives no command queue", [[m->device name] UTF8String]);
+            err_set(e, EXIT_CANNOT, "%.80s returned no command queue",
+                    [[m->device name] UTF8String]);
         if (m->queue) {
             [m->queue setLabel:@"assay"];
             m->libraries = [[NSMutableDictionary alloc] init];
@@ -142,7 +143,7 @@ static bool open_device(device *d, err *e) {
     return false;
 }
 
-/* They are in what this process said on stderr. */
+/* They are in what this process wrote to stderr. */
 static finding_list *get_findings(const device *d) {
     metal_device *m = metal_get(d);
     if (d->facts.validates)
@@ -157,13 +158,13 @@ static bool start_capture(device *d, const char *path, err *e) {
     if (length < 10 || strcmp(path + length - 9, ".gputrace") != 0)
         return err_set(e, EXIT_USAGE, "a capture is a .gputrace document, not '%.120s'", path);
     if (access(path, F_OK) == 0)
-        return err_set(e, EXIT_USAGE, "%.160s is there already: Metal captures to new files only",
+        return err_set(e, EXIT_USAGE, "%.160s already exists: Metal captures only to new files",
                        path);
     @autoreleasepool {
         MTLCaptureManager *manager = [MTLCaptureManager sharedCaptureManager];
         if (![manager supportsDestination:MTLCaptureDestinationGPUTraceDocument])
             return err_set(e, EXIT_CANNOT,
-                           "Metal makes no captures in this process: start it with "
+                           "Metal cannot capture in this process: start it with "
                            "METAL_CAPTURE_ENABLED=1 in the environment");
         MTLCaptureDescriptor *what = [[[MTLCaptureDescriptor alloc] init] autorelease];
         [what setCaptureObject:metal_get(d)->device];
@@ -171,7 +172,7 @@ static bool start_capture(device *d, const char *path, err *e) {
         [what setOutputURL:[NSURL fileURLWithPath:[NSString stringWithUTF8String:path]]];
         NSError *error = nil;
         return [manager startCaptureWithDescriptor:what error:&error] ||
-               err_set(e, EXIT_CANNOT, "the capture to %.100s does not start: %.100s", path,
+               err_set(e, EXIT_CANNOT, "the capture to %.100s did not start: %.100s", path,
                        metal_describe(error));
     }
 }

@@ -1,11 +1,11 @@
 /* pipeline_metal: from the text of a .metal file to a pipeline.
  *
  * Metal compiles the text itself: local includes are already in it (msl_get_text), and its messages
- * name .metal files and lines by the marks that were left. One library a text is kept with the
- * device; a pipeline is a function of it, specialised by function constants.
+ * name .metal files and lines by the line marks in it. The device keeps one library per text; a
+ * pipeline is a function of it, specialised by function constants.
  *
- * Safe math alone leaves sin, exp and the rest in their fast variants; the precise ones are asked
- * for as well. Before macOS 15 one switch did both, and relaxed math was fast. */
+ * Safe math alone leaves sin, exp and the rest in their fast variants, so the precise ones are
+ * requested as well. Before macOS 15 one switch did both, and relaxed math was fast. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 /* By number: the headers of older systems lack the names. */
 enum { LANGUAGE_3_0 = 3 << 16, LANGUAGE_3_1 };
 
-/* The newest that this system has, up to the one that brought bfloat: one for all texts, so that what
- * is recorded with a result is what compiled it. */
+/* The newest that this system has, up to the one that introduced bfloat: the same for all texts, so
+ * that the version recorded with a result is the one that compiled it. */
 MTLLanguageVersion metal_get_language(void) {
     if (@available(macOS 14.0, *))
         return (MTLLanguageVersion)LANGUAGE_3_1;
@@ -114,7 +114,7 @@ static bool set_constant(MTLFunctionConstantValues *values, const msl_constant *
     const constant_type *t = find_type(c->type);
     if (!t)
         return err_set(e, EXIT_USAGE,
-                       "function constant %.60s (index %d) is %.30s, which cannot be given here",
+                       "function constant %.60s (index %d) is %.30s, which is not supported here",
                        c->name, c->index, c->type);
     if (elem_get_bytes(v->type) != elem_get_bytes(t->given))
         return err_set(e, EXIT_USAGE, "function constant %.60s (index %d) is %.30s: give it as %s",
@@ -124,7 +124,7 @@ static bool set_constant(MTLFunctionConstantValues *values, const msl_constant *
     return true;
 }
 
-/* Those that the file declares: Metal wants to know of no others. */
+/* Those that the file declares: Metal rejects others. */
 static MTLFunctionConstantValues *make_constants(const msl_unit *unit, const constant_value *given,
                                                  size_t count, err *e) {
     MTLFunctionConstantValues *values = [[[MTLFunctionConstantValues alloc] init] autorelease];

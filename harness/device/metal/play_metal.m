@@ -1,4 +1,4 @@
-/* play_metal: a part of a tape as one command buffer, and what became of it.
+/* play_metal: plays a part of a tape as one command buffer, and reports the outcome.
  *
  * A serial tape is one serial encoder; a concurrent one is one concurrent encoder, with a memory
  * barrier where the tape has one. Marks become debug groups. A ticket's id is the command buffer,
@@ -10,7 +10,7 @@
 #include "harness/base/os.h"
 #include "metal.h"
 
-enum { THREADGROUP_UNIT = 16 }; /* threadgroup memory is given out in such pieces */
+enum { THREADGROUP_UNIT = 16 }; /* threadgroup memory is allocated in multiples of this */
 
 /* Describing work ---------------------------------------------------------------------------- */
 
@@ -23,7 +23,7 @@ id<MTLCommandBuffer> metal_new_command_buffer(metal_device *m, const char *label
     id<MTLCommandBuffer> made = [m->queue commandBufferWithDescriptor:what];
     [made setLabel:[NSString stringWithUTF8String:label]];
     if (!made)
-        err_set(e, EXIT_CANNOT, "Metal gives no command buffer");
+        err_set(e, EXIT_CANNOT, "Metal returned no command buffer");
     return made;
 }
 
@@ -37,8 +37,8 @@ static void bind_argument(id<MTLComputeCommandEncoder> encoder, const launch *l,
         [encoder setBytes:l->inline_bytes + b->inline_at length:b->inline_bytes atIndex:index];
 }
 
-/* Lengths stay set in an encoder and count towards the limit, and Metal takes no length of 0: what the
- * launch before needed and this one does not goes back to the least there is. */
+/* Lengths stay set in an encoder and count towards the limit, and Metal rejects a length of 0: what
+ * the previous launch needed and this one does not is set back to the minimum. */
 static uint32_t find_length(const launch *l, NSUInteger i, uint32_t held) {
     uint32_t bytes = l->threadgroup_bytes[i];
     if (bytes == 0)
@@ -57,7 +57,7 @@ static void set_threadgroup_memory(id<MTLComputeCommandEncoder> encoder, const l
     }
 }
 
-/* With the little that is left of other launches' lengths, is there room for this one's own? */
+/* With the minimum lengths left from other launches, is there room for this one's own? */
 static bool has_room(const launch *l, const uint32_t *held) {
     uint64_t bytes = l->pipeline->threadgroup_bytes;
     for (NSUInteger i = 0; i < LAUNCH_THREADGROUPS; i++)
@@ -98,7 +98,7 @@ static id<MTLComputeCommandEncoder> open_encoder(id<MTLCommandBuffer> commands, 
             : [commands computeCommandEncoder];
     [encoder setLabel:[NSString stringWithUTF8String:name]];
     if (!encoder)
-        err_set(e, EXIT_CANNOT, "Metal gives no encoder for %.100s", name);
+        err_set(e, EXIT_CANNOT, "Metal returned no encoder for %.100s", name);
     return encoder;
 }
 
@@ -128,7 +128,7 @@ static bool encode_part(id<MTLCommandBuffer> commands, const tape *t, size_t fir
             open_group(encoder, open);
         }
         const launch *l = &t->launches[i];
-        if (!has_room(l, held)) { /* an encoder starts with nothing, and after the one before */
+        if (!has_room(l, held)) { /* a new encoder starts with none, and after the previous one */
             close_group(encoder, open);
             [encoder endEncoding];
             memset(held, 0, sizeof held);
@@ -160,13 +160,13 @@ bool metal_submit(device *d, tape *t, size_t first, size_t count, ticket *out, e
     }
 }
 
-/* What became of it -------------------------------------------------------------------------- */
+/* The outcome -------------------------------------------------------------------------------- */
 
 static uint64_t count_ns(double seconds) {
     return seconds > 0 && seconds < 1e6 ? (uint64_t)(seconds * 1e9 + 0.5) : 0;
 }
 
-/* Virtual GPUs give zeros, and a time longer than the wait for it cannot be. */
+/* Virtual GPUs report zeros, and a time longer than the wait for it is impossible. */
 static void read_times(id<MTLCommandBuffer> commands, uint64_t wall_ns, play_times *times) {
     double start = [commands GPUStartTime], end = [commands GPUEndTime];
     uint64_t gpu_ns = start > 0 ? count_ns(end - start) : 0;
@@ -177,7 +177,7 @@ static void read_times(id<MTLCommandBuffer> commands, uint64_t wall_ns, play_tim
         times->driver_ns = count_ns([commands kernelEndTime] - [commands kernelStartTime]);
 }
 
-/* The label of the encoder that failed, or of the first that was kept from ending. */
+/* The label of the encoder that failed, or of the first that did not finish. */
 static NSString *find_failed(NSError *error) {
     NSArray *encoders = [[error userInfo] objectForKey:MTLCommandBufferEncoderInfoErrorKey];
     NSString *affected = nil;
@@ -196,10 +196,10 @@ static bool report_failure(id<MTLCommandBuffer> commands, err *e) {
     const char *label = [failed ? failed : [commands label] UTF8String];
     MTLCommandBufferError code = (MTLCommandBufferError)[error code];
     if (code == MTLCommandBufferErrorTimeout)
-        return err_set(e, EXIT_WRONG, "%.90s ran too long and the GPU gave it up: %.120s", label,
+        return err_set(e, EXIT_WRONG, "%.90s ran too long and the GPU aborted it: %.120s", label,
                        metal_describe(error));
     if (code == MTLCommandBufferErrorPageFault)
-        return err_set(e, EXIT_WRONG, "%.90s touched memory that is not there: %.120s", label,
+        return err_set(e, EXIT_WRONG, "%.90s accessed invalid memory: %.120s", label,
                        metal_describe(error));
     return err_set(e, EXIT_CANNOT, "the GPU did not finish %.90s: %.120s", label,
                    metal_describe(error));

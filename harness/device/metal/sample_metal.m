@@ -1,12 +1,13 @@
 /* sample_metal: the time of each launch of a tape that is played as one command buffer.
  *
- * Apple GPUs read their counters at the ends of encoders, not of launches. So each launch gets an
- * encoder, which waits for the one before by a fence: independent launches would overlap, and their
- * times with them. What this costs is between the encoders, not in the times.
+ * Apple GPUs sample their counters at the start and end of encoders, not of launches. So each
+ * launch gets an encoder, which waits for the previous one by a fence: independent launches would
+ * overlap, and so would their times. The cost of this falls between the encoders, not into the
+ * times.
  *
- * Devices that offer this may still answer zeros. It is tried with a kernel of our own before the
- * first play, and every play's samples are looked at again. The times of encoders may also sum to
- * more than the whole took, where one starts before the other is quite over: they are kept, and
+ * Devices that offer this may still return zeros. It is tried with a kernel of our own before the
+ * first play, and the samples of every play are verified again. The times of encoders may also sum
+ * to more than the whole took, if one starts before the other is quite over: they are kept, and
  * marked. */
 #include <assert.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static const char probe_text[] =
 
 /* Samples ------------------------------------------------------------------------------------ */
 
-/* The set of counters that is only the time; nil if it is not offered between encoders. */
+/* The counter set with only the timestamp; nil if it cannot be sampled between encoders. */
 static id<MTLCounterSet> find_timestamps(id<MTLDevice> d) {
     if (![d supportsCounterSampling:MTLCounterSamplingPointAtStageBoundary])
         return nil;
@@ -80,8 +81,8 @@ static double measure_tick(metal_device *m) {
     return tick > 0.98 && tick < 1.02 ? 1 : tick;
 }
 
-/* Reads the ends of so many encoders. False if any is missing, or before the one in front of it. Do
- * they overlap: is their sum longer than all took, by more than clocks differ? */
+/* Reads the samples of `count` encoders. False if any is missing, or earlier than the one before
+ * it. *overlap: their sum is longer than the whole took, by more than the clocks differ. */
 static bool read_samples(metal_device *m, size_t count, uint64_t all_ns, uint64_t *ns,
                          bool *overlap) {
     NSData *data = [m->samples resolveCounterRange:NSMakeRange(0, 2 * count)];
@@ -89,7 +90,7 @@ static bool read_samples(metal_device *m, size_t count, uint64_t all_ns, uint64_
     if (!at || [data length] < 2 * count * sizeof *at)
         return false;
     double tick = measure_tick(m), sum = 0;
-    uint64_t last = 1; /* zeros are no times */
+    uint64_t last = 1; /* a zero is not a time */
     for (size_t i = 0; i < count; i++) {
         uint64_t start = at[2 * i].timestamp, end = at[2 * i + 1].timestamp;
         if (start < last || end < start || end == MTLCounterErrorValue)
@@ -162,7 +163,7 @@ static bool encode_sampled(metal_device *m, id<MTLCommandBuffer> commands, const
         uint32_t held[LAUNCH_THREADGROUPS] = {0};
         id<MTLComputeCommandEncoder> encoder = make_encoder(m, commands, i);
         if (!encoder)
-            return err_set(e, EXIT_CANNOT, "Metal gives no encoder for %.100s", l->label);
+            return err_set(e, EXIT_CANNOT, "Metal returned no encoder for %.100s", l->label);
         [encoder setLabel:[NSString stringWithUTF8String:l->label]];
         metal_encode(encoder, l, held);
         [encoder updateFence:m->fence];

@@ -1,9 +1,14 @@
 /* declare: marks variables that are declared without a value, so that checked mode can tell when
- * one is read before it is written: `float sum;` becomes `float ASSAY_NAME(sum); ASSAY_BIND(sum);`.
+ * one is read before it is written: `float sum;` on line 7 becomes `float ASSAY_NAME(7, sum);
+ * ASSAY_BIND(7, sum);`.
+ * Arrays are marked with and without a value, so that a pointer that leaves one is seen.
  *
- * Only statements of function bodies that are a type and names are marked. Other declarations are
- * left alone: checked mode then knows nothing about them and reports nothing. */
+ * Only declarations in function bodies are marked. Other declarations are left alone: checked mode
+ * then knows nothing about them and reports nothing. */
 #include "internal.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static bool is_word(const tokens *t, at i) {
     return t->list[i].kind == TOKEN_WORD;
@@ -47,45 +52,105 @@ static at skip_type(const tokens *t, at i) {
 
 enum { MAX_NAMES = 32 };
 
+/* One name of a declaration. */
 typedef struct {
-    at names[MAX_NAMES];
+    at name, end;  /* end: the ',' or ';' */
+    bool is_plain; /* a name with nothing but array bounds, and maybe a value */
+    bool is_array, has_value;
+} declarator;
+
+typedef struct {
+    range type; /* as it is written, without what stands before each name */
+    declarator names[MAX_NAMES];
     size_t count;
-    at end; /* the ';' */
 } statement;
 
-/* Reads the statement at i, if it is a type and names only. */
+/* Reads the name at i, up to its ',' or ';'. False if this is no declaration after all. */
+static bool read_declarator(const tokens *t, at i, declarator *n) {
+    *n = (declarator){.is_plain = true};
+    while (token_is(t, i, "*") || token_is(t, i, "&") || token_is(t, i, "const")) {
+        n->is_plain = false;
+        i++;
+    }
+    if (!is_word(t, i) || begins_other(t, i))
+        return false;
+    n->name = i++;
+    for (; token_is(t, i, "["); i = t->list[i].pair + 1)
+        n->is_array = true;
+    static const char *const behind[] = {";", ",", "=", "{", NULL};
+    if (!token_is_one_of(t, i, behind))
+        return false;
+    n->has_value = token_is(t, i, "=") || token_is(t, i, "{");
+    for (; i < t->count && !token_is(t, i, ",") && !token_is(t, i, ";"); i++) {
+        if (token_is(t, i, "}") || token_is(t, i, ")"))
+            return false;
+        if (token_is(t, i, "<")) { /* a comma of template arguments ends nothing */
+            at close = tokens_close_angle(t, i);
+            if (close != NOT_FOUND && (token_is(t, close + 1, "(") || token_is(t, close + 1, "{") ||
+                                       token_is(t, close + 1, "::")))
+                i = close;
+        } else if (t->list[i].pair != NOT_FOUND && t->list[i].pair > i) {
+            i = t->list[i].pair;
+        }
+    }
+    n->end = i;
+    return i < t->count;
+}
+
+static bool is_marked(const declarator *n) {
+    return n->is_plain && (n->is_array || !n->has_value);
+}
+
+/* Reads the statement at i. False if it declares nothing that is to be marked. */
 static bool read_statement(const tokens *t, at i, statement *s) {
     s->count = 0;
-    i = skip_type(t, i);
+    bool is_const = token_is(t, i, "const"), any = false;
+    s->type.begin = i;
+    i = skip_type(t, i + is_const);
     if (i == NOT_FOUND)
         return false;
+    s->type.end = i;
     for (;; i++) {
-        if (!is_word(t, i) || begins_other(t, i) || s->count == MAX_NAMES)
+        declarator *n = &s->names[s->count++];
+        if (s->count == MAX_NAMES || !read_declarator(t, i, n) || (is_const && !n->has_value))
             return false;
-        s->names[s->count++] = i;
-        for (i++; token_is(t, i, "["); i = t->list[i].pair + 1)
-            continue;
-        s->end = i;
+        any = any || is_marked(n);
+        i = n->end;
         if (token_is(t, i, ";"))
-            return true;
-        if (!token_is(t, i, ","))
-            return false;
+            return any;
     }
 }
 
+/* Each name that is marked becomes a declaration of its own, so that the names behind it can use
+ * it. */
 static void mark_statement(edits *d, const statement *s) {
     const tokens *t = &d->unit->tokens;
-    text after = {0};
-    text_print(&after, ";");
-    for (size_t n = 0; n < s->count; n++) {
-        int bytes = (int)t->list[s->names[n]].bytes;
-        const char *name = token_text(t, s->names[n]);
-        text hidden = {0};
-        text_print(&hidden, "ASSAY_NAME(%.*s)", bytes, name);
-        edits_replace(d, s->names[n], text_take(&hidden));
-        text_print(&after, " ASSAY_BIND(%.*s);", bytes, name);
+    char *type = tokens_join(t, s->type.begin, s->type.end);
+    int line = t->list[s->type.begin].line;
+    for (size_t k = 0; k < s->count; k++) {
+        const declarator *n = &s->names[k];
+        if (!is_marked(n))
+            continue;
+        int bytes = (int)t->list[n->name].bytes;
+        const char *name = token_text(t, n->name);
+        text hidden = {0}, behind = {0};
+        text_print(&hidden, "ASSAY_NAME(%d, %.*s)", line, bytes, name);
+        edits_replace(d, n->name, text_take(&hidden));
+        text_print(&behind, "; %s(%d, %.*s);", n->has_value ? "ASSAY_BIND_ARRAY" : "ASSAY_BIND",
+                   line, bytes, name);
+        if (k + 1 < s->count)
+            text_print(&behind, " %s ", strncmp(type, "thread ", 7) == 0 ? type + 7 : type);
+        edits_replace(d, n->end, text_take(&behind));
     }
-    edits_replace(d, s->end, text_take(&after));
+    free(type);
+}
+
+/* Is the statement inside, and has no other rewriting marked its names and ends? */
+static bool is_untouched(const edits *d, const statement *s, at close) {
+    for (size_t k = 0; k < s->count; k++)
+        if (s->names[k].end >= close || d->edit[s->names[k].end] || d->edit[s->names[k].name])
+            return false;
+    return !d->edit[s->type.begin] || s->count == 1;
 }
 
 static void rewrite_body(edits *d, at open) {
@@ -107,9 +172,17 @@ static void rewrite_body(edits *d, at open) {
         if (!token_is(t, i, "{") && !token_is(t, i, "}") && !token_is(t, i, ";"))
             continue;
         statement s;
-        if (read_statement(t, i + 1, &s) && s.end < close && !d->edit[s.end] && !d->edit[i + 1])
+        if (read_statement(t, i + 1, &s) && is_untouched(d, &s, close))
             mark_statement(d, &s);
     }
+}
+
+/* `return;` of a kernel tells that it was here: a barrier behind may wait for this thread. */
+static void mark_returns(edits *d, const kernel *k) {
+    const tokens *t = &d->unit->tokens;
+    for (at i = k->where.body; i < k->where.end; i++)
+        if (token_is(t, i, "return") && token_is(t, i + 1, ";") && !d->edit[i])
+            d->edit[i] = "return ASSAY_LEAVE";
 }
 
 static bool visit(void *context, const decl *found, const char *prefix) {
@@ -122,4 +195,6 @@ static bool visit(void *context, const decl *found, const char *prefix) {
 
 void declare_rewrite(edits *d) {
     decl_visit(&d->unit->tokens, visit, d);
+    for (size_t i = 0; i < d->unit->kernel_count; i++)
+        mark_returns(d, &d->unit->kernels[i]);
 }

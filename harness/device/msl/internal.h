@@ -137,8 +137,9 @@ at tokens_end_item(const tokens *t, at i, at end);
 char *tokens_unquote(const tokens *t, at begin, at end);
 
 /* source.c. *whole is the text for a compiler of MSL; NULL: the same text. */
-char *source_load(const char *path, char **whole, err *e);
-char *source_from_text(const char *name, const char *given, char **whole, err *e);
+char *source_load(const char *path, const msl_extras *extras, char **whole, err *e);
+char *source_from_text(const char *name, const char *given, const msl_extras *extras, char **whole,
+                       err *e);
 
 /* decl.c. Reads the declaration at i and returns where the next one begins; false at the end. */
 bool decl_next(const tokens *t, at *i, at end, decl *out);
@@ -236,6 +237,12 @@ uint64_t storage_measure(const msl_unit *u, at i, at *end);
 
 /* storage.c: `threadgroup` at i, in a kernel: if it declares storage, does it all and says so. */
 bool storage_rewrite(edits *d, at i, const kernel *k, uint32_t *slot, bool *done, err *e);
+
+/* The '=' or '{' of a first value in the threadgroup variables declared there; NOT_FOUND: none. */
+at storage_find_value(const msl_unit *u, at i);
+
+/* language.c: C++ that is not MSL. */
+void language_check(const msl_unit *u, remark_list *out);
 
 /* guard.c: the first store of a kernel that lacks a bounds check before it. */
 at guard_find_missing(const msl_unit *u, const kernel *k);

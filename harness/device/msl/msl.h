@@ -87,6 +87,12 @@ typedef struct {
 /* From a file (local includes resolved beside it), or from text that is given a name for messages.
  */
 msl_unit *msl_load(const char *path, err *e);
+/* The same with folders to look for includes in, and with macros, "NAME" or "NAME=VALUE". */
+typedef struct {
+    const char *const *folders, *const *macros;
+    size_t folder_count, macro_count;
+} msl_extras;
+msl_unit *msl_load_with(const char *path, const msl_extras *extras, err *e);
 msl_unit *msl_from_text(const char *name, const char *text, err *e);
 void msl_free(msl_unit *u);
 

@@ -1,4 +1,4 @@
-/* parse: finds kernels and everything that can be asked for by host name.
+/* parse: finds kernels and everything else that has a host name.
  *
  * A kernel is an entry by itself, under its own name or its host_name; a template of a kernel gives
  * one entry for each explicit instantiation that has a host_name. Functions of the graphics stages
@@ -243,7 +243,7 @@ static void add_instantiation(msl_unit *u, const instantiation *n) {
     at end = d->open != NOT_FOUND ? d->open : d->head_end, first = d->name;
     size_t which = find_template(u, d, d->open != NOT_FOUND ? count_params(t, d->open) : SIZE_MAX);
     if (which == SIZE_MAX)
-        return; /* of something that is no kernel */
+        return; /* of something that is not a kernel */
     while (token_is(t, first - 1, "::") && first >= 2)
         first -= 2;
     entry *e = add_entry(u, n->host_name, which, d->name);

@@ -115,7 +115,11 @@ static void check_indices(const checker *c, const kernel *k) {
 
 static void check_support(const checker *c, const kernel *k) {
     const tokens *t = &c->unit->tokens;
-    if (k->problem)
+    /* An index that MSL does not have is wrong on every device. */
+    bool is_wrong = k->problem && strstr(k->problem, "index that is not within");
+    if (is_wrong)
+        remark_add(c->out, REMARK_ERROR, PLACE(t, k->where.name), "buffer-index", "%s", k->problem);
+    else if (k->problem)
         remark_add(c->out, REMARK_WARNING, PLACE(t, k->where.name), "unsupported",
                    "%s; assay cannot run this kernel", k->problem);
 }
@@ -140,10 +144,10 @@ static void check_memory(const checker *c, const kernel *k) {
 /* Names ------------------------------------------------------------------------------------- */
 
 static bool is_reserved(const tokens *t, at i) {
-    static const char *const words[] = {"kernel",      "vertex",  "fragment",   "device",
-                                        "constant",    "thread",  "half",       "bfloat",
-                                        "threadgroup", "mesh",    "object",     "ray_data",
-                                        "object_data", "visible", "stitchable", NULL};
+    static const char *const words[] = {"kernel",      "vertex",     "fragment", "device",
+                                        "constant",    "thread",     "half",     "bfloat",
+                                        "threadgroup", "mesh",       "ray_data", "object_data",
+                                        "visible",     "stitchable", NULL};
     return token_is_one_of(t, i, words);
 }
 
@@ -195,7 +199,7 @@ static void check_names(const checker *c) {
                        "'%.*s' begins with two underscores: such names belong to the compiler",
                        (int)t->list[i].bytes, token_text(t, i));
         else if (token_is(t, i, "asm") || token_is(t, i, "__asm") || token_is(t, i, "__asm__"))
-            remark_add(c->out, REMARK_WARNING, PLACE(t, i), "unsupported",
+            remark_add(c->out, REMARK_ERROR, PLACE(t, i), "unsupported",
                        "assembly (and the names air.* of the compiler) is not part of MSL");
     }
 }
@@ -220,4 +224,5 @@ void msl_check_rules(const msl_unit *u, remark_list *out) {
         check_guard(&c, &u->kernels[i]);
     }
     check_names(&c);
+    language_check(u, out);
 }

@@ -22,7 +22,7 @@ const entry *entry_find(const msl_unit *u, const char *host_name, err *e) {
         return NULL;
     }
     if (!u->entry_count) {
-        err_set(e, EXIT_USAGE, "there is no kernel %.80s in %.100s, nor any other", host_name,
+        err_set(e, EXIT_USAGE, "there is no kernel %.80s in %.100s, which has none", host_name,
                 u->name);
         return NULL;
     }
@@ -98,7 +98,7 @@ static const msl_param *find_param(const msl_signature *s, msl_kind kind, int in
     return NULL;
 }
 
-/* What an address of this parameter must be a multiple of. A struct is known by its size alone. */
+/* The alignment of this parameter's address. Of a struct only the size is known. */
 static uint32_t param_alignment(const msl_param *p) {
     char pointee[sizeof p->type];
     uint32_t alignment;
@@ -154,7 +154,7 @@ static bool check_threadgroup_memory(const msl_signature *s, const launch *l, ui
                            s->host_name, i, p->name, p->type);
         if (!p && bytes)
             return err_set(e, EXIT_WRONG,
-                           "kernel %.80s: threadgroup %d is given %u bytes, and the kernel has no "
+                           "kernel %.80s: threadgroup %d is given %u bytes, but the kernel has no "
                            "such parameter",
                            s->host_name, i, bytes);
         if (p && bytes < p->value_bytes)
@@ -204,7 +204,7 @@ bool msl_check_launch(const msl_signature *s, const launch *l, uint32_t max_grou
     for (int i = 0; i < LAUNCH_BUFFERS; i++)
         if (l->args[i].kind != BIND_NONE && !find_param(s, MSL_BUFFER, i))
             return err_set(e, EXIT_WRONG,
-                           "kernel %.80s: buffer %d is bound, and the kernel has no such parameter",
+                           "kernel %.80s: buffer %d is bound, but the kernel has no such parameter",
                            s->host_name, i);
     return check_threadgroup_memory(s, l, max_threadgroup_bytes, e) &&
            check_geometry(s, l, max_group_threads, e);

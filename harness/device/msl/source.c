@@ -18,12 +18,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEEPEST_INCLUDE = 64, LONGEST_TEXT = 16 << 20 };
+enum { DEEPEST_INCLUDE = 64, LONGEST_TEXT = 16 << 20, PREPROCESS_SECONDS = 60 };
 
 typedef struct {
     text out;
     bool needs_tool; /* there are directives that only a preprocessor understands */
     bool is_missing; /* an include that is not beside the file */
+    err refused;     /* an include that must not be read, or too many of them */
     char **once;     /* files with #pragma once that are in already */
     size_t once_count, once_room;
     int depth;
@@ -96,9 +97,13 @@ static bool splice_include(splicer *s, const char *path, const char *operand, co
                            int line) {
     char beside[PATH_MAX];
     char *included = NULL;
-    if (s->depth < DEEPEST_INCLUDE && s->out.used < LONGEST_TEXT &&
-        read_local_include(path, operand, end, beside, sizeof beside))
-        included = os_read_file(beside, NULL, NULL);
+    bool is_local = read_local_include(path, operand, end, beside, sizeof beside);
+    if (s->depth >= DEEPEST_INCLUDE || s->out.used >= LONGEST_TEXT)
+        err_set(&s->refused, EXIT_USAGE,
+                "%.160s:%d: files include each other without end, or more than %d MB of them", path,
+                line, LONGEST_TEXT >> 20);
+    else if (is_local && access(beside, F_OK) == 0)
+        included = os_read_plain(beside, LONGEST_TEXT, NULL, &s->refused);
     if (!included) {
         s->needs_tool = s->is_missing = true;
         return false;
@@ -138,34 +143,44 @@ static void splice(splicer *s, const char *path, const char *source) {
     tokens_free(&t);
 }
 
+enum { MOST_FOLDERS = 64 };
+
 static bool run_preprocessor(const char *in, const char *out, const char *folder, const char *name,
-                             err *e) {
+                             const msl_extras *extras, err *e) {
     char tool[PATH_MAX], home[PATH_MAX], headers[PATH_MAX + 64], beside[PATH_MAX + 4];
     if (!toolchain_find_preprocessor(tool, sizeof tool, e) || !os_find_home(home, sizeof home, e))
         return false;
     snprintf(headers, sizeof headers, "-I%s/harness/device/msl/include", home);
     snprintf(beside, sizeof beside, "-I%s", folder);
-    const char *argv[] = {tool,
-                          "-E",
-                          "-x",
-                          "c++",
-                          "-w",
-                          "-std=c++17",
-                          "-undef",
-                          "-nostdinc",
-                          "-D__METAL__=1",
-                          "-D__METAL_VERSION__=310",
-                          "-D__METAL_MACOS__=1",
-                          "-D__HAVE_BFLOAT__=1",
-                          headers,
-                          beside,
-                          "-o",
-                          out,
-                          in,
-                          NULL};
+    const char *fixed[] = {tool,
+                           "-E",
+                           "-x",
+                           "c++",
+                           "-w",
+                           "-std=c++17",
+                           "-undef",
+                           "-nostdinc",
+                           "-D__METAL__=1",
+                           "-D__METAL_VERSION__=310",
+                           "-D__METAL_MACOS__=1",
+                           "-D__HAVE_BFLOAT__=1",
+                           headers,
+                           beside,
+                           "-o",
+                           out,
+                           in};
+    enum { FIXED = sizeof fixed / sizeof *fixed };
+    const char *argv[FIXED + 2 * MOST_FOLDERS + 1];
+    size_t n = FIXED;
+    memcpy(argv, fixed, sizeof fixed);
+    for (size_t i = 0; i < extras->folder_count && i < MOST_FOLDERS; i++) {
+        argv[n++] = "-I";
+        argv[n++] = extras->folders[i];
+    }
+    argv[n] = NULL;
     char *output = NULL;
     int status = 0;
-    bool ok = os_run(argv, &output, &status, e);
+    bool ok = os_run_for(argv, PREPROCESS_SECONDS, &output, &status, e);
     if (ok && status != 0) {
         ok = err_set(e, EXIT_USAGE, "%.160s cannot be preprocessed", name);
         err_set_detail(e, output ? output : "");
@@ -183,7 +198,7 @@ static void forget_folder(char *preprocessed, const char *folder) {
 }
 
 /* The text goes in through a file of its own, so that it need not be one of the caller's. */
-static char *preprocess(const char *name, const char *source, err *e) {
+static char *preprocess(const char *name, const char *source, const msl_extras *extras, err *e) {
     const char *tmp = getenv("TMPDIR");
     char folder[PATH_MAX - 16], in[PATH_MAX], out[PATH_MAX], beside[PATH_MAX];
     int n = snprintf(folder, sizeof folder, "%s/assay-XXXXXX", tmp && *tmp ? tmp : "/tmp");
@@ -201,7 +216,7 @@ static char *preprocess(const char *name, const char *source, err *e) {
     text_add(&marked, source, strlen(source));
     char *result = NULL;
     if (os_write_file(in, marked.data, marked.used, e) &&
-        run_preprocessor(in, out, beside, name, e))
+        run_preprocessor(in, out, beside, name, extras, e))
         result = os_read_file(out, NULL, e);
     if (result)
         forget_folder(result, folder);
@@ -212,16 +227,22 @@ static char *preprocess(const char *name, const char *source, err *e) {
     return result;
 }
 
-char *source_from_text(const char *name, const char *given, char **whole, err *e) {
+char *source_from_text(const char *name, const char *given, const msl_extras *extras, char **whole,
+                       err *e) {
     splicer s = {0};
     splice(&s, name, given);
     for (size_t i = 0; i < s.once_count; i++)
         free(s.once[i]);
     free(s.once);
     *whole = NULL;
+    if (s.refused.code != EXIT_OK) {
+        *e = s.refused;
+        free(s.out.data);
+        return NULL;
+    }
     if (!s.needs_tool)
         return text_take(&s.out);
-    char *spliced = text_take(&s.out), *source = preprocess(name, given, e);
+    char *spliced = text_take(&s.out), *source = preprocess(name, given, extras, e);
     if (source && s.is_missing) {
         text_print(&s.out, "#include <metal_stdlib>\n%s", source);
         *whole = text_take(&s.out);
@@ -233,18 +254,37 @@ char *source_from_text(const char *name, const char *given, char **whole, err *e
     return source;
 }
 
-char *source_load(const char *path, char **whole, err *e) {
+/* Macros stand in front of the text, so that every compiler sees them. */
+static char *add_macros(const char *path, const char *given, const msl_extras *extras) {
+    text out = {0};
+    for (size_t i = 0; i < extras->macro_count; i++) {
+        const char *macro = extras->macros[i];
+        int name = (int)strcspn(macro, "=");
+        text_print(&out, "#define %.*s %s\n", name, macro, macro[name] ? macro + name + 1 : "1");
+    }
+    if (extras->macro_count > 0)
+        print_line_mark(&out, 1, path);
+    text_add(&out, given, strlen(given));
+    return text_take(&out);
+}
+
+char *source_load(const char *path, const msl_extras *extras, char **whole, err *e) {
     size_t bytes = 0;
-    char *given = os_read_file(path, &bytes, e);
+    char *given = os_read_plain(path, LONGEST_TEXT, &bytes, e);
     if (!given)
         return NULL;
     char *source = NULL;
     *whole = NULL;
+    if (strncmp(given, "\xEF\xBB\xBF", 3) == 0) /* a byte order mark is no token */
+        memcpy(given, "   ", 3);
     if (strlen(given) != bytes)
         err_set(e, EXIT_USAGE, "%.160s has a zero byte at %zu: it is not text", path,
                 strlen(given));
-    else
-        source = source_from_text(path, given, whole, e);
+    else {
+        char *all = add_macros(path, given, extras);
+        source = source_from_text(path, all, extras, whole, e);
+        free(all);
+    }
     free(given);
     return source;
 }

@@ -123,13 +123,13 @@ static void declare(const tokens *t, const statement *s, at name, at end, uint32
     if (*align)
         text_print(out,
                    "struct assay_type_%u { %s %s value%s; }; auto &%s = "
-                   "assay::threadgroup_variable<assay_type_%u, %u>().value; ",
-                   slot, align, s->type, shape, word, slot, slot);
+                   "assay::threadgroup_variable<assay_type_%u, %u>(\"%s\").value; ",
+                   slot, align, s->type, shape, word, slot, slot, word);
     else
         text_print(out,
                    "typedef %s assay_type_%u%s; assay_type_%u &%s = "
-                   "assay::threadgroup_variable<assay_type_%u, %u>(); ",
-                   s->type, slot, shape, slot, word, slot, slot);
+                   "assay::threadgroup_variable<assay_type_%u, %u>(\"%s\"); ",
+                   s->type, slot, shape, slot, word, slot, slot, word);
     free(shape);
     free(align);
     free(word);
@@ -200,4 +200,18 @@ uint64_t storage_measure(const msl_unit *u, at i, at *end) {
     free(s.alignment);
     *end = s.end + 1;
     return bytes;
+}
+
+at storage_find_value(const msl_unit *u, at i) {
+    const tokens *t = &u->tokens;
+    statement s = {.keyword = i};
+    if (!find_begin(t, &s) || !find_name(t, &s))
+        return NOT_FOUND;
+    for (at k = s.name; k < s.end; k++) {
+        if (token_is(t, k, "=") || token_is(t, k, "{"))
+            return k;
+        if (t->list[k].pair != NOT_FOUND && t->list[k].pair > k)
+            k = t->list[k].pair;
+    }
+    return NOT_FOUND;
 }

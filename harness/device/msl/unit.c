@@ -23,13 +23,17 @@ static msl_unit *new_unit(const char *name, char *source, char *whole, err *e) {
     return u;
 }
 
-msl_unit *msl_load(const char *path, err *e) {
-    char *whole = NULL, *source = source_load(path, &whole, e);
+msl_unit *msl_load_with(const char *path, const msl_extras *extras, err *e) {
+    char *whole = NULL, *source = source_load(path, extras, &whole, e);
     return new_unit(path, source, whole, e);
 }
 
+msl_unit *msl_load(const char *path, err *e) {
+    return msl_load_with(path, &(msl_extras){0}, e);
+}
+
 msl_unit *msl_from_text(const char *name, const char *given, err *e) {
-    char *whole = NULL, *source = source_from_text(name, given, &whole, e);
+    char *whole = NULL, *source = source_from_text(name, given, &(msl_extras){0}, &whole, e);
     return new_unit(name, source, whole, e);
 }
 

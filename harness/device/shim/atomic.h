@@ -126,7 +126,9 @@ template <class T> METAL_FUNC void atomic_max_explicit(volatile atomic<T> *objec
     atomic_fetch_max_explicit(object, operand, order);
 }
 
-METAL_FUNC void atomic_thread_fence(mem_flags, memory_order, thread_scope = thread_scope_device) {
+METAL_FUNC void atomic_thread_fence(mem_flags flags, memory_order order,
+                                    thread_scope scope = thread_scope_device) {
+    ASSAY_CHECK_SYNC(flags, order, scope);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 

@@ -134,6 +134,7 @@ template <class T> METAL_FUNC constexpr T saturate_to(float x) {
     constexpr float fits = above * (1.0f - 0x1p-24f);
     constexpr float low = is_signed ? -above : 0.0f;
     constexpr T most = static_cast<T>(~0ul >> (64 - bits));
+    ASSAY_CHECK(!(x > low - 1.0f || x >= low) || x >= above, SOFT_CONVERT, 0, nullptr);
     const float from_low = x > low ? x : low;
     const T inside = static_cast<T>(from_low < fits ? from_low : fits);
     const T number = x >= above ? most : inside;

@@ -1,6 +1,6 @@
 // cast: what static_cast becomes in files that use bfloat (harness/device/msl/rewrite.c).
 //
-// The one surprise: compilers refuse any cast between their 16-bit float types, which MSL allows.
+// Compilers refuse any cast between their 16-bit float types, which MSL allows.
 #pragma once
 #pragma clang system_header
 

@@ -134,6 +134,9 @@ template <class A, int Kind, int Index> struct argument {
     static constexpr uint value_bytes() {
         if constexpr (Kind != kind_buffer && Kind != kind_threadgroup)
             return 0;
+        else if constexpr (metal::is_pointer_v<V> &&
+                           metal::is_void_v<metal::remove_cv_t<metal::remove_pointer_t<V>>>)
+            return 1; // device void *: bytes
         else if constexpr (metal::is_pointer_v<V>)
             return sizeof(metal::remove_pointer_t<V>);
         else

@@ -67,7 +67,7 @@ METAL_FUNC vec<T, n> refract(vec<T, n> incident, vec<T, n> normal, T ratio) {
         return name(static_cast<float>(h));                                                        \
     }                                                                                              \
     template <class T, int n> METAL_FUNC vec<bool, n> name(vec<T, n> v) {                          \
-        return assay::each<vec<bool, n>>([](T x) { return name(x); }, v);                          \
+        return assay::each<vec<bool, n>>([](T x) ASSAY_LAMBDA { return name(x); }, v);             \
     }
 ASSAY_PREDICATE(isfinite, __builtin_isfinite(x))
 ASSAY_PREDICATE(isinf, __builtin_isinf(x))
@@ -81,7 +81,7 @@ template <class T, enable_if_t<is_floating_point_v<T>, int> = 0> METAL_FUNC bool
     return size >= static_cast<float>(numeric_limits<T>::min()) && size < __builtin_inff();
 }
 template <class T, int n> METAL_FUNC vec<bool, n> isnormal(vec<T, n> v) {
-    return assay::each<vec<bool, n>>([](T x) { return isnormal(x); }, v);
+    return assay::each<vec<bool, n>>([](T x) ASSAY_LAMBDA { return isnormal(x); }, v);
 }
 
 #define ASSAY_PREDICATE(name, ...)                                                                 \
@@ -92,7 +92,7 @@ template <class T, int n> METAL_FUNC vec<bool, n> isnormal(vec<T, n> v) {
         return __VA_ARGS__;                                                                        \
     }                                                                                              \
     template <class T, int n> METAL_FUNC vec<bool, n> name(vec<T, n> v, vec<T, n> w) {             \
-        return assay::each<vec<bool, n>>([](T x, T y) { return name(x, y); }, v, w);               \
+        return assay::each<vec<bool, n>>([](T x, T y) ASSAY_LAMBDA { return name(x, y); }, v, w);  \
     }
 ASSAY_PREDICATE(isordered, x == x && y == y)
 ASSAY_PREDICATE(isunordered, x != x || y != y)
@@ -139,7 +139,8 @@ METAL_FUNC constexpr V select(const A &a, const B &b, bool c) {
 template <class A, class B, class V = assay::vector_of<A, B>, int n>
 METAL_FUNC constexpr V select(const A &a, const B &b, vec<bool, n> c) {
     using T = typename V::assay_scalar;
-    return assay::each<V>([](T x, T y, bool second) { return second ? y : x; }, V(a), V(b), c);
+    return assay::each<V>([](T x, T y, bool second) ASSAY_LAMBDA { return second ? y : x; }, V(a),
+                          V(b), c);
 }
 
 // ------------------------------------------------------------------------- fast and precise

@@ -10,11 +10,12 @@ enum class atomic_use { load, store, update };
 #include "checked.h"
 #else
 #define ASSAY_CHECK_ATOMIC(at, bytes, use) ((void)0)
+#define ASSAY_CHECK_SYNC(flags, order, scope) ((void)0)
+#define ASSAY_CHECK(is_wrong, what, value, text) ((void)0)
+#define ASSAY_LEAVE
 #define ASSAY_CHECK_COMPONENT(i, n) ((void)0)
 #define ASSAY_STEP ((void)0)
-#endif
-
-#if !defined(ASSAY_CHECKED) || defined(ASSAY_CHECKED_LESS)
-#define ASSAY_NAME(variable) variable
-#define ASSAY_BIND(variable) ((void)0)
+#define ASSAY_NAME(line, variable) variable
+#define ASSAY_BIND(line, variable) ((void)0)
+#define ASSAY_BIND_ARRAY(line, variable) ((void)0)
 #endif

@@ -31,7 +31,8 @@ METAL_FUNC constexpr make_unsigned_t<T> absdiff(T x, T y) {
                                 : static_cast<U>(y) - static_cast<U>(x));
 }
 template <class T, int n> METAL_FUNC vec<make_unsigned_t<T>, n> absdiff(vec<T, n> x, vec<T, n> y) {
-    return assay::each<vec<make_unsigned_t<T>, n>>([](T a, T b) { return absdiff(a, b); }, x, y);
+    return assay::each<vec<make_unsigned_t<T>, n>>(
+        [](T a, T b) ASSAY_LAMBDA { return absdiff(a, b); }, x, y);
 }
 
 template <class T, assay::if_integral<T> = 0> METAL_FUNC T addsat(T x, T y) {
@@ -154,12 +155,13 @@ METAL_FUNC constexpr T insert_bits(T base, T insert, uint offset, uint bits) {
                           (static_cast<U>(static_cast<U>(insert) << offset) & mask));
 }
 template <class T, int n> METAL_FUNC vec<T, n> extract_bits(vec<T, n> v, uint offset, uint bits) {
-    return assay::each<vec<T, n>>([=](T x) { return extract_bits(x, offset, bits); }, v);
+    return assay::each<vec<T, n>>([=](T x) ASSAY_LAMBDA { return extract_bits(x, offset, bits); },
+                                  v);
 }
 template <class T, int n>
 METAL_FUNC vec<T, n> insert_bits(vec<T, n> base, vec<T, n> insert, uint offset, uint bits) {
-    return assay::each<vec<T, n>>([=](T b, T i) { return insert_bits(b, i, offset, bits); }, base,
-                                  insert);
+    return assay::each<vec<T, n>>(
+        [=](T b, T i) ASSAY_LAMBDA { return insert_bits(b, i, offset, bits); }, base, insert);
 }
 
 } // namespace metal

@@ -10,9 +10,10 @@
 
 namespace assay {
 
-// Where a lane of a group takes its value from. Lanes that would reach over the edge keep theirs.
+// Where a lane of a group takes its value from. Lanes that would reach over the edge keep theirs; a
+// source outside the group is no_lane and more.
 template <int group> METAL_FUNC uint source_at(uint index) {
-    return index < group ? lane_index() / group * group + index : no_lane;
+    return index < group ? lane_index() / group * group + index : no_lane + index;
 }
 template <int group> METAL_FUNC uint source_xor(uint mask) {
     const uint lane = lane_index();
@@ -32,14 +33,14 @@ template <int group> METAL_FUNC uint source_rotate(uint delta) {
 }
 
 // Shift in segments of `modulo` lanes; what comes in over the edge is taken from `filling`.
-template <uint Width, class V>
-METAL_FUNC V shift_and_fill(V value, V filling, uint delta, uint modulo, bool up) {
+template <int group, class V> METAL_FUNC V shift_and_fill(V value, V filling, uint delta,
+                                                          uint modulo, bool up, const char *name) {
     const uint lane = lane_index();
     const uint place = lane % modulo;
     const uint source = lane - place + (up ? place - delta : place + delta) % modulo;
     const bool inside = up ? place >= delta : place + delta < modulo;
-    const V shifted = take_from<V, Width>(value, source);
-    const V filled = take_from<V, Width>(filling, source);
+    const V shifted = take_from<group>(value, inside ? source : lane, name);
+    const V filled = take_from<group>(filling, inside ? lane : source, name);
     return inside ? shifted : filled;
 }
 

@@ -14,7 +14,7 @@
 // The vector forms of `name`, whatever its number of arguments.
 #define ASSAY_EACH(name)                                                                           \
     template <class... A, class V = assay::vector_of<A...>> METAL_FUNC V name(const A &...a) {     \
-        return assay::each<V>([](auto... c) { return name(c...); }, V(a)...);                      \
+        return assay::each<V>([](auto... c) ASSAY_LAMBDA { return name(c...); }, V(a)...);         \
     }
 #define ASSAY_MATH_1(name, ...)                                                                    \
     METAL_FUNC float name(float x) {                                                               \
@@ -157,7 +157,7 @@ METAL_FUNC int ilogb(half x) {
     return __builtin_ilogbf(static_cast<float>(x));
 }
 template <class T, int n> METAL_FUNC vec<int, n> ilogb(vec<T, n> v) {
-    return assay::each<vec<int, n>>([](T x) { return ilogb(x); }, v);
+    return assay::each<vec<int, n>>([](T x) ASSAY_LAMBDA { return ilogb(x); }, v);
 }
 
 METAL_FUNC float ldexp(float x, int exponent) {
@@ -167,7 +167,7 @@ METAL_FUNC half ldexp(half x, int exponent) {
     return static_cast<half>(__builtin_ldexpf(static_cast<float>(x), exponent));
 }
 template <class T, int n> METAL_FUNC vec<T, n> ldexp(vec<T, n> v, vec<int, n> exponent) {
-    return assay::each<vec<T, n>>([](T x, int e) { return ldexp(x, e); }, v, exponent);
+    return assay::each<vec<T, n>>([](T x, int e) ASSAY_LAMBDA { return ldexp(x, e); }, v, exponent);
 }
 template <class T, int n> METAL_FUNC vec<T, n> ldexp(vec<T, n> v, int exponent) {
     return ldexp(v, vec<int, n>(exponent));
@@ -241,6 +241,7 @@ METAL_FUNC constexpr auto min(A x, B y) {
 }
 template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>
 METAL_FUNC constexpr auto clamp(A x, B low, C high) {
+    ASSAY_CHECK(low > high, SOFT_CLAMP, 0, nullptr);
     return min(max(x, low), high);
 }
 template <class A, class B, class C, assay::if_scalars<A, B, C> = 0>

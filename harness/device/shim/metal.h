@@ -26,6 +26,10 @@
 #include "vec.h"
 #include "vec_ops.h"
 
+#if defined(ASSAY_CHECKED)
+#include "declared.h"
+#endif
+
 #define ASSAY_VECTOR_NAMES(T)                                                                      \
     namespace metal {                                                                              \
     typedef vec<T, 2> T##2;                                                                        \
@@ -127,6 +131,8 @@ using metal::as_type;
 #define __builtin_convertvector(v, V) static_cast<V>(v)
 
 #undef ASSAY_EACH
+#undef ASSAY_SERVE
+#undef ASSAY_HERE
 
 #undef METAL_FUNC
 #define METAL_FUNC inline __attribute__((always_inline))

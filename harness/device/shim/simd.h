@@ -23,12 +23,16 @@
     }
 #define ASSAY_SHUFFLE(function, group, source)                                                     \
     template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T function(T data, ushort n) {      \
-        return assay::take_from<T, group>(data, assay::source);                                    \
+        return assay::take_from<group>(data, assay::source, #function);                            \
+    }
+#define ASSAY_BROADCAST(function, group)                                                           \
+    template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T function(T data, ushort n) {      \
+        return assay::take_from<group, true>(data, assay::source_at<group>(n), #function);         \
     }
 #define ASSAY_FILL(function, group, up)                                                            \
     template <class T, assay::if_lane_value<T> = 0>                                                \
     METAL_FUNC T function(T data, T filling_data, ushort delta, ushort modulo = group) {           \
-        return assay::shift_and_fill<group>(data, filling_data, delta, modulo, up);                \
+        return assay::shift_and_fill<group>(data, filling_data, delta, modulo, up, #function);     \
     }
 
 #define ASSAY_LANE_FUNCTIONS(prefix, group)                                                        \
@@ -42,7 +46,7 @@
     ASSAY_SCAN(prefix, group, sum)                                                                 \
     ASSAY_SCAN(prefix, group, product)                                                             \
     ASSAY_SHUFFLE(prefix##_shuffle, group, source_at<group>(n))                                    \
-    ASSAY_SHUFFLE(prefix##_broadcast, group, source_at<group>(n))                                  \
+    ASSAY_BROADCAST(prefix##_broadcast, group)                                                     \
     ASSAY_SHUFFLE(prefix##_shuffle_xor, group, source_xor<group>(n))                               \
     ASSAY_SHUFFLE(prefix##_shuffle_up, group, source_up<group>(n))                                 \
     ASSAY_SHUFFLE(prefix##_shuffle_down, group, source_down<group>(n))                             \
@@ -145,5 +149,6 @@ METAL_FUNC void simdgroup_barrier(mem_flags flags, memory_scope) {
 #undef ASSAY_REDUCE
 #undef ASSAY_SCAN
 #undef ASSAY_SHUFFLE
+#undef ASSAY_BROADCAST
 #undef ASSAY_FILL
 #undef ASSAY_LANE_FUNCTIONS

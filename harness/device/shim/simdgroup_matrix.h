@@ -84,6 +84,7 @@ template <class T> METAL_FUNC void simdgroup_load(simdgroup_matrix<T, 8, 8> &d, 
                                                   ulong elements_per_row = 8,
                                                   vec<ulong, 2> matrix_origin = vec<ulong, 2>(0ul),
                                                   bool transpose_matrix = false) {
+    assay::meet_for_matrix();
     const assay::fragment_place place(elements_per_row, matrix_origin, transpose_matrix);
     d.thread_elements() = vec<T, 2>(source[place.at], source[place.at + place.step]);
 }
@@ -91,6 +92,7 @@ template <class T> METAL_FUNC void simdgroup_store(const simdgroup_matrix<T, 8, 
                                                    ulong elements_per_row = 8,
                                                    vec<ulong, 2> matrix_origin = vec<ulong, 2>(0ul),
                                                    bool transpose_matrix = false) {
+    assay::meet_for_matrix();
     const assay::fragment_place place(elements_per_row, matrix_origin, transpose_matrix);
     target[place.at] = a.thread_elements().x;
     target[place.at + place.step] = a.thread_elements().y;

@@ -5,7 +5,7 @@
 // copyable, and the result is a real vec<T, N> that templates can deduce. Swizzles that repeat a
 // component name a setter that does not exist: reading works, writing does not compile.
 //
-// The surprise: in a template, where the vector's type depends on a parameter, clang does not find
+// A limitation: in a template, where the vector's type depends on a parameter, clang does not find
 // an operator whose operands are all such properties or scalars (v.xy * w.zw, v.xy += 1). That is a
 // compile error, never a wrong result; float2(v.xy) * w.zw, and v.xy = ..., work everywhere.
 //

@@ -87,12 +87,22 @@ template <class T, int n> constexpr size_t vec_align = sizeof(T) * (n == 3 ? 4 :
 #define ASSAY_VEC_COPY_3(to, from) ASSAY_VEC_COPY_2(to, from) to(z, from.z)
 #define ASSAY_VEC_COPY_4(to, from) ASSAY_VEC_COPY_3(to, from) to(w, from.w)
 #define ASSAY_VEC_ASSIGN(member, value) member = value;
-#define ASSAY_VEC_COPY(n)                                                                          \
+#define ASSAY_VEC_COPIES(n)                                                                        \
     METAL_FUNC constexpr vec(const vec &v_)                                                        \
         : vec(T(0)){ASSAY_VEC_COPY_##n(ASSAY_VEC_ASSIGN, v_)} METAL_FUNC constexpr vec &           \
           operator=(const vec &v_) {                                                               \
         ASSAY_VEC_COPY_##n(ASSAY_VEC_ASSIGN, v_) return *this;                                     \
     }
+// Three components keep theirs also in a kernel with unions: they have padding.
+#define ASSAY_VEC_COPY_OF_3 ASSAY_VEC_COPIES(3)
+#if defined(ASSAY_PLAIN_VECTORS)
+#define ASSAY_VEC_COPY_OF_2
+#define ASSAY_VEC_COPY_OF_4
+#else
+#define ASSAY_VEC_COPY_OF_2 ASSAY_VEC_COPIES(2)
+#define ASSAY_VEC_COPY_OF_4 ASSAY_VEC_COPIES(4)
+#endif
+#define ASSAY_VEC_COPY(n) ASSAY_VEC_COPY_OF_##n
 #else
 #define ASSAY_VEC_COPY(n)
 #endif

@@ -31,12 +31,14 @@ constexpr bool divides(const char *op) {
 
 template <class T> METAL_FUNC constexpr T shift_left(T value, T count) {
     using U = metal::make_unsigned_t<T>;
+    ASSAY_CHECK(static_cast<U>(count) >= sizeof(T) * 8, SOFT_SHIFT, count, nullptr);
     const int n = static_cast<int>(static_cast<U>(count) & (sizeof(T) * 8 - 1));
     return static_cast<T>(static_cast<U>(value) << n);
 }
 
 template <class T> METAL_FUNC constexpr T shift_right(T value, T count) {
     using U = metal::make_unsigned_t<T>;
+    ASSAY_CHECK(static_cast<U>(count) >= sizeof(T) * 8, SOFT_SHIFT, count, nullptr);
     const int n = static_cast<int>(static_cast<U>(count) & (sizeof(T) * 8 - 1));
     return static_cast<T>(value >> n);
 }
@@ -103,7 +105,8 @@ ASSAY_ARITHMETIC(^)
                 return __builtin_bit_cast(                                                         \
                     decltype(a),                                                                   \
                     ASSAY_NATIVE(a) op(ASSAY_NATIVE(b) & static_cast<T>(sizeof(T) * 8 - 1)));      \
-        return assay::each<vec<T, n>>([](T x, T y) { return assay::shift<T>(x, y); }, a, b);       \
+        return assay::each<vec<T, n>>([](T x, T y) ASSAY_LAMBDA { return assay::shift<T>(x, y); }, \
+                                      a, b);                                                       \
     }                                                                                              \
     ASSAY_SPLAT_FORMS(op)                                                                          \
     ASSAY_ASSIGN_FORMS(op)
@@ -146,13 +149,13 @@ template <class T, int n> METAL_FUNC constexpr vec<T, n> operator+(vec<T, n> a) 
     return a;
 }
 template <class T, int n> METAL_FUNC constexpr vec<T, n> operator-(vec<T, n> a) {
-    return assay::each<vec<T, n>>([](T x) { return static_cast<T>(-x); }, a);
+    return assay::each<vec<T, n>>([](T x) ASSAY_LAMBDA { return static_cast<T>(-x); }, a);
 }
 template <class T, int n> METAL_FUNC constexpr vec<T, n> operator~(vec<T, n> a) {
-    return assay::each<vec<T, n>>([](T x) { return static_cast<T>(~x); }, a);
+    return assay::each<vec<T, n>>([](T x) ASSAY_LAMBDA { return static_cast<T>(~x); }, a);
 }
 template <int n> METAL_FUNC constexpr vec<bool, n> operator!(vec<bool, n> a) {
-    return assay::each<vec<bool, n>>([](bool x) { return !x; }, a);
+    return assay::each<vec<bool, n>>([](bool x) ASSAY_LAMBDA { return !x; }, a);
 }
 
 template <class T, int n> METAL_FUNC constexpr vec<T, n> &operator++(vec<T, n> &a) {

@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 enum {
-    SOFT_ABI_VERSION = 2,
+    SOFT_ABI_VERSION = 3,
     SOFT_LANES = MSL_LANES,
     SOFT_MAX_THREADS = MSL_MAX_THREADS,
     SOFT_MAX_GROUPS = SOFT_MAX_THREADS / SOFT_LANES,
@@ -63,6 +63,7 @@ typedef struct {
     soft_u32 parked;  /* lanes at a threadgroup barrier */
     soft_u32 party;   /* lanes whose meeting is being settled the slow way; 0 on the fast path */
     soft_u32 current; /* the lane that runs */
+    soft_u32 ended;   /* lanes that a bad access ended: they reach nothing any more */
     const char *first_site; /* of the first lane that stopped in this round; NULL: none has */
     soft_u64 differs;       /* non-zero if lanes of this round stopped at different sites */
     soft_u32 index;         /* simdgroup index in the threadgroup */
@@ -85,8 +86,30 @@ enum {
     SOFT_UPDATE = 4, /* an atomic store that depends on what was there */
 };
 
-/* What the compiler's own checks found; beyond memory. */
-enum { SOFT_MISALIGNED, SOFT_DIVIDE, SOFT_SHIFT, SOFT_CONVERT, SOFT_INDEX };
+/* What is wrong beyond memory. */
+enum {
+    SOFT_MISALIGNED, /* value: the address */
+    SOFT_DIVIDE,
+    SOFT_SHIFT, /* value: the count */
+    SOFT_CONVERT,
+    SOFT_INDEX,    /* value: the index; text: the array's type */
+    SOFT_OVERFLOW, /* text: the operation */
+    SOFT_CLAMP,
+    SOFT_VARIES,   /* a broadcast from a lane that is not the same for all; text: the function */
+    SOFT_INACTIVE, /* a value of a lane that takes no part; value: the lane; text: the function */
+    SOFT_NO_LANE,  /* a value from outside the simdgroup; likewise */
+};
+
+/* Who a meeting is for. A product of matrices needs what all lanes loaded before: like a barrier of
+ * the simdgroup, it puts those loads in front of what comes after. */
+enum { SOFT_MEET_ANY = 1, SOFT_MEET_ALL, SOFT_MEET_PRODUCT, SOFT_MEET_BARRIER };
+
+/* Marks of the bytes of private memory; 0: nothing is known against it. */
+enum {
+    SOFT_MARK_UNSET = 1, /* given no value */
+    SOFT_MARK_MAYBE = 2, /* given no value, or padding */
+    SOFT_MARK_EDGE = 3,  /* around an array */
+};
 
 enum { SOFT_PAGE_SHIFT = 14, SOFT_PAGES = 1024 };
 
@@ -105,20 +128,29 @@ typedef struct soft_checks {
         *page[SOFT_PAGES]; /* a region by the low bits of its pages; may be another's */
     soft_u64 inline_begin; /* small constants stand close together: by 16 bytes */
     const soft_region *inline_region[SOFT_INLINE_BYTES / 16];
-    soft_u32 trace;   /* every access and every statement's end is told */
-    soft_u32 pending; /* something must be put back before the next access */
-    soft_u32 unset;   /* there are private variables without a value: their bytes are marked here */
-    unsigned char *unset_map; /* a byte for each of the stacks' */
+    soft_u32 trace;       /* every access and every statement's end is told */
+    soft_u32 pending;     /* something must be put back before the next access */
+    soft_u32 unset;       /* there are private variables with marks */
+    unsigned char *marks; /* a byte for each of the stacks' */
     void (*access)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 how, const void *pc);
-    /* type: of the array that an index is outside of, as the compiler spells it; else NULL. */
-    void (*mishap)(struct soft_worker *w, soft_u32 what, soft_u64 value, const char *type,
+    void (*mishap)(struct soft_worker *w, soft_u32 what, soft_u64 value, const char *text,
                    const void *pc);
-    /* A variable without a value begins (or ends) its life. */
-    void (*declare)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 begins);
+    /* A variable without a value, or an array, begins (or ends) its life. values: SOFT_MARK_* of
+     * each byte of an element of `period` bytes; NULL: it has a value. edge: bytes on both sides
+     * of it that are nobody's. */
+    void (*declare)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 edge,
+                    const unsigned char *values, soft_u32 period, soft_u32 begins);
     void (*meet)(struct soft_worker *w, soft_u32 party, soft_u32 width, const void *pc);
     void (*park)(struct soft_worker *w, const void *pc);
     void (*fence)(struct soft_worker *w, soft_u32 flags, soft_u32 whole_threadgroup);
+    /* atomic_thread_fence. */
+    void (*sync)(struct soft_worker *w, soft_u32 flags, soft_u32 order, soft_u32 scope);
+    void (*leave)(struct soft_worker *w, const void *pc); /* a return statement of the kernel */
 } soft_checks;
+
+/* Orders and scopes as `sync` takes them. */
+enum { SOFT_ACQUIRES = 1, SOFT_RELEASES = 2 };
+enum { SOFT_SCOPE_THREAD, SOFT_SCOPE_SIMDGROUP, SOFT_SCOPE_THREADGROUP, SOFT_SCOPE_DEVICE };
 
 typedef struct soft_worker {
     /* what a kernel reads */
@@ -134,7 +166,8 @@ typedef struct soft_worker {
 
     /* what it calls when the fast path does not do */
     void (*settle)(struct soft_worker *w); /* end of a round that is not one plain meeting */
-    void *(*place)(struct soft_worker *w, soft_u32 slot, soft_u64 bytes, soft_u64 align);
+    void *(*place)(struct soft_worker *w, soft_u32 slot, soft_u64 bytes, soft_u64 align,
+                   const char *name, soft_u32 element_bytes);
 
     /* meetings: values posted, results to fetch; of whatever type the meeting has, packed */
     __attribute__((aligned(64))) unsigned char in[SOFT_LANES * SOFT_EXCHANGE_BYTES];

@@ -18,10 +18,13 @@ typedef struct soft_checker soft_checker;
 
 /* A binding as the checker sees it. */
 typedef struct {
-    void *begin;
+    void *begin; /* as the kernel sees it */
+    void *real;  /* the same byte in the buffer's own mapping */
     size_t bytes;
     bool is_bound, can_write, is_inline;
+    bool may_overread; /* loads past its end are not findings */
     uint32_t element_bytes;
+    void *allocation; /* soft_checked_allocate; NULL: memory that was all written */
     char label[48];
     char name[64]; /* of the parameter */
 } soft_bound;
@@ -30,22 +33,35 @@ typedef struct {
 soft_checker *soft_checker_new(soft_worker *w, bool is_traced, err *e);
 void soft_checker_free(soft_checker *c);
 
+/* Threadgroup memory that the launch gives, as it is called in the kernel. */
+typedef struct {
+    char name[64];
+    uint32_t element_bytes;
+} soft_dynamic;
+
 /* Around the threadgroups of one launch. object is the compiled kernel's file; inline_begin where
  * the small constants stand. */
 void soft_checker_begin(soft_checker *c, const char *kernel, const soft_kernel *k,
                         const char *object, const soft_bound bound[SOFT_BUFFERS],
-                        const void *inline_begin);
+                        const soft_dynamic dynamic[SOFT_DYNAMIC], const void *inline_begin);
 void soft_checker_end(soft_checker *c, finding_list *out);
 
 /* What the scheduler tells: a threadgroup starts; every thread of it has returned or parked; a
  * threadgroup variable was placed. */
 void soft_checker_begin_group(soft_checks *c);
 void soft_checker_end_phase(soft_checks *c);
-void soft_checker_add_variable(soft_checks *c, void *at, size_t bytes);
+void soft_checker_add_variable(soft_checks *c, void *at, size_t bytes, const char *name,
+                               uint32_t element_bytes);
+void soft_checker_add_dynamic(soft_checks *c, int index, void *at, size_t bytes);
 
-/* Memory whose surroundings are nobody's: an access far outside is still told to be this buffer's.
- */
+/* Memory for a buffer. Around it is a gap that no other memory uses: an access far outside is still
+ * told to be this buffer's. It knows which of its bytes were written. */
 void *soft_checked_allocate(size_t bytes);
 void soft_checked_free(void *at);
+void soft_checked_mark(void *at, size_t offset, size_t bytes, bool is_written);
+/* The same memory at another address, with a gap around it: one for each further binding of a
+ * buffer, so that an index that leaves one binding does not land in the next. n counts from 1.
+ * NULL where the system cannot. */
+void *soft_checked_alias(void *at, int n);
 
 #endif

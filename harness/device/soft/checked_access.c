@@ -10,10 +10,77 @@ static bool reads(unsigned how) {
     return !(how & SOFT_STORE) || how & SOFT_UPDATE;
 }
 
+static finding_class outside_class(unsigned how) {
+    return how & SOFT_STORE ? FINDING_STORE_OUTSIDE : FINDING_LOAD_OUTSIDE;
+}
+
+/* Races ---------------------------------------------------------------------------------------- */
+
+/* The second store of two is about to happen. What it stores is seen before the next access. */
+static void open_store_race(soft_checker *c, const report *r, uintptr_t at, size_t bytes) {
+    store_race *s = &c->store_race;
+    s->is_open = true;
+    s->at = at;
+    s->bytes = bytes < ACCESS_BYTES ? bytes : ACCESS_BYTES;
+    s->row = *r;
+    memcpy(s->first, (const void *)at, s->bytes);
+    c->hooks.pending = 1;
+}
+
+void checker_settle_stores(soft_checker *c) {
+    store_race *s = &c->store_race;
+    if (!s->is_open)
+        return;
+    s->is_open = false;
+    bool same = memcmp(s->first, (const void *)s->at, s->bytes) == 0;
+    if (same)
+        s->row.what = s->row.row.what = FINDING_SAME_STORE;
+    report *r = checker_add_report(c, s->row.what, s->row.pc, s->row.buffer);
+    if (r)
+        *r = s->row;
+}
+
+static void race_with(soft_checker *c, const shadow_access *other, const device_region *d,
+                      const variable *v, uintptr_t at, size_t bytes, unsigned how, const void *pc) {
+    report row, *r = &row;
+    bool in_group = other->group == (c->group & 0xFFFFFF);
+    bool both_store = how & other->how & SOFT_STORE && !((how | other->how) & SOFT_ATOMIC);
+    finding_class what = in_group ? FINDING_RACE_IN_GROUP : FINDING_RACE_OF_GROUPS;
+    if (!both_store)
+        r = checker_add_report(c, what, pc, d ? d->index : -1);
+    else
+        checker_start_report(c, r, what, pc, d ? d->index : -1);
+    if (!r)
+        return;
+    r->has_other = true;
+    r->other = *other;
+    const char *text = in_group ? "races, no barrier between" : "races across threadgroups";
+    if (d)
+        checker_describe(r, d->bound, at, bytes, how, text);
+    else
+        checker_describe_variable(r, v, at, bytes, how, text);
+    if (both_store)
+        open_store_race(c, r, at, bytes);
+}
+
+static bool is_known_load(const soft_checker *c, const shadow *s, uintptr_t at, size_t bytes) {
+    const uint32_t t = checker_thread(c->worker), kind = s->is_shared ? 0 : 1;
+    const shadow_moment m = {.group = c->group & 0xFFFFFF,
+                             .thread = t,
+                             .epoch = c->epoch[kind][t] & 0x3FFFFF,
+                             .simd_epoch = c->simd_epoch[kind][t],
+                             .phase = c->phase & 0x3FFFFF,
+                             .simd_phase = c->simd_phase[t / SOFT_LANES]};
+    return shadow_knows_load(s, at, bytes, &m);
+}
+
+/* Device memory -------------------------------------------------------------------------------- */
+
+enum { PAGE_OF_NULL = 65536 }; /* an index may have been added */
+
 static void access_outside(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
                            const void *pc) {
     c->index_pending = false;
-    finding_class what = how & SOFT_STORE ? FINDING_STORE_OUTSIDE : FINDING_LOAD_OUTSIDE;
     if (at - c->nothing < sizeof(unsigned char[4096]) && c->nothing) {
         report *r = checker_add_report(c, FINDING_UNBOUND, pc, -1);
         if (r)
@@ -23,62 +90,30 @@ static void access_outside(soft_checker *c, uintptr_t at, size_t bytes, unsigned
         checker_neutralise(c, at, bytes, how, true);
         return;
     }
-    const device_region *near = checker_find_nearest(c, at);
-    report *r = checker_add_report(c, what, pc, near ? near->index : -1);
+    bool is_null = at < PAGE_OF_NULL || at > UINTPTR_MAX - PAGE_OF_NULL;
+    const device_region *near = is_null ? NULL : checker_find_nearest(c, at);
+    if (near && near->bound->may_overread && !(how & SOFT_STORE) && at >= near->region.begin) {
+        checker_neutralise(c, at, bytes, how, false);
+        return;
+    }
+    report *r = checker_add_report(c, outside_class(how), pc, near ? near->index : -1);
     if (r && near)
         checker_describe(r, near->bound, at, bytes, how, "outside");
+    else if (r && is_null)
+        snprintf(r->row.text, sizeof r->row.text,
+                 "%s of %zu bytes through a pointer that is NULL (address %#llx)",
+                 checker_name_access(how), bytes, (unsigned long long)at);
     else if (r)
         snprintf(r->row.text, sizeof r->row.text, "%s of %zu bytes outside every buffer",
                  checker_name_access(how), bytes);
     checker_neutralise(c, at, bytes, how, false);
 }
 
-static shadow_time get_time(const soft_checker *c, bool is_device) {
-    uint32_t t = checker_thread(c->worker);
-    return (shadow_time){c->group, (uint16_t)t,
-                         is_device ? c->device_epoch[t] : c->threadgroup_epoch[t],
-                         is_device ? c->device_simd[t] : c->threadgroup_simd[t]};
-}
-
-/* Over the words of an access. */
-static shadow_verdict judge_words(shadow_cell *cells, uintptr_t offset, size_t bytes,
-                                  const shadow_time *now, unsigned how, const void *pc,
-                                  const void **other) {
-    shadow_verdict worst = SHADOW_FINE;
-    for (size_t done = 0; done < bytes;) {
-        size_t in_word = (offset + done) % 4, n = 4 - in_word;
-        n = n < bytes - done ? n : bytes - done;
-        uint8_t mask = (uint8_t)(((1u << n) - 1) << in_word);
-        shadow_verdict v =
-            shadow_access(&cells[(offset + done) / 4], now, mask, (how & SOFT_STORE) != 0,
-                          (how & SOFT_ATOMIC) != 0, pc, other);
-        worst = v != SHADOW_FINE ? v : worst;
-        done += n;
-    }
-    return worst;
-}
-
-static void report_race(soft_checker *c, shadow_verdict v, const void *pc, const void *other,
-                        int index, const soft_bound *b, uintptr_t at, size_t bytes, unsigned how) {
-    finding_class what = v == SHADOW_RACE_IN_GROUP ? FINDING_RACE_IN_GROUP : FINDING_RACE_OF_GROUPS;
-    report *r = checker_add_report(c, what, pc, index);
-    if (!r)
-        return;
-    r->other = other;
-    if (b) {
-        checker_describe(r, b, at, bytes, how, "races");
-    } else {
-        snprintf(r->row.label, sizeof r->row.label, "threadgroup memory");
-        r->row.bytes = (uint32_t)bytes;
-        snprintf(r->row.text, sizeof r->row.text, "%s of %zu bytes of threadgroup memory races",
-                 checker_name_access(how), bytes);
-    }
-}
-
 static void access_device(soft_checker *c, const device_region *d, uintptr_t at, size_t bytes,
                           unsigned how, const void *pc) {
     const soft_bound *b = d->bound;
     stretch *s = d->stretch;
+    const uintptr_t real = at + d->shift;
     if (how & SOFT_STORE && !b->can_write) {
         report *r = checker_add_report(c, FINDING_READ_ONLY, pc, d->index);
         if (r)
@@ -86,114 +121,129 @@ static void access_device(soft_checker *c, const device_region *d, uintptr_t at,
         checker_neutralise(c, at, bytes, how, true);
         return;
     }
-    if (s->unset) {
-        uint8_t *unset = s->unset + (at - s->begin);
-        bool any = memchr(unset, 1, bytes) != NULL;
-        if (any && reads(how)) {
+    if (s->written) {
+        uint8_t *written = s->written + (real - s->begin);
+        const uint8_t *hole = memchr(written, 0, bytes);
+        if (hole && reads(how)) {
             report *r = checker_add_report(c, FINDING_UNWRITTEN, pc, d->index);
-            if (r)
-                checker_describe(r, b, at, bytes, how, "of memory that nothing wrote");
+            if (r) {
+                checker_describe(r, b, at + (size_t)(hole - written), bytes, how,
+                                 "of memory that nothing wrote");
+                r->row.by = 0;
+            }
         }
-        if (any && how & SOFT_STORE)
-            memset(unset, 0, bytes);
+        if (hole && how & SOFT_STORE)
+            memset(written, 1, bytes);
     }
-    if (s->cells) {
-        shadow_time now = get_time(c, true);
-        const void *other = NULL;
-        uintptr_t base = s->begin & ~(uintptr_t)3;
-        shadow_verdict v = judge_words(s->cells, at - base, bytes, &now, how, pc, &other);
-        if (v != SHADOW_FINE)
-            report_race(c, v, pc, other, d->index, b, at, bytes, how);
+    if (how & SOFT_ATOMIC && c->sync.is_used)
+        checker_pass_word(c, real & ~(uintptr_t)3, how);
+    if (s->has_shadow && !(how == SOFT_LOAD && is_known_load(c, &s->shadow, real, bytes))) {
+        shadow_access now = checker_now(c, true, how, bytes, pc), other;
+        const shadow_access arrived = checker_arrived(c, now);
+        if (shadow_judge(&s->shadow, real, bytes, &now, &arrived, checker_is_ordered, c, &other))
+            race_with(c, &other, d, NULL, at, bytes, how, pc);
     }
 }
 
-static bool is_in_variable(const soft_checker *c, uintptr_t at, size_t bytes) {
+/* Threadgroup memory --------------------------------------------------------------------------- */
+
+static const variable *find_variable(const soft_checker *c, uintptr_t at, size_t bytes) {
     for (int i = 0; i < c->variable_count; i++) {
         const variable *v = &c->variables[i];
         if (at - v->begin < v->bytes && bytes <= v->bytes - (at - v->begin))
-            return true;
+            return v;
     }
-    return false;
+    return NULL;
 }
 
 static void outside_threadgroup(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
                                 const void *pc) {
     c->index_pending = false;
-    finding_class what = how & SOFT_STORE ? FINDING_STORE_OUTSIDE : FINDING_LOAD_OUTSIDE;
-    report *r = checker_add_report(c, what, pc, -1);
+    report *r = checker_add_report(c, outside_class(how), pc, -1);
     if (r) {
-        size_t nearest = SIZE_MAX, whole = 0;
+        size_t nearest = SIZE_MAX;
+        const variable *found = NULL;
         for (int i = 0; i < c->variable_count; i++) {
             const variable *v = &c->variables[i];
             size_t by = at < v->begin ? v->begin - at : at + bytes - (v->begin + v->bytes);
             if (by < nearest) {
                 nearest = by;
-                whole = v->bytes;
-                r->row.element = (int64_t)(at - v->begin) / (int64_t)bytes;
+                found = v;
             }
         }
-        r->row.by = (int64_t)nearest;
-        r->row.bytes = (uint32_t)bytes;
         snprintf(r->row.label, sizeof r->row.label, "threadgroup memory");
-        snprintf(r->row.text, sizeof r->row.text,
-                 "%s of %zu bytes, %zu bytes outside a threadgroup variable of %zu bytes "
-                 "(element %lld)",
-                 checker_name_access(how), bytes, nearest, whole, (long long)r->row.element);
+        if (found)
+            checker_describe_variable(r, found, at, bytes, how, "outside");
+        else
+            snprintf(r->row.text, sizeof r->row.text,
+                     "%s of %zu bytes of threadgroup memory, of which the launch gives none",
+                     checker_name_access(how), bytes);
     }
     checker_neutralise(c, at, bytes, how, true);
 }
 
-/* Which bytes of a word this threadgroup wrote: low 4 bits the mask, above them the group. */
-static bool is_written(const soft_checker *c, size_t offset, size_t bytes) {
-    for (size_t i = offset; i < offset + bytes; i++) {
-        uint32_t w = c->threadgroup_written[i / 4];
-        if (w >> 4 != (c->group & 0xFFFFFFF) || !(w >> i % 4 & 1))
-            return false;
-    }
-    return true;
-}
-
-static void set_written(soft_checker *c, size_t offset, size_t bytes) {
-    for (size_t i = offset; i < offset + bytes; i++) {
-        uint32_t *w = &c->threadgroup_written[i / 4];
-        if (*w >> 4 != (c->group & 0xFFFFFFF))
-            *w = (c->group & 0xFFFFFFF) << 4;
-        *w |= 1u << i % 4;
-    }
-}
-
 static void access_threadgroup(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
                                const void *pc) {
-    if (!is_in_variable(c, at, bytes)) {
+    const variable *v = find_variable(c, at, bytes);
+    if (!v) {
         outside_threadgroup(c, at, bytes, how, pc);
         return;
     }
-    size_t offset = at - (uintptr_t)c->worker->threadgroup_memory;
-    if (reads(how) && !is_written(c, offset, bytes)) {
+    uint32_t *written = c->threadgroup_written + (at - (uintptr_t)c->worker->threadgroup_memory);
+    size_t hole = 0;
+    while (hole < bytes && written[hole] == c->group)
+        hole++;
+    if (reads(how) && hole < bytes) {
         report *r = checker_add_report(c, FINDING_UNWRITTEN, pc, -1);
         if (r) {
-            snprintf(r->row.label, sizeof r->row.label, "threadgroup memory");
+            checker_describe_variable(r, v, at + hole, bytes, how,
+                                      "of memory that this threadgroup did not write");
+            r->row.by = 0;
+        }
+    }
+    for (; how & SOFT_STORE && hole < bytes; hole++)
+        written[hole] = c->group;
+    if (how & SOFT_ATOMIC && c->sync.is_used)
+        checker_pass_word(c, at & ~(uintptr_t)3, how);
+    if (how == SOFT_LOAD && is_known_load(c, &c->threadgroup_shadow, at, bytes))
+        return;
+    shadow_access now = checker_now(c, false, how, bytes, pc), other;
+    const shadow_access arrived = checker_arrived(c, now);
+    if (shadow_judge(&c->threadgroup_shadow, at, bytes, &now, &arrived, checker_is_ordered, c,
+                     &other))
+        race_with(c, &other, NULL, v, at, bytes, how, pc);
+}
+
+/* Private memory ------------------------------------------------------------------------------- */
+
+static void outside_private(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
+                            const void *pc) {
+    if (!c->index_pending) {
+        report *r = checker_add_report(c, outside_class(how), pc, -1);
+        if (r) {
+            snprintf(r->row.label, sizeof r->row.label, "private array");
             r->row.bytes = (uint32_t)bytes;
             snprintf(r->row.text, sizeof r->row.text,
-                     "%s of %zu bytes of threadgroup memory that this threadgroup did not write",
+                     "%s of %zu bytes through a pointer that has left its private array",
                      checker_name_access(how), bytes);
         }
     }
-    if (how & SOFT_STORE)
-        set_written(c, offset, bytes);
-    shadow_time now = get_time(c, false);
-    const void *other = NULL;
-    shadow_verdict v = judge_words(c->threadgroup_cells, offset, bytes, &now, how, pc, &other);
-    /* Words that other threadgroups of this worker used are free for this one. */
-    if (v == SHADOW_RACE_IN_GROUP)
-        report_race(c, v, pc, other, -1, NULL, at, bytes, how);
+    checker_neutralise(c, at, bytes, how, true);
 }
 
-static void access_private(soft_checker *c, uintptr_t offset, size_t bytes, unsigned how,
+static void access_private(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
                            const void *pc) {
-    uint8_t *unset = c->private_unset + offset;
-    /* Where some of it was set, the rest may be padding. */
-    if (reads(how) && c->hooks.unset && !memchr(unset, 0, bytes)) {
+    uint8_t *marks = c->private_marks + (at - (uintptr_t)c->worker - SOFT_STACKS_AT);
+    if (!c->hooks.unset)
+        return;
+    if (memchr(marks, SOFT_MARK_EDGE, bytes)) {
+        outside_private(c, at, bytes, how, pc);
+        return;
+    }
+    /* What may be padding is asked for only where nothing else was loaded with it. */
+    bool is_unset = memchr(marks, SOFT_MARK_UNSET, bytes) ||
+                    (!memchr(marks, 0, bytes) && memchr(marks, SOFT_MARK_MAYBE, bytes));
+    if (reads(how) && is_unset) {
         report *r = checker_add_report(c, FINDING_UNWRITTEN, pc, -1);
         if (r) {
             snprintf(r->row.label, sizeof r->row.label, "private memory");
@@ -202,11 +252,13 @@ static void access_private(soft_checker *c, uintptr_t offset, size_t bytes, unsi
                      "%s of %zu bytes of a variable that was given no value",
                      checker_name_access(how), bytes);
         }
-        memset(unset, 0, bytes); /* said once */
+        memset(marks, 0, bytes); /* said once */
     }
-    if (how & SOFT_STORE && c->hooks.unset)
-        memset(unset, 0, bytes);
+    if (how & SOFT_STORE)
+        memset(marks, 0, bytes);
 }
+
+/* Births of NaN -------------------------------------------------------------------------------- */
 
 /* Floating-point exceptions since the last look. A NaN or an infinity that is only passed on raises
  * none: what is seen here was born. */
@@ -244,17 +296,19 @@ static void trace(soft_checker *c, const void *pc) {
                             : "an infinity is born of an overflow");
 }
 
-void checker_tell_index(soft_checker *c) {
+/* All ------------------------------------------------------------------------------------------ */
+
+void checker_tell_index(soft_checker *c, unsigned how) {
     if (!c->index_pending)
         return;
     c->index_pending = false;
-    report *r = checker_add_report(c, FINDING_LOAD_OUTSIDE, c->index_pc, -1);
+    report *r = checker_add_report(c, outside_class(how), c->index_pc, -1);
     if (!r)
         return;
     r->row.element = c->index_value;
     snprintf(r->row.label, sizeof r->row.label, "array");
-    snprintf(r->row.text, sizeof r->row.text, "index %lld is outside of the array %.100s",
-             (long long)c->index_value, c->index_type);
+    snprintf(r->row.text, sizeof r->row.text, "%s with index %lld outside of the array %.100s",
+             checker_name_access(how), (long long)c->index_value, c->index_type);
 }
 
 /* By where it goes. */
@@ -265,7 +319,7 @@ static void judge_access(soft_checker *c, uintptr_t at, size_t bytes, unsigned h
     if (inside < SOFT_REGION_BYTES) {
         uintptr_t first = (uintptr_t)w->gap_before - (uintptr_t)w;
         if (inside >= SOFT_STACKS_AT)
-            access_private(c, inside - SOFT_STACKS_AT, bytes, how, pc);
+            access_private(c, at, bytes, how, pc);
         else if (inside - first <
                  sizeof w->gap_before + sizeof w->threadgroup_memory + sizeof w->gap_behind)
             access_threadgroup(c, at, bytes, how, pc);
@@ -286,9 +340,11 @@ void checker_access(soft_worker *w, void *p, soft_u64 bytes, soft_u32 how, const
     soft_checker *c = checker_of(w);
     if (c->hooks.trace)
         trace(c, pc);
-    if (c->hooks.pending)
+    if (c->hooks.pending) {
+        checker_settle_stores(c);
         checker_put_back(c);
+    }
     if (bytes > 0) /* else the end of a statement */
         judge_access(c, (uintptr_t)p, bytes, how, pc);
-    checker_tell_index(c);
+    checker_tell_index(c, how);
 }

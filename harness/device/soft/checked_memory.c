@@ -1,10 +1,10 @@
 /* checked_memory: the device memory that a launch may touch, and what to do about the rest.
  *
- * The one surprise: instrumentation is told before an access, and cannot change its address. So a
- * bad load finds zeros that were put there a moment before, and what a bad store hits is saved and
- * put back: both before the next access, which is the next thing this thread does to memory. */
+ * Instrumentation is told before an access, and cannot change its address. So a bad load finds
+ * zeros that were put there a moment before, and what a bad store hits is saved and put back: both
+ * before the next access, which is the next thing this thread does to memory. */
 #if defined(__linux__)
-#define _GNU_SOURCE /* MAP_FIXED_NOREPLACE */
+#define _GNU_SOURCE /* MAP_FIXED_NOREPLACE, memfd_create */
 #endif
 #include "checked_internal.h"
 
@@ -15,6 +15,25 @@
 #include <unistd.h>
 
 #include "harness/device/device.h"
+
+enum { PAGE_BYTES = 16384 };
+
+typedef struct {
+    void *at;
+    size_t bytes;
+} mapping;
+
+typedef struct {
+    size_t room;
+    int file;         /* -1: the memory has one address only */
+    uint8_t *written; /* a byte each */
+    mapping views[SOFT_BUFFERS];
+    char *aliases[SOFT_BUFFERS]; /* from 1 */
+} allocation;
+
+static allocation *get_allocation(void *at) {
+    return (allocation *)(void *)((char *)at - GAP_BYTES - PAGE_BYTES);
+}
 
 const device_region *checker_find_region(const soft_checker *c, uintptr_t at, size_t bytes,
                                          unsigned how) {
@@ -46,8 +65,13 @@ const device_region *checker_find_nearest(const soft_checker *c, uintptr_t at) {
 }
 
 /* Joins a binding to the stretch it overlaps, or starts a new one; several may become one. */
-void checker_add_stretch(soft_checker *c, const soft_bound *b) {
-    stretch n = {(uintptr_t)b->begin, (uintptr_t)b->begin + b->bytes, b->can_write, NULL, NULL};
+static void add_stretch(soft_checker *c, const soft_bound *b) {
+    stretch n = {.begin = (uintptr_t)b->real,
+                 .end = (uintptr_t)b->real + b->bytes,
+                 .unit = b->element_bytes == 2 ? 2 : 4,
+                 .is_written = b->can_write};
+    if (b->allocation)
+        n.written = get_allocation(b->allocation)->written + (n.begin - (uintptr_t)b->allocation);
     int kept = 0;
     for (int i = 0; i < c->stretch_count; i++) {
         const stretch *s = &c->stretches[i];
@@ -55,35 +79,45 @@ void checker_add_stretch(soft_checker *c, const soft_bound *b) {
             c->stretches[kept++] = *s;
             continue;
         }
-        n.begin = s->begin < n.begin ? s->begin : n.begin;
+        if (s->begin < n.begin) {
+            n.begin = s->begin;
+            n.written = s->written;
+        }
         n.end = s->end > n.end ? s->end : n.end;
+        n.unit = s->unit < n.unit ? s->unit : n.unit;
         n.is_written = n.is_written || s->is_written;
     }
     c->stretches[kept++] = n;
     c->stretch_count = kept;
 }
 
-/* What still holds the poison was never written. Eight bytes of it (four at the end) are no
- * accident. */
-void checker_find_unset(stretch *s) {
+/* The host may have written through a buffer's contents, which nobody tells: eight bytes of which
+ * any that nothing is known of has lost the poison were written. */
+static void find_written(stretch *s) {
     const uint64_t poison = POISON_PATTERN * UINT64_C(0x0001000100010001);
+    unsigned char pattern[8];
+    memcpy(pattern, &poison, sizeof pattern);
     size_t bytes = s->end - s->begin;
-    const char *at = (const char *)s->begin;
-    for (size_t i = 0; i < bytes;) {
-        size_t n = bytes - i >= 8 ? 8 : bytes - i >= 4 ? 4 : 0;
-        if (n == 0)
+    const unsigned char *at = (const unsigned char *)s->begin;
+    const uint8_t *hole = s->written;
+    bool any = false;
+    while ((hole = memchr(hole, 0, bytes - (size_t)(hole - s->written)))) {
+        size_t i = (size_t)(hole - s->written), n = bytes - i < 8 ? bytes - i : 8;
+        bool is_poison = true;
+        for (size_t k = i; k < i + n; k++)
+            is_poison = is_poison && (s->written[k] || at[k] == pattern[(s->begin + k) % 2]);
+        if (!is_poison)
+            memset(s->written + i, 1, n);
+        any = any || is_poison;
+        hole += n;
+        if ((size_t)(hole - s->written) >= bytes)
             break;
-        if (memcmp(at + i, &poison, n) == 0) {
-            if (!s->unset)
-                s->unset = calloc(bytes, 1);
-            assert(s->unset);
-            memset(s->unset + i, 1, n);
-        }
-        i += n;
     }
+    if (!any)
+        s->written = NULL;
 }
 
-void checker_map_pages(soft_checker *c, device_region *d) {
+static void map_pages(soft_checker *c, const device_region *d) {
     const soft_region *r = &d->region;
     if (d->bound->is_inline) {
         uintptr_t at = r->begin - c->hooks.inline_begin;
@@ -96,6 +130,49 @@ void checker_map_pages(soft_checker *c, device_region *d) {
     uintptr_t page = r->begin >> SOFT_PAGE_SHIFT;
     for (int n = 0; page <= last && n < SOFT_PAGES; page++, n++)
         c->hooks.page[page & (SOFT_PAGES - 1)] = r;
+}
+
+static void add_region(soft_checker *c, int index) {
+    const soft_bound *b = &c->bound[index];
+    device_region *d = &c->regions[c->region_count++];
+    *d = (device_region){.region = {(uintptr_t)b->begin, b->bytes, 0},
+                         .bound = b,
+                         .shift = (uintptr_t)b->real - (uintptr_t)b->begin,
+                         .index = index};
+    uintptr_t real = (uintptr_t)b->real;
+    for (int j = 0; j < c->stretch_count; j++)
+        if (c->stretches[j].begin <= real && real < c->stretches[j].end)
+            d->stretch = &c->stretches[j];
+    d->region.plain = !d->stretch->is_written && !d->stretch->written;
+    map_pages(c, d);
+}
+
+void checker_open_regions(soft_checker *c) {
+    memset(c->hooks.page, 0, sizeof c->hooks.page);
+    memset(c->hooks.inline_region, 0, sizeof c->hooks.inline_region);
+    c->stretch_count = c->region_count = 0;
+    for (int i = 0; i < SOFT_BUFFERS; i++)
+        if (c->bound[i].is_bound)
+            add_stretch(c, &c->bound[i]);
+    for (int i = 0; i < c->stretch_count; i++) {
+        stretch *s = &c->stretches[i];
+        if (s->written)
+            find_written(s);
+        s->has_shadow =
+            s->is_written && shadow_open(&s->shadow, s->begin, s->end - s->begin, s->unit, true);
+    }
+    for (int i = 0; i < SOFT_BUFFERS; i++)
+        if (c->bound[i].is_bound)
+            add_region(c, i);
+}
+
+void checker_close_regions(soft_checker *c) {
+    for (int i = 0; i < c->stretch_count; i++)
+        if (c->stretches[i].has_shadow)
+            shadow_close(&c->stretches[i].shadow);
+    c->stretch_count = c->region_count = 0;
+    while (c->page_count > 0)
+        munmap(c->pages[--c->page_count], (size_t)sysconf(_SC_PAGESIZE));
 }
 
 void checker_put_back(soft_checker *c) {
@@ -143,29 +220,83 @@ void checker_neutralise(soft_checker *c, uintptr_t at, size_t bytes, unsigned ho
         memset((void *)at, 0, bytes);
 }
 
-/* The size stands in the page in front of the memory's gap. */
-void *soft_checked_allocate(size_t bytes) {
-    const size_t page = 16384;
-    size_t all = page + GAP_BYTES + (bytes + page - 1) / page * page + GAP_BYTES + page;
-    char *mapped = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0);
+/* Allocations ---------------------------------------------------------------------------------- */
+
+/* A file without a name holds the memory, so that it can be mapped a second time. */
+static int open_memory(size_t bytes) {
+#if defined(__linux__)
+    int fd = memfd_create("assay buffer", MFD_CLOEXEC);
+    if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+#endif
+    (void)bytes;
+    return -1;
+}
+
+/* Address space with a gap on both sides; the memory goes between. *mapped is what to unmap. */
+static char *map_with_gaps(size_t room, int fd, mapping *whole) {
+    const int flags = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE;
+    size_t all = PAGE_BYTES + GAP_BYTES + room + GAP_BYTES + PAGE_BYTES;
+    char *mapped = mmap(NULL, all, PROT_NONE, flags, -1, 0);
     if (mapped == MAP_FAILED)
         return NULL;
-    char *head = (char *)(((uintptr_t)mapped + page - 1) & ~(uintptr_t)(page - 1));
-    char *at = head + page + GAP_BYTES;
-    if (mprotect(head, page, PROT_READ | PROT_WRITE) != 0 ||
-        mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0) {
-        munmap(mapped, all);
-        return NULL;
+    char *head = (char *)(((uintptr_t)mapped + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1));
+    char *at = head + PAGE_BYTES + GAP_BYTES;
+    const int access = PROT_READ | PROT_WRITE;
+    bool ok = fd < 0 ? mprotect(at, room, access) == 0
+                     : mmap(at, room, access, MAP_SHARED | MAP_FIXED, fd, 0) == at;
+    if (ok && mprotect(head, PAGE_BYTES, access) == 0) {
+        *whole = (mapping){mapped, all};
+        return at;
     }
-    const variable whole = {(uintptr_t)mapped, all};
-    memcpy(head, &whole, sizeof whole);
-    return at;
+    munmap(mapped, all);
+    return NULL;
+}
+
+/* What is known of the allocation stands in the page in front of the first gap. */
+void *soft_checked_allocate(size_t bytes) {
+    allocation a = {.room = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES};
+    a.file = open_memory(a.room);
+    char *at = map_with_gaps(a.room, a.file, &a.views[0]);
+    a.written =
+        mmap(NULL, a.room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0);
+    if (at && a.written != MAP_FAILED) {
+        memcpy(at - GAP_BYTES - PAGE_BYTES, &a, sizeof a);
+        return at;
+    }
+    if (at)
+        munmap(a.views[0].at, a.views[0].bytes);
+    if (a.written != MAP_FAILED)
+        munmap(a.written, a.room);
+    if (a.file >= 0)
+        close(a.file);
+    return NULL;
 }
 
 void soft_checked_free(void *at) {
     if (!at)
         return;
-    variable whole;
-    memcpy(&whole, (char *)at - GAP_BYTES - 16384, sizeof whole);
-    munmap((void *)whole.begin, whole.bytes);
+    allocation a = *get_allocation(at);
+    munmap(a.written, a.room);
+    if (a.file >= 0)
+        close(a.file);
+    for (int i = SOFT_BUFFERS; i-- > 0;)
+        if (a.views[i].at)
+            munmap(a.views[i].at, a.views[i].bytes);
+}
+
+void soft_checked_mark(void *at, size_t offset, size_t bytes, bool is_written) {
+    memset(get_allocation(at)->written + offset, is_written, bytes);
+}
+
+void *soft_checked_alias(void *at, int n) {
+    allocation *a = get_allocation(at);
+    assert(n > 0 && n < SOFT_BUFFERS);
+    if (a->file < 0)
+        return NULL;
+    if (!a->views[n].at && !(a->aliases[n] = map_with_gaps(a->room, a->file, &a->views[n])))
+        return NULL;
+    return a->aliases[n];
 }

@@ -16,16 +16,8 @@ static report *find_report(soft_checker *c, finding_class what, const void *pc, 
     return NULL;
 }
 
-/* One more of what; the row to fill in if it is the first, else NULL. */
-report *checker_add_report(soft_checker *c, finding_class what, const void *pc, int index) {
-    report *r = find_report(c, what, pc, index);
-    if (r) {
-        r->row.count++;
-        return NULL;
-    }
-    if (c->report_count == MAX_REPORTS)
-        return NULL;
-    r = &c->reports[c->report_count++];
+void checker_start_report(const soft_checker *c, report *r, finding_class what, const void *pc,
+                          int index) {
     memset(r, 0, sizeof *r);
     r->what = what;
     r->pc = pc;
@@ -41,6 +33,18 @@ report *checker_add_report(soft_checker *c, finding_class what, const void *pc, 
         f->thread[i] = p[i];
         f->group[i] = w->group_position[i];
     }
+}
+
+report *checker_add_report(soft_checker *c, finding_class what, const void *pc, int index) {
+    report *r = find_report(c, what, pc, index);
+    if (r) {
+        r->row.count++;
+        return NULL;
+    }
+    if (c->report_count == MAX_REPORTS)
+        return NULL;
+    r = &c->reports[c->report_count++];
+    checker_start_report(c, r, what, pc, index);
     return r;
 }
 
@@ -49,43 +53,115 @@ const char *checker_name_access(unsigned how) {
 }
 
 /* Element index of an address, also before the start. */
-static int64_t count_elements(const soft_bound *b, uintptr_t at) {
-    int64_t offset = (int64_t)(at - (uintptr_t)b->begin), size = b->element_bytes;
+static int64_t count_elements(uintptr_t begin, uint32_t element_bytes, uintptr_t at) {
+    int64_t offset = (int64_t)(at - begin), size = element_bytes;
     return offset >= 0 ? offset / size : -((-offset + size - 1) / size);
+}
+
+/* An index that ran below zero as an unsigned number is a large one: say so. */
+static void add_hint(finding *f) {
+    const int64_t turn = INT64_C(1) << 32;
+    size_t n = strlen(f->text);
+    if (f->element < turn && f->element > turn - (1 << 20))
+        snprintf(f->text + n, sizeof f->text - n, " (as an int: %lld)",
+                 (long long)(f->element - turn));
+}
+
+/* "store of 4 bytes WHAT: element 3 of NAME, which has 64" */
+static void describe(report *r, uintptr_t begin, size_t whole, uint32_t element_bytes, uintptr_t at,
+                     size_t bytes, unsigned how, const char *what, const char *name) {
+    finding *f = &r->row;
+    size_t elements = whole / element_bytes;
+    uintptr_t end = begin + whole;
+    /* Of an access that begins inside, the first element outside is the one to name. */
+    f->element = count_elements(begin, element_bytes, at < end && at + bytes > end ? end : at);
+    f->bytes = (uint32_t)bytes;
+    f->by = at + bytes > end ? (int64_t)(at + bytes - end) : at < begin ? (int64_t)(begin - at) : 0;
+    char access[48] = "access";
+    if (bytes > 0)
+        snprintf(access, sizeof access, "%s of %zu bytes", checker_name_access(how), bytes);
+    snprintf(f->text, sizeof f->text, "%s %s: element %lld of %s, which has %zu", access, what,
+             (long long)f->element, name, elements);
+    add_hint(f);
 }
 
 void checker_describe(report *r, const soft_bound *b, uintptr_t at, size_t bytes, unsigned how,
                       const char *what) {
-    finding *f = &r->row;
-    size_t elements = b->bytes / b->element_bytes;
-    uintptr_t begin = (uintptr_t)b->begin, end = begin + b->bytes;
-    /* Of an access that begins inside, the first element outside is the one to name. */
-    f->element = count_elements(b, at < end && at + bytes > end ? end : at);
-    f->bytes = (uint32_t)bytes;
-    snprintf(f->label, sizeof f->label, "%s", b->label);
-    f->by = at + bytes > end ? (int64_t)(at + bytes - end) : at < begin ? (int64_t)(begin - at) : 0;
-    char access[48];
-    if (bytes > 0)
-        snprintf(access, sizeof access, "%s of %zu bytes", checker_name_access(how), bytes);
+    char name[160];
+    snprintf(r->row.label, sizeof r->row.label, "%s", b->label);
+    if (b->name[0] && strcmp(b->name, b->label) != 0)
+        snprintf(name, sizeof name, "buffer %d '%.40s' (%.60s)", r->buffer, b->label, b->name);
     else
-        snprintf(access, sizeof access, "access");
-    snprintf(f->text, sizeof f->text,
-             "%s %s: element %lld of buffer %d '%.40s' (%s), which has %zu", access, what,
-             (long long)f->element, r->buffer, b->label, b->name, elements);
+        snprintf(name, sizeof name, "buffer %d '%.40s'", r->buffer, b->label);
+    describe(r, (uintptr_t)b->begin, b->bytes, b->element_bytes, at, bytes, how, what, name);
+}
+
+void checker_describe_variable(report *r, const variable *v, uintptr_t at, size_t bytes,
+                               unsigned how, const char *what) {
+    char name[100];
+    snprintf(name, sizeof name, "threadgroup variable '%.60s'", v->name);
+    snprintf(r->row.label, sizeof r->row.label, "threadgroup %.30s", v->name);
+    describe(r, v->begin, v->bytes, v->element_bytes, at, bytes, how, what, name);
 }
 
 /* The line of an address of the kernel, from its debug information. */
-void checker_find_line(const soft_checker *c, const void *pc, char *file, size_t size, int *line) {
-    if (!pc || !c->image_begin)
-        return;
+bool checker_find_line(const soft_checker *c, const void *pc, char *file, size_t size, int *line) {
+    if (!pc || (uintptr_t)pc - c->image_begin >= c->image_end - c->image_begin)
+        return false;
     uint64_t offset = (uintptr_t)pc - 1 - c->image_begin; /* the call, not what follows it */
-    soft_find_line(c->object, offset, file, size, line);
+    return soft_find_line(c->object, offset, file, size, line);
 }
 
-bool checker_is_same_line(const soft_checker *c, const void *a, const void *b) {
-    char file[2][128] = {"", ""};
-    int line[2] = {0, 0};
-    checker_find_line(c, a, file[0], sizeof file[0], &line[0]);
-    checker_find_line(c, b, file[1], sizeof file[1], &line[1]);
-    return line[0] == line[1] && strcmp(file[0], file[1]) == 0;
+/* Lines ---------------------------------------------------------------------------------------- */
+
+/* Where a thread stood that is known by its number only. */
+static void name_thread(const soft_checker *c, const shadow_access *a, char *out, size_t size) {
+    const soft_worker *w = c->worker;
+    const uint32_t *n = w->launch->grid_groups;
+    uint32_t group = (a->group - 1 - c->group_first) & 0xFFFFFF;
+    const uint32_t g[3] = {group % n[0], group / n[0] % n[1], group / n[0] / n[1]};
+    uint32_t s[3]; /* of that threadgroup, which is smaller at the edge of the grid */
+    for (int i = 0; i < 3; i++) {
+        uint32_t left = w->launch->grid_threads[i] - g[i] * w->launch->group_nominal[i];
+        s[i] = left < w->launch->group_nominal[i] ? left : w->launch->group_nominal[i];
+    }
+    snprintf(out, size, "thread %u,%u,%u of threadgroup %u,%u,%u", a->thread % s[0],
+             a->thread / s[0] % s[1], a->thread / s[0] / s[1], g[0], g[1], g[2]);
+}
+
+static void add_other(const soft_checker *c, report *r) {
+    char file[128] = "", who[96], rest[200];
+    int line = 0;
+    checker_find_line(c, (const char *)c->image_begin + r->other.pc, file, sizeof file, &line);
+    name_thread(c, &r->other, who, sizeof who);
+    finding *f = &r->row;
+    snprintf(rest, sizeof rest, "; the other is a %s of %u bytes by %s%s%s%s",
+             checker_name_access(r->other.how), r->other.bytes, who, line ? " at " : "",
+             line && strcmp(file, f->file) != 0 ? file : "", line ? "line " : "");
+    size_t n = strlen(f->text);
+    if (line)
+        snprintf(f->text + n, sizeof f->text - n, "%s%d", rest, line);
+    else
+        snprintf(f->text + n, sizeof f->text - n, "%s", rest);
+}
+
+static void add_barrier(const soft_checker *c, report *r) {
+    char file[128] = "";
+    int line = 0;
+    checker_find_line(c, r->barrier, file, sizeof file, &line);
+    size_t n = strlen(r->row.text);
+    snprintf(r->row.text + n, sizeof r->row.text - n, "; the barrier is at line %d", line);
+}
+
+void checker_finish_reports(soft_checker *c, finding_list *out) {
+    for (int i = 0; i < c->report_count; i++) {
+        report *r = &c->reports[i];
+        checker_find_line(c, r->pc, r->row.file, sizeof r->row.file, &r->row.line);
+        if (r->has_other)
+            add_other(c, r);
+        if (r->barrier)
+            add_barrier(c, r);
+        finding_add(out, &r->row);
+    }
+    c->report_count = 0;
 }

@@ -12,6 +12,7 @@
 #include "harness/base/os.h"
 #include "harness/device/code_cache.h"
 #include "harness/device/toolchain.h"
+#include "inspect.h"
 
 struct soft_compiler {
     char clang[PATH_MAX];
@@ -60,11 +61,15 @@ static const char *const fast_flags[] = {"-O2"};
 /* Every access to memory calls shim/cpu/checked.h; so do the mistakes that the compiler can see coming.
  * Atomics come there by themselves. Vectorised code would hide which element an access is. */
 #define MISTAKES                                                                                   \
-    "alignment,array-bounds,integer-divide-by-zero,shift-exponent,float-cast-overflow"
+    "alignment,array-bounds,integer-divide-by-zero,shift-exponent,float-cast-overflow,"            \
+    "signed-integer-overflow"
 static const char *const checked_flags[] = {
     "-O1", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_CHECKED=1", "-fsanitize=thread",
     "-ftrivial-auto-var-init=uninitialized", /* variables without a value are marked as such */
     "-fsanitize=" MISTAKES, "-fsanitize-recover=" MISTAKES,
+    "-fsanitize=local-bounds", /* traps: pointers into arrays and tables that are seen to leave */
+    "-fno-omit-frame-pointer", "-fno-unroll-loops",
+    "-mllvm", "-instcombine-code-sinking=0", /* a load above its guard stays there */
     "-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm",
     "-tsan-instrument-read-before-write=1", "-mllvm", "-tsan-instrument-atomics=0",
 };
@@ -92,7 +97,9 @@ enum {
     FAST_COUNT = sizeof fast_flags / sizeof *fast_flags,
     CHECKED_COUNT = sizeof checked_flags / sizeof *checked_flags,
     LINK_COUNT = sizeof link_flags / sizeof *link_flags,
-    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + MATH_FLAGS + 16,
+    MAX_SKIPS = 64,
+    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + MATH_FLAGS + MAX_SKIPS + 16,
+    COMPILE_SECONDS = 300,
 };
 
 /* What every compiled kernel depends on. */
@@ -152,7 +159,7 @@ static int add_arguments(const char **argv, int n, const char *const *more, int 
 static bool run_clang(const char *const *argv, const char *name, const char *what, err *e) {
     char *output = NULL;
     int status;
-    if (!os_run(argv, &output, &status, e))
+    if (!os_run_for(argv, COMPILE_SECONDS, &output, &status, e))
         return false;
     if (status != 0) {
         err_set(e, EXIT_WRONG, "kernel '%.100s' does not %s", name, what);
@@ -162,8 +169,24 @@ static bool run_clang(const char *const *argv, const char *name, const char *wha
     return status == 0;
 }
 
-static bool compile(soft_compiler *c, const char *source, const char *object, const char *name,
-                    soft_build how, math_mode math, bool less, err *e) {
+/* One compile, as code_cache_find asks for it. */
+typedef struct {
+    soft_compiler *compiler;
+    const char *name;
+    soft_build how;
+    math_mode math;
+} order;
+
+/* What checked mode adds and this kernel does without, as options of the compiler. */
+typedef struct {
+    char options[MAX_SKIPS][48];
+    int count;
+} omissions;
+
+static bool compile(const order *o, const char *source, const char *object,
+                    const omissions *without, err *e) {
+    soft_compiler *c = o->compiler;
+    soft_build how = o->how;
     const char *argv[MAX_ARGUMENTS];
     int n = 0;
     argv[n++] = c->clang;
@@ -174,10 +197,10 @@ static bool compile(soft_compiler *c, const char *source, const char *object, co
         n = add_arguments(argv, n, checked_flags, CHECKED_COUNT);
     if (how == BUILD_TRACED)
         argv[n++] = "-O0";
-    for (const char *const *flag = math_mode_get_flags(math); *flag; flag++)
+    for (const char *const *flag = math_mode_get_flags(o->math); *flag; flag++)
         argv[n++] = *flag;
-    if (less)
-        argv[n++] = "-DASSAY_CHECKED_LESS=1";
+    for (int i = 0; i < without->count; i++)
+        argv[n++] = without->options[i];
     if (how != BUILD_FAST && c->major >= 16)
         argv[n++] = "-fstrict-flex-arrays=3"; /* the last array of a struct has bounds too */
     if (c->major >= 18) { /* before, bfloat is a class of ours that rounds by itself */
@@ -187,7 +210,7 @@ static bool compile(soft_compiler *c, const char *source, const char *object, co
     const char *const more[] = {c->folders[0], c->folders[1], "-include", c->shim, "-c",
                                 source,        "-o",          object,     NULL};
     add_arguments(argv, n, more, sizeof more / sizeof *more);
-    return run_clang(argv, name, "compile", e);
+    return run_clang(argv, o->name, "compile", e);
 }
 
 /* Apart from compiling: clang in one step would on macOS bring the sanitizers' runtime and leave a
@@ -199,6 +222,61 @@ static bool link_image(soft_compiler *c, const char *object, const char *image, 
     const char *const more[] = {object, "-o", image, NULL};
     add_arguments(argv, n, more, sizeof more / sizeof *more);
     return run_clang(argv, name, "link", e);
+}
+
+static void leave_out(omissions *without, const char *option) {
+    for (int i = 0; i < without->count; i++)
+        if (strcmp(without->options[i], option) == 0)
+            return;
+    if (without->count < MAX_SKIPS)
+        snprintf(without->options[without->count++], sizeof *without->options, "%s", option);
+}
+
+/* Variables on the lines that the messages name are left as they were. False if there is none that
+ * was not left out before. */
+static bool leave_out_lines(omissions *without, const char *messages) {
+    int before = without->count;
+    for (const char *p = messages; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+        size_t n = strcspn(p, "\n");
+        const char *shim = strstr(p, "/device/shim/");
+        const char *severity = strstr(p, ": error: ");
+        if (!severity || severity > p + n)
+            severity = strstr(p, ": note: ");
+        if (!severity || severity > p + n || (shim && shim < severity))
+            continue;
+        const char *column = severity;
+        while (column > p && column[-1] != ':')
+            column--;
+        const char *line = column - 1;
+        while (line > p && line[-1] != ':')
+            line--;
+        char option[48];
+        if (line > p && atoi(line) > 0) {
+            snprintf(option, sizeof option, "-DASSAY_SKIP_%d=~,1", atoi(line));
+            leave_out(without, option);
+        }
+    }
+    return without->count > before && without->count < MAX_SKIPS;
+}
+
+/* Some C++ does not allow what checked mode adds: a jump past a variable, vectors in unions. Such
+ * places are compiled without, one after the other: there, the use of a variable without a value or
+ * a misaligned vector is not seen. */
+static bool compile_checked(const order *o, const char *source, const char *object, err *e) {
+    omissions without = {.count = 0};
+    static const char *const steps[] = {"-DASSAY_PLAIN_VECTORS=1", "-DASSAY_CHECKED_LESS=1"};
+    for (size_t step = 0;; step++) {
+        if (compile(o, source, object, &without, e))
+            return true;
+        for (int round = 0; round < 3 && leave_out_lines(&without, e->detail); round++)
+            if (compile(o, source, object, &without, e))
+                return true;
+        if (step == sizeof steps / sizeof *steps)
+            return false;
+        without.count = 0;
+        for (size_t i = 0; i <= step; i++)
+            leave_out(&without, steps[i]);
+    }
 }
 
 /* A kernel that needs more private memory than a fiber's stack has would write over its neighbours.
@@ -225,14 +303,6 @@ static bool check_stack(const char *object, const char *name, err *e) {
                    need, SOFT_STACK_USABLE);
 }
 
-/* One compile, as code_cache_find asks for it. */
-typedef struct {
-    soft_compiler *compiler;
-    const char *name;
-    soft_build how;
-    math_mode math;
-} order;
-
 /* The object goes where lines.c looks for it: HASH.o beside HASH.so. The image is still under the
  * name it is made as, HASH.so and more. */
 static bool keep_object(const char *object, const char *image, err *e) {
@@ -243,20 +313,16 @@ static bool keep_object(const char *object, const char *image, err *e) {
     return rename(object, path) == 0 || err_set(e, EXIT_CANNOT, "cannot write %.200s", path);
 }
 
-/* Some C++ does not allow what checked mode adds (vectors in unions, jumps past a declaration):
- * such a kernel is compiled without, and then a misaligned vector and the use of a variable without
- * a value are not seen. */
 static bool make_image(void *context, const char *source, const char *image, err *e) {
     const order *o = context;
     char object[PATH_MAX];
     if (snprintf(object, sizeof object, "%s.o", image) >= (int)sizeof object)
         return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
-    bool ok = (compile(o->compiler, source, object, o->name, o->how, o->math, false, e) ||
-               (o->how != BUILD_FAST &&
-                compile(o->compiler, source, object, o->name, o->how, o->math, true, e))) &&
+    bool ok = (o->how == BUILD_FAST ? compile(o, source, object, &(omissions){.count = 0}, e)
+                                    : compile_checked(o, source, object, e)) &&
               check_stack(object, o->name, e) &&
               link_image(o->compiler, object, image, o->name, e) &&
-              (!keeps_object || keep_object(object, image, e));
+              soft_inspect(image, o->name, e) && (!keeps_object || keep_object(object, image, e));
     unlink(object);
     return ok;
 }
@@ -297,7 +363,8 @@ bool soft_compiler_check_syntax(const soft_compiler *c, const char *text, bool *
     n = add_arguments(argv, n, more, sizeof more / sizeof *more);
     argv[n] = NULL;
     int status = 0;
-    bool ok = os_write_file(source, text, strlen(text), e) && os_run(argv, messages, &status, e);
+    bool ok = os_write_file(source, text, strlen(text), e) &&
+              os_run_for(argv, COMPILE_SECONDS, messages, &status, e);
     unlink(source);
     *is_right = ok && status == 0;
     return ok;

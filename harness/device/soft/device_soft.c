@@ -131,8 +131,15 @@ static bool soft_copy(buffer *b, size_t allocation_offset, void *host, size_t by
                       err *e) {
     (void)e;
     char *at = (char *)b->impl + allocation_offset;
+    if (to_device && b->device->facts.validates && b->storage != STORAGE_NO_COPY)
+        soft_checked_mark(b->impl, allocation_offset, bytes, true);
     memcpy(to_device ? (void *)at : host, to_device ? host : (void *)at, bytes);
     return true;
+}
+
+static void soft_forget(buffer *b, size_t allocation_offset, size_t bytes) {
+    if (b->device->facts.validates && b->storage != STORAGE_NO_COPY)
+        soft_checked_mark(b->impl, allocation_offset, bytes, false);
 }
 
 /* Sizes that the text alone did not tell: the compiler knows them. */
@@ -180,6 +187,43 @@ static void soft_free_pipeline(pipeline *p) {
     free(p->impl);
 }
 
+/* A buffer that is bound at several offsets gets an address of its own for each. Bindings at the
+ * same offset keep the same address: kernels ask by it whether an optional buffer is there. */
+static void separate_binding(soft_item *item, const launch *l, int index) {
+    const binding *b = &l->args[index];
+    int before = 0;
+    for (int i = 0; i < index; i++) {
+        const binding *other = &l->args[i];
+        if (other->kind != BIND_BUFFER || other->at.buffer != b->at.buffer)
+            continue;
+        if (b->kind == BIND_BUFFER && other->at.offset == b->at.offset) {
+            item->launch.buffer[index] = item->launch.buffer[i];
+            return;
+        }
+        before++;
+    }
+    if (b->kind != BIND_BUFFER || b->at.buffer->storage == STORAGE_NO_COPY || before == 0)
+        return;
+    char *alias = soft_checked_alias(b->at.buffer->impl, before);
+    if (alias)
+        item->launch.buffer[index] = alias + b->at.buffer->base + b->at.offset;
+}
+
+static void describe_dynamic(soft_item *item, const msl_signature *s) {
+    for (int i = 0; i < SOFT_DYNAMIC; i++) {
+        soft_dynamic *d = &item->dynamic[i];
+        *d = (soft_dynamic){.element_bytes = 1};
+        snprintf(d->name, sizeof d->name, "[[threadgroup(%d)]]", i);
+        for (size_t j = 0; j < s->count; j++) {
+            const msl_param *p = &s->params[j];
+            if (p->kind != MSL_THREADGROUP || p->index != i)
+                continue;
+            snprintf(d->name, sizeof d->name, "%s", p->name);
+            d->element_bytes = p->value_bytes ? p->value_bytes : 1;
+        }
+    }
+}
+
 /* What checked mode must know of the bindings. Kept with the job until it is waited for. */
 static void describe_bindings(soft_item *item, const launch *l, soft_bound *bound) {
     const msl_signature *s = &l->pipeline->signature;
@@ -188,11 +232,17 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
         const binding *b = &l->args[i];
         if (b->kind == BIND_NONE)
             continue;
+        bool is_ours = b->kind == BIND_BUFFER && b->at.buffer->storage != STORAGE_NO_COPY;
+        void *real = item->launch.buffer[i];
+        separate_binding(item, l, i);
         bound[i] = (soft_bound){.begin = item->launch.buffer[i],
+                                .real = real,
+                                .allocation = is_ours ? b->at.buffer->impl : NULL,
                                 .is_bound = true,
                                 .is_inline = b->kind == BIND_BYTES,
                                 .bytes = b->kind == BIND_BYTES ? b->inline_bytes : b->at.bytes,
                                 .can_write = (b->access & ACCESS_WRITE) != 0,
+                                .may_overread = (l->may_overread >> i & 1) != 0,
                                 .element_bytes = (uint32_t)elem_get_bytes(b->type)};
         snprintf(bound[i].label, sizeof bound[i].label, "%s",
                  b->kind == BIND_BUFFER ? b->at.buffer->label : "constant");
@@ -200,10 +250,12 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
             if (s->params[j].kind != MSL_BUFFER || s->params[j].index != i)
                 continue;
             snprintf(bound[i].name, sizeof bound[i].name, "%s", s->params[j].name);
-            if (s->params[j].value_bytes)
+            /* What is declared as bytes holds what the host says. */
+            if (s->params[j].value_bytes > 1)
                 bound[i].element_bytes = s->params[j].value_bytes;
         }
     }
+    describe_dynamic(item, s);
     item->bound = bound;
 }
 
@@ -271,6 +323,7 @@ const device_ops soft_device_ops = {
     .new_buffer = soft_new_buffer,
     .free_buffer = soft_free_buffer,
     .copy = soft_copy,
+    .forget = soft_forget,
     .new_pipeline = soft_new_pipeline,
     .free_pipeline = soft_free_pipeline,
     .submit = soft_submit,

@@ -1,6 +1,6 @@
 /* dwarf: see dwarf.h. Runs the line program and keeps the last row at or below the address. Every
- * length is checked against the section: the object is ours, but a reader that trusts its input is a
- * crash. */
+ * length is checked against the section: the object is ours, but a reader that trusts its input is
+ * a crash. */
 #include "dwarf.h"
 
 #include <stdio.h>
@@ -61,7 +61,7 @@ static bool read_header(cursor *c, header *h) {
         return false;
     const uint8_t *program = c->at + length;
     h->minimum = (uint8_t)cursor_take(c, 1);
-    cursor_take(c, 1); /* operations an instruction: 1 */
+    cursor_take(c, 1); /* operations per instruction: 1 */
     cursor_take(c, 1); /* statements by default */
     h->line_base = (int8_t)cursor_take(c, 1);
     h->line_range = (uint8_t)cursor_take(c, 1);

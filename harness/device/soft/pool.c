@@ -173,7 +173,7 @@ static void run_item(soft_pool *p, const soft_item *item, char problem[256]) {
     }
     if (p->checker)
         soft_checker_begin(p->checker, item->name, item->kernel, item->object, item->bound,
-                           item->inline_bytes);
+                           item->dynamic, item->inline_bytes);
     work(&p->members[0]);
     if (p->checker)
         soft_checker_end(p->checker, &p->findings);

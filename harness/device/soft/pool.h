@@ -19,8 +19,9 @@ typedef struct {
     const char *name; /* for messages */
     bool flush;       /* f32 denormals count as 0 while it runs */
     soft_launch launch;
-    const char *object;      /* checked mode: the compiled kernel's file */
-    const soft_bound *bound; /* checked mode: its bindings, SOFT_BUFFERS of them */
+    const char *object;                 /* checked mode: the compiled kernel's file */
+    const soft_bound *bound;            /* checked mode: its bindings, SOFT_BUFFERS of them */
+    soft_dynamic dynamic[SOFT_DYNAMIC]; /* checked mode: its threadgroup memory */
     __attribute__((aligned(16))) uint8_t inline_bytes[SOFT_INLINE_BYTES];
 } soft_item;
 

@@ -23,9 +23,9 @@
 #include <ucontext.h>
 #endif
 
-enum { ALTERNATE_BYTES = 65536, RESCUE_SIGNALS = 5 };
+enum { ALTERNATE_BYTES = 65536, RESCUE_SIGNALS = 6 };
 
-static const int faults[RESCUE_SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGUSR2};
+static const int faults[RESCUE_SIGNALS] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGUSR2};
 
 struct soft_rescue {
     soft_worker *worker;
@@ -55,6 +55,7 @@ void soft_end_lane(soft_worker *w) {
     g->fresh &= ~bit;
     g->live &= ~bit;
     g->party &= ~bit;
+    g->ended |= bit;
     const soft_u32 todo = g->todo &= ~bit;
     if (todo) {
         const soft_u32 next = (soft_u32)__builtin_ctz(todo);
@@ -78,19 +79,21 @@ static void give_up_here(void) {
 }
 
 typedef struct {
-    uintptr_t pc, sp;
+    uintptr_t pc, sp, fp;
 } place;
 
 static place get_place(const ucontext_t *u) {
 #if defined(__APPLE__) && defined(__aarch64__)
-    return (place){u->uc_mcontext->__ss.__pc, u->uc_mcontext->__ss.__sp};
+    return (place){u->uc_mcontext->__ss.__pc, u->uc_mcontext->__ss.__sp, u->uc_mcontext->__ss.__fp};
 #elif defined(__APPLE__)
-    return (place){u->uc_mcontext->__ss.__rip, u->uc_mcontext->__ss.__rsp};
+    return (place){u->uc_mcontext->__ss.__rip, u->uc_mcontext->__ss.__rsp,
+                   u->uc_mcontext->__ss.__rbp};
 #elif defined(__aarch64__)
-    return (place){u->uc_mcontext.pc, u->uc_mcontext.sp};
+    return (place){u->uc_mcontext.pc, u->uc_mcontext.sp, u->uc_mcontext.regs[29]};
 #else
     return (place){(uintptr_t)u->uc_mcontext.gregs[REG_RIP],
-                   (uintptr_t)u->uc_mcontext.gregs[REG_RSP]};
+                   (uintptr_t)u->uc_mcontext.gregs[REG_RSP],
+                   (uintptr_t)u->uc_mcontext.gregs[REG_RBP]};
 #endif
 }
 
@@ -133,11 +136,11 @@ static void handle(int signal_number, siginfo_t *info, void *raw) {
         return;
     }
     rescue_action next =
-        r->call(r->context, signal_number, (const void *)p.pc, info ? info->si_addr : NULL);
+        r->call(r->context, signal_number, (const void *)p.pc, p.fp, info ? info->si_addr : NULL);
     if (next == RESCUE_GO_ON)
         return;
     void (*go)(void) = next == RESCUE_GIVE_UP ? give_up_here : end_here;
-    set_place(u, (place){(uintptr_t)go, find_fresh_stack(r->worker, p.sp)});
+    set_place(u, (place){(uintptr_t)go, find_fresh_stack(r->worker, p.sp), 0});
 }
 
 static void *run_timer(void *argument) {

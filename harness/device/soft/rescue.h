@@ -3,17 +3,19 @@
 #define ASSAY_SOFT_RESCUE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "abi.h"
 #include "harness/base/err.h"
 
 typedef struct soft_rescue soft_rescue;
 
-/* Called on the kernel's thread, on a signal stack, with the address of the instruction. What it
- * returns happens next: the running lane ends, the whole launch is given up, or, after the timer,
- * the kernel goes on until it comes again in a moment. */
+/* Called on the kernel's thread, on a signal stack, with the address of the instruction and the
+ * frame pointer. What it returns happens next: the running lane ends, the whole launch is given up,
+ * or, after the timer, the kernel goes on until it comes again in a moment. */
 typedef enum { RESCUE_END_LANE, RESCUE_GIVE_UP, RESCUE_GO_ON } rescue_action;
-typedef rescue_action (*rescue_fn)(void *context, int signal, const void *pc, void *address);
+typedef rescue_action (*rescue_fn)(void *context, int signal, const void *pc, uintptr_t fp,
+                                   void *address);
 
 soft_rescue *soft_rescue_new(soft_worker *w, rescue_fn call, void *context, err *e);
 void soft_rescue_free(soft_rescue *r);

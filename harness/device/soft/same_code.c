@@ -1,6 +1,6 @@
 /* same_code: compares what the loader would put in memory.
  *
- * The one surprise: only ELF objects are understood. Of others nothing is called the same. */
+ * Only ELF objects are understood; others never count as the same. */
 #include "same_code.h"
 
 #include "compile.h"

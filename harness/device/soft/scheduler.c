@@ -85,14 +85,16 @@ static void *reserve(soft_worker *w, soft_u64 bytes, soft_u64 align) {
     w->memory_top = (soft_u32)(at + bytes) + (w->checks ? VARIABLE_GAP : 0);
     void *place = w->threadgroup_memory + at;
     memset(place, 0xFF, (size_t)bytes);
-    if (w->checks)
-        soft_checker_add_variable(w->checks, place, (size_t)bytes);
     return place;
 }
 
-static void *place(soft_worker *w, soft_u32 slot, soft_u64 bytes, soft_u64 align) {
+static void *place(soft_worker *w, soft_u32 slot, soft_u64 bytes, soft_u64 align, const char *name,
+                   soft_u32 element_bytes) {
     assert(slot < MSL_STATIC_SLOTS);
-    return w->slot[slot] = reserve(w, bytes, align);
+    void *at = w->slot[slot] = reserve(w, bytes, align);
+    if (w->checks)
+        soft_checker_add_variable(w->checks, at, (size_t)bytes, name, element_bytes);
+    return at;
 }
 
 soft_worker *soft_worker_new(err *e) {
@@ -129,8 +131,11 @@ void soft_worker_begin(soft_worker *w, const soft_launch *l) {
     w->launch = l;
     memset(w->slot, 0, sizeof w->slot);
     w->memory_used = w->memory_top = w->over = w->given_up = 0;
-    for (int i = 0; i < SOFT_DYNAMIC; i++)
+    for (int i = 0; i < SOFT_DYNAMIC; i++) {
         w->dynamic[i] = l->dynamic_bytes[i] ? reserve(w, l->dynamic_bytes[i], 16) : NULL;
+        if (w->checks && w->dynamic[i])
+            soft_checker_add_dynamic(w->checks, i, w->dynamic[i], l->dynamic_bytes[i]);
+    }
 }
 
 /* Sets the actual size of the threadgroup: at the edge of dispatchThreads it is what is left. */
@@ -171,6 +176,7 @@ static void resume(soft_worker *w, soft_simdgroup *g, soft_u32 lanes) {
 static void start(soft_worker *w, const soft_kernel *k, soft_u32 index, soft_u32 set) {
     soft_simdgroup *g = &w->group[index];
     g->index = index;
+    g->ended = 0;
     guard_stacks(w, set);
     for (soft_u32 lane = 0; lane < SOFT_LANES; lane++) {
         char *top = get_stack(w, set, lane) + SOFT_STACK_BYTES - 64 - lane * STACK_STAGGER;

@@ -1,35 +1,96 @@
-/* shadow: who touched a word of memory last, and whether that races with who touches it now. */
+/* shadow: who touched a piece of memory last, and whether that races with who touches it now.
+ *
+ * Exact to the byte. A cell stands for one unit of memory (4 bytes, or 2 where the elements are 16
+ * bits wide). The first access to only a part of a unit splits it into cells of a byte each. Cells
+ * are 48 bytes, in memory that is only there where it was touched: 12 bytes per byte of 32-bit
+ * elements, 24 per byte of 16-bit elements, 60 where bytes are stored one by one. Atomic accesses
+ * are kept aside, one record per word that has any.
+ *
+ * What is kept of many loads of a unit is two of them: any that comes, and one of another
+ * threadgroup, else of another simdgroup, else of another lane. For every store that may follow,
+ * if one of the loads races with it, one of these two does. */
 #ifndef ASSAY_SOFT_SHADOW_H
 #define ASSAY_SOFT_SHADOW_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* Who accesses, and when: what was ordered before it by barriers. */
-typedef struct {
-    uint32_t group;      /* threadgroup of the launch, from 1 */
-    uint16_t thread;     /* index in the threadgroup */
-    uint32_t epoch;      /* threadgroup barriers passed that order this kind of memory */
-    uint32_t simd_epoch; /* simdgroup barriers passed since, likewise */
-} shadow_time;
+#include "abi.h"
 
-/* One aligned word of 4 bytes. Masks say which of its bytes. */
+/* An access: who, when, where in the code. All zero: none (threadgroups count from 1). */
 typedef struct {
-    shadow_time wrote, read;
-    const void *wrote_at, *read_at; /* addresses in the kernel */
-    uint8_t wrote_bytes, read_bytes;
-    bool wrote_atomically;
-    bool read_atomically;
-    bool many_read;   /* by several threads of the simdgroup of `read` */
-    bool simds_read;  /* by several simdgroups */
-    bool groups_read; /* by several threadgroups */
+    uint32_t group : 24;  /* threadgroup */
+    uint32_t fences : 6;  /* release fences the thread has passed; stays at its largest value */
+    uint32_t split : 1;   /* of a cell's store: its bytes have cells of their own */
+    uint32_t atomics : 1; /* of a cell's store: there are atomic accesses, kept aside */
+    uint32_t thread : 10; /* index in the threadgroup */
+    uint32_t epoch : 22;  /* the last threadgroup barrier passed that orders this kind of memory */
+    uint32_t simd_epoch;  /* the last simdgroup barrier passed, likewise */
+    uint32_t pc : 24;     /* offset in the kernel's image */
+    uint32_t how : 3;     /* SOFT_STORE, SOFT_ATOMIC */
+    uint32_t bytes : 5;
+} shadow_access;
+
+typedef struct {
+    shadow_access store, load[2];
 } shadow_cell;
 
-typedef enum { SHADOW_FINE, SHADOW_RACE_IN_GROUP, SHADOW_RACE_OF_GROUPS } shadow_verdict;
+/* The atomic accesses of a word. */
+typedef struct {
+    uintptr_t word;
+    shadow_access store[2], load[2];
+} shadow_atomic;
 
-/* Judges an access to the bytes `mask` of a word and remembers it. *other is where the other access
- * of a race was made. */
-shadow_verdict shadow_access(shadow_cell *c, const shadow_time *now, uint8_t mask, bool is_store,
-                             bool is_atomic, const void *at, const void **other);
+typedef struct {
+    uintptr_t begin; /* aligned to 4 */
+    size_t bytes;
+    unsigned unit;          /* bytes per cell: 4 or 2 */
+    bool is_shared;         /* by all threadgroups of the launch: device memory */
+    shadow_cell *cells;     /* one per unit */
+    shadow_cell *fine;      /* one per byte, used where a unit is split */
+    shadow_atomic *atomics; /* a hash table */
+    size_t atomic_count, atomic_room;
+} shadow;
+
+/* Is there another order, beyond barriers, that puts `before` in front of `now`? */
+typedef bool shadow_order(void *context, const shadow_access *before, const shadow_access *now,
+                          bool is_shared);
+
+/* unit: 2 or 4. False when there is no memory for it. */
+bool shadow_open(shadow *s, uintptr_t begin, size_t bytes, unsigned unit, bool is_shared);
+void shadow_close(shadow *s);
+
+/* Judges an access to `bytes` bytes at an address inside and remembers it. True if it races, with
+ * *other the access it races with. `arrived` is the same access with all barriers counted that the
+ * thread has passed, also those that order no memory: a load is over when its thread arrives at
+ * one, so a store behind any barrier comes after it. */
+bool shadow_judge(shadow *s, uintptr_t at, size_t bytes, const shadow_access *now,
+                  const shadow_access *arrived, shadow_order *order, void *context,
+                  shadow_access *other);
+
+/* When a thread accesses: its threadgroup, itself, and barriers passed that order this memory, and
+ * all barriers passed. */
+typedef struct {
+    uint32_t group, thread, epoch, simd_epoch, phase, simd_phase;
+} shadow_moment;
+
+/* Is a load of one whole unit right and nothing new? Most loads of shared memory are: what was
+ * stored there is ordered before, and two lanes of this simdgroup loaded it already since the last
+ * barrier. Says no when in doubt. */
+static inline bool shadow_knows_load(const shadow *s, uintptr_t at, size_t bytes,
+                                     const shadow_moment *m) {
+    const shadow_cell *c = &s->cells[(at - s->begin) / s->unit];
+    const shadow_access *a = &c->load[0], *b = &c->load[1];
+    const uint32_t simd = m->thread / SOFT_LANES;
+    return bytes == s->unit && (at - s->begin) % s->unit == 0 && !c->store.split &&
+           !c->store.atomics && c->store.group == m->group &&
+           (c->store.epoch < m->epoch || c->store.thread == m->thread ||
+            (c->store.thread / SOFT_LANES == simd && c->store.simd_epoch < m->simd_epoch)) &&
+           a->group == m->group && b->group == m->group && a->epoch == m->phase &&
+           b->epoch == m->phase && a->simd_epoch == m->simd_phase &&
+           b->simd_epoch == m->simd_phase && a->thread / SOFT_LANES == simd &&
+           b->thread / SOFT_LANES == simd;
+}
 
 #endif

@@ -9,33 +9,42 @@
 #include "hooks.h"
 #include "meet.h"
 
-#define ASSAY_HOOK extern "C" __attribute__((visibility("hidden"), no_sanitize("thread"), used))
+#define ASSAY_HOOK                                                                                 \
+    extern "C" __attribute__((visibility("hidden"), no_sanitize("thread", "undefined"), used))
 #define ASSAY_CALLER __builtin_return_address(0)
 
 namespace assay {
 
-#define ASSAY_UNSEEN __attribute__((no_sanitize("thread")))
+#define ASSAY_UNSEEN __attribute__((no_sanitize("thread", "undefined")))
 
 ASSAY_UNSEEN ASSAY_INLINE bool is_private(const soft_worker *w, const void *at) {
     const soft_u64 inside = reinterpret_cast<soft_u64>(at) - reinterpret_cast<soft_u64>(w);
     return inside >= SOFT_STACKS_AT && inside < SOFT_REGION_BYTES;
 }
 
-// The marks of private memory: one where a variable was given no value.
+// The marks of private memory (SOFT_MARK_*): what is known against its bytes.
 ASSAY_UNSEEN ASSAY_INLINE unsigned char *marks(const soft_worker *w, const void *at) {
-    return w->checks->unset_map +
+    return w->checks->marks +
            (reinterpret_cast<soft_u64>(at) - reinterpret_cast<soft_u64>(w) - SOFT_STACKS_AT);
 }
 
-// Is any of it set? A wide load of a struct takes its padding along, which never is.
-ASSAY_UNSEEN ASSAY_INLINE bool is_set(const soft_worker *w, const void *at, soft_u64 bytes) {
-    const soft_u64 ones = 0x0101010101010101;
-    soft_u64 word[2] = {ones, ones};
+// Is anything known against up to 16 bytes?
+ASSAY_UNSEEN ASSAY_INLINE bool is_marked(const soft_worker *w, const void *at, soft_u64 bytes) {
+    soft_u64 word[2] = {0, 0};
     __builtin_memcpy(word, marks(w, at), bytes);
-    return word[0] != ones || word[1] != ones;
+    return (word[0] | word[1]) != 0;
 }
 
-// A load that is obviously right: of memory that nobody writes and that was all written.
+ASSAY_UNSEEN ASSAY_INLINE bool has_mark(const soft_worker *w, const void *at, soft_u64 bytes,
+                                        unsigned char mark) {
+    const unsigned char *m = marks(w, at);
+    for (soft_u64 i = 0; i < bytes; i++)
+        if (m[i] == mark)
+            return true;
+    return false;
+}
+
+// A load that is obviously right: from memory that no kernel writes and that is fully initialised.
 ASSAY_UNSEEN ASSAY_INLINE bool is_plain(const soft_checks *c, const void *at, soft_u64 bytes) {
     const soft_u64 a = reinterpret_cast<soft_u64>(at);
     const soft_u64 small = a - c->inline_begin;
@@ -50,9 +59,7 @@ ASSAY_UNSEEN ASSAY_INLINE void touch(void *at, soft_u64 bytes, soft_u32 how, con
     soft_checks *c = w->checks;
     if (__builtin_expect(!c->pending, 1)) {
         if (is_private(w, at)) {
-            if (how == SOFT_STORE && c->unset)
-                __builtin_memset(marks(w, at), 0, bytes);
-            if (how == SOFT_STORE || !c->unset || is_set(w, at, bytes))
+            if (!c->unset || !is_marked(w, at, bytes))
                 return;
         } else if (how == SOFT_LOAD && is_plain(c, at, bytes)) {
             return;
@@ -61,14 +68,17 @@ ASSAY_UNSEEN ASSAY_INLINE void touch(void *at, soft_u64 bytes, soft_u32 how, con
     c->access(w, at, bytes, how, pc);
 }
 
-// A copy of a whole object. Padding is copied too and has no value: so a copy inside of private
-// memory takes the marks along, and one out of it is not asked whether all was set.
+// A copy of a whole object. Padding is copied too: a copy inside of private memory takes the marks
+// along, and one out of it is asked only about bytes that are known to be values.
 ASSAY_UNSEEN ASSAY_INLINE void copy(void *to, const void *from, soft_u64 bytes, const void *pc) {
     soft_worker *w = soft_here();
     unsigned char *d = static_cast<unsigned char *>(to);
     const unsigned char *s = static_cast<const unsigned char *>(from);
-    const bool into = is_private(w, to), out_of = is_private(w, from);
-    if (into && w->checks->unset) {
+    const bool is_used = w->checks->unset != 0;
+    const bool to_edge = is_private(w, to) && is_used && has_mark(w, to, bytes, SOFT_MARK_EDGE);
+    const bool from_edge = is_private(w, from) && is_used && has_mark(w, s, bytes, SOFT_MARK_EDGE);
+    const bool into = is_private(w, to) && !to_edge, out_of = is_private(w, from) && !from_edge;
+    if (into && is_used) {
         if (out_of)
             __builtin_memmove(marks(w, to), marks(w, from), bytes);
         else
@@ -82,7 +92,7 @@ ASSAY_UNSEEN ASSAY_INLINE void copy(void *to, const void *from, soft_u64 bytes, 
         const soft_u64 both = reinterpret_cast<soft_u64>(d + i) | reinterpret_cast<soft_u64>(s + i);
         const soft_u64 step = !(both & 3) && bytes - i >= 4 ? 4 : 1;
         unsigned char word[4];
-        if (!out_of)
+        if (!out_of || (is_used && has_mark(w, s + i, step, SOFT_MARK_UNSET)))
             touch(const_cast<unsigned char *>(s + i), step, SOFT_LOAD, pc);
         __builtin_memcpy(word, s + i, step);
         if (!into)
@@ -94,7 +104,7 @@ ASSAY_UNSEEN ASSAY_INLINE void copy(void *to, const void *from, soft_u64 bytes, 
 
 ASSAY_UNSEEN ASSAY_INLINE void fill(void *to, int value, soft_u64 bytes, const void *pc) {
     soft_worker *w = soft_here();
-    if (is_private(w, to)) {
+    if (is_private(w, to) && !(w->checks->unset && has_mark(w, to, bytes, SOFT_MARK_EDGE))) {
         if (w->checks->unset)
             __builtin_memset(marks(w, to), 0, bytes);
         __builtin_memset(to, value, bytes);
@@ -107,46 +117,12 @@ ASSAY_UNSEEN ASSAY_INLINE void fill(void *to, int value, soft_u64 bytes, const v
     }
 }
 
-// A variable that was declared without a value: known as such until its scope ends, unless its
-// constructor gave it one. The kernel uses it through a reference whose origin the compiler cannot
-// see: accesses to variables that it knows to be private would not be instrumented.
-template <class T> class declared {
-  public:
-    ASSAY_INLINE explicit declared(T &variable) : it(&variable) {
-        __asm__ volatile("" : "+r"(it));
-        tell(1);
-    }
-    ASSAY_INLINE ~declared() { tell(0); }
-    ASSAY_INLINE T &get() const { return *it; }
-
-  private:
-    T *it;
-
-    ASSAY_INLINE void tell(soft_u32 begins) const {
-        if constexpr (__is_trivially_constructible(T)) {
-            soft_worker *w = soft_here();
-            void *at = const_cast<void *>(static_cast<const volatile void *>(it));
-            w->checks->declare(w, at, sizeof(T), begins);
-        }
-    }
-};
-
-} // namespace assay
-
-#if !defined(ASSAY_CHECKED_LESS)
-#define ASSAY_NAME(variable) assay_##variable
-#define ASSAY_BIND(variable)                                                                       \
-    assay::declared<decltype(assay_##variable)> assay_life_of_##variable(assay_##variable);        \
-    auto &variable = assay_life_of_##variable.get()
-#endif
-
-namespace assay {
 constexpr soft_u32 describe(atomic_use use) {
     return SOFT_ATOMIC | (use == atomic_use::load ? 0u : SOFT_STORE) |
            (use == atomic_use::update ? SOFT_UPDATE : 0u);
 }
 // Atomic instructions are not instrumented: they come here by themselves.
-__attribute__((noinline, no_sanitize("thread"))) static void
+__attribute__((noinline, no_sanitize("thread", "undefined"))) static void
 touch_atomic(const volatile void *at, soft_u64 bytes, soft_u32 how, const void *pc) {
     touch(const_cast<void *>(at), bytes, how, pc);
 }
@@ -156,8 +132,10 @@ touch_atomic(const volatile void *at, soft_u64 bytes, soft_u32 how, const void *
     do {                                                                                           \
         const char *site;                                                                          \
         SOFT_SITE(site);                                                                           \
-        assay::touch_atomic(at, bytes, assay::describe(use), site);                                \
+        assay::touch_atomic(at, bytes, assay::describe(use), site + 1);                            \
     } while (0)
+#define ASSAY_CHECK_SYNC(flags, order, scope)                                                      \
+    assay::check_sync(static_cast<soft_u32>(flags), order, scope)
 
 #define ASSAY_ACCESS(n)                                                                            \
     ASSAY_HOOK void __tsan_read##n(void *p) {                                                      \
@@ -209,7 +187,35 @@ ASSAY_UNSEEN ASSAY_INLINE void mishap(soft_u32 what, soft_u64 value, const void 
         assay::mishap(SOFT_INDEX, static_cast<soft_u64>(i), site + 1, "'vector of " #n "'");       \
     }
 
-// What the compiler says about an index: where, and of which types.
+// The same for what the functions of the shim ask themselves: text names the operation.
+#define ASSAY_CHECK(is_wrong, what, value, text)                                                   \
+    if (!__builtin_is_constant_evaluated() && (is_wrong)) {                                        \
+        const char *site;                                                                          \
+        SOFT_SITE(site);                                                                           \
+        assay::mishap(what, static_cast<soft_u64>(value), site + 1, text);                         \
+    }
+
+ASSAY_UNSEEN ASSAY_INLINE void check_sync(soft_u32 flags, int order, soft_u32 scope) {
+    soft_worker *w = soft_here();
+    const soft_u32 both = SOFT_ACQUIRES | SOFT_RELEASES;
+    w->checks->sync(w, flags,
+                    order == __ATOMIC_RELAXED                               ? 0
+                    : order == __ATOMIC_ACQUIRE || order == __ATOMIC_CONSUME ? SOFT_ACQUIRES
+                    : order == __ATOMIC_RELEASE                             ? SOFT_RELEASES
+                                                                            : both,
+                    scope);
+}
+
+// A return statement of the kernel.
+ASSAY_UNSEEN ASSAY_INLINE void leave() {
+    const char *site;
+    SOFT_SITE(site);
+    soft_worker *w = soft_here();
+    w->checks->leave(w, site + 1);
+}
+#define ASSAY_LEAVE assay::leave()
+
+// What the compiler says about a value: where, and of which types.
 struct type_description {
     unsigned short kind, info;
     char name[1];
@@ -219,21 +225,54 @@ struct index_description {
     soft_u32 line, column;
     const type_description *array, *index;
 };
+struct value_description {
+    const char *file;
+    soft_u32 line, column;
+    const type_description *type;
+};
+
+// An integer as the compiler hands it over: narrow ones are padded with zeros.
+ASSAY_UNSEEN ASSAY_INLINE soft_u64 extend(const type_description *type, soft_u64 value) {
+    const soft_u32 bits = 1u << (type->info >> 1);
+    const bool is_signed = type->info & 1;
+    if (type->kind != 0 || !is_signed || bits >= 64)
+        return value;
+    return static_cast<soft_u64>(static_cast<long long>(value << (64 - bits)) >> (64 - bits));
+}
 } // namespace assay
 
 ASSAY_HOOK void __ubsan_handle_type_mismatch_v1(void *, void *pointer) {
     assay::mishap(SOFT_MISALIGNED, reinterpret_cast<soft_u64>(pointer), ASSAY_CALLER);
 }
-ASSAY_HOOK void __ubsan_handle_divrem_overflow(void *, soft_u64, soft_u64) {
-    assay::mishap(SOFT_DIVIDE, 0, ASSAY_CALLER);
+ASSAY_HOOK void __ubsan_handle_divrem_overflow(void *data, soft_u64, soft_u64 by) {
+    const assay::value_description *d = static_cast<assay::value_description *>(data);
+    if (assay::extend(d->type, by) == 0)
+        assay::mishap(SOFT_DIVIDE, 0, ASSAY_CALLER);
+    else
+        assay::mishap(SOFT_OVERFLOW, 1, ASSAY_CALLER, "division by -1");
 }
-ASSAY_HOOK void __ubsan_handle_shift_out_of_bounds(void *, soft_u64, soft_u64 by) {
-    assay::mishap(SOFT_SHIFT, by, ASSAY_CALLER);
+struct assay_shift_description {
+    const char *file;
+    soft_u32 line, column;
+    const assay::type_description *left, *right;
+};
+ASSAY_HOOK void __ubsan_handle_shift_out_of_bounds(void *data, soft_u64, soft_u64 by) {
+    const assay_shift_description *d = static_cast<assay_shift_description *>(data);
+    assay::mishap(SOFT_SHIFT, assay::extend(d->right, by), ASSAY_CALLER);
 }
 ASSAY_HOOK void __ubsan_handle_out_of_bounds(void *data, soft_u64 index) {
     const assay::index_description *d = static_cast<assay::index_description *>(data);
-    assay::mishap(SOFT_INDEX, index, ASSAY_CALLER, d->array->name);
+    assay::mishap(SOFT_INDEX, assay::extend(d->index, index), ASSAY_CALLER, d->array->name);
 }
+#define ASSAY_OVERFLOW(name, text, ...)                                                            \
+    ASSAY_HOOK void __ubsan_handle_##name##_overflow(void *, __VA_ARGS__) {                        \
+        assay::mishap(SOFT_OVERFLOW, 0, ASSAY_CALLER, text);                                       \
+    }
+ASSAY_OVERFLOW(add, "addition", soft_u64, soft_u64)
+ASSAY_OVERFLOW(sub, "subtraction", soft_u64, soft_u64)
+ASSAY_OVERFLOW(mul, "multiplication", soft_u64, soft_u64)
+ASSAY_OVERFLOW(negate, "negation", soft_u64)
+#undef ASSAY_OVERFLOW
 ASSAY_HOOK void __ubsan_handle_float_cast_overflow(void *, soft_u64 bits) {
     assay::mishap(SOFT_CONVERT, bits, ASSAY_CALLER);
 }

@@ -12,7 +12,7 @@
 #include "lane_ops.h"
 #include "meet.h"
 
-#define ASSAY_SERVE static __attribute__((noinline, no_sanitize("thread")))
+#define ASSAY_SERVE static __attribute__((noinline, no_sanitize("thread", "undefined")))
 
 namespace assay {
 
@@ -73,10 +73,10 @@ ASSAY_SERVE void scan(const V *in, V *out, soft_u32 party) {
 }
 
 template <class Op, int group, class V> METAL_FUNC V reduce_lanes(V value) {
-    return meet<V, group>(value, reduce<Op, group, V>);
+    return meet<V>(value, reduce<Op, group, V>);
 }
 template <class Op, int group, bool inclusive, class V> METAL_FUNC V scan_lanes(V value) {
-    return meet<V, group>(value, scan<Op, group, inclusive, V>);
+    return meet<V>(value, scan<Op, group, inclusive, V>);
 }
 
 // ---------------------------------------------------------------------------------------- shuffle
@@ -84,6 +84,38 @@ template <class V> struct posted {
     V value;
     soft_u32 source;
 };
+
+#if defined(ASSAY_CHECKED)
+// A finding of one of the lanes that met: the one that serves speaks for it.
+METAL_FUNC void tell_of_lane(soft_u32 lane, soft_u32 what, soft_u64 value, const char *name) {
+    soft_worker *w = soft_here();
+    soft_simdgroup *g = w->running;
+    const soft_u32 self = g->current;
+    g->current = lane;
+    w->checks->mishap(w, what, value, name, g->site[lane] + 1);
+    g->current = self;
+}
+
+// Every lane's source must be there; of a broadcast, all lanes of a group must name the same one.
+template <int group, bool broadcast, class V> ASSAY_SERVE void
+check_sources(const posted<V> *in, soft_u32 party, const char *name) {
+    for (soft_u32 lane = 0; lane < SOFT_LANES; ++lane) {
+        if (!(party >> lane & 1))
+            continue;
+        const soft_u32 source = in[lane].source, base = lane / group * group;
+        const soft_u32 first = base + static_cast<soft_u32>(__builtin_ctz(party >> base));
+        if (source >= no_lane)
+            tell_of_lane(lane, SOFT_NO_LANE, source - no_lane, name);
+        else if (!(party >> source & 1))
+            tell_of_lane(lane, SOFT_INACTIVE, source, name);
+        else if (broadcast && source != in[first].source)
+            tell_of_lane(lane, SOFT_VARIES, source, name);
+    }
+}
+#define ASSAY_CHECK_SOURCES(in, party, name) check_sources<group, broadcast>(in, party, name)
+#else
+#define ASSAY_CHECK_SOURCES(in, party, name) ((void)(name))
+#endif
 
 template <class V> ASSAY_SERVE void deliver(const posted<V> *in, V *out, soft_u32 party) {
     for (soft_u32 lane = 0; lane < SOFT_LANES; ++lane) {
@@ -93,10 +125,16 @@ template <class V> ASSAY_SERVE void deliver(const posted<V> *in, V *out, soft_u3
     }
 }
 
-template <class V, soft_u32 Width = meeting_of_simd>
-METAL_FUNC V take_from(V value, soft_u32 source) {
-    return meet<V, Width>(posted<V>{value, source}, deliver<V>);
+template <int group, bool broadcast = false, class V>
+METAL_FUNC V take_from(V value, soft_u32 source, const char *name) {
+    return meet<V>(posted<V>{value, source},
+                   [name](const posted<V> *in, V *out, soft_u32 party)
+                       __attribute__((always_inline, nodebug, no_sanitize("thread", "undefined"))) {
+                           ASSAY_CHECK_SOURCES(in, party, name);
+                           deliver<V>(in, out, party);
+                       });
 }
+#undef ASSAY_CHECK_SOURCES
 
 template <int group, class V> ASSAY_SERVE void deliver_first(const V *in, V *out, soft_u32 party) {
     for (soft_u32 lane = 0; lane < SOFT_LANES; ++lane) {
@@ -108,7 +146,7 @@ template <int group, class V> ASSAY_SERVE void deliver_first(const V *in, V *out
 }
 
 template <int group, class V> METAL_FUNC V take_first(V value) {
-    return meet<V, meeting_of_any>(value, deliver_first<group, V>);
+    return meet<V>(value, deliver_first<group, V>);
 }
 
 // ------------------------------------------------------------------------------------------ votes
@@ -124,7 +162,7 @@ template <int group> ASSAY_SERVE void vote(const uchar *in, soft_u32 *out, soft_
 
 // The votes of this lane's group, its first lane in bit 0.
 template <int group> METAL_FUNC soft_u32 ask(bool expression) {
-    return meet<soft_u32, meeting_of_any>(static_cast<uchar>(expression), vote<group>);
+    return meet<soft_u32>(static_cast<uchar>(expression), vote<group>);
 }
 
 // --------------------------------------------------------------------------------------- barriers
@@ -133,6 +171,12 @@ ASSAY_SERVE void serve_nothing(const bool *, bool *, soft_u32) {}
 METAL_FUNC void wait_for_threadgroup(soft_u32 flags) {
     park();
     ASSAY_CHECK_FENCE(flags, 1);
+}
+// The functions of matrices are for all 32 lanes, even where each lane does its own part.
+METAL_FUNC void meet_for_matrix() {
+#if defined(ASSAY_CHECKED)
+    meet<bool, meeting_of_simd>(true, serve_nothing);
+#endif
 }
 METAL_FUNC void wait_for_simdgroup(soft_u32 flags) {
     meet<bool, meeting_at_barrier>(true, serve_nothing);

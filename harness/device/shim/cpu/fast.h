@@ -1,5 +1,5 @@
-// fast: the fast functions that the others are made of, on a CPU: within MSL's bounds for fast math,
-// and as unlike the precise ones as those allow.
+// fast: the fast functions that the others are made of, on a CPU: within MSL's bounds for fast
+// math, and as far from the precise ones as those allow.
 #pragma once
 #pragma clang system_header
 

@@ -7,18 +7,21 @@
 #include "../../soft/abi.h"
 
 #if defined(ASSAY_CHECKED)
-#define ASSAY_CHECK_MEETING(w, party, width, site) (w)->checks->meet(w, party, width, site)
-#define ASSAY_CHECK_PARKING(w, site) (w)->checks->park(w, site)
+#define ASSAY_CHECK_MEETING(w, party, width, site)                                                 \
+    if constexpr (width > 1)                                                                       \
+    (w)->checks->meet(w, party, width, (site) + 1)
+#define ASSAY_CHECK_PARKING(w) assay::check_parking(w)
 #define ASSAY_CHECK_FENCE(flags, whole)                                                            \
     soft_here()->checks->fence(soft_here(), static_cast<soft_u32>(flags), whole)
 #else
 #define ASSAY_CHECK_MEETING(w, party, width, site) ((void)0)
-#define ASSAY_CHECK_PARKING(w, site) ((void)0)
+#define ASSAY_CHECK_PARKING(w) ((void)0)
 #define ASSAY_CHECK_FENCE(flags, whole) ((void)(flags))
 #endif
 
-// nodebug: its instructions belong to the line of the .metal file that called for them.
-#define ASSAY_INLINE inline __attribute__((always_inline, nodebug))
+// nodebug: its instructions belong to the line of the .metal file that called for them. Nothing of
+// this is the kernel's, so the compiler need not check it.
+#define ASSAY_INLINE inline __attribute__((always_inline, nodebug, no_sanitize("undefined")))
 #define ASSAY_UNLIKELY(c) __builtin_expect(!!(c), 0)
 
 namespace assay {
@@ -33,12 +36,26 @@ ASSAY_INLINE void yield_to(soft_simdgroup *g, soft_u32 lane, soft_u32 next) {
     SOFT_SWITCH(&g->lane[lane], &g->lane[next]);
 }
 
-// Lanes that a meeting is meant for: the whole simdgroup, the whole quad, or whoever comes (votes).
-enum { meeting_of_any = 1, meeting_of_quad = 4, meeting_of_simd = 32, meeting_at_barrier = 64 };
+// Lanes that a meeting is meant for: whoever comes, all 32, all 32 for a product of matrices, or
+// all that there are.
+enum {
+    meeting_of_any = SOFT_MEET_ANY,
+    meeting_of_simd = SOFT_MEET_ALL,
+    meeting_for_product = SOFT_MEET_PRODUCT,
+    meeting_at_barrier = SOFT_MEET_BARRIER,
+};
+
+#if defined(ASSAY_CHECKED)
+// Not to be duplicated: each barrier of the text has one address in each function that calls it.
+__attribute__((noinline, noduplicate, nodebug, no_sanitize("thread", "undefined"))) static void
+check_parking(soft_worker *w) {
+    w->checks->park(w, __builtin_return_address(0));
+}
+#endif
 
 // T and R are trivially copyable and at most SOFT_EXCHANGE_BYTES. serve is
 // void(const T *in, R *out, soft_u32 party): bit i of party says that lane i takes part.
-template <class R, soft_u32 Width = meeting_of_simd, class T, class Serve>
+template <class R, soft_u32 Width = meeting_of_any, class T, class Serve>
 ASSAY_INLINE R meet(T value, Serve serve) {
     static_assert(sizeof(T) <= SOFT_EXCHANGE_BYTES && sizeof(R) <= SOFT_EXCHANGE_BYTES,
                   "too large to exchange");
@@ -84,7 +101,7 @@ ASSAY_INLINE void park() {
     const char *site;
     SOFT_SITE(site);
     g->site[lane] = site;
-    ASSAY_CHECK_PARKING(w, site);
+    ASSAY_CHECK_PARKING(w);
     g->parked |= bit;
     g->live &= ~bit;
     const soft_u32 todo = g->todo &= ~bit;
@@ -94,14 +111,17 @@ ASSAY_INLINE void park() {
         w->settle(w);
 }
 
+template <class T> struct element_of { using type = T; };
+template <class T, decltype(sizeof 0) n> struct element_of<T[n]> : element_of<T> {};
+
 // A threadgroup variable of the running threadgroup. `slot` numbers the declaration in the file.
-template <class T, soft_u32 slot> ASSAY_INLINE T &threadgroup_variable() {
+template <class T, soft_u32 slot> ASSAY_INLINE T &threadgroup_variable(const char *name) {
     static_assert(sizeof(T) <= MSL_THREADGROUP_BYTES,
                   "a threadgroup has 32768 bytes of threadgroup memory");
     soft_worker *w = soft_here();
     void *at = w->slot[slot];
     if (ASSAY_UNLIKELY(!at))
-        at = w->place(w, slot, sizeof(T), alignof(T));
+        at = w->place(w, slot, sizeof(T), alignof(T), name, sizeof(typename element_of<T>::type));
     return *static_cast<T *>(at);
 }
 

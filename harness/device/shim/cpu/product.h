@@ -36,7 +36,7 @@ ASSAY_SERVE void multiply_add(const factors<A, B, C> *in, metal::vec<D, 2> *out,
 template <class D, class A, class B, class C>
 METAL_FUNC metal::vec<D, 2> multiply_fragments(metal::vec<A, 2> a, metal::vec<B, 2> b,
                                                metal::vec<C, 2> c) {
-    return meet<metal::vec<D, 2>>(factors<A, B, C>{a, b, c}, multiply_add<D, A, B, C>);
+    return meet<metal::vec<D, 2>, meeting_for_product>(factors<A, B, C>{a, b, c}, multiply_add<D, A, B, C>);
 }
 
 } // namespace assay

@@ -111,7 +111,8 @@ template <class Op, int group, bool inclusive, class V> METAL_FUNC V scan_lanes(
 }
 
 // ---------------------------------------------------------------------------------------- shuffle
-template <class V, uint Width = MSL_LANES> METAL_FUNC V take_from(V value, uint source) {
+template <int group, bool broadcast = false, class V>
+METAL_FUNC V take_from(V value, uint source, const char *) {
     const uint party = active_lanes();
     if (party == all_lanes) {
         const V got = shuffle(all_lanes, value, source);
@@ -141,6 +142,7 @@ template <int group> METAL_FUNC uint ask(bool expression) {
 METAL_FUNC void wait_for_threadgroup(uint) {
     __syncthreads();
 }
+METAL_FUNC void meet_for_matrix() {}
 METAL_FUNC void wait_for_simdgroup(uint) {
     const uint party = active_lanes();
     if (party == all_lanes)

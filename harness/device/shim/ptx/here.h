@@ -8,7 +8,7 @@ namespace assay {
 // The memory of threadgroup variables: one for each declaration of the kernel.
 template <class T, uint slot> __attribute__((shared)) T threadgroup_storage;
 
-template <class T, uint slot> METAL_FUNC T &threadgroup_variable() {
+template <class T, uint slot> METAL_FUNC T &threadgroup_variable(const char *) {
     static_assert(sizeof(T) <= MSL_THREADGROUP_BYTES,
                   "a threadgroup has 32768 bytes of threadgroup memory");
     return threadgroup_storage<T, slot>;

@@ -1,0 +1,163 @@
+/* checked_mishap: what is wrong beyond memory: arithmetic, simdgroup functions, faults of the CPU
+ * and loops that do not end. */
+#include "checked_internal.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* An index outside of an array is told only if the access it leads to is not told as such: that
+ * one knows more. */
+static void note_index(soft_checker *c, soft_u64 index, const char *type, const void *pc) {
+    checker_tell_index(c, SOFT_LOAD);
+    c->index_pending = true;
+    c->index_value = (int64_t)index;
+    c->index_type = type;
+    c->index_pc = pc;
+    c->hooks.pending = 1;
+}
+
+static void tell_misaligned(soft_checker *c, uintptr_t at, const void *pc) {
+    const device_region *d = checker_find_nearest(c, at);
+    bool is_inside = d && at - d->region.begin < d->region.bytes;
+    bool is_null = at < 4096;
+    if (is_null)
+        return; /* the access itself is told */
+    report *r = checker_add_report(c, FINDING_MISALIGNED, pc, is_inside ? d->index : -1);
+    if (r && is_inside)
+        checker_describe(r, d->bound, at, 0, SOFT_LOAD, "at an address its type forbids");
+    else if (r)
+        snprintf(r->row.text, sizeof r->row.text, "access at address %#llx, which its type forbids",
+                 (unsigned long long)at);
+}
+
+static void tell(char *out, size_t size, soft_u32 what, soft_u64 value, const char *text) {
+    long long n = (long long)value;
+    switch (what) {
+    case SOFT_DIVIDE:
+        snprintf(out, size, "integer division by zero");
+        break;
+    case SOFT_SHIFT:
+        snprintf(out, size, "shift by %lld, which is outside the width of its type", n);
+        break;
+    case SOFT_CONVERT:
+        snprintf(out, size, "float that the integer type cannot hold");
+        break;
+    case SOFT_OVERFLOW:
+        snprintf(out, size, "signed integer %s overflows", text);
+        break;
+    case SOFT_CLAMP:
+        snprintf(out, size, "clamp to a range whose minimum is above its maximum");
+        break;
+    case SOFT_VARIES:
+        snprintf(out, size, "%s from a lane that is not the same for all threads", text);
+        break;
+    case SOFT_INACTIVE:
+        snprintf(out, size,
+                 "%s takes the value of lane %lld, which is not active here: it returned, is "
+                 "elsewhere or does not exist",
+                 text, n);
+        break;
+    default:
+        snprintf(out, size, "%s takes the value of lane %lld, outside of the simdgroup", text, n);
+    }
+}
+
+void checker_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const char *text,
+                    const void *pc) {
+    static const finding_class classes[] = {
+        [SOFT_DIVIDE] = FINDING_DIVIDE,     [SOFT_SHIFT] = FINDING_SHIFT,
+        [SOFT_CONVERT] = FINDING_CONVERT,   [SOFT_OVERFLOW] = FINDING_OVERFLOW,
+        [SOFT_CLAMP] = FINDING_CLAMP,       [SOFT_VARIES] = FINDING_DIVERGED,
+        [SOFT_INACTIVE] = FINDING_DIVERGED, [SOFT_NO_LANE] = FINDING_DIVERGED};
+    soft_checker *c = checker_of(w);
+    if (what == SOFT_INDEX) {
+        note_index(c, value, text, pc);
+        return;
+    }
+    if (what == SOFT_MISALIGNED) {
+        tell_misaligned(c, (uintptr_t)value, pc);
+        return;
+    }
+    report *r = checker_add_report(c, classes[what], pc, -1);
+    if (r)
+        tell(r->row.text, sizeof r->row.text, what, value, text);
+#if defined(__x86_64__)
+    if (what == SOFT_DIVIDE || (what == SOFT_OVERFLOW && value))
+        soft_end_lane(w); /* the instruction would trap */
+#endif
+}
+
+/* Signals -------------------------------------------------------------------------------------- */
+
+static bool is_kernel(const soft_checker *c, const void *pc) {
+    return (uintptr_t)pc - c->image_begin < c->image_end - c->image_begin;
+}
+
+static bool is_of_file(const soft_checker *c, const void *at) {
+    char file[128] = "";
+    int line = 0;
+    if (!checker_find_line(c, at, file, sizeof file, &line))
+        return false;
+    const char *dot = strrchr(file, '.');
+    return line > 0 && dot && strcmp(dot, ".h") != 0;
+}
+
+/* The innermost place in the .metal file: what faulted may be a check that the kernel called. */
+static const void *find_place(const soft_checker *c, const void *pc, uintptr_t fp) {
+    const void *at = is_kernel(c, pc) ? (const char *)pc + 1 : NULL;
+    uintptr_t stacks = (uintptr_t)c->worker + SOFT_STACKS_AT;
+    for (int depth = 0; depth < 16 && !(at && is_of_file(c, at)); depth++) {
+        if (fp - stacks >= SOFT_REGION_BYTES - SOFT_STACKS_AT - 16 || fp % 8 != 0)
+            return at;
+        uintptr_t frame[2];
+        memcpy(frame, (const void *)fp, sizeof frame);
+        if (frame[0] <= fp)
+            return at;
+        fp = frame[0];
+        at = is_kernel(c, (const void *)frame[1]) ? (const void *)frame[1] : at;
+    }
+    return at;
+}
+
+/* An endless loop is told at its line: where the timer finds the kernel in code that is not of its
+ * .metal file (the checks it calls), it is let go on for a moment, a few hundred times at most. */
+static rescue_action stop_loop(soft_checker *c, const void *pc) {
+    const void *at = is_kernel(c, pc) ? (const char *)pc + 1 : NULL;
+    if (!is_of_file(c, at) && c->looks++ < MAX_LOOKS)
+        return RESCUE_GO_ON;
+    report *r = checker_add_report(c, FINDING_ENDLESS, at, -1);
+    if (r)
+        snprintf(r->row.text, sizeof r->row.text, "still running after %u s: an endless loop",
+                 c->seconds);
+    return RESCUE_GIVE_UP;
+}
+
+rescue_action checker_rescue(void *context, int signal_number, const void *pc, uintptr_t fp,
+                             void *address) {
+    soft_checker *c = context;
+    if (signal_number == SIGUSR2)
+        return stop_loop(c, pc);
+    const void *at = find_place(c, pc, fp);
+    bool is_trap = signal_number == SIGTRAP || signal_number == SIGILL;
+    if (is_trap && c->index_pending) { /* the compiler's two checks of one index */
+        checker_tell_index(c, SOFT_LOAD);
+        return RESCUE_END_LANE;
+    }
+    uintptr_t inside = (uintptr_t)address - (uintptr_t)c->worker;
+    bool is_stack = !is_trap && inside - SOFT_STACKS_AT < SOFT_REGION_BYTES - SOFT_STACKS_AT;
+    report *r = checker_add_report(c,
+                                   signal_number == SIGFPE ? FINDING_DIVIDE
+                                   : is_trap               ? FINDING_LOAD_OUTSIDE
+                                                           : FINDING_FAULT,
+                                   at, -1);
+    if (r && is_trap)
+        snprintf(r->row.label, sizeof r->row.label, "array");
+    if (r)
+        snprintf(r->row.text, sizeof r->row.text, "%s",
+                 signal_number == SIGFPE ? "integer division that traps"
+                 : is_trap  ? "access through a pointer that has left its array or table"
+                 : is_stack ? "private memory overrun: a recursion, or more of it than a thread has"
+                            : "access to an address where nothing is");
+    return RESCUE_END_LANE;
+}

@@ -1,0 +1,553 @@
+// Right kernels of the kinds that are easily accused. Checked mode must find nothing in any of them.
+//
+// All are launched in the same way (tests/test_exact.c): two threadgroups of 64 threads. Buffer 0
+// `in` holds 128 floats that count up from 1 and is only read; 1 `out` has room for 128 floats that
+// nothing wrote; 2 is n = 128; 3 `data` is 512 written bytes, read and written. 4 `zero` is 256 words
+// of zero, read and written.
+#include <metal_stdlib>
+using namespace metal;
+
+#define FOUR                                                                                       \
+    device const float *in [[buffer(0)]], device float *out [[buffer(1)]],                         \
+        constant uint &n [[buffer(2)]]
+#define IDS                                                                                        \
+    uint i [[thread_position_in_grid]], uint l [[thread_position_in_threadgroup]],                 \
+        uint g [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]
+
+// ------------------------------------------------------------------------------ sub-word accesses
+
+kernel void in_place_half(device half *data [[buffer(3)]], uint i [[thread_position_in_grid]]) {
+    data[i] = data[i] * 2.0h;
+}
+
+kernel void in_place_bfloat(device bfloat *data [[buffer(3)]],
+                            uint i [[thread_position_in_grid]]) {
+    data[i] = bfloat(float(data[i]) + 1.0f);
+}
+
+kernel void in_place_bytes(device char *data [[buffer(3)]], uint i [[thread_position_in_grid]]) {
+    data[i] = char(data[i] / 2);
+}
+
+kernel void in_place_half_then_neighbour(device half *data [[buffer(3)]],
+                                         uint i [[thread_position_in_grid]],
+                                         uint l [[thread_position_in_threadgroup]]) {
+    data[i] = half(l);
+    threadgroup_barrier(mem_flags::mem_device);
+    half other = data[i ^ 1];
+    threadgroup_barrier(mem_flags::mem_device);
+    data[i] = other;
+}
+
+kernel void bytes_in_threadgroup_memory(FOUR, IDS) {
+    threadgroup uchar bytes[64];
+    threadgroup half halves[64];
+    bytes[l] = uchar(l);
+    halves[l] = half(l);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = float(bytes[63 - l]) + float(halves[l ^ 1]) + in[i % n];
+}
+
+kernel void tile_of_two_types(FOUR, IDS) {
+    threadgroup float room[64];
+    threadgroup half *small = (threadgroup half *)room;
+    small[l] = half(in[i % n]);
+    small[l + 64] = 1.0h;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    float x = float(small[l ^ 1]) + float(small[127 - l]);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    room[l] = x;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = room[63 - l];
+}
+
+kernel void packed_in_place(device packed_float3 *data [[buffer(3)]],
+                            uint i [[thread_position_in_grid]]) {
+    if (i < 42)
+        data[i] = packed_float3(float3(data[i]) * 2.0f);
+}
+
+kernel void three_of_four(FOUR, IDS) {
+    threadgroup float3 tile[64];
+    tile[l].x = in[i % n];
+    tile[l].y = 2;
+    tile[l].z = 3;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    float3 v = tile[l ^ 1];
+    out[i] = v.x + v.y + v.z;
+}
+
+// ---------------------------------------------------------------------------- reductions and scans
+
+kernel void early_return_then_sum(FOUR, IDS) {
+    if (i >= n - 10)
+        return;
+    float x = simd_sum(in[i]);
+    x += simd_max(in[i]) + simd_prefix_inclusive_sum(1.0f);
+    out[i] = simd_any(in[i] > 3.0f) ? x : simd_min(x);
+}
+
+kernel void reductions_in_branches(FOUR, IDS) {
+    float x = in[i % n];
+    if (lane % 3 == 0)
+        x = simd_sum(x);
+    else if (lane % 3 == 1)
+        x = simd_product(1.0f) + simd_prefix_exclusive_sum(x);
+    else
+        x = float(simd_and(lane) | simd_or(lane));
+    if (simd_is_first())
+        x = simd_broadcast_first(x);
+    out[i] = x;
+}
+
+kernel void sum_is_of_the_active_threads(FOUR, IDS) {
+    uint active = 0;
+    if (lane < 12)
+        active = simd_sum(1u);
+    uint all = simd_sum(1u);
+    if (lane < 12 ? active != 12 : active != 0)
+        out[i] = in[100000]; // never: else an access outside tells
+    if (all != 32)
+        out[i] = in[100000];
+    out[i] = float(active + all);
+}
+
+kernel void two_level_reduction(FOUR, IDS, uint s [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float part[32];
+    float x = simd_sum(in[i % n]);
+    if (lane == 0)
+        part[s] = x;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    x = lane < 2 ? part[lane] : 0.0f;
+    x = simd_sum(x);
+    out[i] = x;
+}
+
+kernel void tree_reduction(FOUR, IDS) {
+    threadgroup float tree[64];
+    tree[l] = in[i % n];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint step = 32; step > 0; step /= 2) {
+        if (l < step)
+            tree[l] += tree[l + step];
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    out[i] = tree[0];
+}
+
+kernel void scan_in_two_buffers(FOUR, IDS) {
+    threadgroup float a[2][64];
+    a[0][l] = in[i % n];
+    uint from = 0;
+    for (uint step = 1; step < 64; step *= 2) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        a[1 - from][l] = l >= step ? a[from][l] + a[from][l - step] : a[from][l];
+        from = 1 - from;
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = a[from][63 - l];
+}
+
+kernel void simdgroup_by_simdgroup(FOUR, IDS) {
+    threadgroup float tile[64];
+    const uint first = l - lane;
+    for (uint round = 0; round < 3; round++) {
+        tile[l] = in[(i + round) % n];
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        float x = tile[first + (lane ^ 5)];
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        tile[l] = x;
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        out[i] = tile[first + 31 - lane];
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+    }
+}
+
+kernel void readers_of_two_moments(FOUR, IDS) {
+    threadgroup float tile[64];
+    tile[l] = in[i % n];
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    float x = lane == 0 ? tile[l + 1] : 0;
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    if (lane == 1) {
+        x = tile[l];
+        tile[l] = x + 1;
+    }
+    out[i] = x;
+}
+
+kernel void online_softmax(FOUR, IDS) {
+    float m = -INFINITY, l2, sum = 0;
+    l2 = 0;
+    for (uint k = lane; k < n; k += 32) {
+        float x = in[k], m2 = max(m, x);
+        l2 = l2 * exp(m - m2) + exp(x - m2);
+        m = m2;
+    }
+    const float top = simd_max(m);
+    sum = simd_sum(l2 * exp(m - top));
+    out[i] = exp(in[i % n] - top) / sum;
+}
+
+// ---------------------------------------------------------------------------------- simd functions
+
+kernel void shuffles_of_a_whole_simdgroup(FOUR, IDS) {
+    float x = in[i % n];
+    for (ushort d = 16; d > 0; d /= 2)
+        x += simd_shuffle_down(x, d);
+    x = simd_broadcast(x, 0);
+    x += simd_shuffle_xor(x, 3) + simd_shuffle_up(x, 1) + simd_shuffle(x, ushort(31 - lane));
+    x += simd_shuffle_rotate_down(x, 3) + simd_shuffle_and_fill_up(x, 0.0f, 2);
+    x += quad_sum(x) + quad_shuffle_xor(x, 1) + quad_broadcast(x, 2);
+    out[i] = x;
+}
+
+kernel void shuffle_in_a_uniform_branch(FOUR, IDS) {
+    float x = in[i % n];
+    if (l < 32)
+        x = simd_shuffle_xor(x, 1);
+    else
+        x = simd_broadcast(x, 31);
+    out[i] = x;
+}
+
+kernel void shuffle_among_the_active(FOUR, IDS) {
+    float x = in[i % n];
+    if (lane < 16)
+        x = simd_shuffle_xor(x, 8) + simd_broadcast(x, 3);
+    if (lane < 8)
+        x += quad_broadcast(x, 1) + quad_max(x);
+    out[i] = x;
+}
+
+kernel void fill_of_a_partial_simdgroup(FOUR, IDS) {
+    float x = in[i % n];
+    if (lane < 20)
+        x = simd_shuffle_and_fill_up(x, 1.0f, 4, 4);
+    out[i] = x;
+}
+
+kernel void matrices(FOUR, IDS) {
+    threadgroup float tile[64];
+    tile[l] = in[i % n];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (l < 32) {
+        simdgroup_float8x8 a, b, c = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+        simdgroup_load(a, tile, 8);
+        simdgroup_load(b, tile, 8, ulong2(0, 0), true);
+        simdgroup_multiply_accumulate(c, a, b, c);
+        simdgroup_barrier(mem_flags::mem_none);
+        simdgroup_store(c, tile, 8);
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = tile[l];
+}
+
+// ------------------------------------------------------------------------------ tiles and barriers
+
+kernel void halo(FOUR, IDS) {
+    threadgroup float tile[66];
+    tile[l + 1] = in[i % n];
+    if (l == 0)
+        tile[0] = i > 0 ? in[i - 1] : 0;
+    if (l == 63)
+        tile[65] = i + 1 < n ? in[i + 1] : 0;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = tile[l] + tile[l + 1] + tile[l + 2];
+}
+
+kernel void double_buffered_tiles(FOUR, IDS) {
+    threadgroup float tile[2][64];
+    float sum = 0;
+    tile[0][l] = in[l];
+    for (uint k = 0; k < 4; k++) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        if (k < 3)
+            tile[(k + 1) % 2][l] = in[(l + k) % n];
+        sum += tile[k % 2][63 - l];
+    }
+    out[i] = sum;
+}
+
+kernel void barrier_in_a_uniform_branch(FOUR, IDS) {
+    threadgroup float tile[64];
+    tile[l] = in[i % n];
+    if (g == 0) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        out[i] = tile[63 - l];
+    } else {
+        threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+        out[i] = tile[l ^ 1];
+    }
+}
+
+inline void meet_here() {
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+}
+kernel void barriers_through_a_helper(FOUR, IDS) {
+    threadgroup float tile[64];
+    for (uint k = 0; k < 3; k++) {
+        tile[l] = in[(i + k) % n];
+        meet_here();
+        float x = tile[63 - l];
+        meet_here();
+        if (k == 2)
+            out[i] = x;
+    }
+    if (g == 1)
+        meet_here();
+}
+
+kernel void barrier_for_execution_only(FOUR, IDS) {
+    float x = in[i % n];
+    threadgroup_barrier(mem_flags::mem_none);
+    out[i] = x;
+    simdgroup_barrier(mem_flags::mem_none);
+}
+
+// What was loaded before a barrier may be overwritten after it, whatever the barrier orders.
+kernel void overwritten_after_a_barrier_of_none(FOUR, IDS) {
+    threadgroup float tile[64];
+    tile[l] = in[i % n];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    float x = tile[63 - l];
+    threadgroup_barrier(mem_flags::mem_none);
+    tile[l] = x * 2;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = tile[l ^ 1];
+}
+
+kernel void fence_and_a_barrier_of_none(FOUR, IDS) {
+    threadgroup float tile[64];
+    tile[l] = in[i % n];
+    atomic_thread_fence(mem_flags::mem_threadgroup, memory_order_seq_cst,
+                        thread_scope_threadgroup);
+    threadgroup_barrier(mem_flags::mem_none);
+    atomic_thread_fence(mem_flags::mem_threadgroup, memory_order_seq_cst,
+                        thread_scope_threadgroup);
+    out[i] = tile[63 - l];
+}
+
+kernel void return_of_whole_threadgroups(FOUR, IDS) {
+    if (g == 1)
+        return;
+    threadgroup float tile[64];
+    tile[l] = in[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = tile[63 - l];
+}
+
+// ----------------------------------------------------------------------------------------- atomics
+
+kernel void histogram(FOUR, device atomic_uint *bins [[buffer(4)]], IDS) {
+    threadgroup atomic_uint local[16];
+    if (l < 16)
+        atomic_store_explicit(&local[l], 0, memory_order_relaxed);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    atomic_fetch_add_explicit(&local[uint(in[i]) % 16], 1, memory_order_relaxed);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (l < 16)
+        atomic_fetch_add_explicit(&bins[l], atomic_load_explicit(&local[l], memory_order_relaxed),
+                                  memory_order_relaxed);
+    out[i] = float(n);
+}
+
+// The last threadgroup adds up what the others left, told by a counter and fences.
+kernel void last_threadgroup_done(FOUR, device atomic_uint *count [[buffer(4)]],
+                                  device float *part [[buffer(3)]], IDS) {
+    threadgroup uint is_last;
+    float x = simd_sum(in[i]);
+    if (lane == 0)
+        part[i / 32] = x;
+    threadgroup_barrier(mem_flags::mem_device);
+    if (l == 0) {
+        atomic_thread_fence(mem_flags::mem_device, memory_order_acq_rel, thread_scope_device);
+        is_last = atomic_fetch_add_explicit(count, 1, memory_order_relaxed) == n / 64 - 1;
+        atomic_thread_fence(mem_flags::mem_device, memory_order_acq_rel, thread_scope_device);
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+    if (is_last && l == 0)
+        out[0] = part[0] + part[1] + part[2] + part[3];
+}
+
+kernel void last_thread_done(FOUR, IDS) {
+    threadgroup float part[64];
+    threadgroup atomic_uint count;
+    if (l == 0)
+        atomic_store_explicit(&count, 0, memory_order_relaxed);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    part[l] = in[i];
+    atomic_thread_fence(mem_flags::mem_threadgroup, memory_order_release,
+                        thread_scope_threadgroup);
+    if (atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) == 63) {
+        atomic_thread_fence(mem_flags::mem_threadgroup, memory_order_acquire,
+                            thread_scope_threadgroup);
+        float sum = 0;
+        for (uint k = 0; k < 64; k++)
+            sum += part[k];
+        out[g] = sum;
+    }
+}
+
+kernel void plain_after_atomic(device atomic_uint *words [[buffer(4)]], FOUR, IDS) {
+    atomic_fetch_max_explicit(&words[g * 64 + l / 2], i, memory_order_relaxed);
+    threadgroup_barrier(mem_flags::mem_device);
+    device uint *plain = (device uint *)words;
+    out[i] = float(plain[g * 64 + l / 2]) + in[i % n];
+    threadgroup_barrier(mem_flags::mem_device);
+    if (l % 2 == 0)
+        plain[g * 64 + l / 2] = 0;
+}
+
+// --------------------------------------------------------------------------------- private memory
+
+struct accumulator {
+    float m = -INFINITY;
+    float l = 0;
+    ushort tag;
+};
+kernel void default_members(FOUR, IDS) {
+    accumulator a, b;
+    a.tag = 1;
+    b.tag = 2;
+    a.m = max(a.m, in[i % n]);
+    b = a;
+    out[i] = b.m + b.l + float(b.tag);
+}
+
+struct padded {
+    float value;
+    ushort tag;
+    uchar flag;
+};
+kernel void padded_struct_in_device_memory(FOUR, device padded *rows [[buffer(3)]], IDS) {
+    if (i >= 64)
+        return;
+    padded p;
+    p.value = in[i];
+    p.tag = 3;
+    p.flag = 1;
+    rows[i] = p;
+    out[i] = rows[i].value;
+}
+
+struct wide {
+    float4 v;
+    half h;
+    float3 w;
+};
+kernel void struct_of_vectors(FOUR, IDS) {
+    wide a;
+    a.v = float4(in[i % n]);
+    a.h = 1.0h;
+    a.w.x = a.w.y = a.w.z = 2;
+    wide b = a;
+    out[i] = b.v.w + float(b.h) + b.w.z;
+}
+
+kernel void private_array_with_runtime_index(FOUR, IDS) {
+    float acc[8] = {0};
+    float late[8], one = 1, two;
+    two = one;
+    for (uint k = 0; k < 8; k++)
+        late[k] = in[(i + k) % n];
+    thread float *p = acc, *q = late + 7;
+    for (uint k = 0; k < 16; k++)
+        p[k % 8] += *(q - (i + k) % 8) * two;
+    out[i] = acc[i % 8] + p[7];
+}
+
+// A jump past a variable is C++ as long as that has no first value: checked mode leaves this one
+// alone, and it alone.
+kernel void jump_past_a_variable(FOUR, IDS) {
+    float x = 0;
+    switch (i % 3) {
+    case 0:
+        float t;
+        t = in[i];
+        x = t * 2;
+        break;
+    case 1:
+        x = 1;
+        break;
+    }
+    out[i] = x;
+}
+
+kernel void reductions_in_a_loop_of_different_lengths(FOUR, IDS) {
+    uint seen = 0, want = 0;
+    for (uint k = 0; k < lane % 4; k++)
+        seen += simd_sum(1u);
+    for (uint k = 0; k < lane % 4; k++)
+        want += 32 - (k + 1) * 8;
+    if (simd_sum(1u) != 32 || seen != want)
+        out[i] = in[100000]; // never: else an access outside tells
+    out[i] = in[i % n];
+}
+
+constant float table[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+kernel void constant_table(FOUR, IDS) {
+    constant float *p = table + (i % 4);
+    out[i] = p[3] + table[i % 8] + in[i % n];
+}
+
+kernel void sorted_privately(FOUR, IDS) {
+    float v[4];
+    for (int k = 0; k < 4; k++)
+        v[k] = in[(i * 7 + k * 5) % n];
+    for (int a = 0; a < 4; a++)
+        for (int b = 0; b + 1 < 4 - a; b++)
+            if (v[b] > v[b + 1]) {
+                float t = v[b];
+                v[b] = v[b + 1];
+                v[b + 1] = t;
+            }
+    out[i] = v[0] + 2 * v[3];
+}
+
+// -------------------------------------------------------------------------------------- arithmetic
+
+kernel void hash_of_unsigned(FOUR, IDS) {
+    uint h = i * 2654435761u;
+    h ^= h >> 16;
+    h *= 0x85ebca6bu;
+    uint4 v = uint4(h) << uint4(1, 2, 3, 31);
+    int s = int(h >> 1) % 1000 - 500;
+    int4 d = int4(s) / int4(1, 2, -1, 7);
+    out[i] = float(v.x & 255u) + float(d.w) + float(clamp(s, -5, 5)) + in[i % n];
+    out[i] += float(abs(s)) + float(int3(float3(in[i], -2.5f, 1e9f)).y) + float(popcount(h));
+}
+
+kernel void data_like_the_poison(FOUR, device uint *data [[buffer(3)]], IDS) {
+    data[i] = 0xFFC3FFC3u;
+    out[i] = as_type<float>(data[i]) + in[i % n];
+    data[i] = data[i] + 1u;
+}
+
+// ---------------------------------------------------------------------- function constants, shapes
+
+constant uint width [[function_constant(0)]];
+constant bool with_bias [[function_constant(1)]];
+template <typename T, int N> void copy_rows(device const T *from, device T *to, uint i) {
+    T row[N];
+    for (int k = 0; k < N; k++)
+        row[k] = from[(i * N + k) % 128];
+    if (i < 128 / N)
+        for (int k = 0; k < N; k++)
+            to[i * N + k] = row[k];
+}
+template <typename T, int N>
+kernel void rows_of(device const T *in [[buffer(0)]], device T *out [[buffer(1)]],
+                    uint i [[thread_position_in_grid]]) {
+    copy_rows<T, N>(in, out, i);
+}
+template [[host_name("rows_of_four")]] kernel void rows_of<float, 4>(device const float *,
+                                                                      device float *, uint);
+
+kernel void specialised(FOUR, device const float *bias [[buffer(3), function_constant(with_bias)]],
+                        IDS) {
+    float x = in[i % n] * float(width);
+    if (with_bias)
+        x += bias[i];
+    out[i] = x;
+}

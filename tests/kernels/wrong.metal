@@ -1,0 +1,411 @@
+// Wrong kernels: each has one bug, at a line marked "bug:" with the class that checked mode must
+// report there. They are launched like those of right.metal.
+#include <metal_stdlib>
+using namespace metal;
+
+#define FOUR                                                                                       \
+    device const float *in [[buffer(0)]], device float *out [[buffer(1)]],                         \
+        constant uint &n [[buffer(2)]]
+#define IDS                                                                                        \
+    uint i [[thread_position_in_grid]], uint l [[thread_position_in_threadgroup]],                 \
+        uint g [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]
+
+// ------------------------------------------------------------------------------------------- races
+
+kernel void race_of_halves(device half *data [[buffer(3)]], IDS) {
+    data[i] = data[i ^ 1]; // bug: race in threadgroup
+}
+
+kernel void race_of_bytes(device uchar *data [[buffer(3)]], IDS) {
+    data[i / 2] = uchar(i); // bug: race in threadgroup
+}
+
+kernel void race_of_a_byte_and_its_word(device uchar *data [[buffer(3)]], IDS) {
+    if (l == 0)
+        ((device uint *)data)[g] = 7; // bug: race in threadgroup
+    if (l == 1)
+        data[g * 4 + 3] = 1; // bug: race in threadgroup
+}
+
+kernel void race_of_halves_in_threadgroup_memory(FOUR, IDS) {
+    threadgroup half tile[64];
+    tile[l] = half(in[i % n]); // bug: race in threadgroup
+    out[i] = float(tile[l ^ 1]); // bug: race in threadgroup, unwritten memory
+    tile[l] = 0.0h; // bug: race in threadgroup
+}
+
+kernel void store_then_atomic(FOUR, device atomic_uint *words [[buffer(4)]], IDS) {
+    device uint *plain = (device uint *)words;
+    if (l == 0)
+        plain[g] = 5; // bug: race in threadgroup
+    atomic_fetch_add_explicit(&words[g], 1u, memory_order_relaxed); // bug: race in threadgroup
+    out[i] = in[i % n];
+}
+
+kernel void load_beside_atomic(FOUR, device atomic_uint *words [[buffer(4)]], IDS) {
+    atomic_fetch_add_explicit(&words[g], 1u, memory_order_relaxed);
+    if (l == 63)
+        out[i] = in[i % n] + float(((device uint *)words)[g]); // bug: race in threadgroup
+}
+
+kernel void barrier_of_none(FOUR, IDS) {
+    threadgroup float tile[64];
+    tile[l] = in[i % n];
+    threadgroup_barrier(mem_flags::mem_none);
+    out[i] = tile[63 - l]; // bug: race in threadgroup
+}
+
+kernel void fence_instead_of_a_barrier(FOUR, IDS) {
+    threadgroup float tile[64];
+    tile[l] = in[i % n]; // bug: race in threadgroup
+    atomic_thread_fence(mem_flags::mem_threadgroup, memory_order_seq_cst,
+                        thread_scope_threadgroup);
+    out[i] = tile[63 - l]; // bug: race in threadgroup, unwritten memory
+    tile[l] = 0; // bug: race in threadgroup
+}
+
+kernel void relaxed_fence(FOUR, IDS) {
+    threadgroup float tile[64];
+    tile[l] = in[i % n];
+    atomic_thread_fence(mem_flags::mem_threadgroup, memory_order_relaxed, thread_scope_threadgroup);
+    threadgroup_barrier(mem_flags::mem_none);
+    out[i] = tile[63 - l]; // bug: race in threadgroup
+}
+
+kernel void last_threadgroup_without_fence(FOUR, device atomic_uint *count [[buffer(4)]],
+                                           device float *part [[buffer(3)]], IDS) {
+    threadgroup uint is_last;
+    float x = simd_sum(in[i]);
+    if (lane == 0)
+        part[i / 32] = x;
+    threadgroup_barrier(mem_flags::mem_device);
+    if (l == 0)
+        is_last = atomic_fetch_add_explicit(count, 1, memory_order_relaxed) == n / 64 - 1;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (is_last && l == 0)
+        out[0] = part[0] + part[1] + part[2] + part[3]; // bug: race of threadgroups
+}
+
+kernel void last_threadgroup_without_barrier(FOUR, device atomic_uint *count [[buffer(4)]],
+                                             device float *part [[buffer(3)]], IDS) {
+    threadgroup uint is_last;
+    float x = simd_sum(in[i]);
+    if (lane == 0)
+        part[i / 32] = x;
+    if (l == 0) {
+        atomic_thread_fence(mem_flags::mem_device, memory_order_acq_rel, thread_scope_device);
+        is_last = atomic_fetch_add_explicit(count, 1, memory_order_relaxed) == n / 64 - 1;
+        atomic_thread_fence(mem_flags::mem_device, memory_order_acq_rel, thread_scope_device);
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+    if (is_last && l == 0)
+        out[0] = part[0] + part[1] + part[2] + part[3]; // bug: race of threadgroups
+}
+
+kernel void fence_of_a_threadgroup(FOUR, device atomic_uint *count [[buffer(4)]],
+                                   device float *part [[buffer(3)]], IDS) {
+    if (l == 0) {
+        part[g] = in[i];
+        atomic_thread_fence(mem_flags::mem_device, memory_order_acq_rel, thread_scope_threadgroup);
+        if (atomic_fetch_add_explicit(count, 1, memory_order_relaxed) == n / 64 - 1) {
+            atomic_thread_fence(mem_flags::mem_device, memory_order_acq_rel,
+                                thread_scope_threadgroup);
+            out[0] = part[0] + part[1]; // bug: race of threadgroups
+        }
+    }
+}
+
+kernel void missing_second_barrier(FOUR, IDS) {
+    threadgroup float tile[64];
+    float sum = 0;
+    for (uint k = 0; k < 3; k++) {
+        tile[l] = in[(i + k) % n]; // bug: race in threadgroup
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        sum += tile[63 - l]; // bug: race in threadgroup
+    }
+    out[i] = sum;
+}
+
+kernel void one_value_from_all(FOUR, IDS) {
+    out[g] = in[g]; // bug: same value stored
+}
+
+kernel void other_values_from_all(FOUR, IDS) {
+    out[g] = in[i]; // bug: race in threadgroup
+}
+
+// ------------------------------------------------------------------------------- unwritten memory
+
+kernel void value_beside_one_without(FOUR, IDS) {
+    float m = -INFINITY, sum;
+    for (uint k = 0; k < 4; k++) {
+        m = max(m, in[(i + k) % n]);
+        sum += m; // bug: unwritten memory
+    }
+    out[i] = sum;
+}
+
+struct accumulator {
+    float m = -INFINITY;
+    float l;
+};
+kernel void default_member_and_one_without(FOUR, IDS) {
+    accumulator a;
+    a.m = max(a.m, in[i % n]);
+    out[i] = a.m + a.l; // bug: unwritten memory
+}
+
+struct row {
+    float value;
+    float weight;
+    uchar tag;
+};
+kernel void struct_stored_with_a_hole(FOUR, device row *rows [[buffer(3)]], IDS) {
+    row r;
+    r.value = in[i % n];
+    r.tag = 1;
+    if (i < 32)
+        rows[i] = r; // bug: unwritten memory
+    out[i] = 0;
+}
+
+kernel void half_a_word(FOUR, IDS) {
+    threadgroup ushort tile[64];
+    if (l % 2 == 0)
+        tile[l] = ushort(in[i]);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = float(tile[l ^ 1]); // bug: unwritten memory
+}
+
+kernel void half_of_the_output(device half *out [[buffer(1)]], IDS) {
+    if (i % 2 == 0)
+        out[i] = half(i);
+    threadgroup_barrier(mem_flags::mem_device);
+    if (i % 2 == 0)
+        out[i] += out[i + 1]; // bug: unwritten memory
+}
+
+kernel void one_component(FOUR, IDS) {
+    float4 v;
+    v.x = in[i % n];
+    v.y = v.x;
+    v.z = 0;
+    out[i] = dot(v, v); // bug: unwritten memory
+}
+
+struct point {
+    float x, y;
+};
+kernel void member_of_an_array(FOUR, IDS) {
+    point p[3];
+    for (int k = 0; k < 3; k++)
+        p[k].x = in[i % n];
+    out[i] = p[i % 3].y; // bug: unwritten memory
+}
+
+inline void set_odd(thread float &x, uint i) {
+    if (i % 2)
+        x = 1;
+}
+kernel void by_reference(FOUR, IDS) {
+    float x;
+    set_odd(x, i);
+    out[i] = x + in[i % n]; // bug: unwritten memory
+}
+
+// In one file with a jump past a variable, which checked mode must leave alone.
+kernel void beside_a_jump(FOUR, IDS) {
+    float x;
+    switch (i % 3) {
+    case 0:
+        float t;
+        t = in[i];
+        x = t;
+        break;
+    case 1:
+        x = 1;
+        break;
+    }
+    out[i] = x; // bug: unwritten memory
+}
+
+// ------------------------------------------------------------------------------------------ outside
+
+kernel void load_above_its_guard(FOUR, IDS) {
+    float x = in[i + 64]; // bug: load outside
+    if (i + 64 < n)
+        out[i] = x;
+}
+
+kernel void negative_index(FOUR, IDS) {
+    int before = int(i) - 3;
+    out[i] = in[before]; // bug: load outside
+}
+
+kernel void store_to_an_array(FOUR, IDS) {
+    float part[4] = {0, 0, 0, 0};
+    part[i % 5] = in[i % n]; // bug: store outside
+    out[i] = part[i % 4];
+}
+
+kernel void negative_array_index(FOUR, IDS) {
+    float part[4] = {1, 2, 3, 4};
+    out[i] = part[int(i % 3) - 1] + in[i % n]; // bug: load outside
+}
+
+kernel void pointer_leaves_a_private_array(FOUR, IDS) {
+    float part[4] = {1, 2, 3, 4};
+    thread float *p = part;
+    for (uint k = 0; k < 5; k++)
+        p[k] = in[(i + k) % n]; // bug: store outside
+    out[i] = part[i % 4];
+}
+
+inline float last_of(thread const float *p, int count) {
+    return p[count]; // bug: load outside
+}
+kernel void pointer_leaves_in_a_helper(FOUR, IDS) {
+    float part[4];
+    for (uint k = 0; k < 4; k++)
+        part[k] = in[(i + k) % n];
+    out[i] = last_of(part, 4);
+}
+
+template <typename T> T third(device const T *p, uint i) {
+    return p[i * 3]; // bug: load outside
+}
+kernel void template_helper(FOUR, IDS) {
+    out[i] = third<float>(in, i);
+}
+
+constant float table[4] = {1, 2, 3, 4};
+constant float beside[4] = {5, 6, 7, 8};
+kernel void pointer_leaves_a_table(FOUR, IDS) {
+    constant float *p = table + i % 4;
+    out[i] = p[1] + beside[i % 4] + in[i % n]; // bug: load outside
+}
+
+kernel void threadgroup_element(FOUR, IDS) {
+    threadgroup float first[64];
+    threadgroup float4 second[16];
+    first[l] = in[i % n];
+    if (l < 16)
+        second[l] = float4(0);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = first[l + 1] + second[l / 4].x; // bug: load outside
+}
+
+kernel void through_null(FOUR, IDS) {
+    device const float *p = nullptr;
+    if (n > 1000)
+        p = in;
+    out[i] = p[2]; // bug: load outside
+}
+
+inline int sum_to(int n) { // bug: memory fault
+    return n == 0 ? 0 : 1 + sum_to(n - 1); // bug: memory fault
+}
+kernel void recursion(FOUR, IDS) {
+    out[i] = float(sum_to(int(n) * 100000)) + in[i % n];
+}
+
+// ------------------------------------------------------------------------ barriers and simdgroups
+
+kernel void return_before_a_barrier(FOUR, IDS) {
+    if (i >= n - 5)
+        return; // bug: barrier not reached
+    threadgroup float tile[64];
+    tile[l] = in[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    out[i] = tile[l];
+}
+
+inline void meet_here() {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // bug: barrier not reached
+}
+kernel void one_helper_in_two_arms(FOUR, IDS) {
+    if (l < 32)
+        meet_here();
+    else
+        meet_here();
+    out[i] = in[i % n];
+}
+
+kernel void matrix_not_loaded_by_all(FOUR, IDS) {
+    if (lane < 31) {
+        simdgroup_float8x8 a;
+        simdgroup_load(a, in, 8); // bug: diverged simdgroup
+        out[i] = a.thread_elements().x;
+    }
+}
+
+kernel void matrix_not_stored_by_all(FOUR, IDS) {
+    simdgroup_float8x8 a = make_filled_simdgroup_matrix<float, 8, 8>(1.0f);
+    if (lane != 4 && l < 32)
+        simdgroup_store(a, out + g * 64, 8, ulong2(0, 0)); // bug: diverged simdgroup
+}
+
+kernel void shuffle_from_the_inactive(FOUR, IDS) {
+    float x = in[i % n];
+    if (lane < 16)
+        x = simd_shuffle_xor(x, 16); // bug: diverged simdgroup
+    out[i] = x;
+}
+
+kernel void shuffle_from_those_that_returned(FOUR, IDS) {
+    if (lane > 20)
+        return;
+    float x = in[i % n];
+    for (ushort d = 16; d > 0; d /= 2)
+        x += simd_shuffle_down(x, d); // bug: diverged simdgroup
+    out[i] = x;
+}
+
+kernel void broadcast_of_many_lanes(FOUR, IDS) {
+    out[i] = simd_broadcast(in[i % n], ushort(lane / 2)); // bug: diverged simdgroup
+}
+
+kernel void shuffle_from_outside(FOUR, IDS) {
+    out[i] = simd_shuffle(in[i % n], ushort(lane + 1)); // bug: diverged simdgroup
+}
+
+// -------------------------------------------------------------------------------------- arithmetic
+
+kernel void shift_of_a_vector(FOUR, IDS) {
+    uint4 v = uint4(i) << uint4(1, 2, n / 4, 3); // bug: shift out of range
+    out[i] = float(v.z) + in[i % n];
+}
+
+kernel void division_of_a_vector(FOUR, IDS) {
+    int2 v = int2(int(i), 7) / int2(1, int(n) - 128); // bug: division by zero
+    out[i] = float(v.x) + in[i % n];
+}
+
+kernel void conversion_of_a_vector(FOUR, IDS) {
+    int4 v = int4(float4(in[i % n]) * 1e20f); // bug: float to int overflow
+    out[i] = float(v.x & 1);
+}
+
+kernel void overflow_of_a_product(FOUR, IDS) {
+    int x = int(i + 1) * 100000000; // bug: signed overflow
+    out[i] = float(x) + in[i % n];
+}
+
+kernel void overflow_of_a_vector(FOUR, IDS) {
+    int2 x = int2(2147483647 - int(i)) + int2(int(n), 0); // bug: signed overflow
+    out[i] = float(x.x) + in[i % n];
+}
+
+kernel void smallest_by_minus_one(FOUR, IDS) {
+    int x = (-2147483647 - int(n / 128)) / (int(n) - 129); // bug: signed overflow
+    out[i] = float(x) + in[i % n];
+}
+
+kernel void clamp_the_wrong_way_round(FOUR, IDS) {
+    out[i] = clamp(in[i % n], 10.0f, float(n) - 120.0f); // bug: clamp range
+}
+
+kernel void clamp_of_a_vector(FOUR, IDS) {
+    uint3 v = clamp(uint3(i), uint3(n), uint3(1, 200, 300)); // bug: clamp range
+    out[i] = float(v.x) + in[i % n];
+}
