@@ -13,7 +13,7 @@ FILTER   =#                 make check FILTER=rmsnorm: only cases whose name con
 FUZZ_SECONDS = 60#          how long make fuzz looks for files that break the model reader
 DOUBLE   =#                 1: the Metal device against tests/metal_double (see assay-double)
 SOFT_SUITES = tape check threads simd language checked exact#  suites that run kernels in the test program itself
-CUDA_SUITES = tape check threads simd language cuda#  suites that run through the double of NVIDIA's driver
+CUDA_SUITES = tape check threads simd language cuda sanitizer#  suites that run through the double of NVIDIA's driver
 ROOMS    = harness/base harness/device harness/device/msl harness/device/soft harness/device/cuda harness/check \
            harness/check/canaries harness/measure kernels reference runner experiments report cli
 

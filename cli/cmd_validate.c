@@ -51,19 +51,22 @@ static bool check_reports(finding_list *found, bool is_over, err *e) {
     return ok;
 }
 
+/* Of all tools together, where there are several. */
+typedef struct {
+    finding_list found;
+    size_t passed, failed, skipped, canaries;
+} totals;
+
 /* Findings are rows; the head says that there was a run and how many cases it covered. */
-static void add_csv_counts(csv *file, const report *r, const device_facts *f) {
+static void add_csv_counts(csv *file, const totals *all) {
     char text[64];
-    size_t played = 0;
-    for (size_t i = 0; i < canary_count; i++)
-        played += canary_is_for(&canaries[i], f);
-    snprintf(text, sizeof text, "%zu", r->passed);
+    snprintf(text, sizeof text, "%zu", all->passed);
     csv_add_meta(file, "passed", text);
-    snprintf(text, sizeof text, "%zu", r->failed);
+    snprintf(text, sizeof text, "%zu", all->failed);
     csv_add_meta(file, "failed", text);
-    snprintf(text, sizeof text, "%zu", r->skipped);
+    snprintf(text, sizeof text, "%zu", all->skipped);
     csv_add_meta(file, "skipped", text);
-    snprintf(text, sizeof text, "%zu of %zu caught", played, played);
+    snprintf(text, sizeof text, "%zu of %zu caught", all->canaries, all->canaries);
     csv_add_meta(file, "canaries", text); /* all of them, or nothing is called clean */
 }
 
@@ -125,7 +128,19 @@ static bool open_folder(err *e) {
     return !format || validation_open_folder(folder, sizeof folder, e);
 }
 
-static exit_code validate_cases(const case_list *cases, const device_facts *f, err *e) {
+static void add_totals(totals *all, const report *r, const finding_list *found,
+                       const device_facts *f) {
+    for (size_t i = 0; i < canary_count; i++)
+        all->canaries += canary_is_for(&canaries[i], f);
+    all->passed += r->passed;
+    all->failed += r->failed;
+    all->skipped += r->skipped;
+    for (size_t i = 0; i < found->count; i++)
+        finding_add(&all->found, &found->items[i]);
+}
+
+static exit_code validate_cases(const case_list *cases, const device_facts *f, totals *all,
+                                err *e) {
     report r;
     finding_list found = {0};
     /* Validation is tested before it is trusted. Its canaries are not findings. */
@@ -141,13 +156,7 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
         suite_run(&settings.run, f, cases, &listener, &found, e) && check_reports(&found, true, e);
     print_all(&found);
     report_end(&r);
-    if (ok && settings.csv) {
-        csv *file = report_start_csv(f, settings.run.seed);
-        add_csv_counts(file, &r, f);
-        add_csv_rows(file, &found);
-        ok = csv_write(file, settings.csv, e);
-        csv_free(file);
-    }
+    add_totals(all, &r, &found, f);
     ok = ok && report_check_ran(&r, e);
     bool is_clean = r.failed == 0 && finding_count_failing(&found, validation_is_strict()) == 0;
     finding_free(&found);
@@ -156,24 +165,25 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, e
 
 /* All cases under each tool. One that is not looking, or finds something, does not keep the others
  * from running: the first of their errors is told. */
-static exit_code validate_with_tools(const case_list *cases, const device_facts *f, err *e) {
+static exit_code validate_with_tools(const case_list *cases, const device_facts *f, totals *all,
+                                     err *e) {
     exit_code worst = EXIT_OK;
     for (int i = 0; i < SANITIZER_TOOLS; i++) {
         err own = {.code = EXIT_OK};
         if (!sanitizer_choose(sanitizer_tools[i], e))
             return e->code;
         printf("\n# compute-sanitizer's %s\n", sanitizer_tools[i]);
-        exit_code code = validate_cases(cases, f, &own);
+        exit_code code = validate_cases(cases, f, all, &own);
         if (code == EXIT_INCONCLUSIVE) {
             *e = own;
             return code;
         }
         if (own.text[0])
             printf("# %s: %s\n", sanitizer_tools[i], own.text);
-        if (worst == EXIT_OK) {
+        if (worst == EXIT_OK)
             worst = code;
+        if (e->code == EXIT_OK)
             *e = own;
-        }
     }
     return worst;
 }
@@ -181,12 +191,21 @@ static exit_code validate_with_tools(const case_list *cases, const device_facts 
 static exit_code validate_on(const case_list *cases, const device_facts *f, err *e) {
     report_print_header(f, settings.run.seed);
     bool is_cuda = strcmp(f->api, "cuda") == 0;
-    if (is_cuda && settings.csv)
-        return err_set(e, EXIT_USAGE, "--csv has one table; on CUDA there is one for each tool")
-                   ? EXIT_OK
-                   : e->code;
     format = is_cuda ? &sanitizer_log : strcmp(f->api, "metal") == 0 ? &metal_log : NULL;
-    return is_cuda ? validate_with_tools(cases, f, e) : validate_cases(cases, f, e);
+    totals all = {.passed = 0};
+    exit_code code =
+        is_cuda ? validate_with_tools(cases, f, &all, e) : validate_cases(cases, f, &all, e);
+    /* An error means that the run says nothing; findings alone are no error. */
+    if (settings.csv && e->code == EXIT_OK) {
+        csv *file = report_start_csv(f, settings.run.seed);
+        add_csv_counts(file, &all);
+        add_csv_rows(file, &all.found);
+        if (!csv_write(file, settings.csv, e))
+            code = e->code;
+        csv_free(file);
+    }
+    finding_free(&all.found);
+    return code;
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
@@ -237,7 +256,8 @@ const verb verb_validate = {
         "barriers\n"
         "that not all threads reach, shuffles from lanes that are not there, arithmetic that is\n"
         "not defined, endless loops. Times mean nothing here and are not shown. The same is\n"
-        "switched on for every other verb by MTL_SHADER_VALIDATION=1.\n",
+        "switched on for every other verb by MTL_SHADER_VALIDATION=1.\n"
+        "On NVIDIA GPUs all cases run under each of the four tools of compute-sanitizer.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

@@ -32,6 +32,7 @@
     X(kernels_suite)                                                                               \
     X(checked_suite)                                                                               \
     X(lines_suite)                                                                                 \
+    X(sanitizer_suite)                                                                             \
     X(exact_suite)                                                                                 \
     X(validation_suite)                                                                            \
     X(cache_suite)                                                                                 \

@@ -105,6 +105,11 @@ static bool compile(session *s, err *e) {
     if (!s->unit || !msl_find_kernel(s->unit, r->kernel, e) || !check_constants(s, e))
         return false;
     s->device = device_open_with(r->device, &(device_options){.math = r->math}, e);
+    if (s->device && r->validate && !device_get_facts(s->device)->validates)
+        return err_set(e, EXIT_CANNOT,
+                       "the device '%s' cannot validate a single launch; use --device soft, or run "
+                       "assay under compute-sanitizer",
+                       device_get_facts(s->device)->api);
     s->library = s->device ? library_new(s->device, NULL, e) : NULL;
     if (!s->library)
         return false;

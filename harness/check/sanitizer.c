@@ -18,7 +18,7 @@ const char *const sanitizer_tools[SANITIZER_TOOLS] = {"memcheck", "racecheck", "
                                                       "synccheck"};
 
 static const char tool_variable[] = "ASSAY_SANITIZER";
-static const char log_variable[] = "ASSAY_SANITIZER_LOG"; /* set: this process is watched */
+static const char log_variable[] = "ASSAY_SANITIZER_LOG";     /* set: this process is watched */
 static const char owner_variable[] = "ASSAY_SANITIZER_OWNER"; /* the process that holds the pipes */
 
 static bool find_program(char *path, size_t size, err *e) {

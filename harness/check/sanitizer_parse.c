@@ -122,10 +122,10 @@ static bool read_head(const char *head, finding *f) {
 
 /* Lines that begin without a space and are no reports. */
 static bool is_remark(const char *head) {
-    static const char *const known[] = {"COMPUTE-SANITIZER", "Program hit",     "Host API",
-                                        "Target application", "ERROR SUMMARY",   "RACECHECK SUMMARY",
-                                        "LEAK SUMMARY",       "Error: process",  "No attachable",
-                                        "Error: No attach",   "Internal Sanit",  "Warning",
+    static const char *const known[] = {"COMPUTE-SANITIZER",  "Program hit",    "Host API",
+                                        "Target application", "ERROR SUMMARY",  "RACECHECK SUMMARY",
+                                        "LEAK SUMMARY",       "Error: process", "No attachable",
+                                        "Error: No attach",   "Internal Sanit", "Warning",
                                         "Error: Target"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strncmp(head, known[i], strlen(known[i])) == 0)
@@ -190,8 +190,9 @@ static bool is_whole(const char *text) {
 }
 
 static bool is_watched(const char *text) {
-    return strstr(text, "========= COMPUTE-SANITIZER") && !strstr(text, "Internal Sanitizer Error") &&
-           !strstr(text, "No attachable process") && is_whole(text);
+    return strstr(text, "========= COMPUTE-SANITIZER") &&
+           !strstr(text, "Internal Sanitizer Error") && !strstr(text, "No attachable process") &&
+           is_whole(text);
 }
 
 const log_format sanitizer_log = {

@@ -67,8 +67,9 @@ static void *check_named_case(void *context, const char *name, size_t *bytes, bo
         err_set(&a.error, EXIT_USAGE, "no case is called '%.160s'", name);
     const finding_list *found = device_get_findings(library_get_device(s->lib));
     /* A wrong kernel may have written anywhere. */
-    *retire = !a.made || a.result.verdict == CHECK_FAIL || found->count > 0 ||
-              (sanitizer_is_watching() && strncmp(name, canary_prefix, prefix) == 0);
+    bool is_canary = strncmp(name, canary_prefix, prefix) == 0;
+    *retire = !a.made || a.result.verdict == CHECK_FAIL ||
+              (sanitizer_is_watching() && (is_canary || found->count > 0));
     a.finding_count = found->count;
     *bytes = sizeof a + found->count * sizeof *found->items;
     char *all = malloc(*bytes);
@@ -242,9 +243,10 @@ static bool hear_late_ones(bird *birds, size_t count, err *e) {
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < canary_count && !birds[i].is_caught; k++)
             if (strcmp(birds[i].name + strlen(canary_prefix), canaries[k].kernel) == 0) {
-                char why[CANARY_WHY];
-                birds[i].is_caught =
-                    canary_judge(&canaries[k], &found, true, why, sizeof why);
+                char why[CANARY_WHY] = "";
+                birds[i].is_caught = canary_judge(&canaries[k], &found, true, why, sizeof why);
+                size_t used = strlen(birds[i].why);
+                snprintf(birds[i].why + used, CANARY_WHY - used, "; in the files: %s", why);
             }
     finding_free(&found);
     return true;
@@ -298,6 +300,10 @@ bool suite_find_device(const suite *s, device_facts *out, err *e) {
         return false;
     *out = *device_get_facts(d);
     device_close(d);
+    if (strcmp(out->api, "cuda") == 0 && validation_is_on() && strcmp(s->verb, "validate") != 0)
+        return err_set(e, EXIT_USAGE,
+                       "MTL_SHADER_VALIDATION does nothing on the device 'cuda'; use `assay "
+                       "validate --device cuda`");
     *e = (err){.code = EXIT_OK}; /* devices that `auto` tried before are not errors */
     return true;
 }

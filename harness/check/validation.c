@@ -80,8 +80,10 @@ bool validation_open_folder(char *path, size_t size, err *e) {
 }
 
 void validation_close_folder(const char *path) {
+    const char *keep = getenv("ASSAY_KEEP_REPORTS");
     unsetenv(folder_variable);
-    os_remove_folder(path);
+    if (!keep || strcmp(keep, "1") != 0)
+        os_remove_folder(path);
 }
 
 bool validation_name_log(char *path, size_t size, err *e) {

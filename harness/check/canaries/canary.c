@@ -184,8 +184,7 @@ static bool play_found(device *d, const canary *c, const char *folder, const cha
     bool has_lines = device_get_facts(d)->names_lines;
     uint64_t start = os_now_ns();
     do /* a launch that is ended for what it did fails, and is reported all the same */
-        *caught = is_recorded &&
-                  judge(c, text, device_get_findings(d), has_lines, message, size);
+        *caught = is_recorded && judge(c, text, device_get_findings(d), has_lines, message, size);
     while (is_recorded && !*caught && may_be_late(d) && os_now_ns() - start < PATIENCE_NS);
     device_clear_findings(d);
     tape_free(t);
