@@ -106,10 +106,20 @@ ASSAY_FETCH(or)
 ASSAY_FETCH(xor)
 #undef ASSAY_FETCH
 
+// On CPUs an addition of floats is a compare-and-exchange loop, written out: clang 19 loses additions
+// on aarch64 when it makes that loop by itself (it does not look whether its store was exclusive).
 METAL_FUNC float atomic_fetch_add_explicit(volatile atomic<float> *object, float operand,
-                                           memory_order) {
+                                           memory_order order) {
+#if defined(ASSAY_ADDS_FLOATS)
+    (void)order;
     volatile float *place = reinterpret_cast<volatile float *>(assay::atomic_place(object));
     return __atomic_fetch_add(place, operand, ASSAY_ATOMIC_ORDER);
+#else
+    float old = atomic_load_explicit(object, order);
+    while (!atomic_compare_exchange_weak_explicit(object, &old, old + operand, order, order)) {
+    }
+    return old;
+#endif
 }
 METAL_FUNC float atomic_fetch_sub_explicit(volatile atomic<float> *object, float operand,
                                            memory_order order) {
