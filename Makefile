@@ -102,9 +102,10 @@ check: $(PROGRAM) ## check every kernel against its oracle
 
 # Nothing of it needs a GPU; libdevice is brought where there is no CUDA toolkit.
 ptx: $(PROGRAM) ## compile every kernel for NVIDIA GPUs, and assemble it where ptxas is
-	ASSAY_LIBDEVICE=$$(sh tools/libdevice.sh) PATH="$$PATH:$(CURDIR)/build/deps" \
-	    ./$(PROGRAM) lint --ptx kernels harness/check/canaries \
-	    $(patsubst %,tests/kernels/%.metal,tape threads simd language launch)
+	printf '%s\n' kernels/*.metal harness/check/canaries/*.metal \
+	    $(patsubst %,tests/kernels/%.metal,tape threads simd language launch) | \
+	    ASSAY_LIBDEVICE=$$(sh tools/libdevice.sh) PATH="$$PATH:$(CURDIR)/build/deps" \
+	    xargs -n 4 -P $$(getconf _NPROCESSORS_ONLN) ./$(PROGRAM) lint --ptx
 
 mutants: $(PROGRAM) ## plant bugs in the kernels and count those that are caught (half an hour on 2 cores)
 	./$(PROGRAM) mutants $(FILTER)

@@ -34,12 +34,29 @@ if [ -n "$quick" ]; then
 else
     plan='setup:5 build:60 info:1 check:60 validate:180 model:10 experiments:3600 charts:5 report:3 text:10'
 fi
+# What the steps took here the last time is a better estimate.
+times=build/run_all$quick.times
+if [ -f "$times" ]; then
+    known=
+    for entry in $plan; do
+        took=$(awk -v name="${entry%:*}" '$1 == name { s = $2 } END { print s }' "$times")
+        known="$known ${entry%:*}:${took:-${entry#*:}}"
+    done
+    plan=$known
+fi
 started=$(date +%s)
+mkdir -p build && rm -f "$times.new"
 status=0 # the worst so far
 succeeded=0 # commands of assay
 remarks= # what failed and what was skipped, one line each
 
+note_time() { # how long the step that ends took
+    [ -z "${name:-}" ] || printf '%s %s\n' "$name" $(($(date +%s) - step_started)) >> "$times.new"
+}
+
 step() { # name, what is done
+    note_time
+    step_started=$(date +%s)
     name=$1 number=0 before=0 all=0 count=0
     for entry in $plan; do
         count=$((count + 1))
@@ -77,7 +94,8 @@ explain() { # status
         2) echo "a bad command line or a malformed file" ;;
         3) echo "this machine cannot run it" ;;
         4) echo "slower than the baseline" ;;
-        5) echo "interrupted, or not enough data" ;;
+        5) echo "not enough data" ;;
+        130) echo "interrupted" ;;
         *) echo "assay crashed" ;;
     esac
 }
@@ -95,6 +113,8 @@ try() { # arguments of assay
 }
 
 finish() {
+    note_time
+    mv "$times.new" "$times" 2> /dev/null
     printf '\nrun_all: %s commands succeeded in %s s\n%s' "$succeeded" "$(($(date +%s) - started))" \
         "$remarks" >&2
     [ ! -f results/report.html ] || printf 'run_all: open results/report.html\n' >&2

@@ -4,21 +4,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "bench_cases.h"
+#include "bench_files.h"
 #include "bench_print.h"
 #include "comparison.h"
-#include "harness/base/os.h"
 #include "harness/check/suite.h"
+#include "harness/measure/history.h"
 #include "kernels/roof_kernels.h"
+#include "output.h"
 #include "reference/quant.h"
 #include "verb.h"
 
 static struct {
     bench_settings bench;
     bench_query query;
-    const char *out, *baseline;
+    const char *out, *baseline, *save;
     double min_effect;
     bool resume, json, markdown, explain, worker;
 } settings = {.bench = {.seed = 1, .budget_s = 1, .timeout_s = 120, .math = MATH_DEFAULT},
@@ -45,12 +46,16 @@ static const option options[] = {
      "give up on a case after this many seconds (default 120)", 0, 0},
     {"out", OPTION_TEXT, &settings.out, "FILE.csv",
      "file for the rows, samples beside it (default results/<device>/bench.csv)", 0, 0},
-    {"resume", OPTION_FLAG, &settings.resume, NULL, "keep the rows already there, time the rest", 0,
-     0},
+    {"resume", OPTION_FLAG, &settings.resume, NULL,
+     "time only what has no row, or whose row is of another build or source", 0, 0},
+    {"save", OPTION_TEXT, &settings.save, "NAME",
+     "keep the rows as a baseline too, in baselines/NAME.csv beside the file", 0, 0},
     {"json", OPTION_FLAG, &settings.json, NULL, "print JSON instead of the table", 0, 0},
     {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
-    {"baseline", OPTION_TEXT, &settings.baseline, "PATH",
-     "a folder of other kernels, timed interleaved with these; or a CSV of an earlier run", 0, 0},
+    {"baseline", OPTION_TEXT, &settings.baseline, "B",
+     "compare with a folder of other kernels, timed interleaved with these; with what was saved\n"
+     "under a name; or with a CSV of an earlier run. Never written",
+     0, 0},
     {"min-effect", OPTION_PERCENT, &settings.min_effect, "PERCENT",
      "with --baseline: smallest change worth a verdict (default 3)", 0, 0},
     {"explain", OPTION_FLAG, &settings.explain, NULL,
@@ -62,8 +67,8 @@ static const option options[] = {
 typedef struct {
     const bench_list *cases;
     results_meta meta;
-    char path[PATH_MAX];
-    results *file;
+    char path[PATH_MAX], base_path[PATH_MAX], save_path[PATH_MAX];
+    results *file, *saved;
     bench_table table;
     result_row *rows;
     size_t count, failed, skipped;
@@ -73,17 +78,6 @@ typedef struct {
 
 static bool is_quiet(void) {
     return settings.json || settings.markdown;
-}
-
-static bool choose_path(const device_facts *f, char *path, size_t size, err *e) {
-    char home[PATH_MAX], slug[96];
-    if (settings.out)
-        return snprintf(path, size, "%s", settings.out) < (int)size ||
-               err_set(e, EXIT_USAGE, "the path given with --out is too long");
-    results_get_folder(f->name, slug, sizeof slug);
-    return os_find_home(home, sizeof home, e) &&
-           (snprintf(path, size, "%s/results/%s/bench.csv", home, slug) < (int)size ||
-            err_set(e, EXIT_CANNOT, "the path of the results folder is too long"));
 }
 
 /* Files --------------------------------------------------------------------------------------- */
@@ -98,15 +92,26 @@ static void add_sweep(run *r, const roof_facts *f) {
         results_meta_add(&r->meta, "cache sweep, GB/s", text);
 }
 
+static results *open_file(const char *path, const results_meta *m, err *e) {
+    char moved[PATH_MAX];
+    results *file = results_merge(path, m, moved, sizeof moved, e);
+    if (file && moved[0])
+        fprintf(stderr, "%s was measured under other conditions: it is %s now\n", path, moved);
+    return file;
+}
+
+static bool open_files(run *r, err *e) {
+    return (r->file = open_file(r->path, &r->meta, e)) &&
+           (!settings.save || (r->saved = open_file(r->save_path, &r->meta, e)));
+}
+
 static bool start(void *context, const roof_facts *f, err *e) {
     run *r = context;
     char text[160];
     snprintf(text, sizeof text, "%zu bytes (%s)", f->cache_bytes, f->source);
     results_meta_add(&r->meta, "cache", text);
     add_sweep(r, f);
-    r->file = settings.resume ? results_resume(r->path, &r->meta, e)
-                              : results_create(r->path, &r->meta, e);
-    if (!r->file)
+    if (!open_files(r, e))
         return false;
     if (!is_quiet()) {
         bench_print_head(stdout, &r->meta);
@@ -133,6 +138,7 @@ static void compare_case(run *r, const char *key, const bench_outcome *o) {
             comparison_add(&r->comparison, key, b ? b->samples : NULL, b ? b->count : 0, o->samples,
                            o->row.gpu.count, CLOCK_GPU);
         note_hash(c, b ? b->row.hash : "", o->row.hash);
+        comparison_doubt(c, b ? b->row.labels : "", o->row.labels);
     }
 }
 
@@ -141,30 +147,44 @@ static bool deliver(void *context, const bench_case *c, const bench_outcome *o, 
     result_row row = o->row;
     const weight_format *format = c->test.kernel->format; /* the harness knows no formats */
     snprintf(row.format, sizeof row.format, "%s", format ? format->name : "");
+    result_row_sign(&row, &r->meta);
     r->rows[r->count++] = row;
     r->skipped += o->skipped;
     r->failed += o->row.gpu.count == 0 && !o->skipped;
     compare_case(r, c->name, o);
     if (!is_quiet())
         bench_table_add(&r->table, &row);
-    if (fflush(stdout) != 0)
-        return err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
-    return results_add(r->file, &row, o->samples, o->row.gpu.count, e);
+    if (!output_flush(e))
+        return false;
+    size_t count = row.gpu.count;
+    return results_add(r->file, &row, o->samples, count, e) &&
+           history_add(r->path, &r->meta, &row, o->samples, e) &&
+           (!r->saved || count == 0 || results_add(r->saved, &row, o->samples, count, e));
 }
 
 /* The base ---------------------------------------------------------------------------------- */
 
-/* A folder holds kernels; anything else must be a CSV, measured on this device: times from another
- * device are not a baseline. */
+/* The device of a CSV must be this one: a time of another is no baseline. */
 static bool open_baseline(run *r, const device_facts *f, err *e) {
-    struct stat s;
+    bool is_folder;
+    if (settings.save &&
+        !bench_files_find_named(r->path, settings.save, r->save_path, sizeof r->save_path, e))
+        return false;
     if (!settings.baseline)
         return true;
-    if (stat(settings.baseline, &s) == 0 && S_ISDIR(s.st_mode)) {
+    if (!bench_files_find_baseline(r->path, settings.baseline, r->base_path, sizeof r->base_path,
+                                   &is_folder, e))
+        return false;
+    if (is_folder) {
         settings.bench.base_folder = settings.baseline;
         return true;
     }
-    if (!results_read(settings.baseline, &r->base, e))
+    if (settings.save && strcmp(r->save_path, r->base_path) == 0)
+        return err_set(e, EXIT_USAGE,
+                       "the baseline '%.60s' is compared with and would be replaced: save under "
+                       "another name",
+                       settings.save);
+    if (!results_read(r->base_path, &r->base, e))
         return false;
     const char *was = results_meta_find(&r->base.meta, "device");
     return strcmp(was, f->name) == 0 ||
@@ -194,20 +214,13 @@ static bool choose_cases(const run *r, bench_list *out, err *e) {
 
 /* The verb ---------------------------------------------------------------------------------- */
 
-/* Removes the cases whose rows are already there. */
-static bool drop_finished(run *r, bench_list *l, err *e) {
+static bool drop_finished(const run *r, const device_facts *f, bench_list *l, err *e) {
+    size_t all = l->count, kept;
     if (!settings.resume)
         return true;
-    results *there = results_resume(r->path, &r->meta, e);
-    if (!there)
+    if (!bench_files_drop_finished(r->path, &r->meta, f, l, &kept, e))
         return false;
-    size_t kept = 0, all = l->count;
-    for (size_t i = 0; i < all; i++)
-        if (!results_has(there, l->items[i].name))
-            l->items[kept++] = l->items[i];
-    l->count = kept;
-    results_close(there);
-    fprintf(stderr, "%zu of %zu cases are already there\n", all - kept, all);
+    fprintf(stderr, "%zu of %zu cases are already there\n", kept, all);
     return true;
 }
 
@@ -221,6 +234,8 @@ static exit_code finish(run *r) {
     if (r->skipped > 0)
         fprintf(stderr, ", %zu skipped because this device cannot run them", r->skipped);
     fprintf(stderr, "; rows in %s\n", r->path);
+    if (settings.save)
+        fprintf(stderr, "baseline %s: %s\n", settings.save, r->save_path);
     if (r->cases->skipped > 0)
         fprintf(stderr, "%zu more skipped, the first: %s\n", r->cases->skipped,
                 r->cases->first_skip);
@@ -245,9 +260,10 @@ static exit_code bench_cases(run *r, const device_facts *f, err *e) {
     r->rows = calloc(cases.count + 1, sizeof *r->rows);
     assert(r->rows);
     const bench_listener listener = {start, deliver, r};
-    bool ok = drop_finished(r, &cases, e) &&
+    bool ok = drop_finished(r, f, &cases, e) &&
               (cases.count == 0 || bench_run(&settings.bench, f, &cases, &listener, e));
     exit_code code = ok ? finish(r) : e->code;
+    results_close(r->saved);
     results_close(r->file);
     free(r->rows);
     bench_cases_free(&cases);
@@ -263,9 +279,10 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     settings.query.filter_count = count;
     device_facts facts;
     static run r;
-    suite find = {.device = settings.bench.device};
+    suite find = {.device = settings.bench.device, .math = settings.bench.math};
     bool ok = suite_find_device(&find, &facts, e) &&
-              choose_path(&facts, r.path, sizeof r.path, e) && open_baseline(&r, &facts, e);
+              bench_files_find_rows(settings.out, &facts, r.path, sizeof r.path, e) &&
+              open_baseline(&r, &facts, e);
     exit_code code = EXIT_OK;
     if (ok) {
         char budget[32];
@@ -295,7 +312,9 @@ const verb verb_bench = {
         "check is not timed. Labels say in which state a number was taken: emulated, virtual,\n"
         "throttled (became slower), ramp (became faster), busy, gpu_is_wall, unsteady (the budget\n"
         "ended first), above_roof, validated, hot, low_power, battery, overlap (sampled times sum\n"
-        "past the whole). A case that the device cannot run is skipped and counted. With\n"
+        "past the whole). Rows of other cases stay in the file; every run also adds a line per "
+        "case\n"
+        "to NAME.history.csv. A case that the device cannot run is skipped and counted. With\n"
         "--baseline the exit status is 4 if a case is slower, 5 if the samples cannot tell.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,

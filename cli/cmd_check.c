@@ -34,6 +34,7 @@ static exit_code check_cases(const case_list *cases, const device_facts *f, err 
     report r;
     report_start(&r, stdout, cases, settings.run.seed, file);
     r.show_skips = settings.skipped;
+    r.quiet = settings.quiet;
     fflush(stdout);
     suite_listener listener = report_get_listener(&r);
     bool ok = suite_run(&settings.run, f, cases, &listener, NULL, e);

@@ -121,11 +121,12 @@ static void note_pair(comparison_row *c, const source *base, const result_case *
         snprintf(c->note, sizeof c->note, "other device: %.50s", results_meta_find(x, "device"));
         return;
     }
-    size_t used = 0;
+    comparison_doubt(c, b->row.labels, n->row.labels);
+    size_t used = strlen(c->note);
     if (b->row.hash[0] && n->row.hash[0])
-        used = (size_t)snprintf(c->note, sizeof c->note, "%s",
-                                strcmp(b->row.hash, n->row.hash) == 0 ? "same source"
-                                                                      : "source changed");
+        used += (size_t)snprintf(c->note + used, sizeof c->note - used, "%s%s", used ? ", " : "",
+                                 strcmp(b->row.hash, n->row.hash) == 0 ? "same source"
+                                                                       : "source changed");
     if (strcmp(b->row.math, n->row.math) != 0)
         used += (size_t)snprintf(c->note + used, sizeof c->note - used, "%sother math",
                                  used ? ", " : "");
@@ -214,13 +215,14 @@ const verb verb_compare = {
         "compare two runs of bench or of experiments: which cases are slower, and is it certain?",
     .notes =
         "BASE and NEW are NAME.csv files of bench or of experiments, with their NAME.samples.csv\n"
-        "beside them, or folders of them. Rows with the same name in column `case` are compared. "
-        "A\n"
-        "case is slower if the ratio of medians is beyond the smallest effect, its 95% bootstrap\n"
-        "interval is clear of 1, and a Mann-Whitney test agrees after Holm's correction over all\n"
-        "cases; same if the whole interval is within the smallest effect; otherwise ambiguous. "
-        "Exit\n"
-        "status: 4 if any case is slower, else 5 if any is ambiguous or missing, else 0.\n",
+        "beside them, or folders of such. Rows of the same name in column `case` are compared. A\n"
+        "case is slower when the ratio of medians is beyond the smallest effect,\n"
+        "its 95% bootstrap interval is clear of 1, and a Mann-Whitney test agrees after Holm's\n"
+        "correction over all cases; same when the whole interval is within the smallest effect;\n"
+        "ambiguous when neither can be said, or when a run was disturbed (labels busy, throttled,\n"
+        "ramp). Intervals are wider where neighbouring samples resemble each other. Exit status: 4 "
+        "if one is slower, else 5 if one is\n"
+        "ambiguous or missing, else 0.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

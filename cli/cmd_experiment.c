@@ -6,16 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "experiment_files.h"
 #include "experiments/experiment.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
 #include "harness/measure/plot.h"
+#include "output.h"
 #include "verb.h"
 
 static struct {
-    bool quick, smoke, worker;
+    bool quick, smoke, resume, worker;
     const char *device, *out, *model;
     uint64_t seed;
     double timeout_s;
@@ -27,6 +29,8 @@ static const option options[] = {
      "fewer points and less time for each: minutes for all of them", 0, 0},
     {"smoke", OPTION_FLAG, &settings.smoke, NULL,
      "only shows that each works: the numbers mean nothing", 0, 0},
+    {"resume", OPTION_FLAG, &settings.resume, NULL,
+     "skip those whose files are of this build, device, level and source of kernels", 0, 0},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
     {"out", OPTION_TEXT, &settings.out, "DIR", "where the files go (default results/<device>)", 0,
@@ -130,8 +134,8 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     printf("%s (%.1f s)\n", name, a.seconds);
     for (int i = 0; i < SHEET_CONCLUSIONS && a.conclusions[i][0]; i++)
         printf("  %s\n", a.conclusions[i]);
-    if (fflush(stdout) != 0)
-        return err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
+    if (!output_flush(e))
+        return false;
     if (!draw(s, name, &chart))
         tell_failure(s, name, chart.text, chart.detail, chart.code);
     return true;
@@ -140,6 +144,26 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
 static void advance(void *context, size_t done) {
     session *s = context;
     progress_update(&s->shown, done);
+}
+
+static experiment_plan make_plan(const session *s, const device_facts *f) {
+    return (experiment_plan){.folder = s->folder,
+                             .facts = f,
+                             .level = get_level(),
+                             .seed = settings.seed,
+                             .model = settings.model};
+}
+
+static bool drop_finished(const session *s, const device_facts *f, const char **names,
+                          size_t *count, err *e) {
+    experiment_plan p = make_plan(s, f);
+    size_t kept, all = *count;
+    if (!settings.resume)
+        return true;
+    if (!experiment_files_drop_finished(&p, names, count, &kept, e))
+        return false;
+    fprintf(stderr, "%zu of %zu experiments are already there\n", kept, all);
+    return true;
 }
 
 static bool run_all(session *s, size_t count, const device_facts *f, err *e) {
@@ -155,7 +179,13 @@ static bool run_all(session *s, size_t count, const device_facts *f, err *e) {
         arguments[used++] = "--model";
         arguments[used++] = settings.model;
     }
+    double expected_s[MOST_EXPERIMENTS];
+    experiment_plan known = make_plan(s, f);
+    for (size_t i = 0; i < count; i++)
+        expected_s[i] = experiment_files_expect(&known, s->names[i]);
     s->shown = progress_new(stderr, "experiments", count);
+    s->shown.names = s->names;
+    s->shown.expected_s = expected_s;
     worker_plan plan = {.arguments = arguments,
                         .tasks = s->names,
                         .count = count,
@@ -228,7 +258,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     s.names = chosen;
     if (!choose(names, count, chosen, &chosen_count, e) || !suite_find_device(&find, &facts, e) ||
         !choose_folder(&facts, s.folder, sizeof s.folder, e) ||
-        !run_all(&s, chosen_count, &facts, e))
+        !drop_finished(&s, &facts, chosen, &chosen_count, e) ||
+        (chosen_count > 0 && !run_all(&s, chosen_count, &facts, e)))
         return e->code;
     fprintf(stderr, "%zu of %zu experiments done%s; files in %s\n", s.done, chosen_count,
             facts.emulated     ? ", on the software device: its times say nothing about a GPU"

@@ -11,6 +11,7 @@
 #include "harness/base/progress.h"
 #include "harness/check/lint.h"
 #include "harness/check/lint_ptx.h"
+#include "output.h"
 #include "verb.h"
 
 static struct {
@@ -212,7 +213,7 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
         if (ok) {
             print_report(files->paths[i], &r);
             *errors += remark_count(&r.remarks, REMARK_ERROR);
-            ok = fflush(stdout) == 0 || err_set(e, EXIT_CANNOT, "cannot write the messages");
+            ok = output_flush(e);
         }
         lint_report_free(&r);
         progress_update(&p, i + 1);
@@ -238,7 +239,7 @@ static bool compile_files(const path_list *files, size_t *errors, err *e) {
             print_count(r.kernels, "kernel", ", ");
             printf("%zu compile%s for NVIDIA GPUs\n", r.compiled, r.compiled == 1 ? "s" : "");
             *errors += r.kernels - r.compiled;
-            ok = fflush(stdout) == 0 || err_set(e, EXIT_CANNOT, "cannot write the messages");
+            ok = output_flush(e);
         }
         remark_free(&r.remarks);
         progress_update(&p, i + 1);

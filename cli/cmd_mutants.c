@@ -173,7 +173,7 @@ static exit_code try_mutants(const mutant_list *l, const char *scratch, const de
     mutant_list done = *l;
     done.count = s.tried;
     s.list = &done;
-    bool ok = is_whole || (e->code == EXIT_INCONCLUSIVE && s.tried > 0);
+    bool ok = is_whole || (e->code == EXIT_INTERRUPTED && s.tried > 0);
     err why = *e;
     ok = ok && mark_known(&s, e);
     double score = ok ? mutant_report(stdout, &done, s.outcomes) : 0;

@@ -299,8 +299,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     tokenizer_free(t);
     open_model_close(&s);
     if (!ok)
-        return e->code;
-    return !is_clean ? EXIT_WRONG : asked_to_stop ? EXIT_INCONCLUSIVE : EXIT_OK;
+        return asked_to_stop ? EXIT_INTERRUPTED : e->code;
+    return !is_clean ? EXIT_WRONG : asked_to_stop ? EXIT_INTERRUPTED : EXIT_OK;
 }
 
 const verb verb_run = {

@@ -26,7 +26,7 @@ static const option options[] = {
     {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the findings to a file", 0, 0},
 };
 
-/* On GPUs the reports lie in files of this folder. */
+/* On GPUs the reports are in files of this folder. */
 static char folder[1024];
 static const log_format *format;
 
@@ -40,8 +40,7 @@ static bool check_reports(finding_list *found, bool is_over, err *e) {
     bool ok = validation_read_folder(folder, format, &count, &all, e);
     if (ok && (count.files == 0 || count.banners < count.files))
         ok = err_set(e, EXIT_WRONG,
-                     "%zu of %zu workers did not confirm that %s is on, so nothing is called "
-                     "clean",
+                     "%zu of %zu workers did not confirm that %s is on, so nothing is called clean",
                      count.files - count.banners, count.files, format->engine);
     uint64_t told = 0;
     for (size_t i = 0; i < found->count; i++)
@@ -150,6 +149,7 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, t
         return e->code;
     report_start(&r, stdout, cases, settings.run.seed, NULL);
     r.show_skips = settings.skipped;
+    r.quiet = settings.quiet;
     fflush(stdout);
     suite_listener listener = report_get_listener(&r);
     bool ok =

@@ -31,6 +31,17 @@ comparison_row *comparison_add(comparison_list *l, const char *key, const timing
     return r;
 }
 
+void comparison_doubt(comparison_row *r, const char *base_labels, const char *now_labels) {
+    const char *base = timing_find_suspicion(base_labels), *now = timing_find_suspicion(now_labels);
+    if (r->test.obstacle || (!base && !now))
+        return;
+    r->test.obstacle = "a run was disturbed (busy, throttled or ramp): time both interleaved "
+                       "(bench --baseline FOLDER), or again on a quiet machine";
+    size_t used = strlen(r->note);
+    snprintf(r->note + used, sizeof r->note - used, "%s%s was %s", used ? ", " : "",
+             base ? "base" : "now", base ? base : now);
+}
+
 void comparison_free(comparison_list *l) {
     for (size_t i = 0; i < l->count; i++) {
         free(l->rows[i].base);

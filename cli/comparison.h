@@ -21,6 +21,9 @@ typedef struct {
 comparison_row *comparison_add(comparison_list *l, const char *key, const timing_sample *base,
                                size_t base_count, const timing_sample *now, size_t now_count,
                                timing_clock clock);
+/* One run per side that was not interleaved: if the labels of either say that it was disturbed, the
+ * two cannot be told apart from that. */
+void comparison_doubt(comparison_row *r, const char *base_labels, const char *now_labels);
 void comparison_free(comparison_list *l);
 
 typedef struct {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/base/err.h"
+#include "output.h"
 #include "verb.h"
 
 static const verb *const verbs[] = {&verb_info,    &verb_list,       &verb_check, &verb_validate,
@@ -25,16 +26,16 @@ static void print_help(FILE *out) {
     print_verbs(out, verbs, VERB_COUNT);
     fputs(
         "\n"
-        "  assay VERB --help describes a verb and its options; assay --version prints the "
+        "  assay help VERB describes a verb and its options; assay --version prints the "
         "version.\n\n"
         "environment:\n"
         "  ASSAY_DEVICE    device to use if --device is not given: soft, metal, cuda, auto\n"
         "  ASSAY_KERNELS   folder of .metal files to use instead of the project's kernels/\n"
         "  ASSAY_CLANG     clang that compiles kernels for the software device\n"
         "  ASSAY_HOME      the project's root, if it is not above the program\n"
-        "  NO_COLOR        if set, no colours on terminals\n\n"
+        "  NO_COLOR        no colours on terminals\n\n"
         "exit status: 0 fine; 1 a kernel is wrong; 2 bad command line or input; 3 not possible on\n"
-        "  this machine; 4 slower than the baseline; 5 not enough data to tell\n",
+        "  this machine; 4 slower than the baseline; 5 not enough data to tell; 130 interrupted\n",
         out);
 }
 
@@ -101,6 +102,29 @@ static exit_code run_family(const verb *v, int argc, const char **argv, err *e) 
     return inner ? run_verb(v, inner, argc - 1, argv + 1, e) : e->code;
 }
 
+/* `assay help`, `assay help VERB`, `assay help model info`. */
+static exit_code help(int count, const char **names, err *e) {
+    if (count == 0) {
+        print_help(stdout);
+        return EXIT_OK;
+    }
+    const verb *v = find_verb(verbs, VERB_COUNT, "", names[0], e), *family = NULL;
+    char text[32];
+    if (v && v->verbs && count > 1) {
+        snprintf(text, sizeof text, "%s ", v->name);
+        family = v;
+        v = find_verb(family->verbs, family->verb_count, text, names[1], e);
+    }
+    int used = family ? 2 : 1;
+    if (v && count > used)
+        err_set(e, EXIT_USAGE, "help takes the name of one verb, but was given '%.40s' too",
+                names[used]);
+    if (!v || count > used)
+        return e->code;
+    print_usage(stdout, family, v);
+    return EXIT_OK;
+}
+
 static exit_code run(int argc, const char **argv, err *e) {
     if (argc < 2) {
         print_help(stderr);
@@ -110,6 +134,8 @@ static exit_code run(int argc, const char **argv, err *e) {
         print_help(stdout);
         return EXIT_OK;
     }
+    if (strcmp(argv[1], "help") == 0)
+        return help(argc - 2, argv + 2, e);
     if (strcmp(argv[1], "--version") == 0) {
         puts("assay " ASSAY_VERSION);
         return EXIT_OK;
@@ -124,16 +150,16 @@ static exit_code run(int argc, const char **argv, err *e) {
 int main(int argc, char **argv) {
     static err e;
     exit_code code = run(argc, (const char **)argv, &e);
+    err written;
+    bool is_written = output_flush(&written);
+    if (e.code == EXIT_CLOSED || (!is_written && written.code == EXIT_CLOSED))
+        return EXIT_CLOSED;
     if (e.text[0])
         fprintf(stderr, "assay: %s\n", e.text);
     if (e.detail[0])
         fprintf(stderr, "%s%s", e.detail, e.detail[strlen(e.detail) - 1] == '\n' ? "" : "\n");
-    bool is_flushed = fflush(stdout) == 0;
-    if (!is_flushed || ferror(stdout)) {
-        if (is_flushed) /* an earlier write failed: errno may be stale */
-            fputs("assay: cannot write the output\n", stderr);
-        else
-            perror("assay: cannot write the output");
+    if (!is_written) {
+        fprintf(stderr, "assay: %s\n", written.text);
         return code ? (int)code : EXIT_CANNOT;
     }
     return (int)code;

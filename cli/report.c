@@ -9,12 +9,13 @@
 
 #include "harness/check/findings.h"
 #include "harness/measure/results.h"
+#include "output.h"
 #include "verb.h"
 
 static const char *const titles[REPORT_COLUMNS] = {"kernel",  "shape",   "input",   "verdict",
                                                    "max abs", "max rel", "max ulp", "nmse",
                                                    "margin",  "worst"};
-enum { VERDICT_COLUMN = 3, NUMBER_WIDTH = 9, REPORT_FINDINGS = 8 };
+enum { VERDICT_COLUMN = 3, NUMBER_WIDTH = 9, REPORT_FINDINGS = 8, REPORT_FAILURES = 20 };
 
 static void add_csv_header(csv *c) {
     static const char *const names[] = {"op",      "kernel",   "shape",   "input",     "seed",
@@ -133,11 +134,30 @@ static void add_skip(report *r, const test_case *c, const char *reason) {
     add_csv_row(r, c, "skip", NULL, reason);
 }
 
+static void note_failure(report *r, const test_case *c, const char *message) {
+    r->failures = realloc(r->failures, (r->failed + 1) * sizeof *r->failures);
+    assert(r->failures);
+    snprintf(r->failures[r->failed++], REPORT_LINE, "%.90s: %.*s", c->name,
+             (int)strcspn(message, "\n"), message);
+}
+
+/* Failures scroll away between rows that pass: they are listed again at the end. */
+static void print_failures(const report *r) {
+    if (r->failed == 0 || r->passed == 0)
+        return;
+    fputs("failed:\n", r->rows.out);
+    for (size_t i = 0; i < r->failed && i < REPORT_FAILURES; i++)
+        fprintf(r->rows.out, "  %s\n", r->failures[i]);
+    if (r->failed > REPORT_FAILURES)
+        fprintf(r->rows.out, "  and %zu more\n", r->failed - REPORT_FAILURES);
+}
+
 void report_add(report *r, const test_case *c, const case_report *what) {
     const check_result *result = what->made && !what->failure ? &what->result : NULL;
     if (result && result->verdict == CHECK_PASS) {
         r->passed++;
-        print_row(r, c, "pass", PAINT_GOOD, &result->worst);
+        if (!r->quiet)
+            print_row(r, c, "pass", PAINT_GOOD, &result->worst);
         add_csv_row(r, c, "pass", &result->worst, "");
         return;
     }
@@ -145,12 +165,12 @@ void report_add(report *r, const test_case *c, const case_report *what) {
         add_skip(r, c, result->message);
         return;
     }
-    r->failed++;
-    /* There are numbers only if a comparison was made. */
+    /* Numbers are only those of a comparison that was made. */
     const comparison *n = result && result->buffer[0] ? &result->worst : NULL;
     const char *message = what->failure ? what->failure
                           : result      ? result->message
                                         : what->error.text;
+    note_failure(r, c, message);
     print_row(r, c, "FAIL", PAINT_BAD, n);
     fprintf(r->rows.out, "    %s: %s\n", c->name, message);
     findings_print(r->rows.out, &what->findings, REPORT_FINDINGS);
@@ -162,6 +182,9 @@ void report_add(report *r, const test_case *c, const case_report *what) {
 }
 
 void report_end(report *r) {
+    print_failures(r);
+    free(r->failures);
+    r->failures = NULL;
     fprintf(r->rows.out, "%zu passed, %zu failed", r->passed, r->failed);
     if (r->skipped > 0)
         fprintf(r->rows.out, ", %zu skipped", r->skipped);
@@ -178,7 +201,7 @@ bool report_check_ran(const report *r, err *e) {
 
 static bool deliver(void *context, const test_case *c, const case_report *r, err *e) {
     report_add(context, c, r);
-    return fflush(stdout) == 0 || err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
+    return output_flush(e);
 }
 
 suite_listener report_get_listener(report *r) {

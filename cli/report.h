@@ -7,25 +7,29 @@
 #include "harness/base/table.h"
 #include "harness/check/suite.h"
 
-enum { REPORT_COLUMNS = 10 };
+enum { REPORT_COLUMNS = 10, REPORT_LINE = 200 };
 
 typedef struct {
     table_column columns[REPORT_COLUMNS];
     table rows;
     csv *csv; /* NULL if none is wanted */
     uint64_t seed;
-    char *shown; /* the tool output printed last: a compiler's message is shown once per kernel */
-    bool show_skips; /* one row per skipped case, with the reason */
+    char
+        *shown; /* tool output that was printed last: a compiler's message is shown once a kernel */
+    bool show_skips; /* a row for each case that was skipped, with the reason */
+    bool quiet;      /* no row for a case that passed */
     size_t passed, failed, skipped;
-    char first_skip[200]; /* the first one skipped, and why */
+    char (*failures)[REPORT_LINE]; /* for the end: each case and what is wrong with it */
+    char first_skip[200];          /* which was the first, and why */
 } report;
 
 void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, csv *file);
 void report_add(report *r, const test_case *c, const case_report *what);
 /* report_add for suite_run: a listener that shows rows at once. */
 suite_listener report_get_listener(report *r);
-void report_end(report *r); /* prints the summary, frees what it holds */
-/* False, with e set, if every case was skipped: a run that checked nothing has failed. */
+/* Prints which cases failed and the counts, frees what it holds. */
+void report_end(report *r);
+/* False, with e set, if every case was skipped: a run that checked nothing is no success. */
 bool report_check_ran(const report *r, err *e);
 
 /* Where the numbers come from: the head of a CSV file, and the same for people. */

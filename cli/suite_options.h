@@ -10,7 +10,7 @@ typedef struct {
     suite run;
     const char *csv, *shapes, *input;
     axes_query axes;
-    bool quick, skipped, worker;
+    bool quick, skipped, quiet, worker;
 } suite_settings;
 
 /* Options that both verbs have, for their tables. */
@@ -26,6 +26,8 @@ typedef struct {
      "only the edge shapes of each kernel, and one shape with every input", 0, 0}, \
     {"skipped", OPTION_FLAG, &(settings).skipped, NULL, \
      "also list the cases that are skipped, and why", 0, 0}, \
+    {"quiet", OPTION_FLAG, &(settings).quiet, NULL, \
+     "no rows of cases that pass", 0, 0}, \
     {"device", OPTION_TEXT, &(settings).run.device, "D", \
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0}, \
     {"jobs", OPTION_NUMBER, &(settings).run.jobs, "N", \

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/base/os.h"
+#include "harness/device/source_hash.h"
+
 const experiment *experiments[MOST_EXPERIMENTS];
 size_t experiment_count;
 
@@ -46,6 +49,15 @@ static void add_notes(const experiment *x, lab *l, sheet *s) {
     }
 }
 
+/* What the rows depend on besides the head of every file, and how long it took: for --resume. */
+static void add_origin(lab *l, sheet *s, double seconds) {
+    char hash[SOURCE_HASH_SIZE];
+    if (source_hash_find_folder(library_get_folder(lab_get_library(l)), hash, NULL))
+        sheet_add_note(s, "kernels", "%s", hash);
+    sheet_add_note(s, "math", "%s", math_mode_get_name(lab_get_facts(l)->math));
+    sheet_add_note(s, "seconds", "%.1f", seconds);
+}
+
 bool experiment_run(const experiment *x, lab *l, const char *version, const char *folder,
                     sheet **out, err *e) {
     char path[PATH_MAX];
@@ -53,9 +65,11 @@ bool experiment_run(const experiment *x, lab *l, const char *version, const char
         return err_set(e, EXIT_USAGE, "the path of the results folder is too long");
     results_meta meta = results_meta_new(version, lab_get_facts(l), lab_get_seed(l));
     sheet *s = sheet_new();
+    uint64_t start_ns = os_now_ns();
     bool ok = x->run(l, s, e);
     if (ok) {
         add_notes(x, l, s);
+        add_origin(l, s, (double)(os_now_ns() - start_ns) * 1e-9);
         x->conclude(s);
         ok = sheet_write(s, &meta, path, e);
     }

@@ -202,7 +202,7 @@ void sheet_add_note(sheet *s, const char *key, const char *format, ...) {
 }
 
 void sheet_add_metric(sheet *s, const char *name, double value, const char *unit) {
-    if (isnan(value))
+    if (!isfinite(value))
         return;
     s->metrics = grow(s->metrics, s->metric_count, sizeof *s->metrics);
     metric *m = &s->metrics[s->metric_count++];
@@ -287,13 +287,13 @@ static const char **list_facts(const sheet *s, char (*texts)[128], size_t *count
 
 /* All rows; those that no meter has filled get the device of the run as well. */
 static const char **list_cells(const sheet *s, const results_meta *m) {
-    static const char *const keys[] = {"device", "api"};
+    static const char *const keys[] = {"device", "api", "date", "commit", "build"};
     const char **cells = calloc(size_multiply(s->row_count, s->column_count) + 1, sizeof *cells);
     assert(cells);
     for (size_t r = 0; r < s->row_count; r++) {
         const char **to = cells + r * s->column_count;
         memcpy(to, s->rows[r].cells, s->column_count * sizeof *to);
-        for (size_t k = 0; k < 2; k++)
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
             if (!to[find_column(s, keys[k])])
                 to[find_column(s, keys[k])] = results_meta_find(m, keys[k]);
     }

@@ -67,7 +67,8 @@ static void find_line(const sheet *s, const char *variant, const char *column, d
     *fixed_us = *gb_s = NAN;
     if (fit_parts(parts, times, count, 2, &f, NULL)) {
         *fixed_us = f.value[0];
-        *gb_s = 1 / f.value[1];
+        /* Under noise no part of the time may grow with the bytes: then there is no bandwidth. */
+        *gb_s = f.value[1] > 0 ? 1 / f.value[1] : NAN;
     }
 }
 
@@ -88,11 +89,14 @@ static void conclude(sheet *s) {
     sheet_add_metric(s, "fixed_share_192_pct", 100 * fixed / small, "%");
     sheet_add_metric(s, "fixed_chained_us", chained_fixed, "us");
     sheet_add_metric(s, "gb_s_without_fixed", through, "GB/s");
-    sheet_conclude(s,
-                   "Submitted alone, 192x576 appears to be read at %.3g GB/s and 1536x576 at %.3g: "
-                   "a fixed cost of %.3g us is %.0f %% of the smaller one's time; without it every "
-                   "matrix reaches %.3g GB/s.",
-                   small_gb_s, large_gb_s, fixed, fmin(100, 100 * fixed / small), through);
+    char beyond[64] = "the times do not grow with the bytes: too noisy to say more";
+    if (!isnan(through))
+        snprintf(beyond, sizeof beyond, "every matrix reaches %.3g GB/s", through);
+    sheet_conclude(
+        s,
+        "Submitted alone, 192x576 appears to be read at %.3g GB/s and 1536x576 at %.3g: a "
+        "fixed cost of %.3g us is %.0f %% of the smaller one's time; without it %s.",
+        small_gb_s, large_gb_s, fixed, fmin(100, 100 * fixed / small), beyond);
     sheet_conclude(s,
                    "8 times the bytes take %.3g times as long; in a chain, without the submit, "
                    "192x576 is read at %.3g GB/s.",

@@ -34,7 +34,7 @@ bool weight_stream_write(weight_stream *s, const void *data, size_t bytes, err *
         return false;
     s->done += bytes;
     return !s->watch || s->watch(s->context, s->done, s->total) ||
-           err_set(e, EXIT_CANNOT, "stopped; nothing was written");
+           err_set(e, EXIT_INTERRUPTED, "stopped; nothing was written");
 }
 
 bool weight_stream_encode(weight_stream *s, const gguf_type *type, size_t count, err *e) {

@@ -21,7 +21,10 @@ TEST bench_writes_rows_and_samples_and_continues_where_it_stopped(void) {
     ASSERT_SAYS("ffn_silu  64");
     ASSERT_SAYS("emulated");
     ASSERT_SAYS("1 timed, 0 not timed");
-    ASSERT_RUN("grep -c '^ffn_silu/64/normal/chained/warm,.*,b.samples.csv,$' $T/b.csv", 0);
+    ASSERT_RUN(
+        "grep -c '^ffn_silu/64/normal/chained/warm,.*,b.samples.csv,,2[^,]*,[^,]*,[0-9a-f]*$' "
+        "$T/b.csv",
+        0);
     ASSERT_RUN("grep -c ^ffn_silu/64/normal/chained/warm,0, $T/b.samples.csv", 0);
     ASSERT_RUN(
         "for key in schema device api driver compiler os cpu 'host compiler' commit seed date "
@@ -95,6 +98,10 @@ TEST mistakes_are_answered_with_what_would_have_been_right(void) {
         {BENCH_FOR("0"), "--budget takes a number of seconds"},
         {BENCH "--min-effect x", "--min-effect takes a number of percent"},
         {BENCH "--baseline /no/such.csv", "cannot read /no/such.csv"},
+        {BENCH "--baseline /no/such", "there is no folder of kernels /no/such"},
+        {BENCH "--baseline $H/docs", "has no kernels"},
+        {BENCH "--baseline nothing", "no baseline is called 'nothing'"},
+        {BENCH "ffn_silu --save a/b", "a baseline is named with letters"},
         {"ASSAY_CACHE_BYTES=1 " BENCH "ffn_silu", "ASSAY_CACHE_BYTES is '1'"},
         {BENCH "--boudget 1", "did you mean --budget?"},
         {"$A bench ffn_silu --device soft --out $T/b.txt", "NAME.csv"},
@@ -124,7 +131,7 @@ TEST a_wrong_kernel_gets_a_reason_and_no_time(void) {
     PASS();
 }
 
-TEST a_base_of_kernels_is_timed_in_turns(void) {
+TEST a_base_of_kernels_is_timed_interleaved(void) {
     int status = command_run(BENCH "ffn_silu --shape 64 --baseline $H/kernels --explain");
     ASSERTm(command_get_output(), status == 0 || status == 4 || status == 5);
     ASSERT_SAYS("same source");
@@ -133,6 +140,45 @@ TEST a_base_of_kernels_is_timed_in_turns(void) {
                          "--baseline $T/old.csv");
     ASSERTm(command_get_output(), status == 0 || status == 4 || status == 5);
     ASSERT_SAYS("ffn_silu/64/normal/chained/warm");
+    PASS();
+}
+
+TEST baselines_last_and_filtered_runs_merge(void) {
+    ASSERT_RUN("rm -rf $T; " BENCH "ffn_silu --shape 64 --save before", 0);
+    ASSERT_SAYS("baselines/before.csv");
+    ASSERT_RUN(BENCH "buffer_copy --shape 64", 0);
+    ASSERT_RUN("grep -c '^ffn_silu/64\\|^buffer_copy/64' $T/b.csv", 0);
+    ASSERT_SAYS("2");
+    ASSERT_RUN("cp -R $T/baselines $T/kept; " BENCH "--baseline before; s=$?; "
+               "diff -r $T/kept $T/baselines && case $s in 0|4|5) ;; *) exit $s;; esac",
+               0);
+    ASSERT_SAYS("ffn_silu/64/normal/chained/warm");
+    ASSERT_RUN("test $(grep -c ^ffn_silu/64 $T/b.csv) -eq 1", 0);
+    ASSERT_RUN("test $(grep -c ^ffn_silu/64 $T/b.history.csv) -eq 2", 0);
+    ASSERT_RUN(BENCH "--baseline $T/b.csv", 2);
+    ASSERT_SAYS("is the file that this run writes");
+    ASSERT_RUN(BENCH "--baseline before --save before", 2);
+    ASSERT_SAYS("save under another name");
+    ASSERT_RUN(BENCH "--baseline after", 2);
+    ASSERT_SAYS("no baseline is called 'after'; there are before;");
+    PASS();
+}
+
+TEST resuming_trusts_only_rows_that_are_still_true(void) {
+    ASSERT_RUN("rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/. $T/k; ASSAY_KERNELS=$T/k " BENCH
+               "ffn_silu buffer_copy --shape 64",
+               0);
+    ASSERT_RUN("ASSAY_KERNELS=$T/k " BENCH "ffn_silu buffer_copy --shape 64 --resume", 0);
+    ASSERT_SAYS("2 of 2 cases are already there");
+    ASSERT_RUN("echo '// changed' >> $T/k/ffn_silu.metal; ASSAY_KERNELS=$T/k " BENCH
+               "ffn_silu buffer_copy --shape 64 --resume",
+               0);
+    ASSERT_SAYS("1 of 2 cases are already there");
+    ASSERT_RUN(
+        "sed 's/,[0-9a-f]\\{12\\}$/,0123456789ab/' $T/b.csv > $T/c.csv; mv $T/c.csv $T/b.csv; "
+        "ASSAY_KERNELS=$T/k " BENCH "ffn_silu buffer_copy --shape 64 --resume",
+        0);
+    ASSERT_SAYS("0 of 2 cases are already there");
     PASS();
 }
 
@@ -217,7 +263,7 @@ TEST malformed_files_are_named_with_their_line(void) {
     ASSERT_RUN("rm -rf $T; mkdir -p $T", 0);
     ASSERT(write_run("base.csv", "d", three, base, 1) && write_run("bad.csv", "d", three, base, 1));
     ASSERT_RUN("echo 'x,y' >> $T/bad.csv; $A compare $T/base.csv $T/bad.csv", 2);
-    ASSERT_SAYS("bad.csv:5: 2 fields where the header has 41");
+    ASSERT_SAYS("bad.csv:5: 2 fields where the header has 44");
     ASSERT_RUN("sed 's/schema: 2/schema: 1/' $T/base.csv > $T/bad.csv; "
                "$A compare $T/base.csv $T/bad.csv",
                2);
@@ -228,6 +274,63 @@ TEST malformed_files_are_named_with_their_line(void) {
     PASS();
 }
 
+TEST times_that_cannot_be_give_no_ratio(void) {
+    const double base[] = {1000}, nothing[] = {0};
+    ASSERT_RUN("rm -rf $T; mkdir -p $T", 0);
+    ASSERT(write_run("base.csv", "d", three, base, 1) &&
+           write_run("zero.csv", "d", three, nothing, 1));
+    ASSERT_RUN("$A compare $T/zero.csv $T/base.csv --explain", 5);
+    ASSERT_SAYS("a sample is 0");
+    ASSERT_FALSE(command_says("inf"));
+    ASSERT_RUN("$A compare $T/base.csv $T/zero.csv", 5);
+    ASSERT_RUN("sed 's/,40,1009.*,/,1000000000000,/; s/,,,40,/,,,1000000000000,/' $T/base.csv > "
+               "$T/zero.csv; $A compare $T/base.csv $T/zero.csv",
+               2);
+    ASSERT_SAYS("but its row says 1000000000000");
+    PASS();
+}
+
+/* A stand-in for gnuplot on a full disk: it ends well and leaves half a chart. */
+TEST charts_are_whole_or_not_there(void) {
+    const double base[] = {1000};
+    ASSERT_RUN(
+        "rm -rf $T; mkdir -p $T/bin $T/r; printf '#!/bin/sh\\nfor a; do case $a in "
+        "*out=*) f=${a##*out=\\047}; f=${f%%\\047*}; echo \"<svg>\" > \"$f\";; esac; done\\n' > "
+        "$T/bin/gnuplot; chmod +x $T/bin/gnuplot",
+        0);
+    ASSERT(write_run("r/bench.csv", "d", three, base, 1));
+    ASSERT_RUN("PATH=$T/bin:$PATH $A plot $T/r", 3);
+    ASSERT_SAYS("bench.svg is not whole");
+    ASSERT_RUN("ls $T/r | grep -v csv", 1);
+    ASSERT_RUN("grep -v ^a/ $T/r/bench.csv > $T/r/small_matrix.csv; $A plot $T/r/small_matrix.csv",
+               2);
+    ASSERT_SAYS("has no rows, so there is nothing to draw");
+    PASS();
+}
+
+TEST a_closed_pipe_and_an_interrupt_end_every_verb_alike(void) {
+    static const char *const verbs[] = {
+        "list", "help bench", "check ffn_silu --device soft",
+        "bench ffn_silu --shape 64 --budget 0.01 --device soft --out "
+        "$T/p.csv",
+        "lint $H/kernels/ffn_silu.metal"};
+    char line[512];
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        snprintf(
+            line, sizeof line,
+            "mkdir -p $T; rm -f $T/go; mkfifo $T/go; { read x < $T/go; $A %s 2> $T/talk; echo $? "
+            "> $T/status; } | { exec 0<&-; echo > $T/go; }; cat $T/talk; test \"$(cat "
+            "$T/status)\" = 141 && test ! -s $T/talk",
+            verbs[i]);
+        ASSERT_RUN(line, 0);
+    }
+    ASSERT_RUN(
+        "$A check --device soft > $T/rows 2> $T/talk & pid=$!; i=0; until grep -q pass $T/rows "
+        "|| test $((i += 1)) -gt 300; do sleep 0.1; done; kill -TERM $pid; wait $pid",
+        130);
+    PASS();
+}
+
 SUITE(bench_suite) {
     RUN_TEST(bench_writes_rows_and_samples_and_continues_where_it_stopped);
     RUN_TEST(a_run_that_is_killed_can_be_read_and_resumed);
@@ -235,9 +338,14 @@ SUITE(bench_suite) {
     RUN_TEST(rows_can_be_json);
     RUN_TEST(mistakes_are_answered_with_what_would_have_been_right);
     RUN_TEST(a_wrong_kernel_gets_a_reason_and_no_time);
-    RUN_TEST(a_base_of_kernels_is_timed_in_turns);
+    RUN_TEST(a_base_of_kernels_is_timed_interleaved);
+    RUN_TEST(baselines_last_and_filtered_runs_merge);
+    RUN_TEST(resuming_trusts_only_rows_that_are_still_true);
     RUN_TEST(verdicts_and_exit_status_follow_from_the_files);
     RUN_TEST(folders_are_compared_file_by_file);
+    RUN_TEST(times_that_cannot_be_give_no_ratio);
+    RUN_TEST(charts_are_whole_or_not_there);
+    RUN_TEST(a_closed_pipe_and_an_interrupt_end_every_verb_alike);
     RUN_TEST(malformed_files_are_named_with_their_line);
     command_run("rm -rf $T");
 }

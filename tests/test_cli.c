@@ -133,8 +133,8 @@ TEST axes_that_nothing_has_are_answered_with_the_nearest(void) {
         {"\"$A\" check matvec --accumulate maybe", "yes or no, not 'maybe'"},
         {"\"$A\" check matvec --batch 0", "--batch takes numbers from 1"},
         {"\"$A\" check matvec --format ,", "--format takes words"},
-        {"\"$A\" check rmsnorm --format q4_0", "'rmsnorm' has no kernel of the format"},
-        {"\"$A\" list rmsnorm --accumulate yes", "no kernel has the format"},
+        {"\"$A\" check rmsnorm --format q4_0", "'rmsnorm' has no kernel with the given format"},
+        {"\"$A\" list rmsnorm --accumulate yes", "no kernel has the given format"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ASSERT_RUN(wrong[i].line, 2);
@@ -159,12 +159,12 @@ TEST cases_are_chosen_by_axes(void) {
 TEST what_a_kernel_does_not_take_is_a_skip_with_a_reason(void) {
     ASSERT_RUN("\"$A\" check --device $D rmsnorm --shape 2x33 --skipped --csv \"$T.csv\"", 0);
     ASSERT_SAYS("2 passed, 0 failed, 3 skipped\n");
-    ASSERT_SAYS("rmsnorm_simdgroup/2x33/normal: takes one row");
-    ASSERT_RUN("grep -c 'rmsnorm.*,skip,.*takes one row' \"$T.csv\"; rm \"$T.csv\"", 0);
+    ASSERT_SAYS("rmsnorm_simdgroup/2x33/normal: takes only one row");
+    ASSERT_RUN("grep -c 'rmsnorm.*,skip,.*takes only one row' \"$T.csv\"; rm \"$T.csv\"", 0);
     ASSERT_SAYS("3\n");
     ASSERT_RUN("\"$A\" check --device $D rmsnorm_simdgroup --shape 2x33", 3);
     ASSERT_SAYS("0 passed, 0 failed, 1 skipped\n");
-    ASSERT_SAYS("nothing was checked: rmsnorm_simdgroup/2x33/normal takes one row");
+    ASSERT_SAYS("nothing was checked: rmsnorm_simdgroup/2x33/normal takes only one row");
     PASS();
 }
 

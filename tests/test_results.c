@@ -229,13 +229,16 @@ TEST a_killed_writer_leaves_a_readable_file_at_every_byte(void) {
     for (size_t cut = rows_bytes; cut <= rows_all; cut++) {
         ASSERT(os_write_file(path, rows, cut, &e));
         ASSERT(os_write_file(samples_path, samples, samples_all, &e));
-        results *again = results_resume(path, &m, &e);
-        ASSERTm(e.text, again);
-        ASSERT(results_has(again, "one/576x576/normal/chained/cold"));
-        ASSERT_EQ(cut == rows_all, results_has(again, "two/576x576/normal/chained/cold"));
-        ASSERT(results_has(again, "two/576x576/normal/chained/cold") || add(again, "two", COUNT));
-        results_close(again);
         results_list l;
+        ASSERTm(e.text, results_read(path, &l, &e));
+        ASSERT(results_list_find(&l, "one/576x576/normal/chained/cold"));
+        ASSERT_EQ(cut == rows_all,
+                  results_list_find(&l, "two/576x576/normal/chained/cold") != NULL);
+        results_list_free(&l);
+        char moved[256];
+        results *again = results_merge(path, &m, moved, sizeof moved, &e);
+        ASSERTm(e.text, again && !moved[0] && add(again, "two", COUNT));
+        results_close(again);
         ASSERTm(e.text, results_read(path, &l, &e));
         ASSERT_EQ_FMT((size_t)2, l.count, "%zu");
         results_list_free(&l);
@@ -246,17 +249,74 @@ TEST a_killed_writer_leaves_a_readable_file_at_every_byte(void) {
 }
 
 TEST a_run_is_not_resumed_under_other_conditions(void) {
-    const char *path = make_path("r.csv");
-    results_meta m = make_meta("abc", "today"), other = make_meta("def", "today"),
-                 later = make_meta("abc", "tomorrow");
-    results *r = results_create(path, &m, &e);
+    results_meta m = make_meta("abc", "today"), later = make_meta("def", "tomorrow"), other = m;
+    results_meta_add(&m, "seed", "1");
+    results_meta_add(&later, "seed", "1");
+    results_meta_add(&other, "seed", "2");
+    ASSERTm(e.text, results_check_resume("r.csv", &m, &later, &e));
+    ASSERT(!results_check_resume("r.csv", &m, &other, &e));
+    ASSERT_EQ(EXIT_USAGE, e.code);
+    ASSERTm(e.text, strstr(e.text, "its seed was '1' and is '2' now"));
+    PASS();
+}
+
+TEST a_second_run_keeps_the_rows_of_the_first_and_replaces_its_own(void) {
+    const char *path = make_path("m.csv");
+    results_meta m = make_meta("abc", "today"), later = make_meta("def", "tomorrow");
+    char moved[1200];
+    results *r = results_merge(path, &m, moved, sizeof moved, &e);
+    ASSERTm(e.text, r && add(r, "one", COUNT) && add(r, "two", COUNT) && add(r, "three", 5));
+    results_close(r);
+    r = results_merge(path, &later, moved, sizeof moved, &e);
+    ASSERTm(e.text, r && !moved[0] && add(r, "two", 4) && add(r, "four", 3) && add(r, "two", 5));
+    results_close(r);
+    results_list l;
+    ASSERTm(e.text, results_read(path, &l, &e));
+    ASSERT_EQ_FMT((size_t)4, l.count, "%zu");
+    ASSERT_EQ_FMT((size_t)5, results_list_find(&l, "two/576x576/normal/chained/cold")->count,
+                  "%zu");
+    ASSERT_EQ_FMT((size_t)COUNT, results_list_find(&l, "one/576x576/normal/chained/cold")->count,
+                  "%zu");
+    ASSERT_STR_EQ("tomorrow", results_meta_find(&l.meta, "date"));
+    results_list_free(&l);
+    PASS();
+}
+
+TEST rows_of_other_conditions_are_moved_aside_and_not_lost(void) {
+    const char *path = make_path("aside.csv");
+    results_meta m = make_meta("abc", "today"), other = make_meta("abc", "today");
+    char moved[1200];
+    results_meta_add(&m, "compiler", "clang 14");
+    results_meta_add(&other, "compiler", "clang 19");
+    results *r = results_merge(path, &m, moved, sizeof moved, &e);
     ASSERTm(e.text, r && add(r, "one", COUNT));
     results_close(r);
-    ASSERT(!results_resume(path, &other, &e));
-    ASSERT_EQ(EXIT_USAGE, e.code);
-    ASSERTm(e.text, strstr(e.text, "its commit was 'abc' and is 'def' now"));
-    r = results_resume(path, &later, &e);
-    ASSERTm(e.text, r && results_has(r, "one/576x576/normal/chained/cold"));
+    r = results_merge(path, &other, moved, sizeof moved, &e);
+    ASSERTm(e.text, r && strstr(moved, "/sub/baselines/aside-2"));
+    results_close(r);
+    results_list l;
+    ASSERTm(e.text, results_read(moved, &l, &e));
+    ASSERT_EQ_FMT((size_t)1, l.count, "%zu");
+    results_list_free(&l);
+    ASSERTm(e.text, results_read(make_path("aside.csv"), &l, &e));
+    ASSERT_EQ_FMT((size_t)0, l.count, "%zu");
+    results_list_free(&l);
+    PASS();
+}
+
+TEST a_second_writer_of_a_file_is_refused(void) {
+    const char *path = make_path("locked.csv");
+    results_meta m = make_meta("abc", "today");
+    char moved[256];
+    results *r = results_create(path, &m, &e);
+    ASSERTm(e.text, r && add(r, "one", COUNT));
+    ASSERT(!results_merge(path, &m, moved, sizeof moved, &e) && e.code == EXIT_CANNOT);
+    ASSERTm(e.text, strstr(e.text, "another assay is writing"));
+    ASSERT(!results_create(path, &m, &e));
+    ASSERT(add(r, "two", COUNT));
+    results_close(r);
+    r = results_merge(path, &m, moved, sizeof moved, &e);
+    ASSERTm(e.text, r);
     results_close(r);
     PASS();
 }
@@ -305,7 +365,11 @@ TEST malformed_results_are_refused_with_their_line(void) {
     ASSERTm(e.text, refuse("# schema: 2\n" HEADER ROW("1"), SAMPLES CASE ",0,-1,1,1\n",
                            "bad.samples.csv:3: a time is negative"));
     ASSERTm(e.text, refuse("# schema: 2\n" HEADER ROW("1"), SAMPLES CASE ",0,nan,1,1\n",
-                           "bad.samples.csv:3: a time is negative or not a number"));
+                           "bad.samples.csv:3: a time is negative, infinite or not a number"));
+    ASSERTm(e.text, refuse("# schema: 2\n" HEADER ROW("1"), SAMPLES CASE ",0,1,1,inf\n",
+                           "bad.samples.csv:3: a time is negative, infinite or not a number"));
+    ASSERTm(e.text, refuse("# schema: 2\n" HEADER ROW("1000000000000"), SAMPLES CASE ",0,1,1,1\n",
+                           "1 samples of " CASE ", but its row says 1000000000000"));
     results_list l;
     ASSERT(!results_read("no-csv.txt", &l, &e) && e.code == EXIT_USAGE);
     PASS();
@@ -337,6 +401,9 @@ SUITE(results_suite) {
     RUN_TEST(results_come_back_as_they_were_written);
     RUN_TEST(a_killed_writer_leaves_a_readable_file_at_every_byte);
     RUN_TEST(a_run_is_not_resumed_under_other_conditions);
+    RUN_TEST(a_second_run_keeps_the_rows_of_the_first_and_replaces_its_own);
+    RUN_TEST(rows_of_other_conditions_are_moved_aside_and_not_lost);
+    RUN_TEST(a_second_writer_of_a_file_is_refused);
     RUN_TEST(malformed_results_are_refused_with_their_line);
     RUN_TEST(the_hash_of_a_source_is_that_of_its_includes_too);
     os_remove_folder(folder);

@@ -232,7 +232,7 @@ TEST an_interrupt_ends_the_workers_and_the_run(void) {
     sigaction(SIGALRM, &old, NULL);
     sigaction(SIGINT, &ignored, NULL);
     ASSERT_FALSE(is_done);
-    ASSERT_EQ(EXIT_INCONCLUSIVE, e.code);
+    ASSERT_EQ(EXIT_INTERRUPTED, e.code);
     ASSERTm(e.text, strstr(e.text, "after 1 of 3"));
     ASSERT(has_no_children());
     PASS();

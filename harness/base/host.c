@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #endif
 
 #include "os.h"
+#include "sha256.h"
 
 #if defined(__APPLE__)
 static uint64_t ask_number(const char *name) {
@@ -98,6 +100,27 @@ double host_get_load(void) {
     return getloadavg(&load, 1) == 1 ? load : 0;
 }
 
+static double find_steal(void) {
+    double steal = 0;
+    char *text = os_read_file("/proc/stat", NULL, NULL);
+    if (text && sscanf(text, "cpu %*f %*f %*f %*f %*f %*f %*f %lf", &steal) != 1)
+        steal = 0;
+    free(text);
+    long ticks = sysconf(_SC_CLK_TCK);
+    return ticks > 0 ? steal / (double)ticks : 0;
+}
+
+host_usage host_get_usage(void) {
+    struct rusage r;
+    host_usage u = {.steal_s = find_steal()};
+    if (getrusage(RUSAGE_SELF, &r) != 0)
+        return u;
+    u.cpu_s = (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
+              1e-6 * (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
+    u.switches = (double)r.ru_nivcsw;
+    return u;
+}
+
 void host_get_os(char *text, size_t size) {
     struct utsname system;
     if (uname(&system) == 0)
@@ -136,6 +159,21 @@ void host_get_commit(char *text, size_t size) {
     }
     bool is_dirty = ask_git(home, changes, changed, sizeof changed) && changed[0];
     snprintf(text, size, "%s%s", commit, is_dirty ? "-dirty" : "");
+}
+
+void host_get_build(char *text, size_t size) {
+    char path[PATH_MAX], hex[65];
+    size_t bytes;
+    char *program = os_find_self(path, sizeof path, NULL) ? os_read_file(path, &bytes, NULL) : NULL;
+    snprintf(text, size, "unknown");
+    if (!program)
+        return;
+    sha256 h;
+    sha256_start(&h);
+    sha256_add(&h, program, bytes);
+    sha256_finish(&h, hex);
+    snprintf(text, size, "%.12s", hex);
+    free(program);
 }
 
 void host_get_driver(const char *api, char *text, size_t size) {

@@ -11,6 +11,14 @@ bool host_find_cpu(char *name, size_t size); /* "Apple M4"; false if it has no n
 uint64_t host_count_memory(void);            /* bytes */
 double host_get_load(void); /* runnable processes, mean of a minute; 0 if unknown */
 
+/* What this process has used so far, and what was taken from it. */
+typedef struct {
+    double cpu_s;    /* all threads */
+    double switches; /* how often one of them had to give way to another program */
+    double steal_s;  /* of all cores: what a hypervisor gave to other machines; 0 if unknown */
+} host_usage;
+host_usage host_get_usage(void);
+
 /* Bytes of the largest cache that the operating system reports; 0 if it reports none. It does not
  * know a GPU's caches, nor Apple's system-level cache. */
 size_t host_find_cache(void);
@@ -19,6 +27,8 @@ void host_get_os(char *text, size_t size);   /* "Linux 6.1.0 aarch64" */
 void host_get_date(char *text, size_t size); /* "2025-01-31T12:00:00Z" */
 /* The commit of the program's folder, followed by "-dirty" if files differ. */
 void host_get_commit(char *text, size_t size);
+/* Identifies this program: the start of the SHA-256 of its file. */
+void host_get_build(char *text, size_t size);
 /* What drives the device of this kind ("metal", "cuda", "soft"). */
 void host_get_driver(const char *api, char *text, size_t size);
 

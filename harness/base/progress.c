@@ -13,12 +13,25 @@ progress progress_new(FILE *out, const char *what, size_t total) {
     return p;
 }
 
+/* What is left of what was expected, as much slower or faster as this has been so far. */
+static double expect_rest(const progress *p, uint64_t now_ns) {
+    double before = 0, rest = 0;
+    uint64_t since = p->changed_ns ? p->changed_ns : p->start_ns;
+    for (size_t i = 0; i < p->total; i++)
+        *(i < p->done ? &before : &rest) += p->expected_s[i];
+    double pace = before > 0 ? (double)(since - p->start_ns) * 1e-9 / before : 1;
+    double left = rest * pace - (double)(now_ns - since) * 1e-9;
+    double after = (rest - p->expected_s[p->done]) * pace;
+    return left > after ? left : after;
+}
+
 void progress_get_estimate(const progress *p, uint64_t now_ns, char *text, size_t size) {
     text[0] = 0;
-    if (p->done == 0 || p->done >= p->total)
+    if ((p->done == 0 && !p->expected_s) || p->done >= p->total)
         return;
     double spent = (double)(now_ns - p->start_ns) * 1e-9;
-    double left = spent / (double)p->done * (double)(p->total - p->done);
+    double left = p->expected_s ? expect_rest(p, now_ns)
+                                : spent / (double)p->done * (double)(p->total - p->done);
     if (left < 90)
         snprintf(text, size, ", about %.0f s left", left < 1 ? 1 : left);
     else
@@ -34,13 +47,17 @@ void progress_hide(progress *p) {
 }
 
 void progress_update(progress *p, size_t done) {
-    p->done = done;
     uint64_t now = os_now_ns();
+    if (done != p->done)
+        p->changed_ns = now;
+    p->done = done;
     if (!p->on || (p->visible && now - p->drawn_ns < REDRAW_NS))
         return;
     char estimate[48];
     progress_get_estimate(p, now, estimate, sizeof estimate);
-    fprintf(p->out, "\r\033[K%zu/%zu %s%s", p->done, p->total, p->what, estimate);
+    bool is_named = p->names && p->done < p->total;
+    fprintf(p->out, "\r\033[K%zu/%zu %s%s%s%s", p->done, p->total, p->what,
+            is_named ? ", now " : "", is_named ? p->names[p->done] : "", estimate);
     fflush(p->out);
     p->visible = true;
     p->drawn_ns = now;

@@ -14,6 +14,10 @@ typedef struct {
     size_t done, total;
     uint64_t start_ns, drawn_ns;
     bool on, visible;
+    /* Where it is known what comes: names and expected seconds of all (total), or NULL. */
+    const char *const *names;
+    const double *expected_s;
+    uint64_t changed_ns; /* when `done` last grew */
 } progress;
 
 progress progress_new(FILE *out, const char *what, size_t total);

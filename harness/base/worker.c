@@ -403,7 +403,7 @@ static bool run_pool(pool *p, err *e) {
             return false;
         p->plan->advance(p->plan->context, p->done);
         if (stop_signal)
-            return err_set(e, EXIT_INCONCLUSIVE, "stopped by a signal after %zu of %zu", p->done,
+            return err_set(e, EXIT_INTERRUPTED, "stopped by a signal after %zu of %zu", p->done,
                            p->plan->count);
     }
     return true;

@@ -36,7 +36,7 @@ typedef struct {
 } worker_plan;
 
 /* Runs all tasks. Of the tasks with the same text up to the first '/', one runs alone first: the
- * others then find compiled what it compiled. False with EXIT_INCONCLUSIVE when a signal asked to
+ * others then find compiled what it compiled. False with EXIT_INTERRUPTED when a signal asked to
  * stop. No worker is left running in any case. */
 bool worker_run(const worker_plan *plan, err *e);
 

@@ -2,6 +2,7 @@
  * disables counts too, which can only make two hashes differ that could be equal. */
 #include "source_hash.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,5 +70,37 @@ bool source_hash_find(const char *path, char hex[SOURCE_HASH_SIZE], err *e) {
     sha256_finish(&h, all);
     snprintf(hex, SOURCE_HASH_SIZE, "%.16s", all);
     free(l);
+    return ok;
+}
+
+static bool is_source(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot && (strcmp(dot, ".metal") == 0 || strcmp(dot, ".h") == 0);
+}
+
+bool source_hash_find_folder(const char *folder, char hex[SOURCE_HASH_SIZE], err *e) {
+    struct dirent **found = NULL;
+    int count = scandir(folder, &found, NULL, alphasort);
+    bool ok = count >= 0 || err_set(e, EXIT_USAGE, "cannot read the folder %.160s", folder);
+    sha256 h;
+    char digest[65];
+    sha256_start(&h);
+    for (int i = 0; i < count; i++) {
+        char path[PATH_MAX];
+        size_t bytes;
+        snprintf(path, sizeof path, "%s/%s", folder, found[i]->d_name);
+        if (ok && is_source(found[i]->d_name)) {
+            char *text = os_read_file(path, &bytes, e);
+            ok = text != NULL;
+            sha256_add(&h, found[i]->d_name, strlen(found[i]->d_name) + 1);
+            if (ok)
+                sha256_add(&h, text, bytes);
+            free(text);
+        }
+        free(found[i]);
+    }
+    free(found);
+    sha256_finish(&h, digest);
+    snprintf(hex, SOURCE_HASH_SIZE, "%.16s", digest);
     return ok;
 }

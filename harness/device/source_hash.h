@@ -12,4 +12,7 @@ enum { SOURCE_HASH_SIZE = 17 };
  * in which they are first included. */
 bool source_hash_find(const char *path, char hex[SOURCE_HASH_SIZE], err *e);
 
+/* The same of all .metal and .h files of a folder. */
+bool source_hash_find_folder(const char *folder, char hex[SOURCE_HASH_SIZE], err *e);
+
 #endif

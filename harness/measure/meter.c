@@ -10,7 +10,6 @@
 
 #include "harness/base/os.h"
 #include "harness/base/sha256.h"
-#include "harness/device/source_hash.h"
 
 enum { SIZES = 40, FILES = 32 };
 #define NO_ROOF_CACHE ((size_t)64 << 10)
@@ -151,8 +150,8 @@ bool meter_time(meter *m, measurement *items, size_t count, err *e) {
 
 /* Rows -------------------------------------------------------------------------------------- */
 
-/* The hash of the file that all launches are from; of several files, that of their hashes. */
-static bool find_hash(const library *lib, const tape *t, char hex[SOURCE_HASH_SIZE], err *e) {
+bool meter_find_hash(const tape *t, char hex[SOURCE_HASH_SIZE], err *e) {
+    const library *lib = t->lib;
     const char *files[FILES];
     size_t count = 0;
     sha256 all;
@@ -222,5 +221,5 @@ bool meter_fill_row(const meter *m, const measurement *x, result_row *r, err *e)
         fill_work(x, r, &labels);
     snprintf(r->stop, sizeof r->stop, "%s", timing_get_stop_name(x->result.stop));
     timing_get_labels(labels, r->labels, sizeof r->labels);
-    return !x->tape || find_hash(x->tape->lib, x->tape, r->hash, e);
+    return !x->tape || meter_find_hash(x->tape, r->hash, e);
 }

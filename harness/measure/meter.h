@@ -7,6 +7,7 @@
 #define ASSAY_METER_H
 
 #include "harness/check/op.h"
+#include "harness/device/source_hash.h"
 #include "results.h"
 #include "roof.h"
 
@@ -60,5 +61,8 @@ bool meter_time(meter *m, measurement *items, size_t count, err *e);
 
 /* Everything known about it. */
 bool meter_fill_row(const meter *m, const measurement *x, result_row *r, err *e);
+
+/* The hash of the file that all launches are from; of several files, that of their hashes. */
+bool meter_find_hash(const tape *t, char hex[SOURCE_HASH_SIZE], err *e);
 
 #endif

@@ -3,7 +3,9 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +114,8 @@ static void add_metrics(prelude *p, const csv_file *f) {
         for (char *c = name; *c; c++)
             if (!isalnum((unsigned char)*c))
                 *c = '_';
-        add(p, "m_%s=%.9g;", name, number);
+        if (isfinite(number))
+            add(p, "m_%s=%.9g;", name, number);
     }
 }
 
@@ -146,6 +149,16 @@ static void add_footer(prelude *p, csv_file *const *files, size_t count) {
     add(p, "';");
 }
 
+/* gnuplot's words for an empty chart help no one. */
+static bool check_rows(const csv_file *f, err *e) {
+    if (csv_count_rows(f) == 0)
+        return err_set(e, EXIT_USAGE, "%.160s has no rows, so there is nothing to draw",
+                       csv_get_path(f));
+    return !results_has_rows(f) || has_times(f) ||
+           err_set(e, EXIT_USAGE, "no row of %.160s has a time, so there is nothing to draw",
+                   csv_get_path(f));
+}
+
 static bool make_prelude(prelude *p, const char *const *csv, size_t count, const char *home,
                          err *e) {
     csv_file *files[PLOT_FILES] = {NULL};
@@ -154,7 +167,7 @@ static bool make_prelude(prelude *p, const char *const *csv, size_t count, const
     p->used = 0;
     for (size_t i = 0; ok && i < count; i++) {
         files[i] = csv_read(csv[i], e);
-        ok = files[i] && results_check_schema(files[i], e);
+        ok = files[i] && results_check_schema(files[i], e) && check_rows(files[i], e);
         devices[i] = ok ? get_fact(files[i], "device") : "";
     }
     if (ok) {
@@ -174,24 +187,53 @@ static bool make_prelude(prelude *p, const char *const *csv, size_t count, const
                   err_set(e, EXIT_CANNOT, "%.160s has more metrics than a chart can take", csv[0]));
 }
 
-/* The prelude is left as it was. */
-static bool run_gnuplot(const char *script, prelude *p, const char *out, const char *format,
-                        err *e) {
-    size_t used = p->used;
+/* gnuplot ends with status 0 on a full disk: a chart is whole if its last bytes are there. */
+static bool is_whole(const char *path, const char *format) {
+    static const char svg_end[] = "</svg>", png_end[] = "IEND\xae\x42\x60\x82";
+    bool is_svg = strcmp(format, "svg") == 0;
+    const char *end = is_svg ? svg_end : png_end;
+    size_t length = strlen(end), bytes;
+    char *text = os_read_file(path, &bytes, NULL);
+    while (is_svg && text && bytes > 0 && isspace((unsigned char)text[bytes - 1]))
+        bytes--;
+    bool is = text && bytes >= length && memcmp(text + bytes - length, end, length) == 0;
+    free(text);
+    return is;
+}
+
+static bool call_gnuplot(const char *script, const char *commands, const char *out, err *e) {
+    const char *argv[] = {"env", "LC_ALL=C", "gnuplot", "-e", commands, script, NULL};
     char *output = NULL;
     int status = -1;
-    add(p, "out='");
-    add_quoted(p, out);
-    add(p, "';format='%s'", format);
-    const char *argv[] = {"env", "LC_ALL=C", "gnuplot", "-e", p->text, script, NULL};
-    bool ok = p->used < sizeof p->text
-                  ? os_run(argv, &output, &status, e)
-                  : err_set(e, EXIT_CANNOT, "%.160s: the settings of the chart are too long", out);
+    bool ok = os_run(argv, &output, &status, e);
     if (ok && status != 0) {
         ok = err_set(e, EXIT_CANNOT, "gnuplot could not draw %.160s", out);
         err_set_detail(e, output ? output : "");
     }
     free(output);
+    return ok;
+}
+
+/* The chart is drawn beside its place and moved there when it is whole. The prelude is left as it
+ * was. */
+static bool run_gnuplot(const char *script, prelude *p, const char *out, const char *format,
+                        err *e) {
+    size_t used = p->used;
+    char part[PATH_MAX];
+    if (snprintf(part, sizeof part, "%s.part%ld", out, (long)getpid()) >= (int)sizeof part)
+        return err_set(e, EXIT_USAGE, "the path of the charts is too long");
+    add(p, "out='");
+    add_quoted(p, part);
+    add(p, "';format='%s'", format);
+    bool ok = (p->used < sizeof p->text ||
+               err_set(e, EXIT_CANNOT, "%.160s: a chart with too much", out)) &&
+              call_gnuplot(script, p->text, out, e) &&
+              (is_whole(part, format) ||
+               err_set(e, EXIT_CANNOT, "%.160s is not whole: is the disk full?", out)) &&
+              (rename(part, out) == 0 ||
+               err_set(e, EXIT_CANNOT, "cannot write %.160s: %s", out, strerror(errno)));
+    if (!ok)
+        unlink(part);
     p->used = used;
     p->text[used] = 0;
     return ok;

@@ -69,7 +69,13 @@ static const column columns[RESULT_COLUMNS] = {
     TEXT("kernel_hash", hash),
     TEXT("samples", samples),
     TEXT("message", message),
+    /* where it comes from */
+    TEXT("date", date),
+    TEXT("commit", commit),
+    TEXT("build", build),
 };
+/* Those from here on are not known of files that were written before there were such columns. */
+enum { FIRST_OPTIONAL = RESULT_COLUMNS - 3 };
 
 const char *result_get_title(int i) {
     return columns[i].title;
@@ -84,9 +90,10 @@ result_row result_row_new(void) {
     return r;
 }
 
-/* Nine digits are more than any clock has. */
+/* Nine digits are more than any clock has. No number is infinite: something was divided by nothing,
+ * and charts refuse it. */
 void result_format_number(double value, char *text, size_t size) {
-    if (isnan(value))
+    if (!isfinite(value))
         snprintf(text, size, "%s", "");
     else
         snprintf(text, size, value == floor(value) && fabs(value) < 1e15 ? "%.0f" : "%.9g", value);
@@ -129,6 +136,8 @@ bool result_read_row(const csv_file *f, size_t row, result_row *out, err *e) {
         char *at = (char *)out + c->at;
         size_t from, n = 0;
         double d = NAN;
+        if (i >= FIRST_OPTIONAL && !csv_find_column(f, c->title, &from, NULL))
+            continue;
         if (!csv_find_column(f, c->title, &from, e))
             return false;
         const char *text = csv_get_text(f, row, from);
@@ -150,6 +159,12 @@ bool result_read_row(const csv_file *f, size_t row, result_row *out, err *e) {
 bool results_has_rows(const csv_file *f) {
     size_t at;
     return csv_find_column(f, "case", &at, NULL) && csv_find_column(f, "gpu_ns", &at, NULL);
+}
+
+void result_row_sign(result_row *r, const results_meta *m) {
+    snprintf(r->date, sizeof r->date, "%.23s", results_meta_find(m, "date"));
+    snprintf(r->commit, sizeof r->commit, "%.31s", results_meta_find(m, "commit"));
+    snprintf(r->build, sizeof r->build, "%.19s", results_meta_find(m, "build"));
 }
 
 /* The head ---------------------------------------------------------------------------------- */
@@ -190,6 +205,8 @@ results_meta results_meta_new(const char *version, const device_facts *f, uint64
     results_meta_add(&m, "host compiler", __VERSION__);
     host_get_commit(text, sizeof text);
     results_meta_add(&m, "commit", text);
+    host_get_build(text, sizeof text);
+    results_meta_add(&m, "build", text);
     snprintf(text, sizeof text, "%" PRIu64, seed);
     results_meta_add(&m, "seed", text);
     host_get_date(text, sizeof text);

@@ -1,4 +1,4 @@
-/* results: see results.h. Owns the files; what a row's columns are is result_row.c's. */
+/* results: see results.h. Owns how the files are written; what a row's columns are is result_row.c's. */
 #include "results.h"
 
 #include <assert.h>
@@ -11,14 +11,17 @@
 #include <unistd.h>
 
 #include "harness/base/csv.h"
+#include "harness/base/host.h"
+#include "harness/base/lock.h"
 #include "harness/base/os.h"
 
 struct results {
     char path[PATH_MAX], samples_path[PATH_MAX];
-    results_list known; /* rows found when it was resumed, without samples */
+    results_list known; /* all that is in the files */
+    lock *lock;
 };
 
-static const char *const sample_titles[] = {"case", "i", "gpu_ns", "encode_ns", "wall_ns"};
+static const char *const sample_titles[] = {RESULTS_SAMPLE_TITLES};
 enum { SAMPLE_COLUMNS = sizeof sample_titles / sizeof *sample_titles };
 
 void results_get_folder(const char *name, char *folder, size_t size) {
@@ -98,24 +101,29 @@ static void add_samples(csv *c, const char *name, const timing_sample *samples, 
     }
 }
 
-/* Both files with these cases (none: NULL), each at once. */
-static bool write_files(const results *r, const results_meta *m, const results_list *l, err *e) {
-    csv *rows = csv_new(), *samples = csv_new();
-    add_head(rows, m);
+/* Both files with what is known, each at once. Rows come last: killed between the two, a row would
+ * not find its samples, so a file that loses rows loses them first (forget). */
+static bool write_rows(const results *r, err *e) {
+    csv *rows = csv_new();
+    add_head(rows, &r->known.meta);
     for (int i = 0; i < RESULT_COLUMNS; i++)
         csv_add_text(rows, result_get_title(i));
     csv_end_row(rows);
-    start_samples(samples, m);
-    for (size_t i = 0; l && i < l->count; i++) {
-        add_row(rows, &l->cases[i].row, r->samples_path);
-        add_samples(samples, l->cases[i].row.name, l->cases[i].samples, l->cases[i].count);
-    }
-    /* Killed between the two, rows of another run would stand beside these samples: a new run takes
-     * the old rows away first. */
-    bool ok = (l || unlink(r->path) == 0 || errno == ENOENT ||
-               err_set(e, EXIT_CANNOT, "cannot replace %.160s: %s", r->path, strerror(errno))) &&
-              csv_write(samples, r->samples_path, e) && csv_write(rows, r->path, e);
+    for (size_t i = 0; i < r->known.count; i++)
+        add_row(rows, &r->known.cases[i].row, r->samples_path);
+    bool ok = csv_write(rows, r->path, e);
     csv_free(rows);
+    return ok;
+}
+
+static bool write_samples(const results *r, err *e) {
+    csv *samples = csv_new();
+    start_samples(samples, &r->known.meta);
+    for (size_t i = 0; i < r->known.count; i++) {
+        const result_case *c = &r->known.cases[i];
+        add_samples(samples, c->row.name, c->samples, c->count);
+    }
+    bool ok = csv_write(samples, r->samples_path, e);
     csv_free(samples);
     return ok;
 }
@@ -130,20 +138,30 @@ static bool make_folder_of(const char *path, err *e) {
     return os_make_folder(folder, e);
 }
 
+/* With the lock of the file. */
 static results *results_new(const char *path, err *e) {
     results *r = calloc(1, sizeof *r);
     assert(r);
     int n = snprintf(r->path, sizeof r->path, "%s", path);
     if (n >= 0 && (size_t)n < sizeof r->path &&
-        results_find_samples_path(path, r->samples_path, sizeof r->samples_path, e))
+        results_find_samples_path(path, r->samples_path, sizeof r->samples_path, e) &&
+        make_folder_of(path, e) && (r->lock = lock_take(path, e)))
         return r;
     free(r);
     return NULL;
 }
 
+static bool start_files(results *r, const results_meta *m, err *e) {
+    r->known = (results_list){.meta = *m};
+    /* Killed between the two, rows of another run would stand beside these samples. */
+    return (unlink(r->path) == 0 || errno == ENOENT ||
+            err_set(e, EXIT_CANNOT, "cannot replace %.160s: %s", r->path, strerror(errno))) &&
+           write_samples(r, e) && write_rows(r, e);
+}
+
 results *results_create(const char *path, const results_meta *m, err *e) {
     results *r = results_new(path, e);
-    if (r && make_folder_of(path, e) && write_files(r, m, NULL, e))
+    if (r && start_files(r, m, e))
         return r;
     results_close(r);
     return NULL;
@@ -153,18 +171,121 @@ void results_close(results *r) {
     if (!r)
         return;
     results_list_free(&r->known);
+    lock_release(r->lock);
     free(r);
+}
+
+/* The row first: samples that no row has are harmless. */
+static bool forget(results *r, const char *name, err *e) {
+    result_case *c = results_list_find(&r->known, name);
+    if (!c)
+        return true;
+    free(c->samples);
+    *c = r->known.cases[--r->known.count];
+    return write_rows(r, e) && write_samples(r, e);
+}
+
+static void remember(results *r, const result_row *row, const timing_sample *samples,
+                     size_t count) {
+    results_list *l = &r->known;
+    l->cases = realloc(l->cases, (l->count + 1) * sizeof *l->cases);
+    timing_sample *copy = calloc(count + 1, sizeof *copy);
+    assert(l->cases && copy);
+    if (count > 0)
+        memcpy(copy, samples, count * sizeof *copy);
+    l->cases[l->count++] = (result_case){*row, copy, count};
 }
 
 bool results_add(results *r, const result_row *row, const timing_sample *samples, size_t count,
                  err *e) {
+    if (!forget(r, row->name, e))
+        return false;
     csv *rows = csv_new(), *all = csv_new();
     add_row(rows, row, r->samples_path);
     add_samples(all, row->name, samples, count);
     bool ok = (count == 0 || csv_append(all, r->samples_path, e)) && csv_append(rows, r->path, e);
     csv_free(rows);
     csv_free(all);
+    if (ok)
+        remember(r, row, samples, count);
     return ok;
+}
+
+/* Merging ----------------------------------------------------------------------------------- */
+
+/* Times of other conditions do not belong in one file. */
+static bool is_alike(const results_meta *a, const results_meta *b) {
+    static const char *const keys[] = {"device", "api", "driver",        "compiler",
+                                       "os",     "cpu", "host compiler", "seed"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(results_meta_find(a, keys[i]), results_meta_find(b, keys[i])) != 0)
+            return false;
+    return true;
+}
+
+/* FOLDER/NAME.csv becomes FOLDER/baselines/NAME-DATE.csv, and so do its samples. */
+static bool move_aside(const results *r, char *moved, size_t size, err *e) {
+    char date[64], samples[PATH_MAX];
+    const char *name = get_file_name(r->path);
+    host_get_date(date, sizeof date);
+    for (char *from = date, *to = date;; from++)
+        if (*from != ':' && !(*to++ = *from))
+            break;
+    int n = snprintf(moved, size, "%.*sbaselines/%.*s-%s.csv", (int)(name - r->path), r->path,
+                     (int)strlen(name) - 4, name, date);
+    if (n < 0 || (size_t)n >= size)
+        return err_set(e, EXIT_USAGE, "the path %.120s... is too long", r->path);
+    if (!make_folder_of(moved, e) || !results_find_samples_path(moved, samples, sizeof samples, e))
+        return false;
+    bool ok =
+        (rename(r->samples_path, samples) == 0 || errno == ENOENT) && rename(r->path, moved) == 0;
+    return ok || err_set(e, EXIT_CANNOT, "cannot move %.120s to %.100s: %s", r->path, moved,
+                         strerror(errno));
+}
+
+static bool merge(results *r, const results_meta *m, char *moved, size_t size, err *e) {
+    results_list there;
+    err why = {.code = EXIT_OK};
+    if (access(r->path, F_OK) != 0)
+        return start_files(r, m, e);
+    bool is_read = results_read(r->path, &there, &why);
+    if (!is_read || !is_alike(&there.meta, m)) {
+        if (is_read)
+            results_list_free(&there);
+        return move_aside(r, moved, size, e) && start_files(r, m, e);
+    }
+    /* Written again with what is whole: half a row of a writer that was killed is left out. */
+    r->known = there;
+    r->known.meta = *m;
+    return write_samples(r, e) && write_rows(r, e);
+}
+
+results *results_merge(const char *path, const results_meta *m, char *moved, size_t size, err *e) {
+    results *r = results_new(path, e);
+    moved[0] = 0;
+    if (r && merge(r, m, moved, size, e))
+        return r;
+    results_close(r);
+    return NULL;
+}
+
+bool results_check_resume(const char *path, const results_meta *was, const results_meta *now,
+                          err *e) {
+    static const char *const may_change[] = {"date",  "commit", "build",
+                                             "assay", "cache",  "cache sweep, GB/s"};
+    for (size_t i = 0; i < now->count; i++) {
+        const char *key = now->facts[i].key, *value = results_meta_find(was, key);
+        bool is_free = strcmp(value, now->facts[i].value) == 0;
+        for (size_t k = 0; k < sizeof may_change / sizeof *may_change; k++)
+            is_free = is_free || strcmp(key, may_change[k]) == 0;
+        if (!is_free)
+            return err_set(
+                e, EXIT_USAGE,
+                "cannot resume %.80s: its %s was '%.40s' and is '%.40s' now; run without "
+                "--resume, or into another file",
+                path, key, value, now->facts[i].value);
+    }
+    return true;
 }
 
 /* A whole table ----------------------------------------------------------------------------- */
@@ -218,6 +339,9 @@ bool results_write(const char *path, const results_table *t, err *e) {
     if (!results_find_samples_path(path, samples_path, sizeof samples_path, e) ||
         !check_names(t, path, e) || !make_folder_of(path, e))
         return false;
+    lock *held = lock_take(path, e);
+    if (!held)
+        return false;
     csv *rows = make_rows(t, samples_path), *samples = csv_new();
     start_samples(samples, t->meta);
     for (size_t i = 0; i < t->sample_sets; i++)
@@ -225,171 +349,6 @@ bool results_write(const char *path, const results_table *t, err *e) {
     bool ok = csv_write(samples, samples_path, e) && csv_write(rows, path, e);
     csv_free(rows);
     csv_free(samples);
+    lock_release(held);
     return ok;
-}
-
-/* Reading ----------------------------------------------------------------------------------- */
-
-static csv_file *read_whole_lines(const char *path, err *e) {
-    size_t bytes;
-    char *text = os_read_file(path, &bytes, e);
-    if (!text)
-        return NULL;
-    while (bytes > 0 && text[bytes - 1] != '\n')
-        bytes--;
-    csv_file *f = csv_parse(text, bytes, path, e);
-    free(text);
-    return f;
-}
-
-bool results_check_schema(const csv_file *f, err *e) {
-    const char *schema = csv_get_meta(f, "schema");
-    char ours[16];
-    snprintf(ours, sizeof ours, "%d", RESULTS_SCHEMA);
-    if (!schema)
-        return err_set(e, EXIT_USAGE, "%.140s:1: no line '# schema: %s': not a file of results",
-                       csv_get_path(f), ours);
-    return strcmp(schema, ours) == 0 ||
-           err_set(e, EXIT_USAGE,
-                   "%.140s:1: schema %.20s, but this assay reads schema %s: measure it again",
-                   csv_get_path(f), schema, ours);
-}
-
-static bool read_meta(const csv_file *f, results_meta *m, err *e) {
-    const char *key, *value;
-    if (!results_check_schema(f, e))
-        return false;
-    for (size_t i = 0; csv_list_meta(f, i, &key, &value) && m->count < RESULTS_META; i++)
-        results_meta_add(m, key, value);
-    return true;
-}
-
-result_case *results_list_find(const results_list *l, const char *name) {
-    for (size_t i = 0; i < l->count; i++)
-        if (strcmp(l->cases[i].row.name, name) == 0)
-            return &l->cases[i];
-    return NULL;
-}
-
-static bool read_rows(const csv_file *f, results_list *out, err *e) {
-    out->cases = calloc(csv_count_rows(f) + 1, sizeof *out->cases);
-    assert(out->cases);
-    for (size_t i = 0; i < csv_count_rows(f); i++) {
-        result_case c = {.count = 0};
-        if (!result_read_row(f, i, &c.row, e))
-            return false;
-        if (!c.row.name[0])
-            return err_set(e, EXIT_USAGE, "%.120s:%zu: the row has no name in column 'case'",
-                           csv_get_path(f), csv_get_line(f, i));
-        if (results_list_find(out, c.row.name))
-            return err_set(e, EXIT_USAGE, "%.120s:%zu: the case %.80s appears twice",
-                           csv_get_path(f), csv_get_line(f, i), c.row.name);
-        out->cases[out->count++] = c;
-    }
-    return true;
-}
-
-static bool read_sample(const csv_file *f, size_t row, const size_t *column, timing_sample *out,
-                        err *e) {
-    return csv_get_double(f, row, column[2], &out->gpu_ns, e) &&
-           csv_get_double(f, row, column[3], &out->encode_ns, e) &&
-           csv_get_double(f, row, column[4], &out->wall_ns, e);
-}
-
-/* Samples whose name no row has are from a case that was never finished, or an experiment's extra
- * samples. */
-static bool read_samples(const csv_file *f, results_list *l, err *e) {
-    size_t column[SAMPLE_COLUMNS];
-    result_case *c = NULL;
-    for (int i = 0; i < SAMPLE_COLUMNS; i++)
-        if (!csv_find_column(f, sample_titles[i], &column[i], e))
-            return false;
-    for (size_t i = 0; i < csv_count_rows(f); i++) {
-        const char *name = csv_get_text(f, i, column[0]);
-        if (!c || strcmp(c->row.name, name) != 0)
-            c = results_list_find(l, name);
-        if (!c)
-            continue;
-        if (!c->samples) {
-            size_t most = csv_count_rows(f) - i; /* a limit, whatever its row says */
-            c->samples = calloc(c->row.gpu.count < most ? c->row.gpu.count + 1 : most + 1,
-                                sizeof *c->samples);
-            assert(c->samples);
-        }
-        if (c->count == c->row.gpu.count)
-            return err_set(e, EXIT_USAGE,
-                           "%.120s:%zu: more samples of %.80s than the %zu of its row",
-                           csv_get_path(f), csv_get_line(f, i), name, c->count);
-        timing_sample *s = &c->samples[c->count++];
-        if (!read_sample(f, i, column, s, e))
-            return false;
-        if (!(s->gpu_ns >= 0 && s->encode_ns >= 0 && s->wall_ns >= 0))
-            return err_set(e, EXIT_USAGE, "%.120s:%zu: a time is negative or not a number",
-                           csv_get_path(f), csv_get_line(f, i));
-    }
-    return true;
-}
-
-static bool check_counts(const results_list *l, const char *samples_path, err *e) {
-    for (size_t i = 0; i < l->count; i++)
-        if (l->cases[i].count != l->cases[i].row.gpu.count)
-            return err_set(e, EXIT_USAGE, "%.120s: %zu samples of %.80s, but its row says %zu",
-                           samples_path, l->cases[i].count, l->cases[i].row.name,
-                           l->cases[i].row.gpu.count);
-    return true;
-}
-
-bool results_read(const char *path, results_list *out, err *e) {
-    *out = (results_list){.count = 0};
-    char samples_path[PATH_MAX];
-    csv_file *rows = NULL, *samples = NULL;
-    bool ok = results_find_samples_path(path, samples_path, sizeof samples_path, e) &&
-              (rows = read_whole_lines(path, e)) && read_meta(rows, &out->meta, e) &&
-              read_rows(rows, out, e) && (samples = read_whole_lines(samples_path, e)) &&
-              read_samples(samples, out, e) && check_counts(out, samples_path, e);
-    csv_file_free(rows);
-    csv_file_free(samples);
-    if (!ok)
-        results_list_free(out);
-    return ok;
-}
-
-void results_list_free(results_list *l) {
-    for (size_t i = 0; i < l->count; i++)
-        free(l->cases[i].samples);
-    free(l->cases);
-    *l = (results_list){.count = 0};
-}
-
-/* Continuing -------------------------------------------------------------------------------- */
-
-/* The date is that of the first run; caches are measured, and measured again. */
-static bool do_agree(const char *path, const results_meta *a, const results_meta *b, err *e) {
-    for (size_t i = 0; i < b->count; i++) {
-        const char *key = b->facts[i].key, *was = results_meta_find(a, key);
-        if (strcmp(key, "date") == 0 || strncmp(key, "cache", 5) == 0 ||
-            strcmp(was, b->facts[i].value) == 0)
-            continue;
-        return err_set(e, EXIT_USAGE,
-                       "cannot resume %.80s: its %s was '%.40s' and is '%.40s' now; run without "
-                       "--resume, or into another file",
-                       path, key, was, b->facts[i].value);
-    }
-    return true;
-}
-
-results *results_resume(const char *path, const results_meta *m, err *e) {
-    if (access(path, F_OK) != 0)
-        return results_create(path, m, e);
-    results *r = results_new(path, e);
-    /* Rewritten with the complete rows: half a row of a writer that was killed is left out. */
-    if (r && results_read(path, &r->known, e) && do_agree(path, &r->known.meta, m, e) &&
-        write_files(r, &r->known.meta, &r->known, e))
-        return r;
-    results_close(r);
-    return NULL;
-}
-
-bool results_has(const results *r, const char *name) {
-    return results_list_find(&r->known, name) != NULL;
 }

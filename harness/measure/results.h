@@ -50,13 +50,18 @@ typedef struct {
     char hash[20];     /* of the kernels' source */
     char samples[128]; /* the file of samples, beside this one; set by the writer */
     char message[256]; /* why there is no time; "" if there is one */
+    /* When, and with which program: a file may have rows of several runs. */
+    char date[24], commit[32], build[20];
 } result_row;
 
 /* A row about which nothing is known yet. */
 result_row result_row_new(void);
 
-/* Columns of every row, by number, for code that writes a row in another form. */
-enum { RESULT_COLUMNS = 41 };
+/* Date, commit and build, as the head has them. */
+void result_row_sign(result_row *r, const results_meta *m);
+
+/* Columns of every row, by number, for whoever writes a row in another form. */
+enum { RESULT_COLUMNS = 44 };
 const char *result_get_title(int i);
 /* Column i as text, "" for what is not known; *is_number says which kind it is. */
 void result_get_column(const result_row *r, int i, char *text, size_t size, bool *is_number);
@@ -67,14 +72,22 @@ void result_format_number(double value, char *text, size_t size);
 
 typedef struct results results;
 
-/* Starts both files anew, or continues existing ones: then heads must agree in all but the date.
- * Creates folders. */
+/* Starts both files anew. Folders are made. The file is locked until results_close: a second writer
+ * is refused. */
 results *results_create(const char *path, const results_meta *m, err *e);
-results *results_resume(const char *path, const results_meta *m, err *e);
+/* Adds to the files that are there: the rows of other cases stay. Files of another device, driver,
+ * compiler, system or seed, and files that cannot be read, are moved to baselines/NAME-DATE.csv
+ * beside them first; `moved` then names that file, and is "" otherwise. */
+results *results_merge(const char *path, const results_meta *m, char *moved, size_t size, err *e);
 void results_close(results *r);
-bool results_has(const results *r, const char *name);
+/* A row of a case that is there already replaces it. */
 bool results_add(results *r, const result_row *row, const timing_sample *samples, size_t count,
                  err *e);
+
+/* May a run with this head continue one with that? False if something differs that times depend on
+ * and rows do not say themselves. */
+bool results_check_resume(const char *path, const results_meta *was, const results_meta *now,
+                          err *e);
 
 /* The samples of one case. */
 typedef struct {
@@ -125,6 +138,8 @@ bool results_check_schema(const csv_file *f, err *e);
 /* Does it have the columns of timed rows? Files of check and validate have others. */
 bool results_has_rows(const csv_file *f);
 bool result_read_row(const csv_file *f, size_t row, result_row *out, err *e);
+
+#define RESULTS_SAMPLE_TITLES "case", "i", "gpu_ns", "encode_ns", "wall_ns"
 
 /* The folder of a device below results/: "Apple M4" is apple-m4. */
 void results_get_folder(const char *name, char *folder, size_t size);

@@ -10,7 +10,7 @@
 #include "harness/check/fill.h"
 #include "stats.h"
 
-enum { EXACT_MAX = 20 };
+enum { EXACT_MAX = 20, LEAST_FOR_MEMORY = 20 };
 
 static double *new_doubles(size_t count) {
     double *all = malloc(size_multiply(count + 1, sizeof *all));
@@ -20,15 +20,44 @@ static double *new_doubles(size_t count) {
 
 /* The bootstrap ----------------------------------------------------------------------------- */
 
+static double find_side(double sample, double median) {
+    return (sample > median) - (sample < median);
+}
+
+double significance_find_memory(const double *samples, size_t count) {
+    if (count < LEAST_FOR_MEMORY)
+        return 1;
+    double median = stats_compute(samples, count).median, mean = 0, together = 0, alone = 0;
+    for (size_t i = 0; i < count; i++)
+        mean += find_side(samples[i], median) / (double)count;
+    for (size_t i = 0; i < count; i++) {
+        double here = find_side(samples[i], median) - mean;
+        alone += here * here;
+        together += i > 0 ? here * (find_side(samples[i - 1], median) - mean) : 0;
+    }
+    double agreement = alone > 0 ? together / alone : 0;
+    if (agreement < 2 / sqrt((double)count)) /* as chance gives it */
+        return 1;
+    /* Of a series in which each sample keeps a part r of the one before. */
+    double r = fmin(0.98, sin(1.5707963267948966 * agreement));
+    return fmin((1 + r) / (1 - r), (double)count / 4);
+}
+
 /* Neighbours are drawn together in blocks of about the cube root of the count, which grows slowly
- * enough to leave many blocks. */
-static size_t choose_block(size_t count) {
-    return (size_t)fmax(1, floor(cbrt((double)count) + 0.5));
+ * enough to leave many blocks, or as long as they resemble each other. */
+static size_t choose_block(size_t count, double memory) {
+    return (size_t)fmax(fmax(1, floor(cbrt((double)count) + 0.5)), memory > 1 ? 2 * memory : 1);
+}
+
+/* By how much an interval of so few independent values is wider than the bootstrap's: the quantile of
+ * Student's t over that of the normal curve. */
+static double find_widening(size_t count, double memory) {
+    return memory > 1 ? exp(1.55 / fmax(1, (double)count / memory - 1)) : 1;
 }
 
 /* Positions of a resample of `count`: blocks that start anywhere and wrap around. */
-static void draw_positions(rng *r, size_t count, size_t *at) {
-    size_t block = choose_block(count);
+static void draw_positions(rng *r, size_t count, double memory, size_t *at) {
+    size_t block = choose_block(count, memory);
     for (size_t i = 0; i < count; i += block) {
         size_t start = rng_below(r, (uint32_t)count);
         for (size_t j = 0; j < block && i + j < count; j++)
@@ -46,16 +75,17 @@ static double find_median_at(const double *samples, const size_t *at, size_t cou
 typedef struct {
     const double *a, *b; /* b alone: the ratios of pairs */
     size_t a_count, b_count;
+    double a_memory, b_memory;
     size_t *at;
     double *room;
 } bootstrap;
 
 static double draw_ratio(const bootstrap *d, rng *r) {
-    draw_positions(r, d->b_count, d->at);
+    draw_positions(r, d->b_count, d->b_memory, d->at);
     double median = find_median_at(d->b, d->at, d->b_count, d->room);
     if (!d->a)
         return median;
-    draw_positions(r, d->a_count, d->at);
+    draw_positions(r, d->a_count, d->a_memory, d->at);
     return median / find_median_at(d->a, d->at, d->a_count, d->room);
 }
 
@@ -72,7 +102,9 @@ ratio_interval significance_find_ratio(const double *a, size_t a_count, const do
     assert(at);
     for (size_t i = 0; paired && i < b_count; i++)
         pairs[i] = b[i] / a[i];
-    bootstrap d = {paired ? NULL : a, paired ? pairs : b, a_count, b_count, at, room};
+    bootstrap d = {paired ? NULL : a, paired ? pairs : b, a_count, b_count, 1, 1, at, room};
+    d.b_memory = significance_find_memory(d.b, b_count);
+    d.a_memory = paired ? d.b_memory : significance_find_memory(a, a_count);
     rng r = rng_new(seed, "bootstrap");
     for (size_t i = 0; i < rounds; i++)
         drawn[i] = draw_ratio(&d, &r);
@@ -80,8 +112,11 @@ ratio_interval significance_find_ratio(const double *a, size_t a_count, const do
     out.ratio = stats_compute(d.b, b_count).median;
     if (!paired)
         out.ratio /= stats_compute(a, a_count).median;
-    out.low = stats_get_quantile(drawn, rounds, 0.025);
-    out.high = stats_get_quantile(drawn, rounds, 0.975);
+    double widening = fmax(find_widening(a_count, d.a_memory), find_widening(b_count, d.b_memory));
+    double low = stats_get_quantile(drawn, rounds, 0.025),
+           high = stats_get_quantile(drawn, rounds, 0.975);
+    out.low = widening > 1 ? out.ratio * pow(fmin(1, low / out.ratio), widening) : low;
+    out.high = widening > 1 ? out.ratio * pow(fmax(1, high / out.ratio), widening) : high;
     free(at);
     free(pairs);
     free(drawn);
@@ -142,17 +177,17 @@ static double find_exact_tail(size_t n, size_t m, double u) {
     return below / all;
 }
 
-static double find_normal_p(double n, double m, double u, double ties) {
+static double find_normal_p(double n, double m, double u, double ties, double memory) {
     double count = n + m, middle = n * m / 2;
     double variance = n * m / 12 * (count + 1 - ties / (count * (count - 1)));
     double distance = fabs(u - middle) - 0.5; /* continuity */
     if (!(variance > 0) || distance <= 0)
         return 1;
-    return erfc(distance / sqrt(variance) / sqrt(2));
+    return erfc(distance / sqrt(variance * memory) / sqrt(2));
 }
 
-rank_test significance_test_ranks(const double *a, size_t a_count, const double *b,
-                                  size_t b_count) {
+static rank_test test_ranks(const double *a, size_t a_count, const double *b, size_t b_count,
+                            double memory) {
     rank_test t = {.u = NAN, .p = NAN};
     if (a_count == 0 || b_count == 0)
         return t;
@@ -165,10 +200,22 @@ rank_test significance_test_ranks(const double *a, size_t a_count, const double 
     double ties, n = (double)a_count, m = (double)b_count;
     t.u = sum_ranks(all, count, &ties) - n * (n + 1) / 2;
     free(all);
-    t.exact = ties == 0 && a_count <= EXACT_MAX && b_count <= EXACT_MAX;
+    t.exact = memory == 1 && ties == 0 && a_count <= EXACT_MAX && b_count <= EXACT_MAX;
     t.p = t.exact ? fmin(1, 2 * find_exact_tail(a_count, b_count, fmin(t.u, n * m - t.u)))
-                  : find_normal_p(n, m, t.u, ties);
+                  : find_normal_p(n, m, t.u, ties, memory);
     return t;
+}
+
+rank_test significance_test_ranks(const double *a, size_t a_count, const double *b,
+                                  size_t b_count) {
+    return test_ranks(a, a_count, b, b_count, 1);
+}
+
+rank_test significance_test_series(const double *a, size_t a_count, const double *b,
+                                   size_t b_count) {
+    return test_ranks(
+        a, a_count, b, b_count,
+        fmax(significance_find_memory(a, a_count), significance_find_memory(b, b_count)));
 }
 
 /* Logarithms, because the chance of one of many sequences of signs is below what a double holds. */
@@ -180,6 +227,15 @@ static double find_coin_tail(size_t n, size_t heads) {
     return sum;
 }
 
+static double find_pair_memory(const double *a, const double *b, size_t count) {
+    double *ratios = new_doubles(count);
+    for (size_t i = 0; i < count; i++)
+        ratios[i] = b[i] / a[i];
+    double memory = significance_find_memory(ratios, count);
+    free(ratios);
+    return memory;
+}
+
 rank_test significance_test_pairs(const double *a, const double *b, size_t count) {
     size_t larger = 0, used = 0;
     for (size_t i = 0; i < count; i++) {
@@ -187,9 +243,11 @@ rank_test significance_test_pairs(const double *a, const double *b, size_t count
         used += a[i] != b[i];
     }
     size_t fewer = larger < used - larger ? larger : used - larger;
-    return (rank_test){.u = (double)larger,
-                       .p = count > 0 ? fmin(1, 2 * find_coin_tail(used, fewer)) : NAN,
-                       .exact = true};
+    double memory = find_pair_memory(a, b, count);
+    double distance = fmax(0, (double)used / 2 - (double)fewer - 0.5);
+    double p = memory > 1 ? erfc(distance / sqrt((double)used / 4 * memory) / sqrt(2))
+                          : fmin(1, 2 * find_coin_tail(used, fewer));
+    return (rank_test){.u = (double)larger, .p = count > 0 ? p : NAN, .exact = memory == 1};
 }
 
 /* Many tests -------------------------------------------------------------------------------- */

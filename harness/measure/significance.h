@@ -24,6 +24,12 @@ typedef struct {
 ratio_interval significance_find_ratio(const double *a, size_t a_count, const double *b,
                                        size_t b_count, bool paired, size_t rounds, uint64_t seed);
 
+/* How many samples in a row say as much as one: 1 where neighbours do not resemble each other, and
+ * where fewer than 20 samples cannot show that they do. From the sides of the median on which
+ * neighbours lie, so that wild samples do not count for more than others. Intervals and tests of
+ * series and pairs are widened by it. */
+double significance_find_memory(const double *samples, size_t count);
+
 /* Mann-Whitney U of a against b, two-sided. */
 typedef struct {
     double u;   /* pairs in which a is the larger, ties by half */
@@ -32,6 +38,9 @@ typedef struct {
 } rank_test;
 
 rank_test significance_test_ranks(const double *a, size_t a_count, const double *b, size_t b_count);
+/* The same for samples in the order they were taken, which may resemble their neighbours. */
+rank_test significance_test_series(const double *a, size_t a_count, const double *b,
+                                   size_t b_count);
 
 /* The sign test, two-sided and exact, for pairs: u is the number of pairs in which a is the larger;
  * equal pairs are left out. It ignores the size of a difference, so an interrupted sample weighs no

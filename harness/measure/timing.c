@@ -20,6 +20,9 @@ enum {
 
 #define WARM_CHANGE 0.02  /* two successive windows closer than this: warm */
 #define TREND_CHANGE 0.03 /* the last third against the first */
+#define FEW_SWITCHES 5    /* involuntary ones that any run may have */
+#define MOST_SWITCHES 20  /* per second of CPU time: beside a busy neighbour there are hundreds */
+#define MOST_STEAL 0.02   /* of the cores' time */
 #define TREND_LEVEL 1e-3  /* by a rank test, so that noise is no trend */
 
 typedef struct {
@@ -206,6 +209,20 @@ unsigned timing_find_play_labels(const play_times *t) {
     return (t->gpu_is_wall ? LABEL_GPU_IS_WALL : 0) | (t->samples_overlap ? LABEL_OVERLAP : 0);
 }
 
+/* Was the CPU taken away while samples were taken? A load average would notice a neighbour only after
+ * a minute. Times that a test makes up are not the machine's. */
+static unsigned find_disturbance(const run *r, const host_usage *before) {
+    if (r->plan->now_ns)
+        return 0;
+    host_usage after = host_get_usage();
+    double spent = find_seconds_since(r, r->start_ns);
+    double switches = after.switches - before->switches;
+    bool gave_way =
+        switches > FEW_SWITCHES && switches > MOST_SWITCHES * (after.cpu_s - before->cpu_s);
+    bool was_robbed = after.steal_s - before->steal_s > MOST_STEAL * spent * os_count_cpus();
+    return gave_way || was_robbed ? LABEL_BUSY : 0;
+}
+
 bool timing_run(const timing_plan *plan, const timing_source *sources, size_t count,
                 timing_result *results, err *e) {
     assert(count > 0 && plan->min_samples > 0 && plan->max_samples >= plan->min_samples);
@@ -217,12 +234,13 @@ bool timing_run(const timing_plan *plan, const timing_source *sources, size_t co
         assert(results[i].samples);
     }
     r.start_ns = now(&r);
+    host_usage before = host_get_usage();
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++)
         ok = warm_up(&r, i, plan->budget_s / 3, e);
     ok = ok && take_samples(&r, e);
     for (size_t i = 0; ok && i < count; i++)
-        results[i].labels = find_result_labels(&results[i]);
+        results[i].labels = find_result_labels(&results[i]) | find_disturbance(&r, &before);
     free(r.room);
     return ok;
 }

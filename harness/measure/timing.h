@@ -60,7 +60,7 @@ enum {
     LABEL_VIRTUAL = 2,      /* a virtual GPU, under a hypervisor */
     LABEL_THROTTLED = 4,    /* became slower while it was timed */
     LABEL_RAMP = 8,         /* became faster: the clock was still rising */
-    LABEL_BUSY = 16,        /* more runnable work than cores */
+    LABEL_BUSY = 16,        /* other programs took the CPU away while it was timed */
     LABEL_GPU_IS_WALL = 32, /* no clock of its own: GPU time is wall time */
     LABEL_UNSTEADY = 64,    /* the budget ended before the target was met */
     LABEL_ABOVE_ROOF = 128, /* more GB/s than the roof: it cannot have come from there */
@@ -71,6 +71,10 @@ enum {
     LABEL_OVERLAP = 4096,   /* sampled times of launches sum to more than the whole took */
     LABEL_COUNT = 13
 };
+
+/* The first of the labels of a row that says that its times may be off as a whole, so that more
+ * samples of the same run do not help: busy, throttled or ramp. NULL if there is none. */
+const char *timing_find_suspicion(const char *labels);
 
 /* "emulated+busy", or "" for none. */
 void timing_get_labels(unsigned labels, char *text, size_t size);

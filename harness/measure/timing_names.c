@@ -56,6 +56,14 @@ double timing_get_clock(const timing_sample *s, timing_clock c) {
     return c == CLOCK_GPU ? s->gpu_ns : c == CLOCK_ENCODE ? s->encode_ns : s->wall_ns;
 }
 
+const char *timing_find_suspicion(const char *labels) {
+    static const char *const suspect[] = {"busy", "throttled", "ramp"};
+    for (size_t i = 0; i < sizeof suspect / sizeof *suspect; i++)
+        if (strstr(labels, suspect[i]))
+            return suspect[i];
+    return NULL;
+}
+
 void timing_get_labels(unsigned labels, char *text, size_t size) {
     size_t used = 0;
     text[0] = 0;

@@ -19,16 +19,29 @@ static bool has_enough(const verdict_case *c) {
     return c->base_count >= VERDICT_MIN_SAMPLES && c->now_count >= VERDICT_MIN_SAMPLES;
 }
 
+/* A ratio needs times above 0: a clock that is too coarse gives others. */
+static bool has_zero(const double *times, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (!(times[i] > 0))
+            return true;
+    return false;
+}
+
 static void measure(verdict_case *c, uint64_t seed) {
+    if (!c->obstacle && (has_zero(c->base, c->base_count) || has_zero(c->now, c->now_count)))
+        c->obstacle = "a sample is 0: the clock is too coarse for it";
     c->base_median = stats_compute(c->base, c->base_count).median;
     c->now_median = stats_compute(c->now, c->now_count).median;
     c->ranks = (rank_test){.u = NAN, .p = NAN};
+    c->interval = (ratio_interval){NAN, NAN, NAN};
+    if (has_zero(c->base, c->base_count) || has_zero(c->now, c->now_count))
+        return;
     c->interval = significance_find_ratio(c->base, c->base_count, c->now, c->now_count, c->paired,
                                           VERDICT_BOOTSTRAPS, seed);
     if (has_enough(c) && !c->obstacle)
         c->ranks = c->paired
                        ? significance_test_pairs(c->now, c->base, c->base_count)
-                       : significance_test_ranks(c->now, c->now_count, c->base, c->base_count);
+                       : significance_test_series(c->now, c->now_count, c->base, c->base_count);
 }
 
 static verdict_kind choose(const verdict_case *c, double min_effect) {
@@ -93,6 +106,10 @@ void verdict_explain(const verdict_case *c, double min_effect, char *text, size_
         snprintf(text, size,
                  c->verdict == VERDICT_NEW ? "new: not timed in the base"
                                            : "missing: timed in the base but not here");
+        return;
+    }
+    if (isnan(c->interval.ratio)) {
+        snprintf(text, size, "%s: %s", verdict_get_name(c->verdict), find_reason(c, min_effect));
         return;
     }
     snprintf(text, size,

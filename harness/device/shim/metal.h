@@ -132,7 +132,7 @@ using metal::as_type;
 
 #undef ASSAY_EACH
 #undef ASSAY_SERVE
-#undef ASSAY_HERE
+#undef ASSAY_LAMBDA
 
 #undef METAL_FUNC
 #define METAL_FUNC inline __attribute__((always_inline))

@@ -10,8 +10,8 @@
 // nodebug: its instructions belong to the line of the .metal file that called for them. Behind the
 // shim, metal.h gives the name to kernels without that: their lines are their own.
 #define METAL_FUNC inline __attribute__((always_inline, nodebug))
-// Behind the parameters of a lambda, for the same reason.
-#define ASSAY_HERE __attribute__((always_inline, nodebug))
+// After the parameters of a lambda, for the same reason.
+#define ASSAY_LAMBDA __attribute__((always_inline, nodebug))
 #define METAL_INTERNAL METAL_FUNC
 
 #ifndef __METAL__

@@ -1,0 +1,192 @@
+/* bench_files: see bench_files.h. */
+#include "bench_files.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/base/os.h"
+#include "harness/device/source_hash.h"
+
+bool bench_files_find_rows(const char *out, const device_facts *f, char *path, size_t size,
+                           err *e) {
+    char home[PATH_MAX], slug[96];
+    if (out)
+        return snprintf(path, size, "%s", out) < (int)size ||
+               err_set(e, EXIT_USAGE, "the path given with --out is too long");
+    results_get_folder(f->name, slug, sizeof slug);
+    return os_find_home(home, sizeof home, e) &&
+           (snprintf(path, size, "%s/results/%s/bench.csv", home, slug) < (int)size ||
+            err_set(e, EXIT_CANNOT, "the path of the results folder is too long"));
+}
+
+/* Baselines --------------------------------------------------------------------------------- */
+
+static bool get_folder(const char *rows, char *folder, size_t size, err *e) {
+    const char *slash = strrchr(rows, '/');
+    int length = slash ? (int)(slash + 1 - rows) : 0;
+    return snprintf(folder, size, "%.*sbaselines", length, rows) < (int)size ||
+           err_set(e, EXIT_USAGE, "the path %.120s... is too long", rows);
+}
+
+static bool is_name(const char *text) {
+    for (const char *p = text; *p; p++)
+        if (!isalnum((unsigned char)*p) && !strchr("-_.", *p))
+            return false;
+    return isalnum((unsigned char)text[0]) && strlen(text) <= 64;
+}
+
+bool bench_files_find_named(const char *rows, const char *name, char *path, size_t size, err *e) {
+    char folder[PATH_MAX];
+    if (!is_name(name))
+        return err_set(e, EXIT_USAGE,
+                       "a baseline is named with letters, digits, '-', '_' and '.', not '%.60s'",
+                       name);
+    return get_folder(rows, folder, sizeof folder, e) &&
+           (snprintf(path, size, "%s/%s.csv", folder, name) < (int)size ||
+            err_set(e, EXIT_USAGE, "the path %.120s... is too long", folder));
+}
+
+/* "main, before" */
+static void list_names(const char *rows, char *text, size_t size) {
+    char folder[PATH_MAX];
+    struct dirent **found = NULL;
+    size_t used = 0;
+    int count = get_folder(rows, folder, sizeof folder, NULL)
+                    ? scandir(folder, &found, NULL, alphasort)
+                    : 0;
+    text[0] = 0;
+    for (int i = 0; i < count; i++) {
+        const char *name = found[i]->d_name;
+        size_t length = strlen(name);
+        bool is_rows = length > 4 && name[0] != '.' && strcmp(name + length - 4, ".csv") == 0 &&
+                       !strstr(name, ".samples.csv");
+        if (is_rows && used + length < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%.*s", used ? ", " : "",
+                                     (int)length - 4, name);
+        free(found[i]);
+    }
+    free(found);
+}
+
+static bool is_csv(const char *text) {
+    size_t length = strlen(text);
+    return length > 4 && strcmp(text + length - 4, ".csv") == 0;
+}
+
+static bool has_kernels(const char *folder) {
+    struct dirent **found = NULL;
+    bool has = false;
+    int count = scandir(folder, &found, NULL, NULL);
+    for (int i = 0; i < count; i++) {
+        size_t length = strlen(found[i]->d_name);
+        has = has || (length > 6 && strcmp(found[i]->d_name + length - 6, ".metal") == 0);
+        free(found[i]);
+    }
+    free(found);
+    return has;
+}
+
+static bool is_same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_ino == y.st_ino && x.st_dev == y.st_dev;
+}
+
+bool bench_files_find_baseline(const char *rows, const char *text, char *path, size_t size,
+                               bool *is_folder, err *e) {
+    *is_folder = os_is_folder(text);
+    if (*is_folder && !has_kernels(text))
+        return err_set(e, EXIT_USAGE, "the folder %.160s has no kernels (.metal files) in it",
+                       text);
+    if (!*is_folder && !is_csv(text) && strchr(text, '/'))
+        return err_set(e, EXIT_USAGE, "there is no folder of kernels %.160s", text);
+    if (*is_folder || is_csv(text)) {
+        if (snprintf(path, size, "%s", text) >= (int)size)
+            return err_set(e, EXIT_USAGE, "the path given with --baseline is too long");
+    } else {
+        char names[120];
+        if (!bench_files_find_named(rows, text, path, size, e))
+            return false;
+        list_names(rows, names, sizeof names);
+        if (access(path, F_OK) != 0)
+            return err_set(e, EXIT_USAGE,
+                           "no baseline is called '%.40s'%s%s; `assay bench --save NAME` makes one",
+                           text, names[0] ? "; there are " : "", names);
+    }
+    return *is_folder || !is_same_file(path, rows) ||
+           err_set(e, EXIT_USAGE,
+                   "the baseline %.100s is the file that this run writes: keep it under a name "
+                   "(bench --save NAME), or write to another file with --out",
+                   text);
+}
+
+/* Resuming ---------------------------------------------------------------------------------- */
+
+/* The hash that rows of a kernel have, from its smallest case: only the files of its launches matter,
+ * and they are compiled, never run. */
+static bool find_hash(library *lib, const bench_case *c, char hash[SOURCE_HASH_SIZE]) {
+    const shape_list *shapes = op_get_shapes(c->test.op, c->test.kernel);
+    const shape *least = &c->test.shape;
+    for (size_t i = 0; i < shapes->count; i++)
+        if (shape_count_values(&shapes->items[i]) < shape_count_values(least) &&
+            (!c->test.op->accepts || c->test.op->accepts(c->test.kernel, &shapes->items[i], NULL)))
+            least = &shapes->items[i];
+    kernel_case built = {0};
+    bool ok = case_open(&built, lib, c->test.op, c->test.kernel, least, INPUT_ZEROS, 1, NULL) &&
+              meter_find_hash(built.tape, hash, NULL);
+    case_close(&built);
+    return ok;
+}
+
+static bool is_true(const result_row *r, const char *build, const device_facts *f,
+                    const char *hash) {
+    return r->gpu.count > 0 && strcmp(r->build, build) == 0 && strcmp(r->device, f->name) == 0 &&
+           strcmp(r->math, math_mode_get_name(f->math)) == 0 && strcmp(r->hash, hash) == 0;
+}
+
+static void drop(const results_list *there, const char *build, const device_facts *f, library *lib,
+                 bench_list *l) {
+    const kernel *last = NULL;
+    char hash[SOURCE_HASH_SIZE] = "";
+    size_t kept = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        const bench_case *c = &l->items[i];
+        const result_case *row = results_list_find(there, c->name);
+        if (row && c->test.kernel != last) {
+            last = c->test.kernel;
+            if (!find_hash(lib, c, hash))
+                snprintf(hash, sizeof hash, "-");
+        }
+        if (!row || !is_true(&row->row, build, f, hash))
+            l->items[kept++] = *c;
+    }
+    l->count = kept;
+}
+
+bool bench_files_drop_finished(const char *rows, const results_meta *m, const device_facts *f,
+                               bench_list *l, size_t *kept, err *e) {
+    results_list there;
+    size_t all = l->count;
+    *kept = 0;
+    if (access(rows, F_OK) != 0)
+        return true;
+    if (!results_read(rows, &there, e))
+        return false;
+    bool ok = results_check_resume(rows, &there.meta, m, e);
+    device *d = NULL;
+    library *lib = NULL;
+    if (ok && (d = device_open_with(f->spec, &(device_options){.math = f->math}, e)) &&
+        (lib = library_new(d, NULL, e)))
+        drop(&there, results_meta_find(m, "build"), f, lib, l);
+    ok = ok && lib;
+    library_free(lib);
+    device_close(d);
+    results_list_free(&there);
+    *kept = all - l->count;
+    return ok;
+}

@@ -1,0 +1,75 @@
+/* experiment_files: see experiment_files.h. */
+#include "experiment_files.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/csv_read.h"
+#include "harness/base/host.h"
+#include "harness/device/source_hash.h"
+
+static csv_file *read_file(const experiment_plan *p, const char *name) {
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s.csv", p->folder, name) >= (int)sizeof path)
+        return NULL;
+    csv_file *f = csv_read(path, NULL);
+    if (f && results_check_schema(f, NULL))
+        return f;
+    csv_file_free(f);
+    return NULL;
+}
+
+static bool is(const csv_file *f, const char *key, const char *value) {
+    const char *was = csv_get_meta(f, key);
+    return was && strcmp(was, value) == 0;
+}
+
+/* A model is named in the head by its file, without folders. */
+static bool is_same_model(const experiment_plan *p, const csv_file *f) {
+    const char *slash = p->model ? strrchr(p->model, '/') : NULL;
+    return !csv_get_meta(f, "model") || !p->model || is(f, "model", slash ? slash + 1 : p->model);
+}
+
+static bool is_finished(const experiment_plan *p, const char *name, const char *build,
+                        const char *kernels) {
+    char seed[32];
+    csv_file *f = read_file(p, name);
+    snprintf(seed, sizeof seed, "%" PRIu64, p->seed);
+    bool yes = f && csv_count_rows(f) > 0 && is(f, "build", build) && is(f, "kernels", kernels) &&
+               is(f, "device", p->facts->name) && is(f, "compiler", p->facts->compiler) &&
+               is(f, "seed", seed) && is(f, "level", lab_get_level_name(p->level)) &&
+               is(f, "math", math_mode_get_name(p->facts->math)) && is_same_model(p, f);
+    csv_file_free(f);
+    return yes;
+}
+
+bool experiment_files_drop_finished(const experiment_plan *p, const char **names, size_t *count,
+                                    size_t *kept, err *e) {
+    char build[32], kernels[SOURCE_HASH_SIZE];
+    size_t left = 0;
+    library *lib = library_new(NULL, NULL, e);
+    bool ok = lib && source_hash_find_folder(library_get_folder(lib), kernels, e);
+    library_free(lib);
+    if (!ok)
+        return false;
+    host_get_build(build, sizeof build);
+    for (size_t i = 0; i < *count; i++)
+        if (!is_finished(p, names[i], build, kernels))
+            names[left++] = names[i];
+    *kept = *count - left;
+    *count = left;
+    return true;
+}
+
+double experiment_files_expect(const experiment_plan *p, const char *name) {
+    static const double guess_s[LEVEL_COUNT] = {200, 7, 3};
+    csv_file *f = read_file(p, name);
+    const char *seconds =
+        f && is(f, "level", lab_get_level_name(p->level)) ? csv_get_meta(f, "seconds") : NULL;
+    double known = seconds ? strtod(seconds, NULL) : 0;
+    csv_file_free(f);
+    return known > 0 ? known : guess_s[p->level];
+}
