@@ -56,7 +56,7 @@ TEST rows_that_are_not_whole_blocks_are_refused_and_not_cut(void) {
 TEST weights_of_another_type_are_refused(void) {
     const kernel *k = op_find_kernel(&matvec_op, "matvec_q4_0");
     slice q8_0 = take(0, 34 * 64), x = take(0, 4096), y = take(0, 4096);
-    ASSERT_REFUSED(matvec_record(nowhere, k, q8_0, x, y, 32, 64, 1, &e), k->name, "another type");
+    ASSERT_REFUSED(matvec_record(nowhere, k, q8_0, x, y, 32, 64, 1, &e), k->name, "another format");
     PASS();
 }
 
@@ -183,7 +183,7 @@ TEST tables_and_ids_that_do_not_fit_are_refused(void) {
     slice a = take(0, 4096), ids = take(0, 4 * 10);
     const kernel *k = op_find_kernel(&embedding_lookup_op, "embedding_lookup_q8_0");
     ASSERT_REFUSED(embedding_lookup_record(nowhere, k, take(0, 18 * 2), ids, a, 1, 32, 2, &e),
-                   k->name, "another type");
+                   k->name, "another format");
     ASSERT_REFUSED(embedding_lookup_record(nowhere, k, take(0, 34 * 2), ids, a, 1, 33, 2, &e),
                    k->name, "whole blocks");
     ASSERT_REFUSED(embedding_lookup_record(nowhere, k, take(0, 34 * 2), ids, a, 11, 32, 2, &e),
