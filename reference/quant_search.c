@@ -28,7 +28,7 @@ static part measure(const float *x) {
     float squares = 0;
     for (int i = 0; i < QUANT_PART; i++)
         squares += x[i] * x[i];
-    float mean = sqrtf(squares / QUANT_PART);
+    float mean = sqrtf(squares / (float)QUANT_PART);
     for (int i = 0; i < QUANT_PART; i++) {
         p.weights[i] = mean + fabsf(x[i]);
         p.sum_w += p.weights[i];

@@ -311,8 +311,7 @@ TEST charts_are_whole_or_not_there(void) {
 TEST a_closed_pipe_and_an_interrupt_end_every_verb_alike(void) {
     static const char *const verbs[] = {
         "list", "help bench", "check ffn_silu --device soft",
-        "bench ffn_silu --shape 64 --budget 0.01 --device soft --out "
-        "$T/p.csv",
+        "bench ffn_silu --shape 64 --budget 0.01 --device soft --out $T/p.csv",
         "lint $H/kernels/ffn_silu.metal"};
     char line[512];
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {

@@ -57,13 +57,14 @@ TEST what_the_compiler_lacks_is_named(void) {
     /* A clang without the target, and one that is too old: what --print-targets and --version say. */
     ASSERT_RUN(
         "printf '#!/bin/sh\\n[ $1 = --version ] && echo clang version 19.1.0 || echo x86\\n' "
-        "> \"$T\" && chmod 755 \"$T\" && "
-        "ASSAY_CLANG=\"$T\" \"$A\" lint --ptx \"$H/tests/kernels/tape.metal\"",
+        "> \"$T.clang\" && chmod 755 \"$T.clang\" && "
+        "ASSAY_CLANG=\"$T.clang\" \"$A\" lint --ptx \"$H/tests/kernels/tape.metal\"",
         3);
     ASSERT_SAYS("NVPTX");
-    ASSERT_RUN("printf '#!/bin/sh\\necho clang version 15.0.7\\n' > \"$T\" && chmod 755 \"$T\" && "
-               "ASSAY_CLANG=\"$T\" \"$A\" lint --ptx \"$H/tests/kernels/tape.metal\"; s=$?; "
-               "rm \"$T\"; exit $s",
+    ASSERT_RUN("printf '#!/bin/sh\\necho clang version 15.0.7\\n' > \"$T.clang\" && chmod 755 "
+               "\"$T.clang\" && "
+               "ASSAY_CLANG=\"$T.clang\" \"$A\" lint --ptx \"$H/tests/kernels/tape.metal\"; s=$?; "
+               "rm \"$T.clang\"; exit $s",
                3);
     ASSERT_SAYS("16");
     PASS();

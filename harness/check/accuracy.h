@@ -16,14 +16,12 @@
 
 #include <math.h>
 
-enum {
-    FAST_RECIPROCAL = 2, /* 1 / x: 1 ULP, x within 2^-126 to 2^126 */
-    FAST_DIVIDE = 5,     /* x / y: 2.5 ULP, y within the same */
-    FAST_RSQRT = 4,      /* 2 ULP */
-    FAST_LOG = 6,        /* 3 ULP outside 0.5 to 2; inside 2^-21 absolute: 8 of the scale 1 */
-    FAST_LOG2 = 4,       /* 2 ULP outside 0.5 to 2; inside 2^-22 absolute: 4 of the scale 1 */
-    FAST_SINE = 1 << 11, /* sin, cos: 2^-13 absolute within -pi to pi, "larger otherwise" */
-};
+#define FAST_RECIPROCAL 2.0 /* 1 / x: 1 ULP, x within 2^-126 to 2^126 */
+#define FAST_DIVIDE 5.0     /* x / y: 2.5 ULP, y within the same */
+#define FAST_RSQRT 4.0      /* 2 ULP */
+#define FAST_LOG 6.0        /* 3 ULP outside 0.5 to 2; inside 2^-21 absolute: 8 of the scale 1 */
+#define FAST_LOG2 4.0       /* 2 ULP outside 0.5 to 2; inside 2^-22 absolute: 4 of the scale 1 */
+#define FAST_SINE 2048.0    /* sin, cos: 2^-13 absolute within -pi to pi, "larger otherwise" */
 
 /* exp and exp2: 3 + floor(|2 x|) ULP */
 static inline double fast_exp(double x) {
