@@ -11,6 +11,10 @@
 #ifndef ASSAY_ATOMIC_ORDER
 #define ASSAY_ATOMIC_ORDER __ATOMIC_SEQ_CST
 #endif
+// Orders all memory for the whole device, whatever scope the kernel asks for.
+#ifndef ASSAY_FENCE
+#define ASSAY_FENCE __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#endif
 
 namespace metal {
 
@@ -139,7 +143,7 @@ template <class T> METAL_FUNC void atomic_max_explicit(volatile atomic<T> *objec
 METAL_FUNC void atomic_thread_fence(mem_flags flags, memory_order order,
                                     thread_scope scope = thread_scope_device) {
     ASSAY_CHECK_SYNC(flags, order, scope);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    ASSAY_FENCE;
 }
 
 } // namespace metal

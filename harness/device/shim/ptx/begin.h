@@ -73,6 +73,8 @@ extern "C" float __nv_modff(float, float *);
 
 // MSL's atomics are relaxed; the instructions of other orders are not known to every clang.
 #define ASSAY_ATOMIC_ORDER __ATOMIC_RELAXED
+// clang has no lowering for the fence of C++ here.
+#define ASSAY_FENCE __nvvm_membar_gl()
 
 // It has an instruction that adds to a float in memory.
 #define ASSAY_ADDS_FLOATS 1
