@@ -248,7 +248,8 @@ char *os_read_plain(const char *path, size_t most, size_t *bytes, err *e) {
     return NULL;
 }
 
-static bool write_all(int fd, const char *p, size_t bytes) {
+bool os_write_all(int fd, const void *data, size_t bytes) {
+    const char *p = data;
     while (bytes > 0) {
         ssize_t n = write(fd, p, bytes);
         if (n < 0 && errno == EINTR)
@@ -264,7 +265,7 @@ static bool write_all(int fd, const char *p, size_t bytes) {
 /* Devices and FIFOs are written to as they are; so is the end of a link that leads nowhere yet. */
 static bool write_through(const char *path, const void *data, size_t bytes, err *e) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    bool ok = fd >= 0 && write_all(fd, data, bytes);
+    bool ok = fd >= 0 && os_write_all(fd, data, bytes);
     int why = errno;
     if (fd >= 0 && close(fd) != 0 && ok) {
         why = errno;
@@ -288,7 +289,7 @@ bool os_write_file(const char *path, const void *data, size_t bytes, err *e) {
     int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0)
         return err_set(e, EXIT_CANNOT, "cannot write %.160s: %s", path, strerror(errno));
-    bool ok = write_all(fd, data, bytes);
+    bool ok = os_write_all(fd, data, bytes);
     int why = errno;
     ok = close(fd) == 0 && ok;
     if (ok && rename(beside, path) == 0)

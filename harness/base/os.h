@@ -23,6 +23,8 @@ char *os_read_file(const char *path, size_t *bytes, err *e);
 /* The same for a plain file of at most `most` bytes: a device, a FIFO and an endless file are
  * refused. */
 char *os_read_plain(const char *path, size_t most, size_t *bytes, err *e);
+/* All of the bytes, however many calls that takes; false where the other end is closed. */
+bool os_write_all(int fd, const void *data, size_t bytes);
 /* Written to a temporary file and renamed: readers see the old file or the whole new one. A symbolic
  * link is followed; a device or a FIFO is written to and never replaced. */
 bool os_write_file(const char *path, const void *data, size_t bytes, err *e);

@@ -13,6 +13,8 @@
 
 #include "worker.h"
 
+#include "os.h"
+
 enum { TASK_BYTES = 1024 };
 
 typedef struct {
@@ -79,20 +81,6 @@ static bool wait_for_task(inbox *box, char *task) {
     return has_task;
 }
 
-static bool write_all(const void *data, size_t bytes) {
-    const char *p = data;
-    while (bytes > 0) {
-        ssize_t n = write(WORKER_OUT, p, bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        p += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
 static void set_idle(inbox *box) {
     pthread_mutex_lock(&box->lock);
     box->busy = false;
@@ -116,7 +104,7 @@ bool worker_serve(worker_task run, void *context, err *e) {
         /* After the answer is out, a hang-up means the end: exit in order and flush stderr. */
         set_idle(&box);
         worker_frame frame = {.magic = WORKER_MAGIC, .retire = retire, .bytes = bytes};
-        ok = write_all(&frame, sizeof frame) && write_all(answer, bytes);
+        ok = os_write_all(WORKER_OUT, &frame, sizeof frame) && os_write_all(WORKER_OUT, answer, bytes);
         free(answer);
     }
     return ok || err_set(e, EXIT_CANNOT, "cannot write an answer: %s", strerror(errno));
