@@ -104,7 +104,8 @@ bool worker_serve(worker_task run, void *context, err *e) {
         /* After the answer is out, a hang-up means the end: exit in order and flush stderr. */
         set_idle(&box);
         worker_frame frame = {.magic = WORKER_MAGIC, .retire = retire, .bytes = bytes};
-        ok = os_write_all(WORKER_OUT, &frame, sizeof frame) && os_write_all(WORKER_OUT, answer, bytes);
+        ok = os_write_all(WORKER_OUT, &frame, sizeof frame) &&
+             os_write_all(WORKER_OUT, answer, bytes);
         free(answer);
     }
     return ok || err_set(e, EXIT_CANNOT, "cannot write an answer: %s", strerror(errno));
