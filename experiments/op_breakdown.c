@@ -168,12 +168,12 @@ static bool make_empties(breakdown *b, lab *l, err *e) {
 }
 
 /* Rows: one per op, then the parts that are not kernels. */
-static void put_rows(breakdown *b, lab *l, sheet *s, const lab_case *cases) {
+static void put_rows(breakdown *b, lab *l, sheet *s, const measurement *cases) {
     static const char *const kinds[] = {"token", "ops", "launches_alone", "empty_launches"};
     for (size_t p = 0; p < b->count; p++) {
-        lab_case c = {.result = {.samples = b->parts[p].samples,
-                                 .count = b->grouped,
-                                 .stop = cases[1].result.stop}};
+        measurement c = {.result = {.samples = b->parts[p].samples,
+                                    .count = b->grouped,
+                                    .stop = cases[1].result.stop}};
         snprintf(c.key, sizeof c.key, "op/%s", b->parts[p].name);
         sheet_add_row(s);
         sheet_put_text(s, "kind", "op");
@@ -212,10 +212,10 @@ static bool run(lab *l, sheet *s, err *e) {
     breakdown *b = calloc(1, sizeof *b);
     assert(b);
     model_options o = {.context = 64};
-    lab_case cases[4] = {{.key = "token", .source = {take_token, b}, .samples = 5},
-                         {.key = "ops", .source = {take_grouped, b}},
-                         {.key = "launches alone", .source = {take_alone, b}},
-                         {.key = "empty launches", .regime = TIMING_SINGLE}};
+    measurement cases[4] = {{.key = "token", .source = {take_token, b}, .samples = 5},
+                            {.key = "ops", .source = {take_grouped, b}},
+                            {.key = "launches alone", .source = {take_alone, b}},
+                            {.key = "empty launches", .regime = TIMING_SINGLE}};
     bool ok = lab_open_decoder(l, &o, 0, &b->decoder, e) &&
               (b->token = model_get_token_tape(b->decoder.model, true, e)) && split(b, e) &&
               make_empties(b, l, e);
