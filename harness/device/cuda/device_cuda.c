@@ -8,12 +8,6 @@
 #include "cuda.h"
 #include "harness/check/sanitizer.h"
 
-cuda_device *cuda_enter(const device *d) {
-    cuda_device *c = d->impl;
-    c->driver->context_set(c->context);
-    return c;
-}
-
 /* Finding one ----------------------------------------------------------------------------------- */
 
 static bool has_part(const char *name, const char *part) {
