@@ -36,7 +36,7 @@ static bool make_common(model *m, err *e) {
            model_make(m, MEMORY_SCRATCH, "next", 1, 1, &m->next, e);
 }
 
-static bool open_model(model *m, const model_options *o, err *e) {
+static bool open_parts(model *m, const model_options *o, err *e) {
     m->family = o->family;
     if ((!m->family && !find_family(m->file, &m->family, e)) ||
         !m->family->read_shape(m->file, &m->shape, e))
@@ -59,7 +59,7 @@ model *model_new(library *lib, const gguf *g, const model_options *o, err *e) {
     m->lib = lib;
     m->device = library_get_device(lib);
     m->file = g;
-    if (open_model(m, o, e))
+    if (open_parts(m, o, e))
         return m;
     model_free(m);
     return NULL;
@@ -69,7 +69,7 @@ bool model_check_file(const gguf *g, err *e) {
     model *m = calloc(1, sizeof *m);
     assert(m);
     m->file = g;
-    bool ok = open_model(m, &(model_options){.context = 0}, e);
+    bool ok = open_parts(m, &(model_options){.context = 0}, e);
     model_free(m);
     return ok;
 }

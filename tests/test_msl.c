@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
+#include "harness/base/toolchain.h"
 #include "harness/device/msl/msl.h"
-#include "harness/device/toolchain.h"
 
 SUITE(msl_suite);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/os.h"
+#include "launch_fit.h"
 #include "tape.h"
 
 /* In the order in which `auto` tries them. A device that this build lacks says why. */
@@ -309,7 +310,7 @@ static bool check_launches(const device *d, const tape *t, size_t first, size_t 
         assert(p->device == d);
         uint32_t all = d->facts.max_threadgroup_bytes;
         if (!check_lanes(l, e) ||
-            !msl_check_launch(&p->signature, l, p->max_group_threads,
+            !launch_check_fit(l, &p->signature, p->max_group_threads,
                               p->threadgroup_bytes < all ? all - p->threadgroup_bytes : 0, e))
             return false;
     }

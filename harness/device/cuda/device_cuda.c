@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cuda.h"
-#include "harness/check/sanitizer.h"
+#include "sanitizer.h"
 
 /* Finding one ----------------------------------------------------------------------------------- */
 
