@@ -41,11 +41,11 @@ typedef struct {
     mutant_outcome *outcomes;
     progress progress;
     size_t tried; /* the outcome of this many, from the first on, is known */
-} session;
+} delivery;
 
 /* A kernel that fails without a mutation says nothing about its mutants, so each one is also run
  * unmutated, before any mutant. */
-static void find_plain(session *s) {
+static void find_plain(delivery *s) {
     size_t room = s->list->count * MUTANT_KERNELS;
     s->plain = calloc(room + 1, sizeof *s->plain);
     assert(s->plain);
@@ -62,7 +62,7 @@ static void find_plain(session *s) {
 }
 
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
-    session *s = context;
+    delivery *s = context;
     mutant_outcome got = {.fate = MUTANT_CRASHED};
     if (o->failure[0]) {
         bool is_late = strstr(o->failure, "SIGXCPU") || strstr(o->failure, "timed out");
@@ -89,11 +89,11 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
 }
 
 static void advance(void *context, size_t done) {
-    session *s = context;
+    delivery *s = context;
     progress_update(&s->progress, done);
 }
 
-static bool run_workers(session *s, const char *scratch, const char *const *tasks, size_t count,
+static bool run_workers(delivery *s, const char *scratch, const char *const *tasks, size_t count,
                         err *e) {
     char seed_text[32], limit_text[32];
     snprintf(seed_text, sizeof seed_text, "%" PRIu64, seed);
@@ -117,7 +117,7 @@ static bool run_workers(session *s, const char *scratch, const char *const *task
     return ok;
 }
 
-static bool run_tasks(session *s, const char *scratch, err *e) {
+static bool run_tasks(delivery *s, const char *scratch, err *e) {
     size_t count = s->plain_count + s->list->count;
     char(*names)[24] = calloc(count + 1, sizeof *names);
     const char **tasks = calloc(count + 1, sizeof *tasks);
@@ -137,7 +137,7 @@ static bool run_tasks(session *s, const char *scratch, err *e) {
 }
 
 /* Survivors on the project's list have a known reason to survive. */
-static bool mark_known(session *s, err *e) {
+static bool mark_known(delivery *s, err *e) {
     char home[PATH_MAX - 64], path[PATH_MAX];
     if (!os_find_home(home, sizeof home, e))
         return false;
@@ -163,7 +163,7 @@ static bool mark_known(session *s, err *e) {
 
 static exit_code try_mutants(const mutant_list *l, const char *scratch, const device_facts *f,
                              err *e) {
-    session s = {.list = l, .outcomes = calloc(l->count, sizeof *s.outcomes)};
+    delivery s = {.list = l, .outcomes = calloc(l->count, sizeof *s.outcomes)};
     assert(s.outcomes);
     find_plain(&s);
     report_print_header(f, seed);

@@ -189,15 +189,15 @@ static bool make_empties(breakdown *b, lab *l, err *e) {
 }
 
 /* Rows: one per op, then the parts that are not kernels. */
-static void put_rows(breakdown *b, lab *l, sheet *s, lab_case *cases, size_t count) {
+static void put_rows(breakdown *b, lab *l, sheet *s, measurement *cases, size_t count) {
     static const char *const kinds[WAYS] = {"token", "ops", "launches_alone", "empty_launches",
                                             "launches_sampled"};
     if (b->samples_overlap)
         cases[SAMPLED].result.labels |= LABEL_OVERLAP;
     for (size_t p = 0; p < b->count; p++) {
-        lab_case c = {.result = {.samples = b->parts[p].samples,
-                                 .count = b->grouped,
-                                 .stop = cases[1].result.stop}};
+        measurement c = {.result = {.samples = b->parts[p].samples,
+                                    .count = b->grouped,
+                                    .stop = cases[1].result.stop}};
         snprintf(c.key, sizeof c.key, "op/%s", b->parts[p].name);
         sheet_add_row(s);
         sheet_put_text(s, "kind", "op");
@@ -239,11 +239,11 @@ static bool run(lab *l, sheet *s, err *e) {
     breakdown *b = calloc(1, sizeof *b);
     assert(b);
     model_options o = {.context = 64};
-    lab_case cases[WAYS] = {{.key = "token", .source = {take_token, b}, .samples = 5},
-                            {.key = "ops", .source = {take_grouped, b}},
-                            {.key = "launches alone", .source = {take_alone, b}},
-                            {.key = "empty launches", .regime = TIMING_SINGLE},
-                            {.key = "launches sampled", .source = {take_sampled, b}}};
+    measurement cases[WAYS] = {{.key = "token", .source = {take_token, b}, .samples = 5},
+                               {.key = "ops", .source = {take_grouped, b}},
+                               {.key = "launches alone", .source = {take_alone, b}},
+                               {.key = "empty launches", .regime = TIMING_SINGLE},
+                               {.key = "launches sampled", .source = {take_sampled, b}}};
     size_t count = device_can_sample(library_get_device(lab_get_library(l))) ? WAYS : SAMPLED;
     bool ok = lab_open_decoder(l, &o, 0, &b->decoder, e) &&
               (b->token = model_get_token_tape(b->decoder.model, true, e)) && split(b, e) &&

@@ -476,7 +476,7 @@ TEST its_rows_are_those_of_any_result(const experiment *x) {
 static bool write_sheet(const char *name, double ns) {
     char path[800];
     timing_sample samples[40];
-    lab_case c = {.key = "a case"};
+    measurement c = {.key = "a case"};
     results_meta m = {.count = 0};
     snprintf(path, sizeof path, "%s/%s", get_folder(), name);
     results_meta_add(&m, "schema", "2");

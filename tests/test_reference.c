@@ -155,10 +155,9 @@ TEST distributions_stay_in_their_ranges(void) {
 
 TEST cases_are_named_by_kernel_shape_and_inputs(void) {
     kernel row = {.name = "rope_apply"};
-    kernel_case c = {.kernel = &row, .shape = {{0, 9, 64}}, .inputs = INPUT_NORMAL};
+    kernel_case c = case_new(NULL, &row, &(shape){{0, 9, 64}}, INPUT_NORMAL);
     char text[64];
-    case_get_name(&c, text, sizeof text);
-    ASSERT_STR_EQ("rope_apply/0x9x64/normal", text);
+    ASSERT_STR_EQ("rope_apply/0x9x64/normal", c.name);
     shape_get_text(&(shape){{0}}, text, sizeof text);
     ASSERT_STR_EQ("0", text);
     PASS();
