@@ -7,8 +7,8 @@
 #pragma once
 #pragma clang system_header
 
-// nodebug: its instructions belong to the line of the .metal file that called for them. Behind the
-// shim, metal.h gives the name to kernels without that: their lines are their own.
+// nodebug: its instructions belong to the line of the .metal file that called for them. At its end
+// metal.h defines it again for kernels, without that: their lines are their own.
 #define METAL_FUNC inline __attribute__((always_inline, nodebug))
 // After the parameters of a lambda, for the same reason.
 #define ASSAY_LAMBDA __attribute__((always_inline, nodebug))
