@@ -1,5 +1,5 @@
-/* cmd_compare: `assay compare`. Two runs of bench or of an experiment against each other, from
- * their files. */
+/* cmd_compare: `assay compare`. Runs of bench or of an experiment against other runs, from their
+ * files. */
 #include <assert.h>
 #include <dirent.h>
 #include <limits.h>
@@ -17,6 +17,7 @@ static struct {
     bool explain, markdown;
     const char *clock;
     uint64_t seed;
+    size_t split;
 } settings = {.min_effect = 3, .seed = 1};
 
 static const option options[] = {
@@ -28,10 +29,12 @@ static const option options[] = {
     {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
     {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the bootstrap (default 1)", 0,
      UINT64_MAX},
+    {"", OPTION_SPLIT, &settings.split, NULL, NULL, 0, 0},
 };
 
 /* Files of one side, each with the name that pairs it with the other side: its name without
- * folders, or empty if two files were given, which are a pair whatever they are called. */
+ * folders, or empty if no folder was given: then all files are runs of one thing, whatever they are
+ * called. Files of the same name are runs of the same. */
 typedef struct {
     char name[256], path[PATH_MAX];
     results_list list;
@@ -93,81 +96,104 @@ static bool read_folder(const char *folder, source_list *out, err *e) {
     return ok;
 }
 
-static bool read_side(const char *path, bool is_lone, source_list *out, err *e) {
-    const char *slash = strrchr(path, '/');
-    if (os_is_folder(path))
-        return read_folder(path, out, e);
-    return add_source(out, is_lone ? "" : slash ? slash + 1 : path, path, e);
+static bool read_side(const char *const *paths, size_t count, bool has_folders, source_list *out,
+                      err *e) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        const char *slash = strrchr(paths[i], '/'), *name = slash ? slash + 1 : paths[i];
+        ok = os_is_folder(paths[i]) ? read_folder(paths[i], out, e)
+                                    : add_source(out, has_folders ? name : "", paths[i], e);
+    }
+    return ok;
 }
 
-static const source *find_source(const source_list *l, const char *name) {
-    for (size_t i = 0; i < l->count; i++)
-        if (strcmp(l->items[i].name, name) == 0)
-            return &l->items[i];
+/* The first run of a case on one side; with its file. */
+static const result_case *find_case(const source_list *l, const char *name, const char *key,
+                                    const source **from) {
+    for (size_t i = 0; i < l->count; i++) {
+        const result_case *c =
+            strcmp(l->items[i].name, name) == 0 ? results_list_find(&l->items[i].list, key) : NULL;
+        if (c && c->count) {
+            *from = &l->items[i];
+            return c;
+        }
+    }
     return NULL;
+}
+
+static void add_note(comparison_row *c, const char *text, const char *more) {
+    size_t used = strlen(c->note);
+    snprintf(c->note + used, sizeof c->note - used, "%s%s%s", used ? ", " : "", text, more);
 }
 
 /* The note on a pair: first what makes it incomparable. */
 static void note_pair(comparison_row *c, const source *base, const result_case *b,
                       const source *now, const result_case *n) {
     static const char *const keys[] = {"driver", "compiler", "os", "cpu"};
-    if (n && n->row.message[0])
-        snprintf(c->note, sizeof c->note, "%.150s", n->row.message);
-    if (!b || !n || !b->count || !n->count)
-        return;
     const results_meta *x = &base->list.meta, *y = &now->list.meta;
     if (strcmp(results_meta_find(x, "device"), results_meta_find(y, "device")) != 0) {
         c->test.obstacle = "they are from different devices";
         snprintf(c->note, sizeof c->note, "other device: %.50s", results_meta_find(x, "device"));
         return;
     }
-    comparison_doubt(c, b->row.labels, n->row.labels);
-    size_t used = strlen(c->note);
     if (b->row.hash[0] && n->row.hash[0])
-        used += (size_t)snprintf(c->note + used, sizeof c->note - used, "%s%s", used ? ", " : "",
-                                 strcmp(b->row.hash, n->row.hash) == 0 ? "same source"
-                                                                       : "source changed");
+        add_note(c, strcmp(b->row.hash, n->row.hash) == 0 ? "same source" : "source changed", "");
     if (strcmp(b->row.math, n->row.math) != 0)
-        used += (size_t)snprintf(c->note + used, sizeof c->note - used, "%sother math",
-                                 used ? ", " : "");
-    for (size_t i = 0; i < sizeof keys / sizeof *keys && used < sizeof c->note; i++)
+        add_note(c, "other math", "");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(results_meta_find(x, keys[i]), results_meta_find(y, keys[i])) != 0)
-            used += (size_t)snprintf(c->note + used, sizeof c->note - used, "%sother %s",
-                                     used ? ", " : "", keys[i]);
+            add_note(c, "other ", keys[i]);
 }
 
-static void add_pair(comparison_list *l, const source *base, const result_case *b,
-                     const source *now, const result_case *n, timing_clock clock) {
-    const source *s = base ? base : now;
-    char key[600];
-    snprintf(key, sizeof key, "%s%s%s", s->name, s->name[0] ? ":" : "",
-             b ? b->row.name : n->row.name);
-    comparison_row *c = comparison_add(l, key, b ? b->samples : NULL, b ? b->count : 0,
-                                       n ? n->samples : NULL, n ? n->count : 0, clock);
-    note_pair(c, base, b, now, n);
+/* Runs of one side must be of one device and one source; else they are not runs of the same. */
+static void add_runs(comparison_row *row, comparison_side *side, const source_list *l,
+                     const char *name, const char *key, timing_clock clock) {
+    const source *first = NULL;
+    const result_case *as = find_case(l, name, key, &first);
+    for (size_t i = 0; i < l->count; i++) {
+        const source *s = &l->items[i];
+        const result_case *c = strcmp(s->name, name) == 0 ? results_list_find(&s->list, key) : NULL;
+        if (c && c->row.message[0])
+            add_note(row, c->row.message, "");
+        if (!c || !c->count)
+            continue;
+        comparison_add_run(row, side, c->samples, c->count, clock, c->row.labels);
+        if (strcmp(c->row.hash, as->row.hash) != 0 ||
+            strcmp(results_meta_find(&s->list.meta, "device"),
+                   results_meta_find(&first->list.meta, "device")) != 0)
+            row->test.obstacle = "the runs of one side are of different sources or devices";
+    }
 }
 
-/* Every case of the base, then those that only the other side has. Cases without a time on either
- * side are left out. */
+static void add_case(comparison_list *l, const source_list *base, const source_list *now,
+                     const char *name, const char *key, timing_clock clock) {
+    const source *from = NULL, *to = NULL;
+    const result_case *b = find_case(base, name, key, &from), *n = find_case(now, name, key, &to);
+    char whole[600];
+    snprintf(whole, sizeof whole, "%s%s%s", name, name[0] ? ":" : "", key);
+    comparison_row *c = comparison_add(l, whole);
+    add_runs(c, &c->base, base, name, key, clock);
+    add_runs(c, &c->now, now, name, key, clock);
+    if (b && n)
+        note_pair(c, from, b, to, n);
+}
+
+/* Every case of the base, then those that only the other side has, each once. Cases without a time on
+ * either side are left out. */
 static void pair_up(const source_list *base, const source_list *now, timing_clock clock,
                     comparison_list *l) {
-    for (size_t i = 0; i < base->count; i++) {
-        const source *x = &base->items[i], *y = find_source(now, x->name);
-        for (size_t c = 0; c < x->list.count; c++) {
-            const result_case *b = &x->list.cases[c];
-            if (b->count)
-                add_pair(l, x, b, y, y ? results_list_find(&y->list, b->row.name) : NULL, clock);
+    const source_list *sides[2] = {base, now};
+    const source *first = NULL;
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < sides[side]->count; i++) {
+            const source *s = &sides[side]->items[i];
+            for (size_t c = 0; c < s->list.count; c++) {
+                const char *key = s->list.cases[c].row.name;
+                bool is_first = find_case(sides[side], s->name, key, &first) && first == s;
+                if (is_first && (side == 0 || !find_case(base, s->name, key, &first)))
+                    add_case(l, base, now, s->name, key, clock);
+            }
         }
-    }
-    for (size_t i = 0; i < now->count; i++) {
-        const source *y = &now->items[i], *x = find_source(base, y->name);
-        for (size_t c = 0; c < y->list.count; c++) {
-            const result_case *n = &y->list.cases[c];
-            const result_case *b = x ? results_list_find(&x->list, n->row.name) : NULL;
-            if (n->count && !(b && b->count))
-                add_pair(l, x, NULL, y, n, clock);
-        }
-    }
 }
 
 static bool find_clock(timing_clock *out, err *e) {
@@ -186,14 +212,19 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     source_list base = {NULL, 0}, now = {NULL, 0};
     comparison_list l = {NULL, 0};
     timing_clock clock;
-    if (count != 2) {
-        err_set(e, EXIT_USAGE, "compare takes two result files or folders, BASE and NEW");
+    size_t first = settings.split ? settings.split : 1;
+    if ((!settings.split && count != 2) || first >= count) {
+        err_set(e, EXIT_USAGE,
+                "compare takes two result files or folders, BASE and NEW, or several runs per "
+                "side: BASE... -- NEW...");
         return e->code;
     }
     exit_code code;
-    bool is_lone = !os_is_folder(names[0]) && !os_is_folder(names[1]);
-    if (find_clock(&clock, e) && read_side(names[0], is_lone, &base, e) &&
-        read_side(names[1], is_lone, &now, e)) {
+    bool has_folders = false;
+    for (size_t i = 0; i < count; i++)
+        has_folders = has_folders || os_is_folder(names[i]);
+    if (find_clock(&clock, e) && read_side(names, first, has_folders, &base, e) &&
+        read_side(names + first, count - first, has_folders, &now, e)) {
         pair_up(&base, &now, clock, &l);
         comparison_options o = {.min_effect = settings.min_effect / 100,
                                 .explain = settings.explain,
@@ -210,19 +241,20 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 
 const verb verb_compare = {
     .name = "compare",
-    .names = "BASE NEW",
-    .about =
-        "compare two runs of bench or of experiments: which cases are slower, and is it certain?",
+    .names = "BASE... [--] NEW...",
+    .about = "compare runs of bench or of experiments: which cases are slower, and is it certain?",
     .notes =
         "BASE and NEW are NAME.csv files of bench or of experiments, with their NAME.samples.csv\n"
-        "beside them, or folders of such. Rows of the same name in column `case` are compared. A\n"
-        "case is slower when the ratio of medians is beyond the smallest effect,\n"
-        "its 95% bootstrap interval is clear of 1, and a Mann-Whitney test agrees after Holm's\n"
-        "correction over all cases; same when the whole interval is within the smallest effect;\n"
-        "ambiguous when neither can be said, or when a run was disturbed (labels busy, throttled,\n"
-        "ramp). Intervals are wider where neighbouring samples resemble each other. Exit status: 4 "
-        "if one is slower, else 5 if one is\n"
-        "ambiguous or missing, else 0.\n",
+        "beside them, or folders of such. Several runs per side stand on both sides of `--`:\n"
+        "    assay compare base1.csv base2.csv base3.csv -- new1.csv new2.csv new3.csv\n"
+        "Rows of the same name in column `case` are compared. A case is slower when the ratio of\n"
+        "medians is beyond the smallest effect, its 99% interval is clear of 1, and a test agrees\n"
+        "after Holm's correction over all cases; same when the whole interval is within the\n"
+        "smallest effect; ambiguous when neither can be said. With several runs, runs are the\n"
+        "unit: Student's t over their medians. With one run per side: a bootstrap and a\n"
+        "Mann-Whitney test, wider where neighbouring samples resemble each other, and ambiguous\n"
+        "if the run was disturbed (labels busy, throttled, ramp). Exit status: 4 if one is\n"
+        "slower, else 5 if one is ambiguous or missing, else 0.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

@@ -9,53 +9,82 @@
 #include "harness/base/table.h"
 
 enum { COLUMNS = 7, VERDICT_COLUMN = 1 };
-static const char *const titles[COLUMNS] = {"case",  "verdict",      "base us", "now us",
-                                            "ratio", "95% interval", "note"};
+static const char *const titles[COLUMNS] = {"case",  "verdict",  "base us", "now us",
+                                            "ratio", "interval", "note"};
 
-static double *list_clock(const timing_sample *samples, size_t count, timing_clock clock) {
-    timing_result r = {.samples = (timing_sample *)(uintptr_t)samples, .count = count};
-    return timing_list_clock(&r, clock);
-}
-
-comparison_row *comparison_add(comparison_list *l, const char *key, const timing_sample *base,
-                               size_t base_count, const timing_sample *now, size_t now_count,
-                               timing_clock clock) {
+comparison_row *comparison_add(comparison_list *l, const char *key) {
     l->rows = realloc(l->rows, (l->count + 1) * sizeof *l->rows);
     assert(l->rows);
     comparison_row *r = &l->rows[l->count++];
-    *r = (comparison_row){.base = list_clock(base, base_count, clock),
-                          .now = list_clock(now, now_count, clock)};
+    *r = (comparison_row){.note = ""};
     snprintf(r->key, sizeof r->key, "%s", key);
-    r->test = (verdict_case){
-        .base = r->base, .now = r->now, .base_count = base_count, .now_count = now_count};
     return r;
 }
 
-void comparison_doubt(comparison_row *r, const char *base_labels, const char *now_labels) {
-    const char *base = timing_find_suspicion(base_labels), *now = timing_find_suspicion(now_labels);
-    if (r->test.obstacle || (!base && !now))
-        return;
-    r->test.obstacle = "a run was disturbed (busy, throttled or ramp): time both interleaved "
-                       "(bench --baseline FOLDER), or again on a quiet machine";
+static void note(comparison_row *r, const char *side, const char *label) {
     size_t used = strlen(r->note);
-    snprintf(r->note + used, sizeof r->note - used, "%s%s was %s", used ? ", " : "",
-             base ? "base" : "now", base ? base : now);
+    snprintf(r->note + used, sizeof r->note - used, "%s%s was %s", used ? ", " : "", side, label);
+}
+
+void comparison_add_run(comparison_row *r, comparison_side *side, const timing_sample *samples,
+                        size_t count, timing_clock clock, const char *labels) {
+    if (count == 0)
+        return;
+    const char *suspicion = labels ? timing_find_suspicion(labels) : NULL;
+    side->samples = realloc(side->samples, (side->count + count) * sizeof *side->samples);
+    side->runs = realloc(side->runs, (side->run_count + 1) * sizeof *side->runs);
+    assert(side->samples && side->runs);
+    for (size_t i = 0; i < count; i++)
+        side->samples[side->count++] = timing_get_clock(&samples[i], clock);
+    side->runs[side->run_count++] = count;
+    if (suspicion && side->suspect++ == 0)
+        note(r, side == &r->base ? "base" : "now", suspicion);
 }
 
 void comparison_free(comparison_list *l) {
     for (size_t i = 0; i < l->count; i++) {
-        free(l->rows[i].base);
-        free(l->rows[i].now);
+        free(l->rows[i].base.samples);
+        free(l->rows[i].base.runs);
+        free(l->rows[i].now.samples);
+        free(l->rows[i].now.runs);
     }
     free(l->rows);
     *l = (comparison_list){NULL, 0};
+}
+
+/* A disturbance that comes and goes makes runs differ, and that counts; one that a single run or all
+ * runs of one side had looks like a change. */
+static const char *find_doubt(const comparison_side *base, const comparison_side *now) {
+    if (base->run_count <= 1 && now->run_count <= 1 && base->suspect + now->suspect > 0)
+        return "a run was disturbed (busy, throttled or ramp): time both interleaved (bench "
+               "--baseline FOLDER), take several runs per side, or wait for a quiet machine";
+    if ((base->suspect == base->run_count) != (now->suspect == now->run_count))
+        return "all runs of one side were disturbed (busy, throttled or ramp), and not all of the "
+               "other: take runs of both in turn";
+    return NULL;
+}
+
+static verdict_case make_test(const comparison_row *r) {
+    verdict_case c = r->test;
+    const comparison_side *base = &r->base, *now = &r->now;
+    c.base = base->samples;
+    c.now = now->samples;
+    c.base_count = base->count;
+    c.now_count = now->count;
+    c.base_runs = base->runs;
+    c.now_runs = now->runs;
+    c.base_run_count = base->run_count;
+    c.now_run_count = now->run_count;
+    if (!c.obstacle && !c.paired && base->run_count > 0 && now->run_count > 0)
+        c.obstacle = find_doubt(base, now);
+    return c;
 }
 
 static void decide(comparison_list *l, const comparison_options *o) {
     verdict_case *all = calloc(l->count + 1, sizeof *all);
     assert(all);
     for (size_t i = 0; i < l->count; i++)
-        all[i] = l->rows[i].test;
+        all[i] = make_test(&l->rows[i]);
     verdict_decide(all, l->count, o->min_effect, o->seed);
     for (size_t i = 0; i < l->count; i++)
         l->rows[i].test = all[i];

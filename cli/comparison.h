@@ -5,11 +5,19 @@
 #include "harness/measure/results.h"
 #include "harness/measure/verdict.h"
 
+/* Samples of one clock, run after run. */
+typedef struct {
+    double *samples;
+    size_t *runs; /* samples of each */
+    size_t count, run_count;
+    size_t suspect; /* runs whose labels say that something disturbed them */
+} comparison_side;
+
 typedef struct {
     char key[320];
     char note[160]; /* "source changed"; "" for nothing to say */
     verdict_case test;
-    double *base, *now; /* owned: what test points to */
+    comparison_side base, now;
 } comparison_row;
 
 typedef struct {
@@ -17,13 +25,12 @@ typedef struct {
     size_t count;
 } comparison_list;
 
-/* Samples of one clock of both sides; either may be NULL with count 0. */
-comparison_row *comparison_add(comparison_list *l, const char *key, const timing_sample *base,
-                               size_t base_count, const timing_sample *now, size_t now_count,
-                               timing_clock clock);
-/* One run per side that was not interleaved: if the labels of either say that it was disturbed, the
- * two cannot be told apart from that. */
-void comparison_doubt(comparison_row *r, const char *base_labels, const char *now_labels);
+/* A case without samples. */
+comparison_row *comparison_add(comparison_list *l, const char *key);
+/* The samples of a run; none if count is 0. `labels` are those of its row, NULL if they do not matter
+ * because the sides were interleaved. */
+void comparison_add_run(comparison_row *r, comparison_side *side, const timing_sample *samples,
+                        size_t count, timing_clock clock, const char *labels);
 void comparison_free(comparison_list *l);
 
 typedef struct {
