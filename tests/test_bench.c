@@ -315,7 +315,7 @@ TEST malformed_files_are_named_with_their_line(void) {
     ASSERT_RUN("rm -rf $T; mkdir -p $T", 0);
     ASSERT(write_run("base.csv", "d", three, base, 1) && write_run("bad.csv", "d", three, base, 1));
     ASSERT_RUN("echo 'x,y' >> $T/bad.csv; $A compare $T/base.csv $T/bad.csv", 2);
-    ASSERT_SAYS("bad.csv:5: 2 fields where the header has 44");
+    ASSERT_SAYS("bad.csv:5: 2 fields where the header has 45");
     ASSERT_RUN("sed 's/schema: 2/schema: 1/' $T/base.csv > $T/bad.csv; "
                "$A compare $T/base.csv $T/bad.csv",
                2);

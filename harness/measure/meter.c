@@ -224,7 +224,8 @@ static void fill_work(const measurement *x, result_row *r, unsigned *labels) {
     if (!(x->window.best_gb_s > 0))
         return;
     r->roof_gb_s = x->window.best_gb_s;
-    r->pct_roof = 100 * r->gb_s / r->roof_gb_s;
+    r->roof_gflop_s = x->window.gflop_s;
+    r->pct_roof = 100 * fmax(r->gb_s / r->roof_gb_s, r->gflop_s / r->roof_gflop_s);
     r->launch_ns = x->window.launch_ns;
     r->submit_ns = x->window.submit_ns;
     *labels |= r->pct_roof > 100 ? LABEL_ABOVE_ROOF : 0;
