@@ -8,7 +8,7 @@
 #include "bench_cases.h"
 #include "bench_files.h"
 #include "bench_print.h"
-#include "comparison.h"
+#include "comparison_print.h"
 #include "harness/check/suite.h"
 #include "harness/measure/history.h"
 #include "kernels/roof_kernels.h"

@@ -25,18 +25,30 @@ static bool open_sides(lab *l, uint32_t rounds, lab_case cases[2], err *e) {
     return true;
 }
 
-static double get_median(const lab_case *c) {
-    return timing_compute_stats(&c->result, CLOCK_GPU).median;
+/* Pair by pair, because what slows a pair down cancels. */
+static double find_ratio(const lab_case cases[2]) {
+    double *base = timing_list_clock(&cases[0].result, CLOCK_GPU),
+           *now = timing_list_clock(&cases[1].result, CLOCK_GPU);
+    double ratio = significance_find_ratio(base, cases[0].result.count, now, cases[1].result.count,
+                                           true, 1, 0.05, 1)
+                       .ratio;
+    free(base);
+    free(now);
+    return ratio;
 }
 
 bool planted_calibrate(lab *l, planted *out, err *e) {
     lab_case cases[2] = {{.regime = TIMING_CHAINED}};
-    bool ok = open_sides(l, 2 * ROUNDS, cases, e) && lab_time(l, cases, 2, e);
+    bool ok = open_sides(l, 2 * ROUNDS, cases, e);
+    for (int i = 0; ok && i < 2; i++)
+        cases[i].samples = 4 * SAMPLES;
+    ok = ok && lab_time(l, cases, 2, e);
     if (ok) {
-        double base = get_median(&cases[0]), more = get_median(&cases[1]) - base;
-        *out = (planted){.base_ns = base, .round_ns = more / ROUNDS};
-        ok = more > 0 || err_set(e, EXIT_INCONCLUSIVE,
-                                 "twice the rounds take no longer: nothing can be planted");
+        double ratio = find_ratio(cases);
+        out->base_ns = timing_compute_stats(&cases[0].result, CLOCK_GPU).median;
+        out->round = (ratio - 1) / ROUNDS;
+        ok = out->round > 0 || err_set(e, EXIT_INCONCLUSIVE,
+                                       "twice the rounds take no longer: nothing can be planted");
     }
     lab_close_cases(cases, 2);
     return ok;
@@ -60,8 +72,8 @@ static void decide(const lab_case cases[2], const planted_options *o, uint64_t s
 
 bool planted_compare(lab *l, const planted *p, double share, const planted_options *o,
                      lab_case cases[2], verdict_case *out, double *size, err *e) {
-    uint32_t more = (uint32_t)fmin(100.0 * ROUNDS, share * p->base_ns / p->round_ns + 0.5);
-    *size = more * p->round_ns / p->base_ns;
+    uint32_t more = (uint32_t)fmin(100.0 * ROUNDS, share / p->round + 0.5);
+    *size = more * p->round;
     bool ok = open_sides(l, ROUNDS + more, cases, e) && lab_time(l, cases, 2, e);
     if (ok)
         decide(cases, o, lab_get_seed(l), out);

@@ -9,8 +9,8 @@
 #include "lab.h"
 
 typedef struct {
-    double base_ns;  /* of the kernel as it is */
-    double round_ns; /* of one more round */
+    double base_ns; /* of the kernel as it is */
+    double round;   /* what one more round costs, as a part of that */
 } planted;
 
 /* Times the kernel as it is against one of twice the rounds, interleaved. */

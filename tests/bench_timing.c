@@ -55,7 +55,7 @@ int main(void) {
         printf("%s, load %.1f on %d cores; the kernel takes %.4g us, one more round of its loop "
                "%.3g %% of that\n",
                lab_get_facts(l)->name, host_get_load(), os_count_cpus(), 1e-3 * p.base_ns,
-               100 * p.round_ns / p.base_ns);
+               100 * p.round);
     for (size_t i = 0; ok && i < sizeof trials / sizeof *trials; i++)
         ok = run_trial(l, &p, &trials[i], &is_met, &e);
     if (!ok)

@@ -22,7 +22,8 @@ TEST bench_writes_rows_and_samples_and_continues_where_it_stopped(void) {
     ASSERT_SAYS("emulated");
     ASSERT_SAYS("1 timed, 0 not timed");
     ASSERT_RUN(
-        "grep -c '^ffn_silu/64/normal/chained/warm,.*,b.samples.csv,,2[^,]*,[^,]*,[0-9a-f]*$' "
+        "grep -c "
+        "'^ffn_silu/64/normal/chained/warm,.*,b.samples.csv,,2[^,]*,[^,]*,[0-9a-f]*,[0-9.e+]*$' "
         "$T/b.csv",
         0);
     ASSERT_RUN("grep -c ^ffn_silu/64/normal/chained/warm,0, $T/b.samples.csv", 0);
@@ -175,10 +176,10 @@ TEST resuming_trusts_only_rows_that_are_still_true(void) {
                "ffn_silu buffer_copy --shape 64 --resume",
                0);
     ASSERT_SAYS("1 of 2 cases are already there");
-    ASSERT_RUN(
-        "sed 's/,[0-9a-f]\\{12\\}$/,0123456789ab/' $T/b.csv > $T/c.csv; mv $T/c.csv $T/b.csv; "
-        "ASSAY_KERNELS=$T/k " BENCH "ffn_silu buffer_copy --shape 64 --resume",
-        0);
+    ASSERT_RUN("sed 's/,[0-9a-f]\\{12\\}\\(,[^,]*\\)$/,0123456789ab\\1/' $T/b.csv > $T/c.csv; mv "
+               "$T/c.csv $T/b.csv; "
+               "ASSAY_KERNELS=$T/k " BENCH "ffn_silu buffer_copy --shape 64 --resume",
+               0);
     ASSERT_SAYS("0 of 2 cases are already there");
     PASS();
 }
@@ -281,9 +282,9 @@ TEST labels_of_disturbed_runs_are_heeded(void) {
                "cp $s.samples.csv $s$i.samples.csv; done; done",
                0);
     ASSERT_RUN("cd $T && $A compare base1.csv slow1.csv", 4);
-    /* `labels` is the sixth column from the end. */
+    /* `labels` is the eighth column from the end. */
     ASSERT_RUN(
-        "cd $T && for i in 1 2 3; do awk -F, -v OFS=, '/^a/ { $(NF - 6) = \"emulated+busy\" } "
+        "cd $T && for i in 1 2 3; do awk -F, -v OFS=, '/^a/ { $(NF - 7) = \"emulated+busy\" } "
         "{ print }' slow$i.csv > l && mv l slow$i.csv; done; $A compare base1.csv slow1.csv "
         "--explain",
         5);

@@ -1,9 +1,9 @@
-/* comparison: verdicts over many cases, printed at the end of `compare` and `bench --baseline`. */
+/* comparison: verdicts over many cases, of samples in memory or in result files. */
 #ifndef ASSAY_COMPARISON_H
 #define ASSAY_COMPARISON_H
 
-#include "harness/measure/results.h"
-#include "harness/measure/verdict.h"
+#include "results.h"
+#include "verdict.h"
 
 /* Samples of one clock, run after run. */
 typedef struct {
@@ -33,14 +33,13 @@ void comparison_add_run(comparison_row *r, comparison_side *side, const timing_s
                         size_t count, timing_clock clock, const char *labels);
 void comparison_free(comparison_list *l);
 
-typedef struct {
-    double min_effect; /* 0.03 */
-    bool explain, markdown;
-    uint64_t seed;
-} comparison_options;
+/* Fills in the verdicts. */
+void comparison_decide(comparison_list *l, double min_effect, uint64_t seed);
 
-/* Decides, prints one row per case and a summary; EXIT_REGRESSION if one is slower, else
- * EXIT_INCONCLUSIVE if one is ambiguous or missing, else EXIT_OK. */
-exit_code comparison_print(comparison_list *l, const comparison_options *o, FILE *out);
+/* Cases of result files: NAME.csv with NAME.samples.csv beside it, or folders of such. If no folder is
+ * given, all files of a side are runs of the same; else those of the same name are. Every case of
+ * the base, then those that only the other side has; cases without a time are left out. */
+bool comparison_read(const char *const *base, size_t base_count, const char *const *now,
+                     size_t now_count, timing_clock clock, comparison_list *out, err *e);
 
 #endif
