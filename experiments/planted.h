@@ -13,7 +13,7 @@ typedef struct {
     double round;   /* what one more round costs, as a part of that */
 } planted;
 
-/* Times the kernel as it is against one of twice the rounds, interleaved. */
+/* Times the kernel as it is against one with a quarter more rounds, interleaved. */
 bool planted_calibrate(lab *l, planted *out, err *e);
 
 /* How long an ambiguous comparison may be timed again, and what is looked for. */
