@@ -26,6 +26,10 @@ bool bandwidth_copy_record(tape *t, const kernel *k, slice src, slice dst, uint3
 bool bandwidth_triad_record(tape *t, const kernel *k, slice b, slice c, slice out, uint32_t n,
                             float scalar, uint32_t groups, err *e);
 
+/* out (n float4) = the sum of four series a = a / 2 + x (n float4) after `rounds` rounds */
+bool compute_fma_record(tape *t, const kernel *k, slice x, slice out, uint32_t n, uint32_t rounds,
+                        err *e);
+
 /* out (groups) = sums of what each threadgroup read of data: n float4, n half4 or n Q4_0 blocks, by
  * the format of the kernel. groups is k->groups for a kernel with a fixed number of them. */
 bool bandwidth_read_record(tape *t, const kernel *k, slice data, slice out, uint32_t n,

@@ -34,6 +34,7 @@
     X(bandwidth_read)                                                                              \
     X(bandwidth_copy)                                                                              \
     X(bandwidth_triad)                                                                             \
+    X(compute_fma)                                                                                 \
     X(dispatch_overhead_noop)
 
 #define DECLARE_OP(name) extern const op name##_op;

@@ -99,6 +99,10 @@ void reference_decode_row(const weight_format *f, const void *table, size_t row,
 void reference_triad(const float *b, const float *c, double scalar, size_t count, double *out,
                      double *magnitude);
 
+/* out (count) = the sum of four series a = a * keep + x after `rounds` rounds, from 0, x, -x and 2x */
+void reference_compute_fma(const float *x, size_t count, uint32_t rounds, double keep, double *out,
+                           double *magnitude);
+
 /* What a decode step leaves: history[step % ring] = next, and after = {next, pos + 1,
  * kv_len + 1, step + 1}, for before = {token, pos, kv_len, step}. */
 void reference_decode_advance(uint32_t next, const uint32_t before[4], uint32_t ring,
