@@ -322,7 +322,8 @@ static bool make_image(void *context, const char *source, const char *image, err
                                     : compile_checked(o, source, object, e)) &&
               check_stack(object, o->name, e) &&
               link_image(o->compiler, object, image, o->name, e) &&
-              soft_inspect(image, o->name, e) && (!keeps_object || keep_object(object, image, e));
+              soft_inspect(keeps_object ? object : image, o->name, e) &&
+              (!keeps_object || keep_object(object, image, e));
     unlink(object);
     return ok;
 }
