@@ -52,11 +52,11 @@ typedef struct {
     size_t tried;  /* the outcome of this many, from the first on, is known */
     size_t before; /* of which this many were tried by an earlier run */
     uint64_t saved_ns;
-} session;
+} delivery;
 
 /* A kernel that fails without a mutation says nothing about its mutants, so each one is also run
  * unmutated, before any mutant. */
-static void find_plain(session *s) {
+static void find_plain(delivery *s) {
     size_t room = s->list->count * MUTANT_KERNELS;
     s->plain = calloc(room + 1, sizeof *s->plain);
     assert(s->plain);
@@ -73,7 +73,7 @@ static void find_plain(session *s) {
 }
 
 /* A survivor on the project's list has a known reason to survive. */
-static void mark_known(const session *s, size_t i) {
+static void mark_known(const delivery *s, size_t i) {
     mutant_outcome *o = &s->outcomes[i];
     if (o->fate == MUTANT_KNOWN)
         o->fate = MUTANT_SURVIVED; /* by the list of an earlier run */
@@ -86,7 +86,7 @@ static void mark_known(const session *s, size_t i) {
     free(reason);
 }
 
-static bool save(const session *s, err *e) {
+static bool save(const delivery *s, err *e) {
     mutant_list done = *s->list;
     done.count = s->tried;
     csv *file = report_start_csv(s->facts, seed);
@@ -97,7 +97,7 @@ static bool save(const session *s, err *e) {
 }
 
 /* What a run before this one found out. A file that is not there is an empty one. */
-static bool read_before(session *s, err *e) {
+static bool read_before(delivery *s, err *e) {
     if (!resume || access(csv_path, F_OK) != 0)
         return true;
     csv_file *f = csv_read(csv_path, e);
@@ -119,7 +119,7 @@ static bool read_before(session *s, err *e) {
 }
 
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
-    session *s = context;
+    delivery *s = context;
     mutant_outcome got = {.fate = MUTANT_CRASHED};
     if (o->failure[0]) {
         bool is_late = strstr(o->failure, "SIGXCPU") || strstr(o->failure, "timed out");
@@ -150,11 +150,11 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
 }
 
 static void advance(void *context, size_t done) {
-    session *s = context;
+    delivery *s = context;
     progress_update(&s->progress, done);
 }
 
-static bool run_workers(session *s, const char *scratch, const char *const *tasks, size_t count,
+static bool run_workers(delivery *s, const char *scratch, const char *const *tasks, size_t count,
                         err *e) {
     char seed_text[32], limit_text[32];
     snprintf(seed_text, sizeof seed_text, "%" PRIu64, seed);
@@ -178,7 +178,7 @@ static bool run_workers(session *s, const char *scratch, const char *const *task
     return ok;
 }
 
-static bool run_tasks(session *s, const char *scratch, err *e) {
+static bool run_tasks(delivery *s, const char *scratch, err *e) {
     size_t count = s->plain_count + s->list->count - s->before;
     char(*names)[24] = calloc(count + 1, sizeof *names);
     const char **tasks = calloc(count + 1, sizeof *tasks);
@@ -207,7 +207,7 @@ static bool read_known(mutant_known *out, err *e) {
 
 static exit_code try_mutants(const mutant_list *l, const char *scratch, const device_facts *f,
                              err *e) {
-    session s = {.list = l, .facts = f, .outcomes = calloc(l->count, sizeof *s.outcomes)};
+    delivery s = {.list = l, .facts = f, .outcomes = calloc(l->count, sizeof *s.outcomes)};
     assert(s.outcomes);
     bool ok = read_known(&s.known, e) && read_before(&s, e), is_whole = false;
     if (ok) {

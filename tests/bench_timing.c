@@ -52,7 +52,8 @@ static bool compare(library *base, library *now, uint64_t seed, verdict_case *ou
     timing_result results[2] = {{0}};
     bool ok = true;
     for (int i = 0; ok && i < 2; i++) {
-        ok = case_open(&cases[i], libs[i], o, &o->kernels[0], &sizes, INPUT_NORMAL, seed, e);
+        cases[i] = case_new(o, &o->kernels[0], &sizes, INPUT_NORMAL);
+        ok = case_open(&cases[i], libs[i], seed, e);
         for (int j = 0; ok && j < 2; j++) /* the same memory for both */
             cases[i].tape->launches[0].args[j].at = cases[0].tape->launches[0].args[j].at;
         ok = ok && (subjects[i] = subject_new(cases[i].tape, &options, e)) &&
