@@ -235,6 +235,13 @@ static const kernel kernels[] = {
     KERNEL(q4_0, "matvec_q4_0_accumulate_rowblock", "rowblock",
            "4 rows per simdgroup at once, x in registers", .accumulates = true, .group = 128,
            .rows = 16, .shapes = &ladder_shapes.accumulate),
+    STEP("_lean", "lean", "one row per simdgroup, nibbles without conversion", 128, 4),
+    STEP("_lean_rows", "lean_rows", "the same, 4 rows per simdgroup", 128, 16),
+    KERNEL(q4_0, "matvec_q4_0_accumulate_lean", "lean",
+           "one row per simdgroup, nibbles without conversion", .accumulates = true, .group = 128,
+           .rows = 4, .shapes = &ladder_shapes.accumulate),
+    KERNEL(q4_0, "matvec_q4_0_accumulate_lean_rows", "lean_rows", "the same, 4 rows per simdgroup",
+           .accumulates = true, .group = 128, .rows = 16, .shapes = &ladder_shapes.accumulate),
     SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
