@@ -99,15 +99,15 @@ static bool record_qkv(model *m, tape *t, const llama_layer *l, const llama_cach
                        uint32_t tokens, err *e) {
     const llama_shape *s = &get_own(m)->shape;
     const llama_scratch *a = &get_own(m)->scratch;
-    const kernel *k = variants_pick_qkv(device_get_facts(m->device), l->q.format);
+    const kernel *k = variants_pick_qkv(device_get_facts(m->device), l->q.format, tokens);
     bool has_bias = l->q_bias.format || l->k_bias.format || l->v_bias.format;
-    if (!k || tokens > 1 || has_bias || !get_own(m)->freqs.buffer || l->k.format != l->q.format ||
+    if (!k || has_bias || !get_own(m)->freqs.buffer || l->k.format != l->q.format ||
         l->v.format != l->q.format)
         return record_qkv_apart(m, t, l, c, tokens, e);
     qkv_slices at = {a->x, l->attn_norm.at, l->q.at,   l->k.at,          l->v.at,
                      a->q, c->keys,         c->values, get_own(m)->freqs};
     qkv_sizes sizes = {s->heads * s->head_dim, s->kv_heads * s->head_dim, s->hidden, s->head_dim,
-                       s->eps};
+                       tokens, s->eps};
     return qkv_rope_append_record(t, k, &at, &sizes, model_get_control(m, CONTROL_POSITION), e);
 }
 
@@ -124,12 +124,13 @@ static bool record_gate_up_apart(model *m, tape *t, const llama_layer *l, uint32
 
 static bool record_gate_up(model *m, tape *t, const llama_layer *l, uint32_t tokens, err *e) {
     const llama_scratch *a = &get_own(m)->scratch;
-    const kernel *k = variants_pick_gate_up(device_get_facts(m->device), l->gate.format);
-    if (!k || tokens > 1 || l->gate_bias.format || l->up_bias.format ||
+    const kernel *k = variants_pick_gate_up(device_get_facts(m->device), l->gate.format, tokens);
+    if (!k || l->gate_bias.format || l->up_bias.format ||
         l->up.format != l->gate.format)
         return record_gate_up_apart(m, t, l, tokens, e);
-    return gate_up_silu_record(t, k, a->x, l->ffn_norm.at, l->gate.at, l->up.at, a->activated,
-                               l->gate.rows, l->gate.columns, get_own(m)->shape.eps, e);
+    gate_up_slices at = {a->x, l->ffn_norm.at, l->gate.at, l->up.at, a->activated};
+    return gate_up_silu_record(t, k, &at, l->gate.rows, l->gate.columns, tokens,
+                               get_own(m)->shape.eps, e);
 }
 
 static bool record_layer(model *m, tape *t, uint32_t index, uint32_t tokens, err *e) {

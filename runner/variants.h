@@ -15,10 +15,10 @@ const kernel *variants_pick_rmsnorm(const device_facts *d, uint32_t tokens);
 const kernel *variants_pick_decode_attention(const device_facts *d, uint32_t head_dim);
 const kernel *variants_pick_prefill_attention(const device_facts *d);
 
-/* A norm fused with what follows it, for one token: NULL where separate launches are better or the
+/* A norm fused with what follows it: NULL where separate launches are better or the
  * format has no such kernel. */
-const kernel *variants_pick_qkv(const device_facts *d, const weight_format *f);
-const kernel *variants_pick_gate_up(const device_facts *d, const weight_format *f);
+const kernel *variants_pick_qkv(const device_facts *d, const weight_format *f, uint32_t tokens);
+const kernel *variants_pick_gate_up(const device_facts *d, const weight_format *f, uint32_t tokens);
 const kernel *variants_pick_normed_matvec(const device_facts *d, const weight_format *f);
 
 /* Three matrices with one x in one launch, instead of three launches. */
