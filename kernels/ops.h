@@ -26,6 +26,8 @@
     X(matvec_batched)                                                                              \
     X(silu_matvec)                                                                                 \
     X(rmsnorm_matvec)                                                                              \
+    X(qkv_rope_append)                                                                             \
+    X(gate_up_silu)                                                                                \
     X(decode_attention)                                                                            \
     X(prefill_attention)                                                                           \
     X(repetition_penalty)                                                                          \

@@ -44,6 +44,10 @@ void reference_rope(const float *x, size_t heads, size_t head_dim, uint32_t pos,
 void reference_rope_table(const float *x, size_t heads, size_t head_dim, uint32_t pos,
                           const float *freqs, double *y, double *magnitude);
 
+/* The same for one pair in double precision, in place, with the magnitude of each of its values:
+ * sine is the error of a sine or cosine, in units of the others. */
+void reference_rope_fused(double angle, double sine, double *pair, double *magnitude);
+
 /* y (batch, out_dim) += W x for each of x (batch, in_dim); W (out_dim, in_dim) in blocks of a
  * format, in_dim whole blocks. magnitude holds that of y before and gets that of the result: for
  * such long sums, the size of their partial sums (matvec.c). */
