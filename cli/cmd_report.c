@@ -40,7 +40,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     store s = {.count = 0};
     bool ok = os_find_home(home, sizeof home, e) &&
               claims_open(home, settings.claims, names, count, &claims, &s, e) &&
-              draw(&claims, &s, home, e);
+              draw(&claims, &s, home, e) && store_admit_skipped(&s, e);
     claims_free(&claims);
     store_free(&s);
     return ok ? EXIT_OK : e->code;
@@ -54,7 +54,8 @@ const verb verb_report = {
         "DIR is a device's folder of results, or a folder of them (default results/). Nothing\n"
         "is measured: only CSV files and the charts beside them are read, and the same files\n"
         "give the same page. The page needs no network: charts, style and script are embedded.\n"
-        "Prints the path of the page.\n",
+        "Prints the path of the page. A malformed file is left out: the page and the message\n"
+        "name it, and the exit status is 2.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

@@ -21,6 +21,7 @@ typedef struct {
     CUstream copies;  /* copies from the device: they need not wait for plays in flight */
     CUevent uploaded; /* the last copy to the device */
     ptx_compiler *compiler;
+    bool overlaps; /* a launch may be set up while the one before it still runs */
     finding_list findings;
     cuda_play *idle; /* events that nothing waits for */
 } cuda_device;
