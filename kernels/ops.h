@@ -17,6 +17,22 @@
     X(residual_add_inplace)                                                                        \
     X(bias_add)                                                                                    \
     X(ffn_silu)                                                                                    \
+    X(add)                                                                                         \
+    X(mul)                                                                                         \
+    X(add_activate)                                                                                \
+    X(affine)                                                                                      \
+    X(lerp)                                                                                        \
+    X(control_k_v7)                                                                                \
+    X(layer_norm)                                                                                  \
+    X(group_norm)                                                                                  \
+    X(l2_norm)                                                                                     \
+    X(token_shift)                                                                                 \
+    X(blit)                                                                                        \
+    X(pack_kvakk)                                                                                  \
+    X(time_mix_v7)                                                                                 \
+    X(time_first_v7)                                                                               \
+    X(channel_mix_v7)                                                                              \
+    X(softmax)                                                                                     \
     X(rmsnorm)                                                                                     \
     X(rope_apply)                                                                                  \
     X(rope_apply_dual)                                                                             \
