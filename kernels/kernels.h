@@ -97,6 +97,12 @@ bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_
 bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
                    uint32_t in_dim, uint32_t batch, err *e);
 
+/* y (batch, out_dim) = activation(W x + bias (out_dim)): as matvec_record, with one of activations.h.
+ * No bias: a slice without a buffer. */
+bool matvec_activate_record(tape *t, const kernel *k, slice w, slice x, slice bias, slice y,
+                            uint32_t out_dim, uint32_t in_dim, uint32_t batch, uint32_t activation,
+                            err *e);
+
 /* y[i] (rows[i]) = w[i] x for three matrices (rows[i], in_dim) in Q4_0, of which the third may have
  * no rows. */
 bool matvec_q4_0_batched_record(tape *t, const kernel *k, const slice w[3], slice x,

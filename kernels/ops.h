@@ -39,6 +39,7 @@
     X(rope_apply_tokens)                                                                           \
     X(rope_apply_table)                                                                            \
     X(matvec)                                                                                      \
+    X(matvec_activate)                                                                             \
     X(matvec_batched)                                                                              \
     X(silu_matvec)                                                                                 \
     X(rmsnorm_matvec)                                                                              \
