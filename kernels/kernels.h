@@ -198,6 +198,12 @@ bool l2_norm_record(tape *t, const kernel *k, slice x, uint32_t rows, uint32_t d
 bool token_shift_record(tape *t, const kernel *k, slice x, slice state, slice mu, slice out,
                         uint32_t tokens, uint32_t dim, uint32_t mixes, err *e);
 
+/* The layer norm n of one token x (dim), out (mixes, dim) = n + (state - n) * mu (mixes, dim), then
+ * state (dim) = n */
+bool layer_norm_shift_record(tape *t, const kernel *k, slice x, slice w, slice b, slice mu,
+                             slice state, slice out, uint32_t dim, uint32_t mixes, float eps,
+                             err *e);
+
 /* dst (rows, columns) = src, whose rows start so many values apart. Kernels by variant: "f32", "f16",
  * "f32 to f16", "f16 to f32". */
 typedef struct {
@@ -221,6 +227,30 @@ bool time_mix_v7_record(tape *t, const kernel *k, slice r, slice w, slice packed
 /* x (tokens, dim) += (sum over the head of r_k * k * r) * v; r_k (dim), k and v in packed */
 bool time_first_v7_record(tape *t, const kernel *k, slice r_k, slice r, slice packed, slice x,
                           uint32_t tokens, uint32_t heads, uint32_t head_size, err *e);
+
+/* The vectors and weights of a time mix. r, w, k, v, a, g, v_gate and v_first (tokens, dim): k as it
+ * was projected, w the decay itself, v_gate how much of v is that of the first layer; without a
+ * buffer v stays as it is. The others (dim). Each launch reads only those that its comment names. */
+typedef struct {
+    slice r, w, k, v, a, g, v_gate, v_first;
+    slice k_k, k_a, r_k, norm_w, norm_b;
+} time_mix_v7_slices;
+
+/* packed (4, tokens, dim) = k * (1 + (a - 1) * k_a), v + (v_first - v) * v_gate, a, and k * k_k
+ * brought to unit length per head */
+bool time_mix_v7_prepare_record(tape *t, const kernel *k, const time_mix_v7_slices *s, slice packed,
+                                uint32_t tokens, uint32_t heads, uint32_t head_size, err *e);
+
+/* y (tokens, dim), in place, = (group_norm(y) * norm_w + norm_b + (sum over the head of r * k * r_k)
+ * * v) * g, with k and v of packed */
+bool time_mix_v7_finish_record(tape *t, const kernel *k, const time_mix_v7_slices *s, slice packed,
+                               slice y, uint32_t tokens, uint32_t heads, uint32_t head_size,
+                               float eps, err *e);
+
+/* time_mix_v7_prepare, time_mix_v7 on state and time_mix_v7_finish into y, for one token; reads all
+ * of the slices */
+bool time_mix_v7_token_record(tape *t, const kernel *k, const time_mix_v7_slices *s, slice state,
+                              slice y, uint32_t heads, uint32_t head_size, float eps, err *e);
 
 /* state (dim) = last row of x (tokens, dim), then x = v (tokens, dim) */
 bool channel_mix_v7_record(tape *t, const kernel *k, slice state, slice v, slice x, uint32_t tokens,

@@ -27,10 +27,14 @@
     X(group_norm)                                                                                  \
     X(l2_norm)                                                                                     \
     X(token_shift)                                                                                 \
+    X(layer_norm_shift)                                                                            \
     X(blit)                                                                                        \
     X(pack_kvakk)                                                                                  \
     X(time_mix_v7)                                                                                 \
     X(time_first_v7)                                                                               \
+    X(time_mix_v7_prepare)                                                                         \
+    X(time_mix_v7_finish)                                                                          \
+    X(time_mix_v7_token)                                                                           \
     X(channel_mix_v7)                                                                              \
     X(softmax)                                                                                     \
     X(rmsnorm)                                                                                     \

@@ -9,6 +9,10 @@ enum { RWKV7_MAX_HEAD_SIZE = 256 };
 /* Heads that the kernels take: whole float4s, and sizes that 32 bits can count. */
 bool rwkv7_check(const kernel *k, uint32_t tokens, uint32_t heads, uint32_t head_size, err *e);
 
+/* scale holds errors in roundings (reference/time_mix_v7.c): the tolerance becomes twice the error.
+ * terms is how many results a device that flushes may lose on the way. */
+void rwkv7_take_errors(expected *out, double terms);
+
 /* Inputs as a model makes them, from values of the case's distribution: a recurrence needs decays
  * and rates from 0 to 1 and keys of unit length to stay finite, and what is multiplied with three
  * others must not be large. */

@@ -1,30 +1,19 @@
 /* time_mix_v7: launches, oracles and cases of time_mix_v7 and time_first_v7. */
 #include "kernels.h"
 
-#include <math.h>
-
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 #include "rwkv7_case.h"
 
-/* An error of e roundings, one in sqrt(terms) of them: what the tolerance makes of terms and scale
- * is then twice e. */
-static void take_errors(expected *out, double terms) {
-    out->terms = terms;
-    out->roundings = 0;
-    for (size_t i = 0; i < out->count; i++)
-        out->scale[i] /= sqrt(terms);
-}
-
 static void time_mix_v7_oracle(const launch *l, oracle_io *io) {
     (void)l;
-    uint32_t tokens = oracle_u32(io, 5), heads = oracle_u32(io, 6), head_size = oracle_u32(io, 7);
+    const time_mix_v7_sizes n = {oracle_u32(io, 5), oracle_u32(io, 6), oracle_u32(io, 7)};
     expected *state = &io->out[3], *y = &io->out[4];
-    reference_time_mix_v7(io->in[0], io->in[1], io->in[2], tokens, heads, head_size, state->value,
-                          state->scale, y->value, y->scale);
-    take_errors(state, (double)tokens * head_size);
-    take_errors(y, (double)tokens * head_size);
+    reference_time_mix_v7(io->in[0], io->in[1], io->in[2], &n, state->value, state->scale, y->value,
+                          y->scale);
+    rwkv7_take_errors(state, (double)(n.tokens * n.head_size));
+    rwkv7_take_errors(y, (double)(n.tokens * n.head_size));
 }
 
 bool time_mix_v7_record(tape *t, const kernel *k, slice r, slice w, slice packed, slice state,
@@ -55,11 +44,10 @@ bool time_mix_v7_record(tape *t, const kernel *k, slice r, slice w, slice packed
 
 static void time_first_v7_oracle(const launch *l, oracle_io *io) {
     (void)l;
+    const time_mix_v7_sizes n = {oracle_u32(io, 4), oracle_u32(io, 5), oracle_u32(io, 6)};
     expected *x = &io->out[3];
-    uint32_t head_size = oracle_u32(io, 6);
-    reference_time_first_v7(io->in[0], io->in[1], io->in[2], oracle_u32(io, 4), oracle_u32(io, 5),
-                            head_size, x->value, x->scale);
-    x->terms = head_size + 1.0;
+    reference_time_first_v7(io->in[0], io->in[1], io->in[2], &n, x->value, x->scale);
+    x->terms = (double)n.head_size + 1;
 }
 
 bool time_first_v7_record(tape *t, const kernel *k, slice r_k, slice r, slice packed, slice x,

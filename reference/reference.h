@@ -133,15 +133,39 @@ void reference_token_shift(const float *x, const float *state, const float *mu, 
 /* y (rows, n) = e^x / sum of e^x, each row by itself */
 void reference_softmax(const float *x, size_t rows, size_t n, double *y, double *magnitude);
 
-/* The recurrence of RWKV-7 in place on state (heads, head_size, head_size), token by token:
- * S = S * w + v k^T - (S kk) (kk * a)^T, y = S r, with r, w, y (tokens, dim) and k, v, a, kk in
- * packed (4, tokens, dim). The errors are how far an f32 is off, in roundings (time_mix_v7.c). */
-void reference_time_mix_v7(const float *r, const float *w, const float *packed, size_t tokens,
-                           size_t heads, size_t head_size, double *state, double *state_error,
+/* The time mix of RWKV-7. Vectors are (tokens, dim), with dim = heads * head_size; k_k, k_a, r_k,
+ * norm_w and norm_b are (dim); packed (4, tokens, dim) holds k, v, a, kk. Each function reads only
+ * some of them. An error is how far an f32 is off, in roundings (time_mix_v7.c). */
+typedef struct {
+    size_t tokens, heads, head_size;
+} time_mix_v7_sizes;
+
+typedef struct {
+    const float *r, *w, *k, *v, *a, *g, *v_gate, *v_first; /* no v_gate: v stays as it is */
+    const float *k_k, *k_a, *r_k, *norm_w, *norm_b;
+    double eps;
+} time_mix_v7_inputs;
+
+/* packed: k * (1 + (a - 1) * k_a), v + (v_first - v) * v_gate, a, and k * k_k in unit length */
+void reference_time_mix_v7_prepare(const time_mix_v7_inputs *x, const time_mix_v7_sizes *n,
+                                   double *packed, double *magnitude);
+
+/* The recurrence in place on state (heads, head_size, head_size), token by token:
+ * S = S * w + v k^T - (S kk) (kk * a)^T, y = S r */
+void reference_time_mix_v7(const float *r, const float *w, const float *packed,
+                           const time_mix_v7_sizes *n, double *state, double *state_error,
                            double *y, double *y_error);
 
-/* x (tokens, dim), which starts as it was, += (sum over the head of r_k * k * r) * v */
-void reference_time_first_v7(const float *r_k, const float *r, const float *packed, size_t tokens,
-                             size_t heads, size_t head_size, double *x, double *magnitude);
+/* y, in place, = (group_norm(y) * norm_w + norm_b + (sum over the head of r * k * r_k) * v) * g */
+void reference_time_mix_v7_finish(const time_mix_v7_inputs *x, const time_mix_v7_sizes *n,
+                                  const float *packed, double *y, double *y_error);
+
+/* The three in a row. */
+void reference_time_mix_v7_token(const time_mix_v7_inputs *x, const time_mix_v7_sizes *n,
+                                 double *state, double *state_error, double *y, double *y_error);
+
+/* x, which starts as it was, += (sum over the head of r_k * k * r) * v */
+void reference_time_first_v7(const float *r_k, const float *r, const float *packed,
+                             const time_mix_v7_sizes *n, double *x, double *magnitude);
 
 #endif
