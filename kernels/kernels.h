@@ -14,6 +14,7 @@
 
 #include "activations.h"
 #include "ops.h"
+#include "reference/quant.h"
 
 /* result (1, u32) = index of the largest of logits (n). pvals (f32) and pidx (u32) are scratch with
  * room for argmax_count_groups(n) each. Two launches. */
@@ -102,6 +103,19 @@ bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t
 bool matvec_activate_record(tape *t, const kernel *k, slice w, slice x, slice bias, slice y,
                             uint32_t out_dim, uint32_t in_dim, uint32_t batch, uint32_t activation,
                             err *e);
+
+/* Several products of one token in one launch: y (rows) = activation(W x + bias), or y += W x, for
+ * each. W (rows, columns) in any format, columns a multiple of 4. No bias: a slice without a buffer.
+ */
+typedef struct {
+    slice w, x, bias, y;
+    const weight_format *format;
+    uint32_t rows, columns, activation;
+    bool accumulates; /* then there is no bias and no activation */
+} matvec_product;
+enum { MATVEC_MIXED_MOST = 7 };
+bool matvec_mixed_record(tape *t, const kernel *k, const matvec_product *products, size_t count,
+                         err *e);
 
 /* y[i] (rows[i]) = w[i] x for three matrices (rows[i], in_dim) in Q4_0, of which the third may have
  * no rows. */

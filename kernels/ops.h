@@ -44,6 +44,7 @@
     X(rope_apply_table)                                                                            \
     X(matvec)                                                                                      \
     X(matvec_activate)                                                                             \
+    X(matvec_mixed)                                                                                \
     X(matvec_batched)                                                                              \
     X(silu_matvec)                                                                                 \
     X(rmsnorm_matvec)                                                                              \
