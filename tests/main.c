@@ -13,6 +13,7 @@
     X(results_suite)                                                                               \
     X(reference_suite)                                                                             \
     X(oracles_suite)                                                                               \
+    X(time_mix_suite)                                                                              \
     X(msl_suite)                                                                                   \
     X(msl_launch_suite)                                                                            \
     X(record_suite)                                                                                \
