@@ -40,7 +40,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     store s = {.count = 0};
     bool ok = os_find_home(home, sizeof home, e) &&
               claims_open(home, settings.claims, names, count, &claims, &s, e) &&
-              draw(&claims, &s, home, e);
+              draw(&claims, &s, home, e) && store_admit_skipped(&s, e);
     claims_free(&claims);
     store_free(&s);
     return ok ? EXIT_OK : e->code;
@@ -55,7 +55,9 @@ const verb verb_report = {
         "measured: it reads only CSV files and the charts beside them, and the same files give "
         "the\n"
         "same page. The page needs no network: charts, style and script are embedded. Prints the\n"
-        "path of the page.\n",
+        "path of the page. A malformed file is left out: the page and the message name it, and "
+        "the\n"
+        "exit status is 2.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

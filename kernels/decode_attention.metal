@@ -96,3 +96,120 @@ kernel void decode_attention_threadgroup(device const float *q [[buffer(0)]],
     }
     out[head * head_dim + thread_index] = value / total;
 }
+
+// What 8 lanes know of the keys they have seen; lane l of them holds dimensions 4 l to 4 l + 3 of
+// every 32. N * 32 is at least head_dim.
+template <uint N> struct spread_share {
+    float largest;
+    float sum;
+    float4 parts[N];
+};
+
+// A threadgroup of 512 computes one head: each of its 16 simdgroups takes 4 keys at a time, 8 lanes
+// each, twice per turn. Loads of keys and values are coalesced, a score is reduced over 3 exchanges,
+// and values need none. Memory for the shares of simdgroups: `found` has the largest score and the
+// sum of each, `parts` a head of each.
+template <uint N>
+inline void spread_attention(device const float *q, attention_head h, device float *out,
+                             uint kv_len, threadgroup float2 *found, threadgroup float *parts,
+                             uint thread_index, uint lane, uint sg) {
+    const uint at = lane % 8 * 4;
+    float4 query[N];
+    spread_share<N> share;
+    share.largest = NO_SCORE;
+    share.sum = 0.0f;
+    for (uint i = 0; i < N; i++) {
+        share.parts[i] = float4(0.0f);
+        query[i] = float4(0.0f);
+        if (32 * i < h.head_dim)
+            query[i] = h.scale * *(device const float4 *)(q + 32 * i + at);
+    }
+    for (uint first = 4 * sg + lane / 8; first - lane / 8 < kv_len; first += 128) {
+        float4 values[2][N];
+        float score[2];
+        for (uint j = 0; j < 2; j++) {
+            const size_t row = size_t(min(first + 64 * j, kv_len - 1)) * h.stride + at;
+            float4 dots = float4(0.0f);
+            for (uint i = 0; i < N; i++)
+                if (32 * i < h.head_dim) {
+                    dots += query[i] * *(device const float4 *)(h.keys + row + 32 * i);
+                    values[j][i] = *(device const float4 *)(h.values + row + 32 * i);
+                }
+            score[j] = (dots.x + dots.y) + (dots.z + dots.w);
+        }
+        float2 scores = float2(score[0], score[1]);
+        scores += simd_shuffle_xor(scores, 1);
+        scores += simd_shuffle_xor(scores, 2);
+        scores += simd_shuffle_xor(scores, 4);
+        const bool2 is_there = bool2(first < kv_len, first + 64 < kv_len);
+        scores = select(float2(NO_SCORE), scores, is_there);
+        const float largest = max(share.largest, max(scores.x, scores.y));
+        const float fade = exp(share.largest - largest);
+        const float2 weights = select(float2(0.0f), exp(scores - largest), is_there);
+        share.largest = largest;
+        share.sum = fade * share.sum + (weights.x + weights.y);
+        for (uint i = 0; i < N; i++)
+            if (32 * i < h.head_dim)
+                share.parts[i] = fade * share.parts[i] + weights.x * values[0][i] +
+                                 weights.y * values[1][i];
+    }
+    const float largest = simd_max(share.largest);
+    const float fade = exp(share.largest - largest);
+    float sum = fade * share.sum;
+    sum += simd_shuffle_xor(sum, 8);
+    sum += simd_shuffle_xor(sum, 16);
+    if (lane == 0)
+        found[sg] = float2(largest, sum);
+    for (uint i = 0; i < N; i++)
+        if (32 * i < h.head_dim) {
+            float4 part = fade * share.parts[i];
+            part += simd_shuffle_xor(part, 8);
+            part += simd_shuffle_xor(part, 16);
+            if (lane < 8)
+                *(threadgroup float4 *)(parts + sg * h.head_dim + 32 * i + at) = part;
+        }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (thread_index >= h.head_dim)
+        return;
+    float top = found[0].x;
+    for (uint s = 1; s < 16; s++)
+        top = max(top, found[s].x);
+    float total = 0.0f;
+    float value = 0.0f;
+    for (uint s = 0; s < 16; s++) {
+        const float weight = exp(found[s].x - top);
+        total += weight * found[s].y;
+        value += weight * parts[s * h.head_dim + thread_index];
+    }
+    out[thread_index] = value / total;
+}
+
+// head_dim is a multiple of 32: decode_attention_record refuses anything else. Tries: coalesced
+// loads, and enough simdgroups that a few hundred keys take one or two turns.
+kernel void decode_attention_spread(device const float *q [[buffer(0)]],
+                                    device const float *k_cache [[buffer(1)]],
+                                    device const float *v_cache [[buffer(2)]],
+                                    device float *out [[buffer(3)]],
+                                    constant uint &n_heads [[buffer(4)]],
+                                    constant uint &n_kv_heads [[buffer(5)]],
+                                    constant uint &head_dim [[buffer(6)]],
+                                    constant uint &kv_len [[buffer(7)]],
+                                    constant float &scale [[buffer(8)]],
+                                    uint head [[threadgroup_position_in_grid]],
+                                    uint thread_index [[thread_index_in_threadgroup]],
+                                    uint lane [[thread_index_in_simdgroup]],
+                                    uint sg [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float2 found[16];
+    threadgroup float4 parts[16 * 64];
+    const attention_head h =
+        attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
+    threadgroup float *memory = (threadgroup float *)parts;
+    device const float *query = q + head * head_dim;
+    device float *result = out + head * head_dim;
+    if (head_dim <= 64)
+        spread_attention<2>(query, h, result, kv_len, found, memory, thread_index, lane, sg);
+    else if (head_dim <= 128)
+        spread_attention<4>(query, h, result, kv_len, found, memory, thread_index, lane, sg);
+    else
+        spread_attention<8>(query, h, result, kv_len, found, memory, thread_index, lane, sg);
+}

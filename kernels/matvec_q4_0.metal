@@ -10,6 +10,8 @@ using namespace metal;
 
 #include "formats/q4_0.h"
 #include "matvec_rows.h"
+#include "q4_0_rows.h"
+#include "q4_0_tokens.h"
 
 // A threadgroup is one simdgroup and computes one row; a thread takes blocks lane, lane + 32, ...
 // and decodes them weight by weight. The first variant: as close to the definition as parallel code
@@ -263,5 +265,77 @@ kernel void matvec_q4_0_accumulate_rowblock(device const block_q4_0 *w [[buffer(
         y[first + lane] += sums[lane];
 }
 
+// R rows per simdgroup, 4 simdgroups per threadgroup of 128, by the products of q4_0_rows.h. One row
+// each fills a GPU with the few rows of a small model; several share the x that they load.
+template <uint R, bool accumulate>
+kernel void matvec_lean(device const block_q4_0 *w [[buffer(0)]],
+                        device const float *x [[buffer(1)]],
+                        device float *y [[buffer(2)]],
+                        constant uint &out_dim [[buffer(3)]],
+                        constant uint &in_dim [[buffer(4)]],
+                        uint group [[threadgroup_position_in_grid]],
+                        uint sg [[simdgroup_index_in_threadgroup]],
+                        uint lane [[thread_index_in_simdgroup]]) {
+    const uint first = (group * 4 + sg) * R;
+    if (first >= out_dim)
+        return;
+    const uint blocks = in_dim / 32;
+    device const block_q4_0 *rows[R];
+    for (uint r = 0; r < R; r++)
+        rows[r] = w + size_t(min(first + r, out_dim - 1)) * blocks;
+    plain_halves input = {x};
+    float sums[R] = {};
+    q4_0_add_rows<R>(rows, input, blocks, lane, sums);
+    for (uint r = 0; r < R; r++) {
+        const float sum = simd_sum(sums[r]);
+        if (lane == r && first + r < out_dim)
+            put<accumulate>(y + first + r, sum);
+    }
+}
+
+#define MATVEC_LEAN(name, R, accumulate)                                                           \
+    template [[host_name(name)]] kernel decltype(matvec_lean<R, accumulate>)                       \
+        matvec_lean<R, accumulate>;
+MATVEC_LEAN("matvec_q4_0_lean", 1, false)
+MATVEC_LEAN("matvec_q4_0_lean_rows", 4, false)
+MATVEC_LEAN("matvec_q4_0_accumulate_lean", 1, true)
+MATVEC_LEAN("matvec_q4_0_accumulate_lean_rows", 4, true)
+
 // For many tokens: see matvec_rows.h.
 MATVEC_MANY_TOKENS(q4_0, q4_0)
+
+// R rows per simdgroup, 4 simdgroups per threadgroup of 128, and 8 tokens (q4_0_tokens.h); the second
+// axis of the grid counts tiles of 8 tokens. Few rows per simdgroup fill a GPU when there are few
+// tokens; more rows use each value of x more often.
+template <uint R, bool accumulate>
+kernel void multi_token_lean(device const block_q4_0 *w [[buffer(0)]],
+                             device const float *x [[buffer(1)]],
+                             device float *y [[buffer(2)]],
+                             constant uint &out_dim [[buffer(3)]],
+                             constant uint &in_dim [[buffer(4)]],
+                             constant uint &batch [[buffer(5)]],
+                             uint2 group [[threadgroup_position_in_grid]],
+                             uint sg [[simdgroup_index_in_threadgroup]],
+                             uint lane [[thread_index_in_simdgroup]]) {
+    const uint first = (group.x * 4 + sg) * R;
+    if (first >= out_dim)
+        return;
+    device const block_q4_0 *rows[R];
+    for (uint r = 0; r < R; r++)
+        rows[r] = w + size_t(min(first + r, out_dim - 1)) * (in_dim / 32);
+    token_sums<R, false> sums;
+    sums.add(rows, x, x, in_dim, group.y * TOKENS, batch, lane);
+    const float sum = finish<R>(sums, lane);
+    const token_place<R> place(lane);
+    const uint token = group.y * TOKENS + place.token;
+    if (place.is_first && first + place.row < out_dim && token < batch)
+        put<accumulate>(y + size_t(token) * out_dim + first + place.row, sum);
+}
+
+#define MULTI_TOKEN_LEAN(name, R, accumulate)                                                      \
+    template [[host_name(name)]] kernel decltype(multi_token_lean<R, accumulate>)                  \
+        multi_token_lean<R, accumulate>;
+MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_lean", 2, false)
+MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_lean_rows", 4, false)
+MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_accumulate_lean", 2, true)
+MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_accumulate_lean_rows", 4, true)

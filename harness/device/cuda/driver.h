@@ -33,6 +33,10 @@ typedef struct {
     void **extra;
 } CUDA_KERNEL_NODE_PARAMS;
 
+typedef struct {
+    unsigned char from_port, to_port, type, reserved[5];
+} CUgraphEdgeData;
+
 enum {
     CUDA_SUCCESS = 0,
     CUDA_ERROR_OUT_OF_MEMORY = 2,
@@ -63,6 +67,9 @@ enum {
     CU_JIT_ERROR_LOG_BUFFER = 5,
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
     CU_JIT_GENERATE_LINE_INFO = 13,
+
+    CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC = 1,
+    CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1,
 
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_DEFAULT = 0,
@@ -122,9 +129,16 @@ enum {
     X(graph_launch, cuGraphLaunch, (CUgraphExec graph, CUstream stream))                           \
     X(graph_drop, cuGraphExecDestroy, (CUgraphExec graph))
 
+/* Calls that a driver may lack: NULL then. Edges of a kind of their own came with CUDA 12.3. */
+#define CUDA_NEWER_CALLS(X)                                                                        \
+    X(graph_add_edges, cuGraphAddDependencies_v2,                                                  \
+      (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data, \
+       size_t count))
+
 typedef struct {
 #define CUDA_FIELD(field, symbol, arguments) CUresult(*field) arguments;
     CUDA_CALLS(CUDA_FIELD)
+    CUDA_NEWER_CALLS(CUDA_FIELD)
 #undef CUDA_FIELD
 } cuda_driver;
 
