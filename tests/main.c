@@ -14,6 +14,7 @@
     X(reference_suite)                                                                             \
     X(formats_suite)                                                                               \
     X(oracles_suite)                                                                               \
+    X(time_mix_suite)                                                                              \
     X(msl_suite)                                                                                   \
     X(msl_launch_suite)                                                                            \
     X(msl_source_suite)                                                                            \
