@@ -9,12 +9,6 @@
 // product of a half block is then sum((16 + n) * x) - 24 * sum(x), and the last part is the same
 // for all rows.
 
-// x in device memory, as half blocks need it.
-struct plain_halves {
-    device const float *x;
-    q4_0_half_input get(uint block, uint part) { return q4_0_load_half(x + 32 * block, part); }
-};
-
 // x * norm_w; and the squares of x, of which every lane sums those that it loads. As lanes load all
 // of x between them, simd_sum(squares) is what a norm needs, and the norm is a factor of the sum.
 struct normal_halves {
