@@ -9,7 +9,6 @@
 #include "experiment_files.h"
 #include "experiments/experiment.h"
 #include "harness/base/os.h"
-#include "harness/base/progress.h"
 #include "harness/base/root.h"
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
@@ -89,7 +88,6 @@ static exit_code serve(err *e) {
 
 typedef struct {
     const char *const *names;
-    progress shown;
     char folder[PATH_MAX];
     exit_code code;
     size_t done;
@@ -116,14 +114,8 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     const char *name = s->names[task];
     answer a;
     err chart = {.code = EXIT_OK};
-    progress_hide(&s->shown);
     if (o->failure[0] || o->bytes != sizeof a) {
-        tell_failure(
-            s, name,
-            o->failure[0]
-                ? o->failure
-                : "the worker is a different build of assay: was it rebuilt during the run?",
-            "", EXIT_WRONG);
+        tell_failure(s, name, o->failure[0] ? o->failure : WORKER_OTHER_BUILD, "", EXIT_WRONG);
         return true;
     }
     memcpy(&a, o->answer, sizeof a);
@@ -140,11 +132,6 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     if (!draw(s, name, &chart))
         tell_failure(s, name, chart.text, chart.detail, chart.code);
     return true;
-}
-
-static void advance(void *context, size_t done) {
-    delivery *s = context;
-    progress_update(&s->shown, done);
 }
 
 static experiment_plan make_plan(const delivery *s, const device_facts *f) {
@@ -184,20 +171,18 @@ static bool run_all(delivery *s, size_t count, const device_facts *f, err *e) {
     experiment_plan known = make_plan(s, f);
     for (size_t i = 0; i < count; i++)
         expected_s[i] = experiment_files_expect(&known, s->names[i]);
-    s->shown = progress_new(stderr, "experiments", count);
-    s->shown.names = s->names;
-    s->shown.expected_s = expected_s;
+    progress shown = progress_new(stderr, "experiments", count);
+    shown.names = s->names;
+    shown.expected_s = expected_s;
     worker_plan plan = {.arguments = arguments,
                         .tasks = s->names,
                         .count = count,
                         .jobs = 1,
                         .timeout_s = settings.timeout_s,
                         .deliver = deliver,
-                        .advance = advance,
-                        .context = s};
-    bool ok = worker_run(&plan, e);
-    progress_hide(&s->shown);
-    return ok;
+                        .context = s,
+                        .progress = &shown};
+    return worker_run(&plan, e);
 }
 
 static exit_code list_experiments(void) {

@@ -224,18 +224,12 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
                        settings.validate ? "" : "; --validate may say where");
     }
     if (o->bytes < sizeof s->answer)
-        return err_set(e, EXIT_CANNOT,
-                       "the worker is a different build of assay: was it rebuilt during the run?");
+        return err_set(e, EXIT_CANNOT, WORKER_OTHER_BUILD);
     memcpy(&s->answer, o->answer, sizeof s->answer);
     size_t used = o->bytes - sizeof s->answer;
     if (fwrite((const char *)o->answer + sizeof s->answer, 1, used, stdout) != used)
         return err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
     return true;
-}
-
-static void advance(void *context, size_t done) {
-    (void)context;
-    (void)done;
 }
 
 enum { WORKER_ARGUMENTS = 2 * OPTION_COUNT + 2 * 8 * OPTION_LIST_MAX + 8, NUMBER_TEXT = 32 };
@@ -296,7 +290,6 @@ static exit_code run_in_worker(const launch_request *r, err *e) {
                         .jobs = 1,
                         .timeout_s = settings.timeout_s,
                         .deliver = deliver,
-                        .advance = advance,
                         .context = &s};
     char folder[1024] = "";
     if (r->validate && !validation_open_folder(folder, sizeof folder, e))

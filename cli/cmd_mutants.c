@@ -9,7 +9,6 @@
 
 #include "cases.h"
 #include "harness/base/os.h"
-#include "harness/base/progress.h"
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
 #include "harness/measure/results.h"
@@ -48,7 +47,6 @@ typedef struct {
     const kernel **plain; /* unmutated kernels: their tasks follow those of the mutants */
     size_t plain_count;
     mutant_outcome *outcomes;
-    progress progress;
     size_t tried;  /* the outcome of this many, from the first on, is known */
     size_t before; /* of which this many were tried by an earlier run */
     uint64_t saved_ns;
@@ -128,8 +126,7 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     } else if (o->bytes == sizeof got) {
         memcpy(&got, o->answer, sizeof got);
     } else {
-        return err_set(e, EXIT_CANNOT,
-                       "a worker is a different build of assay: was it rebuilt during the run?");
+        return err_set(e, EXIT_CANNOT, WORKER_OTHER_BUILD);
     }
     if (got.fate == MUTANT_FATES)
         return err_set(e, EXIT_CANNOT, "%s", got.by);
@@ -149,11 +146,6 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
                    s->plain[task]->name, got.by);
 }
 
-static void advance(void *context, size_t done) {
-    delivery *s = context;
-    progress_update(&s->progress, done);
-}
-
 static bool run_workers(delivery *s, const char *scratch, const char *const *tasks, size_t count,
                         err *e) {
     char seed_text[32], limit_text[32];
@@ -162,6 +154,7 @@ static bool run_workers(delivery *s, const char *scratch, const char *const *tas
     const char *const arguments[] = {"mutants", "--worker",  scratch,    "--seed",
                                      seed_text, "--timeout", limit_text, NULL};
     int cpus = os_count_cpus();
+    progress shown = progress_new(stderr, "mutants", count);
     worker_plan plan = {.arguments = arguments,
                         .tasks = tasks,
                         .count = count,
@@ -170,12 +163,9 @@ static bool run_workers(delivery *s, const char *scratch, const char *const *tas
                                            : 8,
                         .timeout_s = 60 + 10 * timeout_s, /* compilers and other work included */
                         .deliver = deliver,
-                        .advance = advance,
-                        .context = s};
-    s->progress = progress_new(stderr, "mutants", count);
-    bool ok = worker_run(&plan, e);
-    progress_hide(&s->progress);
-    return ok;
+                        .context = s,
+                        .progress = &shown};
+    return worker_run(&plan, e);
 }
 
 static bool run_tasks(delivery *s, const char *scratch, err *e) {
