@@ -324,8 +324,10 @@ kernel void matvec_split(device const block_q4_0 *w [[buffer(0)]],
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const uint row = group * 8 + thread_index;
     if (thread_index < 8 && row < out_dim)
-        put<accumulate>(y + row, (partial[thread_index] + partial[8 + thread_index]) +
-                                     (partial[16 + thread_index] + partial[24 + thread_index]));
+        plain_output<accumulate>().put(
+            y + row, row,
+            (partial[thread_index] + partial[8 + thread_index]) +
+                (partial[16 + thread_index] + partial[24 + thread_index]));
 }
 
 template [[host_name("matvec_q4_0_split")]] kernel decltype(matvec_split<false>)
@@ -361,7 +363,7 @@ kernel void multi_token_lean(device const block_q4_0 *w [[buffer(0)]],
     const token_place<R> place(lane);
     const uint token = group.y * TOKENS + place.token;
     if (place.is_first && first + place.row < out_dim && token < batch)
-        put<accumulate>(y + size_t(token) * out_dim + first + place.row, sum);
+        plain_output<accumulate>().put(y + size_t(token) * out_dim + first + place.row, 0, sum);
 }
 
 #define MULTI_TOKEN_LEAN(name, R, accumulate)                                                      \
