@@ -56,11 +56,7 @@ void bench_cases_free(bench_list *l) {
 }
 
 static void set_name(bench_case *c) {
-    char sizes[64];
-    shape_get_text(&c->test.shape, sizes, sizeof sizes);
-    snprintf(c->test.name, sizeof c->test.name, "%s/%s/%s", c->test.kernel->name, sizes,
-             distribution_get_name(c->test.inputs));
-    snprintf(c->name, sizeof c->name, "%s/%s/%s", c->test.name, timing_get_regime_name(c->regime),
+    snprintf(c->name, sizeof c->name, "%s/%s/%s", c->timed.name, timing_get_regime_name(c->regime),
              timing_get_cache_name(c->cache));
 }
 
@@ -84,10 +80,10 @@ static bool is_wanted(word_list *l, const char *name, bool by_default) {
     return wanted;
 }
 
-static void add_states(search *s, const test_case *t) {
+static void add_states(search *s, const kernel_case *t) {
     for (int r = 0; r < TIMING_REGIMES; r++)
         for (int c = 0; c < TIMING_CACHES; c++) {
-            bench_case b = {.test = *t, .regime = (timing_regime)r, .cache = (timing_cache)c};
+            bench_case b = {.timed = *t, .regime = (timing_regime)r, .cache = (timing_cache)c};
             set_name(&b);
             if (is_wanted(&s->regimes, timing_get_regime_name(b.regime), r == TIMING_CHAINED) &&
                 is_wanted(&s->caches, timing_get_cache_name(b.cache), c == TIMING_WARM))
@@ -96,7 +92,7 @@ static void add_states(search *s, const test_case *t) {
 }
 
 /* Was it asked for? */
-static bool is_matched(search *s, const test_case *t) {
+static bool is_matched(search *s, const kernel_case *t) {
     bool matched = s->query->filter_count == 0;
     for (size_t i = 0; i < s->query->filter_count; i++)
         if (cases_match(s->query->filters[i], t))
@@ -106,18 +102,17 @@ static bool is_matched(search *s, const test_case *t) {
 
 /* Counts it if the kernel does not take the shape, or adds it in every state. */
 static bool add_case(search *s, const op *o, const kernel *k, const shape *sizes) {
-    bench_case b = {.test = {.op = o, .kernel = k, .shape = *sizes, .inputs = s->input}};
+    kernel_case c = case_new(o, k, sizes, s->input);
     err why;
-    set_name(&b);
-    if (!is_matched(s, &b.test))
+    if (!is_matched(s, &c))
         return true;
-    if (!o->accepts || o->accepts(k, sizes, &why)) {
-        add_states(s, &b.test);
+    if (case_is_accepted(&c, &why)) {
+        add_states(s, &c);
         return true;
     }
     bool is_asked = s->shapes.count > 0 || s->axes.batch_count > 0;
     if (is_asked && s->out->skipped++ == 0)
-        snprintf(s->out->first_skip, sizeof s->out->first_skip, "%s %.100s", b.test.name, why.text);
+        snprintf(s->out->first_skip, sizeof s->out->first_skip, "%s %.100s", c.name, why.text);
     return false;
 }
 
@@ -231,19 +226,22 @@ bool bench_cases_find(const bench_query *q, bench_list *out, err *e) {
     return ok;
 }
 
+/* Takes the last part of a name off it; "" if there is only one. */
+static const char *take_last(char *name) {
+    char *slash = strrchr(name, '/');
+    if (!slash)
+        return "";
+    *slash = 0;
+    return slash + 1;
+}
+
 bool bench_cases_parse(const char *name, bench_case *out, err *e) {
-    char parts[5][WORD_SIZE];
-    size_t used = 0;
-    for (const char *p = name; used < 5 && p; used++) {
-        const char *slash = strchr(p, '/');
-        int length = slash ? (int)(slash - p) : (int)strlen(p);
-        snprintf(parts[used], WORD_SIZE, "%.*s", length, p);
-        p = slash ? slash + 1 : NULL;
-    }
+    char text[sizeof out->name];
     *out = (bench_case){.regime = TIMING_SINGLE};
-    if (used == 5 && (out->test.kernel = registry_find_kernel(parts[0], &out->test.op)) &&
-        shape_parse(parts[1], &out->test.shape) && distribution_find(parts[2], &out->test.inputs) &&
-        timing_find_regime(parts[3], &out->regime) && timing_find_cache(parts[4], &out->cache)) {
+    bool is_whole = snprintf(text, sizeof text, "%s", name) < (int)sizeof text;
+    const char *cache = take_last(text), *regime = take_last(text);
+    if (is_whole && timing_find_cache(cache, &out->cache) &&
+        timing_find_regime(regime, &out->regime) && cases_parse(text, &out->timed)) {
         set_name(out);
         return true;
     }

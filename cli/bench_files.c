@@ -130,15 +130,15 @@ bool bench_files_find_baseline(const char *rows, const char *text, char *path, s
 /* The hash that rows of a kernel have, from its smallest case: only the files of its launches matter,
  * and they are compiled, never run. */
 static bool find_hash(library *lib, const bench_case *c, char hash[SOURCE_HASH_SIZE]) {
-    const shape_list *shapes = op_get_shapes(c->test.op, c->test.kernel);
-    const shape *least = &c->test.shape;
+    const shape_list *shapes = op_get_shapes(c->timed.op, c->timed.kernel);
+    const shape *least = &c->timed.shape;
     for (size_t i = 0; i < shapes->count; i++)
         if (shape_count_values(&shapes->items[i]) < shape_count_values(least) &&
-            (!c->test.op->accepts || c->test.op->accepts(c->test.kernel, &shapes->items[i], NULL)))
+            (!c->timed.op->accepts ||
+             c->timed.op->accepts(c->timed.kernel, &shapes->items[i], NULL)))
             least = &shapes->items[i];
-    kernel_case built = {0};
-    bool ok = case_open(&built, lib, c->test.op, c->test.kernel, least, INPUT_ZEROS, 1, NULL) &&
-              meter_find_hash(built.tape, hash, NULL);
+    kernel_case built = case_new(c->timed.op, c->timed.kernel, least, INPUT_ZEROS);
+    bool ok = case_open(&built, lib, 1, NULL) && meter_find_hash(built.tape, hash, NULL);
     case_close(&built);
     return ok;
 }
@@ -157,8 +157,8 @@ static void drop(const results_list *there, const char *build, const device_fact
     for (size_t i = 0; i < l->count; i++) {
         const bench_case *c = &l->items[i];
         const result_case *row = results_list_find(there, c->name);
-        if (row && c->test.kernel != last) {
-            last = c->test.kernel;
+        if (row && c->timed.kernel != last) {
+            last = c->timed.kernel;
             if (!find_hash(lib, c, hash))
                 snprintf(hash, sizeof hash, "-");
         }

@@ -47,10 +47,10 @@ void bench_table_start(bench_table *t, FILE *out, const bench_list *cases) {
     for (size_t i = 0; i < cases->count; i++) {
         const bench_case *c = &cases->items[i];
         char text[64];
-        shape_get_text(&c->test.shape, text, sizeof text);
-        table_fit(&t->columns[0], c->test.kernel->name);
+        shape_get_text(&c->timed.shape, text, sizeof text);
+        table_fit(&t->columns[0], c->timed.kernel->name);
         table_fit(&t->columns[1], text);
-        table_fit(&t->columns[2], distribution_get_name(c->test.inputs));
+        table_fit(&t->columns[2], distribution_get_name(c->timed.inputs));
         table_fit(&t->columns[3], timing_get_regime_name(c->regime));
         table_fit(&t->columns[4], "cache");
     }

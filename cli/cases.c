@@ -12,9 +12,7 @@
 
 static void add_case(case_list *l, size_t *room, const op *o, const kernel *k, const shape *s,
                      distribution inputs) {
-    test_case c = {.op = o, .kernel = k, .shape = *s, .inputs = inputs};
-    kernel_case named = {.op = o, .kernel = k, .shape = *s, .inputs = inputs};
-    case_get_name(&named, c.name, sizeof c.name);
+    kernel_case c = case_new(o, k, s, inputs);
     for (size_t i = l->count; i-- > 0 && l->items[i].kernel == k;)
         if (strcmp(l->items[i].name, c.name) == 0)
             return;
@@ -73,7 +71,7 @@ void cases_free(case_list *l) {
     *l = (case_list){NULL, 0};
 }
 
-bool cases_match(const char *filter, const test_case *c) {
+bool cases_match(const char *filter, const kernel_case *c) {
     if (registry_find_op(filter) || registry_find_kernel(filter, NULL))
         return strcmp(c->op->name, filter) == 0 || strcmp(c->kernel->name, filter) == 0;
     if (strpbrk(filter, "*?["))
@@ -167,7 +165,7 @@ static bool apply_filters(const case_query *q, case_list *l, err *e) {
 }
 
 /* The whole shape, or without its batch. */
-static bool has_shape(const test_case *c, const char *wanted) {
+static bool has_shape(const kernel_case *c, const char *wanted) {
     char text[64];
     shape s = c->shape;
     int at = op_find_batch_dim(c->op);
@@ -219,16 +217,14 @@ static bool apply_input(const char *name, case_list *l, err *e) {
 
 static void drop_skips(case_list *l) {
     size_t kept = 0;
-    for (size_t i = 0; i < l->count; i++) {
-        const test_case *c = &l->items[i];
-        if (!c->op->accepts || c->op->accepts(c->kernel, &c->shape, NULL))
-            l->items[kept++] = *c;
-    }
+    for (size_t i = 0; i < l->count; i++)
+        if (case_is_accepted(&l->items[i], NULL))
+            l->items[kept++] = l->items[i];
     l->count = kept;
 }
 
 /* Is it of the shape that is run with every distribution, whatever its batch? */
-static bool is_any_input(const test_case *c) {
+static bool is_any_input(const kernel_case *c) {
     shape s = c->shape;
     const shape *any = &op_get_shapes(c->op, c->kernel)->any_input;
     int at = op_find_batch_dim(c->op);
@@ -243,7 +239,7 @@ static void apply_quick(case_list *l) {
     const kernel *last = NULL;
     size_t kept = 0, shapes = 0;
     for (size_t i = 0; i < l->count; i++) {
-        const test_case *c = &l->items[i];
+        const kernel_case *c = &l->items[i];
         if (c->kernel != last)
             shapes = 0;
         last = c->kernel;
@@ -272,10 +268,10 @@ bool cases_find(const case_query *q, case_list *out, err *e) {
     return ok;
 }
 
-bool cases_parse(const char *name, test_case *out) {
+bool cases_parse(const char *name, kernel_case *out) {
     char parts[3][sizeof out->name];
     int end = 0;
-    *out = (test_case){.op = NULL};
+    *out = (kernel_case){.op = NULL};
     if (strlen(name) >= sizeof out->name ||
         sscanf(name, "%[^/]/%[^/]/%[^/]%n", parts[0], parts[1], parts[2], &end) != 3 || name[end])
         return false;

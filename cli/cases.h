@@ -4,7 +4,7 @@
 #define ASSAY_CASES_H
 
 #include "axes.h"
-#include "harness/check/test_case.h"
+#include "harness/check/kernel_case.h"
 
 /* Which ones: those that any of the filters matches (all without filters), of these axes, shapes
  * and distribution (any if NULL). A filter is the name of an op or of a kernel, or else a glob or a
@@ -23,9 +23,9 @@ typedef struct {
 /* A query or a filter that matches nothing is an error that lists what exists. */
 bool cases_find(const case_query *q, case_list *out, err *e);
 /* The case named by "kernel/shape/input", whether or not the registry lists its shape. */
-bool cases_parse(const char *name, test_case *out);
+bool cases_parse(const char *name, kernel_case *out);
 /* Does this filter match this case? */
-bool cases_match(const char *filter, const test_case *c);
+bool cases_match(const char *filter, const kernel_case *c);
 void cases_free(case_list *l);
 
 #endif

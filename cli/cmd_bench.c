@@ -157,7 +157,7 @@ static void compare_case(run *r, const char *key, const bench_outcome *o) {
 static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {
     run *r = context;
     result_row row = o->row;
-    const weight_format *format = c->test.kernel->format; /* the harness knows no formats */
+    const weight_format *format = c->timed.kernel->format; /* the harness knows no formats */
     snprintf(row.format, sizeof row.format, "%s", format ? format->name : "");
     result_row_sign(&row, &r->meta);
     r->rows[r->count++] = row;

@@ -92,15 +92,15 @@ typedef struct {
     char folder[PATH_MAX];
     exit_code code;
     size_t done;
-} session;
+} delivery;
 
-static void tell_failure(session *s, const char *name, const char *why, const char *detail,
+static void tell_failure(delivery *s, const char *name, const char *why, const char *detail,
                          exit_code code) {
     fprintf(stderr, "%s: %s\n%s", name, why, detail);
     s->code = s->code ? s->code : code;
 }
 
-static bool draw(session *s, const char *name, err *e) {
+static bool draw(delivery *s, const char *name, err *e) {
     char path[PATH_MAX];
     const char *file = path;
     if (!plot_is_available())
@@ -111,7 +111,7 @@ static bool draw(session *s, const char *name, err *e) {
 }
 
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
-    session *s = context;
+    delivery *s = context;
     const char *name = s->names[task];
     answer a;
     err chart = {.code = EXIT_OK};
@@ -142,11 +142,11 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
 }
 
 static void advance(void *context, size_t done) {
-    session *s = context;
+    delivery *s = context;
     progress_update(&s->shown, done);
 }
 
-static experiment_plan make_plan(const session *s, const device_facts *f) {
+static experiment_plan make_plan(const delivery *s, const device_facts *f) {
     return (experiment_plan){.folder = s->folder,
                              .facts = f,
                              .level = get_level(),
@@ -154,7 +154,7 @@ static experiment_plan make_plan(const session *s, const device_facts *f) {
                              .model = settings.model};
 }
 
-static bool drop_finished(const session *s, const device_facts *f, const char **names,
+static bool drop_finished(const delivery *s, const device_facts *f, const char **names,
                           size_t *count, err *e) {
     experiment_plan p = make_plan(s, f);
     size_t kept, all = *count;
@@ -166,7 +166,7 @@ static bool drop_finished(const session *s, const device_facts *f, const char **
     return true;
 }
 
-static bool run_all(session *s, size_t count, const device_facts *f, err *e) {
+static bool run_all(delivery *s, size_t count, const device_facts *f, err *e) {
     char seed[32];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)settings.seed);
     const char *arguments[16] = {
@@ -251,7 +251,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return e->code;
     }
     static const char *chosen[MOST_EXPERIMENTS];
-    static session s;
+    static delivery s;
     device_facts facts;
     suite find = {.device = settings.device, .math = settings.math};
     size_t chosen_count;

@@ -12,7 +12,7 @@
 #include "harness/base/os.h"
 #include "harness/base/worker.h"
 #include "harness/check/launch_run.h"
-#include "harness/check/validation.h"
+#include "harness/device/validation.h"
 #include "verb.h"
 
 static struct {
@@ -213,11 +213,11 @@ static void *run_launch(void *context, const char *task, size_t *bytes, bool *re
 typedef struct {
     const char *kernel;
     answer answer;
-} session;
+} delivery;
 
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
     (void)task;
-    session *s = context;
+    delivery *s = context;
     if (o->failure[0]) {
         s->answer.code = EXIT_WRONG;
         return err_set(e, EXIT_WRONG, "kernel %.120s %s%s", s->kernel, o->failure,
@@ -289,7 +289,7 @@ static exit_code run_in_worker(const launch_request *r, err *e) {
     add_argument(arguments, &count, "--", r->file);
     arguments[count++] = r->kernel;
     const char *const tasks[] = {"launch"};
-    session s = {.kernel = r->kernel};
+    delivery s = {.kernel = r->kernel};
     worker_plan plan = {.arguments = arguments,
                         .tasks = tasks,
                         .count = 1,

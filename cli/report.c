@@ -34,7 +34,7 @@ void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, c
                                        .right = i > VERDICT_COLUMN,
                                        .width = i > VERDICT_COLUMN ? NUMBER_WIDTH : 0};
     for (size_t i = 0; i < cases->count; i++) {
-        const test_case *c = &cases->items[i];
+        const kernel_case *c = &cases->items[i];
         char text[64];
         shape_get_text(&c->shape, text, sizeof text);
         table_fit(&r->columns[0], c->kernel->name);
@@ -51,7 +51,7 @@ void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, c
         add_csv_header(file);
 }
 
-static void print_row(const report *r, const test_case *c, const char *verdict, paint p,
+static void print_row(const report *r, const kernel_case *c, const char *verdict, paint p,
                       const comparison *n) {
     char shape_text[64], numbers[REPORT_COLUMNS][32];
     const char *cells[REPORT_COLUMNS] = {c->kernel->name, shape_text,
@@ -70,7 +70,7 @@ static void print_row(const report *r, const test_case *c, const char *verdict, 
     table_print_row(&r->rows, cells, VERDICT_COLUMN, p);
 }
 
-static void add_csv_row(const report *r, const test_case *c, const char *verdict,
+static void add_csv_row(const report *r, const kernel_case *c, const char *verdict,
                         const comparison *n, const char *message) {
     if (!r->csv)
         return;
@@ -124,7 +124,7 @@ static void print_elements(const report *r, const check_result *result) {
     }
 }
 
-static void add_skip(report *r, const test_case *c, const char *reason) {
+static void add_skip(report *r, const kernel_case *c, const char *reason) {
     if (r->skipped++ == 0)
         snprintf(r->first_skip, sizeof r->first_skip, "%.80s %.110s", c->name, reason);
     if (r->show_skips) {
@@ -134,7 +134,7 @@ static void add_skip(report *r, const test_case *c, const char *reason) {
     add_csv_row(r, c, "skip", NULL, reason);
 }
 
-static void note_failure(report *r, const test_case *c, const char *message) {
+static void note_failure(report *r, const kernel_case *c, const char *message) {
     r->failures = realloc(r->failures, (r->failed + 1) * sizeof *r->failures);
     assert(r->failures);
     snprintf(r->failures[r->failed++], REPORT_LINE, "%.90s: %.*s", c->name,
@@ -152,7 +152,7 @@ static void print_failures(const report *r) {
         fprintf(r->rows.out, "  and %zu more\n", r->failed - REPORT_FAILURES);
 }
 
-void report_add(report *r, const test_case *c, const case_report *what) {
+void report_add(report *r, const kernel_case *c, const case_report *what) {
     const check_result *result = what->made && !what->failure ? &what->result : NULL;
     if (result && result->verdict == CHECK_PASS) {
         r->passed++;
@@ -199,7 +199,7 @@ bool report_check_ran(const report *r, err *e) {
                    r->first_skip, r->skipped);
 }
 
-static bool deliver(void *context, const test_case *c, const case_report *r, err *e) {
+static bool deliver(void *context, const kernel_case *c, const case_report *r, err *e) {
     report_add(context, c, r);
     return output_flush(e);
 }

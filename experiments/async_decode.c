@@ -62,7 +62,7 @@ static bool take(void *context, timing_sample *out, err *e) {
 static bool run(lab *l, sheet *s, err *e) {
     lab_decoder d;
     flight all[FLIGHTS];
-    lab_case cases[FLIGHTS] = {{.regime = TIMING_SINGLE}};
+    measurement cases[FLIGHTS] = {{.regime = TIMING_SINGLE}};
     timing_sample ignored;
     uint32_t wanted[MOST];
     bool ok = lab_open_decoder(l, &(model_options){.context = 128}, 0, &d, e);

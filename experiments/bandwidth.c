@@ -37,7 +37,7 @@ static const mover_kind kinds[] = {
 enum { KINDS = COUNT_OF(kinds), BUFFERS = 3 };
 
 typedef struct {
-    lab_case timed;
+    measurement timed;
     buffer *buffers[BUFFERS];
     double bytes;  /* moved, about */
     kernel kernel; /* maybe with another group size: the tape refers to it */
@@ -122,7 +122,7 @@ static bool open_mover(lab *l, mover *m, const mover_kind *k, const char *sweep,
 
 static bool time_movers(lab *l, sheet *s, mover *m, const mover_kind *const *which, size_t count,
                         const char *sweep, err *e) {
-    lab_case cases[KINDS * 2];
+    measurement cases[KINDS * 2];
     for (size_t i = 0; i < count; i++)
         cases[i] = m[i].timed;
     bool ok = lab_time(l, cases, count, e);

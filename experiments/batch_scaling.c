@@ -34,7 +34,7 @@ static const uint32_t batches[] = {1, 4, 8, 16, 2, 32}; /* the first are those o
 
 static bool run_point(lab *l, sheet *s, dims d, timing_regime regime, timing_cache cache,
                       uint32_t batch, err *e) {
-    lab_case cases[VARIANTS] = {{.regime = regime}};
+    measurement cases[VARIANTS] = {{.regime = regime}};
     shape full = {{d.out, d.in, batch}};
     char text[32];
     snprintf(text, sizeof text, "%ux%u", d.out, d.in);

@@ -54,7 +54,7 @@ static void put_rows(lab *l, sheet *s, uint32_t context, const timing_sample *sa
     const uint32_t *counts = lengths[lab_get_level(l)];
     for (int i = 0; i < LENGTHS; i++) {
         timing_sample means[8];
-        lab_case c = {.result = {.samples = means, .count = run_count, .stop = STOP_MAX}};
+        measurement c = {.result = {.samples = means, .count = run_count, .stop = STOP_MAX}};
         for (uint32_t r = 0; r < run_count; r++)
             means[r] = get_mean(samples + r * MOST, counts[i]);
         snprintf(c.key, sizeof c.key, "context %u/%u tokens", context, counts[i]);

@@ -50,7 +50,7 @@ static bool take(void *context, timing_sample *out, err *e) {
 }
 
 bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err *e) {
-    lab_case *cases = calloc(count, sizeof *cases);
+    measurement *cases = calloc(count, sizeof *cases);
     decoding_way *own = calloc(count, sizeof *own);
     assert(cases && own);
     for (size_t i = 0; i < count; i++) {

@@ -40,7 +40,7 @@ static bool record(tape *t, arrangement a, slice counters, slice floats, uint32_
 }
 
 static bool run_count(lab *l, sheet *s, slice counters, slice floats, uint32_t n, err *e) {
-    lab_case cases[KINDS] = {{.regime = TIMING_SINGLE}};
+    measurement cases[KINDS] = {{.regime = TIMING_SINGLE}};
     size_t count = n > 1 ? KINDS : 2;
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
@@ -79,7 +79,7 @@ static bool run_token(lab *l, sheet *s, err *e) {
     model_options o = {.context = 64};
     bool ok = lab_open_decoder(l, &o, 0, &d, e);
     tape *t = ok ? model_get_token_tape(d.model, true, e) : NULL;
-    lab_case c = {.key = "token", .source = {take_token, &d}};
+    measurement c = {.key = "token", .source = {take_token, &d}};
     if (t && lab_time(l, &c, 1, e)) {
         sheet_add_row(s);
         sheet_put_text(s, "variant", "token");

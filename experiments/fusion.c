@@ -31,9 +31,9 @@ typedef struct {
 
 static bool open_stage(lab *l, stage *t, uint32_t out, uint32_t in, err *e) {
     shape dims = {{out, in}};
-    *t = (stage){.out = out, .in = in};
-    if (!case_open(&t->built, lab_get_library(l), &rmsnorm_matvec_op, &rmsnorm_matvec_op.kernels[0],
-                   &dims, INPUT_NORMAL, lab_get_seed(l), e))
+    const op *o = &rmsnorm_matvec_op;
+    *t = (stage){case_new(o, &o->kernels[0], &dims, INPUT_NORMAL), .out = out, .in = in};
+    if (!case_open(&t->built, lab_get_library(l), lab_get_seed(l), e))
         return false;
     t->normed = device_new_buffer(library_get_device(lab_get_library(l)), in * sizeof(float),
                                   STORAGE_PRIVATE, "normed", e);
@@ -41,8 +41,7 @@ static bool open_stage(lab *l, stage *t, uint32_t out, uint32_t in, err *e) {
 }
 
 static void close_stage(stage *t) {
-    if (t->built.tape)
-        case_close(&t->built);
+    case_close(&t->built);
     buffer_free(t->normed);
 }
 
@@ -83,7 +82,7 @@ static bool record(tape *to, stage *stages, const size_t *group, size_t count, i
 
 static bool time_ways(lab *l, sheet *s, stage *stages, const size_t *group, size_t count,
                       const char *shape_text, err *e) {
-    lab_case cases[WAYS] = {{.regime = TIMING_CHAINED}};
+    measurement cases[WAYS] = {{.regime = TIMING_CHAINED}};
     bool ok = true;
     int norms = 0;
     for (int w = 0; ok && w < WAYS; w++) {

@@ -87,27 +87,28 @@ bool lab_find_cache(lab *l, size_t *bytes, err *e) {
     return meter_find_cache(l->meter, bytes, e);
 }
 
-bool lab_open_case(lab *l, lab_case *c, const op *o, const kernel *k, shape s, timing_regime regime,
-                   timing_cache cache, err *e) {
-    return measurement_open(c, l->lib, o, k, &s, INPUT_NORMAL, l->options.seed, regime, cache, e);
+bool lab_open_case(lab *l, measurement *c, const op *o, const kernel *k, shape s,
+                   timing_regime regime, timing_cache cache, err *e) {
+    kernel_case wanted = case_new(o, k, &s, INPUT_NORMAL);
+    return measurement_open(c, l->lib, &wanted, l->options.seed, regime, cache, e);
 }
 
-void lab_close_cases(lab_case *cases, size_t count) {
+void lab_close_cases(measurement *cases, size_t count) {
     for (size_t i = 0; i < count; i++)
         measurement_close(&cases[i]);
 }
 
-bool lab_time(lab *l, lab_case *cases, size_t count, err *e) {
+bool lab_time(lab *l, measurement *cases, size_t count, err *e) {
     for (size_t i = 0; i < count && l->options.level == LEVEL_SMOKE; i++)
         cases[i].samples = 0;
     return meter_time(l->meter, cases, count, e);
 }
 
-bool lab_time_again(lab *l, lab_case *cases, size_t count, double seconds, err *e) {
+bool lab_time_again(lab *l, measurement *cases, size_t count, double seconds, err *e) {
     return meter_time_again(l->meter, cases, count, seconds, e);
 }
 
-void lab_put(lab *l, sheet *s, const lab_case *c) {
+void lab_put(lab *l, sheet *s, const measurement *c) {
     result_row r;
     meter_fill_row(l->meter, c, &r, NULL); /* a source that can no longer be read has no hash */
     if (c->built.op && c->built.kernel->format)

@@ -39,23 +39,20 @@ bool lab_find_cache(lab *l, size_t *bytes, err *e);
 
 /* Timing ------------------------------------------------------------------------------------ */
 
-/* One of several things that are timed interleaved: see meter.h. */
-typedef measurement lab_case;
-
-/* A case of a kernel: its inputs and its tape. Filled either way: close it. */
-bool lab_open_case(lab *l, lab_case *c, const op *o, const kernel *k, shape s, timing_regime regime,
-                   timing_cache cache, err *e);
-void lab_close_cases(lab_case *cases, size_t count);
+/* A measurement (meter.h) of a case. Filled either way: close it. */
+bool lab_open_case(lab *l, measurement *c, const op *o, const kernel *k, shape s,
+                   timing_regime regime, timing_cache cache, err *e);
+void lab_close_cases(measurement *cases, size_t count);
 
 /* meter_time; in a smoke run no more samples than needed. */
-bool lab_time(lab *l, lab_case *cases, size_t count, err *e);
+bool lab_time(lab *l, measurement *cases, size_t count, err *e);
 
 /* meter_time_again: more samples of the same, for at most so many seconds. */
-bool lab_time_again(lab *l, lab_case *cases, size_t count, double seconds, err *e);
+bool lab_time_again(lab *l, measurement *cases, size_t count, double seconds, err *e);
 
 /* Fills the columns that every row has (results.h), except those the experiment has already filled,
  * and adds the samples to the sheet. Needs a key. */
-void lab_put(lab *l, sheet *s, const lab_case *c);
+void lab_put(lab *l, sheet *s, const measurement *c);
 
 /* Models ------------------------------------------------------------------------------------ */
 

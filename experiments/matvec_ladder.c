@@ -23,7 +23,7 @@ static const dims shapes[] = {{576, 576},    {1536, 576},   {2048, 2048}, {192, 
 enum { SHAPES = COUNT_OF(shapes), QUICK_SHAPES = 3, MOST_RUNGS = 16 };
 
 static bool run_shape(lab *l, sheet *s, dims d, timing_cache cache, err *e) {
-    lab_case cases[MOST_RUNGS] = {{.regime = TIMING_CHAINED}};
+    measurement cases[MOST_RUNGS] = {{.regime = TIMING_CHAINED}};
     size_t count = 0;
     bool ok = true;
     char text[32];

@@ -3,8 +3,9 @@
  * Published: nothing that adds up.
  *
  * Measured, interleaved: the token as one command buffer (its wall time is what must be explained);
- * all launches of one op in a command buffer of their own, op by op; and each launch in a command
- * buffer of its own. kernels: the GPU time of the op's command buffer minus that of the same number
+ * all launches of one op in a command buffer of their own, op by op; each launch in a command buffer
+ * of its own; and, where the GPU has counters, each launch timed in place, inside the token's one
+ * command buffer: what their sum leaves of the GPU time is the gaps between launches. kernels: the GPU time of the op's command buffer minus that of the same number
  * of empty launches in a chain. launches: as many empty launches as the token has. idle: wall time
  * of the token minus its GPU time, in which the device waits for the CPU or completion is not yet
  * noticed. missing: the rest of the token. It may be negative: then the parts were slower by
@@ -23,13 +24,14 @@
 #include "harness/base/os.h"
 #include "kernels/kernels.h"
 
-enum { MOST_OPS = 64 };
+enum { MOST_OPS = 64, EMPTIES = 3, SAMPLED = 4, WAYS = 5 };
 
 typedef struct {
     char name[160];
     tape *tape;             /* all its launches */
     timing_sample *samples; /* of a token, together */
     double *alone;          /* GPU ns, each in its own command buffer, summed */
+    double *sampled;        /* GPU ns, each timed in place, summed */
     uint64_t bytes;
 } part;
 
@@ -40,7 +42,8 @@ typedef struct {
     size_t count;
     size_t *part_of; /* (launches) */
     play_times *each;
-    size_t grouped, alone, room; /* samples taken; room for them */
+    size_t grouped, alone, sampled, room; /* samples taken; room for them */
+    bool samples_overlap;
     buffer *counter;
     tape *empties; /* as many empty launches as the token has */
 } breakdown;
@@ -96,7 +99,8 @@ static void make_room(breakdown *b, size_t needed) {
     for (size_t p = 0; p < b->count; p++) {
         b->parts[p].samples = realloc(b->parts[p].samples, b->room * sizeof(timing_sample));
         b->parts[p].alone = realloc(b->parts[p].alone, b->room * sizeof(double));
-        assert(b->parts[p].samples && b->parts[p].alone);
+        b->parts[p].sampled = realloc(b->parts[p].sampled, b->room * sizeof(double));
+        assert(b->parts[p].samples && b->parts[p].alone && b->parts[p].sampled);
     }
 }
 
@@ -156,6 +160,23 @@ static bool take_alone(void *context, timing_sample *out, err *e) {
            lab_check_next(&b->decoder, next, "launch by launch", e);
 }
 
+/* Where the device cannot sample, tape_play would time each launch alone: the case is left out. */
+static bool take_sampled(void *context, timing_sample *out, err *e) {
+    breakdown *b = context;
+    play_times t;
+    make_room(b, b->sampled);
+    if (!place(b, e) || !tape_play(b->token, PLAY_SAMPLED, &t, b->each, e))
+        return false;
+    b->samples_overlap |= t.samples_overlap;
+    for (size_t p = 0; p < b->count; p++)
+        b->parts[p].sampled[b->sampled] = 0;
+    for (size_t i = 0; i < b->token->count; i++)
+        b->parts[b->part_of[i]].sampled[b->sampled] += (double)b->each[i].gpu_ns;
+    b->sampled++;
+    *out = get_sample(&t);
+    return true;
+}
+
 static bool make_empties(breakdown *b, lab *l, err *e) {
     device *d = library_get_device(lab_get_library(l));
     bool ok = (b->counter = device_new_buffer(d, 4, STORAGE_SHARED, "counter", e)) &&
@@ -168,12 +189,15 @@ static bool make_empties(breakdown *b, lab *l, err *e) {
 }
 
 /* Rows: one per op, then the parts that are not kernels. */
-static void put_rows(breakdown *b, lab *l, sheet *s, const lab_case *cases) {
-    static const char *const kinds[] = {"token", "ops", "launches_alone", "empty_launches"};
+static void put_rows(breakdown *b, lab *l, sheet *s, measurement *cases, size_t count) {
+    static const char *const kinds[WAYS] = {"token", "ops", "launches_alone", "empty_launches",
+                                            "launches_sampled"};
+    if (b->samples_overlap)
+        cases[SAMPLED].result.labels |= LABEL_OVERLAP;
     for (size_t p = 0; p < b->count; p++) {
-        lab_case c = {.result = {.samples = b->parts[p].samples,
-                                 .count = b->grouped,
-                                 .stop = cases[1].result.stop}};
+        measurement c = {.result = {.samples = b->parts[p].samples,
+                                    .count = b->grouped,
+                                    .stop = cases[1].result.stop}};
         snprintf(c.key, sizeof c.key, "op/%s", b->parts[p].name);
         sheet_add_row(s);
         sheet_put_text(s, "kind", "op");
@@ -181,10 +205,12 @@ static void put_rows(breakdown *b, lab *l, sheet *s, const lab_case *cases) {
         sheet_put(s, "launches", (double)b->parts[p].tape->count);
         sheet_put_text(s, "model", lab_get_model_name(l));
         sheet_put(s, "alone_ns", stats_compute(b->parts[p].alone, b->alone).median);
+        if (b->sampled > 0)
+            sheet_put(s, "sampled_ns", stats_compute(b->parts[p].sampled, b->sampled).median);
         sheet_put(s, "bytes", (double)b->parts[p].bytes);
         lab_put(l, s, &c);
     }
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < count; i++) {
         sheet_add_row(s);
         sheet_put_text(s, "kind", kinds[i]);
         sheet_put_text(s, "op", kinds[i]);
@@ -199,6 +225,7 @@ static void close_breakdown(breakdown *b) {
         tape_free(b->parts[p].tape);
         free(b->parts[p].samples);
         free(b->parts[p].alone);
+        free(b->parts[p].sampled);
     }
     free(b->part_of);
     free(b->each);
@@ -212,18 +239,20 @@ static bool run(lab *l, sheet *s, err *e) {
     breakdown *b = calloc(1, sizeof *b);
     assert(b);
     model_options o = {.context = 64};
-    lab_case cases[4] = {{.key = "token", .source = {take_token, b}, .samples = 5},
-                         {.key = "ops", .source = {take_grouped, b}},
-                         {.key = "launches alone", .source = {take_alone, b}},
-                         {.key = "empty launches", .regime = TIMING_SINGLE}};
+    measurement cases[WAYS] = {{.key = "token", .source = {take_token, b}, .samples = 5},
+                               {.key = "ops", .source = {take_grouped, b}},
+                               {.key = "launches alone", .source = {take_alone, b}},
+                               {.key = "empty launches", .regime = TIMING_SINGLE},
+                               {.key = "launches sampled", .source = {take_sampled, b}}};
+    size_t count = device_can_sample(library_get_device(lab_get_library(l))) ? WAYS : SAMPLED;
     bool ok = lab_open_decoder(l, &o, 0, &b->decoder, e) &&
               (b->token = model_get_token_tape(b->decoder.model, true, e)) && split(b, e) &&
               make_empties(b, l, e);
-    cases[3].tape = b->empties;
-    ok = ok && lab_time(l, cases, 4, e);
+    cases[EMPTIES].tape = b->empties;
+    ok = ok && lab_time(l, cases, count, e);
     if (ok)
-        put_rows(b, l, s, cases);
-    lab_close_cases(cases, 4);
+        put_rows(b, l, s, cases, count);
+    lab_close_cases(cases, count);
     close_breakdown(b);
     return ok;
 }
@@ -289,6 +318,31 @@ static void conclude_missing(sheet *s, double off_pct) {
                      : "in a whole token, ops find each other's data in the caches");
 }
 
+/* The gaps between launches as the GPU's own counters show them. */
+static void conclude_sampled(sheet *s, double gpu) {
+    double sum = 0, played = sheet_find(s, "gpu_ns", "kind", "launches_sampled", NULL);
+    char kernels[24], gaps[24];
+    if (!(played > 0))
+        return;
+    for (size_t r = 0; r < sheet_count_rows(s); r++)
+        if (sheet_is(s, r, "kind", "op", NULL))
+            sum += sheet_get(s, r, "sampled_ns");
+    sheet_add_metric(s, "sampled_kernels_us", 1e-3 * sum, "us");
+    sheet_add_metric(s, "sampled_over_token", played / gpu, "x");
+    if (sum > played)
+        sheet_conclude(
+            s,
+            "Timed in place by the GPU's counters, the launches sum to %s, more than the "
+            "%s from the first to the last: they overlap.",
+            format_time(sum, kernels, sizeof kernels), format_time(played, gaps, sizeof gaps));
+    else
+        sheet_conclude(s,
+                       "Timed in place by the GPU's counters, the launches take %s and the gaps "
+                       "between them %s; being timed made the token %.3g times as long.",
+                       format_time(sum, kernels, sizeof kernels),
+                       format_time(played - sum, gaps, sizeof gaps), played / gpu);
+}
+
 static void conclude(sheet *s) {
     double token = sheet_find(s, "wall_ns", "kind", "token", NULL);
     double gpu = sheet_find(s, "gpu_ns", "kind", "token", NULL);
@@ -327,6 +381,7 @@ static void conclude(sheet *s) {
                        fabs(off), alone / gpu);
     else
         conclude_missing(s, off);
+    conclude_sampled(s, gpu);
 }
 
 EXPERIMENT(op_breakdown) = {

@@ -15,7 +15,7 @@ enum { STEP = ROUNDS / 4, TRIES = 5 };
 #define CALIBRATE_S 2.0 /* for each try */
 #define CERTAIN 0.06    /* its interval, as a part of what the step costs */
 
-static bool open_sides(lab *l, uint32_t rounds, lab_case cases[2], err *e) {
+static bool open_sides(lab *l, uint32_t rounds, measurement cases[2], err *e) {
     const kernel *k = &compute_fma_op.kernels[0];
     for (int i = 0; i < 2; i++) {
         shape s = {{THREADS, i == 0 ? ROUNDS : rounds}};
@@ -31,7 +31,7 @@ static bool open_sides(lab *l, uint32_t rounds, lab_case cases[2], err *e) {
 }
 
 /* Pair by pair, because what slows a pair down cancels. */
-static ratio_interval find_ratio(const lab_case cases[2], uint64_t seed) {
+static ratio_interval find_ratio(const measurement cases[2], uint64_t seed) {
     double *base = timing_list_clock(&cases[0].result, CLOCK_GPU),
            *now = timing_list_clock(&cases[1].result, CLOCK_GPU);
     ratio_interval r = significance_find_ratio(base, cases[0].result.count, now,
@@ -46,7 +46,7 @@ static bool is_certain(const ratio_interval *r) {
 }
 
 bool planted_calibrate(lab *l, planted *out, err *e) {
-    lab_case cases[2] = {{.regime = TIMING_CHAINED}};
+    measurement cases[2] = {{.regime = TIMING_CHAINED}};
     ratio_interval r = {0};
     bool ok = open_sides(l, ROUNDS + STEP, cases, e) && lab_time(l, cases, 2, e);
     for (int i = 0; ok; i++) {
@@ -66,7 +66,7 @@ bool planted_calibrate(lab *l, planted *out, err *e) {
     return ok;
 }
 
-static void decide(const lab_case cases[2], const planted_options *o, uint64_t seed,
+static void decide(const measurement cases[2], const planted_options *o, uint64_t seed,
                    verdict_case *out) {
     double *base = timing_list_clock(&cases[0].result, CLOCK_GPU),
            *now = timing_list_clock(&cases[1].result, CLOCK_GPU);
@@ -83,7 +83,7 @@ static void decide(const lab_case cases[2], const planted_options *o, uint64_t s
 }
 
 bool planted_compare(lab *l, const planted *p, double share, const planted_options *o,
-                     lab_case cases[2], verdict_case *out, double *size, err *e) {
+                     measurement cases[2], verdict_case *out, double *size, err *e) {
     uint32_t more = (uint32_t)fmin(100.0 * ROUNDS, share / p->round + 0.5);
     *size = more * p->round;
     bool ok = open_sides(l, ROUNDS + more, cases, e) && lab_time(l, cases, 2, e);

@@ -25,6 +25,6 @@ typedef struct {
  * `bench --baseline FOLDER` compares them. *size is the share that was planted, in whole rounds. The
  * caller closes the cases, also after a failure; of *out the pointers to samples are not valid. */
 bool planted_compare(lab *l, const planted *p, double share, const planted_options *o,
-                     lab_case cases[2], verdict_case *out, double *size, err *e);
+                     measurement cases[2], verdict_case *out, double *size, err *e);
 
 #endif

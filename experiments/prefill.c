@@ -67,7 +67,7 @@ static bool check(const prompt *p, uint32_t vocab, double *largest, err *e) {
 static bool run_length(lab *l, sheet *s, model *m, const uint32_t *tokens, uint32_t count, err *e) {
     uint32_t vocab = model_get_shape(m)->vocab;
     prompt p[2] = {{m, tokens, count, true, NULL}, {m, tokens, count, false, NULL}};
-    lab_case cases[2] = {{.source = {take, &p[0]}}, {.source = {take, &p[1]}}};
+    measurement cases[2] = {{.source = {take, &p[0]}}, {.source = {take, &p[1]}}};
     bool one_by_one = lab_get_level(l) != LEVEL_QUICK || count <= QUICK_ONE_BY_ONE, ok = true;
     timing_sample ignored;
     double off;

@@ -48,7 +48,7 @@ static bool run_point(lab *l, sheet *s, const point *p, err *e) {
     const kernel *k = registry_find_kernel(p->kernel, &owner);
     if (!k)
         return err_set(e, EXIT_WRONG, "roofline: unknown kernel '%s'", p->kernel);
-    lab_case c = {.regime = TIMING_CHAINED};
+    measurement c = {.regime = TIMING_CHAINED};
     char text[64];
     shape_get_text(&p->shape, text, sizeof text);
     bool ok = lab_open_case(l, &c, owner, k, p->shape, TIMING_CHAINED, p->cache, e) &&

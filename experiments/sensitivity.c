@@ -14,8 +14,8 @@
 enum { SIZES = 6, TRIALS = 12, QUICK_TRIALS = 4 };
 static const double sizes[SIZES] = {0, 0.01, 0.02, 0.03, 0.05, 0.1};
 
-static void put(lab *l, sheet *s, lab_case cases[2], double planted_pct, double true_pct, int trial,
-                const verdict_case *c) {
+static void put(lab *l, sheet *s, measurement cases[2], double planted_pct, double true_pct,
+                int trial, const verdict_case *c) {
     for (int i = 0; i < 2; i++) {
         char variant[32];
         snprintf(variant, sizeof variant, i ? "slower" : "base");
@@ -43,7 +43,7 @@ static bool run(lab *l, sheet *s, err *e) {
     bool ok = planted_calibrate(l, &p, e);
     for (int t = 0; ok && t < trials; t++)
         for (int i = 0; ok && i < SIZES; i++) {
-            lab_case cases[2] = {{.regime = TIMING_CHAINED}};
+            measurement cases[2] = {{.regime = TIMING_CHAINED}};
             verdict_case c;
             double size;
             if ((ok = planted_compare(l, &p, sizes[i], &o, cases, &c, &size, e)))

@@ -46,8 +46,8 @@ void sheet_add_metric(sheet *s, const char *name, double value, const char *unit
 void sheet_add_spread(sheet *s, const char *name, double low, double high);
 double sheet_get_metric(const sheet *s, const char *name); /* NaN for none */
 
-/* One of at most two sentences. */
-enum { SHEET_CONCLUSIONS = 2 };
+/* One of at most three sentences. */
+enum { SHEET_CONCLUSIONS = 3 };
 void sheet_conclude(sheet *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 size_t sheet_count_conclusions(const sheet *s);
 const char *sheet_get_conclusion(const sheet *s, size_t i);

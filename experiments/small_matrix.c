@@ -18,7 +18,7 @@ enum { IN = 576, MOST = 5 };
 static const uint32_t rows[MOST] = {192, 1536, 576, 3072, 49152};
 
 static bool run_size(lab *l, sheet *s, const op *owner, const kernel *k, uint32_t out, err *e) {
-    lab_case cases[2] = {{.regime = TIMING_SINGLE}};
+    measurement cases[2] = {{.regime = TIMING_SINGLE}};
     shape dims = {{out, IN, k->tokens ? 1 : 0}};
     bool ok = lab_open_case(l, &cases[0], owner, k, dims, TIMING_SINGLE, TIMING_COLD, e) &&
               lab_open_case(l, &cases[1], owner, k, dims, TIMING_CHAINED, TIMING_COLD, e) &&

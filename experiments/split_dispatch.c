@@ -32,7 +32,7 @@ static bool record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t
 
 static bool run_order(lab *l, sheet *s, const kernel_case *base, bool overlaps, err *e) {
     const binding *args = base->tape->launches[0].args;
-    lab_case cases[MOST] = {{.regime = TIMING_CHAINED}};
+    measurement cases[MOST] = {{.regime = TIMING_CHAINED}};
     size_t count = lab_choose(l, MOST, MOST);
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
@@ -64,10 +64,9 @@ static bool run(lab *l, sheet *s, err *e) {
     if (!k || !registry_find_kernel(k->name, &owner))
         return false;
     shape dims = {{DIM, DIM, k->tokens ? 1 : 0}};
-    kernel_case base;
-    bool ok =
-        case_open(&base, lab_get_library(l), owner, k, &dims, INPUT_NORMAL, lab_get_seed(l), e) &&
-        run_order(l, s, &base, false, e) && run_order(l, s, &base, true, e);
+    kernel_case base = case_new(owner, k, &dims, INPUT_NORMAL);
+    bool ok = case_open(&base, lab_get_library(l), lab_get_seed(l), e) &&
+              run_order(l, s, &base, false, e) && run_order(l, s, &base, true, e);
     case_close(&base);
     return ok;
 }

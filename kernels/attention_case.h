@@ -4,7 +4,7 @@
 #ifndef ASSAY_ATTENTION_CASE_H
 #define ASSAY_ATTENTION_CASE_H
 
-#include "harness/check/op.h"
+#include "harness/check/kernel_case.h"
 
 enum { ATTENTION_MAX_HEAD_DIM = 256 };
 

@@ -3,7 +3,7 @@
 #ifndef ASSAY_OPS_H
 #define ASSAY_OPS_H
 
-#include "harness/check/op.h"
+#include "harness/check/kernel_case.h"
 
 #define OPS(X)                                                                                     \
     X(buffer_copy)                                                                                 \

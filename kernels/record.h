@@ -2,7 +2,7 @@
 #ifndef ASSAY_RECORD_H
 #define ASSAY_RECORD_H
 
-#include "harness/check/op.h"
+#include "harness/check/kernel_case.h"
 #include "reference/quant.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])

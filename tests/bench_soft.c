@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/base/stats.h"
 #include "harness/check/check.h"
-#include "harness/measure/stats.h"
 #include "kernels/kernels.h"
 #include "reference/quant.h"
 
@@ -56,14 +56,15 @@ static bool measure(library *lib, const op *o, const shape *s, int rounds, stats
     static double samples[KERNELS][ROUNDS];
     kernel_case cases[KERNELS] = {{0}};
     bool ok = true;
-    for (size_t i = 0; ok && i < count; i++)
-        ok = case_open(&cases[i], lib, o, all[i], s, INPUT_NORMAL, 1, e);
+    for (size_t i = 0; ok && i < count; i++) {
+        cases[i] = case_new(o, all[i], s, INPUT_NORMAL);
+        ok = case_open(&cases[i], lib, 1, e);
+    }
     *macs = ok ? (double)cases[0].tape->launches[0].flops / 2 : 0;
     ok = ok && time_kernels(cases, count, rounds, samples, e);
     for (size_t i = 0; i < count; i++) {
         out[i] = stats_compute(samples[i], ok ? (size_t)rounds : 0);
-        if (cases[i].tape)
-            case_close(&cases[i]);
+        case_close(&cases[i]);
     }
     return ok;
 }

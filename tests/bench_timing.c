@@ -24,7 +24,7 @@ static bool run_trial(lab *l, const planted *p, const trial *t, bool *is_met, er
     size_t counts[VERDICT_COUNT] = {0};
     bool ok = true;
     for (int i = 0; ok && i < t->runs; i++) {
-        lab_case cases[2] = {{.regime = TIMING_CHAINED}};
+        measurement cases[2] = {{.regime = TIMING_CHAINED}};
         verdict_case c;
         double size;
         if ((ok = planted_compare(l, p, t->share, &o, cases, &c, &size, e))) {

@@ -33,12 +33,12 @@ TEST kernel_agrees_with_its_oracle_in_every_case(const char *name) {
     ASSERT(cases_find(&query, &cases, &e));
     size_t ran = 0;
     for (size_t i = 0; i < cases.count; i++) {
-        const test_case *c = &cases.items[i];
+        const kernel_case *c = &cases.items[i];
         check_result r;
         if (strcmp(c->kernel->name, name) != 0 || !is_small(&c->shape))
             continue;
         ran++;
-        bool made = check_case(project_kernels, c->op, c->kernel, &c->shape, c->inputs, 1, &r, &e);
+        bool made = check_case(project_kernels, c, 1, &r, &e);
         if (made && r.verdict == CHECK_PASS)
             continue;
         snprintf(text, sizeof text, "%s: %s", c->name, made ? r.message : e.text);

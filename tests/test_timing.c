@@ -370,7 +370,8 @@ static library *kernels;
 static bool open_case(kernel_case *c, const op *o, const char *name, shape s) {
     if (!kernels && support_get_device())
         kernels = library_new(support_get_device(), NULL, &e);
-    return kernels && case_open(c, kernels, o, op_find_kernel(o, name), &s, INPUT_NORMAL, 1, &e);
+    *c = case_new(o, op_find_kernel(o, name), &s, INPUT_NORMAL);
+    return kernels && case_open(c, kernels, 1, &e);
 }
 
 static const struct {

@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 #include "ask.h"
+#include "harness/device/validation.h"
 #include "snapshot.h"
-#include "validation.h"
 
 /* One launch under check. */
 typedef struct {
@@ -254,16 +254,15 @@ bool check_skip(check_result *out, const char *format, ...) {
     return true;
 }
 
-bool check_case(library *lib, const op *o, const kernel *k, const shape *s, distribution inputs,
-                uint64_t seed, check_result *out, err *e) {
-    kernel_case c;
-    check_options options = {.unordered = o->unordered};
+bool check_case(library *lib, const kernel_case *wanted, uint64_t seed, check_result *out, err *e) {
+    kernel_case c = *wanted;
+    check_options options = {.unordered = c.op->unordered};
     device *d = library_get_device(lib);
     device_clear_findings(d);
     err reason;
-    if (o->accepts && !o->accepts(k, s, &reason))
+    if (!case_is_accepted(&c, &reason))
         return check_skip(out, "%s", reason.text);
-    bool ok = case_open(&c, lib, o, k, s, inputs, seed, e);
+    bool ok = case_open(&c, lib, seed, e);
     if (ok && !device_can_play(c.tape, &reason))
         check_skip(out, "%s", reason.text);
     else

@@ -7,7 +7,7 @@
 #define ASSAY_CHECK_H
 
 #include "compare.h"
-#include "op.h"
+#include "kernel_case.h"
 
 /* Skipped: the device cannot run the case as written (device_can_play). */
 typedef enum { CHECK_PASS, CHECK_FAIL, CHECK_SKIP } check_verdict;
@@ -44,10 +44,9 @@ bool check_tape(tape *t, const check_options *o, check_result *out, err *e);
  * reason is kept; it is neither a pass nor a failure. Returns true: the check has its result. */
 bool check_skip(check_result *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Builds a case on a device and checks it. A shape that the kernel does not take, or a kernel that
+/* Opens a case on a device and checks it. A shape that the kernel does not take, or a kernel that
  * the device cannot run, is skipped. If the device's validation is on, its findings also fail the
  * case, and stay in the device's list. */
-bool check_case(library *lib, const op *o, const kernel *k, const shape *s, distribution inputs,
-                uint64_t seed, check_result *out, err *e);
+bool check_case(library *lib, const kernel_case *c, uint64_t seed, check_result *out, err *e);
 
 #endif

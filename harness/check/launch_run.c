@@ -11,9 +11,10 @@
 #include "findings.h"
 #include "harness/base/format.h"
 #include "harness/base/os.h"
-#include "harness/check/validation.h"
+#include "harness/base/stats.h"
+#include "harness/device/launch_fit.h"
 #include "harness/device/tape.h"
-#include "harness/measure/stats.h"
+#include "harness/device/validation.h"
 #include "values.h"
 
 enum { USUAL_ELEMENTS = 16 };
@@ -36,7 +37,7 @@ typedef struct {
     pipeline *pipeline;
     tape *tape;
     array arrays[LAUNCH_BUFFERS]; /* by buffer index */
-} session;
+} setup;
 
 /* Types ---------------------------------------------------------------------------------------- */
 
@@ -67,7 +68,7 @@ static bool check_type(const msl_signature *s, const argument *a, err *e) {
                    elem_get_name(wanted));
 }
 
-static bool check_constants(const session *s, err *e) {
+static bool check_constants(const setup *s, err *e) {
     const launch_request *r = s->request;
     for (size_t i = 0; i < r->constant_count; i++) {
         const msl_constant *found = NULL;
@@ -89,7 +90,7 @@ static bool check_constants(const session *s, err *e) {
 
 /* Setting up ----------------------------------------------------------------------------------- */
 
-static bool compile(session *s, err *e) {
+static bool compile(setup *s, err *e) {
     const launch_request *r = s->request;
     /* Read when the device is opened. */
     if (r->validate) {
@@ -123,7 +124,7 @@ static bool fits_inline(const launch *l, const argument *a, const msl_param *p) 
 }
 
 /* The data is kept twice: to start every repetition from, and in the buffer. */
-static bool check_memory(const session *s, const argument *a, err *e) {
+static bool check_memory(const setup *s, const argument *a, err *e) {
     uint64_t memory = device_get_facts(s->device)->memory_bytes;
     return a->count <= memory / 4 / elem_get_bytes(a->type) ||
            err_set(e, EXIT_CANNOT, "argument %d, %s[%zu], is too large for a device with %.1f GB",
@@ -136,7 +137,7 @@ static bool fill_array(array *a, err *e) {
 }
 
 /* A part of another argument's buffer. */
-static bool bind_alias(session *s, launch *l, const argument *a, err *e) {
+static bool bind_alias(setup *s, launch *l, const argument *a, err *e) {
     const msl_param *p = find_buffer(&s->pipeline->signature, a->index);
     array *of = &s->arrays[a->of];
     if (!of->buffer)
@@ -153,7 +154,7 @@ static bool bind_alias(session *s, launch *l, const argument *a, err *e) {
     return true;
 }
 
-static bool bind_argument(session *s, launch *l, const argument *a, err *e) {
+static bool bind_argument(setup *s, launch *l, const argument *a, err *e) {
     const msl_param *p = find_buffer(&s->pipeline->signature, a->index);
     array *at = &s->arrays[a->index];
     if (!check_type(&s->pipeline->signature, a, e) || !check_memory(s, a, e))
@@ -180,14 +181,14 @@ static bool bind_argument(session *s, launch *l, const argument *a, err *e) {
     return true;
 }
 
-static bool check_index(const session *s, const char *option, int index, err *e) {
+static bool check_index(const setup *s, const char *option, int index, err *e) {
     return s->arrays[index].buffer ||
            err_set(e, EXIT_USAGE, "--%s %d: there is no array %d; give one with --arg", option,
                    index, index);
 }
 
 /* What does not fit the kernel's signature is a mistake of the command line here. */
-static bool describe_launch(session *s, err *e) {
+static bool describe_launch(setup *s, err *e) {
     const launch_request *r = s->request;
     s->tape = tape_new(s->library);
     launch *l = tape_add_pipeline(s->tape, s->pipeline);
@@ -207,7 +208,7 @@ static bool describe_launch(session *s, err *e) {
         if ((r->print[i].wanted && !check_index(s, "print", i, e)) ||
             (r->save[i] && !check_index(s, "save", i, e)))
             return false;
-    if (msl_check_launch(&s->pipeline->signature, l, s->pipeline->max_group_threads,
+    if (launch_check_fit(l, &s->pipeline->signature, s->pipeline->max_group_threads,
                          device_get_facts(s->device)->max_threadgroup_bytes, e))
         return true;
     if (e->code == EXIT_WRONG)
@@ -223,7 +224,7 @@ static void print_time(FILE *out, const char *what, const double *samples, size_
             format_time(stats_compute(samples, count).median, text, sizeof text));
 }
 
-static void print_times(const session *s, FILE *out, const play_times *times, size_t count) {
+static void print_times(const setup *s, FILE *out, const play_times *times, size_t count) {
     const device_facts *f = device_get_facts(s->device);
     double *samples = calloc(3 * count, sizeof *samples);
     assert(samples);
@@ -246,7 +247,7 @@ static void print_times(const session *s, FILE *out, const play_times *times, si
     free(samples);
 }
 
-static bool start_over(session *s, err *e) {
+static bool start_over(setup *s, err *e) {
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {
         array *a = &s->arrays[i];
         if (a->written && !fill_array(a, e))
@@ -255,7 +256,7 @@ static bool start_over(session *s, err *e) {
     return true;
 }
 
-static bool play(session *s, FILE *out, err *e) {
+static bool play(setup *s, FILE *out, err *e) {
     size_t count = (size_t)s->request->repeat;
     play_times *times = calloc(count, sizeof *times);
     assert(times);
@@ -274,7 +275,7 @@ static bool play(session *s, FILE *out, err *e) {
 
 /* Results -------------------------------------------------------------------------------------- */
 
-static bool show_array(const session *s, int index, FILE *out, err *e) {
+static bool show_array(const setup *s, int index, FILE *out, err *e) {
     const launch_request *r = s->request;
     const array *a = &s->arrays[index];
     bool is_shown = r->has_print ? r->print[index].wanted : a->written;
@@ -297,7 +298,7 @@ static bool show_array(const session *s, int index, FILE *out, err *e) {
 }
 
 /* Says which buffers were written outside. False only if that could not be found out. */
-static bool check_guards(const session *s, FILE *out, bool *whole, err *e) {
+static bool check_guards(const setup *s, FILE *out, bool *whole, err *e) {
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {
         ptrdiff_t at = 0;
         err why = {.code = EXIT_OK};
@@ -314,7 +315,7 @@ static bool check_guards(const session *s, FILE *out, bool *whole, err *e) {
     return true;
 }
 
-static exit_code report(session *s, bool played, FILE *out, err *e) {
+static exit_code report(setup *s, bool played, FILE *out, err *e) {
     const launch_request *r = s->request;
     const finding_list *findings = device_get_findings(s->device);
     bool whole = true;
@@ -333,7 +334,7 @@ static exit_code report(session *s, bool played, FILE *out, err *e) {
     return fails || !whole ? EXIT_WRONG : code;
 }
 
-static void close_session(session *s) {
+static void close_setup(setup *s) {
     tape_free(s->tape);
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {
         buffer_free(s->arrays[i].buffer);
@@ -346,7 +347,7 @@ static void close_session(session *s) {
 }
 
 exit_code launch_run(const launch_request *r, FILE *out, err *e) {
-    session s = {.request = r};
+    setup s = {.request = r};
     exit_code code;
     if (compile(&s, e) && describe_launch(&s, e)) {
         const device_facts *f = device_get_facts(s.device);
@@ -357,6 +358,6 @@ exit_code launch_run(const launch_request *r, FILE *out, err *e) {
     } else {
         code = e->code;
     }
-    close_session(&s);
+    close_setup(&s);
     return code;
 }

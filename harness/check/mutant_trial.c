@@ -21,8 +21,8 @@
 #include "mutants.h"
 
 /* The largest product of a shape's sizes for which a case is run. */
-#define CHECK_WORK ((uint64_t)1 << 21)
-#define VALIDATE_WORK ((uint64_t)1 << 17)
+#define CHECK_WORK 2097152.0
+#define VALIDATE_WORK 131072.0
 
 typedef struct {
     const char *scratch;
@@ -144,16 +144,9 @@ static void close_library(library *lib) {
 
 /* Cases --------------------------------------------------------------------------------------- */
 
-static uint64_t count_work(const test_case *c) {
-    uint64_t work = 1;
-    for (int i = 0; i < SHAPE_DIMS; i++)
-        work *= c->shape.dim[i] ? c->shape.dim[i] : 1;
-    return work;
-}
-
 static int by_work(const void *a, const void *b) {
-    const test_case *x = a, *y = b;
-    uint64_t p = count_work(x), q = count_work(y);
+    const kernel_case *x = a, *y = b;
+    double p = shape_count_values(&x->shape), q = shape_count_values(&y->shape);
     return p != q ? (p > q) - (p < q) : strcmp(x->name, y->name);
 }
 
@@ -173,13 +166,12 @@ static void end_trial(trial *t, mutant_fate fate, const char *case_name, const c
 /* True if all cases pass; else it is caught. */
 static bool check_cases(trial *t, library *lib, const case_list *cases, bool is_checked) {
     for (size_t i = 0; i < cases->count; i++) {
-        const test_case *c = &cases->items[i];
+        const kernel_case *c = &cases->items[i];
         check_result result;
         err why = {.code = EXIT_OK};
-        if (i > 0 && count_work(c) > (is_checked ? VALIDATE_WORK : CHECK_WORK))
+        if (i > 0 && shape_count_values(&c->shape) > (is_checked ? VALIDATE_WORK : CHECK_WORK))
             break;
-        bool made =
-            check_case(lib, c->op, c->kernel, &c->shape, c->inputs, t->plan->seed, &result, &why);
+        bool made = check_case(lib, c, t->plan->seed, &result, &why);
         if (made && result.verdict != CHECK_FAIL)
             continue;
         const finding_list *found = device_get_findings(library_get_device(lib));
@@ -194,10 +186,10 @@ static bool check_cases(trial *t, library *lib, const case_list *cases, bool is_
 }
 
 /* Opens the smallest case in both libraries: does each launch run the same code? */
-static bool is_same_code(trial *t, const test_case *c, err *e) {
-    kernel_case a, b;
-    bool is_same = case_open(&a, t->original, c->op, c->kernel, &c->shape, c->inputs, 1, e);
-    bool is_open = case_open(&b, t->fast, c->op, c->kernel, &c->shape, c->inputs, 1, e);
+static bool is_same_code(trial *t, const kernel_case *c, err *e) {
+    kernel_case a = *c, b = *c;
+    bool is_same = case_open(&a, t->original, 1, e);
+    bool is_open = case_open(&b, t->fast, 1, e);
     is_same = is_same && is_open && a.tape->count == b.tape->count;
     for (size_t i = 0; is_same && i < a.tape->count; i++)
         is_same = soft_is_same_code(a.tape->launches[i].pipeline, b.tape->launches[i].pipeline);
@@ -206,10 +198,10 @@ static bool is_same_code(trial *t, const test_case *c, err *e) {
     return is_same;
 }
 
-static bool does_compile(trial *t, const test_case *c) {
-    kernel_case opened;
+static bool does_compile(trial *t, const kernel_case *c) {
+    kernel_case opened = *c;
     err why = {.code = EXIT_OK};
-    bool ok = case_open(&opened, t->fast, c->op, c->kernel, &c->shape, c->inputs, 1, &why);
+    bool ok = case_open(&opened, t->fast, 1, &why);
     case_close(&opened);
     if (!ok)
         end_trial(t, MUTANT_UNCOMPILED, c->name, why.detail[0] ? why.detail : why.text);

@@ -127,13 +127,13 @@ static void add_sources(const mutant_list *l, mutant_file *f, sources *s) {
 /* Mutants ------------------------------------------------------------------------------------- */
 
 typedef struct {
-    const test_case *first; /* a case of it */
+    const kernel_case *first; /* a case of it */
     sources sources;
     mutate_parts parts;
     size_t turn; /* 0 for the first kernel of its op and axes, 1 for the second, ... */
 } kernel_parts;
 
-static bool has_same_axes(const test_case *a, const test_case *b) {
+static bool has_same_axes(const kernel_case *a, const kernel_case *b) {
     const kernel *x = a->kernel, *y = b->kernel;
     return a->op == b->op && x->format == y->format && x->accumulates == y->accumulates &&
            !x->tokens == !y->tokens;
@@ -157,7 +157,7 @@ static bool read_kernels(const char *folder, const mutant_list *l, const case_li
     bool ok = true;
     *count = 0;
     for (size_t i = 0; ok && i < cases->count; i++) {
-        const test_case *c = &cases->items[i];
+        const kernel_case *c = &cases->items[i];
         if (*count > 0 && out[*count - 1].first->kernel == c->kernel)
             continue;
         kernel_parts *k = &out[*count];

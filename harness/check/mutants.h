@@ -6,7 +6,7 @@
 #define ASSAY_MUTANTS_H
 
 #include "harness/device/msl/mutate.h"
-#include "test_case.h"
+#include "kernel_case.h"
 
 /* One .metal file, or a header that such files include. */
 typedef struct {

@@ -42,19 +42,7 @@ typedef struct kernel {
 
 typedef struct op op;
 
-/* A case (test_case.h) as it is built: the source of its buffers, their contents, its tape. */
-typedef struct {
-    const op *op;
-    const kernel *kernel;
-    shape shape;
-    distribution inputs;
-    uint64_t seed;
-    rng random; /* seeded from seed and the case's name */
-    device *device;
-    tape *tape;
-    buffer *buffers[64]; /* freed with the case */
-    size_t buffer_count;
-} kernel_case;
+typedef struct kernel_case kernel_case; /* kernel_case.h */
 
 struct op {
     const char *name;  /* "matvec" */
@@ -77,21 +65,6 @@ const shape_list *op_get_shapes(const op *o, const kernel *k);
 /* Which dimension counts tokens ("batch" or "tokens" in dims); -1: none does. */
 int op_find_batch_dim(const op *o);
 
-/* Builds a case up to its recorded tape, and frees it. c is filled in either way: close it. */
-bool case_open(kernel_case *c, library *lib, const op *o, const kernel *k, const shape *s,
-               distribution inputs, uint64_t seed, err *e);
-void case_close(kernel_case *c);
-
-/* Buffers of a case. The label appears in messages. */
-bool case_input_f32(kernel_case *c, const char *label, size_t count, slice *out,
-                    err *e); /* filled from c->inputs */
-bool case_input_bytes(kernel_case *c, const char *label, const void *data, size_t bytes, slice *out,
-                      err *e);
-bool case_output(kernel_case *c, const char *label, size_t bytes, slice *out,
-                 err *e); /* poisoned */
-
-void case_get_name(const kernel_case *c, char *text,
-                   size_t size);                              /* "rmsnorm_simdgroup/3x576/normal" */
 void shape_get_text(const shape *s, char *text, size_t size); /* "3x576" */
 /* The shape that "3x576" stands for; false for other texts. */
 bool shape_parse(const char *text, shape *out);

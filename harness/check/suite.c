@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "canaries/canary.h"
+#include "canary.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
 #include "harness/base/worker.h"
-#include "sanitizer.h"
-#include "validation.h"
+#include "harness/device/cuda/sanitizer.h"
+#include "harness/device/validation.h"
 
 /* The worker's side ------------------------------------------------------------------------- */
 
@@ -30,13 +30,12 @@ typedef struct {
     library *lib;
 } server;
 
-static bool check_captured(const server *s, const test_case *c, answer *a) {
+static bool check_captured(const server *s, const kernel_case *c, answer *a) {
     device *d = library_get_device(s->lib);
     const char *capture = s->suite->capture;
     if (capture && !device_start_capture(d, capture, &a->error))
         return false;
-    bool made = check_case(s->lib, c->op, c->kernel, &c->shape, c->inputs, s->suite->seed,
-                           &a->result, &a->error);
+    bool made = check_case(s->lib, c, s->suite->seed, &a->result, &a->error);
     if (capture)
         device_stop_capture(d);
     return made;
@@ -57,7 +56,7 @@ static void check_canary(const server *s, const char *name, answer *a) {
 static void *check_named_case(void *context, const char *name, size_t *bytes, bool *retire) {
     const server *s = context;
     answer a = {.made = false};
-    test_case c;
+    kernel_case c;
     size_t prefix = strlen(canary_prefix);
     if (strncmp(name, canary_prefix, prefix) == 0)
         check_canary(s, name + prefix, &a);
@@ -153,7 +152,7 @@ static bool read_answer(const worker_outcome *o, case_report *r) {
 
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
     delivery *s = context;
-    const test_case *c = &s->cases->items[task];
+    const kernel_case *c = &s->cases->items[task];
     case_report r = {.failure = o->failure[0] ? o->failure : NULL};
     if (!r.failure && !read_answer(o, &r))
         r.failure = "the worker is a different build of assay: was it rebuilt during the run?";

@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "check.h"
-#include "test_case.h"
 
 typedef struct {
     const char *verb;  /* the verb that workers are started with */
@@ -31,7 +30,7 @@ typedef struct {
 
 /* Each case when it is finished, in order. False with e set ends the run. */
 typedef struct {
-    bool (*deliver)(void *context, const test_case *c, const case_report *r, err *e);
+    bool (*deliver)(void *context, const kernel_case *c, const case_report *r, err *e);
     void *context;
 } suite_listener;
 

@@ -70,11 +70,11 @@ static result_row make_untimed(const bench_case *c, const device_facts *f, const
     snprintf(r.name, sizeof r.name, "%s", c->name);
     snprintf(r.device, sizeof r.device, "%s", f->name);
     snprintf(r.api, sizeof r.api, "%s", f->api);
-    snprintf(r.op, sizeof r.op, "%s", c->test.op->name);
-    snprintf(r.kernel, sizeof r.kernel, "%s", c->test.kernel->name);
-    shape_get_text(&c->test.shape, r.shape, sizeof r.shape);
+    snprintf(r.op, sizeof r.op, "%s", c->timed.op->name);
+    snprintf(r.kernel, sizeof r.kernel, "%s", c->timed.kernel->name);
+    shape_get_text(&c->timed.shape, r.shape, sizeof r.shape);
     snprintf(r.math, sizeof r.math, "%s", math_mode_get_name(f->math));
-    snprintf(r.input, sizeof r.input, "%s", distribution_get_name(c->test.inputs));
+    snprintf(r.input, sizeof r.input, "%s", distribution_get_name(c->timed.inputs));
     snprintf(r.regime, sizeof r.regime, "%s", timing_get_regime_name(c->regime));
     snprintf(r.cache, sizeof r.cache, "%s", timing_get_cache_name(c->cache));
     snprintf(r.message, sizeof r.message, "%s", why);

@@ -5,11 +5,10 @@
 #ifndef ASSAY_BENCH_H
 #define ASSAY_BENCH_H
 
-#include "harness/check/test_case.h"
 #include "meter.h"
 
 typedef struct {
-    test_case test;
+    kernel_case timed;
     timing_regime regime;
     timing_cache cache;
     char name[256]; /* "kernel/shape/input/regime/cache" */

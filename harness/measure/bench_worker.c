@@ -45,10 +45,9 @@ static void share_buffers(const tape *ours, tape *base) {
 
 /* sides[0] is ours, sides[1] that of the base. */
 static bool time_sides(server *s, const bench_case *c, measurement *sides, size_t count, err *e) {
-    const test_case *t = &c->test;
     for (size_t i = 0; i < count; i++)
-        if (!measurement_open(&sides[i], i == 0 ? s->lib : s->base_lib, t->op, t->kernel, &t->shape,
-                              t->inputs, s->settings->seed, c->regime, c->cache, e))
+        if (!measurement_open(&sides[i], i == 0 ? s->lib : s->base_lib, &c->timed,
+                              s->settings->seed, c->regime, c->cache, e))
             return false;
     if (count > 1) {
         share_buffers(sides[0].tape, sides[1].tape);

@@ -86,16 +86,14 @@ static bool find_window(meter *m, size_t bytes, timing_cache cache, roof_window 
 
 /* Timing ------------------------------------------------------------------------------------ */
 
-bool measurement_open(measurement *x, library *lib, const op *o, const kernel *k, const shape *s,
-                      distribution inputs, uint64_t seed, timing_regime regime, timing_cache cache,
-                      err *e) {
-    char name[256];
+bool measurement_open(measurement *x, library *lib, const kernel_case *c, uint64_t seed,
+                      timing_regime regime, timing_cache cache, err *e) {
     x->regime = regime;
     x->cache = cache;
-    if (!case_open(&x->built, lib, o, k, s, inputs, seed, e))
+    x->built = *c;
+    if (!case_open(&x->built, lib, seed, e))
         return false;
-    case_get_name(&x->built, name, sizeof name);
-    snprintf(x->key, sizeof x->key, "%s/%s/%s", name, timing_get_regime_name(regime),
+    snprintf(x->key, sizeof x->key, "%s/%s/%s", c->name, timing_get_regime_name(regime),
              timing_get_cache_name(cache));
     x->tape = x->built.tape;
     return true;
@@ -103,8 +101,7 @@ bool measurement_open(measurement *x, library *lib, const op *o, const kernel *k
 
 void measurement_close(measurement *x) {
     subject_free(x->subject);
-    if (x->built.tape)
-        case_close(&x->built);
+    case_close(&x->built);
     timing_result_free(&x->result);
 }
 

@@ -6,7 +6,7 @@
 #ifndef ASSAY_METER_H
 #define ASSAY_METER_H
 
-#include "harness/check/op.h"
+#include "harness/check/kernel_case.h"
 #include "harness/device/source_hash.h"
 #include "results.h"
 #include "roof.h"
@@ -49,10 +49,9 @@ struct measurement {
     roof_window window; /* zeros: not measured */
 };
 
-/* A case of a kernel: its inputs and its tape. Filled either way: close it. */
-bool measurement_open(measurement *x, library *lib, const op *o, const kernel *k, const shape *s,
-                      distribution inputs, uint64_t seed, timing_regime regime, timing_cache cache,
-                      err *e);
+/* A case: its inputs and its tape. Filled either way: close it. */
+bool measurement_open(measurement *x, library *lib, const kernel_case *c, uint64_t seed,
+                      timing_regime regime, timing_cache cache, err *e);
 void measurement_close(measurement *x);
 
 /* Checks, times all of them interleaved, checks again. A wrong one is EXIT_WRONG, and none is

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/base/stats.h"
 #include "harness/check/fill.h"
-#include "stats.h"
 
 enum { EXACT_MAX = 20, LEAST_FOR_MEMORY = 20 };
 #define MUCH_MEMORY 3 /* samples in a row that say as much as one: something came and went */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "stats.h"
+#include "harness/base/stats.h"
 
 const char *verdict_get_name(verdict_kind v) {
     static const char *const names[VERDICT_COUNT] = {"same",      "faster",  "slower",

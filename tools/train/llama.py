@@ -1,6 +1,6 @@
 """The llama architecture in PyTorch, small, with the rounding of the exported file built in.
 
-Owns the shape, the forward pass and the fake quantisation. Does not own training or files.
+Owns the shape, the forward pass and the metadata. Does not own training or files.
 RoPE turns consecutive pairs (2i, 2i+1), which is what a GGUF of this architecture means,
 so nothing is permuted on export.
 """
@@ -11,7 +11,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-BLOCK = 32
+from gguf import F32, STRING, U32
+from rounding import Matrix, blend, round_q8_0
+
+DESCRIPTION = "A very small model that tells short tales about metals, smiths and assayers."
 
 
 @dataclasses.dataclass
@@ -29,40 +32,6 @@ class Shape:
     @property
     def head_dim(self):
         return self.dim // self.heads
-
-
-def round_q4_0(weight):
-    """A matrix after Q4_0: in each block, the value farthest from zero becomes -8 steps."""
-    x = weight.reshape(-1, BLOCK)
-    largest = x.gather(1, x.abs().argmax(1, keepdim=True))
-    step = largest / -8
-    inverse = torch.where(step == 0, 0.0, 1 / step)
-    levels = torch.clamp(torch.floor(x * inverse + 8.5), max=15) - 8
-    return (levels * step.half().float()).reshape(weight.shape)
-
-
-def round_q8_0(weight):
-    """A matrix after Q8_0."""
-    x = weight.reshape(-1, BLOCK)
-    step = x.abs().amax(1, keepdim=True) / 127
-    inverse = torch.where(step == 0, 0.0, 1 / step)
-    return (torch.round(x * inverse) * step.half().float()).reshape(weight.shape)
-
-
-def blend(weight, rounding, amount):
-    """Moves a weight towards its rounded value; the gradient passes straight through."""
-    return weight + amount * (rounding(weight.detach()) - weight.detach())
-
-
-class Matrix(nn.Module):
-    """A linear map without bias, used as it will be stored."""
-
-    def __init__(self, rows, columns, scale):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(rows, columns) * scale)
-
-    def forward(self, x, rounded):
-        return F.linear(x, blend(self.weight, round_q4_0, rounded))
 
 
 class Norm(nn.Module):
@@ -143,3 +112,31 @@ class Model(nn.Module):
         for layer in self.blk:
             x = layer(x, cos, sin, rounded)
         return F.linear(self.output_norm(x), table)
+
+
+def metadata(shape):
+    return [
+        ("general.architecture", STRING, "llama"),
+        ("general.name", STRING, "assay-tiny"),
+        ("general.description", STRING, DESCRIPTION),
+        ("general.license", STRING, "mit"),
+        ("general.file_type", U32, 0),
+        ("llama.block_count", U32, shape.layers),
+        ("llama.context_length", U32, shape.context),
+        ("llama.embedding_length", U32, shape.dim),
+        ("llama.feed_forward_length", U32, shape.hidden),
+        ("llama.attention.head_count", U32, shape.heads),
+        ("llama.attention.head_count_kv", U32, shape.kv_heads),
+        ("llama.attention.layer_norm_rms_epsilon", F32, shape.eps),
+        ("llama.rope.dimension_count", U32, shape.head_dim),
+        ("llama.rope.freq_base", F32, shape.rope_base),
+        ("llama.vocab_size", U32, shape.vocab),
+    ]
+
+
+def tensors(weights):
+    """The tensors of the file from the parameters of the model, by name."""
+    return {
+        name if name.endswith(".weight") else name + ".weight": weight
+        for name, weight in weights.items()
+    }
