@@ -1,11 +1,12 @@
 # Arithmetic against bandwidth.
 width = 1200
+height = 640
 load common.'style.gp'
 list = ''
 stats file(1) using (add(strcol('variant').' '.strcol('shape'))) nooutput
 set lmargin at screen 0.075
 set rmargin at screen 0.64
-set key outside right top Left reverse
+set key outside right top Left reverse maxcols 1
 set logscale xy
 set format x '%g'
 set format y '%g'
