@@ -18,6 +18,7 @@
     X(msl_suite)                                                                                   \
     X(msl_launch_suite)                                                                            \
     X(msl_source_suite)                                                                            \
+    X(readme_suite)                                                                                \
     X(record_suite)                                                                                \
     X(worker_suite)                                                                                \
     X(timing_suite)                                                                                \
