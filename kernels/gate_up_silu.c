@@ -105,8 +105,8 @@ static const shape shapes[] = {
 };
 /* Tokens: 1 to more than two tiles of 8; rows around the 4 and 8 of a threadgroup. */
 static const shape many[] = {
-    {{1, 32, 1}},   {{2, 64, 2}},   {{3, 480, 3}},   {{4, 512, 7}},   {{5, 544, 8}},
-    {{7, 1024, 9}}, {{8, 96, 16}},  {{9, 1056, 17}}, {{17, 64, 5}},   {{192, 576, 8}},
+    {{1, 32, 1}},   {{2, 64, 2}},  {{3, 480, 3}},   {{4, 512, 7}}, {{5, 544, 8}},
+    {{7, 1024, 9}}, {{8, 96, 16}}, {{9, 1056, 17}}, {{17, 64, 5}}, {{192, 576, 8}},
 };
 static const shape_list many_list = {many, COUNT_OF(many), {{7, 96, 3}}};
 

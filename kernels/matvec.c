@@ -259,7 +259,8 @@ static const kernel kernels[] = {
            .rows = 4, .shapes = &ladder_shapes.accumulate),
     KERNEL(q4_0, "matvec_q4_0_accumulate_lean_rows", "lean_rows", "the same, 4 rows per simdgroup",
            .accumulates = true, .group = 128, .rows = 16, .shapes = &ladder_shapes.accumulate),
-    LEAN_TOKENS("", false) LEAN_TOKENS("_accumulate", true) SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
+    LEAN_TOKENS("", false) LEAN_TOKENS("_accumulate", true) SHARED(q4_0, ladder)
+        OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

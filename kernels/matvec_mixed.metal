@@ -10,6 +10,7 @@ using namespace metal;
 #include "formats/formats.h"
 
 #include "matvec_rows.h"
+#include "q4_0_rows.h"
 
 // As matvec_mixed.c fills it: groups counts threadgroups of 8 rows.
 struct product_shape {
@@ -28,6 +29,16 @@ METAL_FUNC float mixed_dot(device const uchar *w, device const float *x, uint ro
                            uint lane) {
     const plain_input<typename F::wide> input = {x};
     return dot_row<F>((device const typename F::block *)w, input, row, in_dim, lane);
+}
+
+template <>
+METAL_FUNC float mixed_dot<q4_0>(device const uchar *w, device const float *x, uint row,
+                                 uint in_dim, uint lane) {
+    device const block_q4_0 *w_row = (device const block_q4_0 *)w + size_t(row) * (in_dim / 32);
+    plain_halves input = {x};
+    float sum = 0.0f;
+    q4_0_add_rows<1>(&w_row, input, in_dim / 32, lane, &sum);
+    return simd_sum(sum);
 }
 
 // One row by a simdgroup.

@@ -112,12 +112,13 @@ bool qkv_rope_append_record(tape *t, const kernel *k, const qkv_slices *a, const
     launch_set_param(l, 14, pos, ELEM_U32);
     if (k->tokens != 0)
         launch_set_u32(l, 15, s->tokens);
-    uint32_t all = s->q_dim + 2 * s->kv_dim, tiles = k->tokens ? divide_up(s->tokens, k->tokens) : 1;
+    uint32_t all = s->q_dim + 2 * s->kv_dim,
+             tiles = k->tokens ? divide_up(s->tokens, k->tokens) : 1;
     launch_set_groups(l, (size3){divide_up(all, k->rows), tiles, 1}, (size3){k->group, 1, 1});
     l->bytes =
         w[0].bytes + w[1].bytes + w[2].bytes + in_bytes + norm_bytes + q_bytes + 2 * kv_bytes;
-    l->flops = s->tokens * (2 * (uint64_t)all * s->in_dim + 4 * (uint64_t)s->in_dim +
-                            3 * (uint64_t)all + 3);
+    l->flops = s->tokens *
+               (2 * (uint64_t)all * s->in_dim + 4 * (uint64_t)s->in_dim + 3 * (uint64_t)all + 3);
     l->oracle = qkv_rope_append_oracle;
     return true;
 }
@@ -131,8 +132,8 @@ static bool qkv_rope_append_accepts(const kernel *k, const shape *s, err *e) {
 static bool qkv_rope_append_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
     uint32_t pos = dim[0], head_dim = dim[3];
-    qkv_sizes s = {dim[1] * head_dim, dim[2] * head_dim, dim[4], head_dim, dim[5] ? dim[5] : 1,
-                   1e-5f};
+    qkv_sizes s = {dim[1] * head_dim, dim[2] * head_dim,   dim[4],
+                   head_dim,          dim[5] ? dim[5] : 1, 1e-5f};
     size_t cells = size_multiply(pos + s.tokens + 1, s.kv_dim);
     const weight_format *f = c->kernel->format;
     float *freqs = malloc(size_multiply(head_dim / 2, sizeof *freqs) + 1);

@@ -106,8 +106,8 @@ static bool record_qkv(model *m, tape *t, const llama_layer *l, const llama_cach
         return record_qkv_apart(m, t, l, c, tokens, e);
     qkv_slices at = {a->x, l->attn_norm.at, l->q.at,   l->k.at,          l->v.at,
                      a->q, c->keys,         c->values, get_own(m)->freqs};
-    qkv_sizes sizes = {s->heads * s->head_dim, s->kv_heads * s->head_dim, s->hidden, s->head_dim,
-                       tokens, s->eps};
+    qkv_sizes sizes = {
+        s->heads * s->head_dim, s->kv_heads * s->head_dim, s->hidden, s->head_dim, tokens, s->eps};
     return qkv_rope_append_record(t, k, &at, &sizes, model_get_control(m, CONTROL_POSITION), e);
 }
 
@@ -125,8 +125,7 @@ static bool record_gate_up_apart(model *m, tape *t, const llama_layer *l, uint32
 static bool record_gate_up(model *m, tape *t, const llama_layer *l, uint32_t tokens, err *e) {
     const llama_scratch *a = &get_own(m)->scratch;
     const kernel *k = variants_pick_gate_up(device_get_facts(m->device), l->gate.format, tokens);
-    if (!k || l->gate_bias.format || l->up_bias.format ||
-        l->up.format != l->gate.format)
+    if (!k || l->gate_bias.format || l->up_bias.format || l->up.format != l->gate.format)
         return record_gate_up_apart(m, t, l, tokens, e);
     gate_up_slices at = {a->x, l->ffn_norm.at, l->gate.at, l->up.at, a->activated};
     return gate_up_silu_record(t, k, &at, l->gate.rows, l->gate.columns, tokens,

@@ -39,7 +39,7 @@ const kernel *variants_pick_matvec(const device_facts *d, const weight_format *f
     bool is_small = is_many ? tokens <= FEW_TOKENS : out_dim <= FEW_ROWS;
     const char *const for_gpu[] = {is_small ? "lean" : "lean_rows", is_many ? "reuse" : "rowblock",
                                    "plain"},
-               *const for_cpu[] = {"alone", "plain", "plain"};
+                      *const for_cpu[] = {"alone", "plain", "plain"};
     const char *const *wanted = d->emulated ? for_cpu : for_gpu;
     const kernel *k = NULL;
     for (size_t i = 0; !k && i < COUNT_OF(for_gpu); i++)
@@ -77,9 +77,7 @@ const kernel *variants_pick_decode_attention(const device_facts *d, uint32_t hea
  * way round. */
 static const kernel *find_fused(const op *o, const device_facts *d, const weight_format *f,
                                 uint32_t tokens) {
-    const char *variant = tokens == 1            ? "plain"
-                          : tokens <= FEW_TOKENS ? "tokens"
-                                                 : "tokens_rows";
+    const char *variant = tokens == 1 ? "plain" : tokens <= FEW_TOKENS ? "tokens" : "tokens_rows";
     for (size_t i = 0; !d->emulated && i < o->kernel_count; i++)
         if (o->kernels[i].format == f && strcmp(o->kernels[i].variant, variant) == 0)
             return &o->kernels[i];
