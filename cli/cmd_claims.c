@@ -7,7 +7,6 @@
 
 #include "harness/base/csv.h"
 #include "harness/base/json.h"
-#include "harness/base/os.h"
 #include "harness/base/table.h"
 #include "report/claims.h"
 #include "verb.h"
@@ -218,11 +217,9 @@ static bool answer(const claim_list *claims, const store *s, err *e) {
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
-    char home[PATH_MAX];
     claim_list claims = {.count = 0};
     store s = {.count = 0};
-    bool ok = os_find_home(home, sizeof home, e) &&
-              claims_open(home, settings.claims, names, count, &claims, &s, e) &&
+    bool ok = claims_open(settings.claims, names, count, &claims, &s, e) &&
               (s.count > 0 ||
                err_set(e, EXIT_INCONCLUSIVE,
                        "nothing has been measured yet: run `assay experiment all` first")) &&

@@ -10,6 +10,7 @@
 #include "experiments/experiment.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
+#include "harness/base/root.h"
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
 #include "harness/measure/plot.h"
@@ -231,13 +232,13 @@ static bool choose(const char *const *names, size_t count, const char **out, siz
 }
 
 static bool choose_folder(const device_facts *f, char *path, size_t size, err *e) {
-    char home[PATH_MAX], folder[96];
+    char root[PATH_MAX], folder[96];
     results_get_folder(f->name, folder, sizeof folder);
     if (settings.out)
         return snprintf(path, size, "%s", settings.out) < (int)size ||
                err_set(e, EXIT_USAGE, "the path given with --out is too long");
-    return os_find_home(home, sizeof home, e) &&
-           (snprintf(path, size, "%s/results/%s", home, folder) < (int)size ||
+    return root_find(root, sizeof root, e) &&
+           (snprintf(path, size, "%s/results/%s", root, folder) < (int)size ||
             err_set(e, EXIT_CANNOT, "the path of the results folder is too long"));
 }
 

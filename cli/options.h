@@ -28,7 +28,7 @@ typedef enum {
     OPTION_SPLIT     /* size_t: how many names stand before `--`; 0 without it. Has no name */
 } option_kind;
 
-enum { OPTION_LIST_MAX = 64 };
+enum { OPTION_LIST_MAX = 64, OPTIONS_MAX = 40 };
 
 typedef struct {
     const char *items[OPTION_LIST_MAX];
@@ -59,6 +59,10 @@ typedef struct {
  * argv, with its count in *argc. *help is set by --help and -h, which end the reading. */
 bool options_parse(const option *options, size_t count, int *argc, const char **argv, bool *help,
                    err *e);
+
+/* "m|model" is --model and -m; 0: it has no letter. */
+const char *option_get_name(const option *o);
+char option_get_letter(const option *o);
 
 void options_print_help(FILE *out, const option *options, size_t count);
 

@@ -106,10 +106,10 @@ template <uint N> struct spread_share {
 };
 
 // A threadgroup of 512 computes one head: each of its 16 simdgroups takes 4 keys at a time, 8 lanes
-// each, twice per turn. Loads of keys and values are coalesced, a score is reduced over 3 exchanges,
-// and values need none. Memory for the shares of simdgroups: `found` has the largest score and the
-// sum of each, `parts` a head of each.
-template <uint N>
+// each, J times per turn. Loads of keys and values are coalesced, a score is reduced over 3
+// exchanges, and values need none. Memory for the shares of simdgroups: `found` has the largest
+// score and the sum of each, `parts` a head of each.
+template <uint N, uint J>
 inline void spread_attention(device const float *q, attention_head h, device float *out,
                              uint kv_len, threadgroup float2 *found, threadgroup float *parts,
                              uint thread_index, uint lane, uint sg) {
@@ -124,34 +124,39 @@ inline void spread_attention(device const float *q, attention_head h, device flo
         if (32 * i < h.head_dim)
             query[i] = h.scale * *(device const float4 *)(q + 32 * i + at);
     }
-    for (uint first = 4 * sg + lane / 8; first - lane / 8 < kv_len; first += 128) {
-        float4 values[2][N];
-        float score[2];
-        for (uint j = 0; j < 2; j++) {
-            const size_t row = size_t(min(first + 64 * j, kv_len - 1)) * h.stride + at;
+    const uint own = 4 * sg + lane / 8;
+    for (uint first = 0; first + 4 * sg < kv_len; first += 64 * J) {
+        float4 values[J][N];
+        float scores[J];
+        float largest = share.largest;
+        for (uint j = 0; j < J; j++) {
+            const uint key = first + own + 64 * j;
+            const size_t row = size_t(min(key, kv_len - 1)) * h.stride + at;
             float4 dots = float4(0.0f);
             for (uint i = 0; i < N; i++)
                 if (32 * i < h.head_dim) {
                     dots += query[i] * *(device const float4 *)(h.keys + row + 32 * i);
                     values[j][i] = *(device const float4 *)(h.values + row + 32 * i);
                 }
-            score[j] = (dots.x + dots.y) + (dots.z + dots.w);
+            float score = (dots.x + dots.y) + (dots.z + dots.w);
+            score += simd_shuffle_xor(score, 1);
+            score += simd_shuffle_xor(score, 2);
+            score += simd_shuffle_xor(score, 4);
+            scores[j] = key < kv_len ? score : NO_SCORE;
+            largest = max(largest, scores[j]);
         }
-        float2 scores = float2(score[0], score[1]);
-        scores += simd_shuffle_xor(scores, 1);
-        scores += simd_shuffle_xor(scores, 2);
-        scores += simd_shuffle_xor(scores, 4);
-        const bool2 is_there = bool2(first < kv_len, first + 64 < kv_len);
-        scores = select(float2(NO_SCORE), scores, is_there);
-        const float largest = max(share.largest, max(scores.x, scores.y));
         const float fade = exp(share.largest - largest);
-        const float2 weights = select(float2(0.0f), exp(scores - largest), is_there);
         share.largest = largest;
-        share.sum = fade * share.sum + (weights.x + weights.y);
+        share.sum *= fade;
         for (uint i = 0; i < N; i++)
-            if (32 * i < h.head_dim)
-                share.parts[i] = fade * share.parts[i] + weights.x * values[0][i] +
-                                 weights.y * values[1][i];
+            share.parts[i] *= fade;
+        for (uint j = 0; j < J; j++) {
+            const float weight = first + own + 64 * j < kv_len ? exp(scores[j] - largest) : 0.0f;
+            share.sum += weight;
+            for (uint i = 0; i < N; i++)
+                if (32 * i < h.head_dim)
+                    share.parts[i] += weight * values[j][i];
+        }
     }
     const float largest = simd_max(share.largest);
     const float fade = exp(share.largest - largest);
@@ -207,9 +212,9 @@ kernel void decode_attention_spread(device const float *q [[buffer(0)]],
     device const float *query = q + head * head_dim;
     device float *result = out + head * head_dim;
     if (head_dim <= 64)
-        spread_attention<2>(query, h, result, kv_len, found, memory, thread_index, lane, sg);
+        spread_attention<2, 4>(query, h, result, kv_len, found, memory, thread_index, lane, sg);
     else if (head_dim <= 128)
-        spread_attention<4>(query, h, result, kv_len, found, memory, thread_index, lane, sg);
+        spread_attention<4, 2>(query, h, result, kv_len, found, memory, thread_index, lane, sg);
     else
-        spread_attention<8>(query, h, result, kv_len, found, memory, thread_index, lane, sg);
+        spread_attention<8, 1>(query, h, result, kv_len, found, memory, thread_index, lane, sg);
 }

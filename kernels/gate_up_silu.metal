@@ -7,6 +7,8 @@ using namespace metal;
 #include "formats/q4_0.h"
 
 #include "q4_0_rows.h"
+#include "scatter_sums.h"
+
 #include "q4_0_tokens.h"
 
 // A threadgroup of 128 computes 4 outputs: each of its 4 simdgroups computes the same row of gate

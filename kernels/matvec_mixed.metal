@@ -35,9 +35,9 @@ template <>
 METAL_FUNC float mixed_dot<q4_0>(device const uchar *w, device const float *x, uint row,
                                  uint in_dim, uint lane) {
     device const block_q4_0 *w_row = (device const block_q4_0 *)w + size_t(row) * (in_dim / 32);
-    plain_halves input = {x};
     float sum = 0.0f;
-    q4_0_add_rows<1>(&w_row, input, in_dim / 32, lane, &sum);
+    for (uint b = lane / 2; b < in_dim / 32; b += 16)
+        sum += q4_0_half_product(w_row + b, lane % 2, q4_0_load_half(x + 32 * b, lane % 2));
     return simd_sum(sum);
 }
 

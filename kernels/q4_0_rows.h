@@ -9,12 +9,6 @@
 // product of a half block is then sum((16 + n) * x) - 24 * sum(x), and the last part is the same
 // for all rows.
 
-// x in device memory, as half blocks need it.
-struct plain_halves {
-    device const float *x;
-    q4_0_half_input get(uint block, uint part) { return q4_0_load_half(x + 32 * block, part); }
-};
-
 // x * norm_w; and the squares of x, of which every lane sums those that it loads. As lanes load all
 // of x between them, simd_sum(squares) is what a norm needs, and the norm is a factor of the sum.
 struct normal_halves {
@@ -52,7 +46,7 @@ inline float q4_0_half_product(device const block_q4_0 *b, uint part,
 
 // sums[r] += this lane's part of the product of rows[r], for R rows of `blocks` blocks.
 template <uint R, typename X>
-METAL_FUNC void q4_0_add_rows(thread device const block_q4_0 *const *rows, thread X &x, uint blocks,
+METAL_FUNC void q4_0_add_rows(device const block_q4_0 *const thread *rows, thread X &x, uint blocks,
                               uint lane, thread float *sums) {
     const uint part = lane % 2;
     for (uint b = lane / 2; b < blocks; b += 16) {

@@ -7,22 +7,6 @@
 
 constant uint TOKENS = 8;
 
-// sums[0] = sum over all lanes of sums[lane / (32 / N)]; N is a power of 2, at most 32. Each step
-// halves the sums that a lane still has: it gives away one half and gets its own from its partner.
-template <uint N> METAL_FUNC void sum_and_scatter(thread float *sums, uint lane) {
-    uint step = 16;
-    for (uint n = N / 2; n > 0; n /= 2, step /= 2) {
-        const bool is_upper = lane & step;
-        for (uint i = 0; i < n; i++) {
-            const float given = is_upper ? sums[i] : sums[i + n];
-            const float kept = is_upper ? sums[i + n] : sums[i];
-            sums[i] = kept + simd_shuffle_xor(given, step);
-        }
-    }
-    for (; step > 0; step /= 2)
-        sums[0] += simd_shuffle_xor(sums[0], step);
-}
-
 // 16 weights, in the order of q4_0_half_input: even and odd values of the low and high nibbles.
 inline void q4_0_decode_half(device const block_q4_0 *b, uint part, thread float4 *w) {
     device const ushort *q = (device const ushort *)b->qs + 4 * part;
@@ -41,7 +25,7 @@ template <uint R, bool HasNorm> struct token_sums {
     float squares[HasNorm ? TOKENS : 1];
 
     // Tokens first to first + 7 of x (tokens, in_dim); past the last one, the last is repeated.
-    METAL_FUNC void add(thread device const block_q4_0 *const *rows, device const float *x,
+    METAL_FUNC void add(device const block_q4_0 *const thread *rows, device const float *x,
                         device const float *norm_w, uint in_dim, uint first, uint tokens,
                         uint lane) {
         for (uint i = 0; i < R * TOKENS; i++)
@@ -108,14 +92,14 @@ template <uint R> struct token_place {
 };
 
 template <uint R> METAL_FUNC float finish(thread token_sums<R, false> &s, uint lane) {
-    sum_and_scatter<R * TOKENS>(s.dots, lane);
+    scatter<R * TOKENS>::sum(s.dots, lane);
     return s.dots[0];
 }
 
 template <uint R>
 METAL_FUNC float finish(thread token_sums<R, true> &s, uint in_dim, float eps, uint lane) {
-    sum_and_scatter<R * TOKENS>(s.dots, lane);
-    sum_and_scatter<TOKENS>(s.squares, lane);
+    scatter<R * TOKENS>::sum(s.dots, lane);
+    scatter<TOKENS>::sum(s.squares, lane);
     const uint token = token_place<R>(lane).token;
     const float squares = simd_shuffle(s.squares[0], token * (32 / TOKENS));
     return s.dots[0] * rsqrt(squares / float(in_dim) + eps);

@@ -119,8 +119,10 @@ kernel void rmsnorm_matvec_q4_0_onepass(device const float *x [[buffer(0)]],
     normal_halves input = {x, norm_w, 0.0f};
     float sums[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     q4_0_add_rows<4>(rows, input, blocks, lane, sums);
-    const float4 all = simd_sum(float4(sums[0], sums[1], sums[2], sums[3]));
-    const float squares = simd_sum(input.squares);
-    if (lane < 4 && first + lane < out_dim)
-        y[first + lane] = all[lane] * rsqrt(squares / float(in_dim) + eps);
+    const float inverse = rsqrt(simd_sum(input.squares) / float(in_dim) + eps);
+    for (uint r = 0; r < 4; r++) {
+        const float sum = simd_sum(sums[r]);
+        if (lane == r && first + r < out_dim)
+            y[first + r] = sum * inverse;
+    }
 }

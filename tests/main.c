@@ -57,7 +57,8 @@
     X(tokenize_suite)                                                                              \
     X(claims_suite)                                                                                \
     X(page_suite)                                                                                  \
-    X(run_all_suite)
+    X(run_all_suite)                                                                               \
+    X(install_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
 #define RUN(suite) RUN_SUITE(suite);

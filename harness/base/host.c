@@ -15,6 +15,7 @@
 #endif
 
 #include "os.h"
+#include "root.h"
 #include "sha256.h"
 
 #if defined(__APPLE__)
@@ -154,8 +155,8 @@ void host_get_date(char *text, size_t size) {
         snprintf(text, size, "unknown");
 }
 
-static bool ask_git(const char *home, const char *const *words, char *line, size_t size) {
-    const char *argv[8] = {"git", "-C", home};
+static bool ask_git(const char *root, const char *const *words, char *line, size_t size) {
+    const char *argv[8] = {"git", "-C", root};
     for (size_t i = 0; words[i]; i++)
         argv[i + 3] = words[i];
     char *output = NULL;
@@ -170,12 +171,12 @@ static bool ask_git(const char *home, const char *const *words, char *line, size
 void host_get_commit(char *text, size_t size) {
     static const char *const head[] = {"rev-parse", "--short=12", "HEAD", NULL};
     static const char *const changes[] = {"status", "--porcelain", "-uno", NULL};
-    char home[PATH_MAX], commit[64], changed[64];
-    if (!os_find_home(home, sizeof home, NULL) || !ask_git(home, head, commit, sizeof commit)) {
+    char root[PATH_MAX], commit[64], changed[64];
+    if (!root_find(root, sizeof root, NULL) || !ask_git(root, head, commit, sizeof commit)) {
         snprintf(text, size, "unknown");
         return;
     }
-    bool is_dirty = ask_git(home, changes, changed, sizeof changed) && changed[0];
+    bool is_dirty = ask_git(root, changes, changed, sizeof changed) && changed[0];
     snprintf(text, size, "%s%s", commit, is_dirty ? "-dirty" : "");
 }
 

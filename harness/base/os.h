@@ -11,8 +11,9 @@
 uint64_t os_now_ns(void); /* monotonic */
 int os_count_cpus(void);  /* that this process may use */
 
-/* The project's root: ASSAY_HOME, or the nearest folder above the executable that has kernels/ and
- * harness/ in it. */
+/* Where the program's own files are (kernels, shim, plots, page, headers): ASSAY_HOME, or the nearest
+ * folder above the executable that has kernels/ and harness/ in it, as a source tree has, or that has
+ * them in share/assay, as make install puts them. */
 bool os_find_home(char *path, size_t size, err *e);
 /* $XDG_CACHE_HOME/assay, ~/.cache/assay or a private folder under $TMPDIR; made if missing. */
 bool os_find_cache(char *path, size_t size, err *e);

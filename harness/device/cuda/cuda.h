@@ -13,6 +13,8 @@
 
 typedef struct cuda_play cuda_play;
 
+enum { CUDA_LANDING_BYTES = 1 << 20 }; /* logits of any vocabulary; larger copies go directly */
+
 typedef struct {
     const cuda_driver *driver;
     CUdevice device;
@@ -20,6 +22,7 @@ typedef struct {
     CUstream stream;  /* plays and copies to the device, in the order they were asked for */
     CUstream copies;  /* copies from the device: they need not wait for plays in flight */
     CUevent uploaded; /* the last copy to the device */
+    void *landing;    /* pinned memory of CUDA_LANDING_BYTES, for copies from the device */
     ptx_compiler *compiler;
     bool overlaps; /* a launch may be set up while the one before it still runs */
     finding_list findings;

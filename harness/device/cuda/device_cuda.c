@@ -77,6 +77,8 @@ static void close_device(device *d) {
         driver->context_set(c->context);
         driver->context_wait();
         cuda_free_plays(c);
+        if (c->landing)
+            driver->pinned_free(c->landing);
         if (c->uploaded)
             driver->event_free(c->uploaded);
         if (c->copies)
@@ -104,6 +106,8 @@ static bool open_context(cuda_device *c, err *e) {
         result = driver->event_new(&c->uploaded, CU_EVENT_DISABLE_TIMING);
     if (result == CUDA_SUCCESS)
         result = driver->event_record(c->uploaded, c->stream);
+    if (result == CUDA_SUCCESS)
+        result = driver->pinned_new(&c->landing, CUDA_LANDING_BYTES, 0);
     return cuda_ok(driver, result, e, "take work");
 }
 

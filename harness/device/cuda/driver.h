@@ -93,6 +93,8 @@ enum {
     X(memory_info, cuMemGetInfo_v2, (size_t * available, size_t * total))                          \
     X(memory_new, cuMemAlloc_v2, (CUdeviceptr * at, size_t bytes))                                 \
     X(memory_free, cuMemFree_v2, (CUdeviceptr at))                                                 \
+    X(pinned_new, cuMemHostAlloc, (void **at, size_t bytes, unsigned int flags))                   \
+    X(pinned_free, cuMemFreeHost, (void *at))                                                      \
     X(copy_in, cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream s)) \
     X(copy_out, cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream s))      \
     X(fill, cuMemsetD16Async, (CUdeviceptr at, unsigned short word, size_t count, CUstream s))     \
