@@ -123,19 +123,31 @@ inline float total(float4 v) {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-// The state of a row as a quad holds it: lane `part` has float4s part, part + 4, ... of `count`.
-template <uint P> struct quad_row {
-    float4 s[P];
+// The state of a row as a quad works on it: lane `part` has float4s part, part + 4, ... In registers
+// for heads of up to 64, where it arrives while other things are computed; where it is for larger
+// ones, which would need too many.
+struct held_row {
+    device float4 *row;
+    uint part, wides;
+    float4 s[4];
 
-    METAL_FUNC void load(device const float4 *row, uint part, uint count) {
-        for (uint p = 0; p < P; p++)
-            s[p] = part + 4 * p < count ? row[part + 4 * p] : float4(0.0f);
+    METAL_FUNC void load() {
+        for (uint p = 0; p < 4; p++)
+            s[p] = part + 4 * p < wides ? row[part + 4 * p] : float4(0.0f);
     }
-    METAL_FUNC void store(device float4 *row, uint part, uint count) const {
-        for (uint p = 0; p < P; p++)
-            if (part + 4 * p < count)
-                row[part + 4 * p] = s[p];
-    }
+    METAL_FUNC uint count() const { return 4; }
+    METAL_FUNC float4 get(uint p) const { return s[p]; }
+    METAL_FUNC void set(uint p, float4 v) { s[p] = row[part + 4 * p] = v; }
+};
+
+struct placed_row {
+    device float4 *row;
+    uint part, wides;
+
+    METAL_FUNC void load() {}
+    METAL_FUNC uint count() const { return (wides + 3) / 4; }
+    METAL_FUNC float4 get(uint p) const { return row[part + 4 * p]; }
+    METAL_FUNC void set(uint p, float4 v) { row[part + 4 * p] = v; }
 };
 
 // What a token reads and writes, and whose threads work on it.
@@ -150,20 +162,21 @@ struct token_thread {
 };
 
 // Threads 0 to size - 1 make the vectors of the head in threadgroup memory, each its own channel;
-// then each quad does its row. The state is loaded first, so that it arrives while the rest is
-// computed.
-template <uint P>
+// then each quad does its row, which is an S.
+template <typename S>
 METAL_FUNC void mix_token(thread const token_vectors &x, token_thread me,
                           threadgroup float4 *vectors, threadgroup float *values,
                           threadgroup float *partial) {
-    const uint wides = x.size / 4;
     const uint at = me.head * x.size;
     const uint part = me.index % 4;
     const bool has_row = me.index / 4 < x.size; // a small head has fewer rows than quads
     const uint row = has_row ? me.index / 4 : 0;
-    device float4 *kept = (device float4 *)(x.state + size_t(at + row) * x.size);
-    quad_row<P> own;
-    own.load(kept, part, has_row ? wides : 0);
+    const uint wides = has_row ? x.size / 4 : 0;
+    S own;
+    own.row = (device float4 *)(x.state + size_t(at + row) * x.size);
+    own.part = part;
+    own.wides = wides;
+    own.load();
 
     threadgroup float4 *r = vectors;
     threadgroup float4 *w = vectors + 64;
@@ -195,18 +208,17 @@ METAL_FUNC void mix_token(thread const token_vectors &x, token_thread me,
 
     const float value = values[row];
     float4 dots = float4(0.0f);
-    for (uint p = 0; p < P; p++)
+    for (uint p = 0; p < own.count(); p++)
         if (part + 4 * p < wides)
-            dots = fma(own.s[p], kk[part + 4 * p], dots);
+            dots = fma(own.get(p), kk[part + 4 * p], dots);
     const float sa = -quad_sum(total(dots));
     float4 sums = float4(0.0f);
-    for (uint p = 0; p < P; p++)
+    for (uint p = 0; p < own.count(); p++)
         if (part + 4 * p < wides) {
             const uint j = part + 4 * p;
-            own.s[p] = fma(float4(sa), b[j], fma(float4(value), k[j], own.s[p] * w[j]));
-            sums = fma(own.s[p], r[j], sums);
+            own.set(p, fma(float4(sa), b[j], fma(float4(value), k[j], own.get(p) * w[j])));
+            sums = fma(own.get(p), r[j], sums);
         }
-    own.store(kept, part, has_row ? wides : 0);
     const float out = quad_sum(total(sums));
 
     const bool is_first = has_row && part == 0;
@@ -247,7 +259,7 @@ kernel void time_mix_v7_token(
                              g, r_k, norm_w, norm_b, state,  y,       size, mixes_v, eps};
     const token_thread me = {head, index, lane, sg, sg_count};
     if (size <= 64)
-        mix_token<4>(x, me, vectors, values, partial);
+        mix_token<held_row>(x, me, vectors, values, partial);
     else
-        mix_token<16>(x, me, vectors, values, partial);
+        mix_token<placed_row>(x, me, vectors, values, partial);
 }
