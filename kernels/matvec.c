@@ -9,6 +9,7 @@
 
 #include "formats/formats.h"
 #include "harness/base/size.h"
+#include "matvec_parts.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -39,19 +40,28 @@ static bool check_dims(const kernel *k, uint32_t in_dim, uint32_t batch, err *e)
     return true;
 }
 
-/* Geometry: k->rows rows and k->tokens tokens per threadgroup of k->group threads; kernels of one
- * token have no batch argument. */
-bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
-                   uint32_t in_dim, uint32_t batch, err *e) {
+bool matvec_check(const kernel *k, slice *w, slice *x, slice *y, uint32_t out_dim, uint32_t in_dim,
+                  uint32_t batch, err *e) {
     const weight_format *f = k->format;
     size_t x_bytes = size_multiply(size_multiply(batch, in_dim), sizeof(float)),
            y_bytes = size_multiply(size_multiply(batch, out_dim), sizeof(float));
     bool is_float = f->values == 1; /* blocks need the alignment of their fp16 scales */
     uint32_t width = is_float && k->multiple_of ? k->multiple_of : 1; /* weights in a load */
-    if (!check_dims(k, in_dim, batch, e) ||
-        !record_check_weights(k, "w", f, w, out_dim, in_dim, is_float ? width * f->bytes : 2, e) ||
-        !record_trim(k, "x", x_bytes, is_float ? width * sizeof(float) : 16, &x, e) ||
-        !record_trim(k, "y", y_bytes, sizeof(float), &y, e))
+    return check_dims(k, in_dim, batch, e) &&
+           record_check_weights(k, "w", f, *w, out_dim, in_dim, is_float ? width * f->bytes : 2,
+                                e) &&
+           record_trim(k, "x", x_bytes, is_float ? width * sizeof(float) : 16, x, e) &&
+           record_trim(k, "y", y_bytes, sizeof(float), y, e);
+}
+
+void matvec_set_grid(launch *l, const kernel *k, uint32_t out_dim, uint32_t batch) {
+    uint32_t tiles = k->tokens == 0 ? 1 : divide_up(batch, k->tokens);
+    launch_set_groups(l, (size3){divide_up(out_dim, k->rows), tiles, 1}, (size3){k->group, 1, 1});
+}
+
+bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
+                   uint32_t in_dim, uint32_t batch, err *e) {
+    if (!matvec_check(k, &w, &x, &y, out_dim, in_dim, batch, e))
         return false;
     launch *l = record_launch(t, k, e);
     if (!l)
@@ -63,16 +73,15 @@ bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t
     launch_set_u32(l, 4, in_dim);
     if (k->tokens != 0)
         launch_set_u32(l, 5, batch);
-    uint32_t tiles = k->tokens == 0 ? 1 : divide_up(batch, k->tokens);
-    launch_set_groups(l, (size3){divide_up(out_dim, k->rows), tiles, 1}, (size3){k->group, 1, 1});
+    matvec_set_grid(l, k, out_dim, batch);
     uint64_t outputs = (uint64_t)out_dim * batch;
-    l->bytes = w.bytes + x_bytes + (k->accumulates ? 2 : 1) * y_bytes;
+    l->bytes = w.bytes + x.bytes + (k->accumulates ? 2 : 1) * y.bytes;
     l->flops = 2 * outputs * in_dim + (k->accumulates ? outputs : 0);
     l->oracle = matvec_oracle;
     return true;
 }
 
-static bool matvec_accepts(const kernel *k, const shape *s, err *e) {
+bool matvec_accepts(const kernel *k, const shape *s, err *e) {
     uint32_t batch = s->dim[2], step = (uint32_t)k->format->values;
     if (k->multiple_of > step)
         step = k->multiple_of;
