@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "harness/check/findings.h"
-#include "harness/check/validation.h"
+#include "harness/device/validation.h"
 #include "runner/model_file.h"
 
 bool open_model_file(open_model *s, const char *path, err *e) {

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
+#include "harness/base/toolchain.h"
 #include "harness/device/soft/lines.h"
 #include "harness/device/soft/macho.h"
-#include "harness/device/toolchain.h"
 
 SUITE_EXTERN(lines_suite);
 

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/stats.h"
 #include "harness/check/fill.h"
 #include "harness/measure/fit.h"
-#include "harness/measure/stats.h"
 #include "harness/measure/verdict.h"
 
 SUITE(significance_suite);

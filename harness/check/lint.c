@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "harness/base/os.h"
+#include "harness/base/toolchain.h"
 #include "harness/device/diagnostic.h"
 #include "harness/device/soft/compile.h"
-#include "harness/device/toolchain.h"
 
 enum { LINT_BYTES = 16 << 20 };
 

@@ -1,4 +1,6 @@
-/* result_row: the columns of a row, as text and back; and the head of a result file. */
+/* result_row: see result_row.h. The columns of a row, as text and back. */
+#include "result_row.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -7,7 +9,6 @@
 #include <string.h>
 
 #include "harness/base/host.h"
-#include "results.h"
 
 /* How a column is kept in a row. */
 typedef enum { AS_TEXT, AS_DOUBLE, AS_COUNT } column_kind;

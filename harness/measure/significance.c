@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "harness/base/size.h"
+#include "harness/base/stats.h"
 #include "harness/check/fill.h"
-#include "stats.h"
 
 enum { EXACT_MAX = 20, LEAST_FOR_MEMORY = 20 };
 

@@ -9,8 +9,8 @@
 #ifndef ASSAY_TIMING_H
 #define ASSAY_TIMING_H
 
+#include "harness/base/stats.h"
 #include "harness/device/device.h"
-#include "stats.h"
 
 typedef enum { TIMING_SINGLE, TIMING_CHAINED, TIMING_INDEPENDENT, TIMING_REGIMES } timing_regime;
 typedef enum { TIMING_WARM, TIMING_COLD, TIMING_CACHES } timing_cache;

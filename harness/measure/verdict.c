@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "stats.h"
+#include "harness/base/stats.h"
 
 #define LEVEL 0.05 /* of a false alarm among all cases */
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "cuda.h"
-#include "harness/check/sanitizer.h"
+#include "sanitizer.h"
 
 static cuda_buffer *get(const buffer *b) {
     return b->impl;

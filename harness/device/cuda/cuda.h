@@ -47,8 +47,12 @@ typedef struct {
     cuda_arguments arguments;
 } cuda_launch;
 
-/* device_cuda.c: the device of the calling thread from here on. */
-cuda_device *cuda_enter(const device *d);
+/* The device of the calling thread from here on. */
+static inline cuda_device *cuda_enter(const device *d) {
+    cuda_device *c = d->impl;
+    c->driver->context_set(c->context);
+    return c;
+}
 
 /* buffer_cuda.c */
 bool cuda_new_buffer(buffer *b, size_t allocation_bytes, const void *no_copy, err *e);

@@ -6,13 +6,7 @@
 #include <string.h>
 
 #include "cuda.h"
-#include "harness/check/sanitizer.h"
-
-cuda_device *cuda_enter(const device *d) {
-    cuda_device *c = d->impl;
-    c->driver->context_set(c->context);
-    return c;
-}
+#include "sanitizer.h"
 
 /* Finding one ----------------------------------------------------------------------------------- */
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "harness/base/os.h"
+#include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
-#include "harness/device/toolchain.h"
 
 enum {
     OLDEST_CLANG = 16,      /* the first that knows sm_90 */

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
+#include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
-#include "harness/device/toolchain.h"
 #include "inspect.h"
 
 struct soft_compiler {

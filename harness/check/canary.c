@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "harness/base/os.h"
-#include "harness/check/check.h"
-#include "harness/check/sanitizer.h"
+#include "harness/device/cuda/sanitizer.h"
 
 enum { ELEMENTS = 128, GROUP = 64, PATIENCE_NS = 2000000000 };
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/device/cuda/ptx.h"
+#include "ptx.h"
 #include "sanitizer.h"
 
 static const char mark[] = "=========";

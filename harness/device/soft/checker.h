@@ -1,11 +1,11 @@
-/* checked_internal: what the files of checked mode share; no other file includes it.
+/* checker: what the files of checked mode share; no other file includes it.
  *
  * checked.c is the front door: launches, threadgroups, barriers. checked_mishap.c takes what is
  * wrong beyond memory. checked_access.c judges each access, checked_sync.c knows the order that
  * atomics and fences give, checked_memory.c knows what memory there is and makes bad accesses
  * harmless, checked_report.c says what was found. */
-#ifndef ASSAY_SOFT_CHECKED_INTERNAL_H
-#define ASSAY_SOFT_CHECKED_INTERNAL_H
+#ifndef ASSAY_SOFT_CHECKER_H
+#define ASSAY_SOFT_CHECKER_H
 
 #include "checked.h"
 #include "rescue.h"

@@ -12,7 +12,7 @@
 
 #include "harness/base/os.h"
 #include "harness/base/worker.h"
-#include "harness/device/cuda/ptx.h"
+#include "ptx.h"
 
 const char *const sanitizer_tools[SANITIZER_TOOLS] = {"memcheck", "racecheck", "initcheck",
                                                       "synccheck"};

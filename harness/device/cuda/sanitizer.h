@@ -7,7 +7,7 @@
 #ifndef ASSAY_SANITIZER_H
 #define ASSAY_SANITIZER_H
 
-#include "validation.h"
+#include "harness/device/validation.h"
 
 enum { SANITIZER_TOOLS = 4 };
 extern const char *const sanitizer_tools[SANITIZER_TOOLS]; /* "memcheck", ... */
