@@ -49,18 +49,5 @@ inline float activate(uint kind, float x) {
     }
 }
 
-#else
-
-#include "harness/device/launch.h"
-
-const char *activation_get_name(uint32_t kind);
-
-/* Refuses what is not in the list. */
-bool activation_check(const char *kernel, uint32_t kind, err *e);
-
-/* Turns the judgement of a sum into that of the function of it: value and scale are those of the
- * sums on entry, with terms and roundings filled in, and of the results on return. */
-void activation_judge(uint32_t kind, bool is_fast, expected *out);
-
 #endif
 #endif

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "activation_judge.h"
 #include "formats/formats.h"
 #include "harness/base/size.h"
 #include "matvec_parts.h"

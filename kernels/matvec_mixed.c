@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "activation_judge.h"
 #include "formats/formats.h"
 #include "harness/base/size.h"
 #include "record.h"

@@ -1,5 +1,5 @@
-/* activations: see activations.h. What an activation does to the error of its argument. */
-#include "activations.h"
+/* activation_judge: see activation_judge.h. What an activation does to the error of its argument. */
+#include "activation_judge.h"
 
 #include <float.h>
 #include <math.h>
@@ -11,21 +11,14 @@ static double keep(double x) {
     return x;
 }
 
-static const struct {
-    const char *name;
-    double (*compute)(double x);
-} list[ACTIVATION_COUNT] = {
-    [ACTIVATION_NONE] = {"none", keep},
-    [ACTIVATION_TANH] = {"tanh", tanh},
-    [ACTIVATION_SIGMOID] = {"sigmoid", reference_sigmoid},
-    [ACTIVATION_SQUARED_RELU] = {"squared_relu", reference_squared_relu},
-    [ACTIVATION_SILU] = {"silu", reference_silu},
-    [ACTIVATION_DECAY] = {"decay", reference_decay},
+static double (*const list[ACTIVATION_COUNT])(double x) = {
+    [ACTIVATION_NONE] = keep,
+    [ACTIVATION_TANH] = tanh,
+    [ACTIVATION_SIGMOID] = reference_sigmoid,
+    [ACTIVATION_SQUARED_RELU] = reference_squared_relu,
+    [ACTIVATION_SILU] = reference_silu,
+    [ACTIVATION_DECAY] = reference_decay,
 };
-
-const char *activation_get_name(uint32_t kind) {
-    return kind < ACTIVATION_COUNT ? list[kind].name : "unknown";
-}
 
 bool activation_check(const char *kernel, uint32_t kind, err *e) {
     return kind < ACTIVATION_COUNT || err_set(e, EXIT_CANNOT, "%s: activation %u is not one of %d",
@@ -69,9 +62,8 @@ void activation_judge(uint32_t kind, bool is_fast, expected *out) {
     double unit = elem_get_roundoff(ELEM_F32) * operations;
     for (size_t i = 0; i < out->count; i++) {
         double z = out->value[i], delta = unit * fmax(out->scale[i], (double)FLT_MIN);
-        double f = list[kind].compute(z);
-        double change =
-            fmax(fabs(list[kind].compute(z + delta) - f), fabs(list[kind].compute(z - delta) - f));
+        double f = list[kind](z);
+        double change = fmax(fabs(list[kind](z + delta) - f), fabs(list[kind](z - delta) - f));
         double own = count_roundings(kind, z, is_fast) / operations * fabs(f);
         out->value[i] = f;
         out->scale[i] = change / unit + own;
