@@ -124,10 +124,11 @@ static bool is_head(const gguf *g, const gguf_tensor *t) {
                                                                 : "token_embd.weight") == 0;
 }
 
-/* Six bits where rows are whole blocks of 256, else eight. */
-static const gguf_type *choose_head(const gguf_type *type, uint64_t columns) {
+const gguf_type *convert_fit_head(const gguf_type *type, uint64_t columns) {
     bool is_six = type->format != &format_q8_0 && columns % format_q6_k.values == 0;
-    return gguf_find_format(is_six ? &format_q6_k : &format_q8_0);
+    if (type->values > 1)
+        type = gguf_find_format(is_six ? &format_q6_k : &format_q8_0);
+    return convert_fit_type(type, columns);
 }
 
 const gguf_type *convert_choose_type(const gguf *g, const gguf_tensor *t,
@@ -141,8 +142,8 @@ const gguf_type *convert_choose_type(const gguf *g, const gguf_tensor *t,
     bool is_quantised = type->values > 1;
     if (is_quantised && is_halved(t))
         return t->type->format == &format_f32 ? gguf_find_format(&format_f16) : t->type;
-    if (is_quantised && !o->is_pure && is_head(g, t))
-        type = choose_head(type, t->dim[0]);
+    if (!o->is_pure && is_head(g, t))
+        return convert_fit_head(type, t->dim[0]);
     return convert_fit_type(type, t->dim[0]);
 }
 

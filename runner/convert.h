@@ -29,6 +29,8 @@ const gguf_type *convert_find_type(const char *name, err *e);
 void convert_list_types(char *text, size_t size);
 /* The type itself, or what a matrix with rows of so many values gets instead. */
 const gguf_type *convert_fit_type(const gguf_type *type, uint64_t columns);
+/* The same for the head: with a quantised type six bits where rows are whole blocks, else eight. */
+const gguf_type *convert_fit_head(const gguf_type *type, uint64_t columns);
 
 /* general.file_type of a model that is mostly of this type. */
 uint32_t convert_get_file_type(const gguf_type *type);

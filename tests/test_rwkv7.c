@@ -12,6 +12,7 @@
 #include "runner/generate.h"
 #include "runner/model_check.h"
 #include "runner/rwkv7_parts.h"
+#include "runner/synth.h"
 #include "support.h"
 
 static char folder[512];
@@ -273,6 +274,104 @@ TEST memory_is_made_once_and_does_not_grow(void) {
     PASS();
 }
 
+/* --- invented ones --- */
+
+static gguf *open_tiny(const char *type) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/tiny-%s.gguf", folder, type);
+    synth_options o = {.seed = 3, .type = gguf_find_type_name(type)};
+    const synth_shape *s = synth_find_shape("rwkv7-tiny", &e);
+    return s && synth_write_model(s, path, &o, &e) ? gguf_open(path, &e) : NULL;
+}
+
+TEST an_invented_model_passes_its_check(const char *type) {
+    gguf *g = open_tiny(type);
+    ASSERT_OK(g);
+    CHECK_CALL(passes_check(g, 0));
+    tokenizer *t = tokenizer_new(g, &e);
+    ASSERT_OK(t);
+    ASSERT_EQ(512, tokenizer_get_count(t));
+    tokenizer_free(t);
+    gguf_free(g);
+    PASS();
+}
+
+TEST tensors_get_the_types_that_published_files_have(void) {
+    gguf *g = open_tiny("Q4_0");
+    ASSERT_OK(g);
+    static const struct {
+        const char *name, *type;
+    } want[] = {{"token_embd.weight", "Q4_0"},
+                {"output.weight", "Q8_0"}, /* rows of 128 are no blocks of 256 */
+                {"blk.1.time_mix_key.weight", "Q4_0"},
+                {"blk.1.channel_mix_value.weight", "Q4_0"},
+                {"blk.1.time_mix_a1.weight", "F16"},
+                {"blk.1.time_mix_v2.weight", "F16"},
+                {"blk.1.time_mix_g2.weight", "F16"},
+                {"blk.1.time_mix_w1.weight", "F32"},
+                {"blk.1.time_mix_w2.weight", "F32"},
+                {"blk.1.time_mix_lerp_fused.weight", "F32"},
+                {"blk.1.time_mix_r_k.weight", "F32"}};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+        ASSERT_STR_EQ(want[i].type, gguf_find_tensor(g, want[i].name)->type->name);
+    gguf *floats = open_tiny("F32"); /* and so does convert */
+    ASSERT_OK(floats);
+    convert_options o = {.type = gguf_find_type_name("Q4_0")};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+        ASSERT_STR_EQ(
+            want[i].type,
+            convert_choose_type(floats, gguf_find_tensor(floats, want[i].name), &o)->name);
+    gguf_free(floats);
+    gguf_free(g);
+    PASS();
+}
+
+static double find_largest_state(const model *m) {
+    double largest = 0;
+    for (size_t i = 0; i < m->buffer_count; i++) {
+        buffer *b = m->buffers[i].buffer;
+        if (m->buffers[i].kind != MEMORY_STATE)
+            continue;
+        float *values = malloc(b->bytes);
+        if (!buffer_download(b, 0, values, b->bytes, &e))
+            largest = INFINITY;
+        for (size_t k = 0; k < b->bytes / sizeof *values; k++)
+            largest = isfinite(values[k]) ? fmax(largest, fabs((double)values[k])) : INFINITY;
+        free(values);
+    }
+    return largest;
+}
+
+/* What a state holds decays: it does not grow with the text. */
+TEST a_state_stays_bounded_over_thousands_of_tokens(void) {
+    enum { TOKENS = 4096, PARTS = 4 };
+    gguf *g = open_tiny("Q8_0");
+    ASSERT_OK(g);
+    model *m = open_model(g, 64);
+    ASSERT_OK(m);
+    uint32_t vocab = model_get_shape(m)->vocab, *tokens = malloc(TOKENS * sizeof *tokens);
+    float *logits = malloc(vocab * sizeof *logits);
+    rng r = rng_new(4, "long");
+    double first = 0, last = 0;
+    for (size_t i = 0; i < TOKENS; i++)
+        tokens[i] = rng_below(&r, vocab);
+    for (size_t i = 0; i < PARTS; i++) {
+        ASSERT_OK(model_forward_prompt(m, tokens + i * TOKENS / PARTS, TOKENS / PARTS, PLAY_WHOLE,
+                                       logits, NULL, &e));
+        for (uint32_t k = 0; k < vocab; k++)
+            ASSERT(isfinite(logits[k]));
+        last = find_largest_state(m);
+        first = i == 0 ? last : first;
+    }
+    ASSERT(last > 0 && last <= 3 * first);
+    ASSERT_EQ(TOKENS, model_get_position(m));
+    free(tokens);
+    free(logits);
+    model_free(m);
+    gguf_free(g);
+    PASS();
+}
+
 /* --- which files --- */
 
 TEST a_file_is_refused(const golden_options *o, const char *says) {
@@ -303,6 +402,10 @@ SUITE(rwkv7_suite) {
     RUN_TEST(a_prompt_in_tiles_of_any_size_is_the_same);
     RUN_TEST(the_shipped_model_writes_sense);
     RUN_TEST(memory_is_made_once_and_does_not_grow);
+    RUN_TESTp(an_invented_model_passes_its_check, "Q4_0");
+    RUN_TESTp(an_invented_model_passes_its_check, "F32");
+    RUN_TEST(tensors_get_the_types_that_published_files_have);
+    RUN_TEST(a_state_stays_bounded_over_thousands_of_tokens);
     const golden_options missing = {.without = "blk.1.time_mix_k_k.weight"},
                          cut = {.cut = "blk.1.channel_mix_value.weight"},
                          short_rank = {.cut = "blk.0.time_mix_a1.weight"},
