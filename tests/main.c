@@ -32,6 +32,7 @@
     X(llama_suite)                                                                                 \
     X(llama_file_suite)                                                                            \
     X(rwkv7_suite)                                                                                 \
+    X(state_suite)                                                                                 \
     X(kernels_suite)                                                                               \
     X(checked_suite)                                                                               \
     X(lines_suite)                                                                                 \
