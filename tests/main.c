@@ -33,6 +33,8 @@
     X(nonfinite_suite)                                                                             \
     X(llama_suite)                                                                                 \
     X(llama_file_suite)                                                                            \
+    X(rwkv7_suite)                                                                                 \
+    X(state_suite)                                                                                 \
     X(kernels_suite)                                                                               \
     X(checked_suite)                                                                               \
     X(lines_suite)                                                                                 \
@@ -55,6 +57,7 @@
     X(words_suite)                                                                                 \
     X(vocabularies_suite)                                                                          \
     X(tokenizer_suite)                                                                             \
+    X(world_suite)                                                                                 \
     X(tokenize_suite)                                                                              \
     X(claims_suite)                                                                                \
     X(page_suite)                                                                                  \
