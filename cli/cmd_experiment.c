@@ -9,7 +9,7 @@
 #include "experiment_files.h"
 #include "experiments/experiment.h"
 #include "harness/base/os.h"
-#include "harness/base/root.h"
+#include "harness/base/path.h"
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
 #include "harness/measure/plot.h"
@@ -31,14 +31,12 @@ static const option options[] = {
      "only shows that each works: the numbers mean nothing", 0, 0},
     {"resume", OPTION_FLAG, &settings.resume, NULL,
      "skip those with files of this build, device, level and kernel source", 0, 0},
-    {"device", OPTION_TEXT, &settings.device, "D",
-     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    DEVICE_OPTION(&settings.device),
     {"out", OPTION_TEXT, &settings.out, "DIR", "where the files go (default results/<device>)", 0,
      0},
     {"m|model", OPTION_TEXT, &settings.model, "FILE",
      "GGUF file (default: SmolLM2-135M if `make model` fetched it, else the one included)", 0, 0},
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of inputs and tokens (default 1)", 0,
-     UINT64_MAX},
+    SEED_OPTION(&settings.seed, "inputs and tokens"),
     MATH_OPTION(&settings.math, "fast, as Metal's"),
     {"timeout", OPTION_SECONDS, &settings.timeout_s, "S",
      "give up on an experiment after this many seconds (default 3600)", 0, 0},
@@ -104,8 +102,7 @@ static bool draw(delivery *s, const char *name, err *e) {
     const char *file = path;
     if (!plot_is_available())
         return true;
-    return (snprintf(path, sizeof path, "%s/%s.csv", s->folder, name) < (int)sizeof path ||
-            err_set(e, EXIT_USAGE, "the path given with --out is too long")) &&
+    return path_print(path, sizeof path, e, "%s/%s.csv", s->folder, name) &&
            plot_draw(name, &file, 1, s->folder, e);
 }
 
@@ -217,14 +214,8 @@ static bool choose(const char *const *names, size_t count, const char **out, siz
 }
 
 static bool choose_folder(const device_facts *f, char *path, size_t size, err *e) {
-    char root[PATH_MAX], folder[96];
-    results_get_folder(f->name, folder, sizeof folder);
-    if (settings.out)
-        return snprintf(path, size, "%s", settings.out) < (int)size ||
-               err_set(e, EXIT_USAGE, "the path given with --out is too long");
-    return root_find(root, sizeof root, e) &&
-           (snprintf(path, size, "%s/results/%s", root, folder) < (int)size ||
-            err_set(e, EXIT_CANNOT, "the path of the results folder is too long"));
+    return settings.out ? path_print(path, size, e, "%s", settings.out)
+                        : results_find_folder(f->name, path, size, e);
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {

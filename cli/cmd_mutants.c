@@ -9,6 +9,7 @@
 
 #include "cases.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
 #include "harness/measure/results.h"
@@ -24,8 +25,7 @@ static bool resume;
 static const option options[] = {
     {"sample", OPTION_NUMBER, &sample, "N", "try only N of them, drawn at random (default: all)", 1,
      1000000},
-    {"seed", OPTION_NUMBER, &seed, "N", "seed of the sample and of the inputs (default 1)", 0,
-     UINT64_MAX},
+    SEED_OPTION(&seed, "the sample and of the inputs"),
     {"csv", OPTION_TEXT, &csv_path, "FILE", "also write one row per mutant to a file", 0, 0},
     {"resume", OPTION_FLAG, &resume, NULL,
      "continue a run: skip the mutants that the --csv file has, and add the others", 0, 0},
@@ -225,10 +225,8 @@ static exit_code try_mutants(const mutant_list *l, const char *scratch, const de
 /* The kernels are copied first, so that editing them during the run does not disturb it. */
 static bool copy_kernels(const char *scratch, char *original, size_t size, err *e) {
     library *lib = library_new(NULL, NULL, e);
-    bool ok = lib != NULL;
-    if (ok && snprintf(original, size, "%s/original", scratch) >= (int)size)
-        ok = err_set(e, EXIT_CANNOT, "the path of the scratch folder is too long");
-    ok = ok && mutants_copy(library_get_folder(lib), original, e);
+    bool ok = lib && path_print(original, size, e, "%s/original", scratch) &&
+              mutants_copy(library_get_folder(lib), original, e);
     library_free(lib);
     return ok;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "math_mode.h"
 
 /* What everything depends on ------------------------------------------------------------------ */
@@ -111,10 +112,9 @@ static bool is_whole(const char *object, const char *sum) {
 static bool make_file(const char *text, const char *object, const char *sum, code_cache_make make,
                       void *context, err *e) {
     char source[PATH_MAX], beside[PATH_MAX];
-    if (snprintf(source, sizeof source, "%s.%ld.cpp", object, (long)getpid()) >=
-            (int)sizeof source ||
-        snprintf(beside, sizeof beside, "%s.%ld.tmp", object, (long)getpid()) >= (int)sizeof beside)
-        return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
+    if (!path_print(source, sizeof source, e, "%s.%ld.cpp", object, (long)getpid()) ||
+        !path_print(beside, sizeof beside, e, "%s.%ld.tmp", object, (long)getpid()))
+        return false;
     bool ok = os_write_file(source, text, strlen(text), e) && make(context, source, beside, e);
     unlink(source);
     size_t bytes;
@@ -141,8 +141,7 @@ bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const 
     sha256_add(&h, &how, sizeof how);
     sha256_add(&h, text, strlen(text));
     sha256_finish(&h, hex);
-    if (snprintf(path, size, "%s/%s%s", c->folder, hex, ending) >= (int)size ||
-        snprintf(sum, sizeof sum, "%s/%s.sum", c->folder, hex) >= (int)sizeof sum)
-        return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
-    return is_whole(path, sum) || make_file(text, path, sum, make, context, e);
+    return path_print(path, size, e, "%s/%s%s", c->folder, hex, ending) &&
+           path_print(sum, sizeof sum, e, "%s/%s.sum", c->folder, hex) &&
+           (is_whole(path, sum) || make_file(text, path, sum, make, context, e));
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "tape.h"
 
 enum { LIBRARY_CONSTANTS = 16 };
@@ -44,8 +45,7 @@ library *library_new(device *d, const char *folder, err *e) {
     char home[PATH_MAX - 16];
     bool ok = true;
     if (given && *given)
-        ok = snprintf(lib->folder, sizeof lib->folder, "%s", given) < (int)sizeof lib->folder ||
-             err_set(e, EXIT_USAGE, "the path of the kernels folder is too long");
+        ok = path_print(lib->folder, sizeof lib->folder, e, "%s", given);
     else if ((ok = os_find_home(home, sizeof home, e)))
         snprintf(lib->folder, sizeof lib->folder, "%s/kernels", home);
     if (ok)
@@ -102,12 +102,10 @@ static file_entry *find_file(library *lib, const char *name, err *e) {
         if (strcmp(f->name, name) == 0)
             return f;
     char path[PATH_MAX];
-    int n = name[0] == '/' ? snprintf(path, sizeof path, "%s", name)
-                           : snprintf(path, sizeof path, "%s/%s", lib->folder, name);
-    if (n >= (int)sizeof path) {
-        err_set(e, EXIT_USAGE, "the path of the kernel file %.100s is too long", name);
+    bool is_absolute = name[0] == '/';
+    if (!path_print(path, sizeof path, e, "%s%s%s", is_absolute ? "" : lib->folder,
+                    is_absolute ? "" : "/", name))
         return NULL;
-    }
     msl_unit *unit = msl_load(path, e);
     if (!unit)
         return NULL;
