@@ -79,5 +79,6 @@ const verb verb_check = {
         "kernels.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
+    .runs_ops = true,
     .run = run,
 };

@@ -12,6 +12,7 @@
 #include "harness/check/lint.h"
 #include "harness/check/lint_ptx.h"
 #include "output.h"
+#include "project/project.h"
 #include "verb.h"
 
 static struct {
@@ -84,8 +85,18 @@ static bool add_folder(path_list *list, const char *folder, int depth, err *e) {
 }
 
 static bool find_files(const char *const *names, size_t count, path_list *list, err *e) {
-    if (count == 0)
-        return err_set(e, EXIT_USAGE, "name a .metal file or a folder, as in assay lint kernels");
+    char kernels[PATH_MAX];
+    const char *own = kernels;
+    if (count == 0) {
+        *e = (err){.code = EXIT_OK};
+        if (!project_find_kernels(kernels, sizeof kernels, e))
+            return e->code == EXIT_OK
+                       ? err_set(e, EXIT_USAGE,
+                                 "name a .metal file or a folder, as in assay lint kernels")
+                       : false;
+        names = &own;
+        count = 1;
+    }
     for (size_t i = 0; i < count; i++) {
         size_t before = list->count;
         if (!os_is_folder(names[i]))
@@ -267,8 +278,8 @@ const verb verb_lint = {
     .names = "FILE.metal...",
     .about = "read kernels without running them: which compile, and what is wrong with them",
     .notes =
-        "Takes any .metal file, or a folder of them. Each file is compiled for the software "
-        "device\n"
+        "Takes any .metal file, or a folder of them (default: the kernels of the project). Each\n"
+        "file is compiled for the software device\n"
         "and read again as C++ for OpenCL, which has the address spaces of MSL: a device pointer\n"
         "that ends up in a thread one is an error there. Besides: thread positions of mixed\n"
         "shapes, a buffer index used twice or past the last, a buffer by value, more than 32 KB "

@@ -189,5 +189,6 @@ const verb verb_list = {
     .notes = "NAME is an op, a kernel or a glob: 'matvec*'. Without one, all are listed.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
+    .runs_ops = true,
     .run = run,
 };

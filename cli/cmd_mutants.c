@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cases.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
+#include "harness/base/root.h"
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
 #include "mutant_report.h"
@@ -139,9 +141,12 @@ static bool run_tasks(delivery *s, const char *scratch, err *e) {
 /* Survivors on the project's list have a known reason to survive. */
 static bool mark_known(delivery *s, err *e) {
     char home[PATH_MAX - 64], path[PATH_MAX];
-    if (!os_find_home(home, sizeof home, e))
+    bool is_project = root_find_project(home, sizeof home);
+    if (!is_project && !os_find_home(home, sizeof home, e))
         return false;
-    snprintf(path, sizeof path, "%s/tests/mutants-known.txt", home);
+    snprintf(path, sizeof path, "%s/%smutants-known.txt", home, is_project ? "" : "tests/");
+    if (is_project && access(path, F_OK) != 0)
+        return true;
     mutant_known known;
     if (!mutant_read_known(path, &known, e))
         return false;
@@ -254,10 +259,12 @@ const verb verb_mutants = {
         "that\n"
         "it is part of, small cases first, and if it passes, validated. A mutant with identical\n"
         "machine code counts as equivalent. Others that change nothing are listed with\n"
-        "their reasons in tests/mutants-known.txt. Exit status 1 if less than 95 percent of the "
+        "their reasons in tests/mutants-known.txt (of a project: mutants-known.txt). Exit status 1 "
+        "if less than 95 percent of the "
         "rest\n"
         "are caught. Runs on the software device. The same seed gives the same mutants.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
+    .runs_ops = true,
     .run = run,
 };

@@ -260,5 +260,6 @@ const verb verb_validate = {
         "On NVIDIA GPUs all cases run under each of the four tools of compute-sanitizer.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
+    .runs_ops = true,
     .run = run,
 };

@@ -54,7 +54,8 @@
     X(claims_suite)                                                                                \
     X(page_suite)                                                                                  \
     X(run_all_suite)                                                                               \
-    X(install_suite)
+    X(install_suite)                                                                               \
+    X(project_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
 #define RUN(suite) RUN_SUITE(suite);
