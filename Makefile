@@ -17,7 +17,7 @@ DOUBLE   =#                 1: the Metal device against tests/metal_double (see 
 SOFT_SUITES = tape check threads simd language checked exact#  suites that run kernels in the test program itself
 CUDA_SUITES = tape check threads simd language cuda sanitizer#  suites that run through the double of NVIDIA's driver
 ROOMS    = harness/base harness/device harness/device/msl harness/device/soft harness/device/cuda harness/check \
-           harness/check/canaries harness/measure kernels reference project runner experiments report cli
+           harness/measure kernels reference project runner experiments report cli
 
 # --- derived ----------------------------------------------------------------------------------
 OS      := $(shell uname -s)

@@ -223,7 +223,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
               (s.count > 0 ||
                err_set(e, EXIT_INCONCLUSIVE,
                        "nothing has been measured yet: run `assay experiment all` first")) &&
-              answer(&claims, &s, e);
+              answer(&claims, &s, e) && store_admit_skipped(&s, e);
     claims_free(&claims);
     store_free(&s);
     return ok ? EXIT_OK : e->code;

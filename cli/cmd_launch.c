@@ -12,7 +12,7 @@
 #include "harness/base/os.h"
 #include "harness/base/worker.h"
 #include "harness/check/launch_run.h"
-#include "harness/check/validation.h"
+#include "harness/device/validation.h"
 #include "verb.h"
 
 static struct {

@@ -13,6 +13,7 @@
 #include "harness/base/root.h"
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
+#include "harness/measure/results.h"
 #include "mutant_report.h"
 #include "report.h"
 #include "verb.h"
@@ -20,6 +21,7 @@
 static const char *csv_path, *worker_folder;
 static uint64_t sample, seed = 1, jobs;
 static double timeout_s = 10;
+static bool resume;
 
 static const option options[] = {
     {"sample", OPTION_NUMBER, &sample, "N", "try only N of them, drawn at random (default: all)", 1,
@@ -27,6 +29,8 @@ static const option options[] = {
     {"seed", OPTION_NUMBER, &seed, "N", "seed of the sample and of the inputs (default 1)", 0,
      UINT64_MAX},
     {"csv", OPTION_TEXT, &csv_path, "FILE", "also write one row per mutant to a file", 0, 0},
+    {"resume", OPTION_FLAG, &resume, NULL,
+     "keep the file of --csv up to date, and go on after the mutants that it has", 0, 0},
     {"jobs", OPTION_NUMBER, &jobs, "N", "workers at the same time (default: one per CPU, up to 8)",
      1, 256},
     {"timeout", OPTION_SECONDS, &timeout_s, "S",
@@ -36,13 +40,19 @@ static const option options[] = {
 
 #define PASS_SCORE 0.95
 
+enum { SAVE_NS = 1000000000 };
+
 typedef struct {
     const mutant_list *list;
+    const device_facts *facts;
+    mutant_known known;
     const kernel **plain; /* unmutated kernels: their tasks follow those of the mutants */
     size_t plain_count;
     mutant_outcome *outcomes;
     progress progress;
-    size_t tried; /* the outcome of this many, from the first on, is known */
+    size_t tried;  /* the outcome of this many, from the first on, is known */
+    size_t before; /* of which this many were tried by an earlier run */
+    uint64_t saved_ns;
 } delivery;
 
 /* A kernel that fails without a mutation says nothing about its mutants, so each one is also run
@@ -63,6 +73,52 @@ static void find_plain(delivery *s) {
     }
 }
 
+/* A survivor on the project's list has a known reason to survive. */
+static void mark_known(const delivery *s, size_t i) {
+    mutant_outcome *o = &s->outcomes[i];
+    if (o->fate == MUTANT_KNOWN)
+        o->fate = MUTANT_SURVIVED; /* by the list of an earlier run */
+    char *reason =
+        o->fate == MUTANT_SURVIVED ? mutant_find_known(&s->known, &s->list->items[i]) : NULL;
+    if (reason && *reason == '=')
+        o->fate = MUTANT_KNOWN;
+    if (reason)
+        snprintf(o->by, sizeof o->by, "%.190s", reason + strspn(reason, "=! "));
+    free(reason);
+}
+
+static bool save(const delivery *s, err *e) {
+    mutant_list done = *s->list;
+    done.count = s->tried;
+    csv *file = report_start_csv(s->facts, seed);
+    mutant_add_csv(file, &done, s->outcomes);
+    bool ok = csv_write(file, csv_path, e);
+    csv_free(file);
+    return ok;
+}
+
+/* What a run before this one found out. A file that is not there is an empty one. */
+static bool read_before(delivery *s, err *e) {
+    if (!resume || access(csv_path, F_OK) != 0)
+        return true;
+    csv_file *f = csv_read(csv_path, e);
+    bool ok = f != NULL;
+    const results_meta now = results_meta_new(ASSAY_VERSION, s->facts, seed);
+    static const char *const keys[] = {"compiler", "build", "seed"};
+    for (size_t i = 0; ok && i < sizeof keys / sizeof *keys; i++) {
+        const char *was = csv_get_meta(f, keys[i]), *is = results_meta_find(&now, keys[i]);
+        if (!was || strcmp(was, is) != 0)
+            ok = err_set(e, EXIT_USAGE, "%.120s is of another %s (%.40s, not %.40s): remove it",
+                         csv_path, keys[i], was ? was : "unknown", is);
+    }
+    ok = ok && mutant_read_csv(f, s->list, s->outcomes, &s->before, e);
+    s->tried = s->before;
+    for (size_t i = 0; ok && i < s->before; i++)
+        mark_known(s, i);
+    csv_file_free(f);
+    return ok;
+}
+
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
     delivery *s = context;
     mutant_outcome got = {.fate = MUTANT_CRASHED};
@@ -79,9 +135,13 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     if (got.fate == MUTANT_FATES)
         return err_set(e, EXIT_CANNOT, "%s", got.by);
     if (task >= s->plain_count) {
-        s->outcomes[task - s->plain_count] = got;
-        s->tried = task - s->plain_count + 1;
-        return true;
+        s->outcomes[s->tried] = got;
+        mark_known(s, s->tried++);
+        uint64_t now = os_now_ns();
+        if (!resume || now - s->saved_ns < SAVE_NS)
+            return true;
+        s->saved_ns = now;
+        return save(s, e);
     }
     if (got.fate == MUTANT_EQUIVALENT || got.fate == MUTANT_SURVIVED)
         return true;
@@ -120,7 +180,7 @@ static bool run_workers(delivery *s, const char *scratch, const char *const *tas
 }
 
 static bool run_tasks(delivery *s, const char *scratch, err *e) {
-    size_t count = s->plain_count + s->list->count;
+    size_t count = s->plain_count + s->list->count - s->before;
     char(*names)[24] = calloc(count + 1, sizeof *names);
     const char **tasks = calloc(count + 1, sizeof *tasks);
     assert(names && tasks);
@@ -129,8 +189,8 @@ static bool run_tasks(delivery *s, const char *scratch, err *e) {
         snprintf(names[i], sizeof names[i], "%zu", i);
         tasks[i] = names[i];
         bool is_plain = i < s->plain_count;
-        ok = mutant_write_task(scratch, i, is_plain ? NULL : &s->list->items[i - s->plain_count],
-                               is_plain ? s->plain[i] : NULL, e);
+        const mutant *m = is_plain ? NULL : &s->list->items[i - s->plain_count + s->before];
+        ok = mutant_write_task(scratch, i, m, is_plain ? s->plain[i] : NULL, e);
     }
     ok = ok && run_workers(s, scratch, tasks, count, e);
     free(tasks);
@@ -138,58 +198,41 @@ static bool run_tasks(delivery *s, const char *scratch, err *e) {
     return ok;
 }
 
-/* Survivors on the project's list have a known reason to survive. */
-static bool mark_known(delivery *s, err *e) {
+static bool read_known(mutant_known *out, err *e) {
     char home[PATH_MAX - 64], path[PATH_MAX];
     bool is_project = root_find_project(home, sizeof home);
     if (!is_project && !os_find_home(home, sizeof home, e))
         return false;
     snprintf(path, sizeof path, "%s/%smutants-known.txt", home, is_project ? "" : "tests/");
-    if (is_project && access(path, F_OK) != 0)
-        return true;
-    mutant_known known;
-    if (!mutant_read_known(path, &known, e))
-        return false;
-    for (size_t i = 0; i < s->list->count; i++) {
-        char *reason = s->outcomes[i].fate == MUTANT_SURVIVED
-                           ? mutant_find_known(&known, &s->list->items[i])
-                           : NULL;
-        if (!reason)
-            continue;
-        if (*reason == '=')
-            s->outcomes[i].fate = MUTANT_KNOWN;
-        snprintf(s->outcomes[i].by, sizeof s->outcomes[i].by, "%.190s",
-                 reason + strspn(reason, "=! "));
-        free(reason);
+    if (is_project && access(path, F_OK) != 0) {
+        out->text = strdup("");
+        return out->text != NULL;
     }
-    free(known.text);
-    return true;
+    return mutant_read_known(path, out, e);
 }
 
 static exit_code try_mutants(const mutant_list *l, const char *scratch, const device_facts *f,
                              err *e) {
-    delivery s = {.list = l, .outcomes = calloc(l->count, sizeof *s.outcomes)};
+    delivery s = {.list = l, .facts = f, .outcomes = calloc(l->count, sizeof *s.outcomes)};
     assert(s.outcomes);
-    find_plain(&s);
-    report_print_header(f, seed);
-    fflush(stdout);
-    bool is_whole = run_tasks(&s, scratch, e);
-    /* Results from before an interruption are not lost. */
+    bool ok = read_known(&s.known, e) && read_before(&s, e), is_whole = false;
+    if (ok) {
+        if (s.before == 0) /* else the earlier run has tried them */
+            find_plain(&s);
+        report_print_header(f, seed);
+        fflush(stdout);
+        is_whole = run_tasks(&s, scratch, e);
+        /* Results from before an interruption are not lost. */
+        ok = is_whole || (e->code == EXIT_INTERRUPTED && s.tried > 0);
+    }
+    err why = *e;
     mutant_list done = *l;
     done.count = s.tried;
-    s.list = &done;
-    bool ok = is_whole || (e->code == EXIT_INTERRUPTED && s.tried > 0);
-    err why = *e;
-    ok = ok && mark_known(&s, e);
     double score = ok ? mutant_report(stdout, &done, s.outcomes) : 0;
-    if (ok && csv_path) {
-        csv *file = report_start_csv(f, seed);
-        mutant_add_csv(file, &done, s.outcomes);
-        ok = csv_write(file, csv_path, e);
-        csv_free(file);
-    }
+    ok = ok && (!csv_path || save(&s, e));
     if (ok && !is_whole)
         *e = why;
+    free(s.known.text);
     free(s.outcomes);
     free(s.plain);
     return !ok || !is_whole ? e->code : score >= PASS_SCORE ? EXIT_OK : EXIT_WRONG;
@@ -222,6 +265,10 @@ static bool find_cases(const char *name, case_list *out, err *e) {
 static exit_code run(const char *const *names, size_t count, err *e) {
     if (worker_folder)
         return mutant_serve(worker_folder, seed, timeout_s, find_cases, e);
+    if (resume && !csv_path) {
+        err_set(e, EXIT_USAGE, "--resume needs the --csv FILE to go on with");
+        return e->code;
+    }
     case_query query = {.filters = names, .filter_count = count};
     const suite soft = {.device = "soft"};
     case_list cases = {NULL, 0};

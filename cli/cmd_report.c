@@ -42,7 +42,8 @@ static bool draw(const claim_list *claims, const store *s, err *e) {
 static exit_code run(const char *const *names, size_t count, err *e) {
     claim_list claims = {.count = 0};
     store s = {.count = 0};
-    bool ok = claims_open(settings.claims, names, count, &claims, &s, e) && draw(&claims, &s, e);
+    bool ok = claims_open(settings.claims, names, count, &claims, &s, e) && draw(&claims, &s, e) &&
+              store_admit_skipped(&s, e);
     claims_free(&claims);
     store_free(&s);
     return ok ? EXIT_OK : e->code;
@@ -57,7 +58,9 @@ const verb verb_report = {
         "measured: it reads only CSV files and the charts beside them, and the same files give "
         "the\n"
         "same page. The page needs no network: charts, style and script are embedded. Prints the\n"
-        "path of the page.\n",
+        "path of the page. A malformed file is left out: the page and the message name it, and "
+        "the\n"
+        "exit status is 2.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

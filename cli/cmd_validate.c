@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/check/canaries/canary.h"
+#include "harness/check/canary.h"
 #include "harness/check/findings.h"
-#include "harness/check/sanitizer.h"
+#include "harness/device/cuda/sanitizer.h"
 #include "report.h"
 #include "suite_options.h"
 #include "verb.h"

@@ -213,11 +213,15 @@ double mutant_report(FILE *out, const mutant_list *l, const mutant_outcome *outc
     return score;
 }
 
+/* Rows ---------------------------------------------------------------------------------------- */
+
+enum { COLUMN_FATE = 6, COLUMN_CLASS, COLUMN_BY, CSV_COLUMNS };
+static const char *const csv_names[CSV_COLUMNS] = {"file",  "line", "in",    "mutation", "before",
+                                                   "after", "fate", "class", "by"};
+
 void mutant_add_csv(csv *c, const mutant_list *l, const mutant_outcome *outcomes) {
-    static const char *const names[] = {"file",  "line", "in",    "mutation", "before",
-                                        "after", "fate", "class", "by"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        csv_add_text(c, names[i]);
+    for (size_t i = 0; i < CSV_COLUMNS; i++)
+        csv_add_text(c, csv_names[i]);
     csv_end_row(c);
     for (size_t i = 0; i < l->count; i++) {
         const mutant *m = &l->items[i];
@@ -236,4 +240,41 @@ void mutant_add_csv(csv *c, const mutant_list *l, const mutant_outcome *outcomes
         free(before);
         free(after);
     }
+}
+
+static bool is_row_of(const csv_file *f, size_t row, const mutant *m) {
+    char line[16], *before, *after;
+    snprintf(line, sizeof line, "%d", m->edit->line);
+    mutate_describe(m->file->source, m->edit, &before, &after);
+    const char *const wanted[COLUMN_FATE] = {
+        m->file->name, line, m->edit->where, mutate_get_name(m->edit->kind), before, after};
+    bool is_same = true;
+    for (size_t i = 0; i < COLUMN_FATE; i++)
+        is_same = is_same && strcmp(csv_get_text(f, row, i), wanted[i]) == 0;
+    free(before);
+    free(after);
+    return is_same;
+}
+
+static mutant_fate find_fate(const char *name) {
+    int fate = 0;
+    while (fate < MUTANT_FATES && strcmp(mutant_get_fate((mutant_fate)fate), name) != 0)
+        fate++;
+    return (mutant_fate)fate;
+}
+
+bool mutant_read_csv(const csv_file *f, const mutant_list *l, mutant_outcome *outcomes,
+                     size_t *count, err *e) {
+    *count = csv_count_rows(f);
+    bool ok = csv_count_columns(f) == CSV_COLUMNS && *count <= l->count;
+    for (size_t i = 0; ok && i < *count; i++) {
+        mutant_outcome *o = &outcomes[i];
+        o->fate = find_fate(csv_get_text(f, i, COLUMN_FATE));
+        snprintf(o->class, sizeof o->class, "%s", csv_get_text(f, i, COLUMN_CLASS));
+        snprintf(o->by, sizeof o->by, "%s", csv_get_text(f, i, COLUMN_BY));
+        ok = o->fate != MUTANT_FATES && is_row_of(f, i, &l->items[i]);
+    }
+    return ok || err_set(e, EXIT_USAGE,
+                         "%.160s is not of these mutants: remove it, or give another --csv FILE",
+                         csv_get_path(f));
 }

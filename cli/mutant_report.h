@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "harness/base/csv.h"
+#include "harness/base/csv_read.h"
 #include "harness/check/mutants.h"
 
 const char *mutant_get_fate(mutant_fate fate);
@@ -27,5 +28,9 @@ char *mutant_find_known(const mutant_known *k, const mutant *m);
  * those that could be. */
 double mutant_report(FILE *out, const mutant_list *l, const mutant_outcome *outcomes);
 void mutant_add_csv(csv *c, const mutant_list *l, const mutant_outcome *outcomes);
+/* The outcomes that such a file has, *count of them: those of the first mutants of the list. An
+ * error if the file is about others. */
+bool mutant_read_csv(const csv_file *f, const mutant_list *l, mutant_outcome *outcomes,
+                     size_t *count, err *e);
 
 #endif

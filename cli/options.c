@@ -174,6 +174,7 @@ static bool parse_value(const option *o, const char *text, err *e) {
         *(const char **)o->value = text;
         return true;
     case OPTION_FLAG:
+    case OPTION_SPLIT:
         break;
     }
     return err_set(e, EXIT_USAGE, "--%s takes no value, but was given '%.40s'", option_get_name(o),
@@ -207,7 +208,8 @@ static bool parse_option(const option *options, size_t count, int argc, const ch
     size_t length = strcspn(name, "=");
     for (size_t i = 0; i < count; i++) {
         const char *known = option_get_name(&options[i]);
-        if (strlen(known) == length && strncmp(known, name, length) == 0)
+        if (options[i].kind != OPTION_SPLIT && strlen(known) == length &&
+            strncmp(known, name, length) == 0)
             return take_value(&options[i], name[length] ? name + length + 1 : NULL, argc, argv, at,
                               &seen[i], e);
     }
@@ -224,6 +226,16 @@ static bool parse_letter(const option *options, size_t count, int argc, const ch
     return err_set(e, EXIT_USAGE, "no option -%.40s: --help lists them all", text);
 }
 
+/* For a verb that takes two lists of names, `--` stands between them and options may follow. */
+static bool split(const option *options, size_t count, int kept) {
+    for (size_t i = 0; i < count; i++)
+        if (options[i].kind == OPTION_SPLIT) {
+            *(size_t *)options[i].value = (size_t)kept;
+            return true;
+        }
+    return false;
+}
+
 bool options_parse(const option *options, size_t count, int *argc, const char **argv, bool *help,
                    err *e) {
     assert(count <= OPTIONS_MAX);
@@ -234,7 +246,7 @@ bool options_parse(const option *options, size_t count, int *argc, const char **
         if (is_over || a[0] != '-' || !a[1]) {
             argv[kept++] = a;
         } else if (strcmp(a, "--") == 0) {
-            is_over = true;
+            is_over = !split(options, count, kept);
         } else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
             *help = true;
             return true;

@@ -24,7 +24,8 @@ typedef enum {
     OPTION_REAL,     /* double, from min to max */
     OPTION_NUMBERS,  /* option_numbers: 1,4,8 */
     OPTION_MATH,     /* math_mode */
-    OPTION_LIST      /* option_list: may be given many times */
+    OPTION_LIST,     /* option_list: may be given many times */
+    OPTION_SPLIT     /* size_t: how many names stand before `--`; 0 without it. Has no name */
 } option_kind;
 
 enum { OPTION_LIST_MAX = 64, OPTIONS_MAX = 40 };

@@ -12,7 +12,9 @@
 #ifndef ASSAY_KERNELS_H
 #define ASSAY_KERNELS_H
 
+#include "activations.h"
 #include "ops.h"
+#include "reference/quant.h"
 
 /* result (1, u32) = index of the largest of logits (n). pvals (f32) and pidx (u32) are scratch with
  * room for argmax_count_groups(n) each. Two launches. */
@@ -25,6 +27,10 @@ bool bandwidth_copy_record(tape *t, const kernel *k, slice src, slice dst, uint3
                            uint32_t groups, err *e);
 bool bandwidth_triad_record(tape *t, const kernel *k, slice b, slice c, slice out, uint32_t n,
                             float scalar, uint32_t groups, err *e);
+
+/* out (n float4) = the sum of four series a = a / 2 + x (n float4) after `rounds` rounds */
+bool compute_fma_record(tape *t, const kernel *k, slice x, slice out, uint32_t n, uint32_t rounds,
+                        err *e);
 
 /* out (groups) = sums of what each threadgroup read of data: n float4, n half4 or n Q4_0 blocks, by
  * the format of the kernel. groups is k->groups for a kernel with a fixed number of them. */
@@ -96,6 +102,25 @@ bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_
 bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
                    uint32_t in_dim, uint32_t batch, err *e);
 
+/* y (batch, out_dim) = activation(W x + bias (out_dim)): as matvec_record, with one of activations.h.
+ * No bias: a slice without a buffer. */
+bool matvec_activate_record(tape *t, const kernel *k, slice w, slice x, slice bias, slice y,
+                            uint32_t out_dim, uint32_t in_dim, uint32_t batch, uint32_t activation,
+                            err *e);
+
+/* Several products of one token in one launch: y (rows) = activation(W x + bias), or y += W x, for
+ * each. W (rows, columns) in any format, columns a multiple of 4. No bias: a slice without a buffer.
+ */
+typedef struct {
+    slice w, x, bias, y;
+    const weight_format *format;
+    uint32_t rows, columns, activation;
+    bool accumulates; /* then there is no bias and no activation */
+} matvec_product;
+enum { MATVEC_MIXED_MOST = 7 };
+bool matvec_mixed_record(tape *t, const kernel *k, const matvec_product *products, size_t count,
+                         err *e);
+
 /* y[i] (rows[i]) = w[i] x for three matrices (rows[i], in_dim) in Q4_0, of which the third may have
  * no rows. */
 bool matvec_q4_0_batched_record(tape *t, const kernel *k, const slice w[3], slice x,
@@ -109,6 +134,29 @@ bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel *k, slice w, slice
  * megakernel_rmsnorm_matvec takes an in_dim of at most 8160. */
 bool rmsnorm_matvec_record(tape *t, const kernel *k, slice x, slice norm_w, slice w, slice y,
                            uint32_t out_dim, uint32_t in_dim, float eps, err *e);
+
+/* out (tokens, out_dim) = silu(Wg rmsnorm(x)) * (Wu rmsnorm(x)) for each of x (tokens, in_dim), with
+ * norm_w (in_dim); both weights (out_dim, in_dim) in the format of the kernel. Only kernels with
+ * k->tokens take more than one token. */
+typedef struct {
+    slice x, norm_w, w_gate, w_up, out;
+} gate_up_slices;
+bool gate_up_silu_record(tape *t, const kernel *k, const gate_up_slices *a, uint32_t out_dim,
+                         uint32_t in_dim, uint32_t tokens, float eps, err *e);
+
+/* For each token t of x (tokens, in_dim): q (tokens, q_dim) = Wq rmsnorm(x), turned to position
+ * pos + t by (pos + t) * freqs[p] of its pair; row pos + t of k_cache (rows, kv_dim) the same of Wk,
+ * that of v_cache Wv rmsnorm(x). freqs (head_dim / 2) serves every head. head_dim must be even,
+ * q_dim and kv_dim multiples of it. Only kernels with k->tokens take more than one token. */
+typedef struct {
+    slice x, norm_w, wq, wk, wv, q, k_cache, v_cache, freqs;
+} qkv_slices;
+typedef struct {
+    uint32_t q_dim, kv_dim, in_dim, head_dim, tokens;
+    float eps;
+} qkv_sizes;
+bool qkv_rope_append_record(tape *t, const kernel *k, const qkv_slices *a, const qkv_sizes *s,
+                            param pos, err *e);
 
 /* out (n_tokens, n_heads, head_dim): as decode_attention for n_tokens queries at once; query t
  * stands at position start + t and sees rows 0 to start + t of the caches, where its own key and
@@ -150,5 +198,106 @@ bool rope_apply_tokens_record(tape *t, const kernel *k, slice q_heads, slice k_h
 bool rope_apply_table_record(tape *t, const kernel *k, slice q_heads, slice k_heads,
                              uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
                              param pos, slice freqs, err *e);
+
+/* --- RWKV-7. Activations are (tokens, dim), with dim = heads * head_size. --- */
+
+/* y (rows, dim), in place: y += x, y *= x, y = activation(y + x). x is (rows, dim), or (dim) if it
+ * repeats. activation is one of activations.h. */
+bool add_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t dim,
+                bool repeats, err *e);
+bool mul_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t dim,
+                bool repeats, err *e);
+bool add_activate_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t dim,
+                         bool repeats, uint32_t activation, err *e);
+
+/* y (n) = scale * y + bias */
+bool affine_record(tape *t, const kernel *k, slice y, uint32_t n, float scale, float bias, err *e);
+
+/* y (rows, dim) = x + (y - x) * f; with lerp_reversed y + (x - y) * f. f is (rows, dim), or (dim)
+ * if it repeats. */
+bool lerp_record(tape *t, const kernel *k, slice f, slice x, slice y, uint32_t rows, uint32_t dim,
+                 bool repeats, err *e);
+
+/* keys (rows, dim) = keys * (1 + (a - 1) * k_a); a (rows, dim), k_a (dim) */
+bool control_k_v7_record(tape *t, const kernel *k, slice k_a, slice a, slice keys, uint32_t rows,
+                         uint32_t dim, err *e);
+
+/* y (rows, dim) = (x - mean) / sqrt(variance + eps) * w + b; w and b (dim) */
+bool layer_norm_record(tape *t, const kernel *k, slice x, slice w, slice b, slice y, uint32_t rows,
+                       uint32_t dim, float eps, err *e);
+
+/* The same for each group of x (rows, groups, dim), in place; w and b (groups, dim) */
+bool group_norm_record(tape *t, const kernel *k, slice w, slice b, slice x, uint32_t rows,
+                       uint32_t groups, uint32_t dim, float eps, err *e);
+
+/* x (rows, dim) = x / max(|x|, eps), each row by itself, in place */
+bool l2_norm_record(tape *t, const kernel *k, slice x, uint32_t rows, uint32_t dim, float eps,
+                    err *e);
+
+/* out (mixes, tokens, dim) = x + (previous - x) * mu (mixes, dim), where the row before x (tokens,
+ * dim) is state (dim). The state stays as it is. */
+bool token_shift_record(tape *t, const kernel *k, slice x, slice state, slice mu, slice out,
+                        uint32_t tokens, uint32_t dim, uint32_t mixes, err *e);
+
+/* The layer norm n of one token x (dim), out (mixes, dim) = n + (state - n) * mu (mixes, dim), then
+ * state (dim) = n */
+bool layer_norm_shift_record(tape *t, const kernel *k, slice x, slice w, slice b, slice mu,
+                             slice state, slice out, uint32_t dim, uint32_t mixes, float eps,
+                             err *e);
+
+/* dst (rows, columns) = src, whose rows start so many values apart. Kernels by variant: "f32", "f16",
+ * "f32 to f16", "f16 to f32". */
+typedef struct {
+    uint32_t rows, columns, src_stride, dst_stride;
+} blit_shape;
+bool blit_record(tape *t, const kernel *k, slice src, slice dst, const blit_shape *s, err *e);
+
+/* packed (4, tokens, dim) = keys, v, a, kk (tokens, dim) */
+bool pack_kvakk_record(tape *t, const kernel *k, slice keys, slice v, slice a, slice kk,
+                       slice packed, uint32_t tokens, uint32_t dim, err *e);
+
+/* The recurrence over all tokens, in place on state (heads, head_size, head_size), a row of which
+ * belongs to a value and a column to a key: for each token
+ *   S = S * w + v k^T - (S kk) (kk * a)^T,  y = S r
+ * with r, w, y (tokens, dim) and k, v, a, kk in packed (4, tokens, dim). w is the decay itself
+ * (ACTIVATION_DECAY of the decay channel), kk has unit length. head_size is a multiple of 4 and at
+ * most 256. */
+bool time_mix_v7_record(tape *t, const kernel *k, slice r, slice w, slice packed, slice state,
+                        slice y, uint32_t tokens, uint32_t heads, uint32_t head_size, err *e);
+
+/* x (tokens, dim) += (sum over the head of r_k * k * r) * v; r_k (dim), k and v in packed */
+bool time_first_v7_record(tape *t, const kernel *k, slice r_k, slice r, slice packed, slice x,
+                          uint32_t tokens, uint32_t heads, uint32_t head_size, err *e);
+
+/* The vectors and weights of a time mix. r, w, k, v, a, g, v_gate and v_first (tokens, dim): k as it
+ * was projected, w the decay itself, v_gate how much of v is that of the first layer; without a
+ * buffer v stays as it is. The others (dim). Each launch reads only those that its comment names. */
+typedef struct {
+    slice r, w, k, v, a, g, v_gate, v_first;
+    slice k_k, k_a, r_k, norm_w, norm_b;
+} time_mix_v7_slices;
+
+/* packed (4, tokens, dim) = k * (1 + (a - 1) * k_a), v + (v_first - v) * v_gate, a, and k * k_k
+ * brought to unit length per head */
+bool time_mix_v7_prepare_record(tape *t, const kernel *k, const time_mix_v7_slices *s, slice packed,
+                                uint32_t tokens, uint32_t heads, uint32_t head_size, err *e);
+
+/* y (tokens, dim), in place, = (group_norm(y) * norm_w + norm_b + (sum over the head of r * k * r_k)
+ * * v) * g, with k and v of packed */
+bool time_mix_v7_finish_record(tape *t, const kernel *k, const time_mix_v7_slices *s, slice packed,
+                               slice y, uint32_t tokens, uint32_t heads, uint32_t head_size,
+                               float eps, err *e);
+
+/* time_mix_v7_prepare, time_mix_v7 on state and time_mix_v7_finish into y, for one token; reads all
+ * of the slices */
+bool time_mix_v7_token_record(tape *t, const kernel *k, const time_mix_v7_slices *s, slice state,
+                              slice y, uint32_t heads, uint32_t head_size, float eps, err *e);
+
+/* state (dim) = last row of x (tokens, dim), then x = v (tokens, dim) */
+bool channel_mix_v7_record(tape *t, const kernel *k, slice state, slice v, slice x, uint32_t tokens,
+                           uint32_t dim, err *e);
+
+/* y (rows, n) = e^x / sum of e^x, each row by itself */
+bool softmax_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t n, err *e);
 
 #endif

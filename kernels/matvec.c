@@ -9,6 +9,7 @@
 
 #include "formats/formats.h"
 #include "harness/base/size.h"
+#include "matvec_parts.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -39,19 +40,28 @@ static bool check_dims(const kernel *k, uint32_t in_dim, uint32_t batch, err *e)
     return true;
 }
 
-/* Geometry: k->rows rows and k->tokens tokens per threadgroup of k->group threads; kernels of one
- * token have no batch argument. */
-bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
-                   uint32_t in_dim, uint32_t batch, err *e) {
+bool matvec_check(const kernel *k, slice *w, slice *x, slice *y, uint32_t out_dim, uint32_t in_dim,
+                  uint32_t batch, err *e) {
     const weight_format *f = k->format;
     size_t x_bytes = size_multiply(size_multiply(batch, in_dim), sizeof(float)),
            y_bytes = size_multiply(size_multiply(batch, out_dim), sizeof(float));
     bool is_float = f->values == 1; /* blocks need the alignment of their fp16 scales */
     uint32_t width = is_float && k->multiple_of ? k->multiple_of : 1; /* weights in a load */
-    if (!check_dims(k, in_dim, batch, e) ||
-        !record_check_weights(k, "w", f, w, out_dim, in_dim, is_float ? width * f->bytes : 2, e) ||
-        !record_trim(k, "x", x_bytes, is_float ? width * sizeof(float) : 16, &x, e) ||
-        !record_trim(k, "y", y_bytes, sizeof(float), &y, e))
+    return check_dims(k, in_dim, batch, e) &&
+           record_check_weights(k, "w", f, *w, out_dim, in_dim, is_float ? width * f->bytes : 2,
+                                e) &&
+           record_trim(k, "x", x_bytes, is_float ? width * sizeof(float) : 16, x, e) &&
+           record_trim(k, "y", y_bytes, sizeof(float), y, e);
+}
+
+void matvec_set_grid(launch *l, const kernel *k, uint32_t out_dim, uint32_t batch) {
+    uint32_t tiles = k->tokens == 0 ? 1 : divide_up(batch, k->tokens);
+    launch_set_groups(l, (size3){divide_up(out_dim, k->rows), tiles, 1}, (size3){k->group, 1, 1});
+}
+
+bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
+                   uint32_t in_dim, uint32_t batch, err *e) {
+    if (!matvec_check(k, &w, &x, &y, out_dim, in_dim, batch, e))
         return false;
     launch *l = record_launch(t, k, e);
     if (!l)
@@ -63,16 +73,15 @@ bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t
     launch_set_u32(l, 4, in_dim);
     if (k->tokens != 0)
         launch_set_u32(l, 5, batch);
-    uint32_t tiles = k->tokens == 0 ? 1 : divide_up(batch, k->tokens);
-    launch_set_groups(l, (size3){divide_up(out_dim, k->rows), tiles, 1}, (size3){k->group, 1, 1});
+    matvec_set_grid(l, k, out_dim, batch);
     uint64_t outputs = (uint64_t)out_dim * batch;
-    l->bytes = w.bytes + x_bytes + (k->accumulates ? 2 : 1) * y_bytes;
+    l->bytes = w.bytes + x.bytes + (k->accumulates ? 2 : 1) * y.bytes;
     l->flops = 2 * outputs * in_dim + (k->accumulates ? outputs : 0);
     l->oracle = matvec_oracle;
     return true;
 }
 
-static bool matvec_accepts(const kernel *k, const shape *s, err *e) {
+bool matvec_accepts(const kernel *k, const shape *s, err *e) {
     uint32_t batch = s->dim[2], step = (uint32_t)k->format->values;
     if (k->multiple_of > step)
         step = k->multiple_of;
@@ -224,6 +233,24 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
     KERNEL(q4_0, "matvec_q4_0" end, variant_, about_, .group = group_, .rows = rows_,              \
            .shapes = &ladder_shapes.replace)
 
+/* What matvec_lean.h has for a format, = and +=. */
+#define LEAN_KERNELS(f, end, adds, list)                                                           \
+    KERNEL(f, "matvec_" #f end "_lean", "lean", "one row per simdgroup, half a block per lane",    \
+           .accumulates = adds, .group = 128, .rows = 4, .shapes = list),                          \
+        KERNEL(f, "matvec_" #f end "_lean_rows", "lean_rows", "the same, 4 rows per simdgroup",    \
+               .accumulates = adds, .group = 128, .rows = 16, .shapes = list),
+#define LEAN(f, s)                                                                                 \
+    LEAN_KERNELS(f, "", false, &s##_shapes.replace)                                                \
+    LEAN_KERNELS(f, "_accumulate", true, &s##_shapes.accumulate)
+
+#define LEAN_TOKENS(end, adds)                                                                     \
+    KERNEL(q4_0, "multi_token_matvec_q4_0" end "_lean", "lean",                                    \
+           "each weight decoded once for 8 tokens, 2 rows per simdgroup", .accumulates = adds,     \
+           .group = 128, .rows = 8, .tokens = 8, .shapes = &ladder_shapes.many),                   \
+        KERNEL(q4_0, "multi_token_matvec_q4_0" end "_lean_rows", "lean_rows",                      \
+               "the same, 4 rows per simdgroup", .accumulates = adds, .group = 128, .rows = 16,    \
+               .tokens = 8, .shapes = &ladder_shapes.many),
+
 static const kernel kernels[] = {
     STEP("", "plain", "one simdgroup per row, weight by weight", 32, 1),
     STEP("_vec4", "vec4", "four weights at a time", 32, 1),
@@ -235,7 +262,12 @@ static const kernel kernels[] = {
     KERNEL(q4_0, "matvec_q4_0_accumulate_rowblock", "rowblock",
            "4 rows per simdgroup at once, x in registers", .accumulates = true, .group = 128,
            .rows = 16, .shapes = &ladder_shapes.accumulate),
-    SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
+    STEP("_split", "split", "4 simdgroups share 8 rows, 4 lanes a block", 128, 8),
+    KERNEL(q4_0, "matvec_q4_0_accumulate_split", "split",
+           "4 simdgroups share 8 rows, 4 lanes a block", .accumulates = true, .group = 128,
+           .rows = 8, .shapes = &ladder_shapes.accumulate),
+    LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN_TOKENS("", false)
+        LEAN_TOKENS("_accumulate", true) SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

@@ -6,6 +6,7 @@
 // it from there on: an address that several loads share.
 //
 // in_dim is a multiple of F::values and of a unit: matvec_record refuses anything else.
+#include "activations.h"
 
 inline float total(float v) {
     return v;
@@ -14,12 +15,24 @@ inline float total(float4 v) {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-template <bool accumulate> inline void put(device float *y, float value) {
-    if (accumulate)
-        *y += value;
-    else
-        *y = value;
-}
+// An output O takes the product of a row: it replaces y, is added to it, or has its row's bias added
+// and goes through an activation (activations.h).
+template <bool accumulate> struct plain_output {
+    void put(device float *y, uint, float value) const {
+        if (accumulate)
+            *y += value;
+        else
+            *y = value;
+    }
+};
+
+struct activated_output {
+    device const float *bias;
+    uint has_bias, activation;
+    void put(device float *y, uint row, float value) const {
+        *y = activate(activation, has_bias ? value + bias[row] : value);
+    }
+};
 
 // x in device memory.
 template <typename V> struct plain_input {
@@ -77,8 +90,9 @@ matvec(device const typename F::block *w [[buffer(0)]], device const float *x [[
         return;
     const plain_input<typename F::wide> input = {x};
     const float sum = dot_row<F>(w, input, row, in_dim, lane);
+    const plain_output<accumulate> output = {};
     if (lane == 0)
-        put<accumulate>(y + row, sum);
+        output.put(y + row, row, sum);
 }
 
 // The same for each row of x (batch, in_dim), giving y (batch, out_dim): the loop over tokens is
@@ -93,11 +107,12 @@ multi_token(device const typename F::block *w [[buffer(0)]], device const float 
     const uint row = group * 8 + sg;
     if (row >= out_dim)
         return;
+    const plain_output<accumulate> output = {};
     for (uint t = 0; t < batch; t++) {
         const plain_input<typename F::wide> input = {x + size_t(t) * in_dim};
         const float sum = dot_row<F>(w, input, row, in_dim, lane);
         if (lane == 0)
-            put<accumulate>(y + size_t(t) * out_dim + row, sum);
+            output.put(y + size_t(t) * out_dim + row, row, sum);
     }
 }
 
@@ -106,10 +121,11 @@ multi_token(device const typename F::block *w [[buffer(0)]], device const float 
 // By a quad: lane `part` of it takes units part, part + 4, ... and in the end stores tokens part,
 // part + 4, ... A row past the end is replaced by the last one: all lanes of a simdgroup must take
 // part in quad_sum, and its weights can be read.
-template <typename F, bool accumulate> struct quad_tile {
+template <typename F, typename O> struct quad_tile {
     device const typename F::block *w;
     device const float *x;
     device float *y;
+    O output;
     uint row, part, out_dim, in_dim;
 
     template <uint T> METAL_FUNC void make() const {
@@ -124,16 +140,17 @@ template <typename F, bool accumulate> struct quad_tile {
                 sums[i] = total(dots[t + i]);
             sums = quad_sum(sums);
             if (row < out_dim && t + part < T)
-                put<accumulate>(y + size_t(t + part) * out_dim + row, sums[part]);
+                output.put(y + size_t(t + part) * out_dim + row, row, sums[part]);
         }
     }
 };
 
 // By one thread.
-template <typename F, bool accumulate> struct lone_tile {
+template <typename F, typename O> struct lone_tile {
     device const typename F::block *w;
     device const float *x;
     device float *y;
+    O output;
     uint row, out_dim, in_dim;
 
     template <uint T> METAL_FUNC void make() const {
@@ -141,7 +158,7 @@ template <typename F, bool accumulate> struct lone_tile {
         typename F::wide dots[T];
         add_products<F, T>(w + size_t(row) * (in_dim / F::values), input, in_dim, 0, 1, dots);
         for (uint t = 0; t < T; t++)
-            put<accumulate>(y + size_t(t) * out_dim + row, total(dots[t]));
+            output.put(y + size_t(t) * out_dim + row, row, total(dots[t]));
     }
 };
 
@@ -168,6 +185,39 @@ template <typename Tile> METAL_FUNC void make_tile(Tile tile, uint tokens) {
     }
 }
 
+// Where the tile of a thread starts, and how it is computed.
+template <typename F, typename O>
+METAL_FUNC void make_quad_tile(device const typename F::block *w, device const float *x,
+                               device float *y, O output, uint out_dim, uint in_dim, uint batch,
+                               uint2 group, uint sg, uint lane) {
+    const uint first = (group.x * 4 + sg) * 8;
+    if (first >= out_dim)
+        return;
+    const uint token = group.y * 8;
+    const quad_tile<F, O> tile = {w,
+                                  x + size_t(token) * in_dim,
+                                  y + size_t(token) * out_dim,
+                                  output,
+                                  first + lane / 4,
+                                  lane % 4,
+                                  out_dim,
+                                  in_dim};
+    make_tile(tile, batch - token);
+}
+
+template <typename F, typename O>
+METAL_FUNC void make_lone_tile(device const typename F::block *w, device const float *x,
+                               device float *y, O output, uint out_dim, uint in_dim, uint batch,
+                               uint2 group, uint lane) {
+    const uint row = group.x * 32 + lane;
+    if (row >= out_dim)
+        return;
+    const uint token = group.y * 8;
+    const lone_tile<F, O> tile = {
+        w, x + size_t(token) * in_dim, y + size_t(token) * out_dim, output, row, out_dim, in_dim};
+    make_tile(tile, batch - token);
+}
+
 // The same product, with each weight read and decoded once for up to 8 tokens, whose sums are in
 // registers. A threadgroup of 128 computes 32 rows of 8 tokens (the second axis of the grid counts
 // tiles of 8 tokens): a simdgroup computes 8 rows, one quad each. The 8 quads read the same x,
@@ -179,18 +229,8 @@ kernel void reuse(device const typename F::block *w [[buffer(0)]],
                   constant uint &batch [[buffer(5)]], uint2 group [[threadgroup_position_in_grid]],
                   uint sg [[simdgroup_index_in_threadgroup]],
                   uint lane [[thread_index_in_simdgroup]]) {
-    const uint first = (group.x * 4 + sg) * 8;
-    if (first >= out_dim)
-        return;
-    const uint token = group.y * 8;
-    const quad_tile<F, accumulate> tile = {w,
-                                           x + size_t(token) * in_dim,
-                                           y + size_t(token) * out_dim,
-                                           first + lane / 4,
-                                           lane % 4,
-                                           out_dim,
-                                           in_dim};
-    make_tile(tile, batch - token);
+    const plain_output<accumulate> output = {};
+    make_quad_tile<F>(w, x, y, output, out_dim, in_dim, batch, group, sg, lane);
 }
 
 // The same with one thread per row and no reduction: a threadgroup of 32 computes 32 rows of up to
@@ -203,13 +243,50 @@ kernel void alone(device const typename F::block *w [[buffer(0)]],
                   constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
                   constant uint &batch [[buffer(5)]], uint2 group [[threadgroup_position_in_grid]],
                   uint lane [[thread_index_in_simdgroup]]) {
-    const uint row = group.x * 32 + lane;
+    const plain_output<accumulate> output = {};
+    make_lone_tile<F>(w, x, y, output, out_dim, in_dim, batch, group, lane);
+}
+
+// y = activation(W x + bias), by the three ways above: one simdgroup per row, a quad per row, one
+// thread per row. What a layer does to each output is then no launch of its own.
+template <typename F> kernel void
+activated(device const typename F::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
+          device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
+          constant uint &in_dim [[buffer(4)]], device const float *bias [[buffer(5)]],
+          constant uint &has_bias [[buffer(6)]], constant uint &activation [[buffer(7)]],
+          uint group [[threadgroup_position_in_grid]], uint sg [[simdgroup_index_in_threadgroup]],
+          uint lane [[thread_index_in_simdgroup]]) {
+    const uint row = group * 8 + sg;
     if (row >= out_dim)
         return;
-    const uint token = group.y * 8;
-    const lone_tile<F, accumulate> tile = {
-        w, x + size_t(token) * in_dim, y + size_t(token) * out_dim, row, out_dim, in_dim};
-    make_tile(tile, batch - token);
+    const plain_input<typename F::wide> input = {x};
+    const float sum = dot_row<F>(w, input, row, in_dim, lane);
+    const activated_output output = {bias, has_bias, activation};
+    if (lane == 0)
+        output.put(y + row, row, sum);
+}
+
+template <typename F> kernel void activated_reuse(
+    device const typename F::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
+    device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
+    constant uint &in_dim [[buffer(4)]], device const float *bias [[buffer(5)]],
+    constant uint &has_bias [[buffer(6)]], constant uint &activation [[buffer(7)]],
+    constant uint &batch [[buffer(8)]], uint2 group [[threadgroup_position_in_grid]],
+    uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+    const activated_output output = {bias, has_bias, activation};
+    make_quad_tile<F>(w, x, y, output, out_dim, in_dim, batch, group, sg, lane);
+}
+
+template <typename F> kernel void
+activated_alone(device const typename F::block *w [[buffer(0)]],
+                device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
+                constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
+                device const float *bias [[buffer(5)]], constant uint &has_bias [[buffer(6)]],
+                constant uint &activation [[buffer(7)]], constant uint &batch [[buffer(8)]],
+                uint2 group [[threadgroup_position_in_grid]],
+                uint lane [[thread_index_in_simdgroup]]) {
+    const activated_output output = {bias, has_bias, activation};
+    make_lone_tile<F>(w, x, y, output, out_dim, in_dim, batch, group, lane);
 }
 
 // The kernels of a format, = and +=. `any` is the format as read in rows of any length. A new
@@ -217,6 +294,9 @@ kernel void alone(device const typename F::block *w [[buffer(0)]],
 #define MATVEC_KERNEL(name, function, format, accumulate)                                          \
     template [[host_name(                                                                          \
         name)]] kernel decltype(function<format, accumulate>) function<format, accumulate>;
+
+#define MATVEC_ACTIVATED(name, function, format)                                                   \
+    template [[host_name(name)]] kernel decltype(function<format>) function<format>;
 
 #define MATVEC_ONE_TOKEN(format, any)                                                              \
     MATVEC_KERNEL("matvec_" #format, matvec, any, false)                                           \
@@ -228,4 +308,7 @@ kernel void alone(device const typename F::block *w [[buffer(0)]],
     MATVEC_KERNEL("multi_token_matvec_" #format "_reuse", reuse, format, false)                    \
     MATVEC_KERNEL("multi_token_matvec_" #format "_accumulate_reuse", reuse, format, true)          \
     MATVEC_KERNEL("multi_token_matvec_" #format "_alone", alone, format, false)                    \
-    MATVEC_KERNEL("multi_token_matvec_" #format "_accumulate_alone", alone, format, true)
+    MATVEC_KERNEL("multi_token_matvec_" #format "_accumulate_alone", alone, format, true)          \
+    MATVEC_ACTIVATED("matvec_" #format "_activate", activated, any)                                \
+    MATVEC_ACTIVATED("multi_token_matvec_" #format "_activate_reuse", activated_reuse, format)     \
+    MATVEC_ACTIVATED("multi_token_matvec_" #format "_activate_alone", activated_alone, format)

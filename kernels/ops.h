@@ -17,15 +17,39 @@
     X(residual_add_inplace)                                                                        \
     X(bias_add)                                                                                    \
     X(ffn_silu)                                                                                    \
+    X(add)                                                                                         \
+    X(mul)                                                                                         \
+    X(add_activate)                                                                                \
+    X(affine)                                                                                      \
+    X(lerp)                                                                                        \
+    X(control_k_v7)                                                                                \
+    X(layer_norm)                                                                                  \
+    X(group_norm)                                                                                  \
+    X(l2_norm)                                                                                     \
+    X(token_shift)                                                                                 \
+    X(layer_norm_shift)                                                                            \
+    X(blit)                                                                                        \
+    X(pack_kvakk)                                                                                  \
+    X(time_mix_v7)                                                                                 \
+    X(time_first_v7)                                                                               \
+    X(time_mix_v7_prepare)                                                                         \
+    X(time_mix_v7_finish)                                                                          \
+    X(time_mix_v7_token)                                                                           \
+    X(channel_mix_v7)                                                                              \
+    X(softmax)                                                                                     \
     X(rmsnorm)                                                                                     \
     X(rope_apply)                                                                                  \
     X(rope_apply_dual)                                                                             \
     X(rope_apply_tokens)                                                                           \
     X(rope_apply_table)                                                                            \
     X(matvec)                                                                                      \
+    X(matvec_activate)                                                                             \
+    X(matvec_mixed)                                                                                \
     X(matvec_batched)                                                                              \
     X(silu_matvec)                                                                                 \
     X(rmsnorm_matvec)                                                                              \
+    X(qkv_rope_append)                                                                             \
+    X(gate_up_silu)                                                                                \
     X(decode_attention)                                                                            \
     X(prefill_attention)                                                                           \
     X(repetition_penalty)                                                                          \
@@ -34,6 +58,7 @@
     X(bandwidth_read)                                                                              \
     X(bandwidth_copy)                                                                              \
     X(bandwidth_triad)                                                                             \
+    X(compute_fma)                                                                                 \
     X(dispatch_overhead_noop)
 
 #define DECLARE_OP(name) extern const op name##_op;

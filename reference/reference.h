@@ -31,6 +31,12 @@ void reference_residual_add(const float *a, const float *b, size_t count, double
 void reference_ffn_silu(const float *gate, const float *up, size_t count, double *out,
                         double *magnitude);
 
+/* 1 / (1 + e^-x); max(x, 0)^2; x sigmoid(x); e^(-0.606531 sigmoid(x)), the decay of RWKV-7 */
+double reference_sigmoid(double x);
+double reference_squared_relu(double x);
+double reference_silu(double x);
+double reference_decay(double x);
+
 /* y (rows, dim) = x / sqrt(mean(x^2) + eps) * w, each row by itself; w (dim) */
 void reference_rmsnorm(const float *x, const float *w, size_t rows, size_t dim, double eps,
                        double *y, double *magnitude);
@@ -43,6 +49,10 @@ void reference_rope(const float *x, size_t heads, size_t head_dim, uint32_t pos,
 /* The same, turned by pos * freqs[p]; freqs (head_dim / 2) */
 void reference_rope_table(const float *x, size_t heads, size_t head_dim, uint32_t pos,
                           const float *freqs, double *y, double *magnitude);
+
+/* The same for one pair in double precision, in place, with the magnitude of each of its values:
+ * sine is the error of a sine or cosine, in units of the others. */
+void reference_rope_fused(double angle, double sine, double *pair, double *magnitude);
 
 /* y (batch, out_dim) += W x for each of x (batch, in_dim); W (out_dim, in_dim) in blocks of a
  * format, in_dim whole blocks. magnitude holds that of y before and gets that of the result: for
@@ -99,6 +109,10 @@ void reference_decode_row(const weight_format *f, const void *table, size_t row,
 void reference_triad(const float *b, const float *c, double scalar, size_t count, double *out,
                      double *magnitude);
 
+/* out (count) = the sum of four series a = a * keep + x after `rounds` rounds, from 0, x, -x and 2x */
+void reference_compute_fma(const float *x, size_t count, uint32_t rounds, double keep, double *out,
+                           double *magnitude);
+
 /* What a decode step leaves: history[step % ring] = next, and after = {next, pos + 1,
  * kv_len + 1, step + 1}, for before = {token, pos, kv_len, step}. */
 void reference_decode_advance(uint32_t next, const uint32_t before[4], uint32_t ring,
@@ -109,5 +123,57 @@ void reference_decode_advance(uint32_t next, const uint32_t before[4], uint32_t 
  * magnitude is 0 for what is left alone. */
 void reference_repetition_penalty(const uint32_t *ids, size_t n, size_t vocab, double penalty,
                                   double *logits, double *magnitude);
+
+/* y (rows, groups, dim) = (x - mean) / sqrt(variance + eps) * w + b, each group of each row by
+ * itself; w and b (groups, dim). A layer norm has one group. */
+void reference_group_norm(const float *x, const float *w, const float *b, size_t rows,
+                          size_t groups, size_t dim, double eps, double *y, double *magnitude);
+
+/* y (rows, dim) = x / max(|x|, eps), each row by itself */
+void reference_l2_norm(const float *x, size_t rows, size_t dim, double eps, double *y,
+                       double *magnitude);
+
+/* out (mixes, tokens, dim) = x + (previous - x) * mu (mixes, dim); the row before x (tokens, dim)
+ * is state (dim) */
+void reference_token_shift(const float *x, const float *state, const float *mu, size_t tokens,
+                           size_t dim, size_t mixes, double *out, double *magnitude);
+
+/* y (rows, n) = e^x / sum of e^x, each row by itself */
+void reference_softmax(const float *x, size_t rows, size_t n, double *y, double *magnitude);
+
+/* The time mix of RWKV-7. Vectors are (tokens, dim), with dim = heads * head_size; k_k, k_a, r_k,
+ * norm_w and norm_b are (dim); packed (4, tokens, dim) holds k, v, a, kk. Each function reads only
+ * some of them. An error is how far an f32 is off, in roundings (time_mix_v7.c). */
+typedef struct {
+    size_t tokens, heads, head_size;
+} time_mix_v7_sizes;
+
+typedef struct {
+    const float *r, *w, *k, *v, *a, *g, *v_gate, *v_first; /* no v_gate: v stays as it is */
+    const float *k_k, *k_a, *r_k, *norm_w, *norm_b;
+    double eps;
+} time_mix_v7_inputs;
+
+/* packed: k * (1 + (a - 1) * k_a), v + (v_first - v) * v_gate, a, and k * k_k in unit length */
+void reference_time_mix_v7_prepare(const time_mix_v7_inputs *x, const time_mix_v7_sizes *n,
+                                   double *packed, double *magnitude);
+
+/* The recurrence in place on state (heads, head_size, head_size), token by token:
+ * S = S * w + v k^T - (S kk) (kk * a)^T, y = S r */
+void reference_time_mix_v7(const float *r, const float *w, const float *packed,
+                           const time_mix_v7_sizes *n, double *state, double *state_error,
+                           double *y, double *y_error);
+
+/* y, in place, = (group_norm(y) * norm_w + norm_b + (sum over the head of r * k * r_k) * v) * g */
+void reference_time_mix_v7_finish(const time_mix_v7_inputs *x, const time_mix_v7_sizes *n,
+                                  const float *packed, double *y, double *y_error);
+
+/* The three in a row. */
+void reference_time_mix_v7_token(const time_mix_v7_inputs *x, const time_mix_v7_sizes *n,
+                                 double *state, double *state_error, double *y, double *y_error);
+
+/* x, which starts as it was, += (sum over the head of r_k * k * r) * v */
+void reference_time_first_v7(const float *r_k, const float *r, const float *packed,
+                             const time_mix_v7_sizes *n, double *x, double *magnitude);
 
 #endif

@@ -1,5 +1,5 @@
-/* gguf: see gguf.h. Owns the map, finding things by name, and reading single values; the layout of
- * the file is gguf_parse.c, the types of tensors gguf_type.c. */
+/* gguf: see gguf.h. Owns the map and finding things by name; the layout of the file is gguf_parse.c,
+ * the types of values and tensors gguf_value.c and gguf_type.c. */
 #include "gguf.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "gguf_parse.h"
-#include "harness/base/os.h"
+#include "harness/base/map_guard.h"
 
 /* Names by hash: slots hold index + 1, 0 is free; a taken slot sends on to the next. */
 typedef struct {
@@ -26,10 +26,6 @@ typedef struct {
     bool is_mapped;
     char *name; /* for messages */
 } hidden;
-
-bool gguf_text_equals(gguf_text t, const char *text) {
-    return t.bytes == strlen(text) && memcmp(t.data, text, t.bytes) == 0;
-}
 
 static size_t hash(gguf_text t) {
     uint64_t h = 0xcbf29ce484222325u;
@@ -144,6 +140,7 @@ static bool map_file(gguf *g, const char *path, err *e) {
     g->map = map;
     g->bytes = (size_t)s.st_size;
     h->is_mapped = true;
+    map_guard_add(map, g->bytes, path);
     return true;
 }
 
@@ -170,6 +167,7 @@ void gguf_free(gguf *g) {
     free(g->tensors);
     free(h->values.slots);
     free(h->tensors.slots);
+    map_guard_remove(h->is_mapped ? g->map : NULL);
     if (h->is_mapped)
         munmap((void *)g->map, g->bytes);
     free(h->name);
@@ -237,69 +235,4 @@ bool gguf_get_text(const gguf *g, const char *key, gguf_text *out, bool *found, 
     if (v)
         *out = v->texts[0];
     return ok;
-}
-
-/* Any number, as the three things it can be. */
-typedef struct {
-    int64_t integer;
-    double number;
-    bool is_integer;
-} any_number;
-
-#define READ(type)                                                                                 \
-    do {                                                                                           \
-        type x_;                                                                                   \
-        memcpy(&x_, at, sizeof x_);                                                                \
-        return (any_number){(int64_t)x_, (double)x_, true};                                        \
-    } while (0)
-#define READ_FLOAT(type)                                                                           \
-    do {                                                                                           \
-        type x_;                                                                                   \
-        memcpy(&x_, at, sizeof x_);                                                                \
-        return (any_number){0, (double)x_, false};                                                 \
-    } while (0)
-
-static any_number read_number(const gguf_value *v, size_t i) {
-    assert(i < v->count);
-    const uint8_t *at = v->data + i * gguf_get_value_bytes(v->element);
-    switch (v->element) {
-    case GGUF_U8:
-        READ(uint8_t);
-    case GGUF_I8:
-        READ(int8_t);
-    case GGUF_U16:
-        READ(uint16_t);
-    case GGUF_I16:
-        READ(int16_t);
-    case GGUF_U32:
-        READ(uint32_t);
-    case GGUF_I32:
-        READ(int32_t);
-    case GGUF_U64:
-        READ(uint64_t);
-    case GGUF_I64:
-        READ(int64_t);
-    case GGUF_F32:
-        READ_FLOAT(float);
-    case GGUF_F64:
-        READ_FLOAT(double);
-    case GGUF_BOOL:
-        return (any_number){*at != 0, *at != 0, true};
-    case GGUF_STRING:
-    case GGUF_ARRAY:
-    case GGUF_VALUE_TYPES:
-        break;
-    }
-    assert(false);
-    return (any_number){0, 0, false};
-}
-
-double gguf_value_get_number(const gguf_value *v, size_t i) {
-    return read_number(v, i).number;
-}
-
-int64_t gguf_value_get_integer(const gguf_value *v, size_t i) {
-    any_number n = read_number(v, i);
-    assert(n.is_integer);
-    return n.integer;
 }

@@ -49,6 +49,10 @@ typedef struct {
     const gguf_text *texts;  /* strings: `count` of them; else NULL */
 } gguf_value;
 
+/* Bytes of a number of this type; 0 for strings and arrays. */
+size_t gguf_get_value_bytes(gguf_value_type type);
+const char *gguf_get_value_type_name(gguf_value_type type); /* "u32" */
+
 /* How a tensor's numbers are stored. Every type of the format is listed with its size; `format` is
  * NULL for those that no kernel reads. */
 typedef struct {
@@ -88,6 +92,9 @@ typedef struct {
     size_t tensor_count;
     void *impl;
 } gguf;
+
+/* The next multiple of an alignment, which is a power of 2. */
+uint64_t gguf_round_up(uint64_t value, uint32_t alignment);
 
 gguf *gguf_open(const char *path, err *e);
 /* From memory that outlives the gguf; `name` is for messages. */

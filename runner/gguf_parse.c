@@ -76,16 +76,6 @@ static bool take_text(reader *r, gguf_text *out) {
     return p != NULL;
 }
 
-char *gguf_print_text(gguf_text t, char *out, size_t size) {
-    size_t shown = t.bytes < size ? t.bytes : size - 1;
-    for (size_t i = 0; i < shown; i++)
-        out[i] = t.data[i] >= ' ' && t.data[i] <= '~' ? t.data[i] : '?';
-    out[shown] = 0;
-    if (shown < t.bytes && shown > 3)
-        memcpy(out + shown - 3, "...", 3);
-    return out;
-}
-
 /* The items with room for one more after `count` of them; NULL: no memory, and they are unchanged. */
 static void *grow(const reader *r, void *items, size_t count, size_t item_bytes) {
     if (count & (count - 1)) /* room was made for the next power of two */
@@ -97,25 +87,6 @@ static void *grow(const reader *r, void *items, size_t count, size_t item_bytes)
 }
 
 /* --- values --- */
-
-static const struct {
-    const char *name;
-    size_t bytes;
-} value_types[GGUF_VALUE_TYPES] = {
-    [GGUF_U8] = {"u8", 1},       [GGUF_I8] = {"i8", 1},     [GGUF_U16] = {"u16", 2},
-    [GGUF_I16] = {"i16", 2},     [GGUF_U32] = {"u32", 4},   [GGUF_I32] = {"i32", 4},
-    [GGUF_F32] = {"f32", 4},     [GGUF_BOOL] = {"bool", 1}, [GGUF_STRING] = {"string", 0},
-    [GGUF_ARRAY] = {"array", 0}, [GGUF_U64] = {"u64", 8},   [GGUF_I64] = {"i64", 8},
-    [GGUF_F64] = {"f64", 8},
-};
-
-size_t gguf_get_value_bytes(gguf_value_type type) {
-    return value_types[type].bytes;
-}
-
-const char *gguf_get_value_type_name(gguf_value_type type) {
-    return value_types[type].name;
-}
 
 static bool take_value_type(reader *r, const char *key, gguf_value_type *out) {
     uint32_t id;
@@ -145,7 +116,7 @@ static bool take_texts(reader *r, gguf_value *v) {
 }
 
 static bool take_elements(reader *r, uint64_t count, gguf_value *v) {
-    size_t each = value_types[v->element].bytes, least = v->element == GGUF_STRING ? 8 : each;
+    size_t each = gguf_get_value_bytes(v->element), least = v->element == GGUF_STRING ? 8 : each;
     if (count > (r->bytes - r->at) / least)
         return refuse(r, "%s claims %llu elements, more than the rest of the file holds", r->what,
                       (unsigned long long)count);
@@ -202,7 +173,7 @@ static bool find_alignment(const reader *r, gguf *g) {
             continue;
         if (v->type != GGUF_U32)
             return refuse(r, "general.alignment is of type %s where u32 is needed",
-                          value_types[v->type].name);
+                          gguf_get_value_type_name(v->type));
         memcpy(&g->alignment, v->data, sizeof g->alignment);
         if (g->alignment < MIN_ALIGNMENT || g->alignment > MAX_ALIGNMENT ||
             (g->alignment & (g->alignment - 1)))
@@ -302,14 +273,10 @@ static bool take_tensors(reader *r, gguf *g, uint64_t count) {
     return true;
 }
 
-static uint64_t round_up(uint64_t value, uint32_t alignment) {
-    return (value + alignment - 1) & ~(uint64_t)(alignment - 1);
-}
-
 /* Offsets in the table count from data_at, and each tensor follows the one before it. What has been
  * placed lies in the file, so the sums are small. */
 static bool place_tensors(const reader *r, gguf *g) {
-    uint64_t data_at = round_up(r->at, g->alignment), next = 0;
+    uint64_t data_at = gguf_round_up(r->at, g->alignment), next = 0;
     if (data_at > r->bytes)
         return refuse(r, "it ends at byte %zu, before the tensors' bytes; the file is cut off",
                       r->bytes);
@@ -329,7 +296,7 @@ static bool place_tensors(const reader *r, gguf *g) {
                           "tensor %s needs %zu bytes from byte %llu on, but the file ends at "
                           "%zu; it is cut off",
                           name, t->bytes, (unsigned long long)(data_at + next), g->bytes);
-        next = round_up(next + t->bytes, g->alignment);
+        next = gguf_round_up(next + t->bytes, g->alignment);
         t->offset += g->data_at;
         t->data = g->map + t->offset;
     }

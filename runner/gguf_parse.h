@@ -8,8 +8,4 @@
  * free. */
 bool gguf_parse(gguf *g, const char *name, err *e);
 
-/* Bytes of a number of this type; 0 for strings and arrays. */
-size_t gguf_get_value_bytes(gguf_value_type type);
-const char *gguf_get_value_type_name(gguf_value_type type); /* "u32" */
-
 #endif

@@ -156,10 +156,6 @@ void gguf_writer_add_copy(gguf_writer *w, const gguf_value *value) {
     }
 }
 
-static uint64_t round_up(uint64_t value, uint32_t alignment) {
-    return (value + alignment - 1) & ~(uint64_t)(alignment - 1);
-}
-
 void gguf_writer_add_tensor(gguf_writer *w, const char *name, const gguf_type *type,
                             const uint64_t *dim, uint32_t dims) {
     assert(dims >= 1 && dims <= GGUF_DIMS && dim[0] % type->values == 0);
@@ -174,7 +170,7 @@ void gguf_writer_add_tensor(gguf_writer *w, const char *name, const gguf_type *t
     put_u32(w, &w->infos, type->id);
     put_u64(w, &w->infos, w->data_bytes);
     put_u64(w, &w->sizes, bytes);
-    w->data_bytes += round_up(bytes, w->alignment);
+    w->data_bytes += gguf_round_up(bytes, w->alignment);
     w->tensor_count++;
 }
 
@@ -216,7 +212,7 @@ bool gguf_writer_finish_header(gguf_writer *w, err *e) {
         return refuse(w, errno, e);
     uint32_t version = 3;
     uint64_t header = 24 + w->values.bytes + w->infos.bytes;
-    uint64_t padding = w->tensor_count ? round_up(header, w->alignment) - header : 0;
+    uint64_t padding = w->tensor_count ? gguf_round_up(header, w->alignment) - header : 0;
     return check_room(w, header + padding + w->data_bytes, e) && write_bytes(w, "GGUF", 4, e) &&
            write_bytes(w, &version, 4, e) && write_bytes(w, &w->tensor_count, 8, e) &&
            write_bytes(w, &w->value_count, 8, e) &&
@@ -243,7 +239,7 @@ bool gguf_writer_write(gguf_writer *w, const void *data, size_t bytes, err *e) {
         w->wrote += part;
         if (w->wrote < size)
             continue;
-        if (!write_zeros(w, round_up(size, w->alignment) - size, e))
+        if (!write_zeros(w, gguf_round_up(size, w->alignment) - size, e))
             return false;
         w->tensor++;
         w->wrote = 0;

@@ -6,7 +6,7 @@
 #ifndef ASSAY_MODEL_BENCH_H
 #define ASSAY_MODEL_BENCH_H
 
-#include "harness/measure/stats.h"
+#include "harness/base/stats.h"
 #include "model.h"
 
 typedef struct {

@@ -150,10 +150,12 @@ struct model {
     uint32_t flying_token; /* that the next step in flight was fed with */
 };
 
-/* model_state.c, for model.c */
+/* model_state.c */
 void model_note_fed(model *m, const uint32_t *tokens, size_t count); /* at the position */
 void model_unsettle(model *m);
-/* model.c, for model_state.c: feeds tokens at the position and forgets the logits. */
-bool model_replay(model *m, const uint32_t *tokens, size_t count, err *e);
+/* Recurrent buffers as they were at the last position that was saved, which becomes the position;
+ * and saves them. */
+bool model_restore_state(model *m, err *e);
+bool model_save_state(model *m, err *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* model_state: going back to an earlier position, see model.h. Nothing here does anything for a
+/* model_state: the recurrent state of earlier positions, see model.h. Nothing here does anything for a
  * family without recurrent state: a cache is right at every position it holds. */
 #include <assert.h>
 #include <stdlib.h>
@@ -48,25 +48,17 @@ void model_rewind(model *m, uint32_t position) {
         forget_kept(m); /* other tokens may come now */
 }
 
-bool model_settle(model *m, err *e) {
-    if (!m->is_unsettled)
-        return true;
-    uint32_t position = m->position;
+bool model_restore_state(model *m, err *e) {
     model_buffer *b;
     for (size_t i = 0; (b = find_state(m, &i));)
         if (b->kept ? !buffer_upload(b->buffer, 0, b->kept, b->buffer->bytes, e)
                     : !buffer_fill_pattern(b->buffer, 0, b->buffer->bytes, 0, e))
             return false;
     m->position = m->kept_position;
-    bool ok = model_replay(m, m->fed + m->position, position - m->position, e);
-    m->position = position;
-    m->is_unsettled = !ok;
-    return ok;
+    return true;
 }
 
-bool model_keep(model *m, err *e) {
-    if (!model_settle(m, e))
-        return false;
+bool model_save_state(model *m, err *e) {
     model_buffer *b;
     for (size_t i = 0; (b = find_state(m, &i));) {
         void *kept = malloc(b->buffer->bytes);

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/base/stats.h"
 #include "harness/check/check.h"
-#include "harness/measure/stats.h"
 #include "kernels/kernels.h"
 #include "reference/quant.h"
 

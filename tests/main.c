@@ -12,9 +12,12 @@
     X(output_suite)                                                                                \
     X(results_suite)                                                                               \
     X(reference_suite)                                                                             \
+    X(formats_suite)                                                                               \
     X(oracles_suite)                                                                               \
+    X(time_mix_suite)                                                                              \
     X(msl_suite)                                                                                   \
     X(msl_launch_suite)                                                                            \
+    X(msl_source_suite)                                                                            \
     X(record_suite)                                                                                \
     X(worker_suite)                                                                                \
     X(timing_suite)                                                                                \
@@ -47,6 +50,7 @@
     X(mutants_suite)                                                                               \
     X(bench_suite)                                                                                 \
     X(experiments_suite)                                                                           \
+    X(conclusions_suite)                                                                           \
     X(words_suite)                                                                                 \
     X(vocabularies_suite)                                                                          \
     X(tokenizer_suite)                                                                             \

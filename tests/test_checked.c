@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "harness/base/os.h"
-#include "harness/check/canaries/canary.h"
+#include "harness/check/canary.h"
 #include "support.h"
 
 SUITE_EXTERN(checked_suite);

@@ -5,11 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "harness/base/os.h"
 #include "harness/device/msl/msl.h"
-#include "harness/device/toolchain.h"
 
 SUITE(msl_suite);
 
@@ -406,112 +403,6 @@ TEST literals_are_float_as_in_msl(void) {
     PASS();
 }
 
-TEST macros_are_expanded_by_a_preprocessor_that_keeps_lines(void) {
-    char tool[4096];
-    if (!toolchain_find_preprocessor(tool, sizeof tool, &why))
-        SKIPm("no compiler to preprocess with");
-    ASSERT(
-        read_text("#include <metal_stdlib>\n#define MAKE(T) kernel void copy_##T(device T *x) {}\n"
-                  "#if __METAL_VERSION__ >= 300\nMAKE(float)\n#else\nMAKE(half)\n#endif\n"));
-    ASSERT_EQ_FMT((size_t)1, msl_count_kernels(unit), "%zu");
-    ASSERT(find("copy_float"));
-    ASSERT_EQ(4, find("copy_float")->line);
-    ASSERT_FALSE(read_text("#if 1\nkernel void k(device int *x) {}\n"));
-    ASSERT(says("test.metal") && strstr(why.detail, "#if"));
-    PASS();
-}
-
-TEST local_includes_are_read_beside_the_file(void) {
-    char folder[] = "/tmp/assay-test-XXXXXX", path[64];
-    ASSERT(mkdtemp(folder));
-    static const char inner[] = "#pragma once\nstruct point { float x; };\n";
-    static const char outer[] = "#include \"inner.h\"\n#include \"inner.h\"\n"
-                                "kernel void k(device point *p) {}\n";
-    snprintf(path, sizeof path, "%s/inner.h", folder);
-    ASSERT(os_write_file(path, inner, strlen(inner), &why));
-    snprintf(path, sizeof path, "%s/outer.metal", folder);
-    ASSERT(os_write_file(path, outer, strlen(outer), &why));
-    read_text("");
-    msl_free(unit);
-    unit = msl_load(path, &why);
-    ASSERT(unit && find("k"));
-    ASSERT_EQ(3, find("k")->line);
-    ASSERT(rewrite("k", NULL, 0));
-    const char *first = strstr(cpp, "struct point");
-    ASSERT(first && !strstr(first + 1, "struct point"));
-    ASSERT(has("inner.h\"\n") && has("#line 2 \""));
-    unlink(path);
-    snprintf(path, sizeof path, "%s/inner.h", folder);
-    unlink(path);
-    rmdir(folder);
-    PASS();
-}
-
-/* Writes outer.metal and inner.h to a folder and loads the first. */
-static bool load_with_include(const char *folder, const char *outer, const char *inner) {
-    char path[64];
-    snprintf(path, sizeof path, "%s/inner.h", folder);
-    if (!os_write_file(path, inner, strlen(inner), &why))
-        return false;
-    snprintf(path, sizeof path, "%s/outer.metal", folder);
-    if (!os_write_file(path, outer, strlen(outer), &why))
-        return false;
-    read_text("");
-    msl_free(unit);
-    unit = msl_load(path, &why);
-    return unit != NULL;
-}
-
-TEST the_text_for_a_compiler_of_msl_has_its_includes_macros_and_lines(void) {
-    char folder[] = "/tmp/assay-test-XXXXXX";
-    ASSERT(mkdtemp(folder));
-    ASSERT(load_with_include(folder,
-                             "#include <metal_stdlib>\n#include \"inner.h\"\n"
-                             "kernel void k(device TYPE *p) { p[0] = LIMIT; }\n",
-                             "#pragma once\n#define TYPE float\n#define LIMIT 3\n"));
-    const char *text = msl_get_text(unit);
-    ASSERT(strstr(text, "#include <metal_stdlib>\n"));
-    ASSERT(strstr(text, "#define LIMIT 3\n") && strstr(text, "device TYPE *p"));
-    ASSERT(!strstr(text, "#include \"inner.h\""));
-    /* Given to the compiler alone, it means the same, line by line. */
-    msl_unit *again = msl_from_text("program_source", text, &why);
-    ASSERTm(why.text, again);
-    const msl_signature *k = msl_find_kernel(again, "k", &why);
-    ASSERT(k && k->line == 3);
-    ASSERT_STR_EQ("float *", k->params[0].type);
-    char *here = msl_rewrite(unit, "k", NULL, 0, &why),
-         *there = msl_rewrite(again, "k", NULL, 0, &why);
-    ASSERT(here && there);
-    ASSERT_EQ(line_of(strstr(here, "void k"), "p[0] ="),
-              line_of(strstr(there, "void k"), "p[0] ="));
-    free(here);
-    free(there);
-    msl_free(again);
-    os_remove_folder(folder);
-    PASS();
-}
-
-TEST an_include_from_elsewhere_is_put_in_by_the_preprocessor(void) {
-    char folder[] = "/tmp/assay-test-XXXXXX", apart[64], path[96];
-    ASSERT(mkdtemp(folder));
-    snprintf(apart, sizeof apart, "%s/apart", folder);
-    ASSERT(os_make_folder(apart, &why));
-    snprintf(path, sizeof path, "%s/far.h", apart);
-    ASSERT(os_write_file(path, "#define TYPE half\n", 18, &why));
-    setenv("CPATH", apart, 1);
-    bool loaded = load_with_include(folder,
-                                    "#include <metal_stdlib>\n#include \"far.h\"\n"
-                                    "kernel void k(device TYPE *p) {}\n",
-                                    "");
-    unsetenv("CPATH");
-    ASSERTm(why.text, loaded);
-    const char *text = msl_get_text(unit);
-    ASSERT_EQ(text, strstr(text, "#include <metal_stdlib>\n"));
-    ASSERT(strstr(text, "device half *p") && !strstr(text, "far.h\"\nkernel"));
-    os_remove_folder(folder);
-    PASS();
-}
-
 TEST broken_text_is_an_error_and_never_a_crash(void) {
     static const char *const broken[] = {"kernel void k(device int *x) {", "}",
                                          "kernel void k(]) {}",
@@ -570,10 +461,6 @@ SUITE(msl_suite) {
     RUN_TEST(kernels_that_are_not_wanted_are_static);
     RUN_TEST(every_token_keeps_its_line);
     RUN_TEST(literals_are_float_as_in_msl);
-    RUN_TEST(macros_are_expanded_by_a_preprocessor_that_keeps_lines);
-    RUN_TEST(local_includes_are_read_beside_the_file);
-    RUN_TEST(the_text_for_a_compiler_of_msl_has_its_includes_macros_and_lines);
-    RUN_TEST(an_include_from_elsewhere_is_put_in_by_the_preprocessor);
     RUN_TEST(broken_text_is_an_error_and_never_a_crash);
     free(cpp);
     msl_free(unit);

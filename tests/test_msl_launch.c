@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/device/launch.h"
+#include "harness/device/launch_fit.h"
 #include "harness/device/msl/msl.h"
 
 SUITE(msl_launch_suite);
@@ -31,7 +32,7 @@ static launch make_launch(void) {
 
 static bool check(const char *kernel, const launch *l) {
     const msl_signature *s = unit ? msl_find_kernel(unit, kernel, &why) : NULL;
-    return s && msl_check_launch(s, l, 1024, 32768, &why);
+    return s && launch_check_fit(l, s, 1024, 32768, &why);
 }
 
 static bool fits(const launch *l) {

@@ -265,6 +265,22 @@ TEST a_mutant_of_the_same_machine_code_is_equivalent(void) {
     PASS();
 }
 
+TEST a_run_that_ended_early_is_resumed(void) {
+    char *output = NULL;
+    bool ok =
+        run("T=$(mktemp -d \"${TMPDIR:-/tmp}/assay.XXXXXX\") && cd $T && "
+            "$A mutants buffer_copy --resume --csv rows > whole && cp rows all && "
+            "sed '$d' all > rows && $A mutants buffer_copy --resume --csv rows > rest && "
+            "diff whole rest && grep -v '^# ' all > a && grep -v '^# ' rows > b && cmp a b && "
+            "! $A mutants residual_add --resume --csv rows 2> talk; s=$?; "
+            "cat talk; rm -r $T; exit $s",
+            &output);
+    ASSERTm(output, ok);
+    ASSERTm(output, strstr(output, "is not of these mutants"));
+    free(output);
+    PASS();
+}
+
 SUITE(mutants_suite) {
     RUN_TEST(each_operator_makes_its_edit);
     RUN_TEST(what_is_no_code_has_no_mutants);
@@ -274,5 +290,6 @@ SUITE(mutants_suite) {
     RUN_TEST(every_kernel_has_mutants);
     RUN_TEST(a_known_mutant_is_found_by_its_text);
     RUN_TEST(a_small_sample_is_caught);
+    RUN_TEST(a_run_that_ended_early_is_resumed);
     RUN_TEST(a_mutant_of_the_same_machine_code_is_equivalent);
 }

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "command.h"
-#include "harness/check/sanitizer.h"
 #include "harness/device/cuda/ptx.h"
+#include "harness/device/cuda/sanitizer.h"
 #include "support.h"
 
 SUITE_EXTERN(sanitizer_suite);

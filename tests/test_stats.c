@@ -1,8 +1,8 @@
-/* Tests of harness/measure/stats on arrays whose answers are known. */
+/* Tests of harness/base/stats on arrays whose answers are known. */
 #include <greatest.h>
 #include <math.h>
 
-#include "harness/measure/stats.h"
+#include "harness/base/stats.h"
 
 SUITE(stats_suite);
 

@@ -7,7 +7,7 @@
 
 #include "command.h"
 #include "harness/base/os.h"
-#include "harness/check/validation.h"
+#include "harness/device/validation.h"
 #include "support.h"
 
 SUITE_EXTERN(validation_suite);

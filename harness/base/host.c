@@ -1,6 +1,7 @@
 /* host: see host.h. */
 #include "host.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,9 +112,26 @@ static double find_steal(void) {
     return ticks > 0 ? steal / (double)ticks : 0;
 }
 
+/* Linux keeps it per thread: "ns on a core, ns waiting for one, time slices". */
+static double find_wait(void) {
+    DIR *threads = opendir("/proc/self/task");
+    double sum = 0, wait;
+    for (struct dirent *d; threads && (d = readdir(threads));) {
+        char path[300];
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", d->d_name);
+        char *text = d->d_name[0] == '.' ? NULL : os_read_file(path, NULL, NULL);
+        if (text && sscanf(text, "%*f %lf", &wait) == 1)
+            sum += wait * 1e-9;
+        free(text);
+    }
+    if (threads)
+        closedir(threads);
+    return sum;
+}
+
 host_usage host_get_usage(void) {
     struct rusage r;
-    host_usage u = {.steal_s = find_steal()};
+    host_usage u = {.steal_s = find_steal(), .wait_s = find_wait()};
     if (getrusage(RUSAGE_SELF, &r) != 0)
         return u;
     u.cpu_s = (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +

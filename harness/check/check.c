@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 #include "ask.h"
+#include "harness/device/validation.h"
 #include "snapshot.h"
-#include "validation.h"
 
 /* One launch under check. */
 typedef struct {

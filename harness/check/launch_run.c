@@ -11,9 +11,10 @@
 #include "findings.h"
 #include "harness/base/format.h"
 #include "harness/base/os.h"
-#include "harness/check/validation.h"
+#include "harness/base/stats.h"
+#include "harness/device/launch_fit.h"
 #include "harness/device/tape.h"
-#include "harness/measure/stats.h"
+#include "harness/device/validation.h"
 #include "values.h"
 
 enum { USUAL_ELEMENTS = 16 };
@@ -207,7 +208,7 @@ static bool describe_launch(setup *s, err *e) {
         if ((r->print[i].wanted && !check_index(s, "print", i, e)) ||
             (r->save[i] && !check_index(s, "save", i, e)))
             return false;
-    if (msl_check_launch(&s->pipeline->signature, l, s->pipeline->max_group_threads,
+    if (launch_check_fit(l, &s->pipeline->signature, s->pipeline->max_group_threads,
                          device_get_facts(s->device)->max_threadgroup_bytes, e))
         return true;
     if (e->code == EXIT_WRONG)

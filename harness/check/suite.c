@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "canaries/canary.h"
+#include "canary.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
 #include "harness/base/worker.h"
-#include "sanitizer.h"
-#include "validation.h"
+#include "harness/device/cuda/sanitizer.h"
+#include "harness/device/validation.h"
 
 /* The worker's side ------------------------------------------------------------------------- */
 

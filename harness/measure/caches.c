@@ -1,7 +1,7 @@
 /* caches: see caches.h. */
 #include "caches.h"
 
-#include "stats.h"
+#include "harness/base/stats.h"
 
 #define STEP 1.2 /* times the bandwidth of memory */
 

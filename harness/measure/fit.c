@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "stats.h"
+#include "harness/base/stats.h"
 
 typedef struct {
     double at[FIT_PARTS][FIT_PARTS];

@@ -1,4 +1,6 @@
-/* result_row: the columns of a row, as text and back; and the head of a result file. */
+/* result_row: see result_row.h. The columns of a row, as text and back. */
+#include "result_row.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -7,7 +9,6 @@
 #include <string.h>
 
 #include "harness/base/host.h"
-#include "results.h"
 
 /* How a column is kept in a row. */
 typedef enum { AS_TEXT, AS_DOUBLE, AS_COUNT } column_kind;
@@ -73,9 +74,10 @@ static const column columns[RESULT_COLUMNS] = {
     TEXT("date", date),
     TEXT("commit", commit),
     TEXT("build", build),
+    NUMBER("roof_gflop_s", roof_gflop_s),
 };
 /* Those from here on are not known of files that were written before there were such columns. */
-enum { FIRST_OPTIONAL = RESULT_COLUMNS - 3 };
+enum { FIRST_OPTIONAL = RESULT_COLUMNS - 4 };
 
 const char *result_get_title(int i) {
     return columns[i].title;

@@ -2,7 +2,6 @@
 #include "results.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -23,28 +22,6 @@ struct results {
 
 static const char *const sample_titles[] = {RESULTS_SAMPLE_TITLES};
 enum { SAMPLE_COLUMNS = sizeof sample_titles / sizeof *sample_titles };
-
-void results_get_folder(const char *name, char *folder, size_t size) {
-    size_t used = 0;
-    for (const char *p = name; *p && used + 1 < size; p++)
-        if (isalnum((unsigned char)*p))
-            folder[used++] = (char)tolower((unsigned char)*p);
-        else if (used > 0 && folder[used - 1] != '-')
-            folder[used++] = '-';
-    while (used > 0 && folder[used - 1] == '-')
-        used--;
-    folder[used] = 0;
-}
-
-bool results_find_samples_path(const char *path, char *out, size_t size, err *e) {
-    size_t length = strlen(path);
-    if (length < 5 || strcmp(path + length - 4, ".csv") != 0)
-        return err_set(e, EXIT_USAGE, "results are written to a file NAME.csv, not to '%.120s'",
-                       path);
-    int n = snprintf(out, size, "%.*s.samples.csv", (int)(length - 4), path);
-    return (n > 0 && (size_t)n < size) ||
-           err_set(e, EXIT_USAGE, "the path %.120s... is too long", path);
-}
 
 /* Writing ----------------------------------------------------------------------------------- */
 

@@ -9,8 +9,8 @@
 #ifndef ASSAY_TIMING_H
 #define ASSAY_TIMING_H
 
+#include "harness/base/stats.h"
 #include "harness/device/device.h"
-#include "stats.h"
 
 typedef enum { TIMING_SINGLE, TIMING_CHAINED, TIMING_INDEPENDENT, TIMING_REGIMES } timing_regime;
 typedef enum { TIMING_WARM, TIMING_COLD, TIMING_CACHES } timing_cache;
@@ -41,6 +41,7 @@ typedef struct {
     double warm_up_s; /* at least; at most a third of the budget */
     size_t min_samples, max_samples;
     double idle_s; /* after this long without work the device may be asleep: warm up again */
+    bool on_cpu;   /* what is timed runs on the CPU: its clock matters */
     uint64_t (*now_ns)(void); /* NULL: the machine's own */
 } timing_plan;
 

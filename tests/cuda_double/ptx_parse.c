@@ -97,7 +97,7 @@ static void read_opcode(parser *p, ptx_insn *i, char *opcode) {
     int types = 0;
     char *rest = NULL, *word = strtok_r(opcode, ".", &rest);
     bool is_warp = strcmp(word, "bar") == 0 && strncmp(rest, "warp", 4) == 0;
-    if (is_warp || strcmp(word, "membar") == 0) {
+    if (is_warp || strcmp(word, "membar") == 0 || strcmp(word, "griddepcontrol") == 0) {
         i->op = is_warp ? OP_BARWARP : OP_FENCE;
         return;
     }

@@ -1,4 +1,4 @@
-// Right and wrong kernels for checked mode; canaries (harness/canaries) have the plain cases.
+// Right and wrong kernels for checked mode; canaries (harness/check/canaries) have the plain cases.
 #include <metal_stdlib>
 using namespace metal;
 

@@ -5,7 +5,8 @@ vocabulary file. Does not own the GGUF (export.py). Letters and digits mean ASCI
 here, which is exact for our corpus, but not for other text; the model reader must use the
 Unicode classes.
 
-    python3 bpe.py --out vocab.json      trains on a sample of the corpus
+    python3 bpe.py --out vocab.json                      trains on a sample of the corpus
+    python3 bpe.py --gguf model.gguf --out vocab.json    takes the vocabulary of a model
 """
 
 import argparse
@@ -14,6 +15,7 @@ import json
 import re
 
 import corpus
+from gguf import Reader
 
 VOCAB_SIZE = 2048
 SPECIALS = (corpus.END, corpus.TURN_START, corpus.TURN_END)
@@ -141,17 +143,29 @@ def load(path):
         return Encoder(json.load(file))
 
 
+def read_gguf(path):
+    """The tokens and merges of a model file."""
+    pairs = Reader(path).pairs
+    return pairs["tokenizer.ggml.tokens"], [
+        pair.split(" ") for pair in pairs["tokenizer.ggml.merges"]
+    ]
+
+
 def main():
     parser = argparse.ArgumentParser(description="train the vocabulary")
+    parser.add_argument("--gguf", help="take the vocabulary of this model instead")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--documents", type=int, default=60000)
     parser.add_argument("--out", required=True)
     options = parser.parse_args()
-    counts = count_words(corpus.documents(options.seed, options.documents))
-    tokens, merges = train(counts, VOCAB_SIZE)
+    if options.gguf:
+        tokens, merges = read_gguf(options.gguf)
+    else:
+        counts = count_words(corpus.documents(options.seed, options.documents))
+        tokens, merges = train(counts, VOCAB_SIZE)
     with open(options.out, "w") as file:
         json.dump({"tokens": tokens, "merges": merges}, file, ensure_ascii=False)
-    print(f"{len(counts)} words, {len(tokens)} tokens, {len(merges)} merges")
+    print(f"{len(tokens)} tokens, {len(merges)} merges")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,19 @@
 #!/bin/sh
-# Makes the small model from nothing: vocabulary, training, F32 GGUF.
-# Usage: run.sh FOLDER [options of train.py]
+# Makes a small model from nothing: vocabulary, training, F32 GGUF.
+# Usage: run.sh FAMILY FOLDER [options of train.py]
 set -eu
-folder=$1
-shift
+family=$1
+folder=$2
+shift 2
 tools=$(dirname "$0")
 mkdir -p "$folder"
-python3 "$tools/bpe.py" --out "$folder/vocab.json"
-python3 "$tools/train.py" --vocab "$folder/vocab.json" --out "$folder/weights.npz" "$@"
-python3 "$tools/export.py" --vocab "$folder/vocab.json" --weights "$folder/weights.npz" \
-    --out "$folder/assay-tiny-f32.gguf"
+if [ "$family" = llama ]; then
+    python3 "$tools/bpe.py" --out "$folder/vocab.json"
+else
+    python3 "$tools/bpe.py" --gguf "$tools/../../models/assay-tiny.gguf" --out "$folder/vocab.json"
+    python3 "$tools/wkv7.py"
+fi
+python3 "$tools/train.py" --family "$family" --vocab "$folder/vocab.json" \
+    --out "$folder/weights.npz" "$@"
+python3 "$tools/export.py" --family "$family" --vocab "$folder/vocab.json" \
+    --weights "$folder/weights.npz" --out "$folder/$family-f32.gguf"

@@ -1,10 +1,10 @@
 """Trains the small model: corpus, tokens, steps, checkpoint.
 
-Owns the data on the device, the schedule and the log. Does not own the architecture (model.py) or
-the GGUF (export.py). Half of the training windows begin at the beginning of a
+Owns the data on the device, the schedule and the log. Does not own the architecture (llama.py,
+rwkv7.py) or the GGUF (export.py). Half of the training windows begin at the beginning of a
 document, because that is where a prompt begins.
 
-    python3 train.py --vocab vocab.json --out weights.npz
+    python3 train.py --family llama --vocab vocab.json --out weights.npz
 """
 
 import argparse
@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 import bpe
 import corpus
-from model import Model, Shape
+import families
 
 VALIDATION_SEED = 10**6
 VALIDATION_BATCHES = 8
@@ -30,15 +30,20 @@ LOG_STEPS = 100
 
 def parse_options():
     parser = argparse.ArgumentParser(description="train the small model")
+    parser.add_argument("--family", choices=families.NAMES, default="llama")
     parser.add_argument("--vocab", required=True)
     parser.add_argument("--out", required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--documents", type=int, default=2_400_000)
     parser.add_argument("--processes", type=int, default=16)
     parser.add_argument("--steps", type=int, default=11_000)
+    parser.add_argument(
+        "--seconds", type=float, help="train for this long instead of a number of steps"
+    )
     parser.add_argument("--batch", type=int, default=256)
     parser.add_argument("--rate", type=float, default=3e-3)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--eager", action="store_true", help="do not compile the model")
     return parser.parse_args()
 
 
@@ -116,27 +121,53 @@ def validate(model, windows, size, rounded):
     return torch.stack(losses).mean().item()
 
 
+class Schedule:
+    """How far training is, by steps or by time; time starts after the first step, which compiles."""
+
+    def __init__(self, options):
+        self.steps, self.seconds = options.steps, options.seconds
+        self.began = time.time()
+
+    def progress(self, step):
+        if step == 1:
+            self.began = time.time()
+        if self.seconds is None:
+            return step / self.steps
+        return min(1.0, self.elapsed() / self.seconds) if step else 0.0
+
+    def elapsed(self):
+        return time.time() - self.began
+
+
+def step_once(model, optimizer, loss_fn, batch, rounded):
+    loss = loss_fn(model, *batch, rounded)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return loss
+
+
 def train(model, windows, options):
     optimizer = make_optimizer(model, options.rate)
-    loss_fn = torch.compile(loss_of)
+    loss_fn = loss_of if options.eager else torch.compile(loss_of)
     rounded = torch.zeros((), device=options.device)
-    began = time.time()
-    for step in range(options.steps + 1):
-        progress = step / options.steps
+    schedule, step, progress = Schedule(options), 0, 0.0
+    while progress < 1:
+        progress = schedule.progress(step)
         for group in optimizer.param_groups:
             group["lr"] = options.rate * rate_at(progress)
         rounded.fill_(rounding_at(progress))
-        loss = loss_fn(model, *windows.batch(options.batch), rounded)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        if step % LOG_STEPS == 0:
+        loss = step_once(model, optimizer, loss_fn, windows.batch(options.batch), rounded)
+        if step == 0 or step % LOG_STEPS == 0 or progress == 1:
             print(
                 f"step {step} loss {loss.item():.4f} rounded {rounded.item():.2f} "
-                f"seconds {time.time() - began:.0f}",
+                f"seconds {schedule.elapsed():.0f}",
                 flush=True,
             )
+            if not math.isfinite(loss.item()):
+                raise SystemExit("the loss is not finite")
+        step += 1
 
 
 def save(model, path):
@@ -148,12 +179,13 @@ def main():
     options = parse_options()
     torch.manual_seed(options.seed)
     torch.set_float32_matmul_precision("high")
-    shape = Shape()
+    family = families.load(options.family)
+    shape = family.Shape()
     began = time.time()
     tokens = make_tokens(options)
     unseen = encode_part((options.vocab, VALIDATION_SEED, max(400, options.documents // 100)))
     print(f"{len(tokens)} tokens in {time.time() - began:.0f} s, {len(unseen)} unseen", flush=True)
-    model = Model(shape).to(options.device)
+    model = family.Model(shape).to(options.device)
     print(f"{sum(weight.numel() for weight in model.parameters())} parameters", flush=True)
     train(model, Windows(tokens, shape.context, options.device, options.seed), options)
     save(model, options.out)

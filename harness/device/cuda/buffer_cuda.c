@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "cuda.h"
-#include "harness/check/sanitizer.h"
+#include "sanitizer.h"
 
 static cuda_buffer *get(const buffer *b) {
     return b->impl;
@@ -94,11 +94,14 @@ bool cuda_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, bo
     if (to_device)
         return note_upload(
             c, c->driver->copy_in(own->at + allocation_offset, host, bytes, c->stream), b, e);
+    void *to = bytes <= CUDA_LANDING_BYTES ? c->landing : host;
     CUresult result = c->driver->stream_wait_for(c->copies, c->uploaded, 0);
     if (result == CUDA_SUCCESS)
-        result = c->driver->copy_out(host, own->at + allocation_offset, bytes, c->copies);
+        result = c->driver->copy_out(to, own->at + allocation_offset, bytes, c->copies);
     if (result == CUDA_SUCCESS)
         result = c->driver->stream_wait(c->copies);
+    if (result == CUDA_SUCCESS && to != host)
+        memcpy(host, to, bytes);
     return cuda_ok(c->driver, result, e, "give a copy of the buffer '%s'", b->label);
 }
 

@@ -13,6 +13,8 @@
 
 typedef struct cuda_play cuda_play;
 
+enum { CUDA_LANDING_BYTES = 1 << 20 }; /* logits of any vocabulary; larger copies go directly */
+
 typedef struct {
     const cuda_driver *driver;
     CUdevice device;
@@ -20,7 +22,9 @@ typedef struct {
     CUstream stream;  /* plays and copies to the device, in the order they were asked for */
     CUstream copies;  /* copies from the device: they need not wait for plays in flight */
     CUevent uploaded; /* the last copy to the device */
+    void *landing;    /* pinned memory of CUDA_LANDING_BYTES, for copies from the device */
     ptx_compiler *compiler;
+    bool overlaps; /* a launch may be set up while the one before it still runs */
     finding_list findings;
     cuda_play *idle; /* events that nothing waits for */
 } cuda_device;
@@ -47,8 +51,12 @@ typedef struct {
     cuda_arguments arguments;
 } cuda_launch;
 
-/* device_cuda.c: the device of the calling thread from here on. */
-cuda_device *cuda_enter(const device *d);
+/* The device of the calling thread from here on. */
+static inline cuda_device *cuda_enter(const device *d) {
+    cuda_device *c = d->impl;
+    c->driver->context_set(c->context);
+    return c;
+}
 
 /* buffer_cuda.c */
 bool cuda_new_buffer(buffer *b, size_t allocation_bytes, const void *no_copy, err *e);

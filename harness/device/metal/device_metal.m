@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/check/validation.h"
+#include "harness/device/validation.h"
 #include "metal.h"
 
 metal_device *metal_get(const device *d) {

@@ -94,21 +94,6 @@ bool constant_read_all(msl_unit *u, err *e) {
     return true;
 }
 
-const function_constant *constant_find(const msl_unit *u, at name) {
-    for (size_t i = 0; i < u->constant_count; i++)
-        if (token_is(&u->tokens, name, u->constants[i].constant.name))
-            return &u->constants[i];
-    return NULL;
-}
-
-const msl_constant_text *constant_get_text(const function_constant *c,
-                                           const msl_constant_text *given, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (given[i].index == c->constant.index)
-            return &given[i];
-    return NULL;
-}
-
 typedef struct {
     const msl_unit *unit;
     const msl_constant_text *given;

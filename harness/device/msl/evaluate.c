@@ -18,6 +18,21 @@ typedef struct {
 
 static bool read_binary(cursor *c, int strength, int64_t *value);
 
+const function_constant *constant_find(const msl_unit *u, at name) {
+    for (size_t i = 0; i < u->constant_count; i++)
+        if (token_is(&u->tokens, name, u->constants[i].constant.name))
+            return &u->constants[i];
+    return NULL;
+}
+
+const msl_constant_text *constant_get_text(const function_constant *c,
+                                           const msl_constant_text *given, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (given[i].index == c->constant.index)
+            return &given[i];
+    return NULL;
+}
+
 static bool parse_number(const char *p, size_t bytes, int64_t *value) {
     char digits[64];
     size_t n = 0;

@@ -3,7 +3,7 @@
  * source.c makes one text of a file and its includes, lex.c cuts it into tokens, decl.c finds where
  * declarations begin and end, attribute.c, param.c, types.c and parse.c read kernels out of them,
  * constant.c and evaluate.c know values (function constants, enumerators), and rewrite.c with
- * space.c, storage.c and dedupe.c turns tokens into C++. strict.c turns them into C++ for OpenCL,
+ * edits.c, space.c, storage.c, declare.c, step.c and dedupe.c turns tokens into C++. strict.c turns them into C++ for OpenCL,
  * and rules.c with guard.c looks for mistakes. unit.c and signature.c are the front door.
  *
  * Blanks, comments and preprocessor lines are not tokens. They lie between tokens, and output
@@ -189,15 +189,15 @@ typedef struct {
     const function_constant *missing; /* one that was needed and is not given */
     int depth;
 } scope;
+const function_constant *constant_find(const msl_unit *u, at name);
+const msl_constant_text *constant_get_text(const function_constant *c,
+                                           const msl_constant_text *given, size_t count);
 /* The integer value of a constant expression; false when it is unknown. */
 bool constant_evaluate(scope *s, at begin, at end, int64_t *value);
 bool constant_evaluate_name(scope *s, const char *name, int64_t *value);
 
 /* constant.c */
 bool constant_read_all(msl_unit *u, err *e);
-const function_constant *constant_find(const msl_unit *u, at name);
-const msl_constant_text *constant_get_text(const function_constant *c,
-                                           const msl_constant_text *given, size_t count);
 /* The first function constant that the entry's text reaches and that is not given. */
 const function_constant *constant_find_unset(const msl_unit *u, const entry *which,
                                              const msl_constant_text *given, size_t count);
@@ -215,7 +215,7 @@ const entry *entry_find(const msl_unit *u, const char *host_name, err *e);
 bool entry_is_param_on(const msl_unit *u, const entry *w, const msl_param *p,
                        const msl_constant_text *given, size_t count, bool *on, err *e);
 
-/* rewrite.c. What becomes of each token: NULL keeps it, "" drops it, other text replaces it. */
+/* edits.c. What becomes of each token: NULL keeps it, "" drops it, other text replaces it. */
 typedef struct {
     const msl_unit *unit;
     const char **edit;

@@ -16,7 +16,6 @@
 #include "harness/base/err.h"
 #include "harness/base/remark.h"
 
-typedef struct launch launch;
 typedef struct msl_unit msl_unit; /* a parsed file */
 
 enum { MSL_PARAMS = 64 };
@@ -162,11 +161,7 @@ const char *msl_get_problem(const msl_unit *u, size_t i);
 /* Looks for mistakes that compilers do not report (listed in lint.h). */
 void msl_check_rules(const msl_unit *u, remark_list *out);
 
-/* Does the launch fit the signature? Each mistake is an error that names the kernel and the index:
- * unbound buffer, buffer bound but not in the signature, scalar of another size, threadgroup memory
- * missing or not asked for, a group larger than max_group_threads or not a size the kernel allows,
- * a zero grid or group. */
-bool msl_check_launch(const msl_signature *s, const launch *l, uint32_t max_group_threads,
-                      uint32_t max_threadgroup_bytes, err *e);
+/* The alignment of the address that a parameter takes. Of a struct only the size is known. */
+uint32_t msl_get_alignment(const msl_param *p);
 
 #endif

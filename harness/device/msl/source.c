@@ -10,7 +10,7 @@
 #include "internal.h"
 
 #include "harness/base/os.h"
-#include "harness/device/toolchain.h"
+#include "harness/base/toolchain.h"
 
 #include <limits.h>
 #include <stdio.h>

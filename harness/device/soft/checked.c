@@ -2,7 +2,7 @@
 #if defined(__linux__)
 #define _GNU_SOURCE /* dladdr */
 #endif
-#include "checked_internal.h"
+#include "checker.h"
 
 #include <assert.h>
 #include <dlfcn.h>

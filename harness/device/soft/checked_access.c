@@ -1,6 +1,6 @@
 /* checked_access: is this access right? Device, threadgroup and private memory, each by its rules.
  */
-#include "checked_internal.h"
+#include "checker.h"
 
 #include <stdio.h>
 #include <string.h>

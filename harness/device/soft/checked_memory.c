@@ -6,7 +6,7 @@
 #if defined(__linux__)
 #define _GNU_SOURCE /* MAP_FIXED_NOREPLACE, memfd_create */
 #endif
-#include "checked_internal.h"
+#include "checker.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* checked_mishap: what is wrong beyond memory: arithmetic, simdgroup functions, faults of the CPU
  * and loops that do not end. */
-#include "checked_internal.h"
+#include "checker.h"
 
 #include <signal.h>
 #include <stdio.h>

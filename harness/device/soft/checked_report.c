@@ -1,6 +1,6 @@
 /* checked_report: the rows that checked mode fills, folded while the launch runs. Lines are looked
  * up only when it is over. */
-#include "checked_internal.h"
+#include "checker.h"
 
 #include <stdio.h>
 #include <string.h>

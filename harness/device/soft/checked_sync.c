@@ -5,7 +5,7 @@
  *
  * A fence also gives a barrier with mem_none what it lacks: it orders the memory it names across
  * that barrier, whether it stands before or after. */
-#include "checked_internal.h"
+#include "checker.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
+#include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
-#include "harness/device/toolchain.h"
 #include "inspect.h"
 
 struct soft_compiler {
@@ -162,8 +162,10 @@ static bool run_clang(const char *const *argv, const char *name, const char *wha
     if (!os_run_for(argv, COMPILE_SECONDS, &output, &status, e))
         return false;
     if (status != 0) {
-        err_set(e, EXIT_WRONG, "kernel '%.100s' does not %s", name, what);
-        err_set_detail(e, output ? output : "");
+        bool is_crash = !output || !strstr(output, "error:");
+        err_set(e, EXIT_WRONG, "kernel '%.100s' does not %s%s", name, what,
+                is_crash ? ": clang crashed, an expression in it may be too large" : "");
+        err_set_detail(e, output && !is_crash ? output : "");
     }
     free(output);
     return status == 0;
@@ -322,7 +324,8 @@ static bool make_image(void *context, const char *source, const char *image, err
                                     : compile_checked(o, source, object, e)) &&
               check_stack(object, o->name, e) &&
               link_image(o->compiler, object, image, o->name, e) &&
-              soft_inspect(image, o->name, e) && (!keeps_object || keep_object(object, image, e));
+              soft_inspect(keeps_object ? object : image, o->name, e) &&
+              (!keeps_object || keep_object(object, image, e));
     unlink(object);
     return ok;
 }

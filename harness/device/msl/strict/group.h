@@ -15,6 +15,7 @@ enum class mem_flags {
     mem_none = 0,
     mem_device = 1,
     mem_threadgroup = 2,
+    mem_device_and_threadgroup = 3, // of early versions of the language
     mem_texture = 4,
     mem_threadgroup_imageblock = 8,
 };

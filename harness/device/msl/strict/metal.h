@@ -5,7 +5,8 @@
 // name exists and what it takes was settled when the file was compiled for the software device. So
 // the declarations are exact where overloads decide what is right, and generous elsewhere.
 //
-// Types, constants and type traits are here, the functions in functions.h and group.h.
+// Types, constants and type traits are here, the functions in functions.h and group.h,
+// names of Apple's own headers in internals.h.
 #pragma once
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #pragma OPENCL EXTENSION __cl_clang_function_pointers : enable
@@ -141,6 +142,25 @@ ASSAY_VEC(ulong, ulong)
 ASSAY_VEC(half, half)
 ASSAY_VEC(float, float)
 #undef ASSAY_VEC
+template <int n> struct assay_bfloats {
+    bfloat x, y, z, w;
+    assay_bfloats() = default;
+    template <class... A> assay_bfloats(A...);
+#define ASSAY_SPACE(space)                                                                         \
+    space bfloat &operator[](int) space;                                                           \
+    template <class A> space assay_bfloats &operator=(A) space;                                    \
+    template <class A> space assay_bfloats &operator+=(A) space;                                   \
+    template <class A> space assay_bfloats &operator-=(A) space;                                   \
+    template <class A> space assay_bfloats &operator*=(A) space;                                   \
+    template <class A> space assay_bfloats &operator/=(A) space;
+    ASSAY_EACH_SPACE(ASSAY_SPACE)
+#undef ASSAY_SPACE
+};
+template <int n, class A> assay_bfloats<n> operator+(assay_bfloats<n>, A);
+template <int n, class A> assay_bfloats<n> operator-(assay_bfloats<n>, A);
+template <int n, class A> assay_bfloats<n> operator*(assay_bfloats<n>, A);
+template <int n, class A> assay_bfloats<n> operator/(assay_bfloats<n>, A);
+template <int n> struct assay_vec<bfloat, n> { typedef assay_bfloats<n> type; };
 template <class T, int n> using vec = typename assay_vec<T, n>::type;
 
 using ::bool2;
@@ -299,5 +319,10 @@ ASSAY_MATRICES(half, 3)
 ASSAY_MATRICES(half, 4)
 #undef ASSAY_MATRICES
 
+typedef metal::assay_bfloats<2> bfloat2;
+typedef metal::assay_bfloats<3> bfloat3;
+typedef metal::assay_bfloats<4> bfloat4;
+
 #include "functions.h"
 #include "group.h"
+#include "internals.h"

@@ -1,0 +1,95 @@
+/* comparison_print: see comparison_print.h. */
+#include "comparison_print.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/base/table.h"
+
+enum { COLUMNS = 7, VERDICT_COLUMN = 1 };
+static const char *const titles[COLUMNS] = {"case",  "verdict",  "base us", "now us",
+                                            "ratio", "interval", "note"};
+
+static void format_number(char cell[320], int digits, double value) {
+    if (isnan(value))
+        snprintf(cell, 320, "-");
+    else
+        snprintf(cell, 320, "%.*g", digits, value);
+}
+
+static void format_cells(const comparison_row *r, char cells[COLUMNS][320]) {
+    const verdict_case *t = &r->test;
+    snprintf(cells[0], 320, "%s", r->key);
+    snprintf(cells[1], 320, "%s", verdict_get_name(t->verdict));
+    format_number(cells[2], 4, t->base_median * 1e-3);
+    format_number(cells[3], 4, t->now_median * 1e-3);
+    format_number(cells[4], 4, t->interval.ratio);
+    snprintf(cells[5], 320, "%.3f to %.3f", t->interval.low, t->interval.high);
+    if (isnan(t->interval.ratio))
+        snprintf(cells[5], 320, "-");
+    snprintf(cells[6], 320, "%s", r->note);
+}
+
+static void print_markdown(const comparison_list *l, FILE *out) {
+    for (int i = 0; i < COLUMNS; i++)
+        fprintf(out, "| %s ", titles[i]);
+    fputs("|\n|---|---|---:|---:|---:|---|---|\n", out);
+    for (size_t i = 0; i < l->count; i++) {
+        char cells[COLUMNS][320];
+        format_cells(&l->rows[i], cells);
+        for (int c = 0; c < COLUMNS; c++)
+            fprintf(out, "| %s ", cells[c]);
+        fputs("|\n", out);
+    }
+}
+
+static void print_table(const comparison_list *l, const comparison_options *o, FILE *out) {
+    table_column columns[COLUMNS];
+    char cells[COLUMNS][320];
+    for (int c = 0; c < COLUMNS; c++)
+        columns[c] = (table_column){.title = titles[c], .right = c >= 2 && c <= 4};
+    for (size_t i = 0; i < l->count; i++) {
+        format_cells(&l->rows[i], cells);
+        for (int c = 0; c < COLUMNS; c++)
+            table_fit(&columns[c], cells[c]);
+    }
+    table t = {out, columns, COLUMNS, table_wants_colour(out)};
+    table_print_header(&t);
+    for (size_t i = 0; i < l->count; i++) {
+        const char *row[COLUMNS];
+        format_cells(&l->rows[i], cells);
+        for (int c = 0; c < COLUMNS; c++)
+            row[c] = cells[c];
+        verdict_kind v = l->rows[i].test.verdict;
+        paint p = v == VERDICT_SLOWER || v == VERDICT_MISSING ? PAINT_BAD
+                  : v == VERDICT_FASTER                       ? PAINT_GOOD
+                  : v == VERDICT_AMBIGUOUS                    ? PAINT_DIM
+                                                              : PAINT_NONE;
+        table_print_row(&t, row, VERDICT_COLUMN, p);
+        char text[640];
+        verdict_explain(&l->rows[i].test, o->min_effect, text, sizeof text);
+        if (o->explain)
+            fprintf(out, "    %s\n", text);
+    }
+}
+
+exit_code comparison_print(comparison_list *l, const comparison_options *o, FILE *out) {
+    size_t counts[VERDICT_COUNT] = {0};
+    comparison_decide(l, o->min_effect, o->seed);
+    if (o->markdown)
+        print_markdown(l, out);
+    else
+        print_table(l, o, out);
+    for (size_t i = 0; i < l->count; i++)
+        counts[l->rows[i].test.verdict]++;
+    fputs(o->markdown ? "\n" : "", out);
+    for (int v = 0; v < VERDICT_COUNT; v++)
+        fprintf(out, "%s%zu %s", v ? ", " : "", counts[v], verdict_get_name((verdict_kind)v));
+    fputc('\n', out);
+    size_t compared = counts[VERDICT_SAME] + counts[VERDICT_FASTER];
+    if (counts[VERDICT_SLOWER] > 0)
+        return EXIT_REGRESSION;
+    return counts[VERDICT_AMBIGUOUS] + counts[VERDICT_MISSING] > 0 || compared == 0
+               ? EXIT_INCONCLUSIVE
+               : EXIT_OK;
+}

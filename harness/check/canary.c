@@ -1,0 +1,214 @@
+/* canary: see canary.h. */
+#include "canary.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "harness/base/os.h"
+#include "harness/device/cuda/sanitizer.h"
+
+enum { ELEMENTS = 128, GROUP = 64, PATIENCE_NS = 2000000000 };
+
+/* Every fourth element is a NaN, which the kernel replaces. */
+static void replace_nan(const launch *l, oracle_io *io) {
+    (void)l;
+    for (size_t i = 0; i < ELEMENTS; i++)
+        io->out[1].value[i] = i % 4 == 3 ? 0 : elem_read(ELEM_F32, io->in[0], i);
+    io->out[1].exact = true;
+}
+
+const canary canaries[] = {
+    {"canary_load_outside", FINDING_LOAD_OUTSIDE, true, "memcheck", NULL},
+    {"canary_store_outside", FINDING_STORE_OUTSIDE, true, "memcheck", NULL},
+    {"canary_threadgroup_outside", FINDING_STORE_OUTSIDE, true, "memcheck", NULL},
+    {"canary_array_index", FINDING_LOAD_OUTSIDE, false, "memcheck", NULL},
+    {"canary_array_pointer", FINDING_STORE_OUTSIDE, false, NULL, NULL},
+    {"canary_table", FINDING_LOAD_OUTSIDE, false, NULL, NULL},
+    {"canary_guard_below", FINDING_LOAD_OUTSIDE, false, NULL, NULL},
+    {"canary_other_binding", FINDING_LOAD_OUTSIDE, false, NULL, NULL},
+    {"canary_unbound", FINDING_UNBOUND, false, NULL, NULL},
+    {"canary_unwritten_device", FINDING_UNWRITTEN, false, "initcheck", NULL},
+    {"canary_unwritten_threadgroup", FINDING_UNWRITTEN, false, NULL, NULL},
+    {"canary_unwritten_private", FINDING_UNWRITTEN, false, NULL, NULL},
+    {"canary_unset_member", FINDING_UNWRITTEN, false, NULL, NULL},
+    {"canary_unset_stored", FINDING_UNWRITTEN, false, NULL, NULL},
+    {"canary_race_in_group", FINDING_RACE_IN_GROUP, false, "racecheck", NULL},
+    {"canary_race_of_bytes", FINDING_RACE_IN_GROUP, false, NULL, NULL},
+    {"canary_race_with_atomic", FINDING_RACE_IN_GROUP, false, NULL, NULL},
+    {"canary_fence_alone", FINDING_RACE_IN_GROUP, false, NULL, NULL},
+    {"canary_race_of_groups", FINDING_RACE_OF_GROUPS, false, NULL, NULL},
+    {"canary_same_store", FINDING_SAME_STORE, false, NULL, NULL},
+    {"canary_read_only", FINDING_READ_ONLY, false, NULL, NULL},
+    {"canary_misaligned", FINDING_MISALIGNED, false, NULL, NULL},
+    {"canary_barrier", FINDING_BARRIER, false, NULL, NULL},
+    {"canary_other_barrier", FINDING_BARRIER, false, NULL, NULL},
+    {"canary_branch_barrier", FINDING_BARRIER, false, "synccheck", NULL},
+    {"canary_diverged", FINDING_DIVERGED, false, NULL, NULL},
+    {"canary_broadcast", FINDING_DIVERGED, false, NULL, NULL},
+    {"canary_matrix", FINDING_DIVERGED, false, NULL, NULL},
+    {"canary_divide", FINDING_DIVIDE, false, NULL, NULL},
+    {"canary_shift", FINDING_SHIFT, false, NULL, NULL},
+    {"canary_convert", FINDING_CONVERT, false, NULL, NULL},
+    {"canary_overflow", FINDING_OVERFLOW, false, NULL, NULL},
+    {"canary_least_by_minus_one", FINDING_OVERFLOW, false, NULL, NULL},
+    {"canary_clamp", FINDING_CLAMP, false, NULL, NULL},
+    {"canary_endless", FINDING_ENDLESS, false, NULL, NULL},
+    {"canary_fast_math", FINDING_CLASSES, false, NULL, replace_nan},
+};
+const size_t canary_count = sizeof canaries / sizeof *canaries;
+
+bool canary_is_for(const canary *c, const device_facts *f) {
+    const char *tool = sanitizer_get_tool();
+    if (strcmp(f->api, "cuda") == 0)
+        return c->tool && tool && strcmp(c->tool, tool) == 0;
+    return c->on_metal || strcmp(f->api, "metal") != 0;
+}
+
+/* The lines of a kernel that are marked "bug": from its name to the next empty line. */
+static bool is_marked(const char *text, const char *name, int line) {
+    int at = 1;
+    bool inside = false;
+    for (const char *p = text; *p; at++) {
+        const char *end = p + strcspn(p, "\n");
+        const char *start = strstr(p, name), *bug = strstr(p, "// bug");
+        inside = (inside && end > p) || (start && start < end);
+        if (inside && at == line && bug && bug < end)
+            return true;
+        p = *end ? end + 1 : end;
+    }
+    return false;
+}
+
+static bool record(tape *t, const canary *c, slice in, slice out, err *e) {
+    const constant_value off = {.index = 0, .type = ELEM_U8, .bits = 0};
+    launch *l = tape_add_specialised(t, "canary.metal", c->kernel, &off, 1, e);
+    if (!l)
+        return false;
+    launch_bind(l, 0, in, ACCESS_READ, ELEM_F32);
+    /* Two bindings of one buffer, side by side. */
+    if (strcmp(c->kernel, "canary_other_binding") == 0) {
+        launch_bind(l, 0, slice_part(in.buffer, 0, in.bytes / 2), ACCESS_READ, ELEM_F32);
+        launch_bind(l, 3, slice_part(in.buffer, in.bytes / 2, in.bytes / 2), ACCESS_READ, ELEM_F32);
+    }
+    launch_bind(l, 1, out, ACCESS_BOTH, ELEM_F32);
+    launch_set_u32(l, 2, ELEMENTS);
+    launch_set_groups(l, (size3){ELEMENTS / GROUP, 1, 1}, (size3){GROUP, 1, 1});
+    l->oracle = c->oracle;
+    return true;
+}
+
+/* The folder and the text of the canaries; the caller frees the text. */
+static char *load_text(char *folder, size_t size, err *e) {
+    char home[PATH_MAX - 64], path[PATH_MAX + 32];
+    if (!os_find_home(home, sizeof home, e))
+        return NULL;
+    snprintf(folder, size, "%s/harness/check/canaries", home);
+    snprintf(path, sizeof path, "%s/canary.metal", folder);
+    return os_read_file(path, NULL, e);
+}
+
+static bool judge(const canary *c, const char *text, const finding_list *found, bool has_lines,
+                  char *message, size_t size) {
+    for (size_t i = 0; i < found->count; i++) {
+        const finding *f = &found->items[i];
+        if (f->what == c->what && strcmp(f->kernel, c->kernel) == 0 &&
+            (is_marked(text, c->kernel, f->line) || (!has_lines && f->line == 0)))
+            return true;
+    }
+    if (found->count > 0)
+        snprintf(message, size, "'%s' was not found at its line, but '%s' in %.60s at line %d",
+                 finding_get_name(c->what), finding_get_name(found->items[0].what),
+                 found->items[0].kernel, found->items[0].line);
+    else
+        snprintf(message, size, "'%s' was not found", finding_get_name(c->what));
+    return false;
+}
+
+bool canary_judge(const canary *c, const finding_list *found, bool has_lines, char *message,
+                  size_t size) {
+    char folder[PATH_MAX];
+    err e;
+    char *text = load_text(folder, sizeof folder, &e);
+    bool is_found = text && judge(c, text, found, has_lines, message, size);
+    if (!text)
+        snprintf(message, size, "%.150s", e.text);
+    free(text);
+    return is_found;
+}
+
+/* The reports of a GPU's tools come when they come; each look at them takes a few milliseconds. */
+static bool may_be_late(const device *d) {
+    return strcmp(device_get_facts(d)->api, "soft") != 0;
+}
+
+/* Is the output what the oracle says, compiled with this math? */
+static bool check_with(device *d, const canary *c, const char *folder, math_mode math, slice in,
+                       slice out, check_result *result, err *e) {
+    const check_options how = {.unordered = false};
+    library *lib = library_new(d, folder, e);
+    if (!lib)
+        return false;
+    library_set_math(lib, math);
+    tape *t = tape_new(lib);
+    bool ok = record(t, c, in, out, e) && check_tape(t, &how, result, e);
+    tape_free(t);
+    library_free(lib);
+    return ok;
+}
+
+static bool play_maths(device *d, const canary *c, const char *folder, slice in, slice out,
+                       bool *caught, char *message, size_t size, err *e) {
+    check_result safe, fast;
+    if (!check_with(d, c, folder, MATH_SAFE, in, out, &safe, e) ||
+        !check_with(d, c, folder, MATH_FAST, in, out, &fast, e))
+        return false;
+    *caught = safe.verdict == CHECK_PASS && fast.verdict == CHECK_FAIL;
+    snprintf(message, size, "%.190s",
+             safe.verdict == CHECK_PASS ? "fast math gives the right output" : safe.message);
+    return true;
+}
+
+/* Findings are looked for until they come. */
+static bool play_found(device *d, const canary *c, const char *folder, const char *text, slice in,
+                       slice out, bool *caught, char *message, size_t size, err *e) {
+    library *lib = library_new(d, folder, e);
+    if (!lib)
+        return false;
+    tape *t = tape_new(lib);
+    device_clear_findings(d);
+    bool is_recorded = record(t, c, in, out, e);
+    bool ok = is_recorded && tape_play(t, PLAY_WHOLE, NULL, NULL, e);
+    bool has_lines = device_get_facts(d)->names_lines;
+    uint64_t start = os_now_ns();
+    do /* a launch that is ended for what it did fails, and is reported all the same */
+        *caught = is_recorded && judge(c, text, device_get_findings(d), has_lines, message, size);
+    while (is_recorded && !*caught && may_be_late(d) && os_now_ns() - start < PATIENCE_NS);
+    device_clear_findings(d);
+    tape_free(t);
+    library_free(lib);
+    return ok || *caught;
+}
+
+bool canary_play(device *d, const canary *c, bool *caught, char *message, size_t size, err *e) {
+    char folder[PATH_MAX];
+    char *text = load_text(folder, sizeof folder, e);
+    buffer *in = NULL, *out = NULL;
+    bool ok = text && (in = device_new_buffer(d, 4 * ELEMENTS, STORAGE_SHARED, "in", e)) &&
+              (out = device_new_buffer(d, 4 * ELEMENTS, STORAGE_SHARED, "out", e));
+    if (ok) {
+        float values[ELEMENTS];
+        for (int i = 0; i < ELEMENTS; i++)
+            values[i] = (float)i * 0.25f;
+        slice from = slice_whole(in), to = slice_whole(out);
+        ok = buffer_upload(in, 0, values, sizeof values, e) &&
+             (c->oracle ? play_maths(d, c, folder, from, to, caught, message, size, e)
+                        : play_found(d, c, folder, text, from, to, caught, message, size, e));
+    }
+    buffer_free(in);
+    buffer_free(out);
+    free(text);
+    return ok;
+}

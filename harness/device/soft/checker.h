@@ -1,0 +1,212 @@
+/* checker: what the files of checked mode share; no other file includes it.
+ *
+ * checked.c is the front door: launches, threadgroups, barriers. checked_mishap.c takes what is
+ * wrong beyond memory. checked_access.c judges each access, checked_sync.c knows the order that
+ * atomics and fences give, checked_memory.c knows what memory there is and makes bad accesses
+ * harmless, checked_report.c says what was found. */
+#ifndef ASSAY_SOFT_CHECKER_H
+#define ASSAY_SOFT_CHECKER_H
+
+#include "checked.h"
+#include "rescue.h"
+#include "shadow.h"
+
+enum {
+    ACCESS_BYTES = 16,
+    MAX_REPORTS = 256,
+    MAX_VARIABLES = 256,
+    MAX_PAGES = 64,
+    MAX_LOOKS = 400,
+    DEFAULT_SECONDS = 10,
+};
+
+/* Around each buffer: far enough that most mistakes land here and are told to be its. */
+#define GAP_BYTES ((size_t)64 << 20)
+
+/* What is known of a stretch of device memory: bindings that overlap share one. */
+typedef struct {
+    uintptr_t begin, end; /* real addresses */
+    unsigned unit;        /* of its shadow */
+    bool is_written;      /* by this launch */
+    bool has_shadow;
+    shadow shadow;
+    uint8_t *written; /* a byte each: 0 where nothing was written; NULL when all was */
+} stretch;
+
+typedef struct {
+    soft_region region; /* first: the page table points to it */
+    const soft_bound *bound;
+    stretch *stretch;
+    uintptr_t shift; /* from the kernel's address to the real one */
+    int index;
+} device_region;
+
+typedef struct {
+    finding_class what;
+    const void *pc;
+    bool has_other;
+    shadow_access other; /* the other access of a race */
+    const void *barrier; /* that the thread left before */
+    int buffer;
+    finding row;
+} report;
+
+typedef struct {
+    uintptr_t begin;
+    size_t bytes;
+    char name[64];
+    uint32_t element_bytes;
+} variable;
+
+/* A race of two stores that waits for the second one's value. */
+typedef struct {
+    bool is_open;
+    uintptr_t at;
+    size_t bytes;
+    unsigned char first[ACCESS_BYTES];
+    report row;
+} store_race;
+
+/* A thread's release: what it did before the fence is known to those who read the word after. */
+typedef struct {
+    uintptr_t word;
+    uint64_t when;
+    uint32_t group, epoch[2]; /* of device and threadgroup memory, at the fence */
+    uint16_t thread, fences;
+    uint8_t memory, scope;
+} sync_release;
+
+typedef struct {
+    uintptr_t word;
+    uint64_t when;
+    uint32_t group;
+    uint16_t thread;
+    bool is_fenced; /* an acquiring fence came after */
+} sync_sight;
+
+typedef struct {
+    bool is_used; /* a fence was seen in this launch */
+    uint64_t now;
+    sync_release *releases;
+    size_t release_count, release_room;
+    sync_sight *sights;
+    size_t sight_count, sight_room;
+    size_t group_sights; /* where those of this threadgroup begin */
+    /* of each thread: the last release fence */
+    sync_release last[SOFT_MAX_THREADS];
+    uint8_t fences[SOFT_MAX_THREADS];
+} sync_state;
+
+struct soft_checker {
+    soft_checks hooks; /* first: what the worker points to */
+    soft_worker *worker;
+    soft_rescue *rescue;
+    int looks;        /* by the timer, at a kernel that does not end */
+    unsigned seconds; /* after which a launch is called endless */
+    const char *kernel, *object;
+    uintptr_t image_begin, image_end; /* the loaded kernel: its program-scope constants */
+    uintptr_t nothing;
+
+    soft_bound bound[SOFT_BUFFERS];
+    soft_dynamic dynamic[SOFT_DYNAMIC];
+    device_region regions[SOFT_BUFFERS];
+    int region_count;
+    stretch stretches[SOFT_BUFFERS];
+    int stretch_count;
+
+    variable variables[MAX_VARIABLES];
+    int variable_count;
+    shadow threadgroup_shadow;
+    uint32_t threadgroup_written[SOFT_THREADGROUP_ROOM]; /* the group that wrote the byte */
+    uint8_t *private_marks;                              /* a byte each of the stacks */
+    bool index_pending; /* an index outside of an array, not told yet */
+    int64_t index_value;
+    const char *index_type;
+    const void *index_pc;
+    store_race store_race;
+    sync_state sync;
+
+    int64_t declared; /* variables with marks that are alive */
+
+    uint32_t group;       /* threadgroups so far, of all launches: threadgroup memory has a past */
+    uint32_t group_first; /* the last one before this launch */
+    uint32_t phase, simd_phase[SOFT_MAX_GROUPS]; /* barriers that this threadgroup has passed */
+    /* of each thread: the last barrier passed that ordered device [0] and threadgroup [1] memory */
+    uint32_t epoch[2][SOFT_MAX_THREADS], simd_epoch[2][SOFT_MAX_THREADS];
+    uint8_t fenced[SOFT_MAX_THREADS]; /* memory of fences since the last barrier */
+    const void *parked_at[SOFT_MAX_THREADS], *left_at[SOFT_MAX_THREADS];
+    uint64_t parked_by[SOFT_MAX_THREADS]; /* hash of the calls that led there */
+
+    unsigned char saved[ACCESS_BYTES]; /* what stood where a bad access goes */
+    uintptr_t saved_at;
+    size_t saved_bytes;
+    void *pages[MAX_PAGES]; /* mapped only to catch a bad access */
+    int page_count;
+
+    report reports[MAX_REPORTS];
+    int report_count;
+};
+
+static inline soft_checker *checker_of(soft_worker *w) {
+    return (soft_checker *)(void *)w->checks;
+}
+
+static inline uint32_t checker_thread(const soft_worker *w) {
+    return w->running->index * SOFT_LANES + w->running->current;
+}
+
+/* checked_report.c */
+/* One more of what; the row to fill in if it is the first, else NULL. */
+report *checker_add_report(soft_checker *c, finding_class what, const void *pc, int index);
+/* A row of the running thread that is not in the list yet. */
+void checker_start_report(const soft_checker *c, report *r, finding_class what, const void *pc,
+                          int index);
+const char *checker_name_access(unsigned how);
+/* Fills in element, label and text; bytes 0: it is not known how many. */
+void checker_describe(report *r, const soft_bound *b, uintptr_t at, size_t bytes, unsigned how,
+                      const char *what);
+void checker_describe_variable(report *r, const variable *v, uintptr_t at, size_t bytes,
+                               unsigned how, const char *what);
+/* Looks up the lines of all rows and hands them over. */
+void checker_finish_reports(soft_checker *c, finding_list *out);
+/* The line of an address of the kernel, from its debug information. */
+bool checker_find_line(const soft_checker *c, const void *pc, char *file, size_t size, int *line);
+
+/* checked_memory.c */
+const device_region *checker_find_region(const soft_checker *c, uintptr_t at, size_t bytes,
+                                         unsigned how);
+const device_region *checker_find_nearest(const soft_checker *c, uintptr_t at);
+void checker_open_regions(soft_checker *c);
+void checker_close_regions(soft_checker *c);
+/* Lets a bad access do no harm: a load finds zeros, what a store hits is put back before the next
+ * access. Where that cannot be had, the lane ends. */
+void checker_neutralise(soft_checker *c, uintptr_t at, size_t bytes, unsigned how, bool is_ours);
+void checker_put_back(soft_checker *c);
+
+/* checked_access.c */
+void checker_tell_index(soft_checker *c, unsigned how);
+void checker_settle_stores(soft_checker *c); /* of a race: did both store the same? */
+void checker_forget_exceptions(void); /* of floating point: what was before is not the kernel's */
+void checker_access(soft_worker *w, void *p, soft_u64 bytes, soft_u32 how, const void *pc);
+
+/* checked_sync.c */
+shadow_access checker_now(const soft_checker *c, bool is_device, unsigned how, size_t bytes,
+                          const void *pc);
+/* The same with every barrier counted that the thread has passed. */
+shadow_access checker_arrived(const soft_checker *c, shadow_access now);
+void checker_barrier(soft_worker *w, soft_u32 flags, soft_u32 whole_threadgroup);
+void checker_sync(soft_worker *w, soft_u32 flags, soft_u32 order, soft_u32 scope);
+/* An atomic access to a word: others may learn of this thread's past by it, or it of theirs. */
+void checker_pass_word(soft_checker *c, uintptr_t word, unsigned how);
+shadow_order checker_is_ordered;
+void checker_sync_begin(soft_checker *c);
+void checker_sync_begin_group(soft_checker *c);
+void checker_sync_free(soft_checker *c);
+
+/* checked_mishap.c */
+void checker_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const char *text,
+                    const void *pc);
+rescue_action checker_rescue(void *context, int signal_number, const void *pc, uintptr_t fp,
+                             void *address);
+
+#endif

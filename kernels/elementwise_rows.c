@@ -1,0 +1,249 @@
+/* elementwise_rows: launches, oracles and cases of the ops that change each float of y (rows, dim)
+ * in place: add, mul, add_activate, affine, lerp, control_k_v7.
+ *
+ * All are one table. A new one needs a kernel, a function that computes one float, a line in the
+ * table, and a record function. */
+#include "kernels.h"
+
+#include <math.h>
+
+#include "activation_judge.h"
+#include "harness/base/size.h"
+#include "record.h"
+#include "reference/reference.h"
+
+enum { MOST_OPERANDS = 3 };
+
+/* in has the floats of one index, of all operands: the last is y. scalars are the op's arguments
+ * after n and the period. */
+typedef struct {
+    double value, magnitude;
+} result;
+typedef result compute_fn(const double *in, const float *scalars);
+
+static result compute_add(const double *in, const float *scalars) {
+    (void)scalars;
+    return (result){in[1] + in[0], fabs(in[0]) + fabs(in[1])};
+}
+
+static result compute_mul(const double *in, const float *scalars) {
+    (void)scalars;
+    return (result){in[1] * in[0], fabs(in[1] * in[0])};
+}
+
+static result compute_affine(const double *in, const float *scalars) {
+    double product = (double)scalars[0] * in[0], bias = (double)scalars[1];
+    return (result){product + bias, fabs(product) + fabs(bias)};
+}
+
+static result mix(double from, double to, double share) {
+    return (result){from + (to - from) * share, fabs(from) + (fabs(to) + fabs(from)) * fabs(share)};
+}
+
+static result compute_lerp(const double *in, const float *scalars) {
+    (void)scalars;
+    return mix(in[1], in[2], in[0]);
+}
+
+static result compute_lerp_reversed(const double *in, const float *scalars) {
+    (void)scalars;
+    return mix(in[2], in[1], in[0]);
+}
+
+static result compute_control_k(const double *in, const float *scalars) {
+    (void)scalars;
+    double k = in[2];
+    return (result){k * (1 + (in[1] - 1) * in[0]), fabs(k) * (1 + (fabs(in[1]) + 1) * fabs(in[0]))};
+}
+
+/* Which operand is repeated for each row where the launch says so; NEVER: none can be. */
+enum { NEVER = -1 };
+
+typedef struct {
+    const char *names[MOST_OPERANDS]; /* in binding order; the last is changed in place */
+    int operands, repeated;
+    bool has_scalars; /* two floats */
+    bool has_activation;
+    double roundings;
+    uint32_t flops; /* per float */
+    compute_fn *compute;
+} description;
+
+enum { ADD, MUL, ADD_ACTIVATE, AFFINE, LERP, LERP_REVERSED, CONTROL_K };
+
+#define KERNEL(name_, variant_, about_)                                                            \
+    {                                                                                              \
+        .name = name_, .variant = variant_, .about = about_, .file = "elementwise_rows.metal",     \
+        .accumulates = true, .group = 256                                                          \
+    }
+#define ONE_THREAD "one thread per float"
+static const kernel kernels[] = {
+    [ADD] = KERNEL("add", NULL, ONE_THREAD),
+    [MUL] = KERNEL("mul", NULL, ONE_THREAD),
+    [ADD_ACTIVATE] = KERNEL("add_activate", NULL, ONE_THREAD),
+    [AFFINE] = KERNEL("affine", NULL, ONE_THREAD),
+    [LERP] = KERNEL("lerp", "plain", "f is the share of y"),
+    [LERP_REVERSED] = KERNEL("lerp_reversed", "reversed", "f is the share of x"),
+    [CONTROL_K] = KERNEL("control_k_v7", NULL, ONE_THREAD),
+};
+
+static const description descriptions[] = {
+    [ADD] = {{"x", "y"}, 2, 0, false, false, 0, 1, compute_add},
+    [MUL] = {{"x", "y"}, 2, 0, false, false, 1, 1, compute_mul},
+    [ADD_ACTIVATE] = {{"x", "y"}, 2, 0, false, true, 0, 5, compute_add},
+    [AFFINE] = {{"y"}, 1, NEVER, true, false, 2, 2, compute_affine},
+    [LERP] = {{"f", "x", "y"}, 3, 0, false, false, 3, 3, compute_lerp},
+    [LERP_REVERSED] = {{"f", "x", "y"}, 3, 0, false, false, 3, 3, compute_lerp_reversed},
+    [CONTROL_K] = {{"k_a", "a", "k"}, 3, 0, false, false, 4, 4, compute_control_k},
+};
+
+static const description *find_description(const kernel *k) {
+    return &descriptions[k - kernels];
+}
+
+static void oracle(const launch *l, oracle_io *io) {
+    const description *d = find_description(l->kernel);
+    int at = d->operands; /* of n, then of the period, then of the rest */
+    expected *out = &io->out[at - 1];
+    size_t period = d->repeated == NEVER ? out->count : oracle_u32(io, at + 1);
+    float scalars[2] = {0, 0};
+    for (int s = 0; d->has_scalars && s < 2; s++)
+        scalars[s] = oracle_f32(io, at + 1 + s);
+    for (size_t i = 0; i < out->count; i++) {
+        double in[MOST_OPERANDS];
+        for (int o = 0; o < d->operands; o++)
+            in[o] = (double)((const float *)io->in[o])[o == d->repeated ? i % period : i];
+        result r = d->compute(in, scalars);
+        out->value[i] = r.value;
+        out->scale[i] = r.magnitude;
+    }
+    out->roundings = d->roundings;
+    if (d->has_activation)
+        activation_judge(oracle_u32(io, at + 2), l->pipeline->math != MATH_SAFE, out);
+}
+
+typedef struct {
+    uint32_t rows, dim;
+    bool repeats;
+    float scalars[2];
+    uint32_t activation;
+} arguments;
+
+static bool record(tape *t, const kernel *k, const slice *at, const arguments *a, err *e) {
+    const description *d = find_description(k);
+    size_t n = size_multiply(a->rows, a->dim);
+    if (n > UINT32_MAX - k->group)
+        return err_set(e, EXIT_CANNOT, "%s: %u rows of %u overflow a 32-bit index", k->name,
+                       a->rows, a->dim);
+    if (d->has_activation && !activation_check(k->name, a->activation, e))
+        return false;
+    operand operands[MOST_OPERANDS];
+    for (int i = 0; i < d->operands; i++)
+        operands[i] = (operand){d->names[i], at[i], a->repeats && i == d->repeated ? a->dim : n,
+                                i == d->operands - 1 ? ACCESS_BOTH : ACCESS_READ};
+    launch *l = record_floats(t, k, sizeof(float), operands, (size_t)d->operands, e);
+    if (!l)
+        return false;
+    int next = d->operands;
+    launch_set_u32(l, next++, (uint32_t)n);
+    if (d->repeated != NEVER)
+        launch_set_u32(l, next++, a->repeats ? a->dim : (uint32_t)n);
+    if (d->has_activation)
+        launch_set_u32(l, next++, a->activation);
+    for (int s = 0; d->has_scalars && s < 2; s++)
+        launch_set_f32(l, next++, a->scalars[s]);
+    launch_set_threads_rounded(l, (uint32_t)n, k->group);
+    l->flops = d->flops * (uint64_t)n;
+    l->oracle = oracle;
+    return true;
+}
+
+bool add_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t dim,
+                bool repeats, err *e) {
+    return record(t, k, (slice[]){x, y}, &(arguments){rows, dim, repeats, {0, 0}, 0}, e);
+}
+
+bool mul_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t dim,
+                bool repeats, err *e) {
+    return record(t, k, (slice[]){x, y}, &(arguments){rows, dim, repeats, {0, 0}, 0}, e);
+}
+
+bool add_activate_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t dim,
+                         bool repeats, uint32_t activation, err *e) {
+    return record(t, k, (slice[]){x, y}, &(arguments){rows, dim, repeats, {0, 0}, activation}, e);
+}
+
+bool affine_record(tape *t, const kernel *k, slice y, uint32_t n, float scale, float bias, err *e) {
+    return record(t, k, &y, &(arguments){1, n, false, {scale, bias}, 0}, e);
+}
+
+bool lerp_record(tape *t, const kernel *k, slice f, slice x, slice y, uint32_t rows, uint32_t dim,
+                 bool repeats, err *e) {
+    return record(t, k, (slice[]){f, x, y}, &(arguments){rows, dim, repeats, {0, 0}, 0}, e);
+}
+
+bool control_k_v7_record(tape *t, const kernel *k, slice k_a, slice a, slice keys, uint32_t rows,
+                         uint32_t dim, err *e) {
+    return record(t, k, (slice[]){k_a, a, keys}, &(arguments){rows, dim, true, {0, 0}, 0}, e);
+}
+
+/* --- cases --- */
+
+/* The third dimension says whether the first operand is repeated, the fourth is the activation. y
+ * has one float more than is changed: a kernel without the guard of its tail then overwrites a
+ * float that the check looks at. */
+static bool build(kernel_case *c, err *e) {
+    const description *d = find_description(c->kernel);
+    const uint32_t *dim = c->shape.dim;
+    const arguments a = {dim[0],
+                         dim[1],
+                         (dim[2] == 1 || c->kernel == &kernels[CONTROL_K]) && d->repeated != NEVER,
+                         {-0.75f, 3.5f},
+                         dim[3]};
+    size_t n = size_multiply(a.rows, a.dim);
+    slice at[MOST_OPERANDS];
+    for (int i = 0; i < d->operands; i++)
+        if (!case_input_f32(c, d->names[i], a.repeats && i == d->repeated ? a.dim : n + 1, &at[i],
+                            e))
+            return false;
+    return record(c->tape, c->kernel, at, &a, e);
+}
+
+/* One value, the edges of a simdgroup and of a threadgroup, rows of a model, a large odd size. */
+static const shape shapes[] = {
+    {{1, 1}},     {{1, 31}},     {{1, 32}},     {{1, 33}},    {{1, 255}},      {{1, 256}},
+    {{1, 257}},   {{1, 768}},    {{7, 2048}},   {{3, 1, 1}},  {{2, 33, 1}},    {{64, 4, 1}},
+    {{9, 31, 1}}, {{5, 768, 1}}, {{19, 64, 1}}, {{33, 2560}}, {{501, 999, 1}},
+};
+static const shape rows_shapes[] = {
+    {{1, 1}},  {{1, 31}},  {{1, 257}}, {{3, 1}},   {{2, 33}},
+    {{64, 4}}, {{5, 768}}, {{19, 64}}, {{1, 768}}, {{301, 999}},
+};
+static const shape flat_shapes[] = {
+    {{1, 1}}, {{1, 31}}, {{1, 33}}, {{1, 256}}, {{1, 257}}, {{5, 768}}, {{501, 999}},
+};
+
+/* Each activation at one shape, and one of them at all edges. */
+static const shape activate_shapes[] = {
+    {{1, 1, 0, 2}},   {{1, 31, 0, 2}},    {{1, 257, 1, 2}}, {{3, 33, 1, 2}},  {{64, 4, 1, 2}},
+    {{5, 768, 1, 0}}, {{5, 768, 1, 1}},   {{5, 768, 1, 2}}, {{5, 768, 1, 3}}, {{5, 768, 1, 4}},
+    {{5, 768, 1, 5}}, {{301, 999, 1, 5}}, {{2, 77, 0, 1}},  {{2, 77, 0, 3}},  {{2, 77, 0, 4}},
+};
+
+#define OP(name_, first, count, about_, dims_, shapes_, ...)                                       \
+    const op name_##_op = {                                                                        \
+        .name = #name_,                                                                            \
+        .about = about_,                                                                           \
+        .dims = dims_,                                                                             \
+        .kernels = &kernels[first],                                                                \
+        .kernel_count = count,                                                                     \
+        .shapes = {shapes_, COUNT_OF(shapes_), {{__VA_ARGS__}}},                                   \
+        .build = build,                                                                            \
+    }
+OP(add, ADD, 1, "y += x, x repeated for each row or not", "rows x dim x repeats", shapes, 7, 11, 1);
+OP(mul, MUL, 1, "y *= x, x repeated for each row or not", "rows x dim x repeats", shapes, 7, 11, 1);
+OP(add_activate, ADD_ACTIVATE, 1, "y = activation(y + x)", "rows x dim x repeats x activation",
+   activate_shapes, 7, 11, 1, ACTIVATION_SIGMOID);
+OP(affine, AFFINE, 1, "y = scale * y + bias", "rows x dim", flat_shapes, 1, 77);
+OP(lerp, LERP, 2, "y between x and y, by f", "rows x dim x repeats", shapes, 7, 11, 1);
+OP(control_k_v7, CONTROL_K, 1, "k = k * (1 + (a - 1) * k_a)", "rows x dim", rows_shapes, 7, 11);

@@ -1,0 +1,168 @@
+/* layer_norm: launches, oracles and cases of layer_norm, group_norm and l2_norm. */
+#include "kernels.h"
+
+#include "harness/base/size.h"
+#include "record.h"
+#include "reference/reference.h"
+
+#define KERNEL(name_, variant_, about_, group_, rows_)                                             \
+    {                                                                                              \
+        .name = name_, .variant = variant_, .about = about_, .file = "layer_norm.metal",           \
+        .group = group_, .rows = rows_                                                             \
+    }
+static const kernel layer_kernels[] = {
+    KERNEL("layer_norm", "threadgroup", "one threadgroup per row", 256, 1),
+    KERNEL("layer_norm_alone", "alone", "one thread per row", 1, 1),
+};
+static const kernel group_kernels[] = {
+    KERNEL("group_norm", "simdgroup", "one simdgroup per group", 256, 8),
+    KERNEL("group_norm_alone", "alone", "one thread per group", 32, 32),
+};
+static const kernel l2_kernels[] = {
+    KERNEL("l2_norm", "simdgroup", "one simdgroup per row", 256, 8),
+    KERNEL("l2_norm_alone", "alone", "one thread per row", 32, 32),
+};
+
+/* The difference, the square, two divisions, a sum, rsqrt to 2 ULP, two products, a sum. */
+enum { NORM_ROUNDINGS = 18 };
+
+static void layer_norm_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    expected *out = &io->out[3];
+    uint32_t dim = oracle_u32(io, 4);
+    reference_group_norm(io->in[0], io->in[1], io->in[2], out->count / dim, 1, dim,
+                         (double)oracle_f32(io, 5), out->value, out->scale);
+    out->terms = dim;
+    out->roundings = NORM_ROUNDINGS;
+}
+
+static void group_norm_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    expected *out = &io->out[2];
+    uint32_t dim = oracle_u32(io, 3), groups = oracle_u32(io, 5);
+    reference_group_norm(io->in[2], io->in[0], io->in[1], out->count / dim / groups, groups, dim,
+                         (double)oracle_f32(io, 4), out->value, out->scale);
+    out->terms = dim;
+    out->roundings = NORM_ROUNDINGS;
+}
+
+static void l2_norm_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    expected *out = &io->out[0];
+    reference_l2_norm(io->in[0], oracle_u32(io, 1), oracle_u32(io, 2), (double)oracle_f32(io, 3),
+                      out->value, out->scale);
+    out->terms = oracle_u32(io, 2);
+    out->roundings = 8; /* the square, rsqrt to 2 ULP, the product, the square of eps */
+}
+
+bool layer_norm_record(tape *t, const kernel *k, slice x, slice w, slice b, slice y, uint32_t rows,
+                       uint32_t dim, float eps, err *e) {
+    size_t count = size_multiply(rows, dim);
+    const operand operands[] = {{"x", x, count, ACCESS_READ},
+                                {"w", w, dim, ACCESS_READ},
+                                {"b", b, dim, ACCESS_READ},
+                                {"y", y, count, ACCESS_WRITE}};
+    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
+    if (!l)
+        return false;
+    launch_set_u32(l, 4, dim);
+    launch_set_f32(l, 5, eps);
+    launch_set_groups(l, (size3){rows, 1, 1}, (size3){k->group, 1, 1});
+    l->flops = 7 * (uint64_t)count + 4 * (uint64_t)rows;
+    l->oracle = layer_norm_oracle;
+    return true;
+}
+
+bool group_norm_record(tape *t, const kernel *k, slice w, slice b, slice x, uint32_t rows,
+                       uint32_t groups, uint32_t dim, float eps, err *e) {
+    size_t weights = size_multiply(groups, dim), count = size_multiply(rows, weights);
+    const operand operands[] = {{"w", w, weights, ACCESS_READ},
+                                {"b", b, weights, ACCESS_READ},
+                                {"x", x, count, ACCESS_BOTH}};
+    if (count > UINT32_MAX)
+        return err_set(e, EXIT_CANNOT, "%s: %zu values overflow a 32-bit index", k->name, count);
+    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
+    if (!l)
+        return false;
+    launch_set_u32(l, 3, dim);
+    launch_set_f32(l, 4, eps);
+    launch_set_u32(l, 5, groups);
+    launch_set_u32(l, 6, rows * groups);
+    launch_set_groups(l, (size3){divide_up(rows * groups, k->rows), 1, 1}, (size3){k->group, 1, 1});
+    l->flops = 7 * (uint64_t)count + 4 * (uint64_t)rows * groups;
+    l->oracle = group_norm_oracle;
+    return true;
+}
+
+bool l2_norm_record(tape *t, const kernel *k, slice x, uint32_t rows, uint32_t dim, float eps,
+                    err *e) {
+    size_t count = size_multiply(rows, dim);
+    const operand operands[] = {{"x", x, count, ACCESS_BOTH}};
+    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
+    if (!l)
+        return false;
+    launch_set_u32(l, 1, rows);
+    launch_set_u32(l, 2, dim);
+    launch_set_f32(l, 3, eps);
+    launch_set_groups(l, (size3){divide_up(rows, k->rows), 1, 1}, (size3){k->group, 1, 1});
+    l->flops = 3 * (uint64_t)count + 2 * (uint64_t)rows;
+    l->oracle = l2_norm_oracle;
+    return true;
+}
+
+/* --- cases. What is changed in place is followed by a row that must survive. --- */
+
+static bool layer_norm_build(kernel_case *c, err *e) {
+    uint32_t rows = c->shape.dim[0], dim = c->shape.dim[1];
+    size_t count = size_multiply(rows, dim);
+    slice x, w, b, y;
+    return case_input_f32(c, "x", count, &x, e) && case_input_f32(c, "w", dim, &w, e) &&
+           case_input_f32(c, "b", dim, &b, e) &&
+           case_output(c, "y", count * sizeof(float), &y, e) &&
+           layer_norm_record(c->tape, c->kernel, x, w, b, y, rows, dim, 1e-5f, e);
+}
+
+static bool group_norm_build(kernel_case *c, err *e) {
+    uint32_t rows = c->shape.dim[0], groups = c->shape.dim[1], dim = c->shape.dim[2];
+    size_t weights = size_multiply(groups, dim);
+    slice w, b, x;
+    return case_input_f32(c, "w", weights, &w, e) && case_input_f32(c, "b", weights, &b, e) &&
+           case_input_f32(c, "x", size_multiply(rows + 1, weights), &x, e) &&
+           group_norm_record(c->tape, c->kernel, w, b, x, rows, groups, dim, 64e-5f, e);
+}
+
+static bool l2_norm_build(kernel_case *c, err *e) {
+    uint32_t rows = c->shape.dim[0], dim = c->shape.dim[1];
+    slice x;
+    return case_input_f32(c, "x", size_multiply(rows + 1, dim), &x, e) &&
+           l2_norm_record(c->tape, c->kernel, x, rows, dim, 1e-12f, e);
+}
+
+static const shape layer_shapes[] = {
+    {{1, 1}},   {{1, 2}},    {{1, 31}}, {{1, 33}},  {{1, 255}}, {{1, 256}},  {{1, 257}},
+    {{1, 768}}, {{1, 2560}}, {{2, 1}},  {{5, 257}}, {{3, 768}}, {{64, 128}}, {{17, 4096}},
+};
+static const shape group_shapes[] = {
+    {{1, 1, 1}},  {{1, 1, 4}},  {{1, 2, 4}},   {{3, 2, 4}},   {{1, 7, 31}},  {{5, 3, 32}},
+    {{2, 4, 33}}, {{1, 1, 64}}, {{1, 12, 64}}, {{7, 12, 64}}, {{64, 9, 64}}, {{3, 5, 128}},
+};
+static const shape l2_shapes[] = {
+    {{1, 1}},  {{1, 4}},  {{2, 4}},   {{7, 31}},   {{8, 32}},
+    {{9, 33}}, {{1, 64}}, {{12, 64}}, {{300, 64}}, {{31, 128}},
+};
+
+#define OP(name_, kernels_, about_, dims_, shapes_, ...)                                           \
+    const op name_##_op = {                                                                        \
+        .name = #name_,                                                                            \
+        .about = about_,                                                                           \
+        .dims = dims_,                                                                             \
+        .kernels = kernels_,                                                                       \
+        .kernel_count = COUNT_OF(kernels_),                                                        \
+        .shapes = {shapes_, COUNT_OF(shapes_), {{__VA_ARGS__}}},                                   \
+        .build = name_##_build,                                                                    \
+    }
+OP(layer_norm, layer_kernels, "y = (x - mean) / sqrt(variance + eps) * w + b", "rows x dim",
+   layer_shapes, 3, 77);
+OP(group_norm, group_kernels, "a layer norm of each group of a row, in place",
+   "rows x groups x dim", group_shapes, 3, 2, 13);
+OP(l2_norm, l2_kernels, "x / max(|x|, eps), in place", "rows x dim", l2_shapes, 5, 13);

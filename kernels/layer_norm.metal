@@ -1,0 +1,131 @@
+// layer_norm, group_norm, l2_norm: rows brought to a mean of 0 and a variance of 1, or to a length
+// of 1. A group norm is a layer norm of each of the groups in a row, whose weights differ.
+#include <metal_stdlib>
+using namespace metal;
+
+#include "teams.h"
+
+// y = (x - mean) / sqrt(variance + eps) * w + b, in two passes over the row: the variance from the
+// differences, because that from the squares cancels where the mean is large. y may be x.
+template <typename T>
+METAL_FUNC void normalise(T team, device const float *x, device const float *w,
+                          device const float *b, device float *y, uint dim, float eps) {
+    float sum = 0.0f;
+    for (uint i = team.first(); i < dim; i += team.step())
+        sum += x[i];
+    const float mean = team.sum(sum, 0) / float(dim);
+    float squares = 0.0f;
+    for (uint i = team.first(); i < dim; i += team.step())
+        squares += (x[i] - mean) * (x[i] - mean);
+    const float inverse = rsqrt(team.sum(squares, 1) / float(dim) + eps);
+    for (uint i = team.first(); i < dim; i += team.step())
+        y[i] = (x[i] - mean) * inverse * w[i] + b[i];
+}
+
+// One threadgroup of 256 per row. Reads x once from memory and twice from cache, w and b once per
+// row from cache, writes y.
+kernel void layer_norm(device const float *x [[buffer(0)]],
+                       device const float *w [[buffer(1)]],
+                       device const float *b [[buffer(2)]],
+                       device float *y [[buffer(3)]],
+                       constant uint &dim [[buffer(4)]],
+                       constant float &eps [[buffer(5)]],
+                       uint row [[threadgroup_position_in_grid]],
+                       uint thread_index [[thread_index_in_threadgroup]],
+                       uint threads [[threads_per_threadgroup]],
+                       uint lane [[thread_index_in_simdgroup]],
+                       uint sg [[simdgroup_index_in_threadgroup]],
+                       uint sg_count [[simdgroups_per_threadgroup]]) {
+    threadgroup float partial[64];
+    const whole_threadgroup team = {partial, thread_index, threads, lane, sg, sg_count};
+    const size_t at = size_t(row) * dim;
+    normalise(team, x + at, w, b, y + at, dim, eps);
+}
+
+// One thread per row, for the software device.
+kernel void layer_norm_alone(device const float *x [[buffer(0)]],
+                             device const float *w [[buffer(1)]],
+                             device const float *b [[buffer(2)]],
+                             device float *y [[buffer(3)]],
+                             constant uint &dim [[buffer(4)]],
+                             constant float &eps [[buffer(5)]],
+                             uint row [[threadgroup_position_in_grid]]) {
+    const lone_thread team = {};
+    const size_t at = size_t(row) * dim;
+    normalise(team, x + at, w, b, y + at, dim, eps);
+}
+
+// x (rows, groups, dim), in place; w and b (groups, dim). A threadgroup of 256 normalises 8 groups,
+// one simdgroup each: a head of 64 is two values per lane.
+kernel void group_norm(device const float *w [[buffer(0)]],
+                       device const float *b [[buffer(1)]],
+                       device float *x [[buffer(2)]],
+                       constant uint &dim [[buffer(3)]],
+                       constant float &eps [[buffer(4)]],
+                       constant uint &groups [[buffer(5)]],
+                       constant uint &all [[buffer(6)]],
+                       uint group [[threadgroup_position_in_grid]],
+                       uint sg [[simdgroup_index_in_threadgroup]],
+                       uint lane [[thread_index_in_simdgroup]]) {
+    const uint index = group * 8 + sg; // of all groups of all rows
+    if (index >= all)
+        return;
+    const one_simdgroup team = {lane};
+    const uint weights = index % groups * dim;
+    device float *values = x + size_t(index) * dim;
+    normalise(team, values, w + weights, b + weights, values, dim, eps);
+}
+
+// One thread per group, for the software device.
+kernel void group_norm_alone(device const float *w [[buffer(0)]],
+                             device const float *b [[buffer(1)]],
+                             device float *x [[buffer(2)]],
+                             constant uint &dim [[buffer(3)]],
+                             constant float &eps [[buffer(4)]],
+                             constant uint &groups [[buffer(5)]],
+                             constant uint &all [[buffer(6)]],
+                             uint index [[thread_position_in_grid]]) {
+    if (index >= all)
+        return;
+    const lone_thread team = {};
+    const uint weights = index % groups * dim;
+    device float *values = x + size_t(index) * dim;
+    normalise(team, values, w + weights, b + weights, values, dim, eps);
+}
+
+// x / max(|x|, eps), in place.
+template <typename T> METAL_FUNC void shorten(T team, device float *x, uint dim, float eps) {
+    float squares = 0.0f;
+    for (uint i = team.first(); i < dim; i += team.step())
+        squares += x[i] * x[i];
+    const float inverse = rsqrt(max(team.sum(squares, 0), eps * eps));
+    for (uint i = team.first(); i < dim; i += team.step())
+        x[i] = x[i] * inverse;
+}
+
+// x (rows, dim). A threadgroup of 256 does 8 rows, one simdgroup each.
+kernel void l2_norm(device float *x [[buffer(0)]],
+                    constant uint &rows [[buffer(1)]],
+                    constant uint &dim [[buffer(2)]],
+                    constant float &eps [[buffer(3)]],
+                    uint group [[threadgroup_position_in_grid]],
+                    uint sg [[simdgroup_index_in_threadgroup]],
+                    uint lane [[thread_index_in_simdgroup]]) {
+    const uint row = group * 8 + sg;
+    if (row >= rows)
+        return;
+    const one_simdgroup team = {lane};
+    shorten(team, x + size_t(row) * dim, dim, eps);
+}
+
+// One thread per row, for the software device.
+kernel void l2_norm_alone(device float *x [[buffer(0)]],
+                          constant uint &rows [[buffer(1)]],
+                          constant uint &dim [[buffer(2)]],
+                          constant float &eps [[buffer(3)]],
+                          uint row [[thread_position_in_grid]]) {
+    if (row >= rows)
+        return;
+    const lone_thread team = {};
+    shorten(team, x + size_t(row) * dim, dim, eps);
+}

@@ -1,0 +1,65 @@
+// layer_norm_shift: a layer norm and what a token shift makes of it, for one token.
+#include <metal_stdlib>
+using namespace metal;
+
+#include "teams.h"
+
+// n = (x - mean) / sqrt(variance + eps) * w + b; out[m] = n + (state - n) * mu[m] for `mixes`
+// vectors; state = n. With one token, the thread that reads a value of the state is the one that
+// replaces it, so the state needs no launch of its own.
+template <typename T>
+METAL_FUNC void normalise_and_shift(T team, device const float *x, device const float *w,
+                                    device const float *b, device const float *mu,
+                                    device float *state, device float *out, uint dim, uint mixes,
+                                    float eps) {
+    float sum = 0.0f;
+    for (uint i = team.first(); i < dim; i += team.step())
+        sum += x[i];
+    const float mean = team.sum(sum, 0) / float(dim);
+    float squares = 0.0f;
+    for (uint i = team.first(); i < dim; i += team.step())
+        squares += (x[i] - mean) * (x[i] - mean);
+    const float inverse = rsqrt(team.sum(squares, 1) / float(dim) + eps);
+    for (uint i = team.first(); i < dim; i += team.step()) {
+        const float n = (x[i] - mean) * inverse * w[i] + b[i];
+        const float change = state[i] - n;
+        for (uint m = 0; m < mixes; m++)
+            out[m * dim + i] = n + change * mu[m * dim + i];
+        state[i] = n;
+    }
+}
+
+// One threadgroup of 256, or of 1024 for long rows. Six mixes of it would otherwise be a norm, a
+// shift and a copy: three launches, each as long as its latency.
+kernel void layer_norm_shift(device const float *x [[buffer(0)]],
+                             device const float *w [[buffer(1)]],
+                             device const float *b [[buffer(2)]],
+                             device const float *mu [[buffer(3)]],
+                             device float *state [[buffer(4)]],
+                             device float *out [[buffer(5)]],
+                             constant uint &dim [[buffer(6)]],
+                             constant uint &mixes [[buffer(7)]],
+                             constant float &eps [[buffer(8)]],
+                             uint thread_index [[thread_index_in_threadgroup]],
+                             uint threads [[threads_per_threadgroup]],
+                             uint lane [[thread_index_in_simdgroup]],
+                             uint sg [[simdgroup_index_in_threadgroup]],
+                             uint sg_count [[simdgroups_per_threadgroup]]) {
+    threadgroup float partial[64];
+    const whole_threadgroup team = {partial, thread_index, threads, lane, sg, sg_count};
+    normalise_and_shift(team, x, w, b, mu, state, out, dim, mixes, eps);
+}
+
+// One thread, for the software device.
+kernel void layer_norm_shift_alone(device const float *x [[buffer(0)]],
+                                   device const float *w [[buffer(1)]],
+                                   device const float *b [[buffer(2)]],
+                                   device const float *mu [[buffer(3)]],
+                                   device float *state [[buffer(4)]],
+                                   device float *out [[buffer(5)]],
+                                   constant uint &dim [[buffer(6)]],
+                                   constant uint &mixes [[buffer(7)]],
+                                   constant float &eps [[buffer(8)]]) {
+    const lone_thread team = {};
+    normalise_and_shift(team, x, w, b, mu, state, out, dim, mixes, eps);
+}

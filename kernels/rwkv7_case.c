@@ -1,0 +1,84 @@
+/* rwkv7_case: see rwkv7_case.h. */
+#include "rwkv7_case.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness/base/size.h"
+#include "reference/reference.h"
+
+bool rwkv7_check(const kernel *k, uint32_t tokens, uint32_t heads, uint32_t head_size, err *e) {
+    if (head_size == 0 || head_size % 4 != 0 || head_size > RWKV7_MAX_HEAD_SIZE)
+        return err_set(e, EXIT_CANNOT, "%s: head_size is %u and must be a multiple of 4 up to %d",
+                       k->name, head_size, RWKV7_MAX_HEAD_SIZE);
+    size_t count;
+    if (!size_multiply_checked(size_multiply(heads, head_size), size_multiply(4, tokens), &count) ||
+        count > UINT32_MAX)
+        return err_set(e, EXIT_CANNOT, "%s: %u tokens of %u heads overflow a 32-bit index", k->name,
+                       tokens, heads);
+    return true;
+}
+
+void rwkv7_take_errors(expected *out, double terms) {
+    out->terms = terms;
+    out->roundings = 0;
+    for (size_t i = 0; i < out->count; i++)
+        out->scale[i] /= sqrt(terms); /* the tolerance multiplies it by twice that */
+}
+
+static float *draw(kernel_case *c, size_t count) {
+    float *values = malloc(size_multiply(count, sizeof *values));
+    assert(values);
+    fill_f32(&c->random, c->inputs, values, count);
+    return values;
+}
+
+static float *draw_mapped(kernel_case *c, size_t count, double (*map)(double x)) {
+    float *values = draw(c, count);
+    for (size_t i = 0; i < count; i++)
+        values[i] = (float)map((double)values[i]);
+    return values;
+}
+
+static bool make_input(kernel_case *c, const char *label, float *values, size_t count, slice *out,
+                       err *e) {
+    bool ok = case_input_bytes(c, label, values, size_multiply(count, sizeof *values), out, e);
+    free(values);
+    return ok;
+}
+
+static double shrink(double x) {
+    return fabs(x) > 1e6 ? 1e-12 * x : x;
+}
+
+bool case_input_decay(kernel_case *c, const char *label, size_t count, slice *out, err *e) {
+    return make_input(c, label, draw_mapped(c, count, reference_decay), count, out, e);
+}
+
+bool case_input_rate(kernel_case *c, const char *label, size_t count, slice *out, err *e) {
+    return make_input(c, label, draw_mapped(c, count, reference_sigmoid), count, out, e);
+}
+
+bool case_input_small(kernel_case *c, const char *label, size_t count, slice *out, err *e) {
+    return make_input(c, label, draw_mapped(c, count, shrink), count, out, e);
+}
+
+static void scale_to_unit_length(float *x, size_t size) {
+    double squares = 0;
+    for (size_t i = 0; i < size; i++)
+        squares += (double)x[i] * (double)x[i];
+    for (size_t i = 0; squares > 0 && i < size; i++)
+        x[i] = (float)((double)x[i] / sqrt(squares));
+}
+
+bool case_input_packed(kernel_case *c, const char *label, uint32_t tokens, uint32_t heads,
+                       uint32_t head_size, slice *out, err *e) {
+    size_t rows = size_multiply(tokens, heads), count = size_multiply(rows, head_size);
+    float *values = draw(c, size_multiply(4, count));
+    for (size_t i = 2 * count; i < 3 * count; i++)
+        values[i] = (float)reference_sigmoid((double)values[i]);
+    for (size_t r = 0; r < rows; r++)
+        scale_to_unit_length(values + 3 * count + r * head_size, head_size);
+    return make_input(c, label, values, 4 * count, out, e);
+}

@@ -1,0 +1,26 @@
+/* rwkv7_case: what the records and cases of the ops of a time mix share. */
+#ifndef ASSAY_RWKV7_CASE_H
+#define ASSAY_RWKV7_CASE_H
+
+#include "harness/check/op.h"
+
+enum { RWKV7_MAX_HEAD_SIZE = 256 };
+
+/* Heads that the kernels take: whole float4s, and sizes that 32 bits can count. */
+bool rwkv7_check(const kernel *k, uint32_t tokens, uint32_t heads, uint32_t head_size, err *e);
+
+/* scale holds errors in roundings (reference/time_mix_v7.c): the tolerance becomes twice the error.
+ * terms is how many results a device that flushes may lose on the way. */
+void rwkv7_take_errors(expected *out, double terms);
+
+/* Inputs as a model makes them, from values of the case's distribution: a recurrence needs decays
+ * and rates from 0 to 1 and keys of unit length to stay finite, and what is multiplied with three
+ * others must not be large. */
+bool case_input_decay(kernel_case *c, const char *label, size_t count, slice *out, err *e);
+bool case_input_rate(kernel_case *c, const char *label, size_t count, slice *out, err *e);
+bool case_input_small(kernel_case *c, const char *label, size_t count, slice *out, err *e);
+/* (4, tokens, heads, head_size): k, v, a, kk */
+bool case_input_packed(kernel_case *c, const char *label, uint32_t tokens, uint32_t heads,
+                       uint32_t head_size, slice *out, err *e);
+
+#endif

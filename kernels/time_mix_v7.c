@@ -1,0 +1,135 @@
+/* time_mix_v7: launches, oracles and cases of time_mix_v7 and time_first_v7. */
+#include "kernels.h"
+
+#include "harness/base/size.h"
+#include "record.h"
+#include "reference/reference.h"
+#include "rwkv7_case.h"
+
+static void time_mix_v7_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    const time_mix_v7_sizes n = {oracle_u32(io, 5), oracle_u32(io, 6), oracle_u32(io, 7)};
+    expected *state = &io->out[3], *y = &io->out[4];
+    reference_time_mix_v7(io->in[0], io->in[1], io->in[2], &n, state->value, state->scale, y->value,
+                          y->scale);
+    rwkv7_take_errors(state, (double)(n.tokens * n.head_size));
+    rwkv7_take_errors(y, (double)(n.tokens * n.head_size));
+}
+
+bool time_mix_v7_record(tape *t, const kernel *k, slice r, slice w, slice packed, slice state,
+                        slice y, uint32_t tokens, uint32_t heads, uint32_t head_size, err *e) {
+    if (!rwkv7_check(k, tokens, heads, head_size, e))
+        return false;
+    size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
+    const operand operands[] = {{"r", r, count, ACCESS_READ},
+                                {"w", w, count, ACCESS_READ},
+                                {"packed", packed, size_multiply(4, count), ACCESS_READ},
+                                {"state", state, size_multiply(dim, head_size), ACCESS_BOTH},
+                                {"y", y, count, ACCESS_WRITE}};
+    launch *l = record_floats(t, k, 16, operands, COUNT_OF(operands), e);
+    if (!l)
+        return false;
+    launch_set_u32(l, 5, tokens);
+    launch_set_u32(l, 6, heads);
+    launch_set_u32(l, 7, head_size);
+    if (k->rows == 0) /* one thread per row of all heads */
+        launch_set_threads_rounded(l, (uint32_t)dim, k->group);
+    else
+        launch_set_groups(l, (size3){divide_up(head_size, k->rows), heads, 1},
+                          (size3){k->group, 1, 1});
+    l->flops = (uint64_t)count * (10 * (uint64_t)head_size + 1);
+    l->oracle = time_mix_v7_oracle;
+    return true;
+}
+
+static void time_first_v7_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    const time_mix_v7_sizes n = {oracle_u32(io, 4), oracle_u32(io, 5), oracle_u32(io, 6)};
+    expected *x = &io->out[3];
+    reference_time_first_v7(io->in[0], io->in[1], io->in[2], &n, x->value, x->scale);
+    x->terms = (double)n.head_size + 1;
+}
+
+bool time_first_v7_record(tape *t, const kernel *k, slice r_k, slice r, slice packed, slice x,
+                          uint32_t tokens, uint32_t heads, uint32_t head_size, err *e) {
+    if (!rwkv7_check(k, tokens, heads, head_size, e))
+        return false;
+    size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
+    const operand operands[] = {{"r_k", r_k, dim, ACCESS_READ},
+                                {"r", r, count, ACCESS_READ},
+                                {"packed", packed, size_multiply(4, count), ACCESS_READ},
+                                {"x", x, count, ACCESS_BOTH}};
+    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
+    if (!l)
+        return false;
+    launch_set_u32(l, 4, tokens);
+    launch_set_u32(l, 5, heads);
+    launch_set_u32(l, 6, head_size);
+    launch_set_groups(l, (size3){divide_up(tokens * heads, k->rows), 1, 1},
+                      (size3){k->group, 1, 1});
+    l->bytes -= 2 * count * sizeof(float); /* a and kk are not read */
+    l->flops = 5 * (uint64_t)count;
+    l->oracle = time_first_v7_oracle;
+    return true;
+}
+
+/* --- cases --- */
+
+static bool time_mix_v7_build(kernel_case *c, err *e) {
+    uint32_t tokens = c->shape.dim[0], heads = c->shape.dim[1], head_size = c->shape.dim[2];
+    size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
+    slice r, w, packed, state, y;
+    return case_input_small(c, "r", count, &r, e) && case_input_decay(c, "w", count, &w, e) &&
+           case_input_packed(c, "packed", tokens, heads, head_size, &packed, e) &&
+           case_input_f32(c, "state", size_multiply(dim + 1, head_size), &state, e) &&
+           case_output(c, "y", count * sizeof(float), &y, e) &&
+           time_mix_v7_record(c->tape, c->kernel, r, w, packed, state, y, tokens, heads, head_size,
+                              e);
+}
+
+static bool time_first_v7_build(kernel_case *c, err *e) {
+    uint32_t tokens = c->shape.dim[0], heads = c->shape.dim[1], head_size = c->shape.dim[2];
+    size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
+    slice r_k, r, packed, x;
+    return case_input_small(c, "r_k", dim, &r_k, e) && case_input_small(c, "r", count, &r, e) &&
+           case_input_packed(c, "packed", tokens, heads, head_size, &packed, e) &&
+           case_input_f32(c, "x", count + dim, &x, e) &&
+           time_first_v7_record(c->tape, c->kernel, r_k, r, packed, x, tokens, heads, head_size, e);
+}
+
+/* One token and odd numbers of them, around what is staged at a time (8 tokens of a head of 64);
+ * one head and several; heads of one float4, of a part of a simdgroup, of a model, of the largest
+ * size. */
+static const shape shapes[] = {
+    {{1, 1, 4}},   {{1, 1, 64}},  {{1, 12, 64}}, {{2, 2, 4}},    {{3, 2, 20}},
+    {{7, 3, 32}},  {{8, 2, 64}},  {{9, 2, 64}},  {{17, 1, 64}},  {{5, 2, 128}},
+    {{3, 1, 256}}, {{64, 2, 64}}, {{33, 5, 12}}, {{256, 1, 64}},
+};
+
+#define KERNEL(name_, file_, variant_, about_, group_, rows_)                                      \
+    {                                                                                              \
+        .name = name_, .variant = variant_, .about = about_, .file = file_, .group = group_,       \
+        .rows = rows_                                                                              \
+    }
+static const kernel mix_kernels[] = {
+    KERNEL("time_mix_v7", "time_mix_v7.metal", "quad", "one quad per row of the state", 64, 16),
+    KERNEL("time_mix_v7_alone", "time_mix_v7.metal", "alone", "one thread per row of the state", 32,
+           0),
+};
+static const kernel first_kernels[] = {
+    KERNEL("time_first_v7", "time_first_v7.metal", "simdgroup", "one simdgroup per head", 256, 8),
+    KERNEL("time_first_v7_alone", "time_first_v7.metal", "alone", "one thread per head", 32, 32),
+};
+
+#define OP(name_, kernels_, about_)                                                                \
+    const op name_##_op = {                                                                        \
+        .name = #name_,                                                                            \
+        .about = about_,                                                                           \
+        .dims = "tokens x heads x head_size",                                                      \
+        .kernels = kernels_,                                                                       \
+        .kernel_count = COUNT_OF(kernels_),                                                        \
+        .shapes = {shapes, COUNT_OF(shapes), {{5, 2, 8}}},                                         \
+        .build = name_##_build,                                                                    \
+    }
+OP(time_mix_v7, mix_kernels, "the RWKV-7 recurrence: state in place, y = S r for each token");
+OP(time_first_v7, first_kernels, "x += (sum over the head of r_k * k * r) * v");

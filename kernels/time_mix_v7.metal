@@ -1,0 +1,163 @@
+// time_mix_v7: the recurrence of RWKV-7, over one token or many.
+//
+// Each head has a state S (head_size, head_size), in place. Per token, for row i:
+//   sa   = -(S[i] . kk)                                      how much of kk the row remembers
+//   S[i] = S[i] * w + v[i] * k + sa * (kk * a)               forget, write, correct
+//   y[i] = S[i] . r
+// packed (4, tokens, dim) holds k, v, a, kk; w is the decay itself. Rows of S depend on no other
+// row, so a head can be spread over several threadgroups. S is read once and written once per
+// launch, whatever the number of tokens: it stays in registers in between.
+#include <metal_stdlib>
+using namespace metal;
+
+struct sizes {
+    uint tokens, heads, head_size;
+};
+
+constant uint MOST_WIDES = 64; // float4s in the longest row: heads of up to 256
+
+inline float total(float4 v) {
+    return (v.x + v.y) + (v.z + v.w);
+}
+
+// One thread per row. N is the head size where it is known, so that S is in registers; 0: any.
+template <uint N>
+METAL_FUNC void scan_row(device const float *r, device const float *w, device const float *packed,
+                         device float *state, device float *y, sizes n, uint row) {
+    const uint wides = (N ? N : n.head_size) / 4;
+    const uint dim = n.heads * n.head_size;
+    const uint head = row / n.head_size * n.head_size;
+    const size_t plane = size_t(n.tokens) * dim;
+    device float4 *kept = (device float4 *)(state + size_t(row) * n.head_size);
+    float4 s[N ? N / 4 : MOST_WIDES];
+    for (uint j = 0; j < wides; j++)
+        s[j] = kept[j];
+    for (uint t = 0; t < n.tokens; t++) {
+        const size_t at = size_t(t) * dim;
+        device const float4 *r4 = (device const float4 *)(r + at + head);
+        device const float4 *w4 = (device const float4 *)(w + at + head);
+        device const float4 *k4 = (device const float4 *)(packed + at + head);
+        device const float4 *a4 = (device const float4 *)(packed + 2 * plane + at + head);
+        device const float4 *kk4 = (device const float4 *)(packed + 3 * plane + at + head);
+        const float v = packed[plane + at + row];
+        float4 dots = float4(0.0f);
+        for (uint j = 0; j < wides; j++)
+            dots = fma(s[j], kk4[j], dots);
+        const float sa = -total(dots);
+        float4 sums = float4(0.0f);
+        for (uint j = 0; j < wides; j++) {
+            s[j] = fma(float4(sa), kk4[j] * a4[j], fma(float4(v), k4[j], s[j] * w4[j]));
+            sums = fma(s[j], r4[j], sums);
+        }
+        y[at + row] = total(sums);
+    }
+    for (uint j = 0; j < wides; j++)
+        kept[j] = s[j];
+}
+
+// A threadgroup of 32 computes 32 rows. Every thread reads the vectors of its head by itself, from
+// cache. For the software device, which runs it as a plain loop.
+kernel void time_mix_v7_alone(device const float *r [[buffer(0)]],
+                              device const float *w [[buffer(1)]],
+                              device const float *packed [[buffer(2)]],
+                              device float *state [[buffer(3)]],
+                              device float *y [[buffer(4)]],
+                              constant uint &tokens [[buffer(5)]],
+                              constant uint &heads [[buffer(6)]],
+                              constant uint &head_size [[buffer(7)]],
+                              uint row [[thread_position_in_grid]]) {
+    const sizes n = {tokens, heads, head_size};
+    if (row >= heads * head_size)
+        return;
+    if (head_size == 64)
+        scan_row<64>(r, w, packed, state, y, n, row);
+    else
+        scan_row<0>(r, w, packed, state, y, n, row);
+}
+
+// The vectors of a few tokens in threadgroup memory: r, w, k, v, kk, kk * a, each (tokens, N).
+constant uint STAGED = 512; // floats of each: 8 tokens of a head of 64, 2 of a head of 256
+enum staged_vector { STAGED_R, STAGED_W, STAGED_K, STAGED_V, STAGED_KK, STAGED_B, STAGED_COUNT };
+
+// One quad per row: lane `part` keeps float4s part, part + 4, ... of it, so that a quad reads 64
+// bytes of state at a time, and the sums over a row are over 4 lanes. Rows past the end of a small
+// head repeat its last one: all lanes must take part in the sums.
+template <uint N>
+METAL_FUNC void scan_quad(device const float *r, device const float *w, device const float *packed,
+                          device float *state, device float *y, sizes n, uint head, uint row,
+                          threadgroup float *staged, uint thread_index, uint threads) {
+    const uint size = N ? N : n.head_size;
+    const uint part = thread_index % 4;
+    const uint own = (size / 4 - min(part, size / 4) + 3) / 4; // float4s of this lane
+    const uint wides = N ? N / 16 : own;
+    const uint dim = n.heads * n.head_size;
+    const size_t plane = size_t(n.tokens) * dim;
+    const uint kept_row = min(row, size - 1);
+    device float4 *kept =
+        (device float4 *)(state + (size_t(head) * size + kept_row) * size) + part;
+    float4 s[N ? N / 16 : MOST_WIDES / 4];
+    for (uint j = 0; j < wides; j++)
+        s[j] = kept[4 * j];
+    const uint most = STAGED / size;
+    for (uint first = 0; first < n.tokens; first += most) {
+        const uint count = min(most, n.tokens - first);
+        threadgroup_barrier(mem_flags::mem_threadgroup); // the last tokens have been read
+        for (uint i = thread_index; i < count * size; i += threads) {
+            const size_t at = size_t(first + i / size) * dim + head * size + i % size;
+            const float kk = packed[3 * plane + at];
+            staged[STAGED_R * STAGED + i] = r[at];
+            staged[STAGED_W * STAGED + i] = w[at];
+            staged[STAGED_K * STAGED + i] = packed[at];
+            staged[STAGED_V * STAGED + i] = packed[plane + at];
+            staged[STAGED_KK * STAGED + i] = kk;
+            staged[STAGED_B * STAGED + i] = kk * packed[2 * plane + at];
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint t = 0; t < count; t++) {
+            threadgroup const float4 *v4 = (threadgroup const float4 *)(staged + t * size) + part;
+            const uint vector = STAGED / 4;
+            const float v = staged[STAGED_V * STAGED + t * size + kept_row];
+            float4 dots = float4(0.0f);
+            for (uint j = 0; j < wides; j++)
+                dots = fma(s[j], v4[STAGED_KK * vector + 4 * j], dots);
+            const float sa = -quad_sum(total(dots));
+            float4 sums = float4(0.0f);
+            for (uint j = 0; j < wides; j++) {
+                s[j] = fma(float4(sa), v4[STAGED_B * vector + 4 * j],
+                           fma(float4(v), v4[STAGED_K * vector + 4 * j],
+                               s[j] * v4[STAGED_W * vector + 4 * j]));
+                sums = fma(s[j], v4[STAGED_R * vector + 4 * j], sums);
+            }
+            const float sum = quad_sum(total(sums));
+            if (part == 0 && row < size)
+                y[size_t(first + t) * dim + head * size + row] = sum;
+        }
+    }
+    if (row < size)
+        for (uint j = 0; j < wides; j++)
+            kept[4 * j] = s[j];
+}
+
+// A threadgroup of 64 computes 16 rows of a head: a head of 64 is four threadgroups. The vectors of
+// a few tokens at a time are brought to threadgroup memory, where every row reads them: two
+// barriers per 8 tokens of a head of 64.
+kernel void time_mix_v7(device const float *r [[buffer(0)]],
+                        device const float *w [[buffer(1)]],
+                        device const float *packed [[buffer(2)]],
+                        device float *state [[buffer(3)]],
+                        device float *y [[buffer(4)]],
+                        constant uint &tokens [[buffer(5)]],
+                        constant uint &heads [[buffer(6)]],
+                        constant uint &head_size [[buffer(7)]],
+                        uint2 group [[threadgroup_position_in_grid]],
+                        uint2 index [[thread_position_in_threadgroup]],
+                        uint2 threads [[threads_per_threadgroup]]) {
+    threadgroup float4 staged[STAGED_COUNT * STAGED / 4];
+    const sizes n = {tokens, heads, head_size};
+    const uint row = group.x * 16 + index.x / 4;
+    threadgroup float *vectors = (threadgroup float *)staged;
+    if (head_size == 64)
+        scan_quad<64>(r, w, packed, state, y, n, group.y, row, vectors, index.x, threads.x);
+    else
+        scan_quad<0>(r, w, packed, state, y, n, group.y, row, vectors, index.x, threads.x);
+}

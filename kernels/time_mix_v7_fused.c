@@ -1,0 +1,272 @@
+/* time_mix_v7_fused: launches, oracles and cases of time_mix_v7_prepare, time_mix_v7_finish and
+ * time_mix_v7_token. */
+#include "kernels.h"
+
+#include "harness/base/size.h"
+#include "record.h"
+#include "reference/reference.h"
+#include "rwkv7_case.h"
+
+#define KERNEL(name_, variant_, about_, group_, rows_)                                             \
+    {                                                                                              \
+        .name = name_, .variant = variant_, .about = about_, .file = "time_mix_v7_fused.metal",    \
+        .group = group_, .rows = rows_                                                             \
+    }
+static const kernel prepare_kernels[] = {
+    KERNEL("time_mix_v7_prepare", "simdgroup", "one simdgroup per head", 256, 8),
+    KERNEL("time_mix_v7_prepare_alone", "alone", "one thread per head", 32, 32),
+};
+static const kernel finish_kernels[] = {
+    KERNEL("time_mix_v7_finish", "simdgroup", "one simdgroup per head", 256, 8),
+    KERNEL("time_mix_v7_finish_alone", "alone", "one thread per head", 32, 32),
+};
+/* Four threads per row of the state: the group is that of a head of 64. */
+static const kernel token_kernels[] = {
+    KERNEL("time_mix_v7_token", NULL, "one threadgroup per head, one quad per row", 256, 0),
+};
+
+/* --- prepare --- */
+
+static void prepare_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    const time_mix_v7_sizes n = {oracle_u32(io, 8), oracle_u32(io, 9), oracle_u32(io, 10)};
+    const time_mix_v7_inputs x = {.k = io->in[0],
+                                  .v = io->in[1],
+                                  .a = io->in[2],
+                                  .k_k = io->in[3],
+                                  .k_a = io->in[4],
+                                  .v_gate = oracle_u32(io, 11) ? io->in[5] : NULL,
+                                  .v_first = io->in[6]};
+    expected *packed = &io->out[7];
+    reference_time_mix_v7_prepare(&x, &n, packed->value, packed->scale);
+    packed->terms = (double)n.head_size;
+    packed->roundings = 10; /* products, a sum of squares, rsqrt to 2 ULP */
+}
+
+bool time_mix_v7_prepare_record(tape *t, const kernel *k, const time_mix_v7_slices *s, slice packed,
+                                uint32_t tokens, uint32_t heads, uint32_t head_size, err *e) {
+    if (!rwkv7_check(k, tokens, heads, head_size, e))
+        return false;
+    size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
+    bool mixes_v = s->v_gate.buffer != NULL;
+    const operand operands[] = {{"k", s->k, count, ACCESS_READ},
+                                {"v", s->v, count, ACCESS_READ},
+                                {"a", s->a, count, ACCESS_READ},
+                                {"k_k", s->k_k, dim, ACCESS_READ},
+                                {"k_a", s->k_a, dim, ACCESS_READ},
+                                {"v_gate", mixes_v ? s->v_gate : s->v, count, ACCESS_READ},
+                                {"v_first", mixes_v ? s->v_first : s->v, count, ACCESS_READ},
+                                {"packed", packed, size_multiply(4, count), ACCESS_WRITE}};
+    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
+    if (!l)
+        return false;
+    launch_set_u32(l, 8, tokens);
+    launch_set_u32(l, 9, heads);
+    launch_set_u32(l, 10, head_size);
+    launch_set_u32(l, 11, mixes_v);
+    launch_set_groups(l, (size3){divide_up(tokens * heads, k->rows), 1, 1},
+                      (size3){k->group, 1, 1});
+    if (!mixes_v)
+        l->bytes -= 2 * count * sizeof(float);
+    l->flops = (mixes_v ? 12 : 9) * (uint64_t)count;
+    l->oracle = prepare_oracle;
+    return true;
+}
+
+/* --- finish --- */
+
+static void finish_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    const time_mix_v7_sizes n = {oracle_u32(io, 7), oracle_u32(io, 8), oracle_u32(io, 9)};
+    const time_mix_v7_inputs x = {.r = io->in[0],
+                                  .g = io->in[2],
+                                  .r_k = io->in[3],
+                                  .norm_w = io->in[4],
+                                  .norm_b = io->in[5],
+                                  .eps = (double)oracle_f32(io, 10)};
+    expected *y = &io->out[6];
+    reference_time_mix_v7_finish(&x, &n, io->in[1], y->value, y->scale);
+    rwkv7_take_errors(y, (double)n.head_size);
+}
+
+bool time_mix_v7_finish_record(tape *t, const kernel *k, const time_mix_v7_slices *s, slice packed,
+                               slice y, uint32_t tokens, uint32_t heads, uint32_t head_size,
+                               float eps, err *e) {
+    if (!rwkv7_check(k, tokens, heads, head_size, e))
+        return false;
+    size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
+    const operand operands[] = {{"r", s->r, count, ACCESS_READ},
+                                {"packed", packed, size_multiply(4, count), ACCESS_READ},
+                                {"g", s->g, count, ACCESS_READ},
+                                {"r_k", s->r_k, dim, ACCESS_READ},
+                                {"norm_w", s->norm_w, dim, ACCESS_READ},
+                                {"norm_b", s->norm_b, dim, ACCESS_READ},
+                                {"y", y, count, ACCESS_BOTH}};
+    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
+    if (!l)
+        return false;
+    launch_set_u32(l, 7, tokens);
+    launch_set_u32(l, 8, heads);
+    launch_set_u32(l, 9, head_size);
+    launch_set_f32(l, 10, eps);
+    launch_set_groups(l, (size3){divide_up(tokens * heads, k->rows), 1, 1},
+                      (size3){k->group, 1, 1});
+    l->bytes -= 2 * count * sizeof(float); /* a and kk are not read */
+    l->flops = 13 * (uint64_t)count;
+    l->oracle = finish_oracle;
+    return true;
+}
+
+/* --- token --- */
+
+static void token_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    size_t size = oracle_u32(io, 15);
+    const time_mix_v7_sizes n = {1, io->out[14].count / size, size};
+    const time_mix_v7_inputs x = {.k = io->in[0],
+                                  .v = io->in[1],
+                                  .a = io->in[2],
+                                  .k_k = io->in[3],
+                                  .k_a = io->in[4],
+                                  .v_gate = oracle_u32(io, 16) ? io->in[5] : NULL,
+                                  .v_first = io->in[6],
+                                  .r = io->in[7],
+                                  .w = io->in[8],
+                                  .g = io->in[9],
+                                  .r_k = io->in[10],
+                                  .norm_w = io->in[11],
+                                  .norm_b = io->in[12],
+                                  .eps = (double)oracle_f32(io, 17)};
+    expected *state = &io->out[13], *y = &io->out[14];
+    reference_time_mix_v7_token(&x, &n, state->value, state->scale, y->value, y->scale);
+    rwkv7_take_errors(state, (double)size);
+    rwkv7_take_errors(y, (double)size);
+}
+
+bool time_mix_v7_token_record(tape *t, const kernel *k, const time_mix_v7_slices *s, slice state,
+                              slice y, uint32_t heads, uint32_t head_size, float eps, err *e) {
+    if (!rwkv7_check(k, 1, heads, head_size, e))
+        return false;
+    size_t dim = size_multiply(heads, head_size);
+    bool mixes_v = s->v_gate.buffer != NULL;
+    const operand operands[] = {
+        {"k", s->k, dim, ACCESS_READ},
+        {"v", s->v, dim, ACCESS_READ},
+        {"a", s->a, dim, ACCESS_READ},
+        {"k_k", s->k_k, dim, ACCESS_READ},
+        {"k_a", s->k_a, dim, ACCESS_READ},
+        {"v_gate", mixes_v ? s->v_gate : s->v, dim, ACCESS_READ},
+        {"v_first", mixes_v ? s->v_first : s->v, dim, ACCESS_READ},
+        {"r", s->r, dim, ACCESS_READ},
+        {"w", s->w, dim, ACCESS_READ},
+        {"g", s->g, dim, ACCESS_READ},
+        {"r_k", s->r_k, dim, ACCESS_READ},
+        {"norm_w", s->norm_w, dim, ACCESS_READ},
+        {"norm_b", s->norm_b, dim, ACCESS_READ},
+        {"state", state, size_multiply(dim, head_size), ACCESS_BOTH},
+        {"y", y, dim, ACCESS_WRITE},
+    };
+    if (state.offset % 16 != 0)
+        return err_set(e, EXIT_CANNOT,
+                       "%s: state starts at byte %zu, which must be a multiple "
+                       "of 16",
+                       k->name, state.offset);
+    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
+    if (!l)
+        return false;
+    launch_set_u32(l, 15, head_size);
+    launch_set_u32(l, 16, mixes_v);
+    launch_set_f32(l, 17, eps);
+    uint32_t simdgroups = divide_up(4 * head_size, 32);
+    launch_set_groups(l, (size3){heads, 1, 1}, (size3){32 * simdgroups, 1, 1});
+    if (!mixes_v)
+        l->bytes -= 2 * dim * sizeof(float);
+    l->flops = (uint64_t)dim * (10 * (uint64_t)head_size + 24);
+    l->oracle = token_oracle;
+    return true;
+}
+
+/* --- cases. The last dimension says whether values are mixed with those of the first layer. --- */
+
+static bool make_vectors(kernel_case *c, size_t count, bool mixes_v, time_mix_v7_slices *s,
+                         err *e) {
+    return case_input_f32(c, "k", count, &s->k, e) && case_input_f32(c, "v", count, &s->v, e) &&
+           case_input_rate(c, "a", count, &s->a, e) &&
+           (!mixes_v || (case_input_rate(c, "v_gate", count, &s->v_gate, e) &&
+                         case_input_f32(c, "v_first", count, &s->v_first, e))) &&
+           case_input_small(c, "r", count, &s->r, e) && case_input_decay(c, "w", count, &s->w, e) &&
+           case_input_small(c, "g", count, &s->g, e);
+}
+
+static bool make_weights(kernel_case *c, size_t dim, time_mix_v7_slices *s, err *e) {
+    return case_input_small(c, "k_k", dim, &s->k_k, e) &&
+           case_input_small(c, "k_a", dim, &s->k_a, e) &&
+           case_input_small(c, "r_k", dim, &s->r_k, e) &&
+           case_input_small(c, "norm_w", dim, &s->norm_w, e) &&
+           case_input_f32(c, "norm_b", dim, &s->norm_b, e);
+}
+
+static bool prepare_build(kernel_case *c, err *e) {
+    uint32_t tokens = c->shape.dim[0], heads = c->shape.dim[1], head_size = c->shape.dim[2];
+    size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
+    time_mix_v7_slices s = {.k = {0}};
+    slice packed;
+    return make_vectors(c, count, c->shape.dim[3] == 1, &s, e) && make_weights(c, dim, &s, e) &&
+           case_output(c, "packed", 4 * count * sizeof(float), &packed, e) &&
+           time_mix_v7_prepare_record(c->tape, c->kernel, &s, packed, tokens, heads, head_size, e);
+}
+
+static bool finish_build(kernel_case *c, err *e) {
+    uint32_t tokens = c->shape.dim[0], heads = c->shape.dim[1], head_size = c->shape.dim[2];
+    size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
+    time_mix_v7_slices s = {.k = {0}};
+    slice packed, y;
+    return make_vectors(c, count, false, &s, e) && make_weights(c, dim, &s, e) &&
+           case_input_packed(c, "packed", tokens, heads, head_size, &packed, e) &&
+           case_input_f32(c, "y", count + dim, &y, e) &&
+           time_mix_v7_finish_record(c->tape, c->kernel, &s, packed, y, tokens, heads, head_size,
+                                     64e-5f, e);
+}
+
+static bool token_build(kernel_case *c, err *e) {
+    uint32_t heads = c->shape.dim[0], head_size = c->shape.dim[1];
+    size_t dim = size_multiply(heads, head_size);
+    time_mix_v7_slices s = {.k = {0}};
+    slice state, y;
+    return make_vectors(c, dim, c->shape.dim[2] == 1, &s, e) && make_weights(c, dim, &s, e) &&
+           case_input_f32(c, "state", size_multiply(dim + 1, head_size), &state, e) &&
+           case_output(c, "y", dim * sizeof(float), &y, e) &&
+           time_mix_v7_token_record(c->tape, c->kernel, &s, state, y, heads, head_size, 64e-5f, e);
+}
+
+static const shape prepare_shapes[] = {
+    {{1, 1, 4}},    {{1, 1, 64, 1}},  {{1, 12, 64}},    {{1, 12, 64, 1}},
+    {{3, 2, 4, 1}}, {{7, 3, 32, 1}},  {{2, 5, 20, 1}},  {{9, 4, 64, 1}},
+    {{33, 2, 64}},  {{5, 1, 128, 1}}, {{2, 1, 256, 1}},
+};
+static const shape finish_shapes[] = {
+    {{1, 1, 4}},  {{1, 1, 64}}, {{1, 12, 64}}, {{3, 2, 4}},   {{7, 3, 32}},
+    {{2, 5, 20}}, {{9, 4, 64}}, {{33, 2, 64}}, {{5, 1, 128}}, {{2, 1, 256}},
+};
+static const shape token_shapes[] = {
+    {{1, 4}},  {{2, 4, 1}}, {{3, 8, 1}},   {{1, 12, 1}},  {{5, 20}},     {{3, 32, 1}},
+    {{1, 64}}, {{12, 64}},  {{12, 64, 1}}, {{2, 100, 1}}, {{2, 128, 1}}, {{1, 256, 1}},
+};
+
+#define OP(name_, build_, kernels_, shapes_, dims_, about_, ...)                                   \
+    const op name_##_op = {                                                                        \
+        .name = #name_,                                                                            \
+        .about = about_,                                                                           \
+        .dims = dims_,                                                                             \
+        .kernels = kernels_,                                                                       \
+        .kernel_count = COUNT_OF(kernels_),                                                        \
+        .shapes = {shapes_, COUNT_OF(shapes_), {{__VA_ARGS__}}},                                   \
+        .build = build_,                                                                           \
+    }
+OP(time_mix_v7_prepare, prepare_build, prepare_kernels, prepare_shapes,
+   "tokens x heads x head_size x mixes_v", "keys and values as the recurrence needs them, packed",
+   3, 2, 8, 1);
+OP(time_mix_v7_finish, finish_build, finish_kernels, finish_shapes, "tokens x heads x head_size",
+   "group norm, bonus and gate of what the recurrence gives", 3, 2, 8);
+OP(time_mix_v7_token, token_build, token_kernels, token_shapes, "heads x head_size x mixes_v",
+   "the whole time mix of one token, between its projections", 2, 8, 1);

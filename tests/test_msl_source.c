@@ -1,0 +1,131 @@
+/* The MSL front end: includes, macros and lines, as one text. */
+#include <greatest.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/os.h"
+#include "harness/base/toolchain.h"
+#include "harness/device/msl/msl.h"
+
+SUITE(msl_source_suite);
+
+static err why;
+static msl_unit *unit; /* of the last test */
+
+static int line_of(const char *text, const char *part) {
+    const char *at = strstr(text, part);
+    int line = 1;
+    for (const char *p = text; at && p < at; p++)
+        line += *p == '\n';
+    return at ? line : -1;
+}
+
+TEST macros_are_expanded_by_a_preprocessor_that_keeps_lines(void) {
+    char tool[4096];
+    if (!toolchain_find_preprocessor(tool, sizeof tool, &why))
+        SKIPm("no compiler to preprocess with");
+    unit = msl_from_text(
+        "test.metal",
+        "#include <metal_stdlib>\n#define MAKE(T) kernel void copy_##T(device T *x) {}\n"
+        "#if __METAL_VERSION__ >= 300\nMAKE(float)\n#else\nMAKE(half)\n#endif\n",
+        &why);
+    ASSERTm(why.text, unit);
+    ASSERT_EQ_FMT((size_t)1, msl_count_kernels(unit), "%zu");
+    const msl_signature *k = msl_find_kernel(unit, "copy_float", &why);
+    ASSERT(k && k->line == 4);
+    ASSERT_FALSE(msl_from_text("test.metal", "#if 1\nkernel void k(device int *x) {}\n", &why));
+    ASSERT(strstr(why.text, "test.metal") && strstr(why.detail, "#if"));
+    PASS();
+}
+
+/* Writes outer.metal and inner.h to a folder and loads the first. */
+static bool load_with_include(const char *folder, const char *outer, const char *inner) {
+    char path[64];
+    snprintf(path, sizeof path, "%s/inner.h", folder);
+    if (!os_write_file(path, inner, strlen(inner), &why))
+        return false;
+    snprintf(path, sizeof path, "%s/outer.metal", folder);
+    if (!os_write_file(path, outer, strlen(outer), &why))
+        return false;
+    msl_free(unit);
+    why = (err){.code = EXIT_OK};
+    unit = msl_load(path, &why);
+    return unit != NULL;
+}
+
+TEST local_includes_are_read_beside_the_file(void) {
+    char folder[] = "/tmp/assay-test-XXXXXX";
+    ASSERT(mkdtemp(folder));
+    ASSERT(load_with_include(folder,
+                             "#include \"inner.h\"\n#include \"inner.h\"\n"
+                             "kernel void k(device point *p) {}\n",
+                             "#pragma once\nstruct point { float x; };\n"));
+    ASSERT(msl_find_kernel(unit, "k", &why));
+    ASSERT_EQ(3, msl_find_kernel(unit, "k", &why)->line);
+    char *cpp = msl_rewrite(unit, "k", NULL, 0, &why);
+    ASSERT(cpp);
+    const char *first = strstr(cpp, "struct point");
+    ASSERT(first && !strstr(first + 1, "struct point"));
+    ASSERT(strstr(cpp, "inner.h\"\n") && strstr(cpp, "#line 2 \""));
+    free(cpp);
+    os_remove_folder(folder);
+    PASS();
+}
+
+TEST the_text_for_a_compiler_of_msl_has_its_includes_macros_and_lines(void) {
+    char folder[] = "/tmp/assay-test-XXXXXX";
+    ASSERT(mkdtemp(folder));
+    ASSERT(load_with_include(folder,
+                             "#include <metal_stdlib>\n#include \"inner.h\"\n"
+                             "kernel void k(device TYPE *p) { p[0] = LIMIT; }\n",
+                             "#pragma once\n#define TYPE float\n#define LIMIT 3\n"));
+    const char *text = msl_get_text(unit);
+    ASSERT(strstr(text, "#include <metal_stdlib>\n"));
+    ASSERT(strstr(text, "#define LIMIT 3\n") && strstr(text, "device TYPE *p"));
+    ASSERT(!strstr(text, "#include \"inner.h\""));
+    /* Given to the compiler alone, it means the same, line by line. */
+    msl_unit *again = msl_from_text("program_source", text, &why);
+    ASSERTm(why.text, again);
+    const msl_signature *k = msl_find_kernel(again, "k", &why);
+    ASSERT(k && k->line == 3);
+    ASSERT_STR_EQ("float *", k->params[0].type);
+    char *here = msl_rewrite(unit, "k", NULL, 0, &why),
+         *there = msl_rewrite(again, "k", NULL, 0, &why);
+    ASSERT(here && there);
+    ASSERT_EQ(line_of(strstr(here, "void k"), "p[0] ="),
+              line_of(strstr(there, "void k"), "p[0] ="));
+    free(here);
+    free(there);
+    msl_free(again);
+    os_remove_folder(folder);
+    PASS();
+}
+
+TEST an_include_from_elsewhere_is_put_in_by_the_preprocessor(void) {
+    char folder[] = "/tmp/assay-test-XXXXXX", apart[64], path[96];
+    ASSERT(mkdtemp(folder));
+    snprintf(apart, sizeof apart, "%s/apart", folder);
+    ASSERT(os_make_folder(apart, &why));
+    snprintf(path, sizeof path, "%s/far.h", apart);
+    ASSERT(os_write_file(path, "#define TYPE half\n", 18, &why));
+    setenv("CPATH", apart, 1);
+    bool loaded = load_with_include(folder,
+                                    "#include <metal_stdlib>\n#include \"far.h\"\n"
+                                    "kernel void k(device TYPE *p) {}\n",
+                                    "");
+    unsetenv("CPATH");
+    ASSERTm(why.text, loaded);
+    const char *text = msl_get_text(unit);
+    ASSERT_EQ(text, strstr(text, "#include <metal_stdlib>\n"));
+    ASSERT(strstr(text, "device half *p") && !strstr(text, "far.h\"\nkernel"));
+    os_remove_folder(folder);
+    PASS();
+}
+
+SUITE(msl_source_suite) {
+    RUN_TEST(macros_are_expanded_by_a_preprocessor_that_keeps_lines);
+    RUN_TEST(local_includes_are_read_beside_the_file);
+    RUN_TEST(the_text_for_a_compiler_of_msl_has_its_includes_macros_and_lines);
+    RUN_TEST(an_include_from_elsewhere_is_put_in_by_the_preprocessor);
+}
