@@ -7,16 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
 #include "harness/check/lint.h"
 #include "harness/check/lint_ptx.h"
 #include "output.h"
+#include "places.h"
 #include "project/project.h"
 #include "verb.h"
 
 static struct {
-    bool brief, coverage, ptx;
+    bool brief, coverage, ptx, json;
+    const char *sarif;
     option_list folders, macros;
 } settings;
 
@@ -28,6 +31,10 @@ static const option options[] = {
     {"ptx", OPTION_FLAG, &settings.ptx, NULL,
      "only compile each kernel for NVIDIA GPUs (none is needed), and assemble it if ptxas exists",
      0, 0},
+    {"json", OPTION_FLAG, &settings.json, NULL, "print one JSON object instead of the messages", 0,
+     0},
+    {"sarif", OPTION_TEXT, &settings.sarif, "FILE.sarif",
+     "also write the messages as SARIF 2.1.0, for code scanning", 0, 0},
     {"I|include", OPTION_LIST, &settings.folders, "DIR", "look for included files in DIR", 0, 0},
     {"D|define", OPTION_LIST, &settings.macros, "NAME[=V]", "define a macro", 0, 0},
 };
@@ -213,7 +220,23 @@ static bool cover_files(const path_list *files, const msl_extras *extras, size_t
     return ok;
 }
 
+static void print_json(const place_list *places, size_t files, size_t errors) {
+    printf("{\n  \"assay\": \"%s\",\n  \"files\": %zu,\n  \"errors\": %zu,\n  \"messages\": [",
+           ASSAY_VERSION, files, errors);
+    for (size_t i = 0; i < places->count; i++) {
+        const place *p = &places->items[i];
+        printf("%s\n    {\"file\": ", i ? "," : "");
+        json_print_text(stdout, p->path, strlen(p->path));
+        printf(", \"line\": %d, \"column\": %d, \"level\": \"%s\", \"rule\": \"%s\", \"message\": ",
+               p->line, p->column, p->is_error ? "error" : "warning", p->rule);
+        json_print_text(stdout, p->text, strlen(p->text));
+        putchar('}');
+    }
+    printf("%s]\n}\n", places->count ? "\n  " : "");
+}
+
 static bool lint_files(const path_list *files, const msl_extras *extras, size_t *errors, err *e) {
+    place_list places = {.count = 0};
     linter *l = linter_new(e);
     bool ok = l != NULL;
     progress p = progress_new(stderr, "files", files->count);
@@ -222,7 +245,9 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
         ok = linter_check(l, files->paths[i], extras, &r, e);
         progress_hide(&p);
         if (ok) {
-            print_report(files->paths[i], &r);
+            places_add_remarks(&places, &r.remarks);
+            if (!settings.json)
+                print_report(files->paths[i], &r);
             *errors += remark_count(&r.remarks, REMARK_ERROR);
             ok = output_flush(e);
         }
@@ -231,6 +256,11 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
     }
     progress_hide(&p);
     linter_free(l);
+    if (ok && settings.json)
+        print_json(&places, files->count, *errors);
+    places_annotate(stderr, &places);
+    ok = ok && (!settings.sarif || places_write_sarif(settings.sarif, &places, e));
+    places_free(&places);
     return ok;
 }
 

@@ -10,8 +10,8 @@
 #include "abi.h"
 #include "harness/base/host.h"
 #include "harness/base/os.h"
+#include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
-#include "harness/device/toolchain.h"
 
 enum { COMPILE_SECONDS = 120 };
 

@@ -99,7 +99,7 @@ static struct {
     char kernels[PATH_MAX];
 } loaded;
 
-static bool add_files(const op *o, const char *description, err *e) {
+static bool take_files(const op *o, const char *description, err *e) {
     for (size_t i = 0; i < o->kernel_count; i++) {
         const kernel *k = &o->kernels[i];
         if (!k->name || !k->file || k->group == 0)
@@ -120,7 +120,7 @@ static bool add_files(const op *o, const char *description, err *e) {
     return true;
 }
 
-static bool add_op(const op *o, const char *description, err *e) {
+static bool take_op(const op *o, const char *description, err *e) {
     if (!o->name || !o->dims || !o->kernels || o->kernel_count == 0 || !o->build)
         return err_set(e, EXIT_USAGE,
                        "%.80s: the op %.60s needs a name, dims, kernels and a build function",
@@ -135,7 +135,7 @@ static bool add_op(const op *o, const char *description, err *e) {
                            o->name);
     if (loaded.count == MAX_OPS)
         return err_set(e, EXIT_USAGE, "a project has at most %d ops", MAX_OPS);
-    if (!add_files(o, description, e))
+    if (!take_files(o, description, e))
         return false;
     loaded.ops[loaded.count++] = o;
     return true;
@@ -157,7 +157,7 @@ static bool load_description(const char *path, err *e) {
     const op *const *ops = NULL;
     ok = ok && load_ops(&s, &ops, e);
     for (size_t i = 0; ok && ops[i]; i++)
-        ok = add_op(ops[i], name, e);
+        ok = take_op(ops[i], name, e);
     free(made);
     free(text);
     return ok;

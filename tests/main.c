@@ -59,7 +59,8 @@
     X(page_suite)                                                                                  \
     X(run_all_suite)                                                                               \
     X(install_suite)                                                                               \
-    X(project_suite)
+    X(project_suite)                                                                               \
+    X(ci_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
 #define RUN(suite) RUN_SUITE(suite);
