@@ -30,6 +30,7 @@ size_t verb_list_options(const verb *v, option out[OPTIONS_MAX]);
 bool verb_prepare(const verb *v, err *e);
 
 extern const verb verb_init;
+extern const verb verb_cache;
 extern const verb verb_info;
 extern const verb verb_list;
 extern const verb verb_check;
