@@ -85,6 +85,7 @@ static void print_kinds(void) {
 static void print_tools(void) {
     char path[PATH_MAX];
     err e = {.code = EXIT_OK};
+    print_line("files", os_find_home(path, sizeof path, &e) ? path : e.text);
     print_line("cache", os_find_cache(path, sizeof path, &e) ? path : e.text);
     print_line("gnuplot", os_find_program("gnuplot", path, sizeof path)
                               ? path
