@@ -10,6 +10,7 @@
 #include "cases.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/base/root.h"
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
 #include "harness/measure/results.h"
@@ -189,9 +190,14 @@ static bool run_tasks(delivery *s, const char *scratch, err *e) {
 
 static bool read_known(mutant_known *out, err *e) {
     char home[PATH_MAX - 64], path[PATH_MAX];
-    if (!os_find_home(home, sizeof home, e))
+    bool is_project = root_find_project(home, sizeof home);
+    if (!is_project && !os_find_home(home, sizeof home, e))
         return false;
-    snprintf(path, sizeof path, "%s/tests/mutants-known.txt", home);
+    snprintf(path, sizeof path, "%s/%smutants-known.txt", home, is_project ? "" : "tests/");
+    if (is_project && access(path, F_OK) != 0) {
+        out->text = strdup("");
+        return out->text != NULL;
+    }
     return mutant_read_known(path, out, e);
 }
 
@@ -287,10 +293,11 @@ const verb verb_mutants = {
         "lane, a variable without its initial value. It is compiled, checked on the cases of\n"
         "the kernels that contain it, small cases first, and, if it passes, validated. A mutant\n"
         "with identical machine code counts as equivalent; others that change nothing are\n"
-        "listed with their reasons in tests/mutants-known.txt. Exit status: 1 if less than 95\n"
-        "percent of the rest are caught. Runs on the software device. The same seed gives the\n"
-        "same mutants.\n",
+        "listed with their reasons in tests/mutants-known.txt (in a project,\n"
+        "mutants-known.txt). Exit status: 1 if less than 95 percent of the rest are caught. Runs\n"
+        "on the software device. The same seed gives the same mutants.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
+    .runs_ops = true,
     .run = run,
 };
