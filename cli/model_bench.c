@@ -38,10 +38,8 @@ static const option options[] = {
     {"r|repeats", OPTION_NUMBER, &settings.repeats, "N", "samples per test (default 5)", 1, 100000},
     {"o|output", OPTION_TEXT, &settings.output, "FORMAT", "md, csv, json or jsonl (default md)", 0,
      0},
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the token ids (default 1)", 0,
-     UINT64_MAX},
-    {"device", OPTION_TEXT, &settings.device, "D",
-     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    SEED_OPTION(&settings.seed, "the token ids"),
+    DEVICE_OPTION(&settings.device),
     MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 

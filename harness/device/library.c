@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "tape.h"
 
 enum { LIBRARY_CONSTANTS = 16 };
@@ -68,8 +69,7 @@ library *library_new(device *d, const char *folder, err *e) {
     char home[PATH_MAX - 16];
     bool ok = true;
     if (given && *given)
-        ok = snprintf(lib->folder, sizeof lib->folder, "%s", given) < (int)sizeof lib->folder ||
-             err_set(e, EXIT_USAGE, "the path of the kernels folder is too long");
+        ok = path_print(lib->folder, sizeof lib->folder, e, "%s", given);
     else if ((ok = os_find_home(home, sizeof home, e)))
         snprintf(lib->folder, sizeof lib->folder, "%s/kernels", home);
     if (ok)
