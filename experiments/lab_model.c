@@ -96,7 +96,7 @@ void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t coun
 
 /* Decoders ---------------------------------------------------------------------------------- */
 
-static bool check_launches(lab *l, lab_decoder *d, size_t vocab, err *e) {
+static bool check_launches(lab *l, lab_decoder *d, model_norms norms, size_t vocab, err *e) {
     check_options o = {.unordered = false};
     check_result result = {.verdict = CHECK_PASS};
     free(l->logits);
@@ -108,6 +108,7 @@ static bool check_launches(lab *l, lab_decoder *d, size_t vocab, err *e) {
         return err_set(e, EXIT_WRONG, "the model is wrong, so nothing is timed: %.200s",
                        result.message);
     l->checked_position = d->position;
+    l->checked_norms = norms;
     return true;
 }
 
@@ -158,10 +159,13 @@ bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_dec
     bool ok = model_forward_prompt(d->model, tokens, d->position, PLAY_WHOLE, d->room, NULL, e) &&
               model_keep(d->model, e);
     free(tokens);
-    if (!ok ||
-        ((!l->logits || l->checked_position != d->position) && !check_launches(l, d, vocab, e)))
+    bool is_checked =
+        l->logits && l->checked_position == d->position && l->checked_norms == o->norms;
+    if (!ok || (!is_checked && !check_launches(l, d, o->norms, vocab, e)))
         return false;
-    d->logits = l->logits;
+    d->logits = malloc(vocab * sizeof *d->logits);
+    assert(d->logits);
+    memcpy(d->logits, l->logits, vocab * sizeof *d->logits);
     d->next = sampler_find_largest(d->logits, vocab);
     return play_once(d, e);
 }
@@ -169,5 +173,6 @@ bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_dec
 void lab_close_decoder(lab_decoder *d) {
     model_free(d->model);
     free(d->room);
+    free(d->logits);
     *d = (lab_decoder){.model = NULL};
 }

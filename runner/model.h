@@ -25,10 +25,16 @@ typedef struct {
     uint32_t context; /* tokens that the model was made for; 0: any number */
 } model_shape;
 
+/* How a norm and the products after it are launched for one token: as is fastest on the device; the
+ * norm in a launch of its own; or in every product, each row of which computes the norm. The last
+ * two are for measuring, where the family and the weights allow it. */
+typedef enum { NORMS_FASTEST, NORMS_APART, NORMS_FUSED } model_norms;
+
 typedef struct {
     uint32_t context; /* tokens to have room for; 0: as many as the model was made for */
     uint32_t tile;    /* tokens of a prompt that go through the layers together; 0: the device's */
     bool shared_scratch; /* scratch that the CPU can see, to measure what that costs */
+    model_norms norms;
     const struct model_family *family; /* NULL: the one that the file names */
 } model_options;
 

@@ -20,6 +20,8 @@ const kernel *variants_pick_prefill_attention(const device_facts *d);
 const kernel *variants_pick_qkv(const device_facts *d, const weight_format *f, uint32_t tokens);
 const kernel *variants_pick_gate_up(const device_facts *d, const weight_format *f, uint32_t tokens);
 const kernel *variants_pick_normed_matvec(const device_facts *d, const weight_format *f);
+/* The published fusion, in which every row computes the norm; NULL: not for this format. */
+const kernel *variants_pick_row_fused(const weight_format *f);
 
 /* Three matrices with one x in one launch, instead of three launches. */
 const kernel *variants_pick_batched(const device_facts *d);
