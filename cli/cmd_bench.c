@@ -330,5 +330,6 @@ const verb verb_bench = {
         "--baseline the exit status is 4 if a case is slower, 5 if the samples cannot tell.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
+    .runs_ops = true,
     .run = run_verb,
 };

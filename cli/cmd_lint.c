@@ -7,15 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
 #include "harness/check/lint.h"
 #include "harness/check/lint_ptx.h"
 #include "output.h"
+#include "places.h"
+#include "project/project.h"
 #include "verb.h"
 
 static struct {
-    bool brief, coverage, ptx;
+    bool brief, coverage, ptx, json;
+    const char *sarif;
     option_list folders, macros;
 } settings;
 
@@ -27,6 +31,10 @@ static const option options[] = {
     {"ptx", OPTION_FLAG, &settings.ptx, NULL,
      "only compile each kernel for NVIDIA GPUs (none is needed), and assemble it if ptxas exists",
      0, 0},
+    {"json", OPTION_FLAG, &settings.json, NULL, "print one JSON object instead of the messages", 0,
+     0},
+    {"sarif", OPTION_TEXT, &settings.sarif, "FILE.sarif",
+     "also write the messages as SARIF 2.1.0, for code scanning", 0, 0},
     {"I|include", OPTION_LIST, &settings.folders, "DIR", "look for included files in DIR", 0, 0},
     {"D|define", OPTION_LIST, &settings.macros, "NAME[=V]", "define a macro", 0, 0},
 };
@@ -84,8 +92,18 @@ static bool add_folder(path_list *list, const char *folder, int depth, err *e) {
 }
 
 static bool find_files(const char *const *names, size_t count, path_list *list, err *e) {
-    if (count == 0)
-        return err_set(e, EXIT_USAGE, "name a .metal file or a folder, as in assay lint kernels");
+    char kernels[PATH_MAX];
+    const char *own = kernels;
+    if (count == 0) {
+        *e = (err){.code = EXIT_OK};
+        if (!project_find_kernels(kernels, sizeof kernels, e))
+            return e->code == EXIT_OK
+                       ? err_set(e, EXIT_USAGE,
+                                 "name a .metal file or a folder, as in assay lint kernels")
+                       : false;
+        names = &own;
+        count = 1;
+    }
     for (size_t i = 0; i < count; i++) {
         size_t before = list->count;
         if (!os_is_folder(names[i]))
@@ -173,8 +191,7 @@ static void print_coverage(const char *path, const lint_report *r, const err *wh
     if (why->code != EXIT_OK)
         printf("    %s\n", why->text);
     if (unsupported > 0)
-        printf("    %zu of them need what assay does not have (textures and the like)\n",
-               unsupported);
+        printf("    %zu of them need what Assay lacks (textures and the like)\n", unsupported);
     print_reasons(r);
 }
 
@@ -202,7 +219,23 @@ static bool cover_files(const path_list *files, const msl_extras *extras, size_t
     return ok;
 }
 
+static void print_json(const place_list *places, size_t files, size_t errors) {
+    printf("{\n  \"assay\": \"%s\",\n  \"files\": %zu,\n  \"errors\": %zu,\n  \"messages\": [",
+           ASSAY_VERSION, files, errors);
+    for (size_t i = 0; i < places->count; i++) {
+        const place *p = &places->items[i];
+        printf("%s\n    {\"file\": ", i ? "," : "");
+        json_print_text(stdout, p->path, strlen(p->path));
+        printf(", \"line\": %d, \"column\": %d, \"level\": \"%s\", \"rule\": \"%s\", \"message\": ",
+               p->line, p->column, p->is_error ? "error" : "warning", p->rule);
+        json_print_text(stdout, p->text, strlen(p->text));
+        putchar('}');
+    }
+    printf("%s]\n}\n", places->count ? "\n  " : "");
+}
+
 static bool lint_files(const path_list *files, const msl_extras *extras, size_t *errors, err *e) {
+    place_list places = {.count = 0};
     linter *l = linter_new(e);
     bool ok = l != NULL;
     progress p = progress_new(stderr, "files", files->count);
@@ -211,7 +244,9 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
         ok = linter_check(l, files->paths[i], extras, &r, e);
         progress_hide(&p);
         if (ok) {
-            print_report(files->paths[i], &r);
+            places_add_remarks(&places, &r.remarks);
+            if (!settings.json)
+                print_report(files->paths[i], &r);
             *errors += remark_count(&r.remarks, REMARK_ERROR);
             ok = output_flush(e);
         }
@@ -220,6 +255,11 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
     }
     progress_hide(&p);
     linter_free(l);
+    if (ok && settings.json)
+        print_json(&places, files->count, *errors);
+    places_annotate(stderr, &places);
+    ok = ok && (!settings.sarif || places_write_sarif(settings.sarif, &places, e));
+    places_free(&places);
     return ok;
 }
 
@@ -265,20 +305,19 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb verb_lint = {
     .name = "lint",
     .names = "FILE.metal...",
-    .about = "read kernels without running them: which compile, and what is wrong with them",
+    .about = "find mistakes in .metal files without running them, and which kernels compile",
     .notes =
-        "Takes any .metal file, or a folder of them. Each file is compiled for the software "
-        "device\n"
-        "and read again as C++ for OpenCL, which has the address spaces of MSL: a device pointer\n"
-        "that ends up in a thread one is an error there. Besides: thread positions of mixed\n"
-        "shapes, a buffer index used twice or past the last, a buffer by value, more than 32 KB "
-        "of\n"
-        "threadgroup memory, threadgroup variables with a first value, kernels that return one,\n"
-        "recursion, goto, virtual methods, helpers that nothing defines, keywords as names, and\n"
-        "as a warning stores by thread position that nothing guards. A warning is\n"
-        "silenced by a comment NOLINT(rule) on its line. A file that the second reading cannot\n"
-        "take (templates over vectors) is said to be compiled, not linted. Exit status 1 with any\n"
-        "error.\n",
+        "FILE is any .metal file or a folder of them (default: the kernels of the project). Each\n"
+        "file is compiled for the software device and parsed again as C++ for OpenCL, which has\n"
+        "MSL's address spaces: passing a device pointer where a thread pointer is expected is an\n"
+        "error there. Also reported:\n"
+        "thread positions of mixed shapes, a buffer index used twice or out of range, a buffer\n"
+        "passed by value, more than 32 KB of threadgroup memory, threadgroup variables with an\n"
+        "initial value, kernels that return a value, recursion, goto, virtual methods,\n"
+        "undefined helpers, keywords as names, and, as a warning, stores by thread position\n"
+        "without a bounds check. A comment NOLINT(rule) on its line silences a warning. A file\n"
+        "that the second parser does not accept (templates over vectors) is reported as\n"
+        "compiled, not linted. Exit status: 1 if there is any error.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

@@ -11,6 +11,8 @@ typedef struct {
     const char *csv, *shapes, *input;
     axes_query axes;
     bool quick, skipped, quiet, worker;
+    bool json;
+    const char *junit;
 } suite_settings;
 
 /* Options that both verbs have, for their tables. */
@@ -28,6 +30,10 @@ typedef struct {
      "also list the cases that are skipped, and why", 0, 0}, \
     {"quiet", OPTION_FLAG, &(settings).quiet, NULL, \
      "no rows of cases that pass", 0, 0}, \
+    {"json", OPTION_FLAG, &(settings).json, NULL, \
+     "print one JSON object instead of the table", 0, 0}, \
+    {"junit", OPTION_TEXT, &(settings).junit, "FILE.xml", \
+     "also write the cases as JUnit XML", 0, 0}, \
     {"device", OPTION_TEXT, &(settings).run.device, "D", \
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0}, \
     {"jobs", OPTION_NUMBER, &(settings).run.jobs, "N", \

@@ -2,7 +2,7 @@
 #ifndef ASSAY_RWKV7_CASE_H
 #define ASSAY_RWKV7_CASE_H
 
-#include "harness/check/op.h"
+#include "harness/check/kernel_case.h"
 
 enum { RWKV7_MAX_HEAD_SIZE = 256 };
 

@@ -33,6 +33,8 @@
     X(nonfinite_suite)                                                                             \
     X(llama_suite)                                                                                 \
     X(llama_file_suite)                                                                            \
+    X(rwkv7_suite)                                                                                 \
+    X(state_suite)                                                                                 \
     X(kernels_suite)                                                                               \
     X(checked_suite)                                                                               \
     X(lines_suite)                                                                                 \
@@ -55,11 +57,14 @@
     X(words_suite)                                                                                 \
     X(vocabularies_suite)                                                                          \
     X(tokenizer_suite)                                                                             \
+    X(world_suite)                                                                                 \
     X(tokenize_suite)                                                                              \
     X(claims_suite)                                                                                \
     X(page_suite)                                                                                  \
     X(run_all_suite)                                                                               \
-    X(install_suite)
+    X(install_suite)                                                                               \
+    X(project_suite)                                                                               \
+    X(ci_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
 #define RUN(suite) RUN_SUITE(suite);

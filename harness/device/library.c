@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/os.h"
 #include "tape.h"
@@ -35,12 +36,35 @@ struct library {
     void *watch_context;
 };
 
+static struct {
+    const char *folder;
+    const char *const *files;
+    size_t count;
+} project;
+
+void library_set_project(const char *folder, const char *const *files, size_t count) {
+    project.folder = folder;
+    project.files = files;
+    project.count = count;
+}
+
+/* A file that the project describes must be where the library's folder has it: one of the same name
+ * among Assay's own would be checked in its place. */
+static bool is_project_file(const char *name) {
+    for (size_t i = 0; i < project.count; i++)
+        if (strcmp(project.files[i], name) == 0)
+            return true;
+    return false;
+}
+
 library *library_new(device *d, const char *folder, err *e) {
     library *lib = calloc(1, sizeof *lib);
     assert(lib);
     lib->device = d;
     lib->math = d ? d->facts.math : MATH_SAFE;
     const char *given = folder ? folder : getenv("ASSAY_KERNELS");
+    if (!given || !*given)
+        given = project.folder;
     char home[PATH_MAX - 16];
     bool ok = true;
     if (given && *given)
@@ -97,18 +121,23 @@ const char *library_get_file(const library *lib, const pipeline *p) {
     return entry->file->name;
 }
 
+bool library_find_path(const library *lib, const char *name, char *path, size_t size, err *e) {
+    char home[PATH_MAX];
+    int n = name[0] == '/' ? snprintf(path, size, "%s", name)
+                           : snprintf(path, size, "%s/%s", lib->folder, name);
+    if (n < (int)size && project.folder && access(path, F_OK) != 0 && !is_project_file(name) &&
+        os_find_home(home, sizeof home, NULL))
+        n = snprintf(path, size, "%s/kernels/%s", home, name);
+    return n < (int)size ||
+           err_set(e, EXIT_USAGE, "the path of the kernel file %.100s is too long", name);
+}
+
 static file_entry *find_file(library *lib, const char *name, err *e) {
     for (file_entry *f = lib->files; f; f = f->next)
         if (strcmp(f->name, name) == 0)
             return f;
     char path[PATH_MAX];
-    int n = name[0] == '/' ? snprintf(path, sizeof path, "%s", name)
-                           : snprintf(path, sizeof path, "%s/%s", lib->folder, name);
-    if (n >= (int)sizeof path) {
-        err_set(e, EXIT_USAGE, "the path of the kernel file %.100s is too long", name);
-        return NULL;
-    }
-    msl_unit *unit = msl_load(path, e);
+    msl_unit *unit = library_find_path(lib, name, path, sizeof path, e) ? msl_load(path, e) : NULL;
     if (!unit)
         return NULL;
     file_entry *f = calloc(1, sizeof *f);
