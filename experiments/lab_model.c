@@ -16,34 +16,66 @@
 static const uint32_t positions[LEVEL_COUNT] = {32, 32, 3};
 
 /* The first of these that exists; else a model with random weights is made. */
-static const char *const known[] = {"models/smollm2-135m-instruct-q4_0.gguf",
-                                    "models/assay-tiny.gguf"};
+static const struct {
+    const char *family, *path;
+} known[] = {{NULL, "models/smollm2-135m-instruct-q4_0.gguf"},
+             {NULL, "models/assay-tiny.gguf"},
+             {"rwkv7", "models/assay-tiny-rwkv7.gguf"}};
+
+static bool is_same(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
 
 void lab_close_model(lab *l) {
     gguf_free(l->file);
     free(l->logits);
     if (l->scratch[0])
         os_remove_folder(l->scratch);
+    l->file = NULL;
+    l->logits = NULL;
+    l->scratch[0] = 0;
+}
+
+void lab_set_family(lab *l, const char *family) {
+    if (!is_same(l->family, family))
+        lab_close_model(l);
+    l->family = family;
 }
 
 /* Random weights in the shape of a tiny model. */
 static bool make_model(lab *l, char *path, size_t size, err *e) {
-    const synth_shape *tiny = synth_find_shape("tiny", e);
+    char shape_name[64];
+    snprintf(shape_name, sizeof shape_name, "%s%stiny", l->family ? l->family : "",
+             l->family ? "-" : "");
+    const synth_shape *tiny = synth_find_shape(shape_name, e);
     synth_options o = {.seed = l->options.seed, .type = convert_find_type("q4_0", e)};
     return tiny && o.type && os_make_scratch(l->scratch, sizeof l->scratch, e) &&
            snprintf(path, size, "%s/synthetic-tiny-q4_0.gguf", l->scratch) < (int)size &&
            synth_write_model(tiny, path, &o, e);
 }
 
+/* Is the given model one that may be used now? What is wrong with it is said when it is opened. */
+static bool is_wanted(const lab *l) {
+    gguf_text name;
+    bool found = false;
+    gguf *g = l->family ? gguf_open(l->options.model, NULL) : NULL;
+    bool is_other = g && gguf_get_text(g, "general.architecture", &name, &found, NULL) && found &&
+                    !gguf_text_equals(name, l->family);
+    gguf_free(g);
+    return !is_other;
+}
+
 static bool find_file(lab *l, char *path, size_t size, err *e) {
     char home[PATH_MAX];
-    if (l->options.model)
+    if (l->options.model && is_wanted(l))
         return snprintf(path, size, "%s", l->options.model) < (int)size ||
                err_set(e, EXIT_USAGE, "the path of the model is longer than %zu bytes", size - 1);
     if (!os_find_home(home, sizeof home, e))
         return false;
     for (size_t i = 0; i < sizeof known / sizeof *known && l->options.level != LEVEL_SMOKE; i++)
-        if (snprintf(path, size, "%s/%s", home, known[i]) < (int)size && access(path, F_OK) == 0)
+        if (is_same(known[i].family, l->family) &&
+            snprintf(path, size, "%s/%s", home, known[i].path) < (int)size &&
+            access(path, F_OK) == 0)
             return true;
     return make_model(l, path, size, e);
 }

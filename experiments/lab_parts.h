@@ -9,6 +9,7 @@ struct lab {
     device *device;
     library *lib;
     meter *meter;
+    const char *family; /* of the model; NULL: any */
     /* The model, opened at first use. */
     gguf *file;
     char model_name[128];

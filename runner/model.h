@@ -52,6 +52,9 @@ const model_shape *model_get_shape(const model *m);
 const gguf *model_get_file(const model *m);
 uint32_t model_get_tile(const model *m);
 
+/* The launches of a layer on a tape of a model; false if it has no such layer. */
+bool model_find_layer(const tape *t, uint32_t layer, size_t *first, size_t *end);
+
 /* Bytes by what they are for. */
 typedef struct {
     uint64_t weights; /* those that are bound, where they lie in the file */
