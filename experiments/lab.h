@@ -62,9 +62,13 @@ typedef struct {
     model *model;
     uint32_t position, token; /* the token to feed, and its position */
     uint32_t next;            /* the token that must follow: the argmax */
-    float *logits;            /* (vocab) expected after it; owned by the lab */
+    float *logits;            /* (vocab) expected after it */
     float *room;              /* (vocab) for logits to compare with them */
 } lab_decoder;
+
+/* From now on the model is of this family: the one given with -m if it is, else a small one that ships.
+ * NULL: any. */
+void lab_set_family(lab *l, const char *family);
 
 /* position 0: as deep as the level asks for. */
 bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_decoder *d, err *e);

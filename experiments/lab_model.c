@@ -16,34 +16,66 @@
 static const uint32_t positions[LEVEL_COUNT] = {32, 32, 3};
 
 /* The first of these that exists; else a model with random weights is made. */
-static const char *const known[] = {"models/smollm2-135m-instruct-q4_0.gguf",
-                                    "models/assay-tiny.gguf"};
+static const struct {
+    const char *family, *path;
+} known[] = {{NULL, "models/smollm2-135m-instruct-q4_0.gguf"},
+             {NULL, "models/assay-tiny.gguf"},
+             {"rwkv7", "models/assay-tiny-rwkv7.gguf"}};
+
+static bool is_same(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
 
 void lab_close_model(lab *l) {
     gguf_free(l->file);
     free(l->logits);
     if (l->scratch[0])
         os_remove_folder(l->scratch);
+    l->file = NULL;
+    l->logits = NULL;
+    l->scratch[0] = 0;
+}
+
+void lab_set_family(lab *l, const char *family) {
+    if (!is_same(l->family, family))
+        lab_close_model(l);
+    l->family = family;
 }
 
 /* Random weights in the shape of a tiny model. */
 static bool make_model(lab *l, char *path, size_t size, err *e) {
-    const synth_shape *tiny = synth_find_shape("tiny", e);
+    char shape_name[64];
+    snprintf(shape_name, sizeof shape_name, "%s%stiny", l->family ? l->family : "",
+             l->family ? "-" : "");
+    const synth_shape *tiny = synth_find_shape(shape_name, e);
     synth_options o = {.seed = l->options.seed, .type = convert_find_type("q4_0", e)};
     return tiny && o.type && os_make_scratch(l->scratch, sizeof l->scratch, e) &&
            snprintf(path, size, "%s/synthetic-tiny-q4_0.gguf", l->scratch) < (int)size &&
            synth_write_model(tiny, path, &o, e);
 }
 
+/* Is the given model one that may be used now? What is wrong with it is said when it is opened. */
+static bool is_wanted(const lab *l) {
+    gguf_text name;
+    bool found = false;
+    gguf *g = l->family ? gguf_open(l->options.model, NULL) : NULL;
+    bool is_other = g && gguf_get_text(g, "general.architecture", &name, &found, NULL) && found &&
+                    !gguf_text_equals(name, l->family);
+    gguf_free(g);
+    return !is_other;
+}
+
 static bool find_file(lab *l, char *path, size_t size, err *e) {
     char home[PATH_MAX];
-    if (l->options.model)
+    if (l->options.model && is_wanted(l))
         return snprintf(path, size, "%s", l->options.model) < (int)size ||
                err_set(e, EXIT_USAGE, "the path of the model is longer than %zu bytes", size - 1);
     if (!os_find_home(home, sizeof home, e))
         return false;
     for (size_t i = 0; i < sizeof known / sizeof *known && l->options.level != LEVEL_SMOKE; i++)
-        if (snprintf(path, size, "%s/%s", home, known[i]) < (int)size && access(path, F_OK) == 0)
+        if (is_same(known[i].family, l->family) &&
+            snprintf(path, size, "%s/%s", home, known[i].path) < (int)size &&
+            access(path, F_OK) == 0)
             return true;
     return make_model(l, path, size, e);
 }
@@ -96,7 +128,7 @@ void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t coun
 
 /* Decoders ---------------------------------------------------------------------------------- */
 
-static bool check_launches(lab *l, lab_decoder *d, size_t vocab, err *e) {
+static bool check_launches(lab *l, lab_decoder *d, model_norms norms, size_t vocab, err *e) {
     check_options o = {.unordered = false};
     check_result result = {.verdict = CHECK_PASS};
     free(l->logits);
@@ -108,6 +140,7 @@ static bool check_launches(lab *l, lab_decoder *d, size_t vocab, err *e) {
         return err_set(e, EXIT_WRONG, "the model is wrong, so nothing is timed: %.200s",
                        result.message);
     l->checked_position = d->position;
+    l->checked_norms = norms;
     return true;
 }
 
@@ -158,10 +191,13 @@ bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_dec
     bool ok = model_forward_prompt(d->model, tokens, d->position, PLAY_WHOLE, d->room, NULL, e) &&
               model_keep(d->model, e);
     free(tokens);
-    if (!ok ||
-        ((!l->logits || l->checked_position != d->position) && !check_launches(l, d, vocab, e)))
+    bool is_checked =
+        l->logits && l->checked_position == d->position && l->checked_norms == o->norms;
+    if (!ok || (!is_checked && !check_launches(l, d, o->norms, vocab, e)))
         return false;
-    d->logits = l->logits;
+    d->logits = malloc(vocab * sizeof *d->logits);
+    assert(d->logits);
+    memcpy(d->logits, l->logits, vocab * sizeof *d->logits);
     d->next = sampler_find_largest(d->logits, vocab);
     return play_once(d, e);
 }
@@ -169,5 +205,6 @@ bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_dec
 void lab_close_decoder(lab_decoder *d) {
     model_free(d->model);
     free(d->room);
+    free(d->logits);
     *d = (lab_decoder){.model = NULL};
 }

@@ -31,6 +31,8 @@ const kernel *variants_pick_time_mix_token(const device_facts *d, uint32_t token
 
 /* The kernel of an op that has one for a device whose threads run alone, and one for a GPU. */
 const kernel *variants_pick_alone(const device_facts *d, const op *o);
+/* The published fusion, in which every row computes the norm; NULL: not for this format. */
+const kernel *variants_pick_row_fused(const weight_format *f);
 
 /* Three matrices with one x in one launch, instead of three launches. */
 const kernel *variants_pick_batched(const device_facts *d);

@@ -173,8 +173,10 @@ const pipeline *library_find(library *lib, const char *file, const char *kernel,
                 count, LIBRARY_CONSTANTS);
         return NULL;
     }
-    if (lib->watch)
-        lib->watch(lib->watch_context, kernel);
+    if (lib->watch && !lib->watch(lib->watch_context, kernel)) {
+        err_set(e, EXIT_INTERRUPTED, "stopped by a signal");
+        return NULL;
+    }
     pipeline *made =
         device_new_pipeline(lib->device, f->unit, kernel, constants, count, lib->math, e);
     if (lib->watch)
