@@ -324,8 +324,10 @@ kernel void matvec_split(device const block_q4_0 *w [[buffer(0)]],
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const uint row = group * 8 + thread_index;
     if (thread_index < 8 && row < out_dim)
-        put<accumulate>(y + row, (partial[thread_index] + partial[8 + thread_index]) +
-                                     (partial[16 + thread_index] + partial[24 + thread_index]));
+        plain_output<accumulate>().put(
+            y + row, row,
+            (partial[thread_index] + partial[8 + thread_index]) +
+                (partial[16 + thread_index] + partial[24 + thread_index]));
 }
 
 template [[host_name("matvec_q4_0_split")]] kernel decltype(matvec_split<false>)
@@ -356,7 +358,7 @@ METAL_FUNC void make_lean_tile(device const block_q4_0 *w, device const float *x
     const uint row = first + place.row;
     const uint token = group.y * TOKENS + place.token;
     if (place.is_first && row < out_dim && token < batch)
-        output.take(y + size_t(token) * out_dim + row, row, sum);
+        output.put(y + size_t(token) * out_dim + row, row, sum);
 }
 
 template <uint R, bool accumulate>
