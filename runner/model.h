@@ -109,6 +109,12 @@ bool model_settle(model *m, err *e);
 /* Makes rewinding to the current position exact and cheap. One position is kept, and the start. */
 bool model_keep(model *m, err *e);
 
+/* What the model remembers of the tokens so far, to a file and back: the text goes on as if nothing
+ * had happened, in this process or another. Loading replaces what there was; a file that is damaged
+ * or of another model is refused and changes nothing. Saving replaces a file whole or not at all. */
+bool model_write_state(model *m, const char *path, err *e);
+bool model_read_state(model *m, const char *path, err *e);
+
 /* Tapes ------------------------------------------------------------------------------------- */
 
 /* The tape of one token, for experiments that play it or its launches themselves, any number of
