@@ -11,6 +11,8 @@ SUITE    =#                 make test SUITE="msl stats": only suites whose names
 V        =#                 1: show the compiler's whole command line
 FILTER   =#                 make check FILTER=rmsnorm: only cases whose name contains it
 FUZZ_SECONDS = 60#          how long make fuzz looks for files that break the model reader
+PREFIX   = /usr/local#       where make install puts things
+DESTDIR  =#                 a folder to put before PREFIX, for packages
 DOUBLE   =#                 1: the Metal device against tests/metal_double (see assay-double)
 SOFT_SUITES = tape check threads simd language checked exact#  suites that run kernels in the test program itself
 CUDA_SUITES = tape check threads simd language cuda sanitizer#  suites that run through the double of NVIDIA's driver
@@ -89,8 +91,9 @@ READY := $(if $(NEEDS),ready)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
-.PHONY: all test deps ready check ptx mutants model bench-soft test-timing fuzz asan assay-double test-double \
-    test-cuda-double asan-double test-other-arch docs docs-check format format-check clean help FORCE
+.PHONY: all test attack deps ready check ptx mutants model bench-soft test-timing fuzz asan assay-double test-double \
+    test-cuda-double asan-double test-other-arch docs docs-check format format-check install uninstall deb dist \
+    formula clean help FORCE
 
 all: $(PROGRAM) ## build ./assay (the default)
 
@@ -118,6 +121,9 @@ bench-soft: $(BUILD)/bench_soft ## speed of the software device, in GMAC/s per c
 
 test-timing: $(BUILD)/bench_timing ## time known differences with real clocks (needs a quiet machine)
 	$(BUILD)/bench_timing
+
+attack: $(PROGRAM) ## kill, break, fill and disturb everything for ten minutes; prints a table
+	python3 tests/attack.py ./$(PROGRAM)
 
 deps: ## install what run_all.sh and the tests need (apt-get), or say what to install
 	sh tools/deps.sh run test
@@ -185,6 +191,44 @@ format: ## format all C sources and headers with the project's version of clang-
 
 format-check: ## fail if a file is not formatted
 	@sh tools/format.sh --check $(FORMATTED)
+
+# Installed: the program, and in share/assay what it reads at run time, at the same paths as here.
+VERSION := $(shell sed -n 's/^.define ASSAY_VERSION "\(.*\)"/\1/p' cli/verb.h)
+SHARED   = $(wildcard kernels/*.metal kernels/*.h kernels/formats/*.h harness/device/soft/abi.h harness/device/cuda/abi.h \
+    harness/device/msl/limits.h harness/device/msl/strict/*.h harness/device/shim/*.h \
+    harness/device/shim/*/*.h harness/check/canaries/*.metal plots/*.gp plots/common/*.gp report/page.* results/claims.csv \
+    models/assay-tiny.gguf tests/mutants-known.txt) $(shell find harness/device/msl/include -type f)
+SHARE    = $(DESTDIR)$(strip $(PREFIX))/share
+ZSH_DIR  = zsh/site-functions#  below share
+
+install: $(PROGRAM) ## install assay, its manual and completions below PREFIX (default /usr/local)
+	rm -rf $(SHARE)/assay $(BUILD)/man
+	mkdir -p $(DESTDIR)$(strip $(PREFIX))/bin $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
+	    $(SHARE)/$(strip $(ZSH_DIR)) $(SHARE)/fish/vendor_completions.d $(sort $(addprefix $(SHARE)/assay/,$(dir $(SHARED))))
+	@for file in $(SHARED); do cp $$file $(SHARE)/assay/$$file && chmod 644 $(SHARE)/assay/$$file || exit 1; done
+	cp $(PROGRAM) $(DESTDIR)$(strip $(PREFIX))/bin/assay
+	chmod 755 $(DESTDIR)$(strip $(PREFIX))/bin/assay
+	$(RUN) $(abspath $(PROGRAM)) --manuals $(BUILD)/man
+	cp $(BUILD)/man/*.1 $(SHARE)/man/man1/
+	$(RUN) $(abspath $(PROGRAM)) --completion bash > $(SHARE)/bash-completion/completions/assay
+	$(RUN) $(abspath $(PROGRAM)) --completion zsh > $(SHARE)/$(strip $(ZSH_DIR))/_assay
+	$(RUN) $(abspath $(PROGRAM)) --completion fish > $(SHARE)/fish/vendor_completions.d/assay.fish
+
+uninstall: ## remove what make install put below PREFIX
+	rm -rf $(SHARE)/assay
+	rm -f $(DESTDIR)$(strip $(PREFIX))/bin/assay $(SHARE)/man/man1/assay.1 $(SHARE)/man/man1/assay-*.1 \
+	    $(SHARE)/bash-completion/completions/assay $(SHARE)/$(strip $(ZSH_DIR))/_assay \
+	    $(SHARE)/fish/vendor_completions.d/assay.fish
+
+deb: $(PROGRAM) ## build/assay_VERSION_ARCH.deb, checked by lintian where it is installed
+	sh packaging/deb.sh $(VERSION) $(BUILD)
+
+dist: ## build/assay-VERSION.tar.gz: the sources of the last commit
+	mkdir -p $(BUILD)
+	git archive --format=tar.gz --prefix=assay-$(VERSION)/ -o $(BUILD)/assay-$(VERSION).tar.gz HEAD
+
+formula: dist ## build/assay.rb: a Homebrew formula for that tarball, to be fetched from URL
+	sh packaging/formula.sh $(VERSION) $(BUILD)/assay-$(VERSION).tar.gz "$(URL)" > $(BUILD)/assay.rb
 
 clean: ## remove everything that was built (what deps fetched stays)
 	find build -mindepth 1 -maxdepth 1 ! -name deps -exec rm -rf {} + 2> /dev/null || true

@@ -11,17 +11,18 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
+#include "harness/base/root.h"
 #include "harness/device/source_hash.h"
 
 bool bench_files_find_rows(const char *out, const device_facts *f, char *path, size_t size,
                            err *e) {
-    char home[PATH_MAX], slug[96];
+    char root[PATH_MAX], slug[96];
     if (out)
         return snprintf(path, size, "%s", out) < (int)size ||
                err_set(e, EXIT_USAGE, "the path given with --out is too long");
     results_get_folder(f->name, slug, sizeof slug);
-    return os_find_home(home, sizeof home, e) &&
-           (snprintf(path, size, "%s/results/%s/bench.csv", home, slug) < (int)size ||
+    return root_find(root, sizeof root, e) &&
+           (snprintf(path, size, "%s/results/%s/bench.csv", root, slug) < (int)size ||
             err_set(e, EXIT_CANNOT, "the path of the results folder is too long"));
 }
 

@@ -8,7 +8,7 @@
 #include "bench_cases.h"
 #include "bench_files.h"
 #include "bench_print.h"
-#include "comparison.h"
+#include "comparison_print.h"
 #include "harness/check/suite.h"
 #include "harness/measure/history.h"
 #include "kernels/roof_kernels.h"
@@ -20,10 +20,13 @@ static struct {
     bench_settings bench;
     bench_query query;
     const char *out, *baseline, *save;
-    double min_effect;
     bool resume, json, markdown, explain, worker;
-} settings = {.bench = {.seed = 1, .budget_s = 1, .timeout_s = 120, .math = MATH_DEFAULT},
-              .min_effect = 3};
+} settings = {.bench = {.seed = 1,
+                        .budget_s = 1,
+                        .timeout_s = 120,
+                        .min_effect = 3,
+                        .again_s = 12,
+                        .math = MATH_DEFAULT}};
 
 static const option options[] = {
     {"shape", OPTION_TEXT, &settings.query.shapes, "S,...",
@@ -56,8 +59,13 @@ static const option options[] = {
      "compare with a folder of other kernels, timed interleaved with these; with what was saved\n"
      "under a name; or with a CSV of an earlier run. Never written",
      0, 0},
-    {"min-effect", OPTION_PERCENT, &settings.min_effect, "PERCENT",
+    {"min-effect", OPTION_PERCENT, &settings.bench.min_effect, "PERCENT",
      "with --baseline: smallest change worth a verdict (default 3)", 0, 0},
+    {"again", OPTION_SECONDS, &settings.bench.again_s, "S",
+     "with a folder as --baseline: time a case that is ambiguous again, for at most so many\n"
+     "seconds (default 12)",
+     0, 0},
+    {"compared", OPTION_NUMBER, &settings.bench.compared, NULL, NULL, 0, UINT64_MAX},
     {"explain", OPTION_FLAG, &settings.explain, NULL,
      "with --baseline: the numbers of each verdict", 0, 0},
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
@@ -121,25 +129,29 @@ static bool start(void *context, const roof_facts *f, err *e) {
 }
 
 static void note_hash(comparison_row *c, const char *base, const char *now) {
+    size_t used = strlen(c->note);
     if (base[0] && now[0])
-        snprintf(c->note, sizeof c->note, "%s",
+        snprintf(c->note + used, sizeof c->note - used, "%s%s", used ? ", " : "",
                  strcmp(base, now) == 0 ? "same source" : "source changed");
 }
 
 static void compare_case(run *r, const char *key, const bench_outcome *o) {
-    if (settings.bench.base_folder) {
-        comparison_row *c = comparison_add(&r->comparison, key, o->base_samples, o->base_count,
-                                           o->samples, o->row.gpu.count, CLOCK_GPU);
+    if (!settings.baseline)
+        return;
+    comparison_row *c = comparison_add(&r->comparison, key);
+    bool is_interleaved = settings.bench.base_folder != NULL;
+    const result_case *b = is_interleaved ? NULL : results_list_find(&r->base, key);
+    if (is_interleaved) {
         c->test.paired = o->base_count == o->row.gpu.count;
+        c->test.looks = BENCH_LOOKS;
+        comparison_add_run(c, &c->base, o->base_samples, o->base_count, CLOCK_GPU, NULL);
         note_hash(c, o->base_hash, o->row.hash);
-    } else if (settings.baseline) {
-        const result_case *b = results_list_find(&r->base, key);
-        comparison_row *c =
-            comparison_add(&r->comparison, key, b ? b->samples : NULL, b ? b->count : 0, o->samples,
-                           o->row.gpu.count, CLOCK_GPU);
-        note_hash(c, b ? b->row.hash : "", o->row.hash);
-        comparison_doubt(c, b ? b->row.labels : "", o->row.labels);
+    } else if (b) {
+        comparison_add_run(c, &c->base, b->samples, b->count, CLOCK_GPU, b->row.labels);
+        note_hash(c, b->row.hash, o->row.hash);
     }
+    comparison_add_run(c, &c->now, o->samples, o->row.gpu.count, CLOCK_GPU,
+                       is_interleaved ? NULL : o->row.labels);
 }
 
 static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {
@@ -244,7 +256,7 @@ static exit_code finish(run *r) {
                                                     : EXIT_OK;
     if (!settings.baseline || r->count == 0)
         return code;
-    comparison_options o = {.min_effect = settings.min_effect / 100,
+    comparison_options o = {.min_effect = settings.bench.min_effect / 100,
                             .explain = settings.explain,
                             .markdown = settings.markdown,
                             .seed = settings.bench.seed};

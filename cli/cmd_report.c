@@ -6,6 +6,7 @@
 
 #include "experiments/experiment.h"
 #include "harness/base/os.h"
+#include "harness/base/root.h"
 #include "report/page.h"
 #include "verb.h"
 
@@ -17,16 +18,20 @@ static const option options[] = {
      0, 0},
 };
 
-static bool draw(const claim_list *claims, const store *s, const char *home, err *e) {
-    char path[PATH_MAX + 32];
+static bool draw(const claim_list *claims, const store *s, err *e) {
+    char home[PATH_MAX], root[PATH_MAX], path[PATH_MAX + 32], folder[PATH_MAX];
+    if (!os_find_home(home, sizeof home, e) || !root_find(root, sizeof root, e))
+        return false;
     const char **names = calloc(experiment_count + 1, sizeof *names);
     assert(names);
     for (size_t i = 0; i < experiment_count; i++)
         names[i] = experiments[i]->name;
     page_content c = {
         .store = s, .claims = claims, .experiments = names, .experiment_count = experiment_count};
-    snprintf(path, sizeof path, "%s/results/report.html", home);
+    snprintf(path, sizeof path, "%s/results/report.html", root);
     const char *out = settings.out ? settings.out : path;
+    if (!settings.out && snprintf(folder, sizeof folder, "%s/results", root) < (int)sizeof folder)
+        os_make_folder(folder, NULL); /* if it cannot be made, the page cannot be written */
     bool ok = page_write(&c, home, out, e);
     if (ok)
         printf("%s\n", out);
@@ -35,12 +40,10 @@ static bool draw(const claim_list *claims, const store *s, const char *home, err
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
-    char home[PATH_MAX];
     claim_list claims = {.count = 0};
     store s = {.count = 0};
-    bool ok = os_find_home(home, sizeof home, e) &&
-              claims_open(home, settings.claims, names, count, &claims, &s, e) &&
-              draw(&claims, &s, home, e);
+    bool ok = claims_open(settings.claims, names, count, &claims, &s, e) && draw(&claims, &s, e) &&
+              store_admit_skipped(&s, e);
     claims_free(&claims);
     store_free(&s);
     return ok ? EXIT_OK : e->code;
@@ -51,11 +54,11 @@ const verb verb_report = {
     .names = "[DIR...]",
     .about = "show stored results as one HTML page: verdicts, claims, experiments, times",
     .notes =
-        "DIR is a device's folder of results, or a folder of them (default results/). Nothing is\n"
-        "measured: it reads only CSV files and the charts beside them, and the same files give "
-        "the\n"
-        "same page. The page needs no network: charts, style and script are embedded. Prints the\n"
-        "path of the page.\n",
+        "DIR is a device's folder of results, or a folder of them (default results/). Nothing\n"
+        "is measured: only CSV files and the charts beside them are read, and the same files\n"
+        "give the same page. The page needs no network: charts, style and script are embedded.\n"
+        "Prints the path of the page. A malformed file is left out: the page and the message\n"
+        "name it, and the exit status is 2.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

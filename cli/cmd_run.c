@@ -276,6 +276,7 @@ static bool generate_text(open_model *s, const tokenizer *t, const token_list *p
     sampler *chooser = make_sampler(model_get_shape(s->model)->vocab);
     bool ok = model_prepare(s->model, prompt->count, sampler_is_plain_greedy(chooser), e);
     model_set_watch(s->model, goes_on, NULL);
+    open_model_end_compiling(s);
     ok = ok && trace_prompt(s->model, prompt, e);
     uint64_t load_ns = os_now_ns() - start_ns;
     for (size_t i = 0; ok && settings.echo && i < prompt->count; i++)

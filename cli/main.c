@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "completion.h"
 #include "harness/base/err.h"
+#include "manual.h"
 #include "output.h"
 #include "verb.h"
 
@@ -26,13 +28,14 @@ static void print_help(FILE *out) {
     print_verbs(out, verbs, VERB_COUNT);
     fputs(
         "\n"
-        "  assay help VERB describes a verb and its options; assay --version prints the "
-        "version.\n\n"
+        "  assay help VERB describes a verb and its options; assay --version prints the version;\n"
+        "  assay --completion bash|zsh|fish prints what makes that shell complete them, and\n"
+        "  assay --manuals DIR writes the manual pages to a folder.\n\n"
         "environment:\n"
         "  ASSAY_DEVICE    device to use if --device is not given: soft, metal, cuda, auto\n"
         "  ASSAY_KERNELS   folder of .metal files to use instead of the project's kernels/\n"
         "  ASSAY_CLANG     clang that compiles kernels for the software device\n"
-        "  ASSAY_HOME      the project's root, if it is not above the program\n"
+        "  ASSAY_HOME      where the program's own files are, if not above it or in share/assay\n"
         "  NO_COLOR        no colours on terminals\n\n"
         "exit status: 0 fine; 1 a kernel is wrong; 2 bad command line or input; 3 not possible on\n"
         "  this machine; 4 slower than the baseline; 5 not enough data to tell; 130 interrupted\n",
@@ -41,6 +44,7 @@ static void print_help(FILE *out) {
 
 /* family is NULL for a verb of assay itself. */
 static void print_usage(FILE *out, const verb *family, const verb *v) {
+    option options[OPTIONS_MAX];
     fprintf(out, "usage: assay %s%s%s%s%s%s\n\n%s\n\n", family ? family->name : "",
             family ? " " : "", v->name, v->names ? " " : "", v->names ? v->names : "",
             v->verbs ? " VERB [options]" : " [options]", v->about);
@@ -49,7 +53,7 @@ static void print_usage(FILE *out, const verb *family, const verb *v) {
     if (v->verbs)
         print_verbs(out, v->verbs, v->verb_count);
     else
-        options_print_help(out, v->options, v->option_count);
+        options_print_help(out, options, verb_list_options(v, options));
 }
 
 static const verb *find_verb(const verb *const *list, size_t count, const char *family,
@@ -77,7 +81,8 @@ static const verb *find_verb(const verb *const *list, size_t count, const char *
 
 static exit_code run_verb(const verb *family, const verb *v, int argc, const char **argv, err *e) {
     bool help = false;
-    if (!options_parse(v->options, v->option_count, &argc, argv, &help, e))
+    option options[OPTIONS_MAX];
+    if (!options_parse(options, verb_list_options(v, options), &argc, argv, &help, e))
         return e->code;
     if (help) {
         print_usage(stdout, family, v);
@@ -87,7 +92,7 @@ static exit_code run_verb(const verb *family, const verb *v, int argc, const cha
         err_set(e, EXIT_USAGE, "%s takes no names, but was given '%.40s'", v->name, argv[0]);
         return e->code;
     }
-    return v->run(argv, (size_t)argc, e);
+    return verb_enter_folder(e) ? v->run(argv, (size_t)argc, e) : e->code;
 }
 
 static exit_code run_family(const verb *v, int argc, const char **argv, err *e) {
@@ -136,6 +141,10 @@ static exit_code run(int argc, const char **argv, err *e) {
     }
     if (strcmp(argv[1], "help") == 0)
         return help(argc - 2, argv + 2, e);
+    if (strcmp(argv[1], "--manuals") == 0 && argc == 3)
+        return manual_write_all(verbs, VERB_COUNT, argv[2], e) ? EXIT_OK : e->code;
+    if (strcmp(argv[1], "--completion") == 0 && argc == 3)
+        return completion_print(stdout, verbs, VERB_COUNT, argv[2], e) ? EXIT_OK : e->code;
     if (strcmp(argv[1], "--version") == 0) {
         puts("assay " ASSAY_VERSION);
         return EXIT_OK;

@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "harness/base/os.h"
 #include "harness/check/findings.h"
 #include "harness/device/validation.h"
 #include "runner/model_file.h"
@@ -16,6 +18,38 @@ bool open_model_file(open_model *s, const char *path, err *e) {
     return s->file != NULL;
 }
 
+#define COMPILE_S 0.1 /* longer than a kernel takes from the cache */
+
+/* The first one is known to be compiled when it is done; those after it are shown as they begin. */
+static void watch_compiling(void *context, const char *name) {
+    open_model *s = context;
+    uint64_t now = os_now_ns();
+    bool on_terminal = isatty(STDERR_FILENO);
+    if (name) {
+        s->compiled.start_ns = now;
+        if (s->compiled.is_shown && on_terminal)
+            fprintf(stderr, "\rcompiling kernels: %zu done, now %s\033[K", s->compiled.count, name);
+        return;
+    }
+    uint64_t took = now - s->compiled.start_ns;
+    if ((double)took * 1e-9 < COMPILE_S)
+        return;
+    s->compiled.count++;
+    s->compiled.total_ns += took;
+    if (!s->compiled.is_shown && !on_terminal)
+        fputs("compiling kernels, which only the first run has to\n", stderr);
+    s->compiled.is_shown = true;
+}
+
+void open_model_end_compiling(open_model *s) {
+    if (!s->compiled.is_shown)
+        return;
+    fprintf(stderr, "%scompiled %zu kernels in %.1f s; they are kept for the next run\n",
+            isatty(STDERR_FILENO) ? "\r\033[K" : "", s->compiled.count,
+            (double)s->compiled.total_ns * 1e-9);
+    s->compiled.is_shown = false;
+}
+
 bool open_model_on(open_model *s, const char *kind, math_mode math, const model_options *o,
                    err *e) {
     s->device = device_open_with(kind, &(device_options){.math = math}, e);
@@ -24,6 +58,7 @@ bool open_model_on(open_model *s, const char *kind, math_mode math, const model_
     s->lib = library_new(s->device, NULL, e);
     if (!s->lib)
         return false;
+    library_set_watch(s->lib, watch_compiling, s);
     s->model = model_new(s->lib, s->file, o, e);
     return s->model != NULL;
 }

@@ -13,6 +13,12 @@ typedef struct {
     device *device;
     library *lib;
     model *model;
+    /* Kernels that had to be compiled, and what is shown of it. */
+    struct {
+        size_t count;
+        uint64_t start_ns, total_ns;
+        bool is_shown;
+    } compiled;
 } open_model;
 
 /* The file alone; NULL is the model that ships with the project. */
@@ -20,6 +26,10 @@ bool open_model_file(open_model *s, const char *path, err *e);
 /* Then the device (NULL: ASSAY_DEVICE, else auto) and the model. */
 bool open_model_on(open_model *s, const char *kind, math_mode math, const model_options *o, err *e);
 void open_model_close(open_model *s);
+
+/* Kernels are compiled when a tape needs them first. While that takes long, stderr says so: a line that
+ * changes on a terminal, otherwise one sentence. This ends it, before other output. */
+void open_model_end_compiling(open_model *s);
 
 /* If the device's validation is on, prints what it found. False if it found anything. */
 bool open_model_print_findings(const open_model *s, FILE *out);

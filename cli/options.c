@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_OPTIONS = 32, MAX_NAME = 64 };
+enum { MAX_NAME = 64 };
 
 /* Edits (insert, delete, replace a character) that turn a into b. */
 static size_t count_edits(const char *a, const char *b) {
@@ -49,25 +49,24 @@ const char *options_find_nearest(const char *text, const char *const *names, siz
     return nearest;
 }
 
-/* "m|model" is --model and -m. */
-static const char *get_long_name(const option *o) {
+const char *option_get_name(const option *o) {
     return o->name[1] == '|' ? o->name + 2 : o->name;
 }
 
-static char get_letter(const option *o) {
+char option_get_letter(const option *o) {
     return o->name[1] == '|' ? o->name[0] : 0;
 }
 
 static bool refuse_unknown(const option *options, size_t count, const char *name, size_t length,
                            err *e) {
-    const char *names[MAX_OPTIONS] = {NULL};
-    char valid[MAX_OPTIONS * MAX_NAME] = "", wanted[MAX_NAME], guess[MAX_NAME + 32] = "";
+    const char *names[OPTIONS_MAX] = {NULL};
+    char valid[OPTIONS_MAX * MAX_NAME] = "", wanted[MAX_NAME], guess[MAX_NAME + 32] = "";
     size_t shown = 0, used = 0;
     snprintf(wanted, sizeof wanted, "%.*s", (int)length, name);
     for (size_t i = 0; i < count; i++) {
         if (!options[i].about)
             continue;
-        names[shown++] = get_long_name(&options[i]);
+        names[shown++] = option_get_name(&options[i]);
         used += (size_t)snprintf(valid + used, sizeof valid - used, "--%s, ", names[shown - 1]);
         assert(used < sizeof valid);
     }
@@ -98,7 +97,7 @@ static bool parse_numbers(const option *o, const char *text, err *e) {
             return err_set(e, EXIT_USAGE,
                            "--%s takes whole numbers from %" PRIu64 " to %" PRIu64
                            " such as 1,4,8, not '%.40s'",
-                           get_long_name(o), o->min, o->max, text);
+                           option_get_name(o), o->min, o->max, text);
         if (!*end)
             break;
         at = end;
@@ -113,7 +112,7 @@ static bool parse_number(const option *o, const char *text, err *e) {
     if (!read_number(o, text, &value, &end) || *end)
         return err_set(e, EXIT_USAGE,
                        "--%s takes a whole number from %" PRIu64 " to %" PRIu64 ", not '%.40s'",
-                       get_long_name(o), o->min, o->max, text);
+                       option_get_name(o), o->min, o->max, text);
     *(uint64_t *)o->value = value;
     return true;
 }
@@ -125,7 +124,7 @@ static bool parse_positive(const option *o, const char *text, err *e) {
     if (!is_plain || strpbrk(text, "xX") || *end || !(value > 0) || !(value <= 1e6))
         return err_set(e, EXIT_USAGE,
                        "--%s takes a number of %s above 0, such as 60 or 0.5, not '%.40s'",
-                       get_long_name(o), o->kind == OPTION_PERCENT ? "percent" : "seconds", text);
+                       option_get_name(o), o->kind == OPTION_PERCENT ? "percent" : "seconds", text);
     *(double *)o->value = value;
     return true;
 }
@@ -138,7 +137,7 @@ static bool parse_real(const option *o, const char *text, err *e) {
         !(value <= (double)o->max))
         return err_set(e, EXIT_USAGE,
                        "--%s takes a number from %" PRIu64 " to %" PRIu64 ", not '%.40s'",
-                       get_long_name(o), o->min, o->max, text);
+                       option_get_name(o), o->min, o->max, text);
     *(double *)o->value = value;
     return true;
 }
@@ -146,7 +145,7 @@ static bool parse_real(const option *o, const char *text, err *e) {
 static bool add_to_list(const option *o, const char *text, err *e) {
     option_list *list = o->value;
     if (list->count == OPTION_LIST_MAX)
-        return err_set(e, EXIT_USAGE, "--%s is given more than %d times", get_long_name(o),
+        return err_set(e, EXIT_USAGE, "--%s is given more than %d times", option_get_name(o),
                        OPTION_LIST_MAX);
     list->items[list->count++] = text;
     return true;
@@ -169,15 +168,16 @@ static bool parse_value(const option *o, const char *text, err *e) {
     case OPTION_ANY_TEXT:
     case OPTION_LIST:
         if (!*text && o->kind != OPTION_ANY_TEXT)
-            return err_set(e, EXIT_USAGE, "--%s was given an empty value", get_long_name(o));
+            return err_set(e, EXIT_USAGE, "--%s was given an empty value", option_get_name(o));
         if (o->kind == OPTION_LIST)
             return add_to_list(o, text, e);
         *(const char **)o->value = text;
         return true;
     case OPTION_FLAG:
+    case OPTION_SPLIT:
         break;
     }
-    return err_set(e, EXIT_USAGE, "--%s takes no value, but was given '%.40s'", get_long_name(o),
+    return err_set(e, EXIT_USAGE, "--%s takes no value, but was given '%.40s'", option_get_name(o),
                    text);
 }
 
@@ -190,13 +190,13 @@ static bool take_value(const option *o, const char *attached, int argc, const ch
         return true;
     }
     if (*seen && o->kind != OPTION_LIST)
-        return err_set(e, EXIT_USAGE, "--%s is given twice", get_long_name(o));
+        return err_set(e, EXIT_USAGE, "--%s is given twice", option_get_name(o));
     *seen = true;
     if (attached)
         return parse_value(o, attached, e);
     if (*at + 1 >= argc)
-        return err_set(e, EXIT_USAGE, "--%s needs a value: --%s %s", get_long_name(o),
-                       get_long_name(o), o->argument);
+        return err_set(e, EXIT_USAGE, "--%s needs a value: --%s %s", option_get_name(o),
+                       option_get_name(o), o->argument);
     *at += 1;
     return parse_value(o, argv[*at], e);
 }
@@ -207,8 +207,9 @@ static bool parse_option(const option *options, size_t count, int argc, const ch
     const char *name = argv[*at] + 2;
     size_t length = strcspn(name, "=");
     for (size_t i = 0; i < count; i++) {
-        const char *known = get_long_name(&options[i]);
-        if (strlen(known) == length && strncmp(known, name, length) == 0)
+        const char *known = option_get_name(&options[i]);
+        if (options[i].kind != OPTION_SPLIT && strlen(known) == length &&
+            strncmp(known, name, length) == 0)
             return take_value(&options[i], name[length] ? name + length + 1 : NULL, argc, argv, at,
                               &seen[i], e);
     }
@@ -220,22 +221,32 @@ static bool parse_letter(const option *options, size_t count, int argc, const ch
                          int *at, bool *seen, err *e) {
     const char *text = argv[*at] + 1;
     for (size_t i = 0; i < count; i++)
-        if (get_letter(&options[i]) == text[0])
+        if (option_get_letter(&options[i]) == text[0])
             return take_value(&options[i], text[1] ? text + 1 : NULL, argc, argv, at, &seen[i], e);
     return err_set(e, EXIT_USAGE, "no option -%.40s: --help lists them all", text);
 }
 
+/* For a verb that takes two lists of names, `--` stands between them and options may follow. */
+static bool split(const option *options, size_t count, int kept) {
+    for (size_t i = 0; i < count; i++)
+        if (options[i].kind == OPTION_SPLIT) {
+            *(size_t *)options[i].value = (size_t)kept;
+            return true;
+        }
+    return false;
+}
+
 bool options_parse(const option *options, size_t count, int *argc, const char **argv, bool *help,
                    err *e) {
-    assert(count <= MAX_OPTIONS);
-    bool seen[MAX_OPTIONS] = {false}, is_over = false;
+    assert(count <= OPTIONS_MAX);
+    bool seen[OPTIONS_MAX] = {false}, is_over = false;
     int kept = 0;
     for (int i = 0; i < *argc; i++) {
         const char *a = argv[i];
         if (is_over || a[0] != '-' || !a[1]) {
             argv[kept++] = a;
         } else if (strcmp(a, "--") == 0) {
-            is_over = true;
+            is_over = !split(options, count, kept);
         } else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
             *help = true;
             return true;
@@ -255,9 +266,9 @@ void options_print_help(FILE *out, const option *options, size_t count) {
         if (!options[i].about)
             continue;
         char left[64], letter[8] = "";
-        if (get_letter(&options[i]))
-            snprintf(letter, sizeof letter, "-%c, ", get_letter(&options[i]));
-        snprintf(left, sizeof left, "%s--%s%s%s", letter, get_long_name(&options[i]),
+        if (option_get_letter(&options[i]))
+            snprintf(letter, sizeof letter, "-%c, ", option_get_letter(&options[i]));
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, option_get_name(&options[i]),
                  options[i].argument ? " " : "", options[i].argument ? options[i].argument : "");
         fprintf(out, "  %-20s %s\n", left, options[i].about);
     }

@@ -24,10 +24,11 @@ typedef enum {
     OPTION_REAL,     /* double, from min to max */
     OPTION_NUMBERS,  /* option_numbers: 1,4,8 */
     OPTION_MATH,     /* math_mode */
-    OPTION_LIST      /* option_list: may be given many times */
+    OPTION_LIST,     /* option_list: may be given many times */
+    OPTION_SPLIT     /* size_t: how many names stand before `--`; 0 without it. Has no name */
 } option_kind;
 
-enum { OPTION_LIST_MAX = 64 };
+enum { OPTION_LIST_MAX = 64, OPTIONS_MAX = 40 };
 
 typedef struct {
     const char *items[OPTION_LIST_MAX];
@@ -58,6 +59,10 @@ typedef struct {
  * argv, with its count in *argc. *help is set by --help and -h, which end the reading. */
 bool options_parse(const option *options, size_t count, int *argc, const char **argv, bool *help,
                    err *e);
+
+/* "m|model" is --model and -m; 0: it has no letter. */
+const char *option_get_name(const option *o);
+char option_get_letter(const option *o);
 
 void options_print_help(FILE *out, const option *options, size_t count);
 

@@ -19,7 +19,7 @@ typedef struct {
     bool show_skips; /* a row for each case that was skipped, with the reason */
     bool quiet;      /* no row for a case that passed */
     size_t passed, failed, skipped;
-    char (*failures)[REPORT_LINE]; /* for the end: each case and what is wrong with it */
+    char (*failures)[REPORT_LINE]; /* for the end: each case and its failure */
     char first_skip[200];          /* which was the first, and why */
 } report;
 

@@ -23,6 +23,11 @@ struct verb {
     size_t verb_count;
 };
 
+/* The options of a verb and -C, which every verb has. Returns how many. */
+size_t verb_list_options(const verb *v, option out[OPTIONS_MAX]);
+/* Goes to the folder that -C named, if it did. */
+bool verb_enter_folder(err *e);
+
 extern const verb verb_info;
 extern const verb verb_list;
 extern const verb verb_check;

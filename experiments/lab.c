@@ -104,6 +104,10 @@ bool lab_time(lab *l, measurement *cases, size_t count, err *e) {
     return meter_time(l->meter, cases, count, e);
 }
 
+bool lab_time_again(lab *l, measurement *cases, size_t count, double seconds, err *e) {
+    return meter_time_again(l->meter, cases, count, seconds, e);
+}
+
 void lab_put(lab *l, sheet *s, const measurement *c) {
     result_row r;
     meter_fill_row(l->meter, c, &r, NULL); /* a source that can no longer be read has no hash */

@@ -18,6 +18,9 @@ bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, s
                            .n_kv_heads = n_kv_heads,
                            .head_dim = head_dim,
                            .rows_seen = kv_len.at.buffer ? 1 : kv_len.bits};
+    if (k->multiple_of && head_dim % k->multiple_of != 0)
+        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be a multiple of %u", k->name,
+                       head_dim, k->multiple_of);
     if (!attention_check(k, &plan, &q, k_cache, v_cache, &out, e))
         return false;
     launch *l = record_launch(t, k, e);
@@ -32,6 +35,11 @@ bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, s
     l->flops = n_heads * keys * (4 * (uint64_t)head_dim + 2); /* two products; exp and its sum */
     l->oracle = decode_attention_oracle;
     return true;
+}
+
+static bool decode_attention_accepts(const kernel *k, const shape *s, err *e) {
+    return !k->multiple_of || s->dim[3] % k->multiple_of == 0 ||
+           err_set(e, EXIT_CANNOT, "takes heads of a multiple of %u dimensions", k->multiple_of);
 }
 
 /* kv_len comes from device memory, as it does in a model. */
@@ -59,7 +67,7 @@ static const shape shapes[] = {
     {{256, 9, 3, 64}},  {{257, 9, 3, 64}},   {{512, 9, 3, 64}}, {{2049, 9, 3, 64}},
     {{7, 3, 3, 1}},     {{100, 2, 1, 1}},    {{290, 4, 2, 3}},  {{33, 4, 2, 33}},
     {{65, 6, 2, 80}},   {{257, 3, 1, 96}},   {{40, 4, 4, 100}}, {{70, 2, 2, 255}},
-    {{130, 4, 1, 256}}, {{512, 32, 8, 128}},
+    {{130, 4, 1, 256}}, {{512, 32, 8, 128}}, {{64, 2, 1, 64}},  {{129, 3, 1, 32}},
 };
 
 static const kernel kernels[] = {
@@ -73,6 +81,12 @@ static const kernel kernels[] = {
      .about = "eight simdgroups share the keys of a head",
      .file = "decode_attention.metal",
      .group = 256},
+    {.name = "decode_attention_spread",
+     .variant = "spread",
+     .about = "sixteen simdgroups, eight lanes per key",
+     .file = "decode_attention.metal",
+     .group = 512,
+     .multiple_of = 32},
 };
 
 const op decode_attention_op = {
@@ -81,6 +95,7 @@ const op decode_attention_op = {
     .dims = "kv_len x heads x kv_heads x head_dim",
     .kernels = kernels,
     .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{300, 4, 2, 20}}},
+    .shapes = {shapes, COUNT_OF(shapes), {{300, 4, 2, 32}}},
+    .accepts = decode_attention_accepts,
     .build = decode_attention_build,
 };

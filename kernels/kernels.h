@@ -28,6 +28,10 @@ bool bandwidth_copy_record(tape *t, const kernel *k, slice src, slice dst, uint3
 bool bandwidth_triad_record(tape *t, const kernel *k, slice b, slice c, slice out, uint32_t n,
                             float scalar, uint32_t groups, err *e);
 
+/* out (n float4) = the sum of four series a = a / 2 + x (n float4) after `rounds` rounds */
+bool compute_fma_record(tape *t, const kernel *k, slice x, slice out, uint32_t n, uint32_t rounds,
+                        err *e);
+
 /* out (groups) = sums of what each threadgroup read of data: n float4, n half4 or n Q4_0 blocks, by
  * the format of the kernel. groups is k->groups for a kernel with a fixed number of them. */
 bool bandwidth_read_record(tape *t, const kernel *k, slice data, slice out, uint32_t n,
@@ -130,6 +134,29 @@ bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel *k, slice w, slice
  * megakernel_rmsnorm_matvec takes an in_dim of at most 8160. */
 bool rmsnorm_matvec_record(tape *t, const kernel *k, slice x, slice norm_w, slice w, slice y,
                            uint32_t out_dim, uint32_t in_dim, float eps, err *e);
+
+/* out (tokens, out_dim) = silu(Wg rmsnorm(x)) * (Wu rmsnorm(x)) for each of x (tokens, in_dim), with
+ * norm_w (in_dim); both weights (out_dim, in_dim) in the format of the kernel. Only kernels with
+ * k->tokens take more than one token. */
+typedef struct {
+    slice x, norm_w, w_gate, w_up, out;
+} gate_up_slices;
+bool gate_up_silu_record(tape *t, const kernel *k, const gate_up_slices *a, uint32_t out_dim,
+                         uint32_t in_dim, uint32_t tokens, float eps, err *e);
+
+/* For each token t of x (tokens, in_dim): q (tokens, q_dim) = Wq rmsnorm(x), turned to position
+ * pos + t by (pos + t) * freqs[p] of its pair; row pos + t of k_cache (rows, kv_dim) the same of Wk,
+ * that of v_cache Wv rmsnorm(x). freqs (head_dim / 2) serves every head. head_dim must be even,
+ * q_dim and kv_dim multiples of it. Only kernels with k->tokens take more than one token. */
+typedef struct {
+    slice x, norm_w, wq, wk, wv, q, k_cache, v_cache, freqs;
+} qkv_slices;
+typedef struct {
+    uint32_t q_dim, kv_dim, in_dim, head_dim, tokens;
+    float eps;
+} qkv_sizes;
+bool qkv_rope_append_record(tape *t, const kernel *k, const qkv_slices *a, const qkv_sizes *s,
+                            param pos, err *e);
 
 /* out (n_tokens, n_heads, head_dim): as decode_attention for n_tokens queries at once; query t
  * stands at position start + t and sees rows 0 to start + t of the caches, where its own key and

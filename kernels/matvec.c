@@ -233,6 +233,24 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
     KERNEL(q4_0, "matvec_q4_0" end, variant_, about_, .group = group_, .rows = rows_,              \
            .shapes = &ladder_shapes.replace)
 
+/* What matvec_lean.h has for a format, = and +=. */
+#define LEAN_KERNELS(f, end, adds, list)                                                           \
+    KERNEL(f, "matvec_" #f end "_lean", "lean", "one row per simdgroup, half a block per lane",    \
+           .accumulates = adds, .group = 128, .rows = 4, .shapes = list),                          \
+        KERNEL(f, "matvec_" #f end "_lean_rows", "lean_rows", "the same, 4 rows per simdgroup",    \
+               .accumulates = adds, .group = 128, .rows = 16, .shapes = list),
+#define LEAN(f, s)                                                                                 \
+    LEAN_KERNELS(f, "", false, &s##_shapes.replace)                                                \
+    LEAN_KERNELS(f, "_accumulate", true, &s##_shapes.accumulate)
+
+#define LEAN_TOKENS(end, adds)                                                                     \
+    KERNEL(q4_0, "multi_token_matvec_q4_0" end "_lean", "lean",                                    \
+           "each weight decoded once for 8 tokens, 2 rows per simdgroup", .accumulates = adds,     \
+           .group = 128, .rows = 8, .tokens = 8, .shapes = &ladder_shapes.many),                   \
+        KERNEL(q4_0, "multi_token_matvec_q4_0" end "_lean_rows", "lean_rows",                      \
+               "the same, 4 rows per simdgroup", .accumulates = adds, .group = 128, .rows = 16,    \
+               .tokens = 8, .shapes = &ladder_shapes.many),
+
 static const kernel kernels[] = {
     STEP("", "plain", "one simdgroup per row, weight by weight", 32, 1),
     STEP("_vec4", "vec4", "four weights at a time", 32, 1),
@@ -244,7 +262,12 @@ static const kernel kernels[] = {
     KERNEL(q4_0, "matvec_q4_0_accumulate_rowblock", "rowblock",
            "4 rows per simdgroup at once, x in registers", .accumulates = true, .group = 128,
            .rows = 16, .shapes = &ladder_shapes.accumulate),
-    SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
+    STEP("_split", "split", "4 simdgroups share 8 rows, 4 lanes a block", 128, 8),
+    KERNEL(q4_0, "matvec_q4_0_accumulate_split", "split",
+           "4 simdgroups share 8 rows, 4 lanes a block", .accumulates = true, .group = 128,
+           .rows = 8, .shapes = &ladder_shapes.accumulate),
+    LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN_TOKENS("", false)
+        LEAN_TOKENS("_accumulate", true) SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

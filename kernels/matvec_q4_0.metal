@@ -11,6 +11,12 @@ using namespace metal;
 #include "formats/q4_0.h"
 #include "matvec_rows.h"
 
+#include "matvec_lean.h"
+#include "q4_0_rows.h"
+#include "scatter_sums.h"
+
+#include "q4_0_tokens.h"
+
 // A threadgroup is one simdgroup and computes one row; a thread takes blocks lane, lane + 32, ...
 // and decodes them weight by weight. The first variant: as close to the definition as parallel code
 // gets.
@@ -263,5 +269,107 @@ kernel void matvec_q4_0_accumulate_rowblock(device const block_q4_0 *w [[buffer(
         y[first + lane] += sums[lane];
 }
 
+// By halves of blocks, for matvec_lean.h.
+struct q4_0_halves {
+    typedef block_q4_0 block;
+    typedef q4_0_half_input input;
+    static METAL_FUNC input load(device const float *x, uint part) {
+        return q4_0_load_half(x, part);
+    }
+    static METAL_FUNC float multiply(device const block_q4_0 *b, uint part, thread const input &x) {
+        return q4_0_half_product(b, part, x);
+    }
+};
+
+MATVEC_LEAN(q4_0)
+
+// A threadgroup of 128 computes 8 rows; each of its 4 simdgroups a quarter of their blocks, 8 blocks
+// at a time, in each of which 4 lanes take 4 bytes. So the loads of x, whose traffic is otherwise
+// larger than that of the weights, are coalesced and serve 8 rows, and there are enough simdgroups
+// to fill a GPU with 4096 rows.
+template <bool accumulate>
+kernel void matvec_split(device const block_q4_0 *w [[buffer(0)]],
+                         device const float *x [[buffer(1)]],
+                         device float *y [[buffer(2)]],
+                         constant uint &out_dim [[buffer(3)]],
+                         constant uint &in_dim [[buffer(4)]],
+                         uint group [[threadgroup_position_in_grid]],
+                         uint thread_index [[thread_index_in_threadgroup]],
+                         uint sg [[simdgroup_index_in_threadgroup]],
+                         uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float partial[4 * 8];
+    const uint blocks = in_dim / 32;
+    const uint word = lane % 4;
+    device const block_q4_0 *rows[8];
+    for (uint r = 0; r < 8; r++)
+        rows[r] = w + size_t(min(group * 8 + r, out_dim - 1)) * blocks;
+    float sums[8] = {};
+    for (uint b = 8 * sg + lane / 4; b < blocks; b += 32) {
+        device const float4 *v = (device const float4 *)(x + 32 * b) + word;
+        const float4 low = v[0];
+        const float4 high = v[4];
+        const float4 s = low + high;
+        const float offset = 24.0f * ((s.x + s.y) + (s.z + s.w));
+        for (uint r = 0; r < 8; r++) {
+            device const ushort *q = (device const ushort *)rows[r][b].qs + 2 * word;
+            const uint n = q[0] | uint(q[1]) << 16u;
+            float4 dots = q4_0_sixteen_more(uint4(n << 19u, n << 11u, n << 3u, n >> 5u)) * low;
+            dots = fma(q4_0_sixteen_more(uint4(n << 15u, n << 7u, n >> 1u, n >> 9u)), high, dots);
+            sums[r] += float(rows[r][b].d) * ((dots.x + dots.y) + (dots.z + dots.w) - offset);
+        }
+    }
+    scatter<8>::sum(sums, lane);
+    if (lane % 4 == 0)
+        partial[sg * 8 + lane / 4] = sums[0];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const uint row = group * 8 + thread_index;
+    if (thread_index < 8 && row < out_dim)
+        plain_output<accumulate>().put(
+            y + row, row,
+            (partial[thread_index] + partial[8 + thread_index]) +
+                (partial[16 + thread_index] + partial[24 + thread_index]));
+}
+
+template [[host_name("matvec_q4_0_split")]] kernel decltype(matvec_split<false>)
+    matvec_split<false>;
+template [[host_name("matvec_q4_0_accumulate_split")]] kernel decltype(matvec_split<true>)
+    matvec_split<true>;
+
 // For many tokens: see matvec_rows.h.
 MATVEC_MANY_TOKENS(q4_0, q4_0)
+
+// R rows per simdgroup, 4 simdgroups per threadgroup of 128, and 8 tokens (q4_0_tokens.h); the second
+// axis of the grid counts tiles of 8 tokens. Few rows per simdgroup fill a GPU when there are few
+// tokens; more rows use each value of x more often.
+template <uint R, bool accumulate>
+kernel void multi_token_lean(device const block_q4_0 *w [[buffer(0)]],
+                             device const float *x [[buffer(1)]],
+                             device float *y [[buffer(2)]],
+                             constant uint &out_dim [[buffer(3)]],
+                             constant uint &in_dim [[buffer(4)]],
+                             constant uint &batch [[buffer(5)]],
+                             uint2 group [[threadgroup_position_in_grid]],
+                             uint sg [[simdgroup_index_in_threadgroup]],
+                             uint lane [[thread_index_in_simdgroup]]) {
+    const uint first = (group.x * 4 + sg) * R;
+    if (first >= out_dim)
+        return;
+    device const block_q4_0 *rows[R];
+    for (uint r = 0; r < R; r++)
+        rows[r] = w + size_t(min(first + r, out_dim - 1)) * (in_dim / 32);
+    token_sums<R, false> sums;
+    sums.add(rows, x, x, in_dim, group.y * TOKENS, batch, lane);
+    const float sum = finish<R>(sums, lane);
+    const token_place<R> place(lane);
+    const uint token = group.y * TOKENS + place.token;
+    if (place.is_first && first + place.row < out_dim && token < batch)
+        plain_output<accumulate>().put(y + size_t(token) * out_dim + first + place.row, 0, sum);
+}
+
+#define MULTI_TOKEN_LEAN(name, R, accumulate)                                                      \
+    template [[host_name(name)]] kernel decltype(multi_token_lean<R, accumulate>)                  \
+        multi_token_lean<R, accumulate>;
+MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_lean", 2, false)
+MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_lean_rows", 4, false)
+MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_accumulate_lean", 2, true)
+MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_accumulate_lean_rows", 4, true)

@@ -48,6 +48,8 @@
     X(matvec_batched)                                                                              \
     X(silu_matvec)                                                                                 \
     X(rmsnorm_matvec)                                                                              \
+    X(qkv_rope_append)                                                                             \
+    X(gate_up_silu)                                                                                \
     X(decode_attention)                                                                            \
     X(prefill_attention)                                                                           \
     X(repetition_penalty)                                                                          \
@@ -56,6 +58,7 @@
     X(bandwidth_read)                                                                              \
     X(bandwidth_copy)                                                                              \
     X(bandwidth_triad)                                                                             \
+    X(compute_fma)                                                                                 \
     X(dispatch_overhead_noop)
 
 #define DECLARE_OP(name) extern const op name##_op;

@@ -1,17 +1,17 @@
-/* rmsnorm_matvec: launches, oracle and cases of the three fusions of a norm with a projection.
+/* rmsnorm_matvec: launches, oracle and cases of the fusions of a norm with a projection.
  *
  * megakernel_rmsnorm_matvec takes its scalars in a different order, and has a limit: the normalised
  * x must fit threadgroup memory. */
 #include "kernels.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include "harness/base/size.h"
+#include "normed.h"
 #include "record.h"
-#include "reference/reference.h"
 
 enum {
+    MEGAKERNEL = 1,            /* its place among the kernels */
     THREADGROUP_BYTES = 32768, /* available on every Metal device */
     PARTIAL_BYTES = 32,        /* of which the kernel uses these for partial sums */
     MAX_HIDDEN = (THREADGROUP_BYTES - PARTIAL_BYTES) / 4,
@@ -20,17 +20,11 @@ enum {
 static void expect(const weight_format *f, oracle_io *io, uint32_t out_dim, uint32_t in_dim,
                    float eps) {
     expected *out = &io->out[3];
-    double *x = malloc(2 * size_multiply(in_dim, sizeof *x)), *magnitude = x + in_dim;
-    assert(x);
-    reference_rmsnorm(io->in[0], io->in[1], 1, in_dim, (double)eps, x, magnitude);
-    for (size_t i = 0; i < out_dim; i++)
-        out->value[i] = out->scale[i] = 0;
-    reference_matvec_fused(f, io->in[2], x, magnitude, out_dim, in_dim, 1, out->value, out->scale);
+    double *x = normed_new(io->in[0], io->in[1], in_dim, eps);
+    normed_multiply(f, io->in[2], x, out_dim, in_dim, out->value, out->scale);
     free(x);
-    /* Two sums of in_dim terms, one after the other; the roundings are those of rmsnorm (10) and of
-     * a product (4). */
-    out->terms = 4.0 * in_dim;
-    out->roundings = 14;
+    out->terms = NORMED_TERMS(in_dim);
+    out->roundings = NORMED_ROUNDINGS;
 }
 
 static void rmsnorm_matvec_oracle(const launch *l, oracle_io *io) {
@@ -48,7 +42,7 @@ bool rmsnorm_matvec_record(tape *t, const kernel *k, slice x, slice norm_w, slic
     size_t in_bytes = size_multiply(in_dim, sizeof(float)),
            out_bytes = size_multiply(out_dim, sizeof(float));
     bool is_f32 = f == &format_f32; /* and read float by float */
-    bool is_mega = k->rows > 1;
+    bool is_mega = k == &rmsnorm_matvec_op.kernels[MEGAKERNEL];
     if (!record_check_weights(k, "w", f, w, out_dim, in_dim, is_f32 ? 4 : 2, e) ||
         !record_trim(k, "x", in_bytes, is_f32 ? 4 : 16, &x, e) ||
         !record_trim(k, "norm_w", in_bytes, is_f32 ? 4 : 16, &norm_w, e) ||
@@ -105,13 +99,20 @@ static const kernel kernels[] = {
      .format = &format_q4_0,
      .group = 32,
      .rows = 1},
-    {.name = "megakernel_rmsnorm_matvec",
-     .variant = "megakernel",
-     .about = "the norm once for 8 rows, in threadgroup memory",
+    [MEGAKERNEL] = {.name = "megakernel_rmsnorm_matvec",
+                    .variant = "megakernel",
+                    .about = "the norm once for 8 rows, in threadgroup memory",
+                    .file = "rmsnorm_matvec.metal",
+                    .format = &format_q4_0,
+                    .group = 256,
+                    .rows = 8},
+    {.name = "rmsnorm_matvec_q4_0_onepass",
+     .variant = "onepass",
+     .about = "4 rows per simdgroup, the norm in the same pass",
      .file = "rmsnorm_matvec.metal",
      .format = &format_q4_0,
-     .group = 256,
-     .rows = 8},
+     .group = 128,
+     .rows = 16},
     {.name = "rmsnorm_matvec_f32",
      .variant = "plain",
      .about = "one simdgroup per row, each computes the norm",

@@ -10,6 +10,7 @@ using namespace metal;
 #include "formats/q4_0.h"
 
 #include "matvec_rows.h"
+#include "q4_0_rows.h"
 #include "threadgroup_sum.h"
 
 // x / rms * norm_w, computed when needed.
@@ -92,4 +93,36 @@ kernel void megakernel_rmsnorm_matvec(device const float *x [[buffer(0)]],
     const float sum = dot_row<q4_0>(w, input, row, hidden, lane);
     if (lane == 0)
         y[row] = sum;
+}
+
+// A threadgroup of 128 computes 16 rows: each of its 4 simdgroups computes 4 at once and the norm in
+// the same pass over x (q4_0_rows.h), so that nothing waits for the norm. It is computed out_dim / 4
+// times, at the price of a multiplication and an addition per value of x. Rows past the end are
+// replaced by the last one.
+kernel void rmsnorm_matvec_q4_0_onepass(device const float *x [[buffer(0)]],
+                                        device const float *norm_w [[buffer(1)]],
+                                        device const block_q4_0 *w [[buffer(2)]],
+                                        device float *y [[buffer(3)]],
+                                        constant uint &out_dim [[buffer(4)]],
+                                        constant uint &in_dim [[buffer(5)]],
+                                        constant float &eps [[buffer(6)]],
+                                        uint group [[threadgroup_position_in_grid]],
+                                        uint sg [[simdgroup_index_in_threadgroup]],
+                                        uint lane [[thread_index_in_simdgroup]]) {
+    const uint first = (group * 4 + sg) * 4;
+    if (first >= out_dim)
+        return;
+    const uint blocks = in_dim / 32;
+    device const block_q4_0 *rows[4];
+    for (uint r = 0; r < 4; r++)
+        rows[r] = w + size_t(min(first + r, out_dim - 1)) * blocks;
+    normal_halves input = {x, norm_w, 0.0f};
+    float sums[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    q4_0_add_rows<4>(rows, input, blocks, lane, sums);
+    const float inverse = rsqrt(simd_sum(input.squares) / float(in_dim) + eps);
+    for (uint r = 0; r < 4; r++) {
+        const float sum = simd_sum(sums[r]);
+        if (lane == r && first + r < out_dim)
+            y[first + r] = sum * inverse;
+    }
 }

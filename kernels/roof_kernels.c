@@ -22,4 +22,10 @@ static bool record_empty(tape *t, slice counter, err *e) {
     return dispatch_overhead_noop_record(t, &dispatch_overhead_noop_op.kernels[0], counter, e);
 }
 
-const roof_kernels bandwidth_roof_kernels = {record_read, record_copy, record_triad, record_empty};
+static bool record_compute(tape *t, slice in, slice out, uint32_t threads, uint32_t rounds,
+                           err *e) {
+    return compute_fma_record(t, &compute_fma_op.kernels[0], in, out, threads, rounds, e);
+}
+
+const roof_kernels bandwidth_roof_kernels = {record_read, record_copy, record_triad, record_empty,
+                                             record_compute};

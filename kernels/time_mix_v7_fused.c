@@ -20,9 +20,9 @@ static const kernel finish_kernels[] = {
     KERNEL("time_mix_v7_finish", "simdgroup", "one simdgroup per head", 256, 8),
     KERNEL("time_mix_v7_finish_alone", "alone", "one thread per head", 32, 32),
 };
-/* Four threads per row of the state. */
+/* Four threads per row of the state: the group is that of a head of 64. */
 static const kernel token_kernels[] = {
-    KERNEL("time_mix_v7_token", NULL, "one threadgroup per head, one quad per row", 0, 0),
+    KERNEL("time_mix_v7_token", NULL, "one threadgroup per head, one quad per row", 256, 0),
 };
 
 /* --- prepare --- */

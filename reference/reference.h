@@ -50,6 +50,10 @@ void reference_rope(const float *x, size_t heads, size_t head_dim, uint32_t pos,
 void reference_rope_table(const float *x, size_t heads, size_t head_dim, uint32_t pos,
                           const float *freqs, double *y, double *magnitude);
 
+/* The same for one pair in double precision, in place, with the magnitude of each of its values:
+ * sine is the error of a sine or cosine, in units of the others. */
+void reference_rope_fused(double angle, double sine, double *pair, double *magnitude);
+
 /* y (batch, out_dim) += W x for each of x (batch, in_dim); W (out_dim, in_dim) in blocks of a
  * format, in_dim whole blocks. magnitude holds that of y before and gets that of the result: for
  * such long sums, the size of their partial sums (matvec.c). */
@@ -104,6 +108,10 @@ void reference_decode_row(const weight_format *f, const void *table, size_t row,
 /* out (count) = b + scalar * c */
 void reference_triad(const float *b, const float *c, double scalar, size_t count, double *out,
                      double *magnitude);
+
+/* out (count) = the sum of four series a = a * keep + x after `rounds` rounds, from 0, x, -x and 2x */
+void reference_compute_fma(const float *x, size_t count, uint32_t rounds, double keep, double *out,
+                           double *magnitude);
 
 /* What a decode step leaves: history[step % ring] = next, and after = {next, pos + 1,
  * kv_len + 1, step + 1}, for before = {token, pos, kv_len, step}. */

@@ -29,3 +29,11 @@ void reference_rope_table(const float *x, size_t heads, size_t head_dim, uint32_
             turn_pair(x + i, pos * (double)freqs[p], y + i, magnitude + i);
         }
 }
+
+void reference_rope_fused(double angle, double sine, double *pair, double *magnitude) {
+    double a = pair[0], b = pair[1];
+    pair[0] = a * cos(angle) - b * sin(angle);
+    pair[1] = a * sin(angle) + b * cos(angle);
+    double spread = (fabs(a) + fabs(b)) * (1 + fabs(angle) + sine);
+    magnitude[0] = magnitude[1] = magnitude[0] + magnitude[1] + spread;
+}

@@ -8,6 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "harness/base/os.h"
+#include "harness/base/root.h"
 
 static const char *const relations[] = {
     [CLAIM_ABOUT] = "about",
@@ -143,14 +147,32 @@ bool claims_read(const char *path, claim_list *out, err *e) {
     return ok;
 }
 
-bool claims_open(const char *home, const char *file, const char *const *folders, size_t count,
-                 claim_list *claims, store *results, err *e) {
-    char all[PATH_MAX + 16], own[PATH_MAX + 32];
+static bool read_default(const char *root, claim_list *claims, err *e) {
+    char path[PATH_MAX + 32], home[PATH_MAX];
+    snprintf(path, sizeof path, "%s/results/claims.csv", root);
+    if (access(path, F_OK) == 0)
+        return claims_read(path, claims, e);
+    if (root_find_project(home, sizeof home))
+        return true;
+    if (!os_find_home(home, sizeof home, e))
+        return false;
+    snprintf(path, sizeof path, "%s/results/claims.csv", home);
+    return claims_read(path, claims, e);
+}
+
+bool claims_open(const char *file, const char *const *folders, size_t count, claim_list *claims,
+                 store *results, err *e) {
+    char root[PATH_MAX], all[PATH_MAX + 16];
     const char *only = all;
-    snprintf(all, sizeof all, "%s/results", home);
-    snprintf(own, sizeof own, "%s/results/claims.csv", home);
-    return claims_read(file ? file : own, claims, e) &&
-           store_read(count ? folders : &only, count ? count : 1, count == 0, results, e);
+    if (!root_find(root, sizeof root, e) ||
+        !(file ? claims_read(file, claims, e) : read_default(root, claims, e)))
+        return false;
+    snprintf(all, sizeof all, "%s/results", root);
+    if (count == 0 && !os_is_folder(all)) { /* nothing has been measured */
+        *results = (store){.count = 0};
+        return true;
+    }
+    return store_read(count ? folders : &only, count ? count : 1, count == 0, results, e);
 }
 
 void claims_free(claim_list *l) {

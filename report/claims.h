@@ -69,10 +69,11 @@ typedef struct {
 
 /* Malformed files are one sentence with file and line, EXIT_USAGE. */
 bool claims_read(const char *path, claim_list *out, err *e);
-/* The claims of a file (NULL: the project's own) and the results of some folders (none: all of the
- * project's, which may be empty), as verbs take them. The caller frees both, also on failure. */
-bool claims_open(const char *home, const char *file, const char *const *folders, size_t count,
-                 claim_list *claims, store *results, err *e);
+/* The claims of a file (NULL: results/claims.csv of the root, else those that come with Assay, which
+ * say nothing about a user's project) and the results of some folders (none: all of the root's, which
+ * may be empty), as verbs take them. The caller frees both, also on failure. */
+bool claims_open(const char *file, const char *const *folders, size_t count, claim_list *claims,
+                 store *results, err *e);
 void claims_free(claim_list *l);
 
 claim_answer claim_judge(const claim *c, const store_folder *f);

@@ -30,6 +30,10 @@ void page_print_rows(const page *p, FILE *out, const store_folder *f, const stor
 /* Charts of a file or of an experiment; how many there are. */
 size_t page_print_charts(const page *p, FILE *out, const store_folder *f, const char *what);
 
+/* After the times of bench: trends over all runs, and verdicts against the baselines; in
+ * part_history.c. */
+void page_print_history(const page *p, FILE *out, const store_folder *f, const store_file *bench);
+
 /* Counts, in part_kernels.c ------------------------------------------------------------------- */
 
 /* What `assay check` and `assay validate` found in a folder. */

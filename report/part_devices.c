@@ -140,8 +140,13 @@ static size_t print_missing_charts(FILE *out, const store_folder *f) {
 
 bool page_print_missing(page *p, FILE *out, err *e) {
     (void)e;
-    size_t count = 0;
+    size_t count = p->store->skipped_count;
     fputs("<ul>\n", out);
+    for (size_t i = 0; i < count; i++) {
+        fputs("<li><strong>Left out:</strong> ", out);
+        html_print(out, p->store->skipped[i]);
+        fputs("</li>\n", out);
+    }
     for (size_t i = 0; i < p->store->count; i++) {
         const store_folder *f = &p->store->folders[i];
         count += print_missing_kinds(out, f);

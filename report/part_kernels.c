@@ -275,7 +275,7 @@ static void start_times(FILE *out, const store_folder *f) {
         {"spread", true, "distance between the quartiles, relative to the median"},
         {"n", true, "samples"},
         {"GB/s", true, "of the bytes that must be moved; 1 GB is 1e9 bytes"},
-        {"of roof", true, "relative to the bandwidth measured in the same run"},
+        {"of roof", true, "of the nearer one: bandwidth or arithmetic, measured in the same run"},
         {"GFLOP/s", true, NULL},
         {"labels", false, "conditions that make a time less trustworthy"}};
     char caption[240];
@@ -295,6 +295,7 @@ static bool print_times(const page *p, FILE *out, const store_folder *f, const s
         print_time(out, &row);
     }
     html_end_table(out);
+    page_print_history(p, out, f, file);
     return true;
 }
 

@@ -36,8 +36,10 @@ static bool has_columns(const csv_file *f, const char *const *names) {
 static store_kind find_kind(const csv_file *f) {
     static const char *const check[] = {"kernel", "verdict", "margin", "message", NULL};
     static const char *const validate[] = {"case", "class", "outside_by", NULL};
+    static const char *const history[] = {"case", "date", "median_ns", "low_ns", "high_ns", NULL};
     return csv_get_meta(f, "experiment") ? STORE_EXPERIMENT
            : results_has_rows(f)         ? STORE_BENCH
+           : has_columns(f, history)     ? STORE_HISTORY
            : has_columns(f, check)       ? STORE_CHECK
            : has_columns(f, validate)    ? STORE_VALIDATE
                                          : STORE_OTHER;
@@ -143,6 +145,25 @@ static bool check_rows(const csv_file *f, err *e) {
     return true;
 }
 
+/* The numbers that the page will read: a file is left out as a whole or not at all. */
+static bool check_numbers(const store_file *f, err *e) {
+    static const char *const check[] = {"margin", "max_ulp", NULL};
+    static const char *const history[] = {"median_ns", "low_ns", "high_ns", NULL};
+    const char *const *titles = f->kind == STORE_CHECK ? check : history;
+    result_row row;
+    size_t column;
+    double value;
+    for (size_t r = 0; r < csv_count_rows(f->csv); r++) {
+        if (f->kind == STORE_BENCH && !result_read_row(f->csv, r, &row, e))
+            return false;
+        for (size_t i = 0; titles[i] && (f->kind == STORE_CHECK || f->kind == STORE_HISTORY); i++)
+            if (!csv_find_column(f->csv, titles[i], &column, e) ||
+                !csv_get_double(f->csv, r, column, &value, e))
+                return false;
+    }
+    return true;
+}
+
 static bool add_file(store_folder *folder, const char *name, err *e) {
     folder->files = realloc(folder->files, (folder->count + 1) * sizeof *folder->files);
     assert(folder->files);
@@ -155,7 +176,7 @@ static bool add_file(store_folder *folder, const char *name, err *e) {
     if ((f->kind != STORE_OTHER || csv_get_meta(f->csv, "schema")) &&
         !results_check_schema(f->csv, e))
         return false;
-    if (!check_rows(f->csv, e))
+    if (!check_numbers(f, e))
         return false;
     const char *experiment = csv_get_meta(f->csv, "experiment");
     if (experiment)
@@ -217,7 +238,17 @@ static bool check_devices(const store_folder *f, err *e) {
     return true;
 }
 
-static bool read_folder(store_folder *f, const char *path, err *e) {
+/* One file that cannot be read must not keep the others from being shown. */
+static void skip(store *s, store_folder *f, const err *why) {
+    store_file *file = &f->files[--f->count];
+    csv_file_free(file->csv);
+    free(file->metrics);
+    s->skipped = realloc(s->skipped, (s->skipped_count + 1) * sizeof *s->skipped);
+    assert(s->skipped);
+    snprintf(s->skipped[s->skipped_count++], sizeof *s->skipped, "%s", why->text);
+}
+
+static bool read_folder(store *s, store_folder *f, const char *path, err *e) {
     struct dirent **names = NULL;
     const char *slash = strrchr(path, '/');
     *f = (store_folder){.count = 0};
@@ -227,10 +258,14 @@ static bool read_folder(store_folder *f, const char *path, err *e) {
     bool ok = count >= 0;
     for (int i = 0; i < count; i++) {
         const char *name = names[i]->d_name;
-        if (ok && is_table(name))
-            ok = add_file(f, name, e);
-        else if (ends_with(name, ".svg") || ends_with(name, ".png") ||
-                 ends_with(name, ".samples.csv"))
+        err why = {.code = EXIT_OK};
+        if (ok && is_table(name)) {
+            if (!add_file(f, name, &why))
+                skip(s, f, &why);
+            else
+                ok = check_rows(f->files[f->count - 1].csv, e);
+        } else if (ends_with(name, ".svg") || ends_with(name, ".png") ||
+                   ends_with(name, ".samples.csv"))
             add_other(f, name);
         free(names[i]);
     }
@@ -241,10 +276,10 @@ static bool read_folder(store_folder *f, const char *path, err *e) {
     return ok;
 }
 
-static bool add_folder(store_folder **list, size_t *count, const char *path, err *e) {
+static bool add_folder(store *s, store_folder **list, size_t *count, const char *path, err *e) {
     *list = realloc(*list, (*count + 1) * sizeof **list);
     assert(*list);
-    return read_folder(&(*list)[(*count)++], path, e);
+    return read_folder(s, &(*list)[(*count)++], path, e);
 }
 
 static bool is_chart(const char *name) {
@@ -267,9 +302,9 @@ static bool has_any(const char *path, bool (*is_wanted)(const char *name)) {
 static bool add_known(store *s, const char *path, bool *is_known, err *e) {
     *is_known = true;
     if (has_any(path, is_table))
-        return add_folder(&s->folders, &s->count, path, e);
+        return add_folder(s, &s->folders, &s->count, path, e);
     if (has_any(path, is_chart)) {
-        if (!add_folder(&s->together, &s->together_count, path, e))
+        if (!add_folder(s, &s->together, &s->together_count, path, e))
             return false;
         store_folder *f = &s->together[s->together_count - 1];
         snprintf(f->device, sizeof f->device, "several devices");
@@ -343,7 +378,20 @@ static void free_folders(store_folder *folders, size_t count) {
 void store_free(store *s) {
     free_folders(s->folders, s->count);
     free_folders(s->together, s->together_count);
+    free(s->skipped);
     *s = (store){.count = 0};
+}
+
+bool store_admit_skipped(const store *s, err *e) {
+    char rest[1024] = "";
+    size_t used = 0;
+    if (s->skipped_count == 0)
+        return true;
+    for (size_t i = 1; i < s->skipped_count && used < sizeof rest; i++)
+        used += (size_t)snprintf(rest + used, sizeof rest - used, "left out: %s\n", s->skipped[i]);
+    err_set(e, EXIT_USAGE, "a file was left out: %.220s", s->skipped[0]);
+    err_set_detail(e, rest);
+    return false;
 }
 
 /* Looking up ---------------------------------------------------------------------------------- */

@@ -22,6 +22,7 @@ typedef enum {
     STORE_BENCH,      /* of assay bench */
     STORE_CHECK,      /* of assay check */
     STORE_VALIDATE,   /* of assay validate */
+    STORE_HISTORY,    /* of assay bench, over all its runs */
     STORE_OTHER       /* any other table */
 } store_kind;
 
@@ -55,15 +56,20 @@ typedef struct {
 typedef struct {
     store_folder *folders;
     size_t count;
+    char (*skipped)[256]; /* malformed files that were left out: one sentence each */
+    size_t skipped_count;
     store_folder *together; /* charts of several devices: folders that have no CSV file */
     size_t together_count;
 } store;
 
 /* Each path is the folder of a device (or of charts), or contains some; scratch is left out.
- * Malformed files are one sentence with file and line, EXIT_USAGE; so is a path without results,
- * unless may_be_empty. */
+ * A malformed file is left out and remembered in `skipped` with its line. A path without results is
+ * EXIT_USAGE, unless may_be_empty. */
 bool store_read(const char *const *paths, size_t count, bool may_be_empty, store *out, err *e);
 void store_free(store *s);
+
+/* After everything else is done: true if no file was left out, else EXIT_USAGE with the sentences. */
+bool store_admit_skipped(const store *s, err *e);
 
 /* NULL if there is none. */
 const store_file *store_find(const store_folder *f, store_kind kind, const char *name);

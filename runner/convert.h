@@ -27,7 +27,7 @@ typedef struct {
 /* The type by its name on a command line; the names, "q4_0, q4_1, ...". */
 const gguf_type *convert_find_type(const char *name, err *e);
 void convert_list_types(char *text, size_t size);
-/* The type itself, or what a matrix with rows of so many values gets instead. */
+/* The type itself, or what a matrix with rows of this many values gets instead. */
 const gguf_type *convert_fit_type(const gguf_type *type, uint64_t columns);
 /* The same for the head: with a quantised type six bits where rows are whole blocks, else eight. */
 const gguf_type *convert_fit_head(const gguf_type *type, uint64_t columns);

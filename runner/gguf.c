@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "gguf_parse.h"
-#include "harness/base/os.h"
+#include "harness/base/map_guard.h"
 
 /* Names by hash: slots hold index + 1, 0 is free; a taken slot sends on to the next. */
 typedef struct {
@@ -140,6 +140,7 @@ static bool map_file(gguf *g, const char *path, err *e) {
     g->map = map;
     g->bytes = (size_t)s.st_size;
     h->is_mapped = true;
+    map_guard_add(map, g->bytes, path);
     return true;
 }
 
@@ -166,6 +167,7 @@ void gguf_free(gguf *g) {
     free(g->tensors);
     free(h->values.slots);
     free(h->tensors.slots);
+    map_guard_remove(h->is_mapped ? g->map : NULL);
     if (h->is_mapped)
         munmap((void *)g->map, g->bytes);
     free(h->name);

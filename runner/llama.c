@@ -35,9 +35,11 @@ static bool make_scratch(model *m, llama *l, err *e) {
 static bool make_freqs(model *m, llama *l, err *e) {
     float freqs[LLAMA_MAX_HEAD_DIM / 2];
     bool needed;
-    return llama_read_freqs(m->file, &l->shape, freqs, &needed, e) &&
-           (!needed ||
-            model_make_table(m, "rope freqs", freqs, l->shape.head_dim / 2, &l->freqs, e));
+    if (!llama_read_freqs(m->file, &l->shape, freqs, &needed, e))
+        return false;
+    /* The kernels that GPUs use take them from a table in any case. */
+    bool used = needed || (m->device && !device_get_facts(m->device)->emulated);
+    return (!used || model_make_table(m, "rope freqs", freqs, l->shape.head_dim / 2, &l->freqs, e));
 }
 
 static bool make_cache(model *m, llama *l, err *e) {

@@ -139,7 +139,7 @@ bool llama_read_freqs(const gguf *g, const llama_shape *s, float *freqs, bool *n
     if (factors && (factors->type->format != &format_f32 || factors->elements != s->head_dim / 2))
         return err_set(e, EXIT_CANNOT, "rope_freqs.weight is not %u floats", s->head_dim / 2);
     *needed = factors || scale != 1;
-    for (uint32_t i = 0; *needed && i < s->head_dim / 2; i++) {
+    for (uint32_t i = 0; i < s->head_dim / 2; i++) {
         if (factors)
             memcpy(&factor, (const char *)factors->data + i * sizeof factor, sizeof factor);
         if (!(factor > 0))

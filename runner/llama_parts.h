@@ -38,7 +38,7 @@ typedef struct {
     llama_weights weights;
     llama_scratch scratch;
     llama_cache *cache; /* one for each layer */
-    slice freqs;        /* (head_dim / 2) turns per position; no buffer: rope_base says it all */
+    slice freqs;        /* (head_dim / 2) turns per position; no buffer: none are used */
 } llama;
 
 /* The sizes in the file, checked. */
@@ -47,8 +47,8 @@ bool llama_read_sizes(const gguf *g, llama_shape *out, err *e);
 /* Finds every weight and checks its shape. */
 bool llama_find_weights(model *m, err *e);
 
-/* How much one position turns each pair of a head, where scaling or factors in the file say so:
- * *needed is false and nothing is filled where rope_base says it all. */
+/* How much one position turns each pair of a head. *needed: scaling or factors in the file change
+ * it; else rope_base says it all. */
 bool llama_read_freqs(const gguf *g, const llama_shape *s, float *freqs, bool *needed, err *e);
 
 bool llama_record(model *m, tape *t, slice ids, uint32_t tokens, bool has_head, err *e);

@@ -54,47 +54,93 @@ static bool record_rope(model *m, tape *t, uint32_t tokens, err *e) {
                                     s->heads, s->kv_heads, s->head_dim, at, s->rope_base, e);
 }
 
-/* Appends keys and values to the cache, then attends to all of it. */
+static bool record_append(model *m, tape *t, const llama_cache *c, uint32_t tokens, err *e) {
+    const llama_shape *s = &get_own(m)->shape;
+    const llama_scratch *a = &get_own(m)->scratch;
+    uint32_t kv_dim = s->kv_heads * s->head_dim;
+    param at = model_get_control(m, CONTROL_POSITION);
+    if (tokens == 1)
+        return kv_cache_copy_record(t, &kv_cache_copy_op.kernels[0], a->k, a->v, c->keys, c->values,
+                                    kv_dim, at, e);
+    return kv_cache_copy_tokens_record(t, &kv_cache_copy_tokens_op.kernels[0], a->k, a->v, c->keys,
+                                       c->values, tokens, kv_dim, at, e);
+}
+
+/* To all of the cache, where the tokens' own keys and values already are. */
 static bool record_attention(model *m, tape *t, const llama_cache *c, uint32_t tokens, err *e) {
     const llama_shape *s = &get_own(m)->shape;
     const llama_scratch *a = &get_own(m)->scratch;
     const device_facts *d = device_get_facts(m->device);
     float scale = 1 / sqrtf((float)s->head_dim);
-    uint32_t kv_dim = s->kv_heads * s->head_dim;
-    param at = model_get_control(m, CONTROL_POSITION);
     if (tokens == 1)
-        return kv_cache_copy_record(t, &kv_cache_copy_op.kernels[0], a->k, a->v, c->keys, c->values,
-                                    kv_dim, at, e) &&
-               decode_attention_record(t, variants_pick_decode_attention(d), a->q, c->keys,
-                                       c->values, a->attention, s->heads, s->kv_heads, s->head_dim,
-                                       model_get_control(m, CONTROL_LENGTH), scale, e);
-    return kv_cache_copy_tokens_record(t, &kv_cache_copy_tokens_op.kernels[0], a->k, a->v, c->keys,
-                                       c->values, tokens, kv_dim, at, e) &&
-           prefill_attention_record(t, variants_pick_prefill_attention(d), a->q, c->keys, c->values,
-                                    a->attention, tokens, s->heads, s->kv_heads, s->head_dim, at,
-                                    scale, e);
+        return decode_attention_record(t, variants_pick_decode_attention(d, s->head_dim), a->q,
+                                       c->keys, c->values, a->attention, s->heads, s->kv_heads,
+                                       s->head_dim, model_get_control(m, CONTROL_LENGTH), scale, e);
+    return prefill_attention_record(t, variants_pick_prefill_attention(d), a->q, c->keys, c->values,
+                                    a->attention, tokens, s->heads, s->kv_heads, s->head_dim,
+                                    model_get_control(m, CONTROL_POSITION), scale, e);
 }
 
-static bool record_layer(model *m, tape *t, uint32_t index, uint32_t tokens, err *e) {
-    const llama_layer *l = &get_own(m)->weights.layers[index];
+/* From x to q and the caches, a launch for each step. */
+static bool record_qkv_apart(model *m, tape *t, const llama_layer *l, const llama_cache *c,
+                             uint32_t tokens, err *e) {
     const llama_scratch *a = &get_own(m)->scratch;
     const weight *const qkv[3] = {&l->q, &l->k, &l->v};
-    const weight *const gate_up[3] = {&l->gate, &l->up, NULL};
-    model_mark_layer(t, index);
     return record_norm(m, t, a->x, &l->attn_norm, a->normed, tokens, e) &&
            record_products(m, t, qkv, a->normed, (slice[3]){a->q, a->k, a->v}, tokens, e) &&
            model_record_bias(t, &l->q_bias, a->q, tokens, e) &&
            model_record_bias(t, &l->k_bias, a->k, tokens, e) &&
            model_record_bias(t, &l->v_bias, a->v, tokens, e) && record_rope(m, t, tokens, e) &&
-           record_attention(m, t, &get_own(m)->cache[index], tokens, e) &&
-           model_record_product(m, t, &l->attn_output, a->attention, a->x, true, tokens, e) &&
-           model_record_bias(t, &l->attn_output_bias, a->x, tokens, e) &&
-           record_norm(m, t, a->x, &l->ffn_norm, a->normed, tokens, e) &&
+           record_append(m, t, c, tokens, e);
+}
+
+/* The same in one launch where there is a kernel for it. */
+static bool record_qkv(model *m, tape *t, const llama_layer *l, const llama_cache *c,
+                       uint32_t tokens, err *e) {
+    const llama_shape *s = &get_own(m)->shape;
+    const llama_scratch *a = &get_own(m)->scratch;
+    const kernel *k = variants_pick_qkv(device_get_facts(m->device), l->q.format, tokens);
+    bool has_bias = l->q_bias.format || l->k_bias.format || l->v_bias.format;
+    if (!k || has_bias || !get_own(m)->freqs.buffer || l->k.format != l->q.format ||
+        l->v.format != l->q.format)
+        return record_qkv_apart(m, t, l, c, tokens, e);
+    qkv_slices at = {a->x, l->attn_norm.at, l->q.at,   l->k.at,          l->v.at,
+                     a->q, c->keys,         c->values, get_own(m)->freqs};
+    qkv_sizes sizes = {
+        s->heads * s->head_dim, s->kv_heads * s->head_dim, s->hidden, s->head_dim, tokens, s->eps};
+    return qkv_rope_append_record(t, k, &at, &sizes, model_get_control(m, CONTROL_POSITION), e);
+}
+
+static bool record_gate_up_apart(model *m, tape *t, const llama_layer *l, uint32_t tokens, err *e) {
+    const llama_scratch *a = &get_own(m)->scratch;
+    const weight *const gate_up[3] = {&l->gate, &l->up, NULL};
+    return record_norm(m, t, a->x, &l->ffn_norm, a->normed, tokens, e) &&
            record_products(m, t, gate_up, a->normed, (slice[3]){a->gate, a->up}, tokens, e) &&
            model_record_bias(t, &l->gate_bias, a->gate, tokens, e) &&
            model_record_bias(t, &l->up_bias, a->up, tokens, e) &&
            ffn_silu_record(t, &ffn_silu_op.kernels[0], a->gate, a->up, a->activated,
-                           tokens * get_own(m)->shape.ffn, e) &&
+                           tokens * get_own(m)->shape.ffn, e);
+}
+
+static bool record_gate_up(model *m, tape *t, const llama_layer *l, uint32_t tokens, err *e) {
+    const llama_scratch *a = &get_own(m)->scratch;
+    const kernel *k = variants_pick_gate_up(device_get_facts(m->device), l->gate.format, tokens);
+    if (!k || l->gate_bias.format || l->up_bias.format || l->up.format != l->gate.format)
+        return record_gate_up_apart(m, t, l, tokens, e);
+    gate_up_slices at = {a->x, l->ffn_norm.at, l->gate.at, l->up.at, a->activated};
+    return gate_up_silu_record(t, k, &at, l->gate.rows, l->gate.columns, tokens,
+                               get_own(m)->shape.eps, e);
+}
+
+static bool record_layer(model *m, tape *t, uint32_t index, uint32_t tokens, err *e) {
+    const llama_layer *l = &get_own(m)->weights.layers[index];
+    const llama_scratch *a = &get_own(m)->scratch;
+    const llama_cache *c = &get_own(m)->cache[index];
+    model_mark_layer(t, index);
+    return record_qkv(m, t, l, c, tokens, e) && record_attention(m, t, c, tokens, e) &&
+           model_record_product(m, t, &l->attn_output, a->attention, a->x, true, tokens, e) &&
+           model_record_bias(t, &l->attn_output_bias, a->x, tokens, e) &&
+           record_gate_up(m, t, l, tokens, e) &&
            model_record_product(m, t, &l->down, a->activated, a->x, true, tokens, e) &&
            model_record_bias(t, &l->down_bias, a->x, tokens, e);
 }
@@ -106,8 +152,13 @@ static bool record_head(model *m, tape *t, uint32_t tokens, err *e) {
     slice last = model_take_row(l->scratch.x, tokens - 1, hidden),
           normed = model_take_row(l->scratch.normed, 0, hidden);
     tape_mark(t, "head");
+    const weight *head = &l->weights.head;
+    const kernel *fused = variants_pick_normed_matvec(device_get_facts(m->device), head->format);
+    if (fused)
+        return rmsnorm_matvec_record(t, fused, last, l->weights.norm.at, head->at, m->logits,
+                                     head->rows, head->columns, l->shape.eps, e);
     return record_norm(m, t, last, &l->weights.norm, normed, 1, e) &&
-           model_record_product(m, t, &l->weights.head, normed, m->logits, false, 1, e);
+           model_record_product(m, t, head, normed, m->logits, false, 1, e);
 }
 
 bool llama_record(model *m, tape *t, slice ids, uint32_t tokens, bool has_head, err *e) {

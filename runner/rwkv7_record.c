@@ -61,11 +61,11 @@ static matvec_product make_product(const weight *w, slice x, const weight *bias,
 static bool record_product(model *m, tape *t, const matvec_product *p, uint32_t tokens, err *e) {
     const kernel *k;
     if (p->bias.buffer || p->activation != ACTIVATION_NONE) {
-        k = variants_pick_activated(get_facts(m), p->format, p->columns, tokens, e);
+        k = variants_pick_activated(get_facts(m), p->format, p->rows, p->columns, tokens, e);
         return k && matvec_activate_record(t, k, p->w, p->x, p->bias, p->y, p->rows, p->columns,
                                            tokens, p->activation, e);
     }
-    k = variants_pick_matvec(get_facts(m), p->format, false, p->columns, tokens, e);
+    k = variants_pick_matvec(get_facts(m), p->format, false, p->rows, p->columns, tokens, e);
     return k && matvec_record(t, k, p->w, p->x, p->y, p->rows, p->columns, tokens, e);
 }
 

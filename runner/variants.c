@@ -28,14 +28,22 @@ static const kernel *find_matvec(const op *o, const char *variant, const weight_
 }
 
 /* On the software device lanes that never meet are a plain loop, so one thread per row wins for one
- * token as for many (make bench-soft). On a GPU many tokens share what a quad decodes; one token
- * takes the kernels made for it, of which those of four rows at once are the widest. */
+ * token as for many (make bench-soft). On a GPU many tokens share each decoded weight. Few rows, or
+ * rows of few tokens, fill a GPU only if a simdgroup takes few of them; more share the x that they
+ * load. */
+enum { FEW_ROWS = 8192, FEW_TOKENS = 16 };
+
 static const kernel *pick_product(const op *o, const device_facts *d, const weight_format *f,
-                                  bool accumulates, uint32_t in_dim, uint32_t tokens, err *e) {
+                                  bool accumulates, uint32_t out_dim, uint32_t in_dim,
+                                  uint32_t tokens, err *e) {
     bool is_many = d->emulated || tokens > 1;
-    const char *const wanted[] = {d->emulated ? "alone" : is_many ? "reuse" : "rowblock", "plain"};
+    bool is_small = is_many ? tokens <= FEW_TOKENS : out_dim <= FEW_ROWS;
+    const char *const for_gpu[] = {is_small ? "lean" : "lean_rows", is_many ? "reuse" : "rowblock",
+                                   "plain"},
+                      *const for_cpu[] = {"alone", "plain", "plain"};
+    const char *const *wanted = d->emulated ? for_cpu : for_gpu;
     const kernel *k = NULL;
-    for (size_t i = 0; !k && i < COUNT_OF(wanted); i++)
+    for (size_t i = 0; !k && i < COUNT_OF(for_gpu); i++)
         k = find_matvec(o, wanted[i], f, accumulates, is_many, in_dim);
     if (!k)
         err_set(e, EXIT_CANNOT, "no kernel multiplies rows of %u weights in %s", in_dim, f->name);
@@ -43,13 +51,13 @@ static const kernel *pick_product(const op *o, const device_facts *d, const weig
 }
 
 const kernel *variants_pick_matvec(const device_facts *d, const weight_format *f, bool accumulates,
-                                   uint32_t in_dim, uint32_t tokens, err *e) {
-    return pick_product(&matvec_op, d, f, accumulates, in_dim, tokens, e);
+                                   uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e) {
+    return pick_product(&matvec_op, d, f, accumulates, out_dim, in_dim, tokens, e);
 }
 
 const kernel *variants_pick_activated(const device_facts *d, const weight_format *f,
-                                      uint32_t in_dim, uint32_t tokens, err *e) {
-    return pick_product(&matvec_activate_op, d, f, false, in_dim, tokens, e);
+                                      uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e) {
+    return pick_product(&matvec_activate_op, d, f, false, out_dim, in_dim, tokens, e);
 }
 
 const kernel *variants_pick_embedding(const weight_format *f, err *e) {
@@ -67,9 +75,37 @@ const kernel *variants_pick_rmsnorm(const device_facts *d, uint32_t tokens) {
     return find_variant(&rmsnorm_op, tokens == 1 ? "threadgroup" : "rows");
 }
 
-/* Eight simdgroups for a head pay when there are many keys and simdgroups run side by side. */
-const kernel *variants_pick_decode_attention(const device_facts *d) {
-    return find_variant(&decode_attention_op, d->emulated ? "plain" : "threadgroup");
+/* Many simdgroups for a head pay when there are many keys and simdgroups run side by side. */
+const kernel *variants_pick_decode_attention(const device_facts *d, uint32_t head_dim) {
+    if (d->emulated)
+        return find_variant(&decode_attention_op, "plain");
+    const kernel *spread = find_variant(&decode_attention_op, "spread");
+    return head_dim % spread->multiple_of == 0 ? spread
+                                               : find_variant(&decode_attention_op, "threadgroup");
+}
+
+/* On a GPU a launch costs more than computing a norm once per simdgroup; on a CPU it is the other
+ * way round. */
+static const kernel *find_fused(const op *o, const device_facts *d, const weight_format *f,
+                                uint32_t tokens) {
+    const char *variant = tokens == 1 ? "plain" : tokens <= FEW_TOKENS ? "tokens" : "tokens_rows";
+    for (size_t i = 0; !d->emulated && i < o->kernel_count; i++)
+        if (o->kernels[i].format == f && strcmp(o->kernels[i].variant, variant) == 0)
+            return &o->kernels[i];
+    return NULL;
+}
+
+const kernel *variants_pick_qkv(const device_facts *d, const weight_format *f, uint32_t tokens) {
+    return find_fused(&qkv_rope_append_op, d, f, tokens);
+}
+
+const kernel *variants_pick_gate_up(const device_facts *d, const weight_format *f,
+                                    uint32_t tokens) {
+    return find_fused(&gate_up_silu_op, d, f, tokens);
+}
+
+const kernel *variants_pick_normed_matvec(const device_facts *d, const weight_format *f) {
+    return d->emulated || f != &format_q4_0 ? NULL : find_variant(&rmsnorm_matvec_op, "onepass");
 }
 
 const kernel *variants_pick_prefill_attention(const device_facts *d) {

@@ -7,17 +7,17 @@
 #include "harness/device/device.h"
 #include "reference/quant.h"
 
-/* y = W x, or y += W x. NULL with e set: no kernel reads this format. */
+/* y = W x, or y += W x, for W (out_dim, in_dim). NULL with e set: no kernel reads this format. */
 const kernel *variants_pick_matvec(const device_facts *d, const weight_format *f, bool accumulates,
-                                   uint32_t in_dim, uint32_t tokens, err *e);
+                                   uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e);
 const kernel *variants_pick_embedding(const weight_format *f, err *e);
 const kernel *variants_pick_rmsnorm(const device_facts *d, uint32_t tokens);
-const kernel *variants_pick_decode_attention(const device_facts *d);
+const kernel *variants_pick_decode_attention(const device_facts *d, uint32_t head_dim);
 const kernel *variants_pick_prefill_attention(const device_facts *d);
 
 /* y = activation(W x + bias) */
 const kernel *variants_pick_activated(const device_facts *d, const weight_format *f,
-                                      uint32_t in_dim, uint32_t tokens, err *e);
+                                      uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e);
 
 /* Many products of one token in one launch, and all of a time mix in one: NULL where a launch for
  * each is better. */
@@ -26,6 +26,12 @@ const kernel *variants_pick_time_mix_token(const device_facts *d, uint32_t token
 
 /* The kernel of an op that has one for a device whose threads run alone, and one for a GPU. */
 const kernel *variants_pick_alone(const device_facts *d, const op *o);
+
+/* A norm fused with what follows it: NULL where separate launches are better or the
+ * format has no such kernel. */
+const kernel *variants_pick_qkv(const device_facts *d, const weight_format *f, uint32_t tokens);
+const kernel *variants_pick_gate_up(const device_facts *d, const weight_format *f, uint32_t tokens);
+const kernel *variants_pick_normed_matvec(const device_facts *d, const weight_format *f);
 
 /* Three matrices with one x in one launch, instead of three launches. */
 const kernel *variants_pick_batched(const device_facts *d);

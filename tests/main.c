@@ -14,9 +14,11 @@
     X(reference_suite)                                                                             \
     X(formats_suite)                                                                               \
     X(oracles_suite)                                                                               \
+    X(time_mix_suite)                                                                              \
     X(msl_suite)                                                                                   \
     X(msl_launch_suite)                                                                            \
     X(msl_source_suite)                                                                            \
+    X(readme_suite)                                                                                \
     X(record_suite)                                                                                \
     X(worker_suite)                                                                                \
     X(timing_suite)                                                                                \
@@ -59,7 +61,8 @@
     X(tokenize_suite)                                                                              \
     X(claims_suite)                                                                                \
     X(page_suite)                                                                                  \
-    X(run_all_suite)
+    X(run_all_suite)                                                                               \
+    X(install_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
 #define RUN(suite) RUN_SUITE(suite);

@@ -22,7 +22,8 @@ TEST bench_writes_rows_and_samples_and_continues_where_it_stopped(void) {
     ASSERT_SAYS("emulated");
     ASSERT_SAYS("1 timed, 0 not timed");
     ASSERT_RUN(
-        "grep -c '^ffn_silu/64/normal/chained/warm,.*,b.samples.csv,,2[^,]*,[^,]*,[0-9a-f]*$' "
+        "grep -c "
+        "'^ffn_silu/64/normal/chained/warm,.*,b.samples.csv,,2[^,]*,[^,]*,[0-9a-f]*,[0-9.e+]*$' "
         "$T/b.csv",
         0);
     ASSERT_RUN("grep -c ^ffn_silu/64/normal/chained/warm,0, $T/b.samples.csv", 0);
@@ -89,7 +90,7 @@ TEST mistakes_are_answered_with_what_would_have_been_right(void) {
         {BENCH "--cache hot", "there are warm, cold, all"},
         {BENCH "--shape 5xq", "'5xq' is not a shape"},
         {BENCH "--shape 99999999x99999999", "at most 4e9 values"},
-        {BENCH "--shape 1,,2", "--shape takes words with commas"},
+        {BENCH "--shape 1,,2", "--shape takes a comma-separated list"},
         {BENCH "--batch 0", "--batch takes numbers from 1 to 65536"},
         {BENCH "--variant nope", "no kernel or variant is called 'nope'"},
         {BENCH "ffn_sulu", "did you mean ffn_silu?"},
@@ -106,7 +107,8 @@ TEST mistakes_are_answered_with_what_would_have_been_right(void) {
         {BENCH "--boudget 1", "did you mean --budget?"},
         {"$A bench ffn_silu --device soft --out $T/b.txt", "NAME.csv"},
         {"$A compare", "compare takes two result files"},
-        {"$A compare a b c", "compare takes two result files"},
+        {"$A compare a b c", "or several runs per side: BASE... -- NEW..."},
+        {"$A compare a b --", "compare takes two result files"},
         {"$A compare /no/a.csv /no/b.csv", "cannot read /no/a.csv"},
         {"$A compare $H/kernels $H/kernels", "has no NAME.csv"},
         {"$A compare a.csv b.csv --clock sun", "there are gpu, encode and wall"},
@@ -174,10 +176,10 @@ TEST resuming_trusts_only_rows_that_are_still_true(void) {
                "ffn_silu buffer_copy --shape 64 --resume",
                0);
     ASSERT_SAYS("1 of 2 cases are already there");
-    ASSERT_RUN(
-        "sed 's/,[0-9a-f]\\{12\\}$/,0123456789ab/' $T/b.csv > $T/c.csv; mv $T/c.csv $T/b.csv; "
-        "ASSAY_KERNELS=$T/k " BENCH "ffn_silu buffer_copy --shape 64 --resume",
-        0);
+    ASSERT_RUN("sed 's/,[0-9a-f]\\{12\\}\\(,[^,]*\\)$/,0123456789ab\\1/' $T/b.csv > $T/c.csv; mv "
+               "$T/c.csv $T/b.csv; "
+               "ASSAY_KERNELS=$T/k " BENCH "ffn_silu buffer_copy --shape 64 --resume",
+               0);
     ASSERT_SAYS("0 of 2 cases are already there");
     PASS();
 }
@@ -226,7 +228,7 @@ TEST verdicts_and_exit_status_follow_from_the_files(void) {
     ASSERT_SAYS("2 same, 0 faster, 1 slower, 0 ambiguous, 0 missing, 0 new");
     ASSERT_RUN("$A compare $T/base.csv $T/fast.csv --explain", 0);
     ASSERT_SAYS("2 same, 1 faster, 0 slower");
-    ASSERT_SAYS("ratio 0.7000, 95% interval");
+    ASSERT_SAYS("ratio 0.7000, 99% interval");
     ASSERT_SAYS("after Holm");
     ASSERT_RUN("$A compare $T/base.csv $T/near.csv", 0);
     ASSERT_SAYS("3 same");
@@ -240,6 +242,57 @@ TEST verdicts_and_exit_status_follow_from_the_files(void) {
     ASSERT_SAYS("| c/1/normal/single/warm | new |");
     ASSERT_RUN("$A compare $T/base.csv $T/else.csv", 5);
     ASSERT_SAYS("other device: d");
+    PASS();
+}
+
+/* Runs of one case that differ by themselves. */
+TEST several_runs_per_side_are_the_unit(void) {
+    static const double base[] = {1000, 1004, 997}, near[] = {1003, 998, 1005},
+                        slow[] = {1100, 1096, 1105}, wild[] = {1100, 1010, 1240};
+    char name[32];
+    ASSERT_RUN("rm -rf $T; mkdir -p $T/x $T/y", 0);
+    for (int i = 0; i < 3; i++) {
+        const double *const sets[] = {base, near, slow, wild};
+        static const char *const names[] = {"base", "near", "slow", "wild"};
+        for (int k = 0; k < 4; k++) {
+            snprintf(name, sizeof name, "%s%d.csv", names[k], i + 1);
+            ASSERT(write_run(name, "d", three, &sets[k][i], 1));
+        }
+    }
+    ASSERT_RUN("cd $T && $A compare base?.csv -- near?.csv", 0);
+    ASSERT_RUN("cd $T && $A compare base?.csv -- slow?.csv --explain", 4);
+    ASSERT_SAYS("Student's t over 3 and 3 runs");
+    ASSERT_RUN("cd $T && $A compare base?.csv -- wild?.csv", 5);
+    ASSERT_RUN("cd $T && $A compare base1.csv wild3.csv", 4);    /* alone, it cannot be seen */
+    ASSERT_RUN("cd $T && $A compare base?.csv -- slow1.csv", 4); /* three tell how runs differ */
+    ASSERT_RUN("cd $T && for i in 1 2 3; do mkdir -p x$i y$i; cp base$i.csv x$i/b.csv; "
+               "cp base$i.samples.csv x$i/b.samples.csv; cp slow$i.csv y$i/b.csv; "
+               "cp slow$i.samples.csv y$i/b.samples.csv; done; $A compare x? -- y?",
+               4);
+    ASSERT_SAYS("b.csv:a/1/normal/single/warm  slower");
+    PASS();
+}
+
+TEST labels_of_disturbed_runs_are_heeded(void) {
+    static const double base[] = {1000}, slow[] = {1200};
+    ASSERT_RUN("rm -rf $T; mkdir -p $T", 0);
+    ASSERT(write_run("base.csv", "d", three, base, 1) &&
+           write_run("slow.csv", "d", three, slow, 1));
+    ASSERT_RUN("cd $T && for i in 1 2 3; do for s in base slow; do cp $s.csv $s$i.csv; "
+               "cp $s.samples.csv $s$i.samples.csv; done; done",
+               0);
+    ASSERT_RUN("cd $T && $A compare base1.csv slow1.csv", 4);
+    /* `labels` is the eighth column from the end. */
+    ASSERT_RUN(
+        "cd $T && for i in 1 2 3; do awk -F, -v OFS=, '/^a/ { $(NF - 7) = \"emulated+busy\" } "
+        "{ print }' slow$i.csv > l && mv l slow$i.csv; done; $A compare base1.csv slow1.csv "
+        "--explain",
+        5);
+    ASSERT_SAYS("now was busy");
+    ASSERT_SAYS("a run was disturbed");
+    ASSERT_RUN("cd $T && $A compare base?.csv -- slow?.csv --explain", 5);
+    ASSERT_SAYS("all runs of one side were disturbed");
+    ASSERT_RUN("cd $T && cp slow.csv slow1.csv && $A compare base?.csv -- slow?.csv", 4);
     PASS();
 }
 
@@ -263,7 +316,7 @@ TEST malformed_files_are_named_with_their_line(void) {
     ASSERT_RUN("rm -rf $T; mkdir -p $T", 0);
     ASSERT(write_run("base.csv", "d", three, base, 1) && write_run("bad.csv", "d", three, base, 1));
     ASSERT_RUN("echo 'x,y' >> $T/bad.csv; $A compare $T/base.csv $T/bad.csv", 2);
-    ASSERT_SAYS("bad.csv:5: 2 fields where the header has 44");
+    ASSERT_SAYS("bad.csv:5: 2 fields where the header has 45");
     ASSERT_RUN("sed 's/schema: 2/schema: 1/' $T/base.csv > $T/bad.csv; "
                "$A compare $T/base.csv $T/bad.csv",
                2);
@@ -300,7 +353,7 @@ TEST charts_are_whole_or_not_there(void) {
         0);
     ASSERT(write_run("r/bench.csv", "d", three, base, 1));
     ASSERT_RUN("PATH=$T/bin:$PATH $A plot $T/r", 3);
-    ASSERT_SAYS("bench.svg is not whole");
+    ASSERT_SAYS("bench.svg is incomplete");
     ASSERT_RUN("ls $T/r | grep -v csv", 1);
     ASSERT_RUN("grep -v ^a/ $T/r/bench.csv > $T/r/small_matrix.csv; $A plot $T/r/small_matrix.csv",
                2);
@@ -341,6 +394,8 @@ SUITE(bench_suite) {
     RUN_TEST(baselines_last_and_filtered_runs_merge);
     RUN_TEST(resuming_trusts_only_rows_that_are_still_true);
     RUN_TEST(verdicts_and_exit_status_follow_from_the_files);
+    RUN_TEST(several_runs_per_side_are_the_unit);
+    RUN_TEST(labels_of_disturbed_runs_are_heeded);
     RUN_TEST(folders_are_compared_file_by_file);
     RUN_TEST(times_that_cannot_be_give_no_ratio);
     RUN_TEST(charts_are_whole_or_not_there);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -302,6 +303,32 @@ static gguf_writer *start_writing(void) {
     return gguf_writer_new(path, &e);
 }
 
+/* In a process of its own: it ends. */
+TEST a_file_that_shrinks_while_it_is_read_ends_with_a_sentence(void) {
+    char model[300], said[300];
+    snprintf(model, sizeof model, "/tmp/assay-test-%ld-shrinks.gguf", (long)getpid());
+    snprintf(said, sizeof said, "/tmp/assay-test-%ld-said", (long)getpid());
+    craft_valid(&file, 3);
+    ASSERT(os_write_file(model, file.data, file.bytes, &e));
+    fflush(NULL);
+    pid_t child = fork();
+    ASSERT(child >= 0);
+    if (child == 0) {
+        gguf *g = gguf_open(model, &e);
+        bool ok = g && freopen(said, "w", stderr) && truncate(model, 0) == 0;
+        _exit(ok ? 100 + *(const volatile uint8_t *)g->map % 2 : 99);
+    }
+    int status = -1;
+    ASSERT_EQ_FMT(child, waitpid(child, &status, 0), "%d");
+    ASSERT(WIFEXITED(status));
+    ASSERT_EQ_FMT((int)EXIT_CANNOT, WEXITSTATUS(status), "%d");
+    char *text = os_read_file(said, NULL, &e);
+    ASSERT(text && strstr(text, "shrinks.gguf became shorter while it was being read"));
+    free(text);
+    ASSERT(unlink(model) == 0 && unlink(said) == 0);
+    PASS();
+}
+
 TEST what_is_written_is_read_back(void) {
     const gguf_text texts[] = {{"a", 1}, {"", 0}, {"\xff\0z", 3}};
     const int32_t numbers[] = {-1, 2};
@@ -369,6 +396,7 @@ SUITE(gguf_suite) {
     RUN_TEST(counts_that_lie_allocate_nothing);
     RUN_TEST(ten_thousand_names_are_no_trouble);
     RUN_TEST(what_is_no_file_is_refused);
+    RUN_TEST(a_file_that_shrinks_while_it_is_read_ends_with_a_sentence);
     RUN_TEST(what_is_written_is_read_back);
     RUN_TEST(an_unfinished_file_is_removed);
 }

@@ -9,12 +9,13 @@
 
 #include "harness/base/os.h"
 #include "harness/base/toolchain.h"
+#include "harness/device/soft/inspect.h"
 #include "harness/device/soft/lines.h"
 #include "harness/device/soft/macho.h"
 
 SUITE_EXTERN(lines_suite);
 
-/* FRONT moves everything behind it to other addresses. */
+/* FRONT moves everything after it to other addresses. */
 static const char source[] =
     "#if FRONT\n"
     "extern \"C\" int front(int *p) { return p[0] / p[1] + p[2] % p[3]; }\n"
@@ -29,7 +30,20 @@ static const char source[] =
     "    for (int i = 0; i < n; i++)\n"
     "        all += twice(p, i);\n"
     "    return all;\n"
-    "}\n";
+    "}\n"
+    "#if CALLS\n"
+    "extern \"C\" int system(const char *);\n"
+    "extern \"C\" int call(void) { return system(\"true\"); }\n"
+    "#endif\n"
+    "#if MATHS\n"
+    "extern \"C\" float maths(float x) { return __builtin_expf(x) + __builtin_sinf(x); }\n"
+    "#endif\n"
+    "#if STARTS\n"
+    "__attribute__((constructor)) static void first(void) { __asm__ volatile(\"\"); }\n"
+    "#endif\n"
+    "#if OPTIONS\n"
+    "__asm__(\".linker_option \\\"-lz\\\"\");\n"
+    "#endif\n";
 enum { FIRST = 10, LAST = 19, MOST_BYTES = 65536 };
 
 static char folder[PATH_MAX - 64], clang[PATH_MAX];
@@ -201,9 +215,35 @@ TEST a_damaged_file_has_no_lines_and_does_no_harm(const char *target) {
         ASSERT(os_write_file(name_file("bad.o"), bad, bytes, &e));
         for (uint64_t at = 0; at < 64; at += 4)
             soft_find_line(name_file("bad.o"), at, file, sizeof file, &line);
+        soft_inspect(name_file("bad.o"), "bad", &e);
         free(bad);
     }
     free(data);
+    PASS();
+}
+
+/* What inspect.h promises of a kernel holds on a Mac, too: asked of objects that clang writes for it
+ * anywhere. */
+TEST objects_of_macos_are_inspected(const char *target) {
+    static const struct {
+        const char *define, *says;
+    } cases[] = {
+        {"-DMATHS=1", NULL},
+        {"-DCALLS=1", "uses 'system', which MSL does not have: it is not loaded"},
+        {"-DSTARTS=1", "has code that runs when it is loaded (a constructor)"},
+        {"-DOPTIONS=1", "wants another library"},
+    };
+    err e = {.code = EXIT_OK};
+    if (!start(&e))
+        FAILm(e.text);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (!compile(target, cases[i].define, name_file("lines.o"), &e))
+            FAILm(e.text);
+        bool ok = soft_inspect(name_file("lines.o"), "call", &e);
+        ASSERT_EQ_FMTm(cases[i].define, !cases[i].says, ok, "%d");
+        if (cases[i].says)
+            ASSERTm(e.text, strstr(e.text, cases[i].says));
+    }
     PASS();
 }
 
@@ -218,4 +258,6 @@ SUITE(lines_suite) {
     RUN_TESTp(a_linked_image_has_the_lines_of_the_object_beside_it, arm, "arm64");
     RUN_TESTp(a_linked_image_has_the_lines_of_the_object_beside_it, intel, "x86_64");
     RUN_TESTp(a_damaged_file_has_no_lines_and_does_no_harm, arm);
+    RUN_TESTp(objects_of_macos_are_inspected, arm);
+    RUN_TESTp(objects_of_macos_are_inspected, intel);
 }

@@ -77,8 +77,8 @@ TEST cpp_that_is_not_msl_is_found(void) {
     static const struct {
         const char *rule;
         int count;
-    } rules[] = {{"undefined", 1},        {"recursion", 2},    {"language", 2},
-                 {"kernel-result", 1},    {"buffer-value", 1}, {"buffer-index", 1},
+    } rules[] = {{"undefined", 2},        {"recursion", 3},    {"language", 2},
+                 {"kernel-result", 1},    {"buffer-value", 2}, {"buffer-index", 1},
                  {"threadgroup-value", 1}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         char sign[64], what[64];
@@ -86,7 +86,7 @@ TEST cpp_that_is_not_msl_is_found(void) {
         snprintf(what, sizeof what, "[%s]", rules[i].rule);
         ASSERT_FOUND(rules[i].count, "language_of_msl.metal", sign, what);
     }
-    ASSERTm(command_get_output(), !command_says("'object' is a keyword"));
+    ASSERTm(command_get_output(), !command_says("is a keyword"));
     PASS();
 }
 

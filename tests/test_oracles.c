@@ -91,7 +91,21 @@ TEST a_triad_and_a_row_of_a_table_are_as_worked_by_hand(void) {
     PASS();
 }
 
+TEST series_of_multiply_adds_are_as_worked_by_hand(void) {
+    const float x[] = {1, -8};
+    double out[2], magnitude[2];
+    /* From 0, 1, -1 and 2: 1, 1.5, 0.5 and 2 after one round; 1.5, 1.75, 1.25 and 2 after two. */
+    reference_compute_fma(x, 2, 1, 0.5, out, magnitude);
+    ASSERT(out[0] == 5 && out[1] == -40 && magnitude[0] == 1 + 1.5 + 1.5 + 2 && magnitude[1] == 48);
+    reference_compute_fma(x, 2, 2, 0.5, out, magnitude);
+    ASSERT(out[0] == 6.5 && out[1] == -52);
+    reference_compute_fma(x, 1, 1000, 0.5, out, magnitude);
+    ASSERT(out[0] == 8 && magnitude[0] == 8);
+    PASS();
+}
+
 SUITE(oracles_suite) {
+    RUN_TEST(series_of_multiply_adds_are_as_worked_by_hand);
     RUN_TEST(attention_weighs_values_as_worked_by_hand);
     RUN_TEST(attention_is_causal_and_shares_heads_in_runs);
     RUN_TEST(attention_to_one_key_of_huge_score_is_its_value);

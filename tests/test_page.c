@@ -220,20 +220,72 @@ TEST a_smoke_run_is_not_taken_for_a_measurement(void) {
     PASS();
 }
 
-TEST malformed_files_are_named_with_their_line(void) {
+/* The page is drawn without the file, says so, and the exit status tells. */
+TEST a_malformed_file_is_left_out_and_named_with_its_line(void) {
     ASSERT(put_soft());
     ASSERT(fixture_put("r/soft/speed.csv", FIXTURE_SOFT "# experiment: speed\na,b\n1,2\n1,2,3\n"));
     ASSERT_RUN(DRAW, 2);
     ASSERT_SAYS("soft/speed.csv:12: 3 fields where the header has 2");
+    ASSERT_RUN("cat $T/r/report.html", 0);
+    ASSERT_SAYS("<strong>Left out:</strong> r/soft/speed.csv:12: 3 fields where the header has 2");
+    ASSERT_SAYS("All 3 cases agree with the reference.");
     ASSERT(put_soft());
     ASSERT(fixture_put("r/soft/bench.csv", FIXTURE_SOFT BENCH_HEAD BENCH_ROW("alpha", "soon")));
     ASSERT_RUN(DRAW, 2);
     ASSERT_SAYS("soft/bench.csv:10: 'soon' in column 'gpu_ns' is not a number");
-    ASSERT(put_soft());
     ASSERT(fixture_put("r/soft/check.csv", FIXTURE_SOFT CHECK_HEAD
                        "a,alpha,8,normal,1,pass,8,0,0,0,0,0,1,0,small,0,\n"));
     ASSERT_RUN(DRAW, 2);
-    ASSERT_SAYS("soft/check.csv:10: 'small' in column 'margin'");
+    ASSERT_SAYS("left out: r/soft/check.csv:10: 'small' in column 'margin'");
+    ASSERT_RUN("cat $T/r/report.html", 0);
+    ASSERT_SAYS("It is so.");
+    ASSERT_RUN("cd $T && $A claims r --claims claims.csv", 2);
+    ASSERT_SAYS("2 cannot be measured here");
+    ASSERT_SAYS("a file was left out");
+    fixture_clear();
+    PASS();
+}
+
+#define HISTORY_HEAD "case,date,commit,build,kernel_hash,n,median_ns,low_ns,high_ns,labels\n"
+
+TEST times_of_several_runs_are_drawn_as_a_trend(void) {
+    ASSERT(put_soft());
+    ASSERT(fixture_put("r/soft/bench.history.csv",
+                       FIXTURE_SOFT HISTORY_HEAD "alpha,2026-01-01,aaa,b,h1,9,1000,990,1010,\n"
+                                                 "beta,2026-01-01,aaa,b,h1,9,500,490,510,\n"
+                                                 "alpha,2026-01-02,bbb,b,h1,9,1010,990,1020,\n"
+                                                 "alpha,2026-01-03,<c>,b,h2,9,1200,1190,1210,\n"));
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("aria-label=\"alpha: 3 runs\"");
+    ASSERT_SAYS("<title>2026-01-03, commit &lt;c&gt;: 1.2 us, source changed</title></rect>");
+    ASSERT_SAYS("data-v=\"20\">+20.0 %</td>");
+    ASSERT_SAYS("1 case was timed once so far");
+    ASSERT_EQ_FMT(1, count_of("<polyline"), "%d");
+    fixture_clear();
+    PASS();
+}
+
+TEST verdicts_against_baselines_are_on_the_page(void) {
+    static char base[4096], now[4096];
+    size_t a = 0, b = 0;
+    a += (size_t)snprintf(base, sizeof base, FIXTURE_SOFT "case,i,gpu_ns,encode_ns,wall_ns\n");
+    b += (size_t)snprintf(now, sizeof now, FIXTURE_SOFT "case,i,gpu_ns,encode_ns,wall_ns\n");
+    for (int i = 0; i < 9; i++) {
+        a += (size_t)snprintf(base + a, sizeof base - a, "alpha,%d,%d,1,1\n", i, 1000 + i % 3);
+        b += (size_t)snprintf(now + b, sizeof now - b, "alpha,%d,%d,1,1\n", i, 1300 + i % 3);
+    }
+    ASSERT(put_soft());
+    ASSERT(fixture_put("r/soft/bench.csv", FIXTURE_SOFT BENCH_HEAD BENCH_ROW("alpha", "1301")));
+    ASSERT(fixture_put("r/soft/bench.samples.csv", now));
+    ASSERT(fixture_put("r/soft/baselines/main.csv",
+                       FIXTURE_SOFT BENCH_HEAD BENCH_ROW("alpha", "1001")));
+    ASSERT(fixture_put("r/soft/baselines/main.samples.csv", base));
+    ASSERT(fixture_put("r/soft/baselines/torn.csv", "nothing"));
+    ASSERT_RUN(SHOW, 0);
+    ASSERT_SAYS("<caption>Against the baseline main</caption>");
+    ASSERT_SAYS("<span class=\"badge bad\">slower</span>");
+    ASSERT_SAYS("0 same, 0 faster, 1 slower");
+    ASSERT_SAYS("torn.csv"); /* named, and no reason to fail */
     fixture_clear();
     PASS();
 }
@@ -363,7 +415,9 @@ SUITE(page_suite) {
     RUN_TEST(charts_of_several_devices_are_shown_once);
     RUN_TEST(what_is_missing_is_said);
     RUN_TEST(a_smoke_run_is_not_taken_for_a_measurement);
-    RUN_TEST(malformed_files_are_named_with_their_line);
+    RUN_TEST(times_of_several_runs_are_drawn_as_a_trend);
+    RUN_TEST(verdicts_against_baselines_are_on_the_page);
+    RUN_TEST(a_malformed_file_is_left_out_and_named_with_its_line);
     RUN_TEST(half_a_last_line_of_a_killed_run_is_left_out);
     RUN_TEST(a_page_that_cannot_be_written_is_an_error);
     RUN_TEST(a_chart_is_an_image_whatever_is_in_it);

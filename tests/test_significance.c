@@ -182,31 +182,95 @@ TEST five_percent_more_is_called_slower(void) {
     PASS();
 }
 
-/* Separate runs beside something that comes and goes: each sample keeps nine tenths of what disturbed
- * the one before. */
-TEST samples_that_resemble_their_neighbours_raise_no_false_alarm(void) {
-    static double a[4 * SAMPLES], b[4 * SAMPLES];
-    size_t wrong = 0, found = 0;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
-        rng r = rng_new(seed, "waves");
-        for (int side = 0; side < 2; side++) {
-            double wave = 0.0688 * rng_normal(&r);
-            for (int i = 0; i < 4 * SAMPLES; i++) {
-                wave = 0.9 * wave + 0.03 * rng_normal(&r);
-                (side ? b : a)[i] = 100000 * exp(wave);
-            }
-        }
-        verdict_case c = {.base = a, .now = b, .base_count = 4 * SAMPLES, .now_count = 4 * SAMPLES};
-        verdict_decide(&c, 1, 0.03, seed);
-        wrong += c.verdict == VERDICT_SLOWER || c.verdict == VERDICT_FASTER;
-        for (int i = 0; i < 4 * SAMPLES; i++)
-            b[i] *= 1.3;
-        verdict_decide(&c, 1, 0.03, seed);
-        found += c.verdict == VERDICT_SLOWER;
+/* Noise as beside a neighbour that comes and goes: each sample keeps nine tenths of what disturbed the
+ * one before, and every run has an offset of its own. */
+typedef struct {
+    double keep, wave, offset;
+} disturbed;
+
+enum { RUN = 200, MOST_RUNS = 5 };
+
+static void draw_run(rng *r, const disturbed *n, double ns, double *samples) {
+    double scale = sqrt(1 - n->keep * n->keep), wave = n->wave * rng_normal(r);
+    double offset = n->offset * rng_normal(r);
+    for (int i = 0; i < RUN; i++) {
+        wave = n->keep * wave + scale * n->wave * rng_normal(r);
+        samples[i] = ns * exp(wave + offset) * (1 + 0.002 * exp(rng_normal(r)));
     }
-    ASSERT(wrong <= 3); /* without an estimate of it: one in four */
-    ASSERT(found >= 57);
-    ASSERT(significance_find_memory(a, 4 * SAMPLES) > 5);
+}
+
+/* Of so many comparisons, how many say slower or faster? */
+static size_t count_differences(const disturbed *n, size_t runs, double slowdown, size_t trials) {
+    static double a[MOST_RUNS * RUN], b[MOST_RUNS * RUN];
+    static const size_t counts[MOST_RUNS] = {RUN, RUN, RUN, RUN, RUN};
+    size_t found = 0;
+    for (uint64_t seed = 1; seed <= trials; seed++) {
+        rng r = rng_new(seed, "runs");
+        for (size_t i = 0; i < runs; i++) {
+            draw_run(&r, n, 100000, a + i * RUN);
+            draw_run(&r, n, 100000 * slowdown, b + i * RUN);
+        }
+        verdict_case c = {.base = a,
+                          .now = b,
+                          .base_count = runs * RUN,
+                          .now_count = runs * RUN,
+                          .base_runs = counts,
+                          .now_runs = counts,
+                          .base_run_count = runs,
+                          .now_run_count = runs};
+        verdict_decide(&c, 1, 0.03, seed);
+        found += c.verdict == VERDICT_SLOWER || c.verdict == VERDICT_FASTER;
+    }
+    return found;
+}
+
+TEST samples_that_resemble_their_neighbours_raise_no_false_alarm(void) {
+    static double a[RUN];
+    const disturbed waves = {.keep = 0.9, .wave = 0.07};
+    rng r = rng_new(1, "memory");
+    draw_run(&r, &waves, 100000, a);
+    ASSERT(significance_find_memory(a, RUN) > 3);
+    /* One run per side; by their samples alone one in four would be called different. */
+    ASSERT(count_differences(&waves, 1, 1, 150) <= 1);
+    ASSERT(count_differences(&waves, 1, 2, 40) >= 36);
+    PASS();
+}
+
+TEST runs_that_differ_by_themselves_raise_no_false_alarm(void) {
+    const disturbed both = {.keep = 0.9, .wave = 0.03, .offset = 0.03};
+    for (size_t runs = 2; runs <= MOST_RUNS; runs++)
+        ASSERT(count_differences(&both, runs, 1, 1000) <= 10);
+    ASSERT(count_differences(&both, 5, 1.3, 200) >= 190);
+    const disturbed quiet = {.keep = 0, .wave = 0.002, .offset = 0.003};
+    ASSERT(count_differences(&quiet, 3, 1, 1000) <= 1);
+    ASSERT(count_differences(&quiet, 3, 1.05, 200) >= 190);
+    PASS();
+}
+
+TEST a_longer_run_counts_no_more_than_a_short_one(void) {
+    static double a[340], b[6];
+    const size_t a_counts[] = {300, 20, 20}, b_counts[] = {2, 2, 2};
+    double p;
+    for (int i = 0; i < 340; i++)
+        a[i] = i < 300 ? 100 : i < 320 ? 110 : 121;
+    for (int i = 0; i < 6; i++)
+        b[i] = 110;
+    run_set x = {a, a_counts, 3}, y = {b, b_counts, 3};
+    ratio_interval r = significance_compare_runs(&x, &y, 0.05, &p);
+    /* Logarithms: -l 0 l against 0 0 0, l = ln 1.1; variance l^2/2, error l sqrt(1/3); t(4) 2.776. */
+    ASSERT(is_near(r.ratio, 1, 1e-12) && is_near(p, 1, 1e-12));
+    ASSERT(is_near(log(r.high), log(1.1) * sqrt(1.0 / 3) * 2.776445, 1e-6));
+    ASSERT(is_near(r.low * r.high, 1, 1e-12));
+    PASS();
+}
+
+TEST students_t_has_the_tails_of_the_tables(void) {
+    ASSERT(is_near(significance_find_t_tail(12.7062, 1), 0.05, 1e-6));
+    ASSERT(is_near(significance_find_t_tail(9.92484, 2), 0.01, 1e-7));
+    ASSERT(is_near(significance_find_t_tail(-2.776445, 4), 0.05, 1e-7));
+    ASSERT(is_near(significance_find_t_tail(2.750, 30), 0.01, 1e-5));
+    ASSERT(is_near(significance_find_t_tail(1.959964, 1e6), 0.05, 1e-5));
+    ASSERT(is_near(significance_find_t_tail(0, 3), 1, 1e-12));
     PASS();
 }
 
@@ -271,8 +335,8 @@ TEST turns_cancel_what_both_sides_share(void) {
         a[i] = 100000 * wave * (1 + 0.001 * rng_uniform(&r));
         b[i] = 110000 * wave * (1 + 0.001 * rng_uniform(&r));
     }
-    ratio_interval in_turns = significance_find_ratio(a, SAMPLES, b, SAMPLES, true, 1000, 1);
-    ratio_interval apart = significance_find_ratio(a, SAMPLES, b, SAMPLES, false, 1000, 1);
+    ratio_interval in_turns = significance_find_ratio(a, SAMPLES, b, SAMPLES, true, 1000, 0.05, 1);
+    ratio_interval apart = significance_find_ratio(a, SAMPLES, b, SAMPLES, false, 1000, 0.05, 1);
     ASSERT(in_turns.low > 1.08 && in_turns.high < 1.12);
     ASSERT(apart.high - apart.low > 5 * (in_turns.high - in_turns.low));
     PASS();
@@ -374,6 +438,9 @@ SUITE(significance_suite) {
     RUN_TEST(a_against_a_is_the_same_in_at_least_95_of_100);
     RUN_TEST(five_percent_more_is_called_slower);
     RUN_TEST(samples_that_resemble_their_neighbours_raise_no_false_alarm);
+    RUN_TEST(runs_that_differ_by_themselves_raise_no_false_alarm);
+    RUN_TEST(a_longer_run_counts_no_more_than_a_short_one);
+    RUN_TEST(students_t_has_the_tails_of_the_tables);
     RUN_TEST(thirty_percent_more_is_always_called_slower);
     RUN_TEST(one_percent_more_is_below_the_smallest_effect);
     RUN_TEST(many_equal_cases_raise_no_alarm);

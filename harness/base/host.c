@@ -1,6 +1,7 @@
 /* host: see host.h. */
 #include "host.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #endif
 
 #include "os.h"
+#include "root.h"
 #include "sha256.h"
 
 #if defined(__APPLE__)
@@ -110,9 +112,26 @@ static double find_steal(void) {
     return ticks > 0 ? steal / (double)ticks : 0;
 }
 
+/* Linux keeps it per thread: "ns on a core, ns waiting for one, time slices". */
+static double find_wait(void) {
+    DIR *threads = opendir("/proc/self/task");
+    double sum = 0, wait;
+    for (struct dirent *d; threads && (d = readdir(threads));) {
+        char path[300];
+        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", d->d_name);
+        char *text = d->d_name[0] == '.' ? NULL : os_read_file(path, NULL, NULL);
+        if (text && sscanf(text, "%*f %lf", &wait) == 1)
+            sum += wait * 1e-9;
+        free(text);
+    }
+    if (threads)
+        closedir(threads);
+    return sum;
+}
+
 host_usage host_get_usage(void) {
     struct rusage r;
-    host_usage u = {.steal_s = find_steal()};
+    host_usage u = {.steal_s = find_steal(), .wait_s = find_wait()};
     if (getrusage(RUSAGE_SELF, &r) != 0)
         return u;
     u.cpu_s = (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
@@ -136,8 +155,8 @@ void host_get_date(char *text, size_t size) {
         snprintf(text, size, "unknown");
 }
 
-static bool ask_git(const char *home, const char *const *words, char *line, size_t size) {
-    const char *argv[8] = {"git", "-C", home};
+static bool ask_git(const char *root, const char *const *words, char *line, size_t size) {
+    const char *argv[8] = {"git", "-C", root};
     for (size_t i = 0; words[i]; i++)
         argv[i + 3] = words[i];
     char *output = NULL;
@@ -152,12 +171,12 @@ static bool ask_git(const char *home, const char *const *words, char *line, size
 void host_get_commit(char *text, size_t size) {
     static const char *const head[] = {"rev-parse", "--short=12", "HEAD", NULL};
     static const char *const changes[] = {"status", "--porcelain", "-uno", NULL};
-    char home[PATH_MAX], commit[64], changed[64];
-    if (!os_find_home(home, sizeof home, NULL) || !ask_git(home, head, commit, sizeof commit)) {
+    char root[PATH_MAX], commit[64], changed[64];
+    if (!root_find(root, sizeof root, NULL) || !ask_git(root, head, commit, sizeof commit)) {
         snprintf(text, size, "unknown");
         return;
     }
-    bool is_dirty = ask_git(home, changes, changed, sizeof changed) && changed[0];
+    bool is_dirty = ask_git(root, changes, changed, sizeof changed) && changed[0];
     snprintf(text, size, "%s%s", commit, is_dirty ? "-dirty" : "");
 }
 

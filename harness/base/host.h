@@ -15,6 +15,7 @@ double host_get_load(void); /* runnable processes, mean of a minute; 0 if unknow
 typedef struct {
     double cpu_s;    /* all threads */
     double switches; /* how often one of them had to give way to another program */
+    double wait_s;   /* how long they could have run and had no core; 0 if unknown */
     double steal_s;  /* of all cores: what a hypervisor gave to other machines; 0 if unknown */
 } host_usage;
 host_usage host_get_usage(void);

@@ -103,10 +103,17 @@ bool os_find_home(char *path, size_t size, err *e) {
         *slash = 0;
         if (is_home(path))
             return true;
+        size_t length = strlen(path);
+        if (!fits(snprintf(path + length, size - length, "/share/assay"), size - length,
+                  "the installed files", e))
+            return false;
+        if (is_home(path))
+            return true;
+        path[length] = 0;
     }
     return err_set(e, EXIT_CANNOT,
-                   "no folder above this program has kernels/ and harness/ in it; "
-                   "set ASSAY_HOME to the project's root");
+                   "no folder above this program has kernels/ and harness/, or share/assay with "
+                   "them, in it; set ASSAY_HOME to where they are");
 }
 
 bool os_make_folder(const char *path, err *e) {

@@ -11,8 +11,9 @@
 uint64_t os_now_ns(void); /* monotonic */
 int os_count_cpus(void);  /* that this process may use */
 
-/* The project's root: ASSAY_HOME, or the nearest folder above the executable that has kernels/ and
- * harness/ in it. */
+/* Where the program's own files are (kernels, shim, plots, page, headers): ASSAY_HOME, or the nearest
+ * folder above the executable that has kernels/ and harness/ in it, as a source tree has, or that has
+ * them in share/assay, as make install puts them. */
 bool os_find_home(char *path, size_t size, err *e);
 /* $XDG_CACHE_HOME/assay, ~/.cache/assay or a private folder under $TMPDIR; made if missing. */
 bool os_find_cache(char *path, size_t size, err *e);
@@ -39,8 +40,8 @@ bool os_find_program(const char *name, char *path, size_t size); /* along PATH *
  * frees it; output may be NULL). False only if the program could not be run at all; *status is its
  * exit status, or 128 + signal. */
 bool os_run(const char *const *argv, char **output, int *status, err *e);
-/* The same with an end: what still runs after so many seconds is killed, which is an error. Its
- * memory is limited too, where the system can. */
+/* The same with a time limit: a program that still runs after `seconds` is killed, which is an
+ * error. Its memory is limited too, where the system can. */
 bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *status, err *e);
 
 #endif

@@ -101,9 +101,14 @@ static void report_messages(const msl_unit *u, const char *messages, lint_report
         report_message(place, list.items[i].text, &out->remarks);
         blame(u, &list, i, guilty);
     }
-    if (list.count == 0)
-        remark_add(&out->remarks, REMARK_ERROR, msl_get_name(u), 1, 1, "compile", "%.*s",
-                   (int)strcspn(messages, "\n"), messages);
+    /* A compiler that has crashed says nothing, or only where it was. */
+    size_t said = strcspn(messages, "\n");
+    if (list.count == 0 && (said == 0 || strstr(messages, "Stack dump")))
+        remark_add(&out->remarks, REMARK_ERROR, msl_get_name(u), 1, 1, "compile",
+                   "clang crashed on this file: an expression in it may be too large");
+    else if (list.count == 0)
+        remark_add(&out->remarks, REMARK_ERROR, msl_get_name(u), 1, 1, "compile", "%.*s", (int)said,
+                   messages);
     for (size_t i = 0; i < out->kernel_count; i++)
         out->kernels[i].compiles = out->kernels[i].compiles && !guilty[i] && list.count > 0;
     free(guilty);

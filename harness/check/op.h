@@ -8,7 +8,7 @@
 #include "fill.h"
 #include "harness/device/tape.h"
 
-enum { SHAPE_DIMS = 5 };
+enum { SHAPE_DIMS = 6 };
 
 /* Sizes of one case, in the order of op.dims: {out, in}, {rows, dim}, ... Unused ones are 0. */
 typedef struct {

@@ -92,10 +92,12 @@ static verdict judge(const msl_unit *u, const diagnostic_list *list, size_t i) {
                                          "implicit move", "default address space", NULL};
     static const char *const places[] = {"cannot be declared in local address space",
                                          "outermost scope of a kernel", NULL};
-    static const char *const dialect[] = {"too few elements in vector initialization",
+    static const char *const dialect[] = {"static assertion", /* settled by the first compiler */
+                                          "too few elements in vector initialization",
                                           "scalar operand type has greater rank",
                                           "reference to overloaded function could not be resolved",
-                                          "cannot be used as the type of a kernel parameter", NULL};
+                                          "cannot be used as the type of a kernel parameter",
+                                          NULL};
     static const char *const mistakes[] = {
         "is ambiguous", "'double'",      "virtual functions", "variadic",
         "thread_local", "'default new'", "'default delete'",  NULL};

@@ -31,6 +31,8 @@ struct library {
     char folder[PATH_MAX];
     file_entry *files;
     pipeline_entry *pipelines;
+    library_watch *watch; /* or NULL */
+    void *watch_context;
 };
 
 library *library_new(device *d, const char *folder, err *e) {
@@ -72,6 +74,11 @@ void library_free(library *lib) {
 void library_set_math(library *lib, math_mode math) {
     assert(!lib->pipelines);
     lib->math = math;
+}
+
+void library_set_watch(library *lib, library_watch *watch, void *context) {
+    lib->watch = watch;
+    lib->watch_context = context;
 }
 
 device *library_get_device(const library *lib) {
@@ -137,8 +144,12 @@ const pipeline *library_find(library *lib, const char *file, const char *kernel,
                 count, LIBRARY_CONSTANTS);
         return NULL;
     }
+    if (lib->watch)
+        lib->watch(lib->watch_context, kernel);
     pipeline *made =
         device_new_pipeline(lib->device, f->unit, kernel, constants, count, lib->math, e);
+    if (lib->watch)
+        lib->watch(lib->watch_context, NULL);
     if (!made)
         return NULL;
     pipeline_entry *p = calloc(1, sizeof *p);

@@ -15,6 +15,10 @@ library *library_new(device *d, const char *folder, err *e);
 void library_free(library *lib);
 /* Sets another math mode than the device's own; call it before the first pipeline is made. */
 void library_set_math(library *lib, math_mode math);
+/* Called with the name of each kernel before its pipeline is made, which may take a compiler a second,
+ * and with NULL afterwards. */
+typedef void library_watch(void *context, const char *kernel);
+void library_set_watch(library *lib, library_watch *watch, void *context);
 device *library_get_device(const library *lib);
 const char *library_get_folder(const library *lib);
 /* The file of the folder that a pipeline of this library was made of. */

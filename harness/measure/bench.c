@@ -135,22 +135,36 @@ bool bench_run(const bench_settings *s, const device_facts *f, const bench_list 
         names[i + 1] = cases->items[i].name;
     delivery own = {.cases = cases, .facts = f, .listener = listener};
     own.progress = progress_new(stderr, "cases timed", cases->count);
-    char seed[32], budget[32];
+    char seed[32], budget[32], effect[32], again[32], compared[32];
     snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
     snprintf(budget, sizeof budget, "%g", s->budget_s);
-    const char *arguments[] = {
-        "bench", "--worker", "--device", f->spec,  "--seed",
-        seed,    "--budget", budget,     "--math", math_mode_get_name(s->math),
-        NULL,    NULL,       NULL};
-    if (s->base_folder) {
-        arguments[10] = "--baseline";
-        arguments[11] = s->base_folder;
-    }
+    snprintf(effect, sizeof effect, "%g", s->min_effect);
+    snprintf(again, sizeof again, "%g", s->again_s);
+    snprintf(compared, sizeof compared, "%zu", cases->count);
+    const char *arguments[] = {"bench",
+                               "--worker",
+                               "--device",
+                               f->spec,
+                               "--seed",
+                               seed,
+                               "--budget",
+                               budget,
+                               "--math",
+                               math_mode_get_name(s->math),
+                               "--min-effect",
+                               effect,
+                               "--again",
+                               again,
+                               "--compared",
+                               compared,
+                               s->base_folder ? "--baseline" : NULL,
+                               s->base_folder,
+                               NULL};
     worker_plan plan = {.arguments = arguments,
                         .tasks = names,
                         .count = cases->count + 1,
                         .jobs = 1,
-                        .timeout_s = s->timeout_s,
+                        .timeout_s = s->timeout_s + (s->base_folder ? s->again_s : 0),
                         .deliver = deliver,
                         .advance = advance,
                         .context = &own};

@@ -26,8 +26,14 @@ typedef struct {
     const char *base_folder; /* kernels to time interleaved with ours; NULL: none */
     double budget_s;
     double timeout_s;
+    double min_effect; /* percent: the smallest change worth a verdict */
+    double again_s;    /* with a base: how long a case that is ambiguous is timed again */
+    uint64_t compared; /* for the worker: how many cases are compared */
     math_mode math;
 } bench_settings;
+
+/* Interleaved samples are looked at after each of so many rounds at most: verdict_case.looks. */
+enum { BENCH_LOOKS = 4 };
 
 /* The outcome of a case. */
 typedef struct {

@@ -1,10 +1,12 @@
 /* bench_worker: the side of bench.h that times. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench_wire.h"
 #include "harness/base/worker.h"
+#include "verdict.h"
 
 /* Samples, where a verdict depends on them. */
 enum { COMPARED_LEAST = 61, COMPARED_MOST = 2000 };
@@ -54,6 +56,32 @@ static bool time_sides(server *s, const bench_case *c, measurement *sides, size_
     return meter_time(s->meter, sides, count, e);
 }
 
+/* Is there a verdict, also if it is held against those of all other cases? */
+static bool is_decided(const server *s, const measurement *ours, const measurement *base) {
+    double *now = timing_list_clock(&ours->result, CLOCK_GPU),
+           *was = timing_list_clock(&base->result, CLOCK_GPU);
+    verdict_case c = {.base = was,
+                      .now = now,
+                      .base_count = base->result.count,
+                      .now_count = ours->result.count,
+                      .paired = true,
+                      .looks = BENCH_LOOKS};
+    verdict_decide(&c, 1, s->settings->min_effect / 100, s->settings->seed);
+    free(now);
+    free(was);
+    return c.verdict == VERDICT_SAME ||
+           (c.verdict != VERDICT_AMBIGUOUS &&
+            c.p * (double)s->settings->compared < VERDICT_LEVEL / BENCH_LOOKS);
+}
+
+/* A case that is ambiguous is timed again until it is not, or until its time is up. */
+static bool decide(server *s, measurement *sides, err *e) {
+    bool ok = true;
+    for (int look = 1; ok && look < BENCH_LOOKS && !is_decided(s, &sides[0], &sides[1]); look++)
+        ok = meter_time_again(s->meter, sides, 2, s->settings->again_s / (BENCH_LOOKS - 1), e);
+    return ok;
+}
+
 static void *time_case(server *s, const char *name, size_t *bytes, bool *retire) {
     wire_answer a = {.made = false};
     bench_case c;
@@ -61,6 +89,7 @@ static void *time_case(server *s, const char *name, size_t *bytes, bool *retire)
     size_t count = s->base_lib ? 2 : 1;
     result_row base;
     a.made = s->find(name, &c, &a.error) && time_sides(s, &c, sides, count, &a.error) &&
+             (count == 1 || decide(s, sides, &a.error)) &&
              meter_fill_row(s->meter, &sides[0], &a.row, &a.error);
     if (a.made && count > 1) {
         a.made = meter_fill_row(s->meter, &sides[1], &base, &a.error);

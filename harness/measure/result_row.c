@@ -74,9 +74,10 @@ static const column columns[RESULT_COLUMNS] = {
     TEXT("date", date),
     TEXT("commit", commit),
     TEXT("build", build),
+    NUMBER("roof_gflop_s", roof_gflop_s),
 };
 /* Those from here on are not known of files that were written before there were such columns. */
-enum { FIRST_OPTIONAL = RESULT_COLUMNS - 3 };
+enum { FIRST_OPTIONAL = RESULT_COLUMNS - 4 };
 
 const char *result_get_title(int i) {
     return columns[i].title;

@@ -35,7 +35,8 @@ typedef struct {
     double repeats;      /* plays in a sample */
     double copies;       /* sets of buffers */
     double bytes, flops; /* of a play: what it must move and do */
-    double gb_s, gflop_s, roof_gb_s, pct_roof;
+    double gb_s, gflop_s, roof_gb_s;
+    double pct_roof; /* of the roof that is nearer: that of bytes or that of arithmetic */
     double launch_ns, submit_ns; /* of an empty launch, in the same window */
     char stop[8], labels[128];
     char hash[20];     /* of the kernels' source */
@@ -43,6 +44,7 @@ typedef struct {
     char message[256]; /* why there is no time; "" if there is one */
     /* When, and with which program: a file may have rows of several runs. */
     char date[24], commit[32], build[20];
+    double roof_gflop_s; /* of the same window as roof_gb_s */
 } result_row;
 
 /* A row about which nothing is known yet. */
@@ -51,8 +53,8 @@ result_row result_row_new(void);
 /* Date, commit and build, as the head has them. */
 void result_row_sign(result_row *r, const results_meta *m);
 
-/* Columns of every row, by number, for whoever writes a row in another form. */
-enum { RESULT_COLUMNS = 44 };
+/* Columns of every row, by number, for writing a row in another form. */
+enum { RESULT_COLUMNS = 45 };
 const char *result_get_title(int i);
 /* Column i as text, "" for what is not known; *is_number says which kind it is. */
 void result_get_column(const result_row *r, int i, char *text, size_t size, bool *is_number);

@@ -32,7 +32,7 @@ struct roof {
     mover movers[ROOF_SIZES][KINDS];
     tape *empty;
     buffer *counter;
-    mover scrub;
+    mover scrub, compute;
 };
 
 static timing_plan make_plan(double budget_s) {
@@ -220,6 +220,7 @@ void roof_free(roof *r) {
         for (int k = 0; k < KINDS; k++)
             mover_close(&r->movers[i][k]);
     mover_close(&r->scrub);
+    mover_close(&r->compute);
     tape_free(r->empty);
     buffer_free(r->counter);
     free(r);
@@ -237,6 +238,27 @@ tape *roof_get_scrub(roof *r, err *e) {
         return NULL;
     }
     return m->tape;
+}
+
+/* As many threads as read fastest, and rounds enough that nothing else matters. */
+static bool measure_compute(roof *r, double *gflop_s, err *e) {
+    mover *m = &r->compute;
+    device *d = library_get_device(r->lib);
+    bool is_first = !m->tape;
+    uint32_t threads = GROUP * r->facts.groups;
+    double ns;
+    if (is_first) {
+        *m = (mover){.bytes = threads * 16, .tape = tape_new(r->lib)};
+        if (!(m->buffers[0] = new_buffer(d, "x", m->bytes, e)) ||
+            !(m->buffers[1] = new_buffer(d, "out", m->bytes, e)) ||
+            !r->kernels->compute(m->tape, slice_whole(m->buffers[0]), slice_whole(m->buffers[1]),
+                                 threads, device_get_facts(d)->emulated ? 32 : 1024, e))
+            return false;
+    }
+    if (!measure(m->tape, TIMING_CHAINED, r->budget_s, is_first, CLOCK_GPU, &ns, e))
+        return false;
+    *gflop_s = (double)tape_sum_flops(m->tape) / ns;
+    return true;
 }
 
 /* The smallest size of the sweep that is at least as large, or the largest. */
@@ -259,7 +281,8 @@ bool roof_measure(roof *r, size_t bytes, timing_cache cache, roof_window *out, e
     for (size_t i = at; i < f->sizes; i++)
         for (int k = 0; k < KINDS; k++)
             out->best_gb_s = fmax(out->best_gb_s, r->movers[i][k].gb_s);
-    return measure(r->empty, TIMING_CHAINED, r->budget_s / 2, false, CLOCK_GPU, &out->launch_ns,
+    return measure_compute(r, &out->gflop_s, e) &&
+           measure(r->empty, TIMING_CHAINED, r->budget_s / 2, false, CLOCK_GPU, &out->launch_ns,
                    e) &&
            measure(r->empty, TIMING_SINGLE, r->budget_s / 2, false, CLOCK_WALL, &out->submit_ns, e);
 }

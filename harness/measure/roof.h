@@ -1,7 +1,7 @@
 /* roof: the best this device can do, measured and not copied from a data sheet.
  *
- * Read, copy and triad in GB/s over a given number of bytes, the cost of an empty launch, and where
- * the last-level cache ends. A roof belongs to the minute it was measured in: clocks and other
+ * Read, copy and triad in GB/s over a given number of bytes, arithmetic in GFLOP/s, the cost of an
+ * empty launch, and where the last-level cache ends. A roof belongs to the minute it was measured in: clocks and other
  * programs move it, so the roof is measured again next to what is timed (roof_measure).
  *
  * The roof of a small working set is that of the best size at or above it: a launch has a fixed
@@ -23,12 +23,15 @@ typedef struct {
     bool (*copy)(tape *t, slice in, slice out, uint32_t vectors, uint32_t groups, err *e);
     bool (*triad)(tape *t, slice a, slice b, slice out, uint32_t vectors, uint32_t groups, err *e);
     bool (*empty)(tape *t, slice counter, err *e); /* adds 1 to a uint */
+    /* Arithmetic alone, one vector of 16 bytes in and one out per thread. */
+    bool (*compute)(tape *t, slice in, slice out, uint32_t threads, uint32_t rounds, err *e);
 } roof_kernels;
 
 /* One window. */
 typedef struct {
     double read_gb_s, copy_gb_s, triad_gb_s; /* over the given number of bytes, chained */
     double best_gb_s;                        /* of these and of larger sizes that were measured */
+    double gflop_s;                          /* of the kernel that does arithmetic alone */
     double launch_ns;                        /* an empty launch in a chain */
     double submit_ns;                        /* wall time of an empty launch by itself */
 } roof_window;

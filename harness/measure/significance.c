@@ -11,6 +11,7 @@
 #include "harness/check/fill.h"
 
 enum { EXACT_MAX = 20, LEAST_FOR_MEMORY = 20 };
+#define MUCH_MEMORY 3 /* samples in a row that say as much as one: something came and went */
 
 static double *new_doubles(size_t count) {
     double *all = malloc(size_multiply(count + 1, sizeof *all));
@@ -72,6 +73,30 @@ static double find_median_at(const double *samples, const size_t *at, size_t cou
     return stats_get_quantile(room, count, 0.5);
 }
 
+/* How far from the middle the normal curve leaves so much on both sides. */
+static double find_normal_quantile(double level) {
+    double low = 0, high = 40;
+    for (int i = 0; i < 60; i++) {
+        double z = (low + high) / 2;
+        *(erfc(z / sqrt(2)) > level ? &low : &high) = z;
+    }
+    return high;
+}
+
+/* Of the logarithms; from the median distance, as wild samples should not decide. */
+static double find_spread(const double *samples, size_t count) {
+    stats s = stats_compute(samples, count);
+    return 1.4826 * s.mad / s.median;
+}
+
+/* Of one sample per side, where a run says no more than that; else 0. */
+static double find_least_reach(const double *a, size_t a_count, double a_memory, const double *b,
+                               size_t b_count, double b_memory, double z) {
+    if (fmax(a_memory, b_memory) < MUCH_MEMORY)
+        return 0;
+    return z * hypot(find_spread(a, a_count), find_spread(b, b_count));
+}
+
 typedef struct {
     const double *a, *b; /* b alone: the ratios of pairs */
     size_t a_count, b_count;
@@ -90,7 +115,8 @@ static double draw_ratio(const bootstrap *d, rng *r) {
 }
 
 ratio_interval significance_find_ratio(const double *a, size_t a_count, const double *b,
-                                       size_t b_count, bool paired, size_t rounds, uint64_t seed) {
+                                       size_t b_count, bool paired, size_t rounds, double level,
+                                       uint64_t seed) {
     assert(!paired || a_count == b_count);
     assert(a_count < UINT32_MAX && b_count < UINT32_MAX);
     ratio_interval out = {NAN, NAN, NAN};
@@ -112,11 +138,15 @@ ratio_interval significance_find_ratio(const double *a, size_t a_count, const do
     out.ratio = stats_compute(d.b, b_count).median;
     if (!paired)
         out.ratio /= stats_compute(a, a_count).median;
-    double widening = fmax(find_widening(a_count, d.a_memory), find_widening(b_count, d.b_memory));
+    /* Few draws lie where a strict level looks: the middle 95 percent are stretched to it. */
+    double z = find_normal_quantile(level), least = 0, widening = z / find_normal_quantile(0.05);
+    widening *= fmax(find_widening(a_count, d.a_memory), find_widening(b_count, d.b_memory));
+    if (!paired)
+        least = find_least_reach(a, a_count, d.a_memory, b, b_count, d.b_memory, z);
     double low = stats_get_quantile(drawn, rounds, 0.025),
            high = stats_get_quantile(drawn, rounds, 0.975);
-    out.low = widening > 1 ? out.ratio * pow(fmin(1, low / out.ratio), widening) : low;
-    out.high = widening > 1 ? out.ratio * pow(fmax(1, high / out.ratio), widening) : high;
+    out.low = out.ratio * fmin(exp(-least), pow(fmin(1, low / out.ratio), widening));
+    out.high = out.ratio * fmax(exp(least), pow(fmax(1, high / out.ratio), widening));
     free(at);
     free(pairs);
     free(drawn);
@@ -248,6 +278,77 @@ rank_test significance_test_pairs(const double *a, const double *b, size_t count
     double p = memory > 1 ? erfc(distance / sqrt((double)used / 4 * memory) / sqrt(2))
                           : fmin(1, 2 * find_coin_tail(used, fewer));
     return (rank_test){.u = (double)larger, .p = count > 0 ? p : NAN, .exact = memory == 1};
+}
+
+/* Runs -------------------------------------------------------------------------------------- */
+
+/* The incomplete beta function of x, a and 1/2, by Lentz's continued fraction. */
+static double find_beta(double x, double a) {
+    const double b = 0.5;
+    if (x <= 0 || x >= 1)
+        return x > 0;
+    bool is_far = x > (a + 1) / (a + b + 2);
+    double p = is_far ? b : a, q = is_far ? a : b, y = is_far ? 1 - x : x;
+    double c = 1, d = 1 / (1 - (p + q) * y / (p + 1)), sum = d;
+    for (int m = 1; m <= 300; m++) {
+        double even = m * (q - m) * y / ((p + 2 * m - 1) * (p + 2 * m));
+        double odd = -(p + m) * (p + q + m) * y / ((p + 2 * m) * (p + 2 * m + 1));
+        d = 1 / (1 + even * d);
+        c = 1 + even / c;
+        sum *= c * d;
+        d = 1 / (1 + odd * d);
+        c = 1 + odd / c;
+        sum *= c * d;
+        if (fabs(c * d - 1) < 1e-14)
+            break;
+    }
+    double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) / p;
+    return is_far ? 1 - front * sum : front * sum;
+}
+
+double significance_find_t_tail(double t, double freedom) {
+    return find_beta(freedom / (freedom + t * t), freedom / 2);
+}
+
+static double find_t_quantile(double level, double freedom) {
+    double low = 0, high = 1e6;
+    for (int i = 0; i < 200; i++) {
+        double t = (low + high) / 2;
+        *(significance_find_t_tail(t, freedom) > level ? &low : &high) = t;
+    }
+    return high;
+}
+
+/* The mean of the logarithms of the runs' medians, their squared distances from it, and the mean of
+ * the squared uncertainties that the samples within each run leave. */
+static double sum_runs(const run_set *r, double *squares, double *within) {
+    const double *samples = r->samples;
+    double *room = new_doubles(r->runs), mean = 0;
+    *squares = *within = 0;
+    for (size_t i = 0; i < r->runs; samples += r->counts[i++]) {
+        size_t count = r->counts[i];
+        double deviation = 1.2533 * find_spread(samples, count) *
+                           sqrt(significance_find_memory(samples, count) / (double)count);
+        room[i] = log(stats_compute(samples, count).median);
+        mean += room[i] / (double)r->runs;
+        *within += deviation * deviation / (double)r->runs;
+    }
+    for (size_t i = 0; i < r->runs; i++)
+        *squares += (room[i] - mean) * (room[i] - mean);
+    free(room);
+    return mean;
+}
+
+ratio_interval significance_compare_runs(const run_set *a, const run_set *b, double level,
+                                         double *p) {
+    assert(a->runs > 0 && b->runs > 0 && a->runs + b->runs > 2);
+    double a_squares, b_squares, a_within, b_within, freedom = (double)(a->runs + b->runs) - 2;
+    double difference = -sum_runs(a, &a_squares, &a_within) + sum_runs(b, &b_squares, &b_within);
+    double variance = fmax((a_squares + b_squares) / freedom, (a_within + b_within) / 2);
+    double error = sqrt(variance * (1 / (double)a->runs + 1 / (double)b->runs));
+    double reach = error * find_t_quantile(level, freedom);
+    *p = error > 0 ? significance_find_t_tail(difference / error, freedom) : difference == 0;
+    return (ratio_interval){exp(difference), exp(difference - reach), exp(difference + reach)};
 }
 
 /* Many tests -------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/host.h"
+#include "disturbance.h"
 #include "harness/base/os.h"
 #include "harness/base/power.h"
 #include "harness/base/size.h"
@@ -15,14 +15,12 @@
 
 enum {
     WINDOW = 5,         /* samples whose medians are compared while warming up */
+    PROBE_EVERY = 8,    /* rounds of samples */
     FEWEST_SAMPLES = 5, /* even for something so slow that it exceeds the budget */
 };
 
 #define WARM_CHANGE 0.02  /* two successive windows closer than this: warm */
 #define TREND_CHANGE 0.03 /* the last third against the first */
-#define FEW_SWITCHES 5    /* involuntary ones that any run may have */
-#define MOST_SWITCHES 20  /* per second of CPU time: beside a busy neighbour there are hundreds */
-#define MOST_STEAL 0.02   /* of the cores' time */
 #define TREND_LEVEL 1e-3  /* by a rank test, so that noise is no trend */
 
 typedef struct {
@@ -32,6 +30,7 @@ typedef struct {
     size_t count;
     double *room;                 /* max_samples */
     uint64_t start_ns, worked_ns; /* when it began; when the device last ended something */
+    disturbance disturbance;
 } run;
 
 timing_plan timing_plan_new(void) {
@@ -149,6 +148,8 @@ static bool take_samples(run *r, err *e) {
         if (!take_turn(r, backwards, e))
             return false;
         size_t taken = turn + 1;
+        if (taken % PROBE_EVERY == 0)
+            disturbance_probe(&r->disturbance);
         if (taken < ask_at && taken < r->plan->max_samples && !is_over(r))
             continue;
         if (is_done(r))
@@ -199,28 +200,11 @@ unsigned timing_find_labels(const device_facts *f) {
         labels |= LABEL_LOW_POWER;
     if (power.on_battery)
         labels |= LABEL_BATTERY;
-    /* One more than the cores: the software device itself keeps all of them busy. */
-    if (host_get_load() > os_count_cpus() + 1)
-        labels |= LABEL_BUSY;
     return labels;
 }
 
 unsigned timing_find_play_labels(const play_times *t) {
     return (t->gpu_is_wall ? LABEL_GPU_IS_WALL : 0) | (t->samples_overlap ? LABEL_OVERLAP : 0);
-}
-
-/* Was the CPU taken away while samples were taken? A load average would notice a neighbour only after
- * a minute. Times that a test makes up are not the machine's. */
-static unsigned find_disturbance(const run *r, const host_usage *before) {
-    if (r->plan->now_ns)
-        return 0;
-    host_usage after = host_get_usage();
-    double spent = find_seconds_since(r, r->start_ns);
-    double switches = after.switches - before->switches;
-    bool gave_way =
-        switches > FEW_SWITCHES && switches > MOST_SWITCHES * (after.cpu_s - before->cpu_s);
-    bool was_robbed = after.steal_s - before->steal_s > MOST_STEAL * spent * os_count_cpus();
-    return gave_way || was_robbed ? LABEL_BUSY : 0;
 }
 
 bool timing_run(const timing_plan *plan, const timing_source *sources, size_t count,
@@ -234,13 +218,15 @@ bool timing_run(const timing_plan *plan, const timing_source *sources, size_t co
         assert(results[i].samples);
     }
     r.start_ns = now(&r);
-    host_usage before = host_get_usage();
+    disturbance_start(&r.disturbance);
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++)
         ok = warm_up(&r, i, plan->budget_s / 3, e);
     ok = ok && take_samples(&r, e);
+    /* Times that a test makes up are not the machine's. */
+    bool is_busy = disturbance_end(&r.disturbance, plan->on_cpu) && !plan->now_ns;
     for (size_t i = 0; ok && i < count; i++)
-        results[i].labels = find_result_labels(&results[i]) | find_disturbance(&r, &before);
+        results[i].labels = find_result_labels(&results[i]) | (is_busy ? LABEL_BUSY : 0);
     free(r.room);
     return ok;
 }

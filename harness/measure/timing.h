@@ -41,6 +41,7 @@ typedef struct {
     double warm_up_s; /* at least; at most a third of the budget */
     size_t min_samples, max_samples;
     double idle_s; /* after this long without work the device may be asleep: warm up again */
+    bool on_cpu;   /* what is timed runs on the CPU: its clock matters */
     uint64_t (*now_ns)(void); /* NULL: the machine's own */
 } timing_plan;
 

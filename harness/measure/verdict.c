@@ -7,8 +7,6 @@
 
 #include "harness/base/stats.h"
 
-#define LEVEL 0.05 /* of a false alarm among all cases */
-
 const char *verdict_get_name(verdict_kind v) {
     static const char *const names[VERDICT_COUNT] = {"same",      "faster",  "slower",
                                                      "ambiguous", "missing", "new"};
@@ -27,6 +25,25 @@ static bool has_zero(const double *times, size_t count) {
     return false;
 }
 
+static bool has_runs(const verdict_case *c) {
+    return c->base_run_count > 1 || c->now_run_count > 1;
+}
+
+/* Samples are looked at again as they are added: each look has its share of the level. */
+static double find_level(const verdict_case *c) {
+    return VERDICT_LEVEL / (double)(c->looks > 1 ? c->looks : 1);
+}
+
+static void measure_runs(verdict_case *c) {
+    run_set base = {c->base, c->base_runs, c->base_run_count},
+            now = {c->now, c->now_runs, c->now_run_count};
+    if (base.runs < 2)
+        base = (run_set){c->base, &c->base_count, 1};
+    if (now.runs < 2)
+        now = (run_set){c->now, &c->now_count, 1};
+    c->interval = significance_compare_runs(&base, &now, find_level(c), &c->ranks.p);
+}
+
 static void measure(verdict_case *c, uint64_t seed) {
     if (!c->obstacle && (has_zero(c->base, c->base_count) || has_zero(c->now, c->now_count)))
         c->obstacle = "a sample is 0: the clock is too coarse for it";
@@ -36,8 +53,12 @@ static void measure(verdict_case *c, uint64_t seed) {
     c->interval = (ratio_interval){NAN, NAN, NAN};
     if (has_zero(c->base, c->base_count) || has_zero(c->now, c->now_count))
         return;
+    if (has_runs(c) && has_enough(c)) {
+        measure_runs(c);
+        return;
+    }
     c->interval = significance_find_ratio(c->base, c->base_count, c->now, c->now_count, c->paired,
-                                          VERDICT_BOOTSTRAPS, seed);
+                                          VERDICT_BOOTSTRAPS, find_level(c), seed);
     if (has_enough(c) && !c->obstacle)
         c->ranks = c->paired
                        ? significance_test_pairs(c->now, c->base, c->base_count)
@@ -55,9 +76,9 @@ static verdict_kind choose(const verdict_case *c, double min_effect) {
         return VERDICT_AMBIGUOUS;
     if (i->low >= least && i->high <= most)
         return VERDICT_SAME;
-    if (i->ratio > most && i->low > 1 && c->p < LEVEL)
+    if (i->ratio > most && i->low > 1 && c->p < find_level(c))
         return VERDICT_SLOWER;
-    if (i->ratio < least && i->high < 1 && c->p < LEVEL)
+    if (i->ratio < least && i->high < 1 && c->p < find_level(c))
         return VERDICT_FASTER;
     return VERDICT_AMBIGUOUS;
 }
@@ -85,7 +106,7 @@ static const char *find_reason(const verdict_case *c, double min_effect) {
         return "the whole interval is within the smallest effect";
     case VERDICT_SLOWER:
     case VERDICT_FASTER:
-        return "beyond the smallest effect, the interval is clear of 1, and the ranks agree";
+        return "beyond the smallest effect, the interval is clear of 1, and the test agrees";
     default:
         break;
     }
@@ -94,11 +115,10 @@ static const char *find_reason(const verdict_case *c, double min_effect) {
     if (!has_enough(c))
         return "there are fewer than 5 samples on one side";
     if (i->ratio <= 1 + min_effect && i->ratio >= 1 / (1 + min_effect))
-        return "the interval reaches beyond the smallest effect: more samples, or a quieter "
-               "machine";
+        return "the interval reaches beyond the smallest effect: more samples or runs are needed";
     return i->low <= 1 && i->high >= 1
-               ? "the interval contains 1: more samples are needed"
-               : "the ranks do not agree, corrected for the number of cases";
+               ? "the interval contains 1: more samples or runs are needed"
+               : "the test does not agree, corrected for the number of cases";
 }
 
 void verdict_explain(const verdict_case *c, double min_effect, char *text, size_t size) {
@@ -112,12 +132,20 @@ void verdict_explain(const verdict_case *c, double min_effect, char *text, size_
         snprintf(text, size, "%s: %s", verdict_get_name(c->verdict), find_reason(c, min_effect));
         return;
     }
+    char test[80];
+    if (has_runs(c))
+        snprintf(test, sizeof test, "Student's t over %zu and %zu runs: p %.2g",
+                 c->base_run_count > 1 ? c->base_run_count : 1,
+                 c->now_run_count > 1 ? c->now_run_count : 1, c->ranks.p);
+    else
+        snprintf(test, sizeof test, "%s p %.2g (%s)",
+                 c->paired ? "interleaved: sign test" : "Mann-Whitney", c->ranks.p,
+                 c->ranks.exact ? "exact" : "normal");
     snprintf(text, size,
-             "%s: median %.4g us (n %zu) to %.4g us (n %zu), ratio %.4f, 95%% interval %.4f to "
-             "%.4f; %s p %.2g (%s), %.2g after Holm; smallest effect %g%%: %s",
+             "%s: median %.4g us (n %zu) to %.4g us (n %zu), ratio %.4f, %g%% interval %.4f to "
+             "%.4f; %s, %.2g after Holm; smallest effect %g%%: %s",
              verdict_get_name(c->verdict), c->base_median * 1e-3, c->base_count,
-             c->now_median * 1e-3, c->now_count, c->interval.ratio, c->interval.low,
-             c->interval.high, c->paired ? "interleaved: sign test" : "Mann-Whitney", c->ranks.p,
-             c->ranks.exact ? "exact" : "normal", c->p, min_effect * 100,
+             c->now_median * 1e-3, c->now_count, c->interval.ratio, 100 - 100 * find_level(c),
+             c->interval.low, c->interval.high, test, c->p, min_effect * 100,
              find_reason(c, min_effect));
 }

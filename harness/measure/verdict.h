@@ -3,16 +3,17 @@
  * Compares the samples of a case from two measurements. What must be true for each verdict, with a
  * smallest effect of m (3 percent: smaller changes do not matter):
  *
- *   slower     the ratio of medians is above 1 + m, its 95 percent interval is above 1, and the rank
- *              test agrees after Holm's correction over all cases
+ *   slower     the ratio of medians is above 1 + m, its 99 percent interval is above 1, and a test
+ *              agrees after Holm's correction over all cases
  *   faster     the same in the other direction
  *   same       the whole interval is between 1 / (1 + m) and 1 + m
  *   ambiguous  none of these: too few samples, or too much noise to tell
  *   missing    timed in the base but not now
  *   new        timed now but not in the base
  *
- * Interleaved samples are compared pair by pair (the median of their ratios, a sign test), others
- * by their medians and a Mann-Whitney test. A small difference can be certain and still be
+ * Interleaved samples are compared pair by pair (the median of their ratios, a sign test). With
+ * several runs on a side, runs are the unit (Student's t over the medians of runs). One run per side
+ * is compared by medians and a Mann-Whitney test. A small difference can be certain and still be
  * `same`. */
 #ifndef ASSAY_VERDICT_H
 #define ASSAY_VERDICT_H
@@ -33,18 +34,23 @@ typedef enum {
 } verdict_kind;
 
 enum { VERDICT_MIN_SAMPLES = 5, VERDICT_BOOTSTRAPS = 1000 };
+#define VERDICT_LEVEL 0.01 /* of a false alarm among all cases */
 
 /* One case: its samples in the order they were taken; count 0 where it has no time. */
 typedef struct {
     const double *base, *now;
     size_t base_count, now_count;
+    /* Samples of each run, if a side has several; NULL: one run. */
+    const size_t *base_runs, *now_runs;
+    size_t base_run_count, now_run_count;
     bool paired;          /* interleaved: sample i of both at the same moment */
+    size_t looks;         /* how often it may be looked at while samples are added; 0: once */
     const char *obstacle; /* why the two cannot be compared (another device), or NULL */
     /* filled by verdict_decide */
     double base_median, now_median;
     ratio_interval interval;
-    rank_test ranks;
-    double p; /* of the rank test, corrected over all cases */
+    rank_test ranks; /* of runs: p is that of Student's t, u is not known */
+    double p;        /* corrected over all cases */
     verdict_kind verdict;
 } verdict_case;
 

@@ -28,18 +28,19 @@ struct q4_0_half_input {
     float eights;
 };
 
-// part is 0 or 1: which 8 of the 16 bytes. x points to the block's first value.
-inline q4_0_half_input q4_0_load_half(device const float *x, uint part) {
-    device const float4 *v = (device const float4 *)x + 2 * part;
-    const float4 a = v[0];
-    const float4 b = v[1];
-    const float4 c = v[4];
-    const float4 d = v[5];
+// a and b: the first and last four of the values of the low nibbles; c and d those of the high ones.
+inline q4_0_half_input q4_0_arrange_half(float4 a, float4 b, float4 c, float4 d) {
     const float4 s = (a + b) + (c + d);
     const q4_0_half_input h = {float4(a.x, a.z, b.x, b.z), float4(a.y, a.w, b.y, b.w),
                                float4(c.x, c.z, d.x, d.z), float4(c.y, c.w, d.y, d.w),
                                8.0f * ((s.x + s.y) + (s.z + s.w))};
     return h;
+}
+
+// part is 0 or 1: which 8 of the 16 bytes. x points to the block's first value.
+inline q4_0_half_input q4_0_load_half(device const float *x, uint part) {
+    device const float4 *v = (device const float4 *)x + 2 * part;
+    return q4_0_arrange_half(v[0], v[1], v[4], v[5]);
 }
 
 // The dot product of half a block with its input. A ushort holds, from its lowest nibble up,

@@ -35,6 +35,17 @@ CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes) {
     return CUDA_SUCCESS;
 }
 
+CUresult cuMemHostAlloc(void **at, size_t bytes, unsigned int flags) {
+    (void)flags;
+    *at = malloc(bytes);
+    return *at ? double_fault : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuMemFreeHost(void *at) {
+    free(at);
+    return CUDA_SUCCESS;
+}
+
 CUresult cuMemFree_v2(CUdeviceptr at) {
     double_run_all();
     for (memory **m = &memories; *m; m = &(*m)->next)

@@ -39,10 +39,14 @@ CUresult cuGraphCreate(CUgraph *g, unsigned int flags) {
     return double_fault;
 }
 
+static bool is_node(const struct CUgraph_st *g, const struct CUgraphNode_st *n) {
+    return n && n->index < g->count && g->nodes[n->index] == n;
+}
+
 static CUresult add_node(CUgraphNode *out, CUgraph g, const CUgraphNode *after, size_t count,
                          node_kind kind) {
     for (size_t i = 0; i < count; i++)
-        if (!after[i] || after[i]->index >= g->count || g->nodes[after[i]->index] != after[i])
+        if (!is_node(g, after[i]))
             return 1;
     CUgraphNode n = calloc(1, sizeof *n);
     g->nodes = realloc(g->nodes, (g->count + 1) * sizeof *g->nodes);
@@ -96,6 +100,23 @@ CUresult cuGraphAddEventRecordNode(CUgraphNode *n, CUgraph g, const CUgraphNode 
 
 CUresult cuGraphAddEmptyNode(CUgraphNode *n, CUgraph g, const CUgraphNode *after, size_t count) {
     return add_node(n, g, after, count, NODE_EMPTY);
+}
+
+/* Between kernels only, and only edges of the kind that the device makes. */
+CUresult cuGraphAddDependencies_v2(CUgraph g, const CUgraphNode *from, const CUgraphNode *to,
+                                   const CUgraphEdgeData *data, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        CUgraphNode n = to[i];
+        if (!is_node(g, from[i]) || !is_node(g, n) || from[i]->index >= n->index ||
+            from[i]->kind != NODE_KERNEL || n->kind != NODE_KERNEL ||
+            data[i].from_port != CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC ||
+            data[i].type != CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC)
+            return 1;
+        n->after = realloc(n->after, (n->after_count + 1) * sizeof *n->after);
+        assert(n->after);
+        n->after[n->after_count++] = from[i];
+    }
+    return double_fault;
 }
 
 static CUgraphExec copy_nodes(const struct CUgraphNode_st *const *from, size_t count) {

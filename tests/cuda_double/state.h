@@ -83,6 +83,7 @@ void double_free_graph(CUgraphExec g);
 /* The calls, as driver.h has them. */
 #define DECLARE(field, symbol, arguments) CUresult symbol arguments;
 CUDA_CALLS(DECLARE)
+CUDA_NEWER_CALLS(DECLARE)
 #undef DECLARE
 
 #endif

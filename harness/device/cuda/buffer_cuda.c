@@ -2,9 +2,9 @@
  *
  * Shared and private buffers are the same here: plain device memory without a CPU address. A no-copy
  * buffer is a copy after all, made when the GPU first needs it. Managed memory is not used: pages
- * that wander between CPU and GPU are no memory to measure.
+ * that migrate between CPU and GPU would spoil every time.
  *
- * Copies to the device and fills stand in line with the plays. A copy from the device waits for
+ * Copies to the device and fills are queued with the plays. A copy from the device waits for
  * those copies, not for plays that were submitted since: what it reads was written by plays that the
  * caller has waited for. */
 #include <assert.h>
@@ -94,11 +94,14 @@ bool cuda_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, bo
     if (to_device)
         return note_upload(
             c, c->driver->copy_in(own->at + allocation_offset, host, bytes, c->stream), b, e);
+    void *to = bytes <= CUDA_LANDING_BYTES ? c->landing : host;
     CUresult result = c->driver->stream_wait_for(c->copies, c->uploaded, 0);
     if (result == CUDA_SUCCESS)
-        result = c->driver->copy_out(host, own->at + allocation_offset, bytes, c->copies);
+        result = c->driver->copy_out(to, own->at + allocation_offset, bytes, c->copies);
     if (result == CUDA_SUCCESS)
         result = c->driver->stream_wait(c->copies);
+    if (result == CUDA_SUCCESS && to != host)
+        memcpy(host, to, bytes);
     return cuda_ok(c->driver, result, e, "give a copy of the buffer '%s'", b->label);
 }
 

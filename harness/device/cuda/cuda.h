@@ -13,6 +13,8 @@
 
 typedef struct cuda_play cuda_play;
 
+enum { CUDA_LANDING_BYTES = 1 << 20 }; /* logits of any vocabulary; larger copies go directly */
+
 typedef struct {
     const cuda_driver *driver;
     CUdevice device;
@@ -20,7 +22,9 @@ typedef struct {
     CUstream stream;  /* plays and copies to the device, in the order they were asked for */
     CUstream copies;  /* copies from the device: they need not wait for plays in flight */
     CUevent uploaded; /* the last copy to the device */
+    void *landing;    /* pinned memory of CUDA_LANDING_BYTES, for copies from the device */
     ptx_compiler *compiler;
+    bool overlaps; /* a launch may be set up while the one before it still runs */
     finding_list findings;
     cuda_play *idle; /* events that nothing waits for */
 } cuda_device;
@@ -32,7 +36,7 @@ typedef struct {
 } cuda_buffer;
 
 /* A kernel that needs more registers than a full threadgroup has for each thread is loaded twice:
- * as fast as it goes, and so that any threadgroup can run it. */
+ * once at full speed, once with few enough registers for any threadgroup. */
 typedef struct {
     CUmodule module[2];
     CUfunction function[2];

@@ -51,7 +51,8 @@ static void fill_facts(const cuda_device *c, device_facts *f) {
     size_t all = 0, available = 0;
     c->driver->device_memory(&all, c->device);
     snprintf(f->api, sizeof f->api, "cuda");
-    snprintf(f->compiler, sizeof f->compiler, "%s", ptx_compiler_get_name(c->compiler));
+    snprintf(f->compiler, sizeof f->compiler, "%s, %s math", ptx_compiler_get_name(c->compiler),
+             math_mode_get_name(f->math));
     snprintf(f->family, sizeof f->family, "compute capability %d.%d, %d multiprocessors",
              ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
              ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
@@ -76,6 +77,8 @@ static void close_device(device *d) {
         driver->context_set(c->context);
         driver->context_wait();
         cuda_free_plays(c);
+        if (c->landing)
+            driver->pinned_free(c->landing);
         if (c->uploaded)
             driver->event_free(c->uploaded);
         if (c->copies)
@@ -103,7 +106,17 @@ static bool open_context(cuda_device *c, err *e) {
         result = driver->event_new(&c->uploaded, CU_EVENT_DISABLE_TIMING);
     if (result == CUDA_SUCCESS)
         result = driver->event_record(c->uploaded, c->stream);
+    if (result == CUDA_SUCCESS)
+        result = driver->pinned_new(&c->landing, CUDA_LANDING_BYTES, 0);
     return cuda_ok(driver, result, e, "take work");
+}
+
+/* Needs a driver that knows such edges and a GPU whose kernels can wait (shim/ptx/start.h). Not
+ * while a tool watches, which takes kernels one by one. */
+static bool can_overlap(const cuda_device *c, int capability) {
+    const char *given = getenv("ASSAY_CUDA_OVERLAP");
+    return c->driver->graph_add_edges && capability >= 90 && !sanitizer_is_watching() &&
+           !(given && strcmp(given, "0") == 0);
 }
 
 static bool open_device(device *d, err *e) {
@@ -118,6 +131,7 @@ static bool open_device(device *d, err *e) {
     if (ok) {
         int capability = 10 * ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
                          ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+        c->overlaps = can_overlap(c, capability);
         c->compiler = ptx_compiler_new(capability, e);
         ok = c->compiler && open_context(c, e);
     }

@@ -13,14 +13,17 @@ static bool find_calls(void *library, cuda_driver *d, err *e) {
     static const struct {
         const char *symbol;
         size_t at;
+        bool is_newer;
     } calls[] = {
-#define CUDA_CALL(field, symbol, arguments) {#symbol, offsetof(cuda_driver, field)},
-        CUDA_CALLS(CUDA_CALL)
+#define CUDA_CALL(field, symbol, arguments) {#symbol, offsetof(cuda_driver, field), false},
+#define CUDA_NEWER_CALL(field, symbol, arguments) {#symbol, offsetof(cuda_driver, field), true},
+        CUDA_CALLS(CUDA_CALL) CUDA_NEWER_CALLS(CUDA_NEWER_CALL)
 #undef CUDA_CALL
+#undef CUDA_NEWER_CALL
     };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         void *found = dlsym(library, calls[i].symbol);
-        if (!found)
+        if (!found && !calls[i].is_newer)
             return err_set(e, EXIT_CANNOT, "%sNVIDIA's driver is too old: it has no %s", cannot,
                            calls[i].symbol);
         memcpy((char *)d + calls[i].at, &found, sizeof found);

@@ -33,6 +33,10 @@ typedef struct {
     void **extra;
 } CUDA_KERNEL_NODE_PARAMS;
 
+typedef struct {
+    unsigned char from_port, to_port, type, reserved[5];
+} CUgraphEdgeData;
+
 enum {
     CUDA_SUCCESS = 0,
     CUDA_ERROR_OUT_OF_MEMORY = 2,
@@ -64,6 +68,9 @@ enum {
     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
     CU_JIT_GENERATE_LINE_INFO = 13,
 
+    CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC = 1,
+    CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1,
+
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_DEFAULT = 0,
     CU_EVENT_DISABLE_TIMING = 2,
@@ -86,6 +93,8 @@ enum {
     X(memory_info, cuMemGetInfo_v2, (size_t * available, size_t * total))                          \
     X(memory_new, cuMemAlloc_v2, (CUdeviceptr * at, size_t bytes))                                 \
     X(memory_free, cuMemFree_v2, (CUdeviceptr at))                                                 \
+    X(pinned_new, cuMemHostAlloc, (void **at, size_t bytes, unsigned int flags))                   \
+    X(pinned_free, cuMemFreeHost, (void *at))                                                      \
     X(copy_in, cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream s)) \
     X(copy_out, cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream s))      \
     X(fill, cuMemsetD16Async, (CUdeviceptr at, unsigned short word, size_t count, CUstream s))     \
@@ -122,9 +131,16 @@ enum {
     X(graph_launch, cuGraphLaunch, (CUgraphExec graph, CUstream stream))                           \
     X(graph_drop, cuGraphExecDestroy, (CUgraphExec graph))
 
+/* Calls that a driver may lack: NULL then. Edges of a kind of their own came with CUDA 12.3. */
+#define CUDA_NEWER_CALLS(X)                                                                        \
+    X(graph_add_edges, cuGraphAddDependencies_v2,                                                  \
+      (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data, \
+       size_t count))
+
 typedef struct {
 #define CUDA_FIELD(field, symbol, arguments) CUresult(*field) arguments;
     CUDA_CALLS(CUDA_FIELD)
+    CUDA_NEWER_CALLS(CUDA_FIELD)
 #undef CUDA_FIELD
 } cuda_driver;
 

@@ -1,6 +1,9 @@
 /* graph_cuda: parts of tapes as graphs of the driver, instantiated once and launched many times.
  *
- * A serial part is a chain; a concurrent one has all launches between two barriers side by side. In
+ * A serial part is a chain; a concurrent one has all launches between two barriers side by side. A
+ * launch that follows a single other one is set up while that one still runs: every thread then
+ * waits, before anything else, until the launch before it has ended and its stores can be seen
+ * (shim/ptx/start.h), so the order is that of a plain chain. In
  * front and at the end an event takes the time on the GPU. What changes between plays (a small
  * constant, a binding, a grid) changes the instantiated graph where it stands; only another order of
  * launches or other barriers make a new one.
@@ -99,11 +102,20 @@ static CUresult add_event(cuda_device *c, cuda_graph *g, const CUgraphNode *afte
                : result;
 }
 
-static CUresult add_kernel(cuda_device *c, cuda_graph *g, size_t i, const CUgraphNode *after,
-                           size_t count) {
+static CUresult add_kernel(cuda_device *c, cuda_graph *g, size_t i, const CUgraphNode *after) {
     void *params[1];
     CUDA_KERNEL_NODE_PARAMS what = cuda_describe_launch(&g->launches[i], params);
-    return c->driver->graph_add_kernel(&g->kernels[i], g->graph, after, count, &what);
+    return c->driver->graph_add_kernel(&g->kernels[i], g->graph, after, after ? 1 : 0, &what);
+}
+
+/* Launch i, set up while launch i - 1 runs. */
+static CUresult add_early(cuda_device *c, cuda_graph *g, size_t i) {
+    const CUgraphEdgeData edge = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                                  .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
+    CUresult result = add_kernel(c, g, i, NULL);
+    return result == CUDA_SUCCESS
+               ? c->driver->graph_add_edges(g->graph, &g->kernels[i - 1], &g->kernels[i], &edge, 1)
+               : result;
 }
 
 /* Each launch between events of its own, one after the other. */
@@ -112,7 +124,7 @@ static CUresult add_sampled(cuda_device *c, cuda_graph *g) {
     for (size_t i = 0; i < g->count && result == CUDA_SUCCESS; i++) {
         result = add_event(c, g, i ? &g->events[2 * i - 1] : NULL, i ? 1 : 0);
         if (result == CUDA_SUCCESS)
-            result = add_kernel(c, g, i, &g->events[2 * i], 1);
+            result = add_kernel(c, g, i, &g->events[2 * i]);
         if (result == CUDA_SUCCESS)
             result = add_event(c, g, &g->kernels[i], 1);
     }
@@ -137,7 +149,9 @@ static CUresult add_all(cuda_device *c, cuda_graph *g) {
             level = i;
         }
         if (result == CUDA_SUCCESS)
-            result = add_kernel(c, g, i, &before, 1);
+            result = c->overlaps && level == i && i > 0 && before == g->kernels[i - 1]
+                         ? add_early(c, g, i)
+                         : add_kernel(c, g, i, &before);
     }
     if (result != CUDA_SUCCESS)
         return result;
@@ -223,10 +237,15 @@ cuda_graph *cuda_find_graph(cuda_device *c, tape *t, size_t first, size_t count,
         bool is_wrong = has_same_shape(found, t);
         c->driver->stream_wait(c->stream);
         free_graph(c, found);
-        if (is_wrong)
+        if (is_wrong && !c->overlaps)
             return NULL;
     }
     cuda_graph *made = make_graph(c, t, first, count, is_sampled, e);
+    if (!made && c->overlaps) { /* a driver that does not take such edges after all */
+        c->overlaps = false;
+        made = make_graph(c, t, first, count, is_sampled, e);
+        c->overlaps = !made; /* something else is wrong */
+    }
     if (made) {
         made->next = p->graphs;
         p->graphs = made;

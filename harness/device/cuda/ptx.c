@@ -30,7 +30,8 @@ struct ptx_compiler {
 };
 
 /* Nothing hoisted or sunk: the optimiser may not make one simdgroup call out of the
- * two arms of a branch. The target is the host that the code is not for: which types there are
+ * two arms of a branch. Loops whose length is known are unrolled, also long ones: an array that a
+ * loop indexes cannot be in registers. The target is the host that the code is not for: which types there are
  * (half) is taken from it. */
 /* clang-format off */
 static const char *const flags[] = {
@@ -40,7 +41,7 @@ static const char *const flags[] = {
     "-fno-strict-aliasing", "-fsigned-char", "-fno-math-errno", "-fno-threadsafe-statics",
     "-fno-delete-null-pointer-checks", "-fno-caret-diagnostics", "-w",
     "-Xclang", "-cl-single-precision-constant", "-mllvm", "-simplifycfg-hoist-common=0", "-mllvm",
-    "-simplifycfg-sink-common=0",
+    "-simplifycfg-sink-common=0", "-mllvm", "-unroll-threshold=4000",
 };
 
 /* Division and square root: rounded once, as on the software device, or within 2 ULP; and what
@@ -208,7 +209,7 @@ bool ptx_assemble(const ptx_compiler *c, const char *assembler, const char *ptx_
     if (!os_run(argv, &output, &status, e))
         return false;
     if (status != 0) {
-        err_set(e, EXIT_WRONG, "ptxas does not take kernel '%.100s'", name);
+        err_set(e, EXIT_WRONG, "ptxas rejects kernel '%.100s'", name);
         err_set_detail(e, output ? output : "");
     }
     free(output);

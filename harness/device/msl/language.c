@@ -13,8 +13,10 @@ typedef struct {
     at name;
     at body, end; /* of the definition; NOT_FOUND: only declared */
     size_t definitions;
-    bool is_plain; /* no template, kernel or operator */
-    int state;     /* of the search: 0 new, 1 on the way, 2 done */
+    size_t declarations;
+    bool is_plain;    /* no template, kernel or operator */
+    bool is_template; /* of functions that would be plain */
+    int state;        /* of the search: 0 new, 1 on the way, 2 done */
 } function;
 
 typedef struct {
@@ -38,8 +40,8 @@ static function *find_function(const functions *f, at name) {
 
 /* What stands before the name tells what it is. */
 static bool is_plain_function(const tokens *t, const decl *d) {
-    static const char *const words[] = {"template", "kernel",  "operator", "friend", "using",
-                                        "typedef",  "virtual", "extern",   NULL};
+    static const char *const words[] = {"kernel",  "operator", "friend", "using",
+                                        "typedef", "virtual",  "extern", NULL};
     if (d->name == NOT_FOUND || t->list[d->name].kind != TOKEN_WORD ||
         token_is(t, token_before(d->name), "::") || token_is(t, token_before(d->name), "~"))
         return false;
@@ -59,9 +61,13 @@ static bool visit(void *context, const decl *d, const char *prefix) {
     if (!known) {
         f->list = msl_grow(f->list, sizeof *f->list, f->count, &f->room);
         known = &f->list[f->count++];
-        *known = (function){.name = d->name, .body = NOT_FOUND, .is_plain = true};
+        *known =
+            (function){.name = d->name, .body = NOT_FOUND, .is_plain = true, .is_template = true};
     }
-    known->is_plain = known->is_plain && is_plain_function(t, d);
+    bool is_template = token_is(t, d->begin, "template"), is_plain = is_plain_function(t, d);
+    known->declarations++;
+    known->is_plain = known->is_plain && is_plain && !is_template;
+    known->is_template = known->is_template && is_plain && is_template;
     if (d->body != NOT_FOUND) {
         known->definitions++;
         known->body = d->body;
@@ -79,6 +85,29 @@ static void tell(const functions *f, at i, const char *rule, const char *what) {
     const tokens *t = &f->unit->tokens;
     remark_add(f->out, REMARK_ERROR, token_file(t, i), t->list[i].line, 1, rule, "'%.*s' %s",
                (int)t->list[i].bytes, token_text(t, i), what);
+}
+
+/* A template that calls its own name without naming arguments, where the name has one meaning only:
+ * no other function, nothing of the language, no choice at compile time that could end it. */
+static bool calls_itself(const functions *f, const function *one) {
+    static const char *const library[] = {
+        "abs",   "all",   "any",   "ceil",     "clamp", "cos",    "cross", "distance",  "dot",
+        "exp",   "exp2",  "fabs",  "floor",    "fma",   "fmax",   "fmin",  "fract",     "isnan",
+        "log",   "log2",  "max",   "min",      "mix",   "length", "pow",   "normalize", "round",
+        "rsqrt", "rint",  "sin",   "sqrt",     "sign",  "select", "tan",   "simd_sum",  "simd_max",
+        "tanh",  "trunc", "isinf", "simd_min", NULL};
+    const tokens *t = &f->unit->tokens;
+    if (!one->is_template || one->definitions != 1 || one->declarations != 1 ||
+        token_is_one_of(t, one->name, library))
+        return false;
+    bool found = false;
+    for (at i = one->name; i < one->end; i++) {
+        if (token_is(t, i, "constexpr") || token_is(t, i, "..."))
+            return false;
+        found = found || (i > one->body && t->list[i].kind == TOKEN_WORD &&
+                          token_is(t, i + 1, "(") && !is_member(t, i) && is_same(t, i, one->name));
+    }
+    return found;
 }
 
 /* Follows calls; one that leads back to a function on the way is a recursion. */
@@ -113,10 +142,13 @@ static void check_functions(const msl_unit *u, remark_list *out) {
     decl_visit(&u->tokens, visit, &f);
     for (size_t i = 0; i < f.count; i++) {
         function *one = &f.list[i];
-        if (one->is_plain && one->definitions == 0 && is_called(&f, one->name))
+        if ((one->is_plain || one->is_template) && one->definitions == 0 &&
+            is_called(&f, one->name))
             tell(&f, one->name, "undefined", "is declared and called, and nothing defines it");
         if (one->is_plain && one->definitions == 1 && one->state == 0)
             follow(&f, one);
+        if (calls_itself(&f, one))
+            tell(&f, one->name, "recursion", "calls itself, and MSL has no recursion");
     }
     free(f.list);
 }
@@ -132,6 +164,16 @@ static void check_words(const msl_unit *u, remark_list *out) {
         else if (token_is(t, i, "virtual"))
             tell(&f, i, "language", "is not part of MSL: it has no virtual methods");
     }
+}
+
+/* Is it a class of this file? */
+static bool is_class(const tokens *t, const char *type) {
+    static const char *const words[] = {"struct", "class", "union", "enum", NULL};
+    type += strncmp(type, "const ", 6) == 0 ? 6 : 0;
+    for (at i = 0; i + 1 < t->count; i++)
+        if (token_is_one_of(t, i, words) && token_is(t, i + 1, type))
+            return true;
+    return false;
 }
 
 static void check_kernel(const msl_unit *u, const kernel *k, remark_list *out) {
@@ -155,7 +197,8 @@ static void check_kernel(const msl_unit *u, const kernel *k, remark_list *out) {
             continue;
         uint32_t alignment; /* textures and the like are no buffers, and have no size */
         bool is_value = !strpbrk(p->type, "*&[") &&
-                        (p->space != MSL_SPACE_NONE || type_size(p->type, &alignment) > 0);
+                        (p->space != MSL_SPACE_NONE || type_size(p->type, &alignment) > 0 ||
+                         is_class(t, p->type));
         if (is_value)
             remark_add(out, REMARK_ERROR, token_file(t, k->where.name), t->list[k->where.name].line,
                        1, "buffer-value",

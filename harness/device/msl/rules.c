@@ -144,10 +144,9 @@ static void check_memory(const checker *c, const kernel *k) {
 /* Names ------------------------------------------------------------------------------------- */
 
 static bool is_reserved(const tokens *t, at i) {
-    static const char *const words[] = {"kernel",      "vertex",     "fragment", "device",
-                                        "constant",    "thread",     "half",     "bfloat",
-                                        "threadgroup", "mesh",       "ray_data", "object_data",
-                                        "visible",     "stitchable", NULL};
+    static const char *const words[] = {"kernel",      "vertex",   "fragment",    "device",
+                                        "constant",    "thread",   "half",        "bfloat",
+                                        "threadgroup", "ray_data", "object_data", NULL};
     return token_is_one_of(t, i, words);
 }
 

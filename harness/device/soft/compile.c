@@ -162,8 +162,10 @@ static bool run_clang(const char *const *argv, const char *name, const char *wha
     if (!os_run_for(argv, COMPILE_SECONDS, &output, &status, e))
         return false;
     if (status != 0) {
-        err_set(e, EXIT_WRONG, "kernel '%.100s' does not %s", name, what);
-        err_set_detail(e, output ? output : "");
+        bool is_crash = !output || !strstr(output, "error:");
+        err_set(e, EXIT_WRONG, "kernel '%.100s' does not %s%s", name, what,
+                is_crash ? ": clang crashed, an expression in it may be too large" : "");
+        err_set_detail(e, output && !is_crash ? output : "");
     }
     free(output);
     return status == 0;
@@ -299,8 +301,8 @@ static bool check_stack(const char *object, const char *name, err *e) {
     if (need <= SOFT_STACK_USABLE)
         return true;
     return err_set(e, EXIT_WRONG,
-                   "kernel '%.80s' needs %llu bytes of private memory a thread; there are %d", name,
-                   need, SOFT_STACK_USABLE);
+                   "kernel '%.80s' needs %llu bytes of private memory per thread; there are %d",
+                   name, need, SOFT_STACK_USABLE);
 }
 
 /* The object goes where lines.c looks for it: HASH.o beside HASH.so. The image is still under the
@@ -322,7 +324,8 @@ static bool make_image(void *context, const char *source, const char *image, err
                                     : compile_checked(o, source, object, e)) &&
               check_stack(object, o->name, e) &&
               link_image(o->compiler, object, image, o->name, e) &&
-              soft_inspect(image, o->name, e) && (!keeps_object || keep_object(object, image, e));
+              soft_inspect(keeps_object ? object : image, o->name, e) &&
+              (!keeps_object || keep_object(object, image, e));
     unlink(object);
     return ok;
 }

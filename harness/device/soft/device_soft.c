@@ -1,4 +1,4 @@
-/* device_soft: the software Metal device behind device.h. Memory is the process's own, pipelines
+/* device_soft: the software Metal device, as device.h asks for it. Memory is the process's own, pipelines
  * are compiled by compile.c, command buffers are run by pool.c. */
 #include <assert.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include "compile.h"
 #include "harness/base/os.h"
 #include "harness/device/tape.h"
+#include "poison.h"
 #include "pool.h"
 
 typedef struct {
@@ -103,15 +104,13 @@ static bool soft_new_buffer(buffer *b, size_t allocation_bytes, const void *no_c
         b->impl = b->contents = (void *)(uintptr_t)no_copy; /* never written: it is bound to read */
         return true;
     }
-    if (b->device->facts.validates)
-        b->impl = soft_checked_allocate(allocation_bytes);
-    else if (posix_memalign(&b->impl, 16384, allocation_bytes) != 0)
-        b->impl = NULL;
+    bool validates = b->device->facts.validates;
+    b->impl = validates ? soft_checked_allocate(allocation_bytes)
+                        : soft_poison_allocate(allocation_bytes);
     if (!b->impl)
         return err_set(e, EXIT_CANNOT, "no memory for the buffer '%s' of %zu bytes", b->label,
                        b->bytes);
-    /* What nothing wrote reads as NaN, and the same in every run. */
-    for (size_t i = 0; i + 1 < allocation_bytes; i += 2)
+    for (size_t i = 0; validates && i + 1 < allocation_bytes; i += 2)
         memcpy((char *)b->impl + i, &(uint16_t){POISON_PATTERN}, 2);
     if (b->storage == STORAGE_SHARED)
         b->contents = (char *)b->impl + b->base;
@@ -124,7 +123,7 @@ static void soft_free_buffer(buffer *b) {
     if (b->device->facts.validates)
         soft_checked_free(b->impl);
     else
-        free(b->impl);
+        soft_poison_free(b->impl);
 }
 
 static bool soft_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, bool to_device,

@@ -1,267 +1,154 @@
-/* inspect: see inspect.h. Reads the ELF object; on macOS, where objects are Mach-O, only the text
- * of a kernel was looked at (msl/rewrite.c refuses assembly). */
+/* inspect: see inspect.h. What a kernel may call, and the objects of macOS. */
 #include "inspect.h"
 
-#if defined(__linux__)
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/os.h"
-
-#if !defined(R_AARCH64_IRELATIVE)
-#define R_AARCH64_IRELATIVE 1032
-#endif
-
-typedef struct {
-    const char *kernel;
-    char *data;
-    size_t bytes;
-    Elf64_Ehdr head;
-} object;
+#include "macho.h"
 
 /* What the shim and the compiler call: copies, and the functions of libm that it makes of
  * __builtin_expf and its like. Those with an f at the end are for float, which is all there is. */
-static bool is_allowed(const char *name) {
-    static const char *const names[] = {"memcpy",
-                                        "memmove",
-                                        "memset",
-                                        "memcmp",
-                                        "acosf",
-                                        "acoshf",
-                                        "asinf",
-                                        "asinhf",
-                                        "atan2f",
-                                        "atanf",
-                                        "atanhf",
-                                        "cbrtf",
-                                        "ceilf",
-                                        "copysignf",
-                                        "cosf",
-                                        "coshf",
-                                        "erfcf",
-                                        "erff",
-                                        "exp10f",
-                                        "exp2f",
-                                        "expf",
-                                        "expm1f",
-                                        "fabsf",
-                                        "fdimf",
-                                        "floorf",
-                                        "fmaf",
-                                        "fmaxf",
-                                        "fminf",
-                                        "fmodf",
-                                        "frexpf",
-                                        "hypotf",
-                                        "ilogbf",
-                                        "ldexpf",
-                                        "lgammaf",
-                                        "log10f",
-                                        "log1pf",
-                                        "log2f",
-                                        "logbf",
-                                        "logf",
-                                        "lrintf",
-                                        "lroundf",
-                                        "modff",
-                                        "nanf",
-                                        "nearbyintf",
-                                        "nextafterf",
-                                        "powf",
-                                        "remainderf",
-                                        "remquof",
-                                        "rintf",
-                                        "roundevenf",
-                                        "roundf",
-                                        "scalbnf",
-                                        "sincosf",
-                                        "sinf",
-                                        "sinhf",
-                                        "sqrtf",
-                                        "tanf",
-                                        "tanhf",
-                                        "tgammaf",
-                                        "truncf",
-                                        "exp",
-                                        "log",
-                                        "pow",
-                                        "fmod",
-                                        "floor",
-                                        "__extendhfsf2",
-                                        "__truncsfhf2",
-                                        "__truncsfbf2",
-                                        "__extendbfsf2",
-                                        "__gnu_h2f_ieee",
-                                        "__gnu_f2h_ieee",
-                                        "__truncdfhf2",
-                                        "__truncdfbf2",
-                                        "__extendhfdf2",
-                                        "__sincosf",
-                                        "__udivti3",
-                                        "__umodti3",
-                                        "__divti3",
-                                        "__modti3",
-                                        "__multi3",
-                                        "__fixsfti",
-                                        "__fixunssfti",
-                                        "__floattisf",
-                                        "__floatuntisf",
-                                        "__popcountdi2",
-                                        "__tls_get_addr",
-                                        "__powisf2",
-                                        NULL};
-    for (size_t i = 0; names[i]; i++)
+bool inspect_is_allowed(const char *name) {
+    static const char *const names[] = {
+        "memcpy",
+        "memmove",
+        "memset",
+        "memcmp",
+        "acosf",
+        "acoshf",
+        "asinf",
+        "asinhf",
+        "atan2f",
+        "atanf",
+        "atanhf",
+        "cbrtf",
+        "ceilf",
+        "copysignf",
+        "cosf",
+        "coshf",
+        "erfcf",
+        "erff",
+        "exp10f",
+        "exp2f",
+        "expf",
+        "expm1f",
+        "fabsf",
+        "fdimf",
+        "floorf",
+        "fmaf",
+        "fmaxf",
+        "fminf",
+        "fmodf",
+        "frexpf",
+        "hypotf",
+        "ilogbf",
+        "ldexpf",
+        "lgammaf",
+        "log10f",
+        "log1pf",
+        "log2f",
+        "logbf",
+        "logf",
+        "lrintf",
+        "lroundf",
+        "modff",
+        "nanf",
+        "nearbyintf",
+        "nextafterf",
+        "powf",
+        "remainderf",
+        "remquof",
+        "rintf",
+        "roundevenf",
+        "roundf",
+        "scalbnf",
+        "sincosf",
+        "sinf",
+        "sinhf",
+        "sqrtf",
+        "tanf",
+        "tanhf",
+        "tgammaf",
+        "truncf",
+        "exp",
+        "log",
+        "pow",
+        "fmod",
+        "floor",
+        "__extendhfsf2",
+        "__truncsfhf2",
+        "__truncsfbf2",
+        "__extendbfsf2",
+        "__gnu_h2f_ieee",
+        "__gnu_f2h_ieee",
+        "__truncdfhf2",
+        "__truncdfbf2",
+        "__extendhfdf2",
+        "__sincosf",
+        "__udivti3",
+        "__umodti3",
+        "__divti3",
+        "__modti3",
+        "__multi3",
+        "__fixsfti",
+        "__fixunssfti",
+        "__floattisf",
+        "__floatuntisf",
+        "__popcountdi2",
+        "__tls_get_addr",
+        "__powisf2",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
     return false;
 }
 
-static bool has_range(const object *o, uint64_t begin, uint64_t bytes) {
-    return begin <= o->bytes && bytes <= o->bytes - begin;
+bool inspect_refuse(const char *kernel, const char *why, const char *what, err *e) {
+    return err_set(e, EXIT_WRONG, "kernel '%.80s' %s%.80s%s: it is not loaded", kernel, why, what,
+                   *what ? "', which MSL does not have" : "");
 }
 
-static bool get_section(const object *o, size_t i, Elf64_Shdr *out) {
-    memcpy(out, o->data + o->head.e_shoff + i * sizeof *out, sizeof *out);
-    return out->sh_type == SHT_NOBITS || has_range(o, out->sh_offset, out->sh_size);
-}
-
-/* A name of a symbol table: its strings end where their section does. */
-static const char *get_name(const object *o, const Elf64_Shdr *symbols, uint32_t at) {
-    Elf64_Shdr names;
-    if (symbols->sh_link >= o->head.e_shnum || !get_section(o, symbols->sh_link, &names) ||
-        at >= names.sh_size || !memchr(o->data + names.sh_offset + at, 0, names.sh_size - at))
-        return "?";
-    return o->data + names.sh_offset + at;
-}
-
-static bool refuse(const object *o, const char *why, const char *what, err *e) {
-    return err_set(e, EXIT_WRONG, "kernel '%.80s' %s%.80s%s: it is not loaded", o->kernel, why,
-                   what, *what ? "', which MSL does not have" : "");
-}
-
-/* Symbols that others would have to provide, and those whose value is the result of a call. */
-static bool check_symbols(const object *o, const Elf64_Shdr *s, err *e) {
-    for (uint64_t i = 1; i < s->sh_size / sizeof(Elf64_Sym); i++) {
-        Elf64_Sym symbol;
-        memcpy(&symbol, o->data + s->sh_offset + i * sizeof symbol, sizeof symbol);
-        const char *name = get_name(o, s, symbol.st_name);
-        if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC)
-            return refuse(o, "has a function that is chosen when it is loaded", "", e);
-        if (symbol.st_shndx == SHN_UNDEF && *name && !is_allowed(name))
-            return refuse(o, "uses '", name, e);
-    }
-    return true;
-}
-
-static bool check_relocations(const object *o, const Elf64_Shdr *s, err *e) {
-    for (uint64_t i = 0; i < s->sh_size / sizeof(Elf64_Rela); i++) {
-        Elf64_Rela r;
-        memcpy(&r, o->data + s->sh_offset + i * sizeof r, sizeof r);
-        uint64_t type = ELF64_R_TYPE(r.r_info);
-        if (type == R_X86_64_IRELATIVE || type == R_AARCH64_IRELATIVE)
-            return refuse(o, "has a function that is chosen when it is loaded", "", e);
-    }
-    return true;
-}
-
-/* The address that the loader writes at `at`. */
-static bool find_target(const object *o, uint64_t at, uint64_t *target) {
-    for (size_t i = 0; i < o->head.e_shnum; i++) {
-        Elf64_Shdr s;
-        if (!get_section(o, i, &s) || s.sh_type != SHT_RELA)
-            continue;
-        for (uint64_t k = 0; k < s.sh_size / sizeof(Elf64_Rela); k++) {
-            Elf64_Rela r;
-            memcpy(&r, o->data + s.sh_offset + k * sizeof r, sizeof r);
-            if (r.r_offset == at) {
-                *target = (uint64_t)r.r_addend;
-                return ELF64_R_SYM(r.r_info) == 0;
-            }
-        }
-    }
-    return false;
+/* Names of C have an underscore in front there, and the compiler calls a few functions more. */
+static bool is_allowed_on_macos(const char *name) {
+    static const char *const names[] = {
+        "___sincosf_stret", "___exp10f",        "___bzero",          "_bzero",
+        "_memset_pattern4", "_memset_pattern8", "_memset_pattern16", "dyld_stub_binder"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return name[0] == '_' && inspect_is_allowed(name + 1);
 }
 
 /* Instrumentation brings one constructor of its own, which calls our empty __tsan_init. No name of
  * a kernel has a dot in it. */
-static bool is_own_constructor(const object *o, const Elf64_Shdr *s) {
-    uint64_t target;
-    if (s->sh_type != SHT_INIT_ARRAY || s->sh_size != sizeof target ||
-        !find_target(o, s->sh_addr, &target))
-        return false;
-    for (size_t i = 0; i < o->head.e_shnum; i++) {
-        Elf64_Shdr table;
-        if (!get_section(o, i, &table) || table.sh_type != SHT_SYMTAB)
-            continue;
-        for (uint64_t k = 1; k < table.sh_size / sizeof(Elf64_Sym); k++) {
-            Elf64_Sym symbol;
-            memcpy(&symbol, o->data + table.sh_offset + k * sizeof symbol, sizeof symbol);
-            if (symbol.st_value == target && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
-                strcmp(get_name(o, &table, symbol.st_name), "tsan.module_ctor") == 0)
-                return true;
-        }
+static bool check_macho(const macho_file *f, const char *kernel, err *e) {
+    if (!f->is_object)
+        return err_set(e, EXIT_CANNOT, "the compiled kernel '%.80s' is no object", kernel);
+    if (f->has_options)
+        return inspect_refuse(kernel, INSPECT_LIBRARY, "", e);
+    for (size_t i = 0; i < f->symbol_count; i++) {
+        const char *name = macho_get_undefined(f, i);
+        if (name && !is_allowed_on_macos(name))
+            return inspect_refuse(kernel, INSPECT_CALLS, name + (name[0] == '_'), e);
+        if (macho_is_chosen(f, i))
+            return inspect_refuse(kernel, INSPECT_CHOSEN, "", e);
     }
-    return false;
-}
-
-/* Libraries that would be loaded with it, and functions that the loader calls. */
-static bool check_dynamic(const object *o, const Elf64_Shdr *s, err *e) {
-    for (uint64_t i = 0; i < s->sh_size / sizeof(Elf64_Dyn); i++) {
-        Elf64_Dyn d;
-        memcpy(&d, o->data + s->sh_offset + i * sizeof d, sizeof d);
-        if (d.d_tag == DT_NEEDED)
-            return refuse(o, "wants another library", "", e);
-        if (d.d_tag == DT_INIT || d.d_tag == DT_FINI)
-            return refuse(o, "has code that runs when it is loaded", "", e);
-    }
+    for (size_t i = 0; i < f->starter_count; i++)
+        if (i > 0 || !macho_starts_only(f, &f->starters[i], "_tsan.module_ctor"))
+            return inspect_refuse(kernel, INSPECT_STARTS, "", e);
     return true;
 }
 
-static bool check_section(const object *o, const Elf64_Shdr *s, err *e) {
-    switch (s->sh_type) {
-    case SHT_DYNSYM:
-        return check_symbols(o, s, e);
-    case SHT_RELA:
-        return check_relocations(o, s, e);
-    case SHT_DYNAMIC:
-        return check_dynamic(o, s, e);
-    case SHT_INIT_ARRAY:
-    case SHT_FINI_ARRAY:
-    case SHT_PREINIT_ARRAY:
-        return s->sh_size == 0 || is_own_constructor(o, s) ||
-               refuse(o, "has code that runs when it is loaded (a constructor)", "", e);
-    default:
-        return true;
-    }
-}
-
 bool soft_inspect(const char *path, const char *kernel, err *e) {
-    object o = {.kernel = kernel};
-    o.data = os_read_file(path, &o.bytes, e);
-    if (!o.data)
+    size_t bytes;
+    char *data = os_read_file(path, &bytes, e);
+    if (!data)
         return false;
-    bool ok = o.bytes >= sizeof o.head;
-    if (ok)
-        memcpy(&o.head, o.data, sizeof o.head);
-    ok = ok && memcmp(o.head.e_ident, ELFMAG, SELFMAG) == 0 &&
-         o.head.e_ident[EI_CLASS] == ELFCLASS64 && o.head.e_shentsize == sizeof(Elf64_Shdr) &&
-         has_range(&o, o.head.e_shoff, (uint64_t)o.head.e_shnum * sizeof(Elf64_Shdr));
-    if (!ok)
-        err_set(e, EXIT_CANNOT, "the compiled kernel '%.80s' is no object that can be read",
-                kernel);
-    for (size_t i = 0; ok && i < o.head.e_shnum; i++) {
-        Elf64_Shdr s;
-        ok = get_section(&o, i, &s)
-                 ? check_section(&o, &s, e)
-                 : err_set(e, EXIT_CANNOT, "the compiled kernel '%.80s' is damaged", kernel);
-    }
-    free(o.data);
+    macho_file f;
+    bool ok = macho_read((const uint8_t *)data, bytes, &f) ? check_macho(&f, kernel, e)
+                                                           : inspect_elf(data, bytes, kernel, e);
+    free(data);
     return ok;
 }
-#else
-bool soft_inspect(const char *path, const char *kernel, err *e) {
-    (void)path, (void)kernel, (void)e;
-    return true;
-}
-#endif

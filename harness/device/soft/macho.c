@@ -10,6 +10,14 @@ enum {
     TYPE_OBJECT = 1,
     COMMAND_SYMTAB = 2,
     COMMAND_SEGMENT = 0x19,
+    COMMAND_LINKER_OPTION = 0x2D,
+    SECTION_KIND = 0xFF,
+    SECTION_STARTS = 0x9, /* pointers to functions that are called at loading */
+    SECTION_ENDS = 0xA,
+    SECTION_STARTS_THREAD = 0x15,
+    SECTION_STARTS_OFFSETS = 0x16,
+    RELOCATION_BYTES = 8,
+    RELOCATION_EXTERN = 1u << 27,
     HEADER_BYTES = 32,
     SEGMENT_BYTES = 72,
     SECTION_BYTES = 80,
@@ -17,6 +25,10 @@ enum {
     SYMBOL_DEBUG = 0xE0, /* any of these bits: an entry for debuggers */
     SYMBOL_KIND = 0x0E,
     SYMBOL_IN_SECTION = 0x0E,
+    SYMBOL_UNDEFINED = 0,
+    SYMBOL_OF_OTHERS = 0x01,
+    SYMBOL_INDIRECT = 0x0A,
+    SYMBOL_CHOSEN = 0x0100, /* of its description */
 };
 
 static bool has_range(const macho_file *f, uint64_t begin, uint64_t bytes) {
@@ -39,6 +51,20 @@ static bool has_name(const macho_file *f, uint64_t at, const char *name) {
     return has_range(f, at, 16) && strncmp((const char *)f->data + at, name, 16) == 0;
 }
 
+static void read_starter(macho_file *f, uint64_t section) {
+    uint64_t kind = read_number(f, section + 64, 4) & SECTION_KIND;
+    bool has_offsets = kind == SECTION_STARTS_OFFSETS;
+    if ((kind != SECTION_STARTS && kind != SECTION_ENDS && kind != SECTION_STARTS_THREAD &&
+         !has_offsets) ||
+        f->starter_count == MACHO_STARTERS)
+        return;
+    f->starters[f->starter_count++] =
+        (macho_starter){.bytes = read_number(f, section + 40, 8),
+                        .relocations = read_number(f, section + 56, 4),
+                        .relocation_count = read_number(f, section + 60, 4),
+                        .width = has_offsets ? 4 : 8};
+}
+
 /* Sections are numbered through all segments. */
 static void read_segment(macho_file *f, uint64_t at, uint64_t bytes, unsigned *sections) {
     if (has_name(f, at + 8, "__TEXT"))
@@ -47,6 +73,7 @@ static void read_segment(macho_file *f, uint64_t at, uint64_t bytes, unsigned *s
     for (uint64_t i = 0; i < count && SEGMENT_BYTES + (i + 1) * SECTION_BYTES <= bytes; i++) {
         uint64_t section = at + SEGMENT_BYTES + i * SECTION_BYTES;
         ++*sections;
+        read_starter(f, section);
         if (has_name(f, section, "__text") && has_name(f, section + 16, "__TEXT"))
             f->code = *sections;
         if (has_name(f, section, "__debug_line") && has_name(f, section + 16, "__DWARF"))
@@ -79,6 +106,7 @@ bool macho_read(const uint8_t *data, size_t bytes, macho_file *out) {
             return false;
         if (command == COMMAND_SEGMENT && length >= SEGMENT_BYTES)
             read_segment(out, at, length, &sections);
+        out->has_options = out->has_options || command == COMMAND_LINKER_OPTION;
         if (command == COMMAND_SYMTAB && (length < 24 || !read_symbols(out, at)))
             return false;
         at += length;
@@ -117,4 +145,33 @@ bool macho_translate(const macho_file *image, const macho_file *object, uint64_t
             return true;
         }
     return false;
+}
+
+static const char *get_name(const macho_file *f, size_t i) {
+    uint64_t name = read_number(f, f->symbols + (uint64_t)i * SYMBOL_BYTES, 4);
+    const char *text = (const char *)f->data + f->names + name;
+    return name < f->names_bytes && memchr(text, 0, f->names_bytes - name) ? text : "?";
+}
+
+const char *macho_get_undefined(const macho_file *f, size_t i) {
+    unsigned type = (unsigned)read_number(f, f->symbols + (uint64_t)i * SYMBOL_BYTES + 4, 1);
+    if (type & SYMBOL_DEBUG)
+        return NULL;
+    bool is_other = (type & SYMBOL_KIND) == SYMBOL_UNDEFINED && type & SYMBOL_OF_OTHERS;
+    return is_other || (type & SYMBOL_KIND) == SYMBOL_INDIRECT ? get_name(f, i) : NULL;
+}
+
+bool macho_is_chosen(const macho_file *f, size_t i) {
+    uint64_t at = f->symbols + (uint64_t)i * SYMBOL_BYTES;
+    unsigned type = (unsigned)read_number(f, at + 4, 1);
+    return !(type & SYMBOL_DEBUG) && (type & SYMBOL_KIND) == SYMBOL_IN_SECTION &&
+           read_number(f, at + 6, 2) & SYMBOL_CHOSEN;
+}
+
+bool macho_starts_only(const macho_file *f, const macho_starter *s, const char *name) {
+    uint64_t word = read_number(f, s->relocations + 4, 4);
+    return s->bytes == s->width && s->relocation_count == 1 &&
+           has_range(f, s->relocations, RELOCATION_BYTES) && word & RELOCATION_EXTERN &&
+           (word & 0xFFFFFF) < f->symbol_count &&
+           strcmp(get_name(f, (size_t)(word & 0xFFFFFF)), name) == 0;
 }

@@ -1,66 +1,14 @@
-/* comparison: see comparison.h. */
-#include "comparison.h"
+/* comparison_print: see comparison_print.h. */
+#include "comparison_print.h"
 
-#include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/table.h"
 
 enum { COLUMNS = 7, VERDICT_COLUMN = 1 };
-static const char *const titles[COLUMNS] = {"case",  "verdict",      "base us", "now us",
-                                            "ratio", "95% interval", "note"};
-
-static double *list_clock(const timing_sample *samples, size_t count, timing_clock clock) {
-    timing_result r = {.samples = (timing_sample *)(uintptr_t)samples, .count = count};
-    return timing_list_clock(&r, clock);
-}
-
-comparison_row *comparison_add(comparison_list *l, const char *key, const timing_sample *base,
-                               size_t base_count, const timing_sample *now, size_t now_count,
-                               timing_clock clock) {
-    l->rows = realloc(l->rows, (l->count + 1) * sizeof *l->rows);
-    assert(l->rows);
-    comparison_row *r = &l->rows[l->count++];
-    *r = (comparison_row){.base = list_clock(base, base_count, clock),
-                          .now = list_clock(now, now_count, clock)};
-    snprintf(r->key, sizeof r->key, "%s", key);
-    r->test = (verdict_case){
-        .base = r->base, .now = r->now, .base_count = base_count, .now_count = now_count};
-    return r;
-}
-
-void comparison_doubt(comparison_row *r, const char *base_labels, const char *now_labels) {
-    const char *base = timing_find_suspicion(base_labels), *now = timing_find_suspicion(now_labels);
-    if (r->test.obstacle || (!base && !now))
-        return;
-    r->test.obstacle = "a run was disturbed (busy, throttled or ramp): time both interleaved "
-                       "(bench --baseline FOLDER), or again on a quiet machine";
-    size_t used = strlen(r->note);
-    snprintf(r->note + used, sizeof r->note - used, "%s%s was %s", used ? ", " : "",
-             base ? "base" : "now", base ? base : now);
-}
-
-void comparison_free(comparison_list *l) {
-    for (size_t i = 0; i < l->count; i++) {
-        free(l->rows[i].base);
-        free(l->rows[i].now);
-    }
-    free(l->rows);
-    *l = (comparison_list){NULL, 0};
-}
-
-static void decide(comparison_list *l, const comparison_options *o) {
-    verdict_case *all = calloc(l->count + 1, sizeof *all);
-    assert(all);
-    for (size_t i = 0; i < l->count; i++)
-        all[i] = l->rows[i].test;
-    verdict_decide(all, l->count, o->min_effect, o->seed);
-    for (size_t i = 0; i < l->count; i++)
-        l->rows[i].test = all[i];
-    free(all);
-}
+static const char *const titles[COLUMNS] = {"case",  "verdict",  "base us", "now us",
+                                            "ratio", "interval", "note"};
 
 static void format_number(char cell[320], int digits, double value) {
     if (isnan(value))
@@ -127,7 +75,7 @@ static void print_table(const comparison_list *l, const comparison_options *o, F
 
 exit_code comparison_print(comparison_list *l, const comparison_options *o, FILE *out) {
     size_t counts[VERDICT_COUNT] = {0};
-    decide(l, o);
+    comparison_decide(l, o->min_effect, o->seed);
     if (o->markdown)
         print_markdown(l, out);
     else

@@ -1,0 +1,12 @@
+/* completion: what makes a shell complete verbs and options, printed from the verbs' own tables. */
+#ifndef ASSAY_COMPLETION_H
+#define ASSAY_COMPLETION_H
+
+#include <stdio.h>
+
+#include "verb.h"
+
+/* shell: bash, zsh or fish; anything else is an error. */
+bool completion_print(FILE *out, const verb *const *verbs, size_t count, const char *shell, err *e);
+
+#endif

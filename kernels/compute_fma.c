@@ -1,0 +1,66 @@
+/* compute_fma: launches, oracle and cases. */
+#include "kernels.h"
+
+#include "harness/base/size.h"
+#include "record.h"
+#include "reference/reference.h"
+
+/* A rounding of a chain is halved by every later round, so that at most two of its last value are
+ * left; then three additions. */
+static void compute_fma_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    expected *out = &io->out[1];
+    reference_compute_fma(io->in[0], 4 * (size_t)oracle_u32(io, 2), oracle_u32(io, 3),
+                          (double)oracle_f32(io, 4), out->value, out->scale);
+    out->terms = 4;
+    out->roundings = 6;
+}
+
+bool compute_fma_record(tape *t, const kernel *k, slice x, slice out, uint32_t n, uint32_t rounds,
+                        err *e) {
+    if (n == 0 || n > UINT32_MAX - k->group)
+        return err_set(e, EXIT_CANNOT, "%s: cannot compute with %u threads", k->name, n);
+    size_t count = size_multiply(n, 4);
+    const operand operands[] = {{"x", x, count, ACCESS_READ}, {"out", out, count, ACCESS_WRITE}};
+    launch *l = record_floats(t, k, 16, operands, COUNT_OF(operands), e);
+    if (!l)
+        return false;
+    launch_set_u32(l, 2, n);
+    launch_set_u32(l, 3, rounds);
+    launch_set_f32(l, 4, 0.5f);
+    launch_set_groups(l, (size3){divide_up(n, k->group), 1, 1}, (size3){k->group, 1, 1});
+    l->flops = 32 * (uint64_t)n * rounds;
+    l->oracle = compute_fma_oracle;
+    return true;
+}
+
+/* x has one float4 more than is used, and it is not NaN as a guard zone is. */
+static bool compute_fma_build(kernel_case *c, err *e) {
+    uint32_t n = c->shape.dim[0], rounds = c->shape.dim[1];
+    slice x, out;
+    return case_input_f32(c, "x", size_multiply((size_t)n + 1, 4), &x, e) &&
+           case_output(c, "out", size_multiply(n, 4 * sizeof(float)), &out, e) &&
+           compute_fma_record(c->tape, c->kernel, x, out, n, rounds, e);
+}
+
+/* One round and few threads, the edges of a threadgroup, many rounds; the last is what bench times. */
+static const shape shapes[] = {
+    {{1, 1}}, {{31, 2}}, {{255, 3}}, {{256, 1}}, {{257, 40}}, {{1000, 7}}, {{8192, 256}},
+};
+
+static const kernel kernels[] = {
+    {.name = "compute_fma",
+     .about = "sixteen chains of fused multiply-adds per thread",
+     .file = "compute_fma.metal",
+     .group = 256},
+};
+
+const op compute_fma_op = {
+    .name = "compute_fma",
+    .about = "out = the sum of four series a = a / 2 + x, the roof for arithmetic",
+    .dims = "n x rounds",
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{777, 5}}},
+    .build = compute_fma_build,
+};

@@ -1,0 +1,150 @@
+/* gate_up_silu: launches, oracle and cases. */
+#include "kernels.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness/base/size.h"
+#include "normed.h"
+#include "record.h"
+#include "reference/reference.h"
+
+/* The errors of gate and up pass through silu(gate) * up: the slope of silu is at most 1.1. The rest
+ * is that of ffn_silu, whose gate and up are here rounded to floats. */
+static void expect_token(const weight_format *f, const oracle_io *io, const float *token,
+                         uint32_t out_dim, uint32_t in_dim, double *value, double *scale) {
+    double *x = normed_new(token, io->in[1], in_dim, oracle_f32(io, 7));
+    double *gate = malloc(4 * size_multiply(out_dim, sizeof *gate)), *up = gate + out_dim,
+           *gate_scale = up + out_dim, *up_scale = gate_scale + out_dim;
+    assert(gate);
+    normed_multiply(f, io->in[2], x, out_dim, in_dim, gate, gate_scale);
+    normed_multiply(f, io->in[3], x, out_dim, in_dim, up, up_scale);
+    for (size_t i = 0; i < out_dim; i++) {
+        double silu = gate[i] / (1 + exp(-gate[i]));
+        float g = (float)gate[i], u = (float)up[i];
+        reference_ffn_silu(&g, &u, 1, &value[i], &scale[i]);
+        value[i] = silu * up[i];
+        scale[i] += 1.1 * gate_scale[i] * fabs(up[i]) + fabs(silu) * up_scale[i];
+    }
+    free(gate);
+    free(x);
+}
+
+static void gate_up_silu_oracle(const launch *l, oracle_io *io) {
+    expected *out = &io->out[4];
+    uint32_t out_dim = oracle_u32(io, 5), in_dim = oracle_u32(io, 6);
+    uint32_t tokens = io->in[8] ? oracle_u32(io, 8) : 1;
+    for (size_t t = 0; t < tokens; t++)
+        expect_token(l->kernel->format, io, (const float *)io->in[0] + t * in_dim, out_dim, in_dim,
+                     out->value + t * out_dim, out->scale + t * out_dim);
+    out->terms = NORMED_TERMS(in_dim);
+    out->roundings = NORMED_ROUNDINGS + 12;
+}
+
+/* Geometry: k->rows rows and k->tokens tokens per threadgroup of k->group threads; kernels of one
+ * token have no such argument. */
+bool gate_up_silu_record(tape *t, const kernel *k, const gate_up_slices *a, uint32_t out_dim,
+                         uint32_t in_dim, uint32_t tokens, float eps, err *e) {
+    slice x = a->x, norm_w = a->norm_w, out = a->out;
+    size_t norm_bytes = size_multiply(in_dim, sizeof(float)),
+           in_bytes = size_multiply(tokens, norm_bytes),
+           out_bytes = size_multiply(size_multiply(tokens, out_dim), sizeof(float));
+    if (k->tokens == 0 && tokens != 1)
+        return err_set(e, EXIT_CANNOT, "%s: takes one token, not %u", k->name, tokens);
+    if (!record_check_weights(k, "w_gate", k->format, a->w_gate, out_dim, in_dim, 2, e) ||
+        !record_check_weights(k, "w_up", k->format, a->w_up, out_dim, in_dim, 2, e) ||
+        !record_trim(k, "x", in_bytes, 16, &x, e) ||
+        !record_trim(k, "norm_w", norm_bytes, 16, &norm_w, e) ||
+        !record_trim(k, "out", out_bytes, sizeof(float), &out, e))
+        return false;
+    launch *l = record_launch(t, k, e);
+    if (!l)
+        return false;
+    launch_bind(l, 0, x, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 1, norm_w, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 2, a->w_gate, ACCESS_READ, ELEM_U8);
+    launch_bind(l, 3, a->w_up, ACCESS_READ, ELEM_U8);
+    launch_bind(l, 4, out, ACCESS_WRITE, ELEM_F32);
+    launch_set_u32(l, 5, out_dim);
+    launch_set_u32(l, 6, in_dim);
+    launch_set_f32(l, 7, eps);
+    if (k->tokens != 0)
+        launch_set_u32(l, 8, tokens);
+    uint32_t tiles = k->tokens == 0 ? 1 : divide_up(tokens, k->tokens);
+    launch_set_groups(l, (size3){divide_up(out_dim, k->rows), tiles, 1}, (size3){k->group, 1, 1});
+    uint64_t outputs = (uint64_t)out_dim * tokens;
+    l->bytes = a->w_gate.bytes + a->w_up.bytes + in_bytes + norm_bytes + out_bytes;
+    l->flops = 4 * outputs * in_dim + tokens * (4 * (uint64_t)in_dim + 3) + 4 * outputs;
+    l->oracle = gate_up_silu_oracle;
+    return true;
+}
+
+static bool gate_up_silu_accepts(const kernel *k, const shape *s, err *e) {
+    return k->tokens != 0 || s->dim[2] <= 1 ||
+           err_set(e, EXIT_CANNOT, "takes only one token, not %u", s->dim[2]);
+}
+
+static bool gate_up_silu_build(kernel_case *c, err *e) {
+    uint32_t out_dim = c->shape.dim[0], in_dim = c->shape.dim[1];
+    uint32_t tokens = c->shape.dim[2] ? c->shape.dim[2] : 1;
+    const weight_format *f = c->kernel->format;
+    gate_up_slices a;
+    return case_input_f32(c, "x", size_multiply(tokens, in_dim), &a.x, e) &&
+           case_input_f32(c, "norm_w", in_dim, &a.norm_w, e) &&
+           case_input_weights(c, "w_gate", f, out_dim, in_dim, &a.w_gate, e) &&
+           case_input_weights(c, "w_up", f, out_dim, in_dim, &a.w_up, e) &&
+           case_output(c, "out", size_multiply(tokens, out_dim) * sizeof(float), &a.out, e) &&
+           gate_up_silu_record(c->tape, c->kernel, &a, out_dim, in_dim, tokens, 1e-5f, e);
+}
+
+/* Rows: around the 4 of a threadgroup. Blocks of a row: around the 16 that lanes take at a time. */
+static const shape shapes[] = {
+    {{1, 32}},   {{2, 64}},    {{3, 480}}, {{4, 512}},    {{5, 544}},
+    {{9, 1024}}, {{15, 1056}}, {{3, 96}},  {{1536, 576}}, {{64, 4096}},
+};
+/* Tokens: 1 to more than two tiles of 8; rows around the 4 and 8 of a threadgroup. */
+static const shape many[] = {
+    {{1, 32, 1}},   {{2, 64, 2}},  {{3, 480, 3}},   {{4, 512, 7}}, {{5, 544, 8}},
+    {{7, 1024, 9}}, {{8, 96, 16}}, {{9, 1056, 17}}, {{17, 64, 5}}, {{192, 576, 8}},
+};
+static const shape_list many_list = {many, COUNT_OF(many), {{7, 96, 3}}};
+
+static const kernel kernels[] = {
+    {.name = "gate_up_silu_q4_0",
+     .variant = "plain",
+     .about = "one simdgroup per output, the norm in the same pass",
+     .file = "gate_up_silu.metal",
+     .format = &format_q4_0,
+     .group = 128,
+     .rows = 4},
+    {.name = "gate_up_silu_q4_0_tokens",
+     .variant = "tokens",
+     .about = "each weight decoded once for 8 tokens, one simdgroup per output",
+     .file = "gate_up_silu.metal",
+     .format = &format_q4_0,
+     .group = 128,
+     .rows = 4,
+     .tokens = 8,
+     .shapes = &many_list},
+    {.name = "gate_up_silu_q4_0_tokens_rows",
+     .variant = "tokens_rows",
+     .about = "the same, two outputs per simdgroup",
+     .file = "gate_up_silu.metal",
+     .format = &format_q4_0,
+     .group = 128,
+     .rows = 8,
+     .tokens = 8,
+     .shapes = &many_list},
+};
+
+const op gate_up_silu_op = {
+    .name = "gate_up_silu",
+    .about = "silu(Wg rmsnorm(x)) * (Wu rmsnorm(x))",
+    .dims = "out x in x tokens",
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{7, 96}}},
+    .accepts = gate_up_silu_accepts,
+    .build = gate_up_silu_build,
+};

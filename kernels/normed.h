@@ -1,0 +1,19 @@
+/* normed: what the oracles of ops that fuse a norm with a projection have in common. */
+#ifndef ASSAY_NORMED_H
+#define ASSAY_NORMED_H
+
+#include "reference/quant.h"
+
+/* Two sums of in_dim terms, one after the other; the roundings are those of rmsnorm (10) and of a
+ * product (4). */
+#define NORMED_TERMS(in_dim) (4.0 * (in_dim))
+#define NORMED_ROUNDINGS 14.0
+
+/* x (in_dim) / rms(x) * norm_w in double precision, followed by the magnitudes. The caller frees it. */
+double *normed_new(const float *x, const float *norm_w, uint32_t in_dim, float eps);
+
+/* value (rows) = W normed, and its scale. */
+void normed_multiply(const weight_format *f, const void *w, const double *normed, uint32_t rows,
+                     uint32_t in_dim, double *value, double *scale);
+
+#endif

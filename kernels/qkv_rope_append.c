@@ -1,0 +1,213 @@
+/* qkv_rope_append: launches, oracle and cases. */
+#include "kernels.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/base/size.h"
+#include "harness/check/accuracy.h"
+#include "normed.h"
+#include "record.h"
+#include "reference/reference.h"
+
+enum { ROUNDINGS_OF_TURN = 10 }; /* as rope.c has them for frequencies from a table */
+
+/* A projection of x, turned where `freqs` is not NULL, into the elements of out from `at` on. */
+static void expect(const launch *l, oracle_io *io, const double *x, uint32_t pos, int weights,
+                   uint32_t rows, const float *freqs, expected *out, size_t at) {
+    uint32_t in_dim = oracle_u32(io, 11), head_dim = oracle_u32(io, 12);
+    double *value = out->value + at, *scale = out->scale + at;
+    out->terms = NORMED_TERMS(in_dim);
+    out->roundings = NORMED_ROUNDINGS + ROUNDINGS_OF_TURN;
+    normed_multiply(l->kernel->format, io->in[weights], x, rows, in_dim, value, scale);
+    double operations = out->roundings + 2 * sqrt(out->terms);
+    double sine = l->pipeline->math == MATH_SAFE ? 0 : FAST_SINE / operations;
+    for (size_t i = 0; freqs && i + 1 < rows; i += 2)
+        reference_rope_fused(pos * (double)freqs[i % head_dim / 2], sine, value + i, scale + i);
+}
+
+static void qkv_rope_append_oracle(const launch *l, oracle_io *io) {
+    uint32_t q_dim = oracle_u32(io, 9), kv_dim = oracle_u32(io, 10), in_dim = oracle_u32(io, 11);
+    uint32_t start = oracle_u32(io, 14), tokens = io->in[15] ? oracle_u32(io, 15) : 1;
+    expected *keys = &io->out[6], *values = &io->out[7];
+    for (size_t j = 0; j < keys->count; j++)
+        keys->scale[j] = values->scale[j] = 0; /* every other row must survive as it is */
+    for (uint32_t t = 0; t < tokens; t++) {
+        double *x = normed_new((const float *)io->in[0] + (size_t)t * in_dim, io->in[1], in_dim,
+                               oracle_f32(io, 13));
+        uint32_t pos = start + t;
+        size_t row = size_multiply(pos, kv_dim);
+        expect(l, io, x, pos, 2, q_dim, io->in[8], &io->out[5], (size_t)t * q_dim);
+        if (row + kv_dim <= keys->count) {
+            expect(l, io, x, pos, 3, kv_dim, io->in[8], keys, row);
+            expect(l, io, x, pos, 4, kv_dim, NULL, values, row);
+        }
+        free(x);
+    }
+}
+
+static bool check_heads(const kernel *k, const qkv_sizes *s, err *e) {
+    if (s->head_dim == 0 || s->head_dim % 2 != 0)
+        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, s->head_dim);
+    if (s->q_dim == 0 || s->kv_dim == 0 || s->q_dim % s->head_dim || s->kv_dim % s->head_dim)
+        return err_set(e, EXIT_CANNOT, "%s: %u and %u are not whole heads of %u", k->name, s->q_dim,
+                       s->kv_dim, s->head_dim);
+    return true;
+}
+
+static bool check_caches(const kernel *k, const qkv_sizes *s, const qkv_slices *a, param pos,
+                         err *e) {
+    size_t row_bytes = size_multiply(s->kv_dim, sizeof(float));
+    size_t row = pos.at.buffer ? 0 : pos.bits, rows = a->k_cache.bytes / row_bytes;
+    if (a->k_cache.bytes % row_bytes || a->v_cache.bytes != a->k_cache.bytes)
+        return err_set(e, EXIT_CANNOT,
+                       "%s: caches of %zu and %zu bytes are not the same whole rows of %zu",
+                       k->name, a->k_cache.bytes, a->v_cache.bytes, row_bytes);
+    return (row < rows && s->tokens <= rows - row) ||
+           err_set(e, EXIT_CANNOT, "%s: %u rows from row %zu on do not fit caches of %zu rows",
+                   k->name, s->tokens, row, rows);
+}
+
+/* Geometry: k->rows of all rows and k->tokens tokens per threadgroup of k->group threads; kernels of
+ * one token have no such argument. */
+bool qkv_rope_append_record(tape *t, const kernel *k, const qkv_slices *a, const qkv_sizes *s,
+                            param pos, err *e) {
+    const slice w[3] = {a->wq, a->wk, a->wv};
+    const uint32_t rows[3] = {s->q_dim, s->kv_dim, s->kv_dim};
+    static const char *const names[] = {"wq", "wk", "wv"};
+    slice x = a->x, norm_w = a->norm_w, q = a->q, freqs = a->freqs;
+    size_t norm_bytes = size_multiply(s->in_dim, sizeof(float)),
+           in_bytes = size_multiply(s->tokens, norm_bytes),
+           q_bytes = size_multiply(size_multiply(s->tokens, s->q_dim), sizeof(float)),
+           kv_bytes = size_multiply(size_multiply(s->tokens, s->kv_dim), sizeof(float));
+    if (k->tokens == 0 && s->tokens != 1)
+        return err_set(e, EXIT_CANNOT, "%s: takes one token, not %u", k->name, s->tokens);
+    if (!check_heads(k, s, e) || !check_caches(k, s, a, pos, e) ||
+        !record_trim(k, "x", in_bytes, 16, &x, e) ||
+        !record_trim(k, "norm_w", norm_bytes, 16, &norm_w, e) ||
+        !record_trim(k, "q", q_bytes, sizeof(float), &q, e) ||
+        !record_trim(k, "freqs", s->head_dim / 2 * sizeof(float), sizeof(float), &freqs, e))
+        return false;
+    for (int i = 0; i < 3; i++)
+        if (!record_check_weights(k, names[i], k->format, w[i], rows[i], s->in_dim, 2, e))
+            return false;
+    launch *l = record_launch(t, k, e);
+    if (!l)
+        return false;
+    launch_bind(l, 0, x, ACCESS_READ, ELEM_F32);
+    launch_bind(l, 1, norm_w, ACCESS_READ, ELEM_F32);
+    for (int i = 0; i < 3; i++)
+        launch_bind(l, 2 + i, w[i], ACCESS_READ, ELEM_U8);
+    launch_bind(l, 5, q, ACCESS_WRITE, ELEM_F32);
+    launch_bind(l, 6, a->k_cache, ACCESS_BOTH, ELEM_F32); /* all other rows must survive */
+    launch_bind(l, 7, a->v_cache, ACCESS_BOTH, ELEM_F32);
+    launch_bind(l, 8, freqs, ACCESS_READ, ELEM_F32);
+    launch_set_u32(l, 9, s->q_dim);
+    launch_set_u32(l, 10, s->kv_dim);
+    launch_set_u32(l, 11, s->in_dim);
+    launch_set_u32(l, 12, s->head_dim);
+    launch_set_f32(l, 13, s->eps);
+    launch_set_param(l, 14, pos, ELEM_U32);
+    if (k->tokens != 0)
+        launch_set_u32(l, 15, s->tokens);
+    uint32_t all = s->q_dim + 2 * s->kv_dim,
+             tiles = k->tokens ? divide_up(s->tokens, k->tokens) : 1;
+    launch_set_groups(l, (size3){divide_up(all, k->rows), tiles, 1}, (size3){k->group, 1, 1});
+    l->bytes =
+        w[0].bytes + w[1].bytes + w[2].bytes + in_bytes + norm_bytes + q_bytes + 2 * kv_bytes;
+    l->flops = s->tokens *
+               (2 * (uint64_t)all * s->in_dim + 4 * (uint64_t)s->in_dim + 3 * (uint64_t)all + 3);
+    l->oracle = qkv_rope_append_oracle;
+    return true;
+}
+
+static bool qkv_rope_append_accepts(const kernel *k, const shape *s, err *e) {
+    return k->tokens != 0 || s->dim[5] <= 1 ||
+           err_set(e, EXIT_CANNOT, "takes only one token, not %u", s->dim[5]);
+}
+
+/* The position comes from device memory, as it does in a model; one more row is never written. */
+static bool qkv_rope_append_build(kernel_case *c, err *e) {
+    const uint32_t *dim = c->shape.dim;
+    uint32_t pos = dim[0], head_dim = dim[3];
+    qkv_sizes s = {dim[1] * head_dim, dim[2] * head_dim,   dim[4],
+                   head_dim,          dim[5] ? dim[5] : 1, 1e-5f};
+    size_t cells = size_multiply(pos + s.tokens + 1, s.kv_dim);
+    const weight_format *f = c->kernel->format;
+    float *freqs = malloc(size_multiply(head_dim / 2, sizeof *freqs) + 1);
+    assert(freqs);
+    for (uint32_t i = 0; i < head_dim / 2; i++)
+        freqs[i] = (float)pow(10000, -2.0 * i / head_dim);
+    qkv_slices a;
+    slice place;
+    bool ok = case_input_f32(c, "x", size_multiply(s.tokens, s.in_dim), &a.x, e) &&
+              case_input_f32(c, "norm_w", s.in_dim, &a.norm_w, e) &&
+              case_input_weights(c, "wq", f, s.q_dim, s.in_dim, &a.wq, e) &&
+              case_input_weights(c, "wk", f, s.kv_dim, s.in_dim, &a.wk, e) &&
+              case_input_weights(c, "wv", f, s.kv_dim, s.in_dim, &a.wv, e) &&
+              case_output(c, "q", size_multiply(s.tokens, s.q_dim) * sizeof(float), &a.q, e) &&
+              case_input_f32(c, "k_cache", cells, &a.k_cache, e) &&
+              case_input_f32(c, "v_cache", cells, &a.v_cache, e) &&
+              case_input_bytes(c, "freqs", freqs, head_dim / 2 * sizeof *freqs, &a.freqs, e) &&
+              case_input_bytes(c, "pos", &pos, sizeof pos, &place, e) &&
+              qkv_rope_append_record(c->tape, c->kernel, &a, &s, param_at(place), e);
+    free(freqs);
+    return ok;
+}
+
+/* Rows: boundaries between q, k and v at every place in a threadgroup of 8. Blocks of a row: around
+ * the 16 that lanes take at a time. Then those of models. */
+static const shape shapes[] = {
+    {{0, 1, 1, 2, 32}},     {{1, 1, 1, 2, 64}},       {{3, 3, 1, 2, 480}},  {{7, 5, 1, 6, 512}},
+    {{2, 2, 2, 34, 544}},   {{5, 4, 2, 16, 1056}},    {{0, 9, 3, 64, 576}}, {{10, 9, 3, 64, 576}},
+    {{2047, 9, 3, 64, 96}}, {{100, 8, 2, 128, 1024}},
+};
+
+/* Tokens: 1 to more than two tiles of 8. */
+static const shape many[] = {
+    {{0, 1, 1, 2, 32, 1}},   {{1, 1, 1, 2, 64, 2}},    {{3, 3, 1, 2, 480, 3}},
+    {{7, 5, 1, 6, 512, 7}},  {{2, 2, 2, 34, 544, 8}},  {{5, 4, 2, 16, 1056, 9}},
+    {{0, 9, 3, 64, 576, 8}}, {{10, 9, 3, 64, 96, 17}}, {{100, 2, 1, 128, 1024, 16}},
+};
+static const shape_list many_list = {many, COUNT_OF(many), {{3, 3, 1, 6, 96, 5}}};
+
+static const kernel kernels[] = {
+    {.name = "qkv_rope_append_q4_0",
+     .variant = "plain",
+     .about = "two rows per simdgroup, the norm in the same pass",
+     .file = "qkv_rope_append.metal",
+     .format = &format_q4_0,
+     .group = 128,
+     .rows = 8},
+    {.name = "qkv_rope_append_q4_0_tokens",
+     .variant = "tokens",
+     .about = "each weight decoded once for 8 tokens, two rows per simdgroup",
+     .file = "qkv_rope_append.metal",
+     .format = &format_q4_0,
+     .group = 128,
+     .rows = 8,
+     .tokens = 8,
+     .shapes = &many_list},
+    {.name = "qkv_rope_append_q4_0_tokens_rows",
+     .variant = "tokens_rows",
+     .about = "the same, four rows per simdgroup",
+     .file = "qkv_rope_append.metal",
+     .format = &format_q4_0,
+     .group = 128,
+     .rows = 16,
+     .tokens = 8,
+     .shapes = &many_list},
+};
+
+const op qkv_rope_append_op = {
+    .name = "qkv_rope_append",
+    .about = "norm, query, key and value, rotated and appended to the caches",
+    .dims = "pos x heads x kv_heads x head_dim x in x tokens",
+    .kernels = kernels,
+    .kernel_count = COUNT_OF(kernels),
+    .shapes = {shapes, COUNT_OF(shapes), {{3, 3, 1, 6, 96}}},
+    .accepts = qkv_rope_append_accepts,
+    .build = qkv_rope_append_build,
+};

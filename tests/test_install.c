@@ -1,0 +1,66 @@
+/* Tests of make install: the installed program works where there is no source tree, and what is
+ * generated from the verbs' tables (manual pages, completions) is whole. */
+#include <greatest.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+SUITE(install_suite);
+
+/* $T/usr is the prefix. The program under test is what is installed; nothing is built. */
+#define INSTALL                                                                                    \
+    "rm -rf \"$T\" && mkdir -p \"$T/empty\" && cd \"$H\" && env -u MAKEFLAGS make -s -o \"$A\" "   \
+    "install PROGRAM=\"$A\" BUILD=\"$T/build\" PREFIX=\"$T/usr\" && mv \"$T/usr\" \"$T/moved\""
+
+/* No variable but PATH, HOME and the cache of the tests. */
+#define INSTALLED                                                                                  \
+    "cd \"$T/empty\" && env -i PATH=\"$PATH\" HOME=\"$T\" XDG_CACHE_HOME=\"$XDG_CACHE_HOME\" "     \
+    "\"$T/moved/bin/assay\" "
+
+TEST an_installed_program_finds_its_files_wherever_its_prefix_is_moved(void) {
+    ASSERT_RUN(INSTALL, 0);
+    ASSERT_RUN(INSTALLED "--version", 0);
+    ASSERT_SAYS("assay 0.");
+    ASSERT_RUN(INSTALLED "check --device soft 'buffer_copy/3[123]/normal'", 0);
+    ASSERT_SAYS("3 passed");
+    ASSERT_RUN(INSTALLED "validate --device soft buffer_copy/33/normal", 0);
+    ASSERT_SAYS("caught");
+    ASSERT_RUN(INSTALLED "lint \"$T/moved/share/assay/kernels/rmsnorm.metal\"", 0);
+    ASSERT_RUN(INSTALLED "report", 0);
+    ASSERT_SAYS("empty/results/report.html");
+    PASS();
+}
+
+TEST every_verb_has_a_manual_page_and_is_completed(void) {
+    ASSERT_RUN("for verb in $(\"$A\" help | awk '/assay help/ {exit} /^  [a-z]/ {print $1}'); do "
+               "test -s \"$T/moved/share/man/man1/assay-$verb.1\" || "
+               "{ echo no page for $verb; exit 1; }; done",
+               0);
+    ASSERT_RUN("grep -l 'llama-bench' \"$T/moved/share/man/man1/assay-model-bench.1\"", 0);
+    ASSERT_RUN("\"$A\" --completion bash > \"$T/c\" && bash -c '. \"$T/c\"; COMP_WORDS=(assay "
+               "check --dev); COMP_CWORD=2; _assay; echo \"<${COMPREPLY[*]}>\"; COMP_WORDS=(assay "
+               "model be); _assay; echo \"<${COMPREPLY[*]}>\"; COMP_WORDS=(assay check --math f); "
+               "COMP_CWORD=3; _assay; echo \"<${COMPREPLY[*]}>\"'",
+               0);
+    ASSERT_SAYS("<--device>\n<bench>\n<fast>\n");
+    ASSERT_RUN("\"$A\" --completion tcsh", 2);
+    ASSERT_SAYS("bash, zsh and fish");
+    PASS();
+}
+
+TEST uninstall_leaves_no_file(void) {
+    ASSERT_RUN("mv \"$T/moved\" \"$T/usr\" && cd \"$H\" && make -s uninstall PREFIX=\"$T/usr\" && "
+               "find \"$T/usr\" -type f",
+               0);
+    ASSERT_STR_EQ("", command_get_output());
+    ASSERT_RUN("rm -rf \"$T\"", 0);
+    PASS();
+}
+
+SUITE(install_suite) {
+    RUN_TEST(an_installed_program_finds_its_files_wherever_its_prefix_is_moved);
+    RUN_TEST(every_verb_has_a_manual_page_and_is_completed);
+    RUN_TEST(uninstall_leaves_no_file);
+}
