@@ -29,6 +29,7 @@ typedef struct {
     uint32_t context; /* tokens to have room for; 0: as many as the model was made for */
     uint32_t tile;    /* tokens of a prompt that go through the layers together; 0: the device's */
     bool shared_scratch; /* scratch that the CPU can see, to measure what that costs */
+    bool is_unfused;     /* one launch per op where the family can, to measure what fusing saves */
     const struct model_family *family; /* NULL: the one that the file names */
 } model_options;
 

@@ -26,6 +26,8 @@ const kernel *variants_pick_time_mix_token(const device_facts *d, uint32_t token
 
 /* The kernel of an op that has one for a device whose threads run alone, and one for a GPU. */
 const kernel *variants_pick_alone(const device_facts *d, const op *o);
+/* y + (x - y) * f */
+const kernel *variants_pick_reversed_lerp(void);
 
 /* A norm fused with what follows it: NULL where separate launches are better or the
  * format has no such kernel. */
