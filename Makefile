@@ -91,7 +91,7 @@ READY := $(if $(NEEDS),ready)
 
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
-.PHONY: all test deps ready check ptx mutants model bench-soft test-timing fuzz asan assay-double test-double \
+.PHONY: all test attack deps ready check ptx mutants model bench-soft test-timing fuzz asan assay-double test-double \
     test-cuda-double asan-double test-other-arch docs docs-check format format-check install uninstall deb dist \
     formula clean help FORCE
 
@@ -121,6 +121,9 @@ bench-soft: $(BUILD)/bench_soft ## speed of the software device, in GMAC/s per c
 
 test-timing: $(BUILD)/bench_timing ## time known differences with real clocks (needs a quiet machine)
 	$(BUILD)/bench_timing
+
+attack: $(PROGRAM) ## kill, break, fill and disturb everything for ten minutes; prints a table
+	python3 tests/attack.py ./$(PROGRAM)
 
 deps: ## install what run_all.sh and the tests need (apt-get), or say what to install
 	sh tools/deps.sh run test

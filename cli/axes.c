@@ -17,8 +17,8 @@ bool words_split(const char *text, const char *name, word_list *out, err *e) {
     for (const char *p = text; p && *p;) {
         size_t length = strcspn(p, ",");
         if (length == 0 || length >= WORD_SIZE || out->count == WORDS_MAX)
-            return err_set(e, EXIT_USAGE, "--%s takes words with commas between them, not '%.60s'",
-                           name, text);
+            return err_set(e, EXIT_USAGE, "--%s takes a comma-separated list, not '%.60s'", name,
+                           text);
         snprintf(out->words[out->count], WORD_SIZE, "%.*s", (int)length, p);
         out->used[out->count++] = false;
         p += length + (p[length] == ',');

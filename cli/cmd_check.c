@@ -95,10 +95,10 @@ const verb verb_check = {
     .notes =
         "A case is kernel/shape/input. FILTER is the name of a kernel or of an op, a part of a\n"
         "case's name, or a glob over it: 'matvec*/*/zeros'. Without one, everything is checked.\n"
-        "Each row shows the largest absolute, relative and ULP error of an output, its normalised\n"
-        "mean squared error, the largest error divided by its tolerance (margin), and where that\n"
-        "error is. The same seed gives the same rows. ASSAY_KERNELS names another folder of "
-        "kernels.\n",
+        "Each row shows the largest absolute, relative and ULP error of an output, its\n"
+        "normalised mean squared error, the largest error divided by its tolerance (margin),\n"
+        "and where that error is. The same seed gives the same rows. ASSAY_KERNELS names\n"
+        "another kernels folder.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .runs_ops = true,

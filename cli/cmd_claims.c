@@ -234,17 +234,14 @@ const verb verb_claims = {
     .names = "[DIR...]",
     .about = "compare published numbers with what was measured here: does each claim hold?",
     .notes =
-        "DIR is a device's folder of results, or a folder of them (default results/). Nothing is\n"
-        "measured: the numbers are metrics of `assay experiment`. A claim holds or does not hold "
-        "on\n"
-        "the chip it was published for; on another GPU it is \"measured on another chip\", with "
-        "both\n"
-        "numbers. It cannot be told where the spread of the samples reaches across the allowance,\n"
-        "and cannot be measured where the device cannot answer: times of the software device "
-        "decide\n"
-        "nothing. Claims with the same such reason are one row of the table; --json and --csv "
-        "have\n"
-        "all of them. Exit status: 0 whatever the verdicts are.\n",
+        "DIR is a device's folder of results, or a folder of them (default results/). Nothing\n"
+        "is measured: the numbers are metrics of `assay experiment`. A claim holds or does not\n"
+        "hold on the chip it was published for; on another GPU it is \"measured on another\n"
+        "chip\", with both numbers. It cannot be told where the spread of the samples reaches\n"
+        "across the allowance, and cannot be measured where the device cannot answer: times of\n"
+        "the software device decide nothing. Claims with the same such reason share a row of\n"
+        "the table; --json and --csv list all of them. Exit status: 0 whatever the verdicts\n"
+        "are.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

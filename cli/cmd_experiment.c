@@ -31,7 +31,7 @@ static const option options[] = {
     {"smoke", OPTION_FLAG, &settings.smoke, NULL,
      "only shows that each works: the numbers mean nothing", 0, 0},
     {"resume", OPTION_FLAG, &settings.resume, NULL,
-     "skip those whose files are of this build, device, level and source of kernels", 0, 0},
+     "skip those with files of this build, device, level and kernel source", 0, 0},
     {"device", OPTION_TEXT, &settings.device, "D",
      "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
     {"out", OPTION_TEXT, &settings.out, "DIR", "where the files go (default results/<device>)", 0,
@@ -278,11 +278,10 @@ const verb verb_experiment = {
     .name = "experiment",
     .names = "[NAME...|all]",
     .about = "answer a question about the device: rows, samples, a chart and a conclusion",
-    .notes = "Without a name, lists them. Everything that is timed is checked against its oracle "
-             "first;\n"
-             "things that are compared are timed interleaved. Each writes a CSV file with its "
-             "rows, one\n"
-             "with every sample, and a chart as SVG and PNG (by gnuplot) to results/<device>.\n",
+    .notes = "Without a name, lists them. Everything that is timed is checked against its oracle\n"
+             "first, and things that are compared are timed interleaved. Each experiment writes a\n"
+             "CSV file of rows, one of all samples, and a chart as SVG and PNG (by gnuplot) to\n"
+             "results/<device>.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run_verb,

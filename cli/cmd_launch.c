@@ -45,7 +45,7 @@ static const option options[] = {
      "print the first N elements of array I (default: 16 of each writable one)", 0, 0},
     {"save", OPTION_LIST, &settings.saves, "I=PATH", "write the bytes of array I to a file", 0, 0},
     {"validate", OPTION_FLAG, &settings.validate, NULL,
-     "watch every memory access and list what is wrong; no times", 0, 0},
+     "watch every memory access and list findings; no times", 0, 0},
     {"trace-nan", OPTION_FLAG, &settings.trace_nan, NULL,
      "validate, and report where finite values give a NaN or an infinity", 0, 0},
     {"strict", OPTION_FLAG, &settings.strict, NULL,

@@ -191,8 +191,7 @@ static void print_coverage(const char *path, const lint_report *r, const err *wh
     if (why->code != EXIT_OK)
         printf("    %s\n", why->text);
     if (unsupported > 0)
-        printf("    %zu of them need what assay does not have (textures and the like)\n",
-               unsupported);
+        printf("    %zu of them need what Assay lacks (textures and the like)\n", unsupported);
     print_reasons(r);
 }
 
@@ -306,20 +305,19 @@ static exit_code run(const char *const *names, size_t count, err *e) {
 const verb verb_lint = {
     .name = "lint",
     .names = "FILE.metal...",
-    .about = "read kernels without running them: which compile, and what is wrong with them",
+    .about = "find mistakes in .metal files without running them, and which kernels compile",
     .notes =
-        "Takes any .metal file, or a folder of them (default: the kernels of the project). Each\n"
-        "file is compiled for the software device\n"
-        "and read again as C++ for OpenCL, which has the address spaces of MSL: a device pointer\n"
-        "that ends up in a thread one is an error there. Besides: thread positions of mixed\n"
-        "shapes, a buffer index used twice or past the last, a buffer by value, more than 32 KB "
-        "of\n"
-        "threadgroup memory, threadgroup variables with a first value, kernels that return one,\n"
-        "recursion, goto, virtual methods, helpers that nothing defines, keywords as names, and\n"
-        "as a warning stores by thread position that nothing guards. A warning is\n"
-        "silenced by a comment NOLINT(rule) on its line. A file that the second reading cannot\n"
-        "take (templates over vectors) is said to be compiled, not linted. Exit status 1 with any\n"
-        "error.\n",
+        "FILE is any .metal file or a folder of them (default: the kernels of the project). Each\n"
+        "file is compiled for the software device and parsed again as C++ for OpenCL, which has\n"
+        "MSL's address spaces: passing a device pointer where a thread pointer is expected is an\n"
+        "error there. Also reported:\n"
+        "thread positions of mixed shapes, a buffer index used twice or out of range, a buffer\n"
+        "passed by value, more than 32 KB of threadgroup memory, threadgroup variables with an\n"
+        "initial value, kernels that return a value, recursion, goto, virtual methods,\n"
+        "undefined helpers, keywords as names, and, as a warning, stores by thread position\n"
+        "without a bounds check. A comment NOLINT(rule) on its line silences a warning. A file\n"
+        "that the second parser does not accept (templates over vectors) is reported as\n"
+        "compiled, not linted. Exit status: 1 if there is any error.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

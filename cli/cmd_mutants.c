@@ -30,7 +30,7 @@ static const option options[] = {
      UINT64_MAX},
     {"csv", OPTION_TEXT, &csv_path, "FILE", "also write one row per mutant to a file", 0, 0},
     {"resume", OPTION_FLAG, &resume, NULL,
-     "keep the file of --csv up to date, and go on after the mutants that it has", 0, 0},
+     "continue a run: skip the mutants that the --csv file has, and add the others", 0, 0},
     {"jobs", OPTION_NUMBER, &jobs, "N", "workers at the same time (default: one per CPU, up to 8)",
      1, 256},
     {"timeout", OPTION_SECONDS, &timeout_s, "S",
@@ -266,7 +266,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     if (worker_folder)
         return mutant_serve(worker_folder, seed, timeout_s, find_cases, e);
     if (resume && !csv_path) {
-        err_set(e, EXIT_USAGE, "--resume needs the --csv FILE to go on with");
+        err_set(e, EXIT_USAGE, "--resume needs --csv FILE: the run to continue");
         return e->code;
     }
     case_query query = {.filters = names, .filter_count = count};
@@ -300,16 +300,14 @@ const verb verb_mutants = {
     .names = "[FILTER...]",
     .about = "plant one mistake at a time in the kernels and count what check and validate catch",
     .notes =
-        "Each mutant is a copy of the kernels with one edit: a bound off by one, a guard, barrier\n"
-        "or term dropped, indices or nibbles exchanged, another operator, constant or lane, a\n"
-        "variable without its first value. It is compiled, checked on the cases of the kernels "
-        "that\n"
-        "it is part of, small cases first, and if it passes, validated. A mutant with identical\n"
-        "machine code counts as equivalent. Others that change nothing are listed with\n"
-        "their reasons in tests/mutants-known.txt (of a project: mutants-known.txt). Exit status 1 "
-        "if less than 95 percent of the "
-        "rest\n"
-        "are caught. Runs on the software device. The same seed gives the same mutants.\n",
+        "Each mutant is a copy of the kernels with one edit: a bound off by one, a guard,\n"
+        "barrier or term dropped, indices or nibbles swapped, another operator, constant or\n"
+        "lane, a variable without its initial value. It is compiled, checked on the cases of\n"
+        "the kernels that contain it, small cases first, and, if it passes, validated. A mutant\n"
+        "with identical machine code counts as equivalent; others that change nothing are\n"
+        "listed with their reasons in tests/mutants-known.txt (in a project,\n"
+        "mutants-known.txt). Exit status: 1 if less than 95 percent of the rest are caught. Runs\n"
+        "on the software device. The same seed gives the same mutants.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .runs_ops = true,

@@ -54,13 +54,11 @@ const verb verb_report = {
     .names = "[DIR...]",
     .about = "show stored results as one HTML page: verdicts, claims, experiments, times",
     .notes =
-        "DIR is a device's folder of results, or a folder of them (default results/). Nothing is\n"
-        "measured: it reads only CSV files and the charts beside them, and the same files give "
-        "the\n"
-        "same page. The page needs no network: charts, style and script are embedded. Prints the\n"
-        "path of the page. A malformed file is left out: the page and the message name it, and "
-        "the\n"
-        "exit status is 2.\n",
+        "DIR is a device's folder of results, or a folder of them (default results/). Nothing\n"
+        "is measured: only CSV files and the charts beside them are read, and the same files\n"
+        "give the same page. The page needs no network: charts, style and script are embedded.\n"
+        "Prints the path of the page. A malformed file is left out: the page and the message\n"
+        "name it, and the exit status is 2.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

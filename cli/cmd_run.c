@@ -17,7 +17,7 @@
 #include "verb.h"
 
 static struct {
-    const char *model, *prompt, *device, *system;
+    const char *model, *prompt, *device, *system, *save_state, *load_state;
     uint64_t tokens, context, top_k, repeat_last, seed, in_flight;
     double temperature, top_p, min_p, repeat_penalty;
     bool chat, echo, ids, special, no_scan, trace, long_context;
@@ -62,6 +62,10 @@ static const option options[] = {
     {"echo", OPTION_FLAG, &settings.echo, NULL, "print the prompt too", 0, 0},
     {"ids", OPTION_FLAG, &settings.ids, NULL, "print token ids instead of text", 0, 0},
     {"special", OPTION_FLAG, &settings.special, NULL, "print control tokens too", 0, 0},
+    {"save-state", OPTION_TEXT, &settings.save_state, "FILE",
+     "write what the model remembers after the text, to go on from later", 0, 0},
+    {"load-state", OPTION_TEXT, &settings.load_state, "FILE",
+     "go on from a state that was saved with the same model", 0, 0},
     {"in-flight", OPTION_NUMBER, &settings.in_flight, "N",
      "greedy steps submitted ahead, with --temp 0 (default 2)", 1, MODEL_IN_FLIGHT},
     {"no-scan", OPTION_FLAG, &settings.no_scan, NULL, "do not look for NaN in the weights first", 0,
@@ -103,6 +107,7 @@ typedef struct {
     char held[8];
     size_t held_bytes;
     size_t printed; /* tokens */
+    uint32_t token; /* the last of them */
     char last;
 } stream;
 
@@ -135,6 +140,7 @@ static bool emit(void *context, uint32_t token) {
     else
         print_piece(s, tokenizer_get_piece(s->tokenizer, token, settings.special));
     s->printed++;
+    s->token = token;
     fflush(stdout);
     return !asked_to_stop && !ferror(stdout);
 }
@@ -183,6 +189,8 @@ static bool tokenize_prompt(const open_model *s, const tokenizer *t, token_list 
 static uint32_t choose_context(const model_shape *s, size_t prompt) {
     if (settings.context)
         return (uint32_t)settings.context;
+    if (settings.load_state) /* which may hold any number of tokens */
+        return s->context;
     uint64_t needed = prompt + settings.tokens;
     return needed < s->context ? (uint32_t)needed : s->context;
 }
@@ -205,6 +213,10 @@ static void print_report(const open_model *s, uint64_t load_ns, const generate_r
     open_model_get_title(s, title, sizeof title);
     fprintf(stderr, "\nload     %8.2f s   %s, %.1f MB, on %s%s\n", (double)load_ns / 1e9, title,
             (double)s->file->bytes / 1e6, facts->name, facts->emulated ? " (emulated)" : "");
+    model_memory memory = model_get_memory(s->model);
+    fprintf(stderr, "memory   %8.1f MB  %.1f weights, %.1f state, %.1f scratch\n",
+            (double)(memory.weights + memory.state + memory.scratch) / 1e6,
+            (double)memory.weights / 1e6, (double)memory.state / 1e6, (double)memory.scratch / 1e6);
     fprintf(stderr, "prefill  %8.2f s   %zu tokens, %.2f tok/s\n", (double)r->prefill_ns / 1e9,
             r->prompt_tokens, get_rate(r->prompt_tokens, r->prefill_ns));
     fprintf(stderr, "decode   %8.2f s   %zu tokens, %.2f tok/s; %s\n", (double)r->decode_ns / 1e9,
@@ -238,6 +250,20 @@ static bool trace_prompt(model *m, const token_list *prompt, err *e) {
     return err_set(e, EXIT_WRONG, "%s", where);
 }
 
+/* The last token of a text was chosen but not fed yet: what is saved must have seen it. */
+static bool save_state(model *m, const stream *out, uint32_t start, const generate_report *r,
+                       err *e) {
+    if (!settings.save_state)
+        return true;
+    float *logits = malloc(model_get_shape(m)->vocab * sizeof *logits);
+    assert(logits);
+    bool is_seen = model_get_position(m) == start + r->prompt_tokens + r->tokens;
+    bool ok = (is_seen || model_forward_token(m, out->token, PLAY_WHOLE, logits, NULL, e)) &&
+              model_write_state(m, settings.save_state, e);
+    free(logits);
+    return ok;
+}
+
 static bool generate_text(open_model *s, const tokenizer *t, const token_list *prompt,
                           uint64_t start_ns, bool *is_clean, err *e) {
     stream out = {.tokenizer = t};
@@ -255,9 +281,12 @@ static bool generate_text(open_model *s, const tokenizer *t, const token_list *p
     uint64_t load_ns = os_now_ns() - start_ns;
     for (size_t i = 0; ok && settings.echo && i < prompt->count; i++)
         emit(&out, prompt->items[i]);
+    ok = ok && (!settings.load_state || model_read_state(s->model, settings.load_state, e));
+    uint32_t start = model_get_position(s->model);
     ok = ok && generate(s->model, chooser, prompt->items, prompt->count, &how, &report, e);
     if (out.printed > 0 || ok)
         end_text(&out);
+    ok = ok && save_state(s->model, &out, start, &report, e);
     if (ok)
         print_report(s, load_ns, &report);
     *is_clean = open_model_print_findings(s, stderr);
@@ -271,6 +300,10 @@ static bool check_settings(err *e) {
                        "run needs a prompt: -p TEXT, or -p - to read it from standard input");
     if (settings.system && !settings.chat)
         return err_set(e, EXIT_USAGE, "--system needs --chat");
+    if (settings.load_state && settings.trace)
+        return err_set(e, EXIT_USAGE,
+                       "--trace-nan looks at a prompt from its start: it cannot go "
+                       "with --load-state");
     if (settings.repeat_penalty == 0)
         return err_set(e, EXIT_USAGE, "--repeat-penalty must be above 0 (1 turns it off)");
     return true;

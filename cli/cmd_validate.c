@@ -281,15 +281,14 @@ const verb verb_validate = {
     .names = "[FILTER...]",
     .about = "check kernels with every memory access watched: exit status 1 if anything is found",
     .notes =
-        "Canaries first: kernels with one planted bug for each class that the device claims to\n"
-        "find. One that is not caught fails the run. Then every case of `assay check`, under\n"
-        "validation: accesses outside of buffers, arrays and threadgroup memory, reads of memory\n"
-        "that nothing wrote, data races, stores to read-only buffers, misaligned accesses, "
-        "barriers\n"
-        "that not all threads reach, shuffles from lanes that are not there, arithmetic that is\n"
-        "not defined, endless loops. Times mean nothing here and are not shown. The same is\n"
-        "switched on for every other verb by MTL_SHADER_VALIDATION=1.\n"
-        "On NVIDIA GPUs all cases run under each of the four tools of compute-sanitizer.\n",
+        "First the canaries: kernels with one planted bug for each class of bugs that the\n"
+        "device claims to find. One that is not caught fails the run. Then every case of `assay\n"
+        "check`, with accesses watched: loads and stores outside buffers, arrays and\n"
+        "threadgroup memory, reads of memory that was never written, data races, stores to\n"
+        "read-only buffers, misaligned accesses, barriers that not all threads reach, shuffles\n"
+        "from inactive lanes, undefined arithmetic, endless loops. No times are shown: they\n"
+        "would mean nothing. MTL_SHADER_VALIDATION=1 does the same for every other verb. On\n"
+        "NVIDIA GPUs all cases run under each of the four tools of compute-sanitizer.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .runs_ops = true,

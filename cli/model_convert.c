@@ -15,7 +15,7 @@ static const option options[] = {
     {"type", OPTION_TEXT, &settings.type, "T",
      "q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, f16 or f32", 0, 0},
     {"pure", OPTION_FLAG, &settings.pure, NULL,
-     "also convert the head, which otherwise becomes Q8_0", 0, 0},
+     "also convert the head, which otherwise becomes Q6_K or Q8_0", 0, 0},
     {"keep", OPTION_LIST, &settings.kept, "GLOB",
      "leave matching tensors as they are, e.g. 'blk.*.ffn_down.*' (repeatable)", 0, 0},
 };
@@ -73,7 +73,7 @@ const verb model_convert_verb = {
         "Matrices get the requested type, with the bytes of ggml's reference quantisation; "
         "vectors,\n"
         "norms and metadata stay as they are. With a quantised type the head (the embedding, in a\n"
-        "model without a separate head) becomes Q8_0. Rows that are not whole blocks of 256 get\n"
+        "model without a separate head) becomes Q6_K. Rows that are not whole blocks of 256 get\n"
         "q5_0, q5_1 or q8_0 in place of q4_k, q5_k or q6_k. A value that is not finite is "
         "refused,\n"
         "and a scale beyond fp16 is kept at 65504 where ggml would write infinity. IN may use any\n"

@@ -11,8 +11,8 @@ static struct {
 
 static const option options[] = {
     {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the weights (default 1)", 0, UINT64_MAX},
-    {"type", OPTION_TEXT, &settings.type, "T",
-     "type of the weights, as for convert (default q4_0; embedding and head q8_0)", 0, 0},
+    {"type", OPTION_TEXT, &settings.type, "T", "type of the weights, as for convert (default q4_0)",
+     0, 0},
     {"layers", OPTION_NUMBER, &settings.layers, "N", "number of layers (default: the shape's)", 1,
      512},
 };
@@ -41,7 +41,8 @@ const verb model_synth_verb = {
     .names = "SHAPE OUT",
     .about = "make a model with random weights in the shape of a real one",
     .notes =
-        "Shapes: tiny, smollm-135m, smollm2-135m, smollm2-360m, 1b, 7b (4.2 GB in q4_0).\n"
+        "Shapes: tiny, smollm-135m, smollm2-135m, smollm2-360m, 1b, 7b (4.2 GB in q4_0), and of\n"
+        "RWKV-7 rwkv7-tiny, rwkv7-0.1b, rwkv7-0.4b, rwkv7-1.5b, rwkv7-2.9b, rwkv7-7.2b (4.5 GB).\n"
         "Its text is noise, but it runs like the real one and has a tokenizer that accepts any\n"
         "text. The same seed gives the same bytes on every machine.\n",
     .options = options,

@@ -21,7 +21,7 @@ typedef struct {
     bool quiet;      /* no row for a case that passed */
     size_t passed, failed, skipped;
     outcome_list *outcomes;        /* NULL, or every case is kept there */
-    char (*failures)[REPORT_LINE]; /* for the end: each case and what is wrong with it */
+    char (*failures)[REPORT_LINE]; /* for the end: each case and its failure */
     char first_skip[200];          /* which was the first, and why */
 } report;
 

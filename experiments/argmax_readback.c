@@ -14,10 +14,10 @@ static bool run(lab *l, sheet *s, err *e) {
     model_options how[2] = {{.context = 64}, {.context = 64, .shared_scratch = true}};
     bool ok =
         lab_open_decoder(l, &how[0], 0, &d[0], e) && lab_open_decoder(l, &how[1], 0, &d[1], e);
-    const decoding_way ways[] = {{"argmax", &d[0], PLAY_WHOLE, true},
-                                 {"readback", &d[0], PLAY_WHOLE, false},
-                                 {"argmax_shared", &d[1], PLAY_WHOLE, true},
-                                 {"readback_shared", &d[1], PLAY_WHOLE, false}};
+    const decoding_way ways[] = {{"argmax", &d[0], PLAY_WHOLE, true, NULL, 0},
+                                 {"readback", &d[0], PLAY_WHOLE, false, NULL, 0},
+                                 {"argmax_shared", &d[1], PLAY_WHOLE, true, NULL, 0},
+                                 {"readback_shared", &d[1], PLAY_WHOLE, false, NULL, 0}};
     ok = ok && decoding_time(l, s, ways, 4, e);
     if (ok)
         sheet_add_note(s, "logits", "%zu bytes per token",

@@ -14,6 +14,9 @@ typedef struct {
     lab_decoder *decoder;
     play_mode mode;
     bool greedy; /* the device chooses; else the CPU reads the logits and finds the largest */
+    /* PLAY_MARKS with other marks than the tape's own, in their order; NULL: with those. */
+    mark *marks;
+    size_t mark_count;
 } decoding_way;
 
 /* Times all ways interleaved, one row each, with columns `variant`, `tok_s` and `command_buffers`

@@ -57,7 +57,8 @@ bool planted_calibrate(lab *l, planted *out, err *e) {
     }
     if (ok) {
         out->base_ns = timing_compute_stats(&cases[0].result, CLOCK_GPU).median;
-        out->round = (r.ratio - 1) / STEP;
+        /* A smoke run measures nothing: then a round is its part of the loop. */
+        out->round = lab_get_level(l) == LEVEL_SMOKE ? 1.0 / ROUNDS : (r.ratio - 1) / STEP;
         ok = out->round > 0 ||
              err_set(e, EXIT_INCONCLUSIVE, "more rounds take no longer: nothing can be planted");
     }

@@ -4,8 +4,7 @@
  *
  * Measured: kernels of every kind that a token uses, each at its largest shape, chained, warm or
  * cold according to its size; flops over time against flops over bytes. The slope is the fastest
- * read, copy or triad of the same minute; there is no kernel that does nothing but arithmetic, so
- * the highest GFLOP/s seen is only a lower bound of the flat part. */
+ * read, copy or triad of the same minute, the flat part a kernel of nothing but multiply-adds. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,6 +31,7 @@ static const point points[] = {
     {"multi_token_matvec_q4_0_reuse", {{1536, 576, 8}}, TIMING_WARM},
     {"multi_token_matvec_q4_0_reuse", {{1536, 576, 32}}, TIMING_WARM},
     {"multi_token_matvec_q4_0", {{1536, 576, 8}}, TIMING_WARM},
+    {"compute_fma", {{65536, 256}}, TIMING_WARM},
     {"bandwidth_triad", {{1048576, 64}}, TIMING_WARM},
     {"matvec_q4_k", {{2048, 2048}}, TIMING_COLD},
     {"matvec_q6_k", {{2048, 2048}}, TIMING_COLD},
@@ -41,7 +41,7 @@ static const point points[] = {
     {"multi_token_matvec_q8_0_reuse", {{4096, 4096, 32}}, TIMING_COLD},
     {"multi_token_matvec_f16_reuse", {{2048, 2048, 32}}, TIMING_COLD},
 };
-enum { POINTS = COUNT_OF(points), QUICK_POINTS = 10 };
+enum { POINTS = COUNT_OF(points), QUICK_POINTS = 11 };
 
 static bool run_point(lab *l, sheet *s, const point *p, err *e) {
     const op *owner = NULL;
@@ -76,13 +76,14 @@ static bool run(lab *l, sheet *s, err *e) {
 /* Conclusions --------------------------------------------------------------------------------- */
 
 static void conclude(sheet *s) {
-    double slope = 0, memory = 0, flops = 0;
+    double slope = 0, memory = 0, flops = 0, ceiling = 0;
     size_t best = 0, nearest = 0, farthest = 0;
     for (size_t r = 0; r < sheet_count_rows(s); r++) {
         double pct = sheet_get(s, r, "pct_roof");
         slope = fmax(slope, sheet_get(s, r, "roof_gb_s"));
         if (sheet_is(s, r, "cache", "cold", NULL))
             memory = fmax(memory, sheet_get(s, r, "roof_gb_s"));
+        ceiling = fmax(ceiling, sheet_get(s, r, "roof_gflop_s"));
         if (sheet_get(s, r, "gflop_s") > flops) {
             flops = sheet_get(s, r, "gflop_s");
             best = r;
@@ -94,6 +95,7 @@ static void conclude(sheet *s) {
         return;
     sheet_add_metric(s, "roof_gb_s", slope, "GB/s");
     sheet_add_metric(s, "roof_memory_gb_s", memory, "GB/s");
+    sheet_add_metric(s, "roof_gflop_s", ceiling > 0 ? ceiling : NAN, "GFLOP/s");
     sheet_add_metric(s, "best_gflop_s", flops, "GFLOP/s");
     sheet_add_metric(s, "nearest_pct_roof", sheet_get(s, nearest, "pct_roof"), "%");
     sheet_add_metric(s, "farthest_pct_roof", sheet_get(s, farthest, "pct_roof"), "%");
@@ -120,7 +122,8 @@ EXPERIMENT(roofline) = {
         "How far are the kernels from what the device can do at their arithmetic intensity?",
     .claim = "none was published",
     .how = "flops and bytes that the launch must do and move, over the median GPU time in a chain; "
-           "the roof is the fastest read, copy or triad of the same minute",
+           "the roofs are the fastest read, copy or triad and a kernel of multiply-adds alone, of "
+           "the same minute; a percentage is of the nearer one",
     .run = run,
     .conclude = conclude,
 };

@@ -13,8 +13,8 @@ static bool run(lab *l, sheet *s, err *e) {
     model_options how[2] = {{.context = 64}, {.context = 64, .shared_scratch = true}};
     bool ok =
         lab_open_decoder(l, &how[0], 0, &d[0], e) && lab_open_decoder(l, &how[1], 0, &d[1], e);
-    const decoding_way ways[] = {{"private", &d[0], PLAY_WHOLE, true},
-                                 {"shared", &d[1], PLAY_WHOLE, true}};
+    const decoding_way ways[] = {{"private", &d[0], PLAY_WHOLE, true, NULL, 0},
+                                 {"shared", &d[1], PLAY_WHOLE, true, NULL, 0}};
     ok = ok && decoding_time(l, s, ways, 2, e);
     lab_close_decoder(&d[0]);
     lab_close_decoder(&d[1]);

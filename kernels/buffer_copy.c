@@ -2,8 +2,8 @@
  *
  * The example to copy when you add an op. The file answers four questions in this order: what is
  * the right result (the oracle), how is it launched (the record function), which sizes are worth
- * checking (the shapes), which kernels are there (the table). Then add a line to ops.h, and the
- * record function to kernels.h if other files call it. A new kernel of an existing op is one
+ * checking (the shapes), which kernels are there (the table). Then add a line to ops.h and the record
+ * function to kernels.h. A new kernel of an existing op is one
  * function in its .metal and one row in its table here. */
 #include "kernels.h"
 

@@ -10,6 +10,7 @@ using namespace metal;
 #include "formats/formats.h"
 
 #include "matvec_rows.h"
+#include "q4_0_rows.h"
 
 // As matvec_mixed.c fills it: groups counts threadgroups of 8 rows.
 struct product_shape {
@@ -28,6 +29,16 @@ METAL_FUNC float mixed_dot(device const uchar *w, device const float *x, uint ro
                            uint lane) {
     const plain_input<typename F::wide> input = {x};
     return dot_row<F>((device const typename F::block *)w, input, row, in_dim, lane);
+}
+
+template <>
+METAL_FUNC float mixed_dot<q4_0>(device const uchar *w, device const float *x, uint row,
+                                 uint in_dim, uint lane) {
+    device const block_q4_0 *w_row = (device const block_q4_0 *)w + size_t(row) * (in_dim / 32);
+    float sum = 0.0f;
+    for (uint b = lane / 2; b < in_dim / 32; b += 16)
+        sum += q4_0_half_product(w_row + b, lane % 2, q4_0_load_half(x + 32 * b, lane % 2));
+    return simd_sum(sum);
 }
 
 // One row by a simdgroup.

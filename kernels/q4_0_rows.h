@@ -46,7 +46,7 @@ inline float q4_0_half_product(device const block_q4_0 *b, uint part,
 
 // sums[r] += this lane's part of the product of rows[r], for R rows of `blocks` blocks.
 template <uint R, typename X>
-METAL_FUNC void q4_0_add_rows(thread device const block_q4_0 *const *rows, thread X &x, uint blocks,
+METAL_FUNC void q4_0_add_rows(device const block_q4_0 *const thread *rows, thread X &x, uint blocks,
                               uint lane, thread float *sums) {
     const uint part = lane % 2;
     for (uint b = lane / 2; b < blocks; b += 16) {

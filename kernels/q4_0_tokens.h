@@ -25,7 +25,7 @@ template <uint R, bool HasNorm> struct token_sums {
     float squares[HasNorm ? TOKENS : 1];
 
     // Tokens first to first + 7 of x (tokens, in_dim); past the last one, the last is repeated.
-    METAL_FUNC void add(thread device const block_q4_0 *const *rows, device const float *x,
+    METAL_FUNC void add(device const block_q4_0 *const thread *rows, device const float *x,
                         device const float *norm_w, uint in_dim, uint first, uint tokens,
                         uint lane) {
         for (uint i = 0; i < R * TOKENS; i++)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "harness/base/size.h"
+#include "harness/check/kernel_case.h"
 #include "reference/reference.h"
 
 bool rwkv7_check(const kernel *k, uint32_t tokens, uint32_t heads, uint32_t head_size, err *e) {

@@ -12,7 +12,7 @@ mine(variant, regime, cache, value) = strcol('matrix') eq shape && strcol('varia
 set xlabel 'tokens in a batch'
 
 set lmargin at screen 0.065
-set rmargin at screen 0.37
+set rmargin at screen 0.355
 set title shape.': speed-up per token'
 set ylabel 'B x T(1) / T(B)'
 set logscale xy 2
@@ -45,7 +45,7 @@ set key at screen 0.99, 0.165 right top maxrows 3 font ',10'
 log2(x) = log(x) / log(2)
 do for [p=1:2] {
     variant = p == 1 ? 'token_outer' : 'reuse'
-    set lmargin at screen p == 1 ? 0.43 : 0.735
+    set lmargin at screen p == 1 ? 0.44 : 0.74
     set rmargin at screen p == 1 ? 0.685 : 0.99
     if (p == 2) { unset ylabel; set key off }
     set title (p == 1 ? 'token outer' : 'reuse').': parts of a token'

@@ -9,7 +9,7 @@ set yrange [0:1.02]
 set xlabel 'largest error of a case divided by its tolerance (above 1 is wrong)'
 set ylabel 'fraction of the cases'
 set title 'Errors of all checked cases against their tolerance'
-set key left top
+set key outside right top Left reverse
 set arrow from 1, graph 0 to 1, graph 1 nohead lc rgb '#000000' lw 1.5
 floor_(x) = x > 1e-4 ? x : 1e-4
 plot for [f=1:files] for [k=1:words(kinds)] file(f) \

@@ -9,7 +9,7 @@ set title 'Verdicts on a kernel against a slower twin, interleaved'
 set key outside right top Left reverse
 set rmargin at screen 0.8
 set arrow 1 from first 3, graph 0 to first 3, graph 1 nohead dt 3 lc rgb '#707070'
-set label 1 'smallest effect' at first 3.1, graph 0.04 font ',10' textcolor rgb '#404040'
+set label 1 'smallest effect' at first 3.1, graph 0.97 font ',10' textcolor rgb '#404040'
 plot for [f=1:files] file(f) using (column('planted_pct')):(column('slower_pct')):(column('slower_low')):(column('slower_high')) \
     with yerrorlines lt 1 dt dash(f, 1) title once(f, 'slower'), \
     for [f=1:files] file(f) using (column('planted_pct')):(column('same_pct')) \

@@ -95,15 +95,15 @@ static void print_case(FILE *out, const char *name, const point *points, size_t 
         sources += strcmp(points[i].hash, points[i - 1].hash) != 0;
     fputs("<tr>", out);
     html_print_text_cell(out, name);
+    print_trend(out, name, points, count); /* second, so that a phone shows it */
+    snprintf(text, sizeof text, "%+.1f %%", change);
+    html_print_number_cell(out, change, text);
     html_format_number((double)count, text, sizeof text);
     html_print_number_cell(out, (double)count, text);
     html_format_number((double)sources, text, sizeof text);
     html_print_number_cell(out, (double)sources, text);
     html_print_number_cell(out, first->median, format_time(first->median, text, sizeof text));
     html_print_number_cell(out, last->median, format_time(last->median, text, sizeof text));
-    snprintf(text, sizeof text, "%+.1f %%", change);
-    html_print_number_cell(out, change, text);
-    print_trend(out, name, points, count);
     fputs("</tr>\n", out);
 }
 
@@ -118,13 +118,12 @@ static bool is_first(const csv_file *f, size_t row) {
 static void print_history(const page *p, FILE *out, const store_folder *f, const store_file *file) {
     static const html_column columns[] = {
         {"case", false, NULL},
-        {"runs", true, NULL},
-        {"sources", true,
-         "how many versions of the kernel's source these runs timed, one after the other"},
-        {"first", true, "median of the first run"},
-        {"last", true, "median of the last run"},
+        {"trend", false, "medians over runs with 95 % intervals; a square: the source changed"},
         {"change", true, "of the last against the first"},
-        {"trend", false, "medians over runs with 95 % intervals; a square: the source changed"}};
+        {"runs", true, NULL},
+        {"sources", true, "versions of the kernel's source that were timed, one after the other"},
+        {"first", true, "median of the first run"},
+        {"last", true, "median of the last run"}};
     size_t rows = csv_count_rows(file->csv), shown = 0, once = 0;
     point *points = calloc(rows + 1, sizeof *points);
     char caption[240];
@@ -175,8 +174,9 @@ static void print_verdict(FILE *out, const comparison_row *r) {
     html_print_number_cell(out, c->interval.ratio, text);
     snprintf(text, sizeof text, "%.3f to %.3f", c->interval.low, c->interval.high);
     html_print_text_cell(out, isnan(c->interval.ratio) ? "-" : text);
-    html_print_text_cell(out, r->note);
-    fputs("</tr>\n", out);
+    fputs("<td class=\"wide\">", out);
+    html_print(out, r->note);
+    fputs("</td></tr>\n", out);
 }
 
 static void print_verdicts(FILE *out, const char *name, comparison_list *l) {

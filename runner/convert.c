@@ -82,17 +82,12 @@ static const char *const kept[] = {
     "indexer.k_proj.weight",
     "indexer.q_proj.weight",
     "time_mix_first.weight",
+    "time_mix_lerp_fused.weight",
     "time_mix_w0.weight",
     "time_mix_w1.weight",
     "time_mix_w2.weight",
     "time_mix_v0.weight",
-    "time_mix_v1.weight",
-    "time_mix_v2.weight",
     "time_mix_a0.weight",
-    "time_mix_a1.weight",
-    "time_mix_a2.weight",
-    "time_mix_g1.weight",
-    "time_mix_g2.weight",
     "attn_rel_b.weight",
     "position_embd",
     "token_types.weight",
@@ -100,6 +95,18 @@ static const char *const kept[] = {
     ".patch_embd",
     ".patch_merger",
 };
+
+/* Adapters of low rank: published models have them as F16, from which no quantisation changes them. */
+static const char *const halved[] = {"time_mix_a1.weight", "time_mix_a2.weight",
+                                     "time_mix_v1.weight", "time_mix_v2.weight",
+                                     "time_mix_g1.weight", "time_mix_g2.weight"};
+
+static bool is_halved(const gguf_tensor *t) {
+    for (size_t i = 0; i < sizeof halved / sizeof *halved; i++)
+        if (strstr(t->name, halved[i]))
+            return true;
+    return false;
+}
 
 static bool is_kept(const gguf_tensor *t) {
     const char *end = "weight";
@@ -117,6 +124,13 @@ static bool is_head(const gguf *g, const gguf_tensor *t) {
                                                                 : "token_embd.weight") == 0;
 }
 
+const gguf_type *convert_fit_head(const gguf_type *type, uint64_t columns) {
+    bool is_six = type->format != &format_q8_0 && columns % format_q6_k.values == 0;
+    if (type->values > 1)
+        type = gguf_find_format(is_six ? &format_q6_k : &format_q8_0);
+    return convert_fit_type(type, columns);
+}
+
 const gguf_type *convert_choose_type(const gguf *g, const gguf_tensor *t,
                                      const convert_options *o) {
     if (is_kept(t))
@@ -126,8 +140,10 @@ const gguf_type *convert_choose_type(const gguf *g, const gguf_tensor *t,
             return t->type;
     const gguf_type *type = o->type;
     bool is_quantised = type->values > 1;
-    if (is_quantised && !o->is_pure && is_head(g, t))
-        type = gguf_find_format(&format_q8_0);
+    if (is_quantised && is_halved(t))
+        return t->type->format == &format_f32 ? gguf_find_format(&format_f16) : t->type;
+    if (!o->is_pure && is_head(g, t))
+        return convert_fit_head(type, t->dim[0]);
     return convert_fit_type(type, t->dim[0]);
 }
 

@@ -2,8 +2,9 @@
 #include <stdio.h>
 
 #include "llama.h"
+#include "rwkv7.h"
 
-static const model_family *const families[] = {&llama_family};
+static const model_family *const families[] = {&llama_family, &rwkv7_family};
 enum { FAMILIES = sizeof families / sizeof *families };
 
 const model_family *families_find(gguf_text name, err *e) {

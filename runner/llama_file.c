@@ -84,21 +84,6 @@ static bool check_features(const gguf *g, const llama_shape *s, err *e) {
     return true;
 }
 
-static bool read_vocab(const gguf *g, llama_shape *s, err *e) {
-    const gguf_tensor *embedding = gguf_find_tensor(g, "token_embd.weight");
-    if (!embedding)
-        return err_set(e, EXIT_CANNOT, "the model has no tensor token_embd.weight");
-    if (embedding->dim[1] > INT32_MAX)
-        return err_set(e, EXIT_CANNOT, "token_embd.weight has too many rows");
-    s->vocab = (uint32_t)embedding->dim[1];
-    const gguf_value *tokens = gguf_find_value(g, "tokenizer.ggml.tokens");
-    if (tokens && tokens->count != s->vocab)
-        return err_set(e, EXIT_CANNOT, "the vocabulary has %zu tokens but the embedding %u rows",
-                       tokens->count, s->vocab);
-    s->tied = !gguf_find_tensor(g, "output.weight");
-    return true;
-}
-
 bool llama_read_sizes(const gguf *g, llama_shape *out, err *e) {
     llama_shape s = {.rope_base = 10000};
     bool found;
@@ -114,8 +99,9 @@ bool llama_read_sizes(const gguf *g, llama_shape *out, err *e) {
     s.head_dim = s.heads ? s.hidden / s.heads : 0;
     if (!read_count(g, "llama.attention.head_count_kv", &s.kv_heads, &found, e) ||
         !gguf_get_u32(g, "llama.attention.key_length", &s.head_dim, &found, e) ||
-        !check_shape(&s, e) || !check_features(g, &s, e) || !read_vocab(g, &s, e))
+        !check_shape(&s, e) || !check_features(g, &s, e) || !model_read_vocab(g, &s.vocab, e))
         return false;
+    s.tied = !gguf_find_tensor(g, "output.weight");
     *out = s;
     return true;
 }

@@ -109,6 +109,12 @@ bool model_settle(model *m, err *e);
 /* Makes rewinding to the current position exact and cheap. One position is kept, and the start. */
 bool model_keep(model *m, err *e);
 
+/* What the model remembers of the tokens so far, to a file and back: the text goes on as if nothing
+ * had happened, in this process or another. Loading replaces what there was; a file that is damaged
+ * or of another model is refused and changes nothing. Saving replaces a file whole or not at all. */
+bool model_write_state(model *m, const char *path, err *e);
+bool model_read_state(model *m, const char *path, err *e);
+
 /* Tapes ------------------------------------------------------------------------------------- */
 
 /* The tape of one token, for experiments that play it or its launches themselves, any number of
@@ -123,7 +129,8 @@ bool model_place(model *m, uint32_t token, err *e);
  * compared with oracles one by one; this tells whether they are the right launches, with the right
  * weights, in the right order. It shares nothing with the tapes. */
 typedef struct model_reference model_reference;
-model_reference *model_reference_new(const model *m, size_t tokens, err *e); /* room for so many */
+model_reference *model_reference_new(const model *m, size_t tokens,
+                                     err *e); /* room for this many */
 void model_reference_free(model_reference *r);
 void model_reference_step(model_reference *r, uint32_t token, double *logits); /* may be NULL */
 

@@ -70,6 +70,20 @@ bool model_find_floats(model *m, const char *name, uint32_t count, weight *out, 
     return true;
 }
 
+bool model_read_vocab(const gguf *g, uint32_t *vocab, err *e) {
+    const gguf_tensor *embedding = gguf_find_tensor(g, "token_embd.weight");
+    if (!embedding)
+        return err_set(e, EXIT_CANNOT, "the model has no tensor token_embd.weight");
+    if (embedding->dim[1] > INT32_MAX)
+        return err_set(e, EXIT_CANNOT, "token_embd.weight has too many rows");
+    *vocab = (uint32_t)embedding->dim[1];
+    const gguf_value *tokens = gguf_find_value(g, "tokenizer.ggml.tokens");
+    if (tokens && tokens->count != *vocab)
+        return err_set(e, EXIT_CANNOT, "the vocabulary has %zu tokens but the embedding %u rows",
+                       tokens->count, *vocab);
+    return true;
+}
+
 void model_name_tensor(char *text, uint32_t layer, const char *part, const char *kind) {
     snprintf(text, GGUF_NAME_BYTES, "blk.%u.%s.%s", layer, part, kind);
 }

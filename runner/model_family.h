@@ -70,6 +70,8 @@ typedef struct {
 bool model_find_matrix(model *m, const char *name, uint32_t rows, uint32_t columns, weight *out,
                        err *e);
 bool model_find_floats(model *m, const char *name, uint32_t count, weight *out, err *e);
+/* Rows of the embedding, which must be as many as the vocabulary has tokens. */
+bool model_read_vocab(const gguf *g, uint32_t *vocab, err *e);
 /* "blk.3.attn_q.weight" into text (GGUF_NAME_BYTES). */
 void model_name_tensor(char *text, uint32_t layer, const char *part, const char *kind);
 /* Rows of a matrix, values of a vector: several weights in one tensor. */

@@ -1,4 +1,5 @@
-/* synth: see synth.h. Owns the shapes and the weights; the vocabulary is synth_vocab.c. */
+/* synth: see synth.h. Owns the shapes, how weights are drawn, and the models of the llama family;
+ * those of RWKV-7 are in synth_rwkv7.c, the vocabularies in synth_vocab.c. */
 #include "synth.h"
 
 #include <math.h>
@@ -6,16 +7,31 @@
 #include <string.h>
 
 #include "harness/check/fill.h"
+#include "synth_parts.h"
+
+#define RWKV7(name, about, layers, hidden, heads, ffn, vocab, w, a, v, g)                          \
+    {                                                                                              \
+        name, about, layers, hidden, heads, heads, ffn, vocab, 1048576, 1e-5f, 0, false, {         \
+            w, a, v, g                                                                             \
+        }                                                                                          \
+    }
 
 /* Another shape is another row. */
 static const synth_shape shapes[] = {
     /* name, about, layers, hidden, heads, kv heads, ffn, vocab, context, eps, rope base, tied */
-    {"tiny", "for tests", 2, 64, 4, 2, 160, 512, 512, 1e-5f, 1e4f, true},
-    {"smollm-135m", "SmolLM-135M", 30, 576, 9, 3, 1536, 49152, 2048, 1e-5f, 1e4f, true},
-    {"smollm2-135m", "SmolLM2-135M", 30, 576, 9, 3, 1536, 49152, 8192, 1e-5f, 1e5f, true},
-    {"smollm2-360m", "SmolLM2-360M", 32, 960, 15, 5, 2560, 49152, 8192, 1e-5f, 1e5f, true},
-    {"1b", "a llama of 1.1 billion", 22, 2048, 32, 4, 5632, 32000, 2048, 1e-5f, 1e4f, false},
-    {"7b", "a llama of 7.2 billion", 32, 4096, 32, 8, 14336, 32000, 8192, 1e-5f, 1e4f, false},
+    {"tiny", "for tests", 2, 64, 4, 2, 160, 512, 512, 1e-5f, 1e4f, true, {0}},
+    {"smollm-135m", "SmolLM-135M", 30, 576, 9, 3, 1536, 49152, 2048, 1e-5f, 1e4f, true, {0}},
+    {"smollm2-135m", "SmolLM2-135M", 30, 576, 9, 3, 1536, 49152, 8192, 1e-5f, 1e5f, true, {0}},
+    {"smollm2-360m", "SmolLM2-360M", 32, 960, 15, 5, 2560, 49152, 8192, 1e-5f, 1e5f, true, {0}},
+    {"1b", "a llama of 1.1 billion", 22, 2048, 32, 4, 5632, 32000, 2048, 1e-5f, 1e4f, false, {0}},
+    {"7b", "a llama of 7.2 billion", 32, 4096, 32, 8, 14336, 32000, 8192, 1e-5f, 1e4f, false, {0}},
+    /* RWKV-7: name, about, layers, hidden, heads, ffn, vocab, ranks of w, a, v, g */
+    RWKV7("rwkv7-tiny", "for tests", 2, 128, 2, 256, 512, 16, 32, 8, 24),
+    RWKV7("rwkv7-0.1b", "RWKV-7 World 0.1B", 12, 768, 12, 3072, 65536, 64, 64, 32, 128),
+    RWKV7("rwkv7-0.4b", "RWKV-7 World 0.4B", 24, 1024, 16, 4096, 65536, 64, 64, 32, 128),
+    RWKV7("rwkv7-1.5b", "RWKV-7 World 1.5B", 24, 2048, 32, 8192, 65536, 96, 96, 64, 256),
+    RWKV7("rwkv7-2.9b", "RWKV-7 World 2.9B", 32, 2560, 40, 10240, 65536, 96, 96, 64, 320),
+    RWKV7("rwkv7-7.2b", "RWKV-7 World 7.2B", 32, 4096, 64, 16384, 65536, 128, 128, 96, 480),
 };
 enum { SHAPE_COUNT = sizeof shapes / sizeof *shapes };
 
@@ -24,7 +40,7 @@ const synth_shape *synth_get_shape(size_t i) {
 }
 
 const synth_shape *synth_find_shape(const char *name, err *e) {
-    char valid[128] = "";
+    char valid[256] = "";
     size_t used = 0;
     for (size_t i = 0; i < SHAPE_COUNT; i++) {
         if (strcmp(shapes[i].name, name) == 0)
@@ -35,14 +51,6 @@ const synth_shape *synth_find_shape(const char *name, err *e) {
     err_set(e, EXIT_USAGE, "no shape '%.40s' (valid: %s)", name, valid);
     return NULL;
 }
-
-typedef struct {
-    const synth_shape *shape;
-    const synth_options *options;
-    weight_stream out;
-    bool is_writing; /* tensors are first announced, then written: the same walk twice */
-    err *e;
-} synthesis;
 
 /* --- the weights --- */
 
@@ -58,20 +66,20 @@ static void draw_weights(rng *r, double spread, float *out, size_t count) {
     }
 }
 
-static void draw_norm(rng *r, float *out, size_t count) {
+static void draw_uniform(rng *r, const synth_values *v, float *out, size_t count) {
     for (size_t i = 0; i < count; i++)
-        out[i] = (float)(0.9 + 0.2 * rng_uniform(r));
+        out[i] = (float)(v->low + v->width * rng_uniform(r));
 }
 
-static bool write_tensor(synthesis *s, const char *name, const gguf_type *type, uint64_t columns,
-                         uint64_t rows, double spread) {
+static bool write_tensor(synthesis *s, const char *name, const gguf_type *type, uint64_t elements,
+                         const synth_values *v) {
     rng r = rng_new(s->options->seed, name);
-    for (uint64_t left = columns * rows; left > 0;) {
+    for (uint64_t left = elements; left > 0;) {
         size_t count = left < WEIGHT_PIECE ? (size_t)left : WEIGHT_PIECE;
-        if (spread > 0)
-            draw_weights(&r, spread, s->out.values, count);
+        if (v->spread > 0)
+            draw_weights(&r, v->spread, s->out.values, count);
         else
-            draw_norm(&r, s->out.values, count);
+            draw_uniform(&r, v, s->out.values, count);
         if (!weight_stream_encode(&s->out, type, count, s->e))
             return false;
         left -= count;
@@ -79,15 +87,22 @@ static bool write_tensor(synthesis *s, const char *name, const gguf_type *type, 
     return true;
 }
 
-/* A tensor of this name; a spread of 0 makes the weights of a norm, around 1. */
-static bool add(synthesis *s, const char *name, const gguf_type *type, uint64_t columns,
-                uint64_t rows, double spread) {
+bool synth_add(synthesis *s, const char *name, const gguf_type *type, uint64_t columns,
+               uint64_t rows, synth_values v) {
     if (s->is_writing)
-        return write_tensor(s, name, type, columns, rows, spread);
+        return write_tensor(s, name, type, columns * rows, &v);
     const uint64_t dim[] = {columns, rows};
     weight_stream_add(&s->out, name, type, dim, rows > 1 ? 2 : 1);
     return true;
 }
+
+uint32_t synth_count_layers(const synthesis *s) {
+    return s->options->layers ? s->options->layers : s->shape->layers;
+}
+
+/* --- a llama --- */
+
+static const synth_values norm = {.low = 0.9, .width = 0.2};
 
 static bool add_layer(synthesis *s, uint32_t layer) {
     const synth_shape *h = s->shape;
@@ -104,49 +119,40 @@ static bool add_layer(synthesis *s, uint32_t layer) {
         char name[GGUF_NAME_BYTES];
         bool is_norm = tensors[i].rows == 1;
         snprintf(name, sizeof name, "blk.%u.%s.weight", layer, tensors[i].name);
-        if (!add(s, name,
-                 is_norm ? gguf_find_format(&format_f32)
-                         : convert_fit_type(s->options->type, tensors[i].columns),
-                 tensors[i].columns, tensors[i].rows,
-                 is_norm ? 0 : 1 / sqrt((double)tensors[i].columns)))
+        synth_values matrix = {.spread = 1 / sqrt((double)tensors[i].columns)};
+        if (!synth_add(s, name,
+                       is_norm ? gguf_find_format(&format_f32)
+                               : convert_fit_type(s->options->type, tensors[i].columns),
+                       tensors[i].columns, tensors[i].rows, is_norm ? norm : matrix))
             return false;
     }
     return true;
 }
 
-static bool add_tensors(synthesis *s) {
+static bool add_llama_tensors(synthesis *s) {
     const synth_shape *h = s->shape;
     const gguf_type *ends = s->options->type; /* of embedding and head */
     if (ends->values > 1)
         ends = gguf_find_format(&format_q8_0);
-    double spread = 3 / sqrt((double)h->hidden);
-    if (!add(s, "token_embd.weight", ends, h->hidden, h->vocab, spread) ||
-        !add(s, "output_norm.weight", gguf_find_format(&format_f32), h->hidden, 1, 0) ||
-        (!h->is_tied && !add(s, "output.weight", ends, h->hidden, h->vocab, spread)))
+    synth_values v = {.spread = 3 / sqrt((double)h->hidden)};
+    if (!synth_add(s, "token_embd.weight", ends, h->hidden, h->vocab, v) ||
+        !synth_add(s, "output_norm.weight", gguf_find_format(&format_f32), h->hidden, 1, norm) ||
+        (!h->is_tied && !synth_add(s, "output.weight", ends, h->hidden, h->vocab, v)))
         return false;
-    uint32_t layers = s->options->layers ? s->options->layers : h->layers;
-    for (uint32_t i = 0; i < layers; i++)
+    for (uint32_t i = 0; i < synth_count_layers(s); i++)
         if (!add_layer(s, i))
             return false;
     return true;
 }
 
-/* --- the metadata --- */
-
 static gguf_text to_text(const char *text) {
     return (gguf_text){text, strlen(text)};
 }
 
-static void add_shape(synthesis *s) {
+static void add_llama_shape(synthesis *s) {
     const synth_shape *h = s->shape;
     gguf_writer *w = s->out.file;
-    char name[96];
-    snprintf(name, sizeof name, "random weights in the shape of %s, seed %llu", h->name,
-             (unsigned long long)s->options->seed);
-    gguf_writer_add_text(w, "general.architecture", to_text("llama"));
-    gguf_writer_add_text(w, "general.name", to_text(name));
-    gguf_writer_add_u32(w, "llama.block_count",
-                        s->options->layers ? s->options->layers : h->layers);
+    gguf_writer_add_u32(w, "llama.block_count", synth_count_layers(s));
     gguf_writer_add_u32(w, "llama.context_length", h->context);
     gguf_writer_add_u32(w, "llama.embedding_length", h->hidden);
     gguf_writer_add_u32(w, "llama.feed_forward_length", h->ffn);
@@ -156,11 +162,9 @@ static void add_shape(synthesis *s) {
     gguf_writer_add_f32(w, "llama.rope.freq_base", h->rope_base);
     gguf_writer_add_u32(w, "llama.rope.dimension_count", h->hidden / h->heads);
     gguf_writer_add_u32(w, "llama.vocab_size", h->vocab);
-    gguf_writer_add_u32(w, "general.quantization_version", 2);
-    gguf_writer_add_u32(w, "general.file_type", convert_get_file_type(s->options->type));
 }
 
-static bool add_tokenizer(synthesis *s) {
+static bool add_llama_tokenizer(synthesis *s) {
     gguf_writer *w = s->out.file;
     synth_vocab v;
     if (!synth_vocab_make(&v, s->shape->vocab, s->e))
@@ -180,12 +184,26 @@ static bool add_tokenizer(synthesis *s) {
     return true;
 }
 
+/* --- any --- */
+
+static const synth_family llama = {"llama", add_llama_shape, add_llama_tokenizer,
+                                   add_llama_tensors};
+
 static bool write_all(synthesis *s) {
-    add_shape(s);
-    if (!add_tokenizer(s) || !add_tensors(s) || !gguf_writer_finish_header(s->out.file, s->e))
+    const synth_family *f = s->shape->ranks[0] ? &synth_rwkv7 : &llama;
+    gguf_writer *w = s->out.file;
+    char name[96];
+    snprintf(name, sizeof name, "random weights in the shape of %s, seed %llu", s->shape->name,
+             (unsigned long long)s->options->seed);
+    gguf_writer_add_text(w, "general.architecture", to_text(f->name));
+    gguf_writer_add_text(w, "general.name", to_text(name));
+    f->add_shape(s);
+    gguf_writer_add_u32(w, "general.quantization_version", 2);
+    gguf_writer_add_u32(w, "general.file_type", convert_get_file_type(s->options->type));
+    if (!f->add_tokenizer(s) || !f->add_tensors(s) || !gguf_writer_finish_header(w, s->e))
         return false;
     s->is_writing = true;
-    return add_tensors(s) && gguf_writer_finish(s->out.file, s->e);
+    return f->add_tensors(s) && gguf_writer_finish(w, s->e);
 }
 
 bool synth_write_model(const synth_shape *shape, const char *path, const synth_options *o, err *e) {

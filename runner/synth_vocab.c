@@ -3,6 +3,7 @@
  * Two letters make a token, and two of those make one of four: as all are of one length, no two
  * merges make the same token. Frequent letters are merged first, so English comes out shorter. */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,10 +103,8 @@ static void add_merges(synth_vocab *v, size_t count, char **at) {
     }
 }
 
-bool synth_vocab_make(synth_vocab *v, uint32_t count, err *e) {
-    static const char *const specials[SYNTH_SPECIALS] = {"<|endoftext|>", "<|im_start|>",
-                                                         "<|im_end|>"};
-    assert(count >= SYNTH_MIN_VOCAB && count <= SYNTH_MAX_VOCAB);
+/* Room for `count` tokens and merges. */
+static bool make_room(synth_vocab *v, uint32_t count, err *e) {
     *v = (synth_vocab){.count = 0};
     v->tokens = calloc(count, sizeof *v->tokens);
     v->merges = calloc(count, sizeof *v->merges);
@@ -115,6 +114,15 @@ bool synth_vocab_make(synth_vocab *v, uint32_t count, err *e) {
         synth_vocab_free(v);
         return err_set(e, EXIT_CANNOT, "no memory for a vocabulary of %u tokens", count);
     }
+    return true;
+}
+
+bool synth_vocab_make(synth_vocab *v, uint32_t count, err *e) {
+    static const char *const specials[SYNTH_SPECIALS] = {"<|endoftext|>", "<|im_start|>",
+                                                         "<|im_end|>"};
+    assert(count >= SYNTH_MIN_VOCAB && count <= SYNTH_MAX_VOCAB);
+    if (!make_room(v, count, e))
+        return false;
     for (; v->count < SYNTH_SPECIALS; v->count++) {
         v->tokens[v->count] = (gguf_text){specials[v->count], strlen(specials[v->count])};
         v->types[v->count] = 3; /* control */
@@ -122,6 +130,61 @@ bool synth_vocab_make(synth_vocab *v, uint32_t count, err *e) {
     char *at = v->letters;
     add_bytes(v, &at);
     add_merges(v, count, &at);
+    return true;
+}
+
+/* --- a World vocabulary --- */
+
+static void add_world(synth_vocab *v, int32_t type, char *at, int bytes) {
+    v->types[v->count] = type;
+    v->tokens[v->count++] = (gguf_text){at, (size_t)bytes};
+}
+
+/* As Python writes bytes. */
+static int print_byte(char *at, unsigned byte) {
+    switch (byte) {
+    case '\t':
+        return sprintf(at, "\\t");
+    case '\n':
+        return sprintf(at, "\\n");
+    case '\r':
+        return sprintf(at, "\\r");
+    case '\\':
+        return sprintf(at, "\\\\");
+    default:
+        return byte >= ' ' && byte <= '~' ? sprintf(at, "%c", (int)byte)
+                                          : sprintf(at, "\\x%02x", byte);
+    }
+}
+
+bool synth_vocab_make_world(synth_vocab *v, uint32_t count, err *e) {
+    assert(count >= SYNTH_WORLD_MIN + SYNTH_WORLD_PADDING && count <= SYNTH_MAX_VOCAB);
+    if (!make_room(v, count, e))
+        return false;
+    char *at = v->letters, pairs[PAIRS][2], seconds[PAIRS][2];
+    size_t words = count - SYNTH_WORLD_MIN - SYNTH_WORLD_PADDING, inner = 0, i, j;
+    int bytes = sprintf(at, "<s>");
+    add_world(v, 3, at, bytes);
+    at += bytes;
+    for (unsigned byte = 0; byte < 256; byte++, at += bytes)
+        add_world(v, 1, at, bytes = print_byte(at, byte));
+    for (size_t k = 0; k < PAIRS; k++) {
+        find_cell(k, FIRSTS, LETTERS, &i, &j);
+        memcpy(pairs[k], (char[2]){letters[i], letters[1 + j]}, 2);
+        if (i > 0)
+            memcpy(seconds[inner++], pairs[k], 2);
+    }
+    for (size_t k = 0; k < words; k++, at += bytes) {
+        bytes = k < PAIRS ? 2 : 4;
+        if (k >= PAIRS)
+            find_cell(k - PAIRS, PAIRS, inner, &i, &j);
+        memcpy(at, pairs[k < PAIRS ? k : i], 2);
+        if (k >= PAIRS)
+            memcpy(at + 2, seconds[j], 2);
+        add_world(v, 1, at, bytes);
+    }
+    for (; v->count < count; at += bytes)
+        add_world(v, 5, at, bytes = sprintf(at, "[PAD%zu]", v->count));
     return true;
 }
 

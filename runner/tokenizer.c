@@ -34,7 +34,7 @@ void token_list_free(token_list *l) {
 
 /* --- a tokenizer from a file --- */
 
-static const tokenizer_kind *const kinds[] = {&tokenizer_gpt2};
+static const tokenizer_kind *const kinds[] = {&tokenizer_gpt2, &tokenizer_rwkv};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static bool find_kind(const gguf *g, const tokenizer_kind **out, err *e) {

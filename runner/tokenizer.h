@@ -1,8 +1,8 @@
 /* tokenizer: text to token ids and back, from the vocabulary in a GGUF file.
  *
- * Byte-level BPE ('gpt2') with the pre-tokenizers smollm, gpt-2, llama-bpe and qwen2; other kinds of
- * vocabulary join through tokenizer_kind.h. The ids are those that llama.cpp gives. Any bytes are
- * text. */
+ * Byte-level BPE ('gpt2') with the pre-tokenizers smollm, gpt-2, llama-bpe and qwen2, and the World
+ * vocabulary of RWKV ('rwkv'); other kinds join through tokenizer_kind.h. The ids are those that
+ * llama.cpp gives. Any bytes are text. */
 #ifndef ASSAY_TOKENIZER_H
 #define ASSAY_TOKENIZER_H
 

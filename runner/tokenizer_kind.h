@@ -28,5 +28,6 @@ typedef struct {
 } tokenizer_kind;
 
 extern const tokenizer_kind tokenizer_gpt2; /* tokenizer_gpt2.c */
+extern const tokenizer_kind tokenizer_rwkv; /* tokenizer_rwkv.c */
 
 #endif

@@ -16,10 +16,10 @@ static const kernel *find_variant(const op *o, const char *variant) {
 }
 
 /* The kernel of this variant for these weights that takes rows of in_dim, or NULL. */
-static const kernel *find_matvec(const char *variant, const weight_format *f, bool accumulates,
-                                 bool is_many, uint32_t in_dim) {
-    for (size_t i = 0; i < matvec_op.kernel_count; i++) {
-        const kernel *k = &matvec_op.kernels[i];
+static const kernel *find_matvec(const op *o, const char *variant, const weight_format *f,
+                                 bool accumulates, bool is_many, uint32_t in_dim) {
+    for (size_t i = 0; i < o->kernel_count; i++) {
+        const kernel *k = &o->kernels[i];
         if (k->format == f && k->accumulates == accumulates && (k->tokens != 0) == is_many &&
             strcmp(k->variant, variant) == 0 && (!k->multiple_of || in_dim % k->multiple_of == 0))
             return k;
@@ -33,8 +33,9 @@ static const kernel *find_matvec(const char *variant, const weight_format *f, bo
  * load. */
 enum { FEW_ROWS = 8192, FEW_TOKENS = 16 };
 
-const kernel *variants_pick_matvec(const device_facts *d, const weight_format *f, bool accumulates,
-                                   uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e) {
+static const kernel *pick_product(const op *o, const device_facts *d, const weight_format *f,
+                                  bool accumulates, uint32_t out_dim, uint32_t in_dim,
+                                  uint32_t tokens, err *e) {
     bool is_many = d->emulated || tokens > 1;
     bool is_small = is_many ? tokens <= FEW_TOKENS : out_dim <= FEW_ROWS;
     const char *const for_gpu[] = {is_small ? "lean" : "lean_rows", is_many ? "reuse" : "rowblock",
@@ -43,10 +44,20 @@ const kernel *variants_pick_matvec(const device_facts *d, const weight_format *f
     const char *const *wanted = d->emulated ? for_cpu : for_gpu;
     const kernel *k = NULL;
     for (size_t i = 0; !k && i < COUNT_OF(for_gpu); i++)
-        k = find_matvec(wanted[i], f, accumulates, is_many, in_dim);
+        k = find_matvec(o, wanted[i], f, accumulates, is_many, in_dim);
     if (!k)
         err_set(e, EXIT_CANNOT, "no kernel multiplies rows of %u weights in %s", in_dim, f->name);
     return k;
+}
+
+const kernel *variants_pick_matvec(const device_facts *d, const weight_format *f, bool accumulates,
+                                   uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e) {
+    return pick_product(&matvec_op, d, f, accumulates, out_dim, in_dim, tokens, e);
+}
+
+const kernel *variants_pick_activated(const device_facts *d, const weight_format *f,
+                                      uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e) {
+    return pick_product(&matvec_activate_op, d, f, false, out_dim, in_dim, tokens, e);
 }
 
 const kernel *variants_pick_embedding(const weight_format *f, err *e) {
@@ -105,4 +116,18 @@ const kernel *variants_pick_prefill_attention(const device_facts *d) {
 /* Fewer launches are worth more on a GPU than the better kernel for each product. */
 const kernel *variants_pick_batched(const device_facts *d) {
     return d->emulated ? NULL : find_variant(&matvec_batched_op, "plain");
+}
+
+/* A layer of one token is short: on a GPU a launch more costs as much as what it computes. On the
+ * software device a launch costs little, and a threadgroup that waits at barriers much. */
+const kernel *variants_pick_mixed(const device_facts *d, uint32_t tokens) {
+    return d->emulated || tokens > 1 ? NULL : &matvec_mixed_op.kernels[0];
+}
+
+const kernel *variants_pick_time_mix_token(const device_facts *d, uint32_t tokens) {
+    return d->emulated || tokens > 1 ? NULL : &time_mix_v7_token_op.kernels[0];
+}
+
+const kernel *variants_pick_alone(const device_facts *d, const op *o) {
+    return d->emulated ? find_variant(o, "alone") : &o->kernels[0];
 }

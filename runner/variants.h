@@ -20,6 +20,17 @@ const kernel *variants_pick_prefill_attention(const device_facts *d);
 const kernel *variants_pick_qkv(const device_facts *d, const weight_format *f, uint32_t tokens);
 const kernel *variants_pick_gate_up(const device_facts *d, const weight_format *f, uint32_t tokens);
 const kernel *variants_pick_normed_matvec(const device_facts *d, const weight_format *f);
+/* y = activation(W x + bias) */
+const kernel *variants_pick_activated(const device_facts *d, const weight_format *f,
+                                      uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e);
+
+/* Many products of one token in one launch, and all of a time mix in one: NULL where a launch for
+ * each is better. */
+const kernel *variants_pick_mixed(const device_facts *d, uint32_t tokens);
+const kernel *variants_pick_time_mix_token(const device_facts *d, uint32_t tokens);
+
+/* The kernel of an op that has one for a device whose threads run alone, and one for a GPU. */
+const kernel *variants_pick_alone(const device_facts *d, const op *o);
 
 /* Three matrices with one x in one launch, instead of three launches. */
 const kernel *variants_pick_batched(const device_facts *d);

@@ -4,20 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Where the fp16 numbers of a block are, at most two. Formats that are not listed are decoded. */
-static const struct {
-    const weight_format *format;
-    size_t count, at[2];
-} scales[] = {{&format_f16, 1, {0}},
-              {&format_q8_0, 1, {offsetof(block_q8_0, d)}},
-              {&format_q4_0, 1, {offsetof(block_q4_0, d)}},
-              {&format_q5_0, 1, {offsetof(block_q5_0, d)}},
-              {&format_q4_1, 2, {offsetof(block_q4_1, d), offsetof(block_q4_1, m)}},
-              {&format_q5_1, 2, {offsetof(block_q5_1, d), offsetof(block_q5_1, m)}},
-              {&format_q4_k, 2, {offsetof(block_q4_k, d), offsetof(block_q4_k, dmin)}},
-              {&format_q5_k, 2, {offsetof(block_q5_k, d), offsetof(block_q5_k, dmin)}},
-              {&format_q6_k, 1, {offsetof(block_q6_k, d)}}};
-
 static bool is_finite_half(const uint8_t *at) {
     uint16_t bits;
     memcpy(&bits, at, sizeof bits);
@@ -56,15 +42,12 @@ static size_t find_bad_decoded(const weight_format *f, const uint8_t *blocks, si
 static size_t find_bad_block(const weight_format *f, const uint8_t *blocks, size_t count) {
     if (f == &format_f32)
         return find_bad_float(blocks, count);
-    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
-        if (scales[i].format != f)
-            continue;
-        size_t first = count;
-        for (size_t k = 0; k < scales[i].count; k++)
-            first = find_bad_half(blocks, first, f->bytes, scales[i].at[k]);
-        return first;
-    }
-    return find_bad_decoded(f, blocks, count);
+    if (f->halves == 0)
+        return find_bad_decoded(f, blocks, count);
+    size_t bad = count;
+    for (size_t k = 0; k < f->halves; k++)
+        bad = find_bad_half(blocks, bad, f->bytes, f->half_at[k]);
+    return bad;
 }
 
 bool weight_scan(const gguf *g, err *e) {

@@ -136,7 +136,7 @@ static bool write_vocabularies(const char *folder, const gguf *g, err *e) {
 }
 
 static bool write_models(const char *folder, err *e) {
-    const synth_shape small = {"small", "", 1, 32, 2, 1, 32, 270, 64, 1e-5f, 1e4f, true};
+    const synth_shape small = {"small", "", 1, 32, 2, 1, 32, 270, 64, 1e-5f, 1e4f, true, {0}};
     synth_options o = {.seed = 1, .type = gguf_find_format(&format_q4_0)};
     char path[1024];
     snprintf(path, sizeof path, "%s/model", folder);

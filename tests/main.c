@@ -18,6 +18,7 @@
     X(msl_suite)                                                                                   \
     X(msl_launch_suite)                                                                            \
     X(msl_source_suite)                                                                            \
+    X(readme_suite)                                                                                \
     X(record_suite)                                                                                \
     X(worker_suite)                                                                                \
     X(timing_suite)                                                                                \
@@ -32,6 +33,8 @@
     X(nonfinite_suite)                                                                             \
     X(llama_suite)                                                                                 \
     X(llama_file_suite)                                                                            \
+    X(rwkv7_suite)                                                                                 \
+    X(state_suite)                                                                                 \
     X(kernels_suite)                                                                               \
     X(checked_suite)                                                                               \
     X(lines_suite)                                                                                 \
@@ -54,6 +57,7 @@
     X(words_suite)                                                                                 \
     X(vocabularies_suite)                                                                          \
     X(tokenizer_suite)                                                                             \
+    X(world_suite)                                                                                 \
     X(tokenize_suite)                                                                              \
     X(claims_suite)                                                                                \
     X(page_suite)                                                                                  \

@@ -90,7 +90,7 @@ TEST mistakes_are_answered_with_what_would_have_been_right(void) {
         {BENCH "--cache hot", "there are warm, cold, all"},
         {BENCH "--shape 5xq", "'5xq' is not a shape"},
         {BENCH "--shape 99999999x99999999", "at most 4e9 values"},
-        {BENCH "--shape 1,,2", "--shape takes words with commas"},
+        {BENCH "--shape 1,,2", "--shape takes a comma-separated list"},
         {BENCH "--batch 0", "--batch takes numbers from 1 to 65536"},
         {BENCH "--variant nope", "no kernel or variant is called 'nope'"},
         {BENCH "ffn_sulu", "did you mean ffn_silu?"},
@@ -353,7 +353,7 @@ TEST charts_are_whole_or_not_there(void) {
         0);
     ASSERT(write_run("r/bench.csv", "d", three, base, 1));
     ASSERT_RUN("PATH=$T/bin:$PATH $A plot $T/r", 3);
-    ASSERT_SAYS("bench.svg is not whole");
+    ASSERT_SAYS("bench.svg is incomplete");
     ASSERT_RUN("ls $T/r | grep -v csv", 1);
     ASSERT_RUN("grep -v ^a/ $T/r/bench.csv > $T/r/small_matrix.csv; $A plot $T/r/small_matrix.csv",
                2);

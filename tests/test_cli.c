@@ -290,6 +290,20 @@ TEST wrong_arithmetic_is_named_with_kernel_shape_and_element(void) {
     PASS();
 }
 
+TEST quiet_prints_failures_alone_and_the_recap_names_them(void) {
+    ASSERT(plant(PLANTED("dst[i] = i == 7 ? 1e9f : src[i] + 0 * float(count);\n")));
+    ASSERT_RUN(CHECK_PLANTED " --quiet", 1);
+    ASSERT_SAYS("3 passed, 3 failed");
+    ASSERT(!command_says("pass  "));
+    ASSERT_EQ_FMT(3, count_of("FAIL"), "%d");
+    /* The recap stands after the table, one line per case. */
+    const char *recap = strstr(command_get_output(), "buffer_copy/31/normal: ");
+    ASSERTm(command_get_output(), recap && strstr(recap, "buffer_copy/32/normal: ") &&
+                                      strstr(recap, "buffer_copy/33/normal: "));
+    clear();
+    PASS();
+}
+
 TEST a_crashing_kernel_fails_its_own_rows_only(void) {
     ASSERT(plant(PLANTED("dst[i + ((ulong)1 << 43)] = src[i] + float(count);\n")));
     ASSERT_RUN(CHECK_PLANTED, 1);
@@ -389,6 +403,7 @@ SUITE(cli_suite) {
     RUN_TEST(the_csv_file_is_written_whole);
     RUN_TEST(rows_that_cannot_be_written_are_an_error);
     RUN_TEST(wrong_arithmetic_is_named_with_kernel_shape_and_element);
+    RUN_TEST(quiet_prints_failures_alone_and_the_recap_names_them);
     RUN_TEST(a_crashing_kernel_fails_its_own_rows_only);
     RUN_TEST(a_hanging_kernel_fails_its_own_rows_only);
     RUN_TEST(a_compile_error_is_shown_once_at_its_line);

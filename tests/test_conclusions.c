@@ -276,20 +276,52 @@ TEST rates_and_their_ratios_are_those_of_the_rows(void) {
     made = sheet_new();
     put_launches("token", 1, NAN, 1e6 / 257);
     put_launches("layer", 1, NAN, 1e6 / 200);
+    put_launches("third", 1, NAN, 1e6 / 100);
     put_launches("launch", 1, NAN, 1e6 / 75);
-    for (size_t r = 0; r < 3; r++) {
-        sheet_put_at(made, r, "command_buffers", r == 0 ? 1 : r == 1 ? 32 : 91);
+    for (size_t r = 0; r < 4; r++) {
+        static const double buffers[] = {1, 32, 91, 423};
+        sheet_put_at(made, r, "command_buffers", buffers[r]);
         sheet_put_at(made, r, "tok_s", 1e9 / sheet_get(made, r, "wall_ns"));
     }
     experiment_find("command_buffers")->conclude(made);
     ASSERT_NEAR(257, sheet_get_metric(made, "tok_s_one"), 1e-6);
     ASSERT_NEAR(75, sheet_get_metric(made, "tok_s_many"), 1e-6);
-    ASSERT_EQ(91, sheet_get_metric(made, "buffers_a_token_per_op"));
+    ASSERT_NEAR(100, sheet_get_metric(made, "tok_s_three_per_layer"), 1e-6);
+    ASSERT_EQ(91, sheet_get_metric(made, "buffers_three_per_layer"));
+    ASSERT_EQ(423, sheet_get_metric(made, "buffers_a_token_per_op"));
+    sheet_free(made);
+    PASS();
+}
+
+static void put_trial(double wanted, double planted, const char *verdict) {
+    sheet_add_row(made);
+    sheet_put(made, "wanted_pct", wanted);
+    sheet_put(made, "planted_pct", planted);
+    sheet_put_text(made, "verdict", verdict);
+}
+
+TEST shares_of_planted_slowdowns_are_counted(void) {
+    made = sheet_new();
+    for (int i = 0; i < 10; i++) {
+        put_trial(0, 0, i == 3 ? "faster" : i < 2 ? "ambiguous" : "same");
+        put_trial(5, 4.8, i == 0 ? "ambiguous" : "slower");
+        put_trial(2, 2.1, i == 0 ? "slower" : "same");
+    }
+    experiment_find("sensitivity")->conclude(made);
+    ASSERT_EQ(10, sheet_get_metric(made, "false_pct"));
+    ASSERT_EQ(90, sheet_get_metric(made, "found_at_5_pct"));
+    ASSERT_EQ(10, sheet_get_metric(made, "found_at_2_pct"));
+    ASSERT(isnan(sheet_get_metric(made, "found_at_10_pct")));
+    ASSERT_NEAR(4.8, sheet_get_metric(made, "smallest_found_pct"), 1e-9);
+    /* Wilson's interval of 9 of 10. */
+    ASSERT_NEAR(59.58, sheet_find(made, "slower_low", "wanted_pct", "5", NULL), 1e-3);
+    ASSERT_NEAR(98.21, sheet_find(made, "slower_high", "wanted_pct", "5", NULL), 1e-3);
     sheet_free(made);
     PASS();
 }
 
 SUITE(conclusions_suite) {
+    RUN_TEST(shares_of_planted_slowdowns_are_counted);
     RUN_TEST(a_batch_that_saves_the_submit_is_said_to);
     RUN_TEST(a_batch_that_saves_the_stream_is_said_to);
     RUN_TEST(parts_that_add_up_are_said_to);

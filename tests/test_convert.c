@@ -328,6 +328,26 @@ TEST an_invented_vocabulary_has_just_so_many_tokens_and_none_twice(void) {
     PASS();
 }
 
+TEST an_invented_world_vocabulary_has_the_parts_of_a_real_one(void) {
+    const uint32_t counts[] = {SYNTH_WORLD_MIN + SYNTH_WORLD_PADDING, 512, 65536};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        synth_vocab v;
+        ASSERT(synth_vocab_make_world(&v, counts[i], &e));
+        ASSERT_EQ(counts[i], v.count);
+        ASSERT_EQ(0, v.merge_count);
+        ASSERT(gguf_text_equals(v.tokens[0], "<s>") && v.types[0] == 3);
+        ASSERT(gguf_text_equals(v.tokens[1], "\\x00") && gguf_text_equals(v.tokens[11], "\\n"));
+        ASSERT(gguf_text_equals(v.tokens[1 + '\\'], "\\\\") && v.types[1] == 1);
+        for (uint32_t k = counts[i] - SYNTH_WORLD_PADDING; k < counts[i]; k++)
+            ASSERT_EQ(5, v.types[k]);
+        qsort(v.tokens, v.count, sizeof *v.tokens, compare_texts);
+        for (size_t k = 1; k < v.count; k++)
+            ASSERT(compare_texts(&v.tokens[k - 1], &v.tokens[k]) != 0);
+        synth_vocab_free(&v);
+    }
+    PASS();
+}
+
 /* --- verbs --- */
 
 #define SYNTH "\"$A\" model synth tiny \"$T.gguf\" && "
@@ -429,6 +449,7 @@ SUITE(convert_suite) {
     RUN_TEST(a_seed_gives_the_same_bytes_on_every_machine);
     RUN_TEST(random_weights_have_a_sensible_spread_and_no_row_twice);
     RUN_TEST(an_invented_vocabulary_has_just_so_many_tokens_and_none_twice);
+    RUN_TEST(an_invented_world_vocabulary_has_the_parts_of_a_real_one);
     RUN_TEST(every_shape_of_the_table_is_in_the_help);
     RUN_TEST(model_verbs_have_their_own_help_and_errors);
     RUN_TEST(a_full_disk_is_one_sentence_and_leaves_nothing);

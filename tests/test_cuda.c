@@ -151,7 +151,7 @@ TEST a_kernel_that_crashes_the_gpu_is_one_failed_launch(void) {
     ASSERT_RUN("\"$A\" launch \"$H/tests/kernels/tape.metal\" write_outside --device cuda "
                "--arg 0=f32[4] --arg 1=i32:1000000000 --arg 2=u32:4 --grid 1 --group 1",
                1);
-    ASSERT_SAYS("write_outside touched memory that is not there");
+    ASSERT_SAYS("write_outside accessed memory that is not mapped");
     PASS();
 }
 

@@ -144,7 +144,7 @@ TEST wrong_kernels_are_reported_where_they_are_wrong(const char *kernel, const c
     PASS();
 }
 
-/* The next kernel of the text behind p, or NULL. Templates count by their host name. */
+/* The next kernel of the text after p, or NULL. Templates count by their host name. */
 static const char *next_kernel(const char *p, char *name) {
     const char *plain = strstr(p, "\nkernel void "), *host = strstr(p, "[[host_name(\"");
     if (!plain && !host)

@@ -92,6 +92,26 @@ TEST its_chart_is_there_in_two_forms(const experiment *x) {
     PASS();
 }
 
+TEST an_experiment_that_is_still_true_is_not_run_again(void) {
+    ASSERT_RUN(
+        "rm -rf $T/again; $A experiment small_matrix split_dispatch --smoke --device soft --out "
+        "$T/again && rm $T/again/split_dispatch.csv && $A experiment small_matrix "
+        "split_dispatch --smoke --device soft --out $T/again --resume",
+        0);
+    ASSERT_SAYS("1 of 2 experiments are already there");
+    ASSERT_RUN(
+        "test -s $T/again/split_dispatch.csv && $A experiment small_matrix --smoke --device soft "
+        "--out $T/again --resume --seed 2",
+        0);
+    ASSERT_SAYS("0 of 1 experiments are already there");
+    ASSERT_RUN(
+        "$A experiment small_matrix --quick --device soft --out $T/again --resume --seed 2 2>&1 | "
+        "grep '0 of 1'",
+        0);
+    ASSERT_RUN("rm -r $T/again", 0);
+    PASS();
+}
+
 TEST a_wrong_kernel_has_no_time(void) {
     ASSERT_RUN(
         "rm -rf $T/wrong; mkdir -p $T/wrong; cp -R $H/kernels/. $T/wrong; "
@@ -268,6 +288,7 @@ SUITE(experiments_suite) {
     }
     RUN_TEST(charts_are_drawn_again_from_files);
     RUN_TEST(without_gnuplot_one_sentence_says_so);
+    RUN_TEST(an_experiment_that_is_still_true_is_not_run_again);
     RUN_TEST(a_wrong_kernel_has_no_time);
     RUN_TEST(names_are_checked);
     RUN_TEST(a_sheet_keeps_what_it_was_given);

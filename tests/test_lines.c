@@ -15,7 +15,7 @@
 
 SUITE_EXTERN(lines_suite);
 
-/* FRONT moves everything behind it to other addresses. */
+/* FRONT moves everything after it to other addresses. */
 static const char source[] =
     "#if FRONT\n"
     "extern \"C\" int front(int *p) { return p[0] / p[1] + p[2] % p[3]; }\n"

@@ -215,7 +215,7 @@ TEST generation_ends_where_the_context_does(void) {
     generate_report r;
     ASSERT_OK(generate_tokens(m, 4, &greedy, prompt, 10, 50, &h, &r));
     ASSERT_EQ(END_CONTEXT, r.end);
-    ASSERT_EQ(7, h.count); /* one behind the prompt, one behind each of 6 slots */
+    ASSERT_EQ(7, h.count); /* one after the prompt, one after each of 6 slots */
     ASSERT_OK(generate_tokens(m, 1, &drawn, prompt, 10, 50, &h, &r));
     ASSERT_EQ(END_CONTEXT, r.end);
     ASSERT_EQ(7, h.count);

@@ -112,7 +112,7 @@ static void add_bool_for_bos(gguf_writer *w) {
 TEST other_tokenizers_and_missing_or_mistyped_parts_are_refused(void) {
     ASSERTm(e.text, is_refused(make("llama", add_nothing), "'llama' (SentencePiece)"));
     ASSERTm(e.text, is_refused(make("no_vocab", add_nothing), "no vocabulary"));
-    ASSERTm(e.text, is_refused(make("rwkv", add_nothing), "'rwkv'"));
+    ASSERTm(e.text, is_refused(make("bert", add_nothing), "'bert'"));
     ASSERTm(e.text, is_refused(make(NULL, add_nothing), "tokenizer.ggml.model"));
     ASSERTm(e.text, is_refused(make("gpt2", add_nothing), "tokenizer.ggml.tokens is missing"));
     ASSERTm(e.text, is_refused(make("gpt2", add_number_for_tokens), "not an array of strings"));

@@ -33,10 +33,34 @@ static uint32_t add(vocabulary *v, const char *text, size_t bytes, int32_t type)
 vocabulary *vocabulary_start(const char *pre) {
     memset(&current, 0, sizeof current);
     pool_used = 0;
+    current.model = "gpt2";
     current.pre = pre;
     for (unsigned byte = 0; byte < 256; byte++) {
         char text[UNICODE_BYTES];
         add(&current, text, unicode_encode(bpe_map_byte((unsigned char)byte), text), 1);
+    }
+    return &current;
+}
+
+/* As Python writes bytes. */
+static size_t escape_byte(unsigned byte, char out[8]) {
+    if (byte == '\\')
+        return (size_t)snprintf(out, 8, "\\\\");
+    if (byte == '\t' || byte == '\n' || byte == '\r')
+        return (size_t)snprintf(out, 8, "\\%c", byte == '\t' ? 't' : byte == '\n' ? 'n' : 'r');
+    if (byte < ' ' || byte > '~')
+        return (size_t)snprintf(out, 8, "\\x%02x", byte);
+    return (size_t)snprintf(out, 8, "%c", (char)byte);
+}
+
+vocabulary *vocabulary_start_world(void) {
+    memset(&current, 0, sizeof current);
+    pool_used = 0;
+    current.model = "rwkv";
+    vocabulary_add_token(&current, "<s>", 3);
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char text[8];
+        add(&current, text, escape_byte(byte, text), 1);
     }
     return &current;
 }
@@ -66,7 +90,7 @@ bool vocabulary_write(const vocabulary *v, const char *path, err *e) {
     gguf_writer *w = gguf_writer_new(path, e);
     if (!w)
         return false;
-    gguf_writer_add_text(w, "tokenizer.ggml.model", (gguf_text){"gpt2", 4});
+    gguf_writer_add_text(w, "tokenizer.ggml.model", (gguf_text){v->model, 4});
     if (v->pre)
         gguf_writer_add_text(w, "tokenizer.ggml.pre", (gguf_text){v->pre, strlen(v->pre)});
     gguf_writer_add_texts(w, "tokenizer.ggml.tokens", v->tokens, v->token_count);

@@ -8,7 +8,7 @@
 enum { VOCABULARY_MOST = 4096 };
 
 typedef struct {
-    const char *pre;
+    const char *model, *pre;
     gguf_text tokens[VOCABULARY_MOST], merges[VOCABULARY_MOST];
     int32_t types[VOCABULARY_MOST];
     size_t token_count, merge_count, type_count;
@@ -18,6 +18,8 @@ typedef struct {
 
 /* Token n is byte n. The vocabulary belongs to the module and is used again by the next test. */
 vocabulary *vocabulary_start(const char *pre);
+/* Of the kind 'rwkv': token 0 is a control token, token n + 1 is byte n. */
+vocabulary *vocabulary_start_world(void);
 uint32_t vocabulary_add_token(vocabulary *v, const char *text, int32_t type);
 void vocabulary_add_merge(vocabulary *v, const char *merge);
 /* "A B": the merge, and AB as a token if it is none. Returns AB's id. */

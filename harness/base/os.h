@@ -40,8 +40,8 @@ bool os_find_program(const char *name, char *path, size_t size); /* along PATH *
  * frees it; output may be NULL). False only if the program could not be run at all; *status is its
  * exit status, or 128 + signal. */
 bool os_run(const char *const *argv, char **output, int *status, err *e);
-/* The same with an end: what still runs after so many seconds is killed, which is an error. Its
- * memory is limited too, where the system can. */
+/* The same with a time limit: a program that still runs after `seconds` is killed, which is an
+ * error. Its memory is limited too, where the system can. */
 bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *status, err *e);
 
 #endif

@@ -24,11 +24,11 @@ static const char *const content_names[] = {
 };
 enum { CONTENTS = sizeof content_names / sizeof *content_names };
 
-bool argument_parse_number(const char *text, uint64_t max, uint64_t *out, const char **behind) {
+bool argument_parse_number(const char *text, uint64_t max, uint64_t *out, const char **rest) {
     char *end;
     errno = 0;
     *out = strtoull(text, &end, 10);
-    *behind = end;
+    *rest = end;
     return isdigit((unsigned char)text[0]) && !errno && *out <= max;
 }
 
@@ -88,10 +88,10 @@ static bool parse_integer(elem type, const char *text, void *out) {
 }
 
 /* One number, up to the next comma or the end. */
-static bool parse_value(elem type, const char *text, void *out, const char **behind, err *e) {
+static bool parse_value(elem type, const char *text, void *out, const char **rest, err *e) {
     char copy[MAX_VALUE];
     size_t n = strcspn(text, ",");
-    *behind = text + n;
+    *rest = text + n;
     snprintf(copy, sizeof copy, "%.*s", n < sizeof copy ? (int)n : 0, text);
     if (elem_is_float(type) ? parse_float(type, copy, out) : parse_integer(type, copy, out))
         return true;
@@ -125,8 +125,8 @@ static bool parse_content(const char *text, const char *p, argument *out, err *e
         bool wants_text = i == CONTENT_VALUES || i == CONTENT_FILE;
         if (wants_text != (p[n] == ':' && p[n + 1]))
             return refuse(text,
-                          wants_text ? "nothing stands behind its last ':'"
-                                     : "something stands behind the name of the contents",
+                          wants_text ? "nothing follows its last ':'"
+                                     : "something follows the name of the contents",
                           e);
         out->text = wants_text ? p + n + 1 : NULL;
         if (i == CONTENT_NAN && !elem_is_float(out->type))
@@ -145,7 +145,7 @@ static bool parse_array(const char *text, const char *p, argument *out, err *e) 
     if (!is_open && (!argument_parse_number(p + 1, SIZE_MAX / 16, &count, &close) || count == 0))
         return refuse(text, "the number of elements is a whole number above 0", e);
     if (*close != ']' || (close[1] && close[1] != ':'))
-        return refuse(text, "the number of elements stands in [ ]", e);
+        return refuse(text, "the number of elements goes between [ and ]", e);
     out->count = (size_t)count;
     if (close[1] && !parse_content(text, close + 2, out, e))
         return false;
@@ -154,7 +154,7 @@ static bool parse_array(const char *text, const char *p, argument *out, err *e) 
     return true;
 }
 
-/* "1", "1+1024" or "1+1024:512" behind the '@'. */
+/* "1", "1+1024" or "1+1024:512" after the '@'. */
 static bool parse_alias(const char *text, const char *p, argument *out, err *e) {
     uint64_t of, offset = 0, bytes = 0;
     bool ok = argument_parse_number(p, LAUNCH_BUFFERS - 1, &of, &p);
@@ -212,7 +212,7 @@ bool argument_parse_constant(const char *text, constant_value *out, err *e) {
         return false;
     for (size_t i = 0; i < elem_get_bytes(out->type); i++)
         out->bits |= (uint64_t)value[i] << 8 * i;
-    return !*p || err_set(e, EXIT_USAGE, "--constant '%.60s': it has one value", text);
+    return !*p || err_set(e, EXIT_USAGE, "--constant '%.60s': it takes one value", text);
 }
 
 /* Bytes ---------------------------------------------------------------------------------------- */

@@ -55,7 +55,7 @@ bool argument_parse_constant(const char *text, constant_value *out, err *e);
 /* "64", "64,2" or "64,2,1"; what is not said is 1. `option` is for messages. */
 bool argument_parse_size(const char *option, const char *text, size3 *out, err *e);
 
-/* The whole number that `text` begins with, from 0 to max, and what stands behind it. */
-bool argument_parse_number(const char *text, uint64_t max, uint64_t *out, const char **behind);
+/* The whole number that `text` begins with, from 0 to max, and what follows it. */
+bool argument_parse_number(const char *text, uint64_t max, uint64_t *out, const char **rest);
 
 #endif

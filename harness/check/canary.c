@@ -139,7 +139,7 @@ bool canary_judge(const canary *c, const finding_list *found, bool has_lines, ch
     return is_found;
 }
 
-/* The reports of a GPU's tools come when they come; each look at them takes a few milliseconds. */
+/* Reports of a GPU's tools arrive late; each look at them takes a few milliseconds. */
 static bool may_be_late(const device *d) {
     return strcmp(device_get_facts(d)->api, "soft") != 0;
 }
@@ -171,7 +171,7 @@ static bool play_maths(device *d, const canary *c, const char *folder, slice in,
     return true;
 }
 
-/* Findings are looked for until they come. */
+/* Looks for findings until they arrive. */
 static bool play_found(device *d, const canary *c, const char *folder, const char *text, slice in,
                        slice out, bool *caught, char *message, size_t size, err *e) {
     library *lib = library_new(d, folder, e);

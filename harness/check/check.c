@@ -1,4 +1,4 @@
-/* check: see check.h. Owns the order of things: what is copied, poisoned, played and held against
+/* check: see check.h. Owns the order of things: what is copied, poisoned, played and compared with
  * what. What a right value is belongs to compare, what a buffer holds to snapshot.
  *
  * An output that shares bytes with something the same launch reads is not poisoned, because that

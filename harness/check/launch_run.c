@@ -141,7 +141,7 @@ static bool bind_alias(setup *s, launch *l, const argument *a, err *e) {
     const msl_param *p = find_buffer(&s->pipeline->signature, a->index);
     array *of = &s->arrays[a->of];
     if (!of->buffer)
-        return err_set(e, EXIT_USAGE, "--arg %d=@%d: argument %d is no array", a->index, a->of,
+        return err_set(e, EXIT_USAGE, "--arg %d=@%d: argument %d is not an array", a->index, a->of,
                        a->of);
     size_t left = a->offset < of->bytes ? of->bytes - a->offset : 0;
     if (left == 0 || a->bytes > left)

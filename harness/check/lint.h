@@ -2,7 +2,7 @@
  *
  * A file is compiled for the software device, read again as C++ for OpenCL, which knows address
  * spaces (strict.h), and searched for what neither reports:
- *     position-type       a thread position that is no uint or ushort, or an index that is a vector
+ *     position-type       a thread position that is not uint or ushort, or an index that is a vector
  *     position-shape      positions of one kernel with different numbers of components
  *     buffer-index        two parameters with one index, or an index past the last
  *     buffer-value        a buffer that is neither a pointer nor a reference

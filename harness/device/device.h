@@ -40,22 +40,21 @@ typedef struct {
     char compiler[256]; /* what turns MSL into code here, and with which math */
     char family[64];    /* "Apple9, Mac2, Metal3"; "" where there are none */
     uint64_t memory_bytes;
-    uint64_t working_set_bytes; /* what it can use well at the same time; 0: not told */
-    uint64_t max_buffer_bytes;  /* of one buffer; 0: not told */
+    uint64_t working_set_bytes; /* what it can use well at the same time; 0: unknown */
+    uint64_t max_buffer_bytes;  /* of one buffer; 0: unknown */
     uint64_t allocated_bytes;   /* held by this process when the device was opened */
-    uint64_t cache_bytes;       /* of its last-level cache; 0: not told */
-    uint32_t threads;           /* of the CPU, where that is what works; else 0 */
+    uint64_t cache_bytes;       /* of its last-level cache; 0: unknown */
+    uint32_t threads;           /* of the CPU, if that runs the kernels; else 0 */
     uint32_t simd_width;        /* 0: each pipeline has its own */
     uint32_t max_group_threads;
     uint32_t max_threadgroup_bytes;
     bool unified;    /* CPU and GPU share memory */
     bool emulated;   /* a CPU runs it: kernels that suit a CPU, and no times of a GPU */
-    bool is_virtual; /* a GPU behind a hypervisor: kernels of a GPU, but times not to be trusted */
-    bool
-        flushes_denormals; /* f32 denormals are 0 to its arithmetic and comparisons; see pipeline */
-    math_mode math;        /* what its libraries compile with unless told otherwise */
-    bool validates;        /* its validation is on: MTL_SHADER_VALIDATION=1 when it was opened */
-    bool names_lines;      /* and every finding says where in the text; false: some may */
+    bool is_virtual; /* a GPU under a hypervisor: kernels of a GPU, but times not to be trusted */
+    bool flushes_denormals; /* f32 denormals are 0 to its arithmetic; see pipeline */
+    math_mode math;         /* what its libraries compile with unless told otherwise */
+    bool validates;         /* its validation is on: MTL_SHADER_VALIDATION=1 when it was opened */
+    bool names_lines;       /* and every finding says where in the text; false: some may */
     bool exact_buffers; /* it sees the ends of buffers, not of bindings: they have no guard zones */
 } device_facts;
 
@@ -64,7 +63,7 @@ typedef struct {
     uint64_t gpu_ns;      /* the device at work */
     uint64_t encode_ns;   /* the CPU describing the work */
     uint64_t wall_ns;     /* from commit to known completion */
-    uint64_t driver_ns;   /* the operating system handing it to the GPU; 0: not told */
+    uint64_t driver_ns;   /* the operating system handing it to the GPU; 0: unknown */
     bool gpu_is_wall;     /* the device has no clock of its own: gpu_ns is the wall's */
     bool gpu_is_sampled;  /* gpu_ns is from counters around the launch's own encoder */
     bool samples_overlap; /* the sampled times of all launches sum to more than the whole took */
@@ -108,24 +107,24 @@ struct pipeline {
 };
 
 /* name: "soft", "metal", "cuda", "auto", or NULL for ASSAY_DEVICE or else auto (metal, cuda, soft).
- * Where there are several of a kind: "metal:M4", the first whose name contains what is behind the
- * colon, in letters of any case. */
+ * Where there are several of a kind: "metal:M4", the first whose name contains what follows the
+ * colon, ignoring case. */
 device *device_open(const char *name, err *e);
 
 /* How a device is opened; zeros are what device_open asks for. */
 typedef struct {
     math_mode math;
-    bool
-        flush_denormals; /* the software device as a GPU that flushes f32 denormals (not f16), which
-                             ASSAY_FLUSH=1 asks for too; other devices do what they do */
+    /* The software device flushes f32 denormals (not f16), as some GPUs do; so with ASSAY_FLUSH=1.
+     * Other devices ignore it. */
+    bool flush_denormals;
 } device_options;
 device *device_open_with(const char *name, const device_options *o, err *e);
 
 void device_close(device *d);
 const device_facts *device_get_facts(const device *d);
 
-/* Why each kind of device can or cannot be had here, for `assay info`. i counts from 0; false past
- * the last. */
+/* Whether each kind of device is available here, and why not, for `assay info`. i counts from 0;
+ * false past the last. */
 bool device_describe(int i, const char **name, bool *available, err *why_not);
 
 buffer *device_new_buffer(device *d, size_t bytes, storage_mode storage, const char *label, err *e);
@@ -161,8 +160,9 @@ bool device_submit(device *d, tape *t, size_t first, size_t count, ticket *out, 
 bool device_wait(device *d, ticket *k, play_times *times, err *e);
 
 /* Counters read by the GPU at the ends of encoders: the time of each launch in one command buffer.
- * Asking tries them out. A play runs the whole tape in its order with an encoder a launch, each
- * waiting for the one before; each has an entry a launch, with gpu_ns 0 where a sample was lost. */
+ * Asking tries them out. A play runs the whole tape in order with one encoder per launch, each
+ * waiting for the one before; `each` has one entry per launch, with gpu_ns 0 where a sample was
+ * lost. */
 bool device_can_sample(device *d);
 bool device_play_sampled(device *d, tape *t, play_times *total, play_times *each, err *e);
 

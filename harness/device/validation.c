@@ -196,10 +196,10 @@ static void read_buffer(const char *line, finding *f) {
 /* `encoder: "LABEL", dispatch: N`. */
 static void read_encoder(const char *line, finding *f) {
     char label[64];
-    const char *behind = copy_between(line, "encoder: \"", "\"", label, sizeof label);
+    const char *rest = copy_between(line, "encoder: \"", "\"", label, sizeof label);
     size_t used = strlen(f->text);
     unsigned long dispatch;
-    if (behind && sscanf(behind, "\", dispatch: %lu", &dispatch) == 1)
+    if (rest && sscanf(rest, "\", dispatch: %lu", &dispatch) == 1)
         snprintf(f->text + used, sizeof f->text - used, ", dispatch %lu of \"%s\"", dispatch,
                  label);
 }

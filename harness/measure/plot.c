@@ -226,10 +226,10 @@ static bool run_gnuplot(const char *script, prelude *p, const char *out, const c
     add_quoted(p, part);
     add(p, "';format='%s'", format);
     bool ok = (p->used < sizeof p->text ||
-               err_set(e, EXIT_CANNOT, "%.160s: a chart with too much", out)) &&
+               err_set(e, EXIT_CANNOT, "%.160s: too much for one chart", out)) &&
               call_gnuplot(script, p->text, out, e) &&
               (is_whole(part, format) ||
-               err_set(e, EXIT_CANNOT, "%.160s is not whole: is the disk full?", out)) &&
+               err_set(e, EXIT_CANNOT, "%.160s is incomplete: is the disk full?", out)) &&
               (rename(part, out) == 0 ||
                err_set(e, EXIT_CANNOT, "cannot write %.160s: %s", out, strerror(errno)));
     if (!ok)

@@ -53,7 +53,7 @@ result_row result_row_new(void);
 /* Date, commit and build, as the head has them. */
 void result_row_sign(result_row *r, const results_meta *m);
 
-/* Columns of every row, by number, for whoever writes a row in another form. */
+/* Columns of every row, by number, for writing a row in another form. */
 enum { RESULT_COLUMNS = 45 };
 const char *result_get_title(int i);
 /* Column i as text, "" for what is not known; *is_number says which kind it is. */

@@ -31,7 +31,8 @@ struct q4_k {
         const float m = float(b->dmin) * float(s.y);
         device const packed_uchar4 *q = (device const packed_uchar4 *)b->qs + 8 * (part / 2);
         for (uint j = 0; j < 8; j++)
-            v[j] = float4(uint4(uchar4(q[j])) >> (4u * (part % 2)) & 15u) * d - m;
+            v[j] = float4(as_type<uchar4>(as_type<uint>(uchar4(q[j])) >> (4u * (part % 2)) &
+                                          0x0F0F0F0Fu)) * d - m;
     }
 
     // Weight i of a table, counted from the first of its first row.

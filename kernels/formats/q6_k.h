@@ -25,10 +25,13 @@ struct q6_k {
             (device const packed_uchar4 *)b->ql + 16 * (part / 4) + 8 * (quarter % 2);
         device const packed_uchar4 *high = (device const packed_uchar4 *)b->qh + 8 * (part / 4);
         const float d = float(b->d);
+        // Four weights at a time, as the bytes of one integer: bytes that are widened first cost twice
+        // as much.
         for (uint j = 0; j < 8; j++) {
-            const uint4 n = (uint4(uchar4(low[j])) >> (4u * (quarter / 2)) & 15u) |
-                            (uint4(uchar4(high[j])) >> (2u * quarter) & 3u) << 4u;
-            v[j] = (float4(n) - 32.0f) * (d * float(b->scales[2 * part + j / 4]));
+            const uint n =
+                (as_type<uint>(uchar4(low[j])) >> (4u * (quarter / 2)) & 0x0F0F0F0Fu) |
+                (as_type<uint>(uchar4(high[j])) >> (2u * quarter) & 0x03030303u) << 4u;
+            v[j] = (float4(as_type<uchar4>(n)) - 32.0f) * (d * float(b->scales[2 * part + j / 4]));
         }
     }
 

@@ -38,7 +38,7 @@ static bool read_type(const char *word, ptx_type *t) {
     return true;
 }
 
-/* One word of "cvt.rn.f32.u32" behind the first. */
+/* One word of "cvt.rn.f32.u32" after the first. */
 static void read_modifier(parser *p, ptx_insn *i, const char *word, int *types) {
     static const char *const silent[] = {
         "sync",   "global", "shared", "local",    "param", "const",   "to",      "uni",     "lo",
@@ -297,7 +297,7 @@ static void read_statement(parser *p, char *s, jump **jumps, size_t *jump_count)
         ptx_fail(p, "%.40s is not known", s);
 }
 
-/* The braces of bodies go; what is in parentheses behind .entry are its parameters. */
+/* The braces of bodies go; what is in parentheses after .entry are its parameters. */
 static void read_all(parser *p, char *text) {
     jump *jumps = NULL;
     raw_table *raw = NULL;

@@ -3,7 +3,7 @@
  * The lanes of a warp run one after the other, each until it stops where lanes meet: activemask, an
  * exchange, a vote, a barrier. Lanes that stopped at an exchange go on when all of its mask that have
  * not ended are there. Where none can, the lanes at the earliest activemask are those that are active
- * there: lanes in front of it may still join those behind it, not the other way round. */
+ * there: lanes before it may still join those after it, not the other way round. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* queue: streams, copies and events. A stream is a queue; what is in it runs when something waits for
- * it, so that whoever forgets to wait sees nothing done. What a call must have taken by the time it
+ * it, so that a caller that forgets to wait sees nothing done. What a call must have taken by the time it
  * returns (bytes of the caller, parameters of a launch) is copied then, and nothing later is. */
 #include <assert.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
  *
  * Shared and private buffers are the same here: plain device memory without a CPU address. A no-copy
  * buffer is a copy after all, made when the GPU first needs it. Managed memory is not used: pages
- * that wander between CPU and GPU are no memory to measure.
+ * that migrate between CPU and GPU would spoil every time.
  *
- * Copies to the device and fills stand in line with the plays. A copy from the device waits for
+ * Copies to the device and fills are queued with the plays. A copy from the device waits for
  * those copies, not for plays that were submitted since: what it reads was written by plays that the
  * caller has waited for. */
 #include <assert.h>

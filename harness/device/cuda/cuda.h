@@ -36,7 +36,7 @@ typedef struct {
 } cuda_buffer;
 
 /* A kernel that needs more registers than a full threadgroup has for each thread is loaded twice:
- * as fast as it goes, and so that any threadgroup can run it. */
+ * once at full speed, once with few enough registers for any threadgroup. */
 typedef struct {
     CUmodule module[2];
     CUfunction function[2];

@@ -34,7 +34,7 @@ static bool load(cuda_device *c, cuda_pipeline *p, int which, const char *ptx, u
                                             p->function[which]);
     p->most_threads[which] = (uint32_t)most;
     if (result != CUDA_SUCCESS && log[0]) {
-        err_set(e, EXIT_CANNOT, "NVIDIA's driver does not take kernel '%.80s': %.*s", kernel,
+        err_set(e, EXIT_CANNOT, "NVIDIA's driver rejects kernel '%.80s': %.*s", kernel,
                 (int)strcspn(log, "\n"), log);
         return err_set_detail(e, log);
     }

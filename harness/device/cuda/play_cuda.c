@@ -11,7 +11,7 @@
 
 struct cuda_play {
     CUevent start, end; /* recorded by the graph, with times */
-    CUevent done;       /* recorded behind the graph, to wait for */
+    CUevent done;       /* recorded after the graph, to wait for */
     char name[96];      /* what is played, for messages */
     cuda_play *next;
 };
@@ -75,11 +75,11 @@ static bool report_failure(const cuda_device *c, CUresult result, const char *na
     switch (result) {
     case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_INVALID_ADDRESS_SPACE:
-        return err_set(e, EXIT_WRONG, "%.90s touched memory that is not there: %s", name, text);
+        return err_set(e, EXIT_WRONG, "%.90s accessed memory that is not mapped: %s", name, text);
     case CUDA_ERROR_MISALIGNED_ADDRESS:
         return err_set(e, EXIT_WRONG, "%.90s made a misaligned access: %s", name, text);
     case CUDA_ERROR_LAUNCH_TIMEOUT:
-        return err_set(e, EXIT_WRONG, "%.90s ran too long and the GPU gave it up: %s", name, text);
+        return err_set(e, EXIT_WRONG, "%.90s ran too long and was stopped: %s", name, text);
     case CUDA_ERROR_ASSERT:
     case CUDA_ERROR_HARDWARE_STACK_ERROR:
     case CUDA_ERROR_ILLEGAL_INSTRUCTION:

@@ -209,7 +209,7 @@ bool ptx_assemble(const ptx_compiler *c, const char *assembler, const char *ptx_
     if (!os_run(argv, &output, &status, e))
         return false;
     if (status != 0) {
-        err_set(e, EXIT_WRONG, "ptxas does not take kernel '%.100s'", name);
+        err_set(e, EXIT_WRONG, "ptxas rejects kernel '%.100s'", name);
         err_set_detail(e, output ? output : "");
     }
     free(output);

@@ -77,8 +77,8 @@ static bool read_declarator(const tokens *t, at i, declarator *n) {
     n->name = i++;
     for (; token_is(t, i, "["); i = t->list[i].pair + 1)
         n->is_array = true;
-    static const char *const behind[] = {";", ",", "=", "{", NULL};
-    if (!token_is_one_of(t, i, behind))
+    static const char *const next[] = {";", ",", "=", "{", NULL};
+    if (!token_is_one_of(t, i, next))
         return false;
     n->has_value = token_is(t, i, "=") || token_is(t, i, "{");
     for (; i < t->count && !token_is(t, i, ",") && !token_is(t, i, ";"); i++) {
@@ -121,7 +121,7 @@ static bool read_statement(const tokens *t, at i, statement *s) {
     }
 }
 
-/* Each name that is marked becomes a declaration of its own, so that the names behind it can use
+/* Each name that is marked becomes a declaration of its own, so that the names after it can use
  * it. */
 static void mark_statement(edits *d, const statement *s) {
     const tokens *t = &d->unit->tokens;
@@ -133,14 +133,14 @@ static void mark_statement(edits *d, const statement *s) {
             continue;
         int bytes = (int)t->list[n->name].bytes;
         const char *name = token_text(t, n->name);
-        text hidden = {0}, behind = {0};
+        text hidden = {0}, after = {0};
         text_print(&hidden, "ASSAY_NAME(%d, %.*s)", line, bytes, name);
         edits_replace(d, n->name, text_take(&hidden));
-        text_print(&behind, "; %s(%d, %.*s);", n->has_value ? "ASSAY_BIND_ARRAY" : "ASSAY_BIND",
+        text_print(&after, "; %s(%d, %.*s);", n->has_value ? "ASSAY_BIND_ARRAY" : "ASSAY_BIND",
                    line, bytes, name);
         if (k + 1 < s->count)
-            text_print(&behind, " %s ", strncmp(type, "thread ", 7) == 0 ? type + 7 : type);
-        edits_replace(d, n->end, text_take(&behind));
+            text_print(&after, " %s ", strncmp(type, "thread ", 7) == 0 ? type + 7 : type);
+        edits_replace(d, n->end, text_take(&after));
     }
     free(type);
 }
@@ -177,7 +177,7 @@ static void rewrite_body(edits *d, at open) {
     }
 }
 
-/* `return;` of a kernel tells that it was here: a barrier behind may wait for this thread. */
+/* `return;` of a kernel notes where it left: a later barrier may wait for this thread. */
 static void mark_returns(edits *d, const kernel *k) {
     const tokens *t = &d->unit->tokens;
     for (at i = k->where.body; i < k->where.end; i++)

@@ -18,14 +18,6 @@
 
 namespace metal {
 
-enum memory_order {
-    memory_order_relaxed = __ATOMIC_RELAXED,
-    memory_order_acquire = __ATOMIC_ACQUIRE,
-    memory_order_release = __ATOMIC_RELEASE,
-    memory_order_acq_rel = __ATOMIC_ACQ_REL,
-    memory_order_seq_cst = __ATOMIC_SEQ_CST,
-};
-
 template <class T> struct atomic {
     static_assert(is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8 || is_same_v<T, bool>),
                   "MSL has atomics of int, uint, ulong, float and bool");

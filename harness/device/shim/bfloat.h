@@ -3,7 +3,7 @@
 // Owns the bfloat class of compilers whose __bf16 cannot compute, and the conversions between
 // scalars that C++ does not do as MSL: half <-> bfloat, and floats out of an integer's range.
 //
-// The surprise: what converts implicitly is chosen so that real kernels have one best overload.
+// What converts implicitly is chosen so that real kernels have one best overload.
 // bfloat becomes float (and only float) by itself; integers become bfloat; float and half need a
 // cast, as the result would lose bits.
 #pragma once

@@ -7,6 +7,7 @@
 #pragma clang system_header
 
 #include "lanes.h"
+#include "scopes.h"
 
 #define ASSAY_REDUCE(prefix, group, name)                                                          \
     template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T prefix##_##name(T data) {         \
@@ -94,38 +95,6 @@ ASSAY_LANE_FUNCTIONS(simd, 32)
 ASSAY_LANE_FUNCTIONS(quad, 4)
 
 // --------------------------------------------------------------------------------------- barriers
-enum class mem_flags {
-    mem_none = 0,
-    mem_device = 1,
-    mem_threadgroup = 2,
-    mem_device_and_threadgroup = 3, // of early versions of the language
-    mem_texture = 4,
-    mem_threadgroup_imageblock = 8,
-    mem_object_data = 16,
-};
-METAL_FUNC constexpr mem_flags operator|(mem_flags a, mem_flags b) {
-    return static_cast<mem_flags>(static_cast<int>(a) | static_cast<int>(b));
-}
-METAL_FUNC constexpr mem_flags operator&(mem_flags a, mem_flags b) {
-    return static_cast<mem_flags>(static_cast<int>(a) & static_cast<int>(b));
-}
-
-enum thread_scope {
-    thread_scope_thread,
-    thread_scope_simdgroup,
-    thread_scope_threadgroup,
-    thread_scope_device,
-};
-enum memory_scope {
-    memory_scope_simdgroup,
-    memory_scope_threadgroup,
-    memory_scope_device,
-};
-
-} // namespace metal
-
-namespace metal {
-
 METAL_FUNC void threadgroup_barrier(mem_flags flags) {
     assay::wait_for_threadgroup(static_cast<uint>(flags));
 }

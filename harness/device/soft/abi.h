@@ -12,7 +12,7 @@
  * places, soft_settle (scheduler.c) chooses the meeting with the smallest address, makes its lanes
  * post their values again and lets the last of them compute. Lanes that returned take no part.
  *
- * The one surprise: a switch clobbers every register (the compiler spills only what is live at that
+ * A switch clobbers every register (the compiler spills only what is live at that
  * point), and a lane that returns hands its stack to the next lane that has not started, so a
  * kernel without meetings is a plain loop. */
 #ifndef ASSAY_SOFT_ABI_H
@@ -33,14 +33,13 @@ enum {
     SOFT_STACK_USABLE = 88 << 10,   /* less guard page, stagger, and what our own code needs */
     SOFT_EXCHANGE_BYTES = 64,       /* largest value a lane can post at a meeting */
     SOFT_THREADGROUP_ROOM = 262144, /* what we can hold, to report by how much a kernel is over */
-    SOFT_THREADGROUP_GAP = 65536,   /* nobody's memory before and behind it */
+    SOFT_THREADGROUP_GAP = 65536,   /* unused memory before and after it */
     SOFT_BUFFERS = MSL_BUFFERS,
     SOFT_INLINE_BYTES = 256,
     SOFT_DYNAMIC = MSL_THREADGROUPS,
 };
 
-/* State in front (a quarter), stacks behind; 2^28 bytes of address space, touched only where used.
- */
+/* State first, then the stacks, half each; 2^28 bytes of address space, touched only where used. */
 #define SOFT_REGION_BYTES (1ull << 28)
 #define SOFT_STACKS_AT (1ull << 27)
 
@@ -116,7 +115,7 @@ enum { SOFT_PAGE_SHIFT = 14, SOFT_PAGES = 1024 };
 /* Memory that the running launch may touch. */
 typedef struct {
     soft_u64 begin, bytes;
-    soft_u32 plain; /* a load inside it is right: nobody writes it and all of it was written */
+    soft_u32 plain; /* a load inside it is right: it is read only, and all of it was written */
 } soft_region;
 
 struct soft_worker;
@@ -137,7 +136,7 @@ typedef struct soft_checks {
                    const void *pc);
     /* A variable without a value, or an array, begins (or ends) its life. values: SOFT_MARK_* of
      * each byte of an element of `period` bytes; NULL: it has a value. edge: bytes on both sides
-     * of it that are nobody's. */
+     * of it that belong to no variable. */
     void (*declare)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 edge,
                     const unsigned char *values, soft_u32 period, soft_u32 begins);
     void (*meet)(struct soft_worker *w, soft_u32 party, soft_u32 width, const void *pc);

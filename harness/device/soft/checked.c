@@ -159,7 +159,7 @@ void soft_checker_end(soft_checker *c, finding_list *out) {
     checker_tell_index(c, SOFT_LOAD);
     checker_settle_stores(c);
     checker_put_back(c);
-    if (c->declared) { /* lanes that ended early left theirs behind */
+    if (c->declared) { /* lanes that ended early left their marks */
         /* New pages are zeros; madvise promises that on Linux only. */
         mmap(c->private_marks, (size_t)(SOFT_REGION_BYTES - SOFT_STACKS_AT), PROT_READ | PROT_WRITE,
              MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0);

@@ -29,7 +29,7 @@ typedef struct {
     char name[64]; /* of the parameter */
 } soft_bound;
 
-/* Also makes it the worker's. is_traced: births of NaN and infinity are found too. */
+/* Also makes it the worker's. is_traced: where NaN and infinity first appear is found too. */
 soft_checker *soft_checker_new(soft_worker *w, bool is_traced, err *e);
 void soft_checker_free(soft_checker *c);
 

@@ -291,9 +291,9 @@ static void trace(soft_checker *c, const void *pc) {
     report *r = checker_add_report(c, FINDING_NAN_BORN, pc, -1);
     if (r)
         snprintf(r->row.text, sizeof r->row.text, "%s",
-                 seen & 1   ? "a NaN is born of an invalid operation"
-                 : seen & 2 ? "an infinity is born of a division by zero"
-                            : "an infinity is born of an overflow");
+                 seen & 1   ? "an invalid operation gives a NaN"
+                 : seen & 2 ? "a division by zero gives an infinity"
+                            : "an overflow gives an infinity");
 }
 
 /* All ------------------------------------------------------------------------------------------ */

@@ -91,8 +91,8 @@ static void add_stretch(soft_checker *c, const soft_bound *b) {
     c->stretch_count = kept;
 }
 
-/* The host may have written through a buffer's contents, which nobody tells: eight bytes of which
- * any that nothing is known of has lost the poison were written. */
+/* The host may have written through a buffer's contents without a call: eight bytes count as written
+ * if any of them that was not known to be has lost the poison. */
 static void find_written(stretch *s) {
     const uint64_t poison = POISON_PATTERN * UINT64_C(0x0001000100010001);
     unsigned char pattern[8];
@@ -207,7 +207,7 @@ static bool open_page(soft_checker *c, uintptr_t at) {
 }
 
 /* Lets a bad access do no harm: a load finds zeros, what a store hits is put back. Where that
- * cannot be had, the lane ends. */
+ * is impossible, the lane ends. */
 void checker_neutralise(soft_checker *c, uintptr_t at, size_t bytes, unsigned how, bool is_ours) {
     assert(bytes <= ACCESS_BYTES);
     if (!is_ours && (!open_page(c, at) || !open_page(c, at + bytes - 1)))

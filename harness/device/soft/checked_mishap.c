@@ -1,4 +1,4 @@
-/* checked_mishap: what is wrong beyond memory: arithmetic, simdgroup functions, faults of the CPU
+/* checked_mishap: mistakes that are not about memory: arithmetic, simdgroup functions, faults of the CPU
  * and loops that do not end. */
 #include "checker.h"
 

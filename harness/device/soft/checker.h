@@ -179,7 +179,7 @@ const device_region *checker_find_nearest(const soft_checker *c, uintptr_t at);
 void checker_open_regions(soft_checker *c);
 void checker_close_regions(soft_checker *c);
 /* Lets a bad access do no harm: a load finds zeros, what a store hits is put back before the next
- * access. Where that cannot be had, the lane ends. */
+ * access. Where that is impossible, the lane ends. */
 void checker_neutralise(soft_checker *c, uintptr_t at, size_t bytes, unsigned how, bool is_ours);
 void checker_put_back(soft_checker *c);
 

@@ -301,8 +301,8 @@ static bool check_stack(const char *object, const char *name, err *e) {
     if (need <= SOFT_STACK_USABLE)
         return true;
     return err_set(e, EXIT_WRONG,
-                   "kernel '%.80s' needs %llu bytes of private memory a thread; there are %d", name,
-                   need, SOFT_STACK_USABLE);
+                   "kernel '%.80s' needs %llu bytes of private memory per thread; there are %d",
+                   name, need, SOFT_STACK_USABLE);
 }
 
 /* The object goes where lines.c looks for it: HASH.o beside HASH.so. The image is still under the

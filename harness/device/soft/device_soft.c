@@ -1,4 +1,4 @@
-/* device_soft: the software Metal device behind device.h. Memory is the process's own, pipelines
+/* device_soft: the software Metal device, as device.h asks for it. Memory is the process's own, pipelines
  * are compiled by compile.c, command buffers are run by pool.c. */
 #include <assert.h>
 #include <stdio.h>

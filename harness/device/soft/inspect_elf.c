@@ -139,7 +139,7 @@ bool inspect_elf(const void *data, size_t bytes, const char *kernel, err *e) {
          o.head.e_ident[EI_CLASS] == ELFCLASS64 && o.head.e_shentsize == sizeof(Elf64_Shdr) &&
          has_range(&o, o.head.e_shoff, (uint64_t)o.head.e_shnum * sizeof(Elf64_Shdr));
     if (!ok)
-        err_set(e, EXIT_CANNOT, "the compiled kernel '%.80s' is no object that can be read",
+        err_set(e, EXIT_CANNOT, "the compiled kernel '%.80s' is not a readable object file",
                 kernel);
     for (size_t i = 0; ok && i < o.head.e_shnum; i++) {
         Elf64_Shdr s;

@@ -64,7 +64,7 @@ void soft_end_lane(soft_worker *w) {
     } else {
         w->settle(w);
     }
-    abort(); /* nobody switches to a lane that ended */
+    abort(); /* a lane that ended is never resumed */
 }
 
 static void end_here(void) {

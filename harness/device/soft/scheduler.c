@@ -193,7 +193,7 @@ static void start(soft_worker *w, const soft_kernel *k, soft_u32 index, soft_u32
 
 void soft_worker_run(soft_worker *w, const soft_kernel *k, const soft_u32 position[3]) {
     shape_group(w, position);
-    /* What the last threadgroup left behind is not this one's to read. */
+    /* What the last threadgroup left there is not this one's to read. */
     memset(w->threadgroup_memory, 0xFF,
            w->memory_top < SOFT_THREADGROUP_ROOM ? w->memory_top : SOFT_THREADGROUP_ROOM);
     if (w->checks)

@@ -64,7 +64,7 @@ void shadow_close(shadow *s);
 /* Judges an access to `bytes` bytes at an address inside and remembers it. True if it races, with
  * *other the access it races with. `arrived` is the same access with all barriers counted that the
  * thread has passed, also those that order no memory: a load is over when its thread arrives at
- * one, so a store behind any barrier comes after it. */
+ * one, so a store after any barrier comes after it. */
 bool shadow_judge(shadow *s, uintptr_t at, size_t bytes, const shadow_access *now,
                   const shadow_access *arrived, shadow_order *order, void *context,
                   shadow_access *other);

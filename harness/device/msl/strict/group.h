@@ -9,36 +9,16 @@
 #define atomic_float metal_atomic_float
 #define atomic_bool metal_atomic_bool
 
+#include "../../shim/scopes.h"
+
 namespace metal {
 
-enum class mem_flags {
-    mem_none = 0,
-    mem_device = 1,
-    mem_threadgroup = 2,
-    mem_device_and_threadgroup = 3, // of early versions of the language
-    mem_texture = 4,
-    mem_threadgroup_imageblock = 8,
-};
-constexpr mem_flags operator|(mem_flags a, mem_flags b) {
-    return (mem_flags)((int)a | (int)b);
-}
-enum thread_scope {
-    thread_scope_thread,
-    thread_scope_simdgroup,
-    thread_scope_threadgroup,
-    thread_scope_device,
-};
-enum memory_order {
-    memory_order_relaxed,
-    memory_order_acquire,
-    memory_order_release,
-    memory_order_acq_rel,
-    memory_order_seq_cst,
-};
 void threadgroup_barrier(mem_flags);
 void threadgroup_barrier(mem_flags, thread_scope);
+void threadgroup_barrier(mem_flags, memory_scope);
 void simdgroup_barrier(mem_flags);
 void simdgroup_barrier(mem_flags, thread_scope);
+void simdgroup_barrier(mem_flags, memory_scope);
 void atomic_thread_fence(mem_flags, memory_order);
 void atomic_thread_fence(mem_flags, memory_order, thread_scope);
 

@@ -5,8 +5,8 @@
 // name exists and what it takes was settled when the file was compiled for the software device. So
 // the declarations are exact where overloads decide what is right, and generous elsewhere.
 //
-// Types, constants and type traits are here, the functions in functions.h and group.h,
-// names of Apple's own headers in internals.h.
+// Types are here, functions in functions.h and group.h, names of Apple's own headers in internals.h;
+// constants, type traits and scopes are those of the software device's shim.
 #pragma once
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #pragma OPENCL EXTENSION __cl_clang_function_pointers : enable
@@ -31,53 +31,7 @@ typedef __PTRDIFF_TYPE__ ptrdiff_t;
 typedef __INTPTR_TYPE__ intptr_t;
 typedef __UINTPTR_TYPE__ uintptr_t;
 
-// ---------------------------------------------------------------------------------- constants
-#define INFINITY __builtin_inff()
-#define NAN __builtin_nanf("")
-#define HUGE_VALF __builtin_inff()
-#define MAXFLOAT FLT_MAX
-#define FLT_DIG 6
-#define FLT_MANT_DIG 24
-#define FLT_MAX 0x1.fffffep127f
-#define FLT_MIN 0x1.0p-126f
-#define FLT_EPSILON 0x1.0p-23f
-#define HALF_MAX ((half)65504.0f)
-#define HALF_MIN ((half)0x1.0p-14f)
-#define HALF_EPSILON ((half)0x1.0p-10f)
-#define MAXHALF HALF_MAX
-#define HUGE_VALH ((half)__builtin_inff())
-#define CHAR_BIT 8
-#define SCHAR_MAX 127
-#define SCHAR_MIN (-128)
-#define UCHAR_MAX 255
-#define CHAR_MAX 127
-#define CHAR_MIN (-128)
-#define SHRT_MAX 32767
-#define SHRT_MIN (-32768)
-#define USHRT_MAX 65535
-#define INT_MAX 2147483647
-#define INT_MIN (-2147483647 - 1)
-#define UINT_MAX 4294967295u
-#define LONG_MAX 9223372036854775807l
-#define LONG_MIN (-9223372036854775807l - 1)
-#define ULONG_MAX 18446744073709551615ul
-#define M_E_F 2.71828182845904523536f
-#define M_LOG2E_F 1.44269504088896340736f
-#define M_LOG10E_F 0.43429448190325182765f
-#define M_LN2_F 0.69314718055994530942f
-#define M_LN10_F 2.30258509299404568402f
-#define M_PI_F 3.14159265358979323846f
-#define M_PI_2_F 1.57079632679489661923f
-#define M_PI_4_F 0.78539816339744830962f
-#define M_1_PI_F 0.31830988618379067154f
-#define M_2_PI_F 0.63661977236758134308f
-#define M_2_SQRTPI_F 1.12837916709551257390f
-#define M_SQRT2_F 1.41421356237309504880f
-#define M_SQRT1_2_F 0.70710678118654752440f
-#define M_E_H ((half)M_E_F)
-#define M_PI_H ((half)M_PI_F)
-#define M_LN2_H ((half)M_LN2_F)
-#define M_LOG2E_H ((half)M_LOG2E_F)
+#include "../../shim/constants.h"
 
 #define ASSAY_EACH_SPACE(X) X(__private) X(__global) X(__local) X(__constant)
 #define ASSAY_EACH_WRITABLE(X) X(__private) X(__global) X(__local)
@@ -122,6 +76,10 @@ struct bfloat {
     ASSAY_EACH_SPACE(ASSAY_SPACE)
 #undef ASSAY_SPACE
 };
+
+#define ASSAY_CONSTANT __constant
+#include "../../shim/traits.h"
+#undef ASSAY_CONSTANT
 
 namespace metal {
 
@@ -226,55 +184,12 @@ template <class T, size_t n> struct array {
     size_t size() const;
 };
 
-// -------------------------------------------------------------------------------- type traits
-template <class T, T v> struct integral_constant {
-    static constexpr __constant T value = v;
-    typedef T value_type;
-    typedef integral_constant type;
-    constexpr operator T() const { return v; }
-};
-template <bool v> using bool_constant = integral_constant<bool, v>;
-typedef bool_constant<true> true_type;
-typedef bool_constant<false> false_type;
-template <bool c, class T = void> struct enable_if {};
-template <class T> struct enable_if<true, T> { typedef T type; };
-template <bool c, class T = void> using enable_if_t = typename enable_if<c, T>::type;
-template <bool c, class A, class B> struct conditional { typedef A type; };
-template <class A, class B> struct conditional<false, A, B> { typedef B type; };
-template <bool c, class A, class B> using conditional_t = typename conditional<c, A, B>::type;
-template <class T> struct remove_const { typedef T type; };
-template <class T> struct remove_const<const T> { typedef T type; };
-template <class T> using remove_const_t = typename remove_const<T>::type;
-template <class T> struct remove_cv { typedef remove_const_t<T> type; };
-template <class T> using remove_cv_t = typename remove_cv<T>::type;
 template <class T> struct remove_addrspace { typedef T type; };
 #define ASSAY_SPACE(space)                                                                         \
     template <class T> struct remove_addrspace<space T> { typedef T type; };
 ASSAY_EACH_SPACE(ASSAY_SPACE)
 #undef ASSAY_SPACE
 template <class T> using remove_addrspace_t = typename remove_addrspace<T>::type;
-template <class T> struct remove_reference { typedef T type; };
-template <class T> struct remove_reference<T &> { typedef T type; };
-template <class T> using remove_reference_t = typename remove_reference<T>::type;
-#define ASSAY_TRAIT(name, ...)                                                                     \
-    template <class T> struct name : bool_constant<__VA_ARGS__> {};                                \
-    template <class T> constexpr __constant bool name##_v = __VA_ARGS__;
-#define ASSAY_TRAIT_2(name, ...)                                                                   \
-    template <class A, class B> struct name : bool_constant<__VA_ARGS__> {};                       \
-    template <class A, class B> constexpr __constant bool name##_v = __VA_ARGS__;
-ASSAY_TRAIT_2(is_same, __is_same(A, B))
-ASSAY_TRAIT_2(is_convertible, __is_convertible_to(A, B))
-ASSAY_TRAIT(is_integral, __is_integral(T))
-ASSAY_TRAIT(is_floating_point, __is_floating_point(T) || __is_same(T, bfloat))
-ASSAY_TRAIT(is_arithmetic, __is_arithmetic(T) || __is_same(T, bfloat))
-ASSAY_TRAIT(is_signed, __is_signed(T))
-ASSAY_TRAIT(is_unsigned, __is_unsigned(T))
-ASSAY_TRAIT(is_void, __is_void(T))
-ASSAY_TRAIT(is_pointer, __is_pointer(T))
-ASSAY_TRAIT(is_enum, __is_enum(T))
-ASSAY_TRAIT(is_class, __is_class(T))
-#undef ASSAY_TRAIT
-#undef ASSAY_TRAIT_2
 
 template <class T> struct numeric_limits {
     static constexpr T min() { return T(); }

@@ -36,7 +36,7 @@ ASSAY_INLINE void yield_to(soft_simdgroup *g, soft_u32 lane, soft_u32 next) {
     SOFT_SWITCH(&g->lane[lane], &g->lane[next]);
 }
 
-// Lanes that a meeting is meant for: whoever comes, all 32, all 32 for a product of matrices, or
+// Lanes that a meeting is meant for: those that come, all 32, all 32 for a product of matrices, or
 // all that there are.
 enum {
     meeting_of_any = SOFT_MEET_ANY,

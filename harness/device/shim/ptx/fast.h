@@ -18,7 +18,7 @@ METAL_FUNC float fast_log2(float x) {
     return __nvvm_lg2_approx_ftz_f(x);
 }
 
-// sin(2 pi (x + quarter)), quarter in turns.
+// sin(2 pi (x + quarter)).
 METAL_FUNC float fast_sin_turns(float x, float quarter) {
     float t = x - __builtin_rintf(x) + quarter;
     t -= __builtin_rintf(t); // -1/2 to 1/2

@@ -1,0 +1,420 @@
+/* The RWKV-7 model: what its tapes compute against numbers that another runner confirmed, prompts in
+ * tiles of any size, weights of any type, and which files it takes and which it refuses. */
+#include <greatest.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "golden_rwkv7.h"
+#include "harness/base/os.h"
+#include "runner/convert.h"
+#include "runner/generate.h"
+#include "runner/model_check.h"
+#include "runner/rwkv7_parts.h"
+#include "runner/synth.h"
+#include "support.h"
+
+static char folder[512];
+static library *lib;
+static err e;
+
+#define ASSERT_OK(condition) ASSERTm(e.text, condition)
+
+static gguf *open_golden(const golden_options *o) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/golden.gguf", folder);
+    return golden_rwkv7_write(path, o, &e) ? gguf_open(path, &e) : NULL;
+}
+
+static model *open_model(const gguf *g, uint32_t tile) {
+    return model_new(lib, g, &(model_options){.tile = tile}, &e);
+}
+
+/* The numbers have six digits. */
+static bool is_near(double got, double want) {
+    return fabs(got - want) <= 4e-6 + 1e-6 * fabs(want);
+}
+
+static double get_distance(const float *a, const float *b, size_t count) {
+    double squares = 0, differences = 0;
+    for (size_t i = 0; i < count; i++) {
+        double d = (double)a[i] - (double)b[i];
+        squares += (double)b[i] * (double)b[i];
+        differences += d * d;
+    }
+    double distance = sqrt(differences / squares);
+    return distance >= 0 ? distance : INFINITY;
+}
+
+/* --- what is computed --- */
+
+static enum greatest_test_res is_golden(const float *logits, size_t token) {
+    const golden_output *want = &golden_outputs[token];
+    double sum = 0;
+    for (size_t i = 0; i < GOLDEN_VOCAB; i++)
+        sum += (double)logits[i];
+    for (size_t i = 0; i < 8; i++)
+        ASSERT(is_near((double)logits[i], want->logits[i]));
+    ASSERT(fabs(sum - want->sum) <= 4e-5);
+    ASSERT_EQ(want->best, sampler_find_largest(logits, GOLDEN_VOCAB));
+    PASS();
+}
+
+static enum greatest_test_res has_golden_state(const model *m) {
+    const rwkv7 *own = m->own;
+    for (size_t l = 0; l < GOLDEN_LAYERS; l++) {
+        const golden_state *want = &golden_states[l];
+        const rwkv7_state *s = &own->states[l];
+        float shifts[2][GOLDEN_HIDDEN], *heads = malloc(s->heads.bytes);
+        ASSERT_OK(buffer_download(s->heads.buffer, 0, heads, s->heads.bytes, &e));
+        ASSERT_OK(buffer_download(s->time_shift.buffer, 0, shifts[0], sizeof *shifts, &e));
+        ASSERT_OK(buffer_download(s->channel_shift.buffer, 0, shifts[1], sizeof *shifts, &e));
+        double sum = 0;
+        for (size_t i = 0; i < (size_t)GOLDEN_HIDDEN * 64; i++)
+            sum += fabs((double)heads[i]);
+        ASSERT(fabs(sum - want->sum) <= 1e-3);
+        ASSERT(is_near((double)heads[(64 + 5) * 64 + 9], want->other));
+        for (size_t i = 0; i < 4; i++) {
+            ASSERT(is_near((double)heads[i], want->first[i]));
+            ASSERT(is_near((double)shifts[0][i], want->time_shift[i]));
+            ASSERT(is_near((double)shifts[1][i], want->channel_shift[i]));
+        }
+        free(heads);
+    }
+    PASS();
+}
+
+TEST tokens_give_the_golden_logits_and_state(const golden_options *o) {
+    gguf *g = open_golden(o);
+    ASSERT_OK(g);
+    model *m = open_model(g, 0);
+    ASSERT_OK(m);
+    float logits[GOLDEN_VOCAB];
+    for (size_t i = 0; i < GOLDEN_TOKENS; i++) {
+        ASSERT_OK(model_forward_token(m, golden_tokens[i], PLAY_WHOLE, logits, NULL, &e));
+        CHECK_CALL(is_golden(logits, i));
+    }
+    CHECK_CALL(has_golden_state(m));
+    model_free(m);
+    gguf_free(g);
+    PASS();
+}
+
+TEST a_prompt_gives_the_golden_logits_and_state(uint32_t tile) {
+    gguf *g = open_golden(&(golden_options){0});
+    ASSERT_OK(g);
+    model *m = open_model(g, tile);
+    ASSERT_OK(m);
+    float logits[GOLDEN_VOCAB];
+    ASSERT_OK(model_forward_prompt(m, golden_tokens, GOLDEN_TOKENS, PLAY_WHOLE, logits, NULL, &e));
+    CHECK_CALL(is_golden(logits, GOLDEN_TOKENS - 1));
+    CHECK_CALL(has_golden_state(m));
+    model_free(m);
+    gguf_free(g);
+    PASS();
+}
+
+TEST the_reference_gives_the_golden_logits(void) {
+    gguf *g = open_golden(&(golden_options){0});
+    ASSERT_OK(g);
+    model *m = open_model(g, 1);
+    ASSERT_OK(m);
+    model_reference *r = model_reference_new(m, GOLDEN_TOKENS, &e);
+    ASSERT_OK(r);
+    for (size_t i = 0; i < GOLDEN_TOKENS; i++) {
+        double exact[GOLDEN_VOCAB];
+        float logits[GOLDEN_VOCAB];
+        model_reference_step(r, golden_tokens[i], exact);
+        for (size_t k = 0; k < GOLDEN_VOCAB; k++)
+            logits[k] = (float)exact[k];
+        CHECK_CALL(is_golden(logits, i));
+    }
+    model_reference_free(r);
+    model_free(m);
+    gguf_free(g);
+    PASS();
+}
+
+/* Launches with oracles, the whole pass with the one in double, and all ways to play it. */
+static enum greatest_test_res passes_check(const gguf *g, uint32_t tile) {
+    model *m = open_model(g, tile);
+    ASSERT_OK(m);
+    uint32_t prompt[11];
+    rng r = rng_new(2, "rwkv7");
+    for (size_t i = 0; i < 11; i++)
+        prompt[i] = rng_below(&r, model_get_shape(m)->vocab);
+    model_check_options o = {
+        .prompt = prompt, .prompt_tokens = 11, .tokens = 6, .reference_tokens = 11};
+    model_report report;
+    ASSERT_OK(model_check(m, &o, &report, &e));
+    for (size_t i = 0; i < report.count; i++)
+        ASSERTm(report.rows[i].found, report.rows[i].passed);
+    ASSERT_EQ(6, report.count);
+    model_free(m);
+    PASS();
+}
+
+TEST a_model_of_any_type_passes_its_check(const char *type) {
+    char path[600];
+    gguf *from = open_golden(&(golden_options){.half_vectors = true, .more_dims = true});
+    ASSERT_OK(from);
+    snprintf(path, sizeof path, "%s/%s.gguf", folder, type);
+    convert_options o = {.type = convert_find_type(type, &e), .is_pure = true};
+    ASSERT_OK(convert_model(from, path, &o, &e));
+    gguf *g = gguf_open(path, &e);
+    ASSERT_OK(g);
+    CHECK_CALL(passes_check(g, 4));
+    gguf_free(g);
+    gguf_free(from);
+    PASS();
+}
+
+static char *shipped(void) {
+    static char path[600];
+    snprintf(path, sizeof path, "%s", support_get_path("models/assay-tiny-rwkv7.gguf"));
+    return path;
+}
+
+TEST the_shipped_model_passes_its_check(void) {
+    gguf *g = gguf_open(shipped(), &e);
+    ASSERT_OK(g);
+    CHECK_CALL(passes_check(g, 0));
+    gguf_free(g);
+    PASS();
+}
+
+/* Tiles of every size, from one token to all, and a prompt in two parts. */
+TEST a_prompt_in_tiles_of_any_size_is_the_same(void) {
+    enum { TOKENS = 23 };
+    gguf *g = gguf_open(shipped(), &e);
+    ASSERT_OK(g);
+    static const uint32_t tiles[] = {1, 2, 3, 7, 8, 22, 23, 64};
+    uint32_t tokens[TOKENS], vocab = 0;
+    float *want = NULL, *got = NULL;
+    for (size_t i = 0; i < sizeof tiles / sizeof *tiles; i++) {
+        model *m = open_model(g, tiles[i]);
+        ASSERT_OK(m);
+        if (!want) {
+            vocab = model_get_shape(m)->vocab;
+            want = malloc(vocab * sizeof *want);
+            got = malloc(vocab * sizeof *got);
+            for (uint32_t k = 0; k < TOKENS; k++)
+                tokens[k] = (300 + 37 * k) % vocab;
+            for (uint32_t k = 0; k < TOKENS; k++)
+                ASSERT_OK(model_forward_token(m, tokens[k], PLAY_WHOLE, want, NULL, &e));
+            model_rewind(m, 0);
+        }
+        ASSERT_OK(model_forward_prompt(m, tokens, TOKENS, PLAY_WHOLE, got, NULL, &e));
+        ASSERT(get_distance(got, want, vocab) <= 1e-5);
+        model_rewind(m, 0);
+        ASSERT_OK(model_forward_prompt(m, tokens, 9, PLAY_WHOLE, got, NULL, &e));
+        ASSERT_OK(model_forward_prompt(m, tokens + 9, TOKENS - 9, PLAY_WHOLE, got, NULL, &e));
+        ASSERT(get_distance(got, want, vocab) <= 1e-5);
+        model_free(m);
+    }
+    free(want);
+    free(got);
+    gguf_free(g);
+    PASS();
+}
+
+/* Its margins are clear: 1.4 between the best two logits at the least. */
+TEST the_shipped_model_writes_sense(void) {
+    static const char prompt[] = "How do I";
+    static const char want[] = " find my way? Ask somebody, or look at the sun. In the morning it "
+                               "is in the east, and in the evening it is in the west.";
+    gguf *g = gguf_open(shipped(), &e);
+    ASSERT_OK(g);
+    tokenizer *t = tokenizer_new(g, &e);
+    ASSERT_OK(t);
+    model *m = open_model(g, 0);
+    ASSERT_OK(m);
+    token_list tokens = {0};
+    char text[400] = "";
+    size_t used = 0;
+    uint32_t next = 0;
+    float *logits = malloc(model_get_shape(m)->vocab * sizeof *logits);
+    tokenizer_encode(t, prompt, sizeof prompt - 1, TOKENIZE_ADD_SPECIAL, &tokens);
+    ASSERT_OK(model_forward_prompt(m, tokens.items, tokens.count, PLAY_WHOLE, logits, NULL, &e));
+    next = sampler_find_largest(logits, model_get_shape(m)->vocab);
+    for (int i = 0; i < 60 && !tokenizer_is_end(t, next); i++) {
+        gguf_text piece = tokenizer_get_piece(t, next, false);
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%.*s", (int)piece.bytes, piece.data);
+        ASSERT(used < sizeof text);
+        ASSERT_OK(model_forward_greedy(m, next, PLAY_WHOLE, &next, NULL, &e));
+    }
+    ASSERT_STR_EQ(want, text);
+    free(logits);
+    token_list_free(&tokens);
+    model_free(m);
+    tokenizer_free(t);
+    gguf_free(g);
+    PASS();
+}
+
+TEST memory_is_made_once_and_does_not_grow(void) {
+    gguf *g = open_golden(&(golden_options){0});
+    ASSERT_OK(g);
+    model *m = open_model(g, 2);
+    ASSERT_OK(m);
+    model_memory before = model_get_memory(m), after;
+    ASSERT_EQ((size_t)GOLDEN_LAYERS * (2 + 64) * GOLDEN_HIDDEN * sizeof(float), before.state);
+    ASSERT_EQ(UINT32_MAX, model_get_room(m));
+    float logits[GOLDEN_VOCAB];
+    for (uint32_t i = 0; i < 40; i++)
+        ASSERT_OK(model_forward_prompt(m, golden_tokens, 3, PLAY_WHOLE, logits, NULL, &e));
+    after = model_get_memory(m);
+    ASSERT_EQ(before.state, after.state);
+    ASSERT_EQ(before.scratch, after.scratch);
+    ASSERT_EQ(before.weights, after.weights);
+    model_free(m);
+    gguf_free(g);
+    PASS();
+}
+
+/* --- invented ones --- */
+
+static gguf *open_tiny(const char *type) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/tiny-%s.gguf", folder, type);
+    synth_options o = {.seed = 3, .type = gguf_find_type_name(type)};
+    const synth_shape *s = synth_find_shape("rwkv7-tiny", &e);
+    return s && synth_write_model(s, path, &o, &e) ? gguf_open(path, &e) : NULL;
+}
+
+TEST an_invented_model_passes_its_check(const char *type) {
+    gguf *g = open_tiny(type);
+    ASSERT_OK(g);
+    CHECK_CALL(passes_check(g, 0));
+    tokenizer *t = tokenizer_new(g, &e);
+    ASSERT_OK(t);
+    ASSERT_EQ(512, tokenizer_get_count(t));
+    tokenizer_free(t);
+    gguf_free(g);
+    PASS();
+}
+
+TEST tensors_get_the_types_that_published_files_have(void) {
+    gguf *g = open_tiny("Q4_0");
+    ASSERT_OK(g);
+    static const struct {
+        const char *name, *type;
+    } want[] = {{"token_embd.weight", "Q4_0"},
+                {"output.weight", "Q8_0"}, /* rows of 128 are no blocks of 256 */
+                {"blk.1.time_mix_key.weight", "Q4_0"},
+                {"blk.1.channel_mix_value.weight", "Q4_0"},
+                {"blk.1.time_mix_a1.weight", "F16"},
+                {"blk.1.time_mix_v2.weight", "F16"},
+                {"blk.1.time_mix_g2.weight", "F16"},
+                {"blk.1.time_mix_w1.weight", "F32"},
+                {"blk.1.time_mix_w2.weight", "F32"},
+                {"blk.1.time_mix_lerp_fused.weight", "F32"},
+                {"blk.1.time_mix_r_k.weight", "F32"}};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+        ASSERT_STR_EQ(want[i].type, gguf_find_tensor(g, want[i].name)->type->name);
+    gguf *floats = open_tiny("F32"); /* and so does convert */
+    ASSERT_OK(floats);
+    convert_options o = {.type = gguf_find_type_name("Q4_0")};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+        ASSERT_STR_EQ(
+            want[i].type,
+            convert_choose_type(floats, gguf_find_tensor(floats, want[i].name), &o)->name);
+    gguf_free(floats);
+    gguf_free(g);
+    PASS();
+}
+
+static double find_largest_state(const model *m) {
+    double largest = 0;
+    for (size_t i = 0; i < m->buffer_count; i++) {
+        buffer *b = m->buffers[i].buffer;
+        if (m->buffers[i].kind != MEMORY_STATE)
+            continue;
+        float *values = malloc(b->bytes);
+        if (!buffer_download(b, 0, values, b->bytes, &e))
+            largest = INFINITY;
+        for (size_t k = 0; k < b->bytes / sizeof *values; k++)
+            largest = isfinite(values[k]) ? fmax(largest, fabs((double)values[k])) : INFINITY;
+        free(values);
+    }
+    return largest;
+}
+
+/* What a state holds decays: it does not grow with the text. */
+TEST a_state_stays_bounded_over_thousands_of_tokens(void) {
+    enum { TOKENS = 4096, PARTS = 4 };
+    gguf *g = open_tiny("Q8_0");
+    ASSERT_OK(g);
+    model *m = open_model(g, 64);
+    ASSERT_OK(m);
+    uint32_t vocab = model_get_shape(m)->vocab, *tokens = malloc(TOKENS * sizeof *tokens);
+    float *logits = malloc(vocab * sizeof *logits);
+    rng r = rng_new(4, "long");
+    double first = 0, last = 0;
+    for (size_t i = 0; i < TOKENS; i++)
+        tokens[i] = rng_below(&r, vocab);
+    for (size_t i = 0; i < PARTS; i++) {
+        ASSERT_OK(model_forward_prompt(m, tokens + i * TOKENS / PARTS, TOKENS / PARTS, PLAY_WHOLE,
+                                       logits, NULL, &e));
+        for (uint32_t k = 0; k < vocab; k++)
+            ASSERT(isfinite(logits[k]));
+        last = find_largest_state(m);
+        first = i == 0 ? last : first;
+    }
+    ASSERT(last > 0 && last <= 3 * first);
+    ASSERT_EQ(TOKENS, model_get_position(m));
+    free(tokens);
+    free(logits);
+    model_free(m);
+    gguf_free(g);
+    PASS();
+}
+
+/* --- which files --- */
+
+TEST a_file_is_refused(const golden_options *o, const char *says) {
+    gguf *g = open_golden(o);
+    ASSERT_OK(g);
+    ASSERT_FALSE(model_check_file(g, &e));
+    ASSERT_EQ(EXIT_CANNOT, e.code);
+    ASSERT_OK(strstr(e.text, says));
+    gguf_free(g);
+    PASS();
+}
+
+SUITE(rwkv7_suite) {
+    device *d = support_get_device();
+    if (!d || !(lib = library_new(d, NULL, &e)) || !os_make_scratch(folder, sizeof folder, &e))
+        return;
+    const golden_options plain = {0}, bare = {.no_dummies = true}, deep = {.more_dims = true};
+    RUN_TESTp(tokens_give_the_golden_logits_and_state, &plain);
+    RUN_TESTp(tokens_give_the_golden_logits_and_state, &bare);
+    RUN_TESTp(tokens_give_the_golden_logits_and_state, &deep);
+    for (uint32_t tile = 1; tile <= GOLDEN_TOKENS; tile++)
+        RUN_TESTp(a_prompt_gives_the_golden_logits_and_state, tile);
+    RUN_TEST(the_reference_gives_the_golden_logits);
+    static const char *const types[] = {"q4_0", "q5_1", "q8_0", "q4_k", "q6_k", "f16"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        RUN_TESTp(a_model_of_any_type_passes_its_check, types[i]);
+    RUN_TEST(the_shipped_model_passes_its_check);
+    RUN_TEST(a_prompt_in_tiles_of_any_size_is_the_same);
+    RUN_TEST(the_shipped_model_writes_sense);
+    RUN_TEST(memory_is_made_once_and_does_not_grow);
+    RUN_TESTp(an_invented_model_passes_its_check, "Q4_0");
+    RUN_TESTp(an_invented_model_passes_its_check, "F32");
+    RUN_TEST(tensors_get_the_types_that_published_files_have);
+    RUN_TEST(a_state_stays_bounded_over_thousands_of_tokens);
+    const golden_options missing = {.without = "blk.1.time_mix_k_k.weight"},
+                         cut = {.cut = "blk.1.channel_mix_value.weight"},
+                         short_rank = {.cut = "blk.0.time_mix_a1.weight"},
+                         heads = {.head_size = 48}, no_head = {.without = "output.weight"};
+    RUN_TESTp(a_file_is_refused, &missing, "no tensor blk.1.time_mix_k_k.weight");
+    RUN_TESTp(a_file_is_refused, &cut, "channel_mix_value.weight is 512 x 64, expected 512 x 128");
+    RUN_TESTp(a_file_is_refused, &short_rank, "time_mix_a2.weight is 32 x 128, expected 16 x 128");
+    RUN_TESTp(a_file_is_refused, &heads, "embedding_length is 128: it must be whole heads");
+    RUN_TESTp(a_file_is_refused, &no_head, "no tensor output.weight");
+    os_remove_folder(folder);
+    library_free(lib);
+}
