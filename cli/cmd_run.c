@@ -324,6 +324,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
               check_context(&made_for, e) && (t = tokenizer_new(s.file, e)) &&
               tokenize_prompt(&s, t, &prompt, e) && (settings.no_scan || weight_scan(s.file, e));
     if (ok) {
+        s.goes_on = goes_on;
         model_options how = {.context = choose_context(&made_for, prompt.count)};
         ok = open_model_on(&s, settings.device, settings.math, &how, e) &&
              generate_text(&s, t, &prompt, start_ns, &is_clean, e);
@@ -331,8 +332,10 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     token_list_free(&prompt);
     tokenizer_free(t);
     open_model_close(&s);
+    if (!ok && asked_to_stop)
+        err_set(e, EXIT_INTERRUPTED, "stopped by a signal"); /* whatever it broke off */
     if (!ok)
-        return asked_to_stop ? EXIT_INTERRUPTED : e->code;
+        return e->code;
     return !is_clean ? EXIT_WRONG : asked_to_stop ? EXIT_INTERRUPTED : EXIT_OK;
 }
 

@@ -67,6 +67,7 @@ bool experiment_run(const experiment *x, lab *l, const char *version, const char
     results_meta meta = results_meta_new(version, lab_get_facts(l), lab_get_seed(l));
     sheet *s = sheet_new();
     uint64_t start_ns = os_now_ns();
+    lab_choose_family(l, x->family);
     bool ok = x->run(l, s, e);
     if (ok) {
         add_notes(x, l, s);
