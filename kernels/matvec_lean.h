@@ -28,7 +28,7 @@ matvec_lean(device const typename H::block *w [[buffer(0)]], device const float 
     for (uint r = 0; r < R; r++) {
         const float sum = simd_sum(sums[r]);
         if (lane == r && first + r < out_dim)
-            plain_output<accumulate>().put(y + first + r, first + r, sum);
+            put<accumulate>(y + first + r, sum);
     }
 }
 

@@ -324,8 +324,8 @@ kernel void matvec_split(device const block_q4_0 *w [[buffer(0)]],
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const uint row = group * 8 + thread_index;
     if (thread_index < 8 && row < out_dim)
-        plain_output<accumulate>().put(
-            y + row, row,
+        put<accumulate>(
+            y + row,
             (partial[thread_index] + partial[8 + thread_index]) +
                 (partial[16 + thread_index] + partial[24 + thread_index]));
 }

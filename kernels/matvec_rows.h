@@ -26,6 +26,10 @@ template <bool accumulate> struct plain_output {
     }
 };
 
+template <bool accumulate> METAL_FUNC void put(device float *y, float value) {
+    plain_output<accumulate>().put(y, 0, value);
+}
+
 struct activated_output {
     device const float *bias;
     uint has_bias, activation;
