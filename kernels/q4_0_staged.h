@@ -84,7 +84,7 @@ matvec_staged(device const block_q4_0 *w [[buffer(0)]], device const float *x [[
     scatter<R>::sum(sums, lane);
     const uint row = first_row + lane / (32 / R);
     if (lane % (32 / R) == 0 && row < out_dim)
-        plain_output<accumulate>().put(y + row, row, sums[0]);
+        put<accumulate>(y + row, sums[0]);
 }
 
 #define MATVEC_STAGED(name, R, accumulate)                                                         \
