@@ -22,6 +22,7 @@
     X(record_suite)                                                                                \
     X(worker_suite)                                                                                \
     X(timing_suite)                                                                                \
+    X(subject_suite)                                                                               \
     X(tape_suite)                                                                                  \
     X(check_suite)                                                                                 \
     X(numerics_suite)                                                                              \

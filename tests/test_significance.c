@@ -199,7 +199,7 @@ static void draw_run(rng *r, const disturbed *n, double ns, double *samples) {
     }
 }
 
-/* Of so many comparisons, how many say slower or faster? */
+/* How many of these comparisons say slower or faster? */
 static size_t count_differences(const disturbed *n, size_t runs, double slowdown, size_t trials) {
     static double a[MOST_RUNS * RUN], b[MOST_RUNS * RUN];
     static const size_t counts[MOST_RUNS] = {RUN, RUN, RUN, RUN, RUN};
