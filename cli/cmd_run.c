@@ -55,7 +55,7 @@ static const option options[] = {
      "divide logits of recent tokens by F; 1 is off (default 1)", 0, 100},
     {"repeat-last-n", OPTION_NUMBER, &settings.repeat_last, "N",
      "number of recent tokens penalised (default 64)", 0, 1u << 20},
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the sampling (default 1)", 0, UINT64_MAX},
+    SEED_OPTION(&settings.seed, "the sampling"),
     {"chat", OPTION_FLAG, &settings.chat, NULL, "treat the prompt as a message to an assistant", 0,
      0},
     {"system", OPTION_ANY_TEXT, &settings.system, "TEXT", "system message, with --chat", 0, 0},
@@ -72,8 +72,7 @@ static const option options[] = {
      0},
     {"trace-nan", OPTION_FLAG, &settings.trace, NULL,
      "look for NaN after every launch of the prompt first", 0, 0},
-    {"device", OPTION_TEXT, &settings.device, "D",
-     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    DEVICE_OPTION(&settings.device),
     MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 

@@ -66,10 +66,6 @@ typedef struct {
     float *room;              /* (vocab) for logits to compare with them */
 } lab_decoder;
 
-/* From now on the model is of this family: the one given with -m if it is, else a small one that ships.
- * NULL: any. */
-void lab_set_family(lab *l, const char *family);
-
 /* position 0: as deep as the level asks for. */
 bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_decoder *d, err *e);
 void lab_close_decoder(lab_decoder *d);
@@ -78,6 +74,10 @@ void lab_close_decoder(lab_decoder *d);
 void lab_rewind_decoder(lab_decoder *d);
 bool lab_check_logits(const lab_decoder *d, const float *logits, const char *what, err *e);
 bool lab_check_next(const lab_decoder *d, uint32_t next, const char *what, err *e);
+
+/* From now on the model is of this family (model_family.h), NULL: of any. The one given with the
+ * options is used if it is. */
+void lab_choose_family(lab *l, const char *family);
 
 /* `count` random ids, determined by the seed. */
 void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t count);

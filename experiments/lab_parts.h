@@ -16,7 +16,8 @@ struct lab {
     char scratch[512]; /* "" or the folder of a model with random weights */
     float *logits;     /* of the token at checked_position, from a checked pass */
     uint32_t checked_position;
-    model_norms checked_norms;
+    model_norms checked_norms; /* of that pass */
+    bool checked_unfused;
 };
 
 void lab_close_model(lab *l);

@@ -358,7 +358,7 @@ METAL_FUNC void make_lean_tile(device const block_q4_0 *w, device const float *x
     const uint row = first + place.row;
     const uint token = group.y * TOKENS + place.token;
     if (place.is_first && row < out_dim && token < batch)
-        output.take(y + size_t(token) * out_dim + row, row, sum);
+        output.put(y + size_t(token) * out_dim + row, row, sum);
 }
 
 template <uint R, bool accumulate>

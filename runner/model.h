@@ -35,6 +35,7 @@ typedef struct {
     uint32_t tile;    /* tokens of a prompt that go through the layers together; 0: the device's */
     bool shared_scratch; /* scratch that the CPU can see, to measure what that costs */
     model_norms norms;
+    bool is_unfused; /* one launch per op where the family can, to measure what fusing saves */
     const struct model_family *family; /* NULL: the one that the file names */
 } model_options;
 

@@ -135,3 +135,7 @@ const kernel *variants_pick_time_mix_token(const device_facts *d, uint32_t token
 const kernel *variants_pick_alone(const device_facts *d, const op *o) {
     return d->emulated ? find_variant(o, "alone") : &o->kernels[0];
 }
+
+const kernel *variants_pick_reversed_lerp(void) {
+    return find_variant(&lerp_op, "reversed");
+}
