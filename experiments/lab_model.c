@@ -142,7 +142,7 @@ static bool check_launches(lab *l, lab_decoder *d, size_t vocab, err *e) {
         return err_set(e, EXIT_WRONG, "the model is wrong, so nothing is timed: %.200s",
                        result.message);
     l->checked_position = d->position;
-    l->is_unfused = d->is_unfused;
+    l->fusion = d->fusion;
     return true;
 }
 
@@ -182,7 +182,7 @@ static bool play_once(lab_decoder *d, err *e) {
 
 bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_decoder *d, err *e) {
     *d = (lab_decoder){.position = position ? position : positions[l->options.level],
-                       .is_unfused = o->is_unfused};
+                       .fusion = o->fusion};
     if (!(d->model = lab_open_model(l, o, e)))
         return false;
     uint32_t vocab = model_get_shape(d->model)->vocab, count = d->position + 1;
@@ -194,8 +194,7 @@ bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_dec
     bool ok = model_forward_prompt(d->model, tokens, d->position, PLAY_WHOLE, d->room, NULL, e) &&
               model_keep(d->model, e);
     free(tokens);
-    bool is_checked =
-        l->logits && l->checked_position == d->position && l->is_unfused == d->is_unfused;
+    bool is_checked = l->logits && l->checked_position == d->position && l->fusion == d->fusion;
     if (!ok || (!is_checked && !check_launches(l, d, vocab, e)))
         return false;
     d->logits = malloc(vocab * sizeof *d->logits);

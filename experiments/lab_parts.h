@@ -16,7 +16,7 @@ struct lab {
     char scratch[512]; /* "" or the folder of a model with random weights */
     float *logits;     /* of the token at checked_position, from a checked pass */
     uint32_t checked_position;
-    bool is_unfused; /* that pass */
+    model_fusion fusion; /* of that pass */
 };
 
 void lab_close_model(lab *l);
