@@ -17,7 +17,7 @@ DOUBLE   =#                 1: the Metal device against tests/metal_double (see 
 SOFT_SUITES = tape check threads simd language checked exact#  suites that run kernels in the test program itself
 CUDA_SUITES = tape check threads simd language cuda sanitizer#  suites that run through the double of NVIDIA's driver
 ROOMS    = harness/base harness/device harness/device/msl harness/device/soft harness/device/cuda harness/check \
-           harness/measure kernels reference runner experiments report cli
+           harness/measure kernels reference project runner experiments report cli
 
 # --- derived ----------------------------------------------------------------------------------
 OS      := $(shell uname -s)
@@ -197,7 +197,8 @@ VERSION := $(shell sed -n 's/^.define ASSAY_VERSION "\(.*\)"/\1/p' cli/verb.h)
 SHARED   = $(wildcard kernels/*.metal kernels/*.h kernels/formats/*.h harness/device/soft/abi.h harness/device/cuda/abi.h \
     harness/device/msl/limits.h harness/device/msl/strict/*.h harness/device/shim/*.h \
     harness/device/shim/*/*.h harness/check/canaries/*.metal plots/*.gp plots/common/*.gp report/page.* results/claims.csv \
-    models/assay-tiny.gguf tests/mutants-known.txt) $(shell find harness/device/msl/include -type f)
+    models/assay-tiny.gguf tests/mutants-known.txt) $(shell find harness/device/msl/include examples -type f) \
+    $(shell $(CC) -MM -I. include/assay.h project/described.h | sed -e 's/^[^ ]*: //' -e 's/\\$$//')
 SHARE    = $(DESTDIR)$(strip $(PREFIX))/share
 ZSH_DIR  = zsh/site-functions#  below share
 

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/base/os.h"
+#include "places.h"
 #include "report.h"
 #include "suite_options.h"
 #include "verb.h"
@@ -28,13 +30,31 @@ static bool prepare_capture(const case_list *cases, err *e) {
     return setenv("METAL_CAPTURE_ENABLED", "1", 1) == 0;
 }
 
+/* What other programs read. An interrupted run has its cases too. */
+static bool write_outcomes(const outcome_list *outcomes, const device_facts *f, uint64_t began_ns,
+                           err *e) {
+    place_list places = {.count = 0};
+    if (settings.json)
+        outcome_print_json(stdout, "check", f, settings.run.seed, outcomes, NULL);
+    places_add_outcomes(&places, outcomes);
+    places_annotate(stderr, &places);
+    places_free(&places);
+    return !settings.junit || outcome_write_junit(settings.junit, "check", f, outcomes,
+                                                  (double)(os_now_ns() - began_ns) * 1e-9, e);
+}
+
 static exit_code check_cases(const case_list *cases, const device_facts *f, err *e) {
-    report_print_header(f, settings.run.seed);
+    outcome_list outcomes = {.count = 0};
+    uint64_t began_ns = os_now_ns();
+    FILE *out = settings.json ? stderr : stdout;
+    if (!settings.json)
+        report_print_header(f, settings.run.seed);
     csv *file = settings.csv ? report_start_csv(f, settings.run.seed) : NULL;
     report r;
-    report_start(&r, stdout, cases, settings.run.seed, file);
+    report_start(&r, out, cases, settings.run.seed, file);
     r.show_skips = settings.skipped;
-    r.quiet = settings.quiet;
+    r.quiet = settings.quiet || settings.json;
+    r.outcomes = &outcomes;
     fflush(stdout);
     suite_listener listener = report_get_listener(&r);
     bool ok = suite_run(&settings.run, f, cases, &listener, NULL, e);
@@ -42,6 +62,8 @@ static exit_code check_cases(const case_list *cases, const device_facts *f, err 
     if (ok && file)
         ok = csv_write(file, settings.csv, e);
     csv_free(file);
+    ok = write_outcomes(&outcomes, f, began_ns, ok ? e : NULL) && ok;
+    outcome_free(&outcomes);
     ok = ok && report_check_ran(&r, e);
     return !ok ? e->code : r.failed > 0 ? EXIT_WRONG : EXIT_OK;
 }
@@ -49,13 +71,7 @@ static exit_code check_cases(const case_list *cases, const device_facts *f, err 
 static exit_code run(const char *const *names, size_t count, err *e) {
     if (settings.worker)
         return suite_serve(&settings.run, e);
-    case_query query = {.filters = names,
-                        .filter_count = count,
-                        .shapes = settings.shapes,
-                        .input = settings.input,
-                        .axes = settings.axes,
-                        .quick = settings.quick,
-                        .with_skips = true};
+    case_query query = SUITE_QUERY(settings, names, count);
     case_list cases;
     device_facts facts;
     if (!cases_find(&query, &cases, e))
@@ -79,5 +95,6 @@ const verb verb_check = {
         "another kernels folder.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
+    .runs_ops = true,
     .run = run,
 };

@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 
 #include "harness/base/host.h"
+#include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/power.h"
 #include "harness/device/device.h"
@@ -14,21 +15,34 @@
 
 static struct {
     const char *device, *field;
-    bool is_found; /* the field */
+    bool json, is_found; /* found: the field */
 } settings;
 
 static const option options[] = {
-    {"device", OPTION_TEXT, &settings.device, "D",
-     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    DEVICE_OPTION(&settings.device),
     {"field", OPTION_TEXT, &settings.field, "NAME",
      "print only the value of this line, such as results, device or cache (for scripts)", 0, 0},
+    {"json", OPTION_FLAG, &settings.json, NULL, "print one JSON object instead of the lines", 0, 0},
 };
+
+/* A key with several values is an array: each value but the first continues it. */
+static void print_json(const char *key, const char *value) {
+    static bool has_key;
+    if (*key)
+        printf("%s  \"%s\": [", has_key ? "],\n" : "{\n", key);
+    else
+        fputs(", ", stdout);
+    has_key = true;
+    json_print_text(stdout, value, strlen(value));
+}
 
 /* An empty key continues the line before it. */
 static void print_line(const char *key, const char *value) {
     static const char *last = "";
     last = *key ? key : last;
-    if (!settings.field)
+    if (settings.json)
+        print_json(key, value);
+    else if (!settings.field)
         printf("%-10s %s\n", key, value);
     else if (strcmp(settings.field, last) == 0) {
         printf("%s\n", value);
@@ -70,6 +84,7 @@ static void print_kinds(void) {
 static void print_tools(void) {
     char path[PATH_MAX];
     err e = {.code = EXIT_OK};
+    print_line("files", os_find_home(path, sizeof path, &e) ? path : e.text);
     print_line("cache", os_find_cache(path, sizeof path, &e) ? path : e.text);
     print_line("gnuplot", os_find_program("gnuplot", path, sizeof path)
                               ? path
@@ -116,10 +131,13 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     if (settings.is_found)
         return EXIT_OK;
     device *d = device_open(settings.device, e);
+    if (d)
+        print_device(d);
+    device_close(d);
+    if (settings.json)
+        puts("]\n}");
     if (!d)
         return e->code;
-    print_device(d);
-    device_close(d);
     if (settings.field && !settings.is_found) {
         err_set(e, EXIT_USAGE, "info has no line '%.40s'; `assay info` shows all of them",
                 settings.field);

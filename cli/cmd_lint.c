@@ -7,15 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
 #include "harness/check/lint.h"
 #include "harness/check/lint_ptx.h"
 #include "output.h"
+#include "places.h"
+#include "project/project.h"
 #include "verb.h"
 
 static struct {
-    bool brief, coverage, ptx;
+    bool brief, coverage, ptx, json;
+    const char *sarif;
     option_list folders, macros;
 } settings;
 
@@ -27,6 +31,10 @@ static const option options[] = {
     {"ptx", OPTION_FLAG, &settings.ptx, NULL,
      "only compile each kernel for NVIDIA GPUs (none is needed), and assemble it if ptxas exists",
      0, 0},
+    {"json", OPTION_FLAG, &settings.json, NULL, "print one JSON object instead of the messages", 0,
+     0},
+    {"sarif", OPTION_TEXT, &settings.sarif, "FILE.sarif",
+     "also write the messages as SARIF 2.1.0, for code scanning", 0, 0},
     {"I|include", OPTION_LIST, &settings.folders, "DIR", "look for included files in DIR", 0, 0},
     {"D|define", OPTION_LIST, &settings.macros, "NAME[=V]", "define a macro", 0, 0},
 };
@@ -84,8 +92,18 @@ static bool add_folder(path_list *list, const char *folder, int depth, err *e) {
 }
 
 static bool find_files(const char *const *names, size_t count, path_list *list, err *e) {
-    if (count == 0)
-        return err_set(e, EXIT_USAGE, "name a .metal file or a folder, as in assay lint kernels");
+    char kernels[PATH_MAX];
+    const char *own = kernels;
+    if (count == 0) {
+        *e = (err){.code = EXIT_OK};
+        if (!project_find_kernels(kernels, sizeof kernels, e))
+            return e->code == EXIT_OK
+                       ? err_set(e, EXIT_USAGE,
+                                 "name a .metal file or a folder, as in assay lint kernels")
+                       : false;
+        names = &own;
+        count = 1;
+    }
     for (size_t i = 0; i < count; i++) {
         size_t before = list->count;
         if (!os_is_folder(names[i]))
@@ -201,7 +219,23 @@ static bool cover_files(const path_list *files, const msl_extras *extras, size_t
     return ok;
 }
 
+static void print_json(const place_list *places, size_t files, size_t errors) {
+    printf("{\n  \"assay\": \"%s\",\n  \"files\": %zu,\n  \"errors\": %zu,\n  \"messages\": [",
+           ASSAY_VERSION, files, errors);
+    for (size_t i = 0; i < places->count; i++) {
+        const place *p = &places->items[i];
+        printf("%s\n    {\"file\": ", i ? "," : "");
+        json_print_text(stdout, p->path, strlen(p->path));
+        printf(", \"line\": %d, \"column\": %d, \"level\": \"%s\", \"rule\": \"%s\", \"message\": ",
+               p->line, p->column, p->is_error ? "error" : "warning", p->rule);
+        json_print_text(stdout, p->text, strlen(p->text));
+        putchar('}');
+    }
+    printf("%s]\n}\n", places->count ? "\n  " : "");
+}
+
 static bool lint_files(const path_list *files, const msl_extras *extras, size_t *errors, err *e) {
+    place_list places = {.count = 0};
     linter *l = linter_new(e);
     bool ok = l != NULL;
     progress p = progress_new(stderr, "files", files->count);
@@ -210,7 +244,9 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
         ok = linter_check(l, files->paths[i], extras, &r, e);
         progress_hide(&p);
         if (ok) {
-            print_report(files->paths[i], &r);
+            places_add_remarks(&places, &r.remarks);
+            if (!settings.json)
+                print_report(files->paths[i], &r);
             *errors += remark_count(&r.remarks, REMARK_ERROR);
             ok = output_flush(e);
         }
@@ -219,6 +255,11 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
     }
     progress_hide(&p);
     linter_free(l);
+    if (ok && settings.json)
+        print_json(&places, files->count, *errors);
+    places_annotate(stderr, &places);
+    ok = ok && (!settings.sarif || places_write_sarif(settings.sarif, &places, e));
+    places_free(&places);
     return ok;
 }
 
@@ -266,9 +307,10 @@ const verb verb_lint = {
     .names = "FILE.metal...",
     .about = "find mistakes in .metal files without running them, and which kernels compile",
     .notes =
-        "FILE is any .metal file or a folder of them. Each file is compiled for the software\n"
-        "device and parsed again as C++ for OpenCL, which has MSL's address spaces: passing a\n"
-        "device pointer where a thread pointer is expected is an error there. Also reported:\n"
+        "FILE is any .metal file or a folder of them (default: the kernels of the project). Each\n"
+        "file is compiled for the software device and parsed again as C++ for OpenCL, which has\n"
+        "MSL's address spaces: passing a device pointer where a thread pointer is expected is an\n"
+        "error there. Also reported:\n"
         "thread positions of mixed shapes, a buffer index used twice or out of range, a buffer\n"
         "passed by value, more than 32 KB of threadgroup memory, threadgroup variables with an\n"
         "initial value, kernels that return a value, recursion, goto, virtual methods,\n"

@@ -5,18 +5,21 @@
 #include <string.h>
 
 #include "axes.h"
+#include "harness/base/json.h"
 #include "harness/base/table.h"
 #include "kernels/ops.h"
+#include "reference/quant.h"
 #include "verb.h"
 
 static struct {
-    bool md;
+    bool md, json;
     axes_query axes;
 } settings;
 
 static const option options[] = {
     AXES_KERNEL_OPTIONS(settings.axes),
     {"md", OPTION_FLAG, &settings.md, NULL, "as a Markdown table, one row per op", 0, 0},
+    {"json", OPTION_FLAG, &settings.json, NULL, "as a JSON array, one object per kernel", 0, 0},
 };
 
 /* The selection: names of ops and kernels, or globs. */
@@ -172,11 +175,40 @@ static size_t print_markdown(const selection *s) {
     return count;
 }
 
+static void print_json_text(const char *key, const char *text) {
+    printf("%s\"%s\": ", strcmp(key, "op") == 0 ? "" : ", ", key);
+    json_print_text(stdout, text ? text : "", text ? strlen(text) : 0);
+}
+
+static size_t print_json(const selection *s) {
+    size_t count = 0;
+    putchar('[');
+    for (size_t i = 0; i < registry_count; i++)
+        for (size_t j = 0; j < registry[i]->kernel_count; j++) {
+            const op *o = registry[i];
+            const kernel *k = &o->kernels[j];
+            if (!has_kernel(s, o, k))
+                continue;
+            fputs(count++ ? ",\n  {" : "\n  {", stdout);
+            print_json_text("op", o->name);
+            print_json_text("kernel", k->name);
+            print_json_text("computes", o->about);
+            print_json_text("about", k->about);
+            print_json_text("shape", o->dims);
+            print_json_text("file", k->file);
+            print_json_text("format", k->format ? k->format->name : "");
+            print_json_text("variant", k->variant);
+            printf(", \"accumulates\": %s}", k->accumulates ? "true" : "false");
+        }
+    puts("\n]");
+    return count;
+}
+
 static exit_code run(const char *const *names, size_t count, err *e) {
     selection s = {.filters = names, .count = count};
     if (!axes_parse(&settings.axes, &s.axes, e) || !check_filters(&s, e))
         return e->code;
-    if ((settings.md ? print_markdown(&s) : print_table(&s)) > 0)
+    if ((settings.json ? print_json(&s) : settings.md ? print_markdown(&s) : print_table(&s)) > 0)
         return EXIT_OK;
     err_set(e, EXIT_USAGE, "no kernel has the given format, variant and accumulation");
     return e->code;
@@ -189,5 +221,6 @@ const verb verb_list = {
     .notes = "NAME is an op, a kernel or a glob: 'matvec*'. Without one, all are listed.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
+    .runs_ops = true,
     .run = run,
 };

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/os.h"
 #include "harness/check/canary.h"
 #include "harness/check/findings.h"
 #include "harness/device/cuda/sanitizer.h"
+#include "places.h"
 #include "report.h"
 #include "suite_options.h"
 #include "verb.h"
@@ -14,6 +16,7 @@ static suite_settings settings = {
     .run = {.verb = "validate", .find = cases_parse, .seed = 1, .timeout_s = 120}};
 static uint64_t max_findings = 50;
 static bool trace_nan, strict;
+static const char *sarif;
 
 static const option options[] = {
     SUITE_OPTIONS(settings),
@@ -24,7 +27,14 @@ static const option options[] = {
     {"strict", OPTION_FLAG, &strict, NULL,
      "milder findings fail the run too: threads that store the same value in one place", 0, 0},
     {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the findings to a file", 0, 0},
+    {"sarif", OPTION_TEXT, &sarif, "FILE.sarif",
+     "also write findings and failed cases as SARIF 2.1.0, for code scanning", 0, 0},
 };
+
+/* Where the rows go: with --json, stdout has only the object. */
+static FILE *get_out(void) {
+    return settings.json ? stderr : stdout;
+}
 
 /* On GPUs the reports are in files of this folder. */
 static char folder[1024];
@@ -54,6 +64,7 @@ static bool check_reports(finding_list *found, bool is_over, err *e) {
 /* Of all tools together, where there are several. */
 typedef struct {
     finding_list found;
+    outcome_list outcomes;
     size_t passed, failed, skipped, canaries;
 } totals;
 
@@ -111,8 +122,8 @@ static void print_all(const finding_list *found) {
         finding_add(&folded, &f);
     }
     if (folded.count > 0) {
-        printf("\nall findings:\n");
-        findings_print(stdout, &folded, (size_t)max_findings);
+        fprintf(get_out(), "\nall findings:\n");
+        findings_print(get_out(), &folded, (size_t)max_findings);
     }
     finding_free(&folded);
 }
@@ -144,12 +155,13 @@ static exit_code validate_cases(const case_list *cases, const device_facts *f, t
     report r;
     finding_list found = {0};
     /* Validation is tested before it is trusted. Its canaries are not findings. */
-    if (!open_folder(e) || !suite_play_canaries(&settings.run, f, stdout, e) ||
+    if (!open_folder(e) || !suite_play_canaries(&settings.run, f, get_out(), e) ||
         !check_reports(&found, false, e) || !open_folder(e))
         return e->code;
-    report_start(&r, stdout, cases, settings.run.seed, NULL);
+    report_start(&r, get_out(), cases, settings.run.seed, NULL);
     r.show_skips = settings.skipped;
-    r.quiet = settings.quiet;
+    r.quiet = settings.quiet || settings.json;
+    r.outcomes = &all->outcomes;
     fflush(stdout);
     suite_listener listener = report_get_listener(&r);
     bool ok =
@@ -172,14 +184,14 @@ static exit_code validate_with_tools(const case_list *cases, const device_facts 
         err own = {.code = EXIT_OK};
         if (!sanitizer_choose(sanitizer_tools[i], e))
             return e->code;
-        printf("\n# compute-sanitizer's %s\n", sanitizer_tools[i]);
+        fprintf(get_out(), "\n# compute-sanitizer's %s\n", sanitizer_tools[i]);
         exit_code code = validate_cases(cases, f, all, &own);
         if (code == EXIT_INCONCLUSIVE) {
             *e = own;
             return code;
         }
         if (own.text[0])
-            printf("# %s: %s\n", sanitizer_tools[i], own.text);
+            fprintf(get_out(), "# %s: %s\n", sanitizer_tools[i], own.text);
         if (worst == EXIT_OK)
             worst = code;
         if (e->code == EXIT_OK)
@@ -188,8 +200,25 @@ static exit_code validate_with_tools(const case_list *cases, const device_facts 
     return worst;
 }
 
+/* What other programs read. */
+static bool write_outcomes(const totals *all, const device_facts *f, uint64_t began_ns, err *e) {
+    place_list places = {.count = 0};
+    places_add_findings(&places, &all->found, strict);
+    places_add_outcomes(&places, &all->outcomes);
+    if (settings.json)
+        outcome_print_json(stdout, "validate", f, settings.run.seed, &all->outcomes, &all->found);
+    places_annotate(stderr, &places);
+    bool ok = (!sarif || places_write_sarif(sarif, &places, e)) &&
+              (!settings.junit || outcome_write_junit(settings.junit, "validate", f, &all->outcomes,
+                                                      (double)(os_now_ns() - began_ns) * 1e-9, e));
+    places_free(&places);
+    return ok;
+}
+
 static exit_code validate_on(const case_list *cases, const device_facts *f, err *e) {
-    report_print_header(f, settings.run.seed);
+    uint64_t began_ns = os_now_ns();
+    if (!settings.json)
+        report_print_header(f, settings.run.seed);
     bool is_cuda = strcmp(f->api, "cuda") == 0;
     format = is_cuda ? &sanitizer_log : strcmp(f->api, "metal") == 0 ? &metal_log : NULL;
     totals all = {.passed = 0};
@@ -204,7 +233,10 @@ static exit_code validate_on(const case_list *cases, const device_facts *f, err 
             code = e->code;
         csv_free(file);
     }
+    if (e->code == EXIT_OK && !write_outcomes(&all, f, began_ns, e))
+        code = e->code;
     finding_free(&all.found);
+    outcome_free(&all.outcomes);
     return code;
 }
 
@@ -218,13 +250,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         setenv("ASSAY_STRICT", "1", 1);
     if (settings.worker)
         return suite_serve(&settings.run, e);
-    case_query query = {.filters = names,
-                        .filter_count = count,
-                        .shapes = settings.shapes,
-                        .input = settings.input,
-                        .axes = settings.axes,
-                        .quick = settings.quick,
-                        .with_skips = true};
+    case_query query = SUITE_QUERY(settings, names, count);
     case_list cases;
     device_facts facts;
     if (!cases_find(&query, &cases, e))
@@ -259,5 +285,6 @@ const verb verb_validate = {
         "NVIDIA GPUs all cases run under each of the four tools of compute-sanitizer.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
+    .runs_ops = true,
     .run = run,
 };

@@ -6,14 +6,15 @@
 
 #include "completion.h"
 #include "harness/base/err.h"
+#include "harness/device/cache_room.h"
 #include "manual.h"
 #include "output.h"
 #include "verb.h"
 
-static const verb *const verbs[] = {&verb_info,    &verb_list,       &verb_check, &verb_validate,
-                                    &verb_mutants, &verb_launch,     &verb_lint,  &verb_bench,
-                                    &verb_compare, &verb_experiment, &verb_plot,  &verb_claims,
-                                    &verb_report,  &verb_run,        &verb_model, &verb_tokenize};
+static const verb *const verbs[] = {
+    &verb_init,   &verb_info,   &verb_list,  &verb_check,   &verb_validate,   &verb_mutants,
+    &verb_launch, &verb_lint,   &verb_bench, &verb_compare, &verb_experiment, &verb_plot,
+    &verb_claims, &verb_report, &verb_run,   &verb_model,   &verb_cache,      &verb_tokenize};
 enum { VERB_COUNT = sizeof verbs / sizeof *verbs, MAX_VERBS = 32 };
 
 static void print_verbs(FILE *out, const verb *const *list, size_t count) {
@@ -59,7 +60,7 @@ static void print_usage(FILE *out, const verb *family, const verb *v) {
 static const verb *find_verb(const verb *const *list, size_t count, const char *family,
                              const char *name, err *e) {
     const char *names[MAX_VERBS];
-    char valid[192] = "";
+    char valid[256] = "";
     size_t used = 0;
     assert(count <= MAX_VERBS);
     for (size_t i = 0; i < count; i++) {
@@ -79,6 +80,15 @@ static const verb *find_verb(const verb *const *list, size_t count, const char *
     return NULL;
 }
 
+/* Compiling is most of the time of a first run; the next one finds it in the cache. */
+static void print_compile_cost(void) {
+    size_t count;
+    double seconds;
+    cache_room_end_log(&count, &seconds);
+    if (count > 0)
+        fprintf(stderr, "%zu compiled in %.1f s; the cache has them now\n", count, seconds);
+}
+
 static exit_code run_verb(const verb *family, const verb *v, int argc, const char **argv, err *e) {
     bool help = false;
     option options[OPTIONS_MAX];
@@ -92,7 +102,12 @@ static exit_code run_verb(const verb *family, const verb *v, int argc, const cha
         err_set(e, EXIT_USAGE, "%s takes no names, but was given '%.40s'", v->name, argv[0]);
         return e->code;
     }
-    return verb_enter_folder(e) ? v->run(argv, (size_t)argc, e) : e->code;
+    if (!v->runs_ops)
+        return verb_prepare(v, e) ? v->run(argv, (size_t)argc, e) : e->code;
+    cache_room_start_log();
+    exit_code code = verb_prepare(v, e) ? v->run(argv, (size_t)argc, e) : e->code;
+    print_compile_cost();
+    return code;
 }
 
 static exit_code run_family(const verb *v, int argc, const char **argv, err *e) {

@@ -154,6 +154,8 @@ static void print_failures(const report *r) {
 
 void report_add(report *r, const kernel_case *c, const case_report *what) {
     const check_result *result = what->made && !what->failure ? &what->result : NULL;
+    if (r->outcomes)
+        outcome_add(r->outcomes, c, what);
     if (result && result->verdict == CHECK_PASS) {
         r->passed++;
         if (!r->quiet)

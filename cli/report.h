@@ -6,6 +6,7 @@
 #include "harness/base/csv.h"
 #include "harness/base/table.h"
 #include "harness/check/suite.h"
+#include "outcome.h"
 
 enum { REPORT_COLUMNS = 10, REPORT_LINE = 200 };
 
@@ -19,6 +20,7 @@ typedef struct {
     bool show_skips; /* a row for each case that was skipped, with the reason */
     bool quiet;      /* no row for a case that passed */
     size_t passed, failed, skipped;
+    outcome_list *outcomes;        /* NULL, or every case is kept there */
     char (*failures)[REPORT_LINE]; /* for the end: each case and its failure */
     char first_skip[200];          /* which was the first, and why */
 } report;

@@ -2,25 +2,42 @@
 #include "verb.h"
 
 #include <assert.h>
-#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static const char *folder;
+#include "harness/base/root.h"
+#include "project/project.h"
 
-static const option folder_option = {
-    "C|folder", OPTION_TEXT, &folder, "DIR", "work in this folder, as if started there", 0, 0};
+static const char *project, *kernels;
+
+static const option project_option = {
+    "C|project",
+    OPTION_TEXT,
+    &project,
+    "DIR",
+    "work on the project in DIR (default: the one that the current folder is in, if any)",
+    0,
+    0};
+static const option kernels_option = {
+    "kernels", OPTION_TEXT, &kernels, "DIR", "take the .metal files from this folder", 0, 0};
 
 size_t verb_list_options(const verb *v, option out[OPTIONS_MAX]) {
-    assert(v->option_count < OPTIONS_MAX);
-    if (v->option_count > 0)
-        memcpy(out, v->options, v->option_count * sizeof *out);
-    out[v->option_count] = folder_option;
-    return v->option_count + 1;
+    size_t count = v->option_count;
+    assert(count + 2 <= OPTIONS_MAX);
+    if (count > 0)
+        memcpy(out, v->options, count * sizeof *out);
+    if (v->runs_ops)
+        out[count++] = kernels_option;
+    out[count++] = project_option;
+    return count;
 }
 
-bool verb_enter_folder(err *e) {
-    if (!folder || chdir(folder) == 0)
-        return true;
-    return err_set(e, EXIT_USAGE, "cannot work in the folder %.160s: %s", folder, strerror(errno));
+bool verb_prepare(const verb *v, err *e) {
+    char path[PATH_MAX];
+    if (project && !root_set_project(project, e))
+        return false;
+    if (kernels && (!realpath(kernels, path) || setenv("ASSAY_KERNELS", path, 1) != 0))
+        return err_set(e, EXIT_USAGE, "there is no folder of kernels %.160s", kernels);
+    return !v->runs_ops || project_load(e);
 }

@@ -16,6 +16,7 @@ struct verb {
     const char *notes; /* the rest of its help, or NULL */
     const option *options;
     size_t option_count;
+    bool runs_ops; /* works on ops of the registry: those of the project, if there is one */
     /* Returns the exit status; e is printed if it has a text. */
     exit_code (*run)(const char *const *names, size_t count, err *e);
     /* A family has verbs of its own in place of all that: `assay model info`. */
@@ -23,11 +24,13 @@ struct verb {
     size_t verb_count;
 };
 
-/* The options of a verb and -C, which every verb has. Returns how many. */
+/* The options of a verb and those that all verbs have, or all that run ops. Returns how many. */
 size_t verb_list_options(const verb *v, option out[OPTIONS_MAX]);
-/* Goes to the folder that -C named, if it did. */
-bool verb_enter_folder(err *e);
+/* Acts on the options that all verbs have, and loads the ops of the project. */
+bool verb_prepare(const verb *v, err *e);
 
+extern const verb verb_init;
+extern const verb verb_cache;
 extern const verb verb_info;
 extern const verb verb_list;
 extern const verb verb_check;

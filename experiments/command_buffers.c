@@ -17,16 +17,19 @@ enum { THIRDS = 3 };
 
 /* Marks at each third of each layer and at the end of the last one. What stands before the first layer
  * goes with it. The caller frees them. */
-static mark *split_layers(const tape *t, size_t layers, size_t *count) {
-    mark *all = calloc(THIRDS * layers + 1, sizeof *all);
-    assert(all && t->mark_count > layers);
+static mark *split_layers(const tape *t, uint32_t layers, size_t *count) {
+    mark *all = calloc(THIRDS * (size_t)layers + 1, sizeof *all);
+    assert(all);
     *count = 0;
-    for (size_t i = 0; i < layers; i++) {
-        size_t start = t->marks[i].at, launches = t->marks[i + 1].at - start;
+    for (uint32_t i = 0; i < layers; i++) {
+        size_t first, end;
+        if (!model_find_layer(t, i, &first, &end))
+            continue;
         for (size_t k = i == 0 ? 1 : 0; k < THIRDS; k++)
-            all[(*count)++].at = start + k * launches / THIRDS;
+            all[(*count)++].at = first + k * (end - first) / THIRDS;
+        if (i + 1 == layers)
+            all[(*count)++].at = end;
     }
-    all[(*count)++].at = t->marks[layers].at;
     return all;
 }
 

@@ -62,7 +62,6 @@ typedef struct {
     model *model;
     uint32_t position, token; /* the token to feed, and its position */
     uint32_t next;            /* the token that must follow: the argmax */
-    model_fusion fusion;      /* as the options say */
     float *logits;            /* (vocab) expected after it */
     float *room;              /* (vocab) for logits to compare with them */
 } lab_decoder;

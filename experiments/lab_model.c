@@ -46,6 +46,9 @@ void lab_close_model(lab *l) {
     free(l->logits);
     if (l->scratch[0])
         os_remove_folder(l->scratch);
+    l->file = NULL;
+    l->logits = NULL;
+    l->scratch[0] = 0;
 }
 
 /* Random weights in the shape of a tiny model. */
@@ -130,19 +133,20 @@ void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t coun
 
 /* Decoders ---------------------------------------------------------------------------------- */
 
-static bool check_launches(lab *l, lab_decoder *d, size_t vocab, err *e) {
-    check_options o = {.unordered = false};
+static bool check_launches(lab *l, lab_decoder *d, const model_options *o, size_t vocab, err *e) {
+    check_options plain = {.unordered = false};
     check_result result = {.verdict = CHECK_PASS};
     free(l->logits);
     l->logits = malloc(vocab * sizeof *l->logits);
     assert(l->logits);
-    if (!model_debug_token(d->model, d->token, l->logits, &o, &result, e))
+    if (!model_debug_token(d->model, d->token, l->logits, &plain, &result, e))
         return false;
     if (result.verdict != CHECK_PASS)
         return err_set(e, EXIT_WRONG, "the model is wrong, so nothing is timed: %.200s",
                        result.message);
     l->checked_position = d->position;
-    l->fusion = d->fusion;
+    l->checked_norms = o->norms;
+    l->checked_fusion = o->fusion;
     return true;
 }
 
@@ -181,8 +185,7 @@ static bool play_once(lab_decoder *d, err *e) {
 }
 
 bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_decoder *d, err *e) {
-    *d = (lab_decoder){.position = position ? position : positions[l->options.level],
-                       .fusion = o->fusion};
+    *d = (lab_decoder){.position = position ? position : positions[l->options.level]};
     if (!(d->model = lab_open_model(l, o, e)))
         return false;
     uint32_t vocab = model_get_shape(d->model)->vocab, count = d->position + 1;
@@ -194,8 +197,9 @@ bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_dec
     bool ok = model_forward_prompt(d->model, tokens, d->position, PLAY_WHOLE, d->room, NULL, e) &&
               model_keep(d->model, e);
     free(tokens);
-    bool is_checked = l->logits && l->checked_position == d->position && l->fusion == d->fusion;
-    if (!ok || (!is_checked && !check_launches(l, d, vocab, e)))
+    bool is_checked = l->logits && l->checked_position == d->position &&
+                      l->checked_norms == o->norms && l->checked_fusion == o->fusion;
+    if (!ok || (!is_checked && !check_launches(l, d, o, vocab, e)))
         return false;
     d->logits = malloc(vocab * sizeof *d->logits);
     assert(d->logits);

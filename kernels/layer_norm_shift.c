@@ -43,7 +43,8 @@ bool layer_norm_shift_record(tape *t, const kernel *k, slice x, slice w, slice b
     launch_set_u32(l, 6, dim);
     launch_set_u32(l, 7, mixes);
     launch_set_f32(l, 8, eps);
-    uint32_t group = k->group == 1 || dim <= 2048 ? k->group : 4 * k->group;
+    uint32_t wanted = divide_up(dim, k->group); /* one value per thread, as far as threads go */
+    uint32_t group = k->group == 1 ? 1 : k->group * (wanted < 4 ? wanted : 4);
     launch_set_groups(l, (size3){1, 1, 1}, (size3){group, 1, 1});
     l->flops = 8 * (uint64_t)dim + 2 * (uint64_t)all + 4;
     l->oracle = layer_norm_shift_oracle;

@@ -29,8 +29,9 @@ METAL_FUNC void normalise_and_shift(T team, device const float *x, device const 
     }
 }
 
-// One threadgroup of 256, or of 1024 for long rows. Six mixes of it would otherwise be a norm, a
-// shift and a copy: three launches, each as long as its latency.
+// One threadgroup of 256 to 1024 threads: everything here is latency, and each value that a thread
+// takes after its first adds that of nine loads. As a norm, a shift and a copy it would be three
+// launches.
 kernel void layer_norm_shift(device const float *x [[buffer(0)]],
                              device const float *w [[buffer(1)]],
                              device const float *b [[buffer(2)]],

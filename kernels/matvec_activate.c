@@ -115,7 +115,13 @@ static const shape_list float_list = {
 #define LIST_floats &float_list
 #define LIST_few_floats &float_list
 
-static const kernel kernels[] = {FORMATS(BLOCKS_OR_FLOATS)};
+#define LEAN(end, about_, rows_)                                                                   \
+    KERNEL(q4_0, "multi_token_matvec_q4_0_activate_" #end, #end, about_, NULL, .group = 128,       \
+           .rows = rows_, .tokens = 8)
+
+static const kernel kernels[] = {
+    LEAN(lean, "each weight decoded once for 8 tokens, 2 rows per simdgroup", 8),
+    LEAN(lean_rows, "the same, 4 rows per simdgroup", 16), FORMATS(BLOCKS_OR_FLOATS)};
 
 const op matvec_activate_op = {
     .name = "matvec_activate",

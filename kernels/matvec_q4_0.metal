@@ -269,18 +269,6 @@ kernel void matvec_q4_0_accumulate_rowblock(device const block_q4_0 *w [[buffer(
         y[first + lane] += sums[lane];
 }
 
-// By halves of blocks, for matvec_lean.h.
-struct q4_0_halves {
-    typedef block_q4_0 block;
-    typedef q4_0_half_input input;
-    static METAL_FUNC input load(device const float *x, uint part) {
-        return q4_0_load_half(x, part);
-    }
-    static METAL_FUNC float multiply(device const block_q4_0 *b, uint part, thread const input &x) {
-        return q4_0_half_product(b, part, x);
-    }
-};
-
 MATVEC_LEAN(q4_0)
 
 // A threadgroup of 128 computes 8 rows; each of its 4 simdgroups a quarter of their blocks, 8 blocks
@@ -324,8 +312,8 @@ kernel void matvec_split(device const block_q4_0 *w [[buffer(0)]],
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const uint row = group * 8 + thread_index;
     if (thread_index < 8 && row < out_dim)
-        plain_output<accumulate>().put(
-            y + row, row,
+        put<accumulate>(
+            y + row,
             (partial[thread_index] + partial[8 + thread_index]) +
                 (partial[16 + thread_index] + partial[24 + thread_index]));
 }
@@ -341,16 +329,10 @@ MATVEC_MANY_TOKENS(q4_0, q4_0)
 // R rows per simdgroup, 4 simdgroups per threadgroup of 128, and 8 tokens (q4_0_tokens.h); the second
 // axis of the grid counts tiles of 8 tokens. Few rows per simdgroup fill a GPU when there are few
 // tokens; more rows use each value of x more often.
-template <uint R, bool accumulate>
-kernel void multi_token_lean(device const block_q4_0 *w [[buffer(0)]],
-                             device const float *x [[buffer(1)]],
-                             device float *y [[buffer(2)]],
-                             constant uint &out_dim [[buffer(3)]],
-                             constant uint &in_dim [[buffer(4)]],
-                             constant uint &batch [[buffer(5)]],
-                             uint2 group [[threadgroup_position_in_grid]],
-                             uint sg [[simdgroup_index_in_threadgroup]],
-                             uint lane [[thread_index_in_simdgroup]]) {
+template <uint R, typename O>
+METAL_FUNC void make_lean_tile(device const block_q4_0 *w, device const float *x, device float *y,
+                               O output, uint out_dim, uint in_dim, uint batch, uint2 group,
+                               uint sg, uint lane) {
     const uint first = (group.x * 4 + sg) * R;
     if (first >= out_dim)
         return;
@@ -361,9 +343,42 @@ kernel void multi_token_lean(device const block_q4_0 *w [[buffer(0)]],
     sums.add(rows, x, x, in_dim, group.y * TOKENS, batch, lane);
     const float sum = finish<R>(sums, lane);
     const token_place<R> place(lane);
+    const uint row = first + place.row;
     const uint token = group.y * TOKENS + place.token;
-    if (place.is_first && first + place.row < out_dim && token < batch)
-        plain_output<accumulate>().put(y + size_t(token) * out_dim + first + place.row, 0, sum);
+    if (place.is_first && row < out_dim && token < batch)
+        output.take(y + size_t(token) * out_dim + row, row, sum);
+}
+
+template <uint R, bool accumulate>
+kernel void multi_token_lean(device const block_q4_0 *w [[buffer(0)]],
+                             device const float *x [[buffer(1)]],
+                             device float *y [[buffer(2)]],
+                             constant uint &out_dim [[buffer(3)]],
+                             constant uint &in_dim [[buffer(4)]],
+                             constant uint &batch [[buffer(5)]],
+                             uint2 group [[threadgroup_position_in_grid]],
+                             uint sg [[simdgroup_index_in_threadgroup]],
+                             uint lane [[thread_index_in_simdgroup]]) {
+    const plain_output<accumulate> output = {};
+    make_lean_tile<R>(w, x, y, output, out_dim, in_dim, batch, group, sg, lane);
+}
+
+// The same as y = activation(W x + bias).
+template <uint R>
+kernel void activated_lean(device const block_q4_0 *w [[buffer(0)]],
+                           device const float *x [[buffer(1)]],
+                           device float *y [[buffer(2)]],
+                           constant uint &out_dim [[buffer(3)]],
+                           constant uint &in_dim [[buffer(4)]],
+                           device const float *bias [[buffer(5)]],
+                           constant uint &has_bias [[buffer(6)]],
+                           constant uint &activation [[buffer(7)]],
+                           constant uint &batch [[buffer(8)]],
+                           uint2 group [[threadgroup_position_in_grid]],
+                           uint sg [[simdgroup_index_in_threadgroup]],
+                           uint lane [[thread_index_in_simdgroup]]) {
+    const activated_output output = {bias, has_bias, activation};
+    make_lean_tile<R>(w, x, y, output, out_dim, in_dim, batch, group, sg, lane);
 }
 
 #define MULTI_TOKEN_LEAN(name, R, accumulate)                                                      \
@@ -373,3 +388,5 @@ MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_lean", 2, false)
 MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_lean_rows", 4, false)
 MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_accumulate_lean", 2, true)
 MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_accumulate_lean_rows", 4, true)
+MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean", activated_lean, 2)
+MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean_rows", activated_lean, 4)

@@ -75,7 +75,7 @@ kernel void matvec_q4_0_batched_quad(device const block_q4_0 *wa [[buffer(0)]],
     if (first >= dims.x + dims.y + dims.z)
         return;
     const product p = find_product(wa, wb, wc, ya, yb, yc, dims, first + lane / 4);
-    const quad_tile<q4_0, plain_output<false>> tile = {
-        p.w, x, p.y, {}, p.row, lane % 4, p.rows, dims.w};
+    const quad_tile<q4_0, plain_output<false>> tile = {p.w,   x,        p.y,    {},
+                                                       p.row, lane % 4, p.rows, dims.w};
     tile.make<1>();
 }

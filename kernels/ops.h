@@ -65,10 +65,12 @@
 OPS(DECLARE_OP)
 #undef DECLARE_OP
 
-/* The same, as an array (registry.c). */
-extern const op *const registry[];
-extern const size_t registry_count;
-const op *registry_find_op(const char *name);                           /* NULL if there is none */
+/* The ops that verbs work on, as an array (registry.c): these, or those of a user's project. */
+extern const op *const *registry;
+extern size_t registry_count;
+void registry_use(const op *const *ops, size_t count); /* kept, not copied */
+/* Those of the registry come first, but Assay's own are always found. NULL if there is none. */
+const op *registry_find_op(const char *name);
 const kernel *registry_find_kernel(const char *name, const op **owner); /* owner may be NULL */
 
 #endif

@@ -1,27 +1,45 @@
-/* registry: the list of ops.h as an array. */
+/* registry: the list of ops.h as an array, or what a project has in its place. */
 #include "ops.h"
 
 #include <string.h>
 
 #define ENTRY(name) &name##_op,
-const op *const registry[] = {OPS(ENTRY)};
-const size_t registry_count = sizeof registry / sizeof registry[0];
+static const op *const built_in[] = {OPS(ENTRY)};
+enum { BUILT_IN = sizeof built_in / sizeof *built_in };
+
+const op *const *registry = built_in;
+size_t registry_count = BUILT_IN;
+
+void registry_use(const op *const *ops, size_t count) {
+    registry = ops;
+    registry_count = count;
+}
+
+static const op *find_op(const op *const *ops, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(ops[i]->name, name) == 0)
+            return ops[i];
+    return NULL;
+}
 
 const op *registry_find_op(const char *name) {
-    for (size_t i = 0; i < registry_count; i++)
-        if (strcmp(registry[i]->name, name) == 0)
-            return registry[i];
+    const op *o = find_op(registry, registry_count, name);
+    return o ? o : find_op(built_in, BUILT_IN, name);
+}
+
+static const kernel *find_kernel(const op *const *ops, size_t count, const char *name,
+                                 const op **owner) {
+    for (size_t i = 0; i < count; i++) {
+        const kernel *k = op_find_kernel(ops[i], name);
+        if (k && owner)
+            *owner = ops[i];
+        if (k)
+            return k;
+    }
     return NULL;
 }
 
 const kernel *registry_find_kernel(const char *name, const op **owner) {
-    for (size_t i = 0; i < registry_count; i++) {
-        const kernel *k = op_find_kernel(registry[i], name);
-        if (k) {
-            if (owner)
-                *owner = registry[i];
-            return k;
-        }
-    }
-    return NULL;
+    const kernel *k = find_kernel(registry, registry_count, name, owner);
+    return k ? k : find_kernel(built_in, BUILT_IN, name, owner);
 }

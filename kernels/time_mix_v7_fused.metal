@@ -123,11 +123,122 @@ inline float total(float4 v) {
     return (v.x + v.y) + (v.z + v.w);
 }
 
+// The state of a row as a quad works on it: lane `part` has float4s part, part + 4, ... In registers
+// for heads of up to 64, where it arrives while other things are computed; where it is for larger
+// ones, which would need too many.
+struct held_row {
+    device float4 *row;
+    uint part, wides;
+    float4 s[4];
+
+    METAL_FUNC void load() {
+        for (uint p = 0; p < 4; p++)
+            s[p] = part + 4 * p < wides ? row[part + 4 * p] : float4(0.0f);
+    }
+    METAL_FUNC uint count() const { return 4; }
+    METAL_FUNC float4 get(uint p) const { return s[p]; }
+    METAL_FUNC void set(uint p, float4 v) { s[p] = row[part + 4 * p] = v; }
+};
+
+struct placed_row {
+    device float4 *row;
+    uint part, wides;
+
+    METAL_FUNC void load() {}
+    METAL_FUNC uint count() const { return (wides + 3) / 4; }
+    METAL_FUNC float4 get(uint p) const { return row[part + 4 * p]; }
+    METAL_FUNC void set(uint p, float4 v) { row[part + 4 * p] = v; }
+};
+
+// What a token reads and writes, and whose threads work on it.
+struct token_vectors {
+    device const float *k, *v, *a, *k_k, *k_a, *v_gate, *v_first, *r, *w, *g, *r_k, *norm_w, *norm_b;
+    device float *state, *y;
+    uint size, mixes_v;
+    float eps;
+};
+struct token_thread {
+    uint head, index, lane, sg, sg_count;
+};
+
+// Threads 0 to size - 1 make the vectors of the head in threadgroup memory, each its own channel;
+// then each quad does its row, which is an S.
+template <typename S>
+METAL_FUNC void mix_token(thread const token_vectors &x, token_thread me,
+                          threadgroup float4 *vectors, threadgroup float *values,
+                          threadgroup float *partial) {
+    const uint at = me.head * x.size;
+    const uint part = me.index % 4;
+    const bool has_row = me.index / 4 < x.size; // a small head has fewer rows than quads
+    const uint row = has_row ? me.index / 4 : 0;
+    const uint wides = has_row ? x.size / 4 : 0;
+    S own;
+    own.row = (device float4 *)(x.state + size_t(at + row) * x.size);
+    own.part = part;
+    own.wides = wides;
+    own.load();
+
+    threadgroup float4 *r = vectors;
+    threadgroup float4 *w = vectors + 64;
+    threadgroup float4 *k = vectors + 128;
+    threadgroup float4 *kk = vectors + 192;
+    threadgroup float4 *b = vectors + 256;
+    float raw = 0.0f;
+    float bonus = 0.0f;
+    float rate = 0.0f;
+    if (me.index < x.size) {
+        const uint c = at + me.index;
+        rate = x.a[c];
+        raw = x.k[c] * x.k_k[c];
+        const float key = x.k[c] * (1.0f + (rate - 1.0f) * x.k_a[c]);
+        bonus = x.r[c] * key * x.r_k[c];
+        ((threadgroup float *)r)[me.index] = x.r[c];
+        ((threadgroup float *)w)[me.index] = x.w[c];
+        ((threadgroup float *)k)[me.index] = key;
+        values[me.index] = x.mixes_v ? x.v[c] + (x.v_first[c] - x.v[c]) * x.v_gate[c] : x.v[c];
+    }
+    const float squares = threadgroup_sum(raw * raw, partial, me.lane, me.sg, me.sg_count);
+    const float unit = raw * rsqrt(max(squares, SHORTEST * SHORTEST));
+    if (me.index < x.size) {
+        ((threadgroup float *)kk)[me.index] = unit;
+        ((threadgroup float *)b)[me.index] = unit * rate;
+    }
+    // The barrier of this sum is also that of the vectors.
+    bonus = threadgroup_sum(bonus, partial + 32, me.lane, me.sg, me.sg_count);
+
+    const float value = values[row];
+    float4 dots = float4(0.0f);
+    for (uint p = 0; p < own.count(); p++)
+        if (part + 4 * p < wides)
+            dots = fma(own.get(p), kk[part + 4 * p], dots);
+    const float sa = -quad_sum(total(dots));
+    float4 sums = float4(0.0f);
+    for (uint p = 0; p < own.count(); p++)
+        if (part + 4 * p < wides) {
+            const uint j = part + 4 * p;
+            own.set(p, fma(float4(sa), b[j], fma(float4(value), k[j], own.get(p) * w[j])));
+            sums = fma(own.get(p), r[j], sums);
+        }
+    const float out = quad_sum(total(sums));
+
+    const bool is_first = has_row && part == 0;
+    const float mean =
+        threadgroup_sum(is_first ? out : 0.0f, partial + 64, me.lane, me.sg, me.sg_count) /
+        float(x.size);
+    const float difference = is_first ? out - mean : 0.0f;
+    const float variance = threadgroup_sum(difference * difference, partial + 96, me.lane, me.sg,
+                                           me.sg_count) /
+                           float(x.size);
+    if (is_first) {
+        const uint c = at + row;
+        const float normal = difference * rsqrt(variance + x.eps);
+        x.y[c] = (normal * x.norm_w[c] + x.norm_b[c] + bonus * value) * x.g[c];
+    }
+}
+
 // Everything for one token: prepare, the recurrence (time_mix_v7.metal), finish. One threadgroup
-// per head, one quad per row of its state. Threads 0 to head_size - 1 make the vectors of the head
-// in threadgroup memory, each its own channel; then lane `part` of a quad takes float4s part,
-// part + 4, ... of its row. Reads and writes the state once and everything else once; what was 11
-// launches is one, with five barriers.
+// per head, one quad per row of its state. Reads and writes the state once and everything else
+// once; what was 11 launches is one, with four barriers.
 kernel void time_mix_v7_token(
     device const float *k [[buffer(0)]], device const float *v [[buffer(1)]],
     device const float *a [[buffer(2)]], device const float *k_k [[buffer(3)]],
@@ -142,57 +253,13 @@ kernel void time_mix_v7_token(
     uint lane [[thread_index_in_simdgroup]], uint sg [[simdgroup_index_in_threadgroup]],
     uint sg_count [[simdgroups_per_threadgroup]]) {
     threadgroup float partial[128];
-    threadgroup float4 vectors[5][64]; // r, w, k, kk, kk * a
+    threadgroup float4 vectors[5 * 64]; // r, w, k, kk, kk * a
     threadgroup float values[256];
-    const uint at = head * size;
-    float keys = 0.0f;
-    float raw = 0.0f;
-    float bonus = 0.0f;
-    if (index < size) {
-        const uint c = at + index;
-        raw = k[c] * k_k[c];
-        keys = k[c] * (1.0f + (a[c] - 1.0f) * k_a[c]);
-        bonus = r[c] * keys * r_k[c];
-        ((threadgroup float *)vectors[0])[index] = r[c];
-        ((threadgroup float *)vectors[1])[index] = w[c];
-        ((threadgroup float *)vectors[2])[index] = keys;
-        values[index] = mixes_v ? v[c] + (v_first[c] - v[c]) * v_gate[c] : v[c];
-    }
-    const float squares = threadgroup_sum(raw * raw, partial, lane, sg, sg_count);
-    const float inverse_length = rsqrt(max(squares, SHORTEST * SHORTEST));
-    if (index < size) {
-        const float kk = raw * inverse_length;
-        ((threadgroup float *)vectors[3])[index] = kk;
-        ((threadgroup float *)vectors[4])[index] = kk * a[at + index];
-    }
-    bonus = threadgroup_sum(bonus, partial + 32, lane, sg, sg_count); // its barrier is for all
-
-    const uint part = index % 4;
-    const bool is_owner = index / 4 < size; // a small head has fewer rows than a simdgroup has quads
-    const uint row = is_owner ? index / 4 : 0;
-    const float value = values[row];
-    const uint end = is_owner ? size / 4 : 0;
-    device float4 *s = (device float4 *)(state + size_t(at + row) * size);
-    float4 dots = float4(0.0f);
-    for (uint j = part; j < end; j += 4)
-        dots = fma(s[j], vectors[3][j], dots);
-    const float sa = -quad_sum(total(dots));
-    float4 sums = float4(0.0f);
-    for (uint j = part; j < end; j += 4) {
-        s[j] = fma(float4(sa), vectors[4][j],
-                   fma(float4(value), vectors[2][j], s[j] * vectors[1][j]));
-        sums = fma(s[j], vectors[0][j], sums);
-    }
-    const float out = quad_sum(total(sums));
-
-    const bool is_first = is_owner && part == 0;
-    const float mean =
-        threadgroup_sum(is_first ? out : 0.0f, partial + 64, lane, sg, sg_count) / float(size);
-    const float difference = is_first ? out - mean : 0.0f;
-    const float variance =
-        threadgroup_sum(difference * difference, partial + 96, lane, sg, sg_count) / float(size);
-    if (is_first) {
-        const uint c = at + row;
-        y[c] = (difference * rsqrt(variance + eps) * norm_w[c] + norm_b[c] + bonus * value) * g[c];
-    }
+    const token_vectors x = {k, v, a,   k_k,    k_a,    v_gate, v_first, r,       w,
+                             g, r_k, norm_w, norm_b, state,  y,       size, mixes_v, eps};
+    const token_thread me = {head, index, lane, sg, sg_count};
+    if (size <= 64)
+        mix_token<held_row>(x, me, vectors, values, partial);
+    else
+        mix_token<placed_row>(x, me, vectors, values, partial);
 }

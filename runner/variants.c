@@ -108,6 +108,10 @@ const kernel *variants_pick_normed_matvec(const device_facts *d, const weight_fo
     return d->emulated || f != &format_q4_0 ? NULL : find_variant(&rmsnorm_matvec_op, "onepass");
 }
 
+const kernel *variants_pick_row_fused(const weight_format *f) {
+    return f != &format_q4_0 ? NULL : find_variant(&rmsnorm_matvec_op, "plain");
+}
+
 const kernel *variants_pick_prefill_attention(const device_facts *d) {
     (void)d;
     return find_variant(&prefill_attention_op, "queryblock");

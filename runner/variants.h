@@ -27,6 +27,8 @@ const kernel *variants_pick_time_mix_token(const device_facts *d, model_fusion f
 
 /* The kernel of an op that has one for a device whose threads run alone, and one for a GPU. */
 const kernel *variants_pick_alone(const device_facts *d, const op *o);
+/* The published fusion, in which every row computes the norm; NULL: not for this format. */
+const kernel *variants_pick_row_fused(const weight_format *f);
 /* y + (x - y) * f */
 const kernel *variants_pick_reversed_lerp(void);
 

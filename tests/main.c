@@ -62,7 +62,9 @@
     X(claims_suite)                                                                                \
     X(page_suite)                                                                                  \
     X(run_all_suite)                                                                               \
-    X(install_suite)
+    X(install_suite)                                                                               \
+    X(project_suite)                                                                               \
+    X(ci_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
 #define RUN(suite) RUN_SUITE(suite);

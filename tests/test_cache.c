@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "harness/base/os.h"
 #include "support.h"
 
@@ -178,6 +179,34 @@ TEST a_compiler_that_is_not_there_is_one_clear_sentence(void) {
     PASS();
 }
 
+#define KEEP "ASSAY_CACHE_LIMIT=20K \"$A\" check --device soft --quiet "
+#define OBJECTS "ls \"$XDG_CACHE_HOME\"/assay/soft/*.so"
+
+TEST what_was_not_used_for_longest_leaves_a_full_cache(void) {
+    ASSERT_RUN(KEEP "buffer_copy/33/normal", 0);
+    ASSERT_SAYS("compiled in");
+    ASSERT_RUN(KEEP "buffer_copy/33/normal && " OBJECTS " > \"$XDG_CACHE_HOME\"/first", 0);
+    ASSERT_FALSE(command_says("compiled in"));
+    /* It is young and stays, whatever the limit. */
+    ASSERT_RUN(KEEP "residual_add/33/normal && ls $(cat \"$XDG_CACHE_HOME\"/first)", 0);
+    ASSERT_RUN("touch -t 202001010000 $(" OBJECTS ") && " KEEP "buffer_copy/33/normal && " KEEP
+               "ffn_silu/33/normal && ls $(cat \"$XDG_CACHE_HOME\"/first) && " OBJECTS " | wc -l",
+               0);
+    ASSERT_SAYS("\n2\n"); /* it was used again and stays; residual_add left; ffn_silu is new */
+    PASS();
+}
+
+TEST the_cache_tells_its_size_and_is_cleared(void) {
+    ASSERT_RUN("\"$A\" check --device soft --quiet buffer_copy/33/normal && \"$A\" cache", 0);
+    ASSERT_SAYS(folder);
+    ASSERT_SAYS("MB in 1 files, of at most 1000.0 MB");
+    ASSERT_FALSE(command_says("compiling  0.0 s"));
+    ASSERT_RUN("\"$A\" cache --clear --json", 0);
+    ASSERT_SAYS("removed");
+    ASSERT_SAYS("\"bytes\": 0, \"files\": 0, \"limit\": 1000000000");
+    PASS();
+}
+
 SUITE(cache_suite) {
     SET_SETUP(enter, NULL);
     SET_TEARDOWN(leave, NULL);
@@ -187,4 +216,6 @@ SUITE(cache_suite) {
     RUN_TEST(a_damaged_file_is_compiled_again);
     RUN_TEST(processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other);
     RUN_TEST(a_compiler_that_is_not_there_is_one_clear_sentence);
+    RUN_TEST(what_was_not_used_for_longest_leaves_a_full_cache);
+    RUN_TEST(the_cache_tells_its_size_and_is_cleared);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +17,9 @@ static bool has_file(const char *folder, const char *name) {
 }
 
 bool root_find_project(char *path, size_t size) {
+    const char *given = getenv("ASSAY_PROJECT");
+    if (given && *given)
+        return snprintf(path, size, "%s", given) < (int)size && has_file(path, PROJECT_FILE);
     if (!getcwd(path, size))
         return false;
     while (!has_file(path, PROJECT_FILE)) {
@@ -25,6 +29,19 @@ bool root_find_project(char *path, size_t size) {
         slash[slash == path] = 0; /* the last folder above is "/" */
     }
     return true;
+}
+
+bool root_set_project(const char *folder, err *e) {
+    char path[PATH_MAX];
+    if (!realpath(folder, path))
+        return err_set(e, EXIT_USAGE, "there is no project folder %.160s: %s", folder,
+                       strerror(errno));
+    if (!has_file(path, PROJECT_FILE))
+        return err_set(e, EXIT_USAGE,
+                       "%.120s is not a project: it has no file " PROJECT_FILE
+                       "; assay init makes one",
+                       folder);
+    return setenv("ASSAY_PROJECT", path, 1) == 0;
 }
 
 bool root_find(char *path, size_t size, err *e) {

@@ -26,6 +26,7 @@ enum {
     LAUNCH_BUFFERS = MSL_BUFFERS,
     LAUNCH_THREADGROUPS = MSL_THREADGROUPS,
     LAUNCH_INLINE_BYTES = 256, /* room for all small constants of a launch */
+    LAUNCH_DIMS = 5,
 };
 
 typedef struct {
@@ -95,6 +96,7 @@ struct launch {
         bytes; /* must be moved between memory and the kernel: each input once, each output once */
     uint64_t flops; /* must be done: a multiply-add counts 2 */
     oracle_fn oracle;
+    uint32_t dims[LAUNCH_DIMS]; /* sizes that the oracle needs and no argument gives; else 0 */
     uint8_t inline_bytes[LAUNCH_INLINE_BYTES];
     uint16_t inline_used;
 };

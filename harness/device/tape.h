@@ -9,20 +9,32 @@
 #include "launch.h"
 
 /* The .metal files of one folder, parsed and compiled for one device at first use. A NULL folder
- * means ASSAY_KERNELS, or else the project's own kernels/. */
+ * means ASSAY_KERNELS, or else the user's project's, or else Assay's own kernels/. */
 typedef struct library library;
+/* The kernels of a user's project. From then on every other file that a library's folder does not have
+ * is Assay's own. Kept, not copied. */
+typedef struct {
+    const char *folder;
+    const char *const *files; /* in the folder */
+    size_t file_count;
+    const char *const *includes; /* folders of included files, relative to the library's folder */
+    size_t include_count;
+} library_project;
+void library_set_project(const library_project *p);
 library *library_new(device *d, const char *folder, err *e);
 void library_free(library *lib);
 /* Sets another math mode than the device's own; call it before the first pipeline is made. */
 void library_set_math(library *lib, math_mode math);
 /* Called with the name of each kernel before its pipeline is made, which may take a compiler a second,
- * and with NULL afterwards. */
-typedef void library_watch(void *context, const char *kernel);
+ * and with NULL afterwards. False before it is made gives up with EXIT_INTERRUPTED. */
+typedef bool library_watch(void *context, const char *kernel);
 void library_set_watch(library *lib, library_watch *watch, void *context);
 device *library_get_device(const library *lib);
 const char *library_get_folder(const library *lib);
 /* The file of the folder that a pipeline of this library was made of. */
 const char *library_get_file(const library *lib, const pipeline *p);
+/* The path of a file by the name it has in this library. */
+bool library_find_path(const library *lib, const char *file, char *path, size_t size, err *e);
 const pipeline *library_find(library *lib, const char *file, const char *kernel,
                              const constant_value *constants, size_t count, err *e);
 

@@ -188,8 +188,7 @@ bool meter_find_hash(const tape *t, char hex[SOURCE_HASH_SIZE], err *e) {
         if (k < count || count == FILES)
             continue;
         files[count++] = file;
-        snprintf(path, sizeof path, "%s/%s", library_get_folder(lib), file);
-        if (!source_hash_find(path, hex, e))
+        if (!library_find_path(lib, file, path, sizeof path, e) || !source_hash_find(path, hex, e))
             return false;
         sha256_add(&all, hex, SOURCE_HASH_SIZE);
     }

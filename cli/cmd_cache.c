@@ -1,0 +1,61 @@
+/* cmd_cache: `assay cache`. The compiled code that is kept: where, how much, and away with it. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/base/json.h"
+#include "harness/device/cache_room.h"
+#include "verb.h"
+
+static struct { bool clear, json; } settings;
+
+static const option options[] = {
+    {"clear", OPTION_FLAG, &settings.clear, NULL, "remove everything from it", 0, 0},
+    {"json", OPTION_FLAG, &settings.json, NULL, "print one JSON object", 0, 0},
+};
+
+static void print_facts(const cache_facts *f) {
+    printf("path       %s\n", f->path);
+    printf("size       %.1f MB in %zu files, of at most %.1f MB\n", (double)f->bytes * 1e-6,
+           f->files, (double)f->limit * 1e-6);
+    printf("compiling  %.1f s\n", f->seconds);
+}
+
+static void print_json(const cache_facts *f) {
+    fputs("{\"path\": ", stdout);
+    json_print_text(stdout, f->path, strlen(f->path));
+    printf(", \"bytes\": %" PRIu64 ", \"files\": %zu, \"limit\": %" PRIu64
+           ", \"compile_s\": %.3f}\n",
+           f->bytes, f->files, f->limit, f->seconds);
+}
+
+static exit_code run(const char *const *names, size_t count, err *e) {
+    (void)names;
+    assert(count == 0);
+    cache_facts f;
+    if (settings.clear) {
+        if (!cache_room_clear(&f, e))
+            return e->code;
+        fprintf(stderr, "removed %.1f MB in %zu files\n", (double)f.bytes * 1e-6, f.files);
+    }
+    if (!cache_room_find(&f, e))
+        return e->code;
+    if (settings.json)
+        print_json(&f);
+    else
+        print_facts(&f);
+    return EXIT_OK;
+}
+
+const verb verb_cache = {
+    .name = "cache",
+    .about = "tell where compiled kernels are kept and how much there is, and clear them",
+    .notes =
+        "Everything in it can be made again: kernels compiled for the software device and for\n"
+        "NVIDIA GPUs, and descriptions of ops. compiling is what making them took. When the cache\n"
+        "passes its limit (ASSAY_CACHE_LIMIT, default 1G), what was not used for longest leaves.\n",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .run = run,
+};

@@ -1,0 +1,241 @@
+/* outcome: see outcome.h. */
+#include "outcome.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/base/host.h"
+#include "harness/base/json.h"
+#include "harness/base/os.h"
+#include "verb.h"
+
+const char *outcome_get_name(outcome_kind k) {
+    static const char *const names[] = {"pass", "fail", "error", "skip"};
+    return names[k];
+}
+
+void outcome_add(outcome_list *l, const kernel_case *c, const case_report *r) {
+    if (l->count == l->room) {
+        l->room = l->room ? 2 * l->room : 64;
+        l->items = realloc(l->items, l->room * sizeof *l->items);
+        assert(l->items);
+    }
+    const check_result *result = r->made && !r->failure ? &r->result : NULL;
+    outcome *o = &l->items[l->count++];
+    *o = (outcome){.op = c->op,
+                   .kernel = c->kernel,
+                   .kind = OUTCOME_ERROR,
+                   .has_findings = r->findings.count > 0};
+    snprintf(o->name, sizeof o->name, "%s", c->name);
+    snprintf(o->message, sizeof o->message, "%s",
+             r->failure ? r->failure
+             : result   ? result->message
+                        : r->error.text);
+    if (!result)
+        return;
+    o->kind = result->verdict == CHECK_PASS   ? OUTCOME_PASS
+              : result->verdict == CHECK_SKIP ? OUTCOME_SKIP
+                                              : OUTCOME_FAIL;
+    o->seconds = (double)result->gpu_ns * 1e-9;
+    o->has_numbers = o->kind == OUTCOME_PASS || (o->kind == OUTCOME_FAIL && result->buffer[0]);
+    o->numbers = result->worst;
+}
+
+size_t outcome_count(const outcome_list *l, outcome_kind k) {
+    size_t count = 0;
+    for (size_t i = 0; i < l->count; i++)
+        count += l->items[i].kind == k;
+    return count;
+}
+
+void outcome_free(outcome_list *l) {
+    free(l->items);
+    *l = (outcome_list){.count = 0};
+}
+
+/* JSON ---------------------------------------------------------------------------------------- */
+
+static void print_text(FILE *out, const char *key, const char *text) {
+    fprintf(out, "\"%s\": ", key);
+    json_print_text(out, text, strlen(text));
+}
+
+static void print_numbers(FILE *out, const comparison *n) {
+    const double values[] = {n->max_abs, n->max_rel, n->max_ulp, n->nmse, n->margin};
+    static const char *const keys[] = {"max_abs", "max_rel", "max_ulp", "nmse", "margin"};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        fprintf(out, ", \"%s\": ", keys[i]);
+        json_print_number(out, values[i], false);
+    }
+    fprintf(out, ", \"elements\": %zu, \"bad\": %zu, \"worst\": %zu", n->count, n->bad, n->worst);
+}
+
+static void print_outcome(FILE *out, const outcome *o) {
+    fputs("    {", out);
+    print_text(out, "case", o->name);
+    fputs(", ", out);
+    print_text(out, "op", o->op->name);
+    fputs(", ", out);
+    print_text(out, "kernel", o->kernel->name);
+    fputs(", ", out);
+    print_text(out, "file", o->kernel->file);
+    fputs(", ", out);
+    print_text(out, "verdict", outcome_get_name(o->kind));
+    if (o->has_numbers)
+        print_numbers(out, &o->numbers);
+    if (o->message[0]) {
+        fputs(", ", out);
+        print_text(out, "message", o->message);
+    }
+    fputc('}', out);
+}
+
+static void print_finding(FILE *out, const finding *f) {
+    fputs("    {", out);
+    print_text(out, "case", f->kernel);
+    fputs(", ", out);
+    print_text(out, "class", finding_get_name(f->what));
+    fputs(", ", out);
+    print_text(out, "file", f->file);
+    fprintf(out, ", \"line\": %d, \"count\": %" PRIu64 ", \"thread\": [%u, %u, %u], \"group\": ",
+            f->line, f->count, f->thread[0], f->thread[1], f->thread[2]);
+    fprintf(out, "[%u, %u, %u], \"buffer\": %d, ", f->group[0], f->group[1], f->group[2],
+            f->buffer);
+    print_text(out, "message", f->text);
+    fputc('}', out);
+}
+
+void outcome_print_json(FILE *out, const char *name, const device_facts *f, uint64_t seed,
+                        const outcome_list *l, const finding_list *found) {
+    fputs("{\n  ", out);
+    print_text(out, "assay", ASSAY_VERSION);
+    fputs(",\n  ", out);
+    print_text(out, "verb", name);
+    fputs(",\n  ", out);
+    print_text(out, "device", f->name);
+    fputs(",\n  ", out);
+    print_text(out, "api", f->api);
+    fprintf(out, ",\n  \"seed\": %" PRIu64 ",\n  \"cases\": [", seed);
+    for (size_t i = 0; i < l->count; i++) {
+        fputs(i ? ",\n" : "\n", out);
+        print_outcome(out, &l->items[i]);
+    }
+    fputs(l->count ? "\n  ]" : "]", out);
+    if (found) {
+        fputs(",\n  \"findings\": [", out);
+        for (size_t i = 0; i < found->count; i++) {
+            fputs(i ? ",\n" : "\n", out);
+            print_finding(out, &found->items[i]);
+        }
+        fputs(found->count ? "\n  ]" : "]", out);
+    }
+    for (outcome_kind k = OUTCOME_PASS; k <= OUTCOME_SKIP; k++)
+        fprintf(out, ",\n  \"%s\": %zu", outcome_get_name(k), outcome_count(l, k));
+    fputs("\n}\n", out);
+}
+
+/* JUnit --------------------------------------------------------------------------------------- */
+
+/* Characters that XML 1.0 does not have are written as a question mark. */
+static void print_xml(FILE *out, const char *text) {
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        switch (c) {
+        case '&':
+            fputs("&amp;", out);
+            break;
+        case '<':
+            fputs("&lt;", out);
+            break;
+        case '>':
+            fputs("&gt;", out);
+            break;
+        case '"':
+            fputs("&quot;", out);
+            break;
+        case '\n':
+            fputs("&#10;", out);
+            break;
+        default:
+            fputc(c < 0x20 || c >= 0x7f ? '?' : c, out);
+        }
+    }
+}
+
+static void print_property(FILE *out, const char *name, const char *value) {
+    fprintf(out, "      <property name=\"%s\" value=\"", name);
+    print_xml(out, value);
+    fputs("\"/>\n", out);
+}
+
+static void print_case(FILE *out, const outcome *o) {
+    fputs("    <testcase classname=\"", out);
+    print_xml(out, o->kernel->name);
+    fputs("\" name=\"", out);
+    print_xml(out, o->name);
+    fprintf(out, "\" time=\"%.6f\"", o->seconds);
+    if (o->kind == OUTCOME_PASS) {
+        fputs("/>\n", out);
+        return;
+    }
+    fputs(">\n      ", out);
+    if (o->kind == OUTCOME_SKIP) {
+        fputs("<skipped message=\"", out);
+        print_xml(out, o->message);
+        fputs("\"/>", out);
+    } else {
+        const char *element = o->kind == OUTCOME_FAIL ? "failure" : "error";
+        fprintf(out, "<%s type=\"%s\" message=\"", element,
+                o->kind == OUTCOME_FAIL ? "wrong" : "not checked");
+        print_xml(out, o->message);
+        fputs("\">", out);
+        print_xml(out, o->kernel->file);
+        fputs(": ", out);
+        print_xml(out, o->message);
+        fprintf(out, "</%s>", element);
+    }
+    fputs("\n    </testcase>\n", out);
+}
+
+static void print_junit(FILE *out, const char *name, const device_facts *f, const outcome_list *l,
+                        double seconds) {
+    char host[256] = "", date[32];
+    if (gethostname(host, sizeof host - 1) != 0 || !host[0])
+        snprintf(host, sizeof host, "localhost");
+    host_get_date(date, sizeof date);
+    date[strcspn(date, "Z")] = 0; /* its schema has no time zones */
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n", out);
+    fprintf(
+        out,
+        "  <testsuite id=\"0\" package=\"assay\" name=\"assay %s\" timestamp=\"%s\" hostname=\"",
+        name, date);
+    print_xml(out, host);
+    fprintf(out,
+            "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.3f\">\n",
+            l->count, outcome_count(l, OUTCOME_FAIL), outcome_count(l, OUTCOME_ERROR),
+            outcome_count(l, OUTCOME_SKIP), seconds);
+    fputs("    <properties>\n", out);
+    print_property(out, "assay", ASSAY_VERSION);
+    print_property(out, "device", f->name);
+    print_property(out, "compiler", f->compiler);
+    fputs("    </properties>\n", out);
+    for (size_t i = 0; i < l->count; i++)
+        print_case(out, &l->items[i]);
+    fputs("    <system-out/>\n    <system-err/>\n  </testsuite>\n</testsuites>\n", out);
+}
+
+bool outcome_write_junit(const char *path, const char *name, const device_facts *f,
+                         const outcome_list *l, double seconds, err *e) {
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    assert(out);
+    print_junit(out, name, f, l, seconds);
+    fclose(out);
+    bool ok = os_write_file(path, text, bytes, e);
+    free(text);
+    return ok;
+}

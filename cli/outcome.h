@@ -1,0 +1,46 @@
+/* outcome: what became of each case of a run, kept for the files that other programs read. */
+#ifndef ASSAY_OUTCOME_H
+#define ASSAY_OUTCOME_H
+
+#include <stdio.h>
+
+#include "harness/check/suite.h"
+
+typedef enum {
+    OUTCOME_PASS,
+    OUTCOME_FAIL,  /* wrong: outputs, or what validation found */
+    OUTCOME_ERROR, /* not checked to the end: it does not compile, crashed or hung */
+    OUTCOME_SKIP
+} outcome_kind;
+
+typedef struct {
+    outcome_kind kind;
+    char name[160]; /* of the case */
+    const op *op;
+    const kernel *kernel;
+    char message[512]; /* why it did not pass */
+    double seconds;    /* of the device */
+    bool has_findings; /* of validation, which name places of their own */
+    bool has_numbers;
+    comparison numbers;
+} outcome;
+
+typedef struct {
+    outcome *items;
+    size_t count, room;
+} outcome_list;
+
+const char *outcome_get_name(outcome_kind k); /* "pass" */
+void outcome_add(outcome_list *l, const kernel_case *c, const case_report *r);
+size_t outcome_count(const outcome_list *l, outcome_kind k);
+void outcome_free(outcome_list *l);
+
+/* One object: the device, the cases, the findings (NULL: none were looked for) and the counts. */
+void outcome_print_json(FILE *out, const char *name, const device_facts *f, uint64_t seed,
+                        const outcome_list *l, const finding_list *found);
+
+/* JUnit XML, one suite with one test per case. */
+bool outcome_write_junit(const char *path, const char *name, const device_facts *f,
+                         const outcome_list *l, double seconds, err *e);
+
+#endif

@@ -1,0 +1,23 @@
+/* abi: what a description that was compiled apart must have in common with the program. */
+#ifndef ASSAY_ABI_H
+#define ASSAY_ABI_H
+
+#include <stdint.h>
+
+#include "harness/check/kernel_case.h"
+
+/* Goes up when what a description may use changes its meaning. Sizes are compared besides. */
+enum { ASSAY_ABI = 1 };
+
+typedef struct {
+    uint32_t version;
+    uint32_t op, kernel, kernel_case, launch, oracle_io; /* bytes */
+} assay_abi_facts;
+
+#define ASSAY_ABI_FACTS                                                                            \
+    {                                                                                              \
+        ASSAY_ABI, sizeof(op), sizeof(kernel), sizeof(kernel_case), sizeof(launch),                \
+            sizeof(oracle_io)                                                                      \
+    }
+
+#endif

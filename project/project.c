@@ -1,0 +1,220 @@
+/* project: see project.h. */
+#include "project.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "describe.h"
+#include "harness/base/os.h"
+#include "harness/base/root.h"
+#include "harness/device/source_hash.h"
+#include "kernels/ops.h"
+#include "load.h"
+
+enum { MAX_OPS = 256, MAX_PATTERNS = 32, MAX_INCLUDES = 16 };
+
+/* What assay.project says. */
+typedef struct {
+    char root[PATH_MAX - 512];
+    char kernels[PATH_MAX];
+    char *text; /* patterns point into it */
+    const char *patterns[MAX_PATTERNS];
+    const char *includes[MAX_INCLUDES];
+    size_t pattern_count, include_count;
+} settings;
+
+static char *trim(char *text) {
+    text += strspn(text, " \t\r");
+    for (size_t n = strlen(text); n > 0 && strchr(" \t\r", text[n - 1]); n--)
+        text[n - 1] = 0;
+    return text;
+}
+
+static bool split(char *value, const char **words, size_t most, size_t *count, int number, err *e) {
+    for (char *word = strtok(value, " \t"); word; word = strtok(NULL, " \t")) {
+        if (*count == most)
+            return err_set(e, EXIT_USAGE, PROJECT_FILE ":%d: more than %zu names", number, most);
+        words[(*count)++] = word;
+    }
+    return true;
+}
+
+static bool read_line(settings *s, char *line, int number, err *e) {
+    line[strcspn(line, "#")] = 0;
+    line = trim(line);
+    char *equals = strchr(line, '=');
+    if (!*line)
+        return true;
+    if (equals)
+        *equals = 0;
+    char *key = trim(line), *value = equals ? trim(equals + 1) : NULL;
+    if (!value || !*value)
+        return err_set(e, EXIT_USAGE,
+                       PROJECT_FILE ":%d: a line is `kernels = FOLDER` or `ops = "
+                                    "FILES`, not '%.60s'",
+                       number, key);
+    if (strcmp(key, "kernels") == 0) {
+        int n = value[0] == '/' ? snprintf(s->kernels, sizeof s->kernels, "%s", value)
+                                : snprintf(s->kernels, sizeof s->kernels, "%s/%s", s->root, value);
+        if (n >= (int)sizeof s->kernels || !os_is_folder(s->kernels))
+            return err_set(e, EXIT_USAGE, PROJECT_FILE ":%d: there is no folder of kernels %.160s",
+                           number, value);
+        return true;
+    }
+    if (strcmp(key, "ops") == 0)
+        return split(value, s->patterns, MAX_PATTERNS, &s->pattern_count, number, e);
+    if (strcmp(key, "include") == 0)
+        return split(value, s->includes, MAX_INCLUDES, &s->include_count, number, e);
+    return err_set(e, EXIT_USAGE,
+                   PROJECT_FILE ":%d: there is no setting '%.60s' (valid: kernels, ops, include)",
+                   number, key);
+}
+
+static bool read_settings(settings *s, err *e) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/" PROJECT_FILE, s->root);
+    snprintf(s->kernels, sizeof s->kernels, "%s", s->root);
+    if (!(s->text = os_read_plain(path, 1 << 20, NULL, e)))
+        return false;
+    int number = 1;
+    for (char *line = s->text, *next; line; line = next, number++) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = 0;
+        if (!read_line(s, line, number, e))
+            return false;
+    }
+    if (s->pattern_count == 0) {
+        s->patterns[s->pattern_count++] = "*.op";
+        s->patterns[s->pattern_count++] = "*.c";
+    }
+    return true;
+}
+
+/* Ops ----------------------------------------------------------------------------------------- */
+
+static struct {
+    const op *ops[MAX_OPS];
+    const char *files[4 * MAX_OPS];
+    size_t count, file_count;
+    char kernels[PATH_MAX];
+    const char *includes[MAX_INCLUDES];
+} loaded;
+
+static bool take_files(const op *o, const char *description, err *e) {
+    for (size_t i = 0; i < o->kernel_count; i++) {
+        const kernel *k = &o->kernels[i];
+        if (!k->name || !k->file || k->group == 0)
+            return err_set(e, EXIT_USAGE,
+                           "%.80s: a kernel of the op %.60s has no name, no file or no group",
+                           description, o->name);
+        const op *other = NULL;
+        for (size_t j = 0; j < loaded.count; j++)
+            if (op_find_kernel(loaded.ops[j], k->name))
+                other = loaded.ops[j];
+        if (other)
+            return err_set(e, EXIT_USAGE, "%.80s: the kernel %.60s belongs to the op %.60s already",
+                           description, k->name, other->name);
+        if (loaded.file_count == sizeof loaded.files / sizeof *loaded.files)
+            return err_set(e, EXIT_USAGE, "a project has at most %d kernels", 4 * MAX_OPS);
+        loaded.files[loaded.file_count++] = k->file;
+    }
+    return true;
+}
+
+static bool take_op(const op *o, const char *description, err *e) {
+    if (!o->name || !o->dims || !o->kernels || o->kernel_count == 0 || !o->build)
+        return err_set(e, EXIT_USAGE,
+                       "%.80s: the op %.60s needs a name, dims, kernels and a build function",
+                       description, o->name ? o->name : "without a name");
+    for (size_t i = 0; i < o->kernel_count; i++)
+        if (op_get_shapes(o, &o->kernels[i])->count == 0)
+            return err_set(e, EXIT_USAGE, "%.80s: the op %.60s has no shapes to check", description,
+                           o->name);
+    for (size_t i = 0; i < loaded.count; i++)
+        if (strcmp(loaded.ops[i]->name, o->name) == 0)
+            return err_set(e, EXIT_USAGE, "%.80s: there is an op %.60s already", description,
+                           o->name);
+    if (loaded.count == MAX_OPS)
+        return err_set(e, EXIT_USAGE, "a project has at most %d ops", MAX_OPS);
+    if (!take_files(o, description, e))
+        return false;
+    loaded.ops[loaded.count++] = o;
+    return true;
+}
+
+static bool load_description(const char *path, err *e) {
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    const char *name = slash ? slash + 1 : path;
+    bool is_text = dot && strcmp(dot, ".op") == 0;
+    if (!is_text && !(dot && strcmp(dot, ".c") == 0))
+        return err_set(e, EXIT_USAGE, "%.160s is no description of an op: it ends in .op or .c",
+                       path);
+    char *text = os_read_plain(path, 1 << 20, NULL, e), hash[SOURCE_HASH_SIZE] = "";
+    char *made = text && is_text ? describe_translate(path, text, e) : NULL;
+    bool ok = text && (!is_text || made);
+    if (!is_text)
+        source_hash_find(path, hash, NULL); /* what cannot be read is the compiler's to report */
+    load_source s = {path, is_text ? made : text, hash, is_text};
+    const op *const *ops = NULL;
+    ok = ok && load_ops(&s, &ops, e);
+    for (size_t i = 0; ok && ops[i]; i++)
+        ok = take_op(ops[i], name, e);
+    free(made);
+    free(text);
+    return ok;
+}
+
+static bool load_pattern(const settings *s, const char *pattern, err *e) {
+    char full[PATH_MAX];
+    if (snprintf(full, sizeof full, "%s/%s", s->root, pattern) >= (int)sizeof full)
+        return err_set(e, EXIT_USAGE, "the path of %.120s is too long", pattern);
+    glob_t found = {0};
+    int status = glob(full, 0, NULL, &found);
+    bool is_plain = !strpbrk(pattern, "*?["), ok = true;
+    if (status != 0 && is_plain)
+        ok = err_set(e, EXIT_USAGE, PROJECT_FILE " lists the description %.120s, which is missing",
+                     pattern);
+    for (size_t i = 0; ok && status == 0 && i < found.gl_pathc; i++)
+        ok = load_description(found.gl_pathv[i], e);
+    globfree(&found);
+    return ok;
+}
+
+bool project_find_kernels(char *path, size_t size, err *e) {
+    settings s = {.text = NULL};
+    if (!root_find_project(s.root, sizeof s.root))
+        return false;
+    bool ok = read_settings(&s, e) && snprintf(path, size, "%s", s.kernels) < (int)size;
+    free(s.text);
+    return ok;
+}
+
+bool project_load(err *e) {
+    settings s = {.text = NULL};
+    if (!root_find_project(s.root, sizeof s.root))
+        return true;
+    bool ok = read_settings(&s, e);
+    for (size_t i = 0; ok && i < s.pattern_count; i++)
+        ok = load_pattern(&s, s.patterns[i], e);
+    if (ok && loaded.count == 0)
+        ok = err_set(e, EXIT_USAGE,
+                     "the project %.120s has no descriptions of ops: it needs a NAME.op or NAME.c, "
+                     "see assay init",
+                     s.root);
+    if (ok) {
+        snprintf(loaded.kernels, sizeof loaded.kernels, "%s", s.kernels);
+        for (size_t i = 0; i < s.include_count; i++)
+            loaded.includes[i] = strdup(s.includes[i]);
+        library_set_project(&(library_project){loaded.kernels, loaded.files, loaded.file_count,
+                                               loaded.includes, s.include_count});
+        registry_use(loaded.ops, loaded.count);
+    }
+    free(s.text);
+    return ok;
+}

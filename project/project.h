@@ -1,0 +1,26 @@
+/* project: the user's own ops.
+ *
+ * A project is a folder with a file assay.project, descriptions of ops beside it and the .metal files
+ * that they name. A description is a C file (see include/assay.h) or, for simple ops, a text file
+ * NAME.op (see describe.h). Each is compiled by the machine's C compiler when it is first used, kept
+ * in the cache by its content, and loaded into the process; its ops take the place of Assay's own in
+ * the registry, so that every verb works on them.
+ *
+ *   # assay.project
+ *   kernels = src/kernels          folder of the .metal files (default: this folder)
+ *   include = ../common            folders of what they include, relative to them
+ *   ops = ops/rms.op ops/mul.c      the descriptions, as globs (default: each .op and .c file)
+ */
+#ifndef ASSAY_PROJECT_H
+#define ASSAY_PROJECT_H
+
+#include <stddef.h>
+
+#include "harness/base/err.h"
+
+/* Loads the ops of the project that is worked on; nothing where there is none. */
+bool project_load(err *e);
+/* The folder of its .metal files; false if there is no project. */
+bool project_find_kernels(char *path, size_t size, err *e);
+
+#endif

@@ -1,0 +1,114 @@
+/* Tests of what check, validate and lint write for other programs: JUnit XML, SARIF, JSON, GitHub's
+ * annotations. The kernels are those of a project with one planted bug. */
+#include <greatest.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+SUITE(ci_suite);
+
+#define ON " -C \"$T\" --device soft "
+/* A store past the end, and no other bug. */
+#define PLANT                                                                                      \
+    "rm -rf \"$T\" && \"$A\" init \"$T\" && cd \"$T\" && "                                         \
+    "sed -i.bak 's/i >= n/i > n/' softcap.metal && "
+#define STRUCTURE "python3 \"$H\"/tests/structure.py "
+
+static bool has_python(void) {
+    return command_run("python3 -c 'import json, xml.etree.ElementTree'") == 0;
+}
+
+TEST junit_files_count_what_passed_failed_and_was_skipped(void) {
+    if (!has_python())
+        SKIPm("python3 is missing");
+    ASSERT_RUN(
+        "rm -rf \"$T\" && \"$A\" init \"$T\" && cd \"$T\" && sed -i.bak 's/y\\[i\\] = cap/y[i] = "
+        "(i == "
+        "32 ? 2 : 1) * cap/' softcap.metal && echo 'needs n != 31' >> softcap.op && \"$A\" check" ON
+        "--quiet --junit out.xml 'softcap/3?/normal' softcap/1/normal",
+        1);
+    ASSERT_RUN("cd \"$T\" && " STRUCTURE "junit out.xml && cat out.xml", 0);
+    ASSERT_SAYS("tests=\"4\" failures=\"1\" errors=\"0\" skipped=\"1\"");
+    ASSERT_SAYS("name=\"softcap/33/normal\"");
+    ASSERT_SAYS("<skipped message=\"softcap needs n != 31\"/>");
+    ASSERT_RUN("cd \"$T\" && echo 'x' >> softcap.metal; \"$A\" check" ON "--junit out.xml "
+               "softcap/33/normal > /dev/null; " STRUCTURE "junit out.xml && cat out.xml",
+               0);
+    ASSERT_SAYS("errors=\"1\"");
+    PASS();
+}
+
+TEST findings_are_sarif_results_at_file_and_line(void) {
+    if (!has_python())
+        SKIPm("python3 is missing");
+    ASSERT_RUN(PLANT "\"$A\" validate" ON "--sarif out.sarif --junit out.xml softcap/33/normal", 1);
+    ASSERT_RUN("cd \"$T\" && " STRUCTURE "sarif out.sarif && " STRUCTURE
+               "junit out.xml && cat out.sarif",
+               0);
+    ASSERT_SAYS("\"ruleId\": \"store-outside\"");
+    ASSERT_SAYS("\"uri\": \"softcap.metal\", \"uriBaseId\": \"%SRCROOT%\"");
+    ASSERT_SAYS("\"startLine\": 14");
+    ASSERT_RUN("cd \"$T\" && sed -i.bak 's/i > n/i >= n/' softcap.metal && \"$A\" validate" ON
+               "--sarif out.sarif softcap/33/normal > /dev/null && " STRUCTURE
+               "sarif out.sarif && cat out.sarif",
+               0);
+    ASSERT_SAYS("\"results\": []");
+    PASS();
+}
+
+TEST lint_messages_are_sarif_results_too(void) {
+    if (!has_python())
+        SKIPm("python3 is missing");
+    ASSERT_RUN("mkdir -p \"$T\" && cd \"$H\" && \"$A\" lint --sarif \"$T\"/out.sarif "
+               "tests/kernels/lint/address_space.metal > /dev/null",
+               1);
+    ASSERT_RUN(STRUCTURE "sarif \"$T\"/out.sarif && cat \"$T\"/out.sarif", 0);
+    ASSERT_SAYS("\"uri\": \"tests/kernels/lint/address_space.metal\"");
+    ASSERT_SAYS("\"level\": \"error\"");
+    PASS();
+}
+
+TEST annotations_are_printed_on_github_only(void) {
+    ASSERT_RUN(PLANT "GITHUB_ACTIONS=true \"$A\" validate" ON "softcap/33/normal", 1);
+    ASSERT_SAYS("::error file=softcap.metal,line=14,title=assay store-outside::");
+    ASSERT_RUN("cd \"$T\" && sed -i.bak 's/= cap/= 2 * cap/' softcap.metal && GITHUB_ACTIONS=true "
+               "\"$A\" check" ON "softcap/33/normal",
+               1);
+    ASSERT_SAYS("::error file=softcap.metal,line=7,title=assay wrong::softcap/33/normal: ");
+    ASSERT_RUN("\"$A\" check" ON "softcap/33/normal", 1);
+    ASSERT_FALSE(command_says("::error"));
+    PASS();
+}
+
+TEST json_is_one_object_on_stdout(void) {
+    if (!has_python())
+        SKIPm("python3 is missing");
+#define LOADS " 2> /dev/null | python3 -c 'import json, sys; d = json.load(sys.stdin); print("
+    ASSERT_RUN(PLANT "\"$A\" validate" ON "--json softcap/33/normal" LOADS
+                     "d[\"fail\"], d[\"findings\"][0][\"class\"], d[\"cases\"][0][\"verdict\"])'",
+               0);
+    ASSERT_SAYS("1 load outside fail");
+    ASSERT_RUN("\"$A\" check" ON "--json softcap/33/normal softcap/1/normal" LOADS
+               "d[\"verb\"], len(d[\"cases\"]))'",
+               0);
+    ASSERT_SAYS("check 2");
+    ASSERT_RUN("\"$A\" lint -C \"$T\" --json" LOADS "d[\"files\"], d[\"errors\"])'", 0);
+    ASSERT_SAYS("1 0");
+    ASSERT_RUN("\"$A\" list -C \"$T\" --json" LOADS "d[0][\"kernel\"])'", 0);
+    ASSERT_SAYS("softcap");
+    ASSERT_RUN(
+        "\"$A\" info --device soft --json" LOADS "d[\"assay\"][0][:2], len(d[\"devices\"]))'", 0);
+    ASSERT_SAYS("0. 3");
+    ASSERT_RUN("rm -rf \"$T\"", 0);
+    PASS();
+}
+
+SUITE(ci_suite) {
+    RUN_TEST(junit_files_count_what_passed_failed_and_was_skipped);
+    RUN_TEST(findings_are_sarif_results_at_file_and_line);
+    RUN_TEST(lint_messages_are_sarif_results_too);
+    RUN_TEST(annotations_are_printed_on_github_only);
+    RUN_TEST(json_is_one_object_on_stdout);
+}
