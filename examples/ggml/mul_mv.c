@@ -84,10 +84,9 @@ static bool mul_mv_build(kernel_case *c, err *e) {
     launch_bind(l, SRC1, src1, ACCESS_READ, ELEM_F32);
     launch_bind(l, DST, dst, ACCESS_WRITE, ELEM_F32);
     l->may_overread = 1u << SRC0; /* the last simdgroup reads rows past the end and drops them */
-    if (k->format->values == 32) /* those of K-quants have no such parameter */
+    if (k->format->values == 32)  /* those of K-quants have no such parameter */
         l->threadgroup_bytes[0] = 32 * sizeof(float) * k->rows;
-    launch_set_groups(l, (size3){divide_up(rows, k->rows), batch, 1},
-                      (size3){32, simdgroups, 1});
+    launch_set_groups(l, (size3){divide_up(rows, k->rows), batch, 1}, (size3){32, simdgroups, 1});
     l->bytes = src0.bytes + src1.bytes + dst.bytes;
     l->flops = 2 * (uint64_t)rows * columns * batch;
     l->oracle = mul_mv_oracle;
