@@ -140,10 +140,10 @@ const verb model_bench_verb = {
     .notes =
         "pp512 is a prompt of 512 tokens, tg128 generates 128 tokens one at a time, '@ d4096' "
         "means\n"
-        "at a context depth of 4096 tokens. Ids are random and nothing is sampled. One run warms\n"
-        "up, then each repeat is a sample. Column names are llama-bench's: t/s is mean and "
-        "standard\n"
-        "deviation, followed by the median and the quartiles.\n",
+        "at a context depth of 4096 tokens. A prompt's ids are random. Generation is greedy, as\n"
+        "`run` at temperature 0: the device chooses each token, and two are in flight. One run\n"
+        "warms up, then each repeat is a sample. Column names are llama-bench's: t/s is mean and\n"
+        "standard deviation, followed by the median and the quartiles.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = run,

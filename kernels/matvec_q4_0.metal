@@ -335,6 +335,8 @@ template [[host_name("matvec_q4_0_split")]] kernel decltype(matvec_split<false>)
 template [[host_name("matvec_q4_0_accumulate_split")]] kernel decltype(matvec_split<true>)
     matvec_split<true>;
 
+#include "q4_0_staged.h"
+
 // For many tokens: see matvec_rows.h.
 MATVEC_MANY_TOKENS(q4_0, q4_0)
 

@@ -82,12 +82,34 @@ static bool record_append(model *m, tape *t, const llama_cache *c, uint32_t toke
                                        c->values, tokens, kv_dim, at, e);
 }
 
+/* Of one token, range by range; the parts are where gate and up will be. */
+static bool record_ranges(model *m, tape *t, const llama_cache *c, uint32_t ranges, float scale,
+                          err *e) {
+    const llama_shape *s = &get_own(m)->shape;
+    const llama_scratch *a = &get_own(m)->scratch;
+    attention_ranges_slices at = {a->q, c->keys, c->values, a->gate, a->up, a->attention};
+    attention_ranges_sizes sizes = {s->heads, s->kv_heads, s->head_dim, ranges};
+    return attention_ranges_record(t, &at, &sizes, model_get_control(m, CONTROL_LENGTH), scale, e);
+}
+
+/* Where they fit there. */
+static uint32_t pick_ranges(const model *m) {
+    const llama_shape *s = &get_own(m)->shape;
+    uint32_t ranges =
+        variants_pick_attention_ranges(device_get_facts(m->device), s->head_dim, m->context);
+    size_t bytes = (size_t)ranges * s->heads * s->head_dim * sizeof(float);
+    return bytes <= get_own(m)->scratch.gate.bytes ? ranges : 1;
+}
+
 /* To all of the cache, where the tokens' own keys and values already are. */
 static bool record_attention(model *m, tape *t, const llama_cache *c, uint32_t tokens, err *e) {
     const llama_shape *s = &get_own(m)->shape;
     const llama_scratch *a = &get_own(m)->scratch;
     const device_facts *d = device_get_facts(m->device);
     float scale = 1 / sqrtf((float)s->head_dim);
+    uint32_t ranges = tokens == 1 ? pick_ranges(m) : 1;
+    if (ranges > 1)
+        return record_ranges(m, t, c, ranges, scale, e);
     if (tokens == 1)
         return decode_attention_record(t, variants_pick_decode_attention(d, s->head_dim), a->q,
                                        c->keys, c->values, a->attention, s->heads, s->kv_heads,

@@ -84,6 +84,13 @@ const kernel *variants_pick_decode_attention(const device_facts *d, uint32_t hea
                                                : find_variant(&decode_attention_op, "threadgroup");
 }
 
+/* One threadgroup per head reads a long cache at the speed of one core of the GPU. The launch more
+ * that ranges cost pays from about 500 keys on. */
+uint32_t variants_pick_attention_ranges(const device_facts *d, uint32_t head_dim, size_t rows) {
+    enum { FEW_KEYS = 512, RANGES = 16 };
+    return d->emulated || head_dim % 32 != 0 || rows <= FEW_KEYS ? 1 : RANGES;
+}
+
 /* On a GPU a launch costs more than computing a norm once per simdgroup; on a CPU it is the other
  * way round. */
 static const kernel *find_fused(const op *o, const device_facts *d, const weight_format *f,

@@ -13,6 +13,9 @@ const kernel *variants_pick_matvec(const device_facts *d, const weight_format *f
 const kernel *variants_pick_embedding(const weight_format *f, err *e);
 const kernel *variants_pick_rmsnorm(const device_facts *d, uint32_t tokens);
 const kernel *variants_pick_decode_attention(const device_facts *d, uint32_t head_dim);
+/* Into how many ranges of keys the attention of one token is cut, by the rows of the cache; 1: it is
+ * one launch. */
+uint32_t variants_pick_attention_ranges(const device_facts *d, uint32_t head_dim, size_t rows);
 const kernel *variants_pick_prefill_attention(const device_facts *d);
 
 /* y = activation(W x + bias) */

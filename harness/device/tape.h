@@ -56,6 +56,13 @@ struct tape {
     bool explains;  /* a failure names the launch if the device can tell; never while it is timed */
     void *prepared; /* a device's own (a CUDA graph), dropped when the tape is freed */
     void (*free_prepared)(void *prepared);
+    launch *known; /* (known_count) the launches as they were when last looked at */
+    size_t known_count;
+    play_order known_order;
+    uint64_t known_releases; /* device.releases then */
+    uint64_t version;        /* of what is known: another number means that something changed; 0:
+                                nothing is known */
+    uint64_t versions;       /* given out so far */
 };
 
 tape *tape_new(library *lib);
@@ -71,6 +78,12 @@ launch *tape_add_pipeline(tape *t, const pipeline *p);
 void tape_mark(tape *t, const char *name);              /* what follows belongs to this part */
 const char *tape_get_part(const tape *t, size_t index); /* the mark before it; "" for none */
 void tape_barrier(tape *t); /* concurrent order: what follows waits for what came before */
+
+/* For devices: whether these launches are as they were when they were last played, in whole or as a
+ * part of the whole tape, and nothing that they may refer to was freed since; and that they are now
+ * known as they are. */
+bool tape_is_known(const tape *t, size_t first, size_t count, uint64_t releases);
+void tape_know(tape *t, size_t first, size_t count, uint64_t releases);
 
 typedef enum {
     PLAY_WHOLE,    /* one command buffer */
