@@ -78,9 +78,13 @@ static size_t list_kernels(const selection *s, const table *t, table_column *col
             char format[32];
             axes_get_format(k, format, sizeof format);
             const char *head[COLUMNS] = {o->name, "", "", "", "", o->dims, get_about(o->about)};
-            const char *cells[COLUMNS] = {
-                "", k->name, format, k->accumulates ? "+=" : "", k->tokens ? "many" : "",
-                "", get_about(k->about)};
+            const char *cells[COLUMNS] = {"",
+                                          k->name,
+                                          format,
+                                          k->accumulates ? "+=" : "",
+                                          k->tokens ? "many" : "",
+                                          "",
+                                          get_about(k->about)};
             for (size_t c = 0; c + 1 < COLUMNS && columns; c++) {
                 table_fit(&columns[c], head[c]);
                 table_fit(&columns[c], cells[c]);
