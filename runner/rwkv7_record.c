@@ -168,7 +168,7 @@ static bool record_layer(model *m, tape *t, uint32_t index, uint32_t tokens, err
     matvec_product up = make_product(&c->key, rwkv7_take_mix(m, 0, tokens), NULL, a->activated,
                                      ACTIVATION_SQUARED_RELU);
     return record_shift(m, t, &c->norm_w, &c->norm_b, &c->mix, s->channel_shift, tokens, e) &&
-           record_product(m, t, &up, tokens, e) &&
+           record_products(m, t, &up, 1, tokens, e) &&
            model_record_product(m, t, &c->value, a->activated, a->x, true, tokens, e);
 }
 
