@@ -195,7 +195,14 @@ typedef struct {
     const soft_u32 *value_bytes;
 } soft_kernel;
 
-static inline __attribute__((always_inline)) soft_worker *soft_here(void) {
+/* nodebug: its instructions belong to the line of the .metal file that called for them. */
+#if defined(__clang__)
+#define SOFT_INLINE static inline __attribute__((always_inline, nodebug))
+#else
+#define SOFT_INLINE static inline __attribute__((always_inline))
+#endif
+
+SOFT_INLINE soft_worker *soft_here(void) {
     soft_u64 sp;
 #if defined(__aarch64__)
     __asm__("mov %0, sp" : "=r"(sp));
@@ -207,11 +214,11 @@ static inline __attribute__((always_inline)) soft_worker *soft_here(void) {
     return (soft_worker *)(sp & ~(SOFT_REGION_BYTES - 1));
 }
 
-/* An address that is different at each place this is compiled into. */
+/* The address of the instruction that this becomes: a different one at each place. */
 #if defined(__aarch64__)
 #define SOFT_SITE(variable) __asm__ volatile("adr %0, ." : "=r"(variable))
 #else
-#define SOFT_SITE(variable) __asm__ volatile("leaq 0(%%rip), %0" : "=r"(variable))
+#define SOFT_SITE(variable) __asm__ volatile("1: leaq 1b(%%rip), %0" : "=r"(variable))
 #endif
 
 /* x18 is an ordinary register on Linux and the system's own on macOS. */
