@@ -185,7 +185,7 @@ docs: $(PROGRAM) ## write docs/kernels.md from the registry of kernels
 docs-check: $(PROGRAM) ## fail if docs/kernels.md is not what `make docs` would write
 	sh tools/docs.sh ./$(PROGRAM) | cmp - docs/kernels.md || { echo "docs/kernels.md is stale: run make docs" >&2; exit 1; }
 
-FORMATTED = $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HEADERS)
+FORMATTED = $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HEADERS) $(wildcard include/*.h examples/*/*.c)
 format: ## format all C sources and headers with the project's version of clang-format
 	@sh tools/format.sh $(FORMATTED)
 

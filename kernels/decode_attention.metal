@@ -108,10 +108,11 @@ template <uint N> struct spread_share {
 // A threadgroup of 512 computes one head: each of its 16 simdgroups takes 4 keys at a time, 8 lanes
 // each, J times per turn. Loads of keys and values are coalesced, a score is reduced over 3
 // exchanges, and values need none. Memory for the shares of simdgroups: `found` has the largest
-// score and the sum of each, `parts` a head of each.
+// score and the sum of each, `parts` a head of each. *log_sum, if asked for: the logarithm of the
+// sum of exp(score).
 template <uint N, uint J>
 inline void spread_attention(device const float *q, attention_head h, device float *out,
-                             uint kv_len, threadgroup float2 *found, threadgroup float *parts,
+                             device float *log_sum, uint kv_len, threadgroup float2 *found, threadgroup float *parts,
                              uint thread_index, uint lane, uint sg) {
     const uint at = lane % 8 * 4;
     float4 query[N];
@@ -187,6 +188,20 @@ inline void spread_attention(device const float *q, attention_head h, device flo
         value += weight * parts[s * h.head_dim + thread_index];
     }
     out[thread_index] = value / total;
+    if (log_sum && thread_index == 0)
+        *log_sum = top + log(total);
+}
+
+// By the size of a head.
+inline void spread_head(device const float *q, attention_head h, device float *out,
+                        device float *log_sum, uint kv_len, threadgroup float2 *found,
+                        threadgroup float *parts, uint thread_index, uint lane, uint sg) {
+    if (h.head_dim <= 64)
+        spread_attention<2, 4>(q, h, out, log_sum, kv_len, found, parts, thread_index, lane, sg);
+    else if (h.head_dim <= 128)
+        spread_attention<4, 2>(q, h, out, log_sum, kv_len, found, parts, thread_index, lane, sg);
+    else
+        spread_attention<8, 1>(q, h, out, log_sum, kv_len, found, parts, thread_index, lane, sg);
 }
 
 // head_dim is a multiple of 32: decode_attention_record refuses anything else. Tries: coalesced
@@ -208,13 +223,70 @@ kernel void decode_attention_spread(device const float *q [[buffer(0)]],
     threadgroup float4 parts[16 * 64];
     const attention_head h =
         attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
-    threadgroup float *memory = (threadgroup float *)parts;
-    device const float *query = q + head * head_dim;
-    device float *result = out + head * head_dim;
-    if (head_dim <= 64)
-        spread_attention<2, 4>(query, h, result, kv_len, found, memory, thread_index, lane, sg);
-    else if (head_dim <= 128)
-        spread_attention<4, 2>(query, h, result, kv_len, found, memory, thread_index, lane, sg);
-    else
-        spread_attention<8, 1>(query, h, result, kv_len, found, memory, thread_index, lane, sg);
+    spread_head(q + head * head_dim, h, out + head * head_dim, nullptr, kv_len, found,
+                (threadgroup float *)parts, thread_index, lane, sg);
+}
+
+// For a long cache: the first axis of the grid counts heads, the second `ranges` equal ranges of
+// keys, so that a few heads fill a GPU. out (ranges, n_heads, head_dim): the attention to a range
+// alone; log_sums (ranges, n_heads): what it weighs beside the others, NO_SCORE if it has no keys.
+kernel void attention_ranges(device const float *q [[buffer(0)]],
+                             device const float *k_cache [[buffer(1)]],
+                             device const float *v_cache [[buffer(2)]],
+                             device float *out [[buffer(3)]],
+                             constant uint &n_heads [[buffer(4)]],
+                             constant uint &n_kv_heads [[buffer(5)]],
+                             constant uint &head_dim [[buffer(6)]],
+                             constant uint &kv_len [[buffer(7)]],
+                             constant float &scale [[buffer(8)]],
+                             device float *log_sums [[buffer(9)]],
+                             constant uint &ranges [[buffer(10)]],
+                             uint2 group [[threadgroup_position_in_grid]],
+                             uint thread_index [[thread_index_in_threadgroup]],
+                             uint lane [[thread_index_in_simdgroup]],
+                             uint sg [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float2 found[16];
+    threadgroup float4 parts[16 * 64];
+    const uint each = (kv_len + ranges - 1) / ranges;
+    const uint first = group.y * each;
+    const uint at = group.y * n_heads + group.x;
+    device float *result = out + size_t(at) * head_dim;
+    if (first >= kv_len) {
+        if (thread_index < head_dim)
+            result[thread_index] = 0.0f;
+        if (thread_index == 0)
+            log_sums[at] = NO_SCORE;
+        return;
+    }
+    attention_head h =
+        attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
+    h.keys += size_t(first) * h.stride;
+    h.values += size_t(first) * h.stride;
+    spread_head(q + group.x * head_dim, h, result, log_sums + at, min(each, kv_len - first), found,
+                (threadgroup float *)parts, thread_index, lane, sg);
+}
+
+// The attention to all keys from that to each range: a threadgroup computes one head, a thread
+// dimensions thread, thread + 64, ... of it.
+kernel void attention_merge(device const float *parts [[buffer(0)]],
+                            device const float *log_sums [[buffer(1)]],
+                            device float *out [[buffer(2)]],
+                            constant uint &n_heads [[buffer(3)]],
+                            constant uint &head_dim [[buffer(4)]],
+                            constant uint &ranges [[buffer(5)]],
+                            uint head [[threadgroup_position_in_grid]],
+                            uint thread_index [[thread_index_in_threadgroup]]) {
+    float top = log_sums[head];
+    for (uint r = 1; r < ranges; r++)
+        top = max(top, log_sums[r * n_heads + head]);
+    for (uint d = thread_index; d < head_dim; d += 64) {
+        float total = 0.0f;
+        float value = 0.0f;
+        for (uint r = 0; r < ranges; r++) {
+            const float weight = exp(log_sums[r * n_heads + head] - top);
+            total += weight;
+            value += weight * parts[size_t(r * n_heads + head) * head_dim + d];
+        }
+        out[head * head_dim + d] = value / total;
+    }
 }

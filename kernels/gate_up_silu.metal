@@ -12,19 +12,21 @@ using namespace metal;
 #include "q4_0_tokens.h"
 
 // A threadgroup of 128 computes 4 outputs: each of its 4 simdgroups computes the same row of gate
-// and of up, with the norm in the same pass (q4_0_rows.h). Moves the weights once, x and norm_w once
-// per output from cache. As in ffn_silu, a very negative gate gives -0.
-kernel void gate_up_silu_q4_0(device const float *x [[buffer(0)]],
-                              device const float *norm_w [[buffer(1)]],
-                              device const block_q4_0 *w_gate [[buffer(2)]],
-                              device const block_q4_0 *w_up [[buffer(3)]],
-                              device float *out [[buffer(4)]],
-                              constant uint &out_dim [[buffer(5)]],
-                              constant uint &in_dim [[buffer(6)]],
-                              constant float &eps [[buffer(7)]],
-                              uint group [[threadgroup_position_in_grid]],
-                              uint sg [[simdgroup_index_in_threadgroup]],
-                              uint lane [[thread_index_in_simdgroup]]) {
+// and of up, with the norm in the same pass (q4_0_rows.h), N half blocks per lane and turn. Moves the
+// weights once, x and norm_w once per output from cache. As in ffn_silu, a very negative gate gives
+// -0.
+template <uint N>
+kernel void gate_up_silu(device const float *x [[buffer(0)]],
+                         device const float *norm_w [[buffer(1)]],
+                         device const block_q4_0 *w_gate [[buffer(2)]],
+                         device const block_q4_0 *w_up [[buffer(3)]],
+                         device float *out [[buffer(4)]],
+                         constant uint &out_dim [[buffer(5)]],
+                         constant uint &in_dim [[buffer(6)]],
+                         constant float &eps [[buffer(7)]],
+                         uint group [[threadgroup_position_in_grid]],
+                         uint sg [[simdgroup_index_in_threadgroup]],
+                         uint lane [[thread_index_in_simdgroup]]) {
     const uint row = group * 4 + sg;
     if (row >= out_dim)
         return;
@@ -32,7 +34,10 @@ kernel void gate_up_silu_q4_0(device const float *x [[buffer(0)]],
     device const block_q4_0 *rows[2] = {w_gate + size_t(row) * blocks, w_up + size_t(row) * blocks};
     normal_halves input = {x, norm_w, 0.0f};
     float sums[2] = {0.0f, 0.0f};
-    q4_0_add_rows<2>(rows, input, blocks, lane, sums);
+    if (N == 1)
+        q4_0_add_rows<2>(rows, input, blocks, lane, sums);
+    else
+        q4_0_add_rows_ahead<2, N>(rows, input, blocks, lane, sums);
     const float3 all = simd_sum(float3(sums[0], sums[1], input.squares));
     if (lane != 0)
         return;
@@ -40,6 +45,9 @@ kernel void gate_up_silu_q4_0(device const float *x [[buffer(0)]],
     const float gate = all.x * inverse;
     out[row] = gate / (1.0f + exp(-gate)) * (all.y * inverse);
 }
+
+template [[host_name("gate_up_silu_q4_0")]] kernel decltype(gate_up_silu<1>) gate_up_silu<1>;
+template [[host_name("gate_up_silu_q4_0_ahead")]] kernel decltype(gate_up_silu<2>) gate_up_silu<2>;
 
 // For many tokens: x (tokens, in_dim), out (tokens, out_dim). A threadgroup of 128 computes 2 * R
 // outputs of 8 tokens: each of its 4 simdgroups computes R / 2 rows of gate and of up, with the

@@ -71,6 +71,18 @@ bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, s
                              slice out, uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_dim,
                              param kv_len, float scale, err *e);
 
+/* The same for a long cache, as two launches: parts (ranges, n_heads, head_dim) and log_sums (ranges,
+ * n_heads) are the attention to each of `ranges` equal ranges of keys, and out is made of them.
+ * head_dim is a multiple of 32. */
+typedef struct {
+    slice q, k_cache, v_cache, parts, log_sums, out;
+} attention_ranges_slices;
+typedef struct {
+    uint32_t heads, kv_heads, head_dim, ranges;
+} attention_ranges_sizes;
+bool attention_ranges_record(tape *t, const attention_ranges_slices *a,
+                             const attention_ranges_sizes *s, param kv_len, float scale, err *e);
+
 /* floats (32 count) = the values of `count` blocks in the format of the kernel */
 bool dequantize_record(tape *t, const kernel *k, slice blocks, slice floats, uint32_t count,
                        err *e);

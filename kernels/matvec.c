@@ -47,9 +47,10 @@ bool matvec_check(const kernel *k, slice *w, slice *x, slice *y, uint32_t out_di
            y_bytes = size_multiply(size_multiply(batch, out_dim), sizeof(float));
     bool is_float = f->values == 1; /* blocks need the alignment of their fp16 scales */
     uint32_t width = is_float && k->multiple_of ? k->multiple_of : 1; /* weights in a load */
+    bool is_staged = !is_float && k->multiple_of > f->values;         /* loads of 16 bytes */
+    size_t alignment = is_float ? width * f->bytes : is_staged ? 16 : 2;
     return check_dims(k, in_dim, batch, e) &&
-           record_check_weights(k, "w", f, *w, out_dim, in_dim, is_float ? width * f->bytes : 2,
-                                e) &&
+           record_check_weights(k, "w", f, *w, out_dim, in_dim, alignment, e) &&
            record_trim(k, "x", x_bytes, is_float ? width * sizeof(float) : 16, x, e) &&
            record_trim(k, "y", y_bytes, sizeof(float), y, e);
 }
@@ -132,6 +133,13 @@ static const shape floats[] = {
     {{1, 1}},    {{2, 3}},    {{7, 4}},    {{8, 31}},   {{9, 32}},    {{17, 33}},
     {{31, 127}}, {{33, 128}}, {{1, 8191}}, {{5, 1000}}, {{96, 1024}}, {{1024, 96}},
 };
+
+/* For kernels that take 2048 columns at a time, 256 of them at least. */
+static const shape of_wide_rows[] = {
+    {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{9, 2048}},  {{15, 2304}},
+    {{16, 4096}}, {{17, 4352}}, {{33, 2048}}, {{192, 768}}, {{4096, 4096}},
+};
+static const shape_list wide_rows = {of_wide_rows, COUNT_OF(of_wide_rows), {{7, 512}}};
 
 /* Formats decoded like one above: fewer shapes. */
 static const shape few_of_32[] = {
@@ -235,13 +243,25 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 
 /* What matvec_lean.h has for a format, = and +=. */
 #define LEAN_KERNELS(f, end, adds, list)                                                           \
-    KERNEL(f, "matvec_" #f end "_lean", "lean", "one row per simdgroup, half a block per lane",    \
+    KERNEL(f, "matvec_" #f end "_lean", "lean", "one row per simdgroup, 16 weights per lane",      \
            .accumulates = adds, .group = 128, .rows = 4, .shapes = list),                          \
         KERNEL(f, "matvec_" #f end "_lean_rows", "lean_rows", "the same, 4 rows per simdgroup",    \
-               .accumulates = adds, .group = 128, .rows = 16, .shapes = list),
+               .accumulates = adds, .group = 128, .rows = 16, .shapes = list),                     \
+        KERNEL(f, "matvec_" #f end "_ahead", "ahead",                                              \
+               "one row per simdgroup, all loads of a short row under way at once",                \
+               .accumulates = adds, .group = 128, .rows = 4, .shapes = list),
 #define LEAN(f, s)                                                                                 \
     LEAN_KERNELS(f, "", false, &s##_shapes.replace)                                                \
     LEAN_KERNELS(f, "_accumulate", true, &s##_shapes.accumulate)
+
+/* Those of q4_0_staged.h, = or +=. */
+#define STAGED(end, adds)                                                                          \
+    KERNEL(q4_0, "matvec_q4_0" end "_staged", "staged",                                            \
+           "rows copied to threadgroup memory in loads of 16 bytes, 4 per simdgroup",              \
+           .accumulates = adds, .group = 64, .rows = 8, .multiple_of = 256, .shapes = &wide_rows), \
+        KERNEL(q4_0, "matvec_q4_0" end "_staged_rows", "staged_rows",                              \
+               "the same, 8 rows per simdgroup", .accumulates = adds, .group = 64, .rows = 16,     \
+               .multiple_of = 256, .shapes = &wide_rows),
 
 #define LEAN_TOKENS(end, adds)                                                                     \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_lean", "lean",                                    \
@@ -266,8 +286,10 @@ static const kernel kernels[] = {
     KERNEL(q4_0, "matvec_q4_0_accumulate_split", "split",
            "4 simdgroups share 8 rows, 4 lanes a block", .accumulates = true, .group = 128,
            .rows = 8, .shapes = &ladder_shapes.accumulate),
-    LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN_TOKENS("", false)
-        LEAN_TOKENS("_accumulate", true) SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
+    LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
+        STAGED("", false) STAGED("_accumulate", true)
+        LEAN_TOKENS("", false) LEAN_TOKENS("_accumulate", true) SHARED(q4_0, ladder)
+            OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

@@ -51,6 +51,8 @@
     X(qkv_rope_append)                                                                             \
     X(gate_up_silu)                                                                                \
     X(decode_attention)                                                                            \
+    X(attention_ranges)                                                                            \
+    X(attention_merge)                                                                             \
     X(prefill_attention)                                                                           \
     X(repetition_penalty)                                                                          \
     X(argmax)                                                                                      \

@@ -55,3 +55,37 @@ METAL_FUNC void q4_0_add_rows(device const block_q4_0 *const thread *rows, threa
             sums[r] += q4_0_half_product(rows[r] + b, part, input);
     }
 }
+
+// The same for short rows: N half blocks of each row per turn, without a branch between them, so that
+// all their loads are under way at once. Past the end of a row the last half block is loaded again
+// and left out.
+template <uint R, uint N>
+METAL_FUNC void q4_0_add_rows_ahead(device const block_q4_0 *const thread *rows,
+                                    thread normal_halves &x, uint blocks, uint lane,
+                                    thread float *sums) {
+    const uint part = lane % 2;
+    for (uint first = 0; first < blocks; first += 16 * N)
+        for (uint i = 0; i < N; i++) {
+            const uint b = first + 16 * i + lane / 2;
+            const uint at = min(b, blocks - 1);
+            const float squares = x.squares;
+            const q4_0_half_input input = x.get(at, part);
+            x.squares = b < blocks ? x.squares : squares;
+            for (uint r = 0; r < R; r++) {
+                const float product = q4_0_half_product(rows[r] + at, part, input);
+                sums[r] += b < blocks ? product : 0.0f;
+            }
+        }
+}
+// For matvec_lean.h.
+struct q4_0_parts {
+    typedef block_q4_0 block;
+    enum : uint { values = 32, lanes = 2 };
+    typedef q4_0_half_input input;
+    static METAL_FUNC input load(device const float *x, uint part) {
+        return q4_0_load_half(x, part);
+    }
+    static METAL_FUNC float multiply(device const block_q4_0 *b, uint part, thread const input &x) {
+        return q4_0_half_product(b, part, x);
+    }
+};

@@ -84,6 +84,13 @@ const kernel *variants_pick_decode_attention(const device_facts *d, uint32_t hea
                                                : find_variant(&decode_attention_op, "threadgroup");
 }
 
+/* One threadgroup per head reads a long cache at the speed of one core of the GPU. The launch more
+ * that ranges cost pays from about 500 keys on. */
+uint32_t variants_pick_attention_ranges(const device_facts *d, uint32_t head_dim, size_t rows) {
+    enum { FEW_KEYS = 512, RANGES = 16 };
+    return d->emulated || head_dim % 32 != 0 || rows <= FEW_KEYS ? 1 : RANGES;
+}
+
 /* On a GPU a launch costs more than computing a norm once per simdgroup; on a CPU it is the other
  * way round. */
 static const kernel *find_fused(const op *o, const device_facts *d, const weight_format *f,
@@ -108,6 +115,10 @@ const kernel *variants_pick_normed_matvec(const device_facts *d, const weight_fo
     return d->emulated || f != &format_q4_0 ? NULL : find_variant(&rmsnorm_matvec_op, "onepass");
 }
 
+const kernel *variants_pick_row_fused(const weight_format *f) {
+    return f != &format_q4_0 ? NULL : find_variant(&rmsnorm_matvec_op, "plain");
+}
+
 const kernel *variants_pick_prefill_attention(const device_facts *d) {
     (void)d;
     return find_variant(&prefill_attention_op, "queryblock");
@@ -130,4 +141,8 @@ const kernel *variants_pick_time_mix_token(const device_facts *d, uint32_t token
 
 const kernel *variants_pick_alone(const device_facts *d, const op *o) {
     return d->emulated ? find_variant(o, "alone") : &o->kernels[0];
+}
+
+const kernel *variants_pick_reversed_lerp(void) {
+    return find_variant(&lerp_op, "reversed");
 }

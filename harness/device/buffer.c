@@ -107,6 +107,7 @@ void buffer_free(buffer *b) {
     if (!b)
         return;
     b->device->ops->free_buffer(b);
+    b->device->releases++;
     free(b);
 }
 

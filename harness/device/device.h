@@ -207,6 +207,7 @@ struct device {
     const char *wanted; /* while it is opened: a part of its name; "": any */
     device_options options;
     device_facts facts;
+    uint64_t releases; /* buffers and pipelines freed: an address may be that of another by now */
     void *impl;
 };
 

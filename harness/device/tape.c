@@ -20,6 +20,35 @@ static void drop_prepared(tape *t) {
         t->free_prepared(t->prepared);
     t->prepared = NULL;
     t->free_prepared = NULL;
+    t->known_count = 0;
+    t->version = 0;
+}
+
+static bool knows_all(const tape *t, uint64_t releases) {
+    return t->version != 0 && t->known_count == t->count && t->known_order == t->order &&
+           t->known_releases == releases;
+}
+
+bool tape_is_known(const tape *t, size_t first, size_t count, uint64_t releases) {
+    return knows_all(t, releases) &&
+           memcmp(&t->known[first], &t->launches[first], count * sizeof *t->known) == 0;
+}
+
+void tape_know(tape *t, size_t first, size_t count, uint64_t releases) {
+    if (count < t->count && !knows_all(t, releases)) { /* the rest was not looked at */
+        t->known_count = 0;
+        t->version = 0;
+        return;
+    }
+    if (t->known_count != t->count) {
+        t->known = realloc(t->known, (t->count + 1) * sizeof *t->known);
+        assert(t->known);
+        t->known_count = t->count;
+    }
+    memcpy(&t->known[first], &t->launches[first], count * sizeof *t->known);
+    t->known_order = t->order;
+    t->known_releases = releases;
+    t->version = ++t->versions;
 }
 
 void tape_clear(tape *t) {
@@ -33,6 +62,7 @@ void tape_free(tape *t) {
         return;
     drop_prepared(t);
     free(t->launches);
+    free(t->known);
     free(t->marks);
     free(t);
 }

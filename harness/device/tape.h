@@ -11,16 +11,23 @@
 /* The .metal files of one folder, parsed and compiled for one device at first use. A NULL folder
  * means ASSAY_KERNELS, or else the user's project's, or else Assay's own kernels/. */
 typedef struct library library;
-/* The kernels of a user's project: their folder and their files in it. From then on every other file
- * that a library's folder does not have is Assay's own. Texts are kept, not copied. */
-void library_set_project(const char *folder, const char *const *files, size_t count);
+/* The kernels of a user's project. From then on every other file that a library's folder does not have
+ * is Assay's own. Kept, not copied. */
+typedef struct {
+    const char *folder;
+    const char *const *files; /* in the folder */
+    size_t file_count;
+    const char *const *includes; /* folders of included files, relative to the library's folder */
+    size_t include_count;
+} library_project;
+void library_set_project(const library_project *p);
 library *library_new(device *d, const char *folder, err *e);
 void library_free(library *lib);
 /* Sets another math mode than the device's own; call it before the first pipeline is made. */
 void library_set_math(library *lib, math_mode math);
 /* Called with the name of each kernel before its pipeline is made, which may take a compiler a second,
- * and with NULL afterwards. */
-typedef void library_watch(void *context, const char *kernel);
+ * and with NULL afterwards. False before it is made gives up with EXIT_INTERRUPTED. */
+typedef bool library_watch(void *context, const char *kernel);
 void library_set_watch(library *lib, library_watch *watch, void *context);
 device *library_get_device(const library *lib);
 const char *library_get_folder(const library *lib);
@@ -49,6 +56,13 @@ struct tape {
     bool explains;  /* a failure names the launch if the device can tell; never while it is timed */
     void *prepared; /* a device's own (a CUDA graph), dropped when the tape is freed */
     void (*free_prepared)(void *prepared);
+    launch *known; /* (known_count) the launches as they were when last looked at */
+    size_t known_count;
+    play_order known_order;
+    uint64_t known_releases; /* device.releases then */
+    uint64_t version;        /* of what is known: another number means that something changed; 0:
+                                nothing is known */
+    uint64_t versions;       /* given out so far */
 };
 
 tape *tape_new(library *lib);
@@ -64,6 +78,12 @@ launch *tape_add_pipeline(tape *t, const pipeline *p);
 void tape_mark(tape *t, const char *name);              /* what follows belongs to this part */
 const char *tape_get_part(const tape *t, size_t index); /* the mark before it; "" for none */
 void tape_barrier(tape *t); /* concurrent order: what follows waits for what came before */
+
+/* For devices: whether these launches are as they were when they were last played, in whole or as a
+ * part of the whole tape, and nothing that they may refer to was freed since; and that they are now
+ * known as they are. */
+bool tape_is_known(const tape *t, size_t first, size_t count, uint64_t releases);
+void tape_know(tape *t, size_t first, size_t count, uint64_t releases);
 
 typedef enum {
     PLAY_WHOLE,    /* one command buffer */

@@ -82,6 +82,7 @@ CUDA_KERNEL_NODE_PARAMS cuda_describe_launch(cuda_launch *l, void *params[1]);
 typedef struct cuda_graph {
     struct cuda_graph *next;
     size_t first, count;
+    uint64_t version; /* of the tape that `made` is known to be; 0: not known */
     play_order order;
     bool is_sampled; /* with events around each launch, one after the other */
     CUgraph graph;

@@ -164,6 +164,7 @@ static cuda_graph *make_graph(cuda_device *c, const tape *t, size_t first, size_
     cuda_graph *g = new_array(1, sizeof *g);
     g->first = first;
     g->count = count;
+    g->version = t->version;
     g->order = t->order;
     g->is_sampled = is_sampled;
     size_t events = is_sampled ? 2 * count : 2;
@@ -230,8 +231,12 @@ cuda_graph *cuda_find_graph(cuda_device *c, tape *t, size_t first, size_t count,
                      (*link)->is_sampled != is_sampled))
         link = &(*link)->next;
     cuda_graph *found = *link;
-    if (found && has_same_shape(found, t) && update(c, found, t, e))
+    if (found && t->version != 0 && found->version == t->version)
         return found;
+    if (found && has_same_shape(found, t) && update(c, found, t, e)) {
+        found->version = t->version;
+        return found;
+    }
     if (found) { /* another shape, or left half changed by an error */
         *link = found->next;
         bool is_wrong = has_same_shape(found, t);

@@ -1,0 +1,261 @@
+/* attention_ranges and attention_merge: launches, oracles and cases of the attention of one query to a
+ * long cache, range by range. */
+#include "kernels.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "attention_case.h"
+#include "harness/base/size.h"
+#include "record.h"
+#include "reference/reference.h"
+
+static const float no_score = -0.5f * FLT_MAX; /* NO_SCORE of attention.h */
+
+/* --- attention_ranges --- */
+
+/* The logarithm of the sum of exp(score) over `count` keys; *magnitude: of the largest score's
+ * terms, as that score's error is the error of the result. */
+static double sum_scores(const float *q, const float *keys, size_t stride, size_t head_dim,
+                         size_t count, double scale, double *magnitude) {
+    double largest = -INFINITY, sum = 0;
+    *magnitude = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < count; i++) {
+            double score = 0, terms = 0;
+            for (size_t d = 0; d < head_dim; d++) {
+                double product = scale * q[d] * keys[i * stride + d];
+                score += product;
+                terms += fabs(product);
+            }
+            if (pass == 0)
+                largest = fmax(largest, score);
+            else
+                sum += exp(score - largest);
+            *magnitude = fmax(*magnitude, terms);
+        }
+    return largest + log(sum);
+}
+
+static void expect_range(oracle_io *io, const attention_sizes *n, size_t range, size_t first,
+                         size_t count, double score_weight) {
+    size_t stride = n->n_kv_heads * n->head_dim, width = n->n_heads * n->head_dim;
+    const float *q = io->in[0], *keys = (const float *)io->in[1] + first * stride,
+                *values = (const float *)io->in[2] + first * stride;
+    double *value = io->out[3].value + range * width, *scale = io->out[3].scale + range * width,
+           *logs = io->out[9].value + range * n->n_heads,
+           *log_scales = io->out[9].scale + range * n->n_heads, factor = (double)oracle_f32(io, 8);
+    if (count == 0) {
+        for (size_t i = 0; i < width; i++)
+            value[i] = scale[i] = 0;
+        for (size_t h = 0; h < n->n_heads; h++)
+            log_scales[h] = fabs(logs[h] = no_score);
+        return;
+    }
+    reference_attention(q, keys, values, n, 1, count - 1, factor, score_weight, value, scale);
+    for (size_t h = 0; h < n->n_heads; h++) {
+        size_t shared = h / (n->n_heads / n->n_kv_heads) * n->head_dim;
+        double magnitude;
+        logs[h] = sum_scores(q + h * n->head_dim, keys + shared, stride, n->head_dim, count, factor,
+                             &magnitude);
+        log_scales[h] = magnitude + fabs(logs[h]) + log((double)count) + 1;
+    }
+}
+
+static void attention_ranges_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    attention_sizes n = {oracle_u32(io, 4), oracle_u32(io, 5), oracle_u32(io, 6)};
+    size_t kv_len = oracle_u32(io, 7), ranges = oracle_u32(io, 10);
+    size_t rows = io->bytes[1] / (n.n_kv_heads * n.head_dim * sizeof(float));
+    for (int k = 3; k <= 9; k += 6)
+        for (size_t i = 0; i < io->out[k].count; i++)
+            io->out[k].value[i] = io->out[k].scale[i] = NAN; /* undefined outside of the caches */
+    if (kv_len == 0 || kv_len > rows)
+        return;
+    size_t each = (kv_len + ranges - 1) / ranges;
+    io->out[3].terms = (double)each;
+    io->out[9].terms = (double)n.head_dim;
+    io->out[3].roundings = io->out[9].roundings = 24;
+    double sum_roundings = 24 + 2 * sqrt((double)each);
+    double score_roundings = 6 + 2 * sqrt((double)n.head_dim);
+    for (size_t r = 0; r < ranges; r++) {
+        size_t first = r * each, count = first >= kv_len ? 0 : kv_len - first;
+        expect_range(io, &n, r, first, count < each ? count : each,
+                     score_roundings / sum_roundings);
+    }
+}
+
+static const kernel ranges_kernels[] = {{.name = "attention_ranges",
+                                         .variant = "plain",
+                                         .about = "sixteen simdgroups per head and range",
+                                         .file = "decode_attention.metal",
+                                         .group = 512,
+                                         .multiple_of = 32}};
+
+static bool ranges_record(tape *t, const kernel *k, const attention_ranges_slices *a,
+                          const attention_ranges_sizes *s, param kv_len, float scale, err *e) {
+    attention_plan plan = {.n_tokens = 1,
+                           .n_heads = s->heads,
+                           .n_kv_heads = s->kv_heads,
+                           .head_dim = s->head_dim,
+                           .rows_seen = kv_len.at.buffer ? 1 : kv_len.bits};
+    slice q = a->q, first = a->parts, parts = a->parts, logs = a->log_sums;
+    size_t outputs = size_multiply(size_multiply(s->ranges, s->heads), s->head_dim);
+    if (s->head_dim % k->multiple_of != 0)
+        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be a multiple of %u", k->name,
+                       s->head_dim, k->multiple_of);
+    if (!attention_check(k, &plan, &q, a->k_cache, a->v_cache, &first, e) ||
+        !record_trim(k, "out", outputs * sizeof(float), sizeof(float), &parts, e) ||
+        !record_trim(k, "log_sums", size_multiply(s->ranges, s->heads) * sizeof(float),
+                     sizeof(float), &logs, e))
+        return false;
+    launch *l = record_launch(t, k, e);
+    if (!l)
+        return false;
+    attention_bind(l, q, a->k_cache, a->v_cache, parts, &plan);
+    launch_set_param(l, 7, kv_len, ELEM_U32);
+    launch_set_f32(l, 8, scale);
+    launch_bind(l, 9, logs, ACCESS_WRITE, ELEM_F32);
+    launch_set_u32(l, 10, s->ranges);
+    launch_set_groups(l, (size3){s->heads, s->ranges, 1}, (size3){k->group, 1, 1});
+    uint64_t keys = kv_len.at.buffer ? plan.rows : kv_len.bits;
+    l->bytes =
+        q.bytes + parts.bytes + logs.bytes + 2 * sizeof(float) * keys * s->kv_heads * s->head_dim;
+    l->flops = s->heads * keys * (4 * (uint64_t)s->head_dim + 2);
+    l->oracle = attention_ranges_oracle;
+    return true;
+}
+
+static bool attention_ranges_accepts(const kernel *k, const shape *s, err *e) {
+    return s->dim[3] % k->multiple_of == 0 ||
+           err_set(e, EXIT_CANNOT, "takes heads of a multiple of %u dimensions", k->multiple_of);
+}
+
+static bool attention_ranges_build(kernel_case *c, err *e) {
+    const uint32_t *dim = c->shape.dim;
+    attention_ranges_sizes s = {dim[1], dim[2], dim[3], dim[4]};
+    uint32_t kv_len = dim[0], row = s.kv_heads * s.head_dim;
+    size_t heads = size_multiply(s.ranges, s.heads);
+    attention_ranges_slices a;
+    slice place;
+    return case_input_f32(c, "q", size_multiply(s.heads, s.head_dim), &a.q, e) &&
+           case_input_cache(c, "k_cache", kv_len, row, &a.k_cache, e) &&
+           case_input_cache(c, "v_cache", kv_len, row, &a.v_cache, e) &&
+           case_input_bytes(c, "kv_len", &kv_len, sizeof kv_len, &place, e) &&
+           case_output(c, "out", size_multiply(heads, s.head_dim) * sizeof(float), &a.parts, e) &&
+           case_output(c, "log_sums", heads * sizeof(float), &a.log_sums, e) &&
+           ranges_record(c->tape, c->kernel, &a, &s, param_at(place),
+                         attention_get_scale(s.head_dim), e);
+}
+
+/* Ranges of 1 key, of more than a turn of the simdgroups, and some without any. */
+static const shape ranges_shapes[] = {
+    {{1, 1, 1, 32, 1}},   {{1, 9, 3, 64, 16}},   {{17, 9, 3, 64, 16}},
+    {{255, 4, 2, 64, 4}}, {{257, 3, 1, 96, 3}},  {{1025, 9, 3, 64, 16}},
+    {{70, 2, 2, 256, 5}}, {{130, 4, 1, 128, 2}}, {{1900, 9, 3, 64, 16}},
+};
+
+const op attention_ranges_op = {
+    .name = "attention_ranges",
+    .about = "attention of one query to each of several ranges of the cache",
+    .dims = "kv_len x heads x kv_heads x head_dim x ranges",
+    .kernels = ranges_kernels,
+    .kernel_count = COUNT_OF(ranges_kernels),
+    .shapes = {ranges_shapes, COUNT_OF(ranges_shapes), {{40, 4, 2, 32, 3}}},
+    .accepts = attention_ranges_accepts,
+    .build = attention_ranges_build,
+};
+
+/* --- attention_merge --- */
+
+/* A weight exp(l - top) is off by the rounding of l - top, and in a fast exp by twice its magnitude
+ * in ULP. */
+static void attention_merge_oracle(const launch *l, oracle_io *io) {
+    (void)l;
+    const float *parts = io->in[0], *logs = io->in[1];
+    size_t heads = oracle_u32(io, 3), head_dim = oracle_u32(io, 4), ranges = oracle_u32(io, 5);
+    expected *out = &io->out[2];
+    for (size_t h = 0; h < heads; h++) {
+        double top = -INFINITY, total = 0, spread = 0;
+        for (size_t r = 0; r < ranges; r++)
+            top = fmax(top, logs[r * heads + h]);
+        for (size_t r = 0; r < ranges; r++) {
+            double below = top - logs[r * heads + h], weight = exp(-below);
+            total += weight;
+            spread += weight * (1 + 3 * below);
+        }
+        for (size_t d = 0; d < head_dim; d++) {
+            double value = 0, scale = 0;
+            for (size_t r = 0; r < ranges; r++) {
+                double below = top - logs[r * heads + h], weight = exp(-below),
+                       part = parts[(r * heads + h) * head_dim + d];
+                value += weight * part;
+                scale += weight * (1 + 3 * below) * fabs(part);
+            }
+            out->value[h * head_dim + d] = value / total;
+            out->scale[h * head_dim + d] = scale / total + fabs(value / total) * spread / total;
+        }
+    }
+    out->terms = (double)ranges;
+    out->roundings = 16;
+}
+
+static const kernel merge_kernels[] = {{.name = "attention_merge",
+                                        .variant = "plain",
+                                        .about = "one thread per dimension",
+                                        .file = "decode_attention.metal",
+                                        .group = 64}};
+
+static bool merge_record(tape *t, const kernel *k, slice parts, slice log_sums, slice out,
+                         uint32_t heads, uint32_t head_dim, uint32_t ranges, err *e) {
+    size_t outputs = size_multiply(heads, head_dim);
+    const operand operands[] = {{"parts", parts, size_multiply(ranges, outputs), ACCESS_READ},
+                                {"log_sums", log_sums, size_multiply(ranges, heads), ACCESS_READ},
+                                {"out", out, outputs, ACCESS_WRITE}};
+    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
+    if (!l)
+        return false;
+    launch_set_u32(l, 3, heads);
+    launch_set_u32(l, 4, head_dim);
+    launch_set_u32(l, 5, ranges);
+    launch_set_groups(l, (size3){heads, 1, 1}, (size3){k->group, 1, 1});
+    l->flops = (uint64_t)ranges * heads * (2 * (uint64_t)head_dim + 3) + outputs;
+    l->oracle = attention_merge_oracle;
+    return true;
+}
+
+static bool attention_merge_build(kernel_case *c, err *e) {
+    const uint32_t *dim = c->shape.dim;
+    uint32_t heads = dim[0], head_dim = dim[1], ranges = dim[2];
+    size_t outputs = size_multiply(heads, head_dim);
+    slice parts, logs, out;
+    return case_input_f32(c, "parts", size_multiply(ranges, outputs), &parts, e) &&
+           case_input_f32(c, "log_sums", size_multiply(ranges, heads), &logs, e) &&
+           case_output(c, "out", outputs * sizeof(float), &out, e) &&
+           merge_record(c->tape, c->kernel, parts, logs, out, heads, head_dim, ranges, e);
+}
+
+static const shape merge_shapes[] = {
+    {{1, 1, 1}}, {{1, 63, 2}}, {{3, 64, 5}}, {{2, 65, 16}}, {{9, 64, 16}}, {{4, 256, 3}},
+};
+
+const op attention_merge_op = {
+    .name = "attention_merge",
+    .about = "attention to all keys from that to several ranges",
+    .dims = "heads x head_dim x ranges",
+    .kernels = merge_kernels,
+    .kernel_count = COUNT_OF(merge_kernels),
+    .shapes = {merge_shapes, COUNT_OF(merge_shapes), {{3, 33, 4}}},
+    .build = attention_merge_build,
+};
+
+/* --- both --- */
+
+bool attention_ranges_record(tape *t, const attention_ranges_slices *a,
+                             const attention_ranges_sizes *s, param kv_len, float scale, err *e) {
+    if (!ranges_record(t, &ranges_kernels[0], a, s, kv_len, scale, e))
+        return false;
+    tape_barrier(t);
+    return merge_record(t, &merge_kernels[0], a->parts, a->log_sums, a->out, s->heads, s->head_dim,
+                        s->ranges, e);
+}
