@@ -189,7 +189,7 @@ docs-check: $(PROGRAM) ## fail if docs/kernels.md is not what `make docs` would 
 report-page: $(PROGRAM) ## write docs/report.html, the page of two devices side by side
 	./$(PROGRAM) report results/nvidia-h200 docs/software-device --out docs/report.html
 
-FORMATTED = $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HEADERS)
+FORMATTED = $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HEADERS) $(wildcard include/*.h examples/*/*.c)
 format: ## format all C sources and headers with the project's version of clang-format
 	@sh tools/format.sh $(FORMATTED)
 

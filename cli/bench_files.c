@@ -11,19 +11,16 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
-#include "harness/base/root.h"
+#include "harness/base/path.h"
 #include "harness/device/source_hash.h"
 
 bool bench_files_find_rows(const char *out, const device_facts *f, char *path, size_t size,
                            err *e) {
-    char root[PATH_MAX], slug[96];
+    char folder[PATH_MAX];
     if (out)
-        return snprintf(path, size, "%s", out) < (int)size ||
-               err_set(e, EXIT_USAGE, "the path given with --out is too long");
-    results_get_folder(f->name, slug, sizeof slug);
-    return root_find(root, sizeof root, e) &&
-           (snprintf(path, size, "%s/results/%s/bench.csv", root, slug) < (int)size ||
-            err_set(e, EXIT_CANNOT, "the path of the results folder is too long"));
+        return path_print(path, size, e, "%s", out);
+    return results_find_folder(f->name, folder, sizeof folder, e) &&
+           path_print(path, size, e, "%s/bench.csv", folder);
 }
 
 /* Baselines --------------------------------------------------------------------------------- */
@@ -31,8 +28,7 @@ bool bench_files_find_rows(const char *out, const device_facts *f, char *path, s
 static bool get_folder(const char *rows, char *folder, size_t size, err *e) {
     const char *slash = strrchr(rows, '/');
     int length = slash ? (int)(slash + 1 - rows) : 0;
-    return snprintf(folder, size, "%.*sbaselines", length, rows) < (int)size ||
-           err_set(e, EXIT_USAGE, "the path %.120s... is too long", rows);
+    return path_print(folder, size, e, "%.*sbaselines", length, rows);
 }
 
 static bool is_name(const char *text) {
@@ -49,8 +45,7 @@ bool bench_files_find_named(const char *rows, const char *name, char *path, size
                        "a baseline is named with letters, digits, '-', '_' and '.', not '%.60s'",
                        name);
     return get_folder(rows, folder, sizeof folder, e) &&
-           (snprintf(path, size, "%s/%s.csv", folder, name) < (int)size ||
-            err_set(e, EXIT_USAGE, "the path %.120s... is too long", folder));
+           path_print(path, size, e, "%s/%s.csv", folder, name);
 }
 
 /* "main, before" */
@@ -107,8 +102,8 @@ bool bench_files_find_baseline(const char *rows, const char *text, char *path, s
     if (!*is_folder && !is_csv(text) && strchr(text, '/'))
         return err_set(e, EXIT_USAGE, "there is no folder of kernels %.160s", text);
     if (*is_folder || is_csv(text)) {
-        if (snprintf(path, size, "%s", text) >= (int)size)
-            return err_set(e, EXIT_USAGE, "the path given with --baseline is too long");
+        if (!path_print(path, size, e, "%s", text))
+            return false;
     } else {
         char names[120];
         if (!bench_files_find_named(rows, text, path, size, e))

@@ -71,13 +71,7 @@ static exit_code check_cases(const case_list *cases, const device_facts *f, err 
 static exit_code run(const char *const *names, size_t count, err *e) {
     if (settings.worker)
         return suite_serve(&settings.run, e);
-    case_query query = {.filters = names,
-                        .filter_count = count,
-                        .shapes = settings.shapes,
-                        .input = settings.input,
-                        .axes = settings.axes,
-                        .quick = settings.quick,
-                        .with_skips = true};
+    case_query query = SUITE_QUERY(settings, names, count);
     case_list cases;
     device_facts facts;
     if (!cases_find(&query, &cases, e))

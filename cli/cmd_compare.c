@@ -21,8 +21,7 @@ static const option options[] = {
     {"explain", OPTION_FLAG, &settings.explain, NULL, "the numbers and the rule of each verdict", 0,
      0},
     {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the bootstrap (default 1)", 0,
-     UINT64_MAX},
+    SEED_OPTION(&settings.seed, "the bootstrap"),
     {"", OPTION_SPLIT, &settings.split, NULL, NULL, 0, 0},
 };
 

@@ -9,8 +9,7 @@
 #include "experiment_files.h"
 #include "experiments/experiment.h"
 #include "harness/base/os.h"
-#include "harness/base/progress.h"
-#include "harness/base/root.h"
+#include "harness/base/path.h"
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
 #include "harness/measure/plot.h"
@@ -32,14 +31,12 @@ static const option options[] = {
      "only shows that each works: the numbers mean nothing", 0, 0},
     {"resume", OPTION_FLAG, &settings.resume, NULL,
      "skip those with files of this build, device, level and kernel source", 0, 0},
-    {"device", OPTION_TEXT, &settings.device, "D",
-     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    DEVICE_OPTION(&settings.device),
     {"out", OPTION_TEXT, &settings.out, "DIR", "where the files go (default results/<device>)", 0,
      0},
     {"m|model", OPTION_TEXT, &settings.model, "FILE",
      "GGUF file (default: SmolLM2-135M if `make model` fetched it, else the one included)", 0, 0},
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of inputs and tokens (default 1)", 0,
-     UINT64_MAX},
+    SEED_OPTION(&settings.seed, "inputs and tokens"),
     MATH_OPTION(&settings.math, "fast, as Metal's"),
     {"timeout", OPTION_SECONDS, &settings.timeout_s, "S",
      "give up on an experiment after this many seconds (default 3600)", 0, 0},
@@ -89,7 +86,6 @@ static exit_code serve(err *e) {
 
 typedef struct {
     const char *const *names;
-    progress shown;
     char folder[PATH_MAX];
     exit_code code;
     size_t done;
@@ -106,8 +102,7 @@ static bool draw(delivery *s, const char *name, err *e) {
     const char *file = path;
     if (!plot_is_available())
         return true;
-    return (snprintf(path, sizeof path, "%s/%s.csv", s->folder, name) < (int)sizeof path ||
-            err_set(e, EXIT_USAGE, "the path given with --out is too long")) &&
+    return path_print(path, sizeof path, e, "%s/%s.csv", s->folder, name) &&
            plot_draw(name, &file, 1, s->folder, e);
 }
 
@@ -116,14 +111,8 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     const char *name = s->names[task];
     answer a;
     err chart = {.code = EXIT_OK};
-    progress_hide(&s->shown);
     if (o->failure[0] || o->bytes != sizeof a) {
-        tell_failure(
-            s, name,
-            o->failure[0]
-                ? o->failure
-                : "the worker is a different build of assay: was it rebuilt during the run?",
-            "", EXIT_WRONG);
+        tell_failure(s, name, o->failure[0] ? o->failure : WORKER_OTHER_BUILD, "", EXIT_WRONG);
         return true;
     }
     memcpy(&a, o->answer, sizeof a);
@@ -140,11 +129,6 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     if (!draw(s, name, &chart))
         tell_failure(s, name, chart.text, chart.detail, chart.code);
     return true;
-}
-
-static void advance(void *context, size_t done) {
-    delivery *s = context;
-    progress_update(&s->shown, done);
 }
 
 static experiment_plan make_plan(const delivery *s, const device_facts *f) {
@@ -184,20 +168,18 @@ static bool run_all(delivery *s, size_t count, const device_facts *f, err *e) {
     experiment_plan known = make_plan(s, f);
     for (size_t i = 0; i < count; i++)
         expected_s[i] = experiment_files_expect(&known, s->names[i]);
-    s->shown = progress_new(stderr, "experiments", count);
-    s->shown.names = s->names;
-    s->shown.expected_s = expected_s;
+    progress shown = progress_new(stderr, "experiments", count);
+    shown.names = s->names;
+    shown.expected_s = expected_s;
     worker_plan plan = {.arguments = arguments,
                         .tasks = s->names,
                         .count = count,
                         .jobs = 1,
                         .timeout_s = settings.timeout_s,
                         .deliver = deliver,
-                        .advance = advance,
-                        .context = s};
-    bool ok = worker_run(&plan, e);
-    progress_hide(&s->shown);
-    return ok;
+                        .context = s,
+                        .progress = &shown};
+    return worker_run(&plan, e);
 }
 
 static exit_code list_experiments(void) {
@@ -232,14 +214,8 @@ static bool choose(const char *const *names, size_t count, const char **out, siz
 }
 
 static bool choose_folder(const device_facts *f, char *path, size_t size, err *e) {
-    char root[PATH_MAX], folder[96];
-    results_get_folder(f->name, folder, sizeof folder);
-    if (settings.out)
-        return snprintf(path, size, "%s", settings.out) < (int)size ||
-               err_set(e, EXIT_USAGE, "the path given with --out is too long");
-    return root_find(root, sizeof root, e) &&
-           (snprintf(path, size, "%s/results/%s", root, folder) < (int)size ||
-            err_set(e, EXIT_CANNOT, "the path of the results folder is too long"));
+    return settings.out ? path_print(path, size, e, "%s", settings.out)
+                        : results_find_folder(f->name, path, size, e);
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {

@@ -19,8 +19,7 @@ static struct {
 } settings;
 
 static const option options[] = {
-    {"device", OPTION_TEXT, &settings.device, "D",
-     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    DEVICE_OPTION(&settings.device),
     {"field", OPTION_TEXT, &settings.field, "NAME",
      "print only the value of this line, such as results, device or cache (for scripts)", 0, 0},
     {"json", OPTION_FLAG, &settings.json, NULL, "print one JSON object instead of the lines", 0, 0},

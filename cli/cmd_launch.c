@@ -54,12 +54,10 @@ static const option options[] = {
      "list at most N findings (default 20)", 1, 1000000},
     {"repeat", OPTION_NUMBER, &settings.repeat, "N",
      "launch N times with the same contents and print median times (default 1)", 1, 1000000},
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of random contents (default 1)", 0,
-     UINT64_MAX},
+    SEED_OPTION(&settings.seed, "random contents"),
     {"timeout", OPTION_SECONDS, &settings.timeout_s, "S",
      "give up on the kernel after this many seconds (default 60)", 0, 0},
-    {"device", OPTION_TEXT, &settings.device, "D",
-     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    DEVICE_OPTION(&settings.device),
     MATH_OPTION(&settings.math, "safe"),
     {"capture", OPTION_TEXT, &settings.capture, "F.gputrace",
      "also capture the GPU's work for Xcode (Metal only)", 0, 0},
@@ -224,18 +222,12 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
                        settings.validate ? "" : "; --validate may say where");
     }
     if (o->bytes < sizeof s->answer)
-        return err_set(e, EXIT_CANNOT,
-                       "the worker is a different build of assay: was it rebuilt during the run?");
+        return err_set(e, EXIT_CANNOT, WORKER_OTHER_BUILD);
     memcpy(&s->answer, o->answer, sizeof s->answer);
     size_t used = o->bytes - sizeof s->answer;
     if (fwrite((const char *)o->answer + sizeof s->answer, 1, used, stdout) != used)
         return err_set(e, EXIT_CANNOT, "stdout was closed by the reader");
     return true;
-}
-
-static void advance(void *context, size_t done) {
-    (void)context;
-    (void)done;
 }
 
 enum { WORKER_ARGUMENTS = 2 * OPTION_COUNT + 2 * 8 * OPTION_LIST_MAX + 8, NUMBER_TEXT = 32 };
@@ -296,7 +288,6 @@ static exit_code run_in_worker(const launch_request *r, err *e) {
                         .jobs = 1,
                         .timeout_s = settings.timeout_s,
                         .deliver = deliver,
-                        .advance = advance,
                         .context = &s};
     char folder[1024] = "";
     if (r->validate && !validation_open_folder(folder, sizeof folder, e))

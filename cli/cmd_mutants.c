@@ -9,7 +9,7 @@
 
 #include "cases.h"
 #include "harness/base/os.h"
-#include "harness/base/progress.h"
+#include "harness/base/path.h"
 #include "harness/base/root.h"
 #include "harness/base/worker.h"
 #include "harness/check/suite.h"
@@ -26,8 +26,7 @@ static bool resume;
 static const option options[] = {
     {"sample", OPTION_NUMBER, &sample, "N", "try only N of them, drawn at random (default: all)", 1,
      1000000},
-    {"seed", OPTION_NUMBER, &seed, "N", "seed of the sample and of the inputs (default 1)", 0,
-     UINT64_MAX},
+    SEED_OPTION(&seed, "the sample and of the inputs"),
     {"csv", OPTION_TEXT, &csv_path, "FILE", "also write one row per mutant to a file", 0, 0},
     {"resume", OPTION_FLAG, &resume, NULL,
      "continue a run: skip the mutants that the --csv file has, and add the others", 0, 0},
@@ -49,7 +48,6 @@ typedef struct {
     const kernel **plain; /* unmutated kernels: their tasks follow those of the mutants */
     size_t plain_count;
     mutant_outcome *outcomes;
-    progress progress;
     size_t tried;  /* the outcome of this many, from the first on, is known */
     size_t before; /* of which this many were tried by an earlier run */
     uint64_t saved_ns;
@@ -129,8 +127,7 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     } else if (o->bytes == sizeof got) {
         memcpy(&got, o->answer, sizeof got);
     } else {
-        return err_set(e, EXIT_CANNOT,
-                       "a worker is a different build of assay: was it rebuilt during the run?");
+        return err_set(e, EXIT_CANNOT, WORKER_OTHER_BUILD);
     }
     if (got.fate == MUTANT_FATES)
         return err_set(e, EXIT_CANNOT, "%s", got.by);
@@ -150,11 +147,6 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
                    s->plain[task]->name, got.by);
 }
 
-static void advance(void *context, size_t done) {
-    delivery *s = context;
-    progress_update(&s->progress, done);
-}
-
 static bool run_workers(delivery *s, const char *scratch, const char *const *tasks, size_t count,
                         err *e) {
     char seed_text[32], limit_text[32];
@@ -163,6 +155,7 @@ static bool run_workers(delivery *s, const char *scratch, const char *const *tas
     const char *const arguments[] = {"mutants", "--worker",  scratch,    "--seed",
                                      seed_text, "--timeout", limit_text, NULL};
     int cpus = os_count_cpus();
+    progress shown = progress_new(stderr, "mutants", count);
     worker_plan plan = {.arguments = arguments,
                         .tasks = tasks,
                         .count = count,
@@ -171,12 +164,9 @@ static bool run_workers(delivery *s, const char *scratch, const char *const *tas
                                            : 8,
                         .timeout_s = 60 + 10 * timeout_s, /* compilers and other work included */
                         .deliver = deliver,
-                        .advance = advance,
-                        .context = s};
-    s->progress = progress_new(stderr, "mutants", count);
-    bool ok = worker_run(&plan, e);
-    progress_hide(&s->progress);
-    return ok;
+                        .context = s,
+                        .progress = &shown};
+    return worker_run(&plan, e);
 }
 
 static bool run_tasks(delivery *s, const char *scratch, err *e) {
@@ -241,10 +231,8 @@ static exit_code try_mutants(const mutant_list *l, const char *scratch, const de
 /* The kernels are copied first, so that editing them during the run does not disturb it. */
 static bool copy_kernels(const char *scratch, char *original, size_t size, err *e) {
     library *lib = library_new(NULL, NULL, e);
-    bool ok = lib != NULL;
-    if (ok && snprintf(original, size, "%s/original", scratch) >= (int)size)
-        ok = err_set(e, EXIT_CANNOT, "the path of the scratch folder is too long");
-    ok = ok && mutants_copy(library_get_folder(lib), original, e);
+    bool ok = lib && path_print(original, size, e, "%s/original", scratch) &&
+              mutants_copy(library_get_folder(lib), original, e);
     library_free(lib);
     return ok;
 }

@@ -55,7 +55,7 @@ static const option options[] = {
      "divide logits of recent tokens by F; 1 is off (default 1)", 0, 100},
     {"repeat-last-n", OPTION_NUMBER, &settings.repeat_last, "N",
      "number of recent tokens penalised (default 64)", 0, 1u << 20},
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the sampling (default 1)", 0, UINT64_MAX},
+    SEED_OPTION(&settings.seed, "the sampling"),
     {"chat", OPTION_FLAG, &settings.chat, NULL, "treat the prompt as a message to an assistant", 0,
      0},
     {"system", OPTION_ANY_TEXT, &settings.system, "TEXT", "system message, with --chat", 0, 0},
@@ -72,8 +72,7 @@ static const option options[] = {
      0},
     {"trace-nan", OPTION_FLAG, &settings.trace, NULL,
      "look for NaN after every launch of the prompt first", 0, 0},
-    {"device", OPTION_TEXT, &settings.device, "D",
-     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    DEVICE_OPTION(&settings.device),
     MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 
@@ -325,6 +324,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
               check_context(&made_for, e) && (t = tokenizer_new(s.file, e)) &&
               tokenize_prompt(&s, t, &prompt, e) && (settings.no_scan || weight_scan(s.file, e));
     if (ok) {
+        s.goes_on = goes_on;
         model_options how = {.context = choose_context(&made_for, prompt.count)};
         ok = open_model_on(&s, settings.device, settings.math, &how, e) &&
              generate_text(&s, t, &prompt, start_ns, &is_clean, e);
@@ -332,8 +332,10 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     token_list_free(&prompt);
     tokenizer_free(t);
     open_model_close(&s);
+    if (!ok && asked_to_stop)
+        err_set(e, EXIT_INTERRUPTED, "stopped by a signal"); /* whatever it broke off */
     if (!ok)
-        return asked_to_stop ? EXIT_INTERRUPTED : e->code;
+        return e->code;
     return !is_clean ? EXIT_WRONG : asked_to_stop ? EXIT_INTERRUPTED : EXIT_OK;
 }
 

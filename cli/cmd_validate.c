@@ -250,13 +250,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         setenv("ASSAY_STRICT", "1", 1);
     if (settings.worker)
         return suite_serve(&settings.run, e);
-    case_query query = {.filters = names,
-                        .filter_count = count,
-                        .shapes = settings.shapes,
-                        .input = settings.input,
-                        .axes = settings.axes,
-                        .quick = settings.quick,
-                        .with_skips = true};
+    case_query query = SUITE_QUERY(settings, names, count);
     case_list cases;
     device_facts facts;
     if (!cases_find(&query, &cases, e))

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 
 /* Text for troff: hyphens stay hyphens that can be copied, and no line begins with a control
  * character. */
@@ -146,9 +147,8 @@ static bool write_page(const char *folder, const char *title, const verb *v,
     else
         print_assay(out, verbs, count);
     fclose(out);
-    bool ok = snprintf(path, sizeof path, "%s/%s.1", folder, title) < (int)sizeof path
-                  ? os_write_file(path, text, bytes, e)
-                  : err_set(e, EXIT_USAGE, "the path %.120s is too long", folder);
+    bool ok = path_print(path, sizeof path, e, "%s/%s.1", folder, title) &&
+              os_write_file(path, text, bytes, e);
     free(text);
     return ok;
 }

@@ -36,12 +36,10 @@ static const option options[] = {
     {"d|depth", OPTION_NUMBERS, &settings.depths, "N,N",
      "context depths: tokens already seen (default 0)", 0, 1u << 24},
     {"r|repeats", OPTION_NUMBER, &settings.repeats, "N", "samples per test (default 5)", 1, 100000},
-    {"o|output", OPTION_TEXT, &settings.output, "FORMAT", "md, csv, json or jsonl (default md)", 0,
-     0},
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the token ids (default 1)", 0,
-     UINT64_MAX},
-    {"device", OPTION_TEXT, &settings.device, "D",
-     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    {"o|output", OPTION_TEXT, &settings.output, "FORMAT",
+     "md, csv, json, jsonl or sql (default md)", 0, 0},
+    SEED_OPTION(&settings.seed, "the token ids"),
+    DEVICE_OPTION(&settings.device),
     MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 
@@ -119,7 +117,7 @@ static exit_code run(const char *const *names, size_t name_count, err *e) {
     static bench_test tests[MAX_TESTS];
     size_t count = list_tests(tests);
     if (!bench_format_find(settings.output, &format)) {
-        err_set(e, EXIT_USAGE, "--output takes md, csv, json or jsonl, not '%.40s'",
+        err_set(e, EXIT_USAGE, "--output takes md, csv, json, jsonl or sql, not '%.40s'",
                 settings.output);
         return e->code;
     }

@@ -15,8 +15,11 @@
 #include "verb.h"
 
 bool bench_format_find(const char *name, bench_format *out) {
-    static const char *const names[] = {
-        [BENCH_MD] = "md", [BENCH_CSV] = "csv", [BENCH_JSON] = "json", [BENCH_JSONL] = "jsonl"};
+    static const char *const names[] = {[BENCH_MD] = "md",
+                                        [BENCH_CSV] = "csv",
+                                        [BENCH_JSON] = "json",
+                                        [BENCH_JSONL] = "jsonl",
+                                        [BENCH_SQL] = "sql"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) {
             *out = (bench_format)i;
@@ -67,6 +70,7 @@ typedef enum { FIELD_TEXT, FIELD_INTEGER, FIELD_BOOL, FIELD_REAL } field_kind;
 typedef struct {
     const char *name;
     field_kind kind;
+    bool is_ours;   /* llama-bench does not have it */
     char text[600]; /* texts and reals, ready */
     int64_t number;
 } field;
@@ -105,11 +109,12 @@ static void add_real(field_list *l, const char *name, double value) {
 
 static void add_machine(field_list *l, const bench_output *o) {
     const device_facts *d = device_get_facts(o->model->device);
-    char cpu[128], backend[48];
+    char cpu[128], backend[48], commit[80];
     if (!host_find_cpu(cpu, sizeof cpu))
         snprintf(cpu, sizeof cpu, "unnamed CPU");
     snprintf(backend, sizeof backend, "%s%s", d->api, d->emulated ? " (emulated)" : "");
-    add_text(l, "build_commit", "assay " ASSAY_VERSION);
+    host_get_commit(commit, sizeof commit); /* by which scripts tell runs apart */
+    add_text(l, "build_commit", strcmp(commit, "unknown") == 0 ? "assay " ASSAY_VERSION : commit);
     add_integer(l, "build_number", 0);
     add_text(l, "cpu_info", cpu);
     add_text(l, "gpu_info", d->name);
@@ -146,6 +151,7 @@ static void add_settings(field_list *l, const bench_output *o) {
     add_integer(l, "fit_target", 0);
     add_integer(l, "fit_min_ctx", 0);
     add_text(l, "math", math_mode_get_name(device_get_facts(o->model->device)->math));
+    l->items[l->count - 1].is_ours = true;
 }
 
 static void add_result(field_list *l, const bench_result *r) {
@@ -168,6 +174,8 @@ static void add_spread(field_list *l, const bench_result *r) {
     add_real(l, "median_ts", r->rates.median);
     add_real(l, "q1_ts", r->rates.q1);
     add_real(l, "q3_ts", r->rates.q3);
+    for (size_t i = l->count - 3; i < l->count; i++)
+        l->items[i].is_ours = true;
 }
 
 /* --- forms --- */
@@ -230,6 +238,37 @@ static void print_csv(bench_output *o, const field_list *l) {
     fputc('\n', o->out);
 }
 
+/* Only llama-bench's columns: the rows may go into a database that it made. */
+static void print_sql(bench_output *o, const field_list *l) {
+    static const char *const types[] = {[FIELD_TEXT] = "TEXT",
+                                        [FIELD_INTEGER] = "INTEGER",
+                                        [FIELD_BOOL] = "INTEGER",
+                                        [FIELD_REAL] = "REAL"};
+    if (!o->rows)
+        fputs("CREATE TABLE IF NOT EXISTS llama_bench (\n", o->out);
+    for (size_t i = 0; !o->rows && i < l->count; i++)
+        if (!l->items[i].is_ours)
+            fprintf(o->out, "%s  %s %s", i ? ",\n" : "", l->items[i].name, types[l->items[i].kind]);
+    fputs(o->rows ? "INSERT INTO llama_bench (" : "\n);\n\nINSERT INTO llama_bench (", o->out);
+    for (size_t i = 0; i < l->count; i++)
+        if (!l->items[i].is_ours)
+            fprintf(o->out, "%s%s", i ? ", " : "", l->items[i].name);
+    fputs(") VALUES (", o->out);
+    for (size_t i = 0; i < l->count; i++) {
+        const field *f = &l->items[i];
+        if (f->is_ours)
+            continue;
+        fputs(i ? ", '" : "'", o->out);
+        if (f->kind == FIELD_INTEGER || f->kind == FIELD_BOOL)
+            fprintf(o->out, "%" PRId64, f->number);
+        else
+            for (const char *p = f->text; *p; p++)
+                fprintf(o->out, *p == '\'' ? "'%c" : "%c", *p);
+        fputc('\'', o->out);
+    }
+    fputs(");\n", o->out);
+}
+
 static void print_markdown(bench_output *o, const bench_result *r) {
     const device_facts *d = device_get_facts(o->model->device);
     char size[24], parameters[24], backend[32], test[32], rate[48], median[64];
@@ -276,6 +315,8 @@ void bench_output_add(bench_output *o, const bench_result *r) {
         print_markdown(o, r);
     else if (o->format == BENCH_CSV)
         print_csv(o, &l);
+    else if (o->format == BENCH_SQL)
+        print_sql(o, &l);
     else
         print_json(o, &l, r);
     o->rows++;

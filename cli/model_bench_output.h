@@ -8,7 +8,7 @@
 #include "open_model.h"
 #include "runner/model_bench.h"
 
-typedef enum { BENCH_MD, BENCH_CSV, BENCH_JSON, BENCH_JSONL } bench_format;
+typedef enum { BENCH_MD, BENCH_CSV, BENCH_JSON, BENCH_JSONL, BENCH_SQL } bench_format;
 
 bool bench_format_find(const char *name, bench_format *out);
 

@@ -30,10 +30,8 @@ static const option options[] = {
      "tokens also run through the double-precision pass (default 4)", 0, 1u << 20},
     {"launches", OPTION_FLAG, &settings.launches, NULL,
      "print one row per launch: smallest, largest and mean value, NaNs, error", 0, 0},
-    {"seed", OPTION_NUMBER, &settings.seed, "N",
-     "seed of the token ids, for files whose vocabulary cannot be read (default 1)", 0, UINT64_MAX},
-    {"device", OPTION_TEXT, &settings.device, "D",
-     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0},
+    SEED_OPTION(&settings.seed, "the token ids, for files whose vocabulary cannot be read"),
+    DEVICE_OPTION(&settings.device),
     MATH_OPTION(&settings.math, "safe"),
 };
 

@@ -10,7 +10,7 @@ static struct {
 } settings = {.type = "q4_0", .seed = 1};
 
 static const option options[] = {
-    {"seed", OPTION_NUMBER, &settings.seed, "N", "seed of the weights (default 1)", 0, UINT64_MAX},
+    SEED_OPTION(&settings.seed, "the weights"),
     {"type", OPTION_TEXT, &settings.type, "T", "type of the weights, as for convert (default q4_0)",
      0, 0},
     {"layers", OPTION_NUMBER, &settings.layers, "N", "number of layers (default: the shape's)", 1,

@@ -21,7 +21,7 @@ bool open_model_file(open_model *s, const char *path, err *e) {
 #define COMPILE_S 0.1 /* longer than a kernel takes from the cache */
 
 /* The first one is known to be compiled when it is done; those after it are shown as they begin. */
-static void watch_compiling(void *context, const char *name) {
+static bool watch_compiling(void *context, const char *name) {
     open_model *s = context;
     uint64_t now = os_now_ns();
     bool on_terminal = isatty(STDERR_FILENO);
@@ -29,16 +29,16 @@ static void watch_compiling(void *context, const char *name) {
         s->compiled.start_ns = now;
         if (s->compiled.is_shown && on_terminal)
             fprintf(stderr, "\rcompiling kernels: %zu done, now %s\033[K", s->compiled.count, name);
-        return;
+        return !s->goes_on || s->goes_on(NULL);
     }
     uint64_t took = now - s->compiled.start_ns;
     if ((double)took * 1e-9 < COMPILE_S)
-        return;
+        return true;
     s->compiled.count++;
     s->compiled.total_ns += took;
     if (!s->compiled.is_shown && !on_terminal)
         fputs("compiling kernels, which only the first run has to\n", stderr);
-    s->compiled.is_shown = true;
+    return s->compiled.is_shown = true;
 }
 
 void open_model_end_compiling(open_model *s) {

@@ -49,6 +49,14 @@ typedef struct {
     uint64_t min, max;    /* of a number or a real */
 } option;
 
+/* Options that several verbs have. */
+#define DEVICE_OPTION(value)                                                                       \
+    {                                                                                              \
+        "device", OPTION_TEXT, value, "D",                                                         \
+            "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0                    \
+    }
+#define SEED_OPTION(value, of)                                                                     \
+    { "seed", OPTION_NUMBER, value, "N", "seed of " of " (default 1)", 0, UINT64_MAX }
 #define MATH_OPTION(value, default_name)                                                           \
     {                                                                                              \
         "math", OPTION_MATH, value, "M",                                                           \

@@ -19,7 +19,7 @@ typedef struct {
 /* clang-format off */
 #define SUITE_OPTIONS(settings) \
     MATH_OPTION(&(settings).run.math, "safe"), \
-    {"seed", OPTION_NUMBER, &(settings).run.seed, "N", "seed of the inputs (default 1)", 0, UINT64_MAX}, \
+    SEED_OPTION(&(settings).run.seed, "the inputs"), \
     {"shape", OPTION_TEXT, &(settings).shapes, "S,...", "only cases of these shapes, such as 3x576", 0, 0}, \
     AXES_OPTIONS((settings).axes), \
     {"input", OPTION_TEXT, &(settings).input, "D", \
@@ -34,13 +34,17 @@ typedef struct {
      "print one JSON object instead of the table", 0, 0}, \
     {"junit", OPTION_TEXT, &(settings).junit, "FILE.xml", \
      "also write the cases as JUnit XML", 0, 0}, \
-    {"device", OPTION_TEXT, &(settings).run.device, "D", \
-     "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0}, \
+    DEVICE_OPTION(&(settings).run.device), \
     {"jobs", OPTION_NUMBER, &(settings).run.jobs, "N", \
      "workers at the same time (default: up to 8 on the software device, 1 on a GPU)", 1, 256}, \
     {"timeout", OPTION_SECONDS, &(settings).run.timeout_s, "S", \
      "give up on a case after this many seconds (default 60)", 0, 0}, \
     {"worker", OPTION_FLAG, &(settings).worker, NULL, NULL, 0, 0}
+
+/* The cases that they ask for. */
+#define SUITE_QUERY(settings, names, count) \
+    {.filters = names, .filter_count = count, .shapes = (settings).shapes, .input = (settings).input, \
+     .axes = (settings).axes, .quick = (settings).quick, .with_skips = true}
 /* clang-format on */
 
 #endif

@@ -6,12 +6,13 @@
  * Measured: rmsnorm and a Q4_0 product in two launches, fused per row (each row computes the norm)
  * and fused per group (8 rows share it), by width and by number of rows, chained and warm, all
  * interleaved. All of them divide the product in the same way: one simdgroup per row. Then the
- * norms of a whole layer of SmolLM-135M and the products that follow them. */
+ * norms of a whole layer of SmolLM-135M and the products that follow them; and whole tokens of a
+ * model whose norms are separate launches or fused into the five products after them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "experiment.h"
+#include "decoding.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
 
@@ -137,6 +138,21 @@ static bool run_layer(lab *l, sheet *s, err *e) {
     return ok;
 }
 
+/* End to end, as published. */
+static bool run_tokens(lab *l, sheet *s, err *e) {
+    lab_decoder d[2] = {{.model = NULL}};
+    const model_options how[2] = {{.context = 64, .norms = NORMS_APART},
+                                  {.context = 64, .norms = NORMS_FUSED}};
+    bool ok =
+        lab_open_decoder(l, &how[0], 0, &d[0], e) && lab_open_decoder(l, &how[1], 0, &d[1], e);
+    const decoding_way ways[] = {{"tokens, separate", &d[0], PLAY_WHOLE, true, NULL, 0},
+                                 {"tokens, fused_row", &d[1], PLAY_WHOLE, true, NULL, 0}};
+    ok = ok && decoding_time(l, s, ways, COUNT_OF(ways), e);
+    lab_close_decoder(&d[0]);
+    lab_close_decoder(&d[1]);
+    return ok;
+}
+
 static bool run(lab *l, sheet *s, err *e) {
     bool is_full = lab_get_level(l) == LEVEL_FULL, ok = true;
     size_t ins = is_full ? COUNT_OF(full_ins) : lab_choose(l, COUNT_OF(quick_ins), 3);
@@ -147,7 +163,7 @@ static bool run(lab *l, sheet *s, err *e) {
         for (size_t o = 0; ok && o < outs; o++)
             ok = run_shape(l, s, (is_full ? full_outs : quick_outs)[o],
                            (is_full ? full_ins : quick_ins)[i], e);
-    return ok && run_layer(l, s, e);
+    return ok && run_layer(l, s, e) && run_tokens(l, s, e);
 }
 
 /* Conclusions --------------------------------------------------------------------------------- */
@@ -197,15 +213,19 @@ static void conclude(sheet *s) {
     sheet_add_metric(s, "norms_a_layer_fused_group",
                      sheet_find(s, "norms", "variant", "fused_group", "shape", "layer", NULL),
                      "count");
+    decoding_add_rate(s, "tok_s_separate", "tokens, separate");
+    decoding_add_rate(s, "tok_s_fused", "tokens, fused_row");
     sheet_add_metric(s, "fused_row_wins", row_wins, "count");
     sheet_add_metric(s, "fused_group_wins", group_wins, "count");
     sheet_conclude(
         s,
         "Norms and products of a SmolLM layer take %+.3g %% fused per row (%.0f norms) and "
-        "%+.3g %% fused per group (%.0f), relative to separate launches (%.0f).",
+        "%+.3g %% fused per group (%.0f), relative to separate launches (%.0f); whole tokens go "
+        "from %.4g to %.4g tok/s.",
         100 * (row - 1), sheet_get_metric(s, "norms_a_layer_fused_row"), 100 * (group - 1),
         sheet_get_metric(s, "norms_a_layer_fused_group"),
-        sheet_get_metric(s, "norms_a_layer_separate"));
+        sheet_get_metric(s, "norms_a_layer_separate"), sheet_get_metric(s, "tok_s_separate"),
+        sheet_get_metric(s, "tok_s_fused"));
     sheet_conclude(
         s,
         "Fusing per row is faster on %d of %d shapes (best %s: %.3g of the time), fusing "
@@ -220,7 +240,8 @@ EXPERIMENT(fusion) = {
                 "size on?",
     .claim = "fused per row is 5 % slower end to end: 4032 norms per layer instead of 2",
     .how = "median GPU time of norm and Q4_0 product, chained, warm; the three variants of a shape "
-           "interleaved; every launch checked against its oracle",
+           "interleaved; every launch checked against its oracle; tokens by the wall clock",
+    .has_model = true,
     .run = run,
     .conclude = conclude,
 };

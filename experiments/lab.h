@@ -62,7 +62,7 @@ typedef struct {
     model *model;
     uint32_t position, token; /* the token to feed, and its position */
     uint32_t next;            /* the token that must follow: the argmax */
-    float *logits;            /* (vocab) expected after it; owned by the lab */
+    float *logits;            /* (vocab) expected after it */
     float *room;              /* (vocab) for logits to compare with them */
 } lab_decoder;
 
@@ -74,6 +74,10 @@ void lab_close_decoder(lab_decoder *d);
 void lab_rewind_decoder(lab_decoder *d);
 bool lab_check_logits(const lab_decoder *d, const float *logits, const char *what, err *e);
 bool lab_check_next(const lab_decoder *d, uint32_t next, const char *what, err *e);
+
+/* From now on the model is of this family (model_family.h), NULL: of any. The one given with the
+ * options is used if it is. */
+void lab_choose_family(lab *l, const char *family);
 
 /* `count` random ids, determined by the seed. */
 void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t count);

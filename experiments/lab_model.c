@@ -15,35 +15,72 @@
 /* Tokens in the cache before the one that is timed. */
 static const uint32_t positions[LEVEL_COUNT] = {32, 32, 3};
 
-/* The first of these that exists; else a model with random weights is made. */
-static const char *const known[] = {"models/smollm2-135m-instruct-q4_0.gguf",
-                                    "models/assay-tiny.gguf"};
+/* The first file that exists; else a model with random weights is made. The first entry is for
+ * experiments that take any family. */
+static const struct {
+    const char *family, *files[2], *shape;
+} known[] = {
+    {NULL, {"models/smollm2-135m-instruct-q4_0.gguf", "models/assay-tiny.gguf"}, "tiny"},
+    {"rwkv7", {"models/rwkv7-0.1b-q4_0.gguf", "models/assay-tiny-rwkv7.gguf"}, "rwkv7-tiny"}};
+enum { KNOWN = sizeof known / sizeof *known, FILES = sizeof known->files / sizeof *known->files };
+
+static size_t find_known(const lab *l) {
+    size_t i = KNOWN - 1;
+    while (i > 0 && (!l->family || strcmp(known[i].family, l->family) != 0))
+        i--;
+    return i;
+}
+
+void lab_choose_family(lab *l, const char *family) {
+    if (family == l->family || (family && l->family && strcmp(family, l->family) == 0))
+        return;
+    gguf_free(l->file);
+    free(l->logits);
+    l->file = NULL;
+    l->logits = NULL;
+    l->family = family;
+}
 
 void lab_close_model(lab *l) {
     gguf_free(l->file);
     free(l->logits);
     if (l->scratch[0])
         os_remove_folder(l->scratch);
+    l->file = NULL;
+    l->logits = NULL;
+    l->scratch[0] = 0;
 }
 
 /* Random weights in the shape of a tiny model. */
 static bool make_model(lab *l, char *path, size_t size, err *e) {
-    const synth_shape *tiny = synth_find_shape("tiny", e);
+    const synth_shape *tiny = synth_find_shape(known[find_known(l)].shape, e);
     synth_options o = {.seed = l->options.seed, .type = convert_find_type("q4_0", e)};
-    return tiny && o.type && os_make_scratch(l->scratch, sizeof l->scratch, e) &&
-           snprintf(path, size, "%s/synthetic-tiny-q4_0.gguf", l->scratch) < (int)size &&
+    return tiny && o.type && (l->scratch[0] || os_make_scratch(l->scratch, sizeof l->scratch, e)) &&
+           snprintf(path, size, "%s/synthetic-%s-q4_0.gguf", l->scratch, tiny->name) < (int)size &&
            synth_write_model(tiny, path, &o, e);
+}
+
+/* Whether the model that was given is of the family that is wanted. */
+static bool is_wanted(const lab *l) {
+    err ignored;
+    gguf_text name = {0};
+    gguf *g = l->family ? gguf_open(l->options.model, &ignored) : NULL;
+    bool is = !l->family || (g && gguf_get_text(g, "general.architecture", &name, NULL, &ignored) &&
+                             gguf_text_equals(name, l->family));
+    gguf_free(g);
+    return is;
 }
 
 static bool find_file(lab *l, char *path, size_t size, err *e) {
     char home[PATH_MAX];
-    if (l->options.model)
+    if (l->options.model && is_wanted(l))
         return snprintf(path, size, "%s", l->options.model) < (int)size ||
                err_set(e, EXIT_USAGE, "the path of the model is longer than %zu bytes", size - 1);
     if (!os_find_home(home, sizeof home, e))
         return false;
-    for (size_t i = 0; i < sizeof known / sizeof *known && l->options.level != LEVEL_SMOKE; i++)
-        if (snprintf(path, size, "%s/%s", home, known[i]) < (int)size && access(path, F_OK) == 0)
+    const char *const *files = known[find_known(l)].files;
+    for (size_t i = 0; i < FILES && l->options.level != LEVEL_SMOKE; i++)
+        if (snprintf(path, size, "%s/%s", home, files[i]) < (int)size && access(path, F_OK) == 0)
             return true;
     return make_model(l, path, size, e);
 }
@@ -96,18 +133,20 @@ void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t coun
 
 /* Decoders ---------------------------------------------------------------------------------- */
 
-static bool check_launches(lab *l, lab_decoder *d, size_t vocab, err *e) {
-    check_options o = {.unordered = false};
+static bool check_launches(lab *l, lab_decoder *d, const model_options *o, size_t vocab, err *e) {
+    check_options plain = {.unordered = false};
     check_result result = {.verdict = CHECK_PASS};
     free(l->logits);
     l->logits = malloc(vocab * sizeof *l->logits);
     assert(l->logits);
-    if (!model_debug_token(d->model, d->token, l->logits, &o, &result, e))
+    if (!model_debug_token(d->model, d->token, l->logits, &plain, &result, e))
         return false;
     if (result.verdict != CHECK_PASS)
         return err_set(e, EXIT_WRONG, "the model is wrong, so nothing is timed: %.200s",
                        result.message);
     l->checked_position = d->position;
+    l->checked_norms = o->norms;
+    l->checked_unfused = o->is_unfused;
     return true;
 }
 
@@ -158,16 +197,20 @@ bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_dec
     bool ok = model_forward_prompt(d->model, tokens, d->position, PLAY_WHOLE, d->room, NULL, e) &&
               model_keep(d->model, e);
     free(tokens);
-    if (!ok ||
-        ((!l->logits || l->checked_position != d->position) && !check_launches(l, d, vocab, e)))
+    bool is_checked = l->logits && l->checked_position == d->position &&
+                      l->checked_norms == o->norms && l->checked_unfused == o->is_unfused;
+    if (!ok || (!is_checked && !check_launches(l, d, o, vocab, e)))
         return false;
-    d->logits = l->logits;
+    d->logits = malloc(vocab * sizeof *d->logits);
+    assert(d->logits);
+    memcpy(d->logits, l->logits, vocab * sizeof *d->logits);
     d->next = sampler_find_largest(d->logits, vocab);
     return play_once(d, e);
 }
 
 void lab_close_decoder(lab_decoder *d) {
     model_free(d->model);
+    free(d->logits);
     free(d->room);
     *d = (lab_decoder){.model = NULL};
 }

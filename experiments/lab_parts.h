@@ -9,12 +9,15 @@ struct lab {
     device *device;
     library *lib;
     meter *meter;
+    const char *family; /* of the model; NULL: any */
     /* The model, opened at first use. */
     gguf *file;
     char model_name[128];
     char scratch[512]; /* "" or the folder of a model with random weights */
     float *logits;     /* of the token at checked_position, from a checked pass */
     uint32_t checked_position;
+    model_norms checked_norms; /* of that pass */
+    bool checked_unfused;
 };
 
 void lab_close_model(lab *l);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/device/source_hash.h"
 
 const experiment *experiments[MOST_EXPERIMENTS];
@@ -61,11 +62,12 @@ static void add_origin(lab *l, sheet *s, double seconds) {
 bool experiment_run(const experiment *x, lab *l, const char *version, const char *folder,
                     sheet **out, err *e) {
     char path[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/%s.csv", folder, x->name) >= (int)sizeof path)
-        return err_set(e, EXIT_USAGE, "the path of the results folder is too long");
+    if (!path_print(path, sizeof path, e, "%s/%s.csv", folder, x->name))
+        return false;
     results_meta meta = results_meta_new(version, lab_get_facts(l), lab_get_seed(l));
     sheet *s = sheet_new();
     uint64_t start_ns = os_now_ns();
+    lab_choose_family(l, x->family);
     bool ok = x->run(l, s, e);
     if (ok) {
         add_notes(x, l, s);

@@ -16,7 +16,7 @@
 #include "kernels/ops.h"
 #include "load.h"
 
-enum { MAX_OPS = 256, MAX_PATTERNS = 32 };
+enum { MAX_OPS = 256, MAX_PATTERNS = 32, MAX_INCLUDES = 16 };
 
 /* What assay.project says. */
 typedef struct {
@@ -24,7 +24,8 @@ typedef struct {
     char kernels[PATH_MAX];
     char *text; /* patterns point into it */
     const char *patterns[MAX_PATTERNS];
-    size_t pattern_count;
+    const char *includes[MAX_INCLUDES];
+    size_t pattern_count, include_count;
 } settings;
 
 static char *trim(char *text) {
@@ -32,6 +33,15 @@ static char *trim(char *text) {
     for (size_t n = strlen(text); n > 0 && strchr(" \t\r", text[n - 1]); n--)
         text[n - 1] = 0;
     return text;
+}
+
+static bool split(char *value, const char **words, size_t most, size_t *count, int number, err *e) {
+    for (char *word = strtok(value, " \t"); word; word = strtok(NULL, " \t")) {
+        if (*count == most)
+            return err_set(e, EXIT_USAGE, PROJECT_FILE ":%d: more than %zu names", number, most);
+        words[(*count)++] = word;
+    }
+    return true;
 }
 
 static bool read_line(settings *s, char *line, int number, err *e) {
@@ -56,17 +66,13 @@ static bool read_line(settings *s, char *line, int number, err *e) {
                            number, value);
         return true;
     }
-    if (strcmp(key, "ops") != 0)
-        return err_set(e, EXIT_USAGE,
-                       PROJECT_FILE ":%d: there is no setting '%.60s' (valid: kernels, ops)",
-                       number, key);
-    for (char *word = strtok(value, " \t"); word; word = strtok(NULL, " \t")) {
-        if (s->pattern_count == MAX_PATTERNS)
-            return err_set(e, EXIT_USAGE, PROJECT_FILE ":%d: more than %d patterns", number,
-                           MAX_PATTERNS);
-        s->patterns[s->pattern_count++] = word;
-    }
-    return true;
+    if (strcmp(key, "ops") == 0)
+        return split(value, s->patterns, MAX_PATTERNS, &s->pattern_count, number, e);
+    if (strcmp(key, "include") == 0)
+        return split(value, s->includes, MAX_INCLUDES, &s->include_count, number, e);
+    return err_set(e, EXIT_USAGE,
+                   PROJECT_FILE ":%d: there is no setting '%.60s' (valid: kernels, ops, include)",
+                   number, key);
 }
 
 static bool read_settings(settings *s, err *e) {
@@ -97,6 +103,7 @@ static struct {
     const char *files[4 * MAX_OPS];
     size_t count, file_count;
     char kernels[PATH_MAX];
+    const char *includes[MAX_INCLUDES];
 } loaded;
 
 static bool take_files(const op *o, const char *description, err *e) {
@@ -202,7 +209,10 @@ bool project_load(err *e) {
                      s.root);
     if (ok) {
         snprintf(loaded.kernels, sizeof loaded.kernels, "%s", s.kernels);
-        library_set_project(loaded.kernels, loaded.files, loaded.file_count);
+        for (size_t i = 0; i < s.include_count; i++)
+            loaded.includes[i] = strdup(s.includes[i]);
+        library_set_project(&(library_project){loaded.kernels, loaded.files, loaded.file_count,
+                                               loaded.includes, s.include_count});
         registry_use(loaded.ops, loaded.count);
     }
     free(s.text);

@@ -8,6 +8,7 @@
  *
  *   # assay.project
  *   kernels = src/kernels          folder of the .metal files (default: this folder)
+ *   include = ../common            folders of what they include, relative to them
  *   ops = ops/rms.op ops/mul.c      the descriptions, as globs (default: each .op and .c file)
  */
 #ifndef ASSAY_PROJECT_H

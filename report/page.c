@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "page_parts.h"
 
 /* Files of the frame -------------------------------------------------------------------------- */
@@ -114,8 +115,8 @@ static void list_names(page *p) {
 /* The folder of a file that may not exist yet. */
 static bool find_folder(const char *path, char *folder, err *e) {
     char copy[PATH_MAX];
-    if (snprintf(copy, sizeof copy, "%s", path) >= (int)sizeof copy)
-        return err_set(e, EXIT_USAGE, "the path %.120s... is too long", path);
+    if (!path_print(copy, sizeof copy, e, "%s", path))
+        return false;
     char *slash = strrchr(copy, '/');
     if (slash)
         slash[slash == copy] = 0;

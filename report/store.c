@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/measure/results.h"
 
 static bool ends_with(const char *text, const char *end) {
@@ -18,9 +19,7 @@ static bool ends_with(const char *text, const char *end) {
 }
 
 static bool join(char *out, const char *folder, const char *name, err *e) {
-    int n = snprintf(out, PATH_MAX, "%s/%s", folder, name);
-    return (n > 0 && n < PATH_MAX) ||
-           err_set(e, EXIT_USAGE, "the path %.120s/%.60s is too long", folder, name);
+    return path_print(out, PATH_MAX, e, "%s/%s", folder, name);
 }
 
 /* Files --------------------------------------------------------------------------------------- */

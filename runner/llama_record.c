@@ -39,6 +39,22 @@ static bool record_products(model *m, tape *t, const weight *const w[3], slice x
     return true;
 }
 
+/* A norm of x and the products after it. */
+static bool record_normed(model *m, tape *t, const weight *norm, const weight *const w[3],
+                          const slice y[3], uint32_t tokens, err *e) {
+    const llama_scratch *a = &get_own(m)->scratch;
+    bool is_fused = m->norms == NORMS_FUSED && tokens == 1 && is_all_q4_0(w);
+    if (!is_fused)
+        return record_norm(m, t, a->x, norm, a->normed, tokens, e) &&
+               record_products(m, t, w, a->normed, y, tokens, e);
+    for (int i = 0; i < 3 && w[i]; i++)
+        if (!rmsnorm_matvec_record(t, variants_pick_row_fused(w[i]->format), a->x, norm->at,
+                                   w[i]->at, y[i], w[i]->rows, w[i]->columns, get_own(m)->shape.eps,
+                                   e))
+            return false;
+    return true;
+}
+
 static bool record_rope(model *m, tape *t, uint32_t tokens, err *e) {
     const llama_shape *s = &get_own(m)->shape;
     const llama_scratch *a = &get_own(m)->scratch;
@@ -108,8 +124,7 @@ static bool record_qkv_apart(model *m, tape *t, const llama_layer *l, const llam
                              uint32_t tokens, err *e) {
     const llama_scratch *a = &get_own(m)->scratch;
     const weight *const qkv[3] = {&l->q, &l->k, &l->v};
-    return record_norm(m, t, a->x, &l->attn_norm, a->normed, tokens, e) &&
-           record_products(m, t, qkv, a->normed, (slice[3]){a->q, a->k, a->v}, tokens, e) &&
+    return record_normed(m, t, &l->attn_norm, qkv, (slice[3]){a->q, a->k, a->v}, tokens, e) &&
            model_record_bias(t, &l->q_bias, a->q, tokens, e) &&
            model_record_bias(t, &l->k_bias, a->k, tokens, e) &&
            model_record_bias(t, &l->v_bias, a->v, tokens, e) && record_rope(m, t, tokens, e) &&
@@ -123,8 +138,8 @@ static bool record_qkv(model *m, tape *t, const llama_layer *l, const llama_cach
     const llama_scratch *a = &get_own(m)->scratch;
     const kernel *k = variants_pick_qkv(device_get_facts(m->device), l->q.format, tokens);
     bool has_bias = l->q_bias.format || l->k_bias.format || l->v_bias.format;
-    if (!k || has_bias || !get_own(m)->freqs.buffer || l->k.format != l->q.format ||
-        l->v.format != l->q.format)
+    if (m->norms != NORMS_FASTEST || !k || has_bias || !get_own(m)->freqs.buffer ||
+        l->k.format != l->q.format || l->v.format != l->q.format)
         return record_qkv_apart(m, t, l, c, tokens, e);
     qkv_slices at = {a->x, l->attn_norm.at, l->q.at,   l->k.at,          l->v.at,
                      a->q, c->keys,         c->values, get_own(m)->freqs};
@@ -136,8 +151,7 @@ static bool record_qkv(model *m, tape *t, const llama_layer *l, const llama_cach
 static bool record_gate_up_apart(model *m, tape *t, const llama_layer *l, uint32_t tokens, err *e) {
     const llama_scratch *a = &get_own(m)->scratch;
     const weight *const gate_up[3] = {&l->gate, &l->up, NULL};
-    return record_norm(m, t, a->x, &l->ffn_norm, a->normed, tokens, e) &&
-           record_products(m, t, gate_up, a->normed, (slice[3]){a->gate, a->up}, tokens, e) &&
+    return record_normed(m, t, &l->ffn_norm, gate_up, (slice[3]){a->gate, a->up}, tokens, e) &&
            model_record_bias(t, &l->gate_bias, a->gate, tokens, e) &&
            model_record_bias(t, &l->up_bias, a->up, tokens, e) &&
            ffn_silu_record(t, &ffn_silu_op.kernels[0], a->gate, a->up, a->activated,
@@ -147,7 +161,8 @@ static bool record_gate_up_apart(model *m, tape *t, const llama_layer *l, uint32
 static bool record_gate_up(model *m, tape *t, const llama_layer *l, uint32_t tokens, err *e) {
     const llama_scratch *a = &get_own(m)->scratch;
     const kernel *k = variants_pick_gate_up(device_get_facts(m->device), l->gate.format, tokens);
-    if (!k || l->gate_bias.format || l->up_bias.format || l->up.format != l->gate.format)
+    if (m->norms != NORMS_FASTEST || !k || l->gate_bias.format || l->up_bias.format ||
+        l->up.format != l->gate.format)
         return record_gate_up_apart(m, t, l, tokens, e);
     gate_up_slices at = {a->x, l->ffn_norm.at, l->gate.at, l->up.at, a->activated};
     return gate_up_silu_record(t, k, &at, l->gate.rows, l->gate.columns, tokens,
@@ -176,7 +191,7 @@ static bool record_head(model *m, tape *t, uint32_t tokens, err *e) {
     tape_mark(t, "head");
     const weight *head = &l->weights.head;
     const kernel *fused = variants_pick_normed_matvec(device_get_facts(m->device), head->format);
-    if (fused)
+    if (fused && m->norms == NORMS_FASTEST)
         return rmsnorm_matvec_record(t, fused, last, l->weights.norm.at, head->at, m->logits,
                                      head->rows, head->columns, l->shape.eps, e);
     return record_norm(m, t, last, &l->weights.norm, normed, 1, e) &&

@@ -25,10 +25,17 @@ typedef struct {
     uint32_t context; /* tokens that the model was made for; 0: any number */
 } model_shape;
 
+/* How a norm and the products after it are launched for one token: as is fastest on the device; the
+ * norm in a launch of its own; or in every product, each row of which computes the norm. The last
+ * two are for measuring, where the family and the weights allow it. */
+typedef enum { NORMS_FASTEST, NORMS_APART, NORMS_FUSED } model_norms;
+
 typedef struct {
     uint32_t context; /* tokens to have room for; 0: as many as the model was made for */
     uint32_t tile;    /* tokens of a prompt that go through the layers together; 0: the device's */
     bool shared_scratch; /* scratch that the CPU can see, to measure what that costs */
+    model_norms norms;
+    bool is_unfused; /* one launch per op where the family can, to measure what fusing saves */
     const struct model_family *family; /* NULL: the one that the file names */
 } model_options;
 
@@ -45,6 +52,9 @@ void model_free(model *m);
 const model_shape *model_get_shape(const model *m);
 const gguf *model_get_file(const model *m);
 uint32_t model_get_tile(const model *m);
+
+/* The launches of a layer on a tape of a model; false if it has no such layer. */
+bool model_find_layer(const tape *t, uint32_t layer, size_t *first, size_t *end);
 
 /* Bytes by what they are for. */
 typedef struct {

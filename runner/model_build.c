@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/base/array.h"
 #include "harness/base/size.h"
@@ -120,10 +121,26 @@ slice model_take_row(slice s, uint32_t row, uint32_t columns) {
     return slice_part(s.buffer, s.offset + row * bytes, bytes);
 }
 
+static void name_layer(uint32_t layer, char name[32]) {
+    snprintf(name, 32, "layer %u", layer);
+}
+
 void model_mark_layer(tape *t, uint32_t layer) {
     char name[32];
-    snprintf(name, sizeof name, "layer %u", layer);
+    name_layer(layer, name);
     tape_mark(t, name);
+}
+
+bool model_find_layer(const tape *t, uint32_t layer, size_t *first, size_t *end) {
+    char name[32];
+    name_layer(layer, name);
+    for (size_t i = 0; i < t->mark_count; i++)
+        if (strcmp(t->marks[i].name, name) == 0) {
+            *first = t->marks[i].at;
+            *end = i + 1 < t->mark_count ? t->marks[i + 1].at : t->count;
+            return true;
+        }
+    return false;
 }
 
 bool model_record_embedding(model *m, tape *t, const weight *table, slice ids, slice x,

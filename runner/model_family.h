@@ -127,7 +127,8 @@ struct model {
     model_shape shape;
     uint32_t context; /* 0: no limit */
     uint32_t tile;
-    bool shared_scratch;
+    bool shared_scratch, is_unfused;
+    model_norms norms;
     slice logits; /* (vocab) */
     /* the rest is for model.c and model_state.c */
     slice ids;     /* (tile) of a prompt */

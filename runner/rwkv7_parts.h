@@ -1,5 +1,6 @@
 /* rwkv7_parts: what the files of the rwkv7 family share. rwkv7_file.c reads the file, rwkv7.c makes
- * the buffers, rwkv7_record.c records the forward pass, rwkv7_reference.c computes it in plain C. */
+ * the buffers, rwkv7_record.c records the forward pass (rwkv7_unfused.c one launch per op),
+ * rwkv7_reference.c computes it in plain C. */
 #ifndef ASSAY_RWKV7_PARTS_H
 #define ASSAY_RWKV7_PARTS_H
 
@@ -78,6 +79,10 @@ bool rwkv7_read_sizes(const gguf *g, rwkv7_shape *out, err *e);
 /* Finds every weight and checks its shape. */
 bool rwkv7_find_weights(model *m, err *e);
 
+/* Rows of a mix: scratch.mixed is (MIXES, tokens, hidden). */
+slice rwkv7_take_mix(const model *m, uint32_t mix, uint32_t tokens);
+/* A layer with one launch per op. */
+bool rwkv7_record_ops(model *m, tape *t, uint32_t index, uint32_t tokens, err *e);
 bool rwkv7_record(model *m, tape *t, slice ids, uint32_t tokens, bool has_head, err *e);
 
 void *rwkv7_reference_new(const model *m, size_t tokens, err *e);

@@ -13,8 +13,7 @@ static const device_facts *get_facts(const model *m) {
     return device_get_facts(m->device);
 }
 
-/* Rows of a mix: mixed is (MIXES, tokens, hidden). */
-static slice take_mix(const model *m, uint32_t mix, uint32_t tokens) {
+slice rwkv7_take_mix(const model *m, uint32_t mix, uint32_t tokens) {
     slice all = get_own(m)->scratch.mixed;
     size_t bytes = (size_t)tokens * m->shape.hidden * sizeof(float);
     return slice_part(all.buffer, all.offset + mix * bytes, bytes);
@@ -99,15 +98,15 @@ static bool record_projections(model *m, tape *t, uint32_t index, slice v, uint3
         {ADAPTER_V, MIX_V, ACTIVATION_NONE, ACTIVATION_SIGMOID, a->v_gate}, /* last: see count */
     };
     matvec_product from[3 + ADAPTERS] = {
-        make_product(&l->receptance, take_mix(m, MIX_R, tokens), NULL, a->r, ACTIVATION_NONE),
-        make_product(&l->key, take_mix(m, MIX_K, tokens), NULL, a->k, ACTIVATION_NONE),
-        make_product(&l->value, take_mix(m, MIX_V, tokens), NULL, v, ACTIVATION_NONE)};
+        make_product(&l->receptance, rwkv7_take_mix(m, MIX_R, tokens), NULL, a->r, ACTIVATION_NONE),
+        make_product(&l->key, rwkv7_take_mix(m, MIX_K, tokens), NULL, a->k, ACTIVATION_NONE),
+        make_product(&l->value, rwkv7_take_mix(m, MIX_V, tokens), NULL, v, ACTIVATION_NONE)};
     matvec_product to[ADAPTERS];
     size_t count = index == 0 ? ADAPTERS - 1 : ADAPTERS;
     for (size_t i = 0; i < count; i++) {
         const adapter *w = &l->adapters[adapters[i].which];
         slice low = a->low[adapters[i].which];
-        from[3 + i] = make_product(&w->down, take_mix(m, adapters[i].mix, tokens), NULL, low,
+        from[3 + i] = make_product(&w->down, rwkv7_take_mix(m, adapters[i].mix, tokens), NULL, low,
                                    adapters[i].inner);
         to[i] = make_product(&w->up, low, &w->bias, adapters[i].out, adapters[i].outer);
     }
@@ -159,15 +158,17 @@ static bool record_layer(model *m, tape *t, uint32_t index, uint32_t tokens, err
     const rwkv7_scratch *a = &get_own(m)->scratch;
     slice v = index == 0 ? a->v_first : a->v; /* the first layer's is kept for the others */
     model_mark_layer(t, index);
+    if (m->is_unfused)
+        return rwkv7_record_ops(m, t, index, tokens, e);
     if (!record_shift(m, t, &l->norm_w, &l->norm_b, &l->mixes, s->time_shift, tokens, e) ||
         !record_projections(m, t, index, v, tokens, e) ||
         !record_heads(m, t, index, v, tokens, e) ||
         !model_record_product(m, t, &l->output, a->y, a->x, true, tokens, e))
         return false;
-    matvec_product up =
-        make_product(&c->key, take_mix(m, 0, tokens), NULL, a->activated, ACTIVATION_SQUARED_RELU);
+    matvec_product up = make_product(&c->key, rwkv7_take_mix(m, 0, tokens), NULL, a->activated,
+                                     ACTIVATION_SQUARED_RELU);
     return record_shift(m, t, &c->norm_w, &c->norm_b, &c->mix, s->channel_shift, tokens, e) &&
-           record_product(m, t, &up, tokens, e) &&
+           record_products(m, t, &up, 1, tokens, e) &&
            model_record_product(m, t, &c->value, a->activated, a->x, true, tokens, e);
 }
 

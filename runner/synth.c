@@ -87,13 +87,21 @@ static bool write_tensor(synthesis *s, const char *name, const gguf_type *type, 
     return true;
 }
 
+bool synth_add_shaped(synthesis *s, const char *name, const gguf_type *type, const uint64_t *dim,
+                      uint32_t dims, synth_values v) {
+    uint64_t elements = 1;
+    for (uint32_t i = 0; i < dims; i++)
+        elements *= dim[i];
+    if (s->is_writing)
+        return write_tensor(s, name, type, elements, &v);
+    weight_stream_add(&s->out, name, type, dim, dims);
+    return true;
+}
+
 bool synth_add(synthesis *s, const char *name, const gguf_type *type, uint64_t columns,
                uint64_t rows, synth_values v) {
-    if (s->is_writing)
-        return write_tensor(s, name, type, columns * rows, &v);
     const uint64_t dim[] = {columns, rows};
-    weight_stream_add(&s->out, name, type, dim, rows > 1 ? 2 : 1);
-    return true;
+    return synth_add_shaped(s, name, type, dim, rows > 1 ? 2 : 1, v);
 }
 
 uint32_t synth_count_layers(const synthesis *s) {

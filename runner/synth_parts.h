@@ -21,6 +21,8 @@ typedef struct {
 /* A tensor of this name, drawn by it. One row is a vector. */
 bool synth_add(synthesis *s, const char *name, const gguf_type *type, uint64_t columns,
                uint64_t rows, synth_values v);
+bool synth_add_shaped(synthesis *s, const char *name, const gguf_type *type, const uint64_t *dim,
+                      uint32_t dims, synth_values v);
 uint32_t synth_count_layers(const synthesis *s);
 
 typedef struct {

@@ -14,24 +14,16 @@ enum { HEAD_SIZE = 64, MIXES = 6 };
 typedef struct {
     const char *name;
     synth_values values;
-    uint32_t rows; /* of a vector: how many it is */
 } vector_part;
 
 static const vector_part vectors[] = {
-    {"attn_norm.weight", {0, 0.9, 0.2}, 1},
-    {"attn_norm.bias", {0, -0.1, 0.2}, 1},
-    {"attn_norm_2.weight", {0, 0.9, 0.2}, 1},
-    {"attn_norm_2.bias", {0, -0.1, 0.2}, 1},
-    {"time_mix_lerp_fused.weight", {0, 0, 1}, MIXES},
-    {"time_mix_w0.weight", {0, -6, 5}, 1},
-    {"time_mix_a0.weight", {0, -1, 2}, 1},
-    {"time_mix_v0.weight", {0, -1, 2}, 1},
-    {"time_mix_k_k.weight", {0, 0.6, 0.4}, 1},
-    {"time_mix_k_a.weight", {0, 0.8, 0.4}, 1},
-    {"time_mix_r_k.weight", {0, -0.25, 0.5}, 1},
-    {"time_mix_ln.weight", {0, 0.9, 0.2}, 1},
-    {"time_mix_ln.bias", {0, -0.1, 0.2}, 1},
-    {"channel_mix_lerp_k.weight", {0, 0, 1}, 1},
+    {"attn_norm.weight", {0, 0.9, 0.2}},      {"attn_norm.bias", {0, -0.1, 0.2}},
+    {"attn_norm_2.weight", {0, 0.9, 0.2}},    {"attn_norm_2.bias", {0, -0.1, 0.2}},
+    {"time_mix_w0.weight", {0, -6, 5}},       {"time_mix_a0.weight", {0, -1, 2}},
+    {"time_mix_v0.weight", {0, -1, 2}},       {"time_mix_k_k.weight", {0, 0.6, 0.4}},
+    {"time_mix_k_a.weight", {0, 0.8, 0.4}},   {"time_mix_r_k.weight", {0, -0.25, 0.5}},
+    {"time_mix_ln.weight", {0, 0.9, 0.2}},    {"time_mix_ln.bias", {0, -0.1, 0.2}},
+    {"channel_mix_lerp_k.weight", {0, 0, 1}},
 };
 
 static bool add_part(synthesis *s, uint32_t layer, const char *part, const gguf_type *type,
@@ -62,6 +54,15 @@ static bool add_adapters(synthesis *s, uint32_t layer) {
     return true;
 }
 
+/* Readers expect just these dimensions. */
+static bool add_mixes(synthesis *s, uint32_t layer) {
+    char name[GGUF_NAME_BYTES];
+    const uint64_t dim[] = {s->shape->hidden, 1, 1, MIXES};
+    snprintf(name, sizeof name, "blk.%u.time_mix_lerp_fused.weight", layer);
+    return synth_add_shaped(s, name, gguf_find_format(&format_f32), dim, 4,
+                            (synth_values){.low = 0, .width = 1});
+}
+
 static bool add_layer(synthesis *s, uint32_t layer) {
     const synth_shape *h = s->shape;
     const struct {
@@ -76,8 +77,8 @@ static bool add_layer(synthesis *s, uint32_t layer) {
         {"channel_mix_value.weight", h->ffn, h->hidden},
     };
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
-        if (!add_part(s, layer, vectors[i].name, gguf_find_format(&format_f32), h->hidden,
-                      vectors[i].rows, vectors[i].values))
+        if (!add_part(s, layer, vectors[i].name, gguf_find_format(&format_f32), h->hidden, 1,
+                      vectors[i].values))
             return false;
     for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++)
         if (!add_part(s, layer, matrices[i].name,
@@ -85,7 +86,7 @@ static bool add_layer(synthesis *s, uint32_t layer) {
                       matrices[i].rows,
                       (synth_values){.spread = 1 / sqrt((double)matrices[i].columns)}))
             return false;
-    return add_adapters(s, layer);
+    return add_adapters(s, layer) && add_mixes(s, layer);
 }
 
 static bool add_tensors(synthesis *s) {

@@ -115,6 +115,10 @@ const kernel *variants_pick_normed_matvec(const device_facts *d, const weight_fo
     return d->emulated || f != &format_q4_0 ? NULL : find_variant(&rmsnorm_matvec_op, "onepass");
 }
 
+const kernel *variants_pick_row_fused(const weight_format *f) {
+    return f != &format_q4_0 ? NULL : find_variant(&rmsnorm_matvec_op, "plain");
+}
+
 const kernel *variants_pick_prefill_attention(const device_facts *d) {
     (void)d;
     return find_variant(&prefill_attention_op, "queryblock");
@@ -137,4 +141,8 @@ const kernel *variants_pick_time_mix_token(const device_facts *d, uint32_t token
 
 const kernel *variants_pick_alone(const device_facts *d, const op *o) {
     return d->emulated ? find_variant(o, "alone") : &o->kernels[0];
+}
+
+const kernel *variants_pick_reversed_lerp(void) {
+    return find_variant(&lerp_op, "reversed");
 }

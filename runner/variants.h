@@ -18,11 +18,6 @@ const kernel *variants_pick_decode_attention(const device_facts *d, uint32_t hea
 uint32_t variants_pick_attention_ranges(const device_facts *d, uint32_t head_dim, size_t rows);
 const kernel *variants_pick_prefill_attention(const device_facts *d);
 
-/* A norm fused with what follows it: NULL where separate launches are better or the
- * format has no such kernel. */
-const kernel *variants_pick_qkv(const device_facts *d, const weight_format *f, uint32_t tokens);
-const kernel *variants_pick_gate_up(const device_facts *d, const weight_format *f, uint32_t tokens);
-const kernel *variants_pick_normed_matvec(const device_facts *d, const weight_format *f);
 /* y = activation(W x + bias) */
 const kernel *variants_pick_activated(const device_facts *d, const weight_format *f,
                                       uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e);
@@ -34,6 +29,16 @@ const kernel *variants_pick_time_mix_token(const device_facts *d, uint32_t token
 
 /* The kernel of an op that has one for a device whose threads run alone, and one for a GPU. */
 const kernel *variants_pick_alone(const device_facts *d, const op *o);
+/* The published fusion, in which every row computes the norm; NULL: not for this format. */
+const kernel *variants_pick_row_fused(const weight_format *f);
+/* y + (x - y) * f */
+const kernel *variants_pick_reversed_lerp(void);
+
+/* A norm fused with what follows it: NULL where separate launches are better or the
+ * format has no such kernel. */
+const kernel *variants_pick_qkv(const device_facts *d, const weight_format *f, uint32_t tokens);
+const kernel *variants_pick_gate_up(const device_facts *d, const weight_format *f, uint32_t tokens);
+const kernel *variants_pick_normed_matvec(const device_facts *d, const weight_format *f);
 
 /* Three matrices with one x in one launch, instead of three launches. */
 const kernel *variants_pick_batched(const device_facts *d);

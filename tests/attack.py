@@ -182,7 +182,7 @@ class Attack:
 
     def interrupts(self):
         """Ctrl-C ends every verb with 130."""
-        statuses, tries = set(), 0
+        statuses, tries, late = set(), 0, []
         for words in (["check"], ["validate"], ["bench", "rmsnorm", *SHAPES, "--out", self.path("int.csv")],
                       ["experiment", "all", "--quick", "--out", self.path("int")],
                       ["run", "-p", "The old smith", "-n", "400"], ["mutants", "rmsnorm"]):
@@ -194,11 +194,13 @@ class Attack:
             try:
                 running.communicate(timeout=30)
             except subprocess.TimeoutExpired:
+                late.append(words[0])
                 os.killpg(running.pid, signal.SIGKILL)
                 running.communicate()
             statuses.add(ended(running.returncode))
         self.note("Ctrl-C: check, validate, bench, experiment, run, mutants", tries,
-                  "exit %s" % " ".join(map(str, sorted(statuses))), statuses == {130})
+                  "exit %s%s" % (" ".join(map(str, sorted(statuses))), "".join(
+                      "; %s did not end" % word for word in late)), statuses == {130})
 
     def two_writers(self):
         tries, refused, whole = self.count(5), 0, 0

@@ -31,6 +31,11 @@ device *support_get_device(void) {
     return shared_device;
 }
 
+bool support_is_emulated(void) {
+    device *d = support_get_device();
+    return d && device_get_facts(d)->emulated;
+}
+
 const char *support_get_path(const char *relative) {
     static char path[PATH_MAX];
     char home[PATH_MAX / 2];

@@ -8,6 +8,7 @@
 const char *support_get_device_name(void);
 /* Opened at first use and kept; NULL with a message on stderr where there is none. */
 device *support_get_device(void);
+bool support_is_emulated(void); /* a CPU runs the kernels */
 library *support_get_library(void);
 
 /* A path below the project's root. */

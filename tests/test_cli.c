@@ -132,7 +132,7 @@ TEST axes_that_nothing_has_are_answered_with_the_nearest(void) {
         {"\"$A\" list matvc", "did you mean matvec?"},
         {"\"$A\" check matvec --accumulate maybe", "yes or no, not 'maybe'"},
         {"\"$A\" check matvec --batch 0", "--batch takes numbers from 1"},
-        {"\"$A\" check matvec --format ,", "--format takes words"},
+        {"\"$A\" check matvec --format ,", "--format takes a comma-separated list"},
         {"\"$A\" check rmsnorm --format q4_0", "'rmsnorm' has no kernel with the given format"},
         {"\"$A\" list rmsnorm --accumulate yes", "no kernel has the given format"},
     };
@@ -143,15 +143,24 @@ TEST axes_that_nothing_has_are_answered_with_the_nearest(void) {
     PASS();
 }
 
+/* A kernel of one token skips the batch of 8; those of many take both batches. */
 TEST cases_are_chosen_by_axes(void) {
+    char counts[64];
+    size_t one = 0, many = 0;
+    for (size_t i = 0; i < matvec_op.kernel_count; i++) {
+        const kernel *k = &matvec_op.kernels[i];
+        bool is_asked = k->format == &format_q4_0 || k->format == &format_q8_0;
+        *(k->tokens ? &many : &one) += is_asked && k->accumulates;
+    }
+    snprintf(counts, sizeof counts, "%zu passed, 0 failed, %zu skipped\n", one + 2 * many, one);
     ASSERT_RUN("\"$A\" check --device $D matvec --format q4_0,q8_0 --accumulate yes --shape 7x96 "
-               "--batch 1,8 --input zeros",
+               "--batch 1,8 --input zeros | tr -s ' '",
                0);
-    ASSERT_SAYS("matvec_q4_0_accumulate_rowblock           7x96");
-    ASSERT_SAYS("multi_token_matvec_q8_0_accumulate_alone  7x96x8");
-    ASSERT_SAYS("15 passed, 0 failed, 3 skipped\n"); /* 3 kernels of one token, 6 of many */
-    ASSERT_RUN("\"$A\" list --format Q6_K --variant reuse", 0);
-    ASSERT_SAYS("multi_token_matvec_q6_k_accumulate_reuse  q6_k    +=  many");
+    ASSERT_SAYS("matvec_q4_0_accumulate_rowblock 7x96 ");
+    ASSERT_SAYS("multi_token_matvec_q8_0_accumulate_alone 7x96x8 ");
+    ASSERT_SAYS(counts);
+    ASSERT_RUN("\"$A\" list --format Q6_K --variant reuse | tr -s ' '", 0);
+    ASSERT_SAYS("multi_token_matvec_q6_k_accumulate_reuse q6_k += many");
     ASSERT(!strstr(command_get_output(), "alone") && !strstr(command_get_output(), "q4_k"));
     PASS();
 }
@@ -180,7 +189,7 @@ TEST list_has_every_kernel_of_the_registry(void) {
         ASSERT_SAYS(cell);
         ASSERT_SAYS(registry[i]->dims);
     }
-    ASSERT_SAYS("q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k f16 bf16 f32 | = and += |");
+    ASSERT_SAYS(" f16 bf16 f32 | = and += |");
     PASS();
 }
 
@@ -308,8 +317,9 @@ TEST a_crashing_kernel_fails_its_own_rows_only(void) {
     ASSERT(plant(PLANTED("dst[i + ((ulong)1 << 43)] = src[i] + float(count);\n")));
     ASSERT_RUN(CHECK_PLANTED, 1);
     ASSERT_SAYS("3 passed, 3 failed");
-    ASSERT_SAYS("buffer_copy/31/normal: crashed: ");
-    ASSERT_EQ_FMT(6, count_of("crashed: "), "%d"); /* once in each row, once in the recap */
+    const char *words = support_is_emulated() ? "crashed: " : "accessed memory that is not mapped";
+    ASSERT_SAYS(words);
+    ASSERT_EQ_FMT(6, count_of(words), "%d"); /* once in each row, once in the recap */
     clear();
     PASS();
 }

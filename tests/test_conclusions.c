@@ -293,6 +293,35 @@ TEST rates_and_their_ratios_are_those_of_the_rows(void) {
     PASS();
 }
 
+TEST the_synchronisations_of_an_rwkv7_are_told_apart_from_its_kernels(void) {
+    made = sheet_new();
+    put_launches("op", 1, NAN, 100e3);
+    put_launches("layer", 1, NAN, 12.97e3);
+    put_launches("token", 1, NAN, 10e3);
+    put_launches("fused", 1, NAN, 5e3);
+    put_launches("prompt", 1, NAN, 64e3);
+    put_launches("first_token", 1, NAN, 9e3);
+    for (size_t r = 0; r < 6; r++) {
+        static const double buffers[] = {1001, 34, 1, 1, 1, 1}, tokens[] = {1, 1, 1, 1, 128, 16};
+        sheet_put_at(made, r, "command_buffers", buffers[r]);
+        sheet_put_at(made, r, "tok_s", 1e9 * tokens[r] / sheet_get(made, r, "wall_ns"));
+        sheet_put_at(made, r, "ops_per_layer", 40);
+        sheet_put_at(made, r, "fused_per_layer", 8);
+        sheet_put_at(made, r, "memory_bytes", 2.1e9);
+    }
+    experiment_find("rwkv7_command_buffers")->conclude(made);
+    ASSERT_NEAR(10, sheet_get_metric(made, "rwkv_tok_s_many"), 1e-6);
+    ASSERT_NEAR(200, sheet_get_metric(made, "rwkv_tok_s_one"), 1e-6);
+    ASSERT_NEAR(2000, sheet_get_metric(made, "rwkv_prefill_tok_s"), 1e-6);
+    ASSERT_EQ(1280, sheet_get_metric(made, "rwkv_syncs"));
+    ASSERT_EQ(1, sheet_get_metric(made, "rwkv_syncs_few"));
+    ASSERT_NEAR(0.09, sheet_get_metric(made, "rwkv_sync_ms"), 1e-6);
+    ASSERT_NEAR(9, sheet_get_metric(made, "rwkv_first_token_ms"), 1e-6);
+    ASSERT_NEAR(2.1, sheet_get_metric(made, "rwkv_memory_gb"), 1e-9);
+    sheet_free(made);
+    PASS();
+}
+
 static void put_trial(double wanted, double planted, const char *verdict) {
     sheet_add_row(made);
     sheet_put(made, "wanted_pct", wanted);
@@ -321,6 +350,7 @@ TEST shares_of_planted_slowdowns_are_counted(void) {
 }
 
 SUITE(conclusions_suite) {
+    RUN_TEST(the_synchronisations_of_an_rwkv7_are_told_apart_from_its_kernels);
     RUN_TEST(shares_of_planted_slowdowns_are_counted);
     RUN_TEST(a_batch_that_saves_the_submit_is_said_to);
     RUN_TEST(a_batch_that_saves_the_stream_is_said_to);

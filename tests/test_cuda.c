@@ -70,38 +70,37 @@ TEST what_the_compiler_lacks_is_named(void) {
     PASS();
 }
 
-TEST ptx_names_the_kernel_and_the_lines_of_its_file(void) {
+/* The PTX of a kernel has each of the texts of `has`, and none of `lacks`; both end in NULL. */
+static enum greatest_test_res ptx_says(const char *file, const char *kernel, const char *const *has,
+                                       const char *const *lacks) {
     NEEDS_COMPILER();
     msl_signature s;
-    char *ptx = compile("tests/kernels/tape.metal", "advance", &s);
+    char *ptx = compile(file, kernel, &s);
     ASSERTm(e.text, ptx);
-    ASSERT(strstr(ptx, ".entry msl_advance("));
-    ASSERT(strstr(ptx, "tests/kernels/tape.metal\""));
-    ASSERT(strstr(ptx, ".target sm_90"));
+    for (; *has; has++)
+        ASSERTm(*has, strstr(ptx, *has));
+    for (; *lacks; lacks++)
+        ASSERT_FALSEm(*lacks, strstr(ptx, *lacks));
     free(ptx);
     PASS();
 }
 
-TEST ptx_rounds_each_operation_once(void) {
-    NEEDS_COMPILER();
-    msl_signature s;
-    char *ptx = compile("tests/kernels/tape.metal", "advance", &s); /* x * factor + step */
-    ASSERTm(e.text, ptx);
-    ASSERT(strstr(ptx, "mul.rn.f32") && strstr(ptx, "add.rn.f32"));
-    ASSERT(!strstr(ptx, "fma.rn") && !strstr(ptx, ".ftz"));
-    free(ptx);
-    PASS();
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+TEST ptx_names_the_kernel_and_the_lines_of_its_file(void) {
+    return ptx_says("tests/kernels/tape.metal", "advance",
+                    LIST(".entry msl_advance(", "tests/kernels/tape.metal\"", ".target sm_90"),
+                    LIST(NULL));
+}
+
+TEST ptx_rounds_each_operation_once(void) { /* x * factor + step */
+    return ptx_says("tests/kernels/tape.metal", "advance", LIST("mul.rn.f32", "add.rn.f32"),
+                    LIST("fma.rn", ".ftz"));
 }
 
 TEST pointers_keep_the_space_they_point_to(void) {
-    NEEDS_COMPILER();
-    msl_signature s;
-    char *ptx = compile("tests/kernels/threads.metal", "two_level_sum", &s);
-    ASSERTm(e.text, ptx);
-    ASSERT(strstr(ptx, "ld.global.f32") && strstr(ptx, "ld.shared.f32"));
-    ASSERT(!strstr(ptx, "ld.f32") && !strstr(ptx, "st.f32"));
-    free(ptx);
-    PASS();
+    return ptx_says("tests/kernels/threads.metal", "two_level_sum",
+                    LIST("ld.global.f32", "ld.shared.f32"), LIST("ld.f32", "st.f32"));
 }
 
 TEST the_host_learns_sizes_and_threadgroup_memory_from_the_ptx(void) {

@@ -59,7 +59,8 @@ __attribute__((constructor)) static void serve_if_started_as_worker(void) {
 enum { MAX_TASKS = 64 };
 
 typedef struct {
-    size_t delivered, advanced, stop_after;
+    size_t delivered, stop_after;
+    progress shown;
     bool in_order;
     char text[MAX_TASKS][128]; /* the failure, or the answer */
     size_t bytes[MAX_TASKS];
@@ -75,11 +76,6 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     return r->delivered != r->stop_after || err_set(e, EXIT_CANNOT, "enough");
 }
 
-static void advance(void *context, size_t done) {
-    record *r = context;
-    r->advanced = done;
-}
-
 static err e;
 
 static bool run_tasks(const char *const *tasks, size_t count, int jobs, double timeout_s,
@@ -93,8 +89,8 @@ static bool run_tasks(const char *const *tasks, size_t count, int jobs, double t
                         .jobs = jobs,
                         .timeout_s = timeout_s,
                         .deliver = deliver,
-                        .advance = advance,
-                        .context = r};
+                        .context = r,
+                        .progress = &r->shown};
     setenv(ROLE, "1", 1);
     bool ok = worker_run(&plan, &e);
     unsetenv(ROLE);
@@ -106,7 +102,7 @@ static long get_pid(const char *text) {
     return space ? strtol(space, NULL, 10) : 0;
 }
 
-/* Nobody that we started is left, as a process or as a zombie. */
+/* Nothing that we started is left, as a process or as a zombie. */
 static bool has_no_children(void) {
     return waitpid(-1, NULL, WNOHANG) < 0;
 }
@@ -115,7 +111,7 @@ TEST one_worker_takes_many_tasks(void) {
     const char *const tasks[] = {"a/1", "a/2", "b/3"};
     record r = {0};
     ASSERTm(e.text, run_tasks(tasks, 3, 1, 20, &r));
-    ASSERT(r.delivered == 3 && r.in_order && r.advanced == 3);
+    ASSERT(r.delivered == 3 && r.in_order && r.shown.done == 3);
     ASSERTm(r.text[1], strncmp(r.text[1], "a/2 ", 4) == 0);
     ASSERT(get_pid(r.text[0]) > 0 && get_pid(r.text[0]) == get_pid(r.text[2]));
     ASSERT(has_no_children());

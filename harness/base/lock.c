@@ -1,6 +1,7 @@
 /* lock: see lock.h. */
 #include "lock.h"
 
+#include "path.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -50,9 +51,7 @@ lock *lock_take(const char *path, err *e) {
     lock *l = calloc(1, sizeof *l);
     assert(l);
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    int n = snprintf(l->path, sizeof l->path, "%.*s.%s.lock", (int)(name - path), path, name);
-    if ((n < (int)sizeof l->path ||
-         err_set(e, EXIT_USAGE, "the path %.120s... is too long", path)) &&
+    if (path_print(l->path, sizeof l->path, e, "%.*s.%s.lock", (int)(name - path), path, name) &&
         try_lock(l, path, e))
         return l;
     free(l);

@@ -39,7 +39,7 @@ void progress_get_estimate(const progress *p, uint64_t now_ns, char *text, size_
 }
 
 void progress_hide(progress *p) {
-    if (!p->visible)
+    if (!p || !p->visible)
         return;
     fputs("\r\033[K", p->out);
     fflush(p->out);
@@ -47,7 +47,10 @@ void progress_hide(progress *p) {
 }
 
 void progress_update(progress *p, size_t done) {
+    if (!p)
+        return;
     uint64_t now = os_now_ns();
+    done = done > p->uncounted ? done - p->uncounted : 0;
     if (done != p->done)
         p->changed_ns = now;
     p->done = done;

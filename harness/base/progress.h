@@ -12,6 +12,7 @@ typedef struct {
     FILE *out;
     const char *what; /* "cases" */
     size_t done, total;
+    size_t uncounted; /* tasks at the start that are not among the total */
     uint64_t start_ns, drawn_ns;
     bool on, visible;
     /* Where it is known what comes: names and expected seconds of all (total), or NULL. */
@@ -21,6 +22,7 @@ typedef struct {
 } progress;
 
 progress progress_new(FILE *out, const char *what, size_t total);
+/* Both do nothing with NULL. */
 void progress_update(progress *p, size_t done);
 void progress_hide(progress *p); /* before something else is printed; the next update redraws */
 

@@ -259,6 +259,7 @@ static void finish_task(pool *p, worker *w) {
 static bool deliver_outcomes(pool *p, err *e) {
     while (p->delivered < p->plan->count && p->tasks[p->delivered].state == TASK_DONE) {
         worker_outcome *o = &p->tasks[p->delivered].outcome;
+        progress_hide(p->plan->progress);
         if (!p->plan->deliver(p->plan->context, p->delivered, o, e))
             return false;
         free(o->answer);
@@ -401,7 +402,7 @@ static bool run_pool(pool *p, err *e) {
         give_up_silent_ones(p);
         if (!deliver_outcomes(p, e))
             return false;
-        p->plan->advance(p->plan->context, p->done);
+        progress_update(p->plan->progress, p->done);
         if (stop_signal)
             return err_set(e, EXIT_INTERRUPTED, "stopped by a signal after %zu of %zu", p->done,
                            p->plan->count);
@@ -423,6 +424,7 @@ bool worker_run(const worker_plan *plan, err *e) {
         watch_signals(old);
         ok = run_pool(p, e);
         end_workers(p);
+        progress_hide(plan->progress);
         unwatch_signals(old);
     }
     for (size_t i = 0; i < plan->count; i++)

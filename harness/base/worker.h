@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "err.h"
+#include "progress.h"
 
 /* How a task ended: with an answer, or with a failure such as "crashed: SIGSEGV" or "timed out
  * after 60 s". */
@@ -22,6 +23,10 @@ typedef struct {
     size_t bytes;
 } worker_outcome;
 
+/* Why an answer can have the wrong size. */
+#define WORKER_OTHER_BUILD                                                                         \
+    "the worker is a different build of assay: was it rebuilt during the run?"
+
 typedef struct {
     const char *const *arguments; /* of the program, without its name; ends in NULL */
     const char *const *tasks;     /* without line ends */
@@ -30,9 +35,8 @@ typedef struct {
     double timeout_s; /* silence after which a worker is ended */
     /* The outcomes, in the order of the tasks. False with e set ends the run. */
     bool (*deliver)(void *context, size_t task, const worker_outcome *outcome, err *e);
-    /* Several times a second, with the number of tasks that have ended. */
-    void (*advance)(void *context, size_t done);
     void *context;
+    progress *progress; /* NULL, or kept up to date, and hidden whenever something is delivered */
 } worker_plan;
 
 /* Runs all tasks. Of the tasks with the same text up to the first '/', one runs alone first: the

@@ -16,6 +16,7 @@
 
 #include "check.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/base/worker.h"
 #include "harness/device/soft/same_code.h"
 #include "mutants.h"
@@ -95,10 +96,9 @@ static bool read_task(trial *t, const char *name, const char **file, mutation *e
 static bool make_folder(const trial *t, const char *folder, const char *file, const mutation *edit,
                         err *e) {
     char original[PATH_MAX], path[PATH_MAX];
-    if (snprintf(original, sizeof original, "%s/original", t->plan->scratch) >=
-            (int)sizeof original ||
-        snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path)
-        return err_set(e, EXIT_CANNOT, "the path of the scratch folder is too long");
+    if (!path_print(original, sizeof original, e, "%s/original", t->plan->scratch) ||
+        !path_print(path, sizeof path, e, "%s/%s", folder, file))
+        return false;
     if (!mutants_copy(original, folder, e) || !*file)
         return *e->text == 0;
     char *source = os_read_file(path, NULL, e);
@@ -239,10 +239,9 @@ static bool run_trial(trial *t, const char *name, err *e) {
     const char *file;
     mutation edit = {.with = NULL};
     char original[PATH_MAX], folder[PATH_MAX];
-    if (snprintf(original, sizeof original, "%s/original", t->plan->scratch) >=
-            (int)sizeof original ||
-        snprintf(folder, sizeof folder, "%s/kernels", t->plan->folder) >= (int)sizeof folder)
-        return err_set(e, EXIT_CANNOT, "the path of the scratch folder is too long");
+    if (!path_print(original, sizeof original, e, "%s/original", t->plan->scratch) ||
+        !path_print(folder, sizeof folder, e, "%s/kernels", t->plan->folder))
+        return false;
     bool ok = read_task(t, name, &file, &edit, e) && make_folder(t, folder, file, &edit, e) &&
               (t->original = open_library(original, false, e)) &&
               (t->fast = open_library(folder, false, e)) &&

@@ -10,6 +10,7 @@
 
 #include "fill.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/device/msl/msl.h"
 
 enum { MAX_SOURCES = 16 };
@@ -35,9 +36,9 @@ static bool read_file(const char *folder, const char *name, mutant_list *l, err 
     assert(l->files);
     mutant_file *f = &l->files[l->file_count];
     *f = (mutant_file){.source = NULL};
-    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path ||
-        snprintf(f->name, sizeof f->name, "%s", name) >= (int)sizeof f->name)
-        return err_set(e, EXIT_USAGE, "the path of %.120s is too long", name);
+    if (!path_print(path, sizeof path, e, "%s/%s", folder, name) ||
+        !path_print(f->name, sizeof f->name, e, "%s", name))
+        return false;
     f->source = os_read_file(path, NULL, e);
     l->file_count += f->source != NULL;
     return f->source != NULL;
@@ -47,8 +48,8 @@ static bool read_file(const char *folder, const char *name, mutant_list *l, err 
 static bool read_folder(const char *folder, const char *inside, mutant_list *l, err *e) {
     char path[PATH_MAX];
     struct dirent **entries;
-    if (snprintf(path, sizeof path, "%s/%s", folder, inside) >= (int)sizeof path)
-        return err_set(e, EXIT_USAGE, "the path of the kernels folder is too long");
+    if (!path_print(path, sizeof path, e, "%s/%s", folder, inside))
+        return false;
     int n = scandir(path, &entries, is_visible, by_name);
     if (n < 0)
         return *inside || err_set(e, EXIT_CANNOT, "cannot read the folder %.200s", folder);
@@ -56,8 +57,7 @@ static bool read_folder(const char *folder, const char *inside, mutant_list *l, 
     for (int i = 0; i < n; i++) {
         char name[PATH_MAX];
         const char *own = entries[i]->d_name;
-        ok = ok && (snprintf(name, sizeof name, "%s%s", inside, own) < (int)sizeof name ||
-                    err_set(e, EXIT_USAGE, "the path of %.120s is too long", own));
+        ok = ok && path_print(name, sizeof name, e, "%s%s", inside, own);
         if (ok && (has_ending(own, ".metal") || has_ending(own, ".h")))
             ok = read_file(folder, name, l, e);
         else if (ok && !*inside && !strchr(own, '.')) {
@@ -142,8 +142,8 @@ static bool has_same_axes(const kernel_case *a, const kernel_case *b) {
 /* The unit of a file, which may already be loaded. */
 static bool load_unit(const char *folder, const char *file, msl_unit **u, err *e) {
     char path[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/%s", folder, file) >= (int)sizeof path)
-        return err_set(e, EXIT_USAGE, "the path of the kernels folder is too long");
+    if (!path_print(path, sizeof path, e, "%s/%s", folder, file))
+        return false;
     if (*u && strcmp(msl_get_name(*u), path) == 0)
         return true;
     msl_free(*u);

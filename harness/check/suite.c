@@ -9,7 +9,6 @@
 
 #include "canary.h"
 #include "harness/base/os.h"
-#include "harness/base/progress.h"
 #include "harness/base/worker.h"
 #include "harness/device/cuda/sanitizer.h"
 #include "harness/device/validation.h"
@@ -119,7 +118,6 @@ typedef struct {
     const case_list *cases;
     const suite_listener *listener;
     finding_list *findings;
-    progress progress;
 } delivery;
 
 static void gather(finding_list *all, const finding_list *found, const char *case_name) {
@@ -155,17 +153,11 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     const kernel_case *c = &s->cases->items[task];
     case_report r = {.failure = o->failure[0] ? o->failure : NULL};
     if (!r.failure && !read_answer(o, &r))
-        r.failure = "the worker is a different build of assay: was it rebuilt during the run?";
-    progress_hide(&s->progress);
+        r.failure = WORKER_OTHER_BUILD;
     bool ok = s->listener->deliver(s->listener->context, c, &r, e);
     gather(s->findings, &r.findings, c->name);
     finding_free(&r.findings);
     return ok;
-}
-
-static void advance(void *context, size_t done) {
-    delivery *s = context;
-    progress_update(&s->progress, done);
 }
 
 static int choose_jobs(const suite *s, const device_facts *f) {
@@ -192,14 +184,13 @@ bool suite_run(const suite *s, const device_facts *f, const case_list *cases,
     for (size_t i = 0; i < cases->count; i++)
         names[i] = cases->items[i].name;
     delivery own = {.cases = cases, .listener = listener, .findings = findings};
-    own.progress = progress_new(stderr, "cases", cases->count);
+    progress shown = progress_new(stderr, "cases", cases->count);
     worker_plan plan = {.tasks = names,
                         .count = cases->count,
                         .deliver = deliver,
-                        .advance = advance,
-                        .context = &own};
+                        .context = &own,
+                        .progress = &shown};
     bool ok = run_workers(s, f, &plan, e);
-    progress_hide(&own.progress);
     free(names);
     return ok;
 }
@@ -222,15 +213,10 @@ static bool deliver_canary(void *context, size_t task, const worker_outcome *o, 
     b->is_caught = is_read && r.made && r.result.verdict == CHECK_PASS;
     snprintf(b->why, sizeof b->why, "%.199s",
              r.failure  ? r.failure
-             : !is_read ? "the worker is a different build of assay"
+             : !is_read ? WORKER_OTHER_BUILD
              : !r.made  ? r.error.text
                         : r.result.message);
     return true;
-}
-
-static void ignore_advance(void *context, size_t done) {
-    (void)context;
-    (void)done;
 }
 
 /* Reports that came after the answer of their worker, which has ended by now. */
@@ -280,11 +266,8 @@ bool suite_play_canaries(const suite *s, const device_facts *f, FILE *out, err *
         names[count] = birds[count].name;
         count++;
     }
-    worker_plan plan = {.tasks = names,
-                        .count = count,
-                        .deliver = deliver_canary,
-                        .advance = ignore_advance,
-                        .context = birds};
+    worker_plan plan = {
+        .tasks = names, .count = count, .deliver = deliver_canary, .context = birds};
     bool ok = run_workers(s, f, &plan, e) &&
               (!sanitizer_get_tool() || hear_late_ones(birds, count, e)) &&
               count_caught(birds, count, out, e);

@@ -10,6 +10,7 @@
 
 #include "cache_room.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "math_mode.h"
 
 /* What everything depends on ------------------------------------------------------------------ */
@@ -112,10 +113,9 @@ static bool is_whole(const char *object, const char *sum) {
 static bool make_file(const char *text, const char *object, const char *sum, code_cache_make make,
                       void *context, err *e) {
     char source[PATH_MAX], beside[PATH_MAX];
-    if (snprintf(source, sizeof source, "%s.%ld.cpp", object, (long)getpid()) >=
-            (int)sizeof source ||
-        snprintf(beside, sizeof beside, "%s.%ld.tmp", object, (long)getpid()) >= (int)sizeof beside)
-        return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
+    if (!path_print(source, sizeof source, e, "%s.%ld.cpp", object, (long)getpid()) ||
+        !path_print(beside, sizeof beside, e, "%s.%ld.tmp", object, (long)getpid()))
+        return false;
     uint64_t began_ns = os_now_ns();
     bool ok = os_write_file(source, text, strlen(text), e) && make(context, source, beside, e);
     double seconds = (double)(os_now_ns() - began_ns) * 1e-9;
@@ -147,9 +147,9 @@ bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const 
     sha256_add(&h, &how, sizeof how);
     sha256_add(&h, text, strlen(text));
     sha256_finish(&h, hex);
-    if (snprintf(path, size, "%s/%s%s", c->folder, hex, ending) >= (int)size ||
-        snprintf(sum, sizeof sum, "%s/%s.sum", c->folder, hex) >= (int)sizeof sum)
-        return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
+    if (!path_print(path, size, e, "%s/%s%s", c->folder, hex, ending) ||
+        !path_print(sum, sizeof sum, e, "%s/%s.sum", c->folder, hex))
+        return false;
     if (!is_whole(path, sum))
         return make_file(text, path, sum, make, context, e);
     cache_room_touch(path);

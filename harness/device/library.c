@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "tape.h"
 
 enum { LIBRARY_CONSTANTS = 16 };
@@ -36,22 +37,16 @@ struct library {
     void *watch_context;
 };
 
-static struct {
-    const char *folder;
-    const char *const *files;
-    size_t count;
-} project;
+static library_project project;
 
-void library_set_project(const char *folder, const char *const *files, size_t count) {
-    project.folder = folder;
-    project.files = files;
-    project.count = count;
+void library_set_project(const library_project *p) {
+    project = *p;
 }
 
 /* A file that the project describes must be where the library's folder has it: one of the same name
  * among Assay's own would be checked in its place. */
 static bool is_project_file(const char *name) {
-    for (size_t i = 0; i < project.count; i++)
+    for (size_t i = 0; i < project.file_count; i++)
         if (strcmp(project.files[i], name) == 0)
             return true;
     return false;
@@ -68,8 +63,7 @@ library *library_new(device *d, const char *folder, err *e) {
     char home[PATH_MAX - 16];
     bool ok = true;
     if (given && *given)
-        ok = snprintf(lib->folder, sizeof lib->folder, "%s", given) < (int)sizeof lib->folder ||
-             err_set(e, EXIT_USAGE, "the path of the kernels folder is too long");
+        ok = path_print(lib->folder, sizeof lib->folder, e, "%s", given);
     else if ((ok = os_find_home(home, sizeof home, e)))
         snprintf(lib->folder, sizeof lib->folder, "%s/kernels", home);
     if (ok)
@@ -132,12 +126,34 @@ bool library_find_path(const library *lib, const char *name, char *path, size_t 
            err_set(e, EXIT_USAGE, "the path of the kernel file %.100s is too long", name);
 }
 
+static msl_unit *load_unit(const library *lib, const char *name, const char *path, err *e) {
+    enum { MAX_INCLUDES = 16 };
+    static char folders[MAX_INCLUDES][PATH_MAX];
+    const char *list[MAX_INCLUDES];
+    size_t count = is_project_file(name) ? project.include_count : 0;
+    if (count == 0)
+        return msl_load(path, e);
+    assert(count <= MAX_INCLUDES);
+    for (size_t i = 0; i < count; i++) {
+        bool is_absolute = project.includes[i][0] == '/';
+        if (snprintf(folders[i], sizeof folders[i], "%s%s%s", is_absolute ? "" : lib->folder,
+                     is_absolute ? "" : "/", project.includes[i]) >= (int)sizeof folders[i]) {
+            err_set(e, EXIT_USAGE, "the path of the folder %.120s is too long",
+                    project.includes[i]);
+            return NULL;
+        }
+        list[i] = folders[i];
+    }
+    return msl_load_with(path, &(msl_extras){.folders = list, .folder_count = count}, e);
+}
+
 static file_entry *find_file(library *lib, const char *name, err *e) {
     for (file_entry *f = lib->files; f; f = f->next)
         if (strcmp(f->name, name) == 0)
             return f;
     char path[PATH_MAX];
-    msl_unit *unit = library_find_path(lib, name, path, sizeof path, e) ? msl_load(path, e) : NULL;
+    msl_unit *unit =
+        library_find_path(lib, name, path, sizeof path, e) ? load_unit(lib, name, path, e) : NULL;
     if (!unit)
         return NULL;
     file_entry *f = calloc(1, sizeof *f);
@@ -173,8 +189,10 @@ const pipeline *library_find(library *lib, const char *file, const char *kernel,
                 count, LIBRARY_CONSTANTS);
         return NULL;
     }
-    if (lib->watch)
-        lib->watch(lib->watch_context, kernel);
+    if (lib->watch && !lib->watch(lib->watch_context, kernel)) {
+        err_set(e, EXIT_INTERRUPTED, "stopped by a signal");
+        return NULL;
+    }
     pipeline *made =
         device_new_pipeline(lib->device, f->unit, kernel, constants, count, lib->math, e);
     if (lib->watch)

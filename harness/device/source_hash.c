@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/base/os.h"
 #include "harness/base/sha256.h"
@@ -42,7 +43,8 @@ static void list_includes(file_list *l, const char *from, const char *text) {
         char path[PATH_MAX];
         if (length > 0 && folder + length < sizeof path) {
             snprintf(path, sizeof path, "%.*s%.*s", (int)folder, from, (int)length, p + 1);
-            add_file(l, path);
+            if (access(path, F_OK) == 0) /* else it is found in another folder, or not at all */
+                add_file(l, path);
         }
     }
 }

@@ -11,16 +11,23 @@
 /* The .metal files of one folder, parsed and compiled for one device at first use. A NULL folder
  * means ASSAY_KERNELS, or else the user's project's, or else Assay's own kernels/. */
 typedef struct library library;
-/* The kernels of a user's project: their folder and their files in it. From then on every other file
- * that a library's folder does not have is Assay's own. Texts are kept, not copied. */
-void library_set_project(const char *folder, const char *const *files, size_t count);
+/* The kernels of a user's project. From then on every other file that a library's folder does not have
+ * is Assay's own. Kept, not copied. */
+typedef struct {
+    const char *folder;
+    const char *const *files; /* in the folder */
+    size_t file_count;
+    const char *const *includes; /* folders of included files, relative to the library's folder */
+    size_t include_count;
+} library_project;
+void library_set_project(const library_project *p);
 library *library_new(device *d, const char *folder, err *e);
 void library_free(library *lib);
 /* Sets another math mode than the device's own; call it before the first pipeline is made. */
 void library_set_math(library *lib, math_mode math);
 /* Called with the name of each kernel before its pipeline is made, which may take a compiler a second,
- * and with NULL afterwards. */
-typedef void library_watch(void *context, const char *kernel);
+ * and with NULL afterwards. False before it is made gives up with EXIT_INTERRUPTED. */
+typedef bool library_watch(void *context, const char *kernel);
 void library_set_watch(library *lib, library_watch *watch, void *context);
 device *library_get_device(const library *lib);
 const char *library_get_folder(const library *lib);

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "bench_wire.h"
-#include "harness/base/progress.h"
 #include "harness/base/worker.h"
 
 /* The wire ---------------------------------------------------------------------------------- */
@@ -61,7 +60,6 @@ typedef struct {
     const bench_list *cases;
     const device_facts *facts;
     const bench_listener *listener;
-    progress progress;
 } delivery;
 
 /* A case that was not timed, and why. */
@@ -86,7 +84,7 @@ static const char *find_failure(const worker_outcome *o, wire_answer *a, bench_o
     if (o->failure[0])
         return o->failure;
     if (!wire_unpack(o->answer, o->bytes, a, &out->samples, &out->base_samples))
-        return "the worker is a different build of assay: was it rebuilt during the run?";
+        return WORKER_OTHER_BUILD;
     return a->made ? NULL : a->error.text;
 }
 
@@ -95,7 +93,6 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     static wire_answer a;
     bench_outcome out = {.base_count = 0};
     const char *failure = find_failure(o, &a, &out);
-    progress_hide(&s->progress);
     bool ok;
     if (task == 0 && failure) {
         bool is_answered = failure == a.error.text;
@@ -121,11 +118,6 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     return ok;
 }
 
-static void advance(void *context, size_t done) {
-    delivery *s = context;
-    progress_update(&s->progress, done > 0 ? done - 1 : 0);
-}
-
 bool bench_run(const bench_settings *s, const device_facts *f, const bench_list *cases,
                const bench_listener *listener, err *e) {
     const char **names = calloc(cases->count + 1, sizeof *names);
@@ -134,7 +126,8 @@ bool bench_run(const bench_settings *s, const device_facts *f, const bench_list 
     for (size_t i = 0; i < cases->count; i++)
         names[i + 1] = cases->items[i].name;
     delivery own = {.cases = cases, .facts = f, .listener = listener};
-    own.progress = progress_new(stderr, "cases timed", cases->count);
+    progress shown = progress_new(stderr, "cases timed", cases->count);
+    shown.uncounted = 1; /* the roof */
     char seed[32], budget[32], effect[32], again[32], compared[32];
     snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
     snprintf(budget, sizeof budget, "%g", s->budget_s);
@@ -166,10 +159,9 @@ bool bench_run(const bench_settings *s, const device_facts *f, const bench_list 
                         .jobs = 1,
                         .timeout_s = s->timeout_s + (s->base_folder ? s->again_s : 0),
                         .deliver = deliver,
-                        .advance = advance,
-                        .context = &own};
+                        .context = &own,
+                        .progress = &shown};
     bool ok = worker_run(&plan, e);
-    progress_hide(&own.progress);
     free(names);
     return ok;
 }

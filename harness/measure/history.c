@@ -8,15 +8,14 @@
 #include <unistd.h>
 
 #include "harness/base/csv.h"
+#include "harness/base/path.h"
 
 bool history_find_path(const char *path, char *out, size_t size, err *e) {
     size_t length = strlen(path);
     if (length < 5 || strcmp(path + length - 4, ".csv") != 0)
         return err_set(e, EXIT_USAGE, "a history belongs to a file NAME.csv, not to '%.120s'",
                        path);
-    int n = snprintf(out, size, "%.*s.history.csv", (int)(length - 4), path);
-    return (n > 0 && (size_t)n < size) ||
-           err_set(e, EXIT_USAGE, "the path %.120s... is too long", path);
+    return path_print(out, size, e, "%.*s.history.csv", (int)(length - 4), path);
 }
 
 /* By order statistics: no shape of the distribution is assumed. */

@@ -14,6 +14,7 @@
 
 #include "harness/base/csv_read.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "results.h"
 
 enum { PRELUDE_BYTES = 32768 };
@@ -220,8 +221,8 @@ static bool run_gnuplot(const char *script, prelude *p, const char *out, const c
                         err *e) {
     size_t used = p->used;
     char part[PATH_MAX];
-    if (snprintf(part, sizeof part, "%s.part%ld", out, (long)getpid()) >= (int)sizeof part)
-        return err_set(e, EXIT_USAGE, "the path of the charts is too long");
+    if (!path_print(part, sizeof part, e, "%s.part%ld", out, (long)getpid()))
+        return false;
     add(p, "out='");
     add_quoted(p, part);
     add(p, "';format='%s'", format);
@@ -254,8 +255,7 @@ bool plot_draw(const char *name, const char *const *csv, size_t count, const cha
     find_script(home, name, script, sizeof script);
     bool ok = make_prelude(p, csv, count, home, e) && os_make_folder(folder, e);
     for (size_t i = 0; ok && i < 2; i++)
-        ok = (snprintf(out, sizeof out, "%s/%s.%s", folder, name, formats[i]) < (int)sizeof out ||
-              err_set(e, EXIT_USAGE, "the path of the charts is too long")) &&
+        ok = path_print(out, sizeof out, e, "%s/%s.%s", folder, name, formats[i]) &&
              run_gnuplot(script, p, out, formats[i], e);
     free(p);
     return ok;

@@ -13,6 +13,7 @@
 #include "harness/base/host.h"
 #include "harness/base/lock.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 
 struct results {
     char path[PATH_MAX], samples_path[PATH_MAX];
@@ -208,11 +209,9 @@ static bool move_aside(const results *r, char *moved, size_t size, err *e) {
     for (char *from = date, *to = date;; from++)
         if (*from != ':' && !(*to++ = *from))
             break;
-    int n = snprintf(moved, size, "%.*sbaselines/%.*s-%s.csv", (int)(name - r->path), r->path,
-                     (int)strlen(name) - 4, name, date);
-    if (n < 0 || (size_t)n >= size)
-        return err_set(e, EXIT_USAGE, "the path %.120s... is too long", r->path);
-    if (!make_folder_of(moved, e) || !results_find_samples_path(moved, samples, sizeof samples, e))
+    if (!path_print(moved, size, e, "%.*sbaselines/%.*s-%s.csv", (int)(name - r->path), r->path,
+                    (int)strlen(name) - 4, name, date) ||
+        !make_folder_of(moved, e) || !results_find_samples_path(moved, samples, sizeof samples, e))
         return false;
     bool ok =
         (rename(r->samples_path, samples) == 0 || errno == ENOENT) && rename(r->path, moved) == 0;

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "harness/base/os.h"
+#include "harness/base/path.h"
+#include "harness/base/root.h"
 
 static const char *const sample_titles[] = {RESULTS_SAMPLE_TITLES};
 enum { SAMPLE_COLUMNS = sizeof sample_titles / sizeof *sample_titles };
@@ -26,14 +28,19 @@ void results_get_folder(const char *name, char *folder, size_t size) {
     folder[used] = 0;
 }
 
+bool results_find_folder(const char *name, char *path, size_t size, err *e) {
+    char root[PATH_MAX], folder[96];
+    results_get_folder(name, folder, sizeof folder);
+    return root_find(root, sizeof root, e) &&
+           path_print(path, size, e, "%s/results/%s", root, folder);
+}
+
 bool results_find_samples_path(const char *path, char *out, size_t size, err *e) {
     size_t length = strlen(path);
     if (length < 5 || strcmp(path + length - 4, ".csv") != 0)
         return err_set(e, EXIT_USAGE, "results are written to a file NAME.csv, not to '%.120s'",
                        path);
-    int n = snprintf(out, size, "%.*s.samples.csv", (int)(length - 4), path);
-    return (n > 0 && (size_t)n < size) ||
-           err_set(e, EXIT_USAGE, "the path %.120s... is too long", path);
+    return path_print(out, size, e, "%.*s.samples.csv", (int)(length - 4), path);
 }
 
 static csv_file *read_whole_lines(const char *path, err *e) {

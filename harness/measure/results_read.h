@@ -30,6 +30,8 @@ bool results_check_schema(const csv_file *f, err *e);
 
 /* The folder of a device below results/: "Apple M4" is apple-m4. */
 void results_get_folder(const char *name, char *folder, size_t size);
+/* The same with the path to it. */
+bool results_find_folder(const char *name, char *path, size_t size, err *e);
 
 /* NAME.csv to NAME.samples.csv. */
 bool results_find_samples_path(const char *path, char *out, size_t size, err *e);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
 #include "inspect.h"
@@ -318,8 +319,8 @@ static bool keep_object(const char *object, const char *image, err *e) {
 static bool make_image(void *context, const char *source, const char *image, err *e) {
     const order *o = context;
     char object[PATH_MAX];
-    if (snprintf(object, sizeof object, "%s.o", image) >= (int)sizeof object)
-        return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
+    if (!path_print(object, sizeof object, e, "%s.o", image))
+        return false;
     bool ok = (o->how == BUILD_FAST ? compile(o, source, object, &(omissions){.count = 0}, e)
                                     : compile_checked(o, source, object, e)) &&
               check_stack(object, o->name, e) &&
@@ -355,9 +356,8 @@ void soft_unload(soft_loaded *loaded) {
 bool soft_compiler_check_syntax(const soft_compiler *c, const char *text, bool *is_right,
                                 char **messages, err *e) {
     char source[PATH_MAX];
-    if (snprintf(source, sizeof source, "%s/syntax.%ld.cpp", c->cache.folder, (long)getpid()) >=
-        (int)sizeof source)
-        return err_set(e, EXIT_CANNOT, "the path of the cache folder is too long");
+    if (!path_print(source, sizeof source, e, "%s/syntax.%ld.cpp", c->cache.folder, (long)getpid()))
+        return false;
     const char *const more[] = {
         "-fsyntax-only", "-Qunused-arguments", "-ferror-limit=0", c->folders[0],
         c->folders[1],   "-include",           c->shim,           source};

@@ -1,0 +1,14 @@
+/* path: see path.h. */
+#include "path.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+bool path_print(char *path, size_t size, err *e, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(path, size, format, arguments);
+    va_end(arguments);
+    return (length >= 0 && (size_t)length < size) ||
+           err_set(e, EXIT_USAGE, "the path %.120s... is too long", path);
+}

@@ -1,0 +1,13 @@
+/* path: paths that are made of parts. One that does not fit is an error, never cut. */
+#ifndef ASSAY_PATH_H
+#define ASSAY_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "err.h"
+
+bool path_print(char *path, size_t size, err *e, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif
