@@ -28,10 +28,6 @@ template <bool accumulate> struct plain_output {
     void take(device float *y, uint, float value) const { put<accumulate>(y, value); }
 };
 
-template <bool accumulate> METAL_FUNC void put(device float *y, float value) {
-    plain_output<accumulate>().put(y, 0, value);
-}
-
 struct activated_output {
     device const float *bias;
     uint has_bias, activation;
