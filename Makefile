@@ -92,7 +92,7 @@ READY := $(if $(NEEDS),ready)
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
 .PHONY: all test attack deps ready check ptx mutants model bench-soft test-timing fuzz asan assay-double test-double \
-    test-cuda-double asan-double test-other-arch docs docs-check format format-check install uninstall deb dist \
+    test-cuda-double asan-double test-other-arch docs docs-check report-page format format-check install uninstall deb dist \
     formula clean help FORCE
 
 all: $(PROGRAM) ## build ./assay (the default)
@@ -184,6 +184,10 @@ docs: $(PROGRAM) ## write docs/kernels.md from the registry of kernels
 
 docs-check: $(PROGRAM) ## fail if docs/kernels.md is not what `make docs` would write
 	sh tools/docs.sh ./$(PROGRAM) | cmp - docs/kernels.md || { echo "docs/kernels.md is stale: run make docs" >&2; exit 1; }
+
+# Nothing is measured: the stored results of the H200, and of a quick run on the software device.
+report-page: $(PROGRAM) ## write docs/report.html, the page of two devices side by side
+	./$(PROGRAM) report results/nvidia-h200 docs/software-device --out docs/report.html
 
 FORMATTED = $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HEADERS) $(wildcard include/*.h examples/*/*.c)
 format: ## format all C sources and headers with the project's version of clang-format

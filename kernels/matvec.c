@@ -243,7 +243,7 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 
 /* What matvec_lean.h has for a format, = and +=. */
 #define LEAN_KERNELS(f, end, adds, list)                                                           \
-    KERNEL(f, "matvec_" #f end "_lean", "lean", "one row per simdgroup, half a block per lane",    \
+    KERNEL(f, "matvec_" #f end "_lean", "lean", "one row per simdgroup, 16 weights per lane",      \
            .accumulates = adds, .group = 128, .rows = 4, .shapes = list),                          \
         KERNEL(f, "matvec_" #f end "_lean_rows", "lean_rows", "the same, 4 rows per simdgroup",    \
                .accumulates = adds, .group = 128, .rows = 16, .shapes = list),                     \
@@ -286,9 +286,9 @@ static const kernel kernels[] = {
     KERNEL(q4_0, "matvec_q4_0_accumulate_split", "split",
            "4 simdgroups share 8 rows, 4 lanes per block", .accumulates = true, .group = 128,
            .rows = 8, .shapes = &ladder_shapes.accumulate),
-    LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) STAGED("", false) STAGED("_accumulate", true)
-        LEAN_TOKENS("", false) LEAN_TOKENS("_accumulate", true) SHARED(q4_0, ladder)
-            OTHER_FORMATS(ALL)};
+    LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
+        STAGED("", false) STAGED("_accumulate", true) LEAN_TOKENS("", false)
+            LEAN_TOKENS("_accumulate", true) SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

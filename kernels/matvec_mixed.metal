@@ -12,6 +12,8 @@ using namespace metal;
 #include "matvec_rows.h"
 #include "q4_0_rows.h"
 
+#include "matvec_lean.h"
+
 // As matvec_mixed.c fills it: groups counts threadgroups of 8 rows.
 struct product_shape {
     uint rows, in_dim, groups;
@@ -31,13 +33,15 @@ METAL_FUNC float mixed_dot(device const uchar *w, device const float *x, uint ro
     return dot_row<F>((device const typename F::block *)w, input, row, in_dim, lane);
 }
 
-template <>
-METAL_FUNC float mixed_dot<q4_0>(device const uchar *w, device const float *x, uint row,
-                                 uint in_dim, uint lane) {
-    device const block_q4_0 *w_row = (device const block_q4_0 *)w + size_t(row) * (in_dim / 32);
+// The same by the parts of matvec_lean.h, for the formats that have them.
+template <typename H>
+METAL_FUNC float lean_dot(device const uchar *w, device const float *x, uint row, uint in_dim,
+                          uint lane) {
+    const uint blocks = in_dim / H::values;
+    device const typename H::block *w_row =
+        (device const typename H::block *)w + size_t(row) * blocks;
     float sum = 0.0f;
-    for (uint b = lane / 2; b < in_dim / 32; b += 16)
-        sum += q4_0_half_product(w_row + b, lane % 2, q4_0_load_half(x + 32 * b, lane % 2));
+    add_lean_rows<H, 1>(&w_row, x, blocks, lane, &sum);
     return simd_sum(sum);
 }
 
@@ -46,11 +50,25 @@ METAL_FUNC void make_row(device const uchar *w, device const float *x, device co
                          device float *y, product_shape p, uint row, uint lane) {
     float sum = 0.0f;
     switch (p.format) {
-#define FORMAT_CASE(f, shapes)                                                                     \
+#define LEAN_CASE(f)                                                                               \
+    case number_##f:                                                                               \
+        sum = lean_dot<f##_parts>(w, x, row, p.in_dim, lane);                                      \
+        break;
+#define FORMAT_CASE(f)                                                                             \
     case number_##f:                                                                               \
         sum = mixed_dot<f>(w, x, row, p.in_dim, lane);                                             \
         break;
-        FORMATS(FORMAT_CASE)
+        LEAN_CASE(q4_0)
+        LEAN_CASE(q8_0)
+        LEAN_CASE(q4_k)
+        LEAN_CASE(q6_k)
+        FORMAT_CASE(q4_1)
+        FORMAT_CASE(q5_0)
+        FORMAT_CASE(q5_1)
+        FORMAT_CASE(q5_k)
+        FORMAT_CASE(f16)
+        FORMAT_CASE(bf16)
+        FORMAT_CASE(f32)
     }
     if (lane != 0)
         return;

@@ -269,18 +269,6 @@ kernel void matvec_q4_0_accumulate_rowblock(device const block_q4_0 *w [[buffer(
         y[first + lane] += sums[lane];
 }
 
-// By halves of blocks, for matvec_lean.h.
-struct q4_0_halves {
-    typedef block_q4_0 block;
-    typedef q4_0_half_input input;
-    static METAL_FUNC input load(device const float *x, uint part) {
-        return q4_0_load_half(x, part);
-    }
-    static METAL_FUNC float multiply(device const block_q4_0 *b, uint part, thread const input &x) {
-        return q4_0_half_product(b, part, x);
-    }
-};
-
 MATVEC_LEAN(q4_0)
 
 // A threadgroup of 128 computes 8 rows; each of its 4 simdgroups a quarter of their blocks, 8 blocks
@@ -360,7 +348,7 @@ METAL_FUNC void make_lean_tile(device const block_q4_0 *w, device const float *x
     const uint row = first + place.row;
     const uint token = group.y * TOKENS + place.token;
     if (place.is_first && row < out_dim && token < batch)
-        output.put(y + size_t(token) * out_dim + row, row, sum);
+        output.take(y + size_t(token) * out_dim + row, row, sum);
 }
 
 template <uint R, bool accumulate>

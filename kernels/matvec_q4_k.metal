@@ -8,5 +8,8 @@ using namespace metal;
 #include "formats/q4_k.h"
 #include "matvec_rows.h"
 
+#include "matvec_lean.h"
+
 MATVEC_ONE_TOKEN(q4_k, q4_k)
 MATVEC_MANY_TOKENS(q4_k, q4_k)
+MATVEC_LEAN(q4_k)

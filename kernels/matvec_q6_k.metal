@@ -8,5 +8,8 @@ using namespace metal;
 #include "formats/q6_k.h"
 #include "matvec_rows.h"
 
+#include "matvec_lean.h"
+
 MATVEC_ONE_TOKEN(q6_k, q6_k)
 MATVEC_MANY_TOKENS(q6_k, q6_k)
+MATVEC_LEAN(q6_k)

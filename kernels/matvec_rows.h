@@ -15,25 +15,23 @@ inline float total(float4 v) {
     return (v.x + v.y) + (v.z + v.w);
 }
 
+template <bool accumulate> inline void put(device float *y, float value) {
+    if (accumulate)
+        *y += value;
+    else
+        *y = value;
+}
+
 // An output O takes the product of a row: it replaces y, is added to it, or has its row's bias added
 // and goes through an activation (activations.h).
 template <bool accumulate> struct plain_output {
-    void put(device float *y, uint, float value) const {
-        if (accumulate)
-            *y += value;
-        else
-            *y = value;
-    }
+    void take(device float *y, uint, float value) const { put<accumulate>(y, value); }
 };
-
-template <bool accumulate> METAL_FUNC void put(device float *y, float value) {
-    plain_output<accumulate>().put(y, 0, value);
-}
 
 struct activated_output {
     device const float *bias;
     uint has_bias, activation;
-    void put(device float *y, uint row, float value) const {
+    void take(device float *y, uint row, float value) const {
         *y = activate(activation, has_bias ? value + bias[row] : value);
     }
 };
@@ -94,9 +92,8 @@ matvec(device const typename F::block *w [[buffer(0)]], device const float *x [[
         return;
     const plain_input<typename F::wide> input = {x};
     const float sum = dot_row<F>(w, input, row, in_dim, lane);
-    const plain_output<accumulate> output = {};
     if (lane == 0)
-        output.put(y + row, row, sum);
+        put<accumulate>(y + row, sum);
 }
 
 // The same for each row of x (batch, in_dim), giving y (batch, out_dim): the loop over tokens is
@@ -111,12 +108,11 @@ multi_token(device const typename F::block *w [[buffer(0)]], device const float 
     const uint row = group * 8 + sg;
     if (row >= out_dim)
         return;
-    const plain_output<accumulate> output = {};
     for (uint t = 0; t < batch; t++) {
         const plain_input<typename F::wide> input = {x + size_t(t) * in_dim};
         const float sum = dot_row<F>(w, input, row, in_dim, lane);
         if (lane == 0)
-            output.put(y + size_t(t) * out_dim + row, row, sum);
+            put<accumulate>(y + size_t(t) * out_dim + row, sum);
     }
 }
 
@@ -144,7 +140,7 @@ template <typename F, typename O> struct quad_tile {
                 sums[i] = total(dots[t + i]);
             sums = quad_sum(sums);
             if (row < out_dim && t + part < T)
-                output.put(y + size_t(t + part) * out_dim + row, row, sums[part]);
+                output.take(y + size_t(t + part) * out_dim + row, row, sums[part]);
         }
     }
 };
@@ -162,7 +158,7 @@ template <typename F, typename O> struct lone_tile {
         typename F::wide dots[T];
         add_products<F, T>(w + size_t(row) * (in_dim / F::values), input, in_dim, 0, 1, dots);
         for (uint t = 0; t < T; t++)
-            output.put(y + size_t(t) * out_dim + row, row, total(dots[t]));
+            output.take(y + size_t(t) * out_dim + row, row, total(dots[t]));
     }
 };
 
@@ -267,7 +263,7 @@ activated(device const typename F::block *w [[buffer(0)]], device const float *x
     const float sum = dot_row<F>(w, input, row, in_dim, lane);
     const activated_output output = {bias, has_bias, activation};
     if (lane == 0)
-        output.put(y + row, row, sum);
+        output.take(y + row, row, sum);
 }
 
 template <typename F> kernel void activated_reuse(

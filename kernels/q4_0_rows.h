@@ -77,3 +77,15 @@ METAL_FUNC void q4_0_add_rows_ahead(device const block_q4_0 *const thread *rows,
             }
         }
 }
+// For matvec_lean.h.
+struct q4_0_parts {
+    typedef block_q4_0 block;
+    enum : uint { values = 32, lanes = 2 };
+    typedef q4_0_half_input input;
+    static METAL_FUNC input load(device const float *x, uint part) {
+        return q4_0_load_half(x, part);
+    }
+    static METAL_FUNC float multiply(device const block_q4_0 *b, uint part, thread const input &x) {
+        return q4_0_half_product(b, part, x);
+    }
+};

@@ -58,18 +58,23 @@ matvec_staged(device const block_q4_0 *w [[buffer(0)]], device const float *x [[
         const uint columns = min(CHUNK, in_dim - first);
         const uint words = columns / 256 * 9;
         device const uint4 *from = (device const uint4 *)w + first / 256 * 9;
-        uint4 taken[R * CHUNK_WORDS / 32];
+        uint taken[R * CHUNK_WORDS / 8];
         for (uint i = 0; i < R * CHUNK_WORDS / 32; i++) {
             const uint at = lane + 32 * i;
             const uint row = min(first_row + at / CHUNK_WORDS, out_dim - 1);
             const uint word = min(at % CHUNK_WORDS, words - 1);
-            taken[i] = from[size_t(row) * row_words + word];
+            device const uint4 &words_at = from[size_t(row) * row_words + word];
+            taken[4 * i] = words_at.x;
+            taken[4 * i + 1] = words_at.y;
+            taken[4 * i + 2] = words_at.z;
+            taken[4 * i + 3] = words_at.w;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (uint i = thread_index; i < columns / 4; i += 64)
             staged_x[i / 16 * LANE_X + i % 16] = ((device const float4 *)(x + first))[i];
         for (uint i = 0; i < R * CHUNK_WORDS / 32; i++)
-            own[lane + 32 * i] = taken[i];
+            own[lane + 32 * i] =
+                uint4(taken[4 * i], taken[4 * i + 1], taken[4 * i + 2], taken[4 * i + 3]);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (lane * 64 >= columns)
             continue;

@@ -40,6 +40,7 @@
     X(checked_suite)                                                                               \
     X(lines_suite)                                                                                 \
     X(sanitizer_suite)                                                                             \
+    X(disturbance_suite)                                                                           \
     X(exact_suite)                                                                                 \
     X(validation_suite)                                                                            \
     X(cache_suite)                                                                                 \

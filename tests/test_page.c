@@ -41,7 +41,9 @@ static bool put_soft(void) {
            fixture_put("r/soft/check.csv",
                        FIXTURE_SOFT CHECK_HEAD "a,alpha,8,normal,1,pass,8,0,0,0,0,0,0.5,0,0.25,0,\n"
                                                "a,alpha,9,normal,1,pass,8,0,0,0,0,0,2,0,0.75,0,\n"
-                                               "b,beta,8,normal,1,pass,8,0,0,0,0,0,1,0,0.1,0,\n") &&
+                                               "b,beta,8,normal,1,pass,8,0,0,0,0,0,1,0,0.1,0,\n"
+                                               "b,beta,9,normal,1,skip,0,0,0,0,nan,nan,nan,nan,nan,"
+                                               "0,takes whole blocks\n") &&
            fixture_put("r/soft/validate.csv", FIXTURE_SOFT
                        "# passed: 12\n# failed: 0\n# canaries: 18 of 18 caught\n" VALIDATE_HEAD) &&
            fixture_put("r/soft/bench.csv",

@@ -231,8 +231,8 @@ TEST samples_that_resemble_their_neighbours_raise_no_false_alarm(void) {
     draw_run(&r, &waves, 100000, a);
     ASSERT(significance_find_memory(a, RUN) > 3);
     /* One run per side; by their samples alone one in four would be called different. */
-    ASSERT(count_differences(&waves, 1, 1, 150) <= 1);
-    ASSERT(count_differences(&waves, 1, 2, 40) >= 36);
+    ASSERT(count_differences(&waves, 1, 1, 100) <= 1);
+    ASSERT(count_differences(&waves, 1, 2, 20) >= 18);
     PASS();
 }
 

@@ -44,3 +44,48 @@ struct q4_k {
         return float(n) * (float(b->d) * float(s.x)) - float(b->dmin) * float(s.y);
     }
 };
+
+// For matvec_lean.h: a lane takes eight bytes, whose low nibbles are weights of one part of 32 and
+// whose high nibbles are weights of the next. n becomes a float without a conversion: below the
+// exponent of 16, its bits are those of 16 + n.
+struct q4_k_parts {
+    typedef block_q4_k block;
+    enum : uint { values = 256, lanes = 16 };
+    struct input {
+        float4 low[2], high[2];
+        float low_total, high_total;
+    };
+
+    static METAL_FUNC input load(device const float *x, uint part) {
+        device const float4 *v = (device const float4 *)x + 16 * (part / 4) + 2 * (part % 4);
+        const float4 low = v[0] + v[1];
+        const float4 high = v[8] + v[9];
+        const input i = {{v[0], v[1]},
+                         {v[8], v[9]},
+                         (low.x + low.y) + (low.z + low.w),
+                         (high.x + high.y) + (high.z + high.w)};
+        return i;
+    }
+
+    static METAL_FUNC float4 sixteen_more(uint4 nibbles) {
+        return as_type<float4>((nibbles & 0x780000u) | 0x41800000u);
+    }
+
+    static METAL_FUNC float multiply(device const block_q4_k *b, uint part,
+                                     thread const input &x) {
+        device const ushort *q = (device const ushort *)b->qs + 16 * (part / 4) + 4 * (part % 4);
+        float4 low = float4(0.0f);
+        float4 high = float4(0.0f);
+        for (uint i = 0; i < 2; i++) {
+            const uint n = q[2 * i] | uint(q[2 * i + 1]) << 16u;
+            low = fma(sixteen_more(uint4(n << 19u, n << 11u, n << 3u, n >> 5u)), x.low[i], low);
+            high = fma(sixteen_more(uint4(n << 15u, n << 7u, n >> 1u, n >> 9u)), x.high[i], high);
+        }
+        const uchar2 s = q4_k::get_scale_and_min(b->scales, part / 4 * 2);
+        const uchar2 t = q4_k::get_scale_and_min(b->scales, part / 4 * 2 + 1);
+        const float first = (low.x + low.y) + (low.z + low.w) - 16.0f * x.low_total;
+        const float second = (high.x + high.y) + (high.z + high.w) - 16.0f * x.high_total;
+        return float(b->d) * (float(s.x) * first + float(t.x) * second) -
+               float(b->dmin) * (float(s.y) * x.low_total + float(t.y) * x.high_total);
+    }
+};

@@ -48,3 +48,51 @@ struct q6_k {
         return (float(low | high << 4u) - 32.0f) * scale;
     }
 };
+
+// For matvec_lean.h: a lane takes bytes l to l + 3 of half a block, which are four weights of each
+// of its quarters, so that every byte is loaded once and neighbours load neighbours. n becomes a
+// float without a conversion: as the last bits below the exponent of 2^23 it is 2^23 + n, from which
+// 2^23 + 32 is subtracted exactly. (The shorter way, sum((64 + n) * x) - 96 * sum(x), cancels too
+// many digits.)
+struct q6_k_parts {
+    typedef block_q6_k block;
+    enum : uint { values = 256, lanes = 16 };
+    struct input {
+        float4 v[4];
+    };
+
+    static METAL_FUNC input load(device const float *x, uint part) {
+        device const float4 *v = (device const float4 *)x + 32 * (part / 8) + part % 8;
+        const input i = {{v[0], v[8], v[16], v[24]}};
+        return i;
+    }
+
+    // Four bytes from an address that is only a multiple of 2.
+    static METAL_FUNC uint get_bytes(device const uchar *at) {
+        device const ushort *pair = (device const ushort *)at;
+        return pair[0] | uint(pair[1]) << 16u;
+    }
+
+    static METAL_FUNC float dot_bytes(uint n, float4 x) {
+        const uint4 bits = uint4(n, n >> 8u, n >> 16u, n >> 24u) & 255u;
+        const float4 dots = (as_type<float4>(bits | 0x4B000000u) - 8388640.0f) * x;
+        return (dots.x + dots.y) + (dots.z + dots.w);
+    }
+
+    static METAL_FUNC float multiply(device const block_q6_k *b, uint part,
+                                     thread const input &x) {
+        const uint half_block = part / 8;
+        const uint l = 4 * (part % 8);
+        const uint even = get_bytes(b->ql + 64 * half_block + l); // quarters 0 and 2
+        const uint odd = get_bytes(b->ql + 64 * half_block + 32 + l);
+        const uint high = get_bytes(b->qh + 32 * half_block + l);
+        const float4 dots =
+            float4(dot_bytes((even & 0x0F0F0F0Fu) | (high << 4u & 0x30303030u), x.v[0]),
+                   dot_bytes((odd & 0x0F0F0F0Fu) | (high << 2u & 0x30303030u), x.v[1]),
+                   dot_bytes((even >> 4u & 0x0F0F0F0Fu) | (high & 0x30303030u), x.v[2]),
+                   dot_bytes((odd >> 4u & 0x0F0F0F0Fu) | (high >> 2u & 0x30303030u), x.v[3]));
+        device const char *s = b->scales + 8 * half_block + l / 16;
+        const float4 scaled = dots * float4(s[0], s[2], s[4], s[6]);
+        return float(b->d) * ((scaled.x + scaled.y) + (scaled.z + scaled.w));
+    }
+};
