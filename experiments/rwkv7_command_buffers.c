@@ -1,13 +1,13 @@
 /* rwkv7_command_buffers: what do synchronisations cost an RWKV-7?
  *
- * Published as a plan for RWKV-7 2.9B on an Apple M4: 50 ops in each of 32 layers, each waited for, are
- * 1600 synchronisations per token and leave 10 tok/s, where the kernels alone would give 207. With one
- * command buffer generation goes from 55 to 150, then 200 tok/s, prefill from 55 to 200, then 400, the
- * first token from 50 ms to 20, then 10, in 2.5 GB of memory.
+ * Published as a plan for RWKV-7 2.9B on an Apple M4: 50 ops in each of 32 layers, each waited
+ * for, are 1600 synchronisations per token and leave 10 tok/s, where the kernels alone would give
+ * 207. With one command buffer generation goes from 55 to 150, then 200 tok/s, prefill from 55 to
+ * 200, then 400, the first token from 50 ms to 20, then 10, in 2.5 GB of memory.
  *
- * Measured: the same greedy token with one launch per op, as one command buffer per op, per layer and
- * per token, each waited for; and with fused launches as one command buffer; interleaved. Then a
- * prompt in one pass, and a short prompt to its first token. */
+ * Measured: the same greedy token with one launch per op, as one command buffer per op, per
+ * layer and per token, each waited for; and with fused launches as one command buffer;
+ * interleaved. Then a prompt in one pass, and a short prompt to its first token. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -29,7 +29,8 @@ typedef struct {
     float *logits, *want; /* (vocab) */
 } prompt;
 
-/* From a state of nothing to the logits of the last token, which must be those of the first time. */
+/* From a state of nothing to the logits of the last token, which must be those of the first
+ * time. */
 static bool take(void *context, timing_sample *out, err *e) {
     prompt *p = context;
     size_t bytes = model_get_shape(p->model)->vocab * sizeof *p->logits;

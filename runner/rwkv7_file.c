@@ -1,8 +1,8 @@
-/* rwkv7_file: what a GGUF file of the rwkv7 architecture says: its shape and its weights. Everything
- * is checked here, so that the rest can rely on it; nothing runs here.
+/* rwkv7_file: what a GGUF file of the rwkv7 architecture says: its shape and its weights.
+ * Everything is checked here, so that the rest can rely on it; nothing runs here.
  *
- * The ranks of adapters are those of their tensors: files state others, or none. Vectors are counted
- * by their elements, because writers differ in how many dimensions of 1 they keep. */
+ * The ranks of adapters are those of their tensors: files state others, or none. Vectors are
+ * counted by their elements, because writers differ in how many dimensions of 1 they keep. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>

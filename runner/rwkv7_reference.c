@@ -1,5 +1,5 @@
-/* rwkv7_reference: the forward pass in double precision, see model_reference_new. Written to be read
- * next to the equations of the model. */
+/* rwkv7_reference: the forward pass in double precision, see model_reference_new. Written to be
+ * read next to the equations of the model. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

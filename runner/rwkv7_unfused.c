@@ -1,6 +1,6 @@
-/* rwkv7_unfused: a layer with one launch per op, in the order in which other runners have them: 40
- * launches where rwkv7_record.c needs 8 on a GPU. It exists to measure what fusing saves, and checks
- * the ops by themselves on real activations. */
+/* rwkv7_unfused: a layer with one launch per op, in the order in which other runners have them:
+ * 40 launches where rwkv7_record.c needs 8 on a GPU. It exists to measure what fusing saves,
+ * and checks the ops by themselves on real activations. */
 #include "rwkv7_parts.h"
 #include "variants.h"
 

@@ -2,12 +2,12 @@
  *
  * The file, all numbers little-endian:
  *   16 bytes   "assay state 1", a newline and zeros
- *   64 bytes   the model: SHA-256, as hexadecimal digits, of the GGUF's header and of samples of all
- *              of its tensors
+ *   64 bytes   the model: SHA-256, as hexadecimal digits, of the GGUF's header and of samples of
+ *              all of its tensors
  *   4 x u32    position, number of tokens, number of buffers, 0
  *   u32 each   the tokens so far, of a model that needs them to go back in time
- *   per buffer its size in bytes as u64, and its bytes: a recurrent state whole, of a cache the rows
- *              that are filled
+ *   per buffer its size in bytes as u64, and its bytes: a recurrent state whole, of a cache the
+ *              rows that are filled
  *   64 bytes   SHA-256 of everything before it
  *
  * Reading checks all of it before anything changes; writing replaces a file whole or not at all. */

@@ -1,10 +1,10 @@
 /* synth: models of random weights in the shape of real ones, to measure and to test with.
  *
- * The same seed and options give the same bytes on every machine: no operation is used that is not
- * exactly rounded. Weights have a spread of 1 / sqrt(row), so activations neither die nor explode,
- * and logits have one of about 3. The vectors of a recurrent layer are in the range that trained ones
- * are in, so that its state stays finite, however long the text is. What such a model says is noise;
- * its tokenizer is a real one. */
+ * The same seed and options give the same bytes on every machine: no operation is used that is
+ * not exactly rounded. Weights have a spread of 1 / sqrt(row), so activations neither die nor
+ * explode, and logits have one of about 3. The vectors of a recurrent layer are in the range
+ * that trained ones are in, so that its state stays finite, however long the text is. What such
+ * a model says is noise; its tokenizer is a real one. */
 #ifndef ASSAY_SYNTH_H
 #define ASSAY_SYNTH_H
 
@@ -44,8 +44,8 @@ typedef struct {
 } synth_vocab;
 
 bool synth_vocab_make(synth_vocab *v, uint32_t count, err *e);
-/* A World vocabulary: one control token, the 256 bytes, the same pairs of letters and pairs of pairs,
- * and padding at the end. It has no merges. */
+/* A World vocabulary: one control token, the 256 bytes, the same pairs of letters and pairs of
+ * pairs, and padding at the end. It has no merges. */
 enum { SYNTH_WORLD_MIN = 1 + 256, SYNTH_WORLD_PADDING = 6 };
 bool synth_vocab_make_world(synth_vocab *v, uint32_t count, err *e);
 void synth_vocab_free(synth_vocab *v);

@@ -1,8 +1,8 @@
 /* synth_rwkv7: an RWKV-7 with random weights, see synth.h. Types are those of published files.
  *
- * The vectors are drawn from where those of trained models are: decays from 0.55 to nearly 1, so that
- * a head remembers from one token to hundreds; keys, rates and gates of the size that the equations
- * give them. */
+ * The vectors are drawn from where those of trained models are: decays from 0.55 to nearly 1,
+ * so that a head remembers from one token to hundreds; keys, rates and gates of the size that
+ * the equations give them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-/* tokenizer_rwkv: the World vocabulary of RWKV models, see tokenizer_kind.h: at every place the longest
- * token that the text goes on with. No words, no merges, any bytes.
+/* tokenizer_rwkv: the World vocabulary of RWKV models, see tokenizer_kind.h: at every place the
+ * longest token that the text goes on with. No words, no merges, any bytes.
  *
- * The file writes the bytes of a token as Python writes a literal, without the quotes. The tokens are
- * sorted by their bytes, which is a trie without nodes: those that begin with the same bytes are
- * neighbours, the shortest first. Only normal tokens are in it, so that text which looks like a
- * control or padding token stays text. */
+ * The file writes the bytes of a token as Python writes a literal, without the quotes. The
+ * tokens are sorted by their bytes, which is a trie without nodes: those that begin with the
+ * same bytes are neighbours, the shortest first. Only normal tokens are in it, so that text
+ * which looks like a control or padding token stays text. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* The RWKV-7 model: what its tapes compute against numbers that another runner confirmed, prompts in
- * tiles of any size, weights of any type, and which files it takes and which it refuses. */
+/* The RWKV-7 model: what its tapes compute against numbers that another runner confirmed,
+ * prompts in tiles of any size, weights of any type, and which files it takes and which it
+ * refuses. */
 #include <greatest.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Saved states: a text goes on from a file as it would have gone on without it, with a cache and with
- * a recurrent state; a file that is damaged or of another model changes nothing. */
+/* Saved states: a text goes on from a file as it would have gone on without it, with a cache
+ * and with a recurrent state; a file that is damaged or of another model changes nothing. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* The World vocabulary of RWKV: the longest token at every place, on small vocabularies made here. */
+/* The World vocabulary of RWKV: the longest token at every place, on small vocabularies made
+ * here. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>
