@@ -287,9 +287,8 @@ static const kernel kernels[] = {
            "4 simdgroups share 8 rows, 4 lanes a block", .accumulates = true, .group = 128,
            .rows = 8, .shapes = &ladder_shapes.accumulate),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
-        STAGED("", false) STAGED("_accumulate", true)
-        LEAN_TOKENS("", false) LEAN_TOKENS("_accumulate", true) SHARED(q4_0, ladder)
-            OTHER_FORMATS(ALL)};
+        STAGED("", false) STAGED("_accumulate", true) LEAN_TOKENS("", false)
+            LEAN_TOKENS("_accumulate", true) SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",
