@@ -54,15 +54,12 @@ static const option options[] = {
     {"json", OPTION_FLAG, &settings.json, NULL, "print JSON instead of the table", 0, 0},
     {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
     {"baseline", OPTION_TEXT, &settings.baseline, "B",
-     "compare with a folder of other kernels, timed interleaved with these; with what was saved\n"
-     "under a name; or with a CSV of an earlier run. Never written",
-     0, 0},
+     "compare with a folder of kernels (timed interleaved), a saved NAME or an earlier CSV", 0, 0},
     {"min-effect", OPTION_PERCENT, &settings.bench.min_effect, "PERCENT",
      "with --baseline: smallest change worth a verdict (default 3)", 0, 0},
     {"again", OPTION_SECONDS, &settings.bench.again_s, "S",
-     "with a folder as --baseline: time a case that is ambiguous again, for at most so many\n"
-     "seconds (default 12)",
-     0, 0},
+     "with --baseline FOLDER: time ambiguous cases again, at most S seconds each (default 12)", 0,
+     0},
     {"compared", OPTION_NUMBER, &settings.bench.compared, NULL, NULL, 0, UINT64_MAX},
     {"explain", OPTION_FLAG, &settings.explain, NULL,
      "with --baseline: the numbers of each verdict", 0, 0},

@@ -57,6 +57,11 @@ static bool check_filters(const selection *s, err *e) {
     return true;
 }
 
+/* Those of a user's description may have none. */
+static const char *get_about(const char *text) {
+    return text ? text : "";
+}
+
 enum { COLUMNS = 7 };
 
 /* One line per op, then one per kernel. Measures the columns, or prints if there are none to
@@ -72,10 +77,14 @@ static size_t list_kernels(const selection *s, const table *t, table_column *col
                 continue;
             char format[32];
             axes_get_format(k, format, sizeof format);
-            const char *head[COLUMNS] = {o->name, "", "", "", "", o->dims, o->about};
-            const char *cells[COLUMNS] = {
-                "", k->name, format, k->accumulates ? "+=" : "", k->tokens ? "many" : "",
-                "", k->about};
+            const char *head[COLUMNS] = {o->name, "", "", "", "", o->dims, get_about(o->about)};
+            const char *cells[COLUMNS] = {"",
+                                          k->name,
+                                          format,
+                                          k->accumulates ? "+=" : "",
+                                          k->tokens ? "many" : "",
+                                          "",
+                                          get_about(k->about)};
             for (size_t c = 0; c + 1 < COLUMNS && columns; c++) {
                 table_fit(&columns[c], head[c]);
                 table_fit(&columns[c], cells[c]);
@@ -139,7 +148,7 @@ static void print_variants(const op_kernels *l) {
         if (j < i)
             continue;
         printf("%s%s%s", i ? "; " : "", k->variant ? k->variant : "", k->variant ? ": " : "");
-        print_markdown_cell(k->about);
+        print_markdown_cell(get_about(k->about));
     }
 }
 
@@ -165,7 +174,7 @@ static size_t print_markdown(const selection *s) {
             continue;
         count += l.count;
         printf("| `%s` | ", l.op->name);
-        print_markdown_cell(l.op->about);
+        print_markdown_cell(get_about(l.op->about));
         printf(" | %s | ", l.op->dims);
         print_formats(&l);
         printf(" | %s | %zu | ", describe_outputs(&l), l.count);

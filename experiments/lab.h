@@ -47,7 +47,7 @@ void lab_close_cases(measurement *cases, size_t count);
 /* meter_time; in a smoke run no more samples than needed. */
 bool lab_time(lab *l, measurement *cases, size_t count, err *e);
 
-/* meter_time_again: more samples of the same, for at most so many seconds. */
+/* meter_time_again: more samples of the same, for at most `seconds`. */
 bool lab_time_again(lab *l, measurement *cases, size_t count, double seconds, err *e);
 
 /* Fills the columns that every row has (results.h), except those the experiment has already filled,

@@ -146,7 +146,7 @@ static bool check_launches(lab *l, lab_decoder *d, const model_options *o, size_
                        result.message);
     l->checked_position = d->position;
     l->checked_norms = o->norms;
-    l->checked_unfused = o->is_unfused;
+    l->checked_fusion = o->fusion;
     return true;
 }
 
@@ -198,7 +198,7 @@ bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_dec
               model_keep(d->model, e);
     free(tokens);
     bool is_checked = l->logits && l->checked_position == d->position &&
-                      l->checked_norms == o->norms && l->checked_unfused == o->is_unfused;
+                      l->checked_norms == o->norms && l->checked_fusion == o->fusion;
     if (!ok || (!is_checked && !check_launches(l, d, o, vocab, e)))
         return false;
     d->logits = malloc(vocab * sizeof *d->logits);

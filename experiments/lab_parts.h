@@ -17,7 +17,7 @@ struct lab {
     float *logits;     /* of the token at checked_position, from a checked pass */
     uint32_t checked_position;
     model_norms checked_norms; /* of that pass */
-    bool checked_unfused;
+    model_fusion checked_fusion;
 };
 
 void lab_close_model(lab *l);

@@ -58,7 +58,8 @@ bool planted_calibrate(lab *l, planted *out, err *e) {
     if (ok) {
         out->base_ns = timing_compute_stats(&cases[0].result, CLOCK_GPU).median;
         /* A smoke run measures nothing: then a round is its part of the loop. */
-        out->round = lab_get_level(l) == LEVEL_SMOKE ? 1.0 / ROUNDS : (r.ratio - 1) / STEP;
+        out->round =
+            lab_get_level(l) == LEVEL_SMOKE ? 1.0 / (double)ROUNDS : (r.ratio - 1) / (double)STEP;
         ok = out->round > 0 ||
              err_set(e, EXIT_INCONCLUSIVE, "more rounds take no longer: nothing can be planted");
     }
@@ -84,7 +85,7 @@ static void decide(const measurement cases[2], const planted_options *o, uint64_
 
 bool planted_compare(lab *l, const planted *p, double share, const planted_options *o,
                      measurement cases[2], verdict_case *out, double *size, err *e) {
-    uint32_t more = (uint32_t)fmin(100.0 * ROUNDS, share / p->round + 0.5);
+    uint32_t more = (uint32_t)fmin(100.0 * (double)ROUNDS, share / p->round + 0.5);
     *size = more * p->round;
     bool ok = open_sides(l, ROUNDS + more, cases, e) && lab_time(l, cases, 2, e);
     if (ok)

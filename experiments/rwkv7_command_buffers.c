@@ -108,7 +108,7 @@ static void put_model(sheet *s, model *ops, model *fused, err *e) {
 
 static bool run(lab *l, sheet *s, err *e) {
     lab_decoder ops = {.model = NULL}, fused = {.model = NULL};
-    model_options unfused = {.is_unfused = true}, plain = {.is_unfused = false};
+    model_options unfused = {.fusion = FUSION_NONE}, plain = {.fusion = FUSION_BEST};
     bool ok =
         lab_open_decoder(l, &unfused, 0, &ops, e) && lab_open_decoder(l, &plain, 0, &fused, e);
     const decoding_way ways[] = {{"op", &ops, PLAY_LAUNCHES, true, NULL, 0},

@@ -1,9 +1,10 @@
 /* assay.h: what the description of an op needs. The only header to include.
  *
  * A description is a C file beside the .metal file, compiled and loaded by assay when it is first
- * used. It answers four questions: what is the right result (the oracle), how is the kernel launched
- * (buffers, constants, grid), which sizes are worth checking (the shapes), which kernels are there
- * (the table). examples/softcap/softcap.c is one, with comments. The types and functions are in:
+ * used. It answers four questions: what is the right result (the oracle), how is the kernel
+ * launched (buffers, constants, grid), which sizes are worth checking (the shapes), which kernels
+ * are there (the table). examples/softcap_c/softcap.c is one, with comments. The types and functions
+ * are in:
  *
  *   harness/check/op.h           op, kernel, shape: what a description fills in
  *   harness/check/kernel_case.h  a case, and the buffers of a case (case_input_f32, case_output)

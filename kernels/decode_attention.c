@@ -58,8 +58,8 @@ static bool decode_attention_build(kernel_case *c, err *e) {
                                    attention_get_scale(head_dim), e);
 }
 
-/* Keys: 1, and around the 32 that a simdgroup and the 256 that a threadgroup takes at a time; more
- * than the 2048 that a fixed array of scores once held. Heads of 1 to 256 dimensions, whole
+/* Keys: 1, and around the 32 that a simdgroup and the 256 that a threadgroup takes at a time; a
+ * third turn of few values; more than the 2048 that a fixed array of scores once held. Heads of 1 to 256 dimensions, whole
  * float4s or not, whole simdgroups or not; 1, 3 and 4 query heads per head of the cache. */
 static const shape shapes[] = {
     {{1, 1, 1, 1}},     {{1, 9, 3, 64}},     {{3, 9, 3, 64}},   {{5, 9, 3, 64}},
@@ -68,6 +68,7 @@ static const shape shapes[] = {
     {{7, 3, 3, 1}},     {{100, 2, 1, 1}},    {{290, 4, 2, 3}},  {{33, 4, 2, 33}},
     {{65, 6, 2, 80}},   {{257, 3, 1, 96}},   {{40, 4, 4, 100}}, {{70, 2, 2, 255}},
     {{130, 4, 1, 256}}, {{512, 32, 8, 128}}, {{64, 2, 1, 64}},  {{129, 3, 1, 32}},
+    {{530, 2, 1, 4}},
 };
 
 static const kernel kernels[] = {

@@ -257,7 +257,7 @@ bool layer_norm_shift_record(tape *t, const kernel *k, slice x, slice w, slice b
                              slice state, slice out, uint32_t dim, uint32_t mixes, float eps,
                              err *e);
 
-/* dst (rows, columns) = src, whose rows start so many values apart. Kernels by variant: "f32", "f16",
+/* dst (rows, columns) = src, whose rows start a stride apart. Kernels by variant: "f32", "f16",
  * "f32 to f16", "f16 to f32". */
 typedef struct {
     uint32_t rows, columns, src_stride, dst_stride;

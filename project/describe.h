@@ -1,6 +1,6 @@
 /* describe: ops described by a short text instead of a C file, for the simple cases: buffers whose
- * sizes follow from the shape, scalars, one launch, and an oracle that is an expression per element,
- * a piece of C, or a file of expected values.
+ * sizes follow from the shape, scalars, one launch, and an oracle that is an expression per
+ * element, a piece of C, or a file of expected values.
  *
  *   op        row_sum: y[r] = the sum of row r of x
  *   dims      rows dim

@@ -1,5 +1,5 @@
-/* describe_expression: an expression of a description as C. Only names, brackets and parentheses are
- * looked at: subscripts of buffers, sum(...) and max(...); all else is the compiler's. */
+/* describe_expression: an expression of a description as C. Only names, brackets and parentheses
+ * are looked at: subscripts of buffers, sum(...) and max(...); all else is the compiler's. */
 #include <ctype.h>
 #include <string.h>
 

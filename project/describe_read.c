@@ -1,4 +1,4 @@
-/* describe_read: the lines of a description. Owns their grammar; expressions are left as they are. */
+/* describe_read: the lines of a description. Owns their grammar; expressions stay as they are. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>

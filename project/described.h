@@ -1,9 +1,9 @@
 /* described: what the C text of a described op (describe.h) calls. Not for files written by hand.
  *
  * An oracle that is one expression derives how exact its elements must be while it computes them.
- * Each operator rounds once. A function adds the error that Metal allows it, and what it makes of the
- * rounding of its argument. A sum whose terms cancel is less exact by the ratio of the sum of their
- * magnitudes to the sum. */
+ * Each operator rounds once. A function adds the error that Metal allows it, and what it makes of
+ * the rounding of its argument. A sum whose terms cancel is less exact by the ratio of the sum of
+ * their magnitudes to the sum. */
 #ifndef ASSAY_DESCRIBED_H
 #define ASSAY_DESCRIBED_H
 

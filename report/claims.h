@@ -28,8 +28,8 @@ typedef enum {
 /* Texts belong to the file. */
 typedef struct {
     const char *id, *text, *unit, *conditions, *model, *device, *experiment, *metric;
-    /* device: that the number was published for; "any GPU" for what is said of all of them.
-     * model: words that the name of the measured model must contain, its weights' type among them */
+    /* device: that the number was published for; "any GPU" for what is said of all of them. model:
+     * words that the name of the measured model must contain, its weights' type among them */
     const char *obstacle; /* why no device can answer here, or "" */
     claim_relation relation;
     claim_kind kind;
@@ -69,9 +69,9 @@ typedef struct {
 
 /* Malformed files are one sentence with file and line, EXIT_USAGE. */
 bool claims_read(const char *path, claim_list *out, err *e);
-/* The claims of a file (NULL: results/claims.csv of the root, else those that come with Assay, which
- * say nothing about a user's project) and the results of some folders (none: all of the root's, which
- * may be empty), as verbs take them. The caller frees both, also on failure. */
+/* The claims of a file (NULL: results/claims.csv of the root, else those that come with Assay,
+ * which say nothing about a user's project) and the results of some folders (none: all of the
+ * root's, which may be empty), as verbs take them. The caller frees both, also on failure. */
 bool claims_open(const char *file, const char *const *folders, size_t count, claim_list *claims,
                  store *results, err *e);
 void claims_free(claim_list *l);

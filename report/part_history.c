@@ -11,7 +11,9 @@
 
 /* Trends -------------------------------------------------------------------------------------- */
 
-enum { WIDTH = 220, HEIGHT = 44, EDGE = 5 };
+#define WIDTH 220.0
+#define HEIGHT 44.0
+#define EDGE 5.0
 
 typedef struct {
     const char *date, *commit, *hash;
@@ -52,13 +54,13 @@ static void print_trend(FILE *out, const char *name, const point *points, size_t
     double middle = (least + most) / 2, span = fmax(most - least, 0.02 * middle);
     fprintf(
         out,
-        "<td><svg class=\"trend\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" role=\"img\" "
+        "<td><svg class=\"trend\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" role=\"img\" "
         "aria-label=\"",
         WIDTH, HEIGHT, WIDTH, HEIGHT);
     html_printf(out, "%.200s: %zu runs", name, count);
     fputs("\"><polyline fill=\"none\" stroke=\"currentColor\" stroke-width=\"1\" points=\"", out);
 #define X(i) (EDGE + (double)(i) * (WIDTH - 2 * EDGE) / (double)(count > 1 ? count - 1 : 1))
-#define Y(value) (HEIGHT / 2.0 - ((value)-middle) * (HEIGHT - 2 * EDGE) / span)
+#define Y(value) (HEIGHT / 2 - ((value)-middle) * (HEIGHT - 2 * EDGE) / span)
     for (size_t i = 0; i < count; i++)
         fprintf(out, "%.1f,%.1f ", X(i), Y(points[i].median));
     fputs("\"/>", out);

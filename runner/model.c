@@ -48,7 +48,7 @@ static bool open_parts(model *m, const model_options *o, err *e) {
         m->tile = m->context;
     m->shared_scratch = o->shared_scratch;
     m->norms = o->norms;
-    m->is_unfused = o->is_unfused;
+    m->fusion = o->fusion;
     if (!make_common(m, e) || !m->family->open(m, e))
         return false;
     model_unsettle(m); /* a recurrent state starts as zeros */

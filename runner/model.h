@@ -25,6 +25,13 @@ typedef struct {
     uint32_t context; /* tokens that the model was made for; 0: any number */
 } model_shape;
 
+/* How many ops a launch does, where a family has the choice. */
+typedef enum {
+    FUSION_BEST, /* as many as pays off on the device */
+    FUSION_NONE, /* one, to measure what fusing saves */
+    FUSION_MOST  /* as on a GPU, to check it on the software device */
+} model_fusion;
+
 /* How a norm and the products after it are launched for one token: as is fastest on the device; the
  * norm in a launch of its own; or in every product, each row of which computes the norm. The last
  * two are for measuring, where the family and the weights allow it. */
@@ -35,7 +42,7 @@ typedef struct {
     uint32_t tile;    /* tokens of a prompt that go through the layers together; 0: the device's */
     bool shared_scratch; /* scratch that the CPU can see, to measure what that costs */
     model_norms norms;
-    bool is_unfused; /* one launch per op where the family can, to measure what fusing saves */
+    model_fusion fusion;
     const struct model_family *family; /* NULL: the one that the file names */
 } model_options;
 

@@ -127,8 +127,9 @@ struct model {
     model_shape shape;
     uint32_t context; /* 0: no limit */
     uint32_t tile;
-    bool shared_scratch, is_unfused;
+    bool shared_scratch;
     model_norms norms;
+    model_fusion fusion;
     slice logits; /* (vocab) */
     /* the rest is for model.c and model_state.c */
     slice ids;     /* (tile) of a prompt */

@@ -71,7 +71,7 @@ static bool record_product(model *m, tape *t, const matvec_product *p, uint32_t 
 /* Products that do not depend on each other. */
 static bool record_products(model *m, tape *t, const matvec_product *products, size_t count,
                             uint32_t tokens, err *e) {
-    const kernel *all = variants_pick_mixed(get_facts(m), tokens);
+    const kernel *all = variants_pick_mixed(get_facts(m), m->fusion, tokens);
     if (all)
         return matvec_mixed_record(t, all, products, count, e);
     for (size_t i = 0; i < count; i++)
@@ -138,7 +138,7 @@ static bool record_heads(model *m, tape *t, uint32_t index, slice v, uint32_t to
         x.v_gate = a->v_gate;
         x.v_first = a->v_first;
     }
-    const kernel *all = variants_pick_time_mix_token(d, tokens);
+    const kernel *all = variants_pick_time_mix_token(d, m->fusion, tokens);
     if (all)
         return time_mix_v7_token_record(t, all, &x, state, a->y, s->heads, s->head_size,
                                         RWKV7_GROUP_EPS, e);
@@ -158,7 +158,7 @@ static bool record_layer(model *m, tape *t, uint32_t index, uint32_t tokens, err
     const rwkv7_scratch *a = &get_own(m)->scratch;
     slice v = index == 0 ? a->v_first : a->v; /* the first layer's is kept for the others */
     model_mark_layer(t, index);
-    if (m->is_unfused)
+    if (m->fusion == FUSION_NONE)
         return rwkv7_record_ops(m, t, index, tokens, e);
     if (!record_shift(m, t, &l->norm_w, &l->norm_b, &l->mixes, s->time_shift, tokens, e) ||
         !record_projections(m, t, index, v, tokens, e) ||

@@ -58,7 +58,7 @@ static void hash(const void *data, size_t bytes, char out[HASH_BYTES]) {
     memcpy(out, hex, HASH_BYTES);
 }
 
-/* How much of a buffer belongs to the state after so many tokens; 0: nothing. */
+/* How much of a buffer belongs to the state at a position; 0: nothing. */
 static size_t count_bytes(const model *m, const model_buffer *b, uint32_t position) {
     if (b->kind == MEMORY_STATE)
         return b->buffer->bytes;

@@ -132,12 +132,16 @@ const kernel *variants_pick_batched(const device_facts *d) {
 
 /* A layer of one token is short: on a GPU a launch more costs as much as what it computes. On the
  * software device a launch costs little, and a threadgroup that waits at barriers much. */
-const kernel *variants_pick_mixed(const device_facts *d, uint32_t tokens) {
-    return d->emulated || tokens > 1 ? NULL : &matvec_mixed_op.kernels[0];
+static bool is_fused(const device_facts *d, model_fusion f, uint32_t tokens) {
+    return tokens == 1 && (f == FUSION_MOST || (f == FUSION_BEST && !d->emulated));
 }
 
-const kernel *variants_pick_time_mix_token(const device_facts *d, uint32_t tokens) {
-    return d->emulated || tokens > 1 ? NULL : &time_mix_v7_token_op.kernels[0];
+const kernel *variants_pick_mixed(const device_facts *d, model_fusion f, uint32_t tokens) {
+    return is_fused(d, f, tokens) ? &matvec_mixed_op.kernels[0] : NULL;
+}
+
+const kernel *variants_pick_time_mix_token(const device_facts *d, model_fusion f, uint32_t tokens) {
+    return is_fused(d, f, tokens) ? &time_mix_v7_token_op.kernels[0] : NULL;
 }
 
 const kernel *variants_pick_alone(const device_facts *d, const op *o) {

@@ -5,6 +5,7 @@
 
 #include "harness/check/op.h"
 #include "harness/device/device.h"
+#include "model.h"
 #include "reference/quant.h"
 
 /* y = W x, or y += W x, for W (out_dim, in_dim). NULL with e set: no kernel reads this format. */
@@ -24,8 +25,8 @@ const kernel *variants_pick_activated(const device_facts *d, const weight_format
 
 /* Many products of one token in one launch, and all of a time mix in one: NULL where a launch for
  * each is better. */
-const kernel *variants_pick_mixed(const device_facts *d, uint32_t tokens);
-const kernel *variants_pick_time_mix_token(const device_facts *d, uint32_t tokens);
+const kernel *variants_pick_mixed(const device_facts *d, model_fusion f, uint32_t tokens);
+const kernel *variants_pick_time_mix_token(const device_facts *d, model_fusion f, uint32_t tokens);
 
 /* The kernel of an op that has one for a device whose threads run alone, and one for a GPU. */
 const kernel *variants_pick_alone(const device_facts *d, const op *o);

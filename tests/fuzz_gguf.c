@@ -142,6 +142,12 @@ static bool write_models(const char *folder, err *e) {
     snprintf(path, sizeof path, "%s/model", folder);
     if (!synth_write_model(&small, path, &o, e))
         return false;
+    const synth_shape recurrent = {"recurrent", "", 1,     64,   1,     1,           64,
+                                   270,         64, 1e-5f, 1e4f, false, {8, 8, 8, 8}};
+    char other[1024];
+    snprintf(other, sizeof other, "%s/rwkv7", folder);
+    if (!synth_write_model(&recurrent, other, &o, e))
+        return false;
     gguf *g = gguf_open(path, e);
     bool ok = g && write_vocabularies(folder, g, e);
     gguf_free(g);

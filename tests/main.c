@@ -22,6 +22,7 @@
     X(record_suite)                                                                                \
     X(worker_suite)                                                                                \
     X(timing_suite)                                                                                \
+    X(subject_suite)                                                                               \
     X(tape_suite)                                                                                  \
     X(check_suite)                                                                                 \
     X(numerics_suite)                                                                              \
@@ -39,6 +40,7 @@
     X(checked_suite)                                                                               \
     X(lines_suite)                                                                                 \
     X(sanitizer_suite)                                                                             \
+    X(disturbance_suite)                                                                           \
     X(exact_suite)                                                                                 \
     X(validation_suite)                                                                            \
     X(cache_suite)                                                                                 \

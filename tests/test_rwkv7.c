@@ -27,10 +27,10 @@ static gguf *open_golden(const golden_options *o) {
     return golden_rwkv7_write(path, o, &e) ? gguf_open(path, &e) : NULL;
 }
 
-static bool is_unfused; /* of the models that are opened */
+static model_fusion fusion; /* of the models that are opened */
 
 static model *open_model(const gguf *g, uint32_t tile) {
-    return model_new(lib, g, &(model_options){.tile = tile, .is_unfused = is_unfused}, &e);
+    return model_new(lib, g, &(model_options){.tile = tile, .fusion = fusion}, &e);
 }
 
 /* The numbers have six digits. */
@@ -172,9 +172,9 @@ TEST a_model_of_any_type_passes_its_check(const char *type) {
     PASS();
 }
 
-/* The ops by themselves, 40 in a layer, compute what the fused launches do. */
-TEST a_model_of_single_ops_is_the_same(void) {
-    is_unfused = true;
+/* The ops by themselves, 40 in a layer, and fused as on a GPU, 8 in a layer. */
+TEST a_model_is_the_same_however_its_ops_are_fused(model_fusion how, size_t launches) {
+    fusion = how;
     gguf *g = open_golden(&(golden_options){0});
     ASSERT_OK(g);
     model *m = open_model(g, 3);
@@ -191,11 +191,11 @@ TEST a_model_of_single_ops_is_the_same(void) {
     CHECK_CALL(has_golden_state(m));
     tape *t = model_get_token_tape(m, false, &e);
     ASSERT_OK(t);
-    ASSERT_EQ(2 + 36 + 40 + 2, t->count);
+    ASSERT_EQ(launches, t->count);
     model_free(m);
     CHECK_CALL(passes_check(g, 4));
     gguf_free(g);
-    is_unfused = false;
+    fusion = FUSION_BEST;
     PASS();
 }
 
@@ -427,8 +427,9 @@ SUITE(rwkv7_suite) {
     static const char *const types[] = {"q4_0", "q5_1", "q8_0", "q4_k", "q6_k", "f16"};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         RUN_TESTp(a_model_of_any_type_passes_its_check, types[i]);
-    RUN_TEST(a_model_of_single_ops_is_the_same);
-    is_unfused = false; /* even where it failed */
+    RUN_TESTp(a_model_is_the_same_however_its_ops_are_fused, FUSION_NONE, 2 + 36 + 40 + 2);
+    RUN_TESTp(a_model_is_the_same_however_its_ops_are_fused, FUSION_MOST, 2 + 8 + 8 + 2);
+    fusion = FUSION_BEST; /* even where they failed */
     RUN_TEST(the_shipped_model_passes_its_check);
     RUN_TEST(a_prompt_in_tiles_of_any_size_is_the_same);
     RUN_TEST(the_shipped_model_writes_sense);

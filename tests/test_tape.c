@@ -1,9 +1,12 @@
 /* Tapes and the device interface: recording, the ways to play, what is refused before it runs. */
 #include <greatest.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "harness/base/os.h"
+#include "harness/device/soft/poison.h"
 #include "support.h"
 
 SUITE_EXTERN(tape_suite);
@@ -409,7 +412,41 @@ TEST an_unavailable_device_says_why_and_an_unknown_one_what_there_is(void) {
     PASS();
 }
 
+/* Pages that are in memory; 0 where the system does not say. */
+static size_t count_pages(void) {
+    size_t pages = 0;
+    char *text = os_read_file("/proc/self/statm", NULL, NULL);
+    if (!text || sscanf(text, "%*u %zu", &pages) != 1)
+        pages = 0;
+    free(text);
+    return pages;
+}
+
+TEST a_large_buffer_reads_as_nan_and_takes_memory_when_it_is_used(void) {
+    enum { MEGABYTE = 1 << 20, MEGABYTES = 203 };
+    const size_t bytes = (size_t)MEGABYTES * MEGABYTE + 6, words = bytes / 2;
+    soft_poison_free(soft_poison_allocate(bytes)); /* the pattern itself is made once */
+    size_t before = count_pages();
+    uint16_t *all = soft_poison_allocate(bytes);
+    ASSERT(all && (uintptr_t)all % 16384 == 0);
+    size_t taken = count_pages() - before;
+    ASSERT(before == 0 || taken * 4096 < 8 * MEGABYTE);
+    for (size_t i = 0; i < words; i += 997)
+        ASSERT_EQ_FMT(POISON_PATTERN, (int)all[i], "%d");
+    ASSERT(all[words - 1] == POISON_PATTERN);
+    all[12345678] = 7; /* a page of our own: no other place changes */
+    ASSERT(all[12345678] == 7 && all[12345677] == POISON_PATTERN);
+    ASSERT(all[12345678 - (8 << 20)] == POISON_PATTERN);
+    soft_poison_free(all);
+    all = soft_poison_allocate(10);
+    ASSERT(all && all[0] == POISON_PATTERN && all[4] == POISON_PATTERN);
+    soft_poison_free(all);
+    soft_poison_free(NULL);
+    PASS();
+}
+
 SUITE(tape_suite) {
+    RUN_TEST(a_large_buffer_reads_as_nan_and_takes_memory_when_it_is_used);
     for (int order = ORDER_SERIAL; order <= ORDER_CONCURRENT; order++)
         for (int mode = PLAY_WHOLE; mode <= PLAY_LAUNCHES; mode++)
             RUN_TESTp(every_way_to_play_gives_the_same_result, (play_mode)mode, (play_order)order);

@@ -10,13 +10,9 @@
 #include "harness/base/power.h"
 #include "harness/check/fill.h"
 #include "harness/measure/caches.h"
-#include "harness/measure/disturbance.h"
 #include "harness/measure/results.h"
-#include "harness/measure/subject.h"
 #include "harness/measure/timing.h"
 #include "harness/measure/verdict.h"
-#include "kernels/kernels.h"
-#include "support.h"
 
 SUITE(timing_suite);
 
@@ -241,58 +237,6 @@ TEST the_instrument_tells_a_planted_slowdown_from_none(void) {
     PASS();
 }
 
-/* Facts of a second of which both cores were ours. */
-static disturbance_facts make_calm(const disturbance_spin *spins, size_t count) {
-    return (disturbance_facts){.seconds = 1,
-                               .cpu_s = 2,
-                               .switches = 4,
-                               .wait_s = 0.004,
-                               .cores = 2,
-                               .spins = spins,
-                               .spin_count = count,
-                               .on_cpu = true};
-}
-
-TEST a_run_knows_by_itself_whether_it_was_disturbed(void) {
-    disturbance_spin spins[10];
-    for (int i = 0; i < 10; i++)
-        spins[i] = (disturbance_spin){.wall_ns = 100500, .cpu_ns = 100000};
-    const disturbance_facts calm = make_calm(spins, 10);
-    disturbance_facts f = calm;
-    ASSERT(!disturbance_judge(&f));
-    f.switches = 300; /* other programs took the core */
-    ASSERT(disturbance_judge(&f));
-    f = calm;
-    f.wait_s = 0.3; /* threads waited for one */
-    ASSERT(disturbance_judge(&f));
-    f = calm;
-    f.steal_s = 0.1; /* another virtual machine had it */
-    ASSERT(disturbance_judge(&f));
-    f = calm;
-    spins[3].wall_ns = 4e6; /* one interruption is no neighbour, three are */
-    ASSERT(!disturbance_judge(&f));
-    spins[5].wall_ns = spins[7].wall_ns = 4e6;
-    ASSERT(disturbance_judge(&f));
-    for (int i = 0; i < 10; i++)
-        spins[i] =
-            (disturbance_spin){.wall_ns = i < 5 ? 1e5 : 1.5e5, .cpu_ns = i < 5 ? 1e5 : 1.5e5};
-    ASSERT(disturbance_judge(&f));
-    f.on_cpu = false; /* a GPU does not care how fast the CPU is */
-    ASSERT(!disturbance_judge(&f));
-    PASS();
-}
-
-TEST spin_loops_are_timed_by_both_clocks(void) {
-    disturbance d;
-    disturbance_start(&d);
-    for (int i = 0; i < 2 * DISTURBANCE_SPINS; i++)
-        disturbance_probe(&d);
-    ASSERT(d.count == DISTURBANCE_SPINS);
-    for (size_t i = 0; i < d.count; i++)
-        ASSERT(d.spins[i].wall_ns > 0 && d.spins[i].cpu_ns > 0);
-    PASS();
-}
-
 TEST labels_have_names(void) {
     char text[128];
     timing_get_labels(LABEL_EMULATED | LABEL_BUSY | LABEL_VALIDATED, text, sizeof text);
@@ -363,127 +307,6 @@ TEST the_last_cache_is_where_bandwidth_steps_down_to_memory(void) {
     PASS();
 }
 
-/* Subjects ---------------------------------------------------------------------------------- */
-
-static library *kernels;
-
-static bool open_case(kernel_case *c, const op *o, const char *name, shape s) {
-    if (!kernels && support_get_device())
-        kernels = library_new(support_get_device(), NULL, &e);
-    *c = case_new(o, op_find_kernel(o, name), &s, INPUT_NORMAL);
-    return kernels && case_open(c, kernels, 1, &e);
-}
-
-static const struct {
-    const op *op;
-    const char *kernel;
-    shape shape;
-} work[] = {
-    {&ffn_silu_op, "ffn_silu", {{700}}},
-    {&residual_add_inplace_op,
-     "residual_add_inplace",
-     {{700}}},                               /* a play finds the last's output */
-    {&argmax_op, "argmax_reduce", {{5000}}}, /* two launches */
-    {&dispatch_overhead_noop_op, "dispatch_overhead_noop", {{3}}}, /* a counter */
-};
-
-TEST every_regime_and_cache_state_computes_what_the_tape_does(void) {
-    for (size_t w = 0; w < sizeof work / sizeof *work; w++)
-        for (int r = 0; r < TIMING_REGIMES; r++)
-            for (int cache = 0; cache < TIMING_CACHES; cache++) {
-                kernel_case c;
-                ASSERTm(e.text, open_case(&c, work[w].op, work[w].kernel, work[w].shape));
-                subject_options o = {.regime = (timing_regime)r,
-                                     .cache = (timing_cache)cache,
-                                     .cache_bytes = 40000,
-                                     .scrub = c.tape,
-                                     .sample_s = 1e-4};
-                subject *s = subject_new(c.tape, &o, &e);
-                ASSERTm(e.text, s);
-                ASSERTm(e.text, subject_check(s, &e));
-                timing_source source = subject_get_source(s);
-                timing_sample sample;
-                for (int i = 0; i < 3; i++)
-                    ASSERTm(e.text, source.take(source.context, &sample, &e));
-                ASSERT(sample.wall_ns > 0);
-                ASSERTm(e.text, subject_check(s, &e));
-                subject_free(s);
-                case_close(&c);
-            }
-    PASS();
-}
-
-TEST cold_has_copies_beyond_twice_the_cache(void) {
-    kernel_case c;
-    ASSERTm(e.text, open_case(&c, &ffn_silu_op, "ffn_silu", (shape){{1000}}));
-    subject_options o = {.regime = TIMING_CHAINED, .cache = TIMING_COLD, .cache_bytes = 60000};
-    subject *s = subject_new(c.tape, &o, &e);
-    ASSERTm(e.text, s);
-    ASSERT_EQ_FMT((size_t)12000, subject_get_working_set(s), "%zu");
-    ASSERT(subject_get_copies(s) * 12000 >= 2 * 60000 && subject_get_copies(s) < 12);
-    ASSERT_EQ_FMT((size_t)0, subject_get_repeats(s) % subject_get_copies(s), "%zu");
-    subject_free(s);
-    /* So small that no number of copies will do: then something must scrub. */
-    o.cache_bytes = (size_t)64 << 20;
-    ASSERT(!subject_new(c.tape, &o, &e));
-    ASSERTm(e.text, strstr(e.text, "scrub"));
-    case_close(&c);
-    PASS();
-}
-
-TEST independent_plays_have_outputs_of_their_own(void) {
-    kernel_case c;
-    ASSERTm(e.text,
-            open_case(&c, &residual_add_inplace_op, "residual_add_inplace", (shape){{100}}));
-    subject_options o = {.regime = TIMING_INDEPENDENT, .cache = TIMING_WARM, .sample_s = 1};
-    subject *s = subject_new(c.tape, &o, &e);
-    ASSERTm(e.text, s);
-    ASSERT_EQ_FMT(subject_get_repeats(s), subject_get_copies(s), "%zu");
-    ASSERT(subject_get_copies(s) > 1);
-    ASSERTm(e.text, subject_check(s, &e));
-    subject_free(s);
-    case_close(&c);
-    PASS();
-}
-
-/* out = 2 * x, in tests/kernels/broken.metal. */
-static void double_oracle(const launch *l, oracle_io *io) {
-    (void)l;
-    for (size_t i = 0; i < io->out[1].count; i++)
-        io->out[1].value[i] = 2 * (double)((const float *)io->in[0])[i];
-}
-
-static bool time_kernel(const char *name) {
-    float x[32];
-    for (int i = 0; i < 32; i++)
-        x[i] = (float)i;
-    launch *l = support_launch("broken.metal", name);
-    if (!l)
-        return false;
-    launch_bind(l, 0, support_buffer(x, sizeof x), ACCESS_READ, ELEM_F32);
-    launch_bind(l, 1, support_buffer(NULL, sizeof x), ACCESS_WRITE, ELEM_F32);
-    launch_set_u32(l, 2, 32);
-    launch_set_threads_rounded(l, 32, 32);
-    l->oracle = double_oracle;
-    subject_options o = {.regime = TIMING_CHAINED, .cache = TIMING_WARM, .sample_s = 1e-5};
-    e = (err){.code = EXIT_OK};
-    subject *s = subject_new(support_get_tape(), &o, &e);
-    bool ok = s && subject_check(s, &e);
-    subject_free(s);
-    support_end();
-    return ok;
-}
-
-TEST a_wrong_kernel_has_no_time(void) {
-    ASSERTm(support_get_error()->text, time_kernel("right"));
-    ASSERT(!time_kernel("one_row_wrong"));
-    ASSERT_EQ(EXIT_WRONG, e.code);
-    ASSERTm(e.text, strstr(e.text, "one_row_wrong"));
-    ASSERT(!time_kernel("writes_nothing"));
-    ASSERT_EQ(EXIT_WRONG, e.code);
-    PASS();
-}
-
 SUITE(timing_suite) {
     RUN_TEST(steady_samples_end_it_early);
     RUN_TEST(noise_takes_more_samples_until_the_budget_ends);
@@ -493,15 +316,7 @@ SUITE(timing_suite) {
     RUN_TEST(after_a_pause_the_device_is_woken_up_again);
     RUN_TEST(two_sources_take_turns_abba_baab);
     RUN_TEST(the_instrument_tells_a_planted_slowdown_from_none);
-    RUN_TEST(a_run_knows_by_itself_whether_it_was_disturbed);
-    RUN_TEST(spin_loops_are_timed_by_both_clocks);
     RUN_TEST(labels_have_names);
     RUN_TEST(heat_low_power_and_battery_are_read_from_the_system);
     RUN_TEST(the_last_cache_is_where_bandwidth_steps_down_to_memory);
-    RUN_TEST(every_regime_and_cache_state_computes_what_the_tape_does);
-    RUN_TEST(cold_has_copies_beyond_twice_the_cache);
-    RUN_TEST(independent_plays_have_outputs_of_their_own);
-    RUN_TEST(a_wrong_kernel_has_no_time);
-    library_free(kernels);
-    kernels = NULL;
 }

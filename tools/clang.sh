@@ -1,5 +1,5 @@
 #!/bin/sh
-# clang: prints the newest clang along PATH that can compile kernels, as harness/device/toolchain.c
+# clang: prints the newest clang along PATH that can compile kernels, as harness/base/toolchain.c
 # chooses it: ASSAY_CLANG, else the highest clang-NN, else plain clang. Exit status 1 and nothing
 # printed if there is none of version 16 or newer, the oldest with half floats on every CPU.
 #

@@ -1,9 +1,9 @@
-/* The mul_mv kernels of ggml-metal.metal: dst = src0 * src1, a quantised matrix times float vectors,
- * against Assay's own oracle of matvec.
+/* The mul_mv kernels of ggml-metal.metal: dst = src0 * src1, a quantised matrix times float
+ * vectors, against Assay's own oracle of matvec.
  *
  * Arguments travel in one struct, ggml_metal_kargs_mul_mv (ggml-metal-impl.h), and the number of
- * simdgroups and the broadcast factors are function constants from FC_MUL_MV on. kernel.rows
- * is the rows of a threadgroup: N_R0_* of each of its N_SG_* simdgroups, but of q8_0 all simdgroups share
+ * simdgroups and the broadcast factors are function constants from FC_MUL_MV on. kernel.rows is the
+ * rows of a threadgroup: N_R0_* of each of its N_SG_* simdgroups, but of q8_0 all simdgroups share
  * the same N_R0_Q8_0 rows. */
 #include <assay.h>
 
@@ -26,8 +26,8 @@ static void mul_mv_oracle(const launch *l, oracle_io *io) {
         out->value[i] = out->scale[i] = 0; /* the oracle adds */
     reference_matvec(l->kernel->format, io->in[SRC0], io->in[SRC1], (size_t)args.ne01,
                      (size_t)args.ne00, (size_t)args.ne11, out->value, out->scale);
-    /* Nibbles stay where they are in their word, and x is divided by up to 4096 instead: the rounding of
-     * a denormal on the way is multiplied by that again. */
+    /* Nibbles stay where they are in their word, and x is divided by up to 4096 instead: the
+     * rounding of a denormal on the way is multiplied by that again. */
     for (size_t i = 0; i < out->count; i++)
         out->scale[i] = fmax(out->scale[i], 4096 * (double)FLT_MIN);
     out->terms = args.ne00;

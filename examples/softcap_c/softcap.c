@@ -1,16 +1,19 @@
-/* How softcap.metal is launched, and what it should compute. Compiled by assay when it is first used.
+/* How softcap.metal is launched, and what it should compute. Compiled by assay when it is first
+ * used.
  *
  * The file answers four questions in this order: what is the right result (the oracle), how is the
- * kernel launched (the build function), which sizes are worth checking (the shapes), which kernels are
- * there (the table). A second variant is one more MSL function and one more row in the table. */
+ * kernel launched (the build function), which sizes are worth checking (the shapes), which kernels
+ * are there (the table). A second variant is one more MSL function and one more row in the table.
+ */
 #include <assay.h>
 
 #define CAP 30.0f
 
-/* The oracle sees the launch as the kernel does: io->in[i] and io->out[i] belong to [[buffer(i)]]. It
- * fills in the expected value of each element, and how exact it must be: off by at most this many
- * roundings of 2^-24 (tanh to 5 ULP counts double, a division by fast math 5, a product 1) of its scale.
- * The scale is the value itself, but x / cap may be denormal, and cap times its rounding remains. */
+/* The oracle sees the launch as the kernel does: io->in[i] and io->out[i] belong to [[buffer(i)]].
+ * It fills in the expected value of each element, and how exact it must be: off by at most this
+ * many roundings of 2^-24 (tanh to 5 ULP counts double, a division by fast math 5, a product 1) of
+ * its scale. The scale is the value itself, but x / cap may be denormal, and cap times its rounding
+ * remains. */
 static void softcap_oracle(const launch *l, oracle_io *io) {
     (void)l;
     const float *x = io->in[0];

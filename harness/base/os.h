@@ -11,9 +11,9 @@
 uint64_t os_now_ns(void); /* monotonic */
 int os_count_cpus(void);  /* that this process may use */
 
-/* Where the program's own files are (kernels, shim, plots, page, headers): ASSAY_HOME, or the nearest
- * folder above the executable that has kernels/ and harness/ in it, as a source tree has, or that has
- * them in share/assay, as make install puts them. */
+/* Where the program's own files are (kernels, shim, plots, page, headers): ASSAY_HOME, or the
+ * nearest folder above the executable that has kernels/ and harness/ in it, as a source tree has,
+ * or that has them in share/assay, as make install puts them. */
 bool os_find_home(char *path, size_t size, err *e);
 /* $XDG_CACHE_HOME/assay, ~/.cache/assay or a private folder under $TMPDIR; made if missing. */
 bool os_find_cache(char *path, size_t size, err *e);
@@ -26,8 +26,8 @@ char *os_read_file(const char *path, size_t *bytes, err *e);
 char *os_read_plain(const char *path, size_t most, size_t *bytes, err *e);
 /* All of the bytes, however many calls that takes; false where the other end is closed. */
 bool os_write_all(int fd, const void *data, size_t bytes);
-/* Written to a temporary file and renamed: readers see the old file or the whole new one. A symbolic
- * link is followed; a device or a FIFO is written to and never replaced. */
+/* Written to a temporary file and renamed: readers see the old file or the whole new one. A
+ * symbolic link is followed; a device or a FIFO is written to and never replaced. */
 bool os_write_file(const char *path, const void *data, size_t bytes, err *e);
 bool os_is_folder(const char *path);
 bool os_make_folder(const char *path, err *e); /* with parents */

@@ -1,9 +1,10 @@
 /* root: the folder that is worked on. It holds the results, and its commit is the one that rows
  * name.
  *
- * It is the user's project (a folder marked by a file assay.project) when one is given with -C or the
- * current folder is in one; else Assay's source tree, when the program runs from there; else, for an installed program,
- * the current folder. The files of the program itself are os_find_home's. */
+ * It is the user's project (a folder marked by a file assay.project) when one is given with -C or
+ * the current folder is in one; else Assay's source tree, when the program runs from there; else,
+ * for an installed program, the current folder. The files of the program itself are os_find_home's.
+ */
 #ifndef ASSAY_ROOT_H
 #define ASSAY_ROOT_H
 

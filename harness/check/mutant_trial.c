@@ -279,9 +279,10 @@ exit_code mutant_serve(const char *scratch, uint64_t seed, double limit_s, mutan
         !os_make_folder(plan.folder, e))
         return err_set(e, EXIT_CANNOT, "cannot work in %.160s", scratch) ? EXIT_OK : e->code;
     /* Compiled mutants are of no further use; one thread, so that the same seed gives the same
-     * fate. */
+     * fate. Strict: without its guard, a store by one lane becomes one of the same value by all. */
     setenv("XDG_CACHE_HOME", plan.folder, 1);
     setenv("ASSAY_THREADS", "1", 1);
+    setenv("ASSAY_STRICT", "1", 1);
     setenv("ASSAY_LOOP_SECONDS", "3", 1);
     return worker_serve(try_mutant, &plan, e) ? EXIT_OK : e->code;
 }

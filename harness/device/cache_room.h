@@ -1,9 +1,10 @@
-/* cache_room: how much room the cache of compiled code takes, what leaves it when it is full, and what
- * compiling cost.
+/* cache_room: how much room the cache of compiled code takes, what leaves it when it is full, and
+ * what compiling cost.
  *
- * The cache has a limit, ASSAY_CACHE_LIMIT or 1 GB. When a file was added and the limit is passed, those
- * that were not used for the longest time leave, until a tenth of the limit is free; files of the last
- * ten minutes stay, because another process may be about to load them. Being used sets a file's time. */
+ * The cache has a limit, ASSAY_CACHE_LIMIT or 1 GB. When a file was added and the limit is passed,
+ * those that were not used for the longest time leave, until a tenth of the limit is free; files of
+ * the last ten minutes stay, because another process may be about to load them. Being used sets a
+ * file's time. */
 #ifndef ASSAY_CACHE_ROOM_H
 #define ASSAY_CACHE_ROOM_H
 

@@ -3,7 +3,8 @@
  * Text, shim, flags and compiler are in the name, so a changed kernel is another file and a stale
  * one is never used. A file is written under another name and renamed, so two processes that
  * compile the same kernel do not disturb each other; a checksum is kept beside it, with the seconds
- * that compiling took, so a damaged file is compiled again and never used. cache_room.h bounds it. */
+ * that compiling took, so a damaged file is compiled again and never used. cache_room.h bounds it.
+ */
 #ifndef ASSAY_CODE_CACHE_H
 #define ASSAY_CODE_CACHE_H
 

@@ -11,8 +11,8 @@
 /* The .metal files of one folder, parsed and compiled for one device at first use. A NULL folder
  * means ASSAY_KERNELS, or else the user's project's, or else Assay's own kernels/. */
 typedef struct library library;
-/* The kernels of a user's project. From then on every other file that a library's folder does not have
- * is Assay's own. Kept, not copied. */
+/* The kernels of a user's project. From then on every other file that a library's folder does not
+ * have is Assay's own. Kept, not copied. */
 typedef struct {
     const char *folder;
     const char *const *files; /* in the folder */
@@ -25,8 +25,8 @@ library *library_new(device *d, const char *folder, err *e);
 void library_free(library *lib);
 /* Sets another math mode than the device's own; call it before the first pipeline is made. */
 void library_set_math(library *lib, math_mode math);
-/* Called with the name of each kernel before its pipeline is made, which may take a compiler a second,
- * and with NULL afterwards. False before it is made gives up with EXIT_INTERRUPTED. */
+/* Called with the name of each kernel before its pipeline is made, which may take a compiler a
+ * second, and with NULL afterwards. False before it is made gives up with EXIT_INTERRUPTED. */
 typedef bool library_watch(void *context, const char *kernel);
 void library_set_watch(library *lib, library_watch *watch, void *context);
 device *library_get_device(const library *lib);

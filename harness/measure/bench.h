@@ -32,7 +32,7 @@ typedef struct {
     math_mode math;
 } bench_settings;
 
-/* Interleaved samples are looked at after each of so many rounds at most: verdict_case.looks. */
+/* Rounds, at most, after each of which interleaved samples are looked at: verdict_case.looks. */
 enum { BENCH_LOOKS = 4 };
 
 /* The outcome of a case. */

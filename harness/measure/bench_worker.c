@@ -71,7 +71,7 @@ static bool is_decided(const server *s, const measurement *ours, const measureme
     free(was);
     return c.verdict == VERDICT_SAME ||
            (c.verdict != VERDICT_AMBIGUOUS &&
-            c.p * (double)s->settings->compared < VERDICT_LEVEL / BENCH_LOOKS);
+            c.p * (double)s->settings->compared < VERDICT_LEVEL / (double)BENCH_LOOKS);
 }
 
 /* A case that is ambiguous is timed again until it is not, or until its time is up. */

@@ -58,7 +58,7 @@ void measurement_close(measurement *x);
  * timed. */
 bool meter_time(meter *m, measurement *items, size_t count, err *e);
 
-/* More samples of the same, added to their results, for at most so many seconds in all. */
+/* More samples of the same, added to their results, for at most `seconds` in all. */
 bool meter_time_again(meter *m, measurement *items, size_t count, double seconds, err *e);
 
 /* Everything known about it. */

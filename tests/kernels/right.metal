@@ -551,3 +551,31 @@ kernel void specialised(FOUR, device const float *bias [[buffer(3), function_con
         x += bias[i];
     out[i] = x;
 }
+
+// Arrays live as long as their block: many of them, one after the other and nested.
+inline float sum_of_copies(thread const float *p, uint n) {
+    float copy[16];
+    for (uint k = 0; k < n; k++)
+        copy[k] = p[k];
+    float sum = 0;
+    for (uint k = 0; k < n; k++)
+        sum += copy[k];
+    return sum;
+}
+kernel void arrays_in_loops_and_helpers(FOUR, IDS) {
+    float total = 0;
+    for (uint round = 0; round < 20; round++) {
+        float a[16] = {0};
+        if (round % 3 == 2)
+            continue;
+        for (uint k = 0; k < 16; k++)
+            a[k] = in[(i + k) % n];
+        float b[4][4];
+        for (uint k = 0; k < 16; k++)
+            b[k / 4][k % 4] = a[k];
+        if (i % 7 == 6 && round == 10)
+            break;
+        total += sum_of_copies(a, 16) + sum_of_copies(b[1], 4);
+    }
+    out[i] = total;
+}

@@ -409,3 +409,23 @@ kernel void clamp_of_a_vector(FOUR, IDS) {
     uint3 v = clamp(uint3(i), uint3(n), uint3(1, 200, 300)); // bug: clamp range
     out[i] = float(v.x) + in[i % n];
 }
+
+// ------------------------------------------------------------------- far jumps in private memory
+
+kernel void pointer_jumps_from_one_array_into_another(FOUR, IDS) {
+    float first[8], second[8];
+    for (uint k = 0; k < 8; k++)
+        first[k] = second[k] = in[(i + k) % n];
+    thread float *p = i % 2 ? first : second;
+    out[i] = p[int(i % 8) - 40] + first[i % 8]; // bug: load outside
+    out[i] += second[i % 8];
+}
+
+inline void put_far(thread float *p, uint at) {
+    p[at] = 1; // bug: store outside
+}
+kernel void pointer_jumps_out_of_the_frame(FOUR, IDS) {
+    float part[8] = {0};
+    put_far(part, 3 * n + i);
+    out[i] = part[i % 8] + in[i % n];
+}

@@ -25,7 +25,7 @@ extern "C" {
 #endif
 
 enum {
-    SOFT_ABI_VERSION = 3,
+    SOFT_ABI_VERSION = 4,
     SOFT_LANES = MSL_LANES,
     SOFT_MAX_THREADS = MSL_MAX_THREADS,
     SOFT_MAX_GROUPS = SOFT_MAX_THREADS / SOFT_LANES,
@@ -42,6 +42,11 @@ enum {
 /* State first, then the stacks, half each; 2^28 bytes of address space, touched only where used. */
 #define SOFT_REGION_BYTES (1ull << 28)
 #define SOFT_STACKS_AT (1ull << 27)
+
+/* Private arrays of checked mode: address space for each fiber, and as much for its marks. */
+#define SOFT_FIBERS ((SOFT_REGION_BYTES - SOFT_STACKS_AT) / SOFT_STACK_BYTES)
+#define SOFT_ROOM_BYTES (1ull << 20)
+#define SOFT_ROOMS_BYTES (SOFT_FIBERS * SOFT_ROOM_BYTES)
 
 typedef unsigned int soft_u32;
 typedef unsigned long long soft_u64;
@@ -107,7 +112,7 @@ enum { SOFT_MEET_ANY = 1, SOFT_MEET_ALL, SOFT_MEET_PRODUCT, SOFT_MEET_BARRIER };
 enum {
     SOFT_MARK_UNSET = 1, /* given no value */
     SOFT_MARK_MAYBE = 2, /* given no value, or padding */
-    SOFT_MARK_EDGE = 3,  /* around an array */
+    SOFT_MARK_EDGE = 3,  /* between arrays */
 };
 
 enum { SOFT_PAGE_SHIFT = 14, SOFT_PAGES = 1024 };
@@ -131,14 +136,19 @@ typedef struct soft_checks {
     soft_u32 pending;     /* something must be put back before the next access */
     soft_u32 unset;       /* there are private variables with marks */
     unsigned char *marks; /* a byte for each of the stacks' */
+    /* Where private arrays stand, each far from the next; their marks follow after all rooms. What
+     * lies at or above its fiber's top belongs to no array. */
+    soft_u64 rooms;
+    soft_u32 room_top[SOFT_FIBERS];
     void (*access)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 how, const void *pc);
     void (*mishap)(struct soft_worker *w, soft_u32 what, soft_u64 value, const char *text,
                    const void *pc);
+    /* Room for a private array, until it is declared to have ended. */
+    void *(*reserve)(struct soft_worker *w, soft_u64 bytes, const void *pc);
     /* A variable without a value, or an array, begins (or ends) its life. values: SOFT_MARK_* of
-     * each byte of an element of `period` bytes; NULL: it has a value. edge: bytes on both sides
-     * of it that belong to no variable. */
-    void (*declare)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 edge,
-                    const unsigned char *values, soft_u32 period, soft_u32 begins);
+     * each byte of an element of `period` bytes; NULL: it has a value. */
+    void (*declare)(struct soft_worker *w, void *at, soft_u64 bytes, const unsigned char *values,
+                    soft_u32 period, soft_u32 begins);
     void (*meet)(struct soft_worker *w, soft_u32 party, soft_u32 width, const void *pc);
     void (*park)(struct soft_worker *w, const void *pc);
     void (*fence)(struct soft_worker *w, soft_u32 flags, soft_u32 whole_threadgroup);
@@ -195,7 +205,14 @@ typedef struct {
     const soft_u32 *value_bytes;
 } soft_kernel;
 
-static inline __attribute__((always_inline)) soft_worker *soft_here(void) {
+/* nodebug: its instructions belong to the line of the .metal file that called for them. */
+#if defined(__clang__)
+#define SOFT_INLINE static inline __attribute__((always_inline, nodebug))
+#else
+#define SOFT_INLINE static inline __attribute__((always_inline))
+#endif
+
+SOFT_INLINE soft_worker *soft_here(void) {
     soft_u64 sp;
 #if defined(__aarch64__)
     __asm__("mov %0, sp" : "=r"(sp));
@@ -207,11 +224,11 @@ static inline __attribute__((always_inline)) soft_worker *soft_here(void) {
     return (soft_worker *)(sp & ~(SOFT_REGION_BYTES - 1));
 }
 
-/* An address that is different at each place this is compiled into. */
+/* The address of the instruction that this becomes: a different one at each place. */
 #if defined(__aarch64__)
 #define SOFT_SITE(variable) __asm__ volatile("adr %0, ." : "=r"(variable))
 #else
-#define SOFT_SITE(variable) __asm__ volatile("leaq 0(%%rip), %0" : "=r"(variable))
+#define SOFT_SITE(variable) __asm__ volatile("1: leaq 1b(%%rip), %0" : "=r"(variable))
 #endif
 
 /* x18 is an ordinary register on Linux and the system's own on macOS. */

@@ -13,24 +13,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A variable without a value, or an array: its bytes are marked while it lives. */
-static void on_declare(soft_worker *w, void *at, soft_u64 bytes, soft_u32 edge,
-                       const unsigned char *values, soft_u32 period, soft_u32 begins) {
-    soft_checker *c = checker_of(w);
-    uintptr_t inside = (uintptr_t)at - (uintptr_t)w - SOFT_STACKS_AT;
-    if (inside >= SOFT_REGION_BYTES - SOFT_STACKS_AT)
-        return;
-    uint8_t *marks = c->private_marks + inside;
-    memset(marks - edge, begins ? SOFT_MARK_EDGE : 0, edge);
-    memset(marks + bytes, begins ? SOFT_MARK_EDGE : 0, edge);
-    if (!begins || !values)
-        memset(marks, 0, bytes);
-    for (soft_u64 i = 0; begins && values && i + period <= bytes; i += period)
-        memcpy(marks + i, values, period);
-    c->declared += begins ? 1 : -1;
-    c->hooks.unset = c->declared != 0;
-}
-
 /* A meeting that all lanes must come to: a simdgroup barrier, or a function of matrices. */
 static void on_meet(soft_worker *w, soft_u32 party, soft_u32 width, const void *pc) {
     soft_checker *c = checker_of(w);
@@ -87,12 +69,11 @@ static void on_leave(soft_worker *w, const void *pc) {
 soft_checker *soft_checker_new(soft_worker *w, bool is_traced, err *e) {
     soft_checker *c = calloc(1, sizeof *c);
     assert(c);
-    size_t stacks = (size_t)(SOFT_REGION_BYTES - SOFT_STACKS_AT);
-    c->private_marks = mmap(NULL, stacks, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
-    bool ok = shadow_open(&c->threadgroup_shadow, (uintptr_t)w->threadgroup_memory,
+    bool ok = checker_open_private(c) &&
+              shadow_open(&c->threadgroup_shadow, (uintptr_t)w->threadgroup_memory,
                           sizeof w->threadgroup_memory, 4, false);
     c->rescue = soft_rescue_new(w, checker_rescue, c, e);
-    if (c->private_marks == MAP_FAILED || !ok || !c->rescue) {
+    if (!ok || !c->rescue) {
         soft_checker_free(c);
         return NULL;
     }
@@ -100,11 +81,11 @@ soft_checker *soft_checker_new(soft_worker *w, bool is_traced, err *e) {
     int seconds = given ? atoi(given) : 0;
     c->seconds = seconds > 0 ? (unsigned)seconds : DEFAULT_SECONDS;
     c->worker = w;
-    c->hooks.marks = c->private_marks;
     c->hooks.trace = c->hooks.pending = is_traced;
     c->hooks.access = checker_access;
     c->hooks.mishap = checker_mishap;
-    c->hooks.declare = on_declare;
+    c->hooks.reserve = checker_reserve;
+    c->hooks.declare = checker_declare;
     c->hooks.meet = on_meet;
     c->hooks.park = on_park;
     c->hooks.fence = checker_barrier;
@@ -122,8 +103,7 @@ void soft_checker_free(soft_checker *c) {
     soft_rescue_free(c->rescue);
     shadow_close(&c->threadgroup_shadow);
     checker_sync_free(c);
-    if (c->private_marks && c->private_marks != MAP_FAILED)
-        munmap(c->private_marks, (size_t)(SOFT_REGION_BYTES - SOFT_STACKS_AT));
+    checker_close_private(c);
     free(c);
 }
 
@@ -159,13 +139,7 @@ void soft_checker_end(soft_checker *c, finding_list *out) {
     checker_tell_index(c, SOFT_LOAD);
     checker_settle_stores(c);
     checker_put_back(c);
-    if (c->declared) { /* lanes that ended early left their marks */
-        /* New pages are zeros; madvise promises that on Linux only. */
-        mmap(c->private_marks, (size_t)(SOFT_REGION_BYTES - SOFT_STACKS_AT), PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0);
-        c->declared = 0;
-        c->hooks.unset = 0;
-    }
+    checker_end_private(c);
     checker_finish_reports(c, out);
     checker_close_regions(c);
 }
@@ -177,6 +151,7 @@ void soft_checker_begin_group(soft_checks *hooks) {
     if (c->hooks.trace)
         checker_forget_exceptions();
     memset(c->left_at, 0, sizeof c->left_at);
+    checker_empty_rooms(c);
     checker_sync_begin_group(c);
 }
 

@@ -6,11 +6,11 @@
 #include <string.h>
 
 /* Does what was there before matter? */
-static bool reads(unsigned how) {
+bool checker_reads(unsigned how) {
     return !(how & SOFT_STORE) || how & SOFT_UPDATE;
 }
 
-static finding_class outside_class(unsigned how) {
+finding_class checker_outside_class(unsigned how) {
     return how & SOFT_STORE ? FINDING_STORE_OUTSIDE : FINDING_LOAD_OUTSIDE;
 }
 
@@ -96,7 +96,7 @@ static void access_outside(soft_checker *c, uintptr_t at, size_t bytes, unsigned
         checker_neutralise(c, at, bytes, how, false);
         return;
     }
-    report *r = checker_add_report(c, outside_class(how), pc, near ? near->index : -1);
+    report *r = checker_add_report(c, checker_outside_class(how), pc, near ? near->index : -1);
     if (r && near)
         checker_describe(r, near->bound, at, bytes, how, "outside");
     else if (r && is_null)
@@ -124,7 +124,7 @@ static void access_device(soft_checker *c, const device_region *d, uintptr_t at,
     if (s->written) {
         uint8_t *written = s->written + (real - s->begin);
         const uint8_t *hole = memchr(written, 0, bytes);
-        if (hole && reads(how)) {
+        if (hole && checker_reads(how)) {
             report *r = checker_add_report(c, FINDING_UNWRITTEN, pc, d->index);
             if (r) {
                 checker_describe(r, b, at + (size_t)(hole - written), bytes, how,
@@ -159,7 +159,7 @@ static const variable *find_variable(const soft_checker *c, uintptr_t at, size_t
 static void outside_threadgroup(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
                                 const void *pc) {
     c->index_pending = false;
-    report *r = checker_add_report(c, outside_class(how), pc, -1);
+    report *r = checker_add_report(c, checker_outside_class(how), pc, -1);
     if (r) {
         size_t nearest = SIZE_MAX;
         const variable *found = NULL;
@@ -193,7 +193,7 @@ static void access_threadgroup(soft_checker *c, uintptr_t at, size_t bytes, unsi
     size_t hole = 0;
     while (hole < bytes && written[hole] == c->group)
         hole++;
-    if (reads(how) && hole < bytes) {
+    if (checker_reads(how) && hole < bytes) {
         report *r = checker_add_report(c, FINDING_UNWRITTEN, pc, -1);
         if (r) {
             checker_describe_variable(r, v, at + hole, bytes, how,
@@ -212,50 +212,6 @@ static void access_threadgroup(soft_checker *c, uintptr_t at, size_t bytes, unsi
     if (shadow_judge(&c->threadgroup_shadow, at, bytes, &now, &arrived, checker_is_ordered, c,
                      &other))
         race_with(c, &other, NULL, v, at, bytes, how, pc);
-}
-
-/* Private memory ------------------------------------------------------------------------------- */
-
-static void outside_private(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
-                            const void *pc) {
-    if (!c->index_pending) {
-        report *r = checker_add_report(c, outside_class(how), pc, -1);
-        if (r) {
-            snprintf(r->row.label, sizeof r->row.label, "private array");
-            r->row.bytes = (uint32_t)bytes;
-            snprintf(r->row.text, sizeof r->row.text,
-                     "%s of %zu bytes through a pointer that has left its private array",
-                     checker_name_access(how), bytes);
-        }
-    }
-    checker_neutralise(c, at, bytes, how, true);
-}
-
-static void access_private(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
-                           const void *pc) {
-    uint8_t *marks = c->private_marks + (at - (uintptr_t)c->worker - SOFT_STACKS_AT);
-    if (!c->hooks.unset)
-        return;
-    if (memchr(marks, SOFT_MARK_EDGE, bytes)) {
-        outside_private(c, at, bytes, how, pc);
-        return;
-    }
-    /* What may be padding is asked for only where nothing else was loaded with it. */
-    bool is_unset = memchr(marks, SOFT_MARK_UNSET, bytes) ||
-                    (!memchr(marks, 0, bytes) && memchr(marks, SOFT_MARK_MAYBE, bytes));
-    if (reads(how) && is_unset) {
-        report *r = checker_add_report(c, FINDING_UNWRITTEN, pc, -1);
-        if (r) {
-            snprintf(r->row.label, sizeof r->row.label, "private memory");
-            r->row.bytes = (uint32_t)bytes;
-            snprintf(r->row.text, sizeof r->row.text,
-                     "%s of %zu bytes of a variable that was given no value",
-                     checker_name_access(how), bytes);
-        }
-        memset(marks, 0, bytes); /* said once */
-    }
-    if (how & SOFT_STORE)
-        memset(marks, 0, bytes);
 }
 
 /* Births of NaN -------------------------------------------------------------------------------- */
@@ -302,7 +258,7 @@ void checker_tell_index(soft_checker *c, unsigned how) {
     if (!c->index_pending)
         return;
     c->index_pending = false;
-    report *r = checker_add_report(c, outside_class(how), c->index_pc, -1);
+    report *r = checker_add_report(c, checker_outside_class(how), c->index_pc, -1);
     if (!r)
         return;
     r->row.element = c->index_value;
@@ -319,10 +275,14 @@ static void judge_access(soft_checker *c, uintptr_t at, size_t bytes, unsigned h
     if (inside < SOFT_REGION_BYTES) {
         uintptr_t first = (uintptr_t)w->gap_before - (uintptr_t)w;
         if (inside >= SOFT_STACKS_AT)
-            access_private(c, at, bytes, how, pc);
+            checker_access_private(c, at, bytes, how, pc);
         else if (inside - first <
                  sizeof w->gap_before + sizeof w->threadgroup_memory + sizeof w->gap_behind)
             access_threadgroup(c, at, bytes, how, pc);
+        return;
+    }
+    if (at - c->hooks.rooms < SOFT_ROOMS_BYTES) {
+        checker_access_private(c, at, bytes, how, pc);
         return;
     }
     /* The entry and the meetings, inlined in the kernel, read what is ours. */

@@ -1,7 +1,8 @@
 /* checker: what the files of checked mode share; no other file includes it.
  *
  * checked.c is the front door: launches, threadgroups, barriers. checked_mishap.c takes what is
- * wrong beyond memory. checked_access.c judges each access, checked_sync.c knows the order that
+ * wrong beyond memory. checked_access.c judges each access, checked_private.c those to the memory
+ * of one thread, checked_sync.c knows the order that
  * atomics and fences give, checked_memory.c knows what memory there is and makes bad accesses
  * harmless, checked_report.c says what was found. */
 #ifndef ASSAY_SOFT_CHECKER_H
@@ -118,8 +119,8 @@ struct soft_checker {
     int variable_count;
     shadow threadgroup_shadow;
     uint32_t threadgroup_written[SOFT_THREADGROUP_ROOM]; /* the group that wrote the byte */
-    uint8_t *private_marks;                              /* a byte each of the stacks */
-    bool index_pending; /* an index outside of an array, not told yet */
+    uint32_t room_high[SOFT_FIBERS]; /* up to which the room of each fiber was ever used */
+    bool index_pending;              /* an index outside of an array, not told yet */
     int64_t index_value;
     const char *index_type;
     const void *index_pc;
@@ -184,10 +185,23 @@ void checker_neutralise(soft_checker *c, uintptr_t at, size_t bytes, unsigned ho
 void checker_put_back(soft_checker *c);
 
 /* checked_access.c */
+bool checker_reads(unsigned how); /* does what was there before matter? */
+finding_class checker_outside_class(unsigned how);
 void checker_tell_index(soft_checker *c, unsigned how);
 void checker_settle_stores(soft_checker *c); /* of a race: did both store the same? */
 void checker_forget_exceptions(void); /* of floating point: what was before is not the kernel's */
 void checker_access(soft_worker *w, void *p, soft_u64 bytes, soft_u32 how, const void *pc);
+
+/* checked_private.c */
+bool checker_open_private(soft_checker *c);
+void checker_close_private(soft_checker *c);
+void checker_end_private(soft_checker *c); /* of a launch: lanes may have ended early */
+void checker_empty_rooms(soft_checker *c);
+void *checker_reserve(soft_worker *w, soft_u64 bytes, const void *pc);
+void checker_declare(soft_worker *w, void *at, soft_u64 bytes, const unsigned char *values,
+                     soft_u32 period, soft_u32 begins);
+void checker_access_private(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
+                            const void *pc);
 
 /* checked_sync.c */
 shadow_access checker_now(const soft_checker *c, bool is_device, unsigned how, size_t bytes,

@@ -15,13 +15,7 @@
 /* False, and a sentence that names what was found, if the object must not be loaded. */
 bool soft_inspect(const char *path, const char *kernel, err *e);
 
-/* For the readers of the two kinds of objects: inspect_elf.c, and inspect.c with macho.h. */
+/* The same of an ELF image. */
 bool inspect_elf(const void *data, size_t bytes, const char *kernel, err *e);
-bool inspect_is_allowed(const char *name);
-bool inspect_refuse(const char *kernel, const char *why, const char *what, err *e); /* false */
-#define INSPECT_CALLS "uses '"
-#define INSPECT_STARTS "has code that runs when it is loaded (a constructor)"
-#define INSPECT_CHOSEN "has a function that is chosen when it is loaded"
-#define INSPECT_LIBRARY "wants another library"
 
 #endif

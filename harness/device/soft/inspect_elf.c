@@ -1,5 +1,6 @@
 /* inspect_elf: see inspect.h. The images of Linux. */
 #include "inspect.h"
+#include "inspect_rules.h"
 
 #if defined(__linux__)
 #include <elf.h>

@@ -17,15 +17,33 @@ namespace assay {
 
 #define ASSAY_UNSEEN __attribute__((no_sanitize("thread", "undefined")))
 
-ASSAY_UNSEEN ASSAY_INLINE bool is_private(const soft_worker *w, const void *at) {
-    const soft_u64 inside = reinterpret_cast<soft_u64>(at) - reinterpret_cast<soft_u64>(w);
-    return inside >= SOFT_STACKS_AT && inside < SOFT_REGION_BYTES;
+ASSAY_UNSEEN ASSAY_INLINE soft_u64 offset_in_stacks(const soft_worker *w, const void *at) {
+    return reinterpret_cast<soft_u64>(at) - reinterpret_cast<soft_u64>(w) - SOFT_STACKS_AT;
+}
+
+ASSAY_UNSEEN ASSAY_INLINE bool is_on_stack(const soft_worker *w, const void *at) {
+    return offset_in_stacks(w, at) < SOFT_REGION_BYTES - SOFT_STACKS_AT;
+}
+
+// Among the arrays of the running thread?
+ASSAY_UNSEEN ASSAY_INLINE bool is_in_room(const soft_worker *w, const void *at, soft_u64 bytes) {
+    const soft_checks *c = w->checks;
+    if (reinterpret_cast<soft_u64>(at) - c->rooms >= SOFT_ROOMS_BYTES)
+        return false;
+    const soft_u64 fiber = offset_in_stacks(w, __builtin_frame_address(0)) / SOFT_STACK_BYTES;
+    const soft_u64 inside = reinterpret_cast<soft_u64>(at) - c->rooms - fiber * SOFT_ROOM_BYTES;
+    return inside < c->room_top[fiber] && bytes <= c->room_top[fiber] - inside;
+}
+
+ASSAY_UNSEEN ASSAY_INLINE bool is_private(const soft_worker *w, const void *at, soft_u64 bytes) {
+    return is_on_stack(w, at) || is_in_room(w, at, bytes);
 }
 
 // The marks of private memory (SOFT_MARK_*): what is known against its bytes.
 ASSAY_UNSEEN ASSAY_INLINE unsigned char *marks(const soft_worker *w, const void *at) {
-    return w->checks->marks +
-           (reinterpret_cast<soft_u64>(at) - reinterpret_cast<soft_u64>(w) - SOFT_STACKS_AT);
+    return is_on_stack(w, at)
+               ? w->checks->marks + offset_in_stacks(w, at)
+               : static_cast<unsigned char *>(const_cast<void *>(at)) + SOFT_ROOMS_BYTES;
 }
 
 // Is anything known against up to 16 bytes?
@@ -58,10 +76,12 @@ ASSAY_UNSEEN ASSAY_INLINE void touch(void *at, soft_u64 bytes, soft_u32 how, con
     soft_worker *w = soft_here();
     soft_checks *c = w->checks;
     if (__builtin_expect(!c->pending, 1)) {
-        if (is_private(w, at)) {
+        if (is_on_stack(w, at)) {
             if (!c->unset || !is_marked(w, at, bytes))
                 return;
         } else if (how == SOFT_LOAD && is_plain(c, at, bytes)) {
+            return;
+        } else if (is_in_room(w, at, bytes) && !is_marked(w, at, bytes)) {
             return;
         }
     }
@@ -75,9 +95,10 @@ ASSAY_UNSEEN ASSAY_INLINE void copy(void *to, const void *from, soft_u64 bytes, 
     unsigned char *d = static_cast<unsigned char *>(to);
     const unsigned char *s = static_cast<const unsigned char *>(from);
     const bool is_used = w->checks->unset != 0;
-    const bool to_edge = is_private(w, to) && is_used && has_mark(w, to, bytes, SOFT_MARK_EDGE);
-    const bool from_edge = is_private(w, from) && is_used && has_mark(w, s, bytes, SOFT_MARK_EDGE);
-    const bool into = is_private(w, to) && !to_edge, out_of = is_private(w, from) && !from_edge;
+    const bool into =
+        is_private(w, to, bytes) && !(is_used && has_mark(w, to, bytes, SOFT_MARK_EDGE));
+    const bool out_of =
+        is_private(w, from, bytes) && !(is_used && has_mark(w, from, bytes, SOFT_MARK_EDGE));
     if (into && is_used) {
         if (out_of)
             __builtin_memmove(marks(w, to), marks(w, from), bytes);
@@ -104,7 +125,8 @@ ASSAY_UNSEEN ASSAY_INLINE void copy(void *to, const void *from, soft_u64 bytes, 
 
 ASSAY_UNSEEN ASSAY_INLINE void fill(void *to, int value, soft_u64 bytes, const void *pc) {
     soft_worker *w = soft_here();
-    if (is_private(w, to) && !(w->checks->unset && has_mark(w, to, bytes, SOFT_MARK_EDGE))) {
+    if (is_private(w, to, bytes) &&
+        !(w->checks->unset && has_mark(w, to, bytes, SOFT_MARK_EDGE))) {
         if (w->checks->unset)
             __builtin_memset(marks(w, to), 0, bytes);
         __builtin_memset(to, value, bytes);

@@ -1,7 +1,7 @@
 // declared: private variables that checked mode keeps an eye on.
 //
 // A variable declared without a value is known as such until something is stored in it; an array
-// stands between edges that a pointer may not touch. The kernel uses both through references whose
+// stands far from everything else, so that a pointer that leaves it is seen. The kernel uses both through references whose
 // origin the compiler cannot see: accesses to variables that it knows to be private would not be
 // instrumented. msl/declare.c writes the macros below.
 #pragma once
@@ -60,27 +60,18 @@ template <class T, int n> struct values_of<metal::vec<T, n>> {
 
 template <class T> constexpr values_of<T> values = values_of<T>();
 
-enum { edge_bytes = 64 };
-
 template <class T> struct is_array_type { static constexpr bool value = false; };
 template <class T, soft_u64 n> struct is_array_type<T[n]> { static constexpr bool value = true; };
 
 // Where a variable stands: an array in a room of its own, anything else where it is.
-template <class T, bool is_array = is_array_type<T>::value> class place {
-  public:
-    ASSAY_INLINE explicit place(T &variable) : it(&variable) {}
-    static constexpr soft_u32 edge = 0;
-    T *it;
-};
-template <class T> class place<T, true> {
-  public:
-    ASSAY_INLINE explicit place(T &) : it(reinterpret_cast<T *>(room + edge)) {}
-    static constexpr soft_u32 edge = edge_bytes;
-    T *it;
-
-  private:
-    alignas(edge_bytes) unsigned char room[edge + sizeof(T) + edge];
-};
+template <class T> ASSAY_INLINE T *find_place(T &variable) {
+    if constexpr (!is_array_type<T>::value)
+        return &variable;
+    soft_worker *w = soft_here();
+    const char *site;
+    SOFT_SITE(site);
+    return static_cast<T *>(w->checks->reserve(w, sizeof(T), site + 1));
+}
 
 template <class T> class declared {
     using E = metal::remove_cv_t<typename element_of<T>::type>;
@@ -88,7 +79,7 @@ template <class T> class declared {
 
   public:
     // Without a value: a constructor may give it some.
-    ASSAY_INLINE explicit declared(T &variable) : where(variable) {
+    ASSAY_INLINE explicit declared(T &variable) : where(find_place(variable)) {
         hide();
         tell(values<E>.row.at, 1);
         if constexpr (!__is_trivially_constructible(E))
@@ -96,7 +87,7 @@ template <class T> class declared {
                 ::new (first() + i, nullptr) E;
     }
     // With one: what it was declared with is copied.
-    ASSAY_INLINE declared(T &variable, const T &value) : where(variable) {
+    ASSAY_INLINE declared(T &variable, const T &value) : where(find_place(variable)) {
         hide();
         tell(nullptr, 1);
         const E *from = reinterpret_cast<const E *>(&value);
@@ -104,19 +95,19 @@ template <class T> class declared {
             ::new (first() + i, nullptr) E(from[i]);
     }
     ASSAY_INLINE ~declared() { tell(nullptr, 0); }
-    ASSAY_INLINE T &get() const { return *where.it; }
+    ASSAY_INLINE T &get() const { return *where; }
 
   private:
-    place<T> where;
+    T *where;
 
     ASSAY_INLINE E *first() const {
-        return const_cast<E *>(reinterpret_cast<const volatile E *>(where.it));
+        return const_cast<E *>(reinterpret_cast<const volatile E *>(where));
     }
-    ASSAY_INLINE void hide() { __asm__ volatile("" : "+r"(where.it)); }
+    ASSAY_INLINE void hide() { __asm__ volatile("" : "+r"(where)); }
     ASSAY_INLINE void tell(const unsigned char *marks, soft_u32 begins) const {
         soft_worker *w = soft_here();
-        void *at = const_cast<void *>(static_cast<const volatile void *>(where.it));
-        w->checks->declare(w, at, sizeof(T), place<T>::edge, marks, sizeof(E), begins);
+        void *at = const_cast<void *>(static_cast<const volatile void *>(where));
+        w->checks->declare(w, at, sizeof(T), marks, sizeof(E), begins);
     }
 };
 

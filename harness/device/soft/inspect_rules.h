@@ -1,0 +1,18 @@
+/* inspect_rules: what a kernel may call, and how one that wants more is refused. For inspect.c and
+ * inspect_elf.c. */
+#ifndef ASSAY_SOFT_INSPECT_RULES_H
+#define ASSAY_SOFT_INSPECT_RULES_H
+
+#include <stdbool.h>
+
+#include "harness/base/err.h"
+
+#define INSPECT_CALLS "uses '"
+#define INSPECT_STARTS "has code that runs when it is loaded (a constructor)"
+#define INSPECT_CHOSEN "has a function that is chosen when it is loaded"
+#define INSPECT_LIBRARY "wants another library"
+
+bool inspect_is_allowed(const char *name);
+bool inspect_refuse(const char *kernel, const char *why, const char *what, err *e); /* false */
+
+#endif
