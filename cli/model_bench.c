@@ -136,13 +136,14 @@ static exit_code run(const char *const *names, size_t name_count, err *e) {
 
 const verb model_bench_verb = {
     .name = "bench",
-    .about = "tokens per second: prompts (pp) and generation (tg), measured as llama-bench does",
+    .about = "tokens per second: prompts (pp) and generation (tg), with llama-bench's names",
     .notes =
         "pp512 is a prompt of 512 tokens, tg128 generates 128 tokens one at a time, '@ d4096' "
         "means\n"
         "at a context depth of 4096 tokens. A prompt's ids are random. Generation is greedy, as\n"
-        "`run` at temperature 0: the device chooses each token, and two are in flight. One run\n"
-        "warms up, then each repeat is a sample. Column names are llama-bench's: t/s is mean and\n"
+        "`run` at temperature 0: the device chooses each token, and two are in flight;\n"
+        "llama-bench waits for each. One run warms up, then each repeat is a sample. Column names "
+        "are llama-bench's: t/s is mean and\n"
         "standard deviation, followed by the median and the quartiles.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,

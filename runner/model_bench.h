@@ -1,10 +1,10 @@
-/* model_bench: tokens per second of a model, measured as llama-bench measures them.
+/* model_bench: tokens per second of a model, with the tests of llama-bench.
  *
  * A test is a prompt (pp512: 512 tokens) or generation one token at a time (tg128: 128 tokens), at a
  * context depth: the number of tokens already seen. A prompt's tokens are random ids. Generation
  * starts with one and goes on as greedy decoding does: the device chooses each token and feeds it to
- * itself, and BENCH_IN_FLIGHT steps are handed to it ahead. One run warms up, then each repeat is a
- * sample. */
+ * itself, and BENCH_IN_FLIGHT steps are handed to it ahead, where llama-bench waits for each. One
+ * run warms up, then each repeat is a sample. */
 #ifndef ASSAY_MODEL_BENCH_H
 #define ASSAY_MODEL_BENCH_H
 
