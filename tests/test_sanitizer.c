@@ -115,7 +115,8 @@ TEST a_log_that_lacks_something_is_not_believed(void) {
 
 TEST a_worker_enters_the_tool_with_its_pipes(void) {
     ASSERT_RUN(
-        "mkdir -p \"$T.logs\"; " DOUBLE "ASSAY_SANITIZER=racecheck ASSAY_REPORTS=\"$T.logs\" "
+        "rm -rf \"$T.state\" \"$T.logs\"; mkdir -p \"$T.logs\"; " DOUBLE
+        "ASSAY_SANITIZER=racecheck ASSAY_REPORTS=\"$T.logs\" "
         "\"$A\" validate --worker --device soft 3</dev/null 4>/dev/null && cat \"$T.logs\"/*" CLEAN,
         0);
     ASSERT_SAYS("========= COMPUTE-SANITIZER\n========= Error: Race reported between");
