@@ -255,6 +255,8 @@ static bool find_cases(const char *name, case_list *out, err *e) {
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
+    if (!mutants_prepare(e))
+        return e->code;
     if (worker_folder)
         return mutant_serve(worker_folder, seed, timeout_s, find_cases, e);
     if (resume && !csv_path) {
