@@ -146,7 +146,7 @@ static void conclude(sheet *s) {
     decoding_add_rate(s, "rwkv_tok_s_layer", "layer");
     decoding_add_rate(s, "rwkv_tok_s_unfused", "token");
     decoding_add_rate(s, "rwkv_tok_s_one", "fused");
-    sheet_add_metric(s, "rwkv_syncs", PUBLISHED_LAYERS * per_layer, "count");
+    sheet_add_metric(s, "rwkv_syncs", (double)PUBLISHED_LAYERS * per_layer, "count");
     sheet_add_metric(s, "rwkv_syncs_few", rows[5], "count");
     sheet_add_metric(s, "rwkv_sync_ms", sync, "ms");
     sheet_add_metric(s, "rwkv_prefill_tok_s", read, "tok/s");

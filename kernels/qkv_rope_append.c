@@ -20,7 +20,7 @@ static void expect(const launch *l, oracle_io *io, const double *x, uint32_t pos
     uint32_t in_dim = oracle_u32(io, 11), head_dim = oracle_u32(io, 12);
     double *value = out->value + at, *scale = out->scale + at;
     out->terms = NORMED_TERMS(in_dim);
-    out->roundings = NORMED_ROUNDINGS + ROUNDINGS_OF_TURN;
+    out->roundings = NORMED_ROUNDINGS + (double)ROUNDINGS_OF_TURN;
     normed_multiply(l->kernel->format, io->in[weights], x, rows, in_dim, value, scale);
     double operations = out->roundings + 2 * sqrt(out->terms);
     double sine = l->pipeline->math == MATH_SAFE ? 0 : FAST_SINE / operations;
