@@ -8,7 +8,7 @@
 
 static struct {
     double min_effect;
-    bool explain, markdown;
+    bool explain, markdown, json;
     const char *clock;
     uint64_t seed;
     size_t split;
@@ -20,6 +20,7 @@ static const option options[] = {
     {"clock", OPTION_TEXT, &settings.clock, "C", "gpu, encode or wall (default gpu)", 0, 0},
     {"explain", OPTION_FLAG, &settings.explain, NULL, "the numbers and the rule of each verdict", 0,
      0},
+    {"json", OPTION_FLAG, &settings.json, NULL, "print one JSON object instead of the table", 0, 0},
     {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
     SEED_OPTION(&settings.seed, "the bootstrap"),
     {"", OPTION_SPLIT, &settings.split, NULL, NULL, 0, 0},
@@ -53,6 +54,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         comparison_options o = {.min_effect = settings.min_effect / 100,
                                 .explain = settings.explain,
                                 .markdown = settings.markdown,
+                                .json = settings.json,
                                 .seed = settings.seed};
         code = comparison_print(&l, &o, stdout);
     } else

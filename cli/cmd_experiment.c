@@ -8,6 +8,7 @@
 
 #include "experiment_files.h"
 #include "experiments/experiment.h"
+#include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/worker.h"
@@ -17,7 +18,7 @@
 #include "verb.h"
 
 static struct {
-    bool quick, smoke, resume, worker;
+    bool quick, smoke, resume, json, worker;
     const char *device, *out, *model;
     uint64_t seed;
     double timeout_s;
@@ -40,6 +41,8 @@ static const option options[] = {
     MATH_OPTION(&settings.math, "fast, as Metal's"),
     {"timeout", OPTION_SECONDS, &settings.timeout_s, "S",
      "give up on an experiment after this many seconds (default 3600)", 0, 0},
+    {"json", OPTION_FLAG, &settings.json, NULL,
+     "print one JSON object instead of the conclusions, or of the list", 0, 0},
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
 };
 
@@ -88,8 +91,34 @@ typedef struct {
     const char *const *names;
     char folder[PATH_MAX];
     exit_code code;
-    size_t done;
+    size_t done, shown; /* shown: done or failed */
 } delivery;
+
+/* One experiment in the array that run_chosen begins and ends. */
+static void print_json(delivery *s, const char *name, const answer *a, const char *error) {
+    fputs(s->shown++ ? ",\n    {" : "\n    {", stdout);
+    json_print_field(stdout, "experiment", name);
+    fputs(", ", stdout);
+    if (error) {
+        json_print_field(stdout, "error", error);
+    } else {
+        fputs("\"seconds\": ", stdout);
+        json_print_number(stdout, a->seconds, false);
+        fputs(", \"conclusions\": [", stdout);
+        for (int i = 0; i < SHEET_CONCLUSIONS && a->conclusions[i][0]; i++) {
+            fputs(i ? ", " : "", stdout);
+            json_print_text(stdout, a->conclusions[i], strlen(a->conclusions[i]));
+        }
+        putchar(']');
+    }
+    putchar('}');
+}
+
+static void print_conclusions(const char *name, const answer *a) {
+    printf("%s (%.1f s)\n", name, a->seconds);
+    for (int i = 0; i < SHEET_CONCLUSIONS && a->conclusions[i][0]; i++)
+        printf("  %s\n", a->conclusions[i]);
+}
 
 static void tell_failure(delivery *s, const char *name, const char *why, const char *detail,
                          exit_code code) {
@@ -111,19 +140,24 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     const char *name = s->names[task];
     answer a;
     err chart = {.code = EXIT_OK};
-    if (o->failure[0] || o->bytes != sizeof a) {
-        tell_failure(s, name, o->failure[0] ? o->failure : WORKER_OTHER_BUILD, "", EXIT_WRONG);
-        return true;
-    }
-    memcpy(&a, o->answer, sizeof a);
-    if (!a.made) {
-        tell_failure(s, name, a.error.text, a.error.detail, a.error.code);
+    bool is_answer = !o->failure[0] && o->bytes == sizeof a;
+    if (is_answer)
+        memcpy(&a, o->answer, sizeof a);
+    if (!is_answer || !a.made) {
+        const char *why = is_answer       ? a.error.text
+                          : o->failure[0] ? o->failure
+                                          : WORKER_OTHER_BUILD;
+        if (settings.json)
+            print_json(s, name, NULL, why);
+        tell_failure(s, name, why, is_answer ? a.error.detail : "",
+                     is_answer ? a.error.code : EXIT_WRONG);
         return true;
     }
     s->done++;
-    printf("%s (%.1f s)\n", name, a.seconds);
-    for (int i = 0; i < SHEET_CONCLUSIONS && a.conclusions[i][0]; i++)
-        printf("  %s\n", a.conclusions[i]);
+    if (settings.json)
+        print_json(s, name, &a, NULL);
+    else
+        print_conclusions(name, &a);
     if (!output_flush(e))
         return false;
     if (!draw(s, name, &chart))
@@ -182,7 +216,40 @@ static bool run_all(delivery *s, size_t count, const device_facts *f, err *e) {
     return worker_run(&plan, e);
 }
 
+/* A run that ends early has what it did until then. */
+static bool run_chosen(delivery *s, size_t count, const device_facts *f, err *e) {
+    if (settings.json) {
+        output_start_json(stdout, "experiment", f, settings.seed);
+        fputs(",\n  ", stdout);
+        json_print_field(stdout, "level", lab_get_level_name(get_level()));
+        fputs(",\n  ", stdout);
+        json_print_field(stdout, "folder", s->folder);
+        fputs(",\n  \"experiments\": [", stdout);
+    }
+    bool ok = count == 0 || run_all(s, count, f, e);
+    if (settings.json)
+        printf("%s],\n  \"done\": %zu\n}\n", s->shown ? "\n  " : "", s->done);
+    return ok;
+}
+
+static void list_as_json(void) {
+    output_start_json(stdout, "experiment", NULL, settings.seed);
+    fputs(",\n  \"experiments\": [", stdout);
+    for (size_t i = 0; i < experiment_count; i++) {
+        fputs(i ? ",\n    {" : "\n    {", stdout);
+        json_print_field(stdout, "experiment", experiments[i]->name);
+        fputs(", ", stdout);
+        json_print_field(stdout, "question", experiments[i]->question);
+        putchar('}');
+    }
+    puts("\n  ]\n}");
+}
+
 static exit_code list_experiments(void) {
+    if (settings.json) {
+        list_as_json();
+        return EXIT_OK;
+    }
     for (size_t i = 0; i < experiment_count; i++)
         printf("%-18s %s\n", experiments[i]->name, experiments[i]->question);
     return EXIT_OK;
@@ -236,7 +303,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (!choose(names, count, chosen, &chosen_count, e) || !suite_find_device(&find, &facts, e) ||
         !choose_folder(&facts, s.folder, sizeof s.folder, e) ||
         !drop_finished(&s, &facts, chosen, &chosen_count, e) ||
-        (chosen_count > 0 && !run_all(&s, chosen_count, &facts, e)))
+        !run_chosen(&s, chosen_count, &facts, e))
         return e->code;
     fprintf(stderr, "%zu of %zu experiments done%s; files in %s\n", s.done, chosen_count,
             facts.emulated     ? ", on the software device: its times say nothing about a GPU"

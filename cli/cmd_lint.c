@@ -91,17 +91,12 @@ static bool add_folder(path_list *list, const char *folder, int depth, err *e) {
     return ok;
 }
 
-static bool find_files(const char *const *names, size_t count, path_list *list, err *e) {
-    char kernels[PATH_MAX];
-    const char *own = kernels;
+static bool find_files(const char *const *names, size_t count, const char *kernels, path_list *list,
+                       err *e) {
+    if (count == 0 && !*kernels)
+        return err_set(e, EXIT_USAGE, "name a .metal file or a folder, as in assay lint kernels");
     if (count == 0) {
-        *e = (err){.code = EXIT_OK};
-        if (!project_find_kernels(kernels, sizeof kernels, e))
-            return e->code == EXIT_OK
-                       ? err_set(e, EXIT_USAGE,
-                                 "name a .metal file or a folder, as in assay lint kernels")
-                       : false;
-        names = &own;
+        names = &kernels;
         count = 1;
     }
     for (size_t i = 0; i < count; i++) {
@@ -263,7 +258,8 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
     return ok;
 }
 
-static bool compile_files(const path_list *files, size_t *errors, err *e) {
+static bool compile_files(const path_list *files, const msl_extras *extras, size_t *errors,
+                          err *e) {
     ptx_linter *l = ptx_linter_new(e);
     bool ok = l != NULL;
     if (ok)
@@ -271,7 +267,7 @@ static bool compile_files(const path_list *files, size_t *errors, err *e) {
     progress p = progress_new(stderr, "files", files->count);
     for (size_t i = 0; i < files->count && ok; i++) {
         ptx_lint_report r;
-        ok = ptx_linter_check(l, files->paths[i], &r, e);
+        ok = ptx_linter_check(l, files->paths[i], extras, &r, e);
         progress_hide(&p);
         if (ok) {
             print_remarks(&r.remarks);
@@ -292,10 +288,18 @@ static bool compile_files(const path_list *files, size_t *errors, err *e) {
 static exit_code run(const char *const *names, size_t count, err *e) {
     path_list files = {0};
     size_t errors = 0;
-    const msl_extras extras = {settings.folders.items, settings.macros.items,
-                               settings.folders.count, settings.macros.count};
-    bool ok = find_files(names, count, &files, e) &&
-              (settings.ptx        ? compile_files(&files, &errors, e)
+    static project_sources sources;
+    if (!project_find_sources(&sources, e))
+        return e->code;
+    const char *folders[OPTION_LIST_MAX + PROJECT_INCLUDES];
+    size_t folder_count = 0;
+    for (size_t i = 0; i < settings.folders.count; i++)
+        folders[folder_count++] = settings.folders.items[i];
+    for (size_t i = 0; i < sources.include_count; i++)
+        folders[folder_count++] = sources.includes[i];
+    const msl_extras extras = {folders, settings.macros.items, folder_count, settings.macros.count};
+    bool ok = find_files(names, count, sources.kernels, &files, e) &&
+              (settings.ptx        ? compile_files(&files, &extras, &errors, e)
                : settings.coverage ? cover_files(&files, &extras, &errors, e)
                                    : lint_files(&files, &extras, &errors, e));
     free_paths(&files);
@@ -307,11 +311,12 @@ const verb verb_lint = {
     .names = "FILE.metal...",
     .about = "find mistakes in .metal files without running them, and which kernels compile",
     .notes =
-        "FILE is any .metal file or a folder of them (default: the kernels of the project). Each\n"
-        "file is compiled for the software device and parsed again as C++ for OpenCL, which has\n"
-        "MSL's address spaces: passing a device pointer where a thread pointer is expected is an\n"
-        "error there. Also reported:\n"
-        "thread positions of mixed shapes, a buffer index used twice or out of range, a buffer\n"
+        "FILE is any .metal file or a folder of them (default: the kernels of the project, or\n"
+        "--kernels). The project's include folders are searched too. Each file is compiled for\n"
+        "the software device and parsed again as C++ for OpenCL, which has MSL's address spaces:\n"
+        "passing a device pointer where a thread pointer is expected is an error there. Also\n"
+        "reported: thread positions of mixed shapes, a buffer index used twice or out of range, a "
+        "buffer\n"
         "passed by value, more than 32 KB of threadgroup memory, threadgroup variables with an\n"
         "initial value, kernels that return a value, recursion, goto, virtual methods,\n"
         "undefined helpers, keywords as names, and, as a warning, stores by thread position\n"
@@ -320,5 +325,6 @@ const verb verb_lint = {
         "compiled, not linted. Exit status: 1 if there is any error.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
+    .reads_kernels = true,
     .run = run,
 };

@@ -21,13 +21,14 @@
 static const char *csv_path, *worker_folder;
 static uint64_t sample, seed = 1, jobs;
 static double timeout_s = 10;
-static bool resume;
+static bool resume, json;
 
 static const option options[] = {
     {"sample", OPTION_NUMBER, &sample, "N", "try only N of them, drawn at random (default: all)", 1,
      1000000},
     SEED_OPTION(&seed, "the sample and of the inputs"),
     {"csv", OPTION_TEXT, &csv_path, "FILE", "also write one row per mutant to a file", 0, 0},
+    {"json", OPTION_FLAG, &json, NULL, "print one JSON object; the table goes to stderr", 0, 0},
     {"resume", OPTION_FLAG, &resume, NULL,
      "continue a run: skip the mutants that the --csv file has, and add the others", 0, 0},
     {"jobs", OPTION_NUMBER, &jobs, "N", "workers at the same time (default: one per CPU, up to 8)",
@@ -209,7 +210,8 @@ static exit_code try_mutants(const mutant_list *l, const char *scratch, const de
     if (ok) {
         if (s.before == 0) /* else the earlier run has tried them */
             find_plain(&s);
-        report_print_header(f, seed);
+        if (!json)
+            report_print_header(f, seed);
         fflush(stdout);
         is_whole = run_tasks(&s, scratch, e);
         /* Results from before an interruption are not lost. */
@@ -218,7 +220,9 @@ static exit_code try_mutants(const mutant_list *l, const char *scratch, const de
     err why = *e;
     mutant_list done = *l;
     done.count = s.tried;
-    double score = ok ? mutant_report(stdout, &done, s.outcomes) : 0;
+    double score = ok ? mutant_report(json ? stderr : stdout, &done, s.outcomes) : 0;
+    if (ok && json)
+        mutant_print_json(stdout, f, seed, &done, s.outcomes);
     ok = ok && (!csv_path || save(&s, e));
     if (ok && !is_whole)
         *e = why;
@@ -251,6 +255,8 @@ static bool find_cases(const char *name, case_list *out, err *e) {
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
+    if (!mutants_prepare(e))
+        return e->code;
     if (worker_folder)
         return mutant_serve(worker_folder, seed, timeout_s, find_cases, e);
     if (resume && !csv_path) {

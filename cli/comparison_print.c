@@ -4,7 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/base/json.h"
 #include "harness/base/table.h"
+#include "output.h"
 
 enum { COLUMNS = 7, VERDICT_COLUMN = 1 };
 static const char *const titles[COLUMNS] = {"case",  "verdict",  "base us", "now us",
@@ -73,19 +75,64 @@ static void print_table(const comparison_list *l, const comparison_options *o, F
     }
 }
 
-exit_code comparison_print(comparison_list *l, const comparison_options *o, FILE *out) {
-    size_t counts[VERDICT_COUNT] = {0};
-    comparison_decide(l, o->min_effect, o->seed);
+static void print_json_row(const comparison_row *r, const comparison_options *o, FILE *out) {
+    const verdict_case *t = &r->test;
+    const double values[] = {t->base_median,  t->now_median,    t->interval.ratio,
+                             t->interval.low, t->interval.high, t->p};
+    static const char *const keys[] = {"base_ns", "now_ns", "ratio", "low", "high", "p"};
+    char why[640];
+    verdict_explain(t, o->min_effect, why, sizeof why);
+    json_print_field(out, "case", r->key);
+    fputs(", ", out);
+    json_print_field(out, "verdict", verdict_get_name(t->verdict));
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        fprintf(out, ", \"%s\": ", keys[i]);
+        json_print_number(out, values[i], false);
+    }
+    fputs(", ", out);
+    json_print_field(out, "note", r->note);
+    fputs(", ", out);
+    json_print_field(out, "why", why);
+}
+
+static void print_json(const comparison_list *l, const comparison_options *o, const size_t *counts,
+                       FILE *out) {
+    output_start_json(out, "compare", NULL, o->seed);
+    fputs(",\n  \"min_effect\": ", out);
+    json_print_number(out, o->min_effect, false);
+    fputs(",\n  \"cases\": [", out);
+    for (size_t i = 0; i < l->count; i++) {
+        fputs(i ? ",\n    {" : "\n    {", out);
+        print_json_row(&l->rows[i], o, out);
+        fputc('}', out);
+    }
+    fputs(l->count ? "\n  ]" : "]", out);
+    for (int v = 0; v < VERDICT_COUNT; v++)
+        fprintf(out, ",\n  \"%s\": %zu", verdict_get_name((verdict_kind)v), counts[v]);
+    fputs("\n}\n", out);
+}
+
+static void print_rows(const comparison_list *l, const comparison_options *o, const size_t *counts,
+                       FILE *out) {
     if (o->markdown)
         print_markdown(l, out);
     else
         print_table(l, o, out);
-    for (size_t i = 0; i < l->count; i++)
-        counts[l->rows[i].test.verdict]++;
     fputs(o->markdown ? "\n" : "", out);
     for (int v = 0; v < VERDICT_COUNT; v++)
         fprintf(out, "%s%zu %s", v ? ", " : "", counts[v], verdict_get_name((verdict_kind)v));
     fputc('\n', out);
+}
+
+exit_code comparison_print(comparison_list *l, const comparison_options *o, FILE *out) {
+    size_t counts[VERDICT_COUNT] = {0};
+    comparison_decide(l, o->min_effect, o->seed);
+    for (size_t i = 0; i < l->count; i++)
+        counts[l->rows[i].test.verdict]++;
+    if (o->json)
+        print_json(l, o, counts, out);
+    else
+        print_rows(l, o, counts, out);
     size_t compared = counts[VERDICT_SAME] + counts[VERDICT_FASTER];
     if (counts[VERDICT_SLOWER] > 0)
         return EXIT_REGRESSION;

@@ -8,7 +8,7 @@
 
 typedef struct {
     double min_effect; /* 0.03 */
-    bool explain, markdown;
+    bool explain, markdown, json;
     uint64_t seed;
 } comparison_options;
 

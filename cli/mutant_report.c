@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/table.h"
 #include "mutant_report.h"
+#include "output.h"
 
 const char *mutant_get_fate(mutant_fate fate) {
     static const char *const names[MUTANT_FATES] = {
@@ -240,6 +242,43 @@ void mutant_add_csv(csv *c, const mutant_list *l, const mutant_outcome *outcomes
         free(before);
         free(after);
     }
+}
+
+static void print_json_row(FILE *out, const mutant *m, const mutant_outcome *o) {
+    char *texts[2];
+    mutate_describe(m->file->source, m->edit, &texts[0], &texts[1]);
+    const char *const cells[CSV_COLUMNS] = {
+        m->file->name, NULL,     m->edit->where,           mutate_get_name(m->edit->kind),
+        texts[0],      texts[1], mutant_get_fate(o->fate), o->class,
+        o->by};
+    for (size_t i = 0; i < CSV_COLUMNS; i++) {
+        fputs(i ? ", " : "", out);
+        if (cells[i])
+            json_print_field(out, csv_names[i], cells[i]);
+        else
+            fprintf(out, "\"%s\": %d", csv_names[i], m->edit->line);
+    }
+    free(texts[0]);
+    free(texts[1]);
+}
+
+void mutant_print_json(FILE *out, const device_facts *f, uint64_t seed, const mutant_list *l,
+                       const mutant_outcome *outcomes) {
+    size_t total[MUTANT_FATES] = {0};
+    output_start_json(out, "mutants", f, seed);
+    fputs(",\n  \"mutants\": [", out);
+    for (size_t i = 0; i < l->count; i++) {
+        total[outcomes[i].fate]++;
+        fputs(i ? ",\n    {" : "\n    {", out);
+        print_json_row(out, &l->items[i], &outcomes[i]);
+        fputc('}', out);
+    }
+    fprintf(out, "%s],\n  \"fates\": {", l->count ? "\n  " : "");
+    for (int i = 0; i < MUTANT_FATES; i++)
+        fprintf(out, "%s\"%s\": %zu", i ? ", " : "", mutant_get_fate((mutant_fate)i), total[i]);
+    fprintf(out, "},\n  \"tried\": %zu,\n  \"of\": %zu,\n  \"score\": ", l->count, l->all);
+    json_print_number(out, get_score(total), false);
+    fputs("\n}\n", out);
 }
 
 static bool is_row_of(const csv_file *f, size_t row, const mutant *m) {

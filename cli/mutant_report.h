@@ -27,6 +27,9 @@ char *mutant_find_known(const mutant_known *k, const mutant *m);
 /* The table of operators, what validation found, what survived. Returns the fraction caught of
  * those that could be. */
 double mutant_report(FILE *out, const mutant_list *l, const mutant_outcome *outcomes);
+/* The same as one JSON object. */
+void mutant_print_json(FILE *out, const device_facts *f, uint64_t seed, const mutant_list *l,
+                       const mutant_outcome *outcomes);
 void mutant_add_csv(csv *c, const mutant_list *l, const mutant_outcome *outcomes);
 /* The outcomes that such a file has, *count of them: those of the first mutants of the list. An
  * error if the file is about others. */

@@ -10,6 +10,7 @@
 #include "harness/base/host.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
+#include "output.h"
 #include "verb.h"
 
 const char *outcome_get_name(outcome_kind k) {
@@ -58,11 +59,6 @@ void outcome_free(outcome_list *l) {
 
 /* JSON ---------------------------------------------------------------------------------------- */
 
-static void print_text(FILE *out, const char *key, const char *text) {
-    fprintf(out, "\"%s\": ", key);
-    json_print_text(out, text, strlen(text));
-}
-
 static void print_numbers(FILE *out, const comparison *n) {
     const double values[] = {n->max_abs, n->max_rel, n->max_ulp, n->nmse, n->margin};
     static const char *const keys[] = {"max_abs", "max_rel", "max_ulp", "nmse", "margin"};
@@ -75,50 +71,43 @@ static void print_numbers(FILE *out, const comparison *n) {
 
 static void print_outcome(FILE *out, const outcome *o) {
     fputs("    {", out);
-    print_text(out, "case", o->name);
+    json_print_field(out, "case", o->name);
     fputs(", ", out);
-    print_text(out, "op", o->op->name);
+    json_print_field(out, "op", o->op->name);
     fputs(", ", out);
-    print_text(out, "kernel", o->kernel->name);
+    json_print_field(out, "kernel", o->kernel->name);
     fputs(", ", out);
-    print_text(out, "file", o->kernel->file);
+    json_print_field(out, "file", o->kernel->file);
     fputs(", ", out);
-    print_text(out, "verdict", outcome_get_name(o->kind));
+    json_print_field(out, "verdict", outcome_get_name(o->kind));
     if (o->has_numbers)
         print_numbers(out, &o->numbers);
     if (o->message[0]) {
         fputs(", ", out);
-        print_text(out, "message", o->message);
+        json_print_field(out, "message", o->message);
     }
     fputc('}', out);
 }
 
 static void print_finding(FILE *out, const finding *f) {
     fputs("    {", out);
-    print_text(out, "case", f->kernel);
+    json_print_field(out, "case", f->kernel);
     fputs(", ", out);
-    print_text(out, "class", finding_get_name(f->what));
+    json_print_field(out, "class", finding_get_name(f->what));
     fputs(", ", out);
-    print_text(out, "file", f->file);
+    json_print_field(out, "file", f->file);
     fprintf(out, ", \"line\": %d, \"count\": %" PRIu64 ", \"thread\": [%u, %u, %u], \"group\": ",
             f->line, f->count, f->thread[0], f->thread[1], f->thread[2]);
     fprintf(out, "[%u, %u, %u], \"buffer\": %d, ", f->group[0], f->group[1], f->group[2],
             f->buffer);
-    print_text(out, "message", f->text);
+    json_print_field(out, "message", f->text);
     fputc('}', out);
 }
 
 void outcome_print_json(FILE *out, const char *name, const device_facts *f, uint64_t seed,
                         const outcome_list *l, const finding_list *found) {
-    fputs("{\n  ", out);
-    print_text(out, "assay", ASSAY_VERSION);
-    fputs(",\n  ", out);
-    print_text(out, "verb", name);
-    fputs(",\n  ", out);
-    print_text(out, "device", f->name);
-    fputs(",\n  ", out);
-    print_text(out, "api", f->api);
-    fprintf(out, ",\n  \"seed\": %" PRIu64 ",\n  \"cases\": [", seed);
+    output_start_json(out, name, f, seed);
+    fputs(",\n  \"cases\": [", out);
     for (size_t i = 0; i < l->count; i++) {
         fputs(i ? ",\n" : "\n", out);
         print_outcome(out, &l->items[i]);

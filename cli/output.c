@@ -2,8 +2,11 @@
 #include "output.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <inttypes.h>
 #include <string.h>
+
+#include "harness/base/json.h"
+#include "verb.h"
 
 bool output_flush(err *e) {
     errno = 0;
@@ -15,4 +18,18 @@ bool output_flush(err *e) {
     /* An earlier write may have failed: errno is of something else by then. */
     return err_set(e, EXIT_CANNOT, "cannot write the output%s%s", is_flushed ? "" : ": ",
                    is_flushed ? "" : strerror(errno));
+}
+
+void output_start_json(FILE *out, const char *name, const device_facts *f, uint64_t seed) {
+    fputs("{\n  ", out);
+    json_print_field(out, "assay", ASSAY_VERSION);
+    fputs(",\n  ", out);
+    json_print_field(out, "verb", name);
+    if (f) {
+        fputs(",\n  ", out);
+        json_print_field(out, "device", f->name);
+        fputs(",\n  ", out);
+        json_print_field(out, "api", f->api);
+    }
+    fprintf(out, ",\n  \"seed\": %" PRIu64, seed);
 }

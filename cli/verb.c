@@ -27,7 +27,7 @@ size_t verb_list_options(const verb *v, option out[OPTIONS_MAX]) {
     assert(count + 2 <= OPTIONS_MAX);
     if (count > 0)
         memcpy(out, v->options, count * sizeof *out);
-    if (v->runs_ops)
+    if (v->runs_ops || v->reads_kernels)
         out[count++] = kernels_option;
     out[count++] = project_option;
     return count;

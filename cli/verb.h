@@ -16,7 +16,8 @@ struct verb {
     const char *notes; /* the rest of its help, or NULL */
     const option *options;
     size_t option_count;
-    bool runs_ops; /* works on ops of the registry: those of the project, if there is one */
+    bool runs_ops;      /* works on ops of the registry: those of the project, if there is one */
+    bool reads_kernels; /* has --kernels, without ops */
     /* Returns the exit status; e is printed if it has a text. */
     exit_code (*run)(const char *const *names, size_t count, err *e);
     /* A family has verbs of its own in place of all that: `assay model info`. */

@@ -11,12 +11,13 @@
 
 #include "describe.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/base/root.h"
 #include "harness/device/source_hash.h"
 #include "kernels/ops.h"
 #include "load.h"
 
-enum { MAX_OPS = 256, MAX_PATTERNS = 32, MAX_INCLUDES = 16 };
+enum { MAX_OPS = 256, MAX_PATTERNS = 32 };
 
 /* What assay.project says. */
 typedef struct {
@@ -24,7 +25,7 @@ typedef struct {
     char kernels[PATH_MAX];
     char *text; /* patterns point into it */
     const char *patterns[MAX_PATTERNS];
-    const char *includes[MAX_INCLUDES];
+    const char *includes[PROJECT_INCLUDES];
     size_t pattern_count, include_count;
 } settings;
 
@@ -59,9 +60,8 @@ static bool read_line(settings *s, char *line, int number, err *e) {
                                     "FILES`, not '%.60s'",
                        number, key);
     if (strcmp(key, "kernels") == 0) {
-        int n = value[0] == '/' ? snprintf(s->kernels, sizeof s->kernels, "%s", value)
-                                : snprintf(s->kernels, sizeof s->kernels, "%s/%s", s->root, value);
-        if (n >= (int)sizeof s->kernels || !os_is_folder(s->kernels))
+        if (!path_join(s->kernels, sizeof s->kernels, NULL, s->root, value) ||
+            !os_is_folder(s->kernels))
             return err_set(e, EXIT_USAGE, PROJECT_FILE ":%d: there is no folder of kernels %.160s",
                            number, value);
         return true;
@@ -69,7 +69,7 @@ static bool read_line(settings *s, char *line, int number, err *e) {
     if (strcmp(key, "ops") == 0)
         return split(value, s->patterns, MAX_PATTERNS, &s->pattern_count, number, e);
     if (strcmp(key, "include") == 0)
-        return split(value, s->includes, MAX_INCLUDES, &s->include_count, number, e);
+        return split(value, s->includes, PROJECT_INCLUDES, &s->include_count, number, e);
     return err_set(e, EXIT_USAGE,
                    PROJECT_FILE ":%d: there is no setting '%.60s' (valid: kernels, ops, include)",
                    number, key);
@@ -103,7 +103,7 @@ static struct {
     const char *files[4 * MAX_OPS];
     size_t count, file_count;
     char kernels[PATH_MAX];
-    const char *includes[MAX_INCLUDES];
+    const char *includes[PROJECT_INCLUDES];
 } loaded;
 
 static bool take_files(const op *o, const char *description, err *e) {
@@ -186,11 +186,15 @@ static bool load_pattern(const settings *s, const char *pattern, err *e) {
     return ok;
 }
 
-bool project_find_kernels(char *path, size_t size, err *e) {
+bool project_find_sources(project_sources *out, err *e) {
     settings s = {.text = NULL};
-    if (!root_find_project(s.root, sizeof s.root))
-        return false;
-    bool ok = read_settings(&s, e) && snprintf(path, size, "%s", s.kernels) < (int)size;
+    const char *given = getenv("ASSAY_KERNELS");
+    bool ok = !root_find_project(s.root, sizeof s.root) || read_settings(&s, e);
+    ok = ok && path_print(out->kernels, sizeof out->kernels, e, "%s",
+                          given && *given ? given : s.kernels);
+    out->include_count = 0;
+    for (size_t i = 0; ok && i < s.include_count; i++, out->include_count++)
+        ok = path_join(out->includes[i], sizeof out->includes[i], e, out->kernels, s.includes[i]);
     free(s.text);
     return ok;
 }

@@ -14,13 +14,21 @@
 #ifndef ASSAY_PROJECT_H
 #define ASSAY_PROJECT_H
 
+#include <limits.h>
 #include <stddef.h>
 
 #include "harness/base/err.h"
 
 /* Loads the ops of the project that is worked on; nothing where there is none. */
 bool project_load(err *e);
-/* The folder of its .metal files; false if there is no project. */
-bool project_find_kernels(char *path, size_t size, err *e);
+
+/* Where its .metal files are, without its ops. */
+enum { PROJECT_INCLUDES = 16 };
+typedef struct {
+    char kernels[PATH_MAX]; /* ASSAY_KERNELS, or else the project's; "" if there is neither */
+    char includes[PROJECT_INCLUDES][PATH_MAX];
+    size_t include_count;
+} project_sources;
+bool project_find_sources(project_sources *out, err *e);
 
 #endif

@@ -242,6 +242,18 @@ TEST verdicts_and_exit_status_follow_from_the_files(void) {
     ASSERT_SAYS("| c/1/normal/single/warm | new |");
     ASSERT_RUN("$A compare $T/base.csv $T/else.csv", 5);
     ASSERT_SAYS("other device: d");
+    ASSERT_RUN("$A compare $T/base.csv $T/slow.csv --json > $T/out.json", 4);
+    ASSERT_RUN("$A compare $T/less.csv $T/base.csv --json > $T/new.json && cat $T/*.json", 0);
+    ASSERT_SAYS("{\"case\": \"b/1/normal/single/warm\", \"verdict\": \"slower\", \"base_ns\": 20");
+    ASSERT_SAYS("\"base_ns\": null");
+    if (command_run("command -v python3") != 0)
+        PASS();
+    ASSERT_RUN(
+        "python3 -c 'import json, sys; d, n = [json.load(open(f)) for f in sys.argv[1:]]; "
+        "print(d[\"verb\"], d[\"slower\"], d[\"same\"], round(d[\"cases\"][1][\"ratio\"], 3), "
+        "n[\"new\"])' $T/out.json $T/new.json",
+        0);
+    ASSERT_SAYS("compare 1 2 1.3 1");
     PASS();
 }
 

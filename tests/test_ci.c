@@ -1,4 +1,4 @@
-/* Tests of what check, validate and lint write for other programs: JUnit XML, SARIF, JSON, GitHub's
+/* Tests of what verbs write for other programs: JUnit XML, SARIF, JSON, GitHub's
  * annotations. The kernels are those of a project with one planted bug. */
 #include <greatest.h>
 #include <stdio.h>
@@ -101,6 +101,33 @@ TEST json_is_one_object_on_stdout(void) {
     ASSERT_RUN(
         "\"$A\" info --device soft --json" LOADS "d[\"assay\"][0][:2], len(d[\"devices\"]))'", 0);
     ASSERT_SAYS("0. 3");
+    ASSERT_RUN(
+        "rm -rf \"$T\" && \"$A\" init \"$T\" && \"$A\" mutants -C \"$T\" --json --sample 2" LOADS
+        "d[\"verb\"], d[\"tried\"], d[\"score\"], sum(d[\"fates\"].values()), "
+        "len(d[\"mutants\"]), d[\"mutants\"][0][\"file\"])'",
+        0);
+    ASSERT_SAYS("mutants 2 1 2 2 softcap.metal");
+    ASSERT_RUN("rm -rf \"$T\"", 0);
+    PASS();
+}
+
+TEST experiments_are_one_json_object_whether_they_work_or_not(void) {
+    if (!has_python())
+        SKIPm("python3 is missing");
+#define EXPERIMENT "\"$A\" experiment --json --smoke --device soft --out \"$T\" split_dispatch"
+    ASSERT_RUN(EXPERIMENT LOADS "d[\"level\"], d[\"done\"], d[\"experiments\"][0][\"experiment\"], "
+                                "len(d[\"experiments\"][0][\"conclusions\"]))'",
+               0);
+    ASSERT_SAYS("smoke 1 split_dispatch 2");
+    ASSERT_RUN(EXPERIMENT " --resume" LOADS "d[\"done\"], d[\"experiments\"])'", 0);
+    ASSERT_SAYS("0 []");
+    ASSERT_RUN("mkdir \"$T\"/none && ASSAY_KERNELS=\"$T\"/none " EXPERIMENT LOADS
+               "d[\"done\"], d[\"experiments\"][0][\"error\"])'",
+               0);
+    ASSERT_SAYS("0 ");
+    ASSERT_SAYS(".metal");
+    ASSERT_RUN("\"$A\" experiment --json" LOADS "d[\"experiments\"][0][\"experiment\"])'", 0);
+    ASSERT_SAYS("bandwidth");
     ASSERT_RUN("rm -rf \"$T\"", 0);
     PASS();
 }
@@ -111,4 +138,5 @@ SUITE(ci_suite) {
     RUN_TEST(lint_messages_are_sarif_results_too);
     RUN_TEST(annotations_are_printed_on_github_only);
     RUN_TEST(json_is_one_object_on_stdout);
+    RUN_TEST(experiments_are_one_json_object_whether_they_work_or_not);
 }

@@ -80,6 +80,30 @@ TEST bench_mutants_and_report_work_in_a_project(void) {
     PASS();
 }
 
+/* A header in a folder beside the kernels, and one in a folder among them, which is mutated too. */
+TEST lint_and_mutants_use_the_include_folders(void) {
+    ASSERT_RUN(NEW "cd \"$T\" && mkdir -p msl/own far && "
+                   "printf 'kernels = msl\\ninclude = ../far own\\n' > assay.project && "
+                   "echo '#define HERE precise' > far/far.h && "
+                   "printf '#include <metal_stdlib>\\ninline float cap_of(float x, float cap) {\\n"
+                   "    return cap * metal::HERE::tanh(x / cap);\\n}\\n' > msl/own/cap.h && "
+                   "{ printf '#include \"far.h\"\\n#include \"cap.h\"\\n'; "
+                   "sed 's/= cap .*/= cap_of(x[i], cap);/' softcap.metal; } > msl/softcap.metal && "
+                   "rm softcap.metal && \"$A\" check" ON "softcap/33/normal && \"$A\" lint -C .",
+               0);
+    ASSERT_SAYS("1 kernel, 1 compiles");
+    ASSERT_RUN("cd \"$T\" && \"$A\" mutants --csv rows.csv && cat rows.csv", 0);
+    ASSERT_SAYS("3 mutants of 3; 100.0 %");
+    ASSERT_SAYS("own/cap.h,3,cap_of,* to +");
+    ASSERT_RUN("cd \"$T\" && mkdir other && cp -R msl other/msl && mv far other/far && "
+               "\"$A\" lint --kernels other/msl",
+               0);
+    ASSERT_SAYS("other/msl/softcap.metal: 1 kernel, 1 compiles");
+    ASSERT_RUN("\"$A\" lint -C \"$T\"", 1);
+    ASSERT_SAYS("far.h");
+    PASS();
+}
+
 /* Descriptions as texts ----------------------------------------------------------------------- */
 
 #define ROWS                                                                                       \
@@ -273,6 +297,7 @@ SUITE(project_suite) {
     RUN_TEST(init_replaces_nothing);
     RUN_TEST(wrong_kernels_of_a_project_are_caught);
     RUN_TEST(bench_mutants_and_report_work_in_a_project);
+    RUN_TEST(lint_and_mutants_use_the_include_folders);
     RUN_TEST(reductions_indices_and_c_lines_are_described_by_a_text);
     RUN_TEST(expected_values_come_from_files);
     RUN_TEST(mistakes_in_a_text_are_named_by_file_and_line);

@@ -10,7 +10,10 @@
  * are escaped. */
 void json_print_text(FILE *out, const char *data, size_t bytes);
 
-/* The same without the quotes; also used to show text from files on a terminal. */
+/* A field of an object: "key": "text". */
+void json_print_field(FILE *out, const char *key, const char *text);
+
+/* json_print_text without the quotes; also used to show text from files on a terminal. */
 void json_print_escaped(FILE *out, const char *data, size_t bytes);
 
 /* The shortest text that reads back as the same float (is_single) or double; null if it is not

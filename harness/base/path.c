@@ -12,3 +12,8 @@ bool path_print(char *path, size_t size, err *e, const char *format, ...) {
     return (length >= 0 && (size_t)length < size) ||
            err_set(e, EXIT_USAGE, "the path %.120s... is too long", path);
 }
+
+bool path_join(char *path, size_t size, err *e, const char *folder, const char *name) {
+    return name[0] == '/' ? path_print(path, size, e, "%s", name)
+                          : path_print(path, size, e, "%s/%s", folder, name);
+}

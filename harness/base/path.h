@@ -9,5 +9,7 @@
 
 bool path_print(char *path, size_t size, err *e, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* What a name means in a folder: itself if it is absolute. */
+bool path_join(char *path, size_t size, err *e, const char *folder, const char *name);
 
 #endif

@@ -76,9 +76,10 @@ static bool compile(ptx_linter *l, const msl_unit *u, const msl_signature *s, er
     return ok;
 }
 
-bool ptx_linter_check(ptx_linter *l, const char *path, ptx_lint_report *out, err *e) {
+bool ptx_linter_check(ptx_linter *l, const char *path, const msl_extras *extras,
+                      ptx_lint_report *out, err *e) {
     *out = (ptx_lint_report){0};
-    msl_unit *u = msl_load(path, e);
+    msl_unit *u = msl_load_with(path, extras, e);
     if (!u)
         return false;
     bool can_run = true;

@@ -5,6 +5,7 @@
 
 #include "harness/base/err.h"
 #include "harness/base/remark.h"
+#include "harness/device/msl/msl.h"
 
 typedef struct ptx_linter ptx_linter;
 
@@ -19,6 +20,7 @@ typedef struct {
 
 /* Every kernel of a file, with 1 for each function constant. False if the file cannot be read or
  * the compiler cannot be run; kernels that do not compile are remarks. */
-bool ptx_linter_check(ptx_linter *l, const char *path, ptx_lint_report *out, err *e);
+bool ptx_linter_check(ptx_linter *l, const char *path, const msl_extras *extras,
+                      ptx_lint_report *out, err *e);
 
 #endif

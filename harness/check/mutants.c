@@ -11,7 +11,7 @@
 #include "fill.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "harness/device/msl/msl.h"
+#include "harness/device/tape.h"
 
 enum { MAX_SOURCES = 16 };
 
@@ -91,6 +91,40 @@ bool mutants_copy(const char *from, const char *to, err *e) {
     return ok;
 }
 
+/* The part of a path after a folder; NULL if it is elsewhere. */
+static const char *find_inside(const char *path, const char *folder) {
+    size_t n = strlen(folder);
+    if (strncmp(path, folder, n) != 0 || (path[n] && path[n] != '/'))
+        return NULL;
+    return path + n + (path[n] == '/');
+}
+
+bool mutants_prepare(err *e) {
+    static char folders[LIBRARY_INCLUDES][PATH_MAX];
+    static const char *list[LIBRARY_INCLUDES];
+    library_project p = *library_get_project();
+    char path[PATH_MAX], kernels[PATH_MAX];
+    library *lib = library_new(NULL, NULL, e);
+    bool ok = lib && path_print(path, sizeof path, e, "%s", library_get_folder(lib));
+    library_free(lib);
+    if (!ok || !realpath(path, kernels))
+        return ok; /* a folder that is missing is the reader's to report */
+    size_t count = 0;
+    for (size_t i = 0; ok && i < p.include_count && count + 2 <= LIBRARY_INCLUDES; i++) {
+        ok = path_join(path, sizeof path, e, kernels, p.includes[i]);
+        if (!ok || !realpath(path, folders[i]))
+            continue;
+        const char *inside = find_inside(folders[i], kernels);
+        if (inside)
+            list[count++] = inside;
+        list[count++] = folders[i]; /* also what is not copied */
+    }
+    p.includes = list;
+    p.include_count = count;
+    library_set_project(&p);
+    return ok;
+}
+
 /* The file that `name` means in a file of the folder `folder`. */
 static mutant_file *find_file(const mutant_list *l, const char *folder, size_t folder_length,
                               const char *name, size_t length) {
@@ -109,6 +143,22 @@ typedef struct {
     size_t count;
 } sources;
 
+/* What an #include in a file of the folder `folder` means: a file beside it, or one in an include
+ * folder of the project. Those outside of the kernels are not mutated. */
+static mutant_file *find_included(const mutant_list *l, const char *folder, size_t folder_length,
+                                  const char *name, size_t length) {
+    const library_project *p = library_get_project();
+    mutant_file *found = find_file(l, folder, folder_length, name, length);
+    for (size_t i = 0; !found && i < p->include_count; i++) {
+        char path[PATH_MAX];
+        const char *include = p->includes[i];
+        if (include[0] != '/' &&
+            path_print(path, sizeof path, NULL, "%s%s", include, *include ? "/" : ""))
+            found = find_file(l, path, strlen(path), name, length);
+    }
+    return found;
+}
+
 static void add_sources(const mutant_list *l, mutant_file *f, sources *s) {
     for (size_t i = 0; i < s->count; i++)
         if (s->files[i] == f)
@@ -120,7 +170,7 @@ static void add_sources(const mutant_list *l, mutant_file *f, sources *s) {
     size_t folder = slash ? (size_t)(slash - f->name) + 1 : 0;
     for (const char *p = f->source; (p = strstr(p, "#include \""));) {
         p += strlen("#include \"");
-        add_sources(l, find_file(l, f->name, folder, p, strcspn(p, "\"\n")), s);
+        add_sources(l, find_included(l, f->name, folder, p, strcspn(p, "\"\n")), s);
     }
 }
 
@@ -139,22 +189,10 @@ static bool has_same_axes(const kernel_case *a, const kernel_case *b) {
            !x->tokens == !y->tokens;
 }
 
-/* The unit of a file, which may already be loaded. */
-static bool load_unit(const char *folder, const char *file, msl_unit **u, err *e) {
-    char path[PATH_MAX];
-    if (!path_print(path, sizeof path, e, "%s/%s", folder, file))
-        return false;
-    if (*u && strcmp(msl_get_name(*u), path) == 0)
-        return true;
-    msl_free(*u);
-    *u = msl_load(path, e);
-    return *u != NULL;
-}
-
 static bool read_kernels(const char *folder, const mutant_list *l, const case_list *cases,
                          kernel_parts *out, size_t *count, err *e) {
-    msl_unit *unit = NULL;
-    bool ok = true;
+    library *lib = library_new(NULL, folder, e);
+    bool ok = lib != NULL;
     *count = 0;
     for (size_t i = 0; ok && i < cases->count; i++) {
         const kernel_case *c = &cases->items[i];
@@ -167,11 +205,11 @@ static bool read_kernels(const char *folder, const mutant_list *l, const case_li
         const char *file = c->kernel->file;
         add_sources(l, find_file(l, "", 0, file, strlen(file)), &k->sources);
         ++*count;
-        ok = load_unit(folder, file, &unit, e);
-        const char *text = ok ? msl_get_expanded(unit) : NULL;
-        ok = ok && mutate_find_parts(&text, 1, c->kernel->name, &k->parts, e);
+        const msl_unit *unit = library_find_unit(lib, file, e);
+        const char *text = unit ? msl_get_expanded(unit) : NULL;
+        ok = unit && mutate_find_parts(&text, 1, c->kernel->name, &k->parts, e);
     }
-    msl_free(unit);
+    library_free(lib);
     return ok;
 }
 

@@ -37,6 +37,9 @@ bool mutants_find(const char *folder, const case_list *cases, mutant_list *out, 
 void mutants_sample(mutant_list *l, size_t n, uint64_t seed);
 void mutants_free(mutant_list *l);
 
+/* To be called first, in workers too: the project's include folders are found from copies of its
+ * kernels. Those that are among the kernels are in the copies, with their mutations. */
+bool mutants_prepare(err *e);
 /* Copies the .metal files and headers of a folder. */
 bool mutants_copy(const char *from, const char *to, err *e);
 

@@ -32,15 +32,6 @@ const char *finding_get_name(finding_class what) {
     return names[what];
 }
 
-bool finding_find(const char *name, finding_class *what) {
-    for (int i = 0; i < FINDING_CLASSES; i++)
-        if (strcmp(name, names[i]) == 0) {
-            *what = (finding_class)i;
-            return true;
-        }
-    return false;
-}
-
 bool finding_is_mild(finding_class what) {
     return what == FINDING_SAME_STORE;
 }

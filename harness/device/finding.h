@@ -49,7 +49,6 @@ typedef struct {
 } finding;
 
 const char *finding_get_name(finding_class what); /* "load outside" */
-bool finding_find(const char *name, finding_class *what);
 /* Milder: against the letter of the language and without effect. Fails only a strict run. */
 bool finding_is_mild(finding_class what);
 

@@ -43,6 +43,10 @@ void library_set_project(const library_project *p) {
     project = *p;
 }
 
+const library_project *library_get_project(void) {
+    return &project;
+}
+
 /* A file that the project describes must be where the library's folder has it: one of the same name
  * among Assay's own would be checked in its place. */
 static bool is_project_file(const char *name) {
@@ -127,21 +131,15 @@ bool library_find_path(const library *lib, const char *name, char *path, size_t 
 }
 
 static msl_unit *load_unit(const library *lib, const char *name, const char *path, err *e) {
-    enum { MAX_INCLUDES = 16 };
-    static char folders[MAX_INCLUDES][PATH_MAX];
-    const char *list[MAX_INCLUDES];
+    static char folders[LIBRARY_INCLUDES][PATH_MAX];
+    const char *list[LIBRARY_INCLUDES];
     size_t count = is_project_file(name) ? project.include_count : 0;
     if (count == 0)
         return msl_load(path, e);
-    assert(count <= MAX_INCLUDES);
+    assert(count <= LIBRARY_INCLUDES);
     for (size_t i = 0; i < count; i++) {
-        bool is_absolute = project.includes[i][0] == '/';
-        if (snprintf(folders[i], sizeof folders[i], "%s%s%s", is_absolute ? "" : lib->folder,
-                     is_absolute ? "" : "/", project.includes[i]) >= (int)sizeof folders[i]) {
-            err_set(e, EXIT_USAGE, "the path of the folder %.120s is too long",
-                    project.includes[i]);
+        if (!path_join(folders[i], sizeof folders[i], e, lib->folder, project.includes[i]))
             return NULL;
-        }
         list[i] = folders[i];
     }
     return msl_load_with(path, &(msl_extras){.folders = list, .folder_count = count}, e);
@@ -163,6 +161,11 @@ static file_entry *find_file(library *lib, const char *name, err *e) {
     f->next = lib->files;
     lib->files = f;
     return f;
+}
+
+const msl_unit *library_find_unit(library *lib, const char *name, err *e) {
+    const file_entry *f = find_file(lib, name, e);
+    return f ? f->unit : NULL;
 }
 
 static bool is_same(const pipeline_entry *p, const char *kernel, const constant_value *constants,

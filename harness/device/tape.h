@@ -13,14 +13,16 @@
 typedef struct library library;
 /* The kernels of a user's project. From then on every other file that a library's folder does not
  * have is Assay's own. Kept, not copied. */
+enum { LIBRARY_INCLUDES = 32 };
 typedef struct {
     const char *folder;
     const char *const *files; /* in the folder */
     size_t file_count;
     const char *const *includes; /* folders of included files, relative to the library's folder */
-    size_t include_count;
+    size_t include_count;        /* at most LIBRARY_INCLUDES */
 } library_project;
 void library_set_project(const library_project *p);
+const library_project *library_get_project(void);
 library *library_new(device *d, const char *folder, err *e);
 void library_free(library *lib);
 /* Sets another math mode than the device's own; call it before the first pipeline is made. */
@@ -35,6 +37,8 @@ const char *library_get_folder(const library *lib);
 const char *library_get_file(const library *lib, const pipeline *p);
 /* The path of a file by the name it has in this library. */
 bool library_find_path(const library *lib, const char *file, char *path, size_t size, err *e);
+/* A file of this library, parsed; it lives as long as the library. */
+const msl_unit *library_find_unit(library *lib, const char *file, err *e);
 const pipeline *library_find(library *lib, const char *file, const char *kernel,
                              const constant_value *constants, size_t count, err *e);
 
