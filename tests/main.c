@@ -56,8 +56,9 @@
     X(cache_suite)                                                                                 \
     X(cuda_suite)
 
-/* The program as its users run it. */
+/* The program as its users run it, and half of the kernels. */
 #define COMMAND_SUITES(X)                                                                          \
+    X(more_kernels_suite)                                                                          \
     X(cli_suite)                                                                                   \
     X(gguf_suite)                                                                                  \
     X(convert_suite)                                                                               \
