@@ -81,8 +81,7 @@ bool gate_up_silu_record(tape *t, const kernel *k, const gate_up_slices *a, uint
 }
 
 static bool gate_up_silu_accepts(const kernel *k, const shape *s, err *e) {
-    return k->tokens != 0 || s->dim[2] <= 1 ||
-           err_set(e, EXIT_CANNOT, "takes only one token, not %u", s->dim[2]);
+    return record_accepts_tokens(k, s->dim[2], e);
 }
 
 static bool gate_up_silu_build(kernel_case *c, err *e) {
@@ -111,38 +110,10 @@ static const shape many[] = {
 static const shape_list many_list = {many, COUNT_OF(many), {{7, 96, 3}}};
 
 static const kernel kernels[] = {
-    {.name = "gate_up_silu_q4_0",
-     .variant = "plain",
-     .about = "one simdgroup per output, the norm in the same pass",
-     .file = "gate_up_silu.metal",
-     .format = &format_q4_0,
-     .group = 128,
-     .rows = 4},
-    {.name = "gate_up_silu_q4_0_ahead",
-     .variant = "ahead",
-     .about = "the same, with all loads of a short row under way at once",
-     .file = "gate_up_silu.metal",
-     .format = &format_q4_0,
-     .group = 128,
-     .rows = 4},
-    {.name = "gate_up_silu_q4_0_tokens",
-     .variant = "tokens",
-     .about = "each weight decoded once for 8 tokens, one simdgroup per output",
-     .file = "gate_up_silu.metal",
-     .format = &format_q4_0,
-     .group = 128,
-     .rows = 4,
-     .tokens = 8,
-     .shapes = &many_list},
-    {.name = "gate_up_silu_q4_0_tokens_rows",
-     .variant = "tokens_rows",
-     .about = "the same, two outputs per simdgroup",
-     .file = "gate_up_silu.metal",
-     .format = &format_q4_0,
-     .group = 128,
-     .rows = 8,
-     .tokens = 8,
-     .shapes = &many_list},
+    NORMED_KERNELS("gate_up_silu", "one simdgroup per output, the norm in the same pass", 4),
+    NORMED_TOKENS("gate_up_silu", "",
+                  "each weight decoded once for 8 tokens, one simdgroup per output", 4),
+    NORMED_TOKENS("gate_up_silu", "_rows", "the same, two outputs per simdgroup", 8),
 };
 
 const op gate_up_silu_op = {

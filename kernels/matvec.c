@@ -83,11 +83,11 @@ bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t
 }
 
 bool matvec_accepts(const kernel *k, const shape *s, err *e) {
-    uint32_t batch = s->dim[2], step = (uint32_t)k->format->values;
+    uint32_t step = (uint32_t)k->format->values;
     if (k->multiple_of > step)
         step = k->multiple_of;
-    if (k->tokens == 0 && batch > 1)
-        return err_set(e, EXIT_CANNOT, "takes only one token, not %u", batch);
+    if (!record_accepts_tokens(k, s->dim[2], e))
+        return false;
     return s->dim[1] % step == 0 ||
            err_set(e, EXIT_CANNOT, "takes rows of a multiple of %u weights", step);
 }

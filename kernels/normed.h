@@ -16,4 +16,20 @@ double *normed_new(const float *x, const float *norm_w, uint32_t in_dim, float e
 void normed_multiply(const weight_format *f, const void *w, const double *normed, uint32_t rows,
                      uint32_t in_dim, double *value, double *scale);
 
+/* A kernel of such an op for Q4_0; `end` is the end of its name. */
+#define NORMED_KERNEL(op_, end, variant_, about_, rows_, ...)                                      \
+    {                                                                                              \
+        .name = op_ "_q4_0" end, .variant = variant_, .about = about_, .file = op_ ".metal",       \
+        .format = &format_q4_0, .group = 128, .rows = rows_, __VA_ARGS__                           \
+    }
+/* Variants for one token, and for many, whose shapes are the many_list of the file. */
+#define NORMED_KERNELS(op_, about_, rows_)                                                         \
+    NORMED_KERNEL(op_, "", "plain", about_, rows_, .tokens = 0),                                   \
+        NORMED_KERNEL(op_, "_ahead", "ahead",                                                      \
+                      "the same, with all loads of a short row under way at once", rows_,          \
+                      .tokens = 0)
+#define NORMED_TOKENS(op_, end, about_, rows_)                                                     \
+    NORMED_KERNEL(op_, "_tokens" end, "tokens" end, about_, rows_, .tokens = 8,                    \
+                  .shapes = &many_list)
+
 #endif

@@ -124,8 +124,7 @@ bool qkv_rope_append_record(tape *t, const kernel *k, const qkv_slices *a, const
 }
 
 static bool qkv_rope_append_accepts(const kernel *k, const shape *s, err *e) {
-    return k->tokens != 0 || s->dim[5] <= 1 ||
-           err_set(e, EXIT_CANNOT, "takes only one token, not %u", s->dim[5]);
+    return record_accepts_tokens(k, s->dim[5], e);
 }
 
 /* The position comes from device memory, as it does in a model; one more row is never written. */
@@ -174,38 +173,10 @@ static const shape many[] = {
 static const shape_list many_list = {many, COUNT_OF(many), {{3, 3, 1, 6, 96, 5}}};
 
 static const kernel kernels[] = {
-    {.name = "qkv_rope_append_q4_0",
-     .variant = "plain",
-     .about = "two rows per simdgroup, the norm in the same pass",
-     .file = "qkv_rope_append.metal",
-     .format = &format_q4_0,
-     .group = 128,
-     .rows = 8},
-    {.name = "qkv_rope_append_q4_0_ahead",
-     .variant = "ahead",
-     .about = "the same, with all loads of a short row under way at once",
-     .file = "qkv_rope_append.metal",
-     .format = &format_q4_0,
-     .group = 128,
-     .rows = 8},
-    {.name = "qkv_rope_append_q4_0_tokens",
-     .variant = "tokens",
-     .about = "each weight decoded once for 8 tokens, two rows per simdgroup",
-     .file = "qkv_rope_append.metal",
-     .format = &format_q4_0,
-     .group = 128,
-     .rows = 8,
-     .tokens = 8,
-     .shapes = &many_list},
-    {.name = "qkv_rope_append_q4_0_tokens_rows",
-     .variant = "tokens_rows",
-     .about = "the same, four rows per simdgroup",
-     .file = "qkv_rope_append.metal",
-     .format = &format_q4_0,
-     .group = 128,
-     .rows = 16,
-     .tokens = 8,
-     .shapes = &many_list},
+    NORMED_KERNELS("qkv_rope_append", "two rows per simdgroup, the norm in the same pass", 8),
+    NORMED_TOKENS("qkv_rope_append", "",
+                  "each weight decoded once for 8 tokens, two rows per simdgroup", 8),
+    NORMED_TOKENS("qkv_rope_append", "_rows", "the same, four rows per simdgroup", 16),
 };
 
 const op qkv_rope_append_op = {

@@ -58,6 +58,11 @@ static bool check_blocks(const kernel *k, const weight_format *f, uint32_t colum
                    columns, f->name, f->values);
 }
 
+bool record_accepts_tokens(const kernel *k, uint32_t tokens, err *e) {
+    return k->tokens != 0 || tokens <= 1 ||
+           err_set(e, EXIT_CANNOT, "takes only one token, not %u", tokens);
+}
+
 bool record_check_weights(const kernel *k, const char *what, const weight_format *f, slice w,
                           uint32_t rows, uint32_t columns, size_t alignment, err *e) {
     if (!check_blocks(k, f, columns, e))

@@ -32,6 +32,9 @@ launch *record_floats(tape *t, const kernel *k, size_t alignment, const operand 
 bool record_trim(const kernel *k, const char *what, size_t bytes, size_t alignment, slice *s,
                  err *e);
 
+/* For op.accepts: only kernels that say how many tokens they take at a time take several. */
+bool record_accepts_tokens(const kernel *k, uint32_t tokens, err *e);
+
 /* A (rows, columns) matrix: the size must fit exactly, so that weights of another type are refused,
  * and columns must be whole blocks. It must start at a multiple of `alignment`. */
 bool record_check_weights(const kernel *k, const char *what, const weight_format *f, slice w,
