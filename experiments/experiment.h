@@ -18,7 +18,7 @@ typedef struct {
     bool has_model;       /* some of its rows use a model: the head says which */
     const char *family;   /* that the model must be of, or NULL: any */
     bool (*run)(lab *l, sheet *s, err *e);
-    void (*conclude)(sheet *s); /* metrics and at most two sentences */
+    void (*conclude)(sheet *s); /* metrics and at most three sentences */
 } experiment;
 
 /* EXPERIMENT(name) = {...}; adds it to the list before main begins. */

@@ -29,6 +29,9 @@ launch *support_launch_specialised(const char *file, const char *kernel,
                                    const constant_value *constants, size_t count);
 tape *support_get_tape(void);
 
+/* The root mean square of the differences over that of b's values; infinite for what is not finite. */
+double support_get_distance(const float *a, const float *b, size_t count);
+
 bool support_play(void); /* the tape, whole */
 const err *support_get_error(void);
 

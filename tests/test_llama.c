@@ -2,7 +2,6 @@
  * get; which files it refuses. On models of random weights made here, on the one that ships and,
  * where it is, on a real one. */
 #include <greatest.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,19 +39,6 @@ static void draw_tokens(uint32_t *tokens, size_t count, uint32_t vocab, const ch
     rng r = rng_new(1, name);
     for (size_t i = 0; i < count; i++)
         tokens[i] = rng_below(&r, vocab);
-}
-
-/* The root mean square of the differences over that of the values; infinite for what is not finite.
- */
-static double get_distance(const float *a, const float *b, size_t count) {
-    double squares = 0, differences = 0;
-    for (size_t i = 0; i < count; i++) {
-        double d = (double)a[i] - (double)b[i];
-        squares += (double)b[i] * (double)b[i];
-        differences += d * d;
-    }
-    double distance = sqrt(differences / squares);
-    return distance >= 0 ? distance : INFINITY;
 }
 
 #define ASSERT_OK(condition) ASSERTm(e.text, condition)
@@ -94,7 +80,7 @@ TEST a_prompt_of_any_length_is_its_tokens_one_by_one(void) {
             ASSERT_OK(model_forward_token(one, tokens[t], PLAY_WHOLE, a, NULL, &e));
         ASSERT_OK(model_forward_prompt(many, tokens, lengths[i], PLAY_WHOLE, b, NULL, &e));
         ASSERT_EQ(lengths[i], model_get_position(many));
-        ASSERT(get_distance(b, a, vocab) <= 1e-5);
+        ASSERT(support_get_distance(b, a, vocab) <= 1e-5);
         /* and what follows sees the same cache */
         ASSERT_OK(model_forward_greedy(one, 5, PLAY_WHOLE, &next[0], NULL, &e));
         ASSERT_OK(model_forward_greedy(many, 5, PLAY_WHOLE, &next[1], NULL, &e));
@@ -118,7 +104,7 @@ TEST a_small_tile_gives_what_a_large_one_gives(void) {
     draw_tokens(tokens, 43, vocab, "tiles");
     ASSERT_OK(model_forward_prompt(small, tokens, 43, PLAY_WHOLE, a, NULL, &e));
     ASSERT_OK(model_forward_prompt(large, tokens, 43, PLAY_WHOLE, b, NULL, &e));
-    ASSERT(get_distance(a, b, vocab) <= 1e-5);
+    ASSERT(support_get_distance(a, b, vocab) <= 1e-5);
     free(a);
     free(b);
     model_free(small);

@@ -39,17 +39,6 @@ static bool is_near(double got, double want) {
     return fabs(got - want) <= 4e-6 + 1e-6 * fabs(want);
 }
 
-static double get_distance(const float *a, const float *b, size_t count) {
-    double squares = 0, differences = 0;
-    for (size_t i = 0; i < count; i++) {
-        double d = (double)a[i] - (double)b[i];
-        squares += (double)b[i] * (double)b[i];
-        differences += d * d;
-    }
-    double distance = sqrt(differences / squares);
-    return distance >= 0 ? distance : INFINITY;
-}
-
 /* --- what is computed --- */
 
 static enum greatest_test_res is_golden(const float *logits, size_t token) {
@@ -236,11 +225,11 @@ TEST a_prompt_in_tiles_of_any_size_is_the_same(void) {
             model_rewind(m, 0);
         }
         ASSERT_OK(model_forward_prompt(m, tokens, TOKENS, PLAY_WHOLE, got, NULL, &e));
-        ASSERT(get_distance(got, want, vocab) <= 1e-5);
+        ASSERT(support_get_distance(got, want, vocab) <= 1e-5);
         model_rewind(m, 0);
         ASSERT_OK(model_forward_prompt(m, tokens, 9, PLAY_WHOLE, got, NULL, &e));
         ASSERT_OK(model_forward_prompt(m, tokens + 9, TOKENS - 9, PLAY_WHOLE, got, NULL, &e));
-        ASSERT(get_distance(got, want, vocab) <= 1e-5);
+        ASSERT(support_get_distance(got, want, vocab) <= 1e-5);
         model_free(m);
     }
     free(want);
