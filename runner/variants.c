@@ -33,14 +33,26 @@ static const kernel *find_matvec(const op *o, const char *variant, const weight_
  * load. */
 enum { FEW_ROWS = 8192, FEW_TOKENS = 16 };
 
+/* Large batches go through tiles: the largest of which there are enough for the cores of a large GPU.
+ * Estimated. */
+static const char *name_tiles(uint32_t rows, uint32_t tokens) {
+    enum { ENOUGH = 128 };
+    if (tokens <= FEW_TOKENS)
+        return "";
+    if (divide_up(rows, 64) * divide_up(tokens, 64) >= ENOUGH)
+        return "tiled";
+    return divide_up(rows, 32) * divide_up(tokens, 32) >= ENOUGH ? "tiled_small" : "tiled_split";
+}
+
 static const kernel *pick_product(const op *o, const device_facts *d, const weight_format *f,
                                   bool accumulates, uint32_t out_dim, uint32_t in_dim,
                                   uint32_t tokens, err *e) {
     bool is_many = d->emulated || tokens > 1;
     bool is_small = is_many ? tokens <= FEW_TOKENS : out_dim <= FEW_ROWS;
-    const char *const for_gpu[] = {is_small ? "lean" : "lean_rows", is_many ? "reuse" : "rowblock",
+    const char *const for_gpu[] = {name_tiles(out_dim, tokens), tokens > FEW_TOKENS ? "tiled" : "",
+                                   is_small ? "lean" : "lean_rows", is_many ? "reuse" : "rowblock",
                                    "plain"},
-                      *const for_cpu[] = {"alone", "plain", "plain"};
+                      *const for_cpu[COUNT_OF(for_gpu)] = {"alone", "plain", "", "", ""};
     const char *const *wanted = d->emulated ? for_cpu : for_gpu;
     const kernel *k = NULL;
     for (size_t i = 0; !k && i < COUNT_OF(for_gpu); i++)
@@ -96,7 +108,10 @@ uint32_t variants_pick_attention_ranges(const device_facts *d, uint32_t head_dim
  * way round. With all loads of a row under way at once tokens were 7 % faster on an H200. */
 static const kernel *find_fused(const op *o, const device_facts *d, const weight_format *f,
                                 uint32_t tokens) {
-    const char *variant = tokens == 1 ? "ahead" : tokens <= FEW_TOKENS ? "tokens" : "tokens_rows";
+    enum { TYPICAL_ROWS = 2048 }; /* of all matrices of a launch together */
+    const char *variant = tokens == 1            ? "ahead"
+                          : tokens <= FEW_TOKENS ? "tokens"
+                                                 : name_tiles(TYPICAL_ROWS, tokens);
     for (size_t i = 0; !d->emulated && i < o->kernel_count; i++)
         if (o->kernels[i].format == f && strcmp(o->kernels[i].variant, variant) == 0)
             return &o->kernels[i];

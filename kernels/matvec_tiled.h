@@ -1,0 +1,37 @@
+// matvec_tiled: y = W x and y += W x for many tokens, a tile of rows and tokens per threadgroup
+// (tiles.h). The second axis of the grid counts tiles of tokens. Needs matvec_rows.h.
+#include "tiles.h"
+
+template <typename F, typename Tile, bool accumulate>
+kernel void matvec_tiled(device const typename F::block *w [[buffer(0)]],
+                         device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
+                         constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
+                         constant uint &batch [[buffer(5)]],
+                         uint2 group [[threadgroup_position_in_grid]],
+                         uint thread_index [[thread_index_in_threadgroup]]) {
+    threadgroup float4 memory[Tile::memory];
+    Tile tile(memory, thread_index);
+    const uint row = min(group.x * Tile::rows + tile.get_decoded(), out_dim - 1);
+    const uint first = group.y * Tile::tokens;
+    tile.multiply(w + size_t(row) * (in_dim / F::values), x, x, in_dim, first, batch);
+    for (uint j = 0; j < Tile::kept; j++) {
+        const uint token = first + tile.get_token(j);
+        for (uint i = 0; i < Tile::slots; i++) {
+            const uint r = group.x * Tile::rows + tile.get_slot(i);
+            if (token < batch && r < out_dim)
+                put<accumulate>(y + size_t(token) * out_dim + r, tile.sums[i][j]);
+        }
+    }
+}
+
+#define MATVEC_TILED_KERNEL(name, format, size, accumulate)                                        \
+    template [[host_name(                                                                          \
+        name)]] kernel decltype(matvec_tiled<format, typename tile_sizes<format, false>::size,     \
+                                             accumulate>)                                          \
+        matvec_tiled<format, typename tile_sizes<format, false>::size, accumulate>;
+#define MATVEC_TILED(name, format)                                                                 \
+    MATVEC_TILED_KERNEL("multi_token_matvec_" #name "_tiled", format, large, false)                \
+    MATVEC_TILED_KERNEL("multi_token_matvec_" #name "_accumulate_tiled", format, large, true)
+#define MATVEC_TILED_SIZE(name, format, size)                                                      \
+    MATVEC_TILED_KERNEL("multi_token_matvec_" #name "_tiled_" #size, format, size, false)          \
+    MATVEC_TILED_KERNEL("multi_token_matvec_" #name "_accumulate_tiled_" #size, format, size, true)
