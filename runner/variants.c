@@ -135,9 +135,12 @@ const kernel *variants_pick_row_fused(const weight_format *f) {
     return f != &format_q4_0 ? NULL : find_variant(&rmsnorm_matvec_op, "plain");
 }
 
-const kernel *variants_pick_prefill_attention(const device_facts *d) {
-    (void)d;
-    return find_variant(&prefill_attention_op, "queryblock");
+/* Blocks of keys in threadgroup memory pay where simdgroups run side by side. */
+const kernel *variants_pick_prefill_attention(const device_facts *d, uint32_t head_dim,
+                                              uint32_t tokens) {
+    const kernel *blocks = find_variant(&prefill_attention_op, "blocks");
+    bool is_long = !d->emulated && tokens > FEW_TOKENS && head_dim % blocks->multiple_of == 0;
+    return is_long ? blocks : find_variant(&prefill_attention_op, "queryblock");
 }
 
 /* Fewer launches are worth more on a GPU than the better kernel for each product. */
