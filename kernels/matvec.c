@@ -290,6 +290,13 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
     KERNEL(f, "multi_token_matvec_" #f end "_tiled", "tiled",                                      \
            "tiles of 64 rows and 64 tokens, weights decoded once per tile", .accumulates = adds,   \
            .group = 128, .rows = 64, .tokens = 64, .multiple_of = 4, .shapes = list)
+#define MATRIX_KERNEL(f, end, adds, list)                                                          \
+    KERNEL(f, "multi_token_matvec_" #f end "_matrix", "matrix",                                    \
+           "the same tiles, multiplied as simdgroup matrices", .accumulates = adds, .group = 128,  \
+           .rows = 64, .tokens = 64, .multiple_of = 4, .shapes = list),
+#define MATRIX(f, s)                                                                               \
+    MATRIX_KERNEL(f, "", false, &s##_shapes.tiles)                                                 \
+    MATRIX_KERNEL(f, "_accumulate", true, &s##_shapes.tiles)
 #define TILED_Q4_0(end, adds)                                                                      \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_small", "tiled_small",                      \
            "tiles of 32 rows and 32 tokens, columns split in two", .accumulates = adds,            \
@@ -318,7 +325,9 @@ static const kernel kernels[] = {
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
         STAGED("", false) STAGED("_accumulate", true) LEAN_TOKENS("", false)
             LEAN_TOKENS("_accumulate", true) TILED_Q4_0("", false) TILED_Q4_0("_accumulate", true)
-                SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
+                MATRIX(q4_0, ladder) MATRIX(q8_0, head_of_32) MATRIX(q4_k, of_256)
+                    MATRIX(q6_k, head_of_256) MATRIX(f16, floats) SHARED(q4_0, ladder)
+                        OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

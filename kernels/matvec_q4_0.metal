@@ -399,5 +399,6 @@ MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean_rows", activated_lean, 4
 #include "q4_0_tiles.h"
 
 MATVEC_TILED(q4_0, q4_0_tiles)
+MATVEC_MATRIX(q4_0, q4_0_tiles)
 MATVEC_TILED_SIZE(q4_0, q4_0_tiles, small)
 MATVEC_TILED_SIZE(q4_0, q4_0_tiles, split)

@@ -2,7 +2,7 @@
 // Needs q4_0_rows.h.
 struct q4_0_tiles {
     typedef block_q4_0 block;
-    enum : uint { values = 32, lanes = 2, multiple = 32 };
+    enum : uint { values = 32, lanes = 2 };
     struct part {
         half d;
         ushort4 n;

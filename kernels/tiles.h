@@ -20,29 +20,28 @@
 //   fetch   what a thread keeps in registers until there is room for it
 //   put     decodes it to the row's 8 float4
 
-// Any format whose units are 32 weights (formats.h). Nothing is loaded ahead.
+// Any format whose units are 32 weights (formats.h), decoded when they are loaded.
 template <typename F> struct tile_units {
     typedef typename F::block block;
-    enum : uint { values = F::values, lanes = 1, multiple = 32 };
+    enum : uint { values = F::values, lanes = 1 };
     struct part {
-        device const block *row;
-        uint step;
+        float4 v[8];
     };
     static METAL_FUNC part fetch(device const block *row, uint step, uint, uint) {
-        return {row, step};
+        part p;
+        F::load(row, step, p.v);
+        return p;
     }
     static METAL_FUNC void put(part p, uint, threadgroup float4 *at) {
-        float4 v[8];
-        F::load(p.row, p.step, v);
         for (uint i = 0; i < 8; i++)
-            at[i] = v[i];
+            at[i] = p.v[i];
     }
 };
 
 // Floats, four at a time; rows need not be whole steps.
 template <typename F> struct tile_floats {
     typedef typename F::block block;
-    enum : uint { values = 1, lanes = 2, multiple = 4 };
+    enum : uint { values = 1, lanes = 2 };
     struct part {
         float4 v[4];
     };
@@ -117,6 +116,16 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
     // the weights of the slot that this thread decodes.
     METAL_FUNC void multiply(device const typename F::block *row, device const float *x_in,
                              device const float *norm_w, uint in_dim, uint first, uint count) {
+        bring(*this, row, x_in, norm_w, in_dim, first, count);
+        if (S > 1)
+            add_up();
+    }
+
+    // Gives every 32 columns of the weights and of x in threadgroup memory to sink.add().
+    template <typename Sink>
+    METAL_FUNC void bring(thread Sink &sink, device const typename F::block *row,
+                          device const float *x_in, device const float *norm_w, uint in_dim,
+                          uint first, uint count) {
         const uint steps = (in_dim + 31) / 32;
         fetch(row, x_in, mate, in_dim, first, count);
         for (uint turn = 0; turn < steps; turn += S) {
@@ -128,10 +137,8 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
             if (step + S < steps)
                 fetch(row, x_in, step + S, in_dim, first, count);
             if (step < steps)
-                add();
+                sink.add(w, x);
         }
-        if (S > 1)
-            add_up();
     }
 
     METAL_FUNC void fetch(device const typename F::block *row, device const float *x_in, uint step,
@@ -169,14 +176,14 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
         }
     }
 
-    METAL_FUNC void add() {
+    METAL_FUNC void add(threadgroup const float4 *w_in, threadgroup const float4 *x_in) {
         for (uint k = 0; k < 8; k++) {
             float4 a[R];
             float4 b[T];
             for (uint i = 0; i < R; i++)
-                a[i] = w[(place + P * i) * wide + k];
+                a[i] = w_in[(place + P * i) * wide + k];
             for (uint j = 0; j < T; j++)
-                b[j] = x[(column + Q * j) * wide + k];
+                b[j] = x_in[(column + Q * j) * wide + k];
             for (uint i = 0; i < R; i++)
                 for (uint j = 0; j < T; j++) {
                     float s = fma(a[i].x, b[j].x, sums[i][j]);
