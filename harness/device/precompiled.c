@@ -12,8 +12,8 @@ enum { MAKE_SECONDS = 60, MAX_OPTIONS = 120 };
  * times; the cache's name for the result tells contents apart. */
 static bool make_header(void *context, const char *source, const char *object, err *e) {
     const char *const *options = context;
-    const char *const more[] = {"-Xclang", "-emit-pch", "-Xclang", "-fno-pch-timestamp",
-                                "-c",      "/dev/null", "-o",      object};
+    const char *const more[] = {"-Xclang",   "-emit-pch", "-Xclang", "-fno-pch-timestamp",
+                                "/dev/null", "-o",        object};
     enum { MORE = sizeof more / sizeof *more };
     const char *argv[MAX_OPTIONS + MORE + 1];
     int n = 0, status;

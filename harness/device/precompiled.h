@@ -19,8 +19,8 @@ typedef struct {
 } precompiled;
 
 /* The file for -include-pch, made if it does not exist; NULL if it cannot be made. options: the
- * compiler and its options, with the headers as -include, ending with NULL. how: tells the options
- * from others of the same cache. */
+ * compiler and its options (-c or -S too), with the headers as -include, ending with NULL. how: tells
+ * the options from others of the same cache. */
 const char *precompiled_find(precompiled *p, const code_cache *cache, uint32_t how,
                              const char *const *options);
 

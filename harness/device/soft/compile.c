@@ -223,8 +223,8 @@ static uint32_t get_key(soft_build how, math_mode math) {
 
 static const char *find_header(soft_compiler *c, precompiled *p, uint32_t key, const char **argv,
                                int n) {
-    const char *const more[] = {"-include", c->shim, NULL};
-    add_arguments(argv, n, more, 3);
+    const char *const more[] = {"-c", "-include", c->shim, NULL};
+    add_arguments(argv, n, more, 4);
     return precompiled_find(p, &c->cache, key, argv);
 }
 
