@@ -166,6 +166,17 @@ TEST the_headers_of_the_shim_are_compiled_once_for_all_kernels(void) {
     "; exit ;; esac\\nexec %s \"$@\"\\n' \"$C\" > \"$T.clang\" && chmod +x \"$T.clang\" && "       \
     "ASSAY_CLANG=\"$T.clang\" \"$A\" check --device soft --quiet buffer_copy/33/normal"
 
+/* By this process, its workers, and again for a file that is preprocessed. */
+TEST the_compiler_is_asked_for_its_version_once(void) {
+    ASSERT_RUN("C=$(sh \"$H/tools/clang.sh\") && rm -f \"$T.asked\" && printf '#!/bin/sh\\ncase "
+               "\"$*\" in --version) echo asked >> %s ;; esac\\nexec %s \"$@\"\\n' \"$T.asked\" "
+               "\"$C\" > \"$T.clang\" && chmod +x \"$T.clang\" && ASSAY_CLANG=\"$T.clang\" \"$A\" "
+               "check --device soft --jobs 2 'rmsnorm_simdgroup/1x[36]*' && wc -l < \"$T.asked\"",
+               0);
+    ASSERT_SAYS("\n1\n");
+    PASS();
+}
+
 TEST kernels_compile_where_headers_cannot_be_precompiled(void) {
     char path[PATH_MAX];
     ASSERT_RUN(WITH_CLANG("false"), 0);
@@ -253,6 +264,7 @@ SUITE(cache_suite) {
     RUN_TEST(a_changed_kernel_is_never_served_from_the_old_file);
     RUN_TEST(a_damaged_file_is_compiled_again);
     RUN_TEST(the_headers_of_the_shim_are_compiled_once_for_all_kernels);
+    RUN_TEST(the_compiler_is_asked_for_its_version_once);
     RUN_TEST(kernels_compile_where_headers_cannot_be_precompiled);
     RUN_TEST(processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other);
     RUN_TEST(a_compiler_that_is_not_there_is_one_clear_sentence);
