@@ -98,7 +98,7 @@ READY := $(if $(NEEDS),ready)
 all: $(PROGRAM) ## build ./assay (the default)
 
 test: $(PROGRAM) $(BUILD)/tests ## install what is missing, build and run the tests
-	$(if $(SUITE),$(foreach suite,$(SUITE),$(RUN_TESTS) -s $(suite) &&) true,$(RUN_TESTS))
+	$(RUN_TESTS) $(SUITE)
 
 check: $(PROGRAM) ## check every kernel against its oracle
 	./$(PROGRAM) check $(FILTER)
