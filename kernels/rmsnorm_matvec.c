@@ -2,11 +2,11 @@
  *
  * megakernel_rmsnorm_matvec takes its scalars in a different order, and has a limit: the normalised
  * x must fit threadgroup memory. */
+#include "harness/base/size.h"
 #include "kernels.h"
 
 #include <stdlib.h>
 
-#include "harness/base/size.h"
 #include "normed.h"
 #include "record.h"
 
