@@ -109,6 +109,7 @@ typedef struct {
 } param;
 
 param param_u32(uint32_t value);
+param param_f32(float value);
 param param_at(slice at); /* 4 bytes in a device buffer */
 
 slice slice_whole(buffer *b);
