@@ -116,29 +116,28 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
     // the weights of the slot that this thread decodes.
     METAL_FUNC void multiply(device const typename F::block *row, device const float *x_in,
                              device const float *norm_w, uint in_dim, uint first, uint count) {
-        bring(*this, row, x_in, norm_w, in_dim, first, count);
+        fetch(row, x_in, mate, in_dim, first, count);
+        for (uint turn = 0; 32 * turn < in_dim; turn += S)
+            if (bring(turn, row, x_in, norm_w, in_dim, first, count))
+                add();
         if (S > 1)
             add_up();
     }
 
-    // Gives every 32 columns of the weights and of x in threadgroup memory to sink.add().
-    template <typename Sink>
-    METAL_FUNC void bring(thread Sink &sink, device const typename F::block *row,
-                          device const float *x_in, device const float *norm_w, uint in_dim,
-                          uint first, uint count) {
-        const uint steps = (in_dim + 31) / 32;
-        fetch(row, x_in, mate, in_dim, first, count);
-        for (uint turn = 0; turn < steps; turn += S) {
-            const uint step = turn + mate;
-            wait();
-            if (step < steps)
-                put(norm_w, step, in_dim);
-            wait();
-            if (step + S < steps)
-                fetch(row, x_in, step + S, in_dim, first, count);
-            if (step < steps)
-                sink.add(w, x);
-        }
+    // Puts what was fetched for this turn into threadgroup memory, where all threads of the team may
+    // then read it, and fetches what the next turn needs. False: the team has nothing to do in this
+    // turn.
+    METAL_FUNC bool bring(uint turn, device const typename F::block *row, device const float *x_in,
+                          device const float *norm_w, uint in_dim, uint first, uint count) {
+        const uint step = turn + mate;
+        const bool has_part = 32 * step < in_dim;
+        wait();
+        if (has_part)
+            put(norm_w, step, in_dim);
+        wait();
+        if (32 * (step + S) < in_dim)
+            fetch(row, x_in, step + S, in_dim, first, count);
+        return has_part;
     }
 
     METAL_FUNC void fetch(device const typename F::block *row, device const float *x_in, uint step,
@@ -176,14 +175,14 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
         }
     }
 
-    METAL_FUNC void add(threadgroup const float4 *w_in, threadgroup const float4 *x_in) {
+    METAL_FUNC void add() {
         for (uint k = 0; k < 8; k++) {
             float4 a[R];
             float4 b[T];
             for (uint i = 0; i < R; i++)
-                a[i] = w_in[(place + P * i) * wide + k];
+                a[i] = w[(place + P * i) * wide + k];
             for (uint j = 0; j < T; j++)
-                b[j] = x_in[(column + Q * j) * wide + k];
+                b[j] = x[(column + Q * j) * wide + k];
             for (uint i = 0; i < R; i++)
                 for (uint j = 0; j < T; j++) {
                     float s = fma(a[i].x, b[j].x, sums[i][j]);
