@@ -44,13 +44,14 @@ inline void add_matrices(thread simdgroup_float8x8 (&sums)[4][4], threadgroup co
 // which Apple's GPUs have instructions. Each of the 4 simdgroups of a threadgroup computes 32 rows of
 // 32 tokens: 16 matrices of sums, which go through threadgroup memory in the end, because a tile at
 // the edge is not stored whole.
-template <typename F, bool accumulate> kernel void
-matvec_matrix(device const typename F::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
-              device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
-              constant uint &in_dim [[buffer(4)]], constant uint &batch [[buffer(5)]],
-              uint2 group [[threadgroup_position_in_grid]],
-              uint sg [[simdgroup_index_in_threadgroup]],
-              uint thread_index [[thread_index_in_threadgroup]]) {
+template <typename F, bool accumulate>
+kernel void matvec_matrix(device const typename F::block *w [[buffer(0)]],
+                          device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
+                          constant uint &out_dim [[buffer(3)]], constant uint &in_dim [[buffer(4)]],
+                          constant uint &batch [[buffer(5)]],
+                          uint2 group [[threadgroup_position_in_grid]],
+                          uint sg [[simdgroup_index_in_threadgroup]],
+                          uint thread_index [[thread_index_in_threadgroup]]) {
     typedef typename tile_sizes<F, false>::large Tile;
     threadgroup float4 memory[Tile::memory];
     Tile tile(memory, thread_index);
