@@ -286,20 +286,24 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
                .tokens = 8, .shapes = &ladder_shapes.many),
 
 /* Those of matvec_tiled.h, = or +=: k->rows rows of k->tokens tokens per threadgroup. */
-#define TILE(f, end, how, about_, adds, rows_, tokens_, list)                                      \
+#define TILE(f, end, how, about_, adds, group_, rows_, tokens_, list)                              \
     KERNEL(f, "multi_token_matvec_" #f end "_" how, how, about_, .accumulates = adds,              \
-           .group = 128, .rows = rows_, .tokens = tokens_, .multiple_of = 4, .shapes = list)
+           .group = group_, .rows = rows_, .tokens = tokens_, .multiple_of = 4, .shapes = list)
 #define TILED(f, end, adds, list)                                                                  \
     TILE(f, end, "tiled", "tiles of 64 rows and 64 tokens, weights decoded once per tile", adds,   \
-         64, 64, list)
+         128, 64, 64, list)
 #define SMALL_TILE(f, end, adds, list)                                                             \
-    TILE(f, end, "tiled_small", "tiles of 32 rows and 32 tokens, columns split in two", adds, 32,  \
-         32, list)
+    TILE(f, end, "tiled_small", "tiles of 32 rows and 32 tokens, columns split in two", adds, 128, \
+         32, 32, list)
 #define SPLIT_TILE(f, end, adds, list)                                                             \
-    TILE(f, end, "tiled_split", "tiles of 16 rows and 32 tokens, columns split in four", adds, 16, \
-         32, list)
+    TILE(f, end, "tiled_split", "tiles of 16 rows and 32 tokens, columns split in four", adds,     \
+         128, 16, 32, list)
+#define FEW_TILE(f, end, adds, list)                                                               \
+    TILE(f, end, "tiled_few", "tiles of 16 rows and 8 tokens, columns split in eight", adds, 256,  \
+         16, 8, list)
 #define MATRIX(f, end, adds, list)                                                                 \
-    TILE(f, end, "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices", adds, 64, 64, list)
+    TILE(f, end, "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices", adds, 128, 64,    \
+         64, list)
 /* The formats that most weights are in have more of them than the others. */
 #define MORE_TILES(f, s)                                                                           \
     SMALL_TILE(f, "", false, &s##_shapes.tiles),                                                   \
@@ -324,6 +328,8 @@ static const kernel kernels[] = {
            .rows = 8, .shapes = &ladder_shapes.accumulate),
     SPLIT_TILE(q4_0, "", false, &ladder_shapes.tiles),
     SPLIT_TILE(q4_0, "_accumulate", true, &ladder_shapes.tiles),
+    FEW_TILE(q4_0, "", false, &ladder_shapes.many),
+    FEW_TILE(q4_0, "_accumulate", true, &ladder_shapes.many),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
         STAGED("", false) STAGED("_accumulate", true) LEAN_TOKENS("", false)
             LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder) MORE_TILES(q8_0, head_of_32)

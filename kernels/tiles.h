@@ -72,9 +72,10 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
         wide = 9,
         memory = S * (rows + tokens) * wide, // float4 of a threadgroup
         parts = tokens * 8 / team,           // float4 of x per thread and step
-        kept = T / S,                        // tokens whose sums a thread has in the end
+        takers = S < T ? S : T,              // teams that have sums in the end
+        kept = T / takers,                   // of so many tokens per thread
     };
-    static_assert(rows * F::lanes <= team && S * R * T * team <= 4 * memory && T % S == 0, "");
+    static_assert(rows * F::lanes <= team && S * R * T * team <= 4 * memory && T % takers == 0, "");
 
     threadgroup float4 *w;
     threadgroup float4 *x;
@@ -193,14 +194,14 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
         }
     }
 
-    // Each team takes the sums of all teams for `kept` of the tokens of a thread.
+    // Each of the first teams takes the sums of all teams for `kept` of the tokens of a thread.
     METAL_FUNC void add_up() {
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (uint i = 0; i < R; i++)
             for (uint j = 0; j < T; j++)
                 shared[((mate * R + i) * T + j) * team + me] = sums[i][j];
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint i = 0; i < R; i++)
+        for (uint i = 0; has_sums() && i < R; i++)
             for (uint j = 0; j < kept; j++) {
                 float s = 0.0f;
                 for (uint m = 0; m < S; m++)
@@ -209,6 +210,7 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
             }
     }
 
+    METAL_FUNC bool has_sums() const { return mate < takers; }
     // Which token of the tile the sums [..][j] belong to.
     METAL_FUNC uint get_token(uint j) const { return column + Q * (S > 1 ? mate * kept + j : j); }
 
@@ -224,7 +226,7 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
                 shared[mate * tokens + me / 8 + i * (team / 8)] = s;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint j = 0; j < kept; j++) {
+        for (uint j = 0; has_sums() && j < kept; j++) {
             float s = 0.0f;
             for (uint m = 0; m < S; m++)
                 s += shared[m * tokens + get_token(j)];
@@ -241,4 +243,5 @@ template <typename F, bool HasNorm> struct tile_sizes {
     typedef tile<F, 8, 4, 8, 16, 1, HasNorm> large; // 64 rows, 64 tokens, 128 threads
     typedef tile<F, 4, 4, 8, 8, 2, HasNorm> small;  // 32 rows, 32 tokens, 2 teams of 64
     typedef tile<F, 4, 4, 4, 8, 4, HasNorm> split;  // 16 rows, 32 tokens, 4 teams of 32
+    typedef tile<F, 2, 2, 8, 4, 8, HasNorm> few;    // 16 rows, 8 tokens, 8 teams of 32
 };

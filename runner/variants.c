@@ -38,7 +38,7 @@ enum { FEW_ROWS = 8192, FEW_TOKENS = 16 };
 static const char *name_tiles(uint32_t rows, uint32_t tokens) {
     enum { ENOUGH = 128 };
     if (tokens <= FEW_TOKENS)
-        return "";
+        return "tiled_few";
     if (divide_up(rows, 64) * divide_up(tokens, 64) >= ENOUGH)
         return "tiled";
     return divide_up(rows, 32) * divide_up(tokens, 32) >= ENOUGH ? "tiled_small" : "tiled_split";
@@ -109,9 +109,7 @@ uint32_t variants_pick_attention_ranges(const device_facts *d, uint32_t head_dim
 static const kernel *find_fused(const op *o, const device_facts *d, const weight_format *f,
                                 uint32_t tokens) {
     enum { TYPICAL_ROWS = 2048 }; /* of all matrices of a launch together */
-    const char *variant = tokens == 1            ? "ahead"
-                          : tokens <= FEW_TOKENS ? "tokens"
-                                                 : name_tiles(TYPICAL_ROWS, tokens);
+    const char *variant = tokens == 1 ? "ahead" : name_tiles(TYPICAL_ROWS, tokens);
     for (size_t i = 0; !d->emulated && i < o->kernel_count; i++)
         if (o->kernels[i].format == f && strcmp(o->kernels[i].variant, variant) == 0)
             return &o->kernels[i];
