@@ -8,6 +8,7 @@
 
 #include "experiment_files.h"
 #include "experiments/experiment.h"
+#include "harness/base/array.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
@@ -60,8 +61,7 @@ static lab_level get_level(void) {
 /* The worker --------------------------------------------------------------------------------- */
 
 static void *run_task(void *context, const char *task, size_t *bytes, bool *retire) {
-    answer *a = calloc(1, sizeof *a);
-    assert(a);
+    answer *a = array_new(1, sizeof *a);
     sheet *s = NULL;
     uint64_t start = os_now_ns();
     const experiment *x = experiment_find(task);

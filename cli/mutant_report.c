@@ -1,11 +1,11 @@
 /* mutant_report: the outcome of all mutants, counted by operator and by what caught them, and the
  * list of those that are known to survive. */
-#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/table.h"
@@ -79,8 +79,7 @@ char *mutant_find_known(const mutant_known *k, const mutant *m) {
         if (matched < 3 && is_line(line, length, "@-+"[matched], wanted[matched])) {
             matched++;
         } else if (matched == 3 && length > 1 && strchr("=!", *line)) {
-            reason = calloc(length + 1, 1);
-            assert(reason);
+            reason = array_new(length + 1, 1);
             memcpy(reason, line, length);
         } else if (length > 0 && strchr("-+", *line)) {
             matched = 4; /* another one: wait for the next @ */

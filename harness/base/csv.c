@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "os.h"
 
 struct csv {
@@ -26,8 +27,7 @@ static void start_text(csv *c) {
 }
 
 csv *csv_new(void) {
-    csv *c = calloc(1, sizeof *c);
-    assert(c);
+    csv *c = array_new(1, sizeof *c);
     start_text(c);
     return c;
 }

@@ -223,8 +223,7 @@ static bool is_part(const kernel_parts *k, const mutant_file *f, const mutation 
 
 /* The first kernel of each op and its axes before the second of any. */
 static void find_kernels(const kernel_parts *kernels, size_t count, mutant *m) {
-    m->kernels = calloc(count + 1, sizeof *m->kernels);
-    assert(m->kernels);
+    m->kernels = array_new(count + 1, sizeof *m->kernels);
     size_t last_turn = 0;
     for (size_t i = 0; i < count; i++)
         last_turn = kernels[i].turn > last_turn ? kernels[i].turn : last_turn;
@@ -258,8 +257,7 @@ static bool is_used(const mutant_file *f, const kernel_parts *kernels, size_t co
 
 bool mutants_find(const char *folder, const case_list *cases, mutant_list *out, err *e) {
     *out = (mutant_list){0};
-    kernel_parts *kernels = calloc(cases->count + 1, sizeof *kernels);
-    assert(kernels);
+    kernel_parts *kernels = array_new(cases->count + 1, sizeof *kernels);
     size_t count = 0;
     bool ok =
         read_folder(folder, "", out, e) && read_kernels(folder, out, cases, kernels, &count, e);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "device.h"
+#include "harness/base/array.h"
 
 /* Guard zones ------------------------------------------------------------------------------- */
 
@@ -55,8 +56,7 @@ bool buffer_check_guards(const buffer *b, ptrdiff_t *at, err *e) {
 /* Buffers ----------------------------------------------------------------------------------- */
 
 static buffer *make_buffer(device *d, size_t bytes, storage_mode storage, const char *label) {
-    buffer *b = calloc(1, sizeof *b);
-    assert(b);
+    buffer *b = array_new(1, sizeof *b);
     b->device = d;
     b->bytes = bytes;
     b->storage = storage;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "launch_fit.h"
 #include "tape.h"
@@ -41,8 +42,7 @@ static device *open_kind(int i, const char *wanted, const device_options *o, err
                 kinds[i].name, wanted);
         return NULL;
     }
-    device *d = calloc(1, sizeof *d);
-    assert(d);
+    device *d = array_new(1, sizeof *d);
     d->ops = kinds[i].ops;
     d->wanted = wanted;
     d->options = *o;
@@ -110,8 +110,7 @@ pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kerne
                               err *e) {
     if (!msl_find_kernel(unit, kernel, e))
         return NULL;
-    pipeline *p = calloc(1, sizeof *p);
-    assert(p);
+    pipeline *p = array_new(1, sizeof *p);
     p->device = d;
     snprintf(p->kernel, sizeof p->kernel, "%s", kernel);
     p->max_group_threads = d->facts.max_group_threads;

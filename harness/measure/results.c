@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/csv.h"
 #include "harness/base/host.h"
 #include "harness/base/lock.h"
@@ -118,8 +119,7 @@ static bool make_folder_of(const char *path, err *e) {
 
 /* With the lock of the file. */
 static results *results_new(const char *path, err *e) {
-    results *r = calloc(1, sizeof *r);
-    assert(r);
+    results *r = array_new(1, sizeof *r);
     int n = snprintf(r->path, sizeof r->path, "%s", path);
     if (n >= 0 && (size_t)n < sizeof r->path &&
         results_find_samples_path(path, r->samples_path, sizeof r->samples_path, e) &&
@@ -167,8 +167,8 @@ static void remember(results *r, const result_row *row, const timing_sample *sam
                      size_t count) {
     results_list *l = &r->known;
     l->cases = realloc(l->cases, (l->count + 1) * sizeof *l->cases);
-    timing_sample *copy = calloc(count + 1, sizeof *copy);
-    assert(l->cases && copy);
+    timing_sample *copy = array_new(count + 1, sizeof *copy);
+    assert(l->cases);
     if (count > 0)
         memcpy(copy, samples, count * sizeof *copy);
     l->cases[l->count++] = (result_case){*row, copy, count};
