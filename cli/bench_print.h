@@ -1,6 +1,5 @@
 /* bench_print: rows of `bench` for people as they come, or all of them as JSON or Markdown. */
-#ifndef ASSAY_BENCH_PRINT_H
-#define ASSAY_BENCH_PRINT_H
+#pragma once
 
 #include "bench_cases.h"
 #include "harness/base/table.h"
@@ -18,5 +17,3 @@ void bench_table_add(bench_table *t, const result_row *r);
 void bench_print_head(FILE *out, const results_meta *m); /* as comments */
 void bench_print_json(FILE *out, const results_meta *m, const result_row *rows, size_t count);
 void bench_print_markdown(FILE *out, const results_meta *m, const result_row *rows, size_t count);
-
-#endif

@@ -258,10 +258,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         return e->code;
     if (worker_folder)
         return mutant_serve(worker_folder, seed, timeout_s, find_cases, e);
-    if (resume && !csv_path) {
-        err_set(e, EXIT_USAGE, "--resume needs --csv FILE: the run to continue");
-        return e->code;
-    }
+    if (resume && !csv_path)
+        return err_code(e, EXIT_USAGE, "--resume needs --csv FILE: the run to continue");
     case_query query = {.filters = names, .filter_count = count};
     const suite soft = {.device = "soft"};
     case_list cases = {NULL, 0};

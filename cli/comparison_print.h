@@ -1,6 +1,5 @@
 /* comparison_print: verdicts, at the end of `compare` and `bench --baseline`. */
-#ifndef ASSAY_COMPARISON_PRINT_H
-#define ASSAY_COMPARISON_PRINT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -15,5 +14,3 @@ typedef struct {
 /* Decides, prints one row per case and a summary; EXIT_REGRESSION if one is slower, else
  * EXIT_INCONCLUSIVE if one is ambiguous or missing, else EXIT_OK. */
 exit_code comparison_print(comparison_list *l, const comparison_options *o, FILE *out);
-
-#endif

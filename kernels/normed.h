@@ -1,6 +1,5 @@
 /* normed: what the oracles of ops that fuse a norm with a projection have in common. */
-#ifndef ASSAY_NORMED_H
-#define ASSAY_NORMED_H
+#pragma once
 
 #include "reference/quant.h"
 
@@ -31,5 +30,3 @@ void normed_multiply(const weight_format *f, const void *w, const double *normed
 #define NORMED_TOKENS(op_, end, about_, rows_)                                                     \
     NORMED_KERNEL(op_, "_tokens" end, "tokens" end, about_, rows_, .tokens = 8,                    \
                   .shapes = &many_list)
-
-#endif

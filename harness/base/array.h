@@ -1,7 +1,6 @@
 /* array: memory for items. Having none left is an assertion: this is for lists of our own, not for
  * counts that a file claims. */
-#ifndef ASSAY_ARRAY_H
-#define ASSAY_ARRAY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ void *array_new(size_t count, size_t item_bytes);
 
 /* The items, with room for at least one more after `count` of them. */
 void *array_grow(void *items, size_t count, size_t *capacity, size_t item_bytes);
-
-#endif

@@ -95,6 +95,12 @@ void csv_end_row(csv *c) {
     c->in_row = false;
 }
 
+void csv_add_row(csv *c, const char *const *cells, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        csv_add_text(c, cells[i]);
+    csv_end_row(c);
+}
+
 bool csv_write(csv *c, const char *path, err *e) {
     assert(!c->in_row);
     if (fflush(c->out) != 0)

@@ -23,10 +23,6 @@ static bool has_ending(const char *name, const char *ending) {
 
 /* Files --------------------------------------------------------------------------------------- */
 
-static int by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 static int is_visible(const struct dirent *d) {
     return d->d_name[0] != '.';
 }
@@ -51,7 +47,7 @@ static bool read_folder(const char *folder, const char *inside, mutant_list *l, 
     struct dirent **entries;
     if (!path_print(path, sizeof path, e, "%s/%s", folder, inside))
         return false;
-    int n = scandir(path, &entries, is_visible, by_name);
+    int n = scandir(path, &entries, is_visible, alphasort);
     if (n < 0)
         return *inside || err_set(e, EXIT_CANNOT, "cannot read the folder %.200s", folder);
     bool ok = true;

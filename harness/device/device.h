@@ -9,8 +9,7 @@
  * Every buffer made here has a guard zone before and after its contents, filled with a pattern that
  * is NaN in every float type, so that a kernel that reads outside gives NaN and one that writes
  * outside is found by buffer_check_guards. */
-#ifndef ASSAY_DEVICE_H
-#define ASSAY_DEVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -217,5 +216,3 @@ extern const device_ops metal_device_ops; /* where the build defines ASSAY_METAL
 
 /* The C++ spelling of a function constant's value, exact to the bit. */
 void constant_spell(const constant_value *v, msl_constant_text *out);
-
-#endif

@@ -186,15 +186,11 @@ const pipeline *library_find(library *lib, const char *file, const char *kernel,
     for (pipeline_entry *p = lib->pipelines; p; p = p->next)
         if (p->file == f && is_same(p, kernel, constants, count))
             return p->pipeline;
-    if (count > LIBRARY_CONSTANTS) {
-        err_set(e, EXIT_USAGE, "%.80s is given %zu function constants, and %d is the limit", kernel,
-                count, LIBRARY_CONSTANTS);
-        return NULL;
-    }
-    if (lib->watch && !lib->watch(lib->watch_context, kernel)) {
-        err_set(e, EXIT_INTERRUPTED, "stopped by a signal");
-        return NULL;
-    }
+    if (count > LIBRARY_CONSTANTS)
+        return err_null(e, EXIT_USAGE, "%.80s is given %zu function constants, and %d is the limit",
+                        kernel, count, LIBRARY_CONSTANTS);
+    if (lib->watch && !lib->watch(lib->watch_context, kernel))
+        return err_null(e, EXIT_INTERRUPTED, "stopped by a signal");
     pipeline *made =
         device_new_pipeline(lib->device, f->unit, kernel, constants, count, lib->math, e);
     if (lib->watch)

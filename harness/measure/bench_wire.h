@@ -1,7 +1,6 @@
 /* bench_wire: the answer of a bench worker. Both sides are the same program, so it is the bytes of
  * a struct, followed by samples. */
-#ifndef ASSAY_BENCH_WIRE_H
-#define ASSAY_BENCH_WIRE_H
+#pragma once
 
 #include "bench.h"
 
@@ -23,5 +22,3 @@ void *wire_pack(const wire_answer *a, const timing_sample *samples, const timing
 /* False if the bytes are not a valid answer. Samples are copied, made with malloc. */
 bool wire_unpack(const void *data, size_t bytes, wire_answer *a, timing_sample **samples,
                  timing_sample **base);
-
-#endif

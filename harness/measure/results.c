@@ -62,9 +62,7 @@ static void add_row(csv *c, const result_row *row, const char *samples_path) {
 
 static void start_samples(csv *c, const results_meta *m) {
     add_head(c, m);
-    for (int i = 0; i < SAMPLE_COLUMNS; i++)
-        csv_add_text(c, sample_titles[i]);
-    csv_end_row(c);
+    csv_add_row(c, sample_titles, SAMPLE_COLUMNS);
 }
 
 static void add_samples(csv *c, const char *name, const timing_sample *samples, size_t count) {
@@ -298,9 +296,7 @@ static csv *make_rows(const results_table *t, const char *samples_path) {
     add_head(c, t->meta);
     for (size_t i = 0; i < t->fact_count; i++)
         csv_add_meta(c, t->facts[2 * i], t->facts[2 * i + 1]);
-    for (size_t i = 0; i < t->columns; i++)
-        csv_add_text(c, t->titles[i]);
-    csv_end_row(c);
+    csv_add_row(c, t->titles, t->columns);
     for (size_t r = 0; r < t->rows; r++) {
         bool is_timed = strtod(get_cell(t, r, n), NULL) > 0;
         for (size_t i = 0; i < t->columns; i++)
