@@ -180,9 +180,21 @@ static const shape few_many_of_256[] = {
     {{7, 512, 6}}, {{40, 256, 7}}, {{65, 256, 8}}, {{9, 1280, 17}}, {{35, 256, 16}},
 };
 
+/* Rows and tokens around the 16, 32 and 64 of a tile; blocks of a row: around the 4 of a turn. */
+static const shape tiled_of_32[] = {
+    {{1, 32, 1}},    {{15, 64, 33}},  {{16, 96, 31}},  {{33, 128, 32}},
+    {{65, 160, 63}}, {{64, 288, 65}}, {{63, 576, 64}}, {{129, 32, 130}},
+};
+static const shape tiled_of_256[] = {
+    {{1, 256, 1}}, {{65, 256, 63}}, {{64, 512, 65}}, {{63, 768, 7}}, {{129, 256, 64}},
+};
+static const shape tiled_floats[] = {
+    {{1, 4, 1}},    {{65, 28, 63}},  {{64, 32, 65}},   {{63, 36, 64}},
+    {{3, 100, 17}}, {{129, 64, 65}}, {{100, 128, 19}},
+};
 /* The shapes a format is checked with, by the name that formats.h gives them. */
 typedef struct {
-    shape_list replace, accumulate, many;
+    shape_list replace, accumulate, many, tiles;
 } matvec_shapes;
 
 #define LIST(shapes, ...)                                                                          \
@@ -191,18 +203,19 @@ typedef struct {
             { __VA_ARGS__ }                                                                        \
         }                                                                                          \
     }
-#define SHAPES(name, replace, accumulate, many, ...)                                               \
+#define SHAPES(name, replace, accumulate, many, tiles, ...)                                        \
     static const matvec_shapes name##_shapes = {                                                   \
-        LIST(replace, __VA_ARGS__), LIST(accumulate, __VA_ARGS__), LIST(many, __VA_ARGS__, 3)}
-SHAPES(ladder, ladder, large_of_32, many_of_32, 7, 96);
-SHAPES(of_32, of_32, of_32, many_of_32, 7, 96);
-SHAPES(head_of_32, head_of_32, of_32, many_of_32, 7, 96);
-SHAPES(few_of_32, few_of_32, few_of_32, few_many_of_32, 7, 96);
-SHAPES(of_256, of_256, of_256, many_of_256, 7, 512);
-SHAPES(head_of_256, head_of_256, of_256, many_of_256, 7, 512);
-SHAPES(few_of_256, few_of_256, few_of_256, few_many_of_256, 7, 512);
-SHAPES(floats, floats, floats, many_floats, 7, 100);
-SHAPES(few_floats, few_floats, few_floats, many_floats, 7, 100);
+        LIST(replace, __VA_ARGS__), LIST(accumulate, __VA_ARGS__), LIST(many, __VA_ARGS__, 3),     \
+        LIST(tiles, __VA_ARGS__, 3)}
+SHAPES(ladder, ladder, large_of_32, many_of_32, tiled_of_32, 7, 96);
+SHAPES(of_32, of_32, of_32, many_of_32, tiled_of_32, 7, 96);
+SHAPES(head_of_32, head_of_32, of_32, many_of_32, tiled_of_32, 7, 96);
+SHAPES(few_of_32, few_of_32, few_of_32, few_many_of_32, tiled_of_32, 7, 96);
+SHAPES(of_256, of_256, of_256, many_of_256, tiled_of_256, 7, 512);
+SHAPES(head_of_256, head_of_256, of_256, many_of_256, tiled_of_256, 7, 512);
+SHAPES(few_of_256, few_of_256, few_of_256, few_many_of_256, tiled_of_256, 7, 512);
+SHAPES(floats, floats, floats, many_floats, tiled_floats, 7, 100);
+SHAPES(few_floats, few_floats, few_floats, many_floats, tiled_floats, 7, 100);
 
 /* --- kernels --- */
 
@@ -233,7 +246,8 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 #define SHARED(f, s)                                                                               \
     ONE_TOKEN(f, "_accumulate", true, &s##_shapes.accumulate),                                     \
         MANY_TOKENS(f, "", false, &s##_shapes.many),                                               \
-        MANY_TOKENS(f, "_accumulate", true, &s##_shapes.many),
+        MANY_TOKENS(f, "_accumulate", true, &s##_shapes.many),                                     \
+        TILED(f, "", false, &s##_shapes.tiles), TILED(f, "_accumulate", true, &s##_shapes.tiles),
 #define ALL(f, s) ONE_TOKEN(f, "", false, &s##_shapes.replace), SHARED(f, s)
 
 /* Most weights are Q4_0: here are its variants. */
@@ -246,22 +260,17 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
     KERNEL(f, "matvec_" #f end "_lean", "lean", "one row per simdgroup, 16 weights per lane",      \
            .accumulates = adds, .group = 128, .rows = 4, .shapes = list),                          \
         KERNEL(f, "matvec_" #f end "_lean_rows", "lean_rows", "the same, 4 rows per simdgroup",    \
-               .accumulates = adds, .group = 128, .rows = 16, .shapes = list),                     \
-        KERNEL(f, "matvec_" #f end "_ahead", "ahead",                                              \
-               "one row per simdgroup, all loads of a short row under way at once",                \
-               .accumulates = adds, .group = 128, .rows = 4, .shapes = list),
+               .accumulates = adds, .group = 128, .rows = 16, .shapes = list),
 #define LEAN(f, s)                                                                                 \
     LEAN_KERNELS(f, "", false, &s##_shapes.replace)                                                \
     LEAN_KERNELS(f, "_accumulate", true, &s##_shapes.accumulate)
 
-/* Those of q4_0_staged.h, = or +=. */
-#define STAGED(end, adds)                                                                          \
-    KERNEL(q4_0, "matvec_q4_0" end "_staged", "staged",                                            \
+/* That of q4_0_stream.h, = or +=. */
+#define STREAM(end, adds)                                                                          \
+    KERNEL(q4_0, "matvec_q4_0" end "_stream", "stream",                                            \
            "rows copied to threadgroup memory in loads of 16 bytes, 4 per simdgroup",              \
-           .accumulates = adds, .group = 64, .rows = 8, .multiple_of = 256, .shapes = &wide_rows), \
-        KERNEL(q4_0, "matvec_q4_0" end "_staged_rows", "staged_rows",                              \
-               "the same, 8 rows per simdgroup", .accumulates = adds, .group = 64, .rows = 16,     \
-               .multiple_of = 256, .shapes = &wide_rows),
+           .accumulates = adds, .group = 128, .rows = 16, .multiple_of = 256,                      \
+           .shapes = &wide_rows),
 
 #define LEAN_TOKENS(end, adds)                                                                     \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_lean", "lean",                                    \
@@ -270,6 +279,32 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
         KERNEL(q4_0, "multi_token_matvec_q4_0" end "_lean_rows", "lean_rows",                      \
                "the same, 4 rows per simdgroup", .accumulates = adds, .group = 128, .rows = 16,    \
                .tokens = 8, .shapes = &ladder_shapes.many),
+
+/* Those of matvec_tiled.h, = or +=: k->rows rows of k->tokens tokens per threadgroup. */
+#define TILE(f, end, how, about_, adds, group_, rows_, tokens_, list)                              \
+    KERNEL(f, "multi_token_matvec_" #f end "_" how, how, about_, .accumulates = adds,              \
+           .group = group_, .rows = rows_, .tokens = tokens_, .multiple_of = 4, .shapes = list)
+#define TILED(f, end, adds, list)                                                                  \
+    TILE(f, end, "tiled", "tiles of 64 rows and 64 tokens, weights decoded once per tile", adds,   \
+         128, 64, 64, list)
+#define SMALL_TILE(f, end, adds, list)                                                             \
+    TILE(f, end, "tiled_small", "tiles of 32 rows and 32 tokens, columns split in two", adds, 128, \
+         32, 32, list)
+#define SPLIT_TILE(f, end, adds, list)                                                             \
+    TILE(f, end, "tiled_split", "tiles of 16 rows and 32 tokens, columns split in four", adds,     \
+         128, 16, 32, list)
+#define FEW_TILE(f, end, adds, list)                                                               \
+    TILE(f, end, "tiled_few", "tiles of 16 rows and 8 tokens, columns split in eight", adds, 256,  \
+         16, 8, list)
+#define MATRIX(f, end, adds, list)                                                                 \
+    TILE(f, end, "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices", adds, 128, 64,    \
+         64, list)
+/* The formats that most weights are in have more of them than the others. */
+#define MORE_TILES(f, s)                                                                           \
+    SMALL_TILE(f, "", false, &s##_shapes.tiles),                                                   \
+        SMALL_TILE(f, "_accumulate", true, &s##_shapes.tiles),                                     \
+        MATRIX(f, "", false, &s##_shapes.tiles),                                                   \
+        MATRIX(f, "_accumulate", true, &s##_shapes.tiles),
 
 static const kernel kernels[] = {
     STEP("", "plain", "one simdgroup per row, weight by weight", 32, 1),
@@ -286,9 +321,15 @@ static const kernel kernels[] = {
     KERNEL(q4_0, "matvec_q4_0_accumulate_split", "split",
            "4 simdgroups share 8 rows, 4 lanes per block", .accumulates = true, .group = 128,
            .rows = 8, .shapes = &ladder_shapes.accumulate),
+    SPLIT_TILE(q4_0, "", false, &ladder_shapes.tiles),
+    SPLIT_TILE(q4_0, "_accumulate", true, &ladder_shapes.tiles),
+    FEW_TILE(q4_0, "", false, &ladder_shapes.many),
+    FEW_TILE(q4_0, "_accumulate", true, &ladder_shapes.many),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
-        STAGED("", false) STAGED("_accumulate", true) LEAN_TOKENS("", false)
-            LEAN_TOKENS("_accumulate", true) SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
+        STREAM("", false) STREAM("_accumulate", true) LEAN_TOKENS("", false)
+            LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder) MORE_TILES(q8_0, head_of_32)
+                MORE_TILES(q4_k, of_256) MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats)
+                    SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

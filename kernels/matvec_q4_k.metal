@@ -10,6 +10,11 @@ using namespace metal;
 
 #include "matvec_lean.h"
 
+#include "matvec_tiled.h"
+
 MATVEC_ONE_TOKEN(q4_k, q4_k)
 MATVEC_MANY_TOKENS(q4_k, q4_k)
 MATVEC_LEAN(q4_k)
+MATVEC_TILED(q4_k, q4_k_tiles)
+MATVEC_TILED_SIZE(q4_k, q4_k_tiles, small)
+MATVEC_MATRIX(q4_k, q4_k_tiles)

@@ -10,6 +10,11 @@ using namespace metal;
 
 #include "matvec_lean.h"
 
+#include "matvec_tiled.h"
+
 MATVEC_ONE_TOKEN(q6_k, q6_k)
 MATVEC_MANY_TOKENS(q6_k, q6_k)
 MATVEC_LEAN(q6_k)
+MATVEC_TILED(q6_k, q6_k_tiles)
+MATVEC_TILED_SIZE(q6_k, q6_k_tiles, small)
+MATVEC_MATRIX(q6_k, q6_k_tiles)

@@ -9,7 +9,8 @@
  * Every buffer made here has a guard zone before and after its contents, filled with a pattern that
  * is NaN in every float type, so that a kernel that reads outside gives NaN and one that writes
  * outside is found by buffer_check_guards. */
-#pragma once
+#ifndef ASSAY_DEVICE_H
+#define ASSAY_DEVICE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -216,3 +217,7 @@ extern const device_ops metal_device_ops; /* where the build defines ASSAY_METAL
 
 /* The C++ spelling of a function constant's value, exact to the bit. */
 void constant_spell(const constant_value *v, msl_constant_text *out);
+/* Does the file have these function constants, with these types? */
+bool constant_check(const msl_unit *u, const constant_value *values, size_t count, err *e);
+
+#endif

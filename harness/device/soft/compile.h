@@ -1,6 +1,7 @@
 /* compile: C++ text of one pipeline in, a loaded kernel out; compiled once and kept in the cache.
  */
-#pragma once
+#ifndef ASSAY_SOFT_COMPILE_H
+#define ASSAY_SOFT_COMPILE_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -24,7 +25,7 @@ typedef struct {
 
 /* As fast as it goes; every access calls checked mode; the same with nothing optimised, so that no
  * operation happens before its turn. */
-typedef enum { BUILD_FAST, BUILD_CHECKED, BUILD_TRACED } soft_build;
+typedef enum { BUILD_FAST, BUILD_CHECKED, BUILD_TRACED, BUILD_COUNT } soft_build;
 
 /* name is the kernel's, for messages. */
 bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
@@ -33,5 +34,7 @@ void soft_unload(soft_loaded *loaded);
 
 /* Reads the text without making code of it. *messages is what clang said; the caller frees it.
  * False only if clang could not be asked. */
-bool soft_compiler_check_syntax(const soft_compiler *c, const char *text, bool *is_right,
-                                char **messages, err *e);
+bool soft_compiler_check_syntax(soft_compiler *c, const char *text, bool *is_right, char **messages,
+                                err *e);
+
+#endif
