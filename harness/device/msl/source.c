@@ -207,10 +207,8 @@ static char *preprocess(const char *name, const char *source, const msl_extras *
     const char *tmp = getenv("TMPDIR");
     char folder[PATH_MAX - 16], in[PATH_MAX], out[PATH_MAX], beside[PATH_MAX];
     int n = snprintf(folder, sizeof folder, "%s/assay-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (n < 0 || (size_t)n >= sizeof folder || !mkdtemp(folder)) {
-        err_set(e, EXIT_CANNOT, "cannot make a folder %.160s for the preprocessor", folder);
-        return NULL;
-    }
+    if (n < 0 || (size_t)n >= sizeof folder || !mkdtemp(folder))
+        return err_null(e, EXIT_CANNOT, "cannot make a folder %.160s for the preprocessor", folder);
     snprintf(in, sizeof in, "%s/in.metal", folder);
     snprintf(out, sizeof out, "%s/out.metal", folder);
     const char *slash = strrchr(name, '/');
