@@ -327,5 +327,6 @@ const verb verb_experiment = {
              "results/<device>.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
+    .reads_tuned = true,
     .run = run_verb,
 };

@@ -349,5 +349,6 @@ const verb verb_run = {
         "text.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
+    .reads_tuned = true,
     .run = run,
 };

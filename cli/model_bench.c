@@ -147,5 +147,6 @@ const verb model_bench_verb = {
         "standard deviation, followed by the median and the quartiles.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
+    .reads_tuned = true,
     .run = run,
 };

@@ -171,5 +171,6 @@ const verb model_check_verb = {
              "`error` is the largest error divided by the allowed error: above 1 is wrong.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
+    .reads_tuned = true,
     .run = run,
 };

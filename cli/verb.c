@@ -10,6 +10,7 @@
 #include "project/project.h"
 
 static const char *project, *kernels;
+static bool no_tuned;
 
 static const option project_option = {
     "C|project",
@@ -21,14 +22,23 @@ static const option project_option = {
     0};
 static const option kernels_option = {
     "kernels", OPTION_TEXT, &kernels, "DIR", "take the .metal files from this folder", 0, 0};
+static const option tuned_option = {"no-tuned",
+                                    OPTION_FLAG,
+                                    &no_tuned,
+                                    NULL,
+                                    "kernels by the device's kind alone, not by its tuned.csv",
+                                    0,
+                                    0};
 
 size_t verb_list_options(const verb *v, option out[OPTIONS_MAX]) {
     size_t count = v->option_count;
-    assert(count + 2 <= OPTIONS_MAX);
+    assert(count + 3 <= OPTIONS_MAX);
     if (count > 0)
         memcpy(out, v->options, count * sizeof *out);
     if (v->runs_ops || v->reads_kernels)
         out[count++] = kernels_option;
+    if (v->reads_tuned)
+        out[count++] = tuned_option;
     out[count++] = project_option;
     return count;
 }
@@ -39,5 +49,7 @@ bool verb_prepare(const verb *v, err *e) {
         return false;
     if (kernels && (!realpath(kernels, path) || setenv("ASSAY_KERNELS", path, 1) != 0))
         return err_set(e, EXIT_USAGE, "there is no folder of kernels %.160s", kernels);
+    if (no_tuned && setenv("ASSAY_TUNED", "off", 1) != 0)
+        return err_set(e, EXIT_CANNOT, "ASSAY_TUNED cannot be set for this process");
     return !v->runs_ops || project_load(e);
 }

@@ -18,6 +18,7 @@ struct verb {
     size_t option_count;
     bool runs_ops;      /* works on ops of the registry: those of the project, if there is one */
     bool reads_kernels; /* has --kernels, without ops */
+    bool reads_tuned;   /* takes kernels as the table of `assay tune` says, unless --no-tuned */
     /* Returns the exit status; e is printed if it has a text. */
     exit_code (*run)(const char *const *names, size_t count, err *e);
     /* A family has verbs of its own in place of all that: `assay model info`. */
@@ -43,6 +44,7 @@ extern const verb verb_tokenize;
 extern const verb verb_run;
 extern const verb verb_model;
 extern const verb verb_bench;
+extern const verb verb_tune;
 extern const verb verb_compare;
 extern const verb verb_experiment;
 extern const verb verb_plot;
