@@ -121,6 +121,15 @@ int choice_find_slide(const op *o, bool *is_tokens) {
     return -1;
 }
 
+choice choice_of_kernel(const op *o, const kernel *k, const shape *s) {
+    choice c = {o, k->format, k->accumulates, *s};
+    bool is_tokens;
+    int at = choice_find_slide(o, &is_tokens);
+    if (is_tokens && c.shape.dim[at] == 0)
+        c.shape.dim[at] = 1;
+    return c;
+}
+
 /* Texts ------------------------------------------------------------------------------------- */
 
 void choice_get_format(const weight_format *f, char *text, size_t size) {

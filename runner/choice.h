@@ -43,6 +43,9 @@ uint32_t choice_count_ranges(const kernel *way);
 /* The way that cuts it so; NULL: there is none. */
 const kernel *choice_find_ranges(uint32_t ranges);
 
+/* The choice that a kernel with a shape is a way of: shapes of one token may leave that out. */
+choice choice_of_kernel(const op *o, const kernel *k, const shape *s);
+
 /* The dimension along which measured shapes stand for others: tokens, rows or the length of the
  * cache; -1: none. *is_tokens: 1 stands only for 1, because decoding has kernels of its own. */
 int choice_find_slide(const op *o, bool *is_tokens);

@@ -184,14 +184,16 @@ const kernel *variants_find_rule(const device_facts *d, const choice *c, err *e)
 
 /* Picks ------------------------------------------------------------------------------------- */
 
+const kernel *variants_find(const variants_basis *v, const choice *c, err *e) {
+    const kernel *k = v->table ? tuned_find(v->table, c) : NULL;
+    return k ? k : variants_find_rule(v->facts, c, e);
+}
+
 static const kernel *pick(const variants_basis *v, const choice *c, err *e) {
     if (v->watch)
         v->watch->observe(v->watch->context, c);
     const kernel *separate = v->watch && v->watch->apart ? choice_find_apart(c) : NULL;
-    if (separate)
-        return separate;
-    const kernel *k = v->table ? tuned_find(v->table, c) : NULL;
-    return k ? k : variants_find_rule(v->facts, c, e);
+    return separate ? separate : variants_find(v, c, e);
 }
 
 /* A kernel of the op, or NULL for a launch of each step. */

@@ -20,6 +20,8 @@ typedef struct variants_basis {
 
 /* What the rules say. NULL with e set: no way takes the shape, or there is no rule for this op. */
 const kernel *variants_find_rule(const device_facts *d, const choice *c, err *e);
+/* What the table says, or else the rules: the way that a model takes. */
+const kernel *variants_find(const variants_basis *v, const choice *c, err *e);
 /* Is it one of the ops that models have a choice for? */
 bool variants_has_rule(const op *o);
 
