@@ -89,10 +89,10 @@ static const kernel *rule_decode_attention(const device_facts *d, const choice *
 }
 
 /* On a GPU a launch costs more than computing a norm once per simdgroup; on a CPU it is the other
- * way round. With all loads of a row under way at once tokens were 7 % faster on an H200. */
+ * way round. */
 static const kernel *find_fused(const op *o, const device_facts *d, const weight_format *f,
                                 uint32_t tokens) {
-    const char *variant = tokens == 1 ? "ahead" : tokens <= FEW_TOKENS ? "tokens" : "tokens_rows";
+    const char *variant = tokens == 1 ? "plain" : tokens <= FEW_TOKENS ? "tokens" : "tokens_rows";
     for (size_t i = 0; !d->emulated && i < o->kernel_count; i++)
         if (o->kernels[i].format == f && strcmp(o->kernels[i].variant, variant) == 0)
             return &o->kernels[i];
