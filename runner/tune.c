@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/os.h"
 #include "harness/base/worker.h"
 
 typedef struct {
@@ -34,6 +35,63 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     return ok;
 }
 
+/* Compiling --------------------------------------------------------------------------------- */
+
+enum { KERNELS = 512, COMPILERS = 8 };
+
+/* One that fails is found again when it is to be timed. */
+static bool ignore(void *context, size_t task, const worker_outcome *o, err *e) {
+    (void)context;
+    (void)task;
+    (void)o;
+    (void)e;
+    return true;
+}
+
+static size_t list_kernels(const choice_list *choices, const kernel *out[KERNELS]) {
+    size_t count = 0;
+    for (size_t i = 0; i < choices->count; i++) {
+        const kernel *ways[CHOICE_WAYS];
+        size_t way_count = choice_list_ways(&choices->items[i], ways);
+        for (size_t k = 0; k < way_count; k++) {
+            size_t at = 0;
+            while (at < count && out[at] != ways[k])
+                at++;
+            if (at == count && count < KERNELS && !choice_is_apart(ways[k]))
+                out[count++] = ways[k];
+        }
+    }
+    return count;
+}
+
+static bool compile(const char *const *arguments, const tune_settings *s,
+                    const choice_list *choices, err *e) {
+    const kernel *kernels[KERNELS];
+    size_t count = list_kernels(choices, kernels);
+    char(*texts)[CHOICE_TEXT] = calloc(count + 1, sizeof *texts);
+    const char **tasks = calloc(count + 1, sizeof *tasks);
+    assert(texts && tasks);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(texts[i], sizeof texts[i], TUNE_COMPILE "%s", kernels[i]->name);
+        tasks[i] = texts[i];
+    }
+    int cpus = os_count_cpus();
+    progress shown = progress_new(stderr, "kernels compiled", count);
+    worker_plan plan = {.arguments = arguments,
+                        .tasks = tasks,
+                        .count = count,
+                        .jobs = cpus < COMPILERS ? cpus : COMPILERS,
+                        .timeout_s = s->timeout_s,
+                        .deliver = ignore,
+                        .progress = &shown};
+    bool ok = worker_run(&plan, e);
+    free(tasks);
+    free(texts);
+    return ok;
+}
+
+/* Timing ------------------------------------------------------------------------------------ */
+
 bool tune_run(const tune_settings *s, const device_facts *f, const choice_list *choices,
               tune_deliver *deliver_one, void *context, err *e) {
     char(*texts)[CHOICE_TEXT] = calloc(choices->count + 1, sizeof *texts);
@@ -54,6 +112,7 @@ bool tune_run(const tune_settings *s, const device_facts *f, const choice_list *
                                "--out",    s->table,   s->cache ? "--cache" : NULL,
                                s->cache,   NULL};
     delivery own = {choices, deliver_one, context};
+    bool is_compiled = compile(arguments, s, choices, e);
     progress shown = progress_new(stderr, "choices", choices->count);
     worker_plan plan = {.arguments = arguments,
                         .tasks = tasks,
@@ -63,7 +122,7 @@ bool tune_run(const tune_settings *s, const device_facts *f, const choice_list *
                         .deliver = deliver,
                         .context = &own,
                         .progress = &shown};
-    bool ok = worker_run(&plan, e);
+    bool ok = is_compiled && worker_run(&plan, e);
     free(tasks);
     free(texts);
     return ok;

@@ -65,7 +65,11 @@ void choice_list_free(choice_list *l);
 bool tune_list_model(library *lib, const gguf *g, const uint32_t *tokens, size_t count,
                      choice_list *out, err *e);
 
-/* All choices, each delivered when it is decided. */
+/* Tasks of the worker that only compile a kernel begin with this. */
+#define TUNE_COMPILE "compile "
+
+/* All choices, each delivered when it is decided; before that, their kernels are compiled by several
+ * workers at the same time. */
 typedef bool tune_deliver(void *context, const choice *c, const tune_outcome *o, err *e);
 bool tune_run(const tune_settings *s, const device_facts *f, const choice_list *choices,
               tune_deliver *deliver, void *context, err *e);

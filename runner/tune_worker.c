@@ -10,14 +10,16 @@
 #include "harness/base/sha256.h"
 #include "harness/base/worker.h"
 #include "harness/measure/verdict.h"
+#include "kernels/ops.h"
 #include "kernels/roof_kernels.h"
 #include "steps.h"
 #include "tune.h"
 
-enum { FINALISTS = 6, MOMENT_SAMPLES = 5 };
+enum { FINALISTS = 6, MOMENT_SAMPLES = 5, LEAST_SAMPLES = 13, LOOKS = 4 };
 #define FAR 1.3        /* times as slow as the fastest: not worth more samples */
 #define MOMENT_S 0.05  /* of the samples that tell */
 #define ROOF_S 0.05    /* to find the size of the caches */
+#define LOOK_S 10.0    /* of samples that are looked at together, at most */
 #define LONG_S 86400.0 /* and once is enough */
 
 typedef struct {
@@ -108,27 +110,35 @@ static size_t find_finalists(const entrant *all, const tune_way *ways, size_t co
 
 /* Deciding ------------------------------------------------------------------------------------ */
 
-/* Samples of all finalists, interleaved. */
-static bool time_finalists(server *s, entrant *all, const size_t *which, size_t count, err *e) {
+/* Long enough for a verdict, however slow they are. */
+static double find_seconds(const server *s, const entrant *all, const tune_way *ways,
+                           const size_t *which, size_t count) {
+    double round_s = 0;
+    for (size_t i = 0; i < count; i++)
+        round_s += ways[which[i]].ns * 1e-9 * (double)subject_get_repeats(all[which[i]].x.subject);
+    return fmax(s->settings->budget_s * (double)count, fmin(LEAST_SAMPLES * round_s, LOOK_S));
+}
+
+/* More samples of all finalists, interleaved. */
+static bool time_finalists(server *s, entrant *all, const size_t *which, size_t count,
+                           double seconds, err *e) {
     measurement *items = calloc(count, sizeof *items);
     assert(items);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         items[i] = all[which[i]].x;
-        timing_result_free(&items[i].result);
-        items[i].result = (timing_result){.samples = NULL};
-    }
-    bool ok = meter_time_again(s->full, items, count, s->settings->budget_s * (double)count, e);
+    bool ok = meter_time_again(s->full, items, count, seconds, e);
     for (size_t i = 0; i < count; i++)
         all[which[i]].x = items[i];
     free(items);
     return ok;
 }
 
-/* The fastest of those that are significantly faster than the first, or the first. */
-static size_t judge(const server *s, const entrant *all, const size_t *which, size_t count,
-                    tune_way *ways) {
+/* *best: the fastest of those that are significantly faster than the first, or the first. False: more
+ * samples may show that another one is. */
+static bool judge(const server *s, const entrant *all, const size_t *which, size_t count,
+                  tune_way *ways, size_t *best) {
     verdict_case cases[FINALISTS] = {{.base = NULL}};
-    double *samples[FINALISTS];
+    double *samples[FINALISTS], effect = s->settings->min_effect / 100;
     size_t chosen = 0;
     for (size_t i = 0; i < count; i++)
         samples[i] = timing_list_clock(&all[which[i]].x.result, CLOCK_GPU);
@@ -137,8 +147,9 @@ static size_t judge(const server *s, const entrant *all, const size_t *which, si
                                       .now = samples[i],
                                       .base_count = all[which[0]].x.result.count,
                                       .now_count = all[which[i]].x.result.count,
-                                      .paired = true};
-    verdict_decide(cases, count - 1, s->settings->min_effect / 100, s->settings->seed);
+                                      .paired = true,
+                                      .looks = LOOKS};
+    verdict_decide(cases, count - 1, effect, s->settings->seed);
     for (size_t i = 0; i < count; i++) {
         tune_way *w = &ways[which[i]];
         stats t = timing_compute_stats(&all[which[i]].x.result, CLOCK_GPU);
@@ -153,7 +164,28 @@ static size_t judge(const server *s, const entrant *all, const size_t *which, si
             chosen = i;
         free(samples[i]);
     }
-    return which[chosen];
+    *best = which[chosen];
+    for (size_t i = 1; i < count; i++)
+        if (cases[i - 1].verdict == VERDICT_AMBIGUOUS &&
+            ways[which[i]].gain > fmax(1 + effect, ways[*best].gain))
+            return false;
+    return true;
+}
+
+static bool compare(server *s, entrant *all, const size_t *which, size_t count, tune_outcome *o,
+                    err *e) {
+    double seconds = find_seconds(s, all, o->ways, which, count);
+    for (size_t i = 0; i < count; i++) { /* those of the moment were not interleaved */
+        timing_result_free(&all[which[i]].x.result);
+        all[which[i]].x.result = (timing_result){.samples = NULL};
+    }
+    for (int look = 0; look < LOOKS; look++) {
+        if (!time_finalists(s, all, which, count, seconds, e))
+            return false;
+        if (judge(s, all, which, count, o->ways, &o->chosen))
+            break;
+    }
+    return true;
 }
 
 static void fill_row(const server *s, const entrant *all, size_t rule, tune_outcome *o) {
@@ -183,9 +215,8 @@ static bool decide(server *s, const choice *c, entrant *all, tune_outcome *o, er
     count = find_finalists(all, o->ways, o->count, which);
     if (count == 0)
         return err_set(e, EXIT_WRONG, "no way is right: %.200s", o->ways[0].why);
-    if (!time_finalists(s, all, which, count, e))
+    if (!compare(s, all, which, count, o, e))
         return false;
-    o->chosen = judge(s, all, which, count, o->ways);
     fill_row(s, all, which[0], o);
     return tune_find_hash(s->lib, c, o->row.hash, e);
 }
@@ -215,8 +246,19 @@ bool tune_find_hash(const library *lib, const choice *c, char hex[SOURCE_HASH_SI
 
 /* Tasks --------------------------------------------------------------------------------------- */
 
+static void *compile(server *s, const char *name, size_t *bytes) {
+    const kernel *k = registry_find_kernel(name, NULL);
+    bool *is_made = malloc(sizeof *is_made);
+    assert(is_made);
+    *is_made = k && library_find(s->lib, k->file, k->name, NULL, 0, NULL);
+    *bytes = sizeof *is_made;
+    return is_made;
+}
+
 static void *run_task(void *context, const char *task, size_t *bytes, bool *retire) {
     server *s = context;
+    if (strncmp(task, TUNE_COMPILE, strlen(TUNE_COMPILE)) == 0)
+        return compile(s, task + strlen(TUNE_COMPILE), bytes);
     tune_outcome *o = calloc(1, sizeof *o);
     entrant *all = calloc(CHOICE_WAYS, sizeof *all);
     assert(o && all);
