@@ -26,16 +26,12 @@ typedef struct {
 /* For tables of options. */
 /* clang-format off */
 #define AXES_KERNEL_OPTIONS(query) \
-    {"format", OPTION_TEXT, &(query).formats, "F,...", \
-     "only kernels that read these weight formats, such as q4_0,q8_0", 0, 0}, \
-    {"accumulate", OPTION_TEXT, &(query).accumulate, "yes|no", \
-     "only kernels that add to their output, or only those that do not", 0, 0}, \
-    {"variant", OPTION_TEXT, &(query).variants, "V,...", \
-     "only these kernels or variants of an op, such as rowblock", 0, 0}
+    TEXT_OPTION("format", &(query).formats, "F,...", "only kernels that read these weight formats, such as q4_0,q8_0"), \
+    TEXT_OPTION("accumulate", &(query).accumulate, "yes|no", "only kernels that add to their output, or only those that do not"), \
+    TEXT_OPTION("variant", &(query).variants, "V,...", "only these kernels or variants of an op, such as rowblock")
 #define AXES_OPTIONS(query) \
     AXES_KERNEL_OPTIONS(query), \
-    {"batch", OPTION_TEXT, &(query).batches, "N,...", \
-     "tokens, for ops that take many (default: those of the shapes)", 0, 0}
+    TEXT_OPTION("batch", &(query).batches, "N,...", "tokens, for ops that take many (default: those of the shapes)")
 /* clang-format on */
 
 typedef struct {

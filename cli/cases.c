@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "kernels/kernels.h"
 #include "options.h"
 
@@ -16,11 +17,7 @@ static void add_case(case_list *l, size_t *room, const op *o, const kernel *k, c
     for (size_t i = l->count; i-- > 0 && l->items[i].kernel == k;)
         if (strcmp(l->items[i].name, c.name) == 0)
             return;
-    if (l->count == *room) {
-        *room = *room ? *room * 2 : 256;
-        l->items = realloc(l->items, *room * sizeof *l->items);
-        assert(l->items);
-    }
+    l->items = array_grow(l->items, l->count, room, sizeof *l->items);
     l->items[l->count++] = c;
 }
 

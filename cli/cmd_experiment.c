@@ -26,23 +26,22 @@ static struct {
 } settings = {.seed = 1, .timeout_s = 3600, .math = MATH_DEFAULT};
 
 static const option options[] = {
-    {"quick", OPTION_FLAG, &settings.quick, NULL,
-     "fewer points and less time for each: minutes for all of them", 0, 0},
-    {"smoke", OPTION_FLAG, &settings.smoke, NULL,
-     "only shows that each works: the numbers mean nothing", 0, 0},
-    {"resume", OPTION_FLAG, &settings.resume, NULL,
-     "skip those with files of this build, device, level and kernel source", 0, 0},
+    FLAG_OPTION("quick", &settings.quick,
+                "fewer points and less time for each: minutes for all of them"),
+    FLAG_OPTION("smoke", &settings.smoke, "only shows that each works: the numbers mean nothing"),
+    FLAG_OPTION("resume", &settings.resume,
+                "skip those with files of this build, device, level and kernel source"),
     DEVICE_OPTION(&settings.device),
-    {"out", OPTION_TEXT, &settings.out, "DIR", "where the files go (default results/<device>)", 0,
-     0},
-    {"m|model", OPTION_TEXT, &settings.model, "FILE",
-     "GGUF file (default: SmolLM2-135M if `make model` fetched it, else the one included)", 0, 0},
+    TEXT_OPTION("out", &settings.out, "DIR", "where the files go (default results/<device>)"),
+    TEXT_OPTION(
+        "m|model", &settings.model, "FILE",
+        "GGUF file (default: SmolLM2-135M if `make model` fetched it, else the one included)"),
     SEED_OPTION(&settings.seed, "inputs and tokens"),
     MATH_OPTION(&settings.math, "fast, as Metal's"),
-    {"timeout", OPTION_SECONDS, &settings.timeout_s, "S",
-     "give up on an experiment after this many seconds (default 3600)", 0, 0},
-    {"json", OPTION_FLAG, &settings.json, NULL,
-     "print one JSON object instead of the conclusions, or of the list", 0, 0},
+    SECONDS_OPTION("timeout", &settings.timeout_s, "S",
+                   "give up on an experiment after this many seconds (default 3600)"),
+    FLAG_OPTION("json", &settings.json,
+                "print one JSON object instead of the conclusions, or of the list"),
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
 };
 
@@ -325,8 +324,7 @@ const verb verb_experiment = {
              "first, and things that are compared are timed interleaved. Each experiment writes a\n"
              "CSV file of rows, one of all samples, and a chart as SVG and PNG (by gnuplot) to\n"
              "results/<device>.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .reads_tuned = true,
     .run = run_verb,
 };

@@ -21,9 +21,10 @@ static struct {
 
 static const option options[] = {
     DEVICE_OPTION(&settings.device),
-    {"field", OPTION_TEXT, &settings.field, "NAME",
-     "print only the value of this line, such as results, device or cache (for scripts)", 0, 0},
-    {"json", OPTION_FLAG, &settings.json, NULL, "print one JSON object instead of the lines", 0, 0},
+    TEXT_OPTION(
+        "field", &settings.field, "NAME",
+        "print only the value of this line, such as results, device or cache (for scripts)"),
+    FLAG_OPTION("json", &settings.json, "print one JSON object instead of the lines"),
 };
 
 /* A key with several values is an array: each value but the first continues it. */
@@ -166,7 +167,6 @@ const verb verb_info = {
     .name = "info",
     .about =
         "describe this machine: devices, and why any is unavailable; compiler, CPU, caches, tools",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

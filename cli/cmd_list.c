@@ -18,8 +18,8 @@ static struct {
 
 static const option options[] = {
     AXES_KERNEL_OPTIONS(settings.axes),
-    {"md", OPTION_FLAG, &settings.md, NULL, "as a Markdown table, one row per op", 0, 0},
-    {"json", OPTION_FLAG, &settings.json, NULL, "as a JSON array, one object per kernel", 0, 0},
+    FLAG_OPTION("md", &settings.md, "as a Markdown table, one row per op"),
+    FLAG_OPTION("json", &settings.json, "as a JSON array, one object per kernel"),
 };
 
 /* The selection: names of ops and kernels, or globs. */
@@ -228,8 +228,7 @@ const verb verb_list = {
     .names = "[NAME...]",
     .about = "list the ops and their kernels",
     .notes = "NAME is an op, a kernel or a glob: 'matvec*'. Without one, all are listed.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .runs_ops = true,
     .run = run,
 };

@@ -27,14 +27,14 @@ static const option options[] = {
     {"sample", OPTION_NUMBER, &sample, "N", "try only N of them, drawn at random (default: all)", 1,
      1000000},
     SEED_OPTION(&seed, "the sample and of the inputs"),
-    {"csv", OPTION_TEXT, &csv_path, "FILE", "also write one row per mutant to a file", 0, 0},
-    {"json", OPTION_FLAG, &json, NULL, "print one JSON object; the table goes to stderr", 0, 0},
-    {"resume", OPTION_FLAG, &resume, NULL,
-     "continue a run: skip the mutants that the --csv file has, and add the others", 0, 0},
+    TEXT_OPTION("csv", &csv_path, "FILE", "also write one row per mutant to a file"),
+    FLAG_OPTION("json", &json, "print one JSON object; the table goes to stderr"),
+    FLAG_OPTION("resume", &resume,
+                "continue a run: skip the mutants that the --csv file has, and add the others"),
     {"jobs", OPTION_NUMBER, &jobs, "N", "workers at the same time (default: one per CPU, up to 8)",
      1, 256},
-    {"timeout", OPTION_SECONDS, &timeout_s, "S",
-     "CPU seconds after which a mutant counts as endless (default 10)", 0, 0},
+    SECONDS_OPTION("timeout", &timeout_s, "S",
+                   "CPU seconds after which a mutant counts as endless (default 10)"),
     {"worker", OPTION_TEXT, &worker_folder, NULL, NULL, 0, 0},
 };
 
@@ -302,8 +302,7 @@ const verb verb_mutants = {
         "listed with their reasons in tests/mutants-known.txt (in a project,\n"
         "mutants-known.txt). Exit status: 1 if less than 95 percent of the rest are caught. Runs\n"
         "on the software device. The same seed gives the same mutants.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .runs_ops = true,
     .run = run,
 };

@@ -13,9 +13,8 @@
 static struct { const char *claims, *out; } settings;
 
 static const option options[] = {
-    {"out", OPTION_TEXT, &settings.out, "FILE", "the page (default results/report.html)", 0, 0},
-    {"claims", OPTION_TEXT, &settings.claims, "FILE.csv", "the claims (default results/claims.csv)",
-     0, 0},
+    TEXT_OPTION("out", &settings.out, "FILE", "the page (default results/report.html)"),
+    TEXT_OPTION("claims", &settings.claims, "FILE.csv", "the claims (default results/claims.csv)"),
 };
 
 static bool draw(const claim_list *claims, const store *s, err *e) {
@@ -59,7 +58,6 @@ const verb verb_report = {
         "give the same page. The page needs no network: charts, style and script are embedded.\n"
         "Prints the path of the page. A malformed file is left out: the page and the message\n"
         "name it, and the exit status is 2.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

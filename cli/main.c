@@ -38,7 +38,8 @@ static void print_help(FILE *out) {
         "  ASSAY_KERNELS   folder of .metal files to use instead of the project's kernels/\n"
         "  ASSAY_CLANG     clang that compiles kernels for the software device\n"
         "  ASSAY_HOME      where the program's own files are, if not above it or in share/assay\n"
-        "  ASSAY_TUNED     table of the fastest kernels, or off (default results/<device>/tuned.csv)\n"
+        "  ASSAY_TUNED     table of the fastest kernels, or off (default "
+        "results/<device>/tuned.csv)\n"
         "  NO_COLOR        no colours on terminals\n\n"
         "exit status: 0 fine; 1 a kernel is wrong; 2 bad command line or input; 3 not possible on\n"
         "  this machine; 4 slower than the baseline; 5 not enough data to tell; 130 interrupted\n",

@@ -5,11 +5,8 @@
 #include "harness/base/progress.h"
 #include "verb.h"
 
-extern const verb model_info_verb;
-extern const verb model_check_verb;
-extern const verb model_bench_verb;
-extern const verb model_synth_verb;
-extern const verb model_convert_verb;
+extern const verb model_info_verb, model_check_verb, model_bench_verb, model_synth_verb,
+    model_convert_verb;
 
 /* Shows how much of a file is written, and stops at Ctrl-C so that no partial file is left. */
 typedef struct {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/host.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
@@ -19,11 +20,7 @@ const char *outcome_get_name(outcome_kind k) {
 }
 
 void outcome_add(outcome_list *l, const kernel_case *c, const case_report *r) {
-    if (l->count == l->room) {
-        l->room = l->room ? 2 * l->room : 64;
-        l->items = realloc(l->items, l->room * sizeof *l->items);
-        assert(l->items);
-    }
+    l->items = array_grow(l->items, l->count, &l->room, sizeof *l->items);
     const check_result *result = r->made && !r->failure ? &r->result : NULL;
     outcome *o = &l->items[l->count++];
     *o = (outcome){.op = c->op,

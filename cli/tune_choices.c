@@ -165,7 +165,8 @@ bool tune_choices_find(const tune_query *q, library *lib, choice_list *out, err 
         ok = add_model(q, lib, q->model, out, e);
     else {
         ok = add_presets(q, lib, out, e);
-        add_large(out);
+        if (!device_get_facts(library_get_device(lib))->emulated)
+            add_large(out);
     }
     ok = ok && keep_matching(q, out, e);
     choice_list_sort(out);

@@ -9,7 +9,7 @@
  *   harness/check/op.h           op, kernel, shape: what a description fills in
  *   harness/check/kernel_case.h  a case, and the buffers of a case (case_input_f32, case_output)
  *   harness/device/launch.h      a launch: buffers, constants, grid; what an oracle is given
- *   kernels/record.h             shortcuts: record_floats, weights in block formats
+ *   kernels/record.h             shortcuts: record_args, weights in block formats
  *   reference/reference.h        Assay's own oracles, for kernels of the same ops
  *   harness/check/accuracy.h     how far Metal's functions may be off
  *

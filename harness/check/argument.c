@@ -1,7 +1,6 @@
 /* argument: see argument.h. */
 #include "argument.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fill.h"
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/device/tape.h"
@@ -242,11 +243,7 @@ static void add_mutants(mutant_list *l, const mutant_file *f, const kernel_parts
             free(m.kernels);
             continue;
         }
-        if (l->count == l->room) {
-            l->room = l->room ? l->room * 2 : 1024;
-            l->items = realloc(l->items, l->room * sizeof *l->items);
-            assert(l->items);
-        }
+        l->items = array_grow(l->items, l->count, &l->room, sizeof *l->items);
         l->items[l->count++] = m;
     }
 }

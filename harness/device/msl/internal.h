@@ -11,6 +11,7 @@
 #ifndef ASSAY_MSL_INTERNAL_H
 #define ASSAY_MSL_INTERNAL_H
 
+#include "harness/base/array.h"
 #include "msl.h"
 
 /* Positions in the token array; NOT_FOUND where there is none. */
@@ -108,7 +109,6 @@ struct msl_unit {
 };
 
 /* text.c */
-void *msl_grow(void *list, size_t item_bytes, size_t count, size_t *room);
 void text_add(text *t, const char *data, size_t bytes);
 void text_print(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *text_take(text *t); /* the caller frees it; "" when nothing was added */

@@ -4,7 +4,6 @@
  * output is the same line of the .metal file. */
 #include "internal.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -75,7 +75,7 @@ static bool remember_once(splicer *s, const char *path, const char *source) {
     for (size_t i = 0; i < s->once_count; i++)
         if (strcmp(s->once[i], path) == 0)
             return false;
-    s->once = msl_grow(s->once, sizeof *s->once, s->once_count, &s->once_room);
+    s->once = array_grow(s->once, s->once_count, &s->once_room, sizeof *s->once);
     s->once[s->once_count++] = text_copy(path, strlen(path));
     return true;
 }
