@@ -68,7 +68,7 @@ static void try_way(server *s, const choice *c, entrant *n, tune_way *out) {
     bool is_opened =
         measurement_open(&n->x, s->lib, &built, s->settings->seed, TIMING_CHAINED, s->cache, &e) &&
         device_can_play(n->x.tape, &e);
-    if (is_opened && meter_time(s->moment, &n->x, 1, &e)) {
+    if (is_opened && meter_try(s->moment, &n->x, &e)) {
         stats t = timing_compute_stats(&n->x.result, CLOCK_GPU);
         out->ns = t.median;
         out->iqr = t.iqr;
