@@ -14,13 +14,13 @@
 #include "harness/base/path.h"
 #include "harness/device/source_hash.h"
 
-bool bench_files_find_rows(const char *out, const device_facts *f, char *path, size_t size,
-                           err *e) {
+bool bench_files_find_rows(const char *out, const char *name, const device_facts *f, char *path,
+                           size_t size, err *e) {
     char folder[PATH_MAX];
     if (out)
         return path_print(path, size, e, "%s", out);
     return results_find_folder(f->name, folder, sizeof folder, e) &&
-           path_print(path, size, e, "%s/bench.csv", folder);
+           path_print(path, size, e, "%s/%s.csv", folder, name);
 }
 
 /* Baselines --------------------------------------------------------------------------------- */

@@ -6,8 +6,9 @@
 #include "bench_cases.h"
 #include "harness/measure/results.h"
 
-/* `out`, or results/<device>/bench.csv where it is NULL. */
-bool bench_files_find_rows(const char *out, const device_facts *f, char *path, size_t size, err *e);
+/* `out`, or results/<device>/NAME.csv where it is NULL. */
+bool bench_files_find_rows(const char *out, const char *name, const device_facts *f, char *path,
+                           size_t size, err *e);
 
 /* The file of a named baseline beside `rows`; refuses names that are none. */
 bool bench_files_find_named(const char *rows, const char *name, char *path, size_t size, err *e);

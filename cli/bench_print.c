@@ -37,7 +37,8 @@ static void format_row(const result_row *r, char cells[BENCH_COLUMNS][128]) {
     snprintf(cells[11], size, "%s", r->message[0] ? "NOT TIMED" : r->labels);
 }
 
-void bench_table_start(bench_table *t, FILE *out, const bench_list *cases) {
+void bench_table_start(bench_table *t, FILE *out, const bench_list *cases,
+                       const bench_settings *s) {
     *t = (bench_table){.rows = {.out = out}};
     for (int i = 0; i < BENCH_COLUMNS; i++) {
         bool is_number = i >= FIRST_NUMBER && i <= LAST_NUMBER;
@@ -54,6 +55,8 @@ void bench_table_start(bench_table *t, FILE *out, const bench_list *cases) {
         table_fit(&t->columns[3], timing_get_regime_name(c->regime));
         table_fit(&t->columns[4], "cache");
     }
+    for (size_t i = 0; i < s->rival_count; i++)
+        table_fit(&t->columns[0], s->rivals[i].name);
     t->rows.columns = t->columns;
     t->rows.count = BENCH_COLUMNS;
     t->rows.colour = table_wants_colour(out);
@@ -95,7 +98,8 @@ static void print_json_field(FILE *out, const result_row *r, int i) {
         fputs(!*text || strpbrk(text, "naif") ? "null" : text, out);
 }
 
-void bench_print_json(FILE *out, const results_meta *m, const result_row *rows, size_t count) {
+void bench_print_json(FILE *out, const results_meta *m, const result_row *rows, size_t count,
+                      comparison_list *compared, const comparison_options *o) {
     fputs("{\n  \"meta\": {", out);
     for (size_t i = 0; i < m->count; i++) {
         fputs(i ? ",\n    " : "\n    ", out);
@@ -112,7 +116,12 @@ void bench_print_json(FILE *out, const results_meta *m, const result_row *rows, 
         }
         fputc('}', out);
     }
-    fputs("\n  ]\n}\n", out);
+    fputs("\n  ]", out);
+    if (compared && compared->count > 0) {
+        fputs(",\n  \"compared\": ", out);
+        comparison_print_json_rows(compared, o, out);
+    }
+    fputs("\n}\n", out);
 }
 
 void bench_print_markdown(FILE *out, const results_meta *m, const result_row *rows, size_t count) {

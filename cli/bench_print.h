@@ -3,6 +3,7 @@
 #define ASSAY_BENCH_PRINT_H
 
 #include "bench_cases.h"
+#include "comparison_print.h"
 #include "harness/base/table.h"
 
 enum { BENCH_COLUMNS = 12 };
@@ -12,11 +13,12 @@ typedef struct {
     table rows;
 } bench_table;
 
-void bench_table_start(bench_table *t, FILE *out, const bench_list *cases);
+void bench_table_start(bench_table *t, FILE *out, const bench_list *cases, const bench_settings *s);
 void bench_table_add(bench_table *t, const result_row *r);
 
 void bench_print_head(FILE *out, const results_meta *m); /* as comments */
-void bench_print_json(FILE *out, const results_meta *m, const result_row *rows, size_t count);
+void bench_print_json(FILE *out, const results_meta *m, const result_row *rows, size_t count,
+                      comparison_list *compared, const comparison_options *o);
 void bench_print_markdown(FILE *out, const results_meta *m, const result_row *rows, size_t count);
 
 #endif

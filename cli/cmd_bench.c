@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_against.h"
 #include "bench_cases.h"
 #include "bench_files.h"
 #include "bench_print.h"
@@ -20,6 +21,7 @@ static struct {
     bench_settings bench;
     bench_query query;
     const char *out, *baseline, *save;
+    option_list against, launches;
     bool resume, json, markdown, explain, worker;
 } settings = {.bench = {.seed = 1,
                         .budget_s = 1,
@@ -55,14 +57,18 @@ static const option options[] = {
     {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
     {"baseline", OPTION_TEXT, &settings.baseline, "B",
      "compare with a folder of kernels (timed interleaved), a saved NAME or an earlier CSV", 0, 0},
-    {"min-effect", OPTION_PERCENT, &settings.bench.min_effect, "PERCENT",
-     "with --baseline: smallest change worth a verdict (default 3)", 0, 0},
-    {"again", OPTION_SECONDS, &settings.bench.again_s, "S",
-     "with --baseline FOLDER: time ambiguous cases again, at most S seconds each (default 12)", 0,
+    {"against", OPTION_LIST, &settings.against, "F.metal:K",
+     "time kernel K of another file beside ours, on the same inputs and oracle; may be repeated", 0,
      0},
+    {"launch", OPTION_LIST, &settings.launches, "FILE.launch",
+     "how the kernel of --against is launched: see docs/side-by-side.md", 0, 0},
+    {"min-effect", OPTION_PERCENT, &settings.bench.min_effect, "PERCENT",
+     "when comparing: smallest change worth a verdict (default 3)", 0, 0},
+    {"again", OPTION_SECONDS, &settings.bench.again_s, "S",
+     "when interleaved: time ambiguous cases again, at most S seconds each (default 12)", 0, 0},
     {"compared", OPTION_NUMBER, &settings.bench.compared, NULL, NULL, 0, UINT64_MAX},
-    {"explain", OPTION_FLAG, &settings.explain, NULL,
-     "with --baseline: the numbers of each verdict", 0, 0},
+    {"explain", OPTION_FLAG, &settings.explain, NULL, "when comparing: the numbers of each verdict",
+     0, 0},
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
 };
 
@@ -118,7 +124,7 @@ static bool start(void *context, const roof_facts *f, err *e) {
         return false;
     if (!is_quiet()) {
         bench_print_head(stdout, &r->meta);
-        bench_table_start(&r->table, stdout, r->cases);
+        bench_table_start(&r->table, stdout, r->cases, &settings.bench);
     }
     return true;
 }
@@ -130,43 +136,67 @@ static void note_hash(comparison_row *c, const char *base, const char *now) {
                  strcmp(base, now) == 0 ? "same source" : "source changed");
 }
 
-static void compare_case(run *r, const char *key, const bench_outcome *o) {
-    if (!settings.baseline)
-        return;
+/* Adds a comparison with what was timed interleaved. */
+static comparison_row *compare_interleaved(run *r, const char *key, const bench_outcome *o,
+                                           const bench_other *other) {
     comparison_row *c = comparison_add(&r->comparison, key);
-    bool is_interleaved = settings.bench.base_folder != NULL;
-    const result_case *b = is_interleaved ? NULL : results_list_find(&r->base, key);
-    if (is_interleaved) {
-        c->test.paired = o->base_count == o->row.gpu.count;
-        c->test.looks = BENCH_LOOKS;
-        comparison_add_run(c, &c->base, o->base_samples, o->base_count, CLOCK_GPU, NULL);
-        note_hash(c, o->base_hash, o->row.hash);
-    } else if (b) {
-        comparison_add_run(c, &c->base, b->samples, b->count, CLOCK_GPU, b->row.labels);
-        note_hash(c, b->row.hash, o->row.hash);
+    size_t base_count = other ? other->row.gpu.count : 0;
+    c->test.paired = base_count == o->row.gpu.count;
+    c->test.looks = BENCH_LOOKS;
+    if (other)
+        comparison_add_run(c, &c->base, other->samples, base_count, CLOCK_GPU, NULL);
+    comparison_add_run(c, &c->now, o->samples, o->row.gpu.count, CLOCK_GPU, NULL);
+    return c;
+}
+
+static void compare_case(run *r, const char *key, const bench_outcome *o) {
+    if (settings.bench.rival_count > 0) {
+        for (size_t i = 0; i < o->other_count; i++)
+            if (o->others[i].row.gpu.count > 0)
+                snprintf(compare_interleaved(r, key, o, &o->others[i])->note,
+                         sizeof r->comparison.rows->note, "%s", o->others[i].row.kernel);
+    } else if (settings.bench.base_folder) {
+        const bench_other *base = o->other_count > 0 ? &o->others[0] : NULL;
+        comparison_row *c = compare_interleaved(r, key, o, base);
+        note_hash(c, base ? base->row.hash : "", o->row.hash);
+    } else if (settings.baseline) {
+        comparison_row *c = comparison_add(&r->comparison, key);
+        const result_case *b = results_list_find(&r->base, key);
+        if (b) {
+            comparison_add_run(c, &c->base, b->samples, b->count, CLOCK_GPU, b->row.labels);
+            note_hash(c, b->row.hash, o->row.hash);
+        }
+        comparison_add_run(c, &c->now, o->samples, o->row.gpu.count, CLOCK_GPU, o->row.labels);
     }
-    comparison_add_run(c, &c->now, o->samples, o->row.gpu.count, CLOCK_GPU,
-                       is_interleaved ? NULL : o->row.labels);
+}
+
+/* One row: to the table, to the files, and counted. */
+static bool add_row(run *r, const bench_case *c, const result_row *made, bool skipped,
+                    const timing_sample *samples, err *e) {
+    result_row row = *made;
+    const weight_format *format = c->timed.kernel->format; /* the harness knows no formats */
+    size_t count = row.gpu.count;
+    snprintf(row.format, sizeof row.format, "%s", format ? format->name : "");
+    result_row_sign(&row, &r->meta);
+    r->rows[r->count++] = row;
+    r->skipped += skipped;
+    r->failed += count == 0 && !skipped;
+    if (!is_quiet())
+        bench_table_add(&r->table, &row);
+    return output_flush(e) && results_add(r->file, &row, samples, count, e) &&
+           history_add(r->path, &r->meta, &row, samples, e) &&
+           (!r->saved || count == 0 || results_add(r->saved, &row, samples, count, e));
 }
 
 static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {
     run *r = context;
-    result_row row = o->row;
-    const weight_format *format = c->timed.kernel->format; /* the harness knows no formats */
-    snprintf(row.format, sizeof row.format, "%s", format ? format->name : "");
-    result_row_sign(&row, &r->meta);
-    r->rows[r->count++] = row;
-    r->skipped += o->skipped;
-    r->failed += o->row.gpu.count == 0 && !o->skipped;
     compare_case(r, c->name, o);
-    if (!is_quiet())
-        bench_table_add(&r->table, &row);
-    if (!output_flush(e))
-        return false;
-    size_t count = row.gpu.count;
-    return results_add(r->file, &row, o->samples, count, e) &&
-           history_add(r->path, &r->meta, &row, o->samples, e) &&
-           (!r->saved || count == 0 || results_add(r->saved, &row, o->samples, count, e));
+    bool ok = add_row(r, c, &o->row, o->skipped, o->samples, e);
+    for (size_t i = 0; ok && settings.bench.rival_count > 0 && i < o->other_count; i++) {
+        const bench_other *x = &o->others[i];
+        ok = add_row(r, c, &x->row, x->skipped, x->samples, e);
+    }
+    return ok;
 }
 
 /* The base ---------------------------------------------------------------------------------- */
@@ -232,14 +262,21 @@ static bool drop_finished(const run *r, const device_facts *f, bench_list *l, er
 }
 
 static exit_code finish(run *r) {
+    comparison_options o = {.min_effect = settings.bench.min_effect / 100,
+                            .explain = settings.explain,
+                            .against = settings.bench.rival_count > 0,
+                            .markdown = settings.markdown,
+                            .seed = settings.bench.seed};
     if (settings.json)
-        bench_print_json(stdout, &r->meta, r->rows, r->count);
+        bench_print_json(stdout, &r->meta, r->rows, r->count, &r->comparison, &o);
     else if (settings.markdown)
         bench_print_markdown(stdout, &r->meta, r->rows, r->count);
     size_t timed = r->count - r->failed - r->skipped;
     fprintf(stderr, "%zu timed, %zu not timed", timed, r->failed);
     if (r->skipped > 0)
-        fprintf(stderr, ", %zu skipped because this device cannot run them", r->skipped);
+        fprintf(stderr, ", %zu skipped because %s", r->skipped,
+                settings.against.count ? "they are not for these cases or this device"
+                                       : "this device cannot run them");
     fprintf(stderr, "; rows in %s\n", r->path);
     if (settings.save)
         fprintf(stderr, "baseline %s: %s\n", settings.save, r->save_path);
@@ -249,12 +286,8 @@ static exit_code finish(run *r) {
     exit_code code = r->failed > 0                  ? EXIT_WRONG
                      : r->skipped > 0 && timed == 0 ? EXIT_CANNOT
                                                     : EXIT_OK;
-    if (!settings.baseline || r->count == 0)
+    if (r->comparison.count == 0)
         return code;
-    comparison_options o = {.min_effect = settings.bench.min_effect / 100,
-                            .explain = settings.explain,
-                            .markdown = settings.markdown,
-                            .seed = settings.bench.seed};
     exit_code verdict = comparison_print(&r->comparison, &o, settings.json ? stderr : stdout);
     return code ? code : verdict;
 }
@@ -264,10 +297,10 @@ static exit_code bench_cases(run *r, const device_facts *f, err *e) {
     if (!choose_cases(r, &cases, e))
         return e->code;
     r->cases = &cases;
-    r->rows = calloc(cases.count + 1, sizeof *r->rows);
+    r->rows = calloc(cases.count * (1 + settings.bench.rival_count) + 1, sizeof *r->rows);
     assert(r->rows);
     const bench_listener listener = {start, deliver, r};
-    bool ok = drop_finished(r, f, &cases, e) &&
+    bool ok = bench_against_choose(&settings.bench, &cases, e) && drop_finished(r, f, &cases, e) &&
               (cases.count == 0 || bench_run(&settings.bench, f, &cases, &listener, e));
     exit_code code = ok ? finish(r) : e->code;
     results_close(r->saved);
@@ -277,7 +310,17 @@ static exit_code bench_cases(run *r, const device_facts *f, err *e) {
     return code;
 }
 
+static bool check_combination(err *e) {
+    if (settings.against.count == 0)
+        return true;
+    const char *other = settings.baseline ? "--baseline" : settings.resume ? "--resume" : NULL;
+    return !other || err_set(e, EXIT_USAGE, "%s and --against exclude each other", other);
+}
+
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
+    if (!check_combination(e) ||
+        !bench_against_open(&settings.against, &settings.launches, &settings.bench, e))
+        return e->code;
     if (settings.worker) {
         settings.bench.base_folder = settings.baseline;
         return bench_serve(&settings.bench, bench_cases_parse, &bandwidth_roof_kernels, e);
@@ -288,7 +331,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     static run r;
     suite find = {.device = settings.bench.device, .math = settings.bench.math};
     bool ok = suite_find_device(&find, &facts, e) &&
-              bench_files_find_rows(settings.out, &facts, r.path, sizeof r.path, e) &&
+              bench_files_find_rows(settings.out, settings.against.count ? "against" : "bench",
+                                    &facts, r.path, sizeof r.path, e) &&
               open_baseline(&r, &facts, e);
     exit_code code = EXIT_OK;
     if (ok) {
@@ -321,8 +365,13 @@ const verb verb_bench = {
         "ended first), above_roof, validated, hot, low_power, battery, overlap (sampled times sum\n"
         "past the whole). Rows of other cases stay in the file; every run also adds a line per "
         "case\n"
-        "to NAME.history.csv. A case that the device cannot run is skipped and counted. With\n"
-        "--baseline the exit status is 4 if a case is slower, 5 if the samples cannot tell.\n",
+        "to NAME.history.csv. A case that the device cannot run is skipped and counted.\n"
+        "--against checks a kernel of others with our oracle and then times it interleaved with "
+        "each\n"
+        "case of ours that computes the same; rows go to results/<device>/against.csv. With "
+        "--baseline\n"
+        "or --against the exit status is 4 if a case of ours is slower, 5 if the samples cannot "
+        "tell.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .runs_ops = true,

@@ -9,8 +9,9 @@
 #include "output.h"
 
 enum { COLUMNS = 7, VERDICT_COLUMN = 1 };
-static const char *const titles[COLUMNS] = {"case",  "verdict",  "base us", "now us",
-                                            "ratio", "interval", "note"};
+static const char *const titles[2][COLUMNS] = {
+    {"case", "verdict", "base us", "now us", "ratio", "interval", "note"},
+    {"ours", "verdict", "theirs us", "ours us", "ours/theirs", "interval", "theirs"}};
 
 static void format_number(char cell[320], int digits, double value) {
     if (isnan(value))
@@ -32,9 +33,9 @@ static void format_cells(const comparison_row *r, char cells[COLUMNS][320]) {
     snprintf(cells[6], 320, "%s", r->note);
 }
 
-static void print_markdown(const comparison_list *l, FILE *out) {
+static void print_markdown(const comparison_list *l, const comparison_options *o, FILE *out) {
     for (int i = 0; i < COLUMNS; i++)
-        fprintf(out, "| %s ", titles[i]);
+        fprintf(out, "| %s ", titles[o->against][i]);
     fputs("|\n|---|---|---:|---:|---:|---|---|\n", out);
     for (size_t i = 0; i < l->count; i++) {
         char cells[COLUMNS][320];
@@ -49,7 +50,7 @@ static void print_table(const comparison_list *l, const comparison_options *o, F
     table_column columns[COLUMNS];
     char cells[COLUMNS][320];
     for (int c = 0; c < COLUMNS; c++)
-        columns[c] = (table_column){.title = titles[c], .right = c >= 2 && c <= 4};
+        columns[c] = (table_column){.title = titles[o->against][c], .right = c >= 2 && c <= 4};
     for (size_t i = 0; i < l->count; i++) {
         format_cells(&l->rows[i], cells);
         for (int c = 0; c < COLUMNS; c++)
@@ -95,18 +96,28 @@ static void print_json_row(const comparison_row *r, const comparison_options *o,
     json_print_field(out, "why", why);
 }
 
-static void print_json(const comparison_list *l, const comparison_options *o, const size_t *counts,
-                       FILE *out) {
-    output_start_json(out, "compare", NULL, o->seed);
-    fputs(",\n  \"min_effect\": ", out);
-    json_print_number(out, o->min_effect, false);
-    fputs(",\n  \"cases\": [", out);
+static void print_json_rows(const comparison_list *l, const comparison_options *o, FILE *out) {
+    fputc('[', out);
     for (size_t i = 0; i < l->count; i++) {
         fputs(i ? ",\n    {" : "\n    {", out);
         print_json_row(&l->rows[i], o, out);
         fputc('}', out);
     }
     fputs(l->count ? "\n  ]" : "]", out);
+}
+
+void comparison_print_json_rows(comparison_list *l, const comparison_options *o, FILE *out) {
+    comparison_decide(l, o->min_effect, o->seed);
+    print_json_rows(l, o, out);
+}
+
+static void print_json(const comparison_list *l, const comparison_options *o, const size_t *counts,
+                       FILE *out) {
+    output_start_json(out, "compare", NULL, o->seed);
+    fputs(",\n  \"min_effect\": ", out);
+    json_print_number(out, o->min_effect, false);
+    fputs(",\n  \"cases\": ", out);
+    print_json_rows(l, o, out);
     for (int v = 0; v < VERDICT_COUNT; v++)
         fprintf(out, ",\n  \"%s\": %zu", verdict_get_name((verdict_kind)v), counts[v]);
     fputs("\n}\n", out);
@@ -115,7 +126,7 @@ static void print_json(const comparison_list *l, const comparison_options *o, co
 static void print_rows(const comparison_list *l, const comparison_options *o, const size_t *counts,
                        FILE *out) {
     if (o->markdown)
-        print_markdown(l, out);
+        print_markdown(l, o, out);
     else
         print_table(l, o, out);
     fputs(o->markdown ? "\n" : "", out);

@@ -7,6 +7,7 @@
 using namespace metal;
 
 #include "attention.h"
+#include "early.h"
 
 // A threadgroup is one simdgroup and computes one head, 32 keys at a time. Reads 8 bytes for each
 // dimension of each key, and the query once per key from cache. The first variant: no threadgroup
@@ -221,6 +222,7 @@ kernel void decode_attention_spread(device const float *q [[buffer(0)]],
                                     uint sg [[simdgroup_index_in_threadgroup]]) {
     threadgroup float2 found[16];
     threadgroup float4 parts[16 * 64];
+    EARLY_LOADS(0); // only the scalars
     const attention_head h =
         attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
     spread_head(q + head * head_dim, h, out + head * head_dim, nullptr, kv_len, found,
@@ -247,6 +249,7 @@ kernel void attention_ranges(device const float *q [[buffer(0)]],
                              uint sg [[simdgroup_index_in_threadgroup]]) {
     threadgroup float2 found[16];
     threadgroup float4 parts[16 * 64];
+    EARLY_LOADS(0); // only the scalars
     const uint each = (kv_len + ranges - 1) / ranges;
     const uint first = group.y * each;
     const uint at = group.y * n_heads + group.x;

@@ -6,17 +6,16 @@ using namespace metal;
 
 #include "formats/q4_0.h"
 
+#include "early.h"
 #include "q4_0_rows.h"
 #include "scatter_sums.h"
 
 #include "q4_0_tokens.h"
 
 // A threadgroup of 128 computes 4 outputs: each of its 4 simdgroups computes the same row of gate
-// and of up, with the norm in the same pass (q4_0_rows.h), N half blocks per lane and turn. Moves the
-// weights once, x and norm_w once per output from cache. As in ffn_silu, a very negative gate gives
-// -0.
-template <uint N>
-kernel void gate_up_silu(device const float *x [[buffer(0)]],
+// and of up, with the norm in the same pass (q4_0_rows.h). Moves the weights once, x and norm_w
+// once per output from cache. As in ffn_silu, a very negative gate gives -0.
+kernel void gate_up_silu_q4_0(device const float *x [[buffer(0)]],
                          device const float *norm_w [[buffer(1)]],
                          device const block_q4_0 *w_gate [[buffer(2)]],
                          device const block_q4_0 *w_up [[buffer(3)]],
@@ -31,23 +30,23 @@ kernel void gate_up_silu(device const float *x [[buffer(0)]],
     if (row >= out_dim)
         return;
     const uint blocks = in_dim / 32;
-    device const block_q4_0 *rows[2] = {w_gate + size_t(row) * blocks, w_up + size_t(row) * blocks};
-    normal_halves input = {x, norm_w, 0.0f};
-    float sums[2] = {0.0f, 0.0f};
-    if (N == 1)
-        q4_0_add_rows<2>(rows, input, blocks, lane, sums);
-    else
-        q4_0_add_rows_ahead<2, N>(rows, input, blocks, lane, sums);
-    const float3 all = simd_sum(float3(sums[0], sums[1], input.squares));
+    q4_0_normed_rows<2, 2> both;
+    both.rows[0] = w_gate + size_t(row) * blocks;
+    both.rows[1] = w_up + size_t(row) * blocks;
+    both.norm_w = norm_w;
+    both.blocks = blocks;
+    both.lane = lane;
+    both.sixteen = q4_0_get_sixteen(in_dim);
+    both.take(0);
+    EARLY_LOADS(1 << 1 | 1 << 2 | 1 << 3);
+    both.finish(x);
+    const float3 all = simd_sum(float3(both.sums[0], both.sums[1], both.squares));
     if (lane != 0)
         return;
     const float inverse = rsqrt(all.z / float(in_dim) + eps);
     const float gate = all.x * inverse;
     out[row] = gate / (1.0f + exp(-gate)) * (all.y * inverse);
 }
-
-template [[host_name("gate_up_silu_q4_0")]] kernel decltype(gate_up_silu<1>) gate_up_silu<1>;
-template [[host_name("gate_up_silu_q4_0_ahead")]] kernel decltype(gate_up_silu<2>) gate_up_silu<2>;
 
 // For many tokens: x (tokens, in_dim), out (tokens, out_dim). A threadgroup of 128 computes 2 * R
 // outputs of 8 tokens: each of its 4 simdgroups computes R / 2 rows of gate and of up, with the

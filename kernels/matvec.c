@@ -260,22 +260,16 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
     KERNEL(f, "matvec_" #f end "_lean", "lean", "one row per simdgroup, 16 weights per lane",      \
            .accumulates = adds, .group = 128, .rows = 4, .shapes = list),                          \
         KERNEL(f, "matvec_" #f end "_lean_rows", "lean_rows", "the same, 4 rows per simdgroup",    \
-               .accumulates = adds, .group = 128, .rows = 16, .shapes = list),                     \
-        KERNEL(f, "matvec_" #f end "_ahead", "ahead",                                              \
-               "one row per simdgroup, all loads of a short row under way at once",                \
-               .accumulates = adds, .group = 128, .rows = 4, .shapes = list),
+               .accumulates = adds, .group = 128, .rows = 16, .shapes = list),
 #define LEAN(f, s)                                                                                 \
     LEAN_KERNELS(f, "", false, &s##_shapes.replace)                                                \
     LEAN_KERNELS(f, "_accumulate", true, &s##_shapes.accumulate)
 
-/* Those of q4_0_staged.h, = or +=. */
-#define STAGED(end, adds)                                                                          \
-    KERNEL(q4_0, "matvec_q4_0" end "_staged", "staged",                                            \
+/* That of q4_0_stream.h, = or +=. */
+#define STREAM(end, adds)                                                                          \
+    KERNEL(q4_0, "matvec_q4_0" end "_stream", "stream",                                            \
            "rows copied to threadgroup memory in loads of 16 bytes, 4 per simdgroup",              \
-           .accumulates = adds, .group = 64, .rows = 8, .multiple_of = 256, .shapes = &wide_rows), \
-        KERNEL(q4_0, "matvec_q4_0" end "_staged_rows", "staged_rows",                              \
-               "the same, 8 rows per simdgroup", .accumulates = adds, .group = 64, .rows = 16,     \
-               .multiple_of = 256, .shapes = &wide_rows),
+           .accumulates = adds, .group = 64, .rows = 8, .multiple_of = 256, .shapes = &wide_rows),
 
 #define LEAN_TOKENS(end, adds)                                                                     \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_lean", "lean",                                    \
@@ -331,7 +325,7 @@ static const kernel kernels[] = {
     FEW_TILE(q4_0, "", false, &ladder_shapes.many),
     FEW_TILE(q4_0, "_accumulate", true, &ladder_shapes.many),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
-        STAGED("", false) STAGED("_accumulate", true) LEAN_TOKENS("", false)
+        STREAM("", false) STREAM("_accumulate", true) LEAN_TOKENS("", false)
             LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder) MORE_TILES(q8_0, head_of_32)
                 MORE_TILES(q4_k, of_256) MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats)
                     SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};

@@ -1,26 +1,58 @@
 // matvec_lean: y = W x and y += W x for one token, by simdgroups whose lanes take 16 weights of a
 // block at a time: two neighbours share a block of 32, sixteen a block of 256. Needs matvec_rows.h.
 //
-// H is a format by such parts: H::block, of H::values weights for H::lanes lanes; H::input, 16 values
-// of x as a part needs them, and H::load, which loads them; H::multiply, the product of a part with
-// them.
+// H is a format by such parts: H::block, of H::values weights for H::lanes lanes; H::input, the
+// values of x as a part needs them, and H::load, which loads them; H::bits, a part as it is in memory,
+// and H::take, which loads it; H::multiply, the product of both, and a number for opaque.h.
+#include "early.h"
 
-// sums[r] += this lane's part of the product of rows[r] with x, for R rows of `blocks` blocks.
-template <typename H, uint R>
-METAL_FUNC void add_lean_rows(device const typename H::block *const thread *rows,
-                              device const float *x, uint blocks, uint lane, thread float *sums) {
-    const uint part = lane % H::lanes;
-    for (uint b = lane / H::lanes; b < blocks; b += 32 / H::lanes) {
-        const typename H::input input = H::load(x + H::values * b, part);
-        for (uint r = 0; r < R; r++)
-            sums[r] += H::multiply(rows[r] + b, part, input);
+// R rows of `blocks` blocks, N parts of each per lane and turn, all of whose loads are under way at
+// once. Past the end of a row the last part is loaded again and left out.
+template <typename H, uint R, uint N> struct lean_rows {
+    device const typename H::block *rows[R];
+    uint blocks, lane;
+    uint some; // for opaque.h
+    typename H::bits bits[N][R];
+    enum : uint { stride = 32 / H::lanes };
+
+    METAL_FUNC void take(uint first) {
+        for (uint i = 0; i < N; i++)
+            if (first + stride * i < blocks) {
+                const uint b = min(first + stride * i + lane / H::lanes, blocks - 1);
+                for (uint r = 0; r < R; r++)
+                    bits[i][r] = H::take(rows[r] + b, lane % H::lanes);
+            }
     }
-}
+
+    METAL_FUNC void add(device const float *x, uint first, thread float *sums) const {
+        for (uint i = 0; i < N; i++)
+            if (first + stride * i < blocks) {
+                const uint b = first + stride * i + lane / H::lanes;
+                const typename H::input input =
+                    H::load(x + H::values * min(b, blocks - 1), lane % H::lanes);
+                for (uint r = 0; r < R; r++) {
+                    const float product = H::multiply(bits[i][r], input, some);
+                    sums[r] += b < blocks ? product : 0.0f;
+                }
+            }
+    }
+
+    // sums[r] += this lane's part of the product of row r, of which the first turn is taken. The next
+    // turn is loaded while one is multiplied.
+    METAL_FUNC void add_all(device const float *x, thread float *sums) {
+        for (uint first = 0; first < blocks; first += stride * N) {
+            lean_rows next = *this;
+            next.take(first + stride * N);
+            add(x, first, sums);
+            *this = next;
+        }
+    }
+};
 
 // R rows per simdgroup, 4 simdgroups per threadgroup of 128. One row each fills a GPU with the few
 // rows of a small model; several share the x that they load. Rows past the end are replaced by the
 // last one.
-template <typename H, uint R, bool accumulate> kernel void
+template <typename H, uint R, uint N, bool accumulate> kernel void
 matvec_lean(device const typename H::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
             device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
             constant uint &in_dim [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
@@ -28,61 +60,33 @@ matvec_lean(device const typename H::block *w [[buffer(0)]], device const float 
     const uint first = (group * 4 + sg) * R;
     if (first >= out_dim)
         return;
-    const uint blocks = in_dim / H::values;
-    device const typename H::block *rows[R];
+    lean_rows<H, R, N> all;
+    all.blocks = in_dim / H::values;
+    all.lane = lane;
+    all.some = in_dim;
     for (uint r = 0; r < R; r++)
-        rows[r] = w + size_t(min(first + r, out_dim - 1)) * blocks;
+        all.rows[r] = w + size_t(min(first + r, out_dim - 1)) * all.blocks;
+    all.take(0);
+    EARLY_LOADS(1);
+    const uint row = first + lane;
+    const bool is_mine = lane < R && row < out_dim;
+    const float before = accumulate && is_mine ? y[row] : 0.0f; // under way with x
     float sums[R] = {};
-    add_lean_rows<H, R>(rows, x, blocks, lane, sums);
+    all.add_all(x, sums);
+    float mine = 0.0f;
     for (uint r = 0; r < R; r++) {
         const float sum = simd_sum(sums[r]);
-        if (lane == r && first + r < out_dim)
-            put<accumulate>(y + first + r, sum);
+        mine = lane == r ? sum : mine;
     }
+    if (is_mine)
+        y[row] = before + mine;
 }
 
-// One row per simdgroup, N parts per lane and turn without a branch between them, so that all loads
-// of a short row are under way at once. Past the end of a row the last block is loaded again and left
-// out.
-template <typename H, uint N, bool accumulate> kernel void
-matvec_ahead(device const typename H::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
-             device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
-             constant uint &in_dim [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
-             uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
-    const uint row = group * 4 + sg;
-    if (row >= out_dim)
-        return;
-    const uint blocks = in_dim / H::values;
-    device const typename H::block *weights = w + size_t(row) * blocks;
-    float before = 0.0f;
-    if (accumulate && lane == 0)
-        before = y[row]; // loaded with the weights, not after them
-    float sum = 0.0f;
-    const uint part = lane % H::lanes;
-    const uint stride = 32 / H::lanes;
-    for (uint first = 0; first < blocks; first += stride * N)
-        for (uint i = 0; i < N; i++) {
-            const uint b = first + stride * i + lane / H::lanes;
-            const uint at = min(b, blocks - 1);
-            const typename H::input input = H::load(x + H::values * at, part);
-            const float product = H::multiply(weights + at, part, input);
-            sum += b < blocks ? product : 0.0f;
-        }
-    sum = simd_sum(sum);
-    if (lane == 0)
-        y[row] = before + sum;
-}
-
-#define MATVEC_LEAN_KERNEL(name, format, R, accumulate)                                            \
-    template [[host_name(name)]] kernel decltype(matvec_lean<format##_parts, R, accumulate>)       \
-        matvec_lean<format##_parts, R, accumulate>;
-#define MATVEC_AHEAD_KERNEL(name, format, accumulate)                                              \
-    template [[host_name(name)]] kernel decltype(matvec_ahead<format##_parts, 3, accumulate>)      \
-        matvec_ahead<format##_parts, 3, accumulate>;
+#define MATVEC_LEAN_KERNEL(name, format, R, N, accumulate)                                         \
+    template [[host_name(name)]] kernel decltype(matvec_lean<format##_parts, R, N, accumulate>)    \
+        matvec_lean<format##_parts, R, N, accumulate>;
 #define MATVEC_LEAN(format)                                                                        \
-    MATVEC_LEAN_KERNEL("matvec_" #format "_lean", format, 1, false)                                \
-    MATVEC_LEAN_KERNEL("matvec_" #format "_lean_rows", format, 4, false)                           \
-    MATVEC_LEAN_KERNEL("matvec_" #format "_accumulate_lean", format, 1, true)                      \
-    MATVEC_LEAN_KERNEL("matvec_" #format "_accumulate_lean_rows", format, 4, true)                 \
-    MATVEC_AHEAD_KERNEL("matvec_" #format "_ahead", format, false)                                 \
-    MATVEC_AHEAD_KERNEL("matvec_" #format "_accumulate_ahead", format, true)
+    MATVEC_LEAN_KERNEL("matvec_" #format "_lean", format, 1, 3, false)                             \
+    MATVEC_LEAN_KERNEL("matvec_" #format "_lean_rows", format, 4, 1, false)                        \
+    MATVEC_LEAN_KERNEL("matvec_" #format "_accumulate_lean", format, 1, 3, true)                   \
+    MATVEC_LEAN_KERNEL("matvec_" #format "_accumulate_lean_rows", format, 4, 1, true)

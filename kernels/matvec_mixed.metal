@@ -37,11 +37,14 @@ METAL_FUNC float mixed_dot(device const uchar *w, device const float *x, uint ro
 template <typename H>
 METAL_FUNC float lean_dot(device const uchar *w, device const float *x, uint row, uint in_dim,
                           uint lane) {
-    const uint blocks = in_dim / H::values;
-    device const typename H::block *w_row =
-        (device const typename H::block *)w + size_t(row) * blocks;
+    lean_rows<H, 1, 1> all;
+    all.blocks = in_dim / H::values;
+    all.lane = lane;
+    all.some = in_dim;
+    all.rows[0] = (device const typename H::block *)w + size_t(row) * all.blocks;
+    all.take(0);
     float sum = 0.0f;
-    add_lean_rows<H, 1>(&w_row, x, blocks, lane, &sum);
+    all.add_all(x, &sum);
     return simd_sum(sum);
 }
 

@@ -288,6 +288,7 @@ kernel void matvec_split(device const block_q4_0 *w [[buffer(0)]],
     threadgroup float partial[4 * 8];
     const uint blocks = in_dim / 32;
     const uint word = lane % 4;
+    const uint sixteen = q4_0_get_sixteen(in_dim);
     device const block_q4_0 *rows[8];
     for (uint r = 0; r < 8; r++)
         rows[r] = w + size_t(min(group * 8 + r, out_dim - 1)) * blocks;
@@ -301,8 +302,9 @@ kernel void matvec_split(device const block_q4_0 *w [[buffer(0)]],
         for (uint r = 0; r < 8; r++) {
             device const ushort *q = (device const ushort *)rows[r][b].qs + 2 * word;
             const uint n = q[0] | uint(q[1]) << 16u;
-            float4 dots = q4_0_sixteen_more(uint4(n << 19u, n << 11u, n << 3u, n >> 5u)) * low;
-            dots = fma(q4_0_sixteen_more(uint4(n << 15u, n << 7u, n >> 1u, n >> 9u)), high, dots);
+            float4 dots = q4_0_sixteen_more(uint4(n << 19u, n << 11u, n << 3u, n >> 5u), sixteen) * low;
+            dots = fma(q4_0_sixteen_more(uint4(n << 15u, n << 7u, n >> 1u, n >> 9u), sixteen), high,
+                       dots);
             sums[r] += float(rows[r][b].d) * ((dots.x + dots.y) + (dots.z + dots.w) - offset);
         }
     }
@@ -323,7 +325,7 @@ template [[host_name("matvec_q4_0_split")]] kernel decltype(matvec_split<false>)
 template [[host_name("matvec_q4_0_accumulate_split")]] kernel decltype(matvec_split<true>)
     matvec_split<true>;
 
-#include "q4_0_staged.h"
+#include "q4_0_stream.h"
 
 // For many tokens: see matvec_rows.h.
 MATVEC_MANY_TOKENS(q4_0, q4_0)

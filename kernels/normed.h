@@ -24,10 +24,7 @@ void normed_multiply(const weight_format *f, const void *w, const double *normed
     }
 /* Variants for one token, and for many, whose shapes are the many_list of the file. */
 #define NORMED_KERNELS(op_, about_, rows_)                                                         \
-    NORMED_KERNEL(op_, "", "plain", about_, rows_, .tokens = 0),                                   \
-        NORMED_KERNEL(op_, "_ahead", "ahead",                                                      \
-                      "the same, with all loads of a short row under way at once", rows_,          \
-                      .tokens = 0)
+    NORMED_KERNEL(op_, "", "plain", about_, rows_, .tokens = 0)
 #define NORMED_TOKENS(op_, end, about_, rows_)                                                     \
     NORMED_KERNEL(op_, "_tokens" end, "tokens" end, about_, rows_, .tokens = 8,                    \
                   .shapes = &many_list)

@@ -9,83 +9,113 @@
 // product of a half block is then sum((16 + n) * x) - 24 * sum(x), and the last part is the same
 // for all rows.
 
-// x * norm_w; and the squares of x, of which every lane sums those that it loads. As lanes load all
-// of x between them, simd_sum(squares) is what a norm needs, and the norm is a factor of the sum.
-struct normal_halves {
-    device const float *x;
-    device const float *norm_w;
-    float squares;
+#include "opaque.h"
 
-    q4_0_half_input get(uint block, uint part) {
-        device const float4 *v = (device const float4 *)(x + 32 * block) + 2 * part;
-        device const float4 *w = (device const float4 *)(norm_w + 32 * block) + 2 * part;
-        const float4 a = v[0];
-        const float4 b = v[1];
-        const float4 c = v[4];
-        const float4 d = v[5];
-        const float4 s = (a * a + b * b) + (c * c + d * d);
-        squares += (s.x + s.y) + (s.z + s.w);
-        return q4_0_arrange_half(a * w[0], b * w[1], c * w[4], d * w[5]);
-    }
+inline uint q4_0_get_sixteen(uint some) {
+    return opaque(0x41800000u, some);
+}
+
+inline float4 q4_0_sixteen_more(uint4 nibbles, uint sixteen) {
+    return as_type<float4>((nibbles & 0x780000u) | sixteen);
+}
+
+// Half a block as it is in memory.
+struct q4_0_half_bits {
+    ushort q[4];
+    half d;
 };
 
-inline float4 q4_0_sixteen_more(uint4 nibbles) {
-    return as_type<float4>((nibbles & 0x780000u) | 0x41800000u);
-}
-
-inline float q4_0_half_product(device const block_q4_0 *b, uint part,
-                               thread const q4_0_half_input &x) {
+inline q4_0_half_bits q4_0_take_half(device const block_q4_0 *b, uint part) {
     device const ushort *q = (device const ushort *)b->qs + 4 * part;
-    const uint4 n = uint4(q[0], q[1], q[2], q[3]);
-    float4 dots = q4_0_sixteen_more(n << 19u) * x.low_even;
-    dots = fma(q4_0_sixteen_more(n << 11u), x.low_odd, dots);
-    dots = fma(q4_0_sixteen_more(n << 15u), x.high_even, dots);
-    dots = fma(q4_0_sixteen_more(n << 7u), x.high_odd, dots);
-    return float(b->d) * ((dots.x + dots.y) + (dots.z + dots.w) - 3.0f * x.eights);
+    const q4_0_half_bits w = {{q[0], q[1], q[2], q[3]}, b->d};
+    return w;
 }
 
-// sums[r] += this lane's part of the product of rows[r], for R rows of `blocks` blocks.
-template <uint R, typename X>
-METAL_FUNC void q4_0_add_rows(device const block_q4_0 *const thread *rows, thread X &x, uint blocks,
-                              uint lane, thread float *sums) {
-    const uint part = lane % 2;
-    for (uint b = lane / 2; b < blocks; b += 16) {
-        const q4_0_half_input input = x.get(b, part);
-        for (uint r = 0; r < R; r++)
-            sums[r] += q4_0_half_product(rows[r] + b, part, input);
-    }
+inline float q4_0_half_product(thread const q4_0_half_bits &w, thread const q4_0_half_input &x,
+                               uint sixteen) {
+    const uint4 n = uint4(w.q[0], w.q[1], w.q[2], w.q[3]);
+    float4 dots = q4_0_sixteen_more(n << 19u, sixteen) * x.low_even;
+    dots = fma(q4_0_sixteen_more(n << 11u, sixteen), x.low_odd, dots);
+    dots = fma(q4_0_sixteen_more(n << 15u, sixteen), x.high_even, dots);
+    dots = fma(q4_0_sixteen_more(n << 7u, sixteen), x.high_odd, dots);
+    return float(w.d) * ((dots.x + dots.y) + (dots.z + dots.w) - 3.0f * x.eights);
 }
 
-// The same for short rows: N half blocks of each row per turn, without a branch between them, so that
-// all their loads are under way at once. Past the end of a row the last half block is loaded again
-// and left out.
-template <uint R, uint N>
-METAL_FUNC void q4_0_add_rows_ahead(device const block_q4_0 *const thread *rows,
-                                    thread normal_halves &x, uint blocks, uint lane,
-                                    thread float *sums) {
-    const uint part = lane % 2;
-    for (uint first = 0; first < blocks; first += 16 * N)
-        for (uint i = 0; i < N; i++) {
-            const uint b = first + 16 * i + lane / 2;
-            const uint at = min(b, blocks - 1);
-            const float squares = x.squares;
-            const q4_0_half_input input = x.get(at, part);
-            x.squares = b < blocks ? x.squares : squares;
-            for (uint r = 0; r < R; r++) {
-                const float product = q4_0_half_product(rows[r] + at, part, input);
-                sums[r] += b < blocks ? product : 0.0f;
-            }
-        }
-}
 // For matvec_lean.h.
 struct q4_0_parts {
     typedef block_q4_0 block;
-    enum : uint { values = 32, lanes = 2 };
+    typedef q4_0_half_bits bits;
     typedef q4_0_half_input input;
+    enum : uint { values = 32, lanes = 2 };
     static METAL_FUNC input load(device const float *x, uint part) {
         return q4_0_load_half(x, part);
     }
-    static METAL_FUNC float multiply(device const block_q4_0 *b, uint part, thread const input &x) {
-        return q4_0_half_product(b, part, x);
+    static METAL_FUNC bits take(device const block_q4_0 *b, uint part) {
+        return q4_0_take_half(b, part);
+    }
+    static METAL_FUNC float multiply(thread const bits &w, thread const input &x, uint some) {
+        return q4_0_half_product(w, x, q4_0_get_sixteen(some));
+    }
+};
+
+// R rows times x * norm_w, N half blocks per lane and turn, and the squares of x, of which every lane
+// sums those that it loads. As lanes load all of x between them, simd_sum(squares) is what a norm
+// needs, and the norm is a factor of the sums. Past the end of a row the last half block is loaded
+// again and left out. A kernel calls take for its first turn, which loads only weights, then
+// EARLY_LOADS, then finish.
+template <uint R, uint N> struct q4_0_normed_rows {
+    device const block_q4_0 *rows[R];
+    device const float *norm_w;
+    uint blocks, lane;
+    uint sixteen;
+    q4_0_half_bits bits[N][R];
+    float4 norm[N][4];
+    float sums[R];
+    float squares;
+
+    METAL_FUNC void take(uint first) {
+        for (uint i = 0; i < N; i++)
+            if (first + 16 * i < blocks) {
+                const uint b = min(first + 16 * i + lane / 2, blocks - 1);
+                device const float4 *n = (device const float4 *)(norm_w + 32 * b) + lane % 2 * 2;
+                for (uint r = 0; r < R; r++)
+                    bits[i][r] = q4_0_take_half(rows[r] + b, lane % 2);
+                norm[i][0] = n[0];
+                norm[i][1] = n[1];
+                norm[i][2] = n[4];
+                norm[i][3] = n[5];
+            }
+    }
+
+    METAL_FUNC void add(device const float *x, uint first) {
+        for (uint i = 0; i < N; i++)
+            if (first + 16 * i < blocks) {
+                const uint b = first + 16 * i + lane / 2;
+                device const float4 *v =
+                    (device const float4 *)(x + 32 * min(b, blocks - 1)) + lane % 2 * 2;
+                const float4 a = v[0];
+                const float4 c = v[1];
+                const float4 d = v[4];
+                const float4 f = v[5];
+                const float4 s = (a * a + c * c) + (d * d + f * f);
+                squares += b < blocks ? (s.x + s.y) + (s.z + s.w) : 0.0f;
+                const q4_0_half_input input = q4_0_arrange_half(a * norm[i][0], c * norm[i][1],
+                                                                d * norm[i][2], f * norm[i][3]);
+                for (uint r = 0; r < R; r++) {
+                    const float product = q4_0_half_product(bits[i][r], input, sixteen);
+                    sums[r] += b < blocks ? product : 0.0f;
+                }
+            }
+    }
+
+    METAL_FUNC void finish(device const float *x) {
+        for (uint r = 0; r < R; r++)
+            sums[r] = 0.0f;
+        squares = 0.0f;
+        add(x, 0);
+        for (uint first = 16 * N; first < blocks; first += 16 * N) {
+            take(first);
+            add(x, first);
+        }
     }
 };

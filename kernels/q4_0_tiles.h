@@ -14,13 +14,14 @@ struct q4_0_tiles {
     }
     // (16 + n) * d - 24 * d in one operation: exactly (n - 8) * d.
     static METAL_FUNC void put(part p, uint lane, threadgroup float4 *at) {
+        const uint sixteen = q4_0_get_sixteen(0);
         const uint4 n = uint4(p.n);
         const float4 d = float4(float(p.d));
         const float4 m = -24.0f * d;
-        const float4 low_even = fma(q4_0_sixteen_more(n << 19u), d, m);
-        const float4 low_odd = fma(q4_0_sixteen_more(n << 11u), d, m);
-        const float4 high_even = fma(q4_0_sixteen_more(n << 15u), d, m);
-        const float4 high_odd = fma(q4_0_sixteen_more(n << 7u), d, m);
+        const float4 low_even = fma(q4_0_sixteen_more(n << 19u, sixteen), d, m);
+        const float4 low_odd = fma(q4_0_sixteen_more(n << 11u, sixteen), d, m);
+        const float4 high_even = fma(q4_0_sixteen_more(n << 15u, sixteen), d, m);
+        const float4 high_odd = fma(q4_0_sixteen_more(n << 7u, sixteen), d, m);
         at += 2 * lane;
         at[0] = float4(low_even.x, low_odd.x, low_even.y, low_odd.y);
         at[1] = float4(low_even.z, low_odd.z, low_even.w, low_odd.w);

@@ -8,15 +8,16 @@
 constant uint TOKENS = 8;
 
 // 16 weights, in the order of q4_0_half_input: even and odd values of the low and high nibbles.
-inline void q4_0_decode_half(device const block_q4_0 *b, uint part, thread float4 *w) {
+inline void q4_0_decode_half(device const block_q4_0 *b, uint part, uint sixteen,
+                             thread float4 *w) {
     device const ushort *q = (device const ushort *)b->qs + 4 * part;
     const uint4 n = uint4(q[0], q[1], q[2], q[3]);
     const float4 d = float4(float(b->d));
     const float4 m = -24.0f * d;
-    w[0] = fma(q4_0_sixteen_more(n << 19u), d, m);
-    w[1] = fma(q4_0_sixteen_more(n << 11u), d, m);
-    w[2] = fma(q4_0_sixteen_more(n << 15u), d, m);
-    w[3] = fma(q4_0_sixteen_more(n << 7u), d, m);
+    w[0] = fma(q4_0_sixteen_more(n << 19u, sixteen), d, m);
+    w[1] = fma(q4_0_sixteen_more(n << 11u, sixteen), d, m);
+    w[2] = fma(q4_0_sixteen_more(n << 15u, sixteen), d, m);
+    w[3] = fma(q4_0_sixteen_more(n << 7u, sixteen), d, m);
 }
 
 // The sums of R rows and 8 tokens, and those of the squares of the tokens where HasNorm.
@@ -36,7 +37,7 @@ template <uint R, bool HasNorm> struct token_sums {
         for (uint b = lane / 2; b < in_dim / 32; b += 16) {
             float4 w[R][4];
             for (uint r = 0; r < R; r++)
-                q4_0_decode_half(rows[r] + b, part, w[r]);
+                q4_0_decode_half(rows[r] + b, part, q4_0_get_sixteen(in_dim), w[r]);
             if (HasNorm) {
                 device const float4 *v = (device const float4 *)(norm_w + 32 * b) + 2 * part;
                 const q4_0_half_input norm = q4_0_arrange_half(v[0], v[1], v[4], v[5]);

@@ -6,6 +6,7 @@ using namespace metal;
 
 #include "formats/q4_0.h"
 
+#include "early.h"
 #include "q4_0_rows.h"
 #include "scatter_sums.h"
 
@@ -15,10 +16,8 @@ using namespace metal;
 // computes a pair of neighbours, which are rotated together. q_dim and kv_dim are multiples of
 // head_dim, which is even, so that a pair never spans two matrices. The norm is computed by every
 // simdgroup, in the pass over x that the product makes anyway. Moves the weights once, x and norm_w
-// once per pair of rows from cache. freqs (head_dim / 2): how far one position turns each pair. N: half
-// blocks per lane and turn (q4_0_rows.h).
-template <uint N>
-kernel void qkv_rope_append(device const float *x [[buffer(0)]],
+// once per pair of rows from cache. freqs (head_dim / 2): how far one position turns each pair.
+kernel void qkv_rope_append_q4_0(device const float *x [[buffer(0)]],
                             device const float *norm_w [[buffer(1)]],
                             device const block_q4_0 *wq [[buffer(2)]],
                             device const block_q4_0 *wk [[buffer(3)]],
@@ -44,16 +43,20 @@ kernel void qkv_rope_append(device const float *x [[buffer(0)]],
     const uint row = stacked - (is_q ? 0 : is_v ? q_dim + kv_dim : q_dim);
     const uint blocks = in_dim / 32;
     device const block_q4_0 *w = (is_q ? wq : is_v ? wv : wk) + size_t(row) * blocks;
-    device const block_q4_0 *rows[2] = {w, w + blocks};
-    const float position = float(pos); // loaded before the weights, not after them
-    const float freq = freqs[row % head_dim / 2];
-    normal_halves input = {x, norm_w, 0.0f};
-    float sums[2] = {0.0f, 0.0f};
-    if (N == 1)
-        q4_0_add_rows<2>(rows, input, blocks, lane, sums);
-    else
-        q4_0_add_rows_ahead<2, N>(rows, input, blocks, lane, sums);
-    const float3 all = simd_sum(float3(sums[0], sums[1], input.squares));
+    q4_0_normed_rows<2, 2> both;
+    both.rows[0] = w;
+    both.rows[1] = w + blocks;
+    both.norm_w = norm_w;
+    both.blocks = blocks;
+    both.lane = lane;
+    both.sixteen = q4_0_get_sixteen(in_dim);
+    both.take(0);
+    const float angle = float(pos) * freqs[row % head_dim / 2];
+    const float c = precise::cos(angle);
+    const float s = precise::sin(angle);
+    EARLY_LOADS(1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 8);
+    both.finish(x);
+    const float3 all = simd_sum(float3(both.sums[0], both.sums[1], both.squares));
     if (lane != 0)
         return;
     const float inverse = rsqrt(all.z / float(in_dim) + eps);
@@ -65,17 +68,9 @@ kernel void qkv_rope_append(device const float *x [[buffer(0)]],
         out[1] = b;
         return;
     }
-    const float angle = position * freq;
-    const float c = precise::cos(angle);
-    const float s = precise::sin(angle);
     out[0] = a * c - b * s;
     out[1] = a * s + b * c;
 }
-
-template [[host_name("qkv_rope_append_q4_0")]] kernel decltype(qkv_rope_append<1>)
-    qkv_rope_append<1>;
-template [[host_name("qkv_rope_append_q4_0_ahead")]] kernel decltype(qkv_rope_append<2>)
-    qkv_rope_append<2>;
 
 // For many tokens: x (tokens, in_dim), q (tokens, q_dim); token t goes to row pos + t of the caches.
 // A threadgroup of 128 computes 4 * R of the stacked rows for 8 tokens: each of its 4 simdgroups R,

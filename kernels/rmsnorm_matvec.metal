@@ -9,6 +9,7 @@ using namespace metal;
 #include "formats/floats.h"
 #include "formats/q4_0.h"
 
+#include "early.h"
 #include "matvec_rows.h"
 #include "q4_0_rows.h"
 #include "threadgroup_sum.h"
@@ -112,16 +113,19 @@ kernel void rmsnorm_matvec_q4_0_onepass(device const float *x [[buffer(0)]],
     const uint first = (group * 4 + sg) * 4;
     if (first >= out_dim)
         return;
-    const uint blocks = in_dim / 32;
-    device const block_q4_0 *rows[4];
+    q4_0_normed_rows<4, 1> all;
+    all.norm_w = norm_w;
+    all.blocks = in_dim / 32;
+    all.lane = lane;
+    all.sixteen = q4_0_get_sixteen(in_dim);
     for (uint r = 0; r < 4; r++)
-        rows[r] = w + size_t(min(first + r, out_dim - 1)) * blocks;
-    normal_halves input = {x, norm_w, 0.0f};
-    float sums[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    q4_0_add_rows<4>(rows, input, blocks, lane, sums);
-    const float inverse = rsqrt(simd_sum(input.squares) / float(in_dim) + eps);
+        all.rows[r] = w + size_t(min(first + r, out_dim - 1)) * all.blocks;
+    all.take(0);
+    EARLY_LOADS(1 << 1 | 1 << 2);
+    all.finish(x);
+    const float inverse = rsqrt(simd_sum(all.squares) / float(in_dim) + eps);
     for (uint r = 0; r < 4; r++) {
-        const float sum = simd_sum(sums[r]);
+        const float sum = simd_sum(all.sums[r]);
         if (lane == r && first + r < out_dim)
             y[first + r] = sum * inverse;
     }

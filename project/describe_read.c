@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "describe_parts.h"
+#include "harness/base/line.h"
 
 bool describe_refuse(const description *d, int line, err *e, const char *format, ...) {
     char text[220];
@@ -24,78 +25,9 @@ const described_argument *describe_find_argument(const description *d, const cha
     return NULL;
 }
 
-/* Pieces of a line ---------------------------------------------------------------------------- */
-
-static char *skip_blanks(char *p) {
-    return p + strspn(p, " \t\r");
-}
-
-static void trim_end(char *text) {
-    for (size_t n = strlen(text); n > 0 && strchr(" \t\r", text[n - 1]); n--)
-        text[n - 1] = 0;
-}
-
-/* The next word, cut off; "" at the end. */
-static char *take_word(char **at) {
-    char *word = skip_blanks(*at), *end = word + strcspn(word, " \t\r");
-    *at = *end ? end + 1 : end;
-    *end = 0;
-    return word;
-}
-
-static size_t count_name(const char *text) {
-    size_t n = 0;
-    while (isalpha((unsigned char)text[n]) || text[n] == '_' ||
-           (n > 0 && isdigit((unsigned char)text[n])))
-        n++;
-    return n;
-}
-
-static bool is_name(const char *text) {
-    return *text && count_name(text) == strlen(text);
-}
-
-/* "a, f(b, c)" is two expressions. */
+/* Comma-separated expressions. */
 static bool split(char *text, expressions *out) {
-    int depth = 0;
-    *out = (expressions){.count = 0};
-    for (char *p = text, *from = text;; p++) {
-        depth += (*p == '(' || *p == '[') - (*p == ')' || *p == ']');
-        if (*p && (*p != ',' || depth > 0))
-            continue;
-        bool is_last = !*p;
-        *p = 0;
-        from = skip_blanks(from);
-        trim_end(from);
-        if (!*from || out->count == DESCRIBE_AXES)
-            return false;
-        out->items[out->count++] = from;
-        if (is_last)
-            return true;
-        from = p + 1;
-    }
-}
-
-/* The text up to the next of these words, cut off; *at is then at that word. */
-static char *take_until(char **at, const char *const *words) {
-    char *from = skip_blanks(*at), *p = from;
-    while (*p) {
-        char *word = skip_blanks(p);
-        size_t length = strcspn(word, " \t\r");
-        bool ends = false;
-        for (size_t i = 0; p > from && words[i]; i++)
-            ends = ends || (strlen(words[i]) == length && strncmp(word, words[i], length) == 0);
-        if (ends) {
-            *p = 0;
-            *at = word;
-            trim_end(from);
-            return from;
-        }
-        p = word + length;
-    }
-    *at = p;
-    trim_end(from);
-    return from;
+    return line_split(text, out->items, DESCRIBE_AXES, &out->count);
 }
 
 /* Lines --------------------------------------------------------------------------------------- */
@@ -106,18 +38,18 @@ static bool read_op(description *d, char *rest, int line, err *e) {
     char *colon = strchr(rest, ':');
     if (colon)
         *colon = 0;
-    trim_end(rest);
+    line_trim_end(rest);
     d->name = rest;
-    d->about = colon ? skip_blanks(colon + 1) : "";
-    return is_name(rest) || describe_refuse(d, line, e,
-                                            "the name of an op has letters, digits and _, not "
-                                            "'%.40s'; what it computes follows a colon",
-                                            rest);
+    d->about = colon ? line_skip_blanks(colon + 1) : "";
+    return line_is_name(rest) || describe_refuse(d, line, e,
+                                                 "the name of an op has letters, digits and _, not "
+                                                 "'%.40s'; what it computes follows a colon",
+                                                 rest);
 }
 
 static bool read_dims(description *d, char *rest, int line, err *e) {
-    for (char *word; *(word = take_word(&rest));) {
-        if (!is_name(word) || d->dim_count == SHAPE_DIMS)
+    for (char *word; *(word = line_take_word(&rest));) {
+        if (!line_is_name(word) || d->dim_count == SHAPE_DIMS)
             return describe_refuse(d, line, e,
                                    "dims are up to %d names of sizes, as in: dims rows "
                                    "dim",
@@ -136,7 +68,7 @@ static bool read_shape(const description *d, const char *word, shape *out, int l
 }
 
 static bool read_shapes(description *d, char *rest, int line, err *e) {
-    for (char *word; *(word = take_word(&rest)); d->shape_count++) {
+    for (char *word; *(word = line_take_word(&rest)); d->shape_count++) {
         if (d->shape_count == DESCRIBE_SHAPES)
             return describe_refuse(d, line, e, "more than %d shapes", DESCRIBE_SHAPES);
         if (!read_shape(d, word, &d->shapes[d->shape_count], line, e))
@@ -156,13 +88,13 @@ static bool read_kernel(description *d, char *rest, int line, err *e) {
         return describe_refuse(d, line, e, "more than %d kernels", DESCRIBE_KERNELS);
     described_kernel *k = &d->kernels[d->kernel_count++];
     *k = (described_kernel){.line = line, .about = ""};
-    k->name = take_word(&rest);
-    k->file = take_word(&rest);
-    bool ok = is_name(k->name) && strstr(k->file, ".metal");
-    while (ok && *(rest = skip_blanks(rest))) {
-        const char *word = take_word(&rest);
+    k->name = line_take_word(&rest);
+    k->file = line_take_word(&rest);
+    bool ok = line_is_name(k->name) && strstr(k->file, ".metal");
+    while (ok && *(rest = line_skip_blanks(rest))) {
+        const char *word = line_take_word(&rest);
         bool is_about = strcmp(word, "about") == 0;
-        char *text = is_about ? skip_blanks(rest) : take_until(&rest, words);
+        char *text = is_about ? line_skip_blanks(rest) : line_take_until(&rest, words);
         if (is_about)
             rest += strlen(rest);
         if (is_about)
@@ -185,7 +117,7 @@ static bool read_kernel(description *d, char *rest, int line, err *e) {
 }
 
 static bool add_argument(description *d, const described_argument *a, err *e) {
-    if (!is_name(a->name))
+    if (!line_is_name(a->name))
         return describe_refuse(d, a->line, e,
                                "a name has letters, digits and _, and '%.40s' is none", a->name);
     const described_argument *other = describe_find_argument(d, a->name, strlen(a->name));
@@ -220,9 +152,9 @@ static bool read_type(const description *d, const char *word, elem *type, int li
 
 static bool read_options(described_argument *a, char *rest) {
     static const char *const words[] = {"below", "from", "at", NULL};
-    while (*(rest = skip_blanks(rest))) {
-        const char *word = take_word(&rest);
-        char *text = take_until(&rest, words), *end;
+    while (*(rest = line_skip_blanks(rest))) {
+        const char *word = line_take_word(&rest);
+        char *text = line_take_until(&rest, words), *end;
         if (!*text)
             return false;
         if (strcmp(word, "below") == 0 && a->kind != ARGUMENT_OUT)
@@ -241,8 +173,8 @@ static bool read_options(described_argument *a, char *rest) {
 
 static bool read_buffer(description *d, argument_kind kind, char *rest, int line, err *e) {
     described_argument a = {.kind = kind, .line = line, .index = get_next_index(d)};
-    a.name = take_word(&rest);
-    char *type = skip_blanks(rest), *open = strchr(type, '['), *close = strchr(type, ']');
+    a.name = line_take_word(&rest);
+    char *type = line_skip_blanks(rest), *open = strchr(type, '['), *close = strchr(type, ']');
     int depth = 0;
     for (char *p = open; p && *p; p++) {
         depth += (*p == '[') - (*p == ']');
@@ -256,7 +188,7 @@ static bool read_buffer(description *d, argument_kind kind, char *rest, int line
                                "a buffer is given as: in NAME TYPE[SIZE], such as x "
                                "f32[rows, dim]");
     *open = *close = 0;
-    trim_end(type);
+    line_trim_end(type);
     if (!read_type(d, type, &a.type, line, e))
         return false;
     if (!split(open + 1, &a.sizes))
@@ -290,9 +222,9 @@ static bool read_inout(description *d, char *rest, int line, err *e) {
 static bool read_value(description *d, char *rest, int line, err *e) {
     described_argument a = {.kind = ARGUMENT_VALUE, .line = line, .index = get_next_index(d)};
     static const char *const words[] = {"at", NULL};
-    a.name = take_word(&rest);
-    const char *type = take_word(&rest), *equals = take_word(&rest);
-    a.value = take_until(&rest, words);
+    a.name = line_take_word(&rest);
+    const char *type = line_take_word(&rest), *equals = line_take_word(&rest);
+    a.value = line_take_until(&rest, words);
     if (strcmp(equals, "=") != 0 || !*a.value || !read_options(&a, rest) || a.from || a.below)
         return describe_refuse(d, line, e, "a value is given as: value NAME TYPE = EXPRESSION");
     return read_type(d, type, &a.type, line, e) && add_argument(d, &a, e);
@@ -303,13 +235,13 @@ static bool read_rule(description *d, char *rest, int line, bool is_scale, err *
     if (d->rule_count == DESCRIBE_ARGUMENTS)
         return describe_refuse(d, line, e, "more than %d oracles", DESCRIBE_ARGUMENTS);
     char *open = strchr(rest, '['), *close = strchr(rest, ']');
-    char *equals = close ? skip_blanks(close + 1) : NULL;
+    char *equals = close ? line_skip_blanks(close + 1) : NULL;
     if (!open || !close || close < open || *equals != '=')
         return describe_refuse(d, line, e, "%s is given as: %s NAME[i] = EXPRESSION",
                                is_scale ? "a scale" : "an oracle", is_scale ? "scale" : "oracle");
     *open = *close = 0;
-    trim_end(rest);
-    *r = (described_rule){.line = line, .is_scale = is_scale, .text = skip_blanks(equals + 1)};
+    line_trim_end(rest);
+    *r = (described_rule){.line = line, .is_scale = is_scale, .text = line_skip_blanks(equals + 1)};
     r->output = describe_find_argument(d, rest, strlen(rest));
     if (!r->output || r->output->kind == ARGUMENT_IN || r->output->kind == ARGUMENT_VALUE)
         return describe_refuse(d, line, e,
@@ -318,7 +250,7 @@ static bool read_rule(description *d, char *rest, int line, bool is_scale, err *
                                rest);
     bool ok = split(open + 1, &r->indices);
     for (size_t i = 0; ok && i < r->indices.count; i++)
-        ok = is_name(r->indices.items[i]);
+        ok = line_is_name(r->indices.items[i]);
     if (!ok || r->indices.count != r->output->sizes.count)
         return describe_refuse(d, line, e, "'%.40s' has %zu sizes: give as many names of indices",
                                rest, r->output->sizes.count);
@@ -366,11 +298,11 @@ static const struct {
 
 static bool read_line(description *d, char *line, int number, err *e) {
     line[strcspn(line, "#")] = 0;
-    char *rest = line, *word = take_word(&rest);
+    char *rest = line, *word = line_take_word(&rest);
     if (!*word)
         return true;
-    rest = skip_blanks(rest);
-    trim_end(rest);
+    rest = line_skip_blanks(rest);
+    line_trim_end(rest);
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         if (strcmp(readers[i].word, word) == 0)
             return readers[i].read(d, rest, number, e);

@@ -105,11 +105,11 @@ uint32_t variants_pick_attention_ranges(const device_facts *d, uint32_t head_dim
 }
 
 /* On a GPU a launch costs more than computing a norm once per simdgroup; on a CPU it is the other
- * way round. With all loads of a row under way at once tokens were 7 % faster on an H200. */
+ * way round. */
 static const kernel *find_fused(const op *o, const device_facts *d, const weight_format *f,
                                 uint32_t tokens) {
     enum { TYPICAL_ROWS = 2048 }; /* of all matrices of a launch together */
-    const char *variant = tokens == 1 ? "ahead" : name_tiles(TYPICAL_ROWS, tokens);
+    const char *variant = tokens == 1 ? "plain" : name_tiles(TYPICAL_ROWS, tokens);
     for (size_t i = 0; !d->emulated && i < o->kernel_count; i++)
         if (o->kernels[i].format == f && strcmp(o->kernels[i].variant, variant) == 0)
             return &o->kernels[i];

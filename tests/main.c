@@ -68,6 +68,7 @@
     X(lint_suite)                                                                                  \
     X(mutants_suite)                                                                               \
     X(bench_suite)                                                                                 \
+    X(against_suite)                                                                               \
     X(experiments_suite)                                                                           \
     X(conclusions_suite)                                                                           \
     X(words_suite)                                                                                 \

@@ -349,6 +349,42 @@ TEST shares_of_planted_slowdowns_are_counted(void) {
     PASS();
 }
 
+static void put_step(const char *name, double us, double gain, const char *verdict) {
+    sheet_add_row(made);
+    sheet_put_text(made, "variant", name);
+    sheet_put(made, "wall_ns", 1e3 * us);
+    sheet_put(made, "wall_q1_ns", 0.9e3 * us);
+    sheet_put(made, "wall_q3_ns", 1.1e3 * us);
+    sheet_put(made, "tok_s", 1e6 / us);
+    sheet_put(made, "step_gain_pct", gain);
+    sheet_put(made, "step_low_pct", gain - 1);
+    sheet_put(made, "step_high_pct", gain + 1);
+    sheet_put_text(made, "step_verdict", verdict);
+}
+
+TEST steps_of_the_stack_are_told_with_what_is_known_of_them(void) {
+    made = sheet_new();
+    put_step("separate", 8000, NAN, "");
+    put_step("argmax", 7992, 0.1, "same");
+    put_step("private", 8200, -2.5, "ambiguous");
+    put_step("fused", 4100, 100, "faster");
+    put_step("one_buffer", 500, 720, "faster");
+    put_step("async", 625, -20, "slower");
+    experiment_find("optimisation_stack")->conclude(made);
+    ASSERT_NEAR(125, sheet_get_metric(made, "tok_s_separate"), 1e-6);
+    ASSERT_NEAR(2000, sheet_get_metric(made, "tok_s_best"), 1e-6);
+    ASSERT_NEAR(16, sheet_get_metric(made, "speedup_all"), 1e-6);
+    ASSERT_NEAR(-20, sheet_get_metric(made, "gain_async_pct"), 1e-6);
+    ASSERT_STR_EQ("From 125 to 2000 tok/s: 16 times as fast with all ideas up to one_buffer.",
+                  sheet_get_conclusion(made, 0));
+    ASSERT_STR_EQ("Each on top of those before it: argmax on the GPU +0.1 % (no difference), "
+                  "private scratch -2.5 % (cannot be told), fused launches +100 %, one command "
+                  "buffer per token +720 %, 4 tokens in flight -20 %.",
+                  sheet_get_conclusion(made, 1));
+    sheet_free(made);
+    PASS();
+}
+
 SUITE(conclusions_suite) {
     RUN_TEST(the_synchronisations_of_an_rwkv7_are_told_apart_from_its_kernels);
     RUN_TEST(shares_of_planted_slowdowns_are_counted);
@@ -362,4 +398,5 @@ SUITE(conclusions_suite) {
     RUN_TEST(the_end_of_a_cache_is_found_in_the_curve);
     RUN_TEST(fused_against_separate_is_counted_by_shape);
     RUN_TEST(rates_and_their_ratios_are_those_of_the_rows);
+    RUN_TEST(steps_of_the_stack_are_told_with_what_is_known_of_them);
 }

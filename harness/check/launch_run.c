@@ -68,26 +68,6 @@ static bool check_type(const msl_signature *s, const argument *a, err *e) {
                    elem_get_name(wanted));
 }
 
-static bool check_constants(const setup *s, err *e) {
-    const launch_request *r = s->request;
-    for (size_t i = 0; i < r->constant_count; i++) {
-        const msl_constant *found = NULL;
-        for (size_t k = 0; k < msl_count_constants(s->unit) && !found; k++)
-            if (msl_get_constant(s->unit, k)->index == (int)r->constants[i].index)
-                found = msl_get_constant(s->unit, k);
-        if (!found)
-            return err_set(e, EXIT_USAGE, "%.120s has no function constant %u", r->file,
-                           r->constants[i].index);
-        elem wanted;
-        if (elem_find_msl(found->type, &wanted) && wanted != r->constants[i].type)
-            return err_set(e, EXIT_USAGE,
-                           "function constant %d (%.60s) is %.30s: give it as %s, not as %s",
-                           found->index, found->name, found->type, elem_get_name(wanted),
-                           elem_get_name(r->constants[i].type));
-    }
-    return true;
-}
-
 /* Setting up ----------------------------------------------------------------------------------- */
 
 static bool compile(setup *s, err *e) {
@@ -103,7 +83,8 @@ static bool compile(setup *s, err *e) {
         setenv("ASSAY_TRACE_NAN", "1", 1);
     const msl_extras extras = {r->folders, r->macros, r->folder_count, r->macro_count};
     s->unit = msl_load_with(r->file, &extras, e);
-    if (!s->unit || !msl_find_kernel(s->unit, r->kernel, e) || !check_constants(s, e))
+    if (!s->unit || !msl_find_kernel(s->unit, r->kernel, e) ||
+        !constant_check(s->unit, r->constants, r->constant_count, e))
         return false;
     s->device = device_open_with(r->device, &(device_options){.math = r->math}, e);
     if (s->device && r->validate && !device_get_facts(s->device)->validates)

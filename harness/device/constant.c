@@ -44,3 +44,22 @@ void constant_spell(const constant_value *v, msl_constant_text *out) {
                                                              : 0xFFFFFFFF)));
     }
 }
+
+bool constant_check(const msl_unit *u, const constant_value *values, size_t count, err *e) {
+    for (size_t i = 0; i < count; i++) {
+        const msl_constant *found = NULL;
+        for (size_t k = 0; k < msl_count_constants(u) && !found; k++)
+            if (msl_get_constant(u, k)->index == (int)values[i].index)
+                found = msl_get_constant(u, k);
+        if (!found)
+            return err_set(e, EXIT_USAGE, "%.120s has no function constant %u", msl_get_name(u),
+                           values[i].index);
+        elem wanted;
+        if (elem_find_msl(found->type, &wanted) && wanted != values[i].type)
+            return err_set(e, EXIT_USAGE,
+                           "function constant %d (%.60s) is %.30s: give it as %s, not as %s",
+                           found->index, found->name, found->type, elem_get_name(wanted),
+                           elem_get_name(values[i].type));
+    }
+    return true;
+}

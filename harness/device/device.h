@@ -217,5 +217,7 @@ extern const device_ops metal_device_ops; /* where the build defines ASSAY_METAL
 
 /* The C++ spelling of a function constant's value, exact to the bit. */
 void constant_spell(const constant_value *v, msl_constant_text *out);
+/* Does the file have these function constants, with these types? */
+bool constant_check(const msl_unit *u, const constant_value *values, size_t count, err *e);
 
 #endif

@@ -96,6 +96,7 @@ struct launch {
         bytes; /* must be moved between memory and the kernel: each input once, each output once */
     uint64_t flops; /* must be done: a multiply-add counts 2 */
     oracle_fn oracle;
+    const void *context; /* of the oracle, where the launch itself does not say enough; else NULL */
     uint32_t dims[LAUNCH_DIMS]; /* sizes that the oracle needs and no argument gives; else 0 */
     uint8_t inline_bytes[LAUNCH_INLINE_BYTES];
     uint16_t inline_used;

@@ -33,6 +33,7 @@ struct library {
     char folder[PATH_MAX];
     file_entry *files;
     pipeline_entry *pipelines;
+    msl_extras extras;    /* zeros: none */
     library_watch *watch; /* or NULL */
     void *watch_context;
 };
@@ -98,6 +99,11 @@ void library_set_math(library *lib, math_mode math) {
     lib->math = math;
 }
 
+void library_set_extras(library *lib, const msl_extras *extras) {
+    assert(!lib->files);
+    lib->extras = *extras;
+}
+
 void library_set_watch(library *lib, library_watch *watch, void *context) {
     lib->watch = watch;
     lib->watch_context = context;
@@ -135,7 +141,7 @@ static msl_unit *load_unit(const library *lib, const char *name, const char *pat
     const char *list[LIBRARY_INCLUDES];
     size_t count = is_project_file(name) ? project.include_count : 0;
     if (count == 0)
-        return msl_load(path, e);
+        return msl_load_with(path, &lib->extras, e);
     assert(count <= LIBRARY_INCLUDES);
     for (size_t i = 0; i < count; i++) {
         if (!path_join(folders[i], sizeof folders[i], e, lib->folder, project.includes[i]))

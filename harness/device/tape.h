@@ -31,6 +31,9 @@ void library_set_math(library *lib, math_mode math);
  * second, and with NULL afterwards. False before it is made gives up with EXIT_INTERRUPTED. */
 typedef bool library_watch(void *context, const char *kernel);
 void library_set_watch(library *lib, library_watch *watch, void *context);
+/* Folders of included files and macros for every file of this library; call it before the first is
+ * read. Kept, not copied. */
+void library_set_extras(library *lib, const msl_extras *extras);
 device *library_get_device(const library *lib);
 const char *library_get_folder(const library *lib);
 /* The file of the folder that a pipeline of this library was made of. */

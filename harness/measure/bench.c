@@ -12,156 +12,216 @@
 
 /* The wire ---------------------------------------------------------------------------------- */
 
-void *wire_pack(const wire_answer *a, const timing_sample *samples, const timing_sample *base,
-                size_t *bytes) {
-    size_t count = a->row.gpu.count, each = sizeof *samples;
-    *bytes = sizeof *a + (count + a->base_count) * each;
-    char *all = malloc(*bytes);
+void *wire_pack(const wire_answer *a, const timing_sample *const *samples, size_t *bytes) {
+    *bytes = sizeof *a;
+    for (size_t i = 0; i < a->sides; i++)
+        *bytes += a->rows[i].gpu.count * sizeof **samples;
+    char *all = malloc(*bytes), *at = all + sizeof *a;
     assert(all);
     memcpy(all, a, sizeof *a);
-    if (count > 0)
-        memcpy(all + sizeof *a, samples, count * each);
-    if (a->base_count > 0)
-        memcpy(all + sizeof *a + count * each, base, a->base_count * each);
+    for (size_t i = 0; i < a->sides; i++) {
+        size_t size = a->rows[i].gpu.count * sizeof **samples;
+        if (size > 0)
+            memcpy(at, samples[i], size);
+        at += size;
+    }
     return all;
 }
 
-static timing_sample *copy_samples(const char *from, size_t count) {
-    timing_sample *all = calloc(count + 1, sizeof *all);
-    assert(all);
-    memcpy(all, from, count * sizeof *all);
-    return all;
-}
-
-bool wire_unpack(const void *data, size_t bytes, wire_answer *a, timing_sample **samples,
-                 timing_sample **base) {
-    size_t each = sizeof **samples;
+bool wire_unpack(const void *data, size_t bytes, wire_answer *a, timing_sample **samples) {
     if (bytes < sizeof *a)
         return false;
     memcpy(a, data, sizeof *a);
-    size_t left = bytes - sizeof *a, count = a->row.gpu.count;
-    if (left % each != 0 || count > left / each || a->base_count != left / each - count)
+    size_t left = bytes - sizeof *a, each = sizeof **samples;
+    bool ok = a->sides <= WIRE_SIDES;
+    for (size_t i = 0; ok && i < a->sides; left -= a->rows[i++].gpu.count * each)
+        ok = a->rows[i].gpu.count <= left / each;
+    if (!ok || left > 0)
         return false;
     const char *at = (const char *)data + sizeof *a;
-    *samples = copy_samples(at, count);
-    *base = copy_samples(at + count * each, a->base_count);
+    for (size_t i = 0; i < a->sides; i++) {
+        size_t count = a->rows[i].gpu.count;
+        samples[i] = calloc(count + 1, each);
+        assert(samples[i]);
+        memcpy(samples[i], at, count * each);
+        at += count * each;
+    }
     return true;
 }
 
 void bench_outcome_free(bench_outcome *o) {
     free(o->samples);
-    free(o->base_samples);
-    *o = (bench_outcome){.base_count = 0};
+    for (size_t i = 0; i < o->other_count; i++)
+        free(o->others[i].samples);
+    *o = (bench_outcome){.other_count = 0};
+}
+
+void wire_make_program(wire_program *p, const bench_settings *s, const device_facts *f,
+                       size_t compared) {
+    size_t n = 0;
+    snprintf(p->seed, sizeof p->seed, "%" PRIu64, s->seed);
+    snprintf(p->budget, sizeof p->budget, "%g", s->budget_s);
+    snprintf(p->effect, sizeof p->effect, "%g", s->min_effect);
+    snprintf(p->again, sizeof p->again, "%g", s->again_s);
+    snprintf(p->compared, sizeof p->compared, "%zu", compared);
+    const char *const fixed[] = {
+        "bench",        "--worker", "--device", f->spec,  "--seed",
+        p->seed,        "--budget", p->budget,  "--math", math_mode_get_name(s->math),
+        "--min-effect", p->effect,  "--again",  p->again, "--compared",
+        p->compared};
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        p->arguments[n++] = fixed[i];
+    if (s->base_folder) {
+        p->arguments[n++] = "--baseline";
+        p->arguments[n++] = s->base_folder;
+    }
+    for (size_t i = 0; i < s->rival_count; i++) {
+        p->arguments[n++] = "--against";
+        p->arguments[n++] = s->rivals[i].given;
+    }
+    for (size_t i = 0; i < s->launch_count; i++) {
+        p->arguments[n++] = "--launch";
+        p->arguments[n++] = s->launches[i];
+    }
+    assert(n < sizeof p->arguments / sizeof *p->arguments);
+    p->arguments[n] = NULL;
 }
 
 /* Handing out ------------------------------------------------------------------------------- */
 
 typedef struct {
+    const bench_settings *settings;
     const bench_list *cases;
     const device_facts *facts;
+    const rival_verdict *verdicts; /* (cases, rivals), NULL without rivals */
     const bench_listener *listener;
 } delivery;
 
-/* A case that was not timed, and why. */
-static result_row make_untimed(const bench_case *c, const device_facts *f, const char *why) {
+result_row wire_make_untimed(const bench_case *c, const char *name, const device_facts *f,
+                             const char *why) {
     result_row r = result_row_new();
-    snprintf(r.name, sizeof r.name, "%s", c->name);
+    shape_get_text(&c->timed.shape, r.shape, sizeof r.shape);
     snprintf(r.device, sizeof r.device, "%s", f->name);
     snprintf(r.api, sizeof r.api, "%s", f->api);
     snprintf(r.op, sizeof r.op, "%s", c->timed.op->name);
-    snprintf(r.kernel, sizeof r.kernel, "%s", c->timed.kernel->name);
-    shape_get_text(&c->timed.shape, r.shape, sizeof r.shape);
+    snprintf(r.kernel, sizeof r.kernel, "%s", name);
     snprintf(r.math, sizeof r.math, "%s", math_mode_get_name(f->math));
     snprintf(r.input, sizeof r.input, "%s", distribution_get_name(c->timed.inputs));
     snprintf(r.regime, sizeof r.regime, "%s", timing_get_regime_name(c->regime));
     snprintf(r.cache, sizeof r.cache, "%s", timing_get_cache_name(c->cache));
+    snprintf(r.name, sizeof r.name, "%s/%s/%s/%s/%s", name, r.shape, r.input, r.regime, r.cache);
     snprintf(r.message, sizeof r.message, "%s", why);
     return r;
 }
 
 /* NULL if the worker's answer holds, else why not. */
-static const char *find_failure(const worker_outcome *o, wire_answer *a, bench_outcome *out) {
+static const char *find_failure(const worker_outcome *o, wire_answer *a, timing_sample **samples) {
     if (o->failure[0])
         return o->failure;
-    if (!wire_unpack(o->answer, o->bytes, a, &out->samples, &out->base_samples))
+    if (!wire_unpack(o->answer, o->bytes, a, samples))
         return WORKER_OTHER_BUILD;
     return a->made ? NULL : a->error.text;
+}
+
+/* Every rival that is for the case: those that are right have been timed, in their order. */
+static void add_rivals(const delivery *s, size_t number, const wire_answer *a,
+                       timing_sample **samples, bench_outcome *out) {
+    const bench_case *c = &s->cases->items[number];
+    size_t side = 1;
+    for (size_t i = 0; i < s->settings->rival_count; i++) {
+        const rival_verdict *v = &s->verdicts[number * s->settings->rival_count + i];
+        if (!(c->rivals >> i & 1))
+            continue;
+        bench_other *other = &out->others[out->other_count++];
+        if (!v->refused && a) {
+            *other = (bench_other){.row = a->rows[side], .samples = samples[side]};
+            side++;
+            continue;
+        }
+        const char *why = v->refused ? v->why : "not timed, because ours was not";
+        other->row = wire_make_untimed(c, s->settings->rivals[i].name, s->facts, why);
+        snprintf(other->row.variant, sizeof other->row.variant, BENCH_RIVAL);
+        other->skipped = v->skipped || !v->refused;
+    }
+}
+
+static bool deliver_case(const delivery *s, size_t number, const wire_answer *a,
+                         timing_sample **samples, const char *failure, err *e) {
+    const bench_case *c = &s->cases->items[number];
+    static bench_outcome out;
+    out = (bench_outcome){.samples = samples[0]};
+    if (!failure)
+        out.row = a->rows[0];
+    else {
+        out.row = wire_make_untimed(c, c->timed.kernel->name, s->facts, failure);
+        out.skipped = failure == a->error.text && a->skipped;
+    }
+    if (s->verdicts)
+        add_rivals(s, number, failure ? NULL : a, samples, &out);
+    else if (!failure && a->sides > 1)
+        out.others[out.other_count++] = (bench_other){.row = a->rows[1], .samples = samples[1]};
+    bool ok = s->listener->deliver(s->listener->context, c, &out, e);
+    bench_outcome_free(&out);
+    return ok;
 }
 
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
     delivery *s = context;
     static wire_answer a;
-    bench_outcome out = {.base_count = 0};
-    const char *failure = find_failure(o, &a, &out);
-    bool ok;
-    if (task == 0 && failure) {
-        bool is_answered = failure == a.error.text;
-        ok = err_set(e, is_answered ? a.error.code : EXIT_CANNOT,
-                     "the roof cannot be measured, so nothing is timed: %.180s", failure);
-        if (is_answered)
-            err_set_detail(e, a.error.detail);
-    } else if (task == 0)
-        ok = s->listener->start(s->listener->context, &a.roof, e);
-    else {
-        const bench_case *c = &s->cases->items[task - 1];
-        if (!failure) {
-            out.row = a.row;
-            out.base_count = a.base_count;
-            snprintf(out.base_hash, sizeof out.base_hash, "%s", a.base_hash);
-        } else {
-            out.row = make_untimed(c, s->facts, failure);
-            out.skipped = failure == a.error.text && a.skipped;
-        }
-        ok = s->listener->deliver(s->listener->context, c, &out, e);
-    }
-    bench_outcome_free(&out);
-    return ok;
+    timing_sample *samples[WIRE_SIDES] = {NULL};
+    const char *failure = find_failure(o, &a, samples);
+    if (task > 0)
+        return deliver_case(s, task - 1, &a, samples, failure, e);
+    if (!failure)
+        return s->listener->start(s->listener->context, &a.roof, e);
+    bool is_answered = failure == a.error.text;
+    err_set(e, is_answered ? a.error.code : EXIT_CANNOT,
+            "the roof cannot be measured, so nothing is timed: %.180s", failure);
+    if (is_answered)
+        err_set_detail(e, a.error.detail);
+    return false;
+}
+
+/* Which rivals are timed with a case: those that are for it and right. */
+static uint32_t find_mask(const delivery *s, size_t number) {
+    uint32_t mask = s->cases->items[number].rivals;
+    size_t count = s->settings->rival_count;
+    for (size_t i = 0; i < count; i++)
+        if (s->verdicts[number * count + i].refused)
+            mask &= ~(1u << i);
+    return mask;
 }
 
 bool bench_run(const bench_settings *s, const device_facts *f, const bench_list *cases,
                const bench_listener *listener, err *e) {
-    const char **names = calloc(cases->count + 1, sizeof *names);
-    assert(names);
-    names[0] = WIRE_ROOF;
-    for (size_t i = 0; i < cases->count; i++)
-        names[i + 1] = cases->items[i].name;
-    delivery own = {.cases = cases, .facts = f, .listener = listener};
+    rival_verdict *verdicts = NULL;
+    if (s->rival_count > 0 && !(verdicts = bench_check_rivals(s, f, cases, e)))
+        return false;
+    delivery own = {s, cases, f, verdicts, listener};
+    char(*texts)[WIRE_TASK] = calloc(cases->count + 1, sizeof *texts);
+    const char **tasks = calloc(cases->count + 1, sizeof *tasks);
+    assert(texts && tasks);
+    tasks[0] = WIRE_ROOF;
+    for (size_t i = 0; i < cases->count; i++) {
+        snprintf(texts[i], sizeof *texts, "%x:%s", find_mask(&own, i), cases->items[i].name);
+        tasks[i + 1] = texts[i];
+    }
     progress shown = progress_new(stderr, "cases timed", cases->count);
     shown.uncounted = 1; /* the roof */
-    char seed[32], budget[32], effect[32], again[32], compared[32];
-    snprintf(seed, sizeof seed, "%" PRIu64, s->seed);
-    snprintf(budget, sizeof budget, "%g", s->budget_s);
-    snprintf(effect, sizeof effect, "%g", s->min_effect);
-    snprintf(again, sizeof again, "%g", s->again_s);
-    snprintf(compared, sizeof compared, "%zu", cases->count);
-    const char *arguments[] = {"bench",
-                               "--worker",
-                               "--device",
-                               f->spec,
-                               "--seed",
-                               seed,
-                               "--budget",
-                               budget,
-                               "--math",
-                               math_mode_get_name(s->math),
-                               "--min-effect",
-                               effect,
-                               "--again",
-                               again,
-                               "--compared",
-                               compared,
-                               s->base_folder ? "--baseline" : NULL,
-                               s->base_folder,
-                               NULL};
-    worker_plan plan = {.arguments = arguments,
-                        .tasks = names,
+    wire_program program;
+    wire_make_program(&program, s, f, cases->count);
+    bool is_compared = s->base_folder || s->rival_count > 0;
+    worker_plan plan = {.arguments = program.arguments,
+                        .tasks = tasks,
                         .count = cases->count + 1,
                         .jobs = 1,
-                        .timeout_s = s->timeout_s + (s->base_folder ? s->again_s : 0),
+                        .timeout_s = s->timeout_s + (is_compared ? s->again_s : 0),
                         .deliver = deliver,
                         .context = &own,
                         .progress = &shown};
     bool ok = worker_run(&plan, e);
-    free(names);
+    free(tasks);
+    free(texts);
+    free(verdicts);
     return ok;
 }

@@ -5,13 +5,17 @@
 #ifndef ASSAY_BENCH_H
 #define ASSAY_BENCH_H
 
+#include "harness/check/rival.h"
 #include "meter.h"
+
+enum { BENCH_OTHERS = 8 }; /* that are timed interleaved with a kernel of ours */
 
 typedef struct {
     kernel_case timed;
     timing_regime regime;
     timing_cache cache;
-    char name[256]; /* "kernel/shape/input/regime/cache" */
+    uint32_t rivals; /* a bit for each of the settings' that computes the same */
+    char name[256];  /* "kernel/shape/input/regime/cache" */
 } bench_case;
 
 typedef struct {
@@ -24,6 +28,10 @@ typedef struct {
     uint64_t seed;
     const char *device;
     const char *base_folder; /* kernels to time interleaved with ours; NULL: none */
+    const rival *rivals;     /* or kernels of others: at most BENCH_OTHERS */
+    size_t rival_count;
+    const char *const *launches; /* their descriptions */
+    size_t launch_count;
     double budget_s;
     double timeout_s;
     double min_effect; /* percent: the smallest change worth a verdict */
@@ -32,18 +40,26 @@ typedef struct {
     math_mode math;
 } bench_settings;
 
+/* What the rows of rivals have in column `variant`. */
+#define BENCH_RIVAL "third party"
+
 /* Rounds, at most, after each of which interleaved samples are looked at: verdict_case.looks. */
 enum { BENCH_LOOKS = 4 };
+
+/* What was timed interleaved with a case, or could not be: the base, or one of the rivals. */
+typedef struct {
+    result_row row;
+    bool skipped;           /* it is not for such a case; row.message says why */
+    timing_sample *samples; /* row.gpu.count of them: as many as of the case, or none */
+} bench_other;
 
 /* The outcome of a case. */
 typedef struct {
     result_row row;
     bool skipped;           /* the device cannot run it; row.message says why */
     timing_sample *samples; /* row.gpu.count of them */
-    /* With a base: the same number, interleaved with them. */
-    timing_sample *base_samples;
-    size_t base_count;
-    char base_hash[20];
+    bench_other others[BENCH_OTHERS];
+    size_t other_count;
 } bench_outcome;
 
 void bench_outcome_free(bench_outcome *o);

@@ -1,27 +1,54 @@
-/* bench_wire: the answer of a bench worker. Both sides are the same program, so it is the bytes of
- * a struct, followed by samples. */
+/* bench_wire: tasks and answers of a bench worker. Both sides are the same program, so an answer is
+ * the bytes of a struct, followed by samples.
+ *
+ *   roof        the roof alone
+ *   check:R:C   rival number R against the oracle of case C, before anything is timed
+ *   M:C         times case C and, interleaved, the rivals of the mask M */
 #ifndef ASSAY_BENCH_WIRE_H
 #define ASSAY_BENCH_WIRE_H
 
 #include "bench.h"
 
-#define WIRE_ROOF "roof" /* the task that asks for the roof alone */
+#define WIRE_ROOF "roof"
+
+enum { WIRE_SIDES = 1 + BENCH_OTHERS, WIRE_TASK = 300 };
 
 typedef struct {
     bool made;    /* else the error says why not */
-    bool skipped; /* not made, because this device cannot run the case as written */
+    bool skipped; /* not made, because this device cannot run the case as written, or the rival is
+                     not for it */
     err error;
     roof_facts roof; /* of WIRE_ROOF */
-    result_row row;
-    size_t base_count;
-    char base_hash[20];
+    size_t sides;
+    result_row rows[WIRE_SIDES]; /* ours, then the others */
 } wire_answer;
 
-/* row.gpu.count samples, then base_count of the base. Made with malloc. */
-void *wire_pack(const wire_answer *a, const timing_sample *samples, const timing_sample *base,
-                size_t *bytes);
+/* rows[i].gpu.count samples of each side. Made with malloc. */
+void *wire_pack(const wire_answer *a, const timing_sample *const *samples, size_t *bytes);
 /* False if the bytes are not a valid answer. Samples are copied, made with malloc. */
-bool wire_unpack(const void *data, size_t bytes, wire_answer *a, timing_sample **samples,
-                 timing_sample **base);
+bool wire_unpack(const void *data, size_t bytes, wire_answer *a, timing_sample **samples);
+
+/* The program that takes the tasks, as worker_plan has it; the numbers are kept in it. */
+typedef struct {
+    char seed[32], budget[32], effect[32], again[32], compared[32];
+    const char *arguments[32 + 4 * BENCH_OTHERS + 2 * 64];
+} wire_program;
+void wire_make_program(wire_program *p, const bench_settings *s, const device_facts *f,
+                       size_t compared);
+
+/* A case that was not timed, and why; `name` is that of our kernel or of a rival. */
+result_row wire_make_untimed(const bench_case *c, const char *name, const device_facts *f,
+                             const char *why);
+
+/* What the checks of a rival on a case found, by case and rival. */
+typedef struct {
+    bool refused, skipped;
+    char why[256];
+} rival_verdict;
+
+/* Checks every rival on every case that it is for: (cases, rivals), to be freed. NULL with e set if
+ * a description does not fit. */
+rival_verdict *bench_check_rivals(const bench_settings *s, const device_facts *f,
+                                  const bench_list *cases, err *e);
 
 #endif

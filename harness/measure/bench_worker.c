@@ -6,6 +6,7 @@
 
 #include "bench_wire.h"
 #include "harness/base/worker.h"
+#include "harness/check/check.h"
 #include "verdict.h"
 
 /* Samples, where a verdict depends on them. */
@@ -18,8 +19,18 @@ typedef struct {
     const bench_settings *settings;
     bench_finder *find;
     library *lib, *base_lib;
+    library *rival_libs[BENCH_OTHERS];
+    kernel rival_kernels[BENCH_OTHERS]; /* as rows name them */
     meter *meter;
 } server;
+
+/* A case and what is timed with it: sides[0] is ours. */
+typedef struct {
+    bench_case timed;
+    measurement sides[WIRE_SIDES];
+    rival_problem problems[WIRE_SIDES];
+    size_t count;
+} contest;
 
 static meter *new_meter(const server *s, const roof_kernels *k) {
     meter_options o = {.plan = timing_plan_new(),
@@ -27,7 +38,7 @@ static meter *new_meter(const server *s, const roof_kernels *k) {
                        .roof_s = fmin(ROOF_S, s->settings->budget_s),
                        .window_s = WINDOW_S};
     o.plan.budget_s = s->settings->budget_s;
-    if (s->base_lib) {
+    if (s->base_lib || s->settings->rival_count > 0) {
         o.plan.min_samples = COMPARED_LEAST;
         o.plan.max_samples = COMPARED_MOST;
     }
@@ -43,17 +54,49 @@ static void share_buffers(const tape *ours, tape *base) {
                 base->launches[i].args[j].at = ours->launches[i].args[j].at;
 }
 
-/* sides[0] is ours, sides[1] that of the base. */
-static bool time_sides(server *s, const bench_case *c, measurement *sides, size_t count, err *e) {
-    for (size_t i = 0; i < count; i++)
-        if (!measurement_open(&sides[i], i == 0 ? s->lib : s->base_lib, &c->timed,
-                              s->settings->seed, c->regime, c->cache, e))
+static bool open_base(server *s, contest *c, err *e) {
+    measurement *ours = &c->sides[0], *base = &c->sides[c->count++];
+    if (!measurement_open(base, s->base_lib, &c->timed.timed, s->settings->seed, c->timed.regime,
+                          c->timed.cache, e))
+        return false;
+    share_buffers(ours->tape, base->tape);
+    base->like = ours;
+    return true;
+}
+
+/* The rival works on our buffers too. */
+static bool open_rival(server *s, contest *c, size_t number, err *e) {
+    measurement *ours = &c->sides[0], *x = &c->sides[c->count];
+    rival_problem *p = &c->problems[c->count++];
+    *x = (measurement){.regime = ours->regime, .cache = ours->cache, .like = ours};
+    kernel_case made = case_new(c->timed.timed.op, &s->rival_kernels[number], &c->timed.timed.shape,
+                                c->timed.timed.inputs);
+    snprintf(x->key, sizeof x->key, "%s/%s/%s", made.name, timing_get_regime_name(x->regime),
+             timing_get_cache_name(x->cache));
+    made.tape = x->tape = tape_new(s->rival_libs[number]);
+    x->built = made;
+    return rival_record(&s->settings->rivals[number], &ours->built, x->tape, p, e);
+}
+
+static bool open_ours(server *s, contest *c, const char *name, err *e) {
+    *c = (contest){.count = 1};
+    return s->find(name, &c->timed, e) &&
+           measurement_open(&c->sides[0], s->lib, &c->timed.timed, s->settings->seed,
+                            c->timed.regime, c->timed.cache, e);
+}
+
+static void close_contest(contest *c) {
+    for (size_t i = c->count; i-- > 0;)
+        measurement_close(&c->sides[i]);
+}
+
+static bool open_others(server *s, contest *c, uint32_t mask, err *e) {
+    if (s->base_lib && !open_base(s, c, e))
+        return false;
+    for (size_t i = 0; i < s->settings->rival_count; i++)
+        if (mask >> i & 1 && !open_rival(s, c, i, e))
             return false;
-    if (count > 1) {
-        share_buffers(sides[0].tape, sides[1].tape);
-        sides[1].like = &sides[0];
-    }
-    return meter_time(s->meter, sides, count, e);
+    return true;
 }
 
 /* Is there a verdict, also if it is held against those of all other cases? */
@@ -74,48 +117,84 @@ static bool is_decided(const server *s, const measurement *ours, const measureme
             c.p * (double)s->settings->compared < VERDICT_LEVEL / (double)BENCH_LOOKS);
 }
 
+static bool are_decided(const server *s, const contest *c) {
+    for (size_t i = 1; i < c->count; i++)
+        if (!is_decided(s, &c->sides[0], &c->sides[i]))
+            return false;
+    return true;
+}
+
 /* A case that is ambiguous is timed again until it is not, or until its time is up. */
-static bool decide(server *s, measurement *sides, err *e) {
+static bool decide(server *s, contest *c, err *e) {
     bool ok = true;
-    for (int look = 1; ok && look < BENCH_LOOKS && !is_decided(s, &sides[0], &sides[1]); look++)
-        ok = meter_time_again(s->meter, sides, 2, s->settings->again_s / (BENCH_LOOKS - 1), e);
+    for (int look = 1; ok && look < BENCH_LOOKS && !are_decided(s, c); look++)
+        ok = meter_time_again(s->meter, c->sides, c->count,
+                              s->settings->again_s / (BENCH_LOOKS - 1), e);
     return ok;
 }
 
-static void *time_case(server *s, const char *name, size_t *bytes, bool *retire) {
-    wire_answer a = {.made = false};
-    bench_case c;
-    measurement sides[2] = {{.subject = NULL}};
-    size_t count = s->base_lib ? 2 : 1;
-    result_row base;
-    a.made = s->find(name, &c, &a.error) && time_sides(s, &c, sides, count, &a.error) &&
-             (count == 1 || decide(s, sides, &a.error)) &&
-             meter_fill_row(s->meter, &sides[0], &a.row, &a.error);
-    if (a.made && count > 1) {
-        a.made = meter_fill_row(s->meter, &sides[1], &base, &a.error);
-        a.base_count = base.gpu.count;
-        snprintf(a.base_hash, sizeof a.base_hash, "%s", base.hash);
+static void *time_case(server *s, uint32_t mask, const char *name, size_t *bytes, bool *retire) {
+    static wire_answer a;
+    static contest c;
+    const timing_sample *samples[WIRE_SIDES];
+    a = (wire_answer){.made = false};
+    a.made = open_ours(s, &c, name, &a.error) && open_others(s, &c, mask, &a.error) &&
+             meter_time(s->meter, c.sides, c.count, &a.error) && decide(s, &c, &a.error);
+    for (size_t i = 0; a.made && i < c.count; i++) {
+        samples[i] = c.sides[i].result.samples;
+        a.made = meter_fill_row(s->meter, &c.sides[i], &a.rows[i], &a.error);
     }
-    a.skipped = !a.made && sides[0].tape && !device_can_play(sides[0].tape, NULL);
+    a.skipped = !a.made && c.sides[0].tape && !device_can_play(c.sides[0].tape, NULL);
     *retire = !a.made; /* a kernel that is wrong may have written anywhere */
-    if (!a.made)
-        a.row.gpu.count = a.base_count = 0;
-    void *all = wire_pack(&a, sides[0].result.samples, sides[1].result.samples, bytes);
-    for (size_t i = count; i-- > 0;)
-        measurement_close(&sides[i]);
+    a.sides = a.made ? c.count : 0;
+    void *all = wire_pack(&a, samples, bytes);
+    close_contest(&c);
     return all;
+}
+
+/* A rival on the inputs of a case, against the oracle of ours. */
+static void *check_rival(server *s, size_t number, const char *name, size_t *bytes, bool *retire) {
+    static wire_answer a;
+    static contest c;
+    check_result result = {.verdict = CHECK_PASS};
+    a = (wire_answer){.made = false};
+    if (open_ours(s, &c, name, &a.error) && open_rival(s, &c, number, &a.error)) {
+        const check_options o = {.unordered = c.timed.timed.op->unordered};
+        a.skipped = !device_can_play(c.sides[1].tape, &a.error);
+        a.made = !a.skipped && check_tape(c.sides[1].tape, &o, &result, &a.error);
+    } else
+        a.skipped = a.error.code == EXIT_CANNOT;
+    if (a.made && result.verdict != CHECK_PASS)
+        a.made = err_set(&a.error, EXIT_WRONG, "%.250s", result.message);
+    *retire = !a.made && !a.skipped;
+    close_contest(&c);
+    return wire_pack(&a, NULL, bytes);
 }
 
 static void *run_task(void *context, const char *task, size_t *bytes, bool *retire) {
     server *s = context;
     roof *r = NULL;
-    if (strcmp(task, WIRE_ROOF) != 0)
-        return time_case(s, task, bytes, retire);
-    wire_answer a = {.made = false};
+    unsigned number;
+    int used = 0;
+    if (sscanf(task, "check:%u:%n", &number, &used) == 1 && used > 0)
+        return check_rival(s, number, task + used, bytes, retire);
+    if (sscanf(task, "%x:%n", &number, &used) == 1 && used > 0)
+        return time_case(s, number, task + used, bytes, retire);
+    static wire_answer a;
+    a = (wire_answer){.made = false};
     a.made = meter_find_roof(s->meter, &r, &a.error);
     if (a.made)
         a.roof = *roof_get_facts(r);
-    return wire_pack(&a, NULL, NULL, bytes);
+    return wire_pack(&a, NULL, bytes);
+}
+
+static bool open_rivals(server *s, device *d, err *e) {
+    for (size_t i = 0; i < s->settings->rival_count; i++) {
+        s->rival_kernels[i] = (kernel){.name = s->settings->rivals[i].name, .variant = BENCH_RIVAL};
+        if (!(s->rival_libs[i] = rival_new_library(&s->settings->rivals[i], d, e)))
+            return false;
+    }
+    return true;
 }
 
 exit_code bench_serve(const bench_settings *s, bench_finder *find, const roof_kernels *k, err *e) {
@@ -123,8 +202,11 @@ exit_code bench_serve(const bench_settings *s, bench_finder *find, const roof_ke
     device *d = device_open_with(s->device, &(device_options){.math = s->math}, e);
     bool ok = d && (own.lib = library_new(d, NULL, e)) &&
               (!s->base_folder || (own.base_lib = library_new(d, s->base_folder, e))) &&
-              (own.meter = new_meter(&own, k)) && worker_serve(run_task, &own, e);
+              open_rivals(&own, d, e) && (own.meter = new_meter(&own, k)) &&
+              worker_serve(run_task, &own, e);
     meter_free(own.meter);
+    for (size_t i = 0; i < s->rival_count; i++)
+        library_free(own.rival_libs[i]);
     library_free(own.base_lib);
     library_free(own.lib);
     device_close(d);

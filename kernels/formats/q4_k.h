@@ -3,6 +3,8 @@
 // A block is 256 weights in 144 bytes, in 8 parts of 32, each with a scale and a minimum of 6 bits:
 // nibble n of part p stands for d * scale[p] * n - dmin * min[p]. Parts 2i and 2i + 1 are the low
 // and the high nibbles of the same 32 bytes.
+#include "../opaque.h"
+
 struct block_q4_k {
     half d, dmin;
     uchar scales[12];
@@ -67,26 +69,41 @@ struct q4_k_parts {
         return i;
     }
 
-    static METAL_FUNC float4 sixteen_more(uint4 nibbles) {
-        return as_type<float4>((nibbles & 0x780000u) | 0x41800000u);
+    static METAL_FUNC float4 sixteen_more(uint4 nibbles, uint sixteen) {
+        return as_type<float4>((nibbles & 0x780000u) | sixteen);
     }
 
-    static METAL_FUNC float multiply(device const block_q4_k *b, uint part,
-                                     thread const input &x) {
+    struct bits {
+        ushort q[4];
+        uchar2 first, second; // scale and minimum
+        half d, dmin;
+    };
+    static METAL_FUNC bits take(device const block_q4_k *b, uint part) {
         device const ushort *q = (device const ushort *)b->qs + 16 * (part / 4) + 4 * (part % 4);
+        const bits w = {{q[0], q[1], q[2], q[3]},
+                        q4_k::get_scale_and_min(b->scales, part / 4 * 2),
+                        q4_k::get_scale_and_min(b->scales, part / 4 * 2 + 1),
+                        b->d,
+                        b->dmin};
+        return w;
+    }
+
+    static METAL_FUNC float multiply(thread const bits &w, thread const input &x, uint some) {
+        const uint sixteen = opaque(0x41800000u, some);
         float4 low = float4(0.0f);
         float4 high = float4(0.0f);
         for (uint i = 0; i < 2; i++) {
-            const uint n = q[2 * i] | uint(q[2 * i + 1]) << 16u;
-            low = fma(sixteen_more(uint4(n << 19u, n << 11u, n << 3u, n >> 5u)), x.low[i], low);
-            high = fma(sixteen_more(uint4(n << 15u, n << 7u, n >> 1u, n >> 9u)), x.high[i], high);
+            const uint n = w.q[2 * i] | uint(w.q[2 * i + 1]) << 16u;
+            low = fma(sixteen_more(uint4(n << 19u, n << 11u, n << 3u, n >> 5u), sixteen), x.low[i],
+                      low);
+            high = fma(sixteen_more(uint4(n << 15u, n << 7u, n >> 1u, n >> 9u), sixteen),
+                       x.high[i], high);
         }
-        const uchar2 s = q4_k::get_scale_and_min(b->scales, part / 4 * 2);
-        const uchar2 t = q4_k::get_scale_and_min(b->scales, part / 4 * 2 + 1);
         const float first = (low.x + low.y) + (low.z + low.w) - 16.0f * x.low_total;
         const float second = (high.x + high.y) + (high.z + high.w) - 16.0f * x.high_total;
-        return float(b->d) * (float(s.x) * first + float(t.x) * second) -
-               float(b->dmin) * (float(s.y) * x.low_total + float(t.y) * x.high_total);
+        return float(w.d) * (float(w.first.x) * first + float(w.second.x) * second) -
+               float(w.dmin) *
+                   (float(w.first.y) * x.low_total + float(w.second.y) * x.high_total);
     }
 };
 

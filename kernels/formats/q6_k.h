@@ -5,6 +5,8 @@
 // pairs of bits; its weights l, l + 32, l + 64 and l + 96 have their upper bits in byte l, from the
 // lowest up, and their lower ones in bytes l and l + 32: low nibbles for the first two, high
 // nibbles for the others. Blocks are only 2-byte aligned.
+#include "../opaque.h"
+
 struct block_q6_k {
     uchar ql[128];
     uchar qh[64];
@@ -73,27 +75,37 @@ struct q6_k_parts {
         return pair[0] | uint(pair[1]) << 16u;
     }
 
-    static METAL_FUNC float dot_bytes(uint n, float4 x) {
+    static METAL_FUNC float dot_bytes(uint n, float4 x, uint exponent) {
         const uint4 bits = uint4(n, n >> 8u, n >> 16u, n >> 24u) & 255u;
-        const float4 dots = (as_type<float4>(bits | 0x4B000000u) - 8388640.0f) * x;
+        const float4 dots = (as_type<float4>(bits | exponent) - 8388640.0f) * x;
         return (dots.x + dots.y) + (dots.z + dots.w);
     }
 
-    static METAL_FUNC float multiply(device const block_q6_k *b, uint part,
-                                     thread const input &x) {
+    struct bits {
+        uint even, odd, high; // even: of quarters 0 and 2
+        char scales[4];
+        half d;
+    };
+    static METAL_FUNC bits take(device const block_q6_k *b, uint part) {
         const uint half_block = part / 8;
         const uint l = 4 * (part % 8);
-        const uint even = get_bytes(b->ql + 64 * half_block + l); // quarters 0 and 2
-        const uint odd = get_bytes(b->ql + 64 * half_block + 32 + l);
-        const uint high = get_bytes(b->qh + 32 * half_block + l);
-        const float4 dots =
-            float4(dot_bytes((even & 0x0F0F0F0Fu) | (high << 4u & 0x30303030u), x.v[0]),
-                   dot_bytes((odd & 0x0F0F0F0Fu) | (high << 2u & 0x30303030u), x.v[1]),
-                   dot_bytes((even >> 4u & 0x0F0F0F0Fu) | (high & 0x30303030u), x.v[2]),
-                   dot_bytes((odd >> 4u & 0x0F0F0F0Fu) | (high >> 2u & 0x30303030u), x.v[3]));
+        device const uchar *low = b->ql + 64 * half_block + l;
         device const char *s = b->scales + 8 * half_block + l / 16;
-        const float4 scaled = dots * float4(s[0], s[2], s[4], s[6]);
-        return float(b->d) * ((scaled.x + scaled.y) + (scaled.z + scaled.w));
+        const bits w = {get_bytes(low), get_bytes(low + 32), get_bytes(b->qh + 32 * half_block + l),
+                        {s[0], s[2], s[4], s[6]}, b->d};
+        return w;
+    }
+
+    static METAL_FUNC float multiply(thread const bits &w, thread const input &x, uint some) {
+        const uint even = w.even, odd = w.odd, high = w.high;
+        const uint e = opaque(0x4B000000u, some);
+        const float4 dots =
+            float4(dot_bytes((even & 0x0F0F0F0Fu) | (high << 4u & 0x30303030u), x.v[0], e),
+                   dot_bytes((odd & 0x0F0F0F0Fu) | (high << 2u & 0x30303030u), x.v[1], e),
+                   dot_bytes((even >> 4u & 0x0F0F0F0Fu) | (high & 0x30303030u), x.v[2], e),
+                   dot_bytes((odd >> 4u & 0x0F0F0F0Fu) | (high >> 2u & 0x30303030u), x.v[3], e));
+        const float4 scaled = dots * float4(w.scales[0], w.scales[1], w.scales[2], w.scales[3]);
+        return float(w.d) * ((scaled.x + scaled.y) + (scaled.z + scaled.w));
     }
 };
 

@@ -40,14 +40,22 @@ struct q8_0_parts {
         const input i = {{v[0], v[1], v[2], v[3]}};
         return i;
     }
-    static METAL_FUNC float multiply(device const block_q8_0 *b, uint part, thread const input &x) {
+    struct bits {
+        ushort q[8];
+        half d;
+    };
+    static METAL_FUNC bits take(device const block_q8_0 *b, uint part) {
         device const ushort *q = (device const ushort *)b->qs + 8 * part;
+        const bits w = {{q[0], q[1], q[2], q[3], q[4], q[5], q[6], q[7]}, b->d};
+        return w;
+    }
+    static METAL_FUNC float multiply(thread const bits &w, thread const input &x, uint) {
         float4 dots = float4(0.0f);
         for (uint i = 0; i < 4; i++) {
-            const uint word = q[2 * i] | uint(q[2 * i + 1]) << 16u;
+            const uint word = w.q[2 * i] | uint(w.q[2 * i + 1]) << 16u;
             dots = fma(float4(as_type<char4>(word)), x.v[i], dots);
         }
-        return float(b->d) * ((dots.x + dots.y) + (dots.z + dots.w));
+        return float(w.d) * ((dots.x + dots.y) + (dots.z + dots.w));
     }
 };
 

@@ -14,6 +14,7 @@ enum {
     /* flags */
     CUDA_EDGES = 1,  /* dispatchThreads with groups at the edge that are smaller */
     CUDA_LINEAR = 2, /* too many groups along y or z: they are numbered along x */
+    CUDA_EARLY = 4,  /* the kernel may load what it loads early before launches before it end */
 };
 
 typedef struct {

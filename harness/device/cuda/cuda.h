@@ -41,7 +41,15 @@ typedef struct {
     CUmodule module[2];
     CUfunction function[2];
     uint32_t most_threads[2];
+    bool has_early_loads; /* it waits for launches before it on its own */
+    uint32_t early;       /* the buffers that it loads before that, a bit each */
 } cuda_pipeline;
+
+/* What launches of a graph before the one at hand write: the hull of all parts of a buffer. */
+typedef struct {
+    const buffer *buffer;
+    size_t first, end;
+} cuda_written;
 
 /* A launch as the driver takes it. */
 typedef struct {
@@ -72,7 +80,10 @@ bool cuda_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *
                        size_t count, err *e);
 void cuda_free_pipeline(pipeline *p);
 
-/* launch_cuda.c. inline_at: where the launch's small constants are in device memory; used for those
+/* launch_cuda.c. Is this parameter one that shim/ptx/here.h loads with the arguments, or takes from
+ * its slot? */
+bool cuda_is_value(const msl_param *p);
+/* inline_at: where the launch's small constants are in device memory; used for those
  * that do not fit their slot, *uses_inline says whether there are any. */
 bool cuda_encode(cuda_device *c, const launch *l, CUdeviceptr inline_at, cuda_launch *out,
                  bool *uses_inline, err *e);
@@ -95,6 +106,8 @@ typedef struct cuda_graph {
     CUevent ends[2];       /* what the nodes of start and end record now: a play's, or its own */
     CUdeviceptr inline_at; /* 0: nothing needs it */
     uint8_t *inline_bytes; /* what is there */
+    cuda_written *written; /* by the launches encoded so far */
+    size_t written_count;
 } cuda_graph;
 
 /* The part as the tape has it now: made if it is new, changed where the launches have changed. */

@@ -2,8 +2,8 @@
  *
  * A serial part is a chain; a concurrent one has all launches between two barriers side by side. A
  * launch that follows a single other one is set up while that one still runs: every thread then
- * waits, before anything else, until the launch before it has ended and its stores can be seen
- * (shim/ptx/start.h), so the order is that of a plain chain. In
+ * waits, before anything else but loads of weights, until the launch before it has ended and its
+ * stores can be seen (shim/ptx/start.h), so the order is that of a plain chain. In
  * front and at the end an event takes the time on the GPU. What changes between plays (a small
  * constant, a binding, a grid) changes the instantiated graph where it stands; only another order of
  * launches or other barriers make a new one.
@@ -45,6 +45,7 @@ static void free_graph(cuda_device *c, cuda_graph *g) {
     free(g->events);
     free(g->marks);
     free(g->inline_bytes);
+    free(g->written);
     free(g);
 }
 
@@ -89,6 +90,58 @@ static bool encode(cuda_device *c, cuda_graph *g, const tape *t, size_t i, cuda_
     return cuda_ok(c->driver,
                    c->driver->copy_in(find_inline(g, i), there, LAUNCH_INLINE_BYTES, c->stream), e,
                    "take the constants of '%.60s'", l->label);
+}
+
+/* Loads before the launch before has ended ----------------------------------------------------- */
+
+static cuda_written *find_written(cuda_graph *g, const buffer *b) {
+    size_t i = 0;
+    while (i < g->written_count && g->written[i].buffer != b)
+        i++;
+    return i < g->written_count ? &g->written[i] : NULL;
+}
+
+static void add_written(cuda_graph *g, slice at) {
+    cuda_written *w = find_written(g, at.buffer);
+    if (!w) {
+        g->written = realloc(g->written, (g->written_count + 1) * sizeof *g->written);
+        assert(g->written);
+        w = &g->written[g->written_count++];
+        *w = (cuda_written){at.buffer, at.offset, at.offset + at.bytes};
+    }
+    w->first = at.offset < w->first ? at.offset : w->first;
+    w->end = at.offset + at.bytes > w->end ? at.offset + at.bytes : w->end;
+}
+
+/* Has no launch before this one in the graph written what its kernel loads early? */
+static bool can_load_early(cuda_graph *g, const launch *l) {
+    const cuda_pipeline *p = l->pipeline->impl;
+    for (int i = 0; i < LAUNCH_BUFFERS; i++) {
+        const binding *b = &l->args[i];
+        if (!(p->early >> i & 1) || b->kind != BIND_BUFFER)
+            continue;
+        const cuda_written *w = find_written(g, b->at.buffer);
+        if (b->access != ACCESS_READ ||
+            (w && b->at.offset < w->end && w->first < b->at.offset + b->at.bytes))
+            return false;
+    }
+    return p->has_early_loads;
+}
+
+/* Launches of a graph are encoded in their order, beginning with the first. */
+static bool encode_next(cuda_device *c, cuda_graph *g, const tape *t, size_t i, cuda_launch *out,
+                        err *e) {
+    const launch *l = &t->launches[g->first + i];
+    if (i == 0)
+        g->written_count = 0;
+    if (!encode(c, g, t, i, out, e))
+        return false;
+    if (can_load_early(g, l))
+        out->arguments.flags |= CUDA_EARLY;
+    for (int b = 0; b < LAUNCH_BUFFERS; b++)
+        if (l->args[b].kind == BIND_BUFFER && l->args[b].access & ACCESS_WRITE)
+            add_written(g, l->args[b].at);
+    return true;
 }
 
 /* Making one ------------------------------------------------------------------------------------ */
@@ -176,7 +229,7 @@ static cuda_graph *make_graph(cuda_device *c, const tape *t, size_t first, size_
     bool ok = cuda_ok(c->driver, c->driver->graph_new(&g->graph, 0), e, "make a graph");
     for (size_t i = 0; ok && i < count; i++) {
         g->barriers[i] = t->launches[first + i].barrier_before;
-        ok = encode(c, g, t, i, &g->launches[i], e);
+        ok = encode_next(c, g, t, i, &g->launches[i], e);
     }
     if (ok) {
         CUresult result = is_sampled ? add_sampled(c, g) : add_all(c, g);
@@ -202,7 +255,7 @@ static bool has_same_shape(const cuda_graph *g, const tape *t) {
 static bool update(cuda_device *c, cuda_graph *g, const tape *t, err *e) {
     for (size_t i = 0; i < g->count; i++) {
         cuda_launch now;
-        if (!encode(c, g, t, i, &now, e))
+        if (!encode_next(c, g, t, i, &now, e))
             return false;
         if (memcmp(&now, &g->launches[i], sizeof now) == 0)
             continue;

@@ -5,8 +5,7 @@
 
 enum { THREADGROUP_UNIT = 16 }; /* threadgroup memory is given out in such pieces */
 
-/* What shim/ptx/here.h takes as a value in its slot. */
-static bool is_value(const msl_param *p) {
+bool cuda_is_value(const msl_param *p) {
     uint32_t n = p->value_bytes;
     return p->is_reference && p->is_const && (n == 1 || n == 2 || n == 4 || n == CUDA_VALUE_BYTES);
 }
@@ -19,7 +18,7 @@ static bool encode_buffer(cuda_device *c, const launch *l, const msl_param *p,
         if (!cuda_find_address(c, b->at.buffer, &at, e))
             return false;
         at += b->at.buffer->base + b->at.offset;
-    } else if (b->kind == BIND_BYTES && is_value(p)) {
+    } else if (b->kind == BIND_BYTES && cuda_is_value(p)) {
         memcpy(&out->slot[p->index], l->inline_bytes + b->inline_at, p->value_bytes);
         out->values |= 1u << p->index;
         return true;

@@ -80,6 +80,10 @@ bool cuda_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *
         p->max_group_threads = p->signature.max_total_threads;
     cuda_pipeline *made = calloc(1, sizeof *made);
     assert(made);
+    made->has_early_loads = ptx_find_early_loads(ptx, &made->early);
+    for (size_t i = 0; i < p->signature.count; i++)
+        if (p->signature.params[i].kind == MSL_BUFFER && cuda_is_value(&p->signature.params[i]))
+            made->early |= 1u << p->signature.params[i].index;
     bool ok = load_all(c, p, ptx, made, e);
     free(ptx);
     if (ok)

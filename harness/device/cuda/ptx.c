@@ -265,3 +265,12 @@ uint32_t ptx_count_shared(const char *ptx) {
     }
     return sum;
 }
+
+bool ptx_find_early_loads(const char *ptx, uint32_t *buffers) {
+    static const char mark[] = "// assay early ";
+    const char *first = strstr(ptx, mark);
+    *buffers = 0;
+    for (const char *p = first; p; p = strstr(p + 1, mark))
+        *buffers |= (uint32_t)strtoul(p + strlen(mark), NULL, 10);
+    return first != NULL;
+}

@@ -33,6 +33,10 @@ void ptx_complete_signature(const char *ptx, const msl_signature *all, msl_signa
 /* Threadgroup variables of the kernel, in bytes. */
 uint32_t ptx_count_shared(const char *ptx);
 
+/* Does the kernel wait for the launch before it on its own (kernels/early.h)? *buffers: those it
+ * loads before that, a bit each. */
+bool ptx_find_early_loads(const char *ptx, uint32_t *buffers);
+
 /* ptxas of the toolkit, and what it makes of a file: only asked whether it takes it. */
 bool ptx_find_assembler(char *path, size_t size);
 bool ptx_assemble(const ptx_compiler *c, const char *assembler, const char *ptx_path,

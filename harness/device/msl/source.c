@@ -164,6 +164,7 @@ static bool run_preprocessor(const char *in, const char *out, const char *folder
                            "-D__METAL_VERSION__=310",
                            "-D__METAL_MACOS__=1",
                            "-D__HAVE_BFLOAT__=1",
+                           "-D__ASSAY__=1",
                            headers,
                            beside,
                            "-o",

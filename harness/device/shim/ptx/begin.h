@@ -76,5 +76,15 @@ extern "C" float __nv_modff(float, float *);
 // clang has no lowering for the fence of C++ here.
 #define ASSAY_FENCE __nvvm_membar_gl()
 
+// What start.h does before a kernel, within one (kernels/early.h), after loads of the buffers whose bits
+// are set: the host reads the comment in the PTX, and lets the kernel begin without waiting
+// (CUDA_EARLY) if no launch before it in the graph writes one of them. A launch may not end before the
+// one before it, so at least one thread must come here.
+#define ASSAY_WAIT_FOR_LAUNCH "griddepcontrol.wait; griddepcontrol.launch_dependents;"
+#if __CUDA_ARCH__ >= 900
+#define ASSAY_EARLY_LOADS(buffers)                                                                 \
+    __asm__ volatile(ASSAY_WAIT_FOR_LAUNCH " // assay early %0" ::"n"(buffers) : "memory")
+#endif
+
 // It has an instruction that adds to a float in memory.
 #define ASSAY_ADDS_FLOATS 1

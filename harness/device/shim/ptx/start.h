@@ -4,17 +4,18 @@
 namespace assay {
 
 // A launch may be set up while the one before it in the graph runs: here it waits until that one
-// has ended and what it stored can be seen. Only then may the launch after this one be set up, so
-// that never more than two are there. Where nothing was set up early, both do nothing.
+// has ended and what it stored can be seen. Only then may the launch after this one be set up: more
+// than two at a time take each other's room. Where nothing was set up early, both do nothing. A
+// kernel with early loads (begin.h) does the same itself.
 METAL_FUNC void wait_for_launch_before() {
 #if __CUDA_ARCH__ >= 900
-    __asm__ volatile("griddepcontrol.wait;" ::: "memory");
-    __asm__ volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    __asm__ volatile(ASSAY_WAIT_FOR_LAUNCH ::: "memory");
 #endif
 }
 
 template <class P, class F> METAL_FUNC void start(P p, F kernel, const cuda_arguments &given) {
-    wait_for_launch_before();
+    if (!(given.flags & CUDA_EARLY))
+        wait_for_launch_before();
     const here h(given);
     if (h.is_present())
         call(p, kernel, h);
