@@ -83,6 +83,7 @@ struct attention_block {
     }
 
     METAL_FUNC void add_scores() {
+#pragma unroll(4)
         for (uint k = 0; k < 16; k++) {
             float4 a[2];
             float4 b[4];
@@ -151,6 +152,7 @@ struct attention_block {
             load(h.values, h.stride, first, last, part + 1, h.head_dim);
         else
             load(h.keys, h.stride, first + BLOCK_KEYS, last, 0, h.head_dim);
+#pragma unroll(4)
         for (uint k = 0; k < 16; k++) {
             float4 v[4];
             for (uint j = 0; j < 4; j++)

@@ -87,8 +87,8 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
     float4 values[parts];
 
     METAL_FUNC tile(threadgroup float4 *m, uint thread_index) {
-        mate = thread_index / team;
-        me = thread_index % team;
+        mate = S == 1 ? 0 : thread_index / team;
+        me = S == 1 ? thread_index : thread_index % team;
         place = me % P;
         column = me / P;
         w = m + mate * ((rows + tokens) * wide);
@@ -206,7 +206,9 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
             for (uint j = 0; j < T; j++)
                 shared[((mate * R + i) * T + j) * team + me] = sums[i][j];
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint i = 0; has_sums() && i < R; i++)
+        if (!has_sums())
+            return;
+        for (uint i = 0; i < R; i++)
             for (uint j = 0; j < kept; j++) {
                 float s = 0.0f;
                 for (uint m = 0; m < S; m++)
@@ -215,7 +217,7 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
             }
     }
 
-    METAL_FUNC bool has_sums() const { return mate < takers; }
+    METAL_FUNC bool has_sums() const { return S == 1 || mate < takers; }
     // Which token of the tile the sums [..][j] belong to.
     METAL_FUNC uint get_token(uint j) const { return column + Q * (S > 1 ? mate * kept + j : j); }
 
@@ -231,7 +233,9 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
                 shared[mate * tokens + me / 8 + i * (team / 8)] = s;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint j = 0; has_sums() && j < kept; j++) {
+        if (!has_sums())
+            return;
+        for (uint j = 0; j < kept; j++) {
             float s = 0.0f;
             for (uint m = 0; m < S; m++)
                 s += shared[m * tokens + get_token(j)];
@@ -246,9 +250,10 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
     METAL_FUNC threadgroup const float *show() {
         static_assert(tokens * rows <= 4 * memory, "");
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint j = 0; has_sums() && j < kept; j++)
-            for (uint i = 0; i < R; i++)
-                shared[get_token(j) * rows + get_slot(i)] = sums[i][j];
+        if (has_sums())
+            for (uint j = 0; j < kept; j++)
+                for (uint i = 0; i < R; i++)
+                    shared[get_token(j) * rows + get_slot(i)] = sums[i][j];
         threadgroup_barrier(mem_flags::mem_threadgroup);
         return shared;
     }
