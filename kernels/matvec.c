@@ -269,7 +269,8 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 #define STREAM(end, adds)                                                                          \
     KERNEL(q4_0, "matvec_q4_0" end "_stream", "stream",                                            \
            "rows copied to threadgroup memory in loads of 16 bytes, 4 per simdgroup",              \
-           .accumulates = adds, .group = 64, .rows = 8, .multiple_of = 256, .shapes = &wide_rows),
+           .accumulates = adds, .group = 128, .rows = 16, .multiple_of = 256,                      \
+           .shapes = &wide_rows),
 
 #define LEAN_TOKENS(end, adds)                                                                     \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_lean", "lean",                                    \
