@@ -108,12 +108,19 @@ static const shape many[] = {
     {{7, 1024, 9}}, {{8, 96, 16}}, {{9, 1056, 17}}, {{17, 64, 5}}, {{192, 576, 8}},
 };
 static const shape_list many_list = {many, COUNT_OF(many), {{7, 96, 3}}};
+/* Outputs around the 8, 16 and 32, tokens around the 32 and 64 of a tile. */
+static const shape tiled[] = {
+    {{1, 32, 1}},    {{7, 64, 33}},   {{9, 96, 31}},   {{17, 128, 32}},
+    {{33, 160, 63}}, {{32, 288, 65}}, {{31, 576, 64}}, {{65, 32, 130}},
+};
+static const shape_list tiled_list = {tiled, COUNT_OF(tiled), {{7, 96, 3}}};
 
 static const kernel kernels[] = {
     NORMED_KERNELS("gate_up_silu", "one simdgroup per output, the norm in the same pass", 4),
     NORMED_TOKENS("gate_up_silu", "",
                   "each weight decoded once for 8 tokens, one simdgroup per output", 4),
     NORMED_TOKENS("gate_up_silu", "_rows", "the same, two outputs per simdgroup", 8),
+    NORMED_TILED("gate_up_silu", 1),
 };
 
 const op gate_up_silu_op = {

@@ -180,9 +180,21 @@ static const shape few_many_of_256[] = {
     {{7, 512, 6}}, {{40, 256, 7}}, {{65, 256, 8}}, {{9, 1280, 17}}, {{35, 256, 16}},
 };
 
+/* Rows and tokens around the 16, 32 and 64 of a tile; blocks of a row: around the 4 of a turn. */
+static const shape tiled_of_32[] = {
+    {{1, 32, 1}},    {{15, 64, 33}},  {{16, 96, 31}},  {{33, 128, 32}},
+    {{65, 160, 63}}, {{64, 288, 65}}, {{63, 576, 64}}, {{129, 32, 130}},
+};
+static const shape tiled_of_256[] = {
+    {{1, 256, 1}}, {{65, 256, 63}}, {{64, 512, 65}}, {{63, 768, 7}}, {{129, 256, 64}},
+};
+static const shape tiled_floats[] = {
+    {{1, 4, 1}},    {{65, 28, 63}},  {{64, 32, 65}},   {{63, 36, 64}},
+    {{3, 100, 17}}, {{129, 64, 65}}, {{100, 128, 19}},
+};
 /* The shapes a format is checked with, by the name that formats.h gives them. */
 typedef struct {
-    shape_list replace, accumulate, many;
+    shape_list replace, accumulate, many, tiles;
 } matvec_shapes;
 
 #define LIST(shapes, ...)                                                                          \
@@ -191,18 +203,19 @@ typedef struct {
             { __VA_ARGS__ }                                                                        \
         }                                                                                          \
     }
-#define SHAPES(name, replace, accumulate, many, ...)                                               \
+#define SHAPES(name, replace, accumulate, many, tiles, ...)                                        \
     static const matvec_shapes name##_shapes = {                                                   \
-        LIST(replace, __VA_ARGS__), LIST(accumulate, __VA_ARGS__), LIST(many, __VA_ARGS__, 3)}
-SHAPES(ladder, ladder, large_of_32, many_of_32, 7, 96);
-SHAPES(of_32, of_32, of_32, many_of_32, 7, 96);
-SHAPES(head_of_32, head_of_32, of_32, many_of_32, 7, 96);
-SHAPES(few_of_32, few_of_32, few_of_32, few_many_of_32, 7, 96);
-SHAPES(of_256, of_256, of_256, many_of_256, 7, 512);
-SHAPES(head_of_256, head_of_256, of_256, many_of_256, 7, 512);
-SHAPES(few_of_256, few_of_256, few_of_256, few_many_of_256, 7, 512);
-SHAPES(floats, floats, floats, many_floats, 7, 100);
-SHAPES(few_floats, few_floats, few_floats, many_floats, 7, 100);
+        LIST(replace, __VA_ARGS__), LIST(accumulate, __VA_ARGS__), LIST(many, __VA_ARGS__, 3),     \
+        LIST(tiles, __VA_ARGS__, 3)}
+SHAPES(ladder, ladder, large_of_32, many_of_32, tiled_of_32, 7, 96);
+SHAPES(of_32, of_32, of_32, many_of_32, tiled_of_32, 7, 96);
+SHAPES(head_of_32, head_of_32, of_32, many_of_32, tiled_of_32, 7, 96);
+SHAPES(few_of_32, few_of_32, few_of_32, few_many_of_32, tiled_of_32, 7, 96);
+SHAPES(of_256, of_256, of_256, many_of_256, tiled_of_256, 7, 512);
+SHAPES(head_of_256, head_of_256, of_256, many_of_256, tiled_of_256, 7, 512);
+SHAPES(few_of_256, few_of_256, few_of_256, few_many_of_256, tiled_of_256, 7, 512);
+SHAPES(floats, floats, floats, many_floats, tiled_floats, 7, 100);
+SHAPES(few_floats, few_floats, few_floats, many_floats, tiled_floats, 7, 100);
 
 /* --- kernels --- */
 
@@ -233,7 +246,8 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 #define SHARED(f, s)                                                                               \
     ONE_TOKEN(f, "_accumulate", true, &s##_shapes.accumulate),                                     \
         MANY_TOKENS(f, "", false, &s##_shapes.many),                                               \
-        MANY_TOKENS(f, "_accumulate", true, &s##_shapes.many),
+        MANY_TOKENS(f, "_accumulate", true, &s##_shapes.many),                                     \
+        TILED(f, "", false, &s##_shapes.tiles), TILED(f, "_accumulate", true, &s##_shapes.tiles),
 #define ALL(f, s) ONE_TOKEN(f, "", false, &s##_shapes.replace), SHARED(f, s)
 
 /* Most weights are Q4_0: here are its variants. */
@@ -265,6 +279,28 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
                "the same, 4 rows per simdgroup", .accumulates = adds, .group = 128, .rows = 16,    \
                .tokens = 8, .shapes = &ladder_shapes.many),
 
+/* Those of matvec_tiled.h, = or +=: k->rows rows of k->tokens tokens per threadgroup. */
+#define TILED(f, end, adds, list)                                                                  \
+    KERNEL(f, "multi_token_matvec_" #f end "_tiled", "tiled",                                      \
+           "tiles of 64 rows and 64 tokens, weights decoded once per tile", .accumulates = adds,   \
+           .group = 128, .rows = 64, .tokens = 64, .multiple_of = 4, .shapes = list)
+#define MATRIX_KERNEL(f, end, adds, list)                                                          \
+    KERNEL(f, "multi_token_matvec_" #f end "_matrix", "matrix",                                    \
+           "the same tiles, multiplied as simdgroup matrices", .accumulates = adds, .group = 128,  \
+           .rows = 64, .tokens = 64, .multiple_of = 4, .shapes = list),
+#define MATRIX(f, s)                                                                               \
+    MATRIX_KERNEL(f, "", false, &s##_shapes.tiles)                                                 \
+    MATRIX_KERNEL(f, "_accumulate", true, &s##_shapes.tiles)
+#define TILED_Q4_0(end, adds)                                                                      \
+    KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_small", "tiled_small",                      \
+           "tiles of 32 rows and 32 tokens, columns split in two", .accumulates = adds,            \
+           .group = 128, .rows = 32, .tokens = 32, .multiple_of = 4,                               \
+           .shapes = &ladder_shapes.tiles),                                                        \
+        KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_split", "tiled_split",                  \
+               "tiles of 16 rows and 32 tokens, columns split in four", .accumulates = adds,       \
+               .group = 128, .rows = 16, .tokens = 32, .multiple_of = 4,                           \
+               .shapes = &ladder_shapes.tiles),
+
 static const kernel kernels[] = {
     STEP("", "plain", "one simdgroup per row, weight by weight", 32, 1),
     STEP("_vec4", "vec4", "four weights at a time", 32, 1),
@@ -282,7 +318,10 @@ static const kernel kernels[] = {
            .rows = 8, .shapes = &ladder_shapes.accumulate),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
         STREAM("", false) STREAM("_accumulate", true) LEAN_TOKENS("", false)
-            LEAN_TOKENS("_accumulate", true) SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
+            LEAN_TOKENS("_accumulate", true) TILED_Q4_0("", false) TILED_Q4_0("_accumulate", true)
+                MATRIX(q4_0, ladder) MATRIX(q8_0, head_of_32) MATRIX(q4_k, of_256)
+                    MATRIX(q6_k, head_of_256) MATRIX(f16, floats) SHARED(q4_0, ladder)
+                        OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

@@ -10,5 +10,8 @@ using namespace metal;
 #include "formats/floats.h"
 #include "matvec_rows.h"
 
+#include "matvec_tiled.h"
+
 MATVEC_ONE_TOKEN(bf16, bf16_single)
 MATVEC_MANY_TOKENS(bf16, bf16_single)
+MATVEC_TILED(bf16, tile_floats<bf16>)

@@ -10,5 +10,9 @@ using namespace metal;
 #include "formats/floats.h"
 #include "matvec_rows.h"
 
+#include "matvec_tiled.h"
+
 MATVEC_ONE_TOKEN(f16, f16_single)
 MATVEC_MANY_TOKENS(f16, f16_single)
+MATVEC_TILED(f16, tile_floats<f16>)
+MATVEC_MATRIX(f16, tile_floats<f16>)

@@ -10,5 +10,8 @@ using namespace metal;
 #include "formats/floats.h"
 #include "matvec_rows.h"
 
+#include "matvec_tiled.h"
+
 MATVEC_ONE_TOKEN(f32, f32_single)
 MATVEC_MANY_TOKENS(f32, f32_single)
+MATVEC_TILED(f32, tile_floats<f32>)

@@ -394,3 +394,13 @@ MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_accumulate_lean", 2, true)
 MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_accumulate_lean_rows", 4, true)
 MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean", activated_lean, 2)
 MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean_rows", activated_lean, 4)
+
+// Large batches: see matvec_tiled.h.
+#include "matvec_tiled.h"
+
+#include "q4_0_tiles.h"
+
+MATVEC_TILED(q4_0, q4_0_tiles)
+MATVEC_MATRIX(q4_0, q4_0_tiles)
+MATVEC_TILED_SIZE(q4_0, q4_0_tiles, small)
+MATVEC_TILED_SIZE(q4_0, q4_0_tiles, split)

@@ -7,5 +7,8 @@ using namespace metal;
 #include "formats/q4_1.h"
 #include "matvec_rows.h"
 
+#include "matvec_tiled.h"
+
 MATVEC_ONE_TOKEN(q4_1, q4_1)
 MATVEC_MANY_TOKENS(q4_1, q4_1)
+MATVEC_TILED(q4_1, tile_units<q4_1>)

@@ -10,6 +10,10 @@ using namespace metal;
 
 #include "matvec_lean.h"
 
+#include "matvec_tiled.h"
+
 MATVEC_ONE_TOKEN(q4_k, q4_k)
 MATVEC_MANY_TOKENS(q4_k, q4_k)
 MATVEC_LEAN(q4_k)
+MATVEC_TILED(q4_k, tile_units<q4_k>)
+MATVEC_MATRIX(q4_k, tile_units<q4_k>)

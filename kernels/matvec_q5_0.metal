@@ -7,5 +7,8 @@ using namespace metal;
 #include "formats/q5_0.h"
 #include "matvec_rows.h"
 
+#include "matvec_tiled.h"
+
 MATVEC_ONE_TOKEN(q5_0, q5_0)
 MATVEC_MANY_TOKENS(q5_0, q5_0)
+MATVEC_TILED(q5_0, tile_units<q5_0>)

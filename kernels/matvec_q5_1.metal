@@ -7,5 +7,8 @@ using namespace metal;
 #include "formats/q5_1.h"
 #include "matvec_rows.h"
 
+#include "matvec_tiled.h"
+
 MATVEC_ONE_TOKEN(q5_1, q5_1)
 MATVEC_MANY_TOKENS(q5_1, q5_1)
+MATVEC_TILED(q5_1, tile_units<q5_1>)

@@ -9,5 +9,8 @@ using namespace metal;
 #include "formats/q5_k.h"
 #include "matvec_rows.h"
 
+#include "matvec_tiled.h"
+
 MATVEC_ONE_TOKEN(q5_k, q5_k)
 MATVEC_MANY_TOKENS(q5_k, q5_k)
+MATVEC_TILED(q5_k, tile_units<q5_k>)

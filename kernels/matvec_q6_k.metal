@@ -10,6 +10,10 @@ using namespace metal;
 
 #include "matvec_lean.h"
 
+#include "matvec_tiled.h"
+
 MATVEC_ONE_TOKEN(q6_k, q6_k)
 MATVEC_MANY_TOKENS(q6_k, q6_k)
 MATVEC_LEAN(q6_k)
+MATVEC_TILED(q6_k, tile_units<q6_k>)
+MATVEC_MATRIX(q6_k, tile_units<q6_k>)

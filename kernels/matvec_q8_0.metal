@@ -10,6 +10,10 @@ using namespace metal;
 
 #include "matvec_lean.h"
 
+#include "matvec_tiled.h"
+
 MATVEC_ONE_TOKEN(q8_0, q8_0)
 MATVEC_MANY_TOKENS(q8_0, q8_0)
 MATVEC_LEAN(q8_0)
+MATVEC_TILED(q8_0, tile_units<q8_0>)
+MATVEC_MATRIX(q8_0, tile_units<q8_0>)

@@ -20,6 +20,9 @@ bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, 
                            .n_kv_heads = n_kv_heads,
                            .head_dim = head_dim,
                            .rows_seen = first + n_tokens};
+    if (k->multiple_of && head_dim % k->multiple_of != 0)
+        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be a multiple of %u", k->name,
+                       head_dim, k->multiple_of);
     if (!attention_check(k, &plan, &q, k_cache, v_cache, &out, e))
         return false;
     launch *l = record_launch(t, k, e);
@@ -39,6 +42,11 @@ bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, 
     return true;
 }
 
+static bool prefill_attention_accepts(const kernel *k, const shape *s, err *e) {
+    return !k->multiple_of || s->dim[4] % k->multiple_of == 0 ||
+           err_set(e, EXIT_CANNOT, "takes heads of a multiple of %u dimensions", k->multiple_of);
+}
+
 /* start comes from device memory, as it does in a model. */
 static bool prefill_attention_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
@@ -56,17 +64,17 @@ static bool prefill_attention_build(kernel_case *c, err *e) {
                                     attention_get_scale(head_dim), e);
 }
 
-/* Tokens: 1, around the 4 of a threadgroup, and more than the 32 keys that are taken at a time; at
+/* Tokens: 1, around the 4 and 16 of a threadgroup, and more than the 32 keys that are taken at a time; at
  * the start of the cache, one after it, and far inside. Blocks of tokens across a boundary of 32
  * keys, where the first of them sees no key of the last 32. Then all sorts of heads. */
 static const shape shapes[] = {
-    {{1, 0, 9, 3, 64}},     {{2, 0, 9, 3, 64}},    {{7, 0, 9, 3, 64}},    {{8, 0, 9, 3, 64}},
-    {{33, 0, 9, 3, 64}},    {{1, 1, 9, 3, 64}},    {{2, 1, 9, 3, 64}},    {{7, 1, 9, 3, 64}},
-    {{8, 1, 9, 3, 64}},     {{33, 1, 9, 3, 64}},   {{1, 100, 9, 3, 64}},  {{2, 100, 9, 3, 64}},
-    {{7, 100, 9, 3, 64}},   {{8, 100, 9, 3, 64}},  {{33, 100, 9, 3, 64}}, {{4, 30, 2, 1, 64}},
-    {{5, 31, 2, 1, 64}},    {{1, 0, 1, 1, 1}},     {{35, 3, 3, 3, 1}},    {{9, 60, 4, 2, 7}},
-    {{3, 29, 6, 2, 80}},    {{6, 27, 3, 1, 96}},   {{5, 64, 2, 2, 255}},  {{4, 33, 4, 1, 256}},
-    {{16, 50, 32, 8, 128}}, {{64, 448, 9, 3, 64}},
+    {{1, 0, 9, 3, 64}},     {{2, 0, 9, 3, 64}},    {{7, 0, 9, 3, 64}},     {{8, 0, 9, 3, 64}},
+    {{33, 0, 9, 3, 64}},    {{1, 1, 9, 3, 64}},    {{2, 1, 9, 3, 64}},     {{7, 1, 9, 3, 64}},
+    {{8, 1, 9, 3, 64}},     {{33, 1, 9, 3, 64}},   {{1, 100, 9, 3, 64}},   {{2, 100, 9, 3, 64}},
+    {{7, 100, 9, 3, 64}},   {{8, 100, 9, 3, 64}},  {{33, 100, 9, 3, 64}},  {{4, 30, 2, 1, 64}},
+    {{5, 31, 2, 1, 64}},    {{1, 0, 1, 1, 1}},     {{35, 3, 3, 3, 1}},     {{9, 60, 4, 2, 7}},
+    {{3, 29, 6, 2, 80}},    {{6, 27, 3, 1, 96}},   {{5, 64, 2, 2, 255}},   {{4, 33, 4, 1, 256}},
+    {{16, 50, 32, 8, 128}}, {{17, 47, 3, 1, 128}}, {{15, 129, 2, 1, 192}}, {{64, 448, 9, 3, 64}},
 };
 
 static const kernel kernels[] = {
@@ -82,6 +90,13 @@ static const kernel kernels[] = {
      .file = "prefill_attention.metal",
      .group = 32,
      .rows = 4},
+    {.name = "prefill_attention_blocks",
+     .variant = "blocks",
+     .about = "one threadgroup per head of 16 tokens, keys and values in threadgroup memory",
+     .file = "prefill_attention_blocks.metal",
+     .group = 128,
+     .rows = 16,
+     .multiple_of = 4},
 };
 
 const op prefill_attention_op = {
@@ -91,5 +106,6 @@ const op prefill_attention_op = {
     .kernels = kernels,
     .kernel_count = COUNT_OF(kernels),
     .shapes = {shapes, COUNT_OF(shapes), {{6, 45, 4, 2, 20}}},
+    .accepts = prefill_attention_accepts,
     .build = prefill_attention_build,
 };

@@ -70,33 +70,26 @@ struct q4_0_chunk {
     }
 };
 
-// A chunk of x, copied by the 64 threads of a threadgroup: 8 float4s per thread.
-struct x_chunk {
-    float values[32];
+// Two chunks, with all loads under way at once.
+METAL_FUNC void q4_0_copy_chunks(device const uint4 *w, uint first_row, uint out_dim, uint in_dim,
+                                 uint start, threadgroup uint4 *to, uint lane) {
+    q4_0_chunk one, two;
+    one.take(w, first_row, out_dim, in_dim, start, lane);
+    two.take(w, first_row, out_dim, in_dim, start + CHUNK, lane);
+    one.put(to, lane);
+    two.put(to + 4 * CHUNK_WORDS, lane);
+}
 
-    METAL_FUNC void take(device const float *x, uint in_dim, uint start, uint thread_index) {
-        if (start >= in_dim)
-            return;
-        for (uint i = 0; i < 8; i++) {
-            const uint at = min(start / 4 + thread_index + 64 * i, in_dim / 4 - 1);
-            const float4 v = ((device const float4 *)x)[at];
-            values[4 * i] = v.x;
-            values[4 * i + 1] = v.y;
-            values[4 * i + 2] = v.z;
-            values[4 * i + 3] = v.w;
-        }
-    }
-    METAL_FUNC void put(threadgroup float4 *to, uint thread_index) const {
-        for (uint i = 0; i < 8; i++) {
-            const uint at = thread_index + 64 * i;
-            to[at / 16 * LANE_X + at % 16] =
-                float4(values[4 * i], values[4 * i + 1], values[4 * i + 2], values[4 * i + 3]);
-        }
-    }
-};
+// A chunk of x, copied by the 64 threads of a threadgroup; past the end the last values are repeated.
+METAL_FUNC void copy_x(device const float *x, uint in_dim, uint start, threadgroup float4 *to,
+                       uint thread_index) {
+    for (uint i = thread_index; i < CHUNK / 4; i += 64)
+        to[i / 16 * LANE_X + i % 16] =
+            ((device const float4 *)x)[min(start / 4 + i, in_dim / 4 - 1)];
+}
 
 // A threadgroup of 64 computes 8 rows, four per simdgroup, two chunks at a time: both are copied
-// before any of x is needed. The second chunk of x is loaded while the first one is multiplied.
+// before any of x is needed.
 template <bool accumulate> kernel void
 matvec_stream(device const block_q4_0 *w [[buffer(0)]], device const float *x [[buffer(1)]],
               device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
@@ -109,25 +102,14 @@ matvec_stream(device const block_q4_0 *w [[buffer(0)]], device const float *x [[
     device const uint4 *words = (device const uint4 *)w;
     const uint first_row = (group * 2 + sg) * 4;
     const uint sixteen = q4_0_get_sixteen(in_dim);
-    q4_0_chunk one, two;
-    one.take(words, first_row, out_dim, in_dim, 0, lane);
-    two.take(words, first_row, out_dim, in_dim, CHUNK, lane);
-    one.put(own, lane);
-    two.put(own + 4 * CHUNK_WORDS, lane);
+    q4_0_copy_chunks(words, first_row, out_dim, in_dim, 0, own, lane);
     EARLY_LOADS(1);
     float sums[4] = {};
-    x_chunk next;
-    next.take(x, in_dim, 0, thread_index);
     for (uint first = 0; first < in_dim; first += CHUNK) {
-        next.put(staged_x, thread_index);
-        if (first > 0 && first / CHUNK % 2 == 0) {
-            one.take(words, first_row, out_dim, in_dim, first, lane);
-            two.take(words, first_row, out_dim, in_dim, first + CHUNK, lane);
-            one.put(own, lane);
-            two.put(own + 4 * CHUNK_WORDS, lane);
-        }
+        copy_x(x, in_dim, first, staged_x, thread_index);
+        if (first > 0 && first / CHUNK % 2 == 0)
+            q4_0_copy_chunks(words, first_row, out_dim, in_dim, first, own, lane);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        next.take(x, in_dim, first + CHUNK, thread_index);
         if (first + lane * 64 < in_dim) {
             float4 v[16];
             for (uint i = 0; i < 16; i++)

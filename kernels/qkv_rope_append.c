@@ -171,12 +171,20 @@ static const shape many[] = {
     {{0, 9, 3, 64, 576, 8}}, {{10, 9, 3, 64, 96, 17}}, {{100, 2, 1, 128, 1024, 16}},
 };
 static const shape_list many_list = {many, COUNT_OF(many), {{3, 3, 1, 6, 96, 5}}};
+/* Stacked rows around the 16, 32 and 64, tokens around the 32 and 64 of a tile. */
+static const shape tiled[] = {
+    {{0, 1, 1, 2, 32, 1}},     {{1, 5, 1, 2, 64, 33}},      {{3, 3, 1, 6, 96, 31}},
+    {{7, 1, 1, 22, 160, 63}},  {{2, 2, 1, 16, 288, 65}},    {{0, 9, 3, 64, 576, 8}},
+    {{10, 3, 1, 64, 128, 64}}, {{100, 2, 1, 128, 32, 130}},
+};
+static const shape_list tiled_list = {tiled, COUNT_OF(tiled), {{3, 3, 1, 6, 96, 5}}};
 
 static const kernel kernels[] = {
     NORMED_KERNELS("qkv_rope_append", "two rows per simdgroup, the norm in the same pass", 8),
     NORMED_TOKENS("qkv_rope_append", "",
                   "each weight decoded once for 8 tokens, two rows per simdgroup", 8),
     NORMED_TOKENS("qkv_rope_append", "_rows", "the same, four rows per simdgroup", 16),
+    NORMED_TILED("qkv_rope_append", 2),
 };
 
 const op qkv_rope_append_op = {

@@ -114,8 +114,9 @@ static bool record_attention(model *m, tape *t, const llama_cache *c, uint32_t t
         return decode_attention_record(t, variants_pick_decode_attention(d, s->head_dim), a->q,
                                        c->keys, c->values, a->attention, s->heads, s->kv_heads,
                                        s->head_dim, model_get_control(m, CONTROL_LENGTH), scale, e);
-    return prefill_attention_record(t, variants_pick_prefill_attention(d), a->q, c->keys, c->values,
-                                    a->attention, tokens, s->heads, s->kv_heads, s->head_dim,
+    return prefill_attention_record(t, variants_pick_prefill_attention(d, s->head_dim, tokens),
+                                    a->q, c->keys, c->values, a->attention, tokens, s->heads,
+                                    s->kv_heads, s->head_dim,
                                     model_get_control(m, CONTROL_POSITION), scale, e);
 }
 

@@ -33,14 +33,26 @@ static const kernel *find_matvec(const op *o, const char *variant, const weight_
  * load. */
 enum { FEW_ROWS = 8192, FEW_TOKENS = 16 };
 
+/* Large batches go through tiles: the largest of which there are enough for the cores of a large GPU.
+ * Estimated. */
+static const char *name_tiles(uint32_t rows, uint32_t tokens) {
+    enum { ENOUGH = 128 };
+    if (tokens <= FEW_TOKENS)
+        return "";
+    if (divide_up(rows, 64) * divide_up(tokens, 64) >= ENOUGH)
+        return "tiled";
+    return divide_up(rows, 32) * divide_up(tokens, 32) >= ENOUGH ? "tiled_small" : "tiled_split";
+}
+
 static const kernel *pick_product(const op *o, const device_facts *d, const weight_format *f,
                                   bool accumulates, uint32_t out_dim, uint32_t in_dim,
                                   uint32_t tokens, err *e) {
     bool is_many = d->emulated || tokens > 1;
     bool is_small = is_many ? tokens <= FEW_TOKENS : out_dim <= FEW_ROWS;
-    const char *const for_gpu[] = {is_small ? "lean" : "lean_rows", is_many ? "reuse" : "rowblock",
+    const char *const for_gpu[] = {name_tiles(out_dim, tokens), tokens > FEW_TOKENS ? "tiled" : "",
+                                   is_small ? "lean" : "lean_rows", is_many ? "reuse" : "rowblock",
                                    "plain"},
-                      *const for_cpu[] = {"alone", "plain", "plain"};
+                      *const for_cpu[COUNT_OF(for_gpu)] = {"alone", "plain", "", "", ""};
     const char *const *wanted = d->emulated ? for_cpu : for_gpu;
     const kernel *k = NULL;
     for (size_t i = 0; !k && i < COUNT_OF(for_gpu); i++)
@@ -96,7 +108,10 @@ uint32_t variants_pick_attention_ranges(const device_facts *d, uint32_t head_dim
  * way round. */
 static const kernel *find_fused(const op *o, const device_facts *d, const weight_format *f,
                                 uint32_t tokens) {
-    const char *variant = tokens == 1 ? "plain" : tokens <= FEW_TOKENS ? "tokens" : "tokens_rows";
+    enum { TYPICAL_ROWS = 2048 }; /* of all matrices of a launch together */
+    const char *variant = tokens == 1            ? "plain"
+                          : tokens <= FEW_TOKENS ? "tokens"
+                                                 : name_tiles(TYPICAL_ROWS, tokens);
     for (size_t i = 0; !d->emulated && i < o->kernel_count; i++)
         if (o->kernels[i].format == f && strcmp(o->kernels[i].variant, variant) == 0)
             return &o->kernels[i];
@@ -120,9 +135,12 @@ const kernel *variants_pick_row_fused(const weight_format *f) {
     return f != &format_q4_0 ? NULL : find_variant(&rmsnorm_matvec_op, "plain");
 }
 
-const kernel *variants_pick_prefill_attention(const device_facts *d) {
-    (void)d;
-    return find_variant(&prefill_attention_op, "queryblock");
+/* Blocks of keys in threadgroup memory pay where simdgroups run side by side. */
+const kernel *variants_pick_prefill_attention(const device_facts *d, uint32_t head_dim,
+                                              uint32_t tokens) {
+    const kernel *blocks = find_variant(&prefill_attention_op, "blocks");
+    bool is_long = !d->emulated && tokens > FEW_TOKENS && head_dim % blocks->multiple_of == 0;
+    return is_long ? blocks : find_variant(&prefill_attention_op, "queryblock");
 }
 
 /* Fewer launches are worth more on a GPU than the better kernel for each product. */

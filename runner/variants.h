@@ -17,7 +17,8 @@ const kernel *variants_pick_decode_attention(const device_facts *d, uint32_t hea
 /* Into how many ranges of keys the attention of one token is cut, by the rows of the cache; 1: it is
  * one launch. */
 uint32_t variants_pick_attention_ranges(const device_facts *d, uint32_t head_dim, size_t rows);
-const kernel *variants_pick_prefill_attention(const device_facts *d);
+const kernel *variants_pick_prefill_attention(const device_facts *d, uint32_t head_dim,
+                                              uint32_t tokens);
 
 /* y = activation(W x + bias) */
 const kernel *variants_pick_activated(const device_facts *d, const weight_format *f,

@@ -1,0 +1,55 @@
+// gate_up_silu_tiled: gate_up_silu for large batches: x (tokens, in_dim), out (tokens, out_dim).
+#include <metal_stdlib>
+using namespace metal;
+
+#include "formats/q4_0.h"
+
+#include "q4_0_rows.h"
+
+#include "q4_0_tiles.h"
+#include "tiles.h"
+
+// A tile of tiles.h: half of a thread's rows are of gate, the others the same rows of up. The second
+// axis of the grid counts tiles of tokens. The norm is computed again for every tile, from the x that
+// it loads anyway. As in ffn_silu, a very negative gate gives -0.
+template <typename Tile>
+kernel void gate_up_silu_tiled(device const float *x [[buffer(0)]],
+                               device const float *norm_w [[buffer(1)]],
+                               device const block_q4_0 *w_gate [[buffer(2)]],
+                               device const block_q4_0 *w_up [[buffer(3)]],
+                               device float *out [[buffer(4)]],
+                               constant uint &out_dim [[buffer(5)]],
+                               constant uint &in_dim [[buffer(6)]],
+                               constant float &eps [[buffer(7)]],
+                               constant uint &tokens [[buffer(8)]],
+                               uint2 group [[threadgroup_position_in_grid]],
+                               uint thread_index [[thread_index_in_threadgroup]]) {
+    threadgroup float4 memory[Tile::memory];
+    Tile tile(memory, thread_index);
+    const uint first = group.y * Tile::tokens;
+    const uint first_row = group.x * (Tile::rows / 2);
+    const uint slot = tile.get_decoded();
+    const uint i = slot / Tile::places;
+    const uint row = min(first_row + slot % Tile::places + i / 2 * Tile::places, out_dim - 1);
+    tile.multiply((i % 2 ? w_up : w_gate) + size_t(row) * (in_dim / 32), x, norm_w, in_dim, first,
+                  tokens);
+    tile.normalise(in_dim, eps);
+    for (uint j = 0; j < Tile::kept; j++) {
+        const uint token = first + tile.get_token(j);
+        for (uint k = 0; k < Tile::slots; k += 2) {
+            const uint r = first_row + tile.get_slot(k / 2);
+            const float gate = tile.sums[k][j];
+            if (token < tokens && r < out_dim)
+                out[size_t(token) * out_dim + r] =
+                    gate / (1.0f + exp(-gate)) * tile.sums[k + 1][j];
+        }
+    }
+}
+
+#define TILED(end, size)                                                                           \
+    template [[host_name("gate_up_silu_q4_0_tiled" end)]] kernel                                   \
+        decltype(gate_up_silu_tiled<typename tile_sizes<q4_0_tiles, true>::size>)                  \
+            gate_up_silu_tiled<typename tile_sizes<q4_0_tiles, true>::size>;
+TILED("", large)
+TILED("_small", small)
+TILED("_split", split)

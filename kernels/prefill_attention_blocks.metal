@@ -1,0 +1,242 @@
+// prefill_attention_blocks: prefill_attention for long prompts: each key and value that a threadgroup
+// loads serves 16 queries.
+#include <metal_stdlib>
+using namespace metal;
+
+#include "attention.h"
+
+// A threadgroup of 128 computes one head of 16 tokens, 64 keys at a time, with the online softmax of
+// attention.h. Queries, keys and then values pass through threadgroup memory, 64 dimensions at a
+// time; what comes next is loaded before the multiplications begin and stored after them.
+//
+// Of the scores (16 queries, 64 keys) a thread computes 2 x 4, of the result (16 queries, 64
+// dimensions) 2 queries x 4 dimensions. Both times it has the same two queries, so it knows their
+// largest score; the other half of their keys belongs to another simdgroup.
+//
+// Rows of threadgroup memory are 16 float4 in 17: any 8 neighbours are in different banks. Later
+// tokens see more keys: they come first in the grid. head_dim is a multiple of 4.
+constant uint BLOCK_QUERIES = 16;
+constant uint BLOCK_KEYS = 64;
+constant uint BLOCK_PARTS = 4; // of a head, 64 dimensions each: head_dim is at most 256
+constant uint WIDE = 17;
+
+struct attention_block {
+    threadgroup float4 *queries; // (16, 17)
+    threadgroup float4 *cached;  // (64, 17) keys or values
+    threadgroup float4 *weights; // (16, 17): of 64 keys each
+    threadgroup float *shared;   // (2, 16)
+    uint me;
+    uint column;      // 0 to 15: keys column, column + 16, ...; or four dimensions
+    uint query;       // 0 to 7: queries query and query + 8
+    uint half_of_all; // of the columns
+    float4 loaded[8];
+    float scores[2][4];
+    float largest[2];
+    float sums[2];
+    float4 results[BLOCK_PARTS][2];
+
+    METAL_FUNC attention_block(threadgroup float4 *memory, threadgroup float *exchange, uint t) {
+        queries = memory;
+        weights = queries + BLOCK_QUERIES * WIDE;
+        cached = weights + BLOCK_QUERIES * WIDE;
+        shared = exchange;
+        me = t;
+        half_of_all = t / 32 % 2;
+        column = t % 8 + 8 * half_of_all;
+        query = t % 32 / 8 + 4 * (t / 64);
+        for (uint i = 0; i < 2; i++) {
+            largest[i] = NO_SCORE;
+            sums[i] = 0.0f;
+            for (uint j = 0; j < 4; j++)
+                scores[i][j] = 0.0f;
+            for (uint part = 0; part < BLOCK_PARTS; part++)
+                results[part][i] = float4(0.0f);
+        }
+    }
+
+    // 64 dimensions of 64 rows of the cache from `first` on; past the last one, it is repeated.
+    METAL_FUNC void load(device const float *rows, uint stride, uint first, uint last, uint part,
+                         uint head_dim) {
+        const uint d = 64 * part + 4 * (me % 16);
+        for (uint i = 0; i < 8; i++) {
+            const uint row = min(first + me / 16 + 8 * i, last);
+            loaded[i] = float4(0.0f);
+            if (d < head_dim)
+                loaded[i] = *(device const float4 *)(rows + size_t(row) * stride + d);
+        }
+    }
+    METAL_FUNC void store() {
+        for (uint i = 0; i < 8; i++)
+            cached[(me / 16 + 8 * i) * WIDE + me % 16] = loaded[i];
+    }
+
+    // 64 dimensions of the queries of `count` tokens, which are `stride` apart.
+    METAL_FUNC void store_queries(device const float *q, uint stride, uint count, uint part,
+                                  uint head_dim) {
+        const uint d = 64 * part + 4 * (me % 16);
+        for (uint i = 0; i < 2; i++) {
+            const uint row = me / 16 + 8 * i;
+            float4 v = float4(0.0f);
+            if (d < head_dim)
+                v = *(device const float4 *)(q + size_t(min(row, count - 1)) * stride + d);
+            queries[row * WIDE + me % 16] = v;
+        }
+    }
+
+    METAL_FUNC void add_scores() {
+        for (uint k = 0; k < 16; k++) {
+            float4 a[2];
+            float4 b[4];
+            for (uint i = 0; i < 2; i++)
+                a[i] = queries[(query + 8 * i) * WIDE + k];
+            for (uint j = 0; j < 4; j++)
+                b[j] = cached[(column + 16 * j) * WIDE + k];
+            for (uint i = 0; i < 2; i++)
+                for (uint j = 0; j < 4; j++) {
+                    float s = fma(a[i].x, b[j].x, scores[i][j]);
+                    s = fma(a[i].y, b[j].y, s);
+                    s = fma(a[i].z, b[j].z, s);
+                    scores[i][j] = fma(a[i].w, b[j].w, s);
+                }
+        }
+    }
+
+    // Scales the scores, and shows the largest of each query to the threads of its other half.
+    // The first query sees `seen` keys, each next one sees one more; these keys start at `first`.
+    METAL_FUNC void show_largest(float scale, uint first, uint seen) {
+        for (uint i = 0; i < 2; i++) {
+            float most = NO_SCORE;
+            for (uint j = 0; j < 4; j++) {
+                const bool sees = first + column + 16 * j < seen + query + 8 * i;
+                scores[i][j] = sees ? scale * scores[i][j] : NO_SCORE;
+                most = max(most, scores[i][j]);
+            }
+            most = max(most, simd_shuffle_xor(most, 1));
+            most = max(most, simd_shuffle_xor(most, 2));
+            most = max(most, simd_shuffle_xor(most, 4));
+            if (column % 8 == 0)
+                shared[half_of_all * BLOCK_QUERIES + query + 8 * i] = most;
+        }
+    }
+
+    // Makes weights of the scores, and starts new ones.
+    METAL_FUNC void weigh() {
+        threadgroup float *at = (threadgroup float *)weights;
+        for (uint i = 0; i < 2; i++) {
+            const uint row = query + 8 * i;
+            const float before = largest[i];
+            largest[i] = max(before, max(shared[row], shared[BLOCK_QUERIES + row]));
+            const float fade = exp(before - largest[i]);
+            sums[i] *= fade;
+            for (uint part = 0; part < BLOCK_PARTS; part++)
+                results[part][i] *= fade;
+            for (uint j = 0; j < 4; j++) {
+                const float weight = exp(scores[i][j] - largest[i]);
+                sums[i] += weight;
+                at[row * (4 * WIDE) + column + 16 * j] = weight;
+                scores[i][j] = 0.0f;
+            }
+        }
+    }
+
+    // Adds 64 dimensions of the values from `first` on, and loads what comes after them.
+    template <uint part>
+    METAL_FUNC void add_values(attention_head h, uint parts, uint first, uint last) {
+        if (part >= parts)
+            return;
+        if (part > 0)
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+        store();
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        if (part + 1 < parts)
+            load(h.values, h.stride, first, last, part + 1, h.head_dim);
+        else
+            load(h.keys, h.stride, first + BLOCK_KEYS, last, 0, h.head_dim);
+        for (uint k = 0; k < 16; k++) {
+            float4 v[4];
+            for (uint j = 0; j < 4; j++)
+                v[j] = cached[(4 * k + j) * WIDE + column];
+            for (uint i = 0; i < 2; i++) {
+                const float4 weight = weights[(query + 8 * i) * WIDE + k];
+                float4 r = fma(float4(weight.x), v[0], results[part][i]);
+                r = fma(float4(weight.y), v[1], r);
+                r = fma(float4(weight.z), v[2], r);
+                results[part][i] = fma(float4(weight.w), v[3], r);
+            }
+        }
+    }
+};
+
+kernel void prefill_attention_blocks(device const float *q [[buffer(0)]],
+                                     device const float *k_cache [[buffer(1)]],
+                                     device const float *v_cache [[buffer(2)]],
+                                     device float *out [[buffer(3)]],
+                                     constant uint &n_heads [[buffer(4)]],
+                                     constant uint &n_kv_heads [[buffer(5)]],
+                                     constant uint &head_dim [[buffer(6)]],
+                                     constant uint &start [[buffer(7)]],
+                                     constant float &scale [[buffer(8)]],
+                                     constant uint &n_tokens [[buffer(9)]],
+                                     uint2 group [[threadgroup_position_in_grid]],
+                                     uint t [[thread_index_in_threadgroup]]) {
+    threadgroup float4 memory[(2 * BLOCK_QUERIES + BLOCK_KEYS) * WIDE];
+    threadgroup float exchange[2 * BLOCK_QUERIES];
+    const attention_head h =
+        attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
+    const uint token = ((n_tokens - 1) / BLOCK_QUERIES - group.y) * BLOCK_QUERIES;
+    const uint count = min(BLOCK_QUERIES, n_tokens - token);
+    const uint last = start + token + count - 1; // that is seen
+    const uint parts = (head_dim + 63) / 64;
+    const uint stride = n_heads * head_dim;
+    device const float *first_query = q + size_t(token) * stride + group.x * head_dim;
+    attention_block b(memory, exchange, t);
+    b.load(h.keys, h.stride, 0, last, 0, head_dim);
+    for (uint first = 0; first <= last; first += BLOCK_KEYS) {
+        for (uint part = 0; part < parts; part++) {
+            if (part > 0)
+                threadgroup_barrier(mem_flags::mem_threadgroup);
+            b.store();
+            if (parts > 1 || first == 0)
+                b.store_queries(first_query, stride, count, part, head_dim);
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            if (part + 1 < parts)
+                b.load(h.keys, h.stride, first, last, part + 1, head_dim);
+            else
+                b.load(h.values, h.stride, first, last, 0, head_dim);
+            b.add_scores();
+        }
+        b.show_largest(scale, first, start + token + 1);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        b.weigh();
+        // Not a loop: the results are in registers.
+        b.add_values<0>(h, parts, first, last);
+        b.add_values<1>(h, parts, first, last);
+        b.add_values<2>(h, parts, first, last);
+        b.add_values<3>(h, parts, first, last);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    for (uint i = 0; i < 2; i++) {
+        float sum = b.sums[i];
+        sum += simd_shuffle_xor(sum, 1);
+        sum += simd_shuffle_xor(sum, 2);
+        sum += simd_shuffle_xor(sum, 4);
+        if (b.column % 8 == 0)
+            exchange[b.half_of_all * BLOCK_QUERIES + b.query + 8 * i] = sum;
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint i = 0; i < 2; i++) {
+        const uint row = b.query + 8 * i;
+        const float sum = exchange[row] + exchange[BLOCK_QUERIES + row];
+        for (uint part = 0; part < BLOCK_PARTS; part++) {
+            const uint d = 64 * part + 4 * b.column;
+            if (row < count && d < head_dim) {
+                device float *at = out + size_t(token + row) * stride + group.x * head_dim + d;
+                const float4 r = b.results[part][i] / sum;
+                at[0] = r.x;
+                at[1] = r.y;
+                at[2] = r.z;
+                at[3] = r.w;
+            }
+        }
+    }
+}

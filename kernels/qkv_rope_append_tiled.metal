@@ -1,0 +1,78 @@
+// qkv_rope_append_tiled: qkv_rope_append for large batches: x (tokens, in_dim), q (tokens, q_dim);
+// token t goes to row pos + t of the caches.
+#include <metal_stdlib>
+using namespace metal;
+
+#include "formats/q4_0.h"
+
+#include "q4_0_rows.h"
+
+#include "q4_0_tiles.h"
+#include "tiles.h"
+
+// A tile of tiles.h, of the stacked rows of q, k and v; a thread has both rows of each pair that is
+// rotated together. The second axis of the grid counts tiles of tokens. The norm is computed again
+// for every tile, from the x that it loads anyway.
+template <typename Tile>
+kernel void qkv_rope_append_tiled(device const float *x [[buffer(0)]],
+                                  device const float *norm_w [[buffer(1)]],
+                                  device const block_q4_0 *wq [[buffer(2)]],
+                                  device const block_q4_0 *wk [[buffer(3)]],
+                                  device const block_q4_0 *wv [[buffer(4)]],
+                                  device float *q [[buffer(5)]],
+                                  device float *k_cache [[buffer(6)]],
+                                  device float *v_cache [[buffer(7)]],
+                                  device const float *freqs [[buffer(8)]],
+                                  constant uint &q_dim [[buffer(9)]],
+                                  constant uint &kv_dim [[buffer(10)]],
+                                  constant uint &in_dim [[buffer(11)]],
+                                  constant uint &head_dim [[buffer(12)]],
+                                  constant float &eps [[buffer(13)]],
+                                  constant uint &pos [[buffer(14)]],
+                                  constant uint &tokens [[buffer(15)]],
+                                  uint2 group [[threadgroup_position_in_grid]],
+                                  uint thread_index [[thread_index_in_threadgroup]]) {
+    threadgroup float4 memory[Tile::memory];
+    Tile tile(memory, thread_index);
+    const uint all = q_dim + 2 * kv_dim;
+    const uint first = group.y * Tile::tokens;
+    const uint first_row = group.x * Tile::rows;
+    const uint slot = tile.get_decoded();
+    const uint i = slot / Tile::places;
+    const uint row =
+        min(first_row + 2 * (slot % Tile::places + i / 2 * Tile::places) + i % 2, all - 1);
+    device const block_q4_0 *w = row < q_dim            ? wq + size_t(row) * (in_dim / 32)
+                                 : row < q_dim + kv_dim ? wk + size_t(row - q_dim) * (in_dim / 32)
+                                     : wv + size_t(row - q_dim - kv_dim) * (in_dim / 32);
+    tile.multiply(w, x, norm_w, in_dim, first, tokens);
+    tile.normalise(in_dim, eps);
+    for (uint k = 0; k < Tile::slots; k += 2) {
+        const uint stacked = first_row + 2 * tile.get_slot(k / 2);
+        const bool is_q = stacked < q_dim;
+        const bool is_v = stacked >= q_dim + kv_dim;
+        const uint r = stacked - (is_q ? 0 : is_v ? q_dim + kv_dim : q_dim);
+        const float freq = freqs[r % head_dim / 2];
+        for (uint j = 0; j < Tile::kept; j++) {
+            const uint token = first + tile.get_token(j);
+            if (stacked >= all || token >= tokens)
+                continue;
+            const float a = tile.sums[k][j];
+            const float b = tile.sums[k + 1][j];
+            device float *out = is_q ? q + size_t(token) * q_dim + r
+                                     : (is_v ? v_cache : k_cache) + size_t(pos + token) * kv_dim + r;
+            const float angle = is_v ? 0.0f : float(pos + token) * freq;
+            const float c = precise::cos(angle);
+            const float s = precise::sin(angle);
+            out[0] = is_v ? a : a * c - b * s;
+            out[1] = is_v ? b : a * s + b * c;
+        }
+    }
+}
+
+#define TILED(end, size)                                                                           \
+    template [[host_name("qkv_rope_append_q4_0_tiled" end)]] kernel                                \
+        decltype(qkv_rope_append_tiled<typename tile_sizes<q4_0_tiles, true>::size>)               \
+            qkv_rope_append_tiled<typename tile_sizes<q4_0_tiles, true>::size>;
+TILED("", large)
+TILED("_small", small)
+TILED("_split", split)

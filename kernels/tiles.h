@@ -1,0 +1,245 @@
+// tiles: the product of many rows of weights with many tokens, a tile of both per threadgroup: what
+// the kernels of matvec, qkv_rope_append and gate_up_silu for large batches share.
+//
+// A threadgroup takes 32 columns at a time: it decodes the weights of its rows once, to floats in
+// threadgroup memory, and puts the values of its tokens beside them. A thread multiplies R rows with
+// T tokens from there, four columns at a time, so that R + T loads of a float4 feed 4 * R * T
+// multiplications, whose sums are in registers. What the next 32 columns need is loaded before the
+// multiplications begin and decoded after them.
+//
+// Where tiles are too few to fill a GPU, the columns are split too: S teams of a threadgroup compute
+// the same tile, each from every S-th 32 columns, with memory of its own, and add up in the end.
+//
+// Both halves of the memory are rows of 8 float4 in 9: any 8 neighbours are in different banks.
+//
+// Rows are numbered by slots: the thread at row place p of P has slots p, p + P, ... Which row of
+// which matrix is in a slot is the kernel's business, so that a thread can have rows that belong
+// together: a gate and its up, the two of a rotation.
+
+// How tiles read a format. Threads of a team take 32 columns of a row, `lanes` threads per row:
+//   fetch   what a thread keeps in registers until there is room for it
+//   put     decodes it to the row's 8 float4
+
+// Any format whose units are 32 weights (formats.h), decoded when they are loaded.
+template <typename F> struct tile_units {
+    typedef typename F::block block;
+    enum : uint { values = F::values, lanes = 1 };
+    struct part {
+        float4 v[8];
+    };
+    static METAL_FUNC part fetch(device const block *row, uint step, uint, uint) {
+        part p;
+        F::load(row, step, p.v);
+        return p;
+    }
+    static METAL_FUNC void put(part p, uint, threadgroup float4 *at) {
+        for (uint i = 0; i < 8; i++)
+            at[i] = p.v[i];
+    }
+};
+
+// Floats, four at a time; rows need not be whole steps.
+template <typename F> struct tile_floats {
+    typedef typename F::block block;
+    enum : uint { values = 1, lanes = 2 };
+    struct part {
+        float4 v[4];
+    };
+    static METAL_FUNC part fetch(device const block *row, uint step, uint in_dim, uint lane) {
+        part p;
+        for (uint i = 0; i < 4; i++) {
+            const uint unit = 8 * step + 4 * lane + i;
+            p.v[i] = float4(0.0f);
+            if (4 * unit < in_dim)
+                F::load(row, unit, &p.v[i]);
+        }
+        return p;
+    }
+    static METAL_FUNC void put(part p, uint lane, threadgroup float4 *at) {
+        for (uint i = 0; i < 4; i++)
+            at[4 * lane + i] = p.v[i];
+    }
+};
+
+// A tile of R * P rows and T * Q tokens: a team is P * Q threads.
+template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> struct tile {
+    enum : uint {
+        slots = R, // of a thread, which are this far apart:
+        places = P,
+        rows = R * P,
+        tokens = T * Q,
+        team = P * Q,
+        wide = 9,
+        memory = S * (rows + tokens) * wide, // float4 of a threadgroup
+        parts = tokens * 8 / team,           // float4 of x per thread and step
+        kept = T / S,                        // tokens whose sums a thread has in the end
+    };
+    static_assert(rows * F::lanes <= team && S * R * T * team <= 4 * memory && T % S == 0, "");
+
+    threadgroup float4 *w;
+    threadgroup float4 *x;
+    threadgroup float *shared;
+    uint me, place, column, mate; // in the team; its rows and tokens; which team
+    float sums[R][T];
+    float squares[HasNorm ? parts : 1];
+    typename F::part weights;
+    float4 values[parts];
+
+    METAL_FUNC tile(threadgroup float4 *m, uint thread_index) {
+        mate = thread_index / team;
+        me = thread_index % team;
+        place = me % P;
+        column = me / P;
+        w = m + mate * ((rows + tokens) * wide);
+        x = w + rows * wide;
+        shared = (threadgroup float *)m;
+        for (uint i = 0; i < R; i++)
+            for (uint j = 0; j < T; j++)
+                sums[i][j] = 0.0f;
+        for (uint i = 0; i < (HasNorm ? parts : 1u); i++)
+            squares[i] = 0.0f;
+    }
+
+    static METAL_FUNC void wait() {
+        if (team == 32)
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+        else
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+
+    // Slot i of this thread's sums; and the slot whose weights it decodes, if it does.
+    METAL_FUNC uint get_slot(uint i) const { return place + P * i; }
+    METAL_FUNC uint get_decoded() const { return min(me / F::lanes, uint(rows) - 1); }
+    METAL_FUNC bool decodes() const { return me < rows * F::lanes; }
+
+    // Tokens from `first` on of x_in (count, in_dim); past the last one, the last is repeated. row:
+    // the weights of the slot that this thread decodes.
+    METAL_FUNC void multiply(device const typename F::block *row, device const float *x_in,
+                             device const float *norm_w, uint in_dim, uint first, uint count) {
+        bring(*this, row, x_in, norm_w, in_dim, first, count);
+        if (S > 1)
+            add_up();
+    }
+
+    // Gives every 32 columns of the weights and of x in threadgroup memory to sink.add().
+    template <typename Sink>
+    METAL_FUNC void bring(thread Sink &sink, device const typename F::block *row,
+                          device const float *x_in, device const float *norm_w, uint in_dim,
+                          uint first, uint count) {
+        const uint steps = (in_dim + 31) / 32;
+        fetch(row, x_in, mate, in_dim, first, count);
+        for (uint turn = 0; turn < steps; turn += S) {
+            const uint step = turn + mate;
+            wait();
+            if (step < steps)
+                put(norm_w, step, in_dim);
+            wait();
+            if (step + S < steps)
+                fetch(row, x_in, step + S, in_dim, first, count);
+            if (step < steps)
+                sink.add(w, x);
+        }
+    }
+
+    METAL_FUNC void fetch(device const typename F::block *row, device const float *x_in, uint step,
+                          uint in_dim, uint first, uint count) {
+        const uint at = 32 * step + 4 * (me % 8);
+        if (decodes() && 32 * step < in_dim)
+            weights = F::fetch(row, step, in_dim, me % F::lanes);
+        for (uint i = 0; i < parts; i++) {
+            const uint token = min(first + me / 8 + i * (team / 8), count - 1);
+            values[i] = float4(0.0f);
+            if (at < in_dim)
+                values[i] = *(device const float4 *)(x_in + size_t(token) * in_dim + at);
+        }
+    }
+
+    METAL_FUNC void put(device const float *norm_w, uint step, uint in_dim) {
+        const uint part = me % 8;
+        const uint at = 32 * step + 4 * part;
+        if (decodes())
+            F::put(weights, me % F::lanes, w + get_decoded() * wide);
+        float4 norm = float4(0.0f);
+        if (HasNorm && at < in_dim)
+            norm = *(device const float4 *)(norm_w + at);
+        for (uint i = 0; i < parts; i++) {
+            float4 v = values[i];
+            if (HasNorm) {
+                float s = squares[i];
+                s = fma(v.x, v.x, s);
+                s = fma(v.y, v.y, s);
+                s = fma(v.z, v.z, s);
+                squares[i] = fma(v.w, v.w, s);
+                v *= norm;
+            }
+            x[(me / 8 + i * (team / 8)) * wide + part] = v;
+        }
+    }
+
+    METAL_FUNC void add(threadgroup const float4 *w_in, threadgroup const float4 *x_in) {
+        for (uint k = 0; k < 8; k++) {
+            float4 a[R];
+            float4 b[T];
+            for (uint i = 0; i < R; i++)
+                a[i] = w_in[(place + P * i) * wide + k];
+            for (uint j = 0; j < T; j++)
+                b[j] = x_in[(column + Q * j) * wide + k];
+            for (uint i = 0; i < R; i++)
+                for (uint j = 0; j < T; j++) {
+                    float s = fma(a[i].x, b[j].x, sums[i][j]);
+                    s = fma(a[i].y, b[j].y, s);
+                    s = fma(a[i].z, b[j].z, s);
+                    sums[i][j] = fma(a[i].w, b[j].w, s);
+                }
+        }
+    }
+
+    // Each team takes the sums of all teams for `kept` of the tokens of a thread.
+    METAL_FUNC void add_up() {
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint i = 0; i < R; i++)
+            for (uint j = 0; j < T; j++)
+                shared[((mate * R + i) * T + j) * team + me] = sums[i][j];
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint i = 0; i < R; i++)
+            for (uint j = 0; j < kept; j++) {
+                float s = 0.0f;
+                for (uint m = 0; m < S; m++)
+                    s += shared[((m * R + i) * T + mate * kept + j) * team + me];
+                sums[i][j] = s;
+            }
+    }
+
+    // Which token of the tile the sums [..][j] belong to.
+    METAL_FUNC uint get_token(uint j) const { return column + Q * (S > 1 ? mate * kept + j : j); }
+
+    // Divides the sums by the rms of their tokens.
+    METAL_FUNC void normalise(uint in_dim, float eps) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint i = 0; i < parts; i++) {
+            float s = squares[i];
+            s += simd_shuffle_xor(s, 1);
+            s += simd_shuffle_xor(s, 2);
+            s += simd_shuffle_xor(s, 4);
+            if (me % 8 == 0)
+                shared[mate * tokens + me / 8 + i * (team / 8)] = s;
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint j = 0; j < kept; j++) {
+            float s = 0.0f;
+            for (uint m = 0; m < S; m++)
+                s += shared[m * tokens + get_token(j)];
+            const float inverse = rsqrt(s / float(in_dim) + eps);
+            for (uint i = 0; i < R; i++)
+                sums[i][j] *= inverse;
+        }
+    }
+};
+
+// Large tiles use each decoded weight and each value of x most often; small ones are enough of them
+// to fill a GPU with the matrices of a small model; splitting columns does so for few tokens too.
+template <typename F, bool HasNorm> struct tile_sizes {
+    typedef tile<F, 8, 4, 8, 16, 1, HasNorm> large; // 64 rows, 64 tokens, 128 threads
+    typedef tile<F, 4, 4, 8, 8, 2, HasNorm> small;  // 32 rows, 32 tokens, 2 teams of 64
+    typedef tile<F, 4, 4, 4, 8, 4, HasNorm> split;  // 16 rows, 32 tokens, 4 teams of 32
+};
