@@ -15,7 +15,10 @@ PREFIX   = /usr/local#       where make install puts things
 DESTDIR  =#                 a folder to put before PREFIX, for packages
 DOUBLE   =#                 1: the Metal device against tests/metal_double (see assay-double)
 SOFT_SUITES = tape check threads simd language checked exact#  suites that run kernels in the test program itself
-CUDA_SUITES = tape check threads simd language cuda sanitizer#  suites that run through the double of NVIDIA's driver
+CUDA_SUITES = tape check_suite threads simd language cuda sanitizer#  suites that run through the double of NVIDIA's driver
+# Suites that run through Metal's double: all in which ASSAY_DEVICE makes a difference.
+DOUBLE_SUITES = tape check_suite threads simd language kernels subject time_mix model nonfinite llama rwkv7 state cli \
+           run_suite launch_suite untrusted validation bench experiments mutants project page readme
 ROOMS    = harness/base harness/device harness/device/msl harness/device/soft harness/device/cuda harness/check \
            harness/measure kernels reference project runner experiments report cli
 
@@ -79,9 +82,10 @@ TEST_OBJECTS  := $(call to_object,$(TESTS))
 BENCH_OBJECTS := $(call to_object,$(BENCHES) $(FUZZERS))
 DOUBLE_TESTS  := $(call to_object,$(wildcard tests/metal_double/test/*.[cm]))
 
-# Kernels that the tests compile stay out of the user's cache. ASSAY_PROGRAM is the program that the
-# tests of the command line run.
-RUN_TESTS = XDG_CACHE_HOME=$(CURDIR)/$(BUILD)/cache ASSAY_PROGRAM=$(CURDIR)/$(PROGRAM) \
+# Kernels that the tests compile stay out of the user's cache; all builds share them. ASSAY_PROGRAM is
+# the program that the tests of the command line run.
+CACHE = XDG_CACHE_HOME=$(CURDIR)/build/cache
+RUN_TESTS = $(CACHE) ASSAY_PROGRAM=$(CURDIR)/$(PROGRAM) \
     $(strip $(RUN) $(BUILD)/tests)
 
 # Targets that run something install what is missing for them first; plain `make` only compiles.
@@ -98,7 +102,7 @@ READY := $(if $(NEEDS),ready)
 all: $(PROGRAM) ## build ./assay (the default)
 
 test: $(PROGRAM) $(BUILD)/tests ## install what is missing, build and run the tests
-	$(if $(SUITE),$(foreach suite,$(SUITE),$(RUN_TESTS) -s $(suite) &&) true,$(RUN_TESTS))
+	$(RUN_TESTS) $(SUITE)
 
 check: $(PROGRAM) ## check every kernel against its oracle
 	./$(PROGRAM) check $(FILTER)
@@ -150,26 +154,26 @@ assay-double: ## build/double/assay: the Metal device on Linux, over the softwar
 	sh tools/deps.sh double
 	$(MAKE) BUILD=build/double DOUBLE=1 build/double/assay
 
-# Everything through the Metal device: the double's own tests, all suites, and `check` row by row.
-test-double: ## build it and run all tests through the Metal device
+# The double's own tests, every suite that runs kernels, and `check` row by row.
+test-double: ## build it and run the tests through the Metal device
 	sh tools/deps.sh test double
 	$(MAKE) BUILD=build/double DOUBLE=1 build/double/assay build/double/tests build/double/double_tests
 	sh tools/check_apple.sh $(CLANG)
-	XDG_CACHE_HOME=$(CURDIR)/build/double/cache build/double/double_tests
-	ASSAY_DEVICE=metal $(MAKE) BUILD=build/double DOUBLE=1 test
-	ASSAY_FLUSH=1 XDG_CACHE_HOME=$(CURDIR)/build/double/cache sh tools/same_rows.sh build/double/assay soft metal
+	$(CACHE) build/double/double_tests
+	ASSAY_DEVICE=metal $(MAKE) BUILD=build/double DOUBLE=1 SUITE="$(or $(SUITE),$(DOUBLE_SUITES))" test
+	ASSAY_FLUSH=1 $(CACHE) sh tools/same_rows.sh build/double/assay soft metal $(FILTER)
 
 # The CUDA device over a double of NVIDIA's driver that runs the PTX, slowly.
 test-cuda-double: $(PROGRAM) $(BUILD)/tests $(BUILD)/libcuda_double.so ## run kernels' tests through the CUDA device
-	for suite in $(CUDA_SUITES); do ASSAY_LIBDEVICE=$$(sh tools/libdevice.sh) ASSAY_DEVICE=cuda \
-	    ASSAY_LIBCUDA=$(CURDIR)/$(BUILD)/libcuda_double.so $(RUN_TESTS) -s $$suite || exit 1; done
+	ASSAY_LIBDEVICE=$$(sh tools/libdevice.sh) ASSAY_DEVICE=cuda \
+	    ASSAY_LIBCUDA=$(CURDIR)/$(BUILD)/libcuda_double.so $(RUN_TESTS) $(or $(SUITE),$(CUDA_SUITES))
 
 # One compiler for C and Objective-C: their sanitizers must be the same.
 asan-double: ## the double's own tests with sanitizers: no leak in 30,000 plays
 	sh tools/deps.sh test double
 	$(MAKE) BUILD=build/double-asan DOUBLE=1 CC="$(CLANG)" CFLAGS="-O1 -g" \
 	    SANITIZE=address,undefined build/double-asan/double_tests
-	GNUSTEP_SHOULD_CLEAN_UP=YES XDG_CACHE_HOME=$(CURDIR)/build/double/cache \
+	GNUSTEP_SHOULD_CLEAN_UP=YES $(CACHE) \
 	    ASAN_OPTIONS=detect_stack_use_after_return=0:detect_leaks=1 \
 	    ASAN_SYMBOLIZER_PATH="$$(ls /usr/bin/llvm-symbolizer* | head -n 1)" \
 	    LSAN_OPTIONS=suppressions=tests/metal_double/leaks.supp build/double-asan/double_tests

@@ -2,8 +2,7 @@
  *
  * An axis that is not given matches everything. A word that no kernel has is an error that names
  * the nearest valid one. */
-#ifndef ASSAY_AXES_H
-#define ASSAY_AXES_H
+#pragma once
 
 #include "harness/check/op.h"
 
@@ -26,16 +25,12 @@ typedef struct {
 /* For tables of options. */
 /* clang-format off */
 #define AXES_KERNEL_OPTIONS(query) \
-    {"format", OPTION_TEXT, &(query).formats, "F,...", \
-     "only kernels that read these weight formats, such as q4_0,q8_0", 0, 0}, \
-    {"accumulate", OPTION_TEXT, &(query).accumulate, "yes|no", \
-     "only kernels that add to their output, or only those that do not", 0, 0}, \
-    {"variant", OPTION_TEXT, &(query).variants, "V,...", \
-     "only these kernels or variants of an op, such as rowblock", 0, 0}
+    TEXT_OPTION("format", &(query).formats, "F,...", "only kernels that read these weight formats, such as q4_0,q8_0"), \
+    TEXT_OPTION("accumulate", &(query).accumulate, "yes|no", "only kernels that add to their output, or only those that do not"), \
+    TEXT_OPTION("variant", &(query).variants, "V,...", "only these kernels or variants of an op, such as rowblock")
 #define AXES_OPTIONS(query) \
     AXES_KERNEL_OPTIONS(query), \
-    {"batch", OPTION_TEXT, &(query).batches, "N,...", \
-     "tokens, for ops that take many (default: those of the shapes)", 0, 0}
+    TEXT_OPTION("batch", &(query).batches, "N,...", "tokens, for ops that take many (default: those of the shapes)")
 /* clang-format on */
 
 typedef struct {
@@ -58,5 +53,3 @@ void axes_get_format(const kernel *k, char *text, size_t size);
 /* An error: no `what` is called `word`; names the nearest one. */
 bool axes_refuse_word(const char *what, const char *word, const char *const *known, size_t count,
                       err *e);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Shapes need not be those of the registry. Any that has the right number of sizes and that the
  * kernel takes will do. */
-#ifndef ASSAY_BENCH_CASES_H
-#define ASSAY_BENCH_CASES_H
+#pragma once
 
 #include "cases.h"
 #include "harness/measure/bench.h"
@@ -24,5 +23,3 @@ bool bench_cases_find(const bench_query *q, bench_list *out, err *e);
 bool bench_cases_parse(const char *name, bench_case *out, err *e);
 void bench_cases_add(bench_list *l, const bench_case *c);
 void bench_cases_free(bench_list *l);
-
-#endif

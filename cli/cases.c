@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "kernels/kernels.h"
 #include "options.h"
 
@@ -16,11 +17,7 @@ static void add_case(case_list *l, size_t *room, const op *o, const kernel *k, c
     for (size_t i = l->count; i-- > 0 && l->items[i].kernel == k;)
         if (strcmp(l->items[i].name, c.name) == 0)
             return;
-    if (l->count == *room) {
-        *room = *room ? *room * 2 : 256;
-        l->items = realloc(l->items, *room * sizeof *l->items);
-        assert(l->items);
-    }
+    l->items = array_grow(l->items, l->count, room, sizeof *l->items);
     l->items[l->count++] = c;
 }
 
@@ -146,8 +143,7 @@ static bool find_input(const char *name, distribution *d, err *e) {
 /* Keeps the cases of l that a filter matches. */
 static bool apply_filters(const case_query *q, case_list *l, err *e) {
     size_t kept = 0;
-    bool *has_matched = calloc(q->filter_count + 1, sizeof *has_matched);
-    assert(has_matched);
+    bool *has_matched = array_new(q->filter_count + 1, sizeof *has_matched);
     for (size_t i = 0; i < l->count; i++) {
         bool is_wanted = q->filter_count == 0;
         for (size_t f = 0; f < q->filter_count; f++)

@@ -11,8 +11,8 @@
 static struct { bool clear, json; } settings;
 
 static const option options[] = {
-    {"clear", OPTION_FLAG, &settings.clear, NULL, "remove everything from it", 0, 0},
-    {"json", OPTION_FLAG, &settings.json, NULL, "print one JSON object", 0, 0},
+    FLAG_OPTION("clear", &settings.clear, "remove everything from it"),
+    FLAG_OPTION("json", &settings.json, "print one JSON object"),
 };
 
 static void print_facts(const cache_facts *f) {
@@ -55,7 +55,6 @@ const verb verb_cache = {
         "Everything in it can be made again: kernels compiled for the software device and for\n"
         "NVIDIA GPUs, and descriptions of ops. compiling is what making them took. When the cache\n"
         "passes its limit (ASSAY_CACHE_LIMIT, default 1G), what was not used for longest leaves.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

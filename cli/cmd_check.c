@@ -13,9 +13,9 @@ static suite_settings settings = {
 
 static const option options[] = {
     SUITE_OPTIONS(settings),
-    {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the rows to a file", 0, 0},
-    {"capture", OPTION_TEXT, &settings.run.capture, "F.gputrace",
-     "also capture the GPU's work of one case for Xcode (Metal only)", 0, 0},
+    TEXT_OPTION("csv", &settings.csv, "FILE", "also write the rows to a file"),
+    TEXT_OPTION("capture", &settings.run.capture, "F.gputrace",
+                "also capture the GPU's work of one case for Xcode (Metal only)"),
 };
 
 /* A trace of many cases is too large to be useful. Metal reads the variable when a worker
@@ -93,8 +93,7 @@ const verb verb_check = {
         "normalised mean squared error, the largest error divided by its tolerance (margin),\n"
         "and where that error is. The same seed gives the same rows. ASSAY_KERNELS names\n"
         "another kernels folder.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .runs_ops = true,
     .run = run,
 };

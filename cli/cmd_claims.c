@@ -1,6 +1,5 @@
 /* cmd_claims: `assay claims`. Published numbers against stored results. */
 #include <assert.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +16,10 @@ static struct {
 } settings;
 
 static const option options[] = {
-    {"claims", OPTION_TEXT, &settings.claims, "FILE.csv", "the claims (default results/claims.csv)",
-     0, 0},
-    {"json", OPTION_FLAG, &settings.json, NULL, "print JSON instead of the table", 0, 0},
-    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
-    {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the rows to a file", 0, 0},
+    TEXT_OPTION("claims", &settings.claims, "FILE.csv", "the claims (default results/claims.csv)"),
+    FLAG_OPTION("json", &settings.json, "print JSON instead of the table"),
+    FLAG_OPTION("md", &settings.markdown, "print Markdown instead of the table"),
+    TEXT_OPTION("csv", &settings.csv, "FILE", "also write the rows to a file"),
 };
 
 enum { DEVICE, CLAIM, PUBLISHED, MEASURED, VERDICT, REASON, COLUMNS };
@@ -242,7 +240,6 @@ const verb verb_claims = {
         "the software device decide nothing. Claims with the same such reason share a row of\n"
         "the table; --json and --csv list all of them. Exit status: 0 whatever the verdicts\n"
         "are.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

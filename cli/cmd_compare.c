@@ -15,13 +15,12 @@ static struct {
 } settings = {.min_effect = 3, .seed = 1};
 
 static const option options[] = {
-    {"min-effect", OPTION_PERCENT, &settings.min_effect, "PERCENT",
-     "smallest change worth a verdict (default 3)", 0, 0},
-    {"clock", OPTION_TEXT, &settings.clock, "C", "gpu, encode or wall (default gpu)", 0, 0},
-    {"explain", OPTION_FLAG, &settings.explain, NULL, "the numbers and the rule of each verdict", 0,
-     0},
-    {"json", OPTION_FLAG, &settings.json, NULL, "print one JSON object instead of the table", 0, 0},
-    {"md", OPTION_FLAG, &settings.markdown, NULL, "print Markdown instead of the table", 0, 0},
+    PERCENT_OPTION("min-effect", &settings.min_effect, "PERCENT",
+                   "smallest change worth a verdict (default 3)"),
+    TEXT_OPTION("clock", &settings.clock, "C", "gpu, encode or wall (default gpu)"),
+    FLAG_OPTION("explain", &settings.explain, "the numbers and the rule of each verdict"),
+    FLAG_OPTION("json", &settings.json, "print one JSON object instead of the table"),
+    FLAG_OPTION("md", &settings.markdown, "print Markdown instead of the table"),
     SEED_OPTION(&settings.seed, "the bootstrap"),
     {"", OPTION_SPLIT, &settings.split, NULL, NULL, 0, 0},
 };
@@ -42,12 +41,11 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     comparison_list l = {NULL, 0};
     timing_clock clock;
     size_t first = settings.split ? settings.split : 1;
-    if ((!settings.split && count != 2) || first >= count) {
-        err_set(e, EXIT_USAGE,
-                "compare takes two result files or folders, BASE and NEW, or several runs per "
-                "side: BASE... -- NEW...");
-        return e->code;
-    }
+    if ((!settings.split && count != 2) || first >= count)
+        return err_code(
+            e, EXIT_USAGE,
+            "compare takes two result files or folders, BASE and NEW, or several runs per "
+            "side: BASE... -- NEW...");
     exit_code code;
     if (find_clock(&clock, e) &&
         comparison_read(names, first, names + first, count - first, clock, &l, e)) {
@@ -79,7 +77,6 @@ const verb verb_compare = {
         "Mann-Whitney test, wider where neighbouring samples resemble each other, and ambiguous\n"
         "if the run was disturbed (labels busy, throttled, ramp). Exit status: 4 if one is\n"
         "slower, else 5 if one is ambiguous or missing, else 0.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

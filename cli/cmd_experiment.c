@@ -8,6 +8,7 @@
 
 #include "experiment_files.h"
 #include "experiments/experiment.h"
+#include "harness/base/array.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
@@ -26,23 +27,22 @@ static struct {
 } settings = {.seed = 1, .timeout_s = 3600, .math = MATH_DEFAULT};
 
 static const option options[] = {
-    {"quick", OPTION_FLAG, &settings.quick, NULL,
-     "fewer points and less time for each: minutes for all of them", 0, 0},
-    {"smoke", OPTION_FLAG, &settings.smoke, NULL,
-     "only shows that each works: the numbers mean nothing", 0, 0},
-    {"resume", OPTION_FLAG, &settings.resume, NULL,
-     "skip those with files of this build, device, level and kernel source", 0, 0},
+    FLAG_OPTION("quick", &settings.quick,
+                "fewer points and less time for each: minutes for all of them"),
+    FLAG_OPTION("smoke", &settings.smoke, "only shows that each works: the numbers mean nothing"),
+    FLAG_OPTION("resume", &settings.resume,
+                "skip those with files of this build, device, level and kernel source"),
     DEVICE_OPTION(&settings.device),
-    {"out", OPTION_TEXT, &settings.out, "DIR", "where the files go (default results/<device>)", 0,
-     0},
-    {"m|model", OPTION_TEXT, &settings.model, "FILE",
-     "GGUF file (default: SmolLM2-135M if `make model` fetched it, else the one included)", 0, 0},
+    TEXT_OPTION("out", &settings.out, "DIR", "where the files go (default results/<device>)"),
+    TEXT_OPTION(
+        "m|model", &settings.model, "FILE",
+        "GGUF file (default: SmolLM2-135M if `make model` fetched it, else the one included)"),
     SEED_OPTION(&settings.seed, "inputs and tokens"),
     MATH_OPTION(&settings.math, "fast, as Metal's"),
-    {"timeout", OPTION_SECONDS, &settings.timeout_s, "S",
-     "give up on an experiment after this many seconds (default 3600)", 0, 0},
-    {"json", OPTION_FLAG, &settings.json, NULL,
-     "print one JSON object instead of the conclusions, or of the list", 0, 0},
+    SECONDS_OPTION("timeout", &settings.timeout_s, "S",
+                   "give up on an experiment after this many seconds (default 3600)"),
+    FLAG_OPTION("json", &settings.json,
+                "print one JSON object instead of the conclusions, or of the list"),
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
 };
 
@@ -61,8 +61,7 @@ static lab_level get_level(void) {
 /* The worker --------------------------------------------------------------------------------- */
 
 static void *run_task(void *context, const char *task, size_t *bytes, bool *retire) {
-    answer *a = calloc(1, sizeof *a);
-    assert(a);
+    answer *a = array_new(1, sizeof *a);
     sheet *s = NULL;
     uint64_t start = os_now_ns();
     const experiment *x = experiment_find(task);
@@ -238,8 +237,7 @@ static void list_as_json(void) {
     for (size_t i = 0; i < experiment_count; i++) {
         fputs(i ? ",\n    {" : "\n    {", stdout);
         json_print_field(stdout, "experiment", experiments[i]->name);
-        fputs(", ", stdout);
-        json_print_field(stdout, "question", experiments[i]->question);
+        json_add_field(stdout, "question", experiments[i]->question);
         putchar('}');
     }
     puts("\n  ]\n}");
@@ -290,10 +288,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return serve(e);
     if (count == 0)
         return list_experiments();
-    if (count > MOST_EXPERIMENTS) {
-        err_set(e, EXIT_USAGE, "%zu names are too many; `all` is every experiment", count);
-        return e->code;
-    }
+    if (count > MOST_EXPERIMENTS)
+        return err_code(e, EXIT_USAGE, "%zu names are too many; `all` is every experiment", count);
     static const char *chosen[MOST_EXPERIMENTS];
     static delivery s;
     device_facts facts;
@@ -325,7 +321,6 @@ const verb verb_experiment = {
              "first, and things that are compared are timed interleaved. Each experiment writes a\n"
              "CSV file of rows, one of all samples, and a chart as SVG and PNG (by gnuplot) to\n"
              "results/<device>.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run_verb,
 };

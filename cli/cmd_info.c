@@ -20,9 +20,10 @@ static struct {
 
 static const option options[] = {
     DEVICE_OPTION(&settings.device),
-    {"field", OPTION_TEXT, &settings.field, "NAME",
-     "print only the value of this line, such as results, device or cache (for scripts)", 0, 0},
-    {"json", OPTION_FLAG, &settings.json, NULL, "print one JSON object instead of the lines", 0, 0},
+    TEXT_OPTION(
+        "field", &settings.field, "NAME",
+        "print only the value of this line, such as results, device or cache (for scripts)"),
+    FLAG_OPTION("json", &settings.json, "print one JSON object instead of the lines"),
 };
 
 /* A key with several values is an array: each value but the first continues it. */
@@ -138,11 +139,9 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         puts("]\n}");
     if (!d)
         return e->code;
-    if (settings.field && !settings.is_found) {
-        err_set(e, EXIT_USAGE, "info has no line '%.40s'; `assay info` shows all of them",
-                settings.field);
-        return e->code;
-    }
+    if (settings.field && !settings.is_found)
+        return err_code(e, EXIT_USAGE, "info has no line '%.40s'; `assay info` shows all of them",
+                        settings.field);
     return EXIT_OK;
 }
 
@@ -150,7 +149,6 @@ const verb verb_info = {
     .name = "info",
     .about =
         "describe this machine: devices, and why any is unavailable; compiler, CPU, caches, tools",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

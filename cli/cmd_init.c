@@ -12,8 +12,8 @@
 static bool wants_c;
 
 static const option options[] = {
-    {"c", OPTION_FLAG, &wants_c, NULL,
-     "describe the op by a C file, which can do anything, not by a short text", 0, 0},
+    FLAG_OPTION("c", &wants_c,
+                "describe the op by a C file, which can do anything, not by a short text"),
 };
 
 static bool copy_file(const char *from, const char *to, const char *name, err *e) {
@@ -58,7 +58,6 @@ const verb verb_init = {
         "mutants and report work on it with -C DIR, or from inside the folder, exactly as on\n"
         "Assay's own kernels. The file assay.project marks the folder. Files that exist are not\n"
         "replaced.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/worker.h"
 #include "harness/check/launch_run.h"
@@ -26,41 +27,41 @@ static struct {
 } settings = {.repeat = 1, .seed = 1, .max_findings = 20, .timeout_s = 60};
 
 static const option options[] = {
-    {"arg", OPTION_LIST, &settings.args, "I=WHAT", "what buffer I is given, see above", 0, 0},
-    {"args", OPTION_TEXT, &settings.args_file, "FILE",
-     "read more options from a file, separated by blanks or lines; # begins a comment", 0, 0},
-    {"I|include", OPTION_LIST, &settings.folders, "DIR", "look for included files in DIR", 0, 0},
-    {"D|define", OPTION_LIST, &settings.macros, "NAME[=V]", "define a macro", 0, 0},
-    {"allow-overread", OPTION_LIST, &settings.overreads, "I",
-     "loads past the end of buffer I are no findings: some kernels do it on purpose", 0, 0},
-    {"constant", OPTION_LIST, &settings.constants, "I=T:V",
-     "value of function constant I, such as 0=u32:64 (a bool is u8:1)", 0, 0},
-    {"threadgroup", OPTION_LIST, &settings.threadgroups, "I=N",
-     "bytes of threadgroup memory for [[threadgroup(I)]]", 0, 0},
-    {"grid", OPTION_TEXT, &settings.grid, "X[,Y,Z]", "size of the grid in threadgroups", 0, 0},
-    {"threads", OPTION_TEXT, &settings.threads, "X[,Y,Z]",
-     "or in threads; the last threadgroups may then be smaller", 0, 0},
-    {"group", OPTION_TEXT, &settings.group, "X[,Y,Z]", "size of a threadgroup in threads", 0, 0},
-    {"print", OPTION_LIST, &settings.prints, "I[:N]",
-     "print the first N elements of array I (default: 16 of each writable one)", 0, 0},
-    {"save", OPTION_LIST, &settings.saves, "I=PATH", "write the bytes of array I to a file", 0, 0},
-    {"validate", OPTION_FLAG, &settings.validate, NULL,
-     "watch every memory access and list findings; no times", 0, 0},
-    {"trace-nan", OPTION_FLAG, &settings.trace_nan, NULL,
-     "validate, and report where finite values give a NaN or an infinity", 0, 0},
-    {"strict", OPTION_FLAG, &settings.strict, NULL,
-     "milder findings fail the run too: threads that store the same value in one place", 0, 0},
+    LIST_OPTION("arg", &settings.args, "I=WHAT", "what buffer I is given, see above"),
+    TEXT_OPTION("args", &settings.args_file, "FILE",
+                "read more options from a file, separated by blanks or lines; # begins a comment"),
+    LIST_OPTION("I|include", &settings.folders, "DIR", "look for included files in DIR"),
+    LIST_OPTION("D|define", &settings.macros, "NAME[=V]", "define a macro"),
+    LIST_OPTION("allow-overread", &settings.overreads, "I",
+                "loads past the end of buffer I are no findings: some kernels do it on purpose"),
+    LIST_OPTION("constant", &settings.constants, "I=T:V",
+                "value of function constant I, such as 0=u32:64 (a bool is u8:1)"),
+    LIST_OPTION("threadgroup", &settings.threadgroups, "I=N",
+                "bytes of threadgroup memory for [[threadgroup(I)]]"),
+    TEXT_OPTION("grid", &settings.grid, "X[,Y,Z]", "size of the grid in threadgroups"),
+    TEXT_OPTION("threads", &settings.threads, "X[,Y,Z]",
+                "or in threads; the last threadgroups may then be smaller"),
+    TEXT_OPTION("group", &settings.group, "X[,Y,Z]", "size of a threadgroup in threads"),
+    LIST_OPTION("print", &settings.prints, "I[:N]",
+                "print the first N elements of array I (default: 16 of each writable one)"),
+    LIST_OPTION("save", &settings.saves, "I=PATH", "write the bytes of array I to a file"),
+    FLAG_OPTION("validate", &settings.validate,
+                "watch every memory access and list findings; no times"),
+    FLAG_OPTION("trace-nan", &settings.trace_nan,
+                "validate, and report where finite values give a NaN or an infinity"),
+    FLAG_OPTION("strict", &settings.strict,
+                "milder findings fail the run too: threads that store the same value in one place"),
     {"max-findings", OPTION_NUMBER, &settings.max_findings, "N",
      "list at most N findings (default 20)", 1, 1000000},
     {"repeat", OPTION_NUMBER, &settings.repeat, "N",
      "launch N times with the same contents and print median times (default 1)", 1, 1000000},
     SEED_OPTION(&settings.seed, "random contents"),
-    {"timeout", OPTION_SECONDS, &settings.timeout_s, "S",
-     "give up on the kernel after this many seconds (default 60)", 0, 0},
+    SECONDS_OPTION("timeout", &settings.timeout_s, "S",
+                   "give up on the kernel after this many seconds (default 60)"),
     DEVICE_OPTION(&settings.device),
     MATH_OPTION(&settings.math, "safe"),
-    {"capture", OPTION_TEXT, &settings.capture, "F.gputrace",
-     "also capture the GPU's work for Xcode (Metal only)", 0, 0},
+    TEXT_OPTION("capture", &settings.capture, "F.gputrace",
+                "also capture the GPU's work for Xcode (Metal only)"),
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
 };
 enum { OPTION_COUNT = sizeof options / sizeof *options };
@@ -198,8 +199,8 @@ static void *run_launch(void *context, const char *task, size_t *bytes, bool *re
     fclose(out);
     *bytes = sizeof a + used;
     *retire = true;
-    char *all = malloc(*bytes);
-    assert(all && text);
+    char *all = array_new(1, *bytes);
+    assert(text);
     memcpy(all, &a, sizeof a);
     memcpy(all + sizeof a, text, used);
     free(text);
@@ -368,7 +369,6 @@ const verb verb_launch = {
         "writes outside of its buffers or --validate finds something.\n\n"
         "  assay launch kernels/buffer_copy.metal buffer_copy --arg 0=f32[100]:ramp \\\n"
         "      --arg 1=f32[100] --arg 2=u32:100 --grid 4 --group 32 --validate\n",
-    .options = options,
-    .option_count = OPTION_COUNT,
+    VERB_OPTIONS(options),
     .run = run,
 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/progress.h"
@@ -24,19 +25,17 @@ static struct {
 } settings;
 
 static const option options[] = {
-    {"brief", OPTION_FLAG, &settings.brief, NULL,
-     "print only messages and totals, no list of kernels", 0, 0},
-    {"coverage", OPTION_FLAG, &settings.coverage, NULL,
-     "print a table instead: kernels found in each file, compiled, refused and why", 0, 0},
-    {"ptx", OPTION_FLAG, &settings.ptx, NULL,
-     "only compile each kernel for NVIDIA GPUs (none is needed), and assemble it if ptxas exists",
-     0, 0},
-    {"json", OPTION_FLAG, &settings.json, NULL, "print one JSON object instead of the messages", 0,
-     0},
-    {"sarif", OPTION_TEXT, &settings.sarif, "FILE.sarif",
-     "also write the messages as SARIF 2.1.0, for code scanning", 0, 0},
-    {"I|include", OPTION_LIST, &settings.folders, "DIR", "look for included files in DIR", 0, 0},
-    {"D|define", OPTION_LIST, &settings.macros, "NAME[=V]", "define a macro", 0, 0},
+    FLAG_OPTION("brief", &settings.brief, "print only messages and totals, no list of kernels"),
+    FLAG_OPTION("coverage", &settings.coverage,
+                "print a table instead: kernels found in each file, compiled, refused and why"),
+    FLAG_OPTION("ptx", &settings.ptx,
+                "only compile each kernel for NVIDIA GPUs (none is needed), and assemble it if "
+                "ptxas exists"),
+    FLAG_OPTION("json", &settings.json, "print one JSON object instead of the messages"),
+    TEXT_OPTION("sarif", &settings.sarif, "FILE.sarif",
+                "also write the messages as SARIF 2.1.0, for code scanning"),
+    LIST_OPTION("I|include", &settings.folders, "DIR", "look for included files in DIR"),
+    LIST_OPTION("D|define", &settings.macros, "NAME[=V]", "define a macro"),
 };
 
 /* Files ------------------------------------------------------------------------------------- */
@@ -47,11 +46,7 @@ typedef struct {
 } path_list;
 
 static void add_path(path_list *list, const char *path) {
-    if (list->count == list->room) {
-        list->room = list->room ? 2 * list->room : 16;
-        list->paths = realloc(list->paths, list->room * sizeof *list->paths);
-        assert(list->paths);
-    }
+    list->paths = array_grow(list->paths, list->count, &list->room, sizeof *list->paths);
     list->paths[list->count] = strdup(path);
     assert(list->paths[list->count]);
     list->count++;
@@ -63,14 +58,10 @@ static void free_paths(path_list *list) {
     free(list->paths);
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 /* Every .metal file below a folder; what begins with a dot is left out. */
 static bool add_folder(path_list *list, const char *folder, int depth, err *e) {
     struct dirent **entries;
-    int n = depth < 32 ? scandir(folder, &entries, NULL, by_name) : 0;
+    int n = depth < 32 ? scandir(folder, &entries, NULL, alphasort) : 0;
     if (n < 0)
         return err_set(e, EXIT_USAGE, "cannot read the folder %.200s", folder);
     bool ok = true;
@@ -323,8 +314,7 @@ const verb verb_lint = {
         "without a bounds check. A comment NOLINT(rule) on its line silences a warning. A file\n"
         "that the second parser does not accept (templates over vectors) is reported as\n"
         "compiled, not linted. Exit status: 1 if there is any error.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .reads_kernels = true,
     .run = run,
 };

@@ -18,8 +18,8 @@ static struct {
 
 static const option options[] = {
     AXES_KERNEL_OPTIONS(settings.axes),
-    {"md", OPTION_FLAG, &settings.md, NULL, "as a Markdown table, one row per op", 0, 0},
-    {"json", OPTION_FLAG, &settings.json, NULL, "as a JSON array, one object per kernel", 0, 0},
+    FLAG_OPTION("md", &settings.md, "as a Markdown table, one row per op"),
+    FLAG_OPTION("json", &settings.json, "as a JSON array, one object per kernel"),
 };
 
 /* The selection: names of ops and kernels, or globs. */
@@ -219,8 +219,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         return e->code;
     if ((settings.json ? print_json(&s) : settings.md ? print_markdown(&s) : print_table(&s)) > 0)
         return EXIT_OK;
-    err_set(e, EXIT_USAGE, "no kernel has the given format, variant and accumulation");
-    return e->code;
+    return err_code(e, EXIT_USAGE, "no kernel has the given format, variant and accumulation");
 }
 
 const verb verb_list = {
@@ -228,8 +227,7 @@ const verb verb_list = {
     .names = "[NAME...]",
     .about = "list the ops and their kernels",
     .notes = "NAME is an op, a kernel or a glob: 'matvec*'. Without one, all are listed.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .runs_ops = true,
     .run = run,
 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cases.h"
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/root.h"
@@ -27,14 +28,14 @@ static const option options[] = {
     {"sample", OPTION_NUMBER, &sample, "N", "try only N of them, drawn at random (default: all)", 1,
      1000000},
     SEED_OPTION(&seed, "the sample and of the inputs"),
-    {"csv", OPTION_TEXT, &csv_path, "FILE", "also write one row per mutant to a file", 0, 0},
-    {"json", OPTION_FLAG, &json, NULL, "print one JSON object; the table goes to stderr", 0, 0},
-    {"resume", OPTION_FLAG, &resume, NULL,
-     "continue a run: skip the mutants that the --csv file has, and add the others", 0, 0},
+    TEXT_OPTION("csv", &csv_path, "FILE", "also write one row per mutant to a file"),
+    FLAG_OPTION("json", &json, "print one JSON object; the table goes to stderr"),
+    FLAG_OPTION("resume", &resume,
+                "continue a run: skip the mutants that the --csv file has, and add the others"),
     {"jobs", OPTION_NUMBER, &jobs, "N", "workers at the same time (default: one per CPU, up to 8)",
      1, 256},
-    {"timeout", OPTION_SECONDS, &timeout_s, "S",
-     "CPU seconds after which a mutant counts as endless (default 10)", 0, 0},
+    SECONDS_OPTION("timeout", &timeout_s, "S",
+                   "CPU seconds after which a mutant counts as endless (default 10)"),
     {"worker", OPTION_TEXT, &worker_folder, NULL, NULL, 0, 0},
 };
 
@@ -58,8 +59,7 @@ typedef struct {
  * unmutated, before any mutant. */
 static void find_plain(delivery *s) {
     size_t room = s->list->count * MUTANT_KERNELS;
-    s->plain = calloc(room + 1, sizeof *s->plain);
-    assert(s->plain);
+    s->plain = array_new(room + 1, sizeof *s->plain);
     for (size_t i = 0; i < s->list->count; i++) {
         const mutant *m = &s->list->items[i];
         for (size_t k = 0; k < m->kernel_count && k < MUTANT_KERNELS; k++) {
@@ -172,9 +172,8 @@ static bool run_workers(delivery *s, const char *scratch, const char *const *tas
 
 static bool run_tasks(delivery *s, const char *scratch, err *e) {
     size_t count = s->plain_count + s->list->count - s->before;
-    char(*names)[24] = calloc(count + 1, sizeof *names);
-    const char **tasks = calloc(count + 1, sizeof *tasks);
-    assert(names && tasks);
+    char(*names)[24] = array_new(count + 1, sizeof *names);
+    const char **tasks = array_new(count + 1, sizeof *tasks);
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
         snprintf(names[i], sizeof names[i], "%zu", i);
@@ -259,10 +258,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         return e->code;
     if (worker_folder)
         return mutant_serve(worker_folder, seed, timeout_s, find_cases, e);
-    if (resume && !csv_path) {
-        err_set(e, EXIT_USAGE, "--resume needs --csv FILE: the run to continue");
-        return e->code;
-    }
+    if (resume && !csv_path)
+        return err_code(e, EXIT_USAGE, "--resume needs --csv FILE: the run to continue");
     case_query query = {.filters = names, .filter_count = count};
     const suite soft = {.device = "soft"};
     case_list cases = {NULL, 0};
@@ -302,8 +299,7 @@ const verb verb_mutants = {
         "listed with their reasons in tests/mutants-known.txt (in a project,\n"
         "mutants-known.txt). Exit status: 1 if less than 95 percent of the rest are caught. Runs\n"
         "on the software device. The same seed gives the same mutants.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .runs_ops = true,
     .run = run,
 };

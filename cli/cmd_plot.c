@@ -15,8 +15,8 @@
 static struct { const char *out; } settings;
 
 static const option options[] = {
-    {"out", OPTION_TEXT, &settings.out, "DIR",
-     "folder for the charts (default: beside the files, if they are in one folder)", 0, 0},
+    TEXT_OPTION("out", &settings.out, "DIR",
+                "folder for the charts (default: beside the files, if they are in one folder)"),
 };
 
 enum { NAME = 128 };
@@ -151,7 +151,6 @@ const verb verb_plot = {
              "become\n"
              "one line per row. Several folders share the same charts, one series per device.\n"
              "check.csv, made by `assay check --csv DIR/check.csv`, becomes a chart of errors.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

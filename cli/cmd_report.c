@@ -1,10 +1,10 @@
 /* cmd_report: `assay report`. Stored results as one page. */
-#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "experiments/experiment.h"
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/root.h"
 #include "report/page.h"
@@ -13,17 +13,15 @@
 static struct { const char *claims, *out; } settings;
 
 static const option options[] = {
-    {"out", OPTION_TEXT, &settings.out, "FILE", "the page (default results/report.html)", 0, 0},
-    {"claims", OPTION_TEXT, &settings.claims, "FILE.csv", "the claims (default results/claims.csv)",
-     0, 0},
+    TEXT_OPTION("out", &settings.out, "FILE", "the page (default results/report.html)"),
+    TEXT_OPTION("claims", &settings.claims, "FILE.csv", "the claims (default results/claims.csv)"),
 };
 
 static bool draw(const claim_list *claims, const store *s, err *e) {
     char home[PATH_MAX], root[PATH_MAX], path[PATH_MAX + 32], folder[PATH_MAX];
     if (!os_find_home(home, sizeof home, e) || !root_find(root, sizeof root, e))
         return false;
-    const char **names = calloc(experiment_count + 1, sizeof *names);
-    assert(names);
+    const char **names = array_new(experiment_count + 1, sizeof *names);
     for (size_t i = 0; i < experiment_count; i++)
         names[i] = experiments[i]->name;
     page_content c = {
@@ -59,7 +57,6 @@ const verb verb_report = {
         "give the same page. The page needs no network: charts, style and script are embedded.\n"
         "Prints the path of the page. A malformed file is left out: the page and the message\n"
         "name it, and the exit status is 2.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

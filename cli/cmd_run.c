@@ -1,12 +1,12 @@
 /* cmd_run: `assay run`. Text from a model: the text goes to stdout as it is generated, the timings
  * to stderr. */
-#include <assert.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "input.h"
 #include "open_model.h"
@@ -33,16 +33,15 @@ static struct {
               .math = MATH_DEFAULT};
 
 static const option options[] = {
-    {"m|model", OPTION_TEXT, &settings.model, "FILE",
-     "GGUF file (default: the model that comes with Assay)", 0, 0},
-    {"p|prompt", OPTION_ANY_TEXT, &settings.prompt, "TEXT", "text to continue; - reads stdin", 0,
-     0},
+    TEXT_OPTION("m|model", &settings.model, "FILE",
+                "GGUF file (default: the model that comes with Assay)"),
+    ANY_TEXT_OPTION("p|prompt", &settings.prompt, "TEXT", "text to continue; - reads stdin"),
     {"n|tokens", OPTION_NUMBER, &settings.tokens, "N",
      "maximum number of tokens to generate (default 128)", 0, UINT32_MAX},
     {"c|context", OPTION_NUMBER, &settings.context, "N",
      "context length (default: what is needed, at most the model's)", 1, UINT32_MAX},
-    {"long-context", OPTION_FLAG, &settings.long_context, NULL,
-     "allow a context longer than the model was trained for", 0, 0},
+    FLAG_OPTION("long-context", &settings.long_context,
+                "allow a context longer than the model was trained for"),
     {"temp", OPTION_REAL, &settings.temperature, "T",
      "sampling temperature; 0 is greedy (default 0)", 0, 100},
     {"top-k", OPTION_NUMBER, &settings.top_k, "K",
@@ -56,22 +55,20 @@ static const option options[] = {
     {"repeat-last-n", OPTION_NUMBER, &settings.repeat_last, "N",
      "number of recent tokens penalised (default 64)", 0, 1u << 20},
     SEED_OPTION(&settings.seed, "the sampling"),
-    {"chat", OPTION_FLAG, &settings.chat, NULL, "treat the prompt as a message to an assistant", 0,
-     0},
-    {"system", OPTION_ANY_TEXT, &settings.system, "TEXT", "system message, with --chat", 0, 0},
-    {"echo", OPTION_FLAG, &settings.echo, NULL, "print the prompt too", 0, 0},
-    {"ids", OPTION_FLAG, &settings.ids, NULL, "print token ids instead of text", 0, 0},
-    {"special", OPTION_FLAG, &settings.special, NULL, "print control tokens too", 0, 0},
-    {"save-state", OPTION_TEXT, &settings.save_state, "FILE",
-     "save the state of the model after the text, to continue from later", 0, 0},
-    {"load-state", OPTION_TEXT, &settings.load_state, "FILE",
-     "continue from a state that was saved with the same model", 0, 0},
+    FLAG_OPTION("chat", &settings.chat, "treat the prompt as a message to an assistant"),
+    ANY_TEXT_OPTION("system", &settings.system, "TEXT", "system message, with --chat"),
+    FLAG_OPTION("echo", &settings.echo, "print the prompt too"),
+    FLAG_OPTION("ids", &settings.ids, "print token ids instead of text"),
+    FLAG_OPTION("special", &settings.special, "print control tokens too"),
+    TEXT_OPTION("save-state", &settings.save_state, "FILE",
+                "save the state of the model after the text, to continue from later"),
+    TEXT_OPTION("load-state", &settings.load_state, "FILE",
+                "continue from a state that was saved with the same model"),
     {"in-flight", OPTION_NUMBER, &settings.in_flight, "N",
      "greedy steps submitted ahead, with --temp 0 (default 2)", 1, MODEL_IN_FLIGHT},
-    {"no-scan", OPTION_FLAG, &settings.no_scan, NULL, "do not look for NaN in the weights first", 0,
-     0},
-    {"trace-nan", OPTION_FLAG, &settings.trace, NULL,
-     "look for NaN after every launch of the prompt first", 0, 0},
+    FLAG_OPTION("no-scan", &settings.no_scan, "do not look for NaN in the weights first"),
+    FLAG_OPTION("trace-nan", &settings.trace,
+                "look for NaN after every launch of the prompt first"),
     DEVICE_OPTION(&settings.device),
     MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
@@ -160,8 +157,7 @@ static char *get_prompt(const gguf *g, size_t *bytes, err *e) {
         text = input_read(TOKENIZER_TEXT_MAX, bytes, e);
     } else {
         *bytes = strlen(settings.prompt);
-        text = malloc(*bytes + 1);
-        assert(text);
+        text = array_new(1, *bytes + 1);
         memcpy(text, settings.prompt, *bytes + 1);
     }
     if (!text || !settings.chat)
@@ -254,8 +250,7 @@ static bool save_state(model *m, const stream *out, uint32_t start, const genera
                        err *e) {
     if (!settings.save_state)
         return true;
-    float *logits = malloc(model_get_shape(m)->vocab * sizeof *logits);
-    assert(logits);
+    float *logits = array_new(model_get_shape(m)->vocab, sizeof *logits);
     bool is_seen = model_get_position(m) == start + r->prompt_tokens + r->tokens;
     bool ok = (is_seen || model_forward_token(m, out->token, PLAY_WHOLE, logits, NULL, e)) &&
               model_write_state(m, settings.save_state, e);
@@ -347,7 +342,6 @@ const verb verb_run = {
         "default) output is deterministic; above 0, --seed decides. Without -m the small model\n"
         "that comes with the project is used; `make model` gets a larger one. Ctrl-C ends the "
         "text.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

@@ -19,17 +19,17 @@ static struct {
 } settings;
 
 static const option options[] = {
-    {"m|model", OPTION_TEXT, &settings.model, "FILE",
-     "GGUF file with the vocabulary (default: the model that comes with Assay)", 0, 0},
-    {"special", OPTION_FLAG, &settings.special, NULL,
-     "parse special tokens such as <|im_start|> (default: plain text)", 0, 0},
-    {"bos", OPTION_FLAG, &settings.bos, NULL,
-     "add BOS and EOS where the file asks for them (default: none)", 0, 0},
-    {"exact", OPTION_FLAG, &settings.exact, NULL,
-     "keep bytes that are not UTF-8 (default: replaced by U+FFFD, as in llama.cpp)", 0, 0},
-    {"detokenize", OPTION_FLAG, &settings.detokenize, NULL,
-     "ids to bytes; control tokens are left out unless --special is given", 0, 0},
-    {"pieces", OPTION_FLAG, &settings.pieces, NULL, "print a table of ids and their bytes", 0, 0},
+    TEXT_OPTION("m|model", &settings.model, "FILE",
+                "GGUF file with the vocabulary (default: the model that comes with Assay)"),
+    FLAG_OPTION("special", &settings.special,
+                "parse special tokens such as <|im_start|> (default: plain text)"),
+    FLAG_OPTION("bos", &settings.bos,
+                "add BOS and EOS where the file asks for them (default: none)"),
+    FLAG_OPTION("exact", &settings.exact,
+                "keep bytes that are not UTF-8 (default: replaced by U+FFFD, as in llama.cpp)"),
+    FLAG_OPTION("detokenize", &settings.detokenize,
+                "ids to bytes; control tokens are left out unless --special is given"),
+    FLAG_OPTION("pieces", &settings.pieces, "print a table of ids and their bytes"),
 };
 
 /* --- input --- */
@@ -189,7 +189,6 @@ const verb verb_tokenize = {
         "--no-parse-special`. UTF-8 text survives the round trip byte for byte if the vocabulary\n"
         "has all 256 bytes (bytes it lacks are dropped). Bytes that are not UTF-8 become U+FFFD;\n"
         "with --exact they survive too.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

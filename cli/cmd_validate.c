@@ -22,13 +22,13 @@ static const option options[] = {
     SUITE_OPTIONS(settings),
     {"max-findings", OPTION_NUMBER, &max_findings, "N",
      "list at most N findings at the end (default 50)", 1, 100000},
-    {"trace-nan", OPTION_FLAG, &trace_nan, NULL,
-     "also report where finite values give a NaN or an infinity", 0, 0},
-    {"strict", OPTION_FLAG, &strict, NULL,
-     "milder findings fail the run too: threads that store the same value in one place", 0, 0},
-    {"csv", OPTION_TEXT, &settings.csv, "FILE", "also write the findings to a file", 0, 0},
-    {"sarif", OPTION_TEXT, &sarif, "FILE.sarif",
-     "also write findings and failed cases as SARIF 2.1.0, for code scanning", 0, 0},
+    FLAG_OPTION("trace-nan", &trace_nan,
+                "also report where finite values give a NaN or an infinity"),
+    FLAG_OPTION("strict", &strict,
+                "milder findings fail the run too: threads that store the same value in one place"),
+    TEXT_OPTION("csv", &settings.csv, "FILE", "also write the findings to a file"),
+    TEXT_OPTION("sarif", &sarif, "FILE.sarif",
+                "also write findings and failed cases as SARIF 2.1.0, for code scanning"),
 };
 
 /* Where the rows go: with --json, stdout has only the object. */
@@ -85,9 +85,7 @@ static void add_csv_rows(csv *file, const finding_list *found) {
     static const char *const names[] = {"case",  "class",  "file",  "line",    "thread",
                                         "group", "buffer", "label", "element", "outside_by",
                                         "bytes", "count",  "text"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        csv_add_text(file, names[i]);
-    csv_end_row(file);
+    csv_add_row(file, names, sizeof names / sizeof *names);
     for (size_t i = 0; i < found->count; i++) {
         const finding *f = &found->items[i];
         char thread[48], group[48], number[32];
@@ -283,8 +281,7 @@ const verb verb_validate = {
         "from inactive lanes, undefined arithmetic, endless loops. No times are shown: they\n"
         "would mean nothing. MTL_SHADER_VALIDATION=1 does the same for every other verb. On\n"
         "NVIDIA GPUs all cases run under each of the four tools of compute-sanitizer.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .runs_ops = true,
     .run = run,
 };

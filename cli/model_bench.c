@@ -1,6 +1,5 @@
 /* model_bench: `assay model bench`. The tests and how they are timed are in runner/model_bench.h;
  * here they are asked for and their results written with llama-bench's names. */
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,8 +26,8 @@ static struct {
               .math = MATH_DEFAULT};
 
 static const option options[] = {
-    {"m|model", OPTION_TEXT, &settings.model, "FILE",
-     "GGUF file (default: the model that comes with Assay)", 0, 0},
+    TEXT_OPTION("m|model", &settings.model, "FILE",
+                "GGUF file (default: the model that comes with Assay)"),
     {"p|prompt", OPTION_NUMBERS, &settings.prompts, "N,N",
      "prompt lengths; 0 is none (default 512)", 0, 1u << 24},
     {"n|tokens", OPTION_NUMBERS, &settings.tokens, "N,N",
@@ -36,8 +35,7 @@ static const option options[] = {
     {"d|depth", OPTION_NUMBERS, &settings.depths, "N,N",
      "context depths: tokens already seen (default 0)", 0, 1u << 24},
     {"r|repeats", OPTION_NUMBER, &settings.repeats, "N", "samples per test (default 5)", 1, 100000},
-    {"o|output", OPTION_TEXT, &settings.output, "FORMAT",
-     "md, csv, json, jsonl or sql (default md)", 0, 0},
+    TEXT_OPTION("o|output", &settings.output, "FORMAT", "md, csv, json, jsonl or sql (default md)"),
     SEED_OPTION(&settings.seed, "the token ids"),
     DEVICE_OPTION(&settings.device),
     MATH_OPTION(&settings.math, "fast, as Metal's"),
@@ -116,15 +114,11 @@ static exit_code run(const char *const *names, size_t name_count, err *e) {
     bench_format format;
     static bench_test tests[MAX_TESTS];
     size_t count = list_tests(tests);
-    if (!bench_format_find(settings.output, &format)) {
-        err_set(e, EXIT_USAGE, "--output takes md, csv, json, jsonl or sql, not '%.40s'",
-                settings.output);
-        return e->code;
-    }
-    if (count == 0) {
-        err_set(e, EXIT_USAGE, "nothing to measure: -p and -n are both 0");
-        return e->code;
-    }
+    if (!bench_format_find(settings.output, &format))
+        return err_code(e, EXIT_USAGE, "--output takes md, csv, json, jsonl or sql, not '%.40s'",
+                        settings.output);
+    if (count == 0)
+        return err_code(e, EXIT_USAGE, "nothing to measure: -p and -n are both 0");
     open_model s;
     model_options how = {.context = find_context(tests, count)};
     bool ok = open_model_file(&s, settings.model, e) &&
@@ -145,7 +139,6 @@ const verb model_bench_verb = {
         "llama-bench waits for each. One run warms up, then each repeat is a sample. Column names "
         "are llama-bench's: t/s is mean and\n"
         "standard deviation, followed by the median and the quartiles.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

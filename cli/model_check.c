@@ -1,9 +1,9 @@
 /* model_check: `assay model check`: options and output. The checking is in runner/model_check.h. */
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/progress.h"
 #include "harness/base/table.h"
 #include "harness/check/fill.h"
@@ -20,16 +20,16 @@ static struct {
 } settings = {.prompt = 20, .tokens = 16, .reference = 4, .seed = 1};
 
 static const option options[] = {
-    {"m|model", OPTION_TEXT, &settings.model, "FILE",
-     "GGUF file (default: the model that comes with Assay)", 0, 0},
+    TEXT_OPTION("m|model", &settings.model, "FILE",
+                "GGUF file (default: the model that comes with Assay)"),
     {"p|prompt", OPTION_NUMBER, &settings.prompt, "N", "prompt length in tokens (default 20)", 1,
      1u << 20},
     {"n|tokens", OPTION_NUMBER, &settings.tokens, "N", "tokens to decode (default 16)", 1,
      1u << 20},
     {"reference", OPTION_NUMBER, &settings.reference, "N",
      "tokens also run through the double-precision pass (default 4)", 0, 1u << 20},
-    {"launches", OPTION_FLAG, &settings.launches, NULL,
-     "print one row per launch: smallest, largest and mean value, NaNs, error", 0, 0},
+    FLAG_OPTION("launches", &settings.launches,
+                "print one row per launch: smallest, largest and mean value, NaNs, error"),
     SEED_OPTION(&settings.seed, "the token ids, for files whose vocabulary cannot be read"),
     DEVICE_OPTION(&settings.device),
     MATH_OPTION(&settings.math, "safe"),
@@ -51,8 +51,7 @@ static uint32_t *make_prompt(const gguf *g, const model_shape *s, size_t count) 
     if (t)
         tokenizer_encode(t, passage, strlen(passage), TOKENIZE_ADD_SPECIAL, &words);
     rng random = rng_new(settings.seed, "model check");
-    uint32_t *ids = malloc(count * sizeof *ids);
-    assert(ids);
+    uint32_t *ids = array_new(count, sizeof *ids);
     for (size_t i = 0; i < count; i++)
         ids[i] = words.count ? words.items[i % words.count] : rng_below(&random, s->vocab);
     token_list_free(&words);
@@ -169,7 +168,6 @@ const verb model_check_verb = {
              "activations. Then the whole: against a forward pass in double precision, the prompt\n"
              "against the same tokens one by one, and the ways to play a tape against each other.\n"
              "`error` is the largest error divided by the allowed error: above 1 is wrong.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

@@ -12,12 +12,12 @@ static struct {
 } settings;
 
 static const option options[] = {
-    {"type", OPTION_TEXT, &settings.type, "T",
-     "q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, f16 or f32", 0, 0},
-    {"pure", OPTION_FLAG, &settings.pure, NULL,
-     "also convert the head, which otherwise becomes Q6_K or Q8_0", 0, 0},
-    {"keep", OPTION_LIST, &settings.kept, "GLOB",
-     "leave matching tensors as they are, e.g. 'blk.*.ffn_down.*' (repeatable)", 0, 0},
+    TEXT_OPTION("type", &settings.type, "T",
+                "q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, f16 or f32"),
+    FLAG_OPTION("pure", &settings.pure,
+                "also convert the head, which otherwise becomes Q6_K or Q8_0"),
+    LIST_OPTION("keep", &settings.kept, "GLOB",
+                "leave matching tensors as they are, e.g. 'blk.*.ffn_down.*' (repeatable)"),
 };
 
 static bool is_same_file(const char *a, const char *b) {
@@ -44,10 +44,8 @@ static bool convert(const char *in, const char *out, const gguf_type *type, err 
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
-    if (count != 2) {
-        err_set(e, EXIT_USAGE, "model convert takes two files, IN and OUT; got %zu", count);
-        return e->code;
-    }
+    if (count != 2)
+        return err_code(e, EXIT_USAGE, "model convert takes two files, IN and OUT; got %zu", count);
     if (!settings.type) {
         char valid[128];
         convert_list_types(valid, sizeof valid);
@@ -57,11 +55,9 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     const gguf_type *type = convert_find_type(settings.type, e);
     if (!type)
         return e->code;
-    if (is_same_file(names[0], names[1])) {
-        err_set(e, EXIT_USAGE, "%.100s is the input file; give another one for the output",
-                names[1]);
-        return e->code;
-    }
+    if (is_same_file(names[0], names[1]))
+        return err_code(e, EXIT_USAGE, "%.100s is the input file; give another one for the output",
+                        names[1]);
     return convert(names[0], names[1], type, e) ? EXIT_OK : e->code;
 }
 
@@ -78,7 +74,6 @@ const verb model_convert_verb = {
         "refused,\n"
         "and a scale beyond fp16 is kept at 65504 where ggml would write infinity. IN may use any\n"
         "types that kernels read. OUT is written completely or not at all.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

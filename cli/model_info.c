@@ -13,9 +13,9 @@
 static struct { bool json, tensors, metadata; } settings;
 
 static const option options[] = {
-    {"json", OPTION_FLAG, &settings.json, NULL, "print one JSON object", 0, 0},
-    {"tensors", OPTION_FLAG, &settings.tensors, NULL, "list every tensor too", 0, 0},
-    {"metadata", OPTION_FLAG, &settings.metadata, NULL, "list every metadata value too", 0, 0},
+    FLAG_OPTION("json", &settings.json, "print one JSON object"),
+    FLAG_OPTION("tensors", &settings.tensors, "list every tensor too"),
+    FLAG_OPTION("metadata", &settings.metadata, "list every metadata value too"),
 };
 
 enum { SHOWN_TEXT = 100, SHOWN_ELEMENTS = 8 };
@@ -136,10 +136,8 @@ static void print_all(const gguf *g, const model_facts *f) {
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
-    if (count != 1) {
-        err_set(e, EXIT_USAGE, "model info takes one FILE; got %zu", count);
-        return e->code;
-    }
+    if (count != 1)
+        return err_code(e, EXIT_USAGE, "model info takes one FILE; got %zu", count);
     gguf *g = gguf_open(names[0], e);
     if (!g)
         return e->code;
@@ -157,7 +155,6 @@ const verb model_info_verb = {
     .name = "info",
     .names = "FILE",
     .about = "describe a GGUF file: architecture, shape, types, tokenizer, and whether it runs",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

@@ -11,19 +11,16 @@ static struct {
 
 static const option options[] = {
     SEED_OPTION(&settings.seed, "the weights"),
-    {"type", OPTION_TEXT, &settings.type, "T", "type of the weights, as for convert (default q4_0)",
-     0, 0},
+    TEXT_OPTION("type", &settings.type, "T", "type of the weights, as for convert (default q4_0)"),
     {"layers", OPTION_NUMBER, &settings.layers, "N", "number of layers (default: the shape's)", 1,
      512},
 };
 
 static exit_code run(const char *const *names, size_t count, err *e) {
-    if (count != 2) {
-        err_set(e, EXIT_USAGE,
-                "model synth takes a shape and a file, SHAPE OUT; got %zu argument%s", count,
-                count == 1 ? "" : "s");
-        return e->code;
-    }
+    if (count != 2)
+        return err_code(e, EXIT_USAGE,
+                        "model synth takes a shape and a file, SHAPE OUT; got %zu argument%s",
+                        count, count == 1 ? "" : "s");
     const synth_shape *shape = synth_find_shape(names[0], e);
     const gguf_type *type = shape ? convert_find_type(settings.type, e) : NULL;
     if (!type)
@@ -45,7 +42,6 @@ const verb model_synth_verb = {
         "RWKV-7 rwkv7-tiny, rwkv7-0.1b, rwkv7-0.4b, rwkv7-1.5b, rwkv7-2.9b, rwkv7-7.2b (4.5 GB).\n"
         "Its text is noise, but it runs like the real one and has a tokenizer that accepts any\n"
         "text. The same seed gives the same bytes on every machine.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
+    VERB_OPTIONS(options),
     .run = run,
 };

@@ -3,8 +3,7 @@
  * `--name value` and `--name=value`, and `-n value` for those that have a letter too; `--` ends the
  * options. Anything else is an error that says what is valid: an unknown option, a number that is
  * malformed or out of range, a value given twice (lists take many). */
-#ifndef ASSAY_OPTIONS_H
-#define ASSAY_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,19 +48,27 @@ typedef struct {
     uint64_t min, max;    /* of a number or a real */
 } option;
 
+/* For tables of options: what those without a range need. */
+#define PLAIN_OPTION(name, kind, value, argument, about)                                           \
+    { name, kind, value, argument, about, 0, 0 }
+#define FLAG_OPTION(name, value, about) PLAIN_OPTION(name, OPTION_FLAG, value, NULL, about)
+#define TEXT_OPTION(name, value, arg, about) PLAIN_OPTION(name, OPTION_TEXT, value, arg, about)
+#define ANY_TEXT_OPTION(name, value, arg, about)                                                   \
+    PLAIN_OPTION(name, OPTION_ANY_TEXT, value, arg, about)
+#define LIST_OPTION(name, value, arg, about) PLAIN_OPTION(name, OPTION_LIST, value, arg, about)
+#define SECONDS_OPTION(name, value, arg, about)                                                    \
+    PLAIN_OPTION(name, OPTION_SECONDS, value, arg, about)
+#define PERCENT_OPTION(name, value, arg, about)                                                    \
+    PLAIN_OPTION(name, OPTION_PERCENT, value, arg, about)
+
 /* Options that several verbs have. */
 #define DEVICE_OPTION(value)                                                                       \
-    {                                                                                              \
-        "device", OPTION_TEXT, value, "D",                                                         \
-            "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)", 0, 0                    \
-    }
+    TEXT_OPTION("device", value, "D", "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)")
 #define SEED_OPTION(value, of)                                                                     \
     { "seed", OPTION_NUMBER, value, "N", "seed of " of " (default 1)", 0, UINT64_MAX }
 #define MATH_OPTION(value, default_name)                                                           \
-    {                                                                                              \
-        "math", OPTION_MATH, value, "M",                                                           \
-            "math mode of kernels: safe, relaxed or fast (default " default_name ")", 0, 0         \
-    }
+    PLAIN_OPTION("math", OPTION_MATH, value, "M",                                                  \
+                 "math mode of kernels: safe, relaxed or fast (default " default_name ")")
 
 /* Reads argv[0..*argc), sets the values and moves everything that is not an option to the front of
  * argv, with its count in *argc. *help is set by --help and -h, which end the reading. */
@@ -76,5 +83,3 @@ void options_print_help(FILE *out, const option *options, size_t count);
 
 /* The name that is most like `text`, or NULL if none is like it. */
 const char *options_find_nearest(const char *text, const char *const *names, size_t count);
-
-#endif

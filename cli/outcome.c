@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/host.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
@@ -19,11 +20,7 @@ const char *outcome_get_name(outcome_kind k) {
 }
 
 void outcome_add(outcome_list *l, const kernel_case *c, const case_report *r) {
-    if (l->count == l->room) {
-        l->room = l->room ? 2 * l->room : 64;
-        l->items = realloc(l->items, l->room * sizeof *l->items);
-        assert(l->items);
-    }
+    l->items = array_grow(l->items, l->count, &l->room, sizeof *l->items);
     const check_result *result = r->made && !r->failure ? &r->result : NULL;
     outcome *o = &l->items[l->count++];
     *o = (outcome){.op = c->op,
@@ -72,19 +69,14 @@ static void print_numbers(FILE *out, const comparison *n) {
 static void print_outcome(FILE *out, const outcome *o) {
     fputs("    {", out);
     json_print_field(out, "case", o->name);
-    fputs(", ", out);
-    json_print_field(out, "op", o->op->name);
-    fputs(", ", out);
-    json_print_field(out, "kernel", o->kernel->name);
-    fputs(", ", out);
-    json_print_field(out, "file", o->kernel->file);
-    fputs(", ", out);
-    json_print_field(out, "verdict", outcome_get_name(o->kind));
+    json_add_field(out, "op", o->op->name);
+    json_add_field(out, "kernel", o->kernel->name);
+    json_add_field(out, "file", o->kernel->file);
+    json_add_field(out, "verdict", outcome_get_name(o->kind));
     if (o->has_numbers)
         print_numbers(out, &o->numbers);
     if (o->message[0]) {
-        fputs(", ", out);
-        json_print_field(out, "message", o->message);
+        json_add_field(out, "message", o->message);
     }
     fputc('}', out);
 }
@@ -92,10 +84,8 @@ static void print_outcome(FILE *out, const outcome *o) {
 static void print_finding(FILE *out, const finding *f) {
     fputs("    {", out);
     json_print_field(out, "case", f->kernel);
-    fputs(", ", out);
-    json_print_field(out, "class", finding_get_name(f->what));
-    fputs(", ", out);
-    json_print_field(out, "file", f->file);
+    json_add_field(out, "class", finding_get_name(f->what));
+    json_add_field(out, "file", f->file);
     fprintf(out, ", \"line\": %d, \"count\": %" PRIu64 ", \"thread\": [%u, %u, %u], \"group\": ",
             f->line, f->count, f->thread[0], f->thread[1], f->thread[2]);
     fprintf(out, "[%u, %u, %u], \"buffer\": %d, ", f->group[0], f->group[1], f->group[2],

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "verb.h"
@@ -54,11 +55,7 @@ static int find_kernel_line(const char *path, const char *name) {
 /* The list ------------------------------------------------------------------------------------ */
 
 static place *add(place_list *l, char *path, int line, int column, bool is_error) {
-    if (l->count == l->room) {
-        l->room = l->room ? 2 * l->room : 16;
-        l->items = realloc(l->items, l->room * sizeof *l->items);
-        assert(l->items);
-    }
+    l->items = array_grow(l->items, l->count, &l->room, sizeof *l->items);
     place *p = &l->items[l->count++];
     *p = (place){.path = path, .line = line, .column = column, .is_error = is_error};
     assert(path);

@@ -11,16 +11,11 @@
 
 static const char *project, *kernels;
 
-static const option project_option = {
-    "C|project",
-    OPTION_TEXT,
-    &project,
-    "DIR",
-    "work on the project in DIR (default: the one that the current folder is in, if any)",
-    0,
-    0};
-static const option kernels_option = {
-    "kernels", OPTION_TEXT, &kernels, "DIR", "take the .metal files from this folder", 0, 0};
+static const option project_option = TEXT_OPTION(
+    "C|project", &project, "DIR",
+    "work on the project in DIR (default: the one that the current folder is in, if any)");
+static const option kernels_option =
+    TEXT_OPTION("kernels", &kernels, "DIR", "take the .metal files from this folder");
 
 size_t verb_list_options(const verb *v, option out[OPTIONS_MAX]) {
     size_t count = v->option_count;

@@ -1,6 +1,5 @@
 /* verb: what a command of assay is. Each cmd_<name>.c defines one, and main.c lists them. */
-#ifndef ASSAY_VERB_H
-#define ASSAY_VERB_H
+#pragma once
 
 #include "harness/base/err.h"
 #include "options.h"
@@ -25,28 +24,14 @@ struct verb {
     size_t verb_count;
 };
 
+/* For a verb: its table of options. */
+#define VERB_OPTIONS(list) .options = list, .option_count = sizeof list / sizeof *list
+
 /* The options of a verb and those that all verbs have, or all that run ops. Returns how many. */
 size_t verb_list_options(const verb *v, option out[OPTIONS_MAX]);
 /* Acts on the options that all verbs have, and loads the ops of the project. */
 bool verb_prepare(const verb *v, err *e);
 
-extern const verb verb_init;
-extern const verb verb_cache;
-extern const verb verb_info;
-extern const verb verb_list;
-extern const verb verb_check;
-extern const verb verb_validate;
-extern const verb verb_mutants;
-extern const verb verb_launch;
-extern const verb verb_lint;
-extern const verb verb_tokenize;
-extern const verb verb_run;
-extern const verb verb_model;
-extern const verb verb_bench;
-extern const verb verb_compare;
-extern const verb verb_experiment;
-extern const verb verb_plot;
-extern const verb verb_claims;
-extern const verb verb_report;
-
-#endif
+extern const verb verb_init, verb_cache, verb_info, verb_list, verb_check, verb_validate,
+    verb_mutants, verb_launch, verb_lint, verb_tokenize, verb_run, verb_model, verb_bench,
+    verb_compare, verb_experiment, verb_plot, verb_claims, verb_report;

@@ -5,7 +5,6 @@
  *
  * Measured: a token with the argmax on the device against one whose logits are read and searched by
  * the CPU, with private and with shared scratch, all interleaved. */
-#include <math.h>
 
 #include "decoding.h"
 

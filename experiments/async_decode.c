@@ -5,7 +5,6 @@
  * Measured: runs of greedy tokens with 1, 2, 4 and 8 steps submitted ahead, interleaved. The device
  * finds token, position and cache length where the previous step left them. All must choose the
  * same tokens. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

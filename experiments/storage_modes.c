@@ -4,7 +4,6 @@
  *
  * Measured: one greedy token of two copies of the model, one with private and one with shared
  * scratch, interleaved. */
-#include <math.h>
 
 #include "decoding.h"
 

@@ -9,14 +9,13 @@
  *   harness/check/op.h           op, kernel, shape: what a description fills in
  *   harness/check/kernel_case.h  a case, and the buffers of a case (case_input_f32, case_output)
  *   harness/device/launch.h      a launch: buffers, constants, grid; what an oracle is given
- *   kernels/record.h             shortcuts: record_floats, weights in block formats
+ *   kernels/record.h             shortcuts: record_args, weights in block formats
  *   reference/reference.h        Assay's own oracles, for kernels of the same ops
  *   harness/check/accuracy.h     how far Metal's functions may be off
  *
  * A file NAME.c has an op called NAME_op, as in `const op softcap_op = {...}`. One with several, or
  * with another name, lists them at its end: ASSAY_OPS(&first_op, &second_op); */
-#ifndef ASSAY_H
-#define ASSAY_H
+#pragma once
 
 #include <float.h>
 #include <math.h>
@@ -37,5 +36,3 @@ const assay_abi_facts assay_abi = ASSAY_ABI_FACTS;
 #define ASSAY_OPS(...)                                                                             \
     extern const op *const assay_ops[];                                                            \
     const op *const assay_ops[] = {__VA_ARGS__, NULL}
-
-#endif

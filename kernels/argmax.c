@@ -5,10 +5,10 @@
  * leave. */
 #include "kernels.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
@@ -16,17 +16,10 @@
 enum { VALUES_A_GROUP = 1024 };
 
 static const kernel kernels[] = {
-    {.name = "argmax_reduce",
-     .variant = "reduce",
-     .about = "the best of each 1024, followed by argmax_final",
-     .file = "argmax.metal",
-     .group = 256,
-     .rows = VALUES_A_GROUP},
-    {.name = "argmax_final",
-     .variant = "final",
-     .about = "the best of (value, index) pairs in any order",
-     .file = "argmax.metal",
-     .group = 256},
+    OP_KERNEL("argmax_reduce", "reduce", "the best of each 1024, followed by argmax_final",
+              "argmax.metal", .group = 256, .rows = VALUES_A_GROUP),
+    OP_KERNEL("argmax_final", "final", "the best of (value, index) pairs in any order",
+              "argmax.metal", .group = 256),
 };
 static const kernel *const reduce = &kernels[0], *const final = &kernels[1];
 
@@ -58,46 +51,21 @@ static void argmax_final_oracle(const launch *l, oracle_io *io) {
 
 static bool argmax_reduce_record(tape *t, slice logits, slice pvals, slice pidx, uint32_t n,
                                  err *e) {
-    size_t bytes = size_multiply(n, sizeof(float));
     uint32_t groups = argmax_count_groups(n);
-    size_t out_bytes = size_multiply(groups, sizeof(float));
-    if (!record_trim(reduce, "logits", bytes, sizeof(float), &logits, e) ||
-        !record_trim(reduce, "pvals", out_bytes, sizeof(float), &pvals, e) ||
-        !record_trim(reduce, "pidx", out_bytes, sizeof(uint32_t), &pidx, e))
-        return false;
-    launch *l = record_launch(t, reduce, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, logits, ACCESS_READ, ELEM_F32);
-    launch_set_u32(l, 1, n);
-    launch_bind(l, 2, pvals, ACCESS_WRITE, ELEM_F32);
-    launch_bind(l, 3, pidx, ACCESS_WRITE, ELEM_U32);
-    launch_set_groups(l, (size3){groups, 1, 1}, (size3){reduce->group, 1, 1});
-    l->bytes = bytes + 2 * out_bytes;
-    l->flops = n;
-    l->oracle = argmax_reduce_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN("logits", logits, n), ARG_U32(n),
+                               ARG_OUT("pvals", pvals, groups),
+                               ARG_WORDS("pidx", pidx, groups, ACCESS_WRITE)};
+    const launch_work w = {.groups = {groups, 1, 1}, .flops = n, .oracle = argmax_reduce_oracle};
+    return record_args(t, reduce, args, COUNT_OF(args), &w, e);
 }
 
 static bool argmax_final_record(tape *t, slice pvals, slice pidx, slice result, uint32_t groups,
                                 err *e) {
-    size_t bytes = size_multiply(groups, sizeof(float));
-    if (!record_trim(final, "pvals", bytes, sizeof(float), &pvals, e) ||
-        !record_trim(final, "pidx", bytes, sizeof(uint32_t), &pidx, e) ||
-        !record_trim(final, "result", sizeof(uint32_t), sizeof(uint32_t), &result, e))
-        return false;
-    launch *l = record_launch(t, final, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, pvals, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 1, pidx, ACCESS_READ, ELEM_U32);
-    launch_set_u32(l, 2, groups);
-    launch_bind(l, 3, result, ACCESS_WRITE, ELEM_U32);
-    launch_set_groups(l, (size3){1, 1, 1}, (size3){final->group, 1, 1});
-    l->bytes = 2 * bytes + sizeof(uint32_t);
-    l->flops = groups;
-    l->oracle = argmax_final_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN("pvals", pvals, groups),
+                               ARG_WORDS("pidx", pidx, groups, ACCESS_READ), ARG_U32(groups),
+                               ARG_WORDS("result", result, 1, ACCESS_WRITE)};
+    const launch_work w = {.groups = {1, 1, 1}, .flops = groups, .oracle = argmax_final_oracle};
+    return record_args(t, final, args, COUNT_OF(args), &w, e);
 }
 
 bool argmax_record(tape *t, slice logits, slice pvals, slice pidx, slice result, uint32_t n,
@@ -155,8 +123,7 @@ static float apply_pattern(pattern p, float drawn, uint32_t i, uint32_t n, rng *
  * read past the end would go unseen. */
 static bool make_values(kernel_case *c, const char *label, uint32_t n, slice *out, err *e) {
     size_t bytes = size_multiply((size_t)n + 1, sizeof(float));
-    float *values = malloc(bytes);
-    assert(values);
+    float *values = array_new(1, bytes);
     fill_f32(&c->random, c->inputs, values, n);
     for (uint32_t i = 0; i < n; i++)
         values[i] = apply_pattern((pattern)c->shape.dim[1], values[i], i, n, &c->random);
@@ -169,8 +136,7 @@ static bool make_values(kernel_case *c, const char *label, uint32_t n, slice *ou
 /* 0 to n - 1 in random order, and one more, as for the values. */
 static bool make_shuffled_indices(kernel_case *c, uint32_t n, slice *out, err *e) {
     size_t bytes = size_multiply((size_t)n + 1, sizeof(uint32_t));
-    uint32_t *indices = malloc(bytes);
-    assert(indices);
+    uint32_t *indices = array_new(1, bytes);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t j = rng_below(&c->random, i + 1);
         indices[i] = indices[j];
@@ -232,12 +198,5 @@ static const shape shapes[] = {
     {{300007, TIES}},
 };
 
-const op argmax_op = {
-    .name = "argmax",
-    .about = "index of the largest logit",
-    .dims = "n x pattern",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{77, DRAWN}}},
-    .build = argmax_build,
-};
+OP(argmax, "index of the largest logit", "n x pattern", kernels, SHAPE_LIST(shapes, 77, DRAWN),
+   .build = argmax_build);

@@ -85,12 +85,9 @@ static void attention_ranges_oracle(const launch *l, oracle_io *io) {
     }
 }
 
-static const kernel ranges_kernels[] = {{.name = "attention_ranges",
-                                         .variant = "plain",
-                                         .about = "sixteen simdgroups per head and range",
-                                         .file = "decode_attention.metal",
-                                         .group = 512,
-                                         .multiple_of = 32}};
+static const kernel ranges_kernels[] = {
+    OP_KERNEL("attention_ranges", "plain", "sixteen simdgroups per head and range",
+              "decode_attention.metal", .group = 512, .multiple_of = 32)};
 
 static bool ranges_record(tape *t, const kernel *k, const attention_ranges_slices *a,
                           const attention_ranges_sizes *s, param kv_len, float scale, err *e) {
@@ -155,16 +152,10 @@ static const shape ranges_shapes[] = {
     {{70, 2, 2, 256, 5}}, {{130, 4, 1, 128, 2}}, {{1900, 9, 3, 64, 16}},
 };
 
-const op attention_ranges_op = {
-    .name = "attention_ranges",
-    .about = "attention of one query to each of several ranges of the cache",
-    .dims = "kv_len x heads x kv_heads x head_dim x ranges",
-    .kernels = ranges_kernels,
-    .kernel_count = COUNT_OF(ranges_kernels),
-    .shapes = {ranges_shapes, COUNT_OF(ranges_shapes), {{40, 4, 2, 32, 3}}},
-    .accepts = attention_ranges_accepts,
-    .build = attention_ranges_build,
-};
+OP(attention_ranges, "attention of one query to each of several ranges of the cache",
+   "kv_len x heads x kv_heads x head_dim x ranges", ranges_kernels,
+   SHAPE_LIST(ranges_shapes, 40, 4, 2, 32, 3), .accepts = attention_ranges_accepts,
+   .build = attention_ranges_build);
 
 /* --- attention_merge --- */
 
@@ -200,28 +191,23 @@ static void attention_merge_oracle(const launch *l, oracle_io *io) {
     out->roundings = 16;
 }
 
-static const kernel merge_kernels[] = {{.name = "attention_merge",
-                                        .variant = "plain",
-                                        .about = "one thread per dimension",
-                                        .file = "decode_attention.metal",
-                                        .group = 64}};
+static const kernel merge_kernels[] = {OP_KERNEL(
+    "attention_merge", "plain", "one thread per dimension", "decode_attention.metal", .group = 64)};
 
 static bool merge_record(tape *t, const kernel *k, slice parts, slice log_sums, slice out,
                          uint32_t heads, uint32_t head_dim, uint32_t ranges, err *e) {
     size_t outputs = size_multiply(heads, head_dim);
-    const operand operands[] = {{"parts", parts, size_multiply(ranges, outputs), ACCESS_READ},
-                                {"log_sums", log_sums, size_multiply(ranges, heads), ACCESS_READ},
-                                {"out", out, outputs, ACCESS_WRITE}};
-    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 3, heads);
-    launch_set_u32(l, 4, head_dim);
-    launch_set_u32(l, 5, ranges);
-    launch_set_groups(l, (size3){heads, 1, 1}, (size3){k->group, 1, 1});
-    l->flops = (uint64_t)ranges * heads * (2 * (uint64_t)head_dim + 3) + outputs;
-    l->oracle = attention_merge_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN("parts", parts, size_multiply(ranges, outputs)),
+                               ARG_IN("log_sums", log_sums, size_multiply(ranges, heads)),
+                               ARG_OUT("out", out, outputs),
+                               ARG_U32(heads),
+                               ARG_U32(head_dim),
+                               ARG_U32(ranges)};
+    const launch_work w = {.groups = {heads, 1, 1},
+                           .flops =
+                               (uint64_t)ranges * heads * (2 * (uint64_t)head_dim + 3) + outputs,
+                           .oracle = attention_merge_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 static bool attention_merge_build(kernel_case *c, err *e) {
@@ -239,15 +225,9 @@ static const shape merge_shapes[] = {
     {{1, 1, 1}}, {{1, 63, 2}}, {{3, 64, 5}}, {{2, 65, 16}}, {{9, 64, 16}}, {{4, 256, 3}},
 };
 
-const op attention_merge_op = {
-    .name = "attention_merge",
-    .about = "attention to all keys from that to several ranges",
-    .dims = "heads x head_dim x ranges",
-    .kernels = merge_kernels,
-    .kernel_count = COUNT_OF(merge_kernels),
-    .shapes = {merge_shapes, COUNT_OF(merge_shapes), {{3, 33, 4}}},
-    .build = attention_merge_build,
-};
+OP(attention_merge, "attention to all keys from that to several ranges",
+   "heads x head_dim x ranges", merge_kernels, SHAPE_LIST(merge_shapes, 3, 33, 4),
+   .build = attention_merge_build);
 
 /* --- both --- */
 

@@ -17,15 +17,9 @@ bool bandwidth_copy_record(tape *t, const kernel *k, slice src, slice dst, uint3
         return err_set(e, EXIT_CANNOT, "%s: cannot copy %u float4 with %u threadgroups", k->name, n,
                        groups);
     size_t count = size_multiply(n, 4);
-    const operand operands[] = {{"src", src, count, ACCESS_READ},
-                                {"dst", dst, count, ACCESS_WRITE}};
-    launch *l = record_floats(t, k, 16, operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 2, n);
-    launch_set_groups(l, (size3){groups, 1, 1}, (size3){k->group, 1, 1});
-    l->oracle = bandwidth_copy_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN4("src", src, count), ARG_OUT4("dst", dst, count), ARG_U32(n)};
+    const launch_work w = {.groups = {groups, 1, 1}, .oracle = bandwidth_copy_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 /* src has one float4 more than is copied, and it is not NaN as a guard zone is. */
@@ -43,18 +37,9 @@ static const shape shapes[] = {
 };
 
 static const kernel kernels[] = {
-    {.name = "bandwidth_copy",
-     .about = "float4 loads and stores, strided by the grid",
-     .file = "bandwidth_copy.metal",
-     .group = 256},
+    OP_KERNEL("bandwidth_copy", NULL, "float4 loads and stores, strided by the grid",
+              "bandwidth_copy.metal", .group = 256),
 };
 
-const op bandwidth_copy_op = {
-    .name = "bandwidth_copy",
-    .about = "dst = src, the roof for copying",
-    .dims = "n x groups",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{777, 2}}},
-    .build = bandwidth_copy_build,
-};
+OP(bandwidth_copy, "dst = src, the roof for copying", "n x groups", kernels,
+   SHAPE_LIST(shapes, 777, 2), .build = bandwidth_copy_build);

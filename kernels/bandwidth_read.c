@@ -52,25 +52,17 @@ bool bandwidth_read_record(tape *t, const kernel *k, slice data, slice out, uint
                            uint32_t groups, err *e) {
     const reader *r = find_reader(k);
     assert(k->groups == 0 || k->groups == groups);
-    size_t bytes = size_multiply(n, format_get_bytes(r->format, 1, r->values)),
-           out_bytes = size_multiply(groups, sizeof(float));
-    if (!record_trim(k, "data", bytes, r->alignment, &data, e) ||
-        !record_trim(k, "out", out_bytes, sizeof(float), &out, e))
-        return false;
     if (groups > UINT32_MAX / k->group || n > UINT32_MAX - groups * k->group)
         return err_set(e, EXIT_CANNOT, "%s: %u %s and %u threadgroups overflow a 32-bit index",
                        k->name, n, r->units, groups);
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, data, ACCESS_READ, r->type);
-    launch_bind(l, 1, out, ACCESS_WRITE, ELEM_F32);
-    launch_set_u32(l, 2, n);
-    launch_set_groups(l, (size3){groups, 1, 1}, (size3){k->group, 1, 1});
-    l->bytes = bytes + out_bytes;
-    l->flops = r->values * (uint64_t)n;
-    l->oracle = bandwidth_read_oracle;
-    return true;
+    size_t bytes = size_multiply(n, format_get_bytes(r->format, 1, r->values));
+    const launch_arg args[] = {ARG_BUFFER("data", data, bytes / elem_get_bytes(r->type),
+                                          ACCESS_READ, r->type, r->alignment),
+                               ARG_OUT("out", out, groups), ARG_U32(n)};
+    const launch_work w = {.groups = {groups, 1, 1},
+                           .flops = r->values * (uint64_t)n,
+                           .oracle = bandwidth_read_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 static bool bandwidth_read_build(kernel_case *c, err *e) {
@@ -93,45 +85,21 @@ static const shape blocks[] = {SHAPES, {{70001, 40}}};
 /* Most threadgroups idle; around the 262144 threads of the grid; uneven strides. */
 static const shape high_occupancy[] = {{{1}}, {{262143}}, {{262145}}, {{700001}}};
 
-static const shape_list block_shapes = {blocks, COUNT_OF(blocks), {{777, 2}}};
-static const shape_list high_occupancy_shapes = {high_occupancy, COUNT_OF(high_occupancy), {{777}}};
+static const shape_list block_shapes = SHAPE_LIST(blocks, 777, 2);
+static const shape_list high_occupancy_shapes = SHAPE_LIST(high_occupancy, 777);
 
+#define KERNEL(end, variant_, about_, format_, ...)                                                \
+    OP_KERNEL("bandwidth_read_" end, variant_, about_, "bandwidth_read_" end ".metal",             \
+              .format = &format_, .group = 256, __VA_ARGS__)
 static const kernel kernels[] = {
-    {.name = "bandwidth_read_f32",
-     .variant = "plain",
-     .about = "float4 loads, strided by the grid",
-     .file = "bandwidth_read_f32.metal",
-     .format = &format_f32,
-     .group = 256},
-    {.name = "bandwidth_read_f16",
-     .variant = "plain",
-     .about = "half4 loads, strided by the grid",
-     .file = "bandwidth_read_f16.metal",
-     .format = &format_f16,
-     .group = 256},
-    {.name = "bandwidth_read_q4_0",
-     .variant = "plain",
-     .about = "16-bit loads, blocks strided by the grid",
-     .file = "bandwidth_read_q4_0.metal",
-     .format = &format_q4_0,
-     .group = 256,
-     .shapes = &block_shapes},
-    {.name = "bandwidth_read_high_occupancy",
-     .variant = "high_occupancy",
-     .about = "float4 loads by 1024 threadgroups, as many threads as possible",
-     .file = "bandwidth_read_high_occupancy.metal",
-     .format = &format_f32,
-     .group = 256,
-     .groups = 1024,
-     .shapes = &high_occupancy_shapes},
+    KERNEL("f32", "plain", "float4 loads, strided by the grid", format_f32, .groups = 0),
+    KERNEL("f16", "plain", "half4 loads, strided by the grid", format_f16, .groups = 0),
+    KERNEL("q4_0", "plain", "16-bit loads, blocks strided by the grid", format_q4_0,
+           .shapes = &block_shapes),
+    KERNEL("high_occupancy", "high_occupancy",
+           "float4 loads by 1024 threadgroups, as many threads as possible", format_f32,
+           .groups = 1024, .shapes = &high_occupancy_shapes),
 };
 
-const op bandwidth_read_op = {
-    .name = "bandwidth_read",
-    .about = "sum of a whole buffer, the roof for reading",
-    .dims = "n x groups",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {floats, COUNT_OF(floats), {{777, 2}}},
-    .build = bandwidth_read_build,
-};
+OP(bandwidth_read, "sum of a whole buffer, the roof for reading", "n x groups", kernels,
+   SHAPE_LIST(floats, 777, 2), .build = bandwidth_read_build);

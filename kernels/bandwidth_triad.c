@@ -20,18 +20,11 @@ bool bandwidth_triad_record(tape *t, const kernel *k, slice b, slice c, slice ou
         return err_set(e, EXIT_CANNOT, "%s: cannot make %u float4 with %u threadgroups", k->name, n,
                        groups);
     size_t count = size_multiply(n, 4);
-    const operand operands[] = {{"b", b, count, ACCESS_READ},
-                                {"c", c, count, ACCESS_READ},
-                                {"out", out, count, ACCESS_WRITE}};
-    launch *l = record_floats(t, k, 16, operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 3, n);
-    launch_set_f32(l, 4, scalar);
-    launch_set_groups(l, (size3){groups, 1, 1}, (size3){k->group, 1, 1});
-    l->flops = 8 * (uint64_t)n;
-    l->oracle = bandwidth_triad_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN4("b", b, count), ARG_IN4("c", c, count),
+                               ARG_OUT4("out", out, count), ARG_U32(n), ARG_F32(scalar)};
+    const launch_work w = {
+        .groups = {groups, 1, 1}, .flops = 8 * (uint64_t)n, .oracle = bandwidth_triad_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 /* The inputs have one float4 more than is used, and it is not NaN as a guard zone is. */
@@ -50,18 +43,9 @@ static const shape shapes[] = {
 };
 
 static const kernel kernels[] = {
-    {.name = "bandwidth_triad",
-     .about = "float4 loads and stores, strided by the grid",
-     .file = "bandwidth_triad.metal",
-     .group = 256},
+    OP_KERNEL("bandwidth_triad", NULL, "float4 loads and stores, strided by the grid",
+              "bandwidth_triad.metal", .group = 256),
 };
 
-const op bandwidth_triad_op = {
-    .name = "bandwidth_triad",
-    .about = "out = b + scalar * c",
-    .dims = "n x groups",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{777, 2}}},
-    .build = bandwidth_triad_build,
-};
+OP(bandwidth_triad, "out = b + scalar * c", "n x groups", kernels, SHAPE_LIST(shapes, 777, 2),
+   .build = bandwidth_triad_build);

@@ -1,17 +1,14 @@
 /* blit: launches, oracle and cases of strided copies, with and without conversion. */
 #include "kernels.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "record.h"
 
-#define KERNEL(name_, variant_)                                                                    \
-    {                                                                                              \
-        .name = name_, .variant = variant_, .about = "one thread per value", .file = "blit.metal", \
-        .group = 256                                                                               \
-    }
+#define KERNEL(name, variant)                                                                      \
+    OP_KERNEL(name, variant, "one thread per value", "blit.metal", .group = 256)
 static const kernel kernels[] = {
     KERNEL("blit_f32", "f32"),
     KERNEL("blit_f16", "f16"),
@@ -36,9 +33,9 @@ static void blit_oracle(const launch *l, oracle_io *io) {
     out->exact = from == to || to == ELEM_F32;
 }
 
-/* Bytes from the first value to the last. */
-static size_t get_span(const blit_shape *s, uint32_t stride, elem type) {
-    return (size_multiply(s->rows - 1, stride) + s->columns) * elem_get_bytes(type);
+/* From the first value to the last. */
+static size_t get_span(const blit_shape *s, uint32_t stride) {
+    return size_multiply(s->rows - 1, stride) + s->columns;
 }
 
 bool blit_record(tape *t, const kernel *k, slice src, slice dst, const blit_shape *s, err *e) {
@@ -50,32 +47,29 @@ bool blit_record(tape *t, const kernel *k, slice src, slice dst, const blit_shap
                        "%s: cannot copy %u rows of %u with strides of %u and %u; rows must not "
                        "overlap",
                        k->name, s->rows, s->columns, s->src_stride, s->dst_stride);
-    if (!record_trim(k, "src", get_span(s, s->src_stride, from), elem_get_bytes(from), &src, e) ||
-        !record_trim(k, "dst", get_span(s, s->dst_stride, to), elem_get_bytes(to), &dst, e))
-        return false;
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return false;
     bool has_gaps = s->rows > 1 && s->dst_stride > s->columns; /* what lies in them must survive */
-    launch_bind(l, 0, src, ACCESS_READ, from);
-    launch_bind(l, 1, dst, has_gaps ? ACCESS_BOTH : ACCESS_WRITE, to);
-    launch_set_u32(l, 2, s->rows);
-    launch_set_u32(l, 3, s->columns);
-    launch_set_u32(l, 4, s->src_stride);
-    launch_set_u32(l, 5, s->dst_stride);
-    launch_set_threads_rounded(l, (uint32_t)count, k->group);
-    l->bytes = count * (elem_get_bytes(from) + elem_get_bytes(to));
-    l->oracle = blit_oracle;
-    return true;
+    size_t from_bytes = elem_get_bytes(from), to_bytes = elem_get_bytes(to);
+    size_t src_count = get_span(s, s->src_stride), dst_count = get_span(s, s->dst_stride);
+    const launch_arg args[] = {
+        ARG_BUFFER("src", src, src_count, ACCESS_READ, from, from_bytes),
+        ARG_BUFFER("dst", dst, dst_count, has_gaps ? ACCESS_BOTH : ACCESS_WRITE, to, to_bytes),
+        ARG_U32(s->rows),
+        ARG_U32(s->columns),
+        ARG_U32(s->src_stride),
+        ARG_U32(s->dst_stride)};
+    const launch_work w = {.threads = (uint32_t)count,
+                           .unmoved = (src_count - count) * from_bytes +
+                                      ((has_gaps ? 2 : 1) * dst_count - count) * to_bytes,
+                           .oracle = blit_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 static bool make_input(kernel_case *c, const char *label, elem type, size_t count, slice *out,
                        err *e) {
     if (type == ELEM_F32)
         return case_input_f32(c, label, count, out, e);
-    float *values = malloc(size_multiply(count, sizeof *values));
-    uint16_t *halves = malloc(size_multiply(count, sizeof *halves));
-    assert(values && halves);
+    float *values = array_new(count, sizeof *values);
+    uint16_t *halves = array_new(count, sizeof *halves);
     fill_f32(&c->random, c->inputs, values, count);
     for (size_t i = 0; i < count; i++)
         halves[i] = half_from_float(values[i]);
@@ -102,12 +96,6 @@ static const shape shapes[] = {
     {{64, 768, 768}}, {{33, 96, 3, 77}}, {{301, 999, 1, 1}},
 };
 
-const op blit_op = {
-    .name = "blit",
-    .about = "rows copied with strides, from f32 or f16 to f32 or f16",
-    .dims = "rows x columns x src_gap x dst_gap",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{7, 11, 2, 3}}},
-    .build = blit_build,
-};
+OP(blit, "rows copied with strides, from f32 or f16 to f32 or f16",
+   "rows x columns x src_gap x dst_gap", kernels, SHAPE_LIST(shapes, 7, 11, 2, 3),
+   .build = blit_build);

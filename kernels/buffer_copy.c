@@ -22,17 +22,14 @@ static void buffer_copy_oracle(const launch *l, oracle_io *io) {
 
 /* Everything that launches this op calls this function: tests, experiments, models. */
 bool buffer_copy_record(tape *t, const kernel *k, slice src, slice dst, uint32_t count, err *e) {
-    const operand operands[] = {
-        {"src", src, count, ACCESS_READ},  /* checked: unchanged afterwards */
-        {"dst", dst, count, ACCESS_WRITE}, /* checked: every element is written */
+    const launch_arg args[] = {
+        ARG_IN("src", src, count),  /* [[buffer(0)]]; checked: unchanged afterwards */
+        ARG_OUT("dst", dst, count), /* [[buffer(1)]]; checked: every element is written */
+        ARG_U32(count),             /* [[buffer(2)]] */
     };
-    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false; /* e says which operand does not fit, or why the kernel does not compile */
-    launch_set_u32(l, 2, count);
-    launch_set_threads_rounded(l, count, k->group); /* the kernel guards the tail */
-    l->oracle = buffer_copy_oracle;
-    return true;
+    const launch_work w = {.threads = count, .oracle = buffer_copy_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e); /* e says what does not fit, or why the
+                                                              kernel does not compile */
 }
 
 /* One case: buffers made for its shape and filled from its distribution, launches recorded. src has
@@ -54,20 +51,8 @@ static const shape shapes[] = {
 };
 
 static const kernel kernels[] = {
-    {.name = "buffer_copy",
-     .about = "one thread per float",
-     .file = "buffer_copy.metal",
-     .group = 256},
+    OP_KERNEL("buffer_copy", NULL, "one thread per float", "buffer_copy.metal", .group = 256),
 };
 
-const op buffer_copy_op = {
-    .name = "buffer_copy",
-    .about = "dst = src",
-    .dims = "count",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes,
-               COUNT_OF(shapes),
-               {{77}}}, /* small and odd: also run with every input distribution */
-    .build = buffer_copy_build,
-};
+/* 77 is small and odd: that case is also run with every input distribution. */
+OP(buffer_copy, "dst = src", "count", kernels, SHAPE_LIST(shapes, 77), .build = buffer_copy_build);

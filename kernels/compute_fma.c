@@ -21,17 +21,11 @@ bool compute_fma_record(tape *t, const kernel *k, slice x, slice out, uint32_t n
     if (n == 0 || n > UINT32_MAX - k->group)
         return err_set(e, EXIT_CANNOT, "%s: cannot compute with %u threads", k->name, n);
     size_t count = size_multiply(n, 4);
-    const operand operands[] = {{"x", x, count, ACCESS_READ}, {"out", out, count, ACCESS_WRITE}};
-    launch *l = record_floats(t, k, 16, operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 2, n);
-    launch_set_u32(l, 3, rounds);
-    launch_set_f32(l, 4, 0.5f);
-    launch_set_groups(l, (size3){divide_up(n, k->group), 1, 1}, (size3){k->group, 1, 1});
-    l->flops = 32 * (uint64_t)n * rounds;
-    l->oracle = compute_fma_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN4("x", x, count), ARG_OUT4("out", out, count), ARG_U32(n),
+                               ARG_U32(rounds), ARG_F32(0.5f)};
+    const launch_work w = {
+        .threads = n, .flops = 32 * (uint64_t)n * rounds, .oracle = compute_fma_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 /* x has one float4 more than is used, and it is not NaN as a guard zone is. */
@@ -49,18 +43,9 @@ static const shape shapes[] = {
 };
 
 static const kernel kernels[] = {
-    {.name = "compute_fma",
-     .about = "sixteen chains of fused multiply-adds per thread",
-     .file = "compute_fma.metal",
-     .group = 256},
+    OP_KERNEL("compute_fma", NULL, "sixteen chains of fused multiply-adds per thread",
+              "compute_fma.metal", .group = 256),
 };
 
-const op compute_fma_op = {
-    .name = "compute_fma",
-    .about = "out = the sum of four series a = a / 2 + x, the roof for arithmetic",
-    .dims = "n x rounds",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{777, 5}}},
-    .build = compute_fma_build,
-};
+OP(compute_fma, "out = the sum of four series a = a / 2 + x, the roof for arithmetic", "n x rounds",
+   kernels, SHAPE_LIST(shapes, 777, 5), .build = compute_fma_build);

@@ -9,7 +9,16 @@
 enum { MOST_PARTS = 3 };
 static const char *const names[MOST_PARTS] = {"a", "b", "c"};
 
-static void expect(oracle_io *io, int parts) {
+#define KERNEL(name) OP_KERNEL(name, NULL, "one thread per float", name ".metal", .group = 256)
+static const kernel kernels_2[] = {KERNEL("concat_buffers_2")},
+                    kernels_3[] = {KERNEL("concat_buffers_3")};
+
+static int count_parts(const kernel *k) {
+    return k == kernels_2 ? 2 : 3;
+}
+
+static void oracle(const launch *l, oracle_io *io) {
+    int parts = count_parts(l->kernel);
     expected *out = &io->out[parts];
     size_t at = 0;
     for (int i = 0; i < parts; i++) {
@@ -20,49 +29,26 @@ static void expect(oracle_io *io, int parts) {
     out->exact = true;
 }
 
-static void concat_buffers_2_oracle(const launch *l, oracle_io *io) {
-    (void)l;
-    expect(io, 2);
-}
-
-static void concat_buffers_3_oracle(const launch *l, oracle_io *io) {
-    (void)l;
-    expect(io, 3);
-}
-
-static bool record(tape *t, const kernel *k, int parts, const slice *in, slice out,
-                   const uint32_t *dims, err *e) {
-    operand operands[MOST_PARTS + 1];
+static bool record(tape *t, const kernel *k, const slice *in, slice out, const uint32_t *dims,
+                   err *e) {
+    int parts = count_parts(k);
+    launch_arg args[2 * MOST_PARTS + 1];
     size_t count = 0;
     for (int i = 0; i < parts; i++) {
-        operands[i] = (operand){names[i], in[i], dims[i], ACCESS_READ};
+        args[i] = (launch_arg)ARG_IN(names[i], in[i], dims[i]);
+        args[parts + 1 + i] = (launch_arg)ARG_U32(dims[i]);
         count += dims[i];
     }
-    operands[parts] = (operand){"out", out, count, ACCESS_WRITE};
+    args[parts] = (launch_arg)ARG_OUT("out", out, count);
     if (count > UINT32_MAX)
         return err_set(e, EXIT_CANNOT, "%s: %zu floats overflow a 32-bit index", k->name, count);
-    launch *l = record_floats(t, k, sizeof(float), operands, (size_t)parts + 1, e);
-    if (!l)
-        return false;
-    for (int i = 0; i < parts; i++)
-        launch_set_u32(l, parts + 1 + i, dims[i]);
-    launch_set_threads_rounded(l, (uint32_t)count, k->group);
-    l->oracle = parts == 2 ? concat_buffers_2_oracle : concat_buffers_3_oracle;
-    return true;
-}
-
-bool concat_buffers_2_record(tape *t, const kernel *k, slice a, slice b, slice out, uint32_t dim_a,
-                             uint32_t dim_b, err *e) {
-    return record(t, k, 2, (slice[]){a, b}, out, (uint32_t[]){dim_a, dim_b}, e);
-}
-
-bool concat_buffers_3_record(tape *t, const kernel *k, slice a, slice b, slice c, slice out,
-                             uint32_t dim_a, uint32_t dim_b, uint32_t dim_c, err *e) {
-    return record(t, k, 3, (slice[]){a, b, c}, out, (uint32_t[]){dim_a, dim_b, dim_c}, e);
+    const launch_work w = {.threads = (uint32_t)count, .oracle = oracle};
+    return record_args(t, k, args, 2 * (size_t)parts + 1, &w, e);
 }
 
 /* Each input has one float more than is used: it must not show up. */
-static bool build(kernel_case *c, int parts, err *e) {
+static bool build(kernel_case *c, err *e) {
+    int parts = count_parts(c->kernel);
     const uint32_t *dims = c->shape.dim;
     size_t count = 0;
     slice in[MOST_PARTS], out;
@@ -72,7 +58,7 @@ static bool build(kernel_case *c, int parts, err *e) {
         count += dims[i];
     }
     return case_output(c, "out", size_multiply(count, sizeof(float)), &out, e) &&
-           record(c->tape, c->kernel, parts, in, out, dims, e);
+           record(c->tape, c->kernel, in, out, dims, e);
 }
 
 static const shape shapes_2[] = {
@@ -84,22 +70,7 @@ static const shape shapes_3[] = {
     {{5, 7, 500}}, {{576, 192, 192}}, {{1, 2, 40003}}, {{4096, 1024, 1024}},
 };
 
-#define OP(parts, about_, dims_, ...)                                                              \
-    static bool build_##parts(kernel_case *c, err *e) {                                            \
-        return build(c, parts, e);                                                                 \
-    }                                                                                              \
-    static const kernel kernel_##parts = {.name = "concat_buffers_" #parts,                        \
-                                          .about = "one thread per float",                         \
-                                          .file = "concat_buffers_" #parts ".metal",               \
-                                          .group = 256};                                           \
-    const op concat_buffers_##parts##_op = {                                                       \
-        .name = "concat_buffers_" #parts,                                                          \
-        .about = about_,                                                                           \
-        .dims = dims_,                                                                             \
-        .kernels = &kernel_##parts,                                                                \
-        .kernel_count = 1,                                                                         \
-        .shapes = {shapes_##parts, COUNT_OF(shapes_##parts), {{__VA_ARGS__}}},                     \
-        .build = build_##parts,                                                                    \
-    }
-OP(2, "out = a, then b", "a x b", 77, 33);
-OP(3, "out = a, then b, then c", "a x b x c", 77, 33, 5);
+OP(concat_buffers_2, "out = a, then b", "a x b", kernels_2, SHAPE_LIST(shapes_2, 77, 33),
+   .build = build);
+OP(concat_buffers_3, "out = a, then b, then c", "a x b x c", kernels_3,
+   SHAPE_LIST(shapes_3, 77, 33, 5), .build = build);

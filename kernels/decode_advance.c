@@ -1,9 +1,9 @@
 /* decode_advance: launches, oracle and cases. */
 #include "kernels.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
@@ -16,22 +16,13 @@ static void decode_advance_oracle(const launch *l, oracle_io *io) {
 
 bool decode_advance_record(tape *t, const kernel *k, slice next, slice state, slice history,
                            uint32_t ring, err *e) {
-    if (!record_trim(k, "next", sizeof(uint32_t), sizeof(uint32_t), &next, e) ||
-        !record_trim(k, "state", DECODE_STATE_BYTES, sizeof(uint32_t), &state, e) ||
-        !record_trim(k, "history", size_multiply(ring, sizeof(uint32_t)), sizeof(uint32_t),
-                     &history, e))
-        return false;
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, next, ACCESS_READ, ELEM_U32);
-    launch_bind(l, 1, state, ACCESS_BOTH, ELEM_U32);
-    launch_bind(l, 2, history, ACCESS_BOTH, ELEM_U32);
-    launch_set_u32(l, 3, ring);
-    launch_set_groups(l, (size3){1, 1, 1}, (size3){k->group, 1, 1});
-    l->bytes = sizeof(uint32_t) + 2 * DECODE_STATE_BYTES + sizeof(uint32_t);
-    l->oracle = decode_advance_oracle;
-    return true;
+    const launch_arg args[] = {ARG_WORDS("next", next, 1, ACCESS_READ),
+                               ARG_WORDS("state", state, DECODE_STATE_BYTES / 4, ACCESS_BOTH),
+                               ARG_WORDS("history", history, ring, ACCESS_BOTH), ARG_U32(ring)};
+    const launch_work w = {.groups = {1, 1, 1},
+                           .unmoved = 2 * sizeof(uint32_t) * (uint64_t)ring - sizeof(uint32_t),
+                           .oracle = decode_advance_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 /* Token, position, cache length and history are arbitrary numbers, all different, so that none can
@@ -41,8 +32,7 @@ static bool decode_advance_build(kernel_case *c, err *e) {
     uint32_t any = rng_below(&c->random, 1u << 20), next_token = any + 1;
     const uint32_t before[] = {any + 5, any + 20, any + 40, step};
     size_t bytes = size_multiply(ring, sizeof(uint32_t));
-    uint32_t *tokens = malloc(bytes);
-    assert(tokens);
+    uint32_t *tokens = array_new(1, bytes);
     for (uint32_t i = 0; i < ring; i++)
         tokens[i] = any + 100 + i;
     slice next, state, history;
@@ -61,15 +51,8 @@ static const shape shapes[] = {{{0, 1}},    {{1, 1}},     {{0, 2}},          {{1
                                {{1000, 7}}, {{200, 256}}, {{3000000000, 10}}};
 
 static const kernel kernels[] = {
-    {.name = "decode_advance", .about = "one thread", .file = "decode_advance.metal", .group = 1},
+    OP_KERNEL("decode_advance", NULL, "one thread", "decode_advance.metal", .group = 1),
 };
 
-const op decode_advance_op = {
-    .name = "decode_advance",
-    .about = "the chosen token becomes the next input, on the device",
-    .dims = "step x ring",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{5, 4}}},
-    .build = decode_advance_build,
-};
+OP(decode_advance, "the chosen token becomes the next input, on the device", "step x ring", kernels,
+   SHAPE_LIST(shapes, 5, 4), .build = decode_advance_build);

@@ -72,31 +72,14 @@ static const shape shapes[] = {
 };
 
 static const kernel kernels[] = {
-    {.name = "decode_attention",
-     .variant = "plain",
-     .about = "one simdgroup per head",
-     .file = "decode_attention.metal",
-     .group = 32},
-    {.name = "decode_attention_threadgroup",
-     .variant = "threadgroup",
-     .about = "eight simdgroups share the keys of a head",
-     .file = "decode_attention.metal",
-     .group = 256},
-    {.name = "decode_attention_spread",
-     .variant = "spread",
-     .about = "sixteen simdgroups, eight lanes per key",
-     .file = "decode_attention.metal",
-     .group = 512,
-     .multiple_of = 32},
+    OP_KERNEL("decode_attention", "plain", "one simdgroup per head", "decode_attention.metal",
+              .group = 32),
+    OP_KERNEL("decode_attention_threadgroup", "threadgroup",
+              "eight simdgroups share the keys of a head", "decode_attention.metal", .group = 256),
+    OP_KERNEL("decode_attention_spread", "spread", "sixteen simdgroups, eight lanes per key",
+              "decode_attention.metal", .group = 512, .multiple_of = 32),
 };
 
-const op decode_attention_op = {
-    .name = "decode_attention",
-    .about = "attention of one query to the cache",
-    .dims = "kv_len x heads x kv_heads x head_dim",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{300, 4, 2, 32}}},
-    .accepts = decode_attention_accepts,
-    .build = decode_attention_build,
-};
+OP(decode_attention, "attention of one query to the cache", "kv_len x heads x kv_heads x head_dim",
+   kernels, SHAPE_LIST(shapes, 300, 4, 2, 32), .accepts = decode_attention_accepts,
+   .build = decode_attention_build);

@@ -47,18 +47,9 @@ static const shape shapes[] = {
 };
 
 #define KERNEL(type)                                                                               \
-    {                                                                                              \
-        .name = "dequantize_" #type, .about = "one thread per block", .file = "dequantize.metal",  \
-        .format = &format_##type, .group = 256                                                     \
-    }
+    OP_KERNEL("dequantize_" #type, NULL, "one thread per block", "dequantize.metal",               \
+              .format = &format_##type, .group = 256)
 static const kernel kernels[] = {KERNEL(q4_0), KERNEL(q8_0)};
 
-const op dequantize_op = {
-    .name = "dequantize",
-    .about = "decode blocks to floats",
-    .dims = "blocks",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{77}}},
-    .build = dequantize_build,
-};
+OP(dequantize, "decode blocks to floats", "blocks", kernels, SHAPE_LIST(shapes, 77),
+   .build = dequantize_build);

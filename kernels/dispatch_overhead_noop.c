@@ -9,16 +9,9 @@ static void dispatch_overhead_noop_oracle(const launch *l, oracle_io *io) {
 }
 
 bool dispatch_overhead_noop_record(tape *t, const kernel *k, slice counter, err *e) {
-    if (!record_trim(k, "counter", sizeof(uint32_t), sizeof(uint32_t), &counter, e))
-        return false;
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, counter, ACCESS_BOTH, ELEM_U32);
-    launch_set_groups(l, (size3){1, 1, 1}, (size3){k->group, 1, 1});
-    l->bytes = 2 * sizeof(uint32_t);
-    l->oracle = dispatch_overhead_noop_oracle;
-    return true;
+    const launch_arg args[] = {ARG_WORDS("counter", counter, 1, ACCESS_BOTH)};
+    const launch_work w = {.groups = {1, 1, 1}, .oracle = dispatch_overhead_noop_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 static bool dispatch_overhead_noop_build(kernel_case *c, err *e) {
@@ -33,18 +26,9 @@ static bool dispatch_overhead_noop_build(kernel_case *c, err *e) {
 static const shape shapes[] = {{{1}}, {{3}}, {{32}}};
 
 static const kernel kernels[] = {
-    {.name = "dispatch_overhead_noop",
-     .about = "one thread adds 1 to a counter",
-     .file = "dispatch_overhead_noop.metal",
-     .group = 1},
+    OP_KERNEL("dispatch_overhead_noop", NULL, "one thread adds 1 to a counter",
+              "dispatch_overhead_noop.metal", .group = 1),
 };
 
-const op dispatch_overhead_noop_op = {
-    .name = "dispatch_overhead_noop",
-    .about = "the least a launch can cost",
-    .dims = "launches",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{2}}},
-    .build = dispatch_overhead_noop_build,
-};
+OP(dispatch_overhead_noop, "the least a launch can cost", "launches", kernels,
+   SHAPE_LIST(shapes, 2), .build = dispatch_overhead_noop_build);

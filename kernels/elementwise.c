@@ -53,17 +53,13 @@ static const description ffn_silu = {{"gate", "up", "out"},
 
 static bool record(tape *t, const kernel *k, const description *d, const slice *at, uint32_t n,
                    err *e) {
-    operand operands[MOST_OPERANDS];
+    launch_arg args[MOST_OPERANDS + 1];
     for (size_t i = 0; i < d->operands; i++)
-        operands[i] = (operand){d->names[i], at[i], n, d->access[i]};
-    launch *l = record_floats(t, k, sizeof(float), operands, d->operands, e);
-    if (!l)
-        return false;
-    launch_set_u32(l, (int)d->operands, n);
-    launch_set_threads_rounded(l, n, k->group);
-    l->flops = d->flops * (uint64_t)n;
-    l->oracle = d->oracle;
-    return true;
+        args[i] =
+            (launch_arg)ARG_BUFFER(d->names[i], at[i], n, d->access[i], ELEM_F32, sizeof(float));
+    args[d->operands] = (launch_arg)ARG_U32(n);
+    const launch_work w = {.threads = n, .flops = d->flops * (uint64_t)n, .oracle = d->oracle};
+    return record_args(t, k, args, d->operands + 1, &w, e);
 }
 
 static bool build(kernel_case *c, const description *d, err *e) {
@@ -82,10 +78,6 @@ bool residual_add_record(tape *t, const kernel *k, slice a, slice b, slice out, 
     return record(t, k, &residual_add, (slice[]){a, b, out}, n, e);
 }
 
-bool residual_add_inplace_record(tape *t, const kernel *k, slice a, slice b, uint32_t n, err *e) {
-    return record(t, k, &residual_add_inplace, (slice[]){a, b}, n, e);
-}
-
 bool ffn_silu_record(tape *t, const kernel *k, slice gate, slice up, slice out, uint32_t n,
                      err *e) {
     return record(t, k, &ffn_silu, (slice[]){gate, up, out}, n, e);
@@ -100,29 +92,18 @@ static const shape silu_shapes[] = {
     {{257}}, {{576}}, {{1536}}, {{14336}}, {{500009}},
 };
 
-#define KERNEL(name_, accumulates_)                                                                \
-    static const kernel name_##_kernel = {.name = #name_,                                          \
-                                          .about = "one thread per float",                         \
-                                          .file = #name_ ".metal",                                 \
-                                          .accumulates = accumulates_,                             \
-                                          .group = 256}
-#define OP(name_, accumulates_, about_, shapes_)                                                   \
-    static bool name_##_build(kernel_case *c, err *e) {                                            \
-        return build(c, &name_, e);                                                                \
+#define KERNEL(name, accumulates_)                                                                 \
+    OP_KERNEL(name, NULL, "one thread per float", name ".metal", .accumulates = accumulates_,      \
+              .group = 256)
+#define ELEMENTWISE(name, accumulates, about, shapes)                                              \
+    static bool name##_build(kernel_case *c, err *e) {                                             \
+        return build(c, &name, e);                                                                 \
     }                                                                                              \
-    KERNEL(name_, accumulates_);                                                                   \
-    const op name_##_op = {                                                                        \
-        .name = #name_,                                                                            \
-        .about = about_,                                                                           \
-        .dims = "n",                                                                               \
-        .kernels = &name_##_kernel,                                                                \
-        .kernel_count = 1,                                                                         \
-        .shapes = {shapes_, COUNT_OF(shapes_), {{77}}},                                            \
-        .build = name_##_build,                                                                    \
-    }
-OP(residual_add, false, "out = a + b", add_shapes);
-OP(residual_add_inplace, true, "a += b", add_shapes);
-OP(ffn_silu, false, "out = silu(gate) * up", silu_shapes);
+    static const kernel name##_kernels[] = {KERNEL(#name, accumulates)};                           \
+    OP(name, about, "n", name##_kernels, SHAPE_LIST(shapes, 77), .build = name##_build)
+ELEMENTWISE(residual_add, false, "out = a + b", add_shapes);
+ELEMENTWISE(residual_add_inplace, true, "a += b", add_shapes);
+ELEMENTWISE(ffn_silu, false, "out = silu(gate) * up", silu_shapes);
 
 /* bias_add ---------------------------------------------------------------------------------- */
 
@@ -143,16 +124,10 @@ bool bias_add_record(tape *t, const kernel *k, slice a, slice b, uint32_t rows, 
     if (count > UINT32_MAX / sizeof(float))
         return err_set(e, EXIT_CANNOT, "%s: %u rows of %u overflow a 32-bit index", k->name, rows,
                        dim);
-    const operand operands[] = {{"a", a, count, ACCESS_BOTH}, {"b", b, dim, ACCESS_READ}};
-    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 2, dim);
-    launch_set_u32(l, 3, rows);
-    launch_set_threads_rounded(l, (uint32_t)count, k->group);
-    l->flops = count;
-    l->oracle = bias_add_oracle;
-    return true;
+    const launch_arg args[] = {ARG_BOTH("a", a, count), ARG_IN("b", b, dim), ARG_U32(dim),
+                               ARG_U32(rows)};
+    const launch_work w = {.threads = (uint32_t)count, .flops = count, .oracle = bias_add_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 /* The last row is followed by one float that must not change: adding to the NaN of a guard zone
@@ -171,13 +146,7 @@ static const shape bias_shapes[] = {
     {{7, 896}}, {{33, 128}}, {{5, 4096}}, {{100, 1536}}, {{1000, 1003}},
 };
 
-KERNEL(bias_add, true);
-const op bias_add_op = {
-    .name = "bias_add",
-    .about = "a += b for each row of a",
-    .dims = "rows x dim",
-    .kernels = &bias_add_kernel,
-    .kernel_count = 1,
-    .shapes = {bias_shapes, COUNT_OF(bias_shapes), {{7, 11}}},
-    .build = bias_add_build,
-};
+static const kernel bias_kernels[] = {KERNEL("bias_add", true)};
+
+OP(bias_add, "a += b for each row of a", "rows x dim", bias_kernels, SHAPE_LIST(bias_shapes, 7, 11),
+   .build = bias_add_build);

@@ -71,11 +71,8 @@ typedef struct {
 
 enum { ADD, MUL, ADD_ACTIVATE, AFFINE, LERP, LERP_REVERSED, CONTROL_K };
 
-#define KERNEL(name_, variant_, about_)                                                            \
-    {                                                                                              \
-        .name = name_, .variant = variant_, .about = about_, .file = "elementwise_rows.metal",     \
-        .accumulates = true, .group = 256                                                          \
-    }
+#define KERNEL(name, variant, about)                                                               \
+    OP_KERNEL(name, variant, about, "elementwise_rows.metal", .accumulates = true, .group = 256)
 #define ONE_THREAD "one thread per float"
 static const kernel kernels[] = {
     [ADD] = KERNEL("add", NULL, ONE_THREAD),
@@ -137,25 +134,22 @@ static bool record(tape *t, const kernel *k, const slice *at, const arguments *a
                        a->rows, a->dim);
     if (d->has_activation && !activation_check(k->name, a->activation, e))
         return false;
-    operand operands[MOST_OPERANDS];
+    launch_arg args[MOST_OPERANDS + 4];
+    size_t count = 0;
     for (int i = 0; i < d->operands; i++)
-        operands[i] = (operand){d->names[i], at[i], a->repeats && i == d->repeated ? a->dim : n,
-                                i == d->operands - 1 ? ACCESS_BOTH : ACCESS_READ};
-    launch *l = record_floats(t, k, sizeof(float), operands, (size_t)d->operands, e);
-    if (!l)
-        return false;
-    int next = d->operands;
-    launch_set_u32(l, next++, (uint32_t)n);
+        args[count++] = (launch_arg)ARG_BUFFER(
+            d->names[i], at[i], a->repeats && i == d->repeated ? a->dim : n,
+            i == d->operands - 1 ? ACCESS_BOTH : ACCESS_READ, ELEM_F32, sizeof(float));
+    args[count++] = (launch_arg)ARG_U32((uint32_t)n);
     if (d->repeated != NEVER)
-        launch_set_u32(l, next++, a->repeats ? a->dim : (uint32_t)n);
+        args[count++] = (launch_arg)ARG_U32(a->repeats ? a->dim : (uint32_t)n);
     if (d->has_activation)
-        launch_set_u32(l, next++, a->activation);
+        args[count++] = (launch_arg)ARG_U32(a->activation);
     for (int s = 0; d->has_scalars && s < 2; s++)
-        launch_set_f32(l, next++, a->scalars[s]);
-    launch_set_threads_rounded(l, (uint32_t)n, k->group);
-    l->flops = d->flops * (uint64_t)n;
-    l->oracle = oracle;
-    return true;
+        args[count++] = (launch_arg)ARG_F32(a->scalars[s]);
+    const launch_work w = {
+        .threads = (uint32_t)n, .flops = d->flops * (uint64_t)n, .oracle = oracle};
+    return record_args(t, k, args, count, &w, e);
 }
 
 bool add_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t dim,
@@ -171,10 +165,6 @@ bool mul_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint3
 bool add_activate_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t dim,
                          bool repeats, uint32_t activation, err *e) {
     return record(t, k, (slice[]){x, y}, &(arguments){rows, dim, repeats, {0, 0}, activation}, e);
-}
-
-bool affine_record(tape *t, const kernel *k, slice y, uint32_t n, float scale, float bias, err *e) {
-    return record(t, k, &y, &(arguments){1, n, false, {scale, bias}, 0}, e);
 }
 
 bool lerp_record(tape *t, const kernel *k, slice f, slice x, slice y, uint32_t rows, uint32_t dim,
@@ -230,20 +220,23 @@ static const shape activate_shapes[] = {
     {{5, 768, 1, 5}}, {{301, 999, 1, 5}}, {{2, 77, 0, 1}},  {{2, 77, 0, 3}},  {{2, 77, 0, 4}},
 };
 
-#define OP(name_, first, count, about_, dims_, shapes_, ...)                                       \
-    const op name_##_op = {                                                                        \
-        .name = #name_,                                                                            \
-        .about = about_,                                                                           \
-        .dims = dims_,                                                                             \
-        .kernels = &kernels[first],                                                                \
-        .kernel_count = count,                                                                     \
-        .shapes = {shapes_, COUNT_OF(shapes_), {{__VA_ARGS__}}},                                   \
-        .build = build,                                                                            \
-    }
-OP(add, ADD, 1, "y += x, x repeated for each row or not", "rows x dim x repeats", shapes, 7, 11, 1);
-OP(mul, MUL, 1, "y *= x, x repeated for each row or not", "rows x dim x repeats", shapes, 7, 11, 1);
-OP(add_activate, ADD_ACTIVATE, 1, "y = activation(y + x)", "rows x dim x repeats x activation",
-   activate_shapes, 7, 11, 1, ACTIVATION_SIGMOID);
-OP(affine, AFFINE, 1, "y = scale * y + bias", "rows x dim", flat_shapes, 1, 77);
-OP(lerp, LERP, 2, "y between x and y, by f", "rows x dim x repeats", shapes, 7, 11, 1);
-OP(control_k_v7, CONTROL_K, 1, "k = k * (1 + (a - 1) * k_a)", "rows x dim", rows_shapes, 7, 11);
+/* An op of `count` kernels from the one called `first` on. */
+#define ROWS_OP(name_, first, count, about_, dims_, shapes_)                                       \
+    const op name_##_op = {.name = #name_,                                                         \
+                           .about = about_,                                                        \
+                           .dims = dims_,                                                          \
+                           .kernels = &kernels[first],                                             \
+                           .kernel_count = count,                                                  \
+                           .shapes = shapes_,                                                      \
+                           .build = build}
+ROWS_OP(add, ADD, 1, "y += x, x repeated for each row or not", "rows x dim x repeats",
+        SHAPE_LIST(shapes, 7, 11, 1));
+ROWS_OP(mul, MUL, 1, "y *= x, x repeated for each row or not", "rows x dim x repeats",
+        SHAPE_LIST(shapes, 7, 11, 1));
+ROWS_OP(add_activate, ADD_ACTIVATE, 1, "y = activation(y + x)", "rows x dim x repeats x activation",
+        SHAPE_LIST(activate_shapes, 7, 11, 1, ACTIVATION_SIGMOID));
+ROWS_OP(affine, AFFINE, 1, "y = scale * y + bias", "rows x dim", SHAPE_LIST(flat_shapes, 1, 77));
+ROWS_OP(lerp, LERP, 2, "y between x and y, by f", "rows x dim x repeats",
+        SHAPE_LIST(shapes, 7, 11, 1));
+ROWS_OP(control_k_v7, CONTROL_K, 1, "k = k * (1 + (a - 1) * k_a)", "rows x dim",
+        SHAPE_LIST(rows_shapes, 7, 11));

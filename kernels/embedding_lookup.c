@@ -1,11 +1,11 @@
 /* embedding_lookup: launches, oracle and cases. There is one kernel per format. */
 #include "kernels.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "formats/formats.h"
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/quant.h"
@@ -30,30 +30,22 @@ static void embedding_lookup_oracle(const launch *l, oracle_io *io) {
 
 bool embedding_lookup_record(tape *t, const kernel *k, slice table, slice ids, slice out,
                              uint32_t n, uint32_t hidden, uint32_t vocab, err *e) {
-    size_t ids_bytes = size_multiply(n, sizeof(uint32_t));
-    size_t count = size_multiply(n, hidden), out_bytes = size_multiply(count, sizeof(float));
     const weight_format *f = k->format;
+    size_t count = size_multiply(n, hidden);
     size_t alignment = f == &format_f32 ? sizeof(float) : sizeof(uint16_t); /* halves and bytes */
-    if (!record_check_weights(k, "table", f, table, vocab, hidden, alignment, e) ||
-        !record_trim(k, "ids", ids_bytes, sizeof(uint32_t), &ids, e) ||
-        !record_trim(k, "out", out_bytes, sizeof(float), &out, e))
-        return false;
     if (count > UINT32_MAX)
         return err_set(e, EXIT_CANNOT, "%s: %u rows of %u overflow a 32-bit index", k->name, n,
                        hidden);
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, table, ACCESS_READ, ELEM_U8);
-    launch_bind(l, 1, ids, ACCESS_READ, ELEM_U32);
-    launch_bind(l, 2, out, ACCESS_WRITE, ELEM_F32);
-    launch_set_u32(l, 3, hidden);
-    launch_set_u32(l, 4, n);
-    launch_set_u32(l, 5, vocab);
-    launch_set_threads_rounded(l, (uint32_t)count, k->group);
-    l->bytes = format_get_bytes(f, n, hidden) + ids_bytes + out_bytes;
-    l->oracle = embedding_lookup_oracle;
-    return true;
+    const launch_arg args[] = {ARG_WEIGHTS("table", table, f, vocab, hidden, alignment),
+                               ARG_WORDS("ids", ids, n, ACCESS_READ),
+                               ARG_OUT("out", out, count),
+                               ARG_U32(hidden),
+                               ARG_U32(n),
+                               ARG_U32(vocab)};
+    const launch_work w = {.threads = (uint32_t)count,
+                           .unmoved = table.bytes - size_multiply(n, hidden / f->values * f->bytes),
+                           .oracle = embedding_lookup_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 static bool embedding_lookup_accepts(const kernel *k, const shape *s, err *e) {
@@ -65,8 +57,7 @@ static bool embedding_lookup_accepts(const kernel *k, const shape *s, err *e) {
 /* The last row of the table and then the first; others at random; from the fourth on, one in eight
  * past the end, by one or by far. */
 static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err *e) {
-    uint32_t *ids = malloc(size_multiply(n, sizeof *ids));
-    assert(ids);
+    uint32_t *ids = array_new(n, sizeof *ids);
     for (uint32_t i = 0; i < n; i++)
         ids[i] = i == 0 ? vocab - 1 : i == 1 ? 0 : rng_below(&c->random, vocab);
     for (uint32_t i = 3; i < n; i += 8)
@@ -98,20 +89,10 @@ static const shape shapes[] = {
 };
 
 #define KERNEL(type, shapes_)                                                                      \
-    {.name = "embedding_lookup_" #type,                                                            \
-     .about = "one thread per value",                                                              \
-     .file = "embedding_lookup.metal",                                                             \
-     .format = &format_##type,                                                                     \
-     .group = 256},
+    OP_KERNEL("embedding_lookup_" #type, NULL, "one thread per value", "embedding_lookup.metal",   \
+              .format = &format_##type, .group = 256),
 static const kernel kernels[] = {FORMATS(KERNEL)};
 
-const op embedding_lookup_op = {
-    .name = "embedding_lookup",
-    .about = "rows of a table, decoded; ids are read from device memory",
-    .dims = "n x hidden x vocab",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{5, 256, 11}}},
-    .accepts = embedding_lookup_accepts,
-    .build = embedding_lookup_build,
-};
+OP(embedding_lookup, "rows of a table, decoded; ids are read from device memory",
+   "n x hidden x vocab", kernels, SHAPE_LIST(shapes, 5, 256, 11),
+   .accepts = embedding_lookup_accepts, .build = embedding_lookup_build);

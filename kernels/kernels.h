@@ -9,12 +9,31 @@
  *
  * A `param` is a value, or a location in device memory that holds it and may change between plays.
  */
-#ifndef ASSAY_KERNELS_H
-#define ASSAY_KERNELS_H
+#pragma once
 
 #include "activations.h"
 #include "ops.h"
 #include "reference/quant.h"
+
+/* For the tables of an op's file. A kernel; its group and other fields follow. */
+#define OP_KERNEL(name_, variant_, about_, file_, ...)                                             \
+    { .name = name_, .variant = variant_, .about = about_, .file = file_, __VA_ARGS__ }
+/* An array of shapes, and the one that is checked with every input. */
+#define SHAPE_LIST(shapes, ...)                                                                    \
+    {                                                                                              \
+        shapes, COUNT_OF(shapes), {                                                                \
+            { __VA_ARGS__ }                                                                        \
+        }                                                                                          \
+    }
+/* An op; .build follows, and .accepts if it has one. */
+#define OP(name_, about_, dims_, kernels_, shapes_, ...)                                           \
+    const op name_##_op = {.name = #name_,                                                         \
+                           .about = about_,                                                        \
+                           .dims = dims_,                                                          \
+                           .kernels = kernels_,                                                    \
+                           .kernel_count = COUNT_OF(kernels_),                                     \
+                           .shapes = shapes_,                                                      \
+                           __VA_ARGS__}
 
 /* result (1, u32) = index of the largest of logits (n). pvals (f32) and pidx (u32) are scratch with
  * room for argmax_count_groups(n) each. Two launches. */
@@ -43,12 +62,6 @@ bool bias_add_record(tape *t, const kernel *k, slice a, slice b, uint32_t rows, 
 
 /* dst (count) = src (count) */
 bool buffer_copy_record(tape *t, const kernel *k, slice src, slice dst, uint32_t count, err *e);
-
-/* out = a (dim_a), then b (dim_b), then c (dim_c) */
-bool concat_buffers_2_record(tape *t, const kernel *k, slice a, slice b, slice out, uint32_t dim_a,
-                             uint32_t dim_b, err *e);
-bool concat_buffers_3_record(tape *t, const kernel *k, slice a, slice b, slice c, slice out,
-                             uint32_t dim_a, uint32_t dim_b, uint32_t dim_c, err *e);
 
 /* The end of a greedy decode step: history[step % ring] = next (1, u32), and in state, which is
  * four u32, token = next, and pos, kv_len and step increase by one. The next step then needs
@@ -183,9 +196,8 @@ bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, 
 bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids, param n,
                                uint32_t vocab, float penalty, err *e);
 
-/* out (n) = a + b, or a += b */
+/* out (n) = a + b */
 bool residual_add_record(tape *t, const kernel *k, slice a, slice b, slice out, uint32_t n, err *e);
-bool residual_add_inplace_record(tape *t, const kernel *k, slice a, slice b, uint32_t n, err *e);
 
 /* y (rows, dim) = x / sqrt(mean(x^2) + eps) * w (dim). Only rmsnorm_rows and rmsnorm_rows_simdgroup
  * take more than one row. */
@@ -221,9 +233,6 @@ bool mul_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint3
                 bool repeats, err *e);
 bool add_activate_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t dim,
                          bool repeats, uint32_t activation, err *e);
-
-/* y (n) = scale * y + bias */
-bool affine_record(tape *t, const kernel *k, slice y, uint32_t n, float scale, float bias, err *e);
 
 /* y (rows, dim) = x + (y - x) * f; with lerp_reversed y + (x - y) * f. f is (rows, dim), or (dim)
  * if it repeats. */
@@ -311,5 +320,3 @@ bool channel_mix_v7_record(tape *t, const kernel *k, slice state, slice v, slice
 
 /* y (rows, n) = e^x / sum of e^x, each row by itself */
 bool softmax_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t n, err *e);
-
-#endif

@@ -6,6 +6,11 @@
 #include "record.h"
 #include "reference/reference.h"
 
+#define KERNEL(name)                                                                               \
+    OP_KERNEL(name, NULL, "one thread per float of k and of v", name ".metal", .group = 256)
+static const kernel row_kernels[] = {KERNEL("kv_cache_copy")},
+                    tokens_kernels[] = {KERNEL("kv_cache_copy_tokens")};
+
 static void kv_cache_copy_oracle(const launch *l, oracle_io *io) {
     (void)l;
     uint32_t kv_dim = oracle_u32(io, 4), row = oracle_u32(io, 5);
@@ -17,53 +22,37 @@ static void kv_cache_copy_oracle(const launch *l, oracle_io *io) {
     io->out[2].exact = io->out[3].exact = true;
 }
 
-/* All but the number of tokens. NULL with e set. */
-static launch *record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,
-                      slice v_cache, uint32_t n_tokens, uint32_t kv_dim, param row_idx, err *e) {
-    size_t row_bytes = size_multiply(kv_dim, sizeof(float));
-    size_t bytes = size_multiply(n_tokens, row_bytes);
-    if (!record_trim(k, "k_src", bytes, sizeof(float), &k_src, e) ||
-        !record_trim(k, "v_src", bytes, sizeof(float), &v_src, e))
-        return NULL;
+bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,
+                                 slice v_cache, uint32_t n_tokens, uint32_t kv_dim, param row_idx,
+                                 err *e) {
+    size_t row_bytes = size_multiply(kv_dim, sizeof(float)),
+           count = size_multiply(n_tokens, kv_dim);
+    if (row_bytes == 0 || k_cache.bytes % row_bytes || v_cache.bytes != k_cache.bytes)
+        return err_set(e, EXIT_CANNOT,
+                       "%s: caches of %zu and %zu bytes are not the same whole rows of %zu",
+                       k->name, k_cache.bytes, v_cache.bytes, row_bytes);
     size_t rows = k_cache.bytes / row_bytes, first = row_idx.at.buffer ? 0 : row_idx.bits;
-    if (k_cache.bytes % row_bytes || v_cache.bytes != k_cache.bytes) {
-        err_set(e, EXIT_CANNOT,
-                "%s: caches of %zu and %zu bytes are not the same whole rows of %zu", k->name,
-                k_cache.bytes, v_cache.bytes, row_bytes);
-        return NULL;
-    }
-    if (first > rows || n_tokens > rows - first || bytes > UINT32_MAX) {
-        err_set(e, EXIT_CANNOT, "%s: %u rows from row %zu on do not fit caches of %zu rows",
-                k->name, n_tokens, first, rows);
-        return NULL;
-    }
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return NULL;
-    launch_bind(l, 0, k_src, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 1, v_src, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 2, k_cache, ACCESS_BOTH, ELEM_F32); /* all other rows must survive */
-    launch_bind(l, 3, v_cache, ACCESS_BOTH, ELEM_F32);
-    launch_set_u32(l, 4, kv_dim);
-    launch_set_param(l, 5, row_idx, ELEM_U32);
-    launch_set_threads_rounded(l, n_tokens * kv_dim, k->group);
-    l->bytes = 4 * bytes;
-    l->oracle = kv_cache_copy_oracle;
-    return l;
+    if (first > rows || n_tokens > rows - first || count > UINT32_MAX / sizeof(float))
+        return err_set(e, EXIT_CANNOT, "%s: %u rows from row %zu on do not fit caches of %zu rows",
+                       k->name, n_tokens, first, rows);
+    size_t cells = rows * kv_dim; /* all rows but those that are appended must survive */
+    const launch_arg args[] = {ARG_IN("k_src", k_src, count),
+                               ARG_IN("v_src", v_src, count),
+                               ARG_BOTH("k_cache", k_cache, cells),
+                               ARG_BOTH("v_cache", v_cache, cells),
+                               ARG_U32(kv_dim),
+                               ARG_PARAM(row_idx),
+                               ARG_U32(n_tokens)};
+    const launch_work w = {.threads = (uint32_t)count,
+                           .unmoved = (4 * cells - 2 * count) * sizeof(float),
+                           .oracle = kv_cache_copy_oracle};
+    bool has_tokens = k == tokens_kernels;
+    return record_args(t, k, args, COUNT_OF(args) - !has_tokens, &w, e);
 }
 
 bool kv_cache_copy_record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,
                           slice v_cache, uint32_t kv_dim, param row_idx, err *e) {
-    return record(t, k, k_src, v_src, k_cache, v_cache, 1, kv_dim, row_idx, e) != NULL;
-}
-
-bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,
-                                 slice v_cache, uint32_t n_tokens, uint32_t kv_dim, param row_idx,
-                                 err *e) {
-    launch *l = record(t, k, k_src, v_src, k_cache, v_cache, n_tokens, kv_dim, row_idx, e);
-    if (l)
-        launch_set_u32(l, 6, n_tokens);
-    return l != NULL;
+    return kv_cache_copy_tokens_record(t, k, k_src, v_src, k_cache, v_cache, 1, kv_dim, row_idx, e);
 }
 
 /* Appends `row` and then the next one, the first given by value and the second in device memory;
@@ -109,20 +98,8 @@ static const shape kv_cache_copy_tokens_shapes[] = {
     {{3, 1, 256}}, {{0, 8, 32}}, {{2, 257, 1}}, {{100, 33, 192}}, {{9, 4, 1024}},
 };
 
-#define OP(name_, about_, dims_, ...)                                                              \
-    static const kernel name_##_kernel = {.name = #name_,                                          \
-                                          .about = "one thread per float of k and of v",           \
-                                          .file = #name_ ".metal",                                 \
-                                          .group = 256};                                           \
-    const op name_##_op = {                                                                        \
-        .name = #name_,                                                                            \
-        .about = about_,                                                                           \
-        .dims = dims_,                                                                             \
-        .kernels = &name_##_kernel,                                                                \
-        .kernel_count = 1,                                                                         \
-        .shapes = {name_##_shapes, COUNT_OF(name_##_shapes), {{__VA_ARGS__}}},                     \
-        .build = name_##_build,                                                                    \
-    }
-OP(kv_cache_copy, "append one row to the key and value caches", "row x kv_dim", 1, 77);
-OP(kv_cache_copy_tokens, "append many rows to the key and value caches", "row x tokens x kv_dim", 1,
-   3, 77);
+OP(kv_cache_copy, "append one row to the key and value caches", "row x kv_dim", row_kernels,
+   SHAPE_LIST(kv_cache_copy_shapes, 1, 77), .build = kv_cache_copy_build);
+OP(kv_cache_copy_tokens, "append many rows to the key and value caches", "row x tokens x kv_dim",
+   tokens_kernels, SHAPE_LIST(kv_cache_copy_tokens_shapes, 1, 3, 77),
+   .build = kv_cache_copy_tokens_build);

@@ -5,11 +5,8 @@
 #include "record.h"
 #include "reference/reference.h"
 
-#define KERNEL(name_, variant_, about_, group_, rows_)                                             \
-    {                                                                                              \
-        .name = name_, .variant = variant_, .about = about_, .file = "layer_norm.metal",           \
-        .group = group_, .rows = rows_                                                             \
-    }
+#define KERNEL(name, variant, about, group_, rows_)                                                \
+    OP_KERNEL(name, variant, about, "layer_norm.metal", .group = group_, .rows = rows_)
 static const kernel layer_kernels[] = {
     KERNEL("layer_norm", "threadgroup", "one threadgroup per row", 256, 1),
     KERNEL("layer_norm_alone", "alone", "one thread per row", 1, 1),
@@ -58,56 +55,40 @@ static void l2_norm_oracle(const launch *l, oracle_io *io) {
 bool layer_norm_record(tape *t, const kernel *k, slice x, slice w, slice b, slice y, uint32_t rows,
                        uint32_t dim, float eps, err *e) {
     size_t count = size_multiply(rows, dim);
-    const operand operands[] = {{"x", x, count, ACCESS_READ},
-                                {"w", w, dim, ACCESS_READ},
-                                {"b", b, dim, ACCESS_READ},
-                                {"y", y, count, ACCESS_WRITE}};
-    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 4, dim);
-    launch_set_f32(l, 5, eps);
-    launch_set_groups(l, (size3){rows, 1, 1}, (size3){k->group, 1, 1});
-    l->flops = 7 * (uint64_t)count + 4 * (uint64_t)rows;
-    l->oracle = layer_norm_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN("x", x, count),  ARG_IN("w", w, dim), ARG_IN("b", b, dim),
+                               ARG_OUT("y", y, count), ARG_U32(dim),        ARG_F32(eps)};
+    const launch_work work = {.groups = {rows, 1, 1},
+                              .flops = 7 * (uint64_t)count + 4 * (uint64_t)rows,
+                              .oracle = layer_norm_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &work, e);
 }
 
 bool group_norm_record(tape *t, const kernel *k, slice w, slice b, slice x, uint32_t rows,
                        uint32_t groups, uint32_t dim, float eps, err *e) {
     size_t weights = size_multiply(groups, dim), count = size_multiply(rows, weights);
-    const operand operands[] = {{"w", w, weights, ACCESS_READ},
-                                {"b", b, weights, ACCESS_READ},
-                                {"x", x, count, ACCESS_BOTH}};
     if (count > UINT32_MAX)
         return err_set(e, EXIT_CANNOT, "%s: %zu values overflow a 32-bit index", k->name, count);
-    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 3, dim);
-    launch_set_f32(l, 4, eps);
-    launch_set_u32(l, 5, groups);
-    launch_set_u32(l, 6, rows * groups);
-    launch_set_groups(l, (size3){divide_up(rows * groups, k->rows), 1, 1}, (size3){k->group, 1, 1});
-    l->flops = 7 * (uint64_t)count + 4 * (uint64_t)rows * groups;
-    l->oracle = group_norm_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN("w", w, weights),
+                               ARG_IN("b", b, weights),
+                               ARG_BOTH("x", x, count),
+                               ARG_U32(dim),
+                               ARG_F32(eps),
+                               ARG_U32(groups),
+                               ARG_U32(rows * groups)};
+    const launch_work work = {.groups = {divide_up(rows * groups, k->rows), 1, 1},
+                              .flops = 7 * (uint64_t)count + 4 * (uint64_t)rows * groups,
+                              .oracle = group_norm_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &work, e);
 }
 
 bool l2_norm_record(tape *t, const kernel *k, slice x, uint32_t rows, uint32_t dim, float eps,
                     err *e) {
     size_t count = size_multiply(rows, dim);
-    const operand operands[] = {{"x", x, count, ACCESS_BOTH}};
-    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 1, rows);
-    launch_set_u32(l, 2, dim);
-    launch_set_f32(l, 3, eps);
-    launch_set_groups(l, (size3){divide_up(rows, k->rows), 1, 1}, (size3){k->group, 1, 1});
-    l->flops = 3 * (uint64_t)count + 2 * (uint64_t)rows;
-    l->oracle = l2_norm_oracle;
-    return true;
+    const launch_arg args[] = {ARG_BOTH("x", x, count), ARG_U32(rows), ARG_U32(dim), ARG_F32(eps)};
+    const launch_work w = {.groups = {divide_up(rows, k->rows), 1, 1},
+                           .flops = 3 * (uint64_t)count + 2 * (uint64_t)rows,
+                           .oracle = l2_norm_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 /* --- cases. What is changed in place is followed by a row that must survive. --- */
@@ -151,18 +132,9 @@ static const shape l2_shapes[] = {
     {{9, 33}}, {{1, 64}}, {{12, 64}}, {{300, 64}}, {{31, 128}},
 };
 
-#define OP(name_, kernels_, about_, dims_, shapes_, ...)                                           \
-    const op name_##_op = {                                                                        \
-        .name = #name_,                                                                            \
-        .about = about_,                                                                           \
-        .dims = dims_,                                                                             \
-        .kernels = kernels_,                                                                       \
-        .kernel_count = COUNT_OF(kernels_),                                                        \
-        .shapes = {shapes_, COUNT_OF(shapes_), {{__VA_ARGS__}}},                                   \
-        .build = name_##_build,                                                                    \
-    }
-OP(layer_norm, layer_kernels, "y = (x - mean) / sqrt(variance + eps) * w + b", "rows x dim",
-   layer_shapes, 3, 77);
-OP(group_norm, group_kernels, "a layer norm of each group of a row, in place",
-   "rows x groups x dim", group_shapes, 3, 2, 13);
-OP(l2_norm, l2_kernels, "x / max(|x|, eps), in place", "rows x dim", l2_shapes, 5, 13);
+OP(layer_norm, "y = (x - mean) / sqrt(variance + eps) * w + b", "rows x dim", layer_kernels,
+   SHAPE_LIST(layer_shapes, 3, 77), .build = layer_norm_build);
+OP(group_norm, "a layer norm of each group of a row, in place", "rows x groups x dim",
+   group_kernels, SHAPE_LIST(group_shapes, 3, 2, 13), .build = group_norm_build);
+OP(l2_norm, "x / max(|x|, eps), in place", "rows x dim", l2_kernels, SHAPE_LIST(l2_shapes, 5, 13),
+   .build = l2_norm_build);

@@ -30,25 +30,24 @@ bool layer_norm_shift_record(tape *t, const kernel *k, slice x, slice w, slice b
                              slice state, slice out, uint32_t dim, uint32_t mixes, float eps,
                              err *e) {
     size_t all = size_multiply(mixes, dim);
-    const operand operands[] = {
-        {"x", x, dim, ACCESS_READ},         {"w", w, dim, ACCESS_READ},
-        {"b", b, dim, ACCESS_READ},         {"mu", mu, all, ACCESS_READ},
-        {"state", state, dim, ACCESS_BOTH}, {"out", out, all, ACCESS_WRITE}};
     if (all > UINT32_MAX)
         return err_set(e, EXIT_CANNOT, "%s: %u mixes of %u overflow a 32-bit index", k->name, mixes,
                        dim);
-    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 6, dim);
-    launch_set_u32(l, 7, mixes);
-    launch_set_f32(l, 8, eps);
+    const launch_arg args[] = {ARG_IN("x", x, dim),
+                               ARG_IN("w", w, dim),
+                               ARG_IN("b", b, dim),
+                               ARG_IN("mu", mu, all),
+                               ARG_BOTH("state", state, dim),
+                               ARG_OUT("out", out, all),
+                               ARG_U32(dim),
+                               ARG_U32(mixes),
+                               ARG_F32(eps)};
     uint32_t wanted = divide_up(dim, k->group); /* one value per thread, as far as threads go */
-    uint32_t group = k->group == 1 ? 1 : k->group * (wanted < 4 ? wanted : 4);
-    launch_set_groups(l, (size3){1, 1, 1}, (size3){group, 1, 1});
-    l->flops = 8 * (uint64_t)dim + 2 * (uint64_t)all + 4;
-    l->oracle = layer_norm_shift_oracle;
-    return true;
+    const launch_work work = {.groups = {1, 1, 1},
+                              .group = k->group == 1 ? 1 : k->group * (wanted < 4 ? wanted : 4),
+                              .flops = 8 * (uint64_t)dim + 2 * (uint64_t)all + 4,
+                              .oracle = layer_norm_shift_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &work, e);
 }
 
 static bool layer_norm_shift_build(kernel_case *c, err *e) {
@@ -69,24 +68,11 @@ static const shape shapes[] = {
 };
 
 static const kernel kernels[] = {
-    {.name = "layer_norm_shift",
-     .variant = "threadgroup",
-     .about = "one threadgroup",
-     .file = "layer_norm_shift.metal",
-     .group = 256},
-    {.name = "layer_norm_shift_alone",
-     .variant = "alone",
-     .about = "one thread",
-     .file = "layer_norm_shift.metal",
-     .group = 1},
+    OP_KERNEL("layer_norm_shift", "threadgroup", "one threadgroup", "layer_norm_shift.metal",
+              .group = 256),
+    OP_KERNEL("layer_norm_shift_alone", "alone", "one thread", "layer_norm_shift.metal",
+              .group = 1),
 };
 
-const op layer_norm_shift_op = {
-    .name = "layer_norm_shift",
-    .about = "a layer norm of one token, its token shifts, and the state they leave",
-    .dims = "dim x mixes",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{13, 6}}},
-    .build = layer_norm_shift_build,
-};
+OP(layer_norm_shift, "a layer norm of one token, its token shifts, and the state they leave",
+   "dim x mixes", kernels, SHAPE_LIST(shapes, 13, 6), .build = layer_norm_shift_build);

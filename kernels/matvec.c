@@ -269,7 +269,8 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 #define STREAM(end, adds)                                                                          \
     KERNEL(q4_0, "matvec_q4_0" end "_stream", "stream",                                            \
            "rows copied to threadgroup memory in loads of 16 bytes, 4 per simdgroup",              \
-           .accumulates = adds, .group = 64, .rows = 8, .multiple_of = 256, .shapes = &wide_rows),
+           .accumulates = adds, .group = 128, .rows = 16, .multiple_of = 256,                      \
+           .shapes = &wide_rows),
 
 #define LEAN_TOKENS(end, adds)                                                                     \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_lean", "lean",                                    \
@@ -280,26 +281,30 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
                .tokens = 8, .shapes = &ladder_shapes.many),
 
 /* Those of matvec_tiled.h, = or +=: k->rows rows of k->tokens tokens per threadgroup. */
+#define TILE(f, end, how, about_, adds, group_, rows_, tokens_, list)                              \
+    KERNEL(f, "multi_token_matvec_" #f end "_" how, how, about_, .accumulates = adds,              \
+           .group = group_, .rows = rows_, .tokens = tokens_, .multiple_of = 4, .shapes = list)
 #define TILED(f, end, adds, list)                                                                  \
-    KERNEL(f, "multi_token_matvec_" #f end "_tiled", "tiled",                                      \
-           "tiles of 64 rows and 64 tokens, weights decoded once per tile", .accumulates = adds,   \
-           .group = 128, .rows = 64, .tokens = 64, .multiple_of = 4, .shapes = list)
-#define MATRIX_KERNEL(f, end, adds, list)                                                          \
-    KERNEL(f, "multi_token_matvec_" #f end "_matrix", "matrix",                                    \
-           "the same tiles, multiplied as simdgroup matrices", .accumulates = adds, .group = 128,  \
-           .rows = 64, .tokens = 64, .multiple_of = 4, .shapes = list),
-#define MATRIX(f, s)                                                                               \
-    MATRIX_KERNEL(f, "", false, &s##_shapes.tiles)                                                 \
-    MATRIX_KERNEL(f, "_accumulate", true, &s##_shapes.tiles)
-#define TILED_Q4_0(end, adds)                                                                      \
-    KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_small", "tiled_small",                      \
-           "tiles of 32 rows and 32 tokens, columns split in two", .accumulates = adds,            \
-           .group = 128, .rows = 32, .tokens = 32, .multiple_of = 4,                               \
-           .shapes = &ladder_shapes.tiles),                                                        \
-        KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_split", "tiled_split",                  \
-               "tiles of 16 rows and 32 tokens, columns split in four", .accumulates = adds,       \
-               .group = 128, .rows = 16, .tokens = 32, .multiple_of = 4,                           \
-               .shapes = &ladder_shapes.tiles),
+    TILE(f, end, "tiled", "tiles of 64 rows and 64 tokens, weights decoded once per tile", adds,   \
+         128, 64, 64, list)
+#define SMALL_TILE(f, end, adds, list)                                                             \
+    TILE(f, end, "tiled_small", "tiles of 32 rows and 32 tokens, columns split in two", adds, 128, \
+         32, 32, list)
+#define SPLIT_TILE(f, end, adds, list)                                                             \
+    TILE(f, end, "tiled_split", "tiles of 16 rows and 32 tokens, columns split in four", adds,     \
+         128, 16, 32, list)
+#define FEW_TILE(f, end, adds, list)                                                               \
+    TILE(f, end, "tiled_few", "tiles of 16 rows and 8 tokens, columns split in eight", adds, 256,  \
+         16, 8, list)
+#define MATRIX(f, end, adds, list)                                                                 \
+    TILE(f, end, "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices", adds, 128, 64,    \
+         64, list)
+/* The formats that most weights are in have more of them than the others. */
+#define MORE_TILES(f, s)                                                                           \
+    SMALL_TILE(f, "", false, &s##_shapes.tiles),                                                   \
+        SMALL_TILE(f, "_accumulate", true, &s##_shapes.tiles),                                     \
+        MATRIX(f, "", false, &s##_shapes.tiles),                                                   \
+        MATRIX(f, "_accumulate", true, &s##_shapes.tiles),
 
 static const kernel kernels[] = {
     STEP("", "plain", "one simdgroup per row, weight by weight", 32, 1),
@@ -316,12 +321,15 @@ static const kernel kernels[] = {
     KERNEL(q4_0, "matvec_q4_0_accumulate_split", "split",
            "4 simdgroups share 8 rows, 4 lanes per block", .accumulates = true, .group = 128,
            .rows = 8, .shapes = &ladder_shapes.accumulate),
+    SPLIT_TILE(q4_0, "", false, &ladder_shapes.tiles),
+    SPLIT_TILE(q4_0, "_accumulate", true, &ladder_shapes.tiles),
+    FEW_TILE(q4_0, "", false, &ladder_shapes.many),
+    FEW_TILE(q4_0, "_accumulate", true, &ladder_shapes.many),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
         STREAM("", false) STREAM("_accumulate", true) LEAN_TOKENS("", false)
-            LEAN_TOKENS("_accumulate", true) TILED_Q4_0("", false) TILED_Q4_0("_accumulate", true)
-                MATRIX(q4_0, ladder) MATRIX(q8_0, head_of_32) MATRIX(q4_k, of_256)
-                    MATRIX(q6_k, head_of_256) MATRIX(f16, floats) SHARED(q4_0, ladder)
-                        OTHER_FORMATS(ALL)};
+            LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder) MORE_TILES(q8_0, head_of_32)
+                MORE_TILES(q4_k, of_256) MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats)
+                    SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

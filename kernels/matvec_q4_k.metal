@@ -15,5 +15,6 @@ using namespace metal;
 MATVEC_ONE_TOKEN(q4_k, q4_k)
 MATVEC_MANY_TOKENS(q4_k, q4_k)
 MATVEC_LEAN(q4_k)
-MATVEC_TILED(q4_k, tile_units<q4_k>)
-MATVEC_MATRIX(q4_k, tile_units<q4_k>)
+MATVEC_TILED(q4_k, q4_k_tiles)
+MATVEC_TILED_SIZE(q4_k, q4_k_tiles, small)
+MATVEC_MATRIX(q4_k, q4_k_tiles)

@@ -15,5 +15,6 @@ using namespace metal;
 MATVEC_ONE_TOKEN(q6_k, q6_k)
 MATVEC_MANY_TOKENS(q6_k, q6_k)
 MATVEC_LEAN(q6_k)
-MATVEC_TILED(q6_k, tile_units<q6_k>)
-MATVEC_MATRIX(q6_k, tile_units<q6_k>)
+MATVEC_TILED(q6_k, q6_k_tiles)
+MATVEC_TILED_SIZE(q6_k, q6_k_tiles, small)
+MATVEC_MATRIX(q6_k, q6_k_tiles)

@@ -15,5 +15,6 @@ using namespace metal;
 MATVEC_ONE_TOKEN(q8_0, q8_0)
 MATVEC_MANY_TOKENS(q8_0, q8_0)
 MATVEC_LEAN(q8_0)
-MATVEC_TILED(q8_0, tile_units<q8_0>)
-MATVEC_MATRIX(q8_0, tile_units<q8_0>)
+MATVEC_TILED(q8_0, q8_0_tiles)
+MATVEC_TILED_SIZE(q8_0, q8_0_tiles, small)
+MATVEC_MATRIX(q8_0, q8_0_tiles)

@@ -14,7 +14,7 @@ kernel void matvec_tiled(device const typename F::block *w [[buffer(0)]],
     const uint row = min(group.x * Tile::rows + tile.get_decoded(), out_dim - 1);
     const uint first = group.y * Tile::tokens;
     tile.multiply(w + size_t(row) * (in_dim / F::values), x, x, in_dim, first, batch);
-    for (uint j = 0; j < Tile::kept; j++) {
+    for (uint j = 0; tile.has_sums() && j < Tile::kept; j++) {
         const uint token = first + tile.get_token(j);
         for (uint i = 0; i < Tile::slots; i++) {
             const uint r = group.x * Tile::rows + tile.get_slot(i);
@@ -24,46 +24,26 @@ kernel void matvec_tiled(device const typename F::block *w [[buffer(0)]],
     }
 }
 
+// sums (32 tokens, 32 rows) += 32 columns of them, whose rows are 36 floats apart (tiles.h).
+inline void add_matrices(thread simdgroup_float8x8 (&sums)[4][4], threadgroup const float *x,
+                         threadgroup const float *w) {
+    for (uint k = 0; k < 32; k += 8) {
+        simdgroup_float8x8 a[4];
+        simdgroup_float8x8 b[4];
+        for (uint i = 0; i < 4; i++)
+            simdgroup_load(a[i], x + 8 * i * 36 + k, 36);
+        for (uint i = 0; i < 4; i++)
+            simdgroup_load(b[i], w + 8 * i * 36 + k, 36, ulong2(0, 0), true);
+        for (uint i = 0; i < 4; i++)
+            for (uint j = 0; j < 4; j++)
+                simdgroup_multiply_accumulate(sums[i][j], a[i], b[j], sums[i][j]);
+    }
+}
+
 // The same tile of 64 rows and 64 tokens, multiplied as matrices of 8 x 8 by whole simdgroups, for
 // which Apple's GPUs have instructions. Each of the 4 simdgroups of a threadgroup computes 32 rows of
-// 32 tokens: 16 matrices of sums.
-struct matrix_sums {
-    simdgroup_float8x8 sums[4][4]; // tokens, rows
-    uint row, token;               // of the simdgroup's first ones
-
-    METAL_FUNC explicit matrix_sums(uint sg) {
-        row = 32 * (sg % 2);
-        token = 32 * (sg / 2);
-        for (uint i = 0; i < 4; i++)
-            for (uint j = 0; j < 4; j++)
-                sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    }
-
-    // Rows in threadgroup memory are 36 floats apart (tiles.h).
-    METAL_FUNC void add(threadgroup const float4 *w, threadgroup const float4 *x) {
-        threadgroup const float *weights = (threadgroup const float *)w + row * 36;
-        threadgroup const float *values = (threadgroup const float *)x + token * 36;
-        for (uint k = 0; k < 32; k += 8) {
-            simdgroup_float8x8 a[4];
-            simdgroup_float8x8 b[4];
-            for (uint i = 0; i < 4; i++)
-                simdgroup_load(a[i], values + 8 * i * 36 + k, 36);
-            for (uint i = 0; i < 4; i++)
-                simdgroup_load(b[i], weights + 8 * i * 36 + k, 36, ulong2(0, 0), true);
-            for (uint i = 0; i < 4; i++)
-                for (uint j = 0; j < 4; j++)
-                    simdgroup_multiply_accumulate(sums[i][j], a[i], b[j], sums[i][j]);
-        }
-    }
-
-    // To (64 tokens, 64 rows).
-    METAL_FUNC void store(threadgroup float *out) const {
-        for (uint i = 0; i < 4; i++)
-            for (uint j = 0; j < 4; j++)
-                simdgroup_store(sums[i][j], out + (token + 8 * i) * 64 + row + 8 * j, 64);
-    }
-};
-
+// 32 tokens: 16 matrices of sums, which go through threadgroup memory in the end, because a tile at
+// the edge is not stored whole.
 template <typename F, bool accumulate>
 kernel void matvec_matrix(device const typename F::block *w [[buffer(0)]],
                           device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
@@ -77,11 +57,24 @@ kernel void matvec_matrix(device const typename F::block *w [[buffer(0)]],
     Tile tile(memory, thread_index);
     const uint row = min(group.x * Tile::rows + tile.get_decoded(), out_dim - 1);
     const uint first = group.y * Tile::tokens;
-    matrix_sums sums(sg);
-    tile.bring(sums, w + size_t(row) * (in_dim / F::values), x, x, in_dim, first, batch);
-    threadgroup float *out = (threadgroup float *)memory;
+    device const typename F::block *w_row = w + size_t(row) * (in_dim / F::values);
+    const uint my_row = 32 * (sg % 2);
+    const uint my_token = 32 * (sg / 2);
+    simdgroup_float8x8 sums[4][4];
+    for (uint i = 0; i < 4; i++)
+        for (uint j = 0; j < 4; j++)
+            sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    tile.fetch(w_row, x, 0, in_dim, first, batch);
+    for (uint step = 0; 32 * step < in_dim; step++) {
+        tile.bring(step, w_row, x, x, in_dim, first, batch);
+        add_matrices(sums, (threadgroup const float *)tile.x + my_token * 36,
+                     (threadgroup const float *)tile.w + my_row * 36);
+    }
+    threadgroup float *out = (threadgroup float *)memory; // (64 tokens, 64 rows)
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    sums.store(out);
+    for (uint i = 0; i < 4; i++)
+        for (uint j = 0; j < 4; j++)
+            simdgroup_store(sums[i][j], out + (my_token + 8 * i) * 64 + my_row + 8 * j, 64);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const uint r = group.x * Tile::rows + thread_index % 64;
     for (uint i = thread_index / 64; i < min(uint(Tile::tokens), batch - first); i += 2)

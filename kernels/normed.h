@@ -30,18 +30,20 @@ void normed_multiply(const weight_format *f, const void *w, const double *normed
                   .shapes = &many_list)
 /* And tiles of rows and tokens (tiles.h), whose shapes are the tiled_list of the file; `outputs` is
  * how many outputs 2 rows are. */
-#define NORMED_TILE(op_, end, about_, rows_, tokens_)                                              \
+#define NORMED_TILE(op_, end, about_, group_, rows_, tokens_)                                      \
     {                                                                                              \
         .name = op_ "_q4_0_tiled" end, .variant = "tiled" end, .about = about_,                    \
-        .file = op_ "_tiled.metal", .format = &format_q4_0, .group = 128, .rows = rows_,           \
+        .file = op_ "_tiled.metal", .format = &format_q4_0, .group = group_, .rows = rows_,        \
         .tokens = tokens_, .shapes = &tiled_list                                                   \
     }
 #define NORMED_TILED(op_, outputs)                                                                 \
-    NORMED_TILE(op_, "", "tiles of 64 rows and 64 tokens, weights decoded once per tile",          \
+    NORMED_TILE(op_, "", "tiles of 64 rows and 64 tokens, weights decoded once per tile", 128,     \
                 32 * outputs, 64),                                                                 \
-        NORMED_TILE(op_, "_small", "tiles of 32 rows and 32 tokens, columns split in two",         \
+        NORMED_TILE(op_, "_small", "tiles of 32 rows and 32 tokens, columns split in two", 128,    \
                     16 * outputs, 32),                                                             \
-        NORMED_TILE(op_, "_split", "tiles of 16 rows and 32 tokens, columns split in four",        \
-                    8 * outputs, 32)
+        NORMED_TILE(op_, "_split", "tiles of 16 rows and 32 tokens, columns split in four", 128,   \
+                    8 * outputs, 32),                                                              \
+        NORMED_TILE(op_, "_few", "tiles of 16 rows and 8 tokens, columns split in eight", 256,     \
+                    8 * outputs, 8)
 
 #endif

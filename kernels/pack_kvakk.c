@@ -15,22 +15,15 @@ static void pack_kvakk_oracle(const launch *l, oracle_io *io) {
 
 bool pack_kvakk_record(tape *t, const kernel *k, slice keys, slice v, slice a, slice kk,
                        slice packed, uint32_t tokens, uint32_t dim, err *e) {
-    size_t n = size_multiply(tokens, dim);
-    const operand operands[] = {{"k", keys, n, ACCESS_READ},
-                                {"v", v, n, ACCESS_READ},
-                                {"a", a, n, ACCESS_READ},
-                                {"kk", kk, n, ACCESS_READ},
-                                {"packed", packed, size_multiply(4, n), ACCESS_WRITE}};
-    if (4 * n > UINT32_MAX)
+    size_t n = size_multiply(tokens, dim), all = size_multiply(4, n);
+    if (all > UINT32_MAX)
         return err_set(e, EXIT_CANNOT, "%s: 4 times %zu values overflow a 32-bit index", k->name,
                        n);
-    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 5, (uint32_t)n);
-    launch_set_threads_rounded(l, (uint32_t)n, k->group);
-    l->oracle = pack_kvakk_oracle;
-    return true;
+    const launch_arg args[] = {
+        ARG_IN("k", keys, n),           ARG_IN("v", v, n),   ARG_IN("a", a, n), ARG_IN("kk", kk, n),
+        ARG_OUT("packed", packed, all), ARG_U32((uint32_t)n)};
+    const launch_work w = {.threads = (uint32_t)n, .oracle = pack_kvakk_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 static void channel_mix_v7_oracle(const launch *l, oracle_io *io) {
@@ -47,18 +40,12 @@ static void channel_mix_v7_oracle(const launch *l, oracle_io *io) {
 bool channel_mix_v7_record(tape *t, const kernel *k, slice state, slice v, slice x, uint32_t tokens,
                            uint32_t dim, err *e) {
     size_t n = size_multiply(tokens, dim);
-    const operand operands[] = {
-        {"state", state, dim, ACCESS_WRITE}, {"v", v, n, ACCESS_READ}, {"x", x, n, ACCESS_BOTH}};
     if (n > UINT32_MAX - k->group)
         return err_set(e, EXIT_CANNOT, "%s: %zu values overflow a 32-bit index", k->name, n);
-    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 3, tokens);
-    launch_set_u32(l, 4, dim);
-    launch_set_threads_rounded(l, (uint32_t)n, k->group);
-    l->oracle = channel_mix_v7_oracle;
-    return true;
+    const launch_arg args[] = {ARG_OUT("state", state, dim), ARG_IN("v", v, n), ARG_BOTH("x", x, n),
+                               ARG_U32(tokens), ARG_U32(dim)};
+    const launch_work w = {.threads = (uint32_t)n, .oracle = channel_mix_v7_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 /* Inputs have one float more than is copied: copying past the end, from guard zone to guard zone,
@@ -86,19 +73,11 @@ static const shape shapes[] = {
     {{1, 1}}, {{1, 31}}, {{1, 256}}, {{1, 257}}, {{2, 33}}, {{1, 768}}, {{7, 768}}, {{64, 128}},
 };
 
-#define OP(name_, about_)                                                                          \
-    static const kernel name_##_kernel = {.name = #name_,                                          \
-                                          .about = "one thread per value",                         \
-                                          .file = "pack_kvakk.metal",                              \
-                                          .group = 256};                                           \
-    const op name_##_op = {                                                                        \
-        .name = #name_,                                                                            \
-        .about = about_,                                                                           \
-        .dims = "tokens x dim",                                                                    \
-        .kernels = &name_##_kernel,                                                                \
-        .kernel_count = 1,                                                                         \
-        .shapes = {shapes, COUNT_OF(shapes), {{3, 13}}},                                           \
-        .build = name_##_build,                                                                    \
-    }
-OP(pack_kvakk, "k, v, a and kk in one buffer");
-OP(channel_mix_v7, "state = last row of x, then x = v");
+#define KERNEL(name) OP_KERNEL(name, NULL, "one thread per value", "pack_kvakk.metal", .group = 256)
+static const kernel pack_kernels[] = {KERNEL("pack_kvakk")},
+                    mix_kernels[] = {KERNEL("channel_mix_v7")};
+
+OP(pack_kvakk, "k, v, a and kk in one buffer", "tokens x dim", pack_kernels,
+   SHAPE_LIST(shapes, 3, 13), .build = pack_kvakk_build);
+OP(channel_mix_v7, "state = last row of x, then x = v", "tokens x dim", mix_kernels,
+   SHAPE_LIST(shapes, 3, 13), .build = channel_mix_v7_build);

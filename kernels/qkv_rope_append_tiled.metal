@@ -46,7 +46,7 @@ kernel void qkv_rope_append_tiled(device const float *x [[buffer(0)]],
                                      : wv + size_t(row - q_dim - kv_dim) * (in_dim / 32);
     tile.multiply(w, x, norm_w, in_dim, first, tokens);
     tile.normalise(in_dim, eps);
-    for (uint k = 0; k < Tile::slots; k += 2) {
+    for (uint k = 0; tile.has_sums() && k < Tile::slots; k += 2) {
         const uint stacked = first_row + 2 * tile.get_slot(k / 2);
         const bool is_q = stacked < q_dim;
         const bool is_v = stacked >= q_dim + kv_dim;
@@ -76,3 +76,4 @@ kernel void qkv_rope_append_tiled(device const float *x [[buffer(0)]],
 TILED("", large)
 TILED("_small", small)
 TILED("_split", split)
+TILED("_few", few)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 
 uint32_t divide_up(uint32_t a, uint32_t b) {
@@ -33,22 +34,43 @@ launch *record_launch(tape *t, const kernel *k, err *e) {
     return l;
 }
 
-launch *record_floats(tape *t, const kernel *k, size_t alignment, const operand *operands,
-                      size_t count, err *e) {
+/* Cuts the buffer down to what the launch uses. */
+static bool fit(const kernel *k, const launch_arg *a, slice *at, err *e) {
+    *at = a->at;
+    if (a->format)
+        return record_check_weights(k, a->name, a->format, a->at, a->rows, a->columns, a->alignment,
+                                    e);
+    size_t bytes = size_multiply(a->count, elem_get_bytes(a->type));
+    return !a->name || record_trim(k, a->name, bytes, a->alignment, at, e);
+}
+
+bool record_args(tape *t, const kernel *k, const launch_arg *args, size_t count,
+                 const launch_work *w, err *e) {
     slice at[LAUNCH_BUFFERS];
     assert(count <= LAUNCH_BUFFERS);
-    for (size_t i = 0; i < count; i++) {
-        at[i] = operands[i].at;
-        if (!record_trim(k, operands[i].name, size_multiply(operands[i].count, sizeof(float)),
-                         alignment, &at[i], e))
-            return NULL;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (!fit(k, &args[i], &at[i], e))
+            return false;
     launch *l = record_launch(t, k, e);
-    for (size_t i = 0; l && i < count; i++) {
-        launch_bind(l, (int)i, at[i], operands[i].access, ELEM_F32);
-        l->bytes += (operands[i].access == ACCESS_BOTH ? 2 : 1) * at[i].bytes;
-    }
-    return l;
+    if (!l)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (args[i].name) {
+            launch_bind(l, (int)i, at[i], args[i].access, args[i].type);
+            l->bytes += (args[i].access == ACCESS_BOTH ? 2 : 1) * at[i].bytes;
+        } else {
+            launch_set_param(l, (int)i, args[i].value, args[i].type);
+        }
+    l->threadgroup_bytes[0] = w->threadgroup_bytes;
+    l->bytes -= w->unmoved;
+    l->flops = w->flops;
+    l->oracle = w->oracle;
+    uint32_t group = w->group ? w->group : k->group;
+    if (w->threads)
+        launch_set_threads_rounded(l, w->threads, group);
+    else
+        launch_set_groups(l, w->groups, (size3){group, 1, 1});
+    return true;
 }
 
 static bool check_blocks(const kernel *k, const weight_format *f, uint32_t columns, err *e) {
@@ -107,8 +129,7 @@ bool case_input_weights(kernel_case *c, const char *label, const weight_format *
     if (!check_blocks(c->kernel, f, columns, e)) /* shapes also come from the command line */
         return false;
     size_t bytes = format_get_bytes(f, rows, columns), count = bytes / f->bytes;
-    uint8_t *blocks = malloc(bytes);
-    assert(blocks);
+    uint8_t *blocks = array_new(1, bytes);
     uint32_t pooled = f->values == 1 ? 0 : count < POOL ? (uint32_t)count : POOL;
     for (uint32_t i = 0; i < pooled; i++)
         draw_encoded_block(c, f, pool[i]);

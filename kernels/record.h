@@ -1,6 +1,5 @@
 /* record: what the record functions and test cases of several ops share. */
-#ifndef ASSAY_RECORD_H
-#define ASSAY_RECORD_H
+#pragma once
 
 #include "harness/check/kernel_case.h"
 #include "reference/quant.h"
@@ -12,19 +11,60 @@ uint32_t divide_up(uint32_t a, uint32_t b);
 /* A new launch of k on the tape, its kernel filled in. NULL with e set. */
 launch *record_launch(tape *t, const kernel *k, err *e);
 
-/* Floats that a launch is given. */
+/* One argument of a launch, made by one of the macros below: a buffer, of which the launch uses
+ * `count` elements, or a value. */
 typedef struct {
-    const char *name;
+    const char *name; /* of a buffer; NULL: a value */
     slice at;
-    size_t count;
+    size_t count, alignment; /* alignment: of its first byte */
     access_mode access;
-} operand;
+    elem type;
+    const weight_format *format; /* of weights (rows, columns); NULL: others */
+    uint32_t rows, columns;
+    param value;
+} launch_arg;
 
-/* A launch of k with `count` operands in buffers 0, 1, ..., each cut down to what the launch uses
- * and starting at a multiple of `alignment` bytes. l->bytes is what they must move. NULL with e
- * set. */
-launch *record_floats(tape *t, const kernel *k, size_t alignment, const operand *operands,
-                      size_t count, err *e);
+#define ARG_BUFFER(name_, at_, count_, access_, type_, alignment_)                                 \
+    {                                                                                              \
+        .name = name_, .at = at_, .count = count_, .alignment = alignment_, .access = access_,     \
+        .type = type_                                                                              \
+    }
+/* Floats that are read, written (all of them), or changed in place; as float4 ARG_IN4 and so on. */
+#define ARG_IN(name, at, count) ARG_BUFFER(name, at, count, ACCESS_READ, ELEM_F32, 4)
+#define ARG_OUT(name, at, count) ARG_BUFFER(name, at, count, ACCESS_WRITE, ELEM_F32, 4)
+#define ARG_BOTH(name, at, count) ARG_BUFFER(name, at, count, ACCESS_BOTH, ELEM_F32, 4)
+#define ARG_IN4(name, at, count) ARG_BUFFER(name, at, count, ACCESS_READ, ELEM_F32, 16)
+#define ARG_OUT4(name, at, count) ARG_BUFFER(name, at, count, ACCESS_WRITE, ELEM_F32, 16)
+#define ARG_BOTH4(name, at, count) ARG_BUFFER(name, at, count, ACCESS_BOTH, ELEM_F32, 16)
+/* 32-bit integers */
+#define ARG_WORDS(name, at, count, access) ARG_BUFFER(name, at, count, access, ELEM_U32, 4)
+/* A matrix as record_check_weights wants it. */
+#define ARG_WEIGHTS(name_, at_, format_, rows_, columns_, alignment_)                              \
+    {                                                                                              \
+        .name = name_, .at = at_, .alignment = alignment_, .access = ACCESS_READ, .type = ELEM_U8, \
+        .format = format_, .rows = rows_, .columns = columns_                                      \
+    }
+#define ARG_PARAM(value_)                                                                          \
+    { .type = ELEM_U32, .value = value_ }
+#define ARG_U32(value) ARG_PARAM(param_u32(value))
+#define ARG_F32(value_)                                                                            \
+    { .type = ELEM_F32, .value = param_f32(value_) }
+
+/* The rest of a launch. */
+typedef struct {
+    size3 groups;     /* threadgroups; or */
+    uint32_t threads; /* threads, rounded up to whole groups: the kernel guards its tail */
+    uint32_t group;   /* threads per threadgroup; 0: those of the kernel */
+    uint32_t threadgroup_bytes; /* of threadgroup argument 0 */
+    uint64_t flops;
+    uint64_t unmoved; /* bytes of its arguments that need not be moved */
+    oracle_fn oracle;
+} launch_work;
+
+/* A launch of k with `count` arguments in buffers 0, 1, ..., each cut down to what the launch uses.
+ * l->bytes is what they must move. */
+bool record_args(tape *t, const kernel *k, const launch_arg *args, size_t count,
+                 const launch_work *w, err *e);
 
 /* Cuts s down to the `bytes` that the launch uses, so that the check knows which elements must be
  * written. An error if bytes is 0, if s is too small, or if it does not start at a multiple of
@@ -44,5 +84,3 @@ bool record_check_weights(const kernel *k, const char *what, const weight_format
  * one in four with random bits and any scale (zero, negative, denormal). */
 bool case_input_weights(kernel_case *c, const char *label, const weight_format *f, uint32_t rows,
                         uint32_t columns, slice *out, err *e);
-
-#endif

@@ -1,10 +1,9 @@
 /* repetition_penalty: launches, oracle and cases. */
 #include "kernels.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
-#include "harness/base/size.h"
+#include "harness/base/array.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -20,29 +19,21 @@ static void repetition_penalty_oracle(const launch *l, oracle_io *io) {
 
 bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids, param n,
                                uint32_t vocab, float penalty, err *e) {
-    size_t bytes = size_multiply(vocab, sizeof(float)), room = ids.bytes / sizeof(uint32_t);
-    if (!record_trim(k, "logits", bytes, sizeof(float), &logits, e) ||
-        !record_trim(k, "ids", room * sizeof(uint32_t), sizeof(uint32_t), &ids, e))
-        return false;
+    size_t room = ids.bytes / sizeof(uint32_t);
     if (room > UINT32_MAX / 2 || (!n.at.buffer && n.bits > room))
         return err_set(e, EXIT_CANNOT, "%s: there is room for %zu ids, but n is %u", k->name, room,
                        n.bits);
     if (!(penalty > 0))
         return err_set(e, EXIT_CANNOT, "%s: the penalty is %g and must be above 0", k->name,
                        (double)penalty);
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, logits, ACCESS_BOTH, ELEM_F32);
-    launch_bind(l, 1, ids, ACCESS_READ, ELEM_U32);
-    launch_set_param(l, 2, n, ELEM_U32);
-    launch_set_f32(l, 3, penalty);
-    launch_set_u32(l, 4, vocab);
-    launch_set_threads_rounded(l, (uint32_t)room, k->group);
-    l->bytes = room * (sizeof(uint32_t) + 2 * sizeof(float));
-    l->flops = room;
-    l->oracle = repetition_penalty_oracle;
-    return true;
+    const launch_arg args[] = {ARG_BOTH("logits", logits, vocab),
+                               ARG_WORDS("ids", ids, room, ACCESS_READ), ARG_PARAM(n),
+                               ARG_F32(penalty), ARG_U32(vocab)};
+    const launch_work w = {.threads = (uint32_t)room,
+                           .flops = room,
+                           .unmoved = 2 * sizeof(float) * ((uint64_t)vocab - room),
+                           .oracle = repetition_penalty_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 /* Ids of a case: from a range so small that most of them occur several times, sometimes one past
@@ -50,8 +41,7 @@ bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids
  * only n says that they do not count. */
 static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err *e) {
     size_t room = (size_t)n + 300;
-    uint32_t *ids = malloc(size_multiply(room, sizeof *ids));
-    assert(ids);
+    uint32_t *ids = array_new(room, sizeof *ids);
     uint32_t range = n / 2 + 2 < vocab ? n / 2 + 2 : vocab;
     for (size_t i = 0; i < room; i++) {
         uint32_t id = vocab - 1 - rng_below(&c->random, range), kind = rng_below(&c->random, 20);
@@ -79,18 +69,9 @@ static const shape shapes[] = {
 };
 
 static const kernel kernels[] = {
-    {.name = "repetition_penalty",
-     .about = "one thread per id, only the first of equal ids acts",
-     .file = "repetition_penalty.metal",
-     .group = 256},
+    OP_KERNEL("repetition_penalty", NULL, "one thread per id, only the first of equal ids acts",
+              "repetition_penalty.metal", .group = 256),
 };
 
-const op repetition_penalty_op = {
-    .name = "repetition_penalty",
-    .about = "lower the logits of tokens seen before",
-    .dims = "n x vocab",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{50, 77}}},
-    .build = repetition_penalty_build,
-};
+OP(repetition_penalty, "lower the logits of tokens seen before", "n x vocab", kernels,
+   SHAPE_LIST(shapes, 50, 77), .build = repetition_penalty_build);

@@ -4,42 +4,23 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
 
 static const kernel kernels[] = {
-    {.name = "rmsnorm",
-     .variant = "plain",
-     .about = "one thread per output, each sums the whole row",
-     .file = "rmsnorm.metal",
-     .group = 256},
-    {.name = "rmsnorm_simdgroup",
-     .variant = "simdgroup",
-     .about = "one simdgroup",
-     .file = "rmsnorm.metal",
-     .group = 32,
-     .rows = 1},
-    {.name = "rmsnorm_threadgroup",
-     .variant = "threadgroup",
-     .about = "one threadgroup",
-     .file = "rmsnorm.metal",
-     .group = 256,
-     .rows = 1},
-    {.name = "rmsnorm_rows",
-     .variant = "rows",
-     .about = "one threadgroup per row, any number of rows",
-     .file = "rmsnorm.metal",
-     .group = 256,
-     .rows = 1,
-     .tokens = 1},
-    {.name = "rmsnorm_rows_simdgroup",
-     .variant = "rows_simdgroup",
-     .about = "one simdgroup per row, any number of rows",
-     .file = "rmsnorm.metal",
-     .group = 32,
-     .rows = 1,
-     .tokens = 1},
+    OP_KERNEL("rmsnorm", "plain", "one thread per output, each sums the whole row", "rmsnorm.metal",
+              .group = 256),
+    OP_KERNEL("rmsnorm_simdgroup", "simdgroup", "one simdgroup", "rmsnorm.metal", .group = 32,
+              .rows = 1),
+    OP_KERNEL("rmsnorm_threadgroup", "threadgroup", "one threadgroup", "rmsnorm.metal",
+              .group = 256, .rows = 1),
+    OP_KERNEL("rmsnorm_rows", "rows", "one threadgroup per row, any number of rows",
+              "rmsnorm.metal", .group = 256, .rows = 1, .tokens = 1),
+    OP_KERNEL("rmsnorm_rows_simdgroup", "rows_simdgroup",
+              "one simdgroup per row, any number of rows", "rmsnorm.metal", .group = 32, .rows = 1,
+              .tokens = 1),
 };
 
 static void rmsnorm_oracle(const launch *l, oracle_io *io) {
@@ -54,31 +35,18 @@ static void rmsnorm_oracle(const launch *l, oracle_io *io) {
 
 bool rmsnorm_record(tape *t, const kernel *k, slice x, slice w, slice y, uint32_t rows,
                     uint32_t dim, float eps, err *e) {
-    size_t row_bytes = size_multiply(dim, sizeof(float)), bytes = size_multiply(rows, row_bytes);
-    if (!record_trim(k, "x", bytes, sizeof(float), &x, e) ||
-        !record_trim(k, "w", row_bytes, sizeof(float), &w, e) ||
-        !record_trim(k, "y", bytes, sizeof(float), &y, e))
-        return false;
     if (rows != 1 && k->tokens == 0)
         return err_set(e, EXIT_CANNOT, "%s: takes one row, not %u; use rmsnorm_rows", k->name,
                        rows);
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, x, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 1, w, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 2, y, ACCESS_WRITE, ELEM_F32);
-    launch_set_u32(l, 3, dim);
-    launch_set_f32(l, 4, eps);
-    if (k->rows == 0) /* one thread per output */
-        launch_set_threads_rounded(l, dim, k->group);
-    else
-        launch_set_groups(l, (size3){rows, 1, 1}, (size3){k->group, 1, 1});
-    l->bytes = 2 * bytes + row_bytes;
-    l->flops =
-        (uint64_t)rows * (4 * (uint64_t)dim + 3); /* x*x, +, *inverse, *w; / + rsqrt per row */
-    l->oracle = rmsnorm_oracle;
-    return true;
+    size_t count = size_multiply(rows, dim);
+    const launch_arg args[] = {ARG_IN("x", x, count), ARG_IN("w", w, dim), ARG_OUT("y", y, count),
+                               ARG_U32(dim), ARG_F32(eps)};
+    const launch_work work = {
+        .groups = {rows, 1, 1},
+        .threads = k->rows == 0 ? dim : 0,       /* one thread per output */
+        .flops = rows * (4 * (uint64_t)dim + 3), /* x*x, +, *inverse, *w; / + rsqrt per row */
+        .oracle = rmsnorm_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &work, e);
 }
 
 static bool rmsnorm_accepts(const kernel *k, const shape *s, err *e) {
@@ -91,8 +59,8 @@ static bool rmsnorm_accepts(const kernel *k, const shape *s, err *e) {
  * out by hand (3, 4, 0 has the mean square 25 / 3). */
 static bool make_by_hand(kernel_case *c, slice *x, slice *w, size_t count, size_t dim, err *e) {
     static const float pattern[] = {3, 4, 0};
-    float *values = malloc(size_multiply(count, sizeof *values));
-    assert(values && dim <= count);
+    float *values = array_new(count, sizeof *values);
+    assert(dim <= count);
     for (size_t i = 0; i < count; i++)
         values[i] = pattern[i % 3];
     bool ok = case_input_bytes(c, "x", values, count * sizeof *values, x, e);
@@ -120,13 +88,5 @@ static const shape shapes[] = {
     {{2, 33}},  {{5, 257}},  {{3, 576}},    {{64, 576}}, {{17, 4096}},
 };
 
-const op rmsnorm_op = {
-    .name = "rmsnorm",
-    .about = "y = x / sqrt(mean(x^2) + eps) * w",
-    .dims = "rows x dim x by_hand",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{1, 77}}},
-    .accepts = rmsnorm_accepts,
-    .build = rmsnorm_build,
-};
+OP(rmsnorm, "y = x / sqrt(mean(x^2) + eps) * w", "rows x dim x by_hand", kernels,
+   SHAPE_LIST(shapes, 1, 77), .accepts = rmsnorm_accepts, .build = rmsnorm_build);

@@ -2,11 +2,11 @@
  *
  * megakernel_rmsnorm_matvec takes its scalars in a different order, and has a limit: the normalised
  * x must fit threadgroup memory. */
+#include "harness/base/size.h"
 #include "kernels.h"
 
 #include <stdlib.h>
 
-#include "harness/base/size.h"
 #include "normed.h"
 #include "record.h"
 
@@ -38,37 +38,29 @@ static void megakernel_oracle(const launch *l, oracle_io *io) {
 /* Geometry: k->rows rows per threadgroup of k->group threads. */
 bool rmsnorm_matvec_record(tape *t, const kernel *k, slice x, slice norm_w, slice w, slice y,
                            uint32_t out_dim, uint32_t in_dim, float eps, err *e) {
-    const weight_format *f = k->format;
-    size_t in_bytes = size_multiply(in_dim, sizeof(float)),
-           out_bytes = size_multiply(out_dim, sizeof(float));
-    bool is_f32 = f == &format_f32; /* and read float by float */
+    bool is_f32 = k->format == &format_f32; /* and read float by float */
     bool is_mega = k == &rmsnorm_matvec_op.kernels[MEGAKERNEL];
-    if (!record_check_weights(k, "w", f, w, out_dim, in_dim, is_f32 ? 4 : 2, e) ||
-        !record_trim(k, "x", in_bytes, is_f32 ? 4 : 16, &x, e) ||
-        !record_trim(k, "norm_w", in_bytes, is_f32 ? 4 : 16, &norm_w, e) ||
-        !record_trim(k, "y", out_bytes, sizeof(float), &y, e))
-        return false;
+    size_t alignment = is_f32 ? sizeof(float) : 16;
     if (is_mega && in_dim > MAX_HIDDEN)
         return err_set(e, EXIT_CANNOT,
                        "%s: hidden is %u, and threadgroup memory holds %d floats; use %s", k->name,
                        in_dim, MAX_HIDDEN, rmsnorm_matvec_op.kernels[0].name);
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, x, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 1, norm_w, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 2, w, ACCESS_READ, ELEM_U8);
-    launch_bind(l, 3, y, ACCESS_WRITE, ELEM_F32);
-    launch_set_u32(l, is_mega ? 6 : 4, out_dim);
-    launch_set_u32(l, is_mega ? 4 : 5, in_dim);
-    launch_set_f32(l, is_mega ? 5 : 6, eps);
-    if (is_mega)
-        l->threadgroup_bytes[0] = (uint32_t)in_bytes;
-    launch_set_groups(l, (size3){divide_up(out_dim, k->rows), 1, 1}, (size3){k->group, 1, 1});
-    l->bytes = w.bytes + 2 * in_bytes + out_bytes;
-    l->flops = 2 * (uint64_t)out_dim * in_dim + 4 * (uint64_t)in_dim + 3;
-    l->oracle = is_mega ? megakernel_oracle : rmsnorm_matvec_oracle;
-    return true;
+    launch_arg args[] = {ARG_BUFFER("x", x, in_dim, ACCESS_READ, ELEM_F32, alignment),
+                         ARG_BUFFER("norm_w", norm_w, in_dim, ACCESS_READ, ELEM_F32, alignment),
+                         ARG_WEIGHTS("w", w, k->format, out_dim, in_dim, is_f32 ? 4 : 2),
+                         ARG_OUT("y", y, out_dim),
+                         ARG_U32(is_mega ? in_dim : out_dim),
+                         ARG_U32(in_dim),
+                         ARG_F32(eps)};
+    if (is_mega) {
+        args[5] = (launch_arg)ARG_F32(eps);
+        args[6] = (launch_arg)ARG_U32(out_dim);
+    }
+    const launch_work work = {.groups = {divide_up(out_dim, k->rows), 1, 1},
+                              .threadgroup_bytes = is_mega ? (uint32_t)(in_dim * sizeof(float)) : 0,
+                              .flops = 2 * (uint64_t)out_dim * in_dim + 4 * (uint64_t)in_dim + 3,
+                              .oracle = is_mega ? megakernel_oracle : rmsnorm_matvec_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &work, e);
 }
 
 static bool rmsnorm_matvec_build(kernel_case *c, err *e) {
@@ -92,43 +84,19 @@ static const shape f32_shapes[] = {
 static const shape_list f32_list = {f32_shapes, COUNT_OF(f32_shapes), {{7, 77}}};
 
 static const kernel kernels[] = {
-    {.name = "rmsnorm_matvec_q4_0",
-     .variant = "plain",
-     .about = "one simdgroup per row, each computes the norm",
-     .file = "rmsnorm_matvec.metal",
-     .format = &format_q4_0,
-     .group = 32,
-     .rows = 1},
-    [MEGAKERNEL] = {.name = "megakernel_rmsnorm_matvec",
-                    .variant = "megakernel",
-                    .about = "the norm once for 8 rows, in threadgroup memory",
-                    .file = "rmsnorm_matvec.metal",
-                    .format = &format_q4_0,
-                    .group = 256,
-                    .rows = 8},
-    {.name = "rmsnorm_matvec_q4_0_onepass",
-     .variant = "onepass",
-     .about = "4 rows per simdgroup, the norm in the same pass",
-     .file = "rmsnorm_matvec.metal",
-     .format = &format_q4_0,
-     .group = 128,
-     .rows = 16},
-    {.name = "rmsnorm_matvec_f32",
-     .variant = "plain",
-     .about = "one simdgroup per row, each computes the norm",
-     .file = "rmsnorm_matvec.metal",
-     .format = &format_f32,
-     .group = 32,
-     .rows = 1,
-     .shapes = &f32_list},
+    OP_KERNEL("rmsnorm_matvec_q4_0", "plain", "one simdgroup per row, each computes the norm",
+              "rmsnorm_matvec.metal", .format = &format_q4_0, .group = 32, .rows = 1),
+    [MEGAKERNEL] =
+        OP_KERNEL("megakernel_rmsnorm_matvec", "megakernel",
+                  "the norm once for 8 rows, in threadgroup memory", "rmsnorm_matvec.metal",
+                  .format = &format_q4_0, .group = 256, .rows = 8),
+    OP_KERNEL("rmsnorm_matvec_q4_0_onepass", "onepass",
+              "4 rows per simdgroup, the norm in the same pass", "rmsnorm_matvec.metal",
+              .format = &format_q4_0, .group = 128, .rows = 16),
+    OP_KERNEL("rmsnorm_matvec_f32", "plain", "one simdgroup per row, each computes the norm",
+              "rmsnorm_matvec.metal", .format = &format_f32, .group = 32, .rows = 1,
+              .shapes = &f32_list),
 };
 
-const op rmsnorm_matvec_op = {
-    .name = "rmsnorm_matvec",
-    .about = "y = W rmsnorm(x)",
-    .dims = "out x in",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {q4_0_shapes, COUNT_OF(q4_0_shapes), {{7, 96}}},
-    .build = rmsnorm_matvec_build,
-};
+OP(rmsnorm_matvec, "y = W rmsnorm(x)", "out x in", kernels, SHAPE_LIST(q4_0_shapes, 7, 96),
+   .build = rmsnorm_matvec_build);

@@ -16,28 +16,18 @@ static void rope_apply_oracle(const launch *l, oracle_io *io) {
 
 bool rope_apply_record(tape *t, const kernel *k, slice qk, uint32_t heads, uint32_t head_dim,
                        param pos, float theta, err *e) {
-    uint32_t pairs = head_dim / 2;
-    size_t bytes = size_multiply(size_multiply(heads, head_dim), sizeof(float));
+    size_t count = size_multiply(heads, head_dim);
     if (head_dim % 2 != 0)
         return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, head_dim);
-    if (!record_trim(k, "qk", bytes, sizeof(float), &qk, e))
-        return false;
-    if (bytes > UINT32_MAX)
+    if (count > UINT32_MAX / sizeof(float))
         return err_set(e, EXIT_CANNOT, "%s: %u heads of %u overflow a 32-bit index", k->name, heads,
                        head_dim);
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, qk, ACCESS_BOTH, ELEM_F32);
-    launch_set_u32(l, 1, heads);
-    launch_set_u32(l, 2, head_dim);
-    launch_set_param(l, 3, pos, ELEM_U32);
-    launch_set_f32(l, 4, theta);
-    launch_set_threads_rounded(l, heads * pairs, k->group);
-    l->bytes = 2 * bytes;
-    l->flops = 6 * (uint64_t)heads * pairs; /* the rotation; the angle is not counted */
-    l->oracle = rope_apply_oracle;
-    return true;
+    const launch_arg args[] = {ARG_BOTH("qk", qk, count), ARG_U32(heads), ARG_U32(head_dim),
+                               ARG_PARAM(pos), ARG_F32(theta)};
+    const launch_work w = {.threads = (uint32_t)count / 2,
+                           .flops = 3 * (uint64_t)count, /* the angle is not counted */
+                           .oracle = rope_apply_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 /* The position comes from device memory, as it does in a model. */
@@ -57,18 +47,8 @@ static const shape shapes[] = {
 };
 
 static const kernel kernels[] = {
-    {.name = "rope_apply",
-     .about = "one thread per pair",
-     .file = "rope_apply.metal",
-     .group = 256},
+    OP_KERNEL("rope_apply", NULL, "one thread per pair", "rope_apply.metal", .group = 256),
 };
 
-const op rope_apply_op = {
-    .name = "rope_apply",
-    .about = "rotary embedding of neighbouring pairs, in place",
-    .dims = "pos x heads x head_dim",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{5, 3, 22}}},
-    .build = rope_apply_build,
-};
+OP(rope_apply, "rotary embedding of neighbouring pairs, in place", "pos x heads x head_dim",
+   kernels, SHAPE_LIST(shapes, 5, 3, 22), .build = rope_apply_build);

@@ -18,32 +18,24 @@ static void rope_apply_dual_oracle(const launch *l, oracle_io *io) {
 
 bool rope_apply_dual_record(tape *t, const kernel *k, slice q_heads, slice k_heads, uint32_t nq,
                             uint32_t nk, uint32_t head_dim, param pos, float theta, err *e) {
-    uint32_t pairs = head_dim / 2;
-    size_t head_bytes = size_multiply(head_dim, sizeof(float));
-    size_t q_bytes = size_multiply(nq, head_bytes), k_bytes = size_multiply(nk, head_bytes);
+    size_t q_count = size_multiply(nq, head_dim), k_count = size_multiply(nk, head_dim),
+           count = q_count + k_count;
     if (head_dim % 2 != 0)
         return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, head_dim);
-    if (!record_trim(k, "q", q_bytes, sizeof(float), &q_heads, e) ||
-        !record_trim(k, "k", k_bytes, sizeof(float), &k_heads, e))
-        return false;
-    if (q_bytes + k_bytes > UINT32_MAX)
+    if (count > UINT32_MAX / sizeof(float))
         return err_set(e, EXIT_CANNOT, "%s: %u + %u heads of %u overflow a 32-bit index", k->name,
                        nq, nk, head_dim);
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, q_heads, ACCESS_BOTH, ELEM_F32);
-    launch_bind(l, 1, k_heads, ACCESS_BOTH, ELEM_F32);
-    launch_set_u32(l, 2, nq);
-    launch_set_u32(l, 3, nk);
-    launch_set_u32(l, 4, head_dim);
-    launch_set_param(l, 5, pos, ELEM_U32);
-    launch_set_f32(l, 6, theta);
-    launch_set_threads_rounded(l, (nq + nk) * pairs, k->group);
-    l->bytes = 2 * (q_bytes + k_bytes);
-    l->flops = 6 * (uint64_t)(nq + nk) * pairs; /* the rotation; the angle is not counted */
-    l->oracle = rope_apply_dual_oracle;
-    return true;
+    const launch_arg args[] = {ARG_BOTH("q", q_heads, q_count),
+                               ARG_BOTH("k", k_heads, k_count),
+                               ARG_U32(nq),
+                               ARG_U32(nk),
+                               ARG_U32(head_dim),
+                               ARG_PARAM(pos),
+                               ARG_F32(theta)};
+    const launch_work w = {.threads = (uint32_t)count / 2,
+                           .flops = 3 * (uint64_t)count, /* the angle is not counted */
+                           .oracle = rope_apply_dual_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 /* The position comes from device memory, as it does in a model. */
@@ -66,18 +58,9 @@ static const shape shapes[] = {
 };
 
 static const kernel kernels[] = {
-    {.name = "rope_apply_dual",
-     .about = "one thread per pair of q or of k",
-     .file = "rope_apply_dual.metal",
-     .group = 256},
+    OP_KERNEL("rope_apply_dual", NULL, "one thread per pair of q or of k", "rope_apply_dual.metal",
+              .group = 256),
 };
 
-const op rope_apply_dual_op = {
-    .name = "rope_apply_dual",
-    .about = "rotary embedding of q and k in one launch",
-    .dims = "pos x nq x nk x head_dim",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{5, 3, 2, 22}}},
-    .build = rope_apply_dual_build,
-};
+OP(rope_apply_dual, "rotary embedding of q and k in one launch", "pos x nq x nk x head_dim",
+   kernels, SHAPE_LIST(shapes, 5, 3, 2, 22), .build = rope_apply_dual_build);

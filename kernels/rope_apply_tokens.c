@@ -46,64 +46,46 @@ static void rope_apply_table_oracle(const launch *l, oracle_io *io) {
     turn_tokens(l, io, turn_by_table, 0);
 }
 
-/* All but argument 6 and the oracle. NULL with e set. */
-static launch *record(tape *t, const kernel *k, slice q_heads, slice k_heads, uint32_t n_tokens,
-                      uint32_t nq, uint32_t nk, uint32_t head_dim, param pos, err *e) {
-    size_t head_bytes = size_multiply(size_multiply(n_tokens, head_dim), sizeof(float));
-    size_t q_bytes = size_multiply(nq, head_bytes), k_bytes = size_multiply(nk, head_bytes);
-    if (head_dim % 2 != 0) {
-        err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, head_dim);
-        return NULL;
-    }
-    if (!record_trim(k, "q", q_bytes, sizeof(float), &q_heads, e) ||
-        !record_trim(k, "k", k_bytes, sizeof(float), &k_heads, e))
-        return NULL;
-    if (q_bytes + k_bytes > UINT32_MAX) {
-        err_set(e, EXIT_CANNOT, "%s: %u tokens of %u + %u heads of %u overflow a 32-bit index",
-                k->name, n_tokens, nq, nk, head_dim);
-        return NULL;
-    }
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return NULL;
-    launch_bind(l, 0, q_heads, ACCESS_BOTH, ELEM_F32);
-    launch_bind(l, 1, k_heads, ACCESS_BOTH, ELEM_F32);
-    launch_set_u32(l, 2, nq);
-    launch_set_u32(l, 3, nk);
-    launch_set_u32(l, 4, head_dim);
-    launch_set_param(l, 5, pos, ELEM_U32);
-    launch_set_u32(l, 7, n_tokens);
-    uint32_t pairs = (uint32_t)((q_bytes + k_bytes) / (2 * sizeof(float)));
-    launch_set_threads_rounded(l, pairs, k->group);
-    l->bytes = 2 * (q_bytes + k_bytes);
-    l->flops = 6 * (uint64_t)pairs; /* the rotation; the angle is not counted */
-    return l;
+/* `turn` is argument 6. */
+static bool record(tape *t, const kernel *k, slice q_heads, slice k_heads, uint32_t n_tokens,
+                   uint32_t nq, uint32_t nk, uint32_t head_dim, param pos, const launch_arg *turn,
+                   oracle_fn oracle, err *e) {
+    size_t row = size_multiply(n_tokens, head_dim), q_count = size_multiply(nq, row),
+           k_count = size_multiply(nk, row), count = q_count + k_count;
+    if (head_dim % 2 != 0)
+        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, head_dim);
+    if (count > UINT32_MAX / sizeof(float))
+        return err_set(e, EXIT_CANNOT,
+                       "%s: %u tokens of %u + %u heads of %u overflow a 32-bit index", k->name,
+                       n_tokens, nq, nk, head_dim);
+    const launch_arg args[] = {ARG_BOTH("q", q_heads, q_count),
+                               ARG_BOTH("k", k_heads, k_count),
+                               ARG_U32(nq),
+                               ARG_U32(nk),
+                               ARG_U32(head_dim),
+                               ARG_PARAM(pos),
+                               *turn,
+                               ARG_U32(n_tokens)};
+    const launch_work w = {.threads = (uint32_t)count / 2,
+                           .flops = 3 * (uint64_t)count, /* the angle is not counted */
+                           .oracle = oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 bool rope_apply_tokens_record(tape *t, const kernel *k, slice q_heads, slice k_heads,
                               uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
                               param pos, float theta, err *e) {
-    launch *l = record(t, k, q_heads, k_heads, n_tokens, nq, nk, head_dim, pos, e);
-    if (!l)
-        return false;
-    launch_set_f32(l, 6, theta);
-    l->oracle = rope_apply_tokens_oracle;
-    return true;
+    const launch_arg turn = ARG_F32(theta);
+    return record(t, k, q_heads, k_heads, n_tokens, nq, nk, head_dim, pos, &turn,
+                  rope_apply_tokens_oracle, e);
 }
 
 bool rope_apply_table_record(tape *t, const kernel *k, slice q_heads, slice k_heads,
                              uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
                              param pos, slice freqs, err *e) {
-    size_t freqs_bytes = head_dim / 2 * sizeof(float);
-    if (!record_trim(k, "freqs", freqs_bytes, sizeof(float), &freqs, e))
-        return false;
-    launch *l = record(t, k, q_heads, k_heads, n_tokens, nq, nk, head_dim, pos, e);
-    if (!l)
-        return false;
-    launch_bind(l, 6, freqs, ACCESS_READ, ELEM_F32);
-    l->bytes += freqs_bytes;
-    l->oracle = rope_apply_table_oracle;
-    return true;
+    const launch_arg turn = ARG_IN("freqs", freqs, head_dim / 2);
+    return record(t, k, q_heads, k_heads, n_tokens, nq, nk, head_dim, pos, &turn,
+                  rope_apply_table_oracle, e);
 }
 
 /* The position comes from device memory, as it does in a model. The last pairs of q and k are
@@ -147,19 +129,13 @@ static const shape shapes[] = {
     {{100, 33, 9, 3, 64}}, {{2000, 48, 9, 3, 64}}, {{5, 3, 32, 8, 128}}, {{4000, 9, 2, 1, 256}},
 };
 
-#define OP(which, about_)                                                                          \
-    static const kernel which##_kernel = {.name = "rope_apply_" #which,                            \
-                                          .about = "one thread per pair of q or of k",             \
-                                          .file = "rope_apply_" #which ".metal",                   \
-                                          .group = 256};                                           \
-    const op rope_apply_##which##_op = {                                                           \
-        .name = "rope_apply_" #which,                                                              \
-        .about = about_,                                                                           \
-        .dims = "pos x tokens x nq x nk x head_dim",                                               \
-        .kernels = &which##_kernel,                                                                \
-        .kernel_count = 1,                                                                         \
-        .shapes = {shapes, COUNT_OF(shapes), {{5, 4, 3, 2, 22}}},                                  \
-        .build = rope_apply_##which##_build,                                                       \
-    }
-OP(tokens, "rotary embedding of q and k of many tokens");
-OP(table, "rotary embedding of many tokens, frequencies from a table");
+#define KERNEL(name)                                                                               \
+    OP_KERNEL(name, NULL, "one thread per pair of q or of k", name ".metal", .group = 256)
+static const kernel tokens_kernels[] = {KERNEL("rope_apply_tokens")},
+                    table_kernels[] = {KERNEL("rope_apply_table")};
+
+#define DIMS "pos x tokens x nq x nk x head_dim"
+OP(rope_apply_tokens, "rotary embedding of q and k of many tokens", DIMS, tokens_kernels,
+   SHAPE_LIST(shapes, 5, 4, 3, 2, 22), .build = rope_apply_tokens_build);
+OP(rope_apply_table, "rotary embedding of many tokens, frequencies from a table", DIMS,
+   table_kernels, SHAPE_LIST(shapes, 5, 4, 3, 2, 22), .build = rope_apply_table_build);

@@ -1,10 +1,10 @@
 /* silu_matvec_q4_0_accumulate: launches, oracle and cases. */
 #include "kernels.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
@@ -13,8 +13,7 @@ static void silu_matvec_q4_0_accumulate_oracle(const launch *l, oracle_io *io) {
     (void)l;
     expected *out = &io->out[3];
     uint32_t out_dim = oracle_u32(io, 4), in_dim = oracle_u32(io, 5);
-    double *x = malloc(2 * size_multiply(in_dim, sizeof *x)), *magnitude = x + in_dim;
-    assert(x);
+    double *x = array_new(1, 2 * size_multiply(in_dim, sizeof *x)), *magnitude = x + in_dim;
     reference_ffn_silu(io->in[1], io->in[2], in_dim, x, magnitude);
     for (size_t i = 0; i < out_dim; i++)
         out->scale[i] = fabs(out->value[i]); /* the value starts as y before the launch */
@@ -28,27 +27,17 @@ static void silu_matvec_q4_0_accumulate_oracle(const launch *l, oracle_io *io) {
 /* Geometry: k->rows rows per threadgroup of k->group threads. */
 bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel *k, slice w, slice gate, slice up,
                                         slice y, uint32_t out_dim, uint32_t in_dim, err *e) {
-    size_t in_bytes = size_multiply(in_dim, sizeof(float)),
-           out_bytes = size_multiply(out_dim, sizeof(float));
-    if (!record_check_weights(k, "w", &format_q4_0, w, out_dim, in_dim, 2, e) ||
-        !record_trim(k, "gate", in_bytes, 16, &gate, e) ||
-        !record_trim(k, "up", in_bytes, 16, &up, e) ||
-        !record_trim(k, "y", out_bytes, sizeof(float), &y, e))
-        return false;
-    launch *l = record_launch(t, k, e);
-    if (!l)
-        return false;
-    launch_bind(l, 0, w, ACCESS_READ, ELEM_U8);
-    launch_bind(l, 1, gate, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 2, up, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 3, y, ACCESS_BOTH, ELEM_F32);
-    launch_set_u32(l, 4, out_dim);
-    launch_set_u32(l, 5, in_dim);
-    launch_set_groups(l, (size3){divide_up(out_dim, k->rows), 1, 1}, (size3){k->group, 1, 1});
-    l->bytes = w.bytes + 2 * in_bytes + 2 * out_bytes;
-    l->flops = 2 * (uint64_t)out_dim * in_dim + out_dim + 4 * (uint64_t)in_dim;
-    l->oracle = silu_matvec_q4_0_accumulate_oracle;
-    return true;
+    const launch_arg args[] = {ARG_WEIGHTS("w", w, &format_q4_0, out_dim, in_dim, 2),
+                               ARG_IN4("gate", gate, in_dim),
+                               ARG_IN4("up", up, in_dim),
+                               ARG_BOTH("y", y, out_dim),
+                               ARG_U32(out_dim),
+                               ARG_U32(in_dim)};
+    const launch_work work = {.groups = {divide_up(out_dim, k->rows), 1, 1},
+                              .flops =
+                                  2 * (uint64_t)out_dim * in_dim + out_dim + 4 * (uint64_t)in_dim,
+                              .oracle = silu_matvec_q4_0_accumulate_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &work, e);
 }
 
 static bool silu_matvec_q4_0_accumulate_build(kernel_case *c, err *e) {
@@ -68,21 +57,11 @@ static const shape shapes[] = {
 };
 
 static const kernel kernels[] = {
-    {.name = "silu_matvec_q4_0_accumulate",
-     .about = "one simdgroup per row, each computes its activations",
-     .file = "silu_matvec_q4_0_accumulate.metal",
-     .format = &format_q4_0,
-     .accumulates = true,
-     .group = 256,
-     .rows = 8},
+    OP_KERNEL("silu_matvec_q4_0_accumulate", NULL,
+              "one simdgroup per row, each computes its activations",
+              "silu_matvec_q4_0_accumulate.metal", .format = &format_q4_0, .accumulates = true,
+              .group = 256, .rows = 8),
 };
 
-const op silu_matvec_op = {
-    .name = "silu_matvec",
-    .about = "y += W (silu(gate) * up)",
-    .dims = "out x in",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{7, 96}}},
-    .build = silu_matvec_q4_0_accumulate_build,
-};
+OP(silu_matvec, "y += W (silu(gate) * up)", "out x in", kernels, SHAPE_LIST(shapes, 7, 96),
+   .build = silu_matvec_q4_0_accumulate_build);

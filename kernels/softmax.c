@@ -16,15 +16,10 @@ static void softmax_oracle(const launch *l, oracle_io *io) {
 
 bool softmax_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t n, err *e) {
     size_t count = size_multiply(rows, n);
-    const operand operands[] = {{"x", x, count, ACCESS_READ}, {"y", y, count, ACCESS_WRITE}};
-    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 2, n);
-    launch_set_groups(l, (size3){rows, 1, 1}, (size3){k->group, 1, 1});
-    l->flops = 5 * (uint64_t)count;
-    l->oracle = softmax_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN("x", x, count), ARG_OUT("y", y, count), ARG_U32(n)};
+    const launch_work w = {
+        .groups = {rows, 1, 1}, .flops = 5 * (uint64_t)count, .oracle = softmax_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 static bool softmax_build(kernel_case *c, err *e) {
@@ -42,24 +37,9 @@ static const shape shapes[] = {
 };
 
 static const kernel kernels[] = {
-    {.name = "softmax",
-     .variant = "threadgroup",
-     .about = "one threadgroup per row",
-     .file = "softmax.metal",
-     .group = 256},
-    {.name = "softmax_alone",
-     .variant = "alone",
-     .about = "one thread per row",
-     .file = "softmax.metal",
-     .group = 1},
+    OP_KERNEL("softmax", "threadgroup", "one threadgroup per row", "softmax.metal", .group = 256),
+    OP_KERNEL("softmax_alone", "alone", "one thread per row", "softmax.metal", .group = 1),
 };
 
-const op softmax_op = {
-    .name = "softmax",
-    .about = "y = e^x / sum of e^x",
-    .dims = "rows x n",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{3, 77}}},
-    .build = softmax_build,
-};
+OP(softmax, "y = e^x / sum of e^x", "rows x n", kernels, SHAPE_LIST(shapes, 3, 77),
+   .build = softmax_build);

@@ -72,9 +72,10 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
         wide = 9,
         memory = S * (rows + tokens) * wide, // float4 of a threadgroup
         parts = tokens * 8 / team,           // float4 of x per thread and step
-        kept = T / S,                        // tokens whose sums a thread has in the end
+        takers = S < T ? S : T,              // teams that have sums in the end
+        kept = T / takers,                   // of so many tokens per thread
     };
-    static_assert(rows * F::lanes <= team && S * R * T * team <= 4 * memory && T % S == 0, "");
+    static_assert(rows * F::lanes <= team && S * R * T * team <= 4 * memory && T % takers == 0, "");
 
     threadgroup float4 *w;
     threadgroup float4 *x;
@@ -116,29 +117,28 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
     // the weights of the slot that this thread decodes.
     METAL_FUNC void multiply(device const typename F::block *row, device const float *x_in,
                              device const float *norm_w, uint in_dim, uint first, uint count) {
-        bring(*this, row, x_in, norm_w, in_dim, first, count);
+        fetch(row, x_in, mate, in_dim, first, count);
+        for (uint turn = 0; 32 * turn < in_dim; turn += S)
+            if (bring(turn, row, x_in, norm_w, in_dim, first, count))
+                add();
         if (S > 1)
             add_up();
     }
 
-    // Gives every 32 columns of the weights and of x in threadgroup memory to sink.add().
-    template <typename Sink>
-    METAL_FUNC void bring(thread Sink &sink, device const typename F::block *row,
-                          device const float *x_in, device const float *norm_w, uint in_dim,
-                          uint first, uint count) {
-        const uint steps = (in_dim + 31) / 32;
-        fetch(row, x_in, mate, in_dim, first, count);
-        for (uint turn = 0; turn < steps; turn += S) {
-            const uint step = turn + mate;
-            wait();
-            if (step < steps)
-                put(norm_w, step, in_dim);
-            wait();
-            if (step + S < steps)
-                fetch(row, x_in, step + S, in_dim, first, count);
-            if (step < steps)
-                sink.add(w, x);
-        }
+    // Puts what was fetched for this turn into threadgroup memory, where all threads of the team may
+    // then read it, and fetches what the next turn needs. False: the team has nothing to do in this
+    // turn.
+    METAL_FUNC bool bring(uint turn, device const typename F::block *row, device const float *x_in,
+                          device const float *norm_w, uint in_dim, uint first, uint count) {
+        const uint step = turn + mate;
+        const bool has_part = 32 * step < in_dim;
+        wait();
+        if (has_part)
+            put(norm_w, step, in_dim);
+        wait();
+        if (32 * (step + S) < in_dim)
+            fetch(row, x_in, step + S, in_dim, first, count);
+        return has_part;
     }
 
     METAL_FUNC void fetch(device const typename F::block *row, device const float *x_in, uint step,
@@ -176,14 +176,14 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
         }
     }
 
-    METAL_FUNC void add(threadgroup const float4 *w_in, threadgroup const float4 *x_in) {
+    METAL_FUNC void add() {
         for (uint k = 0; k < 8; k++) {
             float4 a[R];
             float4 b[T];
             for (uint i = 0; i < R; i++)
-                a[i] = w_in[(place + P * i) * wide + k];
+                a[i] = w[(place + P * i) * wide + k];
             for (uint j = 0; j < T; j++)
-                b[j] = x_in[(column + Q * j) * wide + k];
+                b[j] = x[(column + Q * j) * wide + k];
             for (uint i = 0; i < R; i++)
                 for (uint j = 0; j < T; j++) {
                     float s = fma(a[i].x, b[j].x, sums[i][j]);
@@ -194,14 +194,14 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
         }
     }
 
-    // Each team takes the sums of all teams for `kept` of the tokens of a thread.
+    // Each of the first teams takes the sums of all teams for `kept` of the tokens of a thread.
     METAL_FUNC void add_up() {
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (uint i = 0; i < R; i++)
             for (uint j = 0; j < T; j++)
                 shared[((mate * R + i) * T + j) * team + me] = sums[i][j];
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint i = 0; i < R; i++)
+        for (uint i = 0; has_sums() && i < R; i++)
             for (uint j = 0; j < kept; j++) {
                 float s = 0.0f;
                 for (uint m = 0; m < S; m++)
@@ -210,6 +210,7 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
             }
     }
 
+    METAL_FUNC bool has_sums() const { return mate < takers; }
     // Which token of the tile the sums [..][j] belong to.
     METAL_FUNC uint get_token(uint j) const { return column + Q * (S > 1 ? mate * kept + j : j); }
 
@@ -225,7 +226,7 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
                 shared[mate * tokens + me / 8 + i * (team / 8)] = s;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint j = 0; j < kept; j++) {
+        for (uint j = 0; has_sums() && j < kept; j++) {
             float s = 0.0f;
             for (uint m = 0; m < S; m++)
                 s += shared[m * tokens + get_token(j)];
@@ -242,4 +243,5 @@ template <typename F, bool HasNorm> struct tile_sizes {
     typedef tile<F, 8, 4, 8, 16, 1, HasNorm> large; // 64 rows, 64 tokens, 128 threads
     typedef tile<F, 4, 4, 8, 8, 2, HasNorm> small;  // 32 rows, 32 tokens, 2 teams of 64
     typedef tile<F, 4, 4, 4, 8, 4, HasNorm> split;  // 16 rows, 32 tokens, 4 teams of 32
+    typedef tile<F, 2, 2, 8, 4, 8, HasNorm> few;    // 16 rows, 8 tokens, 8 teams of 32
 };

@@ -21,25 +21,22 @@ bool time_mix_v7_record(tape *t, const kernel *k, slice r, slice w, slice packed
     if (!rwkv7_check(k, tokens, heads, head_size, e))
         return false;
     size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
-    const operand operands[] = {{"r", r, count, ACCESS_READ},
-                                {"w", w, count, ACCESS_READ},
-                                {"packed", packed, size_multiply(4, count), ACCESS_READ},
-                                {"state", state, size_multiply(dim, head_size), ACCESS_BOTH},
-                                {"y", y, count, ACCESS_WRITE}};
-    launch *l = record_floats(t, k, 16, operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 5, tokens);
-    launch_set_u32(l, 6, heads);
-    launch_set_u32(l, 7, head_size);
-    if (k->rows == 0) /* one thread per row of all heads */
-        launch_set_threads_rounded(l, (uint32_t)dim, k->group);
-    else
-        launch_set_groups(l, (size3){divide_up(head_size, k->rows), heads, 1},
-                          (size3){k->group, 1, 1});
-    l->flops = (uint64_t)count * (10 * (uint64_t)head_size + 1);
-    l->oracle = time_mix_v7_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN4("r", r, count),
+                               ARG_IN4("w", w, count),
+                               ARG_IN4("packed", packed, size_multiply(4, count)),
+                               ARG_BOTH4("state", state, size_multiply(dim, head_size)),
+                               ARG_OUT4("y", y, count),
+                               ARG_U32(tokens),
+                               ARG_U32(heads),
+                               ARG_U32(head_size)};
+    launch_work work = {.threads = (uint32_t)dim, /* one per row of all heads */
+                        .flops = (uint64_t)count * (10 * (uint64_t)head_size + 1),
+                        .oracle = time_mix_v7_oracle};
+    if (k->rows != 0) {
+        work.threads = 0;
+        work.groups = (size3){divide_up(head_size, k->rows), heads, 1};
+    }
+    return record_args(t, k, args, COUNT_OF(args), &work, e);
 }
 
 static void time_first_v7_oracle(const launch *l, oracle_io *io) {
@@ -55,22 +52,18 @@ bool time_first_v7_record(tape *t, const kernel *k, slice r_k, slice r, slice pa
     if (!rwkv7_check(k, tokens, heads, head_size, e))
         return false;
     size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
-    const operand operands[] = {{"r_k", r_k, dim, ACCESS_READ},
-                                {"r", r, count, ACCESS_READ},
-                                {"packed", packed, size_multiply(4, count), ACCESS_READ},
-                                {"x", x, count, ACCESS_BOTH}};
-    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 4, tokens);
-    launch_set_u32(l, 5, heads);
-    launch_set_u32(l, 6, head_size);
-    launch_set_groups(l, (size3){divide_up(tokens * heads, k->rows), 1, 1},
-                      (size3){k->group, 1, 1});
-    l->bytes -= 2 * count * sizeof(float); /* a and kk are not read */
-    l->flops = 5 * (uint64_t)count;
-    l->oracle = time_first_v7_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN("r_k", r_k, dim),
+                               ARG_IN("r", r, count),
+                               ARG_IN("packed", packed, size_multiply(4, count)),
+                               ARG_BOTH("x", x, count),
+                               ARG_U32(tokens),
+                               ARG_U32(heads),
+                               ARG_U32(head_size)};
+    const launch_work w = {.groups = {divide_up(tokens * heads, k->rows), 1, 1},
+                           .flops = 5 * (uint64_t)count,
+                           .unmoved = 2 * count * sizeof(float), /* a and kk are not read */
+                           .oracle = time_first_v7_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 /* --- cases --- */
@@ -106,11 +99,8 @@ static const shape shapes[] = {
     {{3, 1, 256}}, {{64, 2, 64}}, {{33, 5, 12}}, {{256, 1, 64}},
 };
 
-#define KERNEL(name_, file_, variant_, about_, group_, rows_)                                      \
-    {                                                                                              \
-        .name = name_, .variant = variant_, .about = about_, .file = file_, .group = group_,       \
-        .rows = rows_                                                                              \
-    }
+#define KERNEL(name, file, variant, about, group_, rows_)                                          \
+    OP_KERNEL(name, variant, about, file, .group = group_, .rows = rows_)
 static const kernel mix_kernels[] = {
     KERNEL("time_mix_v7", "time_mix_v7.metal", "quad", "one quad per row of the state", 64, 16),
     KERNEL("time_mix_v7_alone", "time_mix_v7.metal", "alone", "one thread per row of the state", 32,
@@ -121,15 +111,8 @@ static const kernel first_kernels[] = {
     KERNEL("time_first_v7_alone", "time_first_v7.metal", "alone", "one thread per head", 32, 32),
 };
 
-#define OP(name_, kernels_, about_)                                                                \
-    const op name_##_op = {                                                                        \
-        .name = #name_,                                                                            \
-        .about = about_,                                                                           \
-        .dims = "tokens x heads x head_size",                                                      \
-        .kernels = kernels_,                                                                       \
-        .kernel_count = COUNT_OF(kernels_),                                                        \
-        .shapes = {shapes, COUNT_OF(shapes), {{5, 2, 8}}},                                         \
-        .build = name_##_build,                                                                    \
-    }
-OP(time_mix_v7, mix_kernels, "the RWKV-7 recurrence: state in place, y = S r for each token");
-OP(time_first_v7, first_kernels, "x += (sum over the head of r_k * k * r) * v");
+#define DIMS "tokens x heads x head_size"
+OP(time_mix_v7, "the RWKV-7 recurrence: state in place, y = S r for each token", DIMS, mix_kernels,
+   SHAPE_LIST(shapes, 5, 2, 8), .build = time_mix_v7_build);
+OP(time_first_v7, "x += (sum over the head of r_k * k * r) * v", DIMS, first_kernels,
+   SHAPE_LIST(shapes, 5, 2, 8), .build = time_first_v7_build);

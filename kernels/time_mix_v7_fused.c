@@ -7,11 +7,8 @@
 #include "reference/reference.h"
 #include "rwkv7_case.h"
 
-#define KERNEL(name_, variant_, about_, group_, rows_)                                             \
-    {                                                                                              \
-        .name = name_, .variant = variant_, .about = about_, .file = "time_mix_v7_fused.metal",    \
-        .group = group_, .rows = rows_                                                             \
-    }
+#define KERNEL(name, variant, about, group_, rows_)                                                \
+    OP_KERNEL(name, variant, about, "time_mix_v7_fused.metal", .group = group_, .rows = rows_)
 static const kernel prepare_kernels[] = {
     KERNEL("time_mix_v7_prepare", "simdgroup", "one simdgroup per head", 256, 8),
     KERNEL("time_mix_v7_prepare_alone", "alone", "one thread per head", 32, 32),
@@ -49,28 +46,23 @@ bool time_mix_v7_prepare_record(tape *t, const kernel *k, const time_mix_v7_slic
         return false;
     size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
     bool mixes_v = s->v_gate.buffer != NULL;
-    const operand operands[] = {{"k", s->k, count, ACCESS_READ},
-                                {"v", s->v, count, ACCESS_READ},
-                                {"a", s->a, count, ACCESS_READ},
-                                {"k_k", s->k_k, dim, ACCESS_READ},
-                                {"k_a", s->k_a, dim, ACCESS_READ},
-                                {"v_gate", mixes_v ? s->v_gate : s->v, count, ACCESS_READ},
-                                {"v_first", mixes_v ? s->v_first : s->v, count, ACCESS_READ},
-                                {"packed", packed, size_multiply(4, count), ACCESS_WRITE}};
-    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 8, tokens);
-    launch_set_u32(l, 9, heads);
-    launch_set_u32(l, 10, head_size);
-    launch_set_u32(l, 11, mixes_v);
-    launch_set_groups(l, (size3){divide_up(tokens * heads, k->rows), 1, 1},
-                      (size3){k->group, 1, 1});
-    if (!mixes_v)
-        l->bytes -= 2 * count * sizeof(float);
-    l->flops = (mixes_v ? 12 : 9) * (uint64_t)count;
-    l->oracle = prepare_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN("k", s->k, count),
+                               ARG_IN("v", s->v, count),
+                               ARG_IN("a", s->a, count),
+                               ARG_IN("k_k", s->k_k, dim),
+                               ARG_IN("k_a", s->k_a, dim),
+                               ARG_IN("v_gate", mixes_v ? s->v_gate : s->v, count),
+                               ARG_IN("v_first", mixes_v ? s->v_first : s->v, count),
+                               ARG_OUT("packed", packed, size_multiply(4, count)),
+                               ARG_U32(tokens),
+                               ARG_U32(heads),
+                               ARG_U32(head_size),
+                               ARG_U32(mixes_v)};
+    const launch_work w = {.groups = {divide_up(tokens * heads, k->rows), 1, 1},
+                           .flops = (mixes_v ? 12 : 9) * (uint64_t)count,
+                           .unmoved = mixes_v ? 0 : 2 * count * sizeof(float),
+                           .oracle = prepare_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 /* --- finish --- */
@@ -95,26 +87,22 @@ bool time_mix_v7_finish_record(tape *t, const kernel *k, const time_mix_v7_slice
     if (!rwkv7_check(k, tokens, heads, head_size, e))
         return false;
     size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
-    const operand operands[] = {{"r", s->r, count, ACCESS_READ},
-                                {"packed", packed, size_multiply(4, count), ACCESS_READ},
-                                {"g", s->g, count, ACCESS_READ},
-                                {"r_k", s->r_k, dim, ACCESS_READ},
-                                {"norm_w", s->norm_w, dim, ACCESS_READ},
-                                {"norm_b", s->norm_b, dim, ACCESS_READ},
-                                {"y", y, count, ACCESS_BOTH}};
-    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 7, tokens);
-    launch_set_u32(l, 8, heads);
-    launch_set_u32(l, 9, head_size);
-    launch_set_f32(l, 10, eps);
-    launch_set_groups(l, (size3){divide_up(tokens * heads, k->rows), 1, 1},
-                      (size3){k->group, 1, 1});
-    l->bytes -= 2 * count * sizeof(float); /* a and kk are not read */
-    l->flops = 13 * (uint64_t)count;
-    l->oracle = finish_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN("r", s->r, count),
+                               ARG_IN("packed", packed, size_multiply(4, count)),
+                               ARG_IN("g", s->g, count),
+                               ARG_IN("r_k", s->r_k, dim),
+                               ARG_IN("norm_w", s->norm_w, dim),
+                               ARG_IN("norm_b", s->norm_b, dim),
+                               ARG_BOTH("y", y, count),
+                               ARG_U32(tokens),
+                               ARG_U32(heads),
+                               ARG_U32(head_size),
+                               ARG_F32(eps)};
+    const launch_work w = {.groups = {divide_up(tokens * heads, k->rows), 1, 1},
+                           .flops = 13 * (uint64_t)count,
+                           .unmoved = 2 * count * sizeof(float), /* a and kk are not read */
+                           .oracle = finish_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 /* --- token --- */
@@ -149,41 +137,30 @@ bool time_mix_v7_token_record(tape *t, const kernel *k, const time_mix_v7_slices
         return false;
     size_t dim = size_multiply(heads, head_size);
     bool mixes_v = s->v_gate.buffer != NULL;
-    const operand operands[] = {
-        {"k", s->k, dim, ACCESS_READ},
-        {"v", s->v, dim, ACCESS_READ},
-        {"a", s->a, dim, ACCESS_READ},
-        {"k_k", s->k_k, dim, ACCESS_READ},
-        {"k_a", s->k_a, dim, ACCESS_READ},
-        {"v_gate", mixes_v ? s->v_gate : s->v, dim, ACCESS_READ},
-        {"v_first", mixes_v ? s->v_first : s->v, dim, ACCESS_READ},
-        {"r", s->r, dim, ACCESS_READ},
-        {"w", s->w, dim, ACCESS_READ},
-        {"g", s->g, dim, ACCESS_READ},
-        {"r_k", s->r_k, dim, ACCESS_READ},
-        {"norm_w", s->norm_w, dim, ACCESS_READ},
-        {"norm_b", s->norm_b, dim, ACCESS_READ},
-        {"state", state, size_multiply(dim, head_size), ACCESS_BOTH},
-        {"y", y, dim, ACCESS_WRITE},
-    };
-    if (state.offset % 16 != 0)
-        return err_set(e, EXIT_CANNOT,
-                       "%s: state starts at byte %zu, which must be a multiple "
-                       "of 16",
-                       k->name, state.offset);
-    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 15, head_size);
-    launch_set_u32(l, 16, mixes_v);
-    launch_set_f32(l, 17, eps);
-    uint32_t simdgroups = divide_up(4 * head_size, 32);
-    launch_set_groups(l, (size3){heads, 1, 1}, (size3){32 * simdgroups, 1, 1});
-    if (!mixes_v)
-        l->bytes -= 2 * dim * sizeof(float);
-    l->flops = (uint64_t)dim * (10 * (uint64_t)head_size + 24);
-    l->oracle = token_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN("k", s->k, dim),
+                               ARG_IN("v", s->v, dim),
+                               ARG_IN("a", s->a, dim),
+                               ARG_IN("k_k", s->k_k, dim),
+                               ARG_IN("k_a", s->k_a, dim),
+                               ARG_IN("v_gate", mixes_v ? s->v_gate : s->v, dim),
+                               ARG_IN("v_first", mixes_v ? s->v_first : s->v, dim),
+                               ARG_IN("r", s->r, dim),
+                               ARG_IN("w", s->w, dim),
+                               ARG_IN("g", s->g, dim),
+                               ARG_IN("r_k", s->r_k, dim),
+                               ARG_IN("norm_w", s->norm_w, dim),
+                               ARG_IN("norm_b", s->norm_b, dim),
+                               ARG_BOTH4("state", state, size_multiply(dim, head_size)),
+                               ARG_OUT("y", y, dim),
+                               ARG_U32(head_size),
+                               ARG_U32(mixes_v),
+                               ARG_F32(eps)};
+    const launch_work w = {.groups = {heads, 1, 1},
+                           .group = 32 * divide_up(4 * head_size, 32),
+                           .flops = (uint64_t)dim * (10 * (uint64_t)head_size + 24),
+                           .unmoved = mixes_v ? 0 : 2 * dim * sizeof(float),
+                           .oracle = token_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 /* --- cases. The last dimension says whether values are mixed with those of the first layer. --- */
@@ -253,20 +230,12 @@ static const shape token_shapes[] = {
     {{1, 64}}, {{12, 64}},  {{12, 64, 1}}, {{2, 100, 1}}, {{2, 128, 1}}, {{1, 256, 1}},
 };
 
-#define OP(name_, build_, kernels_, shapes_, dims_, about_, ...)                                   \
-    const op name_##_op = {                                                                        \
-        .name = #name_,                                                                            \
-        .about = about_,                                                                           \
-        .dims = dims_,                                                                             \
-        .kernels = kernels_,                                                                       \
-        .kernel_count = COUNT_OF(kernels_),                                                        \
-        .shapes = {shapes_, COUNT_OF(shapes_), {{__VA_ARGS__}}},                                   \
-        .build = build_,                                                                           \
-    }
-OP(time_mix_v7_prepare, prepare_build, prepare_kernels, prepare_shapes,
-   "tokens x heads x head_size x mixes_v", "keys and values as the recurrence needs them, packed",
-   3, 2, 8, 1);
-OP(time_mix_v7_finish, finish_build, finish_kernels, finish_shapes, "tokens x heads x head_size",
-   "group norm, bonus and gate of what the recurrence gives", 3, 2, 8);
-OP(time_mix_v7_token, token_build, token_kernels, token_shapes, "heads x head_size x mixes_v",
-   "the whole time mix of one token, between its projections", 2, 8, 1);
+OP(time_mix_v7_prepare, "keys and values as the recurrence needs them, packed",
+   "tokens x heads x head_size x mixes_v", prepare_kernels, SHAPE_LIST(prepare_shapes, 3, 2, 8, 1),
+   .build = prepare_build);
+OP(time_mix_v7_finish, "group norm, bonus and gate of what the recurrence gives",
+   "tokens x heads x head_size", finish_kernels, SHAPE_LIST(finish_shapes, 3, 2, 8),
+   .build = finish_build);
+OP(time_mix_v7_token, "the whole time mix of one token, between its projections",
+   "heads x head_size x mixes_v", token_kernels, SHAPE_LIST(token_shapes, 2, 8, 1),
+   .build = token_build);

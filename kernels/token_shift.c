@@ -15,24 +15,20 @@ static void token_shift_oracle(const launch *l, oracle_io *io) {
 
 bool token_shift_record(tape *t, const kernel *k, slice x, slice state, slice mu, slice out,
                         uint32_t tokens, uint32_t dim, uint32_t mixes, err *e) {
-    size_t count = size_multiply(tokens, dim);
-    const operand operands[] = {{"x", x, count, ACCESS_READ},
-                                {"state", state, dim, ACCESS_READ},
-                                {"mu", mu, size_multiply(mixes, dim), ACCESS_READ},
-                                {"out", out, size_multiply(mixes, count), ACCESS_WRITE}};
-    if (size_multiply(mixes, count) > UINT32_MAX)
+    size_t count = size_multiply(tokens, dim), all = size_multiply(mixes, count);
+    if (all > UINT32_MAX)
         return err_set(e, EXIT_CANNOT, "%s: %u mixes of %u rows of %u overflow a 32-bit index",
                        k->name, mixes, tokens, dim);
-    launch *l = record_floats(t, k, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false;
-    launch_set_u32(l, 4, tokens);
-    launch_set_u32(l, 5, dim);
-    launch_set_u32(l, 6, mixes);
-    launch_set_threads_rounded(l, (uint32_t)count, k->group);
-    l->flops = 3 * (uint64_t)mixes * count;
-    l->oracle = token_shift_oracle;
-    return true;
+    const launch_arg args[] = {ARG_IN("x", x, count),
+                               ARG_IN("state", state, dim),
+                               ARG_IN("mu", mu, size_multiply(mixes, dim)),
+                               ARG_OUT("out", out, all),
+                               ARG_U32(tokens),
+                               ARG_U32(dim),
+                               ARG_U32(mixes)};
+    const launch_work w = {
+        .threads = (uint32_t)count, .flops = 3 * (uint64_t)all, .oracle = token_shift_oracle};
+    return record_args(t, k, args, COUNT_OF(args), &w, e);
 }
 
 static bool token_shift_build(kernel_case *c, err *e) {
@@ -52,18 +48,9 @@ static const shape shapes[] = {
 };
 
 static const kernel kernels[] = {
-    {.name = "token_shift",
-     .about = "one thread per value, for all mixes",
-     .file = "token_shift.metal",
-     .group = 256},
+    OP_KERNEL("token_shift", NULL, "one thread per value, for all mixes", "token_shift.metal",
+              .group = 256),
 };
 
-const op token_shift_op = {
-    .name = "token_shift",
-    .about = "x + (previous - x) * mu, for several mu",
-    .dims = "tokens x dim x mixes",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{3, 13, 6}}},
-    .build = token_shift_build,
-};
+OP(token_shift, "x + (previous - x) * mu, for several mu", "tokens x dim x mixes", kernels,
+   SHAPE_LIST(shapes, 3, 13, 6), .build = token_shift_build);

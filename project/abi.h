@@ -1,13 +1,12 @@
 /* abi: what a description that was compiled apart must have in common with the program. */
-#ifndef ASSAY_ABI_H
-#define ASSAY_ABI_H
+#pragma once
 
 #include <stdint.h>
 
 #include "harness/check/kernel_case.h"
 
 /* Goes up when what a description may use changes its meaning. Sizes are compared besides. */
-enum { ASSAY_ABI = 1 };
+enum { ASSAY_ABI = 2 };
 
 typedef struct {
     uint32_t version;
@@ -19,5 +18,3 @@ typedef struct {
         ASSAY_ABI, sizeof(op), sizeof(kernel), sizeof(kernel_case), sizeof(launch),                \
             sizeof(oracle_io)                                                                      \
     }
-
-#endif

@@ -1,7 +1,6 @@
 /* html: see html.h. */
 #include "html.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>

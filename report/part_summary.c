@@ -1,5 +1,4 @@
 /* part_summary: the head of the page, and what a reader with one minute should know. */
-#include <math.h>
 #include <string.h>
 
 #include "page_parts.h"

@@ -2,7 +2,6 @@
  * the types of values and tensors gguf_value.c and gguf_type.c. */
 #include "gguf.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* model_build: what families are built of, see model_family.h: buffers, weights, and the launches
  * that all of them have. */
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -34,11 +34,11 @@ static const kernel *find_matvec(const op *o, const char *variant, const weight_
 enum { FEW_ROWS = 8192, FEW_TOKENS = 16 };
 
 /* Large batches go through tiles: the largest of which there are enough for the cores of a large GPU.
- * Estimated. */
+ * Where a format has no small ones, 8 tokens at a time are better than few large ones. Estimated. */
 static const char *name_tiles(uint32_t rows, uint32_t tokens) {
     enum { ENOUGH = 128 };
     if (tokens <= FEW_TOKENS)
-        return "";
+        return "tiled_few";
     if (divide_up(rows, 64) * divide_up(tokens, 64) >= ENOUGH)
         return "tiled";
     return divide_up(rows, 32) * divide_up(tokens, 32) >= ENOUGH ? "tiled_small" : "tiled_split";
@@ -52,7 +52,7 @@ static const kernel *pick_product(const op *o, const device_facts *d, const weig
     const char *const for_gpu[] = {name_tiles(out_dim, tokens), tokens > FEW_TOKENS ? "tiled" : "",
                                    is_small ? "lean" : "lean_rows", is_many ? "reuse" : "rowblock",
                                    "plain"},
-                      *const for_cpu[COUNT_OF(for_gpu)] = {"alone", "plain", "", "", ""};
+                      *const for_cpu[COUNT_OF(for_gpu)] = {"alone", "plain", "", ""};
     const char *const *wanted = d->emulated ? for_cpu : for_gpu;
     const kernel *k = NULL;
     for (size_t i = 0; !k && i < COUNT_OF(for_gpu); i++)
@@ -100,7 +100,7 @@ const kernel *variants_pick_decode_attention(const device_facts *d, uint32_t hea
  * made tokens at a depth of 1900 a third faster. Where the launch more that they cost begins to pay
  * is estimated. */
 uint32_t variants_pick_attention_ranges(const device_facts *d, uint32_t head_dim, size_t rows) {
-    enum { FEW_KEYS = 512, RANGES = 16 };
+    enum { FEW_KEYS = 512, RANGES = 14 };
     return d->emulated || head_dim % 32 != 0 || rows <= FEW_KEYS ? 1 : RANGES;
 }
 
@@ -109,9 +109,7 @@ uint32_t variants_pick_attention_ranges(const device_facts *d, uint32_t head_dim
 static const kernel *find_fused(const op *o, const device_facts *d, const weight_format *f,
                                 uint32_t tokens) {
     enum { TYPICAL_ROWS = 2048 }; /* of all matrices of a launch together */
-    const char *variant = tokens == 1            ? "plain"
-                          : tokens <= FEW_TOKENS ? "tokens"
-                                                 : name_tiles(TYPICAL_ROWS, tokens);
+    const char *variant = tokens == 1 ? "plain" : name_tiles(TYPICAL_ROWS, tokens);
     for (size_t i = 0; !d->emulated && i < o->kernel_count; i++)
         if (o->kernels[i].format == f && strcmp(o->kernels[i].variant, variant) == 0)
             return &o->kernels[i];

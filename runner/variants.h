@@ -1,7 +1,6 @@
 /* variants: which kernel of an op a model uses, by the format of the weights, the device and how many
  * tokens go through together. The only place that prefers one variant to another. */
-#ifndef ASSAY_VARIANTS_H
-#define ASSAY_VARIANTS_H
+#pragma once
 
 #include "harness/check/op.h"
 #include "harness/device/device.h"
@@ -44,5 +43,3 @@ const kernel *variants_pick_normed_matvec(const device_facts *d, const weight_fo
 
 /* Three matrices with one x in one launch, instead of three launches. */
 const kernel *variants_pick_batched(const device_facts *d);
-
-#endif

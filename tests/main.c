@@ -1,7 +1,10 @@
-/* The tests: only two lists of suites. Each suite is a file test_*.c beside this one.
+/* The tests: only a list of suites. Each suite is a file test_*.c beside this one.
  *
- * A run of all suites is two processes, one for each list, so that two cores have work; the second
- * one's output follows the first one's.
+ * Usage: tests [SUITE...]   only suites whose names contain one of these
+ *        tests -s SUITE     and greatest's other options: in this process, for a debugger
+ *
+ * Each suite is a process of its own, two of them at a time, so that two cores have work and a suite
+ * that crashes takes no other with it. What a suite printed follows when it has ended.
  *
  * greatest calls a run of nothing a success. Here a run in which no test ran is a failure. Output
  * is verbose, so that a skipped test is named with its reason. */
@@ -9,13 +12,28 @@
 #include <greatest.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SUITES(X) INNER_SUITES(X) COMMAND_SUITES(X)
-
-/* What the program is made of. */
-#define INNER_SUITES(X)                                                                            \
+/* Those that take long come first: the last ones are short, and no core waits. */
+#define SUITES(X)                                                                                  \
+    X(more_kernels_suite)                                                                          \
+    X(exact_suite)                                                                                 \
+    X(kernels_suite)                                                                               \
+    X(numerics_suite)                                                                              \
+    X(checked_suite)                                                                               \
+    X(install_suite)                                                                               \
+    X(lint_suite)                                                                                  \
+    X(experiments_suite)                                                                           \
+    X(project_suite)                                                                               \
+    X(mutants_suite)                                                                               \
+    X(cli_suite)                                                                                   \
+    X(run_suite)                                                                                   \
+    X(bench_suite)                                                                                 \
+    X(against_suite)                                                                               \
+    X(cuda_suite)                                                                                  \
+    X(ci_suite)                                                                                    \
     X(stats_suite)                                                                                 \
     X(significance_suite)                                                                          \
     X(compare_suite)                                                                               \
@@ -35,7 +53,6 @@
     X(subject_suite)                                                                               \
     X(tape_suite)                                                                                  \
     X(check_suite)                                                                                 \
-    X(numerics_suite)                                                                              \
     X(threads_suite)                                                                               \
     X(simd_suite)                                                                                  \
     X(language_suite)                                                                              \
@@ -46,30 +63,15 @@
     X(llama_file_suite)                                                                            \
     X(rwkv7_suite)                                                                                 \
     X(state_suite)                                                                                 \
-    X(kernels_suite)                                                                               \
-    X(checked_suite)                                                                               \
     X(lines_suite)                                                                                 \
     X(sanitizer_suite)                                                                             \
     X(disturbance_suite)                                                                           \
-    X(exact_suite)                                                                                 \
     X(validation_suite)                                                                            \
     X(cache_suite)                                                                                 \
-    X(cuda_suite)
-
-/* The program as its users run it, and half of the kernels. */
-#define COMMAND_SUITES(X)                                                                          \
-    X(more_kernels_suite)                                                                          \
-    X(cli_suite)                                                                                   \
     X(gguf_suite)                                                                                  \
     X(convert_suite)                                                                               \
-    X(run_suite)                                                                                   \
     X(launch_suite)                                                                                \
     X(untrusted_suite)                                                                             \
-    X(lint_suite)                                                                                  \
-    X(mutants_suite)                                                                               \
-    X(bench_suite)                                                                                 \
-    X(against_suite)                                                                               \
-    X(experiments_suite)                                                                           \
     X(conclusions_suite)                                                                           \
     X(words_suite)                                                                                 \
     X(vocabularies_suite)                                                                          \
@@ -78,13 +80,9 @@
     X(tokenize_suite)                                                                              \
     X(claims_suite)                                                                                \
     X(page_suite)                                                                                  \
-    X(run_all_suite)                                                                               \
-    X(install_suite)                                                                               \
-    X(project_suite)                                                                               \
-    X(ci_suite)
+    X(run_all_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
-#define RUN(suite) RUN_SUITE(suite);
 SUITES(DECLARE)
 
 #pragma GCC diagnostic push
@@ -94,69 +92,134 @@ GREATEST_MAIN_DEFS();
 
 typedef struct greatest_report_t report;
 
-/* The second process: its output goes to a file, its counts through a pipe. It is not a child
- * of the first one, in which there are tests of having none. Ends the process. */
-static void run_second(int counts, FILE *output) {
-    report r;
-    pid_t self = fork();
-    if (self != 0)
-        _exit(self > 0 ? 0 : 1);
-    fcntl(counts, F_SETFD, FD_CLOEXEC); /* so that the pipe ends with this process */
-    dup2(fileno(output), STDOUT_FILENO);
-    COMMAND_SUITES(RUN)
-    greatest_get_report(&r);
+typedef struct {
+    const char *name;
+    void (*run)(void);
+} suite;
+
+#define RUN(suite)                                                                                 \
+    static void run_##suite(void) {                                                                \
+        RUN_SUITE(suite);                                                                          \
+    }
+SUITES(RUN)
+
+#define ROW(suite) {#suite, run_##suite},
+static const suite suites[] = {SUITES(ROW)};
+enum { SUITE_COUNT = sizeof suites / sizeof *suites, AT_A_TIME = 2 };
+
+/* A suite that runs. */
+typedef struct {
+    const suite *what;
+    pid_t process;
+    FILE *output;
+    int counts; /* a pipe: the report follows the last test */
+} job;
+
+static bool start(job *j, const suite *what) {
+    int ends[2];
+    *j = (job){.what = what, .output = tmpfile()};
+    if (!j->output || pipe(ends) != 0)
+        return false;
+    fcntl(ends[0], F_SETFL, O_NONBLOCK); /* it is read when the suite has ended, or died */
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     fflush(stdout);
-    bool is_told = write(counts, &r, sizeof r) == (ssize_t)sizeof r;
-    _exit(is_told ? 0 : 1);
+    j->process = fork();
+    if (j->process == 0) {
+        close(ends[0]);
+        dup2(fileno(j->output), STDOUT_FILENO);
+        what->run();
+        fflush(stdout);
+        const greatest_suite_info *s = &greatest_info.suite;
+        report r = {.passed = s->passed, .failed = s->failed, .skipped = s->skipped};
+        _exit(write(ends[1], &r, sizeof r) == (ssize_t)sizeof r ? 0 : 1);
+    }
+    close(ends[1]);
+    j->counts = ends[0];
+    return j->process > 0;
 }
 
-/* Adds what the second process counted; one that died before it told its counts is a failure. */
-static void add_second(int counts, FILE *output, report *sum) {
+/* Prints what the suite printed and adds its counts; one that died before it told them is a
+ * failure. */
+static void end(job *j, report *sum) {
     char text[4096];
     report r;
-    bool is_told = read(counts, &r, sizeof r) == (ssize_t)sizeof r;
-    rewind(output);
-    for (size_t n; (n = fread(text, 1, sizeof text, output)) > 0;)
+    rewind(j->output);
+    for (size_t n; (n = fread(text, 1, sizeof text, j->output)) > 0;)
         fwrite(text, 1, n, stdout);
-    if (!is_told) {
-        printf("FAIL the second process of the tests ended before its counts\n");
+    if (read(j->counts, &r, sizeof r) != (ssize_t)sizeof r) {
+        printf("FAIL %s died in the test after the last one above\n", j->what->name);
         r = (report){.failed = 1};
     }
     sum->passed += r.passed;
     sum->failed += r.failed;
     sum->skipped += r.skipped;
+    close(j->counts);
+    fclose(j->output);
+    j->what = NULL;
 }
 
-static bool run_both(report *sum) {
-    int counts[2];
-    FILE *output = tmpfile();
-    if (!output || pipe(counts) != 0)
-        return false;
-    fflush(stdout);
-    pid_t second = fork();
-    if (second < 0)
-        return false;
-    if (second == 0)
-        run_second(counts[1], output);
-    close(counts[1]);
-    waitpid(second, NULL, 0);
-    INNER_SUITES(RUN)
-    greatest_get_report(sum);
-    add_second(counts[0], output, sum);
-    close(counts[0]);
-    fclose(output);
+static bool wait_for_one(job *jobs, report *sum) {
+    pid_t ended = waitpid(-1, NULL, 0);
+    for (int i = 0; i < AT_A_TIME; i++)
+        if (jobs[i].what && jobs[i].process == ended)
+            end(&jobs[i], sum);
+    return ended > 0;
+}
+
+static bool is_wanted(const suite *s, int count, char **names) {
+    for (int i = 0; i < count; i++)
+        if (strstr(s->name, names[i]))
+            return true;
+    return count == 0;
+}
+
+static bool run_suites(int count, char **names, report *sum) {
+    job jobs[AT_A_TIME] = {{.what = NULL}};
+    bool ok = true;
+    for (size_t i = 0; ok && i < SUITE_COUNT; i++) {
+        if (!is_wanted(&suites[i], count, names))
+            continue;
+        while (ok && jobs[0].what && jobs[1].what)
+            ok = wait_for_one(jobs, sum);
+        ok = ok && start(&jobs[jobs[0].what ? 1 : 0], &suites[i]);
+    }
+    while (ok && (jobs[0].what || jobs[1].what))
+        ok = wait_for_one(jobs, sum);
+    return ok;
+}
+
+/* A misspelt name must not make a green run of less than was asked for. */
+static bool check_names(int count, char **names) {
+    for (int i = 0; i < count; i++) {
+        bool is_known = false;
+        for (size_t k = 0; k < SUITE_COUNT; k++)
+            is_known = is_known || strstr(suites[k].name, names[i]);
+        if (!is_known) {
+            printf("no suite is called %s\n", names[i]);
+            return false;
+        }
+    }
     return true;
 }
 
 int main(int argc, char **argv) {
-    report sum;
+    report sum = {0};
     setvbuf(stdout, NULL, _IOLBF, 0); /* a crash must not swallow the name of the last test */
+    bool has_options = argc > 1 && argv[1][0] == '-';
+    int count = has_options ? 0 : argc - 1;
+    argc -= count;
     GREATEST_MAIN_BEGIN();
     greatest_set_verbosity(1);
-    if (argc > 1 || !run_both(&sum)) {
-        SUITES(RUN)
+    if (!check_names(count, argv + 1))
+        return EXIT_FAILURE;
+    if (has_options) {
+        for (size_t i = 0; i < SUITE_COUNT; i++)
+            suites[i].run();
         GREATEST_PRINT_REPORT();
         greatest_get_report(&sum);
+    } else if (!run_suites(count, argv + 1, &sum)) {
+        printf("FAIL the processes of the tests cannot be run\n");
+        sum.failed++;
     }
     if (GREATEST_LIST_ONLY())
         return EXIT_SUCCESS;

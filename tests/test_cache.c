@@ -135,9 +135,56 @@ TEST a_damaged_file_is_compiled_again(void) {
     err e;
     ASSERT(os_write_file(path, "not code", 8, &e));
     ASSERT_EQ(5.0f, run_text(spell(5)));
-    ASSERT_EQ(1, count_files(".sum", path, sizeof path));
+    strcpy(strrchr(path, '.'), ".sum");
     ASSERT_EQ(0, unlink(path));
     ASSERT_EQ(5.0f, run_text(spell(5)));
+    ASSERT_EQ(0, access(path, F_OK));
+    PASS();
+}
+
+TEST the_headers_of_the_shim_are_compiled_once_for_all_kernels(void) {
+    char path[PATH_MAX];
+    struct stat first, second;
+    ASSERT_EQ(1.0f, run_text(spell(1)));
+    ASSERT_EQ(1, count_files(".pch", path, sizeof path));
+    ASSERT_EQ(0, stat(path, &first));
+    ASSERT_EQ(2.0f, run_text(spell(2)));
+    ASSERT_EQ(1, count_files(".pch", path, sizeof path));
+    ASSERT_EQ(0, stat(path, &second));
+    ASSERT_EQ(first.st_ino, second.st_ino);
+    ASSERT_EQ(0, truncate(path, 1000)); /* a damaged one is not used */
+    ASSERT_EQ(3.0f, run_text(spell(3)));
+    ASSERT_EQ(0, stat(path, &second));
+    ASSERT_EQ(first.st_size, second.st_size);
+    PASS();
+}
+
+/* A compiler that does `instead` where it should precompile; the last argument is the file to make. */
+#define WITH_CLANG(instead)                                                                        \
+    "C=$(sh \"$H/tools/clang.sh\") && "                                                            \
+    "printf '#!/bin/sh\\ncase \"$*\" in *-emit-pch*) for last; do :; done; " instead               \
+    "; exit ;; esac\\nexec %s \"$@\"\\n' \"$C\" > \"$T.clang\" && chmod +x \"$T.clang\" && "       \
+    "ASSAY_CLANG=\"$T.clang\" \"$A\" check --device soft --quiet buffer_copy/33/normal"
+
+/* By this process, its workers, and again for a file that is preprocessed. */
+TEST the_compiler_is_asked_for_its_version_once(void) {
+    ASSERT_RUN("C=$(sh \"$H/tools/clang.sh\") && rm -f \"$T.asked\" && printf '#!/bin/sh\\ncase "
+               "\"$*\" in --version) echo asked >> %s ;; esac\\nexec %s \"$@\"\\n' \"$T.asked\" "
+               "\"$C\" > \"$T.clang\" && chmod +x \"$T.clang\" && ASSAY_CLANG=\"$T.clang\" \"$A\" "
+               "check --device soft --jobs 2 'rmsnorm_simdgroup/1x[36]*' && wc -l < \"$T.asked\"",
+               0);
+    ASSERT_SAYS("\n1\n");
+    PASS();
+}
+
+TEST kernels_compile_where_headers_cannot_be_precompiled(void) {
+    char path[PATH_MAX];
+    ASSERT_RUN(WITH_CLANG("false"), 0);
+    ASSERT_EQ(0, count_files(".pch", path, sizeof path));
+    ASSERT_EQ(1, count_files(".so", path, sizeof path));
+    ASSERT_RUN("rm -r \"$XDG_CACHE_HOME\"/assay && " WITH_CLANG("echo nonsense > \"$last\""), 0);
+    ASSERT_EQ(1, count_files(".pch", path, sizeof path));
+    ASSERT_EQ(1, count_files(".so", path, sizeof path));
     PASS();
 }
 
@@ -159,6 +206,8 @@ TEST processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other(vo
     ASSERT_EQ(0, count_files(".new.so", path, sizeof path));
     ASSERT_EQ(0, count_files(".new.o", path, sizeof path));
     ASSERT_EQ(0, count_files(".cpp", path, sizeof path));
+    ASSERT_EQ(0, count_files(".tmp", path, sizeof path));
+    ASSERT_EQ(1, count_files(".pch", path, sizeof path));
     PASS();
 }
 
@@ -199,7 +248,7 @@ TEST what_was_not_used_for_longest_leaves_a_full_cache(void) {
 TEST the_cache_tells_its_size_and_is_cleared(void) {
     ASSERT_RUN("\"$A\" check --device soft --quiet buffer_copy/33/normal && \"$A\" cache", 0);
     ASSERT_SAYS(folder);
-    ASSERT_SAYS("MB in 1 files, of at most 1000.0 MB");
+    ASSERT_SAYS("MB in 2 files, of at most 1000.0 MB");
     ASSERT_FALSE(command_says("compiling  0.0 s"));
     ASSERT_RUN("\"$A\" cache --clear --json", 0);
     ASSERT_SAYS("removed");
@@ -214,6 +263,9 @@ SUITE(cache_suite) {
     RUN_TEST(a_kernel_with_macros_is_compiled_once_too);
     RUN_TEST(a_changed_kernel_is_never_served_from_the_old_file);
     RUN_TEST(a_damaged_file_is_compiled_again);
+    RUN_TEST(the_headers_of_the_shim_are_compiled_once_for_all_kernels);
+    RUN_TEST(the_compiler_is_asked_for_its_version_once);
+    RUN_TEST(kernels_compile_where_headers_cannot_be_precompiled);
     RUN_TEST(processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other);
     RUN_TEST(a_compiler_that_is_not_there_is_one_clear_sentence);
     RUN_TEST(what_was_not_used_for_longest_leaves_a_full_cache);

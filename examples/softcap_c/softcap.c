@@ -32,19 +32,16 @@ static bool softcap_build(kernel_case *c, err *e) {
     slice x, y;
     if (!case_input_f32(c, "x", n, &x, e) || !case_output(c, "y", n * sizeof(float), &y, e))
         return false;
-    const operand operands[] = {
-        {"x", x, n, ACCESS_READ},  /* checked: unchanged afterwards */
-        {"y", y, n, ACCESS_WRITE}, /* checked: every element is written */
+    const launch_arg args[] = {
+        ARG_IN("x", x, n),  /* [[buffer(0)]]; checked: unchanged afterwards */
+        ARG_OUT("y", y, n), /* [[buffer(1)]]; checked: every element is written */
+        ARG_U32(n),         /* [[buffer(2)]] */
+        ARG_F32(CAP),       /* [[buffer(3)]] */
     };
-    launch *l = record_floats(c->tape, c->kernel, sizeof(float), operands, COUNT_OF(operands), e);
-    if (!l)
-        return false; /* e says why: the kernel does not compile */
-    launch_set_u32(l, 2, n);
-    launch_set_f32(l, 3, CAP);
-    launch_set_threads_rounded(l, n, c->kernel->group); /* the kernel guards the tail */
-    l->flops = 12 * (uint64_t)n;
-    l->oracle = softcap_oracle;
-    return true;
+    const launch_work w = {.threads = n, /* the kernel guards the tail */
+                           .flops = 12 * (uint64_t)n,
+                           .oracle = softcap_oracle};
+    return record_args(c->tape, c->kernel, args, COUNT_OF(args), &w, e);
 }
 
 static const shape shapes[] = {

@@ -4,7 +4,6 @@
 #endif
 #include "os.h"
 
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -7,13 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 void remark_add(remark_list *list, remark_kind kind, const char *file, int line, int column,
                 const char *rule, const char *format, ...) {
-    if (list->count == list->room) {
-        list->room = list->room ? 2 * list->room : 16;
-        list->items = realloc(list->items, list->room * sizeof *list->items);
-        assert(list->items);
-    }
+    list->items = array_grow(list->items, list->count, &list->room, sizeof *list->items);
     remark *r = &list->items[list->count++];
     *r = (remark){.kind = kind, .file = strdup(file), .line = line, .column = column, .rule = rule};
     assert(r->file);

@@ -28,20 +28,20 @@ static void add_block(sha256 *h, const uint8_t *p) {
         w[i] = w[i - 16] + w[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) +
                (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
     }
-    uint32_t s[8];
-    memcpy(s, h->state, sizeof s);
+    const uint32_t *s = h->state;
+    uint32_t s0 = s[0], s1 = s[1], s2 = s[2], s3 = s[3], s4 = s[4], s5 = s[5], s6 = s[6], s7 = s[7];
     for (int i = 0; i < 64; i++) {
-        uint32_t choose = (s[4] & s[5]) ^ (~s[4] & s[6]);
-        uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        uint32_t t1 = s[7] + (rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25)) + choose +
+        uint32_t choose = (s4 & s5) ^ (~s4 & s6);
+        uint32_t majority = (s0 & s1) ^ (s0 & s2) ^ (s1 & s2);
+        uint32_t t1 = s7 + (rotate(s4, 6) ^ rotate(s4, 11) ^ rotate(s4, 25)) + choose +
                       round_constant[i] + w[i];
-        uint32_t t2 = (rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22)) + majority;
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += t1;
-        s[0] = t1 + t2;
+        uint32_t t2 = (rotate(s0, 2) ^ rotate(s0, 13) ^ rotate(s0, 22)) + majority;
+        s7 = s6, s6 = s5, s5 = s4, s4 = s3 + t1;
+        s3 = s2, s2 = s1, s1 = s0, s0 = t1 + t2;
     }
+    const uint32_t after[8] = {s0, s1, s2, s3, s4, s5, s6, s7};
     for (int i = 0; i < 8; i++)
-        h->state[i] += s[i];
+        h->state[i] += after[i];
 }
 
 void sha256_start(sha256 *h) {

@@ -2,10 +2,12 @@
 #include "toolchain.h"
 
 #include "harness/base/os.h"
+#include "harness/base/sha256.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Below these, clang lacks half floats (_Float16) on the machine at hand. */
 #if defined(__x86_64__)
@@ -54,7 +56,7 @@ static bool find_given(char *path, size_t size, bool *given, err *e) {
 }
 
 /* The newest clang along PATH, whatever its age; its version, or 0. */
-static int find_newest(char *path, size_t size, char *line, size_t line_size) {
+static int ask_newest(char *path, size_t size, char *line, size_t line_size) {
     char plain[4096], plain_line[256], numbered[4096], name[32];
     int best = 0;
     if (os_find_program("clang", plain, sizeof plain))
@@ -73,13 +75,62 @@ static int find_newest(char *path, size_t size, char *line, size_t line_size) {
     return copy_path(plain, path, size, NULL) ? best : 0;
 }
 
+/* An answer is kept in the environment, for this process and for those that it starts: asking
+ * takes longer than many a launch. It holds for the same PATH and ASSAY_CLANG. */
+static const char answer_variable[] = "ASSAY_CLANG_ANSWER";
+
+static void hash_question(char hex[65]) {
+    static const char *const names[] = {"PATH", "ASSAY_CLANG"};
+    sha256 h;
+    sha256_start(&h);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        sha256_add(&h, value ? value : "", value ? strlen(value) + 1 : 1);
+    }
+    sha256_finish(&h, hex);
+}
+
+static int recall(char *path, size_t size, char *line, size_t line_size) {
+    char hex[65];
+    const char *answer = getenv(answer_variable);
+    hash_question(hex);
+    if (!answer || strncmp(answer, hex, 64) != 0 || answer[64] != ' ')
+        return 0;
+    char *rest;
+    long number = strtol(answer + 65, &rest, 10);
+    size_t length = strcspn(rest, "\n");
+    if (number <= 0 || *rest != ' ' || !rest[length] || length > size)
+        return 0;
+    snprintf(path, size, "%.*s", (int)length - 1, rest + 1);
+    snprintf(line, line_size, "%s", rest + length + 1);
+    return access(path, X_OK) == 0 ? (int)number : 0;
+}
+
+static void keep(int number, const char *path, const char *line) {
+    char hex[65], answer[5000];
+    hash_question(hex);
+    if (snprintf(answer, sizeof answer, "%s %d %s\n%s", hex, number, path, line) <
+        (int)sizeof answer)
+        setenv(answer_variable, answer, 1);
+}
+
+/* The version of ASSAY_CLANG, where that is given, or of the newest clang; 0 if there is none. */
+static int find_clang(bool given, char *path, size_t size, char *line, size_t line_size) {
+    int number = recall(path, size, line, line_size);
+    if (number)
+        return number;
+    number = given ? ask_version(path, line, line_size) : ask_newest(path, size, line, line_size);
+    if (number)
+        keep(number, path, line);
+    return number;
+}
+
 bool toolchain_find_clang(char *path, size_t size, char *version, size_t version_size, err *e) {
     char line[256];
     bool given;
     if (!find_given(path, size, &given, e))
         return false;
-    int number =
-        given ? ask_version(path, line, sizeof line) : find_newest(path, size, line, sizeof line);
+    int number = find_clang(given, path, size, line, sizeof line);
     if (given && number == 0)
         return err_set(e, EXIT_CANNOT, "ASSAY_CLANG is %.120s, which is not clang; unset it or %s",
                        path, advice);
@@ -98,7 +149,7 @@ bool toolchain_find_preprocessor(char *path, size_t size, err *e) {
     bool given;
     if (!find_given(path, size, &given, e))
         return false;
-    if (given || find_newest(path, size, line, sizeof line))
+    if (given || find_clang(given, path, size, line, sizeof line))
         return true;
     static const char *const others[] = {"cc", "gcc", "c++", NULL};
     for (size_t i = 0; others[i]; i++)

@@ -1,7 +1,6 @@
 /* cache_room: see cache_room.h. */
 #include "cache_room.h"
 
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 
 #define DEFAULT_LIMIT ((uint64_t)1000000000)
@@ -38,11 +38,7 @@ static bool ends_with(const char *text, const char *end) {
 }
 
 static void add_file(file_list *l, const char *path, const struct stat *s) {
-    if (l->count == l->room) {
-        l->room = l->room ? 2 * l->room : 256;
-        l->items = realloc(l->items, l->room * sizeof *l->items);
-        assert(l->items);
-    }
+    l->items = array_grow(l->items, l->count, &l->room, sizeof *l->items);
     cache_file *f = &l->items[l->count++];
     snprintf(f->path, sizeof f->path, "%s", path);
     f->bytes = (uint64_t)s->st_size;

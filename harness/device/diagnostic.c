@@ -1,14 +1,14 @@
 /* diagnostic: see diagnostic.h. */
 #include "diagnostic.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
+
 static char *copy(const char *text, size_t bytes) {
-    char *made = malloc(bytes + 1);
-    assert(made);
+    char *made = array_new(1, bytes + 1);
     memcpy(made, text, bytes);
     made[bytes] = 0;
     return made;
@@ -55,11 +55,7 @@ void diagnostic_read(const char *messages, diagnostic_list *out) {
         const char *end = line + strcspn(line, "\n");
         diagnostic d;
         if (read_line(line, end, &d)) {
-            if (out->count == out->room) {
-                out->room = out->room ? 2 * out->room : 16;
-                out->items = realloc(out->items, out->room * sizeof *out->items);
-                assert(out->items);
-            }
+            out->items = array_grow(out->items, out->count, &out->room, sizeof *out->items);
             out->items[out->count++] = d;
         }
         line = end + (*end == '\n');

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
+
 static const char *const names[FINDING_CLASSES] = {
     [FINDING_LOAD_OUTSIDE] = "load outside",
     [FINDING_STORE_OUTSIDE] = "store outside",
@@ -55,11 +57,7 @@ void finding_add(finding_list *list, const finding *f) {
             list->items[i].count += f->count;
             return;
         }
-    if (list->count == list->capacity) {
-        list->capacity = list->capacity ? 2 * list->capacity : 8;
-        list->items = realloc(list->items, list->capacity * sizeof *list->items);
-        assert(list->items);
-    }
+    list->items = array_grow(list->items, list->count, &list->capacity, sizeof *list->items);
     list->items[list->count++] = *f;
 }
 

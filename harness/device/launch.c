@@ -10,6 +10,12 @@ param param_u32(uint32_t value) {
     return (param){.bits = value};
 }
 
+param param_f32(float value) {
+    param p = {.bits = 0};
+    memcpy(&p.bits, &value, sizeof p.bits);
+    return p;
+}
+
 param param_at(slice at) {
     assert(at.buffer && at.bytes == 4);
     return (param){.at = at};

@@ -1,5 +1,4 @@
 /* timing_names: the words of timing.h, as spelled on the command line and in files. */
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -106,3 +106,33 @@ struct q4_k_parts {
                    (float(w.first.y) * x.low_total + float(w.second.y) * x.high_total);
     }
 };
+
+// For tiles.h: two threads per row, 16 weights of a part each.
+struct q4_k_tiles {
+    typedef block_q4_k block;
+    enum : uint { values = 256, lanes = 2 };
+    struct part {
+        half d, dmin;
+        uchar2 scale_and_min;
+        uint words[4];
+    };
+    static METAL_FUNC part fetch(device const block_q4_k *row, uint step, uint, uint lane) {
+        device const block_q4_k *b = row + step / 8;
+        const uint which = step % 8;
+        device const ushort *q = (device const ushort *)b->qs + 16 * (which / 2) + 8 * lane;
+        part p;
+        p.d = b->d;
+        p.dmin = b->dmin;
+        p.scale_and_min = q4_k::get_scale_and_min(b->scales, which);
+        for (uint i = 0; i < 4; i++)
+            p.words[i] =
+                (q[2 * i] | uint(q[2 * i + 1]) << 16u) >> (4u * (which % 2)) & 0x0F0F0F0Fu;
+        return p;
+    }
+    static METAL_FUNC void put(part p, uint lane, threadgroup float4 *at) {
+        const float d = float(p.d) * float(p.scale_and_min.x);
+        const float m = float(p.dmin) * float(p.scale_and_min.y);
+        for (uint i = 0; i < 4; i++)
+            at[4 * lane + i] = float4(as_type<uchar4>(p.words[i])) * d - m;
+    }
+};

@@ -108,3 +108,34 @@ struct q6_k_parts {
         return float(w.d) * ((scaled.x + scaled.y) + (scaled.z + scaled.w));
     }
 };
+
+// For tiles.h: two threads per row, 16 weights of a quarter of half a block each.
+struct q6_k_tiles {
+    typedef block_q6_k block;
+    enum : uint { values = 256, lanes = 2 };
+    struct part {
+        half d;
+        char scale;
+        uint words[4];
+    };
+    static METAL_FUNC part fetch(device const block_q6_k *row, uint step, uint, uint lane) {
+        device const block_q6_k *b = row + step / 8;
+        const uint which = step % 8;
+        const uint quarter = which % 4;
+        device const uchar *low = b->ql + 64 * (which / 4) + 32 * (quarter % 2) + 16 * lane;
+        device const uchar *high = b->qh + 32 * (which / 4) + 16 * lane;
+        part p;
+        p.d = b->d;
+        p.scale = b->scales[2 * which + lane];
+        for (uint i = 0; i < 4; i++)
+            p.words[i] =
+                (q6_k_parts::get_bytes(low + 4 * i) >> (4u * (quarter / 2)) & 0x0F0F0F0Fu) |
+                (q6_k_parts::get_bytes(high + 4 * i) >> (2u * quarter) & 0x03030303u) << 4u;
+        return p;
+    }
+    static METAL_FUNC void put(part p, uint lane, threadgroup float4 *at) {
+        const float d = float(p.d) * float(p.scale);
+        for (uint i = 0; i < 4; i++)
+            at[4 * lane + i] = (float4(as_type<uchar4>(p.words[i])) - 32.0f) * d;
+    }
+};

@@ -58,3 +58,25 @@ struct q8_0_parts {
         return float(w.d) * ((dots.x + dots.y) + (dots.z + dots.w));
     }
 };
+
+// For tiles.h: two threads per row, half a block each.
+struct q8_0_tiles {
+    typedef block_q8_0 block;
+    enum : uint { values = 32, lanes = 2 };
+    struct part {
+        half d;
+        uint words[4];
+    };
+    static METAL_FUNC part fetch(device const block_q8_0 *row, uint step, uint, uint lane) {
+        device const ushort *q = (device const ushort *)row[step].qs + 8 * lane;
+        part p;
+        p.d = row[step].d;
+        for (uint i = 0; i < 4; i++)
+            p.words[i] = q[2 * i] | uint(q[2 * i + 1]) << 16u;
+        return p;
+    }
+    static METAL_FUNC void put(part p, uint lane, threadgroup float4 *at) {
+        for (uint i = 0; i < 4; i++)
+            at[4 * lane + i] = float4(as_type<char4>(p.words[i])) * float(p.d);
+    }
+};

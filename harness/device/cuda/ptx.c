@@ -12,6 +12,7 @@
 #include "harness/base/os.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
+#include "harness/device/precompiled.h"
 
 enum {
     OLDEST_CLANG = 16,      /* the first that knows sm_90 */
@@ -24,9 +25,10 @@ struct ptx_compiler {
     char version[128];
     char name[256];
     char target[32];           /* --cuda-gpu-arch=sm_90 */
-    char headers[2][PATH_MAX]; /* included before the text */
+    char headers[3][PATH_MAX]; /* included before the text, the first two precompiled */
     char folders[2][PATH_MAX]; /* where their own includes are, as options */
     code_cache cache;
+    precompiled shim[MATH_COUNT];
 };
 
 /* Nothing hoisted or sunk: the optimiser may not make one simdgroup call out of the
@@ -113,6 +115,7 @@ static bool open_compiler(ptx_compiler *c, int capability, err *e) {
     snprintf(c->target, sizeof c->target, "--cuda-gpu-arch=sm_%d", known);
     snprintf(c->headers[0], PATH_MAX, "%s/harness/device/shim/ptx/begin.h", home);
     snprintf(c->headers[1], PATH_MAX, "%s/harness/device/shim/metal.h", home);
+    snprintf(c->headers[2], PATH_MAX, "%s/harness/device/shim/ptx/inline.h", home);
     snprintf(c->folders[0], PATH_MAX, "-iquote%s/harness/device/shim/ptx", home);
     snprintf(c->folders[1], PATH_MAX, "-iquote%s/harness/device/shim", home);
     snprintf(c->name, sizeof c->name, "%.90s (%.90s), sm_%d", c->version, c->clang, known);
@@ -139,10 +142,12 @@ const char *ptx_compiler_get_name(const ptx_compiler *c) {
 /* Compiling ----------------------------------------------------------------------------------- */
 
 typedef struct {
-    const ptx_compiler *compiler;
+    ptx_compiler *compiler;
     const char *name;
     math_mode math;
 } order;
+
+enum { MAX_ARGUMENTS = 1 + FLAG_COUNT + FREE_COUNT + MATH_FLAGS + 24 };
 
 static int add_arguments(const char **argv, int n, const char *const *more, int count) {
     for (int i = 0; i < count; i++)
@@ -150,27 +155,50 @@ static int add_arguments(const char **argv, int n, const char *const *more, int 
     return n;
 }
 
+/* Everything but the headers, the source and what depends on the kernel. */
+static int add_options(const ptx_compiler *c, math_mode math, const char **argv) {
+    const char *const more[] = {c->target,    "-Xclang",    "-mlink-builtin-bitcode",
+                                "-Xclang",    c->libdevice, c->folders[0],
+                                c->folders[1]};
+    int n = 0;
+    argv[n++] = c->clang;
+    n = add_arguments(argv, n, flags, FLAG_COUNT);
+    n = math == MATH_SAFE ? add_arguments(argv, n, safe_flags, SAFE_COUNT)
+                          : add_arguments(argv, n, free_flags, FREE_COUNT);
+    for (const char *const *flag = math_mode_get_flags(math); *flag; flag++)
+        argv[n++] = *flag;
+    return add_arguments(argv, n, more, sizeof more / sizeof *more);
+}
+
+/* shim: precompiled; NULL: its text. */
+static int add_shim(const ptx_compiler *c, const char *shim, const char **argv, int n) {
+    const char *const text[] = {"-include", c->headers[0], "-include", c->headers[1], NULL};
+    const char *const made[] = {"-include-pch", shim};
+    return shim ? add_arguments(argv, n, made, 2) : add_arguments(argv, n, text, 5) - 1;
+}
+
 static bool make_ptx(void *context, const char *source, const char *object, err *e) {
     const order *o = context;
-    const ptx_compiler *c = o->compiler;
+    ptx_compiler *c = o->compiler;
+    const char *argv[MAX_ARGUMENTS];
     char entry[192] = "-DASSAY_ENTRY=";
     ptx_name_entry(o->name, entry + strlen(entry), sizeof entry - strlen(entry));
-    const char *const more[] = {c->target,  entry,         "-Xclang",     "-mlink-builtin-bitcode",
-                                "-Xclang",  c->libdevice,  c->folders[0], c->folders[1],
-                                "-include", c->headers[0], "-include",    c->headers[1],
-                                source,     "-o",          object};
+    const char *const more[] = {"-include", c->headers[2], entry, source, "-o", object, NULL};
     enum { MORE = sizeof more / sizeof *more };
-    const char *argv[1 + FLAG_COUNT + FREE_COUNT + MATH_FLAGS + MORE + 1] = {c->clang};
-    int n = add_arguments(argv, 1, flags, FLAG_COUNT);
-    n = o->math == MATH_SAFE ? add_arguments(argv, n, safe_flags, SAFE_COUNT)
-                             : add_arguments(argv, n, free_flags, FREE_COUNT);
-    for (const char *const *flag = math_mode_get_flags(o->math); *flag; flag++)
-        argv[n++] = *flag;
-    add_arguments(argv, n, more, MORE);
+    int status = 1, n = add_options(c, o->math, argv);
+    add_shim(c, NULL, argv, n);
+    const char *shim = precompiled_find(&c->shim[o->math], &c->cache, (uint32_t)o->math, argv);
     char *output = NULL;
-    int status;
-    if (!os_run(argv, &output, &status, e))
-        return false;
+    if (shim) {
+        add_arguments(argv, add_shim(c, shim, argv, n), more, MORE);
+        if (!os_run(argv, NULL, &status, e))
+            return false;
+    }
+    if (status != 0) {
+        add_arguments(argv, add_shim(c, NULL, argv, n), more, MORE);
+        if (!os_run(argv, &output, &status, e))
+            return false;
+    }
     if (status != 0) {
         err_set(e, EXIT_WRONG, "kernel '%.100s' does not compile for NVIDIA GPUs", o->name);
         err_set_detail(e, output ? output : "");

@@ -42,7 +42,7 @@ static bool read_constant(msl_unit *u, const attribute *a, const decl *d, at beg
                        token_file(t, a->begin), t->list[a->begin].line);
     range type = find_type(t, d);
     u->constants =
-        msl_grow(u->constants, sizeof *u->constants, u->constant_count, &u->constant_room);
+        array_grow(u->constants, u->constant_count, &u->constant_room, sizeof *u->constants);
     function_constant *c = &u->constants[u->constant_count++];
     *c = (function_constant){.attribute = a->begin, .where = {begin, end}};
     c->constant.index = (int)index;

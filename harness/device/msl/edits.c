@@ -8,8 +8,8 @@
 
 edits edits_new(const msl_unit *u) {
     edits d = {.unit = u};
-    d.edit = calloc((size_t)u->tokens.count + 1, sizeof *d.edit);
-    assert(d.edit && "out of memory");
+    d.edit = array_new((size_t)u->tokens.count + 1, sizeof *d.edit);
+    assert("out of memory");
     return d;
 }
 
@@ -26,7 +26,7 @@ void edits_drop(edits *d, at begin, at end) {
 }
 
 void edits_replace(edits *d, at i, char *owned) {
-    d->owned = msl_grow(d->owned, sizeof *d->owned, d->owned_count, &d->owned_room);
+    d->owned = array_grow(d->owned, d->owned_count, &d->owned_room, sizeof *d->owned);
     d->owned[d->owned_count++] = owned;
     d->edit[i] = owned;
 }

@@ -8,9 +8,9 @@
  *
  * Blanks, comments and preprocessor lines are not tokens. They lie between tokens, and output
  * copies them unchanged, so line numbers need no bookkeeping. */
-#ifndef ASSAY_MSL_INTERNAL_H
-#define ASSAY_MSL_INTERNAL_H
+#pragma once
 
+#include "harness/base/array.h"
 #include "msl.h"
 
 /* Positions in the token array; NOT_FOUND where there is none. */
@@ -108,7 +108,6 @@ struct msl_unit {
 };
 
 /* text.c */
-void *msl_grow(void *list, size_t item_bytes, size_t count, size_t *room);
 void text_add(text *t, const char *data, size_t bytes);
 void text_print(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *text_take(text *t); /* the caller frees it; "" when nothing was added */
@@ -258,5 +257,3 @@ void step_rewrite(edits *d);
 
 /* mutate_text.c: the name of a declaration; "" for one without, such as an operator. */
 void mutate_name_decl(const tokens *t, const decl *d, char *name, size_t size);
-
-#endif

@@ -59,7 +59,7 @@ static bool visit(void *context, const decl *d, const char *prefix) {
         return true;
     function *known = find_function(f, d->name);
     if (!known) {
-        f->list = msl_grow(f->list, sizeof *f->list, f->count, &f->room);
+        f->list = array_grow(f->list, f->count, &f->room, sizeof *f->list);
         known = &f->list[f->count++];
         *known =
             (function){.name = d->name, .body = NOT_FOUND, .is_plain = true, .is_template = true};

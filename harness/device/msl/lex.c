@@ -29,7 +29,7 @@ static uint32_t add_file(tokens *t, cutter *c, const char *name, size_t bytes) {
     for (uint32_t i = 0; i < t->file_count; i++)
         if (strlen(t->files[i]) == bytes && memcmp(t->files[i], name, bytes) == 0)
             return i;
-    t->files = msl_grow(t->files, sizeof *t->files, t->file_count, &c->file_room);
+    t->files = array_grow(t->files, t->file_count, &c->file_room, sizeof *t->files);
     t->files[t->file_count] = text_copy(name, bytes);
     return t->file_count++;
 }
@@ -78,7 +78,7 @@ static void cut_directive(tokens *t, cutter *c) {
     if (p > begin && p[-1] == '\r')
         p--;
     t->directives =
-        msl_grow(t->directives, sizeof *t->directives, t->directive_count, &t->directive_room);
+        array_grow(t->directives, t->directive_count, &t->directive_room, sizeof *t->directives);
     t->directives[t->directive_count++] =
         (directive){(uint32_t)(begin - t->source), (uint32_t)(p - begin), line};
     obey_line_marker(t, c, begin, p);
@@ -166,7 +166,7 @@ void tokens_cut(tokens *t, const char *name, const char *source) {
         } else {
             k.bytes = (uint32_t)measure_mark(c.p);
         }
-        t->list = msl_grow(t->list, sizeof *t->list, t->count, &c.room);
+        t->list = array_grow(t->list, t->count, &c.room, sizeof *t->list);
         t->list[t->count] = k;
         if (k.kind == TOKEN_END)
             return; /* not counted */

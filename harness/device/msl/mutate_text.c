@@ -102,7 +102,7 @@ static bool add_part(mutate_parts *p, const char *data, size_t bytes) {
         free(name);
         return false;
     }
-    p->names = msl_grow(p->names, sizeof *p->names, p->count, &p->room);
+    p->names = array_grow(p->names, p->count, &p->room, sizeof *p->names);
     p->names[p->count++] = name;
     return true;
 }

@@ -267,7 +267,7 @@ size_t param_read_all(const msl_unit *u, at open, const char *kernel_name, msl_p
         at end = tokens_end_item(t, i, close);
         bool nothing = end == i + 1 && token_is(t, i, "void");
         if (end > i && !nothing) {
-            params = msl_grow(params, sizeof *params, count, &room);
+            params = array_grow(params, count, &room, sizeof *params);
             reading r = {.unit = u,
                          .kernel = kernel_name,
                          .begin = i,

@@ -66,14 +66,14 @@ static head read_head(const tokens *t, const decl *d) {
 }
 
 static void drop(msl_unit *u, const decl *d) {
-    u->dropped = msl_grow(u->dropped, sizeof *u->dropped, u->dropped_count, &u->dropped_room);
+    u->dropped = array_grow(u->dropped, u->dropped_count, &u->dropped_room, sizeof *u->dropped);
     u->dropped[u->dropped_count++] = (range){d->begin, d->end};
 }
 
 static entry *add_entry(msl_unit *u, const char *host_name, size_t which, at line_of) {
-    u->entries = msl_grow(u->entries, sizeof *u->entries, u->entry_count, &u->entry_room);
-    entry *e = calloc(1, sizeof *e);
-    assert(e && "out of memory");
+    u->entries = array_grow(u->entries, u->entry_count, &u->entry_room, sizeof *u->entries);
+    entry *e = array_new(1, sizeof *e);
+    assert("out of memory");
     u->entries[u->entry_count++] = e;
     e->kernel = which;
     e->signature.line = u->tokens.list[line_of].line;
@@ -127,7 +127,7 @@ static void finish_entry(msl_unit *u, entry *e, const template_argument *argumen
 
 static void add_kernel(msl_unit *u, const decl *d, const head *h, const char *prefix) {
     const tokens *t = &u->tokens;
-    u->kernels = msl_grow(u->kernels, sizeof *u->kernels, u->kernel_count, &u->kernel_room);
+    u->kernels = array_grow(u->kernels, u->kernel_count, &u->kernel_room, sizeof *u->kernels);
     kernel *k = &u->kernels[u->kernel_count++];
     *k = (kernel){.where = *d, .template_open = h->template_open, .max_total = h->max_total};
     text name = {0};
@@ -155,7 +155,7 @@ static bool visit(void *context, const decl *d, const char *prefix) {
     if (explicit_one && (h.host_name || h.kernel)) {
         drop(p->unit, d);
         if (h.host_name) {
-            p->list = msl_grow(p->list, sizeof *p->list, p->count, &p->room);
+            p->list = array_grow(p->list, p->count, &p->room, sizeof *p->list);
             p->list[p->count++] =
                 (instantiation){*d, h.host_name, text_copy(prefix, strlen(prefix))};
             h.host_name = NULL;

@@ -22,7 +22,7 @@ typedef struct {
 static void add_name(index_of_names *x, at name) {
     if (name == NOT_FOUND)
         return;
-    x->names = msl_grow(x->names, sizeof *x->names, x->name_count, &x->name_room);
+    x->names = array_grow(x->names, x->name_count, &x->name_room, sizeof *x->names);
     x->names[x->name_count++] =
         (named){token_hash(&x->unit->tokens, name, 0), (uint32_t)x->decl_count};
 }
@@ -36,7 +36,7 @@ static bool visit_names(void *context, const decl *d, const char *prefix) {
          i = tokens_end_item(t, i, d->end) + 1)
         if (t->list[i].kind == TOKEN_WORD)
             add_name(x, i);
-    x->decls = msl_grow(x->decls, sizeof *x->decls, x->decl_count, &x->decl_room);
+    x->decls = array_grow(x->decls, x->decl_count, &x->decl_room, sizeof *x->decls);
     x->decls[x->decl_count++] = (range){d->begin, d->end};
     return true;
 }

@@ -7,16 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *msl_grow(void *list, size_t item_bytes, size_t count, size_t *room) {
-    if (count < *room)
-        return list;
-    *room = *room ? *room * 2 : 16;
-    assert(*room > count && *room <= SIZE_MAX / item_bytes);
-    void *more = realloc(list, *room * item_bytes);
-    assert(more && "out of memory");
-    return more;
-}
-
 void text_add(text *t, const char *data, size_t bytes) {
     if (t->room - t->used <= bytes) {
         t->room = (t->used + bytes + 1) * 2;
@@ -34,8 +24,8 @@ void text_print(text *t, const char *format, ...) {
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, args);
     assert(n >= 0);
-    char *line = malloc((size_t)n + 1);
-    assert(line && "out of memory");
+    char *line = array_new(1, (size_t)n + 1);
+    assert("out of memory");
     vsnprintf(line, (size_t)n + 1, format, again);
     va_end(again);
     va_end(args);

@@ -145,52 +145,15 @@ METAL_FUNC constexpr V select(const A &a, const B &b, vec<bool, n> c) {
 
 // ------------------------------------------------------------------------- fast and precise
 #define ASSAY_BOTH_NAMESPACES                                                                      \
-    ASSAY_USE(abs)                                                                                 \
-    ASSAY_USE(acos)                                                                                \
-    ASSAY_USE(asin)                                                                                \
-    ASSAY_USE(atan)                                                                                \
-    ASSAY_USE(atan2)                                                                               \
-    ASSAY_USE(ceil)                                                                                \
-    ASSAY_USE(clamp)                                                                               \
-    ASSAY_USE(copysign)                                                                            \
-    ASSAY_USE(distance)                                                                            \
-    ASSAY_USE(distance_squared)                                                                    \
-    ASSAY_USE(divide)                                                                              \
-    ASSAY_USE(dot)                                                                                 \
-    ASSAY_USE(fabs)                                                                                \
-    ASSAY_USE(fdim)                                                                                \
-    ASSAY_USE(floor)                                                                               \
-    ASSAY_USE(fma)                                                                                 \
-    ASSAY_USE(fmax)                                                                                \
-    ASSAY_USE(fmax3)                                                                               \
-    ASSAY_USE(fmedian3)                                                                            \
-    ASSAY_USE(fmin)                                                                                \
-    ASSAY_USE(fmin3)                                                                               \
-    ASSAY_USE(fmod)                                                                                \
-    ASSAY_USE(fract)                                                                               \
-    ASSAY_USE(frexp)                                                                               \
-    ASSAY_USE(ilogb)                                                                               \
-    ASSAY_USE(ldexp)                                                                               \
-    ASSAY_USE(length)                                                                              \
-    ASSAY_USE(length_squared)                                                                      \
-    ASSAY_USE(max)                                                                                 \
-    ASSAY_USE(max3)                                                                                \
-    ASSAY_USE(median3)                                                                             \
-    ASSAY_USE(min)                                                                                 \
-    ASSAY_USE(min3)                                                                                \
-    ASSAY_USE(mix)                                                                                 \
-    ASSAY_USE(modf)                                                                                \
-    ASSAY_USE(nextafter)                                                                           \
-    ASSAY_USE(normalize)                                                                           \
-    ASSAY_USE(rint)                                                                                \
-    ASSAY_USE(round)                                                                               \
-    ASSAY_USE(saturate)                                                                            \
-    ASSAY_USE(sign)                                                                                \
-    ASSAY_USE(smoothstep)                                                                          \
-    ASSAY_USE(step)                                                                                \
-    ASSAY_USE(trunc)
-#define ASSAY_USE(name) using metal::name;
-#define ASSAY_USE_FIRST(name, ...) ASSAY_USE(name)
+    using metal::abs, metal::acos, metal::asin, metal::atan, metal::atan2, metal::ceil,            \
+        metal::clamp, metal::copysign, metal::distance, metal::distance_squared, metal::divide,    \
+        metal::dot, metal::fabs, metal::fdim, metal::floor, metal::fma, metal::fmax, metal::fmax3, \
+        metal::fmedian3, metal::fmin, metal::fmin3, metal::fmod, metal::fract, metal::frexp,       \
+        metal::ilogb, metal::ldexp, metal::length, metal::length_squared, metal::max, metal::max3, \
+        metal::median3, metal::min, metal::min3, metal::mix, metal::modf, metal::nextafter,        \
+        metal::normalize, metal::rint, metal::round, metal::saturate, metal::sign,                 \
+        metal::smoothstep, metal::step, metal::trunc;
+#define ASSAY_USE_FIRST(name, ...) using metal::name;
 namespace fast {
 ASSAY_BOTH_NAMESPACES
 ASSAY_TWO_SPEEDS(ASSAY_USE_FIRST, ASSAY_USE_FIRST)
@@ -205,7 +168,6 @@ using metal::sincos;
 } // namespace precise
 #undef ASSAY_TWO_SPEEDS
 #undef ASSAY_USE_FIRST
-#undef ASSAY_USE
 #undef ASSAY_BOTH_NAMESPACES
 
 } // namespace metal

@@ -6,8 +6,8 @@
  * A fence also gives a barrier with mem_none what it lacks: it orders the memory it names across
  * that barrier, whether it stands before or after. */
 #include "checker.h"
+#include "harness/base/array.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,15 +51,6 @@ void checker_barrier(soft_worker *w, soft_u32 flags, soft_u32 whole_threadgroup)
     c->fenced[t] = 0;
 }
 
-static void *grow(void *list, size_t item, size_t count, size_t *room) {
-    if (count < *room)
-        return list;
-    *room = *room ? 2 * *room : 64;
-    list = realloc(list, *room * item);
-    assert(list);
-    return list;
-}
-
 void checker_sync(soft_worker *w, soft_u32 flags, soft_u32 order, soft_u32 scope) {
     soft_checker *c = checker_of(w);
     sync_state *s = &c->sync;
@@ -94,7 +85,7 @@ void checker_pass_word(soft_checker *c, uintptr_t word, unsigned how) {
         while (i < s->sight_count && (s->sights[i].word != word || s->sights[i].thread != t))
             i++;
         if (i == s->sight_count) {
-            s->sights = grow(s->sights, sizeof *s->sights, s->sight_count, &s->sight_room);
+            s->sights = array_grow(s->sights, s->sight_count, &s->sight_room, sizeof *s->sights);
             s->sights[s->sight_count++] = (sync_sight){.word = word, .thread = (uint16_t)t};
         }
         s->sights[i].group = c->group;
@@ -110,7 +101,7 @@ void checker_pass_word(soft_checker *c, uintptr_t word, unsigned how) {
         if (before && before->group == r.group && before->thread == r.thread &&
             before->word == word && before->fences == r.fences)
             return; /* known already */
-        s->releases = grow(s->releases, sizeof *s->releases, n, &s->release_room);
+        s->releases = array_grow(s->releases, n, &s->release_room, sizeof *s->releases);
         s->releases[s->release_count++] = r;
     }
 }

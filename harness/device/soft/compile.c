@@ -9,10 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
+#include "harness/device/precompiled.h"
 #include "inspect.h"
 
 struct soft_compiler {
@@ -23,6 +25,7 @@ struct soft_compiler {
     char shim[PATH_MAX];       /* the header that every kernel is compiled with */
     char folders[2][PATH_MAX]; /* where its headers are, as options */
     code_cache cache;
+    precompiled headers[BUILD_COUNT][MATH_COUNT], syntax_headers;
 };
 
 #if defined(__APPLE__) && defined(__aarch64__)
@@ -118,8 +121,7 @@ static bool open_cache(soft_compiler *c, err *e) {
 }
 
 soft_compiler *soft_compiler_new(err *e) {
-    soft_compiler *c = calloc(1, sizeof *c);
-    assert(c);
+    soft_compiler *c = array_new(1, sizeof *c);
     char home[PATH_MAX - 64];
     bool ok = toolchain_find_clang(c->clang, sizeof c->clang, c->version, sizeof c->version, e) &&
               os_find_home(home, sizeof home, e);
@@ -186,11 +188,10 @@ typedef struct {
     int count;
 } omissions;
 
-static bool compile(const order *o, const char *source, const char *object,
-                    const omissions *without, err *e) {
-    soft_compiler *c = o->compiler;
+/* Everything but the headers, the source and what to make of it. */
+static int add_options(const order *o, const omissions *without, const char **argv) {
+    const soft_compiler *c = o->compiler;
     soft_build how = o->how;
-    const char *argv[MAX_ARGUMENTS];
     int n = 0;
     argv[n++] = c->clang;
     n = add_arguments(argv, n, flags, FLAG_COUNT);
@@ -210,9 +211,50 @@ static bool compile(const order *o, const char *source, const char *object,
         argv[n++] = "-Xclang";
         argv[n++] = "-fbfloat16-excess-precision=none";
     }
-    const char *const more[] = {c->folders[0], c->folders[1], "-include", c->shim, "-c",
-                                source,        "-o",          object,     NULL};
-    add_arguments(argv, n, more, sizeof more / sizeof *more);
+    argv[n++] = c->folders[0];
+    argv[n++] = c->folders[1];
+    return n;
+}
+
+/* The code depends on how it is built and on math; so do the precompiled headers. */
+static uint32_t get_key(soft_build how, math_mode math) {
+    return (uint32_t)how | (uint32_t)math << 8;
+}
+
+static const char *find_header(soft_compiler *c, precompiled *p, uint32_t key, const char **argv,
+                               int n) {
+    const char *const more[] = {"-c", "-include", c->shim, NULL};
+    add_arguments(argv, n, more, 4);
+    return precompiled_find(p, &c->cache, key, argv);
+}
+
+/* The rest of a command: with the precompiled header, or where it is NULL with the shim's text. */
+static void add_source(const soft_compiler *c, const char **argv, int n, const char *header,
+                       const char *source) {
+    argv[n++] = header ? "-include-pch" : "-include";
+    argv[n++] = header ? header : c->shim;
+    argv[n++] = source;
+    argv[n] = NULL;
+}
+
+static bool compile(const order *o, const char *source, const char *object,
+                    const omissions *without, err *e) {
+    soft_compiler *c = o->compiler;
+    const char *argv[MAX_ARGUMENTS], *header = NULL;
+    int n = add_options(o, without, argv);
+    if (without->count == 0)
+        header = find_header(c, &c->headers[o->how][o->math], get_key(o->how, o->math), argv, n);
+    const char *const what[] = {"-c", "-o", object};
+    n = add_arguments(argv, n, what, 3);
+    if (header) {
+        int status;
+        add_source(c, argv, n, header, source);
+        if (!os_run_for(argv, COMPILE_SECONDS, NULL, &status, e))
+            return false;
+        if (status == 0)
+            return true;
+    }
+    add_source(c, argv, n, NULL, source);
     return run_clang(argv, o->name, "compile", e);
 }
 
@@ -334,8 +376,8 @@ static bool make_image(void *context, const char *source, const char *image, err
 bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
                   math_mode math, soft_loaded *out, err *e) {
     order o = {c, name, how, math};
-    if (!code_cache_find(&c->cache, text, (uint32_t)how | (uint32_t)math << 8, ".so", make_image,
-                         &o, out->object, sizeof out->object, e))
+    if (!code_cache_find(&c->cache, text, get_key(how, math), ".so", make_image, &o, out->object,
+                         sizeof out->object, e))
         return false;
     out->handle = dlopen(out->object, RTLD_NOW | RTLD_LOCAL);
     out->kernel = out->handle ? dlsym(out->handle, "assay_kernel") : NULL;
@@ -353,21 +395,29 @@ void soft_unload(soft_loaded *loaded) {
     loaded->handle = NULL;
 }
 
-bool soft_compiler_check_syntax(const soft_compiler *c, const char *text, bool *is_right,
-                                char **messages, err *e) {
+bool soft_compiler_check_syntax(soft_compiler *c, const char *text, bool *is_right, char **messages,
+                                err *e) {
     char source[PATH_MAX];
     if (!path_print(source, sizeof source, e, "%s/syntax.%ld.cpp", c->cache.folder, (long)getpid()))
         return false;
-    const char *const more[] = {
-        "-fsyntax-only", "-Qunused-arguments", "-ferror-limit=0", c->folders[0],
-        c->folders[1],   "-include",           c->shim,           source};
+    const char *const options[] = {"-Qunused-arguments", c->folders[0], c->folders[1]};
     const char *argv[MAX_ARGUMENTS] = {c->clang};
     int n = add_arguments(argv, 1, flags, FLAG_COUNT);
-    n = add_arguments(argv, n, more, sizeof more / sizeof *more);
-    argv[n] = NULL;
-    int status = 0;
-    bool ok = os_write_file(source, text, strlen(text), e) &&
-              os_run_for(argv, COMPILE_SECONDS, messages, &status, e);
+    n = add_arguments(argv, n, options, sizeof options / sizeof *options);
+    const char *header = find_header(c, &c->syntax_headers, get_key(BUILD_COUNT, 0), argv, n);
+    int status = 1;
+    argv[n++] = "-fsyntax-only";
+    argv[n++] = "-ferror-limit=0";
+    *messages = NULL;
+    bool ok = os_write_file(source, text, strlen(text), e);
+    if (ok && header) {
+        add_source(c, argv, n, header, source);
+        ok = os_run_for(argv, COMPILE_SECONDS, NULL, &status, e);
+    }
+    if (ok && status != 0) {
+        add_source(c, argv, n, NULL, source);
+        ok = os_run_for(argv, COMPILE_SECONDS, messages, &status, e);
+    }
     unlink(source);
     *is_right = ok && status == 0;
     return ok;

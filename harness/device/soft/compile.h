@@ -25,7 +25,7 @@ typedef struct {
 
 /* As fast as it goes; every access calls checked mode; the same with nothing optimised, so that no
  * operation happens before its turn. */
-typedef enum { BUILD_FAST, BUILD_CHECKED, BUILD_TRACED } soft_build;
+typedef enum { BUILD_FAST, BUILD_CHECKED, BUILD_TRACED, BUILD_COUNT } soft_build;
 
 /* name is the kernel's, for messages. */
 bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
@@ -34,7 +34,7 @@ void soft_unload(soft_loaded *loaded);
 
 /* Reads the text without making code of it. *messages is what clang said; the caller frees it.
  * False only if clang could not be asked. */
-bool soft_compiler_check_syntax(const soft_compiler *c, const char *text, bool *is_right,
-                                char **messages, err *e);
+bool soft_compiler_check_syntax(soft_compiler *c, const char *text, bool *is_right, char **messages,
+                                err *e);
 
 #endif

@@ -21,55 +21,14 @@ namespace metal {
 using ::as_type;
 
 #define ASSAY_MATH(T)                                                                              \
-    T acos(T);                                                                                     \
-    T acosh(T);                                                                                    \
-    T asin(T);                                                                                     \
-    T asinh(T);                                                                                    \
-    T atan(T);                                                                                     \
-    T atanh(T);                                                                                    \
-    T ceil(T);                                                                                     \
-    T cos(T);                                                                                      \
-    T cosh(T);                                                                                     \
-    T cospi(T);                                                                                    \
-    T exp(T);                                                                                      \
-    T exp2(T);                                                                                     \
-    T exp10(T);                                                                                    \
-    T fabs(T);                                                                                     \
-    T floor(T);                                                                                    \
-    T fract(T);                                                                                    \
-    T log(T);                                                                                      \
-    T log2(T);                                                                                     \
-    T log10(T);                                                                                    \
-    T rint(T);                                                                                     \
-    T round(T);                                                                                    \
-    T rsqrt(T);                                                                                    \
-    T sin(T);                                                                                      \
-    T sinh(T);                                                                                     \
-    T sinpi(T);                                                                                    \
-    T sqrt(T);                                                                                     \
-    T tan(T);                                                                                      \
-    T tanh(T);                                                                                     \
-    T tanpi(T);                                                                                    \
-    T trunc(T);                                                                                    \
-    T abs(T);                                                                                      \
-    T atan2(T, T);                                                                                 \
-    T copysign(T, T);                                                                              \
-    T divide(T, T);                                                                                \
-    T fdim(T, T);                                                                                  \
-    T fmax(T, T);                                                                                  \
-    T fmin(T, T);                                                                                  \
-    T fmod(T, T);                                                                                  \
-    T pow(T, T);                                                                                   \
-    T powr(T, T);                                                                                  \
-    T max(T, T);                                                                                   \
-    T min(T, T);                                                                                   \
-    T fma(T, T, T);                                                                                \
-    T fmax3(T, T, T);                                                                              \
-    T fmin3(T, T, T);                                                                              \
-    T fmedian3(T, T, T);                                                                           \
-    T clamp(T, T, T);                                                                              \
-    T sincos(T, T &);                                                                              \
-    T modf(T, T &);
+    T acos(T), acosh(T), asin(T), asinh(T), atan(T), atanh(T), ceil(T), cos(T), cosh(T), cospi(T), \
+        exp(T), exp2(T), exp10(T), fabs(T), floor(T), fract(T), log(T), log2(T), log10(T),         \
+        rint(T), round(T), rsqrt(T), sin(T), sinh(T), sinpi(T), sqrt(T), tan(T), tanh(T),          \
+        tanpi(T), trunc(T), abs(T);                                                                \
+    T atan2(T, T), copysign(T, T), divide(T, T), fdim(T, T), fmax(T, T), fmin(T, T), fmod(T, T),   \
+        pow(T, T), powr(T, T), max(T, T), min(T, T);                                               \
+    T fma(T, T, T), fmax3(T, T, T), fmin3(T, T, T), fmedian3(T, T, T), clamp(T, T, T);             \
+    T sincos(T, T &), modf(T, T &);
 namespace fast {
 ASSAY_FLOATS(ASSAY_MATH)
 }
@@ -80,40 +39,22 @@ ASSAY_FLOATS(ASSAY_MATH)
 #undef ASSAY_MATH
 
 #define ASSAY_COMMON(T)                                                                            \
-    T saturate(T);                                                                                 \
-    T sign(T);                                                                                     \
-    T step(T, T);                                                                                  \
-    T mix(T, T, T);                                                                                \
-    T smoothstep(T, T, T);                                                                         \
-    T nextafter(T, T);
+    T saturate(T), sign(T);                                                                        \
+    T step(T, T), nextafter(T, T);                                                                 \
+    T mix(T, T, T), smoothstep(T, T, T);
 ASSAY_FLOATS(ASSAY_COMMON)
 #undef ASSAY_COMMON
 
-#define ASSAY_ORDER(T)                                                                             \
-    T max3(T, T, T);                                                                               \
-    T min3(T, T, T);                                                                               \
-    T median3(T, T, T);
+#define ASSAY_ORDER(T) T max3(T, T, T), min3(T, T, T), median3(T, T, T);
 ASSAY_FLOATS(ASSAY_ORDER)
 ASSAY_INTEGERS(ASSAY_ORDER)
 #undef ASSAY_ORDER
 
 #define ASSAY_WHOLE(T)                                                                             \
-    T abs(T);                                                                                      \
-    T absdiff(T, T);                                                                               \
-    T addsat(T, T);                                                                                \
-    T clamp(T, T, T);                                                                              \
-    T clz(T);                                                                                      \
-    T ctz(T);                                                                                      \
-    T hadd(T, T);                                                                                  \
-    T rhadd(T, T);                                                                                 \
-    T madhi(T, T, T);                                                                              \
-    T max(T, T);                                                                                   \
-    T min(T, T);                                                                                   \
-    T mulhi(T, T);                                                                                 \
-    T popcount(T);                                                                                 \
-    T reverse_bits(T);                                                                             \
-    T rotate(T, T);                                                                                \
-    T subsat(T, T);                                                                                \
+    T abs(T), clz(T), ctz(T), popcount(T), reverse_bits(T);                                        \
+    T absdiff(T, T), addsat(T, T), hadd(T, T), rhadd(T, T), max(T, T), min(T, T), mulhi(T, T),     \
+        rotate(T, T), subsat(T, T);                                                                \
+    T clamp(T, T, T), madhi(T, T, T);                                                              \
     T extract_bits(T, uint, uint);                                                                 \
     T insert_bits(T, T, uint, uint);
 ASSAY_INTEGERS(ASSAY_WHOLE)
@@ -129,11 +70,8 @@ template <class T, class E> T frexp(T, E &);
 
 // ---------------------------------------------------------------------- geometric, relational
 #define ASSAY_GEOMETRY(S, T)                                                                       \
-    S dot(T, T);                                                                                   \
-    S length(T);                                                                                   \
-    S length_squared(T);                                                                           \
-    S distance(T, T);                                                                              \
-    S distance_squared(T, T);                                                                      \
+    S dot(T, T), distance(T, T), distance_squared(T, T);                                           \
+    S length(T), length_squared(T);                                                                \
     T normalize(T);                                                                                \
     T reflect(T, T);                                                                               \
     T refract(T, T, S);                                                                            \

@@ -2,75 +2,14 @@
 // shim/internals.h has the same for the software device.
 #pragma once
 
-#define __METAL_PRECISE_MATH__ 0
-#define __METAL_MAYBE_FAST_MATH__ 1
-#define __METAL_FAST_MATH__ 2
-#define __METAL_MEMORY_SCOPE_SYSTEM__ 4
+#include "../../shim/aliases.h"
 
 #define ASSAY_ALIAS(name) template <class T, class... More> T __metal_##name(T, More...);
-ASSAY_ALIAS(acos)
-ASSAY_ALIAS(acosh)
-ASSAY_ALIAS(asin)
-ASSAY_ALIAS(asinh)
-ASSAY_ALIAS(atan)
-ASSAY_ALIAS(atanh)
-ASSAY_ALIAS(ceil)
-ASSAY_ALIAS(cos)
-ASSAY_ALIAS(cosh)
-ASSAY_ALIAS(cospi)
-ASSAY_ALIAS(exp)
-ASSAY_ALIAS(exp10)
-ASSAY_ALIAS(exp2)
-ASSAY_ALIAS(fabs)
-ASSAY_ALIAS(floor)
-ASSAY_ALIAS(fract)
-ASSAY_ALIAS(log)
-ASSAY_ALIAS(log10)
-ASSAY_ALIAS(log2)
-ASSAY_ALIAS(rint)
-ASSAY_ALIAS(round)
-ASSAY_ALIAS(rsqrt)
-ASSAY_ALIAS(sin)
-ASSAY_ALIAS(sinh)
-ASSAY_ALIAS(sinpi)
-ASSAY_ALIAS(sqrt)
-ASSAY_ALIAS(tan)
-ASSAY_ALIAS(tanh)
-ASSAY_ALIAS(tanpi)
-ASSAY_ALIAS(trunc)
-ASSAY_ALIAS(atan2)
-ASSAY_ALIAS(divide)
-ASSAY_ALIAS(fmax)
-ASSAY_ALIAS(fmin)
-ASSAY_ALIAS(fmod)
-ASSAY_ALIAS(nextafter)
-ASSAY_ALIAS(pow)
-ASSAY_ALIAS(powr)
-ASSAY_ALIAS(fma)
-ASSAY_ALIAS(fmax3)
-ASSAY_ALIAS(fmedian3)
-ASSAY_ALIAS(fmin3)
-ASSAY_ALIAS(simd_max)
-ASSAY_ALIAS(simd_min)
-ASSAY_ALIAS(simd_prefix_exclusive_product)
-ASSAY_ALIAS(simd_prefix_exclusive_sum)
-ASSAY_ALIAS(simd_prefix_inclusive_product)
-ASSAY_ALIAS(simd_prefix_inclusive_sum)
-ASSAY_ALIAS(simd_product)
-ASSAY_ALIAS(simd_sum)
-ASSAY_ALIAS(simd_xor)
-ASSAY_ALIAS(simd_broadcast)
-ASSAY_ALIAS(simd_shuffle)
-ASSAY_ALIAS(simd_shuffle_down)
-ASSAY_ALIAS(simd_shuffle_rotate_down)
-ASSAY_ALIAS(simd_shuffle_rotate_up)
-ASSAY_ALIAS(simd_shuffle_up)
-ASSAY_ALIAS(simd_shuffle_xor)
-ASSAY_ALIAS(simd_shuffle_and_fill_down)
-ASSAY_ALIAS(simd_shuffle_and_fill_up)
+ASSAY_ALIASES(ASSAY_ALIAS, ASSAY_ALIAS, ASSAY_ALIAS, ASSAY_ALIAS, ASSAY_ALIAS)
 ASSAY_ALIAS(ldexp)
 ASSAY_ALIAS(frexp)
 #undef ASSAY_ALIAS
+#undef ASSAY_ALIASES
 
 ushort __metal_get_simdgroup_size(ushort);
 ushort __metal_get_thread_index_in_simdgroup(ushort);

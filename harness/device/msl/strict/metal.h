@@ -121,21 +121,8 @@ template <int n, class A> assay_bfloats<n> operator/(assay_bfloats<n>, A);
 template <int n> struct assay_vec<bfloat, n> { typedef assay_bfloats<n> type; };
 template <class T, int n> using vec = typename assay_vec<T, n>::type;
 
-using ::bool2;
-using ::bool3;
-using ::bool4;
-using ::float2;
-using ::float3;
-using ::float4;
-using ::half2;
-using ::half3;
-using ::half4;
-using ::int2;
-using ::int3;
-using ::int4;
-using ::uint2;
-using ::uint3;
-using ::uint4;
+using ::bool2, ::bool3, ::bool4, ::float2, ::float3, ::float4, ::half2, ::half3, ::half4;
+using ::int2, ::int3, ::int4, ::uint2, ::uint3, ::uint4;
 
 // Vectors with the alignment of one element: to be read and written, not computed with.
 template <class T, int n> struct assay_packed {

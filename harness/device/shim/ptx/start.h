@@ -32,10 +32,6 @@ template <class P, class F> struct size_table {
 
 } // namespace assay
 
-// The kernel's own functions become part of the entry: a pointer keeps the space that it points to,
-// and nothing else is left of them.
-#pragma clang attribute push(__attribute__((always_inline, internal_linkage)), apply_to = function)
-
 // ASSAY_ENTRY: its name, which tools that watch the GPU show. The compiler is told.
 #define ASSAY_EXPORT                                                                               \
     _Pragma("clang attribute pop")                                                                 \
