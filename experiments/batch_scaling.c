@@ -215,9 +215,8 @@ static void conclude(sheet *s) {
         1e-3 * f[0].value[COMPUTE], 1e-3 * f[0].value[COLD], 1e-3 * f[0].value[WARM]);
 }
 
-EXPERIMENT(batch_scaling) = {
-    .name = "batch_scaling",
-    .order = 70,
+EXPERIMENT(
+    batch_scaling, .order = 70,
     .question = "Does a batch of B tokens cost less than B tokens, and which part of the time is "
                 "saved?",
     .claim = "3.9x per token at 4, 7.1x at 8: weights cached in the system-level cache after token "
@@ -225,7 +224,4 @@ EXPERIMENT(batch_scaling) = {
     .how = "medians, by the wall clock where each batch is submitted alone and by the GPU clock "
            "where chained; speed-up is B T(1) / T(B) in the same state; T(B) = submit + launch + "
            "stream + B compute fitted to all states of a kernel and shape by non-negative least "
-           "squares, the launch measured",
-    .run = run,
-    .conclude = conclude,
-};
+           "squares, the launch measured");

@@ -176,15 +176,11 @@ static void conclude(sheet *s) {
         format_time(token, token_text, sizeof token_text), cost);
 }
 
-EXPERIMENT(dispatch_overhead) = {
-    .name = "dispatch_overhead",
-    .order = 20,
+EXPERIMENT(
+    dispatch_overhead, .order = 20,
     .question = "What does a launch cost, alone, in a chain and among independent ones, and what "
                 "does changing the pipeline cost?",
     .claim = "302 launches take 383 us, 1.27 us each, 18 % of a token",
     .how = "command buffers of n launches that add 1 to a counter, each submitted and waited for; "
            "slope and intercept of a line through the medians by n; counters checked",
-    .has_model = true,
-    .run = run,
-    .conclude = conclude,
-};
+    .has_model = true);

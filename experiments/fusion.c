@@ -233,15 +233,11 @@ static void conclude(sheet *s) {
         row_wins, all, row_best, row_ratio, group_wins, group_best, group_ratio);
 }
 
-EXPERIMENT(fusion) = {
-    .name = "fusion",
-    .order = 60,
+EXPERIMENT(
+    fusion, .order = 60,
     .question = "Does it pay to compute RMSNorm inside the product that follows it, and from which "
                 "size on?",
     .claim = "fused per row is 5 % slower end to end: 4032 norms per layer instead of 2",
     .how = "median GPU time of norm and Q4_0 product, chained, warm; the three variants of a shape "
            "interleaved; every launch checked against its oracle; tokens by the wall clock",
-    .has_model = true,
-    .run = run,
-    .conclude = conclude,
-};
+    .has_model = true);

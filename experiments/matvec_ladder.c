@@ -130,13 +130,8 @@ static void conclude(sheet *s) {
                    least, most);
 }
 
-EXPERIMENT(matvec_ladder) = {
-    .name = "matvec_ladder",
-    .order = 50,
-    .question = "Which variant of the Q4_0 matvec wins on which shape?",
+EXPERIMENT(
+    matvec_ladder, .order = 50, .question = "Which variant of the Q4_0 matvec wins on which shape?",
     .claim = "none by shape was published; each variant was said to beat the one before",
     .how = "median GPU time of a launch in a chain; cold rotates over copies larger than the "
-           "caches; all variants of a shape interleaved; checked against the oracle",
-    .run = run,
-    .conclude = conclude,
-};
+           "caches; all variants of a shape interleaved; checked against the oracle");

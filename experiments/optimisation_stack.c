@@ -275,16 +275,12 @@ static void conclude(sheet *s) {
     sheet_conclude(s, "Each on top of those before it: %s.", gains);
 }
 
-EXPERIMENT(optimisation_stack) = {
-    .name = "optimisation_stack",
-    .order = 155,
+EXPERIMENT(
+    optimisation_stack, .order = 155,
     .question = "What does each idea of the optimisation stack add, on top of those before it?",
     .claim = "75 tok/s with 91 command buffers, 257 with one, 291.9 with argmax on the GPU and "
              "private scratch, 276.8 with fused norms; target 300, later 389",
     .how = "wall time of a run of greedy tokens divided by their number, all rows interleaved; the "
            "gain of a row is the median of paired ratios with its 99 % interval; every launch of "
            "each model checked, the tokens of every run compared",
-    .has_model = true,
-    .run = run,
-    .conclude = conclude,
-};
+    .has_model = true);

@@ -148,15 +148,11 @@ static void conclude(sheet *s) {
         gain_at, gain);
 }
 
-EXPERIMENT(prefill) = {
-    .name = "prefill",
-    .order = 130,
+EXPERIMENT(
+    prefill, .order = 130,
     .question = "How much faster is a prompt in one pass than token by token?",
     .claim = "a target of 1000 tok/s or more; about 1800 at batch 4 on paper",
     .how =
         "tokens over the median wall time from the call until the logits are known; both variants "
         "interleaved; logits of both compared, the model first checked launch by launch",
-    .has_model = true,
-    .run = run,
-    .conclude = conclude,
-};
+    .has_model = true);

@@ -115,15 +115,11 @@ static void conclude(sheet *s) {
                    sheet_get(s, best, "flop_per_byte"));
 }
 
-EXPERIMENT(roofline) = {
-    .name = "roofline",
-    .order = 80,
+EXPERIMENT(
+    roofline, .order = 80,
     .question =
         "How far are the kernels from what the device can do at their arithmetic intensity?",
     .claim = "none was published",
     .how = "flops and bytes that the launch must do and move, over the median GPU time in a chain; "
            "the roofs are the fastest read, copy or triad and a kernel of multiply-adds alone, of "
-           "the same minute; a percentage is of the nearer one",
-    .run = run,
-    .conclude = conclude,
-};
+           "the same minute; a percentage is of the nearer one");

@@ -124,13 +124,9 @@ static void conclude(sheet *s) {
         false_ones, none);
 }
 
-EXPERIMENT(sensitivity) = {
-    .name = "sensitivity",
-    .order = 150,
+EXPERIMENT(
+    sensitivity, .order = 150,
     .question = "How small a slowdown does an interleaved comparison find?",
     .claim = "none was published",
     .how = "compute_fma against itself with more rounds, whose cost is measured first; verdicts as "
-           "those of bench --baseline FOLDER: 3 % smallest effect, ambiguous ones timed again",
-    .run = run,
-    .conclude = conclude,
-};
+           "those of bench --baseline FOLDER: 3 % smallest effect, ambiguous ones timed again");

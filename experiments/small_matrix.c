@@ -103,13 +103,9 @@ static void conclude(sheet *s) {
                    large / small, chained);
 }
 
-EXPERIMENT(small_matrix) = {
-    .name = "small_matrix",
-    .order = 40,
+EXPERIMENT(
+    small_matrix, .order = 40,
     .question = "Is a small matrix read slowly, or is a fixed cost mistaken for low bandwidth?",
     .claim = "0.6 GB/s at 60 KB to 5.1 GB/s at 486 KB (about 100 us for each)",
     .how = "bytes of weights, x and y over the median: alone by the wall clock around submit and "
-           "wait, chained by the GPU clock; cold; checked against the oracle",
-    .run = run,
-    .conclude = conclude,
-};
+           "wait, chained by the GPU clock; cold; checked against the oracle");

@@ -109,13 +109,9 @@ static void conclude(sheet *s) {
                    most, overlapping, free_slope);
 }
 
-EXPERIMENT(split_dispatch) = {
-    .name = "split_dispatch",
-    .order = 30,
-    .question = "What does it cost to do one 576x576 product in 1 to 72 launches?",
-    .claim = "none was published",
-    .how = "median GPU time of the whole product, many products in a command buffer (chained), "
-           "warm; all splits interleaved; each launch checked against its oracle",
-    .run = run,
-    .conclude = conclude,
-};
+EXPERIMENT(split_dispatch, .order = 30,
+           .question = "What does it cost to do one 576x576 product in 1 to 72 launches?",
+           .claim = "none was published",
+           .how =
+               "median GPU time of the whole product, many products in a command buffer (chained), "
+               "warm; all splits interleaved; each launch checked against its oracle");

@@ -51,9 +51,9 @@ inline float4 q4_0_add_word(uint n, uint sixteen, float4 low, float4 high, float
 }
 
 // sums[r] += the product of block B of the lane's two in row r with 32 values of x.
-template <uint B>
-inline void q4_0_add_block(threadgroup const uint *words, threadgroup const float4 *x, uint sixteen,
-                           thread float *sums) {
+template <uint B> inline void q4_0_add_block(threadgroup const uint *words,
+                                             threadgroup const float4 *x, uint sixteen,
+                                             thread float *sums) {
     float4 v[8];
     for (uint i = 0; i < 8; i++)
         v[i] = x[8 * B + i];
@@ -114,7 +114,7 @@ matvec_stream(device const block_q4_0 *w [[buffer(0)]], device const float *x [[
         put<accumulate>(y + row, sums[0]);
 }
 
-template [[host_name("matvec_q4_0_stream")]] kernel decltype(matvec_stream<false>)
-    matvec_stream<false>;
-template [[host_name("matvec_q4_0_accumulate_stream")]] kernel decltype(matvec_stream<true>)
-    matvec_stream<true>;
+template
+    [[host_name("matvec_q4_0_stream")]] kernel decltype(matvec_stream<false>) matvec_stream<false>;
+template [[host_name(
+    "matvec_q4_0_accumulate_stream")]] kernel decltype(matvec_stream<true>) matvec_stream<true>;
