@@ -141,8 +141,8 @@ static bool run_layer(lab *l, sheet *s, err *e) {
 /* End to end, as published. */
 static bool run_tokens(lab *l, sheet *s, err *e) {
     lab_decoder d[2] = {{.model = NULL}};
-    const model_options how[2] = {{.context = 64, .norms = NORMS_APART},
-                                  {.context = 64, .norms = NORMS_FUSED}};
+    const model_options how[2] = {{.context = 64, .fusion = FUSION_NONE},
+                                  {.context = 64, .fusion = FUSION_ROWS}};
     bool ok =
         lab_open_decoder(l, &how[0], 0, &d[0], e) && lab_open_decoder(l, &how[1], 0, &d[1], e);
     const decoding_way ways[] = {{"tokens, separate", &d[0], PLAY_WHOLE, true, NULL, 0},

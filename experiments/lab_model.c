@@ -144,7 +144,6 @@ static bool check_launches(lab *l, lab_decoder *d, const model_options *o, size_
         return err_set(e, EXIT_WRONG, "the model is wrong, so nothing is timed: %.200s",
                        result.message);
     l->checked_position = d->position;
-    l->checked_norms = o->norms;
     l->checked_fusion = o->fusion;
     return true;
 }
@@ -195,8 +194,8 @@ bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_dec
     bool ok = model_forward_prompt(d->model, tokens, d->position, PLAY_WHOLE, d->room, NULL, e) &&
               model_keep(d->model, e);
     free(tokens);
-    bool is_checked = l->logits && l->checked_position == d->position &&
-                      l->checked_norms == o->norms && l->checked_fusion == o->fusion;
+    bool is_checked =
+        l->logits && l->checked_position == d->position && l->checked_fusion == o->fusion;
     if (!ok || (!is_checked && !check_launches(l, d, o, vocab, e)))
         return false;
     d->logits = array_new(vocab, sizeof *d->logits);

@@ -27,8 +27,8 @@ static const double again_s[LEVEL_COUNT] = {20, 6, 1};
 /* The models that differ in memory and launches. */
 enum { SHARED_SCRATCH, PRIVATE_SCRATCH, FUSED, MODELS };
 static const model_options models[MODELS] = {
-    {.context = 128, .norms = NORMS_APART, .fusion = FUSION_NONE, .shared_scratch = true},
-    {.context = 128, .norms = NORMS_APART, .fusion = FUSION_NONE},
+    {.context = 128, .fusion = FUSION_NONE, .shared_scratch = true},
+    {.context = 128, .fusion = FUSION_NONE},
     {.context = 128, .fusion = FUSION_MOST},
 };
 

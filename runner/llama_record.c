@@ -39,11 +39,16 @@ static bool record_products(model *m, tape *t, const weight *const w[3], slice x
     return true;
 }
 
+/* Norms and what follows them in one launch, where there is a kernel for it. */
+static bool fuses_norms(const model *m) {
+    return m->fusion == FUSION_BEST || m->fusion == FUSION_MOST;
+}
+
 /* A norm of x and the products after it. */
 static bool record_normed(model *m, tape *t, const weight *norm, const weight *const w[3],
                           const slice y[3], uint32_t tokens, err *e) {
     const llama_scratch *a = &get_own(m)->scratch;
-    bool is_fused = m->norms == NORMS_FUSED && tokens == 1 && is_all_q4_0(w);
+    bool is_fused = m->fusion == FUSION_ROWS && tokens == 1 && is_all_q4_0(w);
     if (!is_fused)
         return record_norm(m, t, a->x, norm, a->normed, tokens, e) &&
                record_products(m, t, w, a->normed, y, tokens, e);
@@ -139,7 +144,7 @@ static bool record_qkv(model *m, tape *t, const llama_layer *l, const llama_cach
     const llama_scratch *a = &get_own(m)->scratch;
     const kernel *k = variants_pick_qkv(device_get_facts(m->device), l->q.format, tokens);
     bool has_bias = l->q_bias.format || l->k_bias.format || l->v_bias.format;
-    if (m->norms != NORMS_FASTEST || !k || has_bias || !get_own(m)->freqs.buffer ||
+    if (!fuses_norms(m) || !k || has_bias || !get_own(m)->freqs.buffer ||
         l->k.format != l->q.format || l->v.format != l->q.format)
         return record_qkv_apart(m, t, l, c, tokens, e);
     qkv_slices at = {a->x, l->attn_norm.at, l->q.at,   l->k.at,          l->v.at,
@@ -162,7 +167,7 @@ static bool record_gate_up_apart(model *m, tape *t, const llama_layer *l, uint32
 static bool record_gate_up(model *m, tape *t, const llama_layer *l, uint32_t tokens, err *e) {
     const llama_scratch *a = &get_own(m)->scratch;
     const kernel *k = variants_pick_gate_up(device_get_facts(m->device), l->gate.format, tokens);
-    if (m->norms != NORMS_FASTEST || !k || l->gate_bias.format || l->up_bias.format ||
+    if (!fuses_norms(m) || !k || l->gate_bias.format || l->up_bias.format ||
         l->up.format != l->gate.format)
         return record_gate_up_apart(m, t, l, tokens, e);
     gate_up_slices at = {a->x, l->ffn_norm.at, l->gate.at, l->up.at, a->activated};
@@ -192,7 +197,7 @@ static bool record_head(model *m, tape *t, uint32_t tokens, err *e) {
     tape_mark(t, "head");
     const weight *head = &l->weights.head;
     const kernel *fused = variants_pick_normed_matvec(device_get_facts(m->device), head->format);
-    if (fused && m->norms == NORMS_FASTEST)
+    if (fused && fuses_norms(m))
         return rmsnorm_matvec_record(t, fused, last, l->weights.norm.at, head->at, m->logits,
                                      head->rows, head->columns, l->shape.eps, e);
     return record_norm(m, t, last, &l->weights.norm, normed, 1, e) &&

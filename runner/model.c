@@ -48,7 +48,6 @@ static bool open_parts(model *m, const model_options *o, err *e) {
     if (m->context && m->tile > m->context)
         m->tile = m->context;
     m->shared_scratch = o->shared_scratch;
-    m->norms = o->norms;
     m->fusion = o->fusion;
     if (!make_common(m, e) || !m->family->open(m, e))
         return false;

@@ -127,7 +127,6 @@ struct model {
     uint32_t context; /* 0: no limit */
     uint32_t tile;
     bool shared_scratch;
-    model_norms norms;
     model_fusion fusion;
     slice logits; /* (vocab) */
     /* the rest is for model.c and model_state.c */
