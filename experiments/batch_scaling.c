@@ -45,8 +45,7 @@ static bool run_point(lab *l, sheet *s, dims d, timing_regime regime, timing_cac
     ok = ok && lab_time(l, cases, VARIANTS, e);
     for (size_t i = 0; ok && i < VARIANTS; i++) {
         bool is_single = regime == TIMING_SINGLE;
-        sheet_add_row(s);
-        sheet_put_text(s, "variant", variant_names[i]);
+        sheet_add_variant(s, variant_names[i]);
         sheet_put_text(s, "matrix", text);
         sheet_put(s, "batch", batch);
         lab_put(l, s, &cases[i]);

@@ -100,8 +100,7 @@ static bool time_ways(lab *l, sheet *s, stage *stages, const size_t *group, size
                      : w == FUSED_ROW ? (int)stages[i].out
                                       : (int)divide_up(stages[i].out, 8);
         if (ok) {
-            sheet_add_row(s);
-            sheet_put_text(s, "variant", names[w]);
+            sheet_add_variant(s, names[w]);
             sheet_put_text(s, "shape", shape_text);
             sheet_put(s, "out", count == 1 ? (double)stages[0].out : NAN);
             sheet_put(s, "in", count == 1 ? (double)stages[0].in : NAN);

@@ -7,6 +7,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "lab_parts.h"
 #include "runner/convert.h"
 #include "runner/sampler.h"
@@ -91,8 +92,7 @@ static bool open_file(lab *l, err *e) {
         return true;
     if (!find_file(l, path, sizeof path, e) || !(l->file = gguf_open(path, e)))
         return false;
-    const char *slash = strrchr(path, '/');
-    snprintf(l->model_name, sizeof l->model_name, "%.120s", slash ? slash + 1 : path);
+    snprintf(l->model_name, sizeof l->model_name, "%.120s", path_get_name(path));
     return true;
 }
 

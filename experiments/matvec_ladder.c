@@ -37,8 +37,7 @@ static bool run_shape(lab *l, sheet *s, dims d, timing_cache cache, err *e) {
     }
     ok = ok && lab_time(l, cases, count, e);
     for (size_t i = 0; ok && i < count; i++) {
-        sheet_add_row(s);
-        sheet_put_text(s, "variant", cases[i].built.kernel->name);
+        sheet_add_variant(s, cases[i].built.kernel->name);
         sheet_put_text(s, "matrix", text);
         sheet_put(s, "out", d.out);
         sheet_put(s, "in", d.in);

@@ -161,8 +161,7 @@ static bool put_rows(lab *l, sheet *s, const measurement *cases, const stack_run
             return false;
         while (same < runs[i].count && runs[i].chosen[same] == runs[0].chosen[same])
             same++;
-        sheet_add_row(s);
-        sheet_put_text(s, "variant", steps[i].name);
+        sheet_add_variant(s, steps[i].name);
         sheet_put_text(s, "idea", steps[i].idea);
         sheet_put_text(s, "model", lab_get_model_name(l));
         sheet_put(s, "tokens", runs[i].count);

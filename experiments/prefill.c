@@ -80,8 +80,7 @@ static bool run_length(lab *l, sheet *s, model *m, const uint32_t *tokens, uint3
     ok = ok && check(p, vocab, &off, e) && lab_time(l, cases, one_by_one ? 2 : 1, e) &&
          check(p, vocab, &off, e);
     for (size_t i = 0; ok && i < (one_by_one ? 2u : 1u); i++) {
-        sheet_add_row(s);
-        sheet_put_text(s, "variant", i == 0 ? "prompt" : "token_by_token");
+        sheet_add_variant(s, i == 0 ? "prompt" : "token_by_token");
         sheet_put_text(s, "model", lab_get_model_name(l));
         sheet_put(s, "tokens", count);
         sheet_put(s, "logit_difference", off);

@@ -54,8 +54,7 @@ static bool run_point(lab *l, sheet *s, const point *p, err *e) {
     bool ok = lab_open_case(l, &c, owner, k, p->shape, TIMING_CHAINED, p->cache, e) &&
               lab_time(l, &c, 1, e);
     if (ok) {
-        sheet_add_row(s);
-        sheet_put_text(s, "variant", p->kernel);
+        sheet_add_variant(s, p->kernel);
         sheet_put_text(s, "shape", text);
         lab_put(l, s, &c);
         size_t row = sheet_count_rows(s) - 1;

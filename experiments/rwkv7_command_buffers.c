@@ -47,8 +47,7 @@ static bool take(void *context, timing_sample *out, err *e) {
 }
 
 static void put_prompt(lab *l, sheet *s, const measurement *c, const char *variant, size_t count) {
-    sheet_add_row(s);
-    sheet_put_text(s, "variant", variant);
+    sheet_add_variant(s, variant);
     sheet_put_text(s, "model", lab_get_model_name(l));
     sheet_put(s, "tokens", (double)count);
     lab_put(l, s, c);
