@@ -1,7 +1,6 @@
 /* bench_against: the kernels of others that `bench --against` times beside ours, and which cases of
  * ours they are for. */
-#ifndef ASSAY_BENCH_AGAINST_H
-#define ASSAY_BENCH_AGAINST_H
+#pragma once
 
 #include "harness/measure/bench.h"
 #include "options.h"
@@ -12,5 +11,3 @@ bool bench_against_open(const option_list *against, const option_list *launches,
 /* Marks the cases that a rival computes too (same op, weight format, and = or +=) and drops the
  * others. None left is an error. */
 bool bench_against_choose(const bench_settings *s, bench_list *cases, err *e);
-
-#endif

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/measure/plot.h"
 #include "verb.h"
 
@@ -29,19 +30,10 @@ typedef struct {
     size_t name_count;
 } request;
 
-static const char *get_file_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), tail = strlen(end);
-    return length > tail && strcmp(text + length - tail, end) == 0;
-}
-
 static void add_name(request *r, const char *file) {
     char name[NAME];
-    if (!ends_with(file, ".csv") || ends_with(file, ".samples.csv") || strlen(file) >= NAME)
+    if (!path_ends_with(file, ".csv") || path_ends_with(file, ".samples.csv") ||
+        strlen(file) >= NAME)
         return;
     snprintf(name, sizeof name, "%.*s", (int)strlen(file) - 4, file);
     for (size_t i = 0; i < r->name_count; i++)
@@ -58,7 +50,7 @@ static bool add_names(request *r, const char *path, err *e) {
     if (stat(path, &s) != 0)
         return err_set(e, EXIT_USAGE, "there is no folder or file %.160s", path);
     if (!S_ISDIR(s.st_mode)) {
-        add_name(r, get_file_name(path));
+        add_name(r, path_get_name(path));
         return true;
     }
     int count = scandir(path, &found, NULL, alphasort);
@@ -92,7 +84,7 @@ static size_t find_files(const request *r, const char *name, char (*paths)[PATH_
     snprintf(file, sizeof file, "%s.csv", name);
     for (size_t i = 0; i < r->count; i++) {
         struct stat s;
-        bool is_file = strcmp(get_file_name(r->paths[i]), file) == 0 && !os_is_folder(r->paths[i]);
+        bool is_file = strcmp(path_get_name(r->paths[i]), file) == 0 && !os_is_folder(r->paths[i]);
         int n = is_file ? snprintf(paths[found], PATH_MAX, "%s", r->paths[i])
                         : snprintf(paths[found], PATH_MAX, "%s/%s", r->paths[i], file);
         found += n > 0 && n < PATH_MAX && stat(paths[found], &s) == 0 &&

@@ -1,6 +1,5 @@
 /* comparison_print: verdicts, at the end of `compare` and `bench --baseline`. */
-#ifndef ASSAY_COMPARISON_PRINT_H
-#define ASSAY_COMPARISON_PRINT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -19,5 +18,3 @@ exit_code comparison_print(comparison_list *l, const comparison_options *o, FILE
 
 /* The rows as JSON, `[{...}, ...]`; they are decided first. */
 void comparison_print_json_rows(comparison_list *l, const comparison_options *o, FILE *out);
-
-#endif

@@ -9,6 +9,7 @@
 
 #include "harness/base/csv_read.h"
 #include "harness/base/host.h"
+#include "harness/base/path.h"
 #include "harness/device/source_hash.h"
 
 static csv_file *read_file(const experiment_plan *p, const char *name) {
@@ -29,8 +30,7 @@ static bool is(const csv_file *f, const char *key, const char *value) {
 
 /* A model is named in the head by its file, without folders. */
 static bool is_same_model(const experiment_plan *p, const csv_file *f) {
-    const char *slash = p->model ? strrchr(p->model, '/') : NULL;
-    return !csv_get_meta(f, "model") || !p->model || is(f, "model", slash ? slash + 1 : p->model);
+    return !csv_get_meta(f, "model") || !p->model || is(f, "model", path_get_name(p->model));
 }
 
 static bool is_finished(const experiment_plan *p, const char *name, const char *build,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/check/findings.h"
 #include "harness/device/validation.h"
 #include "runner/model_file.h"
@@ -105,7 +106,7 @@ static const char *find_main_type(const gguf *g) {
 void open_model_get_title(const open_model *s, char *text, size_t size) {
     gguf_text name = {0};
     bool found = false;
-    const char *slash = strrchr(s->path, '/'), *base = slash ? slash + 1 : s->path;
+    const char *base = path_get_name(s->path);
     if (!gguf_get_text(s->file, "general.name", &name, &found, NULL) || !found || name.bytes == 0 ||
         name.bytes > 80)
         name = (gguf_text){base, strlen(base)};

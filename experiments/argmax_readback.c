@@ -48,14 +48,10 @@ static void conclude(sheet *s) {
     sheet_conclude(s, "With private instead of shared scratch as well, the ratio is %.3g.", both);
 }
 
-EXPERIMENT(argmax_readback) = {
-    .name = "argmax_readback",
-    .order = 120,
+EXPERIMENT(
+    argmax_readback, .order = 120,
     .question = "Is it faster to choose the token on the GPU than to read the logits?",
     .claim = "with private scratch 257 to 291.9 tok/s",
     .how = "wall time from the call until the token is known, all variants interleaved; tokens and "
            "logits compared with those of a checked pass",
-    .has_model = true,
-    .run = run,
-    .conclude = conclude,
-};
+    .has_model = true);

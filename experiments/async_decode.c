@@ -119,14 +119,10 @@ static void conclude(sheet *s) {
         100 * (wall - gpu) / wall);
 }
 
-EXPERIMENT(async_decode) = {
-    .name = "async_decode",
-    .order = 150,
+EXPERIMENT(
+    async_decode, .order = 150,
     .question = "What is gained when the CPU is out of the loop and several tokens are in flight?",
     .claim = "left open",
     .how = "wall time of a run of greedy tokens divided by their number, all depths interleaved; "
            "tokens of all compared",
-    .has_model = true,
-    .run = run,
-    .conclude = conclude,
-};
+    .has_model = true);

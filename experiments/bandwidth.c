@@ -281,15 +281,11 @@ static void conclude(sheet *s) {
             : "the number of threads hardly matters here");
 }
 
-EXPERIMENT(bandwidth) = {
-    .name = "bandwidth",
-    .order = 10,
+EXPERIMENT(
+    bandwidth, .order = 10,
     .question = "How fast can memory be read, by size, format and occupancy, and where do the "
                 "caches end?",
     .claim = "200+ GB/s against 120 nominal from the system-level cache",
     .how = "bytes that the kernel must move over the median GPU time of a launch in a chain, the "
            "same buffers each time (warm); kernels of one size interleaved; sums checked against "
-           "the oracle",
-    .run = run,
-    .conclude = conclude,
-};
+           "the oracle");

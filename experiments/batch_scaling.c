@@ -45,8 +45,7 @@ static bool run_point(lab *l, sheet *s, dims d, timing_regime regime, timing_cac
     ok = ok && lab_time(l, cases, VARIANTS, e);
     for (size_t i = 0; ok && i < VARIANTS; i++) {
         bool is_single = regime == TIMING_SINGLE;
-        sheet_add_row(s);
-        sheet_put_text(s, "variant", variant_names[i]);
+        sheet_add_variant(s, variant_names[i]);
         sheet_put_text(s, "matrix", text);
         sheet_put(s, "batch", batch);
         lab_put(l, s, &cases[i]);
@@ -215,9 +214,8 @@ static void conclude(sheet *s) {
         1e-3 * f[0].value[COMPUTE], 1e-3 * f[0].value[COLD], 1e-3 * f[0].value[WARM]);
 }
 
-EXPERIMENT(batch_scaling) = {
-    .name = "batch_scaling",
-    .order = 70,
+EXPERIMENT(
+    batch_scaling, .order = 70,
     .question = "Does a batch of B tokens cost less than B tokens, and which part of the time is "
                 "saved?",
     .claim = "3.9x per token at 4, 7.1x at 8: weights cached in the system-level cache after token "
@@ -225,7 +223,4 @@ EXPERIMENT(batch_scaling) = {
     .how = "medians, by the wall clock where each batch is submitted alone and by the GPU clock "
            "where chained; speed-up is B T(1) / T(B) in the same state; T(B) = submit + launch + "
            "stream + B compute fitted to all states of a kernel and shape by non-negative least "
-           "squares, the launch measured",
-    .run = run,
-    .conclude = conclude,
-};
+           "squares, the launch measured");

@@ -82,14 +82,10 @@ static void conclude(sheet *s) {
                    100 * sync / times[0]);
 }
 
-EXPERIMENT(command_buffers) = {
-    .name = "command_buffers",
-    .order = 100,
+EXPERIMENT(
+    command_buffers, .order = 100,
     .question = "What does it cost to run a token as many command buffers instead of one?",
     .claim = "91 per token give 75 tok/s, 1 gives 257",
     .how = "wall time from the call until the token is known, the four variants interleaved; every "
            "token compared with the argmax of logits that were checked launch by launch",
-    .has_model = true,
-    .run = run,
-    .conclude = conclude,
-};
+    .has_model = true);

@@ -156,15 +156,11 @@ static void conclude(sheet *s) {
         deepest, deep, 100 * (deep / rate - 1));
 }
 
-EXPERIMENT(decode) = {
-    .name = "decode",
-    .order = 140,
+EXPERIMENT(
+    decode, .order = 140,
     .question = "How fast is text generated, in short and long runs, at shallow and deep context?",
     .claim = "462 to 491 tok/s (llama.cpp 389 on the same machine); 20 tokens overestimate",
     .how =
         "number of tokens over the wall time of the first tokens of a run, each waited for; median "
         "over runs; runs compared token by token, the model first checked launch by launch",
-    .has_model = true,
-    .run = run,
-    .conclude = conclude,
-};
+    .has_model = true);

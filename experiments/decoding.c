@@ -63,8 +63,7 @@ bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err
     for (size_t i = 0; ok && i < count; i++) {
         tape *t = model_get_token_tape(ways[i].decoder->model, ways[i].greedy, e);
         assert(t); /* it was played */
-        sheet_add_row(s);
-        sheet_put_text(s, "variant", ways[i].name);
+        sheet_add_variant(s, ways[i].name);
         sheet_put_text(s, "model", lab_get_model_name(l));
         swap_marks(&own[i], e);
         sheet_put(s, "command_buffers", (double)tape_count_parts(t, ways[i].mode));

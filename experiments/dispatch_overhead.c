@@ -13,7 +13,6 @@
 
 #include "experiment.h"
 #include "harness/base/format.h"
-#include "harness/measure/fit.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
 
@@ -50,8 +49,7 @@ static bool run_count(lab *l, sheet *s, slice counters, slice floats, uint32_t n
     }
     ok = ok && lab_time(l, cases, count, e);
     for (size_t i = 0; ok && i < count; i++) {
-        sheet_add_row(s);
-        sheet_put_text(s, "variant", names[i]);
+        sheet_add_variant(s, names[i]);
         sheet_put(s, "launches", n);
         lab_put(l, s, &cases[i]);
     }
@@ -81,8 +79,7 @@ static bool run_token(lab *l, sheet *s, err *e) {
     tape *t = ok ? model_get_token_tape(d.model, true, e) : NULL;
     measurement c = {.key = "token", .source = {take_token, &d}};
     if (t && lab_time(l, &c, 1, e)) {
-        sheet_add_row(s);
-        sheet_put_text(s, "variant", "token");
+        sheet_add_variant(s, "token");
         sheet_put(s, "launches", (double)t->count);
         lab_put(l, s, &c);
     } else
@@ -111,27 +108,6 @@ static bool run(lab *l, sheet *s, err *e) {
 
 /* Conclusions --------------------------------------------------------------------------------- */
 
-enum { POINTS = 64 };
-
-/* time = start + launches * slope, in us; NaN where it is not determined. */
-static void find_line(const sheet *s, const char *variant, const char *column, double *start,
-                      double *slope) {
-    double rows[2 * POINTS], times[POINTS];
-    size_t count = 0;
-    for (size_t r = 0; r < sheet_count_rows(s) && count < POINTS; r++)
-        if (sheet_is(s, r, "variant", variant, NULL)) {
-            rows[2 * count] = 1;
-            rows[2 * count + 1] = sheet_get(s, r, "launches");
-            times[count++] = 1e-3 * sheet_get(s, r, column);
-        }
-    fit f;
-    *start = *slope = NAN;
-    if (fit_parts(rows, times, count, 2, &f, NULL)) {
-        *start = f.value[0];
-        *slope = f.value[1];
-    }
-}
-
 /* Same launches, n - 2 more changes of pipeline: of the largest n. */
 static double find_switch(const sheet *s) {
     double cost = NAN;
@@ -148,9 +124,9 @@ static double find_switch(const sheet *s) {
 
 static void conclude(sheet *s) {
     double start, submit, chain, independent, wall;
-    find_line(s, "independent", "gpu_ns", &start, &independent);
-    find_line(s, "chain", "gpu_ns", &start, &chain);
-    find_line(s, "chain", "wall_ns", &submit, &wall);
+    sheet_fit_line(s, "independent", "launches", "gpu_ns", &start, &independent);
+    sheet_fit_line(s, "chain", "launches", "gpu_ns", &start, &chain);
+    sheet_fit_line(s, "chain", "launches", "wall_ns", &submit, &wall);
     double cost = find_switch(s);
     char chain_text[24], token_text[24];
     double t302 = sheet_find(s, "gpu_ns", "variant", "chain", "launches", "302", NULL);
@@ -176,15 +152,11 @@ static void conclude(sheet *s) {
         format_time(token, token_text, sizeof token_text), cost);
 }
 
-EXPERIMENT(dispatch_overhead) = {
-    .name = "dispatch_overhead",
-    .order = 20,
+EXPERIMENT(
+    dispatch_overhead, .order = 20,
     .question = "What does a launch cost, alone, in a chain and among independent ones, and what "
                 "does changing the pipeline cost?",
     .claim = "302 launches take 383 us, 1.27 us each, 18 % of a token",
     .how = "command buffers of n launches that add 1 to a counter, each submitted and waited for; "
            "slope and intercept of a line through the medians by n; counters checked",
-    .has_model = true,
-    .run = run,
-    .conclude = conclude,
-};
+    .has_model = true);

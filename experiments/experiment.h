@@ -1,6 +1,6 @@
 /* experiment: one question, asked of a device.
  *
- * experiments/<name>.c defines one with EXPERIMENT(name) and plots/<name>.gp draws its rows: no
+ * experiments/<name>.c defines one with EXPERIMENT and plots/<name>.gp draws its rows: no
  * other file mentions it. It measures into the rows of a sheet and draws its conclusions from these
  * rows alone. */
 #pragma once
@@ -20,13 +20,15 @@ typedef struct {
     void (*conclude)(sheet *s); /* metrics and at most three sentences */
 } experiment;
 
-/* EXPERIMENT(name) = {...}; adds it to the list before main begins. */
-#define EXPERIMENT(name)                                                                           \
-    static const experiment experiment_##name;                                                     \
-    __attribute__((constructor)) static void add_##name(void) {                                    \
-        experiment_add(&experiment_##name);                                                        \
+/* The experiment of a file, whose functions are run and conclude; the other fields follow. It is added
+ * to the list before main begins. */
+#define EXPERIMENT(name_, ...)                                                                     \
+    static const experiment experiment_##name_;                                                    \
+    __attribute__((constructor)) static void add_##name_(void) {                                   \
+        experiment_add(&experiment_##name_);                                                       \
     }                                                                                              \
-    static const experiment experiment_##name
+    static const experiment experiment_##name_ = {                                                 \
+        .name = #name_, .run = run, .conclude = conclude, __VA_ARGS__}
 void experiment_add(const experiment *x);
 
 /* All of them, in their order. */

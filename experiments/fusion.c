@@ -100,8 +100,7 @@ static bool time_ways(lab *l, sheet *s, stage *stages, const size_t *group, size
                      : w == FUSED_ROW ? (int)stages[i].out
                                       : (int)divide_up(stages[i].out, 8);
         if (ok) {
-            sheet_add_row(s);
-            sheet_put_text(s, "variant", names[w]);
+            sheet_add_variant(s, names[w]);
             sheet_put_text(s, "shape", shape_text);
             sheet_put(s, "out", count == 1 ? (double)stages[0].out : NAN);
             sheet_put(s, "in", count == 1 ? (double)stages[0].in : NAN);
@@ -141,8 +140,8 @@ static bool run_layer(lab *l, sheet *s, err *e) {
 /* End to end, as published. */
 static bool run_tokens(lab *l, sheet *s, err *e) {
     lab_decoder d[2] = {{.model = NULL}};
-    const model_options how[2] = {{.context = 64, .norms = NORMS_APART},
-                                  {.context = 64, .norms = NORMS_FUSED}};
+    const model_options how[2] = {{.context = 64, .fusion = FUSION_NONE},
+                                  {.context = 64, .fusion = FUSION_ROWS}};
     bool ok =
         lab_open_decoder(l, &how[0], 0, &d[0], e) && lab_open_decoder(l, &how[1], 0, &d[1], e);
     const decoding_way ways[] = {{"tokens, separate", &d[0], PLAY_WHOLE, true, NULL, 0},
@@ -233,15 +232,11 @@ static void conclude(sheet *s) {
         row_wins, all, row_best, row_ratio, group_wins, group_best, group_ratio);
 }
 
-EXPERIMENT(fusion) = {
-    .name = "fusion",
-    .order = 60,
+EXPERIMENT(
+    fusion, .order = 60,
     .question = "Does it pay to compute RMSNorm inside the product that follows it, and from which "
                 "size on?",
     .claim = "fused per row is 5 % slower end to end: 4032 norms per layer instead of 2",
     .how = "median GPU time of norm and Q4_0 product, chained, warm; the three variants of a shape "
            "interleaved; every launch checked against its oracle; tokens by the wall clock",
-    .has_model = true,
-    .run = run,
-    .conclude = conclude,
-};
+    .has_model = true);

@@ -7,6 +7,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "lab_parts.h"
 #include "runner/convert.h"
 #include "runner/sampler.h"
@@ -91,8 +92,7 @@ static bool open_file(lab *l, err *e) {
         return true;
     if (!find_file(l, path, sizeof path, e) || !(l->file = gguf_open(path, e)))
         return false;
-    const char *slash = strrchr(path, '/');
-    snprintf(l->model_name, sizeof l->model_name, "%.120s", slash ? slash + 1 : path);
+    snprintf(l->model_name, sizeof l->model_name, "%.120s", path_get_name(path));
     return true;
 }
 
@@ -146,7 +146,6 @@ static bool check_launches(lab *l, lab_decoder *d, const model_options *o, size_
         return err_set(e, EXIT_WRONG, "the model is wrong, so nothing is timed: %.200s",
                        result.message);
     l->checked_position = d->position;
-    l->checked_norms = o->norms;
     l->checked_fusion = o->fusion;
     return true;
 }
@@ -197,8 +196,8 @@ bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_dec
     bool ok = model_forward_prompt(d->model, tokens, d->position, PLAY_WHOLE, d->room, NULL, e) &&
               model_keep(d->model, e);
     free(tokens);
-    bool is_checked = l->logits && l->checked_position == d->position &&
-                      l->checked_norms == o->norms && l->checked_fusion == o->fusion;
+    bool is_checked =
+        l->logits && l->checked_position == d->position && l->checked_fusion == o->fusion;
     if (!ok || (!is_checked && !check_launches(l, d, o, vocab, e)))
         return false;
     d->logits = array_new(vocab, sizeof *d->logits);

@@ -18,8 +18,7 @@ struct lab {
     char scratch[512]; /* "" or the folder of a model with random weights */
     float *logits;     /* of the token at checked_position, from a checked pass */
     uint32_t checked_position;
-    model_norms checked_norms; /* of that pass */
-    model_fusion checked_fusion;
+    model_fusion checked_fusion; /* of that pass */
 };
 
 void lab_close_model(lab *l);

@@ -37,8 +37,7 @@ static bool run_shape(lab *l, sheet *s, dims d, timing_cache cache, err *e) {
     }
     ok = ok && lab_time(l, cases, count, e);
     for (size_t i = 0; ok && i < count; i++) {
-        sheet_add_row(s);
-        sheet_put_text(s, "variant", cases[i].built.kernel->name);
+        sheet_add_variant(s, cases[i].built.kernel->name);
         sheet_put_text(s, "matrix", text);
         sheet_put(s, "out", d.out);
         sheet_put(s, "in", d.in);
@@ -130,13 +129,8 @@ static void conclude(sheet *s) {
                    least, most);
 }
 
-EXPERIMENT(matvec_ladder) = {
-    .name = "matvec_ladder",
-    .order = 50,
-    .question = "Which variant of the Q4_0 matvec wins on which shape?",
+EXPERIMENT(
+    matvec_ladder, .order = 50, .question = "Which variant of the Q4_0 matvec wins on which shape?",
     .claim = "none by shape was published; each variant was said to beat the one before",
     .how = "median GPU time of a launch in a chain; cold rotates over copies larger than the "
-           "caches; all variants of a shape interleaved; checked against the oracle",
-    .run = run,
-    .conclude = conclude,
-};
+           "caches; all variants of a shape interleaved; checked against the oracle");

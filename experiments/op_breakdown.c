@@ -383,15 +383,11 @@ static void conclude(sheet *s) {
     conclude_sampled(s, gpu);
 }
 
-EXPERIMENT(op_breakdown) = {
-    .name = "op_breakdown",
-    .order = 90,
+EXPERIMENT(
+    op_breakdown, .order = 90,
     .question = "Where does the time of a token go: kernels, launches, idle?",
     .claim = "none that adds up was published",
     .how = "kernels: GPU time of all launches of an op in one command buffer, minus as many empty "
            "launches; launches: that many empty ones in a chain; idle: wall minus GPU time of the "
            "whole token; missing: the rest; all interleaved",
-    .has_model = true,
-    .run = run,
-    .conclude = conclude,
-};
+    .has_model = true);

@@ -80,8 +80,7 @@ static bool run_length(lab *l, sheet *s, model *m, const uint32_t *tokens, uint3
     ok = ok && check(p, vocab, &off, e) && lab_time(l, cases, one_by_one ? 2 : 1, e) &&
          check(p, vocab, &off, e);
     for (size_t i = 0; ok && i < (one_by_one ? 2u : 1u); i++) {
-        sheet_add_row(s);
-        sheet_put_text(s, "variant", i == 0 ? "prompt" : "token_by_token");
+        sheet_add_variant(s, i == 0 ? "prompt" : "token_by_token");
         sheet_put_text(s, "model", lab_get_model_name(l));
         sheet_put(s, "tokens", count);
         sheet_put(s, "logit_difference", off);
@@ -148,15 +147,11 @@ static void conclude(sheet *s) {
         gain_at, gain);
 }
 
-EXPERIMENT(prefill) = {
-    .name = "prefill",
-    .order = 130,
+EXPERIMENT(
+    prefill, .order = 130,
     .question = "How much faster is a prompt in one pass than token by token?",
     .claim = "a target of 1000 tok/s or more; about 1800 at batch 4 on paper",
     .how =
         "tokens over the median wall time from the call until the logits are known; both variants "
         "interleaved; logits of both compared, the model first checked launch by launch",
-    .has_model = true,
-    .run = run,
-    .conclude = conclude,
-};
+    .has_model = true);

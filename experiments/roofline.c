@@ -54,8 +54,7 @@ static bool run_point(lab *l, sheet *s, const point *p, err *e) {
     bool ok = lab_open_case(l, &c, owner, k, p->shape, TIMING_CHAINED, p->cache, e) &&
               lab_time(l, &c, 1, e);
     if (ok) {
-        sheet_add_row(s);
-        sheet_put_text(s, "variant", p->kernel);
+        sheet_add_variant(s, p->kernel);
         sheet_put_text(s, "shape", text);
         lab_put(l, s, &c);
         size_t row = sheet_count_rows(s) - 1;
@@ -115,15 +114,11 @@ static void conclude(sheet *s) {
                    sheet_get(s, best, "flop_per_byte"));
 }
 
-EXPERIMENT(roofline) = {
-    .name = "roofline",
-    .order = 80,
+EXPERIMENT(
+    roofline, .order = 80,
     .question =
         "How far are the kernels from what the device can do at their arithmetic intensity?",
     .claim = "none was published",
     .how = "flops and bytes that the launch must do and move, over the median GPU time in a chain; "
            "the roofs are the fastest read, copy or triad and a kernel of multiply-adds alone, of "
-           "the same minute; a percentage is of the nearer one",
-    .run = run,
-    .conclude = conclude,
-};
+           "the same minute; a percentage is of the nearer one");

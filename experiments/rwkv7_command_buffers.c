@@ -47,8 +47,7 @@ static bool take(void *context, timing_sample *out, err *e) {
 }
 
 static void put_prompt(lab *l, sheet *s, const measurement *c, const char *variant, size_t count) {
-    sheet_add_row(s);
-    sheet_put_text(s, "variant", variant);
+    sheet_add_variant(s, variant);
     sheet_put_text(s, "model", lab_get_model_name(l));
     sheet_put(s, "tokens", (double)count);
     lab_put(l, s, c);
@@ -166,9 +165,8 @@ static void conclude(sheet *s) {
         read, read / fused, SHORT_PROMPT, first);
 }
 
-EXPERIMENT(rwkv7_command_buffers) = {
-    .name = "rwkv7_command_buffers",
-    .order = 105,
+EXPERIMENT(
+    rwkv7_command_buffers, .order = 105,
     .question = "What do synchronisations cost an RWKV-7, and what does fusing its ops save?",
     .claim =
         "1600 syncs per token leave 10 tok/s, the kernels alone would give 207; targets are 150 "
@@ -176,8 +174,4 @@ EXPERIMENT(rwkv7_command_buffers) = {
     .how =
         "wall time from the call until the token is known, the variants interleaved; every token "
         "compared with the argmax of logits that were checked launch by launch",
-    .has_model = true,
-    .family = "rwkv7",
-    .run = run,
-    .conclude = conclude,
-};
+    .has_model = true, .family = "rwkv7");

@@ -20,8 +20,7 @@ static void put(lab *l, sheet *s, measurement cases[2], double planted_pct, doub
         char variant[32];
         snprintf(variant, sizeof variant, i ? "slower" : "base");
         snprintf(cases[i].key, sizeof cases[i].key, "%g%%/%d/%s", planted_pct, trial + 1, variant);
-        sheet_add_row(s);
-        sheet_put_text(s, "variant", variant);
+        sheet_add_variant(s, variant);
         lab_put(l, s, &cases[i]);
         if (i == 0)
             continue;
@@ -124,13 +123,9 @@ static void conclude(sheet *s) {
         false_ones, none);
 }
 
-EXPERIMENT(sensitivity) = {
-    .name = "sensitivity",
-    .order = 150,
+EXPERIMENT(
+    sensitivity, .order = 150,
     .question = "How small a slowdown does an interleaved comparison find?",
     .claim = "none was published",
     .how = "compute_fma against itself with more rounds, whose cost is measured first; verdicts as "
-           "those of bench --baseline FOLDER: 3 % smallest effect, ambiguous ones timed again",
-    .run = run,
-    .conclude = conclude,
-};
+           "those of bench --baseline FOLDER: 3 % smallest effect, ambiguous ones timed again");

@@ -10,6 +10,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/size.h"
+#include "harness/measure/fit.h"
 
 enum { COLUMNS = 80, TEXT_BYTES = 512 };
 
@@ -93,6 +94,11 @@ static size_t find_column(const sheet *s, const char *name) {
 void sheet_add_row(sheet *s) {
     s->rows = grow(s->rows, s->row_count, sizeof *s->rows);
     s->row_count++;
+}
+
+void sheet_add_variant(sheet *s, const char *variant) {
+    sheet_add_row(s);
+    sheet_put_text(s, "variant", variant);
 }
 
 static void put_text(sheet *s, size_t r, const char *column, const char *text) {
@@ -187,6 +193,23 @@ double sheet_find(const sheet *s, const char *column, ...) {
     size_t r = find_row(s, pairs);
     va_end(pairs);
     return r == SIZE_MAX ? NAN : sheet_get(s, r, column);
+}
+
+void sheet_fit_line(const sheet *s, const char *variant, const char *x, const char *ns,
+                    double *start, double *slope) {
+    enum { POINTS = 64 };
+    double parts[2 * POINTS], times[POINTS];
+    size_t count = 0;
+    for (size_t r = 0; r < s->row_count && count < POINTS; r++)
+        if (sheet_is(s, r, "variant", variant, NULL)) {
+            parts[2 * count] = 1;
+            parts[2 * count + 1] = sheet_get(s, r, x);
+            times[count++] = 1e-3 * sheet_get(s, r, ns);
+        }
+    fit f;
+    bool is_known = fit_parts(parts, times, count, 2, &f, NULL);
+    *start = is_known ? f.value[0] : NAN;
+    *slope = is_known ? f.value[1] : NAN;
 }
 
 /* The rest ---------------------------------------------------------------------------------- */

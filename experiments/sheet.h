@@ -18,6 +18,7 @@ void sheet_free(sheet *s);
 
 /* A new row, the one that put fills from now on. */
 void sheet_add_row(sheet *s);
+void sheet_add_variant(sheet *s, const char *variant); /* with that in column `variant` */
 void sheet_put_text(sheet *s, const char *column, const char *text);
 void sheet_put(sheet *s, const char *column, double value); /* NaN: stays empty */
 void sheet_put_at(sheet *s, size_t row, const char *column, double value);
@@ -34,6 +35,11 @@ bool sheet_is(const sheet *s, size_t row, ...) SHEET_PAIRS;
 /* The first such row, or SIZE_MAX; the number in one of its columns, or NaN. */
 size_t sheet_find_row(const sheet *s, ...) SHEET_PAIRS;
 double sheet_find(const sheet *s, const char *column, ...) SHEET_PAIRS;
+
+/* The line through the rows of a variant, time in us = start + slope * x, by columns `x` and `ns`; NaN
+ * where they do not determine it. */
+void sheet_fit_line(const sheet *s, const char *variant, const char *x, const char *ns,
+                    double *start, double *slope);
 
 /* `# key: value`, for what holds for all rows. */
 void sheet_add_note(sheet *s, const char *key, const char *format, ...)

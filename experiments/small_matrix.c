@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "experiment.h"
-#include "harness/measure/fit.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
 #include "runner/variants.h"
@@ -25,8 +24,7 @@ static bool run_size(lab *l, sheet *s, const op *owner, const kernel *k, uint32_
               lab_time(l, cases, 2, e);
     for (size_t i = 0; ok && i < 2; i++) {
         char text[32];
-        sheet_add_row(s);
-        sheet_put_text(s, "variant", i == 0 ? "alone" : "chained");
+        sheet_add_variant(s, i == 0 ? "alone" : "chained");
         sheet_put_text(s, "kernel", k->name);
         snprintf(text, sizeof text, "%ux%d", out, IN);
         sheet_put_text(s, "matrix", text);
@@ -52,24 +50,13 @@ static bool run(lab *l, sheet *s, err *e) {
 
 /* Conclusions --------------------------------------------------------------------------------- */
 
-/* time = fixed + bytes / bandwidth */
+/* time = fixed + bytes / bandwidth. Under noise no part of the time may grow with the bytes: then there
+ * is no bandwidth. */
 static void find_line(const sheet *s, const char *variant, const char *column, double *fixed_us,
                       double *gb_s) {
-    double parts[2 * MOST], times[MOST];
-    size_t count = 0;
-    for (size_t r = 0; r < sheet_count_rows(s) && count < MOST; r++)
-        if (sheet_is(s, r, "variant", variant, NULL)) {
-            parts[2 * count] = 1;
-            parts[2 * count + 1] = sheet_get(s, r, "bytes") * 1e-3;
-            times[count++] = 1e-3 * sheet_get(s, r, column);
-        }
-    fit f;
-    *fixed_us = *gb_s = NAN;
-    if (fit_parts(parts, times, count, 2, &f, NULL)) {
-        *fixed_us = f.value[0];
-        /* Under noise no part of the time may grow with the bytes: then there is no bandwidth. */
-        *gb_s = f.value[1] > 0 ? 1 / f.value[1] : NAN;
-    }
+    double slope;
+    sheet_fit_line(s, variant, "bytes", column, fixed_us, &slope);
+    *gb_s = slope > 0 ? 1e-3 / slope : NAN;
 }
 
 static void conclude(sheet *s) {
@@ -103,13 +90,9 @@ static void conclude(sheet *s) {
                    large / small, chained);
 }
 
-EXPERIMENT(small_matrix) = {
-    .name = "small_matrix",
-    .order = 40,
+EXPERIMENT(
+    small_matrix, .order = 40,
     .question = "Is a small matrix read slowly, or is a fixed cost mistaken for low bandwidth?",
     .claim = "0.6 GB/s at 60 KB to 5.1 GB/s at 486 KB (about 100 us for each)",
     .how = "bytes of weights, x and y over the median: alone by the wall clock around submit and "
-           "wait, chained by the GPU clock; cold; checked against the oracle",
-    .run = run,
-    .conclude = conclude,
-};
+           "wait, chained by the GPU clock; cold; checked against the oracle");

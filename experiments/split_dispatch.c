@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "experiment.h"
-#include "harness/measure/fit.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
 #include "runner/variants.h"
@@ -46,8 +45,7 @@ static bool run_order(lab *l, sheet *s, const kernel_case *base, bool overlaps, 
     ok = ok && lab_time(l, cases, count, e);
     for (size_t i = 0; i < count; i++) {
         if (ok) {
-            sheet_add_row(s);
-            sheet_put_text(s, "variant", overlaps ? "overlapping" : "serial");
+            sheet_add_variant(s, overlaps ? "overlapping" : "serial");
             sheet_put_text(s, "kernel", base->kernel->name);
             sheet_put(s, "launches", splits[i]);
             lab_put(l, s, &cases[i]);
@@ -75,16 +73,9 @@ static bool run(lab *l, sheet *s, err *e) {
 /* Conclusions --------------------------------------------------------------------------------- */
 
 static double find_slope(const sheet *s, const char *variant) {
-    double rows[2 * MOST], times[MOST];
-    size_t count = 0;
-    for (size_t r = 0; r < sheet_count_rows(s) && count < MOST; r++)
-        if (sheet_is(s, r, "variant", variant, NULL)) {
-            rows[2 * count] = 1;
-            rows[2 * count + 1] = sheet_get(s, r, "launches");
-            times[count++] = 1e-3 * sheet_get(s, r, "gpu_ns");
-        }
-    fit f;
-    return fit_parts(rows, times, count, 2, &f, NULL) ? f.value[1] : NAN;
+    double start, slope;
+    sheet_fit_line(s, variant, "launches", "gpu_ns", &start, &slope);
+    return slope;
 }
 
 static void conclude(sheet *s) {
@@ -110,13 +101,9 @@ static void conclude(sheet *s) {
                    most, overlapping, free_slope);
 }
 
-EXPERIMENT(split_dispatch) = {
-    .name = "split_dispatch",
-    .order = 30,
-    .question = "What does it cost to do one 576x576 product in 1 to 72 launches?",
-    .claim = "none was published",
-    .how = "median GPU time of the whole product, many products in a command buffer (chained), "
-           "warm; all splits interleaved; each launch checked against its oracle",
-    .run = run,
-    .conclude = conclude,
-};
+EXPERIMENT(split_dispatch, .order = 30,
+           .question = "What does it cost to do one 576x576 product in 1 to 72 launches?",
+           .claim = "none was published",
+           .how =
+               "median GPU time of the whole product, many products in a command buffer (chained), "
+               "warm; all splits interleaved; each launch checked against its oracle");

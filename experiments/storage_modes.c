@@ -36,14 +36,10 @@ static void conclude(sheet *s) {
                        : "The quartiles of the two overlap: no difference is visible.");
 }
 
-EXPERIMENT(storage_modes) = {
-    .name = "storage_modes",
-    .order = 110,
+EXPERIMENT(
+    storage_modes, .order = 110,
     .question = "Does it matter whether scratch memory is shared with the CPU or private?",
     .claim = "private scratch is a few percent faster",
     .how = "wall time from the call until the greedy token is known, two models interleaved; every "
            "token compared with that of a checked pass",
-    .has_model = true,
-    .run = run,
-    .conclude = conclude,
-};
+    .has_model = true);

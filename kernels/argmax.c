@@ -162,6 +162,7 @@ static bool argmax_build(kernel_case *c, err *e) {
            argmax_record(c->tape, logits, pvals, pidx, result, n, e);
 }
 
+/* 300007: more threadgroups than argmax_final has threads. */
 static const shape shapes[] = {
     {{1, DRAWN}},
     {{2, DRAWN}},
@@ -178,7 +179,7 @@ static const shape shapes[] = {
     {{10000, DRAWN}},
     {{32000, DRAWN}},
     {{49152, DRAWN}},
-    {{300007, DRAWN}}, /* more threadgroups than argmax_final has threads */
+    {{300007, DRAWN}},
     {{1, ALL_NAN}},
     {{1025, SOME_NAN}},
     {{49152, SOME_NAN}},

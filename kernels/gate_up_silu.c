@@ -107,13 +107,13 @@ static const shape many[] = {
     {{1, 32, 1}},   {{2, 64, 2}},  {{3, 480, 3}},   {{4, 512, 7}}, {{5, 544, 8}},
     {{7, 1024, 9}}, {{8, 96, 16}}, {{9, 1056, 17}}, {{17, 64, 5}}, {{192, 576, 8}},
 };
-static const shape_list many_list = {many, COUNT_OF(many), {{7, 96, 3}}};
+static const shape_list many_list = SHAPE_LIST(many, 7, 96, 3);
 /* Outputs around the 8, 16 and 32, tokens around the 32 and 64 of a tile. */
 static const shape tiled[] = {
     {{1, 32, 1}},    {{7, 64, 33}},   {{9, 96, 31}},   {{17, 128, 32}},
     {{33, 160, 63}}, {{32, 288, 65}}, {{31, 576, 64}}, {{65, 32, 130}},
 };
-static const shape_list tiled_list = {tiled, COUNT_OF(tiled), {{7, 96, 3}}};
+static const shape_list tiled_list = SHAPE_LIST(tiled, 7, 96, 3);
 
 static const kernel kernels[] = {
     NORMED_KERNELS("gate_up_silu", "one simdgroup per output, the norm in the same pass", 4),
@@ -123,13 +123,5 @@ static const kernel kernels[] = {
     NORMED_TILED("gate_up_silu", 1),
 };
 
-const op gate_up_silu_op = {
-    .name = "gate_up_silu",
-    .about = "silu(Wg rmsnorm(x)) * (Wu rmsnorm(x))",
-    .dims = "out x in x tokens",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{7, 96}}},
-    .accepts = gate_up_silu_accepts,
-    .build = gate_up_silu_build,
-};
+OP(gate_up_silu, "silu(Wg rmsnorm(x)) * (Wu rmsnorm(x))", "out x in x tokens", kernels,
+   SHAPE_LIST(shapes, 7, 96), .accepts = gate_up_silu_accepts, .build = gate_up_silu_build);

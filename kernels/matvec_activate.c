@@ -123,13 +123,7 @@ static const kernel kernels[] = {
     LEAN(lean, "each weight decoded once for 8 tokens, 2 rows per simdgroup", 8),
     LEAN(lean_rows, "the same, 4 rows per simdgroup", 16), FORMATS(BLOCKS_OR_FLOATS)};
 
-const op matvec_activate_op = {
-    .name = "matvec_activate",
-    .about = "y = activation(W x + bias), for one x or many",
-    .dims = "out x in x batch x activation x bias",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{7, 256, 1, ACTIVATION_SIGMOID, 1}}},
-    .accepts = matvec_accepts,
-    .build = matvec_activate_build,
-};
+OP(matvec_activate, "y = activation(W x + bias), for one x or many",
+   "out x in x batch x activation x bias", kernels,
+   SHAPE_LIST(shapes, 7, 256, 1, ACTIVATION_SIGMOID, 1), .accepts = matvec_accepts,
+   .build = matvec_activate_build);

@@ -166,12 +166,6 @@ static const kernel kernels[] = {
      .rows = ROWS},
 };
 
-const op matvec_mixed_op = {
-    .name = "matvec_mixed",
-    .about = "up to 7 products in one launch, each in its own format",
-    .dims = "rows x columns x products x first_format",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{5, 64, 7, 6}}},
-    .build = matvec_mixed_build,
-};
+OP(matvec_mixed, "up to 7 products in one launch, each in its own format",
+   "rows x columns x products x first_format", kernels, SHAPE_LIST(shapes, 5, 64, 7, 6),
+   .build = matvec_mixed_build);

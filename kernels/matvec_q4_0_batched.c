@@ -101,12 +101,5 @@ static const kernel kernels[] = {
      .rows = 32},
 };
 
-const op matvec_batched_op = {
-    .name = "matvec_batched",
-    .about = "three products with the same x",
-    .dims = "a x b x c x in",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{7, 3, 5, 96}}},
-    .build = matvec_q4_0_batched_build,
-};
+OP(matvec_batched, "three products with the same x", "a x b x c x in", kernels,
+   SHAPE_LIST(shapes, 7, 3, 5, 96), .build = matvec_q4_0_batched_build);

@@ -1,6 +1,5 @@
 /* normed: what the oracles of ops that fuse a norm with a projection have in common. */
-#ifndef ASSAY_NORMED_H
-#define ASSAY_NORMED_H
+#pragma once
 
 #include "reference/quant.h"
 
@@ -45,5 +44,3 @@ void normed_multiply(const weight_format *f, const void *w, const double *normed
                     8 * outputs, 32),                                                              \
         NORMED_TILE(op_, "_few", "tiles of 16 rows and 8 tokens, columns split in eight", 256,     \
                     8 * outputs, 8)
-
-#endif

@@ -99,13 +99,6 @@ static const kernel kernels[] = {
      .multiple_of = 4},
 };
 
-const op prefill_attention_op = {
-    .name = "prefill_attention",
-    .about = "causal attention of many tokens to the cache",
-    .dims = "tokens x start x heads x kv_heads x head_dim",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{6, 45, 4, 2, 20}}},
-    .accepts = prefill_attention_accepts,
-    .build = prefill_attention_build,
-};
+OP(prefill_attention, "causal attention of many tokens to the cache",
+   "tokens x start x heads x kv_heads x head_dim", kernels, SHAPE_LIST(shapes, 6, 45, 4, 2, 20),
+   .accepts = prefill_attention_accepts, .build = prefill_attention_build);

@@ -170,14 +170,14 @@ static const shape many[] = {
     {{7, 5, 1, 6, 512, 7}},  {{2, 2, 2, 34, 544, 8}},  {{5, 4, 2, 16, 1056, 9}},
     {{0, 9, 3, 64, 576, 8}}, {{10, 9, 3, 64, 96, 17}}, {{100, 2, 1, 128, 1024, 16}},
 };
-static const shape_list many_list = {many, COUNT_OF(many), {{3, 3, 1, 6, 96, 5}}};
+static const shape_list many_list = SHAPE_LIST(many, 3, 3, 1, 6, 96, 5);
 /* Stacked rows around the 16, 32 and 64, tokens around the 32 and 64 of a tile. */
 static const shape tiled[] = {
     {{0, 1, 1, 2, 32, 1}},     {{1, 5, 1, 2, 64, 33}},      {{3, 3, 1, 6, 96, 31}},
     {{7, 1, 1, 22, 160, 63}},  {{2, 2, 1, 16, 288, 65}},    {{0, 9, 3, 64, 576, 8}},
     {{10, 3, 1, 64, 128, 64}}, {{100, 2, 1, 128, 32, 130}},
 };
-static const shape_list tiled_list = {tiled, COUNT_OF(tiled), {{3, 3, 1, 6, 96, 5}}};
+static const shape_list tiled_list = SHAPE_LIST(tiled, 3, 3, 1, 6, 96, 5);
 
 static const kernel kernels[] = {
     NORMED_KERNELS("qkv_rope_append", "two rows per simdgroup, the norm in the same pass", 8),
@@ -187,13 +187,6 @@ static const kernel kernels[] = {
     NORMED_TILED("qkv_rope_append", 2),
 };
 
-const op qkv_rope_append_op = {
-    .name = "qkv_rope_append",
-    .about = "norm, query, key and value, rotated and appended to the caches",
-    .dims = "pos x heads x kv_heads x head_dim x in x tokens",
-    .kernels = kernels,
-    .kernel_count = COUNT_OF(kernels),
-    .shapes = {shapes, COUNT_OF(shapes), {{3, 3, 1, 6, 96}}},
-    .accepts = qkv_rope_append_accepts,
-    .build = qkv_rope_append_build,
-};
+OP(qkv_rope_append, "norm, query, key and value, rotated and appended to the caches",
+   "pos x heads x kv_heads x head_dim x in x tokens", kernels, SHAPE_LIST(shapes, 3, 3, 1, 6, 96),
+   .accepts = qkv_rope_append_accepts, .build = qkv_rope_append_build);

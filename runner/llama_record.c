@@ -41,11 +41,16 @@ static bool record_products(model *m, tape *t, const weight *const w[3], slice x
     return true;
 }
 
+/* Norms and what follows them in one launch, where there is a kernel for it. */
+static bool fuses_norms(const model *m) {
+    return m->fusion == FUSION_BEST || m->fusion == FUSION_MOST;
+}
+
 /* A norm of x and the products after it. */
 static bool record_normed(model *m, tape *t, const weight *norm, const weight *const w[3],
                           const slice y[3], uint32_t tokens, err *e) {
     const llama_scratch *a = &get_own(m)->scratch;
-    bool is_fused = m->norms == NORMS_FUSED && tokens == 1 && is_all_q4_0(w);
+    bool is_fused = m->fusion == FUSION_ROWS && tokens == 1 && is_all_q4_0(w);
     if (!is_fused)
         return record_norm(m, t, a->x, norm, a->normed, tokens, e) &&
                record_products(m, t, w, a->normed, y, tokens, e);
@@ -147,7 +152,7 @@ static bool record_qkv(model *m, tape *t, const llama_layer *l, const llama_cach
     const llama_scratch *a = &get_own(m)->scratch;
     variants_heads h = get_heads(m);
     bool has_bias = l->q_bias.format || l->k_bias.format || l->v_bias.format;
-    bool can_fuse = m->norms == NORMS_FASTEST && !has_bias && get_own(m)->freqs.buffer &&
+    bool can_fuse = fuses_norms(m) && !has_bias && get_own(m)->freqs.buffer &&
                     l->k.format == l->q.format && l->v.format == l->q.format;
     const kernel *k =
         can_fuse ? variants_pick_qkv(&m->variants, l->q.format, &h, s->hidden, tokens) : NULL;
@@ -172,7 +177,7 @@ static bool record_gate_up_apart(model *m, tape *t, const llama_layer *l, uint32
 
 static bool record_gate_up(model *m, tape *t, const llama_layer *l, uint32_t tokens, err *e) {
     const llama_scratch *a = &get_own(m)->scratch;
-    bool can_fuse = m->norms == NORMS_FASTEST && !l->gate_bias.format && !l->up_bias.format &&
+    bool can_fuse = fuses_norms(m) && !l->gate_bias.format && !l->up_bias.format &&
                     l->up.format == l->gate.format;
     const kernel *k = can_fuse ? variants_pick_gate_up(&m->variants, l->gate.format, l->gate.rows,
                                                        l->gate.columns, tokens)
@@ -206,7 +211,7 @@ static bool record_head(model *m, tape *t, uint32_t tokens, err *e) {
     tape_mark(t, "head");
     const weight *head = &l->weights.head;
     const kernel *fused =
-        m->norms == NORMS_FASTEST
+        fuses_norms(m)
             ? variants_pick_normed_matvec(&m->variants, head->format, head->rows, head->columns)
             : NULL;
     if (fused)

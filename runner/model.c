@@ -48,7 +48,6 @@ static bool open_parts(model *m, const model_options *o, err *e) {
     if (m->context && m->tile > m->context)
         m->tile = m->context;
     m->shared_scratch = o->shared_scratch;
-    m->norms = o->norms;
     m->fusion = o->fusion;
     m->variants =
         (variants_basis){m->device ? device_get_facts(m->device) : NULL, o->tuned, o->watch};

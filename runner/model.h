@@ -24,23 +24,19 @@ typedef struct {
     uint32_t context; /* tokens that the model was made for; 0: any number */
 } model_shape;
 
-/* How many ops a launch does, where a family has the choice. */
+/* How many ops a launch does, where the family and the weights leave a choice. */
 typedef enum {
     FUSION_BEST, /* as many as pays off on the device */
     FUSION_NONE, /* one, to measure what fusing saves */
-    FUSION_MOST  /* as on a GPU, to check it on the software device */
+    FUSION_MOST, /* as on a GPU, to check it on the software device */
+    FUSION_ROWS  /* to measure it: norms in the products after them, each row of which computes its
+                    own; a family without such products fuses as FUSION_BEST */
 } model_fusion;
-
-/* How a norm and the products after it are launched for one token: as is fastest on the device; the
- * norm in a launch of its own; or in every product, each row of which computes the norm. The last
- * two are for measuring, where the family and the weights allow it. */
-typedef enum { NORMS_FASTEST, NORMS_APART, NORMS_FUSED } model_norms;
 
 typedef struct {
     uint32_t context; /* tokens to have room for; 0: as many as the model was made for */
     uint32_t tile;    /* tokens of a prompt that go through the layers together; 0: the device's */
     bool shared_scratch; /* scratch that the CPU can see, to measure what that costs */
-    model_norms norms;
     model_fusion fusion;
     const struct model_family *family; /* NULL: the one that the file names */
     /* Which kernels are fastest, as measured; NULL: as rules say. Must outlive the model. */

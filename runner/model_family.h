@@ -128,7 +128,6 @@ struct model {
     uint32_t context; /* 0: no limit */
     uint32_t tile;
     bool shared_scratch;
-    model_norms norms;
     model_fusion fusion;
     variants_basis variants; /* which kernels it takes */
     slice logits;            /* (vocab) */

@@ -302,7 +302,7 @@ const kernel *variants_pick_batched(const variants_basis *v, const uint32_t rows
 /* A layer of one token is short: on a GPU a launch more costs as much as what it computes. On the
  * software device a launch costs little, and a threadgroup that waits at barriers much. */
 static bool is_fused(const device_facts *d, model_fusion f, uint32_t tokens) {
-    return tokens == 1 && (f == FUSION_MOST || (f == FUSION_BEST && !d->emulated));
+    return tokens == 1 && (f == FUSION_MOST || (f != FUSION_NONE && !d->emulated));
 }
 
 const kernel *variants_pick_mixed(const variants_basis *v, model_fusion f, uint32_t tokens) {

@@ -5,8 +5,7 @@
  *
  * Whole numbers stay whole (1/2 is 0, and an overflow is an error); with a number that has a
  * fraction, arithmetic is in double. Both sides of && || and ?: are computed. */
-#ifndef ASSAY_EXPRESSION_H
-#define ASSAY_EXPRESSION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@ typedef bool expression_names(void *context, const char *name, number *out);
 /* EXIT_USAGE with a sentence if the text is no expression or a name has no value. */
 bool expression_evaluate(const char *text, expression_names *find, void *context, number *out,
                          err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* line: the pieces of a line of a text that people write (descriptions of ops and of launches).
  * Lines are cut in place. */
-#ifndef ASSAY_LINE_H
-#define ASSAY_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ bool line_split(char *text, const char **parts, size_t most, size_t *count);
 /* How many characters at the start of the text are a name: letters, digits after the first, _. */
 size_t line_count_name(const char *text);
 bool line_is_name(const char *text);
-
-#endif

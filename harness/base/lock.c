@@ -49,7 +49,7 @@ static bool try_lock(lock *l, const char *path, err *e) {
 
 lock *lock_take(const char *path, err *e) {
     lock *l = array_new(1, sizeof *l);
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = path_get_name(path);
     if (path_print(l->path, sizeof l->path, e, "%.*s.%s.lock", (int)(name - path), path, name) &&
         try_lock(l, path, e))
         return l;

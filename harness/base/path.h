@@ -10,3 +10,8 @@ bool path_print(char *path, size_t size, err *e, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* What a name means in a folder: itself if it is absolute. */
 bool path_join(char *path, size_t size, err *e, const char *folder, const char *name);
+
+/* The part after the last slash. */
+const char *path_get_name(const char *path);
+/* Does it end so, with something before that? */
+bool path_ends_with(const char *path, const char *end);

@@ -16,11 +16,6 @@
 
 enum { MAX_SOURCES = 16 };
 
-static bool has_ending(const char *name, const char *ending) {
-    size_t n = strlen(name), k = strlen(ending);
-    return n > k && strcmp(name + n - k, ending) == 0;
-}
-
 /* Files --------------------------------------------------------------------------------------- */
 
 static int is_visible(const struct dirent *d) {
@@ -55,7 +50,7 @@ static bool read_folder(const char *folder, const char *inside, mutant_list *l, 
         char name[PATH_MAX];
         const char *own = entries[i]->d_name;
         ok = ok && path_print(name, sizeof name, e, "%s%s", inside, own);
-        if (ok && (has_ending(own, ".metal") || has_ending(own, ".h")))
+        if (ok && (path_ends_with(own, ".metal") || path_ends_with(own, ".h")))
             ok = read_file(folder, name, l, e);
         else if (ok && !*inside && !strchr(own, '.')) {
             strcat(name, "/");

@@ -20,8 +20,7 @@
  * `overread` after `in NAME` says that it may be read past its end. A text may have several kernel
  * lines; a rival is one of them. Expressions (expression.h) are over the sizes of the op's shape, the
  * scalars of our launch, NAME.bytes of each buffer, and group_size, the threads of a threadgroup. */
-#ifndef ASSAY_RIVAL_H
-#define ASSAY_RIVAL_H
+#pragma once
 
 #include <limits.h>
 
@@ -113,5 +112,3 @@ typedef struct {
  * its buffers. p must outlive the tape. EXIT_USAGE if the description does not fit, EXIT_CANNOT if it
  * is not for such a case. */
 bool rival_record(const rival *r, const kernel_case *c, tape *t, rival_problem *p, err *e);
-
-#endif

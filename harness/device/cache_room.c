@@ -14,6 +14,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 
 #define DEFAULT_LIMIT ((uint64_t)1000000000)
 enum { YOUNG_SECONDS = 600 };
@@ -31,11 +32,6 @@ typedef struct {
     cache_file *items;
     size_t count, room;
 } file_list;
-
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), tail = strlen(end);
-    return length > tail && strcmp(text + length - tail, end) == 0;
-}
 
 static void add_file(file_list *l, const char *path, const struct stat *s) {
     l->items = array_grow(l->items, l->count, &l->room, sizeof *l->items);
@@ -93,7 +89,7 @@ bool cache_room_find(cache_facts *out, err *e) {
     file_list l = {.count = 0};
     list_files(&l, out->path, 0);
     for (size_t i = 0; i < l.count; i++) {
-        bool is_sum = ends_with(l.items[i].path, ".sum");
+        bool is_sum = path_ends_with(l.items[i].path, ".sum");
         out->bytes += l.items[i].bytes;
         out->files += !is_sum;
         out->seconds += is_sum ? read_seconds(l.items[i].path) : 0;
@@ -153,7 +149,7 @@ void cache_room_trim(void) {
         const cache_file *f = &l.items[i];
         if (f->used > now - YOUNG_SECONDS)
             break;
-        if (ends_with(f->path, ".sum"))
+        if (path_ends_with(f->path, ".sum"))
             continue; /* leaves with its file */
         remove_entry(f->path);
         bytes -= f->bytes;

@@ -9,8 +9,7 @@
  * Every buffer made here has a guard zone before and after its contents, filled with a pattern that
  * is NaN in every float type, so that a kernel that reads outside gives NaN and one that writes
  * outside is found by buffer_check_guards. */
-#ifndef ASSAY_DEVICE_H
-#define ASSAY_DEVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -219,5 +218,3 @@ extern const device_ops metal_device_ops; /* where the build defines ASSAY_METAL
 void constant_spell(const constant_value *v, msl_constant_text *out);
 /* Does the file have these function constants, with these types? */
 bool constant_check(const msl_unit *u, const constant_value *values, size_t count, err *e);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * They only save time: where they cannot be made, kernels are compiled without them; and what does
  * not compile with them is compiled again without, so that no error and no message is theirs. */
-#ifndef ASSAY_PRECOMPILED_H
-#define ASSAY_PRECOMPILED_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -23,5 +22,3 @@ typedef struct {
  * the options from others of the same cache. */
 const char *precompiled_find(precompiled *p, const code_cache *cache, uint32_t how,
                              const char *const *options);
-
-#endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 
 extern char **environ;
 
@@ -219,9 +220,8 @@ static void read_frame(const char *line, finding *f) {
         f->line = atoi(colon + 1);
         *colon = 0;
     }
-    const char *slash = strrchr(place, '/');
     if (f->line > 0)
-        snprintf(f->file, sizeof f->file, "%.127s", slash ? slash + 1 : place);
+        snprintf(f->file, sizeof f->file, "%.127s", path_get_name(place));
 }
 
 enum { MOST_LINES = 6 }; /* of one report, after the first */

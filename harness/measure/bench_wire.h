@@ -4,8 +4,7 @@
  *   roof        the roof alone
  *   check:R:C   rival number R against the oracle of case C, before anything is timed
  *   M:C         times case C and, interleaved, the rivals of the mask M */
-#ifndef ASSAY_BENCH_WIRE_H
-#define ASSAY_BENCH_WIRE_H
+#pragma once
 
 #include "bench.h"
 
@@ -51,5 +50,3 @@ typedef struct {
  * a description does not fit. */
 rival_verdict *bench_check_rivals(const bench_settings *s, const device_facts *f,
                                   const bench_list *cases, err *e);
-
-#endif

@@ -9,6 +9,7 @@
 
 #include "comparison.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 
 /* Files of one side, each with the name that pairs it with the other side: its name without
  * folders, or empty if no folder was given: then all files are runs of one thing, whatever they are
@@ -45,13 +46,10 @@ static bool add_source(source_list *l, const char *name, const char *path, err *
 
 /* NAME.csv that has NAME.samples.csv beside it. */
 static bool is_result(const char *folder, const char *name) {
-    size_t length = strlen(name);
     char path[PATH_MAX], samples[PATH_MAX];
     struct stat s;
-    if (length < 5 || strcmp(name + length - 4, ".csv") != 0 ||
-        (length > 12 && strcmp(name + length - 12, ".samples.csv") == 0))
-        return false;
-    return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
+    return path_ends_with(name, ".csv") && !path_ends_with(name, ".samples.csv") &&
+           snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path &&
            results_find_samples_path(path, samples, sizeof samples, NULL) && stat(samples, &s) == 0;
 }
 
@@ -78,9 +76,9 @@ static bool read_side(const char *const *paths, size_t count, bool has_folders, 
                       err *e) {
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
-        const char *slash = strrchr(paths[i], '/'), *name = slash ? slash + 1 : paths[i];
-        ok = os_is_folder(paths[i]) ? read_folder(paths[i], out, e)
-                                    : add_source(out, has_folders ? name : "", paths[i], e);
+        ok = os_is_folder(paths[i])
+                 ? read_folder(paths[i], out, e)
+                 : add_source(out, has_folders ? path_get_name(paths[i]) : "", paths[i], e);
     }
     return ok;
 }

@@ -11,11 +11,10 @@
 #include "harness/base/path.h"
 
 bool history_find_path(const char *path, char *out, size_t size, err *e) {
-    size_t length = strlen(path);
-    if (length < 5 || strcmp(path + length - 4, ".csv") != 0)
+    if (!path_ends_with(path, ".csv"))
         return err_set(e, EXIT_USAGE, "a history belongs to a file NAME.csv, not to '%.120s'",
                        path);
-    return path_print(out, size, e, "%.*s.history.csv", (int)(length - 4), path);
+    return path_print(out, size, e, "%.*s.history.csv", (int)strlen(path) - 4, path);
 }
 
 /* By order statistics: no shape of the distribution is assumed. */

@@ -42,17 +42,12 @@ static void add_cell(csv *c, const char *cell) {
     csv_add_text(c, text);
 }
 
-static const char *get_file_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static void add_row(csv *c, const result_row *row, const char *samples_path) {
     result_row whole = *row;
     char text[512];
     bool is_number;
     if (row->gpu.count > 0)
-        snprintf(whole.samples, sizeof whole.samples, "%.120s", get_file_name(samples_path));
+        snprintf(whole.samples, sizeof whole.samples, "%.120s", path_get_name(samples_path));
     for (int i = 0; i < RESULT_COLUMNS; i++) {
         result_get_column(&whole, i, text, sizeof text, &is_number);
         add_cell(c, text);
@@ -202,7 +197,7 @@ static bool is_alike(const results_meta *a, const results_meta *b) {
 /* FOLDER/NAME.csv becomes FOLDER/baselines/NAME-DATE.csv, and so do its samples. */
 static bool move_aside(const results *r, char *moved, size_t size, err *e) {
     char date[64], samples[PATH_MAX];
-    const char *name = get_file_name(r->path);
+    const char *name = path_get_name(r->path);
     host_get_date(date, sizeof date);
     for (char *from = date, *to = date;; from++)
         if (*from != ':' && !(*to++ = *from))
@@ -300,7 +295,7 @@ static csv *make_rows(const results_table *t, const char *samples_path) {
     for (size_t r = 0; r < t->rows; r++) {
         bool is_timed = strtod(get_cell(t, r, n), NULL) > 0;
         for (size_t i = 0; i < t->columns; i++)
-            add_cell(c, i == samples && is_timed ? get_file_name(samples_path) : get_cell(t, r, i));
+            add_cell(c, i == samples && is_timed ? path_get_name(samples_path) : get_cell(t, r, i));
         csv_end_row(c);
     }
     return c;

@@ -36,11 +36,10 @@ bool results_find_folder(const char *name, char *path, size_t size, err *e) {
 }
 
 bool results_find_samples_path(const char *path, char *out, size_t size, err *e) {
-    size_t length = strlen(path);
-    if (length < 5 || strcmp(path + length - 4, ".csv") != 0)
+    if (!path_ends_with(path, ".csv"))
         return err_set(e, EXIT_USAGE, "results are written to a file NAME.csv, not to '%.120s'",
                        path);
-    return path_print(out, size, e, "%.*s.samples.csv", (int)(length - 4), path);
+    return path_print(out, size, e, "%.*s.samples.csv", (int)strlen(path) - 4, path);
 }
 
 static csv_file *read_whole_lines(const char *path, err *e) {

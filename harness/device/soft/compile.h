@@ -1,7 +1,6 @@
 /* compile: C++ text of one pipeline in, a loaded kernel out; compiled once and kept in the cache.
  */
-#ifndef ASSAY_SOFT_COMPILE_H
-#define ASSAY_SOFT_COMPILE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -36,5 +35,3 @@ void soft_unload(soft_loaded *loaded);
  * False only if clang could not be asked. */
 bool soft_compiler_check_syntax(soft_compiler *c, const char *text, bool *is_right, char **messages,
                                 err *e);
-
-#endif
