@@ -66,17 +66,26 @@ static bool is_alike(const choice *a, const choice *b, int at) {
     return choice_compare(&moved, b) == 0;
 }
 
+/* How far apart two sizes are, as a ratio of at least 1. */
+static double find_ratio(uint32_t a, uint32_t b) {
+    double more = a > b ? a : b, less = a > b ? b : a;
+    return (more + 1) / (less + 1); /* a size may be 0 */
+}
+
 const kernel *tuned_find(const tuned *t, const choice *c) {
     bool is_tokens;
     int at = choice_find_slide(c->op, &is_tokens);
     uint32_t asked = at < 0 ? 0 : c->shape.dim[at];
-    const tuned_row *best = NULL; /* rows are in ascending order of their sizes */
+    const tuned_row *best = NULL;
+    double nearest = INFINITY;
     for (size_t i = 0; i < t->count; i++) {
         const tuned_row *r = &t->items[i];
         uint32_t size = at < 0 ? 0 : r->choice.shape.dim[at];
-        if (is_alike(&r->choice, c, at) && (!is_tokens || (size == 1) == (asked == 1)) &&
-            (!best || size <= asked))
-            best = r;
+        if (!is_alike(&r->choice, c, at) || (is_tokens && (size == 1) != (asked == 1)) ||
+            !(find_ratio(size, asked) < nearest))
+            continue;
+        best = r;
+        nearest = find_ratio(size, asked);
     }
     return best && choice_takes(c, best->way, NULL) ? best->way : NULL;
 }

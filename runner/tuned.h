@@ -1,11 +1,10 @@
 /* tuned: which way is fastest for a choice on a device, as `assay tune` measured it.
  *
  * The table is results/<device>/tuned.csv: a row per choice. A person may read and edit it; only
- * the columns op, format, accumulates, shape and kernel must be there. A row stands for other
- * shapes too that differ only in tokens or in the length of the cache: it holds from its own
- * number up to that of the next row, and the first also below; one token stands for itself alone.
- * Everything else must be equal. A row whose kernels changed since (column hash) is still used:
- * tune times it again. */
+ * the columns op, format, accumulates, shape and kernel must be there. A row stands for other shapes
+ * too that differ only in tokens or in the length of the cache, where it is the nearest by ratio;
+ * one token stands for itself alone. Everything else must be equal. A row whose kernels changed
+ * since (column hash) is still used: tune times it again. */
 #ifndef ASSAY_TUNED_H
 #define ASSAY_TUNED_H
 
