@@ -2,7 +2,6 @@
 #include "lab.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,10 +37,8 @@ lab *lab_new(const lab_options *o, err *e) {
     meter_options how = make_options(o->level);
     assert(l);
     l->options = *o;
-    char table[PATH_MAX];
     if ((l->device = device_open_with(o->device, &(device_options){.math = o->math}, e)) &&
-        (l->lib = library_new(l->device, NULL, e)) &&
-        tuned_open(lab_get_facts(l), &l->tuned, table, sizeof table, e)) {
+        (l->lib = library_new(l->device, NULL, e)) && tuned_open(lab_get_facts(l), &l->tuned, e)) {
         l->variants = (variants_basis){.facts = lab_get_facts(l), .table = l->tuned};
         l->meter = meter_new(l->lib, &bandwidth_roof_kernels, &how);
         return l;

@@ -8,6 +8,8 @@
 #ifndef ASSAY_TUNED_H
 #define ASSAY_TUNED_H
 
+#include <limits.h>
+
 #include "choice.h"
 #include "harness/measure/result_row.h"
 
@@ -26,6 +28,7 @@ typedef struct {
 typedef struct tuned {
     tuned_row *items; /* in the order of choice_compare */
     size_t count, capacity;
+    char path[PATH_MAX]; /* of the file it was read from; "": none */
 } tuned;
 
 /* A row about which nothing is known but the choice. */
@@ -53,8 +56,8 @@ void tuned_get_column(const tuned_row *r, int i, char *text, size_t size, bool *
 
 /* results/<device>/tuned.csv */
 bool tuned_find_path(const device_facts *f, char *path, size_t size, err *e);
-/* The table that is used on a device: that file, or the one that ASSAY_TUNED names; `path` is
- * empty and *out NULL if there is none or ASSAY_TUNED is "off". */
-bool tuned_open(const device_facts *f, tuned **out, char *path, size_t size, err *e);
+/* The table that is used on a device: that file, or the one that ASSAY_TUNED names; *out is
+ * NULL if there is none or ASSAY_TUNED is "off". */
+bool tuned_open(const device_facts *f, tuned **out, err *e);
 
 #endif
