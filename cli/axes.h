@@ -2,8 +2,7 @@
  *
  * An axis that is not given matches everything. A word that no kernel has is an error that names
  * the nearest valid one. */
-#ifndef ASSAY_AXES_H
-#define ASSAY_AXES_H
+#pragma once
 
 #include "harness/check/op.h"
 
@@ -54,5 +53,3 @@ void axes_get_format(const kernel *k, char *text, size_t size);
 /* An error: no `what` is called `word`; names the nearest one. */
 bool axes_refuse_word(const char *what, const char *word, const char *const *known, size_t count,
                       err *e);
-
-#endif

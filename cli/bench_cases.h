@@ -3,8 +3,7 @@
  *
  * Shapes need not be those of the registry. Any that has the right number of sizes and that the
  * kernel takes will do. */
-#ifndef ASSAY_BENCH_CASES_H
-#define ASSAY_BENCH_CASES_H
+#pragma once
 
 #include "cases.h"
 #include "harness/measure/bench.h"
@@ -27,5 +26,3 @@ bool bench_cases_parse(const char *name, bench_case *out, err *e);
 bool bench_cases_is_pick(const struct variants_basis *v, const kernel_case *t);
 void bench_cases_add(bench_list *l, const bench_case *c);
 void bench_cases_free(bench_list *l);
-
-#endif

@@ -1,7 +1,6 @@
 /* bench_files: where `bench` keeps its rows: the file of the device, and named baselines in the folder
  * baselines/ beside it. */
-#ifndef ASSAY_BENCH_FILES_H
-#define ASSAY_BENCH_FILES_H
+#pragma once
 
 #include "bench_cases.h"
 #include "harness/measure/results.h"
@@ -22,5 +21,3 @@ bool bench_files_find_baseline(const char *rows, const char *text, char *path, s
  * the same source of the kernels and in the same math mode. *kept counts them. */
 bool bench_files_drop_finished(const char *rows, const results_meta *m, const device_facts *f,
                                bench_list *l, size_t *kept, err *e);
-
-#endif

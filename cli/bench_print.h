@@ -1,6 +1,5 @@
 /* bench_print: rows of `bench` for people as they come, or all of them as JSON or Markdown. */
-#ifndef ASSAY_BENCH_PRINT_H
-#define ASSAY_BENCH_PRINT_H
+#pragma once
 
 #include "bench_cases.h"
 #include "comparison_print.h"
@@ -20,5 +19,3 @@ void bench_print_head(FILE *out, const results_meta *m); /* as comments */
 void bench_print_json(FILE *out, const results_meta *m, const result_row *rows, size_t count,
                       comparison_list *compared, const comparison_options *o);
 void bench_print_markdown(FILE *out, const results_meta *m, const result_row *rows, size_t count);
-
-#endif

@@ -143,8 +143,7 @@ static bool find_input(const char *name, distribution *d, err *e) {
 /* Keeps the cases of l that a filter matches. */
 static bool apply_filters(const case_query *q, case_list *l, err *e) {
     size_t kept = 0;
-    bool *has_matched = calloc(q->filter_count + 1, sizeof *has_matched);
-    assert(has_matched);
+    bool *has_matched = array_new(q->filter_count + 1, sizeof *has_matched);
     for (size_t i = 0; i < l->count; i++) {
         bool is_wanted = q->filter_count == 0;
         for (size_t f = 0; f < q->filter_count; f++)

@@ -1,7 +1,6 @@
 /* cases: every case that can be run, from the registry: kernel x shape that it takes, and every
  * input distribution for one shape of each op. Names are "kernel/shape/input". */
-#ifndef ASSAY_CASES_H
-#define ASSAY_CASES_H
+#pragma once
 
 #include "axes.h"
 #include "harness/check/kernel_case.h"
@@ -27,5 +26,3 @@ bool cases_parse(const char *name, kernel_case *out);
 /* Does this filter match this case? */
 bool cases_match(const char *filter, const kernel_case *c);
 void cases_free(case_list *l);
-
-#endif

@@ -314,6 +314,8 @@ static exit_code finish(run *r) {
                                                     : EXIT_OK;
     if (r->comparison.count == 0)
         return code;
+    if (settings.markdown)
+        putchar('\n');
     exit_code verdict = comparison_print(&r->comparison, &o, settings.json ? stderr : stdout);
     return code ? code : verdict;
 }

@@ -41,12 +41,11 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     comparison_list l = {NULL, 0};
     timing_clock clock;
     size_t first = settings.split ? settings.split : 1;
-    if ((!settings.split && count != 2) || first >= count) {
-        err_set(e, EXIT_USAGE,
-                "compare takes two result files or folders, BASE and NEW, or several runs per "
-                "side: BASE... -- NEW...");
-        return e->code;
-    }
+    if ((!settings.split && count != 2) || first >= count)
+        return err_code(
+            e, EXIT_USAGE,
+            "compare takes two result files or folders, BASE and NEW, or several runs per "
+            "side: BASE... -- NEW...");
     exit_code code;
     if (find_clock(&clock, e) &&
         comparison_read(names, first, names + first, count - first, clock, &l, e)) {

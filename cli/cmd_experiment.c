@@ -8,6 +8,7 @@
 
 #include "experiment_files.h"
 #include "experiments/experiment.h"
+#include "harness/base/array.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
@@ -60,8 +61,7 @@ static lab_level get_level(void) {
 /* The worker --------------------------------------------------------------------------------- */
 
 static void *run_task(void *context, const char *task, size_t *bytes, bool *retire) {
-    answer *a = calloc(1, sizeof *a);
-    assert(a);
+    answer *a = array_new(1, sizeof *a);
     sheet *s = NULL;
     uint64_t start = os_now_ns();
     const experiment *x = experiment_find(task);
@@ -237,8 +237,7 @@ static void list_as_json(void) {
     for (size_t i = 0; i < experiment_count; i++) {
         fputs(i ? ",\n    {" : "\n    {", stdout);
         json_print_field(stdout, "experiment", experiments[i]->name);
-        fputs(", ", stdout);
-        json_print_field(stdout, "question", experiments[i]->question);
+        json_add_field(stdout, "question", experiments[i]->question);
         putchar('}');
     }
     puts("\n  ]\n}");
@@ -289,10 +288,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return serve(e);
     if (count == 0)
         return list_experiments();
-    if (count > MOST_EXPERIMENTS) {
-        err_set(e, EXIT_USAGE, "%zu names are too many; `all` is every experiment", count);
-        return e->code;
-    }
+    if (count > MOST_EXPERIMENTS)
+        return err_code(e, EXIT_USAGE, "%zu names are too many; `all` is every experiment", count);
     static const char *chosen[MOST_EXPERIMENTS];
     static delivery s;
     device_facts facts;

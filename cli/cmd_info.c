@@ -155,11 +155,9 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         puts("]\n}");
     if (!d)
         return e->code;
-    if (settings.field && !settings.is_found) {
-        err_set(e, EXIT_USAGE, "info has no line '%.40s'; `assay info` shows all of them",
-                settings.field);
-        return e->code;
-    }
+    if (settings.field && !settings.is_found)
+        return err_code(e, EXIT_USAGE, "info has no line '%.40s'; `assay info` shows all of them",
+                        settings.field);
     return EXIT_OK;
 }
 

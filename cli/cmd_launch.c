@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/worker.h"
 #include "harness/check/launch_run.h"
@@ -198,8 +199,8 @@ static void *run_launch(void *context, const char *task, size_t *bytes, bool *re
     fclose(out);
     *bytes = sizeof a + used;
     *retire = true;
-    char *all = malloc(*bytes);
-    assert(all && text);
+    char *all = array_new(1, *bytes);
+    assert(text);
     memcpy(all, &a, sizeof a);
     memcpy(all + sizeof a, text, used);
     free(text);

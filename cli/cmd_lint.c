@@ -58,14 +58,10 @@ static void free_paths(path_list *list) {
     free(list->paths);
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 /* Every .metal file below a folder; what begins with a dot is left out. */
 static bool add_folder(path_list *list, const char *folder, int depth, err *e) {
     struct dirent **entries;
-    int n = depth < 32 ? scandir(folder, &entries, NULL, by_name) : 0;
+    int n = depth < 32 ? scandir(folder, &entries, NULL, alphasort) : 0;
     if (n < 0)
         return err_set(e, EXIT_USAGE, "cannot read the folder %.200s", folder);
     bool ok = true;

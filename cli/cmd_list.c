@@ -219,8 +219,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         return e->code;
     if ((settings.json ? print_json(&s) : settings.md ? print_markdown(&s) : print_table(&s)) > 0)
         return EXIT_OK;
-    err_set(e, EXIT_USAGE, "no kernel has the given format, variant and accumulation");
-    return e->code;
+    return err_code(e, EXIT_USAGE, "no kernel has the given format, variant and accumulation");
 }
 
 const verb verb_list = {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cases.h"
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/root.h"
@@ -58,8 +59,7 @@ typedef struct {
  * unmutated, before any mutant. */
 static void find_plain(delivery *s) {
     size_t room = s->list->count * MUTANT_KERNELS;
-    s->plain = calloc(room + 1, sizeof *s->plain);
-    assert(s->plain);
+    s->plain = array_new(room + 1, sizeof *s->plain);
     for (size_t i = 0; i < s->list->count; i++) {
         const mutant *m = &s->list->items[i];
         for (size_t k = 0; k < m->kernel_count && k < MUTANT_KERNELS; k++) {
@@ -172,9 +172,8 @@ static bool run_workers(delivery *s, const char *scratch, const char *const *tas
 
 static bool run_tasks(delivery *s, const char *scratch, err *e) {
     size_t count = s->plain_count + s->list->count - s->before;
-    char(*names)[24] = calloc(count + 1, sizeof *names);
-    const char **tasks = calloc(count + 1, sizeof *tasks);
-    assert(names && tasks);
+    char(*names)[24] = array_new(count + 1, sizeof *names);
+    const char **tasks = array_new(count + 1, sizeof *tasks);
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++) {
         snprintf(names[i], sizeof names[i], "%zu", i);
@@ -259,10 +258,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
         return e->code;
     if (worker_folder)
         return mutant_serve(worker_folder, seed, timeout_s, find_cases, e);
-    if (resume && !csv_path) {
-        err_set(e, EXIT_USAGE, "--resume needs --csv FILE: the run to continue");
-        return e->code;
-    }
+    if (resume && !csv_path)
+        return err_code(e, EXIT_USAGE, "--resume needs --csv FILE: the run to continue");
     case_query query = {.filters = names, .filter_count = count};
     const suite soft = {.device = "soft"};
     case_list cases = {NULL, 0};

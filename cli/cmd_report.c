@@ -1,10 +1,10 @@
 /* cmd_report: `assay report`. Stored results as one page. */
-#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "experiments/experiment.h"
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/root.h"
 #include "report/page.h"
@@ -21,8 +21,7 @@ static bool draw(const claim_list *claims, const store *s, err *e) {
     char home[PATH_MAX], root[PATH_MAX], path[PATH_MAX + 32], folder[PATH_MAX];
     if (!os_find_home(home, sizeof home, e) || !root_find(root, sizeof root, e))
         return false;
-    const char **names = calloc(experiment_count + 1, sizeof *names);
-    assert(names);
+    const char **names = array_new(experiment_count + 1, sizeof *names);
     for (size_t i = 0; i < experiment_count; i++)
         names[i] = experiments[i]->name;
     page_content c = {

@@ -1,12 +1,12 @@
 /* cmd_run: `assay run`. Text from a model: the text goes to stdout as it is generated, the timings
  * to stderr. */
-#include <assert.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "input.h"
 #include "open_model.h"
@@ -157,8 +157,7 @@ static char *get_prompt(const gguf *g, size_t *bytes, err *e) {
         text = input_read(TOKENIZER_TEXT_MAX, bytes, e);
     } else {
         *bytes = strlen(settings.prompt);
-        text = malloc(*bytes + 1);
-        assert(text);
+        text = array_new(1, *bytes + 1);
         memcpy(text, settings.prompt, *bytes + 1);
     }
     if (!text || !settings.chat)
@@ -251,8 +250,7 @@ static bool save_state(model *m, const stream *out, uint32_t start, const genera
                        err *e) {
     if (!settings.save_state)
         return true;
-    float *logits = malloc(model_get_shape(m)->vocab * sizeof *logits);
-    assert(logits);
+    float *logits = array_new(model_get_shape(m)->vocab, sizeof *logits);
     bool is_seen = model_get_position(m) == start + r->prompt_tokens + r->tokens;
     bool ok = (is_seen || model_forward_token(m, out->token, PLAY_WHOLE, logits, NULL, e)) &&
               model_write_state(m, settings.save_state, e);

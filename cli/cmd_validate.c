@@ -85,9 +85,7 @@ static void add_csv_rows(csv *file, const finding_list *found) {
     static const char *const names[] = {"case",  "class",  "file",  "line",    "thread",
                                         "group", "buffer", "label", "element", "outside_by",
                                         "bytes", "count",  "text"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        csv_add_text(file, names[i]);
-    csv_end_row(file);
+    csv_add_row(file, names, sizeof names / sizeof *names);
     for (size_t i = 0; i < found->count; i++) {
         const finding *f = &found->items[i];
         char thread[48], group[48], number[32];

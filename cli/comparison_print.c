@@ -84,16 +84,13 @@ static void print_json_row(const comparison_row *r, const comparison_options *o,
     char why[640];
     verdict_explain(t, o->min_effect, why, sizeof why);
     json_print_field(out, "case", r->key);
-    fputs(", ", out);
-    json_print_field(out, "verdict", verdict_get_name(t->verdict));
+    json_add_field(out, "verdict", verdict_get_name(t->verdict));
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         fprintf(out, ", \"%s\": ", keys[i]);
         json_print_number(out, values[i], false);
     }
-    fputs(", ", out);
-    json_print_field(out, "note", r->note);
-    fputs(", ", out);
-    json_print_field(out, "why", why);
+    json_add_field(out, "note", r->note);
+    json_add_field(out, "why", why);
 }
 
 static void print_json_rows(const comparison_list *l, const comparison_options *o, FILE *out) {

@@ -1,6 +1,5 @@
 /* completion: what makes a shell complete verbs and options, printed from the verbs' own tables. */
-#ifndef ASSAY_COMPLETION_H
-#define ASSAY_COMPLETION_H
+#pragma once
 
 #include <stdio.h>
 
@@ -8,5 +7,3 @@
 
 /* shell: bash, zsh or fish; anything else is an error. */
 bool completion_print(FILE *out, const verb *const *verbs, size_t count, const char *shell, err *e);
-
-#endif

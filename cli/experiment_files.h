@@ -1,7 +1,6 @@
 /* experiment_files: what the files of earlier runs say of experiments: which need not be run again,
  * and how long each takes. */
-#ifndef ASSAY_EXPERIMENT_FILES_H
-#define ASSAY_EXPERIMENT_FILES_H
+#pragma once
 
 #include "experiments/lab.h"
 
@@ -21,5 +20,3 @@ bool experiment_files_drop_finished(const experiment_plan *p, const char **names
 
 /* The seconds that `name` took at this level last time, or a guess. */
 double experiment_files_expect(const experiment_plan *p, const char *name);
-
-#endif

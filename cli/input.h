@@ -1,6 +1,5 @@
 /* input: all of standard input, any bytes. */
-#ifndef ASSAY_INPUT_H
-#define ASSAY_INPUT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,5 +8,3 @@
 /* At most `most` bytes; more are an error. NUL-terminated after them; the caller frees the text.
  */
 char *input_read(size_t most, size_t *bytes, err *e);
-
-#endif

@@ -101,10 +101,9 @@ static exit_code run_verb(const verb *family, const verb *v, int argc, const cha
         print_usage(stdout, family, v);
         return EXIT_OK;
     }
-    if (argc > 0 && !v->names) {
-        err_set(e, EXIT_USAGE, "%s takes no names, but was given '%.40s'", v->name, argv[0]);
-        return e->code;
-    }
+    if (argc > 0 && !v->names)
+        return err_code(e, EXIT_USAGE, "%s takes no names, but was given '%.40s'", v->name,
+                        argv[0]);
     if (!v->runs_ops)
         return verb_prepare(v, e) ? v->run(argv, (size_t)argc, e) : e->code;
     cache_room_start_log();

@@ -114,15 +114,11 @@ static exit_code run(const char *const *names, size_t name_count, err *e) {
     bench_format format;
     static bench_test tests[MAX_TESTS];
     size_t count = list_tests(tests);
-    if (!bench_format_find(settings.output, &format)) {
-        err_set(e, EXIT_USAGE, "--output takes md, csv, json, jsonl or sql, not '%.40s'",
-                settings.output);
-        return e->code;
-    }
-    if (count == 0) {
-        err_set(e, EXIT_USAGE, "nothing to measure: -p and -n are both 0");
-        return e->code;
-    }
+    if (!bench_format_find(settings.output, &format))
+        return err_code(e, EXIT_USAGE, "--output takes md, csv, json, jsonl or sql, not '%.40s'",
+                        settings.output);
+    if (count == 0)
+        return err_code(e, EXIT_USAGE, "nothing to measure: -p and -n are both 0");
     open_model s;
     model_options how = {.context = find_context(tests, count)};
     bool ok = open_model_file(&s, settings.model, e) &&

@@ -1,7 +1,6 @@
 /* model_bench_output: results of `assay model bench` in the forms that llama-bench has, with its names,
  * so that the same programs can read both. The median and quartiles are ours and come last. */
-#ifndef ASSAY_MODEL_BENCH_OUTPUT_H
-#define ASSAY_MODEL_BENCH_OUTPUT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -24,5 +23,3 @@ typedef struct {
 void bench_output_begin(bench_output *o, FILE *out, bench_format format, const open_model *s);
 void bench_output_add(bench_output *o, const bench_result *r);
 void bench_output_end(bench_output *o);
-
-#endif

@@ -1,9 +1,9 @@
 /* model_check: `assay model check`: options and output. The checking is in runner/model_check.h. */
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/progress.h"
 #include "harness/base/table.h"
 #include "harness/check/fill.h"
@@ -51,8 +51,7 @@ static uint32_t *make_prompt(const gguf *g, const model_shape *s, size_t count) 
     if (t)
         tokenizer_encode(t, passage, strlen(passage), TOKENIZE_ADD_SPECIAL, &words);
     rng random = rng_new(settings.seed, "model check");
-    uint32_t *ids = malloc(count * sizeof *ids);
-    assert(ids);
+    uint32_t *ids = array_new(count, sizeof *ids);
     for (size_t i = 0; i < count; i++)
         ids[i] = words.count ? words.items[i % words.count] : rng_below(&random, s->vocab);
     token_list_free(&words);

@@ -44,10 +44,8 @@ static bool convert(const char *in, const char *out, const gguf_type *type, err 
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
-    if (count != 2) {
-        err_set(e, EXIT_USAGE, "model convert takes two files, IN and OUT; got %zu", count);
-        return e->code;
-    }
+    if (count != 2)
+        return err_code(e, EXIT_USAGE, "model convert takes two files, IN and OUT; got %zu", count);
     if (!settings.type) {
         char valid[128];
         convert_list_types(valid, sizeof valid);
@@ -57,11 +55,9 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     const gguf_type *type = convert_find_type(settings.type, e);
     if (!type)
         return e->code;
-    if (is_same_file(names[0], names[1])) {
-        err_set(e, EXIT_USAGE, "%.100s is the input file; give another one for the output",
-                names[1]);
-        return e->code;
-    }
+    if (is_same_file(names[0], names[1]))
+        return err_code(e, EXIT_USAGE, "%.100s is the input file; give another one for the output",
+                        names[1]);
     return convert(names[0], names[1], type, e) ? EXIT_OK : e->code;
 }
 

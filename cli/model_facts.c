@@ -133,10 +133,8 @@ static bool find_whether_it_runs(const gguf *g, err *e) {
 
 model_facts *model_facts_new(const gguf *g, err *e) {
     model_facts *f = calloc(1, sizeof *f);
-    if (!f) {
-        err_set(e, EXIT_CANNOT, "no memory to describe %.160s", g->path);
-        return NULL;
-    }
+    if (!f)
+        return err_null(e, EXIT_CANNOT, "no memory to describe %.160s", g->path);
     find_text(g, "general.architecture", &f->architecture);
     find_text(g, "general.name", &f->name);
     find_text(g, "tokenizer.ggml.model", &f->tokenizer);

@@ -1,6 +1,5 @@
 /* model_facts: the facts that `assay model info` shows, collected once, printed as text or JSON. */
-#ifndef ASSAY_MODEL_FACTS_H
-#define ASSAY_MODEL_FACTS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -53,5 +52,3 @@ void model_print_number(FILE *out, const gguf_value *v, size_t i);
 void model_print_figure(FILE *out, const gguf_value *v);
 
 void model_print_json(FILE *out, const gguf *g, const model_facts *f, bool tensors, bool metadata);
-
-#endif

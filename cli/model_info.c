@@ -136,10 +136,8 @@ static void print_all(const gguf *g, const model_facts *f) {
 }
 
 static exit_code run(const char *const *names, size_t count, err *e) {
-    if (count != 1) {
-        err_set(e, EXIT_USAGE, "model info takes one FILE; got %zu", count);
-        return e->code;
-    }
+    if (count != 1)
+        return err_code(e, EXIT_USAGE, "model info takes one FILE; got %zu", count);
     gguf *g = gguf_open(names[0], e);
     if (!g)
         return e->code;

@@ -17,12 +17,10 @@ static const option options[] = {
 };
 
 static exit_code run(const char *const *names, size_t count, err *e) {
-    if (count != 2) {
-        err_set(e, EXIT_USAGE,
-                "model synth takes a shape and a file, SHAPE OUT; got %zu argument%s", count,
-                count == 1 ? "" : "s");
-        return e->code;
-    }
+    if (count != 2)
+        return err_code(e, EXIT_USAGE,
+                        "model synth takes a shape and a file, SHAPE OUT; got %zu argument%s",
+                        count, count == 1 ? "" : "s");
     const synth_shape *shape = synth_find_shape(names[0], e);
     const gguf_type *type = shape ? convert_find_type(settings.type, e) : NULL;
     if (!type)

@@ -1,6 +1,5 @@
 /* model_verbs: the verbs of `assay model`. Each is a file model_<name>.c, listed in cmd_model.c. */
-#ifndef ASSAY_MODEL_VERBS_H
-#define ASSAY_MODEL_VERBS_H
+#pragma once
 
 #include "harness/base/progress.h"
 #include "verb.h"
@@ -17,5 +16,3 @@ typedef struct {
 void model_watch_start(model_watch *w);
 bool model_watch_tell(void *watch, uint64_t done, uint64_t total); /* a weight_watch */
 void model_watch_end(model_watch *w);
-
-#endif

@@ -1,11 +1,11 @@
 /* mutant_report: the outcome of all mutants, counted by operator and by what caught them, and the
  * list of those that are known to survive. */
-#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "harness/base/table.h"
@@ -79,8 +79,7 @@ char *mutant_find_known(const mutant_known *k, const mutant *m) {
         if (matched < 3 && is_line(line, length, "@-+"[matched], wanted[matched])) {
             matched++;
         } else if (matched == 3 && length > 1 && strchr("=!", *line)) {
-            reason = calloc(length + 1, 1);
-            assert(reason);
+            reason = array_new(length + 1, 1);
             memcpy(reason, line, length);
         } else if (length > 0 && strchr("-+", *line)) {
             matched = 4; /* another one: wait for the next @ */
@@ -217,49 +216,52 @@ double mutant_report(FILE *out, const mutant_list *l, const mutant_outcome *outc
 
 /* Rows ---------------------------------------------------------------------------------------- */
 
-enum { COLUMN_FATE = 6, COLUMN_CLASS, COLUMN_BY, CSV_COLUMNS };
+enum { COLUMN_LINE = 1, COLUMN_FATE = 6, COLUMN_CLASS, COLUMN_BY, CSV_COLUMNS };
 static const char *const csv_names[CSV_COLUMNS] = {"file",  "line", "in",    "mutation", "before",
                                                    "after", "fate", "class", "by"};
 
+/* A row of the file and of the JSON: its cells, and the texts that they point to. */
+typedef struct {
+    const char *cells[CSV_COLUMNS];
+    char line[16], *before, *after;
+} mutant_row;
+
+static void make_row(const mutant *m, const mutant_outcome *o, mutant_row *r) {
+    snprintf(r->line, sizeof r->line, "%d", m->edit->line);
+    mutate_describe(m->file->source, m->edit, &r->before, &r->after);
+    const char *const cells[CSV_COLUMNS] = {
+        m->file->name, r->line,  m->edit->where,           mutate_get_name(m->edit->kind),
+        r->before,     r->after, mutant_get_fate(o->fate), o->class,
+        o->by};
+    memcpy(r->cells, cells, sizeof cells);
+}
+
+static void free_row(mutant_row *r) {
+    free(r->before);
+    free(r->after);
+}
+
 void mutant_add_csv(csv *c, const mutant_list *l, const mutant_outcome *outcomes) {
-    for (size_t i = 0; i < CSV_COLUMNS; i++)
-        csv_add_text(c, csv_names[i]);
-    csv_end_row(c);
+    csv_add_row(c, csv_names, CSV_COLUMNS);
     for (size_t i = 0; i < l->count; i++) {
-        const mutant *m = &l->items[i];
-        char *before, *after;
-        mutate_describe(m->file->source, m->edit, &before, &after);
-        csv_add_text(c, m->file->name);
-        csv_add_u64(c, (uint64_t)m->edit->line);
-        csv_add_text(c, m->edit->where);
-        csv_add_text(c, mutate_get_name(m->edit->kind));
-        csv_add_text(c, before);
-        csv_add_text(c, after);
-        csv_add_text(c, mutant_get_fate(outcomes[i].fate));
-        csv_add_text(c, outcomes[i].class);
-        csv_add_text(c, outcomes[i].by);
-        csv_end_row(c);
-        free(before);
-        free(after);
+        mutant_row r;
+        make_row(&l->items[i], &outcomes[i], &r);
+        csv_add_row(c, r.cells, CSV_COLUMNS);
+        free_row(&r);
     }
 }
 
 static void print_json_row(FILE *out, const mutant *m, const mutant_outcome *o) {
-    char *texts[2];
-    mutate_describe(m->file->source, m->edit, &texts[0], &texts[1]);
-    const char *const cells[CSV_COLUMNS] = {
-        m->file->name, NULL,     m->edit->where,           mutate_get_name(m->edit->kind),
-        texts[0],      texts[1], mutant_get_fate(o->fate), o->class,
-        o->by};
+    mutant_row r;
+    make_row(m, o, &r);
     for (size_t i = 0; i < CSV_COLUMNS; i++) {
         fputs(i ? ", " : "", out);
-        if (cells[i])
-            json_print_field(out, csv_names[i], cells[i]);
+        if (i == COLUMN_LINE)
+            fprintf(out, "\"%s\": %s", csv_names[i], r.line);
         else
-            fprintf(out, "\"%s\": %d", csv_names[i], m->edit->line);
+            json_print_field(out, csv_names[i], r.cells[i]);
     }
-    free(texts[0]);
-    free(texts[1]);
+    free_row(&r);
 }
 
 void mutant_print_json(FILE *out, const device_facts *f, uint64_t seed, const mutant_list *l,
@@ -281,17 +283,13 @@ void mutant_print_json(FILE *out, const device_facts *f, uint64_t seed, const mu
     fputs("\n}\n", out);
 }
 
-static bool is_row_of(const csv_file *f, size_t row, const mutant *m) {
-    char line[16], *before, *after;
-    snprintf(line, sizeof line, "%d", m->edit->line);
-    mutate_describe(m->file->source, m->edit, &before, &after);
-    const char *const wanted[COLUMN_FATE] = {
-        m->file->name, line, m->edit->where, mutate_get_name(m->edit->kind), before, after};
+static bool is_row_of(const csv_file *f, size_t row, const mutant *m, const mutant_outcome *o) {
+    mutant_row r;
+    make_row(m, o, &r);
     bool is_same = true;
     for (size_t i = 0; i < COLUMN_FATE; i++)
-        is_same = is_same && strcmp(csv_get_text(f, row, i), wanted[i]) == 0;
-    free(before);
-    free(after);
+        is_same = is_same && strcmp(csv_get_text(f, row, i), r.cells[i]) == 0;
+    free_row(&r);
     return is_same;
 }
 
@@ -311,7 +309,7 @@ bool mutant_read_csv(const csv_file *f, const mutant_list *l, mutant_outcome *ou
         o->fate = find_fate(csv_get_text(f, i, COLUMN_FATE));
         snprintf(o->class, sizeof o->class, "%s", csv_get_text(f, i, COLUMN_CLASS));
         snprintf(o->by, sizeof o->by, "%s", csv_get_text(f, i, COLUMN_BY));
-        ok = o->fate != MUTANT_FATES && is_row_of(f, i, &l->items[i]);
+        ok = o->fate != MUTANT_FATES && is_row_of(f, i, &l->items[i], o);
     }
     return ok || err_set(e, EXIT_USAGE,
                          "%.160s is not of these mutants: remove it, or give another --csv FILE",

@@ -1,6 +1,5 @@
 /* mutant_report: the outcome of mutants, counted and printed; and which survivors are known. */
-#ifndef ASSAY_MUTANT_REPORT_H
-#define ASSAY_MUTANT_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -35,5 +34,3 @@ void mutant_add_csv(csv *c, const mutant_list *l, const mutant_outcome *outcomes
  * error if the file is about others. */
 bool mutant_read_csv(const csv_file *f, const mutant_list *l, mutant_outcome *outcomes,
                      size_t *count, err *e);
-
-#endif

@@ -1,7 +1,6 @@
 /* open_model: a model opened for a verb: the file, the device with its kernels, and the model on
  * it. */
-#ifndef ASSAY_OPEN_MODEL_H
-#define ASSAY_OPEN_MODEL_H
+#pragma once
 
 #include <stdio.h>
 
@@ -40,5 +39,3 @@ bool open_model_print_findings(const open_model *s, FILE *out);
 /* "SmolLM2 135M Instruct, Q4_0": the name in the file, or the file's own, and the format of most
  * weights. */
 void open_model_get_title(const open_model *s, char *text, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * `--name value` and `--name=value`, and `-n value` for those that have a letter too; `--` ends the
  * options. Anything else is an error that says what is valid: an unknown option, a number that is
  * malformed or out of range, a value given twice (lists take many). */
-#ifndef ASSAY_OPTIONS_H
-#define ASSAY_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,5 +83,3 @@ void options_print_help(FILE *out, const option *options, size_t count);
 
 /* The name that is most like `text`, or NULL if none is like it. */
 const char *options_find_nearest(const char *text, const char *const *names, size_t count);
-
-#endif

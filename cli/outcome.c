@@ -69,19 +69,14 @@ static void print_numbers(FILE *out, const comparison *n) {
 static void print_outcome(FILE *out, const outcome *o) {
     fputs("    {", out);
     json_print_field(out, "case", o->name);
-    fputs(", ", out);
-    json_print_field(out, "op", o->op->name);
-    fputs(", ", out);
-    json_print_field(out, "kernel", o->kernel->name);
-    fputs(", ", out);
-    json_print_field(out, "file", o->kernel->file);
-    fputs(", ", out);
-    json_print_field(out, "verdict", outcome_get_name(o->kind));
+    json_add_field(out, "op", o->op->name);
+    json_add_field(out, "kernel", o->kernel->name);
+    json_add_field(out, "file", o->kernel->file);
+    json_add_field(out, "verdict", outcome_get_name(o->kind));
     if (o->has_numbers)
         print_numbers(out, &o->numbers);
     if (o->message[0]) {
-        fputs(", ", out);
-        json_print_field(out, "message", o->message);
+        json_add_field(out, "message", o->message);
     }
     fputc('}', out);
 }
@@ -89,10 +84,8 @@ static void print_outcome(FILE *out, const outcome *o) {
 static void print_finding(FILE *out, const finding *f) {
     fputs("    {", out);
     json_print_field(out, "case", f->kernel);
-    fputs(", ", out);
-    json_print_field(out, "class", finding_get_name(f->what));
-    fputs(", ", out);
-    json_print_field(out, "file", f->file);
+    json_add_field(out, "class", finding_get_name(f->what));
+    json_add_field(out, "file", f->file);
     fprintf(out, ", \"line\": %d, \"count\": %" PRIu64 ", \"thread\": [%u, %u, %u], \"group\": ",
             f->line, f->count, f->thread[0], f->thread[1], f->thread[2]);
     fprintf(out, "[%u, %u, %u], \"buffer\": %d, ", f->group[0], f->group[1], f->group[2],

@@ -1,6 +1,5 @@
 /* outcome: what became of each case of a run, kept for the files that other programs read. */
-#ifndef ASSAY_OUTCOME_H
-#define ASSAY_OUTCOME_H
+#pragma once
 
 #include <stdio.h>
 
@@ -42,5 +41,3 @@ void outcome_print_json(FILE *out, const char *name, const device_facts *f, uint
 /* JUnit XML, one suite with one test per case. */
 bool outcome_write_junit(const char *path, const char *name, const device_facts *f,
                          const outcome_list *l, double seconds, err *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* output: stdout, where its reader may go away or its disk be full, and what JSON begins with. */
-#ifndef ASSAY_OUTPUT_H
-#define ASSAY_OUTPUT_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -15,5 +14,3 @@ bool output_flush(err *e);
 /* The beginning of the one JSON object that a verb prints: the program, the name of the verb, the
  * device (f may be NULL) and the seed. What is printed next begins with a comma. */
 void output_start_json(FILE *out, const char *name, const device_facts *f, uint64_t seed);
-
-#endif

@@ -1,7 +1,6 @@
 /* places: what is wrong, by file and line, for code scanning (SARIF 2.1.0) and as annotations of a
  * pull request on GitHub. */
-#ifndef ASSAY_PLACES_H
-#define ASSAY_PLACES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -31,5 +30,3 @@ void places_free(place_list *l);
 bool places_write_sarif(const char *path, const place_list *l, err *e);
 /* Where GITHUB_ACTIONS is set: an annotation per place, which GitHub reads from the log. */
 void places_annotate(FILE *out, const place_list *l);
-
-#endif

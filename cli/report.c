@@ -22,9 +22,7 @@ static void add_csv_header(csv *c) {
                                         "verdict", "elements", "bad",     "nonfinite", "unwritten",
                                         "max_abs", "max_rel",  "max_ulp", "nmse",      "margin",
                                         "worst",   "message"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        csv_add_text(c, names[i]);
-    csv_end_row(c);
+    csv_add_row(c, names, sizeof names / sizeof *names);
 }
 
 void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, csv *file) {

@@ -1,7 +1,6 @@
 /* report: prints the results of `check`: rows for people, with details of each error, and rows of a
  * CSV file. */
-#ifndef ASSAY_REPORT_H
-#define ASSAY_REPORT_H
+#pragma once
 
 #include "harness/base/csv.h"
 #include "harness/base/table.h"
@@ -37,5 +36,3 @@ bool report_check_ran(const report *r, err *e);
 /* Where the numbers come from: the head of a CSV file, and the same for people. */
 csv *report_start_csv(const device_facts *f, uint64_t seed);
 void report_print_header(const device_facts *f, uint64_t seed);
-
-#endif

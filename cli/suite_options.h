@@ -1,6 +1,5 @@
 /* suite_options: what `check` and `validate` take on the command line. */
-#ifndef ASSAY_SUITE_OPTIONS_H
-#define ASSAY_SUITE_OPTIONS_H
+#pragma once
 
 #include "cases.h"
 #include "harness/check/suite.h"
@@ -46,5 +45,3 @@ typedef struct {
     {.filters = names, .filter_count = count, .shapes = (settings).shapes, .input = (settings).input, \
      .axes = (settings).axes, .quick = (settings).quick, .with_skips = true}
 /* clang-format on */
-
-#endif

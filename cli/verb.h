@@ -1,6 +1,5 @@
 /* verb: what a command of assay is. Each cmd_<name>.c defines one, and main.c lists them. */
-#ifndef ASSAY_VERB_H
-#define ASSAY_VERB_H
+#pragma once
 
 #include "harness/base/err.h"
 #include "options.h"
@@ -37,5 +36,3 @@ bool verb_prepare(const verb *v, err *e);
 extern const verb verb_init, verb_cache, verb_info, verb_list, verb_check, verb_validate,
     verb_mutants, verb_launch, verb_lint, verb_tokenize, verb_run, verb_model, verb_bench,
     verb_tune, verb_compare, verb_experiment, verb_plot, verb_claims, verb_report;
-
-#endif

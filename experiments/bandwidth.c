@@ -6,13 +6,13 @@
  * Measured: kernels that read all of a buffer and prove it by a sum, copy and triad, chained and
  * warm, so that the size of the buffer alone says which cache or memory it comes from. All kernels
  * of one size are timed interleaved. Then the same reads by fewer and fewer threads. */
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "experiment.h"
+#include "harness/base/array.h"
 #include "harness/measure/caches.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
@@ -73,8 +73,7 @@ static void draw_units(lab *l, uint32_t unit_bytes, uint8_t *units, size_t count
 static bool fill(lab *l, buffer *b, uint32_t unit_bytes, err *e) {
     enum { UNITS = 16384 };
     size_t bytes = (size_t)UNITS * unit_bytes;
-    uint8_t *units = malloc(bytes);
-    assert(units);
+    uint8_t *units = array_new(1, bytes);
     draw_units(l, unit_bytes, units, UNITS);
     bool ok = true;
     for (size_t at = 0; ok && at < b->bytes; at += bytes)

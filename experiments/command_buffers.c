@@ -5,12 +5,12 @@
  *
  * Measured: the same greedy token as one command buffer, one per layer, three per layer and one for
  * the rest (91 for 30 layers), and one per launch, each waited for, interleaved. */
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "decoding.h"
+#include "harness/base/array.h"
 #include "harness/measure/fit.h"
 
 enum { THIRDS = 3 };
@@ -18,8 +18,7 @@ enum { THIRDS = 3 };
 /* Marks at each third of each layer and at the end of the last one. What stands before the first layer
  * goes with it. The caller frees them. */
 static mark *split_layers(const tape *t, uint32_t layers, size_t *count) {
-    mark *all = calloc(THIRDS * (size_t)layers + 1, sizeof *all);
-    assert(all);
+    mark *all = array_new(THIRDS * (size_t)layers + 1, sizeof *all);
     *count = 0;
     for (uint32_t i = 0; i < layers; i++) {
         size_t first, end;

@@ -6,13 +6,13 @@
  * Measured: greedy tokens, each waited for, at several context depths. Every token of a run is
  * timed by itself, so that 20 and 128 tokens are parts of the same run and differ in nothing else.
  * Runs from the same position must choose the same tokens. */
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "experiment.h"
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "kernels/record.h"
 
@@ -70,8 +70,7 @@ static void put_rows(lab *l, sheet *s, uint32_t context, const timing_sample *sa
 static bool run_context(lab *l, sheet *s, model *m, uint32_t context, uint32_t first, err *e) {
     uint32_t run_count = runs[lab_get_level(l)], count = lengths[lab_get_level(l)][LENGTHS - 1];
     uint32_t chosen[MOST], again[MOST];
-    timing_sample *samples = calloc(run_count * MOST, sizeof *samples);
-    assert(samples);
+    timing_sample *samples = array_new(run_count * MOST, sizeof *samples);
     bool ok = run_once(m, context, first, 2 < count ? 2 : count, chosen, samples, e); /* warms up */
     for (uint32_t r = 0; ok && r < run_count; r++) {
         ok = run_once(m, context, first, count, r == 0 ? chosen : again, samples + r * MOST, e);
@@ -99,8 +98,7 @@ static bool run(lab *l, sheet *s, err *e) {
         if ((m.context == 0 || all[i] + MOST <= m.context) && all[i] + MOST > longest)
             longest = all[i] + MOST;
     lab_decoder d;
-    uint32_t *tokens = malloc((longest + 1) * sizeof *tokens);
-    assert(tokens);
+    uint32_t *tokens = array_new(longest + 1, sizeof *tokens);
     bool ok = lab_open_decoder(l, &(model_options){.context = longest}, 0, &d, e);
     lab_draw_tokens(l, m.vocab, tokens, longest);
     for (int i = 0; ok && i < CONTEXTS; i++) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "runner/sampler.h"
 
@@ -50,9 +51,8 @@ static bool take(void *context, timing_sample *out, err *e) {
 }
 
 bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err *e) {
-    measurement *cases = calloc(count, sizeof *cases);
-    decoding_way *own = calloc(count, sizeof *own);
-    assert(cases && own);
+    measurement *cases = array_new(count, sizeof *cases);
+    decoding_way *own = array_new(count, sizeof *own);
     for (size_t i = 0; i < count; i++) {
         own[i] = ways[i];
         cases[i].source = (timing_source){take, &own[i]};

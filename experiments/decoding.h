@@ -3,8 +3,7 @@
  * Their rates are those of one token repeated at a context of 32, by which the ways can be
  * compared. The rate of the experiment decode is that of generated text: every token follows from
  * the one before, and the context grows. The two differ by depth and by the cost of a rewind. */
-#ifndef ASSAY_DECODING_H
-#define ASSAY_DECODING_H
+#pragma once
 
 #include "experiment.h"
 
@@ -31,5 +30,3 @@ bool decoding_is_clear(const sheet *s, const char *a, const char *b);
 void decoding_add_rate(sheet *s, const char *metric, const char *variant);
 /* The spread of the ratio b / a: from the quartiles that are nearest to those that are farthest. */
 void decoding_find_ratios(const sheet *s, const char *a, const char *b, double *low, double *high);
-
-#endif

@@ -3,8 +3,7 @@
  * experiments/<name>.c defines one with EXPERIMENT(name) and plots/<name>.gp draws its rows: no
  * other file mentions it. It measures into the rows of a sheet and draws its conclusions from these
  * rows alone. */
-#ifndef ASSAY_EXPERIMENT_H
-#define ASSAY_EXPERIMENT_H
+#pragma once
 
 #include "lab.h"
 #include "sheet.h"
@@ -40,5 +39,3 @@ const experiment *experiment_find(const char *name); /* NULL if there is none */
  * sheet with its conclusions; the caller frees it. */
 bool experiment_run(const experiment *x, lab *l, const char *version, const char *folder,
                     sheet **out, err *e);
-
-#endif

@@ -1,10 +1,10 @@
 /* lab: see lab.h. Models are in lab_model.c. */
 #include "lab.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "kernels/roof_kernels.h"
 #include "lab_parts.h"
 #include "reference/quant.h"
@@ -33,9 +33,8 @@ static meter_options make_options(lab_level level) {
 }
 
 lab *lab_new(const lab_options *o, err *e) {
-    lab *l = calloc(1, sizeof *l);
+    lab *l = array_new(1, sizeof *l);
     meter_options how = make_options(o->level);
-    assert(l);
     l->options = *o;
     if ((l->device = device_open_with(o->device, &(device_options){.math = o->math}, e)) &&
         (l->lib = library_new(l->device, NULL, e)) && tuned_open(lab_get_facts(l), &l->tuned, e)) {

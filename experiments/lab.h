@@ -2,8 +2,7 @@
  *
  * The measuring itself is meter.h's. The level "smoke" measures nothing meaningful: it exists to
  * see that an experiment works. No roof is measured and "cold" is only another set of buffers. */
-#ifndef ASSAY_LAB_H
-#define ASSAY_LAB_H
+#pragma once
 
 #include "harness/measure/meter.h"
 #include "runner/model.h"
@@ -90,5 +89,3 @@ bool lab_read_model_shape(lab *l, model_shape *out, err *e);
 const char *lab_get_model_name(const lab *l);
 /* The type of most of the weights in its layers, such as "Q4_0"; "" before it is opened. */
 const char *lab_get_model_weights(const lab *l);
-
-#endif

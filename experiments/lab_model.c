@@ -1,11 +1,11 @@
 /* lab_model: the models of the lab, see lab.h. Owns which model it is and that it was checked. */
-#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "lab_parts.h"
 #include "runner/convert.h"
@@ -139,8 +139,7 @@ static bool check_launches(lab *l, lab_decoder *d, const model_options *o, size_
     check_options plain = {.unordered = false};
     check_result result = {.verdict = CHECK_PASS};
     free(l->logits);
-    l->logits = malloc(vocab * sizeof *l->logits);
-    assert(l->logits);
+    l->logits = array_new(vocab, sizeof *l->logits);
     if (!model_debug_token(d->model, d->token, l->logits, &plain, &result, e))
         return false;
     if (result.verdict != CHECK_PASS)
@@ -191,9 +190,8 @@ bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_dec
     if (!(d->model = lab_open_model(l, o, e)))
         return false;
     uint32_t vocab = model_get_shape(d->model)->vocab, count = d->position + 1;
-    uint32_t *tokens = malloc(count * sizeof *tokens);
-    d->room = malloc(vocab * sizeof *d->room);
-    assert(tokens && d->room);
+    uint32_t *tokens = array_new(count, sizeof *tokens);
+    d->room = array_new(vocab, sizeof *d->room);
     lab_draw_tokens(l, vocab, tokens, count);
     d->token = tokens[d->position];
     bool ok = model_forward_prompt(d->model, tokens, d->position, PLAY_WHOLE, d->room, NULL, e) &&
@@ -203,8 +201,7 @@ bool lab_open_decoder(lab *l, const model_options *o, uint32_t position, lab_dec
                       l->checked_norms == o->norms && l->checked_fusion == o->fusion;
     if (!ok || (!is_checked && !check_launches(l, d, o, vocab, e)))
         return false;
-    d->logits = malloc(vocab * sizeof *d->logits);
-    assert(d->logits);
+    d->logits = array_new(vocab, sizeof *d->logits);
     memcpy(d->logits, l->logits, vocab * sizeof *d->logits);
     d->next = sampler_find_largest(d->logits, vocab);
     return play_once(d, e);

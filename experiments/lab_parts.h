@@ -1,6 +1,5 @@
 /* lab_parts: what the files of the lab share. */
-#ifndef ASSAY_LAB_PARTS_H
-#define ASSAY_LAB_PARTS_H
+#pragma once
 
 #include "lab.h"
 #include "runner/variants.h"
@@ -24,5 +23,3 @@ struct lab {
 };
 
 void lab_close_model(lab *l);
-
-#endif

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "experiment.h"
+#include "harness/base/array.h"
 #include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "kernels/kernels.h"
@@ -61,9 +62,8 @@ static const char *find_label(const launch *l, access_mode access) {
 }
 
 static bool split(breakdown *b, err *e) {
-    b->part_of = calloc(b->token->count, sizeof *b->part_of);
-    b->each = calloc(b->token->count, sizeof *b->each);
-    assert(b->part_of && b->each);
+    b->part_of = array_new(b->token->count, sizeof *b->part_of);
+    b->each = array_new(b->token->count, sizeof *b->each);
     for (size_t i = 0; i < b->token->count; i++) {
         const launch *l = &b->token->launches[i];
         char name[160];
@@ -236,8 +236,7 @@ static void close_breakdown(breakdown *b) {
 }
 
 static bool run(lab *l, sheet *s, err *e) {
-    breakdown *b = calloc(1, sizeof *b);
-    assert(b);
+    breakdown *b = array_new(1, sizeof *b);
     model_options o = {.context = 64};
     measurement cases[WAYS] = {{.key = "token", .source = {take_token, b}, .samples = 5},
                                {.key = "ops", .source = {take_grouped, b}},

@@ -2,8 +2,7 @@
  *
  * The loop of compute_fma with more rounds. What a round costs is measured in the same run, so that
  * the size is that of the slowdown and not of the loop. */
-#ifndef ASSAY_PLANTED_H
-#define ASSAY_PLANTED_H
+#pragma once
 
 #include "harness/measure/verdict.h"
 #include "lab.h"
@@ -26,5 +25,3 @@ typedef struct {
  * caller closes the cases, also after a failure; of *out the pointers to samples are not valid. */
 bool planted_compare(lab *l, const planted *p, double share, const planted_options *o,
                      measurement cases[2], verdict_case *out, double *size, err *e);
-
-#endif

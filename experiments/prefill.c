@@ -4,13 +4,13 @@
  *
  * Measured: prompts of 4 to 512 tokens in one pass (tiles of the device's size) against the same
  * tokens one by one, interleaved. The logits after the last token must agree. */
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "experiment.h"
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "kernels/record.h"
 
@@ -72,8 +72,7 @@ static bool run_length(lab *l, sheet *s, model *m, const uint32_t *tokens, uint3
     timing_sample ignored;
     double off;
     for (size_t i = 0; i < 2; i++) {
-        p[i].logits = malloc(vocab * sizeof(float));
-        assert(p[i].logits);
+        p[i].logits = array_new(1, vocab * sizeof(float));
         snprintf(cases[i].key, sizeof cases[i].key, "%s/%u", i == 0 ? "prompt" : "token by token",
                  count);
         ok = ok && take(&p[i], &ignored, e);

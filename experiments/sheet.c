@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 
 enum { COLUMNS = 80, TEXT_BYTES = 512 };
@@ -51,8 +52,7 @@ static char *copy_text(const char *text) {
 }
 
 sheet *sheet_new(void) {
-    sheet *s = calloc(1, sizeof *s);
-    assert(s);
+    sheet *s = array_new(1, sizeof *s);
     for (int i = 0; i < RESULT_COLUMNS; i++)
         s->columns[s->column_count++] = copy_text(result_get_title(i));
     return s;
@@ -246,8 +246,7 @@ const char *sheet_get_conclusion(const sheet *s, size_t i) {
 
 void sheet_add_samples(sheet *s, const char *key, const timing_sample *samples, size_t count) {
     s->samples = grow(s->samples, s->sample_count, sizeof *s->samples);
-    timing_sample *copy = malloc(size_multiply(count + 1, sizeof *copy));
-    assert(copy);
+    timing_sample *copy = array_new(count + 1, sizeof *copy);
     if (count > 0)
         memcpy(copy, samples, count * sizeof *copy);
     s->samples[s->sample_count++] = (results_samples){copy_text(key), copy, count};
@@ -288,8 +287,7 @@ static const char **list_facts(const sheet *s, char (*texts)[128], size_t *count
 /* All rows; those that no meter has filled get the device of the run as well. */
 static const char **list_cells(const sheet *s, const results_meta *m) {
     static const char *const keys[] = {"device", "api", "date", "commit", "build"};
-    const char **cells = calloc(size_multiply(s->row_count, s->column_count) + 1, sizeof *cells);
-    assert(cells);
+    const char **cells = array_new(size_multiply(s->row_count, s->column_count) + 1, sizeof *cells);
     for (size_t r = 0; r < s->row_count; r++) {
         const char **to = cells + r * s->column_count;
         memcpy(to, s->rows[r].cells, s->column_count * sizeof *to);
@@ -301,8 +299,7 @@ static const char **list_cells(const sheet *s, const results_meta *m) {
 }
 
 bool sheet_write(const sheet *s, const results_meta *m, const char *path, err *e) {
-    char(*texts)[128] = calloc(2 * s->metric_count + 1, sizeof *texts);
-    assert(texts);
+    char(*texts)[128] = array_new(2 * s->metric_count + 1, sizeof *texts);
     results_table t = {.meta = m,
                        .titles = (const char *const *)s->columns,
                        .columns = s->column_count,

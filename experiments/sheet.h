@@ -7,8 +7,7 @@
  * Columns are those of every measured row (results.h) and whatever else the experiment puts in,
  * without declaration: those come after them in the order in which they were first filled. Missing
  * values are empty fields. */
-#ifndef ASSAY_SHEET_H
-#define ASSAY_SHEET_H
+#pragma once
 
 #include "harness/measure/results.h"
 
@@ -56,5 +55,3 @@ void sheet_add_samples(sheet *s, const char *key, const timing_sample *samples, 
 
 /* Both files, as results_write does. Every row needs a name in column `case`. */
 bool sheet_write(const sheet *s, const results_meta *m, const char *path, err *e);
-
-#endif

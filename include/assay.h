@@ -15,8 +15,7 @@
  *
  * A file NAME.c has an op called NAME_op, as in `const op softcap_op = {...}`. One with several, or
  * with another name, lists them at its end: ASSAY_OPS(&first_op, &second_op); */
-#ifndef ASSAY_H
-#define ASSAY_H
+#pragma once
 
 #include <float.h>
 #include <math.h>
@@ -37,5 +36,3 @@ const assay_abi_facts assay_abi = ASSAY_ABI_FACTS;
 #define ASSAY_OPS(...)                                                                             \
     extern const op *const assay_ops[];                                                            \
     const op *const assay_ops[] = {__VA_ARGS__, NULL}
-
-#endif

@@ -1,6 +1,5 @@
 /* activation_judge: the activations of activations.h as records and oracles know them. */
-#ifndef ASSAY_ACTIVATION_JUDGE_H
-#define ASSAY_ACTIVATION_JUDGE_H
+#pragma once
 
 #include "activations.h"
 #include "harness/device/launch.h"
@@ -11,5 +10,3 @@ bool activation_check(const char *kernel, uint32_t kind, err *e);
 /* Turns the judgement of a sum into that of the function of it: value and scale are those of the
  * sums on entry, with terms and roundings filled in, and of the results on return. */
 void activation_judge(uint32_t kind, bool is_fast, expected *out);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Which one is an argument of the launch and not part of a kernel's name: it is applied once per
  * output, where a choice costs nothing. */
-#ifndef ASSAY_ACTIVATIONS_H
-#define ASSAY_ACTIVATIONS_H
+#pragma once
 
 /* decay is what RWKV-7 makes of its decay channel: e^(-e^-0.5 sigmoid(x)), from 0.545 to 1, with the
  * constant rounded as its implementations round it. */
@@ -49,5 +48,4 @@ inline float activate(uint kind, float x) {
     }
 }
 
-#endif
 #endif

@@ -5,10 +5,10 @@
  * leave. */
 #include "kernels.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
@@ -123,8 +123,7 @@ static float apply_pattern(pattern p, float drawn, uint32_t i, uint32_t n, rng *
  * read past the end would go unseen. */
 static bool make_values(kernel_case *c, const char *label, uint32_t n, slice *out, err *e) {
     size_t bytes = size_multiply((size_t)n + 1, sizeof(float));
-    float *values = malloc(bytes);
-    assert(values);
+    float *values = array_new(1, bytes);
     fill_f32(&c->random, c->inputs, values, n);
     for (uint32_t i = 0; i < n; i++)
         values[i] = apply_pattern((pattern)c->shape.dim[1], values[i], i, n, &c->random);
@@ -137,8 +136,7 @@ static bool make_values(kernel_case *c, const char *label, uint32_t n, slice *ou
 /* 0 to n - 1 in random order, and one more, as for the values. */
 static bool make_shuffled_indices(kernel_case *c, uint32_t n, slice *out, err *e) {
     size_t bytes = size_multiply((size_t)n + 1, sizeof(uint32_t));
-    uint32_t *indices = malloc(bytes);
-    assert(indices);
+    uint32_t *indices = array_new(1, bytes);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t j = rng_below(&c->random, i + 1);
         indices[i] = indices[j];

@@ -1,10 +1,10 @@
 /* attention_case: see attention_case.h. */
 #include "attention_case.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
@@ -92,8 +92,7 @@ bool case_input_cache(kernel_case *c, const char *label, uint32_t rows, uint32_t
     size_t count = size_multiply(rows, row_dim);
     /* One input has no extra row: then a load past the last row is also outside the buffer. */
     size_t more = c->inputs == INPUT_UNIFORM ? 0 : row_dim;
-    float *values = malloc(size_multiply(count + more, sizeof *values));
-    assert(values);
+    float *values = array_new(count + more, sizeof *values);
     fill_f32(&c->random, c->inputs, values, count);
     for (size_t i = 0; i < more; i++)
         values[count + i] = NAN;

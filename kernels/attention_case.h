@@ -1,8 +1,7 @@
 /* attention_case: what the record functions, oracles and cases of decode_attention and
  * prefill_attention share. Both bind q, the caches, out and the three sizes to buffers 0 to 6, and
  * the scale to buffer 8. */
-#ifndef ASSAY_ATTENTION_CASE_H
-#define ASSAY_ATTENTION_CASE_H
+#pragma once
 
 #include "harness/check/kernel_case.h"
 
@@ -32,5 +31,3 @@ float attention_get_scale(uint32_t head_dim);
  * merely multiplies it by zero is caught. */
 bool case_input_cache(kernel_case *c, const char *label, uint32_t rows, uint32_t row_dim,
                       slice *out, err *e);
-
-#endif

@@ -1,9 +1,9 @@
 /* blit: launches, oracle and cases of strided copies, with and without conversion. */
 #include "kernels.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "record.h"
 
@@ -68,9 +68,8 @@ static bool make_input(kernel_case *c, const char *label, elem type, size_t coun
                        err *e) {
     if (type == ELEM_F32)
         return case_input_f32(c, label, count, out, e);
-    float *values = malloc(size_multiply(count, sizeof *values));
-    uint16_t *halves = malloc(size_multiply(count, sizeof *halves));
-    assert(values && halves);
+    float *values = array_new(count, sizeof *values);
+    uint16_t *halves = array_new(count, sizeof *halves);
     fill_f32(&c->random, c->inputs, values, count);
     for (size_t i = 0; i < count; i++)
         halves[i] = half_from_float(values[i]);

@@ -1,9 +1,9 @@
 /* decode_advance: launches, oracle and cases. */
 #include "kernels.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
@@ -32,8 +32,7 @@ static bool decode_advance_build(kernel_case *c, err *e) {
     uint32_t any = rng_below(&c->random, 1u << 20), next_token = any + 1;
     const uint32_t before[] = {any + 5, any + 20, any + 40, step};
     size_t bytes = size_multiply(ring, sizeof(uint32_t));
-    uint32_t *tokens = malloc(bytes);
-    assert(tokens);
+    uint32_t *tokens = array_new(1, bytes);
     for (uint32_t i = 0; i < ring; i++)
         tokens[i] = any + 100 + i;
     slice next, state, history;

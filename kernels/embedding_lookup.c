@@ -1,11 +1,11 @@
 /* embedding_lookup: launches, oracle and cases. There is one kernel per format. */
 #include "kernels.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "formats/formats.h"
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/quant.h"
@@ -57,8 +57,7 @@ static bool embedding_lookup_accepts(const kernel *k, const shape *s, err *e) {
 /* The last row of the table and then the first; others at random; from the fourth on, one in eight
  * past the end, by one or by far. */
 static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err *e) {
-    uint32_t *ids = malloc(size_multiply(n, sizeof *ids));
-    assert(ids);
+    uint32_t *ids = array_new(n, sizeof *ids);
     for (uint32_t i = 0; i < n; i++)
         ids[i] = i == 0 ? vocab - 1 : i == 1 ? 0 : rng_below(&c->random, vocab);
     for (uint32_t i = 3; i < n; i += 8)

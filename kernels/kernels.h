@@ -9,8 +9,7 @@
  *
  * A `param` is a value, or a location in device memory that holds it and may change between plays.
  */
-#ifndef ASSAY_KERNELS_H
-#define ASSAY_KERNELS_H
+#pragma once
 
 #include "activations.h"
 #include "ops.h"
@@ -321,5 +320,3 @@ bool channel_mix_v7_record(tape *t, const kernel *k, slice state, slice v, slice
 
 /* y (rows, n) = e^x / sum of e^x, each row by itself */
 bool softmax_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t n, err *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* matvec_parts: what the ops that multiply a matrix by vectors share. */
-#ifndef ASSAY_MATVEC_PARTS_H
-#define ASSAY_MATVEC_PARTS_H
+#pragma once
 
 #include "harness/check/op.h"
 
@@ -13,5 +12,3 @@ void matvec_set_grid(launch *l, const kernel *k, uint32_t out_dim, uint32_t batc
 
 /* op.accepts for shapes that start with out x in x batch. */
 bool matvec_accepts(const kernel *k, const shape *s, err *e);
-
-#endif

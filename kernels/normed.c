@@ -1,15 +1,14 @@
 /* normed: see normed.h. */
 #include "normed.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "reference/reference.h"
 
 double *normed_new(const float *x, const float *norm_w, uint32_t in_dim, float eps) {
-    double *made = malloc(2 * size_multiply(in_dim, sizeof *made));
-    assert(made);
+    double *made = array_new(1, 2 * size_multiply(in_dim, sizeof *made));
     reference_rmsnorm(x, norm_w, 1, in_dim, (double)eps, made, made + in_dim);
     return made;
 }

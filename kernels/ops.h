@@ -1,7 +1,6 @@
 /* ops: THE list of ops. Assay does not know an op that is not in it; one that is in it but has no
  * description (<name>_op in kernels/<name>.c) does not link. */
-#ifndef ASSAY_OPS_H
-#define ASSAY_OPS_H
+#pragma once
 
 #include "harness/check/kernel_case.h"
 
@@ -74,5 +73,3 @@ void registry_use(const op *const *ops, size_t count); /* kept, not copied */
 /* Those of the registry come first, but Assay's own are always found. NULL if there is none. */
 const op *registry_find_op(const char *name);
 const kernel *registry_find_kernel(const char *name, const op **owner); /* owner may be NULL */
-
-#endif

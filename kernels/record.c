@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 
 uint32_t divide_up(uint32_t a, uint32_t b) {
@@ -128,8 +129,7 @@ bool case_input_weights(kernel_case *c, const char *label, const weight_format *
     if (!check_blocks(c->kernel, f, columns, e)) /* shapes also come from the command line */
         return false;
     size_t bytes = format_get_bytes(f, rows, columns), count = bytes / f->bytes;
-    uint8_t *blocks = malloc(bytes);
-    assert(blocks);
+    uint8_t *blocks = array_new(1, bytes);
     uint32_t pooled = f->values == 1 ? 0 : count < POOL ? (uint32_t)count : POOL;
     for (uint32_t i = 0; i < pooled; i++)
         draw_encoded_block(c, f, pool[i]);

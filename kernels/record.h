@@ -1,6 +1,5 @@
 /* record: what the record functions and test cases of several ops share. */
-#ifndef ASSAY_RECORD_H
-#define ASSAY_RECORD_H
+#pragma once
 
 #include "harness/check/kernel_case.h"
 #include "reference/quant.h"
@@ -85,5 +84,3 @@ bool record_check_weights(const kernel *k, const char *what, const weight_format
  * one in four with random bits and any scale (zero, negative, denormal). */
 bool case_input_weights(kernel_case *c, const char *label, const weight_format *f, uint32_t rows,
                         uint32_t columns, slice *out, err *e);
-
-#endif

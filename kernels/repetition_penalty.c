@@ -1,10 +1,9 @@
 /* repetition_penalty: launches, oracle and cases. */
 #include "kernels.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
-#include "harness/base/size.h"
+#include "harness/base/array.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -42,8 +41,7 @@ bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids
  * only n says that they do not count. */
 static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err *e) {
     size_t room = (size_t)n + 300;
-    uint32_t *ids = malloc(size_multiply(room, sizeof *ids));
-    assert(ids);
+    uint32_t *ids = array_new(room, sizeof *ids);
     uint32_t range = n / 2 + 2 < vocab ? n / 2 + 2 : vocab;
     for (size_t i = 0; i < room; i++) {
         uint32_t id = vocab - 1 - rng_below(&c->random, range), kind = rng_below(&c->random, 20);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
@@ -58,8 +59,8 @@ static bool rmsnorm_accepts(const kernel *k, const shape *s, err *e) {
  * out by hand (3, 4, 0 has the mean square 25 / 3). */
 static bool make_by_hand(kernel_case *c, slice *x, slice *w, size_t count, size_t dim, err *e) {
     static const float pattern[] = {3, 4, 0};
-    float *values = malloc(size_multiply(count, sizeof *values));
-    assert(values && dim <= count);
+    float *values = array_new(count, sizeof *values);
+    assert(dim <= count);
     for (size_t i = 0; i < count; i++)
         values[i] = pattern[i % 3];
     bool ok = case_input_bytes(c, "x", values, count * sizeof *values, x, e);

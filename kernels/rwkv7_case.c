@@ -1,10 +1,10 @@
 /* rwkv7_case: see rwkv7_case.h. */
 #include "rwkv7_case.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "harness/check/kernel_case.h"
 #include "reference/reference.h"
@@ -29,8 +29,7 @@ void rwkv7_take_errors(expected *out, double terms) {
 }
 
 static float *draw(kernel_case *c, size_t count) {
-    float *values = malloc(size_multiply(count, sizeof *values));
-    assert(values);
+    float *values = array_new(count, sizeof *values);
     fill_f32(&c->random, c->inputs, values, count);
     return values;
 }

@@ -1,6 +1,5 @@
 /* rwkv7_case: what the records and cases of the ops of a time mix share. */
-#ifndef ASSAY_RWKV7_CASE_H
-#define ASSAY_RWKV7_CASE_H
+#pragma once
 
 #include "harness/check/kernel_case.h"
 
@@ -22,5 +21,3 @@ bool case_input_small(kernel_case *c, const char *label, size_t count, slice *ou
 /* (4, tokens, heads, head_size): k, v, a, kk */
 bool case_input_packed(kernel_case *c, const char *label, uint32_t tokens, uint32_t heads,
                        uint32_t head_size, slice *out, err *e);
-
-#endif

@@ -1,10 +1,10 @@
 /* silu_matvec_q4_0_accumulate: launches, oracle and cases. */
 #include "kernels.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
@@ -13,8 +13,7 @@ static void silu_matvec_q4_0_accumulate_oracle(const launch *l, oracle_io *io) {
     (void)l;
     expected *out = &io->out[3];
     uint32_t out_dim = oracle_u32(io, 4), in_dim = oracle_u32(io, 5);
-    double *x = malloc(2 * size_multiply(in_dim, sizeof *x)), *magnitude = x + in_dim;
-    assert(x);
+    double *x = array_new(1, 2 * size_multiply(in_dim, sizeof *x)), *magnitude = x + in_dim;
     reference_ffn_silu(io->in[1], io->in[2], in_dim, x, magnitude);
     for (size_t i = 0; i < out_dim; i++)
         out->scale[i] = fabs(out->value[i]); /* the value starts as y before the launch */

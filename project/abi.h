@@ -1,6 +1,5 @@
 /* abi: what a description that was compiled apart must have in common with the program. */
-#ifndef ASSAY_ABI_H
-#define ASSAY_ABI_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ typedef struct {
         ASSAY_ABI, sizeof(op), sizeof(kernel), sizeof(kernel_case), sizeof(launch),                \
             sizeof(oracle_io)                                                                      \
     }
-
-#endif

@@ -1,6 +1,5 @@
 /* array_file: arrays in files, as numpy writes them (.npy) or as raw elements (any other name). */
-#ifndef ASSAY_ARRAY_FILE_H
-#define ASSAY_ARRAY_FILE_H
+#pragma once
 
 #include "harness/base/err.h"
 #include "harness/device/elem.h"
@@ -8,5 +7,3 @@
 /* Reads exactly `count` values. A .npy file says what it holds (floats and integers of any size, in
  * C order); another holds elements of `type`. */
 bool array_file_read(const char *path, elem type, double *values, size_t count, err *e);
-
-#endif

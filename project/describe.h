@@ -34,12 +34,9 @@
  *
  * It is translated to a C file of the form of include/assay.h, so expressions are C, and what the
  * compiler says about them names the line of the description. */
-#ifndef ASSAY_DESCRIBE_H
-#define ASSAY_DESCRIBE_H
+#pragma once
 
 #include "harness/base/err.h"
 
 /* The C text of a description, to be freed; NULL with e set, which names file and line. */
 char *describe_translate(const char *path, const char *text, err *e);
-
-#endif

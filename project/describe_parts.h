@@ -1,6 +1,5 @@
 /* describe_parts: a description as read, shared by the reader and the writer of describe. */
-#ifndef ASSAY_DESCRIBE_PARTS_H
-#define ASSAY_DESCRIBE_PARTS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -76,5 +75,3 @@ bool describe_write_expression(const description *d, const char *text, int line,
 /* The subscript of an element of a buffer by its indices, row by row. */
 void describe_write_index(const expressions *sizes, const expressions *indices, FILE *out);
 bool describe_write(const description *d, FILE *out, err *e);
-
-#endif

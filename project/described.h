@@ -4,8 +4,7 @@
  * Each operator rounds once. A function adds the error that Metal allows it, and what it makes of
  * the rounding of its argument. A sum whose terms cancel is less exact by the ratio of the sum of
  * their magnitudes to the sum. */
-#ifndef ASSAY_DESCRIBED_H
-#define ASSAY_DESCRIBED_H
+#pragma once
 
 #include <math.h>
 
@@ -116,5 +115,3 @@ static inline double described_erf(double x) {
 #define sqrt described_sqrt
 #define pow described_pow
 #define erf described_erf
-
-#endif

@@ -1,6 +1,5 @@
 /* load: a C text compiled to a shared object, and the ops that it has. */
-#ifndef ASSAY_LOAD_H
-#define ASSAY_LOAD_H
+#pragma once
 
 #include "harness/check/op.h"
 
@@ -15,5 +14,3 @@ typedef struct {
 /* Compiles (or finds in the cache) and loads it. *ops is an array that ends with NULL and stays for
  * the rest of the process. */
 bool load_ops(const load_source *s, const op *const **ops, err *e);
-
-#endif

@@ -11,8 +11,7 @@
  *   include = ../common            folders of what they include, relative to them
  *   ops = ops/rms.op ops/mul.c      the descriptions, as globs (default: each .op and .c file)
  */
-#ifndef ASSAY_PROJECT_H
-#define ASSAY_PROJECT_H
+#pragma once
 
 #include <limits.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ typedef struct {
     size_t include_count;
 } project_sources;
 bool project_find_sources(project_sources *out, err *e);
-
-#endif

@@ -4,10 +4,10 @@
  * the result; terms of both signs, in whatever order they come, make them as large as a random walk:
  * the root of the sum of squares. So the magnitude is the sum of the two, and not the sum of all
  * magnitudes, which for a row of 4096 is fifty times more than any right kernel needs. */
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "reference.h"
 
 void reference_matvec_fused(const weight_format *f, const void *w, const double *x,
@@ -38,8 +38,7 @@ void reference_matvec_fused(const weight_format *f, const void *w, const double 
 void reference_matvec(const weight_format *f, const void *w, const float *x, size_t out_dim,
                       size_t in_dim, size_t batch, double *y, double *magnitude) {
     size_t count = batch * in_dim;
-    double *doubles = malloc(2 * count * sizeof *doubles);
-    assert(doubles);
+    double *doubles = array_new(2 * count, sizeof *doubles);
     for (size_t i = 0; i < count; i++) {
         doubles[i] = (double)x[i];
         doubles[count + i] = fabs(doubles[i]);

@@ -3,8 +3,7 @@
  * A matrix is rows of blocks; a block is a few bytes that encode `values` weights. Plain floats
  * are blocks of one. What is the same for all formats is in weight_format: kernels' launches,
  * oracles and cases go through that and know no layout. */
-#ifndef ASSAY_QUANT_H
-#define ASSAY_QUANT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -106,5 +105,3 @@ extern const weight_format format_f32, format_f16, format_bf16, format_q8_0, for
 
 /* Bytes of a (rows, columns) matrix. Columns must be whole blocks. */
 size_t format_get_bytes(const weight_format *f, size_t rows, size_t columns);
-
-#endif

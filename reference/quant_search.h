@@ -2,8 +2,7 @@
  *
  * The rounding of every sum decides which of two near encodings wins, so all arithmetic is that of
  * floats in a fixed order: files come out the same byte for byte. */
-#ifndef ASSAY_QUANT_SEARCH_H
-#define ASSAY_QUANT_SEARCH_H
+#pragma once
 
 /* The nearest whole number, ties to even, from low to high; NaN gives low. */
 long quant_round(float value, long low, long high);
@@ -25,5 +24,3 @@ float quant_find_scale_and_min(const float *x, const quant_search *how, long *n,
 /* x (QUANT_SMALL_PART) is about (n - 32) scale, with n from 0 to 63. Returns the scale, which may
  * be negative; 0 where all are about zero. */
 float quant_find_scale(const float *x, long *n);
-
-#endif

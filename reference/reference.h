@@ -7,8 +7,7 @@
  * `magnitude`, where a function has it, is the sum of the absolute values of the terms that made
  * each output: rounding errors are relative to it, not to the output, which cancellation may have
  * made small. */
-#ifndef ASSAY_REFERENCE_H
-#define ASSAY_REFERENCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -175,5 +174,3 @@ void reference_time_mix_v7_token(const time_mix_v7_inputs *x, const time_mix_v7_
 /* x, which starts as it was, += (sum over the head of r_k * k * r) * v */
 void reference_time_first_v7(const float *r_k, const float *r, const float *packed,
                              const time_mix_v7_sizes *n, double *x, double *magnitude);
-
-#endif

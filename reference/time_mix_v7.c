@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "reference.h"
 
 static double square(double x) {
@@ -131,8 +132,7 @@ static void run_recurrence(const double *r, const double *w, const double *packe
 }
 
 static double *make_doubles(const float *x, size_t count) {
-    double *doubles = malloc(count * sizeof *doubles);
-    assert(doubles);
+    double *doubles = array_new(count, sizeof *doubles);
     for (size_t i = 0; i < count; i++)
         doubles[i] = (double)x[i];
     return doubles;
@@ -213,9 +213,8 @@ void reference_time_mix_v7_finish(const time_mix_v7_inputs *x, const time_mix_v7
 void reference_time_mix_v7_token(const time_mix_v7_inputs *x, const time_mix_v7_sizes *n,
                                  double *state, double *state_error, double *y, double *y_error) {
     size_t plane = n->tokens * n->heads * n->head_size;
-    double *packed = malloc(8 * plane * sizeof *packed), *errors = packed + 4 * plane;
+    double *packed = array_new(8 * plane, sizeof *packed), *errors = packed + 4 * plane;
     double *r = make_doubles(x->r, plane), *w = make_doubles(x->w, plane);
-    assert(packed);
     reference_time_mix_v7_prepare(x, n, packed, errors);
     for (size_t i = 0; i < 2 * plane; i++)
         errors[i] *= 4; /* roundings of k and v */

@@ -1,7 +1,6 @@
 /* claims: see claims.h. */
 #include "claims.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <limits.h>
 #include <math.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/root.h"
 
@@ -132,8 +132,7 @@ bool claims_read(const char *path, claim_list *out, err *e) {
     if (!out->file)
         return false;
     size_t column[COLUMNS], rows = csv_count_rows(out->file);
-    out->items = calloc(rows + 1, sizeof *out->items);
-    assert(out->items);
+    out->items = array_new(rows + 1, sizeof *out->items);
     bool ok = true;
     for (size_t i = 0; ok && i < COLUMNS; i++)
         ok = csv_find_column(out->file, titles[i], &column[i], e);

@@ -7,8 +7,7 @@
  * measure it gives no verdict, only the reason.
  *
  * A result in another unit is rejected: MiB taken for MB was one of the published mistakes. */
-#ifndef ASSAY_CLAIMS_H
-#define ASSAY_CLAIMS_H
+#pragma once
 
 #include "store.h"
 
@@ -92,5 +91,3 @@ void claim_get_published(const claim *c, char *text, size_t size);
 /* "12.3 tok/s (emulated)", or "-" */
 void claim_get_measured(const claim *c, const claim_answer *a, bool emulated, char *text,
                         size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* html: text, links and tables of a page. Whatever comes from a file goes through here, and comes
  * out as text: no file can put an element into the page. */
-#ifndef ASSAY_HTML_H
-#define ASSAY_HTML_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ void html_end_table(FILE *out);
 void html_print_text_cell(FILE *out, const char *text);
 /* `value` is what it is sorted by, `shown` what is seen. */
 void html_print_number_cell(FILE *out, double value, const char *shown);
-
-#endif

@@ -3,8 +3,7 @@
  * The frame, fixed texts, style and script are files beside this one, read when a page is drawn:
  * page.html has {{placeholders}} for the parts. The same files give the same page: no clock is
  * read, nothing is measured. */
-#ifndef ASSAY_PAGE_H
-#define ASSAY_PAGE_H
+#pragma once
 
 #include "claims.h"
 #include "store.h"
@@ -18,5 +17,3 @@ typedef struct {
 
 /* Its links are relative to the folder of `path`. `home` is the project's root. */
 bool page_write(const page_content *c, const char *home, const char *path, err *e);
-
-#endif

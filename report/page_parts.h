@@ -1,6 +1,5 @@
 /* page_parts: what page.c and the files that print its parts (part_*.c) share. */
-#ifndef ASSAY_PAGE_PARTS_H
-#define ASSAY_PAGE_PARTS_H
+#pragma once
 
 #include "html.h"
 #include "page.h"
@@ -46,5 +45,3 @@ page_verdict page_count_checks(const store_folder *f);
 /* Cases that failed, with or without a finding. */
 page_verdict page_count_validations(const store_folder *f);
 size_t page_count_findings(const store_folder *f);
-
-#endif

@@ -1,10 +1,10 @@
 /* page_shared: what several parts of a page print: links to files, rows, charts. */
-#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/measure/results.h"
 #include "page_parts.h"
@@ -81,10 +81,9 @@ static size_t choose_columns(FILE *out, const csv_file *c, size_t *shown) {
 
 void page_print_rows(const page *p, FILE *out, const store_folder *f, const store_file *file) {
     const csv_file *c = file->csv;
-    size_t rows = csv_count_rows(c), *shown = calloc(csv_count_columns(c), sizeof *shown);
-    html_column *heads = calloc(csv_count_columns(c), sizeof *heads);
+    size_t rows = csv_count_rows(c), *shown = array_new(csv_count_columns(c), sizeof *shown);
+    html_column *heads = array_new(csv_count_columns(c), sizeof *heads);
     char caption[320];
-    assert(heads && shown);
     size_t count = choose_columns(out, c, shown);
     for (size_t i = 0; i < count; i++)
         heads[i] = (html_column){csv_get_title(c, shown[i]), is_number_column(c, shown[i]), NULL};

@@ -1,10 +1,10 @@
 /* part_history: how the times of bench developed: a trend per case, and verdicts against baselines. */
-#include <assert.h>
 #include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/format.h"
 #include "harness/measure/comparison.h"
 #include "page_parts.h"
@@ -127,9 +127,8 @@ static void print_history(const page *p, FILE *out, const store_folder *f, const
         {"first", true, "median of the first run"},
         {"last", true, "median of the last run"}};
     size_t rows = csv_count_rows(file->csv), shown = 0, once = 0;
-    point *points = calloc(rows + 1, sizeof *points);
+    point *points = array_new(rows + 1, sizeof *points);
     char caption[240];
-    assert(points);
     snprintf(caption, sizeof caption, "Trends on %.160s%s", f->device,
              f->emulated ? " (emulated)" : "");
     for (size_t r = 0; r < rows; r++) {

@@ -1,9 +1,9 @@
 /* part_kernels: verdicts of check and validate, and the times of bench. */
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/format.h"
 #include "harness/measure/results.h"
 #include "page_parts.h"
@@ -94,8 +94,7 @@ static bool add_case(kernel_sum *s, const csv_file *f, size_t row, err *e) {
 
 /* One per kernel, in the order of the file; the caller frees it. */
 static bool sum_kernels(const csv_file *f, kernel_sum **out, size_t *count, err *e) {
-    kernel_sum *list = calloc(csv_count_rows(f) + 1, sizeof *list);
-    assert(list);
+    kernel_sum *list = array_new(csv_count_rows(f) + 1, sizeof *list);
     *out = list;
     *count = 0;
     for (size_t r = 0; r < csv_count_rows(f); r++) {

@@ -7,8 +7,7 @@
  * one.
  *
  * Files of raw samples can be large, and the report does not need them: listed, but not read. */
-#ifndef ASSAY_STORE_H
-#define ASSAY_STORE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -81,5 +80,3 @@ const char *store_find_meta(const store_folder *f, const char *key);
 /* The i-th chart of a file: NAME.svg, or NAME-anything.svg. NULL past the last. */
 const char *store_find_chart(const store_folder *f, const char *file_name, size_t i);
 bool store_has(const store_folder *f, const char *other);
-
-#endif

@@ -1,12 +1,12 @@
 /* bpe: see bpe.h. Builds the tables from a file that may be wrong; bpe_merge.c uses them. */
 #include "bpe.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bpe_parts.h"
 #include "gguf_parse.h"
+#include "harness/base/array.h"
 #include "unicode.h"
 
 /* Bytes that are printable by themselves are written as they are; the others, in their order, with
@@ -90,10 +90,9 @@ static bool add_merges(bpe *b, const gguf_value *merges, err *e) {
             longest = merges->texts[i].bytes;
     for (b->slot_count = 2; b->slot_count < 2 * merges->count;)
         b->slot_count *= 2;
-    b->slots = malloc(b->slot_count * sizeof *b->slots);
-    b->merges = malloc((merges->count + 1) * sizeof *b->merges);
-    char *joined = malloc(longest + 1);
-    assert(b->slots && b->merges && joined);
+    b->slots = array_new(b->slot_count, sizeof *b->slots);
+    b->merges = array_new(merges->count + 1, sizeof *b->merges);
+    char *joined = array_new(1, longest + 1);
     memset(b->slots, 0xFF, b->slot_count * sizeof *b->slots);
     bool ok = true;
     for (size_t i = 0; i < merges->count && ok; i++) {

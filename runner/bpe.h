@@ -6,8 +6,7 @@
  *
  * The result of a merge need not be a token. Such a text falls apart into those of its bytes that
  * are tokens by themselves, and the others are lost. */
-#ifndef ASSAY_BPE_H
-#define ASSAY_BPE_H
+#pragma once
 
 #include "token_texts.h"
 
@@ -46,5 +45,3 @@ void bpe_encode(const bpe *b, bpe_work *w, const char *word, size_t bytes, token
 /* The character that a byte is written as, and back (-1: the character stands for no byte). */
 uint32_t bpe_map_byte(unsigned char byte);
 int bpe_unmap_byte(uint32_t point);
-
-#endif

@@ -1,6 +1,5 @@
 /* bpe_parts: what the files of bpe share. */
-#ifndef ASSAY_BPE_PARTS_H
-#define ASSAY_BPE_PARTS_H
+#pragma once
 
 #include "bpe.h"
 
@@ -8,5 +7,3 @@
 
 /* The rank of a pair: its place in the list of merges, or BPE_NO_MERGE. */
 uint32_t bpe_find_merge(const bpe *b, uint32_t left, uint32_t right);
-
-#endif

@@ -3,8 +3,7 @@
  * The file has the form as a Jinja template, which is not evaluated: what it contains tells which of
  * the known forms it is. So far that is only ChatML, with the template's default system message if
  * it has one. */
-#ifndef ASSAY_CHAT_H
-#define ASSAY_CHAT_H
+#pragma once
 
 #include "gguf.h"
 
@@ -12,5 +11,3 @@
  * be tokenized with TOKENIZE_PARSE_SPECIAL; the caller frees the text. */
 bool chat_render(const gguf *g, const char *system, const char *user, size_t user_bytes,
                  char **text, size_t *bytes, err *e);
-
-#endif

@@ -44,8 +44,7 @@ const gguf_type *convert_find_type(const char *name, err *e) {
         if (type && type->format == targets[i].format)
             return type;
     convert_list_types(valid, sizeof valid);
-    err_set(e, EXIT_USAGE, "unknown type '%.40s' (valid: %s)", name, valid);
-    return NULL;
+    return err_null(e, EXIT_USAGE, "unknown type '%.40s' (valid: %s)", name, valid);
 }
 
 static size_t find_target(const gguf_type *type) {

@@ -10,8 +10,7 @@
  * Rows that are not whole blocks of a K type get Q5_0, Q5_1 or Q8_0, as there; F16 where that does
  * not fit either. Values that are not finite are refused. A
  * scale beyond fp16 is 65504, not ggml's infinity. */
-#ifndef ASSAY_CONVERT_H
-#define ASSAY_CONVERT_H
+#pragma once
 
 #include "weight_stream.h"
 
@@ -39,5 +38,3 @@ uint32_t convert_get_file_type(const gguf_type *type);
 const gguf_type *convert_choose_type(const gguf *g, const gguf_tensor *t, const convert_options *o);
 
 bool convert_model(const gguf *g, const char *path, const convert_options *o, err *e);
-
-#endif

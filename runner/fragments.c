@@ -1,7 +1,6 @@
 /* fragments: see fragments.h. */
 #include "fragments.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include "harness/base/array.h"
@@ -18,8 +17,7 @@ static int longest_first(const void *a, const void *b) {
 
 /* The lengths of all tokens that are wanted, each once; the caller frees them. */
 static size_t *collect_lengths(const special_index *x, size_t *count) {
-    size_t *lengths = malloc(x->texts->count * sizeof *lengths), all = 0, kept = 0;
-    assert(lengths);
+    size_t *lengths = array_new(x->texts->count, sizeof *lengths), all = 0, kept = 0;
     for (uint32_t id = 0; id < x->texts->count; id++)
         if (is_wanted(x, id))
             lengths[all++] = token_texts_get(x->texts, id).bytes;
@@ -47,8 +45,7 @@ void special_index_build(special_index *x, const token_texts *texts, const speci
                          uint8_t any, uint8_t none) {
     *x = (special_index){.texts = texts, .s = s, .any = any, .none = none};
     size_t *lengths = collect_lengths(x, &x->count);
-    x->lengths = calloc(x->count + 1, sizeof *x->lengths);
-    assert(x->lengths);
+    x->lengths = array_new(x->count + 1, sizeof *x->lengths);
     for (size_t i = 0; i < x->count; i++)
         x->lengths[i].bytes = lengths[i];
     free(lengths);

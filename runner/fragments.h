@@ -3,8 +3,7 @@
  * Longer tokens are looked for first, in all of the text; of tokens of the same length the leftmost
  * is taken. The time depends on how many lengths the tokens have, not on how many tokens there are.
  */
-#ifndef ASSAY_FRAGMENTS_H
-#define ASSAY_FRAGMENTS_H
+#pragma once
 
 #include "special.h"
 
@@ -38,5 +37,3 @@ typedef struct {
 
 /* Nothing of the text is left out, and no fragment is empty. The caller frees the items. */
 fragment_list fragments_find(const special_index *x, const char *text, size_t bytes);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Where the sampler only takes the largest logit, the device chooses and several steps are in
  * flight; otherwise each token's logits come back to the CPU. */
-#ifndef ASSAY_GENERATE_H
-#define ASSAY_GENERATE_H
+#pragma once
 
 #include "model.h"
 #include "sampler.h"
@@ -38,5 +37,3 @@ typedef struct {
  * finite are EXIT_WRONG, and e names the first launch that wrote such a value. */
 bool generate(model *m, sampler *s, const uint32_t *prompt, size_t count, const generate_options *o,
               generate_report *out, err *e);
-
-#endif

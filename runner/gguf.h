@@ -6,8 +6,7 @@
  * is bounded by the size of the file. A file that is wrong is one sentence and EXIT_CANNOT.
  *
  * Nothing in the metadata is aligned, so arrays are read through functions. */
-#ifndef ASSAY_GGUF_H
-#define ASSAY_GGUF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -121,5 +120,3 @@ bool gguf_text_equals(gguf_text t, const char *text);
 /* Bytes of a file as text for a message: what is not printable ASCII becomes '?'. Long ones are cut
  * to fit, with "..." at the end. Returns out. */
 char *gguf_print_text(gguf_text t, char *out, size_t size);
-
-#endif

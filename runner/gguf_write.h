@@ -3,8 +3,7 @@
  * First the metadata, then every tensor is announced, then their bytes follow in the same order, so
  * that a model larger than memory can be written. It is written to a temporary file and renamed at
  * the end: whole or not at all. */
-#ifndef ASSAY_GGUF_WRITE_H
-#define ASSAY_GGUF_WRITE_H
+#pragma once
 
 #include "gguf.h"
 
@@ -31,5 +30,3 @@ void gguf_writer_add_tensor(gguf_writer *w, const char *name, const gguf_type *t
 bool gguf_writer_finish_header(gguf_writer *w, err *e);
 bool gguf_writer_write(gguf_writer *w, const void *data, size_t bytes, err *e);
 bool gguf_writer_finish(gguf_writer *w, err *e);
-
-#endif

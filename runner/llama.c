@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "llama_parts.h"
 
 static bool make_scratch(model *m, llama *l, err *e) {
@@ -44,8 +45,7 @@ static bool make_freqs(model *m, llama *l, err *e) {
 
 static bool make_cache(model *m, llama *l, err *e) {
     uint32_t kv_dim = l->shape.kv_heads * l->shape.head_dim;
-    l->cache = calloc(l->shape.layers, sizeof *l->cache);
-    assert(l->cache);
+    l->cache = array_new(l->shape.layers, sizeof *l->cache);
     for (uint32_t i = 0; i < l->shape.layers; i++)
         if (!model_make(m, MEMORY_CACHE, "key cache", m->context, kv_dim, &l->cache[i].keys, e) ||
             !model_make(m, MEMORY_CACHE, "value cache", m->context, kv_dim, &l->cache[i].values, e))

@@ -1,7 +1,6 @@
 /* llama_parts: what the files of the llama family share. llama_file.c reads the file, llama.c makes
  * the buffers, llama_record.c records the forward pass, llama_reference.c computes it in plain C. */
-#ifndef ASSAY_LLAMA_PARTS_H
-#define ASSAY_LLAMA_PARTS_H
+#pragma once
 
 #include "llama.h"
 
@@ -56,5 +55,3 @@ bool llama_record(model *m, tape *t, slice ids, uint32_t tokens, bool has_head, 
 void *llama_reference_new(const model *m, size_t tokens, err *e);
 void llama_reference_free(void *own);
 void llama_reference_step(void *own, uint32_t token, double *logits);
-
-#endif

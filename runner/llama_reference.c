@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "llama_parts.h"
 #include "reference/reference.h"
 
@@ -18,8 +19,7 @@ typedef struct {
 } llama_reference;
 
 static double *make(size_t count) {
-    double *values = calloc(count, sizeof *values);
-    assert(values);
+    double *values = array_new(count, sizeof *values);
     return values;
 }
 
@@ -30,8 +30,7 @@ void *llama_reference_new(const model *m, size_t context, err *e) {
     bool needed;
     if (!llama_read_freqs(g, s, freqs, &needed, e))
         return NULL;
-    llama_reference *r = calloc(1, sizeof *r);
-    assert(r);
+    llama_reference *r = array_new(1, sizeof *r);
     size_t kv_dim = (size_t)s->kv_heads * s->head_dim, q_dim = (size_t)s->heads * s->head_dim;
     size_t widest = s->hidden > s->ffn ? s->hidden : s->ffn;
     r->file = g;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "model_family.h"
 
 /* Tokens of a prompt that go together: enough to share each decoded weight among eight and to fill
@@ -58,8 +59,7 @@ static bool open_parts(model *m, const model_options *o, err *e) {
 }
 
 model *model_new(library *lib, const gguf *g, const model_options *o, err *e) {
-    model *m = calloc(1, sizeof *m);
-    assert(m);
+    model *m = array_new(1, sizeof *m);
     m->lib = lib;
     m->device = library_get_device(lib);
     m->file = g;
@@ -70,8 +70,7 @@ model *model_new(library *lib, const gguf *g, const model_options *o, err *e) {
 }
 
 bool model_check_file(const gguf *g, err *e) {
-    model *m = calloc(1, sizeof *m);
-    assert(m);
+    model *m = array_new(1, sizeof *m);
     m->file = g;
     bool ok = open_parts(m, &(model_options){.context = 0}, e);
     model_free(m);

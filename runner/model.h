@@ -11,8 +11,7 @@
  * Two kinds of memory of the past are served alike. A cache has one row per token: going back is
  * free, and the context limits the length. A recurrent state is overwritten by every token: going
  * back means restoring a kept state and replaying the tokens since, and there is no limit. */
-#ifndef ASSAY_MODEL_H
-#define ASSAY_MODEL_H
+#pragma once
 
 #include "gguf.h"
 #include "harness/check/check.h"
@@ -153,5 +152,3 @@ model_reference *model_reference_new(const model *m, size_t tokens,
                                      err *e); /* room for this many */
 void model_reference_free(model_reference *r);
 void model_reference_step(model_reference *r, uint32_t token, double *logits); /* may be NULL */
-
-#endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/check/fill.h"
 #include "tokenizer.h"
@@ -76,8 +77,7 @@ static bool prepare(bench *b, const bench_test *t, err *e) {
 static void summarise(bench_result *r) {
     uint32_t n = r->repeats;
     double tokens = r->test.prompt + r->test.generate, ns = 0, rate = 0, ns_off = 0, rate_off = 0;
-    double *rates = malloc(n * sizeof *rates);
-    assert(rates);
+    double *rates = array_new(n, sizeof *rates);
     for (uint32_t i = 0; i < n; i++) {
         rates[i] = 1e9 * tokens / (double)r->sample_ns[i];
         ns += (double)r->sample_ns[i] / n;
@@ -100,11 +100,10 @@ bool model_bench(model *m, const bench_test *t, uint32_t repeats, uint32_t bos, 
     assert(repeats > 0 && (t->prompt == 0) != (t->generate == 0));
     size_t longest = t->prompt > t->depth ? t->prompt : t->depth;
     bench b = {.model = m, .random = rng_new(seed, "model bench"), .bos = bos};
-    b.tokens = malloc((longest + 1) * sizeof *b.tokens);
-    b.logits = malloc(model_get_shape(m)->vocab * sizeof *b.logits);
+    b.tokens = array_new(longest + 1, sizeof *b.tokens);
+    b.logits = array_new(model_get_shape(m)->vocab, sizeof *b.logits);
     *out = (bench_result){.test = *t, .repeats = repeats, .time = (int64_t)time(NULL)};
-    out->sample_ns = malloc(repeats * sizeof *out->sample_ns);
-    assert(b.tokens && b.logits && out->sample_ns);
+    out->sample_ns = array_new(repeats, sizeof *out->sample_ns);
     bool ok = prepare(&b, t, e);
     for (uint32_t i = 0; ok && i < repeats; i++) {
         model_rewind(m, t->depth);

@@ -5,8 +5,7 @@
  * starts with one and goes on as greedy decoding does: the device chooses each token and feeds it to
  * itself, and BENCH_IN_FLIGHT steps are handed to it ahead, where llama-bench waits for each. One
  * run warms up, then each repeat is a sample. */
-#ifndef ASSAY_MODEL_BENCH_H
-#define ASSAY_MODEL_BENCH_H
+#pragma once
 
 #include "harness/base/stats.h"
 #include "model.h"
@@ -34,5 +33,3 @@ void bench_test_get_name(const bench_test *t, char *text, size_t size);
 /* bos is the first token where the file asks for one, else TOKEN_NONE. */
 bool model_bench(model *m, const bench_test *t, uint32_t repeats, uint32_t bos, uint64_t seed,
                  bench_result *out, err *e);
-
-#endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "model_trace.h"
 #include "sampler.h"
 #include "weight_scan.h"
@@ -334,9 +335,8 @@ static bool check_plays(inspection *x, uint32_t *tokens, uint32_t *again, err *e
 
 static bool check_tokens(inspection *x, err *e) {
     size_t n = x->options->tokens;
-    uint32_t *tokens = calloc(2 * n + 1, sizeof *tokens);
-    double *leads = calloc(n + 1, sizeof *leads);
-    assert(tokens && leads);
+    uint32_t *tokens = array_new(2 * n + 1, sizeof *tokens);
+    double *leads = array_new(n + 1, sizeof *leads);
     bool ok =
         check_prefill(x, tokens, tokens + n, leads, e) && check_plays(x, tokens, tokens + n, e);
     free(tokens);
@@ -363,10 +363,9 @@ bool model_check(model *m, const model_check_options *o, model_report *out, err 
     inspection x = {
         .model = m, .file = model_get_file(m), .options = o, .report = out, .vocab = vocab};
     *out = (model_report){.passed = true};
-    x.logits = malloc(vocab * sizeof *x.logits);
-    x.other = calloc(vocab, sizeof *x.other); /* a check that fails leaves it so */
-    x.exact = malloc(vocab * sizeof *x.exact);
-    assert(x.logits && x.other && x.exact);
+    x.logits = array_new(vocab, sizeof *x.logits);
+    x.other = array_new(vocab, sizeof *x.other); /* a check that fails leaves it so */
+    x.exact = array_new(vocab, sizeof *x.exact);
     bool ok = check_launches(&x, e) &&
               (!check_finite(&x) || (check_reference(&x, e) && check_tokens(&x, e)));
     free(x.logits);

@@ -3,8 +3,7 @@
  * Every launch of a prompt and of the next token is compared with its oracle, on the real activations.
  * Then the whole: the forward pass against one in double precision, the prompt against the same
  * tokens one by one, and the ways to play the tapes against each other. */
-#ifndef ASSAY_MODEL_CHECK_H
-#define ASSAY_MODEL_CHECK_H
+#pragma once
 
 #include "model.h"
 
@@ -45,5 +44,3 @@ typedef struct {
 
 /* The model is rewound first. Its context must have room for the prompt and the tokens. */
 bool model_check(model *m, const model_check_options *o, model_report *out, err *e);
-
-#endif

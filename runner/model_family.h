@@ -6,8 +6,7 @@
  *
  * To add one: write <name>.c with a `const model_family <name>_family`, and add it to families.c.
  * tests/test_model.c has a whole recurrent family of 100 lines. */
-#ifndef ASSAY_MODEL_FAMILY_H
-#define ASSAY_MODEL_FAMILY_H
+#pragma once
 
 #include "kernels/kernels.h"
 #include "model.h"
@@ -163,5 +162,3 @@ void model_unsettle(model *m);
  * and saves them. */
 bool model_restore_state(model *m, err *e);
 bool model_save_state(model *m, err *e);
-
-#endif

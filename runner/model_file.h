@@ -1,6 +1,5 @@
 /* model_file: which file a command uses as its model. */
-#ifndef ASSAY_MODEL_FILE_H
-#define ASSAY_MODEL_FILE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -8,5 +7,3 @@
 
 /* The path of an existing model file. given NULL: the model that comes with the project. */
 bool model_file_find(const char *given, char *path, size_t size, err *e);
-
-#endif

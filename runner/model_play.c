@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "model_family.h"
 #include "model_trace.h"
 
@@ -262,8 +263,7 @@ bool model_debug_token(model *m, uint32_t token, float *logits, const check_opti
 }
 
 bool model_trace(model *m, const uint32_t *tokens, size_t count, nonfinite *out, err *e) {
-    float *logits = malloc(m->shape.vocab * sizeof *logits);
-    assert(logits);
+    float *logits = array_new(m->shape.vocab, sizeof *logits);
     *out = (nonfinite){.found = false};
     model_rewind(m, 0);
     bool ok = forward_prompt(m, tokens, count, &(way){.trace = out}, logits, e);

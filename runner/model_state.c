@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "model_family.h"
 
 void model_unsettle(model *m) {
@@ -61,8 +62,7 @@ bool model_restore_state(model *m, err *e) {
 bool model_save_state(model *m, err *e) {
     model_buffer *b;
     for (size_t i = 0; (b = find_state(m, &i));) {
-        void *kept = malloc(b->buffer->bytes);
-        assert(kept);
+        void *kept = array_new(1, b->buffer->bytes);
         free(b->kept);
         b->kept = kept;
         if (!buffer_download(b->buffer, 0, kept, b->buffer->bytes, e)) {

@@ -1,6 +1,5 @@
 /* model_trace: which launch of a forward pass was the first to write NaN or infinity. */
-#ifndef ASSAY_MODEL_TRACE_H
-#define ASSAY_MODEL_TRACE_H
+#pragma once
 
 #include "model.h"
 
@@ -28,5 +27,3 @@ bool model_trace(model *m, const uint32_t *tokens, size_t count, nonfinite *out,
 
 /* The first of `count` values that is not finite; count: none. */
 size_t nonfinite_find(const float *values, size_t count);
-
-#endif

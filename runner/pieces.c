@@ -1,9 +1,10 @@
 /* pieces: see pieces.h. */
 #include "pieces.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/base/array.h"
 
 /* "<0x0A>" is the byte 10. */
 static bool read_byte(gguf_text text, char *out) {
@@ -34,9 +35,8 @@ void token_pieces_build(token_pieces *p, const tokenizer_kind *kind, const token
     for (uint32_t id = 0; id < t->count; id++)
         if (!(s->kinds[id] & as_it_is))
             total += write_piece(kind, token_texts_get(t, id), s->kinds[id], NULL);
-    p->items = malloc(t->count * sizeof *p->items);
-    p->bytes = malloc(total + 1);
-    assert(p->items && p->bytes);
+    p->items = array_new(t->count, sizeof *p->items);
+    p->bytes = array_new(1, total + 1);
     for (uint32_t id = 0; id < t->count; id++) {
         if (s->kinds[id] & as_it_is) {
             p->items[id] = token_texts_get(t, id);

@@ -1,6 +1,5 @@
 /* pieces: the bytes that each token of a vocabulary stands for. */
-#ifndef ASSAY_PIECES_H
-#define ASSAY_PIECES_H
+#pragma once
 
 #include "tokenizer_kind.h"
 
@@ -12,5 +11,3 @@ typedef struct {
 void token_pieces_build(token_pieces *p, const tokenizer_kind *kind, const token_texts *t,
                         const special_tokens *s);
 void token_pieces_free(token_pieces *p);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Each of the four ways was published as a regular expression; here they are hand-written matchers
  * that look at code points and their classes, in time linear in the text. */
-#ifndef ASSAY_PRETOKENIZE_H
-#define ASSAY_PRETOKENIZE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ typedef struct {
 
 /* The end of the word that starts at `at`; always after `at`. */
 size_t pretokenizer_find_end(const pretokenizer *p, const code_points *text, size_t at);
-
-#endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "rwkv7_parts.h"
 
 /* Made once, for all layers. */
@@ -43,8 +44,7 @@ static bool make_scratch(model *m, rwkv7 *r, err *e) {
 
 static bool make_states(model *m, rwkv7 *r, err *e) {
     const rwkv7_shape *s = &r->shape;
-    r->states = calloc(s->layers, sizeof *r->states);
-    assert(r->states);
+    r->states = array_new(s->layers, sizeof *r->states);
     for (uint32_t i = 0; i < s->layers; i++) {
         rwkv7_state *at = &r->states[i];
         if (!model_make(m, MEMORY_STATE, "time shift", 1, s->hidden, &at->time_shift, e) ||

@@ -3,11 +3,11 @@
  *
  * The ranks of adapters are those of their tensors: files state others, or none. Vectors are
  * counted by their elements, because writers differ in how many dimensions of 1 they keep. */
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "reference/reference.h"
 #include "rwkv7_parts.h"
 
@@ -72,9 +72,8 @@ static bool find_vector(model *m, const char *name, uint32_t count, weight *out,
     if (!t->type->format)
         return err_set(e, EXIT_CANNOT, "the tensor %s is in %s, which cannot be decoded", name,
                        t->type->name);
-    double *values = malloc(count * sizeof *values);
-    float *floats = malloc(count * sizeof *floats);
-    assert(values && floats);
+    double *values = array_new(count, sizeof *values);
+    float *floats = array_new(count, sizeof *floats);
     reference_decode_row(t->type->format, t->data, 0, count, values);
     for (uint32_t i = 0; i < count; i++)
         floats[i] = (float)values[i];
@@ -172,8 +171,7 @@ static bool find_layer(model *m, uint32_t layer, err *e) {
 bool rwkv7_find_weights(model *m, err *e) {
     rwkv7_weights *w = &((rwkv7 *)m->own)->weights;
     uint32_t d = m->shape.hidden, vocab = m->shape.vocab;
-    w->layers = calloc(m->shape.layers, sizeof *w->layers);
-    assert(w->layers);
+    w->layers = array_new(m->shape.layers, sizeof *w->layers);
     if (!model_find_matrix(m, "token_embd.weight", vocab, d, &w->embedding, e) ||
         !find_vector(m, "token_embd_norm.weight", d, &w->embedding_norm_w, e) ||
         !find_vector(m, "token_embd_norm.bias", d, &w->embedding_norm_b, e) ||

@@ -1,8 +1,7 @@
 /* rwkv7_parts: what the files of the rwkv7 family share. rwkv7_file.c reads the file, rwkv7.c makes
  * the buffers, rwkv7_record.c records the forward pass (rwkv7_unfused.c one launch per op),
  * rwkv7_reference.c computes it in plain C. */
-#ifndef ASSAY_RWKV7_PARTS_H
-#define ASSAY_RWKV7_PARTS_H
+#pragma once
 
 #include "rwkv7.h"
 
@@ -88,5 +87,3 @@ bool rwkv7_record(model *m, tape *t, slice ids, uint32_t tokens, bool has_head, 
 void *rwkv7_reference_new(const model *m, size_t tokens, err *e);
 void rwkv7_reference_free(void *own);
 void rwkv7_reference_step(void *own, uint32_t token, double *logits);
-
-#endif

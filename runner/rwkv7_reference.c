@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "reference/reference.h"
 #include "rwkv7_parts.h"
 
@@ -25,8 +26,7 @@ typedef struct {
 } rwkv7_reference;
 
 static double *make(size_t count) {
-    double *values = calloc(count, sizeof *values);
-    assert(values);
+    double *values = array_new(count, sizeof *values);
     return values;
 }
 
@@ -42,8 +42,7 @@ static size_t find_longest(const gguf *g) {
 void *rwkv7_reference_new(const model *m, size_t tokens, err *e) {
     (void)tokens; /* a recurrence keeps nothing per token */
     (void)e;
-    rwkv7_reference *r = calloc(1, sizeof *r);
-    assert(r);
+    rwkv7_reference *r = array_new(1, sizeof *r);
     r->file = m->file;
     r->shape = ((const rwkv7 *)m->own)->shape;
     size_t d = r->shape.hidden, longest = find_longest(m->file);
@@ -55,8 +54,7 @@ void *rwkv7_reference_new(const model *m, size_t tokens, err *e) {
     r->u = make(longest);
     r->row = make(longest);
     r->vector = make(MIXES * d);
-    r->states = calloc(r->shape.layers, sizeof *r->states);
-    assert(r->states);
+    r->states = array_new(r->shape.layers, sizeof *r->states);
     for (uint32_t i = 0; i < r->shape.layers; i++)
         r->states[i] = (layer_state){make(d), make(d), make(d * r->shape.head_size)};
     return r;

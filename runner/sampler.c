@@ -1,10 +1,11 @@
 /* sampler: see sampler.h. */
 #include "sampler.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/base/array.h"
 
 typedef struct {
     float logit;
@@ -32,15 +33,13 @@ sampler_settings sampler_get_defaults(void) {
 }
 
 sampler *sampler_new(const sampler_settings *settings, uint32_t vocab) {
-    sampler *s = calloc(1, sizeof *s);
-    assert(s);
+    sampler *s = array_new(1, sizeof *s);
     s->settings = *settings;
     s->vocab = vocab;
     s->random = rng_new(settings->seed, "sampler");
-    s->candidates = malloc(vocab * sizeof *s->candidates);
-    s->weights = malloc(vocab * sizeof *s->weights);
-    s->recent = calloc(settings->repeat_last + 1, sizeof *s->recent);
-    assert(s->candidates && s->weights && s->recent);
+    s->candidates = array_new(vocab, sizeof *s->candidates);
+    s->weights = array_new(vocab, sizeof *s->weights);
+    s->recent = array_new(settings->repeat_last + 1, sizeof *s->recent);
     return s;
 }
 

@@ -3,8 +3,7 @@
  * The order of the steps is llama.cpp's: penalty on recent tokens, top-k, top-p, min-p,
  * temperature, then a draw. A temperature of 0 is greedy: the largest logit, the lowest id of
  * equals, never a NaN. The same seed and settings give the same tokens on every machine. */
-#ifndef ASSAY_SAMPLER_H
-#define ASSAY_SAMPLER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ uint32_t sampler_choose(sampler *s, const float *logits); /* does not accept it 
 
 /* The id of the largest logit; the lowest of equals; never a NaN. */
 uint32_t sampler_find_largest(const float *logits, uint32_t count);
-
-#endif

@@ -1,10 +1,11 @@
 /* special: see special.h. The tables list what is in use. */
 #include "special.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/base/array.h"
 
 /* Tokens that end a turn or a text, by their text. */
 static const char *const ends[] = {
@@ -95,8 +96,7 @@ bool special_read_kinds(special_tokens *s, const gguf *g, const token_texts *t, 
     static const uint8_t kinds[] = {
         0,         KIND_NORMAL, KIND_UNKNOWN, KIND_CONTROL,
         KIND_USER, 0,           KIND_BYTE}; /* 5 is a token that is never used */
-    s->kinds = malloc(t->count);
-    assert(s->kinds);
+    s->kinds = array_new(1, t->count);
     memset(s->kinds, KIND_NORMAL, t->count);
     const gguf_value *v = gguf_find_value(g, key);
     if (!v)

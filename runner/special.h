@@ -3,8 +3,7 @@
  * The file says most of it. The rest follows from the texts of tokens, because many files do not
  * say which tokens end a turn: the rules are those that llama.cpp has come to, so that generation
  * stops where it would there. */
-#ifndef ASSAY_SPECIAL_H
-#define ASSAY_SPECIAL_H
+#pragma once
 
 #include "token_texts.h"
 
@@ -35,5 +34,3 @@ bool special_read_kinds(special_tokens *s, const gguf *g, const token_texts *t, 
 bool special_read(special_tokens *s, const gguf *g, const token_texts *t,
                   const special_defaults *defaults, err *e);
 void special_free(special_tokens *s);
-
-#endif

@@ -11,10 +11,10 @@
  *   64 bytes   SHA-256 of everything before it
  *
  * Reading checks all of it before anything changes; writing replaces a file whole or not at all. */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/sha256.h"
 #include "harness/base/size.h"
@@ -160,8 +160,7 @@ static bool take(model *m, const char *file, err *e) {
             return false;
         at += sizeof(uint64_t) + bytes;
     }
-    uint32_t *tokens = malloc((h.tokens + 1) * sizeof *tokens);
-    assert(tokens);
+    uint32_t *tokens = array_new((h.tokens + 1), sizeof *tokens);
     memcpy(tokens, file + sizeof h, h.tokens * sizeof *tokens);
     model_note_fed(m, tokens, h.tokens);
     free(tokens);

@@ -48,8 +48,7 @@ const synth_shape *synth_find_shape(const char *name, err *e) {
         used += (size_t)snprintf(valid + used, sizeof valid - used, "%s%s", i ? ", " : "",
                                  shapes[i].name);
     }
-    err_set(e, EXIT_USAGE, "no shape '%.40s' (valid: %s)", name, valid);
-    return NULL;
+    return err_null(e, EXIT_USAGE, "no shape '%.40s' (valid: %s)", name, valid);
 }
 
 /* --- the weights --- */

@@ -5,8 +5,7 @@
  * explode, and logits have one of about 3. The vectors of a recurrent layer are in the range
  * that trained ones are in, so that its state stays finite, however long the text is. What such
  * a model says is noise; its tokenizer is a real one. */
-#ifndef ASSAY_SYNTH_H
-#define ASSAY_SYNTH_H
+#pragma once
 
 #include "convert.h"
 
@@ -49,5 +48,3 @@ bool synth_vocab_make(synth_vocab *v, uint32_t count, err *e);
 enum { SYNTH_WORLD_MIN = 1 + 256, SYNTH_WORLD_PADDING = 6 };
 bool synth_vocab_make_world(synth_vocab *v, uint32_t count, err *e);
 void synth_vocab_free(synth_vocab *v);
-
-#endif

@@ -1,7 +1,6 @@
 /* synth_parts: what the files that invent models share. synth.c draws and writes, and has the
  * llama; synth_rwkv7.c has the RWKV-7. */
-#ifndef ASSAY_SYNTH_PARTS_H
-#define ASSAY_SYNTH_PARTS_H
+#pragma once
 
 #include "synth.h"
 
@@ -33,5 +32,3 @@ typedef struct {
 } synth_family;
 
 extern const synth_family synth_rwkv7;
-
-#endif

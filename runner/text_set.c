@@ -1,7 +1,6 @@
 /* text_set: see text_set.h. Open addressing with linear probing. */
 #include "text_set.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,8 +40,7 @@ static size_t find_slot(const text_set *s, gguf_text text) {
 static void grow_slots(text_set *s) {
     s->slot_count = s->slot_count ? 2 * s->slot_count : FIRST_SLOTS;
     free(s->slots);
-    s->slots = malloc(s->slot_count * sizeof *s->slots);
-    assert(s->slots);
+    s->slots = array_new(s->slot_count, sizeof *s->slots);
     memset(s->slots, 0xFF, s->slot_count * sizeof *s->slots);
     for (uint32_t i = 0; i < s->count; i++)
         s->slots[find_slot(s, s->items[i])] = i;
@@ -68,8 +66,7 @@ uint32_t text_set_add_copy(text_set *s, gguf_text text) {
     if (known != TEXT_NONE)
         return known;
     s->copies = array_grow(s->copies, s->copy_count, &s->copy_capacity, sizeof *s->copies);
-    char *copy = malloc(text.bytes + 1);
-    assert(copy);
+    char *copy = array_new(1, text.bytes + 1);
     if (text.bytes > 0)
         memcpy(copy, text.data, text.bytes);
     s->copies[s->copy_count++] = copy;

@@ -1,8 +1,7 @@
 /* text_set: numbers texts in the order in which they are added, and finds their numbers again.
  *
  * Texts are not copied unless they are added with a copy: they must outlive the set. */
-#ifndef ASSAY_TEXT_SET_H
-#define ASSAY_TEXT_SET_H
+#pragma once
 
 #include "gguf.h"
 
@@ -24,5 +23,3 @@ uint32_t text_set_find(const text_set *s, gguf_text text); /* TEXT_NONE: not the
 /* The number of a text, which is added if it is not there. */
 uint32_t text_set_add(text_set *s, gguf_text text);
 uint32_t text_set_add_copy(text_set *s, gguf_text text);
-
-#endif

@@ -1,6 +1,5 @@
 /* token_texts: the tokens of a vocabulary as the file writes them, by id and by text. */
-#ifndef ASSAY_TOKEN_TEXTS_H
-#define ASSAY_TOKEN_TEXTS_H
+#pragma once
 
 #include "text_set.h"
 #include "tokenizer.h"
@@ -21,5 +20,3 @@ uint32_t token_texts_find(const token_texts *t, gguf_text text); /* TOKEN_NONE: 
 
 /* An array of strings that the vocabulary needs; NULL with e set. */
 const gguf_value *token_texts_find_array(const gguf *g, const char *key, err *e);
-
-#endif

@@ -59,8 +59,7 @@ static bool find_kind(const gguf *g, const tokenizer_kind **out, err *e) {
 }
 
 tokenizer *tokenizer_new(const gguf *g, err *e) {
-    tokenizer *t = calloc(1, sizeof *t);
-    assert(t);
+    tokenizer *t = array_new(1, sizeof *t);
     special_defaults defaults = {TOKEN_NONE, TOKEN_NONE, false};
     bool ok = find_kind(g, &t->kind, e) && token_texts_read(&t->texts, g, e) &&
               special_read_kinds(&t->special, g, &t->texts, e) &&

@@ -3,8 +3,7 @@
  * Byte-level BPE ('gpt2') with the pre-tokenizers smollm, gpt-2, llama-bpe and qwen2, and the World
  * vocabulary of RWKV ('rwkv'); other kinds join through tokenizer_kind.h. The ids are those that
  * llama.cpp gives. Any bytes are text. */
-#ifndef ASSAY_TOKENIZER_H
-#define ASSAY_TOKENIZER_H
+#pragma once
 
 #include "gguf.h"
 
@@ -48,5 +47,3 @@ gguf_text tokenizer_get_piece(const tokenizer *t, uint32_t id, bool special);
 /* How many bytes at the end of a text are the beginning of a UTF-8 character that is not all there
  * yet, 0 to 3: a stream holds them back. */
 size_t tokenizer_count_partial(const char *text, size_t bytes);
-
-#endif

@@ -11,6 +11,7 @@
 
 #include "bpe.h"
 #include "gguf_parse.h"
+#include "harness/base/array.h"
 #include "pretokenize.h"
 #include "tokenizer_kind.h"
 #include "unicode.h"
@@ -48,8 +49,7 @@ static void close_gpt2(void *own) {
 static void *open_gpt2(const gguf *g, token_texts *texts, const special_tokens *s,
                        special_defaults *defaults, err *e) {
     (void)s;
-    gpt2 *t = calloc(1, sizeof *t);
-    assert(t);
+    gpt2 *t = array_new(1, sizeof *t);
     const gguf_value *merges;
     if (read_pre(g, &t->pre, e) &&
         (merges = token_texts_find_array(g, "tokenizer.ggml.merges", e)) &&

@@ -3,8 +3,7 @@
  * Special tokens, which tokens end a text, BOS and EOS, and the bytes of special tokens are the same
  * for all kinds (special, fragments, pieces); a kind sees only the text between them. To add one:
  * write a `const tokenizer_kind`, and add it to the list in tokenizer.c. */
-#ifndef ASSAY_TOKENIZER_KIND_H
-#define ASSAY_TOKENIZER_KIND_H
+#pragma once
 
 #include "special.h"
 
@@ -29,5 +28,3 @@ typedef struct {
 
 extern const tokenizer_kind tokenizer_gpt2; /* tokenizer_gpt2.c */
 extern const tokenizer_kind tokenizer_rwkv; /* tokenizer_rwkv.c */
-
-#endif

@@ -5,10 +5,10 @@
  * tokens are sorted by their bytes, which is a trie without nodes: those that begin with the
  * same bytes are neighbours, the shortest first. Only normal tokens are in it, so that text
  * which looks like a control or padding token stays text. */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "tokenizer_kind.h"
 
 typedef struct {
@@ -81,9 +81,8 @@ static void collect(world *w, const token_texts *texts, const special_tokens *s)
     size_t total = 0;
     for (uint32_t id = 0; id < texts->count; id++)
         total += unescape(token_texts_get(texts, id), NULL);
-    w->pool = malloc(total + 1);
-    w->entries = malloc((texts->count + 1) * sizeof *w->entries);
-    assert(w->pool && w->entries);
+    w->pool = array_new(1, total + 1);
+    w->entries = array_new(texts->count + 1, sizeof *w->entries);
     char *at = w->pool;
     for (uint32_t id = 0; id < texts->count; id++) {
         if (!(s->kinds[id] & KIND_NORMAL))
@@ -119,9 +118,8 @@ static void close_world(void *own) {
 
 static void *open_world(const gguf *g, token_texts *texts, const special_tokens *s,
                         special_defaults *defaults, err *e) {
-    world *w = calloc(1, sizeof *w);
+    world *w = array_new(1, sizeof *w);
     bool found;
-    assert(w);
     w->unknown = TOKEN_NONE;
     *defaults = (special_defaults){0, 0, false}; /* token 0 ends a text */
     if (!gguf_get_u32(g, "tokenizer.ggml.unknown_token_id", &w->unknown, &found, e)) {

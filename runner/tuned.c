@@ -1,7 +1,6 @@
 /* tuned: see tuned.h. The table in memory; tuned_file.c reads and writes it. */
 #include "tuned.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +19,7 @@ tuned_row tuned_row_new(const choice *c) {
 }
 
 tuned *tuned_new(void) {
-    tuned *t = calloc(1, sizeof *t);
-    assert(t);
-    return t;
+    return array_new(1, sizeof(tuned));
 }
 
 void tuned_free(tuned *t) {

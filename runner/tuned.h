@@ -5,8 +5,7 @@
  * too that differ only in tokens or in the length of the cache, where it is the nearest by ratio;
  * one token stands for itself alone. Everything else must be equal. A row whose kernels changed
  * since (column hash) is still used: tune times it again. */
-#ifndef ASSAY_TUNED_H
-#define ASSAY_TUNED_H
+#pragma once
 
 #include <limits.h>
 
@@ -59,5 +58,3 @@ bool tuned_find_path(const device_facts *f, char *path, size_t size, err *e);
 /* The table that is used on a device: that file, or the one that ASSAY_TUNED names; *out is
  * NULL if there is none or ASSAY_TUNED is "off". */
 bool tuned_open(const device_facts *f, tuned **out, err *e);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Decoding is lenient in the way that tokenizers have settled on. Overlong forms
  * and surrogates pass, and each byte that cannot be decoded is a U+FFFD of its own. */
-#ifndef ASSAY_UNICODE_H
-#define ASSAY_UNICODE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ size_t unicode_decode(const char *text, size_t bytes, uint32_t *point);
 size_t unicode_encode(uint32_t point, char out[UNICODE_BYTES]);
 
 unicode_class unicode_get_class(uint32_t point);
-
-#endif

@@ -1,6 +1,5 @@
 /* unicode_ranges: which code points are letters, numbers and white space. Tables for unicode.c. */
-#ifndef ASSAY_UNICODE_RANGES_H
-#define ASSAY_UNICODE_RANGES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@ typedef struct {
 /* In rising order. */
 extern const unicode_range unicode_letters[], unicode_numbers[], unicode_spaces[];
 extern const size_t unicode_letters_count, unicode_numbers_count, unicode_spaces_count;
-
-#endif

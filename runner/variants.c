@@ -89,7 +89,7 @@ static const kernel *pick_decode_attention(const device_facts *d, uint32_t head_
  * made tokens at a depth of 1900 a third faster. Where the launch more that they cost begins to pay
  * is estimated. */
 static uint32_t pick_ranges(const device_facts *d, uint32_t head_dim, size_t rows) {
-    enum { FEW_KEYS = 512, RANGES = 16 };
+    enum { FEW_KEYS = 512, RANGES = 14 };
     return d->emulated || head_dim % 32 != 0 || rows <= FEW_KEYS ? 1 : RANGES;
 }
 

@@ -3,8 +3,7 @@
  *
  * Each choice (choice.h) is what the table of the device says (tuned.h), where it was measured
  * there, and otherwise what a rule says that knows the kind of the device. */
-#ifndef ASSAY_VARIANTS_H
-#define ASSAY_VARIANTS_H
+#pragma once
 
 #include "choice.h"
 #include "harness/device/device.h"
@@ -76,5 +75,3 @@ const kernel *variants_pick_normed_matvec(const variants_basis *v, const weight_
  * launches are better. */
 const kernel *variants_pick_batched(const variants_basis *v, const uint32_t rows[3],
                                     uint32_t in_dim);
-
-#endif

@@ -1,7 +1,6 @@
 /* weight_stream: writes the tensors of a new model a piece at a time, so that memory stays a few
  * hundred KB whatever the size of the model. */
-#ifndef ASSAY_WEIGHT_STREAM_H
-#define ASSAY_WEIGHT_STREAM_H
+#pragma once
 
 #include "gguf_write.h"
 
@@ -30,5 +29,3 @@ void weight_stream_add(weight_stream *s, const char *name, const gguf_type *type
  * values encoded. */
 bool weight_stream_write(weight_stream *s, const void *data, size_t bytes, err *e);
 bool weight_stream_encode(weight_stream *s, const gguf_type *type, size_t count, err *e);
-
-#endif

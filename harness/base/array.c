@@ -6,6 +6,12 @@
 
 #include "size.h"
 
+void *array_new(size_t count, size_t item_bytes) {
+    void *items = calloc(count ? count : 1, item_bytes ? item_bytes : 1);
+    assert(items);
+    return items;
+}
+
 void *array_grow(void *items, size_t count, size_t *capacity, size_t item_bytes) {
     if (count < *capacity)
         return items;

@@ -1,11 +1,11 @@
-/* array: room for one more item in an array that grows. */
-#ifndef ASSAY_ARRAY_H
-#define ASSAY_ARRAY_H
+/* array: memory for items. Having none left is an assertion: this is for lists of our own, not for
+ * counts that a file claims. */
+#pragma once
 
 #include <stddef.h>
 
-/* The items, with room for at least one more after `count` of them. No memory is an assertion: for
- * lists of our own, not for counts that a file claims. */
-void *array_grow(void *items, size_t count, size_t *capacity, size_t item_bytes);
+/* `count` items, all zero; the caller frees them. */
+void *array_new(size_t count, size_t item_bytes);
 
-#endif
+/* The items, with room for at least one more after `count` of them. */
+void *array_grow(void *items, size_t count, size_t *capacity, size_t item_bytes);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "os.h"
 
 struct csv {
@@ -26,8 +27,7 @@ static void start_text(csv *c) {
 }
 
 csv *csv_new(void) {
-    csv *c = calloc(1, sizeof *c);
-    assert(c);
+    csv *c = array_new(1, sizeof *c);
     start_text(c);
     return c;
 }
@@ -93,6 +93,12 @@ void csv_end_row(csv *c) {
     assert(c->in_row);
     fputc('\n', c->out);
     c->in_row = false;
+}
+
+void csv_add_row(csv *c, const char *const *cells, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        csv_add_text(c, cells[i]);
+    csv_end_row(c);
 }
 
 bool csv_write(csv *c, const char *path, err *e) {

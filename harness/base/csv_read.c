@@ -161,8 +161,7 @@ static bool parse(csv_file *f, size_t bytes, err *e) {
 }
 
 static csv_file *parse_owned(char *text, size_t bytes, const char *name, err *e) {
-    csv_file *f = calloc(1, sizeof *f);
-    assert(f);
+    csv_file *f = array_new(1, sizeof *f);
     f->text = text;
     snprintf(f->path, sizeof f->path, "%s", name);
     if (parse(f, bytes, e))
@@ -172,8 +171,7 @@ static csv_file *parse_owned(char *text, size_t bytes, const char *name, err *e)
 }
 
 csv_file *csv_parse(const char *text, size_t bytes, const char *name, err *e) {
-    char *copy = malloc(bytes + 1);
-    assert(copy);
+    char *copy = array_new(1, bytes + 1);
     memcpy(copy, text, bytes);
     copy[bytes] = 0;
     return parse_owned(copy, bytes, name, e);

@@ -3,8 +3,7 @@
  * RFC 4180: fields may be quoted, quotes in them are doubled, line ends are LF or CR LF. Lines that
  * start with '#' before the header row are metadata, `# key: value`. Everything is kept in memory.
  * Anything else is an error with file and line, EXIT_USAGE. */
-#ifndef ASSAY_CSV_READ_H
-#define ASSAY_CSV_READ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ bool csv_find_column(const csv_file *f, const char *name, size_t *column, err *e
 const char *csv_get_text(const csv_file *f, size_t row, size_t column);
 /* A field that is a number and nothing else: decimal, nan or inf. */
 bool csv_get_double(const csv_file *f, size_t row, size_t column, double *out, err *e);
-
-#endif

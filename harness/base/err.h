@@ -4,8 +4,7 @@
  * text names the thing, the value and the next step in one sentence; `detail` holds what a tool
  * printed (a compiler's message), possibly many lines. Nothing below main prints or exits: main
  * prints the text and exits with `code`. */
-#ifndef ASSAY_ERR_H
-#define ASSAY_ERR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,7 +29,9 @@ typedef struct {
 /* Fills e (which may be NULL) and returns false, so that `return err_set(...)` reads well. */
 bool err_set(err *e, exit_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* The same for functions that return a pointer, and for verbs, which return an exit status. */
+#define err_null(...) (err_set(__VA_ARGS__), NULL)
+#define err_code(e, code, ...) (err_set(e, code, __VA_ARGS__), code)
+
 /* Attaches tool output to e, cut at a line end when it is too long. Returns false. */
 bool err_set_detail(err *e, const char *detail);
-
-#endif

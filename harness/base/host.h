@@ -1,7 +1,6 @@
 /* host: facts about the machine that the device is in. They go into the heads of result files; a
  * fact that cannot be found is "unknown", never a guess. */
-#ifndef ASSAY_HOST_H
-#define ASSAY_HOST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ void host_get_commit(char *text, size_t size);
 void host_get_build(char *text, size_t size);
 /* What drives the device of this kind ("metal", "cuda", "soft"). */
 void host_get_driver(const char *api, char *text, size_t size);
-
-#endif

@@ -54,6 +54,11 @@ void json_print_field(FILE *out, const char *key, const char *text) {
     json_print_text(out, text, strlen(text));
 }
 
+void json_add_field(FILE *out, const char *key, const char *text) {
+    fputs(", ", out);
+    json_print_field(out, key, text);
+}
+
 void json_print_number(FILE *out, double value, bool is_single) {
     char text[32] = "null";
     for (int digits = 6; isfinite(value) && digits <= 17; digits++) {

@@ -1,8 +1,8 @@
 /* lock: see lock.h. */
 #include "lock.h"
 
+#include "array.h"
 #include "path.h"
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -48,8 +48,7 @@ static bool try_lock(lock *l, const char *path, err *e) {
 }
 
 lock *lock_take(const char *path, err *e) {
-    lock *l = calloc(1, sizeof *l);
-    assert(l);
+    lock *l = array_new(1, sizeof *l);
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     if (path_print(l->path, sizeof l->path, e, "%.*s.%s.lock", (int)(name - path), path, name) &&
         try_lock(l, path, e))

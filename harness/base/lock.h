@@ -1,7 +1,6 @@
 /* lock: at most one process writes a file at a time. The lock is the system's: it ends with the
  * process that holds it, however that ends. */
-#ifndef ASSAY_LOCK_H
-#define ASSAY_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ typedef struct lock lock;
  * another process holds it. A file .NAME.lock stands beside it meanwhile. */
 lock *lock_take(const char *path, err *e);
 void lock_release(lock *l); /* NULL is fine */
-
-#endif

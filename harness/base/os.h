@@ -1,6 +1,5 @@
 /* os: the few things the project asks of the operating system. POSIX only; Linux and macOS. */
-#ifndef ASSAY_OS_H
-#define ASSAY_OS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ bool os_run(const char *const *argv, char **output, int *status, err *e);
 /* The same with a time limit: a program that still runs after `seconds` is killed, which is an
  * error. Its memory is limited too, where the system can. */
 bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *status, err *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* power: what the machine's supply and temperature do to its clocks. */
-#ifndef ASSAY_POWER_H
-#define ASSAY_POWER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ power_state power_get_state(void);
 
 /* The same from the files of Linux, in another folder than /sys. */
 power_state power_read_files(const char *sys);
-
-#endif

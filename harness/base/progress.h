@@ -1,7 +1,6 @@
 /* progress: one status line on a terminal with how much is done and about how long the rest takes.
  * Silent where the stream is not a terminal. */
-#ifndef ASSAY_PROGRESS_H
-#define ASSAY_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ void progress_hide(progress *p); /* before something else is printed; the next u
 
 /* "about 40 s left", "about 3 min left"; "" while nothing is known. */
 void progress_get_estimate(const progress *p, uint64_t now_ns, char *text, size_t size);
-
-#endif

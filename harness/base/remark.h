@@ -1,6 +1,5 @@
 /* remark: a message about a place in a file, in the form that compilers print. */
-#ifndef ASSAY_REMARK_H
-#define ASSAY_REMARK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ void remark_drop_silenced(remark_list *list, const char *file, const char *text)
 void remark_sort(remark_list *list); /* by place; equal ones become one */
 size_t remark_count(const remark_list *list, remark_kind kind);
 void remark_free(remark_list *list);
-
-#endif

@@ -5,8 +5,7 @@
  * the current folder is in one; else Assay's source tree, when the program runs from there; else,
  * for an installed program, the current folder. The files of the program itself are os_find_home's.
  */
-#ifndef ASSAY_ROOT_H
-#define ASSAY_ROOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,5 +20,3 @@ bool root_set_project(const char *folder, err *e);
 /* The project that was set, or that the current folder is in; false if there is none. */
 bool root_find_project(char *path, size_t size);
 bool root_find(char *path, size_t size, err *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* sha256: content hashes for the pipeline cache and for naming kernel sources in results. */
-#ifndef ASSAY_SHA256_H
-#define ASSAY_SHA256_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ typedef struct {
 void sha256_start(sha256 *h);
 void sha256_add(sha256 *h, const void *data, size_t bytes);
 void sha256_finish(sha256 *h, char hex[65]);
-
-#endif

@@ -1,6 +1,5 @@
 /* size: multiplying sizes without silent overflow. */
-#ifndef ASSAY_SIZE_H
-#define ASSAY_SIZE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,5 +8,3 @@
 size_t size_multiply(size_t a, size_t b);
 /* a * b into out; false on overflow: for sizes that come from files and the command line. */
 bool size_multiply_checked(size_t a, size_t b, size_t *out);
-
-#endif

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/base/size.h"
+#include "array.h"
 
 static int compare_doubles(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -55,8 +55,7 @@ stats stats_compute(const double *samples, size_t count) {
                .p95 = NAN,
                .iqr = NAN,
                .mad = NAN};
-    double *sorted = malloc(size_multiply(count + 1, sizeof *sorted));
-    assert(sorted);
+    double *sorted = array_new(count + 1, sizeof *sorted);
     double sum = 0;
     for (size_t i = 0; i < count; i++) {
         if (isnan(samples[i]))

@@ -1,7 +1,6 @@
 /* stats: what a set of samples says. Quantiles interpolate linearly between the two nearest
  * samples, so that the median of two is their mean. */
-#ifndef ASSAY_STATS_H
-#define ASSAY_STATS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -28,5 +27,3 @@ double stats_get_median_iqr(const double *ascending, size_t count);
 
 /* Sorts samples in place. */
 void stats_sort(double *samples, size_t count);
-
-#endif

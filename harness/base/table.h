@@ -1,7 +1,6 @@
 /* table: aligned columns for people. Rows can be printed as they arrive, because widths are fixed
  * before: by the caller, or by table_fit over the cells known so far. */
-#ifndef ASSAY_TABLE_H
-#define ASSAY_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void table_fit(table_column *column, const char *cell);
 void table_print_header(const table *t);
 /* One cell per column. `cell_paint` colours column `painted` only. */
 void table_print_row(const table *t, const char *const *cells, size_t painted, paint cell_paint);
-
-#endif

@@ -1,6 +1,5 @@
 /* toolchain: finds the compilers that the project runs. It runs them only to ask their version. */
-#ifndef ASSAY_TOOLCHAIN_H
-#define ASSAY_TOOLCHAIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,5 +12,3 @@ bool toolchain_find_clang(char *path, size_t size, char *version, size_t version
 
 /* Something that understands `-E`: ASSAY_CLANG, any clang, or the system's C compiler. */
 bool toolchain_find_preprocessor(char *path, size_t size, err *e);
-
-#endif

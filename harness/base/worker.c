@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "os.h"
 
 extern char **environ;
@@ -124,8 +125,7 @@ static int spawn(const pool *p, int tasks_end, int answers_end, pid_t *pid) {
     size_t count = 0;
     while (p->plan->arguments[count])
         count++;
-    const char **argv = calloc(count + 2, sizeof *argv);
-    assert(argv);
+    const char **argv = array_new(count + 2, sizeof *argv);
     argv[0] = p->program;
     for (size_t i = 0; i < count; i++)
         argv[i + 1] = p->plan->arguments[i];
@@ -285,8 +285,7 @@ static void fail_task(pool *p, worker *w, const char *why) {
 static void take_answer(pool *p, worker *w, const worker_frame *frame) {
     worker_outcome *o = &p->tasks[w->task].outcome;
     o->bytes = (size_t)frame->bytes;
-    o->answer = malloc(o->bytes + 1);
-    assert(o->answer);
+    o->answer = array_new(1, o->bytes + 1);
     memcpy(o->answer, w->bytes + sizeof *frame, o->bytes);
     if (frame->retire)
         end_worker(w, false); /* it exits by itself: what watches it may have more to write */
@@ -412,12 +411,10 @@ static bool run_pool(pool *p, err *e) {
 
 bool worker_run(const worker_plan *plan, err *e) {
     assert(plan->jobs >= 1);
-    pool *p = calloc(1, sizeof *p);
-    assert(p);
+    pool *p = array_new(1, sizeof *p);
     p->plan = plan;
     p->jobs = plan->jobs < MAX_JOBS ? plan->jobs : MAX_JOBS;
-    p->tasks = calloc(plan->count + 1, sizeof *p->tasks);
-    assert(p->tasks);
+    p->tasks = array_new(plan->count + 1, sizeof *p->tasks);
     bool ok = os_find_self(p->program, sizeof p->program, e);
     if (ok) {
         struct sigaction old[WATCHED];

@@ -5,8 +5,7 @@
  * with the next one. After a task has hung, no other of its group is tried. Workers are not forks:
  * GPU drivers do not survive one. A task is a line of text and an answer is bytes; only the caller
  * knows their meaning, so every verb can use this. */
-#ifndef ASSAY_WORKER_H
-#define ASSAY_WORKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ typedef struct {
     uint32_t retire;
     uint64_t bytes;
 } worker_frame;
-
-#endif

@@ -11,8 +11,7 @@
  *   sqrt(x)    x * rsqrt(x)
  *   tanh(x)    (t - 1) / (t + 1) with t = exp(2 x)
  * Relaxed math calls the same functions: it only keeps infinity and NaN. */
-#ifndef ASSAY_ACCURACY_H
-#define ASSAY_ACCURACY_H
+#pragma once
 
 #include <math.h>
 
@@ -32,5 +31,3 @@ static inline double fast_exp(double x) {
 static inline double fast_pow(double exponent) {
     return (FAST_LOG2 + 1) * fabs(exponent) * 0.6931471805599453 + fast_exp(exponent);
 }
-
-#endif

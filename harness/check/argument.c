@@ -292,11 +292,9 @@ void *argument_make_data(const argument *a, uint64_t seed, size_t *count, err *e
         return read_raw(a, count, e);
     *count = a->count ? a->count : count_values(a->text);
     void *data = calloc(*count, elem_get_bytes(a->type));
-    if (!data) {
-        err_set(e, EXIT_CANNOT, "no memory for argument %d: %s[%zu]", a->index,
-                elem_get_name(a->type), *count);
-        return NULL;
-    }
+    if (!data)
+        return err_null(e, EXIT_CANNOT, "no memory for argument %d: %s[%zu]", a->index,
+                        elem_get_name(a->type), *count);
     uint64_t exact = count_exact(a->type);
     if (a->fill == CONTENT_RANDOM) {
         fill_random(a, seed, data, *count);

@@ -8,8 +8,7 @@
  *
  * Reading the text and making the bytes are two steps, so that a typing mistake is answered before
  * anything is compiled. The texts must outlive the arguments. */
-#ifndef ASSAY_ARGUMENT_H
-#define ASSAY_ARGUMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ bool argument_parse_size(const char *option, const char *text, size3 *out, err *
 
 /* The whole number that `text` begins with, from 0 to max, and what follows it. */
 bool argument_parse_number(const char *text, uint64_t max, uint64_t *out, const char **rest);
-
-#endif

@@ -1,12 +1,12 @@
 /* ask: see ask.h. Owns what an oracle reads and fills; the verdict is made in compare. */
 #include "ask.h"
 
-#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 
 static bool make_expected(const binding *b, const void *contents, expected *out, err *e) {
@@ -59,8 +59,7 @@ static void *copy_flushed(elem type, const void *contents, size_t bytes) {
         if (!is_denormal(type, contents, i))
             continue;
         if (!copy) {
-            copy = malloc(bytes);
-            assert(copy);
+            copy = array_new(1, bytes);
             memcpy(copy, contents, bytes);
         }
         elem_write(type, copy, i, copysign(0, elem_read(type, contents, i)));

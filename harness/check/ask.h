@@ -1,6 +1,5 @@
 /* ask: calls an oracle: its inputs and its expected values. */
-#ifndef ASSAY_ASK_H
-#define ASSAY_ASK_H
+#pragma once
 
 #include "harness/device/launch.h"
 #include "snapshot.h"
@@ -10,5 +9,3 @@
  * place: that is expected.flushed. Free io either way. */
 bool ask_oracle(const launch *l, const snapshot *before, oracle_io *io, err *e);
 void ask_free(oracle_io *io);
-
-#endif

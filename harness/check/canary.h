@@ -1,7 +1,6 @@
 /* canary: kernels with one planted bug each, which a validation engine must catch before its word
  * on other kernels is worth anything. */
-#ifndef ASSAY_CANARY_H
-#define ASSAY_CANARY_H
+#pragma once
 
 #include "harness/device/tape.h"
 
@@ -28,5 +27,3 @@ bool canary_is_for(const canary *c, const device_facts *f);
 /* Plays one on a device whose validation is on. *caught: the right class at the right line, or a
  * wrong output under fast math alone. message says what was found instead. */
 bool canary_play(device *d, const canary *c, bool *caught, char *message, size_t size, err *e);
-
-#endif

@@ -3,8 +3,7 @@
  * For every launch: inputs are copied, outputs poisoned, the launch played; then guard zones,
  * read-only inputs and each written binding are checked, and the launch is played again from the
  * same state: the bits must agree. */
-#ifndef ASSAY_CHECK_H
-#define ASSAY_CHECK_H
+#pragma once
 
 #include "compare.h"
 #include "kernel_case.h"
@@ -48,5 +47,3 @@ bool check_skip(check_result *out, const char *format, ...) __attribute__((forma
  * the device cannot run, is skipped. If the device's validation is on, its findings also fail the
  * case, and stay in the device's list. */
 bool check_case(library *lib, const kernel_case *c, uint64_t seed, check_result *out, err *e);
-
-#endif

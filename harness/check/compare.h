@@ -1,8 +1,7 @@
 /* compare: does an output agree with the oracle?
  *
  * The verdict of an element is !(error <= tolerance), which NaN cannot pass. */
-#ifndef ASSAY_COMPARE_H
-#define ASSAY_COMPARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ double compare_get_tolerance(elem type, const expected *want, size_t i, bool flu
  * never written and is wrong even where NaN is expected. */
 void compare_output(elem type, const expected *want, const void *got, bool poisoned,
                     bool flushes_denormals, comparison *out);
-
-#endif

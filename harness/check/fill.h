@@ -1,6 +1,5 @@
 /* fill: seeded random numbers and the input distributions that cases are run with. */
-#ifndef ASSAY_FILL_H
-#define ASSAY_FILL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ const char *distribution_get_name(distribution d);
 bool distribution_find(const char *name, distribution *d);
 
 void fill_f32(rng *r, distribution d, float *out, size_t count);
-
-#endif

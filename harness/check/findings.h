@@ -1,6 +1,5 @@
 /* findings: prints what a device's validation found: one row each, followed by the full texts. */
-#ifndef ASSAY_FINDINGS_H
-#define ASSAY_FINDINGS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -8,5 +7,3 @@
 
 /* The first `most` of them, and how many more there are. Prints nothing for an empty list. */
 void findings_print(FILE *out, const finding_list *list, size_t most);
-
-#endif

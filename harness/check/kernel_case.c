@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 
 kernel_case case_new(const op *o, const kernel *k, const shape *s, distribution inputs) {
@@ -53,8 +54,7 @@ bool case_input_bytes(kernel_case *c, const char *label, const void *data, size_
 
 bool case_input_f32(kernel_case *c, const char *label, size_t count, slice *out, err *e) {
     size_t bytes = size_multiply(count, sizeof(float));
-    float *values = malloc(bytes);
-    assert(values);
+    float *values = array_new(1, bytes);
     fill_f32(&c->random, c->inputs, values, count);
     bool ok = case_input_bytes(c, label, values, bytes, out, e);
     free(values);

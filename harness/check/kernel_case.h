@@ -2,8 +2,7 @@
  *
  * Those who know the kernels decide which cases exist; engines take lists of them. A case that is
  * open has a tape and the buffers of its launches. */
-#ifndef ASSAY_KERNEL_CASE_H
-#define ASSAY_KERNEL_CASE_H
+#pragma once
 
 #include "op.h"
 
@@ -45,5 +44,3 @@ bool case_input_bytes(kernel_case *c, const char *label, const void *data, size_
                       err *e);
 bool case_output(kernel_case *c, const char *label, size_t bytes, slice *out,
                  err *e); /* poisoned */
-
-#endif

@@ -4,11 +4,11 @@
  * result of one launch however often it is timed. */
 #include "launch_run.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "findings.h"
+#include "harness/base/array.h"
 #include "harness/base/format.h"
 #include "harness/base/os.h"
 #include "harness/base/stats.h"
@@ -207,8 +207,7 @@ static void print_time(FILE *out, const char *what, const double *samples, size_
 
 static void print_times(const setup *s, FILE *out, const play_times *times, size_t count) {
     const device_facts *f = device_get_facts(s->device);
-    double *samples = calloc(3 * count, sizeof *samples);
-    assert(samples);
+    double *samples = array_new(3 * count, sizeof *samples);
     for (size_t i = 0; i < count; i++) {
         samples[i] = (double)times[i].gpu_ns;
         samples[count + i] = (double)times[i].encode_ns;
@@ -239,8 +238,7 @@ static bool start_over(setup *s, err *e) {
 
 static bool play(setup *s, FILE *out, err *e) {
     size_t count = (size_t)s->request->repeat;
-    play_times *times = calloc(count, sizeof *times);
-    assert(times);
+    play_times *times = array_new(count, sizeof *times);
     const char *capture = s->request->capture;
     bool is_captured = capture && device_start_capture(s->device, capture, e);
     bool ok = !capture || is_captured;
@@ -262,8 +260,7 @@ static bool show_array(const setup *s, int index, FILE *out, err *e) {
     bool is_shown = r->has_print ? r->print[index].wanted : a->written;
     if (!a->buffer || (!is_shown && !r->save[index]))
         return true;
-    void *data = malloc(a->bytes);
-    assert(data);
+    void *data = array_new(1, a->bytes);
     bool ok = buffer_download(a->buffer, 0, data, a->bytes, e);
     if (ok && is_shown) {
         uint64_t most = r->print[index].most ? r->print[index].most : USUAL_ELEMENTS;

@@ -1,7 +1,6 @@
 /* launch_run: one launch that the command line describes, from compiling the kernel to printing
  * what came out. Runs in a worker, because the kernel may do anything to its process. */
-#ifndef ASSAY_LAUNCH_RUN_H
-#define ASSAY_LAUNCH_RUN_H
+#pragma once
 
 #include <stdio.h>
 
@@ -36,5 +35,3 @@ typedef struct {
 /* Results go to `out`. EXIT_WRONG for findings and for writes outside of buffers, which are
  * described there; other failures are described by e. */
 exit_code launch_run(const launch_request *r, FILE *out, err *e);
-
-#endif

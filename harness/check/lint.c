@@ -1,13 +1,13 @@
 /* lint: see lint.h. Owns the order of the steps, and which kernels a compiler error applies to. */
 #include "lint.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/toolchain.h"
 #include "harness/device/diagnostic.h"
@@ -21,8 +21,7 @@ struct linter {
 };
 
 linter *linter_new(err *e) {
-    linter *l = calloc(1, sizeof *l);
-    assert(l);
+    linter *l = array_new(1, sizeof *l);
     if (toolchain_find_clang(l->clang, sizeof l->clang, NULL, 0, e))
         l->compiler = soft_compiler_new(e);
     if (l->compiler)
@@ -94,8 +93,7 @@ static void report_message(const diagnostic *place, const char *text, remark_lis
 static void report_messages(const msl_unit *u, const char *messages, lint_report *out) {
     diagnostic_list list;
     diagnostic_read(messages, &list);
-    bool *guilty = calloc(out->kernel_count + 1, sizeof *guilty);
-    assert(guilty);
+    bool *guilty = array_new(out->kernel_count + 1, sizeof *guilty);
     for (size_t i = 0; i < list.count; i = diagnostic_end_notes(&list, i)) {
         const diagnostic *place = find_place(&list, i);
         report_message(place, list.items[i].text, &out->remarks);
@@ -141,8 +139,7 @@ static void report_unread(const char *path, const err *why, lint_report *out) {
 
 static void list_kernels(const msl_unit *u, lint_report *out) {
     out->kernel_count = msl_count_kernels(u);
-    out->kernels = calloc(out->kernel_count + 1, sizeof *out->kernels);
-    assert(out->kernels);
+    out->kernels = array_new(out->kernel_count + 1, sizeof *out->kernels);
     for (size_t i = 0; i < out->kernel_count; i++) {
         const msl_signature *s = msl_get_kernel(u, i);
         lint_kernel *k = &out->kernels[i];

@@ -19,8 +19,7 @@
  *
  * Templates are compiled as the file instantiates them; the strict parse sees them once, as
  * written. */
-#ifndef ASSAY_LINT_H
-#define ASSAY_LINT_H
+#pragma once
 
 #include "harness/base/err.h"
 #include "harness/base/remark.h"
@@ -52,5 +51,3 @@ bool linter_check(linter *l, const char *path, const msl_extras *extras, lint_re
 bool linter_compile(linter *l, const char *path, const msl_extras *extras, lint_report *out,
                     err *e);
 void lint_report_free(lint_report *r);
-
-#endif

@@ -1,12 +1,12 @@
 /* lint_ptx: see lint_ptx.h. */
 #include "lint_ptx.h"
 
-#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/device/cuda/ptx.h"
 #include "harness/device/diagnostic.h"
 
@@ -19,8 +19,7 @@ struct ptx_linter {
 };
 
 ptx_linter *ptx_linter_new(err *e) {
-    ptx_linter *l = calloc(1, sizeof *l);
-    assert(l);
+    ptx_linter *l = array_new(1, sizeof *l);
     l->compiler = ptx_compiler_new(CAPABILITY, e);
     if (!l->compiler) {
         free(l);
@@ -59,8 +58,7 @@ static void report(const msl_signature *s, const char *path, const err *why, rem
 
 static bool compile(ptx_linter *l, const msl_unit *u, const msl_signature *s, err *why) {
     size_t count = msl_count_constants(u);
-    msl_constant_text *ones = calloc(count + 1, sizeof *ones);
-    assert(ones);
+    msl_constant_text *ones = array_new(count + 1, sizeof *ones);
     for (size_t i = 0; i < count; i++) {
         ones[i].index = msl_get_constant(u, i)->index;
         snprintf(ones[i].text, sizeof ones[i].text, "1");

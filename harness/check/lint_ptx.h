@@ -1,7 +1,6 @@
 /* lint_ptx: does a .metal file compile for NVIDIA GPUs? Needs no GPU: clang makes PTX, and ptxas
  * assembles it if the CUDA toolkit is installed. */
-#ifndef ASSAY_LINT_PTX_H
-#define ASSAY_LINT_PTX_H
+#pragma once
 
 #include "harness/base/err.h"
 #include "harness/base/remark.h"
@@ -22,5 +21,3 @@ typedef struct {
  * the compiler cannot be run; kernels that do not compile are remarks. */
 bool ptx_linter_check(ptx_linter *l, const char *path, const msl_extras *extras,
                       ptx_lint_report *out, err *e);
-
-#endif

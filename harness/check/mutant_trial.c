@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/worker.h"
@@ -55,8 +56,7 @@ bool mutant_write_task(const char *scratch, size_t task, const mutant *m, const 
                        err *e) {
     char path[PATH_MAX];
     size_t room = 4096 + (m ? strlen(m->edit->with) + 128 * m->kernel_count : 0);
-    char *text = malloc(room);
-    assert(text);
+    char *text = array_new(1, room);
     int n = m ? snprintf(text, room, "%s\n%u %u\n%s\n", m->file->name, m->edit->begin,
                          m->edit->bytes, m->edit->with)
               : snprintf(text, room, "\n0 0\n\n%s\n", plain->name);
@@ -257,8 +257,7 @@ static bool run_trial(trial *t, const char *name, err *e) {
 
 static void *try_mutant(void *context, const char *name, size_t *bytes, bool *retire) {
     const trial_plan *plan = context;
-    mutant_outcome *out = calloc(1, sizeof *out);
-    assert(out);
+    mutant_outcome *out = array_new(1, sizeof *out);
     trial t = {.plan = plan, .out = out};
     err e = {.code = EXIT_OK};
     if (!run_trial(&t, name, &e)) {

@@ -23,10 +23,6 @@ static bool has_ending(const char *name, const char *ending) {
 
 /* Files --------------------------------------------------------------------------------------- */
 
-static int by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 static int is_visible(const struct dirent *d) {
     return d->d_name[0] != '.';
 }
@@ -51,7 +47,7 @@ static bool read_folder(const char *folder, const char *inside, mutant_list *l, 
     struct dirent **entries;
     if (!path_print(path, sizeof path, e, "%s/%s", folder, inside))
         return false;
-    int n = scandir(path, &entries, is_visible, by_name);
+    int n = scandir(path, &entries, is_visible, alphasort);
     if (n < 0)
         return *inside || err_set(e, EXIT_CANNOT, "cannot read the folder %.200s", folder);
     bool ok = true;
@@ -223,8 +219,7 @@ static bool is_part(const kernel_parts *k, const mutant_file *f, const mutation 
 
 /* The first kernel of each op and its axes before the second of any. */
 static void find_kernels(const kernel_parts *kernels, size_t count, mutant *m) {
-    m->kernels = calloc(count + 1, sizeof *m->kernels);
-    assert(m->kernels);
+    m->kernels = array_new(count + 1, sizeof *m->kernels);
     size_t last_turn = 0;
     for (size_t i = 0; i < count; i++)
         last_turn = kernels[i].turn > last_turn ? kernels[i].turn : last_turn;
@@ -258,8 +253,7 @@ static bool is_used(const mutant_file *f, const kernel_parts *kernels, size_t co
 
 bool mutants_find(const char *folder, const case_list *cases, mutant_list *out, err *e) {
     *out = (mutant_list){0};
-    kernel_parts *kernels = calloc(cases->count + 1, sizeof *kernels);
-    assert(kernels);
+    kernel_parts *kernels = array_new(cases->count + 1, sizeof *kernels);
     size_t count = 0;
     bool ok =
         read_folder(folder, "", out, e) && read_kernels(folder, out, cases, kernels, &count, e);

@@ -2,8 +2,7 @@
  *
  * harness/device/msl/mutate.h says what the mistakes are. Here they are numbered, assigned to the
  * kernels of the given cases that contain them, and tried (mutant_trial.c). */
-#ifndef ASSAY_MUTANTS_H
-#define ASSAY_MUTANTS_H
+#pragma once
 
 #include "harness/device/msl/mutate.h"
 #include "kernel_case.h"
@@ -71,5 +70,3 @@ bool mutant_write_task(const char *scratch, size_t task, const mutant *m, const 
 typedef bool mutant_finder(const char *name, case_list *out, err *e);
 exit_code mutant_serve(const char *scratch, uint64_t seed, double limit_s, mutant_finder *find,
                        err *e);
-
-#endif

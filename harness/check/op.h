@@ -2,8 +2,7 @@
  *
  * kernels/<op>.c fills one of these; kernels/ops.h lists them all. Cases (kernel x shape x input
  * distribution) are enumerated from it, and each is built as a tape. */
-#ifndef ASSAY_OP_H
-#define ASSAY_OP_H
+#pragma once
 
 #include "fill.h"
 #include "harness/device/tape.h"
@@ -70,5 +69,3 @@ void shape_get_text(const shape *s, char *text, size_t size); /* "3x576" */
 bool shape_parse(const char *text, shape *out);
 size_t shape_count_dims(const shape *s);   /* 2 for 3x576 */
 double shape_count_values(const shape *s); /* 1728 for 3x576: the product, where a 0 counts 1 */
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Buffers are copied whole, so that a write outside the bound slices shows. Of the caller's memory
  * (STORAGE_NO_COPY, never written and maybe a whole model) only the bound range is copied. */
-#ifndef ASSAY_SNAPSHOT_H
-#define ASSAY_SNAPSHOT_H
+#pragma once
 
 #include "harness/device/device.h"
 #include "harness/device/launch.h"
@@ -29,5 +28,3 @@ const uint8_t *snapshot_find(const snapshot *s, slice at);
 /* Offset in the buffer of the first byte at or after `from` in which two snapshots of the same
  * launch differ; false if there is none. */
 bool snapshot_find_change(const snapshot_part *a, const snapshot_part *b, size_t from, size_t *at);
-
-#endif

@@ -2,13 +2,13 @@
  * translated to MSL's terms. */
 #include "strict.h"
 
-#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/device/diagnostic.h"
 
@@ -77,8 +77,7 @@ static bool is_about_temporary(const char *text) {
 }
 
 static bool is_in_kernel(const msl_unit *u, const diagnostic *d) {
-    bool *marks = calloc(msl_count_kernels(u) + 1, sizeof *marks);
-    assert(marks);
+    bool *marks = array_new(msl_count_kernels(u) + 1, sizeof *marks);
     bool is_found = msl_mark_kernels(u, d->file, d->line, marks);
     free(marks);
     return is_found;

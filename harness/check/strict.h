@@ -3,8 +3,7 @@
  * The file must already compile for the software device. An error is then either a mistake that C++
  * cannot see, or valid MSL that the strict parser rejects. The compiler's message tells which; if
  * it does not, the file counts as not judged. */
-#ifndef ASSAY_STRICT_H
-#define ASSAY_STRICT_H
+#pragma once
 
 #include "harness/base/remark.h"
 #include "harness/device/msl/msl.h"
@@ -17,5 +16,3 @@ typedef struct {
 /* False only if clang could not be run. */
 bool strict_check(const char *clang, const msl_unit *u, remark_list *out, strict_result *result,
                   err *e);
-
-#endif

@@ -1,13 +1,13 @@
 /* suite: see suite.h. */
 #include "suite.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "canary.h"
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/worker.h"
 #include "harness/device/cuda/sanitizer.h"
@@ -70,8 +70,7 @@ static void *check_named_case(void *context, const char *name, size_t *bytes, bo
               (sanitizer_is_watching() && (is_canary || found->count > 0));
     a.finding_count = found->count;
     *bytes = sizeof a + found->count * sizeof *found->items;
-    char *all = malloc(*bytes);
-    assert(all);
+    char *all = array_new(1, *bytes);
     memcpy(all, &a, sizeof a);
     if (found->count > 0)
         memcpy(all + sizeof a, found->items, found->count * sizeof *found->items);
@@ -179,8 +178,7 @@ static bool run_workers(const suite *s, const device_facts *f, worker_plan *plan
 
 bool suite_run(const suite *s, const device_facts *f, const case_list *cases,
                const suite_listener *listener, finding_list *findings, err *e) {
-    const char **names = calloc(cases->count, sizeof *names);
-    assert(names);
+    const char **names = array_new(cases->count, sizeof *names);
     for (size_t i = 0; i < cases->count; i++)
         names[i] = cases->items[i].name;
     delivery own = {.cases = cases, .listener = listener, .findings = findings};
@@ -255,9 +253,8 @@ static bool count_caught(const bird *birds, size_t count, FILE *out, err *e) {
 }
 
 bool suite_play_canaries(const suite *s, const device_facts *f, FILE *out, err *e) {
-    bird *birds = calloc(canary_count, sizeof *birds);
-    const char **names = calloc(canary_count, sizeof *names);
-    assert(birds && names);
+    bird *birds = array_new(canary_count, sizeof *birds);
+    const char **names = array_new(canary_count, sizeof *names);
     size_t count = 0;
     for (size_t i = 0; i < canary_count; i++) {
         if (!canary_is_for(&canaries[i], f))

@@ -3,8 +3,7 @@
  *
  * A worker is the same verb with the hidden option --worker: it reads names of cases and answers
  * with results (harness/base/worker.h). */
-#ifndef ASSAY_SUITE_H
-#define ASSAY_SUITE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -48,5 +47,3 @@ bool suite_run(const suite *s, const device_facts *f, const case_list *cases,
 /* Runs the canaries that the device's validation should catch, in workers, and prints to `out` how
  * many it caught: false if any was not, or could not be run. */
 bool suite_play_canaries(const suite *s, const device_facts *f, FILE *out, err *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* values: elements of a buffer as text that reads back as the same bits. */
-#ifndef ASSAY_VALUES_H
-#define ASSAY_VALUES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -12,5 +11,3 @@ void values_get_text(elem type, const void *array, size_t i, char *text, size_t 
 
 /* Rows of aligned values, each row preceded by the index of its first. */
 void values_print(FILE *out, elem type, const void *array, size_t count);
-
-#endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "device.h"
+#include "harness/base/array.h"
 
 /* Guard zones ------------------------------------------------------------------------------- */
 
@@ -55,8 +56,7 @@ bool buffer_check_guards(const buffer *b, ptrdiff_t *at, err *e) {
 /* Buffers ----------------------------------------------------------------------------------- */
 
 static buffer *make_buffer(device *d, size_t bytes, storage_mode storage, const char *label) {
-    buffer *b = calloc(1, sizeof *b);
-    assert(b);
+    buffer *b = array_new(1, sizeof *b);
     b->device = d;
     b->bytes = bytes;
     b->storage = storage;
@@ -67,10 +67,8 @@ static buffer *make_buffer(device *d, size_t bytes, storage_mode storage, const 
 buffer *device_new_buffer(device *d, size_t bytes, storage_mode storage, const char *label,
                           err *e) {
     assert(storage != STORAGE_NO_COPY);
-    if (bytes == 0 || bytes > SIZE_MAX / 2) {
-        err_set(e, EXIT_USAGE, "the buffer '%.60s' cannot have %zu bytes", label, bytes);
-        return NULL;
-    }
+    if (bytes == 0 || bytes > SIZE_MAX / 2)
+        return err_null(e, EXIT_USAGE, "the buffer '%.60s' cannot have %zu bytes", label, bytes);
     buffer *b = make_buffer(d, bytes, storage, label);
     bool is_exact = d->facts.exact_buffers;
     b->base = is_exact ? 0 : BUFFER_GUARD_BYTES;
@@ -92,10 +90,8 @@ buffer *device_new_buffer(device *d, size_t bytes, storage_mode storage, const c
 }
 
 buffer *device_wrap_memory(device *d, const void *memory, size_t bytes, const char *label, err *e) {
-    if (bytes == 0) {
-        err_set(e, EXIT_USAGE, "the buffer '%.60s' cannot have 0 bytes", label);
-        return NULL;
-    }
+    if (bytes == 0)
+        return err_null(e, EXIT_USAGE, "the buffer '%.60s' cannot have 0 bytes", label);
     buffer *b = make_buffer(d, bytes, STORAGE_NO_COPY, label);
     if (d->ops->new_buffer(b, bytes, memory, e))
         return b;

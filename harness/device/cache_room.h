@@ -5,8 +5,7 @@
  * those that were not used for the longest time leave, until a tenth of the limit is free; files of
  * the last ten minutes stay, because another process may be about to load them. Being used sets a
  * file's time. */
-#ifndef ASSAY_CACHE_ROOM_H
-#define ASSAY_CACHE_ROOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void cache_room_trim(void);
 void cache_room_start_log(void);
 void cache_room_note_compile(double seconds);
 void cache_room_end_log(size_t *count, double *seconds);
-
-#endif

@@ -15,10 +15,6 @@
 
 /* What everything depends on ------------------------------------------------------------------ */
 
-static int by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 bool code_cache_hash_file(sha256 *h, const char *path, err *e) {
     size_t bytes;
     char *text = os_read_file(path, &bytes, e);
@@ -33,7 +29,7 @@ bool code_cache_hash_file(sha256 *h, const char *path, err *e) {
 /* Every header of a folder, in a fixed order. */
 static bool hash_headers(sha256 *h, const char *folder, err *e) {
     struct dirent **entries;
-    int n = scandir(folder, &entries, NULL, by_name);
+    int n = scandir(folder, &entries, NULL, alphasort);
     if (n < 0)
         return err_set(e, EXIT_CANNOT, "cannot read the folder %.200s", folder);
     bool ok = true;

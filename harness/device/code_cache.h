@@ -5,8 +5,7 @@
  * compile the same kernel do not disturb each other; a checksum is kept beside it, with the seconds
  * that compiling took, so a damaged file is compiled again and never used. cache_room.h bounds it.
  */
-#ifndef ASSAY_CODE_CACHE_H
-#define ASSAY_CODE_CACHE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -38,5 +37,3 @@ typedef bool (*code_cache_make)(void *context, const char *source, const char *o
  * depends on. ending: ".so". */
 bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const char *ending,
                      code_cache_make make, void *context, char *path, size_t size, err *e);
-
-#endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "launch_fit.h"
 #include "tape.h"
@@ -31,18 +32,13 @@ static const struct {
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
 
 static device *open_kind(int i, const char *wanted, const device_options *o, err *e) {
-    if (!kinds[i].ops) {
-        err_set(e, EXIT_CANNOT, "the device '%s' cannot be used: %s", kinds[i].name,
-                kinds[i].absent);
-        return NULL;
-    }
-    if (*wanted && !kinds[i].ops->has_many) {
-        err_set(e, EXIT_USAGE, "there is one device '%s': it is not picked with ':%.40s'",
-                kinds[i].name, wanted);
-        return NULL;
-    }
-    device *d = calloc(1, sizeof *d);
-    assert(d);
+    if (!kinds[i].ops)
+        return err_null(e, EXIT_CANNOT, "the device '%s' cannot be used: %s", kinds[i].name,
+                        kinds[i].absent);
+    if (*wanted && !kinds[i].ops->has_many)
+        return err_null(e, EXIT_USAGE, "there is one device '%s': it is not picked with ':%.40s'",
+                        kinds[i].name, wanted);
+    device *d = array_new(1, sizeof *d);
     d->ops = kinds[i].ops;
     d->wanted = wanted;
     d->options = *o;
@@ -77,9 +73,8 @@ device *device_open_with(const char *name, const device_options *o, err *e) {
     for (int i = 0; i < KIND_COUNT; i++)
         if (strlen(kinds[i].name) == length && strncmp(name, kinds[i].name, length) == 0)
             return open_kind(i, name + length + (name[length] == ':'), o, e);
-    err_set(e, EXIT_USAGE, "no device is called '%.60s'; there are soft, metal, cuda and auto",
-            name);
-    return NULL;
+    return err_null(e, EXIT_USAGE,
+                    "no device is called '%.60s'; there are soft, metal, cuda and auto", name);
 }
 
 void device_close(device *d) {
@@ -110,8 +105,7 @@ pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kerne
                               err *e) {
     if (!msl_find_kernel(unit, kernel, e))
         return NULL;
-    pipeline *p = calloc(1, sizeof *p);
-    assert(p);
+    pipeline *p = array_new(1, sizeof *p);
     p->device = d;
     snprintf(p->kernel, sizeof p->kernel, "%s", kernel);
     p->max_group_threads = d->facts.max_group_threads;

@@ -1,7 +1,6 @@
 /* diagnostic: see diagnostic.h. */
 #include "diagnostic.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +8,7 @@
 #include "harness/base/array.h"
 
 static char *copy(const char *text, size_t bytes) {
-    char *made = malloc(bytes + 1);
-    assert(made);
+    char *made = array_new(1, bytes + 1);
     memcpy(made, text, bytes);
     made[bytes] = 0;
     return made;

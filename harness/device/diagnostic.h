@@ -1,6 +1,5 @@
 /* diagnostic: the messages of clang, taken apart. */
-#ifndef ASSAY_DIAGNOSTIC_H
-#define ASSAY_DIAGNOSTIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ void diagnostic_free(diagnostic_list *list);
 
 /* The notes of the error at i are the items from i + 1 to here. */
 size_t diagnostic_end_notes(const diagnostic_list *list, size_t i);
-
-#endif

@@ -116,20 +116,21 @@ static float round_to_odd(double value) {
     return from_bits(get_bits(nearest) | 1);
 }
 
+/* The integers that a double holds: which type they are, and their limits. */
+#define SMALL_INTEGERS(X)                                                                          \
+    X(ELEM_U8, uint8_t, 0, UINT8_MAX)                                                              \
+    X(ELEM_I8, int8_t, INT8_MIN, INT8_MAX)                                                         \
+    X(ELEM_U16, uint16_t, 0, UINT16_MAX)                                                           \
+    X(ELEM_I16, int16_t, INT16_MIN, INT16_MAX)                                                     \
+    X(ELEM_U32, uint32_t, 0, UINT32_MAX)                                                           \
+    X(ELEM_I32, int32_t, INT32_MIN, INT32_MAX)
+
+#define READ(kind, integer, low, high)                                                             \
+    case kind:                                                                                     \
+        return ((const integer *)array)[i];
 double elem_read(elem type, const void *array, size_t i) {
     switch (type) {
-    case ELEM_U8:
-        return ((const uint8_t *)array)[i];
-    case ELEM_I8:
-        return ((const int8_t *)array)[i];
-    case ELEM_U16:
-        return ((const uint16_t *)array)[i];
-    case ELEM_I16:
-        return ((const int16_t *)array)[i];
-    case ELEM_U32:
-        return ((const uint32_t *)array)[i];
-    case ELEM_I32:
-        return ((const int32_t *)array)[i];
+        SMALL_INTEGERS(READ)
     case ELEM_U64:
         return (double)((const uint64_t *)array)[i];
     case ELEM_I64:
@@ -160,26 +161,13 @@ static int64_t to_i64(double value) {
     return value >= 0x1p63 ? INT64_MAX : (int64_t)clamp(value, -0x1p63, 0x1p63);
 }
 
+#define WRITE(kind, integer, low, high)                                                            \
+    case kind:                                                                                     \
+        ((integer *)array)[i] = (integer)clamp(value, low, high);                                  \
+        return;
 void elem_write(elem type, void *array, size_t i, double value) {
     switch (type) {
-    case ELEM_U8:
-        ((uint8_t *)array)[i] = (uint8_t)clamp(value, 0, UINT8_MAX);
-        return;
-    case ELEM_I8:
-        ((int8_t *)array)[i] = (int8_t)clamp(value, INT8_MIN, INT8_MAX);
-        return;
-    case ELEM_U16:
-        ((uint16_t *)array)[i] = (uint16_t)clamp(value, 0, UINT16_MAX);
-        return;
-    case ELEM_I16:
-        ((int16_t *)array)[i] = (int16_t)clamp(value, INT16_MIN, INT16_MAX);
-        return;
-    case ELEM_U32:
-        ((uint32_t *)array)[i] = (uint32_t)clamp(value, 0, UINT32_MAX);
-        return;
-    case ELEM_I32:
-        ((int32_t *)array)[i] = (int32_t)clamp(value, INT32_MIN, INT32_MAX);
-        return;
+        SMALL_INTEGERS(WRITE)
     case ELEM_U64:
         ((uint64_t *)array)[i] = to_u64(value);
         return;

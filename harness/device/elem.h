@@ -1,6 +1,5 @@
 /* elem: the element types a buffer can hold, and their exact conversion to double. */
-#ifndef ASSAY_ELEM_H
-#define ASSAY_ELEM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ uint16_t bfloat_from_float(float value);
 
 /* The element type of an MSL type: "const float4 *" is f32. False for structs and the like. */
 bool elem_find_msl(const char *type, elem *out);
-
-#endif

@@ -3,8 +3,7 @@
  * Every validation engine fills the same rows: the software device's checked mode, Metal's shader
  * validation, NVIDIA's compute-sanitizer. Equal findings (class, kernel, line, buffer) are one row
  * with a count; the row keeps the first thread that did it. */
-#ifndef ASSAY_FINDING_H
-#define ASSAY_FINDING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ void finding_clear(finding_list *list);
 /* How many fail a run: all, or all that are not mild. */
 size_t finding_count_failing(const finding_list *list, bool is_strict);
 void finding_free(finding_list *list);
-
-#endif

@@ -8,8 +8,7 @@
  * A scalar argument can live in the launch (launch_set_u32) or in a device buffer (launch_bind);
  * the kernel cannot tell which. Values that change from play to play are bound, so that a tape is
  * recorded once. `param` is either. */
-#ifndef ASSAY_LAUNCH_H
-#define ASSAY_LAUNCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -137,5 +136,3 @@ size3 launch_get_groups(const launch *l);
 /* Scalars as an oracle sees them. */
 uint32_t oracle_u32(const oracle_io *io, int index);
 float oracle_f32(const oracle_io *io, int index);
-
-#endif

@@ -1,6 +1,5 @@
 /* launch_fit: whether a launch fits the kernel that it is for. */
-#ifndef ASSAY_LAUNCH_FIT_H
-#define ASSAY_LAUNCH_FIT_H
+#pragma once
 
 #include "launch.h"
 #include "msl/msl.h"
@@ -11,5 +10,3 @@
  * a zero grid or group. */
 bool launch_check_fit(const launch *l, const msl_signature *s, uint32_t max_group_threads,
                       uint32_t max_threadgroup_bytes, err *e);
-
-#endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "tape.h"
@@ -58,8 +59,7 @@ static bool is_project_file(const char *name) {
 }
 
 library *library_new(device *d, const char *folder, err *e) {
-    library *lib = calloc(1, sizeof *lib);
-    assert(lib);
+    library *lib = array_new(1, sizeof *lib);
     lib->device = d;
     lib->math = d ? d->facts.math : MATH_SAFE;
     const char *given = folder ? folder : getenv("ASSAY_KERNELS");
@@ -160,8 +160,7 @@ static file_entry *find_file(library *lib, const char *name, err *e) {
         library_find_path(lib, name, path, sizeof path, e) ? load_unit(lib, name, path, e) : NULL;
     if (!unit)
         return NULL;
-    file_entry *f = calloc(1, sizeof *f);
-    assert(f);
+    file_entry *f = array_new(1, sizeof *f);
     f->name = strdup(name);
     f->unit = unit;
     f->next = lib->files;
@@ -193,23 +192,18 @@ const pipeline *library_find(library *lib, const char *file, const char *kernel,
     for (pipeline_entry *p = lib->pipelines; p; p = p->next)
         if (p->file == f && is_same(p, kernel, constants, count))
             return p->pipeline;
-    if (count > LIBRARY_CONSTANTS) {
-        err_set(e, EXIT_USAGE, "%.80s is given %zu function constants, and %d is the limit", kernel,
-                count, LIBRARY_CONSTANTS);
-        return NULL;
-    }
-    if (lib->watch && !lib->watch(lib->watch_context, kernel)) {
-        err_set(e, EXIT_INTERRUPTED, "stopped by a signal");
-        return NULL;
-    }
+    if (count > LIBRARY_CONSTANTS)
+        return err_null(e, EXIT_USAGE, "%.80s is given %zu function constants, and %d is the limit",
+                        kernel, count, LIBRARY_CONSTANTS);
+    if (lib->watch && !lib->watch(lib->watch_context, kernel))
+        return err_null(e, EXIT_INTERRUPTED, "stopped by a signal");
     pipeline *made =
         device_new_pipeline(lib->device, f->unit, kernel, constants, count, lib->math, e);
     if (lib->watch)
         lib->watch(lib->watch_context, NULL);
     if (!made)
         return NULL;
-    pipeline_entry *p = calloc(1, sizeof *p);
-    assert(p);
+    pipeline_entry *p = array_new(1, sizeof *p);
     p->file = f;
     p->count = count;
     for (size_t i = 0; i < count; i++)

@@ -3,8 +3,7 @@
  * safe: each operation as written, the precise functions. relaxed: operations are contracted and
  * reassociated and the fast functions are used, but infinity and NaN stay what they are. fast: as
  * relaxed, and the compiler assumes that there is no infinity and no NaN. */
-#ifndef ASSAY_MATH_MODE_H
-#define ASSAY_MATH_MODE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@ bool math_mode_find(const char *name, math_mode *m, err *e); /* false: names the
  * device's own. */
 enum { MATH_FLAGS = 8 };
 const char *const *math_mode_get_flags(math_mode m);
-
-#endif

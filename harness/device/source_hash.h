@@ -1,6 +1,5 @@
 /* source_hash: identifies the text that a kernel was compiled from. */
-#ifndef ASSAY_SOURCE_HASH_H
-#define ASSAY_SOURCE_HASH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@ bool source_hash_find(const char *path, char hex[SOURCE_HASH_SIZE], err *e);
 
 /* The same of all .metal and .h files of a folder. */
 bool source_hash_find_folder(const char *folder, char hex[SOURCE_HASH_SIZE], err *e);
-
-#endif

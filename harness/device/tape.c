@@ -9,8 +9,7 @@
 #include "harness/base/array.h"
 
 tape *tape_new(library *lib) {
-    tape *t = calloc(1, sizeof *t);
-    assert(t);
+    tape *t = array_new(1, sizeof *t);
     t->lib = lib;
     return t;
 }

@@ -2,8 +2,7 @@
  *
  * One kernel test is a tape of one launch; a decode step of a model is a tape of hundreds.
  * Pipelines come from a library, which loads and compiles each kernel once. */
-#ifndef ASSAY_TAPE_H
-#define ASSAY_TAPE_H
+#pragma once
 
 #include "device.h"
 #include "launch.h"
@@ -109,5 +108,3 @@ size_t tape_count_parts(const tape *t, play_mode mode);
 /* Plays and waits. total is the sum over parts; each (may be NULL) has one entry per part. Playing
  * per launch with checks is check_tape in check.h. */
 bool tape_play(tape *t, play_mode mode, play_times *total, play_times *each, err *e);
-
-#endif

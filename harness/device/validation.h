@@ -5,8 +5,7 @@
  * validated cases run in processes of their own (workers), started with every MTL_* variable
  * pinned and with stderr in a file: a worker reads its own file while it runs, and when all have
  * ended every file is read again. Nothing here uses Metal: it is all text. */
-#ifndef ASSAY_VALIDATION_H
-#define ASSAY_VALIDATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ bool validation_read_open_folder(const log_format *format, validation_count *cou
 
 /* Adds the reports of a text; returns how many there are. Nothing else in it matters. */
 size_t validation_parse(const char *text, finding_list *out);
-
-#endif

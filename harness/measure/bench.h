@@ -2,8 +2,7 @@
  *
  * A worker is `assay bench --worker`, as in suite.h: it answers each case with a row and its
  * samples. One worker at a time: nothing else of ours runs while something is timed. */
-#ifndef ASSAY_BENCH_H
-#define ASSAY_BENCH_H
+#pragma once
 
 #include "harness/check/rival.h"
 #include "meter.h"
@@ -78,5 +77,3 @@ bool bench_run(const bench_settings *s, const device_facts *f, const bench_list 
 /* The worker's side: what the names of cases mean, and what the roof is measured with. */
 typedef bool bench_finder(const char *name, bench_case *out, err *e);
 exit_code bench_serve(const bench_settings *s, bench_finder *find, const roof_kernels *k, err *e);
-
-#endif

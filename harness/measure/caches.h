@@ -2,8 +2,7 @@
  *
  * Bandwidth by size is a staircase that goes down: each step is a cache that no longer holds the
  * buffer. The last step is the last-level cache. */
-#ifndef ASSAY_CACHES_H
-#define ASSAY_CACHES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@
  * ones get; 0 where there is no such step (slow kernels do not see caches). Sizes ascend by factors
  * of 2, gb_s (count) belongs to them. */
 size_t caches_find_last(const size_t *sizes, const double *gb_s, size_t count);
-
-#endif

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
+
 comparison_row *comparison_add(comparison_list *l, const char *key) {
     l->rows = realloc(l->rows, (l->count + 1) * sizeof *l->rows);
     assert(l->rows);
@@ -74,8 +76,7 @@ static verdict_case make_test(const comparison_row *r) {
 }
 
 void comparison_decide(comparison_list *l, double min_effect, uint64_t seed) {
-    verdict_case *all = calloc(l->count + 1, sizeof *all);
-    assert(all);
+    verdict_case *all = array_new(l->count + 1, sizeof *all);
     for (size_t i = 0; i < l->count; i++)
         all[i] = make_test(&l->rows[i]);
     verdict_decide(all, l->count, min_effect, seed);

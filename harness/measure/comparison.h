@@ -1,6 +1,5 @@
 /* comparison: verdicts over many cases, of samples in memory or in result files. */
-#ifndef ASSAY_COMPARISON_H
-#define ASSAY_COMPARISON_H
+#pragma once
 
 #include "results.h"
 #include "verdict.h"
@@ -41,5 +40,3 @@ void comparison_decide(comparison_list *l, double min_effect, uint64_t seed);
  * the base, then those that only the other side has; cases without a time are left out. */
 bool comparison_read(const char *const *base, size_t base_count, const char *const *now,
                      size_t now_count, timing_clock clock, comparison_list *out, err *e);
-
-#endif

@@ -3,8 +3,7 @@
  * Judged by the run itself, because a load average notices a neighbour only after a minute: how often
  * threads had to give way, how long they waited for a core, what a hypervisor took, and a spin loop
  * before, between and after the samples whose wall time should be its CPU time. */
-#ifndef ASSAY_DISTURBANCE_H
-#define ASSAY_DISTURBANCE_H
+#pragma once
 
 #include "harness/base/host.h"
 
@@ -39,5 +38,3 @@ bool disturbance_end(disturbance *d, bool on_cpu);
 
 /* The rule alone. */
 bool disturbance_judge(const disturbance_facts *f);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Parts that no row tells apart (two equal columns) are reported as such, with NaN for their
  * errors, and not silently shared out. */
-#ifndef ASSAY_FIT_H
-#define ASSAY_FIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ bool fit_parts(const double *rows, const double *times, size_t count, size_t par
                err *e);
 
 double fit_predict(const fit *f, const double *row);
-
-#endif

@@ -35,9 +35,7 @@ static bool start(const char *path, const results_meta *m, err *e) {
     csv *c = csv_new();
     csv_add_meta(c, "schema", results_meta_find(m, "schema"));
     csv_add_meta(c, "device", results_meta_find(m, "device"));
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        csv_add_text(c, titles[i]);
-    csv_end_row(c);
+    csv_add_row(c, titles, sizeof titles / sizeof *titles);
     bool ok = csv_write(c, path, e);
     csv_free(c);
     return ok;

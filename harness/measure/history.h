@@ -1,8 +1,7 @@
 /* history: what each case took in every run so far. NAME.history.csv beside NAME.csv only grows: a
  * line per timed case and run, with date, commit, build, kernel hash, the median on the GPU's clock
  * and its 95 percent interval. */
-#ifndef ASSAY_HISTORY_H
-#define ASSAY_HISTORY_H
+#pragma once
 
 #include "results.h"
 
@@ -13,5 +12,3 @@ bool history_find_path(const char *path, char *out, size_t size, err *e);
  * time is left out. */
 bool history_add(const char *path, const results_meta *m, const result_row *row,
                  const timing_sample *samples, err *e);
-
-#endif

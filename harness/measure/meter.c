@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/sha256.h"
 #include "harness/base/size.h"
@@ -28,8 +29,7 @@ struct meter {
 };
 
 meter *meter_new(library *lib, const roof_kernels *k, const meter_options *o) {
-    meter *m = calloc(1, sizeof *m);
-    assert(m);
+    meter *m = array_new(1, sizeof *m);
     m->lib = lib;
     m->kernels = k;
     m->options = *o;
@@ -136,9 +136,8 @@ static void append(timing_result *all, timing_result *more) {
 }
 
 static bool time_all(timing_plan plan, measurement *items, size_t count, bool checks, err *e) {
-    timing_source *sources = calloc(count, sizeof *sources);
-    timing_result *taken = calloc(count, sizeof *taken);
-    assert(sources && taken);
+    timing_source *sources = array_new(count, sizeof *sources);
+    timing_result *taken = array_new(count, sizeof *taken);
     for (size_t i = 0; i < count; i++) {
         measurement *x = &items[i];
         sources[i] = x->tape ? subject_get_source(x->subject) : x->source;

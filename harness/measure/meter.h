@@ -3,8 +3,7 @@
  * Owns the rules that no caller may forget: what is timed is checked before and after, things to be
  * compared are timed interleaved, the roof is from the same minute, every row says in which state
  * it was taken, every sample is kept. */
-#ifndef ASSAY_METER_H
-#define ASSAY_METER_H
+#pragma once
 
 #include "harness/check/kernel_case.h"
 #include "harness/device/source_hash.h"
@@ -70,5 +69,3 @@ bool meter_fill_row(const meter *m, const measurement *x, result_row *r, err *e)
 
 /* The hash of the file that all launches are from; of several files, that of their hashes. */
 bool meter_find_hash(const tape *t, char hex[SOURCE_HASH_SIZE], err *e);
-
-#endif

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
@@ -250,8 +251,7 @@ bool plot_draw(const char *name, const char *const *csv, size_t count, const cha
                        "were not; install the package gnuplot-nox, or gnuplot");
     if (!os_find_home(home, sizeof home, e))
         return false;
-    prelude *p = malloc(sizeof *p);
-    assert(p);
+    prelude *p = array_new(1, sizeof *p);
     find_script(home, name, script, sizeof script);
     bool ok = make_prelude(p, csv, count, home, e) && os_make_folder(folder, e);
     for (size_t i = 0; ok && i < 2; i++)

@@ -7,8 +7,7 @@
  * file as a variable m_<name>.
  *
  * Without gnuplot nothing is drawn and nothing fails: the data is in the CSV. */
-#ifndef ASSAY_PLOT_H
-#define ASSAY_PLOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ bool plot_has_chart(const char *name, const char *csv);
 
 /* Draws FOLDER/<name>.svg and .png from up to PLOT_FILES files. EXIT_CANNOT without gnuplot. */
 bool plot_draw(const char *name, const char *const *csv, size_t count, const char *folder, err *e);
-
-#endif

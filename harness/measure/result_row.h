@@ -1,7 +1,6 @@
 /* result_row: one measured time with all that is known about it, and the head of the files that have
  * such rows (results.h). */
-#ifndef ASSAY_RESULT_ROW_H
-#define ASSAY_RESULT_ROW_H
+#pragma once
 
 #include "harness/base/csv_read.h"
 #include "timing.h"
@@ -64,5 +63,3 @@ void result_format_number(double value, char *text, size_t size);
 /* Does a file have the columns of timed rows? Files of check and validate have others. */
 bool results_has_rows(const csv_file *f);
 bool result_read_row(const csv_file *f, size_t row, result_row *out, err *e);
-
-#endif

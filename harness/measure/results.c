@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/csv.h"
 #include "harness/base/host.h"
 #include "harness/base/lock.h"
@@ -61,9 +62,7 @@ static void add_row(csv *c, const result_row *row, const char *samples_path) {
 
 static void start_samples(csv *c, const results_meta *m) {
     add_head(c, m);
-    for (int i = 0; i < SAMPLE_COLUMNS; i++)
-        csv_add_text(c, sample_titles[i]);
-    csv_end_row(c);
+    csv_add_row(c, sample_titles, SAMPLE_COLUMNS);
 }
 
 static void add_samples(csv *c, const char *name, const timing_sample *samples, size_t count) {
@@ -118,8 +117,7 @@ static bool make_folder_of(const char *path, err *e) {
 
 /* With the lock of the file. */
 static results *results_new(const char *path, err *e) {
-    results *r = calloc(1, sizeof *r);
-    assert(r);
+    results *r = array_new(1, sizeof *r);
     int n = snprintf(r->path, sizeof r->path, "%s", path);
     if (n >= 0 && (size_t)n < sizeof r->path &&
         results_find_samples_path(path, r->samples_path, sizeof r->samples_path, e) &&
@@ -167,8 +165,8 @@ static void remember(results *r, const result_row *row, const timing_sample *sam
                      size_t count) {
     results_list *l = &r->known;
     l->cases = realloc(l->cases, (l->count + 1) * sizeof *l->cases);
-    timing_sample *copy = calloc(count + 1, sizeof *copy);
-    assert(l->cases && copy);
+    timing_sample *copy = array_new(count + 1, sizeof *copy);
+    assert(l->cases);
     if (count > 0)
         memcpy(copy, samples, count * sizeof *copy);
     l->cases[l->count++] = (result_case){*row, copy, count};
@@ -298,9 +296,7 @@ static csv *make_rows(const results_table *t, const char *samples_path) {
     add_head(c, t->meta);
     for (size_t i = 0; i < t->fact_count; i++)
         csv_add_meta(c, t->facts[2 * i], t->facts[2 * i + 1]);
-    for (size_t i = 0; i < t->columns; i++)
-        csv_add_text(c, t->titles[i]);
-    csv_end_row(c);
+    csv_add_row(c, t->titles, t->columns);
     for (size_t r = 0; r < t->rows; r++) {
         bool is_timed = strtod(get_cell(t, r, n), NULL) > 0;
         for (size_t i = 0; i < t->columns; i++)

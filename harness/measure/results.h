@@ -9,8 +9,7 @@
  * row that is there is whole and has its samples. A row without a time says why in `message`.
  *
  * gpu_ns is the median on the GPU's clock; the other two clocks have columns of their own. */
-#ifndef ASSAY_RESULTS_H
-#define ASSAY_RESULTS_H
+#pragma once
 
 #include "results_read.h"
 
@@ -55,5 +54,3 @@ typedef struct {
 
 /* EXIT_WRONG if a row has no name in column `case`, or that of another. */
 bool results_write(const char *path, const results_table *t, err *e);
-
-#endif

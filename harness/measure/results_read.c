@@ -1,7 +1,6 @@
 /* results_read: see results_read.h. */
 #include "results_read.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <limits.h>
 #include <math.h>
@@ -9,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/root.h"
@@ -85,8 +85,7 @@ result_case *results_list_find(const results_list *l, const char *name) {
 }
 
 static bool read_rows(const csv_file *f, results_list *out, err *e) {
-    out->cases = calloc(csv_count_rows(f) + 1, sizeof *out->cases);
-    assert(out->cases);
+    out->cases = array_new(csv_count_rows(f) + 1, sizeof *out->cases);
     for (size_t i = 0; i < csv_count_rows(f); i++) {
         result_case c = {.count = 0};
         if (!result_read_row(f, i, &c.row, e))
@@ -125,9 +124,8 @@ static bool read_samples(const csv_file *f, results_list *l, err *e) {
             continue;
         if (!c->samples) {
             size_t most = csv_count_rows(f) - i; /* whatever its row says */
-            c->samples = calloc(c->row.gpu.count < most ? c->row.gpu.count + 1 : most + 1,
-                                sizeof *c->samples);
-            assert(c->samples);
+            c->samples = array_new(c->row.gpu.count < most ? c->row.gpu.count + 1 : most + 1,
+                                   sizeof *c->samples);
         }
         if (c->count == c->row.gpu.count)
             return err_set(e, EXIT_USAGE,

@@ -1,6 +1,5 @@
 /* results_read: files of measured times (results.h), read back. */
-#ifndef ASSAY_RESULTS_READ_H
-#define ASSAY_RESULTS_READ_H
+#pragma once
 
 #include "result_row.h"
 
@@ -35,5 +34,3 @@ bool results_find_folder(const char *name, char *path, size_t size, err *e);
 
 /* NAME.csv to NAME.samples.csv. */
 bool results_find_samples_path(const char *path, char *out, size_t size, err *e);
-
-#endif

@@ -1,13 +1,13 @@
 /* roof: see roof.h. */
 #include "roof.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "caches.h"
+#include "harness/base/array.h"
 #include "harness/base/host.h"
 
 #define SMALLEST ((size_t)256 << 10)
@@ -200,8 +200,7 @@ static bool make_empty(roof *r, err *e) {
 }
 
 roof *roof_new(library *lib, const roof_kernels *k, double budget_s, err *e) {
-    roof *r = calloc(1, sizeof *r);
-    assert(r);
+    roof *r = array_new(1, sizeof *r);
     r->lib = lib;
     r->kernels = k;
     r->budget_s = budget_s;

@@ -6,8 +6,7 @@
  *
  * The roof of a small working set is that of the best size at or above it: a launch has a fixed
  * cost, and what a small read loses to it is no fault of the memory. */
-#ifndef ASSAY_ROOF_H
-#define ASSAY_ROOF_H
+#pragma once
 
 #include "subject.h"
 
@@ -58,5 +57,3 @@ tape *roof_get_scrub(roof *r, err *e);
 
 /* The roof for a working set, now. Cold: of memory, whatever the working set is. */
 bool roof_measure(roof *r, size_t bytes, timing_cache cache, roof_window *out, err *e);
-
-#endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/base/size.h"
+#include "harness/base/array.h"
 #include "harness/base/stats.h"
 #include "harness/check/fill.h"
 
@@ -14,8 +14,7 @@ enum { EXACT_MAX = 20, LEAST_FOR_MEMORY = 20 };
 #define MUCH_MEMORY 3 /* samples in a row that say as much as one: something came and went */
 
 static double *new_doubles(size_t count) {
-    double *all = malloc(size_multiply(count + 1, sizeof *all));
-    assert(all);
+    double *all = array_new(count + 1, sizeof *all);
     return all;
 }
 
@@ -124,8 +123,7 @@ ratio_interval significance_find_ratio(const double *a, size_t a_count, const do
         return out;
     size_t most = a_count > b_count ? a_count : b_count;
     double *room = new_doubles(most), *drawn = new_doubles(rounds), *pairs = new_doubles(b_count);
-    size_t *at = malloc(size_multiply(most, sizeof *at));
-    assert(at);
+    size_t *at = array_new(most, sizeof *at);
     for (size_t i = 0; paired && i < b_count; i++)
         pairs[i] = b[i] / a[i];
     bootstrap d = {paired ? NULL : a, paired ? pairs : b, a_count, b_count, 1, 1, at, room};
@@ -186,8 +184,7 @@ static double sum_ranks(const ranked *all, size_t count, double *ties) {
  * have each U, by adding one sample at a time. Counts fit a double: 40 choose 20 is 1.4e11. */
 static double find_exact_tail(size_t n, size_t m, double u) {
     size_t most = n * m;
-    double *ways = calloc((n + 1) * (most + 1), sizeof *ways);
-    assert(ways);
+    double *ways = array_new((n + 1) * (most + 1), sizeof *ways);
     /* ways[k][s]: choices of k ranks out of those seen whose sum is s above the smallest possible.
      */
     ways[0] = 1;
@@ -222,8 +219,7 @@ static rank_test test_ranks(const double *a, size_t a_count, const double *b, si
     if (a_count == 0 || b_count == 0)
         return t;
     size_t count = a_count + b_count;
-    ranked *all = malloc(size_multiply(count, sizeof *all));
-    assert(all);
+    ranked *all = array_new(count, sizeof *all);
     for (size_t i = 0; i < count; i++)
         all[i] = (ranked){i < a_count ? a[i] : b[i - a_count], i < a_count};
     qsort(all, count, sizeof *all, compare_ranked);

@@ -4,8 +4,7 @@
  * Samples keep their order: times taken one after the other resemble each other (a clock that
  * drifts, another program that runs for a while), so the bootstrap draws runs of neighbours, and
  * where two sets were interleaved it draws the same moments of both. */
-#ifndef ASSAY_SIGNIFICANCE_H
-#define ASSAY_SIGNIFICANCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ double significance_find_t_tail(double t, double freedom);
  * of them together a false alarm is no likelier than that level. NaN stays NaN and is not counted.
  */
 void significance_correct(double *p, size_t count);
-
-#endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/sha256.h"
 
@@ -123,8 +124,7 @@ static bool make_copies(subject *s, bool all, err *e) {
         part *p = &s->parts[i];
         if (!all && !p->is_written)
             continue;
-        p->copies = calloc(s->copies - 1, sizeof *p->copies);
-        assert(p->copies);
+        p->copies = array_new(s->copies - 1, sizeof *p->copies);
         for (size_t c = 0; c + 1 < s->copies; c++) {
             storage_mode storage =
                 p->original->storage == STORAGE_NO_COPY ? STORAGE_SHARED : p->original->storage;
@@ -250,8 +250,7 @@ static bool plan(subject *s, err *e) {
 
 subject *subject_new(tape *t, const subject_options *o, err *e) {
     assert(t->count > 0);
-    subject *s = calloc(1, sizeof *s);
-    assert(s);
+    subject *s = array_new(1, sizeof *s);
     s->original = t;
     s->options = *o;
     s->device = library_get_device(t->lib);
@@ -331,8 +330,7 @@ static bool hash_outputs(const subject *s, size_t copy, char hex[65], err *e) {
         const part *p = &s->parts[i];
         if (!p->is_written)
             continue;
-        uint8_t *bytes = malloc(p->bytes + 1);
-        assert(bytes);
+        uint8_t *bytes = array_new(1, p->bytes + 1);
         bool ok = buffer_download(get_copy(p, copy), p->from, bytes, p->bytes, e);
         sha256_add(&h, bytes, p->bytes);
         free(bytes);

@@ -16,8 +16,7 @@
  *
  * Tapes that work in place (a += b) would run away when played thousands of times: their buffers
  * are restored now and then, between samples. */
-#ifndef ASSAY_SUBJECT_H
-#define ASSAY_SUBJECT_H
+#pragma once
 
 #include "harness/check/check.h"
 #include "timing.h"
@@ -53,5 +52,3 @@ size_t subject_get_working_set(const subject *s);
 /* What the tape must move and do, in one play. */
 uint64_t tape_sum_bytes(const tape *t);
 uint64_t tape_sum_flops(const tape *t);
-
-#endif

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "disturbance.h"
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/power.h"
-#include "harness/base/size.h"
 #include "significance.h"
 
 enum {
@@ -211,8 +211,7 @@ bool timing_run(const timing_plan *plan, const timing_source *sources, size_t co
                 timing_result *results, err *e) {
     assert(count > 0 && plan->min_samples > 0 && plan->max_samples >= plan->min_samples);
     run r = {.plan = plan, .sources = sources, .results = results, .count = count};
-    r.room = malloc(size_multiply(plan->max_samples + 2 * WINDOW, sizeof *r.room));
-    assert(r.room);
+    r.room = array_new(plan->max_samples + 2 * WINDOW, sizeof *r.room);
     for (size_t i = 0; i < count; i++) {
         results[i] = (timing_result){.samples = calloc(plan->max_samples, sizeof(timing_sample))};
         assert(results[i].samples);
@@ -237,8 +236,7 @@ void timing_result_free(timing_result *r) {
 }
 
 double *timing_list_clock(const timing_result *r, timing_clock c) {
-    double *all = malloc(size_multiply(r->count + 1, sizeof *all));
-    assert(all);
+    double *all = array_new(r->count + 1, sizeof *all);
     for (size_t i = 0; i < r->count; i++)
         all[i] = timing_get_clock(&r->samples[i], c);
     return all;

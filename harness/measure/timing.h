@@ -6,8 +6,7 @@
  *
  * Nothing is ever dropped: a machine that throttles, ramps its clock or is busy puts labels on the
  * result. */
-#ifndef ASSAY_TIMING_H
-#define ASSAY_TIMING_H
+#pragma once
 
 #include "harness/base/stats.h"
 #include "harness/device/device.h"
@@ -103,5 +102,3 @@ unsigned timing_find_play_labels(const play_times *t);
 /* One clock of all samples; caller frees. */
 double *timing_list_clock(const timing_result *r, timing_clock c);
 stats timing_compute_stats(const timing_result *r, timing_clock c);
-
-#endif

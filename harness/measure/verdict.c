@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/stats.h"
 
 const char *verdict_get_name(verdict_kind v) {
@@ -85,8 +86,7 @@ static verdict_kind choose(const verdict_case *c, double min_effect) {
 
 void verdict_decide(verdict_case *cases, size_t count, double min_effect, uint64_t seed) {
     assert(min_effect > 0);
-    double *p = malloc((count + 1) * sizeof *p);
-    assert(p);
+    double *p = array_new(count + 1, sizeof *p);
     for (size_t i = 0; i < count; i++) {
         measure(&cases[i], seed);
         p[i] = cases[i].ranks.p;

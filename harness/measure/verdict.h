@@ -15,8 +15,7 @@
  * several runs on a side, runs are the unit (Student's t over the medians of runs). One run per side
  * is compared by medians and a Mann-Whitney test. A small difference can be certain and still be
  * `same`. */
-#ifndef ASSAY_VERDICT_H
-#define ASSAY_VERDICT_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -61,5 +60,3 @@ const char *verdict_get_name(verdict_kind v);
 
 /* One sentence with the numbers and the rule that decided. */
 void verdict_explain(const verdict_case *c, double min_effect, char *text, size_t size);
-
-#endif

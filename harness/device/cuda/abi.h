@@ -2,8 +2,7 @@
  *
  * One struct, so that a launch changes by changing bytes. A slot is what is bound to a buffer index:
  * an address in device memory, or, where its bit in `values` is set, a small constant itself. */
-#ifndef ASSAY_CUDA_ABI_H
-#define ASSAY_CUDA_ABI_H
+#pragma once
 
 #include "../msl/limits.h"
 
@@ -25,5 +24,3 @@ typedef struct {
     unsigned int grid_groups[3];               /* threadgroups_per_grid */
     unsigned int dynamic_at[MSL_THREADGROUPS]; /* offsets of threadgroup memory */
 } cuda_arguments;
-
-#endif

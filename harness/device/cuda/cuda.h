@@ -3,8 +3,7 @@
  * device_cuda.c opens a GPU and knows its facts, buffer_cuda.c its memory, pipeline_cuda.c turns
  * text into functions, launch_cuda.c a launch into what the driver takes, graph_cuda.c parts of
  * tapes into graphs, play_cuda.c launches and waits for them. */
-#ifndef ASSAY_CUDA_CUDA_H
-#define ASSAY_CUDA_CUDA_H
+#pragma once
 
 #include "abi.h"
 #include "driver.h"
@@ -120,5 +119,3 @@ bool cuda_wait(device *d, ticket *k, play_times *times, err *e);
 bool cuda_can_sample(device *d);
 bool cuda_play_sampled(device *d, tape *t, play_times *total, play_times *each, err *e);
 void cuda_free_plays(cuda_device *c);
-
-#endif

@@ -3,8 +3,7 @@
  * Names, types and numbers are those of NVIDIA's cuda.h; calls that have been revised are named with
  * the revision whose types stand here, so that every driver since CUDA 11.8 serves them. No header of
  * NVIDIA's is needed to build, and where there is no driver the program runs without this device. */
-#ifndef ASSAY_CUDA_DRIVER_H
-#define ASSAY_CUDA_DRIVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -154,5 +153,3 @@ void cuda_describe(const cuda_driver *d, CUresult what, char *text, size_t size)
 /* True for success; else e says what was being done ("copy to the buffer 'x'") and what came. */
 bool cuda_ok(const cuda_driver *d, CUresult what, err *e, const char *doing, ...)
     __attribute__((format(printf, 4, 5)));
-
-#endif

@@ -1,7 +1,6 @@
 /* ptx: C++ text of one pipeline in, PTX out; compiled by clang once and kept in the cache. It needs
  * no GPU and no driver. */
-#ifndef ASSAY_CUDA_PTX_H
-#define ASSAY_CUDA_PTX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ bool ptx_find_sanitizer(char *path, size_t size);
 
 /* libdevice.10.bc: ASSAY_LIBDEVICE, the toolkit, or a Python package that brings it. */
 bool ptx_find_libdevice(char *path, size_t size, err *e);
-
-#endif

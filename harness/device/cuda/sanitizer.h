@@ -4,8 +4,7 @@
  * four tools, and one run has one of them. The variable ASSAY_SANITIZER names the tool; the workers
  * find the folder of their files in the environment (validation.h) and read their own file while
  * they run. When all have ended every file is read again. Nothing here uses CUDA: it is all text. */
-#ifndef ASSAY_SANITIZER_H
-#define ASSAY_SANITIZER_H
+#pragma once
 
 #include "harness/device/validation.h"
 
@@ -32,5 +31,3 @@ void sanitizer_read_log(finding_list *out);
 extern const log_format sanitizer_log;
 /* Adds the reports of a text; returns how many there are. */
 size_t sanitizer_parse(const char *text, finding_list *out);
-
-#endif

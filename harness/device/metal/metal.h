@@ -5,8 +5,7 @@
  * GPU's counters. Objective-C with manual retain and release: what a struct here holds is retained.
  *
  * The same files run on Linux against the Metal of tests/metal_double. */
-#ifndef ASSAY_METAL_METAL_H
-#define ASSAY_METAL_METAL_H
+#pragma once
 
 #import <Metal/Metal.h>
 
@@ -61,5 +60,3 @@ bool metal_wait(device *d, ticket *k, play_times *times, err *e);
 /* sample_metal.m */
 bool metal_can_sample(device *d);
 bool metal_play_sampled(device *d, tape *t, play_times *total, play_times *each, err *e);
-
-#endif

@@ -8,8 +8,8 @@
 
 edits edits_new(const msl_unit *u) {
     edits d = {.unit = u};
-    d.edit = calloc((size_t)u->tokens.count + 1, sizeof *d.edit);
-    assert(d.edit && "out of memory");
+    d.edit = array_new((size_t)u->tokens.count + 1, sizeof *d.edit);
+    assert("out of memory");
     return d;
 }
 

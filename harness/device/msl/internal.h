@@ -8,8 +8,7 @@
  *
  * Blanks, comments and preprocessor lines are not tokens. They lie between tokens, and output
  * copies them unchanged, so line numbers need no bookkeeping. */
-#ifndef ASSAY_MSL_INTERNAL_H
-#define ASSAY_MSL_INTERNAL_H
+#pragma once
 
 #include "harness/base/array.h"
 #include "msl.h"
@@ -258,5 +257,3 @@ void step_rewrite(edits *d);
 
 /* mutate_text.c: the name of a declaration; "" for one without, such as an operator. */
 void mutate_name_decl(const tokens *t, const decl *d, char *name, size_t size);
-
-#endif

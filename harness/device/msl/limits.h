@@ -1,6 +1,5 @@
 /* limits: the limits that Metal sets on a compute kernel, in C and in C++. */
-#ifndef ASSAY_MSL_LIMITS_H
-#define ASSAY_MSL_LIMITS_H
+#pragma once
 
 enum {
     MSL_LANES = 32,                /* of a simdgroup on Apple GPUs */
@@ -10,5 +9,3 @@ enum {
     MSL_THREADGROUP_BYTES = 32768, /* of threadgroup memory per threadgroup */
     MSL_STATIC_SLOTS = 1024,       /* threadgroup variables per file that we support */
 };
-
-#endif

@@ -6,8 +6,7 @@
  * attributes, kernel, literals that are float, casts between half and bfloat) is replaced,
  * everything else passes through byte for byte and every line keeps its number. The MSL
  * library itself (vectors, simd_sum...) is in the shim. */
-#ifndef ASSAY_MSL_H
-#define ASSAY_MSL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -163,5 +162,3 @@ void msl_check_rules(const msl_unit *u, remark_list *out);
 
 /* The alignment of the address that a parameter takes. Of a struct only the size is known. */
 uint32_t msl_get_alignment(const msl_param *p);
-
-#endif

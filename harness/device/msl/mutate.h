@@ -8,8 +8,7 @@
  *
  * Whether `*` and `<` are operators is decided by the blanks around them, so text that is not
  * formatted has fewer mutants. */
-#ifndef ASSAY_MUTATE_H
-#define ASSAY_MUTATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,5 +68,3 @@ bool mutate_find_parts(const char *const *sources, size_t count, const char *nam
                        mutate_parts *out, err *e);
 bool mutate_has_part(const mutate_parts *p, const char *name); /* true for "" */
 void mutate_free_parts(mutate_parts *p);
-
-#endif

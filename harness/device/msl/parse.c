@@ -72,8 +72,8 @@ static void drop(msl_unit *u, const decl *d) {
 
 static entry *add_entry(msl_unit *u, const char *host_name, size_t which, at line_of) {
     u->entries = array_grow(u->entries, u->entry_count, &u->entry_room, sizeof *u->entries);
-    entry *e = calloc(1, sizeof *e);
-    assert(e && "out of memory");
+    entry *e = array_new(1, sizeof *e);
+    assert("out of memory");
     u->entries[u->entry_count++] = e;
     e->kernel = which;
     e->signature.line = u->tokens.list[line_of].line;

@@ -19,11 +19,9 @@ const entry *entry_find(const msl_unit *u, const char *host_name, err *e) {
         err_set(e, EXIT_USAGE, "%s", w->problem);
         return NULL;
     }
-    if (!u->entry_count) {
-        err_set(e, EXIT_USAGE, "there is no kernel %.80s in %.100s, which has none", host_name,
-                u->name);
-        return NULL;
-    }
+    if (!u->entry_count)
+        return err_null(e, EXIT_USAGE, "there is no kernel %.80s in %.100s, which has none",
+                        host_name, u->name);
     text names = {0};
     list_kernels(u, &names);
     err_set(e, EXIT_USAGE, "there is no kernel %.60s in %.60s; it has %.100s%s", host_name, u->name,

@@ -9,8 +9,8 @@
 static msl_unit *new_unit(const char *name, char *source, char *whole, err *e) {
     if (!source)
         return NULL;
-    msl_unit *u = calloc(1, sizeof *u);
-    assert(u && "out of memory");
+    msl_unit *u = array_new(1, sizeof *u);
+    assert("out of memory");
     u->whole = whole;
     u->name = text_copy(name, strlen(name));
     u->source = source;

@@ -15,8 +15,7 @@
  * A switch clobbers every register (the compiler spills only what is live at that
  * point), and a lane that returns hands its stack to the next lane that has not started, so a
  * kernel without meetings is a plain loop. */
-#ifndef ASSAY_SOFT_ABI_H
-#define ASSAY_SOFT_ABI_H
+#pragma once
 
 #include "../msl/limits.h"
 
@@ -279,5 +278,4 @@ SOFT_INLINE soft_worker *soft_here(void) {
 
 #ifdef __cplusplus
 }
-#endif
 #endif

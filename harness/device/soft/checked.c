@@ -3,8 +3,8 @@
 #define _GNU_SOURCE /* dladdr */
 #endif
 #include "checker.h"
+#include "harness/base/array.h"
 
-#include <assert.h>
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -67,8 +67,7 @@ static void on_leave(soft_worker *w, const void *pc) {
 }
 
 soft_checker *soft_checker_new(soft_worker *w, bool is_traced, err *e) {
-    soft_checker *c = calloc(1, sizeof *c);
-    assert(c);
+    soft_checker *c = array_new(1, sizeof *c);
     bool ok = checker_open_private(c) &&
               shadow_open(&c->threadgroup_shadow, (uintptr_t)w->threadgroup_memory,
                           sizeof w->threadgroup_memory, 4, false);

@@ -3,8 +3,7 @@
  *
  * One worker, one launch at a time. Bad loads give zero and bad stores are dropped, so that one run
  * shows everything that is wrong. */
-#ifndef ASSAY_SOFT_CHECKED_H
-#define ASSAY_SOFT_CHECKED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,5 +62,3 @@ void soft_checked_mark(void *at, size_t offset, size_t bytes, bool is_written);
  * buffer, so that an index that leaves one binding does not land in the next. n counts from 1.
  * NULL where the system cannot. */
 void *soft_checked_alias(void *at, int n);
-
-#endif

@@ -5,8 +5,7 @@
  * of one thread, checked_sync.c knows the order that
  * atomics and fences give, checked_memory.c knows what memory there is and makes bad accesses
  * harmless, checked_report.c says what was found. */
-#ifndef ASSAY_SOFT_CHECKER_H
-#define ASSAY_SOFT_CHECKER_H
+#pragma once
 
 #include "checked.h"
 #include "rescue.h"
@@ -222,5 +221,3 @@ void checker_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const char *t
                     const void *pc);
 rescue_action checker_rescue(void *context, int signal_number, const void *pc, uintptr_t fp,
                              void *address);
-
-#endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/toolchain.h"
@@ -120,8 +121,7 @@ static bool open_cache(soft_compiler *c, err *e) {
 }
 
 soft_compiler *soft_compiler_new(err *e) {
-    soft_compiler *c = calloc(1, sizeof *c);
-    assert(c);
+    soft_compiler *c = array_new(1, sizeof *c);
     char home[PATH_MAX - 64];
     bool ok = toolchain_find_clang(c->clang, sizeof c->clang, c->version, sizeof c->version, e) &&
               os_find_home(home, sizeof home, e);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "compile.h"
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/device/tape.h"
 #include "poison.h"
@@ -67,8 +68,7 @@ static bool soft_open(device *d, err *e) {
         soft_compiler_free(compiler);
         return false;
     }
-    soft_device *s = calloc(1, sizeof *s);
-    assert(s);
+    soft_device *s = array_new(1, sizeof *s);
     s->compiler = compiler;
     s->pool = pool;
     s->mode = mode;
@@ -153,8 +153,7 @@ static void complete_signature(pipeline *p, const soft_kernel *k, const msl_sign
 static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
                               size_t count, err *e) {
     soft_device *s = p->device->impl;
-    msl_constant_text *texts = calloc(count + 1, sizeof *texts);
-    assert(texts);
+    msl_constant_text *texts = array_new(count + 1, sizeof *texts);
     for (size_t i = 0; i < count; i++)
         constant_spell(&constants[i], &texts[i]);
     bool ok = msl_specialise(unit, p->kernel, texts, count, &p->signature, e);
@@ -164,8 +163,7 @@ static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_
     free(texts);
     if (!text)
         return false;
-    soft_loaded *loaded = calloc(1, sizeof *loaded);
-    assert(loaded);
+    soft_loaded *loaded = array_new(1, sizeof *loaded);
     static const soft_build builds[] = {
         [POOL_FAST] = BUILD_FAST, [POOL_CHECKED] = BUILD_CHECKED, [POOL_TRACED] = BUILD_TRACED};
     ok = soft_compile(s->compiler, text, p->kernel, builds[s->mode], p->math, loaded, e);

@@ -1,6 +1,5 @@
 /* dwarf: the line table of a compiled kernel (DWARF 4, the version that compile.c asks for). */
-#ifndef ASSAY_SOFT_DWARF_H
-#define ASSAY_SOFT_DWARF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ uint64_t cursor_take(cursor *c, size_t bytes);
 
 /* The file, without its folders, and the line of an address. */
 bool dwarf_find_line(cursor table, uint64_t address, char *file, size_t size, int *line);
-
-#endif

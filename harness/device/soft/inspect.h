@@ -4,8 +4,7 @@
  *
  * On Linux the linked image is asked. On macOS it is the object file: what it names there, the
  * linker turns into tables of many forms. */
-#ifndef ASSAY_SOFT_INSPECT_H
-#define ASSAY_SOFT_INSPECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ bool soft_inspect(const char *path, const char *kernel, err *e);
 
 /* The same of an ELF image. */
 bool inspect_elf(const void *data, size_t bytes, const char *kernel, err *e);
-
-#endif

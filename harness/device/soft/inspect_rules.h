@@ -1,7 +1,6 @@
 /* inspect_rules: what a kernel may call, and how one that wants more is refused. For inspect.c and
  * inspect_elf.c. */
-#ifndef ASSAY_SOFT_INSPECT_RULES_H
-#define ASSAY_SOFT_INSPECT_RULES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -14,5 +13,3 @@
 
 bool inspect_is_allowed(const char *name);
 bool inspect_refuse(const char *kernel, const char *why, const char *what, err *e); /* false */
-
-#endif

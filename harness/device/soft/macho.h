@@ -2,8 +2,7 @@
  *
  * Apple's linker leaves the line table in the object file. An address of a linked kernel is
  * therefore translated: the symbol before it has the same name in both files. */
-#ifndef ASSAY_SOFT_MACHO_H
-#define ASSAY_SOFT_MACHO_H
+#pragma once
 
 #include "dwarf.h"
 
@@ -43,5 +42,3 @@ const char *macho_get_undefined(const macho_file *f, size_t i);
 bool macho_is_chosen(const macho_file *f, size_t i);
 /* Is the function of this name the only one that the loader calls? */
 bool macho_starts_only(const macho_file *f, const macho_starter *s, const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* poison: see poison.h. */
 #include "poison.h"
 
-#include <assert.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -11,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/device/device.h"
 
@@ -39,8 +39,7 @@ static void fill(char *at, size_t bytes) {
 /* Without a name; -1 stays where it cannot be made. */
 static void make_file(void) {
     const char *folder = getenv("TMPDIR");
-    char path[1024], *text = malloc(FILE_BYTES);
-    assert(text);
+    char path[1024], *text = array_new(1, FILE_BYTES);
     fill(text, FILE_BYTES);
     int n = snprintf(path, sizeof path, "%s/assay-XXXXXX", folder && *folder ? folder : "/tmp");
     int fd = n > 0 && (size_t)n < sizeof path ? mkstemp(path) : -1;

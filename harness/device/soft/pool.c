@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "scheduler.h"
 
@@ -221,10 +222,9 @@ static void *run_leader(void *argument) {
 }
 
 soft_pool *soft_pool_new(int threads, pool_mode mode, err *e) {
-    soft_pool *p = calloc(1, sizeof *p);
-    assert(p && threads > 0);
-    p->members = calloc((size_t)threads, sizeof *p->members);
-    assert(p->members);
+    soft_pool *p = array_new(1, sizeof *p);
+    assert(threads > 0);
+    p->members = array_new((size_t)threads, sizeof *p->members);
     p->waiting_end = &p->waiting;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->queued, NULL);
@@ -302,8 +302,7 @@ soft_job *soft_pool_new_job(soft_pool *p, size_t count) {
         p->spare = j->next;
     pthread_mutex_unlock(&p->lock);
     if (!j)
-        j = calloc(1, sizeof *j);
-    assert(j);
+        j = array_new(1, sizeof *j);
     if (count > j->capacity) {
         free(j->items);
         j->items = aligned_alloc(16, count * sizeof *j->items);
@@ -323,8 +322,7 @@ soft_item *soft_job_get_item(soft_job *j, size_t i) {
 
 soft_bound *soft_job_get_bound(soft_job *j) {
     free(j->bound);
-    j->bound = calloc(j->count, SOFT_BUFFERS * sizeof *j->bound);
-    assert(j->bound);
+    j->bound = array_new(j->count, SOFT_BUFFERS * sizeof *j->bound);
     return j->bound;
 }
 

@@ -1,7 +1,6 @@
 /* pool: the OS threads of the software device. One of them, the leader, takes command buffers from
  * a queue in order; the others help it with the threadgroups of each launch. */
-#ifndef ASSAY_SOFT_POOL_H
-#define ASSAY_SOFT_POOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ uint64_t soft_pool_queue(soft_pool *p, soft_job *j); /* the id to wait for */
 
 /* Waits for a queued job; gives the time its work took and when it was finished. */
 bool soft_pool_wait(soft_pool *p, uint64_t id, uint64_t *work_ns, uint64_t *done_at_ns, err *e);
-
-#endif

@@ -8,7 +8,6 @@
 #endif
 #include "rescue.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -21,6 +20,8 @@
 #include <sys/ucontext.h> /* the other one is for programs of XOPEN only */
 #else
 #include <ucontext.h>
+
+#include "harness/base/array.h"
 #endif
 
 enum { ALTERNATE_BYTES = 65536, RESCUE_SIGNALS = 6 };
@@ -176,13 +177,11 @@ static void *run_timer(void *argument) {
 }
 
 soft_rescue *soft_rescue_new(soft_worker *w, rescue_fn call, void *context, err *e) {
-    soft_rescue *r = calloc(1, sizeof *r);
-    assert(r);
+    soft_rescue *r = array_new(1, sizeof *r);
     r->worker = w;
     r->call = call;
     r->context = context;
-    r->alternate = malloc(ALTERNATE_BYTES);
-    assert(r->alternate);
+    r->alternate = array_new(1, ALTERNATE_BYTES);
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);
     if (pthread_create(&r->timer, NULL, run_timer, r) == 0)

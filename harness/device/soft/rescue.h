@@ -1,6 +1,5 @@
 /* rescue: gets control back from a kernel that faults or does not end. */
-#ifndef ASSAY_SOFT_RESCUE_H
-#define ASSAY_SOFT_RESCUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ void soft_rescue_end(soft_rescue *r);
 
 /* Ends the running lane as if the kernel had returned. Does not come back. */
 void soft_end_lane(soft_worker *w) __attribute__((noreturn));
-
-#endif

@@ -1,6 +1,5 @@
 /* same_code: are two compiled kernels the same program? */
-#ifndef ASSAY_SOFT_SAME_CODE_H
-#define ASSAY_SOFT_SAME_CODE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -9,5 +8,3 @@
 /* True if both pipelines, of the software device, are the same instructions and data, byte for
  * byte; debugging information does not count. False proves nothing. */
 bool soft_is_same_code(const pipeline *a, const pipeline *b);
-
-#endif

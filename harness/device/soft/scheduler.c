@@ -104,11 +104,9 @@ soft_worker *soft_worker_new(err *e) {
     flags |= MAP_NORESERVE;
 #endif
     char *mapping = mmap(NULL, all, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (mapping == MAP_FAILED) {
-        err_set(e, EXIT_CANNOT, "the software device cannot reserve %zu MiB of address space",
-                all >> 20);
-        return NULL;
-    }
+    if (mapping == MAP_FAILED)
+        return err_null(e, EXIT_CANNOT,
+                        "the software device cannot reserve %zu MiB of address space", all >> 20);
     uintptr_t at = ((uintptr_t)mapping + SOFT_REGION_BYTES - 1) & ~(SOFT_REGION_BYTES - 1);
     soft_worker *w = (soft_worker *)at;
     worker_extra *x = (worker_extra *)(at + SOFT_STACKS_AT / 2);

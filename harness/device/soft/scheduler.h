@@ -1,6 +1,5 @@
 /* scheduler: runs one threadgroup on the calling OS thread, its GPU threads as fibers. */
-#ifndef ASSAY_SOFT_SCHEDULER_H
-#define ASSAY_SOFT_SCHEDULER_H
+#pragma once
 
 #include "abi.h"
 #include "harness/base/err.h"
@@ -13,5 +12,3 @@ void soft_worker_begin(soft_worker *w, const soft_launch *l);
 
 /* Runs the threadgroup at a position of the grid to its end. */
 void soft_worker_run(soft_worker *w, const soft_kernel *k, const soft_u32 position[3]);
-
-#endif

@@ -5,12 +5,12 @@
 #endif
 #include "shadow.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "abi.h"
+#include "harness/base/array.h"
 
 enum { LANES = SOFT_LANES, FIRST_ATOMICS = 64 };
 
@@ -125,8 +125,7 @@ static shadow_atomic *find_atomic(shadow *s, uintptr_t word) {
         shadow_atomic *old = s->atomics;
         size_t room = s->atomic_room;
         s->atomic_room = room ? 2 * room : FIRST_ATOMICS;
-        s->atomics = calloc(s->atomic_room, sizeof *s->atomics);
-        assert(s->atomics);
+        s->atomics = array_new(s->atomic_room, sizeof *s->atomics);
         for (size_t i = 0; i < room; i++)
             if (old[i].word)
                 *probe(s, old[i].word) = old[i];

@@ -9,8 +9,7 @@
  * What is kept of many loads of a unit is two of them: any that comes, and one of another
  * threadgroup, else of another simdgroup, else of another lane. For every store that may follow,
  * if one of the loads races with it, one of these two does. */
-#ifndef ASSAY_SOFT_SHADOW_H
-#define ASSAY_SOFT_SHADOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -92,5 +91,3 @@ static inline bool shadow_knows_load(const shadow *s, uintptr_t at, size_t bytes
            b->simd_epoch == m->simd_phase && a->thread / SOFT_LANES == simd &&
            b->thread / SOFT_LANES == simd;
 }
-
-#endif
