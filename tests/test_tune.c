@@ -82,6 +82,10 @@ TEST steps_and_ranges_are_ways_too(void) {
     ASSERT(has_way("decode_attention 100x4x2x64", "attention_ranges:8"));
     ASSERT_FALSE(has_way("decode_attention 100x4x2x20", "attention_ranges:8"));
     ASSERT_FALSE(has_way("matvec q4_0 96x64x1", "apart"));
+    for (uint32_t n = 2; n <= 32; n++)
+        ASSERT(choice_count_ranges(choice_find_ranges(n)) >= n);
+    ASSERT_EQ(16, choice_count_ranges(choice_find_ranges(16)));
+    ASSERT(choice_count_ranges(choice_find_ranges(99)) > 1);
     ASSERT_FALSE(has_way("rmsnorm 1x64", "attention_ranges:8"));
     ASSERT_FALSE(has_way("matvec q4_0 96x64x8", "matvec_q4_0")); /* it takes one token */
     ASSERT(strstr(e.text, "takes only one token"));
