@@ -202,6 +202,11 @@ static exit_code decide(run *r, const device_facts *f, err *e) {
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
     static run r;
     device_facts facts;
+    timing_cache cache;
+    if (settings.tune.cache && !timing_find_cache(settings.tune.cache, &cache)) {
+        err_set(e, EXIT_USAGE, "--cache is warm or cold, not '%.40s'", settings.tune.cache);
+        return e->code;
+    }
     if (settings.quick)
         settings.tune.budget_s = QUICK_S;
     if (settings.worker) {

@@ -399,6 +399,10 @@ TEST a_bad_table_stops_a_model_unless_it_is_switched_off(void) {
     ASSERT_SAYS("its sizes are out x in x batch");
     ASSERT_RUN(TUNE "--shape 1x2", 2);
     ASSERT_SAYS("--shape needs the op");
+    ASSERT_RUN(TUNE "rmsnorm --shape 1x33 --cache hot", 2);
+    ASSERT_SAYS("--cache is warm or cold, not 'hot'");
+    ASSERT_RUN(TUNE "nothing --preset tiny --list", 2);
+    ASSERT_SAYS("'nothing' matches no choice");
     ASSERT_RUN("rm -rf $T", 0);
     PASS();
 }
