@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/check/suite.h"
+#include "harness/base/array.h"
 #include "output.h"
 #include "runner/tune.h"
 #include "tune_choices.h"
@@ -147,9 +147,7 @@ static bool prepare(run *r, device_facts *f, err *e) {
 
 static bool deliver(void *context, const choice *c, const tune_outcome *o, err *e) {
     run *r = context;
-    tune_outcome *signed_one = malloc(sizeof *signed_one);
-    if (!signed_one)
-        return err_set(e, EXIT_CANNOT, "no memory for a row");
+    tune_outcome *signed_one = array_new(1, sizeof *signed_one);
     *signed_one = *o;
     tuned_row *row = &signed_one->row;
     snprintf(row->date, sizeof row->date, "%.23s", results_meta_find(&r->meta, "date"));
@@ -204,6 +202,11 @@ static exit_code decide(run *r, const device_facts *f, err *e) {
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
     static run r;
     device_facts facts;
+    timing_cache cache;
+    if (settings.tune.cache && !timing_find_cache(settings.tune.cache, &cache)) {
+        err_set(e, EXIT_USAGE, "--cache is warm or cold, not '%.40s'", settings.tune.cache);
+        return e->code;
+    }
     if (settings.quick)
         settings.tune.budget_s = QUICK_S;
     if (settings.worker) {

@@ -1,7 +1,6 @@
 /* tune_choices: see tune_choices.h. */
 #include "tune_choices.h"
 
-#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* tune_choices: what `assay tune` is asked to decide: the choices of a model, of models of known
  * shapes, or of shapes on the command line. */
-#ifndef ASSAY_TUNE_CHOICES_H
-#define ASSAY_TUNE_CHOICES_H
+#pragma once
 
 #include "axes.h"
 #include "options.h"
@@ -18,5 +17,3 @@ typedef struct {
 
 /* Only those that have at least two ways, parts before what they are parts of. */
 bool tune_choices_find(const tune_query *q, library *lib, choice_list *out, err *e);
-
-#endif

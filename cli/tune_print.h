@@ -1,6 +1,5 @@
 /* tune_print: what `assay tune` decided, as a table and as JSON. */
-#ifndef ASSAY_TUNE_PRINT_H
-#define ASSAY_TUNE_PRINT_H
+#pragma once
 
 #include "harness/base/table.h"
 #include "runner/tune.h"
@@ -22,5 +21,3 @@ void tune_print_json(FILE *out, const tune_outcome *o, bool first);
 
 /* The choices and their ways, without times. */
 void tune_print_list(FILE *out, const choice_list *choices);
-
-#endif

@@ -4,8 +4,7 @@
  * ways are the kernels of the op that take the shape; for a fused op also "apart", a launch for
  * each of its steps; for the attention of one token also "attention_ranges:N", the cache cut into
  * N ranges. Which way is taken is decided by variants.h alone. */
-#ifndef ASSAY_CHOICE_H
-#define ASSAY_CHOICE_H
+#pragma once
 
 #include "harness/check/op.h"
 #include "reference/quant.h"
@@ -40,7 +39,7 @@ const kernel *choice_find_apart(const choice *c);
 bool choice_is_apart(const kernel *way);
 /* Into how many ranges a way of decode_attention cuts the cache; 1: it does not. */
 uint32_t choice_count_ranges(const kernel *way);
-/* The way that cuts it so; NULL: there is none. */
+/* The way that cuts it into at least so many, or into the most. */
 const kernel *choice_find_ranges(uint32_t ranges);
 
 /* The choice that a kernel with a shape is a way of: shapes of one token may leave that out. */
@@ -60,5 +59,3 @@ int choice_compare(const choice *a, const choice *b);
 /* "q4_0"; "" for NULL, and back (NULL: there is none of this name). */
 void choice_get_format(const weight_format *f, char *text, size_t size);
 const weight_format *choice_find_format(const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* steps: the ways of a choice that are several launches, as cases that can be checked and timed
  * like those of a kernel. What the launches of the steps are is up to variants.h, as in a model. */
-#ifndef ASSAY_STEPS_H
-#define ASSAY_STEPS_H
+#pragma once
 
 #include "variants.h"
 
@@ -12,5 +11,3 @@ typedef struct {
 } steps;
 
 steps steps_new(const variants_basis *v, const choice *c);
-
-#endif

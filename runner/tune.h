@@ -9,8 +9,7 @@
  * A worker is `assay tune --worker`, as in bench.h: it is given a choice and answers with what it
  * found. What was decided before is in the table, so that the steps of a fusion are those that the
  * model would take. */
-#ifndef ASSAY_TUNE_H
-#define ASSAY_TUNE_H
+#pragma once
 
 #include "gguf.h"
 #include "harness/measure/meter.h"
@@ -23,7 +22,7 @@ typedef struct {
     double budget_s; /* of samples, for each way that comes near the fastest */
     double timeout_s;
     double min_effect; /* percent: a smaller gain is none */
-    const char *cache; /* "warm", "cold"; NULL: as above */
+    const char *cache; /* "warm" or "cold"; NULL: as above */
     const char *table; /* the file: read by the worker, written by the caller */
 } tune_settings;
 
@@ -79,5 +78,3 @@ exit_code tune_serve(const tune_settings *s, err *e);
 
 /* Of the texts of all ways of a choice: changes when one is changed or added. */
 bool tune_find_hash(const library *lib, const choice *c, char hex[SOURCE_HASH_SIZE], err *e);
-
-#endif
