@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "runner/variants.h"
 
 /* Sizes ------------------------------------------------------------------------------------- */
 
@@ -91,13 +92,18 @@ static void add_states(search *s, const kernel_case *t) {
         }
 }
 
+bool bench_cases_is_pick(const variants_basis *v, const kernel_case *t) {
+    choice c = choice_of_kernel(t->op, t->kernel, &t->shape);
+    return variants_has_rule(t->op) && variants_find(v, &c, NULL) == t->kernel;
+}
+
 /* Was it asked for? */
 static bool is_matched(search *s, const kernel_case *t) {
     bool matched = s->query->filter_count == 0;
     for (size_t i = 0; i < s->query->filter_count; i++)
         if (cases_match(s->query->filters[i], t))
             matched = s->filter_used[i] = true;
-    return matched;
+    return matched && (!s->query->picks || bench_cases_is_pick(s->query->picks, t));
 }
 
 /* Counts it if the kernel does not take the shape, or adds it in every state. */

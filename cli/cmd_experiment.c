@@ -322,5 +322,6 @@ const verb verb_experiment = {
              "CSV file of rows, one of all samples, and a chart as SVG and PNG (by gnuplot) to\n"
              "results/<device>.\n",
     VERB_OPTIONS(options),
+    .reads_tuned = true,
     .run = run_verb,
 };

@@ -11,6 +11,7 @@
 #include "harness/base/power.h"
 #include "harness/device/device.h"
 #include "harness/measure/results.h"
+#include "runner/tuned.h"
 #include "verb.h"
 
 static struct {
@@ -92,6 +93,20 @@ static void print_tools(void) {
                               : "not found: plots need the package gnuplot");
 }
 
+static void print_tuned(const device_facts *f) {
+    char path[PATH_MAX], text[PATH_MAX + 64];
+    tuned *t;
+    err e = {.code = EXIT_OK};
+    if (!tuned_open(f, &t, path, sizeof path, &e))
+        snprintf(text, sizeof text, "%s", e.text);
+    else if (!t)
+        snprintf(text, sizeof text, "no table: kernels by rules (assay tune makes one)");
+    else
+        snprintf(text, sizeof text, "%s, %zu choices", path, t->count);
+    print_line("tuned", text);
+    tuned_free(t);
+}
+
 static void print_device(device *d) {
     const device_facts *f = device_get_facts(d);
     char text[200];
@@ -100,6 +115,7 @@ static void print_device(device *d) {
     results_get_folder(f->name, folder, sizeof folder);
     snprintf(path, sizeof path, "results/%s", folder);
     print_line("results", path);
+    print_tuned(f);
     if (f->family[0])
         print_line("families", f->family);
     print_line("compiler", f->compiler);

@@ -343,5 +343,6 @@ const verb verb_run = {
         "that comes with the project is used; `make model` gets a larger one. Ctrl-C ends the "
         "text.\n",
     VERB_OPTIONS(options),
+    .reads_tuned = true,
     .run = run,
 };

@@ -11,10 +11,11 @@
 #include "output.h"
 #include "verb.h"
 
-static const verb *const verbs[] = {
-    &verb_init,   &verb_info,   &verb_list,  &verb_check,   &verb_validate,   &verb_mutants,
-    &verb_launch, &verb_lint,   &verb_bench, &verb_compare, &verb_experiment, &verb_plot,
-    &verb_claims, &verb_report, &verb_run,   &verb_model,   &verb_cache,      &verb_tokenize};
+static const verb *const verbs[] = {&verb_init,     &verb_info,    &verb_list,    &verb_check,
+                                    &verb_validate, &verb_mutants, &verb_launch,  &verb_lint,
+                                    &verb_bench,    &verb_compare, &verb_tune,    &verb_experiment,
+                                    &verb_plot,     &verb_claims,  &verb_report,  &verb_run,
+                                    &verb_model,    &verb_cache,   &verb_tokenize};
 enum { VERB_COUNT = sizeof verbs / sizeof *verbs, MAX_VERBS = 32 };
 
 static void print_verbs(FILE *out, const verb *const *list, size_t count) {
@@ -37,6 +38,8 @@ static void print_help(FILE *out) {
         "  ASSAY_KERNELS   folder of .metal files to use instead of the project's kernels/\n"
         "  ASSAY_CLANG     clang that compiles kernels for the software device\n"
         "  ASSAY_HOME      where the program's own files are, if not above it or in share/assay\n"
+        "  ASSAY_TUNED     table of the fastest kernels, or off (default "
+        "results/<device>/tuned.csv)\n"
         "  NO_COLOR        no colours on terminals\n\n"
         "exit status: 0 fine; 1 a kernel is wrong; 2 bad command line or input; 3 not possible on\n"
         "  this machine; 4 slower than the baseline; 5 not enough data to tell; 130 interrupted\n",

@@ -140,5 +140,6 @@ const verb model_bench_verb = {
         "are llama-bench's: t/s is mean and\n"
         "standard deviation, followed by the median and the quartiles.\n",
     VERB_OPTIONS(options),
+    .reads_tuned = true,
     .run = run,
 };

@@ -169,5 +169,6 @@ const verb model_check_verb = {
              "against the same tokens one by one, and the ways to play a tape against each other.\n"
              "`error` is the largest error divided by the allowed error: above 1 is wrong.\n",
     VERB_OPTIONS(options),
+    .reads_tuned = true,
     .run = run,
 };

@@ -1,6 +1,7 @@
 /* open_model: see open_model.h. */
 #include "open_model.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,12 +61,18 @@ bool open_model_on(open_model *s, const char *kind, math_mode math, const model_
     if (!s->lib)
         return false;
     library_set_watch(s->lib, watch_compiling, s);
-    s->model = model_new(s->lib, s->file, o, e);
+    char table[PATH_MAX];
+    model_options how = *o;
+    if (!tuned_open(device_get_facts(s->device), &s->tuned, table, sizeof table, e))
+        return false;
+    how.tuned = s->tuned;
+    s->model = model_new(s->lib, s->file, &how, e);
     return s->model != NULL;
 }
 
 void open_model_close(open_model *s) {
     model_free(s->model);
+    tuned_free(s->tuned);
     library_free(s->lib);
     device_close(s->device);
     gguf_free(s->file);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "runner/model.h"
+#include "runner/tuned.h"
 
 typedef struct {
     char path[512];
@@ -12,6 +13,7 @@ typedef struct {
     device *device;
     library *lib;
     model *model;
+    tuned *tuned; /* NULL: the device has no table */
     /* Kernels that had to be compiled, and what is shown of it. */
     struct {
         size_t count;

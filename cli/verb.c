@@ -10,20 +10,25 @@
 #include "project/project.h"
 
 static const char *project, *kernels;
+static bool no_tuned;
 
 static const option project_option = TEXT_OPTION(
     "C|project", &project, "DIR",
     "work on the project in DIR (default: the one that the current folder is in, if any)");
 static const option kernels_option =
     TEXT_OPTION("kernels", &kernels, "DIR", "take the .metal files from this folder");
+static const option tuned_option =
+    FLAG_OPTION("no-tuned", &no_tuned, "kernels by the device's kind alone, not by its tuned.csv");
 
 size_t verb_list_options(const verb *v, option out[OPTIONS_MAX]) {
     size_t count = v->option_count;
-    assert(count + 2 <= OPTIONS_MAX);
+    assert(count + 3 <= OPTIONS_MAX);
     if (count > 0)
         memcpy(out, v->options, count * sizeof *out);
     if (v->runs_ops || v->reads_kernels)
         out[count++] = kernels_option;
+    if (v->reads_tuned)
+        out[count++] = tuned_option;
     out[count++] = project_option;
     return count;
 }
@@ -34,5 +39,7 @@ bool verb_prepare(const verb *v, err *e) {
         return false;
     if (kernels && (!realpath(kernels, path) || setenv("ASSAY_KERNELS", path, 1) != 0))
         return err_set(e, EXIT_USAGE, "there is no folder of kernels %.160s", kernels);
+    if (no_tuned && setenv("ASSAY_TUNED", "off", 1) != 0)
+        return err_set(e, EXIT_CANNOT, "ASSAY_TUNED cannot be set for this process");
     return !v->runs_ops || project_load(e);
 }

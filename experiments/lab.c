@@ -1,6 +1,7 @@
 /* lab: see lab.h. Models are in lab_model.c. */
 #include "lab.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -36,8 +37,11 @@ lab *lab_new(const lab_options *o, err *e) {
     lab *l = array_new(1, sizeof *l);
     meter_options how = make_options(o->level);
     l->options = *o;
+    char table[PATH_MAX];
     if ((l->device = device_open_with(o->device, &(device_options){.math = o->math}, e)) &&
-        (l->lib = library_new(l->device, NULL, e))) {
+        (l->lib = library_new(l->device, NULL, e)) &&
+        tuned_open(lab_get_facts(l), &l->tuned, table, sizeof table, e)) {
+        l->variants = (variants_basis){.facts = lab_get_facts(l), .table = l->tuned};
         l->meter = meter_new(l->lib, &bandwidth_roof_kernels, &how);
         return l;
     }
@@ -50,6 +54,7 @@ void lab_free(lab *l) {
         return;
     lab_close_model(l);
     meter_free(l->meter);
+    tuned_free(l->tuned);
     library_free(l->lib);
     device_close(l->device);
     free(l);
@@ -69,6 +74,10 @@ const device_facts *lab_get_facts(const lab *l) {
 
 uint64_t lab_get_seed(const lab *l) {
     return l->options.seed;
+}
+
+const variants_basis *lab_get_variants(const lab *l) {
+    return &l->variants;
 }
 
 size_t lab_choose(const lab *l, size_t count, size_t quick) {

@@ -27,6 +27,8 @@ lab_level lab_get_level(const lab *l);
 library *lab_get_library(lab *l);
 const device_facts *lab_get_facts(const lab *l);
 uint64_t lab_get_seed(const lab *l);
+/* Which kernels a model would take. */
+const struct variants_basis *lab_get_variants(const lab *l);
 
 /* How many of `count` points a sweep has at this level: all of them, `quick`, or one or two. */
 size_t lab_choose(const lab *l, size_t count, size_t quick);

@@ -122,7 +122,9 @@ bool lab_read_model_shape(lab *l, model_shape *out, err *e) {
 }
 
 model *lab_open_model(lab *l, const model_options *o, err *e) {
-    return open_file(l, e) ? model_new(l->lib, l->file, o, e) : NULL;
+    model_options how = *o;
+    how.tuned = l->tuned;
+    return open_file(l, e) ? model_new(l->lib, l->file, &how, e) : NULL;
 }
 
 void lab_draw_tokens(const lab *l, uint32_t vocab, uint32_t *tokens, size_t count) {

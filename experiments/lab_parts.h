@@ -2,12 +2,15 @@
 #pragma once
 
 #include "lab.h"
+#include "runner/variants.h"
 
 struct lab {
     lab_options options;
     device *device;
     library *lib;
     meter *meter;
+    tuned *tuned; /* NULL: the device has no table */
+    variants_basis variants;
     const char *family; /* of the model; NULL: any */
     /* The model, opened at first use. */
     gguf *file;

@@ -71,6 +71,8 @@ kernel void gate_up_silu_tokens(device const float *x [[buffer(0)]],
     for (uint r = 0; r < R; r++)
         rows[r] = (r % 2 ? w_up : w_gate) + size_t(min(first + r / 2, out_dim - 1)) * (in_dim / 32);
     token_sums<R, true> sums;
+    sums.take(rows, norm_w, in_dim, lane / 2, lane);
+    EARLY_LOADS(1 << 1 | 1 << 2 | 1 << 3);
     sums.add(rows, x, norm_w, in_dim, group.y * TOKENS, tokens, lane);
     const float gate = finish<R>(sums, in_dim, eps, lane); // in lanes of even rows
     const token_place<R> place(lane);

@@ -34,7 +34,9 @@ kernel void gate_up_silu_tiled(device const float *x [[buffer(0)]],
     tile.multiply((i % 2 ? w_up : w_gate) + size_t(row) * (in_dim / 32), x, norm_w, in_dim, first,
                   tokens);
     tile.normalise(in_dim, eps);
-    for (uint j = 0; tile.has_sums() && j < Tile::kept; j++) {
+    if (!tile.has_sums())
+        return;
+    for (uint j = 0; j < Tile::kept; j++) {
         const uint token = first + tile.get_token(j);
         for (uint k = 0; k < Tile::slots; k += 2) {
             const uint r = first_row + tile.get_slot(k / 2);

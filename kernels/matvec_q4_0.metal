@@ -344,6 +344,8 @@ METAL_FUNC void make_lean_tile(device const block_q4_0 *w, device const float *x
     for (uint r = 0; r < R; r++)
         rows[r] = w + size_t(min(first + r, out_dim - 1)) * (in_dim / 32);
     token_sums<R, false> sums;
+    sums.take(rows, x, in_dim, lane / 2, lane);
+    EARLY_LOADS(1);
     sums.add(rows, x, x, in_dim, group.y * TOKENS, batch, lane);
     const float sum = finish<R>(sums, lane);
     const token_place<R> place(lane);

@@ -14,7 +14,9 @@ kernel void matvec_tiled(device const typename F::block *w [[buffer(0)]],
     const uint row = min(group.x * Tile::rows + tile.get_decoded(), out_dim - 1);
     const uint first = group.y * Tile::tokens;
     tile.multiply(w + size_t(row) * (in_dim / F::values), x, x, in_dim, first, batch);
-    for (uint j = 0; tile.has_sums() && j < Tile::kept; j++) {
+    if (!tile.has_sums())
+        return;
+    for (uint j = 0; j < Tile::kept; j++) {
         const uint token = first + tile.get_token(j);
         for (uint i = 0; i < Tile::slots; i++) {
             const uint r = group.x * Tile::rows + tile.get_slot(i);

@@ -54,15 +54,15 @@ struct attention_block {
         }
     }
 
-    // 64 dimensions of 64 rows of the cache from `first` on; past the last one, it is repeated.
+    // 64 dimensions of 64 rows of the cache from `first` on; past the last one, it is repeated. Past
+    // the last dimension the last four are repeated: queries are 0 there, and results not stored.
     METAL_FUNC void load(device const float *rows, uint stride, uint first, uint last, uint part,
                          uint head_dim) {
-        const uint d = 64 * part + 4 * (me % 16);
+        device const float *at = rows + min(64 * part + 4 * (me % 16), head_dim - 4);
         for (uint i = 0; i < 8; i++) {
             const uint row = min(first + me / 16 + 8 * i, last);
-            loaded[i] = float4(0.0f);
-            if (d < head_dim)
-                loaded[i] = *(device const float4 *)(rows + size_t(row) * stride + d);
+            const float4 v = *(device const float4 *)(at + size_t(row) * stride);
+            loaded[i] = float4(v.x, v.y, v.z, v.w); // a plain copy would be one in memory
         }
     }
     METAL_FUNC void store() {
@@ -76,14 +76,14 @@ struct attention_block {
         const uint d = 64 * part + 4 * (me % 16);
         for (uint i = 0; i < 2; i++) {
             const uint row = me / 16 + 8 * i;
-            float4 v = float4(0.0f);
-            if (d < head_dim)
-                v = *(device const float4 *)(q + size_t(min(row, count - 1)) * stride + d);
-            queries[row * WIDE + me % 16] = v;
+            device const float *at = q + size_t(min(row, count - 1)) * stride;
+            const float4 v = *(device const float4 *)(at + min(d, head_dim - 4));
+            queries[row * WIDE + me % 16] = select(float4(0.0f), v, bool4(d < head_dim));
         }
     }
 
     METAL_FUNC void add_scores() {
+#pragma unroll(4)
         for (uint k = 0; k < 16; k++) {
             float4 a[2];
             float4 b[4];
@@ -152,6 +152,7 @@ struct attention_block {
             load(h.values, h.stride, first, last, part + 1, h.head_dim);
         else
             load(h.keys, h.stride, first + BLOCK_KEYS, last, 0, h.head_dim);
+#pragma unroll(4)
         for (uint k = 0; k < 16; k++) {
             float4 v[4];
             for (uint j = 0; j < 4; j++)

@@ -8,11 +8,9 @@
 constant uint TOKENS = 8;
 
 // 16 weights, in the order of q4_0_half_input: even and odd values of the low and high nibbles.
-inline void q4_0_decode_half(device const block_q4_0 *b, uint part, uint sixteen,
-                             thread float4 *w) {
-    device const ushort *q = (device const ushort *)b->qs + 4 * part;
-    const uint4 n = uint4(q[0], q[1], q[2], q[3]);
-    const float4 d = float4(float(b->d));
+inline void q4_0_decode_half(thread const q4_0_half_bits &h, uint sixteen, thread float4 *w) {
+    const uint4 n = uint4(h.q[0], h.q[1], h.q[2], h.q[3]);
+    const float4 d = float4(float(h.d));
     const float4 m = -24.0f * d;
     w[0] = fma(q4_0_sixteen_more(n << 19u, sixteen), d, m);
     w[1] = fma(q4_0_sixteen_more(n << 11u, sixteen), d, m);
@@ -20,12 +18,30 @@ inline void q4_0_decode_half(device const block_q4_0 *b, uint part, uint sixteen
     w[3] = fma(q4_0_sixteen_more(n << 7u, sixteen), d, m);
 }
 
-// The sums of R rows and 8 tokens, and those of the squares of the tokens where HasNorm.
+// The sums of R rows and 8 tokens, and those of the squares of the tokens where HasNorm. A kernel
+// calls take, which loads only weights, then EARLY_LOADS, then add.
 template <uint R, bool HasNorm> struct token_sums {
     float dots[R * TOKENS];
     float squares[HasNorm ? TOKENS : 1];
+    q4_0_half_bits bits[R]; // on their way
+    float4 norm[HasNorm ? 4 : 1];
 
-    // Tokens first to first + 7 of x (tokens, in_dim); past the last one, the last is repeated.
+    METAL_FUNC void take(device const block_q4_0 *const thread *rows, device const float *norm_w,
+                         uint in_dim, uint block, uint lane) {
+        const uint b = min(block, in_dim / 32 - 1);
+        for (uint r = 0; r < R; r++)
+            bits[r] = q4_0_take_half(rows[r] + b, lane % 2);
+        if (HasNorm) {
+            device const float4 *v = (device const float4 *)(norm_w + 32 * b) + lane % 2 * 2;
+            norm[0] = v[0];
+            norm[1] = v[1];
+            norm[2] = v[4];
+            norm[3] = v[5];
+        }
+    }
+
+    // Tokens first to first + 7 of x (tokens, in_dim); past the last one, the last is repeated. The
+    // next half block is loaded while one is multiplied.
     METAL_FUNC void add(device const block_q4_0 *const thread *rows, device const float *x,
                         device const float *norm_w, uint in_dim, uint first, uint tokens,
                         uint lane) {
@@ -33,23 +49,23 @@ template <uint R, bool HasNorm> struct token_sums {
             dots[i] = 0.0f;
         for (uint t = 0; t < (HasNorm ? TOKENS : 1u); t++)
             squares[t] = 0.0f;
-        const uint part = lane % 2;
+        const uint sixteen = q4_0_get_sixteen(in_dim);
         for (uint b = lane / 2; b < in_dim / 32; b += 16) {
             float4 w[R][4];
             for (uint r = 0; r < R; r++)
-                q4_0_decode_half(rows[r] + b, part, q4_0_get_sixteen(in_dim), w[r]);
+                q4_0_decode_half(bits[r], sixteen, w[r]);
             if (HasNorm) {
-                device const float4 *v = (device const float4 *)(norm_w + 32 * b) + 2 * part;
-                const q4_0_half_input norm = q4_0_arrange_half(v[0], v[1], v[4], v[5]);
+                const q4_0_half_input n = q4_0_arrange_half(norm[0], norm[1], norm[2], norm[3]);
                 for (uint r = 0; r < R; r++) {
-                    w[r][0] *= norm.low_even;
-                    w[r][1] *= norm.low_odd;
-                    w[r][2] *= norm.high_even;
-                    w[r][3] *= norm.high_odd;
+                    w[r][0] *= n.low_even;
+                    w[r][1] *= n.low_odd;
+                    w[r][2] *= n.high_even;
+                    w[r][3] *= n.high_odd;
                 }
             }
+            take(rows, norm_w, in_dim, b + 16, lane);
             for (uint t = 0; t < TOKENS; t++)
-                add_token(w, x + size_t(min(first + t, tokens - 1)) * in_dim + 32 * b, part, t);
+                add_token(w, x + size_t(min(first + t, tokens - 1)) * in_dim + 32 * b, lane % 2, t);
         }
     }
 

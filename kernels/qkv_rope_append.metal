@@ -108,6 +108,8 @@ kernel void qkv_rope_append_tokens(device const float *x [[buffer(0)]],
                                          : wv + size_t(row - q_dim - kv_dim) * (in_dim / 32);
     }
     token_sums<R, true> sums;
+    sums.take(rows, norm_w, in_dim, lane / 2, lane);
+    EARLY_LOADS(1 << 1 | 1 << 2 | 1 << 3 | 1 << 4);
     sums.add(rows, x, norm_w, in_dim, group.y * TOKENS, tokens, lane);
     const float mine = finish<R>(sums, in_dim, eps, lane);
     const token_place<R> place(lane);

@@ -10,9 +10,10 @@ using namespace metal;
 #include "q4_0_tiles.h"
 #include "tiles.h"
 
-// A tile of tiles.h, of the stacked rows of q, k and v; a thread has both rows of each pair that is
-// rotated together. The second axis of the grid counts tiles of tokens. The norm is computed again
-// for every tile, from the x that it loads anyway.
+// A tile of tiles.h, of the stacked rows of q, k and v. The second axis of the grid counts tiles of
+// tokens. The norm is computed again for every tile, from the x that it loads anyway. The rows of a
+// pair that is rotated together belong to different threads, so the sums go through threadgroup memory;
+// from there, neighbours store neighbours.
 template <typename Tile>
 kernel void qkv_rope_append_tiled(device const float *x [[buffer(0)]],
                                   device const float *norm_w [[buffer(1)]],
@@ -37,35 +38,31 @@ kernel void qkv_rope_append_tiled(device const float *x [[buffer(0)]],
     const uint all = q_dim + 2 * kv_dim;
     const uint first = group.y * Tile::tokens;
     const uint first_row = group.x * Tile::rows;
-    const uint slot = tile.get_decoded();
-    const uint i = slot / Tile::places;
-    const uint row =
-        min(first_row + 2 * (slot % Tile::places + i / 2 * Tile::places) + i % 2, all - 1);
+    const uint row = min(first_row + tile.get_decoded(), all - 1);
     device const block_q4_0 *w = row < q_dim            ? wq + size_t(row) * (in_dim / 32)
                                  : row < q_dim + kv_dim ? wk + size_t(row - q_dim) * (in_dim / 32)
                                      : wv + size_t(row - q_dim - kv_dim) * (in_dim / 32);
     tile.multiply(w, x, norm_w, in_dim, first, tokens);
     tile.normalise(in_dim, eps);
-    for (uint k = 0; tile.has_sums() && k < Tile::slots; k += 2) {
-        const uint stacked = first_row + 2 * tile.get_slot(k / 2);
+    threadgroup const float *sums = tile.show();
+    const uint pairs = Tile::rows / 2;
+    for (uint i = thread_index; i < Tile::tokens * pairs; i += Tile::threads) {
+        const uint token = first + i / pairs;
+        const uint stacked = first_row + 2 * (i % pairs);
+        if (stacked >= all || token >= tokens)
+            continue;
+        const float a = sums[2 * i];
+        const float b = sums[2 * i + 1];
         const bool is_q = stacked < q_dim;
         const bool is_v = stacked >= q_dim + kv_dim;
         const uint r = stacked - (is_q ? 0 : is_v ? q_dim + kv_dim : q_dim);
-        const float freq = freqs[r % head_dim / 2];
-        for (uint j = 0; j < Tile::kept; j++) {
-            const uint token = first + tile.get_token(j);
-            if (stacked >= all || token >= tokens)
-                continue;
-            const float a = tile.sums[k][j];
-            const float b = tile.sums[k + 1][j];
-            device float *out = is_q ? q + size_t(token) * q_dim + r
-                                     : (is_v ? v_cache : k_cache) + size_t(pos + token) * kv_dim + r;
-            const float angle = is_v ? 0.0f : float(pos + token) * freq;
-            const float c = precise::cos(angle);
-            const float s = precise::sin(angle);
-            out[0] = is_v ? a : a * c - b * s;
-            out[1] = is_v ? b : a * s + b * c;
-        }
+        device float *out = is_q ? q + size_t(token) * q_dim + r
+                                 : (is_v ? v_cache : k_cache) + size_t(pos + token) * kv_dim + r;
+        const float angle = is_v ? 0.0f : float(pos + token) * freqs[r % head_dim / 2];
+        const float c = precise::cos(angle);
+        const float s = precise::sin(angle);
+        out[0] = is_v ? a : a * c - b * s;
+        out[1] = is_v ? b : a * s + b * c;
     }
 }
 

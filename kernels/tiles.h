@@ -49,9 +49,8 @@ template <typename F> struct tile_floats {
         part p;
         for (uint i = 0; i < 4; i++) {
             const uint unit = 8 * step + 4 * lane + i;
-            p.v[i] = float4(0.0f);
-            if (4 * unit < in_dim)
-                F::load(row, unit, &p.v[i]);
+            F::load(row, min(unit, in_dim / 4 - 1), &p.v[i]);
+            p.v[i] = select(float4(0.0f), p.v[i], bool4(4 * unit < in_dim));
         }
         return p;
     }
@@ -69,6 +68,7 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
         rows = R * P,
         tokens = T * Q,
         team = P * Q,
+        threads = S * team,
         wide = 9,
         memory = S * (rows + tokens) * wide, // float4 of a threadgroup
         parts = tokens * 8 / team,           // float4 of x per thread and step
@@ -87,8 +87,8 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
     float4 values[parts];
 
     METAL_FUNC tile(threadgroup float4 *m, uint thread_index) {
-        mate = thread_index / team;
-        me = thread_index % team;
+        mate = S == 1 ? 0 : thread_index / team;
+        me = S == 1 ? thread_index : thread_index % team;
         place = me % P;
         column = me / P;
         w = m + mate * ((rows + tokens) * wide);
@@ -117,7 +117,7 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
     // the weights of the slot that this thread decodes.
     METAL_FUNC void multiply(device const typename F::block *row, device const float *x_in,
                              device const float *norm_w, uint in_dim, uint first, uint count) {
-        fetch(row, x_in, mate, in_dim, first, count);
+        fetch(row, x_in, min(mate, (in_dim - 1) / 32), in_dim, first, count);
         for (uint turn = 0; 32 * turn < in_dim; turn += S)
             if (bring(turn, row, x_in, norm_w, in_dim, first, count))
                 add();
@@ -134,34 +134,39 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
         const bool has_part = 32 * step < in_dim;
         wait();
         if (has_part)
-            put(norm_w, step, in_dim);
+            put(norm_w, step);
         wait();
         if (32 * (step + S) < in_dim)
             fetch(row, x_in, step + S, in_dim, first, count);
         return has_part;
     }
 
+    // No load depends on a condition: compilers then keep what is loaded in registers. Threads that
+    // decode nothing load a row that others load too.
     METAL_FUNC void fetch(device const typename F::block *row, device const float *x_in, uint step,
                           uint in_dim, uint first, uint count) {
         const uint at = 32 * step + 4 * (me % 8);
-        if (decodes() && 32 * step < in_dim)
-            weights = F::fetch(row, step, in_dim, me % F::lanes);
+        weights = F::fetch(row, step, in_dim, me % F::lanes);
         for (uint i = 0; i < parts; i++) {
             const uint token = min(first + me / 8 + i * (team / 8), count - 1);
-            values[i] = float4(0.0f);
-            if (at < in_dim)
-                values[i] = *(device const float4 *)(x_in + size_t(token) * in_dim + at);
+            device const float *x_row = x_in + size_t(token) * in_dim;
+            if (F::values > 1) {
+                const float4 v = *(device const float4 *)(x_row + at);
+                values[i] = float4(v.x, v.y, v.z, v.w); // a plain copy would be one in memory
+            } else {                                    // the last 32 columns need not be whole
+                values[i] = *(device const float4 *)(x_row + min(at, in_dim - 4));
+                values[i] = select(float4(0.0f), values[i], bool4(at < in_dim));
+            }
         }
     }
 
-    METAL_FUNC void put(device const float *norm_w, uint step, uint in_dim) {
+    METAL_FUNC void put(device const float *norm_w, uint step) {
         const uint part = me % 8;
-        const uint at = 32 * step + 4 * part;
         if (decodes())
             F::put(weights, me % F::lanes, w + get_decoded() * wide);
-        float4 norm = float4(0.0f);
-        if (HasNorm && at < in_dim)
-            norm = *(device const float4 *)(norm_w + at);
+        float4 norm = float4(1.0f);
+        if (HasNorm) // only formats in blocks of whole steps have one
+            norm = *(device const float4 *)(norm_w + 32 * step + 4 * part);
         for (uint i = 0; i < parts; i++) {
             float4 v = values[i];
             if (HasNorm) {
@@ -201,7 +206,9 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
             for (uint j = 0; j < T; j++)
                 shared[((mate * R + i) * T + j) * team + me] = sums[i][j];
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint i = 0; has_sums() && i < R; i++)
+        if (!has_sums())
+            return;
+        for (uint i = 0; i < R; i++)
             for (uint j = 0; j < kept; j++) {
                 float s = 0.0f;
                 for (uint m = 0; m < S; m++)
@@ -210,7 +217,7 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
             }
     }
 
-    METAL_FUNC bool has_sums() const { return mate < takers; }
+    METAL_FUNC bool has_sums() const { return S == 1 || mate < takers; }
     // Which token of the tile the sums [..][j] belong to.
     METAL_FUNC uint get_token(uint j) const { return column + Q * (S > 1 ? mate * kept + j : j); }
 
@@ -226,7 +233,9 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
                 shared[mate * tokens + me / 8 + i * (team / 8)] = s;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint j = 0; has_sums() && j < kept; j++) {
+        if (!has_sums())
+            return;
+        for (uint j = 0; j < kept; j++) {
             float s = 0.0f;
             for (uint m = 0; m < S; m++)
                 s += shared[m * tokens + get_token(j)];
@@ -234,6 +243,19 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
             for (uint i = 0; i < R; i++)
                 sums[i][j] *= inverse;
         }
+    }
+
+    // Puts the sums into threadgroup memory, (tokens, rows) in the order of slots, where all threads
+    // may then read them.
+    METAL_FUNC threadgroup const float *show() {
+        static_assert(tokens * rows <= 4 * memory, "");
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        if (has_sums())
+            for (uint j = 0; j < kept; j++)
+                for (uint i = 0; i < R; i++)
+                    shared[get_token(j) * rows + get_slot(i)] = sums[i][j];
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        return shared;
     }
 };
 

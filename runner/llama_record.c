@@ -12,7 +12,7 @@ static const llama *get_own(const model *m) {
 
 static bool record_norm(model *m, tape *t, slice x, const weight *norm, slice y, uint32_t tokens,
                         err *e) {
-    return rmsnorm_record(t, variants_pick_rmsnorm(device_get_facts(m->device), tokens), x,
+    return rmsnorm_record(t, variants_pick_rmsnorm(&m->variants, tokens, m->shape.hidden), x,
                           norm->at, y, tokens, m->shape.hidden, get_own(m)->shape.eps, e);
 }
 
@@ -26,11 +26,13 @@ static bool is_all_q4_0(const weight *const w[3]) {
 /* Up to three products with the same x: in one launch where there is a kernel for it. */
 static bool record_products(model *m, tape *t, const weight *const w[3], slice x, const slice y[3],
                             uint32_t tokens, err *e) {
-    const kernel *batched = variants_pick_batched(device_get_facts(m->device));
-    if (batched && tokens == 1 && is_all_q4_0(w)) {
+    uint32_t rows[3] = {w[0]->rows, w[1]->rows, w[2] ? w[2]->rows : 0};
+    const kernel *batched = tokens == 1 && is_all_q4_0(w)
+                                ? variants_pick_batched(&m->variants, rows, w[0]->columns)
+                                : NULL;
+    if (batched) {
         slice matrices[3] = {w[0]->at, w[1]->at, w[2] ? w[2]->at : w[1]->at};
         slice outputs[3] = {y[0], y[1], w[2] ? y[2] : y[1]};
-        uint32_t rows[3] = {w[0]->rows, w[1]->rows, w[2] ? w[2]->rows : 0};
         return matvec_q4_0_batched_record(t, batched, matrices, x, outputs, rows, w[0]->columns, e);
     }
     for (int i = 0; i < 3 && w[i]; i++)
@@ -97,11 +99,16 @@ static bool record_ranges(model *m, tape *t, const llama_cache *c, uint32_t rang
     return attention_ranges_record(t, &at, &sizes, model_get_control(m, CONTROL_LENGTH), scale, e);
 }
 
+static variants_heads get_heads(const model *m) {
+    const llama_shape *s = &get_own(m)->shape;
+    return (variants_heads){s->heads, s->kv_heads, s->head_dim};
+}
+
 /* Where they fit there. */
 static uint32_t pick_ranges(const model *m) {
     const llama_shape *s = &get_own(m)->shape;
-    uint32_t ranges =
-        variants_pick_attention_ranges(device_get_facts(m->device), s->head_dim, m->context);
+    variants_heads h = get_heads(m);
+    uint32_t ranges = variants_pick_attention_ranges(&m->variants, &h, m->context);
     size_t bytes = (size_t)ranges * s->heads * s->head_dim * sizeof(float);
     return bytes <= get_own(m)->scratch.gate.bytes ? ranges : 1;
 }
@@ -110,16 +117,17 @@ static uint32_t pick_ranges(const model *m) {
 static bool record_attention(model *m, tape *t, const llama_cache *c, uint32_t tokens, err *e) {
     const llama_shape *s = &get_own(m)->shape;
     const llama_scratch *a = &get_own(m)->scratch;
-    const device_facts *d = device_get_facts(m->device);
+    variants_heads h = get_heads(m);
     float scale = 1 / sqrtf((float)s->head_dim);
     uint32_t ranges = tokens == 1 ? pick_ranges(m) : 1;
     if (ranges > 1)
         return record_ranges(m, t, c, ranges, scale, e);
     if (tokens == 1)
-        return decode_attention_record(t, variants_pick_decode_attention(d, s->head_dim), a->q,
-                                       c->keys, c->values, a->attention, s->heads, s->kv_heads,
-                                       s->head_dim, model_get_control(m, CONTROL_LENGTH), scale, e);
-    return prefill_attention_record(t, variants_pick_prefill_attention(d, s->head_dim, tokens),
+        return decode_attention_record(
+            t, variants_pick_decode_attention(&m->variants, &h, m->context), a->q, c->keys,
+            c->values, a->attention, s->heads, s->kv_heads, s->head_dim,
+            model_get_control(m, CONTROL_LENGTH), scale, e);
+    return prefill_attention_record(t, variants_pick_prefill_attention(&m->variants, &h, tokens),
                                     a->q, c->keys, c->values, a->attention, tokens, s->heads,
                                     s->kv_heads, s->head_dim,
                                     model_get_control(m, CONTROL_POSITION), scale, e);
@@ -142,10 +150,13 @@ static bool record_qkv(model *m, tape *t, const llama_layer *l, const llama_cach
                        uint32_t tokens, err *e) {
     const llama_shape *s = &get_own(m)->shape;
     const llama_scratch *a = &get_own(m)->scratch;
-    const kernel *k = variants_pick_qkv(device_get_facts(m->device), l->q.format, tokens);
+    variants_heads h = get_heads(m);
     bool has_bias = l->q_bias.format || l->k_bias.format || l->v_bias.format;
-    if (!fuses_norms(m) || !k || has_bias || !get_own(m)->freqs.buffer ||
-        l->k.format != l->q.format || l->v.format != l->q.format)
+    bool can_fuse = fuses_norms(m) && !has_bias && get_own(m)->freqs.buffer &&
+                    l->k.format == l->q.format && l->v.format == l->q.format;
+    const kernel *k =
+        can_fuse ? variants_pick_qkv(&m->variants, l->q.format, &h, s->hidden, tokens) : NULL;
+    if (!k)
         return record_qkv_apart(m, t, l, c, tokens, e);
     qkv_slices at = {a->x, l->attn_norm.at, l->q.at,   l->k.at,          l->v.at,
                      a->q, c->keys,         c->values, get_own(m)->freqs};
@@ -166,9 +177,12 @@ static bool record_gate_up_apart(model *m, tape *t, const llama_layer *l, uint32
 
 static bool record_gate_up(model *m, tape *t, const llama_layer *l, uint32_t tokens, err *e) {
     const llama_scratch *a = &get_own(m)->scratch;
-    const kernel *k = variants_pick_gate_up(device_get_facts(m->device), l->gate.format, tokens);
-    if (!fuses_norms(m) || !k || l->gate_bias.format || l->up_bias.format ||
-        l->up.format != l->gate.format)
+    bool can_fuse = fuses_norms(m) && !l->gate_bias.format && !l->up_bias.format &&
+                    l->up.format == l->gate.format;
+    const kernel *k = can_fuse ? variants_pick_gate_up(&m->variants, l->gate.format, l->gate.rows,
+                                                       l->gate.columns, tokens)
+                               : NULL;
+    if (!k)
         return record_gate_up_apart(m, t, l, tokens, e);
     gate_up_slices at = {a->x, l->ffn_norm.at, l->gate.at, l->up.at, a->activated};
     return gate_up_silu_record(t, k, &at, l->gate.rows, l->gate.columns, tokens,
@@ -196,8 +210,10 @@ static bool record_head(model *m, tape *t, uint32_t tokens, err *e) {
           normed = model_take_row(l->scratch.normed, 0, hidden);
     tape_mark(t, "head");
     const weight *head = &l->weights.head;
-    const kernel *fused = variants_pick_normed_matvec(device_get_facts(m->device), head->format);
-    if (fused && fuses_norms(m))
+    const kernel *fused = fuses_norms(m) ? variants_pick_normed_matvec(&m->variants, head->format,
+                                                                       head->rows, head->columns)
+                                         : NULL;
+    if (fused)
         return rmsnorm_matvec_record(t, fused, last, l->weights.norm.at, head->at, m->logits,
                                      head->rows, head->columns, l->shape.eps, e);
     return record_norm(m, t, last, &l->weights.norm, normed, 1, e) &&

@@ -49,6 +49,8 @@ static bool open_parts(model *m, const model_options *o, err *e) {
         m->tile = m->context;
     m->shared_scratch = o->shared_scratch;
     m->fusion = o->fusion;
+    m->variants =
+        (variants_basis){m->device ? device_get_facts(m->device) : NULL, o->tuned, o->watch};
     if (!make_common(m, e) || !m->family->open(m, e))
         return false;
     model_unsettle(m); /* a recurrent state starts as zeros */

@@ -39,6 +39,9 @@ typedef struct {
     bool shared_scratch; /* scratch that the CPU can see, to measure what that costs */
     model_fusion fusion;
     const struct model_family *family; /* NULL: the one that the file names */
+    /* Which kernels are fastest, as measured; NULL: as rules say. Must outlive the model. */
+    const struct tuned *tuned;
+    const struct choice_watch *watch; /* NULL, or is told of what is chosen among */
 } model_options;
 
 typedef struct model model;

@@ -10,6 +10,7 @@
 
 #include "kernels/kernels.h"
 #include "model.h"
+#include "variants.h"
 
 typedef struct model_family {
     const char *name; /* general.architecture */
@@ -128,7 +129,8 @@ struct model {
     uint32_t tile;
     bool shared_scratch;
     model_fusion fusion;
-    slice logits; /* (vocab) */
+    variants_basis variants; /* which kernels it takes */
+    slice logits;            /* (vocab) */
     /* the rest is for model.c and model_state.c */
     slice ids;     /* (tile) of a prompt */
     slice control; /* CONTROL_WORDS */

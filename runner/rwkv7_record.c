@@ -9,10 +9,6 @@ static const rwkv7 *get_own(const model *m) {
     return m->own;
 }
 
-static const device_facts *get_facts(const model *m) {
-    return device_get_facts(m->device);
-}
-
 slice rwkv7_take_mix(const model *m, uint32_t mix, uint32_t tokens) {
     slice all = get_own(m)->scratch.mixed;
     size_t bytes = (size_t)tokens * m->shape.hidden * sizeof(float);
@@ -22,8 +18,9 @@ slice rwkv7_take_mix(const model *m, uint32_t mix, uint32_t tokens) {
 /* y (tokens, hidden) = the norm of x */
 static bool record_norm(model *m, tape *t, slice x, const weight *w, const weight *b, slice y,
                         uint32_t tokens, err *e) {
-    return layer_norm_record(t, variants_pick_alone(get_facts(m), &layer_norm_op), x, w->at, b->at,
-                             y, tokens, m->shape.hidden, get_own(m)->shape.eps, e);
+    return layer_norm_record(
+        t, variants_pick_alone(&m->variants, &layer_norm_op, (shape){{tokens, m->shape.hidden}}), x,
+        w->at, b->at, y, tokens, m->shape.hidden, get_own(m)->shape.eps, e);
 }
 
 /* mixed = the norm of x, mixed with that of the token before, which is in state for the first; the
@@ -33,9 +30,9 @@ static bool record_shift(model *m, tape *t, const weight *w, const weight *b, co
     const rwkv7_scratch *a = &get_own(m)->scratch;
     uint32_t d = m->shape.hidden, count = mixes->columns / d;
     if (tokens == 1)
-        return layer_norm_shift_record(t, variants_pick_alone(get_facts(m), &layer_norm_shift_op),
-                                       a->x, w->at, b->at, mixes->at, state, a->mixed, d, count,
-                                       get_own(m)->shape.eps, e);
+        return layer_norm_shift_record(
+            t, variants_pick_alone(&m->variants, &layer_norm_shift_op, (shape){{d, count}}), a->x,
+            w->at, b->at, mixes->at, state, a->mixed, d, count, get_own(m)->shape.eps, e);
     return record_norm(m, t, a->x, w, b, a->normed, tokens, e) &&
            token_shift_record(t, &token_shift_op.kernels[0], a->normed, state, mixes->at, a->mixed,
                               tokens, d, count, e) &&
@@ -60,18 +57,18 @@ static matvec_product make_product(const weight *w, slice x, const weight *bias,
 static bool record_product(model *m, tape *t, const matvec_product *p, uint32_t tokens, err *e) {
     const kernel *k;
     if (p->bias.buffer || p->activation != ACTIVATION_NONE) {
-        k = variants_pick_activated(get_facts(m), p->format, p->rows, p->columns, tokens, e);
+        k = variants_pick_activated(&m->variants, p->format, p->rows, p->columns, tokens, e);
         return k && matvec_activate_record(t, k, p->w, p->x, p->bias, p->y, p->rows, p->columns,
                                            tokens, p->activation, e);
     }
-    k = variants_pick_matvec(get_facts(m), p->format, false, p->rows, p->columns, tokens, e);
+    k = variants_pick_matvec(&m->variants, p->format, false, p->rows, p->columns, tokens, e);
     return k && matvec_record(t, k, p->w, p->x, p->y, p->rows, p->columns, tokens, e);
 }
 
 /* Products that do not depend on each other. */
 static bool record_products(model *m, tape *t, const matvec_product *products, size_t count,
                             uint32_t tokens, err *e) {
-    const kernel *all = variants_pick_mixed(get_facts(m), m->fusion, tokens);
+    const kernel *all = variants_pick_mixed(&m->variants, m->fusion, tokens);
     if (all)
         return matvec_mixed_record(t, all, products, count, e);
     for (size_t i = 0; i < count; i++)
@@ -121,7 +118,9 @@ static bool record_heads(model *m, tape *t, uint32_t index, slice v, uint32_t to
     const rwkv7_time_mix *l = &get_own(m)->weights.layers[index].time;
     const rwkv7_scratch *a = &get_own(m)->scratch;
     const rwkv7_shape *s = &get_own(m)->shape;
-    const device_facts *d = get_facts(m);
+    const variants_basis *choices = &m->variants;
+    const shape sizes = {{tokens, s->heads, s->head_size}},
+                packing = {{tokens, s->heads, s->head_size, index > 0}};
     slice state = get_own(m)->states[index].heads;
     time_mix_v7_slices x = {.r = a->r,
                             .w = a->w,
@@ -138,17 +137,19 @@ static bool record_heads(model *m, tape *t, uint32_t index, slice v, uint32_t to
         x.v_gate = a->v_gate;
         x.v_first = a->v_first;
     }
-    const kernel *all = variants_pick_time_mix_token(d, m->fusion, tokens);
+    const kernel *all = variants_pick_time_mix_token(choices, m->fusion, tokens);
     if (all)
         return time_mix_v7_token_record(t, all, &x, state, a->y, s->heads, s->head_size,
                                         RWKV7_GROUP_EPS, e);
     slice packed = a->mixed; /* nothing reads the mixes any more */
-    return time_mix_v7_prepare_record(t, variants_pick_alone(d, &time_mix_v7_prepare_op), &x,
-                                      packed, tokens, s->heads, s->head_size, e) &&
-           time_mix_v7_record(t, variants_pick_alone(d, &time_mix_v7_op), a->r, a->w, packed, state,
-                              a->y, tokens, s->heads, s->head_size, e) &&
-           time_mix_v7_finish_record(t, variants_pick_alone(d, &time_mix_v7_finish_op), &x, packed,
-                                     a->y, tokens, s->heads, s->head_size, RWKV7_GROUP_EPS, e);
+    return time_mix_v7_prepare_record(
+               t, variants_pick_alone(choices, &time_mix_v7_prepare_op, packing), &x, packed,
+               tokens, s->heads, s->head_size, e) &&
+           time_mix_v7_record(t, variants_pick_alone(choices, &time_mix_v7_op, sizes), a->r, a->w,
+                              packed, state, a->y, tokens, s->heads, s->head_size, e) &&
+           time_mix_v7_finish_record(t, variants_pick_alone(choices, &time_mix_v7_finish_op, sizes),
+                                     &x, packed, a->y, tokens, s->heads, s->head_size,
+                                     RWKV7_GROUP_EPS, e);
 }
 
 static bool record_layer(model *m, tape *t, uint32_t index, uint32_t tokens, err *e) {

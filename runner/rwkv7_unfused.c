@@ -11,8 +11,8 @@ typedef struct {
     err *e;
 } recording;
 
-static const device_facts *get_facts(const recording *r) {
-    return device_get_facts(r->m->device);
+static const kernel *pick(const recording *r, const op *o, shape s) {
+    return variants_pick_alone(&r->m->variants, o, s);
 }
 
 /* y = activation(W x) */
@@ -20,14 +20,14 @@ static bool product(const recording *r, const weight *w, slice x, slice y, uint3
     if (activation == ACTIVATION_NONE)
         return model_record_product(r->m, r->t, w, x, y, false, r->tokens, r->e);
     const kernel *k =
-        variants_pick_activated(get_facts(r), w->format, w->rows, w->columns, r->tokens, r->e);
+        variants_pick_activated(&r->m->variants, w->format, w->rows, w->columns, r->tokens, r->e);
     return k && matvec_activate_record(r->t, k, w->at, x, (slice){0}, y, w->rows, w->columns,
                                        r->tokens, activation, r->e);
 }
 
 static bool norm(const recording *r, const weight *w, const weight *b) {
     const rwkv7 *own = r->m->own;
-    return layer_norm_record(r->t, variants_pick_alone(get_facts(r), &layer_norm_op),
+    return layer_norm_record(r->t, pick(r, &layer_norm_op, (shape){{r->tokens, r->dim}}),
                              own->scratch.x, w->at, b->at, own->scratch.normed, r->tokens, r->dim,
                              own->shape.eps, r->e);
 }
@@ -85,11 +85,11 @@ static bool prepare(const recording *r, uint32_t index, slice v, slice packed) {
     const rwkv7_scratch *a = &own->scratch;
     slice kk = a->normed; /* whose last row is in the state by now */
     const blit_shape whole = {r->tokens, r->dim, r->dim, r->dim};
+    const shape heads = {{r->tokens * own->shape.heads, own->shape.head_size}};
     return blit_record(r->t, &blit_op.kernels[0], a->k, kk, &whole, r->e) &&
            mul_record(r->t, &mul_op.kernels[0], l->k_k.at, kk, r->tokens, r->dim, true, r->e) &&
-           l2_norm_record(r->t, variants_pick_alone(get_facts(r), &l2_norm_op), kk,
-                          r->tokens * own->shape.heads, own->shape.head_size, (float)RWKV7_KEY_EPS,
-                          r->e) &&
+           l2_norm_record(r->t, pick(r, &l2_norm_op, heads), kk, heads.dim[0], heads.dim[1],
+                          (float)RWKV7_KEY_EPS, r->e) &&
            control_k_v7_record(r->t, &control_k_v7_op.kernels[0], l->k_a.at, a->a, a->k, r->tokens,
                                r->dim, r->e) &&
            (index == 0 || lerp_record(r->t, variants_pick_reversed_lerp(), a->v_gate, a->v_first, v,
@@ -103,17 +103,16 @@ static bool time_mix(const recording *r, uint32_t index) {
     const rwkv7_time_mix *l = &own->weights.layers[index].time;
     const rwkv7_scratch *a = &own->scratch;
     const rwkv7_shape *s = &own->shape;
-    const device_facts *d = get_facts(r);
+    const shape sizes = {{r->tokens, s->heads, s->head_size}};
     slice v = index == 0 ? a->v_first : a->v, packed = a->mixed;
     return project(r, index, v) && prepare(r, index, v, packed) &&
-           time_mix_v7_record(r->t, variants_pick_alone(d, &time_mix_v7_op), a->r, a->w, packed,
+           time_mix_v7_record(r->t, pick(r, &time_mix_v7_op, sizes), a->r, a->w, packed,
                               own->states[index].heads, a->y, r->tokens, s->heads, s->head_size,
                               r->e) &&
-           group_norm_record(r->t, variants_pick_alone(d, &group_norm_op), l->group_w.at,
-                             l->group_b.at, a->y, r->tokens, s->heads, s->head_size,
-                             RWKV7_GROUP_EPS, r->e) &&
-           time_first_v7_record(r->t, variants_pick_alone(d, &time_first_v7_op), l->r_k.at, a->r,
-                                packed, a->y, r->tokens, s->heads, s->head_size, r->e) &&
+           group_norm_record(r->t, pick(r, &group_norm_op, sizes), l->group_w.at, l->group_b.at,
+                             a->y, r->tokens, s->heads, s->head_size, RWKV7_GROUP_EPS, r->e) &&
+           time_first_v7_record(r->t, pick(r, &time_first_v7_op, sizes), l->r_k.at, a->r, packed,
+                                a->y, r->tokens, s->heads, s->head_size, r->e) &&
            mul_record(r->t, &mul_op.kernels[0], a->g, a->y, r->tokens, r->dim, false, r->e) &&
            product(r, &l->output, a->y, a->k, ACTIVATION_NONE) &&
            add_record(r->t, &add_op.kernels[0], a->k, a->x, r->tokens, r->dim, false, r->e);

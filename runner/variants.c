@@ -62,33 +62,22 @@ static const kernel *pick_product(const op *o, const device_facts *d, const weig
     return k;
 }
 
-const kernel *variants_pick_matvec(const device_facts *d, const weight_format *f, bool accumulates,
-                                   uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e) {
-    return pick_product(&matvec_op, d, f, accumulates, out_dim, in_dim, tokens, e);
-}
-
-const kernel *variants_pick_activated(const device_facts *d, const weight_format *f,
-                                      uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e) {
-    return pick_product(&matvec_activate_op, d, f, false, out_dim, in_dim, tokens, e);
-}
-
-const kernel *variants_pick_embedding(const weight_format *f, err *e) {
-    for (size_t i = 0; i < embedding_lookup_op.kernel_count; i++)
-        if (embedding_lookup_op.kernels[i].format == f)
-            return &embedding_lookup_op.kernels[i];
-    err_set(e, EXIT_CANNOT, "no kernel looks up embeddings in %s", f->name);
-    return NULL;
+static const kernel *rule_product(const device_facts *d, const choice *c, err *e) {
+    const uint32_t *dim = c->shape.dim;
+    return pick_product(c->op, d, c->format, c->accumulates, dim[0], dim[1], dim[2], e);
 }
 
 /* A whole threadgroup for a row pays where its simdgroups run side by side. */
-const kernel *variants_pick_rmsnorm(const device_facts *d, uint32_t tokens) {
+static const kernel *rule_rmsnorm(const device_facts *d, const choice *c, err *e) {
+    uint32_t tokens = c->shape.dim[0];
+    (void)e;
     if (d->emulated)
         return find_variant(&rmsnorm_op, tokens == 1 ? "simdgroup" : "rows_simdgroup");
     return find_variant(&rmsnorm_op, tokens == 1 ? "threadgroup" : "rows");
 }
 
 /* Many simdgroups for a head pay when there are many keys and simdgroups run side by side. */
-const kernel *variants_pick_decode_attention(const device_facts *d, uint32_t head_dim) {
+static const kernel *pick_decode_attention(const device_facts *d, uint32_t head_dim) {
     if (d->emulated)
         return find_variant(&decode_attention_op, "plain");
     const kernel *spread = find_variant(&decode_attention_op, "spread");
@@ -99,9 +88,16 @@ const kernel *variants_pick_decode_attention(const device_facts *d, uint32_t hea
 /* One threadgroup per head reads a long cache at the speed of one core of the GPU: on an H200 ranges
  * made tokens at a depth of 1900 a third faster. Where the launch more that they cost begins to pay
  * is estimated. */
-uint32_t variants_pick_attention_ranges(const device_facts *d, uint32_t head_dim, size_t rows) {
-    enum { FEW_KEYS = 512, RANGES = 16 };
+static uint32_t pick_ranges(const device_facts *d, uint32_t head_dim, size_t rows) {
+    enum { FEW_KEYS = 512, RANGES = 14 };
     return d->emulated || head_dim % 32 != 0 || rows <= FEW_KEYS ? 1 : RANGES;
+}
+
+/* The keys of a choice are half of the rows. */
+static const kernel *rule_decode_attention(const device_facts *d, const choice *c, err *e) {
+    uint32_t head_dim = c->shape.dim[3], count = pick_ranges(d, head_dim, 2 * c->shape.dim[0]);
+    (void)e;
+    return count > 1 ? choice_find_ranges(count) : pick_decode_attention(d, head_dim);
 }
 
 /* On a GPU a launch costs more than computing a norm once per simdgroup; on a CPU it is the other
@@ -116,34 +112,191 @@ static const kernel *find_fused(const op *o, const device_facts *d, const weight
     return NULL;
 }
 
-const kernel *variants_pick_qkv(const device_facts *d, const weight_format *f, uint32_t tokens) {
-    return find_fused(&qkv_rope_append_op, d, f, tokens);
+static const kernel *rule_qkv(const device_facts *d, const choice *c, err *e) {
+    (void)e;
+    return find_fused(c->op, d, c->format, c->shape.dim[5]);
 }
 
-const kernel *variants_pick_gate_up(const device_facts *d, const weight_format *f,
-                                    uint32_t tokens) {
-    return find_fused(&gate_up_silu_op, d, f, tokens);
+static const kernel *rule_gate_up(const device_facts *d, const choice *c, err *e) {
+    (void)e;
+    return find_fused(c->op, d, c->format, c->shape.dim[2]);
 }
 
-const kernel *variants_pick_normed_matvec(const device_facts *d, const weight_format *f) {
-    return d->emulated || f != &format_q4_0 ? NULL : find_variant(&rmsnorm_matvec_op, "onepass");
+static const kernel *rule_normed_matvec(const device_facts *d, const choice *c, err *e) {
+    (void)e;
+    return d->emulated || c->format != &format_q4_0 ? NULL
+                                                    : find_variant(&rmsnorm_matvec_op, "onepass");
+}
+
+/* Blocks of keys in threadgroup memory pay where simdgroups run side by side. */
+static const kernel *rule_prefill_attention(const device_facts *d, const choice *c, err *e) {
+    uint32_t tokens = c->shape.dim[0], head_dim = c->shape.dim[4];
+    const kernel *blocks = find_variant(&prefill_attention_op, "blocks");
+    bool is_long = !d->emulated && tokens > FEW_TOKENS && head_dim % blocks->multiple_of == 0;
+    (void)e;
+    return is_long ? blocks : find_variant(&prefill_attention_op, "queryblock");
+}
+
+/* Fewer launches are worth more on a GPU than the better kernel for each product. */
+static const kernel *rule_batched(const device_facts *d, const choice *c, err *e) {
+    (void)c;
+    (void)e;
+    return d->emulated ? NULL : find_variant(&matvec_batched_op, "plain");
+}
+
+static const kernel *rule_alone(const device_facts *d, const choice *c, err *e) {
+    (void)e;
+    return d->emulated ? find_variant(c->op, "alone") : &c->op->kernels[0];
+}
+
+static const struct {
+    const op *op;
+    /* NULL without e set: a launch for each step. */
+    const kernel *(*find)(const device_facts *d, const choice *c, err *e);
+} rules[] = {
+    {&matvec_op, rule_product},
+    {&matvec_activate_op, rule_product},
+    {&rmsnorm_op, rule_rmsnorm},
+    {&decode_attention_op, rule_decode_attention},
+    {&prefill_attention_op, rule_prefill_attention},
+    {&qkv_rope_append_op, rule_qkv},
+    {&gate_up_silu_op, rule_gate_up},
+    {&rmsnorm_matvec_op, rule_normed_matvec},
+    {&matvec_batched_op, rule_batched},
+    {&layer_norm_op, rule_alone},
+    {&layer_norm_shift_op, rule_alone},
+    {&l2_norm_op, rule_alone},
+    {&group_norm_op, rule_alone},
+    {&time_mix_v7_prepare_op, rule_alone},
+    {&time_mix_v7_op, rule_alone},
+    {&time_mix_v7_finish_op, rule_alone},
+    {&time_first_v7_op, rule_alone},
+};
+
+static size_t find_rule(const op *o) {
+    size_t i = 0;
+    while (i < COUNT_OF(rules) && rules[i].op != o)
+        i++;
+    return i;
+}
+
+bool variants_has_rule(const op *o) {
+    return find_rule(o) < COUNT_OF(rules);
+}
+
+const kernel *variants_find_rule(const device_facts *d, const choice *c, err *e) {
+    size_t i = find_rule(c->op);
+    err own = {.code = EXIT_OK};
+    if (i == COUNT_OF(rules)) {
+        err_set(e, EXIT_USAGE, "models have no choice of %s", c->op->name);
+        return NULL;
+    }
+    const kernel *k = rules[i].find(d, c, &own);
+    if (own.code != EXIT_OK && e)
+        *e = own;
+    return k || own.code != EXIT_OK ? k : choice_find_apart(c);
+}
+
+/* Picks ------------------------------------------------------------------------------------- */
+
+const kernel *variants_find(const variants_basis *v, const choice *c, err *e) {
+    const kernel *k = v->table ? tuned_find(v->table, c) : NULL;
+    return k ? k : variants_find_rule(v->facts, c, e);
+}
+
+static const kernel *pick(const variants_basis *v, const choice *c, err *e) {
+    if (v->watch)
+        v->watch->observe(v->watch->context, c);
+    const kernel *separate = v->watch && v->watch->apart ? choice_find_apart(c) : NULL;
+    return separate ? separate : variants_find(v, c, e);
+}
+
+/* A kernel of the op, or NULL for a launch of each step. */
+static const kernel *pick_fused(const variants_basis *v, const choice *c) {
+    const kernel *k = pick(v, c, NULL);
+    return k && choice_is_apart(k) ? NULL : k;
+}
+
+const kernel *variants_pick_matvec(const variants_basis *v, const weight_format *f,
+                                   bool accumulates, uint32_t out_dim, uint32_t in_dim,
+                                   uint32_t tokens, err *e) {
+    choice c = {&matvec_op, f, accumulates, {{out_dim, in_dim, tokens}}};
+    return pick(v, &c, e);
+}
+
+/* Any activation, and a bias: they cost the same. */
+const kernel *variants_pick_activated(const variants_basis *v, const weight_format *f,
+                                      uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e) {
+    choice c = {&matvec_activate_op, f, false, {{out_dim, in_dim, tokens, ACTIVATION_SIGMOID, 1}}};
+    return pick(v, &c, e);
+}
+
+const kernel *variants_pick_embedding(const weight_format *f, err *e) {
+    for (size_t i = 0; i < embedding_lookup_op.kernel_count; i++)
+        if (embedding_lookup_op.kernels[i].format == f)
+            return &embedding_lookup_op.kernels[i];
+    err_set(e, EXIT_CANNOT, "no kernel looks up embeddings in %s", f->name);
+    return NULL;
+}
+
+const kernel *variants_pick_rmsnorm(const variants_basis *v, uint32_t tokens, uint32_t dim) {
+    choice c = {&rmsnorm_op, NULL, false, {{tokens, dim}}};
+    return pick(v, &c, NULL);
+}
+
+static const kernel *pick_attention(const variants_basis *v, const variants_heads *h, size_t rows) {
+    uint32_t keys = (uint32_t)((rows < UINT32_MAX ? rows : UINT32_MAX) + 1) / 2;
+    choice c = {&decode_attention_op, NULL, false, {{keys, h->heads, h->kv_heads, h->head_dim}}};
+    return pick(v, &c, NULL);
+}
+
+/* Where ranges were chosen and cannot be used, the rule's kernel. */
+const kernel *variants_pick_decode_attention(const variants_basis *v, const variants_heads *h,
+                                             size_t rows) {
+    const kernel *k = pick_attention(v, h, rows);
+    return choice_is_apart(k) ? pick_decode_attention(v->facts, h->head_dim) : k;
+}
+
+uint32_t variants_pick_attention_ranges(const variants_basis *v, const variants_heads *h,
+                                        size_t rows) {
+    return choice_count_ranges(pick_attention(v, h, rows));
+}
+
+/* At the start of a text. */
+const kernel *variants_pick_prefill_attention(const variants_basis *v, const variants_heads *h,
+                                              uint32_t tokens) {
+    choice c = {
+        &prefill_attention_op, NULL, false, {{tokens, 0, h->heads, h->kv_heads, h->head_dim}}};
+    return pick(v, &c, NULL);
+}
+
+const kernel *variants_pick_qkv(const variants_basis *v, const weight_format *f,
+                                const variants_heads *h, uint32_t in_dim, uint32_t tokens) {
+    choice c = {
+        &qkv_rope_append_op, f, false, {{0, h->heads, h->kv_heads, h->head_dim, in_dim, tokens}}};
+    return pick_fused(v, &c);
+}
+
+const kernel *variants_pick_gate_up(const variants_basis *v, const weight_format *f,
+                                    uint32_t out_dim, uint32_t in_dim, uint32_t tokens) {
+    choice c = {&gate_up_silu_op, f, false, {{out_dim, in_dim, tokens}}};
+    return pick_fused(v, &c);
+}
+
+const kernel *variants_pick_normed_matvec(const variants_basis *v, const weight_format *f,
+                                          uint32_t out_dim, uint32_t in_dim) {
+    choice c = {&rmsnorm_matvec_op, f, false, {{out_dim, in_dim}}};
+    return pick_fused(v, &c);
 }
 
 const kernel *variants_pick_row_fused(const weight_format *f) {
     return f != &format_q4_0 ? NULL : find_variant(&rmsnorm_matvec_op, "plain");
 }
 
-/* Blocks of keys in threadgroup memory pay where simdgroups run side by side. */
-const kernel *variants_pick_prefill_attention(const device_facts *d, uint32_t head_dim,
-                                              uint32_t tokens) {
-    const kernel *blocks = find_variant(&prefill_attention_op, "blocks");
-    bool is_long = !d->emulated && tokens > FEW_TOKENS && head_dim % blocks->multiple_of == 0;
-    return is_long ? blocks : find_variant(&prefill_attention_op, "queryblock");
-}
-
-/* Fewer launches are worth more on a GPU than the better kernel for each product. */
-const kernel *variants_pick_batched(const device_facts *d) {
-    return d->emulated ? NULL : find_variant(&matvec_batched_op, "plain");
+const kernel *variants_pick_batched(const variants_basis *v, const uint32_t rows[3],
+                                    uint32_t in_dim) {
+    choice c = {&matvec_batched_op, &format_q4_0, false, {{rows[0], rows[1], rows[2], in_dim}}};
+    return pick_fused(v, &c);
 }
 
 /* A layer of one token is short: on a GPU a launch more costs as much as what it computes. On the
@@ -152,16 +305,18 @@ static bool is_fused(const device_facts *d, model_fusion f, uint32_t tokens) {
     return tokens == 1 && (f == FUSION_MOST || (f != FUSION_NONE && !d->emulated));
 }
 
-const kernel *variants_pick_mixed(const device_facts *d, model_fusion f, uint32_t tokens) {
-    return is_fused(d, f, tokens) ? &matvec_mixed_op.kernels[0] : NULL;
+const kernel *variants_pick_mixed(const variants_basis *v, model_fusion f, uint32_t tokens) {
+    return is_fused(v->facts, f, tokens) ? &matvec_mixed_op.kernels[0] : NULL;
 }
 
-const kernel *variants_pick_time_mix_token(const device_facts *d, model_fusion f, uint32_t tokens) {
-    return is_fused(d, f, tokens) ? &time_mix_v7_token_op.kernels[0] : NULL;
+const kernel *variants_pick_time_mix_token(const variants_basis *v, model_fusion f,
+                                           uint32_t tokens) {
+    return is_fused(v->facts, f, tokens) ? &time_mix_v7_token_op.kernels[0] : NULL;
 }
 
-const kernel *variants_pick_alone(const device_facts *d, const op *o) {
-    return d->emulated ? find_variant(o, "alone") : &o->kernels[0];
+const kernel *variants_pick_alone(const variants_basis *v, const op *o, shape s) {
+    choice c = {o, NULL, false, s};
+    return pick(v, &c, NULL);
 }
 
 const kernel *variants_pick_reversed_lerp(void) {

@@ -21,6 +21,7 @@ int command_run(const char *line) {
     setenv("H", home, 1);
     const char *device = getenv("ASSAY_DEVICE");
     setenv("D", device && *device ? device : "soft", 1);
+    setenv("ASSAY_TUNED", "off", 0); /* whatever table lies in results/ */
     snprintf(path, sizeof path, "/tmp/assay-test-%ld", (long)getpid());
     setenv("T", path, 1);
     free(output);

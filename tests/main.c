@@ -31,6 +31,7 @@
     X(cli_suite)                                                                                   \
     X(run_suite)                                                                                   \
     X(bench_suite)                                                                                 \
+    X(tune_suite)                                                                                  \
     X(against_suite)                                                                               \
     X(cuda_suite)                                                                                  \
     X(ci_suite)                                                                                    \

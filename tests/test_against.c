@@ -61,6 +61,13 @@ TEST one_that_writes_outside_is_not_timed_and_ours_is(void) {
     PASS();
 }
 
+TEST one_that_is_right_only_once_is_not_timed_and_ours_is(void) {
+    ASSERT_RUN(MATVEC OTHERS "others_once", 1);
+    ASSERT_SAYS("others_once run chained, warm");
+    ASSERT_SAYS("2 timed, 2 not timed");
+    PASS();
+}
+
 TEST several_are_timed_with_the_cases_that_they_are_for(void) {
     ASSERT_RUN(BENCH "matvec --shape 8x64,8x63 --variant plain --accumulate no --batch 1 "
                      "--format f32,q4_0 " OTHERS
@@ -79,7 +86,7 @@ TEST a_description_that_does_not_fit_is_refused_in_a_sentence(void) {
     static const struct {
         const char *edit, *says;
     } bad[] = {
-        {"s/^needs.*/neds 1/", "t.launch:7: there is no line 'neds'"},
+        {"s/^needs.*/neds 1/", "t.launch:8: there is no line 'neds'"},
         {"s/^op .*/op rmsnorm/", "none of the cases asked for is what others_right computes"},
         {"s/^op .*//", "the description has no line 'op'"},
         {"s/group 32,2/group/", "t.launch:3: a kernel is given as: kernel NAME"},
@@ -227,6 +234,7 @@ SUITE(against_suite) {
     RUN_TEST(json_has_rows_of_both_and_what_they_were_found_to_be);
     RUN_TEST(a_wrong_one_is_not_timed_and_ours_is);
     RUN_TEST(one_that_writes_outside_is_not_timed_and_ours_is);
+    RUN_TEST(one_that_is_right_only_once_is_not_timed_and_ours_is);
     RUN_TEST(several_are_timed_with_the_cases_that_they_are_for);
     RUN_TEST(a_description_that_does_not_fit_is_refused_in_a_sentence);
     RUN_TEST(mistakes_of_the_command_line_are_named);

@@ -58,7 +58,7 @@ TEST local_includes_are_read_beside_the_file(void) {
     char folder[] = "/tmp/assay-test-XXXXXX";
     ASSERT(mkdtemp(folder));
     ASSERT(load_with_include(folder,
-                             "#include \"inner.h\"\n#include \"inner.h\"\n"
+                             "#include \"inner.h\"\n#include \"./inner.h\"\n"
                              "kernel void k(device point *p) {}\n",
                              "#pragma once\nstruct point { float x; };\n"));
     ASSERT(msl_find_kernel(unit, "k", &why));

@@ -133,15 +133,17 @@ static void add_rivals(const delivery *s, size_t number, const wire_answer *a,
         if (!(c->rivals >> i & 1))
             continue;
         bench_other *other = &out->others[out->other_count++];
-        if (!v->refused && a) {
+        if (!v->refused && a && side < a->sides) {
             *other = (bench_other){.row = a->rows[side], .samples = samples[side]};
             side++;
             continue;
         }
-        const char *why = v->refused ? v->why : "not timed, because ours was not";
+        const char *why = v->refused ? v->why
+                          : a        ? a->error.text
+                                     : "not timed, because ours was not";
         other->row = wire_make_untimed(c, s->settings->rivals[i].name, s->facts, why);
         snprintf(other->row.variant, sizeof other->row.variant, BENCH_RIVAL);
-        other->skipped = v->skipped || !v->refused;
+        other->skipped = v->skipped || (!v->refused && !a);
     }
 }
 

@@ -13,7 +13,8 @@
 enum { WIRE_SIDES = 1 + BENCH_OTHERS, WIRE_TASK = 300 };
 
 typedef struct {
-    bool made;    /* else the error says why not */
+    bool made;    /* else the error says why not; with fewer sides than asked for, why others are
+                     missing */
     bool skipped; /* not made, because this device cannot run the case as written, or the rival is
                      not for it */
     err error;

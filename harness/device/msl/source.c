@@ -69,14 +69,18 @@ static bool is_known_header(const char *operand, const char *end) {
            (strncmp(operand, "<metal", 6) == 0 || strncmp(operand, "<simd/", 6) == 0);
 }
 
+/* A file is the same one however its path is written: a.h, b/../a.h. */
 static bool remember_once(splicer *s, const char *path, const char *source) {
+    char real[PATH_MAX];
     if (!strstr(source, "once"))
         return true;
+    if (!realpath(path, real))
+        snprintf(real, sizeof real, "%s", path);
     for (size_t i = 0; i < s->once_count; i++)
-        if (strcmp(s->once[i], path) == 0)
+        if (strcmp(s->once[i], real) == 0)
             return false;
     s->once = array_grow(s->once, s->once_count, &s->once_room, sizeof *s->once);
-    s->once[s->once_count++] = text_copy(path, strlen(path));
+    s->once[s->once_count++] = text_copy(real, strlen(real));
     return true;
 }
 

@@ -1,0 +1,202 @@
+/* choice: see choice.h. */
+#include "choice.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/formats/formats.h"
+#include "kernels/kernels.h"
+#include "kernels/record.h"
+
+/* Ways that are not kernels. They have no file; what they launch is in steps.c. */
+#define APART(f, shapes) {.name = "apart", .variant = "apart", .format = &format_##f},
+static const kernel apart[] = {FORMATS(APART)};
+
+#define RANGES(n)                                                                                  \
+    { .name = "attention_ranges:" #n, .variant = "ranges", .groups = n }
+static const kernel ranges[] = {RANGES(2),  RANGES(4),  RANGES(8),
+                                RANGES(14), RANGES(16), RANGES(32)};
+enum { RANGES_OF = 32 }; /* what the dimensions of a head must be a multiple of */
+
+static const op *const fused[] = {&qkv_rope_append_op, &gate_up_silu_op, &rmsnorm_matvec_op,
+                                  &matvec_batched_op};
+
+static bool is_fused(const op *o) {
+    size_t i = 0;
+    while (i < COUNT_OF(fused) && fused[i] != o)
+        i++;
+    return i < COUNT_OF(fused);
+}
+
+const kernel *choice_find_apart(const choice *c) {
+    for (size_t i = 0; i < COUNT_OF(apart) && is_fused(c->op); i++)
+        if (apart[i].format == c->format)
+            return &apart[i];
+    return NULL;
+}
+
+bool choice_is_apart(const kernel *way) {
+    return !way->file;
+}
+
+uint32_t choice_count_ranges(const kernel *way) {
+    return way->file || way->groups == 0 ? 1 : way->groups;
+}
+
+const kernel *choice_find_ranges(uint32_t count) {
+    for (size_t i = 0; i < COUNT_OF(ranges); i++)
+        if (ranges[i].groups == count)
+            return &ranges[i];
+    return NULL;
+}
+
+/* Ways -------------------------------------------------------------------------------------- */
+
+bool choice_takes(const choice *c, const kernel *way, err *e) {
+    if (choice_count_ranges(way) > 1)
+        return c->shape.dim[3] % RANGES_OF == 0 ||
+               err_set(e, EXIT_CANNOT, "takes heads of a multiple of %d dimensions", RANGES_OF);
+    if (way->format != c->format || way->accumulates != c->accumulates)
+        return err_set(e, EXIT_CANNOT, "is for another format or accumulation");
+    return choice_is_apart(way) || !c->op->accepts || c->op->accepts(way, &c->shape, e);
+}
+
+static size_t list_all(const choice *c, const kernel *ways[CHOICE_WAYS], bool taken_only) {
+    size_t count = 0;
+    const kernel *separate = choice_find_apart(c);
+    for (size_t i = 0; i < c->op->kernel_count && count < CHOICE_WAYS; i++)
+        if (!taken_only || choice_takes(c, &c->op->kernels[i], NULL))
+            ways[count++] = &c->op->kernels[i];
+    if (separate && count < CHOICE_WAYS)
+        ways[count++] = separate;
+    for (size_t i = 0; i < COUNT_OF(ranges) && c->op == &decode_attention_op; i++)
+        if (count < CHOICE_WAYS && (!taken_only || choice_takes(c, &ranges[i], NULL)))
+            ways[count++] = &ranges[i];
+    return count;
+}
+
+size_t choice_list_ways(const choice *c, const kernel *ways[CHOICE_WAYS]) {
+    return list_all(c, ways, true);
+}
+
+static const kernel *find_named(const choice *c, const char *name) {
+    const kernel *separate = choice_find_apart(c), *k = op_find_kernel(c->op, name);
+    if (separate && strcmp(name, separate->name) == 0)
+        return separate;
+    for (size_t i = 0; i < COUNT_OF(ranges) && c->op == &decode_attention_op; i++)
+        if (strcmp(name, ranges[i].name) == 0)
+            return &ranges[i];
+    return k;
+}
+
+const kernel *choice_find_way(const choice *c, const char *name, err *e) {
+    const kernel *k = find_named(c, name);
+    char text[CHOICE_TEXT];
+    err why = {.code = EXIT_OK};
+    choice_get_text(c, text, sizeof text);
+    if (!k)
+        err_set(e, EXIT_USAGE, "%s has no kernel '%.60s'", c->op->name, name);
+    else if (!choice_takes(c, k, &why)) {
+        err_set(e, EXIT_USAGE, "'%s' cannot do '%.70s': it %.80s", k->name, text, why.text);
+        k = NULL;
+    }
+    return k;
+}
+
+int choice_find_slide(const op *o, bool *is_tokens) {
+    static const char *const names[] = {"batch", "tokens", "rows", "kv_len"};
+    int at = 0;
+    for (const char *p = o->dims; *p; at++) {
+        size_t length = strcspn(p, " ");
+        for (size_t i = 0; i < COUNT_OF(names); i++)
+            if (strlen(names[i]) == length && strncmp(p, names[i], length) == 0) {
+                *is_tokens = i + 1 < COUNT_OF(names);
+                return at;
+            }
+        p += length;
+        p += strspn(p, " x");
+    }
+    *is_tokens = false;
+    return -1;
+}
+
+choice choice_of_kernel(const op *o, const kernel *k, const shape *s) {
+    choice c = {o, k->format, k->accumulates, *s};
+    bool is_tokens;
+    int at = choice_find_slide(o, &is_tokens);
+    if (is_tokens && c.shape.dim[at] == 0)
+        c.shape.dim[at] = 1;
+    return c;
+}
+
+/* Texts ------------------------------------------------------------------------------------- */
+
+void choice_get_format(const weight_format *f, char *text, size_t size) {
+    snprintf(text, size, "%s", f ? f->name : "");
+    for (; *text; text++)
+        *text = (char)tolower((unsigned char)*text);
+}
+
+const weight_format *choice_find_format(const char *name) {
+#define NAMED(f, shapes) {#f, &format_##f},
+    static const struct {
+        const char *name;
+        const weight_format *format;
+    } all[] = {FORMATS(NAMED)};
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        if (strcmp(all[i].name, name) == 0)
+            return all[i].format;
+    return NULL;
+}
+
+void choice_get_text(const choice *c, char *text, size_t size) {
+    char sizes[64], format[16];
+    shape_get_text(&c->shape, sizes, sizeof sizes);
+    choice_get_format(c->format, format, sizeof format);
+    snprintf(text, size, "%s%s%s%s %s", c->op->name, *format ? " " : "", format,
+             c->accumulates ? " +=" : "", sizes);
+}
+
+bool choice_parse(const char *text, choice *out, err *e) {
+    char copy[CHOICE_TEXT], *words[4] = {NULL}, *rest = copy;
+    size_t count = 0;
+    *out = (choice){.op = NULL};
+    snprintf(copy, sizeof copy, "%s", text);
+    for (; count < COUNT_OF(words) && (words[count] = strtok_r(rest, " ", &rest)); count++)
+        ;
+    bool ok = count >= 2 && (out->op = registry_find_op(words[0])) &&
+              shape_parse(words[count - 1], &out->shape);
+    for (size_t i = 1; ok && i + 1 < count; i++)
+        if (strcmp(words[i], "+=") == 0)
+            out->accumulates = true;
+        else
+            ok = (out->format = choice_find_format(words[i])) != NULL;
+    return ok ||
+           err_set(e, EXIT_USAGE, "'%.100s' is not a choice such as 'matvec q4_0 576x576x1'", text);
+}
+
+/* Order ------------------------------------------------------------------------------------- */
+
+static size_t find_place(const op *o) {
+    size_t i = 0;
+    while (i < registry_count && registry[i] != o)
+        i++;
+    return i;
+}
+
+static int compare_sizes(size_t a, size_t b) {
+    return (a > b) - (a < b);
+}
+
+int choice_compare(const choice *a, const choice *b) {
+    char a_format[16], b_format[16];
+    choice_get_format(a->format, a_format, sizeof a_format);
+    choice_get_format(b->format, b_format, sizeof b_format);
+    int order = compare_sizes(find_place(a->op), find_place(b->op));
+    order = order ? order : strcmp(a_format, b_format);
+    order = order ? order : a->accumulates - b->accumulates;
+    for (size_t i = 0; order == 0 && i < SHAPE_DIMS; i++)
+        order = compare_sizes(a->shape.dim[i], b->shape.dim[i]);
+    return order;
+}

@@ -1,0 +1,61 @@
+/* choice: what the tapes of a model choose among.
+ *
+ * A choice is an op, the format of its weights, whether it adds to its output, and a shape. Its
+ * ways are the kernels of the op that take the shape; for a fused op also "apart", a launch for
+ * each of its steps; for the attention of one token also "attention_ranges:N", the cache cut into
+ * N ranges. Which way is taken is decided by variants.h alone. */
+#pragma once
+
+#include "harness/check/op.h"
+#include "reference/quant.h"
+
+typedef struct {
+    const op *op;
+    const weight_format *format; /* NULL: it has no weights */
+    bool accumulates;
+    shape shape; /* as op.dims says; tokens are 1 or more */
+} choice;
+
+/* Who wants to know what is chosen. apart: fused ops are done in steps, so that the choices of the
+ * steps are seen too. */
+typedef struct choice_watch {
+    void (*observe)(void *context, const choice *c);
+    void *context;
+    bool apart;
+} choice_watch;
+
+enum { CHOICE_WAYS = 64, CHOICE_TEXT = 128 };
+
+/* The ways that take the shape, the kernels first. */
+size_t choice_list_ways(const choice *c, const kernel *ways[CHOICE_WAYS]);
+/* The way of this name. NULL with e set: the op has no such way, or it does not take the format,
+ * the accumulation or the shape. */
+const kernel *choice_find_way(const choice *c, const char *name, err *e);
+bool choice_takes(const choice *c, const kernel *way, err *e);
+
+/* "apart" for a choice; NULL: its op is not fused. */
+const kernel *choice_find_apart(const choice *c);
+/* Is the way several launches, not a kernel of the op? */
+bool choice_is_apart(const kernel *way);
+/* Into how many ranges a way of decode_attention cuts the cache; 1: it does not. */
+uint32_t choice_count_ranges(const kernel *way);
+/* The way that cuts it so; NULL: there is none. */
+const kernel *choice_find_ranges(uint32_t ranges);
+
+/* The choice that a kernel with a shape is a way of: shapes of one token may leave that out. */
+choice choice_of_kernel(const op *o, const kernel *k, const shape *s);
+
+/* The dimension along which measured shapes stand for others: tokens, rows or the length of the
+ * cache; -1: none. *is_tokens: 1 stands only for 1, because decoding has kernels of its own. */
+int choice_find_slide(const op *o, bool *is_tokens);
+
+/* "matvec q4_0 += 576x1536x8", and back. */
+void choice_get_text(const choice *c, char *text, size_t size);
+bool choice_parse(const char *text, choice *out, err *e);
+
+/* By op as the registry lists them, format, accumulation and shape: the order of tables. */
+int choice_compare(const choice *a, const choice *b);
+
+/* "q4_0"; "" for NULL, and back (NULL: there is none of this name). */
+void choice_get_format(const weight_format *f, char *text, size_t size);
+const weight_format *choice_find_format(const char *name);

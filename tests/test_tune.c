@@ -1,0 +1,428 @@
+/* Tests of what models choose among: choices and their ways, the table of the fastest, the models
+ * that follow it, and `assay tune`, which makes it. Times are never judged. */
+#include <greatest.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "harness/base/os.h"
+#include "kernels/kernels.h"
+#include "runner/model_check.h"
+#include "runner/steps.h"
+#include "runner/synth.h"
+#include "runner/tune.h"
+#include "support.h"
+
+SUITE(tune_suite);
+
+static char folder[512];
+static library *lib; /* the project's own kernels */
+static err e;
+
+#define ASSERT_OK(condition) ASSERTm(e.text, condition)
+
+static choice parse(const char *text) {
+    choice c = {.op = NULL};
+    choice_parse(text, &c, &e);
+    return c;
+}
+
+/* --- choices --- */
+
+TEST a_choice_reads_back_from_its_text(void) {
+    static const char *const texts[] = {"matvec q4_0 += 576x1536x8", "matvec q4_0 576x1536x1",
+                                        "rmsnorm 1x576", "qkv_rope_append q8_0 0x9x3x64x576x1"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char text[CHOICE_TEXT];
+        choice c;
+        ASSERT_OK(choice_parse(texts[i], &c, &e));
+        choice_get_text(&c, text, sizeof text);
+        ASSERT_STR_EQ(texts[i], text);
+    }
+    static const char *const wrong[] = {"matvec",         "matvec q9_9 1x32x1",
+                                        "nothing 1x1",    "matvec q4_0 -= 1x32x1",
+                                        "matvec q4_0 1x", ""};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        choice c;
+        ASSERT_FALSEm(wrong[i], choice_parse(wrong[i], &c, &e));
+        ASSERT_EQ(EXIT_USAGE, e.code);
+    }
+    PASS();
+}
+
+/* Whichever kernels there are. */
+TEST every_kernel_that_takes_the_shape_is_a_way(void) {
+    static const char *const texts[] = {"matvec q4_0 96x64x1", "matvec q4_0 += 96x256x8",
+                                        "matvec f32 5x7x1", "rmsnorm 3x64"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        choice c = parse(texts[i]);
+        const kernel *ways[CHOICE_WAYS];
+        size_t count = choice_list_ways(&c, ways), taken = 0;
+        for (size_t k = 0; k < c.op->kernel_count; k++) {
+            const kernel *one = &c.op->kernels[k];
+            taken += one->format == c.format && one->accumulates == c.accumulates &&
+                     c.op->accepts(one, &c.shape, NULL);
+        }
+        ASSERT_EQ_FMT(taken, count, "%zu");
+        ASSERT(count > 1);
+    }
+    PASS();
+}
+
+static bool has_way(const char *text, const char *name) {
+    choice c = parse(text);
+    return choice_find_way(&c, name, &e) != NULL;
+}
+
+TEST steps_and_ranges_are_ways_too(void) {
+    ASSERT(has_way("gate_up_silu q4_0 96x64x1", "apart"));
+    ASSERT(has_way("decode_attention 100x4x2x64", "attention_ranges:8"));
+    ASSERT_FALSE(has_way("decode_attention 100x4x2x20", "attention_ranges:8"));
+    ASSERT_FALSE(has_way("matvec q4_0 96x64x1", "apart"));
+    ASSERT_FALSE(has_way("rmsnorm 1x64", "attention_ranges:8"));
+    ASSERT_FALSE(has_way("matvec q4_0 96x64x8", "matvec_q4_0")); /* it takes one token */
+    ASSERT(strstr(e.text, "takes only one token"));
+    PASS();
+}
+
+/* Every launch of the steps passes its oracle, and the rule of either kind of device is a way. */
+TEST the_steps_of_a_fusion_are_right(const char *text) {
+    choice c = parse(text);
+    variants_basis v = {.facts = device_get_facts(support_get_device())};
+    device_facts gpu = *v.facts;
+    const kernel *ways[CHOICE_WAYS];
+    size_t count = choice_list_ways(&c, ways), tried = 0;
+    gpu.emulated = !gpu.emulated;
+    ASSERT_OK(variants_find_rule(v.facts, &c, &e) && variants_find_rule(&gpu, &c, &e));
+    for (size_t i = 0; i < count; i++) {
+        if (!choice_is_apart(ways[i]))
+            continue;
+        steps s = steps_new(&v, &c);
+        kernel_case built = case_new(&s.op, ways[i], &c.shape, INPUT_NORMAL);
+        check_result result;
+        ASSERT_OK(check_case(lib, &built, 1, &result, &e));
+        ASSERT_EQm(result.message, CHECK_PASS, result.verdict);
+        tried++;
+    }
+    ASSERT(tried > 0);
+    PASS();
+}
+
+/* --- the table --- */
+
+static void put(tuned *t, const char *text, const char *way) {
+    choice c = parse(text);
+    tuned_row r = tuned_row_new(&c);
+    r.way = choice_find_way(&c, way, &e);
+    tuned_put(t, &r);
+}
+
+static const char *find(const tuned *t, const char *text) {
+    choice c = parse(text);
+    const kernel *k = tuned_find(t, &c);
+    return k ? k->name : "";
+}
+
+TEST a_row_stands_for_more_tokens_up_to_the_next_row(void) {
+    tuned *t = tuned_new();
+    put(t, "matvec q4_0 96x64x64", "multi_token_matvec_q4_0_lean_rows");
+    put(t, "matvec q4_0 96x64x8", "multi_token_matvec_q4_0_reuse");
+    put(t, "matvec q4_0 96x64x1", "multi_token_matvec_q4_0_alone");
+    put(t, "decode_attention 1024x4x2x64", "attention_ranges:8");
+    put(t, "decode_attention 64x4x2x64", "decode_attention");
+    ASSERT_STR_EQ("multi_token_matvec_q4_0_alone", find(t, "matvec q4_0 96x64x1"));
+    ASSERT_STR_EQ("multi_token_matvec_q4_0_reuse", find(t, "matvec q4_0 96x64x2"));
+    ASSERT_STR_EQ("multi_token_matvec_q4_0_reuse", find(t, "matvec q4_0 96x64x63"));
+    ASSERT_STR_EQ("multi_token_matvec_q4_0_lean_rows", find(t, "matvec q4_0 96x64x64"));
+    ASSERT_STR_EQ("multi_token_matvec_q4_0_lean_rows", find(t, "matvec q4_0 96x64x999"));
+    ASSERT_STR_EQ("", find(t, "matvec q4_0 += 96x64x8"));
+    ASSERT_STR_EQ("", find(t, "matvec q8_0 96x64x8"));
+    ASSERT_STR_EQ("", find(t, "matvec q4_0 95x64x8"));
+    ASSERT_STR_EQ("decode_attention", find(t, "decode_attention 1x4x2x64"));
+    ASSERT_STR_EQ("decode_attention", find(t, "decode_attention 1023x4x2x64"));
+    ASSERT_STR_EQ("attention_ranges:8", find(t, "decode_attention 4096x4x2x64"));
+    tuned_free(t);
+    PASS();
+}
+
+static const results_meta *make_meta(void) {
+    static results_meta m;
+    m = results_meta_new("test", device_get_facts(support_get_device()), 1);
+    return &m;
+}
+
+static const char *get_name(void) {
+    return device_get_facts(support_get_device())->name;
+}
+
+TEST a_table_is_written_in_one_order_and_read_back(void) {
+    char a[600], b[600];
+    size_t bytes[2];
+    snprintf(a, sizeof a, "%s/new/a.csv", folder);
+    snprintf(b, sizeof b, "%s/b.csv", folder);
+    tuned *t = tuned_new(), *other = tuned_new();
+    put(t, "rmsnorm 1x64", "rmsnorm_simdgroup");
+    put(t, "matvec q4_0 96x64x8", "multi_token_matvec_q4_0_reuse");
+    t->items[0].ns = 12.5;
+    t->items[1].gain = 1.25;
+    snprintf(t->items[1].rule, sizeof t->items[1].rule, "a, \"quoted\" rule");
+    tuned_put(other, &t->items[1]);
+    tuned_put(other, &t->items[0]);
+    ASSERT_OK(tuned_write(t, make_meta(), a, &e) && tuned_write(other, make_meta(), b, &e));
+    char *first = os_read_file(a, &bytes[0], &e), *second = os_read_file(b, &bytes[1], &e);
+    ASSERT_OK(first && second);
+    ASSERT_STR_EQ(strstr(first, "op,"), strstr(second, "op,"));
+    tuned *back = tuned_read(a, get_name(), NULL, &e);
+    ASSERT_OK(back);
+    ASSERT_EQ(2, back->count);
+    for (size_t i = 0; i < 2; i++) {
+        ASSERT_EQ(0, choice_compare(&t->items[i].choice, &back->items[i].choice));
+        ASSERT_EQ(t->items[i].way, back->items[i].way);
+        ASSERT_STR_EQ(t->items[i].rule, back->items[i].rule);
+    }
+    ASSERT(back->items[0].ns == t->items[0].ns && isnan(back->items[1].ns));
+    ASSERT(back->items[1].gain == t->items[1].gain);
+    put(back, "rmsnorm 1x64", "rmsnorm_threadgroup"); /* in place of the other */
+    ASSERT_EQ(2, back->count);
+    ASSERT_STR_EQ("rmsnorm_threadgroup", find(back, "rmsnorm 1x64"));
+    tuned_free(back);
+    tuned_free(other);
+    tuned_free(t);
+    free(first);
+    free(second);
+    PASS();
+}
+
+/* By hand: nothing but the columns that are needed. */
+#define HEAD "op,format,accumulates,shape,kernel\n"
+
+static tuned *read_text(const char *text, size_t *lost) {
+    static char path[600];
+    snprintf(path, sizeof path, "%s/t.csv", folder);
+    return os_write_file(path, text, strlen(text), &e) ? tuned_read(path, get_name(), lost, &e)
+                                                       : NULL;
+}
+
+TEST a_table_that_is_not_right_is_answered_with_file_and_line(void) {
+    static const struct {
+        const char *text, *says;
+    } wrong[] = {
+        {"op,format\nmatvec,q4_0\n", "accumulates"},
+        {HEAD "matvec,q4_0,no,96x64x1\n", "t.csv:2"},
+        {HEAD "rmsnorm,,no,1x64,rmsnorm\nwhat,,no,1x64,rmsnorm\n", "t.csv:3: models have no"},
+        {HEAD "buffer_copy,,no,64,buffer_copy\n", "t.csv:2: models have no choice of an op"},
+        {HEAD "matvec,q9,no,96x64x1,matvec_q4_0\n", "no weight format is called 'q9'"},
+        {HEAD "matvec,q4_0,maybe,96x64x1,matvec_q4_0\n", "accumulates is yes or no"},
+        {HEAD "matvec,q4_0,no,96 by 64,matvec_q4_0\n", "is not a shape"},
+        {HEAD "matvec,q4_0,no,96x64x1,matvec_q4_9\n", "t.csv:2: matvec has no kernel"},
+        {HEAD "matvec,q4_0,yes,96x64x1,matvec_q4_0\n", "another format or accumulation"},
+        {HEAD "matvec,q4_0,no,96x64x8,matvec_q4_0\n", "takes only one token"},
+        {HEAD "rmsnorm,,no,1x64,rmsnorm\nrmsnorm,,no,1x64,rmsnorm\n", "t.csv:3: an earlier row"},
+        {"op,format,accumulates,shape,kernel,gpu_ns\nrmsnorm,,no,1x64,rmsnorm,fast\n", "t.csv:2"},
+        {"# device: another\n" HEAD, "a table of another device: 'another'"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ASSERT_FALSEm(wrong[i].text, read_text(wrong[i].text, NULL));
+        ASSERTm(e.text, strstr(e.text, wrong[i].says));
+        ASSERT_EQ(EXIT_USAGE, e.code);
+    }
+    size_t lost = 0;
+    tuned *t = read_text(HEAD "matvec,q4_0,no,96x64x1,gone\nrmsnorm,,no,1x64,rmsnorm_threadgroup\n",
+                         &lost);
+    ASSERT_OK(t);
+    ASSERT_EQ(1, lost);
+    ASSERT_EQ(1, t->count);
+    tuned_free(t);
+    PASS();
+}
+
+/* --- models --- */
+
+static size_t count_launches(const tape *t, const char *name) {
+    size_t count = 0;
+    for (size_t i = 0; i < t->count; i++)
+        count += strcmp(t->launches[i].pipeline->kernel, name) == 0;
+    return count;
+}
+
+static gguf *make_model(const char *shape_name) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s.gguf", folder, shape_name);
+    synth_options o = {.seed = 7, .type = gguf_find_type_name("Q4_0")};
+    const synth_shape *s = synth_find_shape(shape_name, &e);
+    return s && synth_write_model(s, path, &o, &e) ? gguf_open(path, &e) : NULL;
+}
+
+/* None of these is what a rule takes on the device. */
+TEST a_model_takes_what_its_table_says_and_is_still_right(void) {
+    const char *const kernels[] = {
+        "matvec_q4_0_accumulate_rowblock", "gate_up_silu_q4_0_tokens", "rmsnorm",
+        support_is_emulated() ? "decode_attention_threadgroup" : "decode_attention"};
+    enum { KERNELS = sizeof kernels / sizeof *kernels, LAYERS = 2, PROMPT = 9 };
+    gguf *g = make_model("tiny");
+    tuned *t = tuned_new();
+    ASSERT_OK(g);
+    put(t, "matvec q4_0 += 64x160x1", kernels[0]);
+    put(t, "gate_up_silu q4_0 160x64x1", kernels[1]);
+    put(t, "rmsnorm 1x64", kernels[2]);
+    put(t, "decode_attention 8x4x2x16", kernels[3]);
+    put(t, "matvec q4_0 += 64x160x8", "multi_token_matvec_q4_0_accumulate");
+    model *plain = model_new(lib, g, &(model_options){.context = 32}, &e);
+    model *m = model_new(lib, g, &(model_options){.context = 32, .tuned = t}, &e);
+    ASSERT_OK(plain && m);
+    tape *before = model_get_token_tape(plain, false, &e),
+         *now = model_get_token_tape(m, false, &e);
+    ASSERT_OK(before && now);
+    for (size_t i = 0; i < KERNELS; i++) {
+        ASSERT_EQ_FMTm(kernels[i], (size_t)0, count_launches(before, kernels[i]), "%zu");
+        ASSERTm(kernels[i], count_launches(now, kernels[i]) >= 1);
+    }
+    ASSERT_EQ(LAYERS, count_launches(now, kernels[0]));
+    uint32_t prompt[PROMPT] = {1, 5, 2, 7, 9, 4, 3, 8, 6};
+    model_check_options o = {
+        .prompt = prompt, .prompt_tokens = PROMPT, .tokens = 4, .reference_tokens = PROMPT};
+    model_report report;
+    ASSERT_OK(model_check(m, &o, &report, &e));
+    for (size_t i = 0; i < report.count; i++)
+        ASSERTm(report.rows[i].found, report.rows[i].passed);
+    model_free(m);
+    model_free(plain);
+    tuned_free(t);
+    gguf_free(g);
+    PASS();
+}
+
+/* Everything that the tapes choose among can be tuned; the parts come before the whole. */
+TEST the_choices_of_a_model_are_found(const char *shape_name, const char *has) {
+    static const uint32_t tokens[] = {1, 8};
+    choice_list all = {.items = NULL};
+    gguf *g = make_model(shape_name);
+    ASSERT_OK(g && tune_list_model(lib, g, tokens, 2, &all, &e));
+    choice_list_sort(&all);
+    size_t first_whole = all.count, found = 0;
+    for (size_t i = 0; i < all.count; i++) {
+        char text[CHOICE_TEXT];
+        const choice *c = &all.items[i];
+        choice_get_text(c, text, sizeof text);
+        ASSERT_OK(variants_find_rule(device_get_facts(support_get_device()), c, &e));
+        ASSERTm(text, choice_list_ways(c, (const kernel *[CHOICE_WAYS]){NULL}) > 0);
+        if (choice_find_apart(c) && first_whole == all.count)
+            first_whole = i;
+        ASSERT(choice_find_apart(c) || i < first_whole);
+        found += strcmp(text, has) == 0;
+    }
+    ASSERT_EQ(1, found);
+    choice_list_free(&all);
+    gguf_free(g);
+    PASS();
+}
+
+/* --- the verb --- */
+
+#define TUNE "$A tune --device soft --budget 0.01 --out $T/tuned.csv "
+
+TEST tune_writes_a_row_per_choice_and_keeps_the_others(void) {
+    ASSERT_RUN("rm -rf $T; " TUNE "rmsnorm --shape 1x33,1x64", 0);
+    ASSERT_SAYS("2 choices decided");
+    ASSERT_RUN("grep -c '^rmsnorm,,no,1x[36][34],rmsnorm' $T/tuned.csv", 0);
+    ASSERT_SAYS("2");
+    ASSERT_RUN(TUNE "rmsnorm --shape 1x64,1x96 --resume --json", 0);
+    ASSERT_SAYS("1 of 2 choices are already there");
+    ASSERT_SAYS("\"shape\": \"1x96\"");
+    ASSERT_SAYS("\"state\": \"timed\"");
+    ASSERT_RUN("grep -c ^rmsnorm, $T/tuned.csv", 0);
+    ASSERT_SAYS("3");
+    ASSERT_RUN(TUNE "--stale", 0);
+    ASSERT_SAYS("nothing to time");
+    ASSERT_RUN("ASSAY_TUNED=$T/tuned.csv $A info --device soft --field tuned", 0);
+    ASSERT_SAYS("tuned.csv, 3 choices");
+    ASSERT_RUN("ASSAY_TUNED=$T/tuned.csv $A bench rmsnorm --variant tuned --shape 1x64 "
+               "--budget 0.01 --device soft --out $T/b.csv",
+               0);
+    ASSERT_SAYS("1 timed");
+    ASSERT_SAYS("+tuned");
+    PASS();
+}
+
+TEST a_kernel_that_changed_makes_its_rows_stale(void) {
+    ASSERT_RUN("rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/. $T/k; " TUNE "rmsnorm --shape 1x33",
+               0);
+    ASSERT_RUN(
+        "echo '// changed' >> $T/k/rmsnorm.metal; " TUNE "softmax --kernels $T/k --shape 1x33", 2);
+    ASSERT_SAYS("models have no choice of an op 'softmax'");
+    ASSERT_RUN(TUNE "layer_norm --kernels $T/k --shape 1x33", 0);
+    ASSERT_SAYS("1 other row is of kernels that have changed since: assay tune --stale");
+    ASSERT_RUN(TUNE "--kernels $T/k --stale", 0);
+    ASSERT_SAYS("1 choice decided");
+    ASSERT_RUN(TUNE "--kernels $T/k --stale", 0);
+    ASSERT_SAYS("nothing to time");
+    PASS();
+}
+
+/* Both are wrong and as fast as a kernel can be: one that writes too little, and the rule's. */
+TEST a_wrong_kernel_is_never_chosen(void) {
+    ASSERT_RUN("rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/. $T/k; "
+               "sed '/^kernel void rmsnorm_rows_simdgroup/,/^}/s/{$/{ return;/' "
+               "$H/kernels/rmsnorm.metal > $T/k/rmsnorm.metal; " TUNE
+               "--kernels $T/k rmsnorm --shape 1x64",
+               1);
+    ASSERT_SAYS("WRONG, not chosen");
+    ASSERT_SAYS("1 kernel is wrong");
+    ASSERT_RUN("grep -c '^rmsnorm,,no,1x64,rmsnorm_rows_simdgroup' $T/tuned.csv", 1);
+    ASSERT_RUN("sed '/^kernel void rmsnorm_simdgroup/,/^}/s/{$/{ return;/' "
+               "$H/kernels/rmsnorm.metal > $T/k/rmsnorm.metal; " TUNE
+               "--kernels $T/k rmsnorm --shape 1x64",
+               1);
+    ASSERT_SAYS("WRONG, not chosen");
+    ASSERT_RUN("grep -c '^rmsnorm,,no,1x64,rmsnorm_simdgroup,' $T/tuned.csv", 1);
+    ASSERT_RUN("grep -c '^rmsnorm,,no,1x64,rmsnorm' $T/tuned.csv", 0);
+    PASS();
+}
+
+TEST a_bad_table_stops_a_model_unless_it_is_switched_off(void) {
+    ASSERT_RUN("rm -rf $T; mkdir $T; printf '" HEAD "rmsnorm,,no,1x64,gone\\n' > $T/bad.csv; "
+               "ASSAY_TUNED=$T/bad.csv $A model check -p 2 -n 1 --device soft",
+               2);
+    ASSERT_SAYS("bad.csv:2: rmsnorm has no kernel 'gone'");
+    ASSERT_RUN("ASSAY_TUNED=$T/bad.csv $A model check -p 2 -n 1 --device soft --no-tuned", 0);
+    ASSERT_RUN("ASSAY_TUNED=$T/none.csv $A model check -p 2 -n 1 --device soft", 2);
+    ASSERT_RUN(TUNE "matvec --shape 1x2x3x4x5", 2);
+    ASSERT_SAYS("its sizes are out x in x batch");
+    ASSERT_RUN(TUNE "--shape 1x2", 2);
+    ASSERT_SAYS("--shape needs the op");
+    ASSERT_RUN("rm -rf $T", 0);
+    PASS();
+}
+
+SUITE(tune_suite) {
+    if (!os_make_scratch(folder, sizeof folder, &e) || !support_get_device() ||
+        !(lib = library_new(support_get_device(), NULL, &e))) {
+        fprintf(stderr, "no device for the suite tune: %s\n", e.text);
+        return;
+    }
+    RUN_TEST(a_choice_reads_back_from_its_text);
+    RUN_TEST(every_kernel_that_takes_the_shape_is_a_way);
+    RUN_TEST(steps_and_ranges_are_ways_too);
+    RUN_TESTp(the_steps_of_a_fusion_are_right, "qkv_rope_append q4_0 3x4x2x32x64x1");
+    RUN_TESTp(the_steps_of_a_fusion_are_right, "qkv_rope_append q8_0 0x4x2x32x64x3");
+    RUN_TESTp(the_steps_of_a_fusion_are_right, "gate_up_silu q4_0 96x64x1");
+    RUN_TESTp(the_steps_of_a_fusion_are_right, "gate_up_silu q4_0 96x64x5");
+    RUN_TESTp(the_steps_of_a_fusion_are_right, "rmsnorm_matvec q4_0 96x64");
+    RUN_TESTp(the_steps_of_a_fusion_are_right, "matvec_batched q4_0 32x9x0x64");
+    RUN_TESTp(the_steps_of_a_fusion_are_right, "decode_attention 70x4x2x32");
+    RUN_TEST(a_row_stands_for_more_tokens_up_to_the_next_row);
+    RUN_TEST(a_table_is_written_in_one_order_and_read_back);
+    RUN_TEST(a_table_that_is_not_right_is_answered_with_file_and_line);
+    RUN_TEST(a_model_takes_what_its_table_says_and_is_still_right);
+    RUN_TESTp(the_choices_of_a_model_are_found, "tiny", "matvec q4_0 += 64x160x8");
+    RUN_TESTp(the_choices_of_a_model_are_found, "rwkv7-tiny", "matvec q4_0 += 128x256x8");
+    RUN_TEST(tune_writes_a_row_per_choice_and_keeps_the_others);
+    RUN_TEST(a_kernel_that_changed_makes_its_rows_stale);
+    RUN_TEST(a_wrong_kernel_is_never_chosen);
+    RUN_TEST(a_bad_table_stops_a_model_unless_it_is_switched_off);
+    library_free(lib);
+    os_remove_folder(folder);
+}
