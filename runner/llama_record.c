@@ -210,10 +210,9 @@ static bool record_head(model *m, tape *t, uint32_t tokens, err *e) {
           normed = model_take_row(l->scratch.normed, 0, hidden);
     tape_mark(t, "head");
     const weight *head = &l->weights.head;
-    const kernel *fused =
-        fuses_norms(m)
-            ? variants_pick_normed_matvec(&m->variants, head->format, head->rows, head->columns)
-            : NULL;
+    const kernel *fused = fuses_norms(m) ? variants_pick_normed_matvec(&m->variants, head->format,
+                                                                       head->rows, head->columns)
+                                         : NULL;
     if (fused)
         return rmsnorm_matvec_record(t, fused, last, l->weights.norm.at, head->at, m->logits,
                                      head->rows, head->columns, l->shape.eps, e);

@@ -1,5 +1,6 @@
 /* Tests of what models choose among: choices and their ways, the table of the fastest, the models
  * that follow it, and `assay tune`, which makes it. Times are never judged. */
+#include <glob.h>
 #include <greatest.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "kernels/kernels.h"
 #include "runner/model_check.h"
@@ -245,6 +247,25 @@ TEST a_table_that_is_not_right_is_answered_with_file_and_line(void) {
     PASS();
 }
 
+/* A kernel that was renamed since would stop every model on that device. */
+TEST every_table_that_is_stored_can_be_read(void) {
+    glob_t found;
+    size_t count = 0;
+    if (glob(support_get_path("results/*/tuned.csv"), 0, NULL, &found) == 0)
+        for (; count < found.gl_pathc; count++) {
+            csv_file *f = csv_read(found.gl_pathv[count], &e);
+            ASSERT_OK(f && csv_get_meta(f, "device"));
+            tuned *t = tuned_read(found.gl_pathv[count], csv_get_meta(f, "device"), NULL, &e);
+            ASSERT_OK(t && t->count > 0);
+            tuned_free(t);
+            csv_file_free(f);
+        }
+    globfree(&found);
+    if (count == 0)
+        SKIPm("no table is stored in results/");
+    PASS();
+}
+
 /* --- models --- */
 
 static size_t count_launches(const tape *t, const char *name) {
@@ -426,6 +447,7 @@ SUITE(tune_suite) {
     RUN_TEST(the_row_with_the_nearest_number_of_tokens_holds);
     RUN_TEST(a_table_is_written_in_one_order_and_read_back);
     RUN_TEST(a_table_that_is_not_right_is_answered_with_file_and_line);
+    RUN_TEST(every_table_that_is_stored_can_be_read);
     RUN_TEST(a_model_takes_what_its_table_says_and_is_still_right);
     RUN_TESTp(the_choices_of_a_model_are_found, "tiny", "matvec q4_0 += 64x160x8");
     RUN_TESTp(the_choices_of_a_model_are_found, "rwkv7-tiny", "matvec q4_0 += 128x256x8");
