@@ -409,6 +409,22 @@ TEST a_wrong_kernel_is_never_chosen(void) {
     PASS();
 }
 
+/* The rule's kernel waits a hundred times as long as another one works. */
+TEST a_kernel_that_is_far_faster_replaces_the_rules(void) {
+    ASSERT_RUN(
+        "rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/. $T/k; "
+        "sed '/^kernel void rmsnorm_simdgroup/,/^}/s/{$/{ for (volatile uint z = 0; z < 20000; "
+        "z++) ;/' "
+        "$H/kernels/rmsnorm.metal > $T/k/rmsnorm.metal; " TUNE
+        "--kernels $T/k rmsnorm --shape 1x64",
+        0);
+    ASSERT_SAYS("1 choice decided, 1 otherwise than by the rules");
+    ASSERT_RUN(
+        "grep -c '^rmsnorm,,no,1x64,rmsnorm[a-z_]*,[0-9.e+]*,rmsnorm_simdgroup,' $T/tuned.csv", 0);
+    ASSERT_RUN("grep -c '^rmsnorm,,no,1x64,rmsnorm_simdgroup,' $T/tuned.csv", 1);
+    PASS();
+}
+
 TEST a_bad_table_stops_a_model_unless_it_is_switched_off(void) {
     ASSERT_RUN("rm -rf $T; mkdir $T; printf '" HEAD "rmsnorm,,no,1x64,gone\\n' > $T/bad.csv; "
                "ASSAY_TUNED=$T/bad.csv $A model check -p 2 -n 1 --device soft",
@@ -454,6 +470,7 @@ SUITE(tune_suite) {
     RUN_TEST(tune_writes_a_row_per_choice_and_keeps_the_others);
     RUN_TEST(a_kernel_that_changed_makes_its_rows_stale);
     RUN_TEST(a_wrong_kernel_is_never_chosen);
+    RUN_TEST(a_kernel_that_is_far_faster_replaces_the_rules);
     RUN_TEST(a_bad_table_stops_a_model_unless_it_is_switched_off);
     library_free(lib);
     os_remove_folder(folder);
