@@ -20,7 +20,7 @@ static struct {
     const char *out;
     bool quick, resume, stale, list, explain, json, worker;
 } settings = {
-    .tune = {.seed = 1, .budget_s = 0.3, .timeout_s = 180, .min_effect = 3, .math = MATH_DEFAULT},
+    .tune = {.seed = 1, .budget_s = 0.3, .timeout_s = 180, .min_effect = 10, .math = MATH_DEFAULT},
     .query = {.presets = "smollm-135m,rwkv7-0.1b",
               .type = "q4_0",
               .tokens = {.items = {1, 8, 64, 512}, .count = 4}}};
@@ -44,7 +44,7 @@ static const option options[] = {
                    "seconds of samples per kernel that comes near, about (default 0.3)"),
     FLAG_OPTION("quick", &settings.quick, "a budget of 0.1 s"),
     PERCENT_OPTION("min-effect", &settings.tune.min_effect, "PERCENT",
-                   "smallest gain that replaces the rule's kernel (default 3)"),
+                   "smallest gain that replaces the rule's kernel (default 10)"),
     TEXT_OPTION("cache", &settings.tune.cache, "C",
                 "warm or cold (default: cold on a GPU, warm on the software device)"),
     FLAG_OPTION("resume", &settings.resume,
