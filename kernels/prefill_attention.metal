@@ -8,6 +8,9 @@
 using namespace metal;
 
 #include "attention.h"
+#include "early.h"
+
+#include "attention_spread.h"
 
 // A threadgroup is one simdgroup and computes one head of one token, as decode_attention does.
 // Reads the cache again for every token. The first variant: what n_tokens launches of
@@ -158,4 +161,31 @@ kernel void prefill_attention_queryblock(device const float *q [[buffer(0)]],
         for (uint i = 0; d < head_dim && i < min(4u, n_tokens - token); i++)
             out[(size_t(token + i) * n_heads + group.x) * head_dim + d] = parts[part][i] / sum[i];
     }
+}
+
+// A threadgroup of 512 computes one head of one token (attention_spread.h). head_dim is a multiple of
+// 32: prefill_attention_record refuses anything else. For a few tokens, which do not fill a GPU
+// otherwise.
+kernel void prefill_attention_spread(device const float *q [[buffer(0)]],
+                                     device const float *k_cache [[buffer(1)]],
+                                     device const float *v_cache [[buffer(2)]],
+                                     device float *out [[buffer(3)]],
+                                     constant uint &n_heads [[buffer(4)]],
+                                     constant uint &n_kv_heads [[buffer(5)]],
+                                     constant uint &head_dim [[buffer(6)]],
+                                     constant uint &start [[buffer(7)]],
+                                     constant float &scale [[buffer(8)]],
+                                     constant uint &n_tokens [[buffer(9)]],
+                                     uint2 group [[threadgroup_position_in_grid]],
+                                     uint thread_index [[thread_index_in_threadgroup]],
+                                     uint lane [[thread_index_in_simdgroup]],
+                                     uint sg [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float2 found[16];
+    threadgroup float4 parts[16 * 64];
+    EARLY_LOADS(0); // only the scalars
+    const attention_head h =
+        attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
+    const size_t at = (size_t(group.y) * n_heads + group.x) * head_dim;
+    spread_head(q + at, h, out + at, nullptr, start + group.y + 1, found,
+                (threadgroup float *)parts, thread_index, lane, sg);
 }

@@ -128,13 +128,15 @@ static const kernel *rule_normed_matvec(const device_facts *d, const choice *c, 
                                                     : find_variant(&rmsnorm_matvec_op, "onepass");
 }
 
-/* Blocks of keys in threadgroup memory pay where simdgroups run side by side. */
+/* On a GPU a few tokens need a whole threadgroup for each head to fill it, and for more of them blocks
+ * of keys in threadgroup memory pay. */
 static const kernel *rule_prefill_attention(const device_facts *d, const choice *c, err *e) {
     uint32_t tokens = c->shape.dim[0], head_dim = c->shape.dim[4];
-    const kernel *blocks = find_variant(&prefill_attention_op, "blocks");
-    bool is_long = !d->emulated && tokens > FEW_TOKENS && head_dim % blocks->multiple_of == 0;
+    const kernel *any = find_variant(&prefill_attention_op, "queryblock");
+    const kernel *k =
+        find_variant(&prefill_attention_op, tokens > FEW_TOKENS ? "blocks" : "spread");
     (void)e;
-    return is_long ? blocks : find_variant(&prefill_attention_op, "queryblock");
+    return d->emulated || head_dim % k->multiple_of != 0 ? any : k;
 }
 
 /* Fewer launches are worth more on a GPU than the better kernel for each product. */

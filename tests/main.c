@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/base/toolchain.h"
+
 /* Those that take long come first: the last ones are short, and no core waits. */
 #define SUITES(X)                                                                                  \
     X(more_kernels_suite)                                                                          \
@@ -177,6 +179,8 @@ static bool is_wanted(const suite *s, int count, char **names) {
 static bool run_suites(int count, char **names, report *sum) {
     job jobs[AT_A_TIME] = {{.what = NULL}};
     bool ok = true;
+    char clang[4096];
+    toolchain_find_clang(clang, sizeof clang, NULL, 0, NULL); /* asked once, for all suites */
     for (size_t i = 0; ok && i < SUITE_COUNT; i++) {
         if (!is_wanted(&suites[i], count, names))
             continue;
