@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "harness/base/array.h"
+#include "harness/base/os.h"
 #include "output.h"
 #include "runner/tune.h"
 #include "tune_choices.h"
@@ -70,6 +71,7 @@ typedef struct {
     tune_table shown;
     size_t done, changed, failed, wrong;
     size_t stale; /* rows that this run leaves as they are */
+    uint64_t start_ns;
 } run;
 
 /* Rows that there are ------------------------------------------------------------------------ */
@@ -179,7 +181,7 @@ static exit_code finish(const run *r) {
         fprintf(stderr, ", %zu not decided", r->failed);
     if (r->wrong > 0)
         fprintf(stderr, "; %zu kernel%s wrong", r->wrong, r->wrong == 1 ? " is" : "s are");
-    fprintf(stderr, "; table in %s\n", r->path);
+    fprintf(stderr, "; %.0f s; table in %s\n", (double)(os_now_ns() - r->start_ns) * 1e-9, r->path);
     if (r->stale > 0)
         fprintf(stderr, "%zu other row%s of kernels that have changed since: assay tune --stale\n",
                 r->stale, r->stale == 1 ? " is" : "s are");
@@ -217,6 +219,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     settings.query.filter_count = count;
     settings.query.seed = settings.tune.seed;
     exit_code code = EXIT_OK;
+    r.start_ns = os_now_ns();
     if (!prepare(&r, &facts, e))
         code = e->code;
     else if (settings.list)

@@ -1,5 +1,6 @@
 /* Tests of what models choose among: choices and their ways, the table of the fastest, the models
  * that follow it, and `assay tune`, which makes it. Times are never judged. */
+#include <glob.h>
 #include <greatest.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "kernels/kernels.h"
 #include "runner/model_check.h"
@@ -245,6 +247,25 @@ TEST a_table_that_is_not_right_is_answered_with_file_and_line(void) {
     PASS();
 }
 
+/* A kernel that was renamed since would stop every model on that device. */
+TEST every_table_that_is_stored_can_be_read(void) {
+    glob_t found;
+    size_t count = 0;
+    if (glob(support_get_path("results/*/tuned.csv"), 0, NULL, &found) == 0)
+        for (; count < found.gl_pathc; count++) {
+            csv_file *f = csv_read(found.gl_pathv[count], &e);
+            ASSERT_OK(f && csv_get_meta(f, "device"));
+            tuned *t = tuned_read(found.gl_pathv[count], csv_get_meta(f, "device"), NULL, &e);
+            ASSERT_OK(t && t->count > 0);
+            tuned_free(t);
+            csv_file_free(f);
+        }
+    globfree(&found);
+    if (count == 0)
+        SKIPm("no table is stored in results/");
+    PASS();
+}
+
 /* --- models --- */
 
 static size_t count_launches(const tape *t, const char *name) {
@@ -388,6 +409,22 @@ TEST a_wrong_kernel_is_never_chosen(void) {
     PASS();
 }
 
+/* The rule's kernel waits a hundred times as long as another one works. */
+TEST a_kernel_that_is_far_faster_replaces_the_rules(void) {
+    ASSERT_RUN(
+        "rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/. $T/k; "
+        "sed '/^kernel void rmsnorm_simdgroup/,/^}/s/{$/{ for (volatile uint z = 0; z < 20000; "
+        "z++) ;/' "
+        "$H/kernels/rmsnorm.metal > $T/k/rmsnorm.metal; " TUNE
+        "--kernels $T/k rmsnorm --shape 1x64",
+        0);
+    ASSERT_SAYS("1 choice decided, 1 otherwise than by the rules");
+    ASSERT_RUN(
+        "grep -c '^rmsnorm,,no,1x64,rmsnorm[a-z_]*,[0-9.e+]*,rmsnorm_simdgroup,' $T/tuned.csv", 0);
+    ASSERT_RUN("grep -c '^rmsnorm,,no,1x64,rmsnorm_simdgroup,' $T/tuned.csv", 1);
+    PASS();
+}
+
 TEST a_bad_table_stops_a_model_unless_it_is_switched_off(void) {
     ASSERT_RUN("rm -rf $T; mkdir $T; printf '" HEAD "rmsnorm,,no,1x64,gone\\n' > $T/bad.csv; "
                "ASSAY_TUNED=$T/bad.csv $A model check -p 2 -n 1 --device soft",
@@ -426,12 +463,14 @@ SUITE(tune_suite) {
     RUN_TEST(the_row_with_the_nearest_number_of_tokens_holds);
     RUN_TEST(a_table_is_written_in_one_order_and_read_back);
     RUN_TEST(a_table_that_is_not_right_is_answered_with_file_and_line);
+    RUN_TEST(every_table_that_is_stored_can_be_read);
     RUN_TEST(a_model_takes_what_its_table_says_and_is_still_right);
     RUN_TESTp(the_choices_of_a_model_are_found, "tiny", "matvec q4_0 += 64x160x8");
     RUN_TESTp(the_choices_of_a_model_are_found, "rwkv7-tiny", "matvec q4_0 += 128x256x8");
     RUN_TEST(tune_writes_a_row_per_choice_and_keeps_the_others);
     RUN_TEST(a_kernel_that_changed_makes_its_rows_stale);
     RUN_TEST(a_wrong_kernel_is_never_chosen);
+    RUN_TEST(a_kernel_that_is_far_faster_replaces_the_rules);
     RUN_TEST(a_bad_table_stops_a_model_unless_it_is_switched_off);
     library_free(lib);
     os_remove_folder(folder);
