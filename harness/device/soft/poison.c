@@ -53,12 +53,23 @@ static void make_file(void) {
     free(text);
 }
 
+/* Pages may be smaller than ALIGNMENT: more is mapped, and what is too much given back. */
+static char *map_aligned(size_t all) {
+    char *at = mmap(NULL, all + ALIGNMENT, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        return NULL;
+    size_t before = (ALIGNMENT - (uintptr_t)at % ALIGNMENT) % ALIGNMENT;
+    if (before > 0)
+        munmap(at, before);
+    munmap(at + before + all, ALIGNMENT - before);
+    return at + before;
+}
+
 static char *map_lazily(size_t all) {
     pthread_once(&once, make_file);
-    int flags = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE;
-    char *at =
-        pattern_file < 0 ? MAP_FAILED : mmap(NULL, all, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (at == MAP_FAILED)
+    char *at = pattern_file < 0 ? NULL : map_aligned(all);
+    if (!at)
         return NULL;
     for (size_t done = ALIGNMENT; done < all; done += FILE_BYTES) {
         size_t part = all - done < FILE_BYTES ? all - done : FILE_BYTES;
