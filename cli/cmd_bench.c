@@ -264,8 +264,7 @@ static bool choose_cases(const run *r, bench_list *out, err *e) {
 
 /* --variant tuned is not the name of a variant. */
 static bool open_tuned(run *r, const device_facts *f, err *e) {
-    char path[PATH_MAX];
-    if (!tuned_open(f, &r->tuned, path, sizeof path, e))
+    if (!tuned_open(f, &r->tuned, e))
         return false;
     r->picks = (variants_basis){.facts = f, .table = r->tuned};
     const char *asked = settings.query.axes.variants;

@@ -94,15 +94,15 @@ static void print_tools(void) {
 }
 
 static void print_tuned(const device_facts *f) {
-    char path[PATH_MAX], text[PATH_MAX + 64];
+    char text[PATH_MAX + 64];
     tuned *t;
     err e = {.code = EXIT_OK};
-    if (!tuned_open(f, &t, path, sizeof path, &e))
+    if (!tuned_open(f, &t, &e))
         snprintf(text, sizeof text, "%s", e.text);
     else if (!t)
         snprintf(text, sizeof text, "no table: kernels by rules (assay tune makes one)");
     else
-        snprintf(text, sizeof text, "%s, %zu choices", path, t->count);
+        snprintf(text, sizeof text, "%s, %zu choices", t->path, t->count);
     print_line("tuned", text);
     tuned_free(t);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/check/suite.h"
+#include "harness/base/array.h"
 #include "output.h"
 #include "runner/tune.h"
 #include "tune_choices.h"
@@ -19,7 +19,7 @@ static struct {
     const char *out;
     bool quick, resume, stale, list, explain, json, worker;
 } settings = {
-    .tune = {.seed = 1, .budget_s = 0.3, .timeout_s = 180, .min_effect = 3, .math = MATH_DEFAULT},
+    .tune = {.seed = 1, .budget_s = 0.3, .timeout_s = 180, .min_effect = 10, .math = MATH_DEFAULT},
     .query = {.presets = "smollm-135m,rwkv7-0.1b",
               .type = "q4_0",
               .tokens = {.items = {1, 8, 64, 512}, .count = 4}}};
@@ -43,7 +43,7 @@ static const option options[] = {
                    "seconds of samples per kernel that comes near, about (default 0.3)"),
     FLAG_OPTION("quick", &settings.quick, "a budget of 0.1 s"),
     PERCENT_OPTION("min-effect", &settings.tune.min_effect, "PERCENT",
-                   "smallest gain that replaces the rule's kernel (default 3)"),
+                   "smallest gain that replaces the rule's kernel (default 10)"),
     TEXT_OPTION("cache", &settings.tune.cache, "C",
                 "warm or cold (default: cold on a GPU, warm on the software device)"),
     FLAG_OPTION("resume", &settings.resume,
@@ -147,9 +147,7 @@ static bool prepare(run *r, device_facts *f, err *e) {
 
 static bool deliver(void *context, const choice *c, const tune_outcome *o, err *e) {
     run *r = context;
-    tune_outcome *signed_one = malloc(sizeof *signed_one);
-    if (!signed_one)
-        return err_set(e, EXIT_CANNOT, "no memory for a row");
+    tune_outcome *signed_one = array_new(1, sizeof *signed_one);
     *signed_one = *o;
     tuned_row *row = &signed_one->row;
     snprintf(row->date, sizeof row->date, "%.23s", results_meta_find(&r->meta, "date"));
@@ -204,6 +202,11 @@ static exit_code decide(run *r, const device_facts *f, err *e) {
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
     static run r;
     device_facts facts;
+    timing_cache cache;
+    if (settings.tune.cache && !timing_find_cache(settings.tune.cache, &cache)) {
+        err_set(e, EXIT_USAGE, "--cache is warm or cold, not '%.40s'", settings.tune.cache);
+        return e->code;
+    }
     if (settings.quick)
         settings.tune.budget_s = QUICK_S;
     if (settings.worker) {

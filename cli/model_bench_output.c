@@ -328,4 +328,6 @@ void bench_output_end(bench_output *o) {
         fputs("\n]\n", o->out);
     if (o->format == BENCH_MD)
         fputs("\nbuild: assay " ASSAY_VERSION "\n", o->out);
+    if (o->format == BENCH_MD && o->model->tuned)
+        fprintf(o->out, "kernels: %s\n", o->model->tuned->path);
 }

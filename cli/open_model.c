@@ -1,6 +1,5 @@
 #include "open_model.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,9 +59,8 @@ bool open_model_on(open_model *s, const char *kind, math_mode math, const model_
     if (!s->lib)
         return false;
     library_set_watch(s->lib, watch_compiling, s);
-    char table[PATH_MAX];
     model_options how = *o;
-    if (!tuned_open(device_get_facts(s->device), &s->tuned, table, sizeof table, e))
+    if (!tuned_open(device_get_facts(s->device), &s->tuned, e))
         return false;
     how.tuned = s->tuned;
     s->model = model_new(s->lib, s->file, &how, e);

@@ -1,6 +1,5 @@
 #include "tune_choices.h"
 
-#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -89,16 +89,14 @@ static void print_way(FILE *out, const tune_way *w) {
     static const char *const states[] = {"timed", "far", "wrong", "cannot"};
     fputs("{", out);
     json_print_field(out, "kernel", w->name);
-    fputs(", ", out);
-    json_print_field(out, "state", states[w->state]);
+    json_add_field(out, "state", states[w->state]);
     fputs(", \"gpu_ns\": ", out);
     json_print_number(out, w->ns, false);
     fputs(", \"iqr_ns\": ", out);
     json_print_number(out, w->iqr, false);
     fputs(", \"gain\": ", out);
     json_print_number(out, w->gain, false);
-    fputs(", ", out);
-    json_print_field(out, "message", w->why);
+    json_add_field(out, "message", w->why);
     fputs("}", out);
 }
 

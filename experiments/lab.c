@@ -1,7 +1,6 @@
 /* lab: see lab.h. Models are in lab_model.c. */
 #include "lab.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,10 +36,8 @@ lab *lab_new(const lab_options *o, err *e) {
     lab *l = array_new(1, sizeof *l);
     meter_options how = make_options(o->level);
     l->options = *o;
-    char table[PATH_MAX];
     if ((l->device = device_open_with(o->device, &(device_options){.math = o->math}, e)) &&
-        (l->lib = library_new(l->device, NULL, e)) &&
-        tuned_open(lab_get_facts(l), &l->tuned, table, sizeof table, e)) {
+        (l->lib = library_new(l->device, NULL, e)) && tuned_open(lab_get_facts(l), &l->tuned, e)) {
         l->variants = (variants_basis){.facts = lab_get_facts(l), .table = l->tuned};
         l->meter = meter_new(l->lib, &bandwidth_roof_kernels, &how);
         return l;

@@ -9,6 +9,7 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/device/source_hash.h"
+#include "runner/variants.h"
 
 const experiment *experiments[MOST_EXPERIMENTS];
 size_t experiment_count;
@@ -55,6 +56,8 @@ static void add_origin(lab *l, sheet *s, double seconds) {
     char hash[SOURCE_HASH_SIZE];
     if (source_hash_find_folder(library_get_folder(lab_get_library(l)), hash, NULL))
         sheet_add_note(s, "kernels", "%s", hash);
+    if (lab_get_variants(l)->table)
+        sheet_add_note(s, "tuned", "%zu choices", lab_get_variants(l)->table->count);
     sheet_add_note(s, "math", "%s", math_mode_get_name(lab_get_facts(l)->math));
     sheet_add_note(s, "seconds", "%.1f", seconds);
 }

@@ -4,6 +4,7 @@ using namespace metal;
 
 #include "formats/q4_0.h"
 
+#include "early.h"
 #include "q4_0_rows.h"
 
 #include "q4_0_tiles.h"
@@ -31,8 +32,10 @@ kernel void gate_up_silu_tiled(device const float *x [[buffer(0)]],
     const uint slot = tile.get_decoded();
     const uint i = slot / Tile::places;
     const uint row = min(first_row + slot % Tile::places + i / 2 * Tile::places, out_dim - 1);
-    tile.multiply((i % 2 ? w_up : w_gate) + size_t(row) * (in_dim / 32), x, norm_w, in_dim, first,
-                  tokens);
+    device const block_q4_0 *w = (i % 2 ? w_up : w_gate) + size_t(row) * (in_dim / 32);
+    tile.start(w, in_dim);
+    EARLY_LOADS(1 << 2 | 1 << 3);
+    tile.multiply(w, x + size_t(first) * in_dim, norm_w, in_dim, tokens - first);
     tile.normalise(in_dim, eps);
     if (!tile.has_sums())
         return;

@@ -12,6 +12,8 @@ using namespace metal;
 
 #include "matvec_tiled.h"
 
+#include "matvec_matrix.h"
+
 MATVEC_ONE_TOKEN(f16, f16_single)
 MATVEC_MANY_TOKENS(f16, f16_single)
 MATVEC_TILED(f16, tile_floats<f16>)

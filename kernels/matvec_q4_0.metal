@@ -400,6 +400,8 @@ MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean_rows", activated_lean, 4
 // Large batches: see matvec_tiled.h.
 #include "matvec_tiled.h"
 
+#include "matvec_matrix.h"
+
 #include "q4_0_tiles.h"
 
 MATVEC_TILED(q4_0, q4_0_tiles)

@@ -12,6 +12,8 @@ using namespace metal;
 
 #include "matvec_tiled.h"
 
+#include "matvec_matrix.h"
+
 MATVEC_ONE_TOKEN(q4_k, q4_k)
 MATVEC_MANY_TOKENS(q4_k, q4_k)
 MATVEC_LEAN(q4_k)

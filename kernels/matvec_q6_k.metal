@@ -12,6 +12,8 @@ using namespace metal;
 
 #include "matvec_tiled.h"
 
+#include "matvec_matrix.h"
+
 MATVEC_ONE_TOKEN(q6_k, q6_k)
 MATVEC_MANY_TOKENS(q6_k, q6_k)
 MATVEC_LEAN(q6_k)

@@ -12,6 +12,8 @@ using namespace metal;
 
 #include "matvec_tiled.h"
 
+#include "matvec_matrix.h"
+
 MATVEC_ONE_TOKEN(q8_0, q8_0)
 MATVEC_MANY_TOKENS(q8_0, q8_0)
 MATVEC_LEAN(q8_0)

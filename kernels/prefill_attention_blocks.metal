@@ -58,10 +58,12 @@ struct attention_block {
     // the last dimension the last four are repeated: queries are 0 there, and results not stored.
     METAL_FUNC void load(device const float *rows, uint stride, uint first, uint last, uint part,
                          uint head_dim) {
-        device const float *at = rows + min(64 * part + 4 * (me % 16), head_dim - 4);
+        const uint start = min(first, last);
+        device const float *at =
+            rows + size_t(start) * stride + min(64 * part + 4 * (me % 16), head_dim - 4);
         for (uint i = 0; i < 8; i++) {
-            const uint row = min(first + me / 16 + 8 * i, last);
-            const float4 v = *(device const float4 *)(at + size_t(row) * stride);
+            const uint row = min(me / 16 + 8 * i, last - start);
+            const float4 v = *(device const float4 *)(at + row * stride);
             loaded[i] = float4(v.x, v.y, v.z, v.w); // a plain copy would be one in memory
         }
     }
@@ -82,23 +84,24 @@ struct attention_block {
         }
     }
 
-    METAL_FUNC void add_scores() {
-#pragma unroll(4)
-        for (uint k = 0; k < 16; k++) {
-            float4 a[2];
-            float4 b[4];
-            for (uint i = 0; i < 2; i++)
-                a[i] = queries[(query + 8 * i) * WIDE + k];
-            for (uint j = 0; j < 4; j++)
-                b[j] = cached[(column + 16 * j) * WIDE + k];
-            for (uint i = 0; i < 2; i++)
-                for (uint j = 0; j < 4; j++) {
-                    float s = fma(a[i].x, b[j].x, scores[i][j]);
-                    s = fma(a[i].y, b[j].y, s);
-                    s = fma(a[i].z, b[j].z, s);
-                    scores[i][j] = fma(a[i].w, b[j].w, s);
-                }
-        }
+    // Of `count` dimensions.
+    METAL_FUNC void add_scores(uint count) {
+        for (uint first = 0; 4 * first < count; first += 4)
+            for (uint k = first; k < first + 4; k++) {
+                float4 a[2];
+                float4 b[4];
+                for (uint i = 0; i < 2; i++)
+                    a[i] = queries[(query + 8 * i) * WIDE + k];
+                for (uint j = 0; j < 4; j++)
+                    b[j] = cached[(column + 16 * j) * WIDE + k];
+                for (uint i = 0; i < 2; i++)
+                    for (uint j = 0; j < 4; j++) {
+                        float s = fma(a[i].x, b[j].x, scores[i][j]);
+                        s = fma(a[i].y, b[j].y, s);
+                        s = fma(a[i].z, b[j].z, s);
+                        scores[i][j] = fma(a[i].w, b[j].w, s);
+                    }
+            }
     }
 
     // Scales the scores, and shows the largest of each query to the threads of its other half.
@@ -152,19 +155,20 @@ struct attention_block {
             load(h.values, h.stride, first, last, part + 1, h.head_dim);
         else
             load(h.keys, h.stride, first + BLOCK_KEYS, last, 0, h.head_dim);
-#pragma unroll(4)
-        for (uint k = 0; k < 16; k++) {
-            float4 v[4];
-            for (uint j = 0; j < 4; j++)
-                v[j] = cached[(4 * k + j) * WIDE + column];
-            for (uint i = 0; i < 2; i++) {
-                const float4 weight = weights[(query + 8 * i) * WIDE + k];
-                float4 r = fma(float4(weight.x), v[0], results[part][i]);
-                r = fma(float4(weight.y), v[1], r);
-                r = fma(float4(weight.z), v[2], r);
-                results[part][i] = fma(float4(weight.w), v[3], r);
+        const uint keys = min(BLOCK_KEYS, last + 1 - first);
+        for (uint four = 0; 4 * four < keys; four += 4) // 16 keys: those past the last weigh 0
+            for (uint k = four; k < four + 4; k++) {
+                float4 v[4];
+                for (uint j = 0; j < 4; j++)
+                    v[j] = cached[(4 * k + j) * WIDE + column];
+                for (uint i = 0; i < 2; i++) {
+                    const float4 weight = weights[(query + 8 * i) * WIDE + k];
+                    float4 r = fma(float4(weight.x), v[0], results[part][i]);
+                    r = fma(float4(weight.y), v[1], r);
+                    r = fma(float4(weight.z), v[2], r);
+                    results[part][i] = fma(float4(weight.w), v[3], r);
+                }
             }
-        }
     }
 };
 
@@ -196,15 +200,15 @@ kernel void prefill_attention_blocks(device const float *q [[buffer(0)]],
         for (uint part = 0; part < parts; part++) {
             if (part > 0)
                 threadgroup_barrier(mem_flags::mem_threadgroup);
-            b.store();
             if (parts > 1 || first == 0)
                 b.store_queries(first_query, stride, count, part, head_dim);
+            b.store();
             threadgroup_barrier(mem_flags::mem_threadgroup);
             if (part + 1 < parts)
                 b.load(h.keys, h.stride, first, last, part + 1, head_dim);
             else
                 b.load(h.values, h.stride, first, last, 0, head_dim);
-            b.add_scores();
+            b.add_scores(min(64u, head_dim - 64 * part));
         }
         b.show_largest(scale, first, start + token + 1);
         threadgroup_barrier(mem_flags::mem_threadgroup);

@@ -5,6 +5,7 @@ using namespace metal;
 
 #include "formats/q4_0.h"
 
+#include "early.h"
 #include "q4_0_rows.h"
 
 #include "q4_0_tiles.h"
@@ -42,7 +43,9 @@ kernel void qkv_rope_append_tiled(device const float *x [[buffer(0)]],
     device const block_q4_0 *w = row < q_dim            ? wq + size_t(row) * (in_dim / 32)
                                  : row < q_dim + kv_dim ? wk + size_t(row - q_dim) * (in_dim / 32)
                                      : wv + size_t(row - q_dim - kv_dim) * (in_dim / 32);
-    tile.multiply(w, x, norm_w, in_dim, first, tokens);
+    tile.start(w, in_dim);
+    EARLY_LOADS(1 << 2 | 1 << 3 | 1 << 4);
+    tile.multiply(w, x + size_t(first) * in_dim, norm_w, in_dim, tokens - first);
     tile.normalise(in_dim, eps);
     threadgroup const float *sums = tile.show();
     const uint pairs = Tile::rows / 2;

@@ -85,6 +85,7 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
     float squares[HasNorm ? parts : 1];
     typename F::part weights;
     float4 values[parts];
+    float4 norm;
 
     METAL_FUNC tile(threadgroup float4 *m, uint thread_index) {
         mate = S == 1 ? 0 : thread_index / team;
@@ -111,15 +112,22 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
     // Slot i of this thread's sums; and the slot whose weights it decodes, if it does.
     METAL_FUNC uint get_slot(uint i) const { return place + P * i; }
     METAL_FUNC uint get_decoded() const { return min(me / F::lanes, uint(rows) - 1); }
-    METAL_FUNC bool decodes() const { return me < rows * F::lanes; }
+    METAL_FUNC bool decodes() const {
+        return uint(rows * F::lanes) == uint(team) || me < rows * F::lanes;
+    }
 
-    // Tokens from `first` on of x_in (count, in_dim); past the last one, the last is repeated. row:
-    // the weights of the slot that this thread decodes.
+    // Loads the first weights, and nothing else. row: those of the slot that this thread decodes.
+    METAL_FUNC void start(device const typename F::block *row, uint in_dim) {
+        weights = F::fetch(row, min(mate, (in_dim - 1) / 32), in_dim, me % F::lanes);
+    }
+
+    // After start(). x_in (count, in_dim): the tokens from the first of the tile on; past the last one,
+    // the last is repeated.
     METAL_FUNC void multiply(device const typename F::block *row, device const float *x_in,
-                             device const float *norm_w, uint in_dim, uint first, uint count) {
-        fetch(row, x_in, min(mate, (in_dim - 1) / 32), in_dim, first, count);
+                             device const float *norm_w, uint in_dim, uint count) {
+        fetch_values(x_in, norm_w, min(mate, (in_dim - 1) / 32), in_dim, count);
         for (uint turn = 0; 32 * turn < in_dim; turn += S)
-            if (bring(turn, row, x_in, norm_w, in_dim, first, count))
+            if (bring(turn, row, x_in, norm_w, in_dim, count))
                 add();
         if (S > 1)
             add_up();
@@ -129,44 +137,45 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
     // then read it, and fetches what the next turn needs. False: the team has nothing to do in this
     // turn.
     METAL_FUNC bool bring(uint turn, device const typename F::block *row, device const float *x_in,
-                          device const float *norm_w, uint in_dim, uint first, uint count) {
+                          device const float *norm_w, uint in_dim, uint count) {
         const uint step = turn + mate;
         const bool has_part = 32 * step < in_dim;
         wait();
         if (has_part)
-            put(norm_w, step);
+            put();
         wait();
-        if (32 * (step + S) < in_dim)
-            fetch(row, x_in, step + S, in_dim, first, count);
+        if (32 * (step + S) < in_dim) {
+            weights = F::fetch(row, step + S, in_dim, me % F::lanes);
+            fetch_values(x_in, norm_w, step + S, in_dim, count);
+        }
         return has_part;
     }
 
-    // No load depends on a condition: compilers then keep what is loaded in registers. Threads that
-    // decode nothing load a row that others load too.
-    METAL_FUNC void fetch(device const typename F::block *row, device const float *x_in, uint step,
-                          uint in_dim, uint first, uint count) {
+    // No load depends on a condition: compilers then keep what is loaded in registers. (Threads that
+    // decode nothing load weights that others load too.)
+    METAL_FUNC void fetch_values(device const float *x_in, device const float *norm_w, uint step,
+                                 uint in_dim, uint count) {
         const uint at = 32 * step + 4 * (me % 8);
-        weights = F::fetch(row, step, in_dim, me % F::lanes);
         for (uint i = 0; i < parts; i++) {
-            const uint token = min(first + me / 8 + i * (team / 8), count - 1);
-            device const float *x_row = x_in + size_t(token) * in_dim;
+            const uint row = min(me / 8 + i * (team / 8), count - 1) * in_dim;
             if (F::values > 1) {
-                const float4 v = *(device const float4 *)(x_row + at);
+                const float4 v = *(device const float4 *)(x_in + row + at);
                 values[i] = float4(v.x, v.y, v.z, v.w); // a plain copy would be one in memory
             } else {                                    // the last 32 columns need not be whole
-                values[i] = *(device const float4 *)(x_row + min(at, in_dim - 4));
+                values[i] = *(device const float4 *)(x_in + row + min(at, in_dim - 4));
                 values[i] = select(float4(0.0f), values[i], bool4(at < in_dim));
             }
         }
+        if (HasNorm) { // only formats in blocks of whole steps have one
+            const float4 v = *(device const float4 *)(norm_w + at);
+            norm = float4(v.x, v.y, v.z, v.w);
+        }
     }
 
-    METAL_FUNC void put(device const float *norm_w, uint step) {
+    METAL_FUNC void put() {
         const uint part = me % 8;
         if (decodes())
             F::put(weights, me % F::lanes, w + get_decoded() * wide);
-        float4 norm = float4(1.0f);
-        if (HasNorm) // only formats in blocks of whole steps have one
-            norm = *(device const float4 *)(norm_w + 32 * step + 4 * part);
         for (uint i = 0; i < parts; i++) {
             float4 v = values[i];
             if (HasNorm) {

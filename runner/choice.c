@@ -14,8 +14,8 @@ static const kernel apart[] = {FORMATS(APART)};
 
 #define RANGES(n)                                                                                  \
     { .name = "attention_ranges:" #n, .variant = "ranges", .groups = n }
-static const kernel ranges[] = {RANGES(2),  RANGES(4),  RANGES(8),
-                                RANGES(14), RANGES(16), RANGES(32)};
+static const kernel ranges[] = {RANGES(2),  RANGES(4),  RANGES(8), RANGES(14),
+                                RANGES(16), RANGES(24), RANGES(32)};
 enum { RANGES_OF = 32 }; /* what the dimensions of a head must be a multiple of */
 
 static const op *const fused[] = {&qkv_rope_append_op, &gate_up_silu_op, &rmsnorm_matvec_op,
@@ -44,10 +44,10 @@ uint32_t choice_count_ranges(const kernel *way) {
 }
 
 const kernel *choice_find_ranges(uint32_t count) {
-    for (size_t i = 0; i < COUNT_OF(ranges); i++)
-        if (ranges[i].groups == count)
-            return &ranges[i];
-    return NULL;
+    size_t i = 0;
+    while (i + 1 < COUNT_OF(ranges) && ranges[i].groups < count)
+        i++;
+    return &ranges[i];
 }
 
 /* Ways -------------------------------------------------------------------------------------- */

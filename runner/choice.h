@@ -39,7 +39,7 @@ const kernel *choice_find_apart(const choice *c);
 bool choice_is_apart(const kernel *way);
 /* Into how many ranges a way of decode_attention cuts the cache; 1: it does not. */
 uint32_t choice_count_ranges(const kernel *way);
-/* The way that cuts it so; NULL: there is none. */
+/* The way that cuts it into at least so many, or into the most. */
 const kernel *choice_find_ranges(uint32_t ranges);
 
 /* The choice that a kernel with a shape is a way of: shapes of one token may leave that out. */

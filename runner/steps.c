@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "kernels/attention_case.h"
 #include "kernels/kernels.h"
@@ -75,8 +76,7 @@ static bool build_qkv(kernel_case *c, err *e) {
     uint32_t rows[3] = {dim[1] * head_dim, dim[2] * head_dim, dim[2] * head_dim};
     size_t cells = size_multiply(pos + tokens + 1, rows[1]);
     slice normed, w[3], y[3], keys, values, freqs, place;
-    float *turns = malloc(size_multiply(head_dim / 2 + 1, sizeof *turns));
-    assert(turns);
+    float *turns = array_new(head_dim / 2, sizeof *turns);
     for (uint32_t i = 0; i < head_dim / 2; i++)
         turns[i] = (float)pow(10000, -2.0 * i / head_dim);
     bool ok = make_matrices(c, rows, in, tokens, w, y, e) &&

@@ -1,12 +1,12 @@
 /* tune: see tune.h. The side that hands out choices. */
 #include "tune.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/worker.h"
 
@@ -19,8 +19,7 @@ typedef struct {
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
     const delivery *d = context;
     const choice *c = &d->choices->items[task];
-    tune_outcome *out = calloc(1, sizeof *out);
-    assert(out);
+    tune_outcome *out = array_new(1, sizeof *out);
     if (!o->failure[0] && o->bytes == sizeof *out)
         memcpy(out, o->answer, sizeof *out);
     else
@@ -68,9 +67,8 @@ static bool compile(const char *const *arguments, const tune_settings *s,
                     const choice_list *choices, err *e) {
     const kernel *kernels[KERNELS];
     size_t count = list_kernels(choices, kernels);
-    char(*texts)[CHOICE_TEXT] = calloc(count + 1, sizeof *texts);
-    const char **tasks = calloc(count + 1, sizeof *tasks);
-    assert(texts && tasks);
+    char(*texts)[CHOICE_TEXT] = array_new(count, sizeof *texts);
+    const char **tasks = array_new(count, sizeof *tasks);
     for (size_t i = 0; i < count; i++) {
         snprintf(texts[i], sizeof texts[i], TUNE_COMPILE "%s", kernels[i]->name);
         tasks[i] = texts[i];
@@ -94,9 +92,8 @@ static bool compile(const char *const *arguments, const tune_settings *s,
 
 bool tune_run(const tune_settings *s, const device_facts *f, const choice_list *choices,
               tune_deliver *deliver_one, void *context, err *e) {
-    char(*texts)[CHOICE_TEXT] = calloc(choices->count + 1, sizeof *texts);
-    const char **tasks = calloc(choices->count + 1, sizeof *tasks);
-    assert(texts && tasks);
+    char(*texts)[CHOICE_TEXT] = array_new(choices->count, sizeof *texts);
+    const char **tasks = array_new(choices->count, sizeof *tasks);
     for (size_t i = 0; i < choices->count; i++) {
         choice_get_text(&choices->items[i], texts[i], sizeof texts[i]);
         tasks[i] = texts[i];

@@ -22,7 +22,7 @@ typedef struct {
     double budget_s; /* of samples, for each way that comes near the fastest */
     double timeout_s;
     double min_effect; /* percent: a smaller gain is none */
-    const char *cache; /* "warm", "cold"; NULL: as above */
+    const char *cache; /* "warm" or "cold"; NULL: as above */
     const char *table; /* the file: read by the worker, written by the caller */
 } tune_settings;
 

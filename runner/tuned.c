@@ -1,7 +1,6 @@
 /* tuned: see tuned.h. The table in memory; tuned_file.c reads and writes it. */
 #include "tuned.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +19,7 @@ tuned_row tuned_row_new(const choice *c) {
 }
 
 tuned *tuned_new(void) {
-    tuned *t = calloc(1, sizeof *t);
-    assert(t);
-    return t;
+    return array_new(1, sizeof(tuned));
 }
 
 void tuned_free(tuned *t) {
@@ -66,17 +63,26 @@ static bool is_alike(const choice *a, const choice *b, int at) {
     return choice_compare(&moved, b) == 0;
 }
 
+/* How far apart two sizes are, as a ratio of at least 1. */
+static double find_ratio(uint32_t a, uint32_t b) {
+    double more = a > b ? a : b, less = a > b ? b : a;
+    return (more + 1) / (less + 1); /* a size may be 0 */
+}
+
 const kernel *tuned_find(const tuned *t, const choice *c) {
     bool is_tokens;
     int at = choice_find_slide(c->op, &is_tokens);
     uint32_t asked = at < 0 ? 0 : c->shape.dim[at];
-    const tuned_row *best = NULL; /* rows are in ascending order of their sizes */
+    const tuned_row *best = NULL;
+    double nearest = INFINITY;
     for (size_t i = 0; i < t->count; i++) {
         const tuned_row *r = &t->items[i];
         uint32_t size = at < 0 ? 0 : r->choice.shape.dim[at];
-        if (is_alike(&r->choice, c, at) && (!is_tokens || (size == 1) == (asked == 1)) &&
-            (!best || size <= asked))
-            best = r;
+        if (!is_alike(&r->choice, c, at) || (is_tokens && (size == 1) != (asked == 1)) ||
+            !(find_ratio(size, asked) < nearest))
+            continue;
+        best = r;
+        nearest = find_ratio(size, asked);
     }
     return best && choice_takes(c, best->way, NULL) ? best->way : NULL;
 }

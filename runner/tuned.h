@@ -1,12 +1,13 @@
 /* tuned: which way is fastest for a choice on a device, as `assay tune` measured it.
  *
  * The table is results/<device>/tuned.csv: a row per choice. A person may read and edit it; only
- * the columns op, format, accumulates, shape and kernel must be there. A row stands for other
- * shapes too that differ only in tokens or in the length of the cache: it holds from its own
- * number up to that of the next row, and the first also below; one token stands for itself alone.
- * Everything else must be equal. A row whose kernels changed since (column hash) is still used:
- * tune times it again. */
+ * the columns op, format, accumulates, shape and kernel must be there. A row stands for other shapes
+ * too that differ only in tokens or in the length of the cache, where it is the nearest by ratio;
+ * one token stands for itself alone. Everything else must be equal. A row whose kernels changed
+ * since (column hash) is still used: tune times it again. */
 #pragma once
+
+#include <limits.h>
 
 #include "choice.h"
 #include "harness/measure/result_row.h"
@@ -26,6 +27,7 @@ typedef struct {
 typedef struct tuned {
     tuned_row *items; /* in the order of choice_compare */
     size_t count, capacity;
+    char path[PATH_MAX]; /* of the file it was read from; "": none */
 } tuned;
 
 /* A row about which nothing is known but the choice. */
@@ -53,6 +55,6 @@ void tuned_get_column(const tuned_row *r, int i, char *text, size_t size, bool *
 
 /* results/<device>/tuned.csv */
 bool tuned_find_path(const device_facts *f, char *path, size_t size, err *e);
-/* The table that is used on a device: that file, or the one that ASSAY_TUNED names; `path` is
- * empty and *out NULL if there is none or ASSAY_TUNED is "off". */
-bool tuned_open(const device_facts *f, tuned **out, char *path, size_t size, err *e);
+/* The table that is used on a device: that file, or the one that ASSAY_TUNED names; *out is
+ * NULL if there is none or ASSAY_TUNED is "off". */
+bool tuned_open(const device_facts *f, tuned **out, err *e);

@@ -1,5 +1,4 @@
 /* tuned_file: the table as a file. */
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,6 +159,7 @@ tuned *tuned_read(const char *path, const char *of_device, size_t *lost, err *e)
     if (!r.file)
         return NULL;
     tuned *t = tuned_new();
+    snprintf(t->path, sizeof t->path, "%s", path);
     const char *of = csv_get_meta(r.file, "device");
     bool ok = find_columns(&r, e);
     if (ok && of && strcmp(of, of_device) != 0)
@@ -221,18 +221,17 @@ bool tuned_find_path(const device_facts *f, char *path, size_t size, err *e) {
            path_print(path, size, e, "%s/tuned.csv", folder);
 }
 
-bool tuned_open(const device_facts *f, tuned **out, char *path, size_t size, err *e) {
+bool tuned_open(const device_facts *f, tuned **out, err *e) {
     const char *asked = getenv("ASSAY_TUNED");
-    *out = NULL;
-    path[0] = 0;
-    if (asked && strcmp(asked, "off") == 0)
-        return true;
+    char path[PATH_MAX];
     bool is_named = asked && *asked;
-    if (is_named ? !path_print(path, size, e, "%s", asked) : !tuned_find_path(f, path, size, e))
-        return false;
-    if (!is_named && access(path, F_OK) != 0) {
-        path[0] = 0;
+    *out = NULL;
+    if (is_named && strcmp(asked, "off") == 0)
         return true;
-    }
+    if (is_named ? !path_print(path, sizeof path, e, "%s", asked)
+                 : !tuned_find_path(f, path, sizeof path, e))
+        return false;
+    if (!is_named && access(path, F_OK) != 0)
+        return true;
     return (*out = tuned_read(path, f->name, NULL, e)) != NULL;
 }

@@ -125,6 +125,22 @@ TEST the_host_learns_sizes_and_threadgroup_memory_from_the_ptx(void) {
     PASS();
 }
 
+TEST the_host_learns_from_the_ptx_what_a_kernel_loads_early(void) {
+    NEEDS_COMPILER();
+    msl_signature s;
+    uint32_t buffers = 0;
+    char *ptx = compile("tests/kernels/tape.metal", "copy_early", &s);
+    ASSERTm(e.text, ptx);
+    ASSERT(ptx_find_early_loads(ptx, &buffers));
+    ASSERT_EQ_FMT(1u, buffers, "%u");
+    free(ptx);
+    ptx = compile("tests/kernels/tape.metal", "advance", &s);
+    ASSERTm(e.text, ptx);
+    ASSERT_FALSE(ptx_find_early_loads(ptx, &buffers));
+    free(ptx);
+    PASS();
+}
+
 TEST a_mistake_is_reported_at_its_line(void) {
     NEEDS_COMPILER();
     ASSERT_RUN("\"$A\" lint --ptx \"$H/tests/kernels/uncompilable.metal\"", 1);
@@ -162,6 +178,7 @@ SUITE(cuda_suite) {
     RUN_TEST(ptx_rounds_each_operation_once);
     RUN_TEST(pointers_keep_the_space_they_point_to);
     RUN_TEST(the_host_learns_sizes_and_threadgroup_memory_from_the_ptx);
+    RUN_TEST(the_host_learns_from_the_ptx_what_a_kernel_loads_early);
     RUN_TEST(a_mistake_is_reported_at_its_line);
     RUN_TEST(kernels_compile_for_nvidia_gpus);
     RUN_TEST(a_kernel_that_crashes_the_gpu_is_one_failed_launch);

@@ -310,6 +310,7 @@ TEST storage_of_a_threadgroup_becomes_a_reference_to_its_slot(void) {
     ASSERT(has("typedef atomic_uint assay_type_2; assay_type_2 &c ="));
     ASSERT(has("aligned") &&
            has("auto &d = assay::threadgroup_variable<assay_type_3, 3>(\"d\").value;"));
+    ASSERT(rewrite("other", NULL, 0));
     ASSERT(has("&e = assay::threadgroup_variable<assay_type_0, 0>(\"e\");"));
     PASS();
 }
@@ -367,12 +368,19 @@ TEST what_was_defined_twice_stays_twice(void) {
     PASS();
 }
 
-TEST kernels_that_are_not_wanted_are_static(void) {
-    ASSERT(read_text("kernel void a(device int *x) {}\n[[kernel]]void b(device int *x) {}\n"));
+TEST kernels_that_are_not_wanted_are_left_out_unless_something_names_them(void) {
+    ASSERT(read_text("kernel void a(device int *x) {}\n[[kernel]]void b(device int *x) {}\n"
+                     "kernel void c(device int *x) { b(x); }\n"
+                     "template <typename T> kernel void d(device T *x) { x[0] = T(7); }\n"
+                     "template [[host_name(\"d_int\")]] kernel void d<int>(device int *x);\n"));
     ASSERT(rewrite("a", NULL, 0));
-    ASSERT(has("static void b(") && !has("static void a("));
+    ASSERT(has("static void b(") && has("void a(") && !has("static void a("));
+    ASSERT(!has("void c(") && !has("b(x)") && !has("template") && !has("T(7)"));
+    ASSERT(rewrite("d_int", NULL, 0));
+    ASSERT(has("T(7)") && !has("void a("));
+    ASSERT_EQ(4, line_of(strchr(cpp, '\n') + 1, "T(7)"));
     ASSERT(rewrite("b", NULL, 0));
-    ASSERT(has("static void a(") && !has("static void b("));
+    ASSERT(!has("void a(") && !has("static void b("));
     ASSERT(has("using assay_params = assay::params<\n    assay::param<assay::kind_buffer, 0>>;"));
     ASSERT(has("ASSAY_EXPORT"));
     PASS();
@@ -458,7 +466,7 @@ SUITE(msl_suite) {
     RUN_TEST(storage_outside_of_a_kernel_is_refused);
     RUN_TEST(address_spaces_and_attributes_are_taken_out);
     RUN_TEST(what_was_defined_twice_stays_twice);
-    RUN_TEST(kernels_that_are_not_wanted_are_static);
+    RUN_TEST(kernels_that_are_not_wanted_are_left_out_unless_something_names_them);
     RUN_TEST(every_token_keeps_its_line);
     RUN_TEST(literals_are_float_as_in_msl);
     RUN_TEST(broken_text_is_an_error_and_never_a_crash);

@@ -82,6 +82,10 @@ TEST steps_and_ranges_are_ways_too(void) {
     ASSERT(has_way("decode_attention 100x4x2x64", "attention_ranges:8"));
     ASSERT_FALSE(has_way("decode_attention 100x4x2x20", "attention_ranges:8"));
     ASSERT_FALSE(has_way("matvec q4_0 96x64x1", "apart"));
+    for (uint32_t n = 2; n <= 32; n++)
+        ASSERT(choice_count_ranges(choice_find_ranges(n)) >= n);
+    ASSERT_EQ(16, choice_count_ranges(choice_find_ranges(16)));
+    ASSERT(choice_count_ranges(choice_find_ranges(99)) > 1);
     ASSERT_FALSE(has_way("rmsnorm 1x64", "attention_ranges:8"));
     ASSERT_FALSE(has_way("matvec q4_0 96x64x8", "matvec_q4_0")); /* it takes one token */
     ASSERT(strstr(e.text, "takes only one token"));
@@ -126,7 +130,7 @@ static const char *find(const tuned *t, const char *text) {
     return k ? k->name : "";
 }
 
-TEST a_row_stands_for_more_tokens_up_to_the_next_row(void) {
+TEST the_row_with_the_nearest_number_of_tokens_holds(void) {
     tuned *t = tuned_new();
     put(t, "matvec q4_0 96x64x64", "multi_token_matvec_q4_0_lean_rows");
     put(t, "matvec q4_0 96x64x8", "multi_token_matvec_q4_0_reuse");
@@ -135,14 +139,16 @@ TEST a_row_stands_for_more_tokens_up_to_the_next_row(void) {
     put(t, "decode_attention 64x4x2x64", "decode_attention");
     ASSERT_STR_EQ("multi_token_matvec_q4_0_alone", find(t, "matvec q4_0 96x64x1"));
     ASSERT_STR_EQ("multi_token_matvec_q4_0_reuse", find(t, "matvec q4_0 96x64x2"));
-    ASSERT_STR_EQ("multi_token_matvec_q4_0_reuse", find(t, "matvec q4_0 96x64x63"));
+    ASSERT_STR_EQ("multi_token_matvec_q4_0_reuse", find(t, "matvec q4_0 96x64x20"));
+    ASSERT_STR_EQ("multi_token_matvec_q4_0_lean_rows", find(t, "matvec q4_0 96x64x30"));
     ASSERT_STR_EQ("multi_token_matvec_q4_0_lean_rows", find(t, "matvec q4_0 96x64x64"));
     ASSERT_STR_EQ("multi_token_matvec_q4_0_lean_rows", find(t, "matvec q4_0 96x64x999"));
     ASSERT_STR_EQ("", find(t, "matvec q4_0 += 96x64x8"));
     ASSERT_STR_EQ("", find(t, "matvec q8_0 96x64x8"));
     ASSERT_STR_EQ("", find(t, "matvec q4_0 95x64x8"));
     ASSERT_STR_EQ("decode_attention", find(t, "decode_attention 1x4x2x64"));
-    ASSERT_STR_EQ("decode_attention", find(t, "decode_attention 1023x4x2x64"));
+    ASSERT_STR_EQ("decode_attention", find(t, "decode_attention 200x4x2x64"));
+    ASSERT_STR_EQ("attention_ranges:8", find(t, "decode_attention 1014x4x2x64"));
     ASSERT_STR_EQ("attention_ranges:8", find(t, "decode_attention 4096x4x2x64"));
     tuned_free(t);
     PASS();
@@ -393,6 +399,10 @@ TEST a_bad_table_stops_a_model_unless_it_is_switched_off(void) {
     ASSERT_SAYS("its sizes are out x in x batch");
     ASSERT_RUN(TUNE "--shape 1x2", 2);
     ASSERT_SAYS("--shape needs the op");
+    ASSERT_RUN(TUNE "rmsnorm --shape 1x33 --cache hot", 2);
+    ASSERT_SAYS("--cache is warm or cold, not 'hot'");
+    ASSERT_RUN(TUNE "nothing --preset tiny --list", 2);
+    ASSERT_SAYS("'nothing' matches no choice");
     ASSERT_RUN("rm -rf $T", 0);
     PASS();
 }
@@ -413,7 +423,7 @@ SUITE(tune_suite) {
     RUN_TESTp(the_steps_of_a_fusion_are_right, "rmsnorm_matvec q4_0 96x64");
     RUN_TESTp(the_steps_of_a_fusion_are_right, "matvec_batched q4_0 32x9x0x64");
     RUN_TESTp(the_steps_of_a_fusion_are_right, "decode_attention 70x4x2x32");
-    RUN_TEST(a_row_stands_for_more_tokens_up_to_the_next_row);
+    RUN_TEST(the_row_with_the_nearest_number_of_tokens_holds);
     RUN_TEST(a_table_is_written_in_one_order_and_read_back);
     RUN_TEST(a_table_that_is_not_right_is_answered_with_file_and_line);
     RUN_TEST(a_model_takes_what_its_table_says_and_is_still_right);

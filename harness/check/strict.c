@@ -92,6 +92,8 @@ static verdict judge(const msl_unit *u, const diagnostic_list *list, size_t i) {
     static const char *const places[] = {"cannot be declared in local address space",
                                          "outermost scope of a kernel", NULL};
     static const char *const dialect[] = {"static assertion", /* settled by the first compiler */
+                                          "implicitly-deleted",
+                                          "implicitly deleted",
                                           "too few elements in vector initialization",
                                           "scalar operand type has greater rank",
                                           "reference to overloaded function could not be resolved",

@@ -2,6 +2,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "../../kernels/early.h"
+
 // x[i] = x[i] * factor + step, where step is read from device memory.
 kernel void advance(device float *x [[buffer(0)]], constant float &factor [[buffer(1)]],
                     device const float *step [[buffer(2)]], constant uint &n [[buffer(3)]],
@@ -13,6 +15,24 @@ kernel void advance(device float *x [[buffer(0)]], constant float &factor [[buff
 // Changes the value that the next launch reads: no CPU between them.
 kernel void count_up(device float *step [[buffer(0)]]) {
     step[0] += 1;
+}
+
+// Loads `from` and `scale` before launches before it need have ended, where nothing in the tape writes
+// them.
+kernel void copy_early(device const float *from [[buffer(0)]], device float *to [[buffer(1)]],
+                       constant float &scale [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    const float value = from[i];
+    EARLY_LOADS(1 << 0);
+    to[i] = scale * value;
+}
+
+// Takes its time before it stores.
+kernel void fill_late(device float *to [[buffer(0)]], constant uint &turns [[buffer(1)]],
+                      uint i [[thread_position_in_grid]]) {
+    float value = float(i);
+    for (uint t = 0; t < turns; t++)
+        value = value * 0.5f + float(i) * 0.5f;
+    to[i] = value;
 }
 
 // Writes one element `past` places after the end (or, negative, before the start).

@@ -151,7 +151,8 @@ char *msl_rewrite_whole(const msl_unit *u, err *e);
 char *msl_rewrite_strict(const msl_unit *u);
 
 /* Which kernels does a line of a file belong to? Sets marks (one for each kernel, by number) of
- * those whose definition, or whose explicit instantiation, has it; false if there is none. */
+ * those whose definition, or whose explicit instantiation, has it; false if there is none. A line of
+ * a template that is not instantiated belongs to a kernel, but to none with a number. */
 bool msl_mark_kernels(const msl_unit *u, const char *file, int line, bool *marks);
 bool msl_mark_instantiations(const msl_unit *u, const char *file, int line, bool *marks);
 /* Why the kernel cannot be launched here; NULL if it can. */

@@ -107,6 +107,9 @@ bool msl_mark_kernels(const msl_unit *u, const char *file, int line, bool *marks
         if (has_line(&u->tokens, (range){d->begin, d->end}, file, line))
             is_found = marks[i] = true;
     }
+    for (size_t i = 0; i < u->kernel_count && !is_found; i++) /* a template without instantiation */
+        is_found = has_line(&u->tokens, (range){u->kernels[i].where.begin, u->kernels[i].where.end},
+                            file, line);
     return is_found;
 }
 

@@ -127,3 +127,36 @@ template [[host_name("generic_half")]] kernel void generic<half, 32>(device half
 kernel void exact(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {
     x[i] = 1.0f; // NOLINT(missing-guard)
 }
+
+// A struct of arrays of structs is made, copied and assigned.
+struct pair {
+    float a, b;
+};
+template <uint n> struct pairs {
+    pair all[n][2];
+    device const float *from[n];
+    void take(uint i) {
+        for (uint k = 0; k < n; k++)
+            all[k][0].a = from[k][i];
+    }
+};
+
+kernel void arrays_of_structs(device const float *x [[buffer(0)]], device float *y [[buffer(1)]],
+                              uint i [[thread_position_in_threadgroup]]) {
+    pairs<2> now;
+    now.from[0] = now.from[1] = x;
+    now.take(i);
+    pairs<2> next = now;
+    next.take(i + 1);
+    now = next;
+    y[i] = now.all[1][0].a;
+}
+
+// A template of a kernel is a kernel, also one that nothing instantiates.
+template <typename T>
+kernel void not_instantiated(device T *y [[buffer(0)]], uint i [[thread_position_in_threadgroup]]) {
+    threadgroup T shared[32];
+    shared[i] = y[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    y[i] = shared[31 - i];
+}
