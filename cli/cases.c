@@ -9,7 +9,6 @@
 
 #include "harness/base/array.h"
 #include "kernels/kernels.h"
-#include "options.h"
 
 static void add_case(case_list *l, size_t *room, const op *o, const kernel *k, const shape *s,
                      distribution inputs) {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "harness/base/json.h"
-#include "runner/gguf_parse.h"
 #include "runner/model.h"
 #include "runner/tokenizer.h"
 

@@ -1,6 +1,5 @@
 #include "tune_print.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "harness/base/format.h"

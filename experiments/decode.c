@@ -14,7 +14,6 @@
 #include "experiment.h"
 #include "harness/base/array.h"
 #include "harness/base/os.h"
-#include "kernels/record.h"
 
 enum { LENGTHS = 3, CONTEXTS = 3, MOST = 128 };
 static const uint32_t lengths[LEVEL_COUNT][LENGTHS] = {{20, 64, 128}, {5, 10, 20}, {1, 2, 4}};

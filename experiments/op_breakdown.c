@@ -22,7 +22,6 @@
 #include "experiment.h"
 #include "harness/base/array.h"
 #include "harness/base/format.h"
-#include "harness/base/os.h"
 #include "kernels/kernels.h"
 
 enum { MOST_OPS = 64, EMPTIES = 3, SAMPLED = 4, WAYS = 5 };

@@ -8,7 +8,6 @@
  * Measured: runs of greedy tokens, each row one idea more than the row above, all interleaved. A gain
  * belongs to its place in the order: what hides in the time of many submits shows only after they
  * are gone. All runs of a model must choose the same tokens; its launches are checked first. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 
 #include "experiment.h"
 #include "kernels/kernels.h"
-#include "kernels/record.h"
 #include "runner/variants.h"
 
 enum { IN = 576, MOST = 5 };

@@ -9,7 +9,6 @@
 
 #include "experiment.h"
 #include "kernels/kernels.h"
-#include "kernels/record.h"
 #include "runner/variants.h"
 
 enum { DIM = 576, MOST = 7 };

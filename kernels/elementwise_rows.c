@@ -10,7 +10,6 @@
 #include "activation_judge.h"
 #include "harness/base/size.h"
 #include "record.h"
-#include "reference/reference.h"
 
 enum { MOST_OPERANDS = 3 };
 

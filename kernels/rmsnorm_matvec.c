@@ -2,7 +2,6 @@
  *
  * megakernel_rmsnorm_matvec takes its scalars in a different order, and has a limit: the normalised
  * x must fit threadgroup memory. */
-#include "harness/base/size.h"
 #include "kernels.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "array_file.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 #include "project.h"
 
-#include <assert.h>
-#include <ctype.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>

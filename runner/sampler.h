@@ -5,7 +5,6 @@
  * equals, never a NaN. The same seed and settings give the same tokens on every machine. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "harness/check/fill.h"

@@ -2,7 +2,6 @@
  * nothing itself. */
 #include "rival.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "harness/base/array.h"
-#include "harness/base/os.h"
 #include "harness/base/sha256.h"
 
 enum {

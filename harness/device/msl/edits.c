@@ -1,7 +1,6 @@
 /* edits: what becomes of each token of a file, and the text that this makes. */
 #include "internal.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
  * are dropped: they are not C++, and are never launched here. */
 #include "internal.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
