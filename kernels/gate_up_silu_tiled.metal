@@ -56,6 +56,5 @@ kernel void gate_up_silu_tiled(device const float *x [[buffer(0)]],
         decltype(gate_up_silu_tiled<typename tile_sizes<q4_0_tiles, true>::size>)                  \
             gate_up_silu_tiled<typename tile_sizes<q4_0_tiles, true>::size>;
 TILED("", large)
-TILED("_small", small)
 TILED("_split", split)
 TILED("_few", few)

@@ -287,9 +287,6 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 #define TILED(f, end, adds, list)                                                                  \
     TILE(f, end, "tiled", "tiles of 64 rows and 64 tokens, weights decoded once per tile", adds,   \
          128, 64, 64, list)
-#define SMALL_TILE(f, end, adds, list)                                                             \
-    TILE(f, end, "tiled_small", "tiles of 32 rows and 32 tokens, columns split in two", adds, 128, \
-         32, 32, list)
 #define SPLIT_TILE(f, end, adds, list)                                                             \
     TILE(f, end, "tiled_split", "tiles of 16 rows and 32 tokens, columns split in four", adds,     \
          128, 16, 32, list)
@@ -301,8 +298,8 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
          64, list)
 /* The formats that most weights are in have more of them than the others. */
 #define MORE_TILES(f, s)                                                                           \
-    SMALL_TILE(f, "", false, &s##_shapes.tiles),                                                   \
-        SMALL_TILE(f, "_accumulate", true, &s##_shapes.tiles),                                     \
+    SPLIT_TILE(f, "", false, &s##_shapes.tiles),                                                   \
+        SPLIT_TILE(f, "_accumulate", true, &s##_shapes.tiles),                                     \
         MATRIX(f, "", false, &s##_shapes.tiles),                                                   \
         MATRIX(f, "_accumulate", true, &s##_shapes.tiles),
 
@@ -321,8 +318,6 @@ static const kernel kernels[] = {
     KERNEL(q4_0, "matvec_q4_0_accumulate_split", "split",
            "4 simdgroups share 8 rows, 4 lanes per block", .accumulates = true, .group = 128,
            .rows = 8, .shapes = &ladder_shapes.accumulate),
-    SPLIT_TILE(q4_0, "", false, &ladder_shapes.tiles),
-    SPLIT_TILE(q4_0, "_accumulate", true, &ladder_shapes.tiles),
     FEW_TILE(q4_0, "", false, &ladder_shapes.many),
     FEW_TILE(q4_0, "_accumulate", true, &ladder_shapes.many),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)

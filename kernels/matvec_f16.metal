@@ -17,5 +17,5 @@ using namespace metal;
 MATVEC_ONE_TOKEN(f16, f16_single)
 MATVEC_MANY_TOKENS(f16, f16_single)
 MATVEC_TILED(f16, tile_floats<f16>)
-MATVEC_TILED_SIZE(f16, tile_floats<f16>, small)
+MATVEC_TILED_SIZE(f16, tile_floats<f16>, split)
 MATVEC_MATRIX(f16, tile_floats<f16>)

@@ -406,6 +406,5 @@ MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean_rows", activated_lean, 4
 
 MATVEC_TILED(q4_0, q4_0_tiles)
 MATVEC_MATRIX(q4_0, q4_0_tiles)
-MATVEC_TILED_SIZE(q4_0, q4_0_tiles, small)
 MATVEC_TILED_SIZE(q4_0, q4_0_tiles, split)
 MATVEC_TILED_SIZE(q4_0, q4_0_tiles, few)

@@ -20,10 +20,22 @@ kernel void matvec_tiled(device const typename F::block *w [[buffer(0)]],
     tile.multiply(w_row, x + size_t(first) * in_dim, x, in_dim, batch - first);
     if (!tile.has_sums())
         return;
+    const uint first_row = group.x * Tile::rows;
+    if (first + Tile::tokens <= batch && first_row + Tile::rows <= out_dim) {
+        // No condition, and all loads of y before the first store.
+        device float *at = y + size_t(first) * out_dim + first_row;
+        for (uint j = 0; accumulate && j < Tile::kept; j++)
+            for (uint i = 0; i < Tile::slots; i++)
+                tile.sums[i][j] += at[tile.get_token(j) * out_dim + tile.get_slot(i)];
+        for (uint j = 0; j < Tile::kept; j++)
+            for (uint i = 0; i < Tile::slots; i++)
+                at[tile.get_token(j) * out_dim + tile.get_slot(i)] = tile.sums[i][j];
+        return;
+    }
     for (uint j = 0; j < Tile::kept; j++) {
         const uint token = first + tile.get_token(j);
         for (uint i = 0; i < Tile::slots; i++) {
-            const uint r = group.x * Tile::rows + tile.get_slot(i);
+            const uint r = first_row + tile.get_slot(i);
             if (token < batch && r < out_dim)
                 put<accumulate>(y + size_t(token) * out_dim + r, tile.sums[i][j]);
         }

@@ -38,8 +38,6 @@ void normed_multiply(const weight_format *f, const void *w, const double *normed
 #define NORMED_TILED(op_, outputs)                                                                 \
     NORMED_TILE(op_, "", "tiles of 64 rows and 64 tokens, weights decoded once per tile", 128,     \
                 32 * outputs, 64),                                                                 \
-        NORMED_TILE(op_, "_small", "tiles of 32 rows and 32 tokens, columns split in two", 128,    \
-                    16 * outputs, 32),                                                             \
         NORMED_TILE(op_, "_split", "tiles of 16 rows and 32 tokens, columns split in four", 128,   \
                     8 * outputs, 32),                                                              \
         NORMED_TILE(op_, "_few", "tiles of 16 rows and 8 tokens, columns split in eight", 256,     \

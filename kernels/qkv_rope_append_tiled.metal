@@ -74,6 +74,5 @@ kernel void qkv_rope_append_tiled(device const float *x [[buffer(0)]],
         decltype(qkv_rope_append_tiled<typename tile_sizes<q4_0_tiles, true>::size>)               \
             qkv_rope_append_tiled<typename tile_sizes<q4_0_tiles, true>::size>;
 TILED("", large)
-TILED("_small", small)
 TILED("_split", split)
 TILED("_few", few)

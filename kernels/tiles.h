@@ -268,11 +268,11 @@ template <typename F, uint R, uint T, uint P, uint Q, uint S, bool HasNorm> stru
     }
 };
 
-// Large tiles use each decoded weight and each value of x most often; small ones are enough of them
-// to fill a GPU with the matrices of a small model; splitting columns does so for few tokens too.
+// Large tiles use each decoded weight and each value of x most often; split ones are enough of them to
+// fill a GPU with the matrices of a small model, or with few tokens. Tiles of 32 x 32 whose columns are
+// split in two were slower than one or the other at every size (H200).
 template <typename F, bool HasNorm> struct tile_sizes {
     typedef tile<F, 8, 4, 8, 16, 1, HasNorm> large; // 64 rows, 64 tokens, 128 threads
-    typedef tile<F, 4, 4, 8, 8, 2, HasNorm> small;  // 32 rows, 32 tokens, 2 teams of 64
     typedef tile<F, 4, 4, 4, 8, 4, HasNorm> split;  // 16 rows, 32 tokens, 4 teams of 32
     typedef tile<F, 2, 2, 8, 4, 8, HasNorm> few;    // 16 rows, 8 tokens, 8 teams of 32
 };
