@@ -1,4 +1,3 @@
-/* axes: see axes.h. */
 #include "axes.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* bench_against: see bench_against.h. */
 #include "bench_against.h"
 
 #include <string.h>

@@ -1,4 +1,3 @@
-/* bench_cases: see bench_cases.h. */
 #include "bench_cases.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* bench_files: see bench_files.h. */
 #include "bench_files.h"
 
 #include <ctype.h>

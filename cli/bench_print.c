@@ -1,4 +1,3 @@
-/* bench_print: see bench_print.h. */
 #include "bench_print.h"
 
 #include <math.h>

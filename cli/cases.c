@@ -17,8 +17,7 @@ static void add_case(case_list *l, size_t *room, const op *o, const kernel *k, c
     for (size_t i = l->count; i-- > 0 && l->items[i].kernel == k;)
         if (strcmp(l->items[i].name, c.name) == 0)
             return;
-    l->items = array_grow(l->items, l->count, room, sizeof *l->items);
-    l->items[l->count++] = c;
+    *ARRAY_ADD(l->items, l->count, *room) = c;
 }
 
 static bool is_given(const shape *s) {

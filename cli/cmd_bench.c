@@ -377,9 +377,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     return code;
 }
 
-const verb verb_bench = {
-    .name = "bench",
-    .names = "[FILTER...]",
+VERB(
+    verb_bench, "bench", .names = "[FILTER...]",
     .about = "time kernels, each checked before and after: one row per case, samples kept",
     .notes =
         "single: submit and wait per run. chained: runs back to back in one command buffer.\n"
@@ -404,9 +403,5 @@ const verb verb_bench = {
         "--baseline\n"
         "or --against the exit status is 4 if a case of ours is slower, 5 if the samples cannot "
         "tell.\n",
-    .options = options,
-    .option_count = sizeof options / sizeof *options,
-    .runs_ops = true,
-    .reads_tuned = true,
-    .run = run_verb,
-};
+    .options = options, .option_count = sizeof options / sizeof *options, .runs_ops = true,
+    .reads_tuned = true);

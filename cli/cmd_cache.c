@@ -30,7 +30,7 @@ static void print_json(const cache_facts *f) {
            f->bytes, f->files, f->limit, f->seconds);
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     (void)names;
     assert(count == 0);
     cache_facts f;
@@ -48,13 +48,11 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return EXIT_OK;
 }
 
-const verb verb_cache = {
-    .name = "cache",
+VERB(
+    verb_cache, "cache",
     .about = "tell where compiled kernels are kept and how much there is, and clear them",
     .notes =
         "Everything in it can be made again: kernels compiled for the software device and for\n"
         "NVIDIA GPUs, and descriptions of ops. compiling is what making them took. When the cache\n"
         "passes its limit (ASSAY_CACHE_LIMIT, default 1G), what was not used for longest leaves.\n",
-    VERB_OPTIONS(options),
-    .run = run,
-};
+    VERB_OPTIONS(options));

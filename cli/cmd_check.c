@@ -68,7 +68,7 @@ static exit_code check_cases(const case_list *cases, const device_facts *f, err 
     return !ok ? e->code : r.failed > 0 ? EXIT_WRONG : EXIT_OK;
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (settings.worker)
         return suite_serve(&settings.run, e);
     case_query query = SUITE_QUERY(settings, names, count);
@@ -82,18 +82,13 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return code;
 }
 
-const verb verb_check = {
-    .name = "check",
-    .names = "[FILTER...]",
-    .about = "run kernels against their oracles: one row per case, exit status 1 if any is wrong",
-    .notes =
-        "A case is kernel/shape/input. FILTER is the name of a kernel or of an op, a part of a\n"
-        "case's name, or a glob over it: 'matvec*/*/zeros'. Without one, everything is checked.\n"
-        "Each row shows the largest absolute, relative and ULP error of an output, its\n"
-        "normalised mean squared error, the largest error divided by its tolerance (margin),\n"
-        "and where that error is. The same seed gives the same rows. ASSAY_KERNELS names\n"
-        "another kernels folder.\n",
-    VERB_OPTIONS(options),
-    .runs_ops = true,
-    .run = run,
-};
+VERB(verb_check, "check", .names = "[FILTER...]",
+     .about = "run kernels against their oracles: one row per case, exit status 1 if any is wrong",
+     .notes =
+         "A case is kernel/shape/input. FILTER is the name of a kernel or of an op, a part of a\n"
+         "case's name, or a glob over it: 'matvec*/*/zeros'. Without one, everything is checked.\n"
+         "Each row shows the largest absolute, relative and ULP error of an output, its\n"
+         "normalised mean squared error, the largest error divided by its tolerance (margin),\n"
+         "and where that error is. The same seed gives the same rows. ASSAY_KERNELS names\n"
+         "another kernels folder.\n",
+     VERB_OPTIONS(options), .runs_ops = true);

@@ -214,7 +214,7 @@ static bool answer(const claim_list *claims, const store *s, err *e) {
     return ok;
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     claim_list claims = {.count = 0};
     store s = {.count = 0};
     bool ok = claims_open(settings.claims, names, count, &claims, &s, e) &&
@@ -227,19 +227,15 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return ok ? EXIT_OK : e->code;
 }
 
-const verb verb_claims = {
-    .name = "claims",
-    .names = "[DIR...]",
-    .about = "compare published numbers with what was measured here: does each claim hold?",
-    .notes =
-        "DIR is a device's folder of results, or a folder of them (default results/). Nothing\n"
-        "is measured: the numbers are metrics of `assay experiment`. A claim holds or does not\n"
-        "hold on the chip it was published for; on another GPU it is \"measured on another\n"
-        "chip\", with both numbers. It cannot be told where the spread of the samples reaches\n"
-        "across the allowance, and cannot be measured where the device cannot answer: times of\n"
-        "the software device decide nothing. Claims with the same such reason share a row of\n"
-        "the table; --json and --csv list all of them. Exit status: 0 whatever the verdicts\n"
-        "are.\n",
-    VERB_OPTIONS(options),
-    .run = run,
-};
+VERB(verb_claims, "claims", .names = "[DIR...]",
+     .about = "compare published numbers with what was measured here: does each claim hold?",
+     .notes =
+         "DIR is a device's folder of results, or a folder of them (default results/). Nothing\n"
+         "is measured: the numbers are metrics of `assay experiment`. A claim holds or does not\n"
+         "hold on the chip it was published for; on another GPU it is \"measured on another\n"
+         "chip\", with both numbers. It cannot be told where the spread of the samples reaches\n"
+         "across the allowance, and cannot be measured where the device cannot answer: times of\n"
+         "the software device decide nothing. Claims with the same such reason share a row of\n"
+         "the table; --json and --csv list all of them. Exit status: 0 whatever the verdicts\n"
+         "are.\n",
+     VERB_OPTIONS(options));

@@ -37,7 +37,7 @@ static bool find_clock(timing_clock *out, err *e) {
                    settings.clock);
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     comparison_list l = {NULL, 0};
     timing_clock clock;
     size_t first = settings.split ? settings.split : 1;
@@ -61,9 +61,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return code;
 }
 
-const verb verb_compare = {
-    .name = "compare",
-    .names = "BASE... [--] NEW...",
+VERB(
+    verb_compare, "compare", .names = "BASE... [--] NEW...",
     .about = "compare runs of bench or of experiments: which cases are slower, and is it certain?",
     .notes =
         "BASE and NEW are NAME.csv files of bench or of experiments, with their NAME.samples.csv\n"
@@ -77,6 +76,4 @@ const verb verb_compare = {
         "Mann-Whitney test, wider where neighbouring samples resemble each other, and ambiguous\n"
         "if the run was disturbed (labels busy, throttled, ramp). Exit status: 4 if one is\n"
         "slower, else 5 if one is ambiguous or missing, else 0.\n",
-    VERB_OPTIONS(options),
-    .run = run,
-};
+    VERB_OPTIONS(options));

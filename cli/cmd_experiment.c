@@ -313,15 +313,11 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     return s.code;
 }
 
-const verb verb_experiment = {
-    .name = "experiment",
-    .names = "[NAME...|all]",
-    .about = "answer a question about the device: rows, samples, a chart and a conclusion",
-    .notes = "Without a name, lists them. Everything that is timed is checked against its oracle\n"
-             "first, and things that are compared are timed interleaved. Each experiment writes a\n"
-             "CSV file of rows, one of all samples, and a chart as SVG and PNG (by gnuplot) to\n"
-             "results/<device>.\n",
-    VERB_OPTIONS(options),
-    .reads_tuned = true,
-    .run = run_verb,
-};
+VERB(verb_experiment, "experiment", .names = "[NAME...|all]",
+     .about = "answer a question about the device: rows, samples, a chart and a conclusion",
+     .notes =
+         "Without a name, lists them. Everything that is timed is checked against its oracle\n"
+         "first, and things that are compared are timed interleaved. Each experiment writes a\n"
+         "CSV file of rows, one of all samples, and a chart as SVG and PNG (by gnuplot) to\n"
+         "results/<device>.\n",
+     VERB_OPTIONS(options), .reads_tuned = true);

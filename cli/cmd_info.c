@@ -138,7 +138,7 @@ static void print_device(device *d) {
                                : "timed one by one, each in a command buffer of its own");
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     (void)names;
     assert(count == 0);
     print_line("assay", ASSAY_VERSION);
@@ -161,10 +161,7 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return EXIT_OK;
 }
 
-const verb verb_info = {
-    .name = "info",
-    .about =
-        "describe this machine: devices, and why any is unavailable; compiler, CPU, caches, tools",
-    VERB_OPTIONS(options),
-    .run = run,
-};
+VERB(verb_info, "info",
+     .about =
+         "describe this machine: devices, and why any is unavailable; compiler, CPU, caches, tools",
+     VERB_OPTIONS(options));

@@ -32,7 +32,7 @@ static bool copy_file(const char *from, const char *to, const char *name, err *e
     return ok;
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     const char *const files[] = {PROJECT_FILE, "softcap.metal",
                                  wants_c ? "softcap.c" : "softcap.op"};
     char home[PATH_MAX - 32], from[PATH_MAX];
@@ -48,16 +48,12 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return ok ? EXIT_OK : e->code;
 }
 
-const verb verb_init = {
-    .name = "init",
-    .names = "DIR",
-    .about = "make a folder for kernels of your own, with one example and its description",
-    .notes =
-        "The example is softcap.metal and softcap.op (or softcap.c): check, validate, bench, "
-        "lint,\n"
-        "mutants and report work on it with -C DIR, or from inside the folder, exactly as on\n"
-        "Assay's own kernels. The file assay.project marks the folder. Files that exist are not\n"
-        "replaced.\n",
-    VERB_OPTIONS(options),
-    .run = run,
-};
+VERB(verb_init, "init", .names = "DIR",
+     .about = "make a folder for kernels of your own, with one example and its description",
+     .notes =
+         "The example is softcap.metal and softcap.op (or softcap.c): check, validate, bench, "
+         "lint,\n"
+         "mutants and report work on it with -C DIR, or from inside the folder, exactly as on\n"
+         "Assay's own kernels. The file assay.project marks the folder. Files that exist are not\n"
+         "replaced.\n",
+     VERB_OPTIONS(options));

@@ -340,7 +340,7 @@ static bool read_args_file(const char **names, size_t *count, err *e) {
     return true;
 }
 
-static exit_code run(const char *const *given, size_t count, err *e) {
+static exit_code run_verb(const char *const *given, size_t count, err *e) {
     static launch_request request;
     const char *names[3] = {count > 0 ? given[0] : NULL, count > 1 ? given[1] : NULL, NULL};
     if (settings.args_file && count <= 2 && !read_args_file(names, &count, e))
@@ -352,23 +352,19 @@ static exit_code run(const char *const *given, size_t count, err *e) {
     return run_in_worker(&request, e);
 }
 
-const verb verb_launch = {
-    .name = "launch",
-    .names = "FILE.metal KERNEL",
-    .about = "run one kernel from any file: arguments in, outputs, times and findings out",
-    .notes =
-        "  --arg 0=f32[1024]:ramp    an array of 1024: unwritten (the default), zero, one, ramp, "
-        "nan,\n"
-        "                            random, value:V, value:V,V,V or file:PATH (raw bytes)\n"
-        "  --arg 3=@0+1024:512       the buffer of argument 0 again, 512 bytes from byte 1024 on\n"
-        "  --arg 0=u8[]:file:w.bin   as many elements as the file has\n"
-        "  --arg 2=u32:576           a scalar\n"
-        "Types are f32 f16 bf16 i8 u8 i16 u16 i32 u32 i64 u64; u8 also for structs. What the "
-        "kernel\n"
-        "declares const or constant is only read. Exit status: 1 if the kernel crashes, hangs,\n"
-        "writes outside of its buffers or --validate finds something.\n\n"
-        "  assay launch kernels/buffer_copy.metal buffer_copy --arg 0=f32[100]:ramp \\\n"
-        "      --arg 1=f32[100] --arg 2=u32:100 --grid 4 --group 32 --validate\n",
-    VERB_OPTIONS(options),
-    .run = run,
-};
+VERB(verb_launch, "launch", .names = "FILE.metal KERNEL",
+     .about = "run one kernel from any file: arguments in, outputs, times and findings out",
+     .notes =
+         "  --arg 0=f32[1024]:ramp    an array of 1024: unwritten (the default), zero, one, ramp, "
+         "nan,\n"
+         "                            random, value:V, value:V,V,V or file:PATH (raw bytes)\n"
+         "  --arg 3=@0+1024:512       the buffer of argument 0 again, 512 bytes from byte 1024 on\n"
+         "  --arg 0=u8[]:file:w.bin   as many elements as the file has\n"
+         "  --arg 2=u32:576           a scalar\n"
+         "Types are f32 f16 bf16 i8 u8 i16 u16 i32 u32 i64 u64; u8 also for structs. What the "
+         "kernel\n"
+         "declares const or constant is only read. Exit status: 1 if the kernel crashes, hangs,\n"
+         "writes outside of its buffers or --validate finds something.\n\n"
+         "  assay launch kernels/buffer_copy.metal buffer_copy --arg 0=f32[100]:ramp \\\n"
+         "      --arg 1=f32[100] --arg 2=u32:100 --grid 4 --group 32 --validate\n",
+     VERB_OPTIONS(options));

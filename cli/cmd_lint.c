@@ -46,10 +46,9 @@ typedef struct {
 } path_list;
 
 static void add_path(path_list *list, const char *path) {
-    list->paths = array_grow(list->paths, list->count, &list->room, sizeof *list->paths);
-    list->paths[list->count] = strdup(path);
-    assert(list->paths[list->count]);
-    list->count++;
+    char *copy = strdup(path);
+    assert(copy);
+    *ARRAY_ADD(list->paths, list->count, list->room) = copy;
 }
 
 static void free_paths(path_list *list) {
@@ -276,7 +275,7 @@ static bool compile_files(const path_list *files, const msl_extras *extras, size
     return ok;
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     path_list files = {0};
     size_t errors = 0;
     static project_sources sources;
@@ -297,24 +296,19 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return !ok ? e->code : errors > 0 ? EXIT_WRONG : EXIT_OK;
 }
 
-const verb verb_lint = {
-    .name = "lint",
-    .names = "FILE.metal...",
-    .about = "find mistakes in .metal files without running them, and which kernels compile",
-    .notes =
-        "FILE is any .metal file or a folder of them (default: the kernels of the project, or\n"
-        "--kernels). The project's include folders are searched too. Each file is compiled for\n"
-        "the software device and parsed again as C++ for OpenCL, which has MSL's address spaces:\n"
-        "passing a device pointer where a thread pointer is expected is an error there. Also\n"
-        "reported: thread positions of mixed shapes, a buffer index used twice or out of range, a "
-        "buffer\n"
-        "passed by value, more than 32 KB of threadgroup memory, threadgroup variables with an\n"
-        "initial value, kernels that return a value, recursion, goto, virtual methods,\n"
-        "undefined helpers, keywords as names, and, as a warning, stores by thread position\n"
-        "without a bounds check. A comment NOLINT(rule) on its line silences a warning. A file\n"
-        "that the second parser does not accept (templates over vectors) is reported as\n"
-        "compiled, not linted. Exit status: 1 if there is any error.\n",
-    VERB_OPTIONS(options),
-    .reads_kernels = true,
-    .run = run,
-};
+VERB(verb_lint, "lint", .names = "FILE.metal...",
+     .about = "find mistakes in .metal files without running them, and which kernels compile",
+     .notes =
+         "FILE is any .metal file or a folder of them (default: the kernels of the project, or\n"
+         "--kernels). The project's include folders are searched too. Each file is compiled for\n"
+         "the software device and parsed again as C++ for OpenCL, which has MSL's address spaces:\n"
+         "passing a device pointer where a thread pointer is expected is an error there. Also\n"
+         "reported: thread positions of mixed shapes, a buffer index used twice or out of range, a "
+         "buffer\n"
+         "passed by value, more than 32 KB of threadgroup memory, threadgroup variables with an\n"
+         "initial value, kernels that return a value, recursion, goto, virtual methods,\n"
+         "undefined helpers, keywords as names, and, as a warning, stores by thread position\n"
+         "without a bounds check. A comment NOLINT(rule) on its line silences a warning. A file\n"
+         "that the second parser does not accept (templates over vectors) is reported as\n"
+         "compiled, not linted. Exit status: 1 if there is any error.\n",
+     VERB_OPTIONS(options), .reads_kernels = true);

@@ -213,7 +213,7 @@ static size_t print_json(const selection *s) {
     return count;
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     selection s = {.filters = names, .count = count};
     if (!axes_parse(&settings.axes, &s.axes, e) || !check_filters(&s, e))
         return e->code;
@@ -222,12 +222,6 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return err_code(e, EXIT_USAGE, "no kernel has the given format, variant and accumulation");
 }
 
-const verb verb_list = {
-    .name = "list",
-    .names = "[NAME...]",
-    .about = "list the ops and their kernels",
-    .notes = "NAME is an op, a kernel or a glob: 'matvec*'. Without one, all are listed.\n",
-    VERB_OPTIONS(options),
-    .runs_ops = true,
-    .run = run,
-};
+VERB(verb_list, "list", .names = "[NAME...]", .about = "list the ops and their kernels",
+     .notes = "NAME is an op, a kernel or a glob: 'matvec*'. Without one, all are listed.\n",
+     VERB_OPTIONS(options), .runs_ops = true);

@@ -253,7 +253,7 @@ static bool find_cases(const char *name, case_list *out, err *e) {
     return true;
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (!mutants_prepare(e))
         return e->code;
     if (worker_folder)
@@ -286,20 +286,15 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return code;
 }
 
-const verb verb_mutants = {
-    .name = "mutants",
-    .names = "[FILTER...]",
-    .about = "plant one mistake at a time in the kernels and count what check and validate catch",
-    .notes =
-        "Each mutant is a copy of the kernels with one edit: a bound off by one, a guard,\n"
-        "barrier or term dropped, indices or nibbles swapped, another operator, constant or\n"
-        "lane, a variable without its initial value. It is compiled, checked on the cases of\n"
-        "the kernels that contain it, small cases first, and, if it passes, validated. A mutant\n"
-        "with identical machine code counts as equivalent; others that change nothing are\n"
-        "listed with their reasons in tests/mutants-known.txt (in a project,\n"
-        "mutants-known.txt). Exit status: 1 if less than 95 percent of the rest are caught. Runs\n"
-        "on the software device. The same seed gives the same mutants.\n",
-    VERB_OPTIONS(options),
-    .runs_ops = true,
-    .run = run,
-};
+VERB(verb_mutants, "mutants", .names = "[FILTER...]",
+     .about = "plant one mistake at a time in the kernels and count what check and validate catch",
+     .notes =
+         "Each mutant is a copy of the kernels with one edit: a bound off by one, a guard,\n"
+         "barrier or term dropped, indices or nibbles swapped, another operator, constant or\n"
+         "lane, a variable without its initial value. It is compiled, checked on the cases of\n"
+         "the kernels that contain it, small cases first, and, if it passes, validated. A mutant\n"
+         "with identical machine code counts as equivalent; others that change nothing are\n"
+         "listed with their reasons in tests/mutants-known.txt (in a project,\n"
+         "mutants-known.txt). Exit status: 1 if less than 95 percent of the rest are caught. Runs\n"
+         "on the software device. The same seed gives the same mutants.\n",
+     VERB_OPTIONS(options), .runs_ops = true);

@@ -126,23 +126,19 @@ static bool draw_all(const request *r, err *e) {
                                 r->paths[0]);
 }
 
-static exit_code run(const char *const *paths, size_t count, err *e) {
+static exit_code run_verb(const char *const *paths, size_t count, err *e) {
     request r = {.paths = paths, .count = count};
     bool ok = read_request(&r, e) && draw_all(&r, e);
     free(r.names);
     return ok ? EXIT_OK : e->code;
 }
 
-const verb verb_plot = {
-    .name = "plot",
-    .names = "DIR|FILE.csv...",
-    .about = "redraw the charts of stored results: experiments, bench, check",
-    .notes = "DIR is a folder of results, such as results/apple-m4. Each NAME.csv in it becomes a "
-             "chart\n"
-             "by plots/NAME.gp; results without a script of their own, such as those of bench, "
-             "become\n"
-             "one line per row. Several folders share the same charts, one series per device.\n"
-             "check.csv, made by `assay check --csv DIR/check.csv`, becomes a chart of errors.\n",
-    VERB_OPTIONS(options),
-    .run = run,
-};
+VERB(verb_plot, "plot", .names = "DIR|FILE.csv...",
+     .about = "redraw the charts of stored results: experiments, bench, check",
+     .notes = "DIR is a folder of results, such as results/apple-m4. Each NAME.csv in it becomes a "
+              "chart\n"
+              "by plots/NAME.gp; results without a script of their own, such as those of bench, "
+              "become\n"
+              "one line per row. Several folders share the same charts, one series per device.\n"
+              "check.csv, made by `assay check --csv DIR/check.csv`, becomes a chart of errors.\n",
+     VERB_OPTIONS(options));

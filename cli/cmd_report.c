@@ -37,7 +37,7 @@ static bool draw(const claim_list *claims, const store *s, err *e) {
     return ok;
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     claim_list claims = {.count = 0};
     store s = {.count = 0};
     bool ok = claims_open(settings.claims, names, count, &claims, &s, e) && draw(&claims, &s, e) &&
@@ -47,16 +47,12 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return ok ? EXIT_OK : e->code;
 }
 
-const verb verb_report = {
-    .name = "report",
-    .names = "[DIR...]",
-    .about = "show stored results as one HTML page: verdicts, claims, experiments, times",
-    .notes =
-        "DIR is a device's folder of results, or a folder of them (default results/). Nothing\n"
-        "is measured: only CSV files and the charts beside them are read, and the same files\n"
-        "give the same page. The page needs no network: charts, style and script are embedded.\n"
-        "Prints the path of the page. A malformed file is left out: the page and the message\n"
-        "name it, and the exit status is 2.\n",
-    VERB_OPTIONS(options),
-    .run = run,
-};
+VERB(verb_report, "report", .names = "[DIR...]",
+     .about = "show stored results as one HTML page: verdicts, claims, experiments, times",
+     .notes =
+         "DIR is a device's folder of results, or a folder of them (default results/). Nothing\n"
+         "is measured: only CSV files and the charts beside them are read, and the same files\n"
+         "give the same page. The page needs no network: charts, style and script are embedded.\n"
+         "Prints the path of the page. A malformed file is left out: the page and the message\n"
+         "name it, and the exit status is 2.\n",
+     VERB_OPTIONS(options));

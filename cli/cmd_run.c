@@ -303,7 +303,7 @@ static bool check_settings(err *e) {
     return true;
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     (void)names;
     (void)count;
     open_model s;
@@ -334,15 +334,11 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return !is_clean ? EXIT_WRONG : asked_to_stop ? EXIT_INTERRUPTED : EXIT_OK;
 }
 
-const verb verb_run = {
-    .name = "run",
-    .about = "generate text with a model, and report tokens per second",
+VERB(
+    verb_run, "run", .about = "generate text with a model, and report tokens per second",
     .notes =
         "The text goes to stdout as it is generated, the timings to stderr. At temperature 0 (the\n"
         "default) output is deterministic; above 0, --seed decides. Without -m the small model\n"
         "that comes with the project is used; `make model` gets a larger one. Ctrl-C ends the "
         "text.\n",
-    VERB_OPTIONS(options),
-    .reads_tuned = true,
-    .run = run,
-};
+    VERB_OPTIONS(options), .reads_tuned = true);

@@ -163,7 +163,7 @@ static bool tokenize(const tokenizer *t, const char *const *names, size_t count,
     return ok;
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     char path[PATH_MAX];
     if (count == 0)
         err_set(e, EXIT_USAGE,
@@ -180,15 +180,11 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return ok ? EXIT_OK : e->code;
 }
 
-const verb verb_tokenize = {
-    .name = "tokenize",
-    .names = "TEXT|-|IDS...",
-    .about = "convert text to token ids, and back",
-    .notes =
-        "The ids are those of llama.cpp, by default of `llama-tokenize --ids --no-bos\n"
-        "--no-parse-special`. UTF-8 text survives the round trip byte for byte if the vocabulary\n"
-        "has all 256 bytes (bytes it lacks are dropped). Bytes that are not UTF-8 become U+FFFD;\n"
-        "with --exact they survive too.\n",
-    VERB_OPTIONS(options),
-    .run = run,
-};
+VERB(verb_tokenize, "tokenize", .names = "TEXT|-|IDS...",
+     .about = "convert text to token ids, and back",
+     .notes =
+         "The ids are those of llama.cpp, by default of `llama-tokenize --ids --no-bos\n"
+         "--no-parse-special`. UTF-8 text survives the round trip byte for byte if the vocabulary\n"
+         "has all 256 bytes (bytes it lacks are dropped). Bytes that are not UTF-8 become U+FFFD;\n"
+         "with --exact they survive too.\n",
+     VERB_OPTIONS(options));

@@ -266,9 +266,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     return code;
 }
 
-const verb verb_tune = {
-    .name = "tune",
-    .names = "[FILTER...]",
+VERB(
+    verb_tune, "tune", .names = "[FILTER...]",
     .about = "time the kernels that models choose among, and keep the fastest for this device",
     .notes =
         "A choice is an op, the format of its weights, = or +=, and a shape. Its kernels are "
@@ -284,7 +283,4 @@ const verb verb_tune = {
         "such\n"
         "as 'matvec q4_0 += 576x1536x8'; --list shows them. The exit status is 1 if a kernel is\n"
         "wrong: it is never chosen.\n",
-    VERB_OPTIONS(options),
-    .reads_kernels = true,
-    .run = run_verb,
-};
+    VERB_OPTIONS(options), .reads_kernels = true);

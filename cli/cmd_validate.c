@@ -238,7 +238,7 @@ static exit_code validate_on(const case_list *cases, const device_facts *f, err 
     return code;
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     /* Read when a device is opened, here and in the workers. */
     validation_pin_environment();
     setenv("ASSAY_LOOP_SECONDS", "3", 0);
@@ -268,20 +268,15 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return code;
 }
 
-const verb verb_validate = {
-    .name = "validate",
-    .names = "[FILTER...]",
-    .about = "check kernels with every memory access watched: exit status 1 if anything is found",
-    .notes =
-        "First the canaries: kernels with one planted bug for each class of bugs that the\n"
-        "device claims to find. One that is not caught fails the run. Then every case of `assay\n"
-        "check`, with accesses watched: loads and stores outside buffers, arrays and\n"
-        "threadgroup memory, reads of memory that was never written, data races, stores to\n"
-        "read-only buffers, misaligned accesses, barriers that not all threads reach, shuffles\n"
-        "from inactive lanes, undefined arithmetic, endless loops. No times are shown: they\n"
-        "would mean nothing. MTL_SHADER_VALIDATION=1 does the same for every other verb. On\n"
-        "NVIDIA GPUs all cases run under each of the four tools of compute-sanitizer.\n",
-    VERB_OPTIONS(options),
-    .runs_ops = true,
-    .run = run,
-};
+VERB(verb_validate, "validate", .names = "[FILTER...]",
+     .about = "check kernels with every memory access watched: exit status 1 if anything is found",
+     .notes =
+         "First the canaries: kernels with one planted bug for each class of bugs that the\n"
+         "device claims to find. One that is not caught fails the run. Then every case of `assay\n"
+         "check`, with accesses watched: loads and stores outside buffers, arrays and\n"
+         "threadgroup memory, reads of memory that was never written, data races, stores to\n"
+         "read-only buffers, misaligned accesses, barriers that not all threads reach, shuffles\n"
+         "from inactive lanes, undefined arithmetic, endless loops. No times are shown: they\n"
+         "would mean nothing. MTL_SHADER_VALIDATION=1 does the same for every other verb. On\n"
+         "NVIDIA GPUs all cases run under each of the four tools of compute-sanitizer.\n",
+     VERB_OPTIONS(options), .runs_ops = true);

@@ -1,4 +1,3 @@
-/* comparison_print: see comparison_print.h. */
 #include "comparison_print.h"
 
 #include <math.h>

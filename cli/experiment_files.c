@@ -1,4 +1,3 @@
-/* experiment_files: see experiment_files.h. */
 #include "experiment_files.h"
 
 #include <inttypes.h>

@@ -1,4 +1,3 @@
-/* input: see input.h. */
 #include "input.h"
 
 #include <errno.h>

@@ -108,7 +108,7 @@ static bool run_tests(open_model *s, const bench_test *tests, size_t count, benc
     return ok;
 }
 
-static exit_code run(const char *const *names, size_t name_count, err *e) {
+static exit_code run_verb(const char *const *names, size_t name_count, err *e) {
     (void)names;
     (void)name_count;
     bench_format format;
@@ -128,18 +128,14 @@ static exit_code run(const char *const *names, size_t name_count, err *e) {
     return ok ? EXIT_OK : e->code;
 }
 
-const verb model_bench_verb = {
-    .name = "bench",
-    .about = "tokens per second: prompts (pp) and generation (tg), with llama-bench's names",
-    .notes =
-        "pp512 is a prompt of 512 tokens, tg128 generates 128 tokens one at a time, '@ d4096' "
-        "means\n"
-        "at a context depth of 4096 tokens. A prompt's ids are random. Generation is greedy, as\n"
-        "`run` at temperature 0: the device chooses each token, and two are in flight;\n"
-        "llama-bench waits for each. One run warms up, then each repeat is a sample. Column names "
-        "are llama-bench's: t/s is mean and\n"
-        "standard deviation, followed by the median and the quartiles.\n",
-    VERB_OPTIONS(options),
-    .reads_tuned = true,
-    .run = run,
-};
+VERB(model_bench_verb, "bench",
+     .about = "tokens per second: prompts (pp) and generation (tg), with llama-bench's names",
+     .notes =
+         "pp512 is a prompt of 512 tokens, tg128 generates 128 tokens one at a time, '@ d4096' "
+         "means\n"
+         "at a context depth of 4096 tokens. A prompt's ids are random. Generation is greedy, as\n"
+         "`run` at temperature 0: the device chooses each token, and two are in flight;\n"
+         "llama-bench waits for each. One run warms up, then each repeat is a sample. Column names "
+         "are llama-bench's: t/s is mean and\n"
+         "standard deviation, followed by the median and the quartiles.\n",
+     VERB_OPTIONS(options), .reads_tuned = true);

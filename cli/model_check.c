@@ -140,7 +140,7 @@ static bool check(open_model *s, const uint32_t *prompt, bool *passed, err *e) {
     return true;
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     (void)names;
     (void)count;
     open_model s;
@@ -161,14 +161,11 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return passed ? EXIT_OK : EXIT_WRONG;
 }
 
-const verb model_check_verb = {
-    .name = "check",
-    .about = "check a model on this device: every launch against its oracle, and the whole pass",
-    .notes = "Each launch of a prompt and of the next token is compared with its oracle on real\n"
-             "activations. Then the whole: against a forward pass in double precision, the prompt\n"
-             "against the same tokens one by one, and the ways to play a tape against each other.\n"
-             "`error` is the largest error divided by the allowed error: above 1 is wrong.\n",
-    VERB_OPTIONS(options),
-    .reads_tuned = true,
-    .run = run,
-};
+VERB(model_check_verb, "check",
+     .about = "check a model on this device: every launch against its oracle, and the whole pass",
+     .notes =
+         "Each launch of a prompt and of the next token is compared with its oracle on real\n"
+         "activations. Then the whole: against a forward pass in double precision, the prompt\n"
+         "against the same tokens one by one, and the ways to play a tape against each other.\n"
+         "`error` is the largest error divided by the allowed error: above 1 is wrong.\n",
+     VERB_OPTIONS(options), .reads_tuned = true);

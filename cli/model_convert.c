@@ -43,7 +43,7 @@ static bool convert(const char *in, const char *out, const gguf_type *type, err 
     return ok;
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (count != 2)
         return err_code(e, EXIT_USAGE, "model convert takes two files, IN and OUT; got %zu", count);
     if (!settings.type) {
@@ -61,9 +61,8 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return convert(names[0], names[1], type, e) ? EXIT_OK : e->code;
 }
 
-const verb model_convert_verb = {
-    .name = "convert",
-    .names = "IN OUT",
+VERB(
+    model_convert_verb, "convert", .names = "IN OUT",
     .about = "rewrite a model with its weights in another type",
     .notes =
         "Matrices get the requested type, with the bytes of ggml's reference quantisation; "
@@ -74,6 +73,4 @@ const verb model_convert_verb = {
         "refused,\n"
         "and a scale beyond fp16 is kept at 65504 where ggml would write infinity. IN may use any\n"
         "types that kernels read. OUT is written completely or not at all.\n",
-    VERB_OPTIONS(options),
-    .run = run,
-};
+    VERB_OPTIONS(options));

@@ -135,7 +135,7 @@ static void print_all(const gguf *g, const model_facts *f) {
         print_metadata(g);
 }
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (count != 1)
         return err_code(e, EXIT_USAGE, "model info takes one FILE; got %zu", count);
     gguf *g = gguf_open(names[0], e);
@@ -151,10 +151,6 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return f ? EXIT_OK : e->code;
 }
 
-const verb model_info_verb = {
-    .name = "info",
-    .names = "FILE",
-    .about = "describe a GGUF file: architecture, shape, types, tokenizer, and whether it runs",
-    VERB_OPTIONS(options),
-    .run = run,
-};
+VERB(model_info_verb, "info", .names = "FILE",
+     .about = "describe a GGUF file: architecture, shape, types, tokenizer, and whether it runs",
+     VERB_OPTIONS(options));

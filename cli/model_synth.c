@@ -16,7 +16,7 @@ static const option options[] = {
      512},
 };
 
-static exit_code run(const char *const *names, size_t count, err *e) {
+static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (count != 2)
         return err_code(e, EXIT_USAGE,
                         "model synth takes a shape and a file, SHAPE OUT; got %zu argument%s",
@@ -33,15 +33,11 @@ static exit_code run(const char *const *names, size_t count, err *e) {
     return ok ? EXIT_OK : e->code;
 }
 
-const verb model_synth_verb = {
-    .name = "synth",
-    .names = "SHAPE OUT",
-    .about = "make a model with random weights in the shape of a real one",
-    .notes =
-        "Shapes: tiny, smollm-135m, smollm2-135m, smollm2-360m, 1b, 7b (4.2 GB in q4_0), and of\n"
-        "RWKV-7 rwkv7-tiny, rwkv7-0.1b, rwkv7-0.4b, rwkv7-1.5b, rwkv7-2.9b, rwkv7-7.2b (4.5 GB).\n"
-        "Its text is noise, but it runs like the real one and has a tokenizer that accepts any\n"
-        "text. The same seed gives the same bytes on every machine.\n",
-    VERB_OPTIONS(options),
-    .run = run,
-};
+VERB(model_synth_verb, "synth", .names = "SHAPE OUT",
+     .about = "make a model with random weights in the shape of a real one",
+     .notes =
+         "Shapes: tiny, smollm-135m, smollm2-135m, smollm2-360m, 1b, 7b (4.2 GB in q4_0), and of\n"
+         "RWKV-7 rwkv7-tiny, rwkv7-0.1b, rwkv7-0.4b, rwkv7-1.5b, rwkv7-2.9b, rwkv7-7.2b (4.5 GB).\n"
+         "Its text is noise, but it runs like the real one and has a tokenizer that accepts any\n"
+         "text. The same seed gives the same bytes on every machine.\n",
+     VERB_OPTIONS(options));

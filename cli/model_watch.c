@@ -1,4 +1,3 @@
-/* model_watch: see model_verbs.h. */
 #include <signal.h>
 #include <string.h>
 

@@ -1,4 +1,3 @@
-/* open_model: see open_model.h. */
 #include "open_model.h"
 
 #include <stdio.h>

@@ -1,4 +1,3 @@
-/* outcome: see outcome.h. */
 #include "outcome.h"
 
 #include <assert.h>
@@ -20,9 +19,8 @@ const char *outcome_get_name(outcome_kind k) {
 }
 
 void outcome_add(outcome_list *l, const kernel_case *c, const case_report *r) {
-    l->items = array_grow(l->items, l->count, &l->room, sizeof *l->items);
     const check_result *result = r->made && !r->failure ? &r->result : NULL;
-    outcome *o = &l->items[l->count++];
+    outcome *o = ARRAY_ADD(l->items, l->count, l->room);
     *o = (outcome){.op = c->op,
                    .kernel = c->kernel,
                    .kind = OUTCOME_ERROR,

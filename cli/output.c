@@ -1,4 +1,3 @@
-/* output: see output.h. */
 #include "output.h"
 
 #include <errno.h>

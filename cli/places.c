@@ -1,4 +1,3 @@
-/* places: see places.h. */
 #include "places.h"
 
 #include <assert.h>
@@ -55,8 +54,7 @@ static int find_kernel_line(const char *path, const char *name) {
 /* The list ------------------------------------------------------------------------------------ */
 
 static place *add(place_list *l, char *path, int line, int column, bool is_error) {
-    l->items = array_grow(l->items, l->count, &l->room, sizeof *l->items);
-    place *p = &l->items[l->count++];
+    place *p = ARRAY_ADD(l->items, l->count, l->room);
     *p = (place){.path = path, .line = line, .column = column, .is_error = is_error};
     assert(path);
     return p;

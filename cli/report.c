@@ -1,4 +1,3 @@
-/* report: see report.h. */
 #include "report.h"
 
 #include <assert.h>

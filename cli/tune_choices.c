@@ -1,4 +1,3 @@
-/* tune_choices: see tune_choices.h. */
 #include "tune_choices.h"
 
 #include <limits.h>

@@ -1,4 +1,3 @@
-/* tune_print: see tune_print.h. */
 #include "tune_print.h"
 
 #include <math.h>

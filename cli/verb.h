@@ -25,6 +25,8 @@ struct verb {
     size_t verb_count;
 };
 
+/* The verb of a file, whose function is run_verb; the other fields follow. */
+#define VERB(symbol, name_, ...) const verb symbol = {.name = name_, .run = run_verb, __VA_ARGS__}
 /* For a verb: its table of options. */
 #define VERB_OPTIONS(list) .options = list, .option_count = sizeof list / sizeof *list
 

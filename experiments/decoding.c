@@ -1,4 +1,3 @@
-/* decoding: see decoding.h. */
 #include "decoding.h"
 
 #include <assert.h>

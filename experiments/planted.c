@@ -1,4 +1,3 @@
-/* planted: see planted.h. */
 #include "planted.h"
 
 #include <math.h>

@@ -1,4 +1,3 @@
-/* sheet: see sheet.h. */
 #include "sheet.h"
 
 #include <assert.h>

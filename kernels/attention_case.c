@@ -1,4 +1,3 @@
-/* attention_case: see attention_case.h. */
 #include "attention_case.h"
 
 #include <math.h>

@@ -1,4 +1,3 @@
-/* normed: see normed.h. */
 #include "normed.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* record: see record.h. */
 #include "record.h"
 
 #include <assert.h>

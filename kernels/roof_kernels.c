@@ -1,4 +1,3 @@
-/* roof_kernels: see roof_kernels.h. */
 #include "roof_kernels.h"
 
 #include "kernels.h"

@@ -1,4 +1,3 @@
-/* rope: see rope.h. */
 #include "rope.h"
 
 #include <math.h>

@@ -1,4 +1,3 @@
-/* rwkv7_case: see rwkv7_case.h. */
 #include "rwkv7_case.h"
 
 #include <math.h>

@@ -1,4 +1,3 @@
-/* array_file: see array_file.h. */
 #include "array_file.h"
 
 #include <stdint.h>

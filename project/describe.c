@@ -1,4 +1,3 @@
-/* describe: see describe.h. */
 #include "describe.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* described: see described.h. */
 #include "described.h"
 
 #include <assert.h>

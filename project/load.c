@@ -1,4 +1,3 @@
-/* load: see load.h. */
 #include "load.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,3 @@
-/* project: see project.h. */
 #include "project.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* quant: see quant.h. */
 #include "quant.h"
 
 #include <assert.h>

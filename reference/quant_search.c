@@ -1,4 +1,3 @@
-/* quant_search: see quant_search.h. */
 #include "quant_search.h"
 
 #include <math.h>

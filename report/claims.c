@@ -1,4 +1,3 @@
-/* claims: see claims.h. */
 #include "claims.h"
 
 #include <ctype.h>

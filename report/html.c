@@ -1,4 +1,3 @@
-/* html: see html.h. */
 #include "html.h"
 
 #include <math.h>

@@ -1,4 +1,3 @@
-/* store: see store.h. */
 #include "store.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* choice: see choice.h. */
 #include "choice.h"
 
 #include <ctype.h>

@@ -1,4 +1,3 @@
-/* fragments: see fragments.h. */
 #include "fragments.h"
 
 #include <stdlib.h>
@@ -64,8 +63,7 @@ void special_index_free(special_index *x) {
 static void add(fragment_list *list, size_t begin, size_t end, uint32_t token) {
     if (begin == end)
         return;
-    list->items = array_grow(list->items, list->count, &list->capacity, sizeof *list->items);
-    list->items[list->count++] = (fragment){begin, end, token};
+    *ARRAY_ADD(list->items, list->count, list->capacity) = (fragment){begin, end, token};
 }
 
 /* Cuts one piece of plain text at the tokens of one length. */

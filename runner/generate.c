@@ -1,4 +1,3 @@
-/* generate: see generate.h. */
 #include "generate.h"
 
 #include <assert.h>

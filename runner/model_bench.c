@@ -1,4 +1,3 @@
-/* model_bench: see model_bench.h. */
 #include "model_bench.h"
 
 #include <assert.h>

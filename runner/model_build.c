@@ -15,8 +15,8 @@
 static bool own(model *m, buffer *b, memory_kind kind, slice *out) {
     if (!b)
         return false;
-    m->buffers = array_grow(m->buffers, m->buffer_count, &m->buffer_capacity, sizeof *m->buffers);
-    m->buffers[m->buffer_count++] = (model_buffer){.buffer = b, .kind = kind};
+    *ARRAY_ADD(m->buffers, m->buffer_count, m->buffer_capacity) =
+        (model_buffer){.buffer = b, .kind = kind};
     m->is_recurrent |= kind == MEMORY_STATE;
     *out = slice_whole(b);
     return true;

@@ -1,4 +1,3 @@
-/* model_check: see model_check.h. */
 #include "model_check.h"
 
 #include <assert.h>

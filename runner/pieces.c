@@ -1,4 +1,3 @@
-/* pieces: see pieces.h. */
 #include "pieces.h"
 
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-/* sampler: see sampler.h. */
 #include "sampler.h"
 
 #include <math.h>

@@ -1,4 +1,3 @@
-/* token_texts: see token_texts.h. */
 #include "token_texts.h"
 
 #include <assert.h>

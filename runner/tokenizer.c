@@ -23,8 +23,7 @@ struct tokenizer {
 };
 
 void token_list_add(token_list *l, uint32_t id) {
-    l->items = array_grow(l->items, l->count, &l->capacity, sizeof *l->items);
-    l->items[l->count++] = id;
+    *ARRAY_ADD(l->items, l->count, l->capacity) = id;
 }
 
 void token_list_free(token_list *l) {

@@ -12,8 +12,7 @@ void choice_list_add(choice_list *l, const choice *c) {
     for (size_t i = 0; i < l->count; i++)
         if (choice_compare(&l->items[i], c) == 0)
             return;
-    l->items = array_grow(l->items, l->count, &l->capacity, sizeof *l->items);
-    l->items[l->count++] = *c;
+    *ARRAY_ADD(l->items, l->count, l->capacity) = *c;
 }
 
 void choice_list_free(choice_list *l) {

@@ -1,4 +1,3 @@
-/* weight_scan: see weight_scan.h. */
 #include "weight_scan.h"
 
 #include <math.h>

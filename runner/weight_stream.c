@@ -1,4 +1,3 @@
-/* weight_stream: see weight_stream.h. */
 #include "weight_stream.h"
 
 #include <stdlib.h>

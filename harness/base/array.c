@@ -1,4 +1,3 @@
-/* array: see array.h. */
 #include "array.h"
 
 #include <assert.h>

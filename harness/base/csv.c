@@ -1,4 +1,3 @@
-/* csv: see csv.h. */
 #include "csv.h"
 
 #include <assert.h>

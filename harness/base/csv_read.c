@@ -38,8 +38,7 @@ static bool refuse(const reader *r, size_t line, const char *what, err *e) {
 }
 
 static void add_field(csv_file *f, const char *text) {
-    f->fields = array_grow(f->fields, f->field_count, &f->field_capacity, sizeof *f->fields);
-    f->fields[f->field_count++] = text;
+    *ARRAY_ADD(f->fields, f->field_count, f->field_capacity) = text;
 }
 
 static void add_meta(csv_file *f, char *line) {
@@ -48,8 +47,8 @@ static void add_meta(csv_file *f, char *line) {
     if (!colon) /* a person's comment */
         return;
     *colon = 0;
-    f->metas = array_grow(f->metas, f->meta_count, &f->meta_capacity, sizeof *f->metas);
-    f->metas[f->meta_count++] = (meta){line, colon + 1 + strspn(colon + 1, " \t")};
+    *ARRAY_ADD(f->metas, f->meta_count, f->meta_capacity) =
+        (meta){line, colon + 1 + strspn(colon + 1, " \t")};
 }
 
 /* `# key: value` lines, which end where the header starts. */
@@ -117,8 +116,7 @@ static bool read_record(reader *r, err *e) {
         break;
     }
     r->line++;
-    f->lines = array_grow(f->lines, f->rows, &f->line_capacity, sizeof *f->lines);
-    f->lines[f->rows++] = first_line;
+    *ARRAY_ADD(f->lines, f->rows, f->line_capacity) = first_line;
     size_t fields = f->field_count - before;
     if (f->rows == 1)
         f->columns = fields;

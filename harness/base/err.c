@@ -1,4 +1,3 @@
-/* err: see err.h. */
 #include "err.h"
 
 #include <stdarg.h>

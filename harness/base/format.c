@@ -1,4 +1,3 @@
-/* format: see format.h. */
 #include "format.h"
 
 #include <math.h>

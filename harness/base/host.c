@@ -1,4 +1,3 @@
-/* host: see host.h. */
 #include "host.h"
 
 #include <dirent.h>

@@ -1,4 +1,3 @@
-/* json: see json.h. */
 #include "json.h"
 
 #include <math.h>

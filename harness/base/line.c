@@ -1,4 +1,3 @@
-/* line: see line.h. */
 #include "line.h"
 
 #include <ctype.h>

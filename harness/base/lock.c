@@ -1,4 +1,3 @@
-/* lock: see lock.h. */
 #include "lock.h"
 
 #include "array.h"

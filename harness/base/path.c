@@ -1,4 +1,3 @@
-/* path: see path.h. */
 #include "path.h"
 
 #include <stdarg.h>

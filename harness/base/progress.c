@@ -1,4 +1,3 @@
-/* progress: see progress.h. */
 #include "progress.h"
 
 #include <unistd.h>

@@ -1,4 +1,3 @@
-/* remark: see remark.h. */
 #include "remark.h"
 
 #include <assert.h>
@@ -11,8 +10,7 @@
 
 void remark_add(remark_list *list, remark_kind kind, const char *file, int line, int column,
                 const char *rule, const char *format, ...) {
-    list->items = array_grow(list->items, list->count, &list->room, sizeof *list->items);
-    remark *r = &list->items[list->count++];
+    remark *r = ARRAY_ADD(list->items, list->count, list->room);
     *r = (remark){.kind = kind, .file = strdup(file), .line = line, .column = column, .rule = rule};
     assert(r->file);
     va_list arguments;

@@ -1,4 +1,3 @@
-/* root: see root.h. */
 #include "root.h"
 
 #include <errno.h>

@@ -1,4 +1,3 @@
-/* size: see size.h. */
 #include "size.h"
 
 #include <assert.h>

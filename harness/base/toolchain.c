@@ -1,4 +1,3 @@
-/* toolchain: see toolchain.h. */
 #include "toolchain.h"
 
 #include "harness/base/os.h"

@@ -1,4 +1,3 @@
-/* argument: see argument.h. */
 #include "argument.h"
 
 #include <ctype.h>

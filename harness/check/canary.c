@@ -1,4 +1,3 @@
-/* canary: see canary.h. */
 #include "canary.h"
 
 #include <limits.h>

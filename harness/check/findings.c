@@ -1,4 +1,3 @@
-/* findings: see findings.h. */
 #include "findings.h"
 
 #include <inttypes.h>

@@ -1,4 +1,3 @@
-/* lint_ptx: see lint_ptx.h. */
 #include "lint_ptx.h"
 
 #include <limits.h>

@@ -233,8 +233,7 @@ static void add_mutants(mutant_list *l, const mutant_file *f, const kernel_parts
             free(m.kernels);
             continue;
         }
-        l->items = array_grow(l->items, l->count, &l->room, sizeof *l->items);
-        l->items[l->count++] = m;
+        *ARRAY_ADD(l->items, l->count, l->room) = m;
     }
 }
 

@@ -1,4 +1,3 @@
-/* op: see op.h. */
 #include "op.h"
 
 #include <ctype.h>

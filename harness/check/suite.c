@@ -1,4 +1,3 @@
-/* suite: see suite.h. */
 #include "suite.h"
 
 #include <inttypes.h>

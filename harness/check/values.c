@@ -1,4 +1,3 @@
-/* values: see values.h. */
 #include "values.h"
 
 #include <inttypes.h>

@@ -1,4 +1,3 @@
-/* cache_room: see cache_room.h. */
 #include "cache_room.h"
 
 #include <dirent.h>
@@ -34,8 +33,7 @@ typedef struct {
 } file_list;
 
 static void add_file(file_list *l, const char *path, const struct stat *s) {
-    l->items = array_grow(l->items, l->count, &l->room, sizeof *l->items);
-    cache_file *f = &l->items[l->count++];
+    cache_file *f = ARRAY_ADD(l->items, l->count, l->room);
     snprintf(f->path, sizeof f->path, "%s", path);
     f->bytes = (uint64_t)s->st_size;
     f->used = s->st_mtime;

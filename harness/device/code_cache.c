@@ -1,4 +1,3 @@
-/* code_cache: see code_cache.h. */
 #include "code_cache.h"
 
 #include <dirent.h>

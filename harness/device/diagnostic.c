@@ -1,4 +1,3 @@
-/* diagnostic: see diagnostic.h. */
 #include "diagnostic.h"
 
 #include <ctype.h>
@@ -55,8 +54,7 @@ void diagnostic_read(const char *messages, diagnostic_list *out) {
         const char *end = line + strcspn(line, "\n");
         diagnostic d;
         if (read_line(line, end, &d)) {
-            out->items = array_grow(out->items, out->count, &out->room, sizeof *out->items);
-            out->items[out->count++] = d;
+            *ARRAY_ADD(out->items, out->count, out->room) = d;
         }
         line = end + (*end == '\n');
     }

@@ -1,4 +1,3 @@
-/* finding: see finding.h. */
 #include "finding.h"
 
 #include <assert.h>
@@ -57,8 +56,7 @@ void finding_add(finding_list *list, const finding *f) {
             list->items[i].count += f->count;
             return;
         }
-    list->items = array_grow(list->items, list->count, &list->capacity, sizeof *list->items);
-    list->items[list->count++] = *f;
+    *ARRAY_ADD(list->items, list->count, list->capacity) = *f;
 }
 
 void finding_clear(finding_list *list) {

@@ -1,4 +1,3 @@
-/* launch: see launch.h. */
 #include "launch.h"
 
 #include <assert.h>

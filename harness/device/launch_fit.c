@@ -1,4 +1,3 @@
-/* launch_fit: see launch_fit.h. */
 #include "launch_fit.h"
 
 static const msl_param *find_param(const msl_signature *s, msl_kind kind, int index) {

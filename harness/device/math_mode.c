@@ -1,4 +1,3 @@
-/* math_mode: see math_mode.h. */
 #include "math_mode.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* precompiled: see precompiled.h. */
 #include "precompiled.h"
 
 #include <stdlib.h>

@@ -68,8 +68,7 @@ void tape_free(tape *t) {
 
 launch *tape_add_pipeline(tape *t, const pipeline *p) {
     drop_prepared(t);
-    t->launches = array_grow(t->launches, t->count, &t->capacity, sizeof *t->launches);
-    launch *l = &t->launches[t->count++];
+    launch *l = ARRAY_ADD(t->launches, t->count, t->capacity);
     memset(l, 0, sizeof *l);
     l->pipeline = p;
     l->barrier_before = t->barrier_next;
@@ -89,8 +88,7 @@ launch *tape_add(tape *t, const char *file, const char *kernel, err *e) {
 }
 
 void tape_mark(tape *t, const char *name) {
-    t->marks = array_grow(t->marks, t->mark_count, &t->mark_capacity, sizeof *t->marks);
-    mark *m = &t->marks[t->mark_count++];
+    mark *m = ARRAY_ADD(t->marks, t->mark_count, t->mark_capacity);
     m->at = t->count;
     snprintf(m->name, sizeof m->name, "%s", name);
 }

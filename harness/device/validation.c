@@ -1,4 +1,3 @@
-/* validation: see validation.h. */
 #include "validation.h"
 
 #include <dirent.h>

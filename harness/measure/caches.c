@@ -1,4 +1,3 @@
-/* caches: see caches.h. */
 #include "caches.h"
 
 #include "harness/base/stats.h"

@@ -1,4 +1,3 @@
-/* comparison: see comparison.h. */
 #include "comparison.h"
 
 #include <assert.h>

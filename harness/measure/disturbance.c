@@ -1,4 +1,3 @@
-/* disturbance: see disturbance.h. */
 #include "disturbance.h"
 
 #include <math.h>

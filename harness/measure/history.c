@@ -1,4 +1,3 @@
-/* history: see history.h. */
 #include "history.h"
 
 #include <math.h>

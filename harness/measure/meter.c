@@ -1,4 +1,3 @@
-/* meter: see meter.h. */
 #include "meter.h"
 
 #include <assert.h>

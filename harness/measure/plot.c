@@ -1,4 +1,3 @@
-/* plot: see plot.h. */
 #include "plot.h"
 
 #include <assert.h>

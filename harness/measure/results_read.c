@@ -1,4 +1,3 @@
-/* results_read: see results_read.h. */
 #include "results_read.h"
 
 #include <ctype.h>

@@ -1,4 +1,3 @@
-/* roof: see roof.h. */
 #include "roof.h"
 
 #include <ctype.h>

@@ -1,4 +1,3 @@
-/* significance: see significance.h. */
 #include "significance.h"
 
 #include <assert.h>

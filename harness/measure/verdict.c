@@ -1,4 +1,3 @@
-/* verdict: see verdict.h. */
 #include "verdict.h"
 
 #include <assert.h>

@@ -1,4 +1,3 @@
-/* driver: see driver.h. */
 #include "driver.h"
 
 #include <dlfcn.h>

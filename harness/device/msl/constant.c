@@ -41,9 +41,7 @@ static bool read_constant(msl_unit *u, const attribute *a, const decl *d, at beg
                        "65535 that is known here",
                        token_file(t, a->begin), t->list[a->begin].line);
     range type = find_type(t, d);
-    u->constants =
-        array_grow(u->constants, u->constant_count, &u->constant_room, sizeof *u->constants);
-    function_constant *c = &u->constants[u->constant_count++];
+    function_constant *c = ARRAY_ADD(u->constants, u->constant_count, u->constant_room);
     *c = (function_constant){.attribute = a->begin, .where = {begin, end}};
     c->constant.index = (int)index;
     c->constant.line = t->list[name].line;

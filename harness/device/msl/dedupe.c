@@ -78,8 +78,7 @@ static void dedupe_scope(edits *d, at i, at end, bool in_class) {
         if (w.kind == DECL_NAMESPACE || !make_key(d, &w, in_class, &k))
             continue;
         k.order = (uint32_t)all.count;
-        all.list = array_grow(all.list, all.count, &all.room, sizeof *all.list);
-        all.list[all.count++] = k;
+        *ARRAY_ADD(all.list, all.count, all.room) = k;
     }
     if (all.count)
         qsort(all.list, all.count, sizeof *all.list, compare_keys);

@@ -9,7 +9,6 @@
 edits edits_new(const msl_unit *u) {
     edits d = {.unit = u};
     d.edit = array_new((size_t)u->tokens.count + 1, sizeof *d.edit);
-    assert("out of memory");
     return d;
 }
 
@@ -26,8 +25,7 @@ void edits_drop(edits *d, at begin, at end) {
 }
 
 void edits_replace(edits *d, at i, char *owned) {
-    d->owned = array_grow(d->owned, d->owned_count, &d->owned_room, sizeof *d->owned);
-    d->owned[d->owned_count++] = owned;
+    *ARRAY_ADD(d->owned, d->owned_count, d->owned_room) = owned;
     d->edit[i] = owned;
 }
 

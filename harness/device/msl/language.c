@@ -59,8 +59,7 @@ static bool visit(void *context, const decl *d, const char *prefix) {
         return true;
     function *known = find_function(f, d->name);
     if (!known) {
-        f->list = array_grow(f->list, f->count, &f->room, sizeof *f->list);
-        known = &f->list[f->count++];
+        known = ARRAY_ADD(f->list, f->count, f->room);
         *known =
             (function){.name = d->name, .body = NOT_FOUND, .is_plain = true, .is_template = true};
     }

@@ -29,9 +29,8 @@ static uint32_t add_file(tokens *t, cutter *c, const char *name, size_t bytes) {
     for (uint32_t i = 0; i < t->file_count; i++)
         if (strlen(t->files[i]) == bytes && memcmp(t->files[i], name, bytes) == 0)
             return i;
-    t->files = array_grow(t->files, t->file_count, &c->file_room, sizeof *t->files);
-    t->files[t->file_count] = text_copy(name, bytes);
-    return t->file_count++;
+    *ARRAY_ADD(t->files, t->file_count, c->file_room) = text_copy(name, bytes);
+    return t->file_count - 1;
 }
 
 /* `# 12 "file" 2` or `#line 12 "file"`: the next line is line 12 of that file. */
@@ -77,9 +76,7 @@ static void cut_directive(tokens *t, cutter *c) {
     }
     if (p > begin && p[-1] == '\r')
         p--;
-    t->directives =
-        array_grow(t->directives, t->directive_count, &t->directive_room, sizeof *t->directives);
-    t->directives[t->directive_count++] =
+    *ARRAY_ADD(t->directives, t->directive_count, t->directive_room) =
         (directive){(uint32_t)(begin - t->source), (uint32_t)(p - begin), line};
     obey_line_marker(t, c, begin, p);
     c->p = p;

@@ -84,8 +84,7 @@ static void add(finder *f, mutate_kind kind, at first, at last, const char *with
             return;
     m.with = text_copy(with, strlen(with));
     memcpy(m.where, f->where, sizeof m.where);
-    f->out->items = array_grow(f->out->items, f->out->count, &f->out->room, sizeof *f->out->items);
-    f->out->items[f->out->count++] = m;
+    *ARRAY_ADD(f->out->items, f->out->count, f->out->room) = m;
 }
 
 static void add_exchanged(finder *f, at first, at a, at b, at last) {

@@ -102,8 +102,7 @@ static bool add_part(mutate_parts *p, const char *data, size_t bytes) {
         free(name);
         return false;
     }
-    p->names = array_grow(p->names, p->count, &p->room, sizeof *p->names);
-    p->names[p->count++] = name;
+    *ARRAY_ADD(p->names, p->count, p->room) = name;
     return true;
 }
 

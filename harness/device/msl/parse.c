@@ -66,15 +66,12 @@ static head read_head(const tokens *t, const decl *d) {
 }
 
 static void drop(msl_unit *u, const decl *d) {
-    u->dropped = array_grow(u->dropped, u->dropped_count, &u->dropped_room, sizeof *u->dropped);
-    u->dropped[u->dropped_count++] = (range){d->begin, d->end};
+    *ARRAY_ADD(u->dropped, u->dropped_count, u->dropped_room) = (range){d->begin, d->end};
 }
 
 static entry *add_entry(msl_unit *u, const char *host_name, size_t which, at line_of) {
-    u->entries = array_grow(u->entries, u->entry_count, &u->entry_room, sizeof *u->entries);
     entry *e = array_new(1, sizeof *e);
-    assert("out of memory");
-    u->entries[u->entry_count++] = e;
+    *ARRAY_ADD(u->entries, u->entry_count, u->entry_room) = e;
     e->kernel = which;
     e->signature.line = u->tokens.list[line_of].line;
     snprintf(e->signature.host_name, sizeof e->signature.host_name, "%s", host_name);
@@ -127,8 +124,7 @@ static void finish_entry(msl_unit *u, entry *e, const template_argument *argumen
 
 static void add_kernel(msl_unit *u, const decl *d, const head *h, const char *prefix) {
     const tokens *t = &u->tokens;
-    u->kernels = array_grow(u->kernels, u->kernel_count, &u->kernel_room, sizeof *u->kernels);
-    kernel *k = &u->kernels[u->kernel_count++];
+    kernel *k = ARRAY_ADD(u->kernels, u->kernel_count, u->kernel_room);
     *k = (kernel){.where = *d, .template_open = h->template_open, .max_total = h->max_total};
     text name = {0};
     text_print(&name, "%s%.*s", prefix, (int)t->list[d->name].bytes, token_text(t, d->name));
@@ -155,8 +151,7 @@ static bool visit(void *context, const decl *d, const char *prefix) {
     if (explicit_one && (h.host_name || h.kernel)) {
         drop(p->unit, d);
         if (h.host_name) {
-            p->list = array_grow(p->list, p->count, &p->room, sizeof *p->list);
-            p->list[p->count++] =
+            *ARRAY_ADD(p->list, p->count, p->room) =
                 (instantiation){*d, h.host_name, text_copy(prefix, strlen(prefix))};
             h.host_name = NULL;
         }

@@ -22,8 +22,7 @@ typedef struct {
 static void add_name(index_of_names *x, at name) {
     if (name == NOT_FOUND)
         return;
-    x->names = array_grow(x->names, x->name_count, &x->name_room, sizeof *x->names);
-    x->names[x->name_count++] =
+    *ARRAY_ADD(x->names, x->name_count, x->name_room) =
         (named){token_hash(&x->unit->tokens, name, 0), (uint32_t)x->decl_count};
 }
 
@@ -36,8 +35,7 @@ static bool visit_names(void *context, const decl *d, const char *prefix) {
          i = tokens_end_item(t, i, d->end) + 1)
         if (t->list[i].kind == TOKEN_WORD)
             add_name(x, i);
-    x->decls = array_grow(x->decls, x->decl_count, &x->decl_room, sizeof *x->decls);
-    x->decls[x->decl_count++] = (range){d->begin, d->end};
+    *ARRAY_ADD(x->decls, x->decl_count, x->decl_room) = (range){d->begin, d->end};
     return true;
 }
 

@@ -79,8 +79,7 @@ static bool remember_once(splicer *s, const char *path, const char *source) {
     for (size_t i = 0; i < s->once_count; i++)
         if (strcmp(s->once[i], real) == 0)
             return false;
-    s->once = array_grow(s->once, s->once_count, &s->once_room, sizeof *s->once);
-    s->once[s->once_count++] = text_copy(real, strlen(real));
+    *ARRAY_ADD(s->once, s->once_count, s->once_room) = text_copy(real, strlen(real));
     return true;
 }
 

@@ -25,7 +25,6 @@ void text_print(text *t, const char *format, ...) {
     int n = vsnprintf(NULL, 0, format, args);
     assert(n >= 0);
     char *line = array_new(1, (size_t)n + 1);
-    assert("out of memory");
     vsnprintf(line, (size_t)n + 1, format, again);
     va_end(again);
     va_end(args);

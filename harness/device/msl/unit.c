@@ -10,7 +10,6 @@ static msl_unit *new_unit(const char *name, char *source, char *whole, err *e) {
     if (!source)
         return NULL;
     msl_unit *u = array_new(1, sizeof *u);
-    assert("out of memory");
     u->whole = whole;
     u->name = text_copy(name, strlen(name));
     u->source = source;

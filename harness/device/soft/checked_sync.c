@@ -85,8 +85,8 @@ void checker_pass_word(soft_checker *c, uintptr_t word, unsigned how) {
         while (i < s->sight_count && (s->sights[i].word != word || s->sights[i].thread != t))
             i++;
         if (i == s->sight_count) {
-            s->sights = array_grow(s->sights, s->sight_count, &s->sight_room, sizeof *s->sights);
-            s->sights[s->sight_count++] = (sync_sight){.word = word, .thread = (uint16_t)t};
+            *ARRAY_ADD(s->sights, s->sight_count, s->sight_room) =
+                (sync_sight){.word = word, .thread = (uint16_t)t};
         }
         s->sights[i].group = c->group;
         s->sights[i].when = now;
@@ -101,8 +101,7 @@ void checker_pass_word(soft_checker *c, uintptr_t word, unsigned how) {
         if (before && before->group == r.group && before->thread == r.thread &&
             before->word == word && before->fences == r.fences)
             return; /* known already */
-        s->releases = array_grow(s->releases, n, &s->release_room, sizeof *s->releases);
-        s->releases[s->release_count++] = r;
+        *ARRAY_ADD(s->releases, s->release_count, s->release_room) = r;
     }
 }
 

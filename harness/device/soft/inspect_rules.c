@@ -1,4 +1,3 @@
-/* inspect_rules: see inspect_rules.h. */
 #include "inspect_rules.h"
 
 #include <string.h>

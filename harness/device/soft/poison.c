@@ -1,4 +1,3 @@
-/* poison: see poison.h. */
 #include "poison.h"
 
 #include <fcntl.h>
