@@ -87,7 +87,7 @@ TEST a_kernel_that_is_far_faster_replaces_the_rules(void) {
 
 TEST a_bad_table_stops_a_model_unless_it_is_switched_off(void) {
     ASSERT_RUN("rm -rf $T; mkdir $T; printf "
-               "'op,format,accumulates,shape,kernel\nrmsnorm,,no,1x64,gone\\n' > $T/bad.csv; "
+               "'op,format,accumulates,shape,kernel\\nrmsnorm,,no,1x64,gone\\n' > $T/bad.csv; "
                "ASSAY_TUNED=$T/bad.csv $A model check -p 2 -n 1 --device soft",
                2);
     ASSERT_SAYS("bad.csv:2: rmsnorm has no kernel 'gone'");
