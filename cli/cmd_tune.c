@@ -18,7 +18,7 @@ static struct {
     tune_settings tune;
     tune_query query;
     const char *out;
-    bool quick, resume, stale, list, explain, json, worker;
+    bool quick, confirm, resume, stale, list, explain, json, worker;
 } settings = {
     .tune = {.seed = 1, .budget_s = 0.3, .timeout_s = 180, .min_effect = 10, .math = MATH_DEFAULT},
     .query = {.presets = "smollm-135m,rwkv7-0.1b",
@@ -47,6 +47,8 @@ static const option options[] = {
                    "smallest gain that replaces the rule's kernel (default 10)"),
     TEXT_OPTION("cache", &settings.tune.cache, "C",
                 "warm or cold (default: cold on a GPU, warm on the software device)"),
+    FLAG_OPTION("confirm", &settings.confirm,
+                "with -m: keep only what makes the whole model faster"),
     FLAG_OPTION("resume", &settings.resume,
                 "only what has no row, or one of kernels that have changed since"),
     FLAG_OPTION("stale", &settings.stale,
@@ -172,9 +174,36 @@ static bool deliver(void *context, const choice *c, const tune_outcome *o, err *
     return ok;
 }
 
-static exit_code finish(const run *r) {
+static void tell(void *context, const tuned_row *row, const tune_confirmation *c) {
+    run *r = context;
+    char text[CHOICE_TEXT];
+    choice_get_text(&row->choice, text, sizeof text);
+    r->changed -= !c->is_kept;
+    if (!c->is_used)
+        fprintf(stderr, "%s: the model does not use %s\n", text, row->way->name);
+    else
+        fprintf(stderr, "%s: the model is %.3f times as fast with %s (%.3f to %.3f): %s\n", text,
+                c->gain, row->way->name, c->low, c->high, c->is_kept ? "kept" : "taken back");
+}
+
+static bool confirm(run *r, err *e) {
+    device *d =
+        device_open_with(settings.tune.device, &(device_options){.math = settings.tune.math}, e);
+    library *lib = d ? library_new(d, NULL, e) : NULL;
+    gguf *g = lib ? gguf_open(settings.query.model, e) : NULL;
+    bool ok = g && tune_confirm(lib, g, &r->choices, &settings.tune, r->table, tell, r, e) &&
+              tuned_write(r->table, &r->meta, r->path, e);
+    gguf_free(g);
+    library_free(lib);
+    device_close(d);
+    return ok;
+}
+
+static exit_code finish(run *r, err *e) {
     if (settings.json)
         fputs("\n  ]\n}\n", stdout);
+    if (settings.confirm && !confirm(r, e))
+        return e->code;
     fprintf(stderr, "%zu choice%s decided, %zu otherwise than by the rules", r->done - r->failed,
             r->done - r->failed == 1 ? "" : "s", r->changed);
     if (r->failed > 0)
@@ -198,7 +227,7 @@ static exit_code decide(run *r, const device_facts *f, err *e) {
         printf("# device: %s\n# compiler: %s\n", f->name, f->compiler);
         tune_table_start(&r->shown, stdout, &r->choices);
     }
-    return tune_run(&settings.tune, f, &r->choices, deliver, r, e) ? finish(r) : e->code;
+    return tune_run(&settings.tune, f, &r->choices, deliver, r, e) ? finish(r, e) : e->code;
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
@@ -207,6 +236,10 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     timing_cache cache;
     if (settings.tune.cache && !timing_find_cache(settings.tune.cache, &cache)) {
         err_set(e, EXIT_USAGE, "--cache is warm or cold, not '%.40s'", settings.tune.cache);
+        return e->code;
+    }
+    if (settings.confirm && !settings.query.model) {
+        err_set(e, EXIT_USAGE, "--confirm needs a model: -m FILE");
         return e->code;
     }
     if (settings.quick)

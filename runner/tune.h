@@ -73,6 +73,17 @@ typedef bool tune_deliver(void *context, const choice *c, const tune_outcome *o,
 bool tune_run(const tune_settings *s, const device_facts *f, const choice_list *choices,
               tune_deliver *deliver, void *context, err *e);
 
+/* Rows that differ from the rules, in the order of the choices, held against the time of the whole
+ * model on the library's device: one that does not make it faster, on top of those before it, is
+ * taken back. One that the model's tapes do not use stays. */
+typedef struct {
+    bool is_used, is_kept;
+    double gain, low, high; /* of the whole model, where it is used */
+} tune_confirmation;
+typedef void tune_tell(void *context, const tuned_row *r, const tune_confirmation *c);
+bool tune_confirm(library *lib, const gguf *g, const choice_list *choices, const tune_settings *s,
+                  tuned *table, tune_tell *tell, void *context, err *e);
+
 /* The worker's side. */
 exit_code tune_serve(const tune_settings *s, err *e);
 
