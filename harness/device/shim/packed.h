@@ -73,7 +73,6 @@ template <class T> struct packed_vec<T, 4> {
 } // namespace metal
 
 #undef ASSAY_PACKED_COMMON
-#include "unswizzle.h"
 
 namespace assay {
 

@@ -9,33 +9,36 @@
 // an operator whose operands are all such properties or scalars (v.xy * w.zw, v.xy += 1). That is a
 // compile error, never a wrong result; float2(v.xy) * w.zw, and v.xy = ..., work everywhere.
 //
-// No include guard: vec.h and packed.h include it, and end with unswizzle.h.
-// The letters grow one at a time: ASSAY_GROWk_n(M, xy, rg, x, y) calls M with every name that has
-// one letter more, M(xyx, rgr, x, y, x) M(xyy, rgg, x, y, y)... k tells the levels apart, since
-// a macro does not expand inside itself.
+// The letters grow one at a time: ASSAY_GROWk_N(M, N, xy, rg, x, y) calls M with every name that
+// has one letter more, M(N, xyx, rgr, x, y, x) M(N, xyy, rgg, x, y, y)... N is how many components
+// the class has; k tells the levels apart, since a macro does not expand inside itself.
+#pragma once
 #pragma clang system_header
 
-#define ASSAY_GROW1_2(M) M(x, r, x) M(y, g, y)
-#define ASSAY_GROW1_3(M) ASSAY_GROW1_2(M) M(z, b, z)
-#define ASSAY_GROW1_4(M) ASSAY_GROW1_3(M) M(w, a, w)
+#define ASSAY_GROW1_2(M, N) M(N, x, r, x) M(N, y, g, y)
+#define ASSAY_GROW1_3(M, N) ASSAY_GROW1_2(M, N) M(N, z, b, z)
+#define ASSAY_GROW1_4(M, N) ASSAY_GROW1_3(M, N) M(N, w, a, w)
 
-#define ASSAY_GROW2_2(M, n, c, ...) M(n##x, c##r, __VA_ARGS__, x) M(n##y, c##g, __VA_ARGS__, y)
-#define ASSAY_GROW2_3(M, n, c, ...)                                                                \
-    ASSAY_GROW2_2(M, n, c, __VA_ARGS__) M(n##z, c##b, __VA_ARGS__, z)
-#define ASSAY_GROW2_4(M, n, c, ...)                                                                \
-    ASSAY_GROW2_3(M, n, c, __VA_ARGS__) M(n##w, c##a, __VA_ARGS__, w)
+#define ASSAY_GROW2_2(M, N, n, c, ...)                                                             \
+    M(N, n##x, c##r, __VA_ARGS__, x) M(N, n##y, c##g, __VA_ARGS__, y)
+#define ASSAY_GROW2_3(M, N, n, c, ...)                                                             \
+    ASSAY_GROW2_2(M, N, n, c, __VA_ARGS__) M(N, n##z, c##b, __VA_ARGS__, z)
+#define ASSAY_GROW2_4(M, N, n, c, ...)                                                             \
+    ASSAY_GROW2_3(M, N, n, c, __VA_ARGS__) M(N, n##w, c##a, __VA_ARGS__, w)
 
-#define ASSAY_GROW3_2(M, n, c, ...) M(n##x, c##r, __VA_ARGS__, x) M(n##y, c##g, __VA_ARGS__, y)
-#define ASSAY_GROW3_3(M, n, c, ...)                                                                \
-    ASSAY_GROW3_2(M, n, c, __VA_ARGS__) M(n##z, c##b, __VA_ARGS__, z)
-#define ASSAY_GROW3_4(M, n, c, ...)                                                                \
-    ASSAY_GROW3_3(M, n, c, __VA_ARGS__) M(n##w, c##a, __VA_ARGS__, w)
+#define ASSAY_GROW3_2(M, N, n, c, ...)                                                             \
+    M(N, n##x, c##r, __VA_ARGS__, x) M(N, n##y, c##g, __VA_ARGS__, y)
+#define ASSAY_GROW3_3(M, N, n, c, ...)                                                             \
+    ASSAY_GROW3_2(M, N, n, c, __VA_ARGS__) M(N, n##z, c##b, __VA_ARGS__, z)
+#define ASSAY_GROW3_4(M, N, n, c, ...)                                                             \
+    ASSAY_GROW3_3(M, N, n, c, __VA_ARGS__) M(N, n##w, c##a, __VA_ARGS__, w)
 
-#define ASSAY_GROW4_2(M, n, c, ...) M(n##x, c##r, __VA_ARGS__, x) M(n##y, c##g, __VA_ARGS__, y)
-#define ASSAY_GROW4_3(M, n, c, ...)                                                                \
-    ASSAY_GROW4_2(M, n, c, __VA_ARGS__) M(n##z, c##b, __VA_ARGS__, z)
-#define ASSAY_GROW4_4(M, n, c, ...)                                                                \
-    ASSAY_GROW4_3(M, n, c, __VA_ARGS__) M(n##w, c##a, __VA_ARGS__, w)
+#define ASSAY_GROW4_2(M, N, n, c, ...)                                                             \
+    M(N, n##x, c##r, __VA_ARGS__, x) M(N, n##y, c##g, __VA_ARGS__, y)
+#define ASSAY_GROW4_3(M, N, n, c, ...)                                                             \
+    ASSAY_GROW4_2(M, N, n, c, __VA_ARGS__) M(N, n##z, c##b, __VA_ARGS__, z)
+#define ASSAY_GROW4_4(M, N, n, c, ...)                                                             \
+    ASSAY_GROW4_3(M, N, n, c, __VA_ARGS__) M(N, n##w, c##a, __VA_ARGS__, w)
 
 // One swizzle: a getter, and a property under both of its names.
 #define ASSAY_SWIZZLE(count, n, c, ...)                                                            \
@@ -43,10 +46,10 @@
         return vec<T, count>(__VA_ARGS__);                                                         \
     }                                                                                              \
     __declspec(property(get = get_##n, put = put_##n)) vec<T, count> n, c;
-#define ASSAY_SWIZZLE2(n, c, ...) ASSAY_SWIZZLE(2, n, c, __VA_ARGS__)
-#define ASSAY_SWIZZLE3(n, c, ...) ASSAY_SWIZZLE(3, n, c, __VA_ARGS__)
-#define ASSAY_SWIZZLE4(n, c, ...) ASSAY_SWIZZLE(4, n, c, __VA_ARGS__)
-#define ASSAY_COLOUR(n, c, ...)                                                                    \
+#define ASSAY_SWIZZLE2(N, n, c, ...) ASSAY_SWIZZLE(2, n, c, __VA_ARGS__)
+#define ASSAY_SWIZZLE3(N, n, c, ...) ASSAY_SWIZZLE(3, n, c, __VA_ARGS__)
+#define ASSAY_SWIZZLE4(N, n, c, ...) ASSAY_SWIZZLE(4, n, c, __VA_ARGS__)
+#define ASSAY_COLOUR(N, n, c, ...)                                                                 \
     METAL_FUNC constexpr T get_##n() const {                                                       \
         return n;                                                                                  \
     }                                                                                              \
@@ -55,26 +58,14 @@
     }                                                                                              \
     __declspec(property(get = get_##n, put = put_##n)) T c;
 
-#define ASSAY_PAIR_2(...) ASSAY_GROW2_2(ASSAY_SWIZZLE2, __VA_ARGS__)
-#define ASSAY_PAIR_3(...) ASSAY_GROW2_3(ASSAY_SWIZZLE2, __VA_ARGS__)
-#define ASSAY_PAIR_4(...) ASSAY_GROW2_4(ASSAY_SWIZZLE2, __VA_ARGS__)
+#define ASSAY_PAIR(N, ...) ASSAY_GROW2_##N(ASSAY_SWIZZLE2, N, __VA_ARGS__)
 
-#define ASSAY_TRIPLE_2(...) ASSAY_GROW3_2(ASSAY_SWIZZLE3, __VA_ARGS__)
-#define ASSAY_TRIPLE_3(...) ASSAY_GROW3_3(ASSAY_SWIZZLE3, __VA_ARGS__)
-#define ASSAY_TRIPLE_4(...) ASSAY_GROW3_4(ASSAY_SWIZZLE3, __VA_ARGS__)
-#define ASSAY_TO_TRIPLE_2(...) ASSAY_GROW2_2(ASSAY_TRIPLE_2, __VA_ARGS__)
-#define ASSAY_TO_TRIPLE_3(...) ASSAY_GROW2_3(ASSAY_TRIPLE_3, __VA_ARGS__)
-#define ASSAY_TO_TRIPLE_4(...) ASSAY_GROW2_4(ASSAY_TRIPLE_4, __VA_ARGS__)
+#define ASSAY_TRIPLE(N, ...) ASSAY_GROW3_##N(ASSAY_SWIZZLE3, N, __VA_ARGS__)
+#define ASSAY_TO_TRIPLE(N, ...) ASSAY_GROW2_##N(ASSAY_TRIPLE, N, __VA_ARGS__)
 
-#define ASSAY_QUAD_2(...) ASSAY_GROW4_2(ASSAY_SWIZZLE4, __VA_ARGS__)
-#define ASSAY_QUAD_3(...) ASSAY_GROW4_3(ASSAY_SWIZZLE4, __VA_ARGS__)
-#define ASSAY_QUAD_4(...) ASSAY_GROW4_4(ASSAY_SWIZZLE4, __VA_ARGS__)
-#define ASSAY_HALFWAY_QUAD_2(...) ASSAY_GROW3_2(ASSAY_QUAD_2, __VA_ARGS__)
-#define ASSAY_HALFWAY_QUAD_3(...) ASSAY_GROW3_3(ASSAY_QUAD_3, __VA_ARGS__)
-#define ASSAY_HALFWAY_QUAD_4(...) ASSAY_GROW3_4(ASSAY_QUAD_4, __VA_ARGS__)
-#define ASSAY_TO_QUAD_2(...) ASSAY_GROW2_2(ASSAY_HALFWAY_QUAD_2, __VA_ARGS__)
-#define ASSAY_TO_QUAD_3(...) ASSAY_GROW2_3(ASSAY_HALFWAY_QUAD_3, __VA_ARGS__)
-#define ASSAY_TO_QUAD_4(...) ASSAY_GROW2_4(ASSAY_HALFWAY_QUAD_4, __VA_ARGS__)
+#define ASSAY_QUAD(N, ...) ASSAY_GROW4_##N(ASSAY_SWIZZLE4, N, __VA_ARGS__)
+#define ASSAY_HALFWAY_QUAD(N, ...) ASSAY_GROW3_##N(ASSAY_QUAD, N, __VA_ARGS__)
+#define ASSAY_TO_QUAD(N, ...) ASSAY_GROW2_##N(ASSAY_HALFWAY_QUAD, N, __VA_ARGS__)
 
 // Setters: the swizzles that name each component once.
 #define ASSAY_PUT2(a, b)                                                                           \
@@ -127,8 +118,8 @@
     ASSAY_PUT4_ORDERS(z, x, y, w)                                                                  \
     ASSAY_PUT4_ORDERS(w, x, y, z)
 
-// All swizzles of a class of n components x, y... of type T. A vector of two or three can also be
+// All swizzles of a class of N components x, y... of type T. A vector of two or three can also be
 // read into a longer one (v.xyxy).
-#define ASSAY_SWIZZLES(n)                                                                          \
-    ASSAY_GROW1_##n(ASSAY_COLOUR) ASSAY_GROW1_##n(ASSAY_PAIR_##n)                                  \
-        ASSAY_GROW1_##n(ASSAY_TO_TRIPLE_##n) ASSAY_GROW1_##n(ASSAY_TO_QUAD_##n) ASSAY_PUTS_##n
+#define ASSAY_SWIZZLES(N)                                                                          \
+    ASSAY_GROW1_##N(ASSAY_COLOUR, N) ASSAY_GROW1_##N(ASSAY_PAIR, N)                                \
+        ASSAY_GROW1_##N(ASSAY_TO_TRIPLE, N) ASSAY_GROW1_##N(ASSAY_TO_QUAD, N) ASSAY_PUTS_##N

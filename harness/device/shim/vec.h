@@ -216,4 +216,3 @@ template <class T, class S> METAL_FUNC constexpr T as_type(S s) {
 } // namespace metal
 
 #undef ASSAY_VEC_COMMON
-#include "unswizzle.h"
