@@ -52,20 +52,18 @@ static void argmax_final_oracle(const launch *l, oracle_io *io) {
 static bool argmax_reduce_record(tape *t, slice logits, slice pvals, slice pidx, uint32_t n,
                                  err *e) {
     uint32_t groups = argmax_count_groups(n);
-    const launch_arg args[] = {ARG_IN("logits", logits, n), ARG_U32(n),
-                               ARG_OUT("pvals", pvals, groups),
-                               ARG_WORDS("pidx", pidx, groups, ACCESS_WRITE)};
     const launch_work w = {.groups = {groups, 1, 1}, .flops = n, .oracle = argmax_reduce_oracle};
-    return record_args(t, reduce, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, reduce, &w, e, ARG_IN("logits", logits, n), ARG_U32(n),
+                       ARG_OUT("pvals", pvals, groups),
+                       ARG_WORDS("pidx", pidx, groups, ACCESS_WRITE));
 }
 
 static bool argmax_final_record(tape *t, slice pvals, slice pidx, slice result, uint32_t groups,
                                 err *e) {
-    const launch_arg args[] = {ARG_IN("pvals", pvals, groups),
-                               ARG_WORDS("pidx", pidx, groups, ACCESS_READ), ARG_U32(groups),
-                               ARG_WORDS("result", result, 1, ACCESS_WRITE)};
     const launch_work w = {.groups = {1, 1, 1}, .flops = groups, .oracle = argmax_final_oracle};
-    return record_args(t, final, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, final, &w, e, ARG_IN("pvals", pvals, groups),
+                       ARG_WORDS("pidx", pidx, groups, ACCESS_READ), ARG_U32(groups),
+                       ARG_WORDS("result", result, 1, ACCESS_WRITE));
 }
 
 bool argmax_record(tape *t, slice logits, slice pvals, slice pidx, slice result, uint32_t n,

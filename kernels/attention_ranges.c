@@ -197,17 +197,14 @@ static const kernel merge_kernels[] = {OP_KERNEL(
 static bool merge_record(tape *t, const kernel *k, slice parts, slice log_sums, slice out,
                          uint32_t heads, uint32_t head_dim, uint32_t ranges, err *e) {
     size_t outputs = size_multiply(heads, head_dim);
-    const launch_arg args[] = {ARG_IN("parts", parts, size_multiply(ranges, outputs)),
-                               ARG_IN("log_sums", log_sums, size_multiply(ranges, heads)),
-                               ARG_OUT("out", out, outputs),
-                               ARG_U32(heads),
-                               ARG_U32(head_dim),
-                               ARG_U32(ranges)};
     const launch_work w = {.groups = {heads, 1, 1},
                            .flops =
                                (uint64_t)ranges * heads * (2 * (uint64_t)head_dim + 3) + outputs,
                            .oracle = attention_merge_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_IN("parts", parts, size_multiply(ranges, outputs)),
+                       ARG_IN("log_sums", log_sums, size_multiply(ranges, heads)),
+                       ARG_OUT("out", out, outputs), ARG_U32(heads), ARG_U32(head_dim),
+                       ARG_U32(ranges));
 }
 
 static bool attention_merge_build(kernel_case *c, err *e) {

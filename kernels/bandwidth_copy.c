@@ -17,9 +17,9 @@ bool bandwidth_copy_record(tape *t, const kernel *k, slice src, slice dst, uint3
         return err_set(e, EXIT_CANNOT, "%s: cannot copy %u float4 with %u threadgroups", k->name, n,
                        groups);
     size_t count = size_multiply(n, 4);
-    const launch_arg args[] = {ARG_IN4("src", src, count), ARG_OUT4("dst", dst, count), ARG_U32(n)};
     const launch_work w = {.groups = {groups, 1, 1}, .oracle = bandwidth_copy_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_IN4("src", src, count), ARG_OUT4("dst", dst, count),
+                       ARG_U32(n));
 }
 
 /* src has one float4 more than is copied, and it is not NaN as a guard zone is. */

@@ -56,13 +56,13 @@ bool bandwidth_read_record(tape *t, const kernel *k, slice data, slice out, uint
         return err_set(e, EXIT_CANNOT, "%s: %u %s and %u threadgroups overflow a 32-bit index",
                        k->name, n, r->units, groups);
     size_t bytes = size_multiply(n, format_get_bytes(r->format, 1, r->values));
-    const launch_arg args[] = {ARG_BUFFER("data", data, bytes / elem_get_bytes(r->type),
-                                          ACCESS_READ, r->type, r->alignment),
-                               ARG_OUT("out", out, groups), ARG_U32(n)};
     const launch_work w = {.groups = {groups, 1, 1},
                            .flops = r->values * (uint64_t)n,
                            .oracle = bandwidth_read_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e,
+                       ARG_BUFFER("data", data, bytes / elem_get_bytes(r->type), ACCESS_READ,
+                                  r->type, r->alignment),
+                       ARG_OUT("out", out, groups), ARG_U32(n));
 }
 
 static bool bandwidth_read_build(kernel_case *c, err *e) {

@@ -20,11 +20,10 @@ bool bandwidth_triad_record(tape *t, const kernel *k, slice b, slice c, slice ou
         return err_set(e, EXIT_CANNOT, "%s: cannot make %u float4 with %u threadgroups", k->name, n,
                        groups);
     size_t count = size_multiply(n, 4);
-    const launch_arg args[] = {ARG_IN4("b", b, count), ARG_IN4("c", c, count),
-                               ARG_OUT4("out", out, count), ARG_U32(n), ARG_F32(scalar)};
     const launch_work w = {
         .groups = {groups, 1, 1}, .flops = 8 * (uint64_t)n, .oracle = bandwidth_triad_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_IN4("b", b, count), ARG_IN4("c", c, count),
+                       ARG_OUT4("out", out, count), ARG_U32(n), ARG_F32(scalar));
 }
 
 /* The inputs have one float4 more than is used, and it is not NaN as a guard zone is. */

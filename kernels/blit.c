@@ -50,18 +50,14 @@ bool blit_record(tape *t, const kernel *k, slice src, slice dst, const blit_shap
     bool has_gaps = s->rows > 1 && s->dst_stride > s->columns; /* what lies in them must survive */
     size_t from_bytes = elem_get_bytes(from), to_bytes = elem_get_bytes(to);
     size_t src_count = get_span(s, s->src_stride), dst_count = get_span(s, s->dst_stride);
-    const launch_arg args[] = {
-        ARG_BUFFER("src", src, src_count, ACCESS_READ, from, from_bytes),
-        ARG_BUFFER("dst", dst, dst_count, has_gaps ? ACCESS_BOTH : ACCESS_WRITE, to, to_bytes),
-        ARG_U32(s->rows),
-        ARG_U32(s->columns),
-        ARG_U32(s->src_stride),
-        ARG_U32(s->dst_stride)};
     const launch_work w = {.threads = (uint32_t)count,
                            .unmoved = (src_count - count) * from_bytes +
                                       ((has_gaps ? 2 : 1) * dst_count - count) * to_bytes,
                            .oracle = blit_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(
+        t, k, &w, e, ARG_BUFFER("src", src, src_count, ACCESS_READ, from, from_bytes),
+        ARG_BUFFER("dst", dst, dst_count, has_gaps ? ACCESS_BOTH : ACCESS_WRITE, to, to_bytes),
+        ARG_U32(s->rows), ARG_U32(s->columns), ARG_U32(s->src_stride), ARG_U32(s->dst_stride));
 }
 
 static bool make_input(kernel_case *c, const char *label, elem type, size_t count, slice *out,

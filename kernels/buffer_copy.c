@@ -22,13 +22,12 @@ static void buffer_copy_oracle(const launch *l, oracle_io *io) {
 
 /* Everything that launches this op calls this function: tests, experiments, models. */
 bool buffer_copy_record(tape *t, const kernel *k, slice src, slice dst, uint32_t count, err *e) {
-    const launch_arg args[] = {
-        ARG_IN("src", src, count),  /* [[buffer(0)]]; checked: unchanged afterwards */
-        ARG_OUT("dst", dst, count), /* [[buffer(1)]]; checked: every element is written */
-        ARG_U32(count),             /* [[buffer(2)]] */
-    };
     const launch_work w = {.threads = count, .oracle = buffer_copy_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e); /* e says what does not fit, or why the
+    return RECORD_ARGS(
+        t, k, &w, e, ARG_IN("src", src, count),
+        /* [[buffer(0)]]; checked: unchanged afterwards */ ARG_OUT("dst", dst, count),
+        /* [[buffer(1)]]; checked: every element is written */ ARG_U32(count),
+        /* [[buffer(2)]] */); /* e says what does not fit, or why the
                                                               kernel does not compile */
 }
 

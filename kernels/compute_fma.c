@@ -21,11 +21,10 @@ bool compute_fma_record(tape *t, const kernel *k, slice x, slice out, uint32_t n
     if (n == 0 || n > UINT32_MAX - k->group)
         return err_set(e, EXIT_CANNOT, "%s: cannot compute with %u threads", k->name, n);
     size_t count = size_multiply(n, 4);
-    const launch_arg args[] = {ARG_IN4("x", x, count), ARG_OUT4("out", out, count), ARG_U32(n),
-                               ARG_U32(rounds), ARG_F32(0.5f)};
     const launch_work w = {
         .threads = n, .flops = 32 * (uint64_t)n * rounds, .oracle = compute_fma_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_IN4("x", x, count), ARG_OUT4("out", out, count), ARG_U32(n),
+                       ARG_U32(rounds), ARG_F32(0.5f));
 }
 
 /* x has one float4 more than is used, and it is not NaN as a guard zone is. */

@@ -16,13 +16,12 @@ static void decode_advance_oracle(const launch *l, oracle_io *io) {
 
 bool decode_advance_record(tape *t, const kernel *k, slice next, slice state, slice history,
                            uint32_t ring, err *e) {
-    const launch_arg args[] = {ARG_WORDS("next", next, 1, ACCESS_READ),
-                               ARG_WORDS("state", state, DECODE_STATE_BYTES / 4, ACCESS_BOTH),
-                               ARG_WORDS("history", history, ring, ACCESS_BOTH), ARG_U32(ring)};
     const launch_work w = {.groups = {1, 1, 1},
                            .unmoved = 2 * sizeof(uint32_t) * (uint64_t)ring - sizeof(uint32_t),
                            .oracle = decode_advance_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_WORDS("next", next, 1, ACCESS_READ),
+                       ARG_WORDS("state", state, DECODE_STATE_BYTES / 4, ACCESS_BOTH),
+                       ARG_WORDS("history", history, ring, ACCESS_BOTH), ARG_U32(ring));
 }
 
 /* Token, position, cache length and history are arbitrary numbers, all different, so that none can

@@ -9,9 +9,8 @@ static void dispatch_overhead_noop_oracle(const launch *l, oracle_io *io) {
 }
 
 bool dispatch_overhead_noop_record(tape *t, const kernel *k, slice counter, err *e) {
-    const launch_arg args[] = {ARG_WORDS("counter", counter, 1, ACCESS_BOTH)};
     const launch_work w = {.groups = {1, 1, 1}, .oracle = dispatch_overhead_noop_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_WORDS("counter", counter, 1, ACCESS_BOTH));
 }
 
 static bool dispatch_overhead_noop_build(kernel_case *c, err *e) {

@@ -124,10 +124,9 @@ bool bias_add_record(tape *t, const kernel *k, slice a, slice b, uint32_t rows, 
     if (count > UINT32_MAX / sizeof(float))
         return err_set(e, EXIT_CANNOT, "%s: %u rows of %u overflow a 32-bit index", k->name, rows,
                        dim);
-    const launch_arg args[] = {ARG_BOTH("a", a, count), ARG_IN("b", b, dim), ARG_U32(dim),
-                               ARG_U32(rows)};
     const launch_work w = {.threads = (uint32_t)count, .flops = count, .oracle = bias_add_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_BOTH("a", a, count), ARG_IN("b", b, dim), ARG_U32(dim),
+                       ARG_U32(rows));
 }
 
 /* The last row is followed by one float that must not change: adding to the NaN of a guard zone

@@ -36,16 +36,12 @@ bool embedding_lookup_record(tape *t, const kernel *k, slice table, slice ids, s
     if (count > UINT32_MAX)
         return err_set(e, EXIT_CANNOT, "%s: %u rows of %u overflow a 32-bit index", k->name, n,
                        hidden);
-    const launch_arg args[] = {ARG_WEIGHTS("table", table, f, vocab, hidden, alignment),
-                               ARG_WORDS("ids", ids, n, ACCESS_READ),
-                               ARG_OUT("out", out, count),
-                               ARG_U32(hidden),
-                               ARG_U32(n),
-                               ARG_U32(vocab)};
     const launch_work w = {.threads = (uint32_t)count,
                            .unmoved = table.bytes - size_multiply(n, hidden / f->values * f->bytes),
                            .oracle = embedding_lookup_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_WEIGHTS("table", table, f, vocab, hidden, alignment),
+                       ARG_WORDS("ids", ids, n, ACCESS_READ), ARG_OUT("out", out, count),
+                       ARG_U32(hidden), ARG_U32(n), ARG_U32(vocab));
 }
 
 static bool embedding_lookup_accepts(const kernel *k, const shape *s, err *e) {

@@ -55,12 +55,11 @@ static void l2_norm_oracle(const launch *l, oracle_io *io) {
 bool layer_norm_record(tape *t, const kernel *k, slice x, slice w, slice b, slice y, uint32_t rows,
                        uint32_t dim, float eps, err *e) {
     size_t count = size_multiply(rows, dim);
-    const launch_arg args[] = {ARG_IN("x", x, count),  ARG_IN("w", w, dim), ARG_IN("b", b, dim),
-                               ARG_OUT("y", y, count), ARG_U32(dim),        ARG_F32(eps)};
     const launch_work work = {.groups = {rows, 1, 1},
                               .flops = 7 * (uint64_t)count + 4 * (uint64_t)rows,
                               .oracle = layer_norm_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &work, e);
+    return RECORD_ARGS(t, k, &work, e, ARG_IN("x", x, count), ARG_IN("w", w, dim),
+                       ARG_IN("b", b, dim), ARG_OUT("y", y, count), ARG_U32(dim), ARG_F32(eps));
 }
 
 bool group_norm_record(tape *t, const kernel *k, slice w, slice b, slice x, uint32_t rows,
@@ -68,27 +67,22 @@ bool group_norm_record(tape *t, const kernel *k, slice w, slice b, slice x, uint
     size_t weights = size_multiply(groups, dim), count = size_multiply(rows, weights);
     if (count > UINT32_MAX)
         return err_set(e, EXIT_CANNOT, "%s: %zu values overflow a 32-bit index", k->name, count);
-    const launch_arg args[] = {ARG_IN("w", w, weights),
-                               ARG_IN("b", b, weights),
-                               ARG_BOTH("x", x, count),
-                               ARG_U32(dim),
-                               ARG_F32(eps),
-                               ARG_U32(groups),
-                               ARG_U32(rows * groups)};
     const launch_work work = {.groups = {divide_up(rows * groups, k->rows), 1, 1},
                               .flops = 7 * (uint64_t)count + 4 * (uint64_t)rows * groups,
                               .oracle = group_norm_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &work, e);
+    return RECORD_ARGS(t, k, &work, e, ARG_IN("w", w, weights), ARG_IN("b", b, weights),
+                       ARG_BOTH("x", x, count), ARG_U32(dim), ARG_F32(eps), ARG_U32(groups),
+                       ARG_U32(rows * groups));
 }
 
 bool l2_norm_record(tape *t, const kernel *k, slice x, uint32_t rows, uint32_t dim, float eps,
                     err *e) {
     size_t count = size_multiply(rows, dim);
-    const launch_arg args[] = {ARG_BOTH("x", x, count), ARG_U32(rows), ARG_U32(dim), ARG_F32(eps)};
     const launch_work w = {.groups = {divide_up(rows, k->rows), 1, 1},
                            .flops = 3 * (uint64_t)count + 2 * (uint64_t)rows,
                            .oracle = l2_norm_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_BOTH("x", x, count), ARG_U32(rows), ARG_U32(dim),
+                       ARG_F32(eps));
 }
 
 /* --- cases. What is changed in place is followed by a row that must survive. --- */

@@ -33,21 +33,14 @@ bool layer_norm_shift_record(tape *t, const kernel *k, slice x, slice w, slice b
     if (all > UINT32_MAX)
         return err_set(e, EXIT_CANNOT, "%s: %u mixes of %u overflow a 32-bit index", k->name, mixes,
                        dim);
-    const launch_arg args[] = {ARG_IN("x", x, dim),
-                               ARG_IN("w", w, dim),
-                               ARG_IN("b", b, dim),
-                               ARG_IN("mu", mu, all),
-                               ARG_BOTH("state", state, dim),
-                               ARG_OUT("out", out, all),
-                               ARG_U32(dim),
-                               ARG_U32(mixes),
-                               ARG_F32(eps)};
     uint32_t wanted = divide_up(dim, k->group); /* one value per thread, as far as threads go */
     const launch_work work = {.groups = {1, 1, 1},
                               .group = k->group == 1 ? 1 : k->group * (wanted < 4 ? wanted : 4),
                               .flops = 8 * (uint64_t)dim + 2 * (uint64_t)all + 4,
                               .oracle = layer_norm_shift_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &work, e);
+    return RECORD_ARGS(t, k, &work, e, ARG_IN("x", x, dim), ARG_IN("w", w, dim),
+                       ARG_IN("b", b, dim), ARG_IN("mu", mu, all), ARG_BOTH("state", state, dim),
+                       ARG_OUT("out", out, all), ARG_U32(dim), ARG_U32(mixes), ARG_F32(eps));
 }
 
 static bool layer_norm_shift_build(kernel_case *c, err *e) {

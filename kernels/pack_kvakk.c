@@ -19,11 +19,9 @@ bool pack_kvakk_record(tape *t, const kernel *k, slice keys, slice v, slice a, s
     if (all > UINT32_MAX)
         return err_set(e, EXIT_CANNOT, "%s: 4 times %zu values overflow a 32-bit index", k->name,
                        n);
-    const launch_arg args[] = {
-        ARG_IN("k", keys, n),           ARG_IN("v", v, n),   ARG_IN("a", a, n), ARG_IN("kk", kk, n),
-        ARG_OUT("packed", packed, all), ARG_U32((uint32_t)n)};
     const launch_work w = {.threads = (uint32_t)n, .oracle = pack_kvakk_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_IN("k", keys, n), ARG_IN("v", v, n), ARG_IN("a", a, n),
+                       ARG_IN("kk", kk, n), ARG_OUT("packed", packed, all), ARG_U32((uint32_t)n));
 }
 
 static void channel_mix_v7_oracle(const launch *l, oracle_io *io) {
@@ -42,10 +40,9 @@ bool channel_mix_v7_record(tape *t, const kernel *k, slice state, slice v, slice
     size_t n = size_multiply(tokens, dim);
     if (n > UINT32_MAX - k->group)
         return err_set(e, EXIT_CANNOT, "%s: %zu values overflow a 32-bit index", k->name, n);
-    const launch_arg args[] = {ARG_OUT("state", state, dim), ARG_IN("v", v, n), ARG_BOTH("x", x, n),
-                               ARG_U32(tokens), ARG_U32(dim)};
     const launch_work w = {.threads = (uint32_t)n, .oracle = channel_mix_v7_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_OUT("state", state, dim), ARG_IN("v", v, n),
+                       ARG_BOTH("x", x, n), ARG_U32(tokens), ARG_U32(dim));
 }
 
 /* Inputs have one float more than is copied: copying past the end, from guard zone to guard zone,

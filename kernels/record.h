@@ -65,6 +65,10 @@ typedef struct {
  * l->bytes is what they must move. */
 bool record_args(tape *t, const kernel *k, const launch_arg *args, size_t count,
                  const launch_work *w, err *e);
+/* The same, with the arguments written out at the end. */
+#define RECORD_ARGS(t, k, w, e, ...)                                                               \
+    record_args(t, k, (const launch_arg[]){__VA_ARGS__},                                           \
+                sizeof((const launch_arg[]){__VA_ARGS__}) / sizeof(launch_arg), w, e)
 
 /* Cuts s down to the `bytes` that the launch uses, so that the check knows which elements must be
  * written. An error if bytes is 0, if s is too small, or if it does not start at a multiple of

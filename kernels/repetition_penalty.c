@@ -26,14 +26,13 @@ bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids
     if (!(penalty > 0))
         return err_set(e, EXIT_CANNOT, "%s: the penalty is %g and must be above 0", k->name,
                        (double)penalty);
-    const launch_arg args[] = {ARG_BOTH("logits", logits, vocab),
-                               ARG_WORDS("ids", ids, room, ACCESS_READ), ARG_PARAM(n),
-                               ARG_F32(penalty), ARG_U32(vocab)};
     const launch_work w = {.threads = (uint32_t)room,
                            .flops = room,
                            .unmoved = 2 * sizeof(float) * ((uint64_t)vocab - room),
                            .oracle = repetition_penalty_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_BOTH("logits", logits, vocab),
+                       ARG_WORDS("ids", ids, room, ACCESS_READ), ARG_PARAM(n), ARG_F32(penalty),
+                       ARG_U32(vocab));
 }
 
 /* Ids of a case: from a range so small that most of them occur several times, sometimes one past

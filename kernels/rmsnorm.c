@@ -39,14 +39,13 @@ bool rmsnorm_record(tape *t, const kernel *k, slice x, slice w, slice y, uint32_
         return err_set(e, EXIT_CANNOT, "%s: takes one row, not %u; use rmsnorm_rows", k->name,
                        rows);
     size_t count = size_multiply(rows, dim);
-    const launch_arg args[] = {ARG_IN("x", x, count), ARG_IN("w", w, dim), ARG_OUT("y", y, count),
-                               ARG_U32(dim), ARG_F32(eps)};
     const launch_work work = {
         .groups = {rows, 1, 1},
         .threads = k->rows == 0 ? dim : 0,       /* one thread per output */
         .flops = rows * (4 * (uint64_t)dim + 3), /* x*x, +, *inverse, *w; / + rsqrt per row */
         .oracle = rmsnorm_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &work, e);
+    return RECORD_ARGS(t, k, &work, e, ARG_IN("x", x, count), ARG_IN("w", w, dim),
+                       ARG_OUT("y", y, count), ARG_U32(dim), ARG_F32(eps));
 }
 
 static bool rmsnorm_accepts(const kernel *k, const shape *s, err *e) {

@@ -22,12 +22,11 @@ bool rope_apply_record(tape *t, const kernel *k, slice qk, uint32_t heads, uint3
     if (count > UINT32_MAX / sizeof(float))
         return err_set(e, EXIT_CANNOT, "%s: %u heads of %u overflow a 32-bit index", k->name, heads,
                        head_dim);
-    const launch_arg args[] = {ARG_BOTH("qk", qk, count), ARG_U32(heads), ARG_U32(head_dim),
-                               ARG_PARAM(pos), ARG_F32(theta)};
     const launch_work w = {.threads = (uint32_t)count / 2,
                            .flops = 3 * (uint64_t)count, /* the angle is not counted */
                            .oracle = rope_apply_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_BOTH("qk", qk, count), ARG_U32(heads), ARG_U32(head_dim),
+                       ARG_PARAM(pos), ARG_F32(theta));
 }
 
 /* The position comes from device memory, as it does in a model. */

@@ -25,17 +25,12 @@ bool rope_apply_dual_record(tape *t, const kernel *k, slice q_heads, slice k_hea
     if (count > UINT32_MAX / sizeof(float))
         return err_set(e, EXIT_CANNOT, "%s: %u + %u heads of %u overflow a 32-bit index", k->name,
                        nq, nk, head_dim);
-    const launch_arg args[] = {ARG_BOTH("q", q_heads, q_count),
-                               ARG_BOTH("k", k_heads, k_count),
-                               ARG_U32(nq),
-                               ARG_U32(nk),
-                               ARG_U32(head_dim),
-                               ARG_PARAM(pos),
-                               ARG_F32(theta)};
     const launch_work w = {.threads = (uint32_t)count / 2,
                            .flops = 3 * (uint64_t)count, /* the angle is not counted */
                            .oracle = rope_apply_dual_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_BOTH("q", q_heads, q_count),
+                       ARG_BOTH("k", k_heads, k_count), ARG_U32(nq), ARG_U32(nk), ARG_U32(head_dim),
+                       ARG_PARAM(pos), ARG_F32(theta));
 }
 
 /* The position comes from device memory, as it does in a model. */

@@ -27,17 +27,13 @@ static void silu_matvec_q4_0_accumulate_oracle(const launch *l, oracle_io *io) {
 /* Geometry: k->rows rows per threadgroup of k->group threads. */
 bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel *k, slice w, slice gate, slice up,
                                         slice y, uint32_t out_dim, uint32_t in_dim, err *e) {
-    const launch_arg args[] = {ARG_WEIGHTS("w", w, &format_q4_0, out_dim, in_dim, 2),
-                               ARG_IN4("gate", gate, in_dim),
-                               ARG_IN4("up", up, in_dim),
-                               ARG_BOTH("y", y, out_dim),
-                               ARG_U32(out_dim),
-                               ARG_U32(in_dim)};
     const launch_work work = {.groups = {divide_up(out_dim, k->rows), 1, 1},
                               .flops =
                                   2 * (uint64_t)out_dim * in_dim + out_dim + 4 * (uint64_t)in_dim,
                               .oracle = silu_matvec_q4_0_accumulate_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &work, e);
+    return RECORD_ARGS(t, k, &work, e, ARG_WEIGHTS("w", w, &format_q4_0, out_dim, in_dim, 2),
+                       ARG_IN4("gate", gate, in_dim), ARG_IN4("up", up, in_dim),
+                       ARG_BOTH("y", y, out_dim), ARG_U32(out_dim), ARG_U32(in_dim));
 }
 
 static bool silu_matvec_q4_0_accumulate_build(kernel_case *c, err *e) {

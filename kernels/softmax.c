@@ -16,10 +16,9 @@ static void softmax_oracle(const launch *l, oracle_io *io) {
 
 bool softmax_record(tape *t, const kernel *k, slice x, slice y, uint32_t rows, uint32_t n, err *e) {
     size_t count = size_multiply(rows, n);
-    const launch_arg args[] = {ARG_IN("x", x, count), ARG_OUT("y", y, count), ARG_U32(n)};
     const launch_work w = {
         .groups = {rows, 1, 1}, .flops = 5 * (uint64_t)count, .oracle = softmax_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_IN("x", x, count), ARG_OUT("y", y, count), ARG_U32(n));
 }
 
 static bool softmax_build(kernel_case *c, err *e) {

@@ -21,14 +21,6 @@ bool time_mix_v7_record(tape *t, const kernel *k, slice r, slice w, slice packed
     if (!rwkv7_check(k, tokens, heads, head_size, e))
         return false;
     size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
-    const launch_arg args[] = {ARG_IN4("r", r, count),
-                               ARG_IN4("w", w, count),
-                               ARG_IN4("packed", packed, size_multiply(4, count)),
-                               ARG_BOTH4("state", state, size_multiply(dim, head_size)),
-                               ARG_OUT4("y", y, count),
-                               ARG_U32(tokens),
-                               ARG_U32(heads),
-                               ARG_U32(head_size)};
     launch_work work = {.threads = (uint32_t)dim, /* one per row of all heads */
                         .flops = (uint64_t)count * (10 * (uint64_t)head_size + 1),
                         .oracle = time_mix_v7_oracle};
@@ -36,7 +28,11 @@ bool time_mix_v7_record(tape *t, const kernel *k, slice r, slice w, slice packed
         work.threads = 0;
         work.groups = (size3){divide_up(head_size, k->rows), heads, 1};
     }
-    return record_args(t, k, args, COUNT_OF(args), &work, e);
+    return RECORD_ARGS(t, k, &work, e, ARG_IN4("r", r, count), ARG_IN4("w", w, count),
+                       ARG_IN4("packed", packed, size_multiply(4, count)),
+                       ARG_BOTH4("state", state, size_multiply(dim, head_size)),
+                       ARG_OUT4("y", y, count), ARG_U32(tokens), ARG_U32(heads),
+                       ARG_U32(head_size));
 }
 
 static void time_first_v7_oracle(const launch *l, oracle_io *io) {
@@ -52,18 +48,13 @@ bool time_first_v7_record(tape *t, const kernel *k, slice r_k, slice r, slice pa
     if (!rwkv7_check(k, tokens, heads, head_size, e))
         return false;
     size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
-    const launch_arg args[] = {ARG_IN("r_k", r_k, dim),
-                               ARG_IN("r", r, count),
-                               ARG_IN("packed", packed, size_multiply(4, count)),
-                               ARG_BOTH("x", x, count),
-                               ARG_U32(tokens),
-                               ARG_U32(heads),
-                               ARG_U32(head_size)};
     const launch_work w = {.groups = {divide_up(tokens * heads, k->rows), 1, 1},
                            .flops = 5 * (uint64_t)count,
                            .unmoved = 2 * count * sizeof(float), /* a and kk are not read */
                            .oracle = time_first_v7_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_IN("r_k", r_k, dim), ARG_IN("r", r, count),
+                       ARG_IN("packed", packed, size_multiply(4, count)), ARG_BOTH("x", x, count),
+                       ARG_U32(tokens), ARG_U32(heads), ARG_U32(head_size));
 }
 
 /* --- cases --- */

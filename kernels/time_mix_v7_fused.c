@@ -46,23 +46,17 @@ bool time_mix_v7_prepare_record(tape *t, const kernel *k, const time_mix_v7_slic
         return false;
     size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
     bool mixes_v = s->v_gate.buffer != NULL;
-    const launch_arg args[] = {ARG_IN("k", s->k, count),
-                               ARG_IN("v", s->v, count),
-                               ARG_IN("a", s->a, count),
-                               ARG_IN("k_k", s->k_k, dim),
-                               ARG_IN("k_a", s->k_a, dim),
-                               ARG_IN("v_gate", mixes_v ? s->v_gate : s->v, count),
-                               ARG_IN("v_first", mixes_v ? s->v_first : s->v, count),
-                               ARG_OUT("packed", packed, size_multiply(4, count)),
-                               ARG_U32(tokens),
-                               ARG_U32(heads),
-                               ARG_U32(head_size),
-                               ARG_U32(mixes_v)};
     const launch_work w = {.groups = {divide_up(tokens * heads, k->rows), 1, 1},
                            .flops = (mixes_v ? 12 : 9) * (uint64_t)count,
                            .unmoved = mixes_v ? 0 : 2 * count * sizeof(float),
                            .oracle = prepare_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_IN("k", s->k, count), ARG_IN("v", s->v, count),
+                       ARG_IN("a", s->a, count), ARG_IN("k_k", s->k_k, dim),
+                       ARG_IN("k_a", s->k_a, dim),
+                       ARG_IN("v_gate", mixes_v ? s->v_gate : s->v, count),
+                       ARG_IN("v_first", mixes_v ? s->v_first : s->v, count),
+                       ARG_OUT("packed", packed, size_multiply(4, count)), ARG_U32(tokens),
+                       ARG_U32(heads), ARG_U32(head_size), ARG_U32(mixes_v));
 }
 
 /* --- finish --- */
@@ -87,22 +81,15 @@ bool time_mix_v7_finish_record(tape *t, const kernel *k, const time_mix_v7_slice
     if (!rwkv7_check(k, tokens, heads, head_size, e))
         return false;
     size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
-    const launch_arg args[] = {ARG_IN("r", s->r, count),
-                               ARG_IN("packed", packed, size_multiply(4, count)),
-                               ARG_IN("g", s->g, count),
-                               ARG_IN("r_k", s->r_k, dim),
-                               ARG_IN("norm_w", s->norm_w, dim),
-                               ARG_IN("norm_b", s->norm_b, dim),
-                               ARG_BOTH("y", y, count),
-                               ARG_U32(tokens),
-                               ARG_U32(heads),
-                               ARG_U32(head_size),
-                               ARG_F32(eps)};
     const launch_work w = {.groups = {divide_up(tokens * heads, k->rows), 1, 1},
                            .flops = 13 * (uint64_t)count,
                            .unmoved = 2 * count * sizeof(float), /* a and kk are not read */
                            .oracle = finish_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_IN("r", s->r, count),
+                       ARG_IN("packed", packed, size_multiply(4, count)), ARG_IN("g", s->g, count),
+                       ARG_IN("r_k", s->r_k, dim), ARG_IN("norm_w", s->norm_w, dim),
+                       ARG_IN("norm_b", s->norm_b, dim), ARG_BOTH("y", y, count), ARG_U32(tokens),
+                       ARG_U32(heads), ARG_U32(head_size), ARG_F32(eps));
 }
 
 /* --- token --- */
@@ -137,30 +124,20 @@ bool time_mix_v7_token_record(tape *t, const kernel *k, const time_mix_v7_slices
         return false;
     size_t dim = size_multiply(heads, head_size);
     bool mixes_v = s->v_gate.buffer != NULL;
-    const launch_arg args[] = {ARG_IN("k", s->k, dim),
-                               ARG_IN("v", s->v, dim),
-                               ARG_IN("a", s->a, dim),
-                               ARG_IN("k_k", s->k_k, dim),
-                               ARG_IN("k_a", s->k_a, dim),
-                               ARG_IN("v_gate", mixes_v ? s->v_gate : s->v, dim),
-                               ARG_IN("v_first", mixes_v ? s->v_first : s->v, dim),
-                               ARG_IN("r", s->r, dim),
-                               ARG_IN("w", s->w, dim),
-                               ARG_IN("g", s->g, dim),
-                               ARG_IN("r_k", s->r_k, dim),
-                               ARG_IN("norm_w", s->norm_w, dim),
-                               ARG_IN("norm_b", s->norm_b, dim),
-                               ARG_BOTH4("state", state, size_multiply(dim, head_size)),
-                               ARG_OUT("y", y, dim),
-                               ARG_U32(head_size),
-                               ARG_U32(mixes_v),
-                               ARG_F32(eps)};
     const launch_work w = {.groups = {heads, 1, 1},
                            .group = 32 * divide_up(4 * head_size, 32),
                            .flops = (uint64_t)dim * (10 * (uint64_t)head_size + 24),
                            .unmoved = mixes_v ? 0 : 2 * dim * sizeof(float),
                            .oracle = token_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_IN("k", s->k, dim), ARG_IN("v", s->v, dim),
+                       ARG_IN("a", s->a, dim), ARG_IN("k_k", s->k_k, dim),
+                       ARG_IN("k_a", s->k_a, dim),
+                       ARG_IN("v_gate", mixes_v ? s->v_gate : s->v, dim),
+                       ARG_IN("v_first", mixes_v ? s->v_first : s->v, dim), ARG_IN("r", s->r, dim),
+                       ARG_IN("w", s->w, dim), ARG_IN("g", s->g, dim), ARG_IN("r_k", s->r_k, dim),
+                       ARG_IN("norm_w", s->norm_w, dim), ARG_IN("norm_b", s->norm_b, dim),
+                       ARG_BOTH4("state", state, size_multiply(dim, head_size)),
+                       ARG_OUT("y", y, dim), ARG_U32(head_size), ARG_U32(mixes_v), ARG_F32(eps));
 }
 
 /* --- cases. The last dimension says whether values are mixed with those of the first layer. --- */

@@ -19,16 +19,11 @@ bool token_shift_record(tape *t, const kernel *k, slice x, slice state, slice mu
     if (all > UINT32_MAX)
         return err_set(e, EXIT_CANNOT, "%s: %u mixes of %u rows of %u overflow a 32-bit index",
                        k->name, mixes, tokens, dim);
-    const launch_arg args[] = {ARG_IN("x", x, count),
-                               ARG_IN("state", state, dim),
-                               ARG_IN("mu", mu, size_multiply(mixes, dim)),
-                               ARG_OUT("out", out, all),
-                               ARG_U32(tokens),
-                               ARG_U32(dim),
-                               ARG_U32(mixes)};
     const launch_work w = {
         .threads = (uint32_t)count, .flops = 3 * (uint64_t)all, .oracle = token_shift_oracle};
-    return record_args(t, k, args, COUNT_OF(args), &w, e);
+    return RECORD_ARGS(t, k, &w, e, ARG_IN("x", x, count), ARG_IN("state", state, dim),
+                       ARG_IN("mu", mu, size_multiply(mixes, dim)), ARG_OUT("out", out, all),
+                       ARG_U32(tokens), ARG_U32(dim), ARG_U32(mixes));
 }
 
 static bool token_shift_build(kernel_case *c, err *e) {
