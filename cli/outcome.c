@@ -11,6 +11,7 @@
 #include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "output.h"
+#include "report/html.h"
 #include "verb.h"
 
 const char *outcome_get_name(outcome_kind k) {
@@ -118,28 +119,11 @@ void outcome_print_json(FILE *out, const char *name, const device_facts *f, uint
 
 /* Characters that XML 1.0 does not have are written as a question mark. */
 static void print_xml(FILE *out, const char *text) {
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        switch (c) {
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        case '\n':
+    for (; *text; text++)
+        if (*text == '\n')
             fputs("&#10;", out);
-            break;
-        default:
-            fputc(c < 0x20 || c >= 0x7f ? '?' : c, out);
-        }
-    }
+        else
+            html_print_character(out, *text < 0x20 || *text >= 0x7f ? '?' : *text);
 }
 
 static void print_property(FILE *out, const char *name, const char *value) {

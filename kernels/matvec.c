@@ -314,10 +314,6 @@ static const kernel kernels[] = {
     KERNEL(q4_0, "matvec_q4_0_accumulate_rowblock", "rowblock",
            "4 rows per simdgroup at once, x in registers", .accumulates = true, .group = 128,
            .rows = 16, .shapes = &ladder_shapes.accumulate),
-    STEP("_split", "split", "4 simdgroups share 8 rows, 4 lanes per block", 128, 8),
-    KERNEL(q4_0, "matvec_q4_0_accumulate_split", "split",
-           "4 simdgroups share 8 rows, 4 lanes per block", .accumulates = true, .group = 128,
-           .rows = 8, .shapes = &ladder_shapes.accumulate),
     FEW_TILE(q4_0, "", false, &ladder_shapes.many),
     FEW_TILE(q4_0, "_accumulate", true, &ladder_shapes.many),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)

@@ -271,60 +271,6 @@ kernel void matvec_q4_0_accumulate_rowblock(device const block_q4_0 *w [[buffer(
 
 MATVEC_LEAN(q4_0)
 
-// A threadgroup of 128 computes 8 rows; each of its 4 simdgroups a quarter of their blocks, 8 blocks
-// at a time, in each of which 4 lanes take 4 bytes. So the loads of x, whose traffic is otherwise
-// larger than that of the weights, are coalesced and serve 8 rows, and there are enough simdgroups
-// to fill a GPU with 4096 rows.
-template <bool accumulate>
-kernel void matvec_split(device const block_q4_0 *w [[buffer(0)]],
-                         device const float *x [[buffer(1)]],
-                         device float *y [[buffer(2)]],
-                         constant uint &out_dim [[buffer(3)]],
-                         constant uint &in_dim [[buffer(4)]],
-                         uint group [[threadgroup_position_in_grid]],
-                         uint thread_index [[thread_index_in_threadgroup]],
-                         uint sg [[simdgroup_index_in_threadgroup]],
-                         uint lane [[thread_index_in_simdgroup]]) {
-    threadgroup float partial[4 * 8];
-    const uint blocks = in_dim / 32;
-    const uint word = lane % 4;
-    const uint sixteen = q4_0_get_sixteen(in_dim);
-    device const block_q4_0 *rows[8];
-    for (uint r = 0; r < 8; r++)
-        rows[r] = w + size_t(min(group * 8 + r, out_dim - 1)) * blocks;
-    float sums[8] = {};
-    for (uint b = 8 * sg + lane / 4; b < blocks; b += 32) {
-        device const float4 *v = (device const float4 *)(x + 32 * b) + word;
-        const float4 low = v[0];
-        const float4 high = v[4];
-        const float4 s = low + high;
-        const float offset = 24.0f * ((s.x + s.y) + (s.z + s.w));
-        for (uint r = 0; r < 8; r++) {
-            device const ushort *q = (device const ushort *)rows[r][b].qs + 2 * word;
-            const uint n = q[0] | uint(q[1]) << 16u;
-            float4 dots = q4_0_sixteen_more(uint4(n << 19u, n << 11u, n << 3u, n >> 5u), sixteen) * low;
-            dots = fma(q4_0_sixteen_more(uint4(n << 15u, n << 7u, n >> 1u, n >> 9u), sixteen), high,
-                       dots);
-            sums[r] += float(rows[r][b].d) * ((dots.x + dots.y) + (dots.z + dots.w) - offset);
-        }
-    }
-    scatter<8>::sum(sums, lane);
-    if (lane % 4 == 0)
-        partial[sg * 8 + lane / 4] = sums[0];
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    const uint row = group * 8 + thread_index;
-    if (thread_index < 8 && row < out_dim)
-        put<accumulate>(
-            y + row,
-            (partial[thread_index] + partial[8 + thread_index]) +
-                (partial[16 + thread_index] + partial[24 + thread_index]));
-}
-
-template [[host_name("matvec_q4_0_split")]] kernel decltype(matvec_split<false>)
-    matvec_split<false>;
-template [[host_name("matvec_q4_0_accumulate_split")]] kernel decltype(matvec_split<true>)
-    matvec_split<true>;
-
 #include "q4_0_stream.h"
 
 // For many tokens: see matvec_rows.h.

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_character(FILE *out, char c) {
+void html_print_character(FILE *out, char c) {
     switch (c) {
     case '&':
         fputs("&amp;", out);
@@ -29,7 +29,7 @@ static void print_character(FILE *out, char c) {
 
 void html_print(FILE *out, const char *text) {
     for (; *text; text++)
-        print_character(out, *text);
+        html_print_character(out, *text);
 }
 
 void html_printf(FILE *out, const char *format, ...) {
@@ -45,7 +45,7 @@ void html_print_prose(FILE *out, const char *text) {
     bool in_code = false;
     for (const char *p = text; *p; p++) {
         if (*p != '`' || (!in_code && !strchr(p + 1, '`'))) {
-            print_character(out, *p);
+            html_print_character(out, *p);
             continue;
         }
         fputs(in_code ? "</code>" : "<code>", out);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 /* Escaped; good between tags and inside "..." of an attribute. */
+void html_print_character(FILE *out, char c);
 void html_print(FILE *out, const char *text);
 /* The same for printf-formatted text, cut at 1000 bytes. */
 void html_printf(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
