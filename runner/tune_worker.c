@@ -116,7 +116,8 @@ static double find_seconds(const server *s, const entrant *all, const tune_way *
     double round_s = 0;
     for (size_t i = 0; i < count; i++)
         round_s += ways[which[i]].ns * 1e-9 * (double)subject_get_repeats(all[which[i]].x.subject);
-    return fmax(s->settings->budget_s * (double)count, fmin(LEAST_SAMPLES * round_s, LOOK_S));
+    return fmax(s->settings->budget_s * (double)count,
+                fmin((double)LEAST_SAMPLES * round_s, LOOK_S));
 }
 
 /* More samples of all finalists, interleaved. */
