@@ -40,11 +40,19 @@ template <typename H, uint R, uint N> struct lean_rows {
     // sums[r] += this lane's part of the product of row r, of which the first turn is taken. The next
     // turn is loaded while one is multiplied.
     METAL_FUNC void add_all(device const float *x, thread float *sums) {
+        lean_rows next;
+        next.blocks = blocks;
+        next.lane = lane;
+        for (uint r = 0; r < R; r++)
+            next.rows[r] = rows[r];
         for (uint first = 0; first < blocks; first += stride * N) {
-            lean_rows next = *this;
-            next.take(first + stride * N);
+            const uint second = first + stride * N;
+            next.take(second);
             add(x, first, sums);
-            *this = next;
+            for (uint i = 0; i < N; i++)
+                if (second + stride * i < blocks)
+                    for (uint r = 0; r < R; r++)
+                        bits[i][r] = next.bits[i][r];
         }
     }
 };
