@@ -297,12 +297,9 @@ static const struct {
 };
 
 static bool read_line(description *d, char *line, int number, err *e) {
-    line[strcspn(line, "#")] = 0;
-    char *rest = line, *word = line_take_word(&rest);
+    char *rest, *word = line_take_keyword(line, &rest);
     if (!*word)
         return true;
-    rest = line_skip_blanks(rest);
-    line_trim_end(rest);
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         if (strcmp(readers[i].word, word) == 0)
             return readers[i].read(d, rest, number, e);

@@ -19,6 +19,15 @@ char *line_take_word(char **at) {
     return word;
 }
 
+char *line_take_keyword(char *line, char **rest) {
+    line[strcspn(line, "#")] = 0;
+    *rest = line;
+    char *word = line_take_word(rest);
+    *rest = line_skip_blanks(*rest);
+    line_trim_end(*rest);
+    return word;
+}
+
 size_t line_count_name(const char *text) {
     size_t n = 0;
     while (isalpha((unsigned char)text[n]) || text[n] == '_' ||

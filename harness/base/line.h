@@ -9,6 +9,8 @@ char *line_skip_blanks(char *p);
 void line_trim_end(char *text);
 /* The next word, cut off; "" at the end. */
 char *line_take_word(char **at);
+/* The first word of a line, without its comment; "" if there is none. *rest: what follows it, trimmed. */
+char *line_take_keyword(char *line, char **rest);
 /* The text up to the next of these words (a list that ends in NULL), cut off; *at is then at that
  * word. */
 char *line_take_until(char **at, const char *const *words);
