@@ -106,7 +106,7 @@ typedef struct cuda_graph {
     CUdeviceptr inline_at; /* 0: nothing needs it */
     uint8_t *inline_bytes; /* what is there */
     cuda_written *written; /* by the launches encoded so far */
-    size_t written_count;
+    size_t written_count, written_capacity;
 } cuda_graph;
 
 /* The part as the tape has it now: made if it is new, changed where the launches have changed. */

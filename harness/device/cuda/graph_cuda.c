@@ -9,11 +9,11 @@
  * launches or other barriers make a new one.
  *
  * Graphs are kept with the tape and go with it, or with the next launch that is recorded on it. */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cuda.h"
+#include "harness/base/array.h"
 
 /* What a tape keeps. */
 typedef struct {
@@ -21,12 +21,6 @@ typedef struct {
     CUcontext context;
     cuda_graph *graphs;
 } prepared;
-
-static void *new_array(size_t count, size_t size) {
-    void *made = calloc(count + 1, size);
-    assert(made);
-    return made;
-}
 
 static void free_graph(cuda_device *c, cuda_graph *g) {
     const cuda_driver *driver = c->driver;
@@ -79,7 +73,7 @@ static bool encode(cuda_device *c, cuda_graph *g, const tape *t, size_t i, cuda_
                      c->driver->memory_new(&g->inline_at, g->count * LAUNCH_INLINE_BYTES), e,
                      "give memory for the constants of '%.60s'", l->label))
             return false;
-        g->inline_bytes = new_array(g->count, LAUNCH_INLINE_BYTES);
+        g->inline_bytes = array_new(g->count, LAUNCH_INLINE_BYTES);
         return encode(c, g, t, i, out, e);
     }
     /* In line with the plays: those in flight still find what they were given. */
@@ -104,9 +98,7 @@ static cuda_written *find_written(cuda_graph *g, const buffer *b) {
 static void add_written(cuda_graph *g, slice at) {
     cuda_written *w = find_written(g, at.buffer);
     if (!w) {
-        g->written = realloc(g->written, (g->written_count + 1) * sizeof *g->written);
-        assert(g->written);
-        w = &g->written[g->written_count++];
+        w = ARRAY_ADD(g->written, g->written_count, g->written_capacity);
         *w = (cuda_written){at.buffer, at.offset, at.offset + at.bytes};
     }
     w->first = at.offset < w->first ? at.offset : w->first;
@@ -214,18 +206,18 @@ static CUresult add_all(cuda_device *c, cuda_graph *g) {
 
 static cuda_graph *make_graph(cuda_device *c, const tape *t, size_t first, size_t count,
                               bool is_sampled, err *e) {
-    cuda_graph *g = new_array(1, sizeof *g);
+    cuda_graph *g = array_new(1, sizeof *g);
     g->first = first;
     g->count = count;
     g->version = t->version;
     g->order = t->order;
     g->is_sampled = is_sampled;
     size_t events = is_sampled ? 2 * count : 2;
-    g->launches = new_array(count, sizeof *g->launches);
-    g->barriers = new_array(count, sizeof *g->barriers);
-    g->kernels = new_array(count, sizeof *g->kernels);
-    g->events = new_array(events, sizeof *g->events);
-    g->marks = new_array(events, sizeof *g->marks);
+    g->launches = array_new(count, sizeof *g->launches);
+    g->barriers = array_new(count, sizeof *g->barriers);
+    g->kernels = array_new(count, sizeof *g->kernels);
+    g->events = array_new(events, sizeof *g->events);
+    g->marks = array_new(events, sizeof *g->marks);
     bool ok = cuda_ok(c->driver, c->driver->graph_new(&g->graph, 0), e, "make a graph");
     for (size_t i = 0; ok && i < count; i++) {
         g->barriers[i] = t->launches[first + i].barrier_before;
@@ -273,7 +265,7 @@ cuda_graph *cuda_find_graph(cuda_device *c, tape *t, size_t first, size_t count,
                             err *e) {
     prepared *p = t->prepared;
     if (!p) {
-        p = new_array(1, sizeof *p);
+        p = array_new(1, sizeof *p);
         p->device = c;
         p->context = c->context;
         t->prepared = p;
