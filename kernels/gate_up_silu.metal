@@ -36,7 +36,7 @@ kernel void gate_up_silu_q4_0(device const float *x [[buffer(0)]],
     both.norm_w = norm_w;
     both.blocks = blocks;
     both.lane = lane;
-    both.sixteen = q4_0_get_sixteen(in_dim);
+    both.sixteen = get_sixteen(in_dim);
     both.take(0);
     EARLY_LOADS(1 << 1 | 1 << 2 | 1 << 3);
     both.finish(x);

@@ -4,20 +4,10 @@
 // A lane takes half blocks: two neighbours share a block, so that a row of 576 (36 half blocks)
 // occupies all 32 lanes. Its 16 values of x are loaded once for all rows.
 //
-// A nibble n becomes a float without a conversion, which costs a GPU more than the multiplication:
-// moved to the top of the mantissa below the exponent of 16, its bits are those of 16 + n. The
-// product of a half block is then sum((16 + n) * x) - 24 * sum(x), and the last part is the same
-// for all rows.
+// With nibbles as 16 + n (nibbles.h) the product of a half block is sum((16 + n) * x) - 24 * sum(x),
+// and the last part is the same for all rows.
 
-#include "opaque.h"
-
-inline uint q4_0_get_sixteen(uint some) {
-    return opaque(0x41800000u, some);
-}
-
-inline float4 q4_0_sixteen_more(uint4 nibbles, uint sixteen) {
-    return as_type<float4>((nibbles & 0x780000u) | sixteen);
-}
+#include "nibbles.h"
 
 // Half a block as it is in memory.
 struct q4_0_half_bits {
@@ -31,13 +21,25 @@ inline q4_0_half_bits q4_0_take_half(device const block_q4_0 *b, uint part) {
     return w;
 }
 
+// 16 weights, in the order of q4_0_half_input: even and odd values of the low and high nibbles.
+// (16 + n) * d - 24 * d in one operation is exactly (n - 8) * d.
+inline void q4_0_decode_half(thread const q4_0_half_bits &h, uint sixteen, thread float4 *w) {
+    const uint4 n = uint4(h.q[0], h.q[1], h.q[2], h.q[3]);
+    const float4 d = float4(float(h.d));
+    const float4 m = -24.0f * d;
+    w[0] = fma(sixteen_more(n << 19u, sixteen), d, m);
+    w[1] = fma(sixteen_more(n << 11u, sixteen), d, m);
+    w[2] = fma(sixteen_more(n << 15u, sixteen), d, m);
+    w[3] = fma(sixteen_more(n << 7u, sixteen), d, m);
+}
+
 inline float q4_0_half_product(thread const q4_0_half_bits &w, thread const q4_0_half_input &x,
                                uint sixteen) {
     const uint4 n = uint4(w.q[0], w.q[1], w.q[2], w.q[3]);
-    float4 dots = q4_0_sixteen_more(n << 19u, sixteen) * x.low_even;
-    dots = fma(q4_0_sixteen_more(n << 11u, sixteen), x.low_odd, dots);
-    dots = fma(q4_0_sixteen_more(n << 15u, sixteen), x.high_even, dots);
-    dots = fma(q4_0_sixteen_more(n << 7u, sixteen), x.high_odd, dots);
+    float4 dots = sixteen_more(n << 19u, sixteen) * x.low_even;
+    dots = fma(sixteen_more(n << 11u, sixteen), x.low_odd, dots);
+    dots = fma(sixteen_more(n << 15u, sixteen), x.high_even, dots);
+    dots = fma(sixteen_more(n << 7u, sixteen), x.high_odd, dots);
     return float(w.d) * ((dots.x + dots.y) + (dots.z + dots.w) - 3.0f * x.eights);
 }
 
@@ -54,7 +56,7 @@ struct q4_0_parts {
         return q4_0_take_half(b, part);
     }
     static METAL_FUNC float multiply(thread const bits &w, thread const input &x, uint some) {
-        return q4_0_half_product(w, x, q4_0_get_sixteen(some));
+        return q4_0_half_product(w, x, get_sixteen(some));
     }
 };
 

@@ -46,8 +46,8 @@ struct q4_0_chunk {
 
 // sum((16 + n) * x) of the 8 weights in a word: low nibbles times `low`, high ones times `high`.
 inline float4 q4_0_add_word(uint n, uint sixteen, float4 low, float4 high, float4 dots) {
-    dots = fma(q4_0_sixteen_more(uint4(n << 19u, n << 11u, n << 3u, n >> 5u), sixteen), low, dots);
-    return fma(q4_0_sixteen_more(uint4(n << 15u, n << 7u, n >> 1u, n >> 9u), sixteen), high, dots);
+    dots = fma(sixteen_more_low(n, sixteen), low, dots);
+    return fma(sixteen_more_high(n, sixteen), high, dots);
 }
 
 // sums[r] += the product of block B of the lane's two in row r with 32 values of x.
@@ -91,7 +91,7 @@ matvec_stream(device const block_q4_0 *w [[buffer(0)]], device const float *x [[
     chunk.put(own, lane);
     chunk.take(from, CHUNK, in_dim);
     EARLY_LOADS(1);
-    const uint sixteen = q4_0_get_sixteen(in_dim);
+    const uint sixteen = get_sixteen(in_dim);
     float sums[4] = {};
     for (uint first = 0; first < in_dim; first += CHUNK) {
         for (uint i = thread_index; i < CHUNK / 4; i += 128)

@@ -7,17 +7,6 @@
 
 constant uint TOKENS = 8;
 
-// 16 weights, in the order of q4_0_half_input: even and odd values of the low and high nibbles.
-inline void q4_0_decode_half(thread const q4_0_half_bits &h, uint sixteen, thread float4 *w) {
-    const uint4 n = uint4(h.q[0], h.q[1], h.q[2], h.q[3]);
-    const float4 d = float4(float(h.d));
-    const float4 m = -24.0f * d;
-    w[0] = fma(q4_0_sixteen_more(n << 19u, sixteen), d, m);
-    w[1] = fma(q4_0_sixteen_more(n << 11u, sixteen), d, m);
-    w[2] = fma(q4_0_sixteen_more(n << 15u, sixteen), d, m);
-    w[3] = fma(q4_0_sixteen_more(n << 7u, sixteen), d, m);
-}
-
 // The sums of R rows and 8 tokens, and those of the squares of the tokens where HasNorm. A kernel
 // calls take, which loads only weights, then EARLY_LOADS, then add.
 template <uint R, bool HasNorm> struct token_sums {
@@ -49,7 +38,7 @@ template <uint R, bool HasNorm> struct token_sums {
             dots[i] = 0.0f;
         for (uint t = 0; t < (HasNorm ? TOKENS : 1u); t++)
             squares[t] = 0.0f;
-        const uint sixteen = q4_0_get_sixteen(in_dim);
+        const uint sixteen = get_sixteen(in_dim);
         for (uint b = lane / 2; b < in_dim / 32; b += 16) {
             float4 w[R][4];
             for (uint r = 0; r < R; r++)

@@ -49,7 +49,7 @@ kernel void qkv_rope_append_q4_0(device const float *x [[buffer(0)]],
     both.norm_w = norm_w;
     both.blocks = blocks;
     both.lane = lane;
-    both.sixteen = q4_0_get_sixteen(in_dim);
+    both.sixteen = get_sixteen(in_dim);
     both.take(0);
     const float angle = float(pos) * freqs[row % head_dim / 2];
     const float c = precise::cos(angle);

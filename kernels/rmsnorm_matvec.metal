@@ -117,7 +117,7 @@ kernel void rmsnorm_matvec_q4_0_onepass(device const float *x [[buffer(0)]],
     all.norm_w = norm_w;
     all.blocks = in_dim / 32;
     all.lane = lane;
-    all.sixteen = q4_0_get_sixteen(in_dim);
+    all.sixteen = get_sixteen(in_dim);
     for (uint r = 0; r < 4; r++)
         all.rows[r] = w + size_t(min(first + r, out_dim - 1)) * all.blocks;
     all.take(0);

@@ -3,7 +3,7 @@
 // A block is 256 weights in 144 bytes, in 8 parts of 32, each with a scale and a minimum of 6 bits:
 // nibble n of part p stands for d * scale[p] * n - dmin * min[p]. Parts 2i and 2i + 1 are the low
 // and the high nibbles of the same 32 bytes.
-#include "../opaque.h"
+#include "../nibbles.h"
 
 struct block_q4_k {
     half d, dmin;
@@ -48,8 +48,7 @@ struct q4_k {
 };
 
 // For matvec_lean.h: a lane takes eight bytes, whose low nibbles are weights of one part of 32 and
-// whose high nibbles are weights of the next. n becomes a float without a conversion: below the
-// exponent of 16, its bits are those of 16 + n.
+// whose high nibbles are weights of the next (nibbles.h).
 struct q4_k_parts {
     typedef block_q4_k block;
     enum : uint { values = 256, lanes = 16 };
@@ -69,10 +68,6 @@ struct q4_k_parts {
         return i;
     }
 
-    static METAL_FUNC float4 sixteen_more(uint4 nibbles, uint sixteen) {
-        return as_type<float4>((nibbles & 0x780000u) | sixteen);
-    }
-
     struct bits {
         ushort q[4];
         uchar2 first, second; // scale and minimum
@@ -89,15 +84,13 @@ struct q4_k_parts {
     }
 
     static METAL_FUNC float multiply(thread const bits &w, thread const input &x, uint some) {
-        const uint sixteen = opaque(0x41800000u, some);
+        const uint sixteen = get_sixteen(some);
         float4 low = float4(0.0f);
         float4 high = float4(0.0f);
         for (uint i = 0; i < 2; i++) {
             const uint n = w.q[2 * i] | uint(w.q[2 * i + 1]) << 16u;
-            low = fma(sixteen_more(uint4(n << 19u, n << 11u, n << 3u, n >> 5u), sixteen), x.low[i],
-                      low);
-            high = fma(sixteen_more(uint4(n << 15u, n << 7u, n >> 1u, n >> 9u), sixteen),
-                       x.high[i], high);
+            low = fma(sixteen_more_low(n, sixteen), x.low[i], low);
+            high = fma(sixteen_more_high(n, sixteen), x.high[i], high);
         }
         const float first = (low.x + low.y) + (low.z + low.w) - 16.0f * x.low_total;
         const float second = (high.x + high.y) + (high.z + high.w) - 16.0f * x.high_total;
