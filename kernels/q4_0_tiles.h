@@ -1,7 +1,36 @@
 // q4_0_tiles: Q4_0 as tiles read it (tiles.h): two threads per row, half a block each, loaded ahead.
 // Needs q4_0_rows.h.
+
+// 8 weights of a block: those of a word of nibbles (few.h).
+struct q4_0_few {
+    typedef block_q4_0 block;
+    struct part {
+        ushort low, high;
+        half d;
+    };
+    static METAL_FUNC part take(device const block_q4_0 *b, uint pair) {
+        device const ushort *q = (device const ushort *)b->qs + 2 * pair;
+        const part p = {q[0], q[1], b->d};
+        return p;
+    }
+    static METAL_FUNC float scale(part p) { return float(p.d); }
+    static METAL_FUNC void decode(part p, uint some, thread float *w) {
+        const uint n = uint(p.low) | uint(p.high) << 16u;
+        const nibbles_less_eight v(n, some);
+        w[0] = v.low_even.x;
+        w[1] = v.low_odd.x;
+        w[2] = v.low_even.y;
+        w[3] = v.low_odd.y;
+        w[4] = v.high_even.x;
+        w[5] = v.high_odd.x;
+        w[6] = v.high_even.y;
+        w[7] = v.high_odd.y;
+    }
+};
+
 struct q4_0_tiles {
     typedef block_q4_0 block;
+    typedef q4_0_few few;
     enum : uint { values = 32, lanes = 2 };
     typedef q4_0_half_bits part;
     static METAL_FUNC part fetch(device const block_q4_0 *row, uint step, uint, uint lane) {
