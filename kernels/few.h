@@ -9,6 +9,8 @@
 //
 // F is a format by such turns: F::part, what a lane keeps of a row, which F::take loads; F::decode,
 // its 8 weights without their scale; F::scale.
+#pragma once
+
 #include "early.h"
 #include "tile_sums.h"
 

@@ -139,6 +139,12 @@ static const shape of_wide_rows[] = {
     {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{9, 2048}},  {{15, 2304}},
     {{16, 4096}}, {{17, 4352}}, {{33, 2048}}, {{192, 768}}, {{4096, 4096}},
 };
+/* For kernels that take 1024 columns of 32 rows and 8 tokens at a time, 128 of them at least. */
+static const shape of_wide_tokens[] = {
+    {{1, 128, 1}},   {{7, 256, 3}},    {{31, 896, 8}},   {{32, 1024, 7}},
+    {{33, 1152, 9}}, {{65, 3200, 17}}, {{192, 640, 16}}, {{4096, 4096, 8}},
+};
+static const shape_list wide_tokens = SHAPE_LIST(of_wide_tokens, 7, 256, 3);
 static const shape_list wide_rows = {of_wide_rows, COUNT_OF(of_wide_rows), {{7, 512}}};
 
 /* Formats decoded like one above: fewer shapes. */
@@ -293,6 +299,11 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 #define FEW_TILE(f, end, adds, list)                                                               \
     TILE(f, end, "tiled_few", "tiles of 16 rows and 8 tokens, columns split in eight", adds, 256,  \
          16, 8, list)
+#define FEW_STREAM(end, adds)                                                                      \
+    KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_stream", "tiled_stream",                    \
+           "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory",      \
+           .accumulates = adds, .group = 256, .rows = 32, .tokens = 8, .multiple_of = 128,         \
+           .shapes = &wide_tokens)
 #define MATRIX(f, end, adds, list)                                                                 \
     TILE(f, end, "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices", adds, 128, 64,    \
          64, list)
@@ -316,6 +327,8 @@ static const kernel kernels[] = {
            .rows = 16, .shapes = &ladder_shapes.accumulate),
     FEW_TILE(q4_0, "", false, &ladder_shapes.many),
     FEW_TILE(q4_0, "_accumulate", true, &ladder_shapes.many),
+    FEW_STREAM("", false),
+    FEW_STREAM("_accumulate", true),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
         STREAM("", false) STREAM("_accumulate", true) LEAN_TOKENS("", false)
             LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder) MORE_TILES(q8_0, head_of_32)

@@ -354,3 +354,5 @@ MATVEC_TILED(q4_0, q4_0_tiles)
 MATVEC_MATRIX(q4_0, q4_0_tiles)
 MATVEC_TILED_SIZE(q4_0, q4_0_tiles, split)
 MATVEC_TILED_SIZE(q4_0, q4_0_tiles, few)
+
+#include "few_stream.h"

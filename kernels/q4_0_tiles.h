@@ -15,8 +15,10 @@ struct q4_0_few {
     }
     static METAL_FUNC float scale(part p) { return float(p.d); }
     static METAL_FUNC void decode(part p, uint some, thread float *w) {
-        const uint n = uint(p.low) | uint(p.high) << 16u;
-        const nibbles_less_eight v(n, some);
+        decode_word(uint(p.low) | uint(p.high) << 16u, some, w);
+    }
+    static METAL_FUNC void decode_word(uint bytes, uint some, thread float *w) {
+        const nibbles_less_eight v(bytes, some);
         w[0] = v.low_even.x;
         w[1] = v.low_odd.x;
         w[2] = v.low_even.y;
