@@ -23,3 +23,20 @@ inline float4 sixteen_more_low(uint bytes, uint sixteen) {
 inline float4 sixteen_more_high(uint bytes, uint sixteen) {
     return sixteen_more(uint4(bytes << 15u, bytes << 7u, bytes >> 1u, bytes >> 9u), sixteen);
 }
+
+// Or two at a time as halves: as the last bits below the exponent of 1024 they are 1024 + n, or
+// 1024 + 16 n, from which what is too much is subtracted exactly.
+
+// The bits of two halves of 1024, for the functions below (opaque.h).
+inline uint get_1024s(uint some) {
+    return opaque(0x64006400u, some);
+}
+
+// n - zero of the low nibbles of bytes 0 and 2.
+inline half2 low_nibbles(uint bytes, half zero, uint exponents) {
+    return as_type<half2>((bytes & 0x000F000Fu) | exponents) - half2(1024.0h + zero);
+}
+// 16 (n - zero) of the high ones.
+inline half2 high_nibbles(uint bytes, half zero, uint exponents) {
+    return as_type<half2>((bytes & 0x00F000F0u) | exponents) - half2(1024.0h + 16.0h * zero);
+}
