@@ -134,10 +134,10 @@ static const shape floats[] = {
     {{31, 127}}, {{33, 128}}, {{1, 8191}}, {{5, 1000}}, {{96, 1024}}, {{1024, 96}},
 };
 
-/* For kernels that take 2048 columns at a time, 256 of them at least. */
+/* For kernels that take 2048 columns at a time, 256 of them at least, and 4096 of x. */
 static const shape of_wide_rows[] = {
-    {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{9, 2048}},  {{15, 2304}},
-    {{16, 4096}}, {{17, 4352}}, {{33, 2048}}, {{192, 768}}, {{4096, 4096}},
+    {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{9, 2048}},  {{15, 2304}}, {{16, 4096}},
+    {{31, 4352}}, {{32, 6144}}, {{33, 8448}}, {{65, 2048}}, {{192, 768}}, {{4096, 4096}},
 };
 /* For kernels that take 1024 columns of 32 rows and 8 tokens at a time, 128 of them at least. */
 static const shape of_wide_tokens[] = {
@@ -271,11 +271,11 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
     LEAN_KERNELS(f, "", false, &s##_shapes.replace)                                                \
     LEAN_KERNELS(f, "_accumulate", true, &s##_shapes.accumulate)
 
-/* That of q4_0_stream.h, = or +=. */
+/* That of matvec_stream.h, = or +=. */
 #define STREAM(end, adds)                                                                          \
     KERNEL(q4_0, "matvec_q4_0" end "_stream", "stream",                                            \
-           "rows copied to threadgroup memory in loads of 16 bytes, 4 per simdgroup",              \
-           .accumulates = adds, .group = 128, .rows = 16, .multiple_of = 256,                      \
+           "rows by way of threadgroup memory, in loads of 16 bytes, 4 per simdgroup",             \
+           .accumulates = adds, .group = 256, .rows = 32, .multiple_of = 256,                      \
            .shapes = &wide_rows),
 
 #define LEAN_TOKENS(end, adds)                                                                     \

@@ -15,6 +15,8 @@ using namespace metal;
 #include "q4_0_rows.h"
 #include "scatter_sums.h"
 
+#include "matvec_stream.h"
+
 #include "q4_0_tokens.h"
 
 // A threadgroup is one simdgroup and computes one row; a thread takes blocks lane, lane + 32, ...
@@ -270,8 +272,7 @@ kernel void matvec_q4_0_accumulate_rowblock(device const block_q4_0 *w [[buffer(
 }
 
 MATVEC_LEAN(q4_0)
-
-#include "q4_0_stream.h"
+MATVEC_STREAM(q4_0)
 
 // For many tokens: see matvec_rows.h.
 MATVEC_MANY_TOKENS(q4_0, q4_0)

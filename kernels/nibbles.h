@@ -24,17 +24,23 @@ inline float4 sixteen_more_high(uint bytes, uint sixteen) {
     return sixteen_more(uint4(bytes << 15u, bytes << 7u, bytes >> 1u, bytes >> 9u), sixteen);
 }
 
-// Nibbles by way of halfs, two per operation: below the exponent of 1024, the bits of a nibble at bit 0
-// are those of 1024 + n, and at bit 4 those of 1024 + 16 n. Both become n - 8, exactly. Of four bytes,
-// the low and the high nibbles of bytes 0 and 2, and of 1 and 3.
-struct nibbles_less_eight {
-    half2 low_even, high_even, low_odd, high_odd;
-    METAL_FUNC nibbles_less_eight(uint bytes, uint some) {
-        const uint bits = opaque(0x64006400u, some);
-        const uint odd = bytes >> 8u;
-        low_even = as_type<half2>((bytes & 0x000F000Fu) | bits) - half2(1032.0h);
-        low_odd = as_type<half2>((odd & 0x000F000Fu) | bits) - half2(1032.0h);
-        high_even = as_type<half2>((bytes & 0x00F000F0u) | bits) * half2(0.0625h) - half2(72.0h);
-        high_odd = as_type<half2>((odd & 0x00F000F0u) | bits) * half2(0.0625h) - half2(72.0h);
-    }
-};
+// Or two at a time as halves: as the last bits below the exponent of 1024 they are 1024 + n, or
+// 1024 + 16 n, from which what is too much is subtracted exactly.
+
+// The bits of two halves of 1024, for the functions below (opaque.h).
+inline uint get_1024s(uint some) {
+    return opaque(0x64006400u, some);
+}
+
+// n - zero of the low nibbles of bytes 0 and 2.
+inline half2 low_nibbles(uint bytes, half zero, uint exponents) {
+    return as_type<half2>((bytes & 0x000F000Fu) | exponents) - half2(1024.0h + zero);
+}
+// 16 (n - zero) of the high ones.
+inline half2 high_nibbles(uint bytes, half zero, uint exponents) {
+    return as_type<half2>((bytes & 0x00F000F0u) | exponents) - half2(1024.0h + 16.0h * zero);
+}
+// The same without the 16: less to do where products of both meet.
+inline half2 high_nibbles_once(uint bytes, half zero, uint exponents) {
+    return as_type<half2>((bytes & 0x00F000F0u) | exponents) * half2(0.0625h) - half2(64.0h + zero);
+}

@@ -18,15 +18,15 @@ struct q4_0_few {
         decode_word(uint(p.low) | uint(p.high) << 16u, some, w);
     }
     static METAL_FUNC void decode_word(uint bytes, uint some, thread float *w) {
-        const nibbles_less_eight v(bytes, some);
-        w[0] = v.low_even.x;
-        w[1] = v.low_odd.x;
-        w[2] = v.low_even.y;
-        w[3] = v.low_odd.y;
-        w[4] = v.high_even.x;
-        w[5] = v.high_odd.x;
-        w[6] = v.high_even.y;
-        w[7] = v.high_odd.y;
+        const uint exponents = get_1024s(some);
+        for (uint odd = 0; odd < 2; odd++) {
+            const half2 low = low_nibbles(bytes >> 8u * odd, 8.0h, exponents);
+            const half2 high = high_nibbles_once(bytes >> 8u * odd, 8.0h, exponents);
+            w[odd] = low.x;
+            w[odd + 2] = low.y;
+            w[odd + 4] = high.x;
+            w[odd + 6] = high.y;
+        }
     }
 };
 

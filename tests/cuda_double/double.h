@@ -74,7 +74,7 @@ typedef enum {
 } ptx_op;
 
 typedef struct {
-    char kind; /* u, s, f, b, p (predicate), x (bfloat) */
+    char kind; /* u, s, f, b, p (predicate), x (bfloat), h (two halves) */
     uint8_t bits;
 } ptx_type;
 

@@ -31,6 +31,8 @@ static bool read_type(const char *word, ptx_type *t) {
         *t = (ptx_type){'p', 1};
     else if (strcmp(word, "bf16") == 0)
         *t = (ptx_type){'x', 16};
+    else if (strcmp(word, "f16x2") == 0)
+        *t = (ptx_type){'h', 32};
     else if (strchr("usfb", word[0]) && isdigit((unsigned char)word[1]) && atoi(word + 1) <= 64)
         *t = (ptx_type){word[0], (uint8_t)atoi(word + 1)};
     else
