@@ -37,7 +37,7 @@ template <bool HasInstruction> struct few_matrices_of {
 // Two matrices of 8 x 8, whose elements are where Apple's GPUs have them. The values are stored by
 // token and loaded by column.
 template <> struct few_matrices_of<false> {
-    enum : uint { pair_bits = 1 | 8, memory = 256 };
+    enum : uint { pair_bits = 1 | 8, memory = 64 };
     static METAL_FUNC uint get_row(uint lane) { return lane / 16 * 4 + lane / 2 % 4; }
     static METAL_FUNC uint get_pair(uint lane) { return lane / 8 % 2 * 2 + lane % 2; }
 
@@ -45,20 +45,18 @@ template <> struct few_matrices_of<false> {
     static METAL_FUNC void add(thread const float (&w)[2][8], thread const float (&x)[8],
                                thread float (&sums)[2][2], uint lane, threadgroup float *own) {
         threadgroup float *at = own + 8 * get_row(lane) + 2 * get_pair(lane);
-        simdgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint i = 0; i < 4; i++) {
-            at[64 * i] = x[2 * i];
-            at[64 * i + 1] = x[2 * i + 1];
-        }
-        simdgroup_barrier(mem_flags::mem_threadgroup);
         simdgroup_float8x8 d[2];
         for (uint r = 0; r < 2; r++)
             d[r].thread_elements() = float2(sums[r][0], sums[r][1]);
-        for (uint i = 0; i < 4; i++) {
+        for (uint i = 0; i < 8; i += 2) {
             simdgroup_float8x8 a, b;
-            simdgroup_load(b, own + 64 * i, 8, ulong2(0, 0), true);
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+            at[0] = x[i];
+            at[1] = x[i + 1];
+            simdgroup_barrier(mem_flags::mem_threadgroup);
+            simdgroup_load(b, own, 8, ulong2(0, 0), true);
             for (uint r = 0; r < 2; r++) {
-                a.thread_elements() = float2(w[r][2 * i], w[r][2 * i + 1]);
+                a.thread_elements() = float2(w[r][i], w[r][i + 1]);
                 simdgroup_multiply_accumulate(d[r], a, b, d[r]);
             }
         }
@@ -118,7 +116,8 @@ template <typename F, uint S, uint N, bool HasNorm> struct tile_few {
     }
 
     // After start(). x_in (count, in_dim): the tokens from the first of the tile on; past the last one,
-    // the last is repeated.
+    // the last is repeated. So is the last turn, without being added: under a condition, compilers load
+    // one turn after another.
     METAL_FUNC void multiply(device const float *x_in, device const float *norm_w, uint in_dim,
                              uint count) {
         device const float *mine = x_in + min(token, count - 1) * in_dim + 4 * pair;
@@ -137,25 +136,27 @@ template <typename F, uint S, uint N, bool HasNorm> struct tile_few {
             float w[N][2][8];
             for (uint n = 0; n < N; n++)
                 for (uint i = 0; i < 2; i++) {
-                    scales[n][i] = F::scale(weights[n][i]);
+                    const bool is_there = turn + n * S + sums.mate < steps;
+                    scales[n][i] = is_there ? F::scale(weights[n][i]) : 0.0f;
                     F::decode(weights[n][i], in_dim, w[n][i]);
                 }
             if (turn + N * S < steps)
                 take(turn + N * S);
             for (uint n = 0; n < N; n++)
-                if (turn + n * S + sums.mate < steps)
-                    add(w[n], scales[n], v[n], norm[n]);
+                add(w[n], scales[n], v[n], norm[n], turn + n * S + sums.mate < steps);
         }
         sums.add_up();
     }
 
     METAL_FUNC void add(thread const float (&w)[2][8], thread const float (&scales)[2],
-                        thread const float4 (&v)[2], thread const float4 (&norm)[2]) {
+                        thread const float4 (&v)[2], thread const float4 (&norm)[2],
+                        bool is_there) {
         float x[8];
         for (uint i = 0; i < 2; i++) {
             float4 a = v[i];
             if (HasNorm) {
-                squares = fma(a.x, a.x, fma(a.y, a.y, fma(a.z, a.z, fma(a.w, a.w, squares))));
+                const float s = fma(a.x, a.x, fma(a.y, a.y, fma(a.z, a.z, a.w * a.w)));
+                squares += is_there ? s : 0.0f;
                 a *= norm[i];
             }
             x[4 * i] = a.x;

@@ -21,27 +21,41 @@ kernel void matvec_tiled(device const typename F::block *w [[buffer(0)]],
     }
     tile.start(in_dim);
     EARLY_LOADS(1);
-    tile.multiply(x + size_t(first) * in_dim, x, in_dim, batch - first);
+    // What is added to is loaded with x, where a thread has few of it.
     thread typename Tile::Sums &sums = tile.sums;
+    const uint slots = Tile::Sums::slots;
+    const uint kept = Tile::Sums::kept;
+    const bool is_loaded = accumulate && slots * kept <= 4;
+    float before[slots][kept];
+    for (uint i = 0; i < slots; i++)
+        for (uint j = 0; j < kept; j++) {
+            const uint token = first + sums.get_token(j);
+            const uint row = first_row + sums.get_slot(i);
+            before[i][j] = is_loaded && sums.is_taker() && token < batch && row < out_dim
+                               ? y[size_t(token) * out_dim + row]
+                               : 0.0f;
+        }
+    tile.multiply(x + size_t(first) * in_dim, x, in_dim, batch - first);
     if (!sums.is_taker())
         return;
     if (first + Tile::tokens <= batch && first_row + Tile::rows <= out_dim) {
         // No condition, and all loads of y before the first store.
         device float *at = y + size_t(first) * out_dim + first_row;
-        for (uint j = 0; accumulate && j < Tile::Sums::kept; j++)
-            for (uint i = 0; i < Tile::Sums::slots; i++)
-                sums.at[i][j] += at[sums.get_token(j) * out_dim + sums.get_slot(i)];
-        for (uint j = 0; j < Tile::Sums::kept; j++)
-            for (uint i = 0; i < Tile::Sums::slots; i++)
-                at[sums.get_token(j) * out_dim + sums.get_slot(i)] = sums.at[i][j];
+        for (uint j = 0; accumulate && !is_loaded && j < kept; j++)
+            for (uint i = 0; i < slots; i++)
+                before[i][j] = at[sums.get_token(j) * out_dim + sums.get_slot(i)];
+        for (uint j = 0; j < kept; j++)
+            for (uint i = 0; i < slots; i++)
+                at[sums.get_token(j) * out_dim + sums.get_slot(i)] = before[i][j] + sums.at[i][j];
         return;
     }
-    for (uint j = 0; j < Tile::Sums::kept; j++) {
+    for (uint j = 0; j < kept; j++) {
         const uint token = first + sums.get_token(j);
-        for (uint i = 0; i < Tile::Sums::slots; i++) {
-            const uint r = first_row + sums.get_slot(i);
-            if (token < batch && r < out_dim)
-                put<accumulate>(y + size_t(token) * out_dim + r, sums.at[i][j]);
+        for (uint i = 0; i < slots; i++) {
+            const uint row = first_row + sums.get_slot(i);
+            if (token < batch && row < out_dim)
+                put<accumulate && !is_loaded>(y + size_t(token) * out_dim + row,
+                                              before[i][j] + sums.at[i][j]);
         }
     }
 }
