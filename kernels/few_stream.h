@@ -61,12 +61,12 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
     const uint first_row = group.x * 16 * M;
     const uint first = group.y * 8;
     const uint last = in_dim / 64 - 1;
-    Columns next, after;
+    Columns first_columns, next;
+    first_columns.start(first_row, out_dim, in_dim, lane);
     next.start(first_row, out_dim, in_dim, lane);
-    after.start(first_row, out_dim, in_dim, lane);
-    next.take(from, min(sg, last));
-    after.take(from, min(sg + S, last));
-    next.put(own, lane);
+    first_columns.take(from, min(sg, last));
+    next.take(from, min(sg + S, last));
+    first_columns.put(own, lane);
     EARLY_LOADS(1);
     Sums sums;
     sums.shared = (threadgroup float *)memory;
@@ -78,15 +78,17 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
     sums.clear();
     const uint token = min(first + sums.place / 2 + sums.place % 2 * 4, batch - 1);
     device const float *mine = x + size_t(token) * in_dim + 4 * pair;
-    float4 v[2][2];
+    float4 v[2][2], later[2][2];
     for (uint b = 0; b < 2; b++)
         for (uint i = 0; i < 2; i++)
             v[b][i] = *(device const float4 *)(mine + min(sg, last) * 64 + 32 * b + 16 * i);
     for (uint chunk = sg; chunk <= last; chunk += S) {
+        // Loads before the barrier: after it, compilers would put them next to what needs them.
+        for (uint b = 0; b < 2; b++)
+            for (uint i = 0; i < 2; i++)
+                later[b][i] =
+                    *(device const float4 *)(mine + min(chunk + S, last) * 64 + 32 * b + 16 * i);
         simdgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint i = 0; i < Columns::each; i++)
-            next.words[i] = after.words[i];
-        after.take(from, min(chunk + 2 * S, last));
         for (uint b = 0; b < 2; b++) {
             float values[8];
             for (uint i = 0; i < 2; i++) {
@@ -94,8 +96,6 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
                 values[4 * i + 1] = v[b][i].y;
                 values[4 * i + 2] = v[b][i].z;
                 values[4 * i + 3] = v[b][i].w;
-                v[b][i] =
-                    *(device const float4 *)(mine + min(chunk + S, last) * 64 + 32 * b + 16 * i);
             }
             for (uint m = 0; m < M; m++) {
                 float weights[2][8];
@@ -114,6 +114,10 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
         next.put(own, lane);
+        next.take(from, min(chunk + 2 * S, last));
+        for (uint b = 0; b < 2; b++)
+            for (uint i = 0; i < 2; i++)
+                v[b][i] = later[b][i];
     }
     sums.add_up();
     if (!sums.is_taker())
