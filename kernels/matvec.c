@@ -47,7 +47,7 @@ bool matvec_check(const kernel *k, slice *w, slice *x, slice *y, uint32_t out_di
            y_bytes = size_multiply(size_multiply(batch, out_dim), sizeof(float));
     bool is_float = f->values == 1; /* blocks need the alignment of their fp16 scales */
     uint32_t width = is_float && k->multiple_of ? k->multiple_of : 1; /* weights in a load */
-    bool is_staged = !is_float && k->multiple_of > f->values;         /* loads of 16 bytes */
+    bool is_staged = !is_float && k->multiple_of >= f->values;        /* loads of 16 bytes */
     size_t alignment = is_float ? width * f->bytes : is_staged ? 16 : 2;
     return check_dims(k, in_dim, batch, e) &&
            record_check_weights(k, "w", f, *w, out_dim, in_dim, alignment, e) &&
@@ -139,7 +139,12 @@ static const shape of_wide_rows[] = {
     {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{9, 2048}},  {{15, 2304}}, {{16, 4096}},
     {{31, 4352}}, {{32, 6144}}, {{33, 8448}}, {{65, 2048}}, {{192, 768}}, {{4096, 4096}},
 };
-static const shape_list wide_rows = {of_wide_rows, COUNT_OF(of_wide_rows), {{7, 512}}};
+static const shape of_wider_rows[] = {
+    {{1, 2048}},   {{2, 4096}},  {{15, 6144}},   {{16, 8192}},
+    {{17, 10240}}, {{33, 2048}}, {{4096, 4096}},
+};
+static const shape_list wide_rows = {of_wide_rows, COUNT_OF(of_wide_rows), {{7, 512}}},
+                        wider_rows = {of_wider_rows, COUNT_OF(of_wider_rows), {{7, 2048}}};
 
 /* Formats decoded like one above: fewer shapes. */
 static const shape few_of_32[] = {
@@ -265,12 +270,15 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
     LEAN_KERNELS(f, "", false, &s##_shapes.replace)                                                \
     LEAN_KERNELS(f, "_accumulate", true, &s##_shapes.accumulate)
 
-/* That of matvec_stream.h, = or +=. */
-#define STREAM(end, adds)                                                                          \
-    KERNEL(q4_0, "matvec_q4_0" end "_stream", "stream",                                            \
-           "rows by way of threadgroup memory, in loads of 16 bytes, 4 per simdgroup",             \
-           .accumulates = adds, .group = 256, .rows = 32, .multiple_of = 256,                      \
-           .shapes = &wide_rows),
+/* What matvec_stream.h has for a format, = and +=: rows of a threadgroup, and how many weights are
+ * whole uint4s. */
+#define STREAM_KERNEL(f, end, adds, rows_, columns, list)                                          \
+    KERNEL(f, "matvec_" #f end "_stream", "stream",                                                \
+           "rows by way of threadgroup memory, in loads of 16 bytes", .accumulates = adds,         \
+           .group = 256, .rows = rows_, .multiple_of = columns, .shapes = list),
+#define STREAM(f, rows, columns, list)                                                             \
+    STREAM_KERNEL(f, "", false, rows, columns, list)                                               \
+    STREAM_KERNEL(f, "_accumulate", true, rows, columns, list)
 
 #define LEAN_TOKENS(end, adds)                                                                     \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_lean", "lean",                                    \
@@ -317,10 +325,12 @@ static const kernel kernels[] = {
     FEW_TILE(q4_0, "", false, &ladder_shapes.many),
     FEW_TILE(q4_0, "_accumulate", true, &ladder_shapes.many),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
-        STREAM("", false) STREAM("_accumulate", true) LEAN_TOKENS("", false)
-            LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder) MORE_TILES(q8_0, head_of_32)
-                MORE_TILES(q4_k, of_256) MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats)
-                    SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
+        STREAM(q4_0, 32, 256, &wide_rows) STREAM(q8_0, 16, 256, &wide_rows)
+            STREAM(q4_k, 32, 256, &wide_rows) STREAM(q6_k, 16, 2048, &wider_rows)
+                LEAN_TOKENS("", false) LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder)
+                    MORE_TILES(q8_0, head_of_32) MORE_TILES(q4_k, of_256)
+                        MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats) SHARED(q4_0, ladder)
+                            OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

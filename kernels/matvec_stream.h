@@ -11,9 +11,10 @@
 //   H::quads     uint4s of a row's chunk
 //   H::rows      of a simdgroup
 //   H::words     of a run, which H::take takes from the copy of a row's chunk
+//   H::kept      uint4s of a row's chunk that H::take keeps in threadgroup memory for H::add
 //   H::spans     chunks of x at a time
-//   H::gap       float4s of x between two that are left free, so that lanes do not meet in a bank
-//   H::input     prepares what all rows need to know of x
+//   H::x_quads   float4s of a chunk of x, which H::put_x puts where H::add finds them, one half
+//                like the other; some are left free, so that lanes do not meet in a bank
 //   H::add       adds the products of the runs of H::rows rows
 #include "early.h"
 #include "opaque.h"
@@ -66,7 +67,7 @@ template <typename H> struct stream_chunk {
             if (lane / rest == r)
                 put_one(H::rows * whole, left);
             simdgroup_barrier(mem_flags::mem_threadgroup);
-            H::take((threadgroup const uint *)copy, lane, runs + r * H::words);
+            H::take(copy, copy + H::quads + r * H::kept, lane, runs + r * H::words);
             simdgroup_barrier(mem_flags::mem_threadgroup);
         }
     }
@@ -74,8 +75,8 @@ template <typename H> struct stream_chunk {
 
 // A span of x as the threads of a threadgroup load it, and where it is in threadgroup memory.
 template <typename H> struct stream_input {
-    enum : uint { threads = 32 * STREAM_TEAMS, loads = H::spans * STREAM_CHUNK / 4 / threads };
-    enum : uint { chunk_quads = STREAM_CHUNK / 4 + STREAM_CHUNK / 4 / H::gap };
+    enum : uint { threads = 32 * STREAM_TEAMS, turns = STREAM_CHUNK / 4 / threads };
+    enum : uint { loads = H::spans * turns };
     float values[4 * loads]; // see stream_chunk
 
     // Past the end of x its last values are loaded again; they are not used.
@@ -93,7 +94,7 @@ template <typename H> struct stream_input {
         for (uint i = 0; i < loads; i++) {
             const float4 v =
                 float4(values[4 * i], values[4 * i + 1], values[4 * i + 2], values[4 * i + 3]);
-            H::put_x(v, to + i * (threads + threads / H::gap), thread_index);
+            H::put_x(v, to + i * (H::x_quads / turns), thread_index);
         }
     }
 };
@@ -106,10 +107,11 @@ matvec_stream(device const typename H::block *w [[buffer(0)]], device const floa
               constant uint &in_dim [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
               uint thread_index [[thread_index_in_threadgroup]],
               uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
-    threadgroup uint4 copies[STREAM_TEAMS * H::quads];
-    threadgroup float4 all_x[H::spans * stream_input<H>::chunk_quads];
+    enum : uint { copy_quads = H::quads + H::rows * H::kept };
+    threadgroup uint4 copies[STREAM_TEAMS * copy_quads];
+    threadgroup float4 all_x[H::spans * H::x_quads];
     device const uint4 *from = (device const uint4 *)w;
-    threadgroup uint4 *copy = copies + sg * H::quads;
+    threadgroup uint4 *copy = copies + sg * copy_quads;
     const uint first_row = (group * STREAM_TEAMS + sg) * H::rows;
     stream_chunk<H> now, next;
     now.load(from, first_row, out_dim, in_dim, 0, lane);
@@ -120,24 +122,14 @@ matvec_stream(device const typename H::block *w [[buffer(0)]], device const floa
     const float before = accumulate && is_mine ? y[row] : 0.0f; // under way with x
     uint runs[H::rows * H::words];
     float sums[H::rows] = {};
-    stream_input<H> some_x;
-    some_x.load(x, 0, in_dim, thread_index);
+    stream_input<H> first_x;
+    first_x.load(x, 0, in_dim, thread_index);
     now.hand_over(copy, lane, runs);
+    first_x.put(all_x, thread_index);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint chunk = 0;;) {
-        const uint column = chunk * STREAM_CHUNK;
-        if (chunk % H::spans == 0) {
-            if (chunk > 0) {
-                threadgroup_barrier(mem_flags::mem_threadgroup);
-                stream_input<H> more_x;
-                more_x.load(x, column, in_dim, thread_index);
-                more_x.put(all_x, thread_index);
-            } else {
-                some_x.put(all_x, thread_index);
-            }
-            threadgroup_barrier(mem_flags::mem_threadgroup);
-        }
-        if (column + lane * 64 < in_dim)
-            H::add(runs, all_x + chunk % H::spans * stream_input<H>::chunk_quads, lane, in_dim,
+        if (chunk * STREAM_CHUNK + lane * 64 < in_dim)
+            H::add(runs, copy + H::quads, all_x + chunk % H::spans * H::x_quads, lane, in_dim,
                    sums);
         chunk++;
         if (chunk * STREAM_CHUNK >= in_dim)
@@ -145,6 +137,13 @@ matvec_stream(device const typename H::block *w [[buffer(0)]], device const floa
         next.hand_over(copy, lane, runs);
         if ((chunk + 1) * STREAM_CHUNK < in_dim)
             next.load(from, first_row, out_dim, in_dim, chunk + 1, lane);
+        if (chunk % H::spans == 0) {
+            stream_input<H> next_x;
+            next_x.load(x, chunk * STREAM_CHUNK, in_dim, thread_index);
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            next_x.put(all_x, thread_index);
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+        }
     }
     scatter<H::rows>::sum(sums, lane);
     if (is_mine)
