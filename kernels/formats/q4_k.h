@@ -128,7 +128,10 @@ struct q4_k_runs {
         const uint4 own = head >> (lane % 2 * 16u);
         const uint six = (own.y & 0xFFFFu) | own.z << 16u; // and upper bits of later parts
         const uint lower = (own.w & 0x0F0Fu) | (own.w & 0xF0F0u) << 12u;
-        return lane % 4 < 2 ? six & 0x3F3F3F3Fu : lower | (six >> 2u & 0x30303030u);
+        const uint early = six & 0x3F3F3F3Fu;
+        const uint late = lower | (six >> 2u & 0x30303030u);
+        const uint is_late = 0u - lane % 4 / 2; // all bits: no branch
+        return (early & ~is_late) | (late & is_late);
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *heads,
