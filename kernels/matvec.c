@@ -51,7 +51,7 @@ bool matvec_check(const kernel *k, slice *w, slice *x, slice *y, uint32_t out_di
     size_t alignment = is_float ? width * f->bytes : is_staged ? 16 : 2;
     return check_dims(k, in_dim, batch, e) &&
            record_check_weights(k, "w", f, *w, out_dim, in_dim, alignment, e) &&
-           record_trim(k, "x", x_bytes, is_float ? width * sizeof(float) : 16, x, e) &&
+           record_trim(k, "x", x_bytes, is_float && width < 4 ? width * sizeof(float) : 16, x, e) &&
            record_trim(k, "y", y_bytes, sizeof(float), y, e);
 }
 
@@ -143,7 +143,12 @@ static const shape of_wider_rows[] = {
     {{1, 2048}},   {{2, 4096}},  {{15, 6144}},   {{16, 8192}},
     {{17, 10240}}, {{33, 2048}}, {{4096, 4096}},
 };
-static const shape_list wide_rows = {of_wide_rows, COUNT_OF(of_wide_rows), {{7, 512}}},
+static const shape of_eights[] = {
+    {{1, 8}},     {{2, 248}},   {{7, 256}},    {{15, 264}},   {{16, 1024}},
+    {{17, 1032}}, {{31, 4096}}, {{33, 10000}}, {{100, 1536}}, {{4096, 4096}},
+};
+static const shape_list eights = {of_eights, COUNT_OF(of_eights), {{7, 256}}},
+                        wide_rows = {of_wide_rows, COUNT_OF(of_wide_rows), {{7, 512}}},
                         wider_rows = {of_wider_rows, COUNT_OF(of_wider_rows), {{7, 2048}}};
 
 /* Formats decoded like one above: fewer shapes. */
@@ -327,8 +332,8 @@ static const kernel kernels[] = {
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
         STREAM(q4_0, 32, 256, &wide_rows) STREAM(q8_0, 16, 256, &wide_rows)
             STREAM(q4_k, 32, 256, &wide_rows) STREAM(q6_k, 16, 2048, &wider_rows)
-                LEAN_TOKENS("", false) LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder)
-                    MORE_TILES(q8_0, head_of_32) MORE_TILES(q4_k, of_256)
+                STREAM(f16, 16, 8, &eights) LEAN_TOKENS("", false) LEAN_TOKENS("_accumulate", true)
+                    MORE_TILES(q4_0, ladder) MORE_TILES(q8_0, head_of_32) MORE_TILES(q4_k, of_256)
                         MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats) SHARED(q4_0, ladder)
                             OTHER_FORMATS(ALL)};
 

@@ -89,7 +89,7 @@ struct q4_0 {
 // in the order of the words.
 struct q4_0_runs {
     typedef block_q4_0 block;
-    enum : uint { quads = 72, rows = 4, words = 9, kept = 0, spans = 2, x_quads = 544 };
+    enum : uint { columns = 2048, quads = 72, rows = 4, words = 9, kept = 0, spans = 2, x_quads = 544 };
 
     static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *, uint lane,
                                 thread uint *run) {
@@ -107,8 +107,10 @@ struct q4_0_runs {
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint some,
+                               threadgroup const float4 *x, uint lane, uint left, uint some,
                                thread float *sums) {
+        if (lane * 64 >= left)
+            return;
         const uint exponents = get_1024s(some);
         threadgroup const float4 *v = x + 17 * lane;
         for (uint block = 0; block < 2; block++) {

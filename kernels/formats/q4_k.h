@@ -104,7 +104,7 @@ struct q4_k_parts {
 // of 32 weights and whose high nibbles are the next. Scales stay in threadgroup memory.
 struct q4_k_runs {
     typedef block_q4_k block;
-    enum : uint { quads = 72, rows = 4, words = 8, kept = 8, spans = 2, x_quads = 544 };
+    enum : uint { columns = 2048, quads = 72, rows = 4, words = 8, kept = 8, spans = 2, x_quads = 544 };
 
     static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *heads, uint lane,
                                 thread uint *run) {
@@ -135,8 +135,10 @@ struct q4_k_runs {
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *heads,
-                               threadgroup const float4 *x, uint lane, uint some,
+                               threadgroup const float4 *x, uint lane, uint left, uint some,
                                thread float *sums) {
+        if (lane * 64 >= left)
+            return;
         const uint exponents = get_1024s(some);
         threadgroup const float4 *v = x + 17 * lane;
         float low_dots[rows] = {};

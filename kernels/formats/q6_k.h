@@ -113,7 +113,7 @@ struct q6_k_parts {
 // of its quarters. Every other block is half a word off.
 struct q6_k_runs {
     typedef block_q6_k block;
-    enum : uint { quads = 105, rows = 2, words = 14, kept = 0, spans = 2, x_quads = 528 };
+    enum : uint { columns = 2048, quads = 105, rows = 2, words = 14, kept = 0, spans = 2, x_quads = 528 };
 
     // Words from a byte of the copy on, which is a multiple of 2.
     template <uint N>
@@ -159,8 +159,10 @@ struct q6_k_runs {
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint some,
+                               threadgroup const float4 *x, uint lane, uint left, uint some,
                                thread float *sums) {
+        if (lane * 64 >= left)
+            return;
         const uint exponents = get_1024s(some);
         threadgroup const float4 *v = x + lane / 4 * 66 + lane % 4 / 2 * 33 + lane % 2 * 4;
         float dots[rows][4] = {};
