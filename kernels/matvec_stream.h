@@ -3,28 +3,39 @@
 //
 // Blocks that are only 2-byte aligned cost more to load than to multiply, and lanes that load
 // blocks of their own do not load neighbours. But several blocks are whole uint4s: where a row is,
-// a simdgroup loads chunks of 2048 columns of its rows in loads of 16 bytes, neighbour by
-// neighbour, two chunks under way at once, and hands each over through threadgroup memory: a lane
-// gets 64 weights of each row. x is in threadgroup memory too, once for all simdgroups.
+// a simdgroup loads chunks of columns of its rows in loads of 16 bytes, neighbour by neighbour, two
+// chunks under way at once, and hands each over through threadgroup memory: a lane gets a run of
+// weights of each row. x is in threadgroup memory too, once for all simdgroups.
 //
-// H is a format by such runs of 64 weights:
+// H is a format by such runs:
+//   H::columns   of a chunk
 //   H::quads     uint4s of a row's chunk
 //   H::rows      of a simdgroup
-//   H::words     of a run, which H::take takes from the copy of a row's chunk
+//   H::words     of a run, which H::take takes from the copy of a row's chunk; 0: a run is what a
+//                lane loads itself, and there is no copy
+//   H::kept      uint4s of a row's chunk that H::take keeps in threadgroup memory for H::add
 //   H::spans     chunks of x at a time
-//   H::gap       float4s of x between two that are left free, so that lanes do not meet in a bank
-//   H::input     prepares what all rows need to know of x
-//   H::add       adds the products of the runs of H::rows rows
+//   H::x_quads   float4s of a chunk of x, which H::put_x puts where H::add finds them, one half
+//                like the other, so that lanes do not meet in a bank
+//   H::add       adds the products of the runs of H::rows rows, without columns that are not left
 #include "early.h"
 #include "opaque.h"
 
-enum : uint { STREAM_TEAMS = 8, STREAM_CHUNK = 2048 };
+enum : uint { STREAM_TEAMS = 8 };
 
 // A chunk of several rows as lanes load it: of each row as many whole loads as there are, then one
 // load for what is left of all of them. Words, because an array of vectors is not kept in
 // registers.
 template <typename H> struct stream_chunk {
-    enum : uint { whole = H::quads / 32, rest = H::quads % 32, loads = H::rows * whole + 1 };
+    enum : uint {
+        whole = H::quads / 32,
+        left = H::quads % 32,
+        loads = H::rows * whole + (left > 0)
+    };
+    enum : uint { lanes_left = left > 0 ? left : 32 }; // for a row's part of the last load
+    enum : uint { copies = H::words > 0 };
+    enum : uint { copy_quads = copies ? H::quads + H::rows * H::kept : 1 };
+    enum : uint { run_words = copies ? H::rows * H::words : 4 * loads };
     uint words[4 * loads];
 
     METAL_FUNC void load_one(uint i, device const uint4 *from) {
@@ -39,7 +50,7 @@ template <typename H> struct stream_chunk {
     // (opaque.h), because there are no registers to remember it in.
     METAL_FUNC void load(device const uint4 *w, uint first_row, uint out_dim, uint in_dim,
                          uint chunk, uint lane) {
-        const uint row_quads = in_dim * H::quads / STREAM_CHUNK;
+        const uint row_quads = in_dim * H::quads / H::columns;
         const uint last = out_dim * row_quads - 1;
         const uint first = opaque(first_row, chunk);
         const uint further = chunk * H::quads;
@@ -48,9 +59,10 @@ template <typename H> struct stream_chunk {
             for (uint i = 0; i < whole; i++)
                 load_one(r * whole + i, w + min(at + 32 * i, last));
         }
-        const uint row = min(first + min(lane / rest, H::rows - 1u), out_dim - 1);
-        load_one(H::rows * whole,
-                 w + min(row * row_quads + further + 32 * whole + lane % rest, last));
+        const uint row = min(first + min(lane / lanes_left, H::rows - 1u), out_dim - 1);
+        const uint at = row * row_quads + further + 32 * whole + lane % lanes_left;
+        if (left > 0)
+            load_one(H::rows * whole, w + min(at, last));
     }
 
     METAL_FUNC void put_one(uint i, threadgroup uint4 *to) const {
@@ -59,14 +71,16 @@ template <typename H> struct stream_chunk {
     // Hands the runs of this lane over, row by row. All lanes of a simdgroup call this.
     METAL_FUNC void hand_over(threadgroup uint4 *copy, uint lane, thread uint *runs) const {
         threadgroup uint4 *mine = copy + lane;
-        threadgroup uint4 *left = copy + 32 * whole + lane % rest;
-        for (uint r = 0; r < H::rows; r++) {
+        threadgroup uint4 *mine_left = copy + 32 * whole + lane % lanes_left;
+        for (uint i = 0; !copies && i < run_words; i++)
+            runs[i] = words[i];
+        for (uint r = 0; copies && r < H::rows; r++) {
             for (uint i = 0; i < whole; i++)
                 put_one(r * whole + i, mine + 32 * i);
-            if (lane / rest == r)
-                put_one(H::rows * whole, left);
+            if (left > 0 && lane / lanes_left == r)
+                put_one(H::rows * whole, mine_left);
             simdgroup_barrier(mem_flags::mem_threadgroup);
-            H::take((threadgroup const uint *)copy, lane, runs + r * H::words);
+            H::take(copy, copy + H::quads + r * H::kept, lane, runs + r * H::words);
             simdgroup_barrier(mem_flags::mem_threadgroup);
         }
     }
@@ -74,8 +88,8 @@ template <typename H> struct stream_chunk {
 
 // A span of x as the threads of a threadgroup load it, and where it is in threadgroup memory.
 template <typename H> struct stream_input {
-    enum : uint { threads = 32 * STREAM_TEAMS, loads = H::spans * STREAM_CHUNK / 4 / threads };
-    enum : uint { chunk_quads = STREAM_CHUNK / 4 + STREAM_CHUNK / 4 / H::gap };
+    enum : uint { threads = 32 * STREAM_TEAMS, turns = H::columns / 4 / threads };
+    enum : uint { loads = H::spans * turns };
     float values[4 * loads]; // see stream_chunk
 
     // Past the end of x its last values are loaded again; they are not used.
@@ -93,7 +107,7 @@ template <typename H> struct stream_input {
         for (uint i = 0; i < loads; i++) {
             const float4 v =
                 float4(values[4 * i], values[4 * i + 1], values[4 * i + 2], values[4 * i + 3]);
-            H::put_x(v, to + i * (threads + threads / H::gap), thread_index);
+            H::put_x(v, to + i * (H::x_quads / turns), thread_index);
         }
     }
 };
@@ -106,45 +120,42 @@ matvec_stream(device const typename H::block *w [[buffer(0)]], device const floa
               constant uint &in_dim [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
               uint thread_index [[thread_index_in_threadgroup]],
               uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
-    threadgroup uint4 copies[STREAM_TEAMS * H::quads];
-    threadgroup float4 all_x[H::spans * stream_input<H>::chunk_quads];
+    typedef stream_chunk<H> chunk_of;
+    threadgroup uint4 copies[STREAM_TEAMS * chunk_of::copy_quads];
+    threadgroup float4 all_x[H::spans * H::x_quads];
     device const uint4 *from = (device const uint4 *)w;
-    threadgroup uint4 *copy = copies + sg * H::quads;
+    threadgroup uint4 *copy = copies + sg * chunk_of::copy_quads;
     const uint first_row = (group * STREAM_TEAMS + sg) * H::rows;
-    stream_chunk<H> now, next;
+    chunk_of now, next;
     now.load(from, first_row, out_dim, in_dim, 0, lane);
-    next.load(from, first_row, out_dim, in_dim, STREAM_CHUNK < in_dim ? 1 : 0, lane);
+    next.load(from, first_row, out_dim, in_dim, H::columns < in_dim ? 1 : 0, lane);
     EARLY_LOADS(1);
     const uint row = first_row + lane / (32 / H::rows);
     const bool is_mine = lane % (32 / H::rows) == 0 && row < out_dim;
     const float before = accumulate && is_mine ? y[row] : 0.0f; // under way with x
-    uint runs[H::rows * H::words];
+    uint runs[chunk_of::run_words];
     float sums[H::rows] = {};
-    stream_input<H> some_x;
-    some_x.load(x, 0, in_dim, thread_index);
+    stream_input<H> first_x;
+    first_x.load(x, 0, in_dim, thread_index);
     now.hand_over(copy, lane, runs);
+    first_x.put(all_x, thread_index);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint chunk = 0;;) {
-        const uint column = chunk * STREAM_CHUNK;
-        if (chunk % H::spans == 0) {
-            if (chunk > 0) {
-                threadgroup_barrier(mem_flags::mem_threadgroup);
-                stream_input<H> more_x;
-                more_x.load(x, column, in_dim, thread_index);
-                more_x.put(all_x, thread_index);
-            } else {
-                some_x.put(all_x, thread_index);
-            }
-            threadgroup_barrier(mem_flags::mem_threadgroup);
-        }
-        if (column + lane * 64 < in_dim)
-            H::add(runs, all_x + chunk % H::spans * stream_input<H>::chunk_quads, lane, in_dim,
-                   sums);
+        H::add(runs, copy + H::quads, all_x + chunk % H::spans * H::x_quads, lane,
+               in_dim - chunk * H::columns, in_dim, sums);
         chunk++;
-        if (chunk * STREAM_CHUNK >= in_dim)
+        if (chunk * H::columns >= in_dim)
             break;
         next.hand_over(copy, lane, runs);
-        if ((chunk + 1) * STREAM_CHUNK < in_dim)
+        if ((chunk + 1) * H::columns < in_dim)
             next.load(from, first_row, out_dim, in_dim, chunk + 1, lane);
+        if (chunk % H::spans == 0) {
+            stream_input<H> next_x;
+            next_x.load(x, chunk * H::columns, in_dim, thread_index);
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            next_x.put(all_x, thread_index);
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+        }
     }
     scatter<H::rows>::sum(sums, lane);
     if (is_mine)

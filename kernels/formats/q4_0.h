@@ -89,11 +89,12 @@ struct q4_0 {
 // in the order of the words.
 struct q4_0_runs {
     typedef block_q4_0 block;
-    enum : uint { quads = 72, rows = 4, words = 9, spans = 2, gap = 16 };
+    enum : uint { columns = 2048, quads = 72, rows = 4, words = 9, kept = 0, spans = 2, x_quads = 544 };
 
-    static METAL_FUNC void take(threadgroup const uint *copy, uint lane, thread uint *run) {
+    static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *, uint lane,
+                                thread uint *run) {
         for (uint i = 0; i < 9; i++)
-            run[i] = copy[9 * lane + i];
+            run[i] = ((threadgroup const uint *)copy)[9 * lane + i];
     }
 
     // Of the first block of two, 16 values are moved by two places.
@@ -105,26 +106,11 @@ struct q4_0_runs {
         sixteen[(first + 1) % 8] = v.zw;
     }
 
-    // The weights of a word times the values of x of its low nibbles and of its high ones.
-    static METAL_FUNC void add_word(uint word, uint exponents, float4 low, float4 high,
-                                    thread float &low_dot, thread float &high_dot) {
-        const uint odd = word >> 8u;
-        const half2 a = low_nibbles(word, 8.0h, exponents);
-        const half2 b = low_nibbles(odd, 8.0h, exponents);
-        const half2 c = high_nibbles(word, 8.0h, exponents);
-        const half2 d = high_nibbles(odd, 8.0h, exponents);
-        low_dot = fma(float(a.x), low.x, low_dot);
-        high_dot = fma(float(c.x), high.x, high_dot);
-        low_dot = fma(float(b.x), low.y, low_dot);
-        high_dot = fma(float(d.x), high.y, high_dot);
-        low_dot = fma(float(a.y), low.z, low_dot);
-        high_dot = fma(float(c.y), high.z, high_dot);
-        low_dot = fma(float(b.y), low.w, low_dot);
-        high_dot = fma(float(d.y), high.w, high_dot);
-    }
-
-    static METAL_FUNC void add(thread const uint *runs, threadgroup const float4 *x, uint lane,
-                               uint some, thread float *sums) {
+    static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
+                               threadgroup const float4 *x, uint lane, uint left, uint some,
+                               thread float *sums) {
+        if (lane * 64 >= left)
+            return;
         const uint exponents = get_1024s(some);
         threadgroup const float4 *v = x + 17 * lane;
         for (uint block = 0; block < 2; block++) {
@@ -136,8 +122,8 @@ struct q4_0_runs {
                 for (uint r = 0; r < rows; r++) {
                     thread const uint *run = runs + r * words;
                     const uint split = (run[0] & 0xFFFF0000u) | (run[4] & 0xFFFFu);
-                    add_word(block == 0 && i == 0 ? split : run[4 * block + i + block], exponents,
-                             low, high, low_dots[r], high_dots[r]);
+                    add_nibbles(block == 0 && i == 0 ? split : run[4 * block + i + block], 8.0h,
+                                exponents, low, high, low_dots[r], high_dots[r]);
                 }
             }
             for (uint r = 0; r < rows; r++) {
