@@ -115,13 +115,16 @@ kernel void decode_attention_spread(device const float *q [[buffer(0)]],
                                     uint thread_index [[thread_index_in_threadgroup]],
                                     uint lane [[thread_index_in_simdgroup]],
                                     uint sg [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float2 found[16];
+    threadgroup float4 largest[4];
+    threadgroup float4 sums[4];
     threadgroup float4 parts[16 * 64];
-    EARLY_LOADS(0); // only the scalars
+    const spread_memory memory = {largest, sums, parts};
     const attention_head h =
         attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
-    spread_head(q + head * head_dim, h, out + head * head_dim, nullptr, kv_len, found,
-                (threadgroup float *)parts, thread_index, lane, sg);
+    if (h.head >= n_kv_heads)
+        return;
+    EARLY_LOADS(0); // only the scalars
+    spread_head(q + head * head_dim, h, out + head * head_dim, nullptr, kv_len, memory, thread_index, lane, sg);
 }
 
 // For a long cache: the first axis of the grid counts heads, the second `ranges` equal ranges of
@@ -142,8 +145,14 @@ kernel void attention_ranges(device const float *q [[buffer(0)]],
                              uint thread_index [[thread_index_in_threadgroup]],
                              uint lane [[thread_index_in_simdgroup]],
                              uint sg [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float2 found[16];
+    threadgroup float4 largest[4];
+    threadgroup float4 sums[4];
     threadgroup float4 parts[16 * 64];
+    const spread_memory memory = {largest, sums, parts};
+    attention_head h =
+        attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
+    if (h.head >= n_kv_heads)
+        return;
     EARLY_LOADS(0); // only the scalars
     const uint each = (kv_len + ranges - 1) / ranges;
     const uint first = group.y * each;
@@ -156,12 +165,9 @@ kernel void attention_ranges(device const float *q [[buffer(0)]],
             log_sums[at] = NO_SCORE;
         return;
     }
-    attention_head h =
-        attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
     h.keys += size_t(first) * h.stride;
     h.values += size_t(first) * h.stride;
-    spread_head(q + group.x * head_dim, h, result, log_sums + at, min(each, kv_len - first), found,
-                (threadgroup float *)parts, thread_index, lane, sg);
+    spread_head(q + group.x * head_dim, h, result, log_sums + at, min(each, kv_len - first), memory, thread_index, lane, sg);
 }
 
 // The attention to all keys from that to each range: a threadgroup computes one head, a thread

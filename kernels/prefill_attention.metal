@@ -180,12 +180,15 @@ kernel void prefill_attention_spread(device const float *q [[buffer(0)]],
                                      uint thread_index [[thread_index_in_threadgroup]],
                                      uint lane [[thread_index_in_simdgroup]],
                                      uint sg [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float2 found[16];
+    threadgroup float4 largest[4];
+    threadgroup float4 sums[4];
     threadgroup float4 parts[16 * 64];
-    EARLY_LOADS(0); // only the scalars
+    const spread_memory memory = {largest, sums, parts};
     const attention_head h =
         attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
+    if (h.head >= n_kv_heads)
+        return;
+    EARLY_LOADS(0); // only the scalars
     const size_t at = (size_t(group.y) * n_heads + group.x) * head_dim;
-    spread_head(q + at, h, out + at, nullptr, start + group.y + 1, found,
-                (threadgroup float *)parts, thread_index, lane, sg);
+    spread_head(q + at, h, out + at, nullptr, start + group.y + 1, memory, thread_index, lane, sg);
 }
