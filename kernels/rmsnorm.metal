@@ -81,10 +81,10 @@ inline void rmsnorm_row(device const V *x, device const V *w, device V *y, uint 
         y[i] = x[i] * inverse * w[i];
 }
 
-// One threadgroup of 256 per row of x (rows, dim), of any number of rows: w is read by every row and
-// stays in cache. A thread holds up to 4 values, or 4 float4 where a row is made of them, from the sum
-// of squares to the result, so that rows of up to 1024 or 4096 are read once and all of it is under
-// way together; of longer ones the rest is read twice. Simdgroups leave their sums in threadgroup
+// One threadgroup of 256 per row of x (rows, dim), of any number of rows: w is read by every row
+// and stays in cache. A thread holds up to 4 values, or 4 float4s where a row is made of them, from
+// the sum of squares to the result: rows of up to 1024 or 4096 are read once, all of it under way
+// together; of longer ones the rest is read twice. Simdgroups leave their sums in threadgroup
 // memory, and after one barrier every thread adds them up by itself, which is cheaper than a second
 // barrier to distribute the total.
 kernel void rmsnorm_rows(device const float *x [[buffer(0)]],
@@ -100,7 +100,8 @@ kernel void rmsnorm_rows(device const float *x [[buffer(0)]],
     const size_t first = size_t(row) * dim;
     if (dim % 4 == 0)
         rmsnorm_row((device const float4 *)(x + first), (device const float4 *)w,
-                    (device float4 *)(y + first), dim / 4, dim, eps, partial, thread_index, lane, sg);
+                    (device float4 *)(y + first), dim / 4, dim, eps, partial, thread_index, lane,
+                    sg);
     else
         rmsnorm_row(x + first, w, y + first, dim, dim, eps, partial, thread_index, lane, sg);
 }

@@ -231,3 +231,4 @@ typedef metal::assay_bfloats<4> bfloat4;
 
 // kernels/early.h
 #define ASSAY_EARLY_LOADS(buffers) ((void)0)
+#define ASSAY_EARLY_ROWS(buffers) ((void)0)
