@@ -265,6 +265,14 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
     LEAN_KERNELS(f, "", false, &s##_shapes.replace)                                                \
     LEAN_KERNELS(f, "_accumulate", true, &s##_shapes.accumulate)
 
+/* What matvec_strip.h has for a format, = and +=. */
+#define STRIP_KERNEL(f, end, per_thread, adds, list)                                               \
+    KERNEL(f, "matvec_" #f end "_strip", "strip", #per_thread " rows per thread",                  \
+           .accumulates = adds, .group = 32 / per_thread, .rows = 32, .shapes = list),
+#define STRIP(f, s, per_thread)                                                                    \
+    STRIP_KERNEL(f, "", per_thread, false, &s##_shapes.replace)                                    \
+    STRIP_KERNEL(f, "_accumulate", per_thread, true, &s##_shapes.accumulate)
+
 /* That of q4_0_stream.h, = or +=. */
 #define STREAM(end, adds)                                                                          \
     KERNEL(q4_0, "matvec_q4_0" end "_stream", "stream",                                            \
@@ -317,10 +325,11 @@ static const kernel kernels[] = {
     FEW_TILE(q4_0, "", false, &ladder_shapes.many),
     FEW_TILE(q4_0, "_accumulate", true, &ladder_shapes.many),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
-        STREAM("", false) STREAM("_accumulate", true) LEAN_TOKENS("", false)
-            LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder) MORE_TILES(q8_0, head_of_32)
-                MORE_TILES(q4_k, of_256) MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats)
-                    SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
+        STRIP(q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAM("", false)
+            STREAM("_accumulate", true) LEAN_TOKENS("", false) LEAN_TOKENS("_accumulate", true)
+                MORE_TILES(q4_0, ladder) MORE_TILES(q8_0, head_of_32) MORE_TILES(q4_k, of_256)
+                    MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats) SHARED(q4_0, ladder)
+                        OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

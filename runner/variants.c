@@ -28,7 +28,8 @@ static const kernel *find_matvec(const op *o, const char *variant, const weight_
 }
 
 /* On the software device lanes that never meet are a plain loop, so one thread per row wins for one
- * token as for many (make bench-soft). On a GPU many tokens share each decoded weight. Few rows, or
+ * token as for many (make bench-soft), and for one token a strip of rows per thread, where there is a
+ * kernel for it: Q4_0 takes half of the time. On a GPU many tokens share each decoded weight. Few rows, or
  * rows of few tokens, fill a GPU only if a simdgroup takes few of them; more share the x that they
  * load. */
 enum { FEW_ROWS = 8192, FEW_TOKENS = 16 };
@@ -51,7 +52,8 @@ static const kernel *pick_product(const op *o, const device_facts *d, const weig
                                    is_many ? "reuse" : "rowblock", "plain"},
                       *const for_cpu[COUNT_OF(for_gpu)] = {"alone", "plain", "", ""};
     const char *const *wanted = d->emulated ? for_cpu : for_gpu;
-    const kernel *k = NULL;
+    const kernel *k =
+        d->emulated && tokens == 1 ? find_matvec(o, "strip", f, accumulates, false, in_dim) : NULL;
     for (size_t i = 0; !k && i < COUNT_OF(for_gpu); i++)
         k = find_matvec(o, wanted[i], f, accumulates, is_many, in_dim);
     if (!k)
