@@ -77,11 +77,10 @@ static const kernel *rule_rmsnorm(const device_facts *d, const choice *c, err *e
 
 /* Many simdgroups for a head pay when there are many keys and simdgroups run side by side. */
 static const kernel *pick_decode_attention(const device_facts *d, uint32_t head_dim) {
-    if (d->emulated)
-        return find_variant(&decode_attention_op, "plain");
-    const kernel *spread = find_variant(&decode_attention_op, "spread");
-    return head_dim % spread->multiple_of == 0 ? spread
-                                               : find_variant(&decode_attention_op, "threadgroup");
+    const kernel *k = find_variant(&decode_attention_op, d->emulated ? "alone" : "spread");
+    return head_dim % k->multiple_of == 0
+               ? k
+               : find_variant(&decode_attention_op, d->emulated ? "plain" : "threadgroup");
 }
 
 /* One threadgroup per head reads a long cache at the speed of one core of the GPU: on an H200 ranges
@@ -238,6 +237,10 @@ const kernel *variants_pick_embedding(const weight_format *f, err *e) {
             return &embedding_lookup_op.kernels[i];
     err_set(e, EXIT_CANNOT, "no kernel looks up embeddings in %s", f->name);
     return NULL;
+}
+
+const kernel *variants_pick_argmax(const variants_basis *v) {
+    return find_variant(&argmax_op, v->facts->emulated ? "alone" : "reduce");
 }
 
 const kernel *variants_pick_rmsnorm(const variants_basis *v, uint32_t tokens, uint32_t dim) {
