@@ -290,6 +290,13 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 #define STREAM(f, rows, columns, list)                                                             \
     STREAM_KERNEL(f, "", false, rows, columns, list)                                               \
     STREAM_KERNEL(f, "_accumulate", true, rows, columns, list)
+/* What matvec_strip.h has for a format, = and +=. */
+#define STRIP_KERNEL(f, end, per_thread, adds, list)                                               \
+    KERNEL(f, "matvec_" #f end "_strip", "strip", #per_thread " rows per thread",                  \
+           .accumulates = adds, .group = 32 / per_thread, .rows = 32, .shapes = list),
+#define STRIP(f, s, per_thread)                                                                    \
+    STRIP_KERNEL(f, "", per_thread, false, &s##_shapes.replace)                                    \
+    STRIP_KERNEL(f, "_accumulate", per_thread, true, &s##_shapes.accumulate)
 
 #define LEAN_TOKENS(end, adds)                                                                     \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_lean", "lean",                                    \
@@ -345,12 +352,13 @@ static const kernel kernels[] = {
     KERNEL(q4_0, "multi_token_matvec_q4_0_tiled_stream8", "tiled_stream8", "x", .group = 256,
            .rows = 32, .tokens = 8, .multiple_of = 64, .shapes = &wide_tokens),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
-        STREAM(q4_0, 32, 256, &wide_rows) STREAM(q8_0, 16, 256, &wide_rows)
-            STREAM(q4_k, 32, 256, &wide_rows) STREAM(q6_k, 16, 2048, &wider_rows)
-                STREAM(f16, 16, 8, &eights) LEAN_TOKENS("", false) LEAN_TOKENS("_accumulate", true)
-                    MORE_TILES(q4_0, ladder) MORE_TILES(q8_0, head_of_32) MORE_TILES(q4_k, of_256)
-                        MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats) SHARED(q4_0, ladder)
-                            OTHER_FORMATS(ALL)};
+        STRIP(q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAM(q4_0, 32, 256, &wide_rows)
+            STREAM(q8_0, 16, 256, &wide_rows) STREAM(q4_k, 32, 256, &wide_rows)
+                STREAM(q6_k, 16, 2048, &wider_rows) STREAM(f16, 16, 8, &eights)
+                    LEAN_TOKENS("", false) LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder)
+                        MORE_TILES(q8_0, head_of_32) MORE_TILES(q4_k, of_256)
+                            MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats)
+                                SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

@@ -12,6 +12,7 @@ using namespace metal;
 #include "matvec_rows.h"
 
 #include "matvec_lean.h"
+#include "matvec_strip.h"
 #include "q4_0_rows.h"
 #include "scatter_sums.h"
 
@@ -273,6 +274,7 @@ kernel void matvec_q4_0_accumulate_rowblock(device const block_q4_0 *w [[buffer(
 
 MATVEC_LEAN(q4_0)
 MATVEC_STREAM(q4_0)
+MATVEC_STRIP(q4_0)
 
 // For many tokens: see matvec_rows.h.
 MATVEC_MANY_TOKENS(q4_0, q4_0)

@@ -136,3 +136,27 @@ struct q8_0_tiles {
             at[4 * lane + i] = float4(as_type<char4>(p.words[i])) * float(p.d);
     }
 };
+
+// For matvec_strip.h.
+struct q8_0_strip {
+    typedef block_q8_0 block;
+    enum : uint { values = 32, rows = 4 };
+    struct input {
+        float4 v[8];
+    };
+
+    static METAL_FUNC input load(device const float *x) {
+        input i;
+        for (uint j = 0; j < 8; j++)
+            i.v[j] = ((device const float4 *)x)[j];
+        return i;
+    }
+
+    static METAL_FUNC float4 add(device const block_q8_0 *b, thread const input &x, float4 sums) {
+        device const packed_char4 *q = (device const packed_char4 *)b->qs;
+        float4 dots = float4(0.0f);
+        for (uint j = 0; j < 8; j++)
+            dots = fma(float4(char4(q[j])), x.v[j], dots);
+        return fma(float4(float(b->d)), dots, sums);
+    }
+};

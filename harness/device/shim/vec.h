@@ -203,7 +203,7 @@ template <class T> struct alignas(assay::vec_align<T, 4>) vec<T, 4> {
     }
 };
 
-template <class T, class S> METAL_FUNC constexpr T as_type(S s) {
+template <class T, class S> METAL_FUNC constexpr T as_type(const S &s) {
     static_assert(sizeof(T) == sizeof(S), "as_type needs two types of the same size");
 #if defined(ASSAY_CHECKED)
     T t = T(); // vectors are copied by functions here, which bit_cast does not like
