@@ -110,12 +110,15 @@ template <typename H> struct stream_input {
     }
 };
 
-// A threadgroup of 256 computes 8 * H::rows rows. Two of them, of this launch or of this and the
-// next, are to find room on a core: hence 512.
+// A tile is 8 * H::rows rows, and a threadgroup of 256 computes as many as there are for it: its
+// simdgroups go through the chunks of H::rows rows, then through those of the next tile, always one
+// ahead with their loads. Two threadgroups, of this launch or of this and the next, are to find room
+// on a core: hence 512.
 template <typename H, bool accumulate> [[kernel, max_total_threads_per_threadgroup(512)]] void
 matvec_stream(device const typename H::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
               device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
               constant uint &in_dim [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
+              uint groups [[threadgroups_per_grid]],
               uint thread_index [[thread_index_in_threadgroup]],
               uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     typedef stream_chunk<H> chunk_of;
@@ -123,41 +126,56 @@ matvec_stream(device const typename H::block *w [[buffer(0)]], device const floa
     threadgroup float4 all_x[H::spans * H::x_quads];
     device const uint4 *from = (device const uint4 *)w;
     threadgroup uint4 *copy = copies + sg * chunk_of::copy_quads;
-    const uint first_row = (group * STREAM_TEAMS + sg) * H::rows;
+    const uint step = groups * STREAM_TEAMS * H::rows; // rows from tile to tile
+    const uint mine = sg * H::rows;
+    const uint part = lane / (32 / H::rows);
+    const bool is_first = lane % (32 / H::rows) == 0;
+    uint tile = group * STREAM_TEAMS * H::rows; // its first row
+    uint column = 0;
     chunk_of now, next;
-    now.load(from, first_row, out_dim, in_dim, 0, lane);
-    next.load(from, first_row, out_dim, in_dim, H::columns < in_dim ? 1 : 0, lane);
+    now.load(from, tile + mine, out_dim, in_dim, 0, lane);
+    const bool is_one = H::columns >= in_dim; // chunk
+    next.load(from, is_one ? tile + step + mine : tile + mine, out_dim, in_dim, is_one ? 0 : 1,
+              lane);
     EARLY_LOADS(1);
-    const uint row = first_row + lane / (32 / H::rows);
-    const bool is_mine = lane % (32 / H::rows) == 0 && row < out_dim;
-    const float before = accumulate && is_mine ? y[row] : 0.0f; // under way with x
+    float before = 0.0f;
     uint runs[chunk_of::run_words];
     float sums[H::rows] = {};
-    stream_input<H> first_x;
-    first_x.load(x, 0, in_dim, thread_index);
+    stream_input<H> some_x;
+    some_x.load(x, 0, in_dim, thread_index);
     now.hand_over(copy, lane, runs);
-    first_x.put(all_x, thread_index);
+    some_x.put(all_x, thread_index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint chunk = 0;;) {
-        H::add(runs, copy + H::quads, all_x + chunk % H::spans * H::x_quads, lane,
-               in_dim - chunk * H::columns, in_dim, sums);
-        chunk++;
-        if (chunk * H::columns >= in_dim)
-            break;
+    for (;;) {
+        const uint row = tile + mine + part;
+        if (accumulate && column == 0 && is_first && row < out_dim)
+            before = y[row];
+        H::add(runs, copy + H::quads, all_x + column / H::columns % H::spans * H::x_quads, lane,
+               in_dim - column, sums);
+        column += H::columns;
+        if (column >= in_dim) {
+            scatter<H::rows>::sum(sums, lane);
+            if (is_first && row < out_dim)
+                y[row] = before + sums[0];
+            for (uint r = 0; r < H::rows; r++)
+                sums[r] = 0.0f;
+            column = 0;
+            tile += step;
+            if (tile >= out_dim)
+                return;
+        }
         next.hand_over(copy, lane, runs);
-        if ((chunk + 1) * H::columns < in_dim)
-            next.load(from, first_row, out_dim, in_dim, chunk + 1, lane);
-        if (chunk % H::spans == 0) {
-            stream_input<H> next_x;
-            next_x.load(x, chunk * H::columns, in_dim, thread_index);
+        const bool is_last = column + H::columns >= in_dim;
+        if (!is_last || tile + step < out_dim)
+            next.load(from, (is_last ? tile + step : tile) + mine, out_dim, in_dim,
+                      is_last ? 0 : column / H::columns + 1, lane);
+        if (in_dim > H::spans * H::columns && column % (H::spans * H::columns) == 0) {
+            some_x.load(x, column, in_dim, thread_index);
             threadgroup_barrier(mem_flags::mem_threadgroup);
-            next_x.put(all_x, thread_index);
+            some_x.put(all_x, thread_index);
             threadgroup_barrier(mem_flags::mem_threadgroup);
         }
     }
-    scatter<H::rows>::sum(sums, lane);
-    if (is_mine)
-        y[row] = before + sums[0];
 }
 
 #define MATVEC_STREAM_KERNEL(name, format, accumulate)                                             \

@@ -71,7 +71,7 @@ struct f16_runs {
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint left, uint,
+                               threadgroup const float4 *x, uint lane, uint left,
                                thread float *sums) {
         for (uint i = 0; i < 4; i++) {
             const float4 first = x[64 * i + lane];

@@ -124,11 +124,11 @@ struct q4_0_runs {
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint left, uint some,
+                               threadgroup const float4 *x, uint lane, uint left,
                                thread float *sums) {
         if (lane * 64 >= left)
             return;
-        const uint sixteens = get_pair_of_sixteens(some);
+        const uint sixteens = get_pair_of_sixteens(left + lane);
         threadgroup const float4 *v = x + 17 * lane;
         const float4 too_much = x[544 + lane];
         for (uint block = 0; block < 2; block++) {

@@ -146,11 +146,11 @@ struct q4_k_runs {
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *heads,
-                               threadgroup const float4 *x, uint lane, uint left, uint some,
+                               threadgroup const float4 *x, uint lane, uint left,
                                thread float *sums) {
         if (lane * 64 >= left)
             return;
-        const uint exponents = get_1024s(some);
+        const uint exponents = get_1024s(left + lane);
         threadgroup const float4 *v = x + 17 * lane;
         float low_dots[rows] = {};
         float high_dots[rows] = {};

@@ -160,11 +160,11 @@ struct q6_k_runs {
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint left, uint some,
+                               threadgroup const float4 *x, uint lane, uint left,
                                thread float *sums) {
         if (lane * 64 >= left)
             return;
-        const uint exponents = get_1024s(some);
+        const uint exponents = get_1024s(left + lane);
         threadgroup const float4 *v = x + lane / 4 * 66 + lane % 4 / 2 * 33 + lane % 2 * 4;
         float dots[rows][4] = {};
         for (uint i = 0; i < 4; i++) {
@@ -186,7 +186,7 @@ struct q6_k_runs {
                 }
             }
         }
-        const uint signs = get_signed_1024s(some);
+        const uint signs = get_signed_1024s(left + lane);
         for (uint r = 0; r < rows; r++) {
             const uint bytes = runs[r * words + 12];
             const half2 first = signed_bytes(bytes, signs);

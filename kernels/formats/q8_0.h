@@ -85,11 +85,11 @@ struct q8_0_runs {
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint left, uint some,
+                               threadgroup const float4 *x, uint lane, uint left,
                                thread float *sums) {
         if (lane * 64 >= left)
             return;
-        const uint exponents = get_signed_1024s(some);
+        const uint exponents = get_signed_1024s(left + lane);
         threadgroup const float4 *v = x + 17 * lane;
         for (uint block = 0; block < 2; block++) {
             float even_dots[rows] = {};
