@@ -15,8 +15,10 @@
 //                lane loads itself, and there is no copy
 //   H::kept      uint4s of a row's chunk that H::take keeps in threadgroup memory for H::add
 //   H::spans     chunks of x at a time
+//   H::moved     if its words are half a word off in every other block of 32: so many of their
+//                values of x are moved by two places, or 0
 //   H::x_quads   float4s of a chunk of x in threadgroup memory, where lanes do not meet in a bank:
-//                H::put_x puts them there, H::x_run neighbours at a time
+//                H::put_x puts them there, that of a thread from each 256 of them
 //   H::add       adds the products of the runs of H::rows rows, without columns that are not left
 #include "early.h"
 #include "opaque.h"
@@ -86,17 +88,30 @@ template <typename H> struct stream_chunk {
     }
 };
 
-// A span of x as the threads of a threadgroup load it: H::x_run neighbours each.
+// A span of x as the threads of a threadgroup load it.
 template <typename H> struct stream_input {
-    enum : uint { threads = 32 * STREAM_TEAMS, all = H::spans * H::columns / 4 };
-    enum : uint { turns = all / threads / H::x_run };
-    float values[4 * H::x_run * turns]; // see stream_chunk
+    enum : uint { threads = 32 * STREAM_TEAMS, turns = H::spans * H::columns / 4 / threads };
+    enum : uint { turns_of_chunk = turns / H::spans };
+    float values[4 * turns]; // see stream_chunk
 
-    // Past the end of x its last values are loaded again; they are not used.
+    // Past the end of x its last values are loaded again: they are not used.
     METAL_FUNC void load(device const float *x, uint column, uint in_dim, uint thread_index) {
-        for (uint i = 0; i < turns * H::x_run; i++) {
-            const uint at = (thread_index + i / H::x_run * threads) * H::x_run + i % H::x_run;
-            const float4 v = ((device const float4 *)x)[min(column / 4 + at, in_dim / 4 - 1)];
+        const bool is_moved = H::moved > 0 && thread_index % 16 < 8;
+        const uint first_pair = 2 * thread_index;
+        const uint before = (first_pair + H::moved / 2 - 1) % (H::moved / 2 + (H::moved == 0)) +
+                            first_pair / (H::moved / 2 + (H::moved == 0)) * (H::moved / 2);
+        for (uint i = 0; i < turns; i++) {
+            float4 v;
+            if (H::moved > 0) {
+                const uint pairs = column / 2 + 2 * threads * i;
+                const uint last = in_dim / 2 - 1;
+                device const float2 *from = (device const float2 *)x;
+                v = float4(from[min(pairs + (is_moved ? before : first_pair), last)],
+                           from[min(pairs + (is_moved ? first_pair : first_pair + 1), last)]);
+            } else {
+                v = ((device const float4 *)
+                         x)[min(column / 4 + thread_index + threads * i, in_dim / 4 - 1)];
+            }
             values[4 * i] = v.x;
             values[4 * i + 1] = v.y;
             values[4 * i + 2] = v.z;
@@ -104,9 +119,11 @@ template <typename H> struct stream_input {
         }
     }
     METAL_FUNC void put(threadgroup float4 *to, uint thread_index) const {
-        for (uint i = 0; i < turns; i++)
-            H::put_x(values + 4 * H::x_run * i, to + i * (H::spans * H::x_quads / turns),
-                     thread_index);
+        for (uint i = 0; i < turns; i++) {
+            const float4 v =
+                float4(values[4 * i], values[4 * i + 1], values[4 * i + 2], values[4 * i + 3]);
+            H::put_x(v, to + i / turns_of_chunk * H::x_quads, i % turns_of_chunk, thread_index);
+        }
     }
 };
 
