@@ -288,14 +288,14 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 /* What matvec_stream.h has for a format, = and +=: rows of a threadgroup, and how many weights are
  * whole uint4s. Two threadgroups for each core of a large GPU. */
 enum { STREAM_GROUPS = 256 };
-#define STREAM_KERNEL(f, end, adds, rows_, columns, list)                                          \
-    KERNEL(f, "matvec_" #f end "_stream", "stream",                                                \
+#define STREAM_KERNEL(f, end, how, adds, group_, rows_, columns, list)                             \
+    KERNEL(f, "matvec_" #f end "_" how, how,                                                       \
            "rows by way of threadgroup memory, in loads of 16 bytes", .accumulates = adds,         \
-           .group = 256, .rows = rows_, .groups = STREAM_GROUPS, .multiple_of = columns,           \
+           .group = group_, .rows = rows_, .groups = STREAM_GROUPS, .multiple_of = columns,        \
            .shapes = list),
-#define STREAM(f, rows, columns, list)                                                             \
-    STREAM_KERNEL(f, "", false, rows, columns, list)                                               \
-    STREAM_KERNEL(f, "_accumulate", true, rows, columns, list)
+#define STREAM(f, how, group, rows, columns, list)                                                 \
+    STREAM_KERNEL(f, "", how, false, group, rows, columns, list)                                   \
+    STREAM_KERNEL(f, "_accumulate", how, true, group, rows, columns, list)
 /* What matvec_strip.h has for a format, = and +=. */
 #define STRIP_KERNEL(f, end, per_thread, adds, list)                                               \
     KERNEL(f, "matvec_" #f end "_strip", "strip", #per_thread " rows per thread",                  \
@@ -357,14 +357,18 @@ static const kernel kernels[] = {
     FEW_STREAM("_accumulate", true),
     KERNEL(q4_0, "multi_token_matvec_q4_0_tiled_stream8", "tiled_stream8", "x", .group = 256,
            .rows = 32, .tokens = 8, .multiple_of = 64, .shapes = &wide_tokens),
-    LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
-        STRIP(q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAM(q4_0, 32, 256, &wide_rows)
-            STREAM(q8_0, 16, 256, &wide_rows) STREAM(q4_k, 32, 256, &wide_rows)
-                STREAM(q6_k, 16, 2048, &wider_rows) STREAM(f16, 16, 8, &eights)
-                    LEAN_TOKENS("", false) LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder)
-                        MORE_TILES(q8_0, head_of_32) MORE_TILES(q4_k, of_256)
-                            MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats)
-                                SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
+    LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256) STRIP(
+        q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAM(q4_0, "stream", 256, 32, 256, &wide_rows)
+        STREAM(q4_0, "stream_thin", 512, 32, 256, &wide_rows)
+            STREAM(q8_0, "stream", 256, 16, 256, &wide_rows)
+                STREAM(q4_k, "stream", 256, 32, 256, &wide_rows)
+                    STREAM(q4_k, "stream_thin", 512, 32, 256, &wide_rows)
+                        STREAM(q6_k, "stream", 256, 16, 2048, &wider_rows)
+                            STREAM(f16, "stream", 256, 16, 8, &eights) LEAN_TOKENS("", false)
+                                LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder)
+                                    MORE_TILES(q8_0, head_of_32) MORE_TILES(q4_k, of_256)
+                                        MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats)
+                                            SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

@@ -88,10 +88,10 @@ struct q4_0 {
 // off: its first two bytes and its last two make one word, which comes first. The values of x are
 // in the order of the words, ready for pairs of nibbles (nibbles.h), and after them what is too much
 // of sum((16 + n) * x) for each four of them.
-struct q4_0_runs {
+template <uint R> struct q4_0_runs {
     typedef block_q4_0 block;
-    enum : uint { columns = 2048, quads = 72, rows = 4, words = 9, kept = 0, moved = 16 };
-    enum : uint { spans = 2, x_quads = 704 };
+    enum : uint { columns = 2048, quads = 72, rows = R, words = 9, kept = 0, moved = 16 };
+    enum : uint { spans = R / 2, x_quads = 704 };
 
     static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *, uint lane,
                                 thread uint *run) {
