@@ -1,6 +1,6 @@
 /* argmax: launches, oracles and cases.
  *
- * The two kernels are not variants but the two halves of one computation. A case of argmax_reduce
+ * Two kernels are the two halves of one computation; the first half has a variant. A case of a first half
  * records both; a case of argmax_final feeds it pairs in an order that argmax_reduce would never
  * leave. */
 #include "kernels.h"
@@ -20,8 +20,10 @@ static const kernel kernels[] = {
               "argmax.metal", .group = 256, .rows = VALUES_A_GROUP),
     OP_KERNEL("argmax_final", "final", "the best of (value, index) pairs in any order",
               "argmax.metal", .group = 256),
+    OP_KERNEL("argmax_reduce_alone", "alone", "the same as reduce, one thread per 1024",
+              "argmax.metal", .group = 1, .rows = VALUES_A_GROUP),
 };
-static const kernel *const reduce = &kernels[0], *const final = &kernels[1];
+static const kernel *const final = &kernels[1];
 
 uint32_t argmax_count_groups(uint32_t n) {
     return divide_up(n, VALUES_A_GROUP);
@@ -49,8 +51,8 @@ static void argmax_final_oracle(const launch *l, oracle_io *io) {
     io->out[3].value[0] = best.index == UINT32_MAX ? 0 : best.index;
 }
 
-static bool argmax_reduce_record(tape *t, slice logits, slice pvals, slice pidx, uint32_t n,
-                                 err *e) {
+static bool argmax_reduce_record(tape *t, const kernel *reduce, slice logits, slice pvals,
+                                 slice pidx, uint32_t n, err *e) {
     uint32_t groups = argmax_count_groups(n);
     const launch_work w = {.groups = {groups, 1, 1}, .flops = n, .oracle = argmax_reduce_oracle};
     return RECORD_ARGS(t, reduce, &w, e, ARG_IN("logits", logits, n), ARG_U32(n),
@@ -58,20 +60,22 @@ static bool argmax_reduce_record(tape *t, slice logits, slice pvals, slice pidx,
                        ARG_WORDS("pidx", pidx, groups, ACCESS_WRITE));
 }
 
-static bool argmax_final_record(tape *t, slice pvals, slice pidx, slice result, uint32_t groups,
-                                err *e) {
-    const launch_work w = {.groups = {1, 1, 1}, .flops = groups, .oracle = argmax_final_oracle};
+static bool argmax_final_record(tape *t, uint32_t threads, slice pvals, slice pidx, slice result,
+                                uint32_t groups, err *e) {
+    const launch_work w = {
+        .groups = {1, 1, 1}, .group = threads, .flops = groups, .oracle = argmax_final_oracle};
     return RECORD_ARGS(t, final, &w, e, ARG_IN("pvals", pvals, groups),
                        ARG_WORDS("pidx", pidx, groups, ACCESS_READ), ARG_U32(groups),
                        ARG_WORDS("result", result, 1, ACCESS_WRITE));
 }
 
-bool argmax_record(tape *t, slice logits, slice pvals, slice pidx, slice result, uint32_t n,
-                   err *e) {
-    if (!argmax_reduce_record(t, logits, pvals, pidx, n, e))
+bool argmax_record(tape *t, const kernel *reduce, slice logits, slice pvals, slice pidx,
+                   slice result, uint32_t n, err *e) {
+    if (!argmax_reduce_record(t, reduce, logits, pvals, pidx, n, e))
         return false;
     tape_barrier(t);
-    return argmax_final_record(t, pvals, pidx, result, argmax_count_groups(n), e);
+    /* As many threads as for the first half: any number will do. */
+    return argmax_final_record(t, reduce->group, pvals, pidx, result, argmax_count_groups(n), e);
 }
 
 /* The pattern of the values of a case: the second dimension of its shape. */
@@ -154,10 +158,10 @@ static bool argmax_build(kernel_case *c, err *e) {
         return false;
     if (c->kernel == final)
         return make_values(c, "pvals", n, &pvals, e) && make_shuffled_indices(c, n, &pidx, e) &&
-               argmax_final_record(c->tape, pvals, pidx, result, n, e);
+               argmax_final_record(c->tape, final->group, pvals, pidx, result, n, e);
     return make_values(c, "logits", n, &logits, e) && case_output(c, "pvals", scratch, &pvals, e) &&
            case_output(c, "pidx", scratch, &pidx, e) &&
-           argmax_record(c->tape, logits, pvals, pidx, result, n, e);
+           argmax_record(c->tape, c->kernel, logits, pvals, pidx, result, n, e);
 }
 
 /* 300007: more threadgroups than argmax_final has threads. */

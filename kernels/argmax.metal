@@ -76,6 +76,39 @@ kernel void argmax_reduce(device const float *logits [[buffer(0)]],
     }
 }
 
+// A number that is larger where the value is: 0 for NaN, the same for both zeros. Unlike floats, such
+// numbers can be compared with what fast math takes for granted never to occur. There is no
+// condition in it, so that a compiler makes vectors of a loop.
+inline uint get_rank(float value) {
+    const uint bits = as_type<uint>(value);
+    const uint is_minus_zero = bits == 0x80000000u;
+    const uint is_number = (bits & 0x7FFFFFFFu) <= 0x7F800000u;
+    const uint sign = uint(as_type<int>(value) >> 31);
+    return ((bits ^ (sign | 0x80000000u)) + is_minus_zero) * is_number;
+}
+
+// One thread for 1024 logits: first the largest rank, then the lowest index that has it, because a
+// compiler makes vectors of two plain reductions. Loads are not coalesced: this is for the software
+// device, where lanes that meet cost more than the comparisons.
+kernel void argmax_reduce_alone(device const float *logits [[buffer(0)]],
+                                constant uint &n [[buffer(1)]],
+                                device float *pvals [[buffer(2)]],
+                                device uint *pidx [[buffer(3)]],
+                                uint group [[threadgroup_position_in_grid]]) {
+    const uint first = group * VALUES_A_GROUP;
+    const uint count = min(VALUES_A_GROUP, n - first);
+    device const float *values = logits + first;
+    uint largest = 0;
+    for (uint i = 0; i < count; i++)
+        largest = max(largest, get_rank(values[i]));
+    uint found = count;
+    for (uint i = 0; i < count; i++)
+        found = min(found, get_rank(values[i]) == largest ? i : count);
+    const bool is_none = largest == 0;
+    pvals[group] = is_none ? -INFINITY : values[found];
+    pidx[group] = is_none ? NOTHING : first + found;
+}
+
 // One threadgroup: a thread compares every 256th of the pairs that argmax_reduce left, the
 // threadgroup writes the answer. Reads 8 bytes per pair, writes 4. The pairs may be in any order.
 kernel void argmax_final(device const float *pvals [[buffer(0)]],

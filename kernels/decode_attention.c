@@ -78,6 +78,8 @@ static const kernel kernels[] = {
               "eight simdgroups share the keys of a head", "decode_attention.metal", .group = 256),
     OP_KERNEL("decode_attention_spread", "spread", "sixteen simdgroups, eight lanes per key",
               "decode_attention.metal", .group = 512, .multiple_of = 32),
+    OP_KERNEL("decode_attention_alone", "alone", "one thread per head", "decode_attention.metal",
+              .group = 1, .multiple_of = 16),
 };
 
 OP(decode_attention, "attention of one query to the cache", "kv_len x heads x kv_heads x head_dim",

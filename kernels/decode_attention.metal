@@ -43,6 +43,62 @@ kernel void decode_attention(device const float *q [[buffer(0)]],
     }
 }
 
+// One thread computes one head, 32 keys at a time, with the weights and the sums in memory of its own.
+// head_dim is a multiple of 16: decode_attention_record refuses anything else. Nothing is coalesced
+// and a GPU is nearly empty: this is for the software device, where lanes that meet for every 32 keys
+// cost more than the arithmetic.
+kernel void decode_attention_alone(device const float *q [[buffer(0)]],
+                                   device const float *k_cache [[buffer(1)]],
+                                   device const float *v_cache [[buffer(2)]],
+                                   device float *out [[buffer(3)]],
+                                   constant uint &n_heads [[buffer(4)]],
+                                   constant uint &n_kv_heads [[buffer(5)]],
+                                   constant uint &head_dim [[buffer(6)]],
+                                   constant uint &kv_len [[buffer(7)]],
+                                   constant float &scale [[buffer(8)]],
+                                   uint head [[threadgroup_position_in_grid]]) {
+    const attention_head h =
+        attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
+    float4 parts[8 * PARTS];
+    for (uint i = 0; i < head_dim / 4; i++)
+        parts[i] = float4(0.0f);
+    float weights[KEYS];
+    float largest = NO_SCORE;
+    float sum = 0.0f;
+    for (uint first = 0; first < kv_len; first += KEYS) {
+        const uint count = min(KEYS, kv_len - first);
+        device const float *keys = h.keys + size_t(first) * h.stride;
+        device const float *values = h.values + size_t(first) * h.stride;
+        float top = largest;
+        for (uint j = 0; j < count; j++) {
+            weights[j] = scale * attention_dot(q + head * head_dim, keys + j * h.stride, head_dim);
+            top = max(top, weights[j]);
+        }
+        const float fade = exp(largest - top); // 0 at first
+        largest = top;
+        sum *= fade;
+        for (uint j = 0; j < count; j++) {
+            weights[j] = exp(weights[j] - top);
+            sum += weights[j];
+        }
+        for (uint d = 0; d < head_dim / 4; d += 4) {
+            float4 sums[4];
+            for (uint i = 0; i < 4; i++)
+                sums[i] = fade * parts[d + i];
+            for (uint j = 0; j < count; j++) {
+                device const float4 *v = (device const float4 *)(values + j * h.stride) + d;
+                for (uint i = 0; i < 4; i++)
+                    sums[i] = fma(float4(weights[j]), v[i], sums[i]);
+            }
+            for (uint i = 0; i < 4; i++)
+                parts[d + i] = sums[i];
+        }
+    }
+    device packed_float4 *at = (device packed_float4 *)(out + head * head_dim);
+    for (uint i = 0; i < head_dim / 4; i++)
+        at[i] = parts[i] / sum;
+}
+
 // A threadgroup of 256 computes one head: its 8 simdgroups take the next 32 keys in rotation, each
 // with a largest score of its own, and leave their shares in threadgroup memory; after one barrier
 // thread d brings dimension d of all shares to the same largest score and adds them up. A simdgroup

@@ -36,10 +36,10 @@
                            __VA_ARGS__}
 
 /* result (1, u32) = index of the largest of logits (n). pvals (f32) and pidx (u32) are scratch with
- * room for argmax_count_groups(n) each. Two launches. */
+ * room for argmax_count_groups(n) each. Two launches, of `reduce` and of argmax_final. */
 uint32_t argmax_count_groups(uint32_t n);
-bool argmax_record(tape *t, slice logits, slice pvals, slice pidx, slice result, uint32_t n,
-                   err *e);
+bool argmax_record(tape *t, const kernel *reduce, slice logits, slice pvals, slice pidx,
+                   slice result, uint32_t n, err *e);
 
 /* dst (n float4) = src, or out = b + scalar * c, by `groups` threadgroups. */
 bool bandwidth_copy_record(tape *t, const kernel *k, slice src, slice dst, uint32_t n,

@@ -9,6 +9,11 @@ using namespace metal;
 #include "matvec_rows.h"
 
 #include "matvec_lean.h"
+#include "matvec_strip.h"
+
+#include "scatter_sums.h"
+
+#include "matvec_stream.h"
 
 #include "matvec_tiled.h"
 
@@ -17,6 +22,8 @@ using namespace metal;
 MATVEC_ONE_TOKEN(q8_0, q8_0)
 MATVEC_MANY_TOKENS(q8_0, q8_0)
 MATVEC_LEAN(q8_0)
+MATVEC_STREAM(q8_0)
+MATVEC_STRIP(q8_0)
 MATVEC_TILED(q8_0, q8_0_tiles)
 MATVEC_TILED_SIZE(q8_0, q8_0_tiles, split)
 MATVEC_MATRIX(q8_0, q8_0_tiles)

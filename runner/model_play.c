@@ -16,8 +16,8 @@ static bool record_token(model *m, tape *t, bool greedy, err *e) {
     if (!greedy)
         return true;
     tape_mark(t, "choice");
-    return argmax_record(t, m->logits, m->argmax_values, m->argmax_indices, m->next, m->shape.vocab,
-                         e) &&
+    return argmax_record(t, variants_pick_argmax(&m->variants), m->logits, m->argmax_values,
+                         m->argmax_indices, m->next, m->shape.vocab, e) &&
            decode_advance_record(t, &decode_advance_op.kernels[0], m->next, m->control, m->history,
                                  MODEL_IN_FLIGHT, e);
 }

@@ -28,7 +28,8 @@ static const kernel *find_matvec(const op *o, const char *variant, const weight_
 }
 
 /* On the software device lanes that never meet are a plain loop, so one thread per row wins for one
- * token as for many (make bench-soft). On a GPU many tokens share each decoded weight. Few rows, or
+ * token as for many (make bench-soft), and for one token a strip of rows per thread, where there is a
+ * kernel for it: Q4_0 takes half of the time. On a GPU many tokens share each decoded weight. Few rows, or
  * rows of few tokens, fill a GPU only if a simdgroup takes few of them; more share the x that they
  * load. */
 enum { FEW_ROWS = 8192, FEW_TOKENS = 16 };
@@ -51,7 +52,8 @@ static const kernel *pick_product(const op *o, const device_facts *d, const weig
                                    is_many ? "reuse" : "rowblock", "plain"},
                       *const for_cpu[COUNT_OF(for_gpu)] = {"alone", "plain", "", ""};
     const char *const *wanted = d->emulated ? for_cpu : for_gpu;
-    const kernel *k = NULL;
+    const kernel *k =
+        d->emulated && tokens == 1 ? find_matvec(o, "strip", f, accumulates, false, in_dim) : NULL;
     for (size_t i = 0; !k && i < COUNT_OF(for_gpu); i++)
         k = find_matvec(o, wanted[i], f, accumulates, is_many, in_dim);
     if (!k)
@@ -75,11 +77,10 @@ static const kernel *rule_rmsnorm(const device_facts *d, const choice *c, err *e
 
 /* Many simdgroups for a head pay when there are many keys and simdgroups run side by side. */
 static const kernel *pick_decode_attention(const device_facts *d, uint32_t head_dim) {
-    if (d->emulated)
-        return find_variant(&decode_attention_op, "plain");
-    const kernel *spread = find_variant(&decode_attention_op, "spread");
-    return head_dim % spread->multiple_of == 0 ? spread
-                                               : find_variant(&decode_attention_op, "threadgroup");
+    const kernel *k = find_variant(&decode_attention_op, d->emulated ? "alone" : "spread");
+    return head_dim % k->multiple_of == 0
+               ? k
+               : find_variant(&decode_attention_op, d->emulated ? "plain" : "threadgroup");
 }
 
 /* One threadgroup per head reads a long cache at the speed of one core of the GPU: on an H200 ranges
@@ -236,6 +237,10 @@ const kernel *variants_pick_embedding(const weight_format *f, err *e) {
             return &embedding_lookup_op.kernels[i];
     err_set(e, EXIT_CANNOT, "no kernel looks up embeddings in %s", f->name);
     return NULL;
+}
+
+const kernel *variants_pick_argmax(const variants_basis *v) {
+    return find_variant(&argmax_op, v->facts->emulated ? "alone" : "reduce");
 }
 
 const kernel *variants_pick_rmsnorm(const variants_basis *v, uint32_t tokens, uint32_t dim) {

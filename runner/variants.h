@@ -32,6 +32,7 @@ const kernel *variants_pick_matvec(const variants_basis *v, const weight_format 
 const kernel *variants_pick_activated(const variants_basis *v, const weight_format *f,
                                       uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e);
 const kernel *variants_pick_embedding(const weight_format *f, err *e);
+const kernel *variants_pick_argmax(const variants_basis *v);
 const kernel *variants_pick_rmsnorm(const variants_basis *v, uint32_t tokens, uint32_t dim);
 
 /* Sizes of the attention of a model. */

@@ -3,6 +3,9 @@
 // A scalar operand takes the vector's element type first (MSL splats it), so half4 * 2 stays half4;
 // a float beside an integer vector is refused, as it would lose its fraction. Shift counts are
 // taken modulo the width of the element, as MSL defines.
+//
+// Operands are references: as a value four integers are handed over as two of 64 bits, also to a
+// function that is inlined, and do not always find together again.
 #pragma once
 #pragma clang system_header
 
@@ -55,21 +58,21 @@ namespace metal {
     else                                                                                           \
         return V(a.x op b.x, a.y op b.y, a.z op b.z, a.w op b.w);
 
-#define ASSAY_NATIVE(a) __builtin_bit_cast(assay::native<T>, a)
+#define ASSAY_NATIVE(a) __builtin_bit_cast(assay::native<T, n>, a)
 
 // The forms with a scalar, and the assignments, of an operator that exists for two vectors.
 #define ASSAY_SPLAT_FORMS(op)                                                                      \
     template <class T, int n, class S, assay::if_splats<T, S> = 0>                                 \
-    METAL_FUNC constexpr auto operator op(vec<T, n> a, S b) {                                      \
+    METAL_FUNC constexpr auto operator op(const vec<T, n> &a, S b) {                               \
         return a op vec<T, n>(b);                                                                  \
     }                                                                                              \
     template <class T, int n, class S, assay::if_splats<T, S> = 0>                                 \
-    METAL_FUNC constexpr auto operator op(S a, vec<T, n> b) {                                      \
+    METAL_FUNC constexpr auto operator op(S a, const vec<T, n> &b) {                               \
         return vec<T, n>(a) op b;                                                                  \
     }
 #define ASSAY_ASSIGN_FORMS(op)                                                                     \
     template <class T, int n>                                                                      \
-    METAL_FUNC constexpr vec<T, n> &operator op##=(vec<T, n> &a, vec<T, n> b) {                    \
+    METAL_FUNC constexpr vec<T, n> &operator op##=(vec<T, n> &a, const vec<T, n> &b) {             \
         return a = a op b;                                                                         \
     }                                                                                              \
     template <class T, int n, class S, assay::if_splats<T, S> = 0>                                 \
@@ -80,7 +83,7 @@ namespace metal {
 // Not / and % of integers: what they do with zero is the scalar's business.
 #define ASSAY_ARITHMETIC(op)                                                                       \
     template <class T, int n, class V = vec<T, n>>                                                 \
-    METAL_FUNC constexpr V operator op(vec<T, n> a, vec<T, n> b) {                                 \
+    METAL_FUNC constexpr V operator op(const vec<T, n> &a, const vec<T, n> &b) {                   \
         if constexpr (assay::is_native<T, n> && (is_same_v<T, float> || !assay::divides(#op)))     \
             if (!__builtin_is_constant_evaluated())                                                \
                 return __builtin_bit_cast(V, ASSAY_NATIVE(a) op ASSAY_NATIVE(b));                  \
@@ -99,11 +102,12 @@ ASSAY_ARITHMETIC(^)
 #undef ASSAY_ARITHMETIC
 
 #define ASSAY_SHIFT(op, shift)                                                                     \
-    template <class T, int n> METAL_FUNC constexpr auto operator op(vec<T, n> a, vec<T, n> b) {    \
+    template <class T, int n>                                                                      \
+    METAL_FUNC constexpr auto operator op(const vec<T, n> &a, const vec<T, n> &b) {                \
         if constexpr (assay::is_native<T, n>)                                                      \
             if (!__builtin_is_constant_evaluated())                                                \
                 return __builtin_bit_cast(                                                         \
-                    decltype(a),                                                                   \
+                    vec<T, n>,                                                                     \
                     ASSAY_NATIVE(a) op(ASSAY_NATIVE(b) & static_cast<T>(sizeof(T) * 8 - 1)));      \
         return assay::each<vec<T, n>>([](T x, T y) ASSAY_LAMBDA { return assay::shift<T>(x, y); }, \
                                       a, b);                                                       \
@@ -116,7 +120,7 @@ ASSAY_SHIFT(>>, shift_right)
 
 #define ASSAY_COMPARISON(op)                                                                       \
     template <class T, int n, class V = vec<bool, n>> METAL_FUNC constexpr V operator op(          \
-        vec<T, n> a, vec<T, n> b){ASSAY_COMPONENTS(V, op)} ASSAY_SPLAT_FORMS(op)
+        const vec<T, n> &a, const vec<T, n> &b){ASSAY_COMPONENTS(V, op)} ASSAY_SPLAT_FORMS(op)
 ASSAY_COMPARISON(<)
 ASSAY_COMPARISON(>)
 ASSAY_COMPARISON(<=)
