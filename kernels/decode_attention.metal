@@ -179,7 +179,8 @@ kernel void decode_attention_spread(device const float *q [[buffer(0)]],
     const spread_memory memory = {largest, sums, parts};
     const attention_head h =
         attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
-    if (h.head >= n_kv_heads) // never so, but what follows waits until the head is found
+    // Never so, but what follows then waits until the head is found.
+    if (h.head >= n_kv_heads)
         return;
     const spread_keys keys = {kv_len, kv_len - 1};
     spread_head<true>(q + head * head_dim, h, out + head * head_dim, nullptr, keys, memory,
@@ -211,7 +212,8 @@ kernel void attention_ranges(device const float *q [[buffer(0)]],
     const spread_memory memory = {largest, sums, parts};
     attention_head h =
         attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
-    if (h.head >= n_kv_heads) // never so, but what follows waits until the head is found
+    // Never so, but what follows then waits until the head is found.
+    if (h.head >= n_kv_heads)
         return;
     const uint each = (kv_len + ranges - 1) / ranges;
     const uint first = group.y * each;
