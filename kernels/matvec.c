@@ -322,7 +322,7 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 #define FEW_STREAM(end, adds)                                                                      \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_stream", "tiled_stream",                    \
            "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory",      \
-           .accumulates = adds, .group = 256, .rows = 32, .tokens = 8, .multiple_of = 128,         \
+           .accumulates = adds, .group = 512, .rows = 32, .tokens = 8, .multiple_of = 128,         \
            .shapes = &wide_tokens)
 #define MATRIX(f, end, adds, list)                                                                 \
     TILE(f, end, "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices", adds, 128, 64,    \
@@ -349,8 +349,6 @@ static const kernel kernels[] = {
     FEW_TILE(q4_0, "_accumulate", true, &ladder_shapes.many),
     FEW_STREAM("", false),
     FEW_STREAM("_accumulate", true),
-    KERNEL(q4_0, "multi_token_matvec_q4_0_tiled_stream8", "tiled_stream8", "x", .group = 352,
-           .rows = 32, .tokens = 8, .multiple_of = 128, .shapes = &wide_tokens),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
         STRIP(q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAM(q4_0, 32, 256, &wide_rows)
             STREAM(q8_0, 16, 256, &wide_rows) STREAM(q4_k, 32, 256, &wide_rows)
