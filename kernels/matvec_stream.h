@@ -15,8 +15,8 @@
 //                lane loads itself, and there is no copy
 //   H::kept      uint4s of a row's chunk that H::take keeps in threadgroup memory for H::add
 //   H::spans     chunks of x at a time
-//   H::x_quads   float4s of a chunk of x, which H::put_x puts where H::add finds them, one half
-//                like the other, so that lanes do not meet in a bank
+//   H::x_quads   float4s of a chunk of x in threadgroup memory, where lanes do not meet in a bank:
+//                H::put_x puts them there, H::x_run neighbours at a time
 //   H::add       adds the products of the runs of H::rows rows, without columns that are not left
 #include "early.h"
 #include "opaque.h"
@@ -86,17 +86,17 @@ template <typename H> struct stream_chunk {
     }
 };
 
-// A span of x as the threads of a threadgroup load it, and where it is in threadgroup memory.
+// A span of x as the threads of a threadgroup load it: H::x_run neighbours each.
 template <typename H> struct stream_input {
-    enum : uint { threads = 32 * STREAM_TEAMS, turns = H::columns / 4 / threads };
-    enum : uint { loads = H::spans * turns };
-    float values[4 * loads]; // see stream_chunk
+    enum : uint { threads = 32 * STREAM_TEAMS, all = H::spans * H::columns / 4 };
+    enum : uint { turns = all / threads / H::x_run };
+    float values[4 * H::x_run * turns]; // see stream_chunk
 
     // Past the end of x its last values are loaded again; they are not used.
     METAL_FUNC void load(device const float *x, uint column, uint in_dim, uint thread_index) {
-        for (uint i = 0; i < loads; i++) {
-            const uint at = min(column / 4 + thread_index + threads * i, in_dim / 4 - 1);
-            const float4 v = ((device const float4 *)x)[at];
+        for (uint i = 0; i < turns * H::x_run; i++) {
+            const uint at = (thread_index + i / H::x_run * threads) * H::x_run + i % H::x_run;
+            const float4 v = ((device const float4 *)x)[min(column / 4 + at, in_dim / 4 - 1)];
             values[4 * i] = v.x;
             values[4 * i + 1] = v.y;
             values[4 * i + 2] = v.z;
@@ -104,11 +104,9 @@ template <typename H> struct stream_input {
         }
     }
     METAL_FUNC void put(threadgroup float4 *to, uint thread_index) const {
-        for (uint i = 0; i < loads; i++) {
-            const float4 v =
-                float4(values[4 * i], values[4 * i + 1], values[4 * i + 2], values[4 * i + 3]);
-            H::put_x(v, to + i * (H::x_quads / turns), thread_index);
-        }
+        for (uint i = 0; i < turns; i++)
+            H::put_x(values + 4 * H::x_run * i, to + i * (H::spans * H::x_quads / turns),
+                     thread_index);
     }
 };
 

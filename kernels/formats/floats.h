@@ -60,12 +60,13 @@ typedef bfloat_weights<float4, ushort4> bf16;
 struct f16_runs {
     typedef half block;
     enum : uint { columns = 1024, quads = 128, rows = 2, words = 0, kept = 0, spans = 4 };
-    enum : uint { x_quads = 256 };
+    enum : uint { x_quads = 256, x_run = 1 };
 
     static METAL_FUNC void take(threadgroup const uint4 *, threadgroup uint4 *, uint,
                                 thread uint *) {}
 
-    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint at) {
+    static METAL_FUNC void put_x(thread const float *x, threadgroup float4 *to, uint at) {
+        const float4 v = float4(x[0], x[1], x[2], x[3]);
         to[at / 64 * 64 + at % 2 * 32 + at % 64 / 2] = v;
     }
 

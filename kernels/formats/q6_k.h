@@ -113,7 +113,7 @@ struct q6_k_parts {
 // of its quarters. Every other block is half a word off.
 struct q6_k_runs {
     typedef block_q6_k block;
-    enum : uint { columns = 2048, quads = 105, rows = 2, words = 14, kept = 0, spans = 2, x_quads = 528 };
+    enum : uint { columns = 2048, quads = 105, rows = 2, words = 14, kept = 0, spans = 2, x_quads = 528, x_run = 1 };
 
     // Words from a byte of the copy on, which is a multiple of 2.
     template <uint N>
@@ -143,7 +143,8 @@ struct q6_k_runs {
         run[13] = ((threadgroup const ushort *)copy)[(first + 208) / 2];
     }
 
-    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint at) {
+    static METAL_FUNC void put_x(thread const float *x, threadgroup float4 *to, uint at) {
+        const float4 v = float4(x[0], x[1], x[2], x[3]);
         to[at + at / 32] = v;
     }
 
