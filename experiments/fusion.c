@@ -51,7 +51,7 @@ static slice get_at(const stage *t, int index) {
 }
 
 static bool record_norm(tape *to, const stage *t, err *e) {
-    return rmsnorm_record(to, op_find_kernel(&rmsnorm_op, "rmsnorm_threadgroup"), get_at(t, 0),
+    return rmsnorm_record(to, op_find_kernel(&rmsnorm_op, "rmsnorm_rows"), get_at(t, 0),
                           get_at(t, 1), slice_whole(t->normed), 1, t->in, 1e-5f, e);
 }
 

@@ -14,6 +14,7 @@ constant uint PARTS = 8; // of a head, 32 dimensions each: head_dim is at most 2
 
 // Where the keys and values of one head are, and how to weigh them.
 struct attention_head {
+    uint head; // of the cache
     device const float *keys;
     device const float *values;
     uint stride; // floats from row to row
@@ -25,8 +26,10 @@ struct attention_head {
 inline attention_head attention_find_head(device const float *k_cache, device const float *v_cache,
                                           uint head, uint n_heads, uint n_kv_heads, uint head_dim,
                                           float scale) {
-    const uint at = head / (n_heads / n_kv_heads) * head_dim;
-    const attention_head h = {k_cache + at, v_cache + at, n_kv_heads * head_dim, head_dim, scale};
+    const uint shared = head * n_kv_heads / n_heads;
+    const uint at = shared * head_dim;
+    const attention_head h = {shared,   k_cache + at, v_cache + at, n_kv_heads * head_dim,
+                              head_dim, scale};
     return h;
 }
 

@@ -1,109 +1,206 @@
 // attention_spread: the attention of one query by a whole threadgroup, for one token or many. Needs
 // attention.h.
+//
+// A launch for a few hundred keys takes as long as its chain of trips to memory, so there is one
+// trip: the query, the keys and the values of a turn are all under way before the first is used. No
+// load depends on its lane: past the end of the cache it is that of the last key, past the end of a
+// head that of its first dimensions.
 
-// What 8 lanes know of the keys they have seen; lane l of them holds dimensions 4 l to 4 l + 3 of
-// every 32. N * 32 is at least head_dim.
-template <uint N> struct spread_share {
-    float largest;
-    float sum;
-    float4 parts[N];
+// Memory for the simdgroups' shares: the largest score of each, the sum of its weights, and a head.
+struct spread_memory {
+    threadgroup float4 *largest; // 4 float4s
+    threadgroup float4 *sums;    // 4 float4s
+    threadgroup float4 *parts;   // 16 heads
 };
 
-// A threadgroup of 512 computes one head: each of its 16 simdgroups takes 4 keys at a time, 8 lanes
-// each, J times per turn. Loads of keys and values are coalesced, a score is reduced over 3
-// exchanges, and values need none. Memory for the shares of simdgroups: `found` has the largest
-// score and the sum of each, `parts` a head of each. *log_sum, if asked for: the logarithm of the
-// sum of exp(score).
-template <uint N, uint J>
-inline void spread_attention(device const float *q, attention_head h, device float *out,
-                             device float *log_sum, uint kv_len, threadgroup float2 *found,
-                             threadgroup float *parts, uint thread_index, uint lane, uint sg) {
-    const uint at = lane % 8 * 4;
-    float4 query[N];
-    spread_share<N> share;
-    share.largest = NO_SCORE;
-    share.sum = 0.0f;
-    for (uint i = 0; i < N; i++) {
-        share.parts[i] = float4(0.0f);
-        query[i] = float4(0.0f);
-        if (32 * i < h.head_dim)
-            query[i] = h.scale * *(device const float4 *)(q + 32 * i + at);
+inline float spread_largest(float4 v) {
+    return max(max(v.x, v.y), max(v.z, v.w));
+}
+inline float spread_sum(float4 v) {
+    return (v.x + v.y) + (v.z + v.w);
+}
+
+// Rows of a cache: those from `fresh` on may be what the launch before has written.
+struct spread_keys {
+    uint count;
+    uint fresh;
+};
+
+// What a simdgroup knows of the keys it has seen. L lanes take a key, J of them per turn, and hold
+// 4 dimensions of each of two halves of 4 L: head_dim is at most 8 L, and just that if it is_whole.
+template <uint L, bool is_whole> struct spread_share {
+    enum : uint { J = 4, together = 16 * 32 / L }; // keys that a threadgroup takes at once
+    attention_head h;
+    uint lower, upper; // where this lane's dimensions begin
+    bool has_lower, has_upper;
+    float largest;
+    float sum;
+    float4 parts[2];
+    uint keys[J]; // of this turn
+    float4 rows[J][2];
+    float4 values[J][2];
+
+    METAL_FUNC void start(attention_head head, uint lane) {
+        const uint d = 4 * (lane % L);
+        h = head;
+        has_lower = is_whole || d < h.head_dim;
+        has_upper = is_whole || d + 4 * L < h.head_dim;
+        lower = has_lower ? d : 0;
+        upper = has_upper ? d + 4 * L : 0;
+        largest = NO_SCORE;
+        sum = 0.0f;
+        parts[0] = float4(0.0f);
+        parts[1] = float4(0.0f);
     }
-    const uint own = 4 * sg + lane / 8;
-    for (uint first = 0; first + 4 * sg < kv_len; first += 64 * J) {
-        float4 values[J][N];
-        float scores[J];
-        float largest = share.largest;
-        for (uint j = 0; j < J; j++) {
-            const uint key = first + own + 64 * j;
-            const size_t row = size_t(min(key, kv_len - 1)) * h.stride + at;
-            float4 dots = float4(0.0f);
-            for (uint i = 0; i < N; i++)
-                if (32 * i < h.head_dim) {
-                    dots += query[i] * *(device const float4 *)(h.keys + row + 32 * i);
-                    values[j][i] = *(device const float4 *)(h.values + row + 32 * i);
-                }
-            float score = (dots.x + dots.y) + (dots.z + dots.w);
-            score += simd_shuffle_xor(score, 1);
-            score += simd_shuffle_xor(score, 2);
-            score += simd_shuffle_xor(score, 4);
-            scores[j] = key < kv_len ? score : NO_SCORE;
-            largest = max(largest, scores[j]);
-        }
-        const float fade = exp(share.largest - largest);
-        share.largest = largest;
-        share.sum *= fade;
-        for (uint i = 0; i < N; i++)
-            share.parts[i] *= fade;
-        for (uint j = 0; j < J; j++) {
-            const float weight = first + own + 64 * j < kv_len ? exp(scores[j] - largest) : 0.0f;
-            share.sum += weight;
-            for (uint i = 0; i < N; i++)
-                if (32 * i < h.head_dim)
-                    share.parts[i] += weight * values[j][i];
+
+    METAL_FUNC void load(uint j, uint row) {
+        const size_t at = size_t(row) * h.stride;
+        rows[j][0] = *(device const float4 *)(h.keys + at + lower);
+        rows[j][1] = *(device const float4 *)(h.keys + at + upper);
+        values[j][0] = *(device const float4 *)(h.values + at + lower);
+        values[j][1] = *(device const float4 *)(h.values + at + upper);
+    }
+
+    // Adds the keys that are loaded; those that are not less than `count` have no weight.
+    METAL_FUNC void add(device const float *q, uint count) {
+        float4 query[2] = {*(device const float4 *)(q + lower),
+                           *(device const float4 *)(q + upper)};
+        simdgroup_barrier(mem_flags::mem_none); // or compilers load values after they use keys
+        query[0] = has_lower ? query[0] : float4(0.0f);
+        query[1] = has_upper ? query[1] : float4(0.0f);
+        float4 scores; // all summed at once
+        for (uint j = 0; j < J; j++)
+            scores[j] = spread_sum(query[0] * rows[j][0] + query[1] * rows[j][1]);
+        for (uint step = L / 2; step > 0; step /= 2)
+            scores += simd_shuffle_xor(scores, step);
+        for (uint j = 0; j < J; j++)
+            scores[j] = keys[j] < count ? h.scale * scores[j] : NO_SCORE;
+        const float before = largest;
+        largest = max(before, spread_largest(scores));
+        for (uint step = L; step < 32; step *= 2)
+            largest = max(largest, simd_shuffle_xor(largest, step));
+        // Without a key both differences are of NO_SCORE from itself, which under fast math may be
+        // any.
+        const float fade = before > NO_SCORE ? exp(before - largest) : 0.0f;
+        float4 weights = exp(scores - largest);
+        for (uint j = 0; j < J; j++)
+            weights[j] = keys[j] < count ? weights[j] : 0.0f;
+        sum = fade * sum + spread_sum(weights);
+        for (uint i = 0; i < 2; i++) {
+            parts[i] *= fade;
+            for (uint j = 0; j < J; j++)
+                parts[i] += weights[j] * values[j][i];
         }
     }
-    const float largest = simd_max(share.largest);
-    const float fade = exp(share.largest - largest);
-    float sum = fade * share.sum;
-    sum += simd_shuffle_xor(sum, 8);
-    sum += simd_shuffle_xor(sum, 16);
-    if (lane == 0)
-        found[sg] = float2(largest, sum);
-    for (uint i = 0; i < N; i++)
-        if (32 * i < h.head_dim) {
-            float4 part = fade * share.parts[i];
-            part += simd_shuffle_xor(part, 8);
-            part += simd_shuffle_xor(part, 16);
-            if (lane < 8)
-                *(threadgroup float4 *)(parts + sg * h.head_dim + 32 * i + at) = part;
+
+    // Leaves the sums over all lanes in threadgroup memory. Each lane gives one half away and gets
+    // that of its partner, then only one is left to sum.
+    METAL_FUNC void leave(spread_memory memory, uint lane, uint sg) {
+        if (L < 32) {
+            const bool is_upper = lane & 16;
+            const float4 given = is_upper ? parts[0] : parts[1];
+            parts[0] = (is_upper ? parts[1] : parts[0]) + simd_shuffle_xor(given, 16);
+            sum += simd_shuffle_xor(sum, 16);
         }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (thread_index >= h.head_dim)
-        return;
-    float top = found[0].x;
-    for (uint s = 1; s < 16; s++)
-        top = max(top, found[s].x);
-    float total = 0.0f;
-    float value = 0.0f;
-    for (uint s = 0; s < 16; s++) {
-        const float weight = exp(found[s].x - top);
-        total += weight * found[s].y;
-        value += weight * parts[s * h.head_dim + thread_index];
+        if (L < 16) {
+            parts[0] += simd_shuffle_xor(parts[0], 8);
+            sum += simd_shuffle_xor(sum, 8);
+        }
+        threadgroup float4 *own = memory.parts + sg * (h.head_dim / 4);
+        const uint at = (L < 32 ? lane / 16 * L : 0) + lane % L;
+        if (4 * at < h.head_dim && (L > 8 || lane % 16 < 8))
+            own[at] = parts[0];
+        if (L == 32 && has_upper)
+            own[L + lane] = parts[1];
+        if (lane == 0) {
+            ((threadgroup float *)memory.largest)[sg] = largest;
+            ((threadgroup float *)memory.sums)[sg] = sum;
+        }
     }
-    out[thread_index] = value / total;
-    if (log_sum && thread_index == 0)
+};
+
+// Dimension d of the whole from that of the 16 simdgroups. *log_sum, if asked for: the logarithm of
+// the sum of exp(score).
+inline void spread_merge(spread_memory memory, uint head_dim, device float *out,
+                         device float *log_sum, uint d) {
+    float4 fades[4];
+    for (uint s = 0; s < 4; s++)
+        fades[s] = memory.largest[s];
+    const float top = spread_largest(max(max(fades[0], fades[1]), max(fades[2], fades[3])));
+    threadgroup const float *column = (threadgroup const float *)memory.parts + d;
+    float4 totals = float4(0.0f);
+    float4 shares = float4(0.0f);
+    for (uint s = 0; s < 4; s++) {
+        fades[s] = exp(fades[s] - top);
+        totals += fades[s] * memory.sums[s];
+        float4 four;
+        for (uint i = 0; i < 4; i++)
+            four[i] = column[(4 * s + i) * head_dim];
+        shares += fades[s] * four;
+    }
+    const float total = spread_sum(totals);
+    out[d] = spread_sum(shares) / total;
+    if (log_sum && d == 0)
         *log_sum = top + log(total);
 }
 
+// A threadgroup of 512 computes one head; its 16 simdgroups take keys in rotation. Loads are
+// coalesced; a score is summed over L lanes, and the values of a simdgroup over its 32 / L keys at
+// the end. If it is_early, the caches are buffers 1 and 2, and most of the first turn is loaded
+// before the launch before has ended.
+template <uint L, bool is_whole, bool is_early>
+inline void spread_attention(device const float *q, attention_head h, device float *out,
+                             device float *log_sum, spread_keys k, spread_memory memory,
+                             uint thread_index, uint lane, uint sg) {
+    constexpr uint J = spread_share<L, is_whole>::J;
+    constexpr uint together = spread_share<L, is_whole>::together;
+    const uint own = 32 / L * sg + lane / L;
+    spread_share<L, is_whole> share;
+    share.start(h, lane);
+    uint next = 0;
+    if (is_early) {
+        const uint old = min(min(k.fresh, k.count), (J - 1) * together);
+        for (uint j = 0; j < J - 1; j++) {
+            share.keys[j] = own + together * j < old ? own + together * j : k.count;
+            for (uint i = 0; i < 2; i++)
+                share.rows[j][i] = share.values[j][i] = float4(0.0f);
+            if (old > 0)
+                share.load(j, min(own + together * j, old - 1));
+        }
+        EARLY_ROWS(1 << 1 | 1 << 2);
+        share.keys[J - 1] = old + own;
+        share.load(J - 1, min(old + own, k.count - 1));
+        share.add(q, k.count);
+        next = old + together;
+    }
+    for (; next + 32 / L * sg < k.count; next += together * J) {
+        for (uint j = 0; j < J; j++) {
+            share.keys[j] = next + own + together * j;
+            share.load(j, min(next + own + together * j, k.count - 1));
+        }
+        share.add(q, k.count);
+    }
+    share.leave(memory, lane, sg);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (thread_index < h.head_dim)
+        spread_merge(memory, h.head_dim, out, log_sum, thread_index);
+}
+
 // By the size of a head.
-inline void spread_head(device const float *q, attention_head h, device float *out,
-                        device float *log_sum, uint kv_len, threadgroup float2 *found,
-                        threadgroup float *parts, uint thread_index, uint lane, uint sg) {
-    if (h.head_dim <= 64)
-        spread_attention<2, 4>(q, h, out, log_sum, kv_len, found, parts, thread_index, lane, sg);
-    else if (h.head_dim <= 128)
-        spread_attention<4, 2>(q, h, out, log_sum, kv_len, found, parts, thread_index, lane, sg);
+template <bool is_early> inline void spread_head(device const float *q, attention_head h,
+                                                 device float *out, device float *log_sum,
+                                                 spread_keys k, spread_memory memory,
+                                                 uint thread_index, uint lane, uint sg) {
+    if (h.head_dim == 64)
+        spread_attention<8, true, is_early>(q, h, out, log_sum, k, memory, thread_index, lane, sg);
+    else if (h.head_dim == 128)
+        spread_attention<16, true, is_early>(q, h, out, log_sum, k, memory, thread_index, lane, sg);
+    else if (h.head_dim == 256)
+        spread_attention<32, true, is_early>(q, h, out, log_sum, k, memory, thread_index, lane, sg);
+    else if (h.head_dim < 128)
+        spread_attention<16, false, is_early>(q, h, out, log_sum, k, memory, thread_index, lane,
+                                              sg);
     else
-        spread_attention<8, 1>(q, h, out, log_sum, kv_len, found, parts, thread_index, lane, sg);
+        spread_attention<32, false, is_early>(q, h, out, log_sum, k, memory, thread_index, lane,
+                                              sg);
 }

@@ -156,8 +156,10 @@ kernel void decode_attention_threadgroup(device const float *q [[buffer(0)]],
     out[head * head_dim + thread_index] = value / total;
 }
 
-// head_dim is a multiple of 32: decode_attention_record refuses anything else. Tries: coalesced
-// loads, and enough simdgroups that a few hundred keys take one or two turns.
+// A threadgroup of 512 computes one head (attention_spread.h), 256 keys of 64 dimensions per turn.
+// head_dim is a multiple of 32: decode_attention_record refuses anything else. The newest row of
+// the cache may be what the launch before has written.
+[[max_total_threads_per_threadgroup(512)]]
 kernel void decode_attention_spread(device const float *q [[buffer(0)]],
                                     device const float *k_cache [[buffer(1)]],
                                     device const float *v_cache [[buffer(2)]],
@@ -171,18 +173,23 @@ kernel void decode_attention_spread(device const float *q [[buffer(0)]],
                                     uint thread_index [[thread_index_in_threadgroup]],
                                     uint lane [[thread_index_in_simdgroup]],
                                     uint sg [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float2 found[16];
+    threadgroup float4 largest[4];
+    threadgroup float4 sums[4];
     threadgroup float4 parts[16 * 64];
-    EARLY_LOADS(0); // only the scalars
+    const spread_memory memory = {largest, sums, parts};
     const attention_head h =
         attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
-    spread_head(q + head * head_dim, h, out + head * head_dim, nullptr, kv_len, found,
-                (threadgroup float *)parts, thread_index, lane, sg);
+    if (h.head >= n_kv_heads) // never so, but what follows waits until the head is found
+        return;
+    const spread_keys keys = {kv_len, kv_len - 1};
+    spread_head<true>(q + head * head_dim, h, out + head * head_dim, nullptr, keys, memory,
+                      thread_index, lane, sg);
 }
 
 // For a long cache: the first axis of the grid counts heads, the second `ranges` equal ranges of
 // keys, so that a few heads fill a GPU. out (ranges, n_heads, head_dim): the attention to a range
 // alone; log_sums (ranges, n_heads): what it weighs beside the others, NO_SCORE if it has no keys.
+[[max_total_threads_per_threadgroup(512)]]
 kernel void attention_ranges(device const float *q [[buffer(0)]],
                              device const float *k_cache [[buffer(1)]],
                              device const float *v_cache [[buffer(2)]],
@@ -198,26 +205,31 @@ kernel void attention_ranges(device const float *q [[buffer(0)]],
                              uint thread_index [[thread_index_in_threadgroup]],
                              uint lane [[thread_index_in_simdgroup]],
                              uint sg [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float2 found[16];
+    threadgroup float4 largest[4];
+    threadgroup float4 sums[4];
     threadgroup float4 parts[16 * 64];
-    EARLY_LOADS(0); // only the scalars
+    const spread_memory memory = {largest, sums, parts};
+    attention_head h =
+        attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
+    if (h.head >= n_kv_heads) // never so, but what follows waits until the head is found
+        return;
     const uint each = (kv_len + ranges - 1) / ranges;
     const uint first = group.y * each;
     const uint at = group.y * n_heads + group.x;
     device float *result = out + size_t(at) * head_dim;
     if (first >= kv_len) {
+        EARLY_LOADS(0); // only the scalars
         if (thread_index < head_dim)
             result[thread_index] = 0.0f;
         if (thread_index == 0)
             log_sums[at] = NO_SCORE;
         return;
     }
-    attention_head h =
-        attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
     h.keys += size_t(first) * h.stride;
     h.values += size_t(first) * h.stride;
-    spread_head(q + group.x * head_dim, h, result, log_sums + at, min(each, kv_len - first), found,
-                (threadgroup float *)parts, thread_index, lane, sg);
+    const spread_keys keys = {min(each, kv_len - first), kv_len - 1 - first};
+    spread_head<true>(q + group.x * head_dim, h, result, log_sums + at, keys, memory, thread_index,
+                      lane, sg);
 }
 
 // The attention to all keys from that to each range: a threadgroup computes one head, a thread

@@ -5,10 +5,16 @@
 // up ahead of time then waits there and not at the start of the kernel, so that the weights are under
 // way while the launch before still runs; if a launch before writes one of them after all, it waits at
 // the start. At least one thread of every launch must come to it. On every other device it is nothing.
+//
+// EARLY_ROWS(buffers) is the same for caches to which a launch appends a row for each token: only rows
+// before the newest one are loaded before it. A launch that appends to them and says so
+// (launch.appends) is then nothing to wait for at the start.
 #pragma once
 
 #ifdef __ASSAY__
 #define EARLY_LOADS(buffers) ASSAY_EARLY_LOADS(buffers)
+#define EARLY_ROWS(buffers) ASSAY_EARLY_ROWS(buffers)
 #else
 #define EARLY_LOADS(buffers)
+#define EARLY_ROWS(buffers)
 #endif

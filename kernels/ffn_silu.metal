@@ -2,6 +2,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "early.h"
+
 // For a very negative g, e^-g overflows to infinity and the quotient is -0, which is right to within
 // the smallest normal float.
 inline float silu(float g) {
@@ -17,6 +19,7 @@ kernel void ffn_silu(device const float *gate [[buffer(0)]],
                      uint i [[thread_position_in_grid]]) {
     if (i >= n)
         return;
+    EARLY_LOADS(0); // only n
     out[i] = silu(gate[i]) * up[i];
 }
 

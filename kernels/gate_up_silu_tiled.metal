@@ -7,6 +7,7 @@ using namespace metal;
 #include "early.h"
 #include "q4_0_rows.h"
 
+#include "few.h"
 #include "q4_0_tiles.h"
 #include "tiles.h"
 
@@ -29,32 +30,36 @@ kernel void gate_up_silu_tiled(device const float *x [[buffer(0)]],
     Tile tile(memory, thread_index);
     const uint first = group.y * Tile::tokens;
     const uint first_row = group.x * (Tile::rows / 2);
-    const uint slot = tile.get_decoded();
-    const uint i = slot / Tile::places;
-    const uint row = min(first_row + slot % Tile::places + i / 2 * Tile::places, out_dim - 1);
-    device const block_q4_0 *w = (i % 2 ? w_up : w_gate) + size_t(row) * (in_dim / 32);
-    tile.start(w, in_dim);
+    const uint places = Tile::Sums::places;
+    for (uint i = 0; i < Tile::decoded; i++) {
+        const uint slot = tile.get_decoded(i);
+        const uint k = slot / places;
+        const uint row = min(first_row + slot % places + k / 2 * places, out_dim - 1);
+        tile.row[i] = (k % 2 ? w_up : w_gate) + size_t(row) * (in_dim / 32);
+    }
+    tile.start(in_dim);
     EARLY_LOADS(1 << 2 | 1 << 3);
-    tile.multiply(w, x + size_t(first) * in_dim, norm_w, in_dim, tokens - first);
+    tile.multiply(x + size_t(first) * in_dim, norm_w, in_dim, tokens - first);
     tile.normalise(in_dim, eps);
-    if (!tile.has_sums())
+    thread typename Tile::Sums &sums = tile.sums;
+    if (!sums.is_taker())
         return;
-    for (uint j = 0; j < Tile::kept; j++) {
-        const uint token = first + tile.get_token(j);
-        for (uint k = 0; k < Tile::slots; k += 2) {
-            const uint r = first_row + tile.get_slot(k / 2);
-            const float gate = tile.sums[k][j];
+    for (uint j = 0; j < Tile::Sums::kept; j++) {
+        const uint token = first + sums.get_token(j);
+        for (uint k = 0; k < Tile::Sums::slots; k += 2) {
+            const uint r = first_row + sums.get_slot(k / 2);
+            const float gate = sums.at[k][j];
             if (token < tokens && r < out_dim)
                 out[size_t(token) * out_dim + r] =
-                    gate / (1.0f + exp(-gate)) * tile.sums[k + 1][j];
+                    gate / (1.0f + exp(-gate)) * sums.at[k + 1][j];
         }
     }
 }
 
 #define TILED(end, size)                                                                           \
     template [[host_name("gate_up_silu_q4_0_tiled" end)]] kernel                                   \
-        decltype(gate_up_silu_tiled<typename tile_sizes<q4_0_tiles, true>::size>)                  \
-            gate_up_silu_tiled<typename tile_sizes<q4_0_tiles, true>::size>;
+        decltype(gate_up_silu_tiled<size##_tile<q4_0_tiles, true>>)                  \
+            gate_up_silu_tiled<size##_tile<q4_0_tiles, true>>;
 TILED("", large)
 TILED("_split", split)
 TILED("_few", few)

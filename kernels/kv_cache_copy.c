@@ -47,7 +47,10 @@ bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_
                            .unmoved = (4 * cells - 2 * count) * sizeof(float),
                            .oracle = kv_cache_copy_oracle};
     bool has_tokens = k == tokens_kernels;
-    return record_args(t, k, args, COUNT_OF(args) - !has_tokens, &w, e);
+    if (!record_args(t, k, args, COUNT_OF(args) - !has_tokens, &w, e))
+        return false;
+    t->launches[t->count - 1].appends = n_tokens == 1 ? 1u << 2 | 1u << 3 : 0;
+    return true;
 }
 
 bool kv_cache_copy_record(tape *t, const kernel *k, slice k_src, slice v_src, slice k_cache,

@@ -47,11 +47,11 @@ bool matvec_check(const kernel *k, slice *w, slice *x, slice *y, uint32_t out_di
            y_bytes = size_multiply(size_multiply(batch, out_dim), sizeof(float));
     bool is_float = f->values == 1; /* blocks need the alignment of their fp16 scales */
     uint32_t width = is_float && k->multiple_of ? k->multiple_of : 1; /* weights in a load */
-    bool is_staged = !is_float && k->multiple_of > f->values;         /* loads of 16 bytes */
+    bool is_staged = !is_float && k->multiple_of >= f->values;        /* loads of 16 bytes */
     size_t alignment = is_float ? width * f->bytes : is_staged ? 16 : 2;
     return check_dims(k, in_dim, batch, e) &&
            record_check_weights(k, "w", f, *w, out_dim, in_dim, alignment, e) &&
-           record_trim(k, "x", x_bytes, is_float ? width * sizeof(float) : 16, x, e) &&
+           record_trim(k, "x", x_bytes, is_float && width < 4 ? width * sizeof(float) : 16, x, e) &&
            record_trim(k, "y", y_bytes, sizeof(float), y, e);
 }
 
@@ -134,12 +134,28 @@ static const shape floats[] = {
     {{31, 127}}, {{33, 128}}, {{1, 8191}}, {{5, 1000}}, {{96, 1024}}, {{1024, 96}},
 };
 
-/* For kernels that take 2048 columns at a time, 256 of them at least. */
+/* For kernels that take 2048 columns at a time, 256 of them at least, and 4096 of x. */
 static const shape of_wide_rows[] = {
-    {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{9, 2048}},  {{15, 2304}},
-    {{16, 4096}}, {{17, 4352}}, {{33, 2048}}, {{192, 768}}, {{4096, 4096}},
+    {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{9, 2048}},  {{15, 2304}}, {{16, 4096}},
+    {{31, 4352}}, {{32, 6144}}, {{33, 8448}}, {{65, 2048}}, {{192, 768}}, {{4096, 4096}},
 };
-static const shape_list wide_rows = {of_wide_rows, COUNT_OF(of_wide_rows), {{7, 512}}};
+/* For kernels that take 1024 columns of 32 rows and 8 tokens at a time, 64 of them at least. */
+static const shape of_wide_tokens[] = {
+    {{1, 64, 1}},    {{7, 256, 3}},    {{31, 960, 8}},   {{32, 1024, 7}},
+    {{33, 1088, 9}}, {{65, 3200, 17}}, {{192, 576, 16}}, {{4096, 4096, 8}},
+};
+static const shape_list wide_tokens = SHAPE_LIST(of_wide_tokens, 7, 256, 3);
+static const shape of_wider_rows[] = {
+    {{1, 2048}},   {{2, 4096}},  {{15, 6144}},   {{16, 8192}},
+    {{17, 10240}}, {{33, 2048}}, {{4096, 4096}},
+};
+static const shape of_eights[] = {
+    {{1, 8}},     {{2, 248}},   {{7, 256}},    {{15, 264}},   {{16, 1024}},
+    {{17, 1032}}, {{31, 4096}}, {{33, 10000}}, {{100, 1536}}, {{4096, 4096}},
+};
+static const shape_list eights = {of_eights, COUNT_OF(of_eights), {{7, 256}}},
+                        wide_rows = {of_wide_rows, COUNT_OF(of_wide_rows), {{7, 512}}},
+                        wider_rows = {of_wider_rows, COUNT_OF(of_wider_rows), {{7, 2048}}};
 
 /* Formats decoded like one above: fewer shapes. */
 static const shape few_of_32[] = {
@@ -265,6 +281,15 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
     LEAN_KERNELS(f, "", false, &s##_shapes.replace)                                                \
     LEAN_KERNELS(f, "_accumulate", true, &s##_shapes.accumulate)
 
+/* What matvec_stream.h has for a format, = and +=: rows of a threadgroup, and how many weights are
+ * whole uint4s. */
+#define STREAM_KERNEL(f, end, adds, rows_, columns, list)                                          \
+    KERNEL(f, "matvec_" #f end "_stream", "stream",                                                \
+           "rows by way of threadgroup memory, in loads of 16 bytes", .accumulates = adds,         \
+           .group = 256, .rows = rows_, .multiple_of = columns, .shapes = list),
+#define STREAM(f, rows, columns, list)                                                             \
+    STREAM_KERNEL(f, "", false, rows, columns, list)                                               \
+    STREAM_KERNEL(f, "_accumulate", true, rows, columns, list)
 /* What matvec_strip.h has for a format, = and +=. */
 #define STRIP_KERNEL(f, end, per_thread, adds, list)                                               \
     KERNEL(f, "matvec_" #f end "_strip", "strip", #per_thread " rows per thread",                  \
@@ -272,13 +297,6 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 #define STRIP(f, s, per_thread)                                                                    \
     STRIP_KERNEL(f, "", per_thread, false, &s##_shapes.replace)                                    \
     STRIP_KERNEL(f, "_accumulate", per_thread, true, &s##_shapes.accumulate)
-
-/* That of q4_0_stream.h, = or +=. */
-#define STREAM(end, adds)                                                                          \
-    KERNEL(q4_0, "matvec_q4_0" end "_stream", "stream",                                            \
-           "rows copied to threadgroup memory in loads of 16 bytes, 4 per simdgroup",              \
-           .accumulates = adds, .group = 128, .rows = 16, .multiple_of = 256,                      \
-           .shapes = &wide_rows),
 
 #define LEAN_TOKENS(end, adds)                                                                     \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_lean", "lean",                                    \
@@ -301,6 +319,11 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 #define FEW_TILE(f, end, adds, list)                                                               \
     TILE(f, end, "tiled_few", "tiles of 16 rows and 8 tokens, columns split in eight", adds, 256,  \
          16, 8, list)
+#define FEW_STREAM(end, adds)                                                                      \
+    KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_stream", "tiled_stream",                    \
+           "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory",      \
+           .accumulates = adds, .group = 512, .rows = 32, .tokens = 8, .multiple_of = 64,          \
+           .shapes = &wide_tokens)
 #define MATRIX(f, end, adds, list)                                                                 \
     TILE(f, end, "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices", adds, 128, 64,    \
          64, list)
@@ -324,12 +347,18 @@ static const kernel kernels[] = {
            .rows = 16, .shapes = &ladder_shapes.accumulate),
     FEW_TILE(q4_0, "", false, &ladder_shapes.many),
     FEW_TILE(q4_0, "_accumulate", true, &ladder_shapes.many),
+    FEW_STREAM("", false),
+    FEW_STREAM("_accumulate", true),
+    KERNEL(q4_0, "multi_token_matvec_q4_0_tiled_stream8", "tiled_stream8", "x", .group = 256,
+           .rows = 32, .tokens = 8, .multiple_of = 64, .shapes = &wide_tokens),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
-        STRIP(q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAM("", false)
-            STREAM("_accumulate", true) LEAN_TOKENS("", false) LEAN_TOKENS("_accumulate", true)
-                MORE_TILES(q4_0, ladder) MORE_TILES(q8_0, head_of_32) MORE_TILES(q4_k, of_256)
-                    MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats) SHARED(q4_0, ladder)
-                        OTHER_FORMATS(ALL)};
+        STRIP(q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAM(q4_0, 32, 256, &wide_rows)
+            STREAM(q8_0, 16, 256, &wide_rows) STREAM(q4_k, 32, 256, &wide_rows)
+                STREAM(q6_k, 16, 2048, &wider_rows) STREAM(f16, 16, 8, &eights)
+                    LEAN_TOKENS("", false) LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder)
+                        MORE_TILES(q8_0, head_of_32) MORE_TILES(q4_k, of_256)
+                            MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats)
+                                SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

@@ -28,10 +28,10 @@ kernel void matvec_matrix(device const typename F::block *w [[buffer(0)]],
                           uint2 group [[threadgroup_position_in_grid]],
                           uint sg [[simdgroup_index_in_threadgroup]],
                           uint thread_index [[thread_index_in_threadgroup]]) {
-    typedef typename tile_sizes<F, false>::large Tile;
+    typedef large_tile<F, false> Tile;
     threadgroup float4 memory[Tile::memory];
     Tile tile(memory, thread_index);
-    const uint row = min(group.x * Tile::rows + tile.get_decoded(), out_dim - 1);
+    const uint row = min(group.x * Tile::rows + tile.get_decoded(0), out_dim - 1);
     const uint first = group.y * Tile::tokens;
     device const typename F::block *w_row = w + size_t(row) * (in_dim / F::values);
     const uint my_row = 32 * (sg % 2);
@@ -40,12 +40,13 @@ kernel void matvec_matrix(device const typename F::block *w [[buffer(0)]],
     for (uint i = 0; i < 4; i++)
         for (uint j = 0; j < 4; j++)
             sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    tile.start(w_row, in_dim);
+    tile.row[0] = w_row;
+    tile.start(in_dim);
     EARLY_LOADS(1);
     device const float *x_tile = x + size_t(first) * in_dim;
     tile.fetch_values(x_tile, x, 0, in_dim, batch - first);
     for (uint step = 0; 32 * step < in_dim; step++) {
-        tile.bring(step, w_row, x_tile, x, in_dim, batch - first);
+        tile.bring(step, x_tile, x, in_dim, batch - first);
         add_matrices(sums, (threadgroup const float *)tile.x + my_token * 36,
                      (threadgroup const float *)tile.w + my_row * 36);
     }

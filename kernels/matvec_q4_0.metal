@@ -16,6 +16,8 @@ using namespace metal;
 #include "q4_0_rows.h"
 #include "scatter_sums.h"
 
+#include "matvec_stream.h"
+
 #include "q4_0_tokens.h"
 
 // A threadgroup is one simdgroup and computes one row; a thread takes blocks lane, lane + 32, ...
@@ -271,9 +273,8 @@ kernel void matvec_q4_0_accumulate_rowblock(device const block_q4_0 *w [[buffer(
 }
 
 MATVEC_LEAN(q4_0)
+MATVEC_STREAM(q4_0)
 MATVEC_STRIP(q4_0)
-
-#include "q4_0_stream.h"
 
 // For many tokens: see matvec_rows.h.
 MATVEC_MANY_TOKENS(q4_0, q4_0)
@@ -356,3 +357,5 @@ MATVEC_TILED(q4_0, q4_0_tiles)
 MATVEC_MATRIX(q4_0, q4_0_tiles)
 MATVEC_TILED_SIZE(q4_0, q4_0_tiles, split)
 MATVEC_TILED_SIZE(q4_0, q4_0_tiles, few)
+
+#include "few_stream.h"

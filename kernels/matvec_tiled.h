@@ -1,6 +1,7 @@
 // matvec_tiled: y = W x and y += W x for many tokens, a tile of rows and tokens per threadgroup
 // (tiles.h). The second axis of the grid counts tiles of tokens. Needs matvec_rows.h.
 #include "early.h"
+#include "few.h"
 #include "tiles.h"
 
 template <typename F, typename Tile, bool accumulate>
@@ -12,41 +13,57 @@ kernel void matvec_tiled(device const typename F::block *w [[buffer(0)]],
                          uint thread_index [[thread_index_in_threadgroup]]) {
     threadgroup float4 memory[Tile::memory];
     Tile tile(memory, thread_index);
-    const uint row = min(group.x * Tile::rows + tile.get_decoded(), out_dim - 1);
     const uint first = group.y * Tile::tokens;
-    device const typename F::block *w_row = w + size_t(row) * (in_dim / F::values);
-    tile.start(w_row, in_dim);
-    EARLY_LOADS(1);
-    tile.multiply(w_row, x + size_t(first) * in_dim, x, in_dim, batch - first);
-    if (!tile.has_sums())
-        return;
     const uint first_row = group.x * Tile::rows;
+    for (uint i = 0; i < Tile::decoded; i++) {
+        const uint row = min(first_row + tile.get_decoded(i), out_dim - 1);
+        tile.row[i] = w + size_t(row) * (in_dim / F::values);
+    }
+    tile.start(in_dim);
+    EARLY_LOADS(1);
+    // What is added to is loaded with x, where a thread has few of it.
+    thread typename Tile::Sums &sums = tile.sums;
+    const uint slots = Tile::Sums::slots;
+    const uint kept = Tile::Sums::kept;
+    const bool is_loaded = accumulate && slots * kept <= 4;
+    float before[slots][kept];
+    for (uint i = 0; i < slots; i++)
+        for (uint j = 0; j < kept; j++) {
+            const uint token = first + sums.get_token(j);
+            const uint row = first_row + sums.get_slot(i);
+            before[i][j] = is_loaded && sums.is_taker() && token < batch && row < out_dim
+                               ? y[size_t(token) * out_dim + row]
+                               : 0.0f;
+        }
+    tile.multiply(x + size_t(first) * in_dim, x, in_dim, batch - first);
+    if (!sums.is_taker())
+        return;
     if (first + Tile::tokens <= batch && first_row + Tile::rows <= out_dim) {
         // No condition, and all loads of y before the first store.
         device float *at = y + size_t(first) * out_dim + first_row;
-        for (uint j = 0; accumulate && j < Tile::kept; j++)
-            for (uint i = 0; i < Tile::slots; i++)
-                tile.sums[i][j] += at[tile.get_token(j) * out_dim + tile.get_slot(i)];
-        for (uint j = 0; j < Tile::kept; j++)
-            for (uint i = 0; i < Tile::slots; i++)
-                at[tile.get_token(j) * out_dim + tile.get_slot(i)] = tile.sums[i][j];
+        for (uint j = 0; accumulate && !is_loaded && j < kept; j++)
+            for (uint i = 0; i < slots; i++)
+                before[i][j] = at[sums.get_token(j) * out_dim + sums.get_slot(i)];
+        for (uint j = 0; j < kept; j++)
+            for (uint i = 0; i < slots; i++)
+                at[sums.get_token(j) * out_dim + sums.get_slot(i)] = before[i][j] + sums.at[i][j];
         return;
     }
-    for (uint j = 0; j < Tile::kept; j++) {
-        const uint token = first + tile.get_token(j);
-        for (uint i = 0; i < Tile::slots; i++) {
-            const uint r = first_row + tile.get_slot(i);
-            if (token < batch && r < out_dim)
-                put<accumulate>(y + size_t(token) * out_dim + r, tile.sums[i][j]);
+    for (uint j = 0; j < kept; j++) {
+        const uint token = first + sums.get_token(j);
+        for (uint i = 0; i < slots; i++) {
+            const uint row = first_row + sums.get_slot(i);
+            if (token < batch && row < out_dim)
+                put<accumulate && !is_loaded>(y + size_t(token) * out_dim + row,
+                                              before[i][j] + sums.at[i][j]);
         }
     }
 }
 
 #define MATVEC_TILED_KERNEL(name, format, size, accumulate)                                        \
     template [[host_name(                                                                          \
-        name)]] kernel decltype(matvec_tiled<format, typename tile_sizes<format, false>::size,     \
-                                             accumulate>)                                          \
-        matvec_tiled<format, typename tile_sizes<format, false>::size, accumulate>;
+        name)]] kernel decltype(matvec_tiled<format, size##_tile<format, false>, accumulate>)      \
+        matvec_tiled<format, size##_tile<format, false>, accumulate>;
 #define MATVEC_TILED(name, format)                                                                 \
     MATVEC_TILED_KERNEL("multi_token_matvec_" #name "_tiled", format, large, false)                \
     MATVEC_TILED_KERNEL("multi_token_matvec_" #name "_accumulate_tiled", format, large, true)

@@ -23,3 +23,55 @@ inline float4 sixteen_more_low(uint bytes, uint sixteen) {
 inline float4 sixteen_more_high(uint bytes, uint sixteen) {
     return sixteen_more(uint4(bytes << 15u, bytes << 7u, bytes >> 1u, bytes >> 9u), sixteen);
 }
+
+// Or two at a time as halves: as the last bits below the exponent of 1024 they are 1024 + n, or
+// 1024 + 16 n, from which what is too much is subtracted exactly.
+
+// The bits of two halves of 1024, for the functions below (opaque.h).
+inline uint get_1024s(uint some) {
+    return opaque(0x64006400u, some);
+}
+
+// n - zero of the low nibbles of bytes 0 and 2.
+inline half2 low_nibbles(uint bytes, half zero, uint exponents) {
+    return as_type<half2>((bytes & 0x000F000Fu) | exponents) - half2(1024.0h + zero);
+}
+// 16 (n - zero) of the high ones.
+inline half2 high_nibbles(uint bytes, half zero, uint exponents) {
+    return as_type<half2>((bytes & 0x00F000F0u) | exponents) - half2(1024.0h + 16.0h * zero);
+}
+// The same without the 16: less to do where products of both meet.
+inline half2 high_nibbles_once(uint bytes, half zero, uint exponents) {
+    return as_type<half2>((bytes & 0x00F000F0u) | exponents) * half2(0.0625h) - half2(64.0h + zero);
+}
+
+// Adds (n - zero) * x of four bytes' nibbles: the low ones times `low`, 16 times the high ones
+// times `high`.
+inline void add_nibbles(uint bytes, half zero, uint exponents, float4 low, float4 high,
+                        thread float &low_dot, thread float &high_dot) {
+    const uint odd = bytes >> 8u;
+    const half2 a = low_nibbles(bytes, zero, exponents);
+    const half2 b = low_nibbles(odd, zero, exponents);
+    const half2 c = high_nibbles(bytes, zero, exponents);
+    const half2 d = high_nibbles(odd, zero, exponents);
+    low_dot = fma(float(a.x), low.x, low_dot);
+    high_dot = fma(float(c.x), high.x, high_dot);
+    low_dot = fma(float(b.x), low.y, low_dot);
+    high_dot = fma(float(d.x), high.y, high_dot);
+    low_dot = fma(float(a.y), low.z, low_dot);
+    high_dot = fma(float(c.y), high.z, high_dot);
+    low_dot = fma(float(b.y), low.w, low_dot);
+    high_dot = fma(float(d.y), high.w, high_dot);
+}
+
+// Bytes 0 and 2 as they are.
+inline half2 plain_bytes(uint bytes, uint exponents) {
+    return as_type<half2>((bytes & 0x00FF00FFu) | exponents) - half2(1024.0h);
+}
+// The same for bytes that are signed: with the first bit turned they are q + 128.
+inline uint get_signed_1024s(uint some) {
+    return opaque(0x64806480u, some);
+}
+inline half2 signed_bytes(uint bytes, uint exponents) {
+    return as_type<half2>((bytes & 0x00FF00FFu) ^ exponents) - half2(1152.0h);
+}

@@ -166,6 +166,7 @@ kernel void prefill_attention_queryblock(device const float *q [[buffer(0)]],
 // A threadgroup of 512 computes one head of one token (attention_spread.h). head_dim is a multiple of
 // 32: prefill_attention_record refuses anything else. For a few tokens, which do not fill a GPU
 // otherwise.
+[[max_total_threads_per_threadgroup(512)]]
 kernel void prefill_attention_spread(device const float *q [[buffer(0)]],
                                      device const float *k_cache [[buffer(1)]],
                                      device const float *v_cache [[buffer(2)]],
@@ -180,12 +181,16 @@ kernel void prefill_attention_spread(device const float *q [[buffer(0)]],
                                      uint thread_index [[thread_index_in_threadgroup]],
                                      uint lane [[thread_index_in_simdgroup]],
                                      uint sg [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float2 found[16];
+    threadgroup float4 largest[4];
+    threadgroup float4 sums[4];
     threadgroup float4 parts[16 * 64];
-    EARLY_LOADS(0); // only the scalars
+    const spread_memory memory = {largest, sums, parts};
     const attention_head h =
         attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
+    if (h.head >= n_kv_heads) // never so, but what follows waits until the head is found
+        return;
+    EARLY_LOADS(0); // only the scalars
     const size_t at = (size_t(group.y) * n_heads + group.x) * head_dim;
-    spread_head(q + at, h, out + at, nullptr, start + group.y + 1, found,
-                (threadgroup float *)parts, thread_index, lane, sg);
+    const spread_keys keys = {start + group.y + 1, start};
+    spread_head<false>(q + at, h, out + at, nullptr, keys, memory, thread_index, lane, sg);
 }

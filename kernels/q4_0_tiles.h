@@ -1,7 +1,38 @@
 // q4_0_tiles: Q4_0 as tiles read it (tiles.h): two threads per row, half a block each, loaded ahead.
 // Needs q4_0_rows.h.
+
+// 8 weights of a block: those of a word of nibbles (few.h).
+struct q4_0_few {
+    typedef block_q4_0 block;
+    struct part {
+        ushort low, high;
+        half d;
+    };
+    static METAL_FUNC part take(device const block_q4_0 *b, uint pair) {
+        device const ushort *q = (device const ushort *)b->qs + 2 * pair;
+        const part p = {q[0], q[1], b->d};
+        return p;
+    }
+    static METAL_FUNC float scale(part p) { return float(p.d); }
+    static METAL_FUNC void decode(part p, uint some, thread float *w) {
+        decode_word(uint(p.low) | uint(p.high) << 16u, some, w);
+    }
+    static METAL_FUNC void decode_word(uint bytes, uint some, thread float *w) {
+        const uint exponents = get_1024s(some);
+        for (uint odd = 0; odd < 2; odd++) {
+            const half2 low = low_nibbles(bytes >> 8u * odd, 8.0h, exponents);
+            const half2 high = high_nibbles_once(bytes >> 8u * odd, 8.0h, exponents);
+            w[odd] = low.x;
+            w[odd + 2] = low.y;
+            w[odd + 4] = high.x;
+            w[odd + 6] = high.y;
+        }
+    }
+};
+
 struct q4_0_tiles {
     typedef block_q4_0 block;
+    typedef q4_0_few few;
     enum : uint { values = 32, lanes = 2 };
     typedef q4_0_half_bits part;
     static METAL_FUNC part fetch(device const block_q4_0 *row, uint step, uint, uint lane) {

@@ -103,6 +103,7 @@ bool qkv_rope_append_record(tape *t, const kernel *k, const qkv_slices *a, const
     launch_bind(l, 5, q, ACCESS_WRITE, ELEM_F32);
     launch_bind(l, 6, a->k_cache, ACCESS_BOTH, ELEM_F32); /* all other rows must survive */
     launch_bind(l, 7, a->v_cache, ACCESS_BOTH, ELEM_F32);
+    l->appends = s->tokens == 1 ? 1u << 6 | 1u << 7 : 0;
     launch_bind(l, 8, freqs, ACCESS_READ, ELEM_F32);
     launch_set_u32(l, 9, s->q_dim);
     launch_set_u32(l, 10, s->kv_dim);

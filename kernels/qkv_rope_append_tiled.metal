@@ -8,6 +8,7 @@ using namespace metal;
 #include "early.h"
 #include "q4_0_rows.h"
 
+#include "few.h"
 #include "q4_0_tiles.h"
 #include "tiles.h"
 
@@ -39,17 +40,19 @@ kernel void qkv_rope_append_tiled(device const float *x [[buffer(0)]],
     const uint all = q_dim + 2 * kv_dim;
     const uint first = group.y * Tile::tokens;
     const uint first_row = group.x * Tile::rows;
-    const uint row = min(first_row + tile.get_decoded(), all - 1);
-    device const block_q4_0 *w = row < q_dim            ? wq + size_t(row) * (in_dim / 32)
-                                 : row < q_dim + kv_dim ? wk + size_t(row - q_dim) * (in_dim / 32)
-                                     : wv + size_t(row - q_dim - kv_dim) * (in_dim / 32);
-    tile.start(w, in_dim);
+    for (uint i = 0; i < Tile::decoded; i++) {
+        const uint row = min(first_row + tile.get_decoded(i), all - 1);
+        device const block_q4_0 *w = row < q_dim ? wq : row < q_dim + kv_dim ? wk : wv;
+        const uint before = row < q_dim ? 0 : row < q_dim + kv_dim ? q_dim : q_dim + kv_dim;
+        tile.row[i] = w + size_t(row - before) * (in_dim / 32);
+    }
+    tile.start(in_dim);
     EARLY_LOADS(1 << 2 | 1 << 3 | 1 << 4);
-    tile.multiply(w, x + size_t(first) * in_dim, norm_w, in_dim, tokens - first);
+    tile.multiply(x + size_t(first) * in_dim, norm_w, in_dim, tokens - first);
     tile.normalise(in_dim, eps);
-    threadgroup const float *sums = tile.show();
+    threadgroup const float *sums = tile.sums.show();
     const uint pairs = Tile::rows / 2;
-    for (uint i = thread_index; i < Tile::tokens * pairs; i += Tile::threads) {
+    for (uint i = thread_index; i < Tile::tokens * pairs; i += Tile::Sums::threads) {
         const uint token = first + i / pairs;
         const uint stacked = first_row + 2 * (i % pairs);
         if (stacked >= all || token >= tokens)
@@ -71,8 +74,8 @@ kernel void qkv_rope_append_tiled(device const float *x [[buffer(0)]],
 
 #define TILED(end, size)                                                                           \
     template [[host_name("qkv_rope_append_q4_0_tiled" end)]] kernel                                \
-        decltype(qkv_rope_append_tiled<typename tile_sizes<q4_0_tiles, true>::size>)               \
-            qkv_rope_append_tiled<typename tile_sizes<q4_0_tiles, true>::size>;
+        decltype(qkv_rope_append_tiled<size##_tile<q4_0_tiles, true>>)               \
+            qkv_rope_append_tiled<size##_tile<q4_0_tiles, true>>;
 TILED("", large)
 TILED("_split", split)
 TILED("_few", few)

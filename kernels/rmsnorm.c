@@ -15,8 +15,6 @@ static const kernel kernels[] = {
     OP_KERNEL("rmsnorm_simdgroup", "simdgroup", "one simdgroup", "rmsnorm.metal", .group = 32,
               .rows = 1),
     OP_KERNEL("rmsnorm_alone", "alone", "one thread", "rmsnorm.metal", .group = 1, .rows = 1),
-    OP_KERNEL("rmsnorm_threadgroup", "threadgroup", "one threadgroup", "rmsnorm.metal",
-              .group = 256, .rows = 1),
     OP_KERNEL("rmsnorm_rows", "rows", "one threadgroup per row, any number of rows",
               "rmsnorm.metal", .group = 256, .rows = 1, .tokens = 1),
     OP_KERNEL("rmsnorm_rows_simdgroup", "rows_simdgroup",
@@ -40,13 +38,17 @@ bool rmsnorm_record(tape *t, const kernel *k, slice x, slice w, slice y, uint32_
         return err_set(e, EXIT_CANNOT, "%s: takes one row, not %u; use rmsnorm_rows", k->name,
                        rows);
     size_t count = size_multiply(rows, dim);
+    bool is_wide = k->rows == 1 && k->group > 32; /* reads float4s where rows are made of them */
+    size_t alignment = is_wide && dim % 4 == 0 ? 16 : sizeof(float);
     const launch_work work = {
         .groups = {rows, 1, 1},
         .threads = k->rows == 0 ? dim : 0,       /* one thread per output */
         .flops = rows * (4 * (uint64_t)dim + 3), /* x*x, +, *inverse, *w; / + rsqrt per row */
         .oracle = rmsnorm_oracle};
-    return RECORD_ARGS(t, k, &work, e, ARG_IN("x", x, count), ARG_IN("w", w, dim),
-                       ARG_OUT("y", y, count), ARG_U32(dim), ARG_F32(eps));
+    return RECORD_ARGS(t, k, &work, e, ARG_BUFFER("x", x, count, ACCESS_READ, ELEM_F32, alignment),
+                       ARG_BUFFER("w", w, dim, ACCESS_READ, ELEM_F32, alignment),
+                       ARG_BUFFER("y", y, count, ACCESS_WRITE, ELEM_F32, alignment), ARG_U32(dim),
+                       ARG_F32(eps));
 }
 
 static bool rmsnorm_accepts(const kernel *k, const shape *s, err *e) {
@@ -83,9 +85,9 @@ static bool rmsnorm_build(kernel_case *c, err *e) {
 }
 
 static const shape shapes[] = {
-    {{1, 1}},   {{1, 3, 1}}, {{1, 31}},     {{1, 32}},   {{1, 33}},    {{1, 255}},   {{1, 256}},
-    {{1, 257}}, {{1, 576}},  {{1, 576, 1}}, {{1, 1536}}, {{1, 4096}},  {{1, 16384}}, {{2, 1}},
-    {{2, 33}},  {{5, 257}},  {{3, 576}},    {{64, 576}}, {{17, 4096}},
+    {{1, 1}},   {{1, 3, 1}}, {{1, 31}},     {{1, 32}},   {{1, 33}},   {{1, 255}},  {{1, 256}},
+    {{1, 257}}, {{1, 576}},  {{1, 576, 1}}, {{1, 1536}}, {{1, 1027}}, {{1, 4096}}, {{1, 16384}},
+    {{2, 1}},   {{2, 33}},   {{5, 257}},    {{3, 576}},  {{64, 576}}, {{3, 1030}}, {{17, 4096}},
 };
 
 OP(rmsnorm, "y = x / sqrt(mean(x^2) + eps) * w", "rows x dim x by_hand", kernels,

@@ -1,10 +1,11 @@
 // rmsnorm: y = x / sqrt(mean(x^2) + eps) * w over a row of dim floats.
 //
 // The variants differ in who computes the sum of squares: every thread for itself, 32 lanes
-// together, a whole threadgroup together; then one threadgroup for each of many rows.
+// together, a whole threadgroup together.
 #include <metal_stdlib>
 using namespace metal;
 
+#include "early.h"
 #include "threadgroup_sum.h"
 
 // One thread per output, which sums the whole row by itself; threadgroups have no role of their
@@ -66,32 +67,49 @@ kernel void rmsnorm_alone(device const float *x [[buffer(0)]],
         y[j] = x[j] * inverse * w[j];
 }
 
-// One threadgroup of 256 does the whole row: simdgroups sum their share, leave it in threadgroup
-// memory, and after one barrier every thread adds up the shares by itself, which is cheaper than a
-// second barrier to distribute the total. Moves as much as rmsnorm_simdgroup.
-kernel void rmsnorm_threadgroup(device const float *x [[buffer(0)]],
-                                device const float *w [[buffer(1)]],
-                                device float *y [[buffer(2)]],
-                                constant uint &dim [[buffer(3)]],
-                                constant float &eps [[buffer(4)]],
-                                uint thread_index [[thread_index_in_threadgroup]],
-                                uint threads [[threads_per_threadgroup]],
-                                uint lane [[thread_index_in_simdgroup]],
-                                uint sg [[simdgroup_index_in_threadgroup]],
-                                uint sg_count [[simdgroups_per_threadgroup]]) {
-    threadgroup float partial[32];
+inline float square(float v) {
+    return v * v;
+}
+inline float square(float4 v) {
+    return dot(v, v);
+}
+
+// A row of `count` values or float4s by 256 threads.
+template <typename V>
+inline void rmsnorm_row(device const V *x, device const V *w, device V *y, uint count, uint dim,
+                        float eps, threadgroup float *partial, uint thread_index, uint lane,
+                        uint sg) {
+    constexpr uint threads = 256;
+    constexpr uint held = 4;
+    V weights[held] = {};
+    V values[held] = {};
+    for (uint i = 0; i < held; i++)
+        if (threads * i < count)
+            weights[i] = w[min(thread_index + threads * i, count - 1)];
+    EARLY_LOADS(1 << 1);
+    for (uint i = 0; i < held; i++)
+        if (threads * i < count)
+            values[i] = x[min(thread_index + threads * i, count - 1)];
     float squares = 0.0f;
-    for (uint i = thread_index; i < dim; i += threads)
-        squares += x[i] * x[i];
-    squares = threadgroup_sum(squares, partial, lane, sg, sg_count);
+    for (uint i = 0; i < held; i++)
+        squares += thread_index + threads * i < count ? square(values[i]) : 0.0f;
+    for (uint i = thread_index + threads * held; i < count; i += threads)
+        squares += square(x[i]);
+    squares = threadgroup_sum(squares, partial, lane, sg, threads / 32);
     const float inverse = rsqrt(squares / float(dim) + eps);
-    for (uint i = thread_index; i < dim; i += threads)
+    for (uint i = 0; i < held; i++)
+        if (thread_index + threads * i < count)
+            y[thread_index + threads * i] = values[i] * inverse * weights[i];
+    for (uint i = thread_index + threads * held; i < count; i += threads)
         y[i] = x[i] * inverse * w[i];
 }
 
-// One threadgroup per row of x (rows, dim), which works as rmsnorm_threadgroup does on its only
-// row. It exists for prefill, where one launch normalises all tokens: w is read by every row and
-// stays in cache.
+// One threadgroup of 256 per row of x (rows, dim), of any number of rows: w is read by every row
+// and stays in cache. A thread holds up to 4 values, or 4 float4s where a row is made of them, from
+// the sum of squares to the result: rows of up to 1024 or 4096 are read once, all of it under way
+// together; of longer ones the rest is read twice. Simdgroups leave their sums in threadgroup
+// memory, and after one barrier every thread adds them up by itself, which is cheaper than a second
+// barrier to distribute the total.
 kernel void rmsnorm_rows(device const float *x [[buffer(0)]],
                          device const float *w [[buffer(1)]],
                          device float *y [[buffer(2)]],
@@ -99,20 +117,16 @@ kernel void rmsnorm_rows(device const float *x [[buffer(0)]],
                          constant float &eps [[buffer(4)]],
                          uint row [[threadgroup_position_in_grid]],
                          uint thread_index [[thread_index_in_threadgroup]],
-                         uint threads [[threads_per_threadgroup]],
                          uint lane [[thread_index_in_simdgroup]],
-                         uint sg [[simdgroup_index_in_threadgroup]],
-                         uint sg_count [[simdgroups_per_threadgroup]]) {
-    threadgroup float partial[32];
-    device const float *x_row = x + size_t(row) * dim;
-    device float *y_row = y + size_t(row) * dim;
-    float squares = 0.0f;
-    for (uint i = thread_index; i < dim; i += threads)
-        squares += x_row[i] * x_row[i];
-    squares = threadgroup_sum(squares, partial, lane, sg, sg_count);
-    const float inverse = rsqrt(squares / float(dim) + eps);
-    for (uint i = thread_index; i < dim; i += threads)
-        y_row[i] = x_row[i] * inverse * w[i];
+                         uint sg [[simdgroup_index_in_threadgroup]]) {
+    threadgroup float partial[8];
+    const size_t first = size_t(row) * dim;
+    if (dim % 4 == 0)
+        rmsnorm_row((device const float4 *)(x + first), (device const float4 *)w,
+                    (device float4 *)(y + first), dim / 4, dim, eps, partial, thread_index, lane,
+                    sg);
+    else
+        rmsnorm_row(x + first, w, y + first, dim, dim, eps, partial, thread_index, lane, sg);
 }
 
 // The same with one simdgroup per threadgroup, which works as rmsnorm_simdgroup does on its only

@@ -2,6 +2,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "early.h"
+
 // A thread rotates one pair of one head by pos * theta^(-2p / head_dim); threadgroups have no role
 // of their own. Moves 8 bytes in and 8 out per pair. It uses the precise forms of sin, cos and pow:
 // the angle reaches the thousands, where the fast ones are wrong in the first digits. pos is
@@ -16,11 +18,13 @@ kernel void rope_apply(device float *qk [[buffer(0)]],
     if (i >= heads * pairs)
         return;
     const uint p = i % pairs;
-    const float angle = float(pos) * precise::pow(theta, -2.0f * float(p) / float(head_dim));
+    const float frequency = precise::pow(theta, -2.0f * float(p) / float(head_dim));
+    EARLY_LOADS(0); // only the scalars
+    const float a = qk[2 * i]; // under way while the angle is computed
+    const float b = qk[2 * i + 1];
+    const float angle = float(pos) * frequency;
     const float c = precise::cos(angle);
     const float s = precise::sin(angle);
-    const float a = qk[2 * i];
-    const float b = qk[2 * i + 1];
     qk[2 * i] = a * c - b * s;
     qk[2 * i + 1] = a * s + b * c;
 }

@@ -2,6 +2,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "early.h"
+
 // A thread rotates one pair of one head, as in rope_apply: the first nq * head_dim / 2 threads
 // those of q, the next nk * head_dim / 2 those of k, the rest of the last threadgroup none. Moves 8
 // bytes in and 8 out per pair. It exists because two launches of a microsecond each, to move a few
@@ -19,12 +21,14 @@ kernel void rope_apply_dual(device float *q [[buffer(0)]],
     if (i >= q_pairs + nk * pairs)
         return;
     const uint p = i % pairs;
-    const float angle = float(pos) * precise::pow(theta, -2.0f * float(p) / float(head_dim));
+    const float frequency = precise::pow(theta, -2.0f * float(p) / float(head_dim));
+    EARLY_LOADS(0); // only the scalars
+    device float *pair = i < q_pairs ? q + 2 * i : k + 2 * (i - q_pairs);
+    const float a = pair[0]; // under way while the angle is computed
+    const float b = pair[1];
+    const float angle = float(pos) * frequency;
     const float c = precise::cos(angle);
     const float s = precise::sin(angle);
-    device float *pair = i < q_pairs ? q + 2 * i : k + 2 * (i - q_pairs);
-    const float a = pair[0];
-    const float b = pair[1];
     pair[0] = a * c - b * s;
     pair[1] = a * s + b * c;
 }

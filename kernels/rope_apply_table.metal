@@ -3,12 +3,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-inline void rotate(device float *pair, float c, float s) {
-    const float a = pair[0];
-    const float b = pair[1];
-    pair[0] = a * c - b * s;
-    pair[1] = a * s + b * c;
-}
+#include "early.h"
 
 // A thread rotates one pair of one head of one token, as in rope_apply_tokens, and reads its
 // frequency instead of computing it. Moves 8 bytes in and 8 out per pair; the table stays in cache.
@@ -30,9 +25,24 @@ kernel void rope_apply_table(device float *q [[buffer(0)]],
     if (token >= n_tokens)
         return;
     const uint j = i % (q_pairs + k_pairs); // of this token
-    const float angle = float(pos + token) * freqs[j % pairs];
-    rotate(j < q_pairs ? q + 2 * (token * q_pairs + j) : k + 2 * (token * k_pairs + j - q_pairs),
-           precise::cos(angle), precise::sin(angle));
+    const float frequency = freqs[j % pairs];
+    EARLY_LOADS(1 << 6);
+    device float *pair =
+        j < q_pairs ? q + 2 * (token * q_pairs + j) : k + 2 * (token * k_pairs + j - q_pairs);
+    const float a = pair[0]; // under way while the angle is computed
+    const float b = pair[1];
+    const float angle = float(pos + token) * frequency;
+    const float c = precise::cos(angle);
+    const float s = precise::sin(angle);
+    pair[0] = a * c - b * s;
+    pair[1] = a * s + b * c;
+}
+
+inline void rotate(device float *pair, float c, float s) {
+    const float a = pair[0];
+    const float b = pair[1];
+    pair[0] = a * c - b * s;
+    pair[1] = a * s + b * c;
 }
 
 // A thread rotates the same pair of all heads of one token, so that its sine and cosine are computed

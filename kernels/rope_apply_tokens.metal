@@ -3,6 +3,8 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "early.h"
+
 // A thread rotates one pair of one head of one token, as in rope_apply: those of q and then those
 // of k, token after token; the rest of the last threadgroup none. Moves 8 bytes in and 8 out per
 // pair. It exists for prefill, where rope_apply_dual would be launched for every token.
@@ -23,14 +25,15 @@ kernel void rope_apply_tokens(device float *q [[buffer(0)]],
         return;
     const uint j = i % (q_pairs + k_pairs); // of this token
     const uint p = j % pairs;
-    const float angle =
-        float(pos + token) * precise::pow(theta, -2.0f * float(p) / float(head_dim));
-    const float c = precise::cos(angle);
-    const float s = precise::sin(angle);
+    const float frequency = precise::pow(theta, -2.0f * float(p) / float(head_dim));
+    EARLY_LOADS(0); // only the scalars
     device float *pair =
         j < q_pairs ? q + 2 * (token * q_pairs + j) : k + 2 * (token * k_pairs + j - q_pairs);
-    const float a = pair[0];
+    const float a = pair[0]; // under way while the angle is computed
     const float b = pair[1];
+    const float angle = float(pos + token) * frequency;
+    const float c = precise::cos(angle);
+    const float s = precise::sin(angle);
     pair[0] = a * c - b * s;
     pair[1] = a * s + b * c;
 }

@@ -10,7 +10,7 @@
 /* What one launch left in its smallest output. */
 typedef struct {
     const char *part;   /* "layer 3" */
-    const char *kernel; /* "rmsnorm_threadgroup" */
+    const char *kernel; /* "rmsnorm_rows" */
     const char *output; /* "normed" */
     size_t index, count;
     size_t elements, bad_numbers; /* NaN and infinities */

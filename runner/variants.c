@@ -66,14 +66,14 @@ static const kernel *rule_product(const device_facts *d, const choice *c, err *e
     return pick_product(c->op, d, c->format, c->accumulates, dim[0], dim[1], dim[2], e);
 }
 
-/* A whole threadgroup for a row pays where its simdgroups run side by side. On the software device a
- * sum over lanes costs as much as the row. */
+/* A whole threadgroup for a row pays where its simdgroups run side by side, for one row as for
+ * many. On the software device a sum over lanes costs as much as the row. */
 static const kernel *rule_rmsnorm(const device_facts *d, const choice *c, err *e) {
     uint32_t tokens = c->shape.dim[0];
     (void)e;
     if (d->emulated)
         return find_variant(&rmsnorm_op, tokens == 1 ? "alone" : "rows_simdgroup");
-    return find_variant(&rmsnorm_op, tokens == 1 ? "threadgroup" : "rows");
+    return find_variant(&rmsnorm_op, "rows");
 }
 
 /* Many simdgroups for a head pay when there are many keys and simdgroups run side by side. */

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-KERNELS = ["rmsnorm_simdgroup", "rmsnorm_threadgroup", "ffn_silu", "rope_apply_dual", "compute_fma"]
+KERNELS = ["rmsnorm_simdgroup", "rmsnorm_rows", "ffn_silu", "rope_apply_dual", "compute_fma"]
 SHAPES = ["--shape", "all"]
 FINE = (0, 1, 2, 3, 4, 5)  # the documented ways to end, without a signal
 

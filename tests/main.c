@@ -56,6 +56,7 @@
     X(timing_suite)                                                                                \
     X(subject_suite)                                                                               \
     X(tape_suite)                                                                                  \
+    X(tape_early_suite)                                                                            \
     X(check_suite)                                                                                 \
     X(threads_suite)                                                                               \
     X(simd_suite)                                                                                  \

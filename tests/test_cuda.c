@@ -128,15 +128,22 @@ TEST the_host_learns_sizes_and_threadgroup_memory_from_the_ptx(void) {
 TEST the_host_learns_from_the_ptx_what_a_kernel_loads_early(void) {
     NEEDS_COMPILER();
     msl_signature s;
-    uint32_t buffers = 0;
+    uint32_t buffers = 0, caches = 1;
     char *ptx = compile("tests/kernels/tape.metal", "copy_early", &s);
     ASSERTm(e.text, ptx);
-    ASSERT(ptx_find_early_loads(ptx, &buffers));
+    ASSERT(ptx_find_early_loads(ptx, &buffers, &caches));
     ASSERT_EQ_FMT(1u, buffers, "%u");
+    ASSERT_EQ_FMT(0u, caches, "%u");
+    free(ptx);
+    ptx = compile("kernels/decode_attention.metal", "decode_attention_spread", &s);
+    ASSERTm(e.text, ptx);
+    ASSERT(ptx_find_early_loads(ptx, &buffers, &caches));
+    ASSERT_EQ_FMT(0u, buffers, "%u");
+    ASSERT_EQ_FMT(1u << 1 | 1u << 2, caches, "%u");
     free(ptx);
     ptx = compile("tests/kernels/tape.metal", "advance", &s);
     ASSERTm(e.text, ptx);
-    ASSERT_FALSE(ptx_find_early_loads(ptx, &buffers));
+    ASSERT_FALSE(ptx_find_early_loads(ptx, &buffers, &caches));
     free(ptx);
     PASS();
 }

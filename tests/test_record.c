@@ -96,7 +96,7 @@ TEST vectors_that_are_short_or_badly_aligned_are_refused(void) {
 
 TEST only_the_kernel_for_many_rows_takes_many_rows(void) {
     slice x = take(0, 8 * 64);
-    for (size_t k = 0; k < 3; k++)
+    for (size_t k = 0; k < 2; k++)
         ASSERT_REFUSED(rmsnorm_record(nowhere, &rmsnorm_op.kernels[k], x, x, x, 2, 64, 1e-5f, &e),
                        rmsnorm_op.kernels[k].name, "rmsnorm_rows");
     PASS();

@@ -136,36 +136,6 @@ TEST a_tape_can_be_cleared_and_recorded_again(void) {
     PASS();
 }
 
-/* fill_late writes what copy_early loads early: its buffer, or its scalar, which is element 1. */
-TEST what_is_loaded_early_is_what_launches_before_it_wrote(bool is_scalar) {
-    float threes[N];
-    err e;
-    for (int i = 0; i < N; i++)
-        threes[i] = 3;
-    ASSERT(support_get_library());
-    slice from = support_buffer(threes, sizeof threes), to = support_buffer(threes, sizeof threes),
-          scale = support_buffer(threes, sizeof threes);
-    tape *t = tape_new(support_get_library());
-    launch *l = tape_add(t, "tape.metal", "fill_late", &e);
-    ASSERT(l);
-    launch_bind(l, 0, is_scalar ? scale : from, ACCESS_WRITE, ELEM_F32);
-    launch_set_u32(l, 1, 2000);
-    launch_set_threads(l, (size3){N, 1, 1}, (size3){32, 1, 1});
-    l = tape_add(t, "tape.metal", "copy_early", &e);
-    ASSERT(l);
-    launch_bind(l, 0, from, ACCESS_READ, ELEM_F32);
-    launch_bind(l, 1, to, ACCESS_WRITE, ELEM_F32);
-    launch_bind(l, 2, slice_part(scale.buffer, scale.offset + 4, 4), ACCESS_READ, ELEM_F32);
-    launch_set_threads(l, (size3){N, 1, 1}, (size3){32, 1, 1});
-    ASSERT(tape_play(t, PLAY_WHOLE, NULL, NULL, &e));
-    const float *found = support_read(to);
-    for (int i = 0; i < N; i++)
-        ASSERT_EQ_FMT(is_scalar ? 3.0 : 3.0 * i, (double)found[i], "%g");
-    tape_free(t);
-    support_end();
-    PASS();
-}
-
 /* Whatever a device prepared for the first play, the second must see the launch as it is then. */
 TEST launches_that_change_between_plays_are_played_as_they_are(play_order order) {
     const float zeros[N] = {0};
@@ -480,8 +450,6 @@ SUITE(tape_suite) {
     for (int order = ORDER_SERIAL; order <= ORDER_CONCURRENT; order++)
         for (int mode = PLAY_WHOLE; mode <= PLAY_LAUNCHES; mode++)
             RUN_TESTp(every_way_to_play_gives_the_same_result, (play_mode)mode, (play_order)order);
-    RUN_TESTp(what_is_loaded_early_is_what_launches_before_it_wrote, false);
-    RUN_TESTp(what_is_loaded_early_is_what_launches_before_it_wrote, true);
     RUN_TEST(a_sampled_play_gives_a_time_for_each_launch_and_says_how);
     RUN_TEST(several_plays_can_be_in_flight_and_finish_in_order);
     RUN_TEST(a_tape_can_be_cleared_and_recorded_again);

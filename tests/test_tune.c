@@ -192,9 +192,9 @@ TEST a_table_is_written_in_one_order_and_read_back(void) {
     }
     ASSERT(back->items[0].ns == t->items[0].ns && isnan(back->items[1].ns));
     ASSERT(back->items[1].gain == t->items[1].gain);
-    put(back, "rmsnorm 1x64", "rmsnorm_threadgroup"); /* in place of the other */
+    put(back, "rmsnorm 1x64", "rmsnorm_rows"); /* in place of the other */
     ASSERT_EQ(2, back->count);
-    ASSERT_STR_EQ("rmsnorm_threadgroup", find(back, "rmsnorm 1x64"));
+    ASSERT_STR_EQ("rmsnorm_rows", find(back, "rmsnorm 1x64"));
     tuned_free(back);
     tuned_free(other);
     tuned_free(t);
@@ -237,8 +237,8 @@ TEST a_table_that_is_not_right_is_answered_with_file_and_line(void) {
         ASSERT_EQ(EXIT_USAGE, e.code);
     }
     size_t lost = 0;
-    tuned *t = read_text(HEAD "matvec,q4_0,no,96x64x1,gone\nrmsnorm,,no,1x64,rmsnorm_threadgroup\n",
-                         &lost);
+    tuned *t =
+        read_text(HEAD "matvec,q4_0,no,96x64x1,gone\nrmsnorm,,no,1x64,rmsnorm_rows\n", &lost);
     ASSERT_OK(t);
     ASSERT_EQ(1, lost);
     ASSERT_EQ(1, t->count);

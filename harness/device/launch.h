@@ -90,7 +90,8 @@ struct launch {
     size3 group;           /* threads per threadgroup */
     bool grid_is_threads;  /* dispatchThreads: groups at the edge are smaller */
     uint32_t may_overread; /* a bit per index: loads past the end of that binding are no findings */
-    bool barrier_before;   /* concurrent tapes: wait for everything recorded before */
+    uint32_t appends;    /* a bit per index: of that cache it writes only the newest token's row */
+    bool barrier_before; /* concurrent tapes: wait for everything recorded before */
     uint64_t
         bytes; /* must be moved between memory and the kernel: each input once, each output once */
     uint64_t flops; /* must be done: a multiply-add counts 2 */

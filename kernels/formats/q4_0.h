@@ -3,6 +3,7 @@
 // A block is 32 weights in 18 bytes: a half scale d, then 16 bytes. The low nibble of byte j is
 // weight j, the high nibble weight j + 16; nibble n stands for (n - 8) * d. Blocks are only 2-byte
 // aligned, so nothing wider than a ushort may be loaded from one. x must be 16-byte aligned.
+#include "../nibbles.h"
 
 struct block_q4_0 {
     half d;
@@ -80,6 +81,57 @@ struct q4_0 {
         device const block_q4_0 *b = table + i / 32;
         const uint n = b->qs[i % 16] >> (4u * uint(i % 32 / 16)) & 15u;
         return (float(n) - 8.0f) * float(b->d);
+    }
+};
+
+// For matvec_stream.h: a lane takes two blocks, 9 words. The words of the first one are half a word
+// off: its first two bytes and its last two make one word, which comes first. The values of x are
+// in the order of the words.
+struct q4_0_runs {
+    typedef block_q4_0 block;
+    enum : uint { columns = 2048, quads = 72, rows = 4, words = 9, kept = 0, spans = 2, x_quads = 544 };
+
+    static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *, uint lane,
+                                thread uint *run) {
+        for (uint i = 0; i < 9; i++)
+            run[i] = ((threadgroup const uint *)copy)[9 * lane + i];
+    }
+
+    // Of the first block of two, 16 values are moved by two places.
+    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint at) {
+        const uint shift = at % 16 < 8 ? 1 : 0;
+        threadgroup float2 *sixteen = (threadgroup float2 *)(to + at / 16 * 17 + at % 16 / 4 * 4);
+        const uint first = 2 * (at % 4) + shift;
+        sixteen[first] = v.xy;
+        sixteen[(first + 1) % 8] = v.zw;
+    }
+
+    static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
+                               threadgroup const float4 *x, uint lane, uint left, uint some,
+                               thread float *sums) {
+        if (lane * 64 >= left)
+            return;
+        const uint exponents = get_1024s(some);
+        threadgroup const float4 *v = x + 17 * lane;
+        for (uint block = 0; block < 2; block++) {
+            float low_dots[rows] = {};
+            float high_dots[rows] = {};
+            for (uint i = 0; i < 4; i++) {
+                const float4 low = v[8 * block + i];
+                const float4 high = v[8 * block + i + 4];
+                for (uint r = 0; r < rows; r++) {
+                    thread const uint *run = runs + r * words;
+                    const uint split = (run[0] & 0xFFFF0000u) | (run[4] & 0xFFFFu);
+                    add_nibbles(block == 0 && i == 0 ? split : run[4 * block + i + block], 8.0h,
+                                exponents, low, high, low_dots[r], high_dots[r]);
+                }
+            }
+            for (uint r = 0; r < rows; r++) {
+                const uint bits = block == 0 ? runs[r * words] : runs[r * words + 4] >> 16u;
+                sums[r] += float(as_type<half>(ushort(bits))) *
+                           fma(high_dots[r], 0.0625f, low_dots[r]);
+            }
+        }
     }
 };
 

@@ -100,6 +100,73 @@ struct q4_k_parts {
     }
 };
 
+// For matvec_stream.h: a lane takes a quarter of a block: 32 bytes, whose low nibbles are one part
+// of 32 weights and whose high nibbles are the next. Scales stay in threadgroup memory.
+struct q4_k_runs {
+    typedef block_q4_k block;
+    enum : uint { columns = 2048, quads = 72, rows = 4, words = 8, kept = 8, spans = 2, x_quads = 544 };
+
+    static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *heads, uint lane,
+                                thread uint *run) {
+        if (lane < 8)
+            heads[lane] = copy[9 * lane];
+        for (uint i = 0; i < 2; i++) {
+            const uint4 n = copy[lane / 4 * 9 + 1 + lane % 4 * 2 + i];
+            run[4 * i] = n.x;
+            run[4 * i + 1] = n.y;
+            run[4 * i + 2] = n.z;
+            run[4 * i + 3] = n.w;
+        }
+    }
+
+    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint at) {
+        to[at / 16 * 17 + at % 16] = v;
+    }
+
+    // As bytes: the scale of a lane's first part and of its second, and their minima.
+    static METAL_FUNC uint get_scales(uint4 head, uint lane) {
+        const uint4 own = head >> (lane % 2 * 16u);
+        const uint six = (own.y & 0xFFFFu) | own.z << 16u; // and upper bits of later parts
+        const uint lower = (own.w & 0x0F0Fu) | (own.w & 0xF0F0u) << 12u;
+        const uint early = six & 0x3F3F3F3Fu;
+        const uint late = lower | (six >> 2u & 0x30303030u);
+        const uint is_late = 0u - lane % 4 / 2; // all bits: no branch
+        return (early & ~is_late) | (late & is_late);
+    }
+
+    static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *heads,
+                               threadgroup const float4 *x, uint lane, uint left, uint some,
+                               thread float *sums) {
+        if (lane * 64 >= left)
+            return;
+        const uint exponents = get_1024s(some);
+        threadgroup const float4 *v = x + 17 * lane;
+        float low_dots[rows] = {};
+        float high_dots[rows] = {};
+        float low_total = 0.0f;
+        float high_total = 0.0f;
+        for (uint i = 0; i < 8; i++) {
+            const float4 low = v[i];
+            const float4 high = v[8 + i];
+            low_total += (low.x + low.y) + (low.z + low.w);
+            high_total += (high.x + high.y) + (high.z + high.w);
+            for (uint r = 0; r < rows; r++)
+                add_nibbles(runs[r * words + i], 0.0h, exponents, low, high, low_dots[r],
+                            high_dots[r]);
+        }
+        for (uint r = 0; r < rows; r++) {
+            const uint4 head = heads[r * kept + lane / 4];
+            const uint bytes = get_scales(head, lane);
+            const half2 d = as_type<half2>(head.x);
+            const half2 first = plain_bytes(bytes, exponents); // scale and minimum
+            const half2 second = plain_bytes(bytes >> 8u, exponents);
+            sums[r] += float(d.x) * (float(first.x) * low_dots[r] +
+                                     float(second.x) * (0.0625f * high_dots[r])) -
+                       float(d.y) * (float(first.y) * low_total + float(second.y) * high_total);
+        }
+    }
+};
+
 // For tiles.h: two threads per row, 16 weights of a part each.
 struct q4_k_tiles {
     typedef block_q4_k block;

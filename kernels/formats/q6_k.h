@@ -5,7 +5,7 @@
 // pairs of bits; its weights l, l + 32, l + 64 and l + 96 have their upper bits in byte l, from the
 // lowest up, and their lower ones in bytes l and l + 32: low nibbles for the first two, high
 // nibbles for the others. Blocks are only 2-byte aligned.
-#include "../opaque.h"
+#include "../nibbles.h"
 
 struct block_q6_k {
     uchar ql[128];
@@ -106,6 +106,94 @@ struct q6_k_parts {
                    dot_bytes((odd >> 4u & 0x0F0F0F0Fu) | (high >> 2u & 0x30303030u), x.v[3], e));
         const float4 scaled = dots * float4(w.scales[0], w.scales[1], w.scales[2], w.scales[3]);
         return float(w.d) * ((scaled.x + scaled.y) + (scaled.z + scaled.w));
+    }
+};
+
+// For matvec_stream.h: a lane takes 16 bytes of half of half a block, which are 16 weights of each
+// of its quarters. Every other block is half a word off.
+struct q6_k_runs {
+    typedef block_q6_k block;
+    enum : uint { columns = 2048, quads = 105, rows = 2, words = 14, kept = 0, spans = 2, x_quads = 528 };
+
+    // Words from a byte of the copy on, which is a multiple of 2.
+    template <uint N>
+    static METAL_FUNC void take_words(threadgroup const uint4 *copy, uint byte, thread uint *to) {
+        threadgroup const uint *from = (threadgroup const uint *)copy + byte / 4;
+        const uint shift = byte % 4 * 8;
+        uint all[N + 1];
+        for (uint i = 0; i < N + 1; i++)
+            all[i] = from[i];
+        for (uint i = 0; i < N; i++)
+            to[i] = uint((ulong(all[i + 1]) << 32u | all[i]) >> shift);
+    }
+
+    // Lower bits of quarters 0 and 2, those of 1 and 3, upper bits; the four scales as bytes; d.
+    static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *, uint lane,
+                                thread uint *run) {
+        const uint first = 210 * (lane / 4);
+        const uint half_block = lane % 4 / 2;
+        const uint low = first + 64 * half_block + 16 * (lane % 2);
+        take_words<4>(copy, low, run);
+        take_words<4>(copy, low + 32, run + 4);
+        take_words<4>(copy, first + 128 + 32 * half_block + 16 * (lane % 2), run + 8);
+        uint scales[2]; // of both lanes that share them
+        take_words<2>(copy, first + 192 + 8 * half_block, scales);
+        const uint shift = lane % 2 * 8;
+        run[12] = (scales[0] >> shift & 0x00FF00FFu) | (scales[1] >> shift & 0x00FF00FFu) << 8u;
+        run[13] = ((threadgroup const ushort *)copy)[(first + 208) / 2];
+    }
+
+    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint at) {
+        to[at + at / 32] = v;
+    }
+
+    // 6 bits of bytes 0 and 2: n - 32 where they are the first ones of a byte, with the lower four
+    // in `low` and the upper two in `high`; 16 times that where they begin with its fifth.
+    static METAL_FUNC half2 join_low(uint low, uint high, uint exponents) {
+        return as_type<half2>((low & 0x000F000Fu) | exponents | (high & 0x00300030u)) -
+               half2(1056.0h);
+    }
+    static METAL_FUNC half2 join_high(uint low, uint high, uint exponents) {
+        return as_type<half2>((low & 0x00F000F0u) | exponents | (high & 0x03000300u)) -
+               half2(1536.0h);
+    }
+
+    static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
+                               threadgroup const float4 *x, uint lane, uint left, uint some,
+                               thread float *sums) {
+        if (lane * 64 >= left)
+            return;
+        const uint exponents = get_1024s(some);
+        threadgroup const float4 *v = x + lane / 4 * 66 + lane % 4 / 2 * 33 + lane % 2 * 4;
+        float dots[rows][4] = {};
+        for (uint i = 0; i < 4; i++) {
+            const float4 values[4] = {v[i], v[8 + i], v[16 + i], v[24 + i]};
+            for (uint r = 0; r < rows; r++) {
+                thread const uint *run = runs + r * words;
+                const uint even = run[i], odd = run[4 + i], high = run[8 + i];
+                for (uint byte = 0; byte < 2; byte++) { // and the one after the next
+                    const uint a = even >> (8 * byte), b = odd >> (8 * byte);
+                    const uint up4 = byte == 0 ? high << 4u : high >> 4u;
+                    const uint up2 = byte == 0 ? high << 2u : high >> 6u;
+                    const half2 w[4] = {
+                        join_low(a, up4, exponents), join_low(b, up2, exponents),
+                        join_high(a, up4, exponents), join_high(b, up2, exponents)};
+                    for (uint q = 0; q < 4; q++) {
+                        dots[r][q] = fma(float(w[q].x), values[q][byte], dots[r][q]);
+                        dots[r][q] = fma(float(w[q].y), values[q][byte + 2], dots[r][q]);
+                    }
+                }
+            }
+        }
+        const uint signs = get_signed_1024s(some);
+        for (uint r = 0; r < rows; r++) {
+            const uint bytes = runs[r * words + 12];
+            const half2 first = signed_bytes(bytes, signs);
+            const half2 second = signed_bytes(bytes >> 8u, signs);
+            const float d = float(as_type<half>(ushort(runs[r * words + 13])));
+            sums[r] += d * ((float(first.x) * dots[r][0] + float(first.y) * dots[r][1]) +
+                            0.0625f * (float(second.x) * dots[r][2] + float(second.y) * dots[r][3]));
+        }
     }
 };
 

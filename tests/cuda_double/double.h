@@ -45,6 +45,7 @@ typedef enum {
     OP_MADC,
     OP_MAX,
     OP_MIN,
+    OP_MMA,
     OP_MOV,
     OP_MUL,
     OP_NEG,
@@ -73,7 +74,7 @@ typedef enum {
 } ptx_op;
 
 typedef struct {
-    char kind; /* u, s, f, b, p (predicate), x (bfloat) */
+    char kind; /* u, s, f, b, p (predicate), x (bfloat), h (two halves) */
     uint8_t bits;
 } ptx_type;
 
@@ -87,7 +88,7 @@ typedef struct {
     int64_t value;  /* or what is added to the address in it */
 } ptx_arg;
 
-enum { PTX_ARGS = 12 };
+enum { PTX_ARGS = 14 };
 
 typedef enum { ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP } ptx_rounding;
 

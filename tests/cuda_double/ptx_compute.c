@@ -120,6 +120,14 @@ static uint64_t compute_float(const ptx_insn *i, const uint64_t *v) {
     return from_float(r, i->type);
 }
 
+static uint64_t compute_halves(const ptx_insn *i, const uint64_t *v) {
+    ptx_insn one = *i;
+    one.type = (ptx_type){'f', 16};
+    uint64_t low[3] = {v[0] & 0xFFFF, v[1] & 0xFFFF, v[2] & 0xFFFF};
+    uint64_t high[3] = {v[0] >> 16 & 0xFFFF, v[1] >> 16 & 0xFFFF, v[2] >> 16 & 0xFFFF};
+    return compute_float(&one, high) << 16 | compute_float(&one, low);
+}
+
 static uint64_t multiply_high(uint64_t a, uint64_t b, ptx_type t) {
     __extension__ typedef __int128 wide;
     __extension__ typedef unsigned __int128 unsigned_wide;
@@ -380,6 +388,8 @@ uint64_t ptx_compute(const ptx_insn *i, ptx_thread *t, const uint64_t *v) {
     }
     if (has_carry(i))
         return compute_carry(i, t, v);
+    if (i->type.kind == 'h')
+        return compute_halves(i, v);
     return mask(is_float(i->type) ? compute_float(i, v) : compute_integer(i, v),
                 i->is_wide ? 2u * i->type.bits : i->type.bits);
 }

@@ -13,7 +13,7 @@ static const char *const op_names[OP_COUNT] = {
     "abs", "activemask", "add",   "addc", "and",  "atom",     "bar",  "bar.warp", "bfe",
     "bfi", "bra",        "brev",  "brx",  "clz",  "copysign", "cos",  "cvt",      "cvta",
     "div", "ex2",        "fence", "fma",  "ld",   "lg2",      "mad",  "madc",     "max",
-    "min", "mov",        "mul",   "neg",  "not",  "or",       "popc", "prmt",     "rcp",
+    "min", "mma", "mov",        "mul",   "neg",  "not",  "or",       "popc", "prmt",     "rcp",
     "rem", "ret",        "rsqrt", "selp", "setp", "shf",      "shfl", "shl",      "shr",
     "sin", "sqrt",       "st",    "sub",  "subc", "vote",     "xor"};
 
@@ -31,6 +31,8 @@ static bool read_type(const char *word, ptx_type *t) {
         *t = (ptx_type){'p', 1};
     else if (strcmp(word, "bf16") == 0)
         *t = (ptx_type){'x', 16};
+    else if (strcmp(word, "f16x2") == 0)
+        *t = (ptx_type){'h', 32};
     else if (strchr("usfb", word[0]) && isdigit((unsigned char)word[1]) && atoi(word + 1) <= 64)
         *t = (ptx_type){word[0], (uint8_t)atoi(word + 1)};
     else
@@ -99,6 +101,13 @@ static void read_opcode(parser *p, ptx_insn *i, char *opcode) {
     bool is_warp = strcmp(word, "bar") == 0 && strncmp(rest, "warp", 4) == 0;
     if (is_warp || strcmp(word, "membar") == 0 || strcmp(word, "griddepcontrol") == 0) {
         i->op = is_warp ? OP_BARWARP : OP_FENCE;
+        return;
+    }
+    if (strcmp(word, "mma") == 0) {
+        static const char *const known = "sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32";
+        if (strcmp(rest, known) != 0)
+            ptx_fail(p, "of mma, only %s is known", known);
+        i->op = OP_MMA;
         return;
     }
     if (!find_op(word, &i->op)) {

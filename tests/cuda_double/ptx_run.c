@@ -2,7 +2,7 @@
  *
  * The lanes of a warp run one after the other, each until it stops where lanes meet: activemask, an
  * exchange, a vote, a barrier. Lanes that stopped at an exchange go on when all of its mask that have
- * not ended are there. Where none can, the lanes at the earliest activemask are those that are active
+ * not ended are there, a product only when all lanes are. Where none can, the lanes at the earliest activemask are those that are active
  * there: lanes before it may still join those after it, not the other way round. */
 #include <assert.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static const ptx_insn *find_insn(const run *r, const ptx_thread *t) {
 
 static bool is_meeting(ptx_op op) {
     return op == OP_ACTIVEMASK || op == OP_SHFL || op == OP_VOTE || op == OP_BARWARP ||
-           op == OP_BAR;
+           op == OP_BAR || op == OP_MMA;
 }
 
 static bool is_off(const run *r, const ptx_thread *t, const ptx_insn *i) {
@@ -103,6 +103,42 @@ static void vote(run *r, ptx_thread *lanes, uint32_t count, const ptx_insn *i, u
             lanes[n].registers[i->args[0].index] = yes;
 }
 
+/* The float of an operand, of which a tensor core takes the upper 19 bits; c and d are whole. */
+static float read_factor(run *r, const ptx_thread *t, const ptx_arg *a, uint32_t kept) {
+    uint32_t bits = (uint32_t)ptx_read(&r->block, t, a) & kept;
+    float v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
+/* d = a b + c of 16 x 8 and 8 x 8 floats: operands are 4 of d, 4 of a, 2 of b, 4 of c. A lane has rows
+ * lane / 4 and 8 after it; columns lane % 4 and 4 after it of a, which are its rows of b, in column
+ * lane / 4; columns 2 * (lane % 4) and the next of c and d. */
+static void multiply(run *r, ptx_thread *lanes, const ptx_insn *i) {
+    const uint32_t all = UINT32_MAX, upper = 0xFFFFE000u;
+    float a[16][8], b[8][8];
+    double d[16][8];
+    for (uint32_t n = 0; n < LANES; n++)
+        for (uint32_t k = 0; k < 4; k++) {
+            uint32_t row = n / 4 + k % 2 * 8;
+            a[row][n % 4 + k / 2 * 4] = read_factor(r, &lanes[n], &i->args[4 + k], upper);
+            if (k < 2)
+                b[n % 4 + 4 * k][n / 4] = read_factor(r, &lanes[n], &i->args[8 + k], upper);
+            row = n / 4 + k / 2 * 8;
+            d[row][n % 4 * 2 + k % 2] = (double)read_factor(r, &lanes[n], &i->args[10 + k], all);
+        }
+    for (uint32_t n = 0; n < LANES; n++)
+        for (uint32_t k = 0; k < 4; k++) {
+            uint32_t row = n / 4 + k / 2 * 8, column = n % 4 * 2 + k % 2, bits;
+            double sum = d[row][column];
+            for (uint32_t m = 0; m < 8; m++)
+                sum += (double)a[row][m] * (double)b[m][column];
+            float rounded = (float)sum;
+            memcpy(&bits, &rounded, sizeof bits);
+            lanes[n].registers[i->args[k].index] = bits;
+        }
+}
+
 static void release(ptx_thread *lanes, uint32_t count, uint32_t party) {
     for (uint32_t n = 0; n < count; n++)
         lanes[n].pc += party >> n & 1;
@@ -115,13 +151,15 @@ static bool serve(run *r, ptx_thread *lanes, uint32_t count, uint32_t lane) {
         return false;
     const ptx_arg *last = &i->args[i->count - 1];
     uint32_t party = (uint32_t)ptx_read(&r->block, &lanes[lane], last);
-    party &= find_live(lanes, count);
+    party = i->op == OP_MMA ? UINT32_MAX : party & find_live(lanes, count);
     if ((find_lanes_at(lanes, count, lanes[lane].pc) & party) != party || !(party >> lane & 1))
         return false;
     if (i->op == OP_SHFL)
         exchange(r, lanes, count, i, party);
     else if (i->op == OP_VOTE)
         vote(r, lanes, count, i, party);
+    else if (i->op == OP_MMA)
+        multiply(r, lanes, i);
     release(lanes, count, party);
     return true;
 }

@@ -26,6 +26,16 @@ kernel void copy_early(device const float *from [[buffer(0)]], device float *to 
     to[i] = scale * value;
 }
 
+// The same, but only of elements before the newest one, which is number n - 1.
+kernel void copy_rows_early(device const float *from [[buffer(0)]], device float *to [[buffer(1)]],
+                            constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    float value = 0.0f;
+    if (i + 1 < n)
+        value = from[i];
+    EARLY_ROWS(1 << 0);
+    to[i] = i + 1 < n ? value : from[i];
+}
+
 // Takes its time before it stores.
 kernel void fill_late(device float *to [[buffer(0)]], constant uint &turns [[buffer(1)]],
                       uint i [[thread_position_in_grid]]) {

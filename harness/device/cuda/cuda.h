@@ -42,12 +42,14 @@ typedef struct {
     uint32_t most_threads[2];
     bool has_early_loads; /* it waits for launches before it on its own */
     uint32_t early;       /* the buffers that it loads before that, a bit each */
+    uint32_t early_rows;  /* caches of which it loads rows before the newest one before that */
 } cuda_pipeline;
 
 /* What launches of a graph before the one at hand write: the hull of all parts of a buffer. */
 typedef struct {
     const buffer *buffer;
     size_t first, end;
+    bool is_appended; /* nothing else is written than rows of newest tokens */
 } cuda_written;
 
 /* A launch as the driver takes it. */

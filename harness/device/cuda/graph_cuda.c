@@ -95,26 +95,29 @@ static cuda_written *find_written(cuda_graph *g, const buffer *b) {
     return i < g->written_count ? &g->written[i] : NULL;
 }
 
-static void add_written(cuda_graph *g, slice at) {
+static void add_written(cuda_graph *g, slice at, bool is_appended) {
     cuda_written *w = find_written(g, at.buffer);
     if (!w) {
         w = ARRAY_ADD(g->written, g->written_count, g->written_capacity);
-        *w = (cuda_written){at.buffer, at.offset, at.offset + at.bytes};
+        *w = (cuda_written){at.buffer, at.offset, at.offset + at.bytes, is_appended};
     }
+    w->is_appended = w->is_appended && is_appended;
     w->first = at.offset < w->first ? at.offset : w->first;
     w->end = at.offset + at.bytes > w->end ? at.offset + at.bytes : w->end;
 }
 
-/* Has no launch before this one in the graph written what its kernel loads early? */
+/* Has no launch before this one in the graph written what its kernel loads early? A row that was
+ * appended is the newest one, or older than the launch right before. */
 static bool can_load_early(cuda_graph *g, const launch *l) {
     const cuda_pipeline *p = l->pipeline->impl;
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {
         const binding *b = &l->args[i];
-        if (!(p->early >> i & 1) || b->kind != BIND_BUFFER)
+        if (!((p->early | p->early_rows) >> i & 1) || b->kind != BIND_BUFFER)
             continue;
         const cuda_written *w = find_written(g, b->at.buffer);
-        if (b->access != ACCESS_READ ||
-            (w && b->at.offset < w->end && w->first < b->at.offset + b->at.bytes))
+        bool is_written = w && b->at.offset < w->end && w->first < b->at.offset + b->at.bytes,
+             is_old = w && w->is_appended && !(p->early >> i & 1);
+        if (b->access != ACCESS_READ || (is_written && !is_old))
             return false;
     }
     return p->has_early_loads;
@@ -132,7 +135,7 @@ static bool encode_next(cuda_device *c, cuda_graph *g, const tape *t, size_t i, 
         out->arguments.flags |= CUDA_EARLY;
     for (int b = 0; b < LAUNCH_BUFFERS; b++)
         if (l->args[b].kind == BIND_BUFFER && l->args[b].access & ACCESS_WRITE)
-            add_written(g, l->args[b].at);
+            add_written(g, l->args[b].at, l->appends >> b & 1);
     return true;
 }
 

@@ -7,7 +7,7 @@
 
 #include "cuda.h"
 
-enum { ROOMY_REGISTERS = 64 }; /* 65536 registers for 1024 threads */
+enum { ALL_REGISTERS = 65536, REGISTER_STEP = 8 }; /* what the threads of a threadgroup share */
 
 /* limit: registers for a thread; 0: as many as the driver likes. */
 static bool load(cuda_device *c, cuda_pipeline *p, int which, const char *ptx, uintptr_t limit,
@@ -55,8 +55,9 @@ static bool load_all(cuda_device *c, const pipeline *p, const char *ptx, cuda_pi
         return true;
     if (!load(c, made, 0, ptx, 0, p->kernel, e))
         return false;
+    uint32_t share = ALL_REGISTERS / p->max_group_threads;
     return made->most_threads[0] >= p->max_group_threads ||
-           load(c, made, 1, ptx, ROOMY_REGISTERS, p->kernel, e);
+           load(c, made, 1, ptx, share - share % REGISTER_STEP, p->kernel, e);
 }
 
 bool cuda_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
@@ -80,7 +81,7 @@ bool cuda_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *
         p->max_group_threads = p->signature.max_total_threads;
     cuda_pipeline *made = calloc(1, sizeof *made);
     assert(made);
-    made->has_early_loads = ptx_find_early_loads(ptx, &made->early);
+    made->has_early_loads = ptx_find_early_loads(ptx, &made->early, &made->early_rows);
     for (size_t i = 0; i < p->signature.count; i++)
         if (p->signature.params[i].kind == MSL_BUFFER && cuda_is_value(&p->signature.params[i]))
             made->early |= 1u << p->signature.params[i].index;

@@ -294,11 +294,16 @@ uint32_t ptx_count_shared(const char *ptx) {
     return sum;
 }
 
-bool ptx_find_early_loads(const char *ptx, uint32_t *buffers) {
-    static const char mark[] = "// assay early ";
+bool ptx_find_early_loads(const char *ptx, uint32_t *buffers, uint32_t *caches) {
+    static const char mark[] = "// assay early ", rows[] = "rows ";
     const char *first = strstr(ptx, mark);
-    *buffers = 0;
-    for (const char *p = first; p; p = strstr(p + 1, mark))
-        *buffers |= (uint32_t)strtoul(p + strlen(mark), NULL, 10);
+    *buffers = *caches = 0;
+    for (const char *p = first; p; p = strstr(p + 1, mark)) {
+        const char *bits = p + strlen(mark);
+        if (strncmp(bits, rows, strlen(rows)) == 0)
+            *caches |= (uint32_t)strtoul(bits + strlen(rows), NULL, 10);
+        else
+            *buffers |= (uint32_t)strtoul(bits, NULL, 10);
+    }
     return first != NULL;
 }

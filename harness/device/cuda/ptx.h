@@ -33,8 +33,8 @@ void ptx_complete_signature(const char *ptx, const msl_signature *all, msl_signa
 uint32_t ptx_count_shared(const char *ptx);
 
 /* Does the kernel wait for the launch before it on its own (kernels/early.h)? *buffers: those it
- * loads before that, a bit each. */
-bool ptx_find_early_loads(const char *ptx, uint32_t *buffers);
+ * loads before that, a bit each; *caches: those of which it loads only older rows. */
+bool ptx_find_early_loads(const char *ptx, uint32_t *buffers, uint32_t *caches);
 
 /* ptxas of the toolkit, and what it makes of a file: only asked whether it takes it. */
 bool ptx_find_assembler(char *path, size_t size);

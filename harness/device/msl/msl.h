@@ -132,7 +132,7 @@ bool msl_uses_simdgroups(const msl_unit *u, const char *host_name);
  *     using assay_params = assay::params<assay::param<assay::kind_buffer, 0>,
  *                                        assay::param<assay::kind_thread_position_in_grid, 0>>;
  *     static constexpr auto assay_function = &kernel_name<float>;
- *     ASSAY_EXPORT
+ *     ASSAY_EXPORT        (or ASSAY_EXPORT_FOR(n) if it says max_total_threads_per_threadgroup)
  * Kinds are spelled as the attributes of MSL. A gated parameter that is off is assay::kind_off.
  * The caller frees the string. */
 char *msl_rewrite(const msl_unit *u, const char *host_name, const msl_constant_text *constants,

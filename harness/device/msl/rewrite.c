@@ -124,6 +124,8 @@ static void drop_other_kernels(edits *d, const entry *wanted) {
             edits_drop(d, u->kernels[n].where.begin, u->kernels[n].where.end);
 }
 
+enum { MOST_THREADS = 1024 }; /* of a threadgroup on any GPU */
+
 static bool print_glue(const msl_unit *u, const entry *w, const msl_constant_text *given,
                        size_t count, text *out, err *e) {
     text_print(out, "\n#line 1 \"entry of %s\"\nusing assay_params = assay::params<",
@@ -136,7 +138,12 @@ static bool print_glue(const msl_unit *u, const entry *w, const msl_constant_tex
         text_print(out, "%s\n    assay::param<assay::kind_%s, %d>", i ? "," : "",
                    on ? param_spell_kind(p->kind) : "off", p->index < 0 ? 0 : p->index);
     }
-    text_print(out, ">;\nstatic constexpr auto assay_function = %s;\nASSAY_EXPORT\n", w->address);
+    text_print(out, ">;\nstatic constexpr auto assay_function = %s;\n", w->address);
+    uint32_t most = w->signature.max_total_threads;
+    if (most > 0 && most <= MOST_THREADS)
+        text_print(out, "ASSAY_EXPORT_FOR(%u)\n", most);
+    else
+        text_print(out, "ASSAY_EXPORT\n");
     return true;
 }
 

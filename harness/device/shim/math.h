@@ -114,7 +114,7 @@ ASSAY_MATH_3(fma, __builtin_fmaf(x, y, z))
 #if !defined(ASSAY_CHECKED) && __has_builtin(__builtin_elementwise_fma)
 // One instruction for four, where the compiler knows how to ask for it.
 METAL_FUNC vec<float, 4> fma(vec<float, 4> x, vec<float, 4> y, vec<float, 4> z) {
-    using native = assay::native<float>;
+    using native = assay::native<float, 4>;
     return __builtin_bit_cast(vec<float, 4>,
                               __builtin_elementwise_fma(__builtin_bit_cast(native, x),
                                                         __builtin_bit_cast(native, y),

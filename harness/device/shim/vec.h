@@ -67,10 +67,11 @@ template <class T, int n> constexpr bool is_native =
 #if defined(ASSAY_CHECKED)
     false;
 #else
-    n == 4 && (metal::is_same_v<T, float> ||
-               (metal::is_integral_v<T> && !metal::is_same_v<T, bool> && sizeof(T) <= 4));
+    (n == 4 && (metal::is_same_v<T, float> ||
+                (metal::is_integral_v<T> && !metal::is_same_v<T, bool> && sizeof(T) <= 4))) ||
+    (n == 2 && metal::is_same_v<T, half>); // GPUs have instructions for two halves
 #endif
-template <class T> using native = T __attribute__((ext_vector_type(4)));
+template <class T, int n> using native = T __attribute__((ext_vector_type(n)));
 
 template <class T, int n> constexpr size_t vec_align = sizeof(T) * (n == 3 ? 4 : n);
 
@@ -188,8 +189,8 @@ template <class T> struct alignas(assay::vec_align<T, 4>) vec<T, 4> {
         if constexpr (assay::is_native<T, 4> && assay::is_native<U, 4> && is_integral_v<U>)
             if (!__builtin_is_constant_evaluated())
                 *this = __builtin_bit_cast(
-                    vec, __builtin_convertvector(__builtin_bit_cast(assay::native<U>, v),
-                                                 assay::native<T>));
+                    vec, __builtin_convertvector(__builtin_bit_cast(assay::native<U, 4>, v),
+                                                 assay::native<T, 4>));
     }
     template <class U, assay::if_different<T, U> = 0>
     METAL_FUNC constexpr explicit vec(const packed_vec<U, 4> &v) : vec(v.x, v.y, v.z, v.w) {}

@@ -58,7 +58,7 @@ namespace metal {
     else                                                                                           \
         return V(a.x op b.x, a.y op b.y, a.z op b.z, a.w op b.w);
 
-#define ASSAY_NATIVE(a) __builtin_bit_cast(assay::native<T>, a)
+#define ASSAY_NATIVE(a) __builtin_bit_cast(assay::native<T, n>, a)
 
 // The forms with a scalar, and the assignments, of an operator that exists for two vectors.
 #define ASSAY_SPLAT_FORMS(op)                                                                      \

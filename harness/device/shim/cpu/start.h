@@ -39,3 +39,4 @@ template <class P, class F> METAL_FUNC void fiber(P p, F kernel) {
         SOFT_ABI_VERSION, assay_fiber,                                                             \
         assay::sizes<assay_params, decltype(+assay_function)>::count, assay::no_memory,              \
         assay::sizes<assay_params, decltype(+assay_function)>::bytes};
+#define ASSAY_EXPORT_FOR(threads) ASSAY_EXPORT

@@ -84,6 +84,8 @@ extern "C" float __nv_modff(float, float *);
 #if __CUDA_ARCH__ >= 900
 #define ASSAY_EARLY_LOADS(buffers)                                                                 \
     __asm__ volatile(ASSAY_WAIT_FOR_LAUNCH " // assay early %0" ::"n"(buffers) : "memory")
+#define ASSAY_EARLY_ROWS(buffers)                                                                  \
+    __asm__ volatile(ASSAY_WAIT_FOR_LAUNCH " // assay early rows %0" ::"n"(buffers) : "memory")
 #endif
 
 // It has an instruction that adds to a float in memory.

@@ -12,8 +12,9 @@ namespace assay {
 
 constexpr uint all_lanes = ~0u;
 
+// Compilers know what a remainder can be: a source that cannot be outside is not looked at again.
 METAL_FUNC uint lane_index() {
-    return __nvvm_read_ptx_sreg_laneid();
+    return static_cast<uint>(__nvvm_read_ptx_sreg_laneid()) % MSL_LANES;
 }
 
 METAL_FUNC uint active_lanes() {
@@ -73,7 +74,7 @@ template <int group> METAL_FUNC uint first_of_group() {
 // must execute the same exchanges, whichever group it belongs to.
 template <class Op, int group, class V> METAL_FUNC V reduce_lanes(V value) {
     const uint party = active_lanes();
-    if (party == all_lanes) {
+    if (__builtin_expect(party == all_lanes, true)) {
         for (int step = group / 2; step > 0; step /= 2)
             value = apply<Op>(value, shuffle_xor(all_lanes, value, step));
         return value;
@@ -114,7 +115,7 @@ template <class Op, int group, bool inclusive, class V> METAL_FUNC V scan_lanes(
 template <int group, bool broadcast = false, class V>
 METAL_FUNC V take_from(V value, uint source, const char *) {
     const uint party = active_lanes();
-    if (party == all_lanes) {
+    if (__builtin_expect(party == all_lanes, true)) {
         const V got = shuffle(all_lanes, value, source);
         return source < MSL_LANES ? got : absent<V>();
     }

@@ -32,11 +32,15 @@ template <class P, class F> struct size_table {
 
 } // namespace assay
 
-// ASSAY_ENTRY: its name, which tools that watch the GPU show. The compiler is told.
-#define ASSAY_EXPORT                                                                               \
+// ASSAY_ENTRY: its name, which tools that watch the GPU show. The compiler is told. Of a kernel
+// that says how many threads a threadgroup may have, so many must find room in the registers of a
+// core.
+#define ASSAY_EXPORT ASSAY_EXPORT_AS()
+#define ASSAY_EXPORT_FOR(threads) ASSAY_EXPORT_AS(__attribute__((launch_bounds(threads))))
+#define ASSAY_EXPORT_AS(...)                                                                       \
     _Pragma("clang attribute pop")                                                                 \
     _Pragma("clang force_cuda_host_device end")                                                    \
-    extern "C" __attribute__((global)) void ASSAY_ENTRY(cuda_arguments given) {                    \
+    extern "C" __attribute__((global)) __VA_ARGS__ void ASSAY_ENTRY(cuda_arguments given) {        \
         assay::start(assay_params(), assay_function, given);                                       \
     }                                                                                              \
     extern "C" __attribute__((device, used)) const                                                 \
