@@ -78,12 +78,13 @@ static const kernel *rule_product(const device_facts *d, const choice *c, err *e
     return pick_product(c->op, d, c->format, c->accumulates, dim[0], dim[1], dim[2], e);
 }
 
-/* A whole threadgroup for a row pays where its simdgroups run side by side, for one row as for many. */
+/* A whole threadgroup for a row pays where its simdgroups run side by side, for one row as for
+ * many. On the software device a sum over lanes costs as much as the row. */
 static const kernel *rule_rmsnorm(const device_facts *d, const choice *c, err *e) {
     uint32_t tokens = c->shape.dim[0];
     (void)e;
     if (d->emulated)
-        return find_variant(&rmsnorm_op, tokens == 1 ? "simdgroup" : "rows_simdgroup");
+        return find_variant(&rmsnorm_op, tokens == 1 ? "alone" : "rows_simdgroup");
     return find_variant(&rmsnorm_op, "rows");
 }
 
@@ -251,8 +252,17 @@ const kernel *variants_pick_embedding(const weight_format *f, err *e) {
     return NULL;
 }
 
+/* What a thread of the software device does alone costs least there. */
 const kernel *variants_pick_argmax(const variants_basis *v) {
     return find_variant(&argmax_op, v->facts->emulated ? "alone" : "reduce");
+}
+
+const kernel *variants_pick_silu(const variants_basis *v) {
+    return find_variant(&ffn_silu_op, v->facts->emulated ? "alone" : "plain");
+}
+
+const kernel *variants_pick_rope_table(const variants_basis *v) {
+    return find_variant(&rope_apply_table_op, v->facts->emulated ? "heads" : "plain");
 }
 
 const kernel *variants_pick_rmsnorm(const variants_basis *v, uint32_t tokens, uint32_t dim) {
