@@ -87,11 +87,11 @@ struct q4_0 {
 // For matvec_stream.h: a lane takes two blocks, 9 words. The words of the first one are half a word
 // off: its first two bytes and its last two make one word, which comes first. The values of x are
 // in the order of the words, ready for pairs of nibbles (nibbles.h), and after them what is too much
-// of sum((16 + n) * x) for each 16 of them.
+// of sum((16 + n) * x) for each four of them.
 struct q4_0_runs {
     typedef block_q4_0 block;
-    enum : uint { columns = 2048, quads = 72, rows = 4, words = 9, kept = 0 };
-    enum : uint { spans = 2, x_quads = 576, x_run = 4 };
+    enum : uint { columns = 2048, quads = 72, rows = 4, words = 9, kept = 0, moved = 16 };
+    enum : uint { spans = 2, x_quads = 704 };
 
     static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *, uint lane,
                                 thread uint *run) {
@@ -99,38 +99,20 @@ struct q4_0_runs {
             run[i] = ((threadgroup const uint *)copy)[9 * lane + i];
     }
 
-    static METAL_FUNC void put_x(thread const float *x, threadgroup float4 *to, uint at) {
-        const bool is_off = at % 4 < 2;
-        const float front = is_off ? 0.0f : 0x1p-16f; // of each four: which begin a pair
-        const float back = is_off ? 0x1p-16f : 0.0f;
-        threadgroup float4 *chunk = to + at / 128 * x_quads;
-        threadgroup float2 *place = (threadgroup float2 *)(chunk + at % 128 / 4 * 17 + at % 4 * 4);
-        float2 front_total = float2(0.0f);
-        float2 back_total = float2(0.0f);
-        for (uint i = 0; i < 8; i++) {
-            const float2 v = float2(x[2 * i], x[2 * i + 1]);
-            const float2 other = float2(x[(2 * i + 2) % 16], x[(2 * i + 3) % 16]);
-            const float2 ready = fma(other, float2(i % 2 == 0 ? -front : -back), v);
-            place[is_off ? (i + 1) % 8 : i] = ready;
-            if (i % 2 == 0)
-                front_total += ready;
-            else
-                back_total += ready;
-        }
-        const float first = is_off ? back_total.x + back_total.y : front_total.x + front_total.y;
-        const float second = is_off ? front_total.x + front_total.y : back_total.x + back_total.y;
-        ((threadgroup float *)(chunk + 544))[at % 128] =
-            fma(second, 24.0f + PAIR_MORE + 0x1p-13f, 24.0f * first);
+    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint turn, uint at) {
+        v.xy = fma(v.zw, float2(-0x1p-16f), v.xy);
+        to[272 * turn + at / 16 * 17 + at % 16] = v;
+        ((threadgroup float *)(to + 544))[320 * turn + at / 16 * 20 + at % 16] =
+            fma(v.z + v.w, 24.0f + PAIR_MORE + 0x1p-13f, 24.0f * (v.x + v.y));
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint left, uint some,
+                               threadgroup const float4 *x, uint lane, uint left,
                                thread float *sums) {
         if (lane * 64 >= left)
             return;
-        const uint sixteens = get_pair_of_sixteens(some);
+        const uint sixteens = get_pair_of_sixteens(left + lane);
         threadgroup const float4 *v = x + 17 * lane;
-        const float4 too_much = x[544 + lane];
         for (uint block = 0; block < 2; block++) {
             float low_dots[rows] = {};
             float high_dots[rows] = {};
@@ -144,7 +126,8 @@ struct q4_0_runs {
                               low, high, low_dots[r], high_dots[r]);
                 }
             }
-            const float more = block == 0 ? too_much.x + too_much.y : too_much.z + too_much.w;
+            const float4 parts = x[544 + 5 * lane + 2 * block] + x[545 + 5 * lane + 2 * block];
+            const float more = (parts.x + parts.y) + (parts.z + parts.w);
             for (uint r = 0; r < rows; r++) {
                 const uint bits = block == 0 ? runs[r * words] : runs[r * words + 4] >> 16u;
                 sums[r] += float(as_type<half>(ushort(bits))) *

@@ -101,12 +101,10 @@ struct q4_k_parts {
 };
 
 // For matvec_stream.h: a lane takes a quarter of a block: 32 bytes, whose low nibbles are one part
-// of 32 weights and whose high nibbles are the next. Scales stay in threadgroup memory. After the
-// values of x in a chunk are the sums of each 16 of them.
+// of 32 weights and whose high nibbles are the next. Scales stay in threadgroup memory.
 struct q4_k_runs {
     typedef block_q4_k block;
-    enum : uint { columns = 2048, quads = 72, rows = 4, words = 8, kept = 8 };
-    enum : uint { spans = 2, x_quads = 576, x_run = 4 };
+    enum : uint { columns = 2048, quads = 72, rows = 4, words = 8, kept = 8, moved = 0, spans = 2, x_quads = 544 };
 
     static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *heads, uint lane,
                                 thread uint *run) {
@@ -121,17 +119,8 @@ struct q4_k_runs {
         }
     }
 
-    static METAL_FUNC void put_x(thread const float *x, threadgroup float4 *to, uint at) {
-        threadgroup float4 *chunk = to + at / 128 * x_quads;
-        threadgroup float4 *place = chunk + at % 128 / 4 * 17 + at % 4 * 4;
-        float4 total = float4(0.0f);
-        for (uint i = 0; i < 4; i++) {
-            const float4 v = float4(x[4 * i], x[4 * i + 1], x[4 * i + 2], x[4 * i + 3]);
-            place[i] = v;
-            total += v;
-        }
-        ((threadgroup float *)(chunk + 544))[at % 128] =
-            (total.x + total.y) + (total.z + total.w);
+    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint turn, uint at) {
+        to[272 * turn + at / 16 * 17 + at % 16] = v;
     }
 
     // As bytes: the scale of a lane's first part and of its second, and their minima.
@@ -146,24 +135,25 @@ struct q4_k_runs {
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *heads,
-                               threadgroup const float4 *x, uint lane, uint left, uint some,
+                               threadgroup const float4 *x, uint lane, uint left,
                                thread float *sums) {
         if (lane * 64 >= left)
             return;
-        const uint exponents = get_1024s(some);
+        const uint exponents = get_1024s(left + lane);
         threadgroup const float4 *v = x + 17 * lane;
         float low_dots[rows] = {};
         float high_dots[rows] = {};
+        float low_total = 0.0f;
+        float high_total = 0.0f;
         for (uint i = 0; i < 8; i++) {
             const float4 low = v[i];
             const float4 high = v[8 + i];
+            low_total += (low.x + low.y) + (low.z + low.w);
+            high_total += (high.x + high.y) + (high.z + high.w);
             for (uint r = 0; r < rows; r++)
                 add_nibbles(runs[r * words + i], 0.0h, exponents, low, high, low_dots[r],
                             high_dots[r]);
         }
-        const float4 totals = x[544 + lane];
-        const float low_total = totals.x + totals.y;
-        const float high_total = totals.z + totals.w;
         for (uint r = 0; r < rows; r++) {
             const uint4 head = heads[r * kept + lane / 4];
             const uint bytes = get_scales(head, lane);
