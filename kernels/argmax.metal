@@ -1,48 +1,70 @@
 // argmax: the index of the largest logit, in two launches: argmax_reduce finds the best of each
 // 1024, argmax_final the best of those.
 //
-// NaN is skipped, of equal values the lowest index wins, and if all are NaN the answer is 0. A pair
-// (-infinity, NOTHING) stands for "none yet": every value that is not NaN beats it, even -infinity,
-// because on equal values the lower index wins and NOTHING is the highest index. Comparisons with
-// NaN are false, so NaN never beats anything and needs no test of its own.
+// NaN is skipped, of equal values the lowest index wins, and if all are NaN the answer is 0. Values are
+// compared by their ranks: unlike floats, these can be compared with what fast math takes for
+// granted never to occur. A pair (0, NOTHING) stands for "none yet": a number has a higher rank, and
+// NOTHING is the highest index.
 #include <metal_stdlib>
 using namespace metal;
 
 constant uint NOTHING = 0xFFFFFFFF;
 constant uint VALUES_A_GROUP = 1024;
 
+// A number that is larger where the value is, the same for both zeros, and 0 for NaN. There is no
+// condition in it, so that a compiler makes vectors of a loop.
+inline uint get_rank(float value) {
+    const uint bits = as_type<uint>(value);
+    const uint is_minus_zero = bits == 0x80000000u;
+    const uint is_number = (bits & 0x7FFFFFFFu) <= 0x7F800000u;
+    const uint sign = uint(as_type<int>(value) >> 31);
+    return ((bits ^ (sign | 0x80000000u)) + is_minus_zero) * is_number;
+}
+
 struct candidate {
-    float value;
+    uint rank;
     uint index;
 };
 
-inline candidate better_of(candidate a, candidate b) {
-    return b.value > a.value || (b.value == a.value && b.index < a.index) ? b : a;
+inline candidate find_candidate(float value, uint index) {
+    const uint rank = get_rank(value);
+    const candidate c = {rank, rank == 0 ? NOTHING : index};
+    return c;
 }
 
-// The best of one candidate per lane, returned to every lane: the largest value, then the lowest
+// The value that has the rank; minus infinity for none.
+inline float get_value(uint rank) {
+    const uint bits = rank >> 31u ? rank ^ 0x80000000u : ~rank;
+    return as_type<float>(rank == 0 ? 0xFF800000u : bits);
+}
+
+inline candidate better_of(candidate a, candidate b) {
+    return b.rank > a.rank || (b.rank == a.rank && b.index < a.index) ? b : a;
+}
+
+// The best of one candidate per lane, returned to every lane: the highest rank, then the lowest
 // index among the lanes that have it.
 inline candidate simd_best(candidate mine) {
     candidate best;
-    best.value = simd_max(mine.value);
-    best.index = simd_min(mine.value == best.value ? mine.index : NOTHING);
+    best.rank = simd_max(mine.rank);
+    best.index = simd_min(mine.rank == best.rank ? mine.index : NOTHING);
     return best;
 }
 
 // The best of one candidate per thread. The result is valid in simdgroup 0.
 inline candidate threadgroup_best(candidate mine,
-                                  threadgroup float *values,
+                                  threadgroup uint *ranks,
                                   threadgroup uint *indices,
                                   uint lane,
                                   uint sg,
                                   uint sg_count) {
     mine = simd_best(mine);
     if (lane == 0) {
-        values[sg] = mine.value;
+        ranks[sg] = mine.rank;
         indices[sg] = mine.index;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    mine.value = lane < sg_count ? values[lane] : -INFINITY;
+    mine.rank = lane < sg_count ? ranks[lane] : 0u;
     mine.index = lane < sg_count ? indices[lane] : NOTHING;
     return simd_best(mine);
 }
@@ -60,31 +82,18 @@ kernel void argmax_reduce(device const float *logits [[buffer(0)]],
                           uint lane [[thread_index_in_simdgroup]],
                           uint sg [[simdgroup_index_in_threadgroup]],
                           uint sg_count [[simdgroups_per_threadgroup]]) {
-    threadgroup float values[32];
+    threadgroup uint ranks[32];
     threadgroup uint indices[32];
     const uint first = group * VALUES_A_GROUP;
     const uint end = min(first + VALUES_A_GROUP, n);
-    candidate best = {-INFINITY, NOTHING};
-    for (uint i = first + thread_index; i < end; i += threads) {
-        const candidate next = {logits[i], i};
-        best = better_of(best, next);
-    }
-    best = threadgroup_best(best, values, indices, lane, sg, sg_count);
+    candidate best = {0u, NOTHING};
+    for (uint i = first + thread_index; i < end; i += threads)
+        best = better_of(best, find_candidate(logits[i], i));
+    best = threadgroup_best(best, ranks, indices, lane, sg, sg_count);
     if (thread_index == 0) {
-        pvals[group] = best.value;
+        pvals[group] = get_value(best.rank);
         pidx[group] = best.index;
     }
-}
-
-// A number that is larger where the value is: 0 for NaN, the same for both zeros. Unlike floats, such
-// numbers can be compared with what fast math takes for granted never to occur. There is no
-// condition in it, so that a compiler makes vectors of a loop.
-inline uint get_rank(float value) {
-    const uint bits = as_type<uint>(value);
-    const uint is_minus_zero = bits == 0x80000000u;
-    const uint is_number = (bits & 0x7FFFFFFFu) <= 0x7F800000u;
-    const uint sign = uint(as_type<int>(value) >> 31);
-    return ((bits ^ (sign | 0x80000000u)) + is_minus_zero) * is_number;
 }
 
 // One thread for 1024 logits: first the largest rank, then the lowest index that has it, because a
@@ -104,9 +113,9 @@ kernel void argmax_reduce_alone(device const float *logits [[buffer(0)]],
     uint found = count;
     for (uint i = 0; i < count; i++)
         found = min(found, get_rank(values[i]) == largest ? i : count);
-    const bool is_none = largest == 0;
-    pvals[group] = is_none ? -INFINITY : values[found];
-    pidx[group] = is_none ? NOTHING : first + found;
+    const candidate best = {largest, largest == 0 ? NOTHING : first + found};
+    pvals[group] = get_value(best.rank);
+    pidx[group] = best.index;
 }
 
 // One threadgroup: a thread compares every 256th of the pairs that argmax_reduce left, the
@@ -120,14 +129,12 @@ kernel void argmax_final(device const float *pvals [[buffer(0)]],
                          uint lane [[thread_index_in_simdgroup]],
                          uint sg [[simdgroup_index_in_threadgroup]],
                          uint sg_count [[simdgroups_per_threadgroup]]) {
-    threadgroup float values[32];
+    threadgroup uint ranks[32];
     threadgroup uint indices[32];
-    candidate best = {-INFINITY, NOTHING};
-    for (uint i = thread_index; i < groups; i += threads) {
-        const candidate next = {pvals[i], pidx[i]};
-        best = better_of(best, next);
-    }
-    best = threadgroup_best(best, values, indices, lane, sg, sg_count);
+    candidate best = {0u, NOTHING};
+    for (uint i = thread_index; i < groups; i += threads)
+        best = better_of(best, find_candidate(pvals[i], pidx[i]));
+    best = threadgroup_best(best, ranks, indices, lane, sg, sg_count);
     if (thread_index == 0)
         result[0] = best.index == NOTHING ? 0 : best.index;
 }

@@ -58,7 +58,9 @@ static bool record(tape *t, const kernel *k, const description *d, const slice *
         args[i] =
             (launch_arg)ARG_BUFFER(d->names[i], at[i], n, d->access[i], ELEM_F32, sizeof(float));
     args[d->operands] = (launch_arg)ARG_U32(n);
-    const launch_work w = {.threads = n, .flops = d->flops * (uint64_t)n, .oracle = d->oracle};
+    const launch_work w = {.threads = divide_up(n, k->rows ? k->rows : 1),
+                           .flops = d->flops * (uint64_t)n,
+                           .oracle = d->oracle};
     return record_args(t, k, args, d->operands + 1, &w, e);
 }
 
@@ -95,15 +97,19 @@ static const shape silu_shapes[] = {
 #define KERNEL(name, accumulates_)                                                                 \
     OP_KERNEL(name, NULL, "one thread per float", name ".metal", .accumulates = accumulates_,      \
               .group = 256)
-#define ELEMENTWISE(name, accumulates, about, shapes)                                              \
+/* Floats per thread where it is not one: rows. */
+#define ELEMENTWISE(name, about, shapes, ...)                                                      \
     static bool name##_build(kernel_case *c, err *e) {                                             \
         return build(c, &name, e);                                                                 \
     }                                                                                              \
-    static const kernel name##_kernels[] = {KERNEL(#name, accumulates)};                           \
+    static const kernel name##_kernels[] = {__VA_ARGS__};                                          \
     OP(name, about, "n", name##_kernels, SHAPE_LIST(shapes, 77), .build = name##_build)
-ELEMENTWISE(residual_add, false, "out = a + b", add_shapes);
-ELEMENTWISE(residual_add_inplace, true, "a += b", add_shapes);
-ELEMENTWISE(ffn_silu, false, "out = silu(gate) * up", silu_shapes);
+ELEMENTWISE(residual_add, "out = a + b", add_shapes, KERNEL("residual_add", false));
+ELEMENTWISE(residual_add_inplace, "a += b", add_shapes, KERNEL("residual_add_inplace", true));
+ELEMENTWISE(ffn_silu, "out = silu(gate) * up", silu_shapes,
+            OP_KERNEL("ffn_silu", "plain", "one thread per float", "ffn_silu.metal", .group = 256),
+            OP_KERNEL("ffn_silu_alone", "alone", "one thread per 64 floats", "ffn_silu.metal",
+                      .group = 1, .rows = 64));
 
 /* bias_add ---------------------------------------------------------------------------------- */
 

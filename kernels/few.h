@@ -182,5 +182,7 @@ template <typename F, uint S, uint N, bool HasNorm> struct tile_few {
     }
 };
 
-template <typename F, bool HasNorm> // 16 rows, 8 tokens, 8 teams of 32
-using few_tile = tile_few<typename F::few, 8, 3, HasNorm>;
+// 8 teams of a simdgroup; 9 with a norm, whose loads leave room for two turns at once: the 576 columns
+// of a small model are 18 turns.
+template <typename F, bool HasNorm> using few_tile =
+    tile_few<typename F::few, HasNorm ? 9 : 8, HasNorm ? 2 : 3, HasNorm>;

@@ -143,10 +143,10 @@ static const shape of_wide_rows[] = {
     {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{9, 2048}},  {{15, 2304}},   {{16, 4096}},
     {{31, 4352}}, {{32, 6144}}, {{33, 8448}}, {{65, 2048}}, {{8225, 2304}}, {{4096, 4096}},
 };
-/* For kernels that take 1024 columns of 32 rows and 8 tokens at a time, 64 of them at least. */
+/* For kernels that take 1024 columns of 32 rows and 8 tokens at a time, 128 of them at least. */
 static const shape of_wide_tokens[] = {
-    {{1, 64, 1}},    {{7, 256, 3}},    {{31, 960, 8}},   {{32, 1024, 7}},
-    {{33, 1088, 9}}, {{65, 3200, 17}}, {{192, 576, 16}}, {{4096, 4096, 8}},
+    {{1, 128, 1}},   {{7, 256, 3}},    {{31, 896, 8}},   {{32, 1024, 7}},
+    {{33, 1152, 9}}, {{65, 3200, 17}}, {{192, 640, 16}}, {{4096, 4096, 8}},
 };
 static const shape_list wide_tokens = SHAPE_LIST(of_wide_tokens, 7, 256, 3);
 static const shape of_wider_rows[] = {
@@ -296,6 +296,15 @@ enum { STREAM_GROUPS = 256 };
 #define STREAM(f, how, group, rows, columns, list)                                                 \
     STREAM_KERNEL(f, "", how, false, group, rows, columns, list)                                   \
     STREAM_KERNEL(f, "_accumulate", how, true, group, rows, columns, list)
+#define STREAMS                                                                                    \
+    STREAM(q4_0, "stream", 256, 32, 256, &wide_rows)                                               \
+    STREAM(q4_0, "stream_thin", 512, 32, 256, &wide_rows)                                          \
+    STREAM(q8_0, "stream", 256, 16, 256, &wide_rows)                                               \
+    STREAM(q4_k, "stream", 256, 32, 256, &wide_rows)                                               \
+    STREAM(q4_k, "stream_thin", 512, 32, 256, &wide_rows)                                          \
+    STREAM(q6_k, "stream", 256, 16, 2048, &wider_rows)                                             \
+    STREAM(f16, "stream", 256, 16, 8, &eights)
+
 /* What matvec_strip.h has for a format, = and +=. */
 #define STRIP_KERNEL(f, end, per_thread, adds, list)                                               \
     KERNEL(f, "matvec_" #f end "_strip", "strip", #per_thread " rows per thread",                  \
@@ -328,7 +337,7 @@ enum { STREAM_GROUPS = 256 };
 #define FEW_STREAM(end, adds)                                                                      \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_stream", "tiled_stream",                    \
            "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory",      \
-           .accumulates = adds, .group = 512, .rows = 32, .tokens = 8, .multiple_of = 64,          \
+           .accumulates = adds, .group = 512, .rows = 32, .tokens = 8, .multiple_of = 128,         \
            .shapes = &wide_tokens)
 #define MATRIX(f, end, adds, list)                                                                 \
     TILE(f, end, "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices", adds, 128, 64,    \
@@ -355,20 +364,11 @@ static const kernel kernels[] = {
     FEW_TILE(q4_0, "_accumulate", true, &ladder_shapes.many),
     FEW_STREAM("", false),
     FEW_STREAM("_accumulate", true),
-    KERNEL(q4_0, "multi_token_matvec_q4_0_tiled_stream8", "tiled_stream8", "x", .group = 256,
-           .rows = 32, .tokens = 8, .multiple_of = 64, .shapes = &wide_tokens),
-    LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256) STRIP(
-        q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAM(q4_0, "stream", 256, 32, 256, &wide_rows)
-        STREAM(q4_0, "stream_thin", 512, 32, 256, &wide_rows)
-            STREAM(q8_0, "stream", 256, 16, 256, &wide_rows)
-                STREAM(q4_k, "stream", 256, 32, 256, &wide_rows)
-                    STREAM(q4_k, "stream_thin", 512, 32, 256, &wide_rows)
-                        STREAM(q6_k, "stream", 256, 16, 2048, &wider_rows)
-                            STREAM(f16, "stream", 256, 16, 8, &eights) LEAN_TOKENS("", false)
-                                LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder)
-                                    MORE_TILES(q8_0, head_of_32) MORE_TILES(q4_k, of_256)
-                                        MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats)
-                                            SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
+    LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
+        STRIP(q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAMS LEAN_TOKENS("", false)
+            LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder) MORE_TILES(q8_0, head_of_32)
+                MORE_TILES(q4_k, of_256) MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats)
+                    SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

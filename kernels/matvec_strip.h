@@ -5,10 +5,38 @@
 // S::input, the values of x as a block needs them, and S::load, which loads them; S::add, which adds
 // the product of both to sums of which the total counts.
 
+// R rows and their sums. Not an array: compilers give up unrolling loops of this size, and what a loop
+// indexes is not in registers.
+template <typename S, uint R> struct strip_rows {
+    strip_rows<S, R - 1> before;
+    device const typename S::block *row;
+    float4 sums;
+
+    METAL_FUNC void start(device const typename S::block *w, uint first, uint last, uint blocks) {
+        before.start(w, first, last, blocks);
+        row = w + size_t(min(first + R - 1, last)) * blocks;
+        sums = float4(0.0f);
+    }
+    METAL_FUNC void add(uint b, thread const typename S::input &input) {
+        before.add(b, input);
+        sums = S::add(row + b, input, sums);
+    }
+    template <bool accumulate> METAL_FUNC void finish(device float *y, uint count) const {
+        before.template finish<accumulate>(y, count);
+        if (R <= count)
+            put<accumulate>(y + R - 1, total(sums));
+    }
+};
+template <typename S> struct strip_rows<S, 0> {
+    METAL_FUNC void start(device const typename S::block *, uint, uint, uint) {}
+    METAL_FUNC void add(uint, thread const typename S::input &) {}
+    template <bool accumulate> METAL_FUNC void finish(device float *, uint) const {}
+};
+
 // A thread computes S::rows rows at once, so that it loads and arranges x once for all of them, and
 // scales the sums of a block instead of its weights. A threadgroup has 32 rows. In the last strip rows
-// past the end are replaced by the last row. Loads are not coalesced, and 32 rows leave most of a
-// simdgroup idle: this is for the software device, which runs one thread after another.
+// past the end are replaced by the last row. Loads are not coalesced, and most lanes of a simdgroup
+// are missing: this is for the software device, which runs one thread after another.
 template <typename S, bool accumulate>
 kernel void strip(device const typename S::block *w [[buffer(0)]],
                   device const float *x [[buffer(1)]], device float *y [[buffer(2)]],
@@ -18,18 +46,11 @@ kernel void strip(device const typename S::block *w [[buffer(0)]],
     if (first >= out_dim)
         return;
     const uint blocks = in_dim / S::values;
-    device const typename S::block *rows[S::rows];
-    for (uint r = 0; r < S::rows; r++)
-        rows[r] = w + size_t(min(first + r, out_dim - 1)) * blocks;
-    float4 sums[S::rows] = {};
-    for (uint b = 0; b < blocks; b++) {
-        const typename S::input input = S::load(x + S::values * b);
-        for (uint r = 0; r < S::rows; r++)
-            sums[r] = S::add(rows[r] + b, input, sums[r]);
-    }
-    for (uint r = 0; r < S::rows; r++)
-        if (first + r < out_dim)
-            put<accumulate>(y + first + r, total(sums[r]));
+    strip_rows<S, S::rows> rows;
+    rows.start(w, first, out_dim - 1, blocks);
+    for (uint b = 0; b < blocks; b++)
+        rows.add(b, S::load(x + S::values * b));
+    rows.template finish<accumulate>(y + first, out_dim - first);
 }
 
 #define MATVEC_STRIP(format)                                                                       \

@@ -40,5 +40,5 @@ void normed_multiply(const weight_format *f, const void *w, const double *normed
                 32 * outputs, 64),                                                                 \
         NORMED_TILE(op_, "_split", "tiles of 16 rows and 32 tokens, columns split in four", 128,   \
                     8 * outputs, 32),                                                              \
-        NORMED_TILE(op_, "_few", "tiles of 16 rows and 8 tokens, columns split in eight", 256,     \
+        NORMED_TILE(op_, "_few", "tiles of 16 rows and 8 tokens, columns split in nine", 288,      \
                     8 * outputs, 8)

@@ -14,6 +14,7 @@ static const kernel kernels[] = {
               .group = 256),
     OP_KERNEL("rmsnorm_simdgroup", "simdgroup", "one simdgroup", "rmsnorm.metal", .group = 32,
               .rows = 1),
+    OP_KERNEL("rmsnorm_alone", "alone", "one thread", "rmsnorm.metal", .group = 1, .rows = 1),
     OP_KERNEL("rmsnorm_rows", "rows", "one threadgroup per row, any number of rows",
               "rmsnorm.metal", .group = 256, .rows = 1, .tokens = 1),
     OP_KERNEL("rmsnorm_rows_simdgroup", "rows_simdgroup",

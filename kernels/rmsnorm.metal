@@ -44,6 +44,29 @@ kernel void rmsnorm_simdgroup(device const float *x [[buffer(0)]],
         y[i] = x[i] * inverse * w[i];
 }
 
+// One thread does the whole row, four elements at a time and then the rest. For the software device,
+// where a sum over lanes costs as much as the whole row.
+kernel void rmsnorm_alone(device const float *x [[buffer(0)]],
+                          device const float *w [[buffer(1)]],
+                          device float *y [[buffer(2)]],
+                          constant uint &dim [[buffer(3)]],
+                          constant float &eps [[buffer(4)]]) {
+    float4 sums[4] = {};
+    uint i = 0;
+    for (; i + 16 <= dim; i += 16)
+        for (uint c = 0; c < 4; c++) {
+            const float4 v = ((device const packed_float4 *)(x + i))[c];
+            sums[c] = fma(v, v, sums[c]);
+        }
+    const float4 all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    float squares = (all.x + all.y) + (all.z + all.w);
+    for (; i < dim; i++)
+        squares += x[i] * x[i];
+    const float inverse = rsqrt(squares / float(dim) + eps);
+    for (uint j = 0; j < dim; j++)
+        y[j] = x[j] * inverse * w[j];
+}
+
 inline float square(float v) {
     return v * v;
 }

@@ -58,7 +58,8 @@ static bool record(tape *t, const kernel *k, slice q_heads, slice k_heads, uint3
         return err_set(e, EXIT_CANNOT,
                        "%s: %u tokens of %u + %u heads of %u overflow a 32-bit index", k->name,
                        n_tokens, nq, nk, head_dim);
-    const launch_work w = {.threads = (uint32_t)count / 2,
+    bool takes_heads = k->rows != 0; /* all heads of a token at once */
+    const launch_work w = {.threads = (uint32_t)(takes_heads ? row : count) / 2,
                            .flops = 3 * (uint64_t)count, /* the angle is not counted */
                            .oracle = oracle};
     return RECORD_ARGS(t, k, &w, e, ARG_BOTH("q", q_heads, q_count),
@@ -126,7 +127,12 @@ static const shape shapes[] = {
 #define KERNEL(name)                                                                               \
     OP_KERNEL(name, NULL, "one thread per pair of q or of k", name ".metal", .group = 256)
 static const kernel tokens_kernels[] = {KERNEL("rope_apply_tokens")},
-                    table_kernels[] = {KERNEL("rope_apply_table")};
+                    table_kernels[] = {OP_KERNEL("rope_apply_table", "plain",
+                                                 "one thread per pair of q or of k",
+                                                 "rope_apply_table.metal", .group = 256),
+                                       OP_KERNEL("rope_apply_table_heads", "heads",
+                                                 "one thread per pair of all heads",
+                                                 "rope_apply_table.metal", .group = 8, .rows = 1)};
 
 #define DIMS "pos x tokens x nq x nk x head_dim"
 OP(rope_apply_tokens, "rotary embedding of q and k of many tokens", DIMS, tokens_kernels,

@@ -38,8 +38,8 @@ static bool make_freqs(model *m, llama *l, err *e) {
     bool needed;
     if (!llama_read_freqs(m->file, &l->shape, freqs, &needed, e))
         return false;
-    /* The kernels that GPUs use take them from a table in any case. */
-    bool used = needed || (m->device && !device_get_facts(m->device)->emulated);
+    /* On a device the kernels take them from a table in any case: no power to compute. */
+    bool used = needed || m->device;
     return (!used || model_make_table(m, "rope freqs", freqs, l->shape.head_dim / 2, &l->freqs, e));
 }
 

@@ -67,9 +67,9 @@ static bool record_rope(model *m, tape *t, uint32_t tokens, err *e) {
     const llama_scratch *a = &get_own(m)->scratch;
     param at = model_get_control(m, CONTROL_POSITION);
     if (get_own(m)->freqs.buffer)
-        return rope_apply_table_record(t, &rope_apply_table_op.kernels[0], a->q, a->k, tokens,
-                                       s->heads, s->kv_heads, s->head_dim, at, get_own(m)->freqs,
-                                       e);
+        return rope_apply_table_record(t, variants_pick_rope_table(&m->variants), a->q, a->k,
+                                       tokens, s->heads, s->kv_heads, s->head_dim, at,
+                                       get_own(m)->freqs, e);
     if (tokens == 1)
         return rope_apply_dual_record(t, &rope_apply_dual_op.kernels[0], a->q, a->k, s->heads,
                                       s->kv_heads, s->head_dim, at, s->rope_base, e);
@@ -171,7 +171,7 @@ static bool record_gate_up_apart(model *m, tape *t, const llama_layer *l, uint32
     return record_normed(m, t, &l->ffn_norm, gate_up, (slice[3]){a->gate, a->up}, tokens, e) &&
            model_record_bias(t, &l->gate_bias, a->gate, tokens, e) &&
            model_record_bias(t, &l->up_bias, a->up, tokens, e) &&
-           ffn_silu_record(t, &ffn_silu_op.kernels[0], a->gate, a->up, a->activated,
+           ffn_silu_record(t, variants_pick_silu(&m->variants), a->gate, a->up, a->activated,
                            tokens * get_own(m)->shape.ffn, e);
 }
 

@@ -79,15 +79,15 @@ static bool build_qkv(kernel_case *c, err *e) {
     float *turns = array_new(head_dim / 2, sizeof *turns);
     for (uint32_t i = 0; i < head_dim / 2; i++)
         turns[i] = (float)pow(10000, -2.0 * i / head_dim);
-    bool ok = make_matrices(c, rows, in, tokens, w, y, e) &&
-              case_input_f32(c, "k_cache", cells, &keys, e) &&
-              case_input_f32(c, "v_cache", cells, &values, e) &&
-              case_input_bytes(c, "freqs", turns, head_dim / 2 * sizeof *turns, &freqs, e) &&
-              case_input_bytes(c, "pos", &pos, sizeof pos, &place, e) &&
-              add_norm(c, in, tokens, &normed, e) &&
-              add_products(c, w, normed, y, rows, in, tokens, e) &&
-              rope_apply_table_record(c->tape, &rope_apply_table_op.kernels[0], y[0], y[1], tokens,
-                                      dim[1], dim[2], head_dim, param_at(place), freqs, e);
+    bool ok =
+        make_matrices(c, rows, in, tokens, w, y, e) &&
+        case_input_f32(c, "k_cache", cells, &keys, e) &&
+        case_input_f32(c, "v_cache", cells, &values, e) &&
+        case_input_bytes(c, "freqs", turns, head_dim / 2 * sizeof *turns, &freqs, e) &&
+        case_input_bytes(c, "pos", &pos, sizeof pos, &place, e) &&
+        add_norm(c, in, tokens, &normed, e) && add_products(c, w, normed, y, rows, in, tokens, e) &&
+        rope_apply_table_record(c->tape, variants_pick_rope_table(get_variants(c)), y[0], y[1],
+                                tokens, dim[1], dim[2], head_dim, param_at(place), freqs, e);
     free(turns);
     if (!ok)
         return false;
@@ -107,8 +107,8 @@ static bool build_gate_up(kernel_case *c, err *e) {
            add_scratch(c, "activated", tokens, out, &activated, e) &&
            add_norm(c, in, tokens, &normed, e) &&
            add_products(c, w, normed, y, rows, in, tokens, e) &&
-           ffn_silu_record(c->tape, &ffn_silu_op.kernels[0], y[0], y[1], activated, tokens * out,
-                           e);
+           ffn_silu_record(c->tape, variants_pick_silu(get_variants(c)), y[0], y[1], activated,
+                           tokens * out, e);
 }
 
 /* out x in */

@@ -33,6 +33,8 @@ const kernel *variants_pick_activated(const variants_basis *v, const weight_form
                                       uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e);
 const kernel *variants_pick_embedding(const weight_format *f, err *e);
 const kernel *variants_pick_argmax(const variants_basis *v);
+const kernel *variants_pick_silu(const variants_basis *v);
+const kernel *variants_pick_rope_table(const variants_basis *v);
 const kernel *variants_pick_rmsnorm(const variants_basis *v, uint32_t tokens, uint32_t dim);
 
 /* Sizes of the attention of a model. */

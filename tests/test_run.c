@@ -134,10 +134,11 @@ TEST model_check_refuses_a_kernel_that_is_wrong(void) {
 }
 
 TEST a_run_under_validation_tells_what_was_found(void) {
-    ASSERT_RUN("sed 's/if (i >= n)/if (i > n)/' \"$H/kernels/ffn_silu.metal\" > "
-               "\"$T/kernels/ffn_silu.metal\" && ! cmp -s \"$H/kernels/ffn_silu.metal\" "
-               "\"$T/kernels/ffn_silu.metal\"",
-               0);
+    ASSERT_RUN(
+        "sed 's/if (i >= n)/if (i > n)/; s/i < end/i <= end/' \"$H/kernels/ffn_silu.metal\" > "
+        "\"$T/kernels/ffn_silu.metal\" && ! cmp -s \"$H/kernels/ffn_silu.metal\" "
+        "\"$T/kernels/ffn_silu.metal\"",
+        0);
     ASSERT_RUN("MTL_SHADER_VALIDATION=1 ASSAY_KERNELS=\"$T/kernels\" \"$A\" run --device soft -m "
                "\"$T/tiny.gguf\" -p x -n 2",
                1);

@@ -60,9 +60,7 @@ static const char *const flags[] = {
 #endif
 };
 
-/* Loops whose length is known are unrolled, also long ones: an array that a loop indexes cannot be in
- * registers, and kernels are written for compilers that see to it. */
-static const char *const fast_flags[] = {"-O2", "-mllvm", "-unroll-threshold=4000"};
+static const char *const fast_flags[] = {"-O2"};
 
 /* Every access to memory calls shim/cpu/checked.h; so do the mistakes that the compiler can see coming.
  * Atomics come there by themselves. Vectorised code would hide which element an access is. */

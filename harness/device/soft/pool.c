@@ -17,7 +17,7 @@
 #include "harness/base/os.h"
 #include "scheduler.h"
 
-enum { SPIN_NS = 50000, GROUPS_A_GRAB = 8 };
+enum { SPIN_NS = 50000, GRABS_LEFT = 4 };
 
 struct soft_job {
     soft_job *next;
@@ -53,7 +53,7 @@ struct soft_pool {
     atomic_int joined, asleep;
     atomic_bool stop;
     atomic_uint_fast64_t next_group;
-    uint64_t total_groups, grab;
+    uint64_t total_groups;
     const soft_item *item;
     soft_checker *checker; /* checked mode */
     finding_list findings;
@@ -87,16 +87,27 @@ static void set_flushing(bool on) {
 #endif
 }
 
+/* Takes some of the threadgroups that are left: many at first, so that workers seldom disturb each
+ * other, and one at a time at the end, so that they finish together. False: none is left. */
+static bool grab_groups(soft_pool *p, uint64_t *first, uint64_t *end) {
+    uint64_t next = atomic_load(&p->next_group);
+    do {
+        if (next >= p->total_groups)
+            return false;
+        uint64_t count = (p->total_groups - next) / ((uint64_t)p->count * GRABS_LEFT);
+        *first = next;
+        *end = next + count + (count == 0);
+    } while (!atomic_compare_exchange_weak(&p->next_group, &next, *end));
+    return true;
+}
+
 /* Takes threadgroups of the open launch until none is left. */
 static void take_groups(member *m) {
     soft_pool *p = m->pool;
     const soft_launch *l = &p->item->launch;
     soft_worker_begin(m->worker, l);
-    for (;;) {
-        uint64_t i = atomic_fetch_add(&p->next_group, p->grab);
-        if (i >= p->total_groups)
-            break;
-        uint64_t end = i + p->grab < p->total_groups ? i + p->grab : p->total_groups;
+    uint64_t i, end;
+    while (grab_groups(p, &i, &end))
         for (; i < end && !m->worker->given_up; i++) {
             uint64_t row = i / l->grid_groups[0];
             const soft_u32 position[3] = {(soft_u32)(i % l->grid_groups[0]),
@@ -104,7 +115,6 @@ static void take_groups(member *m) {
                                           (soft_u32)(row / l->grid_groups[1])};
             soft_worker_run(m->worker, p->item->kernel, position);
         }
-    }
 }
 
 static void work(member *m) {
@@ -158,8 +168,6 @@ static void run_item(soft_pool *p, const soft_item *item, char problem[256]) {
     const soft_launch *l = &item->launch;
     p->item = item;
     p->total_groups = (uint64_t)l->grid_groups[0] * l->grid_groups[1] * l->grid_groups[2];
-    p->grab = p->total_groups / ((uint64_t)p->count * GROUPS_A_GRAB);
-    p->grab += p->grab == 0;
     atomic_store(&p->next_group, 0);
     atomic_store(&p->over, 0);
     bool share = p->count > 1 && p->total_groups > 1;

@@ -39,6 +39,8 @@ static char *get_stack(soft_worker *w, soft_u32 set, soft_u32 lane) {
 /* A kernel that overruns its stack must fault, not write into its neighbour's. */
 static void guard_stacks(soft_worker *w, soft_u32 set) {
     worker_extra *x = get_extra(w);
+    if (set < x->guarded_sets)
+        return;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     for (; x->guarded_sets <= set; x->guarded_sets++)
         for (soft_u32 lane = 0; lane < SOFT_LANES; lane++)
@@ -176,15 +178,16 @@ static void start(soft_worker *w, const soft_kernel *k, soft_u32 index, soft_u32
     g->index = index;
     g->ended = 0;
     guard_stacks(w, set);
-    for (soft_u32 lane = 0; lane < SOFT_LANES; lane++) {
+    soft_u32 left = w->group_total - index * SOFT_LANES;
+    soft_u32 count = left < SOFT_LANES ? left : SOFT_LANES;
+    for (soft_u32 lane = 0; lane < count; lane++) {
         char *top = get_stack(w, set, lane) + SOFT_STACK_BYTES - 64 - lane * STACK_STAGGER;
 #if defined(__x86_64__)
         top -= 8; /* as if a call had pushed a return address */
 #endif
         g->lane[lane] = (soft_context){top, (void *)(uintptr_t)k->fiber, NULL, NULL};
     }
-    soft_u32 left = w->group_total - index * SOFT_LANES;
-    soft_u32 lanes = left >= SOFT_LANES ? ~0u : (1u << left) - 1;
+    soft_u32 lanes = ~0u >> (SOFT_LANES - count);
     g->fresh = g->present = lanes;
     resume(w, g, lanes);
 }
