@@ -299,6 +299,8 @@ enum { STREAM_GROUPS = 256 };
 #define STREAMS                                                                                    \
     STREAM(q4_0, "stream", 256, 32, 256, &wide_rows)                                               \
     STREAM(q4_0, "stream_thin", 512, 32, 256, &wide_rows)                                          \
+    STREAM(q4_0, "stream_half", 256, 32, 256, &wide_rows)                                          \
+    STREAM(q4_0, "stream_half_thin", 512, 32, 256, &wide_rows)                                     \
     STREAM(q8_0, "stream", 256, 16, 256, &wide_rows)                                               \
     STREAM(q4_k, "stream", 256, 32, 256, &wide_rows)                                               \
     STREAM(q4_k, "stream_thin", 512, 32, 256, &wide_rows)                                          \
