@@ -288,24 +288,20 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 /* What matvec_stream.h has for a format, = and +=: rows of a threadgroup, and how many weights are
  * whole uint4s. Two threadgroups for each core of a large GPU. */
 enum { STREAM_GROUPS = 256 };
-#define STREAM_KERNEL(f, end, how, adds, group_, rows_, columns, list)                             \
-    KERNEL(f, "matvec_" #f end "_" how, how,                                                       \
+#define STREAM_KERNEL(f, end, adds, rows_, columns, list)                                          \
+    KERNEL(f, "matvec_" #f end "_stream", "stream",                                                \
            "rows by way of threadgroup memory, in loads of 16 bytes", .accumulates = adds,         \
-           .group = group_, .rows = rows_, .groups = STREAM_GROUPS, .multiple_of = columns,        \
+           .group = 256, .rows = rows_, .groups = STREAM_GROUPS, .multiple_of = columns,           \
            .shapes = list),
-#define STREAM(f, how, group, rows, columns, list)                                                 \
-    STREAM_KERNEL(f, "", how, false, group, rows, columns, list)                                   \
-    STREAM_KERNEL(f, "_accumulate", how, true, group, rows, columns, list)
+#define STREAM(f, rows, columns, list)                                                             \
+    STREAM_KERNEL(f, "", false, rows, columns, list)                                               \
+    STREAM_KERNEL(f, "_accumulate", true, rows, columns, list)
 #define STREAMS                                                                                    \
-    STREAM(q4_0, "stream", 256, 32, 256, &wide_rows)                                               \
-    STREAM(q4_0, "stream_thin", 512, 32, 256, &wide_rows)                                          \
-    STREAM(q4_0, "stream_half", 256, 32, 256, &wide_rows)                                          \
-    STREAM(q4_0, "stream_half_thin", 512, 32, 256, &wide_rows)                                     \
-    STREAM(q8_0, "stream", 256, 16, 256, &wide_rows)                                               \
-    STREAM(q4_k, "stream", 256, 32, 256, &wide_rows)                                               \
-    STREAM(q4_k, "stream_thin", 512, 32, 256, &wide_rows)                                          \
-    STREAM(q6_k, "stream", 256, 16, 2048, &wider_rows)                                             \
-    STREAM(f16, "stream", 256, 16, 8, &eights)
+    STREAM(q4_0, 32, 256, &wide_rows)                                                              \
+    STREAM(q8_0, 16, 256, &wide_rows)                                                              \
+    STREAM(q4_k, 32, 256, &wide_rows)                                                              \
+    STREAM(q6_k, 16, 2048, &wider_rows)                                                            \
+    STREAM(f16, 16, 8, &eights)
 
 /* What matvec_strip.h has for a format, = and +=. */
 #define STRIP_KERNEL(f, end, per_thread, adds, list)                                               \

@@ -20,7 +20,7 @@ using namespace metal;
 
 MATVEC_ONE_TOKEN(f16, f16_single)
 MATVEC_MANY_TOKENS(f16, f16_single)
-MATVEC_STREAM(f16, "", f16_runs, 8)
+MATVEC_STREAM(f16)
 MATVEC_TILED(f16, tile_floats<f16>)
 MATVEC_TILED_SIZE(f16, tile_floats<f16>, split)
 MATVEC_MATRIX(f16, tile_floats<f16>)

@@ -273,10 +273,7 @@ kernel void matvec_q4_0_accumulate_rowblock(device const block_q4_0 *w [[buffer(
 }
 
 MATVEC_LEAN(q4_0)
-MATVEC_STREAM(q4_0, "", q4_0_runs<4>, 8)
-MATVEC_STREAM(q4_0, "_thin", q4_0_runs<2>, 16)
-MATVEC_STREAM(q4_0, "_half", q4_0_halves<4>, 8)
-MATVEC_STREAM(q4_0, "_half_thin", q4_0_halves<2>, 16)
+MATVEC_STREAM(q4_0)
 MATVEC_STRIP(q4_0)
 
 // For many tokens: see matvec_rows.h.

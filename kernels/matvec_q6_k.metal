@@ -21,7 +21,7 @@ using namespace metal;
 MATVEC_ONE_TOKEN(q6_k, q6_k)
 MATVEC_MANY_TOKENS(q6_k, q6_k)
 MATVEC_LEAN(q6_k)
-MATVEC_STREAM(q6_k, "", q6_k_runs, 8)
+MATVEC_STREAM(q6_k)
 MATVEC_TILED(q6_k, q6_k_tiles)
 MATVEC_TILED_SIZE(q6_k, q6_k_tiles, split)
 MATVEC_MATRIX(q6_k, q6_k_tiles)

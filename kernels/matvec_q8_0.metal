@@ -22,7 +22,7 @@ using namespace metal;
 MATVEC_ONE_TOKEN(q8_0, q8_0)
 MATVEC_MANY_TOKENS(q8_0, q8_0)
 MATVEC_LEAN(q8_0)
-MATVEC_STREAM(q8_0, "", q8_0_runs, 8)
+MATVEC_STREAM(q8_0)
 MATVEC_STRIP(q8_0)
 MATVEC_TILED(q8_0, q8_0_tiles)
 MATVEC_TILED_SIZE(q8_0, q8_0_tiles, split)

@@ -23,6 +23,8 @@
 #include "early.h"
 #include "opaque.h"
 
+enum : uint { STREAM_TEAMS = 8 };
+
 // A chunk of several rows as lanes load it: of each row as many whole loads as there are, then one
 // load for what is left of all of them. Words, because an array of vectors is not kept in
 // registers.
@@ -87,8 +89,8 @@ template <typename H> struct stream_chunk {
 };
 
 // A span of x as the threads of a threadgroup load it.
-template <typename H, uint T> struct stream_input {
-    enum : uint { threads = 32 * T, turns = H::spans * H::columns / 4 / threads };
+template <typename H> struct stream_input {
+    enum : uint { threads = 32 * STREAM_TEAMS, turns = H::spans * H::columns / 4 / threads };
     enum : uint { turns_of_chunk = turns / H::spans };
     float values[4 * turns]; // see stream_chunk
 
@@ -129,8 +131,7 @@ template <typename H, uint T> struct stream_input {
 // simdgroups go through the chunks of H::rows rows, then through those of the next tile, always one
 // ahead with their loads. Two threadgroups, of this launch or of this and the next, are to find room
 // on a core: hence 512.
-template <typename H, uint T, bool accumulate>
-[[kernel, max_total_threads_per_threadgroup(64 * T)]] void
+template <typename H, bool accumulate> [[kernel, max_total_threads_per_threadgroup(512)]] void
 matvec_stream(device const typename H::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
               device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
               constant uint &in_dim [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
@@ -138,15 +139,15 @@ matvec_stream(device const typename H::block *w [[buffer(0)]], device const floa
               uint thread_index [[thread_index_in_threadgroup]],
               uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     typedef stream_chunk<H> chunk_of;
-    threadgroup uint4 copies[T * chunk_of::copy_quads];
+    threadgroup uint4 copies[STREAM_TEAMS * chunk_of::copy_quads];
     threadgroup float4 all_x[H::spans * H::x_quads];
     device const uint4 *from = (device const uint4 *)w;
     threadgroup uint4 *copy = copies + sg * chunk_of::copy_quads;
-    const uint step = groups * T * H::rows; // rows from tile to tile
+    const uint step = groups * STREAM_TEAMS * H::rows; // rows from tile to tile
     const uint mine = sg * H::rows;
     const uint part = lane / (32 / H::rows);
     const bool is_first = lane % (32 / H::rows) == 0;
-    uint tile = group * T * H::rows; // its first row
+    uint tile = group * STREAM_TEAMS * H::rows; // its first row
     uint column = 0;
     chunk_of now, next;
     now.load(from, tile + mine, out_dim, in_dim, 0, lane);
@@ -157,7 +158,7 @@ matvec_stream(device const typename H::block *w [[buffer(0)]], device const floa
     float before = 0.0f;
     uint runs[chunk_of::run_words];
     float sums[H::rows] = {};
-    stream_input<H, T> some_x;
+    stream_input<H> some_x;
     some_x.load(x, 0, in_dim, thread_index);
     now.hand_over(copy, lane, runs);
     some_x.put(all_x, thread_index);
@@ -200,9 +201,9 @@ matvec_stream(device const typename H::block *w [[buffer(0)]], device const floa
     }
 }
 
-#define MATVEC_STREAM_KERNEL(name, H, T, accumulate)                                               \
-    template [[host_name(                                                                          \
-        name)]] kernel decltype(matvec_stream<H, T, accumulate>) matvec_stream<H, T, accumulate>;
-#define MATVEC_STREAM(format, end, H, T)                                                           \
-    MATVEC_STREAM_KERNEL("matvec_" #format "_stream" end, H, T, false)                             \
-    MATVEC_STREAM_KERNEL("matvec_" #format "_accumulate_stream" end, H, T, true)
+#define MATVEC_STREAM_KERNEL(name, format, accumulate)                                             \
+    template [[host_name(name)]] kernel decltype(matvec_stream<format##_runs, accumulate>)         \
+        matvec_stream<format##_runs, accumulate>;
+#define MATVEC_STREAM(format)                                                                      \
+    MATVEC_STREAM_KERNEL("matvec_" #format "_stream", format, false)                               \
+    MATVEC_STREAM_KERNEL("matvec_" #format "_accumulate_stream", format, true)

@@ -88,10 +88,10 @@ struct q4_0 {
 // off: its first two bytes and its last two make one word, which comes first. The values of x are
 // in the order of the words, ready for pairs of nibbles (nibbles.h), and after them what is too much
 // of sum((16 + n) * x) for each four of them.
-template <uint R> struct q4_0_runs {
+struct q4_0_runs {
     typedef block_q4_0 block;
-    enum : uint { columns = 2048, quads = 72, rows = R, words = 9, kept = 0, moved = 16 };
-    enum : uint { spans = R / 2, x_quads = 704 };
+    enum : uint { columns = 2048, quads = 72, rows = 4, words = 9, kept = 0, moved = 16 };
+    enum : uint { spans = 2, x_quads = 704 };
 
     static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *, uint lane,
                                 thread uint *run) {
@@ -132,50 +132,6 @@ template <uint R> struct q4_0_runs {
                 const uint bits = block == 0 ? runs[r * words] : runs[r * words + 4] >> 16u;
                 sums[r] += float(as_type<half>(ushort(bits))) *
                            ((low_dots[r] + high_dots[r]) - more);
-            }
-        }
-    }
-};
-
-// The same with exact decoding by halves; to be measured beside it.
-template <uint R> struct q4_0_halves {
-    typedef block_q4_0 block;
-    enum : uint { columns = 2048, quads = 72, rows = R, words = 9, kept = 0, moved = 16, spans = R / 2, x_quads = 544 };
-
-    static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *, uint lane,
-                                thread uint *run) {
-        for (uint i = 0; i < 9; i++)
-            run[i] = ((threadgroup const uint *)copy)[9 * lane + i];
-    }
-
-    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint turn, uint at) {
-        to[272 * turn + at / 16 * 17 + at % 16] = v;
-    }
-
-    static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint left,
-                               thread float *sums) {
-        if (lane * 64 >= left)
-            return;
-        const uint exponents = get_1024s(left + lane);
-        threadgroup const float4 *v = x + 17 * lane;
-        for (uint block = 0; block < 2; block++) {
-            float low_dots[rows] = {};
-            float high_dots[rows] = {};
-            for (uint i = 0; i < 4; i++) {
-                const float4 low = v[8 * block + i];
-                const float4 high = v[8 * block + i + 4];
-                for (uint r = 0; r < rows; r++) {
-                    thread const uint *run = runs + r * words;
-                    const uint split = (run[0] & 0xFFFF0000u) | (run[4] & 0xFFFFu);
-                    add_nibbles(block == 0 && i == 0 ? split : run[4 * block + i + block], 8.0h,
-                                exponents, low, high, low_dots[r], high_dots[r]);
-                }
-            }
-            for (uint r = 0; r < rows; r++) {
-                const uint bits = block == 0 ? runs[r * words] : runs[r * words + 4] >> 16u;
-                sums[r] += float(as_type<half>(ushort(bits))) *
-                           fma(high_dots[r], 0.0625f, low_dots[r]);
             }
         }
     }

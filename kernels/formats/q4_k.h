@@ -102,9 +102,9 @@ struct q4_k_parts {
 
 // For matvec_stream.h: a lane takes a quarter of a block: 32 bytes, whose low nibbles are one part
 // of 32 weights and whose high nibbles are the next. Scales stay in threadgroup memory.
-template <uint R> struct q4_k_runs {
+struct q4_k_runs {
     typedef block_q4_k block;
-    enum : uint { columns = 2048, quads = 72, rows = R, words = 8, kept = 8, moved = 0, spans = R / 2, x_quads = 544 };
+    enum : uint { columns = 2048, quads = 72, rows = 4, words = 8, kept = 8, moved = 0, spans = 2, x_quads = 544 };
 
     static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *heads, uint lane,
                                 thread uint *run) {
