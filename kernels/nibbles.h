@@ -35,20 +35,21 @@ inline float4 sixteen_more_high(uint bytes, uint sixteen) {
 
 struct pair_form {
     uint bits; // opaque.h
+    uint up; // 65536: as a multiplication with something unknown where that is one instruction less
     uint rest; // of the exponent of the lower one
 };
 inline pair_form get_full_pairs(uint some) {
-    const pair_form f = {opaque(0x41804180u, some), 0u};
+    const pair_form f = {opaque(0x41804180u, some), 65536u, 0u};
     return f;
 }
 inline pair_form get_even_pairs(uint some) {
-    const pair_form f = {opaque(0x41800080u, some), 0x41000000u};
+    const pair_form f = {opaque(0x41800080u, some), opaque(65536u, some), 0x41000000u};
     return f;
 }
 inline void add_pair(uint nibbles, pair_form form, float lower_x, float upper_x,
                      thread float &dot) {
     const uint pair = (nibbles & 0x00780078u) | form.bits;
-    dot = fma(as_type<float>((pair << 16u) + form.rest), lower_x, dot);
+    dot = fma(as_type<float>(pair * form.up + form.rest), lower_x, dot);
     dot = fma(as_type<float>(pair), upper_x, dot);
 }
 // The nibbles of four bytes: the low ones times `low`, the high ones times `high`.
