@@ -96,18 +96,18 @@ template <typename H> struct stream_input {
 
     // Past the end of x its last values are loaded again: they are not used.
     METAL_FUNC void load(device const float *x, uint column, uint in_dim, uint thread_index) {
+        enum : uint { ring = H::moved > 0 ? H::moved / 2 : 1 }; // pairs
         const bool is_moved = H::moved > 0 && thread_index % 16 < 8;
-        const uint first_pair = 2 * thread_index;
-        const uint before = (first_pair + H::moved / 2 - 1) % (H::moved / 2 + (H::moved == 0)) +
-                            first_pair / (H::moved / 2 + (H::moved == 0)) * (H::moved / 2);
+        const uint pair = 2 * thread_index;
+        const uint first = is_moved ? pair / ring * ring + (pair + ring - 1) % ring : pair;
+        const uint second = is_moved ? pair : pair + 1;
         for (uint i = 0; i < turns; i++) {
             float4 v;
             if (H::moved > 0) {
-                const uint pairs = column / 2 + 2 * threads * i;
-                const uint last = in_dim / 2 - 1;
                 device const float2 *from = (device const float2 *)x;
-                v = float4(from[min(pairs + (is_moved ? before : first_pair), last)],
-                           from[min(pairs + (is_moved ? first_pair : first_pair + 1), last)]);
+                const uint at = column / 2 + 2 * threads * i;
+                v = float4(from[min(at + first, in_dim / 2 - 1)],
+                           from[min(at + second, in_dim / 2 - 1)]);
             } else {
                 v = ((device const float4 *)
                          x)[min(column / 4 + thread_index + threads * i, in_dim / 4 - 1)];
