@@ -15,18 +15,18 @@ struct q4_0_columns {
         wide = 10, // in threadgroup memory, where any 8 rows are in different banks
         each = 5,
     };
-    uint at[each]; // where this lane's of the first columns are
     uint words[2 * each];
 
-    // Rows past the end are replaced by the last one.
-    METAL_FUNC void start(uint first_row, uint out_dim, uint in_dim, uint lane) {
+    // Where this lane's of the first columns are. Rows past the end are replaced by the last one.
+    static METAL_FUNC void find(uint first_row, uint out_dim, uint in_dim, uint lane,
+                                thread uint (&at)[each]) {
         for (uint i = 0; i < each; i++) {
             const uint part = min(lane + 32 * i, 16 * parts - 1u);
             const uint row = min(first_row + part / parts, out_dim - 1);
             at[i] = row * (in_dim / 128 * parts) + part % parts;
         }
     }
-    METAL_FUNC void take(device const uint2 *w, uint chunk) {
+    METAL_FUNC void take(device const uint2 *w, thread const uint (&at)[each], uint chunk) {
         for (uint i = 0; i < each; i++) {
             const uint2 v = w[at[i] + chunk * parts];
             words[2 * i] = v.x;
@@ -79,25 +79,21 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
     const uint first_row = group.x * 32 + sg / 8 * 16;
     const uint first = group.y * 8;
     const uint last = in_dim / 128 - 1;
-    q4_0_columns now, next;
-    now.start(first_row, out_dim, in_dim, lane);
-    next.start(first_row, out_dim, in_dim, lane);
-    now.take(from, min(sums.mate, last));
-    next.take(from, min(sums.mate + 8, last));
+    uint at[q4_0_columns::each];
+    q4_0_columns::find(first_row, out_dim, in_dim, lane, at);
+    q4_0_columns now, next, after;
+    now.take(from, at, min(sums.mate, last));
+    next.take(from, at, min(sums.mate + 8, last));
+    after.take(from, at, min(sums.mate + 16, last));
     now.put(own, lane);
     EARLY_LOADS(1);
     const uint token = min(first + sums.place / 2 + sums.place % 2 * 4, batch - 1);
     device const float *mine = x + size_t(token) * in_dim + 4 * pair;
-    float4 v[4][2], later[4][2];
+    float4 v[4][2];
     for (uint b = 0; b < 4; b++)
         for (uint i = 0; i < 2; i++)
             v[b][i] = *(device const float4 *)(mine + min(sums.mate, last) * 128 + 32 * b + 16 * i);
     for (uint chunk = sums.mate; chunk <= last; chunk += 8) {
-        // Loads before the barrier: after it, compilers would put them next to what needs them.
-        for (uint b = 0; b < 4; b++)
-            for (uint i = 0; i < 2; i++)
-                later[b][i] =
-                    *(device const float4 *)(mine + min(chunk + 8, last) * 128 + 32 * b + 16 * i);
         simdgroup_barrier(mem_flags::mem_threadgroup);
         for (uint b = 0; b < 4; b++) {
             float values[8];
@@ -108,6 +104,11 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
                 values[4 * i + 1] = v[b][i].y;
                 values[4 * i + 2] = v[b][i].z;
                 values[4 * i + 3] = v[b][i].w;
+                v[b][i] =
+                    *(device const float4 *)(mine + min(chunk + 8, last) * 128 + 32 * b + 16 * i);
+            }
+            simdgroup_barrier(mem_flags::mem_none); // or compilers load where the value is needed
+            for (uint i = 0; i < 2; i++) {
                 threadgroup const uint *row =
                     (threadgroup const uint *)own + sums.get_slot(i) * 2 * q4_0_columns::wide;
                 scales[i] = q4_0_decode_staged(row, b, pair, in_dim, weights[i]);
@@ -121,10 +122,9 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
         next.put(own, lane);
-        next.take(from, min(chunk + 16, last));
-        for (uint b = 0; b < 4; b++)
-            for (uint i = 0; i < 2; i++)
-                v[b][i] = later[b][i];
+        for (uint i = 0; i < 2 * q4_0_columns::each; i++)
+            next.words[i] = after.words[i];
+        after.take(from, at, min(chunk + 24, last));
     }
     sums.add_up();
     if (!sums.is_taker())
