@@ -7,37 +7,34 @@
 // of 128.
 #include "few.h"
 
-// Four blocks of 16 rows on their way from device to threadgroup memory, as words, because an array of
-// vectors is not kept in registers. 144 uint2 are four and a half per lane.
+// Four blocks of 32 rows on their way from device to threadgroup memory, as words, because an array of
+// vectors is not kept in registers.
 struct q4_0_columns {
     enum : uint {
-        parts = 9, // uint2 of a row
+        parts = 9, // uint2 of a row, and of a lane
         wide = 10, // in threadgroup memory, where any 8 rows are in different banks
-        each = 5,
     };
-    uint at[each]; // where this lane's of the first columns are
-    uint words[2 * each];
+    uint words[2 * parts];
 
-    // Rows past the end are replaced by the last one.
-    METAL_FUNC void start(uint first_row, uint out_dim, uint in_dim, uint lane) {
-        for (uint i = 0; i < each; i++) {
-            const uint part = min(lane + 32 * i, 16 * parts - 1u);
-            const uint row = min(first_row + part / parts, out_dim - 1);
-            at[i] = row * (in_dim / 128 * parts) + part % parts;
+    // Where this lane's of the first columns are. Rows past the end are replaced by the last one.
+    static METAL_FUNC void find(uint first_row, uint out_dim, uint in_dim, uint lane,
+                                thread uint (&at)[parts]) {
+        for (uint i = 0; i < parts; i++) {
+            const uint row = min(first_row + (lane + 32 * i) / parts, out_dim - 1);
+            at[i] = row * (in_dim / 128 * parts) + (lane + 32 * i) % parts;
         }
     }
-    METAL_FUNC void take(device const uint2 *w, uint chunk) {
-        for (uint i = 0; i < each; i++) {
+    METAL_FUNC void take(device const uint2 *w, thread const uint (&at)[parts], uint chunk) {
+        for (uint i = 0; i < parts; i++) {
             const uint2 v = w[at[i] + chunk * parts];
             words[2 * i] = v.x;
             words[2 * i + 1] = v.y;
         }
     }
     METAL_FUNC void put(threadgroup uint2 *to, uint lane) const {
-        for (uint i = 0; i < each; i++) {
+        for (uint i = 0; i < parts; i++) {
             const uint part = lane + 32 * i;
-            if (i < each - 1 || lane < 16)
-                to[part / parts * wide + part % parts] = uint2(words[2 * i], words[2 * i + 1]);
+            to[part / parts * wide + part % parts] = uint2(words[2 * i], words[2 * i + 1]);
         }
     }
 };
@@ -52,8 +49,9 @@ inline float q4_0_decode_staged(threadgroup const uint *row, uint b, uint pair, 
     return float(((threadgroup const half *)words)[b % 2 * 9]);
 }
 
-// A threadgroup of 16 simdgroups computes 32 rows of 8 tokens: each of two teams of 8 half of the rows,
-// and each simdgroup of a team every eighth 128 columns.
+// A threadgroup of 8 simdgroups computes 32 rows of 8 tokens, each from every eighth 128 columns. The
+// registers leave room for a second threadgroup on a core: the next launch, which loads its weights
+// meanwhile.
 template <bool accumulate> [[max_total_threads_per_threadgroup(512)]] kernel void
 matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *x [[buffer(1)]],
                   device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
@@ -61,70 +59,71 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
                   uint2 group [[threadgroup_position_in_grid]],
                   uint sg [[simdgroup_index_in_threadgroup]],
                   uint lane [[thread_index_in_simdgroup]]) {
-    typedef tile_sums<2, 2, 8, 4, 8> Sums;
-    const uint room = 16 * q4_0_columns::wide; // of a simdgroup
-    threadgroup uint2 memory[16 * room];
-    threadgroup float scratch[16 * few_matrices::memory + 1];
+    typedef tile_sums<4, 2, 8, 4, 8> Sums;
+    const uint room = 32 * q4_0_columns::wide; // of a simdgroup
+    threadgroup uint2 memory[8 * room];
+    threadgroup float scratch[8 * few_matrices::memory + 1];
     static_assert(Sums::memory <= 2 * 8 * room, "");
     threadgroup uint2 *own = memory + sg * room;
     device const uint2 *from = (device const uint2 *)w;
+    const uint first_row = group.x * 32;
+    const uint first = group.y * 8;
+    const uint last = in_dim / 128 - 1;
+    uint at[q4_0_columns::parts];
+    q4_0_columns::find(first_row, out_dim, in_dim, lane, at);
+    q4_0_columns now, next;
+    now.take(from, at, min(sg, last));
+    next.take(from, at, min(sg + 8, last));
+    now.put(own, lane);
+    EARLY_LOADS(1);
     Sums sums;
-    sums.shared = (threadgroup float *)(memory + sg / 8 * 8 * room);
-    sums.mate = sg % 8;
+    sums.shared = (threadgroup float *)memory;
+    sums.mate = sg;
     sums.me = lane;
     sums.place = few_matrices::get_row(lane);
     const uint pair = few_matrices::get_pair(lane);
     sums.column = pair;
     sums.clear();
-    const uint first_row = group.x * 32 + sg / 8 * 16;
-    const uint first = group.y * 8;
-    const uint last = in_dim / 128 - 1;
-    q4_0_columns now, next;
-    now.start(first_row, out_dim, in_dim, lane);
-    next.start(first_row, out_dim, in_dim, lane);
-    now.take(from, min(sums.mate, last));
-    next.take(from, min(sums.mate + 8, last));
-    now.put(own, lane);
-    EARLY_LOADS(1);
     const uint token = min(first + sums.place / 2 + sums.place % 2 * 4, batch - 1);
     device const float *mine = x + size_t(token) * in_dim + 4 * pair;
-    float4 v[4][2], later[4][2];
-    for (uint b = 0; b < 4; b++)
+    float4 v[2][2]; // of this block and the next one
+    for (uint b = 0; b < 2; b++)
         for (uint i = 0; i < 2; i++)
-            v[b][i] = *(device const float4 *)(mine + min(sums.mate, last) * 128 + 32 * b + 16 * i);
-    for (uint chunk = sums.mate; chunk <= last; chunk += 8) {
-        // Loads before the barrier: after it, compilers would put them next to what needs them.
-        for (uint b = 0; b < 4; b++)
-            for (uint i = 0; i < 2; i++)
-                later[b][i] =
-                    *(device const float4 *)(mine + min(chunk + 8, last) * 128 + 32 * b + 16 * i);
+            v[b][i] = *(device const float4 *)(mine + min(sg, last) * 128 + 32 * b + 16 * i);
+    for (uint chunk = sg; chunk <= last; chunk += 8) {
         simdgroup_barrier(mem_flags::mem_threadgroup);
         for (uint b = 0; b < 4; b++) {
             float values[8];
-            float weights[2][8];
-            float scales[2];
+            const uint then = (b < 2 ? chunk : min(chunk + 8, last)) * 128 + 32 * ((b + 2) % 4);
             for (uint i = 0; i < 2; i++) {
-                values[4 * i] = v[b][i].x;
-                values[4 * i + 1] = v[b][i].y;
-                values[4 * i + 2] = v[b][i].z;
-                values[4 * i + 3] = v[b][i].w;
-                threadgroup const uint *row =
-                    (threadgroup const uint *)own + sums.get_slot(i) * 2 * q4_0_columns::wide;
-                scales[i] = q4_0_decode_staged(row, b, pair, in_dim, weights[i]);
+                thread float4 &a = v[b % 2][i];
+                values[4 * i] = a.x;
+                values[4 * i + 1] = a.y;
+                values[4 * i + 2] = a.z;
+                values[4 * i + 3] = a.w;
+                a = *(device const float4 *)(mine + then + 16 * i);
             }
-            float products[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
-            few_matrices::add(weights, values, products, lane,
-                              scratch + sg * uint(few_matrices::memory));
-            for (uint i = 0; i < 2; i++)
-                for (uint j = 0; j < 2; j++)
-                    sums.at[i][j] = fma(scales[i], products[i][j], sums.at[i][j]);
+            simdgroup_barrier(mem_flags::mem_none); // or compilers load where the value is needed
+            for (uint m = 0; m < 2; m++) {
+                float weights[2][8];
+                float scales[2];
+                for (uint i = 0; i < 2; i++) {
+                    threadgroup const uint *row = (threadgroup const uint *)own +
+                                                  sums.get_slot(2 * m + i) * 2 * q4_0_columns::wide;
+                    scales[i] = q4_0_decode_staged(row, b, pair, in_dim, weights[i]);
+                }
+                float products[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
+                few_matrices::add(weights, values, products, lane,
+                                  scratch + sg * uint(few_matrices::memory));
+                for (uint i = 0; i < 2; i++)
+                    for (uint j = 0; j < 2; j++)
+                        sums.at[2 * m + i][j] =
+                            fma(scales[i], products[i][j], sums.at[2 * m + i][j]);
+            }
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
         next.put(own, lane);
-        next.take(from, min(chunk + 16, last));
-        for (uint b = 0; b < 4; b++)
-            for (uint i = 0; i < 2; i++)
-                v[b][i] = later[b][i];
+        next.take(from, at, min(chunk + 16, last));
     }
     sums.add_up();
     if (!sums.is_taker())

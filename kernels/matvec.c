@@ -336,7 +336,7 @@ enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 };
 #define FEW_STREAM(end, adds)                                                                      \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_stream", "tiled_stream",                    \
            "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory",      \
-           .accumulates = adds, .group = 512, .rows = 32, .tokens = 8, .multiple_of = 128,         \
+           .accumulates = adds, .group = 256, .rows = 32, .tokens = 8, .multiple_of = 128,         \
            .shapes = &wide_tokens)
 #define MATRIX(f, end, adds, list)                                                                 \
     TILE(f, end, "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices", adds, 128, 64,    \

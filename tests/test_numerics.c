@@ -330,6 +330,29 @@ TEST fast_functions_are_fast_and_within_the_specification(void) {
     PASS();
 }
 
+/* Of numbers that are normal to the last; beyond them there is nothing, or infinity. */
+TEST fast_powers_are_right_to_the_ends_of_the_range(void) {
+    float x[N] = {-INFINITY, -1e30f, -200, -127.5f, 128, 200, 1e30f, INFINITY}, y[2 * N];
+    enum { OUTSIDE = 8, SMALL = 4 };
+    for (int i = OUTSIDE; i < N; i++) /* -126 to 127.99 */
+        x[i] = -126.0f + (float)(i - OUTSIDE) * (253.99f / (N - 1 - OUTSIDE));
+    if (!compute(&(device_options){.math = MATH_FAST}, "powers_of_two", x, N, 2, y))
+        FAILm(last.text);
+    for (int i = 0; i < 2 * N; i++)
+        if (i / 2 >= OUTSIDE)
+            ASSERT(count_roundings(exp2((double)x[i / 2]), y[i]) <= 4);
+        else
+            ASSERT(i / 2 < SMALL ? y[i] == 0 : isinf(y[i]) && y[i] > 0);
+    PASS();
+}
+
+/* What fast math takes for granted never to occur is what masked logits are. */
+TEST the_largest_of_infinities_is_found_under_fast_math(void) {
+    ASSERT_RUN("$A check --device soft --math fast --quiet 'argmax*/5000x*/normal'", 0);
+    ASSERT_SAYS("6 passed");
+    PASS();
+}
+
 /* Those with functions, and with values to compare; `assay check --math fast` has them all. */
 TEST kernels_agree_with_their_oracles_under_fast_math(const char *part) {
     const char *why = check_registry(&(device_options){.math = MATH_FAST}, INPUT_NORMAL, part);
@@ -371,7 +394,10 @@ SUITE(numerics_suite) {
     RUN_TEST(fast_math_alone_takes_it_that_nothing_is_nan);
     RUN_TEST(libraries_of_one_device_compile_with_a_math_of_their_own);
     RUN_TEST(fast_functions_are_fast_and_within_the_specification);
-    static const char *const parts[] = {"rmsnorm_simd", "silu", "rope", "attention", "argmax"};
+    RUN_TEST(fast_powers_are_right_to_the_ends_of_the_range);
+    RUN_TEST(the_largest_of_infinities_is_found_under_fast_math);
+    static const char *const parts[] = {"rmsnorm_simd", "silu",   "rope",
+                                        "attention",    "argmax", "strip"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         RUN_TESTp(kernels_agree_with_their_oracles_under_fast_math, parts[i]);
     RUN_TEST(verbs_take_a_math_mode_and_say_which);

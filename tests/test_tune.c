@@ -93,6 +93,27 @@ TEST steps_and_ranges_are_ways_too(void) {
     PASS();
 }
 
+/* What lanes share costs the software device more than it saves. */
+TEST the_software_device_takes_kernels_whose_threads_work_alone(void) {
+    static const device_facts soft = {.emulated = true};
+    static const char *const rules[][2] = {
+        {"matvec q4_0 576x576x1", "matvec_q4_0_strip"},
+        {"matvec q4_0 += 576x1536x1", "matvec_q4_0_accumulate_strip"},
+        {"matvec q8_0 49152x576x1", "matvec_q8_0_strip"},
+        {"matvec q4_0 576x576x2", "multi_token_matvec_q4_0_alone"},
+        {"matvec q5_0 576x576x1", "multi_token_matvec_q5_0_alone"}, /* it has no strip */
+        {"decode_attention 100x9x3x64", "decode_attention_alone"},
+        {"decode_attention 100x4x2x20", "decode_attention"}, /* no multiple of 16 */
+        {"rmsnorm 1x576", "rmsnorm_alone"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        choice c = parse(rules[i][0]);
+        const kernel *k = variants_find_rule(&soft, &c, &e);
+        ASSERT_STR_EQ(rules[i][1], k ? k->name : e.text);
+    }
+    PASS();
+}
+
 /* Every launch of the steps passes its oracle, and the rule of either kind of device is a way. */
 TEST the_steps_of_a_fusion_are_right(const char *text) {
     choice c = parse(text);
@@ -419,6 +440,7 @@ SUITE(tune_suite) {
     RUN_TEST(a_choice_reads_back_from_its_text);
     RUN_TEST(every_kernel_that_takes_the_shape_is_a_way);
     RUN_TEST(steps_and_ranges_are_ways_too);
+    RUN_TEST(the_software_device_takes_kernels_whose_threads_work_alone);
     RUN_TESTp(the_steps_of_a_fusion_are_right, "qkv_rope_append q4_0 3x4x2x32x64x1");
     RUN_TESTp(the_steps_of_a_fusion_are_right, "qkv_rope_append q8_0 0x4x2x32x64x3");
     RUN_TESTp(the_steps_of_a_fusion_are_right, "gate_up_silu q4_0 96x64x1");

@@ -76,6 +76,15 @@ kernel void is_it_nan(device const float *x [[buffer(0)]], device float *out [[b
         out[i] = isnan(x[i]) ? 1.0f : 0.0f;
 }
 
+// The same power alone and in a vector.
+kernel void powers_of_two(device const float *x [[buffer(0)]], device float *out [[buffer(1)]],
+                          constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    if (i >= n)
+        return;
+    out[2 * i] = exp2(x[i]);
+    out[2 * i + 1] = exp2(float4(0.0f, 1.0f, -1.0f, x[i])).w;
+}
+
 // Eight functions of each value, and two of them in their precise variants.
 kernel void functions(device const float *x [[buffer(0)]], device float *out [[buffer(1)]],
                       constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
