@@ -1,10 +1,10 @@
 // argmax: the index of the largest logit, in two launches: argmax_reduce finds the best of each
 // 1024, argmax_final the best of those.
 //
-// NaN is skipped, of equal values the lowest index wins, and if all are NaN the answer is 0. Values are
-// compared by their ranks: unlike floats, these can be compared with what fast math takes for
-// granted never to occur. A pair (0, NOTHING) stands for "none yet": a number has a higher rank, and
-// NOTHING is the highest index.
+// NaN is skipped, of equal values the lowest index wins, and if all are NaN the answer is 0. Values
+// are compared by their ranks: unlike floats, these can be compared with what fast math takes for
+// granted never to occur. A pair (0, NOTHING) stands for "none yet": a number has a higher rank,
+// and NOTHING is the highest index.
 #include <metal_stdlib>
 using namespace metal;
 
