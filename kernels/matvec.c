@@ -143,10 +143,10 @@ static const shape of_wide_rows[] = {
     {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{9, 2048}},  {{15, 2304}},   {{16, 4096}},
     {{31, 4352}}, {{32, 6144}}, {{33, 8448}}, {{65, 2048}}, {{8225, 2304}}, {{4096, 4096}},
 };
-/* For kernels that take 1024 columns of 32 rows and 8 tokens at a time, 128 of them at least. */
+/* For kernels that take 1024 columns of 32 rows and 8 tokens at a time, 64 of them at least. */
 static const shape of_wide_tokens[] = {
-    {{1, 128, 1}},   {{7, 256, 3}},    {{31, 896, 8}},   {{32, 1024, 7}},
-    {{33, 1152, 9}}, {{65, 3200, 17}}, {{192, 640, 16}}, {{4096, 4096, 8}},
+    {{1, 64, 1}},    {{7, 256, 3}},    {{31, 960, 8}},   {{32, 1024, 7}},
+    {{33, 1088, 9}}, {{65, 3200, 17}}, {{192, 576, 16}}, {{4096, 4096, 8}},
 };
 static const shape_list wide_tokens = SHAPE_LIST(of_wide_tokens, 7, 256, 3);
 static const shape of_wider_rows[] = {
@@ -336,7 +336,7 @@ enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 };
 #define FEW_STREAM(end, adds)                                                                      \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_stream", "tiled_stream",                    \
            "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory",      \
-           .accumulates = adds, .group = 256, .rows = 32, .tokens = 8, .multiple_of = 128,         \
+           .accumulates = adds, .group = 512, .rows = 32, .tokens = 8, .multiple_of = 64,          \
            .shapes = &wide_tokens)
 #define MATRIX(f, end, adds, list)                                                                 \
     TILE(f, end, "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices", adds, 128, 64,    \

@@ -17,7 +17,7 @@ SUITE(bench_suite);
 static err e;
 
 TEST bench_writes_rows_and_samples_and_continues_where_it_stopped(void) {
-    ASSERT_RUN("rm -rf $T; " BENCH "ffn_silu --shape 64", 0);
+    ASSERT_RUN("rm -rf $T; " BENCH "'ffn_silu/*' --shape 64", 0);
     ASSERT_SAYS("ffn_silu  64");
     ASSERT_SAYS("emulated");
     ASSERT_SAYS("1 timed, 0 not timed");
@@ -31,7 +31,7 @@ TEST bench_writes_rows_and_samples_and_continues_where_it_stopped(void) {
         "for key in schema device api driver compiler os cpu 'host compiler' commit seed date "
         "cache; do grep -q \"^# $key: .\" $T/b.csv || { echo no $key; exit 1; }; done",
         0);
-    ASSERT_RUN(BENCH "ffn_silu --shape 64,96 --resume", 0);
+    ASSERT_RUN(BENCH "'ffn_silu/*' --shape 64,96 --resume", 0);
     ASSERT_SAYS("1 of 2 cases are already there");
     ASSERT_SAYS("1 timed");
     ASSERT_RUN("grep -c ^ffn_silu/ $T/b.csv", 0);
@@ -44,14 +44,14 @@ TEST bench_writes_rows_and_samples_and_continues_where_it_stopped(void) {
 TEST a_run_that_is_killed_can_be_read_and_resumed(void) {
     /* In the background until the first row is there, then killed without a word. */
     ASSERT_RUN(
-        "rm -rf $T; " BENCH_FOR("0.05") "ffn_silu --shape all > /dev/null 2>&1 & pid=$!; i=0; "
+        "rm -rf $T; " BENCH_FOR("0.05") "'ffn_silu/*' --shape all > /dev/null 2>&1 & pid=$!; i=0; "
                                         "until grep -q ^ffn_silu/ $T/b.csv 2> /dev/null || test "
                                         "$((i += 1)) -gt 600; do "
                                         "sleep 0.1; done; kill -9 $pid; wait $pid 2> /dev/null; "
                                         "grep -c ^ffn_silu/ $T/b.csv",
         0);
     ASSERT_RUN("$A compare $T/b.csv $T/b.csv > /dev/null; test $? -ne 2", 0);
-    ASSERT_RUN(BENCH_FOR("0.05") "ffn_silu --shape all --resume", 0);
+    ASSERT_RUN(BENCH_FOR("0.05") "'ffn_silu/*' --shape all --resume", 0);
     ASSERT_SAYS("of 11 cases are already there");
     ASSERT_RUN("test $(grep -c ^ffn_silu/ $T/b.csv) -eq 11", 0);
     PASS();
@@ -73,11 +73,12 @@ TEST axes_multiply(void) {
 }
 
 TEST rows_can_be_json(void) {
-    ASSERT_RUN(BENCH "ffn_silu --shape 64 --regime independent --json 2> /dev/null", 0);
+    ASSERT_RUN(BENCH "'ffn_silu/*' --shape 64 --regime independent --json 2> /dev/null", 0);
     ASSERT_EQ('{', command_get_output()[0]);
     ASSERT_SAYS("\"device\": \"software Metal device");
-    ASSERT_SAYS("\"kernel\": \"ffn_silu\", \"variant\": \"\", \"format\": \"\", \"shape\": \"64\", "
-                "\"batch\": null");
+    ASSERT_SAYS(
+        "\"kernel\": \"ffn_silu\", \"variant\": \"plain\", \"format\": \"\", \"shape\": \"64\", "
+        "\"batch\": null");
     ASSERT_SAYS("\"regime\": \"independent\"");
     PASS();
 }
@@ -124,7 +125,7 @@ TEST a_wrong_kernel_gets_a_reason_and_no_time(void) {
     ASSERT_RUN(
         "rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/. $T/k; "
         "sed 's/= g \\/ (1.0f/= g \\/ (1.5f/' $H/kernels/ffn_silu.metal > $T/k/ffn_silu.metal; "
-        "ASSAY_KERNELS=$T/k " BENCH "ffn_silu buffer_copy --shape 64",
+        "ASSAY_KERNELS=$T/k " BENCH "'ffn_silu/*' buffer_copy --shape 64",
         1);
     ASSERT_SAYS("NOT TIMED");
     ASSERT_SAYS("kernel ffn_silu: 'out'");
@@ -146,7 +147,7 @@ TEST a_base_of_kernels_is_timed_interleaved(void) {
 }
 
 TEST baselines_last_and_filtered_runs_merge(void) {
-    ASSERT_RUN("rm -rf $T; " BENCH "ffn_silu --shape 64 --save before", 0);
+    ASSERT_RUN("rm -rf $T; " BENCH "'ffn_silu/*' --shape 64 --save before", 0);
     ASSERT_SAYS("baselines/before.csv");
     ASSERT_RUN(BENCH "buffer_copy --shape 64", 0);
     ASSERT_RUN("grep -c '^ffn_silu/64\\|^buffer_copy/64' $T/b.csv", 0);
@@ -168,17 +169,17 @@ TEST baselines_last_and_filtered_runs_merge(void) {
 
 TEST resuming_trusts_only_rows_that_are_still_true(void) {
     ASSERT_RUN("rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/. $T/k; ASSAY_KERNELS=$T/k " BENCH
-               "ffn_silu buffer_copy --shape 64",
+               "'ffn_silu/*' buffer_copy --shape 64",
                0);
-    ASSERT_RUN("ASSAY_KERNELS=$T/k " BENCH "ffn_silu buffer_copy --shape 64 --resume", 0);
+    ASSERT_RUN("ASSAY_KERNELS=$T/k " BENCH "'ffn_silu/*' buffer_copy --shape 64 --resume", 0);
     ASSERT_SAYS("2 of 2 cases are already there");
     ASSERT_RUN("echo '// changed' >> $T/k/ffn_silu.metal; ASSAY_KERNELS=$T/k " BENCH
-               "ffn_silu buffer_copy --shape 64 --resume",
+               "'ffn_silu/*' buffer_copy --shape 64 --resume",
                0);
     ASSERT_SAYS("1 of 2 cases are already there");
     ASSERT_RUN("sed 's/,[0-9a-f]\\{12\\}\\(,[^,]*\\)$/,0123456789ab\\1/' $T/b.csv > $T/c.csv; mv "
                "$T/c.csv $T/b.csv; "
-               "ASSAY_KERNELS=$T/k " BENCH "ffn_silu buffer_copy --shape 64 --resume",
+               "ASSAY_KERNELS=$T/k " BENCH "'ffn_silu/*' buffer_copy --shape 64 --resume",
                0);
     ASSERT_SAYS("0 of 2 cases are already there");
     PASS();
