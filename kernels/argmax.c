@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/base/array.h"
 #include "harness/base/size.h"
@@ -91,12 +92,20 @@ typedef enum {
     MAX_LAST,
     NEGATIVE,
     TIES,
+    SIGNED_ZEROS,
 } pattern;
+
+static float make_smallest_nan(void) {
+    const uint32_t bits = 0x7F800001;
+    float nan;
+    memcpy(&nan, &bits, sizeof nan);
+    return nan;
+}
 
 static float apply_pattern(pattern p, float drawn, uint32_t i, uint32_t n, rng *r) {
     switch (p) {
     case SOME_NAN:
-        return rng_below(r, 3) == 0 ? NAN : drawn;
+        return rng_below(r, 3) != 0 ? drawn : i % 2 ? NAN : make_smallest_nan();
     case ALL_NAN:
         return NAN;
     case INFINITIES:
@@ -115,6 +124,8 @@ static float apply_pattern(pattern p, float drawn, uint32_t i, uint32_t n, rng *
         return -1 - fabsf(drawn);
     case TIES: /* a few values, each many times over */
         return (float)rng_below(r, 3);
+    case SIGNED_ZEROS: /* both are equal */
+        return i % 2 ? 0.0f : -0.0f;
     case DRAWN:
         break;
     }
@@ -199,6 +210,7 @@ static const shape shapes[] = {
     {{33, TIES}},
     {{2000, TIES}},
     {{300007, TIES}},
+    {{1100, SIGNED_ZEROS}},
 };
 
 OP(argmax, "index of the largest logit", "n x pattern", kernels, SHAPE_LIST(shapes, 77, DRAWN),

@@ -1,10 +1,10 @@
 // argmax: the index of the largest logit, in two launches: argmax_reduce finds the best of each
 // 1024, argmax_final the best of those.
 //
-// NaN is skipped, of equal values the lowest index wins, and if all are NaN the answer is 0. Values are
-// compared by their ranks: unlike floats, these can be compared with what fast math takes for
-// granted never to occur. A pair (0, NOTHING) stands for "none yet": a number has a higher rank, and
-// NOTHING is the highest index.
+// NaN is skipped, of equal values the lowest index wins, and if all are NaN the answer is 0. Values
+// are compared by their ranks: unlike floats, these can be compared with what fast math takes for
+// granted never to occur. A pair (0, NOTHING) stands for "none yet": a number has a higher rank,
+// and NOTHING is the highest index.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -32,10 +32,10 @@ inline candidate find_candidate(float value, uint index) {
     return c;
 }
 
-// The value that has the rank; minus infinity for none.
-inline float get_value(uint rank) {
-    const uint bits = rank >> 31u ? rank ^ 0x80000000u : ~rank;
-    return as_type<float>(rank == 0 ? 0xFF800000u : bits);
+// The value of the candidate; minus infinity for none. By its bits, because fast math would not see
+// that infinity.
+inline float get_value(device const float *logits, candidate c) {
+    return as_type<float>(c.index == NOTHING ? 0xFF800000u : as_type<uint>(logits[c.index]));
 }
 
 inline candidate better_of(candidate a, candidate b) {
@@ -91,7 +91,7 @@ kernel void argmax_reduce(device const float *logits [[buffer(0)]],
         best = better_of(best, find_candidate(logits[i], i));
     best = threadgroup_best(best, ranks, indices, lane, sg, sg_count);
     if (thread_index == 0) {
-        pvals[group] = get_value(best.rank);
+        pvals[group] = get_value(logits, best);
         pidx[group] = best.index;
     }
 }
@@ -114,7 +114,7 @@ kernel void argmax_reduce_alone(device const float *logits [[buffer(0)]],
     for (uint i = 0; i < count; i++)
         found = min(found, get_rank(values[i]) == largest ? i : count);
     const candidate best = {largest, largest == 0 ? NOTHING : first + found};
-    pvals[group] = get_value(best.rank);
+    pvals[group] = get_value(logits, best);
     pidx[group] = best.index;
 }
 

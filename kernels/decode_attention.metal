@@ -43,10 +43,10 @@ kernel void decode_attention(device const float *q [[buffer(0)]],
     }
 }
 
-// One thread computes one head, 32 keys at a time, with the weights and the sums in memory of its own.
-// head_dim is a multiple of 16: decode_attention_record refuses anything else. Nothing is coalesced
-// and a GPU is nearly empty: this is for the software device, where lanes that meet for every 32 keys
-// cost more than the arithmetic.
+// One thread computes one head, 32 keys at a time, with the weights and the sums in memory of its
+// own. head_dim is a multiple of 16: decode_attention_record refuses anything else. Nothing is
+// coalesced and a GPU is nearly empty: this is for the software device, where lanes that meet for
+// every 32 keys cost more than the arithmetic.
 kernel void decode_attention_alone(device const float *q [[buffer(0)]],
                                    device const float *k_cache [[buffer(1)]],
                                    device const float *v_cache [[buffer(2)]],

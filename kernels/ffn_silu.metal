@@ -4,8 +4,8 @@ using namespace metal;
 
 #include "early.h"
 
-// For a very negative g, e^-g overflows to infinity and the quotient is -0, which is right to within
-// the smallest normal float.
+// For a very negative g, e^-g overflows to infinity and the quotient is -0, which is right to
+// within the smallest normal float.
 inline float silu(float g) {
     return g / (1.0f + exp(-g));
 }

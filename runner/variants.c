@@ -28,10 +28,10 @@ static const kernel *find_matvec(const op *o, const char *variant, const weight_
 }
 
 /* On the software device lanes that never meet are a plain loop, so one thread per row wins for one
- * token as for many (make bench-soft), and for one token a strip of rows per thread, where there is a
- * kernel for it: Q4_0 takes half of the time. On a GPU many tokens share each decoded weight. Few rows, or
- * rows of few tokens, fill a GPU only if a simdgroup takes few of them; more share the x that they
- * load. */
+ * token as for many (make bench-soft), and for one token a strip of rows per thread, where there is
+ * a kernel for it: Q4_0 takes half of the time. On a GPU many tokens share each decoded weight. Few
+ * rows, or rows of few tokens, fill a GPU only if a simdgroup takes few of them; more share the x
+ * that they load. */
 enum { FEW_ROWS = 8192, FEW_TOKENS = 16 };
 
 /* Several tokens go through tiles: large ones as soon as they occupy most cores of a large GPU. (On an

@@ -135,9 +135,9 @@ struct q4_0_runs {
     }
 };
 
-// For matvec_strip.h, by eight bytes at a time: the same nibble of each of their ushorts becomes the
-// upper half of a float, 16 + n (nibbles.h), in a few operations on one 64-bit integer. A CPU does
-// these beside the arithmetic of vectors, of which two instructions are left for four weights.
+// For matvec_strip.h, by eight bytes at a time: the same nibble of each of their ushorts becomes
+// the upper half of a float, 16 + n (nibbles.h), in a few operations on one 64-bit integer. A CPU
+// does these beside the arithmetic of vectors, of which two instructions are left for four weights.
 struct q4_0_strip {
     typedef block_q4_0 block;
     enum : uint { values = 32, rows = 8 };
