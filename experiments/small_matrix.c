@@ -37,7 +37,8 @@ static bool run_size(lab *l, sheet *s, const op *owner, const kernel *k, uint32_
 
 static bool run(lab *l, sheet *s, err *e) {
     const op *owner = NULL;
-    const kernel *k = variants_pick_matvec(lab_get_variants(l), &format_q4_0, false, IN, IN, 1, e);
+    const kernel *k =
+        variants_pick_matvec(lab_get_variants(l), &format_q4_0, false, 0, IN, IN, 1, e);
     if (!k || !registry_find_kernel(k->name, &owner))
         return false;
     bool ok = true;

@@ -57,7 +57,7 @@ static bool run_order(lab *l, sheet *s, const kernel_case *base, bool overlaps, 
 
 static bool run(lab *l, sheet *s, err *e) {
     const kernel *k =
-        variants_pick_matvec(lab_get_variants(l), &format_q4_0, false, DIM, DIM, 1, e);
+        variants_pick_matvec(lab_get_variants(l), &format_q4_0, false, 0, DIM, DIM, 1, e);
     const op *owner = NULL;
     if (!k || !registry_find_kernel(k->name, &owner))
         return false;

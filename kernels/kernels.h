@@ -126,6 +126,8 @@ bool kv_cache_copy_tokens_record(tape *t, const kernel *k, slice k_src, slice v_
  * with k->tokens take a batch other than 1. */
 bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
                    uint32_t in_dim, uint32_t batch, err *e);
+/* Of which the offset of W must be a multiple. */
+size_t matvec_get_alignment(const kernel *k);
 
 /* y (batch, out_dim) = activation(W x + bias (out_dim)): as matvec_record, with one of activations.h.
  * No bias: a slice without a buffer. */

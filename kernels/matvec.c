@@ -40,18 +40,27 @@ static bool check_dims(const kernel *k, uint32_t in_dim, uint32_t batch, err *e)
     return true;
 }
 
+/* Floats in a load; blocks need the alignment of their fp16 scales, or that of loads of 16 bytes. */
+static uint32_t count_floats(const kernel *k) {
+    return k->format->values == 1 && k->multiple_of ? k->multiple_of : 1;
+}
+
+size_t matvec_get_alignment(const kernel *k) {
+    const weight_format *f = k->format;
+    bool is_staged = k->multiple_of >= f->values;
+    return f->values == 1 ? count_floats(k) * f->bytes : is_staged ? 16 : 2;
+}
+
 bool matvec_check(const kernel *k, slice *w, slice *x, slice *y, uint32_t out_dim, uint32_t in_dim,
                   uint32_t batch, err *e) {
     const weight_format *f = k->format;
     size_t x_bytes = size_multiply(size_multiply(batch, in_dim), sizeof(float)),
            y_bytes = size_multiply(size_multiply(batch, out_dim), sizeof(float));
-    bool is_float = f->values == 1; /* blocks need the alignment of their fp16 scales */
-    uint32_t width = is_float && k->multiple_of ? k->multiple_of : 1; /* weights in a load */
-    bool is_staged = !is_float && k->multiple_of >= f->values;        /* loads of 16 bytes */
-    size_t alignment = is_float ? width * f->bytes : is_staged ? 16 : 2;
+    bool is_narrow = f->values == 1 && count_floats(k) < 4;
+    size_t x_alignment = is_narrow ? count_floats(k) * sizeof(float) : 16;
     return check_dims(k, in_dim, batch, e) &&
-           record_check_weights(k, "w", f, *w, out_dim, in_dim, alignment, e) &&
-           record_trim(k, "x", x_bytes, is_float && width < 4 ? width * sizeof(float) : 16, x, e) &&
+           record_check_weights(k, "w", f, *w, out_dim, in_dim, matvec_get_alignment(k), e) &&
+           record_trim(k, "x", x_bytes, x_alignment, x, e) &&
            record_trim(k, "y", y_bytes, sizeof(float), y, e);
 }
 

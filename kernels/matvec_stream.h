@@ -13,7 +13,6 @@
 //   H::rows      of a simdgroup
 //   H::words     of a run, which H::take takes from the copy of a row's chunk; 0: a run is what a
 //                lane loads itself, and there is no copy
-//   H::kept      uint4s of a row's chunk that H::take keeps in threadgroup memory for H::add
 //   H::spans     chunks of x at a time
 //   H::moved     if its words are half a word off in every other block of 32: so many of their
 //                values of x are moved by two places, or 0
@@ -36,7 +35,7 @@ template <typename H> struct stream_chunk {
     };
     enum : uint { lanes_left = left > 0 ? left : 32 }; // for a row's part of the last load
     enum : uint { copies = H::words > 0 };
-    enum : uint { copy_quads = copies ? H::quads + H::rows * H::kept : 1 };
+    enum : uint { copy_quads = copies ? H::quads : 1 };
     enum : uint { run_words = copies ? H::rows * H::words : 4 * loads };
     uint words[4 * loads];
 
@@ -82,7 +81,7 @@ template <typename H> struct stream_chunk {
             if (left > 0 && lane / lanes_left == r)
                 put_one(H::rows * whole, mine_left);
             simdgroup_barrier(mem_flags::mem_threadgroup);
-            H::take(copy, copy + H::quads + r * H::kept, lane, runs + r * H::words);
+            H::take(copy, lane, runs + r * H::words);
             simdgroup_barrier(mem_flags::mem_threadgroup);
         }
     }
@@ -129,8 +128,8 @@ template <typename H> struct stream_input {
 
 // A tile is 8 * H::rows rows, and a threadgroup of 256 computes as many as there are for it: its
 // simdgroups go through the chunks of H::rows rows, then through those of the next tile, always one
-// ahead with their loads. Two threadgroups, of this launch or of this and the next, are to find room
-// on a core: hence 512.
+// ahead with their loads. Two threadgroups, of this launch or of this and the next, are to find
+// room on a core: hence 512.
 template <typename H, bool accumulate> [[kernel, max_total_threads_per_threadgroup(512)]] void
 matvec_stream(device const typename H::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
               device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
@@ -170,8 +169,8 @@ matvec_stream(device const typename H::block *w [[buffer(0)]], device const floa
         const uint row = tile + mine + part;
         if (accumulate && column == 0 && is_first && row < out_dim)
             before = y[row];
-        H::add(runs, copy + H::quads, all_x + column / H::columns % H::spans * H::x_quads, lane,
-               in_dim - column, sums);
+        H::add(runs, all_x + column / H::columns % H::spans * H::x_quads, lane, in_dim - column,
+               sums);
         column += H::columns;
         if (column >= in_dim) {
             scatter<H::rows>::sum(sums, lane);

@@ -26,11 +26,11 @@ inline float4 sixteen_more_high(uint bytes, uint sixteen) {
 
 // Or two at a time, in the halves of a word where they begin at bits 3 and 19. The upper one is the
 // upper half of 16 + n and used as it is, with the lower half of the word in the rest of its
-// mantissa: that makes it PAIR_MORE + m / 65536 larger, where m is the lower nibble. The lower one is
-// moved up. Nothing is lost: in n * x + m * v the value v - x / 65536 is multiplied instead of v, and
-// what is too much is known. There are two forms of the lower half: with that of an exponent there is
-// less to do for half of the weights, and without it PAIR_MORE is 16 / 65536, so that what is too much
-// is 16 * (x + v).
+// mantissa: that makes it PAIR_MORE + m / 65536 larger, where m is the lower nibble. The lower one
+// is moved up. Nothing is lost: in n * x + m * v the value v - x / 65536 is multiplied instead of
+// v, and what is too much is known. There are two forms of the lower half: with that of an exponent
+// there is less to do for half of the weights, and without it PAIR_MORE is 16 / 65536, so that what
+// is too much is 16 * (x + v).
 #define PAIR_MORE 0.031982421875f // 0x4180 / 2^19
 
 struct pair_form {

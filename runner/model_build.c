@@ -152,8 +152,8 @@ bool model_record_embedding(model *m, tape *t, const weight *table, slice ids, s
 
 bool model_record_product(model *m, tape *t, const weight *w, slice x, slice y, bool accumulates,
                           uint32_t tokens, err *e) {
-    const kernel *k =
-        variants_pick_matvec(&m->variants, w->format, accumulates, w->rows, w->columns, tokens, e);
+    const kernel *k = variants_pick_matvec(&m->variants, w->format, accumulates, w->at.offset,
+                                           w->rows, w->columns, tokens, e);
     return k && matvec_record(t, k, w->at, x, y, w->rows, w->columns, tokens, e);
 }
 

@@ -61,7 +61,8 @@ static bool record_product(model *m, tape *t, const matvec_product *p, uint32_t 
         return k && matvec_activate_record(t, k, p->w, p->x, p->bias, p->y, p->rows, p->columns,
                                            tokens, p->activation, e);
     }
-    k = variants_pick_matvec(&m->variants, p->format, false, p->rows, p->columns, tokens, e);
+    k = variants_pick_matvec(&m->variants, p->format, false, p->w.offset, p->rows, p->columns,
+                             tokens, e);
     return k && matvec_record(t, k, p->w, p->x, p->y, p->rows, p->columns, tokens, e);
 }
 

@@ -26,8 +26,8 @@ static bool add_scratch(kernel_case *c, const char *label, uint32_t tokens, uint
 
 static bool add_product(kernel_case *c, slice w, slice x, slice y, uint32_t rows, uint32_t columns,
                         uint32_t tokens, err *e) {
-    const kernel *k =
-        variants_pick_matvec(get_variants(c), c->kernel->format, false, rows, columns, tokens, e);
+    const kernel *k = variants_pick_matvec(get_variants(c), c->kernel->format, false, 0, rows,
+                                           columns, tokens, e);
     return k && matvec_record(c->tape, k, w, x, y, rows, columns, tokens, e);
 }
 

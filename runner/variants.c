@@ -244,10 +244,17 @@ static const kernel *pick_fused(const variants_basis *v, const choice *c) {
 }
 
 const kernel *variants_pick_matvec(const variants_basis *v, const weight_format *f,
-                                   bool accumulates, uint32_t out_dim, uint32_t in_dim,
-                                   uint32_t tokens, err *e) {
+                                   bool accumulates, size_t offset, uint32_t out_dim,
+                                   uint32_t in_dim, uint32_t tokens, err *e) {
+    static const char *const narrow[] = {"lean", "reuse", "plain"};
     choice c = {&matvec_op, f, accumulates, {{out_dim, in_dim, tokens}}};
-    return pick(v, &c, e);
+    const kernel *k = pick(v, &c, e);
+    for (size_t i = 0; k && offset % matvec_get_alignment(k) != 0 && i < COUNT_OF(narrow); i++) {
+        const kernel *other =
+            find_matvec(&matvec_op, narrow[i], f, accumulates, k->tokens != 0, in_dim);
+        k = other ? other : k;
+    }
+    return k;
 }
 
 /* Any activation, and a bias: they cost the same. */

@@ -24,10 +24,11 @@ const kernel *variants_find(const variants_basis *v, const choice *c, err *e);
 /* Is it one of the ops that models have a choice for? */
 bool variants_has_rule(const op *o);
 
-/* y = W x, or y += W x, for W (out_dim, in_dim). NULL with e set: no kernel reads this format. */
+/* y = W x, or y += W x, for W (out_dim, in_dim) at this offset of its buffer: a file may be aligned to
+ * less than a kernel needs. NULL with e set: no kernel reads this format. */
 const kernel *variants_pick_matvec(const variants_basis *v, const weight_format *f,
-                                   bool accumulates, uint32_t out_dim, uint32_t in_dim,
-                                   uint32_t tokens, err *e);
+                                   bool accumulates, size_t offset, uint32_t out_dim,
+                                   uint32_t in_dim, uint32_t tokens, err *e);
 /* y = activation(W x + bias) */
 const kernel *variants_pick_activated(const variants_basis *v, const weight_format *f,
                                       uint32_t out_dim, uint32_t in_dim, uint32_t tokens, err *e);

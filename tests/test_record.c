@@ -87,6 +87,12 @@ TEST vectors_that_are_short_or_badly_aligned_are_refused(void) {
                    "multiple of 16");
     ASSERT_REFUSED(matvec_record(nowhere, k, take(1, 18 * 64), x, y, 32, 64, 1, &e), k->name,
                    "multiple of 2");
+    /* What loads 16 bytes at a time, and a row that is not whole ones. */
+    k = op_find_kernel(&matvec_op, "matvec_q4_k_stream");
+    ASSERT_REFUSED(matvec_record(nowhere, k, take(8, 144), take(0, 1024), y, 1, 256, 1, &e),
+                   k->name, "multiple of 16");
+    k = op_find_kernel(&matvec_op, "matvec_f16_stream");
+    ASSERT_REFUSED(matvec_record(nowhere, k, w, x, y, 1, 12, 1, &e), k->name, "multiple of 8");
     ASSERT_REFUSED(buffer_copy_record(nowhere, &buffer_copy_op.kernels[0], x, y, 0, &e),
                    "buffer_copy", "empty");
     ASSERT_REFUSED(buffer_copy_record(nowhere, &buffer_copy_op.kernels[0], x, y, 64, &e),

@@ -172,6 +172,17 @@ TEST nvidia_gpus_stream_large_products_of_one_token(void) {
     ASSERT_STR_EQ("matvec_q4_0_lean_rows", name_rule("matvec q4_0 49152x576x1", "cuda"));
     ASSERT_STR_EQ("matvec_q4_0_strip", name_rule("matvec q4_0 4096x4096x1", "soft"));
     ASSERT_STR_EQ("matvec_q4_0_lean", name_rule("matvec q4_0 4096x4096x1", "metal"));
+    /* Weights of a file that is aligned to 8 bytes. */
+    device_facts facts = *device_get_facts(support_get_device());
+    snprintf(facts.api, sizeof facts.api, "cuda");
+    facts.emulated = false;
+    variants_basis v = {.facts = &facts};
+    const kernel *k = variants_pick_matvec(&v, &format_q4_0, false, 64, 4096, 4096, 1, &e);
+    ASSERT_STR_EQ("matvec_q4_0_stream", k->name);
+    k = variants_pick_matvec(&v, &format_q4_0, false, 72, 4096, 4096, 1, &e);
+    ASSERT_STR_EQ("matvec_q4_0_lean", k->name);
+    k = variants_pick_matvec(&v, &format_f16, false, 72, 4096, 4096, 1, &e);
+    ASSERT_STR_EQ("matvec_f16", k->name);
     PASS();
 }
 

@@ -86,15 +86,14 @@ struct q4_0 {
 
 // For matvec_stream.h: a lane takes two blocks, 9 words. The words of the first one are half a word
 // off: its first two bytes and its last two make one word, which comes first. The values of x are
-// in the order of the words, ready for pairs of nibbles (nibbles.h), and after them what is too much
-// of sum((16 + n) * x) for each four of them.
+// in the order of the words, ready for pairs of nibbles (nibbles.h), and after them is what is too
+// much of sum((16 + n) * x) for each four of them.
 struct q4_0_runs {
     typedef block_q4_0 block;
-    enum : uint { columns = 2048, quads = 72, rows = 4, words = 9, kept = 0, moved = 16 };
+    enum : uint { columns = 2048, quads = 72, rows = 4, words = 9, moved = 16 };
     enum : uint { spans = 2, x_quads = 704 };
 
-    static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *, uint lane,
-                                thread uint *run) {
+    static METAL_FUNC void take(threadgroup const uint4 *copy, uint lane, thread uint *run) {
         for (uint i = 0; i < 9; i++)
             run[i] = ((threadgroup const uint *)copy)[9 * lane + i];
     }
@@ -106,9 +105,8 @@ struct q4_0_runs {
             fma(v.z + v.w, 24.0f + PAIR_MORE + 0x1p-13f, 24.0f * (v.x + v.y));
     }
 
-    static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint left,
-                               thread float *sums) {
+    static METAL_FUNC void add(thread const uint *runs, threadgroup const float4 *x, uint lane,
+                               uint left, thread float *sums) {
         if (lane * 64 >= left)
             return;
         const pair_form form = get_full_pairs(left + lane);

@@ -105,11 +105,11 @@ struct q4_k_parts {
 // (nibbles.h), and after them are the sums of each four.
 struct q4_k_runs {
     typedef block_q4_k block;
-    enum : uint { columns = 2048, quads = 72, rows = 4, words = 10, kept = 0, moved = 0, spans = 2, x_quads = 704 };
+    enum : uint { columns = 2048, quads = 72, rows = 4, words = 10, moved = 0 };
+    enum : uint { spans = 2, x_quads = 704 };
 
     // d and dmin, get_scales, the nibbles.
-    static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *, uint lane,
-                                thread uint *run) {
+    static METAL_FUNC void take(threadgroup const uint4 *copy, uint lane, thread uint *run) {
         threadgroup const uint4 *b = copy + lane / 4 * 9;
         const uint4 head = b[0];
         run[0] = head.x;
@@ -141,9 +141,8 @@ struct q4_k_runs {
         return (early & ~is_late) | (late & is_late);
     }
 
-    static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint left,
-                               thread float *sums) {
+    static METAL_FUNC void add(thread const uint *runs, threadgroup const float4 *x, uint lane,
+                               uint left, thread float *sums) {
         if (lane * 64 >= left)
             return;
         const pair_form form = get_even_pairs(left + lane);

@@ -113,7 +113,8 @@ struct q6_k_parts {
 // of its quarters. Every other block is half a word off.
 struct q6_k_runs {
     typedef block_q6_k block;
-    enum : uint { columns = 2048, quads = 105, rows = 2, words = 14, kept = 0, moved = 0, spans = 2, x_quads = 528 };
+    enum : uint { columns = 2048, quads = 105, rows = 2, words = 14, moved = 0 };
+    enum : uint { spans = 2, x_quads = 528 };
 
     // Words from a byte of the copy on, which is a multiple of 2.
     template <uint N>
@@ -128,8 +129,7 @@ struct q6_k_runs {
     }
 
     // Lower bits of quarters 0 and 2, those of 1 and 3, upper bits; the four scales as bytes; d.
-    static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *, uint lane,
-                                thread uint *run) {
+    static METAL_FUNC void take(threadgroup const uint4 *copy, uint lane, thread uint *run) {
         const uint first = 210 * (lane / 4);
         const uint half_block = lane % 4 / 2;
         const uint low = first + 64 * half_block + 16 * (lane % 2);
@@ -158,9 +158,8 @@ struct q6_k_runs {
                half2(1536.0h);
     }
 
-    static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint left,
-                               thread float *sums) {
+    static METAL_FUNC void add(thread const uint *runs, threadgroup const float4 *x, uint lane,
+                               uint left, thread float *sums) {
         if (lane * 64 >= left)
             return;
         const uint exponents = get_1024s(left + lane);

@@ -66,10 +66,10 @@ struct q8_0_parts {
 // are in the order of the words.
 struct q8_0_runs {
     typedef block_q8_0 block;
-    enum : uint { columns = 2048, quads = 136, rows = 2, words = 17, kept = 0, moved = 32, spans = 1, x_quads = 544 };
+    enum : uint { columns = 2048, quads = 136, rows = 2, words = 17, moved = 32 };
+    enum : uint { spans = 1, x_quads = 544 };
 
-    static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *, uint lane,
-                                thread uint *run) {
+    static METAL_FUNC void take(threadgroup const uint4 *copy, uint lane, thread uint *run) {
         for (uint i = 0; i < 17; i++)
             run[i] = ((threadgroup const uint *)copy)[17 * lane + i];
     }
@@ -78,9 +78,8 @@ struct q8_0_runs {
         to[272 * turn + at / 16 * 17 + at % 16] = v;
     }
 
-    static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint left,
-                               thread float *sums) {
+    static METAL_FUNC void add(thread const uint *runs, threadgroup const float4 *x, uint lane,
+                               uint left, thread float *sums) {
         if (lane * 64 >= left)
             return;
         const uint exponents = get_signed_1024s(left + lane);
