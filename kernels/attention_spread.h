@@ -79,8 +79,7 @@ template <uint L, bool is_whole> struct spread_share {
         largest = max(before, spread_largest(scores));
         for (uint step = L; step < 32; step *= 2)
             largest = max(largest, simd_shuffle_xor(largest, step));
-        // Without a key both differences are of NO_SCORE from itself, which under fast math may be
-        // any.
+        // Without a key both differences are of NO_SCORE from itself: under fast math, anything.
         const float fade = before > NO_SCORE ? exp(before - largest) : 0.0f;
         float4 weights = exp(scores - largest);
         for (uint j = 0; j < J; j++)

@@ -179,7 +179,8 @@ kernel void decode_attention_spread(device const float *q [[buffer(0)]],
     const spread_memory memory = {largest, sums, parts};
     const attention_head h =
         attention_find_head(k_cache, v_cache, head, n_heads, n_kv_heads, head_dim, scale);
-    if (h.head >= n_kv_heads) // never so, but what follows waits until the head is found
+    // Never so, but what follows then waits until the head is found.
+    if (h.head >= n_kv_heads)
         return;
     const spread_keys keys = {kv_len, kv_len - 1};
     spread_head<true>(q + head * head_dim, h, out + head * head_dim, nullptr, keys, memory,
@@ -211,7 +212,8 @@ kernel void attention_ranges(device const float *q [[buffer(0)]],
     const spread_memory memory = {largest, sums, parts};
     attention_head h =
         attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
-    if (h.head >= n_kv_heads) // never so, but what follows waits until the head is found
+    // Never so, but what follows then waits until the head is found.
+    if (h.head >= n_kv_heads)
         return;
     const uint each = (kv_len + ranges - 1) / ranges;
     const uint first = group.y * each;
@@ -233,7 +235,8 @@ kernel void attention_ranges(device const float *q [[buffer(0)]],
 }
 
 // The attention to all keys from that to each range: a threadgroup computes one head, a thread
-// dimensions thread, thread + 64, ... of it.
+// dimensions thread, thread + 64, ... of it. 16 ranges at a time, all loads of them under way
+// together: past the last range they are those of the last one, without weight.
 kernel void attention_merge(device const float *parts [[buffer(0)]],
                             device const float *log_sums [[buffer(1)]],
                             device float *out [[buffer(2)]],
@@ -242,17 +245,35 @@ kernel void attention_merge(device const float *parts [[buffer(0)]],
                             constant uint &ranges [[buffer(5)]],
                             uint head [[threadgroup_position_in_grid]],
                             uint thread_index [[thread_index_in_threadgroup]]) {
-    float top = log_sums[head];
-    for (uint r = 1; r < ranges; r++)
-        top = max(top, log_sums[r * n_heads + head]);
-    for (uint d = thread_index; d < head_dim; d += 64) {
+    constexpr uint R = 16;
+    EARLY_LOADS(0); // only the scalars
+    for (uint start = 0; start < head_dim; start += 64) {
+        const uint d = min(start + thread_index, head_dim - 1);
+        float top = NO_SCORE;
         float total = 0.0f;
         float value = 0.0f;
-        for (uint r = 0; r < ranges; r++) {
-            const float weight = exp(log_sums[r * n_heads + head] - top);
-            total += weight;
-            value += weight * parts[size_t(r * n_heads + head) * head_dim + d];
+        for (uint first = 0; first < ranges; first += R) {
+            float values[R];
+            float logs[R];
+            for (uint r = 0; r < R; r++) {
+                const uint at = min(first + r, ranges - 1) * n_heads + head;
+                values[r] = parts[size_t(at) * head_dim + d];
+                logs[r] = log_sums[at];
+            }
+            simdgroup_barrier(mem_flags::mem_none); // or compilers load values after the sums
+            const float before = top;
+            for (uint r = 0; r < R; r++)
+                top = max(top, logs[r]);
+            const float fade = first > 0 ? exp(before - top) : 0.0f;
+            total *= fade;
+            value *= fade;
+            for (uint r = 0; r < R; r++) {
+                const float weight = first + r < ranges ? exp(logs[r] - top) : 0.0f;
+                total += weight;
+                value += weight * values[r];
+            }
         }
-        out[head * head_dim + d] = value / total;
+        if (start + thread_index < head_dim)
+            out[head * head_dim + d] = value / total;
     }
 }

@@ -2,71 +2,79 @@
 // (few.h), the weights by way of threadgroup memory. Needs matvec_rows.h and q4_0_tiles.h.
 //
 // Of a large matrix, loads of two bytes from many rows cost more than the multiplication. So a
-// simdgroup copies 64 columns of its rows at a time, 9 words of each, all under way at once, while it
-// multiplies those before. That needs rows of whole words: in_dim is a multiple of 64.
+// simdgroup copies 128 columns of its rows at a time, 72 bytes of each, in loads of 8 bytes, all under
+// way at once, while it multiplies those before. That needs rows of whole 8 bytes: in_dim is a multiple
+// of 128.
 #include "few.h"
 
-// Two blocks of R rows on their way from device to threadgroup memory.
-template <uint R> struct q4_0_columns {
+// Four blocks of 32 rows on their way from device to threadgroup memory, as words, because an array of
+// vectors is not kept in registers.
+struct q4_0_columns {
     enum : uint {
-        parts = 9,            // words of a row
-        wide = 12,            // in threadgroup memory, where any 8 rows are in different banks
-        each = R * parts / 32 // words of a lane
+        parts = 9, // uint2 of a row, and of a lane
+        wide = 10, // in threadgroup memory, where any 8 rows are in different banks
     };
-    uint at[each]; // where those of the first columns are
-    uint words[each];
+    uint words[2 * parts];
 
-    // Rows past the end are replaced by the last one.
-    METAL_FUNC void start(uint first_row, uint out_dim, uint in_dim, uint lane) {
-        for (uint i = 0; i < each; i++) {
+    // Where this lane's of the first columns are. Rows past the end are replaced by the last one.
+    static METAL_FUNC void find(uint first_row, uint out_dim, uint in_dim, uint lane,
+                                thread uint (&at)[parts]) {
+        for (uint i = 0; i < parts; i++) {
             const uint row = min(first_row + (lane + 32 * i) / parts, out_dim - 1);
-            at[i] = row * (in_dim / 64 * parts) + (lane + 32 * i) % parts;
+            at[i] = row * (in_dim / 128 * parts) + (lane + 32 * i) % parts;
         }
     }
-    METAL_FUNC void take(device const uint *w, uint chunk) {
-        for (uint i = 0; i < each; i++)
-            words[i] = w[at[i] + chunk * parts];
+    METAL_FUNC void take(device const uint2 *w, thread const uint (&at)[parts], uint chunk) {
+        for (uint i = 0; i < parts; i++) {
+            const uint2 v = w[at[i] + chunk * parts];
+            words[2 * i] = v.x;
+            words[2 * i + 1] = v.y;
+        }
     }
-    METAL_FUNC void put(threadgroup uint *to, uint lane) const {
-        for (uint i = 0; i < each; i++)
-            to[(lane + 32 * i) / parts * wide + (lane + 32 * i) % parts] = words[i];
+    METAL_FUNC void put(threadgroup uint2 *to, uint lane) const {
+        for (uint i = 0; i < parts; i++) {
+            const uint part = lane + 32 * i;
+            to[part / parts * wide + part % parts] = uint2(words[2 * i], words[2 * i + 1]);
+        }
     }
 };
 
-// A lane's 8 weights of the first or second block of those of a row, as few.h needs them, and their
-// scale.
+// A lane's 8 weights of block b of those of a row, as few.h needs them, and their scale. Two blocks are
+// 9 words.
 inline float q4_0_decode_staged(threadgroup const uint *row, uint b, uint pair, uint some,
                                 thread float *w) {
-    const uint bytes = b ? row[5 + pair] : row[pair] >> 16u | row[pair + 1] << 16u;
+    threadgroup const uint *words = row + b / 2 * 9;
+    const uint bytes = b % 2 ? words[5 + pair] : words[pair] >> 16u | words[pair + 1] << 16u;
     q4_0_few::decode_word(bytes, some, w);
-    return float(((threadgroup const half *)row)[9 * b]);
+    return float(((threadgroup const half *)words)[b % 2 * 9]);
 }
 
-// A threadgroup of S simdgroups computes 16 * M rows of 8 tokens, each from every S-th 64 columns.
-template <uint M, uint S, bool accumulate> [[max_total_threads_per_threadgroup(32 * S)]] kernel void
+// A threadgroup of 8 simdgroups computes 32 rows of 8 tokens, each from every eighth 128 columns. The
+// registers leave room for a second threadgroup on a core: the next launch, which loads its weights
+// meanwhile.
+template <bool accumulate> [[max_total_threads_per_threadgroup(512)]] kernel void
 matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *x [[buffer(1)]],
                   device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
                   constant uint &in_dim [[buffer(4)]], constant uint &batch [[buffer(5)]],
                   uint2 group [[threadgroup_position_in_grid]],
                   uint sg [[simdgroup_index_in_threadgroup]],
                   uint lane [[thread_index_in_simdgroup]]) {
-    typedef q4_0_columns<16 * M> Columns;
-    typedef tile_sums<2 * M, 2, 8, 4, S> Sums;
-    const uint room = 16 * M * Columns::wide; // of a simdgroup
-    threadgroup uint memory[S * room];
-    threadgroup float scratch[S * few_matrices::memory + 1];
-    static_assert(Sums::memory <= S * room, "");
-    threadgroup uint *own = memory + sg * room;
-    device const uint *from = (device const uint *)w;
-    const uint first_row = group.x * 16 * M;
+    typedef tile_sums<4, 2, 8, 4, 8> Sums;
+    const uint room = 32 * q4_0_columns::wide; // of a simdgroup
+    threadgroup uint2 memory[8 * room];
+    threadgroup float scratch[8 * few_matrices::memory + 1];
+    static_assert(Sums::memory <= 2 * 8 * room, "");
+    threadgroup uint2 *own = memory + sg * room;
+    device const uint2 *from = (device const uint2 *)w;
+    const uint first_row = group.x * 32;
     const uint first = group.y * 8;
-    const uint last = in_dim / 64 - 1;
-    Columns first_columns, next;
-    first_columns.start(first_row, out_dim, in_dim, lane);
-    next.start(first_row, out_dim, in_dim, lane);
-    first_columns.take(from, min(sg, last));
-    next.take(from, min(sg + S, last));
-    first_columns.put(own, lane);
+    const uint last = in_dim / 128 - 1;
+    uint at[q4_0_columns::parts];
+    q4_0_columns::find(first_row, out_dim, in_dim, lane, at);
+    q4_0_columns now, next;
+    now.take(from, at, min(sg, last));
+    next.take(from, at, min(sg + 8, last));
+    now.put(own, lane);
     EARLY_LOADS(1);
     Sums sums;
     sums.shared = (threadgroup float *)memory;
@@ -78,31 +86,32 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
     sums.clear();
     const uint token = min(first + sums.place / 2 + sums.place % 2 * 4, batch - 1);
     device const float *mine = x + size_t(token) * in_dim + 4 * pair;
-    float4 v[2][2], later[2][2];
+    float4 v[2][2]; // of this block and the next one
     for (uint b = 0; b < 2; b++)
         for (uint i = 0; i < 2; i++)
-            v[b][i] = *(device const float4 *)(mine + min(sg, last) * 64 + 32 * b + 16 * i);
-    for (uint chunk = sg; chunk <= last; chunk += S) {
-        // Loads before the barrier: after it, compilers would put them next to what needs them.
-        for (uint b = 0; b < 2; b++)
-            for (uint i = 0; i < 2; i++)
-                later[b][i] =
-                    *(device const float4 *)(mine + min(chunk + S, last) * 64 + 32 * b + 16 * i);
+            v[b][i] = *(device const float4 *)(mine + min(sg, last) * 128 + 32 * b + 16 * i);
+    for (uint chunk = sg; chunk <= last; chunk += 8) {
         simdgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint b = 0; b < 2; b++) {
+        for (uint b = 0; b < 4; b++) {
             float values[8];
+            const uint then = (b < 2 ? chunk : min(chunk + 8, last)) * 128 + 32 * ((b + 2) % 4);
             for (uint i = 0; i < 2; i++) {
-                values[4 * i] = v[b][i].x;
-                values[4 * i + 1] = v[b][i].y;
-                values[4 * i + 2] = v[b][i].z;
-                values[4 * i + 3] = v[b][i].w;
+                thread float4 &a = v[b % 2][i];
+                values[4 * i] = a.x;
+                values[4 * i + 1] = a.y;
+                values[4 * i + 2] = a.z;
+                values[4 * i + 3] = a.w;
+                a = *(device const float4 *)(mine + then + 16 * i);
             }
-            for (uint m = 0; m < M; m++) {
+            simdgroup_barrier(mem_flags::mem_none); // or compilers load where the value is needed
+            for (uint m = 0; m < 2; m++) {
                 float weights[2][8];
                 float scales[2];
-                for (uint i = 0; i < 2; i++)
-                    scales[i] = q4_0_decode_staged(own + sums.get_slot(2 * m + i) * Columns::wide,
-                                                   b, pair, in_dim, weights[i]);
+                for (uint i = 0; i < 2; i++) {
+                    threadgroup const uint *row = (threadgroup const uint *)own +
+                                                  sums.get_slot(2 * m + i) * 2 * q4_0_columns::wide;
+                    scales[i] = q4_0_decode_staged(row, b, pair, in_dim, weights[i]);
+                }
                 float products[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
                 few_matrices::add(weights, values, products, lane,
                                   scratch + sg * uint(few_matrices::memory));
@@ -114,10 +123,7 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
         next.put(own, lane);
-        next.take(from, min(chunk + 2 * S, last));
-        for (uint b = 0; b < 2; b++)
-            for (uint i = 0; i < 2; i++)
-                v[b][i] = later[b][i];
+        next.take(from, at, min(chunk + 16, last));
     }
     sums.add_up();
     if (!sums.is_taker())
@@ -131,9 +137,9 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
         }
 }
 
-#define FEW_STREAM(name, M, S, accumulate)                                                         \
-    template [[host_name(name)]] kernel decltype(matvec_few_stream<M, S, accumulate>)              \
-        matvec_few_stream<M, S, accumulate>;
-FEW_STREAM("multi_token_matvec_q4_0_tiled_stream", 2, 16, false)
-FEW_STREAM("multi_token_matvec_q4_0_accumulate_tiled_stream", 2, 16, true)
-FEW_STREAM("multi_token_matvec_q4_0_tiled_stream8", 2, 8, false)
+template
+    [[host_name("multi_token_matvec_q4_0_tiled_stream")]] kernel decltype(matvec_few_stream<false>)
+        matvec_few_stream<false>;
+template [[host_name(
+    "multi_token_matvec_q4_0_accumulate_tiled_stream")]] kernel decltype(matvec_few_stream<true>)
+    matvec_few_stream<true>;

@@ -57,7 +57,10 @@ bool matvec_check(const kernel *k, slice *w, slice *x, slice *y, uint32_t out_di
 
 void matvec_set_grid(launch *l, const kernel *k, uint32_t out_dim, uint32_t batch) {
     uint32_t tiles = k->tokens == 0 ? 1 : divide_up(batch, k->tokens);
-    launch_set_groups(l, (size3){divide_up(out_dim, k->rows), tiles, 1}, (size3){k->group, 1, 1});
+    uint32_t groups = divide_up(out_dim, k->rows);
+    if (k->groups != 0 && groups > k->groups)
+        groups = k->groups;
+    launch_set_groups(l, (size3){groups, tiles, 1}, (size3){k->group, 1, 1});
 }
 
 bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
@@ -134,24 +137,25 @@ static const shape floats[] = {
     {{31, 127}}, {{33, 128}}, {{1, 8191}}, {{5, 1000}}, {{96, 1024}}, {{1024, 96}},
 };
 
-/* For kernels that take 2048 columns at a time, 256 of them at least, and 4096 of x. */
+/* For kernels that take 2048 columns at a time, 256 of them at least, and 4096 of x, and 32 rows for
+ * each of at most 256 threadgroups. */
 static const shape of_wide_rows[] = {
-    {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{9, 2048}},  {{15, 2304}}, {{16, 4096}},
-    {{31, 4352}}, {{32, 6144}}, {{33, 8448}}, {{65, 2048}}, {{192, 768}}, {{4096, 4096}},
+    {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{9, 2048}},  {{15, 2304}},   {{16, 4096}},
+    {{31, 4352}}, {{32, 6144}}, {{33, 8448}}, {{65, 2048}}, {{8225, 2304}}, {{4096, 4096}},
 };
-/* For kernels that take 1024 columns of 32 rows and 8 tokens at a time, 64 of them at least. */
+/* For kernels that take 1024 columns of 32 rows and 8 tokens at a time, 128 of them at least. */
 static const shape of_wide_tokens[] = {
-    {{1, 64, 1}},    {{7, 256, 3}},    {{31, 960, 8}},   {{32, 1024, 7}},
-    {{33, 1088, 9}}, {{65, 3200, 17}}, {{192, 576, 16}}, {{4096, 4096, 8}},
+    {{1, 128, 1}},   {{7, 256, 3}},    {{31, 896, 8}},   {{32, 1024, 7}},
+    {{33, 1152, 9}}, {{65, 3200, 17}}, {{192, 640, 16}}, {{4096, 4096, 8}},
 };
 static const shape_list wide_tokens = SHAPE_LIST(of_wide_tokens, 7, 256, 3);
 static const shape of_wider_rows[] = {
     {{1, 2048}},   {{2, 4096}},  {{15, 6144}},   {{16, 8192}},
-    {{17, 10240}}, {{33, 2048}}, {{4096, 4096}},
+    {{17, 10240}}, {{33, 2048}}, {{4129, 4096}}, {{4096, 4096}},
 };
 static const shape of_eights[] = {
-    {{1, 8}},     {{2, 248}},   {{7, 256}},    {{15, 264}},   {{16, 1024}},
-    {{17, 1032}}, {{31, 4096}}, {{33, 10000}}, {{100, 1536}}, {{4096, 4096}},
+    {{1, 8}},     {{2, 248}},   {{7, 256}},    {{15, 264}},    {{16, 1024}},
+    {{17, 1032}}, {{31, 4096}}, {{33, 10000}}, {{4129, 1032}}, {{4096, 4096}},
 };
 static const shape_list eights = {of_eights, COUNT_OF(of_eights), {{7, 256}}},
                         wide_rows = {of_wide_rows, COUNT_OF(of_wide_rows), {{7, 512}}},
@@ -282,11 +286,13 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
     LEAN_KERNELS(f, "_accumulate", true, &s##_shapes.accumulate)
 
 /* What matvec_stream.h has for a format, = and +=: rows of a threadgroup, and how many weights are
- * whole uint4s. */
+ * whole uint4s. Two threadgroups for each core of a large GPU. */
+enum { STREAM_GROUPS = 256 };
 #define STREAM_KERNEL(f, end, adds, rows_, columns, list)                                          \
     KERNEL(f, "matvec_" #f end "_stream", "stream",                                                \
            "rows by way of threadgroup memory, in loads of 16 bytes", .accumulates = adds,         \
-           .group = 256, .rows = rows_, .multiple_of = columns, .shapes = list),
+           .group = 256, .rows = rows_, .groups = STREAM_GROUPS, .multiple_of = columns,           \
+           .shapes = list),
 #define STREAM(f, rows, columns, list)                                                             \
     STREAM_KERNEL(f, "", false, rows, columns, list)                                               \
     STREAM_KERNEL(f, "_accumulate", true, rows, columns, list)
@@ -322,7 +328,7 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
 #define FEW_STREAM(end, adds)                                                                      \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_stream", "tiled_stream",                    \
            "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory",      \
-           .accumulates = adds, .group = 512, .rows = 32, .tokens = 8, .multiple_of = 64,          \
+           .accumulates = adds, .group = 256, .rows = 32, .tokens = 8, .multiple_of = 128,         \
            .shapes = &wide_tokens)
 #define MATRIX(f, end, adds, list)                                                                 \
     TILE(f, end, "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices", adds, 128, 64,    \
@@ -349,8 +355,6 @@ static const kernel kernels[] = {
     FEW_TILE(q4_0, "_accumulate", true, &ladder_shapes.many),
     FEW_STREAM("", false),
     FEW_STREAM("_accumulate", true),
-    KERNEL(q4_0, "multi_token_matvec_q4_0_tiled_stream8", "tiled_stream8", "x", .group = 256,
-           .rows = 32, .tokens = 8, .multiple_of = 64, .shapes = &wide_tokens),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
         STRIP(q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAM(q4_0, 32, 256, &wide_rows)
             STREAM(q8_0, 16, 256, &wide_rows) STREAM(q4_k, 32, 256, &wide_rows)

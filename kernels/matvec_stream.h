@@ -15,8 +15,10 @@
 //                lane loads itself, and there is no copy
 //   H::kept      uint4s of a row's chunk that H::take keeps in threadgroup memory for H::add
 //   H::spans     chunks of x at a time
-//   H::x_quads   float4s of a chunk of x, which H::put_x puts where H::add finds them, one half
-//                like the other, so that lanes do not meet in a bank
+//   H::moved     if its words are half a word off in every other block of 32: so many of their
+//                values of x are moved by two places, or 0
+//   H::x_quads   float4s of a chunk of x in threadgroup memory, where lanes do not meet in a bank:
+//                H::put_x puts them there, that of a thread from each 256 of them
 //   H::add       adds the products of the runs of H::rows rows, without columns that are not left
 #include "early.h"
 #include "opaque.h"
@@ -86,17 +88,30 @@ template <typename H> struct stream_chunk {
     }
 };
 
-// A span of x as the threads of a threadgroup load it, and where it is in threadgroup memory.
+// A span of x as the threads of a threadgroup load it.
 template <typename H> struct stream_input {
-    enum : uint { threads = 32 * STREAM_TEAMS, turns = H::columns / 4 / threads };
-    enum : uint { loads = H::spans * turns };
-    float values[4 * loads]; // see stream_chunk
+    enum : uint { threads = 32 * STREAM_TEAMS, turns = H::spans * H::columns / 4 / threads };
+    enum : uint { turns_of_chunk = turns / H::spans };
+    float values[4 * turns]; // see stream_chunk
 
-    // Past the end of x its last values are loaded again; they are not used.
+    // Past the end of x its last values are loaded again: they are not used.
     METAL_FUNC void load(device const float *x, uint column, uint in_dim, uint thread_index) {
-        for (uint i = 0; i < loads; i++) {
-            const uint at = min(column / 4 + thread_index + threads * i, in_dim / 4 - 1);
-            const float4 v = ((device const float4 *)x)[at];
+        const bool is_moved = H::moved > 0 && thread_index % 16 < 8;
+        const uint first_pair = 2 * thread_index;
+        const uint before = (first_pair + H::moved / 2 - 1) % (H::moved / 2 + (H::moved == 0)) +
+                            first_pair / (H::moved / 2 + (H::moved == 0)) * (H::moved / 2);
+        for (uint i = 0; i < turns; i++) {
+            float4 v;
+            if (H::moved > 0) {
+                const uint pairs = column / 2 + 2 * threads * i;
+                const uint last = in_dim / 2 - 1;
+                device const float2 *from = (device const float2 *)x;
+                v = float4(from[min(pairs + (is_moved ? before : first_pair), last)],
+                           from[min(pairs + (is_moved ? first_pair : first_pair + 1), last)]);
+            } else {
+                v = ((device const float4 *)
+                         x)[min(column / 4 + thread_index + threads * i, in_dim / 4 - 1)];
+            }
             values[4 * i] = v.x;
             values[4 * i + 1] = v.y;
             values[4 * i + 2] = v.z;
@@ -104,20 +119,23 @@ template <typename H> struct stream_input {
         }
     }
     METAL_FUNC void put(threadgroup float4 *to, uint thread_index) const {
-        for (uint i = 0; i < loads; i++) {
+        for (uint i = 0; i < turns; i++) {
             const float4 v =
                 float4(values[4 * i], values[4 * i + 1], values[4 * i + 2], values[4 * i + 3]);
-            H::put_x(v, to + i * (H::x_quads / turns), thread_index);
+            H::put_x(v, to + i / turns_of_chunk * H::x_quads, i % turns_of_chunk, thread_index);
         }
     }
 };
 
-// A threadgroup of 256 computes 8 * H::rows rows. Two of them, of this launch or of this and the
-// next, are to find room on a core: hence 512.
+// A tile is 8 * H::rows rows, and a threadgroup of 256 computes as many as there are for it: its
+// simdgroups go through the chunks of H::rows rows, then through those of the next tile, always one
+// ahead with their loads. Two threadgroups, of this launch or of this and the next, are to find room
+// on a core: hence 512.
 template <typename H, bool accumulate> [[kernel, max_total_threads_per_threadgroup(512)]] void
 matvec_stream(device const typename H::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
               device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
               constant uint &in_dim [[buffer(4)]], uint group [[threadgroup_position_in_grid]],
+              uint groups [[threadgroups_per_grid]],
               uint thread_index [[thread_index_in_threadgroup]],
               uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     typedef stream_chunk<H> chunk_of;
@@ -125,41 +143,56 @@ matvec_stream(device const typename H::block *w [[buffer(0)]], device const floa
     threadgroup float4 all_x[H::spans * H::x_quads];
     device const uint4 *from = (device const uint4 *)w;
     threadgroup uint4 *copy = copies + sg * chunk_of::copy_quads;
-    const uint first_row = (group * STREAM_TEAMS + sg) * H::rows;
+    const uint step = groups * STREAM_TEAMS * H::rows; // rows from tile to tile
+    const uint mine = sg * H::rows;
+    const uint part = lane / (32 / H::rows);
+    const bool is_first = lane % (32 / H::rows) == 0;
+    uint tile = group * STREAM_TEAMS * H::rows; // its first row
+    uint column = 0;
     chunk_of now, next;
-    now.load(from, first_row, out_dim, in_dim, 0, lane);
-    next.load(from, first_row, out_dim, in_dim, H::columns < in_dim ? 1 : 0, lane);
+    now.load(from, tile + mine, out_dim, in_dim, 0, lane);
+    const bool is_one = H::columns >= in_dim; // chunk
+    next.load(from, is_one ? tile + step + mine : tile + mine, out_dim, in_dim, is_one ? 0 : 1,
+              lane);
     EARLY_LOADS(1);
-    const uint row = first_row + lane / (32 / H::rows);
-    const bool is_mine = lane % (32 / H::rows) == 0 && row < out_dim;
-    const float before = accumulate && is_mine ? y[row] : 0.0f; // under way with x
+    float before = 0.0f;
     uint runs[chunk_of::run_words];
     float sums[H::rows] = {};
-    stream_input<H> first_x;
-    first_x.load(x, 0, in_dim, thread_index);
+    stream_input<H> some_x;
+    some_x.load(x, 0, in_dim, thread_index);
     now.hand_over(copy, lane, runs);
-    first_x.put(all_x, thread_index);
+    some_x.put(all_x, thread_index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint chunk = 0;;) {
-        H::add(runs, copy + H::quads, all_x + chunk % H::spans * H::x_quads, lane,
-               in_dim - chunk * H::columns, in_dim, sums);
-        chunk++;
-        if (chunk * H::columns >= in_dim)
-            break;
+    for (;;) {
+        const uint row = tile + mine + part;
+        if (accumulate && column == 0 && is_first && row < out_dim)
+            before = y[row];
+        H::add(runs, copy + H::quads, all_x + column / H::columns % H::spans * H::x_quads, lane,
+               in_dim - column, sums);
+        column += H::columns;
+        if (column >= in_dim) {
+            scatter<H::rows>::sum(sums, lane);
+            if (is_first && row < out_dim)
+                y[row] = before + sums[0];
+            for (uint r = 0; r < H::rows; r++)
+                sums[r] = 0.0f;
+            column = 0;
+            tile += step;
+            if (tile >= out_dim)
+                return;
+        }
         next.hand_over(copy, lane, runs);
-        if ((chunk + 1) * H::columns < in_dim)
-            next.load(from, first_row, out_dim, in_dim, chunk + 1, lane);
-        if (chunk % H::spans == 0) {
-            stream_input<H> next_x;
-            next_x.load(x, chunk * H::columns, in_dim, thread_index);
+        const bool is_last = column + H::columns >= in_dim;
+        if (!is_last || tile + step < out_dim)
+            next.load(from, (is_last ? tile + step : tile) + mine, out_dim, in_dim,
+                      is_last ? 0 : column / H::columns + 1, lane);
+        if (in_dim > H::spans * H::columns && column % (H::spans * H::columns) == 0) {
+            some_x.load(x, column, in_dim, thread_index);
             threadgroup_barrier(mem_flags::mem_threadgroup);
-            next_x.put(all_x, thread_index);
+            some_x.put(all_x, thread_index);
             threadgroup_barrier(mem_flags::mem_threadgroup);
         }
     }
-    scatter<H::rows>::sum(sums, lane);
-    if (is_mine)
-        y[row] = before + sums[0];
 }
 
 #define MATVEC_STREAM_KERNEL(name, format, accumulate)                                             \

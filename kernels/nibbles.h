@@ -24,6 +24,30 @@ inline float4 sixteen_more_high(uint bytes, uint sixteen) {
     return sixteen_more(uint4(bytes << 15u, bytes << 7u, bytes >> 1u, bytes >> 9u), sixteen);
 }
 
+// Or two at a time, as the halves of a word whose nibbles begin at bits 3 and 19: each is the upper
+// half of 16 + n. The lower one is moved up before it is used. The upper one is used as it is, with
+// the lower one as the rest of its mantissa, which makes it larger by PAIR_MORE + m / 65536, where m
+// is the other nibble. That is no loss: the first part is known, and for the second x / 65536 is
+// taken from the value that m is multiplied with, where x is that of n.
+#define PAIR_MORE 0.031982421875f // 0x4180 / 2^19
+
+inline uint get_pair_of_sixteens(uint some) {
+    return opaque(0x41804180u, some);
+}
+inline void add_pair(uint nibbles, uint sixteens, float lower_x, float upper_x, thread float &dot) {
+    const uint pair = (nibbles & 0x00780078u) | sixteens;
+    dot = fma(as_type<float>(pair << 16u), lower_x, dot);
+    dot = fma(as_type<float>(pair), upper_x, dot);
+}
+// The nibbles of four bytes: the low ones times `low`, the high ones times `high`.
+inline void add_pairs(uint bytes, uint sixteens, float4 low, float4 high, thread float &low_dot,
+                      thread float &high_dot) {
+    add_pair(bytes << 3u, sixteens, low.x, low.z, low_dot);
+    add_pair(bytes >> 1u, sixteens, high.x, high.z, high_dot);
+    add_pair(bytes >> 5u, sixteens, low.y, low.w, low_dot);
+    add_pair(bytes >> 9u, sixteens, high.y, high.w, high_dot);
+}
+
 // Or two at a time as halves: as the last bits below the exponent of 1024 they are 1024 + n, or
 // 1024 + 16 n, from which what is too much is subtracted exactly.
 

@@ -187,7 +187,8 @@ kernel void prefill_attention_spread(device const float *q [[buffer(0)]],
     const spread_memory memory = {largest, sums, parts};
     const attention_head h =
         attention_find_head(k_cache, v_cache, group.x, n_heads, n_kv_heads, head_dim, scale);
-    if (h.head >= n_kv_heads) // never so, but what follows waits until the head is found
+    // Never so, but what follows then waits until the head is found.
+    if (h.head >= n_kv_heads)
         return;
     EARLY_LOADS(0); // only the scalars
     const size_t at = (size_t(group.y) * n_heads + group.x) * head_dim;

@@ -59,18 +59,18 @@ typedef bfloat_weights<float4, ushort4> bf16;
 // the order of the lanes: the first four of each, then the others.
 struct f16_runs {
     typedef half block;
-    enum : uint { columns = 1024, quads = 128, rows = 2, words = 0, kept = 0, spans = 4 };
+    enum : uint { columns = 1024, quads = 128, rows = 2, words = 0, kept = 0, moved = 0, spans = 4 };
     enum : uint { x_quads = 256 };
 
     static METAL_FUNC void take(threadgroup const uint4 *, threadgroup uint4 *, uint,
                                 thread uint *) {}
 
-    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint at) {
+    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint, uint at) {
         to[at / 64 * 64 + at % 2 * 32 + at % 64 / 2] = v;
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint left, uint,
+                               threadgroup const float4 *x, uint lane, uint left,
                                thread float *sums) {
         for (uint i = 0; i < 4; i++) {
             const float4 first = x[64 * i + lane];

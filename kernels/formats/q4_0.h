@@ -86,10 +86,12 @@ struct q4_0 {
 
 // For matvec_stream.h: a lane takes two blocks, 9 words. The words of the first one are half a word
 // off: its first two bytes and its last two make one word, which comes first. The values of x are
-// in the order of the words.
+// in the order of the words, ready for pairs of nibbles (nibbles.h), and after them what is too much
+// of sum((16 + n) * x) for each four of them.
 struct q4_0_runs {
     typedef block_q4_0 block;
-    enum : uint { columns = 2048, quads = 72, rows = 4, words = 9, kept = 0, spans = 2, x_quads = 544 };
+    enum : uint { columns = 2048, quads = 72, rows = 4, words = 9, kept = 0, moved = 16 };
+    enum : uint { spans = 2, x_quads = 704 };
 
     static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *, uint lane,
                                 thread uint *run) {
@@ -97,21 +99,19 @@ struct q4_0_runs {
             run[i] = ((threadgroup const uint *)copy)[9 * lane + i];
     }
 
-    // Of the first block of two, 16 values are moved by two places.
-    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint at) {
-        const uint shift = at % 16 < 8 ? 1 : 0;
-        threadgroup float2 *sixteen = (threadgroup float2 *)(to + at / 16 * 17 + at % 16 / 4 * 4);
-        const uint first = 2 * (at % 4) + shift;
-        sixteen[first] = v.xy;
-        sixteen[(first + 1) % 8] = v.zw;
+    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint turn, uint at) {
+        v.xy = fma(v.zw, float2(-0x1p-16f), v.xy);
+        to[272 * turn + at / 16 * 17 + at % 16] = v;
+        ((threadgroup float *)(to + 544))[320 * turn + at / 16 * 20 + at % 16] =
+            fma(v.z + v.w, 24.0f + PAIR_MORE + 0x1p-13f, 24.0f * (v.x + v.y));
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint left, uint some,
+                               threadgroup const float4 *x, uint lane, uint left,
                                thread float *sums) {
         if (lane * 64 >= left)
             return;
-        const uint exponents = get_1024s(some);
+        const uint sixteens = get_pair_of_sixteens(left + lane);
         threadgroup const float4 *v = x + 17 * lane;
         for (uint block = 0; block < 2; block++) {
             float low_dots[rows] = {};
@@ -122,14 +122,16 @@ struct q4_0_runs {
                 for (uint r = 0; r < rows; r++) {
                     thread const uint *run = runs + r * words;
                     const uint split = (run[0] & 0xFFFF0000u) | (run[4] & 0xFFFFu);
-                    add_nibbles(block == 0 && i == 0 ? split : run[4 * block + i + block], 8.0h,
-                                exponents, low, high, low_dots[r], high_dots[r]);
+                    add_pairs(block == 0 && i == 0 ? split : run[4 * block + i + block], sixteens,
+                              low, high, low_dots[r], high_dots[r]);
                 }
             }
+            const float4 parts = x[544 + 5 * lane + 2 * block] + x[545 + 5 * lane + 2 * block];
+            const float more = (parts.x + parts.y) + (parts.z + parts.w);
             for (uint r = 0; r < rows; r++) {
                 const uint bits = block == 0 ? runs[r * words] : runs[r * words + 4] >> 16u;
                 sums[r] += float(as_type<half>(ushort(bits))) *
-                           fma(high_dots[r], 0.0625f, low_dots[r]);
+                           ((low_dots[r] + high_dots[r]) - more);
             }
         }
     }

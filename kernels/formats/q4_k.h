@@ -104,7 +104,7 @@ struct q4_k_parts {
 // of 32 weights and whose high nibbles are the next. Scales stay in threadgroup memory.
 struct q4_k_runs {
     typedef block_q4_k block;
-    enum : uint { columns = 2048, quads = 72, rows = 4, words = 8, kept = 8, spans = 2, x_quads = 544 };
+    enum : uint { columns = 2048, quads = 72, rows = 4, words = 8, kept = 8, moved = 0, spans = 2, x_quads = 544 };
 
     static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *heads, uint lane,
                                 thread uint *run) {
@@ -119,8 +119,8 @@ struct q4_k_runs {
         }
     }
 
-    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint at) {
-        to[at / 16 * 17 + at % 16] = v;
+    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint turn, uint at) {
+        to[272 * turn + at / 16 * 17 + at % 16] = v;
     }
 
     // As bytes: the scale of a lane's first part and of its second, and their minima.
@@ -135,11 +135,11 @@ struct q4_k_runs {
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *heads,
-                               threadgroup const float4 *x, uint lane, uint left, uint some,
+                               threadgroup const float4 *x, uint lane, uint left,
                                thread float *sums) {
         if (lane * 64 >= left)
             return;
-        const uint exponents = get_1024s(some);
+        const uint exponents = get_1024s(left + lane);
         threadgroup const float4 *v = x + 17 * lane;
         float low_dots[rows] = {};
         float high_dots[rows] = {};

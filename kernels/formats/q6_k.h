@@ -113,7 +113,7 @@ struct q6_k_parts {
 // of its quarters. Every other block is half a word off.
 struct q6_k_runs {
     typedef block_q6_k block;
-    enum : uint { columns = 2048, quads = 105, rows = 2, words = 14, kept = 0, spans = 2, x_quads = 528 };
+    enum : uint { columns = 2048, quads = 105, rows = 2, words = 14, kept = 0, moved = 0, spans = 2, x_quads = 528 };
 
     // Words from a byte of the copy on, which is a multiple of 2.
     template <uint N>
@@ -143,8 +143,8 @@ struct q6_k_runs {
         run[13] = ((threadgroup const ushort *)copy)[(first + 208) / 2];
     }
 
-    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint at) {
-        to[at + at / 32] = v;
+    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint turn, uint at) {
+        to[264 * turn + at + at / 32] = v;
     }
 
     // 6 bits of bytes 0 and 2: n - 32 where they are the first ones of a byte, with the lower four
@@ -159,11 +159,11 @@ struct q6_k_runs {
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint left, uint some,
+                               threadgroup const float4 *x, uint lane, uint left,
                                thread float *sums) {
         if (lane * 64 >= left)
             return;
-        const uint exponents = get_1024s(some);
+        const uint exponents = get_1024s(left + lane);
         threadgroup const float4 *v = x + lane / 4 * 66 + lane % 4 / 2 * 33 + lane % 2 * 4;
         float dots[rows][4] = {};
         for (uint i = 0; i < 4; i++) {
@@ -185,7 +185,7 @@ struct q6_k_runs {
                 }
             }
         }
-        const uint signs = get_signed_1024s(some);
+        const uint signs = get_signed_1024s(left + lane);
         for (uint r = 0; r < rows; r++) {
             const uint bytes = runs[r * words + 12];
             const half2 first = signed_bytes(bytes, signs);

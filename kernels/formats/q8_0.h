@@ -66,7 +66,7 @@ struct q8_0_parts {
 // are in the order of the words.
 struct q8_0_runs {
     typedef block_q8_0 block;
-    enum : uint { columns = 2048, quads = 136, rows = 2, words = 17, kept = 0, spans = 1, x_quads = 544 };
+    enum : uint { columns = 2048, quads = 136, rows = 2, words = 17, kept = 0, moved = 32, spans = 1, x_quads = 544 };
 
     static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *, uint lane,
                                 thread uint *run) {
@@ -74,21 +74,16 @@ struct q8_0_runs {
             run[i] = ((threadgroup const uint *)copy)[17 * lane + i];
     }
 
-    // Of the first block of two, all values are moved by two places.
-    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint at) {
-        const uint shift = at % 16 < 8 ? 1 : 0;
-        threadgroup float2 *block = (threadgroup float2 *)(to + at / 16 * 17 + at % 16 / 8 * 8);
-        const uint first = 2 * (at % 8) + shift;
-        block[first] = v.xy;
-        block[(first + 1) % 16] = v.zw;
+    static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint turn, uint at) {
+        to[272 * turn + at / 16 * 17 + at % 16] = v;
     }
 
     static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
-                               threadgroup const float4 *x, uint lane, uint left, uint some,
+                               threadgroup const float4 *x, uint lane, uint left,
                                thread float *sums) {
         if (lane * 64 >= left)
             return;
-        const uint exponents = get_signed_1024s(some);
+        const uint exponents = get_signed_1024s(left + lane);
         threadgroup const float4 *v = x + 17 * lane;
         for (uint block = 0; block < 2; block++) {
             float even_dots[rows] = {};
