@@ -285,17 +285,25 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
     LEAN_KERNELS(f, "", false, &s##_shapes.replace)                                                \
     LEAN_KERNELS(f, "_accumulate", true, &s##_shapes.accumulate)
 
-/* What matvec_stream.h has for a format, = and +=: rows of a threadgroup, and how many weights are
- * whole uint4s. Two threadgroups for each core of a large GPU. */
-enum { STREAM_GROUPS = 256 };
-#define STREAM_KERNEL(f, end, adds, rows_, columns, list)                                          \
+/* What matvec_stream.h has for a format, = and +=: rows of a threadgroup, how many weights are whole
+ * uint4s, and how many threadgroups there may be: one for each core of a large GPU, beside which the
+ * next launch begins, or two. */
+enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 };
+#define STREAM_KERNEL(f, end, adds, rows_, columns, groups_, list)                                 \
     KERNEL(f, "matvec_" #f end "_stream", "stream",                                                \
            "rows by way of threadgroup memory, in loads of 16 bytes", .accumulates = adds,         \
-           .group = 256, .rows = rows_, .groups = STREAM_GROUPS, .multiple_of = columns,           \
+           .group = 256, .rows = rows_, .groups = groups_, .multiple_of = columns,                 \
            .shapes = list),
-#define STREAM(f, rows, columns, list)                                                             \
-    STREAM_KERNEL(f, "", false, rows, columns, list)                                               \
-    STREAM_KERNEL(f, "_accumulate", true, rows, columns, list)
+#define STREAM(f, rows, columns, groups, list)                                                     \
+    STREAM_KERNEL(f, "", false, rows, columns, groups, list)                                       \
+    STREAM_KERNEL(f, "_accumulate", true, rows, columns, groups, list)
+#define STREAMS                                                                                    \
+    STREAM(q4_0, 32, 256, TWO_PER_CORE, &wide_rows)                                                \
+    STREAM(q8_0, 16, 256, ONE_PER_CORE, &wide_rows)                                                \
+    STREAM(q4_k, 32, 256, TWO_PER_CORE, &wide_rows)                                                \
+    STREAM(q6_k, 16, 2048, ONE_PER_CORE, &wider_rows)                                              \
+    STREAM(f16, 16, 8, 0, &eights)
+
 /* What matvec_strip.h has for a format, = and +=. */
 #define STRIP_KERNEL(f, end, per_thread, adds, list)                                               \
     KERNEL(f, "matvec_" #f end "_strip", "strip", #per_thread " rows per thread",                  \
@@ -356,13 +364,10 @@ static const kernel kernels[] = {
     FEW_STREAM("", false),
     FEW_STREAM("_accumulate", true),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
-        STRIP(q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAM(q4_0, 32, 256, &wide_rows)
-            STREAM(q8_0, 16, 256, &wide_rows) STREAM(q4_k, 32, 256, &wide_rows)
-                STREAM(q6_k, 16, 2048, &wider_rows) STREAM(f16, 16, 8, &eights)
-                    LEAN_TOKENS("", false) LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder)
-                        MORE_TILES(q8_0, head_of_32) MORE_TILES(q4_k, of_256)
-                            MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats)
-                                SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
+        STRIP(q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAMS LEAN_TOKENS("", false)
+            LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder) MORE_TILES(q8_0, head_of_32)
+                MORE_TILES(q4_k, of_256) MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats)
+                    SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
 
 const op matvec_op = {
     .name = "matvec",

@@ -96,18 +96,18 @@ template <typename H> struct stream_input {
 
     // Past the end of x its last values are loaded again: they are not used.
     METAL_FUNC void load(device const float *x, uint column, uint in_dim, uint thread_index) {
+        enum : uint { ring = H::moved > 0 ? H::moved / 2 : 1 }; // pairs
         const bool is_moved = H::moved > 0 && thread_index % 16 < 8;
-        const uint first_pair = 2 * thread_index;
-        const uint before = (first_pair + H::moved / 2 - 1) % (H::moved / 2 + (H::moved == 0)) +
-                            first_pair / (H::moved / 2 + (H::moved == 0)) * (H::moved / 2);
+        const uint pair = 2 * thread_index;
+        const uint first = is_moved ? pair / ring * ring + (pair + ring - 1) % ring : pair;
+        const uint second = is_moved ? pair : pair + 1;
         for (uint i = 0; i < turns; i++) {
             float4 v;
             if (H::moved > 0) {
-                const uint pairs = column / 2 + 2 * threads * i;
-                const uint last = in_dim / 2 - 1;
                 device const float2 *from = (device const float2 *)x;
-                v = float4(from[min(pairs + (is_moved ? before : first_pair), last)],
-                           from[min(pairs + (is_moved ? first_pair : first_pair + 1), last)]);
+                const uint at = column / 2 + 2 * threads * i;
+                v = float4(from[min(at + first, in_dim / 2 - 1)],
+                           from[min(at + second, in_dim / 2 - 1)]);
             } else {
                 v = ((device const float4 *)
                          x)[min(column / 4 + thread_index + threads * i, in_dim / 4 - 1)];
@@ -163,6 +163,9 @@ matvec_stream(device const typename H::block *w [[buffer(0)]], device const floa
     now.hand_over(copy, lane, runs);
     some_x.put(all_x, thread_index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
+    const bool is_ahead = H::spans == 1; // few enough to be kept until they are needed
+    if (is_ahead && H::columns < in_dim)
+        some_x.load(x, H::columns, in_dim, thread_index);
     for (;;) {
         const uint row = tile + mine + part;
         if (accumulate && column == 0 && is_first && row < out_dim)
@@ -187,10 +190,13 @@ matvec_stream(device const typename H::block *w [[buffer(0)]], device const floa
             next.load(from, (is_last ? tile + step : tile) + mine, out_dim, in_dim,
                       is_last ? 0 : column / H::columns + 1, lane);
         if (in_dim > H::spans * H::columns && column % (H::spans * H::columns) == 0) {
-            some_x.load(x, column, in_dim, thread_index);
+            if (!is_ahead)
+                some_x.load(x, column, in_dim, thread_index);
             threadgroup_barrier(mem_flags::mem_threadgroup);
             some_x.put(all_x, thread_index);
             threadgroup_barrier(mem_flags::mem_threadgroup);
+            if (is_ahead)
+                some_x.load(x, is_last ? 0 : column + H::columns, in_dim, thread_index);
         }
     }
 }

@@ -24,28 +24,41 @@ inline float4 sixteen_more_high(uint bytes, uint sixteen) {
     return sixteen_more(uint4(bytes << 15u, bytes << 7u, bytes >> 1u, bytes >> 9u), sixteen);
 }
 
-// Or two at a time, as the halves of a word whose nibbles begin at bits 3 and 19: each is the upper
-// half of 16 + n. The lower one is moved up before it is used. The upper one is used as it is, with
-// the lower one as the rest of its mantissa, which makes it larger by PAIR_MORE + m / 65536, where m
-// is the other nibble. That is no loss: the first part is known, and for the second x / 65536 is
-// taken from the value that m is multiplied with, where x is that of n.
+// Or two at a time, in the halves of a word where they begin at bits 3 and 19. The upper one is the
+// upper half of 16 + n and used as it is, with the lower half of the word in the rest of its
+// mantissa: that makes it PAIR_MORE + m / 65536 larger, where m is the lower nibble. The lower one is
+// moved up. Nothing is lost: in n * x + m * v the value v - x / 65536 is multiplied instead of v, and
+// what is too much is known. There are two forms of the lower half: with that of an exponent there is
+// less to do for half of the weights, and without it PAIR_MORE is 16 / 65536, so that what is too much
+// is 16 * (x + v).
 #define PAIR_MORE 0.031982421875f // 0x4180 / 2^19
 
-inline uint get_pair_of_sixteens(uint some) {
-    return opaque(0x41804180u, some);
+struct pair_form {
+    uint bits; // opaque.h
+    uint up; // 65536: as a multiplication with something unknown where that is one instruction less
+    uint rest; // of the exponent of the lower one
+};
+inline pair_form get_full_pairs(uint some) {
+    const pair_form f = {opaque(0x41804180u, some), 65536u, 0u};
+    return f;
 }
-inline void add_pair(uint nibbles, uint sixteens, float lower_x, float upper_x, thread float &dot) {
-    const uint pair = (nibbles & 0x00780078u) | sixteens;
-    dot = fma(as_type<float>(pair << 16u), lower_x, dot);
+inline pair_form get_even_pairs(uint some) {
+    const pair_form f = {opaque(0x41800080u, some), opaque(65536u, some), 0x41000000u};
+    return f;
+}
+inline void add_pair(uint nibbles, pair_form form, float lower_x, float upper_x,
+                     thread float &dot) {
+    const uint pair = (nibbles & 0x00780078u) | form.bits;
+    dot = fma(as_type<float>(pair * form.up + form.rest), lower_x, dot);
     dot = fma(as_type<float>(pair), upper_x, dot);
 }
 // The nibbles of four bytes: the low ones times `low`, the high ones times `high`.
-inline void add_pairs(uint bytes, uint sixteens, float4 low, float4 high, thread float &low_dot,
+inline void add_pairs(uint bytes, pair_form form, float4 low, float4 high, thread float &low_dot,
                       thread float &high_dot) {
-    add_pair(bytes << 3u, sixteens, low.x, low.z, low_dot);
-    add_pair(bytes >> 1u, sixteens, high.x, high.z, high_dot);
-    add_pair(bytes >> 5u, sixteens, low.y, low.w, low_dot);
-    add_pair(bytes >> 9u, sixteens, high.y, high.w, high_dot);
+    add_pair(bytes << 3u, form, low.x, low.z, low_dot);
+    add_pair(bytes >> 1u, form, high.x, high.z, high_dot);
+    add_pair(bytes >> 5u, form, low.y, low.w, low_dot);
+    add_pair(bytes >> 9u, form, high.y, high.w, high_dot);
 }
 
 // Or two at a time as halves: as the last bits below the exponent of 1024 they are 1024 + n, or
@@ -67,25 +80,6 @@ inline half2 high_nibbles(uint bytes, half zero, uint exponents) {
 // The same without the 16: less to do where products of both meet.
 inline half2 high_nibbles_once(uint bytes, half zero, uint exponents) {
     return as_type<half2>((bytes & 0x00F000F0u) | exponents) * half2(0.0625h) - half2(64.0h + zero);
-}
-
-// Adds (n - zero) * x of four bytes' nibbles: the low ones times `low`, 16 times the high ones
-// times `high`.
-inline void add_nibbles(uint bytes, half zero, uint exponents, float4 low, float4 high,
-                        thread float &low_dot, thread float &high_dot) {
-    const uint odd = bytes >> 8u;
-    const half2 a = low_nibbles(bytes, zero, exponents);
-    const half2 b = low_nibbles(odd, zero, exponents);
-    const half2 c = high_nibbles(bytes, zero, exponents);
-    const half2 d = high_nibbles(odd, zero, exponents);
-    low_dot = fma(float(a.x), low.x, low_dot);
-    high_dot = fma(float(c.x), high.x, high_dot);
-    low_dot = fma(float(b.x), low.y, low_dot);
-    high_dot = fma(float(d.x), high.y, high_dot);
-    low_dot = fma(float(a.y), low.z, low_dot);
-    high_dot = fma(float(c.y), high.z, high_dot);
-    low_dot = fma(float(b.y), low.w, low_dot);
-    high_dot = fma(float(d.y), high.w, high_dot);
 }
 
 // Bytes 0 and 2 as they are.

@@ -54,6 +54,16 @@ static const char *name_product_tiles(uint32_t rows, uint32_t tokens) {
                                                                  : name_tiles(rows, tokens);
 }
 
+/* Rows by way of threadgroup memory: each threadgroup has 16 or 32 of them and loads all of x, so that
+ * there must be enough of them for all cores, and of columns for all lanes. (On an H200 4096x4096 takes
+ * half of the time of lean_rows. Other GPUs were not measured, and need the memory for other things.) */
+static bool is_for_stream(const device_facts *d, uint32_t out_dim, uint32_t in_dim,
+                          uint32_t tokens) {
+    enum { ENOUGH_ROWS = 4096, ENOUGH_COLUMNS = 2048 };
+    return strcmp(d->api, "cuda") == 0 && tokens == 1 && out_dim >= ENOUGH_ROWS &&
+           in_dim >= ENOUGH_COLUMNS;
+}
+
 static const kernel *pick_product(const op *o, const device_facts *d, const weight_format *f,
                                   bool accumulates, uint32_t out_dim, uint32_t in_dim,
                                   uint32_t tokens, err *e) {
@@ -64,8 +74,11 @@ static const kernel *pick_product(const op *o, const device_facts *d, const weig
                                    "plain"},
                       *const for_cpu[COUNT_OF(for_gpu)] = {"alone", "plain", "", "", ""};
     const char *const *wanted = d->emulated ? for_cpu : for_gpu;
-    const kernel *k =
-        d->emulated && tokens == 1 ? find_matvec(o, "strip", f, accumulates, false, in_dim) : NULL;
+    const kernel *k = NULL;
+    if (is_for_stream(d, out_dim, in_dim, tokens))
+        k = find_matvec(o, "stream", f, accumulates, false, in_dim);
+    if (d->emulated && tokens == 1)
+        k = find_matvec(o, "strip", f, accumulates, false, in_dim);
     for (size_t i = 0; !k && i < COUNT_OF(for_gpu); i++)
         k = find_matvec(o, wanted[i], f, accumulates, is_many, in_dim);
     if (!k)

@@ -103,6 +103,12 @@ TEST pointers_keep_the_space_they_point_to(void) {
                     LIST("ld.global.f32", "ld.shared.f32"), LIST("ld.f32", "st.f32"));
 }
 
+/* max_total_threads_per_threadgroup bounds registers, and two halves are one operand. */
+TEST ptx_says_how_many_threads_must_find_room(void) {
+    return ptx_says("kernels/matvec_q4_k.metal", "matvec_q4_k_stream",
+                    LIST(".maxntid 512", ".f16x2"), LIST("_depot"));
+}
+
 TEST the_host_learns_sizes_and_threadgroup_memory_from_the_ptx(void) {
     NEEDS_COMPILER();
     msl_signature s;
@@ -184,6 +190,7 @@ SUITE(cuda_suite) {
     RUN_TEST(ptx_names_the_kernel_and_the_lines_of_its_file);
     RUN_TEST(ptx_rounds_each_operation_once);
     RUN_TEST(pointers_keep_the_space_they_point_to);
+    RUN_TEST(ptx_says_how_many_threads_must_find_room);
     RUN_TEST(the_host_learns_sizes_and_threadgroup_memory_from_the_ptx);
     RUN_TEST(the_host_learns_from_the_ptx_what_a_kernel_loads_early);
     RUN_TEST(a_mistake_is_reported_at_its_line);

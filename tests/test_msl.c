@@ -181,7 +181,7 @@ TEST templates_are_known_by_the_host_names_of_their_instantiations(void) {
     ASSERT_EQ(256, find("t_float")->max_total_threads);
     ASSERT(find("t_int"));
     ASSERT(rewrite("t_float", NULL, 0));
-    ASSERT(has("assay_function = &t<float, 8>;"));
+    ASSERT(has("assay_function = &t<float, 8>;") && has("ASSAY_EXPORT_FOR(256)"));
     ASSERT(!has("host_name") && !has("t<half>"));
     PASS();
 }

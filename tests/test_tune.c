@@ -152,6 +152,29 @@ static const char *find(const tuned *t, const char *text) {
     return k ? k->name : "";
 }
 
+static const char *name_rule(const char *text, const char *api) {
+    choice c = parse(text);
+    device_facts facts = *device_get_facts(support_get_device());
+    snprintf(facts.api, sizeof facts.api, "%s", api);
+    facts.emulated = strcmp(api, "soft") == 0;
+    const kernel *k = variants_find_rule(&facts, &c, &e);
+    return k ? k->name : "none";
+}
+
+TEST nvidia_gpus_stream_large_products_of_one_token(void) {
+    ASSERT_STR_EQ("matvec_q4_0_stream", name_rule("matvec q4_0 4096x4096x1", "cuda"));
+    ASSERT_STR_EQ("matvec_q4_k_accumulate_stream",
+                  name_rule("matvec q4_k += 4096x14336x1", "cuda"));
+    ASSERT_STR_EQ("matvec_f16_stream", name_rule("matvec f16 32000x2048x1", "cuda"));
+    ASSERT_STR_EQ("matvec_q4_0_lean", name_rule("matvec q4_0 1024x4096x1", "cuda"));
+    /* Rows that are not whole uint4s, and few columns for the lanes. */
+    ASSERT_STR_EQ("matvec_q6_k_lean_rows", name_rule("matvec q6_k 32000x2304x1", "cuda"));
+    ASSERT_STR_EQ("matvec_q4_0_lean_rows", name_rule("matvec q4_0 49152x576x1", "cuda"));
+    ASSERT_STR_EQ("matvec_q4_0_strip", name_rule("matvec q4_0 4096x4096x1", "soft"));
+    ASSERT_STR_EQ("matvec_q4_0_lean", name_rule("matvec q4_0 4096x4096x1", "metal"));
+    PASS();
+}
+
 TEST the_row_with_the_nearest_number_of_tokens_holds(void) {
     tuned *t = tuned_new();
     put(t, "matvec q4_0 96x64x64", "multi_token_matvec_q4_0_lean_rows");
@@ -425,6 +448,7 @@ SUITE(tune_suite) {
     RUN_TESTp(the_steps_of_a_fusion_are_right, "rmsnorm_matvec q4_0 96x64");
     RUN_TESTp(the_steps_of_a_fusion_are_right, "matvec_batched q4_0 32x9x0x64");
     RUN_TESTp(the_steps_of_a_fusion_are_right, "decode_attention 70x4x2x32");
+    RUN_TEST(nvidia_gpus_stream_large_products_of_one_token);
     RUN_TEST(the_row_with_the_nearest_number_of_tokens_holds);
     RUN_TEST(a_table_is_written_in_one_order_and_read_back);
     RUN_TEST(a_table_that_is_not_right_is_answered_with_file_and_line);

@@ -111,7 +111,7 @@ struct q4_0_runs {
                                thread float *sums) {
         if (lane * 64 >= left)
             return;
-        const uint sixteens = get_pair_of_sixteens(left + lane);
+        const pair_form form = get_full_pairs(left + lane);
         threadgroup const float4 *v = x + 17 * lane;
         for (uint block = 0; block < 2; block++) {
             float low_dots[rows] = {};
@@ -122,7 +122,7 @@ struct q4_0_runs {
                 for (uint r = 0; r < rows; r++) {
                     thread const uint *run = runs + r * words;
                     const uint split = (run[0] & 0xFFFF0000u) | (run[4] & 0xFFFFu);
-                    add_pairs(block == 0 && i == 0 ? split : run[4 * block + i + block], sixteens,
+                    add_pairs(block == 0 && i == 0 ? split : run[4 * block + i + block], form,
                               low, high, low_dots[r], high_dots[r]);
                 }
             }

@@ -101,25 +101,32 @@ struct q4_k_parts {
 };
 
 // For matvec_stream.h: a lane takes a quarter of a block: 32 bytes, whose low nibbles are one part
-// of 32 weights and whose high nibbles are the next. Scales stay in threadgroup memory.
+// of 32 weights and whose high nibbles are the next. The values of x are ready for pairs of nibbles
+// (nibbles.h), and after them are the sums of each four.
 struct q4_k_runs {
     typedef block_q4_k block;
-    enum : uint { columns = 2048, quads = 72, rows = 4, words = 8, kept = 8, moved = 0, spans = 2, x_quads = 544 };
+    enum : uint { columns = 2048, quads = 72, rows = 4, words = 10, kept = 0, moved = 0, spans = 2, x_quads = 704 };
 
-    static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *heads, uint lane,
+    // d and dmin, get_scales, the nibbles.
+    static METAL_FUNC void take(threadgroup const uint4 *copy, threadgroup uint4 *, uint lane,
                                 thread uint *run) {
-        if (lane < 8)
-            heads[lane] = copy[9 * lane];
+        threadgroup const uint4 *b = copy + lane / 4 * 9;
+        const uint4 head = b[0];
+        run[0] = head.x;
+        run[1] = get_scales(head, lane);
         for (uint i = 0; i < 2; i++) {
-            const uint4 n = copy[lane / 4 * 9 + 1 + lane % 4 * 2 + i];
-            run[4 * i] = n.x;
-            run[4 * i + 1] = n.y;
-            run[4 * i + 2] = n.z;
-            run[4 * i + 3] = n.w;
+            const uint4 n = b[1 + lane % 4 * 2 + i];
+            run[4 * i + 2] = n.x;
+            run[4 * i + 3] = n.y;
+            run[4 * i + 4] = n.z;
+            run[4 * i + 5] = n.w;
         }
     }
 
     static METAL_FUNC void put_x(float4 v, threadgroup float4 *to, uint turn, uint at) {
+        ((threadgroup float *)(to + 544))[320 * turn + at / 16 * 20 + at % 16] =
+            (v.x + v.y) + (v.z + v.w);
+        v.xy = fma(v.zw, float2(-0x1p-16f), v.xy);
         to[272 * turn + at / 16 * 17 + at % 16] = v;
     }
 
@@ -134,34 +141,42 @@ struct q4_k_runs {
         return (early & ~is_late) | (late & is_late);
     }
 
-    static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *heads,
+    static METAL_FUNC void add(thread const uint *runs, threadgroup const uint4 *,
                                threadgroup const float4 *x, uint lane, uint left,
                                thread float *sums) {
         if (lane * 64 >= left)
             return;
-        const uint exponents = get_1024s(left + lane);
+        const pair_form form = get_even_pairs(left + lane);
         threadgroup const float4 *v = x + 17 * lane;
+        threadgroup const float2 *parts = (threadgroup const float2 *)(x + 544 + 5 * lane);
         float low_dots[rows] = {};
         float high_dots[rows] = {};
         float low_total = 0.0f;
         float high_total = 0.0f;
         for (uint i = 0; i < 8; i++) {
+            if (i % 2 == 0) { // before dots become so large that they lose digits
+                const float2 low_part = parts[i / 2];
+                const float2 high_part = parts[4 + i / 2];
+                low_total += low_part.x + low_part.y;
+                high_total += high_part.x + high_part.y;
+                for (uint r = 0; r < rows; r++) {
+                    low_dots[r] = fma(low_part.x + low_part.y, -16.0f, low_dots[r]);
+                    high_dots[r] = fma(high_part.x + high_part.y, -16.0f, high_dots[r]);
+                }
+            }
             const float4 low = v[i];
             const float4 high = v[8 + i];
-            low_total += (low.x + low.y) + (low.z + low.w);
-            high_total += (high.x + high.y) + (high.z + high.w);
             for (uint r = 0; r < rows; r++)
-                add_nibbles(runs[r * words + i], 0.0h, exponents, low, high, low_dots[r],
-                            high_dots[r]);
+                add_pairs(runs[r * words + 2 + i], form, low, high, low_dots[r], high_dots[r]);
         }
+        const uint exponents = get_1024s(left + lane);
         for (uint r = 0; r < rows; r++) {
-            const uint4 head = heads[r * kept + lane / 4];
-            const uint bytes = get_scales(head, lane);
-            const half2 d = as_type<half2>(head.x);
+            const uint bytes = runs[r * words + 1];
+            const half2 d = as_type<half2>(runs[r * words]);
             const half2 first = plain_bytes(bytes, exponents); // scale and minimum
             const half2 second = plain_bytes(bytes >> 8u, exponents);
             sums[r] += float(d.x) * (float(first.x) * low_dots[r] +
-                                     float(second.x) * (0.0625f * high_dots[r])) -
+                                     float(second.x) * high_dots[r]) -
                        float(d.y) * (float(first.y) * low_total + float(second.y) * high_total);
         }
     }
