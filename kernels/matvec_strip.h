@@ -2,11 +2,11 @@
 // matvec_rows.h.
 //
 // S is a format by blocks: S::block, of S::values weights; S::rows, how many rows a thread takes;
-// S::input, the values of x as a block needs them, and S::load, which loads them; S::add, which adds
-// the product of both to sums of which the total counts.
+// S::input, the values of x as a block needs them, and S::load, which loads them; S::add, which
+// adds the product of both to sums of which the total counts.
 
-// R rows and their sums. Not an array: compilers give up unrolling loops of this size, and what a loop
-// indexes is not in registers.
+// R rows and their sums. Not an array: compilers give up unrolling loops of this size, and what a
+// loop indexes is not in registers.
 template <typename S, uint R> struct strip_rows {
     strip_rows<S, R - 1> before;
     device const typename S::block *row;
@@ -34,9 +34,9 @@ template <typename S> struct strip_rows<S, 0> {
 };
 
 // A thread computes S::rows rows at once, so that it loads and arranges x once for all of them, and
-// scales the sums of a block instead of its weights. A threadgroup has 32 rows. In the last strip rows
-// past the end are replaced by the last row. Loads are not coalesced, and most lanes of a simdgroup
-// are missing: this is for the software device, which runs one thread after another.
+// scales the sums of a block instead of its weights. A threadgroup has 32 rows. In the last strip
+// rows past the end are replaced by the last row. Loads are not coalesced, and most lanes of a
+// simdgroup are missing: this is for the software device, which runs one thread after another.
 template <typename S, bool accumulate>
 kernel void strip(device const typename S::block *w [[buffer(0)]],
                   device const float *x [[buffer(1)]], device float *y [[buffer(2)]],

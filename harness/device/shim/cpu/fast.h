@@ -17,9 +17,9 @@ METAL_FUNC float fast_rsqrt(float x) {
 METAL_FUNC float fast_sqrt(float x) {
     return x > 0.0f && x <= 0x1.fffffep+127f ? x * fast_rsqrt(x) : __builtin_sqrtf(x);
 }
-// 2^(x - n) by a polynomial, below 2 ULP, with n added to its exponent: from 128 on this is infinity.
-// What is not a normal number is 0. Inlined, because a call costs as much again, and four of them
-// become one of vectors.
+// 2^(x - n) by a polynomial, below 2 ULP, with n added to its exponent: from 128 on this is
+// infinity. What is not a normal number is 0. Inlined, because a call costs as much again, and four
+// of them become one of vectors.
 METAL_FUNC float fast_exp2(float x) {
     const float near = x < -126.0f ? -126.0f : x > 128.0f ? 128.0f : x; // NaN stays
     const float n = __builtin_rintf(near), t = near - n;
