@@ -122,11 +122,11 @@ TEST mistakes_are_answered_with_what_would_have_been_right(void) {
 }
 
 TEST a_wrong_kernel_gets_a_reason_and_no_time(void) {
-    ASSERT_RUN(
-        "rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/. $T/k; "
-        "sed 's/return g \\/ (1.0f/return g \\/ (1.5f/' $H/kernels/ffn_silu.metal > $T/k/ffn_silu.metal; "
-        "ASSAY_KERNELS=$T/k " BENCH "'ffn_silu/*' buffer_copy --shape 64",
-        1);
+    ASSERT_RUN("rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/. $T/k; "
+               "sed 's/return g \\/ (1.0f/return g \\/ (1.5f/' $H/kernels/ffn_silu.metal > "
+               "$T/k/ffn_silu.metal; "
+               "ASSAY_KERNELS=$T/k " BENCH "'ffn_silu/*' buffer_copy --shape 64",
+               1);
     ASSERT_SAYS("NOT TIMED");
     ASSERT_SAYS("kernel ffn_silu: 'out'");
     ASSERT_SAYS("1 timed, 1 not timed");
