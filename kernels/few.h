@@ -5,7 +5,7 @@
 // 2 * pair + 1 it holds. It takes 8 of the 32 weights of slots row and row + 8, and of the values of
 // token `row` those that belong to the same 8 columns; pairs of them are what it puts into four
 // matrices each. Which columns meet in a matrix does not matter, so that a lane takes neighbours, and
-// nobody has to move a value. The sums that come out are those of its two rows and two tokens.
+// no value has to move. The sums that come out are those of its two rows and two tokens.
 //
 // F is a format by such turns: F::part, what a lane keeps of a row, which F::take loads; F::decode,
 // its 8 weights without their scale; F::scale.
