@@ -6,29 +6,28 @@
 // multiplies those before. That needs rows of whole words: in_dim is a multiple of 64.
 #include "few.h"
 
-// Two blocks of R rows on their way from device to threadgroup memory.
-template <uint R> struct q4_0_columns {
+// Two blocks of 32 rows on their way from device to threadgroup memory.
+struct q4_0_columns {
     enum : uint {
-        parts = 9,            // words of a row
-        wide = 12,            // in threadgroup memory, where any 8 rows are in different banks
-        each = R * parts / 32 // words of a lane
+        parts = 9, // words of a row, and of a lane
+        wide = 12, // in threadgroup memory, where any 8 rows are in different banks
     };
-    uint at[each]; // where those of the first columns are
-    uint words[each];
+    uint at[parts]; // where those of the first columns are
+    uint words[parts];
 
     // Rows past the end are replaced by the last one.
     METAL_FUNC void start(uint first_row, uint out_dim, uint in_dim, uint lane) {
-        for (uint i = 0; i < each; i++) {
+        for (uint i = 0; i < parts; i++) {
             const uint row = min(first_row + (lane + 32 * i) / parts, out_dim - 1);
             at[i] = row * (in_dim / 64 * parts) + (lane + 32 * i) % parts;
         }
     }
     METAL_FUNC void take(device const uint *w, uint chunk) {
-        for (uint i = 0; i < each; i++)
+        for (uint i = 0; i < parts; i++)
             words[i] = w[at[i] + chunk * parts];
     }
     METAL_FUNC void put(threadgroup uint *to, uint lane) const {
-        for (uint i = 0; i < each; i++)
+        for (uint i = 0; i < parts; i++)
             to[(lane + 32 * i) / parts * wide + (lane + 32 * i) % parts] = words[i];
     }
 };
@@ -42,26 +41,25 @@ inline float q4_0_decode_staged(threadgroup const uint *row, uint b, uint pair, 
     return float(((threadgroup const half *)row)[9 * b]);
 }
 
-// A threadgroup of S simdgroups computes 16 * M rows of 8 tokens, each from every S-th 64 columns.
-template <uint M, uint S, bool accumulate> [[max_total_threads_per_threadgroup(512)]] kernel void
+// A threadgroup of 16 simdgroups computes 32 rows of 8 tokens, each from every sixteenth 64 columns.
+template <bool accumulate> [[max_total_threads_per_threadgroup(512)]] kernel void
 matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *x [[buffer(1)]],
                   device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
                   constant uint &in_dim [[buffer(4)]], constant uint &batch [[buffer(5)]],
                   uint2 group [[threadgroup_position_in_grid]],
                   uint sg [[simdgroup_index_in_threadgroup]],
                   uint lane [[thread_index_in_simdgroup]]) {
-    typedef q4_0_columns<16 * M> Columns;
-    typedef tile_sums<2 * M, 2, 8, 4, S> Sums;
-    const uint room = 16 * M * Columns::wide; // of a simdgroup
+    enum : uint { S = 16, room = 32 * q4_0_columns::wide }; // simdgroups, and words of each
+    typedef tile_sums<4, 2, 8, 4, S> Sums;
     threadgroup uint memory[S * room];
     threadgroup float scratch[S * few_matrices::memory + 1];
     static_assert(Sums::memory <= S * room, "");
     threadgroup uint *own = memory + sg * room;
     device const uint *from = (device const uint *)w;
-    const uint first_row = group.x * 16 * M;
+    const uint first_row = group.x * 32;
     const uint first = group.y * 8;
     const uint last = in_dim / 64 - 1;
-    Columns first_columns, next;
+    q4_0_columns first_columns, next;
     first_columns.start(first_row, out_dim, in_dim, lane);
     next.start(first_row, out_dim, in_dim, lane);
     first_columns.take(from, min(sg, last));
@@ -97,12 +95,13 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
                 values[4 * i + 2] = v[b][i].z;
                 values[4 * i + 3] = v[b][i].w;
             }
-            for (uint m = 0; m < M; m++) {
+            for (uint m = 0; m < 2; m++) {
                 float weights[2][8];
                 float scales[2];
                 for (uint i = 0; i < 2; i++)
-                    scales[i] = q4_0_decode_staged(own + sums.get_slot(2 * m + i) * Columns::wide,
-                                                   b, pair, in_dim, weights[i]);
+                    scales[i] =
+                        q4_0_decode_staged(own + sums.get_slot(2 * m + i) * q4_0_columns::wide, b,
+                                           pair, in_dim, weights[i]);
                 float products[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
                 few_matrices::add(weights, values, products, lane,
                                   scratch + sg * uint(few_matrices::memory));
@@ -131,8 +130,9 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
         }
 }
 
-#define FEW_STREAM(name, M, S, accumulate)                                                         \
-    template [[host_name(name)]] kernel decltype(matvec_few_stream<M, S, accumulate>)              \
-        matvec_few_stream<M, S, accumulate>;
-FEW_STREAM("multi_token_matvec_q4_0_tiled_stream", 2, 16, false)
-FEW_STREAM("multi_token_matvec_q4_0_accumulate_tiled_stream", 2, 16, true)
+template
+    [[host_name("multi_token_matvec_q4_0_tiled_stream")]] kernel decltype(matvec_few_stream<false>)
+        matvec_few_stream<false>;
+template [[host_name(
+    "multi_token_matvec_q4_0_accumulate_tiled_stream")]] kernel decltype(matvec_few_stream<true>)
+    matvec_few_stream<true>;
