@@ -69,6 +69,29 @@ template <> struct few_matrices_of<false> {
 
 typedef few_matrices_of<HAS_16X8X32> few_matrices;
 
+// Gives a lane its place in the sums of a team. Returns which token's values it takes: so that the two
+// of its sums are `column` and 4 after it.
+template <typename Sums>
+inline uint few_find_place(thread Sums &sums, threadgroup float *shared, uint mate, uint lane) {
+    sums.shared = shared;
+    sums.mate = mate;
+    sums.me = lane;
+    sums.place = few_matrices::get_row(lane);
+    sums.column = few_matrices::get_pair(lane);
+    sums.clear();
+    return sums.place / 2 + sums.place % 2 * 4;
+}
+
+// Two float4 as the 8 values of a lane.
+inline void few_take_values(thread const float4 (&v)[2], thread float (&x)[8]) {
+    for (uint i = 0; i < 2; i++) {
+        x[4 * i] = v[i].x;
+        x[4 * i + 1] = v[i].y;
+        x[4 * i + 2] = v[i].z;
+        x[4 * i + 3] = v[i].w;
+    }
+}
+
 // S teams of a simdgroup. N turns of a team are loaded at once, the weights of the next N while they
 // are multiplied.
 template <typename F, uint S, uint N, bool HasNorm> struct tile_few {
@@ -90,14 +113,8 @@ template <typename F, uint S, uint N, bool HasNorm> struct tile_few {
 
     METAL_FUNC tile_few(threadgroup float4 *m, uint thread_index) {
         lane = thread_index % 32;
-        sums.shared = (threadgroup float *)m;
-        sums.mate = thread_index / 32;
-        sums.me = lane;
-        sums.place = few_matrices::get_row(lane);
-        pair = few_matrices::get_pair(lane);
-        sums.column = pair;
-        token = sums.place / 2 + sums.place % 2 * 4; // so that a pair's are `column` and 4 after it
-        sums.clear();
+        token = few_find_place(sums, (threadgroup float *)m, thread_index / 32, lane);
+        pair = sums.column;
         squares = 0.0f;
     }
 
@@ -151,19 +168,15 @@ template <typename F, uint S, uint N, bool HasNorm> struct tile_few {
     METAL_FUNC void add(thread const float (&w)[2][8], thread const float (&scales)[2],
                         thread const float4 (&v)[2], thread const float4 (&norm)[2],
                         bool is_there) {
-        float x[8];
-        for (uint i = 0; i < 2; i++) {
-            float4 a = v[i];
-            if (HasNorm) {
-                const float s = fma(a.x, a.x, fma(a.y, a.y, fma(a.z, a.z, a.w * a.w)));
-                squares += is_there ? s : 0.0f;
-                a *= norm[i];
-            }
-            x[4 * i] = a.x;
-            x[4 * i + 1] = a.y;
-            x[4 * i + 2] = a.z;
-            x[4 * i + 3] = a.w;
+        float4 values[2] = {v[0], v[1]};
+        for (uint i = 0; HasNorm && i < 2; i++) {
+            const float4 a = v[i];
+            const float s = fma(a.x, a.x, fma(a.y, a.y, fma(a.z, a.z, a.w * a.w)));
+            squares += is_there ? s : 0.0f;
+            values[i] *= norm[i];
         }
+        float x[8];
+        few_take_values(values, x);
         float products[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
         few_matrices::add(w, x, products, lane, sums.shared + sums.mate * own);
         for (uint i = 0; i < 2; i++)

@@ -67,15 +67,9 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
     first_columns.put(own, lane);
     EARLY_LOADS(1);
     Sums sums;
-    sums.shared = (threadgroup float *)memory;
-    sums.mate = sg;
-    sums.me = lane;
-    sums.place = few_matrices::get_row(lane);
-    const uint pair = few_matrices::get_pair(lane);
-    sums.column = pair;
-    sums.clear();
-    const uint token = min(first + sums.place / 2 + sums.place % 2 * 4, batch - 1);
-    device const float *mine = x + size_t(token) * in_dim + 4 * pair;
+    const uint token = few_find_place(sums, (threadgroup float *)memory, sg, lane);
+    const uint pair = sums.column;
+    device const float *mine = x + size_t(min(first + token, batch - 1)) * in_dim + 4 * pair;
     float4 v[2][2], later[2][2];
     for (uint b = 0; b < 2; b++)
         for (uint i = 0; i < 2; i++)
@@ -89,12 +83,7 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
         simdgroup_barrier(mem_flags::mem_threadgroup);
         for (uint b = 0; b < 2; b++) {
             float values[8];
-            for (uint i = 0; i < 2; i++) {
-                values[4 * i] = v[b][i].x;
-                values[4 * i + 1] = v[b][i].y;
-                values[4 * i + 2] = v[b][i].z;
-                values[4 * i + 3] = v[b][i].w;
-            }
+            few_take_values(v[b], values);
             for (uint m = 0; m < 2; m++) {
                 float weights[2][8];
                 float scales[2];

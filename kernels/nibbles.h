@@ -69,17 +69,12 @@ inline uint get_1024s(uint some) {
     return opaque(0x64006400u, some);
 }
 
-// n - zero of the low nibbles of bytes 0 and 2.
-inline half2 low_nibbles(uint bytes, half zero, uint exponents) {
-    return as_type<half2>((bytes & 0x000F000Fu) | exponents) - half2(1024.0h + zero);
+// n - 8 of the low and of the high nibbles of bytes 0 and 2.
+inline half2 low_nibbles(uint bytes, uint exponents) {
+    return as_type<half2>((bytes & 0x000F000Fu) | exponents) - half2(1032.0h);
 }
-// 16 (n - zero) of the high ones.
-inline half2 high_nibbles(uint bytes, half zero, uint exponents) {
-    return as_type<half2>((bytes & 0x00F000F0u) | exponents) - half2(1024.0h + 16.0h * zero);
-}
-// The same without the 16: less to do where products of both meet.
-inline half2 high_nibbles_once(uint bytes, half zero, uint exponents) {
-    return as_type<half2>((bytes & 0x00F000F0u) | exponents) * half2(0.0625h) - half2(64.0h + zero);
+inline half2 high_nibbles(uint bytes, uint exponents) {
+    return as_type<half2>((bytes & 0x00F000F0u) | exponents) * half2(0.0625h) - half2(72.0h);
 }
 
 // Bytes 0 and 2 as they are.

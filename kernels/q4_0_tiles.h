@@ -20,8 +20,8 @@ struct q4_0_few {
     static METAL_FUNC void decode_word(uint bytes, uint some, thread float *w) {
         const uint exponents = get_1024s(some);
         for (uint odd = 0; odd < 2; odd++) {
-            const half2 low = low_nibbles(bytes >> 8u * odd, 8.0h, exponents);
-            const half2 high = high_nibbles_once(bytes >> 8u * odd, 8.0h, exponents);
+            const half2 low = low_nibbles(bytes >> 8u * odd, exponents);
+            const half2 high = high_nibbles(bytes >> 8u * odd, exponents);
             w[odd] = low.x;
             w[odd + 2] = low.y;
             w[odd + 4] = high.x;

@@ -38,29 +38,37 @@ METAL_FUNC metal::vec<D, 2> multiply_fragments(metal::vec<A, 2> a, metal::vec<B,
     return metal::vec<D, 2>(to<D>(x), to<D>(y));
 }
 
+// Not every GPU has what kernels/few.h asks for.
 #if __CUDA_ARCH__ >= 800
-// d (16, 8) += a (16, 8) b (8, 8) by tensor cores, which take the upper 11 bits of a float. A lane has
-// rows lane / 4 and 8 after it, columns lane % 4 and 4 after it of a, the same rows of b, of which
-// lane / 4 is its column, and columns 2 * (lane % 4) and 1 after it of d.
-METAL_FUNC void multiply_tensors(const float (&a)[2][2], const float (&b)[2], float (&d)[2][2]) {
+#define ASSAY_HAS_16X8X32 true
+#define ASSAY_MULTIPLY_16X8X32(w, x, sums) assay::multiply_16x8x32(w, x, sums)
+
+// d (16, 8) += a (16, 8) b (8, 8) by tensor cores, which take the upper 11 bits of a float. A lane
+// has rows lane / 4 and 8 after it, columns lane % 4 and 4 after it of a, the same rows of b, of
+// which lane / 4 is its column, and columns 2 * (lane % 4) and 1 after it of d.
+METAL_FUNC void multiply_tensors(const uint (&a)[2][2], const uint (&b)[2], float (&d)[2][2]) {
     __asm__("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
             "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
             : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[1][0]), "+f"(d[1][1])
-            : "r"(__builtin_bit_cast(uint, a[0][0])), "r"(__builtin_bit_cast(uint, a[1][0])), "r"(__builtin_bit_cast(uint, a[0][1])),
-              "r"(__builtin_bit_cast(uint, a[1][1])), "r"(__builtin_bit_cast(uint, b[0])), "r"(__builtin_bit_cast(uint, b[1])));
+            : "r"(a[0][0]), "r"(a[1][0]), "r"(a[0][1]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));
 }
 
-// Four of these, of a lane's 8 weights of each row with its 8 values (kernels/few.h). A weight has at most
-// 11 bits; a value goes in two parts, the lower one made larger, because of a denormal float those
-// bits would be the wrong ones.
+METAL_FUNC uint get_bits(float x) {
+    return __builtin_bit_cast(uint, x);
+}
+
+// Four of these, of a lane's 8 weights of each row with its 8 values. A weight has at most 11 bits;
+// a value goes in two parts, the lower one made larger, because of a denormal float those bits
+// would be the wrong ones.
 METAL_FUNC void multiply_16x8x32(const float (&w)[2][8], const float (&x)[8], float (&sums)[2][2]) {
     float lower[2][2] = {};
     for (uint i = 0; i < 8; i += 2) {
-        const float a[2][2] = {{w[0][i], w[0][i + 1]}, {w[1][i], w[1][i + 1]}};
-        float upper[2], rest[2];
+        const uint a[2][2] = {{get_bits(w[0][i]), get_bits(w[0][i + 1])},
+                              {get_bits(w[1][i]), get_bits(w[1][i + 1])}};
+        uint upper[2], rest[2];
         for (uint k = 0; k < 2; k++) {
-            upper[k] = __builtin_bit_cast(float, (__builtin_bit_cast(uint, x[i + k]) + 0x1000u) & 0xFFFFE000u);
-            rest[k] = (x[i + k] - upper[k]) * 0x1p24f;
+            upper[k] = (get_bits(x[i + k]) + 0x1000u) & 0xFFFFE000u;
+            rest[k] = get_bits((x[i + k] - __builtin_bit_cast(float, upper[k])) * 0x1p24f);
         }
         multiply_tensors(a, rest, lower);
         multiply_tensors(a, upper, sums);
@@ -69,15 +77,9 @@ METAL_FUNC void multiply_16x8x32(const float (&w)[2][8], const float (&x)[8], fl
         for (uint j = 0; j < 2; j++)
             sums[i][j] += lower[i][j] * 0x1p-24f;
 }
-
-#endif
-
-} // namespace assay
-
-#if __CUDA_ARCH__ >= 800
-#define ASSAY_HAS_16X8X32 true
-#define ASSAY_MULTIPLY_16X8X32(w, x, sums) assay::multiply_16x8x32(w, x, sums)
 #else
 #define ASSAY_HAS_16X8X32 false
 #define ASSAY_MULTIPLY_16X8X32(w, x, sums) ((void)0)
 #endif
+
+} // namespace assay
