@@ -26,11 +26,15 @@ is_before(j, i) = known[j] != known[i] ? known[j] < known[i] : \
     median[j] != median[i] ? median[j] < median[i] : j < i
 do for [i=1:rows] { y[i] = 1 + (sum [j=1:rows] (is_before(j, i) ? 1 : 0)) }
 
-width = 1150
+# Room for the longest name, and the same for the rest of the chart.
+longest = 0
+do for [i=1:rows] { if (strlen(name[i]) > longest) { longest = strlen(name[i]) } }
+names = longest > 60 ? 7.5 * longest + 33 : 483.0
+width = 667 + names
 height = 190 + 20 * rows
 load common.'style.gp'
-set lmargin at screen 0.42
-set rmargin at screen 0.96
+set lmargin at screen names / width
+set rmargin at screen 1 - 46.0 / width
 set tmargin at screen 1 - 50.0 / height
 set logscale x
 set format x '%g'
