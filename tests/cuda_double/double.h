@@ -2,7 +2,8 @@
  *
  * It has the driver calls that the CUDA device uses (driver.c: memory is the process's own, streams
  * are queues that run when something waits for them) and runs the PTX that clang makes (ptx_parse.c
- * reads it, ptx_step.c does one instruction, ptx_run.c runs the threads of a launch, warp by warp).
+ * reads it, ptx_step.c does one instruction, ptx_run.c runs the threads of a launch, warp by warp;
+ * ptx_product.c has the products of a warp, ptx_copy.c bulk copies and their barriers).
  * It knows the instructions that clang emits for kernels and names the first that it does not. It is
  * slow, and its times mean nothing. */
 #ifndef ASSAY_CUDA_DOUBLE_H
@@ -24,12 +25,16 @@ typedef enum {
     OP_AND,
     OP_ATOM,
     OP_BAR,
+    OP_BARRIER_ARRIVE,
+    OP_BARRIER_ASK,
+    OP_BARRIER_INIT,
     OP_BARWARP,
     OP_BFE,
     OP_BFI,
     OP_BRA,
     OP_BREV,
     OP_BRX,
+    OP_BULK_COPY,
     OP_CLZ,
     OP_COPYSIGN,
     OP_COS,
@@ -74,7 +79,7 @@ typedef enum {
 } ptx_op;
 
 typedef struct {
-    char kind; /* u, s, f, b, p (predicate), x (bfloat), h (two halves) */
+    char kind; /* u, s, f, b, p (predicate), x (bfloat), h (two halves), t (tf32) */
     uint8_t bits;
 } ptx_type;
 
@@ -94,10 +99,10 @@ typedef enum { ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP } ptx_rounding;
 
 typedef struct {
     ptx_op op;
-    ptx_type type, from; /* from: what cvt converts */
+    ptx_type type, from; /* from: what cvt converts and mma multiplies */
     int8_t unless;       /* 0: always; 1: if the predicate; -1: if not */
     uint32_t predicate;
-    uint8_t width;         /* of a vector */
+    uint8_t width;         /* of a vector; the depth of a product */
     ptx_rounding rounding; /* also of cvt to integers */
     bool to_integer;       /* cvt.rni.f32.f32 */
     bool saturates, is_wide, is_high, sets_carry, wraps;
@@ -157,12 +162,15 @@ typedef struct {
     bool has_ended, carry;
 } ptx_thread;
 
+typedef struct ptx_copies ptx_copies; /* of a block, that are under way */
+
 typedef struct {
     const ptx_launch *launch;
     uint32_t block_position[3];
     uint8_t *shared;
     ptx_thread *threads;
     uint32_t count;
+    ptx_copies *copies;
 } ptx_block;
 
 /* The result of an instruction that only computes; v are the values of its operands. */
@@ -171,6 +179,24 @@ uint64_t ptx_compute(const ptx_insn *i, ptx_thread *t, const uint64_t *v);
 /* One instruction that needs no other thread. *fault: the driver's error, if it is one. */
 void ptx_step(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fault);
 uint64_t ptx_read(const ptx_block *b, const ptx_thread *t, const ptx_arg *a);
+
+/* The memory that an operand addresses. *fault: it is misaligned, or not there. */
+uint8_t *ptx_find_shared(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
+                         size_t align, CUresult *fault);
+uint8_t *ptx_find_global(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
+                         size_t align, CUresult *fault);
+
+/* ptx_product.c: mma, by all lanes of a warp. */
+void ptx_multiply(const ptx_block *b, ptx_thread *lanes, const ptx_insn *i);
+
+/* ptx_copy.c: bulk copies, and init and arrivals of their barriers. */
+void ptx_step_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *i, CUresult *fault);
+/* try_wait of the lanes of party: has the phase that they ask for ended, for any of them? */
+bool ptx_ask(const ptx_block *b, ptx_thread *lanes, uint32_t party, const ptx_insn *i,
+             CUresult *fault);
+ptx_copies *ptx_copies_new(void);
+bool ptx_end_copies(ptx_copies *c); /* of a block that has ended; false: not all had come */
+void ptx_copies_free(ptx_copies *c);
 
 CUresult ptx_run(const ptx_launch *l);
 

@@ -111,6 +111,8 @@ CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
     *f = calloc(1, sizeof **f);
     assert(*f && function_count < sizeof functions / sizeof *functions);
     (*f)->module = m;
+    size_t used = m->program->shared_bytes;
+    (*f)->max_dynamic_bytes = used < USUAL_SHARED_BYTES ? USUAL_SHARED_BYTES - used : 0;
     functions[function_count++] = *f;
     return double_fault;
 }
@@ -118,10 +120,18 @@ CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) {
 /* ASSAY_DOUBLE_THREADS: what a function claims to bear, for kernels with many registers. */
 CUresult cuFuncGetAttribute(int *value, int what, CUfunction f) {
     const char *given = getenv("ASSAY_DOUBLE_THREADS");
-    *value = what == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
-                 ? given ? atoi(given) : 1024
-                 : (int)f->module->program->shared_bytes;
+    *value = what == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? given ? atoi(given) : 1024
+             : what == MAX_DYNAMIC_BYTES                     ? (int)f->max_dynamic_bytes
+                                         : (int)f->module->program->shared_bytes;
     return CUDA_SUCCESS;
+}
+
+CUresult cuFuncSetAttribute(CUfunction f, int what, int value) {
+    if (what != MAX_DYNAMIC_BYTES || value < 0 ||
+        f->module->program->shared_bytes + (size_t)value > MOST_SHARED_BYTES)
+        return 1;
+    f->max_dynamic_bytes = (size_t)value;
+    return double_fault;
 }
 
 /* The device ------------------------------------------------------------------------------------ */
@@ -135,6 +145,7 @@ CUresult cuGetErrorName(CUresult what, const char **name) {
     *name = what == CUDA_ERROR_ILLEGAL_ADDRESS       ? "CUDA_ERROR_ILLEGAL_ADDRESS"
             : what == CUDA_ERROR_MISALIGNED_ADDRESS  ? "CUDA_ERROR_MISALIGNED_ADDRESS"
             : what == CUDA_ERROR_LAUNCH_TIMEOUT      ? "CUDA_ERROR_LAUNCH_TIMEOUT"
+            : what == CUDA_ERROR_LAUNCH_FAILED       ? "CUDA_ERROR_LAUNCH_FAILED"
             : what == CUDA_ERROR_INVALID_PTX         ? "CUDA_ERROR_INVALID_PTX"
             : what == CUDA_ERROR_OUT_OF_MEMORY       ? "CUDA_ERROR_OUT_OF_MEMORY"
             : what == CUDA_ERROR_ILLEGAL_INSTRUCTION ? "CUDA_ERROR_ILLEGAL_INSTRUCTION"

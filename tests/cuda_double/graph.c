@@ -68,7 +68,8 @@ static CUresult set_kernel(kernel *k, const CUDA_KERNEL_NODE_PARAMS *w) {
     uint32_t threads = w->blockDimX * w->blockDimY * w->blockDimZ;
     bool is_right = w->gridDimX && w->gridDimY && w->gridDimZ && threads && threads <= 1024 &&
                     w->gridDimY <= 65535 && w->gridDimZ <= 65535 && w->gridDimX <= INT32_MAX &&
-                    p->shared_bytes + w->sharedMemBytes <= 49152;
+                    p->shared_bytes <= USUAL_SHARED_BYTES &&
+                    w->sharedMemBytes <= w->func->max_dynamic_bytes;
     if (!is_right)
         return 1;
     uint8_t *params = NULL;

@@ -9,13 +9,17 @@
 
 /* Instructions ---------------------------------------------------------------------------------- */
 
+/* By the first word; an instruction that is known in one form only, by all of it. */
+/* clang-format off */
 static const char *const op_names[OP_COUNT] = {
-    "abs", "activemask", "add",   "addc", "and",  "atom",     "bar",  "bar.warp", "bfe",
-    "bfi", "bra",        "brev",  "brx",  "clz",  "copysign", "cos",  "cvt",      "cvta",
-    "div", "ex2",        "fence", "fma",  "ld",   "lg2",      "mad",  "madc",     "max",
-    "min", "mma", "mov",        "mul",   "neg",  "not",  "or",       "popc", "prmt",     "rcp",
-    "rem", "ret",        "rsqrt", "selp", "setp", "shf",      "shfl", "shl",      "shr",
-    "sin", "sqrt",       "st",    "sub",  "subc", "vote",     "xor"};
+    "abs", "activemask", "add", "addc", "and", "atom", "bar",
+    "mbarrier.arrive.expect_tx.shared.b64", "mbarrier.try_wait.parity.shared.b64",
+    "mbarrier.init.shared.b64", "bar.warp", "bfe", "bfi", "bra", "brev", "brx",
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "clz", "copysign", "cos",
+    "cvt", "cvta", "div", "ex2", "fence", "fma", "ld", "lg2", "mad", "madc", "max", "min", "mma",
+    "mov", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "ret", "rsqrt", "selp", "setp",
+    "shf", "shfl", "shl", "shr", "sin", "sqrt", "st", "sub", "subc", "vote", "xor"};
+/* clang-format on */
 
 static bool find_op(const char *name, ptx_op *op) {
     for (int i = 0; i < OP_COUNT; i++)
@@ -95,8 +99,33 @@ static void read_modifier(parser *p, ptx_insn *i, const char *word, int *types) 
     }
 }
 
+static void read_product(parser *p, ptx_insn *i, const char *form) {
+    static const struct {
+        const char *form;
+        uint8_t depth;
+        ptx_type sum, factor;
+    } known[] = {
+        {"sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 8, {'f', 32}, {'t', 32}},
+        {"sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 16, {'f', 32}, {'x', 16}},
+        {"sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", 16, {'s', 32}, {'s', 8}},
+        {"sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 32, {'s', 32}, {'s', 8}},
+    };
+    i->op = OP_MMA;
+    for (size_t n = 0; n < sizeof known / sizeof *known; n++)
+        if (strcmp(form, known[n].form) == 0) {
+            i->width = known[n].depth;
+            i->type = known[n].sum;
+            i->from = known[n].factor;
+            return;
+        }
+    ptx_fail(p, "the product mma.%s is not known", form);
+}
+
 static void read_opcode(parser *p, ptx_insn *i, char *opcode) {
     int types = 0;
+    i->width = 1;
+    if (find_op(opcode, &i->op))
+        return;
     char *rest = NULL, *word = strtok_r(opcode, ".", &rest);
     bool is_warp = strcmp(word, "bar") == 0 && strncmp(rest, "warp", 4) == 0;
     if (is_warp || strcmp(word, "membar") == 0 || strcmp(word, "griddepcontrol") == 0) {
@@ -104,17 +133,13 @@ static void read_opcode(parser *p, ptx_insn *i, char *opcode) {
         return;
     }
     if (strcmp(word, "mma") == 0) {
-        static const char *const known = "sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32";
-        if (strcmp(rest, known) != 0)
-            ptx_fail(p, "of mma, only %s is known", known);
-        i->op = OP_MMA;
+        read_product(p, i, rest);
         return;
     }
     if (!find_op(word, &i->op)) {
         ptx_fail(p, "the instruction %s is not known", word);
         return;
     }
-    i->width = 1;
     while (i->op != OP_BAR && i->op != OP_FENCE && i->op != OP_BRX &&
            (word = strtok_r(NULL, ".", &rest)))
         read_modifier(p, i, word, &types);
@@ -150,7 +175,7 @@ static void read_arg(parser *p, ptx_insn *i, char *word) {
             a->index = n;
             return;
         }
-    if (word[0] == '%') {
+    if (word[0] == '%' || strcmp(word, "_") == 0) { /* _: a register that nothing reads */
         a->kind = ARG_REGISTER;
         a->index = ptx_find_register(p, word);
         return;
@@ -182,11 +207,11 @@ static void read_insn(parser *p, char *text, jump **jumps, size_t *jump_count) {
     char *rest = NULL;
     if (text[0] == '@') {
         i.unless = text[1] == '!' ? -1 : 1;
-        char *name = strtok_r(text + (i.unless < 0 ? 2 : 1), " \t", &rest);
+        char *name = strtok_r(text + (i.unless < 0 ? 2 : 1), " \t\n", &rest);
         i.predicate = ptx_find_register(p, name);
-        text = rest + strspn(rest, " \t");
+        text = rest + strspn(rest, " \t\n");
     }
-    char *opcode = strtok_r(text, " \t", &rest);
+    char *opcode = strtok_r(text, " \t\n", &rest);
     read_opcode(p, &i, opcode);
     if (i.op == OP_BRA || i.op == OP_BRX) {
         char *word = strtok_r(NULL, " \t,", &rest);

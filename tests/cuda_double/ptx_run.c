@@ -1,9 +1,11 @@
 /* ptx_run: the threads of a launch: block after block, warp after warp.
  *
  * The lanes of a warp run one after the other, each until it stops where lanes meet: activemask, an
- * exchange, a vote, a barrier. Lanes that stopped at an exchange go on when all of its mask that have
- * not ended are there, a product only when all lanes are. Where none can, the lanes at the earliest activemask are those that are active
- * there: lanes before it may still join those after it, not the other way round. */
+ * exchange, a vote, a barrier, a question whether a phase of a barrier has ended. Lanes that stopped at
+ * an exchange go on when all of its mask that have not ended are there, a product only when all lanes
+ * are. Where none can, the lanes at a question get their answer, and where it is no, the lanes at the
+ * earliest activemask are those that are active there: lanes before it may still join those after it,
+ * not the other way round. A warp in which only answers of no are left lets the other warps run. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +14,12 @@
 
 enum { LANES = 32 };
 #define BUDGET ((uint64_t)1 << 31) /* instructions of a launch */
+#define PATIENCE 1000              /* turns of a block in which threads only ask, in vain */
 
 typedef struct {
     ptx_block block;
     uint64_t steps;
+    uint32_t turns_in_vain;
     CUresult fault;
 } run;
 
@@ -27,7 +31,12 @@ static const ptx_insn *find_insn(const run *r, const ptx_thread *t) {
 
 static bool is_meeting(ptx_op op) {
     return op == OP_ACTIVEMASK || op == OP_SHFL || op == OP_VOTE || op == OP_BARWARP ||
-           op == OP_BAR || op == OP_MMA;
+           op == OP_BAR || op == OP_MMA || op == OP_BARRIER_ASK;
+}
+
+/* Or has ended, and is not awaited there. */
+static bool is_at_barrier(const run *r, const ptx_thread *t) {
+    return t->has_ended || find_insn(r, t)->op == OP_BAR;
 }
 
 static bool is_off(const run *r, const ptx_thread *t, const ptx_insn *i) {
@@ -103,42 +112,6 @@ static void vote(run *r, ptx_thread *lanes, uint32_t count, const ptx_insn *i, u
             lanes[n].registers[i->args[0].index] = yes;
 }
 
-/* The float of an operand, of which a tensor core takes the upper 19 bits; c and d are whole. */
-static float read_factor(run *r, const ptx_thread *t, const ptx_arg *a, uint32_t kept) {
-    uint32_t bits = (uint32_t)ptx_read(&r->block, t, a) & kept;
-    float v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
-/* d = a b + c of 16 x 8 and 8 x 8 floats: operands are 4 of d, 4 of a, 2 of b, 4 of c. A lane has rows
- * lane / 4 and 8 after it; columns lane % 4 and 4 after it of a, which are its rows of b, in column
- * lane / 4; columns 2 * (lane % 4) and the next of c and d. */
-static void multiply(run *r, ptx_thread *lanes, const ptx_insn *i) {
-    const uint32_t all = UINT32_MAX, upper = 0xFFFFE000u;
-    float a[16][8], b[8][8];
-    double d[16][8];
-    for (uint32_t n = 0; n < LANES; n++)
-        for (uint32_t k = 0; k < 4; k++) {
-            uint32_t row = n / 4 + k % 2 * 8;
-            a[row][n % 4 + k / 2 * 4] = read_factor(r, &lanes[n], &i->args[4 + k], upper);
-            if (k < 2)
-                b[n % 4 + 4 * k][n / 4] = read_factor(r, &lanes[n], &i->args[8 + k], upper);
-            row = n / 4 + k / 2 * 8;
-            d[row][n % 4 * 2 + k % 2] = (double)read_factor(r, &lanes[n], &i->args[10 + k], all);
-        }
-    for (uint32_t n = 0; n < LANES; n++)
-        for (uint32_t k = 0; k < 4; k++) {
-            uint32_t row = n / 4 + k / 2 * 8, column = n % 4 * 2 + k % 2, bits;
-            double sum = d[row][column];
-            for (uint32_t m = 0; m < 8; m++)
-                sum += (double)a[row][m] * (double)b[m][column];
-            float rounded = (float)sum;
-            memcpy(&bits, &rounded, sizeof bits);
-            lanes[n].registers[i->args[k].index] = bits;
-        }
-}
-
 static void release(ptx_thread *lanes, uint32_t count, uint32_t party) {
     for (uint32_t n = 0; n < count; n++)
         lanes[n].pc += party >> n & 1;
@@ -147,7 +120,7 @@ static void release(ptx_thread *lanes, uint32_t count, uint32_t party) {
 /* The exchange, vote or barrier that a lane is at, if all of its mask have come. */
 static bool serve(run *r, ptx_thread *lanes, uint32_t count, uint32_t lane) {
     const ptx_insn *i = find_insn(r, &lanes[lane]);
-    if (i->op == OP_ACTIVEMASK || i->op == OP_BAR)
+    if (i->op == OP_ACTIVEMASK || i->op == OP_BAR || i->op == OP_BARRIER_ASK)
         return false;
     const ptx_arg *last = &i->args[i->count - 1];
     uint32_t party = (uint32_t)ptx_read(&r->block, &lanes[lane], last);
@@ -159,7 +132,7 @@ static bool serve(run *r, ptx_thread *lanes, uint32_t count, uint32_t lane) {
     else if (i->op == OP_VOTE)
         vote(r, lanes, count, i, party);
     else if (i->op == OP_MMA)
-        multiply(r, lanes, i);
+        ptx_multiply(&r->block, lanes, i);
     release(lanes, count, party);
     return true;
 }
@@ -180,22 +153,52 @@ static bool serve_active(run *r, ptx_thread *lanes, uint32_t count) {
     return true;
 }
 
-/* Until every lane has ended or waits for the whole block. */
+typedef enum { ANSWER_NONE, ANSWER_NO, ANSWER_YES } answer;
+
+/* All lanes that ask are answered; yes: at least one may go on. */
+static answer serve_questions(run *r, ptx_thread *lanes, uint32_t count) {
+    answer found = ANSWER_NONE;
+    uint32_t asking = 0;
+    for (uint32_t n = 0; n < count; n++)
+        if (!lanes[n].has_ended && find_insn(r, &lanes[n])->op == OP_BARRIER_ASK)
+            asking |= 1u << n;
+    for (uint32_t n = 0; n < count && !r->fault; n++) {
+        if (!(asking >> n & 1))
+            continue;
+        uint32_t party = find_lanes_at(lanes, count, lanes[n].pc) & asking;
+        bool is_yes = ptx_ask(&r->block, lanes, party, find_insn(r, &lanes[n]), &r->fault);
+        found = is_yes || found == ANSWER_YES ? ANSWER_YES : ANSWER_NO;
+        release(lanes, count, party);
+        asking &= ~party;
+    }
+    if (found == ANSWER_YES)
+        r->turns_in_vain = 0;
+    return found;
+}
+
+/* Until every lane has ended, waits for the whole block or has asked a barrier in vain. */
 static void run_warp(run *r, ptx_thread *lanes, uint32_t count) {
     while (!r->fault) {
         bool is_waiting = true;
         for (uint32_t n = 0; n < count; n++) {
             advance(r, &lanes[n]);
-            is_waiting = is_waiting &&
-                         (r->fault || lanes[n].has_ended || find_insn(r, &lanes[n])->op == OP_BAR);
+            is_waiting = is_waiting && (r->fault || is_at_barrier(r, &lanes[n]));
         }
         if (is_waiting)
             return;
         bool is_served = false;
         for (uint32_t n = 0; n < count && !is_served && !r->fault; n++)
             is_served = !lanes[n].has_ended && serve(r, lanes, count, n);
-        if (!is_served && !serve_active(r, lanes, count))
+        if (is_served || r->fault)
+            continue;
+        answer given = serve_questions(r, lanes, count);
+        for (uint32_t n = 0; n < count && given == ANSWER_NO; n++)
+            advance(r, &lanes[n]);
+        if (r->fault || given == ANSWER_YES || serve_active(r, lanes, count))
+            continue;
+        if (given == ANSWER_NONE)
             r->fault = CUDA_ERROR_LAUNCH_TIMEOUT; /* they wait for each other for ever */
+        return;
     }
 }
 
@@ -209,12 +212,20 @@ static void run_block(run *r) {
             uint32_t count = b->count - first < LANES ? b->count - first : LANES;
             run_warp(r, b->threads + first, count);
         }
+        bool is_together = !r->fault; /* all that live are at a barrier */
+        for (uint32_t n = 0; n < b->count && is_together; n++)
+            is_together = is_at_barrier(r, &b->threads[n]);
+        r->turns_in_vain = is_together ? 0 : r->turns_in_vain + 1;
+        if (r->turns_in_vain > PATIENCE && !r->fault)
+            r->fault = CUDA_ERROR_LAUNCH_TIMEOUT;
         for (uint32_t n = 0; n < b->count && !r->fault; n++)
-            if (!b->threads[n].has_ended) { /* all that live are at a barrier */
-                b->threads[n].pc++;
+            if (!b->threads[n].has_ended) {
+                b->threads[n].pc += is_together;
                 is_running = true;
             }
     }
+    if (!ptx_end_copies(b->copies) && !r->fault)
+        r->fault = CUDA_ERROR_LAUNCH_FAILED;
 }
 
 static void start_block(run *r, uint64_t *registers, uint8_t *local) {
@@ -245,6 +256,7 @@ CUresult ptx_run(const ptx_launch *l) {
     r.block.threads = allocate(r.block.count * sizeof *r.block.threads);
     uint64_t *registers = allocate((size_t)r.block.count * p->registers * sizeof *registers);
     uint8_t *local = allocate((size_t)r.block.count * p->local_bytes);
+    r.block.copies = ptx_copies_new();
     uint32_t *at = r.block.block_position;
     for (at[2] = 0; at[2] < l->grid[2] && !r.fault; at[2]++)
         for (at[1] = 0; at[1] < l->grid[1] && !r.fault; at[1]++)
@@ -252,6 +264,7 @@ CUresult ptx_run(const ptx_launch *l) {
                 start_block(&r, registers, local);
                 run_block(&r);
             }
+    ptx_copies_free(r.block.copies);
     free(r.block.shared);
     free(r.block.threads);
     free(registers);

@@ -54,21 +54,50 @@ static bool is_inside(const uint8_t *at, size_t bytes, const uint8_t *base, size
     return at >= base && bytes <= room && (size_t)(at - base) <= room - bytes;
 }
 
+static bool is_shared(const ptx_block *b, const uint8_t *at, size_t bytes) {
+    size_t room = (b->launch->program->shared_bytes + 15) / 16 * 16 + b->launch->dynamic_bytes;
+    return is_inside(at, bytes, b->shared, room);
+}
+
+static bool is_global(const ptx_block *b, const uint8_t *at, size_t bytes) {
+    const ptx_program *p = b->launch->program;
+    return is_inside(at, bytes, p->data, p->data_bytes) || double_has_memory(at, bytes);
+}
+
 static bool may_touch(const ptx_block *b, const ptx_thread *t, const uint8_t *at, size_t bytes) {
     const ptx_program *p = b->launch->program;
-    size_t shared = (p->shared_bytes + 15) / 16 * 16 + b->launch->dynamic_bytes;
-    return is_inside(at, bytes, b->shared, shared) ||
-           is_inside(at, bytes, t->local, p->local_bytes) ||
-           is_inside(at, bytes, b->launch->params, p->param_bytes) ||
-           is_inside(at, bytes, p->data, p->data_bytes) || double_has_memory(at, bytes);
+    return is_shared(b, at, bytes) || is_inside(at, bytes, t->local, p->local_bytes) ||
+           is_inside(at, bytes, b->launch->params, p->param_bytes) || is_global(b, at, bytes);
+}
+
+static uint8_t *find_aligned(const ptx_block *b, const ptx_thread *t, const ptx_arg *a,
+                             size_t align, CUresult *fault) {
+    uint8_t *at = (uint8_t *)(uintptr_t)ptx_read(b, t, a);
+    if ((uintptr_t)at % align != 0)
+        *fault = CUDA_ERROR_MISALIGNED_ADDRESS;
+    return at;
+}
+
+uint8_t *ptx_find_shared(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
+                         size_t align, CUresult *fault) {
+    uint8_t *at = find_aligned(b, t, a, align, fault);
+    if (!*fault && !is_shared(b, at, bytes))
+        *fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+    return at;
+}
+
+uint8_t *ptx_find_global(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
+                         size_t align, CUresult *fault) {
+    uint8_t *at = find_aligned(b, t, a, align, fault);
+    if (!*fault && !is_global(b, at, bytes))
+        *fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+    return at;
 }
 
 static uint8_t *find_place(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
                            CUresult *fault) {
-    uint8_t *at = (uint8_t *)(uintptr_t)ptx_read(b, t, a);
-    if ((uintptr_t)at % bytes != 0)
-        *fault = CUDA_ERROR_MISALIGNED_ADDRESS;
-    else if (!may_touch(b, t, at, bytes))
+    uint8_t *at = find_aligned(b, t, a, bytes, fault);
+    if (!*fault && !may_touch(b, t, at, bytes))
         *fault = CUDA_ERROR_ILLEGAL_ADDRESS;
     return at;
 }
@@ -168,6 +197,11 @@ void ptx_step(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fa
         return;
     case OP_MOV:
         move(b, t, i);
+        return;
+    case OP_BARRIER_ARRIVE:
+    case OP_BARRIER_INIT:
+    case OP_BULK_COPY:
+        ptx_step_copy(b, t, i, fault);
         return;
     case OP_FENCE:
         return;

@@ -4,6 +4,12 @@
 
 #include "double.h"
 
+enum {
+    USUAL_SHARED_BYTES = 49152, /* of a block, static and dynamic */
+    MOST_SHARED_BYTES = 232448, /* if the function asks for it with */
+    MAX_DYNAMIC_BYTES = 8,      /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+};
+
 /* Everything that a call here can be given. */
 typedef struct memory {
     struct memory *next;
@@ -16,6 +22,7 @@ struct CUmod_st {
 };
 struct CUfunc_st {
     CUmodule module;
+    size_t max_dynamic_bytes;
 };
 struct CUevent_st {
     uint64_t at_ns;

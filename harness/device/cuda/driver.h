@@ -103,6 +103,7 @@ enum {
     X(module_function, cuModuleGetFunction,                                                        \
       (CUfunction * function, CUmodule module, const char *name))                                  \
     X(function_attribute, cuFuncGetAttribute, (int *value, int what, CUfunction function))         \
+    X(function_set_attribute, cuFuncSetAttribute, (CUfunction function, int what, int value))      \
     X(stream_new, cuStreamCreate, (CUstream * stream, unsigned int flags))                         \
     X(stream_free, cuStreamDestroy_v2, (CUstream stream))                                          \
     X(stream_wait, cuStreamSynchronize, (CUstream stream))                                         \

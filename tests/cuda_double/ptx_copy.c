@@ -1,0 +1,203 @@
+/* ptx_copy: copies of memory in bulk and the barriers in shared memory that count their bytes.
+ *
+ * A copy is done as late as a kernel may rely on: its destination is spoilt when it starts, and the
+ * bytes come after a thread has asked its barrier in vain. So a kernel that reads without waiting, that
+ * asks once instead of in a loop, or that fills memory which others still read, computes nonsense here
+ * and not only now and then on a GPU.
+ *
+ * What a barrier is used for wrongly (before its init, with more arrivals than it has, with bytes that
+ * were not expected or that never come) is undefined on a GPU and CUDA_ERROR_LAUNCH_FAILED here. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "double.h"
+
+enum { TAG = 0xBA5, MOST_ARRIVALS = (1 << 14) - 1, MOST_BYTES = (1 << 20) - 1 };
+
+/* A barrier's 8 bytes: 14 bits of count, 14 of pending, 23 of bytes, the parity, 12 of TAG. */
+typedef struct {
+    uint32_t count;   /* arrivals of a phase */
+    uint32_t pending; /* of them, those to come */
+    int32_t bytes;    /* expected and not copied yet */
+    uint32_t parity;  /* of the phase that is not complete */
+} barrier;
+
+typedef struct {
+    uint8_t *to, *barrier;
+    const uint8_t *from;
+    size_t bytes;
+} copy;
+
+struct ptx_copies {
+    copy *copies; /* that have not come */
+    size_t count;
+    uint8_t **barriers; /* all that were made */
+    size_t barrier_count;
+};
+
+/* Barriers -------------------------------------------------------------------------------------- */
+
+static bool read_barrier(const uint8_t *at, barrier *b) {
+    uint64_t v;
+    memcpy(&v, at, sizeof v);
+    *b = (barrier){.count = (uint32_t)v & MOST_ARRIVALS,
+                   .pending = (uint32_t)(v >> 14) & MOST_ARRIVALS,
+                   .bytes = (int32_t)((int64_t)(v << 13) >> 41),
+                   .parity = (uint32_t)(v >> 51) & 1};
+    return v >> 52 == TAG;
+}
+
+/* With a phase that has become complete ended, and the next one begun. */
+static bool write_barrier(uint8_t *at, barrier b) {
+    bool is_wrong = b.bytes < -MOST_BYTES || b.bytes > MOST_BYTES || (!b.pending && b.bytes < 0);
+    if (!b.pending && !b.bytes) {
+        b.pending = b.count;
+        b.parity ^= 1;
+    }
+    uint64_t v = (uint64_t)TAG << 52 | (uint64_t)b.parity << 51 |
+                 ((uint64_t)b.bytes & 0x7FFFFF) << 28 | (uint64_t)b.pending << 14 | b.count;
+    memcpy(at, &v, sizeof v);
+    return !is_wrong;
+}
+
+static void start_barrier(const ptx_block *b, uint8_t *at, uint64_t count, CUresult *fault) {
+    ptx_copies *c = b->copies;
+    if (count < 1 || count > MOST_ARRIVALS) {
+        *fault = CUDA_ERROR_LAUNCH_FAILED;
+        return;
+    }
+    write_barrier(at, (barrier){.count = (uint32_t)count, .pending = (uint32_t)count});
+    c->barriers = realloc(c->barriers, (c->barrier_count + 1) * sizeof *c->barriers);
+    assert(c->barriers);
+    c->barriers[c->barrier_count++] = at;
+}
+
+/* Bytes are expected before the arrival counts. */
+static void arrive(uint8_t *at, barrier state, uint32_t bytes, CUresult *fault) {
+    if (!state.pending || bytes > MOST_BYTES) {
+        *fault = CUDA_ERROR_LAUNCH_FAILED;
+        return;
+    }
+    state.bytes += (int32_t)bytes;
+    state.pending--;
+    if (!write_barrier(at, state))
+        *fault = CUDA_ERROR_LAUNCH_FAILED;
+}
+
+/* Copies ---------------------------------------------------------------------------------------- */
+
+/* cp.async.bulk [to], [from], bytes, [barrier] */
+static void start_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *i,
+                       CUresult *fault) {
+    ptx_copies *c = b->copies;
+    copy made = {.bytes = (uint32_t)ptx_read(b, t, &i->args[2])};
+    made.to = ptx_find_shared(b, t, &i->args[0], made.bytes, 16, fault);
+    made.from = ptx_find_global(b, t, &i->args[1], made.bytes, 16, fault);
+    made.barrier = ptx_find_shared(b, t, &i->args[3], 8, 8, fault);
+    barrier state;
+    if (made.bytes % 16 != 0)
+        *fault = CUDA_ERROR_MISALIGNED_ADDRESS;
+    if (*fault)
+        return;
+    if (!read_barrier(made.barrier, &state) || made.bytes > MOST_BYTES) {
+        *fault = CUDA_ERROR_LAUNCH_FAILED;
+        return;
+    }
+    memset(made.to, 0xFF, made.bytes);
+    c->copies = realloc(c->copies, (c->count + 1) * sizeof *c->copies);
+    assert(c->copies);
+    c->copies[c->count++] = made;
+}
+
+/* The copies that a barrier counts come, in the order in which they were started. */
+static void finish_copies(ptx_copies *c, uint8_t *at, CUresult *fault) {
+    size_t kept = 0;
+    for (size_t n = 0; n < c->count; n++) {
+        copy one = c->copies[n];
+        barrier state;
+        if (one.barrier != at) {
+            c->copies[kept++] = one;
+            continue;
+        }
+        memcpy(one.to, one.from, one.bytes);
+        if (read_barrier(at, &state))
+            state.bytes -= (int32_t)one.bytes;
+        else
+            *fault = CUDA_ERROR_LAUNCH_FAILED;
+        if (!*fault && !write_barrier(at, state))
+            *fault = CUDA_ERROR_LAUNCH_FAILED;
+    }
+    c->count = kept;
+}
+
+/* Instructions ---------------------------------------------------------------------------------- */
+
+void ptx_step_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *i, CUresult *fault) {
+    if (i->op == OP_BULK_COPY) {
+        start_copy(b, t, i, fault);
+        return;
+    }
+    bool is_init = i->op == OP_BARRIER_INIT;
+    uint8_t *at = ptx_find_shared(b, t, &i->args[is_init ? 0 : 1], 8, 8, fault);
+    barrier state;
+    if (*fault)
+        return;
+    if (is_init)
+        start_barrier(b, at, ptx_read(b, t, &i->args[1]), fault);
+    else if (read_barrier(at, &state))
+        arrive(at, state, (uint32_t)ptx_read(b, t, &i->args[2]), fault);
+    else
+        *fault = CUDA_ERROR_LAUNCH_FAILED;
+}
+
+/* All lanes ask before any copy comes, so that they learn the same. */
+bool ptx_ask(const ptx_block *b, ptx_thread *lanes, uint32_t party, const ptx_insn *i,
+             CUresult *fault) {
+    uint8_t *in_vain[32];
+    uint32_t count = 0;
+    bool is_complete = false;
+    for (uint32_t n = 0; n < 32 && !*fault; n++) {
+        if (!(party >> n & 1))
+            continue;
+        barrier state;
+        uint8_t *at = ptx_find_shared(b, &lanes[n], &i->args[1], 8, 8, fault);
+        if (!*fault && !read_barrier(at, &state))
+            *fault = CUDA_ERROR_LAUNCH_FAILED;
+        if (*fault)
+            break;
+        bool is_past = state.parity != (ptx_read(b, &lanes[n], &i->args[2]) & 1);
+        lanes[n].registers[i->args[0].index] = is_past;
+        is_complete = is_complete || is_past;
+        if (!is_past)
+            in_vain[count++] = at;
+    }
+    for (uint32_t n = 0; n < count && !*fault; n++)
+        finish_copies(b->copies, in_vain[n], fault);
+    return is_complete;
+}
+
+/* The copies of a block ------------------------------------------------------------------------- */
+
+ptx_copies *ptx_copies_new(void) {
+    ptx_copies *c = calloc(1, sizeof *c);
+    assert(c);
+    return c;
+}
+
+bool ptx_end_copies(ptx_copies *c) {
+    bool is_right = c->count == 0;
+    for (size_t n = 0; n < c->barrier_count; n++) {
+        barrier state;
+        if (read_barrier(c->barriers[n], &state)) /* else the memory serves something else now */
+            is_right = is_right && state.bytes == 0;
+    }
+    c->count = c->barrier_count = 0;
+    return is_right;
+}
+
+void ptx_copies_free(ptx_copies *c) {
+    free(c->copies);
+    free(c->barriers);
+    free(c);
+}

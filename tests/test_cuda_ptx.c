@@ -1,0 +1,427 @@
+/* Instructions and launches that only some kernels need, written in PTX and run by the driver itself:
+ * bulk copies with their barriers, products of a warp, much shared memory. With ASSAY_DEVICE=cuda, on
+ * a GPU or on the double of its driver; what is undefined on a GPU, on the double only. */
+#include <greatest.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/device/cuda/driver.h"
+#include "support.h"
+
+SUITE_EXTERN(cuda_ptx_suite);
+
+enum { INVALID_VALUE = 1, MAX_DYNAMIC_BYTES = 8, WORDS = 256 };
+
+static const cuda_driver *driver;
+static bool is_double;
+
+#define NEEDS_DRIVER()                                                                             \
+    do {                                                                                           \
+        if (!driver)                                                                               \
+            SKIPm("only with ASSAY_DEVICE=cuda");                                                  \
+    } while (0)
+
+#define NEEDS_DOUBLE()                                                                             \
+    do {                                                                                           \
+        if (!is_double)                                                                            \
+            SKIPm("only on the double of NVIDIA's driver");                                        \
+    } while (0)
+
+/* Running --------------------------------------------------------------------------------------- */
+
+/* One launch of one block. data (words long) is copied to the GPU and back; its address there is the
+ * first parameter, `given` the next two. granted: dynamic bytes that the function asks to be allowed. */
+typedef struct {
+    const char *ptx;
+    uint32_t threads, dynamic_bytes, granted;
+    uint32_t given[2];
+    uint32_t *data;
+    size_t words;
+} trial;
+
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        if (!result)                                                                               \
+            result = call;                                                                         \
+    } while (0)
+
+static CUresult run_on(const trial *t, CUmodule module, CUstream stream, CUdeviceptr memory) {
+    CUfunction function = NULL;
+    CUgraph graph = NULL;
+    CUgraphNode node;
+    CUgraphExec made = NULL;
+    struct {
+        CUdeviceptr memory;
+        uint32_t given[2];
+    } params = {memory, {t->given[0], t->given[1]}};
+    CUresult result = driver->module_function(&function, module, "trial");
+    if (t->granted)
+        TRY(driver->function_set_attribute(function, MAX_DYNAMIC_BYTES, (int)t->granted));
+    CUDA_KERNEL_NODE_PARAMS what = {.func = function,
+                                    .gridDimX = 1,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = t->threads,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1,
+                                    .sharedMemBytes = t->dynamic_bytes,
+                                    .kernelParams = (void *[]){&params}};
+    TRY(driver->graph_new(&graph, 0));
+    TRY(driver->graph_add_kernel(&node, graph, NULL, 0, &what));
+    TRY(driver->graph_instantiate(&made, graph, 0));
+    TRY(driver->copy_in(memory, t->data, t->words * sizeof *t->data, stream));
+    TRY(driver->graph_launch(made, stream));
+    TRY(driver->copy_out(t->data, memory, t->words * sizeof *t->data, stream));
+    TRY(driver->stream_wait(stream));
+    if (made)
+        driver->graph_drop(made);
+    if (graph)
+        driver->graph_free(graph);
+    return result;
+}
+
+/* In a context of its own: a fault ends with it. */
+static CUresult run(const trial *t) {
+    char log[256] = "";
+    int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, (void *)(uintptr_t)sizeof log};
+    CUcontext context = NULL;
+    CUmodule module = NULL;
+    CUstream stream = NULL;
+    CUdeviceptr memory = 0;
+    CUresult result = driver->context_retain(&context, 0);
+    TRY(driver->context_set(context));
+    TRY(driver->module_load(&module, t->ptx, 2, options, values));
+    TRY(driver->stream_new(&stream, CU_STREAM_NON_BLOCKING));
+    TRY(driver->memory_new(&memory, t->words * sizeof *t->data));
+    if (!result)
+        result = run_on(t, module, stream, memory);
+    if (log[0])
+        fprintf(stderr, "%s\n", log);
+    if (memory)
+        driver->memory_free(memory);
+    if (stream)
+        driver->stream_free(stream);
+    if (module)
+        driver->module_unload(module);
+    driver->context_release(0);
+    return result;
+}
+
+/* A kernel with its address in %rd1, its two numbers in %r1 and %r2, its thread in %r3. */
+#define KERNEL(variables, body)                                                                    \
+    ".version 8.0\n.target sm_90\n.address_size 64\n" variables                                    \
+    ".visible .entry trial(.param .align 8 .b8 trial_param_0[16])\n{\n"                            \
+    ".reg .pred %p<9>;\n.reg .b32 %r<40>;\n.reg .b64 %rd<20>;\n"                                   \
+    "ld.param.u64 %rd1, [trial_param_0];\ncvta.to.global.u64 %rd1, %rd1;\n"                        \
+    "ld.param.u32 %r1, [trial_param_0+8];\nld.param.u32 %r2, [trial_param_0+12];\n"                \
+    "mov.u32 %r3, %tid.x;\n" body "ret;\n}\n"
+
+/* Bulk copies ----------------------------------------------------------------------------------- */
+
+#define TILE                                                                                       \
+    ".shared .align 16 .b8 tile[512];\n.shared .align 8 .b8 barrier[8];\n"                         \
+    ".shared .align 8 .b8 other[8];\n"
+
+#define ADDRESSES                                                                                  \
+    "mov.u64 %rd2, tile;\nmov.u64 %rd3, barrier;\nmov.u64 %rd4, other;\n"                          \
+    "mul.wide.u32 %rd5, %r3, 4;\n" /* a word per thread */                                         \
+    "setp.ne.s32 %p1, %r3, 63;\n"  /* the last thread, of the last warp, copies */
+
+#define INIT                                                                                       \
+    "@%p1 bra $L_ready;\nmbarrier.init.shared.b64 [%rd3], 1;\n"                                    \
+    "mbarrier.init.shared.b64 [%rd4], 1;\nfence.proxy.async.shared::cta;\n"                        \
+    "$L_ready:\nbar.sync 0;\n"
+
+/* r1 bytes from r2 bytes into the memory on; `expected` of them awaited. */
+#define COPY(label, barrier, expected)                                                             \
+    "@%p1 bra " label ";\n"                                                                        \
+    "mbarrier.arrive.expect_tx.shared.b64 _, [" barrier "], " expected ";\n"                       \
+    "cvt.u64.u32 %rd6, %r2;\nadd.s64 %rd6, %rd1, %rd6;\n"                                          \
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "                           \
+    "[%rd2], [%rd6], %r1, [" barrier "];\n" label ":\n"
+
+#define ASK(barrier, parity)                                                                       \
+    "mov.u32 %r5, " parity ";\n"                                                                   \
+    "{ .reg .pred done; mbarrier.try_wait.parity.shared.b64 done, [" barrier                       \
+    "], %r5; selp.u32 %r4, 1, 0, done; }\n"
+
+#define WAIT(label, barrier, parity)                                                               \
+    label ":\n" ASK(barrier, parity) "setp.eq.s32 %p2, %r4, 0;\n@%p2 bra " label ";\n"
+
+/* Each thread puts its word of the tile at a place in the memory. */
+#define PUT(place)                                                                                 \
+    "add.s64 %rd7, %rd2, %rd5;\nld.shared.b32 %r6, [%rd7];\n"                                      \
+    "add.s64 %rd8, %rd1, %rd5;\nst.global.b32 [%rd8+" place "], %r6;\n"
+
+static void fill(uint32_t *data) {
+    for (uint32_t i = 0; i < WORDS; i++)
+        data[i] = i * 2654435761u;
+}
+
+/* Two phases of a barrier: words 64 to 127 go to 128, then words 68 to 131 to 192. */
+TEST a_bulk_copy_is_there_after_its_barrier_was_awaited(void) {
+    NEEDS_DRIVER();
+    uint32_t data[WORDS], want[WORDS];
+    fill(data);
+    memcpy(want, data, sizeof want);
+    memcpy(want + 128, want + 64, 256);
+    memcpy(want + 192, want + 68, 256); /* its last four were written by the first */
+    const trial t = {
+        .ptx = KERNEL(
+            TILE, "griddepcontrol.launch_dependents;\ngriddepcontrol.wait;\n" ADDRESSES INIT COPY(
+                      "$L_first", "%rd3", "%r1") WAIT("$L_ask", "%rd3", "0")
+                      PUT("512") "add.s32 %r2, %r2, 16;\nbar.sync 0;\n" COPY(
+                          "$L_second", "%rd3", "256") WAIT("$L_again", "%rd3", "1") PUT("768")),
+        .threads = 64,
+        .given = {256, 256},
+        .data = data,
+        .words = WORDS};
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(&t), "%d");
+    ASSERT_MEM_EQ(want, data, sizeof want);
+    PASS();
+}
+
+TEST a_bulk_copy_needs_aligned_memory_that_is_there(void) {
+    NEEDS_DOUBLE();
+    static const struct {
+        uint32_t bytes, from;
+        CUresult want;
+    } cases[] = {{256, 0, CUDA_SUCCESS},
+                 {256, 8, CUDA_ERROR_MISALIGNED_ADDRESS},
+                 {248, 0, CUDA_ERROR_MISALIGNED_ADDRESS},
+                 {256, WORDS * 4 - 128, CUDA_ERROR_ILLEGAL_ADDRESS},
+                 {1008, 0, CUDA_ERROR_ILLEGAL_ADDRESS}}; /* more than there is shared memory */
+    uint32_t data[WORDS];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fill(data);
+        const trial t = {.ptx = KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1")
+                                                 WAIT("$L_ask", "%rd3", "0")),
+                         .threads = 64,
+                         .given = {cases[i].bytes, cases[i].from},
+                         .data = data,
+                         .words = WORDS};
+        ASSERT_EQ_FMT(cases[i].want, run(&t), "%d");
+    }
+    PASS();
+}
+
+/* Each would be right now and then on a GPU. */
+TEST a_kernel_that_does_not_wait_reads_no_copy(void) {
+    NEEDS_DOUBLE();
+    static const char *const kernels[] = {
+        KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1") PUT("512")
+                         WAIT("$L_ask", "%rd3", "0")), /* too late */
+        KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1") ASK("%rd3", "0") PUT("512")
+                         WAIT("$L_ask", "%rd3", "0")), /* only once */
+        KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1") WAIT("$L_ask", "%rd3", "1")
+                         PUT("512") WAIT("$L_again", "%rd3", "0")), /* for another phase */
+    };
+    uint32_t data[WORDS];
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        fill(data);
+        const trial t = {
+            .ptx = kernels[i], .threads = 64, .given = {256, 0}, .data = data, .words = WORDS};
+        ASSERT_EQ_FMT(CUDA_SUCCESS, run(&t), "%d");
+        ASSERT_EQ_FMT(UINT32_MAX, data[128 + 5], "%u");
+    }
+    PASS();
+}
+
+TEST a_barrier_that_is_used_wrongly_is_a_fault(void) {
+    NEEDS_DOUBLE();
+    static const struct {
+        const char *ptx;
+        CUresult want;
+    } cases[] = {
+        {KERNEL(TILE, ADDRESSES WAIT("$L_ask", "%rd3", "0")), CUDA_ERROR_LAUNCH_FAILED},
+        {KERNEL(TILE, ADDRESSES COPY("$L_copy", "%rd3", "%r1")), CUDA_ERROR_LAUNCH_FAILED},
+        /* nobody waits; fewer bytes expected than come; more; two arrivals of one */
+        {KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1")), CUDA_ERROR_LAUNCH_FAILED},
+        {KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "240") WAIT("$L_ask", "%rd3", "0")),
+         CUDA_ERROR_LAUNCH_FAILED},
+        {KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "272") WAIT("$L_ask", "%rd3", "0")),
+         CUDA_ERROR_LAUNCH_TIMEOUT},
+        {KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1") COPY("$L_more", "%rd3", "%r1")
+                          WAIT("$L_ask", "%rd3", "0")),
+         CUDA_ERROR_LAUNCH_FAILED},
+        /* the wrong barrier */
+        {KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1") WAIT("$L_ask", "%rd4", "0")),
+         CUDA_ERROR_LAUNCH_TIMEOUT},
+    };
+    uint32_t data[WORDS];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fill(data);
+        const trial t = {
+            .ptx = cases[i].ptx, .threads = 64, .given = {256, 0}, .data = data, .words = WORDS};
+        ASSERT_EQ_FMT(cases[i].want, run(&t), "%d");
+    }
+    PASS();
+}
+
+/* Products -------------------------------------------------------------------------------------- */
+
+enum { LANES = 32, PER_LANE = 14, FIRST_OF_B = 4, FIRST_OF_C = 6, FIRST_OF_D = 10, DEPTH = 32 };
+
+/* Each lane has 14 words: 4 of a, 2 of b, 4 of c, 4 of d. */
+#define PRODUCT(form, sum, a, b)                                                                   \
+    KERNEL("", ".reg ." sum " %d<4>, %c<4>;\nmul.wide.u32 %rd2, %r3, 56;\n"                        \
+               "add.s64 %rd3, %rd1, %rd2;\n"                                                       \
+               "ld.global.b32 %r10, [%rd3];\nld.global.b32 %r11, [%rd3+4];\n"                      \
+               "ld.global.b32 %r12, [%rd3+8];\nld.global.b32 %r13, [%rd3+12];\n"                   \
+               "ld.global.b32 %r14, [%rd3+16];\nld.global.b32 %r15, [%rd3+20];\n"                  \
+               "ld.global." sum " %c0, [%rd3+24];\nld.global." sum " %c1, [%rd3+28];\n"            \
+               "ld.global." sum " %c2, [%rd3+32];\nld.global." sum " %c3, [%rd3+36];\n"            \
+               "mma.sync.aligned." form "\n\t{%d0, %d1, %d2, %d3}, {" a "}, {" b                   \
+               "}, {%c0, %c1, %c2, %c3};\n"                                                        \
+               "st.global." sum " [%rd3+40], %d0;\nst.global." sum " [%rd3+44], %d1;\n"            \
+               "st.global." sum " [%rd3+48], %d2;\nst.global." sum " [%rd3+52], %d3;\n")
+
+typedef struct {
+    const char *ptx;
+    uint32_t depth, bits; /* of an element of a and b */
+    bool is_float;
+} product;
+
+/* Small integers, that all types hold; the integers of 8 bits reach both ends. */
+static int32_t choose(const product *p, uint32_t n) {
+    int32_t v = (int32_t)(n * 2654435761u >> 24) - 128;
+    return p->is_float ? v / 16 : v;
+}
+
+static uint32_t encode(const product *p, int32_t v) {
+    float f = (float)v;
+    uint32_t bits;
+    if (!p->is_float)
+        return (uint32_t)v & (p->bits == 8 ? 0xFF : UINT32_MAX);
+    memcpy(&bits, &f, sizeof bits);
+    return p->bits == 16 ? bits >> 16 : bits;
+}
+
+/* A lane's word: the elements of one row (or column) from `first` on. */
+static uint32_t pack(const product *p, const int32_t *values, uint32_t stride, uint32_t first) {
+    uint32_t word = 0;
+    for (uint32_t n = 0; n < 32 / p->bits; n++)
+        word |= encode(p, values[(first + n) * stride]) << n * p->bits;
+    return word;
+}
+
+static enum greatest_test_res multiplies(const product *p) {
+    int32_t a[16][DEPTH], b[DEPTH][8], c[16][8];
+    uint32_t data[LANES * PER_LANE];
+    const uint32_t each = 32 / p->bits;
+    for (uint32_t k = 0; k < DEPTH; k++) {
+        for (uint32_t row = 0; row < 16; row++)
+            a[row][k] = choose(p, 1 + k * 16 + row);
+        for (uint32_t column = 0; column < 8; column++)
+            b[k][column] = choose(p, 7777 + k * 8 + column);
+    }
+    for (uint32_t n = 0; n < 128; n++) /* near the end, so that sums of integers wrap */
+        c[n / 8][n % 8] = p->is_float ? choose(p, n) : INT32_MAX - (int32_t)n * 300;
+    const product sums = {.bits = 32, .is_float = p->is_float};
+    memset(data, 0xEE, sizeof data);
+    for (uint32_t lane = 0; lane < LANES; lane++) {
+        uint32_t *word = data + lane * PER_LANE, g = lane / 4, t = lane % 4;
+        for (uint32_t n = 0; n < p->depth / (4 * each); n++) {
+            uint32_t k = n * 4 * each + t * each;
+            word[2 * n] = pack(p, a[g], 1, k);
+            word[2 * n + 1] = pack(p, a[g + 8], 1, k);
+            word[FIRST_OF_B + n] = pack(p, &b[0][g], 8, k);
+        }
+        for (uint32_t n = 0; n < 4; n++)
+            word[FIRST_OF_C + n] = encode(&sums, c[g + n / 2 * 8][2 * t + n % 2]);
+    }
+    const trial run_it = {.ptx = p->ptx, .threads = LANES, .data = data, .words = LANES * PER_LANE};
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(&run_it), "%d");
+    for (uint32_t lane = 0; lane < LANES; lane++)
+        for (uint32_t n = 0; n < 4; n++) {
+            uint32_t row = lane / 4 + n / 2 * 8, column = lane % 4 * 2 + n % 2;
+            int64_t sum = c[row][column];
+            for (uint32_t k = 0; k < p->depth; k++)
+                sum += a[row][k] * b[k][column];
+            uint32_t want = p->is_float ? encode(&sums, (int32_t)sum) : (uint32_t)sum;
+            ASSERT_EQ_FMT(want, data[lane * PER_LANE + FIRST_OF_D + n], "%08x");
+        }
+    PASS();
+}
+
+TEST a_warp_multiplies_bytes_32_deep(void) {
+    NEEDS_DRIVER();
+    return multiplies(&(product){
+        PRODUCT("m16n8k32.row.col.s32.s8.s8.s32", "s32", "%r10, %r11, %r12, %r13", "%r14, %r15"),
+        32, 8, false});
+}
+
+TEST a_warp_multiplies_bytes_16_deep(void) {
+    NEEDS_DRIVER();
+    return multiplies(&(product){
+        PRODUCT("m16n8k16.row.col.s32.s8.s8.s32", "s32", "%r10, %r11", "%r14"), 16, 8, false});
+}
+
+TEST a_warp_multiplies_bfloats_16_deep(void) {
+    NEEDS_DRIVER();
+    return multiplies(&(product){PRODUCT("m16n8k16.row.col.f32.bf16.bf16.f32", "f32",
+                                         "%r10, %r11, %r12, %r13", "%r14, %r15"),
+                                 16, 16, true});
+}
+
+TEST a_warp_multiplies_floats_8_deep(void) {
+    NEEDS_DRIVER();
+    return multiplies(&(product){
+        PRODUCT("m16n8k8.row.col.f32.tf32.tf32.f32", "f32", "%r10, %r11, %r12, %r13", "%r14, %r15"),
+        8, 32, true});
+}
+
+/* Shared memory --------------------------------------------------------------------------------- */
+
+/* Writes and reads the word at r1 of the dynamic memory, beside 1024 static bytes. */
+#define LAST_WORD                                                                                  \
+    KERNEL(".shared .align 16 .b8 fixed[1024];\n.extern .shared .align 16 .b8 dynamic[];\n",       \
+           "mov.u64 %rd2, dynamic;\nmov.u64 %rd5, fixed;\ncvt.u64.u32 %rd3, %r1;\n"                \
+           "add.s64 %rd4, %rd2, %rd3;\nst.shared.b32 [%rd4], %r2;\n"                               \
+           "st.shared.b32 [%rd5], %r1;\nld.shared.b32 %r6, [%rd4];\n"                              \
+           "ld.shared.b32 %r7, [%rd5];\nst.global.b32 [%rd1], %r6;\n"                              \
+           "st.global.b32 [%rd1+4], %r7;\n")
+
+TEST much_shared_memory_must_be_asked_for(void) {
+    NEEDS_DRIVER();
+    static const struct {
+        uint32_t bytes, granted;
+        CUresult want;
+    } cases[] = {{48128, 0, CUDA_SUCCESS},       {48144, 0, INVALID_VALUE},
+                 {90000, 0, INVALID_VALUE},      {90000, 90000, CUDA_SUCCESS},
+                 {90016, 90000, INVALID_VALUE},  {231424, 231424, CUDA_SUCCESS},
+                 {231440, 231440, INVALID_VALUE}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint32_t data[2] = {0, 0}, last = cases[i].bytes - 4;
+        const trial t = {.ptx = LAST_WORD,
+                         .threads = 1,
+                         .dynamic_bytes = cases[i].bytes,
+                         .granted = cases[i].granted,
+                         .given = {last, 4711},
+                         .data = data,
+                         .words = 2};
+        ASSERT_EQ_FMT(cases[i].want, run(&t), "%d");
+        ASSERT_EQ_FMT(cases[i].want ? 0 : 4711u, data[0], "%u");
+        ASSERT_EQ_FMT(cases[i].want ? 0 : last, data[1], "%u");
+    }
+    PASS();
+}
+
+SUITE(cuda_ptx_suite) {
+    char name[64] = "";
+    if (strncmp(support_get_device_name(), "cuda", 4) == 0)
+        driver = cuda_find_driver(NULL);
+    if (driver)
+        driver->device_name(name, (int)sizeof name, 0);
+    is_double = strcmp(name, "CUDA double") == 0;
+    RUN_TEST(a_bulk_copy_is_there_after_its_barrier_was_awaited);
+    RUN_TEST(a_bulk_copy_needs_aligned_memory_that_is_there);
+    RUN_TEST(a_kernel_that_does_not_wait_reads_no_copy);
+    RUN_TEST(a_barrier_that_is_used_wrongly_is_a_fault);
+    RUN_TEST(a_warp_multiplies_bytes_32_deep);
+    RUN_TEST(a_warp_multiplies_bytes_16_deep);
+    RUN_TEST(a_warp_multiplies_bfloats_16_deep);
+    RUN_TEST(a_warp_multiplies_floats_8_deep);
+    RUN_TEST(much_shared_memory_must_be_asked_for);
+}
