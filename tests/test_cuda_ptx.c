@@ -1,6 +1,7 @@
-/* Instructions and launches that only some kernels need, written in PTX and run by the driver itself:
- * bulk copies with their barriers, products of a warp, much shared memory. With ASSAY_DEVICE=cuda, on
- * a GPU or on the double of its driver; what is undefined on a GPU, on the double only. */
+/* Instructions and launches that only some kernels need, written in PTX and run by the driver
+ * itself: bulk copies with their barriers, products of a warp, much shared memory. With
+ * ASSAY_DEVICE=cuda, on a GPU or on the double of its driver; what is undefined on a GPU, on the
+ * double only. */
 #include <greatest.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +30,9 @@ static bool is_double;
 
 /* Running --------------------------------------------------------------------------------------- */
 
-/* One launch of one block. data (words long) is copied to the GPU and back; its address there is the
- * first parameter, `given` the next two. granted: dynamic bytes that the function asks to be allowed. */
+/* One launch of one block. data (words long) is copied to the GPU and back; its address there is
+ * the first parameter, `given` the next two. granted: dynamic bytes that the function asks to be
+ * allowed. */
 typedef struct {
     const char *ptx;
     uint32_t threads, dynamic_bytes, granted;
@@ -236,7 +238,7 @@ TEST a_barrier_that_is_used_wrongly_is_a_fault(void) {
     } cases[] = {
         {KERNEL(TILE, ADDRESSES WAIT("$L_ask", "%rd3", "0")), CUDA_ERROR_LAUNCH_FAILED},
         {KERNEL(TILE, ADDRESSES COPY("$L_copy", "%rd3", "%r1")), CUDA_ERROR_LAUNCH_FAILED},
-        /* nobody waits; fewer bytes expected than come; more; two arrivals of one */
+        /* no wait; fewer bytes expected than come; more; two arrivals where the barrier has one */
         {KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "%r1")), CUDA_ERROR_LAUNCH_FAILED},
         {KERNEL(TILE, ADDRESSES INIT COPY("$L_copy", "%rd3", "240") WAIT("$L_ask", "%rd3", "0")),
          CUDA_ERROR_LAUNCH_FAILED},

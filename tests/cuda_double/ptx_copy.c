@@ -1,12 +1,13 @@
 /* ptx_copy: copies of memory in bulk and the barriers in shared memory that count their bytes.
  *
- * A copy is done as late as a kernel may rely on: its destination is spoilt when it starts, and the
- * bytes come after a thread has asked its barrier in vain. So a kernel that reads without waiting, that
- * asks once instead of in a loop, or that fills memory which others still read, computes nonsense here
- * and not only now and then on a GPU.
+ * A copy is done as late as a kernel may rely on: its destination is spoilt when it starts, and
+ * the bytes come after a thread has asked its barrier in vain. So a kernel that reads without
+ * waiting, that asks once instead of in a loop, or that fills memory which others still read,
+ * computes nonsense here and not only now and then on a GPU.
  *
- * What a barrier is used for wrongly (before its init, with more arrivals than it has, with bytes that
- * were not expected or that never come) is undefined on a GPU and CUDA_ERROR_LAUNCH_FAILED here. */
+ * What a barrier is used for wrongly (before its init, with more arrivals than it has, with bytes
+ * that were not expected or that never come) is undefined on a GPU and CUDA_ERROR_LAUNCH_FAILED
+ * here. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

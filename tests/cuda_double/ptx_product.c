@@ -30,11 +30,11 @@ static uint32_t write_sum(double sum, ptx_type t) {
     return bits;
 }
 
-/* d = a b + c with operands d, a, b, c; a has 16 rows, b 8 columns, and both a depth of i->width. A
- * register has 32 bits: `each` neighbours in the depth. Registers of a lane: of a, row lane / 4 and
- * that 8 below it, then both again 4 * each further in the depth; of b, column lane / 4 at the same
- * depths; of c and d, columns 2 * (lane % 4) and the next of the same two rows. A double holds every
- * sum of integers exactly. */
+/* d = a b + c with operands d, a, b, c; a has 16 rows, b 8 columns, and both a depth of i->width.
+ * A register has 32 bits: `each` neighbours in the depth. Registers of a lane: of a, row lane / 4
+ * and that 8 below it, then both again 4 * each further in the depth; of b, column lane / 4 at the
+ * same depths; of c and d, columns 2 * (lane % 4) and the next of the same two rows. A double
+ * holds every sum of integers exactly. */
 void ptx_multiply(const ptx_block *block, ptx_thread *lanes, const ptx_insn *i) {
     double a[ROWS][MOST_DEPTH], b[MOST_DEPTH][COLUMNS];
     const uint32_t each = 32u / i->from.bits, step = 4 * each, steps = i->width / step;

@@ -1,11 +1,12 @@
 /* ptx_run: the threads of a launch: block after block, warp after warp.
  *
- * The lanes of a warp run one after the other, each until it stops where lanes meet: activemask, an
- * exchange, a vote, a barrier, a question whether a phase of a barrier has ended. Lanes that stopped at
- * an exchange go on when all of its mask that have not ended are there, a product only when all lanes
- * are. Where none can, the lanes at a question get their answer, and where it is no, the lanes at the
- * earliest activemask are those that are active there: lanes before it may still join those after it,
- * not the other way round. A warp in which only answers of no are left lets the other warps run. */
+ * The lanes of a warp run one after the other, each until it stops where lanes meet: activemask,
+ * an exchange, a vote, a barrier, a question whether a phase of a barrier has ended. Lanes that
+ * stopped at an exchange go on when all of its mask that have not ended are there, a product only
+ * when all lanes are. Where none can, the lanes at a question get their answer, and where it is
+ * no, the lanes at the earliest activemask are those that are active there: lanes before it may
+ * still join those after it, not the other way round. A warp in which only answers of no are left
+ * lets the other warps run. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 enum {
     USUAL_SHARED_BYTES = 49152, /* of a block, static and dynamic */
-    MOST_SHARED_BYTES = 232448, /* if the function asks for it with */
+    MOST_SHARED_BYTES = 232448, /* at most, where MAX_DYNAMIC_BYTES is set */
     MAX_DYNAMIC_BYTES = 8,      /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
 };
 
