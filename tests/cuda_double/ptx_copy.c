@@ -5,9 +5,9 @@
  * waiting, that asks once instead of in a loop, or that fills memory which others still read,
  * computes nonsense here and not only now and then on a GPU.
  *
- * What a barrier is used for wrongly (before its init, with more arrivals than it has, with bytes
- * that were not expected or that never come) is undefined on a GPU and CUDA_ERROR_LAUNCH_FAILED
- * here. */
+ * Wrong use of a barrier (before its init, with more arrivals than it has, with bytes that were not
+ * expected or that have not come when the block ends) is undefined on a GPU and
+ * CUDA_ERROR_LAUNCH_FAILED here; a wait for what never comes is CUDA_ERROR_LAUNCH_TIMEOUT. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
