@@ -127,8 +127,10 @@ static void read_opcode(parser *p, ptx_insn *i, char *opcode) {
     if (find_op(opcode, &i->op))
         return;
     char *rest = NULL, *word = strtok_r(opcode, ".", &rest);
-    bool is_warp = strcmp(word, "bar") == 0 && strncmp(rest, "warp", 4) == 0;
-    if (is_warp || strcmp(word, "membar") == 0 || strcmp(word, "griddepcontrol") == 0) {
+    bool is_warp = strcmp(word, "bar") == 0 && strncmp(rest, "warp", 4) == 0,
+         is_prefetch = strcmp(word, "cp") == 0 && strcmp(rest, "async.bulk.prefetch.L2.global") == 0;
+    if (is_warp || is_prefetch || strcmp(word, "membar") == 0 ||
+        strcmp(word, "griddepcontrol") == 0) {
         i->op = is_warp ? OP_BARWARP : OP_FENCE;
         return;
     }

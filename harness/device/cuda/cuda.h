@@ -43,6 +43,7 @@ typedef struct {
     bool has_early_loads; /* it waits for launches before it on its own */
     uint32_t early;       /* the buffers that it loads before that, a bit each */
     uint32_t early_rows;  /* caches of which it loads rows before the newest one before that */
+    uint32_t near_bytes;  /* memory of a threadgroup that Metal does not have (shim/ptx/near.h) */
 } cuda_pipeline;
 
 /* What launches of a graph before the one at hand write: the hull of all parts of a buffer. */

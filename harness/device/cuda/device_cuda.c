@@ -53,10 +53,10 @@ static void fill_facts(const cuda_device *c, device_facts *f) {
     snprintf(f->api, sizeof f->api, "cuda");
     snprintf(f->compiler, sizeof f->compiler, "%s, %s math", ptx_compiler_get_name(c->compiler),
              math_mode_get_name(f->math));
+    f->cores = (uint32_t)ask(c, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     snprintf(f->family, sizeof f->family, "compute capability %d.%d, %d multiprocessors",
              ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-             ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-             ask(c, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+             ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), (int)f->cores);
     f->memory_bytes = all;
     if (c->driver->memory_info(&available, &all) == CUDA_SUCCESS)
         f->working_set_bytes = available;

@@ -31,7 +31,8 @@ static bool encode_buffer(cuda_device *c, const launch *l, const msl_param *p,
 }
 
 static void encode_memory(const launch *l, cuda_launch *out) {
-    uint32_t used = 0;
+    const cuda_pipeline *own = l->pipeline->impl;
+    uint32_t used = own->near_bytes;
     for (int i = 0; i < LAUNCH_THREADGROUPS; i++) {
         out->arguments.dynamic_at[i] = used;
         used +=
@@ -71,7 +72,7 @@ static bool choose_function(const launch *l, cuda_launch *out, err *e) {
     const pipeline *p = l->pipeline;
     const cuda_pipeline *own = p->impl;
     uint32_t most = p->device->facts.max_threadgroup_bytes;
-    uint32_t need = p->threadgroup_bytes + out->dynamic_bytes;
+    uint32_t need = p->threadgroup_bytes + out->dynamic_bytes - own->near_bytes;
     if (need > most)
         return err_set(e, EXIT_WRONG,
                        "kernel '%.80s' needs %u bytes of threadgroup memory; there are %u",

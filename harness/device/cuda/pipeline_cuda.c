@@ -32,6 +32,10 @@ static bool load(cuda_device *c, cuda_pipeline *p, int which, const char *ptx, u
     if (result == CUDA_SUCCESS)
         result = driver->function_attribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                                             p->function[which]);
+    if (result == CUDA_SUCCESS && p->near_bytes)
+        result = driver->function_set_attribute(p->function[which],
+                                                CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                (int)p->near_bytes + MSL_THREADGROUP_BYTES);
     p->most_threads[which] = (uint32_t)most;
     if (result != CUDA_SUCCESS && log[0]) {
         err_set(e, EXIT_CANNOT, "NVIDIA's driver rejects kernel '%.80s': %.*s", kernel,
@@ -81,6 +85,7 @@ bool cuda_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *
         p->max_group_threads = p->signature.max_total_threads;
     cuda_pipeline *made = calloc(1, sizeof *made);
     assert(made);
+    made->near_bytes = ptx_count_near(ptx);
     made->has_early_loads = ptx_find_early_loads(ptx, &made->early, &made->early_rows);
     for (size_t i = 0; i < p->signature.count; i++)
         if (p->signature.params[i].kind == MSL_BUFFER && cuda_is_value(&p->signature.params[i]))

@@ -177,6 +177,22 @@ static int add_shim(const ptx_compiler *c, const char *shim, const char **argv, 
     return shim ? add_arguments(argv, n, made, 2) : add_arguments(argv, n, text, 5) - 1;
 }
 
+/* What a kernel with near memory has in its PTX, followed by the bytes. */
+#define NEAR_MARK "// assay near "
+
+/* clang 16 writes PTX 7.8 at most, and copies into near memory came with 8.0. */
+static bool raise_version(const char *path, err *e) {
+    static const char old[] = ".version 7.8", new[] = ".version 8.0";
+    size_t bytes;
+    char *ptx = os_read_file(path, &bytes, e);
+    char *version = ptx && strstr(ptx, NEAR_MARK) ? strstr(ptx, old) : NULL;
+    if (version)
+        memcpy(version, new, strlen(new));
+    bool ok = ptx && (!version || os_write_file(path, ptx, bytes, e));
+    free(ptx);
+    return ok;
+}
+
 static bool make_ptx(void *context, const char *source, const char *object, err *e) {
     const order *o = context;
     ptx_compiler *c = o->compiler;
@@ -204,7 +220,7 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
         err_set_detail(e, output ? output : "");
     }
     free(output);
-    return status == 0;
+    return status == 0 && raise_version(object, e);
 }
 
 void ptx_name_entry(const char *kernel, char *name, size_t size) {
@@ -292,6 +308,11 @@ uint32_t ptx_count_shared(const char *ptx) {
         sum = (sum + align - 1) / align * align + bytes * count;
     }
     return sum;
+}
+
+uint32_t ptx_count_near(const char *ptx) {
+    const char *first = strstr(ptx, NEAR_MARK);
+    return first ? (uint32_t)strtoul(first + strlen(NEAR_MARK), NULL, 10) : 0;
 }
 
 bool ptx_find_early_loads(const char *ptx, uint32_t *buffers, uint32_t *caches) {

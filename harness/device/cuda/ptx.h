@@ -32,6 +32,9 @@ void ptx_complete_signature(const char *ptx, const msl_signature *all, msl_signa
 /* Threadgroup variables of the kernel, in bytes. */
 uint32_t ptx_count_shared(const char *ptx);
 
+/* Near memory of the kernel (kernels/near.h), in bytes. */
+uint32_t ptx_count_near(const char *ptx);
+
 /* Does the kernel wait for the launch before it on its own (kernels/early.h)? *buffers: those it
  * loads before that, a bit each; *caches: those of which it loads only older rows. */
 bool ptx_find_early_loads(const char *ptx, uint32_t *buffers, uint32_t *caches);

@@ -19,9 +19,3 @@ enum class atomic_use { load, store, update };
 #define ASSAY_BIND(line, variable) ((void)0)
 #define ASSAY_BIND_ARRAY(line, variable) ((void)0)
 #endif
-
-// Loads that need not wait for launches before (kernels/early.h): only where launches begin early.
-#ifndef ASSAY_EARLY_LOADS
-#define ASSAY_EARLY_LOADS(buffers) ((void)0)
-#define ASSAY_EARLY_ROWS(buffers) ((void)0)
-#endif

@@ -138,3 +138,5 @@ using metal::as_type;
 #define METAL_FUNC inline __attribute__((always_inline))
 
 #include "entry.h"
+
+#include "absent.h"

@@ -229,8 +229,4 @@ typedef metal::assay_bfloats<4> bfloat4;
 #include "group.h"
 #include "internals.h"
 
-// kernels/early.h, kernels/few.h
-#define ASSAY_EARLY_LOADS(buffers) ((void)0)
-#define ASSAY_EARLY_ROWS(buffers) ((void)0)
-#define ASSAY_HAS_16X8X32 false
-#define ASSAY_MULTIPLY_16X8X32(w, x, sums) ((void)0)
+#include "../../shim/absent.h"

@@ -40,7 +40,3 @@ METAL_FUNC metal::vec<D, 2> multiply_fragments(metal::vec<A, 2> a, metal::vec<B,
 }
 
 } // namespace assay
-
-// The CPU has no product of its own for kernels/few.h.
-#define ASSAY_HAS_16X8X32 false
-#define ASSAY_MULTIPLY_16X8X32(w, x, sums) ((void)0)

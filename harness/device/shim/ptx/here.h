@@ -17,6 +17,12 @@ template <class T, uint slot> METAL_FUNC T &threadgroup_variable(const char *) {
 // Memory whose size the launch gives, all of it one after the other.
 extern __attribute__((shared)) __attribute__((aligned(16))) unsigned char dynamic_storage[];
 
+} // namespace assay
+
+#include "near.h"
+
+namespace assay {
+
 // What a parameter that is switched off refers to: readable, because compilers load early.
 __attribute__((device, aligned(64))) static unsigned char no_memory[4096];
 
