@@ -34,11 +34,59 @@ struct q4_0_columns {
 
 // A lane's 8 weights of the first or second block of those of a row, as few.h needs them, and their
 // scale.
-inline float q4_0_decode_staged(threadgroup const uint *row, uint b, uint pair, uint some,
-                                thread float *w) {
+template <typename Row>
+inline float q4_0_decode_staged(Row row, uint b, uint pair, uint some, thread float *w) {
     const uint bytes = b ? row[5 + pair] : row[pair] >> 16u | row[pair + 1] << 16u;
     q4_0_few::decode_word(bytes, some, w);
-    return float(((threadgroup const half *)row)[9 * b]);
+    return near_half(row, 9 * b);
+}
+
+// A lane's values of 64 columns of a token.
+struct few_values {
+    float4 v[2][2];
+
+    METAL_FUNC void load(device const float *mine, uint chunk) {
+        for (uint b = 0; b < 2; b++)
+            for (uint i = 0; i < 2; i++)
+                v[b][i] = *(device const float4 *)(mine + chunk * 64 + 32 * b + 16 * i);
+    }
+};
+
+// Adds the products of 64 columns of the slots, whose 9 words are at `rows`.
+template <typename Sums, typename Row>
+METAL_FUNC void few_add(thread Sums &sums, thread const Row (&rows)[Sums::slots],
+                        thread const few_values &x, uint some, uint lane,
+                        threadgroup float *scratch) {
+    for (uint b = 0; b < 2; b++) {
+        float values[8];
+        few_take_values(x.v[b], values);
+        for (uint m = 0; m < Sums::slots; m += 2) {
+            float weights[2][8];
+            float scales[2];
+            for (uint i = 0; i < 2; i++)
+                scales[i] = q4_0_decode_staged(rows[m + i], b, sums.column, some, weights[i]);
+            float products[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
+            few_matrices::add(weights, values, products, lane, scratch);
+            for (uint i = 0; i < 2; i++)
+                for (uint j = 0; j < 2; j++)
+                    sums.at[m + i][j] = fma(scales[i], products[i][j], sums.at[m + i][j]);
+        }
+    }
+}
+
+// What a team has in the end, of rows up to `end`.
+template <bool accumulate, typename Sums>
+METAL_FUNC void few_store(thread const Sums &sums, device float *y, uint first_row, uint end,
+                          uint first, uint batch, uint out_dim) {
+    if (!sums.is_taker())
+        return;
+    for (uint j = 0; j < Sums::kept; j++)
+        for (uint i = 0; i < Sums::slots; i++) {
+            const uint r = first_row + sums.get_slot(i);
+            const uint t = first + sums.get_token(j);
+            if (t < batch && r < end)
+                put<accumulate>(y + size_t(t) * out_dim + r, sums.at[i][j]);
+        }
 }
 
 // A threadgroup of 16 simdgroups computes 32 rows of 8 tokens, each from every sixteenth 64 columns.
@@ -68,55 +116,24 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
     EARLY_LOADS(1);
     Sums sums;
     const uint token = few_find_place(sums, (threadgroup float *)memory, sg, lane);
-    const uint pair = sums.column;
-    device const float *mine = x + size_t(min(first + token, batch - 1)) * in_dim + 4 * pair;
-    float4 v[2][2], later[2][2];
-    for (uint b = 0; b < 2; b++)
-        for (uint i = 0; i < 2; i++)
-            v[b][i] = *(device const float4 *)(mine + min(sg, last) * 64 + 32 * b + 16 * i);
+    device const float *mine = x + size_t(min(first + token, batch - 1)) * in_dim + 4 * sums.column;
+    few_values now, later;
+    now.load(mine, min(sg, last));
     for (uint chunk = sg; chunk <= last; chunk += S) {
         // Loads before the barrier: after it, compilers would put them next to what needs them.
-        for (uint b = 0; b < 2; b++)
-            for (uint i = 0; i < 2; i++)
-                later[b][i] =
-                    *(device const float4 *)(mine + min(chunk + S, last) * 64 + 32 * b + 16 * i);
+        later.load(mine, min(chunk + S, last));
         simdgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint b = 0; b < 2; b++) {
-            float values[8];
-            few_take_values(v[b], values);
-            for (uint m = 0; m < 2; m++) {
-                float weights[2][8];
-                float scales[2];
-                for (uint i = 0; i < 2; i++)
-                    scales[i] =
-                        q4_0_decode_staged(own + sums.get_slot(2 * m + i) * q4_0_columns::wide, b,
-                                           pair, in_dim, weights[i]);
-                float products[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
-                few_matrices::add(weights, values, products, lane,
-                                  scratch + sg * uint(few_matrices::memory));
-                for (uint i = 0; i < 2; i++)
-                    for (uint j = 0; j < 2; j++)
-                        sums.at[2 * m + i][j] =
-                            fma(scales[i], products[i][j], sums.at[2 * m + i][j]);
-            }
-        }
+        threadgroup const uint *rows[Sums::slots];
+        for (uint i = 0; i < Sums::slots; i++)
+            rows[i] = own + sums.get_slot(i) * q4_0_columns::wide;
+        few_add(sums, rows, now, in_dim, lane, scratch + sg * uint(few_matrices::memory));
         simdgroup_barrier(mem_flags::mem_threadgroup);
         next.put(own, lane);
         next.take(from, min(chunk + 2 * S, last));
-        for (uint b = 0; b < 2; b++)
-            for (uint i = 0; i < 2; i++)
-                v[b][i] = later[b][i];
+        now = later;
     }
     sums.add_up();
-    if (!sums.is_taker())
-        return;
-    for (uint j = 0; j < Sums::kept; j++)
-        for (uint i = 0; i < Sums::slots; i++) {
-            const uint r = first_row + sums.get_slot(i);
-            const uint t = first + sums.get_token(j);
-            if (t < batch && r < out_dim)
-                put<accumulate>(y + size_t(t) * out_dim + r, sums.at[i][j]);
-        }
+    few_store<accumulate>(sums, y, first_row, out_dim, first, batch, out_dim);
 }
 
 template

@@ -32,6 +32,10 @@ static bool check_dims(const kernel *k, uint32_t in_dim, uint32_t batch, err *e)
     if (k->tokens == 0 && batch != 1)
         return err_set(e, EXIT_CANNOT, "%s: takes one token, not %u; use a multi_token_ kernel",
                        k->name, batch);
+    if (k->most != 0 && in_dim > k->most)
+        return err_set(e, EXIT_CANNOT,
+                       "%s: in_dim is %u and can be %u at most; matvec has kernels for any",
+                       k->name, in_dim, k->most);
     bool is_float = k->format->values == 1; /* blocks are checked with the weights */
     if (is_float && k->multiple_of != 0 && in_dim % k->multiple_of != 0)
         return err_set(e, EXIT_CANNOT,
@@ -69,6 +73,13 @@ void matvec_set_grid(launch *l, const kernel *k, uint32_t out_dim, uint32_t batc
     uint32_t groups = divide_up(out_dim, k->rows);
     if (k->groups != 0 && groups > k->groups)
         groups = k->groups;
+    uint32_t cores = l->pipeline->device->facts.cores;
+    if (k->fills_cores && groups <= 2 * cores)
+        groups = divide_up(groups, cores) * cores;
+    if (k->fills_cores) {
+        groups = groups < out_dim ? groups : out_dim;
+        launch_set_u32(l, 6, out_dim / groups);
+    }
     launch_set_groups(l, (size3){groups, tiles, 1}, (size3){k->group, 1, 1});
 }
 
@@ -100,6 +111,8 @@ bool matvec_accepts(const kernel *k, const shape *s, err *e) {
         step = k->multiple_of;
     if (!record_accepts_tokens(k, s->dim[2], e))
         return false;
+    if (k->most != 0 && s->dim[1] > k->most)
+        return err_set(e, EXIT_CANNOT, "takes rows of at most %u weights", k->most);
     return s->dim[1] % step == 0 ||
            err_set(e, EXIT_CANNOT, "takes rows of a multiple of %u weights", step);
 }
@@ -166,6 +179,22 @@ static const shape of_eights[] = {
     {{1, 8}},     {{2, 248}},   {{7, 256}},    {{15, 264}},    {{16, 1024}},
     {{17, 1032}}, {{31, 4096}}, {{33, 10000}}, {{4129, 1032}}, {{4096, 4096}},
 };
+/* For kernels that take 256 to 4096 columns, of 16 or 32 rows. */
+static const shape of_near_rows[] = {
+    {{1, 256}},   {{7, 512}},   {{8, 1792}},  {{15, 2304}},   {{16, 3840}},   {{31, 4096}},
+    {{32, 2048}}, {{33, 1024}}, {{65, 2560}}, {{8225, 2304}}, {{4096, 4096}},
+};
+static const shape of_near_tokens[] = {
+    {{1, 256, 1}},   {{7, 512, 3}},    {{31, 1792, 8}},  {{32, 4096, 7}},
+    {{33, 1024, 9}}, {{65, 2304, 17}}, {{192, 768, 16}}, {{4096, 4096, 8}},
+};
+static const shape_list near_tokens = SHAPE_LIST(of_near_tokens, 7, 512, 3);
+static const shape of_wider_near_rows[] = {
+    {{1, 2048}}, {{15, 4096}}, {{16, 2048}}, {{17, 4096}}, {{4129, 2048}}, {{4096, 4096}},
+};
+static const shape_list near_rows = {of_near_rows, COUNT_OF(of_near_rows), {{7, 512}}},
+                        wider_near_rows = {
+                            of_wider_near_rows, COUNT_OF(of_wider_near_rows), {{7, 2048}}};
 static const shape_list eights = {of_eights, COUNT_OF(of_eights), {{7, 256}}},
                         wide_rows = {of_wide_rows, COUNT_OF(of_wide_rows), {{7, 512}}},
                         wider_rows = {of_wider_rows, COUNT_OF(of_wider_rows), {{7, 2048}}};
@@ -313,6 +342,20 @@ enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 };
     STREAM(q6_k, 16, 2048, ONE_PER_CORE, &wider_rows)                                              \
     STREAM(f16, 16, 8, 0, &eights)
 
+/* What matvec_near.h has for a format, = and +=: rows of a threadgroup, and how many weights are whole
+ * uint4s. */
+#define NEAR_KERNEL(f, end, adds, rows_, columns, list)                                            \
+    KERNEL(f, "matvec_" #f end "_near", "near", "rows copied near first, multiplied as bytes",     \
+           .accumulates = adds, .group = 512, .rows = rows_, .fills_cores = true,                  \
+           .multiple_of = columns, .most = 4096, .shapes = list),
+#define NEAR(f, rows, columns, list)                                                               \
+    NEAR_KERNEL(f, "", false, rows, columns, list)                                                 \
+    NEAR_KERNEL(f, "_accumulate", true, rows, columns, list)
+#define NEARS                                                                                      \
+    NEAR(q4_0, 32, 256, &near_rows)                                                                \
+    NEAR(q4_k, 32, 256, &near_rows)                                                                \
+    NEAR(q6_k, 32, 2048, &wider_near_rows)
+
 /* What matvec_strip.h has for a format, = and +=. */
 #define STRIP_KERNEL(f, end, per_thread, adds, list)                                               \
     KERNEL(f, "matvec_" #f end "_strip", "strip", #per_thread " rows per thread",                  \
@@ -347,6 +390,11 @@ enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 };
            "tiles of 32 rows and 8 tokens as matrices, weights by way of threadgroup memory",      \
            .accumulates = adds, .group = 512, .rows = 32, .tokens = 8, .multiple_of = 64,          \
            .shapes = &wide_tokens)
+#define FEW_NEAR(end, adds)                                                                        \
+    KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_near", "tiled_near",                        \
+           "the same, of rows copied near first", .accumulates = adds, .group = 256, .rows = 32,   \
+           .fills_cores = true, .tokens = 8, .multiple_of = 256, .most = 4096,                     \
+           .shapes = &near_tokens)
 #define MATRIX(f, end, adds, list)                                                                 \
     TILE(f, end, "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices", adds, 128, 64,    \
          64, list)
@@ -372,8 +420,10 @@ static const kernel kernels[] = {
     FEW_TILE(q4_0, "_accumulate", true, &ladder_shapes.many),
     FEW_STREAM("", false),
     FEW_STREAM("_accumulate", true),
+    FEW_NEAR("", false),
+    FEW_NEAR("_accumulate", true),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
-        STRIP(q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAMS LEAN_TOKENS("", false)
+        STRIP(q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAMS NEARS LEAN_TOKENS("", false)
             LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder) MORE_TILES(q8_0, head_of_32)
                 MORE_TILES(q4_k, of_256) MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats)
                     SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};

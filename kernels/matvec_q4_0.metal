@@ -274,6 +274,10 @@ kernel void matvec_q4_0_accumulate_rowblock(device const block_q4_0 *w [[buffer(
 
 MATVEC_LEAN(q4_0)
 MATVEC_STREAM(q4_0)
+
+#include "matvec_near.h"
+
+MATVEC_NEAR(q4_0)
 MATVEC_STRIP(q4_0)
 
 // For many tokens: see matvec_rows.h.
@@ -359,3 +363,5 @@ MATVEC_TILED_SIZE(q4_0, q4_0_tiles, split)
 MATVEC_TILED_SIZE(q4_0, q4_0_tiles, few)
 
 #include "few_stream.h"
+
+#include "few_near.h"

@@ -14,6 +14,8 @@ using namespace metal;
 
 #include "matvec_stream.h"
 
+#include "matvec_near.h"
+
 #include "matvec_tiled.h"
 
 #include "matvec_matrix.h"
@@ -22,6 +24,7 @@ MATVEC_ONE_TOKEN(q6_k, q6_k)
 MATVEC_MANY_TOKENS(q6_k, q6_k)
 MATVEC_LEAN(q6_k)
 MATVEC_STREAM(q6_k)
+MATVEC_NEAR(q6_k)
 MATVEC_TILED(q6_k, q6_k_tiles)
 MATVEC_TILED_SIZE(q6_k, q6_k_tiles, split)
 MATVEC_MATRIX(q6_k, q6_k_tiles)

@@ -21,7 +21,8 @@ static const kernel *find_matvec(const op *o, const char *variant, const weight_
     for (size_t i = 0; i < o->kernel_count; i++) {
         const kernel *k = &o->kernels[i];
         if (k->format == f && k->accumulates == accumulates && (k->tokens != 0) == is_many &&
-            strcmp(k->variant, variant) == 0 && (!k->multiple_of || in_dim % k->multiple_of == 0))
+            strcmp(k->variant, variant) == 0 && (!k->multiple_of || in_dim % k->multiple_of == 0) &&
+            (!k->most || in_dim <= k->most))
             return k;
     }
     return NULL;
@@ -45,9 +46,10 @@ static const char *name_tiles(uint32_t rows, uint32_t tokens) {
 
 /* A product alone takes the tiles of a few tokens as long as there are not too many of them (64 tokens,
  * H200: 4.3 and not 5.5 us for 576x576, 6.9 and not 11.8 for 576x1536, 7.7 and not 8.9 for 1536x576), and
- * of a large matrix those that copy its weights first (4096x4096 with 8 tokens: 9.6 and not 14 us). */
+ * of a large matrix those that copy its weights first (4096x4096 with 8 tokens: 9.5 and not 14 us). */
+enum { LARGE = 4096 };
 static const char *name_product_tiles(uint32_t rows, uint32_t tokens) {
-    enum { TOO_MANY = 1024, LARGE = 4096 };
+    enum { TOO_MANY = 1024 };
     if (tokens <= FEW_TOKENS && rows >= LARGE)
         return "tiled_stream";
     return divide_up(rows, 16) * divide_up(tokens, 8) < TOO_MANY ? "tiled_few"
@@ -59,9 +61,22 @@ static const char *name_product_tiles(uint32_t rows, uint32_t tokens) {
  * half of the time of lean_rows. Other GPUs were not measured, and need the memory for other things.) */
 static bool is_for_stream(const device_facts *d, uint32_t out_dim, uint32_t in_dim,
                           uint32_t tokens) {
-    enum { ENOUGH_ROWS = 4096, ENOUGH_COLUMNS = 2048 };
-    return strcmp(d->api, "cuda") == 0 && tokens == 1 && out_dim >= ENOUGH_ROWS &&
+    enum { ENOUGH_COLUMNS = 2048 };
+    return strcmp(d->api, "cuda") == 0 && tokens == 1 && out_dim >= LARGE &&
            in_dim >= ENOUGH_COLUMNS;
+}
+
+/* The same of rows that are brought near before the launch before has ended. For one token that pays as long
+ * as all threadgroups of this launch and of the next are on the cores at the same time. (H200, 4096x4096:
+ * Q4_0 3.7 us and not 4.25, Q4_K 4.2 and not 4.6, Q6_K 6.6 and not 7.4; 14336x4096: Q4_0 and Q6_K as long,
+ * Q4_K 14.4 and not 13.1. With 8 tokens 8.6 and not 9.5 us, and 24 and not 36.) */
+static const char *name_near(const device_facts *d, uint32_t out_dim, uint32_t in_dim,
+                             uint32_t tokens) {
+    enum { ROWS_PER_CORE = 64 };
+    if (is_for_stream(d, out_dim, in_dim, tokens))
+        return out_dim <= ROWS_PER_CORE * d->cores ? "near" : "";
+    bool is_few = tokens > 1 && tokens <= FEW_TOKENS && out_dim >= LARGE;
+    return is_few && strcmp(d->api, "cuda") == 0 ? "tiled_near" : "";
 }
 
 static const kernel *pick_product(const op *o, const device_facts *d, const weight_format *f,
@@ -74,8 +89,9 @@ static const kernel *pick_product(const op *o, const device_facts *d, const weig
                                    "plain"},
                       *const for_cpu[COUNT_OF(for_gpu)] = {"alone", "plain", "", "", ""};
     const char *const *wanted = d->emulated ? for_cpu : for_gpu;
-    const kernel *k = NULL;
-    if (is_for_stream(d, out_dim, in_dim, tokens))
+    const kernel *k =
+        find_matvec(o, name_near(d, out_dim, in_dim, tokens), f, accumulates, is_many, in_dim);
+    if (!k && is_for_stream(d, out_dim, in_dim, tokens))
         k = find_matvec(o, "stream", f, accumulates, false, in_dim);
     if (d->emulated && tokens == 1)
         k = find_matvec(o, "strip", f, accumulates, false, in_dim);

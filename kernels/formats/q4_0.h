@@ -3,6 +3,10 @@
 // A block is 32 weights in 18 bytes: a half scale d, then 16 bytes. The low nibble of byte j is
 // weight j, the high nibble weight j + 16; nibble n stands for (n - 8) * d. Blocks are only 2-byte
 // aligned, so nothing wider than a ushort may be loaded from one. x must be 16-byte aligned.
+#include "../bytes.h"
+
+#include "../near.h"
+
 #include "../nibbles.h"
 
 struct block_q4_0 {
@@ -176,5 +180,34 @@ struct q4_0_strip {
             dots = fma(sixteen_more(n >> 9u), x.v[2 * j + 5], dots);
         }
         return fma(float4(float(b->d)), dots, sums);
+    }
+};
+
+// By turns of rows that are near (matvec_near.h): a lane's 8 weights of a block are 4 of its bytes, of
+// which the higher nibble becomes 16 times the weight.
+struct q4_0_near {
+    typedef block_q4_0 block;
+    enum : uint { block_bytes = 144, rows = 32, has_offsets = false };
+
+    static METAL_FUNC float get_unit() { return 0.0625f; }
+    template <typename Row> struct lane_block {
+        Row at;
+        METAL_FUNC void find(Row row, uint i, uint part) { at = row + 36 * i + part; }
+    };
+    template <typename P, typename L>
+    static METAL_FUNC void add(thread const P &p, thread const L (&own)[2], uint turn, uint part,
+                               uint signs, uint lane, thread float *sums) {
+        byte_pair w[2];
+        byte_scale scales[2];
+        for (uint r = 0; r < 2; r++) {
+            const auto at = own[r].at + 9 * turn;
+            const uint words[2] = {at[0] >> 16u | at[1] << 16u, at[5]};
+            for (uint b = 0; b < 2; b++) {
+                w[r].at[b][0] = (words[b] << 4u & 0xF0F0F0F0u) ^ signs;
+                w[r].at[b][1] = (words[b] & 0xF0F0F0F0u) ^ signs;
+            }
+            scales[r] = {near_half(at, int(part / 2 * 9) - int(2 * part)), 0.0f};
+        }
+        p.add(w, scales, turn, lane, sums);
     }
 };

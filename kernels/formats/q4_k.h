@@ -3,6 +3,10 @@
 // A block is 256 weights in 144 bytes, in 8 parts of 32, each with a scale and a minimum of 6 bits:
 // nibble n of part p stands for d * scale[p] * n - dmin * min[p]. Parts 2i and 2i + 1 are the low
 // and the high nibbles of the same 32 bytes.
+#include "../bytes.h"
+
+#include "../near.h"
+
 #include "../nibbles.h"
 
 struct block_q4_k {
@@ -208,5 +212,51 @@ struct q4_k_tiles {
         const float m = float(p.dmin) * float(p.scale_and_min.y);
         for (uint i = 0; i < 4; i++)
             at[4 * lane + i] = float4(as_type<uchar4>(p.words[i])) * d - m;
+    }
+};
+
+// By turns of rows that are near (matvec_near.h): a turn is parts 2i and 2i + 1, and a byte 16 times the
+// nibble less 8, which is added to the part's minimum.
+struct q4_k_near {
+    typedef block_q4_k block;
+    enum : uint { block_bytes = 144, rows = 32, has_offsets = true };
+
+    static METAL_FUNC float get_unit() { return 0.0625f; }
+    template <typename Row> struct lane_block {
+        Row at;
+        uint4 head; // d and dmin, and three words of scales
+        METAL_FUNC void find(Row row, uint i, uint part) {
+            head = near_quad(row + 36 * i);
+            at = row + 36 * i + 4 + part;
+        }
+        // See q4_k::get_scale_and_min.
+        METAL_FUNC byte_scale get_scale(uint turn, uint part) const {
+            const uint shift = 16 * (turn % 2) + part / 2 * 8;
+            const uint scales[3] = {head.y, head.z, head.w};
+            uint scale = scales[0] >> shift & 63u;
+            uint least = scales[1] >> shift & 63u;
+            if (turn >= 2) {
+                scale = (scales[2] >> shift & 15u) | (scales[0] >> shift >> 2u & 48u);
+                least = (scales[2] >> shift >> 4u & 15u) | (scales[1] >> shift >> 2u & 48u);
+            }
+            const float2 d = float2(as_type<half2>(head.x));
+            const float factor = d.x * float(scale);
+            return {factor, fma(128.0f, factor, -16.0f * d.y * float(least))};
+        }
+    };
+    template <typename P, typename L>
+    static METAL_FUNC void add(thread const P &p, thread const L (&own)[2], uint turn, uint part,
+                               uint signs, uint lane, thread float *sums) {
+        byte_pair w[2];
+        byte_scale scales[2];
+        for (uint r = 0; r < 2; r++) {
+            for (uint side = 0; side < 2; side++) {
+                const uint word = own[r].at[8 * turn + 4 * side];
+                w[r].at[0][side] = (word << 4u & 0xF0F0F0F0u) ^ signs;
+                w[r].at[1][side] = (word & 0xF0F0F0F0u) ^ signs;
+            }
+            scales[r] = own[r].get_scale(turn, part);
+        }
+        p.add(w, scales, turn, lane, sums);
     }
 };

@@ -5,6 +5,10 @@
 // pairs of bits; its weights l, l + 32, l + 64 and l + 96 have their upper bits in byte l, from the
 // lowest up, and their lower ones in bytes l and l + 32: low nibbles for the first two, high
 // nibbles for the others. Blocks are only 2-byte aligned.
+#include "../bytes.h"
+
+#include "../near.h"
+
 #include "../nibbles.h"
 
 struct block_q6_k {
@@ -224,5 +228,48 @@ struct q6_k_tiles {
         const float d = float(p.d) * float(p.scale);
         for (uint i = 0; i < 4; i++)
             at[4 * lane + i] = (float4(as_type<uchar4>(p.words[i])) - 32.0f) * d;
+    }
+};
+
+// By turns of rows that are near (matvec_near.h): a byte is 4 times the weight less its 32. Blocks are
+// only 2-byte aligned, and every other one begins within a word.
+struct q6_k_near {
+    typedef block_q6_k block;
+    enum : uint { block_bytes = 210, rows = 28, has_offsets = false };
+
+    static METAL_FUNC float get_unit() { return 0.25f; }
+    template <typename Row> struct lane_block {
+        Row at;
+        uint shift;
+        float d;
+        METAL_FUNC void find(Row row, uint i, uint part) {
+            shift = i % 2 * 16;
+            at = row + 210 * i / 4 + part;
+            d = near_half(row, 105 * i + 104);
+        }
+        METAL_FUNC uint get_word(uint i) const {
+            return uint((ulong(at[i + 1]) << 32u | at[i]) >> shift);
+        }
+    };
+    // 64 columns are two blocks of 32, b = 0 and 1. Bytes 64 * side + 32 * b have their lower 4 bits, in
+    // the nibble that is `turn % 2`; the upper 2 are in bytes 128 + 32 * (turn / 2), four times two bits each.
+    template <typename P, typename L>
+    static METAL_FUNC void add(thread const P &p, thread const L (&own)[2], uint turn, uint part,
+                               uint signs, uint lane, thread float *sums) {
+        byte_pair w[2];
+        byte_scale scales[2][2];
+        for (uint r = 0; r < 2; r++)
+            for (uint b = 0; b < 2; b++) {
+                for (uint side = 0; side < 2; side++) {
+                    const uint low = own[r].get_word(16 * (turn / 2) + 8 * b + 4 * side);
+                    const uint high = own[r].get_word(32 + 8 * (turn / 2) + 4 * side);
+                    const uint four = (turn % 2 ? low >> 2u : low << 2u) & 0x3C3C3C3Cu;
+                    const uint two = high << (6 - 4 * (turn % 2) - 2 * b) & 0xC0C0C0C0u;
+                    w[r].at[b][side] = (four | two) ^ signs;
+                }
+                const int place = 192 + 4 * turn + 2 * b + part / 2 - 4 * part + own[r].shift / 8;
+                scales[b][r] = {own[r].d * float(near_char(own[r].at, place)), 0.0f};
+            }
+        p.add_halves(w, scales, turn, lane, sums);
     }
 };

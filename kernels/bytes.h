@@ -1,0 +1,192 @@
+// bytes: products of weights of at most 8 bits with x, in integers.
+//
+// A turn is 64 columns, two blocks of 32, of 16 rows. A lane is at place (lane / 4, lane % 4): it has
+// bytes of columns 4 * part to 3 after it, and of 16 after those, of both blocks, of rows lane / 4 and 8
+// after it; what it adds up is its share of the sums of these two rows, which the four lanes of a row
+// add together in the end.
+//
+// A device may multiply whole matrices of bytes. x then goes in four digits of 8 bits, to the power of
+// two that the largest of its block has, so that 31 bits are left of that and all 24 of a value down to
+// a hundredth of it. The four digits of the first block are four columns of a matrix of 8, those of
+// the second the others: one sum of integers, without any rounding, for all of them.
+#pragma once
+
+#include "all_lanes.h"
+
+#ifdef __ASSAY__
+#define HAS_BYTES_16X8X32 ASSAY_HAS_BYTES_16X8X32
+#define MULTIPLY_BYTES_16X8X32 ASSAY_MULTIPLY_BYTES_16X8X32
+#define PERMUTE ASSAY_PERMUTE
+#else
+#define HAS_BYTES_16X8X32 false
+#define MULTIPLY_BYTES_16X8X32(a, b, sums) ((void)0)
+#define PERMUTE(a, b, selector) 0u
+#endif
+
+// The bytes of a lane in a turn, of one row: of each block its first and last 16 columns.
+struct byte_pair {
+    uint at[2][2];
+};
+
+// What a byte of 1 of a block stands for, and what is added to every weight of it, in the same unit.
+struct byte_scale {
+    float factor, offset;
+};
+
+// x of N turns of one simdgroup at a time. HasOffsets: not all offsets are 0.
+template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct byte_products {
+    enum : uint { memory = 2 * N * 16, blocks = 2 * N }; // uint2s and float2s of a simdgroup
+    static_assert(2 * N * 4 == 32, "a lane takes 8 values");
+
+    threadgroup uint2 *digits;
+    threadgroup float2 *powers; // of each block, and the sum of its x
+    float lift;                 // x was multiplied by this
+
+    // Where a digit of a part of a block is: those of neighbouring blocks are in different banks.
+    static METAL_FUNC uint find(uint block, uint digit, uint part) {
+        return 16 * block + 4 * (digit ^ block % 4) + part;
+    }
+
+    // The digits of four integers to which 0x808080 was added, the highest first: bytes with signs.
+    static METAL_FUNC void transpose(thread const uint (&q)[4], thread uint (&to)[4]) {
+        const uint upper[2] = {PERMUTE(q[0], q[1], 0x7362u), PERMUTE(q[2], q[3], 0x7362u)};
+        const uint lower[2] = {PERMUTE(q[0], q[1], 0x5140u), PERMUTE(q[2], q[3], 0x5140u)};
+        to[0] = PERMUTE(upper[0], upper[1], 0x7632u);
+        to[1] = PERMUTE(upper[0], upper[1], 0x5410u) ^ 0x80808080u;
+        to[2] = PERMUTE(lower[0], lower[1], 0x7632u) ^ 0x80808080u;
+        to[3] = PERMUTE(lower[0], lower[1], 0x5410u) ^ 0x80808080u;
+    }
+
+    // x of the columns of block lane / 4 whose part is lane % 4. All lanes of a simdgroup call this.
+    // Where all of x is tiny it is lifted, denormals too: the power of two of a block must be a normal
+    // float. NaN and infinity make the sums of their block NaN.
+    METAL_FUNC void put(float4 first, float4 last, uint lane) {
+        enum : uint { LEAST = 30, TINY = 54, NOT_FINITE = 255 }; // as exponents
+        float v[8] = {first.x, first.y, first.z, first.w, last.x, last.y, last.z, last.w};
+        uint largest = 0;
+        for (uint i = 0; i < 8; i++)
+            largest = max(largest, as_type<uint>(v[i]) & 0x7FFFFFFFu);
+        lift = 1.0f;
+        if (!ANY(largest >> 23u >= TINY)) {
+            lift = 0x1p60f;
+            for (uint i = 0; i < 8; i++)
+                v[i] *= lift;
+            largest = as_type<uint>(as_type<float>(largest) * lift);
+        }
+        largest = max(largest, EXCHANGE(largest, 1));
+        largest = max(largest, EXCHANGE(largest, 2));
+        const uint e = max(largest >> 23u, uint(LEAST));
+        const float up = as_type<float>((283u - e) << 23u);
+        const uint down = e >= NOT_FINITE ? 0x7FC00000u : (e - 29u) << 23u;
+        uint words[2][4];
+        for (uint side = 0; side < 2; side++) {
+            uint q[4];
+            for (uint i = 0; i < 4; i++) // the sum is as exact as the product
+                q[i] = uint(int(rint(fma(v[4 * side + i], up, float(0x808080)))));
+            transpose(q, words[side]);
+        }
+        for (uint d = 0; d < 4; d++)
+            digits[find(lane / 4, d, lane % 4)] = uint2(words[0][d], words[1][d]);
+        float sum = 0.0f;
+        if (HasOffsets) {
+            const float4 both = first + last;
+            sum = (both.x + both.y) + (both.z + both.w);
+            sum += EXCHANGE(sum, 1);
+            sum += EXCHANGE(sum, 2);
+        }
+        if (lane % 4 == 0)
+            powers[lane / 4] = float2(as_type<float>(down), sum * lift);
+    }
+
+    // The integers of a product as the share of a lane in two sums.
+    METAL_FUNC void add_up(thread const int (&products)[2][2], thread const byte_scale (&scales)[2],
+                           float2 power, thread float *sums) const {
+        for (uint r = 0; r < 2; r++) {
+            const float sum = fma(float(products[r][0]), 256.0f, float(products[r][1]));
+            sums[r] = fma(scales[r].factor, sum * power.x, sums[r]);
+        }
+    }
+
+    // Adds the products of a turn of 16 rows, of those that put() took. scales: of both rows, that of
+    // block lane % 4 / 2.
+    METAL_FUNC void add(thread const byte_pair (&w)[2], thread const byte_scale (&scales)[2],
+                        uint turn, uint lane, thread float *sums) const {
+        const uint2 x = digits[find(2 * turn + lane / 16, lane / 4 % 4, lane % 4)];
+        const float2 power = powers[2 * turn + lane % 4 / 2];
+        int products[2][2] = {{0, 0}, {0, 0}};
+        for (uint b = 0; b < 2; b++) {
+            const uint a[2][2] = {{w[0].at[b][0], w[0].at[b][1]}, {w[1].at[b][0], w[1].at[b][1]}};
+            const bool is_own = lane / 16 == b;
+            const uint columns[2] = {is_own ? x.x : 0u, is_own ? x.y : 0u};
+            MULTIPLY_BYTES_16X8X32(a, columns, products);
+        }
+        add_up(products, scales, power, sums);
+        for (uint r = 0; HasOffsets && r < 2; r++)
+            if (lane % 2 == 1) // its sums are not made larger in the end
+                sums[r] = fma(scales[r].offset, power.y, sums[r]);
+    }
+
+    // The same for scales of 16 columns: of each block, that of its first or last 16. The digits of those
+    // are the four columns and the others.
+    METAL_FUNC void add_halves(thread const byte_pair (&w)[2],
+                               thread const byte_scale (&scales)[2][2], uint turn, uint lane,
+                               thread float *sums) const {
+        for (uint b = 0; b < 2; b++) {
+            const uint2 x = digits[find(2 * turn + b, lane / 4 % 4, lane % 4)];
+            const uint a[2][2] = {{w[0].at[b][0], w[0].at[b][1]}, {w[1].at[b][0], w[1].at[b][1]}};
+            const uint columns[2] = {lane < 16 ? x.x : 0u, lane < 16 ? 0u : x.y};
+            int products[2][2] = {{0, 0}, {0, 0}};
+            MULTIPLY_BYTES_16X8X32(a, columns, products);
+            add_up(products, scales[b], powers[2 * turn + b], sums);
+        }
+    }
+
+    // What a lane's sums are to be multiplied by in the end.
+    METAL_FUNC float get_factor(uint lane) const {
+        return (lane % 2 == 0 ? 0x1p16f : 1.0f) * (lift == 1.0f ? 1.0f : 0x1p-60f);
+    }
+};
+
+// With floats, which a lane takes from its neighbours.
+template <uint N, bool HasOffsets> struct byte_products<N, HasOffsets, false> {
+    enum : uint { memory = 1, blocks = 1 };
+
+    threadgroup uint2 *digits;
+    threadgroup float2 *powers;
+    float4 mine[2];
+
+    METAL_FUNC void put(float4 first, float4 last, uint) {
+        mine[0] = first;
+        mine[1] = last;
+    }
+    METAL_FUNC void add(thread const byte_pair (&w)[2], thread const byte_scale (&scales)[2],
+                        uint turn, uint lane, thread float *sums) const {
+        for (uint b = 0; b < 2; b++) {
+            const ushort holder = lane / 4 * 4 + 2 * b; // of the scales of this block
+            const ushort source = 8 * turn + 4 * b + lane % 4;
+            const float4 x[2] = {simd_shuffle(mine[0], source), simd_shuffle(mine[1], source)};
+            for (uint r = 0; r < 2; r++) {
+                const float factor = simd_shuffle(scales[r].factor, holder);
+                for (uint side = 0; side < 2; side++)
+                    sums[r] = fma(factor, dot(float4(as_type<char4>(w[r].at[b][side])), x[side]),
+                                  sums[r]);
+                if (HasOffsets)
+                    sums[r] = fma(simd_shuffle(scales[r].offset, holder),
+                                  dot(x[0] + x[1], float4(1.0f)), sums[r]);
+            }
+        }
+    }
+    METAL_FUNC void add_halves(thread const byte_pair (&w)[2],
+                               thread const byte_scale (&scales)[2][2], uint turn, uint lane,
+                               thread float *sums) const {
+        for (uint b = 0; b < 2; b++)
+            for (uint side = 0; side < 2; side++) {
+                const ushort holder = lane / 4 * 4 + 2 * side; // of the scales of these columns
+                const float4 x = simd_shuffle(mine[side], ushort(8 * turn + 4 * b + lane % 4));
+                for (uint r = 0; r < 2; r++)
+                    sums[r] = fma(simd_shuffle(scales[b][r].factor, holder),
+                                  dot(float4(as_type<char4>(w[r].at[b][side])), x), sums[r]);
+            }
+    }
+    METAL_FUNC float get_factor(uint) const { return 1.0f; }
+};
