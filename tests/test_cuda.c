@@ -154,6 +154,39 @@ TEST the_host_learns_from_the_ptx_what_a_kernel_loads_early(void) {
     PASS();
 }
 
+/* Memory that Metal does not have, copies into it, which came with PTX 8.0, and no array in memory. */
+TEST the_host_learns_from_the_ptx_how_much_near_memory_a_kernel_has(void) {
+    enum { ROWS = 32, QUADS = 145, BARRIER = 16 };
+    NEEDS_COMPILER();
+    msl_signature s;
+    char *ptx = compile("kernels/matvec_q4_k.metal", "matvec_q4_k_near", &s);
+    ASSERTm(e.text, ptx);
+    ASSERT_EQ_FMT(16u * ROWS * QUADS + BARRIER, ptx_count_near(ptx), "%u");
+    ASSERT(strstr(ptx, ".version 8.0") && !strstr(ptx, "_depot"));
+    free(ptx);
+    ptx = compile("kernels/matvec_q4_k.metal", "matvec_q4_k_lean", &s);
+    ASSERTm(e.text, ptx);
+    ASSERT_EQ_FMT(0u, ptx_count_near(ptx), "%u");
+    ASSERT(strstr(ptx, ".version 7.8"));
+    free(ptx);
+    PASS();
+}
+
+/* Where x goes in digits, a NaN has none. Of 256 values one is not 1. */
+TEST what_is_not_finite_in_x_is_not_lost_in_a_product_of_bytes(const char *last, const char *says) {
+    char command[600];
+    snprintf(command, sizeof command,
+             "mkdir -p $T; for i in $(seq 255); do printf '\\000\\000\\200\\077'; done > $T/x; "
+             "printf '%s' >> $T/x; "
+             "\"$A\" launch \"$H/kernels/matvec_q4_0.metal\" matvec_q4_0_near --arg "
+             "0=u8[432]:value:60 --arg 1=f32[256]:file:$T/x --arg 2=f32[3] --arg 3=u32:3 --arg "
+             "4=u32:256 --arg 6=u32:3 --grid 1 --group 512",
+             last);
+    ASSERT_RUN(command, 0);
+    ASSERT_SAYS(says);
+    PASS();
+}
+
 TEST a_mistake_is_reported_at_its_line(void) {
     NEEDS_COMPILER();
     ASSERT_RUN("\"$A\" lint --ptx \"$H/tests/kernels/uncompilable.metal\"", 1);
@@ -193,6 +226,11 @@ SUITE(cuda_suite) {
     RUN_TEST(ptx_says_how_many_threads_must_find_room);
     RUN_TEST(the_host_learns_sizes_and_threadgroup_memory_from_the_ptx);
     RUN_TEST(the_host_learns_from_the_ptx_what_a_kernel_loads_early);
+    RUN_TEST(the_host_learns_from_the_ptx_how_much_near_memory_a_kernel_has);
+    RUN_TESTp(what_is_not_finite_in_x_is_not_lost_in_a_product_of_bytes, "\\000\\000\\200\\077",
+              "-135.5");
+    RUN_TESTp(what_is_not_finite_in_x_is_not_lost_in_a_product_of_bytes, "\\000\\000\\300\\177",
+              "nan");
     RUN_TEST(a_mistake_is_reported_at_its_line);
     RUN_TEST(kernels_compile_for_nvidia_gpus);
     RUN_TEST(a_kernel_that_crashes_the_gpu_is_one_failed_launch);

@@ -70,6 +70,17 @@ TEST many_tokens_need_a_kernel_for_them(void) {
     PASS();
 }
 
+TEST rows_that_are_too_long_to_be_near_are_refused(void) {
+    const kernel *k = op_find_kernel(&matvec_op, "matvec_q4_0_near");
+    slice w = take(0, 4352 / 32 * 18), x = take(0, 4 * 4352), y = take(0, 4);
+    ASSERT_REFUSED(matvec_record(nowhere, k, w, x, y, 1, 4352, 1, &e), k->name, "4096 at most");
+    const shape wide = {{1, 4352}};
+    err why = {0};
+    ASSERT_FALSE(matvec_op.accepts(k, &wide, &why));
+    ASSERTm(why.text, strstr(why.text, "at most 4096"));
+    PASS();
+}
+
 TEST a_hidden_that_threadgroup_memory_cannot_hold_is_refused(void) {
     const kernel *k = &rmsnorm_matvec_op.kernels[1];
     slice x = take(0, 4 * 8192), w = take(0, 8192 / 32 * 18), y = take(0, 4);
@@ -206,6 +217,7 @@ SUITE(record_suite) {
     RUN_TEST(rows_that_are_not_whole_blocks_are_refused_and_not_cut);
     RUN_TEST(weights_of_another_type_are_refused);
     RUN_TEST(many_tokens_need_a_kernel_for_them);
+    RUN_TEST(rows_that_are_too_long_to_be_near_are_refused);
     RUN_TEST(a_hidden_that_threadgroup_memory_cannot_hold_is_refused);
     RUN_TEST(vectors_that_are_short_or_badly_aligned_are_refused);
     RUN_TEST(only_the_kernel_for_many_rows_takes_many_rows);
