@@ -73,10 +73,11 @@ static bool is_for_stream(const device_facts *d, uint32_t out_dim, uint32_t in_d
 static const char *name_near(const device_facts *d, uint32_t out_dim, uint32_t in_dim,
                              uint32_t tokens) {
     enum { ROWS_PER_CORE = 64 };
+    if (!d->has_near)
+        return "";
     if (is_for_stream(d, out_dim, in_dim, tokens))
         return out_dim <= ROWS_PER_CORE * d->cores ? "near" : "";
-    bool is_few = tokens > 1 && tokens <= FEW_TOKENS && out_dim >= LARGE;
-    return is_few && strcmp(d->api, "cuda") == 0 ? "tiled_near" : "";
+    return tokens > 1 && tokens <= FEW_TOKENS && out_dim >= LARGE ? "tiled_near" : "";
 }
 
 static const kernel *pick_product(const op *o, const device_facts *d, const weight_format *f,

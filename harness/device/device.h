@@ -48,6 +48,7 @@ typedef struct {
     uint32_t max_group_threads;
     uint32_t max_threadgroup_bytes;
     uint32_t cores;  /* that run threadgroups side by side; 0: not known */
+    bool has_near;   /* memory beside a threadgroup's own, which copies fill (kernels/near.h) */
     bool unified;    /* CPU and GPU share memory */
     bool emulated;   /* a CPU runs it: kernels that suit a CPU, and no times of a GPU */
     bool is_virtual; /* a GPU under a hypervisor: kernels of a GPU, but times not to be trusted */

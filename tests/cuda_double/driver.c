@@ -187,6 +187,9 @@ CUresult cuDeviceGetAttribute(int *value, int what, CUdevice d) {
              : what == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? 0
              : what == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK    ? 1024
              : what == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE            ? 1 << 20
+             : what == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT     ? 6
+             : what == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR ? 233472
+             : what == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN    ? 232448
                                                                     : 1;
     return CUDA_SUCCESS;
 }

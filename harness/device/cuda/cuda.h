@@ -23,7 +23,8 @@ typedef struct {
     CUevent uploaded; /* the last copy to the device */
     void *landing;    /* pinned memory of CUDA_LANDING_BYTES, for copies from the device */
     ptx_compiler *compiler;
-    bool overlaps; /* a launch may be set up while the one before it still runs */
+    bool overlaps;        /* a launch may be set up while the one before it still runs */
+    uint32_t most_shared; /* bytes of a threadgroup, near memory included */
     finding_list findings;
     cuda_play *idle; /* events that nothing waits for */
 } cuda_device;

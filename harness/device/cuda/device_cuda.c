@@ -48,6 +48,7 @@ static int ask(const cuda_device *c, int what) {
 }
 
 static void fill_facts(const cuda_device *c, device_facts *f) {
+    enum { FOR_TWO_LAUNCHES = 200 * 1024 }; /* near memory of both */
     size_t all = 0, available = 0;
     c->driver->device_memory(&all, c->device);
     snprintf(f->api, sizeof f->api, "cuda");
@@ -57,6 +58,9 @@ static void fill_facts(const cuda_device *c, device_facts *f) {
     snprintf(f->family, sizeof f->family, "compute capability %d.%d, %d multiprocessors",
              ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
              ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), (int)f->cores);
+    f->has_near =
+        ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) >= 9 &&
+        ask(c, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) >= FOR_TWO_LAUNCHES;
     f->memory_bytes = all;
     if (c->driver->memory_info(&available, &all) == CUDA_SUCCESS)
         f->working_set_bytes = available;
@@ -132,6 +136,7 @@ static bool open_device(device *d, err *e) {
         int capability = 10 * ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
                          ask(c, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
         c->overlaps = can_overlap(c, capability);
+        c->most_shared = (uint32_t)ask(c, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
         c->compiler = ptx_compiler_new(capability, e);
         ok = c->compiler && open_context(c, e);
     }

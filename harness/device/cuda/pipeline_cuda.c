@@ -9,9 +9,10 @@
 
 enum { ALL_REGISTERS = 65536, REGISTER_STEP = 8 }; /* what the threads of a threadgroup share */
 
-/* limit: registers for a thread; 0: as many as the driver likes. */
+/* limit: registers for a thread; 0: as many as the driver likes. dynamic: bytes of shared memory that
+ * launches may ask for, if there is near memory. */
 static bool load(cuda_device *c, cuda_pipeline *p, int which, const char *ptx, uintptr_t limit,
-                 const char *kernel, err *e) {
+                 uint32_t dynamic, const char *kernel, err *e) {
     char log[2048] = "";
     int options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
                      CU_JIT_GENERATE_LINE_INFO, CU_JIT_MAX_REGISTERS};
@@ -22,8 +23,8 @@ static bool load(cuda_device *c, cuda_pipeline *p, int which, const char *ptx, u
         return err_set(
             e, EXIT_CANNOT,
             "NVIDIA's driver is too old for the code of kernel '%.80s'; it must know PTX "
-            "7.8, as those since CUDA 11.8 do",
-            kernel);
+            "%s, as those since CUDA %s do",
+            kernel, p->near_bytes ? "8.0" : "7.8", p->near_bytes ? "12.0" : "11.8");
     int most = 0;
     char entry[160];
     ptx_name_entry(kernel, entry, sizeof entry);
@@ -33,9 +34,8 @@ static bool load(cuda_device *c, cuda_pipeline *p, int which, const char *ptx, u
         result = driver->function_attribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                                             p->function[which]);
     if (result == CUDA_SUCCESS && p->near_bytes)
-        result = driver->function_set_attribute(p->function[which],
-                                                CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                                (int)p->near_bytes + MSL_THREADGROUP_BYTES);
+        result = driver->function_set_attribute(
+            p->function[which], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)dynamic);
     p->most_threads[which] = (uint32_t)most;
     if (result != CUDA_SUCCESS && log[0]) {
         err_set(e, EXIT_CANNOT, "NVIDIA's driver rejects kernel '%.80s': %.*s", kernel,
@@ -57,11 +57,19 @@ static bool load_all(cuda_device *c, const pipeline *p, const char *ptx, cuda_pi
     /* Refused when it is launched, as Metal refuses it; the driver might not load it at all. */
     if (p->threadgroup_bytes > p->device->facts.max_threadgroup_bytes)
         return true;
-    if (!load(c, made, 0, ptx, 0, p->kernel, e))
+    uint32_t need = p->threadgroup_bytes + made->near_bytes;
+    if (made->near_bytes && need > c->most_shared)
+        return err_set(e, EXIT_CANNOT,
+                       "kernel '%.80s' needs %u bytes of shared memory; this GPU has %u for a "
+                       "threadgroup",
+                       p->kernel, need, c->most_shared);
+    uint32_t most = made->near_bytes + MSL_THREADGROUP_BYTES,
+             dynamic = (most < c->most_shared ? most : c->most_shared) - p->threadgroup_bytes;
+    if (!load(c, made, 0, ptx, 0, dynamic, p->kernel, e))
         return false;
     uint32_t share = ALL_REGISTERS / p->max_group_threads;
     return made->most_threads[0] >= p->max_group_threads ||
-           load(c, made, 1, ptx, share - share % REGISTER_STEP, p->kernel, e);
+           load(c, made, 1, ptx, share - share % REGISTER_STEP, dynamic, p->kernel, e);
 }
 
 bool cuda_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
