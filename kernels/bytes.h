@@ -28,10 +28,25 @@ struct byte_pair {
     uint at[2][2];
 };
 
-// What a byte of 1 of a block stands for, and what is added to every weight of it, in the same unit.
+// What a byte of 1 of a block stands for, and what is added to every weight of it, in the same unit: of
+// block lane % 4 / 2.
 struct byte_scale {
     float factor, offset;
 };
+
+// The same of 16 columns, without offsets: of each block, that of its first or last 16.
+struct byte_halves {
+    float factors[2];
+};
+
+// 16 times each nibble of a word less 8, as bytes: those of lower nibbles, and of upper ones. signs:
+// 0x80808080.
+inline uint get_lower_bytes(uint word, uint signs) {
+    return (word << 4u & 0xF0F0F0F0u) ^ signs;
+}
+inline uint get_upper_bytes(uint word, uint signs) {
+    return (word & 0xF0F0F0F0u) ^ signs;
+}
 
 // x of N turns of one simdgroup at a time. HasOffsets: not all offsets are 0.
 template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct byte_products {
@@ -99,16 +114,16 @@ template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct 
     }
 
     // The integers of a product as the share of a lane in two sums.
-    METAL_FUNC void add_up(thread const int (&products)[2][2], thread const byte_scale (&scales)[2],
-                           float2 power, thread float *sums) const {
+    METAL_FUNC void add_up(thread const int (&products)[2][2], float first, float second,
+                           float power, thread float *sums) const {
+        const float factors[2] = {first, second};
         for (uint r = 0; r < 2; r++) {
             const float sum = fma(float(products[r][0]), 256.0f, float(products[r][1]));
-            sums[r] = fma(scales[r].factor, sum * power.x, sums[r]);
+            sums[r] = fma(factors[r], sum * power, sums[r]);
         }
     }
 
-    // Adds the products of a turn of 16 rows, of those that put() took. scales: of both rows, that of
-    // block lane % 4 / 2.
+    // Adds the products of a turn of 16 rows, of those that put() took.
     METAL_FUNC void add(thread const byte_pair (&w)[2], thread const byte_scale (&scales)[2],
                         uint turn, uint lane, thread float *sums) const {
         const uint2 x = digits[find(2 * turn + lane / 16, lane / 4 % 4, lane % 4)];
@@ -120,24 +135,23 @@ template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct 
             const uint columns[2] = {is_own ? x.x : 0u, is_own ? x.y : 0u};
             MULTIPLY_BYTES_16X8X32(a, columns, products);
         }
-        add_up(products, scales, power, sums);
+        add_up(products, scales[0].factor, scales[1].factor, power.x, sums);
         for (uint r = 0; HasOffsets && r < 2; r++)
             if (lane % 2 == 1) // its sums are not made larger in the end
                 sums[r] = fma(scales[r].offset, power.y, sums[r]);
     }
 
-    // The same for scales of 16 columns: of each block, that of its first or last 16. The digits of those
-    // are the four columns and the others.
-    METAL_FUNC void add_halves(thread const byte_pair (&w)[2],
-                               thread const byte_scale (&scales)[2][2], uint turn, uint lane,
-                               thread float *sums) const {
+    // The digits of the first 16 columns of a block are the four columns, those of the last 16 the others.
+    METAL_FUNC void add(thread const byte_pair (&w)[2], thread const byte_halves (&scales)[2],
+                        uint turn, uint lane, thread float *sums) const {
         for (uint b = 0; b < 2; b++) {
             const uint2 x = digits[find(2 * turn + b, lane / 4 % 4, lane % 4)];
             const uint a[2][2] = {{w[0].at[b][0], w[0].at[b][1]}, {w[1].at[b][0], w[1].at[b][1]}};
             const uint columns[2] = {lane < 16 ? x.x : 0u, lane < 16 ? 0u : x.y};
             int products[2][2] = {{0, 0}, {0, 0}};
             MULTIPLY_BYTES_16X8X32(a, columns, products);
-            add_up(products, scales[b], powers[2 * turn + b], sums);
+            add_up(products, scales[0].factors[b], scales[1].factors[b], powers[2 * turn + b].x,
+                   sums);
         }
     }
 
@@ -176,15 +190,14 @@ template <uint N, bool HasOffsets> struct byte_products<N, HasOffsets, false> {
             }
         }
     }
-    METAL_FUNC void add_halves(thread const byte_pair (&w)[2],
-                               thread const byte_scale (&scales)[2][2], uint turn, uint lane,
-                               thread float *sums) const {
+    METAL_FUNC void add(thread const byte_pair (&w)[2], thread const byte_halves (&scales)[2],
+                        uint turn, uint lane, thread float *sums) const {
         for (uint b = 0; b < 2; b++)
             for (uint side = 0; side < 2; side++) {
                 const ushort holder = lane / 4 * 4 + 2 * side; // of the scales of these columns
                 const float4 x = simd_shuffle(mine[side], ushort(8 * turn + 4 * b + lane % 4));
                 for (uint r = 0; r < 2; r++)
-                    sums[r] = fma(simd_shuffle(scales[b][r].factor, holder),
+                    sums[r] = fma(simd_shuffle(scales[r].factors[b], holder),
                                   dot(float4(as_type<char4>(w[r].at[b][side])), x), sums[r]);
             }
     }

@@ -2,9 +2,8 @@
 // multiplied as matrices (few.h), of rows that are brought near (near.h). Needs few_stream.h.
 #include "near.h"
 
-// A threadgroup of 8 simdgroups computes at most 32 rows, `rows` and the first ones one more, of 8 tokens,
-// each from every eighth 64 columns. Two of them, of this launch and of the next, are to find room on a
-// core: hence 512.
+// A threadgroup of 8 simdgroups computes its share of the rows, at most 32, of 8 tokens, each from every
+// eighth 64 columns. Two of them, of this launch and of the next, are to find room on a core: hence 512.
 template <bool accumulate> [[max_total_threads_per_threadgroup(512)]] kernel void matvec_few_near(
     device const block_q4_0 *w [[buffer(0)]], device const float *x [[buffer(1)]],
     device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
@@ -17,14 +16,12 @@ template <bool accumulate> [[max_total_threads_per_threadgroup(512)]] kernel voi
     typedef near_rows<Sums::rows, 144> near_type;
     threadgroup float memory[Sums::memory];
     threadgroup float scratch[S * few_matrices::memory + 1];
-    const uint more = out_dim - rows * groups.x;
-    const uint first_row = group.x * rows + min(group.x, more);
-    const uint count = rows + (group.x < more ? 1 : 0);
+    const near_share share(rows, out_dim, group.x, groups.x);
     const uint row_quads = in_dim / 256 * 9;
     const uint first = group.y * Sums::tokens;
     const uint last = in_dim / 64 - 1;
-    near_type near((device const uint4 *)w + size_t(first_row) * row_quads, row_quads);
-    near.start(count, thread_index);
+    near_type near((device const uint4 *)w + size_t(share.first) * row_quads, row_quads);
+    near.start(share.count, thread_index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     Sums sums;
     const uint token = few_find_place(sums, memory, sg, lane);
@@ -35,7 +32,7 @@ template <bool accumulate> [[max_total_threads_per_threadgroup(512)]] kernel voi
     now.load(mine, min(sg, last));
     near.wait();
     for (uint i = 0; i < Sums::slots; i++)
-        own[i] = near.get_row(min(sums.get_slot(i), count - 1)) + 9 * sg;
+        own[i] = near.get_row(min(sums.get_slot(i), share.count - 1)) + 9 * sg;
     for (uint chunk = sg; chunk <= last; chunk += S) {
         later.load(mine, min(chunk + S, last));
         // Before the barrier: after it, compilers would put the loads next to what needs them.
@@ -46,7 +43,7 @@ template <bool accumulate> [[max_total_threads_per_threadgroup(512)]] kernel voi
         now = later;
     }
     sums.add_up();
-    few_store<accumulate>(sums, y, first_row, first_row + count, first, batch, out_dim);
+    few_store<accumulate>(sums, y, share.first, share.first + share.count, first, batch, out_dim);
 }
 
 template [[host_name("multi_token_matvec_q4_0_tiled_near")]] kernel decltype(matvec_few_near<false>)

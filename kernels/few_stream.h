@@ -6,6 +6,8 @@
 // multiplies those before. That needs rows of whole words: in_dim is a multiple of 64.
 #include "few.h"
 
+#include "near.h"
+
 // Two blocks of 32 rows on their way from device to threadgroup memory.
 struct q4_0_columns {
     enum : uint {

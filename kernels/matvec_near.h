@@ -4,8 +4,9 @@
 // N is a format by blocks of 256 columns, of which a turn takes 64:
 //   N::block_bytes  of 256 columns; a row is whole uint4s
 //   N::rows         for which there is room near (near.h)
-//   N::lane_block   where the weights of a lane in a block of a row are, and what it keeps of it
-//   N::add          adds the products of a turn (bytes.h)
+//   N::lane_block   where the weights of a lane in a block of a row are, and what it keeps of it: find()
+//                   finds them, take() has the bytes of a turn and returns their scale (bytes.h)
+//   N::scale        byte_scale, or byte_halves
 //   N::get_unit     what a byte of 1 stands for, times its scale
 //   N::has_offsets
 #include "bytes.h"
@@ -31,9 +32,9 @@ inline float near_gather(thread const float (&totals)[4], uint part) {
     return (part & 1 ? two[1] : two[0]) + given;
 }
 
-// A threadgroup of 16 simdgroups computes at most 32 rows: `rows`, and the first ones one more, so that
-// cores do not wait for each other. A simdgroup has 256 columns of all of them, so in_dim is at most
-// 4096. Two threadgroups, of this launch and of the next, are to find room on a core: hence 1024.
+// A threadgroup of 16 simdgroups computes its share of the rows (near.h), at most 32. A simdgroup has 256
+// columns of all of them, so in_dim is at most 4096. Two threadgroups, of this launch and of the next,
+// are to find room on a core: hence 1024.
 template <typename N, bool accumulate> [[kernel, max_total_threads_per_threadgroup(1024)]] void
 matvec_near(device const typename N::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
             device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
@@ -47,12 +48,11 @@ matvec_near(device const typename N::block *w [[buffer(0)]], device const float 
     threadgroup uint2 digits[NEAR_TEAMS * products::memory];
     threadgroup float2 powers[NEAR_TEAMS * products::blocks];
     threadgroup float shared[NEAR_TEAMS * NEAR_ROWS];
-    const uint more = out_dim - rows * groups;
-    const uint first_row = group * rows + min(group, more);
-    const uint count = rows + (group < more ? 1 : 0);
+    const near_share share(rows, out_dim, group, groups);
+    const uint count = share.count;
     const uint row_quads = in_dim / 256 * N::block_bytes / 16;
     const uint part = lane % 4;
-    near_type near((device const uint4 *)w + size_t(first_row) * row_quads, row_quads);
+    near_type near((device const uint4 *)w + size_t(share.first) * row_quads, row_quads);
     near.start(count, thread_index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     device const float4 *mine = (device const float4 *)(x + 256 * min(sg, in_dim / 256 - 1));
@@ -79,8 +79,12 @@ matvec_near(device const typename N::block *w [[buffer(0)]], device const float 
                 own[i][r].find(near.get_row(min(slot, count - 1)), sg, part);
             }
         for (uint turn = 0; turn < NEAR_TURNS; turn++)
-            for (uint i = 0; i < tiles; i++)
-                N::add(p, own[i], turn, part, signs, lane, totals + 2 * (tile + i));
+            for (uint i = 0; i < tiles; i++) {
+                byte_pair w[2];
+                const typename N::scale scales[2] = {own[i][0].take(turn, part, signs, w[0]),
+                                                     own[i][1].take(turn, part, signs, w[1])};
+                p.add(w, scales, turn, lane, totals + 2 * (tile + i));
+            }
     }
     for (uint i = 0; i < 4; i++)
         totals[i] *= p.get_factor(lane);
@@ -90,13 +94,10 @@ matvec_near(device const typename N::block *w [[buffer(0)]], device const float 
         float sum = 0.0f;
         for (uint team = 0; team < NEAR_TEAMS; team++)
             sum += shared[team * NEAR_ROWS + thread_index];
-        put<accumulate>(y + first_row + thread_index, sum * N::get_unit());
+        put<accumulate>(y + share.first + thread_index, sum * N::get_unit());
     }
 }
 
-#define MATVEC_NEAR_KERNEL(name, format, accumulate)                                               \
-    template [[host_name(name)]] kernel decltype(matvec_near<format##_near, accumulate>)           \
-        matvec_near<format##_near, accumulate>;
 #define MATVEC_NEAR(format)                                                                        \
-    MATVEC_NEAR_KERNEL("matvec_" #format "_near", format, false)                                   \
-    MATVEC_NEAR_KERNEL("matvec_" #format "_accumulate_near", format, true)
+    MATVEC_KERNEL("matvec_" #format "_near", matvec_near, format##_near, false)                    \
+    MATVEC_KERNEL("matvec_" #format "_accumulate_near", matvec_near, format##_near, true)

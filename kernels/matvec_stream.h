@@ -200,9 +200,6 @@ matvec_stream(device const typename H::block *w [[buffer(0)]], device const floa
     }
 }
 
-#define MATVEC_STREAM_KERNEL(name, format, accumulate)                                             \
-    template [[host_name(name)]] kernel decltype(matvec_stream<format##_runs, accumulate>)         \
-        matvec_stream<format##_runs, accumulate>;
 #define MATVEC_STREAM(format)                                                                      \
-    MATVEC_STREAM_KERNEL("matvec_" #format "_stream", format, false)                               \
-    MATVEC_STREAM_KERNEL("matvec_" #format "_accumulate_stream", format, true)
+    MATVEC_KERNEL("matvec_" #format "_stream", matvec_stream, format##_runs, false)                \
+    MATVEC_KERNEL("matvec_" #format "_accumulate_stream", matvec_stream, format##_runs, true)

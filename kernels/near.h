@@ -43,6 +43,18 @@ inline uint4 near_quad(device const uint *at) {
     return *(device const uint4 *)at;
 }
 
+// The rows of a threadgroup among all: `rows` of them, and for the first ones one more, so that cores do
+// not wait for each other.
+struct near_share {
+    uint first, count;
+
+    METAL_FUNC near_share(uint rows, uint all, uint group, uint groups) {
+        const uint more = all - rows * groups;
+        first = group * rows + min(group, more);
+        count = rows + (group < more ? 1 : 0);
+    }
+};
+
 // Rows of at most Q uint4s, of which there is room for R; if there are more, those follow once all threads
 // have read the first ones. A row and the next are an odd number of uint4s apart, so that the same
 // words of 8 rows are in different banks.

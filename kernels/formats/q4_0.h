@@ -187,27 +187,21 @@ struct q4_0_strip {
 // which the higher nibble becomes 16 times the weight.
 struct q4_0_near {
     typedef block_q4_0 block;
+    typedef byte_scale scale;
     enum : uint { block_bytes = 144, rows = 32, has_offsets = false };
 
     static METAL_FUNC float get_unit() { return 0.0625f; }
     template <typename Row> struct lane_block {
         Row at;
         METAL_FUNC void find(Row row, uint i, uint part) { at = row + 36 * i + part; }
-    };
-    template <typename P, typename L>
-    static METAL_FUNC void add(thread const P &p, thread const L (&own)[2], uint turn, uint part,
-                               uint signs, uint lane, thread float *sums) {
-        byte_pair w[2];
-        byte_scale scales[2];
-        for (uint r = 0; r < 2; r++) {
-            const auto at = own[r].at + 9 * turn;
-            const uint words[2] = {at[0] >> 16u | at[1] << 16u, at[5]};
+        METAL_FUNC scale take(uint turn, uint part, uint signs, thread byte_pair &w) const {
+            const Row pair = at + 9 * turn;
+            const uint words[2] = {pair[0] >> 16u | pair[1] << 16u, pair[5]};
             for (uint b = 0; b < 2; b++) {
-                w[r].at[b][0] = (words[b] << 4u & 0xF0F0F0F0u) ^ signs;
-                w[r].at[b][1] = (words[b] & 0xF0F0F0F0u) ^ signs;
+                w.at[b][0] = get_lower_bytes(words[b], signs);
+                w.at[b][1] = get_upper_bytes(words[b], signs);
             }
-            scales[r] = {near_half(at, int(part / 2 * 9) - int(2 * part)), 0.0f};
+            return {near_half(pair, int(part / 2 * 9) - int(2 * part)), 0.0f};
         }
-        p.add(w, scales, turn, lane, sums);
-    }
+    };
 };

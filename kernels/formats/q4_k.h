@@ -219,6 +219,7 @@ struct q4_k_tiles {
 // nibble less 8, which is added to the part's minimum.
 struct q4_k_near {
     typedef block_q4_k block;
+    typedef byte_scale scale;
     enum : uint { block_bytes = 144, rows = 32, has_offsets = true };
 
     static METAL_FUNC float get_unit() { return 0.0625f; }
@@ -229,34 +230,27 @@ struct q4_k_near {
             head = near_quad(row + 36 * i);
             at = row + 36 * i + 4 + part;
         }
+        METAL_FUNC scale take(uint turn, uint part, uint signs, thread byte_pair &w) const {
+            for (uint side = 0; side < 2; side++) {
+                const uint word = at[8 * turn + 4 * side];
+                w.at[0][side] = get_lower_bytes(word, signs);
+                w.at[1][side] = get_upper_bytes(word, signs);
+            }
+            return get_scale(turn, part);
+        }
         // See q4_k::get_scale_and_min.
-        METAL_FUNC byte_scale get_scale(uint turn, uint part) const {
+        METAL_FUNC scale get_scale(uint turn, uint part) const {
             const uint shift = 16 * (turn % 2) + part / 2 * 8;
             const uint scales[3] = {head.y, head.z, head.w};
-            uint scale = scales[0] >> shift & 63u;
+            uint factor = scales[0] >> shift & 63u;
             uint least = scales[1] >> shift & 63u;
             if (turn >= 2) {
-                scale = (scales[2] >> shift & 15u) | (scales[0] >> shift >> 2u & 48u);
+                factor = (scales[2] >> shift & 15u) | (scales[0] >> shift >> 2u & 48u);
                 least = (scales[2] >> shift >> 4u & 15u) | (scales[1] >> shift >> 2u & 48u);
             }
             const float2 d = float2(as_type<half2>(head.x));
-            const float factor = d.x * float(scale);
-            return {factor, fma(128.0f, factor, -16.0f * d.y * float(least))};
+            const float each = d.x * float(factor);
+            return {each, fma(128.0f, each, -16.0f * d.y * float(least))};
         }
     };
-    template <typename P, typename L>
-    static METAL_FUNC void add(thread const P &p, thread const L (&own)[2], uint turn, uint part,
-                               uint signs, uint lane, thread float *sums) {
-        byte_pair w[2];
-        byte_scale scales[2];
-        for (uint r = 0; r < 2; r++) {
-            for (uint side = 0; side < 2; side++) {
-                const uint word = own[r].at[8 * turn + 4 * side];
-                w[r].at[0][side] = (word << 4u & 0xF0F0F0F0u) ^ signs;
-                w[r].at[1][side] = (word & 0xF0F0F0F0u) ^ signs;
-            }
-            scales[r] = own[r].get_scale(turn, part);
-        }
-        p.add(w, scales, turn, lane, sums);
-    }
 };

@@ -235,6 +235,7 @@ struct q6_k_tiles {
 // only 2-byte aligned, and every other one begins within a word.
 struct q6_k_near {
     typedef block_q6_k block;
+    typedef byte_halves scale;
     enum : uint { block_bytes = 210, rows = 28, has_offsets = false };
 
     static METAL_FUNC float get_unit() { return 0.25f; }
@@ -250,26 +251,23 @@ struct q6_k_near {
         METAL_FUNC uint get_word(uint i) const {
             return uint((ulong(at[i + 1]) << 32u | at[i]) >> shift);
         }
-    };
-    // 64 columns are two blocks of 32, b = 0 and 1. Bytes 64 * side + 32 * b have their lower 4 bits, in
-    // the nibble that is `turn % 2`; the upper 2 are in bytes 128 + 32 * (turn / 2), four times two bits each.
-    template <typename P, typename L>
-    static METAL_FUNC void add(thread const P &p, thread const L (&own)[2], uint turn, uint part,
-                               uint signs, uint lane, thread float *sums) {
-        byte_pair w[2];
-        byte_scale scales[2][2];
-        for (uint r = 0; r < 2; r++)
+        // 64 columns are two blocks of 32, b = 0 and 1. Bytes 64 * (turn / 2) + 32 * b have their lower
+        // 4 bits, in the nibble that is turn % 2; the upper 2 are in bytes 128 + 32 * (turn / 2), four
+        // times two bits each.
+        METAL_FUNC scale take(uint turn, uint part, uint signs, thread byte_pair &w) const {
+            scale s;
             for (uint b = 0; b < 2; b++) {
                 for (uint side = 0; side < 2; side++) {
-                    const uint low = own[r].get_word(16 * (turn / 2) + 8 * b + 4 * side);
-                    const uint high = own[r].get_word(32 + 8 * (turn / 2) + 4 * side);
+                    const uint low = get_word(16 * (turn / 2) + 8 * b + 4 * side);
+                    const uint high = get_word(32 + 8 * (turn / 2) + 4 * side);
                     const uint four = (turn % 2 ? low >> 2u : low << 2u) & 0x3C3C3C3Cu;
                     const uint two = high << (6 - 4 * (turn % 2) - 2 * b) & 0xC0C0C0C0u;
-                    w[r].at[b][side] = (four | two) ^ signs;
+                    w.at[b][side] = (four | two) ^ signs;
                 }
-                const int place = 192 + 4 * turn + 2 * b + part / 2 - 4 * part + own[r].shift / 8;
-                scales[b][r] = {own[r].d * float(near_char(own[r].at, place)), 0.0f};
+                const int place = 192 + 4 * turn + 2 * b + part / 2 - 4 * part + shift / 8;
+                s.factors[b] = d * float(near_char(at, place));
             }
-        p.add_halves(w, scales, turn, lane, sums);
-    }
+            return s;
+        }
+    };
 };
