@@ -1,11 +1,13 @@
-// all_lanes: exchanges that all lanes of a simdgroup take part in. A device that would look first which
+// all_lanes: exchanges, votes and barriers that all lanes of a simdgroup take part in. A device that would look first which
 // of them are there need not.
 #pragma once
 
 #ifdef __ASSAY__
 #define EXCHANGE(value, mask) ASSAY_EXCHANGE(value, mask)
 #define ANY(condition) ASSAY_ANY(condition)
+#define TOGETHER() ASSAY_TOGETHER()
 #else
 #define EXCHANGE(value, mask) simd_shuffle_xor(value, mask)
 #define ANY(condition) simd_any(condition)
+#define TOGETHER() simdgroup_barrier(mem_flags::mem_threadgroup)
 #endif

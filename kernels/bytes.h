@@ -6,8 +6,8 @@
 // add together in the end.
 //
 // A device may multiply whole matrices of bytes. x then goes in four digits of 8 bits, to the power of
-// two that the largest of its block has, so that 31 bits are left of that and all 24 of a value down to
-// a hundredth of it. The four digits of the first block are four columns of a matrix of 8, those of
+// two that the largest of a simdgroup's has, so that 31 bits are left of that and all 24 of a value down
+// to a hundredth of it. The four digits of the first block are four columns of a matrix of 8, those of
 // the second the others: one sum of integers, without any rounding, for all of them.
 #pragma once
 
@@ -50,12 +50,13 @@ inline uint get_upper_bytes(uint word, uint signs) {
 
 // x of N turns of one simdgroup at a time. HasOffsets: not all offsets are 0.
 template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct byte_products {
-    enum : uint { memory = 2 * N * 16, blocks = 2 * N }; // uint2s and float2s of a simdgroup
+    enum : uint { memory = 2 * N * 16, blocks = 2 * N }; // uint2s and floats of a simdgroup
     static_assert(2 * N * 4 == 32, "a lane takes 8 values");
 
     threadgroup uint2 *digits;
-    threadgroup float2 *powers; // of each block, and the sum of its x
-    float lift;                 // x was multiplied by this
+    threadgroup float *sums_of_x; // of each block, in the unit of the last digit
+    float unit;                   // what 1 in that digit stands for
+    float lift;                   // x was multiplied by this
 
     // Where a digit of a part of a block is: those of neighbouring blocks are in different banks.
     static METAL_FUNC uint find(uint block, uint digit, uint part) {
@@ -73,26 +74,26 @@ template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct 
     }
 
     // x of the columns of block lane / 4 whose part is lane % 4. All lanes of a simdgroup call this.
-    // Where all of x is tiny it is lifted, denormals too: the power of two of a block must be a normal
-    // float. NaN and infinity make the sums of their block NaN.
+    // Where all of x is tiny it is lifted, denormals too: its power of two must be a normal float. NaN and
+    // infinity make all sums NaN.
     METAL_FUNC void put(float4 first, float4 last, uint lane) {
         enum : uint { LEAST = 30, TINY = 54, NOT_FINITE = 255 }; // as exponents
         float v[8] = {first.x, first.y, first.z, first.w, last.x, last.y, last.z, last.w};
         uint largest = 0;
         for (uint i = 0; i < 8; i++)
             largest = max(largest, as_type<uint>(v[i]) & 0x7FFFFFFFu);
+        for (uint mask = 1; mask < 32; mask *= 2)
+            largest = max(largest, EXCHANGE(largest, mask));
         lift = 1.0f;
-        if (!ANY(largest >> 23u >= TINY)) {
+        if (largest >> 23u < TINY) {
             lift = 0x1p60f;
             for (uint i = 0; i < 8; i++)
                 v[i] *= lift;
             largest = as_type<uint>(as_type<float>(largest) * lift);
         }
-        largest = max(largest, EXCHANGE(largest, 1));
-        largest = max(largest, EXCHANGE(largest, 2));
         const uint e = max(largest >> 23u, uint(LEAST));
         const float up = as_type<float>((283u - e) << 23u);
-        const uint down = e >= NOT_FINITE ? 0x7FC00000u : (e - 29u) << 23u;
+        unit = as_type<float>(e >= NOT_FINITE ? 0x7FC00000u : (e - 29u) << 23u);
         uint words[2][4];
         for (uint side = 0; side < 2; side++) {
             uint q[4];
@@ -102,32 +103,26 @@ template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct 
         }
         for (uint d = 0; d < 4; d++)
             digits[find(lane / 4, d, lane % 4)] = uint2(words[0][d], words[1][d]);
-        float sum = 0.0f;
         if (HasOffsets) {
-            const float4 both = first + last;
-            sum = (both.x + both.y) + (both.z + both.w);
+            float sum = (v[0] + v[4] + v[1] + v[5]) + (v[2] + v[6] + v[3] + v[7]);
             sum += EXCHANGE(sum, 1);
             sum += EXCHANGE(sum, 2);
+            if (lane % 4 == 0)
+                sums_of_x[lane / 4] = sum * up;
         }
-        if (lane % 4 == 0)
-            powers[lane / 4] = float2(as_type<float>(down), sum * lift);
     }
 
-    // The integers of a product as the share of a lane in two sums.
+    // The integers of a product, of at most 20 bits, as the share of a lane in two sums.
     METAL_FUNC void add_up(thread const int (&products)[2][2], float first, float second,
-                           float power, thread float *sums) const {
-        const float factors[2] = {first, second};
-        for (uint r = 0; r < 2; r++) {
-            const float sum = fma(float(products[r][0]), 256.0f, float(products[r][1]));
-            sums[r] = fma(factors[r], sum * power, sums[r]);
-        }
+                           thread float *sums) const {
+        sums[0] = fma(first, float(256 * products[0][0] + products[0][1]), sums[0]);
+        sums[1] = fma(second, float(256 * products[1][0] + products[1][1]), sums[1]);
     }
 
     // Adds the products of a turn of 16 rows, of those that put() took.
     METAL_FUNC void add(thread const byte_pair (&w)[2], thread const byte_scale (&scales)[2],
                         uint turn, uint lane, thread float *sums) const {
         const uint2 x = digits[find(2 * turn + lane / 16, lane / 4 % 4, lane % 4)];
-        const float2 power = powers[2 * turn + lane % 4 / 2];
         int products[2][2] = {{0, 0}, {0, 0}};
         for (uint b = 0; b < 2; b++) {
             const uint a[2][2] = {{w[0].at[b][0], w[0].at[b][1]}, {w[1].at[b][0], w[1].at[b][1]}};
@@ -135,10 +130,12 @@ template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct 
             const uint columns[2] = {is_own ? x.x : 0u, is_own ? x.y : 0u};
             MULTIPLY_BYTES_16X8X32(a, columns, products);
         }
-        add_up(products, scales[0].factor, scales[1].factor, power.x, sums);
-        for (uint r = 0; HasOffsets && r < 2; r++)
-            if (lane % 2 == 1) // its sums are not made larger in the end
-                sums[r] = fma(scales[r].offset, power.y, sums[r]);
+        add_up(products, scales[0].factor, scales[1].factor, sums);
+        if (HasOffsets && lane % 2 == 1) { // its sums are not made larger in the end
+            const float sum_of_x = sums_of_x[2 * turn + lane % 4 / 2];
+            for (uint r = 0; r < 2; r++)
+                sums[r] = fma(scales[r].offset, sum_of_x, sums[r]);
+        }
     }
 
     // The digits of the first 16 columns of a block are the four columns, those of the last 16 the others.
@@ -150,14 +147,14 @@ template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct 
             const uint columns[2] = {lane < 16 ? x.x : 0u, lane < 16 ? 0u : x.y};
             int products[2][2] = {{0, 0}, {0, 0}};
             MULTIPLY_BYTES_16X8X32(a, columns, products);
-            add_up(products, scales[0].factors[b], scales[1].factors[b], powers[2 * turn + b].x,
-                   sums);
+            add_up(products, scales[0].factors[b], scales[1].factors[b], sums);
         }
     }
 
-    // What a lane's sums are to be multiplied by in the end.
-    METAL_FUNC float get_factor(uint lane) const {
-        return (lane % 2 == 0 ? 0x1p16f : 1.0f) * (lift == 1.0f ? 1.0f : 0x1p-60f);
+    // A lane's share of a sum in the end, which was in units of its last digit.
+    METAL_FUNC float finish(float sum, uint lane) const {
+        const float larger = sum * (lane % 2 == 0 ? 0x1p16f * unit : unit);
+        return lift == 1.0f ? larger : 0x1p-60f * larger;
     }
 };
 
@@ -166,7 +163,7 @@ template <uint N, bool HasOffsets> struct byte_products<N, HasOffsets, false> {
     enum : uint { memory = 1, blocks = 1 };
 
     threadgroup uint2 *digits;
-    threadgroup float2 *powers;
+    threadgroup float *sums_of_x;
     float4 mine[2];
 
     METAL_FUNC void put(float4 first, float4 last, uint) {
@@ -201,5 +198,5 @@ template <uint N, bool HasOffsets> struct byte_products<N, HasOffsets, false> {
                                   dot(float4(as_type<char4>(w[r].at[b][side])), x), sums[r]);
             }
     }
-    METAL_FUNC float get_factor(uint) const { return 1.0f; }
+    METAL_FUNC float finish(float sum, uint) const { return sum; }
 };

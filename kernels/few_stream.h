@@ -34,12 +34,14 @@ struct q4_0_columns {
     }
 };
 
-// A lane's 8 weights of the first or second block of those of a row, as few.h needs them, and their
+// A lane's 8 weights of the first or second block of those of a row; and as few.h needs them, with their
 // scale.
+template <typename Row> inline uint q4_0_get_word(Row row, uint b, uint pair) {
+    return b ? row[5 + pair] : row[pair] >> 16u | row[pair + 1] << 16u;
+}
 template <typename Row>
 inline float q4_0_decode_staged(Row row, uint b, uint pair, uint some, thread float *w) {
-    const uint bytes = b ? row[5 + pair] : row[pair] >> 16u | row[pair + 1] << 16u;
-    q4_0_few::decode_word(bytes, some, w);
+    q4_0_few::decode_word(q4_0_get_word(row, b, pair), some, w);
     return near_half(row, 9 * b);
 }
 
@@ -47,10 +49,13 @@ inline float q4_0_decode_staged(Row row, uint b, uint pair, uint some, thread fl
 struct few_values {
     float4 v[2][2];
 
+    METAL_FUNC void load_block(device const float *mine, uint chunk, uint b) {
+        for (uint i = 0; i < 2; i++)
+            v[b][i] = *(device const float4 *)(mine + chunk * 64 + 32 * b + 16 * i);
+    }
     METAL_FUNC void load(device const float *mine, uint chunk) {
-        for (uint b = 0; b < 2; b++)
-            for (uint i = 0; i < 2; i++)
-                v[b][i] = *(device const float4 *)(mine + chunk * 64 + 32 * b + 16 * i);
+        load_block(mine, chunk, 0);
+        load_block(mine, chunk, 1);
     }
 };
 

@@ -392,7 +392,7 @@ enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 };
            .shapes = &wide_tokens)
 #define FEW_NEAR(end, adds)                                                                        \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_near", "tiled_near",                        \
-           "the same, of rows copied near first", .accumulates = adds, .group = 256, .rows = 32,   \
+           "the same, of rows copied near first", .accumulates = adds, .group = 512, .rows = 32,   \
            .fills_cores = true, .tokens = 8, .multiple_of = 256, .most = 4096,                     \
            .shapes = &near_tokens)
 #define MATRIX(f, end, adds, list)                                                                 \

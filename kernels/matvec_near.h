@@ -3,9 +3,11 @@
 //
 // N is a format by blocks of 256 columns, of which a turn takes 64:
 //   N::block_bytes  of 256 columns; a row is whole uint4s
-//   N::rows         for which there is room near (near.h)
-//   N::lane_block   where the weights of a lane in a block of a row are, and what it keeps of it: find()
-//                   finds them, take() has the bytes of a turn and returns their scale (bytes.h)
+//   N::rows         for which there is room near (near.h): 32, or those after them are loaded first,
+//                   from where they are
+//   N::lane_block   the weights of a lane in a block of a row: load() loads what it keeps of them, take()
+//                   has the bytes of a turn and returns their scale (bytes.h), finish() makes a sum of
+//                   such turns the lane's share of the block's
 //   N::scale        byte_scale, or byte_halves
 //   N::get_unit     what a byte of 1 stands for, times its scale
 //   N::has_offsets
@@ -18,6 +20,11 @@
 #include "opaque.h"
 
 enum : uint { NEAR_TEAMS = 16, NEAR_ROWS = 32, NEAR_TURNS = 4 };
+
+// Row i of the four of a lane at a place (near.h).
+template <typename N> inline uint near_slot(uint i, uint place) {
+    return near_slot<4, N::block_bytes>(i, place);
+}
 
 // The sum of part i of `totals` over the four lanes of a row, for lane i of them.
 inline float near_gather(thread const float (&totals)[4], uint part) {
@@ -32,6 +39,60 @@ inline float near_gather(thread const float (&totals)[4], uint part) {
     return (part & 1 ? two[1] : two[0]) + given;
 }
 
+// Adds the products of a turn of 16 rows.
+template <typename P, typename A, typename B>
+inline void near_add(thread const P &p, thread const A &first, thread const B &second, uint turn,
+                     uint lane, uint signs, thread float *totals) {
+    byte_pair w[2];
+    const auto one = first.take(turn, lane % 4, signs, w[0]);
+    const decltype(one) scales[2] = {one, second.take(turn, lane % 4, signs, w[1])};
+    p.add(w, scales, turn, lane, totals);
+}
+
+// The rows of a lane, four (near.h): load() before x is there, multiply() after that.
+template <typename N, typename Near, bool HasRoom> struct near_tiles {
+    METAL_FUNC void load(thread const Near &, uint, uint, uint) {}
+    template <typename P> METAL_FUNC void multiply(thread const P &p, thread const Near &near,
+                                                   uint count, uint block, uint lane, uint signs,
+                                                   thread float (&totals)[4]) const {
+        typename N::template lane_block<typename Near::row> own[4];
+        for (uint i = 0; i < 4; i++)
+            own[i].load(near.get_row(near_slot<N>(i, lane / 4), count), block, lane % 4);
+        for (uint turn = 0; turn < NEAR_TURNS; turn++)
+            for (uint i = 0; i < 4; i += 2)
+                near_add(p, own[i], own[i + 1], turn, lane, signs, totals + i);
+        for (uint i = 0; i < 4; i++)
+            totals[i] = own[i].finish(totals[i]);
+    }
+};
+
+// Where the last of the four may not be near, it is loaded before x is there, and used first.
+template <typename N, typename Near> struct near_tiles<N, Near, false> {
+    typename N::kept_block last;
+
+    METAL_FUNC void load(thread const Near &near, uint count, uint block, uint lane) {
+        const uint slot = near_slot<N>(3, lane / 4);
+        if (slot < Near::room)
+            last.load(near.get_row(slot, count), block, lane % 4);
+        else
+            last.load(near.get_far_row(slot, count), block, lane % 4);
+    }
+    template <typename P> METAL_FUNC void multiply(thread const P &p, thread const Near &near,
+                                                   uint count, uint block, uint lane, uint signs,
+                                                   thread float (&totals)[4]) const {
+        typename N::template lane_block<typename Near::row> own[3];
+        for (uint i = 0; i < 3; i++)
+            own[i].load(near.get_row(near_slot<N>(i, lane / 4), count), block, lane % 4);
+        for (uint turn = 0; turn < NEAR_TURNS; turn++)
+            near_add(p, own[2], last, turn, lane, signs, totals + 2);
+        for (uint turn = 0; turn < NEAR_TURNS; turn++)
+            near_add(p, own[0], own[1], turn, lane, signs, totals);
+        for (uint i = 0; i < 3; i++)
+            totals[i] = own[i].finish(totals[i]);
+        totals[3] = last.finish(totals[3]);
+    }
+};
+
 // A threadgroup of 16 simdgroups computes its share of the rows (near.h), at most 32. A simdgroup has 256
 // columns of all of them, so in_dim is at most 4096. Two threadgroups, of this launch and of the next,
 // are to find room on a core: hence 1024.
@@ -43,10 +104,9 @@ matvec_near(device const typename N::block *w [[buffer(0)]], device const float 
             uint thread_index [[thread_index_in_threadgroup]],
             uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     typedef byte_products<NEAR_TURNS, N::has_offsets> products;
-    typedef near_rows<N::rows, NEAR_TEAMS * N::block_bytes / 16> near_type;
-    enum : uint { tiles = N::rows == NEAR_ROWS ? 2 : 1 }; // of 16 rows, at once
+    typedef near_rows<N::rows, NEAR_TEAMS * N::block_bytes / 16, 4> near_type;
     threadgroup uint2 digits[NEAR_TEAMS * products::memory];
-    threadgroup float2 powers[NEAR_TEAMS * products::blocks];
+    threadgroup float sums_of_x[NEAR_TEAMS * products::blocks];
     threadgroup float shared[NEAR_TEAMS * NEAR_ROWS];
     const near_share share(rows, out_dim, group, groups);
     const uint count = share.count;
@@ -54,41 +114,27 @@ matvec_near(device const typename N::block *w [[buffer(0)]], device const float 
     const uint part = lane % 4;
     near_type near((device const uint4 *)w + size_t(share.first) * row_quads, row_quads);
     near.start(count, thread_index);
+    near_expect_values(x, in_dim, group, groups, thread_index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    device const float4 *mine = (device const float4 *)(x + 256 * min(sg, in_dim / 256 - 1));
-    EARLY_COPIES(1);
-    const float4 first = mine[lane / 4 * 8 + part];
-    const float4 last = mine[lane / 4 * 8 + part + 4];
+    const uint block = min(sg, in_dim / 256 - 1);
+    device const float4 *values = (device const float4 *)(x + 256 * block);
+    near_tiles<N, near_type, N::rows == NEAR_ROWS> mine;
     const uint signs = opaque(0x80808080u, in_dim + lane);
     float totals[4] = {};
     products p;
     p.digits = digits + sg * products::memory;
-    p.powers = powers + sg * products::blocks;
-    p.put(first, last, lane);
-    simdgroup_barrier(mem_flags::mem_threadgroup);
+    p.sums_of_x = sums_of_x + sg * products::blocks;
+    EARLY_NEXT();
     near.wait();
-    for (uint tile = 0; tile < 2; tile += tiles) {
-        if (tile > 0)
-            near.go_on(count, thread_index);
-        if (sg >= in_dim / 256)
-            continue;
-        typename N::template lane_block<typename near_type::row> own[tiles][2];
-        for (uint i = 0; i < tiles; i++)
-            for (uint r = 0; r < 2; r++) {
-                const uint slot = 16 * (tile + i) + 8 * r + lane / 4;
-                own[i][r].find(near.get_row(min(slot, count - 1)), sg, part);
-            }
-        for (uint turn = 0; turn < NEAR_TURNS; turn++)
-            for (uint i = 0; i < tiles; i++) {
-                byte_pair w[2];
-                const typename N::scale scales[2] = {own[i][0].take(turn, part, signs, w[0]),
-                                                     own[i][1].take(turn, part, signs, w[1])};
-                p.add(w, scales, turn, lane, totals + 2 * (tile + i));
-            }
-    }
+    mine.load(near, count, block, lane);
+    EARLY_COPIES(1);
+    p.put(values[lane / 4 * 8 + part], values[lane / 4 * 8 + part + 4], lane);
+    TOGETHER();
+    mine.multiply(p, near, count, block, lane, signs, totals);
     for (uint i = 0; i < 4; i++)
-        totals[i] *= p.get_factor(lane);
-    shared[sg * NEAR_ROWS + 8 * part + lane / 4] = near_gather(totals, part);
+        totals[i] = p.finish(totals[i], lane);
+    const float total = near_gather(totals, part);
+    shared[sg * NEAR_ROWS + near_slot<N>(part, lane / 4)] = sg > block ? 0.0f : total;
     threadgroup_barrier(mem_flags::mem_threadgroup);
     if (thread_index < count) {
         float sum = 0.0f;

@@ -5,6 +5,8 @@
 // launch's while this one computes. Where there is none, rows are read where they are.
 #pragma once
 
+#include "all_lanes.h"
+
 #ifdef __ASSAY__
 #define HAS_NEAR ASSAY_HAS_NEAR
 #define NEAR_MEMORY(bytes) ASSAY_NEAR_MEMORY(bytes)
@@ -12,6 +14,7 @@
 #define NEAR_EXPECT(bytes) ASSAY_NEAR_EXPECT(bytes)
 #define NEAR_COPY(to, from, bytes) ASSAY_NEAR_COPY(to, from, bytes)
 #define NEAR_PREFETCH(from, bytes) ASSAY_NEAR_PREFETCH(from, bytes)
+#define NEAR_PAUSE(clocks) ASSAY_NEAR_PAUSE(clocks)
 #define NEAR_WAIT(phase) ASSAY_NEAR_WAIT(phase)
 #else
 #define HAS_NEAR false
@@ -20,6 +23,7 @@
 #define NEAR_EXPECT(bytes) ((void)0)
 #define NEAR_COPY(to, from, bytes) ((void)0)
 #define NEAR_PREFETCH(from, bytes) ((void)0)
+#define NEAR_PAUSE(clocks) ((void)0)
 #define NEAR_WAIT(phase) ((void)0)
 #endif
 
@@ -55,54 +59,55 @@ struct near_share {
     }
 };
 
-// Rows of at most Q uint4s, of which there is room for R; if there are more, those follow once all threads
-// have read the first ones. A row and the next are an odd number of uint4s apart, so that the same
-// words of 8 rows are in different banks.
-template <uint R, uint Q, bool HasMemory = HAS_NEAR> struct near_rows {
-    static_assert(R <= 32, "a lane copies a row");
+// Rows of at most Q uint4s, of which there is room for R. E of them that follow each other are a copy:
+// fewer copies begin sooner. After each there is a uint4, so that the same words of eight rows that are
+// read together, those of near_slot with the same i, are in different banks.
+template <uint E, uint Q> inline uint near_slot(uint i, uint place) {
+    return E == 4 && Q % 8 == 0 ? 4 * place + i : place + 8 * i;
+}
+template <uint R, uint Q, uint E, bool HasMemory = HAS_NEAR> struct near_rows {
+    enum : uint { room = R, stride = E * Q + 1 };
+    static_assert(R % E == 0 && R <= 32 * E && (E == 1 ? Q % 2 == 0 : E == 4 && Q % 2 == 0), "");
     typedef threadgroup const uint *row;
     device const uint4 *from;
     threadgroup uint4 *memory;
-    uint quads; // of a row
+    uint quads; // of a row: at most Q
 
     METAL_FUNC near_rows(device const uint4 *first, uint row_quads) {
         from = first;
         quads = row_quads;
-        memory = (threadgroup uint4 *)NEAR_MEMORY(16 * R * (Q | 1));
-    }
-    METAL_FUNC void copy(uint first, uint end, uint thread_index) {
-        if (thread_index == 0)
-            NEAR_EXPECT(16 * quads * (end - first));
-        simdgroup_barrier(mem_flags::mem_none);
-        if (first + thread_index < end)
-            NEAR_COPY(memory + thread_index * (quads | 1),
-                      from + size_t(first + thread_index) * quads, 16 * quads);
+        memory = (threadgroup uint4 *)NEAR_MEMORY(16 * (R / E) * stride);
     }
     // Every thread of the threadgroup; a barrier follows.
-    METAL_FUNC void start(uint count, uint thread_index) {
-        if (thread_index == 0)
+    METAL_FUNC void start(uint count, uint thread_index, uint pause = 0) {
+        const uint all = min(count, R);
+        if (thread_index == 0) {
             NEAR_BEGIN();
-        if (thread_index < 32)
-            copy(0, min(count, R), thread_index);
-        if (R + thread_index < count)
-            NEAR_PREFETCH(from + size_t(R + thread_index) * quads, 16 * quads);
+            NEAR_EXPECT(16 * quads * all);
+        }
+        if (thread_index >= 32)
+            return;
+        TOGETHER();
+        if (pause > 0)
+            NEAR_PAUSE(pause);
+        const uint first = E * thread_index;
+        if (first < all)
+            NEAR_COPY(memory + thread_index * stride, from + size_t(first) * quads,
+                      16 * quads * min(E, all - first));
     }
     METAL_FUNC void wait() const { NEAR_WAIT(0); }
-    // Every thread, before any row from R on.
-    METAL_FUNC void go_on(uint count, uint thread_index) {
-        if (count <= R)
-            return;
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        if (thread_index < 32)
-            copy(R, count, thread_index);
-        NEAR_WAIT(1);
+    // One of the first R. Past the last row there is nothing of use, but it may be read.
+    METAL_FUNC row get_row(uint i, uint) const {
+        return (row)(memory + i / E * stride + i % E * quads);
     }
-    METAL_FUNC row get_row(uint i) const {
-        return (row)(memory + (i < R ? i : i - R) * (quads | 1));
+    // Any row, where it is.
+    METAL_FUNC device const uint *get_far_row(uint i, uint count) const {
+        return (device const uint *)(from + size_t(min(i, count - 1)) * quads);
     }
 };
 
-template <uint R, uint Q> struct near_rows<R, Q, false> {
+template <uint R, uint Q, uint E> struct near_rows<R, Q, E, false> {
+    enum : uint { room = R };
     typedef device const uint *row;
     device const uint4 *from;
     uint quads;
@@ -111,8 +116,20 @@ template <uint R, uint Q> struct near_rows<R, Q, false> {
         from = first;
         quads = row_quads;
     }
-    METAL_FUNC void start(uint, uint) {}
+    METAL_FUNC void start(uint, uint, uint = 0) {}
     METAL_FUNC void wait() const {}
-    METAL_FUNC void go_on(uint, uint) {}
-    METAL_FUNC row get_row(uint i) const { return (row)(from + size_t(i) * quads); }
+    METAL_FUNC row get_far_row(uint i, uint count) const {
+        return (row)(from + size_t(min(i, count - 1)) * quads);
+    }
+    METAL_FUNC row get_row(uint i, uint count) const { return get_far_row(i, count); }
 };
+
+// Values that the launch before may still be writing, on their way to the cache that all cores share:
+// nothing reads them yet. A threadgroup takes every `groups`th 32 of them, at most 1024 in all; `count`
+// is a multiple of 32.
+inline void near_expect_values(device const float *x, uint count, uint group, uint groups,
+                               uint thread_index) {
+    const uint first = 32 * (group + groups * (thread_index - 32));
+    if (thread_index >= 32 && thread_index < 64 && first < count)
+        NEAR_PREFETCH(x + first, 128);
+}

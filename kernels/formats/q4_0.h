@@ -193,7 +193,7 @@ struct q4_0_near {
     static METAL_FUNC float get_unit() { return 0.0625f; }
     template <typename Row> struct lane_block {
         Row at;
-        METAL_FUNC void find(Row row, uint i, uint part) { at = row + 36 * i + part; }
+        METAL_FUNC void load(Row row, uint i, uint part) { at = row + 36 * i + part; }
         METAL_FUNC scale take(uint turn, uint part, uint signs, thread byte_pair &w) const {
             const Row pair = at + 9 * turn;
             const uint words[2] = {pair[0] >> 16u | pair[1] << 16u, pair[5]};
@@ -203,5 +203,6 @@ struct q4_0_near {
             }
             return {near_half(pair, int(part / 2 * 9) - int(2 * part)), 0.0f};
         }
+        METAL_FUNC float finish(float total) const { return total; }
     };
 };

@@ -226,7 +226,7 @@ struct q4_k_near {
     template <typename Row> struct lane_block {
         Row at;
         uint4 head; // d and dmin, and three words of scales
-        METAL_FUNC void find(Row row, uint i, uint part) {
+        METAL_FUNC void load(Row row, uint i, uint part) {
             head = near_quad(row + 36 * i);
             at = row + 36 * i + 4 + part;
         }
@@ -252,5 +252,6 @@ struct q4_k_near {
             const float each = d.x * float(factor);
             return {each, fma(128.0f, each, -16.0f * d.y * float(least))};
         }
+        METAL_FUNC float finish(float total) const { return total; }
     };
 };

@@ -239,35 +239,73 @@ struct q6_k_near {
     enum : uint { block_bytes = 210, rows = 28, has_offsets = false };
 
     static METAL_FUNC float get_unit() { return 0.25f; }
+
+    // 64 columns are two blocks of 32, b = 0 and 1. Bytes 64 * (turn / 2) + 32 * b have their lower 4 bits,
+    // in the nibble that is turn % 2; the upper 2 are in bytes 128 + 32 * (turn / 2), four times two bits
+    // each.
+    template <typename B>
+    static METAL_FUNC scale take_bytes(thread const B &from, uint turn, uint signs,
+                                       thread byte_pair &w) {
+        scale s;
+        for (uint b = 0; b < 2; b++) {
+            for (uint side = 0; side < 2; side++) {
+                const uint four = from.get_word(4 * (turn / 2) + 2 * b + side);
+                const uint two = from.get_word(8 + 2 * (turn / 2) + side)
+                                 << (6 - 4 * (turn % 2) - 2 * b);
+                w.at[b][side] =
+                    (((turn % 2 ? four >> 2u : four << 2u) & 0x3C3C3C3Cu) | (two & 0xC0C0C0C0u)) ^
+                    signs;
+            }
+            s.factors[b] = float(from.get_scale(turn, b));
+        }
+        return s;
+    }
     template <typename Row> struct lane_block {
         Row at;
-        uint shift;
+        uint part, shift;
         float d;
-        METAL_FUNC void find(Row row, uint i, uint part) {
+
+        METAL_FUNC void load(Row row, uint i, uint own_part) {
+            part = own_part;
             shift = i % 2 * 16;
             at = row + 210 * i / 4 + part;
             d = near_half(row, 105 * i + 104);
         }
         METAL_FUNC uint get_word(uint i) const {
-            return uint((ulong(at[i + 1]) << 32u | at[i]) >> shift);
+            return uint((ulong(at[4 * i + 1]) << 32u | at[4 * i]) >> shift);
         }
-        // 64 columns are two blocks of 32, b = 0 and 1. Bytes 64 * (turn / 2) + 32 * b have their lower
-        // 4 bits, in the nibble that is turn % 2; the upper 2 are in bytes 128 + 32 * (turn / 2), four
-        // times two bits each.
-        METAL_FUNC scale take(uint turn, uint part, uint signs, thread byte_pair &w) const {
-            scale s;
-            for (uint b = 0; b < 2; b++) {
-                for (uint side = 0; side < 2; side++) {
-                    const uint low = get_word(16 * (turn / 2) + 8 * b + 4 * side);
-                    const uint high = get_word(32 + 8 * (turn / 2) + 4 * side);
-                    const uint four = (turn % 2 ? low >> 2u : low << 2u) & 0x3C3C3C3Cu;
-                    const uint two = high << (6 - 4 * (turn % 2) - 2 * b) & 0xC0C0C0C0u;
-                    w.at[b][side] = (four | two) ^ signs;
-                }
-                const int place = 192 + 4 * turn + 2 * b + part / 2 - 4 * part + shift / 8;
-                s.factors[b] = d * float(near_char(at, place));
+        METAL_FUNC int get_scale(uint turn, uint b) const {
+            return near_char(at, 192 + 4 * turn + 2 * b + part / 2 - 4 * part + shift / 8);
+        }
+        METAL_FUNC scale take(uint turn, uint, uint signs, thread byte_pair &w) const {
+            return take_bytes(*this, turn, signs, w);
+        }
+        METAL_FUNC float finish(float total) const { return d * total; }
+    };
+    // The same in registers.
+    struct kept_block {
+        uint words[12], scales[4]; // the lane's scales are bytes 0 and 2
+        float d;
+
+        template <typename Row> METAL_FUNC void load(Row row, uint i, uint part) {
+            lane_block<Row> from;
+            from.load(row, i, part);
+            for (uint k = 0; k < 12; k++)
+                words[k] = from.get_word(k);
+            from.at += 48 - part;
+            for (uint turn = 0; turn < 4; turn++) {
+                const ulong two = ulong(from.at[turn + 1]) << 32u | from.at[turn];
+                scales[turn] = uint(two >> (from.shift + part / 2 * 8));
             }
-            return s;
+            d = from.d;
         }
+        METAL_FUNC uint get_word(uint i) const { return words[i]; }
+        METAL_FUNC int get_scale(uint turn, uint b) const {
+            return as_type<char4>(scales[turn])[2 * b];
+        }
+        METAL_FUNC scale take(uint turn, uint, uint signs, thread byte_pair &w) const {
+            return take_bytes(*this, turn, signs, w);
+        }
+        METAL_FUNC float finish(float total) const { return d * total; }
     };
 };

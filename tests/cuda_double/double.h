@@ -85,7 +85,14 @@ typedef struct {
 
 typedef enum { ARG_REGISTER, ARG_VALUE, ARG_SPECIAL, ARG_SYMBOL } ptx_arg_kind;
 
-enum { SPECIAL_TID, SPECIAL_NTID = 3, SPECIAL_CTAID = 6, SPECIAL_NCTAID = 9, SPECIAL_LANE = 12 };
+enum {
+    SPECIAL_TID,
+    SPECIAL_NTID = 3,
+    SPECIAL_CTAID = 6,
+    SPECIAL_NCTAID = 9,
+    SPECIAL_LANE = 12,
+    SPECIAL_CLOCK
+};
 
 typedef struct {
     ptx_arg_kind kind;
@@ -170,8 +177,12 @@ typedef struct {
     uint8_t *shared;
     ptx_thread *threads;
     uint32_t count;
+    uint64_t steps; /* instructions of the launch so far, which is what its clock shows */
     ptx_copies *copies;
 } ptx_block;
+
+/* The float in the lowest bits of a register. */
+double ptx_to_float(uint64_t v, ptx_type t);
 
 /* The result of an instruction that only computes; v are the values of its operands. */
 uint64_t ptx_compute(const ptx_insn *i, ptx_thread *t, const uint64_t *v);

@@ -15,7 +15,7 @@ static int64_t extend(uint64_t v, unsigned bits) {
     return bits >= 64 ? (int64_t)v : (int64_t)(v << (64 - bits)) >> (64 - bits);
 }
 
-static double to_float(uint64_t v, ptx_type t) {
+double ptx_to_float(uint64_t v, ptx_type t) {
     float f;
     double d;
     uint16_t h = (uint16_t)v;
@@ -53,7 +53,7 @@ static bool is_float(ptx_type t) {
 /* Floats as doubles, rounded once at the end: right for float and half, where a double holds every
  * sum and product of two exactly enough; fma has its own. */
 static uint64_t compute_float(const ptx_insn *i, const uint64_t *v) {
-    double a = to_float(v[0], i->type), b = to_float(v[1], i->type), c = to_float(v[2], i->type), r;
+    double a = ptx_to_float(v[0], i->type), b = ptx_to_float(v[1], i->type), c = ptx_to_float(v[2], i->type), r;
     switch (i->op) {
     case OP_ADD:
         r = a + b;
@@ -327,7 +327,7 @@ static uint64_t convert(const ptx_insn *i, uint64_t v) {
         }
         return i->from.kind == 's' ? (uint64_t)extend(v, i->from.bits) : mask(v, i->from.bits);
     }
-    double x = to_float(v, i->from);
+    double x = ptx_to_float(v, i->from);
     if (!is_float(i->type))
         return to_integer(round_to_integer(x, i->rounding), i->type);
     if (i->to_integer)
@@ -337,11 +337,18 @@ static uint64_t convert(const ptx_insn *i, uint64_t v) {
     return from_float(x, i->type);
 }
 
+/* cvt.rn.f16x2.f32: the second operand is the lower half. */
+static uint64_t convert_pair(const ptx_insn *i, const uint64_t *v) {
+    ptx_insn one = *i;
+    one.type = (ptx_type){'f', 16};
+    return convert(&one, v[0]) << 16 | convert(&one, v[1]);
+}
+
 static bool compare(const ptx_insn *i, uint64_t a, uint64_t b) {
     const char *how = i->how;
     bool less, equal, unordered = false;
     if (is_float(i->type)) {
-        double x = to_float(a, i->type), y = to_float(b, i->type);
+        double x = ptx_to_float(a, i->type), y = ptx_to_float(b, i->type);
         unordered = isnan(x) || isnan(y);
         less = x < y;
         equal = x == y;
@@ -380,6 +387,8 @@ uint64_t ptx_compute(const ptx_insn *i, ptx_thread *t, const uint64_t *v) {
     case OP_SELP:
         return mask(v[2] & 1 ? v[0] : v[1], i->type.bits);
     case OP_CVT: { /* the register may be wider, and holds the sign too */
+        if (i->type.kind == 'h')
+            return convert_pair(i, v);
         uint64_t r = convert(i, v[0]);
         return i->type.kind == 's' ? (uint64_t)extend(r, i->type.bits) : mask(r, i->type.bits);
     }

@@ -107,6 +107,7 @@ static void read_product(parser *p, ptx_insn *i, const char *form) {
     } known[] = {
         {"sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 8, {'f', 32}, {'t', 32}},
         {"sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 16, {'f', 32}, {'x', 16}},
+        {"sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 16, {'f', 32}, {'f', 16}},
         {"sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", 16, {'s', 32}, {'s', 8}},
         {"sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", 32, {'s', 32}, {'s', 8}},
     };
@@ -149,7 +150,7 @@ static void read_opcode(parser *p, ptx_insn *i, char *opcode) {
 
 static const char *const specials[] = {
     "%tid.x",   "%tid.y",   "%tid.z",    "%ntid.x",   "%ntid.y",   "%ntid.z", "%ctaid.x",
-    "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid"};
+    "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid", "%clock"};
 
 static void read_number(const char *word, ptx_arg *a) {
     a->kind = ARG_VALUE;

@@ -9,15 +9,11 @@ enum { ROWS = 16, COLUMNS = 8, MOST_DEPTH = 32, LANES = 32, SUMS = 4 };
  * bits. */
 static double read_element(uint64_t v, ptx_type t, uint32_t n) {
     uint32_t bits = (uint32_t)(v >> n * t.bits);
-    float f;
     if (t.kind == 's')
         return t.bits == 8 ? (double)(int8_t)bits : (double)(int32_t)bits;
-    if (t.kind == 'x')
-        bits <<= 16;
-    else if (t.kind == 't')
-        bits &= 0xFFFFE000u;
-    memcpy(&f, &bits, sizeof f);
-    return (double)f;
+    if (t.kind == 't')
+        return ptx_to_float(bits & 0xFFFFE000u, (ptx_type){'f', 32});
+    return ptx_to_float(bits, t);
 }
 
 /* Integers wrap at 32 bits; a float is rounded here and nowhere else. */

@@ -19,7 +19,6 @@ enum { LANES = 32 };
 
 typedef struct {
     ptx_block block;
-    uint64_t steps;
     uint32_t turns_in_vain;
     CUresult fault;
 } run;
@@ -49,7 +48,7 @@ static bool is_off(const run *r, const ptx_thread *t, const ptx_insn *i) {
 static void advance(run *r, ptx_thread *t) {
     while (!t->has_ended && !r->fault) {
         const ptx_insn *i = find_insn(r, t);
-        if (r->steps++ > BUDGET)
+        if (r->block.steps++ > BUDGET)
             r->fault = CUDA_ERROR_LAUNCH_TIMEOUT;
         if (is_off(r, t, i))
             t->pc++;

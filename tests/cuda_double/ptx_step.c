@@ -31,6 +31,8 @@ static uint8_t *find_memory(const ptx_block *b, const ptx_thread *t, const ptx_s
 
 static uint32_t read_special(const ptx_block *b, const ptx_thread *t, uint32_t n) {
     const uint32_t *rows[] = {t->position, b->launch->block, b->block_position, b->launch->grid};
+    if (n == SPECIAL_CLOCK)
+        return (uint32_t)b->steps;
     return n == SPECIAL_LANE ? (uint32_t)(t - b->threads) % 32 : rows[n / 3][n % 3];
 }
 

@@ -6,6 +6,7 @@
 
 #ifndef ASSAY_EARLY_LOADS // kernels/early.h: only where launches begin early
 #define ASSAY_EARLY_LOADS(buffers) ((void)0)
+#define ASSAY_EARLY_NEXT() ((void)0)
 #define ASSAY_EARLY_COPIES(buffers) ((void)0)
 #define ASSAY_EARLY_ROWS(buffers) ((void)0)
 #endif
@@ -13,6 +14,13 @@
 #ifndef ASSAY_HAS_16X8X32 // kernels/few.h
 #define ASSAY_HAS_16X8X32 false
 #define ASSAY_MULTIPLY_16X8X32(w, x, sums) ((void)0)
+#endif
+
+#ifndef ASSAY_HAS_HALVES_16X8X16 // kernels/halves.h
+#define ASSAY_HAS_HALVES_16X8X16 false
+#define ASSAY_MULTIPLY_HALVES_16X8X16(a, b, sums) ((void)0)
+#define ASSAY_PACK_HALVES(lower, upper) 0u
+#define ASSAY_LARGER_HALVES(a, b) 0u
 #endif
 
 #ifndef ASSAY_HAS_BYTES_16X8X32 // kernels/bytes.h
@@ -24,6 +32,7 @@
 #ifndef ASSAY_EXCHANGE // kernels/all_lanes.h
 #define ASSAY_EXCHANGE(value, mask) simd_shuffle_xor(value, mask)
 #define ASSAY_ANY(condition) simd_any(condition)
+#define ASSAY_TOGETHER() simdgroup_barrier(mem_flags::mem_threadgroup)
 #endif
 
 #ifndef ASSAY_HAS_NEAR // kernels/near.h
@@ -33,5 +42,6 @@
 #define ASSAY_NEAR_EXPECT(bytes) ((void)0)
 #define ASSAY_NEAR_COPY(to, from, bytes) ((void)0)
 #define ASSAY_NEAR_PREFETCH(from, bytes) ((void)0)
+#define ASSAY_NEAR_PAUSE(clocks) ((void)0)
 #define ASSAY_NEAR_WAIT(phase) ((void)0)
 #endif
