@@ -3,7 +3,8 @@
 // A turn is 32 columns of 16 rows and 8 tokens; places are those of few.h. A device may multiply
 // matrices of halves with sums in floats. A value then goes in two halves, of which the second has what
 // the first one lost: 22 bits, if it is neither too large nor too small for that. Therefore values are
-// multiplied by a power of two, the usual one first; whether it was right is known in the end.
+// multiplied by a power of two, the usual one first; whether it was right is known in the end. A value of
+// less than 2^-17 of the largest that a simdgroup takes of its token has fewer bits, each half fewer.
 #pragma once
 
 #include "all_lanes.h"
@@ -29,10 +30,10 @@ template <bool HasMatrices = HAS_HALVES_16X8X16> struct half_products {
     uint largest;   // of its first halves: two of them
     uint upper[4], lower[4];
 
-    // The usual power of two is that of values whose largest is from 1 / 256 to 1024.
-    static METAL_FUNC float get_usual() { return 32.0f; }
+    // The usual power of two is that of values whose largest is from 1 / 32 to 512.
+    static METAL_FUNC float get_usual() { return 128.0f; }
     // What sums are to be multiplied by in the end.
-    static METAL_FUNC float get_unit() { return 0.03125f; }
+    static METAL_FUNC float get_unit() { return 0.0078125f; }
 
     METAL_FUNC half_products(uint some, threadgroup float *) {
         exponents = get_1024s(some);
@@ -84,20 +85,23 @@ template <bool HasMatrices = HAS_HALVES_16X8X16> struct half_products {
         return max(x, EXCHANGE(x, 2));
     }
 
-    // Was the power of two wrong for the values of a token? These are from every `step`th 64 columns, from
-    // `first` on. If it was, it is made right.
-    METAL_FUNC bool is_to_repeat(device const float *values, uint first, uint step, uint last) {
+    // Was the usual power of two wrong for the values of a token? The second half of one has no bit below
+    // 2^-24: less than 4 would have lost some of its 22.
+    METAL_FUNC bool is_wrong() const {
         const half2 halves = as_type<half2>(largest);
         const float found = compare(max(float(halves.x), float(halves.y)));
-        if (up != get_usual() || !ANY(!(found >= 0.125f && found < INFINITY)))
-            return false;
+        return ANY(!(found >= 4.0f && found < INFINITY));
+    }
+
+    // The right one for those that this lane takes: of 64 columns, and of 64 that are `step` further, and so
+    // on.
+    METAL_FUNC void set_power(device const float *values, uint step, uint count) {
         float most = 0.0f;
-        for (uint chunk = first; chunk <= last; chunk += step)
+        for (uint turn = 0; turn < count; turn++)
             for (uint i = 0; i < 16; i++)
-                most = max(most, fabs(values[64 * chunk + i / 4 * 16 + i % 4]));
+                most = max(most, fabs(values[step * turn + i / 4 * 16 + i % 4]));
         const uint exponent = as_type<uint>(compare(most)) >> 23u;
         up = as_type<float>((268u - clamp(exponent, 15u, 254u)) << 23u);
-        return true;
     }
 
     // As if all powers of two had been the usual one.
@@ -135,6 +139,7 @@ template <> struct half_products<false> {
         q4_0_few::decode_word(second_word, some, weights[1]);
         few_matrices::add(weights, values, sums, lane, own);
     }
-    METAL_FUNC bool is_to_repeat(device const float *, uint, uint, uint) const { return false; }
+    METAL_FUNC bool is_wrong() const { return false; }
+    METAL_FUNC void set_power(device const float *, uint, uint) {}
     METAL_FUNC void finish(thread float (&)[4][2], uint) const {}
 };

@@ -113,7 +113,12 @@ matvec_near(device const typename N::block *w [[buffer(0)]], device const float 
     const uint row_quads = in_dim / 256 * N::block_bytes / 16;
     const uint part = lane % 4;
     near_type near((device const uint4 *)w + size_t(share.first) * row_quads, row_quads);
-    near.start(count, thread_index);
+    if (thread_index == 0)
+        near.begin(count);
+    if (thread_index < 32) {
+        TOGETHER();
+        near.copy(count, thread_index);
+    }
     near_expect_values(x, in_dim, group, groups, thread_index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const uint block = min(sg, in_dim / 256 - 1);

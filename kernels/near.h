@@ -14,7 +14,7 @@
 #define NEAR_EXPECT(bytes) ASSAY_NEAR_EXPECT(bytes)
 #define NEAR_COPY(to, from, bytes) ASSAY_NEAR_COPY(to, from, bytes)
 #define NEAR_PREFETCH(from, bytes) ASSAY_NEAR_PREFETCH(from, bytes)
-#define NEAR_PAUSE(clocks) ASSAY_NEAR_PAUSE(clocks)
+#define NEAR_PAUSE(clocks, flag) ASSAY_NEAR_PAUSE(clocks, flag)
 #define NEAR_WAIT(phase) ASSAY_NEAR_WAIT(phase)
 #else
 #define HAS_NEAR false
@@ -23,7 +23,7 @@
 #define NEAR_EXPECT(bytes) ((void)0)
 #define NEAR_COPY(to, from, bytes) ((void)0)
 #define NEAR_PREFETCH(from, bytes) ((void)0)
-#define NEAR_PAUSE(clocks) ((void)0)
+#define NEAR_PAUSE(clocks, flag) ((void)0)
 #define NEAR_WAIT(phase) ((void)0)
 #endif
 
@@ -78,18 +78,14 @@ template <uint R, uint Q, uint E, bool HasMemory = HAS_NEAR> struct near_rows {
         quads = row_quads;
         memory = (threadgroup uint4 *)NEAR_MEMORY(16 * (R / E) * stride);
     }
-    // Every thread of the threadgroup; a barrier follows.
-    METAL_FUNC void start(uint count, uint thread_index, uint pause = 0) {
+    // The first thread of the threadgroup; a barrier follows.
+    METAL_FUNC void begin(uint count) {
+        NEAR_BEGIN();
+        NEAR_EXPECT(16 * quads * min(count, R));
+    }
+    // The first simdgroup, after the first thread has begun.
+    METAL_FUNC void copy(uint count, uint thread_index) {
         const uint all = min(count, R);
-        if (thread_index == 0) {
-            NEAR_BEGIN();
-            NEAR_EXPECT(16 * quads * all);
-        }
-        if (thread_index >= 32)
-            return;
-        TOGETHER();
-        if (pause > 0)
-            NEAR_PAUSE(pause);
         const uint first = E * thread_index;
         if (first < all)
             NEAR_COPY(memory + thread_index * stride, from + size_t(first) * quads,
@@ -116,7 +112,8 @@ template <uint R, uint Q, uint E> struct near_rows<R, Q, E, false> {
         from = first;
         quads = row_quads;
     }
-    METAL_FUNC void start(uint, uint, uint = 0) {}
+    METAL_FUNC void begin(uint) {}
+    METAL_FUNC void copy(uint, uint) {}
     METAL_FUNC void wait() const {}
     METAL_FUNC row get_far_row(uint i, uint count) const {
         return (row)(from + size_t(min(i, count - 1)) * quads);

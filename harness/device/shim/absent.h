@@ -32,6 +32,7 @@
 #ifndef ASSAY_EXCHANGE // kernels/all_lanes.h
 #define ASSAY_EXCHANGE(value, mask) simd_shuffle_xor(value, mask)
 #define ASSAY_ANY(condition) simd_any(condition)
+#define ASSAY_LANE_AGAIN(lane) (lane)
 #define ASSAY_TOGETHER() simdgroup_barrier(mem_flags::mem_threadgroup)
 #endif
 
@@ -42,6 +43,6 @@
 #define ASSAY_NEAR_EXPECT(bytes) ((void)0)
 #define ASSAY_NEAR_COPY(to, from, bytes) ((void)0)
 #define ASSAY_NEAR_PREFETCH(from, bytes) ((void)0)
-#define ASSAY_NEAR_PAUSE(clocks) ((void)0)
+#define ASSAY_NEAR_PAUSE(clocks, flag) ((void)0)
 #define ASSAY_NEAR_WAIT(phase) ((void)0)
 #endif

@@ -55,13 +55,14 @@ METAL_FUNC void near_prefetch(const void *from, uint bytes) {
                      : "memory");
 }
 
-// A pause of so many clocks.
-METAL_FUNC void near_pause(uint clocks) {
+// So many clocks, or until the flag, an atomic_uint, is set.
+METAL_FUNC void near_pause(uint clocks, const void *flag) {
     uint first, now;
     __asm__ volatile("mov.u32 %0, %%clock;" : "=r"(first));
     do
         __asm__ volatile("mov.u32 %0, %%clock;" : "=r"(now));
-    while (now - first < clocks);
+    while (now - first < clocks &&
+           !__atomic_load_n(static_cast<const uint *>(flag), ASSAY_ATOMIC_ORDER));
 }
 
 // Every thread: until the bytes of the first near_expect (phase 0) or the second one (1) have come.
@@ -82,6 +83,6 @@ METAL_FUNC void near_wait(uint phase) {
 #define ASSAY_NEAR_EXPECT(bytes) assay::near_expect(bytes)
 #define ASSAY_NEAR_COPY(to, from, bytes) assay::near_copy(to, from, bytes)
 #define ASSAY_NEAR_PREFETCH(from, bytes) assay::near_prefetch(from, bytes)
-#define ASSAY_NEAR_PAUSE(clocks) assay::near_pause(clocks)
+#define ASSAY_NEAR_PAUSE(clocks, flag) assay::near_pause(clocks, flag)
 #define ASSAY_NEAR_WAIT(phase) assay::near_wait(phase)
 #endif
