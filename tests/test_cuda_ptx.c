@@ -281,37 +281,36 @@ enum { LANES = 32, PER_LANE = 14, FIRST_OF_B = 4, FIRST_OF_C = 6, FIRST_OF_D = 1
 
 typedef struct {
     const char *ptx;
-    uint32_t depth, bits; /* of an element of a and b */
-    bool is_float;
+    uint32_t depth;
+    elem type; /* of an element of a and b */
 } product;
 
 /* Small integers, that all types hold; the integers of 8 bits reach both ends. */
 static int32_t choose(const product *p, uint32_t n) {
     int32_t v = (int32_t)(n * 2654435761u >> 24) - 128;
-    return p->is_float ? v / 16 : v;
+    return elem_is_float(p->type) ? v / 16 : v;
 }
 
-static uint32_t encode(const product *p, int32_t v) {
-    float f = (float)v;
-    uint32_t bits;
-    if (!p->is_float)
-        return (uint32_t)v & (p->bits == 8 ? 0xFF : UINT32_MAX);
-    memcpy(&bits, &f, sizeof bits);
-    return p->bits == 16 ? bits >> 16 : bits;
+static uint32_t encode(elem type, int32_t v) {
+    uint32_t bits = 0;
+    elem_write(type, &bits, 0, v);
+    return bits;
 }
 
 /* A lane's word: the elements of one row (or column) from `first` on. */
 static uint32_t pack(const product *p, const int32_t *values, uint32_t stride, uint32_t first) {
-    uint32_t word = 0;
-    for (uint32_t n = 0; n < 32 / p->bits; n++)
-        word |= encode(p, values[(first + n) * stride]) << n * p->bits;
+    uint32_t word = 0, bits = 8 * (uint32_t)elem_get_bytes(p->type);
+    for (uint32_t n = 0; n < 32 / bits; n++)
+        word |= encode(p->type, values[(first + n) * stride]) << n * bits;
     return word;
 }
 
-static enum greatest_test_res multiplies(const product *p) {
+TEST a_warp_multiplies_matrices(const product *p) {
+    NEEDS_DRIVER();
     int32_t a[16][DEPTH], b[DEPTH][8], c[16][8];
     uint32_t data[LANES * PER_LANE];
-    const uint32_t each = 32 / p->bits;
+    const uint32_t each = 4 / (uint32_t)elem_get_bytes(p->type);
+    const elem sums = elem_is_float(p->type) ? ELEM_F32 : ELEM_I32;
     for (uint32_t k = 0; k < DEPTH; k++) {
         for (uint32_t row = 0; row < 16; row++)
             a[row][k] = choose(p, 1 + k * 16 + row);
@@ -319,8 +318,7 @@ static enum greatest_test_res multiplies(const product *p) {
             b[k][column] = choose(p, 7777 + k * 8 + column);
     }
     for (uint32_t n = 0; n < 128; n++) /* near the end, so that sums of integers wrap */
-        c[n / 8][n % 8] = p->is_float ? choose(p, n) : INT32_MAX - (int32_t)n * 300;
-    const product sums = {.bits = 32, .is_float = p->is_float};
+        c[n / 8][n % 8] = sums == ELEM_F32 ? choose(p, n) : INT32_MAX - (int32_t)n * 300;
     memset(data, 0xEE, sizeof data);
     for (uint32_t lane = 0; lane < LANES; lane++) {
         uint32_t *word = data + lane * PER_LANE, g = lane / 4, t = lane % 4;
@@ -331,7 +329,7 @@ static enum greatest_test_res multiplies(const product *p) {
             word[FIRST_OF_B + n] = pack(p, &b[0][g], 8, k);
         }
         for (uint32_t n = 0; n < 4; n++)
-            word[FIRST_OF_C + n] = encode(&sums, c[g + n / 2 * 8][2 * t + n % 2]);
+            word[FIRST_OF_C + n] = encode(sums, c[g + n / 2 * 8][2 * t + n % 2]);
     }
     const trial run_it = {.ptx = p->ptx, .threads = LANES, .data = data, .words = LANES * PER_LANE};
     ASSERT_EQ_FMT(CUDA_SUCCESS, run(&run_it), "%d");
@@ -341,37 +339,106 @@ static enum greatest_test_res multiplies(const product *p) {
             int64_t sum = c[row][column];
             for (uint32_t k = 0; k < p->depth; k++)
                 sum += a[row][k] * b[k][column];
-            uint32_t want = p->is_float ? encode(&sums, (int32_t)sum) : (uint32_t)sum;
-            ASSERT_EQ_FMT(want, data[lane * PER_LANE + FIRST_OF_D + n], "%08x");
+            uint32_t want = sums == ELEM_F32 ? encode(sums, (int32_t)sum) : (uint32_t)sum;
+            ASSERT_EQ_FMTm(elem_get_name(p->type), want, data[lane * PER_LANE + FIRST_OF_D + n],
+                           "%08x");
         }
     PASS();
 }
 
-TEST a_warp_multiplies_bytes_32_deep(void) {
-    NEEDS_DRIVER();
-    return multiplies(&(product){
-        PRODUCT("m16n8k32.row.col.s32.s8.s8.s32", "s32", "%r10, %r11, %r12, %r13", "%r14, %r15"),
-        32, 8, false});
+#define LONG_A "%r10, %r11, %r12, %r13"
+#define LONG_B "%r14, %r15"
+static const product products[] = {
+    {PRODUCT("m16n8k32.row.col.s32.s8.s8.s32", "s32", LONG_A, LONG_B), 32, ELEM_I8},
+    {PRODUCT("m16n8k16.row.col.s32.s8.s8.s32", "s32", "%r10, %r11", "%r14"), 16, ELEM_I8},
+    {PRODUCT("m16n8k16.row.col.f32.bf16.bf16.f32", "f32", LONG_A, LONG_B), 16, ELEM_BF16},
+    {PRODUCT("m16n8k16.row.col.f32.f16.f16.f32", "f32", LONG_A, LONG_B), 16, ELEM_F16},
+    {PRODUCT("m16n8k8.row.col.f32.tf32.tf32.f32", "f32", LONG_A, LONG_B), 8, ELEM_F32},
+};
+
+/* Halves ---------------------------------------------------------------------------------------- */
+
+/* Each thread makes its third word of the first two, %r10 and %r11. */
+#define OF_TWO(body)                                                                               \
+    KERNEL("", "mul.wide.u32 %rd2, %r3, 12;\nadd.s64 %rd3, %rd1, %rd2;\n"                          \
+               "ld.global.b32 %r10, [%rd3];\nld.global.b32 %r11, [%rd3+4];\n" body                 \
+               "st.global.b32 [%rd3+8], %r12;\n")
+
+enum { NAN_HALF = 0x7FFF }; /* any NaN is as good */
+
+static bool is_half(uint32_t want, uint32_t got) {
+    return want == NAN_HALF ? (got & 0x7FFF) > 0x7C00 : got == want;
 }
 
-TEST a_warp_multiplies_bytes_16_deep(void) {
-    NEEDS_DRIVER();
-    return multiplies(&(product){
-        PRODUCT("m16n8k16.row.col.s32.s8.s8.s32", "s32", "%r10, %r11", "%r14"), 16, 8, false});
+/* cases: two operands and the two halves expected of them. */
+static enum greatest_test_res makes_halves(const char *ptx, const uint32_t (*cases)[3],
+                                           uint32_t count) {
+    uint32_t data[WORDS];
+    memcpy(data, cases, count * sizeof *cases);
+    const trial t = {.ptx = ptx, .threads = count, .data = data, .words = 3 * count};
+    for (uint32_t i = 0; i < count; i++)
+        data[3 * i + 2] = ~cases[i][2];
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(&t), "%d");
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t want = cases[i][2], got = data[3 * i + 2];
+        if (!is_half(want >> 16, got >> 16) || !is_half(want & 0xFFFF, got & 0xFFFF))
+            ASSERT_EQ_FMT(want, got, "%08x");
+    }
+    PASS();
 }
 
-TEST a_warp_multiplies_bfloats_16_deep(void) {
+/* The first becomes the upper half. */
+TEST two_floats_become_halves_rounded_to_the_nearest(void) {
     NEEDS_DRIVER();
-    return multiplies(&(product){PRODUCT("m16n8k16.row.col.f32.bf16.bf16.f32", "f32",
-                                         "%r10, %r11, %r12, %r13", "%r14, %r15"),
-                                 16, 16, true});
+    static const uint32_t cases[][3] = {
+        {0x3F800000, 0xC0000000, 0x3C00C000}, /* 1, -2 */
+        {0x3F801000, 0x3F803000, 0x3C003C02}, /* between two halves: to the even one */
+        {0x3F801001, 0x3F802FFF, 0x3C013C01}, /* and just beside that */
+        {0x477FEFFF, 0x477FF000, 0x7BFF7C00}, /* the last that is not infinity, and the first */
+        {0xF149F2CA, 0x7F800000, 0xFC007C00}, /* -1e30, infinity */
+        {0x33800000, 0x33C00000, 0x00010002}, /* denormals: 1 and 1.5 times the smallest */
+        {0x33000000, 0xB3000001, 0x00008001}, /* half of it, and a little more */
+        {0x387FC000, 0x387FE000, 0x03FF0400}, /* the largest, and halfway to the next */
+        {0x7FC00000, 0x80000000, NAN_HALF << 16 | 0x8000},
+        {0x00000001, 0xFF800001, NAN_HALF}, /* a NaN in its last bit only */
+    };
+    return makes_halves(OF_TWO("cvt.rn.f16x2.f32 %r12, %r10, %r11;\n"), cases,
+                        sizeof cases / sizeof *cases);
 }
 
-TEST a_warp_multiplies_floats_8_deep(void) {
+/* max.f16x2 of the first and of the magnitudes of the second. */
+TEST the_larger_of_two_halves_is_a_number_if_one_of_them_is(void) {
     NEEDS_DRIVER();
-    return multiplies(&(product){
-        PRODUCT("m16n8k8.row.col.f32.tf32.tf32.f32", "f32", "%r10, %r11, %r12, %r13", "%r14, %r15"),
-        8, 32, true});
+    static const uint32_t cases[][3] = {
+        {0x3C004000, 0x40003C00, 0x40004000}, /* 1 2, 2 1 */
+        {0x3C003C00, 0xC000B800, 0x40003C00}, /* 1 1, -2 -0.5 */
+        {0xC400FC00, 0x3C008001, 0x3C000001}, /* -4 -infinity, 1 and a denormal */
+        {0x7BFF0001, 0xFC000002, 0x7C000002}, /* infinity */
+        {0x3C007E00, 0x7E00BC00, 0x3C003C00}, /* 1 NaN, NaN -1 */
+        {0x7E003C00, 0xFE003800, NAN_HALF << 16 | 0x3C00},
+    };
+    return makes_halves(OF_TWO("abs.f16x2 %r12, %r11;\nmax.f16x2 %r12, %r10, %r12;\n"), cases,
+                        sizeof cases / sizeof *cases);
+}
+
+/* The clock ------------------------------------------------------------------------------------- */
+
+TEST a_loop_that_waits_for_so_many_clocks_ends(void) {
+    NEEDS_DRIVER();
+    uint32_t data[2] = {0, 0}; /* clocks that went by, turns of the loop */
+    const trial t = {.ptx = KERNEL("", "mov.u32 %r5, 0;\nmov.u32 %r6, %clock;\n$L_wait:\n"
+                                       "add.s32 %r5, %r5, 1;\nmov.u32 %r7, %clock;\n"
+                                       "sub.s32 %r8, %r7, %r6;\nsetp.lt.u32 %p1, %r8, %r1;\n"
+                                       "@%p1 bra $L_wait;\nst.global.b32 [%rd1], %r8;\n"
+                                       "st.global.b32 [%rd1+4], %r5;\n"),
+                     .threads = 1,
+                     .given = {3000, 0},
+                     .data = data,
+                     .words = 2};
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(&t), "%d");
+    ASSERT(data[0] >= 3000);
+    ASSERT(data[1] > 1 && data[1] < 3000); /* a turn takes more than a clock */
+    PASS();
 }
 
 /* Shared memory --------------------------------------------------------------------------------- */
@@ -421,9 +488,10 @@ SUITE(cuda_ptx_suite) {
     RUN_TEST(a_bulk_copy_needs_aligned_memory_that_is_there);
     RUN_TEST(a_kernel_that_does_not_wait_reads_no_copy);
     RUN_TEST(a_barrier_that_is_used_wrongly_is_a_fault);
-    RUN_TEST(a_warp_multiplies_bytes_32_deep);
-    RUN_TEST(a_warp_multiplies_bytes_16_deep);
-    RUN_TEST(a_warp_multiplies_bfloats_16_deep);
-    RUN_TEST(a_warp_multiplies_floats_8_deep);
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+        RUN_TESTp(a_warp_multiplies_matrices, &products[i]);
+    RUN_TEST(two_floats_become_halves_rounded_to_the_nearest);
+    RUN_TEST(the_larger_of_two_halves_is_a_number_if_one_of_them_is);
+    RUN_TEST(a_loop_that_waits_for_so_many_clocks_ends);
     RUN_TEST(much_shared_memory_must_be_asked_for);
 }
