@@ -38,6 +38,7 @@
     X(against_suite)                                                                               \
     X(cuda_suite)                                                                                  \
     X(cuda_ptx_suite)                                                                              \
+    X(cuda_halves_suite)                                                                           \
     X(ci_suite)                                                                                    \
     X(stats_suite)                                                                                 \
     X(significance_suite)                                                                          \

@@ -1,0 +1,125 @@
+/* Products of a few tokens as halves (kernels/halves.h): tokens of every size at once, and what is
+ * not finite. With ASSAY_DEVICE=cuda; other devices multiply floats, and must be right as well. */
+#include <float.h>
+#include <greatest.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/check/fill.h"
+#include "kernels/kernels.h"
+#include "support.h"
+
+SUITE_EXTERN(cuda_halves_suite);
+
+/* Simdgroups take 64 columns at a time: four of the 16 take twice as many as the others. */
+enum { ROWS = 16, COLUMNS = 1280, TOKENS = 8, BLOCK = 32, EACH = 64 };
+
+/* Normal values of about `size`. If `every` is not 0, one in so many is `other`, from the first on. */
+typedef struct {
+    double size, other;
+    size_t every;
+} token;
+
+static block_q4_0 blocks[ROWS * COLUMNS / BLOCK];
+static double w[ROWS][COLUMNS]; /* the same */
+static float x[TOKENS][COLUMNS], y[TOKENS][ROWS];
+static err e;
+
+static void fill(const token *tokens) {
+    rng r = rng_new(1, "halves");
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        float values[BLOCK];
+        double magnitudes[BLOCK];
+        for (size_t k = 0; k < BLOCK; k++)
+            values[k] = (float)(0.05 * rng_normal(&r));
+        format_q4_0.encode(values, &blocks[i]);
+        format_q4_0.decode(&blocks[i], &w[0][0] + i * BLOCK, magnitudes);
+    }
+    for (size_t t = 0; t < TOKENS; t++)
+        for (size_t i = 0; i < COLUMNS; i++) {
+            bool is_other = tokens[t].every && i % tokens[t].every == 0;
+            x[t][i] = (float)(is_other ? tokens[t].other : tokens[t].size * rng_normal(&r));
+        }
+}
+
+static bool multiply(void) {
+    device *d = support_get_device();
+    library *kernels = d ? library_new(d, NULL, &e) : NULL;
+    if (!kernels)
+        return false;
+    const kernel *k = op_find_kernel(&matvec_op, "multi_token_matvec_q4_0_tiled_near");
+    tape *t = tape_new(kernels);
+    slice to = support_buffer(NULL, sizeof y);
+    bool ok = matvec_record(t, k, support_buffer(blocks, sizeof blocks),
+                            support_buffer(x, sizeof x), to, ROWS, COLUMNS, TOKENS, &e) &&
+              tape_play(t, PLAY_WHOLE, NULL, NULL, &e);
+    if (ok)
+        memcpy(y, support_read(to), sizeof y);
+    tape_free(t);
+    library_free(kernels);
+    support_end();
+    return ok;
+}
+
+/* A token with a value that is not finite has no finite result. The results of others differ from a
+ * sum in doubles by at most 8 roundings of the sum of magnitudes: a value in two halves loses up to 2,
+ * and most sums are of parts, whose roundings are smaller. Below FLT_MIN floats get no closer. */
+static enum greatest_test_res is_right(const token *tokens) {
+    static char text[160];
+    fill(tokens);
+    ASSERTm(e.text, multiply());
+    for (size_t t = 0; t < TOKENS; t++)
+        for (size_t row = 0; row < ROWS; row++) {
+            double sum = 0, magnitudes = 0, got = (double)y[t][row];
+            for (size_t i = 0; i < COLUMNS; i++) {
+                double v = (double)x[t][i];
+                sum += w[row][i] * v;
+                magnitudes += fabs(w[row][i]) * (v == 0 ? 0 : fmax(fabs(v), (double)FLT_MIN));
+            }
+            snprintf(text, sizeof text, "token %zu, row %zu: %.9g and not %.9g, magnitudes %.3g", t,
+                     row, got, sum, magnitudes);
+            if (isfinite(sum))
+                ASSERTm(text, fabs(got - sum) <= 4 * (double)FLT_EPSILON * magnitudes);
+            else
+                ASSERT_FALSEm(text, isfinite(got));
+        }
+    PASS();
+}
+
+TEST tokens_of_every_size_are_multiplied_at_once(void) {
+    return is_right((const token[TOKENS]){{.size = 1},
+                                          {.size = 1e-30},
+                                          {.size = 1e30},
+                                          {.size = 1e-4, .other = 1e4, .every = EACH},
+                                          {.size = 0},
+                                          {.size = 1e-40},
+                                          {.size = 4000},
+                                          {.size = 1e-3}});
+}
+
+/* Among seven tokens that need no other power of two. */
+TEST one_token_of_another_size_is_enough(token another) {
+    token tokens[TOKENS];
+    for (size_t t = 0; t < TOKENS; t++)
+        tokens[t] = t == 3 ? another : (token){.size = 1};
+    return is_right(tokens);
+}
+
+TEST what_is_not_finite_stays_in_its_token(void) {
+    return is_right((const token[TOKENS]){{.size = 1, .other = (double)NAN, .every = COLUMNS},
+                                          {.size = 1},
+                                          {.size = 1e-30},
+                                          {.size = 1, .other = (double)INFINITY, .every = COLUMNS},
+                                          {.size = 1e30, .other = -(double)INFINITY, .every = EACH},
+                                          {.size = 1e30},
+                                          {.size = (double)NAN},
+                                          {.size = 0}});
+}
+
+SUITE(cuda_halves_suite) {
+    RUN_TEST(tokens_of_every_size_are_multiplied_at_once);
+    RUN_TESTp(one_token_of_another_size_is_enough, (token){.size = 1e-30});
+    RUN_TESTp(one_token_of_another_size_is_enough, ((token){1, 1e6, EACH}));
+    RUN_TEST(what_is_not_finite_stays_in_its_token);
+}
