@@ -117,9 +117,27 @@ TEST what_is_not_finite_stays_in_its_token(void) {
                                           {.size = 0}});
 }
 
+/* Every 64 columns of all tokens have a value that is just large enough for the usual power of two. */
+TEST smaller_values_beside_a_larger_one_keep_their_bits(double larger) {
+    token tokens[TOKENS];
+    for (size_t t = 0; t < TOKENS; t++)
+        tokens[t] = (token){larger / 100, larger, EACH};
+    return is_right(tokens);
+}
+
+/* The power of two that is right for the second is the usual one. All lanes must agree on whether
+ * they repeat. */
+TEST a_token_of_the_usual_size_goes_with_one_of_another(void) {
+    return is_right((const token[TOKENS]){{.size = 1e-30}, {1, 700, EACH}});
+}
+
 SUITE(cuda_halves_suite) {
     RUN_TEST(tokens_of_every_size_are_multiplied_at_once);
     RUN_TESTp(one_token_of_another_size_is_enough, (token){.size = 1e-30});
     RUN_TESTp(one_token_of_another_size_is_enough, ((token){1, 1e6, EACH}));
     RUN_TEST(what_is_not_finite_stays_in_its_token);
+    RUN_TESTp(smaller_values_beside_a_larger_one_keep_their_bits, 0.0042);
+    RUN_TESTp(smaller_values_beside_a_larger_one_keep_their_bits, 0.03);
+    RUN_TESTp(smaller_values_beside_a_larger_one_keep_their_bits, 0.5);
+    RUN_TEST(a_token_of_the_usual_size_goes_with_one_of_another);
 }
