@@ -81,7 +81,7 @@ template <bool accumulate> [[max_total_threads_per_threadgroup(1024)]] kernel vo
     few_values now;
     now.load(at, 0);
     near.wait();
-    for (bool is_repeated = false;; is_repeated = true) {
+    for (;;) {
         typename near_type::row own[4];
         for (uint i = 0; i < 4; i++) {
             own[i] = near.get_row(place + 8 * i, share.count) + 9 * sg;
@@ -102,7 +102,7 @@ template <bool accumulate> [[max_total_threads_per_threadgroup(1024)]] kernel vo
                 own[i] += 9 * S;
             at += 64 * S;
         }
-        if (is_repeated || !p.is_wrong())
+        if (!p.is_wrong())
             break;
         at -= 64 * S * turns;
         p.set_power(at, 64 * S, turns);

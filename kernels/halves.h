@@ -86,15 +86,17 @@ template <bool HasMatrices = HAS_HALVES_16X8X16> struct half_products {
     }
 
     // Was the usual power of two wrong for the values of a token? The second half of one has no bit below
-    // 2^-24: less than 4 would have lost some of its 22.
+    // 2^-24: less than 4 would have lost some of its 22. The same for all lanes.
     METAL_FUNC bool is_wrong() const {
+        if (up != get_usual())
+            return false;
         const half2 halves = as_type<half2>(largest);
         const float found = compare(max(float(halves.x), float(halves.y)));
         return ANY(!(found >= 4.0f && found < INFINITY));
     }
 
-    // The right one for those that this lane takes: of 64 columns, and of 64 that are `step` further, and so
-    // on.
+    // The right one, but never the usual one, for those that this lane takes: of 64 columns, of 64 that are
+    // `step` further, and so on.
     METAL_FUNC void set_power(device const float *values, uint step, uint count) {
         float most = 0.0f;
         for (uint turn = 0; turn < count; turn++)
@@ -102,6 +104,8 @@ template <bool HasMatrices = HAS_HALVES_16X8X16> struct half_products {
                 most = max(most, fabs(values[step * turn + i / 4 * 16 + i % 4]));
         const uint exponent = as_type<uint>(compare(most)) >> 23u;
         up = as_type<float>((268u - clamp(exponent, 15u, 254u)) << 23u);
+        if (up == get_usual())
+            up *= 0.5f; // is_wrong(): none has the usual one now
     }
 
     // As if all powers of two had been the usual one.
