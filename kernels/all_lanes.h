@@ -1,7 +1,8 @@
-// all_lanes: exchanges, votes and barriers that all lanes of a simdgroup take part in. A device that would look first which
-// of them are there need not.
+// all_lanes: exchanges, votes and barriers that all lanes of a simdgroup take part in. A device
+// that would look first which of them are there need not.
 //
-// LANE_AGAIN(lane) is `lane`, for a kernel whose registers are so scarce that it should not keep it.
+// LANE_AGAIN(lane) is `lane`, for a kernel whose registers are so scarce that it should not keep
+// it.
 #pragma once
 
 #ifdef __ASSAY__

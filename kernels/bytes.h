@@ -1,14 +1,14 @@
 // bytes: products of weights of at most 8 bits with x, in integers.
 //
-// A turn is 64 columns, two blocks of 32, of 16 rows. A lane is at place (lane / 4, lane % 4): it has
-// bytes of columns 4 * part to 3 after it, and of 16 after those, of both blocks, of rows lane / 4 and 8
-// after it; what it adds up is its share of the sums of these two rows, which the four lanes of a row
-// add together in the end.
+// A turn is 64 columns, two blocks of 32, of 16 rows. A lane is at place (lane / 4, lane % 4): it
+// has bytes of columns 4 * part to 3 after it, and of 16 after those, of both blocks, of rows lane
+// / 4 and 8 after it; what it adds up is its share of the sums of these two rows, which the four
+// lanes of a row add together in the end.
 //
-// A device may multiply whole matrices of bytes. x then goes in four digits of 8 bits, to the power of
-// two that the largest of a simdgroup's has, so that 31 bits are left of that and all 24 of a value down
-// to a hundredth of it. The four digits of the first block are four columns of a matrix of 8, those of
-// the second the others: one sum of integers, without any rounding, for all of them.
+// A device may multiply whole matrices of bytes. x then goes in four digits of 8 bits, to the power
+// of two that the largest of a simdgroup's has, so that 31 bits are left of that and all 24 of a
+// value down to a hundredth of it. The four digits of the first block are four columns of a matrix
+// of 8, those of the second the others: one sum of integers, without any rounding, for all of them.
 #pragma once
 
 #include "all_lanes.h"
@@ -28,8 +28,8 @@ struct byte_pair {
     uint at[2][2];
 };
 
-// What a byte of 1 of a block stands for, and what is added to every weight of it, in the same unit: of
-// block lane % 4 / 2.
+// What a byte of 1 of a block stands for, and what is added to every weight of it, in the same
+// unit: of block lane % 4 / 2.
 struct byte_scale {
     float factor, offset;
 };
@@ -39,8 +39,8 @@ struct byte_halves {
     float factors[2];
 };
 
-// 16 times each nibble of a word less 8, as bytes: those of lower nibbles, and of upper ones. signs:
-// 0x80808080.
+// 16 times each nibble of a word less 8, as bytes: those of lower nibbles, and of upper ones.
+// signs: 0x80808080.
 inline uint get_lower_bytes(uint word, uint signs) {
     return (word << 4u & 0xF0F0F0F0u) ^ signs;
 }
@@ -73,9 +73,9 @@ template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct 
         to[3] = PERMUTE(lower[0], lower[1], 0x5410u) ^ 0x80808080u;
     }
 
-    // x of the columns of block lane / 4 whose part is lane % 4. All lanes of a simdgroup call this.
-    // Where all of x is tiny it is lifted, denormals too: its power of two must be a normal float. NaN and
-    // infinity make all sums NaN.
+    // x of the columns of block lane / 4 whose part is lane % 4. All lanes of a simdgroup call
+    // this. Where all of x is tiny it is lifted, denormals too: its power of two must be a normal
+    // float. NaN and infinity make all sums NaN.
     METAL_FUNC void put(float4 first, float4 last, uint lane) {
         enum : uint { LEAST = 30, TINY = 54, NOT_FINITE = 255 }; // as exponents
         float v[8] = {first.x, first.y, first.z, first.w, last.x, last.y, last.z, last.w};
@@ -138,7 +138,8 @@ template <uint N, bool HasOffsets, bool HasMatrices = HAS_BYTES_16X8X32> struct 
         }
     }
 
-    // The digits of the first 16 columns of a block are the four columns, those of the last 16 the others.
+    // The digits of the first 16 columns of a block are the four columns, those of the last 16 the
+    // others.
     METAL_FUNC void add(thread const byte_pair (&w)[2], thread const byte_halves (&scales)[2],
                         uint turn, uint lane, thread float *sums) const {
         for (uint b = 0; b < 2; b++) {

@@ -1,16 +1,18 @@
 // early: what a kernel may load before the launches before it have ended.
 //
-// EARLY_LOADS(buffers) stands between loads of the buffers whose bits are set, and the first access to
-// any other memory. Those are weights: no launch of a model writes them. A device that sets launches
-// up ahead of time then waits there and not at the start of the kernel, so that the weights are under
-// way while the launch before still runs; if a launch before writes one of them after all, it waits at
-// the start. At least one thread of every launch must come to it. On every other device it is nothing.
+// EARLY_LOADS(buffers) stands between loads of the buffers whose bits are set, and the first access
+// to any other memory. Those are weights: no launch of a model writes them. A device that sets
+// launches up ahead of time then waits there and not at the start of the kernel, so that the
+// weights are under way while the launch before still runs; if a launch before writes one of them
+// after all, it waits at the start. At least one thread of every launch must come to it. On every
+// other device it is nothing.
 //
-// EARLY_COPIES(buffers) is the same for a kernel whose early loads are copies (near.h), of which such a
-// kernel and the next may both wait for theirs: EARLY_NEXT(), before it, has the next one set up.
+// EARLY_COPIES(buffers) is the same for a kernel whose early loads are copies (near.h), of which
+// such a kernel and the next may both wait for theirs: EARLY_NEXT(), before it, has the next one
+// set up.
 //
-// EARLY_ROWS(buffers) is the same for caches to which a launch appends a row for each token: only rows
-// before the newest one are loaded before it. A launch that appends to them and says so
+// EARLY_ROWS(buffers) is the same for caches to which a launch appends a row for each token: only
+// rows before the newest one are loaded before it. A launch that appends to them and says so
 // (launch.appends) is then nothing to wait for at the start.
 #pragma once
 

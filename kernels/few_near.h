@@ -25,12 +25,13 @@ struct few_near_kept {
     uint out_dim, rows, tokens;
 };
 
-// A threadgroup of 16 simdgroups computes its share of the rows, at most 32, of 8 tokens, each from every
-// sixteenth 64 columns. Two of them, of this launch and of the next, are to find room on a core: hence
-// 1024.
+// A threadgroup of 16 simdgroups computes its share of the rows, at most 32, of 8 tokens, each from
+// every sixteenth 64 columns. Two of them, of this launch and of the next, are to find room on a
+// core: hence 1024.
 //
-// Every core needs all values of x. The weights of the next launch are on the same way, and come soon
-// enough if they begin later: after a pause, or when there is no launch before this one to wait for.
+// Every core needs all values of x. The weights of the next launch are on the same way, and come
+// soon enough if they begin later: after a pause, or when there is no launch before this one to
+// wait for.
 template <bool accumulate> [[max_total_threads_per_threadgroup(1024)]] kernel void matvec_few_near(
     device const block_q4_0 *w [[buffer(0)]], device const float *x [[buffer(1)]],
     device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
@@ -93,7 +94,8 @@ template <bool accumulate> [[max_total_threads_per_threadgroup(1024)]] kernel vo
                 p.take(now.v[b][0], now.v[b][1]);
                 if (left > 1)
                     now.load_block(at, S, b);
-                // Before the barrier: after it, compilers would put the loads next to what needs them.
+                // Before the barrier: after it, compilers would put the loads next to what needs
+                // them.
                 TOGETHER();
                 few_near_add(p, own, b, pair, lane, sums);
                 TOGETHER();

@@ -1,10 +1,11 @@
 // halves: products of weights of 4 bits with values of 8 tokens, as halves.
 //
 // A turn is 32 columns of 16 rows and 8 tokens; places are those of few.h. A device may multiply
-// matrices of halves with sums in floats. A value then goes in two halves, of which the second has what
-// the first one lost: 22 bits, if it is neither too large nor too small for that. Therefore values are
-// multiplied by a power of two, the usual one first; whether it was right is known in the end. A value of
-// less than 2^-17 of the largest that a simdgroup takes of its token has fewer bits, each half fewer.
+// matrices of halves with sums in floats. A value then goes in two halves, of which the second has
+// what the first one lost: 22 bits, if it is neither too large nor too small for that. Therefore
+// values are multiplied by a power of two, the usual one first; whether it was right is known in
+// the end. A value of less than 2^-17 of the largest that a simdgroup takes of its token has fewer
+// bits, each half fewer.
 #pragma once
 
 #include "all_lanes.h"
@@ -47,8 +48,8 @@ template <bool HasMatrices = HAS_HALVES_16X8X16> struct half_products {
         rest = PACK_HALVES(a - float(taken.x), b - float(taken.y));
     }
 
-    // A lane's values of a turn: of columns 4 * pair to 3 after it, and of 16 after those. These meet
-    // with 16 times their weights.
+    // A lane's values of a turn: of columns 4 * pair to 3 after it, and of 16 after those. These
+    // meet with 16 times their weights.
     METAL_FUNC void take(float4 first, float4 last) {
         first *= up;
         last *= 0.0625f * up;
@@ -85,8 +86,8 @@ template <bool HasMatrices = HAS_HALVES_16X8X16> struct half_products {
         return max(x, EXCHANGE(x, 2));
     }
 
-    // Was the usual power of two wrong for the values of a token? The second half of one has no bit below
-    // 2^-24: less than 4 would have lost some of its 22. The same for all lanes.
+    // Was the usual power of two wrong for the values of a token? The second half of one has no bit
+    // below 2^-24: less than 4 would have lost some of its 22. The same for all lanes.
     METAL_FUNC bool is_wrong() const {
         if (up != get_usual())
             return false;
@@ -95,8 +96,8 @@ template <bool HasMatrices = HAS_HALVES_16X8X16> struct half_products {
         return ANY(!(found >= 4.0f && found < INFINITY));
     }
 
-    // The right one, but never the usual one, for those that this lane takes: of 64 columns, of 64 that are
-    // `step` further, and so on.
+    // The right one, but never the usual one, for those that this lane takes: of 64 columns, of 64
+    // that are `step` further, and so on.
     METAL_FUNC void set_power(device const float *values, uint step, uint count) {
         float most = 0.0f;
         for (uint turn = 0; turn < count; turn++)

@@ -1,13 +1,15 @@
-// matvec_near: y = W x and y += W x for one token, of rows that are brought near (near.h), multiplied as
-// bytes (bytes.h). For GPUs that read weights faster than they decode them. Needs matvec_rows.h.
+// matvec_near: y = W x and y += W x for one token, of rows that are brought near (near.h),
+// multiplied as bytes (bytes.h). For GPUs that read weights faster than they decode them. Needs
+// matvec_rows.h.
 //
 // N is a format by blocks of 256 columns, of which a turn takes 64:
 //   N::block_bytes  of 256 columns; a row is whole uint4s
-//   N::rows         for which there is room near (near.h): 32, or those after them are loaded first,
-//                   from where they are
-//   N::lane_block   the weights of a lane in a block of a row: load() loads what it keeps of them, take()
-//                   has the bytes of a turn and returns their scale (bytes.h), finish() makes a sum of
-//                   such turns the lane's share of the block's
+//   N::rows         for which there is room near (near.h): 32, or those after them are loaded
+//                   first, from where they are
+//   N::lane_block   the weights of a lane in a block of a row: load() loads what it keeps of them,
+//                   take() has the bytes of a turn and returns their scale (bytes.h), finish()
+//                   makes a sum of such turns the lane's share of the block's
+//   N::kept_block   the same in registers, where there is not room for all 32
 //   N::scale        byte_scale, or byte_halves
 //   N::get_unit     what a byte of 1 stands for, times its scale
 //   N::has_offsets
@@ -93,9 +95,9 @@ template <typename N, typename Near> struct near_tiles<N, Near, false> {
     }
 };
 
-// A threadgroup of 16 simdgroups computes its share of the rows (near.h), at most 32. A simdgroup has 256
-// columns of all of them, so in_dim is at most 4096. Two threadgroups, of this launch and of the next,
-// are to find room on a core: hence 1024.
+// A threadgroup of 16 simdgroups computes its share of the rows (near.h), at most 32. A simdgroup
+// has 256 columns of all of them, so in_dim is at most 4096. Two threadgroups, of this launch and
+// of the next, are to find room on a core: hence 1024.
 template <typename N, bool accumulate> [[kernel, max_total_threads_per_threadgroup(1024)]] void
 matvec_near(device const typename N::block *w [[buffer(0)]], device const float *x [[buffer(1)]],
             device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],

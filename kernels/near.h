@@ -1,8 +1,8 @@
 // near: rows of a matrix brought near the threads that need them.
 //
 // A device may have memory beside that of a threadgroup, and copies into it that run by themselves,
-// without threads or registers: rows are on their way before the launch before has ended, and the next
-// launch's while this one computes. Where there is none, rows are read where they are.
+// without threads or registers: rows are on their way before the launch before has ended, and the
+// next launch's while this one computes. Where there is none, rows are read where they are.
 #pragma once
 
 #include "all_lanes.h"
@@ -27,7 +27,8 @@
 #define NEAR_WAIT(phase) ((void)0)
 #endif
 
-// Among the words of a row, from one of them on: a half, a signed byte, and four words that are a uint4.
+// Among the words of a row, from one of them on: a half, a signed byte, and four words that are a
+// uint4.
 inline float near_half(threadgroup const uint *at, int i) {
     return float(((threadgroup const half *)at)[i]);
 }
@@ -47,8 +48,8 @@ inline uint4 near_quad(device const uint *at) {
     return *(device const uint4 *)at;
 }
 
-// The rows of a threadgroup among all: `rows` of them, and for the first ones one more, so that cores do
-// not wait for each other.
+// The rows of a threadgroup among all: `rows` of them, and for the first ones one more, so that
+// cores do not wait for each other.
 struct near_share {
     uint first, count;
 
@@ -59,9 +60,9 @@ struct near_share {
     }
 };
 
-// Rows of at most Q uint4s, of which there is room for R. E of them that follow each other are a copy:
-// fewer copies begin sooner. After each there is a uint4, so that the same words of eight rows that are
-// read together, those of near_slot with the same i, are in different banks.
+// Rows of at most Q uint4s, of which there is room for R. E of them that follow each other are a
+// copy: fewer copies begin sooner. After each there is a uint4, so that the same words of eight
+// rows that are read together, those of near_slot with the same i, are in different banks.
 template <uint E, uint Q> inline uint near_slot(uint i, uint place) {
     return E == 4 && Q % 8 == 0 ? 4 * place + i : place + 8 * i;
 }
@@ -121,9 +122,9 @@ template <uint R, uint Q, uint E> struct near_rows<R, Q, E, false> {
     METAL_FUNC row get_row(uint i, uint count) const { return get_far_row(i, count); }
 };
 
-// Values that the launch before may still be writing, on their way to the cache that all cores share:
-// nothing reads them yet. A threadgroup takes every `groups`th 32 of them, at most 1024 in all; `count`
-// is a multiple of 32.
+// Values that the launch before may still be writing, on their way to the cache that all cores
+// share: nothing reads them yet. A threadgroup takes every `groups`th 32 of them, at most 1024 in
+// all; `count` is a multiple of 32.
 inline void near_expect_values(device const float *x, uint count, uint group, uint groups,
                                uint thread_index) {
     const uint first = 32 * (group + groups * (thread_index - 32));

@@ -67,16 +67,17 @@ static bool is_for_stream(const device_facts *d, uint32_t out_dim, uint32_t in_d
 }
 
 /* The same of rows that are brought near before the launch before has ended. For one token that pays as long
- * as all threadgroups of this launch and of the next are on the cores at the same time. (H200, 4096x4096:
- * Q4_0 3.7 us and not 4.25, Q4_K 4.2 and not 4.6, Q6_K 6.6 and not 7.4; 14336x4096: Q4_0 and Q6_K as long,
- * Q4_K 14.4 and not 13.1. With 8 tokens 8.6 and not 9.5 us, and 24 and not 36.) */
-static const char *name_near(const device_facts *d, uint32_t out_dim, uint32_t in_dim,
-                             uint32_t tokens) {
+ * as all threadgroups of this launch and of the next are on the cores at the same time, in Q4_0 always.
+ * (H200, 4096x4096: Q4_0 3.4 us and not 4.25, Q4_K 3.5 and not 4.6, Q6_K 5.3 and not 7.5; 14336x4096: Q4_0
+ * 12.0 and not 12.6, Q6_K as long, Q4_K 14.1 and not 13.1. With 8 tokens 6.0 and not 9.5 us, and 20 and
+ * not 36.) */
+static const char *name_near(const device_facts *d, const weight_format *f, uint32_t out_dim,
+                             uint32_t in_dim, uint32_t tokens) {
     enum { ROWS_PER_CORE = 64 };
     if (!d->has_near)
         return "";
     if (is_for_stream(d, out_dim, in_dim, tokens))
-        return out_dim <= ROWS_PER_CORE * d->cores ? "near" : "";
+        return f == &format_q4_0 || out_dim <= ROWS_PER_CORE * d->cores ? "near" : "";
     return tokens > 1 && tokens <= FEW_TOKENS && out_dim >= LARGE ? "tiled_near" : "";
 }
 
@@ -91,7 +92,7 @@ static const kernel *pick_product(const op *o, const device_facts *d, const weig
                       *const for_cpu[COUNT_OF(for_gpu)] = {"alone", "plain", "", "", ""};
     const char *const *wanted = d->emulated ? for_cpu : for_gpu;
     const kernel *k =
-        find_matvec(o, name_near(d, out_dim, in_dim, tokens), f, accumulates, is_many, in_dim);
+        find_matvec(o, name_near(d, f, out_dim, in_dim, tokens), f, accumulates, is_many, in_dim);
     if (!k && is_for_stream(d, out_dim, in_dim, tokens))
         k = find_matvec(o, "stream", f, accumulates, false, in_dim);
     if (d->emulated && tokens == 1)

@@ -33,7 +33,8 @@ struct q4_0_half_input {
     float eights;
 };
 
-// a and b: the first and last four of the values of the low nibbles; c and d those of the high ones.
+// a and b: the first and last four of the values of the low nibbles; c and d those of the high
+// ones.
 inline q4_0_half_input q4_0_arrange_half(float4 a, float4 b, float4 c, float4 d) {
     const float4 s = (a + b) + (c + d);
     const q4_0_half_input h = {float4(a.x, a.z, b.x, b.z), float4(a.y, a.w, b.y, b.w),
@@ -183,8 +184,8 @@ struct q4_0_strip {
     }
 };
 
-// By turns of rows that are near (matvec_near.h): a lane's 8 weights of a block are 4 of its bytes, of
-// which the higher nibble becomes 16 times the weight.
+// By turns of rows that are near (matvec_near.h): a lane's 8 weights of a block are 4 of its bytes,
+// of which the higher nibble becomes 16 times the weight.
 struct q4_0_near {
     typedef block_q4_0 block;
     typedef byte_scale scale;

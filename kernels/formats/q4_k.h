@@ -215,8 +215,8 @@ struct q4_k_tiles {
     }
 };
 
-// By turns of rows that are near (matvec_near.h): a turn is parts 2i and 2i + 1, and a byte 16 times the
-// nibble less 8, which is added to the part's minimum.
+// By turns of rows that are near (matvec_near.h): a turn is parts 2i and 2i + 1, and a byte 16
+// times the nibble less 8, which is added to the part's minimum.
 struct q4_k_near {
     typedef block_q4_k block;
     typedef byte_scale scale;

@@ -31,8 +31,8 @@ struct q6_k {
             (device const packed_uchar4 *)b->ql + 16 * (part / 4) + 8 * (quarter % 2);
         device const packed_uchar4 *high = (device const packed_uchar4 *)b->qh + 8 * (part / 4);
         const float d = float(b->d);
-        // Four weights at a time, as the bytes of one integer: bytes that are widened first cost twice
-        // as much.
+        // Four weights at a time, as the bytes of one integer: bytes that are widened first cost
+        // twice as much.
         for (uint j = 0; j < 8; j++) {
             const uint n =
                 (as_type<uint>(uchar4(low[j])) >> (4u * (quarter / 2)) & 0x0F0F0F0Fu) |
@@ -57,9 +57,9 @@ struct q6_k {
 
 // For matvec_lean.h: a lane takes bytes l to l + 3 of half a block, which are four weights of each
 // of its quarters, so that every byte is loaded once and neighbours load neighbours. n becomes a
-// float without a conversion: as the last bits below the exponent of 2^23 it is 2^23 + n, from which
-// 2^23 + 32 is subtracted exactly. (The shorter way, sum((64 + n) * x) - 96 * sum(x), cancels too
-// many digits.)
+// float without a conversion: as the last bits below the exponent of 2^23 it is 2^23 + n, from
+// which 2^23 + 32 is subtracted exactly. (The shorter way, sum((64 + n) * x) - 96 * sum(x), cancels
+// too many digits.)
 struct q6_k_parts {
     typedef block_q6_k block;
     enum : uint { values = 256, lanes = 16 };
@@ -231,8 +231,8 @@ struct q6_k_tiles {
     }
 };
 
-// By turns of rows that are near (matvec_near.h): a byte is 4 times the weight less its 32. Blocks are
-// only 2-byte aligned, and every other one begins within a word.
+// By turns of rows that are near (matvec_near.h): a byte is 4 times the weight less its 32. Blocks
+// are only 2-byte aligned, and every other one begins within a word.
 struct q6_k_near {
     typedef block_q6_k block;
     typedef byte_halves scale;
@@ -240,9 +240,9 @@ struct q6_k_near {
 
     static METAL_FUNC float get_unit() { return 0.25f; }
 
-    // 64 columns are two blocks of 32, b = 0 and 1. Bytes 64 * (turn / 2) + 32 * b have their lower 4 bits,
-    // in the nibble that is turn % 2; the upper 2 are in bytes 128 + 32 * (turn / 2), four times two bits
-    // each.
+    // 64 columns are two blocks of 32, b = 0 and 1. Bytes 64 * (turn / 2) + 32 * b have their lower
+    // 4 bits, in the nibble that is turn % 2; the upper 2 are in bytes 128 + 32 * (turn / 2), four
+    // times two bits each.
     template <typename B>
     static METAL_FUNC scale take_bytes(thread const B &from, uint turn, uint signs,
                                        thread byte_pair &w) {

@@ -53,7 +53,8 @@ static bool is_float(ptx_type t) {
 /* Floats as doubles, rounded once at the end: right for float and half, where a double holds every
  * sum and product of two exactly enough; fma has its own. */
 static uint64_t compute_float(const ptx_insn *i, const uint64_t *v) {
-    double a = ptx_to_float(v[0], i->type), b = ptx_to_float(v[1], i->type), c = ptx_to_float(v[2], i->type), r;
+    double a = ptx_to_float(v[0], i->type), b = ptx_to_float(v[1], i->type),
+           c = ptx_to_float(v[2], i->type), r;
     switch (i->op) {
     case OP_ADD:
         r = a + b;

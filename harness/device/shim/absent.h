@@ -1,6 +1,6 @@
-// absent: what kernels ask for and not every device has (begin.h, exchange.h, product.h and near.h of
-// ptx/). Where it says false, a kernel has another way: it compiles both. msl/strict/metal.h includes it
-// too.
+// absent: what kernels ask for and not every device has (begin.h, exchange.h, product.h and near.h
+// of ptx/). Where it says false, a kernel has another way: it compiles both. msl/strict/metal.h
+// includes it too.
 #pragma once
 #pragma clang system_header
 

@@ -1,8 +1,8 @@
 // near: memory beside a threadgroup's own that copies fill by themselves (kernels/near.h).
 //
-// Metal has no such memory, so the launch does not ask for it: the host reads the comment in the PTX,
-// and puts that many bytes before what the launch gives (cuda_pipeline.near_bytes). The first of them
-// are the barrier that counts bytes as they arrive.
+// Metal has no such memory, so the launch does not ask for it: the host reads the comment in the
+// PTX, and puts that many bytes before what the launch gives (cuda_pipeline.near_bytes). The first
+// of them are the barrier that counts bytes as they arrive.
 #pragma once
 #pragma clang system_header
 

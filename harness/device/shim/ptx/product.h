@@ -1,8 +1,8 @@
-// product: d = a b + c of simdgroup matrices, by exchanges between lanes, and a product of their own
-// for kernels that ask for it.
+// product: d = a b + c of simdgroup matrices, by exchanges between lanes, and a product of their
+// own for kernels that ask for it.
 //
-// Of simdgroup matrices, each lane computes the two elements of d that it holds; k goes up and every
-// product and sum is rounded once, as on the CPU.
+// Of simdgroup matrices, each lane computes the two elements of d that it holds; k goes up and
+// every product and sum is rounded once, as on the CPU.
 #pragma once
 #pragma clang system_header
 
@@ -78,9 +78,9 @@ METAL_FUNC void multiply_16x8x32(const float (&w)[2][8], const float (&x)[8], fl
             sums[i][j] += lower[i][j] * 0x1p-24f;
 }
 
-// d (16, 8) += a (16, 16) b (16, 8), halves with sums in floats. A lane has columns 2 * (lane % 4) and 1
-// after it, and 8 after those, of rows lane / 4 and 8 after it of a, the same rows of column lane / 4 of
-// b, and of d what multiply_tensors has.
+// d (16, 8) += a (16, 16) b (16, 8), halves with sums in floats. A lane has columns 2 * (lane % 4)
+// and 1 after it, and 8 after those, of rows lane / 4 and 8 after it of a, the same rows of column
+// lane / 4 of b, and of d what multiply_tensors has.
 #define ASSAY_HAS_HALVES_16X8X16 true
 #define ASSAY_MULTIPLY_HALVES_16X8X16(a, b, sums) assay::multiply_halves_16x8x16(a, b, sums)
 METAL_FUNC void multiply_halves_16x8x16(const uint (&a)[2][2], const uint (&b)[2],
@@ -109,8 +109,8 @@ METAL_FUNC uint larger_halves(uint a, uint b) {
     return d;
 }
 
-// d (16, 8) += a (16, 32) b (32, 8), all signed bytes with sums in 32 bits. A lane has columns
-// 4 * (lane % 4) to 3 after it, and 16 after those, of rows lane / 4 and 8 after it of a (rows change
+// d (16, 8) += a (16, 32) b (32, 8), all signed bytes with sums in 32 bits. A lane has columns 4 *
+// (lane % 4) to 3 after it, and 16 after those, of rows lane / 4 and 8 after it of a (rows change
 // first), the same rows of column lane / 4 of b, and of d what multiply_tensors has.
 #define ASSAY_HAS_BYTES_16X8X32 true
 #define ASSAY_MULTIPLY_BYTES_16X8X32(a, b, sums) assay::multiply_bytes_16x8x32(a, b, sums)
@@ -121,7 +121,8 @@ METAL_FUNC void multiply_bytes_16x8x32(const uint (&a)[2][2], const uint (&b)[2]
             : "r"(a[0][0]), "r"(a[1][0]), "r"(a[0][1]), "r"(a[1][1]), "r"(b[0]), "r"(b[1]));
 }
 
-// Four bytes of a and b, each chosen by a digit of the selector, the lowest first: 0 to 3 are those of a.
+// Four bytes of a and b, each chosen by a digit of the selector, the lowest first: 0 to 3 are those
+// of a.
 #define ASSAY_PERMUTE(a, b, selector) assay::permute(a, b, selector)
 METAL_FUNC uint permute(uint a, uint b, uint selector) {
     uint d;
