@@ -68,7 +68,8 @@ template <uint E, uint Q> inline uint near_slot(uint i, uint place) {
 }
 template <uint R, uint Q, uint E, bool HasMemory = HAS_NEAR> struct near_rows {
     enum : uint { room = R, stride = E * Q + 1 };
-    static_assert(R % E == 0 && R <= 32 * E && (E == 1 ? Q % 2 == 0 : E == 4 && Q % 2 == 0), "");
+    static_assert(R % E == 0 && R <= 32 * E, "a lane copies E rows");
+    static_assert((E == 1 || E == 4) && Q % 2 == 0, "near_slot knows no other banks");
     typedef threadgroup const uint *row;
     device const uint4 *from;
     threadgroup uint4 *memory;
