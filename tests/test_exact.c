@@ -1,6 +1,6 @@
-/* Checked mode is exact: every kernel of tests/kernels/right.metal is left in peace, and every
- * kernel of wrong.metal is reported with the class that its marked lines name, there and nowhere
- * else. */
+/* Checked mode is exact: every kernel of right_threads.metal and right_values.metal of tests/kernels
+ * is left in peace, and every kernel of wrong.metal is reported with the class that its marked lines
+ * name, there and nowhere else. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,8 +102,8 @@ static const char *describe(const char *kernel, const finding *f) {
     return text;
 }
 
-TEST right_kernels_are_left_in_peace(const char *kernel) {
-    const finding_list *found = play("right.metal", kernel);
+TEST right_kernels_are_left_in_peace(const char *file, const char *kernel) {
+    const finding_list *found = play(file, kernel);
     if (!found)
         FAILm(describe(kernel, NULL));
     if (found->count > 0)
@@ -160,18 +160,27 @@ static const char *next_kernel(const char *p, char *name) {
 }
 
 SUITE(exact_suite) {
-    char *right = os_read_file(support_get_path("tests/kernels/right.metal"), NULL, &last);
+    static const char *const rights[] = {"right_threads.metal", "right_values.metal"};
+    enum { RIGHTS = sizeof rights / sizeof *rights };
+    char *right[RIGHTS], path[NAME], name[NAME];
+    bool is_read = true;
+    for (int i = 0; i < RIGHTS; i++) {
+        snprintf(path, sizeof path, "tests/kernels/%s", rights[i]);
+        right[i] = os_read_file(support_get_path(path), NULL, &last);
+        is_read = is_read && right[i];
+    }
     char *wrong = os_read_file(support_get_path("tests/kernels/wrong.metal"), NULL, &last);
-    char name[NAME];
-    if (right && wrong && open_checked()) {
-        for (const char *p = right; (p = next_kernel(p, name));) {
-            RUN_TESTp(right_kernels_are_left_in_peace, name);
-        }
+    if (is_read && wrong && open_checked()) {
+        for (int i = 0; i < RIGHTS; i++)
+            for (const char *p = right[i]; (p = next_kernel(p, name));) {
+                RUN_TESTp(right_kernels_are_left_in_peace, rights[i], name);
+            }
         for (const char *p = wrong; (p = next_kernel(p, name));) {
             RUN_TESTp(wrong_kernels_are_reported_where_they_are_wrong, name, wrong);
         }
     }
     close_checked();
-    free(right);
+    for (int i = 0; i < RIGHTS; i++)
+        free(right[i]);
     free(wrong);
 }

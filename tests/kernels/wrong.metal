@@ -1,14 +1,9 @@
 // Wrong kernels: each has one bug, at a line marked "bug:" with the class that checked mode must
-// report there. They are launched like those of right.metal.
+// report there.
 #include <metal_stdlib>
 using namespace metal;
 
-#define FOUR                                                                                       \
-    device const float *in [[buffer(0)]], device float *out [[buffer(1)]],                         \
-        constant uint &n [[buffer(2)]]
-#define IDS                                                                                        \
-    uint i [[thread_position_in_grid]], uint l [[thread_position_in_threadgroup]],                 \
-        uint g [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]
+#include "exact.h"
 
 // ------------------------------------------------------------------------------------------- races
 

@@ -1,81 +1,9 @@
-// Right kernels of the kinds that are easily accused. Checked mode must find nothing in any of them.
-//
-// All are launched in the same way (tests/test_exact.c): two threadgroups of 64 threads. Buffer 0
-// `in` holds 128 floats that count up from 1 and is only read; 1 `out` has room for 128 floats that
-// nothing wrote; 2 is n = 128; 3 `data` is 512 written bytes, read and written. 4 `zero` is 256 words
-// of zero, read and written.
+// Right kernels whose threads work together: reductions, simd functions, tiles, barriers, atomics.
+// They are of the kinds that are easily accused; checked mode must find nothing in any of them.
 #include <metal_stdlib>
 using namespace metal;
 
-#define FOUR                                                                                       \
-    device const float *in [[buffer(0)]], device float *out [[buffer(1)]],                         \
-        constant uint &n [[buffer(2)]]
-#define IDS                                                                                        \
-    uint i [[thread_position_in_grid]], uint l [[thread_position_in_threadgroup]],                 \
-        uint g [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]
-
-// ------------------------------------------------------------------------------ sub-word accesses
-
-kernel void in_place_half(device half *data [[buffer(3)]], uint i [[thread_position_in_grid]]) {
-    data[i] = data[i] * 2.0h;
-}
-
-kernel void in_place_bfloat(device bfloat *data [[buffer(3)]],
-                            uint i [[thread_position_in_grid]]) {
-    data[i] = bfloat(float(data[i]) + 1.0f);
-}
-
-kernel void in_place_bytes(device char *data [[buffer(3)]], uint i [[thread_position_in_grid]]) {
-    data[i] = char(data[i] / 2);
-}
-
-kernel void in_place_half_then_neighbour(device half *data [[buffer(3)]],
-                                         uint i [[thread_position_in_grid]],
-                                         uint l [[thread_position_in_threadgroup]]) {
-    data[i] = half(l);
-    threadgroup_barrier(mem_flags::mem_device);
-    half other = data[i ^ 1];
-    threadgroup_barrier(mem_flags::mem_device);
-    data[i] = other;
-}
-
-kernel void bytes_in_threadgroup_memory(FOUR, IDS) {
-    threadgroup uchar bytes[64];
-    threadgroup half halves[64];
-    bytes[l] = uchar(l);
-    halves[l] = half(l);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    out[i] = float(bytes[63 - l]) + float(halves[l ^ 1]) + in[i % n];
-}
-
-kernel void tile_of_two_types(FOUR, IDS) {
-    threadgroup float room[64];
-    threadgroup half *small = (threadgroup half *)room;
-    small[l] = half(in[i % n]);
-    small[l + 64] = 1.0h;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    float x = float(small[l ^ 1]) + float(small[127 - l]);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    room[l] = x;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    out[i] = room[63 - l];
-}
-
-kernel void packed_in_place(device packed_float3 *data [[buffer(3)]],
-                            uint i [[thread_position_in_grid]]) {
-    if (i < 42)
-        data[i] = packed_float3(float3(data[i]) * 2.0f);
-}
-
-kernel void three_of_four(FOUR, IDS) {
-    threadgroup float3 tile[64];
-    tile[l].x = in[i % n];
-    tile[l].y = 2;
-    tile[l].z = 3;
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    float3 v = tile[l ^ 1];
-    out[i] = v.x + v.y + v.z;
-}
+#include "exact.h"
 
 // ---------------------------------------------------------------------------- reductions and scans
 
@@ -110,6 +38,17 @@ kernel void sum_is_of_the_active_threads(FOUR, IDS) {
     if (all != 32)
         out[i] = in[100000];
     out[i] = float(active + all);
+}
+
+kernel void reductions_in_a_loop_of_different_lengths(FOUR, IDS) {
+    uint seen = 0, want = 0;
+    for (uint k = 0; k < lane % 4; k++)
+        seen += simd_sum(1u);
+    for (uint k = 0; k < lane % 4; k++)
+        want += 32 - (k + 1) * 8;
+    if (simd_sum(1u) != 32 || seen != want)
+        out[i] = in[100000]; // never: else an access outside tells
+    out[i] = in[i % n];
 }
 
 kernel void two_level_reduction(FOUR, IDS, uint s [[simdgroup_index_in_threadgroup]]) {
@@ -397,185 +336,4 @@ kernel void plain_after_atomic(device atomic_uint *words [[buffer(4)]], FOUR, ID
     threadgroup_barrier(mem_flags::mem_device);
     if (l % 2 == 0)
         plain[g * 64 + l / 2] = 0;
-}
-
-// --------------------------------------------------------------------------------- private memory
-
-struct accumulator {
-    float m = -INFINITY;
-    float l = 0;
-    ushort tag;
-};
-kernel void default_members(FOUR, IDS) {
-    accumulator a, b;
-    a.tag = 1;
-    b.tag = 2;
-    a.m = max(a.m, in[i % n]);
-    b = a;
-    out[i] = b.m + b.l + float(b.tag);
-}
-
-struct padded {
-    float value;
-    ushort tag;
-    uchar flag;
-};
-kernel void padded_struct_in_device_memory(FOUR, device padded *rows [[buffer(3)]], IDS) {
-    if (i >= 64)
-        return;
-    padded p;
-    p.value = in[i];
-    p.tag = 3;
-    p.flag = 1;
-    rows[i] = p;
-    out[i] = rows[i].value;
-}
-
-struct wide {
-    float4 v;
-    half h;
-    float3 w;
-};
-kernel void struct_of_vectors(FOUR, IDS) {
-    wide a;
-    a.v = float4(in[i % n]);
-    a.h = 1.0h;
-    a.w.x = a.w.y = a.w.z = 2;
-    wide b = a;
-    out[i] = b.v.w + float(b.h) + b.w.z;
-}
-
-kernel void private_array_with_runtime_index(FOUR, IDS) {
-    float acc[8] = {0};
-    float late[8], one = 1, two;
-    two = one;
-    for (uint k = 0; k < 8; k++)
-        late[k] = in[(i + k) % n];
-    thread float *p = acc, *q = late + 7;
-    for (uint k = 0; k < 16; k++)
-        p[k % 8] += *(q - (i + k) % 8) * two;
-    out[i] = acc[i % 8] + p[7];
-}
-
-// A jump past a variable is C++ as long as that has no first value: checked mode leaves this one
-// alone, and it alone.
-kernel void jump_past_a_variable(FOUR, IDS) {
-    float x = 0;
-    switch (i % 3) {
-    case 0:
-        float t;
-        t = in[i];
-        x = t * 2;
-        break;
-    case 1:
-        x = 1;
-        break;
-    }
-    out[i] = x;
-}
-
-kernel void reductions_in_a_loop_of_different_lengths(FOUR, IDS) {
-    uint seen = 0, want = 0;
-    for (uint k = 0; k < lane % 4; k++)
-        seen += simd_sum(1u);
-    for (uint k = 0; k < lane % 4; k++)
-        want += 32 - (k + 1) * 8;
-    if (simd_sum(1u) != 32 || seen != want)
-        out[i] = in[100000]; // never: else an access outside tells
-    out[i] = in[i % n];
-}
-
-constant float table[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-kernel void constant_table(FOUR, IDS) {
-    constant float *p = table + (i % 4);
-    out[i] = p[3] + table[i % 8] + in[i % n];
-}
-
-kernel void sorted_privately(FOUR, IDS) {
-    float v[4];
-    for (int k = 0; k < 4; k++)
-        v[k] = in[(i * 7 + k * 5) % n];
-    for (int a = 0; a < 4; a++)
-        for (int b = 0; b + 1 < 4 - a; b++)
-            if (v[b] > v[b + 1]) {
-                float t = v[b];
-                v[b] = v[b + 1];
-                v[b + 1] = t;
-            }
-    out[i] = v[0] + 2 * v[3];
-}
-
-// -------------------------------------------------------------------------------------- arithmetic
-
-kernel void hash_of_unsigned(FOUR, IDS) {
-    uint h = i * 2654435761u;
-    h ^= h >> 16;
-    h *= 0x85ebca6bu;
-    uint4 v = uint4(h) << uint4(1, 2, 3, 31);
-    int s = int(h >> 1) % 1000 - 500;
-    int4 d = int4(s) / int4(1, 2, -1, 7);
-    out[i] = float(v.x & 255u) + float(d.w) + float(clamp(s, -5, 5)) + in[i % n];
-    out[i] += float(abs(s)) + float(int3(float3(in[i], -2.5f, 1e9f)).y) + float(popcount(h));
-}
-
-kernel void data_like_the_poison(FOUR, device uint *data [[buffer(3)]], IDS) {
-    data[i] = 0xFFC3FFC3u;
-    out[i] = as_type<float>(data[i]) + in[i % n];
-    data[i] = data[i] + 1u;
-}
-
-// ---------------------------------------------------------------------- function constants, shapes
-
-constant uint width [[function_constant(0)]];
-constant bool with_bias [[function_constant(1)]];
-template <typename T, int N> void copy_rows(device const T *from, device T *to, uint i) {
-    T row[N];
-    for (int k = 0; k < N; k++)
-        row[k] = from[(i * N + k) % 128];
-    if (i < 128 / N)
-        for (int k = 0; k < N; k++)
-            to[i * N + k] = row[k];
-}
-template <typename T, int N>
-kernel void rows_of(device const T *in [[buffer(0)]], device T *out [[buffer(1)]],
-                    uint i [[thread_position_in_grid]]) {
-    copy_rows<T, N>(in, out, i);
-}
-template [[host_name("rows_of_four")]] kernel void rows_of<float, 4>(device const float *,
-                                                                      device float *, uint);
-
-kernel void specialised(FOUR, device const float *bias [[buffer(3), function_constant(with_bias)]],
-                        IDS) {
-    float x = in[i % n] * float(width);
-    if (with_bias)
-        x += bias[i];
-    out[i] = x;
-}
-
-// Arrays live as long as their block: many of them, one after the other and nested.
-inline float sum_of_copies(thread const float *p, uint n) {
-    float copy[16];
-    for (uint k = 0; k < n; k++)
-        copy[k] = p[k];
-    float sum = 0;
-    for (uint k = 0; k < n; k++)
-        sum += copy[k];
-    return sum;
-}
-kernel void arrays_in_loops_and_helpers(FOUR, IDS) {
-    float total = 0;
-    for (uint round = 0; round < 20; round++) {
-        float a[16] = {0};
-        if (round % 3 == 2)
-            continue;
-        for (uint k = 0; k < 16; k++)
-            a[k] = in[(i + k) % n];
-        float b[4][4];
-        for (uint k = 0; k < 16; k++)
-            b[k / 4][k % 4] = a[k];
-        if (i % 7 == 6 && round == 10)
-            break;
-        total += sum_of_copies(a, 16) + sum_of_copies(b[1], 4);
-    }
-    out[i] = total;
 }

@@ -1,0 +1,13 @@
+// exact: the parameters of the kernels of right_threads.metal, right_values.metal and wrong.metal.
+//
+// All are launched in the same way (tests/test_exact.c): two threadgroups of 64 threads. Buffer 0
+// `in` holds 128 floats that count up from 1 and is only read; 1 `out` has room for 128 floats that
+// nothing wrote; 2 is n = 128; 3 `data` is 512 written bytes, read and written. 4 `zero` is 256 words
+// of zero, read and written.
+
+#define FOUR                                                                                       \
+    device const float *in [[buffer(0)]], device float *out [[buffer(1)]],                         \
+        constant uint &n [[buffer(2)]]
+#define IDS                                                                                        \
+    uint i [[thread_position_in_grid]], uint l [[thread_position_in_threadgroup]],                 \
+        uint g [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]
