@@ -4,7 +4,8 @@
 
 #define SUITES(X)                                                                                  \
     X(misuse_suite)                                                                                \
-    X(metal_suite)
+    X(metal_suite)                                                                                 \
+    X(memory_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);
 #define RUN(suite) RUN_SUITE(suite);

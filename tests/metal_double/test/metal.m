@@ -1,76 +1,18 @@
-/* metal: the Metal device on the double: what is particular to it. What every device does is tested
- * by the other suites, run with ASSAY_DEVICE=metal. */
+/* metal: the Metal device on the double: what is particular to it, except its memory (memory.m).
+ * What every device does is tested by the other suites, run with ASSAY_DEVICE=metal. */
 #include <greatest.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "harness/base/os.h"
 #include "harness/check/check.h"
-#include "harness/device/metal/metal.h"
 #include "harness/measure/timing.h"
-#include "runner/gguf.h"
 #include "tests/metal_double/double.h"
+#include "tests/metal_double/test/bench.h"
 
 SUITE_EXTERN(metal_suite);
-
-enum { N = 64 };
-
-/* A tape of launches of `advance` of tests/kernels/tape.metal, each after the one before. */
-typedef struct {
-    device *device;
-    library *library;
-    tape *tape;
-    buffer *x, *step;
-    err e;
-} bench;
-
-static bool set_up(bench *b, int launches) {
-    char folder[1024], home[900];
-    *b = (bench){0};
-    if (!os_find_home(home, sizeof home, &b->e) || !(b->device = device_open("metal", &b->e)))
-        return false;
-    snprintf(folder, sizeof folder, "%s/tests/kernels", home);
-    b->library = library_new(b->device, folder, &b->e);
-    b->tape = tape_new(b->library);
-    b->x = device_new_buffer(b->device, N * 4, STORAGE_SHARED, "x", &b->e);
-    b->step = device_new_buffer(b->device, 4, STORAGE_SHARED, "step", &b->e);
-    if (!b->library || !b->x || !b->step)
-        return false;
-    memset(b->x->contents, 0, N * 4);
-    *(float *)b->step->contents = 1;
-    for (int i = 0; i < launches; i++) {
-        tape_mark(b->tape, "step");
-        launch *l = tape_add(b->tape, "tape.metal", "advance", &b->e);
-        if (!l)
-            return false;
-        launch_bind(l, 0, slice_whole(b->x), ACCESS_BOTH, ELEM_F32);
-        launch_set_f32(l, 1, 1);
-        launch_bind(l, 2, slice_whole(b->step), ACCESS_READ, ELEM_F32);
-        launch_set_u32(l, 3, N);
-        launch_set_threads_rounded(l, N, 32);
-        tape_barrier(b->tape);
-    }
-    return true;
-}
-
-static void tear_down(bench *b) {
-    tape_free(b->tape);
-    buffer_free(b->x);
-    buffer_free(b->step);
-    library_free(b->library);
-    device_close(b->device);
-    unsetenv("METAL_DOUBLE");
-}
-
-#define SET_UP(b, launches)                                                                        \
-    do {                                                                                           \
-        if (!set_up(&b, launches))                                                                 \
-            FAILm(b.e.text);                                                                       \
-    } while (0)
 
 TEST without_a_gpu_there_is_a_sentence(void) {
     err e = {.code = EXIT_OK};
@@ -101,12 +43,13 @@ TEST facts_are_asked_of_the_gpu(void) {
     SET_UP(b, 1);
     const device_facts *f = device_get_facts(b.device);
     ASSERT_STR_EQ("metal", f->api);
-    ASSERT(strstr(f->compiler, "safe math, precise functions") && strstr(f->compiler, "language 3.1"));
+    ASSERT(strstr(f->compiler, "safe math, precise functions") &&
+           strstr(f->compiler, "language 3.1"));
     ASSERT(f->working_set_bytes > 0 && f->max_buffer_bytes > 0 && f->memory_bytes > 0);
     ASSERT(f->unified && f->emulated && !f->is_virtual && f->flushes_denormals);
     ASSERT(strstr(f->family, "Apple7") && strstr(f->family, "Metal3") && f->simd_width == 32);
     ASSERT_EQ(1024u, b.tape->launches[0].pipeline->max_group_threads);
-    tear_down(&b);
+    bench_tear_down(&b);
     PASS();
 }
 
@@ -121,7 +64,7 @@ TEST times_that_cannot_be_are_the_walls_and_say_so(const char *fault) {
     ASSERT(tape_play(b.tape, PLAY_WHOLE, &t, NULL, &b.e));
     ASSERT(!t.gpu_is_wall && t.gpu_ns > 0 && t.gpu_ns <= t.wall_ns);
     ASSERT(t.driver_ns > 0);
-    tear_down(&b);
+    bench_tear_down(&b);
     PASS();
 }
 
@@ -144,7 +87,7 @@ TEST counters_time_each_launch_in_one_command_buffer(const char *fault) {
     }
     ASSERT(!total.samples_overlap && sum <= total.gpu_ns * 2);
     ASSERT(tape_play(b.tape, PLAY_SAMPLED, NULL, NULL, &b.e));
-    tear_down(&b);
+    bench_tear_down(&b);
     PASS();
 }
 
@@ -157,7 +100,7 @@ TEST more_launches_than_samples_are_played_in_parts(void) {
     ASSERT_EQ((float)LAUNCHES, ((float *)b.x->contents)[0]);
     for (int i = 0; i < LAUNCHES; i++)
         ASSERT(each[i].gpu_is_sampled && each[i].gpu_ns > 0);
-    tear_down(&b);
+    bench_tear_down(&b);
     PASS();
 }
 
@@ -170,7 +113,7 @@ TEST samples_that_are_lost_are_no_times(void) {
     ASSERT(tape_play(b.tape, PLAY_SAMPLED, NULL, each, &b.e));
     ASSERT(each[0].gpu_is_sampled && each[0].gpu_ns == 0 && each[1].gpu_ns == 0);
     ASSERT_EQ(2.0f, ((float *)b.x->contents)[0]);
-    tear_down(&b);
+    bench_tear_down(&b);
     PASS();
 }
 
@@ -190,7 +133,7 @@ TEST samples_that_sum_past_the_whole_are_kept_and_marked(void) {
         sum += each[i].gpu_ns;
     }
     ASSERT(total.samples_overlap && sum > total.gpu_ns);
-    tear_down(&b);
+    bench_tear_down(&b);
     PASS();
 }
 
@@ -210,7 +153,7 @@ TEST only_a_check_asks_for_the_details_of_errors(void) {
     before = double_count_explained();
     ASSERT(tape_play(b.tape, PLAY_WHOLE, NULL, NULL, &b.e));
     ASSERT_EQ_FMT(before, double_count_explained(), "%zu");
-    tear_down(&b);
+    bench_tear_down(&b);
     PASS();
 }
 
@@ -223,7 +166,7 @@ TEST a_virtual_gpu_is_a_gpu_whose_times_are_labelled(void) {
     ASSERT(f->is_virtual && !f->emulated);
     timing_get_labels(timing_find_labels(f), labels, sizeof labels);
     ASSERTm(labels, strstr(labels, "virtual") && !strstr(labels, "emulated"));
-    tear_down(&b);
+    bench_tear_down(&b);
     PASS();
 }
 
@@ -240,7 +183,8 @@ TEST kernels_for_other_simdgroups_than_the_gpus_are_refused(void) {
         const char *kernel;
         uint32_t group;
         bool can;
-    } cases[] = {{"plain", 32, true}, {"fixed", 64, false}, {"asks", 64, true}, {"asks", 32, false}};
+    } cases[] = {
+        {"plain", 32, true}, {"fixed", 64, false}, {"asks", 64, true}, {"asks", 32, false}};
     bench b;
     setenv("METAL_DOUBLE", "simd-64", 1);
     SET_UP(b, 1);
@@ -265,7 +209,7 @@ TEST kernels_for_other_simdgroups_than_the_gpus_are_refused(void) {
         pipeline_free(p);
     }
     msl_free(unit);
-    tear_down(&b);
+    bench_tear_down(&b);
     PASS();
 }
 
@@ -305,7 +249,7 @@ TEST threadgroup_memory_of_one_launch_does_not_stand_in_the_way_of_the_next(void
     pipeline_free(dynamic);
     pipeline_free(fixed);
     msl_free(unit);
-    tear_down(&b);
+    bench_tear_down(&b);
     PASS();
 }
 
@@ -320,40 +264,7 @@ TEST one_bad_kernel_takes_its_file_with_it(void) {
     ASSERT_EQ(EXIT_WRONG, b.e.code);
     ASSERTm(b.e.detail, strstr(b.e.detail, "bad.metal:2") && strstr(b.e.detail, "nothing"));
     msl_free(unit);
-    tear_down(&b);
-    PASS();
-}
-
-TEST memory_of_the_caller_counts_as_allocated(void) {
-    bench b;
-    SET_UP(b, 1);
-    id<MTLDevice> gpu = metal_get(b.device)->device;
-    NSUInteger before = [gpu currentAllocatedSize];
-    char *mapped = mmap(NULL, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANON, -1, 0);
-    buffer *place = device_wrap_memory(b.device, mapped, 1 << 20, "weights", &b.e);
-    ASSERT(place && place->contents == mapped);
-    ASSERT_EQ_FMT((unsigned long)before + (1 << 20), (unsigned long)[gpu currentAllocatedSize],
-                  "%lu");
-    buffer_free(place);
-    munmap(mapped, 1 << 20);
-    tear_down(&b);
-    PASS();
-}
-
-/* Pages of a file are taken in place if they are shared, as those of models are. */
-TEST weights_of_a_model_are_not_copied(void) {
-    bench b;
-    char path[1024], home[900];
-    SET_UP(b, 1);
-    ASSERT(os_find_home(home, sizeof home, &b.e));
-    snprintf(path, sizeof path, "%s/models/assay-tiny.gguf", home);
-    gguf *file = gguf_open(path, &b.e);
-    ASSERTm(b.e.text, file);
-    buffer *place = device_wrap_memory(b.device, file->map, file->bytes, "weights", &b.e);
-    ASSERT(place && place->contents == (void *)(uintptr_t)file->map);
-    buffer_free(place);
-    gguf_free(file);
-    tear_down(&b);
+    bench_tear_down(&b);
     PASS();
 }
 
@@ -366,73 +277,7 @@ TEST a_fault_names_the_encoder(play_mode mode) {
     ASSERTm(b.e.text, strstr(b.e.text, "advance") && strstr(b.e.text, "Address Fault"));
     if (mode == PLAY_WHOLE)
         ASSERTm(b.e.text, strstr(b.e.text, "step: advance and 2 more"));
-    tear_down(&b);
-    PASS();
-}
-
-TEST memory_that_metal_does_not_take_in_place_is_copied(const char *fault) {
-    bench b;
-    setenv("METAL_DOUBLE", fault, 1);
-    SET_UP(b, 1);
-    char *mapped = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON, -1, 0);
-    ASSERT(mapped != MAP_FAILED);
-    memcpy(mapped + 100, "some weights", 12);
-    buffer *copy = device_wrap_memory(b.device, mapped + 100, 12, "weights", &b.e);
-    ASSERTm(b.e.text, copy);
-    char got[12];
-    ASSERT(copy->contents != mapped + 100);
-    ASSERT(buffer_download(copy, 0, got, 12, &b.e));
-    ASSERT_MEM_EQ("some weights", got, 12);
-    unsetenv("METAL_DOUBLE");
-    buffer *place = device_wrap_memory(b.device, mapped + 100, 12, "weights", &b.e);
-    ASSERT(place && place->contents == mapped + 100 && place->base == 100);
-    ASSERT(buffer_download(place, 5, got, 7, &b.e));
-    ASSERT_MEM_EQ("weights", got, 7);
-    buffer_free(copy);
-    buffer_free(place);
-    munmap(mapped, 16384);
-    tear_down(&b);
-    PASS();
-}
-
-TEST private_memory_is_copied_at_any_byte(void) {
-    bench b;
-    SET_UP(b, 1);
-    enum { BYTES = (9 << 20) + 3 };
-    char *in = malloc(BYTES), *out = malloc(BYTES);
-    for (size_t i = 0; i < BYTES; i++)
-        in[i] = (char)(i * 31 + i / 251);
-    buffer *p = device_new_buffer(b.device, BYTES, STORAGE_PRIVATE, "private", &b.e);
-    ASSERTm(b.e.text, p);
-    ASSERT(buffer_upload(p, 0, in, BYTES, &b.e));
-    for (size_t at = 0; at < 9; at++) {
-        memset(in + 1000 + at, (int)at, 13);
-        ASSERT(buffer_upload(p, 1000 + at, in + 1000 + at, 13, &b.e));
-    }
-    ASSERT(buffer_download(p, 0, out, BYTES, &b.e));
-    ASSERT_MEM_EQ(in, out, BYTES);
-    ASSERT(buffer_download(p, 7, out, BYTES - 7, &b.e));
-    ASSERT_MEM_EQ(in + 7, out, BYTES - 7);
-    ptrdiff_t outside;
-    ASSERT(buffer_check_guards(p, &outside, &b.e));
-    buffer_free(p);
-    free(in);
-    free(out);
-    tear_down(&b);
-    PASS();
-}
-
-TEST a_buffer_that_does_not_fit_is_refused_with_its_numbers(void) {
-    bench b;
-    setenv("METAL_DOUBLE", "no-room", 1);
-    SET_UP(b, 1);
-    ASSERT_EQ(NULL, device_new_buffer(b.device, 3 << 20, STORAGE_PRIVATE, "kv", &b.e));
-    ASSERT_EQ(EXIT_CANNOT, b.e.code);
-    ASSERTm(b.e.text, strstr(b.e.text, "'kv'") && strstr(b.e.text, "does not fit"));
-    unsetenv("METAL_DOUBLE");
-    ASSERT_EQ(NULL, device_new_buffer(b.device, (size_t)1 << 50, STORAGE_SHARED, "all", &b.e));
-    ASSERTm(b.e.text, strstr(b.e.text, "per buffer"));
-    tear_down(&b);
+    bench_tear_down(&b);
     PASS();
 }
 
@@ -459,46 +304,7 @@ TEST a_capture_needs_the_variable_a_new_file_and_its_suffix(void) {
     ASSERTm(b.e.text, strstr(b.e.text, "already exists"));
     unlink(path);
     unsetenv("METAL_CAPTURE_ENABLED");
-    tear_down(&b);
-    PASS();
-}
-
-static long count_kilobytes(void) {
-    long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (!f || fscanf(f, "%*s %ld", &pages) != 1)
-        pages = 0;
-    if (f)
-        fclose(f);
-    return pages * (sysconf(_SC_PAGESIZE) / 1024);
-}
-
-TEST ten_thousand_plays_leave_nothing_behind(void) {
-    enum { PLAYS = 10000 };
-    bench b;
-    SET_UP(b, 2);
-    size_t objects = 0;
-    long kilobytes = 0;
-    for (int i = 0; i < PLAYS; i++) {
-        ticket k[3];
-        for (int n = 0; n < 3; n++)
-            ASSERT(device_submit(b.device, b.tape, 0, 2, &k[n], &b.e));
-        for (int n = 0; n < 3; n++)
-            ASSERT(device_wait(b.device, &k[n], NULL, &b.e));
-        if (i == PLAYS / 10) {
-            objects = double_count_objects();
-            kilobytes = count_kilobytes();
-        }
-    }
-    ASSERT_EQ_FMT(objects, double_count_objects(), "%zu");
-    printf("resident: %ld KB after %d plays, %ld KB after %d\n", kilobytes, PLAYS / 10,
-           count_kilobytes(), PLAYS);
-#if !__has_feature(address_sanitizer) /* which keeps what is freed */
-    ASSERT(count_kilobytes() <= kilobytes + 512);
-#endif
-    ASSERT_EQ((float)PLAYS * 6, ((float *)b.x->contents)[0]);
-    tear_down(&b);
-    ASSERT_EQ_FMT((size_t)0, double_count_objects(), "%zu");
+    bench_tear_down(&b);
     PASS();
 }
 
@@ -521,12 +327,5 @@ SUITE(metal_suite) {
     RUN_TEST(one_bad_kernel_takes_its_file_with_it);
     RUN_TESTp(a_fault_names_the_encoder, PLAY_WHOLE);
     RUN_TESTp(a_fault_names_the_encoder, PLAY_LAUNCHES);
-    RUN_TESTp(memory_that_metal_does_not_take_in_place_is_copied, "no-copy");
-    RUN_TESTp(memory_that_metal_does_not_take_in_place_is_copied, "empty-no-copy");
-    RUN_TEST(memory_of_the_caller_counts_as_allocated);
-    RUN_TEST(weights_of_a_model_are_not_copied);
-    RUN_TEST(private_memory_is_copied_at_any_byte);
-    RUN_TEST(a_buffer_that_does_not_fit_is_refused_with_its_numbers);
     RUN_TEST(a_capture_needs_the_variable_a_new_file_and_its_suffix);
-    RUN_TEST(ten_thousand_plays_leave_nothing_behind);
 }
