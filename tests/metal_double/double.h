@@ -1,6 +1,6 @@
 /* double: a Metal.framework for Linux, made of the software device.
  *
- * include/Metal/Metal.h declares; these files behave. A device of the double owns a software
+ * The headers of include/Metal declare; these files behave. A device of the double owns a software
  * device; a library is a parsed text; a pipeline is a pipeline of the software device; a command
  * buffer is a tape that is filled by its encoders and submitted by commit. What Metal's API
  * validation would stop, and what a GPU might silently survive, is one line on stderr and abort().
