@@ -4,21 +4,6 @@
 
 #include "near.h"
 
-// Adds the products of 32 columns, block b of 64, of the four rows of a lane.
-template <typename P, typename Row>
-METAL_FUNC void few_near_add(thread const P &p, thread const Row (&rows)[4], uint b, uint pair,
-                             uint lane, thread float (&sums)[4][2]) {
-    for (uint i = 0; i < 4; i += 2) {
-        float turn[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
-        p.add(q4_0_get_word(rows[i], b, pair), q4_0_get_word(rows[i + 1], b, pair), turn, lane);
-        for (uint r = 0; r < 2; r++) {
-            const float scale = near_half(rows[i + r], 9 * b);
-            sums[i + r][0] = fma(scale, turn[r][0], sums[i + r][0]);
-            sums[i + r][1] = fma(scale, turn[r][1], sums[i + r][1]);
-        }
-    }
-}
-
 // What is needed in the end: in registers, it would find no room beside the loop.
 struct few_near_kept {
     ulong first; // of y
@@ -41,7 +26,7 @@ template <bool accumulate> [[max_total_threads_per_threadgroup(1024)]] kernel vo
     uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     enum : uint { S = 16, ROWS = 32, TOKENS = 8, WIDE = 40 }; // WIDE: tokens are in different banks
     typedef near_rows<ROWS, 144, 1> near_type;
-    typedef half_products<> products;
+    typedef halves_or_floats<HAS_HALVES_16X8X16>::type products;
     threadgroup float shared[S * TOKENS * WIDE];
     threadgroup float scratch[S * products::memory + 1];
     threadgroup few_near_kept kept;
@@ -85,19 +70,19 @@ template <bool accumulate> [[max_total_threads_per_threadgroup(1024)]] kernel vo
     for (;;) {
         typename near_type::row own[4];
         for (uint i = 0; i < 4; i++) {
-            own[i] = near.get_row(place + 8 * i, share.count) + 9 * sg;
+            own[i] = near.get_row(near_type::get_slot(i, place), share.count) + 9 * sg;
             sums[i][0] = 0.0f;
             sums[i][1] = 0.0f;
         }
         for (uint left = turns; left > 0; left--) {
             for (uint b = 0; b < 2; b++) {
-                p.take(now.v[b][0], now.v[b][1]);
+                p.take(now.v[b]);
                 if (left > 1)
                     now.load_block(at, S, b);
                 // Before the barrier: after it, compilers would put the loads next to what needs
                 // them.
                 TOGETHER();
-                few_near_add(p, own, b, pair, lane, sums);
+                few_add(p, own, b, pair, lane, sums);
                 TOGETHER();
             }
             for (uint i = 0; i < 4; i++)

@@ -2,8 +2,8 @@
 // (few.h), the weights by way of threadgroup memory. Needs matvec_rows.h and q4_0_tiles.h.
 //
 // Of a large matrix, loads of two bytes from many rows cost more than the multiplication. So a
-// simdgroup copies 64 columns of its rows at a time, 9 words of each, all under way at once, while it
-// multiplies those before. That needs rows of whole words: in_dim is a multiple of 64.
+// simdgroup copies 64 columns of its rows at a time, 9 words of each, all under way at once, while
+// it multiplies those before. That needs rows of whole words: in_dim is a multiple of 64.
 #include "few.h"
 
 #include "near.h"
@@ -34,17 +34,6 @@ struct q4_0_columns {
     }
 };
 
-// A lane's 8 weights of the first or second block of those of a row; and as few.h needs them, with their
-// scale.
-template <typename Row> inline uint q4_0_get_word(Row row, uint b, uint pair) {
-    return b ? row[5 + pair] : row[pair] >> 16u | row[pair + 1] << 16u;
-}
-template <typename Row>
-inline float q4_0_decode_staged(Row row, uint b, uint pair, uint some, thread float *w) {
-    q4_0_few::decode_word(q4_0_get_word(row, b, pair), some, w);
-    return near_half(row, 9 * b);
-}
-
 // A lane's values of 64 columns of a token.
 struct few_values {
     float4 v[2][2];
@@ -59,44 +48,54 @@ struct few_values {
     }
 };
 
-// Adds the products of 64 columns of the slots, whose 9 words are at `rows`.
-template <typename Sums, typename Row>
-METAL_FUNC void few_add(thread Sums &sums, thread const Row (&rows)[Sums::slots],
-                        thread const few_values &x, uint some, uint lane,
-                        threadgroup float *scratch) {
-    for (uint b = 0; b < 2; b++) {
-        float values[8];
-        few_take_values(x.v[b], values);
-        for (uint m = 0; m < Sums::slots; m += 2) {
-            float weights[2][8];
-            float scales[2];
-            for (uint i = 0; i < 2; i++)
-                scales[i] = q4_0_decode_staged(rows[m + i], b, sums.column, some, weights[i]);
-            float products[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
-            few_matrices::add(weights, values, products, lane, scratch);
-            for (uint i = 0; i < 2; i++)
-                for (uint j = 0; j < 2; j++)
-                    sums.at[m + i][j] = fma(scales[i], products[i][j], sums.at[m + i][j]);
+// What a lane multiplies with its values of a turn: as few.h does it, in floats. Another kind may
+// take its place (halves.h).
+struct few_floats {
+    enum : uint { memory = few_matrices::memory };
+    threadgroup float *own;
+    uint some;
+    float values[8];
+
+    METAL_FUNC few_floats(uint argument, threadgroup float *scratch) {
+        some = argument;
+        own = scratch;
+    }
+    // The values of a turn: of columns 4 * pair to 3 after it, and of 16 after those.
+    METAL_FUNC void take(thread const float4 (&v)[2]) { few_take_values(v, values); }
+    // Adds the products. words: the nibbles of a lane's weights, of its two rows.
+    METAL_FUNC void add(thread const uint (&words)[2], thread float (&sums)[2][2],
+                        uint lane) const {
+        float weights[2][8];
+        for (uint r = 0; r < 2; r++)
+            q4_0_few::decode_word(words[r], some, weights[r]);
+        few_matrices::add(weights, values, sums, lane, own);
+    }
+    // Floats have room for every value as it is: halves.h.
+    static METAL_FUNC float get_unit() { return 1.0f; }
+    METAL_FUNC bool is_wrong() const { return false; }
+    METAL_FUNC void set_power(device const float *, uint, uint) {}
+    METAL_FUNC void finish(thread float (&)[4][2], uint) const {}
+};
+
+// Adds the products of block b of two, whose 9 words are at `rows`, of the four rows of a lane.
+template <typename P, typename Row>
+METAL_FUNC void few_add(thread const P &p, thread const Row (&rows)[4], uint b, uint pair,
+                        uint lane, thread float (&sums)[4][2]) {
+    for (uint i = 0; i < 4; i += 2) {
+        float turn[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
+        const uint words[2] = {q4_0_get_word(rows[i] + pair, b),
+                               q4_0_get_word(rows[i + 1] + pair, b)};
+        p.add(words, turn, lane);
+        for (uint r = 0; r < 2; r++) {
+            const float scale = near_half(rows[i + r], 9 * b);
+            sums[i + r][0] = fma(scale, turn[r][0], sums[i + r][0]);
+            sums[i + r][1] = fma(scale, turn[r][1], sums[i + r][1]);
         }
     }
 }
 
-// What a team has in the end, of rows up to `end`.
-template <bool accumulate, typename Sums>
-METAL_FUNC void few_store(thread const Sums &sums, device float *y, uint first_row, uint end,
-                          uint first, uint batch, uint out_dim) {
-    if (!sums.is_taker())
-        return;
-    for (uint j = 0; j < Sums::kept; j++)
-        for (uint i = 0; i < Sums::slots; i++) {
-            const uint r = first_row + sums.get_slot(i);
-            const uint t = first + sums.get_token(j);
-            if (t < batch && r < end)
-                put<accumulate>(y + size_t(t) * out_dim + r, sums.at[i][j]);
-        }
-}
-
-// A threadgroup of 16 simdgroups computes 32 rows of 8 tokens, each from every sixteenth 64 columns.
+// A threadgroup of 16 simdgroups computes 32 rows of 8 tokens, each from every sixteenth 64
+// columns.
 template <bool accumulate> [[max_total_threads_per_threadgroup(512)]] kernel void
 matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *x [[buffer(1)]],
                   device float *y [[buffer(2)]], constant uint &out_dim [[buffer(3)]],
@@ -107,7 +106,7 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
     enum : uint { S = 16, room = 32 * q4_0_columns::wide }; // simdgroups, and words of each
     typedef tile_sums<4, 2, 8, 4, S> Sums;
     threadgroup uint memory[S * room];
-    threadgroup float scratch[S * few_matrices::memory + 1];
+    threadgroup float scratch[S * few_floats::memory + 1];
     static_assert(Sums::memory <= S * room, "");
     threadgroup uint *own = memory + sg * room;
     device const uint *from = (device const uint *)w;
@@ -124,6 +123,7 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
     Sums sums;
     const uint token = few_find_place(sums, (threadgroup float *)memory, sg, lane);
     device const float *mine = x + size_t(min(first + token, batch - 1)) * in_dim + 4 * sums.column;
+    few_floats p(in_dim, scratch + sg * uint(few_floats::memory));
     few_values now, later;
     now.load(mine, min(sg, last));
     for (uint chunk = sg; chunk <= last; chunk += S) {
@@ -133,14 +133,25 @@ matvec_few_stream(device const block_q4_0 *w [[buffer(0)]], device const float *
         threadgroup const uint *rows[Sums::slots];
         for (uint i = 0; i < Sums::slots; i++)
             rows[i] = own + sums.get_slot(i) * q4_0_columns::wide;
-        few_add(sums, rows, now, in_dim, lane, scratch + sg * uint(few_matrices::memory));
+        for (uint b = 0; b < 2; b++) {
+            p.take(now.v[b]);
+            few_add(p, rows, b, sums.column, lane, sums.at);
+        }
         simdgroup_barrier(mem_flags::mem_threadgroup);
         next.put(own, lane);
         next.take(from, min(chunk + 2 * S, last));
         now = later;
     }
     sums.add_up();
-    few_store<accumulate>(sums, y, first_row, out_dim, first, batch, out_dim);
+    if (!sums.is_taker())
+        return;
+    for (uint j = 0; j < Sums::kept; j++)
+        for (uint i = 0; i < Sums::slots; i++) {
+            const uint r = first_row + sums.get_slot(i);
+            const uint t = first + sums.get_token(j);
+            if (t < batch && r < out_dim)
+                put<accumulate>(y + size_t(t) * out_dim + r, sums.at[i][j]);
+        }
 }
 
 template

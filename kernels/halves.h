@@ -24,7 +24,7 @@
 #define LARGER_HALVES(a, b) 0u
 #endif
 
-template <bool HasMatrices = HAS_HALVES_16X8X16> struct half_products {
+struct few_halves {
     enum : uint { memory = 0 };
     uint exponents; // nibbles.h
     float up;       // the power of two of the token whose values this lane takes
@@ -36,7 +36,7 @@ template <bool HasMatrices = HAS_HALVES_16X8X16> struct half_products {
     // What sums are to be multiplied by in the end.
     static METAL_FUNC float get_unit() { return 0.0078125f; }
 
-    METAL_FUNC half_products(uint some, threadgroup float *) {
+    METAL_FUNC few_halves(uint some, threadgroup float *) {
         exponents = get_1024s(some);
         up = get_usual();
         largest = 0u;
@@ -50,9 +50,9 @@ template <bool HasMatrices = HAS_HALVES_16X8X16> struct half_products {
 
     // A lane's values of a turn: of columns 4 * pair to 3 after it, and of 16 after those. These
     // meet with 16 times their weights.
-    METAL_FUNC void take(float4 first, float4 last) {
-        first *= up;
-        last *= 0.0625f * up;
+    METAL_FUNC void take(thread const float4 (&v)[2]) {
+        const float4 first = v[0] * up;
+        const float4 last = v[1] * (0.0625f * up);
         split(first.x, first.z, upper[0], lower[0]);
         split(first.y, first.w, upper[1], lower[1]);
         split(last.x, last.z, upper[2], lower[2]);
@@ -62,8 +62,7 @@ template <bool HasMatrices = HAS_HALVES_16X8X16> struct half_products {
     }
 
     // Adds the products of a turn. words: the nibbles of a lane's weights, of its two rows.
-    METAL_FUNC void add(uint first_word, uint second_word, thread float (&sums)[2][2], uint) const {
-        const uint words[2] = {first_word, second_word};
+    METAL_FUNC void add(thread const uint (&words)[2], thread float (&sums)[2][2], uint) const {
         for (uint side = 0; side < 2; side++) {
             uint a[2][2];
             for (uint r = 0; r < 2; r++)
@@ -121,30 +120,6 @@ template <bool HasMatrices = HAS_HALVES_16X8X16> struct half_products {
     }
 };
 
-// With floats, as few.h multiplies them.
-template <> struct half_products<false> {
-    enum : uint { memory = few_matrices::memory };
-    threadgroup float *own;
-    uint some;
-    float values[8];
-
-    METAL_FUNC half_products(uint argument, threadgroup float *scratch) {
-        some = argument;
-        own = scratch;
-    }
-    static METAL_FUNC float get_unit() { return 1.0f; }
-    METAL_FUNC void take(float4 first, float4 last) {
-        const float4 v[2] = {first, last};
-        few_take_values(v, values);
-    }
-    METAL_FUNC void add(uint first_word, uint second_word, thread float (&sums)[2][2],
-                        uint lane) const {
-        float weights[2][8];
-        q4_0_few::decode_word(first_word, some, weights[0]);
-        q4_0_few::decode_word(second_word, some, weights[1]);
-        few_matrices::add(weights, values, sums, lane, own);
-    }
-    METAL_FUNC bool is_wrong() const { return false; }
-    METAL_FUNC void set_power(device const float *, uint, uint) {}
-    METAL_FUNC void finish(thread float (&)[4][2], uint) const {}
-};
+// Floats where there are none.
+template <bool HasMatrices> struct halves_or_floats { typedef few_halves type; };
+template <> struct halves_or_floats<false> { typedef few_floats type; };

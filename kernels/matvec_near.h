@@ -23,11 +23,6 @@
 
 enum : uint { NEAR_TEAMS = 16, NEAR_ROWS = 32, NEAR_TURNS = 4 };
 
-// Row i of the four of a lane at a place (near.h).
-template <typename N> inline uint near_slot(uint i, uint place) {
-    return near_slot<4, N::block_bytes>(i, place);
-}
-
 // The sum of part i of `totals` over the four lanes of a row, for lane i of them.
 inline float near_gather(thread const float (&totals)[4], uint part) {
     float two[2];
@@ -59,7 +54,7 @@ template <typename N, typename Near, bool HasRoom> struct near_tiles {
                                                    thread float (&totals)[4]) const {
         typename N::template lane_block<typename Near::row> own[4];
         for (uint i = 0; i < 4; i++)
-            own[i].load(near.get_row(near_slot<N>(i, lane / 4), count), block, lane % 4);
+            own[i].load(near.get_row(Near::get_slot(i, lane / 4), count), block, lane % 4);
         for (uint turn = 0; turn < NEAR_TURNS; turn++)
             for (uint i = 0; i < 4; i += 2)
                 near_add(p, own[i], own[i + 1], turn, lane, signs, totals + i);
@@ -73,7 +68,7 @@ template <typename N, typename Near> struct near_tiles<N, Near, false> {
     typename N::kept_block last;
 
     METAL_FUNC void load(thread const Near &near, uint count, uint block, uint lane) {
-        const uint slot = near_slot<N>(3, lane / 4);
+        const uint slot = Near::get_slot(3, lane / 4);
         if (slot < Near::room)
             last.load(near.get_row(slot, count), block, lane % 4);
         else
@@ -84,7 +79,7 @@ template <typename N, typename Near> struct near_tiles<N, Near, false> {
                                                    thread float (&totals)[4]) const {
         typename N::template lane_block<typename Near::row> own[3];
         for (uint i = 0; i < 3; i++)
-            own[i].load(near.get_row(near_slot<N>(i, lane / 4), count), block, lane % 4);
+            own[i].load(near.get_row(Near::get_slot(i, lane / 4), count), block, lane % 4);
         for (uint turn = 0; turn < NEAR_TURNS; turn++)
             near_add(p, own[2], last, turn, lane, signs, totals + 2);
         for (uint turn = 0; turn < NEAR_TURNS; turn++)
@@ -141,7 +136,7 @@ matvec_near(device const typename N::block *w [[buffer(0)]], device const float 
     for (uint i = 0; i < 4; i++)
         totals[i] = p.finish(totals[i], lane);
     const float total = near_gather(totals, part);
-    shared[sg * NEAR_ROWS + near_slot<N>(part, lane / 4)] = sg > block ? 0.0f : total;
+    shared[sg * NEAR_ROWS + near_type::get_slot(part, lane / 4)] = sg > block ? 0.0f : total;
     threadgroup_barrier(mem_flags::mem_threadgroup);
     if (thread_index < count) {
         float sum = 0.0f;

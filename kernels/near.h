@@ -15,7 +15,7 @@
 #define NEAR_COPY(to, from, bytes) ASSAY_NEAR_COPY(to, from, bytes)
 #define NEAR_PREFETCH(from, bytes) ASSAY_NEAR_PREFETCH(from, bytes)
 #define NEAR_PAUSE(clocks, flag) ASSAY_NEAR_PAUSE(clocks, flag)
-#define NEAR_WAIT(phase) ASSAY_NEAR_WAIT(phase)
+#define NEAR_WAIT() ASSAY_NEAR_WAIT()
 #else
 #define HAS_NEAR false
 #define NEAR_MEMORY(bytes) nullptr
@@ -24,7 +24,7 @@
 #define NEAR_COPY(to, from, bytes) ((void)0)
 #define NEAR_PREFETCH(from, bytes) ((void)0)
 #define NEAR_PAUSE(clocks, flag) ((void)0)
-#define NEAR_WAIT(phase) ((void)0)
+#define NEAR_WAIT() ((void)0)
 #endif
 
 // Among the words of a row, from one of them on: a half, a signed byte, and four words that are a
@@ -62,14 +62,11 @@ struct near_share {
 
 // Rows of at most Q uint4s, of which there is room for R. E of them that follow each other are a
 // copy: fewer copies begin sooner. After each there is a uint4, so that the same words of eight
-// rows that are read together, those of near_slot with the same i, are in different banks.
-template <uint E, uint Q> inline uint near_slot(uint i, uint place) {
-    return E == 4 && Q % 8 == 0 ? 4 * place + i : place + 8 * i;
-}
+// rows that are read together, those of get_slot with the same i, are in different banks.
 template <uint R, uint Q, uint E, bool HasMemory = HAS_NEAR> struct near_rows {
     enum : uint { room = R, stride = E * Q + 1 };
     static_assert(R % E == 0 && R <= 32 * E, "a lane copies E rows");
-    static_assert((E == 1 || E == 4) && Q % 2 == 0, "near_slot knows no other banks");
+    static_assert((E == 1 || E == 4) && Q % 2 == 0, "get_slot knows no other banks");
     typedef threadgroup const uint *row;
     device const uint4 *from;
     threadgroup uint4 *memory;
@@ -93,7 +90,11 @@ template <uint R, uint Q, uint E, bool HasMemory = HAS_NEAR> struct near_rows {
             NEAR_COPY(memory + thread_index * stride, from + size_t(first) * quads,
                       16 * quads * min(E, all - first));
     }
-    METAL_FUNC void wait() const { NEAR_WAIT(0); }
+    METAL_FUNC void wait() const { NEAR_WAIT(); }
+    // Row i of the four of a lane whose place is one of 8.
+    static METAL_FUNC uint get_slot(uint i, uint place) {
+        return E == 4 && Q % 8 == 0 ? 4 * place + i : place + 8 * i;
+    }
     // One of the first R. Past the last row there is nothing of use, but it may be read.
     METAL_FUNC row get_row(uint i, uint) const {
         return (row)(memory + i / E * stride + i % E * quads);
@@ -121,6 +122,7 @@ template <uint R, uint Q, uint E> struct near_rows<R, Q, E, false> {
         return (row)(from + size_t(min(i, count - 1)) * quads);
     }
     METAL_FUNC row get_row(uint i, uint count) const { return get_far_row(i, count); }
+    static METAL_FUNC uint get_slot(uint i, uint place) { return place + 8 * i; }
 };
 
 // Values that the launch before may still be writing, on their way to the cache that all cores

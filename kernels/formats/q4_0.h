@@ -184,6 +184,12 @@ struct q4_0_strip {
     }
 };
 
+// Four bytes of nibbles of the first or second of two blocks, which are 9 words: those that begin
+// at word 0 of them, or as many words further as `from` is. The first block begins within a word.
+template <typename Row> inline uint q4_0_get_word(Row from, uint b) {
+    return b ? from[5] : from[0] >> 16u | from[1] << 16u;
+}
+
 // By turns of rows that are near (matvec_near.h): a lane's 8 weights of a block are 4 of its bytes,
 // of which the higher nibble becomes 16 times the weight.
 struct q4_0_near {
@@ -197,7 +203,7 @@ struct q4_0_near {
         METAL_FUNC void load(Row row, uint i, uint part) { at = row + 36 * i + part; }
         METAL_FUNC scale take(uint turn, uint part, uint signs, thread byte_pair &w) const {
             const Row pair = at + 9 * turn;
-            const uint words[2] = {pair[0] >> 16u | pair[1] << 16u, pair[5]};
+            const uint words[2] = {q4_0_get_word(pair, 0), q4_0_get_word(pair, 1)};
             for (uint b = 0; b < 2; b++) {
                 w.at[b][0] = get_lower_bytes(words[b], signs);
                 w.at[b][1] = get_upper_bytes(words[b], signs);

@@ -44,5 +44,5 @@
 #define ASSAY_NEAR_COPY(to, from, bytes) ((void)0)
 #define ASSAY_NEAR_PREFETCH(from, bytes) ((void)0)
 #define ASSAY_NEAR_PAUSE(clocks, flag) ((void)0)
-#define ASSAY_NEAR_WAIT(phase) ((void)0)
+#define ASSAY_NEAR_WAIT() ((void)0)
 #endif

@@ -30,7 +30,7 @@ METAL_FUNC void near_begin() {
     __asm__ volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// One thread: so many bytes will have come when the next near_wait ends.
+// One thread, once: so many bytes will have come when near_wait ends.
 METAL_FUNC void near_expect(uint bytes) {
     __asm__ volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"l"(
                          get_shared_address(dynamic_storage)),
@@ -65,14 +65,14 @@ METAL_FUNC void near_pause(uint clocks, const void *flag) {
            !__atomic_load_n(static_cast<const uint *>(flag), ASSAY_ATOMIC_ORDER));
 }
 
-// Every thread: until the bytes of the first near_expect (phase 0) or the second one (1) have come.
-METAL_FUNC void near_wait(uint phase) {
+// Every thread: until the bytes of near_expect have come.
+METAL_FUNC void near_wait() {
     uint is_done = 0;
     while (!is_done)
-        __asm__ volatile("{ .reg .pred done; mbarrier.try_wait.parity.shared.b64 done, [%1], %2; "
+        __asm__ volatile("{ .reg .pred done; mbarrier.try_wait.parity.shared.b64 done, [%1], 0; "
                          "selp.u32 %0, 1, 0, done; }"
                          : "=r"(is_done)
-                         : "l"(get_shared_address(dynamic_storage)), "r"(phase)
+                         : "l"(get_shared_address(dynamic_storage))
                          : "memory");
 }
 
@@ -84,5 +84,5 @@ METAL_FUNC void near_wait(uint phase) {
 #define ASSAY_NEAR_COPY(to, from, bytes) assay::near_copy(to, from, bytes)
 #define ASSAY_NEAR_PREFETCH(from, bytes) assay::near_prefetch(from, bytes)
 #define ASSAY_NEAR_PAUSE(clocks, flag) assay::near_pause(clocks, flag)
-#define ASSAY_NEAR_WAIT(phase) assay::near_wait(phase)
+#define ASSAY_NEAR_WAIT() assay::near_wait()
 #endif
