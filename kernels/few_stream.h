@@ -52,6 +52,7 @@ struct few_values {
 // take its place (halves.h).
 struct few_floats {
     enum : uint { memory = few_matrices::memory };
+    typedef few_floats again;
     threadgroup float *own;
     uint some;
     float values[8];
@@ -74,14 +75,14 @@ struct few_floats {
     static METAL_FUNC float get_unit() { return 1.0f; }
     METAL_FUNC bool is_wrong() const { return false; }
     METAL_FUNC void set_power(device const float *, uint, uint) {}
-    METAL_FUNC void finish(thread float (&)[4][2], uint) const {}
+    template <uint N> METAL_FUNC void finish(thread float (&)[N][2], uint) const {}
 };
 
-// Adds the products of block b of two, whose 9 words are at `rows`, of the four rows of a lane.
-template <typename P, typename Row>
-METAL_FUNC void few_add(thread const P &p, thread const Row (&rows)[4], uint b, uint pair,
-                        uint lane, thread float (&sums)[4][2]) {
-    for (uint i = 0; i < 4; i += 2) {
+// Adds the products of block b of two, whose 9 words are at rows[i], of the N rows of a lane.
+template <typename P, typename Rows, uint N>
+METAL_FUNC void few_add(thread const P &p, thread const Rows &rows, uint b, uint pair, uint lane,
+                        thread float (&sums)[N][2]) {
+    for (uint i = 0; i < N; i += 2) {
         float turn[2][2] = {{0.0f, 0.0f}, {0.0f, 0.0f}};
         const uint words[2] = {q4_0_get_word(rows[i] + pair, b),
                                q4_0_get_word(rows[i + 1] + pair, b)};

@@ -76,10 +76,12 @@ void matvec_set_grid(launch *l, const kernel *k, uint32_t out_dim, uint32_t batc
     uint32_t cores = l->pipeline->device->facts.cores;
     if (k->fills_cores && groups <= 2 * cores)
         groups = divide_up(groups, cores) * cores;
-    if (k->fills_cores) {
-        groups = groups < out_dim ? groups : out_dim;
+    if (k->fills_cores && groups > out_dim)
+        groups = out_dim;
+    if (k->partners)
+        groups = divide_up(groups, k->partners) * k->partners;
+    if (k->fills_cores)
         launch_set_u32(l, 6, out_dim / groups);
-    }
     launch_set_groups(l, (size3){groups, tiles, 1}, (size3){k->group, 1, 1});
 }
 
@@ -393,7 +395,7 @@ enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 };
 #define FEW_NEAR(end, adds)                                                                        \
     KERNEL(q4_0, "multi_token_matvec_q4_0" end "_tiled_near", "tiled_near",                        \
            "the same, of rows copied near first", .accumulates = adds, .group = 512, .rows = 32,   \
-           .fills_cores = true, .tokens = 8, .multiple_of = 256, .most = 4096,                     \
+           .fills_cores = true, .partners = 2, .tokens = 8, .multiple_of = 256, .most = 4096,      \
            .shapes = &near_tokens)
 #define MATRIX(f, end, adds, list)                                                                 \
     TILE(f, end, "matrix", "tiles of 64 x 64, multiplied as simdgroup matrices", adds, 128, 64,    \

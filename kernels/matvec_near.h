@@ -101,7 +101,7 @@ matvec_near(device const typename N::block *w [[buffer(0)]], device const float 
             uint thread_index [[thread_index_in_threadgroup]],
             uint sg [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     typedef byte_products<NEAR_TURNS, N::has_offsets> products;
-    typedef near_rows<N::rows, NEAR_TEAMS * N::block_bytes / 16, 4> near_type;
+    typedef near_rows<N::rows, NEAR_TEAMS * N::block_bytes / 16> near_type;
     threadgroup uint2 digits[NEAR_TEAMS * products::memory];
     threadgroup float sums_of_x[NEAR_TEAMS * products::blocks];
     threadgroup float shared[NEAR_TEAMS * NEAR_ROWS];

@@ -77,11 +77,6 @@ inline half2 high_nibbles(uint bytes, uint exponents) {
     return as_type<half2>((bytes & 0x00F000F0u) | exponents) * half2(0.0625h) - half2(72.0h);
 }
 
-// 16 times that of the high nibbles.
-inline half2 high_nibbles_16(uint bytes, uint exponents) {
-    return as_type<half2>((bytes & 0x00F000F0u) | exponents) - half2(1152.0h);
-}
-
 // Bytes 0 and 2 as they are.
 inline half2 plain_bytes(uint bytes, uint exponents) {
     return as_type<half2>((bytes & 0x00FF00FFu) | exponents) - half2(1024.0h);

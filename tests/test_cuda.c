@@ -154,15 +154,25 @@ TEST the_host_learns_from_the_ptx_what_a_kernel_loads_early(void) {
     PASS();
 }
 
-/* Memory that Metal does not have, copies into it, which came with PTX 8.0, and no array in memory. */
+/* Memory that Metal does not have, copies into it, which need another version of PTX, and no array in
+ * memory. */
 TEST the_host_learns_from_the_ptx_how_much_near_memory_a_kernel_has(void) {
-    enum { COPIES = 8, ROWS_OF_EACH = 4, QUADS = 144, BARRIER = 16 };
+    enum { COPIES = 8, ROWS_OF_EACH = 4, QUADS = 144, BARRIERS = 128 };
     NEEDS_COMPILER();
     msl_signature s;
     char *ptx = compile("kernels/matvec_q4_k.metal", "matvec_q4_k_near", &s);
     ASSERTm(e.text, ptx);
-    ASSERT_EQ_FMT(16u * COPIES * (ROWS_OF_EACH * QUADS + 1) + BARRIER, ptx_count_near(ptx), "%u");
-    ASSERT(strstr(ptx, ".version 8.0") && !strstr(ptx, "_depot"));
+    ASSERT_EQ_FMT(16u * COPIES * (ROWS_OF_EACH * QUADS + 1) + BARRIERS, ptx_count_near(ptx), "%u");
+    ASSERT(strstr(ptx, ".version 8.1") && !strstr(ptx, "_depot"));
+    ASSERT_EQ_FMT(1u, ptx_count_partners(ptx), "%u");
+    ASSERT_FALSE(strstr(ptx, ".reqnctapercluster"));
+    free(ptx);
+    ptx = compile("kernels/matvec_q4_0.metal", "multi_token_matvec_q4_0_tiled_near", &s);
+    ASSERTm(e.text, ptx);
+    ASSERT_EQ_FMT(2u, ptx_count_partners(ptx), "%u");
+    const char *entry = strstr(ptx, ".entry"),
+               *cluster = strstr(ptx, ".reqnctapercluster 2, 1, 1\n{");
+    ASSERT(cluster && entry && entry < cluster && !strstr(ptx, "_depot"));
     free(ptx);
     ptx = compile("kernels/matvec_q4_k.metal", "matvec_q4_k_lean", &s);
     ASSERTm(e.text, ptx);

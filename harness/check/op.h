@@ -35,8 +35,9 @@ typedef struct kernel {
     uint32_t groups;  /* threadgroups, if their number is fixed, or at most as many if more rows
                          than they take at a time are theirs; 0: it follows from the shape */
     bool fills_cores; /* its threadgroups share the rows; if there are few, each core has as many */
-    uint32_t rows;    /* outputs per threadgroup, if the op needs it */
-    uint32_t tokens;  /* tokens per threadgroup; 0: takes one token and no batch */
+    uint32_t partners;    /* of which the number of its threadgroups must be a multiple; 0: none */
+    uint32_t rows;        /* outputs per threadgroup, if the op needs it */
+    uint32_t tokens;      /* tokens per threadgroup; 0: takes one token and no batch */
     uint32_t multiple_of; /* of which the inner dimension must be a multiple; 0: the op's rule */
     uint32_t most;        /* of the inner dimension; 0: any */
     const shape_list *shapes; /* NULL: those of the op */

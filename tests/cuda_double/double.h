@@ -3,7 +3,7 @@
  * It has the driver calls that the CUDA device uses (driver.c: memory is the process's own, streams
  * are queues that run when something waits for them) and runs the PTX that clang makes (ptx_parse.c
  * reads it, ptx_step.c does one instruction, ptx_run.c runs the threads of a launch, warp by warp;
- * ptx_product.c has the products of a warp, ptx_copy.c bulk copies and their barriers).
+ * ptx_product.c has the products of a warp, ptx_copy.c copies and their barriers).
  * It knows the instructions that clang emits for kernels and names the first that it does not. It is
  * slow, and its times mean nothing. */
 #ifndef ASSAY_CUDA_DOUBLE_H
@@ -23,6 +23,8 @@ typedef enum {
     OP_ADD,
     OP_ADDC,
     OP_AND,
+    OP_ASYNC_COPY,
+    OP_ASYNC_WAIT,
     OP_ATOM,
     OP_BAR,
     OP_BARRIER_ARRIVE,
@@ -35,6 +37,8 @@ typedef enum {
     OP_BREV,
     OP_BRX,
     OP_BULK_COPY,
+    OP_CLUSTER_ARRIVE,
+    OP_CLUSTER_WAIT,
     OP_CLZ,
     OP_COPYSIGN,
     OP_COS,
@@ -48,6 +52,7 @@ typedef enum {
     OP_LG2,
     OP_MAD,
     OP_MADC,
+    OP_MAPA,
     OP_MAX,
     OP_MIN,
     OP_MMA,
@@ -63,6 +68,7 @@ typedef enum {
     OP_RET,
     OP_RSQRT,
     OP_SELP,
+    OP_SEND,
     OP_SETP,
     OP_SHF,
     OP_SHFL,
@@ -144,7 +150,8 @@ typedef struct {
     ptx_table *tables;
     size_t table_count;
     uint32_t registers;
-    uint8_t *data; /* constants and variables of the module */
+    uint32_t cluster; /* blocks of a cluster, neighbours along x */
+    uint8_t *data;    /* constants and variables of the module */
     size_t data_bytes, shared_bytes, local_bytes, param_bytes;
 } ptx_program;
 
@@ -169,17 +176,26 @@ typedef struct {
     bool has_ended, carry;
 } ptx_thread;
 
-typedef struct ptx_copies ptx_copies; /* of a block, that are under way */
+typedef struct ptx_copies ptx_copies;   /* of a cluster, that are under way */
+typedef struct ptx_cluster ptx_cluster;
 
 typedef struct {
     const ptx_launch *launch;
+    ptx_cluster *cluster;
     uint32_t block_position[3];
     uint8_t *shared;
     ptx_thread *threads;
     uint32_t count;
-    uint64_t steps; /* instructions of the launch so far, which is what its clock shows */
-    ptx_copies *copies;
+    uint64_t steps; /* instructions of such blocks so far, which is what their clock shows */
 } ptx_block;
+
+/* Blocks that run at the same time: all others run one after another. */
+struct ptx_cluster {
+    ptx_block *blocks;
+    uint32_t count;
+    uint32_t arrivals; /* at its barrier, which has one phase only */
+    ptx_copies *copies;
+};
 
 /* The float in the lowest bits of a register. */
 double ptx_to_float(uint64_t v, ptx_type t);
@@ -200,13 +216,17 @@ uint8_t *ptx_find_global(const ptx_block *b, const ptx_thread *t, const ptx_arg 
 /* ptx_product.c: mma, by all lanes of a warp. */
 void ptx_multiply(const ptx_block *b, ptx_thread *lanes, const ptx_insn *i);
 
-/* ptx_copy.c: bulk copies, and init and arrivals of their barriers. */
+/* Shared memory of any block of the cluster. */
+uint8_t *ptx_find_remote(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
+                         size_t align, CUresult *fault);
+
+/* ptx_copy.c: copies, and init and arrivals of their barriers. */
 void ptx_step_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *i, CUresult *fault);
 /* try_wait of the lanes of party: has the phase that they ask for ended, for any of them? */
 bool ptx_ask(const ptx_block *b, ptx_thread *lanes, uint32_t party, const ptx_insn *i,
              CUresult *fault);
 ptx_copies *ptx_copies_new(void);
-bool ptx_end_copies(ptx_copies *c); /* of a block that has ended; false: not all had come */
+bool ptx_end_copies(ptx_copies *c); /* of blocks that have ended; false: not all had come */
 void ptx_copies_free(ptx_copies *c);
 
 CUresult ptx_run(const ptx_launch *l);

@@ -1,4 +1,5 @@
-/* ptx_copy: copies of memory in bulk and the barriers in shared memory that count their bytes.
+/* ptx_copy: copies of memory in bulk, values sent to another block of a cluster, and the barriers in
+ * shared memory that count their bytes; and copies by one thread, which it awaits without one.
  *
  * A copy is done as late as a kernel may rely on: its destination is spoilt when it starts, and
  * the bytes come after a thread has asked its barrier in vain. So a kernel that reads without
@@ -25,9 +26,12 @@ typedef struct {
 } barrier;
 
 typedef struct {
-    uint8_t *to, *barrier;
-    const uint8_t *from;
+    uint8_t *to;
+    uint8_t *barrier;        /* NULL: the thread waits for it */
+    const ptx_thread *owner; /* whose copy it is */
+    const uint8_t *from;     /* NULL: a value */
     size_t bytes;
+    uint32_t value;
 } copy;
 
 struct ptx_copies {
@@ -63,7 +67,7 @@ static bool write_barrier(uint8_t *at, barrier b) {
 }
 
 static void start_barrier(const ptx_block *b, uint8_t *at, uint64_t count, CUresult *fault) {
-    ptx_copies *c = b->copies;
+    ptx_copies *c = b->cluster->copies;
     if (count < 1 || count > MOST_ARRIVALS) {
         *fault = CUDA_ERROR_LAUNCH_FAILED;
         return;
@@ -88,27 +92,52 @@ static void arrive(uint8_t *at, barrier state, uint32_t bytes, CUresult *fault) 
 
 /* Copies ---------------------------------------------------------------------------------------- */
 
-/* cp.async.bulk [to], [from], bytes, [barrier] */
-static void start_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *i,
-                       CUresult *fault) {
-    ptx_copies *c = b->copies;
-    copy made = {.bytes = (uint32_t)ptx_read(b, t, &i->args[2])};
-    made.to = ptx_find_shared(b, t, &i->args[0], made.bytes, 16, fault);
-    made.from = ptx_find_global(b, t, &i->args[1], made.bytes, 16, fault);
-    made.barrier = ptx_find_shared(b, t, &i->args[3], 8, 8, fault);
-    barrier state;
-    if (made.bytes % 16 != 0)
-        *fault = CUDA_ERROR_MISALIGNED_ADDRESS;
-    if (*fault)
-        return;
-    if (!read_barrier(made.barrier, &state) || made.bytes > MOST_BYTES) {
-        *fault = CUDA_ERROR_LAUNCH_FAILED;
-        return;
-    }
+static void add_copy(ptx_copies *c, copy made) {
     memset(made.to, 0xFF, made.bytes);
     c->copies = realloc(c->copies, (c->count + 1) * sizeof *c->copies);
     assert(c->copies);
     c->copies[c->count++] = made;
+}
+
+/* cp.async.bulk [to], [from], bytes, [barrier]; cp.async [to], [from], bytes;
+ * st.async [to], value, [barrier] */
+static void start_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *i,
+                       CUresult *fault) {
+    bool is_sent = i->op == OP_SEND, is_own = i->op == OP_ASYNC_COPY;
+    copy made = {.owner = t, .bytes = is_sent ? 4 : (uint32_t)ptx_read(b, t, &i->args[2])};
+    size_t align = is_sent ? 4 : 16;
+    if (is_sent) {
+        made.to = ptx_find_remote(b, t, &i->args[0], made.bytes, align, fault);
+        made.value = (uint32_t)ptx_read(b, t, &i->args[1]);
+        made.barrier = ptx_find_remote(b, t, &i->args[2], 8, 8, fault);
+    } else {
+        made.to = ptx_find_shared(b, t, &i->args[0], made.bytes, align, fault);
+        made.from = ptx_find_global(b, t, &i->args[1], made.bytes, align, fault);
+        made.barrier = is_own ? NULL : ptx_find_shared(b, t, &i->args[3], 8, 8, fault);
+    }
+    barrier state;
+    if (made.bytes % align != 0)
+        *fault = CUDA_ERROR_MISALIGNED_ADDRESS;
+    if (!*fault && made.barrier &&
+        (!read_barrier(made.barrier, &state) || made.bytes > MOST_BYTES))
+        *fault = CUDA_ERROR_LAUNCH_FAILED;
+    if (!*fault)
+        add_copy(b->cluster->copies, made);
+}
+
+static void finish_copy(const copy *one) {
+    memcpy(one->to, one->from ? one->from : (const uint8_t *)&one->value, one->bytes);
+}
+
+/* cp.async.wait_all */
+static void finish_own(ptx_copies *c, const ptx_thread *t) {
+    size_t kept = 0;
+    for (size_t n = 0; n < c->count; n++)
+        if (c->copies[n].barrier || c->copies[n].owner != t)
+            c->copies[kept++] = c->copies[n];
+        else
+            finish_copy(&c->copies[n]);
+    c->count = kept;
 }
 
 /* The copies that a barrier counts come, in the order in which they were started. */
@@ -121,7 +150,7 @@ static void finish_copies(ptx_copies *c, uint8_t *at, CUresult *fault) {
             c->copies[kept++] = one;
             continue;
         }
-        memcpy(one.to, one.from, one.bytes);
+        finish_copy(&one);
         if (read_barrier(at, &state))
             state.bytes -= (int32_t)one.bytes;
         else
@@ -135,7 +164,11 @@ static void finish_copies(ptx_copies *c, uint8_t *at, CUresult *fault) {
 /* Instructions ---------------------------------------------------------------------------------- */
 
 void ptx_step_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *i, CUresult *fault) {
-    if (i->op == OP_BULK_COPY) {
+    if (i->op == OP_ASYNC_WAIT) {
+        finish_own(b->cluster->copies, t);
+        return;
+    }
+    if (i->op == OP_BULK_COPY || i->op == OP_ASYNC_COPY || i->op == OP_SEND) {
         start_copy(b, t, i, fault);
         return;
     }
@@ -174,11 +207,11 @@ bool ptx_ask(const ptx_block *b, ptx_thread *lanes, uint32_t party, const ptx_in
             in_vain[count++] = at;
     }
     for (uint32_t n = 0; n < count && !*fault; n++)
-        finish_copies(b->copies, in_vain[n], fault);
+        finish_copies(b->cluster->copies, in_vain[n], fault);
     return is_complete;
 }
 
-/* The copies of a block ------------------------------------------------------------------------- */
+/* The copies of a cluster ------------------------------------------------------------------------- */
 
 ptx_copies *ptx_copies_new(void) {
     ptx_copies *c = calloc(1, sizeof *c);

@@ -12,13 +12,16 @@
 /* By the first word; an instruction that is known in one form only, by all of it. */
 /* clang-format off */
 static const char *const op_names[OP_COUNT] = {
-    "abs", "activemask", "add", "addc", "and", "atom", "bar",
-    "mbarrier.arrive.expect_tx.shared.b64", "mbarrier.try_wait.parity.shared.b64",
+    "abs", "activemask", "add", "addc", "and", "cp.async.cg.shared.global", "cp.async.wait_all",
+    "atom", "bar", "mbarrier.arrive.expect_tx.shared.b64", "mbarrier.try_wait.parity.shared.b64",
     "mbarrier.init.shared.b64", "bar.warp", "bfe", "bfi", "bra", "brev", "brx",
-    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "clz", "copysign", "cos",
-    "cvt", "cvta", "div", "ex2", "fence", "fma", "ld", "lg2", "mad", "madc", "max", "min", "mma",
-    "mov", "mul", "neg", "not", "or", "popc", "prmt", "rcp", "rem", "ret", "rsqrt", "selp", "setp",
-    "shf", "shfl", "shl", "shr", "sin", "sqrt", "st", "sub", "subc", "vote", "xor"};
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
+    "barrier.cluster.arrive.relaxed.aligned", "barrier.cluster.wait.acquire.aligned", "clz",
+    "copysign", "cos", "cvt", "cvta", "div", "ex2", "fence", "fma", "ld", "lg2", "mad", "madc",
+    "mapa.shared::cluster.u64", "max", "min", "mma", "mov", "mul", "neg", "not", "or", "popc", "prmt",
+    "rcp", "rem", "ret", "rsqrt", "selp",
+    "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32", "setp", "shf", "shfl", "shl", "shr",
+    "sin", "sqrt", "st", "sub", "subc", "vote", "xor"};
 /* clang-format on */
 
 static bool find_op(const char *name, ptx_op *op) {
@@ -130,7 +133,7 @@ static void read_opcode(parser *p, ptx_insn *i, char *opcode) {
     char *rest = NULL, *word = strtok_r(opcode, ".", &rest);
     bool is_warp = strcmp(word, "bar") == 0 && strncmp(rest, "warp", 4) == 0,
          is_prefetch = strcmp(word, "cp") == 0 && strcmp(rest, "async.bulk.prefetch.L2.global") == 0;
-    if (is_warp || is_prefetch || strcmp(word, "membar") == 0 ||
+    if (is_warp || is_prefetch || strcmp(word, "membar") == 0 || strcmp(word, "nanosleep") == 0 ||
         strcmp(word, "griddepcontrol") == 0) {
         i->op = is_warp ? OP_BARWARP : OP_FENCE;
         return;
@@ -369,6 +372,10 @@ static void read_all(parser *p, char *text) {
             *close = 0;
             ptx_read_variable(p, open + 1, SPACE_PARAM);
             char *body = strchr(close + 1, '{');
+            *body = 0;
+            const char *cluster = strstr(close + 1, ".reqnctapercluster ");
+            p->program->cluster =
+                cluster ? (uint32_t)strtoul(strchr(cluster, ' '), NULL, 10) : 1;
             s = body + 1;
             continue;
         }

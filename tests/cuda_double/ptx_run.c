@@ -1,4 +1,4 @@
-/* ptx_run: the threads of a launch: block after block, warp after warp.
+/* ptx_run: the threads of a launch: cluster after cluster, block after block, warp after warp.
  *
  * The lanes of a warp run one after the other, each until it stops where lanes meet: activemask,
  * an exchange, a vote, a barrier, a question whether a phase of a barrier has ended. Lanes that
@@ -18,25 +18,34 @@ enum { LANES = 32 };
 #define PATIENCE 1000              /* turns of a block in which threads only ask, in vain */
 
 typedef struct {
-    ptx_block block;
+    ptx_block *block; /* that runs now */
     uint32_t turns_in_vain;
     CUresult fault;
 } run;
 
 static const ptx_insn *find_insn(const run *r, const ptx_thread *t) {
-    const ptx_program *p = r->block.launch->program;
+    const ptx_program *p = r->block->launch->program;
     assert(t->pc < p->count);
     return &p->code[t->pc];
 }
 
 static bool is_meeting(ptx_op op) {
     return op == OP_ACTIVEMASK || op == OP_SHFL || op == OP_VOTE || op == OP_BARWARP ||
-           op == OP_BAR || op == OP_MMA || op == OP_BARRIER_ASK;
+           op == OP_BAR || op == OP_MMA || op == OP_BARRIER_ASK || op == OP_CLUSTER_WAIT;
+}
+
+/* Have all threads of its cluster arrived? */
+static bool has_cluster_met(const ptx_block *b) {
+    return b->cluster->arrivals >= b->cluster->count * b->count;
 }
 
 /* Or has ended, and is not awaited there. */
 static bool is_at_barrier(const run *r, const ptx_thread *t) {
     return t->has_ended || find_insn(r, t)->op == OP_BAR;
+}
+
+static bool is_at_cluster_barrier(const run *r, const ptx_thread *t) {
+    return !t->has_ended && find_insn(r, t)->op == OP_CLUSTER_WAIT;
 }
 
 static bool is_off(const run *r, const ptx_thread *t, const ptx_insn *i) {
@@ -48,14 +57,14 @@ static bool is_off(const run *r, const ptx_thread *t, const ptx_insn *i) {
 static void advance(run *r, ptx_thread *t) {
     while (!t->has_ended && !r->fault) {
         const ptx_insn *i = find_insn(r, t);
-        if (r->block.steps++ > BUDGET)
+        if (r->block->steps++ > BUDGET)
             r->fault = CUDA_ERROR_LAUNCH_TIMEOUT;
-        if (is_off(r, t, i))
+        if (is_off(r, t, i) || (i->op == OP_CLUSTER_WAIT && has_cluster_met(r->block)))
             t->pc++;
         else if (is_meeting(i->op))
             return;
         else
-            ptx_step(&r->block, t, i, &r->fault);
+            ptx_step(r->block, t, i, &r->fault);
     }
 }
 
@@ -88,11 +97,11 @@ static void exchange(run *r, ptx_thread *lanes, uint32_t count, const ptx_insn *
     uint64_t posted[LANES] = {0};
     bool has_predicate = i->count == 6; /* d|p */
     for (uint32_t n = 0; n < count; n++)
-        posted[n] = ptx_read(&r->block, &lanes[n], &i->args[has_predicate ? 2 : 1]);
+        posted[n] = ptx_read(r->block, &lanes[n], &i->args[has_predicate ? 2 : 1]);
     for (uint32_t n = 0; n < count; n++) {
         if (!(party >> n & 1))
             continue;
-        uint32_t b = (uint32_t)ptx_read(&r->block, &lanes[n], &i->args[has_predicate ? 3 : 2]);
+        uint32_t b = (uint32_t)ptx_read(r->block, &lanes[n], &i->args[has_predicate ? 3 : 2]);
         uint32_t source = find_source(i, n, b);
         /* What a lane that takes no part gives is not defined. */
         lanes[n].registers[i->args[0].index] =
@@ -105,7 +114,7 @@ static void exchange(run *r, ptx_thread *lanes, uint32_t count, const ptx_insn *
 static void vote(run *r, ptx_thread *lanes, uint32_t count, const ptx_insn *i, uint32_t party) {
     uint32_t yes = 0;
     for (uint32_t n = 0; n < count; n++)
-        if (party >> n & 1 && ptx_read(&r->block, &lanes[n], &i->args[1]) & 1)
+        if (party >> n & 1 && ptx_read(r->block, &lanes[n], &i->args[1]) & 1)
             yes |= 1u << n;
     for (uint32_t n = 0; n < count; n++)
         if (party >> n & 1)
@@ -120,10 +129,11 @@ static void release(ptx_thread *lanes, uint32_t count, uint32_t party) {
 /* The exchange, vote or barrier that a lane is at, if all of its mask have come. */
 static bool serve(run *r, ptx_thread *lanes, uint32_t count, uint32_t lane) {
     const ptx_insn *i = find_insn(r, &lanes[lane]);
-    if (i->op == OP_ACTIVEMASK || i->op == OP_BAR || i->op == OP_BARRIER_ASK)
+    if (i->op == OP_ACTIVEMASK || i->op == OP_BAR || i->op == OP_BARRIER_ASK ||
+        i->op == OP_CLUSTER_WAIT)
         return false;
     const ptx_arg *last = &i->args[i->count - 1];
-    uint32_t party = (uint32_t)ptx_read(&r->block, &lanes[lane], last);
+    uint32_t party = (uint32_t)ptx_read(r->block, &lanes[lane], last);
     party = i->op == OP_MMA ? UINT32_MAX : party & find_live(lanes, count);
     if ((find_lanes_at(lanes, count, lanes[lane].pc) & party) != party || !(party >> lane & 1))
         return false;
@@ -132,7 +142,7 @@ static bool serve(run *r, ptx_thread *lanes, uint32_t count, uint32_t lane) {
     else if (i->op == OP_VOTE)
         vote(r, lanes, count, i, party);
     else if (i->op == OP_MMA)
-        ptx_multiply(&r->block, lanes, i);
+        ptx_multiply(r->block, lanes, i);
     release(lanes, count, party);
     return true;
 }
@@ -166,7 +176,7 @@ static answer serve_questions(run *r, ptx_thread *lanes, uint32_t count) {
         if (!(asking >> n & 1))
             continue;
         uint32_t party = find_lanes_at(lanes, count, lanes[n].pc) & asking;
-        bool is_yes = ptx_ask(&r->block, lanes, party, find_insn(r, &lanes[n]), &r->fault);
+        bool is_yes = ptx_ask(r->block, lanes, party, find_insn(r, &lanes[n]), &r->fault);
         found = is_yes || found == ANSWER_YES ? ANSWER_YES : ANSWER_NO;
         release(lanes, count, party);
         asking &= ~party;
@@ -176,13 +186,14 @@ static answer serve_questions(run *r, ptx_thread *lanes, uint32_t count) {
     return found;
 }
 
-/* Until every lane has ended, waits for the whole block or has asked a barrier in vain. */
+/* Until every lane has ended, waits for the whole block or cluster or has asked a barrier in vain. */
 static void run_warp(run *r, ptx_thread *lanes, uint32_t count) {
     while (!r->fault) {
         bool is_waiting = true;
         for (uint32_t n = 0; n < count; n++) {
             advance(r, &lanes[n]);
-            is_waiting = is_waiting && (r->fault || is_at_barrier(r, &lanes[n]));
+            is_waiting = is_waiting && (r->fault || is_at_barrier(r, &lanes[n]) ||
+                                        is_at_cluster_barrier(r, &lanes[n]));
         }
         if (is_waiting)
             return;
@@ -204,37 +215,53 @@ static void run_warp(run *r, ptx_thread *lanes, uint32_t count) {
 
 /* Blocks ---------------------------------------------------------------------------------------- */
 
-static void run_block(run *r) {
-    ptx_block *b = &r->block;
+/* Until its threads wait for each other, for another block or for copies. Is any of them left? */
+static bool run_block(run *r) {
+    ptx_block *b = r->block;
+    bool is_running = false;
+    for (uint32_t first = 0; first < b->count && !r->fault; first += LANES) {
+        uint32_t count = b->count - first < LANES ? b->count - first : LANES;
+        run_warp(r, b->threads + first, count);
+    }
+    bool is_together = !r->fault; /* all that live are at a barrier */
+    for (uint32_t n = 0; n < b->count && is_together; n++)
+        is_together = is_at_barrier(r, &b->threads[n]);
+    for (uint32_t n = 0; n < b->count && !r->fault; n++)
+        if (!b->threads[n].has_ended) {
+            b->threads[n].pc += is_together;
+            is_running = true;
+        }
+    if (is_running)
+        r->turns_in_vain = is_together ? 0 : r->turns_in_vain + 1;
+    return is_running;
+}
+
+static void run_cluster(run *r, ptx_cluster *c) {
+    r->turns_in_vain = 0;
     for (bool is_running = true; is_running && !r->fault;) {
         is_running = false;
-        for (uint32_t first = 0; first < b->count && !r->fault; first += LANES) {
-            uint32_t count = b->count - first < LANES ? b->count - first : LANES;
-            run_warp(r, b->threads + first, count);
+        for (uint32_t n = 0; n < c->count && !r->fault; n++) {
+            r->block = &c->blocks[n];
+            is_running = run_block(r) || is_running;
         }
-        bool is_together = !r->fault; /* all that live are at a barrier */
-        for (uint32_t n = 0; n < b->count && is_together; n++)
-            is_together = is_at_barrier(r, &b->threads[n]);
-        r->turns_in_vain = is_together ? 0 : r->turns_in_vain + 1;
-        if (r->turns_in_vain > PATIENCE && !r->fault)
+        if (r->turns_in_vain > PATIENCE * c->count && !r->fault)
             r->fault = CUDA_ERROR_LAUNCH_TIMEOUT;
-        for (uint32_t n = 0; n < b->count && !r->fault; n++)
-            if (!b->threads[n].has_ended) {
-                b->threads[n].pc += is_together;
-                is_running = true;
-            }
     }
-    if (!ptx_end_copies(b->copies) && !r->fault)
+    if (!ptx_end_copies(c->copies) && !r->fault)
         r->fault = CUDA_ERROR_LAUNCH_FAILED;
 }
 
-static void start_block(run *r, uint64_t *registers, uint8_t *local) {
-    ptx_block *b = &r->block;
+static size_t get_shared_bytes(const ptx_launch *l) {
+    return (l->program->shared_bytes + 15) / 16 * 16 + l->dynamic_bytes;
+}
+
+/* registers, local: of its first thread. */
+static void start_block(ptx_block *b, uint64_t *registers, uint8_t *local) {
     const ptx_program *p = b->launch->program;
     const uint32_t *size = b->launch->block;
     memset(registers, 0xA5, (size_t)b->count * p->registers * sizeof *registers);
     memset(local, 0xA5, (size_t)b->count * p->local_bytes);
-    memset(b->shared, 0xFF, (p->shared_bytes + 15) / 16 * 16 + b->launch->dynamic_bytes);
+    memset(b->shared, 0xFF, get_shared_bytes(b->launch));
     for (uint32_t n = 0; n < b->count; n++)
         b->threads[n] =
             (ptx_thread){.registers = registers + (size_t)n * p->registers,
@@ -251,22 +278,40 @@ static void *allocate(size_t bytes) {
 
 CUresult ptx_run(const ptx_launch *l) {
     const ptx_program *p = l->program;
-    run r = {.block = {.launch = l, .count = l->block[0] * l->block[1] * l->block[2]}};
-    r.block.shared = allocate((p->shared_bytes + 15) / 16 * 16 + l->dynamic_bytes);
-    r.block.threads = allocate(r.block.count * sizeof *r.block.threads);
-    uint64_t *registers = allocate((size_t)r.block.count * p->registers * sizeof *registers);
-    uint8_t *local = allocate((size_t)r.block.count * p->local_bytes);
-    r.block.copies = ptx_copies_new();
-    uint32_t *at = r.block.block_position;
+    const uint32_t threads = l->block[0] * l->block[1] * l->block[2];
+    if (l->grid[0] % p->cluster != 0)
+        return CUDA_ERROR_LAUNCH_FAILED;
+    run r = {0};
+    ptx_cluster c = {.count = p->cluster, .copies = ptx_copies_new()};
+    c.blocks = allocate(c.count * sizeof *c.blocks);
+    uint64_t *registers = allocate((size_t)c.count * threads * p->registers * sizeof *registers);
+    uint8_t *local = allocate((size_t)c.count * threads * p->local_bytes);
+    for (uint32_t n = 0; n < c.count; n++)
+        c.blocks[n] = (ptx_block){.launch = l,
+                                  .cluster = &c,
+                                  .shared = allocate(get_shared_bytes(l)),
+                                  .threads = allocate(threads * sizeof *c.blocks->threads),
+                                  .count = threads};
+    uint32_t at[3];
     for (at[2] = 0; at[2] < l->grid[2] && !r.fault; at[2]++)
         for (at[1] = 0; at[1] < l->grid[1] && !r.fault; at[1]++)
-            for (at[0] = 0; at[0] < l->grid[0] && !r.fault; at[0]++) {
-                start_block(&r, registers, local);
-                run_block(&r);
+            for (at[0] = 0; at[0] < l->grid[0] && !r.fault; at[0] += c.count) {
+                c.arrivals = 0;
+                for (uint32_t n = 0; n < c.count; n++) {
+                    ptx_block *b = &c.blocks[n];
+                    memcpy(b->block_position, at, sizeof at);
+                    b->block_position[0] += n;
+                    start_block(b, registers + (size_t)n * threads * p->registers,
+                                local + (size_t)n * threads * p->local_bytes);
+                }
+                run_cluster(&r, &c);
             }
-    ptx_copies_free(r.block.copies);
-    free(r.block.shared);
-    free(r.block.threads);
+    for (uint32_t n = 0; n < c.count; n++) {
+        free(c.blocks[n].shared);
+        free(c.blocks[n].threads);
+    }
+    ptx_copies_free(c.copies);
+    free(c.blocks);
     free(registers);
     free(local);
     return r.fault;

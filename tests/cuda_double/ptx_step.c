@@ -88,6 +88,17 @@ uint8_t *ptx_find_shared(const ptx_block *b, const ptx_thread *t, const ptx_arg 
     return at;
 }
 
+uint8_t *ptx_find_remote(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
+                         size_t align, CUresult *fault) {
+    uint8_t *at = find_aligned(b, t, a, align, fault);
+    bool is_there = false;
+    for (uint32_t n = 0; n < b->cluster->count; n++)
+        is_there = is_there || is_shared(&b->cluster->blocks[n], at, bytes);
+    if (!*fault && !is_there)
+        *fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+    return at;
+}
+
 uint8_t *ptx_find_global(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
                          size_t align, CUresult *fault) {
     uint8_t *at = find_aligned(b, t, a, align, fault);
@@ -147,6 +158,17 @@ static void update(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresul
     t->registers[i->args[0].index] = old;
 }
 
+/* mapa: where another block of the cluster has what is at an address of this one. */
+static void map_address(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fault) {
+    const uint8_t *at = ptx_find_shared(b, t, &i->args[1], 1, 1, fault);
+    uint32_t n = (uint32_t)ptx_read(b, t, &i->args[2]);
+    if (n >= b->cluster->count)
+        *fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (!*fault)
+        t->registers[i->args[0].index] =
+            (uint64_t)(uintptr_t)(b->cluster->blocks[n].shared + (at - b->shared));
+}
+
 /* All of it ------------------------------------------------------------------------------------- */
 
 /* mov packs and unpacks: {a, b} to one register and back. */
@@ -200,9 +222,18 @@ void ptx_step(const ptx_block *b, ptx_thread *t, const ptx_insn *i, CUresult *fa
     case OP_MOV:
         move(b, t, i);
         return;
+    case OP_MAPA:
+        map_address(b, t, i, fault);
+        return;
+    case OP_CLUSTER_ARRIVE:
+        b->cluster->arrivals++;
+        return;
+    case OP_ASYNC_COPY:
+    case OP_ASYNC_WAIT:
     case OP_BARRIER_ARRIVE:
     case OP_BARRIER_INIT:
     case OP_BULK_COPY:
+    case OP_SEND:
         ptx_step_copy(b, t, i, fault);
         return;
     case OP_FENCE:

@@ -45,6 +45,7 @@ typedef struct {
     uint32_t early;       /* the buffers that it loads before that, a bit each */
     uint32_t early_rows;  /* caches of which it loads rows before the newest one before that */
     uint32_t near_bytes;  /* memory of a threadgroup that Metal does not have (shim/ptx/near.h) */
+    uint32_t partners;    /* threadgroups that work together: a launch has a multiple of them */
 } cuda_pipeline;
 
 /* What launches of a graph before the one at hand write: the hull of all parts of a buffer. */

@@ -54,6 +54,12 @@ static bool encode_grid(const launch *l, cuda_launch *out, err *e) {
         if (l->grid_is_threads && grid[i] % group[i] != 0)
             a->flags |= CUDA_EDGES;
     }
+    const cuda_pipeline *own = l->pipeline->impl;
+    if (count[0] % own->partners != 0)
+        return err_set(e, EXIT_CANNOT,
+                       "kernel '%.80s' is launched with %u threadgroups along x; on this device "
+                       "that must be a multiple of %u",
+                       l->pipeline->kernel, count[0], own->partners);
     if (count[1] <= CUDA_MOST_GROUPS && count[2] <= CUDA_MOST_GROUPS)
         return true;
     uint64_t all = (uint64_t)count[0] * count[1];

@@ -24,7 +24,7 @@ static bool load(cuda_device *c, cuda_pipeline *p, int which, const char *ptx, u
             e, EXIT_CANNOT,
             "NVIDIA's driver is too old for the code of kernel '%.80s'; it must know PTX "
             "%s, as those since CUDA %s do",
-            kernel, p->near_bytes ? "8.0" : "7.8", p->near_bytes ? "12.0" : "11.8");
+            kernel, p->near_bytes ? "8.1" : "7.8", p->near_bytes ? "12.1" : "11.8");
     int most = 0;
     char entry[160];
     ptx_name_entry(kernel, entry, sizeof entry);
@@ -94,6 +94,7 @@ bool cuda_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *
     cuda_pipeline *made = calloc(1, sizeof *made);
     assert(made);
     made->near_bytes = ptx_count_near(ptx);
+    made->partners = ptx_count_partners(ptx);
     made->has_early_loads = ptx_find_early_loads(ptx, &made->early, &made->early_rows);
     for (size_t i = 0; i < p->signature.count; i++)
         if (p->signature.params[i].kind == MSL_BUFFER && cuda_is_value(&p->signature.params[i]))

@@ -177,18 +177,41 @@ static int add_shim(const ptx_compiler *c, const char *shim, const char **argv, 
     return shim ? add_arguments(argv, n, made, 2) : add_arguments(argv, n, text, 5) - 1;
 }
 
-/* What a kernel with near memory has in its PTX, followed by the bytes. */
+/* What a kernel with near memory, or with partners, has in its PTX, followed by the bytes or by how
+ * many threadgroups they are. */
 #define NEAR_MARK "// assay near "
+#define PARTNERS_MARK "// assay partners "
 
-/* clang 16 writes PTX 7.8 at most, and copies into near memory came with 8.0. */
-static bool raise_version(const char *path, err *e) {
-    static const char old[] = ".version 7.8", new[] = ".version 8.0";
+static uint32_t read_mark(const char *ptx, const char *mark) {
+    const char *first = strstr(ptx, mark);
+    return first ? (uint32_t)strtoul(first + strlen(mark), NULL, 10) : 0;
+}
+
+/* What clang 16 cannot write: more than PTX 7.8, when copies into near memory came with 8.0 and
+ * sending to partners with 8.1, and which threadgroups are partners. */
+static bool complete_ptx(const char *path, err *e) {
+    static const char old[] = ".version 7.8", new[] = ".version 8.1";
     size_t bytes;
     char *ptx = os_read_file(path, &bytes, e);
-    char *version = ptx && strstr(ptx, NEAR_MARK) ? strstr(ptx, old) : NULL;
+    if (!ptx || !strstr(ptx, NEAR_MARK)) {
+        free(ptx);
+        return ptx != NULL;
+    }
+    char *version = strstr(ptx, old), *entry = strstr(ptx, ".entry"),
+         *body = entry ? strchr(entry, '{') : NULL, directive[64] = "";
     if (version)
         memcpy(version, new, strlen(new));
-    bool ok = ptx && (!version || os_write_file(path, ptx, bytes, e));
+    uint32_t partners = ptx_count_partners(ptx);
+    if (partners > 1)
+        snprintf(directive, sizeof directive, ".reqnctapercluster %u, 1, 1\n", partners);
+    size_t before = body ? (size_t)(body - ptx) : bytes, more = strlen(directive);
+    char *whole = malloc(bytes + more);
+    assert(whole);
+    memcpy(whole, ptx, before);
+    memcpy(whole + before, directive, more);
+    memcpy(whole + before + more, ptx + before, bytes - before);
+    bool ok = os_write_file(path, whole, bytes + more, e);
+    free(whole);
     free(ptx);
     return ok;
 }
@@ -220,7 +243,7 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
         err_set_detail(e, output ? output : "");
     }
     free(output);
-    return status == 0 && raise_version(object, e);
+    return status == 0 && complete_ptx(object, e);
 }
 
 void ptx_name_entry(const char *kernel, char *name, size_t size) {
@@ -311,8 +334,12 @@ uint32_t ptx_count_shared(const char *ptx) {
 }
 
 uint32_t ptx_count_near(const char *ptx) {
-    const char *first = strstr(ptx, NEAR_MARK);
-    return first ? (uint32_t)strtoul(first + strlen(NEAR_MARK), NULL, 10) : 0;
+    return read_mark(ptx, NEAR_MARK);
+}
+
+uint32_t ptx_count_partners(const char *ptx) {
+    uint32_t found = read_mark(ptx, PARTNERS_MARK);
+    return found ? found : 1;
 }
 
 bool ptx_find_early_loads(const char *ptx, uint32_t *buffers, uint32_t *caches) {

@@ -35,6 +35,9 @@ uint32_t ptx_count_shared(const char *ptx);
 /* Near memory of the kernel (kernels/near.h), in bytes. */
 uint32_t ptx_count_near(const char *ptx);
 
+/* Threadgroups of the kernel that work together (kernels/near.h), of which a launch has a multiple. */
+uint32_t ptx_count_partners(const char *ptx);
+
 /* Does the kernel wait for the launch before it on its own (kernels/early.h)? *buffers: those it
  * loads before that, a bit each; *caches: those of which it loads only older rows. */
 bool ptx_find_early_loads(const char *ptx, uint32_t *buffers, uint32_t *caches);

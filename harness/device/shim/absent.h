@@ -32,7 +32,7 @@
 #ifndef ASSAY_EXCHANGE // kernels/all_lanes.h
 #define ASSAY_EXCHANGE(value, mask) simd_shuffle_xor(value, mask)
 #define ASSAY_ANY(condition) simd_any(condition)
-#define ASSAY_LANE_AGAIN(lane) (lane)
+#define ASSAY_THREAD_AGAIN(index) (index)
 #define ASSAY_TOGETHER() simdgroup_barrier(mem_flags::mem_threadgroup)
 #endif
 
@@ -43,6 +43,14 @@
 #define ASSAY_NEAR_EXPECT(bytes) ((void)0)
 #define ASSAY_NEAR_COPY(to, from, bytes) ((void)0)
 #define ASSAY_NEAR_PREFETCH(from, bytes) ((void)0)
+#define ASSAY_NEAR_FETCH(to, from) ((void)0)
+#define ASSAY_NEAR_FETCH_WAIT() ((void)0)
 #define ASSAY_NEAR_PAUSE(clocks, flag) ((void)0)
 #define ASSAY_NEAR_WAIT() ((void)0)
+#define ASSAY_PARTNERS 1
+#define ASSAY_PARTNERS_BEGIN(bytes) ((void)0)
+#define ASSAY_PARTNERS_ARRIVE() ((void)0)
+#define ASSAY_PARTNERS_MEET() ((void)0)
+#define ASSAY_PARTNERS_SEND(to, value, partner) ((void)0)
+#define ASSAY_PARTNERS_WAIT() ((void)0)
 #endif

@@ -15,7 +15,7 @@ template <class T, uint slot> METAL_FUNC T &threadgroup_variable(const char *) {
 }
 
 // Memory whose size the launch gives, all of it one after the other.
-extern __attribute__((shared)) __attribute__((aligned(16))) unsigned char dynamic_storage[];
+extern __attribute__((shared)) __attribute__((aligned(128))) unsigned char dynamic_storage[];
 
 } // namespace assay
 
