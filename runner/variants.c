@@ -68,8 +68,8 @@ static bool is_for_stream(const device_facts *d, uint32_t out_dim, uint32_t in_d
 
 /* The same of rows that are brought near before the launch before has ended. For one token that pays as long
  * as all threadgroups of this launch and of the next are on the cores at the same time, in Q4_0 always.
- * (H200, 4096x4096: Q4_0 3.4 us and not 4.25, Q4_K 3.5 and not 4.6, Q6_K 5.3 and not 7.5; 14336x4096: Q4_0
- * 12.0 and not 12.6, Q6_K as long, Q4_K 14.1 and not 13.1. With 8 tokens 6.0 and not 9.5 us, and 20 and
+ * (H200, 4096x4096: Q4_0 3.3 us and not 4.25, Q4_K 3.8 and not 4.6, Q6_K 5.4 and not 7.5; 14336x4096: Q4_0
+ * 12.0 and not 12.6, Q6_K as long, Q4_K 14.1 and not 13.1. With 8 tokens 5.1 and not 9.6 us, and 19 and
  * not 36.) */
 static const char *name_near(const device_facts *d, const weight_format *f, uint32_t out_dim,
                              uint32_t in_dim, uint32_t tokens) {

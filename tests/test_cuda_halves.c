@@ -131,7 +131,32 @@ TEST a_token_of_the_usual_size_goes_with_one_of_another(void) {
     return is_right((const token[TOKENS]){{.size = 1e-30}, {1, 700, EACH}});
 }
 
+/* On this device two threadgroups share the work (kernels/near.h). */
+TEST threadgroups_without_a_partner_are_refused(void) {
+    device *d = support_get_device();
+    if (!d || strcmp(d->facts.api, "cuda") != 0 || !d->facts.has_near)
+        SKIPm("only where threadgroups have partners");
+    library *kernels = library_new(d, NULL, &e);
+    ASSERTm(e.text, kernels);
+    tape *t = tape_new(kernels);
+    const kernel *k = op_find_kernel(&matvec_op, "multi_token_matvec_q4_0_tiled_near");
+    ASSERTm(e.text,
+            matvec_record(t, k, support_buffer(blocks, sizeof blocks), support_buffer(x, sizeof x),
+                          support_buffer(NULL, sizeof y), ROWS, COLUMNS, TOKENS, &e));
+    ASSERT_EQ_FMT(0u, t->launches[0].grid.x % 2, "%u");
+    launch_set_groups(&t->launches[0], (size3){3, 1, 1}, (size3){512, 1, 1});
+    ASSERT_FALSE(tape_play(t, PLAY_WHOLE, NULL, NULL, &e));
+    ASSERTm(e.text,
+            strstr(e.text, "3 threadgroups along x; on this device that must be a multiple of 2"));
+    tape_free(t);
+    library_free(kernels);
+    support_end();
+    e = (err){0};
+    PASS();
+}
+
 SUITE(cuda_halves_suite) {
+    RUN_TEST(threadgroups_without_a_partner_are_refused);
     RUN_TEST(tokens_of_every_size_are_multiplied_at_once);
     RUN_TESTp(one_token_of_another_size_is_enough, (token){.size = 1e-30});
     RUN_TESTp(one_token_of_another_size_is_enough, ((token){1, 1e6, EACH}));

@@ -30,12 +30,12 @@ static bool is_double;
 
 /* Running --------------------------------------------------------------------------------------- */
 
-/* One launch of one block. data (words long) is copied to the GPU and back; its address there is
+/* One launch of one block, or of `blocks`. data (words long) is copied to the GPU and back; its address there is
  * the first parameter, `given` the next two. granted: dynamic bytes that the function asks to be
  * allowed. */
 typedef struct {
     const char *ptx;
-    uint32_t threads, dynamic_bytes, granted;
+    uint32_t blocks, threads, dynamic_bytes, granted;
     uint32_t given[2];
     uint32_t *data;
     size_t words;
@@ -60,7 +60,7 @@ static CUresult run_on(const trial *t, CUmodule module, CUstream stream, CUdevic
     if (t->granted)
         TRY(driver->function_set_attribute(function, MAX_DYNAMIC_BYTES, (int)t->granted));
     CUDA_KERNEL_NODE_PARAMS what = {.func = function,
-                                    .gridDimX = 1,
+                                    .gridDimX = t->blocks ? t->blocks : 1,
                                     .gridDimY = 1,
                                     .gridDimZ = 1,
                                     .blockDimX = t->threads,
@@ -111,9 +111,10 @@ static CUresult run(const trial *t) {
 }
 
 /* A kernel with its address in %rd1, its two numbers in %r1 and %r2, its thread in %r3. */
-#define KERNEL(variables, body)                                                                    \
-    ".version 8.0\n.target sm_90\n.address_size 64\n" variables                                    \
-    ".visible .entry trial(.param .align 8 .b8 trial_param_0[16])\n{\n"                            \
+#define KERNEL(variables, body) KERNEL_WITH("", variables, body)
+#define KERNEL_WITH(directives, variables, body)                                                   \
+    ".version 8.1\n.target sm_90\n.address_size 64\n" variables                                    \
+    ".visible .entry trial(.param .align 8 .b8 trial_param_0[16])\n" directives "{\n"              \
     ".reg .pred %p<9>;\n.reg .b32 %r<40>;\n.reg .b64 %rd<20>;\n"                                   \
     "ld.param.u64 %rd1, [trial_param_0];\ncvta.to.global.u64 %rd1, %rd1;\n"                        \
     "ld.param.u32 %r1, [trial_param_0+8];\nld.param.u32 %r2, [trial_param_0+12];\n"                \
@@ -258,6 +259,122 @@ TEST a_barrier_that_is_used_wrongly_is_a_fault(void) {
             .ptx = cases[i].ptx, .threads = 64, .given = {256, 0}, .data = data, .words = WORDS};
         ASSERT_EQ_FMT(cases[i].want, run(&t), "%d");
     }
+    PASS();
+}
+
+/* Copies of one thread -------------------------------------------------------------------------- */
+
+/* Each of 32 threads copies 16 bytes for itself. */
+#define OWN_COPY                                                                                   \
+    "mul.wide.u32 %rd6, %r3, 16;\nadd.s64 %rd7, %rd2, %rd6;\nadd.s64 %rd8, %rd1, %rd6;\n"          \
+    "cp.async.cg.shared.global [%rd7], [%rd8], 16;\n"
+#define OWN_PUT "ld.shared.b32 %r6, [%rd7+4];\nst.global.b32 [%rd8+512], %r6;\n"
+
+TEST a_thread_has_its_own_copies_after_it_waited(void) {
+    NEEDS_DRIVER();
+    uint32_t data[WORDS], want[WORDS];
+    fill(data);
+    memcpy(want, data, sizeof want);
+    for (size_t i = 0; i < 32; i++)
+        want[128 + 4 * i] = want[4 * i + 1];
+    const trial t = {.ptx = KERNEL(TILE, ADDRESSES OWN_COPY "cp.async.wait_all;\n" OWN_PUT),
+                     .threads = 32,
+                     .data = data,
+                     .words = WORDS};
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(&t), "%d");
+    ASSERT_MEM_EQ(want, data, sizeof want);
+    PASS();
+}
+
+TEST a_thread_that_does_not_wait_has_no_copy(void) {
+    NEEDS_DOUBLE();
+    uint32_t data[WORDS];
+    trial t = {.ptx = KERNEL(TILE, ADDRESSES OWN_COPY OWN_PUT "cp.async.wait_all;\n"),
+               .threads = 32,
+               .data = data,
+               .words = WORDS};
+    fill(data);
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(&t), "%d");
+    ASSERT_EQ_FMT(UINT32_MAX, data[128], "%u");
+    t.ptx = KERNEL(TILE, ADDRESSES OWN_COPY); /* it has not come when the block ends */
+    fill(data);
+    ASSERT_EQ_FMT(CUDA_ERROR_LAUNCH_FAILED, run(&t), "%d");
+    PASS();
+}
+
+/* Clusters -------------------------------------------------------------------------------------- */
+
+/* The last thread expects what the 64 of the other block send: 1000 times its number and theirs. */
+#define PAIR(body) KERNEL_WITH(".reqnctapercluster 2, 1, 1\n", TILE, ADDRESSES body)
+#define EXPECT_SENT                                                                                \
+    "@%p1 bra $L_ready;\nmbarrier.init.shared.b64 [%rd3], 1;\n"                                    \
+    "fence.mbarrier_init.release.cluster;\n"                                                       \
+    "mbarrier.arrive.expect_tx.shared.b64 _, [%rd3], 256;\n$L_ready:\nbar.sync 0;\n"
+#define ARRIVE "barrier.cluster.arrive.relaxed.aligned;\n"
+#define MEET "barrier.cluster.wait.acquire.aligned;\n"
+#define SEND                                                                                       \
+    "mov.u32 %r7, %ctaid.x;\nxor.b32 %r8, %r7, 1;\nmad.lo.s32 %r9, %r7, 1000, %r3;\n"              \
+    "add.s64 %rd7, %rd2, %rd5;\nmapa.shared::cluster.u64 %rd9, %rd7, %r8;\n"                       \
+    "mapa.shared::cluster.u64 %rd10, %rd3, %r8;\nmov.b32 %f1, %r9;\n"                              \
+    "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%rd9], %f1, [%rd10];\n"
+#define PUT_OF_PAIR                                                                                \
+    "mad.lo.s32 %r10, %r7, 64, %r3;\nmul.wide.u32 %rd8, %r10, 4;\nadd.s64 %rd8, %rd1, %rd8;\n"     \
+    "ld.shared.b32 %r6, [%rd7];\nst.global.b32 [%rd8], %r6;\n"
+#define FLOATS ".reg .f32 %f<3>;\n"
+
+TEST blocks_of_a_cluster_send_each_other_values(void) {
+    NEEDS_DRIVER();
+    uint32_t data[WORDS];
+    fill(data);
+    const trial t = {
+        .ptx = PAIR(FLOATS EXPECT_SENT ARRIVE MEET SEND WAIT("$L_ask", "%rd3", "0") PUT_OF_PAIR),
+        .blocks = 2,
+        .threads = 64,
+        .data = data,
+        .words = WORDS};
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(&t), "%d");
+    for (uint32_t i = 0; i < 128; i++)
+        ASSERT_EQ_FMT(i < 64 ? 1000 + i : i - 64, data[i], "%u");
+    PASS();
+}
+
+TEST a_block_that_sends_or_reads_too_soon_is_found(void) {
+    NEEDS_DOUBLE();
+    static const struct {
+        const char *ptx;
+        uint32_t blocks;
+        CUresult want;
+    } cases[] = {
+        /* before the other one has begun */
+        {PAIR(FLOATS EXPECT_SENT SEND WAIT("$L_ask", "%rd3", "0")), 2, CUDA_ERROR_LAUNCH_FAILED},
+        /* one that never arrives is waited for in vain */
+        {PAIR(FLOATS EXPECT_SENT MEET SEND), 2, CUDA_ERROR_LAUNCH_TIMEOUT},
+        /* nothing is sent */
+        {PAIR(EXPECT_SENT ARRIVE MEET WAIT("$L_ask", "%rd3", "0")), 2, CUDA_ERROR_LAUNCH_TIMEOUT},
+        /* nobody waits for it */
+        {PAIR(FLOATS EXPECT_SENT ARRIVE MEET SEND), 2, CUDA_ERROR_LAUNCH_FAILED},
+        /* half a cluster */
+        {PAIR(EXPECT_SENT), 3, CUDA_ERROR_LAUNCH_FAILED},
+    };
+    uint32_t data[WORDS];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fill(data);
+        const trial t = {.ptx = cases[i].ptx,
+                         .blocks = cases[i].blocks,
+                         .threads = 64,
+                         .data = data,
+                         .words = WORDS};
+        ASSERT_EQ_FMT(cases[i].want, run(&t), "%d");
+    }
+    const trial soon = {
+        .ptx = PAIR(FLOATS EXPECT_SENT ARRIVE MEET SEND PUT_OF_PAIR WAIT("$L_ask", "%rd3", "0")),
+        .blocks = 2,
+        .threads = 64,
+        .data = data,
+        .words = WORDS};
+    fill(data);
+    ASSERT_EQ_FMT(CUDA_SUCCESS, run(&soon), "%d");
+    ASSERT_EQ_FMT(UINT32_MAX, data[64 + 5], "%u");
     PASS();
 }
 
@@ -488,6 +605,10 @@ SUITE(cuda_ptx_suite) {
     RUN_TEST(a_bulk_copy_needs_aligned_memory_that_is_there);
     RUN_TEST(a_kernel_that_does_not_wait_reads_no_copy);
     RUN_TEST(a_barrier_that_is_used_wrongly_is_a_fault);
+    RUN_TEST(a_thread_has_its_own_copies_after_it_waited);
+    RUN_TEST(a_thread_that_does_not_wait_has_no_copy);
+    RUN_TEST(blocks_of_a_cluster_send_each_other_values);
+    RUN_TEST(a_block_that_sends_or_reads_too_soon_is_found);
     for (size_t i = 0; i < sizeof products / sizeof *products; i++)
         RUN_TESTp(a_warp_multiplies_matrices, &products[i]);
     RUN_TEST(two_floats_become_halves_rounded_to_the_nearest);

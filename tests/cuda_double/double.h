@@ -174,6 +174,7 @@ typedef struct {
     uint8_t *local;
     uint32_t pc, position[3];
     bool has_ended, carry;
+    bool has_met; /* the other blocks of its cluster, which have all begun */
 } ptx_thread;
 
 typedef struct ptx_copies ptx_copies;   /* of a cluster, that are under way */

@@ -8,7 +8,8 @@
  *
  * Wrong use of a barrier (before its init, with more arrivals than it has, with bytes that were not
  * expected or that have not come when the block ends) is undefined on a GPU and
- * CUDA_ERROR_LAUNCH_FAILED here; a wait for what never comes is CUDA_ERROR_LAUNCH_TIMEOUT. */
+ * CUDA_ERROR_LAUNCH_FAILED here, as is a value that is sent to a block which may not have begun; a
+ * wait for what never comes is CUDA_ERROR_LAUNCH_TIMEOUT. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +117,8 @@ static void start_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *
         made.barrier = is_own ? NULL : ptx_find_shared(b, t, &i->args[3], 8, 8, fault);
     }
     barrier state;
+    if (is_sent && !t->has_met)
+        *fault = CUDA_ERROR_LAUNCH_FAILED;
     if (made.bytes % align != 0)
         *fault = CUDA_ERROR_MISALIGNED_ADDRESS;
     if (!*fault && made.barrier &&

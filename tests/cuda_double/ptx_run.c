@@ -59,7 +59,9 @@ static void advance(run *r, ptx_thread *t) {
         const ptx_insn *i = find_insn(r, t);
         if (r->block->steps++ > BUDGET)
             r->fault = CUDA_ERROR_LAUNCH_TIMEOUT;
-        if (is_off(r, t, i) || (i->op == OP_CLUSTER_WAIT && has_cluster_met(r->block)))
+        bool has_met = i->op == OP_CLUSTER_WAIT && has_cluster_met(r->block);
+        t->has_met = t->has_met || has_met;
+        if (has_met || is_off(r, t, i))
             t->pc++;
         else if (is_meeting(i->op))
             return;

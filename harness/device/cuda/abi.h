@@ -16,12 +16,11 @@ enum {
     CUDA_EARLY = 4,  /* the kernel may load what it loads early before launches before it end */
 };
 
-/* What every kernel reads comes first, and together: arguments are new to the caches of each core. */
 typedef struct {
+    void *slot[MSL_BUFFERS];
     unsigned int values; /* bit i: slot i is a value, not an address */
     unsigned int flags;
-    unsigned int grid_threads[3]; /* threads_per_grid */
-    unsigned int grid_groups[3];  /* threadgroups_per_grid */
-    void *slot[MSL_BUFFERS];
+    unsigned int grid_threads[3];              /* threads_per_grid */
+    unsigned int grid_groups[3];               /* threadgroups_per_grid */
     unsigned int dynamic_at[MSL_THREADGROUPS]; /* offsets of threadgroup memory */
 } cuda_arguments;
