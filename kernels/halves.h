@@ -66,8 +66,8 @@ template <bool IsUsual> struct few_halves {
 
     // Adds the products of a turn. words: the nibbles of a lane's weights, of its two rows.
     METAL_FUNC void add(thread const uint (&words)[2], thread float (&sums)[2][2], uint) const {
-        uint both[2][2],
-            low[2][2]; // n - 8 of both nibbles, the upper one 16 times; and of the lower
+        uint both[2][2]; // n - 8 of the lower nibble and 16 times that of the upper one
+        uint low[2][2];  // n - 8 of the lower nibble
         for (uint r = 0; r < 2; r++)
             for (uint i = 0; i < 2; i++) {
                 // Below the exponent of 1024, a byte is added to it.
