@@ -174,11 +174,13 @@ static int count_lines(const DoublePipeline *p) {
 - (id<MTLDevice>)device {
     return [function device];
 }
-/* Long kernels are taken for those that need many registers, and validation needs some itself. */
+/* Long kernels are taken for those that need many registers, unless they say for how many threads
+ * these must do, and validation needs some itself. */
 - (NSUInteger)maxTotalThreadsPerThreadgroup {
     enum { LONG_KERNEL = 48, HEAVY_THREADS = 448, VALIDATED_THREADS = 512 };
     NSUInteger most = soft->max_group_threads;
-    if (count_lines(self) >= LONG_KERNEL && most > HEAVY_THREADS)
+    bool is_heavy = count_lines(self) >= LONG_KERNEL && !soft->signature.max_total_threads;
+    if (is_heavy && most > HEAVY_THREADS)
         most = HEAVY_THREADS;
     if (device_get_facts(soft->device)->validates && most > VALIDATED_THREADS)
         most = VALIDATED_THREADS;
