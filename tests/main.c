@@ -37,6 +37,7 @@
     X(tune_verb_suite)                                                                             \
     X(against_suite)                                                                               \
     X(cuda_suite)                                                                                  \
+    X(cuda_copies_suite)                                                                           \
     X(cuda_ptx_suite)                                                                              \
     X(cuda_halves_suite)                                                                           \
     X(ci_suite)                                                                                    \

@@ -217,6 +217,8 @@ uint8_t *ptx_find_global(const ptx_block *b, const ptx_thread *t, const ptx_arg 
 /* ptx_product.c: mma, by all lanes of a warp. */
 void ptx_multiply(const ptx_block *b, ptx_thread *lanes, const ptx_insn *i);
 
+size_t ptx_get_shared_bytes(const ptx_launch *l); /* of a block */
+
 /* Shared memory of any block of the cluster. */
 uint8_t *ptx_find_remote(const ptx_block *b, const ptx_thread *t, const ptx_arg *a, size_t bytes,
                          size_t align, CUresult *fault);

@@ -128,38 +128,27 @@ static void start_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *
         add_copy(b->cluster->copies, made);
 }
 
-static void finish_copy(const copy *one) {
-    memcpy(one->to, one->from ? one->from : (const uint8_t *)&one->value, one->bytes);
+static void count_bytes(uint8_t *at, size_t bytes, CUresult *fault) {
+    barrier state;
+    bool is_right = read_barrier(at, &state);
+    state.bytes -= is_right ? (int32_t)bytes : 0;
+    if (!*fault && (!is_right || !write_barrier(at, state)))
+        *fault = CUDA_ERROR_LAUNCH_FAILED;
 }
 
-/* cp.async.wait_all */
-static void finish_own(ptx_copies *c, const ptx_thread *t) {
-    size_t kept = 0;
-    for (size_t n = 0; n < c->count; n++)
-        if (c->copies[n].barrier || c->copies[n].owner != t)
-            c->copies[kept++] = c->copies[n];
-        else
-            finish_copy(&c->copies[n]);
-    c->count = kept;
-}
-
-/* The copies that a barrier counts come, in the order in which they were started. */
-static void finish_copies(ptx_copies *c, uint8_t *at, CUresult *fault) {
+/* The copies that a barrier counts come, or those of a thread that none counts, in the order in
+ * which they were started. */
+static void finish_copies(ptx_copies *c, uint8_t *at, const ptx_thread *owner, CUresult *fault) {
     size_t kept = 0;
     for (size_t n = 0; n < c->count; n++) {
         copy one = c->copies[n];
-        barrier state;
-        if (one.barrier != at) {
+        if (one.barrier != at || (!at && one.owner != owner)) {
             c->copies[kept++] = one;
             continue;
         }
-        finish_copy(&one);
-        if (read_barrier(at, &state))
-            state.bytes -= (int32_t)one.bytes;
-        else
-            *fault = CUDA_ERROR_LAUNCH_FAILED;
-        if (!*fault && !write_barrier(at, state))
-            *fault = CUDA_ERROR_LAUNCH_FAILED;
+        memcpy(one.to, one.from ? one.from : (const uint8_t *)&one.value, one.bytes);
+        if (at)
+            count_bytes(at, one.bytes, fault);
     }
     c->count = kept;
 }
@@ -168,7 +157,7 @@ static void finish_copies(ptx_copies *c, uint8_t *at, CUresult *fault) {
 
 void ptx_step_copy(const ptx_block *b, const ptx_thread *t, const ptx_insn *i, CUresult *fault) {
     if (i->op == OP_ASYNC_WAIT) {
-        finish_own(b->cluster->copies, t);
+        finish_copies(b->cluster->copies, NULL, t, fault);
         return;
     }
     if (i->op == OP_BULK_COPY || i->op == OP_ASYNC_COPY || i->op == OP_SEND) {
@@ -210,7 +199,7 @@ bool ptx_ask(const ptx_block *b, ptx_thread *lanes, uint32_t party, const ptx_in
             in_vain[count++] = at;
     }
     for (uint32_t n = 0; n < count && !*fault; n++)
-        finish_copies(b->cluster->copies, in_vain[n], fault);
+        finish_copies(b->cluster->copies, in_vain[n], NULL, fault);
     return is_complete;
 }
 

@@ -253,17 +253,13 @@ static void run_cluster(run *r, ptx_cluster *c) {
         r->fault = CUDA_ERROR_LAUNCH_FAILED;
 }
 
-static size_t get_shared_bytes(const ptx_launch *l) {
-    return (l->program->shared_bytes + 15) / 16 * 16 + l->dynamic_bytes;
-}
-
 /* registers, local: of its first thread. */
 static void start_block(ptx_block *b, uint64_t *registers, uint8_t *local) {
     const ptx_program *p = b->launch->program;
     const uint32_t *size = b->launch->block;
     memset(registers, 0xA5, (size_t)b->count * p->registers * sizeof *registers);
     memset(local, 0xA5, (size_t)b->count * p->local_bytes);
-    memset(b->shared, 0xFF, get_shared_bytes(b->launch));
+    memset(b->shared, 0xFF, ptx_get_shared_bytes(b->launch));
     for (uint32_t n = 0; n < b->count; n++)
         b->threads[n] =
             (ptx_thread){.registers = registers + (size_t)n * p->registers,
@@ -291,7 +287,7 @@ CUresult ptx_run(const ptx_launch *l) {
     for (uint32_t n = 0; n < c.count; n++)
         c.blocks[n] = (ptx_block){.launch = l,
                                   .cluster = &c,
-                                  .shared = allocate(get_shared_bytes(l)),
+                                  .shared = allocate(ptx_get_shared_bytes(l)),
                                   .threads = allocate(threads * sizeof *c.blocks->threads),
                                   .count = threads};
     uint32_t at[3];

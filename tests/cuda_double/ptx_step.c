@@ -14,12 +14,21 @@ static uint64_t extend(uint64_t v, unsigned bits) {
 
 /* Operands -------------------------------------------------------------------------------------- */
 
+/* Where dynamic memory begins. */
+static size_t get_fixed_bytes(const ptx_launch *l) {
+    return (l->program->shared_bytes + 15) / 16 * 16;
+}
+
+size_t ptx_get_shared_bytes(const ptx_launch *l) {
+    return get_fixed_bytes(l) + l->dynamic_bytes;
+}
+
 static uint8_t *find_memory(const ptx_block *b, const ptx_thread *t, const ptx_symbol *s) {
     switch (s->space) {
     case SPACE_SHARED:
         return b->shared + s->at;
     case SPACE_DYNAMIC:
-        return b->shared + (b->launch->program->shared_bytes + 15) / 16 * 16;
+        return b->shared + get_fixed_bytes(b->launch);
     case SPACE_LOCAL:
         return t->local + s->at;
     case SPACE_PARAM:
@@ -57,8 +66,7 @@ static bool is_inside(const uint8_t *at, size_t bytes, const uint8_t *base, size
 }
 
 static bool is_shared(const ptx_block *b, const uint8_t *at, size_t bytes) {
-    size_t room = (b->launch->program->shared_bytes + 15) / 16 * 16 + b->launch->dynamic_bytes;
-    return is_inside(at, bytes, b->shared, room);
+    return is_inside(at, bytes, b->shared, ptx_get_shared_bytes(b->launch));
 }
 
 static bool is_global(const ptx_block *b, const uint8_t *at, size_t bytes) {
