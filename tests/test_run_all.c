@@ -130,7 +130,50 @@ TEST without_clang_and_gnuplot_the_report_is_still_written(void) {
     PASS();
 }
 
+/* --- .ci/front_door, which runs the README's commands and judges them --- */
+
+#define DOOR                                                                                       \
+    "rm -rf \"$T\" && mkdir -p \"$T/bin\" \"$T/.ci\" \"$T/tools\" \"$T/results\" && cd \"$T\" && " \
+    "cp \"$H/.ci/front_door\" .ci && cp \"$H/README.md\" . && "                                    \
+    "printf 'test:\\n\\t@exit $(FAKE_TEST)\\n' > Makefile && "                                     \
+    "printf 'exit 0\\n' > tools/clang.sh && printf '#!/bin/sh\\n' > bin/gnuplot && "               \
+    "printf '%s\\n' '#!/bin/sh' 'eval \"${FAKE_RUN:-}\"' 'echo page > results/report.html' "       \
+    "'echo \"run_all: ${FAKE_STEPS:-10 steps ok, 0 failed, 0 skipped}\" >&2' > run_all.sh && "     \
+    "chmod +x run_all.sh bin/gnuplot"
+#define ENTERED(settings) "cd \"$T\" && " settings " PATH=\"$T/bin:$PATH\" sh .ci/front_door log"
+
+TEST the_front_door_is_open_when_both_commands_of_the_readme_end_well(void) {
+    ASSERT_RUN(DOOR, 0);
+    ASSERT_RUN(ENTERED(""), 0);
+    ASSERT_SAYS("./run_all.sh exited with 0");
+    ASSERT_SAYS("make test exited with 0");
+    ASSERT_RUN(ENTERED("FAKE_TEST=1"), 1);
+    ASSERT_SAYS("front door: 'make test' failed");
+    ASSERT_RUN(ENTERED("FAKE_RUN='exit 5'"), 1);
+    ASSERT_SAYS("./run_all.sh exited with 5");
+    ASSERT_SAYS("front door: run_all.sh wrote no results/report.html");
+    ASSERT_RUN(ENTERED("FAKE_STEPS='9 steps ok, 1 failed, 0 skipped'"), 1);
+    ASSERT_RUN(
+        "cd \"$T\" && sed -i.bak 's/^make test/make check/' README.md && sh .ci/front_door log", 1);
+    ASSERT_SAYS("does not print ./run_all.sh and make test");
+    clear();
+    PASS();
+}
+
+TEST a_step_may_only_be_skipped_where_the_machine_cannot_do_it(void) {
+    ASSERT_RUN(DOOR, 0);
+    ASSERT_RUN(ENTERED("FAKE_RUN='echo run_all: skipped charts: gnuplot is missing'"), 1);
+    ASSERT_SAYS("front door: run_all.sh skipped 'charts', which this machine can do");
+    ASSERT_RUN(ENTERED("FAKE_RUN='echo run_all: skipped check: there is no device'"), 1);
+    ASSERT_RUN("echo 'exit 1' > \"$T/tools/clang.sh\"", 0);
+    ASSERT_RUN(ENTERED("FAKE_RUN='echo run_all: skipped check: there is no device'"), 0);
+    clear();
+    PASS();
+}
+
 SUITE(run_all_suite) {
+    RUN_TEST(the_front_door_is_open_when_both_commands_of_the_readme_end_well);
+    RUN_TEST(a_step_may_only_be_skipped_where_the_machine_cannot_do_it);
     RUN_TEST(every_step_runs_once_in_order);
     RUN_TEST(a_failed_step_stops_none_of_the_others);
     RUN_TEST(the_exit_status_is_the_worst_whatever_the_order);
