@@ -52,6 +52,7 @@ OBJC = $(CC)
 ALL_CFLAGS += -DASSAY_METAL -mmacosx-version-min=12.0
 ALL_LDFLAGS += -mmacosx-version-min=12.0
 LIBS += -framework Metal -framework Foundation -framework CoreGraphics
+PLUGIN_LDFLAGS = -undefined dynamic_lookup
 else ifneq (,$(strip $(DOUBLE)))
 METAL_SOURCES := $(wildcard harness/device/metal/*.m tests/metal_double/*.m)
 OBJC := $(CLANG)
@@ -96,7 +97,7 @@ READY := $(if $(NEEDS),ready)
 # --- targets ----------------------------------------------------------------------------------
 .SECONDARY: $(BENCH_OBJECTS)
 .PHONY: all test attack deps ready check ptx mutants model bench-soft test-timing fuzz asan assay-double test-double \
-    test-cuda-double asan-double test-other-arch docs docs-check report-page format format-check install uninstall deb dist \
+    check-darwin test-cuda-double asan-double test-other-arch docs docs-check report-page format format-check install uninstall deb dist \
     formula clean help FORCE
 
 all: $(PROGRAM) ## build ./assay (the default)
@@ -162,6 +163,11 @@ test-double: ## build it and run the tests through the Metal device
 	$(CACHE) build/double/double_tests
 	ASSAY_DEVICE=metal $(MAKE) BUILD=build/double DOUBLE=1 SUITE="$(or $(SUITE),$(DOUBLE_SUITES))" test
 	ASSAY_FLUSH=1 $(CACHE) sh tools/same_rows.sh build/double/assay soft metal $(FILTER)
+
+# The C of everything, for macOS on both CPUs; the Objective-C against the headers of the double.
+check-darwin: ## compile and link everything for macOS, on any machine, with warnings as errors
+	sh tools/check_darwin.sh
+	sh tools/check_apple.sh $(CLANG)
 
 # The CUDA device over a double of NVIDIA's driver that runs the PTX, slowly.
 test-cuda-double: $(PROGRAM) $(BUILD)/tests $(BUILD)/libcuda_double.so ## run kernels' tests through the CUDA device
@@ -262,7 +268,7 @@ $(BUILD)/double_tests: $(DOUBLE_TESTS) $(LIBRARY)
 
 # A libcuda.so.1 for machines without an NVIDIA GPU. It finds os and elem in the program that opens it.
 $(BUILD)/libcuda_double.so: $(wildcard tests/cuda_double/*.[ch]) $(BUILD)/flags
-	$(QUIET)$(CC) $(ALL_CFLAGS) -fPIC -shared -o $@ $(filter %.c,$^) -lm
+	$(QUIET)$(CC) $(ALL_CFLAGS) -fPIC -shared $(PLUGIN_LDFLAGS) -o $@ $(filter %.c,$^) -lm
 
 $(BUILD)/bench_%: $(BUILD)/obj/tests/bench_%.o $(LIBRARY)
 	$(LINK)

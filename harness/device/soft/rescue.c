@@ -20,9 +20,9 @@
 #include <sys/ucontext.h> /* the other one is for programs of XOPEN only */
 #else
 #include <ucontext.h>
+#endif
 
 #include "harness/base/array.h"
-#endif
 
 enum { ALTERNATE_BYTES = 65536, RESCUE_SIGNALS = 6 };
 
