@@ -159,15 +159,12 @@ assay-double: ## build/double/assay: the Metal device on Linux, over the softwar
 test-double: ## build it and run the tests through the Metal device
 	sh tools/deps.sh test double
 	$(MAKE) BUILD=build/double DOUBLE=1 build/double/assay build/double/tests build/double/double_tests
-	sh tools/check_apple.sh $(CLANG)
 	$(CACHE) build/double/double_tests
 	ASSAY_DEVICE=metal $(MAKE) BUILD=build/double DOUBLE=1 SUITE="$(or $(SUITE),$(DOUBLE_SUITES))" test
 	ASSAY_FLUSH=1 $(CACHE) sh tools/same_rows.sh build/double/assay soft metal $(FILTER)
 
-# The C of everything, for macOS on both CPUs; the Objective-C against the headers of the double.
 check-darwin: ## compile and link everything for macOS, on any machine, with warnings as errors
 	sh tools/check_darwin.sh
-	sh tools/check_apple.sh $(CLANG)
 
 # The CUDA device over a double of NVIDIA's driver that runs the PTX, slowly.
 test-cuda-double: $(PROGRAM) $(BUILD)/tests $(BUILD)/libcuda_double.so ## run kernels' tests through the CUDA device

@@ -2,8 +2,10 @@
 # check_darwin: compiles and links every C file for macOS, product, tests, fuzzers and the double of
 # NVIDIA's driver, for arm64 and x86_64, on a machine that need not be a Mac. The headers and libSystem
 # come with the Python package ziglang, installed by pip into build/deps/zig. Warnings are errors.
-# Frameworks and libobjc do not come with it: the Metal device is replaced by a table without functions
-# here, tools/check_apple.sh compiles its Objective-C, and lists of symbols stand for libraries.
+# Frameworks and libobjc do not come with it: the Objective-C of the Metal device is compiled with the
+# declarations of tests/metal_double, whose API_AVAILABLE then takes effect, so that everything newer than
+# the deployment target must be guarded by @available. It is not linked: a table without functions and
+# lists of symbols stand for it and for libraries.
 #
 # Usage: tools/check_darwin.sh [ARCH...]   (default: aarch64 x86_64)
 # Exit status: 0 if all of it compiles and links, 1 if not, 3 if zig is not available.
@@ -19,7 +21,7 @@ stop() { # status, sentence
 }
 
 if ! PYTHONPATH=$folder python3 -m ziglang version > /dev/null 2>&1; then
-    sh tools/deps.sh test model || stop 3 "greatest.h or pip is missing"
+    sh tools/deps.sh model || stop 3 "pip is missing: install the package python3-pip"
     printf 'check_darwin: installing %s by pip into build/deps/zig (100 MB)\n' "$package" >&2
     python3 -m pip install --quiet --disable-pip-version-check --target "$folder" "$package" \
         > /dev/null 2>&1 || stop 3 "pip could not install $package"
@@ -49,7 +51,18 @@ exports:
 ...
 END
 
+compile_metal() { # target
+    for file in harness/device/metal/*.m; do
+        python3 -m ziglang cc -target "$1" -fblocks -c -o build/darwin/metal.o -std=c11 -Wall -Wextra \
+            -Wshadow -Wconversion -Wundeclared-selector -Wstrict-selector-match -Wobjc-method-access \
+            -Wunguarded-availability -Werror -Itests/metal_double/apple -Itests/metal_double/include \
+            -I. "$file" || stop 1 "$file does not compile for $1: the compiler's message is above"
+    done
+}
+
 for arch in ${*:-aarch64 x86_64}; do
+    compile_metal "$arch-macos.12.0"
+    compile_metal "$arch-macos.15.0"
     out=build/darwin/$arch
     programs="$out/assay $out/tests $out/libcuda_double.so"
     for file in tests/bench_*.c tests/fuzz_*.c; do

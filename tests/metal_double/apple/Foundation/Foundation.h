@@ -1,7 +1,7 @@
 /* Foundation: the declarations of Apple's Foundation that harness/device/metal uses, for a compiler that
  * is asked on Linux whether the files would compile on macOS: for Apple's runtime and word sizes,
  * with every API that is newer than the deployment target guarded by @available. Nothing is ever linked
- * with it. See tools/check_apple.sh. */
+ * with it. See tools/check_darwin.sh. */
 #ifndef ASSAY_APPLE_FOUNDATION_H
 #define ASSAY_APPLE_FOUNDATION_H
 
