@@ -5,8 +5,9 @@
 #
 # Usage: ./run_all.sh [--full]   --full: every case under validation, whole sweeps; takes an hour
 #
-# A step that fails or cannot run never stops the ones after it. The last lines list what failed and
-# what was skipped, and why. Only a failed build stops everything: nothing can run without it.
+# A step that fails or cannot run never stops the ones after it. The last lines list what each step
+# took, what failed and what was skipped, and why; the very last is for programs:
+# 'run_all: N steps ok, N failed, N skipped'. Only a failed build stops everything: nothing can run without it.
 #
 # Data goes to stdout, messages to stderr. The exit status is the worst of all steps: a crash, then 1
 # (a kernel or the model is wrong), 2 (a bad command line or a malformed file), 3 (this machine cannot
@@ -15,10 +16,10 @@
 set -u
 cd "$(dirname "$0")" || exit 3
 
-quick=--quick
+quick=--quick cases=--quick # of the experiments, of validation
 case "$#:${1:-}" in
     0:) ;;
-    1:--full) quick= ;;
+    1:--full) quick='' cases=--full ;;
     *)
         printf 'run_all: usage: ./run_all.sh [--full]\n' >&2
         exit 2
@@ -30,7 +31,7 @@ esac
 # About how long each step takes, in seconds on 2 slow cores the first time. The time left is
 # estimated from these and from how this machine has compared with them so far.
 if [ -n "$quick" ]; then
-    plan='setup:5 build:60 info:1 check:60 validate:120 model:10 experiments:120 charts:5 report:3 text:10'
+    plan='setup:5 build:60 info:1 check:50 validate:80 model:5 experiments:100 charts:5 report:3 text:10'
 else
     plan='setup:5 build:60 info:1 check:60 validate:180 model:10 experiments:3600 charts:5 report:3 text:10'
 fi
@@ -48,16 +49,28 @@ started=$(date +%s)
 mkdir -p build && rm -f "$times.new"
 status=0 # the worst so far
 succeeded=0 # commands of assay
+steps_ok=0 steps_failed=0 steps_skipped=0
+name= outcome=ok # of the step that runs
 remarks= # what failed and what was skipped, one line each
+table= # the steps, one line each
 
-note_time() { # how long the step that ends took
-    [ -z "${name:-}" ] || printf '%s %s\n' "$name" $(($(date +%s) - step_started)) >> "$times.new"
+end_step() {
+    [ -n "$name" ] || return 0
+    seconds=$(($(date +%s) - step_started))
+    printf '%s %s\n' "$name" "$seconds" >> "$times.new"
+    table="$table$(printf '  %-12s %5s s  %s' "$name" "$seconds" "$outcome")
+"
+    case $outcome in
+        ok) steps_ok=$((steps_ok + 1)) ;;
+        failed) steps_failed=$((steps_failed + 1)) ;;
+        skipped) steps_skipped=$((steps_skipped + 1)) ;;
+    esac
 }
 
 step() { # name, what is done
-    note_time
+    end_step
     step_started=$(date +%s)
-    name=$1 number=0 before=0 all=0 count=0
+    name=$1 outcome=ok number=0 before=0 all=0 count=0
     for entry in $plan; do
         count=$((count + 1))
         [ "${entry%:*}" = "$1" ] && number=$count before=$all
@@ -75,8 +88,16 @@ remark() { # text
 "
 }
 
+# For what this machine cannot do, and nothing else.
 skip() { # why
+    [ "$outcome" = failed ] || outcome=skipped
     remark "skipped $name: $1"
+}
+
+fail() { # status, why
+    outcome=failed
+    note_status "$1"
+    remark "failed  $name: $2"
 }
 
 # A crash (a status above 5) is worse than any verdict; among verdicts the smaller number is worse.
@@ -107,18 +128,19 @@ try() { # arguments of assay
         succeeded=$((succeeded + 1))
         return 0
     fi
-    note_status "$code"
-    remark "failed  $name: assay $1 exited with $code ($(explain "$code")); its message is above"
+    fail "$code" "assay $1 exited with $code ($(explain "$code")); its message is above"
     return "$code"
 }
 
 finish() {
-    note_time
+    end_step
     mv "$times.new" "$times" 2> /dev/null
-    printf '\nrun_all: %s commands succeeded in %s s\n%s' "$succeeded" "$(($(date +%s) - started))" \
-        "$remarks" >&2
+    printf '\nrun_all: %s commands succeeded in %s s\n%s%s' "$succeeded" \
+        "$(($(date +%s) - started))" "$table" "$remarks" >&2
     [ ! -f results/report.html ] || printf 'run_all: open results/report.html\n' >&2
     [ "$status" -eq 0 ] || printf 'run_all: exit status %s: %s\n' "$status" "$(explain "$status")" >&2
+    printf 'run_all: %s steps ok, %s failed, %s skipped\n' "$steps_ok" "$steps_failed" \
+        "$steps_skipped" >&2
     exit "$status"
 }
 
@@ -132,8 +154,7 @@ sh tools/deps.sh run || remark "missing tools: see the lines that start with dep
 
 step build "build"
 if ! make -j "$(getconf _NPROCESSORS_ONLN 2> /dev/null || echo 2)" all >&2; then
-    note_status 3
-    remark "failed  build: the compiler's message is above; nothing else can run without it"
+    fail 3 "the compiler's message is above; nothing else can run without it"
     finish
 fi
 
@@ -143,8 +164,7 @@ step info "assay info"
 results= # the device's folder; empty without a device
 try info && results=$(./assay info --field results)
 if [ -n "$results" ] && ! mkdir -p "$results"; then
-    note_status 3
-    remark "failed  info: the folder $results cannot be made"
+    fail 3 "the folder $results cannot be made"
     results=
 fi
 
@@ -158,7 +178,7 @@ step check "every kernel against its oracle"
 on_device && try check --csv "$results/check.csv"
 
 step validate "every kernel with each memory access watched"
-on_device && try validate $quick --csv "$results/validate.csv"
+on_device && try validate $cases --csv "$results/validate.csv"
 
 step model "every launch of the model against its oracle"
 on_device && try model check

@@ -244,6 +244,22 @@ static void apply_quick(case_list *l) {
     l->count = kept;
 }
 
+/* Large shapes have more threadgroups, and edge shapes leave some of them partly full. */
+void cases_keep_one(case_list *l) {
+    size_t kept = 0;
+    apply_quick(l);
+    for (size_t i = 0; i < l->count; i++) {
+        const kernel_case *c = &l->items[i], *best = kept > 0 ? &l->items[kept - 1] : NULL;
+        bool is_better = c->inputs == INPUT_NORMAL && case_is_accepted(c, NULL);
+        if (!best || best->kernel != c->kernel)
+            l->items[kept++] = *c;
+        else if (is_better && (best->inputs != INPUT_NORMAL || !case_is_accepted(best, NULL) ||
+                               shape_count_values(&c->shape) > shape_count_values(&best->shape)))
+            l->items[kept - 1] = *c;
+    }
+    l->count = kept;
+}
+
 bool cases_find(const case_query *q, case_list *out, err *e) {
     axes a;
     if (!axes_parse(&q->axes, &a, e))

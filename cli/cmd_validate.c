@@ -15,13 +15,15 @@
 static suite_settings settings = {
     .run = {.verb = "validate", .find = cases_parse, .seed = 1, .timeout_s = 120}};
 static uint64_t max_findings = 50;
-static bool trace_nan, strict;
+static bool trace_nan, strict, full;
 static const char *sarif;
 
 static const option options[] = {
     SUITE_OPTIONS(settings),
     {"max-findings", OPTION_NUMBER, &max_findings, "N",
      "list at most N findings at the end (default 50)", 1, 100000},
+    FLAG_OPTION("full", &full,
+                "every case, also under compute-sanitizer (default there: one per kernel)"),
     FLAG_OPTION("trace-nan", &trace_nan,
                 "also report where finite values give a NaN or an infinity"),
     FLAG_OPTION("strict", &strict,
@@ -238,7 +240,16 @@ static exit_code validate_on(const case_list *cases, const device_facts *f, err 
     return code;
 }
 
+/* compute-sanitizer runs everything four times, each time a hundred times as slowly, so by itself it
+ * gets one case of each kernel, unless cases were asked for. */
+static void choose_cases(const device_facts *f, case_list *cases) {
+    if (strcmp(f->api, "cuda") == 0 && !full && !settings.shapes && !settings.input)
+        cases_keep_one(cases);
+}
+
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
+    if (full && settings.quick)
+        return err_code(e, EXIT_USAGE, "--quick and --full contradict each other");
     /* Read when a device is opened, here and in the workers. */
     validation_pin_environment();
     setenv("ASSAY_LOOP_SECONDS", "3", 0);
@@ -261,8 +272,10 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
                        facts.api)
                    ? EXIT_OK
                    : e->code;
-    else
+    else {
+        choose_cases(&facts, &cases);
         code = validate_on(&cases, &facts, e);
+    }
     close_folder();
     cases_free(&cases);
     return code;
@@ -278,5 +291,6 @@ VERB(verb_validate, "validate", .names = "[FILTER...]",
          "read-only buffers, misaligned accesses, barriers that not all threads reach, shuffles\n"
          "from inactive lanes, undefined arithmetic, endless loops. No times are shown: they\n"
          "would mean nothing. MTL_SHADER_VALIDATION=1 does the same for every other verb. On\n"
-         "NVIDIA GPUs all cases run under each of the four tools of compute-sanitizer.\n",
+         "NVIDIA GPUs one case of each kernel, the largest of its edge shapes, runs under each of\n"
+         "the four tools of compute-sanitizer; with --full, --shape or --input, all that match.\n",
      VERB_OPTIONS(options), .runs_ops = true);

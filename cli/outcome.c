@@ -25,6 +25,7 @@ void outcome_add(outcome_list *l, const kernel_case *c, const case_report *r) {
     *o = (outcome){.op = c->op,
                    .kernel = c->kernel,
                    .kind = OUTCOME_ERROR,
+                   .is_untried = r->is_untried,
                    .has_findings = r->findings.count > 0};
     snprintf(o->name, sizeof o->name, "%s", c->name);
     snprintf(o->message, sizeof o->message, "%s",

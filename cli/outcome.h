@@ -19,6 +19,7 @@ typedef struct {
     const kernel *kernel;
     char message[512]; /* why it did not pass */
     double seconds;    /* of the device */
+    bool is_untried;   /* another case has the message that explains it */
     bool has_findings; /* of validation, which name places of their own */
     bool has_numbers;
     comparison numbers;

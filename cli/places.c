@@ -88,7 +88,7 @@ void places_add_outcomes(place_list *l, const outcome_list *outcomes) {
     for (size_t i = 0; i < outcomes->count; i++) {
         const outcome *o = &outcomes->items[i];
         bool is_wrong = o->kind == OUTCOME_FAIL || o->kind == OUTCOME_ERROR;
-        if (!is_wrong || o->has_findings || o->kernel == last)
+        if (!is_wrong || o->has_findings || o->is_untried || o->kernel == last)
             continue;
         last = o->kernel;
         char *path = find_kernel_file(o->kernel->file);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/check/findings.h"
 #include "harness/measure/results.h"
 #include "output.h"
@@ -131,11 +132,33 @@ static void add_skip(report *r, const kernel_case *c, const char *reason) {
     add_csv_row(r, c, "skip", NULL, reason);
 }
 
-static void note_failure(report *r, const kernel_case *c, const char *message) {
-    r->failures = realloc(r->failures, (r->failed + 1) * sizeof *r->failures);
-    assert(r->failures);
-    snprintf(r->failures[r->failed++], REPORT_LINE, "%.90s: %.*s", c->name,
-             (int)strcspn(message, "\n"), message);
+static void note_failure(report *r, const char *name, const char *message) {
+    snprintf(*ARRAY_ADD(r->failures, r->failure_count, r->failure_room), REPORT_LINE, "%.90s: %.*s",
+             name, (int)strcspn(message, "\n"), message);
+}
+
+/* One line for all cases of a kernel that were not tried. */
+static void tell_untried(report *r) {
+    char line[160];
+    if (!r->untried)
+        return;
+    snprintf(line, sizeof line, "%zu case%s %s", r->untried_count, r->untried_count == 1 ? "" : "s",
+             r->why_untried);
+    fprintf(r->rows.out, "    %s: %s\n", r->untried->name, line);
+    note_failure(r, r->untried->name, line);
+    r->untried = NULL;
+}
+
+static void add_untried(report *r, const kernel_case *c, const char *why) {
+    if (r->untried != c->kernel) {
+        tell_untried(r);
+        r->untried = c->kernel;
+        r->untried_count = 0;
+        snprintf(r->why_untried, sizeof r->why_untried, "%.95s", why);
+    }
+    r->untried_count++;
+    r->failed++;
+    add_csv_row(r, c, "fail", NULL, why);
 }
 
 /* Failures scroll away between rows that pass: they are listed again at the end. */
@@ -143,16 +166,21 @@ static void print_failures(const report *r) {
     if (r->failed == 0 || r->passed == 0)
         return;
     fputs("failed:\n", r->rows.out);
-    for (size_t i = 0; i < r->failed && i < REPORT_FAILURES; i++)
+    for (size_t i = 0; i < r->failure_count && i < REPORT_FAILURES; i++)
         fprintf(r->rows.out, "  %s\n", r->failures[i]);
-    if (r->failed > REPORT_FAILURES)
-        fprintf(r->rows.out, "  and %zu more\n", r->failed - REPORT_FAILURES);
+    if (r->failure_count > REPORT_FAILURES)
+        fprintf(r->rows.out, "  and %zu more\n", r->failure_count - REPORT_FAILURES);
 }
 
 void report_add(report *r, const kernel_case *c, const case_report *what) {
     const check_result *result = what->made && !what->failure ? &what->result : NULL;
     if (r->outcomes)
         outcome_add(r->outcomes, c, what);
+    if (what->is_untried) {
+        add_untried(r, c, what->failure);
+        return;
+    }
+    tell_untried(r);
     if (result && result->verdict == CHECK_PASS) {
         r->passed++;
         if (!r->quiet)
@@ -169,7 +197,8 @@ void report_add(report *r, const kernel_case *c, const case_report *what) {
     const char *message = what->failure ? what->failure
                           : result      ? result->message
                                         : what->error.text;
-    note_failure(r, c, message);
+    r->failed++;
+    note_failure(r, c->name, message);
     print_row(r, c, "FAIL", PAINT_BAD, n);
     fprintf(r->rows.out, "    %s: %s\n", c->name, message);
     findings_print(r->rows.out, &what->findings, REPORT_FINDINGS);
@@ -181,6 +210,7 @@ void report_add(report *r, const kernel_case *c, const case_report *what) {
 }
 
 void report_end(report *r) {
+    tell_untried(r);
     print_failures(r);
     free(r->failures);
     r->failures = NULL;

@@ -21,7 +21,11 @@ typedef struct {
     size_t passed, failed, skipped;
     outcome_list *outcomes;        /* NULL, or every case is kept there */
     char (*failures)[REPORT_LINE]; /* for the end: each case and its failure */
-    char first_skip[200];          /* which was the first, and why */
+    size_t failure_count, failure_room;
+    char first_skip[200];  /* which was the first, and why */
+    const kernel *untried; /* whose cases were last counted here, not yet told */
+    size_t untried_count;
+    char why_untried[96];
 } report;
 
 void report_start(report *r, FILE *out, const case_list *cases, uint64_t seed, csv *file);

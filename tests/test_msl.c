@@ -336,16 +336,17 @@ TEST storage_outside_of_a_kernel_is_refused(void) {
 }
 
 TEST address_spaces_and_attributes_are_taken_out(void) {
-    ASSERT(read_text("constant float table[2] = {0.5, 1};\n"
-                     "struct s { float v; float get() const device { return v; }\n"
-                     "  float get() const constant { return v; } s(float a) thread : v(a) {}\n"
-                     "  s(float b) constant : v(b) {} };\n"
-                     "float f(device const float *p) { return p[0]; }\n"
-                     "float f(constant float *q) { return q[0]; }\n"
-                     "kernel void k(device float *x [[buffer(0)]], constant const s &y) {\n"
-                     "  int a[2], b[2]; x[a[b[0]]] = table[0]; [[maybe_unused]] auto l = [](int i) "
-                     "{ return i; };\n"
-                     "}\n"));
+    ASSERT(read_text(
+        "constant float table[2] = {0.5, 1};\n"
+        "struct s { float v; float get() const device { return v; }\n"
+        "  float get() const constant { return v; } s(float a) thread : v(a) {}\n"
+        "  s(float b) constant : v(b) {} };\n"
+        "float f(device const float *p) { return p[0]; }\n"
+        "float f(constant float *q) { return q[0]; }\n"
+        "kernel void k(device float *x [[buffer(0)]], constant const s &y) {\n"
+        "  int a[2], b[2]; x[a[b[0]]] = table[0]; f(x); [[maybe_unused]] auto l = [](int i) "
+        "{ return i; };\n"
+        "}\n"));
     ASSERT(rewrite("k", NULL, 0));
     ASSERT(has("const float table[2] = {0.5f, 1};"));
     ASSERT(has("x[a[b[0]]] = table[0];") && has("= [](int i) { return i; };"));
@@ -362,20 +363,40 @@ TEST address_spaces_and_attributes_are_taken_out(void) {
 
 TEST what_was_defined_twice_stays_twice(void) {
     ASSERT(read_text("int f(int a) { return a; }\nint f(int a) { return a; }\n"
-                     "kernel void k(device int *x) {}"));
+                     "kernel void k(device int *x) { x[0] = f(1); }"));
     ASSERT(rewrite("k", NULL, 0));
     ASSERT(has("int f(int a) { return a; }\nint f(int a) { return a; }"));
     PASS();
 }
 
-TEST kernels_that_are_not_wanted_are_left_out_unless_something_names_them(void) {
-    ASSERT(read_text("kernel void a(device int *x) {}\n[[kernel]]void b(device int *x) {}\n"
+TEST what_a_kernel_does_not_reach_is_left_out(void) {
+    ASSERT(read_text("struct far { int v; };\n"
+                     "struct pair { int a, b; };\n"
+                     "inline pair operator+(pair x, pair y) { return {x.a + y.a, x.b + y.b}; }\n"
+                     "inline int deep(int v) { return v + 1; }\n"
+                     "inline int near(int v) { return deep(v); }\n"
+                     "inline int apart(far v) { return v.v; }\n"
+                     "template <typename T> struct traits { static constexpr int n = 1; };\n"
+                     "template <> struct traits<int> { static constexpr int n = 2; };\n"
+                     "struct { int z; } constant table = {3};\n"
+                     "static_assert(sizeof(pair) == 8, \"two\");\n"
+                     "kernel void k(device int *x) { x[0] = near(traits<int>::n); }\n"));
+    ASSERT(rewrite("k", NULL, 0));
+    ASSERT(has("int near(") && has("int deep(") && has("struct traits<int>"));
+    ASSERT(has("operator+") && has("struct pair") && has("static_assert") && has("table"));
+    ASSERT(!has("apart(") && !has("struct far"));
+    ASSERT_EQ(11, line_of(strchr(cpp, '\n') + 1, "near(traits"));
+    PASS();
+}
+
+TEST kernels_that_are_not_wanted_are_left_out_unless_this_one_names_them(void) {
+    ASSERT(read_text("[[kernel]]void b(device int *x) {}\nkernel void a(device int *x) { b(x); }\n"
                      "kernel void c(device int *x) { b(x); }\n"
                      "template <typename T> kernel void d(device T *x) { x[0] = T(7); }\n"
                      "template [[host_name(\"d_int\")]] kernel void d<int>(device int *x);\n"));
     ASSERT(rewrite("a", NULL, 0));
     ASSERT(has("static void b(") && has("void a(") && !has("static void a("));
-    ASSERT(!has("void c(") && !has("b(x)") && !has("template") && !has("T(7)"));
+    ASSERT(!has("void c(") && has("b(x)") && !has("template") && !has("T(7)"));
     ASSERT(rewrite("d_int", NULL, 0));
     ASSERT(has("T(7)") && !has("void a("));
     ASSERT_EQ(4, line_of(strchr(cpp, '\n') + 1, "T(7)"));
@@ -466,7 +487,8 @@ SUITE(msl_suite) {
     RUN_TEST(storage_outside_of_a_kernel_is_refused);
     RUN_TEST(address_spaces_and_attributes_are_taken_out);
     RUN_TEST(what_was_defined_twice_stays_twice);
-    RUN_TEST(kernels_that_are_not_wanted_are_left_out_unless_something_names_them);
+    RUN_TEST(what_a_kernel_does_not_reach_is_left_out);
+    RUN_TEST(kernels_that_are_not_wanted_are_left_out_unless_this_one_names_them);
     RUN_TEST(every_token_keeps_its_line);
     RUN_TEST(literals_are_float_as_in_msl);
     RUN_TEST(broken_text_is_an_error_and_never_a_crash);

@@ -46,9 +46,14 @@ TEST every_step_runs_once_in_order(void) {
     ASSERT_RUN(FAKED(""), 0);
     ASSERT_SAYS("10 of 10");
     ASSERT_SAYS("10 commands succeeded");
-    ASSERT(!command_says("skipped"));
-    ASSERT(!command_says("failed"));
+    ASSERT_SAYS("\nrun_all: 10 steps ok, 0 failed, 0 skipped\n");
+    ASSERT_SAYS("  validate         0 s  ok\n");
+    ASSERT(!command_says("  skipped") && !command_says("  failed"));
     ASSERT_STR_EQ(ALL_CALLS, get_calls());
+    ASSERT_RUN(FAKED("") " --full", 0);
+    get_calls();
+    ASSERT_SAYS("|validate --full --csv results/fake/validate.csv|");
+    ASSERT_SAYS("|experiment all|");
     clear();
     PASS();
 }
@@ -60,6 +65,8 @@ TEST a_failed_step_stops_none_of_the_others(void) {
     ASSERT_SAYS("  failed  experiments: assay experiment exited with 5");
     ASSERT_SAYS("  failed  charts: assay plot exited with 3 (this machine cannot run it)");
     ASSERT_SAYS("7 commands succeeded");
+    ASSERT_SAYS("  experiments      0 s  failed\n");
+    ASSERT_SAYS("\nrun_all: 7 steps ok, 3 failed, 0 skipped\n");
     ASSERT_STR_EQ(ALL_CALLS, get_calls());
     clear();
     PASS();
@@ -83,6 +90,7 @@ TEST without_gnuplot_only_the_charts_are_skipped(void) {
     ASSERT_SAYS("  skipped charts: gnuplot is missing: install the package gnuplot-nox");
     ASSERT_SAYS("  missing tools: see");
     ASSERT_SAYS("9 commands succeeded");
+    ASSERT_SAYS("\nrun_all: 9 steps ok, 0 failed, 1 skipped\n");
     get_calls();
     ASSERT_SAYS("|report|");
     ASSERT(!command_says("plot"));

@@ -32,6 +32,8 @@ typedef enum { TASK_WAITING, TASK_RUNNING, TASK_DONE } task_state;
 typedef struct {
     task_state state;
     worker_outcome outcome;
+    size_t group, file; /* the first task of the same group, and of the same file */
+    size_t group_started, group_done, file_started, file_done; /* counted in that first task */
 } task;
 
 typedef struct {
@@ -211,18 +213,27 @@ static bool is_same_group(const char *a, const char *b) {
     return n == strcspn(b, "/") && memcmp(a, b, n) == 0;
 }
 
-/* True while another task of the same group is the first of them to run. */
-static bool should_hold_back(const pool *p, size_t task_index) {
-    bool is_running = false;
+/* Tasks of a group are usually neighbours, and so are those of a file. */
+static void find_groups(pool *p) {
+    const char *const *tasks = p->plan->tasks, *const *files = p->plan->files;
     for (size_t i = 0; i < p->plan->count; i++) {
-        if (p->tasks[i].state == TASK_WAITING ||
-            !is_same_group(p->plan->tasks[i], p->plan->tasks[task_index]))
-            continue;
-        if (p->tasks[i].state == TASK_DONE)
-            return false;
-        is_running = true;
+        task *t = &p->tasks[i];
+        t->group = t->file = i;
+        for (size_t k = i; k-- > 0 && t->group == i;)
+            if (is_same_group(tasks[k], tasks[i]))
+                t->group = p->tasks[k].group;
+        t->file = files ? t->file : t->group;
+        for (size_t k = i; files && k-- > 0 && t->file == i;)
+            if (strcmp(files[k], files[i]) == 0)
+                t->file = p->tasks[k].file;
     }
-    return is_running;
+}
+
+/* True while another task of the same group or file is the first of them to run. */
+static bool should_hold_back(const pool *p, size_t index) {
+    const task *group = &p->tasks[p->tasks[index].group], *file = &p->tasks[p->tasks[index].file];
+    return (group->group_started > 0 && group->group_done == 0) ||
+           (file->file_started > 0 && file->file_done == 0);
 }
 
 static bool find_task(const pool *p, size_t *found) {
@@ -243,16 +254,38 @@ static void give_task(pool *p, worker *w, size_t index) {
     ssize_t written = write(w->to, line, (size_t)n);
     (void)written;
     p->tasks[index].state = TASK_RUNNING;
+    p->tasks[p->tasks[index].group].group_started++;
+    p->tasks[p->tasks[index].file].file_started++;
     w->task = index;
     w->busy = true;
     w->used = 0;
     w->heard_ns = os_now_ns();
 }
 
-static void finish_task(pool *p, worker *w) {
-    p->tasks[w->task].state = TASK_DONE;
-    w->busy = false;
+static void end_task(pool *p, size_t index) {
+    p->tasks[index].state = TASK_DONE;
+    p->tasks[p->tasks[index].group].group_done++;
+    p->tasks[p->tasks[index].file].file_done++;
     p->done++;
+}
+
+static void finish_task(pool *p, worker *w) {
+    w->busy = false;
+    end_task(p, w->task);
+}
+
+/* The tasks of the same group, or of the same file, that have not begun. */
+static void give_up_others(pool *p, size_t index, bool of_file, const char *why) {
+    for (size_t i = 0; i < p->plan->count; i++) {
+        task *t = &p->tasks[i];
+        bool is_other =
+            of_file ? t->file != p->tasks[index].file : t->group != p->tasks[index].group;
+        if (t->state != TASK_WAITING || is_other)
+            continue;
+        t->outcome.is_untried = true;
+        snprintf(t->outcome.failure, sizeof t->outcome.failure, "not run: %s", why);
+        end_task(p, i);
+    }
 }
 
 /* Delivers the outcomes that are next in order and known. */
@@ -290,6 +323,13 @@ static void take_answer(pool *p, worker *w, const worker_frame *frame) {
     if (frame->retire)
         end_worker(w, false); /* it exits by itself: what watches it may have more to write */
     finish_task(p, w);
+    char why[80];
+    worker_scope scope = p->plan->give_up
+                             ? p->plan->give_up(p->plan->context, w->task, o, why, sizeof why)
+                             : WORKER_NO_OTHERS;
+    bool is_first = p->tasks[p->tasks[w->task].file].file_done == 1;
+    if (scope != WORKER_NO_OTHERS)
+        give_up_others(p, w->task, scope == WORKER_FILE && is_first, why);
 }
 
 static void hear_worker(pool *p, worker *w) {
@@ -353,29 +393,18 @@ static void hear_workers(pool *p, int wait_ms) {
             hear_worker(p, &p->workers[owner[i]]);
 }
 
-/* A kernel that hangs once will hang again: the rest of its group is not tried. */
-static void give_up_group(pool *p, size_t hung) {
-    for (size_t i = 0; i < p->plan->count; i++) {
-        task *t = &p->tasks[i];
-        if (t->state != TASK_WAITING || !is_same_group(p->plan->tasks[i], p->plan->tasks[hung]))
-            continue;
-        snprintf(t->outcome.failure, sizeof t->outcome.failure, "not run: %.60s timed out",
-                 p->plan->tasks[hung]);
-        t->state = TASK_DONE;
-        p->done++;
-    }
-}
-
 static void give_up_silent_ones(pool *p) {
     uint64_t now = os_now_ns();
     for (int i = 0; i < p->jobs; i++) {
         worker *w = &p->workers[i];
         if (!w->pid || !w->busy || (double)(now - w->heard_ns) * 1e-9 < p->plan->timeout_s)
             continue;
-        char why[64];
+        char why[80];
         snprintf(why, sizeof why, "timed out after %g s", p->plan->timeout_s);
         fail_task(p, w, why);
-        give_up_group(p, w->task);
+        /* A kernel that hangs once will hang again: the rest of its group is not tried. */
+        snprintf(why, sizeof why, "%.50s timed out", p->plan->tasks[w->task]);
+        give_up_others(p, w->task, false, why);
     }
 }
 
@@ -415,6 +444,7 @@ bool worker_run(const worker_plan *plan, err *e) {
     p->plan = plan;
     p->jobs = plan->jobs < MAX_JOBS ? plan->jobs : MAX_JOBS;
     p->tasks = array_new(plan->count + 1, sizeof *p->tasks);
+    find_groups(p);
     bool ok = os_find_self(p->program, sizeof p->program, e);
     if (ok) {
         struct sigaction old[WATCHED];

@@ -18,9 +18,13 @@
  * after 60 s". */
 typedef struct {
     char failure[96]; /* "" if there is an answer */
+    bool is_untried;  /* it was not run, because an earlier one of its group or file failed */
     void *answer;
     size_t bytes;
 } worker_outcome;
+
+/* Which other tasks need not be tried. */
+typedef enum { WORKER_NO_OTHERS, WORKER_GROUP, WORKER_FILE } worker_scope;
 
 /* Why an answer can have the wrong size. */
 #define WORKER_OTHER_BUILD                                                                         \
@@ -29,17 +33,24 @@ typedef struct {
 typedef struct {
     const char *const *arguments; /* of the program, without its name; ends in NULL */
     const char *const *tasks;     /* without line ends */
+    const char *const *files;     /* of each task, for `give_up`; NULL: none has one */
     size_t count;
     int jobs;         /* workers at the same time */
     double timeout_s; /* silence after which a worker is ended */
     /* The outcomes, in the order of the tasks. False with e set ends the run. */
     bool (*deliver)(void *context, size_t task, const worker_outcome *outcome, err *e);
+    /* NULL, or: is there any use in trying the other tasks after this answer? `why` says why not. A
+     * file is given up only by the first of its tasks, so that what is run does not depend on which
+     * worker is faster; a later one gives up its group. */
+    worker_scope (*give_up)(void *context, size_t task, const worker_outcome *outcome, char *why,
+                            size_t size);
     void *context;
     progress *progress; /* NULL, or kept up to date, and hidden whenever something is delivered */
 } worker_plan;
 
-/* Runs all tasks. Of the tasks with the same text up to the first '/', one runs alone first: the
- * others then find compiled what it compiled. False with EXIT_INTERRUPTED when a signal asked to
+/* Runs all tasks. Of the tasks with the same text up to the first '/' (a group), one runs alone
+ * first, so that the others find compiled what it compiled; so does one of each file, so that a file
+ * that does not compile is compiled once. False with EXIT_INTERRUPTED when a signal asked to
  * stop. No worker is left running in any case. */
 bool worker_run(const worker_plan *plan, err *e);
 

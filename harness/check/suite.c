@@ -17,7 +17,7 @@
 /* What travels back, followed by findings. Both sides are the same program, so it is the bytes of
  * structs. */
 typedef struct {
-    bool made;
+    bool made, uncompiled; /* uncompiled: there is no pipeline, so the other cases fail too */
     check_result result;
     err error;
     size_t finding_count;
@@ -62,6 +62,7 @@ static void *check_named_case(void *context, const char *name, size_t *bytes, bo
         a.made = check_captured(s, &c, &a);
     else
         err_set(&a.error, EXIT_USAGE, "no case is called '%.160s'", name);
+    a.uncompiled = !a.made && library_has_failed(s->lib);
     const finding_list *found = device_get_findings(library_get_device(s->lib));
     /* A wrong kernel may have written anywhere. */
     bool is_canary = strncmp(name, canary_prefix, prefix) == 0;
@@ -149,7 +150,7 @@ static bool read_answer(const worker_outcome *o, case_report *r) {
 static bool deliver(void *context, size_t task, const worker_outcome *o, err *e) {
     delivery *s = context;
     const kernel_case *c = &s->cases->items[task];
-    case_report r = {.failure = o->failure[0] ? o->failure : NULL};
+    case_report r = {.failure = o->failure[0] ? o->failure : NULL, .is_untried = o->is_untried};
     if (!r.failure && !read_answer(o, &r))
         r.failure = WORKER_OTHER_BUILD;
     bool ok = s->listener->deliver(s->listener->context, c, &r, e);
@@ -158,11 +159,27 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     return ok;
 }
 
-static int choose_jobs(const suite *s, const device_facts *f) {
-    if (s->jobs)
-        return (int)s->jobs;
+/* What does not compile is compiled and reported once. With a compiler's message the file is wrong;
+ * without one it may be the kernel alone, which needs too much private memory. */
+static worker_scope give_up(void *context, size_t task, const worker_outcome *o, char *why,
+                            size_t size) {
+    const delivery *s = context;
+    answer a;
+    if (o->bytes < sizeof a)
+        return WORKER_NO_OTHERS;
+    memcpy(&a, o->answer, sizeof a);
+    bool is_file = a.error.detail[0] != 0;
+    snprintf(why, size, "%.50s does not compile",
+             is_file ? s->cases->items[task].kernel->file : "it");
+    return !a.uncompiled || a.error.code != EXIT_WRONG ? WORKER_NO_OTHERS
+           : is_file                                   ? WORKER_FILE
+                                                       : WORKER_GROUP;
+}
+
+/* Compilers and oracles run on the CPU, and take most of the time on every device. */
+static int choose_jobs(const suite *s) {
     int cpus = os_count_cpus();
-    return !f->emulated ? 1 : cpus < 8 ? cpus : 8;
+    return s->jobs ? (int)s->jobs : cpus < 8 ? cpus : 8;
 }
 
 /* Fills in what is the same for all tasks. */
@@ -170,7 +187,7 @@ static bool run_workers(const suite *s, const device_facts *f, worker_plan *plan
     worker_arguments arguments;
     list_arguments(s, f->spec, &arguments);
     plan->arguments = arguments.list;
-    plan->jobs = choose_jobs(s, f);
+    plan->jobs = choose_jobs(s);
     plan->timeout_s = s->timeout_s;
     return worker_run(plan, e);
 }
@@ -178,17 +195,23 @@ static bool run_workers(const suite *s, const device_facts *f, worker_plan *plan
 bool suite_run(const suite *s, const device_facts *f, const case_list *cases,
                const suite_listener *listener, finding_list *findings, err *e) {
     const char **names = array_new(cases->count, sizeof *names);
-    for (size_t i = 0; i < cases->count; i++)
+    const char **files = array_new(cases->count, sizeof *files);
+    for (size_t i = 0; i < cases->count; i++) {
         names[i] = cases->items[i].name;
+        files[i] = cases->items[i].kernel->file;
+    }
     delivery own = {.cases = cases, .listener = listener, .findings = findings};
     progress shown = progress_new(stderr, "cases", cases->count);
     worker_plan plan = {.tasks = names,
+                        .files = files,
                         .count = cases->count,
                         .deliver = deliver,
+                        .give_up = give_up,
                         .context = &own,
                         .progress = &shown};
     bool ok = run_workers(s, f, &plan, e);
     free(names);
+    free(files);
     return ok;
 }
 

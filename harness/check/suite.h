@@ -24,6 +24,7 @@ typedef struct {
     check_result result;
     err error;             /* what kept the check from being made: a compile error */
     const char *failure;   /* how its worker ended, or NULL */
+    bool is_untried;       /* failure says why: another case has shown that it would fail */
     finding_list findings; /* of the device's validation, where it is on */
 } case_report;
 

@@ -28,8 +28,9 @@ bool cache_room_clear(cache_facts *removed, err *e);
 void cache_room_touch(const char *path);
 void cache_room_trim(void);
 
-/* What is compiled between the two, by this process and its workers. The log is a file that the
- * environment variable ASSAY_COMPILE_LOG names; it is not started twice. */
+/* What is compiled between the two, by this process and its workers, and the seconds in which at
+ * least one compiler was running. The log is a file that the environment variable ASSAY_COMPILE_LOG
+ * names; it is not started twice. */
 void cache_room_start_log(void);
-void cache_room_note_compile(double seconds);
+void cache_room_note_compile(uint64_t began_ns, uint64_t ended_ns);
 void cache_room_end_log(size_t *count, double *seconds);

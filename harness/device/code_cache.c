@@ -113,8 +113,9 @@ static bool make_file(const char *text, const char *object, const char *sum, cod
         return false;
     uint64_t began_ns = os_now_ns();
     bool ok = os_write_file(source, text, strlen(text), e) && make(context, source, beside, e);
-    double seconds = (double)(os_now_ns() - began_ns) * 1e-9;
-    cache_room_note_compile(seconds);
+    uint64_t ended_ns = os_now_ns();
+    double seconds = (double)(ended_ns - began_ns) * 1e-9;
+    cache_room_note_compile(began_ns, ended_ns);
     unlink(source);
     size_t bytes;
     char *code = ok ? os_read_file(beside, &bytes, e) : NULL;

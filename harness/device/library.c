@@ -37,6 +37,7 @@ struct library {
     msl_extras extras;    /* zeros: none */
     library_watch *watch; /* or NULL */
     void *watch_context;
+    bool has_failed; /* a pipeline was not made */
 };
 
 static library_project project;
@@ -113,6 +114,10 @@ device *library_get_device(const library *lib) {
     return lib->device;
 }
 
+bool library_has_failed(const library *lib) {
+    return lib->has_failed;
+}
+
 const char *library_get_folder(const library *lib) {
     return lib->folder;
 }
@@ -187,6 +192,7 @@ static bool is_same(const pipeline_entry *p, const char *kernel, const constant_
 const pipeline *library_find(library *lib, const char *file, const char *kernel,
                              const constant_value *constants, size_t count, err *e) {
     file_entry *f = find_file(lib, file, e);
+    lib->has_failed |= !f;
     if (!f)
         return NULL;
     for (pipeline_entry *p = lib->pipelines; p; p = p->next)
@@ -201,6 +207,7 @@ const pipeline *library_find(library *lib, const char *file, const char *kernel,
         device_new_pipeline(lib->device, f->unit, kernel, constants, count, lib->math, e);
     if (lib->watch)
         lib->watch(lib->watch_context, NULL);
+    lib->has_failed |= !made;
     if (!made)
         return NULL;
     pipeline_entry *p = array_new(1, sizeof *p);

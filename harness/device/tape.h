@@ -41,6 +41,8 @@ const char *library_get_file(const library *lib, const pipeline *p);
 bool library_find_path(const library *lib, const char *file, char *path, size_t size, err *e);
 /* A file of this library, parsed; it lives as long as the library. */
 const msl_unit *library_find_unit(library *lib, const char *file, err *e);
+/* Was a pipeline asked for that could not be made: a file that is not there or does not compile? */
+bool library_has_failed(const library *lib);
 const pipeline *library_find(library *lib, const char *file, const char *kernel,
                              const constant_value *constants, size_t count, err *e);
 

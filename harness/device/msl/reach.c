@@ -12,8 +12,13 @@ typedef struct {
 } named;
 
 typedef struct {
+    range where;
+    bool is_always; /* nothing needs to name it */
+} reached;
+
+typedef struct {
     const msl_unit *unit;
-    range *decls;
+    reached *decls;
     size_t decl_count, decl_room;
     named *names;
     size_t name_count, name_room;
@@ -26,6 +31,18 @@ static void add_name(index_of_names *x, at name) {
         (named){token_hash(&x->unit->tokens, name, 0), (uint32_t)x->decl_count};
 }
 
+/* Is it used without being named? Variables, aliases and assertions count as such, and what the
+ * language itself calls. */
+static bool is_used_unnamed(const msl_unit *u, const decl *d) {
+    const tokens *t = &u->tokens;
+    static const char *const words[] = {"operator", "begin", "end",    "get", "final",
+                                        "class",    "union", "struct", NULL};
+    for (size_t i = 0; i < u->dropped_count; i++)
+        if (d->begin >= u->dropped[i].begin && d->begin < u->dropped[i].end)
+            return false;
+    return d->kind == DECL_OTHER || d->name == NOT_FOUND || token_is_one_of(t, d->name, words);
+}
+
 static bool visit_names(void *context, const decl *d, const char *prefix) {
     (void)prefix;
     index_of_names *x = context;
@@ -35,7 +52,11 @@ static bool visit_names(void *context, const decl *d, const char *prefix) {
          i = tokens_end_item(t, i, d->end) + 1)
         if (t->list[i].kind == TOKEN_WORD)
             add_name(x, i);
-    *ARRAY_ADD(x->decls, x->decl_count, x->decl_room) = (range){d->begin, d->end};
+    for (at i = d->kind == DECL_CLASS ? t->list[d->body].pair : d->end; i < d->end; i++)
+        if (t->list[i].kind == TOKEN_WORD)
+            add_name(x, i); /* of variables that are declared with their class */
+    *ARRAY_ADD(x->decls, x->decl_count, x->decl_room) =
+        (reached){{d->begin, d->end}, is_used_unnamed(x->unit, d)};
     return true;
 }
 
@@ -77,19 +98,53 @@ static bool follow(const index_of_names *x, range from, bool *seen, uint32_t *to
         }
         if (!left)
             return true;
-        from = x->decls[todo[--left]];
+        from = x->decls[todo[--left]].where;
     }
 }
 
-void reach_visit(const msl_unit *u, const entry *which, reach_visitor *visit, void *context) {
+static index_of_names index_names(const msl_unit *u) {
     index_of_names x = {.unit = u};
     decl_visit(&u->tokens, visit_names, &x);
-    qsort(x.names, x.name_count, sizeof *x.names, compare_names);
-    bool *seen = calloc(x.decl_count + 1, sizeof *seen);
-    uint32_t *todo = calloc(x.decl_count + 1, sizeof *todo);
+    if (x.name_count > 0)
+        qsort(x.names, x.name_count, sizeof *x.names, compare_names);
+    return x;
+}
+
+void reach_visit(const msl_unit *u, const entry *which, reach_visitor *visit, void *context) {
+    index_of_names x = index_names(u);
+    bool *seen = array_new(x.decl_count + 1, sizeof *seen);
+    uint32_t *todo = array_new(x.decl_count + 1, sizeof *todo);
     const decl *own = &u->kernels[which->kernel].where;
-    if (seen && todo && follow(&x, (range){own->begin, own->end}, seen, todo, visit, context))
+    if (follow(&x, (range){own->begin, own->end}, seen, todo, visit, context))
         follow(&x, which->where, seen, todo, visit, context);
+    free(seen);
+    free(todo);
+    free(x.names);
+    free(x.decls);
+}
+
+static bool go_on(void *context, at word) {
+    (void)context;
+    (void)word;
+    return true;
+}
+
+void reach_drop_others(edits *d, const entry *which) {
+    const msl_unit *u = d->unit;
+    index_of_names x = index_names(u);
+    bool *seen = array_new(x.decl_count + 1, sizeof *seen);
+    uint32_t *todo = array_new(x.decl_count + 1, sizeof *todo);
+    const decl *own = &u->kernels[which->kernel].where;
+    follow(&x, (range){own->begin, own->end}, seen, todo, go_on, NULL);
+    follow(&x, which->where, seen, todo, go_on, NULL);
+    for (size_t i = 0; i < x.decl_count; i++)
+        if (x.decls[i].is_always) {
+            seen[i] = true;
+            follow(&x, x.decls[i].where, seen, todo, go_on, NULL);
+        }
+    for (size_t i = 0; i < x.decl_count; i++)
+        if (!seen[i] && x.decls[i].where.begin != own->begin)
+            edits_drop(d, x.decls[i].where.begin, x.decls[i].where.end);
     free(seen);
     free(todo);
     free(x.names);

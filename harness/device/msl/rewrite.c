@@ -99,31 +99,6 @@ static void rewrite_kernels(edits *d, const entry *wanted) {
     }
 }
 
-/* Does anything but itself and its instantiations name the kernel? */
-static bool is_named_elsewhere(const msl_unit *u, const kernel *k) {
-    const tokens *t = &u->tokens;
-    uint64_t hash = token_hash(t, k->where.name, 0);
-    for (at i = 0; i < t->count; i++) {
-        if (i == k->where.begin)
-            i = k->where.end;
-        for (size_t n = 0; n < u->dropped_count; n++)
-            if (i == u->dropped[n].begin)
-                i = u->dropped[n].end;
-        if (t->list[i].kind == TOKEN_WORD && token_hash(t, i, 0) == hash)
-            return true;
-    }
-    return false;
-}
-
-/* The other kernels of a file are not this pipeline's: without them it compiles in less time and
- * stays in the cache when only they change. A mistake in one is reported with it, and by lint. */
-static void drop_other_kernels(edits *d, const entry *wanted) {
-    const msl_unit *u = d->unit;
-    for (size_t n = 0; n < u->kernel_count; n++)
-        if (n != wanted->kernel && !is_named_elsewhere(u, &u->kernels[n]))
-            edits_drop(d, u->kernels[n].where.begin, u->kernels[n].where.end);
-}
-
 enum { MOST_THREADS = 1024 }; /* of a threadgroup on any GPU */
 
 static bool print_glue(const msl_unit *u, const entry *w, const msl_constant_text *given,
@@ -191,7 +166,7 @@ static bool rewrite(edits *d, const entry *w, const msl_constant_text *given, si
     if (traced)
         step_rewrite(d);
     if (w)
-        drop_other_kernels(d, w);
+        reach_drop_others(d, w);
     edits_print(d, out);
     return w ? print_glue(u, w, given, count, out, e) : print_instantiations(u, out);
 }
