@@ -68,8 +68,9 @@ static bool prepare(bench *b, const bench_test *t, err *e) {
     if ((t->depth && !play_prompt(b, t->depth, e)) || !model_keep(b->model, e))
         return false;
     bench_test once = *t;
-    if (once.generate)
-        once.generate = once.generate < BENCH_IN_FLIGHT ? once.generate : BENCH_IN_FLIGHT;
+    if (once.generate > BENCH_IN_FLIGHT &&
+        !model_changes_tape(b->model, t->depth, t->depth + t->generate))
+        once.generate = BENCH_IN_FLIGHT;
     return play_test(b, &once, e);
 }
 
