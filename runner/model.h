@@ -74,9 +74,10 @@ model_memory model_get_memory(const model *m);
 /* Asked between the tiles of a prompt: false ends it with EXIT_INCONCLUSIVE. NULL: never. */
 void model_set_watch(model *m, bool (*goes_on)(void *context), void *context);
 
-/* Records and compiles what a prompt of this length and decoding after it need, up to the end of the
- * context, so that the first play is as fast as the next. */
-bool model_prepare(model *m, size_t prompt_tokens, bool greedy, err *e);
+/* Records and compiles what a prompt of this length at a position needs, and decoding this many tokens
+ * after it, so that the first play is as fast as the next. */
+bool model_prepare(model *m, uint32_t position, size_t prompt_tokens, size_t tokens, bool greedy,
+                   err *e);
 
 /* Forward passes ---------------------------------------------------------------------------- */
 

@@ -87,17 +87,19 @@ static tape *find_prompt_tape(model *m, uint32_t tokens, uint32_t position, bool
     return NULL;
 }
 
-bool model_prepare(model *m, size_t prompt_tokens, bool greedy, err *e) {
-    uint32_t at = m->position, end = m->position + (uint32_t)prompt_tokens;
+bool model_prepare(model *m, uint32_t position, size_t prompt_tokens, size_t tokens, bool greedy,
+                   err *e) {
+    size_t most = m->context ? m->context - position : UINT32_MAX / 2;
+    uint32_t at = position, end = at + (uint32_t)(prompt_tokens < most ? prompt_tokens : most);
     while (at < end) {
-        uint32_t tokens = end - at < m->tile ? end - at : m->tile;
-        if (!find_prompt_tape(m, tokens, at, at + tokens == end, e))
+        uint32_t n = end - at < m->tile ? end - at : m->tile;
+        if (!find_prompt_tape(m, n, at, at + n == end, e))
             return false;
-        at += tokens;
+        at += n;
     }
-    if (!find_token_tape(m, greedy, at, e))
-        return false;
-    while (m->family->pick_attention && (at = variants_round_keys(at + 1)) < m->context)
+    most -= end - position;
+    end += (uint32_t)(tokens < most ? tokens : most);
+    for (; at < end; at = variants_round_keys(at + 1))
         if (!find_token_tape(m, greedy, at, e))
             return false;
     return true;

@@ -251,8 +251,7 @@ const kernel *variants_find(const variants_basis *v, const choice *c, err *e) {
 static const kernel *pick(const variants_basis *v, const choice *c, err *e) {
     if (v->watch)
         v->watch->observe(v->watch->context, c);
-    const kernel *separate = v->watch && v->watch->apart ? choice_find_apart(c) : NULL;
-    return separate ? separate : variants_find(v, c, e);
+    return variants_find(v, c, e);
 }
 
 /* A kernel of the op, or NULL for a launch of each step. */
