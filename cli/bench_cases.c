@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
-#include "runner/variants.h"
 
 /* Sizes ------------------------------------------------------------------------------------- */
 
@@ -60,6 +59,12 @@ static void set_name(bench_case *c) {
              timing_get_cache_name(c->cache));
 }
 
+bench_case bench_cases_new(const kernel_case *t, timing_regime r, timing_cache cache) {
+    bench_case c = {.timed = *t, .regime = r, .cache = cache};
+    set_name(&c);
+    return c;
+}
+
 void bench_cases_add(bench_list *l, const bench_case *c) {
     for (size_t i = l->count; i-- > 0;)
         if (strcmp(l->items[i].name, c->name) == 0)
@@ -83,17 +88,11 @@ static bool is_wanted(word_list *l, const char *name, bool by_default) {
 static void add_states(search *s, const kernel_case *t) {
     for (int r = 0; r < TIMING_REGIMES; r++)
         for (int c = 0; c < TIMING_CACHES; c++) {
-            bench_case b = {.timed = *t, .regime = (timing_regime)r, .cache = (timing_cache)c};
-            set_name(&b);
+            bench_case b = bench_cases_new(t, (timing_regime)r, (timing_cache)c);
             if (is_wanted(&s->regimes, timing_get_regime_name(b.regime), r == TIMING_CHAINED) &&
                 is_wanted(&s->caches, timing_get_cache_name(b.cache), c == TIMING_WARM))
                 bench_cases_add(s->out, &b);
         }
-}
-
-bool bench_cases_is_pick(const variants_basis *v, const kernel_case *t) {
-    choice c = choice_of_kernel(t->op, t->kernel, &t->shape);
-    return variants_has_rule(t->op) && variants_find(v, &c, NULL) == t->kernel;
 }
 
 /* Was it asked for? */
@@ -102,7 +101,7 @@ static bool is_matched(search *s, const kernel_case *t) {
     for (size_t i = 0; i < s->query->filter_count; i++)
         if (cases_match(s->query->filters[i], t))
             matched = s->filter_used[i] = true;
-    return matched && (!s->query->picks || bench_cases_is_pick(s->query->picks, t));
+    return matched;
 }
 
 /* Counts it if the kernel does not take the shape, or adds it in every state. */

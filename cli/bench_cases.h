@@ -16,13 +16,11 @@ typedef struct {
     size_t filter_count;
     axes_query axes;
     const char *shapes, *input, *regimes, *caches;
-    const struct variants_basis *picks; /* NULL, or: only kernels that a model would take */
 } bench_query;
 
 bool bench_cases_find(const bench_query *q, bench_list *out, err *e);
 /* A case from its name. */
 bool bench_cases_parse(const char *name, bench_case *out, err *e);
-/* Is it what a model would take for the shape? */
-bool bench_cases_is_pick(const struct variants_basis *v, const kernel_case *t);
+bench_case bench_cases_new(const kernel_case *t, timing_regime r, timing_cache c);
 void bench_cases_add(bench_list *l, const bench_case *c);
 void bench_cases_free(bench_list *l);

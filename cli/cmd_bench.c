@@ -15,7 +15,6 @@
 #include "kernels/roof_kernels.h"
 #include "output.h"
 #include "reference/quant.h"
-#include "runner/variants.h"
 #include "verb.h"
 
 static struct {
@@ -83,8 +82,6 @@ typedef struct {
     result_row *rows;
     size_t count, failed, skipped;
     results_list base; /* of a CSV */
-    tuned *tuned;      /* NULL: the device has no table */
-    variants_basis picks;
     comparison_list comparison;
 } run;
 
@@ -173,15 +170,6 @@ static void compare_case(run *r, const char *key, const bench_outcome *o) {
     }
 }
 
-/* It is what the table of the device says. */
-static void label_tuned(const run *r, const bench_case *c, result_row *row) {
-    choice asked = choice_of_kernel(c->timed.op, c->timed.kernel, &c->timed.shape);
-    size_t used = strlen(row->labels);
-    if (r->tuned && row->gpu.count > 0 && strcmp(row->kernel, c->timed.kernel->name) == 0 &&
-        tuned_find(r->tuned, &asked) == c->timed.kernel)
-        snprintf(row->labels + used, sizeof row->labels - used, "%stuned", used ? "+" : "");
-}
-
 /* One row: to the table, to the files, and counted. */
 static bool add_row(run *r, const bench_case *c, const result_row *made, bool skipped,
                     const timing_sample *samples, err *e) {
@@ -189,7 +177,6 @@ static bool add_row(run *r, const bench_case *c, const result_row *made, bool sk
     const weight_format *format = c->timed.kernel->format; /* the harness knows no formats */
     size_t count = row.gpu.count;
     snprintf(row.format, sizeof row.format, "%s", format ? format->name : "");
-    label_tuned(r, c, &row);
     result_row_sign(&row, &r->meta);
     r->rows[r->count++] = row;
     r->skipped += skipped;
@@ -246,8 +233,8 @@ static bool open_baseline(run *r, const device_facts *f, err *e) {
 static bool choose_cases(const run *r, bench_list *out, err *e) {
     const bench_query *q = &settings.query;
     const axes_query *a = &q->axes;
-    bool is_asked = q->picks || q->filter_count || q->shapes || a->formats || a->accumulate ||
-                    a->variants || a->batches || q->input || q->regimes || q->caches;
+    bool is_asked = q->filter_count || q->shapes || a->formats || a->accumulate || a->variants ||
+                    a->batches || q->input || q->regimes || q->caches;
     if (r->base.count == 0 || is_asked)
         return bench_cases_find(q, out, e);
     *out = (bench_list){.items = NULL};
@@ -258,19 +245,6 @@ static bool choose_cases(const run *r, bench_list *out, err *e) {
             return false;
         }
         bench_cases_add(out, &c);
-    }
-    return true;
-}
-
-/* --variant tuned is not the name of a variant. */
-static bool open_tuned(run *r, const device_facts *f, err *e) {
-    if (!tuned_open(f, &r->tuned, e))
-        return false;
-    r->picks = (variants_basis){.facts = f, .table = r->tuned};
-    const char *asked = settings.query.axes.variants;
-    if (asked && strcmp(asked, "tuned") == 0) {
-        settings.query.axes.variants = NULL;
-        settings.query.picks = &r->picks;
     }
     return true;
 }
@@ -361,7 +335,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     bool ok = suite_find_device(&find, &facts, e) &&
               bench_files_find_rows(settings.out, settings.against.count ? "against" : "bench",
                                     &facts, r.path, sizeof r.path, e) &&
-              open_tuned(&r, &facts, e) && open_baseline(&r, &facts, e);
+              open_baseline(&r, &facts, e);
     exit_code code = EXIT_OK;
     if (ok) {
         char budget[32];
@@ -373,7 +347,6 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         code = e->code;
     comparison_free(&r.comparison);
     results_list_free(&r.base);
-    tuned_free(r.tuned);
     return code;
 }
 
@@ -391,9 +364,7 @@ VERB(
         "check is not timed. Labels say in which state a number was taken: emulated, virtual,\n"
         "throttled (became slower), ramp (became faster), busy, gpu_is_wall, unsteady (the budget\n"
         "ended first), above_roof, validated, hot, low_power, battery, overlap (sampled times sum\n"
-        "past the whole), tuned (what the table of `assay tune` says for the shape; --variant "
-        "tuned\n"
-        "times only what a model would take). Rows of other cases stay in the file; every run "
+        "past the whole). Rows of other cases stay in the file; every run "
         "also\n"
         "adds a line per case to NAME.history.csv. A case that the device cannot run is skipped "
         "and counted.\n"
@@ -403,5 +374,4 @@ VERB(
         "--baseline\n"
         "or --against the exit status is 4 if a case of ours is slower, 5 if the samples cannot "
         "tell.\n",
-    .options = options, .option_count = sizeof options / sizeof *options, .runs_ops = true,
-    .reads_tuned = true);
+    .options = options, .option_count = sizeof options / sizeof *options, .runs_ops = true);

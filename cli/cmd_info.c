@@ -93,18 +93,21 @@ static void print_tools(void) {
                               : "not found: plots need the package gnuplot");
 }
 
-static void print_tuned(const device_facts *f) {
-    char text[PATH_MAX + 64];
-    tuned *t;
+static void print_tuned(device *d) {
+    char text[PATH_MAX + 96];
+    tuned *t = NULL;
     err e = {.code = EXIT_OK};
-    if (!tuned_open(f, &t, &e))
+    library *lib = library_new(d, NULL, &e);
+    if (!lib || !tuned_open(lib, &t, &e))
         snprintf(text, sizeof text, "%s", e.text);
     else if (!t)
         snprintf(text, sizeof text, "no table: kernels by rules (assay tune makes one)");
     else
-        snprintf(text, sizeof text, "%s, %zu choices", t->path, t->count);
+        snprintf(text, sizeof text, "%s, %zu choices, %zu more of kernels that changed since",
+                 t->path, t->count, t->stale);
     print_line("tuned", text);
     tuned_free(t);
+    library_free(lib);
 }
 
 static void print_device(device *d) {
@@ -115,7 +118,7 @@ static void print_device(device *d) {
     results_get_folder(f->name, folder, sizeof folder);
     snprintf(path, sizeof path, "results/%s", folder);
     print_line("results", path);
-    print_tuned(f);
+    print_tuned(d);
     if (f->family[0])
         print_line("families", f->family);
     print_line("compiler", f->compiler);

@@ -268,7 +268,8 @@ static bool generate_text(open_model *s, const tokenizer *t, const token_list *p
                             .emit = emit,
                             .context = &out};
     sampler *chooser = make_sampler(model_get_shape(s->model)->vocab);
-    bool ok = model_prepare(s->model, prompt->count, sampler_is_plain_greedy(chooser), e);
+    bool ok = model_prepare(s->model, model_get_position(s->model), prompt->count,
+                            (size_t)settings.tokens, sampler_is_plain_greedy(chooser), e);
     model_set_watch(s->model, goes_on, NULL);
     open_model_end_compiling(s);
     ok = ok && trace_prompt(s->model, prompt, e);

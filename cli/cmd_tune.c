@@ -1,286 +1,379 @@
-/* cmd_tune: `assay tune`. Which kernel is fastest for each op and shape on this device, measured
- * and written to the table that models use. */
+/* cmd_tune: `assay tune`. Which kernels make a model faster on this device than those of the rules, as
+ * the whole model shows, written to the table that models use. */
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "bench_cases.h"
 #include "harness/base/array.h"
 #include "harness/base/os.h"
+#include "kernels/ops.h"
+#include "open_model.h"
 #include "output.h"
+#include "runner/model_check.h"
 #include "runner/tune.h"
-#include "tune_choices.h"
-#include "tune_print.h"
+#include "runner/variants.h"
 #include "verb.h"
 
 static struct {
     tune_settings tune;
-    tune_query query;
-    const char *out;
-    bool quick, confirm, resume, stale, list, explain, json, worker;
-} settings = {
-    .tune = {.seed = 1, .budget_s = 0.3, .timeout_s = 180, .min_effect = 10, .math = MATH_DEFAULT},
-    .query = {.presets = "smollm-135m,rwkv7-0.1b",
-              .type = "q4_0",
-              .tokens = {.items = {1, 8, 64, 512}, .count = 4}}};
-#define QUICK_S 0.1
+    const char *model, *device, *out;
+    option_numbers prompts, tokens, depths;
+    math_mode math;
+    double timeout_s;
+    bool list;
+} settings = {.tune = {.seed = 1, .budget_s = 2, .min_effect = 1},
+              .prompts = {.items = {8, 64, 512}, .count = 3},
+              .tokens = {.items = {32}, .count = 1},
+              .depths = {.items = {0, 512, 1900}, .count = 3},
+              .math = MATH_DEFAULT,
+              .timeout_s = 120};
 
 static const option options[] = {
-    TEXT_OPTION("m|model", &settings.query.model, "FILE",
-                "the choices of this GGUF file (default: those of the presets)"),
-    TEXT_OPTION("preset", &settings.query.presets, "P,...",
-                "shapes of models, as of model synth (default smollm-135m,rwkv7-0.1b)"),
-    TEXT_OPTION("type", &settings.query.type, "T", "weights of the presets (default q4_0)"),
-    TEXT_OPTION("shape", &settings.query.shapes, "S,...",
-                "the ops that FILTER names with these shapes, such as 4096x4096"),
-    TEXT_OPTION("format", &settings.query.axes.formats, "F,...",
-                "with --shape: weight formats (default q4_0)"),
-    TEXT_OPTION("accumulate", &settings.query.axes.accumulate, "yes|no",
-                "with --shape: only += or only = (default both)"),
-    {"tokens", OPTION_NUMBERS, &settings.query.tokens, "N,N",
-     "numbers of tokens that go together (default 1,8,64,512)", 1, 65536},
+    TEXT_OPTION("m|model", &settings.model, "FILE",
+                "GGUF file (default: the model that comes with Assay)"),
+    {"p|prompt", OPTION_NUMBERS, &settings.prompts, "N,N",
+     "lengths of prompts, at the start of a text; 0 is none (default 8,64,512)", 0, 1u << 24},
+    {"n|tokens", OPTION_NUMBERS, &settings.tokens, "N,N",
+     "numbers of tokens to generate at each depth; 0 is none (default 32)", 0, 1u << 24},
+    {"d|depth", OPTION_NUMBERS, &settings.depths, "N,N",
+     "context depths: tokens already seen (default 0,512,1900)", 0, 1u << 24},
     SECONDS_OPTION("budget", &settings.tune.budget_s, "S",
-                   "seconds of samples per kernel that comes near, about (default 0.3)"),
-    FLAG_OPTION("quick", &settings.quick, "a budget of 0.1 s"),
+                   "seconds of samples per test of the model, about (default 2)"),
     PERCENT_OPTION("min-effect", &settings.tune.min_effect, "PERCENT",
-                   "smallest gain that replaces the rule's kernel (default 10)"),
-    TEXT_OPTION("cache", &settings.tune.cache, "C",
-                "warm or cold (default: cold on a GPU, warm on the software device)"),
-    FLAG_OPTION("confirm", &settings.confirm,
-                "with -m: keep only what makes the whole model faster"),
-    FLAG_OPTION("resume", &settings.resume,
-                "only what has no row, or one of kernels that have changed since"),
-    FLAG_OPTION("stale", &settings.stale,
-                "only the rows of the table whose kernels have changed since"),
+                   "smallest change of a test that counts (default 1)"),
     FLAG_OPTION("list", &settings.list, "list the choices and time nothing"),
-    FLAG_OPTION("explain", &settings.explain, "the time of every kernel"),
     TEXT_OPTION("out", &settings.out, "FILE.csv", "the table (default results/<device>/tuned.csv)"),
-    FLAG_OPTION("json", &settings.json, "print JSON instead of the table"),
     SEED_OPTION(&settings.tune.seed, "the inputs"),
-    DEVICE_OPTION(&settings.tune.device),
-    MATH_OPTION(&settings.tune.math, "fast, as Metal's"),
-    SECONDS_OPTION("timeout", &settings.tune.timeout_s, "S",
-                   "give up on a choice after this many seconds (default 180)"),
-    FLAG_OPTION("worker", &settings.worker, NULL),
+    DEVICE_OPTION(&settings.device),
+    MATH_OPTION(&settings.math, "fast, as Metal's"),
+    SECONDS_OPTION("timeout", &settings.timeout_s, "S",
+                   "give up on a kernel alone after this many seconds (default 120)"),
 };
 
+/* A way that may be better than what a choice takes now. */
 typedef struct {
-    char path[PATH_MAX];
+    const choice *choice;
+    const kernel *way;
+    double ns; /* alone; NaN: not a kernel, or without a time */
+    bool is_current;
+} candidate;
+
+typedef struct {
+    open_model opened; /* file, device and library: the models are the tuner's */
+    tuner tuner;
     results_meta meta;
-    tuned *table;
+    char path[PATH_MAX], title[96];
     choice_list choices;
-    tune_table shown;
-    size_t done, changed, failed, wrong;
-    size_t stale; /* rows that this run leaves as they are */
+    candidate *candidates;
+    size_t count, capacity;
+    size_t delivered; /* of those that are timed alone */
+    size_t tried, kept, wrong;
     uint64_t start_ns;
 } run;
 
-/* Rows that there are ------------------------------------------------------------------------ */
+/* What there is to try ---------------------------------------------------------------------- */
 
-static bool is_stale(const library *lib, const tuned_row *r) {
-    char hash[SOURCE_HASH_SIZE];
-    return !tune_find_hash(lib, &r->choice, hash, NULL) || strcmp(hash, r->hash) != 0;
+static bool is_asked(const choice *c, const char *const *filters, size_t count) {
+    char text[CHOICE_TEXT];
+    choice_get_text(c, text, sizeof text);
+    for (size_t i = 0; i < count; i++)
+        if (registry_find_op(filters[i]) ? strcmp(c->op->name, filters[i]) == 0
+                                         : strstr(text, filters[i]) != NULL)
+            return true;
+    return count == 0;
 }
 
-static bool read_table(run *r, const device_facts *f, err *e) {
-    size_t lost = 0;
-    bool is_there = access(r->path, F_OK) == 0;
-    r->table = is_there ? tuned_read(r->path, f->name, &lost, e) : tuned_new();
-    if (lost > 0)
-        fprintf(stderr, "%zu row%s of %s named kernels that do not exist any more: left out\n",
-                lost, lost == 1 ? "" : "s", r->path);
-    return r->table != NULL;
+/* Ranges of fewer keys than a threadgroup reads at a time are never worth a launch. */
+static bool is_worth_a_try(const choice *c, const kernel *way) {
+    enum { LEAST_KEYS = 32 };
+    uint32_t ranges = choice_count_ranges(way);
+    return ranges == 1 || c->shape.dim[0] / ranges >= LEAST_KEYS;
 }
 
-/* --stale: the choices are those rows. --resume: those that have a row that is still true are
- * dropped. */
-static bool choose(run *r, library *lib, err *e) {
-    size_t kept = 0;
-    if (settings.stale) {
-        for (size_t i = 0; i < r->table->count; i++)
-            if (is_stale(lib, &r->table->items[i]))
-                choice_list_add(&r->choices, &r->table->items[i].choice);
-        choice_list_sort(&r->choices);
-        return true;
+static void add_candidates(run *r, const choice *c) {
+    const kernel *ways[CHOICE_WAYS];
+    variants_basis v = {.facts = device_get_facts(r->opened.device), .table = r->tuner.table};
+    const kernel *now = variants_find(&v, c, NULL);
+    size_t count = choice_list_ways(c, ways);
+    for (size_t i = 0; i < count && count > 1; i++)
+        if (ways[i] == now || is_worth_a_try(c, ways[i]))
+            *ARRAY_ADD(r->candidates, r->count, r->capacity) =
+                (candidate){c, ways[i], NAN, ways[i] == now};
+}
+
+static bool find_candidates(run *r, const char *const *filters, size_t count, err *e) {
+    r->choices = tuner_list_choices(&r->tuner);
+    for (size_t i = 0; i < r->choices.count; i++)
+        if (is_asked(&r->choices.items[i], filters, count))
+            add_candidates(r, &r->choices.items[i]);
+    return r->count > 0 || err_set(e, EXIT_USAGE,
+                                   "nothing to choose: no choice of the model has two ways and "
+                                   "matches; assay tune --list shows them");
+}
+
+static void print_list(const run *r) {
+    const choice *last = NULL;
+    for (size_t i = 0; i < r->count; i++) {
+        const candidate *c = &r->candidates[i];
+        char text[CHOICE_TEXT];
+        choice_get_text(c->choice, text, sizeof text);
+        if (c->choice != last)
+            printf("%s%-44s", last ? "\n" : "", text);
+        printf("%s%s%s", c->choice == last ? ", " : " ", c->way->name, c->is_current ? "*" : "");
+        last = c->choice;
     }
-    if (!tune_choices_find(&settings.query, lib, &r->choices, e))
-        return false;
-    for (size_t i = 0; i < r->choices.count; i++) {
-        const tuned_row *row = tuned_get(r->table, &r->choices.items[i]);
-        if (!settings.resume || !row || is_stale(lib, row))
-            r->choices.items[kept++] = r->choices.items[i];
-    }
-    if (settings.resume)
-        fprintf(stderr, "%zu of %zu choices are already there\n", r->choices.count - kept,
-                r->choices.count);
-    r->choices.count = kept;
+    putchar('\n');
+}
+
+/* Kernels alone ----------------------------------------------------------------------------- */
+
+#define ALONE_S 0.1
+
+static bool start(void *context, const roof_facts *f, err *e) {
+    (void)context;
+    (void)f;
+    (void)e;
     return true;
 }
 
-static void count_stale(run *r, const library *lib) {
-    for (size_t i = 0; i < r->table->count; i++) {
-        bool is_asked = false;
-        for (size_t k = 0; k < r->choices.count; k++)
-            is_asked =
-                is_asked || choice_compare(&r->choices.items[k], &r->table->items[i].choice) == 0;
-        r->stale += !is_asked && is_stale(lib, &r->table->items[i]);
-    }
+static bool deliver(void *context, const bench_case *c, const bench_outcome *o, err *e) {
+    run *r = context;
+    (void)e;
+    while (r->candidates[r->delivered].way != c->timed.kernel)
+        r->delivered++;
+    r->candidates[r->delivered++].ns = o->row.gpu.count ? o->row.gpu.median : NAN;
+    if (o->row.gpu.count > 0 || o->skipped)
+        return true;
+    r->wrong++;
+    fprintf(stderr, "%s is wrong and not tried: %s\n", c->name, o->row.message);
+    return true;
 }
 
-/* The device is closed again before the worker opens it. */
-static bool prepare(run *r, device_facts *f, err *e) {
-    device *d =
-        device_open_with(settings.tune.device, &(device_options){.math = settings.tune.math}, e);
-    library *lib = d ? library_new(d, NULL, e) : NULL;
-    bool ok = lib != NULL;
-    if (ok) {
-        *f = *device_get_facts(d);
-        ok = settings.out ? snprintf(r->path, sizeof r->path, "%s", settings.out) < PATH_MAX
-                          : tuned_find_path(f, r->path, sizeof r->path, e);
-        ok = ok && read_table(r, f, e) && choose(r, lib, e);
+/* Every kernel is checked against its oracle on the shape. */
+static bool time_alone(run *r, err *e) {
+    const device_facts *f = device_get_facts(r->opened.device);
+    timing_cache cache = f->emulated ? TIMING_WARM : TIMING_COLD;
+    bench_settings s = {.seed = settings.tune.seed,
+                        .device = settings.device,
+                        .budget_s = ALONE_S,
+                        .timeout_s = settings.timeout_s,
+                        .min_effect = settings.tune.min_effect,
+                        .again_s = ALONE_S, /* nothing is compared */
+                        .math = settings.math};
+    bench_list cases = {.items = NULL};
+    const bench_listener listener = {start, deliver, r};
+    for (size_t i = 0; i < r->count; i++) {
+        const candidate *c = &r->candidates[i];
+        kernel_case k = case_new(c->choice->op, c->way, &c->choice->shape, INPUT_NORMAL);
+        bench_case b = bench_cases_new(&k, TIMING_CHAINED, cache);
+        if (!choice_is_apart(c->way))
+            bench_cases_add(&cases, &b);
     }
-    if (ok)
-        count_stale(r, lib);
-    library_free(lib);
-    device_close(d);
+    bool ok = cases.count == 0 || bench_run(&s, f, &cases, &listener, e);
+    bench_cases_free(&cases);
     return ok;
 }
 
-/* Deciding ----------------------------------------------------------------------------------- */
+/* The whole model --------------------------------------------------------------------------- */
 
-static bool deliver(void *context, const choice *c, const tune_outcome *o, err *e) {
-    run *r = context;
-    tune_outcome *signed_one = array_new(1, sizeof *signed_one);
-    *signed_one = *o;
-    tuned_row *row = &signed_one->row;
-    snprintf(row->date, sizeof row->date, "%.23s", results_meta_find(&r->meta, "date"));
-    snprintf(row->commit, sizeof row->commit, "%.31s", results_meta_find(&r->meta, "commit"));
-    if (settings.json)
-        tune_print_json(stdout, signed_one, r->done == 0);
-    else
-        tune_table_add(&r->shown, c, signed_one, settings.explain);
-    r->done++;
-    r->failed += !o->made;
-    r->changed += o->made && o->chosen > 0;
-    for (size_t i = 0; i < o->count; i++)
-        r->wrong += o->ways[i].state == WAY_WRONG;
-    bool ok = output_flush(e);
-    if (ok && o->made) {
-        tuned_put(r->table, row);
-        ok = tuned_write(r->table, &r->meta, r->path, e);
+static void print_comparison(const tune_comparison *c) {
+    for (size_t i = 0; i < c->count; i++) {
+        char name[32];
+        bench_test_get_name(c->items[i].test, name, sizeof name);
+        printf("%s %s %.3f (%.3f to %.3f)", i ? "," : "", name, c->items[i].gain, c->items[i].low,
+               c->items[i].high);
     }
-    free(signed_one);
-    return ok;
 }
 
-static void tell(void *context, const tuned_row *row, const tune_confirmation *c) {
-    run *r = context;
+static bool try_way(run *r, const candidate *c, err *e) {
+    const kernel *rule = variants_find_rule(device_get_facts(r->opened.device), c->choice, NULL);
+    tuned_row row = tuned_row_new(c->choice);
+    tune_comparison found;
     char text[CHOICE_TEXT];
-    choice_get_text(&row->choice, text, sizeof text);
-    r->changed -= !c->is_kept;
-    if (!c->is_used)
-        fprintf(stderr, "%s: the model does not use %s\n", text, row->way->name);
-    else
-        fprintf(stderr, "%s: the model is %.3f times as fast with %s (%.3f to %.3f): %s\n", text,
-                c->gain, row->way->name, c->low, c->high, c->is_kept ? "kept" : "taken back");
+    bool is_kept;
+    row.way = c->way;
+    snprintf(row.rule, sizeof row.rule, "%s", rule ? rule->name : "");
+    snprintf(row.model, sizeof row.model, "%s", r->title);
+    snprintf(row.date, sizeof row.date, "%.23s", results_meta_find(&r->meta, "date"));
+    snprintf(row.commit, sizeof row.commit, "%.31s", results_meta_find(&r->meta, "commit"));
+    if (!rule || !tuned_find_hash(r->opened.lib, c->choice, c->way, rule, row.hash, e) ||
+        !tuner_try(&r->tuner, &row, &found, &is_kept, e))
+        return false;
+    choice_get_text(c->choice, text, sizeof text);
+    printf("%s: %s:", text, c->way->name);
+    print_comparison(&found);
+    puts(found.count == 0 ? " the tests do not use it" : is_kept ? ": kept" : ": not kept");
+    r->tried++;
+    r->kept += is_kept;
+    return output_flush(e);
 }
 
-static bool confirm(run *r, err *e) {
-    device *d =
-        device_open_with(settings.tune.device, &(device_options){.math = settings.tune.math}, e);
-    library *lib = d ? library_new(d, NULL, e) : NULL;
-    gguf *g = lib ? gguf_open(settings.query.model, e) : NULL;
-    bool ok = g && tune_confirm(lib, g, &r->choices, &settings.tune, r->table, tell, r, e) &&
-              tuned_write(r->table, &r->meta, r->path, e);
-    gguf_free(g);
-    library_free(lib);
-    device_close(d);
-    return ok;
+static bool is_of(const run *r, size_t at, const choice *c) {
+    return at < r->count && r->candidates[at].choice == c;
 }
 
-static exit_code finish(run *r, err *e) {
-    if (settings.json)
-        fputs("\n  ]\n}\n", stdout);
-    if (settings.confirm && !confirm(r, e))
-        return e->code;
-    fprintf(stderr, "%zu choice%s decided, %zu otherwise than by the rules", r->done - r->failed,
-            r->done - r->failed == 1 ? "" : "s", r->changed);
-    if (r->failed > 0)
-        fprintf(stderr, ", %zu not decided", r->failed);
-    if (r->wrong > 0)
-        fprintf(stderr, "; %zu kernel%s wrong", r->wrong, r->wrong == 1 ? " is" : "s are");
-    fprintf(stderr, "; %.0f s; table in %s\n", (double)(os_now_ns() - r->start_ns) * 1e-9, r->path);
-    if (r->stale > 0)
-        fprintf(stderr, "%zu other row%s of kernels that have changed since: assay tune --stale\n",
-                r->stale, r->stale == 1 ? " is" : "s are");
-    return r->wrong > 0 || r->failed > 0 ? EXIT_WRONG : EXIT_OK;
-}
-
-static exit_code decide(run *r, const device_facts *f, err *e) {
-    r->meta = results_meta_new(ASSAY_VERSION, f, settings.tune.seed);
-    settings.tune.table = r->path;
-    if (settings.json) {
-        output_start_json(stdout, "tune", f, settings.tune.seed);
-        fputs(",\n  \"choices\": [", stdout);
-    } else {
-        printf("# device: %s\n# compiler: %s\n", f->name, f->compiler);
-        tune_table_start(&r->shown, stdout, &r->choices);
+/* The two kernels that are fastest alone, if they are faster than what is taken now, and all ways
+ * that are not kernels: what those take alone is not known. */
+static bool try_choice(run *r, size_t first, err *e) {
+    enum { KERNELS = 2 };
+    const choice *c = r->candidates[first].choice;
+    double limit = INFINITY;
+    for (size_t i = first; is_of(r, i, c); i++)
+        if (r->candidates[i].is_current && !isnan(r->candidates[i].ns))
+            limit = r->candidates[i].ns * (1 - settings.tune.min_effect / 100);
+    double last = 0;
+    for (int k = 0; k < KERNELS; k++) {
+        const candidate *best = NULL;
+        for (size_t i = first; is_of(r, i, c); i++) {
+            const candidate *x = &r->candidates[i];
+            if (!x->is_current && x->ns > last && x->ns < limit && (!best || x->ns < best->ns))
+                best = x;
+        }
+        if (best && !try_way(r, best, e))
+            return false;
+        last = best ? best->ns : INFINITY;
     }
-    return tune_run(&settings.tune, f, &r->choices, deliver, r, e) ? finish(r, e) : e->code;
+    for (size_t i = first; is_of(r, i, c); i++)
+        if (choice_is_apart(r->candidates[i].way) && !r->candidates[i].is_current &&
+            !try_way(r, &r->candidates[i], e))
+            return false;
+    return true;
+}
+
+/* Every launch of the model with the table against its oracle. */
+static bool check_model(run *r, err *e) {
+    enum { PROMPT = 8 };
+    uint32_t prompt[PROMPT];
+    model_report report;
+    for (uint32_t i = 0; i < PROMPT; i++)
+        prompt[i] = i + 1;
+    model_check_options o = {
+        .prompt = prompt, .prompt_tokens = PROMPT, .tokens = 1, .reference_tokens = 1};
+    model *m = model_new(r->opened.lib, r->opened.file,
+                         &(model_options){.context = 4 * PROMPT, .tuned = r->tuner.table}, e);
+    bool ok = m && model_check(m, &o, &report, e);
+    model_free(m);
+    return ok &&
+           (report.passed ||
+            err_set(e, EXIT_WRONG, "the model is wrong with the table, which is not written"));
+}
+
+/* The table as a whole, and what becomes of it. */
+static bool finish(run *r, err *e) {
+    tune_comparison found;
+    if (!tuner_compare_rules(&r->tuner, &found, e))
+        return false;
+    printf("the table against the rules alone:");
+    print_comparison(&found);
+    puts(found.count == 0  ? " the same kernels"
+         : found.is_slower ? ": slower, so it is dropped"
+                           : "");
+    if (found.is_slower)
+        tuner_drop_rows(&r->tuner);
+    if ((r->tuner.table->count > 0 && !check_model(r, e)) ||
+        !tuned_write(r->tuner.table, &r->meta, r->path, e))
+        return false;
+    fprintf(stderr, "%zu of %zu ways kept in %.0f s; %s %s\n", found.is_slower ? 0 : r->kept,
+            r->tried, (double)(os_now_ns() - r->start_ns) * 1e-9,
+            r->tuner.table->count ? "table in" : "no table is needed:", r->path);
+    return output_flush(e);
+}
+
+static bool decide(run *r, err *e) {
+    const choice *last = NULL;
+    printf("# device: %s\n# model: %s\n", device_get_facts(r->opened.device)->name, r->title);
+    if (!time_alone(r, e))
+        return false;
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->candidates[i].choice != last && !try_choice(r, i, e))
+            return false;
+        last = r->candidates[i].choice;
+    }
+    return finish(r, e);
+}
+
+/* The verb ---------------------------------------------------------------------------------- */
+
+static size_t list_tests(bench_test tests[TUNE_TESTS]) {
+    const uint64_t start_of_text = 0;
+    bench_sizes none = {NULL, 0}, prompts = {settings.prompts.items, settings.prompts.count},
+                tokens = {settings.tokens.items, settings.tokens.count},
+                depths = {settings.depths.items, settings.depths.count};
+    static bench_test all[OPTION_LIST_MAX * (OPTION_LIST_MAX + 1)];
+    size_t count = bench_list_tests(prompts, none, (bench_sizes){&start_of_text, 1}, all);
+    count += bench_list_tests(none, tokens, depths, all + count);
+    count = count < TUNE_TESTS ? count : TUNE_TESTS;
+    memcpy(tests, all, count * sizeof *tests);
+    return count;
+}
+
+/* Rows that there are, but for those of this model's choices: they are decided again. */
+static bool open_table(run *r, tuned **out, err *e) {
+    const device_facts *f = device_get_facts(r->opened.device);
+    bool ok = settings.out ? snprintf(r->path, sizeof r->path, "%s", settings.out) < PATH_MAX
+                           : tuned_find_path(f, r->path, sizeof r->path, e);
+    if (!ok)
+        return false;
+    *out = access(r->path, F_OK) == 0 ? tuned_read(r->path, r->opened.lib, e) : tuned_new();
+    if (*out && (*out)->stale > 0)
+        fprintf(stderr, "%zu row%s of %s left out: the kernels have changed since\n", (*out)->stale,
+                (*out)->stale == 1 ? "" : "s", r->path);
+    return *out != NULL;
+}
+
+static bool prepare(run *r, err *e) {
+    bench_test tests[TUNE_TESTS];
+    tuned *table;
+    size_t count = list_tests(tests);
+    open_model *o = &r->opened;
+    if (!open_model_file(o, settings.model, e) ||
+        !open_model_device(o, settings.device, settings.math, e) || !open_table(r, &table, e))
+        return false;
+    open_model_get_title(o, r->title, sizeof r->title);
+    r->meta = results_meta_new(ASSAY_VERSION, device_get_facts(o->device), settings.tune.seed);
+    if (!tuner_open(&r->tuner, o->lib, o->file, tests, count, table, &settings.tune, e))
+        return false;
+    choice_list own = tuner_list_choices(&r->tuner);
+    for (size_t i = 0; i < own.count; i++)
+        tuned_drop(r->tuner.table, &own.items[i]);
+    choice_list_free(&own);
+    return true;
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
     static run r;
-    device_facts facts;
-    timing_cache cache;
-    if (settings.tune.cache && !timing_find_cache(settings.tune.cache, &cache)) {
-        err_set(e, EXIT_USAGE, "--cache is warm or cold, not '%.40s'", settings.tune.cache);
-        return e->code;
-    }
-    if (settings.confirm && !settings.query.model) {
-        err_set(e, EXIT_USAGE, "--confirm needs a model: -m FILE");
-        return e->code;
-    }
-    if (settings.quick)
-        settings.tune.budget_s = QUICK_S;
-    if (settings.worker) {
-        settings.tune.table = settings.out;
-        return tune_serve(&settings.tune, e);
-    }
-    settings.query.filters = names;
-    settings.query.filter_count = count;
-    settings.query.seed = settings.tune.seed;
-    exit_code code = EXIT_OK;
     r.start_ns = os_now_ns();
-    if (!prepare(&r, &facts, e))
-        code = e->code;
-    else if (settings.list)
-        tune_print_list(stdout, &r.choices);
-    else if (r.choices.count == 0)
-        fprintf(stderr, "nothing to time: every row of %s is still true\n", r.path);
-    else
-        code = decide(&r, &facts, e);
+    bool ok = prepare(&r, e) && find_candidates(&r, names, count, e);
+    if (ok && settings.list)
+        print_list(&r);
+    else if (ok)
+        ok = decide(&r, e);
+    tuner_close(&r.tuner);
     choice_list_free(&r.choices);
-    tuned_free(r.table);
-    return code;
+    free(r.candidates);
+    open_model_close(&r.opened);
+    return !ok ? e->code : r.wrong > 0 ? EXIT_WRONG : EXIT_OK;
 }
 
 VERB(
     verb_tune, "tune", .names = "[FILTER...]",
-    .about = "time the kernels that models choose among, and keep the fastest for this device",
+    .about = "find the kernels that make a model faster on this device than the rules' do",
     .notes =
-        "A choice is an op, the format of its weights, = or +=, and a shape. Its kernels are "
-        "checked\n"
-        "against the oracle on that shape, then those that come near the fastest are timed\n"
-        "interleaved, chained as in a model. A kernel replaces the one that the rule for this kind "
+        "A choice is an op, the format of its weights, = or +=, and a shape; --list shows those "
         "of\n"
-        "device takes only if it is significantly faster. 'apart' is a launch for each step of a\n"
-        "fused op, 'attention_ranges:N' attention with the cache cut into N ranges. The table\n"
-        "results/<device>/tuned.csv is used by run, model and experiment, unless ASSAY_TUNED is "
-        "off\n"
-        "or another file. Rows of other choices stay in it. FILTER is an op, or a part of a text "
-        "such\n"
-        "as 'matvec q4_0 += 576x1536x8'; --list shows them. The exit status is 1 if a kernel is\n"
-        "wrong: it is never chosen.\n",
+        "the model, with * at what is taken now. Each kernel is checked against its oracle on the\n"
+        "shape and timed alone, which decides what is worth a try. Then the whole model is timed\n"
+        "with and without it, interleaved, in every test that it changes: prompts, and tokens at\n"
+        "several depths. A kernel is kept if a test is significantly faster and none is slower.\n"
+        "'apart' is a launch for each step of a fused op, 'attention_ranges:N' attention with the\n"
+        "keys cut into N ranges. At the end the table is timed against the rules alone, and "
+        "dropped\n"
+        "if a test is slower. results/<device>/tuned.csv is used by run, model and experiment,\n"
+        "unless ASSAY_TUNED is off or another file. FILTER is an op, or a part of a text such as\n"
+        "'matvec q4_0 += 576x1536x8'. The exit status is 1 if a kernel is wrong: it is never "
+        "taken.\n",
     VERB_OPTIONS(options), .reads_kernels = true);

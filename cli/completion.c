@@ -30,7 +30,7 @@ static const char *get_words(const option *o) {
         return "soft metal cuda auto";
     if (strcmp(option_get_name(o), "input") == 0)
         return "uniform normal zeros denormals large";
-    bool is_path = o->kind == OPTION_TEXT && o->argument &&
+    bool is_path = (o->kind == OPTION_TEXT || o->kind == OPTION_MAYBE) && o->argument &&
                    (strstr(o->argument, "FILE") || strstr(o->argument, "DIR") ||
                     strchr(o->argument, '.') || strcmp(o->argument, "B") == 0);
     return is_path ? "" : "-";

@@ -7,23 +7,20 @@
 
 #include "harness/base/progress.h"
 #include "model_bench_output.h"
+#include "model_bench_store.h"
 #include "model_verbs.h"
 #include "open_model.h"
 #include "runner/model_bench.h"
 #include "runner/tokenizer.h"
 
 static struct {
-    const char *model, *device, *output;
-    option_numbers prompts, tokens, depths;
-    uint64_t repeats, seed;
+    const char *model, *device, *output, *csv, *baseline;
+    option_numbers prompts, tokens, depths; /* none: not given */
+    uint64_t repeats, seed;                 /* repeats 0: not given */
+    double min_effect;
     math_mode math;
-} settings = {.output = "md",
-              .prompts = {.items = {512}, .count = 1},
-              .tokens = {.items = {128}, .count = 1},
-              .depths = {.items = {0}, .count = 1},
-              .repeats = 5,
-              .seed = 1,
-              .math = MATH_DEFAULT};
+} settings = {.output = "md", .seed = 1, .min_effect = 3, .math = MATH_DEFAULT};
+enum { PROMPT = 512, TOKENS = 128, REPEATS = 5, STORED_REPEATS = 20 };
 
 static const option options[] = {
     TEXT_OPTION("m|model", &settings.model, "FILE",
@@ -34,41 +31,21 @@ static const option options[] = {
      "numbers of tokens to generate; 0 is none (default 128)", 0, 1u << 24},
     {"d|depth", OPTION_NUMBERS, &settings.depths, "N,N",
      "context depths: tokens already seen (default 0)", 0, 1u << 24},
-    {"r|repeats", OPTION_NUMBER, &settings.repeats, "N", "samples per test (default 5)", 1, 100000},
+    {"r|repeats", OPTION_NUMBER, &settings.repeats, "N",
+     "samples per test (default 5; 20 with --csv or --baseline)", 1, 100000},
     TEXT_OPTION("o|output", &settings.output, "FORMAT", "md, csv, json, jsonl or sql (default md)"),
+    TEXT_OPTION("csv", &settings.csv, "FILE.csv",
+                "keep the rows and samples; rows of other models stay in the file"),
+    PLAIN_OPTION("baseline", OPTION_MAYBE, &settings.baseline, "[FILE.csv]",
+                 "compare with a file of --csv (default results/<device>/model_bench.csv)"),
+    PERCENT_OPTION("min-effect", &settings.min_effect, "PERCENT",
+                   "with --baseline: smallest change worth a verdict (default 3)"),
     SEED_OPTION(&settings.seed, "the token ids"),
     DEVICE_OPTION(&settings.device),
     MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 
 enum { MAX_TESTS = 2 * OPTION_LIST_MAX * OPTION_LIST_MAX };
-
-/* In llama-bench's order: for each depth the prompts, then the generations. */
-static size_t list_tests(bench_test *tests) {
-    size_t count = 0;
-    for (size_t d = 0; d < settings.depths.count; d++) {
-        uint32_t depth = (uint32_t)settings.depths.items[d];
-        for (size_t i = 0; i < settings.prompts.count; i++)
-            if (settings.prompts.items[i] > 0)
-                tests[count++] =
-                    (bench_test){.prompt = (uint32_t)settings.prompts.items[i], .depth = depth};
-        for (size_t i = 0; i < settings.tokens.count; i++)
-            if (settings.tokens.items[i] > 0)
-                tests[count++] =
-                    (bench_test){.generate = (uint32_t)settings.tokens.items[i], .depth = depth};
-    }
-    return count;
-}
-
-static uint32_t find_context(const bench_test *tests, size_t count) {
-    uint32_t most = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t needed = tests[i].depth + tests[i].prompt + tests[i].generate;
-        if (needed > most)
-            most = needed;
-    }
-    return most;
-}
 
 /* BOS is the first token where the file asks for it; TOKEN_NONE where the vocabulary is unreadable. */
 static uint32_t find_bos(const gguf *g) {
@@ -85,8 +62,8 @@ static uint32_t find_bos(const gguf *g) {
     return bos;
 }
 
-static bool run_tests(open_model *s, const bench_test *tests, size_t count, bench_format format,
-                      err *e) {
+static bool run_tests(open_model *s, bench_store *store, const bench_test *tests, size_t count,
+                      bench_format format, err *e) {
     bench_output out;
     bench_output_begin(&out, stdout, format, s);
     uint32_t bos = find_bos(s->file);
@@ -98,8 +75,10 @@ static bool run_tests(open_model *s, const bench_test *tests, size_t count, benc
         ok = model_bench(s->model, &tests[i], (uint32_t)settings.repeats, bos, settings.seed,
                          &result, e);
         progress_hide(&shown);
-        if (ok)
+        if (ok) {
             bench_output_add(&out, &result);
+            ok = bench_store_add(store, &result, e);
+        }
         free(result.sample_ns);
         progress_update(&shown, i + 1);
     }
@@ -108,24 +87,57 @@ static bool run_tests(open_model *s, const bench_test *tests, size_t count, benc
     return ok;
 }
 
+static bool is_given(void) {
+    return settings.prompts.count + settings.tokens.count + settings.depths.count > 0;
+}
+
+static bench_sizes take_sizes(const option_numbers *given, const uint64_t *otherwise) {
+    return given->count ? (bench_sizes){given->items, given->count} : (bench_sizes){otherwise, 1};
+}
+
+/* What was asked for, or what the baseline has, or the default. */
+static bool list_tests(const bench_store *store, bench_test tests[MAX_TESTS], size_t *count,
+                       err *e) {
+    static const uint64_t prompt = PROMPT, generate = TOKENS, depth = 0;
+    if (store->has_base && !is_given()) {
+        *count = bench_store_list_tests(store, tests, MAX_TESTS);
+        return *count > 0 || err_set(e, EXIT_INCONCLUSIVE,
+                                     "the baseline has no rows %.180s*: -p, -n and -d say what to "
+                                     "time",
+                                     store->prefix);
+    }
+    *count = bench_list_tests(take_sizes(&settings.prompts, &prompt),
+                              take_sizes(&settings.tokens, &generate),
+                              take_sizes(&settings.depths, &depth), tests);
+    return *count > 0 || err_set(e, EXIT_USAGE, "nothing to measure: -p and -n are both 0");
+}
+
 static exit_code run_verb(const char *const *names, size_t name_count, err *e) {
     (void)names;
     (void)name_count;
     bench_format format;
     static bench_test tests[MAX_TESTS];
-    size_t count = list_tests(tests);
+    size_t count;
     if (!bench_format_find(settings.output, &format))
         return err_code(e, EXIT_USAGE, "--output takes md, csv, json, jsonl or sql, not '%.40s'",
                         settings.output);
-    if (count == 0)
-        return err_code(e, EXIT_USAGE, "nothing to measure: -p and -n are both 0");
+    if (settings.repeats == 0)
+        settings.repeats = settings.csv || settings.baseline ? STORED_REPEATS : REPEATS;
     open_model s;
-    model_options how = {.context = find_context(tests, count)};
+    bench_store store = {.model = NULL};
     bool ok = open_model_file(&s, settings.model, e) &&
-              open_model_on(&s, settings.device, settings.math, &how, e) &&
-              run_tests(&s, tests, count, format, e);
+              open_model_device(&s, settings.device, settings.math, e) &&
+              bench_store_open(&store, &s, settings.csv, settings.baseline, settings.seed, e) &&
+              list_tests(&store, tests, &count, e);
+    model_options how = {.context = ok ? bench_find_context(tests, count) : 0};
+    ok = ok && open_model_on(&s, settings.device, settings.math, &how, e) &&
+         run_tests(&s, &store, tests, count, format, e);
+    exit_code code = ok ? bench_store_finish(&store, settings.min_effect, settings.seed,
+                                             format == BENCH_MD ? stdout : stderr)
+                        : e->code;
+    bench_store_close(&store);
     open_model_close(&s);
-    return ok ? EXIT_OK : e->code;
+    return code;
 }
 
 VERB(model_bench_verb, "bench",
@@ -137,5 +149,8 @@ VERB(model_bench_verb, "bench",
          "`run` at temperature 0: the device chooses each token, and two are in flight;\n"
          "llama-bench waits for each. One run warms up, then each repeat is a sample. Column names "
          "are llama-bench's: t/s is mean and\n"
-         "standard deviation, followed by the median and the quartiles.\n",
+         "standard deviation, followed by the median and the quartiles.\n"
+         "--csv keeps rows named model/NAME/FORMAT/tg32@d1900 for compare, report and --baseline.\n"
+         "With --baseline alone the tests are those that the baseline has of this model; the exit\n"
+         "status is 4 if one is slower, 5 if the samples cannot tell.\n",
      VERB_OPTIONS(options), .reads_tuned = true);

@@ -50,8 +50,7 @@ void open_model_end_compiling(open_model *s) {
     s->compiled.is_shown = false;
 }
 
-bool open_model_on(open_model *s, const char *kind, math_mode math, const model_options *o,
-                   err *e) {
+bool open_model_device(open_model *s, const char *kind, math_mode math, err *e) {
     s->device = device_open_with(kind, &(device_options){.math = math}, e);
     if (!s->device)
         return false;
@@ -59,8 +58,15 @@ bool open_model_on(open_model *s, const char *kind, math_mode math, const model_
     if (!s->lib)
         return false;
     library_set_watch(s->lib, watch_compiling, s);
+    return true;
+}
+
+bool open_model_on(open_model *s, const char *kind, math_mode math, const model_options *o,
+                   err *e) {
     model_options how = *o;
-    if (!tuned_open(device_get_facts(s->device), &s->tuned, e))
+    if (!s->lib && !open_model_device(s, kind, math, e))
+        return false;
+    if (!tuned_open(s->lib, &s->tuned, e))
         return false;
     how.tuned = s->tuned;
     s->model = model_new(s->lib, s->file, &how, e);

@@ -165,6 +165,7 @@ static bool parse_value(const option *o, const char *text, err *e) {
         return math_mode_find(text, o->value, e);
     case OPTION_TEXT:
     case OPTION_ANY_TEXT:
+    case OPTION_MAYBE:
     case OPTION_LIST:
         if (!*text && o->kind != OPTION_ANY_TEXT)
             return err_set(e, EXIT_USAGE, "--%s was given an empty value", option_get_name(o));
@@ -193,6 +194,10 @@ static bool take_value(const option *o, const char *attached, int argc, const ch
     *seen = true;
     if (attached)
         return parse_value(o, attached, e);
+    if (o->kind == OPTION_MAYBE && (*at + 1 >= argc || argv[*at + 1][0] == '-')) {
+        *(const char **)o->value = "";
+        return true;
+    }
     if (*at + 1 >= argc)
         return err_set(e, EXIT_USAGE, "--%s needs a value: --%s %s", option_get_name(o),
                        option_get_name(o), o->argument);

@@ -17,6 +17,7 @@ typedef enum {
     OPTION_FLAG,     /* bool */
     OPTION_TEXT,     /* const char *, not empty */
     OPTION_ANY_TEXT, /* const char *, may be empty */
+    OPTION_MAYBE,    /* const char *: "" if nothing or another option follows */
     OPTION_NUMBER,   /* uint64_t */
     OPTION_SECONDS,  /* double, above 0 */
     OPTION_PERCENT,  /* double, above 0 */

@@ -9,17 +9,21 @@
 #include "runner/sampler.h"
 
 /* The marks of a way take the place of those of its tape while it is played. */
-static bool swap_marks(decoding_way *w, err *e) {
-    tape *t = w->marks ? model_get_token_tape(w->decoder->model, w->greedy, e) : NULL;
-    if (!t)
-        return !w->marks;
+static void swap_marks(decoding_way *w, tape *t) {
     mark *marks = t->marks;
     size_t count = t->mark_count;
+    if (!w->marks)
+        return;
     t->marks = w->marks;
     t->mark_count = w->mark_count;
     w->marks = marks;
     w->mark_count = count;
-    return true;
+}
+
+/* The tape that is played at the decoder's position. */
+static tape *find_tape(const decoding_way *w, err *e) {
+    lab_rewind_decoder(w->decoder);
+    return model_get_token_tape(w->decoder->model, w->greedy, e);
 }
 
 static bool forward(decoding_way *w, uint32_t *next, play_times *t, err *e) {
@@ -38,14 +42,16 @@ static bool take(void *context, timing_sample *out, err *e) {
     lab_decoder *d = w->decoder;
     uint32_t next = 0;
     play_times t = {0};
-    lab_rewind_decoder(d);
-    if (!swap_marks(w, e))
+    tape *played = find_tape(w, e);
+    if (!played)
         return false;
+    swap_marks(w, played);
     uint64_t start = os_now_ns();
     bool ok = forward(w, &next, &t, e);
     *out = (timing_sample){(double)t.gpu_ns, (double)t.encode_ns, (double)(os_now_ns() - start),
                            t.gpu_is_wall};
-    return swap_marks(w, e) && ok && lab_check_next(d, next, w->name, e) &&
+    swap_marks(w, played);
+    return ok && lab_check_next(d, next, w->name, e) &&
            (w->greedy || lab_check_logits(d, d->room, w->name, e));
 }
 
@@ -60,13 +66,13 @@ bool decoding_time(lab *l, sheet *s, const decoding_way *ways, size_t count, err
     }
     bool ok = lab_time(l, cases, count, e);
     for (size_t i = 0; ok && i < count; i++) {
-        tape *t = model_get_token_tape(ways[i].decoder->model, ways[i].greedy, e);
+        tape *t = find_tape(&ways[i], e);
         assert(t); /* it was played */
         sheet_add_variant(s, ways[i].name);
         sheet_put_text(s, "model", lab_get_model_name(l));
-        swap_marks(&own[i], e);
+        swap_marks(&own[i], t);
         sheet_put(s, "command_buffers", (double)tape_count_parts(t, ways[i].mode));
-        swap_marks(&own[i], e);
+        swap_marks(&own[i], t);
         sheet_put(s, "launches", (double)t->count);
         lab_put(l, s, &cases[i]);
         sheet_put(s, "tok_s", 1e9 / sheet_get(s, sheet_count_rows(s) - 1, "wall_ns"));

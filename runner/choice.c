@@ -1,6 +1,7 @@
 #include "choice.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +38,12 @@ const kernel *choice_find_apart(const choice *c) {
 
 bool choice_is_apart(const kernel *way) {
     return !way->file;
+}
+
+const char *choice_get_file(const choice *c, const kernel *way) {
+    return way->file                      ? way->file
+           : choice_count_ranges(way) > 1 ? attention_ranges_op.kernels[0].file
+                                          : c->op->kernels[0].file;
 }
 
 uint32_t choice_count_ranges(const kernel *way) {
@@ -103,30 +110,41 @@ const kernel *choice_find_way(const choice *c, const char *name, err *e) {
     return k;
 }
 
-int choice_find_slide(const op *o, bool *is_tokens) {
-    static const char *const names[] = {"batch", "tokens", "rows", "kv_len"};
-    int at = 0;
-    for (const char *p = o->dims; *p; at++) {
-        size_t length = strcspn(p, " ");
-        for (size_t i = 0; i < COUNT_OF(names); i++)
-            if (strlen(names[i]) == length && strncmp(p, names[i], length) == 0) {
-                *is_tokens = i + 1 < COUNT_OF(names);
-                return at;
-            }
-        p += length;
-        p += strspn(p, " x");
-    }
-    *is_tokens = false;
-    return -1;
+/* How far apart two sizes are, as a ratio of at least 1. */
+static double find_ratio(uint32_t a, uint32_t b) {
+    double more = a > b ? a : b, less = a > b ? b : a;
+    return (more + 1) / (less + 1); /* a size may be 0 */
 }
 
-choice choice_of_kernel(const op *o, const kernel *k, const shape *s) {
-    choice c = {o, k->format, k->accumulates, *s};
-    bool is_tokens;
-    int at = choice_find_slide(o, &is_tokens);
-    if (is_tokens && c.shape.dim[at] == 0)
-        c.shape.dim[at] = 1;
-    return c;
+/* Is dimension `at` called one of these? */
+static bool is_named(const op *o, size_t at, const char *const names[]) {
+    const char *p = o->dims;
+    for (; at > 0 && p; at--)
+        p = strstr(p, " x ") ? strstr(p, " x ") + 3 : NULL;
+    size_t length = p ? strcspn(p, " ") : 0;
+    for (; length && *names; names++)
+        if (strlen(*names) == length && strncmp(p, *names, length) == 0)
+            return true;
+    return false;
+}
+
+double choice_find_distance(const choice *row, const choice *asked) {
+    static const char *const tokens[] = {"batch", "tokens", "rows", NULL},
+                             *const keys[] = {"kv_len", NULL},
+                             *const starts[] = {"start", "pos", NULL};
+    choice moved = *asked;
+    double distance = 1;
+    for (size_t i = 0; i < SHAPE_DIMS; i++) {
+        uint32_t a = row->shape.dim[i], b = asked->shape.dim[i];
+        bool is_tokens = is_named(row->op, i, tokens), is_keys = is_named(row->op, i, keys);
+        if (!is_tokens && !is_keys && !is_named(row->op, i, starts))
+            continue;
+        if (is_tokens && (a == 1) != (b == 1))
+            return INFINITY;
+        distance *= is_keys && a == 0 ? CHOICE_NEAR : find_ratio(a, b);
+        moved.shape.dim[i] = a;
+    }
+    return choice_compare(&moved, row) == 0 ? distance : INFINITY;
 }
 
 /* Texts ------------------------------------------------------------------------------------- */
@@ -155,24 +173,6 @@ void choice_get_text(const choice *c, char *text, size_t size) {
     choice_get_format(c->format, format, sizeof format);
     snprintf(text, size, "%s%s%s%s %s", c->op->name, *format ? " " : "", format,
              c->accumulates ? " +=" : "", sizes);
-}
-
-bool choice_parse(const char *text, choice *out, err *e) {
-    char copy[CHOICE_TEXT], *words[4] = {NULL}, *rest = copy;
-    size_t count = 0;
-    *out = (choice){.op = NULL};
-    snprintf(copy, sizeof copy, "%s", text);
-    for (; count < COUNT_OF(words) && (words[count] = strtok_r(rest, " ", &rest)); count++)
-        ;
-    bool ok = count >= 2 && (out->op = registry_find_op(words[0])) &&
-              shape_parse(words[count - 1], &out->shape);
-    for (size_t i = 1; ok && i + 1 < count; i++)
-        if (strcmp(words[i], "+=") == 0)
-            out->accumulates = true;
-        else
-            ok = (out->format = choice_find_format(words[i])) != NULL;
-    return ok ||
-           err_set(e, EXIT_USAGE, "'%.100s' is not a choice such as 'matvec q4_0 576x576x1'", text);
 }
 
 /* Order ------------------------------------------------------------------------------------- */

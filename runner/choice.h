@@ -16,12 +16,10 @@ typedef struct {
     shape shape; /* as op.dims says; tokens are 1 or more */
 } choice;
 
-/* Who wants to know what is chosen. apart: fused ops are done in steps, so that the choices of the
- * steps are seen too. */
+/* Who wants to know what is chosen. */
 typedef struct choice_watch {
     void (*observe)(void *context, const choice *c);
     void *context;
-    bool apart;
 } choice_watch;
 
 enum { CHOICE_WAYS = 64, CHOICE_TEXT = 128 };
@@ -42,16 +40,17 @@ uint32_t choice_count_ranges(const kernel *way);
 /* The way that cuts it into at least so many, or into the most. */
 const kernel *choice_find_ranges(uint32_t ranges);
 
-/* The choice that a kernel with a shape is a way of: shapes of one token may leave that out. */
-choice choice_of_kernel(const op *o, const kernel *k, const shape *s);
+/* The .metal file of a way; of steps, that of the fused kernel in place of which they stand. */
+const char *choice_get_file(const choice *c, const kernel *way);
 
-/* The dimension along which measured shapes stand for others: tokens, rows or the length of the
- * cache; -1: none. *is_tokens: 1 stands only for 1, because decoding has kernels of its own. */
-int choice_find_slide(const op *o, bool *is_tokens);
+/* How far a choice is from one that was measured: the ratio of their tokens times that of their keys,
+ * 1 if they are equal; infinite if anything else differs, or one of them has one token, for which
+ * there are kernels of their own. A row with a kv_len of 0 is just near enough to any. */
+#define CHOICE_NEAR 1.25 /* as far as a measurement holds */
+double choice_find_distance(const choice *row, const choice *asked);
 
-/* "matvec q4_0 += 576x1536x8", and back. */
+/* "matvec q4_0 += 576x1536x8" */
 void choice_get_text(const choice *c, char *text, size_t size);
-bool choice_parse(const char *text, choice *out, err *e);
 
 /* By op as the registry lists them, format, accumulation and shape: the order of tables. */
 int choice_compare(const choice *a, const choice *b);

@@ -50,7 +50,9 @@ bool llama_find_weights(model *m, err *e);
  * it; else rope_base says it all. */
 bool llama_read_freqs(const gguf *g, const llama_shape *s, float *freqs, bool *needed, err *e);
 
-bool llama_record(model *m, tape *t, slice ids, uint32_t tokens, bool has_head, err *e);
+const kernel *llama_pick_attention(const model *m, uint32_t tokens, uint32_t position);
+bool llama_record(model *m, tape *t, slice ids, uint32_t tokens, const kernel *attention,
+                  bool has_head, err *e);
 
 void *llama_reference_new(const model *m, size_t tokens, err *e);
 void llama_reference_free(void *own);

@@ -104,31 +104,30 @@ static variants_heads get_heads(const model *m) {
     return (variants_heads){s->heads, s->kv_heads, s->head_dim};
 }
 
-/* Where they fit there. */
-static uint32_t pick_ranges(const model *m) {
+/* In as many ranges as fit there. */
+const kernel *llama_pick_attention(const model *m, uint32_t tokens, uint32_t position) {
     const llama_shape *s = &get_own(m)->shape;
     variants_heads h = get_heads(m);
-    uint32_t ranges = variants_pick_attention_ranges(&m->variants, &h, m->context);
-    size_t bytes = (size_t)ranges * s->heads * s->head_dim * sizeof(float);
-    return bytes <= get_own(m)->scratch.gate.bytes ? ranges : 1;
+    size_t range_bytes = (size_t)s->heads * s->head_dim * sizeof(float);
+    return tokens > 1
+               ? variants_pick_prefill_attention(&m->variants, &h, tokens, position)
+               : variants_pick_decode_attention(&m->variants, &h, position + 1,
+                                                get_own(m)->scratch.gate.bytes / range_bytes);
 }
 
 /* To all of the cache, where the tokens' own keys and values already are. */
-static bool record_attention(model *m, tape *t, const llama_cache *c, uint32_t tokens, err *e) {
+static bool record_attention(model *m, tape *t, const llama_cache *c, uint32_t tokens,
+                             const kernel *k, err *e) {
     const llama_shape *s = &get_own(m)->shape;
     const llama_scratch *a = &get_own(m)->scratch;
-    variants_heads h = get_heads(m);
     float scale = 1 / sqrtf((float)s->head_dim);
-    uint32_t ranges = tokens == 1 ? pick_ranges(m) : 1;
-    if (ranges > 1)
-        return record_ranges(m, t, c, ranges, scale, e);
+    if (choice_count_ranges(k) > 1)
+        return record_ranges(m, t, c, choice_count_ranges(k), scale, e);
     if (tokens == 1)
-        return decode_attention_record(
-            t, variants_pick_decode_attention(&m->variants, &h, m->context), a->q, c->keys,
-            c->values, a->attention, s->heads, s->kv_heads, s->head_dim,
-            model_get_control(m, CONTROL_LENGTH), scale, e);
-    return prefill_attention_record(t, variants_pick_prefill_attention(&m->variants, &h, tokens),
-                                    a->q, c->keys, c->values, a->attention, tokens, s->heads,
+        return decode_attention_record(t, k, a->q, c->keys, c->values, a->attention, s->heads,
+                                       s->kv_heads, s->head_dim,
+                                       model_get_control(m, CONTROL_LENGTH), scale, e);
+    return prefill_attention_record(t, k, a->q, c->keys, c->values, a->attention, tokens, s->heads,
                                     s->kv_heads, s->head_dim,
                                     model_get_control(m, CONTROL_POSITION), scale, e);
 }
@@ -189,12 +188,13 @@ static bool record_gate_up(model *m, tape *t, const llama_layer *l, uint32_t tok
                                get_own(m)->shape.eps, e);
 }
 
-static bool record_layer(model *m, tape *t, uint32_t index, uint32_t tokens, err *e) {
+static bool record_layer(model *m, tape *t, uint32_t index, uint32_t tokens,
+                         const kernel *attention, err *e) {
     const llama_layer *l = &get_own(m)->weights.layers[index];
     const llama_scratch *a = &get_own(m)->scratch;
     const llama_cache *c = &get_own(m)->cache[index];
     model_mark_layer(t, index);
-    return record_qkv(m, t, l, c, tokens, e) && record_attention(m, t, c, tokens, e) &&
+    return record_qkv(m, t, l, c, tokens, e) && record_attention(m, t, c, tokens, attention, e) &&
            model_record_product(m, t, &l->attn_output, a->attention, a->x, true, tokens, e) &&
            model_record_bias(t, &l->attn_output_bias, a->x, tokens, e) &&
            record_gate_up(m, t, l, tokens, e) &&
@@ -220,12 +220,13 @@ static bool record_head(model *m, tape *t, uint32_t tokens, err *e) {
            model_record_product(m, t, head, normed, m->logits, false, 1, e);
 }
 
-bool llama_record(model *m, tape *t, slice ids, uint32_t tokens, bool has_head, err *e) {
+bool llama_record(model *m, tape *t, slice ids, uint32_t tokens, const kernel *attention,
+                  bool has_head, err *e) {
     const llama *l = get_own(m);
     if (!model_record_embedding(m, t, &l->weights.embedding, ids, l->scratch.x, tokens, e))
         return false;
     for (uint32_t i = 0; i < m->shape.layers; i++)
-        if (!record_layer(m, t, i, tokens, e))
+        if (!record_layer(m, t, i, tokens, attention, e))
             return false;
     return !has_head || record_head(m, t, tokens, e);
 }

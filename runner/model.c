@@ -79,8 +79,10 @@ bool model_check_file(const gguf *g, err *e) {
 void model_free(model *m) {
     if (!m)
         return;
-    tape_free(m->token);
-    tape_free(m->greedy);
+    for (size_t i = 0; i < MODEL_TOKEN_TAPES; i++) {
+        tape_free(m->tokens[0][i].tape);
+        tape_free(m->tokens[1][i].tape);
+    }
     for (size_t i = 0; i < MODEL_PROMPT_TAPES; i++)
         tape_free(m->prompts[i].tape);
     if (m->family)

@@ -3,7 +3,9 @@
  * A model is a few tapes, recorded once and played many times: one token with its logits, one token
  * whose successor the device chooses (the next step needs nothing from the CPU), one tile of a
  * prompt. What changes from token to token (id, position, length) lives in a device buffer that the
- * kernels read. Weights are bound where they lie in the mapped file.
+ * kernels read. Which kernel of attention is fastest depends on how many keys there are: each that is
+ * chosen has tapes of its own, and the position of a step decides which tape is played. Every tape is
+ * right at every position. Weights are bound where they lie in the mapped file.
  *
  * What the layers compute is up to the model's family, which the file names
  * (general.architecture): model_family.h says what a family implements, families.c lists them.
@@ -72,9 +74,10 @@ model_memory model_get_memory(const model *m);
 /* Asked between the tiles of a prompt: false ends it with EXIT_INCONCLUSIVE. NULL: never. */
 void model_set_watch(model *m, bool (*goes_on)(void *context), void *context);
 
-/* Records and compiles what a prompt of this length and decoding after it need, so that the first
- * play is as fast as the next. */
-bool model_prepare(model *m, size_t prompt_tokens, bool greedy, err *e);
+/* Records and compiles what a prompt of this length at a position needs, and decoding this many tokens
+ * after it, so that the first play is as fast as the next. */
+bool model_prepare(model *m, uint32_t position, size_t prompt_tokens, size_t tokens, bool greedy,
+                   err *e);
 
 /* Forward passes ---------------------------------------------------------------------------- */
 
@@ -132,10 +135,12 @@ bool model_read_state(model *m, const char *path, err *e);
 
 /* Tapes ------------------------------------------------------------------------------------- */
 
-/* The tape of one token, for experiments that play it or its launches themselves, any number of
- * times after model_place has set what it reads: a token at the current position. Its marks name
- * the parts: "embedding", "layer 0" and on, "head", "choice". */
+/* The tape of one token at the current position, for experiments that play it or its launches
+ * themselves, any number of times after model_place has set what it reads. Its marks name the parts:
+ * "embedding", "layer 0" and on, "head", "choice". */
 tape *model_get_token_tape(model *m, bool greedy, err *e);
+/* Does decoding from one position up to another take more than one tape? */
+bool model_changes_tape(const model *m, uint32_t from, uint32_t to);
 bool model_place(model *m, uint32_t token, err *e);
 
 /* Reference --------------------------------------------------------------------------------- */

@@ -8,7 +8,6 @@
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
-#include "harness/check/fill.h"
 #include "tokenizer.h"
 
 void bench_test_get_name(const bench_test *t, char *text, size_t size) {
@@ -19,28 +18,44 @@ void bench_test_get_name(const bench_test *t, char *text, size_t size) {
              depth);
 }
 
-typedef struct {
-    model *model;
-    rng random;
-    uint32_t bos;
-    uint32_t *tokens; /* room for the longest prompt of the test */
-    float *logits;
-} bench;
+size_t bench_list_tests(bench_sizes prompts, bench_sizes tokens, bench_sizes depths,
+                        bench_test *out) {
+    size_t count = 0;
+    for (size_t d = 0; d < depths.count; d++) {
+        uint32_t depth = (uint32_t)depths.items[d];
+        for (size_t i = 0; i < prompts.count; i++)
+            if (prompts.items[i] > 0)
+                out[count++] = (bench_test){.prompt = (uint32_t)prompts.items[i], .depth = depth};
+        for (size_t i = 0; i < tokens.count; i++)
+            if (tokens.items[i] > 0)
+                out[count++] = (bench_test){.generate = (uint32_t)tokens.items[i], .depth = depth};
+    }
+    return count;
+}
 
-static void draw_tokens(bench *b, size_t count) {
+uint32_t bench_find_context(const bench_test *tests, size_t count) {
+    uint32_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t needed = tests[i].depth + tests[i].prompt + tests[i].generate;
+        most = needed > most ? needed : most;
+    }
+    return most;
+}
+
+static void draw_tokens(bench_player *b, size_t count) {
     for (size_t i = 0; i < count; i++)
         b->tokens[i] = rng_below(&b->random, model_get_shape(b->model)->vocab);
     if (b->bos != TOKEN_NONE && model_get_position(b->model) == 0)
         b->tokens[0] = b->bos;
 }
 
-static bool play_prompt(bench *b, uint32_t count, err *e) {
+static bool play_prompt(bench_player *b, uint32_t count, err *e) {
     draw_tokens(b, count);
     return model_forward_prompt(b->model, b->tokens, count, PLAY_WHOLE, b->logits, NULL, e);
 }
 
 /* The device feeds itself: steps are handed to it ahead, so that it never waits for the CPU. */
-static bool play_tokens(bench *b, uint32_t count, err *e) {
+static bool play_tokens(bench_player *b, uint32_t count, err *e) {
     uint32_t submitted = 0, collected = 0, ignored;
     draw_tokens(b, 1);
     bool ok = model_start_greedy(b->model, b->tokens[0], e);
@@ -59,18 +74,37 @@ static bool play_tokens(bench *b, uint32_t count, err *e) {
     return ok;
 }
 
-static bool play_test(bench *b, const bench_test *t, err *e) {
+static bool play_test(bench_player *b, const bench_test *t, err *e) {
     return t->prompt ? play_prompt(b, t->prompt, e) : play_tokens(b, t->generate, e);
 }
 
-static bool prepare(bench *b, const bench_test *t, err *e) {
-    model_rewind(b->model, 0);
-    if ((t->depth && !play_prompt(b, t->depth, e)) || !model_keep(b->model, e))
+bool bench_player_open(bench_player *b, model *m, const bench_test *t, uint32_t bos, uint64_t seed,
+                       err *e) {
+    size_t longest = t->prompt > t->depth ? t->prompt : t->depth;
+    *b = (bench_player){.model = m, .test = *t, .random = rng_new(seed, "model bench"), .bos = bos};
+    b->tokens = array_new(longest + 1, sizeof *b->tokens);
+    b->logits = array_new(model_get_shape(m)->vocab, sizeof *b->logits);
+    model_rewind(m, 0);
+    if ((t->depth && !play_prompt(b, t->depth, e)) || !model_keep(m, e))
         return false;
     bench_test once = *t;
-    if (once.generate)
-        once.generate = once.generate < BENCH_IN_FLIGHT ? once.generate : BENCH_IN_FLIGHT;
+    if (once.generate > BENCH_IN_FLIGHT && !model_changes_tape(m, t->depth, t->depth + t->generate))
+        once.generate = BENCH_IN_FLIGHT;
     return play_test(b, &once, e);
+}
+
+bool bench_player_play(bench_player *b, uint64_t *ns, err *e) {
+    model_rewind(b->model, b->test.depth);
+    bool ok = model_settle(b->model, e);
+    uint64_t start = os_now_ns();
+    ok = ok && play_test(b, &b->test, e);
+    *ns = os_now_ns() - start;
+    return ok;
+}
+
+void bench_player_close(bench_player *b) {
+    free(b->tokens);
+    free(b->logits);
 }
 
 static void summarise(bench_result *r) {
@@ -96,24 +130,15 @@ static void summarise(bench_result *r) {
 
 bool model_bench(model *m, const bench_test *t, uint32_t repeats, uint32_t bos, uint64_t seed,
                  bench_result *out, err *e) {
+    bench_player b;
     assert(repeats > 0 && (t->prompt == 0) != (t->generate == 0));
-    size_t longest = t->prompt > t->depth ? t->prompt : t->depth;
-    bench b = {.model = m, .random = rng_new(seed, "model bench"), .bos = bos};
-    b.tokens = array_new(longest + 1, sizeof *b.tokens);
-    b.logits = array_new(model_get_shape(m)->vocab, sizeof *b.logits);
     *out = (bench_result){.test = *t, .repeats = repeats, .time = (int64_t)time(NULL)};
     out->sample_ns = array_new(repeats, sizeof *out->sample_ns);
-    bool ok = prepare(&b, t, e);
-    for (uint32_t i = 0; ok && i < repeats; i++) {
-        model_rewind(m, t->depth);
-        ok = model_settle(m, e);
-        uint64_t start = os_now_ns();
-        ok = ok && play_test(&b, t, e);
-        out->sample_ns[i] = os_now_ns() - start;
-    }
+    bool ok = bench_player_open(&b, m, t, bos, seed, e);
+    for (uint32_t i = 0; ok && i < repeats; i++)
+        ok = bench_player_play(&b, &out->sample_ns[i], e);
     if (ok)
         summarise(out);
-    free(b.tokens);
-    free(b.logits);
+    bench_player_close(&b);
     return ok;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "harness/base/stats.h"
+#include "harness/check/fill.h"
 #include "model.h"
 
 enum { BENCH_IN_FLIGHT = 2 };
@@ -29,7 +30,32 @@ typedef struct {
 
 /* "pp512", "tg128 @ d4096" */
 void bench_test_get_name(const bench_test *t, char *text, size_t size);
+/* In llama-bench's order: for each depth the prompts, then the generations; 0 is none. */
+typedef struct {
+    const uint64_t *items;
+    size_t count;
+} bench_sizes;
+size_t bench_list_tests(bench_sizes prompts, bench_sizes tokens, bench_sizes depths,
+                        bench_test *out);
+/* The context that all of them fit into. */
+uint32_t bench_find_context(const bench_test *tests, size_t count);
 
-/* bos is the first token where the file asks for one, else TOKEN_NONE. */
+/* A model made ready for a test, which can be played any number of times. bos is the first token
+ * where the file asks for one, else TOKEN_NONE. */
+typedef struct {
+    model *model;
+    bench_test test;
+    rng random;
+    uint32_t bos;
+    uint32_t *tokens; /* room for the longest prompt of the test */
+    float *logits;
+} bench_player;
+
+/* Fills the context to the depth and plays once, so that nothing is left to record. */
+bool bench_player_open(bench_player *p, model *m, const bench_test *t, uint32_t bos, uint64_t seed,
+                       err *e);
+bool bench_player_play(bench_player *p, uint64_t *ns, err *e);
+void bench_player_close(bench_player *p);
+
 bool model_bench(model *m, const bench_test *t, uint32_t repeats, uint32_t bos, uint64_t seed,
                  bench_result *out, err *e);

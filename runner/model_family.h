@@ -22,12 +22,19 @@ typedef struct model_family {
     bool (*open)(model *m, err *e);
     void (*close)(void *own); /* not the buffers; own may be NULL or half filled */
 
+    /* The way of attention that is fastest for `tokens` tokens from a position on: a tape is
+     * recorded for each way, and the position decides which one is played. NULL: the family has no
+     * attention, and its tapes are the same everywhere. */
+    const kernel *(*pick_attention)(const model *m, uint32_t tokens, uint32_t position);
+
     /* Records the forward pass of `tokens` tokens, from their ids (a slice of u32 on the device) to
      * the last layer; with has_head then the logits of the last one into m->logits. One token is
      * decoding; more, up to m->tile, are a tile of a prompt. Marks: "embedding", "layer 0" and on,
      * "head". What depends on the position is read from model_get_control. A recurrent family reads
-     * and overwrites its state; a tape must be right from any position. */
-    bool (*record)(model *m, tape *t, slice ids, uint32_t tokens, bool has_head, err *e);
+     * and overwrites its state; a tape must be right from any position, whatever `attention` it was
+     * recorded with (of pick_attention, or NULL). */
+    bool (*record)(model *m, tape *t, slice ids, uint32_t tokens, const kernel *attention,
+                   bool has_head, err *e);
 
     /* See model_reference_new. own is what new_reference returned. */
     void *(*new_reference)(const model *m, size_t tokens, err *e);
@@ -103,11 +110,17 @@ param model_get_control(const model *m, control_word word);
 
 /* --- the model itself --- */
 
-enum { MODEL_PROMPT_TAPES = 4 };
+enum { MODEL_PROMPT_TAPES = 6, MODEL_TOKEN_TAPES = 16 };
+
+typedef struct {
+    tape *tape;
+    const kernel *attention;
+} token_tape;
 
 typedef struct {
     tape *tape;
     uint32_t tokens;
+    const kernel *attention;
     bool has_head;
     uint64_t used; /* when, counted in prompts: the oldest makes room */
 } prompt_tape;
@@ -140,7 +153,10 @@ struct model {
     size_t buffer_count, buffer_capacity;
     bool (*goes_on)(void *context); /* may be NULL; asked between tiles */
     void *watch_context;
-    tape *token, *greedy; /* recorded at first use */
+    /* One per way of attention, recorded at first use; [1]: greedy. */
+    token_tape tokens[2][MODEL_TOKEN_TAPES];
+    uint32_t band; /* of keys, in which a token takes this way of attention; 0: none yet */
+    const kernel *attention;
     prompt_tape prompts[MODEL_PROMPT_TAPES];
     uint64_t prompts_played;
     uint32_t position;

@@ -10,8 +10,12 @@
 
 /* --- tapes --- */
 
-static bool record_token(model *m, tape *t, bool greedy, err *e) {
-    if (!m->family->record(m, t, model_get_control(m, CONTROL_TOKEN).at, 1, true, e))
+static const kernel *pick_attention(const model *m, uint32_t tokens, uint32_t position) {
+    return m->family->pick_attention ? m->family->pick_attention(m, tokens, position) : NULL;
+}
+
+static bool record_token(model *m, tape *t, const kernel *attention, bool greedy, err *e) {
+    if (!m->family->record(m, t, model_get_control(m, CONTROL_TOKEN).at, 1, attention, true, e))
         return false;
     if (!greedy)
         return true;
@@ -22,24 +26,48 @@ static bool record_token(model *m, tape *t, bool greedy, err *e) {
                                  MODEL_IN_FLIGHT, e);
 }
 
-tape *model_get_token_tape(model *m, bool greedy, err *e) {
-    tape **t = greedy ? &m->greedy : &m->token;
-    if (*t)
-        return *t;
-    *t = tape_new(m->lib);
-    if (record_token(m, *t, greedy, e))
-        return *t;
-    tape_free(*t);
-    *t = NULL;
+/* The tape for a token at a position. Ways are looked up once per band of keys. */
+static tape *find_token_tape(model *m, bool greedy, uint32_t position, err *e) {
+    token_tape *p = m->tokens[greedy], *end = p + MODEL_TOKEN_TAPES;
+    uint32_t band = variants_round_keys(position + 1);
+    if (m->band != band)
+        m->attention = pick_attention(m, 1, position);
+    m->band = band;
+    while (p->tape && p->attention != m->attention) {
+        p++;
+        assert(p < end); /* there are fewer ways */
+    }
+    if (p->tape)
+        return p->tape;
+    *p = (token_tape){tape_new(m->lib), m->attention};
+    if (record_token(m, p->tape, p->attention, greedy, e))
+        return p->tape;
+    tape_free(p->tape);
+    *p = (token_tape){NULL, NULL};
     return NULL;
 }
 
-static tape *find_prompt_tape(model *m, uint32_t tokens, bool has_head, err *e) {
+tape *model_get_token_tape(model *m, bool greedy, err *e) {
+    return find_token_tape(m, greedy, m->position + (m->submitted - m->collected), e);
+}
+
+/* Any of its positions in a band stands for the others. */
+bool model_changes_tape(const model *m, uint32_t from, uint32_t to) {
+    const kernel *first = pick_attention(m, 1, from);
+    for (uint32_t at = from; first && at < to; at = variants_round_keys(at + 1))
+        if (pick_attention(m, 1, at) != first)
+            return true;
+    return false;
+}
+
+static tape *find_prompt_tape(model *m, uint32_t tokens, uint32_t position, bool has_head, err *e) {
+    const kernel *attention = pick_attention(m, tokens, position);
     prompt_tape *oldest = &m->prompts[0];
     m->prompts_played++;
     for (size_t i = 0; i < MODEL_PROMPT_TAPES; i++) {
         prompt_tape *p = &m->prompts[i];
-        if (p->tape && p->tokens == tokens && p->has_head == has_head) {
+        if (p->tape && p->tokens == tokens && p->attention == attention &&
+            p->has_head == has_head) {
             p->used = m->prompts_played;
             return p->tape;
         }
@@ -49,22 +77,32 @@ static tape *find_prompt_tape(model *m, uint32_t tokens, bool has_head, err *e) 
     tape_free(oldest->tape);
     *oldest = (prompt_tape){.tape = tape_new(m->lib),
                             .tokens = tokens,
+                            .attention = attention,
                             .has_head = has_head,
                             .used = m->prompts_played};
-    if (m->family->record(m, oldest->tape, m->ids, tokens, has_head, e))
+    if (m->family->record(m, oldest->tape, m->ids, tokens, attention, has_head, e))
         return oldest->tape;
     tape_free(oldest->tape);
     *oldest = (prompt_tape){0};
     return NULL;
 }
 
-bool model_prepare(model *m, size_t prompt_tokens, bool greedy, err *e) {
-    if (prompt_tokens > m->tile && !find_prompt_tape(m, m->tile, false, e))
-        return false;
-    uint32_t last = (uint32_t)(prompt_tokens % m->tile);
-    if (prompt_tokens > 0 && !find_prompt_tape(m, last ? last : m->tile, true, e))
-        return false;
-    return model_get_token_tape(m, greedy, e) != NULL;
+bool model_prepare(model *m, uint32_t position, size_t prompt_tokens, size_t tokens, bool greedy,
+                   err *e) {
+    size_t most = m->context ? m->context - position : UINT32_MAX / 2;
+    uint32_t at = position, end = at + (uint32_t)(prompt_tokens < most ? prompt_tokens : most);
+    while (at < end) {
+        uint32_t n = end - at < m->tile ? end - at : m->tile;
+        if (!find_prompt_tape(m, n, at, at + n == end, e))
+            return false;
+        at += n;
+    }
+    most -= end - position;
+    end += (uint32_t)(tokens < most ? tokens : most);
+    for (; at < end; at = variants_round_keys(at + 1))
+        if (!find_token_tape(m, greedy, at, e))
+            return false;
+    return true;
 }
 
 /* --- plays --- */
@@ -100,14 +138,14 @@ static bool place(model *m, uint32_t token, err *e) {
 
 /* Feeds tokens at the position and forgets the logits. */
 static bool replay(model *m, const uint32_t *tokens, size_t count, err *e) {
-    tape *t = model_get_token_tape(m, false, e);
     play_times ignored;
-    for (size_t i = 0; t && i < count; i++) {
-        if (!place(m, tokens[i], e) || !tape_play(t, PLAY_WHOLE, &ignored, NULL, e))
+    for (size_t i = 0; i < count; i++) {
+        tape *t = model_get_token_tape(m, false, e);
+        if (!t || !place(m, tokens[i], e) || !tape_play(t, PLAY_WHOLE, &ignored, NULL, e))
             return false;
         m->position++;
     }
-    return t != NULL;
+    return true;
 }
 
 bool model_settle(model *m, err *e) {
@@ -196,7 +234,7 @@ static bool forward_prompt(model *m, const uint32_t *tokens, size_t count, const
         return false;
     for (size_t done = 0; done < count;) {
         uint32_t n = count - done < m->tile ? (uint32_t)(count - done) : m->tile;
-        tape *t = find_prompt_tape(m, n, done + n == count, e);
+        tape *t = find_prompt_tape(m, n, m->position, done + n == count, e);
         bool goes_on;
         if (m->goes_on && !m->goes_on(m->watch_context))
             return err_set(e, EXIT_INCONCLUSIVE, "stopped after %zu of %zu tokens of the prompt",

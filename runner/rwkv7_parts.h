@@ -82,7 +82,8 @@ bool rwkv7_find_weights(model *m, err *e);
 slice rwkv7_take_mix(const model *m, uint32_t mix, uint32_t tokens);
 /* A layer with one launch per op. */
 bool rwkv7_record_ops(model *m, tape *t, uint32_t index, uint32_t tokens, err *e);
-bool rwkv7_record(model *m, tape *t, slice ids, uint32_t tokens, bool has_head, err *e);
+bool rwkv7_record(model *m, tape *t, slice ids, uint32_t tokens, const kernel *attention,
+                  bool has_head, err *e);
 
 void *rwkv7_reference_new(const model *m, size_t tokens, err *e);
 void rwkv7_reference_free(void *own);

@@ -185,7 +185,9 @@ static bool record_head(model *m, tape *t, uint32_t tokens, err *e) {
            model_record_product(m, t, &r->weights.head, normed, m->logits, false, 1, e);
 }
 
-bool rwkv7_record(model *m, tape *t, slice ids, uint32_t tokens, bool has_head, err *e) {
+bool rwkv7_record(model *m, tape *t, slice ids, uint32_t tokens, const kernel *attention,
+                  bool has_head, err *e) {
+    (void)attention;
     const rwkv7_weights *w = &get_own(m)->weights;
     const rwkv7_scratch *a = &get_own(m)->scratch;
     if (!model_record_embedding(m, t, &w->embedding, ids, a->normed, tokens, e) ||

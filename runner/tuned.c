@@ -8,14 +8,7 @@
 #include "harness/base/array.h"
 
 tuned_row tuned_row_new(const choice *c) {
-    return (tuned_row){.choice = *c,
-                       .ns = NAN,
-                       .rule_ns = NAN,
-                       .gain = NAN,
-                       .low = NAN,
-                       .high = NAN,
-                       .samples = NAN,
-                       .ways = NAN};
+    return (tuned_row){.choice = *c, .gain = NAN, .low = NAN, .high = NAN};
 }
 
 tuned *tuned_new(void) {
@@ -55,34 +48,30 @@ const tuned_row *tuned_get(const tuned *t, const choice *c) {
     return is_at(t, i, c) ? &t->items[i] : NULL;
 }
 
-/* Is everything equal but the size along dimension `at`? */
-static bool is_alike(const choice *a, const choice *b, int at) {
-    choice moved = *a;
-    if (at >= 0)
-        moved.shape.dim[at] = b->shape.dim[at];
-    return choice_compare(&moved, b) == 0;
+void tuned_drop(tuned *t, const choice *c) {
+    size_t i = find_place(t, c);
+    if (!is_at(t, i, c))
+        return;
+    t->count--;
+    memmove(&t->items[i], &t->items[i + 1], (t->count - i) * sizeof *t->items);
 }
 
-/* How far apart two sizes are, as a ratio of at least 1. */
-static double find_ratio(uint32_t a, uint32_t b) {
-    double more = a > b ? a : b, less = a > b ? b : a;
-    return (more + 1) / (less + 1); /* a size may be 0 */
+tuned *tuned_copy(const tuned *t) {
+    tuned *out = tuned_new();
+    for (size_t i = 0; i < t->count; i++)
+        tuned_put(out, &t->items[i]);
+    return out;
 }
 
 const kernel *tuned_find(const tuned *t, const choice *c) {
-    bool is_tokens;
-    int at = choice_find_slide(c->op, &is_tokens);
-    uint32_t asked = at < 0 ? 0 : c->shape.dim[at];
     const tuned_row *best = NULL;
-    double nearest = INFINITY;
+    double nearest = CHOICE_NEAR;
     for (size_t i = 0; i < t->count; i++) {
-        const tuned_row *r = &t->items[i];
-        uint32_t size = at < 0 ? 0 : r->choice.shape.dim[at];
-        if (!is_alike(&r->choice, c, at) || (is_tokens && (size == 1) != (asked == 1)) ||
-            !(find_ratio(size, asked) < nearest))
-            continue;
-        best = r;
-        nearest = find_ratio(size, asked);
+        double distance = choice_find_distance(&t->items[i].choice, c);
+        if (distance <= nearest) {
+            best = &t->items[i];
+            nearest = distance;
+        }
     }
     return best && choice_takes(c, best->way, NULL) ? best->way : NULL;
 }

@@ -1,32 +1,35 @@
-/* tuned: which way is fastest for a choice on a device, as `assay tune` measured it.
+/* tuned: the ways that make models faster on a device than the rules do, as `assay tune` found.
  *
- * The table is results/<device>/tuned.csv: a row per choice. A person may read and edit it; only
- * the columns op, format, accumulates, shape and kernel must be there. A row stands for other shapes
- * too that differ only in tokens or in the length of the cache, where it is the nearest by ratio;
- * one token stands for itself alone. Everything else must be equal. A row whose kernels changed
- * since (column hash) is still used: tune times it again. */
+ * The table is results/<device>/tuned.csv: a row per choice that is made otherwise than by the rules.
+ * A person may read and edit it; only the columns op, format, accumulates, shape and kernel must be
+ * there. A row also holds for up to 1.25 times as many or as few tokens or keys, where no other is
+ * nearer; one token stands for itself alone, and 0 keys stand for any number. Everything else must be
+ * equal. A row whose kernel, or whose rule's kernel, has changed since (column hash) is not used. */
 #pragma once
 
 #include <limits.h>
 
 #include "choice.h"
+#include "harness/device/source_hash.h"
+#include "harness/device/tape.h"
 #include "harness/measure/result_row.h"
 
 typedef struct {
     choice choice;
     const kernel *way;
     /* What is known of it; NaN and "" where nothing is. */
-    char rule[96];        /* the way that the rule takes */
-    double ns, rule_ns;   /* median of a launch, or of all steps */
-    double gain;          /* how many times as fast it is as the rule's: 1 where that stays */
-    double low, high;     /* interval of the gain */
-    double samples, ways; /* per way; how many ways were tried */
-    char cache[8], labels[128], hash[20], date[24], commit[32];
+    char rule[96];               /* the way that the rule takes */
+    double gain;                 /* how many times as fast the model is with it, in `test` */
+    double low, high;            /* interval of the gain */
+    char test[32], model[96];    /* where it gained most */
+    char hash[SOURCE_HASH_SIZE]; /* of both ways' text; "": written by hand */
+    char date[24], commit[32];
 } tuned_row;
 
 typedef struct tuned {
     tuned_row *items; /* in the order of choice_compare */
     size_t count, capacity;
+    size_t stale;        /* rows of the file that are not used */
     char path[PATH_MAX]; /* of the file it was read from; "": none */
 } tuned;
 
@@ -34,27 +37,29 @@ typedef struct tuned {
 tuned_row tuned_row_new(const choice *c);
 
 tuned *tuned_new(void);
+tuned *tuned_copy(const tuned *t); /* the rows */
 void tuned_free(tuned *t);
 /* In place of the row of the same choice, if there is one. */
 void tuned_put(tuned *t, const tuned_row *r);
+void tuned_drop(tuned *t, const choice *c);
 /* The row of exactly this choice, or NULL. */
 const tuned_row *tuned_get(const tuned *t, const choice *c);
 /* The way that the table says for a choice, by the rule above; NULL: it says nothing. */
 const kernel *tuned_find(const tuned *t, const choice *c);
 
-/* A file that cannot be read, one of another device and a row that names what does not exist are
- * EXIT_USAGE, with file and line. lost, if not NULL: rows with kernels that do not exist any more
- * are counted there and left out. */
-tuned *tuned_read(const char *path, const char *of_device, size_t *lost, err *e);
-/* Whole or not at all; the folder is made. */
+/* For the device and the kernels of a library. A file that cannot be read, one of another device and a
+ * row that names what does not exist are EXIT_USAGE, with file and line; with a hash, such a row is
+ * stale. */
+tuned *tuned_read(const char *path, const library *lib, err *e);
+/* Whole or not at all; the folder is made. A table without rows has no file: one that is there is
+ * removed. */
 bool tuned_write(const tuned *t, const results_meta *m, const char *path, err *e);
-/* The columns of a row as texts, for other forms. */
-enum { TUNED_COLUMNS = 18 };
-const char *tuned_get_title(int i);
-void tuned_get_column(const tuned_row *r, int i, char *text, size_t size, bool *is_number);
+/* The column hash: of the texts of the way and of the rule's. */
+bool tuned_find_hash(const library *lib, const choice *c, const kernel *way, const kernel *rule,
+                     char hex[SOURCE_HASH_SIZE], err *e);
 
 /* results/<device>/tuned.csv */
 bool tuned_find_path(const device_facts *f, char *path, size_t size, err *e);
-/* The table that is used on a device: that file, or the one that ASSAY_TUNED names; *out is
- * NULL if there is none or ASSAY_TUNED is "off". */
-bool tuned_open(const device_facts *f, tuned **out, err *e);
+/* The table that is used on the library's device: that file, or the one that ASSAY_TUNED names; *out
+ * is NULL if there is none or ASSAY_TUNED is "off". */
+bool tuned_open(const library *lib, tuned **out, err *e);

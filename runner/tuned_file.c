@@ -9,13 +9,14 @@
 #include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/base/sha256.h"
 #include "harness/measure/results.h"
 #include "kernels/ops.h"
 #include "kernels/record.h"
 #include "tuned.h"
 #include "variants.h"
 
-enum { OP, FORMAT, ACCUMULATES, SHAPE, KERNEL, NEEDED };
+enum { OP, FORMAT, ACCUMULATES, SHAPE, KERNEL, NEEDED, COLUMNS = 14 };
 
 /* After the columns that say what is chosen: where each is in a row. */
 #define TEXT(name, field)                                                                          \
@@ -25,33 +26,15 @@ enum { OP, FORMAT, ACCUMULATES, SHAPE, KERNEL, NEEDED };
 static const struct {
     const char *name;
     size_t at, size; /* size 0: a number */
-} columns[TUNED_COLUMNS] = {
-    [OP] = {"op", 0, 1},
-    [FORMAT] = {"format", 0, 1},
-    [ACCUMULATES] = {"accumulates", 0, 1},
-    [SHAPE] = {"shape", 0, 1},
-    [KERNEL] = {"kernel", 0, 1},
-    NUMBER("gpu_ns", ns),
-    TEXT("rule", rule),
-    NUMBER("rule_gpu_ns", rule_ns),
-    NUMBER("gain", gain),
-    NUMBER("gain_low", low),
-    NUMBER("gain_high", high),
-    NUMBER("samples", samples),
-    NUMBER("candidates", ways),
-    TEXT("cache", cache),
-    TEXT("labels", labels),
-    TEXT("hash", hash),
-    TEXT("date", date),
-    TEXT("commit", commit),
+} columns[COLUMNS] = {
+    [OP] = {"op", 0, 1},       [FORMAT] = {"format", 0, 1}, [ACCUMULATES] = {"accumulates", 0, 1},
+    [SHAPE] = {"shape", 0, 1}, [KERNEL] = {"kernel", 0, 1}, TEXT("rule", rule),
+    NUMBER("gain", gain),      NUMBER("gain_low", low),     NUMBER("gain_high", high),
+    TEXT("test", test),        TEXT("model", model),        TEXT("hash", hash),
+    TEXT("date", date),        TEXT("commit", commit),
 };
 
-const char *tuned_get_title(int i) {
-    return columns[i].name;
-}
-
-void tuned_get_column(const tuned_row *r, int i, char *text, size_t size, bool *is_number) {
-    *is_number = false;
+static void get_column(const tuned_row *r, int i, char *text, size_t size) {
     if (i == OP)
         snprintf(text, size, "%s", r->choice.op->name);
     else if (i == FORMAT)
@@ -70,15 +53,44 @@ void tuned_get_column(const tuned_row *r, int i, char *text, size_t size, bool *
         text[0] = 0;
         if (!isnan(value))
             snprintf(text, size, "%.6g", value);
-        *is_number = true;
     }
+}
+
+/* Staleness --------------------------------------------------------------------------------- */
+
+bool tuned_find_hash(const library *lib, const choice *c, const kernel *way, const kernel *rule,
+                     char hex[SOURCE_HASH_SIZE], err *e) {
+    const kernel *both[] = {way, rule};
+    char path[PATH_MAX], digest[65];
+    sha256 all;
+    sha256_start(&all);
+    for (size_t i = 0; i < COUNT_OF(both); i++) {
+        if (!library_find_path(lib, choice_get_file(c, both[i]), path, sizeof path, e) ||
+            !source_hash_find(path, hex, e))
+            return false;
+        sha256_add(&all, both[i]->name, strlen(both[i]->name) + 1);
+        sha256_add(&all, hex, strlen(hex));
+    }
+    sha256_finish(&all, digest);
+    snprintf(hex, SOURCE_HASH_SIZE, "%.16s", digest);
+    return true;
+}
+
+/* Is what was measured another text by now? */
+static bool is_stale(const library *lib, const tuned_row *r) {
+    char hash[SOURCE_HASH_SIZE];
+    const kernel *rule =
+        variants_find_rule(device_get_facts(library_get_device(lib)), &r->choice, NULL);
+    return r->hash[0] && (!rule || !tuned_find_hash(lib, &r->choice, r->way, rule, hash, NULL) ||
+                          strcmp(hash, r->hash) != 0);
 }
 
 /* Reading ----------------------------------------------------------------------------------- */
 
 typedef struct {
+    const library *lib;
     const csv_file *file;
-    size_t at[TUNED_COLUMNS]; /* columns of the file; SIZE_MAX: not there */
+    size_t at[COLUMNS]; /* columns of the file; SIZE_MAX: not there */
 } reading;
 
 static bool refuse(const reading *r, size_t row, const char *why, err *e) {
@@ -91,7 +103,7 @@ static const char *get(const reading *r, size_t row, int i) {
 }
 
 static bool find_columns(reading *r, err *e) {
-    for (int i = 0; i < TUNED_COLUMNS; i++) {
+    for (int i = 0; i < COLUMNS; i++) {
         r->at[i] = SIZE_MAX;
         if (!csv_find_column(r->file, columns[i].name, &r->at[i], i < NEEDED ? e : NULL) &&
             i < NEEDED)
@@ -120,7 +132,7 @@ static bool read_choice(const reading *r, size_t row, choice *c, err *e) {
 }
 
 static bool read_facts(const reading *r, size_t row, tuned_row *out, err *e) {
-    for (int i = NEEDED; i < TUNED_COLUMNS; i++) {
+    for (int i = NEEDED; i < COLUMNS; i++) {
         const char *text = get(r, row, i);
         double value = NAN;
         if (columns[i].size)
@@ -133,7 +145,7 @@ static bool read_facts(const reading *r, size_t row, tuned_row *out, err *e) {
     return true;
 }
 
-static bool read_row(const reading *r, size_t row, tuned *t, size_t *lost, err *e) {
+static bool read_row(const reading *r, size_t row, tuned *t, err *e) {
     choice c;
     err why;
     if (!read_choice(r, row, &c, e))
@@ -141,32 +153,32 @@ static bool read_row(const reading *r, size_t row, tuned *t, size_t *lost, err *
     tuned_row out = tuned_row_new(&c);
     if (tuned_get(t, &c))
         return refuse(r, row, "an earlier row has the same op, format, accumulates and shape", e);
-    out.way = choice_find_way(&c, get(r, row, KERNEL), &why);
-    if (!out.way && !lost)
-        return refuse(r, row, why.text, e);
-    if (!out.way) {
-        ++*lost;
-        return true;
-    }
     if (!read_facts(r, row, &out, e))
         return false;
-    tuned_put(t, &out);
+    out.way = choice_find_way(&c, get(r, row, KERNEL), &why);
+    if (!out.way && !out.hash[0])
+        return refuse(r, row, why.text, e);
+    if (!out.way || is_stale(r->lib, &out))
+        t->stale++;
+    else
+        tuned_put(t, &out);
     return true;
 }
 
-tuned *tuned_read(const char *path, const char *of_device, size_t *lost, err *e) {
-    reading r = {.file = csv_read(path, e)};
+tuned *tuned_read(const char *path, const library *lib, err *e) {
+    const char *name = device_get_facts(library_get_device(lib))->name;
+    reading r = {.lib = lib, .file = csv_read(path, e)};
     if (!r.file)
         return NULL;
     tuned *t = tuned_new();
     snprintf(t->path, sizeof t->path, "%s", path);
     const char *of = csv_get_meta(r.file, "device");
     bool ok = find_columns(&r, e);
-    if (ok && of && strcmp(of, of_device) != 0)
+    if (ok && of && strcmp(of, name) != 0)
         ok = err_set(e, EXIT_USAGE, "%.90s is a table of another device: '%.60s', not '%.60s'",
-                     path, of, of_device);
+                     path, of, name);
     for (size_t i = 0; ok && i < csv_count_rows(r.file); i++)
-        ok = read_row(&r, i, t, lost, e);
+        ok = read_row(&r, i, t, e);
     csv_file_free((csv_file *)r.file);
     if (ok)
         return t;
@@ -184,6 +196,9 @@ static bool make_folder(const char *path, err *e) {
 }
 
 bool tuned_write(const tuned *t, const results_meta *m, const char *path, err *e) {
+    if (t->count == 0)
+        return access(path, F_OK) != 0 || unlink(path) == 0 ||
+               err_set(e, EXIT_CANNOT, "cannot remove %.160s", path);
     csv *file = csv_new();
     for (size_t i = 0; i < m->count; i++)
         csv_add_meta(file, m->facts[i].key, m->facts[i].value);
@@ -196,14 +211,13 @@ bool tuned_write(const tuned *t, const results_meta *m, const char *path, err *e
             csv_add_meta(file, key, o->dims);
         last = o;
     }
-    for (int i = 0; i < TUNED_COLUMNS; i++)
+    for (int i = 0; i < COLUMNS; i++)
         csv_add_text(file, columns[i].name);
     csv_end_row(file);
     for (size_t i = 0; i < t->count; i++) {
-        for (int k = 0; k < TUNED_COLUMNS; k++) {
+        for (int k = 0; k < COLUMNS; k++) {
             char text[160];
-            bool is_number;
-            tuned_get_column(&t->items[i], k, text, sizeof text, &is_number);
+            get_column(&t->items[i], k, text, sizeof text);
             csv_add_text(file, text);
         }
         csv_end_row(file);
@@ -221,7 +235,8 @@ bool tuned_find_path(const device_facts *f, char *path, size_t size, err *e) {
            path_print(path, size, e, "%s/tuned.csv", folder);
 }
 
-bool tuned_open(const device_facts *f, tuned **out, err *e) {
+bool tuned_open(const library *lib, tuned **out, err *e) {
+    const device_facts *f = device_get_facts(library_get_device(lib));
     const char *asked = getenv("ASSAY_TUNED");
     char path[PATH_MAX];
     bool is_named = asked && *asked;
@@ -233,5 +248,5 @@ bool tuned_open(const device_facts *f, tuned **out, err *e) {
         return false;
     if (!is_named && access(path, F_OK) != 0)
         return true;
-    return (*out = tuned_read(path, f->name, NULL, e)) != NULL;
+    return (*out = tuned_read(path, lib, e)) != NULL;
 }

@@ -43,14 +43,14 @@ typedef struct {
     uint32_t heads, kv_heads, head_dim;
 } variants_heads;
 
-/* Of one token, with a cache of this many rows: on average half of them are filled. */
+/* What is chosen by the number of keys is chosen by bands of it: the last number of the band. */
+uint32_t variants_round_keys(uint32_t keys);
+/* Of one token to this many keys: a kernel, or a way in at most so many ranges (choice.h). */
 const kernel *variants_pick_decode_attention(const variants_basis *v, const variants_heads *h,
-                                             size_t rows);
-/* Into how many ranges of keys it is cut; 1: it is one launch. */
-uint32_t variants_pick_attention_ranges(const variants_basis *v, const variants_heads *h,
-                                        size_t rows);
+                                             uint32_t keys, size_t most_ranges);
+/* Of many tokens, the first at position `start`. */
 const kernel *variants_pick_prefill_attention(const variants_basis *v, const variants_heads *h,
-                                              uint32_t tokens);
+                                              uint32_t tokens, uint32_t start);
 
 /* Many products of one token in one launch, and all of a time mix in one: NULL where a launch for
  * each is better. */

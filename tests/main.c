@@ -34,6 +34,7 @@
     X(run_suite)                                                                                   \
     X(bench_suite)                                                                                 \
     X(tune_suite)                                                                                  \
+    X(depth_suite)                                                                                 \
     X(tune_verb_suite)                                                                             \
     X(against_suite)                                                                               \
     X(cuda_suite)                                                                                  \

@@ -50,7 +50,9 @@ static bool open_fold(model *m, err *why) {
            model_make(m, MEMORY_STATE, "s", 1, d, &f->s, why);
 }
 
-static bool record(model *m, tape *t, slice ids, uint32_t tokens, bool has_head, err *why) {
+static bool record(model *m, tape *t, slice ids, uint32_t tokens, const kernel *attention,
+                   bool has_head, err *why) {
+    (void)attention;
     const fold *f = m->own;
     uint32_t d = m->shape.hidden;
     if (!model_record_embedding(m, t, &f->embedding, ids, f->x, tokens, why))

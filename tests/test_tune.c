@@ -1,6 +1,5 @@
 /* Tests of what models choose among: choices and their ways, the table of the fastest, the models
  * that follow it. Times are never judged. */
-#include <glob.h>
 #include <greatest.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,13 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "kernels/kernels.h"
 #include "runner/model_check.h"
-#include "runner/steps.h"
 #include "runner/synth.h"
 #include "runner/tune.h"
+#include "runner/variants.h"
 #include "support.h"
 
 SUITE(tune_suite);
@@ -25,31 +23,29 @@ static err e;
 
 #define ASSERT_OK(condition) ASSERTm(e.text, condition)
 
+/* "matvec q4_0 += 576x1536x8" */
 static choice parse(const char *text) {
-    choice c = {.op = NULL};
-    choice_parse(text, &c, &e);
+    char copy[CHOICE_TEXT], *rest = copy, *word;
+    snprintf(copy, sizeof copy, "%s", text);
+    choice c = {.op = registry_find_op(strtok_r(rest, " ", &rest))};
+    while ((word = strtok_r(rest, " ", &rest)))
+        if (strcmp(word, "+=") == 0)
+            c.accumulates = true;
+        else if (!shape_parse(word, &c.shape))
+            c.format = choice_find_format(word);
     return c;
 }
 
 /* --- choices --- */
 
-TEST a_choice_reads_back_from_its_text(void) {
+TEST a_choice_has_a_text(void) {
     static const char *const texts[] = {"matvec q4_0 += 576x1536x8", "matvec q4_0 576x1536x1",
                                         "rmsnorm 1x576", "qkv_rope_append q8_0 0x9x3x64x576x1"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         char text[CHOICE_TEXT];
-        choice c;
-        ASSERT_OK(choice_parse(texts[i], &c, &e));
+        choice c = parse(texts[i]);
         choice_get_text(&c, text, sizeof text);
         ASSERT_STR_EQ(texts[i], text);
-    }
-    static const char *const wrong[] = {"matvec",         "matvec q9_9 1x32x1",
-                                        "nothing 1x1",    "matvec q4_0 -= 1x32x1",
-                                        "matvec q4_0 1x", ""};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        choice c;
-        ASSERT_FALSEm(wrong[i], choice_parse(wrong[i], &c, &e));
-        ASSERT_EQ(EXIT_USAGE, e.code);
     }
     PASS();
 }
@@ -114,26 +110,26 @@ TEST the_software_device_takes_kernels_whose_threads_work_alone(void) {
     PASS();
 }
 
-/* Every launch of the steps passes its oracle, and the rule of either kind of device is a way. */
-TEST the_steps_of_a_fusion_are_right(const char *text) {
-    choice c = parse(text);
-    variants_basis v = {.facts = device_get_facts(support_get_device())};
-    device_facts gpu = *v.facts;
-    const kernel *ways[CHOICE_WAYS];
-    size_t count = choice_list_ways(&c, ways), tried = 0;
-    gpu.emulated = !gpu.emulated;
-    ASSERT_OK(variants_find_rule(v.facts, &c, &e) && variants_find_rule(&gpu, &c, &e));
-    for (size_t i = 0; i < count; i++) {
-        if (!choice_is_apart(ways[i]))
-            continue;
-        steps s = steps_new(&v, &c);
-        kernel_case built = case_new(&s.op, ways[i], &c.shape, INPUT_NORMAL);
-        check_result result;
-        ASSERT_OK(check_case(lib, &built, 1, &result, &e));
-        ASSERT_EQm(result.message, CHECK_PASS, result.verdict);
-        tried++;
+/* One launch for few keys, ranges for many; the software device has one core per thread anyway. */
+TEST attention_is_cut_into_ranges_where_there_are_many_keys(void) {
+    device_facts gpu = {.emulated = false}, soft = {.emulated = true};
+    static const uint32_t few[] = {1, 64, 512}, many[] = {700, 1024, 1900, 100000};
+    variants_heads h = {9, 3, 64};
+    variants_basis v = {.facts = &gpu}, s = {.facts = &soft};
+    for (size_t i = 0; i < 3; i++)
+        ASSERT_STR_EQ("decode_attention_spread",
+                      variants_pick_decode_attention(&v, &h, few[i], 99)->name);
+    for (size_t i = 0; i < 4; i++) {
+        ASSERT_EQ(14, choice_count_ranges(variants_pick_decode_attention(&v, &h, many[i], 14)));
+        ASSERT_EQ(1, choice_count_ranges(variants_pick_decode_attention(&v, &h, many[i], 13)));
+        ASSERT_EQ(1, choice_count_ranges(variants_pick_decode_attention(&s, &h, many[i], 99)));
     }
-    ASSERT(tried > 0);
+    for (uint32_t keys = 1; keys < 5000; keys++) {
+        uint32_t end = variants_round_keys(keys);
+        ASSERT(end >= keys && end - keys < (keys < 1024 ? 64 : keys / 8));
+        ASSERT_EQ(end, variants_round_keys(end));
+    }
+    ASSERT_EQ(UINT32_MAX, variants_round_keys(UINT32_MAX));
     PASS();
 }
 
@@ -186,26 +182,40 @@ TEST nvidia_gpus_stream_large_products_of_one_token(void) {
     PASS();
 }
 
-TEST the_row_with_the_nearest_number_of_tokens_holds(void) {
+TEST a_row_holds_for_about_as_many_tokens_and_keys(void) {
+    static const char *const near[][2] = {
+        {"matvec q4_0 96x64x1", "multi_token_matvec_q4_0_alone"},
+        {"matvec q4_0 96x64x2", ""},
+        {"matvec q4_0 96x64x7", "multi_token_matvec_q4_0_reuse"},
+        {"matvec q4_0 96x64x8", "multi_token_matvec_q4_0_reuse"},
+        {"matvec q4_0 96x64x9", "multi_token_matvec_q4_0_lean_rows"}, /* 10 is nearer than 8 */
+        {"matvec q4_0 96x64x12", "multi_token_matvec_q4_0_lean_rows"},
+        {"matvec q4_0 96x64x20", ""},
+        {"matvec q4_0 += 96x64x8", ""},
+        {"matvec q8_0 96x64x8", ""},
+        {"matvec q4_0 95x64x8", ""},
+        {"decode_attention 64x4x2x64", "decode_attention"},
+        {"decode_attention 80x4x2x64", "decode_attention"},
+        {"decode_attention 512x4x2x64", "attention_ranges:4"}, /* the row of any number */
+        {"decode_attention 1000x4x2x64", "attention_ranges:8"},
+        {"decode_attention 512x4x2x32", ""},
+        {"prefill_attention 8x0x4x2x64", "prefill_attention"},
+        {"prefill_attention 8x64x4x2x64", ""},
+    };
     tuned *t = tuned_new();
-    put(t, "matvec q4_0 96x64x64", "multi_token_matvec_q4_0_lean_rows");
+    put(t, "matvec q4_0 96x64x10", "multi_token_matvec_q4_0_lean_rows");
     put(t, "matvec q4_0 96x64x8", "multi_token_matvec_q4_0_reuse");
     put(t, "matvec q4_0 96x64x1", "multi_token_matvec_q4_0_alone");
     put(t, "decode_attention 1024x4x2x64", "attention_ranges:8");
     put(t, "decode_attention 64x4x2x64", "decode_attention");
-    ASSERT_STR_EQ("multi_token_matvec_q4_0_alone", find(t, "matvec q4_0 96x64x1"));
-    ASSERT_STR_EQ("multi_token_matvec_q4_0_reuse", find(t, "matvec q4_0 96x64x2"));
-    ASSERT_STR_EQ("multi_token_matvec_q4_0_reuse", find(t, "matvec q4_0 96x64x20"));
-    ASSERT_STR_EQ("multi_token_matvec_q4_0_lean_rows", find(t, "matvec q4_0 96x64x30"));
-    ASSERT_STR_EQ("multi_token_matvec_q4_0_lean_rows", find(t, "matvec q4_0 96x64x64"));
-    ASSERT_STR_EQ("multi_token_matvec_q4_0_lean_rows", find(t, "matvec q4_0 96x64x999"));
-    ASSERT_STR_EQ("", find(t, "matvec q4_0 += 96x64x8"));
-    ASSERT_STR_EQ("", find(t, "matvec q8_0 96x64x8"));
-    ASSERT_STR_EQ("", find(t, "matvec q4_0 95x64x8"));
-    ASSERT_STR_EQ("decode_attention", find(t, "decode_attention 1x4x2x64"));
-    ASSERT_STR_EQ("decode_attention", find(t, "decode_attention 200x4x2x64"));
-    ASSERT_STR_EQ("attention_ranges:8", find(t, "decode_attention 1014x4x2x64"));
-    ASSERT_STR_EQ("attention_ranges:8", find(t, "decode_attention 4096x4x2x64"));
+    put(t, "decode_attention 0x4x2x64", "attention_ranges:4");
+    put(t, "prefill_attention 8x0x4x2x64", "prefill_attention");
+    for (size_t i = 0; i < sizeof near / sizeof *near; i++)
+        ASSERT_STR_EQm(near[i][0], near[i][1], find(t, near[i][0]));
+    choice gone = parse("matvec q4_0 96x64x10");
+    tuned_drop(t, &gone);
+    ASSERT_EQ(6, t->count);
+    ASSERT_STR_EQ("multi_token_matvec_q4_0_reuse", find(t, "matvec q4_0 96x64x9"));
     tuned_free(t);
     PASS();
 }
@@ -216,10 +226,6 @@ static const results_meta *make_meta(void) {
     return &m;
 }
 
-static const char *get_name(void) {
-    return device_get_facts(support_get_device())->name;
-}
-
 TEST a_table_is_written_in_one_order_and_read_back(void) {
     char a[600], b[600];
     size_t bytes[2];
@@ -228,7 +234,7 @@ TEST a_table_is_written_in_one_order_and_read_back(void) {
     tuned *t = tuned_new(), *other = tuned_new();
     put(t, "rmsnorm 1x64", "rmsnorm_simdgroup");
     put(t, "matvec q4_0 96x64x8", "multi_token_matvec_q4_0_reuse");
-    t->items[0].ns = 12.5;
+    t->items[0].low = 12.5;
     t->items[1].gain = 1.25;
     snprintf(t->items[1].rule, sizeof t->items[1].rule, "a, \"quoted\" rule");
     tuned_put(other, &t->items[1]);
@@ -237,7 +243,7 @@ TEST a_table_is_written_in_one_order_and_read_back(void) {
     char *first = os_read_file(a, &bytes[0], &e), *second = os_read_file(b, &bytes[1], &e);
     ASSERT_OK(first && second);
     ASSERT_STR_EQ(strstr(first, "op,"), strstr(second, "op,"));
-    tuned *back = tuned_read(a, get_name(), NULL, &e);
+    tuned *back = tuned_read(a, lib, &e);
     ASSERT_OK(back);
     ASSERT_EQ(2, back->count);
     for (size_t i = 0; i < 2; i++) {
@@ -245,7 +251,7 @@ TEST a_table_is_written_in_one_order_and_read_back(void) {
         ASSERT_EQ(t->items[i].way, back->items[i].way);
         ASSERT_STR_EQ(t->items[i].rule, back->items[i].rule);
     }
-    ASSERT(back->items[0].ns == t->items[0].ns && isnan(back->items[1].ns));
+    ASSERT(back->items[0].low == t->items[0].low && isnan(back->items[1].low));
     ASSERT(back->items[1].gain == t->items[1].gain);
     put(back, "rmsnorm 1x64", "rmsnorm_rows"); /* in place of the other */
     ASSERT_EQ(2, back->count);
@@ -261,11 +267,10 @@ TEST a_table_is_written_in_one_order_and_read_back(void) {
 /* By hand: nothing but the columns that are needed. */
 #define HEAD "op,format,accumulates,shape,kernel\n"
 
-static tuned *read_text(const char *text, size_t *lost) {
+static tuned *read_text(const char *text) {
     static char path[600];
     snprintf(path, sizeof path, "%s/t.csv", folder);
-    return os_write_file(path, text, strlen(text), &e) ? tuned_read(path, get_name(), lost, &e)
-                                                       : NULL;
+    return os_write_file(path, text, strlen(text), &e) ? tuned_read(path, lib, &e) : NULL;
 }
 
 TEST a_table_that_is_not_right_is_answered_with_file_and_line(void) {
@@ -283,40 +288,45 @@ TEST a_table_that_is_not_right_is_answered_with_file_and_line(void) {
         {HEAD "matvec,q4_0,yes,96x64x1,matvec_q4_0\n", "another format or accumulation"},
         {HEAD "matvec,q4_0,no,96x64x8,matvec_q4_0\n", "takes only one token"},
         {HEAD "rmsnorm,,no,1x64,rmsnorm\nrmsnorm,,no,1x64,rmsnorm\n", "t.csv:3: an earlier row"},
-        {"op,format,accumulates,shape,kernel,gpu_ns\nrmsnorm,,no,1x64,rmsnorm,fast\n", "t.csv:2"},
+        {"op,format,accumulates,shape,kernel,gain\nrmsnorm,,no,1x64,rmsnorm,fast\n", "t.csv:2"},
         {"# device: another\n" HEAD, "a table of another device: 'another'"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        ASSERT_FALSEm(wrong[i].text, read_text(wrong[i].text, NULL));
+        ASSERT_FALSEm(wrong[i].text, read_text(wrong[i].text));
         ASSERTm(e.text, strstr(e.text, wrong[i].says));
         ASSERT_EQ(EXIT_USAGE, e.code);
     }
-    size_t lost = 0;
-    tuned *t =
-        read_text(HEAD "matvec,q4_0,no,96x64x1,gone\nrmsnorm,,no,1x64,rmsnorm_rows\n", &lost);
-    ASSERT_OK(t);
-    ASSERT_EQ(1, lost);
-    ASSERT_EQ(1, t->count);
-    tuned_free(t);
     PASS();
 }
 
-/* A kernel that was renamed since would stop every model on that device. */
-TEST every_table_that_is_stored_can_be_read(void) {
-    glob_t found;
-    size_t count = 0;
-    if (glob(support_get_path("results/*/tuned.csv"), 0, NULL, &found) == 0)
-        for (; count < found.gl_pathc; count++) {
-            csv_file *f = csv_read(found.gl_pathv[count], &e);
-            ASSERT_OK(f && csv_get_meta(f, "device"));
-            tuned *t = tuned_read(found.gl_pathv[count], csv_get_meta(f, "device"), NULL, &e);
-            ASSERT_OK(t && t->count > 0);
-            tuned_free(t);
-            csv_file_free(f);
-        }
-    globfree(&found);
-    if (count == 0)
-        SKIPm("no table is stored in results/");
+/* Rows by hand hold; measured ones only as long as both kernels are what they were. */
+TEST a_row_of_kernels_that_changed_is_not_used(void) {
+    char path[600], hash[SOURCE_HASH_SIZE];
+    snprintf(path, sizeof path, "%s/stale.csv", folder);
+    choice c = parse("rmsnorm 1x64");
+    const kernel *rule = variants_find_rule(device_get_facts(support_get_device()), &c, &e);
+    tuned *t = read_text("op,format,accumulates,shape,kernel,hash\n"
+                         "matvec,q4_0,no,96x64x1,gone,0123\nrmsnorm,,no,1x64,rmsnorm_rows,0123\n"
+                         "rmsnorm,,no,1x96,rmsnorm_rows,\n");
+    ASSERT_OK(t && rule);
+    ASSERT_EQ(2, t->stale);
+    ASSERT_EQ(1, t->count);
+    put(t, "rmsnorm 1x64", "rmsnorm_rows");
+    tuned_row r = *tuned_get(t, &c);
+    ASSERT_OK(tuned_find_hash(lib, &c, r.way, rule, hash, &e));
+    snprintf(r.hash, sizeof r.hash, "%s", hash);
+    tuned_put(t, &r);
+    ASSERT_OK(tuned_write(t, make_meta(), path, &e));
+    tuned *back = tuned_read(path, lib, &e);
+    ASSERT_OK(back);
+    ASSERT_EQ(2, back->count);
+    ASSERT_EQ(0, back->stale);
+    tuned_free(back);
+    tuned_free(t);
+    t = tuned_new(); /* one without rows has no file */
+    ASSERT_OK(tuned_write(t, make_meta(), path, &e) && access(path, F_OK) != 0);
+    ASSERT_OK(tuned_write(t, make_meta(), path, &e));
+    tuned_free(t);
     PASS();
 }
 
@@ -349,7 +359,7 @@ TEST a_model_takes_what_its_table_says_and_is_still_right(void) {
     put(t, "matvec q4_0 += 64x160x1", kernels[0]);
     put(t, "gate_up_silu q4_0 160x64x1", kernels[1]);
     put(t, "rmsnorm 1x64", kernels[2]);
-    put(t, "decode_attention 8x4x2x16", kernels[3]);
+    put(t, "decode_attention 64x4x2x16", kernels[3]);
     put(t, "matvec q4_0 += 64x160x8", "multi_token_matvec_q4_0_accumulate");
     model *plain = model_new(lib, g, &(model_options){.context = 32}, &e);
     model *m = model_new(lib, g, &(model_options){.context = 32, .tuned = t}, &e);
@@ -376,68 +386,78 @@ TEST a_model_takes_what_its_table_says_and_is_still_right(void) {
     PASS();
 }
 
-/* Everything that the tapes choose among can be tuned; the parts come before the whole. */
-TEST the_choices_of_a_model_are_found(const char *shape_name, const char *has) {
-    static const uint32_t tokens[] = {1, 8};
-    choice_list all = {.items = NULL};
+/* --- tuning --- */
+
+static tune_settings quick(void) {
+    return (tune_settings){.seed = 1, .budget_s = 0.05, .min_effect = 3};
+}
+
+static bool has_choice(const choice_list *l, const char *text) {
+    choice c = parse(text);
+    for (size_t i = 0; i < l->count; i++)
+        if (choice_compare(&l->items[i], &c) == 0)
+            return true;
+    return false;
+}
+
+TEST the_choices_of_a_model_are_those_of_its_tests(const char *shape_name, const char *prompt,
+                                                   const char *token) {
+    static const bench_test tests[] = {
+        {.prompt = 8}, {.generate = 2, .depth = 70}, {.prompt = 999}};
+    tuner t;
+    tune_settings s = quick();
     gguf *g = make_model(shape_name);
-    ASSERT_OK(g && tune_list_model(lib, g, tokens, 2, &all, &e));
-    choice_list_sort(&all);
-    size_t first_whole = all.count, found = 0;
-    for (size_t i = 0; i < all.count; i++) {
-        char text[CHOICE_TEXT];
-        const choice *c = &all.items[i];
-        choice_get_text(c, text, sizeof text);
-        ASSERT_OK(variants_find_rule(device_get_facts(support_get_device()), c, &e));
-        ASSERTm(text, choice_list_ways(c, (const kernel *[CHOICE_WAYS]){NULL}) > 0);
-        if (choice_find_apart(c) && first_whole == all.count)
-            first_whole = i;
-        ASSERT(choice_find_apart(c) || i < first_whole);
-        found += strcmp(text, has) == 0;
-    }
-    ASSERT_EQ(1, found);
+    ASSERT_OK(g && tuner_open(&t, lib, g, tests, 3, tuned_new(), &s, &e));
+    choice_list all = tuner_list_choices(&t);
+    for (size_t i = 0; i < all.count; i++)
+        ASSERT_OK(variants_find_rule(device_get_facts(support_get_device()), &all.items[i], &e));
+    ASSERTm(prompt, has_choice(&t.tests[0].choices, prompt));
+    ASSERT_FALSE(has_choice(&t.tests[0].choices, token));
+    ASSERTm(token, has_choice(&t.tests[1].choices, token));
+    ASSERT(has_choice(&all, prompt) && has_choice(&all, token));
     choice_list_free(&all);
+    tuner_close(&t);
     gguf_free(g);
     PASS();
 }
 
-typedef struct {
-    size_t kept, reverted, unused;
-} confirmed;
-
-static void count_confirmed(void *context, const tuned_row *r, const tune_confirmation *c) {
-    confirmed *n = context;
-    (void)r;
-    n->unused += !c->is_used;
-    n->kept += c->is_used && c->is_kept;
-    n->reverted += c->is_used && !c->is_kept;
-}
-
 /* Kernels of a GPU take many times as long on a CPU. */
-TEST what_makes_the_model_slower_is_taken_back(void) {
+TEST what_makes_the_model_slower_is_not_kept(void) {
     static const char *const slow = "gate_up_silu q4_0 160x64x1", *const unused = "rmsnorm 1x65";
+    static const bench_test tests[] = {{.prompt = 8}, {.generate = 2}};
     if (!support_is_emulated())
         SKIPm("it is known of the software device alone which kernel is slow");
-    tuned *t = tuned_new();
-    choice_list choices = {.items = NULL};
     choice c[] = {parse(slow), parse(unused)};
+    tune_settings s = quick();
+    tuner t;
     gguf *g = make_model("tiny");
-    ASSERT_OK(g);
-    put(t, slow, "gate_up_silu_q4_0_tokens");
-    put(t, unused, "rmsnorm");
-    for (size_t i = 0; i < 2; i++)
-        choice_list_add(&choices, &c[i]);
-    confirmed n = {0};
-    tune_settings s = {.seed = 1, .budget_s = 0.05};
-    ASSERT_OK(tune_confirm(lib, g, &choices, &s, t, count_confirmed, &n, &e));
-    ASSERT_EQ(1, n.reverted);
-    ASSERT_EQ(1, n.unused);
-    ASSERT_EQ(0, n.kept);
-    ASSERT_STR_EQ("apart", find(t, slow));
-    ASSERT_STR_EQ("rmsnorm", find(t, unused));
-    ASSERT(strstr(tuned_get(t, &c[0])->labels, "reverted"));
-    choice_list_free(&choices);
-    tuned_free(t);
+    ASSERT_OK(g && tuner_open(&t, lib, g, tests, 2, tuned_new(), &s, &e));
+    tune_comparison found;
+    bool is_kept;
+    tuned_row r = tuned_row_new(&c[0]);
+    r.way = choice_find_way(&c[0], "gate_up_silu_q4_0_tokens", &e);
+    ASSERT_OK(tuner_try(&t, &r, &found, &is_kept, &e));
+    ASSERT(!is_kept && found.is_slower && found.count == 1);
+    ASSERT_EQ(2, found.items[0].test->generate); /* the prompt does not use it */
+    ASSERT_EQ(0, t.table->count);
+    r = tuned_row_new(&c[1]);
+    r.way = choice_find_way(&c[1], "rmsnorm", &e);
+    ASSERT_OK(tuner_try(&t, &r, &found, &is_kept, &e));
+    ASSERT(!is_kept && found.count == 0);
+    ASSERT_OK(tuner_compare_rules(&t, &found, &e));
+    ASSERT_EQ(0, found.count);
+    tuner_close(&t);
+    /* as a table that is there */
+    tuned *table = tuned_new();
+    put(table, slow, "gate_up_silu_q4_0_tokens");
+    put(table, unused, "rmsnorm");
+    ASSERT_OK(tuner_open(&t, lib, g, tests, 2, table, &s, &e));
+    ASSERT_OK(tuner_compare_rules(&t, &found, &e));
+    ASSERT(found.is_slower);
+    tuner_drop_rows(&t);
+    ASSERT_EQ(1, t.table->count);
+    ASSERT_STR_EQ("rmsnorm", find(t.table, unused));
+    tuner_close(&t);
     gguf_free(g);
     PASS();
 }
@@ -448,26 +468,22 @@ SUITE(tune_suite) {
         fprintf(stderr, "no device for the suite tune: %s\n", e.text);
         return;
     }
-    RUN_TEST(a_choice_reads_back_from_its_text);
+    RUN_TEST(a_choice_has_a_text);
     RUN_TEST(every_kernel_that_takes_the_shape_is_a_way);
     RUN_TEST(steps_and_ranges_are_ways_too);
     RUN_TEST(the_software_device_takes_kernels_whose_threads_work_alone);
-    RUN_TESTp(the_steps_of_a_fusion_are_right, "qkv_rope_append q4_0 3x4x2x32x64x1");
-    RUN_TESTp(the_steps_of_a_fusion_are_right, "qkv_rope_append q8_0 0x4x2x32x64x3");
-    RUN_TESTp(the_steps_of_a_fusion_are_right, "gate_up_silu q4_0 96x64x1");
-    RUN_TESTp(the_steps_of_a_fusion_are_right, "gate_up_silu q4_0 96x64x5");
-    RUN_TESTp(the_steps_of_a_fusion_are_right, "rmsnorm_matvec q4_0 96x64");
-    RUN_TESTp(the_steps_of_a_fusion_are_right, "matvec_batched q4_0 32x9x0x64");
-    RUN_TESTp(the_steps_of_a_fusion_are_right, "decode_attention 70x4x2x32");
+    RUN_TEST(attention_is_cut_into_ranges_where_there_are_many_keys);
     RUN_TEST(nvidia_gpus_stream_large_products_of_one_token);
-    RUN_TEST(the_row_with_the_nearest_number_of_tokens_holds);
+    RUN_TEST(a_row_holds_for_about_as_many_tokens_and_keys);
     RUN_TEST(a_table_is_written_in_one_order_and_read_back);
     RUN_TEST(a_table_that_is_not_right_is_answered_with_file_and_line);
-    RUN_TEST(every_table_that_is_stored_can_be_read);
+    RUN_TEST(a_row_of_kernels_that_changed_is_not_used);
     RUN_TEST(a_model_takes_what_its_table_says_and_is_still_right);
-    RUN_TEST(what_makes_the_model_slower_is_taken_back);
-    RUN_TESTp(the_choices_of_a_model_are_found, "tiny", "matvec q4_0 += 64x160x8");
-    RUN_TESTp(the_choices_of_a_model_are_found, "rwkv7-tiny", "matvec q4_0 += 128x256x8");
+    RUN_TEST(what_makes_the_model_slower_is_not_kept);
+    RUN_TESTp(the_choices_of_a_model_are_those_of_its_tests, "tiny", "matvec q4_0 += 64x160x8",
+              "decode_attention 128x4x2x16");
+    RUN_TESTp(the_choices_of_a_model_are_those_of_its_tests, "rwkv7-tiny",
+              "matvec q4_0 += 128x256x8", "matvec q4_0 += 128x256x1");
     library_free(lib);
     os_remove_folder(folder);
 }

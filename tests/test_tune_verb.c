@@ -1,90 +1,61 @@
-/* Tests of `assay tune` through the command line: the table, planted kernels, mistakes. Times are not
- * judged but where one kernel was made to take a hundred times as long as another. */
+/* Tests of `assay tune` and of `model bench --baseline` through the command line: the table, planted
+ * kernels, made-up samples, mistakes. Times are not judged but where one kernel was made to take a
+ * hundred times as long as another. */
 #include <greatest.h>
 
 #include "command.h"
 
 SUITE(tune_verb_suite);
 
-#define TUNE "$A tune --device soft --budget 0.01 --out $T/tuned.csv "
-
-TEST tune_writes_a_row_per_choice_and_keeps_the_others(void) {
-    ASSERT_RUN("rm -rf $T; " TUNE "rmsnorm --shape 1x33,1x64", 0);
-    ASSERT_SAYS("2 choices decided");
-    ASSERT_RUN("grep -c '^rmsnorm,,no,1x[36][34],rmsnorm' $T/tuned.csv", 0);
-    ASSERT_SAYS("2");
-    ASSERT_RUN(TUNE "rmsnorm --shape 1x64,1x96 --resume --json", 0);
-    ASSERT_SAYS("1 of 2 choices are already there");
-    ASSERT_SAYS("\"shape\": \"1x96\"");
-    ASSERT_SAYS("\"state\": \"timed\"");
-    ASSERT_RUN("grep -c ^rmsnorm, $T/tuned.csv", 0);
-    ASSERT_SAYS("3");
-    ASSERT_RUN(TUNE "--stale", 0);
-    ASSERT_SAYS("nothing to time");
-    ASSERT_RUN("ASSAY_TUNED=$T/tuned.csv $A info --device soft --field tuned", 0);
-    ASSERT_SAYS("tuned.csv, 3 choices");
-    ASSERT_RUN("ASSAY_TUNED=$T/tuned.csv $A bench rmsnorm --variant tuned --shape 1x64 "
-               "--budget 0.01 --device soft --out $T/b.csv",
-               0);
-    ASSERT_SAYS("1 timed");
-    ASSERT_SAYS("+tuned");
-    PASS();
-}
-
-TEST a_kernel_that_changed_makes_its_rows_stale(void) {
-    ASSERT_RUN("rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/. $T/k; " TUNE "rmsnorm --shape 1x33",
-               0);
-    ASSERT_RUN(
-        "echo '// changed' >> $T/k/rmsnorm.metal; " TUNE "softmax --kernels $T/k --shape 1x33", 2);
-    ASSERT_SAYS("models have no choice of an op 'softmax'");
-    ASSERT_RUN(TUNE "layer_norm --kernels $T/k --shape 1x33", 0);
-    ASSERT_SAYS("1 other row is of kernels that have changed since: assay tune --stale");
-    ASSERT_RUN(TUNE "--kernels $T/k --stale", 0);
-    ASSERT_SAYS("1 choice decided");
-    ASSERT_RUN(TUNE "--kernels $T/k --stale", 0);
-    ASSERT_SAYS("nothing to time");
-    PASS();
-}
+#define TUNE "$A tune --device soft --budget 0.05 --out $T/tuned.csv "
+#define TOKENS "-p 0 -n 2 -d 0 "
+#define COPY_KERNELS "rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/. $T/k; "
 
 /* Both are wrong and as fast as a kernel can be: one that writes too little, and the rule's. */
 TEST a_wrong_kernel_is_never_chosen(void) {
-    ASSERT_RUN("rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/. $T/k; "
-               "sed '/^kernel void rmsnorm_rows_simdgroup/,/^}/s/{$/{ return;/' "
-               "$H/kernels/rmsnorm.metal > $T/k/rmsnorm.metal; " TUNE
-               "--kernels $T/k rmsnorm --shape 1x64",
+    ASSERT_RUN(COPY_KERNELS "sed '/^kernel void rmsnorm_rows_simdgroup/,/^}/s/{$/{ return;/' "
+                            "$H/kernels/rmsnorm.metal > $T/k/rmsnorm.metal; " TUNE TOKENS
+                            "--kernels $T/k rmsnorm",
                1);
-    ASSERT_SAYS("WRONG, not chosen");
-    ASSERT_SAYS("1 kernel is wrong");
-    ASSERT_RUN("grep -c '^rmsnorm,,no,1x64,rmsnorm_rows_simdgroup' $T/tuned.csv", 1);
-    ASSERT_RUN("sed '/^kernel void rmsnorm_alone/,/^}/s/{$/{ return;/' "
-               "$H/kernels/rmsnorm.metal > $T/k/rmsnorm.metal; " TUNE
-               "--kernels $T/k rmsnorm --shape 1x64",
-               1);
-    ASSERT_SAYS("WRONG, not chosen");
-    ASSERT_RUN("grep -c '^rmsnorm,,no,1x64,rmsnorm_alone,' $T/tuned.csv", 1);
-    ASSERT_RUN("grep -c '^rmsnorm,,no,1x64,rmsnorm' $T/tuned.csv", 0);
+    ASSERT_SAYS("rmsnorm_rows_simdgroup/1x192/normal/chained/warm is wrong and not tried");
+    ASSERT_RUN("test -e $T/tuned.csv", 1);
     PASS();
 }
 
-/* The rule's kernel waits a hundred times as long as another one works. */
-TEST a_kernel_that_is_far_faster_replaces_the_rules(void) {
-    ASSERT_RUN("rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/. $T/k; "
-               "sed '/^kernel void rmsnorm_alone/,/^}/s/{$/{ for (volatile uint z = 0; z < 3000; "
-               "z++) ;/' "
-               "$H/kernels/rmsnorm.metal > $T/k/rmsnorm.metal; " TUNE
-               "--kernels $T/k rmsnorm --shape 1x64",
+/* The rule's kernel waits a hundred times as long as another one works. On a busy machine even that may
+ * not be told for sure at first. */
+TEST a_kernel_that_makes_the_model_faster_is_kept_until_it_changes(void) {
+    ASSERT_RUN(COPY_KERNELS
+               "sed '/^kernel void rmsnorm_alone/,/^}/s/{$/{ for (volatile uint z = 0; z < 30000; "
+               "z++) ;/' $H/kernels/rmsnorm.metal > $T/k/rmsnorm.metal; "
+               "for i in 1 2 3; do " TUNE TOKENS "--kernels $T/k rmsnorm > $T/said 2>&1 || exit; "
+               "grep -q ': kept' $T/said && break; done; cat $T/said",
                0);
-    ASSERT_SAYS("1 choice decided, 1 otherwise than by the rules");
-    ASSERT_RUN("grep -c '^rmsnorm,,no,1x64,rmsnorm[a-z_]*,[0-9.e+]*,rmsnorm_alone,' $T/tuned.csv",
-               0);
-    ASSERT_RUN("grep -c '^rmsnorm,,no,1x64,rmsnorm_alone,' $T/tuned.csv", 1);
-    /* On a busy machine even a hundredfold gain may not be told for sure at first. */
-    ASSERT_RUN("for i in 1 2 3; do " TUNE "--kernels $T/k rmsnorm -m $H/models/assay-tiny.gguf "
-               "--tokens 1 --confirm > $T/said 2>&1 || exit; grep -q ': kept' $T/said && break; "
-               "done; cat $T/said",
-               0);
+    ASSERT_SAYS("rmsnorm 1x192: rmsnorm");
     ASSERT_SAYS(": kept");
-    ASSERT_RUN("grep -c '^rmsnorm,,no,1x192,.*confirmed' $T/tuned.csv", 0);
+    ASSERT_SAYS("the table against the rules alone: tg2");
+    ASSERT_RUN("grep -c '^rmsnorm,,no,1x192,rmsnorm[a-z_]*,rmsnorm_alone,' $T/tuned.csv", 0);
+    ASSERT_RUN("grep -c ',tg2,\"assay-tiny, Q4_0\",' $T/tuned.csv", 0);
+    ASSERT_RUN("ASSAY_TUNED=$T/tuned.csv ASSAY_KERNELS=$T/k $A info --device soft --field tuned",
+               0);
+    ASSERT_SAYS("tuned.csv, 1 choices, 0 more");
+    ASSERT_RUN("echo '// changed' >> $T/k/rmsnorm.metal; "
+               "ASSAY_TUNED=$T/tuned.csv ASSAY_KERNELS=$T/k $A info --device soft --field tuned",
+               0);
+    ASSERT_SAYS("tuned.csv, 0 choices, 1 more of kernels that changed since");
+    PASS();
+}
+
+/* A row for 7 tokens holds for 8 too, and a kernel of a GPU is slow on a CPU. */
+TEST a_table_that_is_slower_than_the_rules_is_dropped(void) {
+    ASSERT_RUN("rm -rf $T; mkdir $T; printf 'op,format,accumulates,shape,kernel\\n"
+               "gate_up_silu,q4_0,no,512x192x7,gate_up_silu_q4_0_tokens\\n"
+               "rmsnorm,,no,1x65,rmsnorm\\n' > $T/tuned.csv; " TUNE "-p 8 -n 0 'rmsnorm 8x192'",
+               0);
+    ASSERT_SAYS("slower, so it is dropped");
+    ASSERT_RUN("grep -v '^#' $T/tuned.csv", 0); /* the row that this model does not use stays */
+    ASSERT_SAYS("rmsnorm,,no,1x65,rmsnorm");
+    ASSERT_RUN("grep gate_up_silu $T/tuned.csv", 1);
     PASS();
 }
 
@@ -96,24 +67,56 @@ TEST a_bad_table_stops_a_model_unless_it_is_switched_off(void) {
     ASSERT_SAYS("bad.csv:2: rmsnorm has no kernel 'gone'");
     ASSERT_RUN("ASSAY_TUNED=$T/bad.csv $A model check -p 2 -n 1 --device soft --no-tuned", 0);
     ASSERT_RUN("ASSAY_TUNED=$T/none.csv $A model check -p 2 -n 1 --device soft", 2);
-    ASSERT_RUN(TUNE "matvec --shape 1x2x3x4x5", 2);
-    ASSERT_SAYS("its sizes are out x in x batch");
-    ASSERT_RUN(TUNE "--shape 1x2", 2);
-    ASSERT_SAYS("--shape needs the op");
-    ASSERT_RUN(TUNE "rmsnorm --confirm", 2);
-    ASSERT_SAYS("--confirm needs a model");
-    ASSERT_RUN(TUNE "rmsnorm --shape 1x33 --cache hot", 2);
-    ASSERT_SAYS("--cache is warm or cold, not 'hot'");
-    ASSERT_RUN(TUNE "nothing --preset tiny --list", 2);
-    ASSERT_SAYS("'nothing' matches no choice");
+    ASSERT_RUN(TUNE TOKENS "nothing", 2);
+    ASSERT_SAYS("no choice of the model has two ways and matches");
+    ASSERT_RUN(TUNE "-p 0 -n 0", 2);
+    ASSERT_RUN(TUNE TOKENS "rmsnorm --list", 0);
+    ASSERT_SAYS("rmsnorm_alone*");
+    PASS();
+}
+
+/* --- the gate --- */
+
+#define BENCH "$A model bench --device soft "
+#define ENOUGH "-r 12 "
+/* The stored samples, each times a factor. */
+#define SCALE(factor, to)                                                                          \
+    "cp $T/a.csv $T/" to ".csv; awk -F, -v OFS=, '/^model/ { $3 *= " factor "; $5 *= " factor      \
+    " } 1' $T/a.samples.csv > $T/" to ".samples.csv; "
+
+TEST a_model_is_compared_with_its_stored_samples(void) {
+    ASSERT_RUN("rm -rf $T; mkdir $T; " BENCH ENOUGH "-p 4 -n 2 -d 0,8 --csv $T/a.csv", 0);
+    ASSERT_RUN("grep -c '^model/assay-tiny/Q4_0/tg2@d8,' $T/a.csv", 0);
+    ASSERT_RUN("grep -c '^model/assay-tiny/Q4_0/pp4,' $T/a.samples.csv", 0);
+    ASSERT_SAYS("12");
+    ASSERT_RUN(SCALE("0.01", "fast") BENCH ENOUGH "--baseline $T/fast.csv", 4);
+    ASSERT_SAYS("0 same, 0 faster, 4 slower");
+    ASSERT_RUN(SCALE("100", "slow") BENCH ENOUGH "--baseline $T/slow.csv --csv $T/b.csv", 0);
+    ASSERT_SAYS("4 faster, 0 slower");
+    ASSERT_RUN(BENCH "-p 0 -n 2 --baseline=$T/fast.csv -r 2", 5);
+    ASSERT_SAYS("1 ambiguous");
+    ASSERT_RUN(BENCH "-p 5 -n 0 --baseline $T/fast.csv", 5); /* it has no such row */
+    ASSERT_RUN("$A compare $T/slow.csv $T/b.csv", 0);
+    PASS();
+}
+
+/* Rows of several models share a file. */
+TEST rows_of_another_model_stay_in_the_file(void) {
+    ASSERT_RUN(BENCH "-p 0 -n 1 -m $H/models/assay-tiny-rwkv7.gguf --csv $T/a.csv -r 2", 0);
+    ASSERT_RUN("grep -c '^model/' $T/a.csv", 0);
+    ASSERT_SAYS("5");
+    ASSERT_RUN(BENCH "-m $H/models/assay-tiny-rwkv7.gguf --baseline $T/fast.csv", 5);
+    ASSERT_SAYS("has no rows model/");
+    ASSERT_RUN(BENCH "-p 0 -n 1 --csv $T/a.csv --baseline $T/a.csv", 2);
     ASSERT_RUN("rm -rf $T", 0);
     PASS();
 }
 
 SUITE(tune_verb_suite) {
-    RUN_TEST(tune_writes_a_row_per_choice_and_keeps_the_others);
-    RUN_TEST(a_kernel_that_changed_makes_its_rows_stale);
     RUN_TEST(a_wrong_kernel_is_never_chosen);
-    RUN_TEST(a_kernel_that_is_far_faster_replaces_the_rules);
+    RUN_TEST(a_kernel_that_makes_the_model_faster_is_kept_until_it_changes);
+    RUN_TEST(a_table_that_is_slower_than_the_rules_is_dropped);
     RUN_TEST(a_bad_table_stops_a_model_unless_it_is_switched_off);
+    RUN_TEST(a_model_is_compared_with_its_stored_samples);
+    RUN_TEST(rows_of_another_model_stay_in_the_file);
 }
