@@ -4,19 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/attention_case.h"
 #include "kernels/formats/formats.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
 
 /* Ways that are not kernels. They have no file; what they launch is in steps.c. */
-#define APART(f, shapes) {.name = "apart", .variant = "apart", .format = &format_##f},
+#define APART(f, shapes) {.name = "apart", .variant = "apart", .format = &format_##f, .tokens = 1},
 static const kernel apart[] = {FORMATS(APART)};
 
 #define RANGES(n)                                                                                  \
-    { .name = "attention_ranges:" #n, .variant = "ranges", .groups = n }
+    {                                                                                              \
+        .name = "attention_ranges:" #n, .variant = "ranges", .groups = n, .multiple_of = 32,       \
+        .most = ATTENTION_MAX_HEAD_DIM                                                             \
+    }
 static const kernel ranges[] = {RANGES(2),  RANGES(4),  RANGES(8), RANGES(14),
                                 RANGES(16), RANGES(24), RANGES(32)};
-enum { RANGES_OF = 32 }; /* what the dimensions of a head must be a multiple of */
 
 static const op *const fused[] = {&qkv_rope_append_op, &gate_up_silu_op, &rmsnorm_matvec_op,
                                   &matvec_batched_op};
@@ -53,12 +56,9 @@ const kernel *choice_find_ranges(uint32_t count) {
 /* Ways -------------------------------------------------------------------------------------- */
 
 bool choice_takes(const choice *c, const kernel *way, err *e) {
-    if (choice_count_ranges(way) > 1)
-        return c->shape.dim[3] % RANGES_OF == 0 ||
-               err_set(e, EXIT_CANNOT, "takes heads of a multiple of %d dimensions", RANGES_OF);
     if (way->format != c->format || way->accumulates != c->accumulates)
         return err_set(e, EXIT_CANNOT, "is for another format or accumulation");
-    return choice_is_apart(way) || !c->op->accepts || c->op->accepts(way, &c->shape, e);
+    return op_takes(c->op, way, &c->shape, e);
 }
 
 static size_t list_all(const choice *c, const kernel *ways[CHOICE_WAYS], bool taken_only) {
@@ -105,19 +105,12 @@ const kernel *choice_find_way(const choice *c, const char *name, err *e) {
 
 int choice_find_slide(const op *o, bool *is_tokens) {
     static const char *const names[] = {"batch", "tokens", "rows", "kv_len"};
-    int at = 0;
-    for (const char *p = o->dims; *p; at++) {
-        size_t length = strcspn(p, " ");
-        for (size_t i = 0; i < COUNT_OF(names); i++)
-            if (strlen(names[i]) == length && strncmp(p, names[i], length) == 0) {
-                *is_tokens = i + 1 < COUNT_OF(names);
-                return at;
-            }
-        p += length;
-        p += strspn(p, " x");
-    }
-    *is_tokens = false;
-    return -1;
+    int at = -1;
+    size_t i = 0;
+    while (i < COUNT_OF(names) && (at = op_find_dim(o, names[i])) < 0)
+        i++;
+    *is_tokens = i + 1 < COUNT_OF(names);
+    return at;
 }
 
 choice choice_of_kernel(const op *o, const kernel *k, const shape *s) {

@@ -162,6 +162,5 @@ steps steps_new(const variants_basis *v, const choice *c) {
         i++;
     assert(i < COUNT_OF(all));
     s.op.build = all[i].build;
-    s.op.accepts = NULL;
     return s;
 }
