@@ -1,5 +1,6 @@
 #include "choice.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,22 +62,23 @@ bool choice_takes(const choice *c, const kernel *way, err *e) {
     return op_takes(c->op, way, &c->shape, e);
 }
 
-static size_t list_all(const choice *c, const kernel *ways[CHOICE_WAYS], bool taken_only) {
-    size_t count = 0;
-    const kernel *separate = choice_find_apart(c);
-    for (size_t i = 0; i < c->op->kernel_count && count < CHOICE_WAYS; i++)
-        if (!taken_only || choice_takes(c, &c->op->kernels[i], NULL))
-            ways[count++] = &c->op->kernels[i];
-    if (separate && count < CHOICE_WAYS)
-        ways[count++] = separate;
-    for (size_t i = 0; i < COUNT_OF(ranges) && c->op == &decode_attention_op; i++)
-        if (count < CHOICE_WAYS && (!taken_only || choice_takes(c, &ranges[i], NULL)))
-            ways[count++] = &ranges[i];
-    return count;
+static void add_way(const kernel *ways[CHOICE_WAYS], size_t *count, const kernel *way) {
+    assert(*count < CHOICE_WAYS); /* answers of workers have as much room */
+    ways[(*count)++] = way;
 }
 
 size_t choice_list_ways(const choice *c, const kernel *ways[CHOICE_WAYS]) {
-    return list_all(c, ways, true);
+    size_t count = 0;
+    const kernel *separate = choice_find_apart(c);
+    for (size_t i = 0; i < c->op->kernel_count; i++)
+        if (choice_takes(c, &c->op->kernels[i], NULL))
+            add_way(ways, &count, &c->op->kernels[i]);
+    if (separate)
+        add_way(ways, &count, separate);
+    for (size_t i = 0; i < COUNT_OF(ranges) && c->op == &decode_attention_op; i++)
+        if (choice_takes(c, &ranges[i], NULL))
+            add_way(ways, &count, &ranges[i]);
+    return count;
 }
 
 static const kernel *find_named(const choice *c, const char *name) {

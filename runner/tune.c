@@ -1,6 +1,7 @@
 /* tune: see tune.h. The side that hands out choices. */
 #include "tune.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,8 +57,10 @@ static size_t list_kernels(const choice_list *choices, const kernel *out[KERNELS
             size_t at = 0;
             while (at < count && out[at] != ways[k])
                 at++;
-            if (at == count && count < KERNELS && !choice_is_apart(ways[k]))
+            if (at == count && !choice_is_apart(ways[k])) {
+                assert(count < KERNELS);
                 out[count++] = ways[k];
+            }
         }
     }
     return count;

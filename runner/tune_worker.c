@@ -1,4 +1,5 @@
 /* tune_worker: the side of tune.h that times. */
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -48,9 +49,11 @@ static size_t list_entrants(const server *s, const choice *c, entrant *out, err 
     size_t count = rule ? choice_list_ways(c, ways) : 0, used = 0;
     if (rule)
         out[used++].way = rule;
-    for (size_t i = 0; i < count && used < CHOICE_WAYS; i++)
-        if (ways[i] != rule)
+    for (size_t i = 0; i < count; i++)
+        if (ways[i] != rule) {
+            assert(used < CHOICE_WAYS);
             out[used++].way = ways[i];
+        }
     for (size_t i = 0; i < used; i++)
         if (choice_is_apart(out[i].way))
             out[i].steps = steps_new(&s->variants, c);
