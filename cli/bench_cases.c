@@ -110,7 +110,7 @@ static bool add_case(search *s, const op *o, const kernel *k, const shape *sizes
     err why;
     if (!is_matched(s, &c))
         return true;
-    if (case_is_accepted(&c, &why)) {
+    if (op_takes(o, k, sizes, &why)) {
         add_states(s, &c);
         return true;
     }

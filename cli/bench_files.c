@@ -129,8 +129,7 @@ static bool find_hash(library *lib, const bench_case *c, char hash[SOURCE_HASH_S
     const shape *least = &c->timed.shape;
     for (size_t i = 0; i < shapes->count; i++)
         if (shape_count_values(&shapes->items[i]) < shape_count_values(least) &&
-            (!c->timed.op->accepts ||
-             c->timed.op->accepts(c->timed.kernel, &shapes->items[i], NULL)))
+            op_takes(c->timed.op, c->timed.kernel, &shapes->items[i], NULL))
             least = &shapes->items[i];
     kernel_case built = case_new(c->timed.op, c->timed.kernel, least, INPUT_ZEROS);
     bool ok = case_open(&built, lib, 1, NULL) && meter_find_hash(built.tape, hash, NULL);

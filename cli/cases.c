@@ -212,7 +212,7 @@ static bool apply_input(const char *name, case_list *l, err *e) {
 static void drop_skips(case_list *l) {
     size_t kept = 0;
     for (size_t i = 0; i < l->count; i++)
-        if (case_is_accepted(&l->items[i], NULL))
+        if (op_takes(l->items[i].op, l->items[i].kernel, &l->items[i].shape, NULL))
             l->items[kept++] = l->items[i];
     l->count = kept;
 }
@@ -250,10 +250,11 @@ void cases_keep_one(case_list *l) {
     apply_quick(l);
     for (size_t i = 0; i < l->count; i++) {
         const kernel_case *c = &l->items[i], *best = kept > 0 ? &l->items[kept - 1] : NULL;
-        bool is_better = c->inputs == INPUT_NORMAL && case_is_accepted(c, NULL);
+        bool is_better = c->inputs == INPUT_NORMAL && op_takes(c->op, c->kernel, &c->shape, NULL);
         if (!best || best->kernel != c->kernel)
             l->items[kept++] = *c;
-        else if (is_better && (best->inputs != INPUT_NORMAL || !case_is_accepted(best, NULL) ||
+        else if (is_better && (best->inputs != INPUT_NORMAL ||
+                               !op_takes(best->op, best->kernel, &best->shape, NULL) ||
                                shape_count_values(&c->shape) > shape_count_values(&best->shape)))
             l->items[kept - 1] = *c;
     }

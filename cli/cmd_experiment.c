@@ -46,12 +46,13 @@ static const option options[] = {
     {"worker", OPTION_FLAG, &settings.worker, NULL, NULL, 0, 0},
 };
 
-/* The answer of a worker. Both sides are the same program. */
+/* The answer of a worker: this, then each conclusion with its end of string. Both sides are the same
+ * program. */
 typedef struct {
     bool made;
     err error;
     double seconds;
-    char conclusions[SHEET_CONCLUSIONS][512];
+    size_t conclusions;
 } answer;
 
 static lab_level get_level(void) {
@@ -61,19 +62,24 @@ static lab_level get_level(void) {
 /* The worker --------------------------------------------------------------------------------- */
 
 static void *run_task(void *context, const char *task, size_t *bytes, bool *retire) {
-    answer *a = array_new(1, sizeof *a);
+    answer a = {.made = false};
     sheet *s = NULL;
     uint64_t start = os_now_ns();
     const experiment *x = experiment_find(task);
     assert(x);
-    a->made = experiment_run(x, context, ASSAY_VERSION, settings.out, &s, &a->error);
-    a->seconds = (double)(os_now_ns() - start) * 1e-9;
-    for (size_t i = 0; s && i < sheet_count_conclusions(s); i++)
-        snprintf(a->conclusions[i], sizeof a->conclusions[i], "%s", sheet_get_conclusion(s, i));
+    a.made = experiment_run(x, context, ASSAY_VERSION, settings.out, &s, &a.error);
+    a.seconds = (double)(os_now_ns() - start) * 1e-9;
+    a.conclusions = s ? sheet_count_conclusions(s) : 0;
+    *bytes = sizeof a;
+    for (size_t i = 0; i < a.conclusions; i++)
+        *bytes += strlen(sheet_get_conclusion(s, i)) + 1;
+    char *out = array_new(*bytes, 1), *to = out + sizeof a;
+    memcpy(out, &a, sizeof a);
+    for (size_t i = 0; i < a.conclusions; i++)
+        to = stpcpy(to, sheet_get_conclusion(s, i)) + 1;
     sheet_free(s);
-    *retire = !a->made; /* a kernel that is wrong may have written anywhere */
-    *bytes = sizeof *a;
-    return a;
+    *retire = !a.made; /* a kernel that is wrong may have written anywhere */
+    return out;
 }
 
 static exit_code serve(err *e) {
@@ -88,13 +94,15 @@ static exit_code serve(err *e) {
 
 typedef struct {
     const char *const *names;
+    const device_facts *facts;
     char folder[PATH_MAX];
     exit_code code;
     size_t done, shown; /* shown: done or failed */
 } delivery;
 
 /* One experiment in the array that run_chosen begins and ends. */
-static void print_json(delivery *s, const char *name, const answer *a, const char *error) {
+static void print_json(delivery *s, const char *name, const answer *a, const char *conclusion,
+                       const char *error) {
     fputs(s->shown++ ? ",\n    {" : "\n    {", stdout);
     json_print_field(stdout, "experiment", name);
     fputs(", ", stdout);
@@ -104,25 +112,35 @@ static void print_json(delivery *s, const char *name, const answer *a, const cha
         fputs("\"seconds\": ", stdout);
         json_print_number(stdout, a->seconds, false);
         fputs(", \"conclusions\": [", stdout);
-        for (int i = 0; i < SHEET_CONCLUSIONS && a->conclusions[i][0]; i++) {
+        for (size_t i = 0; i < a->conclusions; i++, conclusion += strlen(conclusion) + 1) {
             fputs(i ? ", " : "", stdout);
-            json_print_text(stdout, a->conclusions[i], strlen(a->conclusions[i]));
+            json_print_text(stdout, conclusion, strlen(conclusion));
         }
         putchar(']');
     }
     putchar('}');
 }
 
-static void print_conclusions(const char *name, const answer *a) {
+static void print_conclusions(const char *name, const answer *a, const char *conclusion) {
     printf("%s (%.1f s)\n", name, a->seconds);
-    for (int i = 0; i < SHEET_CONCLUSIONS && a->conclusions[i][0]; i++)
-        printf("  %s\n", a->conclusions[i]);
+    for (size_t i = 0; i < a->conclusions; i++, conclusion += strlen(conclusion) + 1)
+        printf("  %s\n", conclusion);
 }
 
 static void tell_failure(delivery *s, const char *name, const char *why, const char *detail,
                          exit_code code) {
     fprintf(stderr, "%s: %s\n%s", name, why, detail);
     s->code = s->code ? s->code : code;
+}
+
+/* Its file says so too, and no longer what an earlier run found. */
+static bool fail(delivery *s, const char *name, const char *why, const char *detail, exit_code code,
+                 err *e) {
+    const results_meta m = results_meta_new(ASSAY_VERSION, s->facts, settings.seed);
+    if (settings.json)
+        print_json(s, name, NULL, NULL, why);
+    tell_failure(s, name, why, detail, code);
+    return experiment_write_failure(name, &m, s->folder, why, e);
 }
 
 static bool draw(delivery *s, const char *name, err *e) {
@@ -139,24 +157,18 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     const char *name = s->names[task];
     answer a;
     err chart = {.code = EXIT_OK};
-    bool is_answer = !o->failure[0] && o->bytes == sizeof a;
-    if (is_answer)
-        memcpy(&a, o->answer, sizeof a);
-    if (!is_answer || !a.made) {
-        const char *why = is_answer       ? a.error.text
-                          : o->failure[0] ? o->failure
-                                          : WORKER_OTHER_BUILD;
-        if (settings.json)
-            print_json(s, name, NULL, why);
-        tell_failure(s, name, why, is_answer ? a.error.detail : "",
-                     is_answer ? a.error.code : EXIT_WRONG);
-        return true;
-    }
+    bool is_answer = !o->failure[0] && o->bytes >= sizeof a;
+    if (!is_answer)
+        return fail(s, name, o->failure[0] ? o->failure : WORKER_OTHER_BUILD, "", EXIT_WRONG, e);
+    memcpy(&a, o->answer, sizeof a);
+    const char *conclusions = (const char *)o->answer + sizeof a;
+    if (!a.made)
+        return fail(s, name, a.error.text, a.error.detail, a.error.code, e);
     s->done++;
     if (settings.json)
-        print_json(s, name, &a, NULL);
+        print_json(s, name, &a, conclusions, NULL);
     else
-        print_conclusions(name, &a);
+        print_conclusions(name, &a, conclusions);
     if (!output_flush(e))
         return false;
     if (!draw(s, name, &chart))
@@ -296,6 +308,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     suite find = {.device = settings.device, .math = settings.math};
     size_t chosen_count;
     s.names = chosen;
+    s.facts = &facts;
     if (!choose(names, count, chosen, &chosen_count, e) || !suite_find_device(&find, &facts, e) ||
         !choose_folder(&facts, s.folder, sizeof s.folder, e) ||
         !drop_finished(&s, &facts, chosen, &chosen_count, e) ||

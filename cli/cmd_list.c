@@ -167,9 +167,11 @@ static size_t print_markdown(const selection *s) {
          "|\n|---|---|---|---|---|---|---|");
     for (size_t i = 0; i < registry_count; i++) {
         op_kernels l = {.op = registry[i]};
-        for (size_t k = 0; k < l.op->kernel_count && l.count < 512; k++)
-            if (has_kernel(s, l.op, &l.op->kernels[k]))
+        for (size_t k = 0; k < l.op->kernel_count; k++)
+            if (has_kernel(s, l.op, &l.op->kernels[k])) {
+                assert(l.count < sizeof l.kernels / sizeof *l.kernels);
                 l.kernels[l.count++] = &l.op->kernels[k];
+            }
         if (l.count == 0)
             continue;
         count += l.count;

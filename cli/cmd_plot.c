@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/measure/plot.h"
@@ -104,26 +105,52 @@ static void choose_folder(const request *r, char *folder, size_t size) {
         snprintf(folder, size, ".");
 }
 
+/* Files that cannot be read, or are of an experiment that failed, keep no other from being drawn. */
+static size_t keep_sound(char (*paths)[PATH_MAX], size_t found, const char **files, err *first) {
+    size_t kept = 0;
+    for (size_t f = 0; f < found; f++) {
+        err why = {.code = EXIT_OK};
+        csv_file *file = csv_read(paths[f], &why);
+        const char *failed = file ? csv_get_meta(file, "failed") : NULL;
+        if (failed)
+            fprintf(stderr, "%s: no chart, because the experiment failed: %s\n", paths[f], failed);
+        else if (file)
+            files[kept++] = paths[f];
+        else if (first->code == EXIT_OK)
+            *first = why;
+        csv_file_free(file);
+    }
+    return kept;
+}
+
+/* All that can be drawn; then the first error. */
 static bool draw_all(const request *r, err *e) {
     static char paths[PLOT_FILES][PATH_MAX], folder[PATH_MAX];
     const char *files[PLOT_FILES];
-    size_t drawn = 0;
+    err first = {.code = EXIT_OK}, why;
+    size_t drawn = 0, seen = 0;
     choose_folder(r, folder, sizeof folder);
     for (size_t i = 0; i < r->name_count; i++) {
         size_t found = find_files(r, r->names[i], paths);
-        for (size_t f = 0; f < found; f++)
-            files[f] = paths[f];
-        if (found == 0)
+        size_t sound = keep_sound(paths, found, files, &first);
+        seen += found;
+        if (sound == 0)
             continue;
-        if (!plot_draw(r->names[i], files, found, folder, e))
-            return false;
-        printf("%s/%s.svg\n", folder, r->names[i]);
-        drawn++;
+        if (plot_draw(r->names[i], files, sound, folder, &why)) {
+            printf("%s/%s.svg\n", folder, r->names[i]);
+            drawn++;
+        } else if (first.code == EXIT_OK)
+            first = why;
     }
-    return drawn > 0 || err_set(e, EXIT_USAGE,
-                                "%.160s has no results; `assay bench` and `assay experiment all` "
-                                "make them",
-                                r->paths[0]);
+    if (first.code != EXIT_OK) {
+        *e = first;
+        return false;
+    }
+    return drawn + seen > 0 ||
+           err_set(e, EXIT_USAGE,
+                   "%.160s has no results; `assay bench` and `assay experiment all` "
+                   "make them",
+                   r->paths[0]);
 }
 
 static exit_code run_verb(const char *const *paths, size_t count, err *e) {

@@ -40,8 +40,14 @@ static bool draw(const claim_list *claims, const store *s, err *e) {
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
     claim_list claims = {.count = 0};
     store s = {.count = 0};
-    bool ok = claims_open(settings.claims, names, count, &claims, &s, e) && draw(&claims, &s, e) &&
-              store_admit_skipped(&s, e);
+    bool ok = claims_open(settings.claims, names, count, &claims, &s, e) && draw(&claims, &s, e);
+    size_t failures = ok ? page_count_failures(&s) : 0;
+    ok = ok && store_admit_skipped(&s, e);
+    if (failures > 0)
+        ok = err_set(
+            e, EXIT_WRONG,
+            "%zu of the experiments, checks and validations failed: the top of the page says which",
+            failures);
     claims_free(&claims);
     store_free(&s);
     return ok ? EXIT_OK : e->code;
@@ -53,6 +59,8 @@ VERB(verb_report, "report", .names = "[DIR...]",
          "DIR is a device's folder of results, or a folder of them (default results/). Nothing\n"
          "is measured: only CSV files and the charts beside them are read, and the same files\n"
          "give the same page. The page needs no network: charts, style and script are embedded.\n"
-         "Prints the path of the page. A malformed file is left out: the page and the message\n"
-         "name it, and the exit status is 2.\n",
+         "Prints the path of the page, which is always written. A file that is malformed, or of\n"
+         "another device than its folder, is left out: the top of the page and the message name\n"
+         "it, and the exit status is 2. It is 1 if an experiment, a check or a validation\n"
+         "failed; they are listed there too.\n",
      VERB_OPTIONS(options));

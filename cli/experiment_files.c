@@ -37,9 +37,10 @@ static bool is_finished(const experiment_plan *p, const char *name, const char *
     char seed[32];
     csv_file *f = read_file(p, name);
     snprintf(seed, sizeof seed, "%" PRIu64, p->seed);
-    bool yes = f && csv_count_rows(f) > 0 && is(f, "build", build) && is(f, "kernels", kernels) &&
-               is(f, "device", p->facts->name) && is(f, "compiler", p->facts->compiler) &&
-               is(f, "seed", seed) && is(f, "level", lab_get_level_name(p->level)) &&
+    bool yes = f && csv_count_rows(f) > 0 && !csv_get_meta(f, "failed") && is(f, "build", build) &&
+               is(f, "kernels", kernels) && is(f, "device", p->facts->name) &&
+               is(f, "compiler", p->facts->compiler) && is(f, "seed", seed) &&
+               is(f, "level", lab_get_level_name(p->level)) &&
                is(f, "math", math_mode_get_name(p->facts->math)) && is_same_model(p, f);
     csv_file_free(f);
     return yes;

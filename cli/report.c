@@ -246,6 +246,6 @@ csv *report_start_csv(const device_facts *f, uint64_t seed) {
 }
 
 void report_print_header(const device_facts *f, uint64_t seed) {
-    printf("# device: %s (%s)\n# compiler: %s\n# seed: %" PRIu64 "\n", f->name, f->api, f->compiler,
-           seed);
+    printf("# device: %s (%s%s)\n# compiler: %s\n# seed: %" PRIu64 "\n", f->name, f->api,
+           f->validates ? ", checked" : "", f->compiler, seed);
 }

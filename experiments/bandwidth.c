@@ -6,6 +6,7 @@
  * Measured: kernels that read all of a buffer and prove it by a sum, copy and triad, chained and
  * warm, so that the size of the buffer alone says which cache or memory it comes from. All kernels
  * of one size are timed interleaved. Then the same reads by fewer and fewer threads. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,8 +200,9 @@ typedef struct {
 
 static curve read_curve(const sheet *s, const char *variant) {
     curve c = {.count = 0};
-    for (size_t r = 0; r < sheet_count_rows(s) && c.count < MOST; r++)
+    for (size_t r = 0; r < sheet_count_rows(s); r++)
         if (sheet_is(s, r, "sweep", "size", "variant", variant, NULL)) {
+            assert(c.count < MOST);
             c.sizes[c.count] = (size_t)(sheet_get(s, r, "size_mb") * 1e6);
             c.gb_s[c.count] = sheet_get(s, r, "gb_s");
             if (c.gb_s[c.count] > c.gb_s[c.best])

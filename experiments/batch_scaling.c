@@ -10,6 +10,7 @@
  * fitted to all of them together: the submit is the part that only separate submission has; the
  * launch is that of an empty kernel, measured at the same time; the rest that does not grow with
  * the batch is the stream of weights, from memory when cold and from the caches when warm. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,8 +104,9 @@ static void put_fit(sheet *s, size_t row, const fit *f) {
 static bool fit_variant(sheet *s, const char *matrix, const char *variant, fit *f) {
     double rows[MOST * PARTS], times[MOST];
     size_t count = 0;
-    for (size_t r = 0; r < sheet_count_rows(s) && count < MOST; r++)
+    for (size_t r = 0; r < sheet_count_rows(s); r++)
         if (sheet_is(s, r, "matrix", matrix, "variant", variant, NULL)) {
+            assert(count < MOST);
             describe(s, r, rows + count * PARTS);
             times[count++] = sheet_get(s, r, "time_ns") - get_launch(s, r);
         }

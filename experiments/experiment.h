@@ -37,7 +37,16 @@ extern const experiment *experiments[MOST_EXPERIMENTS];
 extern size_t experiment_count;
 const experiment *experiment_find(const char *name); /* NULL if there is none */
 
-/* Runs, concludes and writes FOLDER/<name>.csv with its samples. If out is not NULL it gets the
+/* Runs, concludes and writes FOLDER/<name>.csv with its samples. Rows of a run that fails or never
+ * ends are left in FOLDER/scratch for experiment_write_failure. If out is not NULL it gets the
  * sheet with its conclusions; the caller frees it. */
 bool experiment_run(const experiment *x, lab *l, const char *version, const char *folder,
                     sheet **out, err *e);
+
+/* FOLDER/<name>.csv of an experiment that failed: the rows that were measured before it did, and one
+ * that has only a `message`. The head says `# failed: why`; the next success replaces the file. */
+bool experiment_write_failure(const char *name, const results_meta *m, const char *folder,
+                              const char *why, err *e);
+/* Where the rows of a run are kept until it ends, and the end of them. */
+bool experiment_find_kept(const char *folder, const char *name, char *path, size_t size, err *e);
+void experiment_drop_kept(const char *path);

@@ -1,6 +1,7 @@
 /* lab: see lab.h. Models are in lab_model.c. */
 #include "lab.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -32,11 +33,32 @@ static meter_options make_options(lab_level level) {
     return o;
 }
 
+/* ASSAY_BUDGET: the same points with hardly any time for each, to see that they work. */
+static bool limit_options(meter_options *o, double *budget_s, err *e) {
+    const char *given = getenv("ASSAY_BUDGET");
+    char *end;
+    *budget_s = INFINITY;
+    if (!given || !*given)
+        return true;
+    *budget_s = strtod(given, &end);
+    if (*end || !(*budget_s > 0))
+        return err_set(e, EXIT_USAGE, "ASSAY_BUDGET is '%.40s'; it takes seconds, such as 0.01",
+                       given);
+    o->plan.budget_s = fmin(o->plan.budget_s, *budget_s);
+    o->plan.warm_up_s = fmin(o->plan.warm_up_s, *budget_s / 10);
+    o->plan.min_samples = o->plan.max_samples = 3;
+    o->sample_s = fmin(o->sample_s, *budget_s / 10);
+    o->roof_s = fmin(o->roof_s, *budget_s);
+    o->window_s = fmin(o->window_s, *budget_s);
+    return true;
+}
+
 lab *lab_new(const lab_options *o, err *e) {
     lab *l = array_new(1, sizeof *l);
     meter_options how = make_options(o->level);
     l->options = *o;
-    if ((l->device = device_open_with(o->device, &(device_options){.math = o->math}, e)) &&
+    if (limit_options(&how, &l->budget_s, e) &&
+        (l->device = device_open_with(o->device, &(device_options){.math = o->math}, e)) &&
         (l->lib = library_new(l->device, NULL, e)) && tuned_open(l->lib, &l->tuned, e)) {
         l->variants = (variants_basis){.facts = lab_get_facts(l), .table = l->tuned};
         l->meter = meter_new(l->lib, &bandwidth_roof_kernels, &how);
@@ -110,7 +132,7 @@ bool lab_time(lab *l, measurement *cases, size_t count, err *e) {
 }
 
 bool lab_time_again(lab *l, measurement *cases, size_t count, double seconds, err *e) {
-    return meter_time_again(l->meter, cases, count, seconds, e);
+    return meter_time_again(l->meter, cases, count, fmin(seconds, l->budget_s), e);
 }
 
 void lab_put(lab *l, sheet *s, const measurement *c) {

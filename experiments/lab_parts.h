@@ -9,7 +9,8 @@ struct lab {
     device *device;
     library *lib;
     meter *meter;
-    tuned *tuned; /* NULL: the device has no table */
+    double budget_s; /* most seconds for a case */
+    tuned *tuned;    /* NULL: the device has no table */
     variants_basis variants;
     const char *family; /* of the model; NULL: any */
     /* The model, opened at first use. */

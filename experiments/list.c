@@ -34,13 +34,16 @@ const experiment *experiment_find(const char *name) {
     return NULL;
 }
 
-static void add_notes(const experiment *x, lab *l, sheet *s) {
-    roof *r = NULL;
+static void add_question(const experiment *x, lab *l, sheet *s) {
     sheet_add_note(s, "experiment", "%s", x->name);
     sheet_add_note(s, "question", "%s", x->question);
     sheet_add_note(s, "claim", "%s", x->claim);
     sheet_add_note(s, "how", "%s", x->how);
     sheet_add_note(s, "level", "%s", lab_get_level_name(lab_get_level(l)));
+}
+
+static void add_notes(const experiment *x, lab *l, sheet *s) {
+    roof *r = NULL;
     if (lab_find_roof(l, &r, NULL) && r) {
         const roof_facts *f = roof_get_facts(r);
         sheet_add_note(s, "cache", "%zu bytes (%s)", f->cache_bytes, f->source);
@@ -64,13 +67,17 @@ static void add_origin(lab *l, sheet *s, double seconds) {
 
 bool experiment_run(const experiment *x, lab *l, const char *version, const char *folder,
                     sheet **out, err *e) {
-    char path[PATH_MAX];
-    if (!path_print(path, sizeof path, e, "%s/%s.csv", folder, x->name))
+    char path[PATH_MAX], kept[PATH_MAX];
+    if (!path_print(path, sizeof path, e, "%s/%s.csv", folder, x->name) ||
+        !experiment_find_kept(folder, x->name, kept, sizeof kept, e))
         return false;
+    experiment_drop_kept(kept);
     results_meta meta = results_meta_new(version, lab_get_facts(l), lab_get_seed(l));
     sheet *s = sheet_new();
     uint64_t start_ns = os_now_ns();
     lab_choose_family(l, x->family);
+    add_question(x, l, s);
+    sheet_keep(s, &meta, kept);
     bool ok = x->run(l, s, e);
     if (ok) {
         add_notes(x, l, s);
@@ -78,6 +85,10 @@ bool experiment_run(const experiment *x, lab *l, const char *version, const char
         x->conclude(s);
         ok = sheet_write(s, &meta, path, e);
     }
+    if (ok)
+        experiment_drop_kept(kept);
+    else
+        sheet_save(s, NULL); /* for experiment_write_failure */
     if (ok && out)
         *out = s;
     else

@@ -4,11 +4,14 @@
  *
  * Measured: every kernel that multiplies one token with a Q4_0 matrix, on the shapes of SmolLM-135M
  * and of a 7B model, chained, cold and warm; all kernels of a shape interleaved. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "experiment.h"
+#include "harness/base/array.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
 
@@ -20,20 +23,25 @@ typedef struct {
 static const dims shapes[] = {{576, 576},    {1536, 576},   {2048, 2048}, {192, 576},
                               {576, 1536},   {49152, 576},  {4096, 4096}, {1024, 4096},
                               {14336, 4096}, {4096, 14336}, {32000, 4096}};
-enum { SHAPES = COUNT_OF(shapes), QUICK_SHAPES = 3, MOST_RUNGS = 16 };
+enum { SHAPES = COUNT_OF(shapes), QUICK_SHAPES = 3 };
+
+static bool is_rung(const lab *l, const kernel *k, const shape *s) {
+    return k->format == &format_q4_0 && !k->accumulates && op_takes(&matvec_op, k, s, NULL) &&
+           (lab_get_level(l) != LEVEL_SMOKE || strcmp(k->variant, "plain") == 0);
+}
 
 static bool run_shape(lab *l, sheet *s, dims d, timing_cache cache, err *e) {
-    measurement cases[MOST_RUNGS] = {{.regime = TIMING_CHAINED}};
+    measurement *cases = array_new(matvec_op.kernel_count, sizeof *cases);
+    const shape full = {{d.out, d.in, 1}};
     size_t count = 0;
     bool ok = true;
     char text[32];
     snprintf(text, sizeof text, "%ux%u", d.out, d.in);
-    for (size_t i = 0; ok && i < matvec_op.kernel_count && count < MOST_RUNGS; i++) {
+    for (size_t i = 0; ok && i < matvec_op.kernel_count; i++) {
         const kernel *k = &matvec_op.kernels[i];
-        shape full = {{d.out, d.in, k->tokens ? 1 : 0}};
-        if (k->format == &format_q4_0 && !k->accumulates &&
-            (lab_get_level(l) != LEVEL_SMOKE || strcmp(k->variant, "plain") == 0))
-            ok = lab_open_case(l, &cases[count++], &matvec_op, k, full, TIMING_CHAINED, cache, e);
+        shape own = {{d.out, d.in, k->tokens ? 1 : 0}}; /* as its cases are named */
+        if (is_rung(l, k, &full))
+            ok = lab_open_case(l, &cases[count++], &matvec_op, k, own, TIMING_CHAINED, cache, e);
     }
     ok = ok && lab_time(l, cases, count, e);
     for (size_t i = 0; ok && i < count; i++) {
@@ -44,6 +52,7 @@ static bool run_shape(lab *l, sheet *s, dims d, timing_cache cache, err *e) {
         lab_put(l, s, &cases[i]);
     }
     lab_close_cases(cases, count);
+    free(cases);
     return ok;
 }
 
@@ -67,7 +76,8 @@ typedef struct {
     size_t best, worst; /* rows */
 } contest;
 
-static size_t list_contests(const sheet *s, contest *out, size_t most) {
+/* One for each matrix and state of the cache, at most as many as there are rows. */
+static size_t list_contests(const sheet *s, contest *out) {
     size_t count = 0;
     for (size_t r = 0; r < sheet_count_rows(s); r++) {
         const char *text = sheet_get_text(s, r, "matrix"), *cache = sheet_get_text(s, r, "cache");
@@ -75,8 +85,6 @@ static size_t list_contests(const sheet *s, contest *out, size_t most) {
         while (i < count &&
                (strcmp(out[i].dims_text, text) != 0 || strcmp(out[i].cache, cache) != 0))
             i++;
-        if (i == most)
-            continue;
         if (i == count)
             out[count++] = (contest){text, cache, r, r};
         double ns = sheet_get(s, r, "gpu_ns");
@@ -97,36 +105,54 @@ static const char *shorten(const char *name) {
     return name;
 }
 
-static void conclude(sheet *s) {
-    contest all[2 * SHAPES];
-    size_t count = list_contests(s, all, COUNT_OF(all)), used = 0, names = 0;
-    char text[320] = "", metric[64];
-    double least = INFINITY, most = 0;
-    const char *seen[2 * SHAPES];
+/* "576x576 warm: strip (3.2 GB/s); ..."; the caller frees it. */
+static char *name_winners(const sheet *s, const contest *all, size_t count) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    assert(out);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%s%s %s: %s (%.3g GB/s)", i ? "; " : "", all[i].dims_text, all[i].cache,
+                shorten(sheet_get_text(s, all[i].best, "variant")),
+                sheet_get(s, all[i].best, "gb_s"));
+    fclose(out);
+    return text;
+}
+
+/* How many different variants win. */
+static size_t count_winners(const sheet *s, const contest *all, size_t count) {
+    size_t names = 0;
     for (size_t i = 0; i < count; i++) {
-        const char *name = sheet_get_text(s, all[i].best, "variant");
-        double gain = sheet_get(s, all[i].worst, "gpu_ns") / sheet_get(s, all[i].best, "gpu_ns");
         size_t n = 0;
-        while (n < names && strcmp(seen[n], name) != 0)
+        while (strcmp(sheet_get_text(s, all[n].best, "variant"),
+                      sheet_get_text(s, all[i].best, "variant")) != 0)
             n++;
-        if (n == names)
-            seen[names++] = name;
+        names += n == i;
+    }
+    return names;
+}
+
+static void conclude(sheet *s) {
+    contest *all = array_new(sheet_count_rows(s), sizeof *all);
+    size_t count = list_contests(s, all), names = count_winners(s, all, count);
+    char metric[64], *winners = name_winners(s, all, count);
+    double least = INFINITY, most = 0;
+    for (size_t i = 0; i < count; i++) {
+        double gain = sheet_get(s, all[i].worst, "gpu_ns") / sheet_get(s, all[i].best, "gpu_ns");
         snprintf(metric, sizeof metric, "best_gb_s_%s_%s", all[i].dims_text, all[i].cache);
         sheet_add_metric(s, metric, sheet_get(s, all[i].best, "gb_s"), "GB/s");
         snprintf(metric, sizeof metric, "gain_%s_%s", all[i].dims_text, all[i].cache);
         sheet_add_metric(s, metric, gain, "x");
         least = fmin(least, gain);
         most = fmax(most, gain);
-        if (used < sizeof text - 64)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s: %s (%.3g GB/s)",
-                                     i ? "; " : "", all[i].dims_text, all[i].cache, shorten(name),
-                                     sheet_get(s, all[i].best, "gb_s"));
     }
     sheet_add_metric(s, "winners", (double)names, "count");
-    sheet_conclude(s, "Fastest: %s.", text);
+    sheet_conclude(s, "Fastest: %s.", winners);
     sheet_conclude(s, "%s; the best variant is %.3g to %.3g times as fast as the worst.",
                    names == 1 ? "One variant wins everywhere" : "No single variant wins everywhere",
                    least, most);
+    free(winners);
+    free(all);
 }
 
 EXPERIMENT(

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/base/os.h"
 #include "harness/base/size.h"
 #include "harness/measure/fit.h"
 
@@ -34,8 +35,11 @@ struct sheet {
     metric *metrics;
     results_samples *samples;
     size_t row_count, note_count, metric_count, sample_count;
-    char conclusions[SHEET_CONCLUSIONS][TEXT_BYTES];
+    char *conclusions[SHEET_CONCLUSIONS];
     size_t conclusion_count;
+    const results_meta *kept_meta; /* NULL: nothing is kept */
+    const char *kept_path;
+    uint64_t saved_ns;
 };
 
 static void *grow(void *array, size_t count, size_t item) {
@@ -43,6 +47,16 @@ static void *grow(void *array, size_t count, size_t item) {
     assert(array);
     memset((char *)array + count * item, 0, item);
     return array;
+}
+
+static char *print_text(const char *format, va_list values) {
+    va_list again;
+    va_copy(again, values);
+    size_t bytes = (size_t)vsnprintf(NULL, 0, format, again) + 1;
+    va_end(again);
+    char *text = array_new(bytes, 1);
+    vsnprintf(text, bytes, format, values);
+    return text;
 }
 
 static char *copy_text(const char *text) {
@@ -74,6 +88,8 @@ void sheet_free(sheet *s) {
         free((void *)(uintptr_t)s->samples[i].name);
         free((void *)(uintptr_t)s->samples[i].samples);
     }
+    for (size_t i = 0; i < s->conclusion_count; i++)
+        free(s->conclusions[i]);
     free(s->rows);
     free(s->notes);
     free(s->metrics);
@@ -91,6 +107,9 @@ static size_t find_column(const sheet *s, const char *name) {
 }
 
 void sheet_add_row(sheet *s) {
+    enum { KEEP_S = 5 };
+    if (s->kept_meta && os_now_ns() - s->saved_ns > KEEP_S * 1000000000ull)
+        sheet_save(s, NULL); /* without it a crash loses rows, and nothing else */
     s->rows = grow(s->rows, s->row_count, sizeof *s->rows);
     s->row_count++;
 }
@@ -196,10 +215,10 @@ double sheet_find(const sheet *s, const char *column, ...) {
 
 void sheet_fit_line(const sheet *s, const char *variant, const char *x, const char *ns,
                     double *start, double *slope) {
-    enum { POINTS = 64 };
-    double parts[2 * POINTS], times[POINTS];
+    double *parts = array_new(3 * s->row_count + 1, sizeof *parts),
+           *times = parts + 2 * s->row_count;
     size_t count = 0;
-    for (size_t r = 0; r < s->row_count && count < POINTS; r++)
+    for (size_t r = 0; r < s->row_count; r++)
         if (sheet_is(s, r, "variant", variant, NULL)) {
             parts[2 * count] = 1;
             parts[2 * count + 1] = sheet_get(s, r, x);
@@ -209,18 +228,17 @@ void sheet_fit_line(const sheet *s, const char *variant, const char *x, const ch
     bool is_known = fit_parts(parts, times, count, 2, &f, NULL);
     *start = is_known ? f.value[0] : NAN;
     *slope = is_known ? f.value[1] : NAN;
+    free(parts);
 }
 
 /* The rest ---------------------------------------------------------------------------------- */
 
 void sheet_add_note(sheet *s, const char *key, const char *format, ...) {
-    char text[TEXT_BYTES];
     va_list values;
     va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
     s->notes = grow(s->notes, s->note_count, sizeof *s->notes);
-    s->notes[s->note_count++] = (fact){copy_text(key), copy_text(text)};
+    s->notes[s->note_count++] = (fact){copy_text(key), print_text(format, values)};
+    va_end(values);
 }
 
 void sheet_add_metric(sheet *s, const char *name, double value, const char *unit) {
@@ -228,6 +246,7 @@ void sheet_add_metric(sheet *s, const char *name, double value, const char *unit
         return;
     s->metrics = grow(s->metrics, s->metric_count, sizeof *s->metrics);
     metric *m = &s->metrics[s->metric_count++];
+    assert(strlen(name) < sizeof m->name && strlen(unit) < sizeof m->unit);
     snprintf(m->name, sizeof m->name, "%s", name);
     snprintf(m->unit, sizeof m->unit, "%s", unit);
     m->value = value;
@@ -253,7 +272,7 @@ void sheet_conclude(sheet *s, const char *format, ...) {
     assert(s->conclusion_count < SHEET_CONCLUSIONS);
     va_list values;
     va_start(values, format);
-    vsnprintf(s->conclusions[s->conclusion_count++], TEXT_BYTES, format, values);
+    s->conclusions[s->conclusion_count++] = print_text(format, values);
     va_end(values);
 }
 
@@ -335,5 +354,24 @@ bool sheet_write(const sheet *s, const results_meta *m, const char *path, err *e
     free(cells);
     free(facts);
     free(texts);
+    return ok;
+}
+
+void sheet_keep(sheet *s, const results_meta *m, const char *path) {
+    s->kept_meta = m;
+    s->kept_path = path;
+    s->saved_ns = os_now_ns();
+}
+
+bool sheet_save(sheet *s, err *e) {
+    sheet named = *s;
+    named.rows = array_new(s->row_count + 1, sizeof *named.rows);
+    named.row_count = 0;
+    for (size_t r = 0; r < s->row_count; r++)
+        if (*sheet_get_text(s, r, "case"))
+            named.rows[named.row_count++] = s->rows[r];
+    bool ok = sheet_write(&named, s->kept_meta, s->kept_path, e);
+    free(named.rows);
+    s->saved_ns = os_now_ns();
     return ok;
 }

@@ -59,5 +59,10 @@ const char *sheet_get_conclusion(const sheet *s, size_t i);
 
 void sheet_add_samples(sheet *s, const char *key, const timing_sample *samples, size_t count);
 
+/* From now on a new row first saves those before it to this file, at most every few seconds, so that
+ * they survive a crash; sheet_save does so at once. Rows that have no name yet are left out. */
+void sheet_keep(sheet *s, const results_meta *m, const char *path);
+bool sheet_save(sheet *s, err *e);
+
 /* Both files, as results_write does. Every row needs a name in column `case`. */
 bool sheet_write(const sheet *s, const results_meta *m, const char *path, err *e);

@@ -20,9 +20,9 @@ static double (*const list[ACTIVATION_COUNT])(double x) = {
     [ACTIVATION_DECAY] = reference_decay,
 };
 
-bool activation_check(const char *kernel, uint32_t kind, err *e) {
-    return kind < ACTIVATION_COUNT || err_set(e, EXIT_CANNOT, "%s: activation %u is not one of %d",
-                                              kernel, kind, ACTIVATION_COUNT);
+bool activation_check(uint32_t kind, err *e) {
+    return kind < ACTIVATION_COUNT ||
+           err_set(e, EXIT_CANNOT, "needs an activation below %d, not %u", ACTIVATION_COUNT, kind);
 }
 
 /* Roundings of the function itself, relative to its result: exp to 4 ULP (under fast math to what

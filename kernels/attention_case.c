@@ -8,14 +8,11 @@
 #include "record.h"
 #include "reference/reference.h"
 
-static bool check_heads(const kernel *k, const attention_plan *p, err *e) {
-    if (p->head_dim < 1 || p->head_dim > ATTENTION_MAX_HEAD_DIM)
-        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be 1 to %d", k->name,
-                       p->head_dim, ATTENTION_MAX_HEAD_DIM);
-    if (p->n_kv_heads == 0 || p->n_heads % p->n_kv_heads != 0)
-        return err_set(e, EXIT_CANNOT, "%s: %u heads cannot share %u heads of the cache equally",
-                       k->name, p->n_heads, p->n_kv_heads);
-    return true;
+bool attention_accepts_heads(uint32_t heads, uint32_t kv_heads, err *e) {
+    return (kv_heads != 0 && heads % kv_heads == 0) ||
+           err_set(e, EXIT_CANNOT,
+                   "needs heads that share those of the cache equally, not %u of %u", heads,
+                   kv_heads);
 }
 
 static bool check_caches(const kernel *k, attention_plan *p, size_t row_bytes, slice k_cache,
@@ -33,8 +30,6 @@ static bool check_caches(const kernel *k, attention_plan *p, size_t row_bytes, s
 
 bool attention_check(const kernel *k, attention_plan *p, slice *q, slice k_cache, slice v_cache,
                      slice *out, err *e) {
-    if (!check_heads(k, p, e))
-        return false;
     size_t head_bytes = p->head_dim * sizeof(float);
     size_t bytes = size_multiply(size_multiply(p->n_tokens, p->n_heads), head_bytes);
     size_t row_bytes = size_multiply(p->n_kv_heads, head_bytes);

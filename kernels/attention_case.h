@@ -13,7 +13,10 @@ typedef struct {
     size_t rows;        /* rows the caches have; set by attention_check */
 } attention_plan;
 
-/* Refuses what the kernels cannot do, and cuts q and out down to what the launch uses. */
+/* For op.accepts. */
+bool attention_accepts_heads(uint32_t heads, uint32_t kv_heads, err *e);
+
+/* Are the buffers those of the plan? Cuts q and out down to what the launch uses. */
 bool attention_check(const kernel *k, attention_plan *plan, slice *q, slice k_cache, slice v_cache,
                      slice *out, err *e);
 

@@ -85,9 +85,9 @@ static void attention_ranges_oracle(const launch *l, oracle_io *io) {
     }
 }
 
-static const kernel ranges_kernels[] = {
-    OP_KERNEL("attention_ranges", "plain", "sixteen simdgroups per head and range",
-              "decode_attention.metal", .group = 512, .multiple_of = 32)};
+static const kernel ranges_kernels[] = {OP_KERNEL(
+    "attention_ranges", "plain", "sixteen simdgroups per head and range", "decode_attention.metal",
+    .group = 512, .multiple_of = 32, .most = ATTENTION_MAX_HEAD_DIM)};
 
 static bool ranges_record(tape *t, const kernel *k, const attention_ranges_slices *a,
                           const attention_ranges_sizes *s, param kv_len, float scale, err *e) {
@@ -98,10 +98,9 @@ static bool ranges_record(tape *t, const kernel *k, const attention_ranges_slice
                            .rows_seen = kv_len.at.buffer ? 1 : kv_len.bits};
     slice q = a->q, first = a->parts, parts = a->parts, logs = a->log_sums;
     size_t outputs = size_multiply(size_multiply(s->ranges, s->heads), s->head_dim);
-    if (s->head_dim % k->multiple_of != 0)
-        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be a multiple of %u", k->name,
-                       s->head_dim, k->multiple_of);
-    if (!attention_check(k, &plan, &q, a->k_cache, a->v_cache, &first, e) ||
+    if (!RECORD_TAKES(&attention_ranges_op, k, e, (uint32_t)plan.rows_seen, s->heads, s->kv_heads,
+                      s->head_dim, s->ranges) ||
+        !attention_check(k, &plan, &q, a->k_cache, a->v_cache, &first, e) ||
         !record_trim(k, "out", outputs * sizeof(float), sizeof(float), &parts, e) ||
         !record_trim(k, "log_sums", size_multiply(s->ranges, s->heads) * sizeof(float),
                      sizeof(float), &logs, e))
@@ -124,8 +123,8 @@ static bool ranges_record(tape *t, const kernel *k, const attention_ranges_slice
 }
 
 static bool attention_ranges_accepts(const kernel *k, const shape *s, err *e) {
-    return s->dim[3] % k->multiple_of == 0 ||
-           err_set(e, EXIT_CANNOT, "takes heads of a multiple of %u dimensions", k->multiple_of);
+    (void)k;
+    return attention_accepts_heads(s->dim[1], s->dim[2], e);
 }
 
 static bool attention_ranges_build(kernel_case *c, err *e) {
@@ -154,8 +153,8 @@ static const shape ranges_shapes[] = {
 
 OP(attention_ranges, "attention of one query to each of several ranges of the cache",
    "kv_len x heads x kv_heads x head_dim x ranges", ranges_kernels,
-   SHAPE_LIST(ranges_shapes, 40, 4, 2, 32, 3), .accepts = attention_ranges_accepts,
-   .build = attention_ranges_build);
+   SHAPE_LIST(ranges_shapes, 40, 4, 2, 32, 3), .inner = "head_dim",
+   .accepts = attention_ranges_accepts, .build = attention_ranges_build);
 
 /* --- attention_merge --- */
 

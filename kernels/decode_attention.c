@@ -18,10 +18,9 @@ bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, s
                            .n_kv_heads = n_kv_heads,
                            .head_dim = head_dim,
                            .rows_seen = kv_len.at.buffer ? 1 : kv_len.bits};
-    if (k->multiple_of && head_dim % k->multiple_of != 0)
-        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be a multiple of %u", k->name,
-                       head_dim, k->multiple_of);
-    if (!attention_check(k, &plan, &q, k_cache, v_cache, &out, e))
+    if (!RECORD_TAKES(&decode_attention_op, k, e, (uint32_t)plan.rows_seen, n_heads, n_kv_heads,
+                      head_dim) ||
+        !attention_check(k, &plan, &q, k_cache, v_cache, &out, e))
         return false;
     launch *l = record_launch(t, k, e);
     if (!l)
@@ -38,8 +37,8 @@ bool decode_attention_record(tape *t, const kernel *k, slice q, slice k_cache, s
 }
 
 static bool decode_attention_accepts(const kernel *k, const shape *s, err *e) {
-    return !k->multiple_of || s->dim[3] % k->multiple_of == 0 ||
-           err_set(e, EXIT_CANNOT, "takes heads of a multiple of %u dimensions", k->multiple_of);
+    (void)k;
+    return attention_accepts_heads(s->dim[1], s->dim[2], e);
 }
 
 /* kv_len comes from device memory, as it does in a model. */
@@ -73,15 +72,17 @@ static const shape shapes[] = {
 
 static const kernel kernels[] = {
     OP_KERNEL("decode_attention", "plain", "one simdgroup per head", "decode_attention.metal",
-              .group = 32),
+              .group = 32, .most = ATTENTION_MAX_HEAD_DIM),
     OP_KERNEL("decode_attention_threadgroup", "threadgroup",
-              "eight simdgroups share the keys of a head", "decode_attention.metal", .group = 256),
+              "eight simdgroups share the keys of a head", "decode_attention.metal", .group = 256,
+              .most = ATTENTION_MAX_HEAD_DIM),
     OP_KERNEL("decode_attention_spread", "spread", "sixteen simdgroups, eight lanes per key",
-              "decode_attention.metal", .group = 512, .multiple_of = 32),
+              "decode_attention.metal", .group = 512, .multiple_of = 32,
+              .most = ATTENTION_MAX_HEAD_DIM),
     OP_KERNEL("decode_attention_alone", "alone", "one thread per head", "decode_attention.metal",
-              .group = 1, .multiple_of = 16),
+              .group = 1, .multiple_of = 16, .most = ATTENTION_MAX_HEAD_DIM),
 };
 
 OP(decode_attention, "attention of one query to the cache", "kv_len x heads x kv_heads x head_dim",
-   kernels, SHAPE_LIST(shapes, 300, 4, 2, 32), .accepts = decode_attention_accepts,
-   .build = decode_attention_build);
+   kernels, SHAPE_LIST(shapes, 300, 4, 2, 32), .inner = "head_dim",
+   .accepts = decode_attention_accepts, .build = decode_attention_build);

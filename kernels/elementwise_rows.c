@@ -131,7 +131,8 @@ static bool record(tape *t, const kernel *k, const slice *at, const arguments *a
     if (n > UINT32_MAX - k->group)
         return err_set(e, EXIT_CANNOT, "%s: %u rows of %u overflow a 32-bit index", k->name,
                        a->rows, a->dim);
-    if (d->has_activation && !activation_check(k->name, a->activation, e))
+    if (d->has_activation &&
+        !RECORD_TAKES(&add_activate_op, k, e, a->rows, a->dim, a->repeats, a->activation))
         return false;
     launch_arg args[MOST_OPERANDS + 4];
     size_t count = 0;
@@ -219,6 +220,10 @@ static const shape activate_shapes[] = {
     {{5, 768, 1, 5}}, {{301, 999, 1, 5}}, {{2, 77, 0, 1}},  {{2, 77, 0, 3}},  {{2, 77, 0, 4}},
 };
 
+static bool accepts(const kernel *k, const shape *s, err *e) {
+    return !find_description(k)->has_activation || activation_check(s->dim[3], e);
+}
+
 /* An op of `count` kernels from the one called `first` on. */
 #define ROWS_OP(name_, first, count, about_, dims_, shapes_)                                       \
     const op name_##_op = {.name = #name_,                                                         \
@@ -227,6 +232,7 @@ static const shape activate_shapes[] = {
                            .kernels = &kernels[first],                                             \
                            .kernel_count = count,                                                  \
                            .shapes = shapes_,                                                      \
+                           .accepts = accepts,                                                     \
                            .build = build}
 ROWS_OP(add, ADD, 1, "y += x, x repeated for each row or not", "rows x dim x repeats",
         SHAPE_LIST(shapes, 7, 11, 1));

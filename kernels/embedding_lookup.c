@@ -30,6 +30,8 @@ static void embedding_lookup_oracle(const launch *l, oracle_io *io) {
 
 bool embedding_lookup_record(tape *t, const kernel *k, slice table, slice ids, slice out,
                              uint32_t n, uint32_t hidden, uint32_t vocab, err *e) {
+    if (!RECORD_TAKES(&embedding_lookup_op, k, e, n, hidden, vocab))
+        return false;
     const weight_format *f = k->format;
     size_t count = size_multiply(n, hidden);
     size_t alignment = f == &format_f32 ? sizeof(float) : sizeof(uint16_t); /* halves and bytes */
@@ -42,12 +44,6 @@ bool embedding_lookup_record(tape *t, const kernel *k, slice table, slice ids, s
     return RECORD_ARGS(t, k, &w, e, ARG_WEIGHTS("table", table, f, vocab, hidden, alignment),
                        ARG_WORDS("ids", ids, n, ACCESS_READ), ARG_OUT("out", out, count),
                        ARG_U32(hidden), ARG_U32(n), ARG_U32(vocab));
-}
-
-static bool embedding_lookup_accepts(const kernel *k, const shape *s, err *e) {
-    const weight_format *f = k->format;
-    return s->dim[1] % f->values == 0 ||
-           err_set(e, EXIT_CANNOT, "rows are whole blocks of %zu values", f->values);
 }
 
 /* The last row of the table and then the first; others at random; from the fourth on, one in eight
@@ -90,5 +86,5 @@ static const shape shapes[] = {
 static const kernel kernels[] = {FORMATS(KERNEL)};
 
 OP(embedding_lookup, "rows of a table, decoded; ids are read from device memory",
-   "n x hidden x vocab", kernels, SHAPE_LIST(shapes, 5, 256, 11),
-   .accepts = embedding_lookup_accepts, .build = embedding_lookup_build);
+   "n x hidden x vocab", kernels, SHAPE_LIST(shapes, 5, 256, 11), .inner = "hidden",
+   .build = embedding_lookup_build);

@@ -50,9 +50,8 @@ bool gate_up_silu_record(tape *t, const kernel *k, const gate_up_slices *a, uint
     size_t norm_bytes = size_multiply(in_dim, sizeof(float)),
            in_bytes = size_multiply(tokens, norm_bytes),
            out_bytes = size_multiply(size_multiply(tokens, out_dim), sizeof(float));
-    if (k->tokens == 0 && tokens != 1)
-        return err_set(e, EXIT_CANNOT, "%s: takes one token, not %u", k->name, tokens);
-    if (!record_check_weights(k, "w_gate", k->format, a->w_gate, out_dim, in_dim, 2, e) ||
+    if (!RECORD_TAKES(&gate_up_silu_op, k, e, out_dim, in_dim, tokens) ||
+        !record_check_weights(k, "w_gate", k->format, a->w_gate, out_dim, in_dim, 2, e) ||
         !record_check_weights(k, "w_up", k->format, a->w_up, out_dim, in_dim, 2, e) ||
         !record_trim(k, "x", in_bytes, 16, &x, e) ||
         !record_trim(k, "norm_w", norm_bytes, 16, &norm_w, e) ||
@@ -78,10 +77,6 @@ bool gate_up_silu_record(tape *t, const kernel *k, const gate_up_slices *a, uint
     l->flops = 4 * outputs * in_dim + tokens * (4 * (uint64_t)in_dim + 3) + 4 * outputs;
     l->oracle = gate_up_silu_oracle;
     return true;
-}
-
-static bool gate_up_silu_accepts(const kernel *k, const shape *s, err *e) {
-    return record_accepts_tokens(k, s->dim[2], e);
 }
 
 static bool gate_up_silu_build(kernel_case *c, err *e) {
@@ -124,4 +119,4 @@ static const kernel kernels[] = {
 };
 
 OP(gate_up_silu, "silu(Wg rmsnorm(x)) * (Wu rmsnorm(x))", "out x in x tokens", kernels,
-   SHAPE_LIST(shapes, 7, 96), .accepts = gate_up_silu_accepts, .build = gate_up_silu_build);
+   SHAPE_LIST(shapes, 7, 96), .inner = "in", .many = "tokens", .build = gate_up_silu_build);

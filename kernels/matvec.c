@@ -28,22 +28,6 @@ static void matvec_oracle(const launch *l, oracle_io *io) {
     out->terms = in_dim + (k->accumulates ? 1.0 : 0.0);
 }
 
-static bool check_dims(const kernel *k, uint32_t in_dim, uint32_t batch, err *e) {
-    if (k->tokens == 0 && batch != 1)
-        return err_set(e, EXIT_CANNOT, "%s: takes one token, not %u; use a multi_token_ kernel",
-                       k->name, batch);
-    if (k->most != 0 && in_dim > k->most)
-        return err_set(e, EXIT_CANNOT,
-                       "%s: in_dim is %u and can be %u at most; matvec has kernels for any",
-                       k->name, in_dim, k->most);
-    bool is_float = k->format->values == 1; /* blocks are checked with the weights */
-    if (is_float && k->multiple_of != 0 && in_dim % k->multiple_of != 0)
-        return err_set(e, EXIT_CANNOT,
-                       "%s: in_dim is %u and must be a multiple of %u; matvec has kernels for any",
-                       k->name, in_dim, k->multiple_of);
-    return true;
-}
-
 /* Floats in a load; blocks need the alignment of their fp16 scales, or that of loads of 16 bytes. */
 static uint32_t count_floats(const kernel *k) {
     return k->format->values == 1 && k->multiple_of ? k->multiple_of : 1;
@@ -62,8 +46,7 @@ bool matvec_check(const kernel *k, slice *w, slice *x, slice *y, uint32_t out_di
            y_bytes = size_multiply(size_multiply(batch, out_dim), sizeof(float));
     bool is_narrow = f->values == 1 && count_floats(k) < 4;
     size_t x_alignment = is_narrow ? count_floats(k) * sizeof(float) : 16;
-    return check_dims(k, in_dim, batch, e) &&
-           record_check_weights(k, "w", f, *w, out_dim, in_dim, matvec_get_alignment(k), e) &&
+    return record_check_weights(k, "w", f, *w, out_dim, in_dim, matvec_get_alignment(k), e) &&
            record_trim(k, "x", x_bytes, x_alignment, x, e) &&
            record_trim(k, "y", y_bytes, sizeof(float), y, e);
 }
@@ -87,7 +70,8 @@ void matvec_set_grid(launch *l, const kernel *k, uint32_t out_dim, uint32_t batc
 
 bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t out_dim,
                    uint32_t in_dim, uint32_t batch, err *e) {
-    if (!matvec_check(k, &w, &x, &y, out_dim, in_dim, batch, e))
+    if (!RECORD_TAKES(&matvec_op, k, e, out_dim, in_dim, batch) ||
+        !matvec_check(k, &w, &x, &y, out_dim, in_dim, batch, e))
         return false;
     launch *l = record_launch(t, k, e);
     if (!l)
@@ -105,18 +89,6 @@ bool matvec_record(tape *t, const kernel *k, slice w, slice x, slice y, uint32_t
     l->flops = 2 * outputs * in_dim + (k->accumulates ? outputs : 0);
     l->oracle = matvec_oracle;
     return true;
-}
-
-bool matvec_accepts(const kernel *k, const shape *s, err *e) {
-    uint32_t step = (uint32_t)k->format->values;
-    if (k->multiple_of > step)
-        step = k->multiple_of;
-    if (!record_accepts_tokens(k, s->dim[2], e))
-        return false;
-    if (k->most != 0 && s->dim[1] > k->most)
-        return err_set(e, EXIT_CANNOT, "takes rows of at most %u weights", k->most);
-    return s->dim[1] % step == 0 ||
-           err_set(e, EXIT_CANNOT, "takes rows of a multiple of %u weights", step);
 }
 
 static bool matvec_build(kernel_case *c, err *e) {
@@ -436,6 +408,7 @@ const op matvec_op = {
     .dims = "out x in x batch",
     .kernels = kernels,
     .kernel_count = COUNT_OF(kernels),
-    .accepts = matvec_accepts,
+    .inner = "in",
+    .many = "batch",
     .build = matvec_build,
 };

@@ -34,7 +34,7 @@ bool matvec_activate_record(tape *t, const kernel *k, slice w, slice x, slice bi
                             err *e) {
     size_t bias_bytes = size_multiply(out_dim, sizeof(float));
     bool has_bias = bias.buffer != NULL;
-    if (!activation_check(k->name, activation, e) ||
+    if (!RECORD_TAKES(&matvec_activate_op, k, e, out_dim, in_dim, batch, activation, has_bias) ||
         (has_bias && !record_trim(k, "bias", bias_bytes, sizeof(float), &bias, e)) ||
         !matvec_check(k, &w, &x, &y, out_dim, in_dim, batch, e))
         return false;
@@ -56,6 +56,11 @@ bool matvec_activate_record(tape *t, const kernel *k, slice w, slice x, slice bi
     l->flops = (uint64_t)out_dim * batch * (2 * (uint64_t)in_dim + 5);
     l->oracle = matvec_activate_oracle;
     return true;
+}
+
+static bool matvec_activate_accepts(const kernel *k, const shape *s, err *e) {
+    (void)k;
+    return activation_check(s->dim[3], e);
 }
 
 /* The fourth dimension is the activation, the fifth says whether there is a bias. */
@@ -125,5 +130,5 @@ static const kernel kernels[] = {
 
 OP(matvec_activate, "y = activation(W x + bias), for one x or many",
    "out x in x batch x activation x bias", kernels,
-   SHAPE_LIST(shapes, 7, 256, 1, ACTIVATION_SIGMOID, 1), .accepts = matvec_accepts,
-   .build = matvec_activate_build);
+   SHAPE_LIST(shapes, 7, 256, 1, ACTIVATION_SIGMOID, 1), .inner = "in", .many = "batch",
+   .accepts = matvec_activate_accepts, .build = matvec_activate_build);

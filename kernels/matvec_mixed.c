@@ -51,12 +51,37 @@ static void matvec_mixed_oracle(const launch *l, oracle_io *io) {
     }
 }
 
+static bool takes_count(size_t products, err *e) {
+    return (products > 0 && products <= MATVEC_MIXED_MOST) ||
+           err_set(e, EXIT_CANNOT, "needs 1 to %d products, not %zu", MATVEC_MIXED_MOST, products);
+}
+
+/* Of product `index` of a shape. */
+static const weight_format *get_format(const shape *s, uint32_t index) {
+    return formats[(s->dim[3] + index) % COUNT_OF(formats)];
+}
+
+static uint32_t get_columns(const shape *s, uint32_t index) {
+    return get_format(s, index)->values == 256 ? divide_up(s->dim[1], 256) * 256 : s->dim[1];
+}
+
+static bool matvec_mixed_accepts(const kernel *k, const shape *s, err *e) {
+    (void)k;
+    bool ok = takes_count(s->dim[2], e);
+    for (uint32_t i = 0; ok && i < s->dim[2]; i++) {
+        size_t values = get_format(s, i)->values, step = values < 4 ? 4 : values;
+        ok = get_columns(s, i) % step == 0 ||
+             err_set(e, EXIT_CANNOT, "needs rows of a multiple of %zu weights in %s, not %u", step,
+                     get_format(s, i)->name, get_columns(s, i));
+    }
+    return ok;
+}
+
 static bool check_product(const kernel *k, const matvec_product *p, product_shape *s, err *e) {
     if (!find_format(p->format, &s->format))
         return err_set(e, EXIT_CANNOT, "%s: cannot read weights in %s", k->name, p->format->name);
-    if (p->columns % 4 != 0)
-        return err_set(e, EXIT_CANNOT, "%s: rows are of %u weights and must be whole float4s",
-                       k->name, p->columns);
+    if (!RECORD_TAKES(&matvec_mixed_op, k, e, p->rows, p->columns, 1, s->format))
+        return false;
     if (p->accumulates && (p->activation != ACTIVATION_NONE || p->bias.buffer))
         return err_set(e, EXIT_CANNOT, "%s: what is added to y has no bias and no activation",
                        k->name);
@@ -69,7 +94,9 @@ static bool check_product(const kernel *k, const matvec_product *p, product_shap
                          .activation = (uint8_t)p->activation,
                          .has_bias = p->bias.buffer != NULL,
                          .accumulates = p->accumulates};
-    return activation_check(k->name, p->activation, e);
+    err why;
+    return activation_check(p->activation, &why) ||
+           err_set(e, why.code, "%s %s", k->name, why.text);
 }
 
 /* Cuts the slices down to what is used; a product of floats reads four of them at a time. */
@@ -87,9 +114,9 @@ bool matvec_mixed_record(tape *t, const kernel *k, const matvec_product *product
     product_shape list[MATVEC_MIXED_MOST] = {{0}};
     matvec_product p[MATVEC_MIXED_MOST];
     uint32_t groups = 0;
-    if (count == 0 || count > MATVEC_MIXED_MOST)
-        return err_set(e, EXIT_CANNOT, "%s: takes 1 to %d products, not %zu", k->name,
-                       MATVEC_MIXED_MOST, count);
+    err why;
+    if (!takes_count(count, &why))
+        return err_set(e, why.code, "%s %s", k->name, why.text);
     for (size_t i = 0; i < count; i++) {
         p[i] = products[i];
         if (!check_product(k, &p[i], &list[i], e) || !trim_product(k, &p[i], e))
@@ -126,9 +153,9 @@ bool matvec_mixed_record(tape *t, const kernel *k, const matvec_product *product
  * and, in turn, a bias, no bias, or an output to which it adds. */
 static bool make_product(kernel_case *c, uint32_t index, matvec_product *p, err *e) {
     const uint32_t *dim = c->shape.dim;
-    p->format = formats[(dim[3] + index) % COUNT_OF(formats)];
+    p->format = get_format(&c->shape, index);
     p->rows = dim[0] + 5 * index;
-    p->columns = p->format->values == 256 ? divide_up(dim[1], 256) * 256 : dim[1];
+    p->columns = get_columns(&c->shape, index);
     p->accumulates = index % 3 == 2;
     p->activation = p->accumulates ? ACTIVATION_NONE : (dim[3] + index) % ACTIVATION_COUNT;
     char w[] = {'w', (char)('0' + index), 0}, x[] = {'x', (char)('0' + index), 0},
@@ -143,9 +170,7 @@ static bool make_product(kernel_case *c, uint32_t index, matvec_product *p, err 
 static bool matvec_mixed_build(kernel_case *c, err *e) {
     matvec_product products[MATVEC_MIXED_MOST] = {{.rows = 0}};
     uint32_t count = c->shape.dim[2];
-    if (count > MATVEC_MIXED_MOST)
-        return err_set(e, EXIT_CANNOT, "takes at most %d products", MATVEC_MIXED_MOST);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count && i < MATVEC_MIXED_MOST; i++)
         if (!make_product(c, i, &products[i], e))
             return false;
     return matvec_mixed_record(c->tape, c->kernel, products, count, e);
@@ -168,4 +193,4 @@ static const kernel kernels[] = {
 
 OP(matvec_mixed, "up to 7 products in one launch, each in its own format",
    "rows x columns x products x first_format", kernels, SHAPE_LIST(shapes, 5, 64, 7, 6),
-   .build = matvec_mixed_build);
+   .accepts = matvec_mixed_accepts, .build = matvec_mixed_build);

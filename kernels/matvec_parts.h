@@ -3,12 +3,9 @@
 
 #include "harness/check/op.h"
 
-/* Does the kernel take a product of these sizes? Cuts x and y down to what it uses. */
+/* Are the buffers those of a product of these sizes? Cuts x and y down to what it uses. */
 bool matvec_check(const kernel *k, slice *w, slice *x, slice *y, uint32_t out_dim, uint32_t in_dim,
                   uint32_t batch, err *e);
 
 /* k->rows rows and k->tokens tokens per threadgroup of k->group threads. */
 void matvec_set_grid(launch *l, const kernel *k, uint32_t out_dim, uint32_t batch);
-
-/* op.accepts for shapes that start with out x in x batch. */
-bool matvec_accepts(const kernel *k, const shape *s, err *e);

@@ -27,7 +27,8 @@ static void matvec_q4_0_batched_oracle(const launch *l, oracle_io *io) {
 bool matvec_q4_0_batched_record(tape *t, const kernel *k, const slice w[3], slice x,
                                 const slice y[3], const uint32_t rows[3], uint32_t in_dim, err *e) {
     size_t x_bytes = size_multiply(in_dim, sizeof(float));
-    if (!record_trim(k, "x", x_bytes, 16, &x, e))
+    if (!RECORD_TAKES(&matvec_batched_op, k, e, rows[0], rows[1], rows[2], in_dim) ||
+        !record_trim(k, "x", x_bytes, 16, &x, e))
         return false;
     slice weights[PRODUCTS] = {w[0], w[1], rows[2] ? w[2] : w[0]};
     slice outputs[PRODUCTS] = {y[0], y[1], rows[2] ? y[2] : x};
@@ -102,4 +103,4 @@ static const kernel kernels[] = {
 };
 
 OP(matvec_batched, "three products with the same x", "a x b x c x in", kernels,
-   SHAPE_LIST(shapes, 7, 3, 5, 96), .build = matvec_q4_0_batched_build);
+   SHAPE_LIST(shapes, 7, 3, 5, 96), .inner = "in", .build = matvec_q4_0_batched_build);

@@ -20,10 +20,9 @@ bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, 
                            .n_kv_heads = n_kv_heads,
                            .head_dim = head_dim,
                            .rows_seen = first + n_tokens};
-    if (k->multiple_of && head_dim % k->multiple_of != 0)
-        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be a multiple of %u", k->name,
-                       head_dim, k->multiple_of);
-    if (!attention_check(k, &plan, &q, k_cache, v_cache, &out, e))
+    if (!RECORD_TAKES(&prefill_attention_op, k, e, n_tokens, (uint32_t)first, n_heads, n_kv_heads,
+                      head_dim) ||
+        !attention_check(k, &plan, &q, k_cache, v_cache, &out, e))
         return false;
     launch *l = record_launch(t, k, e);
     if (!l)
@@ -43,8 +42,8 @@ bool prefill_attention_record(tape *t, const kernel *k, slice q, slice k_cache, 
 }
 
 static bool prefill_attention_accepts(const kernel *k, const shape *s, err *e) {
-    return !k->multiple_of || s->dim[4] % k->multiple_of == 0 ||
-           err_set(e, EXIT_CANNOT, "takes heads of a multiple of %u dimensions", k->multiple_of);
+    (void)k;
+    return attention_accepts_heads(s->dim[2], s->dim[3], e);
 }
 
 /* start comes from device memory, as it does in a model. */
@@ -83,29 +82,33 @@ static const kernel kernels[] = {
      .about = "one simdgroup per head of a token",
      .file = "prefill_attention.metal",
      .group = 32,
-     .rows = 1},
+     .rows = 1,
+     .most = ATTENTION_MAX_HEAD_DIM},
     {.name = "prefill_attention_queryblock",
      .variant = "queryblock",
      .about = "one simdgroup per head of four tokens",
      .file = "prefill_attention.metal",
      .group = 32,
-     .rows = 4},
+     .rows = 4,
+     .most = ATTENTION_MAX_HEAD_DIM},
     {.name = "prefill_attention_spread",
      .variant = "spread",
      .about = "one threadgroup per head of a token, 4 keys per simdgroup at a time",
      .file = "prefill_attention.metal",
      .group = 512,
      .rows = 1,
-     .multiple_of = 32},
+     .multiple_of = 32,
+     .most = ATTENTION_MAX_HEAD_DIM},
     {.name = "prefill_attention_blocks",
      .variant = "blocks",
      .about = "one threadgroup per head of 16 tokens, keys and values in threadgroup memory",
      .file = "prefill_attention_blocks.metal",
      .group = 128,
      .rows = 16,
-     .multiple_of = 4},
+     .multiple_of = 4,
+     .most = ATTENTION_MAX_HEAD_DIM},
 };
 
 OP(prefill_attention, "causal attention of many tokens to the cache",
    "tokens x start x heads x kv_heads x head_dim", kernels, SHAPE_LIST(shapes, 6, 45, 4, 2, 20),
-   .accepts = prefill_attention_accepts, .build = prefill_attention_build);
+   .inner = "head_dim", .accepts = prefill_attention_accepts, .build = prefill_attention_build);

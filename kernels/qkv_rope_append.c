@@ -48,13 +48,20 @@ static void qkv_rope_append_oracle(const launch *l, oracle_io *io) {
     }
 }
 
-static bool check_heads(const kernel *k, const qkv_sizes *s, err *e) {
-    if (s->head_dim == 0 || s->head_dim % 2 != 0)
-        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, s->head_dim);
-    if (s->q_dim == 0 || s->kv_dim == 0 || s->q_dim % s->head_dim || s->kv_dim % s->head_dim)
-        return err_set(e, EXIT_CANNOT, "%s: %u and %u are not whole heads of %u", k->name, s->q_dim,
-                       s->kv_dim, s->head_dim);
-    return true;
+static bool qkv_rope_append_accepts(const kernel *k, const shape *s, err *e) {
+    (void)k;
+    return (s->dim[3] != 0 && s->dim[3] % 2 == 0) ||
+           err_set(e, EXIT_CANNOT, "needs an even head_dim, not %u", s->dim[3]);
+}
+
+static bool check_heads(const kernel *k, const qkv_sizes *s, uint32_t pos, err *e) {
+    uint32_t size = s->head_dim ? s->head_dim : 1;
+    if (!RECORD_TAKES(&qkv_rope_append_op, k, e, pos, s->q_dim / size, s->kv_dim / size,
+                      s->head_dim, s->in_dim, s->tokens))
+        return false;
+    return (s->q_dim != 0 && s->kv_dim != 0 && s->q_dim % size == 0 && s->kv_dim % size == 0) ||
+           err_set(e, EXIT_CANNOT, "%s: %u and %u are not whole heads of %u", k->name, s->q_dim,
+                   s->kv_dim, s->head_dim);
 }
 
 static bool check_caches(const kernel *k, const qkv_sizes *s, const qkv_slices *a, param pos,
@@ -82,9 +89,7 @@ bool qkv_rope_append_record(tape *t, const kernel *k, const qkv_slices *a, const
            in_bytes = size_multiply(s->tokens, norm_bytes),
            q_bytes = size_multiply(size_multiply(s->tokens, s->q_dim), sizeof(float)),
            kv_bytes = size_multiply(size_multiply(s->tokens, s->kv_dim), sizeof(float));
-    if (k->tokens == 0 && s->tokens != 1)
-        return err_set(e, EXIT_CANNOT, "%s: takes one token, not %u", k->name, s->tokens);
-    if (!check_heads(k, s, e) || !check_caches(k, s, a, pos, e) ||
+    if (!check_heads(k, s, pos.at.buffer ? 0 : pos.bits, e) || !check_caches(k, s, a, pos, e) ||
         !record_trim(k, "x", in_bytes, 16, &x, e) ||
         !record_trim(k, "norm_w", norm_bytes, 16, &norm_w, e) ||
         !record_trim(k, "q", q_bytes, sizeof(float), &q, e) ||
@@ -122,10 +127,6 @@ bool qkv_rope_append_record(tape *t, const kernel *k, const qkv_slices *a, const
                (2 * (uint64_t)all * s->in_dim + 4 * (uint64_t)s->in_dim + 3 * (uint64_t)all + 3);
     l->oracle = qkv_rope_append_oracle;
     return true;
-}
-
-static bool qkv_rope_append_accepts(const kernel *k, const shape *s, err *e) {
-    return record_accepts_tokens(k, s->dim[5], e);
 }
 
 /* The position comes from device memory, as it does in a model; one more row is never written. */
@@ -190,4 +191,5 @@ static const kernel kernels[] = {
 
 OP(qkv_rope_append, "norm, query, key and value, rotated and appended to the caches",
    "pos x heads x kv_heads x head_dim x in x tokens", kernels, SHAPE_LIST(shapes, 3, 3, 1, 6, 96),
-   .accepts = qkv_rope_append_accepts, .build = qkv_rope_append_build);
+   .inner = "in", .many = "tokens", .accepts = qkv_rope_append_accepts,
+   .build = qkv_rope_append_build);

@@ -26,6 +26,11 @@ bool record_trim(const kernel *k, const char *what, size_t bytes, size_t alignme
     return true;
 }
 
+bool record_takes(const op *o, const kernel *k, const shape *s, err *e) {
+    err why;
+    return op_takes(o, k, s, &why) || err_set(e, why.code, "%s %s", k->name, why.text);
+}
+
 launch *record_launch(tape *t, const kernel *k, err *e) {
     launch *l = tape_add(t, k->file, k->name, e);
     if (l)
@@ -77,11 +82,6 @@ static bool check_blocks(const kernel *k, const weight_format *f, uint32_t colum
            err_set(e, EXIT_CANNOT,
                    "%s: in_dim is %u, and %s rows are whole blocks of %zu; pad the matrix", k->name,
                    columns, f->name, f->values);
-}
-
-bool record_accepts_tokens(const kernel *k, uint32_t tokens, err *e) {
-    return k->tokens != 0 || tokens <= 1 ||
-           err_set(e, EXIT_CANNOT, "takes only one token, not %u", tokens);
 }
 
 bool record_check_weights(const kernel *k, const char *what, const weight_format *f, slice w,

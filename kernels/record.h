@@ -8,6 +8,11 @@
 
 uint32_t divide_up(uint32_t a, uint32_t b);
 
+/* op_takes of a shape with these dimensions, in a message that names the kernel. The first thing that
+ * a record function asks. */
+#define RECORD_TAKES(o, k, e, ...) record_takes(o, k, &(const shape){{__VA_ARGS__}}, e)
+bool record_takes(const op *o, const kernel *k, const shape *s, err *e);
+
 /* A new launch of k on the tape, its kernel filled in. NULL with e set. */
 launch *record_launch(tape *t, const kernel *k, err *e);
 
@@ -75,9 +80,6 @@ bool record_args(tape *t, const kernel *k, const launch_arg *args, size_t count,
  * `alignment`. */
 bool record_trim(const kernel *k, const char *what, size_t bytes, size_t alignment, slice *s,
                  err *e);
-
-/* For op.accepts: only kernels that say how many tokens they take at a time take several. */
-bool record_accepts_tokens(const kernel *k, uint32_t tokens, err *e);
 
 /* A (rows, columns) matrix: the size must fit exactly, so that weights of another type are refused,
  * and columns must be whole blocks. It must start at a multiple of `alignment`. */

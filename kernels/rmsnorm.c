@@ -9,9 +9,20 @@
 #include "record.h"
 #include "reference/reference.h"
 
+#define ONE_ROW                                                                                    \
+    {{1, 1}}, {{1, 3, 1}}, {{1, 31}}, {{1, 32}}, {{1, 33}}, {{1, 255}}, {{1, 256}}, {{1, 257}},    \
+        {{1, 576}}, {{1, 576, 1}}, {{1, 1536}}, {{1, 1027}}, {                                     \
+        { 1, 4096 }                                                                                \
+    }
+static const shape shapes[] = {ONE_ROW,    {{1, 16384}}, {{2, 1}},    {{2, 33}},   {{5, 257}},
+                               {{3, 576}}, {{64, 576}},  {{3, 1030}}, {{17, 4096}}};
+/* For a kernel that reads dim^2 values: longer rows are slow, and show nothing new. */
+static const shape one_row[] = {ONE_ROW};
+static const shape_list one_row_list = SHAPE_LIST(one_row, 1, 77);
+
 static const kernel kernels[] = {
     OP_KERNEL("rmsnorm", "plain", "one thread per output, each sums the whole row", "rmsnorm.metal",
-              .group = 256),
+              .group = 256, .shapes = &one_row_list),
     OP_KERNEL("rmsnorm_simdgroup", "simdgroup", "one simdgroup", "rmsnorm.metal", .group = 32,
               .rows = 1),
     OP_KERNEL("rmsnorm_alone", "alone", "one thread", "rmsnorm.metal", .group = 1, .rows = 1),
@@ -34,9 +45,8 @@ static void rmsnorm_oracle(const launch *l, oracle_io *io) {
 
 bool rmsnorm_record(tape *t, const kernel *k, slice x, slice w, slice y, uint32_t rows,
                     uint32_t dim, float eps, err *e) {
-    if (rows != 1 && k->tokens == 0)
-        return err_set(e, EXIT_CANNOT, "%s: takes one row, not %u; use rmsnorm_rows", k->name,
-                       rows);
+    if (!RECORD_TAKES(&rmsnorm_op, k, e, rows, dim))
+        return false;
     size_t count = size_multiply(rows, dim);
     bool is_wide = k->rows == 1 && k->group > 32; /* reads float4s where rows are made of them */
     size_t alignment = is_wide && dim % 4 == 0 ? 16 : sizeof(float);
@@ -49,12 +59,6 @@ bool rmsnorm_record(tape *t, const kernel *k, slice x, slice w, slice y, uint32_
                        ARG_BUFFER("w", w, dim, ACCESS_READ, ELEM_F32, alignment),
                        ARG_BUFFER("y", y, count, ACCESS_WRITE, ELEM_F32, alignment), ARG_U32(dim),
                        ARG_F32(eps));
-}
-
-static bool rmsnorm_accepts(const kernel *k, const shape *s, err *e) {
-    if (k->rows == 0 && s->dim[1] > 4096) /* dim^2 reads: slow, and shows nothing new */
-        return err_set(e, EXIT_CANNOT, "reads dim^2 values: run only on rows of up to 4096");
-    return k->tokens != 0 || s->dim[0] == 1 || err_set(e, EXIT_CANNOT, "takes only one row");
 }
 
 /* The third dimension, if it is 1, stands for x = 3, 4, 0, 3, 4, 0... and w = 1: the example worked
@@ -84,11 +88,5 @@ static bool rmsnorm_build(kernel_case *c, err *e) {
            rmsnorm_record(c->tape, c->kernel, x, w, y, rows, dim, 1e-5f, e);
 }
 
-static const shape shapes[] = {
-    {{1, 1}},   {{1, 3, 1}}, {{1, 31}},     {{1, 32}},   {{1, 33}},   {{1, 255}},  {{1, 256}},
-    {{1, 257}}, {{1, 576}},  {{1, 576, 1}}, {{1, 1536}}, {{1, 1027}}, {{1, 4096}}, {{1, 16384}},
-    {{2, 1}},   {{2, 33}},   {{5, 257}},    {{3, 576}},  {{64, 576}}, {{3, 1030}}, {{17, 4096}},
-};
-
 OP(rmsnorm, "y = x / sqrt(mean(x^2) + eps) * w", "rows x dim x by_hand", kernels,
-   SHAPE_LIST(shapes, 1, 77), .accepts = rmsnorm_accepts, .build = rmsnorm_build);
+   SHAPE_LIST(shapes, 1, 77), .many = "rows", .build = rmsnorm_build);

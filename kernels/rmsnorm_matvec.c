@@ -40,10 +40,8 @@ bool rmsnorm_matvec_record(tape *t, const kernel *k, slice x, slice norm_w, slic
     bool is_f32 = k->format == &format_f32; /* and read float by float */
     bool is_mega = k == &rmsnorm_matvec_op.kernels[MEGAKERNEL];
     size_t alignment = is_f32 ? sizeof(float) : 16;
-    if (is_mega && in_dim > MAX_HIDDEN)
-        return err_set(e, EXIT_CANNOT,
-                       "%s: hidden is %u, and threadgroup memory holds %d floats; use %s", k->name,
-                       in_dim, MAX_HIDDEN, rmsnorm_matvec_op.kernels[0].name);
+    if (!RECORD_TAKES(&rmsnorm_matvec_op, k, e, out_dim, in_dim))
+        return false;
     launch_arg args[] = {ARG_BUFFER("x", x, in_dim, ACCESS_READ, ELEM_F32, alignment),
                          ARG_BUFFER("norm_w", norm_w, in_dim, ACCESS_READ, ELEM_F32, alignment),
                          ARG_WEIGHTS("w", w, k->format, out_dim, in_dim, is_f32 ? 4 : 2),
@@ -88,7 +86,7 @@ static const kernel kernels[] = {
     [MEGAKERNEL] =
         OP_KERNEL("megakernel_rmsnorm_matvec", "megakernel",
                   "the norm once for 8 rows, in threadgroup memory", "rmsnorm_matvec.metal",
-                  .format = &format_q4_0, .group = 256, .rows = 8),
+                  .format = &format_q4_0, .group = 256, .rows = 8, .most = MAX_HIDDEN),
     OP_KERNEL("rmsnorm_matvec_q4_0_onepass", "onepass",
               "4 rows per simdgroup, the norm in the same pass", "rmsnorm_matvec.metal",
               .format = &format_q4_0, .group = 128, .rows = 16),
@@ -98,4 +96,4 @@ static const kernel kernels[] = {
 };
 
 OP(rmsnorm_matvec, "y = W rmsnorm(x)", "out x in", kernels, SHAPE_LIST(q4_0_shapes, 7, 96),
-   .build = rmsnorm_matvec_build);
+   .inner = "in", .build = rmsnorm_matvec_build);

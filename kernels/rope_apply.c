@@ -17,8 +17,8 @@ static void rope_apply_oracle(const launch *l, oracle_io *io) {
 bool rope_apply_record(tape *t, const kernel *k, slice qk, uint32_t heads, uint32_t head_dim,
                        param pos, float theta, err *e) {
     size_t count = size_multiply(heads, head_dim);
-    if (head_dim % 2 != 0)
-        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, head_dim);
+    if (!RECORD_TAKES(&rope_apply_op, k, e, 0, heads, head_dim))
+        return false;
     if (count > UINT32_MAX / sizeof(float))
         return err_set(e, EXIT_CANNOT, "%s: %u heads of %u overflow a 32-bit index", k->name, heads,
                        head_dim);
@@ -46,8 +46,9 @@ static const shape shapes[] = {
 };
 
 static const kernel kernels[] = {
-    OP_KERNEL("rope_apply", NULL, "one thread per pair", "rope_apply.metal", .group = 256),
+    OP_KERNEL("rope_apply", NULL, "one thread per pair", "rope_apply.metal", .group = 256,
+              .multiple_of = 2),
 };
 
 OP(rope_apply, "rotary embedding of neighbouring pairs, in place", "pos x heads x head_dim",
-   kernels, SHAPE_LIST(shapes, 5, 3, 22), .build = rope_apply_build);
+   kernels, SHAPE_LIST(shapes, 5, 3, 22), .inner = "head_dim", .build = rope_apply_build);

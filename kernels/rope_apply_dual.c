@@ -20,8 +20,8 @@ bool rope_apply_dual_record(tape *t, const kernel *k, slice q_heads, slice k_hea
                             uint32_t nk, uint32_t head_dim, param pos, float theta, err *e) {
     size_t q_count = size_multiply(nq, head_dim), k_count = size_multiply(nk, head_dim),
            count = q_count + k_count;
-    if (head_dim % 2 != 0)
-        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, head_dim);
+    if (!RECORD_TAKES(&rope_apply_dual_op, k, e, 0, nq, nk, head_dim))
+        return false;
     if (count > UINT32_MAX / sizeof(float))
         return err_set(e, EXIT_CANNOT, "%s: %u + %u heads of %u overflow a 32-bit index", k->name,
                        nq, nk, head_dim);
@@ -54,8 +54,8 @@ static const shape shapes[] = {
 
 static const kernel kernels[] = {
     OP_KERNEL("rope_apply_dual", NULL, "one thread per pair of q or of k", "rope_apply_dual.metal",
-              .group = 256),
+              .group = 256, .multiple_of = 2),
 };
 
 OP(rope_apply_dual, "rotary embedding of q and k in one launch", "pos x nq x nk x head_dim",
-   kernels, SHAPE_LIST(shapes, 5, 3, 2, 22), .build = rope_apply_dual_build);
+   kernels, SHAPE_LIST(shapes, 5, 3, 2, 22), .inner = "head_dim", .build = rope_apply_dual_build);

@@ -3,8 +3,9 @@
  * differ only in argument 6. */
 #include "kernels.h"
 
-#include <assert.h>
+#include <stdlib.h>
 
+#include "harness/base/array.h"
 #include "harness/base/size.h"
 #include "record.h"
 #include "reference/reference.h"
@@ -47,13 +48,13 @@ static void rope_apply_table_oracle(const launch *l, oracle_io *io) {
 }
 
 /* `turn` is argument 6. */
-static bool record(tape *t, const kernel *k, slice q_heads, slice k_heads, uint32_t n_tokens,
-                   uint32_t nq, uint32_t nk, uint32_t head_dim, param pos, const launch_arg *turn,
-                   oracle_fn oracle, err *e) {
+static bool record(tape *t, const op *o, const kernel *k, slice q_heads, slice k_heads,
+                   uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim, param pos,
+                   const launch_arg *turn, oracle_fn oracle, err *e) {
     size_t row = size_multiply(n_tokens, head_dim), q_count = size_multiply(nq, row),
            k_count = size_multiply(nk, row), count = q_count + k_count;
-    if (head_dim % 2 != 0)
-        return err_set(e, EXIT_CANNOT, "%s: head_dim is %u and must be even", k->name, head_dim);
+    if (!RECORD_TAKES(o, k, e, 0, n_tokens, nq, nk, head_dim))
+        return false;
     if (count > UINT32_MAX / sizeof(float))
         return err_set(e, EXIT_CANNOT,
                        "%s: %u tokens of %u + %u heads of %u overflow a 32-bit index", k->name,
@@ -71,16 +72,16 @@ bool rope_apply_tokens_record(tape *t, const kernel *k, slice q_heads, slice k_h
                               uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
                               param pos, float theta, err *e) {
     const launch_arg turn = ARG_F32(theta);
-    return record(t, k, q_heads, k_heads, n_tokens, nq, nk, head_dim, pos, &turn,
-                  rope_apply_tokens_oracle, e);
+    return record(t, &rope_apply_tokens_op, k, q_heads, k_heads, n_tokens, nq, nk, head_dim, pos,
+                  &turn, rope_apply_tokens_oracle, e);
 }
 
 bool rope_apply_table_record(tape *t, const kernel *k, slice q_heads, slice k_heads,
                              uint32_t n_tokens, uint32_t nq, uint32_t nk, uint32_t head_dim,
                              param pos, slice freqs, err *e) {
     const launch_arg turn = ARG_IN("freqs", freqs, head_dim / 2);
-    return record(t, k, q_heads, k_heads, n_tokens, nq, nk, head_dim, pos, &turn,
-                  rope_apply_table_oracle, e);
+    return record(t, &rope_apply_table_op, k, q_heads, k_heads, n_tokens, nq, nk, head_dim, pos,
+                  &turn, rope_apply_table_oracle, e);
 }
 
 /* The position comes from device memory, as it does in a model. The last pairs of q and k are
@@ -105,15 +106,16 @@ static bool rope_apply_tokens_build(kernel_case *c, err *e) {
 /* The frequencies are arbitrary numbers from 0 to 1, in no order. */
 static bool rope_apply_table_build(kernel_case *c, err *e) {
     const uint32_t *dim = c->shape.dim;
-    float table[256];
-    assert(dim[4] / 2 <= COUNT_OF(table));
+    float *table = array_new(dim[4] / 2, sizeof *table);
     for (uint32_t p = 0; p < dim[4] / 2; p++)
         table[p] = (float)rng_uniform(&c->random);
     slice q_heads, k_heads, place, freqs;
-    return make_inputs(c, &q_heads, &k_heads, &place, e) &&
-           case_input_bytes(c, "freqs", table, dim[4] / 2 * sizeof(float), &freqs, e) &&
-           rope_apply_table_record(c->tape, c->kernel, q_heads, k_heads, dim[1], dim[2], dim[3],
-                                   dim[4], param_at(place), freqs, e);
+    bool ok = make_inputs(c, &q_heads, &k_heads, &place, e) &&
+              case_input_bytes(c, "freqs", table, dim[4] / 2 * sizeof *table, &freqs, e) &&
+              rope_apply_table_record(c->tape, c->kernel, q_heads, k_heads, dim[1], dim[2], dim[3],
+                                      dim[4], param_at(place), freqs, e);
+    free(table);
+    return ok;
 }
 
 /* One pair and many; tokens with more and with fewer pairs than a threadgroup has threads, and with
@@ -125,17 +127,19 @@ static const shape shapes[] = {
 };
 
 #define KERNEL(name)                                                                               \
-    OP_KERNEL(name, NULL, "one thread per pair of q or of k", name ".metal", .group = 256)
+    OP_KERNEL(name, NULL, "one thread per pair of q or of k", name ".metal", .group = 256,         \
+              .multiple_of = 2)
 static const kernel tokens_kernels[] = {KERNEL("rope_apply_tokens")},
-                    table_kernels[] = {OP_KERNEL("rope_apply_table", "plain",
-                                                 "one thread per pair of q or of k",
-                                                 "rope_apply_table.metal", .group = 256),
-                                       OP_KERNEL("rope_apply_table_heads", "heads",
-                                                 "one thread per pair of all heads",
-                                                 "rope_apply_table.metal", .group = 8, .rows = 1)};
+                    table_kernels[] = {
+                        OP_KERNEL("rope_apply_table", "plain", "one thread per pair of q or of k",
+                                  "rope_apply_table.metal", .group = 256, .multiple_of = 2),
+                        OP_KERNEL("rope_apply_table_heads", "heads",
+                                  "one thread per pair of all heads", "rope_apply_table.metal",
+                                  .group = 8, .rows = 1, .multiple_of = 2)};
 
 #define DIMS "pos x tokens x nq x nk x head_dim"
 OP(rope_apply_tokens, "rotary embedding of q and k of many tokens", DIMS, tokens_kernels,
-   SHAPE_LIST(shapes, 5, 4, 3, 2, 22), .build = rope_apply_tokens_build);
+   SHAPE_LIST(shapes, 5, 4, 3, 2, 22), .inner = "head_dim", .build = rope_apply_tokens_build);
 OP(rope_apply_table, "rotary embedding of many tokens, frequencies from a table", DIMS,
-   table_kernels, SHAPE_LIST(shapes, 5, 4, 3, 2, 22), .build = rope_apply_table_build);
+   table_kernels, SHAPE_LIST(shapes, 5, 4, 3, 2, 22), .inner = "head_dim",
+   .build = rope_apply_table_build);

@@ -8,15 +8,15 @@
 #include "harness/check/kernel_case.h"
 #include "reference/reference.h"
 
-bool rwkv7_check(const kernel *k, uint32_t tokens, uint32_t heads, uint32_t head_size, err *e) {
-    if (head_size == 0 || head_size % 4 != 0 || head_size > RWKV7_MAX_HEAD_SIZE)
-        return err_set(e, EXIT_CANNOT, "%s: head_size is %u and must be a multiple of 4 up to %d",
-                       k->name, head_size, RWKV7_MAX_HEAD_SIZE);
+bool rwkv7_accepts(const kernel *k, const shape *s, err *e) {
+    (void)k;
     size_t count;
-    if (!size_multiply_checked(size_multiply(heads, head_size), size_multiply(4, tokens), &count) ||
+    if (!size_multiply_checked(size_multiply(s->dim[1], s->dim[2]), size_multiply(4, s->dim[0]),
+                               &count) ||
         count > UINT32_MAX)
-        return err_set(e, EXIT_CANNOT, "%s: %u tokens of %u heads overflow a 32-bit index", k->name,
-                       tokens, heads);
+        return err_set(e, EXIT_CANNOT,
+                       "needs values that a 32-bit index can count, not %u tokens of %u heads",
+                       s->dim[0], s->dim[1]);
     return true;
 }
 

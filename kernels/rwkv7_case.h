@@ -5,8 +5,10 @@
 
 enum { RWKV7_MAX_HEAD_SIZE = 256 };
 
-/* Heads that the kernels take: whole float4s, and sizes that 32 bits can count. */
-bool rwkv7_check(const kernel *k, uint32_t tokens, uint32_t heads, uint32_t head_size, err *e);
+/* What all kernels have: heads of whole float4s. */
+#define RWKV7_HEADS .multiple_of = 4, .most = RWKV7_MAX_HEAD_SIZE
+/* op.accepts for tokens x heads x head_size: sizes that 32 bits can count. */
+bool rwkv7_accepts(const kernel *k, const shape *s, err *e);
 
 /* scale holds errors in roundings (reference/time_mix_v7.c): the tolerance becomes twice the error.
  * terms is how many results a device that flushes may lose on the way. */

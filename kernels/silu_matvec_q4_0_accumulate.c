@@ -27,6 +27,8 @@ static void silu_matvec_q4_0_accumulate_oracle(const launch *l, oracle_io *io) {
 /* Geometry: k->rows rows per threadgroup of k->group threads. */
 bool silu_matvec_q4_0_accumulate_record(tape *t, const kernel *k, slice w, slice gate, slice up,
                                         slice y, uint32_t out_dim, uint32_t in_dim, err *e) {
+    if (!RECORD_TAKES(&silu_matvec_op, k, e, out_dim, in_dim))
+        return false;
     const launch_work work = {.groups = {divide_up(out_dim, k->rows), 1, 1},
                               .flops =
                                   2 * (uint64_t)out_dim * in_dim + out_dim + 4 * (uint64_t)in_dim,
@@ -60,4 +62,4 @@ static const kernel kernels[] = {
 };
 
 OP(silu_matvec, "y += W (silu(gate) * up)", "out x in", kernels, SHAPE_LIST(shapes, 7, 96),
-   .build = silu_matvec_q4_0_accumulate_build);
+   .inner = "in", .build = silu_matvec_q4_0_accumulate_build);

@@ -18,7 +18,7 @@ static void time_mix_v7_oracle(const launch *l, oracle_io *io) {
 
 bool time_mix_v7_record(tape *t, const kernel *k, slice r, slice w, slice packed, slice state,
                         slice y, uint32_t tokens, uint32_t heads, uint32_t head_size, err *e) {
-    if (!rwkv7_check(k, tokens, heads, head_size, e))
+    if (!RECORD_TAKES(&time_mix_v7_op, k, e, tokens, heads, head_size))
         return false;
     size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
     launch_work work = {.threads = (uint32_t)dim, /* one per row of all heads */
@@ -45,7 +45,7 @@ static void time_first_v7_oracle(const launch *l, oracle_io *io) {
 
 bool time_first_v7_record(tape *t, const kernel *k, slice r_k, slice r, slice packed, slice x,
                           uint32_t tokens, uint32_t heads, uint32_t head_size, err *e) {
-    if (!rwkv7_check(k, tokens, heads, head_size, e))
+    if (!RECORD_TAKES(&time_first_v7_op, k, e, tokens, heads, head_size))
         return false;
     size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
     const launch_work w = {.groups = {divide_up(tokens * heads, k->rows), 1, 1},
@@ -91,7 +91,7 @@ static const shape shapes[] = {
 };
 
 #define KERNEL(name, file, variant, about, group_, rows_)                                          \
-    OP_KERNEL(name, variant, about, file, .group = group_, .rows = rows_)
+    OP_KERNEL(name, variant, about, file, .group = group_, .rows = rows_, RWKV7_HEADS)
 static const kernel mix_kernels[] = {
     KERNEL("time_mix_v7", "time_mix_v7.metal", "quad", "one quad per row of the state", 64, 16),
     KERNEL("time_mix_v7_alone", "time_mix_v7.metal", "alone", "one thread per row of the state", 32,
@@ -104,6 +104,8 @@ static const kernel first_kernels[] = {
 
 #define DIMS "tokens x heads x head_size"
 OP(time_mix_v7, "the RWKV-7 recurrence: state in place, y = S r for each token", DIMS, mix_kernels,
-   SHAPE_LIST(shapes, 5, 2, 8), .build = time_mix_v7_build);
+   SHAPE_LIST(shapes, 5, 2, 8), .inner = "head_size", .accepts = rwkv7_accepts,
+   .build = time_mix_v7_build);
 OP(time_first_v7, "x += (sum over the head of r_k * k * r) * v", DIMS, first_kernels,
-   SHAPE_LIST(shapes, 5, 2, 8), .build = time_first_v7_build);
+   SHAPE_LIST(shapes, 5, 2, 8), .inner = "head_size", .accepts = rwkv7_accepts,
+   .build = time_first_v7_build);

@@ -8,7 +8,8 @@
 #include "rwkv7_case.h"
 
 #define KERNEL(name, variant, about, group_, rows_)                                                \
-    OP_KERNEL(name, variant, about, "time_mix_v7_fused.metal", .group = group_, .rows = rows_)
+    OP_KERNEL(name, variant, about, "time_mix_v7_fused.metal", .group = group_, .rows = rows_,     \
+              RWKV7_HEADS)
 static const kernel prepare_kernels[] = {
     KERNEL("time_mix_v7_prepare", "simdgroup", "one simdgroup per head", 256, 8),
     KERNEL("time_mix_v7_prepare_alone", "alone", "one thread per head", 32, 32),
@@ -42,7 +43,7 @@ static void prepare_oracle(const launch *l, oracle_io *io) {
 
 bool time_mix_v7_prepare_record(tape *t, const kernel *k, const time_mix_v7_slices *s, slice packed,
                                 uint32_t tokens, uint32_t heads, uint32_t head_size, err *e) {
-    if (!rwkv7_check(k, tokens, heads, head_size, e))
+    if (!RECORD_TAKES(&time_mix_v7_prepare_op, k, e, tokens, heads, head_size))
         return false;
     size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
     bool mixes_v = s->v_gate.buffer != NULL;
@@ -78,7 +79,7 @@ static void finish_oracle(const launch *l, oracle_io *io) {
 bool time_mix_v7_finish_record(tape *t, const kernel *k, const time_mix_v7_slices *s, slice packed,
                                slice y, uint32_t tokens, uint32_t heads, uint32_t head_size,
                                float eps, err *e) {
-    if (!rwkv7_check(k, tokens, heads, head_size, e))
+    if (!RECORD_TAKES(&time_mix_v7_finish_op, k, e, tokens, heads, head_size))
         return false;
     size_t dim = size_multiply(heads, head_size), count = size_multiply(tokens, dim);
     const launch_work w = {.groups = {divide_up(tokens * heads, k->rows), 1, 1},
@@ -120,7 +121,7 @@ static void token_oracle(const launch *l, oracle_io *io) {
 
 bool time_mix_v7_token_record(tape *t, const kernel *k, const time_mix_v7_slices *s, slice state,
                               slice y, uint32_t heads, uint32_t head_size, float eps, err *e) {
-    if (!rwkv7_check(k, 1, heads, head_size, e))
+    if (!RECORD_TAKES(&time_mix_v7_token_op, k, e, heads, head_size))
         return false;
     size_t dim = size_multiply(heads, head_size);
     bool mixes_v = s->v_gate.buffer != NULL;
@@ -209,10 +210,10 @@ static const shape token_shapes[] = {
 
 OP(time_mix_v7_prepare, "keys and values as the recurrence needs them, packed",
    "tokens x heads x head_size x mixes_v", prepare_kernels, SHAPE_LIST(prepare_shapes, 3, 2, 8, 1),
-   .build = prepare_build);
+   .inner = "head_size", .accepts = rwkv7_accepts, .build = prepare_build);
 OP(time_mix_v7_finish, "group norm, bonus and gate of what the recurrence gives",
    "tokens x heads x head_size", finish_kernels, SHAPE_LIST(finish_shapes, 3, 2, 8),
-   .build = finish_build);
+   .inner = "head_size", .accepts = rwkv7_accepts, .build = finish_build);
 OP(time_mix_v7_token, "the whole time mix of one token, between its projections",
    "heads x head_size x mixes_v", token_kernels, SHAPE_LIST(token_shapes, 2, 8, 1),
-   .build = token_build);
+   .inner = "head_size", .build = token_build);

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/check/weight_format.h"
+
 enum {
     Q4_0_VALUES = 32,
     Q4_1_VALUES = 32,
@@ -83,22 +85,6 @@ _Static_assert(sizeof(block_q4_0) == 18 && sizeof(block_q4_1) == 20 && sizeof(bl
                    sizeof(block_q4_k) == 144 && sizeof(block_q5_k) == 176 &&
                    sizeof(block_q6_k) == 210,
                "blocks are packed");
-
-typedef struct weight_format {
-    const char *name;     /* "Q4_0" */
-    size_t values, bytes; /* of a block */
-    size_t halves;        /* fp16 numbers in a block: the other bytes may be anything */
-    size_t half_at[2];    /* where */
-
-    /* values and magnitudes have room for those of a block. The magnitude of a value that is a
-     * difference or a sum (n d - 8 d) is the sum of those of its parts: a kernel may multiply them
-     * by x one by one. */
-    void (*decode)(const void *block, double *values, double *magnitudes);
-
-    /* ggml's reference quantisation bit for bit, but for a scale beyond fp16: it saturates at 65504
-     * where ggml writes an infinity, which would make every value of the block one or NaN. */
-    void (*encode)(const float *values, void *block);
-} weight_format;
 
 extern const weight_format format_f32, format_f16, format_bf16, format_q8_0, format_q4_0,
     format_q4_1, format_q5_0, format_q5_1, format_q4_k, format_q5_k, format_q6_k;

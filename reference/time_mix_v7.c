@@ -153,25 +153,29 @@ void reference_time_mix_v7(const float *r, const float *w, const float *packed,
 /* After ---------------------------------------------------------------------------------------- */
 
 typedef struct {
-    double value, size;
+    double value, size, inherited; /* inherited: the variance that the errors of k give it */
 } sum;
 
-static sum get_bonus(const time_mix_v7_inputs *x, const double *packed, size_t at, size_t dim,
-                     size_t size) {
-    sum bonus = {0, 0};
+/* errors, of packed, may be NULL. */
+static sum get_bonus(const time_mix_v7_inputs *x, const double *packed, const double *errors,
+                     size_t at, size_t dim, size_t size) {
+    sum bonus = {0, 0, 0};
     for (size_t i = at; i < at + size; i++) {
-        double term = (double)x->r[i] * packed[i] * (double)x->r_k[i % dim];
+        double factor = (double)x->r[i] * (double)x->r_k[i % dim], term = factor * packed[i];
         bonus.value += term;
         bonus.size += square(term);
+        bonus.inherited += errors ? square(factor * errors[i]) : 0;
     }
     bonus.size = sqrt(bonus.size) + fabs(bonus.value);
     return bonus;
 }
 
 /* y (size) of a head has errors, which reach the result directly, through the mean, and through the
- * variance: the last two only as averages. */
+ * variance: the last two only as averages. Those of k and v, which may be NULL, reach it through the
+ * bonus. */
 static void finish_head(const time_mix_v7_inputs *x, const time_mix_v7_sizes *n,
-                        const double *packed, size_t at, double *y, double *error) {
+                        const double *packed, const double *packed_error, size_t at, double *y,
+                        double *error) {
     size_t size = n->head_size, dim = n->heads * size, plane = n->tokens * dim;
     double count = (double)size, mean = 0, mean_size = 0, squares = 0, errors = 0;
     for (size_t i = at; i < at + size; i++) {
@@ -182,16 +186,18 @@ static void finish_head(const time_mix_v7_inputs *x, const time_mix_v7_sizes *n,
     for (size_t i = at; i < at + size; i++)
         squares += square(y[i] - mean);
     double inverse = 1 / sqrt(squares / count + x->eps);
-    sum bonus = get_bonus(x, packed, at, dim, size);
+    sum bonus = get_bonus(x, packed, packed_error, at, dim, size);
     double own = 12 + sqrt(count); /* half of the roundings and of twice the root of the terms */
     for (size_t i = at; i < at + size; i++) {
         double normal = (y[i] - mean) * inverse, w = (double)x->norm_w[i % dim];
         double b = (double)x->norm_b[i % dim], g = (double)x->g[i], v = packed[plane + i];
+        double v_error = packed_error ? packed_error[plane + i] : 0;
         double parts = (fabs(y[i]) + mean_size) * inverse +
                        fabs(normal) * (1 + mean_size * inverse / sqrt(count));
         double magnitude = parts * fabs(w) + fabs(b) + bonus.size * fabs(v);
         double inherited = square(inverse * w) * (square(error[i]) + errors / count) +
-                           square(normal * inverse * w) * errors / count;
+                           square(normal * inverse * w) * errors / count +
+                           square(v) * bonus.inherited + square(bonus.value * v_error);
         y[i] = (normal * w + b + bonus.value * v) * g;
         error[i] = fabs(g) * sqrt(square(own * magnitude) + inherited);
     }
@@ -204,7 +210,7 @@ void reference_time_mix_v7_finish(const time_mix_v7_inputs *x, const time_mix_v7
     for (size_t i = 0; i < plane; i++)
         y_error[i] = 0;
     for (size_t at = 0; at < plane; at += n->head_size)
-        finish_head(x, n, doubles, at, y, y_error);
+        finish_head(x, n, doubles, NULL, at, y, y_error);
     free(doubles);
 }
 
@@ -221,7 +227,7 @@ void reference_time_mix_v7_token(const time_mix_v7_inputs *x, const time_mix_v7_
     double kk_error = 5 + sqrt((double)n->head_size);
     run_recurrence(r, w, packed, errors, kk_error, n, state, state_error, y, y_error);
     for (size_t at = 0; at < plane; at += n->head_size)
-        finish_head(x, n, packed, at, y, y_error);
+        finish_head(x, n, packed, errors, at, y, y_error);
     free(packed);
     free(r);
     free(w);
@@ -233,7 +239,7 @@ void reference_time_first_v7(const float *r_k, const float *r, const float *pack
     const time_mix_v7_inputs inputs = {.r = r, .r_k = r_k};
     double *doubles = make_doubles(packed, 2 * plane);
     for (size_t at = 0; at < plane; at += size) {
-        sum bonus = get_bonus(&inputs, doubles, at, dim, size);
+        sum bonus = get_bonus(&inputs, doubles, NULL, at, dim, size);
         for (size_t i = at; i < at + size; i++) {
             double v = doubles[plane + i];
             magnitude[i] = fabs(x[i]) + bonus.size * fabs(v);

@@ -35,10 +35,11 @@ static bool print_frame_file(const char *home, const char *name, FILE *out, err 
 static const struct {
     const char *mark;
     page_part *print;
-    const char *empty; /* what stands there when there are no results at all */
+    const char *empty; /* what stands there when there are no results at all; NULL: the same */
 } parts[] = {
     {"title", page_print_title, "Assay report: nothing measured yet"},
     {"date", page_print_date, ""},
+    {"failures", page_print_failures, NULL},
     {"summary", page_print_summary, RUN_FIRST},
     {"found", page_print_found, NOTHING},
     {"claims", page_print_claims, NOTHING},
@@ -57,7 +58,7 @@ static bool print_part(page *p, const char *home, const char *mark, FILE *out, e
         return print_frame_file(home, "page.js", out, e);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strcmp(mark, parts[i].mark) == 0) {
-            if (p->store->count > 0)
+            if (p->store->count > 0 || !parts[i].empty)
                 return parts[i].print(p, out, e);
             fputs(parts[i].empty, out);
             return true;

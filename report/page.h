@@ -15,5 +15,8 @@ typedef struct {
     size_t experiment_count;
 } page_content;
 
+/* Experiments that failed, and checks and validations with something wrong. */
+size_t page_count_failures(const store *s);
+
 /* Its links are relative to the folder of `path`. `home` is the project's root. */
 bool page_write(const page_content *c, const char *home, const char *path, err *e);

@@ -4,11 +4,11 @@
  * claim is one row and devices are side by side. Claims that no device can answer, for the same
  * reasons, are one row that opens into their list. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "page_parts.h"
-
-enum { MOST_COLUMNS = 16 };
 
 static void print_published(FILE *out, const claim *c) {
     char published[96];
@@ -130,13 +130,15 @@ static void print_folded(FILE *out, const page *p, const claim *like, size_t sho
 
 bool page_print_claims(page *p, FILE *out, err *e) {
     (void)e;
-    html_column columns[MOST_COLUMNS] = {{"claim", false, NULL},
-                                         {"published", true, "and the device it was published for"},
-                                         {"measured here", true, NULL},
-                                         {"verdict", false, NULL},
-                                         {"reason", false, NULL}};
+    static const html_column alone[] = {{"claim", false, NULL},
+                                        {"published", true, "and the device it was published for"},
+                                        {"measured here", true, NULL},
+                                        {"verdict", false, NULL},
+                                        {"reason", false, NULL}};
     bool is_many = p->store->count > 1;
-    size_t shown = p->store->count < MOST_COLUMNS - 2 ? p->store->count : MOST_COLUMNS - 2;
+    size_t shown = p->store->count;
+    html_column *columns = array_new(5 + shown, sizeof *columns);
+    memcpy(columns, alone, sizeof alone);
     for (size_t f = 0; is_many && f < shown; f++)
         columns[2 + f] = (html_column){p->store->folders[f].device, true, NULL};
     html_start_table(out, columns, is_many ? 2 + shown : 5,
@@ -157,5 +159,6 @@ bool page_print_claims(page *p, FILE *out, err *e) {
         fputs("</tr>\n", out);
     }
     html_end_table(out);
+    free(columns);
     return true;
 }

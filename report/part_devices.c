@@ -128,7 +128,8 @@ static size_t print_missing_experiments(const page *p, FILE *out, const store_fo
 static size_t print_missing_charts(FILE *out, const store_folder *f) {
     size_t count = 0;
     for (size_t i = 0; i < f->count; i++) {
-        if (f->files[i].kind != STORE_EXPERIMENT || store_find_chart(f, f->files[i].name, 0))
+        if (f->files[i].kind != STORE_EXPERIMENT || store_get_failure(&f->files[i]) ||
+            store_find_chart(f, f->files[i].name, 0))
             continue;
         fputs("<li>", out);
         html_printf(out, "%s: %s has no chart", f->device, f->files[i].name);
@@ -142,11 +143,11 @@ bool page_print_missing(page *p, FILE *out, err *e) {
     (void)e;
     size_t count = p->store->skipped_count;
     fputs("<ul>\n", out);
-    for (size_t i = 0; i < count; i++) {
-        fputs("<li><strong>Left out:</strong> ", out);
-        html_print(out, p->store->skipped[i]);
-        fputs("</li>\n", out);
-    }
+    if (count > 0)
+        fprintf(
+            out,
+            "<li>%zu file%s could not be read: see <a href=\"#failures\">what failed</a></li>\n",
+            count, count == 1 ? "" : "s");
     for (size_t i = 0; i < p->store->count; i++) {
         const store_folder *f = &p->store->folders[i];
         count += print_missing_kinds(out, f);

@@ -2,17 +2,17 @@
  * devices together: conclusions and numbers side by side, charts below each other, since half a
  * page is too narrow for them. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "page_parts.h"
-
-enum { MAX_DEVICES = 15 };
 
 /* Charts -------------------------------------------------------------------------------------- */
 
 static void print_charts(page *p, FILE *out, const store_folder *f, const store_file *file) {
-    if (page_print_charts(p, out, f, file->name) > 0)
-        return;
+    if (store_get_failure(file) || page_print_charts(p, out, f, file->name) > 0)
+        return; /* a chart is of an earlier run, if the last one failed */
     fputs("<p class=\"note\">", out);
     html_printf(out, "There is no chart of this experiment on %.160s. ", f->device);
     html_print_prose(out, "Charts are drawn with gnuplot when an experiment has run.");
@@ -35,7 +35,7 @@ static void print_metric(const page *p, FILE *out, const char *experiment, const
     fputs("<tr><td><code>", out);
     html_print(out, m->name);
     fputs("</code></td>", out);
-    for (size_t f = 0; f < p->store->count && f < MAX_DEVICES; f++) {
+    for (size_t f = 0; f < p->store->count; f++) {
         const store_file *file = store_find(&p->store->folders[f], STORE_EXPERIMENT, experiment);
         const store_metric *here = file ? store_find_metric(file, m->name) : NULL;
         char number[48] = "-", text[96];
@@ -59,12 +59,13 @@ static bool has_metrics(const page *p, const char *experiment) {
 }
 
 static void print_metrics(const page *p, FILE *out, const char *experiment) {
-    html_column columns[1 + MAX_DEVICES] = {{"number", false, NULL}};
-    char titles[1 + MAX_DEVICES][200];
-    size_t count = 1;
     if (!has_metrics(p, experiment))
         return;
-    for (size_t f = 0; f < p->store->count && f < MAX_DEVICES; f++, count++) {
+    html_column *columns = array_new(1 + p->store->count, sizeof *columns);
+    char(*titles)[200] = array_new(1 + p->store->count, sizeof *titles);
+    size_t count = 1;
+    columns[0] = (html_column){"number", false, NULL};
+    for (size_t f = 0; f < p->store->count; f++, count++) {
         const store_folder *folder = &p->store->folders[f];
         snprintf(titles[count], sizeof titles[0], "%s%s",
                  p->store->count > 1 ? folder->device : "value",
@@ -79,6 +80,8 @@ static void print_metrics(const page *p, FILE *out, const char *experiment) {
                 print_metric(p, out, experiment, &file->metrics[i]);
     }
     html_end_table(out);
+    free(columns);
+    free(titles);
 }
 
 /* An experiment ------------------------------------------------------------------------------- */
@@ -113,6 +116,12 @@ static void print_finding(page *p, FILE *out, const store_folder *f, const store
     const char *model = csv_get_meta(file->csv, "model"), *level = csv_get_meta(file->csv, "level");
     fputs("<div>", out);
     print_device_name(p, out, f);
+    if (store_get_failure(file)) {
+        fputs("<p class=\"failed\"><strong>Failed:</strong> ", out);
+        html_print(out, store_get_failure(file));
+        fputs("</p></div>\n", out);
+        return;
+    }
     fputs("<p class=\"found\"><strong>Found:</strong>", out);
     for (size_t i = 0; csv_list_meta(file->csv, i, &key, &value); i++)
         if (strcmp(key, "conclusion") == 0) {

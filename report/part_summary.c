@@ -147,8 +147,12 @@ bool page_print_summary(page *p, FILE *out, err *e) {
 /* What was found ------------------------------------------------------------------------------ */
 
 static void print_conclusions(FILE *out, const store_file *file) {
-    const char *key, *value;
-    bool is_any = false;
+    const char *key, *value, *failure = store_get_failure(file);
+    bool is_any = failure != NULL;
+    if (failure) {
+        fputs("<strong class=\"failed\">Failed:</strong> ", out);
+        html_print(out, failure);
+    }
     for (size_t i = 0; csv_list_meta(file->csv, i, &key, &value); i++) {
         if (strcmp(key, "conclusion") != 0)
             continue;

@@ -47,7 +47,8 @@ static store_kind find_kind(const csv_file *f) {
 static bool parse_metric(const char *text, store_metric *out) {
     const char *equals = strstr(text, " = ");
     char *end;
-    if (!equals || equals == text || (size_t)(equals - text) >= sizeof out->name)
+    if (!equals || equals == text || equals >= text + strcspn(text, "\r\n") ||
+        (size_t)(equals - text) >= sizeof out->name)
         return false;
     snprintf(out->name, sizeof out->name, "%.*s", (int)(equals - text), text);
     out->value = strtod(equals + 3, &end);
@@ -83,27 +84,25 @@ static bool read_metrics(store_file *f, const char *text, err *e) {
     static const char mark[] = "# metric: ", spread[] = "# spread: ";
     size_t line = 1;
     for (const char *p = text; *p == '#'; line++) {
-        size_t length = strcspn(p, "\n");
+        size_t length = strcspn(p, "\r\n");
+        int shown = length > 70 ? 60 : (int)length - 10; /* of a value, after its 10 of a mark */
+        length += strcspn(p + length, "\n");
         if (strncmp(p, spread, sizeof spread - 1) == 0) {
-            char value[320];
-            snprintf(value, sizeof value, "%.*s", (int)(length - (sizeof spread - 1)),
-                     p + sizeof spread - 1);
+            const char *value = p + sizeof spread - 1; /* numbers end where the line does */
             if (!parse_spread(value, f))
                 return err_set(
                     e, EXIT_USAGE,
-                    "%.120s:%zu: a spread is NAME = LOW to HIGH of a metric above, not '%.60s'",
-                    f->path, line, value);
+                    "%.120s:%zu: a spread is NAME = LOW to HIGH of a metric above, not '%.*s'",
+                    f->path, line, shown, value);
         }
         if (strncmp(p, mark, sizeof mark - 1) == 0) {
             f->metrics = realloc(f->metrics, (f->metric_count + 1) * sizeof *f->metrics);
             assert(f->metrics);
-            char value[320];
-            snprintf(value, sizeof value, "%.*s", (int)(length - (sizeof mark - 1)),
-                     p + sizeof mark - 1);
+            const char *value = p + sizeof mark - 1;
             if (!parse_metric(value, &f->metrics[f->metric_count]))
                 return err_set(e, EXIT_USAGE,
-                               "%.120s:%zu: a metric is NAME = VALUE UNIT, not '%.60s'", f->path,
-                               line, value);
+                               "%.120s:%zu: a metric is NAME = VALUE UNIT, not '%.*s'", f->path,
+                               line, shown, value);
             f->metric_count++;
         }
         p += length + (p[length] == '\n');
@@ -213,37 +212,64 @@ static void describe(store_folder *f) {
     f->emulated |= store_find_meta(f, "virtual") != NULL;
 }
 
-/* Files that do not say where they are from are taken for the folder's. */
-static bool check_devices(const store_folder *f, err *e) {
-    static const char *const keys[] = {"device", "api", "emulated", "virtual"};
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-        const char *first = NULL;
-        size_t from = 0;
-        for (size_t i = 0; i < f->count; i++) {
-            const char *value = csv_get_meta(f->files[i].csv, keys[k]);
-            if (!value || !*value)
-                continue;
-            if (first && strcmp(first, value) != 0)
-                return err_set(e, EXIT_USAGE,
-                               "%.120s has results of two devices: %s is '%.60s' in %.60s.csv and "
-                               "'%.60s' in %.60s.csv; keep one folder per device",
-                               f->path, keys[k], first, f->files[from].name, value,
-                               f->files[i].name);
-            from = first ? from : i;
-            first = first ? first : value;
-        }
-    }
-    return true;
-}
-
-/* One file that cannot be read must not keep the others from being shown. */
-static void skip(store *s, store_folder *f, const err *why) {
-    store_file *file = &f->files[--f->count];
-    csv_file_free(file->csv);
-    free(file->metrics);
+static void skip(store *s, const char *why) {
     s->skipped = realloc(s->skipped, (s->skipped_count + 1) * sizeof *s->skipped);
     assert(s->skipped);
-    snprintf(s->skipped[s->skipped_count++], sizeof *s->skipped, "%s", why->text);
+    snprintf(s->skipped[s->skipped_count++], sizeof *s->skipped, "%s", why);
+}
+
+static void drop_file(store_folder *f, size_t i) {
+    csv_file_free(f->files[i].csv);
+    free(f->files[i].metrics);
+    memmove(&f->files[i], &f->files[i + 1], (--f->count - i) * sizeof *f->files);
+}
+
+static const char *get_fact(const store_file *f, const char *key) {
+    const char *value = csv_get_meta(f->csv, key);
+    return value && *value ? value : NULL;
+}
+
+/* The value that most files have; the first of those that are as frequent. */
+static const char *find_common(const store_folder *f, const char *key) {
+    const char *best = NULL;
+    size_t most = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        const char *value = get_fact(&f->files[i], key);
+        size_t count = 0;
+        for (size_t k = 0; value && k < f->count; k++) {
+            const char *other = get_fact(&f->files[k], key);
+            count += other && strcmp(other, value) == 0;
+        }
+        if (count > most) {
+            most = count;
+            best = value;
+        }
+    }
+    return best;
+}
+
+/* Files that do not say where they are from are taken for the folder's. */
+static void drop_strangers(store *s, store_folder *f) {
+    static const char *const keys[] = {"device", "api", "emulated", "virtual"};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        char common[160], why[256];
+        const char *value = find_common(f, keys[k]);
+        if (!value)
+            continue;
+        snprintf(common, sizeof common, "%s", value);
+        for (size_t i = f->count; i-- > 0;) {
+            const char *own = get_fact(&f->files[i], keys[k]);
+            if (!own || strcmp(own, common) == 0)
+                continue;
+            snprintf(
+                why, sizeof why,
+                "%.100s: its %s is '%.40s', and '%.40s' in the other files; keep one folder per "
+                "device",
+                f->files[i].path, keys[k], own, common);
+            skip(s, why);
+            drop_file(f, i);
+        }
+    }
 }
 
 static bool read_folder(store *s, store_folder *f, const char *path, err *e) {
@@ -258,19 +284,18 @@ static bool read_folder(store *s, store_folder *f, const char *path, err *e) {
         const char *name = names[i]->d_name;
         err why = {.code = EXIT_OK};
         if (ok && is_table(name)) {
-            if (!add_file(f, name, &why))
-                skip(s, f, &why);
-            else
-                ok = check_rows(f->files[f->count - 1].csv, e);
+            if (!add_file(f, name, &why) || !check_rows(f->files[f->count - 1].csv, &why)) {
+                skip(s, why.text);
+                drop_file(f, f->count - 1);
+            }
         } else if (ends_with(name, ".svg") || ends_with(name, ".png") ||
                    ends_with(name, ".samples.csv"))
             add_other(f, name);
         free(names[i]);
     }
     free(names);
-    ok = ok && check_devices(f, e);
-    if (ok)
-        describe(f);
+    drop_strangers(s, f);
+    describe(f);
     return ok;
 }
 
@@ -381,18 +406,26 @@ void store_free(store *s) {
 }
 
 bool store_admit_skipped(const store *s, err *e) {
-    char rest[1024] = "";
-    size_t used = 0;
+    char *rest = NULL;
+    size_t bytes;
     if (s->skipped_count == 0)
         return true;
-    for (size_t i = 1; i < s->skipped_count && used < sizeof rest; i++)
-        used += (size_t)snprintf(rest + used, sizeof rest - used, "left out: %s\n", s->skipped[i]);
+    FILE *out = open_memstream(&rest, &bytes);
+    assert(out);
+    for (size_t i = 1; i < s->skipped_count; i++)
+        fprintf(out, "left out: %s\n", s->skipped[i]);
+    fclose(out);
     err_set(e, EXIT_USAGE, "a file was left out: %.220s", s->skipped[0]);
     err_set_detail(e, rest);
+    free(rest);
     return false;
 }
 
 /* Looking up ---------------------------------------------------------------------------------- */
+
+const char *store_get_failure(const store_file *f) {
+    return f->kind == STORE_EXPERIMENT ? csv_get_meta(f->csv, "failed") : NULL;
+}
 
 const store_file *store_find(const store_folder *f, store_kind kind, const char *name) {
     for (size_t i = 0; i < f->count; i++)

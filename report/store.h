@@ -3,8 +3,8 @@
  * One folder per device: CSV files and, beside them, charts as SVG. Everything is read at once and
  * kept; nothing is measured and nothing is written. The kind of a CSV file follows from what is in
  * it, not from its name: an experiment says so in its head, the others are known by their columns.
- * A folder with files or rows of two devices is refused: its numbers would be credited to the wrong
- * one.
+ * A file that is malformed, or that has the numbers of another device than most files of its folder, is
+ * left out: they would be credited to the wrong one.
  *
  * Files of raw samples can be large, and the report does not need them: listed, but not read. */
 #pragma once
@@ -55,14 +55,14 @@ typedef struct {
 typedef struct {
     store_folder *folders;
     size_t count;
-    char (*skipped)[256]; /* malformed files that were left out: one sentence each */
+    char (*skipped)[256]; /* files that were left out: one sentence each */
     size_t skipped_count;
     store_folder *together; /* charts of several devices: folders that have no CSV file */
     size_t together_count;
 } store;
 
 /* Each path is the folder of a device (or of charts), or contains some; scratch is left out.
- * A malformed file is left out and remembered in `skipped` with its line. A path without results is
+ * A file that is left out is remembered in `skipped`, with its line if it is malformed. A path without results is
  * EXIT_USAGE, unless may_be_empty. */
 bool store_read(const char *const *paths, size_t count, bool may_be_empty, store *out, err *e);
 void store_free(store *s);
@@ -70,6 +70,8 @@ void store_free(store *s);
 /* After everything else is done: true if no file was left out, else EXIT_USAGE with the sentences. */
 bool store_admit_skipped(const store *s, err *e);
 
+/* Why an experiment failed; NULL if it did not. */
+const char *store_get_failure(const store_file *f);
 /* NULL if there is none. */
 const store_file *store_find(const store_folder *f, store_kind kind, const char *name);
 const store_metric *store_find_metric(const store_file *f, const char *name);

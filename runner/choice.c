@@ -1,23 +1,27 @@
 #include "choice.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/attention_case.h"
 #include "kernels/formats/formats.h"
 #include "kernels/kernels.h"
 #include "kernels/record.h"
 
 /* Ways that are not kernels. They have no file; what they launch is in steps.c. */
-#define APART(f, shapes) {.name = "apart", .variant = "apart", .format = &format_##f},
+#define APART(f, shapes) {.name = "apart", .variant = "apart", .format = &format_##f, .tokens = 1},
 static const kernel apart[] = {FORMATS(APART)};
 
 #define RANGES(n)                                                                                  \
-    { .name = "attention_ranges:" #n, .variant = "ranges", .groups = n }
+    {                                                                                              \
+        .name = "attention_ranges:" #n, .variant = "ranges", .groups = n, .multiple_of = 32,       \
+        .most = ATTENTION_MAX_HEAD_DIM                                                             \
+    }
 static const kernel ranges[] = {RANGES(2),  RANGES(4),  RANGES(8), RANGES(14),
                                 RANGES(16), RANGES(24), RANGES(32)};
-enum { RANGES_OF = 32 }; /* what the dimensions of a head must be a multiple of */
 
 static const op *const fused[] = {&qkv_rope_append_op, &gate_up_silu_op, &rmsnorm_matvec_op,
                                   &matvec_batched_op};
@@ -60,30 +64,28 @@ const kernel *choice_find_ranges(uint32_t count) {
 /* Ways -------------------------------------------------------------------------------------- */
 
 bool choice_takes(const choice *c, const kernel *way, err *e) {
-    if (choice_count_ranges(way) > 1)
-        return c->shape.dim[3] % RANGES_OF == 0 ||
-               err_set(e, EXIT_CANNOT, "takes heads of a multiple of %d dimensions", RANGES_OF);
     if (way->format != c->format || way->accumulates != c->accumulates)
         return err_set(e, EXIT_CANNOT, "is for another format or accumulation");
-    return choice_is_apart(way) || !c->op->accepts || c->op->accepts(way, &c->shape, e);
+    return op_takes(c->op, way, &c->shape, e);
 }
 
-static size_t list_all(const choice *c, const kernel *ways[CHOICE_WAYS], bool taken_only) {
-    size_t count = 0;
-    const kernel *separate = choice_find_apart(c);
-    for (size_t i = 0; i < c->op->kernel_count && count < CHOICE_WAYS; i++)
-        if (!taken_only || choice_takes(c, &c->op->kernels[i], NULL))
-            ways[count++] = &c->op->kernels[i];
-    if (separate && count < CHOICE_WAYS)
-        ways[count++] = separate;
-    for (size_t i = 0; i < COUNT_OF(ranges) && c->op == &decode_attention_op; i++)
-        if (count < CHOICE_WAYS && (!taken_only || choice_takes(c, &ranges[i], NULL)))
-            ways[count++] = &ranges[i];
-    return count;
+static void add_way(const kernel *ways[CHOICE_WAYS], size_t *count, const kernel *way) {
+    assert(*count < CHOICE_WAYS);
+    ways[(*count)++] = way;
 }
 
 size_t choice_list_ways(const choice *c, const kernel *ways[CHOICE_WAYS]) {
-    return list_all(c, ways, true);
+    size_t count = 0;
+    const kernel *separate = choice_find_apart(c);
+    for (size_t i = 0; i < c->op->kernel_count; i++)
+        if (choice_takes(c, &c->op->kernels[i], NULL))
+            add_way(ways, &count, &c->op->kernels[i]);
+    if (separate)
+        add_way(ways, &count, separate);
+    for (size_t i = 0; i < COUNT_OF(ranges) && c->op == &decode_attention_op; i++)
+        if (choice_takes(c, &ranges[i], NULL))
+            add_way(ways, &count, &ranges[i]);
+    return count;
 }
 
 static const kernel *find_named(const choice *c, const char *name) {

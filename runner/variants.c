@@ -15,14 +15,12 @@ static const kernel *find_variant(const op *o, const char *variant) {
     return &o->kernels[i];
 }
 
-/* The kernel of this variant for these weights that takes rows of in_dim, or NULL. */
-static const kernel *find_matvec(const op *o, const char *variant, const weight_format *f,
-                                 bool accumulates, bool is_many, uint32_t in_dim) {
-    for (size_t i = 0; i < o->kernel_count; i++) {
-        const kernel *k = &o->kernels[i];
-        if (k->format == f && k->accumulates == accumulates && (k->tokens != 0) == is_many &&
-            strcmp(k->variant, variant) == 0 && (!k->multiple_of || in_dim % k->multiple_of == 0) &&
-            (!k->most || in_dim <= k->most))
+/* The kernel of this variant that takes the choice, or NULL. */
+static const kernel *find_taker(const choice *c, const char *variant, bool is_many) {
+    for (size_t i = 0; i < c->op->kernel_count; i++) {
+        const kernel *k = &c->op->kernels[i];
+        if ((k->tokens != 0) == is_many && strcmp(k->variant, variant) == 0 &&
+            choice_takes(c, k, NULL))
             return k;
     }
     return NULL;
@@ -81,9 +79,8 @@ static const char *name_near(const device_facts *d, const weight_format *f, uint
     return tokens > 1 && tokens <= FEW_TOKENS && out_dim >= LARGE ? "tiled_near" : "";
 }
 
-static const kernel *pick_product(const op *o, const device_facts *d, const weight_format *f,
-                                  bool accumulates, uint32_t out_dim, uint32_t in_dim,
-                                  uint32_t tokens, err *e) {
+static const kernel *rule_product(const device_facts *d, const choice *c, err *e) {
+    uint32_t out_dim = c->shape.dim[0], in_dim = c->shape.dim[1], tokens = c->shape.dim[2];
     bool is_many = d->emulated || tokens > 1;
     bool is_small = is_many ? tokens <= FEW_TOKENS : out_dim <= FEW_ROWS;
     const char *const for_gpu[] = {name_product_tiles(out_dim, tokens), name_tiles(out_dim, tokens),
@@ -91,22 +88,17 @@ static const kernel *pick_product(const op *o, const device_facts *d, const weig
                                    "plain"},
                       *const for_cpu[COUNT_OF(for_gpu)] = {"alone", "plain", "", "", ""};
     const char *const *wanted = d->emulated ? for_cpu : for_gpu;
-    const kernel *k =
-        find_matvec(o, name_near(d, f, out_dim, in_dim, tokens), f, accumulates, is_many, in_dim);
+    const kernel *k = find_taker(c, name_near(d, c->format, out_dim, in_dim, tokens), is_many);
     if (!k && is_for_stream(d, out_dim, in_dim, tokens))
-        k = find_matvec(o, "stream", f, accumulates, false, in_dim);
+        k = find_taker(c, "stream", false);
     if (d->emulated && tokens == 1)
-        k = find_matvec(o, "strip", f, accumulates, false, in_dim);
+        k = find_taker(c, "strip", false);
     for (size_t i = 0; !k && i < COUNT_OF(for_gpu); i++)
-        k = find_matvec(o, wanted[i], f, accumulates, is_many, in_dim);
+        k = find_taker(c, wanted[i], is_many);
     if (!k)
-        err_set(e, EXIT_CANNOT, "no kernel multiplies rows of %u weights in %s", in_dim, f->name);
+        err_set(e, EXIT_CANNOT, "no kernel multiplies rows of %u weights in %s", in_dim,
+                c->format->name);
     return k;
-}
-
-static const kernel *rule_product(const device_facts *d, const choice *c, err *e) {
-    const uint32_t *dim = c->shape.dim;
-    return pick_product(c->op, d, c->format, c->accumulates, dim[0], dim[1], dim[2], e);
 }
 
 /* A whole threadgroup for a row pays where its simdgroups run side by side, for one row as for
@@ -120,9 +112,9 @@ static const kernel *rule_rmsnorm(const device_facts *d, const choice *c, err *e
 }
 
 /* Many simdgroups for a head pay when there are many keys and simdgroups run side by side. */
-static const kernel *pick_decode_attention(const device_facts *d, uint32_t head_dim) {
+static const kernel *pick_decode_attention(const device_facts *d, const choice *c) {
     const kernel *k = find_variant(&decode_attention_op, d->emulated ? "alone" : "spread");
-    return head_dim % k->multiple_of == 0
+    return choice_takes(c, k, NULL)
                ? k
                : find_variant(&decode_attention_op, d->emulated ? "plain" : "threadgroup");
 }
@@ -131,54 +123,49 @@ static const kernel *pick_decode_attention(const device_facts *d, uint32_t head_
  * all cores and cost one more launch. SmolLM-135M on an H200, tokens per second in one launch and in
  * 14 ranges: 2930 and 2435 at the start of a text, 1720 and 2336 after 1900 tokens. Straight lines
  * through those times meet at about 590 keys. */
-static uint32_t pick_ranges(const device_facts *d, uint32_t head_dim, uint32_t keys) {
-    enum { FEW_KEYS = 576, RANGES = 14 };
-    return d->emulated || head_dim % 32 != 0 || keys <= FEW_KEYS ? 1 : RANGES;
-}
-
 static const kernel *rule_decode_attention(const device_facts *d, const choice *c, err *e) {
-    uint32_t head_dim = c->shape.dim[3], count = pick_ranges(d, head_dim, c->shape.dim[0]);
+    enum { FEW_KEYS = 576, RANGES = 14 };
+    const kernel *ranges = choice_find_ranges(RANGES);
     (void)e;
-    return count > 1 ? choice_find_ranges(count) : pick_decode_attention(d, head_dim);
+    return d->emulated || c->shape.dim[0] <= FEW_KEYS || !choice_takes(c, ranges, NULL)
+               ? pick_decode_attention(d, c)
+               : ranges;
 }
 
 /* On a GPU a launch costs more than computing a norm once per simdgroup; on a CPU it is the other
  * way round. */
-static const kernel *find_fused(const op *o, const device_facts *d, const weight_format *f,
-                                uint32_t rows, uint32_t tokens) {
-    const char *variant = tokens == 1 ? "plain" : name_tiles(rows, tokens);
-    for (size_t i = 0; !d->emulated && i < o->kernel_count; i++)
-        if (o->kernels[i].format == f && strcmp(o->kernels[i].variant, variant) == 0)
-            return &o->kernels[i];
-    return NULL;
+static const kernel *find_fused(const device_facts *d, const choice *c, uint32_t rows,
+                                uint32_t tokens) {
+    return d->emulated
+               ? NULL
+               : find_taker(c, tokens == 1 ? "plain" : name_tiles(rows, tokens), tokens > 1);
 }
 
 static const kernel *rule_qkv(const device_facts *d, const choice *c, err *e) {
     const uint32_t *dim = c->shape.dim;
     (void)e;
-    return find_fused(c->op, d, c->format, (dim[1] + 2 * dim[2]) * dim[3], dim[5]);
+    return find_fused(d, c, (dim[1] + 2 * dim[2]) * dim[3], dim[5]);
 }
 
 static const kernel *rule_gate_up(const device_facts *d, const choice *c, err *e) {
     (void)e;
-    return find_fused(c->op, d, c->format, 2 * c->shape.dim[0], c->shape.dim[2]);
+    return find_fused(d, c, 2 * c->shape.dim[0], c->shape.dim[2]);
 }
 
 static const kernel *rule_normed_matvec(const device_facts *d, const choice *c, err *e) {
     (void)e;
-    return d->emulated || c->format != &format_q4_0 ? NULL
-                                                    : find_variant(&rmsnorm_matvec_op, "onepass");
+    return d->emulated ? NULL : find_taker(c, "onepass", false);
 }
 
 /* On a GPU a few tokens need a whole threadgroup for each head to fill it, and for more of them blocks
  * of keys in threadgroup memory pay. */
 static const kernel *rule_prefill_attention(const device_facts *d, const choice *c, err *e) {
-    uint32_t tokens = c->shape.dim[0], head_dim = c->shape.dim[4];
+    uint32_t tokens = c->shape.dim[0];
     const kernel *any = find_variant(&prefill_attention_op, "queryblock");
     const kernel *k =
         find_variant(&prefill_attention_op, tokens > FEW_TOKENS ? "blocks" : "spread");
     (void)e;
-    return d->emulated || head_dim % k->multiple_of != 0 ? any : k;
+    return d->emulated || !choice_takes(c, k, NULL) ? any : k;
 }
 
 /* Fewer launches are worth more on a GPU than the better kernel for each product. */
@@ -267,8 +254,7 @@ const kernel *variants_pick_matvec(const variants_basis *v, const weight_format 
     choice c = {&matvec_op, f, accumulates, {{out_dim, in_dim, tokens}}};
     const kernel *k = pick(v, &c, e);
     for (size_t i = 0; k && offset % matvec_get_alignment(k) != 0 && i < COUNT_OF(narrow); i++) {
-        const kernel *other =
-            find_matvec(&matvec_op, narrow[i], f, accumulates, k->tokens != 0, in_dim);
+        const kernel *other = find_taker(&c, narrow[i], k->tokens != 0);
         k = other ? other : k;
     }
     return k;
@@ -324,7 +310,7 @@ const kernel *variants_pick_decode_attention(const variants_basis *v, const vari
                 {{variants_round_keys(keys), h->heads, h->kv_heads, h->head_dim}}};
     const kernel *k = pick(v, &c, NULL);
     uint32_t ranges = choice_count_ranges(k);
-    return ranges == 1 || ranges <= most_ranges ? k : pick_decode_attention(v->facts, h->head_dim);
+    return ranges == 1 || ranges <= most_ranges ? k : pick_decode_attention(v->facts, &c);
 }
 
 const kernel *variants_pick_prefill_attention(const variants_basis *v, const variants_heads *h,

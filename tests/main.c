@@ -22,6 +22,8 @@
 #define SUITES(X)                                                                                  \
     X(more_kernels_suite)                                                                          \
     X(exact_suite)                                                                                 \
+    X(failures_suite)                                                                              \
+    X(takes_suite)                                                                                 \
     X(kernels_suite)                                                                               \
     X(numerics_suite)                                                                              \
     X(checked_suite)                                                                               \

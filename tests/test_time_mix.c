@@ -284,9 +284,10 @@ static tape *nowhere; /* nothing gets as far as being recorded */
 TEST heads_that_are_not_whole_float4s_are_refused(void) {
     slice s = slice_part(&memory, 0, 1 << 20);
     const kernel *k = &time_mix_v7_op.kernels[0];
-    ASSERT_REFUSED(time_mix_v7_record(nowhere, k, s, s, s, s, s, 1, 2, 6, &e), "head_size is 6");
-    ASSERT_REFUSED(time_mix_v7_record(nowhere, k, s, s, s, s, s, 1, 2, 260, &e), "up to 256");
-    ASSERT_REFUSED(time_mix_v7_record(nowhere, k, s, s, s, s, s, 1, 2, 0, &e), "head_size is 0");
+    ASSERT_REFUSED(time_mix_v7_record(nowhere, k, s, s, s, s, s, 1, 2, 6, &e),
+                   "multiple of 4, not 6");
+    ASSERT_REFUSED(time_mix_v7_record(nowhere, k, s, s, s, s, s, 1, 2, 260, &e), "at most 256");
+    ASSERT_REFUSED(time_mix_v7_record(nowhere, k, s, s, s, s, s, 1, 2, 0, &e), "at least 1");
     ASSERT_REFUSED(time_mix_v7_record(nowhere, k, s, s, s, s, s, 1 << 20, 1 << 10, 64, &e),
                    "32-bit");
     slice odd = slice_part(&memory, 4, 1 << 10);
@@ -307,7 +308,7 @@ TEST unknown_activations_and_products_that_do_not_fit_are_refused(void) {
     const kernel *k = &matvec_mixed_op.kernels[0];
     ASSERT_REFUSED(matvec_mixed_record(nowhere, k, &p, 0, &e), "1 to 7 products");
     p.columns = 6;
-    ASSERT_REFUSED(matvec_mixed_record(nowhere, k, &p, 1, &e), "whole float4s");
+    ASSERT_REFUSED(matvec_mixed_record(nowhere, k, &p, 1, &e), "multiple of 4 weights");
     p.columns = 4;
     ASSERT_REFUSED(matvec_mixed_record(nowhere, k, &p, 1, &e), "another format");
     p.columns = 8;

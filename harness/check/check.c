@@ -260,7 +260,7 @@ bool check_case(library *lib, const kernel_case *wanted, uint64_t seed, check_re
     device *d = library_get_device(lib);
     device_clear_findings(d);
     err reason;
-    if (!case_is_accepted(&c, &reason))
+    if (!op_takes(c.op, c.kernel, &c.shape, &reason))
         return check_skip(out, "%s", reason.text);
     bool ok = case_open(&c, lib, seed, e);
     if (ok && !device_can_play(c.tape, &reason))

@@ -16,15 +16,14 @@ kernel_case case_new(const op *o, const kernel *k, const shape *s, distribution 
     return c;
 }
 
-bool case_is_accepted(const kernel_case *c, err *e) {
-    return !c->op->accepts || c->op->accepts(c->kernel, &c->shape, e);
-}
-
 bool case_open(kernel_case *c, library *lib, uint64_t seed, err *e) {
     c->seed = seed;
     c->random = rng_new(seed, c->name);
     c->device = library_get_device(lib);
     c->tape = tape_new(lib);
+    err why;
+    if (!op_takes(c->op, c->kernel, &c->shape, &why))
+        return err_set(e, why.code, "%s %s", c->name, why.text);
     return c->op->build(c, e);
 }
 

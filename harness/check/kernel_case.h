@@ -30,9 +30,7 @@ typedef struct {
 typedef bool case_finder(const char *name, kernel_case *out);
 
 kernel_case case_new(const op *o, const kernel *k, const shape *s, distribution inputs);
-/* Does the kernel take the shape? If not, e says why. */
-bool case_is_accepted(const kernel_case *c, err *e);
-/* Builds its buffers and its tape. Close it, also after a failure; what was never opened may be
+/* Builds its buffers and its tape; an error if the kernel does not take the shape. Close it, also after a failure; what was never opened may be
  * closed too. */
 bool case_open(kernel_case *c, library *lib, uint64_t seed, err *e);
 void case_close(kernel_case *c);

@@ -330,7 +330,8 @@ exit_code launch_run(const launch_request *r, FILE *out, err *e) {
     if (compile(&s, e) && describe_launch(&s, e)) {
         const device_facts *f = device_get_facts(s.device);
         *e = (err){.code = EXIT_OK}; /* what `auto` tried before is not an error */
-        fprintf(out, "# device: %s (%s)\n# compiler: %s\n", f->name, f->api, f->compiler);
+        fprintf(out, "# device: %s (%s%s)\n# compiler: %s\n", f->name, f->api,
+                f->validates ? ", checked" : "", f->compiler);
         bool played = play(&s, out, e);
         code = report(&s, played, out, e);
     } else {

@@ -1,5 +1,6 @@
 #include "op.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,17 +17,46 @@ const shape_list *op_get_shapes(const op *o, const kernel *k) {
     return k->shapes ? k->shapes : &o->shapes;
 }
 
-int op_find_batch_dim(const op *o) {
+int op_find_dim(const op *o, const char *name) {
     int at = 0;
     for (const char *p = o->dims; *p; at++) {
         size_t length = strcspn(p, " ");
-        if ((length == 5 && strncmp(p, "batch", 5) == 0) ||
-            (length == 6 && strncmp(p, "tokens", 6) == 0))
+        if (strlen(name) == length && strncmp(p, name, length) == 0)
             return at;
         p += length;
-        p += strspn(p, " x");
+        p += strspn(p, " ");
+        p += *p == 'x' && p[1] == ' ' ? 2 : 0;
     }
     return -1;
+}
+
+int op_find_batch_dim(const op *o) {
+    int batch = op_find_dim(o, "batch");
+    return batch >= 0 ? batch : op_find_dim(o, "tokens");
+}
+
+static bool takes_inner(const op *o, const kernel *k, uint32_t size, err *e) {
+    size_t block = k->format ? k->format->values : 1;
+    if (size == 0)
+        return err_set(e, EXIT_CANNOT, "needs '%s' to be at least 1, not 0", o->inner);
+    if (size % block != 0)
+        return err_set(e, EXIT_CANNOT, "needs '%s' to be whole %s blocks of %zu, not %u", o->inner,
+                       k->format->name, block, size);
+    if (k->multiple_of != 0 && size % k->multiple_of != 0)
+        return err_set(e, EXIT_CANNOT, "needs '%s' to be a multiple of %u, not %u", o->inner,
+                       k->multiple_of, size);
+    return k->most == 0 || size <= k->most ||
+           err_set(e, EXIT_CANNOT, "needs '%s' to be at most %u, not %u", o->inner, k->most, size);
+}
+
+bool op_takes(const op *o, const kernel *k, const shape *s, err *e) {
+    int inner = o->inner ? op_find_dim(o, o->inner) : -1,
+        many = o->many ? op_find_dim(o, o->many) : -1;
+    assert((inner >= 0) == (o->inner != NULL) && (many >= 0) == (o->many != NULL));
+    if (many >= 0 && k->tokens == 0 && s->dim[many] > 1)
+        return err_set(e, EXIT_CANNOT, "needs '%s' to be 1, not %u", o->many, s->dim[many]);
+    return (inner < 0 || takes_inner(o, k, s->dim[inner], e)) &&
+           (!o->accepts || o->accepts(k, s, e));
 }
 
 size_t shape_count_dims(const shape *s) {

@@ -6,6 +6,7 @@
 
 #include "fill.h"
 #include "harness/device/tape.h"
+#include "weight_format.h"
 
 enum { SHAPE_DIMS = 6 };
 
@@ -29,17 +30,17 @@ typedef struct kernel {
                             the only one */
     const char *about;   /* what it tries, in a few words */
     const char *file;    /* "rmsnorm.metal" */
-    const struct weight_format *format; /* of its weights; NULL: it has none */
-    bool accumulates;                   /* adds to its output instead of replacing it */
-    uint32_t group;                     /* threads per threadgroup */
+    const weight_format *format; /* of its weights; NULL: it has none */
+    bool accumulates;            /* adds to its output instead of replacing it */
+    uint32_t group;              /* threads per threadgroup */
     uint32_t groups;  /* threadgroups, if their number is fixed, or at most as many if more rows
                          than they take at a time are theirs; 0: it follows from the shape */
     bool fills_cores; /* its threadgroups share the rows; if there are few, each core has as many */
     uint32_t partners;    /* of which the number of its threadgroups must be a multiple; 0: none */
     uint32_t rows;        /* outputs per threadgroup, if the op needs it */
     uint32_t tokens;      /* tokens per threadgroup; 0: takes one token and no batch */
-    uint32_t multiple_of; /* of which the inner dimension must be a multiple; 0: the op's rule */
-    uint32_t most;        /* of the inner dimension; 0: any */
+    uint32_t multiple_of; /* of which op.inner must be a multiple; 0: any */
+    uint32_t most;        /* of op.inner; 0: any */
     const shape_list *shapes; /* NULL: those of the op */
 } kernel;
 
@@ -55,7 +56,11 @@ struct op {
     size_t kernel_count;
     shape_list shapes; /* of kernels that have none of their own */
     bool unordered;    /* float atomics: two runs need not agree in every bit */
-    /* NULL, or: does this kernel take this shape? If not, e says why: the case is skipped. */
+    /* Names in dims, or NULL: the dimension that the blocks of k->format, k->multiple_of and k->most
+     * are about, and the one that is 1 for a kernel without k->tokens. */
+    const char *inner, *many;
+    /* NULL, or what else a kernel requires of a shape. If it does not take it, e says what it needs,
+     * as in "needs an even head_dim, not 63". Only op_takes calls it. */
     bool (*accepts)(const kernel *k, const shape *s, err *e);
     /* Makes buffers with case_input and friends, records the launches on c->tape. */
     bool (*build)(kernel_case *c, err *e);
@@ -65,6 +70,11 @@ struct op {
 const kernel *op_find_kernel(const op *o, const char *name);
 /* The shapes that a kernel of the op is checked with. */
 const shape_list *op_get_shapes(const op *o, const kernel *k);
+/* Does the kernel take the shape? If not, e says why, and the case is skipped. Everyone who asks
+ * asks here: record functions before they record, and whoever lists or chooses kernels. */
+bool op_takes(const op *o, const kernel *k, const shape *s, err *e);
+/* Which dimension has this name in dims; -1: none has. */
+int op_find_dim(const op *o, const char *name);
 /* Which dimension counts tokens ("batch" or "tokens" in dims); -1: none does. */
 int op_find_batch_dim(const op *o);
 

@@ -9,22 +9,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/sha256.h"
 
-enum { MAX_FILES = 64 };
-
 typedef struct {
-    char paths[MAX_FILES][PATH_MAX]; /* first met first */
-    size_t count;
+    char **paths; /* first met first */
+    size_t count, capacity;
 } file_list;
 
 static void add_file(file_list *l, const char *path) {
     for (size_t i = 0; i < l->count; i++)
         if (strcmp(l->paths[i], path) == 0)
             return;
-    if (l->count < MAX_FILES)
-        snprintf(l->paths[l->count++], sizeof l->paths[0], "%s", path);
+    char *copy = array_new(strlen(path) + 1, 1);
+    strcpy(copy, path);
+    *ARRAY_ADD(l->paths, l->count, l->capacity) = copy;
 }
 
 /* Adds the files of `#include "name"` lines, which are beside the including file. */
@@ -50,28 +50,26 @@ static void list_includes(file_list *l, const char *from, const char *text) {
 }
 
 bool source_hash_find(const char *path, char hex[SOURCE_HASH_SIZE], err *e) {
-    file_list *l = calloc(1, sizeof *l);
-    if (!l)
-        return err_set(e, EXIT_CANNOT, "no memory to read %.160s", path);
+    file_list l = {NULL};
     sha256 h;
     sha256_start(&h);
-    add_file(l, path);
+    add_file(&l, path);
     bool ok = true;
-    for (size_t i = 0; ok && i < l->count; i++) {
-        char name[PATH_MAX];
+    for (size_t i = 0; ok && i < l.count; i++) {
         size_t bytes;
-        snprintf(name, sizeof name, "%s", l->paths[i]);
-        char *text = os_read_file(name, &bytes, e);
+        char *text = os_read_file(l.paths[i], &bytes, e);
         if ((ok = text != NULL)) {
             sha256_add(&h, text, bytes);
-            list_includes(l, name, text);
+            list_includes(&l, l.paths[i], text);
         }
         free(text);
     }
     char all[65];
     sha256_finish(&h, all);
     snprintf(hex, SOURCE_HASH_SIZE, "%.16s", all);
-    free(l);
+    for (size_t i = 0; i < l.count; i++)
+        free(l.paths[i]);
+    free(l.paths);
     return ok;
 }
 

@@ -174,6 +174,7 @@ void result_row_sign(result_row *r, const results_meta *m) {
 void results_meta_add(results_meta *m, const char *key, const char *value) {
     assert(m->count < RESULTS_META);
     results_fact *f = &m->facts[m->count++];
+    assert(strlen(key) < sizeof f->key && strlen(value) < sizeof f->value);
     snprintf(f->key, sizeof f->key, "%s", key);
     snprintf(f->value, sizeof f->value, "%s", value);
 }

@@ -66,12 +66,29 @@ bool results_check_schema(const csv_file *f, err *e) {
                    csv_get_path(f), schema, ours);
 }
 
+/* What the head of an experiment has besides, in lines of any number and length. */
+static bool is_of_experiment(const char *key) {
+    static const char *const keys[] = {"question", "claim",  "how",   "conclusion",
+                                       "metric",   "spread", "failed"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
 static bool read_meta(const csv_file *f, results_meta *m, err *e) {
     const char *key, *value;
     if (!results_check_schema(f, e))
         return false;
-    for (size_t i = 0; csv_list_meta(f, i, &key, &value) && m->count < RESULTS_META; i++)
+    for (size_t i = 0; csv_list_meta(f, i, &key, &value); i++) {
+        if (is_of_experiment(key))
+            continue;
+        if (m->count == RESULTS_META || strlen(key) >= sizeof m->facts[0].key ||
+            strlen(value) >= sizeof m->facts[0].value)
+            return err_set(e, EXIT_USAGE, "%.140s: the head is too long at '# %.40s'",
+                           csv_get_path(f), key);
         results_meta_add(m, key, value);
+    }
     return true;
 }
 

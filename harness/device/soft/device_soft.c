@@ -58,12 +58,11 @@ static bool soft_open(device *d, err *e) {
     pool_mode mode = choose_mode();
     if (!count_threads(&threads, e) || !choose_flushing(d, &flush, e))
         return false;
-    if (mode != POOL_FAST)
-        threads = 1; /* races are found by what is ordered, not by what collides */
+    int used = mode == POOL_FAST ? threads : 1; /* races are found by order, not by collisions */
     soft_compiler *compiler = soft_compiler_new(e);
     if (!compiler)
         return false;
-    soft_pool *pool = soft_pool_new(threads, mode, e);
+    soft_pool *pool = soft_pool_new(used, mode, e);
     if (!pool) {
         soft_compiler_free(compiler);
         return false;
@@ -74,15 +73,16 @@ static bool soft_open(device *d, err *e) {
     s->mode = mode;
     d->impl = s;
     device_facts *f = &d->facts;
-    snprintf(f->name, sizeof f->name, "software Metal device, %s%d thread%s",
-             mode == POOL_FAST ? "" : "checked, ", threads, threads == 1 ? "" : "s");
+    /* The same in every mode: results of one device lie in one folder. */
+    snprintf(f->name, sizeof f->name, "software Metal device, %d thread%s", threads,
+             threads == 1 ? "" : "s");
     f->validates = mode != POOL_FAST;
     f->names_lines = true;
     snprintf(f->api, sizeof f->api, "soft");
     snprintf(f->compiler, sizeof f->compiler, "%s, %s math", soft_compiler_get_name(compiler),
              math_mode_get_name(d->options.math));
     f->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    f->threads = (uint32_t)threads;
+    f->threads = (uint32_t)used;
     f->simd_width = SOFT_LANES;
     f->max_group_threads = SOFT_MAX_THREADS;
     f->max_threadgroup_bytes = MSL_THREADGROUP_BYTES;

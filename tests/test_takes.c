@@ -1,0 +1,103 @@
+/* What a kernel takes: of every kernel of the registry and of shapes that its list does not have, either
+ * op_takes says yes and the case passes its check, or it says no and so does the record function. */
+#include <greatest.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/check/check.h"
+#include "kernels/kernels.h"
+#include "kernels/record.h"
+#include "support.h"
+
+SUITE(takes_suite);
+
+static library *kernels;
+static char problem[512];
+static size_t taken, refused;
+
+/* As case_open, but without asking: the record function has to. */
+static bool can_record(const op *o, const kernel *k, const shape *s, err *why) {
+    kernel_case c = case_new(o, k, s, INPUT_NORMAL);
+    c.random = rng_new(1, c.name);
+    c.device = library_get_device(kernels);
+    c.tape = tape_new(kernels);
+    bool ok = o->build(&c, why);
+    case_close(&c);
+    return ok;
+}
+
+static bool is_consistent(const op *o, const kernel *k, const shape *s) {
+    kernel_case c = case_new(o, k, s, INPUT_NORMAL);
+    err why = {.code = EXIT_OK};
+    check_result result = {.verdict = CHECK_FAIL};
+    if (!op_takes(o, k, s, &why)) {
+        refused++;
+        if (!can_record(o, k, s, &why))
+            return true;
+        snprintf(problem, sizeof problem, "%s is refused, but it is recorded: %.200s", c.name,
+                 why.text);
+        return false;
+    }
+    taken++;
+    if (check_case(kernels, &c, 1, &result, &why) && result.verdict == CHECK_PASS)
+        return true;
+    snprintf(problem, sizeof problem, "%s is taken, but its check says: %.120s %.120s", c.name,
+             why.text, result.message);
+    return false;
+}
+
+/* Each dimension in turn becomes something else: one more, one less, and sizes that are whole blocks of
+ * one format and of no other. */
+static bool try_shapes(const op *o, const kernel *k, const shape *base) {
+    static const uint32_t sizes[] = {1, 3, 48, 96, 160, 576, 768, 2049, 4352, 8192};
+    enum { SIZES = COUNT_OF(sizes), MOST_VALUES = 1 << 16, MOST_OTHERS = 100 };
+    int inner = o->inner ? op_find_dim(o, o->inner) : -1;
+    for (size_t i = 0; i < SHAPE_DIMS; i++)
+        for (size_t v = 0; v < SIZES + 2 && base->dim[i] != 0; v++) {
+            shape s = *base;
+            s.dim[i] = v < SIZES ? sizes[v] : v == SIZES ? base->dim[i] + 1 : base->dim[i] - 1;
+            bool is_long = s.dim[i] > MOST_OTHERS && base->dim[i] < s.dim[i] / 2;
+            if (s.dim[i] == 0 || shape_count_values(&s) > MOST_VALUES ||
+                (is_long && (int)i != inner))
+                continue;
+            if (!is_consistent(o, k, &s))
+                return false;
+        }
+    return true;
+}
+
+TEST every_kernel_takes_a_shape_or_its_record_refuses_it(void) {
+    err e = {.code = EXIT_OK};
+    kernels = support_get_device() ? library_new(support_get_device(), NULL, &e) : NULL;
+    ASSERTm(e.text, kernels);
+    for (size_t o = 0; o < registry_count; o++)
+        for (size_t k = 0; k < registry[o]->kernel_count; k++) {
+            const kernel *one = &registry[o]->kernels[k];
+            const shape_list *list = op_get_shapes(registry[o], one);
+            ASSERTm(problem, try_shapes(registry[o], one, &list->any_input));
+        }
+    printf("%zu taken, %zu refused\n", taken, refused);
+    ASSERT(taken > 1000 && refused > 500);
+    library_free(kernels);
+    PASS();
+}
+
+/* The shape with which an experiment once launched a kernel that does not take it. */
+TEST a_shape_between_the_tiles_of_a_kernel_is_refused_by_everyone(void) {
+    const kernel *k = op_find_kernel(&matvec_op, "multi_token_matvec_q4_0_tiled_near");
+    const shape s = {{576, 576, 1}};
+    static buffer memory = {.label = "memory", .bytes = 1 << 20};
+    slice w = slice_part(&memory, 0, 576 * 18 * 18), x = slice_part(&memory, 0, 4 * 576);
+    err e = {.code = EXIT_OK};
+    ASSERT_FALSE(op_takes(&matvec_op, k, &s, &e));
+    ASSERT_STR_EQ("needs 'in' to be a multiple of 256, not 576", e.text);
+    ASSERT_FALSE(matvec_record(NULL, k, w, x, x, 576, 576, 1, &e));
+    ASSERT_STR_EQ("multi_token_matvec_q4_0_tiled_near needs 'in' to be a multiple of 256, not 576",
+                  e.text);
+    PASS();
+}
+
+SUITE(takes_suite) {
+    RUN_TEST(a_shape_between_the_tiles_of_a_kernel_is_refused_by_everyone);
+    RUN_TEST(every_kernel_takes_a_shape_or_its_record_refuses_it);
+}
