@@ -208,6 +208,7 @@ TEST processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other(vo
     ASSERT_EQ(0, count_files(".cpp", path, sizeof path));
     ASSERT_EQ(0, count_files(".tmp", path, sizeof path));
     ASSERT_EQ(1, count_files(".pch", path, sizeof path));
+    ASSERT_EQ(0, count_files(".lock", path, sizeof path));
     PASS();
 }
 

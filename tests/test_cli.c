@@ -342,6 +342,8 @@ TEST a_compile_error_is_shown_once_at_its_line(void) {
     ASSERT_SAYS("3 passed, 3 failed");
     ASSERT_SAYS("buffer_copy.metal:7:");
     ASSERT_EQ_FMT(1, count_of("error: use of undeclared identifier 'no_such_thing'"), "%d");
+    ASSERT_SAYS("2 cases not run: buffer_copy.metal does not compile");
+    ASSERT_EQ_FMT(1, count_of(" FAIL "), "%d"); /* one row, for the case that was tried */
     clear();
     PASS();
 }

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cache_room.h"
+#include "harness/base/lock.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "math_mode.h"
@@ -134,6 +136,16 @@ static bool make_file(const char *text, const char *object, const char *sum, cod
     return ok;
 }
 
+/* Another process may be making the same file: then it is waited for, not made twice. A lock that
+ * cannot be had in that time keeps nobody from compiling. */
+static lock *wait_for_lock(const char *object) {
+    enum { NAP_MS = 10, LONGEST_MS = 120000 };
+    lock *l = NULL;
+    for (int ms = 0; !(l = lock_take(object, NULL)) && ms < LONGEST_MS; ms += NAP_MS)
+        nanosleep(&(struct timespec){.tv_nsec = NAP_MS * 1000000}, NULL);
+    return l;
+}
+
 bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const char *ending,
                      code_cache_make make, void *context, char *path, size_t size, err *e) {
     sha256 h;
@@ -146,8 +158,12 @@ bool code_cache_find(const code_cache *c, const char *text, uint32_t how, const 
     if (!path_print(path, size, e, "%s/%s%s", c->folder, hex, ending) ||
         !path_print(sum, sizeof sum, e, "%s/%s.sum", c->folder, hex))
         return false;
-    if (!is_whole(path, sum))
-        return make_file(text, path, sum, make, context, e);
+    if (!is_whole(path, sum)) {
+        lock *own = wait_for_lock(path);
+        bool ok = is_whole(path, sum) || make_file(text, path, sum, make, context, e);
+        lock_release(own);
+        return ok;
+    }
     cache_room_touch(path);
     return true;
 }

@@ -1,8 +1,8 @@
 /* code_cache: compiled kernels on disk, each named by the hash of everything that made it.
  *
  * Text, shim, flags and compiler are in the name, so a changed kernel is another file and a stale
- * one is never used. A file is written under another name and renamed, so two processes that
- * compile the same kernel do not disturb each other; a checksum is kept beside it, with the seconds
+ * one is never used. A file is written under another name and renamed, and one process at a time
+ * makes it: others that need it wait. A checksum is kept beside it, with the seconds
  * that compiling took, so a damaged file is compiled again and never used. cache_room.h bounds it.
  */
 #pragma once

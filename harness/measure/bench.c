@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bench_wire.h"
+#include "harness/base/os.h"
 #include "harness/base/worker.h"
 
 /* The wire ---------------------------------------------------------------------------------- */
@@ -194,6 +195,60 @@ static uint32_t find_mask(const delivery *s, size_t number) {
     return mask;
 }
 
+/* Compiling ---------------------------------------------------------------------------------- */
+
+static bool ignore_outcome(void *context, size_t task, const worker_outcome *o, err *e) {
+    (void)context, (void)task, (void)o, (void)e;
+    return true;
+}
+
+static bool is_smaller(const bench_case *a, const bench_case *b) {
+    return shape_count_values(&a->timed.shape) < shape_count_values(&b->timed.shape);
+}
+
+/* The smallest case of each kernel, in several workers: compilers would wait for one another in the
+ * one worker that times. */
+static bool compile_kernels(const bench_settings *s, const wire_program *program,
+                            const bench_list *cases, err *e) {
+    char(*texts)[WIRE_TASK] = calloc(cases->count + 1, sizeof *texts);
+    const char **tasks = calloc(cases->count + 1, sizeof *tasks);
+    size_t count = 0;
+    assert(texts && tasks);
+    for (size_t i = 0, end; i < cases->count; i = end) {
+        const bench_case *best = &cases->items[i];
+        for (end = i; end < cases->count && cases->items[end].timed.kernel == best->timed.kernel;
+             end++)
+            best = is_smaller(&cases->items[end], best) ? &cases->items[end] : best;
+        snprintf(texts[count], sizeof *texts, "%s%s", WIRE_PREPARE, best->name);
+        tasks[count] = texts[count];
+        count++;
+    }
+    int cpus = os_count_cpus();
+    progress shown = progress_new(stderr, "kernels compiled", count);
+    worker_plan plan = {.arguments = program->arguments,
+                        .tasks = tasks,
+                        .count = count,
+                        .jobs = cpus < 8 ? cpus : 8,
+                        .timeout_s = s->timeout_s,
+                        .deliver = ignore_outcome,
+                        .progress = &shown};
+    bool ok = count < 2 || worker_run(&plan, e);
+    free(tasks);
+    free(texts);
+    return ok;
+}
+
+static worker_scope give_up(void *context, size_t task, const worker_outcome *o, char *why,
+                            size_t size) {
+    const delivery *s = context;
+    wire_answer a;
+    if (task == 0 || o->bytes < sizeof a)
+        return WORKER_NO_OTHERS;
+    memcpy(&a, o->answer, sizeof a);
+    snprintf(why, size, "%.50s does not compile", s->cases->items[task - 1].timed.kernel->file);
+    return a.uncompiled ? WORKER_GROUP : WORKER_NO_OTHERS;
+}
+
 bool bench_run(const bench_settings *s, const device_facts *f, const bench_list *cases,
                const bench_listener *listener, err *e) {
     rival_verdict *verdicts = NULL;
@@ -219,9 +274,10 @@ bool bench_run(const bench_settings *s, const device_facts *f, const bench_list 
                         .jobs = 1,
                         .timeout_s = s->timeout_s + (is_compared ? s->again_s : 0),
                         .deliver = deliver,
+                        .give_up = give_up,
                         .context = &own,
                         .progress = &shown};
-    bool ok = worker_run(&plan, e);
+    bool ok = compile_kernels(s, &program, cases, e) && worker_run(&plan, e);
     free(tasks);
     free(texts);
     free(verdicts);

@@ -1,6 +1,7 @@
 /* bench_wire: tasks and answers of a bench worker. Both sides are the same program, so an answer is
  * the bytes of a struct, followed by samples.
  *
+ *   prepare:C   compiles what case C needs, before anything is timed; there is no answer
  *   roof        the roof alone
  *   check:R:C   rival number R against the oracle of case C, before anything is timed
  *   M:C         times case C and, interleaved, the rivals of the mask M */
@@ -8,6 +9,7 @@
 
 #include "bench.h"
 
+#define WIRE_PREPARE "prepare:"
 #define WIRE_ROOF "roof"
 
 enum { WIRE_SIDES = 1 + BENCH_OTHERS, WIRE_TASK = 300 };
@@ -17,6 +19,7 @@ typedef struct {
                      missing */
     bool skipped; /* not made, because this device cannot run the case as written, or the rival is
                      not for it */
+    bool uncompiled; /* not made, because there is no pipeline: the kernel's other cases fail too */
     err error;
     roof_facts roof; /* of WIRE_ROOF */
     size_t sides;

@@ -159,6 +159,7 @@ static void *time_case(server *s, uint32_t mask, const char *name, size_t *bytes
         a.made = meter_fill_row(s->meter, &c.sides[i], &a.rows[i], &a.error);
     }
     a.skipped = !a.made && c.sides[0].tape && !device_can_play(c.sides[0].tape, NULL);
+    a.uncompiled = !a.made && library_has_failed(s->lib);
     *retire = *retire || !a.made;
     a.sides = a.made ? c.count : 0;
     void *all = wire_pack(&a, samples, bytes);
@@ -185,11 +186,27 @@ static void *check_rival(server *s, size_t number, const char *name, size_t *byt
     return wire_pack(&a, NULL, bytes);
 }
 
+/* Errors are those of the case, which tells them when it is timed. */
+static void prepare_case(const server *s, const char *name) {
+    library *const libs[] = {s->lib, s->base_lib};
+    bench_case c;
+    err ignored;
+    for (size_t i = 0; i < 2 && libs[i] && s->find(name, &c, &ignored); i++) {
+        case_open(&c.timed, libs[i], s->settings->seed, &ignored);
+        case_close(&c.timed);
+    }
+}
+
 static void *run_task(void *context, const char *task, size_t *bytes, bool *retire) {
     server *s = context;
     roof *r = NULL;
     unsigned number;
     int used = 0;
+    *bytes = 0;
+    if (strncmp(task, WIRE_PREPARE, strlen(WIRE_PREPARE)) == 0) {
+        prepare_case(s, task + strlen(WIRE_PREPARE));
+        return NULL;
+    }
     if (sscanf(task, "check:%u:%n", &number, &used) == 1 && used > 0)
         return check_rival(s, number, task + used, bytes, retire);
     if (sscanf(task, "%x:%n", &number, &used) == 1 && used > 0)
