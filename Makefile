@@ -76,7 +76,7 @@ FUZZERS := $(wildcard tests/fuzz_*.c)
 TESTS   := $(filter-out $(BENCHES) $(FUZZERS),$(wildcard tests/*.c))
 HEADERS := $(wildcard $(addsuffix /*.h,$(ROOMS)) tests/*.h harness/device/shim/*.h harness/device/msl/strict/*.h)
 to_object = $(patsubst %.m,$(BUILD)/obj/%.o,$(patsubst %.c,$(BUILD)/obj/%.o,$(1)))
-OBJECTS := $(call to_object,$(SOURCES) $(METAL_SOURCES))
+OBJECTS := $(call to_object,$(SOURCES) $(METAL_SOURCES)) $(BUILD)/obj/sources.o
 LIBRARY := $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
 TEST_OBJECTS  := $(call to_object,$(TESTS))
 BENCH_OBJECTS := $(call to_object,$(BENCHES) $(FUZZERS))
@@ -278,6 +278,21 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(READY)
 $(BUILD)/obj/%.o: %.m $(BUILD)/flags | $(READY)
 	@mkdir -p $(@D)
 	$(QUIET)$(OBJC) $(ALL_CFLAGS) $(OBJC_WARNINGS) $(OBJC_FLAGS) $(TEST_CFLAGS) -c -o $@ $<
+
+# What results are made of besides kernels (harness/measure/made_of.h): hashed now, because an installed program
+# has no sources.
+HASHED := $(sort $(wildcard kernels/*.[ch] experiments/*.[ch] runner/*.[ch] harness/device/*.[ch] \
+    harness/device/*/*.[chm] harness/device/*/*/*.h))
+$(BUILD)/sources.c: $(HASHED) tools/sources.sh tools/sources.awk $(BUILD)/hashed
+	@sh tools/sources.sh $@ $(HASHED)
+
+$(BUILD)/hashed: FORCE
+	@mkdir -p $(@D)
+	@echo '$(HASHED)' | cmp -s - $@ || echo '$(HASHED)' > $@
+
+$(BUILD)/obj/sources.o: $(BUILD)/sources.c harness/device/sources.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(QUIET)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # A change of compiler or flags rebuilds everything.
 $(BUILD)/flags: FORCE

@@ -55,4 +55,4 @@ VERB(verb_report, "report", .names = "[DIR...]",
          "give the same page. The page needs no network: charts, style and script are embedded.\n"
          "Prints the path of the page. A malformed file is left out: the page and the message\n"
          "name it, and the exit status is 2.\n",
-     VERB_OPTIONS(options));
+     VERB_OPTIONS(options), .reads_results = true);

@@ -79,8 +79,9 @@ typedef struct {
 /* Rows that there are ------------------------------------------------------------------------ */
 
 static bool is_stale(const library *lib, const tuned_row *r) {
-    char hash[SOURCE_HASH_SIZE];
-    return !tune_find_hash(lib, &r->choice, hash, NULL) || strcmp(hash, r->hash) != 0;
+    char now[MADE_OF];
+    const char *api = device_get_facts(library_get_device(lib))->api;
+    return !tune_find_made_of(lib, api, &r->choice, now, NULL) || strcmp(now, r->made_of) != 0;
 }
 
 static bool read_table(run *r, const device_facts *f, err *e) {

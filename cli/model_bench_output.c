@@ -12,6 +12,8 @@
 
 #include "harness/base/host.h"
 #include "harness/base/json.h"
+#include "harness/measure/made_of.h"
+#include "kernels/ops.h"
 #include "verb.h"
 
 bool bench_format_find(const char *name, bench_format *out) {
@@ -70,8 +72,8 @@ typedef enum { FIELD_TEXT, FIELD_INTEGER, FIELD_BOOL, FIELD_REAL } field_kind;
 typedef struct {
     const char *name;
     field_kind kind;
-    bool is_ours;   /* llama-bench does not have it */
-    char text[600]; /* texts and reals, ready */
+    bool is_ours;       /* llama-bench does not have it */
+    char text[MADE_OF]; /* texts and reals, ready */
     int64_t number;
 } field;
 
@@ -176,6 +178,31 @@ static void add_spread(field_list *l, const bench_result *r) {
     add_real(l, "q3_ts", r->rates.q3);
     for (size_t i = l->count - 3; i < l->count; i++)
         l->items[i].is_ours = true;
+}
+
+/* The kernels of all tapes that the model has recorded, and how it recorded them; samples, which a
+ * line of JSON has besides. */
+static void add_origin(field_list *l, const bench_output *o, const bench_result *r) {
+    enum { MOST = 128 };
+    const char *files[MOST], *sources[MOST];
+    const library *lib = o->model->lib;
+    char made_of[MADE_OF] = "", samples[MADE_OF] = "";
+    size_t count = library_list_used(lib, files, MOST), used = 0;
+    size_t described = registry_list_sources(files, count, sources, MOST);
+    if (!made_of_add(made_of, lib, "kernel", files, count, NULL) ||
+        !made_of_add(made_of, lib, "description", sources, described, NULL) ||
+        !made_of_add_one(made_of, lib, "device", device_get_facts(o->model->device)->api, NULL) ||
+        !made_of_add_one(made_of, lib, "runner", "model", NULL))
+        made_of[0] = 0; /* a file that is gone has no sum */
+    for (uint32_t i = 0; i < r->repeats && used + 24 < sizeof samples; i++)
+        used += (size_t)snprintf(samples + used, sizeof samples - used, "%s%" PRIu64, i ? " " : "",
+                                 r->sample_ns[i]);
+    add_text(l, "made_of", made_of);
+    l->items[l->count - 1].is_ours = true;
+    if (o->format != BENCH_CSV)
+        return;
+    add_text(l, "samples_ns", samples);
+    l->items[l->count - 1].is_ours = true;
 }
 
 /* --- forms --- */
@@ -311,6 +338,7 @@ void bench_output_add(bench_output *o, const bench_result *r) {
     add_settings(&l, o);
     add_result(&l, r);
     add_spread(&l, r);
+    add_origin(&l, o, r);
     if (o->format == BENCH_MD)
         print_markdown(o, r);
     else if (o->format == BENCH_CSV)

@@ -8,7 +8,7 @@
 
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "harness/device/source_hash.h"
+#include "kernels/ops.h"
 #include "runner/variants.h"
 
 const experiment *experiments[MOST_EXPERIMENTS];
@@ -51,11 +51,29 @@ static void add_notes(const experiment *x, lab *l, sheet *s) {
     }
 }
 
+/* Rows that were not timed as a tape are of all that the experiment used. */
+static bool add_made_of(const experiment *x, lab *l, sheet *s, err *e) {
+    enum { MOST = 128 };
+    const char *files[MOST], *sources[MOST];
+    const library *lib = lab_get_library(l);
+    char all[MADE_OF] = "", text[MADE_OF];
+    size_t count = library_list_used(lib, files, MOST);
+    size_t described = registry_list_sources(files, count, sources, MOST);
+    bool ok = made_of_add(all, lib, "kernel", files, count, e) &&
+              made_of_add(all, lib, "description", sources, described, e) &&
+              made_of_add_one(all, lib, "device", lab_get_facts(l)->api, e);
+    for (size_t r = 0; ok && r < sheet_count_rows(s); r++) {
+        const char *own = sheet_get_text(s, r, "made_of");
+        snprintf(text, sizeof text, "%s", *own ? own : all);
+        ok = made_of_add_one(text, lib, "experiment", x->name, e) &&
+             (!x->has_model || made_of_add_one(text, lib, "runner", "model", e));
+        sheet_put_text_at(s, r, "made_of", text);
+    }
+    return ok;
+}
+
 /* What the rows depend on besides the head of every file, and how long it took: for --resume. */
 static void add_origin(lab *l, sheet *s, double seconds) {
-    char hash[SOURCE_HASH_SIZE];
-    if (source_hash_find_folder(library_get_folder(lab_get_library(l)), hash, NULL))
-        sheet_add_note(s, "kernels", "%s", hash);
     if (lab_get_variants(l)->table)
         sheet_add_note(s, "tuned", "%zu choices", lab_get_variants(l)->table->count);
     sheet_add_note(s, "math", "%s", math_mode_get_name(lab_get_facts(l)->math));
@@ -71,7 +89,8 @@ bool experiment_run(const experiment *x, lab *l, const char *version, const char
     sheet *s = sheet_new();
     uint64_t start_ns = os_now_ns();
     lab_choose_family(l, x->family);
-    bool ok = x->run(l, s, e);
+    library_forget_uses(lab_get_library(l));
+    bool ok = x->run(l, s, e) && add_made_of(x, l, s, e);
     if (ok) {
         add_notes(x, l, s);
         add_origin(l, s, (double)(os_now_ns() - start_ns) * 1e-9);

@@ -70,6 +70,9 @@ OPS(DECLARE_OP)
 extern const op *const *registry;
 extern size_t registry_count;
 void registry_use(const op *const *ops, size_t count); /* kept, not copied */
+/* The descriptions (op.source) of Assay's own ops with a kernel in one of these files; how many, at most
+ * `most`. */
+size_t registry_list_sources(const char *const *files, size_t count, const char **out, size_t most);
 /* Those of the registry come first, but Assay's own are always found. NULL if there is none. */
 const op *registry_find_op(const char *name);
 const kernel *registry_find_kernel(const char *name, const op **owner); /* owner may be NULL */

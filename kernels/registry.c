@@ -43,3 +43,24 @@ const kernel *registry_find_kernel(const char *name, const op **owner) {
     const kernel *k = find_kernel(registry, registry_count, name, owner);
     return k ? k : find_kernel(built_in, BUILT_IN, name, owner);
 }
+
+static bool has_file(const op *o, const char *const *files, size_t count) {
+    for (size_t k = 0; k < o->kernel_count; k++)
+        for (size_t i = 0; i < count; i++)
+            if (o->kernels[k].file && strcmp(o->kernels[k].file, files[i]) == 0)
+                return true;
+    return false;
+}
+
+size_t registry_list_sources(const char *const *files, size_t count, const char **out,
+                             size_t most) {
+    size_t used = 0;
+    for (size_t i = 0; i < BUILT_IN; i++) {
+        bool is_there = !has_file(built_in[i], files, count);
+        for (size_t k = 0; k < used; k++)
+            is_there = is_there || strcmp(out[k], built_in[i]->source) == 0;
+        if (!is_there && used < most)
+            out[used++] = built_in[i]->source;
+    }
+    return used;
+}

@@ -87,5 +87,6 @@ bool tune_confirm(library *lib, const gguf *g, const choice_list *choices, const
 /* The worker's side. */
 exit_code tune_serve(const tune_settings *s, err *e);
 
-/* Of the texts of all ways of a choice: changes when one is changed or added. */
-bool tune_find_hash(const library *lib, const choice *c, char hex[SOURCE_HASH_SIZE], err *e);
+/* Of all ways of a choice: changes when one is changed or added. */
+bool tune_find_made_of(const library *lib, const char *api, const choice *c, char text[MADE_OF],
+                       err *e);

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "harness/base/array.h"
-#include "harness/base/sha256.h"
 #include "harness/base/worker.h"
 #include "harness/measure/verdict.h"
 #include "kernels/ops.h"
@@ -218,30 +217,25 @@ static bool decide(server *s, const choice *c, entrant *all, tune_outcome *o, er
     if (!compare(s, all, which, count, o, e))
         return false;
     fill_row(s, all, which[0], o);
-    return tune_find_hash(s->lib, c, o->row.hash, e);
+    return tune_find_made_of(s->lib, s->variants.facts->api, c, o->row.made_of, e);
 }
 
-bool tune_find_hash(const library *lib, const choice *c, char hex[SOURCE_HASH_SIZE], err *e) {
+bool tune_find_made_of(const library *lib, const char *api, const choice *c, char text[MADE_OF],
+                       err *e) {
     const kernel *ways[CHOICE_WAYS];
-    size_t count = choice_list_ways(c, ways);
-    char path[PATH_MAX], digest[65];
-    const char *last = "";
-    sha256 all;
-    sha256_start(&all);
+    const char *files[CHOICE_WAYS];
+    size_t count = choice_list_ways(c, ways), used = 0;
     for (size_t i = 0; i < count; i++) {
-        const char *file = ways[i]->file ? ways[i]->file : "";
-        sha256_add(&all, ways[i]->name, strlen(ways[i]->name) + 1);
-        if (strcmp(file, last) != 0 && *file) {
-            if (!library_find_path(lib, file, path, sizeof path, e) ||
-                !source_hash_find(path, hex, e))
-                return false;
-            sha256_add(&all, hex, SOURCE_HASH_SIZE);
-        }
-        last = file;
+        size_t k = 0;
+        while (k < used && ways[i]->file && strcmp(files[k], ways[i]->file) != 0)
+            k++;
+        if (k == used && ways[i]->file)
+            files[used++] = ways[i]->file;
     }
-    sha256_finish(&all, digest);
-    snprintf(hex, SOURCE_HASH_SIZE, "%.16s", digest);
-    return true;
+    text[0] = 0;
+    return made_of_add(text, lib, "kernel", files, used, e) &&
+           made_of_add_one(text, lib, "description", c->op->source, e) &&
+           made_of_add_one(text, lib, "device", api, e);
 }
 
 /* Tasks --------------------------------------------------------------------------------------- */

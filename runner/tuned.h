@@ -4,7 +4,7 @@
  * the columns op, format, accumulates, shape and kernel must be there. A row stands for other shapes
  * too that differ only in tokens or in the length of the cache, where it is the nearest by ratio;
  * one token stands for itself alone. Everything else must be equal. A row whose kernels changed
- * since (column hash) is still used: tune times it again. */
+ * since (column made_of) is still used: tune times it again. */
 #pragma once
 
 #include <limits.h>
@@ -21,7 +21,7 @@ typedef struct {
     double gain;          /* how many times as fast it is as the rule's: 1 where that stays */
     double low, high;     /* interval of the gain */
     double samples, ways; /* per way; how many ways were tried */
-    char cache[8], labels[128], hash[20], date[24], commit[32];
+    char cache[8], labels[128], made_of[MADE_OF], date[24], commit[32];
 } tuned_row;
 
 typedef struct tuned {

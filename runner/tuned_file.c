@@ -41,7 +41,7 @@ static const struct {
     NUMBER("candidates", ways),
     TEXT("cache", cache),
     TEXT("labels", labels),
-    TEXT("hash", hash),
+    TEXT("made_of", made_of),
     TEXT("date", date),
     TEXT("commit", commit),
 };
@@ -201,7 +201,7 @@ bool tuned_write(const tuned *t, const results_meta *m, const char *path, err *e
     csv_end_row(file);
     for (size_t i = 0; i < t->count; i++) {
         for (int k = 0; k < TUNED_COLUMNS; k++) {
-            char text[160];
+            char text[MADE_OF];
             bool is_number;
             tuned_get_column(&t->items[i], k, text, sizeof text, &is_number);
             csv_add_text(file, text);

@@ -44,6 +44,11 @@ const msl_unit *library_find_unit(library *lib, const char *file, err *e);
 const pipeline *library_find(library *lib, const char *file, const char *kernel,
                              const constant_value *constants, size_t count, err *e);
 
+/* The files of pipelines that were asked for since the library was made, or since the last
+ * library_forget_uses; how many, at most `most`. */
+size_t library_list_used(const library *lib, const char **files, size_t most);
+void library_forget_uses(library *lib);
+
 typedef enum { ORDER_SERIAL, ORDER_CONCURRENT } play_order;
 
 typedef struct {
