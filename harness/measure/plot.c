@@ -132,6 +132,7 @@ static const char *get_fact(const csv_file *f, const char *key) {
 static void add_footer(prelude *p, freshness *fresh, csv_file *const *files, size_t count) {
     file_origin made;
     char warning[256];
+    size_t lines = count;
     static const char *const dashes[PLOT_FILES] = {
         "solid, large points: ", "dashed, small: ", "dotted, small: ", "dash-dotted, small: ",
         "dash-dot-dotted, small: "};
@@ -154,8 +155,9 @@ static void add_footer(prelude *p, freshness *fresh, csv_file *const *files, siz
         file_origin_get_warning(&made, warning, sizeof warning);
         add(p, "%s", warning[0] ? "'.\"\\n\".'" : "");
         add_quoted(p, warning);
+        lines += warning[0] != 0;
     }
-    add(p, "';");
+    add(p, "';footer_lines=%zu;", lines);
 }
 
 /* gnuplot's words for an empty chart help no one. */
