@@ -183,15 +183,15 @@ test-other-arch: ## build for the other CPU architecture, run the software devic
 	$(MAKE) BUILD=build/$(OTHER) CC=$(OTHER)-linux-gnu-gcc SUITE="$(or $(SUITE),$(SOFT_SUITES))" \
 	    RUN="qemu-$(OTHER) -cpu max -L /usr/$(OTHER)-linux-gnu" test
 
-docs: $(PROGRAM) ## write docs/kernels.md from the registry of kernels
-	sh tools/docs.sh ./$(PROGRAM) > docs/kernels.md
+docs: $(PROGRAM) ## write docs/kernels.md from the registry, and the tables of measured numbers in the docs
+	sh tools/docs.sh ./$(PROGRAM)
 
-docs-check: $(PROGRAM) ## fail if docs/kernels.md is not what `make docs` would write
-	sh tools/docs.sh ./$(PROGRAM) | cmp - docs/kernels.md || { echo "docs/kernels.md is stale: run make docs" >&2; exit 1; }
+docs-check: $(PROGRAM) ## fail if the docs are not what `make docs` would write
+	sh tools/docs.sh ./$(PROGRAM) --check
 
-# Nothing is measured: the stored results of the H200, and of a quick run on the software device.
-report-page: $(PROGRAM) ## write docs/report.html, the page of two devices side by side
-	./$(PROGRAM) report results/nvidia-h200 docs/software-device --out docs/report.html
+# Nothing is measured: the stored results of the H200.
+report-page: $(PROGRAM) ## write docs/report.html from the stored results
+	./$(PROGRAM) report results/nvidia-h200 --out docs/report.html
 
 FORMATTED = $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HEADERS) $(wildcard include/*.h examples/*/*.c)
 format: ## format all C sources and headers with the project's version of clang-format

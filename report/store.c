@@ -217,7 +217,8 @@ static void describe(store_folder *f) {
     f->emulated |= store_find_meta(f, "virtual") != NULL;
 }
 
-/* Files that do not say where they are from are taken for the folder's. */
+/* Files that do not say where they are from are taken for the folder's. The software device has another
+ * name while it validates. */
 static bool check_devices(const store_folder *f, err *e) {
     static const char *const keys[] = {"device", "api", "emulated", "virtual"};
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
@@ -225,7 +226,7 @@ static bool check_devices(const store_folder *f, err *e) {
         size_t from = 0;
         for (size_t i = 0; i < f->count; i++) {
             const char *value = csv_get_meta(f->files[i].csv, keys[k]);
-            if (!value || !*value)
+            if (!value || !*value || (k == 0 && f->files[i].kind == STORE_VALIDATE))
                 continue;
             if (first && strcmp(first, value) != 0)
                 return err_set(e, EXIT_USAGE,

@@ -54,8 +54,7 @@ case $commit in
     *-dirty) [ -n "$dirty" ] || fail 2 "files differ from the commit: commit them first, or use --dirty to try things out" ;;
 esac
 if [ -z "$out" ]; then
-    out=$("$assay" info --json | sed -n 's/.*"results": *\["\([^" ]*\).*/\1/p')
-    [ -n "$out" ] || fail 3 "assay info names no folder of results: use --out DIR"
+    out=$("$assay" info --field results) || fail 3 "assay info names no folder of results: use --out DIR"
 fi
 work=$out/measuring
 state=$work/state
@@ -112,8 +111,9 @@ printf 'measure: commit %s, into %s; about %s s left:%s\n' "$commit" "$out" "$to
 # --- what each part does ----------------------------------------------------------------------------------------
 
 shapes=smollm-135m,1b,7b,rwkv7-0.1b
-quick=
+quick= cache=cold
 if [ -n "$smoke" ]; then
+    cache=warm
     shapes=tiny,rwkv7-tiny
     quick=--smoke
 fi
@@ -135,7 +135,7 @@ find_model() { # shape: itself, or the tiny one of its family
 
 # The only place that knows how kernels are chosen.
 tune() { # shape
-    "$assay" tune -m "$(find_model "$1")" --resume --out "$work/tuned.csv" ${smoke:+--tokens 1 --budget 0.01 rmsnorm}
+    "$assay" tune -m "$(find_model "$1")" --resume --out "$work/tuned.csv" ${smoke:+--list}
 }
 
 check() { # math mode; rows are kept of the one that models run in
@@ -147,7 +147,7 @@ check() { # math mode; rows are kept of the one that models run in
 }
 
 bench() { # arguments of bench
-    "$assay" bench --resume --out "$work/bench.csv" --cache "${smoke:+warm}${smoke:-cold}" --budget 0.3 "$@"
+    "$assay" bench --resume --out "$work/bench.csv" --cache "$cache" --budget 0.3 "$@"
 }
 
 # Appends rows of CSV to a file whose head is there already, all or none.
@@ -171,8 +171,13 @@ bench_model() { # shape
         append "$work/model_bench.csv" "$assay" model bench -m "$model" -p 0 -n $more -d $depth -o csv
 }
 
-# The same models, side by side with what else is installed.
+# The same models and matrices, side by side with what else is installed. ASSAY_GGML: llama.cpp's ggml-metal.metal.
 bench_rivals() {
+    if [ -n "${ASSAY_GGML:-}" ]; then
+        "$assay" bench matvec --format q4_0 --variant tuned --batch 1 --shape $big --cache cold --budget 0.3 \
+            --out "$work/against.csv" --launch examples/ggml/mul_mv.launch --against "$ASSAY_GGML:kernel_mul_mv_q4_0_f32"
+        case $? in 0 | 4 | 5) ;; *) return 1 ;; esac
+    fi
     command -v llama-bench > /dev/null || { echo "measure: no llama-bench, so no rivals" >&2; return 0; }
     for shape in smollm-135m 1b 7b; do
         append "$work/llama_bench.csv" llama-bench -m "$(find_model $shape)" -p 8,64,512 -n 128 -o csv 2> /dev/null &&
@@ -254,7 +259,7 @@ for entry in $left; do
     took=$(($(date +%s) - begun))
     case $code in
         0 | 1)
-            summary=$(grep -E 'passed|timed|done|decided|findings' "$work/log" | tail -n 1)
+            summary=$(grep -E 'passed|timed|done|decided|findings' "$work/log" | tail -n 1 | sed 's/[,;] \(on the\|files in\|rows in\|table in\).*//')
             printf 'done %s %s %s\n' "$name" "$took" "$summary" >> "$state"
             printf 'measure: %s took %s s (about %s expected). %s\n' "$name" "$took" "$cost" "$summary" >&2
             [ $code -eq 0 ] || worst=1
