@@ -34,8 +34,9 @@ TEST tune_writes_a_row_per_choice_and_keeps_the_others(void) {
 TEST a_kernel_that_changed_makes_its_rows_stale(void) {
     ASSERT_RUN("rm -rf $T; mkdir -p $T/k; cp -R $H/kernels/. $T/k; " TUNE "rmsnorm --shape 1x33",
                0);
-    ASSERT_RUN(
-        "echo '// changed' >> $T/k/rmsnorm.metal; " TUNE "softmax --kernels $T/k --shape 1x33", 2);
+    ASSERT_RUN("echo 'constant int changed = 1;' >> $T/k/rmsnorm.metal; " TUNE
+               "softmax --kernels $T/k --shape 1x33",
+               2);
     ASSERT_SAYS("models have no choice of an op 'softmax'");
     ASSERT_RUN(TUNE "layer_norm --kernels $T/k --shape 1x33", 0);
     ASSERT_SAYS("1 other row is of kernels that have changed since: assay tune --stale");
