@@ -51,6 +51,26 @@ static void add_notes(const experiment *x, lab *l, sheet *s) {
     }
 }
 
+/* Of the ops that a row's kernels belong to, where it does not say. */
+static bool add_description(char text[MADE_OF], const library *lib, err *e) {
+    enum { MOST = 64 };
+    static char files[MOST][128];
+    const char *names[MOST], *sources[MOST];
+    made_of_part p;
+    size_t count = 0;
+    if (made_of_find(text, "description", &p) || !made_of_find(text, "kernel", &p))
+        return true;
+    for (const char *at = p.names; *at && count < MOST; at += *at == '+') {
+        size_t length = strcspn(at, "+");
+        snprintf(files[count], sizeof *files, "%.*s.metal", (int)length, at);
+        names[count] = files[count];
+        count++;
+        at += length;
+    }
+    size_t described = registry_list_sources(names, count, sources, MOST);
+    return made_of_add(text, lib, "description", sources, described, e);
+}
+
 /* Rows that were not timed as a tape are of all that the experiment used. */
 static bool add_made_of(const experiment *x, lab *l, sheet *s, err *e) {
     enum { MOST = 128 };
@@ -65,7 +85,8 @@ static bool add_made_of(const experiment *x, lab *l, sheet *s, err *e) {
     for (size_t r = 0; ok && r < sheet_count_rows(s); r++) {
         const char *own = sheet_get_text(s, r, "made_of");
         snprintf(text, sizeof text, "%s", *own ? own : all);
-        ok = made_of_add_one(text, lib, "experiment", x->name, e) &&
+        ok = add_description(text, lib, e) &&
+             made_of_add_one(text, lib, "experiment", x->name, e) &&
              (!x->has_model || made_of_add_one(text, lib, "runner", "model", e));
         sheet_put_text_at(s, r, "made_of", text);
     }
@@ -90,12 +111,12 @@ bool experiment_run(const experiment *x, lab *l, const char *version, const char
     uint64_t start_ns = os_now_ns();
     lab_choose_family(l, x->family);
     library_forget_uses(lab_get_library(l));
-    bool ok = x->run(l, s, e) && add_made_of(x, l, s, e);
+    bool ok = x->run(l, s, e);
     if (ok) {
         add_notes(x, l, s);
         add_origin(l, s, (double)(os_now_ns() - start_ns) * 1e-9);
         x->conclude(s);
-        ok = sheet_write(s, &meta, path, e);
+        ok = add_made_of(x, l, s, e) && sheet_write(s, &meta, path, e);
     }
     if (ok && out)
         *out = s;

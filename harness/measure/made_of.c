@@ -230,10 +230,11 @@ bool made_of_add_tape(char text[MADE_OF], const tape *t, const op *o, err *e) {
         if (k == count)
             files[count++] = file;
     }
-    bool ok = made_of_add(text, t->lib, "kernel", files, count, e) &&
-              (!o || !o->source || made_of_add_one(text, t->lib, "description", o->source, e)) &&
-              made_of_add_one(text, t->lib, "device",
-                              device_get_facts(library_get_device(t->lib))->api, e);
+    bool ok = made_of_add(text, t->lib, "kernel", files, count, e);
+    if (ok && o && o->source) /* an op that is neither ours nor a project's has no description */
+        made_of_add_one(text, t->lib, "description", o->source, NULL);
+    ok = ok && made_of_add_one(text, t->lib, "device",
+                               device_get_facts(library_get_device(t->lib))->api, e);
     free(files);
     return ok;
 }
