@@ -2,10 +2,11 @@
 # Measures a device whole: every kernel checked and validated, the choices of kernels, the times of kernels, the
 # experiments, and whole models. Everything in the folder of results is then of one commit.
 #
-# Usage: tools/measure.sh [--out DIR] [--seconds N] [--smoke] [--dirty] [--plan]
+# Usage: tools/measure.sh [--out DIR] [--seconds N] [--quick|--smoke] [--dirty] [--plan]
 #
 #   --out DIR    the folder of the device (default results/<device>)
 #   --seconds N  stop before this many seconds are over; the next call goes on from there
+#   --quick      shorter experiments and choices of kernels: about 15 minutes on an H200 instead of 25
 #   --smoke      the same parts with almost nothing in them, to try the script
 #   --dirty      go on although files differ from the commit; all rows say so
 #   --plan       only print the parts that are left
@@ -21,7 +22,7 @@ cd "$(dirname "$0")/.." || exit 3
 started=$(date +%s)
 assay=${ASSAY:-./assay}
 models=${ASSAY_MODELS:-build/models} # synthetic models are made here
-out= seconds=0 smoke= dirty= only_plan=
+out= seconds=0 smoke= quick= dirty= only_plan=
 
 fail() { # status, text
     printf 'measure: %s\n' "$2" >&2
@@ -32,10 +33,11 @@ while [ $# -gt 0 ]; do
     case $1 in
         --out) [ $# -gt 1 ] || fail 2 "--out needs a folder"; out=$2; shift ;;
         --seconds) [ $# -gt 1 ] || fail 2 "--seconds needs a number"; seconds=$2; shift ;;
-        --smoke) smoke=yes ;;
+        --quick) quick=--quick ;;
+        --smoke) smoke=yes quick=--smoke ;;
         --dirty) dirty=yes ;;
         --plan) only_plan=yes ;;
-        *) fail 2 "usage: tools/measure.sh [--out DIR] [--seconds N] [--smoke] [--dirty] [--plan]" ;;
+        *) fail 2 "usage: tools/measure.sh [--out DIR] [--seconds N] [--quick|--smoke] [--dirty] [--plan]" ;;
     esac
     shift
 done
@@ -61,13 +63,14 @@ state=$work/state
 mkdir -p "$out" || fail 3 "cannot make the folder $out"
 if [ -d "$work" ]; then
     of=$(sed -n 's/^commit //p' "$state" 2> /dev/null)
-    if [ "$of" != "$commit" ]; then
+    if [ "$of" != "$commit $quick" ]; then
+        of=${of%% *}
         printf 'measure: an unfinished run of commit %s is put aside\n' "${of:-unknown}" >&2
         mv "$work" "$out/measuring-${of:-unknown}-$started" || exit 3
     fi
 fi
 if [ ! -d "$work" ]; then
-    mkdir -p "$work" && printf 'commit %s\n' "$commit" > "$state" || fail 3 "cannot write to $work"
+    mkdir -p "$work" && printf 'commit %s %s\n' "$commit" "$quick" > "$state" || fail 3 "cannot write to $work"
     [ ! -f "$out/bench.history.csv" ] || cp "$out/bench.history.csv" "$work/"
 fi
 ASSAY_TUNED=off # until the part `tune` has made a table
@@ -78,9 +81,11 @@ export ASSAY_TUNED ASSAY_COMMIT
 # --- the parts: name and seconds, as on an H200 with its 16 cores and an empty cache ------------------------------
 
 experiments=$("$assay" experiment | awk '{ print $1 }')
-plan='models:60 check-fast:90 check-relaxed:60 check-safe:60 tune-smollm-135m:60 tune-1b:60 tune-7b:60 tune-rwkv7-0.1b:60
+tuning=60
+[ -z "$quick" ] || tuning=30
+plan="models:60 check-fast:90 tune-smollm-135m:$tuning tune-1b:$tuning tune-7b:$tuning tune-rwkv7-0.1b:$tuning
 bench-matvec:80 bench-tokens:25 bench-attention:10 bench-other:15
-model-smollm-135m:10 model-1b:10 model-7b:25 model-rwkv7-0.1b:10'
+model-smollm-135m:10 model-1b:10 model-7b:25 model-rwkv7-0.1b:10"
 for name in $experiments; do
     case $name in
         matvec_ladder) cost=115 ;;
@@ -90,9 +95,10 @@ for name in $experiments; do
         bandwidth | dispatch_overhead | prefill) cost=25 ;;
         *) cost=15 ;;
     esac
+    [ -z "$quick" ] || cost=8
     plan="$plan experiment-$name:$cost"
 done
-plan="$plan rivals:60 validate:300"
+plan="$plan rivals:60 check-relaxed:60 check-safe:60 validate:120"
 
 is_done() { # part
     grep -q "^done $1 " "$state"
@@ -111,11 +117,10 @@ printf 'measure: commit %s, into %s; about %s s left:%s\n' "$commit" "$out" "$to
 # --- what each part does ----------------------------------------------------------------------------------------
 
 shapes=smollm-135m,1b,7b,rwkv7-0.1b
-quick= cache=cold
+cache=cold
 if [ -n "$smoke" ]; then
     cache=warm
     shapes=tiny,rwkv7-tiny
-    quick=--smoke
 fi
 
 make_models() {
@@ -135,7 +140,7 @@ find_model() { # shape: itself, or the tiny one of its family
 
 # The only place that knows how kernels are chosen.
 tune() { # shape
-    "$assay" tune -m "$(find_model "$1")" --resume --out "$work/tuned.csv" ${smoke:+--list}
+    "$assay" tune -m "$(find_model "$1")" --resume --out "$work/tuned.csv" ${smoke:+--list} ${quick:+--quick}
 }
 
 check() { # math mode; rows are kept of the one that models run in
@@ -187,7 +192,7 @@ bench_rivals() {
 }
 
 validate() {
-    "$assay" validate --quiet --csv "$work/validate.csv" ${smoke:+rmsnorm}
+    "$assay" validate --quick --quiet --csv "$work/validate.csv" ${smoke:+rmsnorm}
     code=$?
     [ $code -ne 3 ] || { echo "measure: validation cannot run here, so there is none" >&2; return 0; }
     return $code
@@ -259,7 +264,7 @@ for entry in $left; do
     took=$(($(date +%s) - begun))
     case $code in
         0 | 1)
-            summary=$(grep -E 'passed|timed|done|decided|findings' "$work/log" | tail -n 1 | sed 's/[,;] \(on the\|files in\|rows in\|table in\).*//')
+            summary=$(grep -E 'passed|timed|done|decided|findings' "$work/log" | tail -n 1 | sed -e 's/[,;] on the .*//' -e 's/; [a-z]* in .*//')
             printf 'done %s %s %s\n' "$name" "$took" "$summary" >> "$state"
             printf 'measure: %s took %s s (about %s expected). %s\n' "$name" "$took" "$cost" "$summary" >&2
             [ $code -eq 0 ] || worst=1
