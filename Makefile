@@ -77,7 +77,7 @@ FUZZERS := $(wildcard tests/fuzz_*.c)
 TESTS   := $(filter-out $(BENCHES) $(FUZZERS),$(wildcard tests/*.c))
 HEADERS := $(wildcard $(addsuffix /*.h,$(ROOMS)) tests/*.h harness/device/shim/*.h harness/device/msl/strict/*.h)
 to_object = $(patsubst %.m,$(BUILD)/obj/%.o,$(patsubst %.c,$(BUILD)/obj/%.o,$(1)))
-OBJECTS := $(call to_object,$(SOURCES) $(METAL_SOURCES))
+OBJECTS := $(call to_object,$(SOURCES) $(METAL_SOURCES)) $(BUILD)/obj/sources.o
 LIBRARY := $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
 TEST_OBJECTS  := $(call to_object,$(TESTS))
 BENCH_OBJECTS := $(call to_object,$(BENCHES) $(FUZZERS))
@@ -186,15 +186,15 @@ test-other-arch: ## build for the other CPU architecture, run the software devic
 	$(MAKE) BUILD=build/$(OTHER) CC=$(OTHER)-linux-gnu-gcc SUITE="$(or $(SUITE),$(SOFT_SUITES))" \
 	    RUN="qemu-$(OTHER) -cpu max -L /usr/$(OTHER)-linux-gnu" test
 
-docs: $(PROGRAM) ## write docs/kernels.md from the registry of kernels
-	sh tools/docs.sh ./$(PROGRAM) > docs/kernels.md
+docs: $(PROGRAM) ## write docs/kernels.md from the registry, and the tables of measured numbers in the docs
+	sh tools/docs.sh ./$(PROGRAM)
 
-docs-check: $(PROGRAM) ## fail if docs/kernels.md is not what `make docs` would write
-	sh tools/docs.sh ./$(PROGRAM) | cmp - docs/kernels.md || { echo "docs/kernels.md is stale: run make docs" >&2; exit 1; }
+docs-check: $(PROGRAM) ## fail if the docs are not what `make docs` would write
+	sh tools/docs.sh ./$(PROGRAM) --check
 
-# Nothing is measured: the stored results of the H200, and of a quick run on the software device.
-report-page: $(PROGRAM) ## write docs/report.html, the page of two devices side by side
-	./$(PROGRAM) report results/nvidia-h200 docs/software-device --out docs/report.html
+# Nothing is measured: the stored results of the H200.
+report-page: $(PROGRAM) ## write docs/report.html from the stored results
+	./$(PROGRAM) report results/nvidia-h200 --out docs/report.html
 
 FORMATTED = $(SOURCES) $(TESTS) $(BENCHES) $(FUZZERS) $(HEADERS) $(wildcard include/*.h examples/*/*.c)
 format: ## format all C sources and headers with the project's version of clang-format
@@ -281,6 +281,21 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(READY)
 $(BUILD)/obj/%.o: %.m $(BUILD)/flags | $(READY)
 	@mkdir -p $(@D)
 	$(QUIET)$(OBJC) $(ALL_CFLAGS) $(OBJC_WARNINGS) $(OBJC_FLAGS) $(TEST_CFLAGS) -c -o $@ $<
+
+# What results are made of besides kernels (harness/measure/made_of.h): hashed now, because an installed program
+# has no sources.
+HASHED := $(sort $(wildcard kernels/*.[ch] experiments/*.[ch] runner/*.[ch] harness/device/*.[ch] \
+    harness/device/*/*.[chm] harness/device/*/*/*.h))
+$(BUILD)/sources.c: $(HASHED) tools/sources.sh tools/sources.awk $(BUILD)/hashed
+	@sh tools/sources.sh $@ $(HASHED)
+
+$(BUILD)/hashed: FORCE
+	@mkdir -p $(@D)
+	@echo '$(HASHED)' | cmp -s - $@ || echo '$(HASHED)' > $@
+
+$(BUILD)/obj/sources.o: $(BUILD)/sources.c harness/device/sources.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(QUIET)$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # A change of compiler or flags rebuilds everything.
 $(BUILD)/flags: FORCE

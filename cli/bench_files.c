@@ -11,7 +11,7 @@
 
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "harness/device/source_hash.h"
+#include "harness/measure/freshness.h"
 
 bool bench_files_find_rows(const char *out, const char *name, const device_facts *f, char *path,
                            size_t size, err *e) {
@@ -122,44 +122,13 @@ bool bench_files_find_baseline(const char *rows, const char *text, char *path, s
 
 /* Resuming ---------------------------------------------------------------------------------- */
 
-/* The hash that rows of a kernel have, from its smallest case: only the files of its launches matter,
- * and they are compiled, never run. */
-static bool find_hash(library *lib, const bench_case *c, char hash[SOURCE_HASH_SIZE]) {
-    const shape_list *shapes = op_get_shapes(c->timed.op, c->timed.kernel);
-    const shape *least = &c->timed.shape;
-    for (size_t i = 0; i < shapes->count; i++)
-        if (shape_count_values(&shapes->items[i]) < shape_count_values(least) &&
-            op_takes(c->timed.op, c->timed.kernel, &shapes->items[i], NULL))
-            least = &shapes->items[i];
-    kernel_case built = case_new(c->timed.op, c->timed.kernel, least, INPUT_ZEROS);
-    bool ok = case_open(&built, lib, 1, NULL) && meter_find_hash(built.tape, hash, NULL);
-    case_close(&built);
-    return ok;
-}
-
-static bool is_true(const result_row *r, const char *build, const device_facts *f,
-                    const char *hash) {
-    return r->gpu.count > 0 && strcmp(r->build, build) == 0 && strcmp(r->device, f->name) == 0 &&
-           strcmp(r->math, math_mode_get_name(f->math)) == 0 && strcmp(r->hash, hash) == 0;
-}
-
-static void drop(const results_list *there, const char *build, const device_facts *f, library *lib,
-                 bench_list *l) {
-    const kernel *last = NULL;
-    char hash[SOURCE_HASH_SIZE] = "";
-    size_t kept = 0;
-    for (size_t i = 0; i < l->count; i++) {
-        const bench_case *c = &l->items[i];
-        const result_case *row = results_list_find(there, c->name);
-        if (row && c->timed.kernel != last) {
-            last = c->timed.kernel;
-            if (!find_hash(lib, c, hash))
-                snprintf(hash, sizeof hash, "-");
-        }
-        if (!row || !is_true(&row->row, build, f, hash))
-            l->items[kept++] = *c;
-    }
-    l->count = kept;
+static bool is_true(const result_row *r, const results_meta *m, const device_facts *f,
+                    freshness *fresh) {
+    char changes[80];
+    return r->gpu.count > 0 && strcmp(r->device, f->name) == 0 &&
+           strcmp(r->math, math_mode_get_name(f->math)) == 0 &&
+           freshness_is_same_program(r->build, r->commit, m) &&
+           freshness_judge(fresh, r->made_of, changes, sizeof changes) == ORIGIN_FRESH;
 }
 
 bool bench_files_drop_finished(const char *rows, const results_meta *m, const device_facts *f,
@@ -171,15 +140,15 @@ bool bench_files_drop_finished(const char *rows, const results_meta *m, const de
         return true;
     if (!results_read(rows, &there, e))
         return false;
-    bool ok = results_check_resume(rows, &there.meta, m, e);
-    device *d = NULL;
-    library *lib = NULL;
-    if (ok && (d = device_open_with(f->spec, &(device_options){.math = f->math}, e)) &&
-        (lib = library_new(d, NULL, e)))
-        drop(&there, results_meta_find(m, "build"), f, lib, l);
-    ok = ok && lib;
-    library_free(lib);
-    device_close(d);
+    freshness *fresh = freshness_new(e);
+    bool ok = fresh && results_check_resume(rows, &there.meta, m, e);
+    l->count = 0;
+    for (size_t i = 0; ok && i < all; i++) {
+        const result_case *row = results_list_find(&there, l->items[i].name);
+        if (!row || !is_true(&row->row, m, f, fresh))
+            l->items[l->count++] = l->items[i];
+    }
+    freshness_free(fresh);
     results_list_free(&there);
     *kept = all - l->count;
     return ok;

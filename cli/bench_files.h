@@ -17,7 +17,7 @@ bool bench_files_find_named(const char *rows, const char *name, char *path, size
 bool bench_files_find_baseline(const char *rows, const char *text, char *path, size_t size,
                                bool *is_folder, err *e);
 
-/* Takes the cases out of the list whose rows in `rows` are still true: timed, by this build, from
- * the same source of the kernels and in the same math mode. *kept counts them. */
+/* Takes the cases out of the list whose rows in `rows` are still true: timed, by a program of
+ * the same commit, from code that has not changed since and in the same math mode. *kept counts them. */
 bool bench_files_drop_finished(const char *rows, const results_meta *m, const device_facts *f,
                                bench_list *l, size_t *kept, err *e);

@@ -129,13 +129,6 @@ static bool start(void *context, const roof_facts *f, err *e) {
     return true;
 }
 
-static void note_hash(comparison_row *c, const char *base, const char *now) {
-    size_t used = strlen(c->note);
-    if (base[0] && now[0])
-        snprintf(c->note + used, sizeof c->note - used, "%s%s", used ? ", " : "",
-                 strcmp(base, now) == 0 ? "same source" : "source changed");
-}
-
 /* Adds a comparison with what was timed interleaved. */
 static comparison_row *compare_interleaved(run *r, const char *key, const bench_outcome *o,
                                            const bench_other *other) {
@@ -158,13 +151,13 @@ static void compare_case(run *r, const char *key, const bench_outcome *o) {
     } else if (settings.bench.base_folder) {
         const bench_other *base = o->other_count > 0 ? &o->others[0] : NULL;
         comparison_row *c = compare_interleaved(r, key, o, base);
-        note_hash(c, base ? base->row.hash : "", o->row.hash);
+        made_of_compare(base ? base->row.made_of : "", o->row.made_of, c->note, sizeof c->note);
     } else if (settings.baseline) {
         comparison_row *c = comparison_add(&r->comparison, key);
         const result_case *b = results_list_find(&r->base, key);
         if (b) {
             comparison_add_run(c, &c->base, b->samples, b->count, CLOCK_GPU, b->row.labels);
-            note_hash(c, b->row.hash, o->row.hash);
+            made_of_compare(b->row.made_of, o->row.made_of, c->note, sizeof c->note);
         }
         comparison_add_run(c, &c->now, o->samples, o->row.gpu.count, CLOCK_GPU, o->row.labels);
     }

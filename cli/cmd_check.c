@@ -52,6 +52,7 @@ static exit_code check_cases(const case_list *cases, const device_facts *f, err 
     csv *file = settings.csv ? report_start_csv(f, settings.run.seed) : NULL;
     report r;
     report_start(&r, out, cases, settings.run.seed, file);
+    r.api = f->api;
     r.show_skips = settings.skipped;
     r.quiet = settings.quiet || settings.json;
     r.outcomes = &outcomes;

@@ -170,6 +170,7 @@ static void print_json(const row_list *l) {
         else
             printf("null");
         printf(", ");
+        print_json_field("doubt", r->answer.doubt);
         print_json_field("verdict", r->cells[VERDICT]);
         printf("\"reason\": ");
         json_print_text(stdout, r->answer.reason, strlen(r->answer.reason));
@@ -236,6 +237,7 @@ VERB(verb_claims, "claims", .names = "[DIR...]",
          "chip\", with both numbers. It cannot be told where the spread of the samples reaches\n"
          "across the allowance, and cannot be measured where the device cannot answer: times of\n"
          "the software device decide nothing. Claims with the same such reason share a row of\n"
-         "the table; --json and --csv list all of them. Exit status: 0 whatever the verdicts\n"
+         "the table; --json and --csv list all of them. A number is marked stale if the code that\n"
+         "gave it has changed since (see assay results). Exit status: 0 whatever the verdicts "
          "are.\n",
-     VERB_OPTIONS(options));
+     VERB_OPTIONS(options), .reads_results = true);

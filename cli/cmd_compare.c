@@ -76,4 +76,4 @@ VERB(
         "Mann-Whitney test, wider where neighbouring samples resemble each other, and ambiguous\n"
         "if the run was disturbed (labels busy, throttled, ramp). Exit status: 4 if one is\n"
         "slower, else 5 if one is ambiguous or missing, else 0.\n",
-    VERB_OPTIONS(options));
+    VERB_OPTIONS(options), .reads_results = true);

@@ -168,4 +168,4 @@ VERB(verb_plot, "plot", .names = "DIR|FILE.csv...",
               "become\n"
               "one line per row. Several folders share the same charts, one series per device.\n"
               "check.csv, made by `assay check --csv DIR/check.csv`, becomes a chart of errors.\n",
-     VERB_OPTIONS(options));
+     VERB_OPTIONS(options), .reads_results = true);

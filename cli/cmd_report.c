@@ -63,4 +63,4 @@ VERB(verb_report, "report", .names = "[DIR...]",
          "another device than its folder, is left out: the top of the page and the message name\n"
          "it, and the exit status is 2. It is 1 if an experiment, a check or a validation\n"
          "failed; they are listed there too.\n",
-     VERB_OPTIONS(options));
+     VERB_OPTIONS(options), .reads_results = true);

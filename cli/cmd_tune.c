@@ -200,7 +200,7 @@ static bool try_way(run *r, const candidate *c, err *e) {
     snprintf(row.model, sizeof row.model, "%s", r->title);
     snprintf(row.date, sizeof row.date, "%.23s", results_meta_find(&r->meta, "date"));
     snprintf(row.commit, sizeof row.commit, "%.31s", results_meta_find(&r->meta, "commit"));
-    if (!rule || !tuned_find_hash(r->opened.lib, c->choice, c->way, rule, row.hash, e) ||
+    if (!rule || !tuned_find_made_of(r->opened.lib, c->choice, c->way, rule, row.made_of, e) ||
         !tuner_try(&r->tuner, &row, &found, &is_kept, e))
         return false;
     choice_get_text(c->choice, text, sizeof text);

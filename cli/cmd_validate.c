@@ -7,6 +7,7 @@
 #include "harness/check/canary.h"
 #include "harness/check/findings.h"
 #include "harness/device/cuda/sanitizer.h"
+#include "harness/measure/made_of.h"
 #include "places.h"
 #include "report.h"
 #include "suite_options.h"
@@ -81,6 +82,17 @@ static void add_csv_counts(csv *file, const totals *all) {
     csv_add_meta(file, "skipped", text);
     snprintf(text, sizeof text, "%zu of %zu caught", all->canaries, all->canaries);
     csv_add_meta(file, "canaries", text); /* all of them, or nothing is called clean */
+}
+
+/* Of all kernels: there are rows only where something was found. */
+static void add_csv_origin(csv *file, const device_facts *f) {
+    char text[MADE_OF] = "";
+    library *lib = library_new(NULL, NULL, NULL);
+    if (lib && made_of_add_one(text, lib, "kernel", "*", NULL) &&
+        made_of_add_one(text, lib, "description", "*", NULL) &&
+        made_of_add_one(text, lib, "device", f->api, NULL))
+        csv_add_meta(file, "made of", text);
+    library_free(lib);
 }
 
 static void add_csv_rows(csv *file, const finding_list *found) {
@@ -228,6 +240,7 @@ static exit_code validate_on(const case_list *cases, const device_facts *f, err 
     if (settings.csv && e->code == EXIT_OK) {
         csv *file = report_start_csv(f, settings.run.seed);
         add_csv_counts(file, &all);
+        add_csv_origin(file, f);
         add_csv_rows(file, &all.found);
         if (!csv_write(file, settings.csv, e))
             code = e->code;

@@ -1,15 +1,13 @@
 #include "experiment_files.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/base/csv_read.h"
-#include "harness/base/host.h"
 #include "harness/base/path.h"
-#include "harness/device/source_hash.h"
+#include "harness/measure/freshness.h"
 
 static csv_file *read_file(const experiment_plan *p, const char *name) {
     char path[PATH_MAX];
@@ -32,33 +30,40 @@ static bool is_same_model(const experiment_plan *p, const csv_file *f) {
     return !csv_get_meta(f, "model") || !p->model || is(f, "model", path_get_name(p->model));
 }
 
-static bool is_finished(const experiment_plan *p, const char *name, const char *build,
-                        const char *kernels) {
-    char seed[32];
+static const char *get(const csv_file *f, const char *key) {
+    const char *value = csv_get_meta(f, key);
+    return value ? value : "";
+}
+
+static bool is_finished(const experiment_plan *p, const char *name, freshness *fresh,
+                        const results_meta *now) {
+    file_origin made;
     csv_file *f = read_file(p, name);
-    snprintf(seed, sizeof seed, "%" PRIu64, p->seed);
-    bool yes = f && csv_count_rows(f) > 0 && !csv_get_meta(f, "failed") && is(f, "build", build) &&
-               is(f, "kernels", kernels) && is(f, "device", p->facts->name) &&
-               is(f, "compiler", p->facts->compiler) && is(f, "seed", seed) &&
+    bool yes = f && csv_count_rows(f) > 0 && !csv_get_meta(f, "failed") &&
+               is(f, "device", p->facts->name) && is(f, "compiler", p->facts->compiler) &&
+               is(f, "seed", results_meta_find(now, "seed")) &&
                is(f, "level", lab_get_level_name(p->level)) &&
-               is(f, "math", math_mode_get_name(p->facts->math)) && is_same_model(p, f);
+               is(f, "math", math_mode_get_name(p->facts->math)) && is_same_model(p, f) &&
+               freshness_is_same_program(get(f, "build"), get(f, "commit"), now);
+    if (yes) {
+        freshness_judge_file(fresh, f, &made);
+        yes = made.stale == 0 && made.unknown == 0;
+    }
     csv_file_free(f);
     return yes;
 }
 
 bool experiment_files_drop_finished(const experiment_plan *p, const char **names, size_t *count,
                                     size_t *kept, err *e) {
-    char build[32], kernels[SOURCE_HASH_SIZE];
     size_t left = 0;
-    library *lib = library_new(NULL, NULL, e);
-    bool ok = lib && source_hash_find_folder(library_get_folder(lib), kernels, e);
-    library_free(lib);
-    if (!ok)
+    freshness *fresh = freshness_new(e);
+    if (!fresh)
         return false;
-    host_get_build(build, sizeof build);
+    results_meta now = results_meta_new("", p->facts, p->seed);
     for (size_t i = 0; i < *count; i++)
-        if (!is_finished(p, names[i], build, kernels))
+        if (!is_finished(p, names[i], fresh, &now))
             names[left++] = names[i];
+    freshness_free(fresh);
     *kept = *count - left;
     *count = left;
     return true;

@@ -13,8 +13,8 @@ typedef struct {
     const char *model; /* as given; NULL: the default */
 } experiment_plan;
 
-/* Takes those out of `names` whose files are still true: of this build, device, seed, level, math
- * mode, model and source of all kernels. *kept counts them. */
+/* Takes those out of `names` whose files are still true: of this program, device, seed, level, math
+ * mode and model, and of code that has not changed since. *kept counts them. */
 bool experiment_files_drop_finished(const experiment_plan *p, const char **names, size_t *count,
                                     size_t *kept, err *e);
 

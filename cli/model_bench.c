@@ -72,6 +72,8 @@ static bool run_tests(open_model *s, bench_store *store, const bench_test *tests
     progress_update(&shown, 0);
     for (size_t i = 0; ok && i < count; i++) {
         bench_result result;
+        model_forget_tapes(s->model); /* a row names the kernels of its own tapes */
+        library_forget_uses(s->lib);
         ok = model_bench(s->model, &tests[i], (uint32_t)settings.repeats, bos, settings.seed,
                          &result, e);
         progress_hide(&shown);

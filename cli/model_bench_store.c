@@ -10,7 +10,7 @@
 #include "comparison_print.h"
 #include "harness/base/array.h"
 #include "harness/base/path.h"
-#include "harness/device/source_hash.h"
+#include "kernels/ops.h"
 #include "verb.h"
 
 /* Names ------------------------------------------------------------------------------------- */
@@ -96,8 +96,7 @@ bool bench_store_open(bench_store *b, const open_model *s, const char *csv, cons
     result_row_sign(r, &b->meta);
     if (csv && baseline && strcmp(csv, baseline) == 0)
         return err_set(e, EXIT_USAGE, "--csv would replace the baseline %.120s", csv);
-    return source_hash_find_folder(library_get_folder(s->lib), r->hash, e) &&
-           (!baseline || open_base(b, baseline, e)) && (!csv || open_file(b, csv, e));
+    return (!baseline || open_base(b, baseline, e)) && (!csv || open_file(b, csv, e));
 }
 
 void bench_store_close(bench_store *b) {
@@ -133,8 +132,7 @@ static void compare(bench_store *b, const result_row *row, const timing_sample *
     const result_case *base = results_list_find(&b->base, row->name);
     if (base) {
         comparison_add_run(c, &c->base, base->samples, base->count, CLOCK_WALL, base->row.labels);
-        snprintf(c->note, sizeof c->note, "%s",
-                 strcmp(base->row.hash, row->hash) == 0 ? "same kernels" : "kernels changed");
+        made_of_compare(base->row.made_of, row->made_of, c->note, sizeof c->note);
     }
     comparison_add_run(c, &c->now, samples, count, CLOCK_WALL, row->labels);
 }
@@ -149,9 +147,11 @@ bool bench_store_add(bench_store *b, const bench_result *r, err *e) {
     row.batch = r->test.prompt ? r->test.prompt : 1;
     row.gpu = timing_compute_stats(&all, CLOCK_GPU);
     row.wall = timing_compute_stats(&all, CLOCK_WALL);
-    if (b->has_base)
+    bool ok = registry_add_used(row.made_of, b->model->lib, e) &&
+              made_of_add_one(row.made_of, b->model->lib, "runner", "model", e);
+    if (ok && b->has_base)
         compare(b, &row, all.samples, all.count);
-    bool ok = !b->file || results_add(b->file, &row, all.samples, all.count, e);
+    ok = ok && (!b->file || results_add(b->file, &row, all.samples, all.count, e));
     free(all.samples);
     return ok;
 }

@@ -8,6 +8,7 @@
 
 #include "harness/base/array.h"
 #include "harness/check/findings.h"
+#include "harness/measure/made_of.h"
 #include "harness/measure/results.h"
 #include "output.h"
 #include "verb.h"
@@ -21,7 +22,7 @@ static void add_csv_header(csv *c) {
     static const char *const names[] = {"op",      "kernel",   "shape",   "input",     "seed",
                                         "verdict", "elements", "bad",     "nonfinite", "unwritten",
                                         "max_abs", "max_rel",  "max_ulp", "nmse",      "margin",
-                                        "worst",   "message"};
+                                        "worst",   "message",  "made_of"};
     csv_add_row(c, names, sizeof names / sizeof *names);
 }
 
@@ -68,6 +69,23 @@ static void print_row(const report *r, const kernel_case *c, const char *verdict
     table_print_row(&r->rows, cells, VERDICT_COLUMN, p);
 }
 
+/* Cases of a kernel follow each other. */
+static const char *find_made_of(const report *r, const kernel_case *c) {
+    static char text[MADE_OF];
+    static const kernel *last;
+    library *lib = last == c->kernel ? NULL : library_new(NULL, NULL, NULL);
+    if (lib) {
+        text[0] = 0;
+        if (!made_of_add_one(text, lib, "kernel", c->kernel->file, NULL) ||
+            !made_of_add_one(text, lib, "description", c->op->source, NULL) ||
+            !made_of_add_one(text, lib, "device", r->api, NULL))
+            text[0] = 0; /* a file that is gone has no sum */
+        last = c->kernel;
+    }
+    library_free(lib);
+    return text;
+}
+
 static void add_csv_row(const report *r, const kernel_case *c, const char *verdict,
                         const comparison *n, const char *message) {
     if (!r->csv)
@@ -94,6 +112,7 @@ static void add_csv_row(const report *r, const kernel_case *c, const char *verdi
     csv_add_double(r->csv, v->margin);
     csv_add_u64(r->csv, v->worst);
     csv_add_text(r->csv, message);
+    csv_add_text(r->csv, find_made_of(r, c));
     csv_end_row(r->csv);
 }
 

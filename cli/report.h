@@ -12,7 +12,8 @@ enum { REPORT_COLUMNS = 10, REPORT_LINE = 200 };
 typedef struct {
     table_column columns[REPORT_COLUMNS];
     table rows;
-    csv *csv; /* NULL if none is wanted */
+    csv *csv;        /* NULL if none is wanted */
+    const char *api; /* of the device, for the rows of the file */
     uint64_t seed;
     char
         *shown; /* tool output that was printed last: a compiler's message is shown once a kernel */

@@ -41,5 +41,7 @@ bool verb_prepare(const verb *v, err *e) {
         return err_set(e, EXIT_USAGE, "there is no folder of kernels %.160s", kernels);
     if (no_tuned && setenv("ASSAY_TUNED", "off", 1) != 0)
         return err_set(e, EXIT_CANNOT, "ASSAY_TUNED cannot be set for this process");
+    if (v->reads_results && !project_use_sources(e))
+        return false;
     return !v->runs_ops || project_load(e);
 }

@@ -18,6 +18,7 @@ struct verb {
     bool runs_ops;      /* works on ops of the registry: those of the project, if there is one */
     bool reads_kernels; /* has --kernels, without ops */
     bool reads_tuned;   /* takes kernels as the table of `assay tune` says, unless --no-tuned */
+    bool reads_results; /* judges stored numbers by the kernels there are now */
     /* Returns the exit status; e is printed if it has a text. */
     exit_code (*run)(const char *const *names, size_t count, err *e);
     /* A family has verbs of its own in place of all that: `assay model info`. */
@@ -37,4 +38,4 @@ bool verb_prepare(const verb *v, err *e);
 
 extern const verb verb_init, verb_cache, verb_info, verb_list, verb_check, verb_validate,
     verb_mutants, verb_launch, verb_lint, verb_tokenize, verb_run, verb_model, verb_bench,
-    verb_tune, verb_compare, verb_experiment, verb_plot, verb_claims, verb_report;
+    verb_tune, verb_compare, verb_experiment, verb_plot, verb_claims, verb_report, verb_results;

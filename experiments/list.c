@@ -4,11 +4,13 @@
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "harness/device/source_hash.h"
+#include "kernels/ops.h"
 #include "runner/variants.h"
 
 const experiment *experiments[MOST_EXPERIMENTS];
@@ -54,11 +56,45 @@ static void add_notes(const experiment *x, lab *l, sheet *s) {
     }
 }
 
+/* Of the ops that a row's kernels belong to, where it does not say. */
+static bool add_description(char text[MADE_OF], const library *lib, err *e) {
+    made_of_part p;
+    if (made_of_find(text, "description", &p) || !made_of_find(text, "kernel", &p))
+        return true;
+    char(*files)[MADE_OF] = NULL;
+    const char **names = NULL;
+    size_t count = 0, capacity = 0, name_count = 0, name_capacity = 0;
+    for (const char *at = p.names; *at; at += *at == '+') {
+        size_t length = strcspn(at, "+");
+        snprintf(*ARRAY_ADD(files, count, capacity), sizeof *files, "%.*s.metal", (int)length, at);
+        at += length;
+    }
+    for (size_t i = 0; i < count; i++)
+        *ARRAY_ADD(names, name_count, name_capacity) = files[i];
+    bool ok = registry_add_made_of(text, lib, names, count, e);
+    free(names);
+    free(files);
+    return ok;
+}
+
+/* Rows that were not timed as a tape are of all that the experiment used. */
+static bool add_made_of(const experiment *x, lab *l, sheet *s, err *e) {
+    const library *lib = lab_get_library(l);
+    char all[MADE_OF] = "", text[MADE_OF];
+    bool ok = registry_add_used(all, lib, e);
+    for (size_t r = 0; ok && r < sheet_count_rows(s); r++) {
+        const char *own = sheet_get_text(s, r, "made_of");
+        snprintf(text, sizeof text, "%s", *own ? own : all);
+        ok = add_description(text, lib, e) &&
+             made_of_add_one(text, lib, "experiment", x->name, e) &&
+             (!x->has_model || made_of_add_one(text, lib, "runner", "model", e));
+        sheet_put_text_at(s, r, "made_of", text);
+    }
+    return ok;
+}
+
 /* What the rows depend on besides the head of every file, and how long it took: for --resume. */
 static void add_origin(lab *l, sheet *s, double seconds) {
-    char hash[SOURCE_HASH_SIZE];
-    if (source_hash_find_folder(library_get_folder(lab_get_library(l)), hash, NULL))
-        sheet_add_note(s, "kernels", "%s", hash);
     if (lab_get_variants(l)->table)
         sheet_add_note(s, "tuned", "%zu choices", lab_get_variants(l)->table->count);
     sheet_add_note(s, "math", "%s", math_mode_get_name(lab_get_facts(l)->math));
@@ -78,12 +114,13 @@ bool experiment_run(const experiment *x, lab *l, const char *version, const char
     lab_choose_family(l, x->family);
     add_question(x, l, s);
     sheet_keep(s, &meta, kept);
+    library_forget_uses(lab_get_library(l));
     bool ok = x->run(l, s, e);
     if (ok) {
         add_notes(x, l, s);
         add_origin(l, s, (double)(os_now_ns() - start_ns) * 1e-9);
         x->conclude(s);
-        ok = sheet_write(s, &meta, path, e);
+        ok = add_made_of(x, l, s, e) && sheet_write(s, &meta, path, e);
     }
     if (ok)
         experiment_drop_kept(kept);

@@ -119,7 +119,7 @@ void sheet_add_variant(sheet *s, const char *variant) {
     sheet_put_text(s, "variant", variant);
 }
 
-static void put_text(sheet *s, size_t r, const char *column, const char *text) {
+void sheet_put_text_at(sheet *s, size_t r, const char *column, const char *text) {
     size_t i = find_column(s, column);
     assert(r < s->row_count && i < COLUMNS);
     if (i == s->column_count)
@@ -129,17 +129,17 @@ static void put_text(sheet *s, size_t r, const char *column, const char *text) {
 }
 
 void sheet_put_text(sheet *s, const char *column, const char *text) {
-    put_text(s, s->row_count - 1, column, text);
+    sheet_put_text_at(s, s->row_count - 1, column, text);
 }
 
 void sheet_put_at(sheet *s, size_t r, const char *column, double value) {
     char text[32];
     result_format_number(value, text, sizeof text);
-    put_text(s, r, column, text);
+    sheet_put_text_at(s, r, column, text);
 }
 
 void sheet_put_row(sheet *s, const result_row *r) {
-    char text[TEXT_BYTES];
+    char text[MADE_OF];
     bool is_number;
     for (int i = 0; i < RESULT_COLUMNS; i++) {
         result_get_column(r, i, text, sizeof text, &is_number);

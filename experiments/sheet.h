@@ -21,6 +21,7 @@ void sheet_add_row(sheet *s);
 void sheet_add_variant(sheet *s, const char *variant); /* with that in column `variant` */
 void sheet_put_text(sheet *s, const char *column, const char *text);
 void sheet_put(sheet *s, const char *column, double value); /* NaN: stays empty */
+void sheet_put_text_at(sheet *s, size_t row, const char *column, const char *text);
 void sheet_put_at(sheet *s, size_t row, const char *column, double value);
 /* All known columns of a measured row; those already filled stay. */
 void sheet_put_row(sheet *s, const result_row *r);

@@ -227,6 +227,7 @@ static bool accepts(const kernel *k, const shape *s, err *e) {
 /* An op of `count` kernels from the one called `first` on. */
 #define ROWS_OP(name_, first, count, about_, dims_, shapes_)                                       \
     const op name_##_op = {.name = #name_,                                                         \
+                           .source = __FILE__,                                                     \
                            .about = about_,                                                        \
                            .dims = dims_,                                                          \
                            .kernels = &kernels[first],                                             \

@@ -28,6 +28,7 @@
 /* An op; .build follows, and .accepts if it has one. */
 #define OP(name_, about_, dims_, kernels_, shapes_, ...)                                           \
     const op name_##_op = {.name = #name_,                                                         \
+                           .source = __FILE__,                                                     \
                            .about = about_,                                                        \
                            .dims = dims_,                                                          \
                            .kernels = kernels_,                                                    \

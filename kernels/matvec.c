@@ -404,6 +404,7 @@ static const kernel kernels[] = {
 
 const op matvec_op = {
     .name = "matvec",
+    .source = __FILE__,
     .about = "y = W x or y += W x, for one x or many",
     .dims = "out x in x batch",
     .kernels = kernels,

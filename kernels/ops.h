@@ -3,6 +3,7 @@
 #pragma once
 
 #include "harness/check/kernel_case.h"
+#include "harness/measure/made_of.h"
 
 #define OPS(X)                                                                                     \
     X(buffer_copy)                                                                                 \
@@ -70,6 +71,11 @@ OPS(DECLARE_OP)
 extern const op *const *registry;
 extern size_t registry_count;
 void registry_use(const op *const *ops, size_t count); /* kept, not copied */
+/* Adds to a made_of the descriptions of Assay's own ops with a kernel in one of these files. */
+bool registry_add_made_of(char text[MADE_OF], const library *lib, const char *const *files,
+                          size_t count, err *e);
+/* Adds the files of all kernels that the library has handed out, their descriptions and the device. */
+bool registry_add_used(char text[MADE_OF], const library *lib, err *e);
 /* Those of the registry come first, but Assay's own are always found. NULL if there is none. */
 const op *registry_find_op(const char *name);
 const kernel *registry_find_kernel(const char *name, const op **owner); /* owner may be NULL */

@@ -1,7 +1,10 @@
 /* registry: the list of ops.h as an array, or what a project has in its place. */
 #include "ops.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "harness/base/array.h"
 
 #define ENTRY(name) &name##_op,
 static const op *const built_in[] = {OPS(ENTRY)};
@@ -42,4 +45,37 @@ static const kernel *find_kernel(const op *const *ops, size_t count, const char 
 const kernel *registry_find_kernel(const char *name, const op **owner) {
     const kernel *k = find_kernel(registry, registry_count, name, owner);
     return k ? k : find_kernel(built_in, BUILT_IN, name, owner);
+}
+
+static bool has_file(const op *o, const char *const *files, size_t count) {
+    for (size_t k = 0; k < o->kernel_count; k++)
+        for (size_t i = 0; i < count; i++)
+            if (o->kernels[k].file && strcmp(o->kernels[k].file, files[i]) == 0)
+                return true;
+    return false;
+}
+
+bool registry_add_made_of(char text[MADE_OF], const library *lib, const char *const *files,
+                          size_t count, err *e) {
+    const char *sources[BUILT_IN];
+    size_t used = 0;
+    for (size_t i = 0; i < BUILT_IN; i++) {
+        bool is_there = !has_file(built_in[i], files, count);
+        for (size_t k = 0; k < used; k++)
+            is_there = is_there || strcmp(sources[k], built_in[i]->source) == 0;
+        if (!is_there)
+            sources[used++] = built_in[i]->source;
+    }
+    return made_of_add(text, lib, "description", sources, used, e);
+}
+
+bool registry_add_used(char text[MADE_OF], const library *lib, err *e) {
+    const char **files = array_new(library_count_files(lib), sizeof *files);
+    size_t count = library_list_used(lib, files);
+    bool ok =
+        made_of_add(text, lib, "kernel", files, count, e) &&
+        registry_add_made_of(text, lib, files, count, e) &&
+        made_of_add_one(text, lib, "device", device_get_facts(library_get_device(lib))->api, e);
+    free(files);
+    return ok;
 }

@@ -96,6 +96,7 @@ static bool read_settings(settings *s, err *e) {
 /* Ops ----------------------------------------------------------------------------------------- */
 
 static struct {
+    op described[MAX_OPS]; /* the ops with the paths of their descriptions */
     const op *ops[MAX_OPS];
     const char *files[4 * MAX_OPS];
     size_t count, file_count;
@@ -124,7 +125,7 @@ static bool take_files(const op *o, const char *description, err *e) {
     return true;
 }
 
-static bool take_op(const op *o, const char *description, err *e) {
+static bool take_op(const op *o, const char *path, const char *description, err *e) {
     if (!o->name || !o->dims || !o->kernels || o->kernel_count == 0 || !o->build)
         return err_set(e, EXIT_USAGE,
                        "%.80s: the op %.60s needs a name, dims, kernels and a build function",
@@ -141,7 +142,10 @@ static bool take_op(const op *o, const char *description, err *e) {
         return err_set(e, EXIT_USAGE, "a project has at most %d ops", MAX_OPS);
     if (!take_files(o, description, e))
         return false;
-    loaded.ops[loaded.count++] = o;
+    op *mine = &loaded.described[loaded.count];
+    *mine = *o;
+    mine->source = strdup(path);
+    loaded.ops[loaded.count++] = mine;
     return true;
 }
 
@@ -161,7 +165,7 @@ static bool load_description(const char *path, err *e) {
     const op *const *ops = NULL;
     ok = ok && load_ops(&s, &ops, e);
     for (size_t i = 0; ok && ops[i]; i++)
-        ok = take_op(ops[i], name, e);
+        ok = take_op(ops[i], path, name, e);
     free(made);
     free(text);
     return ok;
@@ -194,6 +198,18 @@ bool project_find_sources(project_sources *out, err *e) {
         ok = path_join(out->includes[i], sizeof out->includes[i], e, out->kernels, s.includes[i]);
     free(s.text);
     return ok;
+}
+
+bool project_use_sources(err *e) {
+    static project_sources s;
+    static const char *includes[PROJECT_INCLUDES];
+    if (!project_find_sources(&s, e))
+        return false;
+    for (size_t i = 0; i < s.include_count; i++)
+        includes[i] = s.includes[i];
+    if (s.kernels[0])
+        library_set_project(&(library_project){s.kernels, NULL, 0, includes, s.include_count});
+    return true;
 }
 
 bool project_load(err *e) {

@@ -29,3 +29,5 @@ typedef struct {
     size_t include_count;
 } project_sources;
 bool project_find_sources(project_sources *out, err *e);
+/* From now on libraries have them, as after project_load. */
+bool project_use_sources(err *e);

@@ -309,7 +309,8 @@ static bool is_fit(const claim *c, const store_file *file, const store_metric *m
 
 /* Nothing is measured: the publications are held against each other. */
 static claim_answer judge_derived(const claim *c) {
-    claim_answer a = {.verdict = is_met(c, c->derived) ? CLAIM_HOLDS : CLAIM_CONTRADICTED};
+    claim_answer a = {.verdict = is_met(c, c->derived) ? CLAIM_HOLDS : CLAIM_CONTRADICTED,
+                      .doubt = ""};
     char published[96];
     claim_get_published(c, published, sizeof published);
     snprintf(a.reason, sizeof a.reason, "%s: %.120s is %.3g; published is %.60s",
@@ -325,8 +326,17 @@ static bool is_clear(const claim *c, const store_metric *m) {
     return isnan(m->low) || (is_met(c, m->low) == is && is_met(c, m->high) == is);
 }
 
+/* A verdict of another program's number. */
+static const char *find_doubt(const store_file *file) {
+    const file_origin *o = &file->origin;
+    return o->stale > 0     ? "stale"
+           : o->unknown > 0 ? "of unknown origin"
+           : o->dirty > 0   ? "uncommitted"
+                            : "";
+}
+
 claim_answer claim_judge(const claim *c, const store_folder *f) {
-    claim_answer a = {.verdict = CLAIM_UNKNOWN};
+    claim_answer a = {.verdict = CLAIM_UNKNOWN, .doubt = ""};
     char text[320] = "";
     if (c->obstacle[0])
         return refuse(a, c->obstacle);
@@ -337,6 +347,7 @@ claim_answer claim_judge(const claim *c, const store_folder *f) {
     /* A number in another unit or from another model does not answer the claim and is not shown. */
     a.has_value = m && isfinite(m->value) && strcmp(m->unit, c->unit) == 0 && is_of_model(c, file);
     a.value = m ? m->value : NAN;
+    a.doubt = file ? find_doubt(file) : "";
     /* Tested first: running an experiment would not change this. */
     if (f->emulated && c->kind == CLAIM_TIME)
         return refuse(a, "times of the software device say nothing about a GPU");
@@ -428,10 +439,13 @@ void claim_get_published(const claim *c, char *text, size_t size) {
 void claim_get_measured(const claim *c, const claim_answer *a, bool emulated, char *text,
                         size_t size) {
     char unit[40];
+    bool is_emulated = emulated && c->kind == CLAIM_TIME;
     if (!a->has_value)
         snprintf(text, size, "-");
     else
-        snprintf(text, size, fabs(a->value) < 1000 ? "%.4g%s%s" : "%.0f%s%s", a->value,
-                 get_unit(c, unit, sizeof unit),
-                 emulated && c->kind == CLAIM_TIME ? " (emulated)" : "");
+        snprintf(text, size, fabs(a->value) < 1000 ? "%.4g%s%s%s%s%s" : "%.0f%s%s%s%s%s", a->value,
+                 get_unit(c, unit, sizeof unit), is_emulated || *a->doubt ? " (" : "",
+                 is_emulated ? "emulated" : "", is_emulated && *a->doubt ? ", " : "", a->doubt);
+    if (a->has_value && (is_emulated || *a->doubt) && strlen(text) + 1 < size)
+        strcat(text, ")");
 }

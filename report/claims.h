@@ -55,8 +55,9 @@ typedef enum {
 typedef struct {
     claim_verdict verdict;
     bool has_value;
-    bool agrees;  /* of CLAIM_ELSEWHERE: the other chip gives the published number, too */
-    double value; /* measured here */
+    bool agrees;       /* of CLAIM_ELSEWHERE: the other chip gives the published number, too */
+    double value;      /* measured here */
+    const char *doubt; /* "stale", "uncommitted" or "of unknown origin"; "" for none */
     char reason[320];
 } claim_answer;
 
@@ -88,6 +89,6 @@ void claim_format_counts(const claim_counts *c, char *text, size_t size);
 const char *claim_get_verdict_name(claim_verdict v); /* "holds" */
 /* "at least 200 GB/s", "462 to 491 tok/s" */
 void claim_get_published(const claim *c, char *text, size_t size);
-/* "12.3 tok/s (emulated)", or "-" */
+/* "12.3 tok/s (emulated, stale)", or "-" */
 void claim_get_measured(const claim *c, const claim_answer *a, bool emulated, char *text,
                         size_t size);

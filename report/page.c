@@ -40,6 +40,7 @@ static const struct {
     {"title", page_print_title, "Assay report: nothing measured yet"},
     {"date", page_print_date, ""},
     {"failures", page_print_failures, NULL},
+    {"doubts", page_print_doubts, ""},
     {"summary", page_print_summary, RUN_FIRST},
     {"found", page_print_found, NOTHING},
     {"claims", page_print_claims, NOTHING},

@@ -14,14 +14,17 @@ typedef struct {
 
 typedef bool page_part(page *p, FILE *out, err *e);
 
-page_part page_print_title, page_print_date, page_print_failures, page_print_summary,
-    page_print_found, page_print_claims, page_print_experiments, page_print_right, page_print_times,
-    page_print_devices, page_print_missing, page_print_files;
+page_part page_print_title, page_print_date, page_print_failures, page_print_doubts,
+    page_print_summary, page_print_found, page_print_claims, page_print_experiments,
+    page_print_right, page_print_times, page_print_devices, page_print_missing, page_print_files;
 
 /* Shared printers, in page_shared.c ------------------------------------------------------------ */
 
 /* A link to a file of results by its name. */
 void page_print_file(const page *p, FILE *out, const store_folder *f, const char *name);
+
+/* Commit and date of a file, and what is stale of it. */
+void page_print_origin(FILE *out, const store_file *file);
 
 /* All rows of a file as a table that sorts; long ones are cut, and say so. */
 void page_print_rows(const page *p, FILE *out, const store_folder *f, const store_file *file);

@@ -17,6 +17,25 @@ void page_print_file(const page *p, FILE *out, const store_folder *f, const char
     html_print_link(out, p->folder, realpath(path, whole) ? whole : path, name);
 }
 
+void page_print_origin(FILE *out, const store_file *file) {
+    const file_origin *o = &file->origin;
+    char warning[320];
+    if (o->rows == 0)
+        return;
+    file_origin_get_warning(o, warning, sizeof warning);
+    fputs("<p class=\"dim\">", out);
+    html_printf(out, "Commit %s%s, measured on %.10s. ", o->commits[0],
+                o->commit_count > 1 ? " and others" : "", o->first);
+    if (warning[0])
+        html_print_badge(out, "bad",
+                         o->stale > 0     ? "stale"
+                         : o->unknown > 0 ? "origin unknown"
+                         : o->dirty > 0   ? "uncommitted"
+                                          : "several commits");
+    html_printf(out, " %s", warning);
+    fputs("</p>\n", out);
+}
+
 /* Rows ---------------------------------------------------------------------------------------- */
 
 /* A cell that is a number, or nothing. */
@@ -65,6 +84,8 @@ static size_t choose_columns(FILE *out, const csv_file *c, size_t *shown) {
     size_t count = 0, said = 0;
     bool is_wide = results_has_rows(c);
     for (size_t i = 0; i < csv_count_columns(c); i++) {
+        if (strcmp(csv_get_title(c, i), "made_of") == 0) /* for programs; its verdict is shown */
+            continue;
         if (!is_wide || !is_constant(c, i)) {
             shown[count++] = i;
             continue;

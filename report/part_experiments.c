@@ -134,6 +134,7 @@ static void print_finding(page *p, FILE *out, const store_folder *f, const store
         print_fact(out, "Model:", model);
     if (level)
         print_level(out, level);
+    page_print_origin(out, file);
     fputs("</div>\n", out);
 }
 

@@ -158,6 +158,7 @@ static bool print_check(const page *p, FILE *out, const store_folder *f, const s
         {"largest error, ulp", true, "in units of the last place of the output's format"}};
     kernel_sum *sums = NULL;
     size_t count = 0, wrong = 0;
+    page_print_origin(out, file);
     bool ok = sum_kernels(file->csv, &sums, &count, e);
     if (ok) {
         char caption[320];
@@ -183,6 +184,7 @@ static bool print_check(const page *p, FILE *out, const store_folder *f, const s
 static void print_validation(const page *p, FILE *out, const store_folder *f,
                              const store_file *file) {
     page_verdict v = page_count_validations(f);
+    page_print_origin(out, file);
     const char *canaries = csv_get_meta(file->csv, "canaries");
     fputs("<p><strong>Memory.</strong> Every load and store was watched", out);
     if (v.cases > 0)
@@ -250,8 +252,8 @@ static void print_labels(FILE *out, const char *labels) {
     }
 }
 
-static void print_time(FILE *out, const result_row *r) {
-    char text[64];
+static void print_time(freshness *fresh, FILE *out, const result_row *r) {
+    char text[64], changes[120];
     fputs("<tr>", out);
     html_print_text_cell(out, r->kernel);
     html_print_text_cell(out, r->shape);
@@ -270,6 +272,10 @@ static void print_time(FILE *out, const result_row *r) {
         html_printf(out, "not timed: %s", r->message);
     else
         print_labels(out, r->labels);
+    if (!r->message[0] && freshness_judge(fresh, r->made_of, changes, sizeof changes)) {
+        fputs(r->labels[0] ? " " : "", out);
+        html_print_badge(out, "bad", changes[0] ? "stale" : "origin unknown");
+    }
     fputs("</td></tr>\n", out);
 }
 
@@ -294,12 +300,13 @@ static void start_times(FILE *out, const store_folder *f) {
 static bool print_times(const page *p, FILE *out, const store_folder *f, const store_file *file,
                         err *e) {
     page_print_charts(p, out, f, file->name);
+    page_print_origin(out, file);
     start_times(out, f);
     for (size_t r = 0; r < csv_count_rows(file->csv); r++) {
         result_row row;
         if (!result_read_row(file->csv, r, &row, e))
             return false;
-        print_time(out, &row);
+        print_time(p->store->fresh, out, &row);
     }
     html_end_table(out);
     page_print_history(p, out, f, file);

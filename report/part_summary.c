@@ -118,6 +118,24 @@ static void print_claim_counts(FILE *out, const page *p, const store_folder *f) 
     fputs("; <a href=\"#claims\">each of them</a>.</dd>\n", out);
 }
 
+/* On top: what of the page is not about the code as it is now. */
+bool page_print_doubts(page *p, FILE *out, err *e) {
+    (void)e;
+    for (size_t i = 0; i < p->store->count; i++) {
+        const store_folder *f = &p->store->folders[i];
+        file_origin sum = store_sum_origins(f);
+        char warning[320];
+        file_origin_get_warning(&sum, warning, sizeof warning);
+        if (!warning[0])
+            continue;
+        fputs("<p class=\"note\"><strong>Not all numbers are of the code as it is now.</strong> ",
+              out);
+        html_printf(out, "%s: %s.", f->device, warning);
+        fputs("</p>\n", out);
+    }
+    return true;
+}
+
 bool page_print_summary(page *p, FILE *out, err *e) {
     (void)e;
     fputs("<div class=\"cards\">\n", out);
@@ -176,6 +194,10 @@ static void print_row(FILE *out, const page *p, const char *name, const store_fo
     if (p->store->count > 1)
         html_print_text_cell(out, f->device);
     fputs("<td class=\"wide\">", out);
+    if (file->origin.stale + file->origin.unknown > 0) {
+        html_print_badge(out, "bad", file->origin.stale > 0 ? "stale" : "origin unknown");
+        fputc(' ', out);
+    }
     print_conclusions(out, file);
     const char *level = csv_get_meta(file->csv, "level");
     bool is_smoke = level && strcmp(level, "smoke") == 0;

@@ -161,7 +161,7 @@ static bool check_numbers(const store_file *f, err *e) {
     return true;
 }
 
-static bool add_file(store_folder *folder, const char *name, err *e) {
+static bool add_file(freshness *fresh, store_folder *folder, const char *name, err *e) {
     folder->files = realloc(folder->files, (folder->count + 1) * sizeof *folder->files);
     assert(folder->files);
     store_file *f = &folder->files[folder->count++];
@@ -175,6 +175,10 @@ static bool add_file(store_folder *folder, const char *name, err *e) {
         return false;
     if (!check_numbers(f, e))
         return false;
+    size_t made_of;
+    if (f->kind != STORE_HISTORY &&
+        (csv_get_meta(f->csv, "schema") || csv_find_column(f->csv, "made_of", &made_of, NULL)))
+        freshness_judge_file(fresh, f->csv, &f->origin);
     const char *experiment = csv_get_meta(f->csv, "experiment");
     if (experiment)
         snprintf(f->name, sizeof f->name, "%s", experiment);
@@ -284,7 +288,8 @@ static bool read_folder(store *s, store_folder *f, const char *path, err *e) {
         const char *name = names[i]->d_name;
         err why = {.code = EXIT_OK};
         if (ok && is_table(name)) {
-            if (!add_file(f, name, &why) || !check_rows(f->files[f->count - 1].csv, &why)) {
+            if (!add_file(s->fresh, f, name, &why) ||
+                !check_rows(f->files[f->count - 1].csv, &why)) {
                 skip(s, why.text);
                 drop_file(f, f->count - 1);
             }
@@ -367,8 +372,8 @@ static bool add_path(store *s, const char *given, err *e) {
 }
 
 bool store_read(const char *const *paths, size_t count, bool may_be_empty, store *out, err *e) {
-    *out = (store){.count = 0};
-    bool ok = true;
+    *out = (store){.fresh = freshness_new(e)};
+    bool ok = out->fresh != NULL;
     for (size_t i = 0; ok && i < count; i++) {
         size_t before = out->count + out->together_count;
         ok = add_path(out, paths[i], e);
@@ -402,6 +407,7 @@ void store_free(store *s) {
     free_folders(s->folders, s->count);
     free_folders(s->together, s->together_count);
     free(s->skipped);
+    freshness_free(s->fresh);
     *s = (store){.count = 0};
 }
 
@@ -439,6 +445,13 @@ const store_metric *store_find_metric(const store_file *f, const char *name) {
         if (strcmp(f->metrics[i].name, name) == 0)
             return &f->metrics[i];
     return NULL;
+}
+
+file_origin store_sum_origins(const store_folder *f) {
+    file_origin sum = {.rows = 0};
+    for (size_t i = 0; i < f->count; i++)
+        file_origin_add(&sum, &f->files[i].origin);
+    return sum;
 }
 
 const char *store_find_meta(const store_folder *f, const char *key) {

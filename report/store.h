@@ -15,6 +15,7 @@
 
 #include "harness/base/csv_read.h"
 #include "harness/base/err.h"
+#include "harness/measure/freshness.h"
 
 typedef enum {
     STORE_EXPERIMENT, /* `# experiment: NAME` */
@@ -39,6 +40,7 @@ typedef struct {
     csv_file *csv;
     store_metric *metrics;
     size_t metric_count;
+    file_origin origin; /* rows 0: the file is a history, or another program's */
 } store_file;
 
 typedef struct {
@@ -57,6 +59,7 @@ typedef struct {
     size_t count;
     char (*skipped)[256]; /* files that were left out: one sentence each */
     size_t skipped_count;
+    freshness *fresh;
     store_folder *together; /* charts of several devices: folders that have no CSV file */
     size_t together_count;
 } store;
@@ -75,6 +78,9 @@ const char *store_get_failure(const store_file *f);
 /* NULL if there is none. */
 const store_file *store_find(const store_folder *f, store_kind kind, const char *name);
 const store_metric *store_find_metric(const store_file *f, const char *name);
+
+/* Of all its files. */
+file_origin store_sum_origins(const store_folder *f);
 
 /* The first value of a key in the heads of a folder's files, or NULL. */
 const char *store_find_meta(const store_folder *f, const char *key);

@@ -76,15 +76,21 @@ bool model_check_file(const gguf *g, err *e) {
     return ok;
 }
 
-void model_free(model *m) {
-    if (!m)
-        return;
+void model_forget_tapes(model *m) {
     for (size_t i = 0; i < MODEL_TOKEN_TAPES; i++) {
         tape_free(m->tokens[0][i].tape);
         tape_free(m->tokens[1][i].tape);
     }
     for (size_t i = 0; i < MODEL_PROMPT_TAPES; i++)
         tape_free(m->prompts[i].tape);
+    memset(m->tokens, 0, sizeof m->tokens);
+    memset(m->prompts, 0, sizeof m->prompts);
+}
+
+void model_free(model *m) {
+    if (!m)
+        return;
+    model_forget_tapes(m);
     if (m->family)
         m->family->close(m->own);
     for (size_t i = 0; i < m->buffer_count; i++) {

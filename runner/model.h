@@ -139,6 +139,8 @@ bool model_read_state(model *m, const char *path, err *e);
  * themselves, any number of times after model_place has set what it reads. Its marks name the parts:
  * "embedding", "layer 0" and on, "head", "choice". */
 tape *model_get_token_tape(model *m, bool greedy, err *e);
+/* They are recorded again when they are needed. */
+void model_forget_tapes(model *m);
 /* Does decoding from one position up to another take more than one tape? */
 bool model_changes_tape(const model *m, uint32_t from, uint32_t to);
 bool model_place(model *m, uint32_t token, err *e);

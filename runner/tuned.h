@@ -4,25 +4,26 @@
  * A person may read and edit it; only the columns op, format, accumulates, shape and kernel must be
  * there. A row also holds for up to 1.25 times as many or as few tokens or keys, where no other is
  * nearer; one token stands for itself alone, and 0 keys stand for any number. Everything else must be
- * equal. A row whose kernel, or whose rule's kernel, has changed since (column hash) is not used. */
+ * equal. A row whose kernel, whose rule's kernel or whose device code has changed since (column
+ * made_of) is not used. */
 #pragma once
 
 #include <limits.h>
 
 #include "choice.h"
-#include "harness/device/source_hash.h"
 #include "harness/device/tape.h"
+#include "harness/measure/made_of.h"
 #include "harness/measure/result_row.h"
 
 typedef struct {
     choice choice;
     const kernel *way;
     /* What is known of it; NaN and "" where nothing is. */
-    char rule[96];               /* the way that the rule takes */
-    double gain;                 /* how many times as fast the model is with it, in `test` */
-    double low, high;            /* interval of the gain */
-    char test[32], model[96];    /* where it gained most */
-    char hash[SOURCE_HASH_SIZE]; /* of both ways' text; "": written by hand */
+    char rule[96];            /* the way that the rule takes */
+    double gain;              /* how many times as fast the model is with it, in `test` */
+    double low, high;         /* interval of the gain */
+    char test[32], model[96]; /* where it gained most */
+    char made_of[MADE_OF];    /* both ways and the device; "": written by hand */
     char date[24], commit[32];
 } tuned_row;
 
@@ -48,15 +49,15 @@ const tuned_row *tuned_get(const tuned *t, const choice *c);
 const kernel *tuned_find(const tuned *t, const choice *c);
 
 /* For the device and the kernels of a library. A file that cannot be read, one of another device and a
- * row that names what does not exist are EXIT_USAGE, with file and line; with a hash, such a row is
+ * row that names what does not exist are EXIT_USAGE, with file and line; with made_of, such a row is
  * stale. */
 tuned *tuned_read(const char *path, const library *lib, err *e);
 /* Whole or not at all; the folder is made. A table without rows has no file: one that is there is
  * removed. */
 bool tuned_write(const tuned *t, const results_meta *m, const char *path, err *e);
-/* The column hash: of the texts of the way and of the rule's. */
-bool tuned_find_hash(const library *lib, const choice *c, const kernel *way, const kernel *rule,
-                     char hex[SOURCE_HASH_SIZE], err *e);
+/* The column made_of: the files of the way and of the rule's, the description and the device. */
+bool tuned_find_made_of(const library *lib, const choice *c, const kernel *way, const kernel *rule,
+                        char text[MADE_OF], err *e);
 
 /* results/<device>/tuned.csv */
 bool tuned_find_path(const device_facts *f, char *path, size_t size, err *e);

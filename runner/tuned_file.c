@@ -9,7 +9,6 @@
 #include "harness/base/csv_read.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
-#include "harness/base/sha256.h"
 #include "harness/measure/results.h"
 #include "kernels/ops.h"
 #include "kernels/record.h"
@@ -30,7 +29,7 @@ static const struct {
     [OP] = {"op", 0, 1},       [FORMAT] = {"format", 0, 1}, [ACCUMULATES] = {"accumulates", 0, 1},
     [SHAPE] = {"shape", 0, 1}, [KERNEL] = {"kernel", 0, 1}, TEXT("rule", rule),
     NUMBER("gain", gain),      NUMBER("gain_low", low),     NUMBER("gain_high", high),
-    TEXT("test", test),        TEXT("model", model),        TEXT("hash", hash),
+    TEXT("test", test),        TEXT("model", model),        TEXT("made_of", made_of),
     TEXT("date", date),        TEXT("commit", commit),
 };
 
@@ -58,31 +57,25 @@ static void get_column(const tuned_row *r, int i, char *text, size_t size) {
 
 /* Staleness --------------------------------------------------------------------------------- */
 
-bool tuned_find_hash(const library *lib, const choice *c, const kernel *way, const kernel *rule,
-                     char hex[SOURCE_HASH_SIZE], err *e) {
-    const kernel *both[] = {way, rule};
-    char path[PATH_MAX], digest[65];
-    sha256 all;
-    sha256_start(&all);
-    for (size_t i = 0; i < COUNT_OF(both); i++) {
-        if (!library_find_path(lib, choice_get_file(c, both[i]), path, sizeof path, e) ||
-            !source_hash_find(path, hex, e))
-            return false;
-        sha256_add(&all, both[i]->name, strlen(both[i]->name) + 1);
-        sha256_add(&all, hex, strlen(hex));
-    }
-    sha256_finish(&all, digest);
-    snprintf(hex, SOURCE_HASH_SIZE, "%.16s", digest);
-    return true;
+bool tuned_find_made_of(const library *lib, const choice *c, const kernel *way, const kernel *rule,
+                        char text[MADE_OF], err *e) {
+    const char *files[] = {choice_get_file(c, way), choice_get_file(c, rule)};
+    size_t count = strcmp(files[0], files[1]) == 0 ? 1 : 2;
+    const char *api = device_get_facts(library_get_device(lib))->api;
+    text[0] = 0;
+    return made_of_add(text, lib, "kernel", files, count, e) &&
+           made_of_add_one(text, lib, "description", c->op->source, e) &&
+           made_of_add_one(text, lib, "device", api, e);
 }
 
-/* Is what was measured another text by now? */
+/* Is what was measured another text by now, or the rule another? */
 static bool is_stale(const library *lib, const tuned_row *r) {
-    char hash[SOURCE_HASH_SIZE];
+    char now[MADE_OF];
     const kernel *rule =
         variants_find_rule(device_get_facts(library_get_device(lib)), &r->choice, NULL);
-    return r->hash[0] && (!rule || !tuned_find_hash(lib, &r->choice, r->way, rule, hash, NULL) ||
-                          strcmp(hash, r->hash) != 0);
+    return r->made_of[0] && (!rule || strcmp(rule->name, r->rule) != 0 ||
+                             !tuned_find_made_of(lib, &r->choice, r->way, rule, now, NULL) ||
+                             strcmp(now, r->made_of) != 0);
 }
 
 /* Reading ----------------------------------------------------------------------------------- */
@@ -156,7 +149,7 @@ static bool read_row(const reading *r, size_t row, tuned *t, err *e) {
     if (!read_facts(r, row, &out, e))
         return false;
     out.way = choice_find_way(&c, get(r, row, KERNEL), &why);
-    if (!out.way && !out.hash[0])
+    if (!out.way && !out.made_of[0])
         return refuse(r, row, why.text, e);
     if (!out.way || is_stale(r->lib, &out))
         t->stale++;
@@ -216,7 +209,7 @@ bool tuned_write(const tuned *t, const results_meta *m, const char *path, err *e
     csv_end_row(file);
     for (size_t i = 0; i < t->count; i++) {
         for (int k = 0; k < COLUMNS; k++) {
-            char text[160];
+            char text[MADE_OF];
             get_column(&t->items[i], k, text, sizeof text);
             csv_add_text(file, text);
         }

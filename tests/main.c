@@ -48,6 +48,7 @@
     X(significance_suite)                                                                          \
     X(compare_suite)                                                                               \
     X(output_suite)                                                                                \
+    X(freshness_suite)                                                                             \
     X(results_suite)                                                                               \
     X(reference_suite)                                                                             \
     X(formats_suite)                                                                               \

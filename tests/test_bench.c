@@ -21,11 +21,11 @@ TEST bench_writes_rows_and_samples_and_continues_where_it_stopped(void) {
     ASSERT_SAYS("ffn_silu  64");
     ASSERT_SAYS("emulated");
     ASSERT_SAYS("1 timed, 0 not timed");
-    ASSERT_RUN(
-        "grep -c "
-        "'^ffn_silu/64/normal/chained/warm,.*,b.samples.csv,,2[^,]*,[^,]*,[0-9a-f]*,[0-9.e+]*$' "
-        "$T/b.csv",
-        0);
+    ASSERT_RUN("grep -c "
+               "'^ffn_silu/64/normal/chained/"
+               "warm,.*,b.samples.csv,,2[^,]*,[^,]*,[0-9a-f]*,[0-9.e+]*,kernel:ffn_silu=[^,]*$' "
+               "$T/b.csv",
+               0);
     ASSERT_RUN("grep -c ^ffn_silu/64/normal/chained/warm,0, $T/b.samples.csv", 0);
     ASSERT_RUN(
         "for key in schema device api driver compiler os cpu 'host compiler' commit seed date "
@@ -173,14 +173,16 @@ TEST resuming_trusts_only_rows_that_are_still_true(void) {
                0);
     ASSERT_RUN("ASSAY_KERNELS=$T/k " BENCH "'ffn_silu/*' buffer_copy --shape 64 --resume", 0);
     ASSERT_SAYS("2 of 2 cases are already there");
-    ASSERT_RUN("echo '// changed' >> $T/k/ffn_silu.metal; ASSAY_KERNELS=$T/k " BENCH
+    ASSERT_RUN("echo 'constant int changed = 1;' >> $T/k/ffn_silu.metal; ASSAY_KERNELS=$T/k " BENCH
                "'ffn_silu/*' buffer_copy --shape 64 --resume",
                0);
     ASSERT_SAYS("1 of 2 cases are already there");
-    ASSERT_RUN("sed 's/,[0-9a-f]\\{12\\}\\(,[^,]*\\)$/,0123456789ab\\1/' $T/b.csv > $T/c.csv; mv "
-               "$T/c.csv $T/b.csv; "
-               "ASSAY_KERNELS=$T/k " BENCH "'ffn_silu/*' buffer_copy --shape 64 --resume",
-               0);
+    ASSERT_RUN(
+        "sed 's/,[0-9a-f]\\{12\\}\\(,[^,]*,[^,]*\\)$/,0123456789ab\\1/' $T/b.csv > $T/c.csv; mv "
+        "$T/c.csv $T/b.csv; "
+        "ASSAY_COMMIT=abc-dirty ASSAY_KERNELS=$T/k " BENCH
+        "'ffn_silu/*' buffer_copy --shape 64 --resume",
+        0);
     ASSERT_SAYS("0 of 2 cases are already there");
     PASS();
 }

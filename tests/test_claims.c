@@ -168,7 +168,8 @@ TEST what_is_missing_is_named_with_what_makes_it(void) {
     PASS();
 }
 
-#define FIXTURE_H200 "# schema: 2\n# device: NVIDIA H200\n# api: cuda\n# emulated: no\n"
+#define FIXTURE_H200                                                                               \
+    "# schema: 2\n# device: NVIDIA H200\n# api: cuda\n# emulated: no\n" FIXTURE_ORIGIN
 
 TEST another_chip_measures_a_claim_and_does_not_judge_it(void) {
     claim_answer a = judge(FIXTURE_H200, "# metric: it_us = 95 us\n", ABOUT_100);

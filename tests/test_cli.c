@@ -273,7 +273,8 @@ TEST the_csv_file_is_written_whole(void) {
     ASSERT_SAYS("# seed: 1\n");
     ASSERT_SAYS("# compiler: ");
     ASSERT_SAYS("op,kernel,shape,input,seed,verdict,");
-    ASSERT_SAYS("\nbuffer_copy,buffer_copy,33,normal,1,pass,33,0,0,0,0,0,0,0,0,0,\n");
+    ASSERT_SAYS(
+        "\nbuffer_copy,buffer_copy,33,normal,1,pass,33,0,0,0,0,0,0,0,0,0,,kernel:buffer_copy=");
     ASSERT_EQ_FMT(3, count_of(",pass,"), "%d");
     ASSERT(!command_says(".tmp"));
     ASSERT_RUN("\"$A\" check --device $D buffer_copy/33/ --csv /no/such/folder/x.csv", 3);

@@ -61,6 +61,13 @@ TEST its_file_says_where_its_numbers_come_from(const experiment *x) {
     ASSERT(csv_count_rows(f) >= 2);
     ASSERTm(e.text, csv_find_column(f, "n", &column, &e));
     ASSERTm(e.text, csv_find_column(f, "labels", &column, &e));
+    ASSERTm(e.text, csv_find_column(f, "made_of", &column, &e));
+    for (size_t r = 0; r < csv_count_rows(f); r++) {
+        const char *made_of = csv_get_text(f, r, column);
+        ASSERTm(made_of, strstr(made_of, "kernel:") && strstr(made_of, " description:") &&
+                             strstr(made_of, " device:soft=") && strstr(made_of, " experiment:"));
+        ASSERT_EQm(made_of, x->has_model, strstr(made_of, " runner:") != NULL);
+    }
     csv_file_free(f);
     PASS();
 }

@@ -227,18 +227,18 @@ TEST a_malformed_file_is_left_out_and_named_with_its_line(void) {
     ASSERT(put_soft());
     ASSERT(fixture_put("r/soft/speed.csv", FIXTURE_SOFT "# experiment: speed\na,b\n1,2\n1,2,3\n"));
     ASSERT_RUN(DRAW, 2);
-    ASSERT_SAYS("soft/speed.csv:12: 3 fields where the header has 2");
+    ASSERT_SAYS("soft/speed.csv:13: 3 fields where the header has 2");
     ASSERT_RUN("cat $T/r/report.html", 0);
-    ASSERT_SAYS("<strong>Left out:</strong> r/soft/speed.csv:12: 3 fields where the header has 2");
+    ASSERT_SAYS("<strong>Left out:</strong> r/soft/speed.csv:13: 3 fields where the header has 2");
     ASSERT_SAYS("All 3 cases agree with the reference.");
     ASSERT(put_soft());
     ASSERT(fixture_put("r/soft/bench.csv", FIXTURE_SOFT BENCH_HEAD BENCH_ROW("alpha", "soon")));
     ASSERT_RUN(DRAW, 2);
-    ASSERT_SAYS("soft/bench.csv:10: 'soon' in column 'gpu_ns' is not a number");
+    ASSERT_SAYS("soft/bench.csv:11: 'soon' in column 'gpu_ns' is not a number");
     ASSERT(fixture_put("r/soft/check.csv", FIXTURE_SOFT CHECK_HEAD
                        "a,alpha,8,normal,1,pass,8,0,0,0,0,0,1,0,small,0,\n"));
     ASSERT_RUN(DRAW, 2);
-    ASSERT_SAYS("left out: r/soft/check.csv:10: 'small' in column 'margin'");
+    ASSERT_SAYS("left out: r/soft/check.csv:11: 'small' in column 'margin'");
     ASSERT_RUN("cat $T/r/report.html", 0);
     ASSERT_SAYS("It is so.");
     ASSERT_RUN("cd $T && $A claims r --claims claims.csv", 2);

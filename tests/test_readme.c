@@ -52,6 +52,7 @@ TEST the_kernel_of_the_readme_is_linted_and_watched(void) {
     "reference/vector_negate kernels/registry; do $cc -Werror -c -o $f.o $f.c || exit 9; done && " \
     "others=$(cd \"$B/obj\" && find . -name '*.o' ! -path './tests/*' ! -name registry.o | "       \
     "while read o; do test ! -f \"$H/${o%.o}.c\" || echo \"$B/obj/$o\"; done) && "                 \
+    "others=\"$others $B/obj/sources.o\" && "                                                      \
     "$cc -rdynamic -Wl,--no-as-needed -o assay */*.o $others -lm -lpthread -ldl 2>&1"
 
 TEST the_steps_for_a_new_op_compile_and_check(void) {

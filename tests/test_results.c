@@ -139,7 +139,7 @@ static result_row make_row(const char *kernel, const double *samples, size_t cou
                     .submit_ns = 1e5,
                     .stop = "steady",
                     .labels = "emulated+busy",
-                    .hash = "0123456789abcdef"};
+                    .made_of = "kernel:rmsnorm=01234567"};
     snprintf(r.name, sizeof r.name, "%s/576x576/normal/chained/cold", kernel);
     snprintf(r.kernel, sizeof r.kernel, "%s", kernel);
     r.gpu = stats_compute(samples, count);

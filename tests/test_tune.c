@@ -301,11 +301,11 @@ TEST a_table_that_is_not_right_is_answered_with_file_and_line(void) {
 
 /* Rows by hand hold; measured ones only as long as both kernels are what they were. */
 TEST a_row_of_kernels_that_changed_is_not_used(void) {
-    char path[600], hash[SOURCE_HASH_SIZE];
+    char path[600];
     snprintf(path, sizeof path, "%s/stale.csv", folder);
     choice c = parse("rmsnorm 1x64");
     const kernel *rule = variants_find_rule(device_get_facts(support_get_device()), &c, &e);
-    tuned *t = read_text("op,format,accumulates,shape,kernel,hash\n"
+    tuned *t = read_text("op,format,accumulates,shape,kernel,made_of\n"
                          "matvec,q4_0,no,96x64x1,gone,0123\nrmsnorm,,no,1x64,rmsnorm_rows,0123\n"
                          "rmsnorm,,no,1x96,rmsnorm_rows,\n");
     ASSERT_OK(t && rule);
@@ -313,8 +313,8 @@ TEST a_row_of_kernels_that_changed_is_not_used(void) {
     ASSERT_EQ(1, t->count);
     put(t, "rmsnorm 1x64", "rmsnorm_rows");
     tuned_row r = *tuned_get(t, &c);
-    ASSERT_OK(tuned_find_hash(lib, &c, r.way, rule, hash, &e));
-    snprintf(r.hash, sizeof r.hash, "%s", hash);
+    snprintf(r.rule, sizeof r.rule, "%s", rule->name);
+    ASSERT_OK(tuned_find_made_of(lib, &c, r.way, rule, r.made_of, &e));
     tuned_put(t, &r);
     ASSERT_OK(tuned_write(t, make_meta(), path, &e));
     tuned *back = tuned_read(path, lib, &e);

@@ -25,7 +25,7 @@ size_t host_find_cache(void);
 
 void host_get_os(char *text, size_t size);   /* "Linux 6.1.0 aarch64" */
 void host_get_date(char *text, size_t size); /* "2025-01-31T12:00:00Z" */
-/* The commit of the program's folder, followed by "-dirty" if files differ. */
+/* The commit of the program's folder, followed by "-dirty" if files differ; or what ASSAY_COMMIT says. */
 void host_get_commit(char *text, size_t size);
 /* Identifies this program: the start of the SHA-256 of its file. */
 void host_get_build(char *text, size_t size);

@@ -64,6 +64,8 @@ struct op {
     bool (*accepts)(const kernel *k, const shape *s, err *e);
     /* Makes buffers with case_input and friends, records the launches on c->tape. */
     bool (*build)(kernel_case *c, err *e);
+    const char
+        *source; /* the file that describes it; a project's ops get it when they are loaded */
 };
 
 /* The kernel with this name, or NULL. */

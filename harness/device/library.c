@@ -18,6 +18,7 @@ typedef struct file_entry {
     struct file_entry *next;
     char *name;
     msl_unit *unit;
+    bool is_used; /* see library_list_used */
 } file_entry;
 
 typedef struct pipeline_entry {
@@ -195,6 +196,7 @@ const pipeline *library_find(library *lib, const char *file, const char *kernel,
     lib->has_failed |= !f;
     if (!f)
         return NULL;
+    f->is_used = true;
     for (pipeline_entry *p = lib->pipelines; p; p = p->next)
         if (p->file == f && is_same(p, kernel, constants, count))
             return p->pipeline;
@@ -219,4 +221,24 @@ const pipeline *library_find(library *lib, const char *file, const char *kernel,
     p->next = lib->pipelines;
     lib->pipelines = p;
     return made;
+}
+
+size_t library_count_files(const library *lib) {
+    size_t count = 0;
+    for (const file_entry *f = lib->files; f; f = f->next)
+        count++;
+    return count;
+}
+
+size_t library_list_used(const library *lib, const char **files) {
+    size_t count = 0;
+    for (const file_entry *f = lib->files; f; f = f->next)
+        if (f->is_used)
+            files[count++] = f->name;
+    return count;
+}
+
+void library_forget_uses(library *lib) {
+    for (file_entry *f = lib->files; f; f = f->next)
+        f->is_used = false;
 }

@@ -2,6 +2,8 @@
  * disables counts too, which can only make two hashes differ that could be equal. */
 #include "source_hash.h"
 
+#include <assert.h>
+#include <ctype.h>
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,27 +11,44 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/base/array.h"
 #include "harness/base/os.h"
+#include "harness/base/path.h"
 #include "harness/base/sha256.h"
+#include "tape.h"
 
 typedef struct {
     char **paths; /* first met first */
-    size_t count, capacity;
+    size_t count;
 } file_list;
 
 static void add_file(file_list *l, const char *path) {
     for (size_t i = 0; i < l->count; i++)
         if (strcmp(l->paths[i], path) == 0)
             return;
-    char *copy = array_new(strlen(path) + 1, 1);
-    strcpy(copy, path);
-    *ARRAY_ADD(l->paths, l->count, l->capacity) = copy;
+    l->paths = realloc(l->paths, (l->count + 1) * sizeof *l->paths);
+    assert(l->paths);
+    l->paths[l->count] = strdup(path);
+    assert(l->paths[l->count++]);
 }
 
-/* Adds the files of `#include "name"` lines, which are beside the including file. */
+/* The file that an include of `name` means; false if it is not found: the compiler reports that. */
+static bool find_include(const char *from, const char *name, char *path, size_t size) {
+    const char *slash = strrchr(from, '/');
+    const library_project *p = library_get_project();
+    if (path_print(path, size, NULL, "%.*s%s", slash ? (int)(slash + 1 - from) : 0, from, name) &&
+        access(path, F_OK) == 0)
+        return true;
+    for (size_t i = 0; i < p->include_count; i++) {
+        char folder[PATH_MAX];
+        if (path_join(folder, sizeof folder, NULL, p->folder, p->includes[i]) &&
+            path_print(path, size, NULL, "%s/%s", folder, name) && access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Adds the files of `#include "name"` lines. */
 static void list_includes(file_list *l, const char *from, const char *text) {
-    size_t folder = strrchr(from, '/') ? (size_t)(strrchr(from, '/') - from) + 1 : 0;
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
         const char *p = line + strspn(line, " \t");
@@ -40,33 +59,88 @@ static void list_includes(file_list *l, const char *from, const char *text) {
             continue;
         p += 7 + strspn(p + 7, " \t");
         size_t length = *p == '"' ? strcspn(p + 1, "\"\n") : 0;
-        char path[PATH_MAX];
-        if (length > 0 && folder + length < sizeof path) {
-            snprintf(path, sizeof path, "%.*s%.*s", (int)folder, from, (int)length, p + 1);
-            if (access(path, F_OK) == 0) /* else it is found in another folder, or not at all */
-                add_file(l, path);
-        }
+        char name[PATH_MAX], path[PATH_MAX];
+        if (length == 0 || length >= sizeof name)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int)length, p + 1);
+        if (find_include(from, name, path, sizeof path))
+            add_file(l, path);
     }
 }
 
+/* The end of the literal that begins at p, or of its line. */
+static const char *skip_literal(const char *p) {
+    const char *start = p++;
+    while (*p && *p != '\n' && *p != *start)
+        p += *p == '\\' && p[1] ? 2 : 1;
+    return p + (*p == *start);
+}
+
+static const char *skip_comment(const char *p, bool is_description) {
+    if (is_description ? *p == '#' : p[0] == '/' && p[1] == '/')
+        return p + strcspn(p, "\n");
+    if (is_description || p[0] != '/' || p[1] != '*')
+        return p;
+    const char *end = strstr(p + 2, "*/");
+    return end ? end + 2 : p + strlen(p);
+}
+
+static bool is_word(char c) {
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+size_t source_strip(char *text, bool is_description) {
+    char *to = text;
+    bool is_apart = false; /* from what came before */
+    for (const char *p = text; *p;) {
+        const char *after = skip_comment(p, is_description);
+        if (after != p || isspace((unsigned char)*p)) {
+            p = after != p ? after : p + 1;
+            is_apart = true;
+            continue;
+        }
+        if (is_apart && to > text && is_word(to[-1]) && is_word(*p))
+            *to++ = ' ';
+        is_apart = false;
+        if (*p == '"' || *p == '\'') {
+            size_t length = (size_t)(skip_literal(p) - p);
+            memmove(to, p, length);
+            to += length;
+            p += length;
+        } else
+            *to++ = *p++;
+    }
+    *to = 0;
+    return (size_t)(to - text);
+}
+
+/* The text of a file into a hash; what it includes into the list, unless that is NULL. */
+static bool add_text(sha256 *h, file_list *l, const char *path, err *e) {
+    char *text = os_read_file(path, NULL, e);
+    if (!text)
+        return false;
+    if (l)
+        list_includes(l, path, text);
+    sha256_add(h, text, source_strip(text, path_ends_with(path, ".op")) + 1);
+    free(text);
+    return true;
+}
+
+static void finish(sha256 *h, char hex[SOURCE_HASH_SIZE]) {
+    char digest[65];
+    sha256_finish(h, digest);
+    snprintf(hex, SOURCE_HASH_SIZE, "%.16s", digest);
+}
+
 bool source_hash_find(const char *path, char hex[SOURCE_HASH_SIZE], err *e) {
-    file_list l = {NULL};
+    file_list l = {.count = 0};
     sha256 h;
     sha256_start(&h);
     add_file(&l, path);
     bool ok = true;
-    for (size_t i = 0; ok && i < l.count; i++) {
-        size_t bytes;
-        char *text = os_read_file(l.paths[i], &bytes, e);
-        if ((ok = text != NULL)) {
-            sha256_add(&h, text, bytes);
-            list_includes(&l, l.paths[i], text);
-        }
-        free(text);
-    }
-    char all[65];
-    sha256_finish(&h, all);
-    snprintf(hex, SOURCE_HASH_SIZE, "%.16s", all);
+    for (size_t i = 0; ok && i < l.count; i++)
+        ok = add_text(&h, &l, l.paths[i], e);
+    finish(&h, hex);
     for (size_t i = 0; i < l.count; i++)
         free(l.paths[i]);
     free(l.paths);
@@ -74,8 +148,7 @@ bool source_hash_find(const char *path, char hex[SOURCE_HASH_SIZE], err *e) {
 }
 
 static bool is_source(const char *name) {
-    const char *dot = strrchr(name, '.');
-    return dot && (strcmp(dot, ".metal") == 0 || strcmp(dot, ".h") == 0);
+    return path_ends_with(name, ".metal") || path_ends_with(name, ".h");
 }
 
 bool source_hash_find_folder(const char *folder, char hex[SOURCE_HASH_SIZE], err *e) {
@@ -83,24 +156,18 @@ bool source_hash_find_folder(const char *folder, char hex[SOURCE_HASH_SIZE], err
     int count = scandir(folder, &found, NULL, alphasort);
     bool ok = count >= 0 || err_set(e, EXIT_USAGE, "cannot read the folder %.160s", folder);
     sha256 h;
-    char digest[65];
     sha256_start(&h);
     for (int i = 0; i < count; i++) {
         char path[PATH_MAX];
-        size_t bytes;
-        snprintf(path, sizeof path, "%s/%s", folder, found[i]->d_name);
-        if (ok && is_source(found[i]->d_name)) {
-            char *text = os_read_file(path, &bytes, e);
-            ok = text != NULL;
-            sha256_add(&h, found[i]->d_name, strlen(found[i]->d_name) + 1);
-            if (ok)
-                sha256_add(&h, text, bytes);
-            free(text);
+        const char *name = found[i]->d_name;
+        if (ok && is_source(name)) {
+            sha256_add(&h, name, strlen(name) + 1);
+            ok = path_print(path, sizeof path, e, "%s/%s", folder, name) &&
+                 add_text(&h, NULL, path, e);
         }
         free(found[i]);
     }
     free(found);
-    sha256_finish(&h, digest);
-    snprintf(hex, SOURCE_HASH_SIZE, "%.16s", digest);
+    finish(&h, hex);
     return ok;
 }

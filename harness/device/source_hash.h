@@ -1,15 +1,22 @@
-/* source_hash: identifies the text that a kernel was compiled from. */
+/* source_hash: identifies the text that a kernel was compiled from. Comments and white space do not count: a
+ * number stays true when a comment is reworded. */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "harness/base/err.h"
 
 enum { SOURCE_HASH_SIZE = 17 };
 
 /* The first 16 hex digits of the SHA-256 of a file and of what it includes in quotes, in the order
- * in which they are first included. */
+ * in which they are first included. What is not beside a file is looked for in the project's folders
+ * of includes (library_set_project). */
 bool source_hash_find(const char *path, char hex[SOURCE_HASH_SIZE], err *e);
 
 /* The same of all .metal and .h files of a folder. */
 bool source_hash_find_folder(const char *folder, char hex[SOURCE_HASH_SIZE], err *e);
+
+/* Removes comments and, outside of literals, white space that does not separate words; returns the new
+ * length. In a description of an op (.op) comments begin with #. */
+size_t source_strip(char *text, bool is_description);

@@ -46,6 +46,12 @@ bool library_has_failed(const library *lib);
 const pipeline *library_find(library *lib, const char *file, const char *kernel,
                              const constant_value *constants, size_t count, err *e);
 
+/* The files of pipelines that were asked for since the library was made, or since the last
+ * library_forget_uses; how many. There is room for library_count_files. */
+size_t library_count_files(const library *lib);
+size_t library_list_used(const library *lib, const char **files);
+void library_forget_uses(library *lib);
+
 typedef enum { ORDER_SERIAL, ORDER_CONCURRENT } play_order;
 
 typedef struct {

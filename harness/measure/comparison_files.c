@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "comparison.h"
+#include "freshness.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 
@@ -102,9 +103,21 @@ static void add_note(comparison_row *c, const char *text, const char *more) {
     snprintf(c->note + used, sizeof c->note - used, "%s%s%s", used ? ", " : "", text, more);
 }
 
+/* A number of other code than this, or of code that no commit has. */
+static void note_origin(comparison_row *c, freshness *fresh, const char *side,
+                        const result_row *r) {
+    char changes[80];
+    bool is_stale = freshness_judge(fresh, r->made_of, changes, sizeof changes) == ORIGIN_STALE;
+    if (is_stale)
+        add_note(c, side, " is stale");
+    if (path_ends_with(r->commit, "-dirty"))
+        add_note(c, side, " has uncommitted changes");
+}
+
 /* The note on a pair: first what makes it incomparable. */
-static void note_pair(comparison_row *c, const source *base, const result_case *b,
+static void note_pair(comparison_row *c, freshness *fresh, const source *base, const result_case *b,
                       const source *now, const result_case *n) {
+    char changes[80];
     static const char *const keys[] = {"driver", "compiler", "os", "cpu"};
     const results_meta *x = &base->list.meta, *y = &now->list.meta;
     if (strcmp(results_meta_find(x, "device"), results_meta_find(y, "device")) != 0) {
@@ -112,8 +125,11 @@ static void note_pair(comparison_row *c, const source *base, const result_case *
         snprintf(c->note, sizeof c->note, "other device: %.50s", results_meta_find(x, "device"));
         return;
     }
-    if (b->row.hash[0] && n->row.hash[0])
-        add_note(c, strcmp(b->row.hash, n->row.hash) == 0 ? "same source" : "source changed", "");
+    made_of_compare(b->row.made_of, n->row.made_of, changes, sizeof changes);
+    if (changes[0])
+        add_note(c, changes, "");
+    note_origin(c, fresh, "base", &b->row);
+    note_origin(c, fresh, "new", &n->row);
     if (strcmp(b->row.math, n->row.math) != 0)
         add_note(c, "other math", "");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -134,15 +150,16 @@ static void add_runs(comparison_row *row, comparison_side *side, const source_li
         if (!c || !c->count)
             continue;
         comparison_add_run(row, side, c->samples, c->count, clock, c->row.labels);
-        if (strcmp(c->row.hash, as->row.hash) != 0 ||
+        if (strcmp(c->row.made_of, as->row.made_of) != 0 ||
             strcmp(results_meta_find(&s->list.meta, "device"),
                    results_meta_find(&first->list.meta, "device")) != 0)
             row->test.obstacle = "the runs of one side are of different sources or devices";
     }
 }
 
-static void add_case(comparison_list *l, const source_list *base, const source_list *now,
-                     const char *name, const char *key, timing_clock clock) {
+static void add_case(comparison_list *l, freshness *fresh, const source_list *base,
+                     const source_list *now, const char *name, const char *key,
+                     timing_clock clock) {
     const source *from = NULL, *to = NULL;
     const result_case *b = find_case(base, name, key, &from), *n = find_case(now, name, key, &to);
     char whole[600];
@@ -151,13 +168,13 @@ static void add_case(comparison_list *l, const source_list *base, const source_l
     add_runs(c, &c->base, base, name, key, clock);
     add_runs(c, &c->now, now, name, key, clock);
     if (b && n)
-        note_pair(c, from, b, to, n);
+        note_pair(c, fresh, from, b, to, n);
 }
 
 /* Every case of the base, then those that only the other side has, each once. Cases without a time on
  * either side are left out. */
 static void pair_up(const source_list *base, const source_list *now, timing_clock clock,
-                    comparison_list *l) {
+                    freshness *fresh, comparison_list *l) {
     const source_list *sides[2] = {base, now};
     const source *first = NULL;
     for (int side = 0; side < 2; side++)
@@ -167,7 +184,7 @@ static void pair_up(const source_list *base, const source_list *now, timing_cloc
                 const char *key = s->list.cases[c].row.name;
                 bool is_first = find_case(sides[side], s->name, key, &first) && first == s;
                 if (is_first && (side == 0 || !find_case(base, s->name, key, &first)))
-                    add_case(l, base, now, s->name, key, clock);
+                    add_case(l, fresh, base, now, s->name, key, clock);
             }
         }
 }
@@ -184,10 +201,12 @@ bool comparison_read(const char *const *base, size_t base_count, const char *con
     source_list a = {NULL, 0}, b = {NULL, 0};
     bool has_folders = has_folder(base, base_count) || has_folder(now, now_count);
     *out = (comparison_list){NULL, 0};
-    bool ok = read_side(base, base_count, has_folders, &a, e) &&
+    freshness *fresh = freshness_new(e);
+    bool ok = fresh && read_side(base, base_count, has_folders, &a, e) &&
               read_side(now, now_count, has_folders, &b, e);
     if (ok)
-        pair_up(&a, &b, clock, out);
+        pair_up(&a, &b, clock, fresh, out);
+    freshness_free(fresh);
     sources_free(&a);
     sources_free(&b);
     return ok;

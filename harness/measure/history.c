@@ -49,7 +49,9 @@ bool history_add(const char *path, const results_meta *m, const result_row *row,
         (access(file, F_OK) != 0 && !start(file, m, e)))
         return false;
     find_interval(samples, row->gpu.count, &low, &high);
-    const char *const texts[] = {row->name, row->date, row->commit, row->build, row->hash};
+    made_of_part part = {.sum = ""};
+    made_of_find(row->made_of, "kernel", &part);
+    const char *const texts[] = {row->name, row->date, row->commit, row->build, part.sum};
     const double numbers[] = {(double)row->gpu.count, row->gpu.median, low, high};
     csv *c = csv_new();
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

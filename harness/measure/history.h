@@ -1,5 +1,5 @@
 /* history: what each case took in every run so far. NAME.history.csv beside NAME.csv only grows: a
- * line per timed case and run, with date, commit, build, kernel hash, the median on the GPU's clock
+ * line per timed case and run, with date, commit, build, sum of the kernel, the median on the GPU's clock
  * and its 95 percent interval. */
 #pragma once
 

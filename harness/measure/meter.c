@@ -1,7 +1,6 @@
 #include "meter.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +8,9 @@
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
-#include "harness/base/sha256.h"
 #include "harness/base/size.h"
 
-enum { SIZES = 40, FILES = 32 };
+enum { SIZES = 40 };
 #define NO_ROOF_CACHE ((size_t)64 << 10)
 
 struct meter {
@@ -175,31 +173,6 @@ bool meter_time_again(meter *m, measurement *items, size_t count, double seconds
 
 /* Rows -------------------------------------------------------------------------------------- */
 
-bool meter_find_hash(const tape *t, char hex[SOURCE_HASH_SIZE], err *e) {
-    const library *lib = t->lib;
-    const char *files[FILES];
-    size_t count = 0;
-    sha256 all;
-    char path[PATH_MAX], digest[65];
-    sha256_start(&all);
-    for (size_t i = 0; i < t->count; i++) {
-        const char *file = library_get_file(lib, t->launches[i].pipeline);
-        size_t k = 0;
-        while (k < count && strcmp(files[k], file) != 0)
-            k++;
-        if (k < count || count == FILES)
-            continue;
-        files[count++] = file;
-        if (!library_find_path(lib, file, path, sizeof path, e) || !source_hash_find(path, hex, e))
-            return false;
-        sha256_add(&all, hex, SOURCE_HASH_SIZE);
-    }
-    sha256_finish(&all, digest);
-    if (count > 1)
-        snprintf(hex, SOURCE_HASH_SIZE, "%.16s", digest);
-    return true;
-}
-
 static void fill_case(const kernel_case *c, result_row *r) {
     int at = op_find_batch_dim(c->op);
     snprintf(r->op, sizeof r->op, "%s", c->op->name);
@@ -246,5 +219,5 @@ bool meter_fill_row(const meter *m, const measurement *x, result_row *r, err *e)
         fill_work(x, r, &labels);
     snprintf(r->stop, sizeof r->stop, "%s", timing_get_stop_name(x->result.stop));
     timing_get_labels(labels, r->labels, sizeof r->labels);
-    return !x->tape || meter_find_hash(x->tape, r->hash, e);
+    return !x->tape || made_of_add_tape(r->made_of, x->tape, x->built.op, e);
 }

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "harness/check/kernel_case.h"
-#include "harness/device/source_hash.h"
 #include "results.h"
 #include "roof.h"
 
@@ -66,6 +65,3 @@ bool meter_time_again(meter *m, measurement *items, size_t count, double seconds
 
 /* Everything known about it. */
 bool meter_fill_row(const meter *m, const measurement *x, result_row *r, err *e);
-
-/* The hash of the file that all launches are from; of several files, that of their hashes. */
-bool meter_find_hash(const tape *t, char hex[SOURCE_HASH_SIZE], err *e);

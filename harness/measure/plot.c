@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "freshness.h"
 #include "harness/base/array.h"
 #include "harness/base/csv_read.h"
 #include "harness/base/os.h"
@@ -126,8 +127,12 @@ static const char *get_fact(const csv_file *f, const char *key) {
 }
 
 /* "software Metal device, 2 threads, 2025-01-31, EMULATED": one line per file; if there are
- * several, with how the device is drawn. */
-static void add_footer(prelude *p, csv_file *const *files, size_t count) {
+ * several, with how the device is drawn. What is not the work of the code as it is now has a line
+ * of its own. */
+static void add_footer(prelude *p, freshness *fresh, csv_file *const *files, size_t count) {
+    file_origin made;
+    char warning[256];
+    size_t lines = count;
     static const char *const dashes[PLOT_FILES] = {
         "solid, large points: ", "dashed, small: ", "dotted, small: ", "dash-dotted, small: ",
         "dash-dot-dotted, small: "};
@@ -146,8 +151,13 @@ static void add_footer(prelude *p, csv_file *const *files, size_t count) {
             add_quoted(p, text);
         }
         add(p, "%s", strcmp(get_fact(files[i], "api"), "soft") == 0 ? ", EMULATED" : "");
+        freshness_judge_file(fresh, files[i], &made);
+        file_origin_get_warning(&made, warning, sizeof warning);
+        add(p, "%s", warning[0] ? "'.\"\\n\".'" : "");
+        add_quoted(p, warning);
+        lines += warning[0] != 0;
     }
-    add(p, "';");
+    add(p, "';footer_lines=%zu;", lines);
 }
 
 /* gnuplot's words for an empty chart help no one. */
@@ -164,7 +174,8 @@ static bool make_prelude(prelude *p, const char *const *csv, size_t count, const
                          err *e) {
     csv_file *files[PLOT_FILES] = {NULL};
     const char *devices[PLOT_FILES];
-    bool ok = true;
+    freshness *fresh = freshness_new(e);
+    bool ok = fresh != NULL;
     p->used = 0;
     for (size_t i = 0; ok && i < count; i++) {
         files[i] = csv_read(csv[i], e);
@@ -176,7 +187,7 @@ static bool make_prelude(prelude *p, const char *const *csv, size_t count, const
         add_list(p, "titles", devices, count);
         add_samples(p, csv, count);
         add(p, "files=%zu;", count);
-        add_footer(p, files, count);
+        add_footer(p, fresh, files, count);
         add(p, "common='");
         add_quoted(p, home);
         add(p, "/plots/common/';");
@@ -184,6 +195,7 @@ static bool make_prelude(prelude *p, const char *const *csv, size_t count, const
     }
     for (size_t i = 0; i < count; i++)
         csv_file_free(files[i]);
+    freshness_free(fresh);
     return ok && (p->used < sizeof p->text ||
                   err_set(e, EXIT_CANNOT, "%.160s has more metrics than a chart can take", csv[0]));
 }

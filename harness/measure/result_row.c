@@ -67,7 +67,6 @@ static const column columns[RESULT_COLUMNS] = {
     /* how far to trust it */
     TEXT("stop", stop),
     TEXT("labels", labels),
-    TEXT("kernel_hash", hash),
     TEXT("samples", samples),
     TEXT("message", message),
     /* where it comes from */
@@ -75,9 +74,10 @@ static const column columns[RESULT_COLUMNS] = {
     TEXT("commit", commit),
     TEXT("build", build),
     NUMBER("roof_gflop_s", roof_gflop_s),
+    TEXT("made_of", made_of),
 };
 /* Those from here on are not known of files that were written before there were such columns. */
-enum { FIRST_OPTIONAL = RESULT_COLUMNS - 4 };
+enum { FIRST_OPTIONAL = RESULT_COLUMNS - 5 };
 
 const char *result_get_title(int i) {
     return columns[i].title;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "harness/base/csv_read.h"
+#include "made_of.h"
 #include "timing.h"
 
 enum { RESULTS_SCHEMA = 2, RESULTS_META = 24 };
@@ -38,12 +39,12 @@ typedef struct {
     double pct_roof; /* of the roof that is nearer: that of bytes or that of arithmetic */
     double launch_ns, submit_ns; /* of an empty launch, in the same window */
     char stop[8], labels[128];
-    char hash[20];     /* of the kernels' source */
     char samples[128]; /* the file of samples, beside this one; set by the writer */
     char message[256]; /* why there is no time; "" if there is one */
     /* When, and with which program: a file may have rows of several runs. */
     char date[24], commit[32], build[20];
-    double roof_gflop_s; /* of the same window as roof_gb_s */
+    double roof_gflop_s;   /* of the same window as roof_gb_s */
+    char made_of[MADE_OF]; /* see made_of.h */
 } result_row;
 
 /* A row about which nothing is known yet. */

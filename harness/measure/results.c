@@ -44,7 +44,7 @@ static void add_cell(csv *c, const char *cell) {
 
 static void add_row(csv *c, const result_row *row, const char *samples_path) {
     result_row whole = *row;
-    char text[512];
+    char text[MADE_OF];
     bool is_number;
     if (row->gpu.count > 0)
         snprintf(whole.samples, sizeof whole.samples, "%.120s", path_get_name(samples_path));

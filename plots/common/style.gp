@@ -1,4 +1,4 @@
-# style: what all charts share. Given are csv, titles, files, footer, out and format; a script may set
+# style: what all charts share. Given are csv, titles, files, footer, footer_lines, out and format; a script may set
 # width and height before.
 if (!exists("width")) width = 900
 if (!exists("height")) height = 540
@@ -30,10 +30,10 @@ set grid back lt 1 dt 1 lw 0.6 lc rgb '#C4C4C4'
 set border 3 lc rgb '#404040'
 set tics nomirror out
 set key samplen 3 spacing 1.15 width 1
-bottom = (90 + 15 * (files - 1)) / (1.0 * height)
+bottom = (90 + 15 * (footer_lines - 1)) / (1.0 * height)
 set bmargin at screen bottom
 set tmargin at screen 0.89
-set label 999 footer at screen 0.012, 14.0 / height + 15.0 * (files - 1) / height left font ',10' textcolor rgb '#404040'
+set label 999 footer at screen 0.012, 14.0 / height + 15.0 * (footer_lines - 1) / height left font ',10' textcolor rgb '#404040'
 
 file(i) = word(csv, i)
 # Dashes tell devices apart if there are several (the footer says which is which), otherwise series.

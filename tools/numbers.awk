@@ -1,0 +1,227 @@
+# numbers: a table of Markdown from the CSV files of a folder of results. Given: folder, and what:
+#   models          whole models, and llama.cpp beside them where it was measured
+#   stack           the steps of the experiment optimisation_stack
+#   bench REGEX     rows of bench.csv whose case matches
+#   against         rows of against.csv: kernels of others beside ours
+#   checks          what check and validate found
+#   found NAME...   the conclusions of experiments
+function read_line(file,    got) {
+    got = (getline line < file)
+    sub(/\r$/, "", line)
+    return got > 0
+}
+
+# The head, up to the titles; false if there is no such file. Conclusions are kept.
+function open_file(name) {
+    file = folder "/" name
+    conclusion = ""
+    split("", head)
+    split("", at)
+    while (read_line(file)) {
+        if (substr(line, 1, 2) != "# ") {
+            count = cut(line, cells)
+            for (i = 1; i <= count; i++)
+                at[cells[i]] = i
+            return 1
+        }
+        key = substr(line, 3, index(line, ": ") - 3)
+        value = substr(line, index(line, ": ") + 2)
+        if (key == "conclusion")
+            conclusion = conclusion (conclusion == "" ? "" : " ") value
+        head[key] = value
+    }
+    return 0
+}
+
+function read_row() {
+    return read_line(file) && cut(line, cells) > 0
+}
+
+function get(title) {
+    return title in at ? cells[at[title]] : ""
+}
+
+function cut(text, out,    n, field) {
+    n = 0
+    split("", out)
+    while (1) {
+        field = ""
+        if (substr(text, 1, 1) == "\"") {
+            text = substr(text, 2)
+            while ((i = index(text, "\"")) && substr(text, i + 1, 1) == "\"") {
+                field = field substr(text, 1, i)
+                text = substr(text, i + 2)
+            }
+            field = field substr(text, 1, i - 1)
+            text = substr(text, i + 1)
+        } else {
+            match(text, /^[^,]*/)
+            field = substr(text, 1, RLENGTH)
+            text = substr(text, RLENGTH + 1)
+        }
+        out[++n] = field
+        if (text == "")
+            return n
+        text = substr(text, 2)
+    }
+}
+
+function say_origin(commit, date) {
+    sub(/-dirty$/, " with uncommitted changes", commit)
+    printf "\n*%s, %s, commit %s.*\n", head["device"] == "" ? device : head["device"], substr(date, 1, 10), commit
+}
+
+function nothing(name) {
+    printf "*Not measured: there is no %s.*\n", name
+}
+
+function short(us) {
+    return us < 10 ? sprintf("%.2f", us) : us < 100 ? sprintf("%.1f", us) : sprintf("%.0f", us)
+}
+
+function add_rate(model, test, value) {
+    sub(/@d/, " at depth ", test)
+    if (!(model in known)) {
+        known[model] = 1
+        models[++model_count] = model
+    }
+    if (!(test in is_test)) {
+        is_test[test] = 1
+        tests[++test_count] = test
+    }
+    rate[model, test] = value
+}
+
+# A row's time is that of the whole test: tg32@d1900 is 32 tokens.
+function read_models(    test) {
+    if (!open_file("model_bench.csv"))
+        return 0
+    while (read_row()) {
+        test = get("variant")
+        if (get("gpu_ns") + 0 > 0)
+            add_rate(get("model") " " get("format"), test, substr(test, 3) / get("gpu_ns") * 1e9)
+        commit = get("commit")
+        date = get("date")
+        device = get("device")
+    }
+    return 1
+}
+
+function read_llama(    test) {
+    if (!open_file("llama_bench.csv"))
+        return
+    while (read_row()) {
+        test = get("n_prompt") + 0 > 0 ? "pp" get("n_prompt") : "tg" get("n_gen")
+        add_rate("llama.cpp: " get("model_type"), test (get("n_depth") + 0 > 0 ? "@d" get("n_depth") : ""), get("avg_ts"))
+    }
+}
+
+function print_models(    i, k) {
+    if (!read_models()) {
+        nothing("model_bench.csv")
+        return
+    }
+    read_llama()
+    printf "| tokens per second |"
+    for (k = 1; k <= test_count; k++)
+        printf " %s |", tests[k]
+    printf "\n|---|"
+    for (k = 1; k <= test_count; k++)
+        printf "--:|"
+    printf "\n"
+    for (i = 1; i <= model_count; i++) {
+        printf "| %s |", models[i]
+        for (k = 1; k <= test_count; k++)
+            printf " %s |", (models[i], tests[k]) in rate ? sprintf("%.0f", rate[models[i], tests[k]]) : ""
+        printf "\n"
+    }
+    split("", head)
+    say_origin(commit, date)
+}
+
+function print_stack() {
+    if (!open_file("optimisation_stack.csv")) {
+        nothing("optimisation_stack.csv")
+        return
+    }
+    print "| with | tok/s | gain of the step |\n|---|--:|---|"
+    for (rows = 0; read_row(); rows++)
+        printf "| %s%s | %.0f | %s |\n", rows ? "+ " : "", get("idea"), get("tok_s"), get("step_gain_pct") == "" ? "" : \
+            sprintf("%+.1f %%%s", get("step_gain_pct"), get("step_verdict") == "same" ? " (no difference)" : "")
+    say_origin(head["commit"], head["date"])
+}
+
+function print_bench(pattern,    commit, date) {
+    if (!open_file("bench.csv")) {
+        nothing("bench.csv")
+        return
+    }
+    print "| kernel | shape | us | GB/s | of the roof |\n|---|---|--:|--:|--:|"
+    while (read_row())
+        if (get("case") ~ pattern && get("n") + 0 > 0) {
+            printf "| `%s` | %s | %s | %.0f | %.1f %% |\n", get("kernel"), get("shape"), short(get("gpu_ns") / 1000), \
+                get("gb_s"), get("pct_roof")
+            commit = get("commit")
+            date = get("date")
+        }
+    say_origin(commit, date)
+}
+
+function print_against(    theirs, commit, date) {
+    if (!open_file("against.csv")) {
+        nothing("against.csv")
+        return
+    }
+    print "| kernel | shape | us |\n|---|---|--:|"
+    while (read_row())
+        if (get("n") + 0 > 0) {
+            printf "| `%s` | %s | %s |\n", get("kernel"), get("shape"), short(get("gpu_ns") / 1000)
+            commit = get("commit")
+            date = get("date")
+        }
+    say_origin(commit, date)
+}
+
+function print_checks(    passed, failed, skipped) {
+    if (!open_file("check.csv"))
+        nothing("check.csv")
+    else {
+        while (read_row()) {
+            passed += get("verdict") == "pass"
+            skipped += get("verdict") == "skip"
+            failed += get("verdict") != "pass" && get("verdict") != "skip"
+        }
+        printf "`assay check`: %d passed, %d failed, %d skipped.\n", passed, failed, skipped
+        say_origin(head["commit"], head["date"])
+    }
+    if (open_file("validate.csv")) {
+        printf "\n`assay validate`: %d passed, %d failed, %d skipped; canaries: %s.\n", head["passed"], head["failed"], \
+            head["skipped"], head["canaries"]
+        say_origin(head["commit"], head["date"])
+    }
+}
+
+BEGIN {
+    n = split(what, words, " ")
+    if (words[1] == "models")
+        print_models()
+    else if (words[1] == "stack")
+        print_stack()
+    else if (words[1] == "bench")
+        print_bench(words[2])
+    else if (words[1] == "against")
+        print_against()
+    else if (words[1] == "checks")
+        print_checks()
+    else if (words[1] == "found") {
+        for (w = 2; w <= n; w++)
+            if (open_file(words[w] ".csv"))
+                printf "- `%s`: %s\n", words[w], conclusion
+            else
+                printf "- `%s`: not measured.\n", words[w]
+        say_origin(head["commit"], head["date"])
+    } else {
+        printf "numbers: there is no table '%s'\n", what > "/dev/stderr"
+        exit 2
+    }
+}
