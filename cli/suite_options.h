@@ -35,7 +35,7 @@ typedef struct {
      "also write the cases as JUnit XML", 0, 0}, \
     DEVICE_OPTION(&(settings).run.device), \
     {"jobs", OPTION_NUMBER, &(settings).run.jobs, "N", \
-     "workers at the same time (default: one per CPU, up to 8)", 1, 256}, \
+     "workers at the same time (default: one per CPU, up to 16)", 1, 256}, \
     {"timeout", OPTION_SECONDS, &(settings).run.timeout_s, "S", \
      "give up on a case after this many seconds (default 60)", 0, 0}, \
     {"worker", OPTION_FLAG, &(settings).worker, NULL, NULL, 0, 0}

@@ -228,7 +228,7 @@ static bool compile_kernels(const bench_settings *s, const wire_program *program
     worker_plan plan = {.arguments = program->arguments,
                         .tasks = tasks,
                         .count = count,
-                        .jobs = cpus < 8 ? cpus : 8,
+                        .jobs = cpus < 16 ? cpus : 16,
                         .timeout_s = s->timeout_s,
                         .deliver = ignore_outcome,
                         .progress = &shown};
