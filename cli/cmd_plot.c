@@ -111,7 +111,8 @@ static size_t keep_sound(char (*paths)[PATH_MAX], size_t found, const char **fil
     for (size_t f = 0; f < found; f++) {
         err why = {.code = EXIT_OK};
         csv_file *file = csv_read(paths[f], &why);
-        const char *failed = file ? csv_get_meta(file, "failed") : NULL;
+        bool is_experiment = file && csv_get_meta(file, "experiment");
+        const char *failed = is_experiment ? csv_get_meta(file, "failed") : NULL;
         if (failed)
             fprintf(stderr, "%s: no chart, because the experiment failed: %s\n", paths[f], failed);
         else if (file)

@@ -43,10 +43,13 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     bool ok = claims_open(settings.claims, names, count, &claims, &s, e) && draw(&claims, &s, e);
     size_t failures = ok ? page_count_failures(&s) : 0;
     ok = ok && store_admit_skipped(&s, e);
+    for (size_t i = 0; failures > 0 && i < s.skipped_count; i++)
+        fprintf(stderr, "left out: %s\n", s.skipped[i]);
     if (failures > 0)
         ok = err_set(
             e, EXIT_WRONG,
-            "%zu of the experiments, checks and validations failed: the top of the page says which",
+            "%zu of the experiments, checks and validations failed: the top of the page says "
+            "which",
             failures);
     claims_free(&claims);
     store_free(&s);

@@ -7,6 +7,7 @@
 #include "experiment.h"
 #include "harness/base/array.h"
 #include "harness/base/csv.h"
+#include "harness/base/os.h"
 #include "harness/base/path.h"
 
 bool experiment_find_kept(const char *folder, const char *name, char *path, size_t size, err *e) {
@@ -79,7 +80,8 @@ static csv *make_file(const csv_file *kept, const char *name, const results_meta
 bool experiment_write_failure(const char *name, const results_meta *m, const char *folder,
                               const char *why, err *e) {
     char path[PATH_MAX], samples[PATH_MAX], kept_path[PATH_MAX], kept_samples[PATH_MAX];
-    if (!path_print(path, sizeof path, e, "%s/%s.csv", folder, name) ||
+    if (!os_make_folder(folder, e) ||
+        !path_print(path, sizeof path, e, "%s/%s.csv", folder, name) ||
         !results_find_samples_path(path, samples, sizeof samples, e) ||
         !experiment_find_kept(folder, name, kept_path, sizeof kept_path, e) ||
         !results_find_samples_path(kept_path, kept_samples, sizeof kept_samples, e))

@@ -49,7 +49,6 @@ static bool limit_options(meter_options *o, double *budget_s, err *e) {
     o->plan.min_samples = o->plan.max_samples = 3;
     o->sample_s = fmin(o->sample_s, *budget_s / 10);
     o->roof_s = fmin(o->roof_s, *budget_s);
-    o->window_s = fmin(o->window_s, *budget_s);
     return true;
 }
 

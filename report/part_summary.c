@@ -82,7 +82,7 @@ static void print_clean(FILE *out, const store_folder *f) {
 static void print_fast(FILE *out, const store_folder *f) {
     size_t experiments = 0, cases = 0;
     for (size_t i = 0; i < f->count; i++) {
-        experiments += f->files[i].kind == STORE_EXPERIMENT;
+        experiments += f->files[i].kind == STORE_EXPERIMENT && !store_get_failure(&f->files[i]);
         if (f->files[i].kind == STORE_BENCH)
             cases += csv_count_rows(f->files[i].csv);
     }

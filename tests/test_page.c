@@ -145,7 +145,8 @@ TEST markup_in_files_comes_out_as_text(void) {
         "r/soft/speed.csv",
         "# schema: 2\n# experiment: a\"><script>\n# conclusion: <b>so</b> &amp; `<i>` \n"
         "# question: \"quoted\" 'too'\n<u>,b\n</table>,2\n"));
-    ASSERT_RUN(SHOW, 0);
+    ASSERT_RUN(DRAW, 1);
+    ASSERT_RUN("cat $T/r/report.html", 0);
     ASSERT_SAYS("&lt;script&gt;alert(1)&lt;/script&gt;");
     ASSERT_SAYS("&lt;script&gt;alert(2)&lt;/script&gt;");
     ASSERT_SAYS("&lt;img src=x onerror=alert(3)&gt;");
@@ -167,7 +168,11 @@ TEST wrong_kernels_and_findings_are_shown(void) {
         fixture_put("r/soft/validate.csv", FIXTURE_SOFT
                     "# passed: 1\n# failed: 1\n" VALIDATE_HEAD
                     "alpha/8,out of bounds,alpha.metal,7,0 0 0,0 0 0,0,y,8,1,4,1,store outside\n"));
-    ASSERT_RUN(SHOW, 0);
+    ASSERT_RUN(DRAW, 1);
+    ASSERT_RUN("grep -A6 'What failed' $T/r/report.html", 0);
+    ASSERT_SAYS("1 of 2 cases are <a href=\"#right\">wrong</a>");
+    ASSERT_SAYS("validation has <a href=\"#right\">1 finding</a>, 1 case failed");
+    ASSERT_RUN("cat $T/r/report.html", 0);
     ASSERT_SAYS("1 of 2 cases are wrong");
     ASSERT_SAYS("3 of 8 elements are wrong");
     ASSERT_SAYS("1 finding, 1 case failed");
@@ -229,7 +234,7 @@ TEST a_malformed_file_is_left_out_and_named_with_its_line(void) {
     ASSERT_RUN(DRAW, 2);
     ASSERT_SAYS("soft/speed.csv:13: 3 fields where the header has 2");
     ASSERT_RUN("cat $T/r/report.html", 0);
-    ASSERT_SAYS("<strong>Left out:</strong> r/soft/speed.csv:13: 3 fields where the header has 2");
+    ASSERT_SAYS("<li>A file was left out: r/soft/speed.csv:13: 3 fields where the header has 2");
     ASSERT_SAYS("All 3 cases agree with the reference.");
     ASSERT(put_soft());
     ASSERT(fixture_put("r/soft/bench.csv", FIXTURE_SOFT BENCH_HEAD BENCH_ROW("alpha", "soon")));

@@ -93,12 +93,6 @@ static bool mul_mv_build(kernel_case *c, err *e) {
     return true;
 }
 
-static bool mul_mv_accepts(const kernel *k, const shape *s, err *e) {
-    return s->dim[1] % k->format->values == 0 ||
-           err_set(e, EXIT_CANNOT, "%s takes rows of a multiple of %zu weights", k->name,
-                   k->format->values);
-}
-
 static const shape shapes[] = {
     {{1, 32, 1}},   {{2, 64, 1}},   {{7, 480, 1}},   {{8, 512, 2}},    {{9, 544, 1}},
     {{15, 256, 3}}, {{17, 512, 1}}, {{33, 2304, 1}}, {{576, 1536, 1}}, {{1536, 512, 1}},
@@ -123,6 +117,6 @@ const op mul_mv_op = {
     .kernels = kernels,
     .kernel_count = COUNT_OF(kernels),
     .shapes = {shapes, COUNT_OF(shapes), {{5, 1024, 1}}},
-    .accepts = mul_mv_accepts,
+    .inner = "columns",
     .build = mul_mv_build,
 };
