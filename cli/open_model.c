@@ -15,7 +15,7 @@ bool open_model_file(open_model *s, const char *path, err *e) {
     if (!model_file_find(path, s->path, sizeof s->path, e))
         return false;
     s->file = gguf_open(s->path, e);
-    return s->file != NULL;
+    return s->file && model_check_file(s->file, e);
 }
 
 #define COMPILE_S 0.1 /* longer than a kernel takes from the cache */

@@ -23,7 +23,7 @@ typedef struct {
     bool (*goes_on)(void *context); /* asked before a kernel is compiled; NULL: always */
 } open_model;
 
-/* The file alone; NULL is the model that ships with the project. */
+/* The file alone, which must be one that runs; NULL is the model that ships with the project. */
 bool open_model_file(open_model *s, const char *path, err *e);
 /* Then, after goes_on was set, the device (NULL: ASSAY_DEVICE, else auto) and the model. */
 bool open_model_on(open_model *s, const char *kind, math_mode math, const model_options *o, err *e);

@@ -59,11 +59,11 @@ bool chat_render(const gguf *g, const char *system, const char *user, size_t use
     if (!gguf_get_text(g, "tokenizer.chat_template", &form, &found, e))
         return false;
     if (!found)
-        return err_set(e, EXIT_CANNOT,
+        return err_set(e, EXIT_USAGE,
                        "the model has no tokenizer.chat_template: it was not trained to "
                        "chat; leave out --chat and give it a text to continue");
     if (find(form, 0, TURN) == form.bytes)
-        return err_set(e, EXIT_CANNOT,
+        return err_set(e, EXIT_USAGE,
                        "the model's tokenizer.chat_template has no " TURN "; "
                        "only ChatML is supported");
     gguf_text before = system ? (gguf_text){system, strlen(system)} : find_default_system(form);

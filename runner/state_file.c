@@ -121,10 +121,10 @@ static bool check_file(const model *m, const char *path, const char *file, size_
     char sum[HASH_BYTES];
     size_t total;
     if (bytes < sizeof h + HASH_BYTES || memcmp(file, magic, sizeof magic) != 0)
-        return err_set(e, EXIT_CANNOT, "%.160s is not a saved state", path);
+        return err_set(e, EXIT_USAGE, "%.160s is not a saved state", path);
     hash(file, bytes - HASH_BYTES, sum);
     if (memcmp(sum, file + bytes - HASH_BYTES, HASH_BYTES) != 0)
-        return err_set(e, EXIT_CANNOT, "%.160s is damaged or not all there", path);
+        return err_set(e, EXIT_USAGE, "%.160s is damaged or not all there", path);
     memcpy(&h, file, sizeof h);
     if (m->context && h.position > m->context)
         return err_set(e, EXIT_INCONCLUSIVE,
@@ -132,7 +132,7 @@ static bool check_file(const model *m, const char *path, const char *file, size_
                        h.position, m->context);
     want = make_header(m, h.position, &total);
     if (memcmp(h.identity, want.identity, sizeof h.identity) != 0)
-        return err_set(e, EXIT_CANNOT, "%.160s was saved from another model", path);
+        return err_set(e, EXIT_USAGE, "%.160s was saved from another model", path);
     bool fits = total == bytes && h.tokens == want.tokens && h.buffers == want.buffers;
     size_t at = sizeof h + h.tokens * sizeof *m->fed;
     for (size_t i = 0; fits && i < m->buffer_count; i++) {
@@ -143,7 +143,7 @@ static bool check_file(const model *m, const char *path, const char *file, size_
         fits = stated == wanted;
         at += sizeof stated + wanted;
     }
-    return fits || err_set(e, EXIT_CANNOT, "%.160s has other sizes than this model's state", path);
+    return fits || err_set(e, EXIT_USAGE, "%.160s has other sizes than this model's state", path);
 }
 
 static bool take(model *m, const char *file, err *e) {
