@@ -15,7 +15,7 @@
 static struct {
     const char *model, *device, *output;
     option_numbers prompts, tokens, depths;
-    uint64_t repeats, seed;
+    uint64_t repeats, seed, threads;
     math_mode math;
 } settings = {.output = "md",
               .prompts = {.items = {512}, .count = 1},
@@ -38,6 +38,12 @@ static const option options[] = {
     TEXT_OPTION("o|output", &settings.output, "FORMAT", "md, csv, json, jsonl or sql (default md)"),
     SEED_OPTION(&settings.seed, "the token ids"),
     DEVICE_OPTION(&settings.device),
+    THREADS_OPTION(&settings.threads),
+    {"n-prompt", OPTION_NUMBERS, &settings.prompts, "N,N", NULL, 0, 1u << 24},
+    {"n-gen", OPTION_NUMBERS, &settings.tokens, "N,N", NULL, 0, 1u << 24},
+    {"n-depth", OPTION_NUMBERS, &settings.depths, "N,N", NULL, 0, 1u << 24},
+    {"repetitions", OPTION_NUMBER, &settings.repeats, "N", NULL, 1, 100000},
+    LLAMA_CPP_OPTIONS,
     MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 
@@ -122,6 +128,7 @@ static exit_code run_verb(const char *const *names, size_t name_count, err *e) {
     open_model s;
     model_options how = {.context = find_context(tests, count)};
     bool ok = open_model_file(&s, settings.model, e) &&
+              open_model_set_threads(settings.threads, e) &&
               open_model_on(&s, settings.device, settings.math, &how, e) &&
               run_tests(&s, tests, count, format, e);
     open_model_close(&s);

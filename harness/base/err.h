@@ -17,7 +17,7 @@ typedef enum {
     EXIT_REGRESSION = 4, /* slower than the baseline */
     EXIT_INCONCLUSIVE = 5, /* not enough data to say */
     /* As a shell reports a program that the signal ended, whether or not we had to clean up first. */
-    EXIT_INTERRUPTED = 130, /* Ctrl-C, or another signal that asks to stop */
+    EXIT_INTERRUPTED = 130, /* Ctrl-C; main has the number of another signal that asks to stop */
     EXIT_CLOSED = 141,      /* the reader of stdout hung up */
 } exit_code;
 

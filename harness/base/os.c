@@ -35,6 +35,8 @@ extern char **environ;
 #define STEADY_CLOCK CLOCK_MONOTONIC
 #endif
 
+volatile sig_atomic_t os_stop_signal;
+
 uint64_t os_now_ns(void) {
     struct timespec t;
     clock_gettime(STEADY_CLOCK, &t);

@@ -1,6 +1,7 @@
 /* os: the few things the project asks of the operating system. POSIX only; Linux and macOS. */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,7 +9,10 @@
 #include "err.h"
 
 uint64_t os_now_ns(void); /* monotonic */
-int os_count_cpus(void);  /* that this process may use */
+/* The signal that asked this process to stop, as handlers note it; 0: none did. */
+extern volatile sig_atomic_t os_stop_signal;
+
+int os_count_cpus(void); /* that this process may use */
 
 /* Where the program's own files are (kernels, shim, plots, page, headers): ASSAY_HOME, or the
  * nearest folder above the executable that has kernels/ and harness/ in it, as a source tree has,

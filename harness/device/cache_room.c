@@ -183,6 +183,12 @@ void cache_room_note_compile(double seconds) {
     close(fd);
 }
 
+bool cache_room_has_compiled(void) {
+    const char *path = getenv(log_variable);
+    struct stat s;
+    return path && stat(path, &s) == 0 && s.st_size > 0;
+}
+
 void cache_room_end_log(size_t *count, double *seconds) {
     *count = 0;
     *seconds = 0;

@@ -32,4 +32,5 @@ void cache_room_trim(void);
  * environment variable ASSAY_COMPILE_LOG names; it is not started twice. */
 void cache_room_start_log(void);
 void cache_room_note_compile(double seconds);
+bool cache_room_has_compiled(void); /* anything, since the start */
 void cache_room_end_log(size_t *count, double *seconds);
