@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "harness/base/os.h"
 #include "runner/gguf_write.h"
 #include "runner/llama_parts.h"
@@ -117,6 +118,25 @@ TEST files_that_cannot_be_run_are_one_sentence(void) {
         ASSERTm(e.text, strstr(e.text, cases[i].says));
         gguf_free(changed);
     }
+    PASS();
+}
+
+TEST every_verb_refuses_the_same_files(void) {
+    static const char *const verbs[] = {"run -p x -n 1", "model check",
+                                        "model bench -p 4 -n 0 -r 1", "tune --budget 1",
+                                        "experiment decode --smoke --out $T"};
+    gguf *changed = change_model(base, &(change){.added = "blk.0.attn_q_norm.weight"});
+    ASSERT_OK(changed);
+    setenv("M", changed->path, 1);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "\"$A\" %s --device $D -m $M", verbs[i]);
+        ASSERT_RUN(line, 2);
+        ASSERT_SAYS("the file has the tensor blk.0.attn_q_norm.weight, which is not known here");
+    }
+    ASSERT_RUN("rm -rf \"$T\"; \"$A\" model info $M", 0);
+    ASSERT_SAYS("no: the file has the tensor blk.0.attn_q_norm.weight, which is not known here");
+    gguf_free(changed);
     PASS();
 }
 
@@ -352,6 +372,7 @@ SUITE(llama_file_suite) {
     if (!base)
         return;
     RUN_TEST(files_that_cannot_be_run_are_one_sentence);
+    RUN_TEST(every_verb_refuses_the_same_files);
     RUN_TEST(keys_without_effect_are_no_reason_to_refuse);
     RUN_TESTp(it_runs, "types in turn", (&(variant){.type = NULL}));
     RUN_TESTp(it_runs, "biases", (&(variant){.type = "Q8_0", .has_biases = true}));
