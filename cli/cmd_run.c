@@ -17,8 +17,8 @@
 #include "verb.h"
 
 static struct {
-    const char *model, *prompt, *device, *system, *save_state, *load_state;
-    uint64_t tokens, context, top_k, repeat_last, seed, in_flight;
+    const char *model, *prompt, *file, *device, *system, *save_state, *load_state;
+    uint64_t tokens, context, top_k, repeat_last, seed, in_flight, threads;
     double temperature, top_p, min_p, repeat_penalty;
     bool chat, echo, ids, special, no_scan, trace, long_context;
     math_mode math;
@@ -36,6 +36,8 @@ static const option options[] = {
     TEXT_OPTION("m|model", &settings.model, "FILE",
                 "GGUF file (default: the model that comes with Assay)"),
     ANY_TEXT_OPTION("p|prompt", &settings.prompt, "TEXT", "text to continue; - reads stdin"),
+    TEXT_OPTION("f|file", &settings.file, "FILE",
+                "the prompt is in this file; one newline at its end does not count"),
     {"n|tokens", OPTION_NUMBER, &settings.tokens, "N",
      "maximum number of tokens to generate (default 128)", 0, UINT32_MAX},
     {"c|context", OPTION_NUMBER, &settings.context, "N",
@@ -63,23 +65,27 @@ static const option options[] = {
     TEXT_OPTION("save-state", &settings.save_state, "FILE",
                 "save the state of the model after the text, to continue from later"),
     TEXT_OPTION("load-state", &settings.load_state, "FILE",
-                "continue from a state that was saved with the same model"),
+                "continue from a state that was saved with the same model; needs no prompt"),
     {"in-flight", OPTION_NUMBER, &settings.in_flight, "N",
      "greedy steps submitted ahead, with --temp 0 (default 2)", 1, MODEL_IN_FLIGHT},
     FLAG_OPTION("no-scan", &settings.no_scan, "do not look for NaN in the weights first"),
     FLAG_OPTION("trace-nan", &settings.trace,
                 "look for NaN after every launch of the prompt first"),
     DEVICE_OPTION(&settings.device),
+    THREADS_OPTION(&settings.threads),
+    {"n-predict", OPTION_NUMBER, &settings.tokens, "N", NULL, 0, UINT32_MAX},
+    {"ctx-size", OPTION_NUMBER, &settings.context, "N", NULL, 1, UINT32_MAX},
+    FOREIGN_OPTION("cnv|conversation|no-cnv|no-conversation|i|interactive",
+                   "switches llama.cpp's conversation; here --chat sends one message, and the next "
+                   "one follows with --save-state and --load-state"),
+    LLAMA_CPP_OPTIONS,
     MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 
 /* --- stopping --- */
 
-static volatile sig_atomic_t asked_to_stop;
-
 static void ask_to_stop(int signal_number) {
-    (void)signal_number;
-    asked_to_stop = 1;
+    os_stop_signal = signal_number;
 }
 
 /* The first signal ends the text after the current token, the second the process. */
@@ -92,7 +98,7 @@ static void catch_signals(void) {
 
 static bool goes_on(void *context) {
     (void)context;
-    return !asked_to_stop;
+    return !os_stop_signal;
 }
 
 /* --- the text --- */
@@ -138,7 +144,7 @@ static bool emit(void *context, uint32_t token) {
     s->printed++;
     s->token = token;
     fflush(stdout);
-    return !asked_to_stop && !ferror(stdout);
+    return !os_stop_signal && !ferror(stdout);
 }
 
 static void end_text(stream *s) {
@@ -150,31 +156,44 @@ static void end_text(stream *s) {
 
 /* --- the prompt --- */
 
+/* What the user wrote; the caller frees it. */
+static char *read_prompt(size_t *bytes, err *e) {
+    if (settings.file) {
+        char *text = os_read_plain(settings.file, TOKENIZER_TEXT_MAX, bytes, e);
+        *bytes -= text && *bytes > 0 && text[*bytes - 1] == '\n';
+        return text;
+    }
+    if (settings.prompt && strcmp(settings.prompt, "-") == 0)
+        return input_read(TOKENIZER_TEXT_MAX, bytes, e);
+    const char *given = settings.prompt ? settings.prompt : "";
+    *bytes = strlen(given);
+    return memcpy(array_new(1, *bytes + 1), given, *bytes);
+}
+
 /* The text that the model sees; the caller frees it. */
 static char *get_prompt(const gguf *g, size_t *bytes, err *e) {
-    char *text, *rendered = NULL;
-    if (strcmp(settings.prompt, "-") == 0) {
-        text = input_read(TOKENIZER_TEXT_MAX, bytes, e);
-    } else {
-        *bytes = strlen(settings.prompt);
-        text = array_new(1, *bytes + 1);
-        memcpy(text, settings.prompt, *bytes + 1);
-    }
-    if (!text || !settings.chat)
+    char *text = read_prompt(bytes, e), *rendered = NULL;
+    if (!text || !settings.chat || (settings.load_state && *bytes == 0))
         return text;
-    chat_render(g, settings.system, text, *bytes, &rendered, bytes, e);
+    chat_turn turn = {.system = settings.system,
+                      .user = text,
+                      .user_bytes = *bytes,
+                      .is_later = settings.load_state != NULL};
+    chat_render(g, &turn, &rendered, bytes, e);
     free(text);
     return rendered;
 }
 
+/* What a state continues had its BOS already. */
 static bool tokenize_prompt(const open_model *s, const tokenizer *t, token_list *out, err *e) {
     size_t bytes;
     char *text = get_prompt(s->file, &bytes, e);
     if (!text)
         return false;
-    tokenizer_encode(t, text, bytes, TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL, out);
+    unsigned special = settings.load_state ? TOKENIZE_PLAIN : TOKENIZE_ADD_SPECIAL;
+    tokenizer_encode(t, text, bytes, special | TOKENIZE_PARSE_SPECIAL, out);
     free(text);
-    if (out->count == 0)
+    if (out->count == 0 && !settings.load_state)
         return err_set(e, EXIT_USAGE, "the prompt is empty: give it some text to continue");
     return true;
 }
@@ -245,43 +264,70 @@ static bool trace_prompt(model *m, const token_list *prompt, err *e) {
     return err_set(e, EXIT_WRONG, "%s", where);
 }
 
-/* The last token of a text was chosen but not fed yet: what is saved must have seen it. */
-static bool save_state(model *m, const stream *out, uint32_t start, const generate_report *r,
-                       err *e) {
-    if (!settings.save_state)
+/* Loads the state. Its pending token comes before the prompt. */
+static bool load_state(model *m, token_list *prompt, size_t *pending, err *e) {
+    uint32_t token;
+    *pending = 0;
+    if (!settings.load_state)
         return true;
-    float *logits = array_new(model_get_shape(m)->vocab, sizeof *logits);
-    bool is_seen = model_get_position(m) == start + r->prompt_tokens + r->tokens;
-    bool ok = (is_seen || model_forward_token(m, out->token, PLAY_WHOLE, logits, NULL, e)) &&
-              model_write_state(m, settings.save_state, e);
-    free(logits);
-    return ok;
+    if (!model_read_state(m, settings.load_state, &token, e))
+        return false;
+    if (token != MODEL_NO_TOKEN) {
+        token_list_add(prompt, token);
+        memmove(prompt->items + 1, prompt->items, (prompt->count - 1) * sizeof *prompt->items);
+        prompt->items[0] = token;
+        *pending = 1;
+    }
+    return prompt->count > 0 ||
+           err_set(e, EXIT_USAGE,
+                   "the text in %.120s has ended: continue it with a prompt, -p TEXT",
+                   settings.load_state);
 }
 
-static bool generate_text(open_model *s, const tokenizer *t, const token_list *prompt,
-                          uint64_t start_ns, bool *is_clean, err *e) {
+/* A text that ended where its last token was chosen has that token pending. */
+static bool save_state(model *m, const stream *out, const token_list *prompt, size_t start,
+                       const generate_report *r, err *e) {
+    if (!settings.save_state)
+        return true;
+    size_t seen = model_get_position(m) - start;
+    uint32_t pending = seen == prompt->count + r->tokens ? MODEL_NO_TOKEN
+                       : r->tokens > 0                   ? out->token
+                                                         : prompt->items[prompt->count - 1];
+    return model_write_state(m, settings.save_state, pending, e);
+}
+
+/* A step that is dropped at the end would have a recurrent state replay the text to be saved. */
+static uint32_t choose_in_flight(const model_shape *s) {
+    return settings.save_state && s->context == 0 ? 1 : (uint32_t)settings.in_flight;
+}
+
+static bool generate_text(open_model *s, const tokenizer *t, token_list *prompt, uint64_t start_ns,
+                          bool *is_clean, err *e) {
     stream out = {.tokenizer = t};
-    generate_report report;
+    generate_report report = {.end = END_COUNT};
     generate_options how = {.max_tokens = (size_t)settings.tokens,
-                            .in_flight = (uint32_t)settings.in_flight,
+                            .in_flight = choose_in_flight(model_get_shape(s->model)),
                             .tokenizer = t,
                             .emit = emit,
                             .context = &out};
     sampler *chooser = make_sampler(model_get_shape(s->model)->vocab);
-    bool ok = model_prepare(s->model, model_get_position(s->model), prompt->count,
+    size_t pending;
+    bool ok = load_state(s->model, prompt, &pending, e) &&
+              model_prepare(s->model, model_get_position(s->model), prompt->count,
                             (size_t)settings.tokens, sampler_is_plain_greedy(chooser), e);
     model_set_watch(s->model, goes_on, NULL);
     open_model_end_compiling(s);
     ok = ok && trace_prompt(s->model, prompt, e);
     uint64_t load_ns = os_now_ns() - start_ns;
-    for (size_t i = 0; ok && settings.echo && i < prompt->count; i++)
+    for (size_t i = pending; ok && settings.echo && i < prompt->count; i++)
         emit(&out, prompt->items[i]);
-    ok = ok && (!settings.load_state || model_read_state(s->model, settings.load_state, e));
-    uint32_t start = model_get_position(s->model);
-    ok = ok && generate(s->model, chooser, prompt->items, prompt->count, &how, &report, e);
+    size_t start = model_get_position(s->model);
+    /* To be continued without more text, the last token of a prompt must be left to feed. */
+    size_t fed = prompt->count - (ok && settings.save_state && settings.tokens == 0);
+    ok = ok && (fed == 0 || generate(s->model, chooser, prompt->items, fed, &how, &report, e));
     if (out.printed > 0 || ok)
         end_text(&out);
-    ok = ok && save_state(s->model, &out, start, &report, e);
+    ok = ok && save_state(s->model, &out, prompt, start, &report, e);
     if (ok)
         print_report(s, load_ns, &report);
     *is_clean = open_model_print_findings(s, stderr);
@@ -290,18 +336,25 @@ static bool generate_text(open_model *s, const tokenizer *t, const token_list *p
 }
 
 static bool check_settings(err *e) {
-    if (!settings.prompt)
+    if (!settings.prompt && !settings.file && !settings.load_state)
         return err_set(e, EXIT_USAGE,
-                       "run needs a prompt: -p TEXT, or -p - to read it from standard input");
+                       "run needs a prompt: -p TEXT, -f FILE, or -p - to read it from standard "
+                       "input");
+    if (settings.prompt && settings.file)
+        return err_set(e, EXIT_USAGE, "--prompt and --file are both a prompt: give one of them");
     if (settings.system && !settings.chat)
         return err_set(e, EXIT_USAGE, "--system needs --chat");
+    if (settings.system && settings.load_state)
+        return err_set(e, EXIT_USAGE,
+                       "--system is for the start of a chat: it cannot go with --load-state");
     if (settings.load_state && settings.trace)
         return err_set(e, EXIT_USAGE,
                        "--trace-nan looks at a prompt from its start: it cannot go "
                        "with --load-state");
     if (settings.repeat_penalty == 0)
         return err_set(e, EXIT_USAGE, "--repeat-penalty must be above 0 (1 turns it off)");
-    return true;
+    return (!settings.save_state || os_check_writable(settings.save_state, e)) &&
+           open_model_set_threads(settings.threads, e);
 }
 
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
@@ -328,11 +381,11 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     token_list_free(&prompt);
     tokenizer_free(t);
     open_model_close(&s);
-    if (!ok && asked_to_stop)
+    if (!ok && os_stop_signal)
         err_set(e, EXIT_INTERRUPTED, "stopped by a signal"); /* whatever it broke off */
     if (!ok)
         return e->code;
-    return !is_clean ? EXIT_WRONG : asked_to_stop ? EXIT_INTERRUPTED : EXIT_OK;
+    return !is_clean ? EXIT_WRONG : os_stop_signal ? EXIT_INTERRUPTED : EXIT_OK;
 }
 
 VERB(

@@ -6,6 +6,7 @@
 
 #include "completion.h"
 #include "harness/base/err.h"
+#include "harness/base/os.h"
 #include "harness/device/cache_room.h"
 #include "manual.h"
 #include "output.h"
@@ -42,7 +43,8 @@ static void print_help(FILE *out) {
         "results/<device>/tuned.csv)\n"
         "  NO_COLOR        no colours on terminals\n\n"
         "exit status: 0 fine; 1 a kernel is wrong; 2 bad command line or input; 3 not possible on\n"
-        "  this machine; 4 slower than the baseline; 5 not enough data to tell; 130 interrupted\n",
+        "  this machine; 4 slower than the baseline; 5 not enough data to tell; 130 Ctrl-C,\n"
+        "  143 SIGTERM\n",
         out);
 }
 
@@ -176,6 +178,7 @@ static exit_code run(int argc, const char **argv, err *e) {
 int main(int argc, char **argv) {
     static err e;
     exit_code code = run(argc, (const char **)argv, &e);
+    int status = code == EXIT_INTERRUPTED && os_stop_signal ? 128 + (int)os_stop_signal : (int)code;
     err written;
     bool is_written = output_flush(&written);
     if (e.code == EXIT_CLOSED || (!is_written && written.code == EXIT_CLOSED))
@@ -186,7 +189,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s%s", e.detail, e.detail[strlen(e.detail) - 1] == '\n' ? "" : "\n");
     if (!is_written) {
         fprintf(stderr, "assay: %s\n", written.text);
-        return code ? (int)code : EXIT_CANNOT;
+        return status ? status : EXIT_CANNOT;
     }
-    return (int)code;
+    return status;
 }

@@ -16,7 +16,7 @@
 static struct {
     const char *model, *device, *output, *csv, *baseline;
     option_numbers prompts, tokens, depths; /* none: not given */
-    uint64_t repeats, seed;                 /* repeats 0: not given */
+    uint64_t repeats, seed, threads;        /* repeats 0: not given */
     double min_effect;
     math_mode math;
 } settings = {.output = "md", .seed = 1, .min_effect = 3, .math = MATH_DEFAULT};
@@ -42,6 +42,12 @@ static const option options[] = {
                    "with --baseline: smallest change worth a verdict (default 3)"),
     SEED_OPTION(&settings.seed, "the token ids"),
     DEVICE_OPTION(&settings.device),
+    THREADS_OPTION(&settings.threads),
+    {"n-prompt", OPTION_NUMBERS, &settings.prompts, "N,N", NULL, 0, 1u << 24},
+    {"n-gen", OPTION_NUMBERS, &settings.tokens, "N,N", NULL, 0, 1u << 24},
+    {"n-depth", OPTION_NUMBERS, &settings.depths, "N,N", NULL, 0, 1u << 24},
+    {"repetitions", OPTION_NUMBER, &settings.repeats, "N", NULL, 1, 100000},
+    LLAMA_CPP_OPTIONS,
     MATH_OPTION(&settings.math, "fast, as Metal's"),
 };
 
@@ -128,6 +134,7 @@ static exit_code run_verb(const char *const *names, size_t name_count, err *e) {
     open_model s;
     bench_store store = {.model = NULL};
     bool ok = open_model_file(&s, settings.model, e) &&
+              open_model_set_threads(settings.threads, e) &&
               open_model_device(&s, settings.device, settings.math, e) &&
               bench_store_open(&store, &s, settings.csv, settings.baseline, settings.seed, e) &&
               list_tests(&store, tests, &count, e);

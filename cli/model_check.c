@@ -46,10 +46,12 @@ static const char passage[] =
 
 static uint32_t *make_prompt(const gguf *g, const model_shape *s, size_t count) {
     token_list words = {0};
-    err ignored;
-    tokenizer *t = tokenizer_new(g, &ignored);
+    err why;
+    tokenizer *t = tokenizer_new(g, &why);
     if (t)
         tokenizer_encode(t, passage, strlen(passage), TOKENIZE_ADD_SPECIAL, &words);
+    else
+        fprintf(stderr, "random token ids, and `assay run` refuses the file: %s\n", why.text);
     rng random = rng_new(settings.seed, "model check");
     uint32_t *ids = array_new(count, sizeof *ids);
     for (size_t i = 0; i < count; i++)

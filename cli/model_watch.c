@@ -1,15 +1,14 @@
 #include <signal.h>
 #include <string.h>
 
+#include "harness/base/os.h"
 #include "model_verbs.h"
 
-static volatile sig_atomic_t is_stopped;
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { SIGNAL_COUNT = sizeof signals / sizeof *signals };
 
 static void stop(int number) {
-    (void)number;
-    is_stopped = 1;
+    os_stop_signal = number;
 }
 
 static void handle(void (*handler)(int)) {
@@ -22,7 +21,7 @@ static void handle(void (*handler)(int)) {
 
 void model_watch_start(model_watch *w) {
     *w = (model_watch){.is_started = false};
-    is_stopped = 0;
+    os_stop_signal = 0;
     handle(stop);
 }
 
@@ -34,7 +33,7 @@ bool model_watch_tell(void *watch, uint64_t done, uint64_t total) {
         w->line = progress_new(stderr, "MB", (size_t)(total / mb));
     w->is_started = true;
     progress_update(&w->line, (size_t)(done / mb));
-    return !is_stopped;
+    return !os_stop_signal;
 }
 
 void model_watch_end(model_watch *w) {

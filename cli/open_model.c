@@ -1,12 +1,14 @@
 #include "open_model.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/check/findings.h"
+#include "harness/device/cache_room.h"
 #include "harness/device/validation.h"
 #include "runner/model_file.h"
 
@@ -15,39 +17,41 @@ bool open_model_file(open_model *s, const char *path, err *e) {
     if (!model_file_find(path, s->path, sizeof s->path, e))
         return false;
     s->file = gguf_open(s->path, e);
-    return s->file != NULL;
+    return s->file && model_check_file(s->file, e);
 }
 
-#define COMPILE_S 0.1 /* longer than a kernel takes from the cache */
-
-/* The first one is known to be compiled when it is done; those after it are shown as they begin. */
 static bool watch_compiling(void *context, const char *name) {
     open_model *s = context;
-    uint64_t now = os_now_ns();
     bool on_terminal = isatty(STDERR_FILENO);
     if (name) {
-        s->compiled.start_ns = now;
-        if (s->compiled.is_shown && on_terminal)
-            fprintf(stderr, "\rcompiling kernels: %zu done, now %s\033[K", s->compiled.count, name);
+        if (s->tells_of_kernels && on_terminal)
+            fprintf(stderr, "\rpreparing kernels: %zu done, now %s\033[K", s->kernels, name);
         return !s->goes_on || s->goes_on(NULL);
     }
-    uint64_t took = now - s->compiled.start_ns;
-    if ((double)took * 1e-9 < COMPILE_S)
+    s->kernels++;
+    if (s->tells_of_kernels || !cache_room_has_compiled())
         return true;
-    s->compiled.count++;
-    s->compiled.total_ns += took;
-    if (!s->compiled.is_shown && !on_terminal)
+    if (!on_terminal)
         fputs("compiling kernels, which only the first run has to\n", stderr);
-    return s->compiled.is_shown = true;
+    return s->tells_of_kernels = true;
 }
 
 void open_model_end_compiling(open_model *s) {
-    if (!s->compiled.is_shown)
-        return;
-    fprintf(stderr, "%scompiled %zu kernels in %.1f s; they are kept for the next run\n",
-            isatty(STDERR_FILENO) ? "\r\033[K" : "", s->compiled.count,
-            (double)s->compiled.total_ns * 1e-9);
-    s->compiled.is_shown = false;
+    size_t count;
+    double seconds;
+    cache_room_end_log(&count, &seconds);
+    if (count > 0)
+        fprintf(stderr, "%scompiled %zu kernel%s in %.1f s; the next run finds %s in the cache\n",
+                isatty(STDERR_FILENO) ? "\r\033[K" : "", count, count == 1 ? "" : "s", seconds,
+                count == 1 ? "it" : "them");
+    s->tells_of_kernels = false;
+}
+
+bool open_model_set_threads(uint64_t count, err *e) {
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, count);
+    return count == 0 || setenv("ASSAY_THREADS", text, 1) == 0 ||
+           err_set(e, EXIT_CANNOT, "ASSAY_THREADS cannot be set for this process");
 }
 
 bool open_model_device(open_model *s, const char *kind, math_mode math, err *e) {
@@ -57,6 +61,7 @@ bool open_model_device(open_model *s, const char *kind, math_mode math, err *e) 
     s->lib = library_new(s->device, NULL, e);
     if (!s->lib)
         return false;
+    cache_room_start_log();
     library_set_watch(s->lib, watch_compiling, s);
     return true;
 }
@@ -74,6 +79,7 @@ bool open_model_on(open_model *s, const char *kind, math_mode math, const model_
 }
 
 void open_model_close(open_model *s) {
+    open_model_end_compiling(s);
     model_free(s->model);
     tuned_free(s->tuned);
     library_free(s->lib);

@@ -13,23 +13,22 @@ typedef struct {
     device *device;
     library *lib;
     model *model;
-    tuned *tuned; /* NULL: the device has no table */
-    /* Kernels that had to be compiled, and what is shown of it. */
-    struct {
-        size_t count;
-        uint64_t start_ns, total_ns;
-        bool is_shown;
-    } compiled;
+    tuned *tuned;                   /* NULL: the device has no table */
+    size_t kernels;                 /* that are ready */
+    bool tells_of_kernels;          /* as some had to be compiled */
     bool (*goes_on)(void *context); /* asked before a kernel is compiled; NULL: always */
 } open_model;
 
-/* The file alone; NULL is the model that ships with the project. */
+/* The file alone, which must be one that runs; NULL is the model that ships with the project. */
 bool open_model_file(open_model *s, const char *path, err *e);
 /* Then, after goes_on was set, the device with its kernels (NULL: ASSAY_DEVICE, else auto); and that,
  * unless it is open, and the model. */
 bool open_model_device(open_model *s, const char *kind, math_mode math, err *e);
 bool open_model_on(open_model *s, const char *kind, math_mode math, const model_options *o, err *e);
 void open_model_close(open_model *s);
+
+/* How many threads the software device takes; 0: as it is. Before it is opened. */
+bool open_model_set_threads(uint64_t count, err *e);
 
 /* Kernels are compiled when a tape needs them first. While that takes long, stderr says so: a line that
  * changes on a terminal, otherwise one sentence. This ends it, before other output. */

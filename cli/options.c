@@ -174,6 +174,7 @@ static bool parse_value(const option *o, const char *text, err *e) {
         *(const char **)o->value = text;
         return true;
     case OPTION_FLAG:
+    case OPTION_FOREIGN:
     case OPTION_SPLIT:
         break;
     }
@@ -205,6 +206,20 @@ static bool take_value(const option *o, const char *attached, int argc, const ch
     return parse_value(o, argv[*at], e);
 }
 
+/* Whether the argument is an option of another program; then e says what to do instead. */
+static bool is_foreign(const option *options, size_t count, const char *argument, err *e) {
+    const char *text = argument + strspn(argument, "-");
+    size_t length = strcspn(text, "=");
+    for (size_t i = 0; i < count; i++)
+        for (const char *name = options[i].kind == OPTION_FOREIGN ? options[i].name : ""; *name;
+             name += strcspn(name, "|"), name += *name == '|')
+            if (strcspn(name, "|") == length && strncmp(name, text, length) == 0) {
+                err_set(e, EXIT_USAGE, "%.40s %s", argument, options[i].argument);
+                return true;
+            }
+    return false;
+}
+
 /* One option at argv[*at]; *at moves to its value if that stands apart. */
 static bool parse_option(const option *options, size_t count, int argc, const char *const *argv,
                          int *at, bool *seen, err *e) {
@@ -212,7 +227,7 @@ static bool parse_option(const option *options, size_t count, int argc, const ch
     size_t length = strcspn(name, "=");
     for (size_t i = 0; i < count; i++) {
         const char *known = option_get_name(&options[i]);
-        if (options[i].kind != OPTION_SPLIT && strlen(known) == length &&
+        if (options[i].kind < OPTION_FOREIGN && strlen(known) == length &&
             strncmp(known, name, length) == 0)
             return take_value(&options[i], name[length] ? name + length + 1 : NULL, argc, argv, at,
                               &seen[i], e);
@@ -225,7 +240,7 @@ static bool parse_letter(const option *options, size_t count, int argc, const ch
                          int *at, bool *seen, err *e) {
     const char *text = argv[*at] + 1;
     for (size_t i = 0; i < count; i++)
-        if (option_get_letter(&options[i]) == text[0])
+        if (options[i].kind < OPTION_FOREIGN && option_get_letter(&options[i]) == text[0])
             return take_value(&options[i], text[1] ? text + 1 : NULL, argc, argv, at, &seen[i], e);
     return err_set(e, EXIT_USAGE, "no option -%.40s: --help lists them all", text);
 }
@@ -254,6 +269,8 @@ bool options_parse(const option *options, size_t count, int *argc, const char **
         } else if (strcmp(a, "--help") == 0 || strcmp(a, "-h") == 0) {
             *help = true;
             return true;
+        } else if (is_foreign(options, count, a, e)) {
+            return false;
         } else if (a[1] != '-') {
             if (!parse_letter(options, count, *argc, argv, &i, seen, e))
                 return false;

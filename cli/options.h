@@ -25,10 +25,11 @@ typedef enum {
     OPTION_NUMBERS,  /* option_numbers: 1,4,8 */
     OPTION_MATH,     /* math_mode */
     OPTION_LIST,     /* option_list: may be given many times */
+    OPTION_FOREIGN,  /* of another program; refused, and `argument` says what to do here */
     OPTION_SPLIT     /* size_t: how many names stand before `--`; 0 without it. Has no name */
 } option_kind;
 
-enum { OPTION_LIST_MAX = 64, OPTIONS_MAX = 40 };
+enum { OPTION_LIST_MAX = 64, OPTIONS_MAX = 48 };
 
 typedef struct {
     const char *items[OPTION_LIST_MAX];
@@ -45,7 +46,7 @@ typedef struct {
     option_kind kind;
     void *value;          /* where the value goes; holds the default before */
     const char *argument; /* "N", for the help */
-    const char *about;    /* for the help, with the default; NULL: not shown */
+    const char *about;    /* for the help, with the default; NULL: not shown, as another name is */
     uint64_t min, max;    /* of a number or a real */
 } option;
 
@@ -62,7 +63,27 @@ typedef struct {
 #define PERCENT_OPTION(name, value, arg, about)                                                    \
     PLAIN_OPTION(name, OPTION_PERCENT, value, arg, about)
 
+/* Names of one option of another program, with or without dashes: "ngl|n-gpu-layers". */
+#define FOREIGN_OPTION(names, advice) PLAIN_OPTION(names, OPTION_FOREIGN, NULL, advice, NULL)
+
 /* Options that several verbs have. */
+#define THREADS_OPTION(value)                                                                      \
+    {                                                                                              \
+        "t|threads", OPTION_NUMBER, value, "N",                                                    \
+            "CPU threads of the software device (default ASSAY_THREADS, else all cores)", 1, 256   \
+    }
+/* What people type who know llama.cpp. */
+#define LLAMA_CPP_OPTIONS                                                                          \
+    FOREIGN_OPTION("ngl|gpu-layers|n-gpu-layers",                                                  \
+                   "is how many layers llama.cpp puts on the GPU; here all of them run on the "    \
+                   "device that --device chooses"),                                                \
+        FOREIGN_OPTION("fa|flash-attn", "chooses llama.cpp's attention kernel; here `assay tune` " \
+                                        "measures which one is fastest"),                          \
+        FOREIGN_OPTION("b|batch-size|ub|ubatch-size",                                              \
+                       "is how many tokens of a prompt llama.cpp takes at once; here the device "  \
+                       "decides"),                                                                 \
+        FOREIGN_OPTION("ctk|ctv|cache-type-k|cache-type-v",                                        \
+                       "is the type of llama.cpp's cache; here it is always F32")
 #define DEVICE_OPTION(value)                                                                       \
     TEXT_OPTION("device", value, "D", "soft, metal, cuda or auto (default ASSAY_DEVICE, else auto)")
 #define SEED_OPTION(value, of)                                                                     \

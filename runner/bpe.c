@@ -81,7 +81,7 @@ static void add_merge(bpe *b, gguf_text left, gguf_text right, char *joined) {
 
 static bool add_merges(bpe *b, const gguf_value *merges, err *e) {
     if (merges->count > TOKEN_TEXTS_MAX)
-        return err_set(e, EXIT_CANNOT,
+        return err_set(e, EXIT_USAGE,
                        "tokenizer.ggml.merges has %zu merges; at most %d are possible",
                        merges->count, (int)TOKEN_TEXTS_MAX);
     size_t longest = 0;
@@ -102,7 +102,7 @@ static bool add_merges(bpe *b, const gguf_value *merges, err *e) {
         if (ok)
             add_merge(b, left, right, joined);
         else
-            err_set(e, EXIT_CANNOT,
+            err_set(e, EXIT_USAGE,
                     "merge %zu of tokenizer.ggml.merges is '%s', which is not two texts with a "
                     "space between them",
                     i, gguf_print_text(merges->texts[i], shown, sizeof shown));

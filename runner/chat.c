@@ -52,32 +52,34 @@ static gguf_text find_default_system(gguf_text t) {
     return (gguf_text){"", 0};
 }
 
-bool chat_render(const gguf *g, const char *system, const char *user, size_t user_bytes,
-                 char **text, size_t *bytes, err *e) {
+bool chat_render(const gguf *g, const chat_turn *turn, char **text, size_t *bytes, err *e) {
     gguf_text form = {"", 0};
     bool found;
     if (!gguf_get_text(g, "tokenizer.chat_template", &form, &found, e))
         return false;
     if (!found)
-        return err_set(e, EXIT_CANNOT,
+        return err_set(e, EXIT_USAGE,
                        "the model has no tokenizer.chat_template: it was not trained to "
                        "chat; leave out --chat and give it a text to continue");
     if (find(form, 0, TURN) == form.bytes)
-        return err_set(e, EXIT_CANNOT,
+        return err_set(e, EXIT_USAGE,
                        "the model's tokenizer.chat_template has no " TURN "; "
                        "only ChatML is supported");
-    gguf_text before = system ? (gguf_text){system, strlen(system)} : find_default_system(form);
-    bool has_system = system || before.bytes > 0;
-    size_t room = before.bytes + user_bytes + 128;
+    gguf_text before =
+        turn->system ? (gguf_text){turn->system, strlen(turn->system)} : find_default_system(form);
+    bool has_system = turn->system || before.bytes > 0;
+    size_t room = before.bytes + turn->user_bytes + 128;
     *text = malloc(room);
     assert(*text);
     size_t used = 0;
-    if (has_system)
+    if (turn->is_later)
+        used = (size_t)snprintf(*text, room, TURN_END "\n");
+    else if (has_system)
         used = (size_t)snprintf(*text, room, SYSTEM_TURN "\n%.*s" TURN_END "\n", (int)before.bytes,
                                 before.data);
     used += (size_t)snprintf(*text + used, room - used, TURN "user\n");
-    memcpy(*text + used, user, user_bytes); /* any bytes, NUL as well */
-    used += user_bytes;
+    memcpy(*text + used, turn->user, turn->user_bytes); /* any bytes, NUL as well */
+    used += turn->user_bytes;
     *bytes = used + (size_t)snprintf(*text + used, room - used, TURN_END "\n" TURN "assistant\n");
     return true;
 }

@@ -7,7 +7,13 @@
 
 #include "gguf.h"
 
-/* The prompt for one turn of a user, up to where the model's answer starts. system may be NULL. To
- * be tokenized with TOKENIZE_PARSE_SPECIAL; the caller frees the text. */
-bool chat_render(const gguf *g, const char *system, const char *user, size_t user_bytes,
-                 char **text, size_t *bytes, err *e);
+typedef struct {
+    const char *system; /* NULL: the template's */
+    const char *user;
+    size_t user_bytes;
+    bool is_later; /* not the first: ends the model's last answer, and has no system message */
+} chat_turn;
+
+/* The prompt for one turn of a user, up to where the model's answer starts. To be tokenized with
+ * TOKENIZE_PARSE_SPECIAL; the caller frees the text. */
+bool chat_render(const gguf *g, const chat_turn *turn, char **text, size_t *bytes, err *e);

@@ -16,6 +16,6 @@ const model_family *families_find(gguf_text name, err *e) {
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
                                  families[i]->name);
     }
-    return err_null(e, EXIT_CANNOT, "cannot run a model of the architecture '%s' (supported: %s)",
+    return err_null(e, EXIT_USAGE, "cannot run a model of the architecture '%s' (supported: %s)",
                     gguf_print_text(name, text, sizeof text), known);
 }

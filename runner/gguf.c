@@ -69,7 +69,7 @@ static bool build_index(const gguf *g, name_index *x, name_getter get, size_t co
         size_t *slot = find_slot(g, x, get, get(g, i));
         char shown[64];
         if (*slot)
-            return err_set(e, EXIT_CANNOT, "%.100s: %s %s is there twice", h->name, what,
+            return err_set(e, EXIT_USAGE, "%.100s: %s %s is there twice", h->name, what,
                            gguf_print_text(get(g, i), shown, sizeof shown));
         *slot = i + 1;
     }
@@ -118,7 +118,7 @@ static bool map_file(gguf *g, const char *path, err *e) {
     struct stat s;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &s) != 0) {
-        err_set(e, EXIT_CANNOT, "cannot read the model %.160s: %s", path, strerror(errno));
+        err_set(e, EXIT_USAGE, "cannot read the model %.160s: %s", path, strerror(errno));
         if (fd >= 0)
             close(fd);
         return false;
@@ -128,7 +128,7 @@ static bool map_file(gguf *g, const char *path, err *e) {
                           : !S_ISREG(s.st_mode) ? "not a file"
                                                 : "an empty file";
         close(fd);
-        return err_set(e, EXIT_CANNOT, "the model %.160s is %s", path, why);
+        return err_set(e, EXIT_USAGE, "the model %.160s is %s", path, why);
     }
     /* Shared: a GPU takes such pages in place, without a copy. */
     void *map = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_SHARED, fd, 0);
@@ -148,7 +148,7 @@ gguf *gguf_open(const char *path, err *e) {
     if (!g)
         return NULL;
     if (strlen(path) >= sizeof g->path)
-        err_set(e, EXIT_CANNOT, "the path %.100s... is longer than %zu bytes", path,
+        err_set(e, EXIT_USAGE, "the path %.100s... is longer than %zu bytes", path,
                 sizeof g->path - 1);
     else if (map_file(g, strcpy(g->path, path), e) && fill(g, e))
         return g;
@@ -197,9 +197,9 @@ static const gguf_value *find_typed(const gguf *g, const char *key, gguf_value_t
         *found = v != NULL;
     *ok = v ? v->type == type : found != NULL;
     if (!v && !found)
-        err_set(e, EXIT_CANNOT, "%.100s: metadata %.60s is missing", h->name, key);
+        err_set(e, EXIT_USAGE, "%.100s: metadata %.60s is missing", h->name, key);
     else if (v && !*ok)
-        err_set(e, EXIT_CANNOT, "%.100s: metadata %.60s is of type %s where %s is needed", h->name,
+        err_set(e, EXIT_USAGE, "%.100s: metadata %.60s is of type %s where %s is needed", h->name,
                 key, gguf_get_value_type_name(v->type), gguf_get_value_type_name(type));
     return *ok ? v : NULL;
 }

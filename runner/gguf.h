@@ -3,7 +3,7 @@
  * The file is mapped, checked whole and then only looked at: texts, arrays and tensors point into
  * the map and live as long as the gguf. Nothing in a file is trusted: every length, count, offset
  * and product is checked against what is left of the file before it is used, and what is allocated
- * is bounded by the size of the file. A file that is wrong is one sentence and EXIT_CANNOT.
+ * is bounded by the size of the file. A file that is wrong is one sentence and EXIT_USAGE.
  *
  * Nothing in the metadata is aligned, so arrays are read through functions. */
 #pragma once

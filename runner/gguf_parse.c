@@ -37,7 +37,7 @@ static bool refuse(const reader *r, const char *format, ...) {
     size_t length = strlen(r->name),
            shown = 80; /* the end of a path says more than its beginning */
     bool is_long = length > shown;
-    return err_set(r->e, EXIT_CANNOT, "%s%s: %s", is_long ? "..." : "",
+    return err_set(r->e, EXIT_USAGE, "%s%s: %s", is_long ? "..." : "",
                    is_long ? r->name + length - shown : r->name, text);
 }
 

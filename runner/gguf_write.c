@@ -13,6 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "harness/base/os.h"
 #include "harness/base/size.h"
 
 enum { PATH_BYTES = 512 };
@@ -38,9 +39,9 @@ gguf_writer *gguf_writer_new(const char *path, err *e) {
     if (!w)
         err_set(e, EXIT_CANNOT, "no memory to write %.160s", path);
     else if (strlen(path) >= sizeof w->path)
-        err_set(e, EXIT_CANNOT, "the path %.100s... is longer than %d bytes", path, PATH_BYTES - 1);
+        err_set(e, EXIT_USAGE, "the path %.100s... is longer than %d bytes", path, PATH_BYTES - 1);
     else if (stat(path, &s) == 0 && !S_ISREG(s.st_mode))
-        err_set(e, EXIT_CANNOT, "cannot write %.160s: it is %s", path,
+        err_set(e, EXIT_USAGE, "cannot write %.160s: it is %s", path,
                 S_ISDIR(s.st_mode) ? "a folder" : "not a file");
     else {
         strcpy(w->path, path);
@@ -177,7 +178,7 @@ void gguf_writer_add_tensor(gguf_writer *w, const char *name, const gguf_type *t
 /* --- what is written --- */
 
 static bool refuse(const gguf_writer *w, int why, err *e) {
-    return err_set(e, EXIT_CANNOT, "cannot write %.160s: %s", w->path, strerror(why));
+    return os_refuse_write(w->path, why, e);
 }
 
 static bool write_bytes(gguf_writer *w, const void *data, size_t bytes, err *e) {

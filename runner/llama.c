@@ -36,6 +36,7 @@ static bool make_scratch(model *m, llama *l, err *e) {
 static bool make_freqs(model *m, llama *l, err *e) {
     float freqs[LLAMA_MAX_HEAD_DIM / 2];
     bool needed;
+    model_claim_tensor(m, "rope_freqs.weight");
     if (!llama_read_freqs(m->file, &l->shape, freqs, &needed, e))
         return false;
     /* On a device the kernels take them from a table in any case: no power to compute. */
@@ -100,6 +101,7 @@ static bool read_shape(const gguf *g, model_shape *out, err *e) {
 }
 
 const model_family llama_family = {.name = "llama",
+                                   .keys = llama_keys,
                                    .read_shape = read_shape,
                                    .open = open_llama,
                                    .close = close_llama,

@@ -9,16 +9,62 @@
 
 enum { MAX_LAYERS = 512 };
 
+const known_key llama_keys[] = {
+    {"context_length", NULL},
+    {"embedding_length", NULL},
+    {"block_count", NULL},
+    {"feed_forward_length", NULL},
+    {"attention.head_count", NULL},
+    {"attention.head_count_kv", NULL},
+    {"attention.key_length", NULL},
+    {"attention.value_length", NULL},
+    {"attention.layer_norm_rms_epsilon", NULL},
+    {"attention.scale", NULL},
+    {"rope.dimension_count", NULL},
+    {"rope.freq_base", NULL},
+    {"rope.scale_linear", NULL},
+    {"rope.scaling.type", NULL},
+    {"rope.scaling.factor", NULL},
+    /* Without effect on a llama that is not a mixture of experts and has no YaRN. */
+    {"vocab_size", NULL},
+    {"tensor_data_layout", NULL},
+    {"pooling_type", NULL},
+    {"attention.layer_norm_epsilon", NULL},
+    {"rope.scaling.original_context_length", NULL},
+    {"rope.scaling.finetuned", NULL},
+    {"expert_count", "0"},
+    {"expert_*", NULL},
+    /* Other llamas have these. */
+    {"attention.causal", "1"},
+    {"attention.sliding_window", "0"},
+    {"attention.clamp_kqv", "0"},
+    {"attention.max_alibi_bias", "0"},
+    {"attention.temperature_scale", "0"},
+    {"attention.output_scale", "0 1"},
+    {"attention.value_scale", "0 1"},
+    {"attn_logit_softcapping", "0"},
+    {"final_logit_softcapping", "0"},
+    {"logit_scale", "0 1"},
+    {"residual_scale", "0 1"},
+    {"embedding_scale", "0 1"},
+    {"rope.scaling.attn_factor", "1"},
+    {"rope.scaling.alpha", "0"},
+    {"rope.scaling.yarn_log_multiplier", "0"},
+    {"nextn_predict_layers", "0"},
+    {"use_parallel_residual", "0"},
+    {NULL, NULL},
+};
+
 /* A count that may be given once or for each layer; it must be the same for all. */
 static bool read_count(const gguf *g, const char *key, uint32_t *out, bool *found, err *e) {
     const gguf_value *v = gguf_find_value(g, key);
     if (!v || v->type != GGUF_ARRAY)
         return gguf_get_u32(g, key, out, found, e);
     if ((v->element != GGUF_U32 && v->element != GGUF_I32) || v->count == 0)
-        return err_set(e, EXIT_CANNOT, "%s is not a list of numbers", key);
+        return err_set(e, EXIT_USAGE, "%s is not a list of numbers", key);
     for (size_t i = 0; i < v->count; i++)
         if (gguf_value_get_integer(v, i) != gguf_value_get_integer(v, 0))
-            return err_set(e, EXIT_CANNOT, "%s differs from layer to layer, which is not supported",
+            return err_set(e, EXIT_USAGE, "%s differs from layer to layer, which is not supported",
                            key);
     *out = (uint32_t)gguf_value_get_integer(v, 0);
     if (found)
@@ -27,7 +73,7 @@ static bool read_count(const gguf *g, const char *key, uint32_t *out, bool *foun
 }
 
 static bool refuse(err *e, const char *what, uint32_t value, const char *why) {
-    return err_set(e, EXIT_CANNOT, "the model's %s is %u: %s", what, value, why);
+    return err_set(e, EXIT_USAGE, "the model's %s is %u: %s", what, value, why);
 }
 
 static bool check_shape(const llama_shape *s, err *e) {
@@ -41,47 +87,40 @@ static bool check_shape(const llama_shape *s, err *e) {
         return refuse(e, "context_length", s->context, "it must be above 0");
     if (s->heads == 0 || s->kv_heads == 0 || s->heads % s->kv_heads != 0)
         return err_set(
-            e, EXIT_CANNOT,
+            e, EXIT_USAGE,
             "the model has %u heads and %u key heads: the first must be a multiple of the "
             "second",
             s->heads, s->kv_heads);
     if (s->head_dim == 0 || s->head_dim % 2 != 0 || s->head_dim > LLAMA_MAX_HEAD_DIM)
         return refuse(e, "head size", s->head_dim, "it must be even and at most 256");
     if ((uint64_t)s->heads * s->head_dim > INT32_MAX || s->hidden > INT32_MAX || s->ffn > INT32_MAX)
-        return err_set(e, EXIT_CANNOT, "the model's sizes overflow a 32-bit index");
+        return err_set(e, EXIT_USAGE, "the model's sizes overflow a 32-bit index");
     if (!(s->eps > 0) || !isfinite(s->eps))
-        return err_set(e, EXIT_CANNOT, "layer_norm_rms_epsilon is %g: it must be above 0",
+        return err_set(e, EXIT_USAGE, "layer_norm_rms_epsilon is %g: it must be above 0",
                        (double)s->eps);
     if (!(s->rope_base > 0) || !isfinite(s->rope_base))
-        return err_set(e, EXIT_CANNOT, "rope.freq_base is %g: it must be above 0",
+        return err_set(e, EXIT_USAGE, "rope.freq_base is %g: it must be above 0",
                        (double)s->rope_base);
     return true;
 }
 
-/* Features of llama files that are not supported. */
-static bool check_features(const gguf *g, const llama_shape *s, err *e) {
-    uint32_t experts = 0, rope_dim = s->head_dim, value_length = s->head_dim;
-    bool causal = true, found;
-    const gguf_value *split = gguf_find_value(g, "split.count");
-    if (split && split->type == GGUF_U16 && gguf_value_get_integer(split, 0) > 1)
-        return err_set(e, EXIT_CANNOT, "the model is split into %d files; join them first",
-                       (int)gguf_value_get_integer(split, 0));
-    if (!gguf_get_u32(g, "llama.expert_count", &experts, &found, e) ||
-        !gguf_get_u32(g, "llama.rope.dimension_count", &rope_dim, &found, e) ||
+/* What follows from the other sizes, if it is stated too. */
+static bool check_stated(const gguf *g, const llama_shape *s, err *e) {
+    uint32_t rope_dim = s->head_dim, value_length = s->head_dim;
+    float plain = 1 / sqrtf((float)s->head_dim), scale = plain;
+    bool found;
+    if (!gguf_get_u32(g, "llama.rope.dimension_count", &rope_dim, &found, e) ||
         !gguf_get_u32(g, "llama.attention.value_length", &value_length, &found, e) ||
-        !gguf_get_bool(g, "llama.attention.causal", &causal, &found, e))
+        !gguf_get_f32(g, "llama.attention.scale", &scale, &found, e))
         return false;
-    if (experts > 0)
-        return refuse(e, "expert_count", experts, "mixtures of experts are not supported");
     if (rope_dim != s->head_dim)
         return refuse(e, "rope.dimension_count", rope_dim, "it must be the head size");
     if (value_length != s->head_dim)
         return refuse(e, "attention.value_length", value_length,
                       "it must be the length of the keys");
-    if (!causal)
-        return err_set(e, EXIT_CANNOT,
-                       "the model's attention is not causal: it cannot generate text");
-    return true;
+    return fabsf(scale - plain) <= 1e-6f * plain ||
+           err_set(e, EXIT_USAGE, "llama.attention.scale is %g: it must be 1/sqrt(%u), %g",
+                   (double)scale, s->head_dim, (double)plain);
 }
 
 bool llama_read_sizes(const gguf *g, llama_shape *out, err *e) {
@@ -99,7 +138,7 @@ bool llama_read_sizes(const gguf *g, llama_shape *out, err *e) {
     s.head_dim = s.heads ? s.hidden / s.heads : 0;
     if (!read_count(g, "llama.attention.head_count_kv", &s.kv_heads, &found, e) ||
         !gguf_get_u32(g, "llama.attention.key_length", &s.head_dim, &found, e) ||
-        !check_shape(&s, e) || !check_features(g, &s, e) || !model_read_vocab(g, &s.vocab, e))
+        !check_shape(&s, e) || !check_stated(g, &s, e) || !model_read_vocab(g, &s.vocab, e))
         return false;
     s.tied = !gguf_find_tensor(g, "output.weight");
     *out = s;
@@ -117,15 +156,16 @@ static bool read_scale(const gguf *g, float *scale, err *e) {
         !gguf_get_f32(g, "llama.rope.scale_linear", &factor, &found, e) ||
         !gguf_get_f32(g, "llama.rope.scaling.factor", &factor, &found, e))
         return false;
+    bool is_linear = gguf_text_equals(type, "linear");
     *scale = 1;
-    if (gguf_text_equals(type, "none") || factor == 0)
-        return true;
-    if (!gguf_text_equals(type, "linear"))
-        return err_set(e, EXIT_CANNOT,
+    if (!is_linear && !gguf_text_equals(type, "none"))
+        return err_set(e, EXIT_USAGE,
                        "rope scaling '%s' is not supported (supported: none, linear)",
                        gguf_print_text(type, text, sizeof text));
+    if (!is_linear || factor == 0)
+        return true;
     if (!(factor > 0) || !isfinite(factor))
-        return err_set(e, EXIT_CANNOT, "rope.scaling.factor is %g: it must be above 0",
+        return err_set(e, EXIT_USAGE, "rope.scaling.factor is %g: it must be above 0",
                        (double)factor);
     *scale = 1 / factor;
     return true;
@@ -137,13 +177,13 @@ bool llama_read_freqs(const gguf *g, const llama_shape *s, float *freqs, bool *n
         return false;
     const gguf_tensor *factors = gguf_find_tensor(g, "rope_freqs.weight");
     if (factors && (factors->type->format != &format_f32 || factors->elements != s->head_dim / 2))
-        return err_set(e, EXIT_CANNOT, "rope_freqs.weight is not %u floats", s->head_dim / 2);
+        return err_set(e, EXIT_USAGE, "rope_freqs.weight is not %u floats", s->head_dim / 2);
     *needed = factors || scale != 1;
     for (uint32_t i = 0; i < s->head_dim / 2; i++) {
         if (factors)
             memcpy(&factor, (const char *)factors->data + i * sizeof factor, sizeof factor);
         if (!(factor > 0))
-            return err_set(e, EXIT_CANNOT, "rope_freqs.weight has %g, which is not above 0",
+            return err_set(e, EXIT_USAGE, "rope_freqs.weight has %g, which is not above 0",
                            (double)factor);
         freqs[i] = (float)(pow(s->rope_base, -2.0 * i / s->head_dim) * scale / factor);
     }

@@ -48,6 +48,7 @@ bool llama_find_weights(model *m, err *e);
 
 /* How much one position turns each pair of a head. *needed: scaling or factors in the file change
  * it; else rope_base says it all. */
+extern const known_key llama_keys[];
 bool llama_read_freqs(const gguf *g, const llama_shape *s, float *freqs, bool *needed, err *e);
 
 const kernel *llama_pick_attention(const model *m, uint32_t tokens, uint32_t position);

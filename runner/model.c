@@ -51,7 +51,11 @@ static bool open_parts(model *m, const model_options *o, err *e) {
     m->fusion = o->fusion;
     m->variants =
         (variants_basis){m->device ? device_get_facts(m->device) : NULL, o->tuned, o->watch};
+    m->is_claimed = array_new(m->file->tensor_count + 1, sizeof *m->is_claimed);
     if (!make_common(m, e) || !m->family->open(m, e))
+        return false;
+    /* A family that the caller chose may take what it likes from a file of another. */
+    if (!o->family && (!model_check_keys(m->file, m->family, e) || !model_check_tensors(m, e)))
         return false;
     model_unsettle(m); /* a recurrent state starts as zeros */
     return true;
@@ -99,6 +103,7 @@ void model_free(model *m) {
     }
     free(m->buffers);
     free(m->fed);
+    free(m->is_claimed);
     free(m);
 }
 

@@ -81,7 +81,7 @@ bool model_prepare(model *m, uint32_t position, size_t prompt_tokens, size_t tok
 
 /* Forward passes ---------------------------------------------------------------------------- */
 
-/* Each checks for room before anything is submitted: a full context is EXIT_INCONCLUSIVE and
+/* Each checks for room before anything is submitted: a full context is EXIT_USAGE and
  * changes nothing. logits (vocab) are those of the last token. times (may be NULL) are summed over
  * the tiles. */
 bool model_forward_prompt(model *m, const uint32_t *tokens, size_t count, play_mode mode,
@@ -130,8 +130,11 @@ bool model_keep(model *m, err *e);
 /* What the model remembers of the tokens so far, to a file and back: the text goes on as if nothing
  * had happened, in this process or another. Loading replaces what there was; a file that is damaged
  * or of another model is refused and changes nothing. Saving replaces a file whole or not at all. */
-bool model_write_state(model *m, const char *path, err *e);
-bool model_read_state(model *m, const char *path, err *e);
+#define MODEL_NO_TOKEN UINT32_MAX
+/* pending: a token that was chosen but not fed yet, as the last one of a text; to be fed first when
+ * the text goes on. MODEL_NO_TOKEN: none. */
+bool model_write_state(model *m, const char *path, uint32_t pending, err *e);
+bool model_read_state(model *m, const char *path, uint32_t *pending, err *e);
 
 /* Tapes ------------------------------------------------------------------------------------- */
 

@@ -43,18 +43,25 @@ bool model_make_table(model *m, const char *label, const float *values, size_t c
 
 /* --- weights --- */
 
+const gguf_tensor *model_claim_tensor(model *m, const char *name) {
+    const gguf_tensor *t = gguf_find_tensor(m->file, name);
+    if (t)
+        m->is_claimed[t - m->file->tensors] = true;
+    return t;
+}
+
 bool model_find_matrix(model *m, const char *name, uint32_t rows, uint32_t columns, weight *out,
                        err *e) {
-    const gguf_tensor *t = gguf_find_tensor(m->file, name);
+    const gguf_tensor *t = model_claim_tensor(m, name);
     if (!t)
-        return err_set(e, EXIT_CANNOT, "the model has no tensor %s", name);
+        return err_set(e, EXIT_USAGE, "the model has no tensor %s", name);
     if (t->dim[0] != columns || t->elements != (uint64_t)rows * columns)
-        return err_set(e, EXIT_CANNOT, "the tensor %s is %llu x %llu, expected %u x %u", name,
+        return err_set(e, EXIT_USAGE, "the tensor %s is %llu x %llu, expected %u x %u", name,
                        (unsigned long long)t->dim[0],
                        (unsigned long long)(t->dim[0] ? t->elements / t->dim[0] : 0), columns,
                        rows);
     if (!t->type->format)
-        return err_set(e, EXIT_CANNOT, "the tensor %s is in %s, which no kernel reads", name,
+        return err_set(e, EXIT_USAGE, "the tensor %s is in %s, which no kernel reads", name,
                        t->type->name);
     *out = (weight){.format = t->type->format, .rows = rows, .columns = columns};
     return !m->device || own(m, device_wrap_memory(m->device, t->data, t->bytes, name, e),
@@ -65,7 +72,7 @@ bool model_find_floats(model *m, const char *name, uint32_t count, weight *out, 
     if (!model_find_matrix(m, name, 1, count, out, e))
         return false;
     if (out->format != &format_f32)
-        return err_set(e, EXIT_CANNOT, "the tensor %s is in %s; it must be F32", name,
+        return err_set(e, EXIT_USAGE, "the tensor %s is in %s; it must be F32", name,
                        out->format->name);
     return true;
 }
@@ -73,13 +80,13 @@ bool model_find_floats(model *m, const char *name, uint32_t count, weight *out, 
 bool model_read_vocab(const gguf *g, uint32_t *vocab, err *e) {
     const gguf_tensor *embedding = gguf_find_tensor(g, "token_embd.weight");
     if (!embedding)
-        return err_set(e, EXIT_CANNOT, "the model has no tensor token_embd.weight");
+        return err_set(e, EXIT_USAGE, "the model has no tensor token_embd.weight");
     if (embedding->dim[1] > INT32_MAX)
-        return err_set(e, EXIT_CANNOT, "token_embd.weight has too many rows");
+        return err_set(e, EXIT_USAGE, "token_embd.weight has too many rows");
     *vocab = (uint32_t)embedding->dim[1];
     const gguf_value *tokens = gguf_find_value(g, "tokenizer.ggml.tokens");
     if (tokens && tokens->count != *vocab)
-        return err_set(e, EXIT_CANNOT, "the vocabulary has %zu tokens but the embedding %u rows",
+        return err_set(e, EXIT_USAGE, "the vocabulary has %zu tokens but the embedding %u rows",
                        tokens->count, *vocab);
     return true;
 }

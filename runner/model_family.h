@@ -12,8 +12,16 @@
 #include "model.h"
 #include "variants.h"
 
+/* A key of the metadata that is known, without the family's name and dot. */
+typedef struct {
+    const char *name;    /* a '*' stands for any text; NULL: the end of a list */
+    const char *neutral; /* "0 1": the values without effect, others are refused; NULL: any value
+                            is fine, as the family reads it or does not depend on it */
+} known_key;
+
 typedef struct model_family {
-    const char *name; /* general.architecture */
+    const char *name;      /* general.architecture */
+    const known_key *keys; /* a file with other keys of this family is refused */
     bool (*read_shape)(const gguf *g, model_shape *out, err *e);
 
     /* Finds the weights, makes the family's buffers, and leaves what the family knows in m->own.
@@ -72,6 +80,9 @@ typedef struct {
     uint32_t rows, columns;      /* a vector has 1 row */
 } weight;
 
+/* A tensor of the file, which is now known to belong to the model: a file with others is refused.
+ * NULL: there is none of this name. */
+const gguf_tensor *model_claim_tensor(model *m, const char *name);
 /* W (rows, columns) in any format that kernels read; floats are F32 vectors (norms, biases). A
  * tensor that is missing or of another shape is an error. */
 bool model_find_matrix(model *m, const char *name, uint32_t rows, uint32_t columns, weight *out,
@@ -137,6 +148,7 @@ struct model {
     library *lib;
     device *device; /* NULL while a file is only checked */
     const gguf *file;
+    bool *is_claimed; /* each tensor of the file */
     model_shape shape;
     uint32_t context; /* 0: no limit */
     uint32_t tile;
@@ -169,6 +181,11 @@ struct model {
     size_t fed_capacity;
     uint32_t flying_token; /* that the next step in flight was fed with */
 };
+
+/* model_keys.c: false, with e naming it, where the file holds something that may change the result
+ * and is not known. Tensors are known when the family has claimed them. */
+bool model_check_keys(const gguf *g, const model_family *f, err *e);
+bool model_check_tensors(const model *m, err *e);
 
 /* model_state.c */
 void model_note_fed(model *m, const uint32_t *tokens, size_t count); /* at the position */

@@ -21,7 +21,7 @@ bool model_file_find(const char *given, char *path, size_t size, err *e) {
     if (access(path, F_OK) == 0)
         return true;
     if (given)
-        return err_set(e, EXIT_CANNOT,
+        return err_set(e, EXIT_USAGE,
                        "there is no file %.140s; give a GGUF file with -m, or get one with "
                        "`make model`",
                        given);

@@ -119,11 +119,10 @@ static bool check_room(const model *m, size_t tokens, err *e) {
     if (tokens <= model_get_room(m))
         return true;
     if (m->position == 0)
-        return err_set(e, EXIT_INCONCLUSIVE, "%zu tokens do not fit into a context of %u", tokens,
+        return err_set(e, EXIT_USAGE, "%zu tokens do not fit into a context of %u", tokens,
                        m->context);
-    return err_set(e, EXIT_INCONCLUSIVE,
-                   "the context is full: %zu more tokens do not fit after %u of %u", tokens,
-                   m->position, m->context);
+    return err_set(e, EXIT_USAGE, "the context is full: %zu more tokens do not fit after %u of %u",
+                   tokens, m->position, m->context);
 }
 
 static bool place(model *m, uint32_t token, err *e) {

@@ -99,6 +99,7 @@ static bool read_shape(const gguf *g, model_shape *out, err *e) {
 }
 
 const model_family rwkv7_family = {.name = "rwkv7",
+                                   .keys = rwkv7_keys,
                                    .read_shape = read_shape,
                                    .open = open_rwkv7,
                                    .close = close_rwkv7,

@@ -13,8 +13,29 @@
 
 enum { MAX_LAYERS = 512, MAX_HEAD_SIZE = 256 };
 
+const known_key rwkv7_keys[] = {
+    {"embedding_length", NULL},
+    {"block_count", NULL},
+    {"feed_forward_length", NULL},
+    {"attention.layer_norm_epsilon", NULL},
+    {"wkv.head_size", NULL},
+    {"token_shift_count", NULL},
+    /* Without effect: the tensors say it, or an RWKV-7 has no such thing. */
+    {"context_length", NULL},
+    {"vocab_size", NULL},
+    {"attention.head_count", NULL},
+    {"attention.head_count_kv", NULL},
+    {"attention.*_lora_rank", NULL},
+    {"attention.layer_norm_rms_epsilon", NULL},
+    {"attention.group_norm_epsilon", "0.00064"},
+    {"rescale_every_n_layers", "0"},
+    {"expert_count", "0"},
+    {"expert_*", NULL},
+    {NULL, NULL},
+};
+
 static bool refuse(err *e, const char *what, uint32_t value, const char *why) {
-    return err_set(e, EXIT_CANNOT, "the model's %s is %u: %s", what, value, why);
+    return err_set(e, EXIT_USAGE, "the model's %s is %u: %s", what, value, why);
 }
 
 static bool check_shape(const rwkv7_shape *s, uint32_t shifts, err *e) {
@@ -27,7 +48,7 @@ static bool check_shape(const rwkv7_shape *s, uint32_t shifts, err *e) {
     if (s->ffn == 0 || s->ffn > INT32_MAX)
         return refuse(e, "feed_forward_length", s->ffn, "it must be above 0");
     if (!(s->eps > 0) || !isfinite(s->eps))
-        return err_set(e, EXIT_CANNOT, "attention.layer_norm_epsilon is %g: it must be above 0",
+        return err_set(e, EXIT_USAGE, "attention.layer_norm_epsilon is %g: it must be above 0",
                        (double)s->eps);
     if (shifts != 2)
         return refuse(e, "token_shift_count", shifts, "it must be 2");
@@ -55,11 +76,11 @@ bool rwkv7_read_sizes(const gguf *g, rwkv7_shape *out, err *e) {
 
 /* A vector in any type that can be decoded; kernels read floats. */
 static bool find_vector(model *m, const char *name, uint32_t count, weight *out, err *e) {
-    const gguf_tensor *t = gguf_find_tensor(m->file, name);
+    const gguf_tensor *t = model_claim_tensor(m, name);
     if (!t)
-        return err_set(e, EXIT_CANNOT, "the model has no tensor %s", name);
+        return err_set(e, EXIT_USAGE, "the model has no tensor %s", name);
     if (t->elements != count)
-        return err_set(e, EXIT_CANNOT, "the tensor %s has %llu values, expected %u", name,
+        return err_set(e, EXIT_USAGE, "the tensor %s has %llu values, expected %u", name,
                        (unsigned long long)t->elements, count);
     if (t->type->format == &format_f32) {
         uint32_t columns = (uint32_t)t->dim[0];
@@ -70,7 +91,7 @@ static bool find_vector(model *m, const char *name, uint32_t count, weight *out,
         return true;
     }
     if (!t->type->format)
-        return err_set(e, EXIT_CANNOT, "the tensor %s is in %s, which cannot be decoded", name,
+        return err_set(e, EXIT_USAGE, "the tensor %s is in %s, which cannot be decoded", name,
                        t->type->name);
     double *values = array_new(count, sizeof *values);
     float *floats = array_new(count, sizeof *floats);
@@ -103,7 +124,7 @@ static bool find_adapter(model *m, uint32_t layer, rwkv7_adapter which, err *e) 
         snprintf(part[i], sizeof part[i], "time_mix_%c%d", letters[which], i);
     uint32_t rank = count_rows(m, layer, part[1], d);
     if (rank % 4 != 0)
-        return err_set(e, EXIT_CANNOT, "blk.%u.%s makes %u values: it must be a multiple of 4",
+        return err_set(e, EXIT_USAGE, "blk.%u.%s makes %u values: it must be a multiple of 4",
                        layer, part[1], rank);
     if (rank > own->weights.ranks[which])
         own->weights.ranks[which] = rank;
@@ -162,6 +183,10 @@ static bool find_layer(model *m, uint32_t layer, err *e) {
     if (!find_parts(m, layer, parts, sizeof parts / sizeof *parts, e))
         return false;
     /* The first layer has no earlier value to mix with: what its file holds there is not used. */
+    static const char *const unused[] = {"blk.0.time_mix_v0.weight", "blk.0.time_mix_v1.weight",
+                                         "blk.0.time_mix_v2.weight"};
+    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++)
+        model_claim_tensor(m, unused[i]);
     for (int i = 0; i < ADAPTERS; i++)
         if ((layer > 0 || i != ADAPTER_V) && !find_adapter(m, layer, (rwkv7_adapter)i, e))
             return false;

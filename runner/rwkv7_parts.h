@@ -73,6 +73,7 @@ typedef struct {
 } rwkv7;
 
 /* The sizes in the file, checked. */
+extern const known_key rwkv7_keys[];
 bool rwkv7_read_sizes(const gguf *g, rwkv7_shape *out, err *e);
 
 /* Finds every weight and checks its shape. */

@@ -102,9 +102,9 @@ bool special_read_kinds(special_tokens *s, const gguf *g, const token_texts *t, 
     if (!v)
         return true;
     if (v->type != GGUF_ARRAY || v->element != GGUF_I32)
-        return err_set(e, EXIT_CANNOT, "%s is not an array of 32-bit integers", key);
+        return err_set(e, EXIT_USAGE, "%s is not an array of 32-bit integers", key);
     if (v->count < t->count)
-        return err_set(e, EXIT_CANNOT, "%s has %zu entries for %" PRIu32 " tokens", key, v->count,
+        return err_set(e, EXIT_USAGE, "%s has %zu entries for %" PRIu32 " tokens", key, v->count,
                        t->count);
     for (uint32_t id = 0; id < t->count; id++) {
         int64_t type = gguf_value_get_integer(v, id);

@@ -1,10 +1,10 @@
 /* state_file: what a model remembers, to a file and back; see model.h.
  *
  * The file, all numbers little-endian:
- *   16 bytes   "assay state 1", a newline and zeros
+ *   16 bytes   "assay state 2", a newline and zeros
  *   64 bytes   the model: SHA-256, as hexadecimal digits, of the GGUF's header and of samples of
  *              all of its tensors
- *   4 x u32    position, number of tokens, number of buffers, 0
+ *   4 x u32    position, number of tokens, number of buffers, the pending token
  *   u32 each   the tokens so far, of a model that needs them to go back in time
  *   per buffer its size in bytes as u64, and its bytes: a recurrent state whole, of a cache the
  *              rows that are filled
@@ -26,10 +26,10 @@ enum { MAGIC_BYTES = 16, HASH_BYTES = 64, SAMPLE_BYTES = 4096 };
 
 typedef struct {
     char magic[MAGIC_BYTES], identity[HASH_BYTES];
-    uint32_t position, tokens, buffers, zero;
+    uint32_t position, tokens, buffers, pending;
 } header;
 
-static const char magic[MAGIC_BYTES] = "assay state 1\n";
+static const char magic[MAGIC_BYTES] = "assay state 2\n";
 
 /* The beginning and the end of every tensor: cheap, and other weights differ there too. */
 static void identify(const gguf *g, char identity[HASH_BYTES]) {
@@ -86,11 +86,12 @@ static void put(char **at, const void *data, size_t bytes) {
     *at += bytes;
 }
 
-bool model_write_state(model *m, const char *path, err *e) {
+bool model_write_state(model *m, const char *path, uint32_t pending, err *e) {
     size_t total;
     if (!model_settle(m, e))
         return false;
     header h = make_header(m, m->position, &total);
+    h.pending = pending;
     char *file = malloc(total), *at = file;
     if (!file)
         return err_set(e, EXIT_CANNOT, "no memory for a state of %zu bytes", total);
@@ -121,19 +122,20 @@ static bool check_file(const model *m, const char *path, const char *file, size_
     char sum[HASH_BYTES];
     size_t total;
     if (bytes < sizeof h + HASH_BYTES || memcmp(file, magic, sizeof magic) != 0)
-        return err_set(e, EXIT_CANNOT, "%.160s is not a saved state", path);
+        return err_set(e, EXIT_USAGE, "%.160s is not a saved state", path);
     hash(file, bytes - HASH_BYTES, sum);
     if (memcmp(sum, file + bytes - HASH_BYTES, HASH_BYTES) != 0)
-        return err_set(e, EXIT_CANNOT, "%.160s is damaged or not all there", path);
+        return err_set(e, EXIT_USAGE, "%.160s is damaged or not all there", path);
     memcpy(&h, file, sizeof h);
     if (m->context && h.position > m->context)
-        return err_set(e, EXIT_INCONCLUSIVE,
+        return err_set(e, EXIT_USAGE,
                        "%.160s holds %u tokens, which do not fit into a context of %u", path,
                        h.position, m->context);
     want = make_header(m, h.position, &total);
     if (memcmp(h.identity, want.identity, sizeof h.identity) != 0)
-        return err_set(e, EXIT_CANNOT, "%.160s was saved from another model", path);
-    bool fits = total == bytes && h.tokens == want.tokens && h.buffers == want.buffers;
+        return err_set(e, EXIT_USAGE, "%.160s was saved from another model", path);
+    bool is_token = h.pending < m->shape.vocab || h.pending == MODEL_NO_TOKEN;
+    bool fits = is_token && total == bytes && h.tokens == want.tokens && h.buffers == want.buffers;
     size_t at = sizeof h + h.tokens * sizeof *m->fed;
     for (size_t i = 0; fits && i < m->buffer_count; i++) {
         uint64_t wanted = count_bytes(m, &m->buffers[i], h.position), stated;
@@ -143,12 +145,13 @@ static bool check_file(const model *m, const char *path, const char *file, size_
         fits = stated == wanted;
         at += sizeof stated + wanted;
     }
-    return fits || err_set(e, EXIT_CANNOT, "%.160s has other sizes than this model's state", path);
+    return fits || err_set(e, EXIT_USAGE, "%.160s has other sizes than this model's state", path);
 }
 
-static bool take(model *m, const char *file, err *e) {
+static bool take(model *m, const char *file, uint32_t *pending, err *e) {
     header h;
     memcpy(&h, file, sizeof h);
+    *pending = h.pending;
     const char *at = file + sizeof h + h.tokens * sizeof *m->fed;
     model_rewind(m, 0);
     model_unsettle(m); /* until all of it is there */
@@ -169,10 +172,10 @@ static bool take(model *m, const char *file, err *e) {
     return model_keep(m, e); /* going back to here must not replay it all */
 }
 
-bool model_read_state(model *m, const char *path, err *e) {
+bool model_read_state(model *m, const char *path, uint32_t *pending, err *e) {
     size_t bytes;
     char *file = os_read_plain(path, MOST_BYTES, &bytes, e);
-    bool ok = file && check_file(m, path, file, bytes, e) && take(m, file, e);
+    bool ok = file && check_file(m, path, file, bytes, e) && take(m, file, pending, e);
     free(file);
     return ok;
 }

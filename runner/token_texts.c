@@ -9,9 +9,9 @@
 const gguf_value *token_texts_find_array(const gguf *g, const char *key, err *e) {
     const gguf_value *v = gguf_find_value(g, key);
     if (!v)
-        err_set(e, EXIT_CANNOT, "%s is missing: the file has no vocabulary to tokenize with", key);
+        err_set(e, EXIT_USAGE, "%s is missing: the file has no vocabulary to tokenize with", key);
     else if (v->type != GGUF_ARRAY || v->element != GGUF_STRING)
-        err_set(e, EXIT_CANNOT, "%s is not an array of strings", key);
+        err_set(e, EXIT_USAGE, "%s is not an array of strings", key);
     else
         return v;
     return NULL;
@@ -23,7 +23,7 @@ bool token_texts_read(token_texts *t, const gguf *g, err *e) {
     if (!tokens)
         return false;
     if (tokens->count == 0 || tokens->count > TOKEN_TEXTS_MAX)
-        return err_set(e, EXIT_CANNOT, "tokenizer.ggml.tokens has %zu tokens; 1 to %d are possible",
+        return err_set(e, EXIT_USAGE, "tokenizer.ggml.tokens has %zu tokens; 1 to %d are possible",
                        tokens->count, (int)TOKEN_TEXTS_MAX);
     for (uint32_t id = 0; id < tokens->count; id++) {
         gguf_text text = tokens->texts[id];
@@ -33,7 +33,7 @@ bool token_texts_read(token_texts *t, const gguf *g, err *e) {
                               ? text_set_add(&t->set, text)
                               : text_set_add_copy(&t->set, (gguf_text){empty, (size_t)length});
         if (number != id)
-            return err_set(e, EXIT_CANNOT,
+            return err_set(e, EXIT_USAGE,
                            "tokens %" PRIu32 " and %" PRIu32 " of tokenizer.ggml.tokens are both "
                            "'%s'; no two may be the same",
                            number, id, gguf_print_text(t->set.items[number], shown, sizeof shown));

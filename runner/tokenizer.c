@@ -51,9 +51,9 @@ static bool find_kind(const gguf *g, const tokenizer_kind **out, err *e) {
     }
     gguf_print_text(model, shown, sizeof shown);
     if (gguf_text_equals(model, "no_vocab") || gguf_text_equals(model, "none"))
-        return err_set(e, EXIT_CANNOT, "the file has no vocabulary (tokenizer.ggml.model is '%s')",
+        return err_set(e, EXIT_USAGE, "the file has no vocabulary (tokenizer.ggml.model is '%s')",
                        shown);
-    return err_set(e, EXIT_CANNOT, "tokenizer.ggml.model is '%s'%s (supported: %s)", shown,
+    return err_set(e, EXIT_USAGE, "tokenizer.ggml.model is '%s'%s (supported: %s)", shown,
                    gguf_text_equals(model, "llama") ? " (SentencePiece)" : "", known);
 }
 

@@ -31,12 +31,12 @@ static bool read_pre(const gguf *g, const pretokenizer **pre, err *e) {
         return false;
     if (!found)
         return err_set(
-            e, EXIT_CANNOT,
+            e, EXIT_USAGE,
             "tokenizer.ggml.pre is missing, so nothing says how words are cut (supported: "
             "%s)",
             pretokenizer_names);
     *pre = pretokenizer_find(name.data, name.bytes);
-    return *pre || err_set(e, EXIT_CANNOT, "tokenizer.ggml.pre is '%s' (supported: %s)",
+    return *pre || err_set(e, EXIT_USAGE, "tokenizer.ggml.pre is '%s' (supported: %s)",
                            gguf_print_text(name, shown, sizeof shown), pretokenizer_names);
 }
 

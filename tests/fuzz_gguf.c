@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     static err e;
     gguf *g = gguf_read(data, bytes, "fuzz", &e);
     if (!g) {
-        if (e.code != EXIT_CANNOT || !e.text[0])
+        if (e.code != EXIT_USAGE || !e.text[0])
             abort();
         return 0;
     }

@@ -181,6 +181,8 @@ bool golden_rwkv7_write(const char *path, const golden_options *o, err *e) {
     gguf_writer_add_f32(w.file, "rwkv7.attention.layer_norm_epsilon", 1e-5f);
     gguf_writer_add_u32(w.file, "rwkv7.attention.head_count", 0);
     gguf_writer_add_u32(w.file, "rwkv7.wkv.head_size", o->head_size ? o->head_size : 64);
+    if (o->key)
+        gguf_writer_add_u32(w.file, o->key, o->value);
     bool ok = add_all(&w) && gguf_writer_finish_header(w.file, e);
     w.is_writing = true;
     ok = ok && add_all(&w) && gguf_writer_finish(w.file, e);

@@ -18,6 +18,8 @@ typedef struct {
     const char *without; /* a tensor that is not there; NULL: all are */
     const char *cut;     /* a tensor with half the rows; NULL: none */
     uint32_t head_size;  /* 0: 64 */
+    const char *key;     /* a number that is added; NULL: none */
+    uint32_t value;
 } golden_options;
 
 bool golden_rwkv7_write(const char *path, const golden_options *o, err *e);

@@ -116,12 +116,13 @@ TEST a_state_that_is_loaded_at_a_depth_goes_on_with_its_tape(void) {
     char path[600];
     snprintf(path, sizeof path, "%s/deep.state", folder);
     ASSERT_OK(open_both());
-    uint32_t tokens[MANY], vocab = model_get_shape(m)->vocab;
+    uint32_t tokens[MANY], vocab = model_get_shape(m)->vocab, pending;
     float *a = malloc(vocab * sizeof *a), *b = malloc(vocab * sizeof *b);
     for (uint32_t i = 0; i < MANY; i++)
         tokens[i] = (5 * i + 1) % vocab;
     ASSERT_OK(model_forward_prompt(plain, tokens, MANY - 1, PLAY_WHOLE, a, NULL, &e));
-    ASSERT_OK(model_write_state(plain, path, &e) && model_read_state(m, path, &e));
+    ASSERT_OK(model_write_state(plain, path, MODEL_NO_TOKEN, &e) &&
+              model_read_state(m, path, &pending, &e));
     ASSERT(is_ranges());
     ASSERT_OK(feed(plain, tokens, MANY - 1, MANY, a) && feed(m, tokens, MANY - 1, MANY, b));
     ASSERT(support_get_distance(a, b, vocab) < 1e-4);

@@ -111,7 +111,7 @@ TEST values_are_asked_for_by_their_own_type(void) {
     ASSERT(gguf_get_text(g, "one.i", &t, &found, &e) && gguf_text_equals(t, "two words"));
     ASSERT(gguf_get_u32(g, "none", &u, &found, &e) && !found && u == 0x04030201);
     ASSERT(!gguf_get_u32(g, "none", &u, NULL, &e));
-    ASSERT(strstr(e.text, "none is missing") && e.code == EXIT_CANNOT);
+    ASSERT(strstr(e.text, "none is missing") && e.code == EXIT_USAGE);
     ASSERT(!gguf_get_u32(g, "one.f", &u, &found, &e)); /* i32 is not u32 */
     ASSERT(strstr(e.text, "one.f is of type i32 where u32 is needed"));
     ASSERT(!gguf_get_u32(g, "two.e", &u, NULL, &e)); /* nor is an array */
@@ -170,7 +170,7 @@ TEST every_way_to_be_wrong_is_one_sentence(void) {
         c->make(&file);
         gguf *g = read_crafted();
         ASSERTm(c->name, !g);
-        ASSERT_EQm(c->name, EXIT_CANNOT, e.code);
+        ASSERT_EQm(c->name, EXIT_USAGE, e.code);
         if (!strstr(e.text, c->answer))
             FAILm(e.text);
         ASSERTm(e.text, strstr(e.text, "crafted: ") == e.text && !strchr(e.text, '\n'));
@@ -186,7 +186,7 @@ TEST a_file_cut_anywhere_is_refused(void) {
         ASSERT(copy);
         memcpy(copy, file.data, bytes);
         gguf *g = gguf_read(copy, bytes, "cut", &e);
-        ASSERT(!g && e.code == EXIT_CANNOT);
+        ASSERT(!g && e.code == EXIT_USAGE);
         free(copy);
     }
     PASS();
@@ -280,9 +280,9 @@ TEST ten_thousand_names_are_no_trouble(void) {
 }
 
 TEST what_is_no_file_is_refused(void) {
-    ASSERT(!gguf_open("/", &e) && e.code == EXIT_CANNOT && strstr(e.text, "a folder"));
+    ASSERT(!gguf_open("/", &e) && e.code == EXIT_USAGE && strstr(e.text, "a folder"));
     ASSERT(!gguf_open("/dev/null", &e) && strstr(e.text, "not a file"));
-    ASSERT(!gguf_open("/no/such/file", &e) && e.code == EXIT_CANNOT &&
+    ASSERT(!gguf_open("/no/such/file", &e) && e.code == EXIT_USAGE &&
            strstr(e.text, "/no/such/file"));
     char path[64];
     snprintf(path, sizeof path, "/tmp/assay-test-%ld.gguf", (long)getpid());
@@ -378,7 +378,7 @@ TEST an_unfinished_file_is_removed(void) {
     ASSERT(!gguf_writer_new("/tmp", &e) && strstr(e.text, "a folder"));
     ASSERT(!gguf_writer_new("/dev/null", &e) && strstr(e.text, "not a file"));
     w = gguf_writer_new("/no/such/folder/x.gguf", &e);
-    ASSERT(w && !gguf_writer_finish_header(w, &e) && e.code == EXIT_CANNOT);
+    ASSERT(w && !gguf_writer_finish_header(w, &e) && e.code == EXIT_USAGE);
     gguf_writer_free(w);
     PASS();
 }

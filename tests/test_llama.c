@@ -147,7 +147,7 @@ TEST the_context_can_be_filled_to_the_last_slot_and_no_further(void) {
     float *logits = malloc(vocab * sizeof *logits);
     draw_tokens(tokens, SLOTS + 1, vocab, "full");
     ASSERT_FALSE(model_forward_prompt(m, tokens, SLOTS + 1, PLAY_WHOLE, logits, NULL, &e));
-    ASSERT_EQ(EXIT_INCONCLUSIVE, e.code);
+    ASSERT_EQ(EXIT_USAGE, e.code);
     ASSERT(strstr(e.text, "25 tokens do not fit into a context of 24"));
     ASSERT_EQ(0, model_get_position(m));
     ASSERT_OK(model_forward_prompt(m, tokens, PROMPT, PLAY_WHOLE, logits, NULL, &e));
@@ -156,7 +156,7 @@ TEST the_context_can_be_filled_to_the_last_slot_and_no_further(void) {
         ASSERT_OK(model_forward_greedy(m, tokens[i], PLAY_WHOLE, &next, NULL, &e));
     ASSERT_EQ(0, model_get_room(m));
     ASSERT_FALSE(model_forward_greedy(m, next, PLAY_WHOLE, &next, NULL, &e));
-    ASSERT_EQ(EXIT_INCONCLUSIVE, e.code);
+    ASSERT_EQ(EXIT_USAGE, e.code);
     ASSERT_FALSE(model_forward_token(m, next, PLAY_WHOLE, logits, NULL, &e));
     ASSERT_EQ(SLOTS, model_get_position(m));
     free(logits);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "harness/base/os.h"
 #include "runner/gguf_write.h"
 #include "runner/llama_parts.h"
@@ -29,9 +30,12 @@ static model *open_model(const gguf *g) {
 
 /* How a copy of a model differs from it. */
 typedef struct {
-    const char *without; /* a tensor or key that is left out */
-    const char *key;     /* a number that is added or replaced */
-    uint32_t value;
+    const char *without;                   /* a tensor or key that is left out */
+    const char *key;                       /* a value that is added or replaced */
+    const char *text;                      /* which is this text, */
+    float real;                            /* or this, if it is not 0, */
+    uint32_t value;                        /* or this */
+    const char *added;                     /* a tensor of one float */
     const char *renamed_from, *renamed_to; /* a tensor */
 } change;
 
@@ -44,7 +48,11 @@ static gguf *change_model(const gguf *g, const change *c) {
         if (!(c->key && gguf_text_equals(g->values[i].key, c->key)) &&
             !(c->without && gguf_text_equals(g->values[i].key, c->without)))
             gguf_writer_add_copy(w, &g->values[i]);
-    if (c->key)
+    if (c->key && c->text)
+        gguf_writer_add_text(w, c->key, (gguf_text){c->text, strlen(c->text)});
+    else if (c->key && c->real != 0)
+        gguf_writer_add_f32(w, c->key, c->real);
+    else if (c->key)
         gguf_writer_add_u32(w, c->key, c->value);
     for (size_t i = 0; i < g->tensor_count; i++) {
         const gguf_tensor *t = &g->tensors[i];
@@ -53,10 +61,14 @@ static gguf *change_model(const gguf *g, const change *c) {
             gguf_writer_add_tensor(w, is_renamed ? c->renamed_to : t->name, t->type, t->dim,
                                    t->dims);
     }
+    if (c->added)
+        gguf_writer_add_tensor(w, c->added, gguf_find_type_name("F32"), (uint64_t[]){1}, 1);
     bool ok = gguf_writer_finish_header(w, &e);
     for (size_t i = 0; ok && i < g->tensor_count; i++)
         if (!c->without || strcmp(g->tensors[i].name, c->without) != 0)
             ok = gguf_writer_write(w, g->tensors[i].data, g->tensors[i].bytes, &e);
+    if (ok && c->added)
+        ok = gguf_writer_write(w, &(float){1}, sizeof(float), &e);
     ok = ok && gguf_writer_finish(w, &e);
     gguf_writer_free(w);
     return ok ? gguf_open(path, &e) : NULL;
@@ -71,7 +83,7 @@ TEST files_that_cannot_be_run_are_one_sentence(void) {
         {{.without = "output_norm.weight"}, "no tensor output_norm.weight"},
         {{.without = "llama.block_count"}, "llama.block_count"},
         {{.without = "general.architecture"}, "general.architecture"},
-        {{.key = "llama.expert_count", .value = 8}, "experts"},
+        {{.key = "llama.expert_count", .value = 8}, "llama.expert_count is 8"},
         {{.key = "llama.block_count", .value = 0}, "block_count is 0"},
         {{.key = "llama.block_count", .value = 3}, "no tensor blk.2."},
         {{.key = "llama.attention.head_count", .value = 0}, "heads"},
@@ -81,6 +93,20 @@ TEST files_that_cannot_be_run_are_one_sentence(void) {
         {{.key = "llama.rope.dimension_count", .value = 6}, "rope.dimension_count"},
         {{.renamed_from = "blk.0.attn_norm.weight", .renamed_to = "blk.0.attn_qkv.weight"},
          "blk.0.attn_norm.weight"},
+        {{.added = "blk.0.attn_q_norm.weight"}, "the tensor blk.0.attn_q_norm.weight"},
+        {{.added = "blk.1.attn_q.scale"}, "the tensor blk.1.attn_q.scale"},
+        {{.added = "blk.2.attn_q.weight"}, "the tensor blk.2.attn_q.weight"},
+        {{.key = "llama.rope.scaling.attn_factor", .real = 1.5f}, "attn_factor is 1.5"},
+        {{.key = "llama.rope.scaling.type", .text = "yarn"}, "rope scaling 'yarn'"},
+        {{.key = "llama.attention.scale", .real = 0.3f}, "llama.attention.scale is 0.3"},
+        {{.key = "llama.logit_scale", .real = 16}, "llama.logit_scale is 16"},
+        {{.key = "llama.attention.sliding_window", .value = 4096}, "sliding_window is 4096"},
+        {{.key = "llama.attention.causal", .value = 0}, "llama.attention.causal is 0"},
+        {{.key = "llama.new_trick", .value = 0}, "the file has llama.new_trick"},
+        {{.key = "tokenizer.ggml.new_trick", .value = 0}, "the file has tokenizer.ggml.new_trick"},
+        {{.key = "tokenizer.ggml.suppress_tokens", .value = 7}, "suppress_tokens is 7"},
+        {{.key = "split.count", .value = 2}, "split.count is 2, which means several files"},
+        {{.key = "general.type", .text = "adapter"}, "general.type is adapter"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         gguf *changed = change_model(base, &cases[i].change);
@@ -88,8 +114,60 @@ TEST files_that_cannot_be_run_are_one_sentence(void) {
         e = (err){0};
         model *m = open_model(changed);
         ASSERTm(cases[i].says, m == NULL);
-        ASSERT_EQ_FMT(EXIT_CANNOT, e.code, "%d");
+        ASSERT_EQ_FMT(EXIT_USAGE, e.code, "%d");
         ASSERTm(e.text, strstr(e.text, cases[i].says));
+        gguf_free(changed);
+    }
+    PASS();
+}
+
+TEST every_verb_refuses_the_same_files(void) {
+    static const char *const verbs[] = {"run -p x -n 1", "model check",
+                                        "model bench -p 4 -n 0 -r 1", "tune --budget 1",
+                                        "experiment decode --smoke --out $T"};
+    gguf *changed = change_model(base, &(change){.added = "blk.0.attn_q_norm.weight"});
+    ASSERT_OK(changed);
+    setenv("M", changed->path, 1);
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        char line[200];
+        snprintf(line, sizeof line, "\"$A\" %s --device $D -m $M", verbs[i]);
+        ASSERT_RUN(line, 2);
+        ASSERT_SAYS("the file has the tensor blk.0.attn_q_norm.weight, which is not known here");
+    }
+    ASSERT_RUN("rm -rf \"$T\"; \"$A\" model info $M", 0);
+    ASSERT_SAYS("no: the file has the tensor blk.0.attn_q_norm.weight, which is not known here");
+    gguf_free(changed);
+    PASS();
+}
+
+/* What converters write besides, and values that mean that a feature is off. */
+TEST keys_without_effect_are_no_reason_to_refuse(void) {
+    static const change cases[] = {
+        {.key = "general.base_model.0.name", .text = "x"},
+        {.key = "general.sampling.temp", .real = 0.6f},
+        {.key = "general.type", .text = "model"},
+        {.key = "split.count", .value = 1},
+        {.key = "quantize.imatrix.file", .text = "x"},
+        {.key = "mradermacher.quantize_version", .text = "2"},
+        {.key = "tokenizer.chat_template.tool_use", .text = "x"},
+        {.key = "tokenizer.ggml.seperator_token_id", .value = 1},
+        {.key = "tokenizer.ggml.add_space_prefix", .value = 0},
+        {.key = "llama.vocab_size", .value = 512},
+        {.key = "llama.attention.key_length", .value = 16},
+        {.key = "llama.attention.value_length", .value = 16},
+        {.key = "llama.attention.scale", .real = 0.25f},
+        {.key = "llama.expert_count", .value = 0},
+        {.key = "llama.expert_used_count", .value = 2},
+        {.key = "llama.attention.sliding_window", .value = 0},
+        {.key = "llama.rope.scaling.type", .text = "none"},
+        {.key = "llama.rope.scaling.attn_factor", .real = 1},
+        {.key = "llama.rope.scaling.original_context_length", .value = 64},
+        {.key = "llama.logit_scale", .real = 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        gguf *changed = change_model(base, &cases[i]);
+        ASSERT_OK(changed);
+        ASSERT_OK(model_check_file(changed, &e));
         gguf_free(changed);
     }
     PASS();
@@ -294,6 +372,8 @@ SUITE(llama_file_suite) {
     if (!base)
         return;
     RUN_TEST(files_that_cannot_be_run_are_one_sentence);
+    RUN_TEST(every_verb_refuses_the_same_files);
+    RUN_TEST(keys_without_effect_are_no_reason_to_refuse);
     RUN_TESTp(it_runs, "types in turn", (&(variant){.type = NULL}));
     RUN_TESTp(it_runs, "biases", (&(variant){.type = "Q8_0", .has_biases = true}));
     RUN_TESTp(it_runs, "fused", (&(variant){.type = "Q4_0", .is_fused = true}));

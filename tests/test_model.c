@@ -309,7 +309,7 @@ TEST tokens_in_flight_after_a_stop_are_forgotten(void) {
 
 TEST a_family_that_is_unknown_is_named_with_those_that_are_not(void) {
     ASSERT_FALSE(families_find((gguf_text){"mamba", 5}, &e));
-    ASSERT_EQ(EXIT_CANNOT, e.code);
+    ASSERT_EQ(EXIT_USAGE, e.code);
     ASSERT(strstr(e.text, "'mamba'") && strstr(e.text, "llama"));
     PASS();
 }

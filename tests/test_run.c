@@ -65,7 +65,7 @@ TEST a_seed_fixes_what_is_drawn(void) {
 TEST a_full_context_ends_the_text_and_says_so(void) {
     ASSERT_RUN(RUN "-p 'hello there' -n 100 -c 16", 0);
     ASSERT_SAYS("context full");
-    ASSERT_RUN(RUN "-p 'a prompt that is longer than the context of eight tokens' -c 8", 5);
+    ASSERT_RUN(RUN "-p 'a prompt that is longer than the context of eight tokens' -c 8", 2);
     ASSERT_SAYS("tokens do not fit into a context of");
     ASSERT_RUN(RUN "-p x -c 513", 2);
     ASSERT_SAYS("more than the 512 tokens");
@@ -81,12 +81,12 @@ TEST what_cannot_be_run_is_one_sentence(void) {
     ASSERT_RUN(RUN "-p x --temp nan", 2);
     ASSERT_RUN(RUN "-p x -n 3x", 2);
     ASSERT_RUN(RUN "-p x --system y", 2);
-    ASSERT_RUN("\"$A\" run -m \"$T/none.gguf\" -p x", 3);
+    ASSERT_RUN("\"$A\" run -m \"$T/none.gguf\" -p x", 2);
     ASSERT_SAYS("none.gguf");
     ASSERT_RUN(
-        "head -c 5000 \"$T/tiny.gguf\" > \"$T/cut.gguf\"; \"$A\" run -m \"$T/cut.gguf\" -p x", 3);
-    ASSERT_RUN("\"$A\" run -m \"$H/README.md\" -p x", 3);
-    ASSERT_RUN(RUN "-p x --chat", 3); /* it has no chat template */
+        "head -c 5000 \"$T/tiny.gguf\" > \"$T/cut.gguf\"; \"$A\" run -m \"$T/cut.gguf\" -p x", 2);
+    ASSERT_RUN("\"$A\" run -m \"$H/README.md\" -p x", 2);
+    ASSERT_RUN(RUN "-p x --chat", 2); /* it has no chat template */
     PASS();
 }
 
@@ -98,13 +98,53 @@ TEST a_text_that_cannot_be_written_is_told(void) {
     PASS();
 }
 
-TEST an_interrupt_ends_the_text_cleanly(void) {
+TEST what_users_of_llama_cpp_type_is_taken_or_explained(void) {
+    ASSERT_RUN(RUN "-p 'one two' -n 6 2> /dev/null", 0);
+    keep_output();
+    ASSERT_RUN("printf 'one two\\n' > \"$T/prompt\" && " RUN
+               "-f \"$T/prompt\" --n-predict 6 --ctx-size 64 -t 1 2> /dev/null",
+               0);
+    ASSERT_STR_EQ(before, command_get_output());
+    if (support_is_emulated()) {
+        ASSERT_RUN("\"$A\" model bench --device $D -m \"$T/tiny.gguf\" --n-prompt 4 --n-gen 0 "
+                   "--repetitions 1 -t 1",
+                   0);
+        ASSERT_SAYS("pp4 |");
+        ASSERT_SAYS("|       1 |");
+    }
+    ASSERT_RUN(RUN "-p x -ngl 99", 2);
+    ASSERT_SAYS("-ngl is how many layers llama.cpp puts on the GPU; here all of them run on the");
+    ASSERT_RUN(RUN "-p x --n-gpu-layers=99", 2);
+    ASSERT_SAYS("--n-gpu-layers=99 is how many layers");
+    ASSERT_RUN(RUN "-p x -cnv", 2);
+    ASSERT_SAYS("here --chat sends one message");
+    ASSERT_RUN("\"$A\" model bench -ngl 99", 2);
+    ASSERT_SAYS("--device chooses");
+    ASSERT_RUN(RUN "-p x -f \"$T/prompt\"", 2);
+    ASSERT_RUN(RUN "-f \"$T/none\"", 2);
+    PASS();
+}
+
+TEST only_what_was_compiled_is_called_compiled(void) {
+    if (strcmp(support_get_device_name(), "soft") != 0)
+        SKIPm("the cache is the software device's");
+    ASSERT_RUN("export XDG_CACHE_HOME=\"$T/cache\"; " RUN "-p x -n 2 2>&1 > /dev/null", 0);
+    ASSERT_SAYS("compiling kernels, which only the first run has to\n");
+    ASSERT_SAYS("; the next run finds them in the cache\n");
+    ASSERT_RUN("export XDG_CACHE_HOME=\"$T/cache\"; " RUN "-p x -n 2 2>&1 > /dev/null", 0);
+    ASSERT_FALSE(command_says("compil"));
+    PASS();
+}
+
+/* `what` is the signal's name. */
+TEST a_signal_ends_the_text_cleanly(const char *what, int status) {
+    setenv("WHAT", what, 1);
     ASSERT_RUN("\"$A\" run --device $D -m \"$T/tiny.gguf\" -p x -n 400000 -c 400000 --long-context "
                "--temp 1 > "
                "\"$T/text\" 2> \"$T/talk\" & "
                "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.5; [ -s \"$T/text\" ] && break; done; "
-               "kill -INT $!; wait $!",
-               130);
+               "kill -$WHAT $!; wait $!",
+               status);
     ASSERT_RUN("cat \"$T/talk\"; tail -c 1 \"$T/text\" | od -c", 0);
     ASSERT_SAYS("stopped");
     ASSERT_SAYS("\\n");
@@ -177,7 +217,10 @@ SUITE(run_suite) {
     RUN_TEST(a_full_context_ends_the_text_and_says_so);
     RUN_TEST(what_cannot_be_run_is_one_sentence);
     RUN_TEST(a_text_that_cannot_be_written_is_told);
-    RUN_TEST(an_interrupt_ends_the_text_cleanly);
+    RUN_TESTp(a_signal_ends_the_text_cleanly, "INT", 130);
+    RUN_TESTp(a_signal_ends_the_text_cleanly, "TERM", 143);
+    RUN_TEST(what_users_of_llama_cpp_type_is_taken_or_explained);
+    RUN_TEST(only_what_was_compiled_is_called_compiled);
     RUN_TEST(model_check_passes_and_shows_every_launch);
     RUN_TEST(model_check_refuses_a_kernel_that_is_wrong);
     RUN_TEST(a_run_under_validation_tells_what_was_found);

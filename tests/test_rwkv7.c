@@ -397,7 +397,7 @@ TEST a_file_is_refused(const golden_options *o, const char *says) {
     gguf *g = open_golden(o);
     ASSERT_OK(g);
     ASSERT_FALSE(model_check_file(g, &e));
-    ASSERT_EQ(EXIT_CANNOT, e.code);
+    ASSERT_EQ(EXIT_USAGE, e.code);
     ASSERT_OK(strstr(e.text, says));
     gguf_free(g);
     PASS();
@@ -431,12 +431,16 @@ SUITE(rwkv7_suite) {
     const golden_options missing = {.without = "blk.1.time_mix_k_k.weight"},
                          cut = {.cut = "blk.1.channel_mix_value.weight"},
                          short_rank = {.cut = "blk.0.time_mix_a1.weight"},
-                         heads = {.head_size = 48}, no_head = {.without = "output.weight"};
+                         heads = {.head_size = 48}, no_head = {.without = "output.weight"},
+                         scaled = {.key = "rwkv7.rescale_every_n_layers", .value = 6},
+                         unknown = {.key = "rwkv7.new_trick", .value = 0};
     RUN_TESTp(a_file_is_refused, &missing, "no tensor blk.1.time_mix_k_k.weight");
     RUN_TESTp(a_file_is_refused, &cut, "channel_mix_value.weight is 512 x 64, expected 512 x 128");
     RUN_TESTp(a_file_is_refused, &short_rank, "time_mix_a2.weight is 32 x 128, expected 16 x 128");
     RUN_TESTp(a_file_is_refused, &heads, "embedding_length is 128: it must be whole heads");
     RUN_TESTp(a_file_is_refused, &no_head, "no tensor output.weight");
+    RUN_TESTp(a_file_is_refused, &scaled, "rescale_every_n_layers is 6, which changes the result");
+    RUN_TESTp(a_file_is_refused, &unknown, "the file has rwkv7.new_trick");
     os_remove_folder(folder);
     library_free(lib);
 }

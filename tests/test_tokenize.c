@@ -23,7 +23,7 @@ static void add_template(gguf_writer *w) {
 }
 
 /* The prompt that a model with this template gets, or what is wrong with it. */
-static const char *render(const char *form, const char *system, const char *user) {
+static const char *render_turn(const char *form, const chat_turn *turn) {
     static char out[1024];
     char *text;
     size_t bytes;
@@ -33,7 +33,7 @@ static const char *render(const char *form, const char *system, const char *user
     gguf *g = vocabulary_open(v, &e);
     if (!g)
         return e.text;
-    if (chat_render(g, system, user, strlen(user), &text, &bytes, &e)) {
+    if (chat_render(g, turn, &text, &bytes, &e)) {
         snprintf(out, sizeof out, "%.*s", (int)bytes, text);
         free(text);
     } else {
@@ -41,6 +41,11 @@ static const char *render(const char *form, const char *system, const char *user
     }
     gguf_free(g);
     return out;
+}
+
+static const char *render(const char *form, const char *system, const char *user) {
+    return render_turn(form,
+                       &(chat_turn){.system = system, .user = user, .user_bytes = strlen(user)});
 }
 
 #define QUESTION "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
@@ -56,6 +61,12 @@ TEST a_question_is_put_in_chatml(void) {
     PASS();
 }
 
+TEST a_later_question_ends_the_answer_and_repeats_no_system_message(void) {
+    const chat_turn later = {.user = "Hi", .user_bytes = 2, .is_later = true};
+    ASSERT_STR_EQ("<|im_end|>\n" QUESTION, render_turn(DEFAULT_FORM("\n"), &later));
+    PASS();
+}
+
 TEST a_question_may_hold_any_bytes(void) {
     vocabulary *v = vocabulary_start("smollm");
     template_text = PLAIN_FORM;
@@ -64,7 +75,8 @@ TEST a_question_may_hold_any_bytes(void) {
     ASSERTm(e.text, g);
     char *text;
     size_t bytes;
-    ASSERTm(e.text, chat_render(g, NULL, "a\0b", 3, &text, &bytes, &e));
+    const chat_turn turn = {.user = "a\0b", .user_bytes = 3};
+    ASSERTm(e.text, chat_render(g, &turn, &text, &bytes, &e));
     static const char expected[] = "<|im_start|>user\na\0b<|im_end|>\n<|im_start|>assistant\n";
     ASSERT_EQ(sizeof expected - 1, bytes);
     ASSERT_MEM_EQ(expected, text, bytes);
@@ -86,7 +98,7 @@ TEST the_default_system_message_is_that_of_the_template(void) {
 
 TEST models_that_are_not_asked_in_chatml_are_refused(void) {
     ASSERTm(e.text,
-            strstr(render(NULL, NULL, "Hi"), "3: the model has no tokenizer.chat_template"));
+            strstr(render(NULL, NULL, "Hi"), "2: the model has no tokenizer.chat_template"));
     ASSERTm(e.text, strstr(render("[INST] {{ x }} [/INST]", NULL, "Hi"), "ChatML"));
     PASS();
 }
@@ -162,9 +174,9 @@ TEST what_cannot_be_tokenized_is_told(void) {
     ASSERT_SAYS("there is no token 258; the largest id is 257");
     ASSERT_RUN("\"$A\" tokenize -m \"$T\" --detokenize 99999999999999999999999", 2);
     ASSERT_SAYS("there is no token 99999999999999999999999");
-    ASSERT_RUN("\"$A\" tokenize -m \"$T.none\" x", 3);
+    ASSERT_RUN("\"$A\" tokenize -m \"$T.none\" x", 2);
     ASSERT_SAYS("make model");
-    ASSERT_RUN("\"$A\" tokenize -m \"$A\" x", 3);
+    ASSERT_RUN("\"$A\" tokenize -m \"$A\" x", 2);
     PASS();
 }
 
@@ -174,6 +186,7 @@ static void clear(void) {
 
 SUITE(tokenize_suite) {
     RUN_TEST(a_question_is_put_in_chatml);
+    RUN_TEST(a_later_question_ends_the_answer_and_repeats_no_system_message);
     RUN_TEST(a_question_may_hold_any_bytes);
     RUN_TEST(the_default_system_message_is_that_of_the_template);
     RUN_TEST(models_that_are_not_asked_in_chatml_are_refused);

@@ -14,7 +14,7 @@ static err e;
 /* Whether a file that can be read has no tokenizer, because of what the sentence says. */
 static bool is_refused(gguf *g, const char *says) {
     tokenizer *t = g ? tokenizer_new(g, &e) : NULL;
-    bool refused = g && !t && e.code == EXIT_CANNOT && strstr(e.text, says);
+    bool refused = g && !t && e.code == EXIT_USAGE && strstr(e.text, says);
     tokenizer_free(t);
     gguf_free(g);
     return refused;

@@ -132,5 +132,5 @@ bool csv_append(csv *c, const char *path, err *e) {
     fclose(c->out);
     free(c->text);
     start_text(c);
-    return ok || err_set(e, EXIT_CANNOT, "cannot add rows to %.160s: %s", path, strerror(why));
+    return ok || os_refuse_write(path, why, e);
 }

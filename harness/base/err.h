@@ -10,13 +10,14 @@
 
 typedef enum {
     EXIT_OK = 0,
-    EXIT_WRONG = 1,        /* a kernel or model is wrong, or validation found something */
-    EXIT_USAGE = 2,        /* bad flags, bad names, bad input files named on the command line */
-    EXIT_CANNOT = 3,       /* this machine cannot run it: no device, no compiler, malformed model */
-    EXIT_REGRESSION = 4,   /* slower than the baseline */
+    EXIT_WRONG = 1,      /* a kernel or model is wrong, or validation found something */
+    EXIT_USAGE = 2,      /* bad flags, names and paths; input files that are malformed or of a kind
+                              that is not supported */
+    EXIT_CANNOT = 3,     /* this machine cannot: no device, no compiler, no memory, a full disk */
+    EXIT_REGRESSION = 4, /* slower than the baseline */
     EXIT_INCONCLUSIVE = 5, /* not enough data to say */
     /* As a shell reports a program that the signal ended, whether or not we had to clean up first. */
-    EXIT_INTERRUPTED = 130, /* Ctrl-C, or another signal that asks to stop */
+    EXIT_INTERRUPTED = 130, /* Ctrl-C; main has the number of another signal that asks to stop */
     EXIT_CLOSED = 141,      /* the reader of stdout hung up */
 } exit_code;
 

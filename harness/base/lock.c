@@ -1,6 +1,7 @@
 #include "lock.h"
 
 #include "array.h"
+#include "os.h"
 #include "path.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,7 @@ static bool try_lock(lock *l, const char *path, err *e) {
     for (;;) {
         l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (l->fd < 0)
-            return err_set(e, EXIT_CANNOT, "cannot make %.160s: %s", l->path, strerror(errno));
+            return os_refuse_write(l->path, errno, e);
         if (flock(l->fd, LOCK_EX | LOCK_NB) != 0) {
             bool is_held = errno == EWOULDBLOCK;
             int why = errno;

@@ -35,6 +35,8 @@ extern char **environ;
 #define STEADY_CLOCK CLOCK_MONOTONIC
 #endif
 
+volatile sig_atomic_t os_stop_signal;
+
 uint64_t os_now_ns(void) {
     struct timespec t;
     clock_gettime(STEADY_CLOCK, &t);
@@ -115,6 +117,20 @@ bool os_find_home(char *path, size_t size, err *e) {
                    "them, in it; set ASSAY_HOME to where they are");
 }
 
+/* Whether it is the path that is wrong, or the machine. */
+static exit_code blame(int why) {
+    static const int paths[] = {ENOENT, ENOTDIR, EISDIR,       EACCES, EPERM,
+                                EROFS,  EEXIST,  ENAMETOOLONG, ELOOP};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (why == paths[i])
+            return EXIT_USAGE;
+    return EXIT_CANNOT;
+}
+
+bool os_refuse_write(const char *path, int why, err *e) {
+    return err_set(e, blame(why), "cannot write %.160s: %s", path, strerror(why));
+}
+
 bool os_make_folder(const char *path, err *e) {
     char part[PATH_MAX];
     if (!fits(snprintf(part, sizeof part, "%s", path), sizeof part, "a folder", e))
@@ -125,14 +141,14 @@ bool os_make_folder(const char *path, err *e) {
         char was = *p;
         *p = 0;
         if (mkdir(part, 0777) != 0 && errno != EEXIST && !os_is_folder(part))
-            return err_set(e, EXIT_CANNOT, "cannot make the folder %.160s: %s", part,
+            return err_set(e, blame(errno), "cannot make the folder %.160s: %s", part,
                            strerror(errno));
         *p = was;
         if (!was)
             break;
     }
     if (!os_is_folder(path))
-        return err_set(e, EXIT_CANNOT, "%.200s is not a folder", path);
+        return err_set(e, EXIT_USAGE, "%.200s is not a folder", path);
     return true;
 }
 
@@ -277,32 +293,67 @@ static bool write_through(const char *path, const void *data, size_t bytes, err 
         why = errno;
         ok = false;
     }
-    return ok || err_set(e, EXIT_CANNOT, "cannot write %.160s: %s", path, strerror(why));
+    return ok || os_refuse_write(path, why, e);
 }
 
-bool os_write_file(const char *path, const void *data, size_t bytes, err *e) {
-    char beside[PATH_MAX + 32], target[PATH_MAX];
+/* What a file replaces (the end of its links), and where it is written first; beside is empty for
+ * what is written through. */
+typedef struct {
+    char target[PATH_MAX], beside[PATH_MAX + 32];
+} destination;
+
+static bool find_destination(const char *path, destination *d, err *e) {
     struct stat there, link;
     bool is_there = stat(path, &there) == 0;
     bool is_link = lstat(path, &link) == 0 && S_ISLNK(link.st_mode);
-    if ((is_there && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) || (is_link && !is_there))
-        return write_through(path, data, bytes, e);
-    if (is_link && realpath(path, target))
-        path = target;
-    if (!fits(snprintf(beside, sizeof beside, "%s.%ld.tmp", path, (long)getpid()), PATH_MAX,
+    d->beside[0] = 0;
+    if (is_there && S_ISDIR(there.st_mode))
+        return os_refuse_write(path, EISDIR, e);
+    if (!(is_link && realpath(path, d->target)) &&
+        !fits(snprintf(d->target, sizeof d->target, "%s", path), sizeof d->target,
               "a file to write", e))
         return false;
-    int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if ((is_there && !S_ISREG(there.st_mode)) || (is_link && !is_there))
+        return true;
+    return fits(snprintf(d->beside, sizeof d->beside, "%s.%ld.tmp", d->target, (long)getpid()),
+                PATH_MAX, "a file to write", e);
+}
+
+static int open_beside(const destination *d) {
+    return open(d->beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+}
+
+bool os_check_writable(const char *path, err *e) {
+    destination d;
+    if (!find_destination(path, &d, e))
+        return false;
+    if (!d.beside[0])
+        return true;
+    int fd = open_beside(&d);
     if (fd < 0)
-        return err_set(e, EXIT_CANNOT, "cannot write %.160s: %s", path, strerror(errno));
+        return os_refuse_write(path, errno, e);
+    close(fd);
+    unlink(d.beside);
+    return true;
+}
+
+bool os_write_file(const char *path, const void *data, size_t bytes, err *e) {
+    destination d;
+    if (!find_destination(path, &d, e))
+        return false;
+    if (!d.beside[0])
+        return write_through(path, data, bytes, e);
+    int fd = open_beside(&d);
+    if (fd < 0)
+        return os_refuse_write(path, errno, e);
     bool ok = os_write_all(fd, data, bytes);
     int why = errno;
     ok = close(fd) == 0 && ok;
-    if (ok && rename(beside, path) == 0)
+    if (ok && rename(d.beside, d.target) == 0)
         return true;
     why = ok ? errno : why;
-    unlink(beside);
-    return err_set(e, EXIT_CANNOT, "cannot write %.160s: %s", path, strerror(why));
+    unlink(d.beside);
+    return os_refuse_write(path, why, e);
 }
 
 bool os_find_program(const char *name, char *path, size_t size) {

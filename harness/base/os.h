@@ -1,6 +1,7 @@
 /* os: the few things the project asks of the operating system. POSIX only; Linux and macOS. */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,7 +9,10 @@
 #include "err.h"
 
 uint64_t os_now_ns(void); /* monotonic */
-int os_count_cpus(void);  /* that this process may use */
+/* The signal that asked this process to stop, as handlers note it; 0: none did. */
+extern volatile sig_atomic_t os_stop_signal;
+
+int os_count_cpus(void); /* that this process may use */
 
 /* Where the program's own files are (kernels, shim, plots, page, headers): ASSAY_HOME, or the
  * nearest folder above the executable that has kernels/ and harness/ in it, as a source tree has,
@@ -28,6 +32,10 @@ bool os_write_all(int fd, const void *data, size_t bytes);
 /* Written to a temporary file and renamed: readers see the old file or the whole new one. A
  * symbolic link is followed; a device or a FIFO is written to and never replaced. */
 bool os_write_file(const char *path, const void *data, size_t bytes, err *e);
+/* Whether os_write_file can make a file there, before there is anything to write. */
+bool os_check_writable(const char *path, err *e);
+/* Says that a file cannot be written, and why; EXIT_USAGE if its path is at fault. False. */
+bool os_refuse_write(const char *path, int why, err *e);
 bool os_is_folder(const char *path);
 bool os_make_folder(const char *path, err *e); /* with parents */
 /* Makes a new empty folder under $TMPDIR; removes one with everything in it. */

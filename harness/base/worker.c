@@ -57,10 +57,8 @@ typedef struct {
 
 /* Signals ----------------------------------------------------------------------------------- */
 
-static volatile sig_atomic_t stop_signal;
-
 static void note_signal(int number) {
-    stop_signal = number;
+    os_stop_signal = number;
 }
 
 static const int watched[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
@@ -69,7 +67,7 @@ enum { WATCHED = sizeof watched / sizeof *watched };
 /* Writing to a dead worker must not end this process (SIGPIPE). Signals that were ignored before,
  * as under nohup, stay ignored. */
 static void watch_signals(struct sigaction *old) {
-    stop_signal = 0;
+    os_stop_signal = 0;
     for (int i = 0; i < WATCHED; i++) {
         struct sigaction a = {.sa_handler = watched[i] == SIGPIPE ? SIG_IGN : note_signal};
         sigemptyset(&a.sa_mask);
@@ -431,7 +429,7 @@ static bool run_pool(pool *p, err *e) {
         if (!deliver_outcomes(p, e))
             return false;
         progress_update(p->plan->progress, p->done);
-        if (stop_signal)
+        if (os_stop_signal)
             return err_set(e, EXIT_INTERRUPTED, "stopped by a signal after %zu of %zu", p->done,
                            p->plan->count);
     }

@@ -185,6 +185,12 @@ void cache_room_note_compile(uint64_t began_ns, uint64_t ended_ns) {
     close(fd);
 }
 
+bool cache_room_has_compiled(void) {
+    const char *path = getenv(log_variable);
+    struct stat s;
+    return path && stat(path, &s) == 0 && s.st_size > 0;
+}
+
 typedef struct {
     uint64_t began_ns, ended_ns;
 } compile_span;

@@ -33,4 +33,5 @@ void cache_room_trim(void);
  * names; it is not started twice. */
 void cache_room_start_log(void);
 void cache_room_note_compile(uint64_t began_ns, uint64_t ended_ns);
+bool cache_room_has_compiled(void); /* anything, since the start */
 void cache_room_end_log(size_t *count, double *seconds);

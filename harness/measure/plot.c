@@ -243,8 +243,7 @@ static bool run_gnuplot(const char *script, prelude *p, const char *out, const c
               call_gnuplot(script, p->text, out, e) &&
               (is_whole(part, format) ||
                err_set(e, EXIT_CANNOT, "%.160s is incomplete: is the disk full?", out)) &&
-              (rename(part, out) == 0 ||
-               err_set(e, EXIT_CANNOT, "cannot write %.160s: %s", out, strerror(errno)));
+              (rename(part, out) == 0 || os_refuse_write(out, errno, e));
     if (!ok)
         unlink(part);
     p->used = used;
