@@ -23,6 +23,7 @@ static void name_model(bench_store *b) {
     snprintf(b->row.format, sizeof b->row.format, "%.15s", format + 2);
     *format = 0;
     snprintf(b->row.model, sizeof b->row.model, "%.127s", title);
+    snprintf(b->row.kernel, sizeof b->row.kernel, "%.95s", title); /* what tables show */
     for (char *p = title; *p; p++)
         if (!isalnum((unsigned char)*p) && !strchr("-_.", *p))
             *p = '-';
@@ -144,6 +145,7 @@ bool bench_store_add(bench_store *b, const bench_result *r, err *e) {
     name_test(&r->test, test, sizeof test);
     snprintf(row.name, sizeof row.name, "%s%s", b->prefix, test);
     snprintf(row.variant, sizeof row.variant, "%s", test);
+    snprintf(row.shape, sizeof row.shape, "%s", test);
     row.batch = r->test.prompt ? r->test.prompt : 1;
     row.gpu = timing_compute_stats(&all, CLOCK_GPU);
     row.wall = timing_compute_stats(&all, CLOCK_WALL);
