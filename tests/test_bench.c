@@ -394,7 +394,7 @@ TEST a_closed_pipe_and_an_interrupt_end_every_verb_alike(void) {
     ASSERT_RUN(
         "$A check --device soft > $T/rows 2> $T/talk & pid=$!; i=0; until grep -q pass $T/rows "
         "|| test $((i += 1)) -gt 300; do sleep 0.1; done; kill -TERM $pid; wait $pid",
-        130);
+        143);
     PASS();
 }
 

@@ -39,7 +39,7 @@ TEST a_kernel_that_makes_the_model_faster_is_kept_until_it_changes(void) {
     ASSERT_RUN("ASSAY_TUNED=$T/tuned.csv ASSAY_KERNELS=$T/k $A info --device soft --field tuned",
                0);
     ASSERT_SAYS("tuned.csv, 1 choices, 0 more");
-    ASSERT_RUN("echo '// changed' >> $T/k/rmsnorm.metal; "
+    ASSERT_RUN("echo 'constant int changed = 1;' >> $T/k/rmsnorm.metal; "
                "ASSAY_TUNED=$T/tuned.csv ASSAY_KERNELS=$T/k $A info --device soft --field tuned",
                0);
     ASSERT_SAYS("tuned.csv, 0 choices, 1 more of kernels that changed since");

@@ -31,6 +31,18 @@ static void add_name(index_of_names *x, at name) {
         (named){token_hash(&x->unit->tokens, name, 0), (uint32_t)x->decl_count};
 }
 
+/* Does an attribute make something else call or keep it? Such code is refused later, not hidden. */
+static bool has_caller(const tokens *t, const decl *d) {
+    static const char *const words[] = {
+        "constructor",    "destructor",  "section",  "used",       "retain", "__constructor__",
+        "__destructor__", "__section__", "__used__", "__retain__", NULL};
+    at end = d->body == NOT_FOUND ? d->end : d->body;
+    for (at i = d->begin; i < end; i++)
+        if (t->list[i].kind == TOKEN_WORD && token_is_one_of(t, i, words))
+            return true;
+    return false;
+}
+
 /* Is it used without being named? Variables, aliases and assertions count as such, and what the
  * language itself calls. */
 static bool is_used_unnamed(const msl_unit *u, const decl *d) {
@@ -40,7 +52,8 @@ static bool is_used_unnamed(const msl_unit *u, const decl *d) {
     for (size_t i = 0; i < u->dropped_count; i++)
         if (d->begin >= u->dropped[i].begin && d->begin < u->dropped[i].end)
             return false;
-    return d->kind == DECL_OTHER || d->name == NOT_FOUND || token_is_one_of(t, d->name, words);
+    return d->kind == DECL_OTHER || d->name == NOT_FOUND || token_is_one_of(t, d->name, words) ||
+           has_caller(t, d);
 }
 
 static bool visit_names(void *context, const decl *d, const char *prefix) {
