@@ -260,11 +260,11 @@ static bool compile(const order *o, const char *source, const char *object,
 
 /* Apart from compiling: clang in one step would on macOS bring the sanitizers' runtime and leave a
  * folder of debug information. */
-static bool link_image(soft_compiler *c, const char *object, const char *image, const char *name,
-                       err *e) {
+static bool link_image(soft_compiler *c, const char *object, const char *hooks, const char *image,
+                       const char *name, err *e) {
     const char *argv[MAX_ARGUMENTS] = {c->clang};
     int n = add_arguments(argv, 1, link_flags, LINK_COUNT);
-    const char *const more[] = {object, "-o", image, NULL};
+    const char *const more[] = {object, "-o", image, *hooks ? hooks : NULL, NULL};
     add_arguments(argv, n, more, sizeof more / sizeof *more);
     return run_clang(argv, name, "link", e);
 }
@@ -358,15 +358,34 @@ static bool keep_object(const char *object, const char *image, err *e) {
     return rename(object, path) == 0 || err_set(e, EXIT_CANNOT, "cannot write %.200s", path);
 }
 
+/* What the instrumentation of checked mode calls. */
+static bool make_hooks(void *context, const char *source, const char *object, err *e) {
+    const order *o = context;
+    const char *argv[MAX_ARGUMENTS];
+    const char *const more[] = {"-DASSAY_HOOKS=1", "-g0", "-fno-sanitize=all", "-c", "-o", object};
+    int n = add_options(o, &(omissions){.count = 0}, argv);
+    add_source(o->compiler, argv, add_arguments(argv, n, more, 6), NULL, source);
+    return run_clang(argv, "hooks", "compile", e) && check_stack(object, "hooks", e);
+}
+
+static bool find_hooks(const order *o, char *path, size_t size, err *e) {
+    order own = *o;
+    path[0] = 0;
+    return o->how == BUILD_FAST ||
+           code_cache_find(&o->compiler->cache, "// hooks\n", get_key(o->how, o->math), ".o",
+                           make_hooks, &own, path, size, e);
+}
+
 static bool make_image(void *context, const char *source, const char *image, err *e) {
     const order *o = context;
-    char object[PATH_MAX];
-    if (!path_print(object, sizeof object, e, "%s.o", image))
+    char object[PATH_MAX], hooks[PATH_MAX];
+    if (!path_print(object, sizeof object, e, "%s.o", image) ||
+        !find_hooks(o, hooks, sizeof hooks, e))
         return false;
     bool ok = (o->how == BUILD_FAST ? compile(o, source, object, &(omissions){.count = 0}, e)
                                     : compile_checked(o, source, object, e)) &&
               check_stack(object, o->name, e) &&
-              link_image(o->compiler, object, image, o->name, e) &&
+              link_image(o->compiler, object, hooks, image, o->name, e) &&
               soft_inspect(keeps_object ? object : image, o->name, e) &&
               (!keeps_object || keep_object(object, image, e));
     unlink(object);

@@ -2,8 +2,8 @@
 //
 // -fsanitize=thread makes clang call __tsan_read4(address) and friends before every access to
 // memory, the small undefined-behaviour checks call __ubsan_handle_..., and no sanitizer runtime is
-// linked: these functions are it. The obvious loads are let through here; the rest goes to
-// checked.c.
+// linked: these functions are it. They are the same for every kernel, so they are compiled once
+// (ASSAY_HOOKS) and linked to each. The obvious loads are let through here; the rest goes to checked.c.
 #pragma once
 
 #include "hooks.h"
@@ -159,6 +159,7 @@ touch_atomic(const volatile void *at, soft_u64 bytes, soft_u32 how, const void *
 #define ASSAY_CHECK_SYNC(flags, order, scope)                                                      \
     assay::check_sync(static_cast<soft_u32>(flags), order, scope)
 
+#ifdef ASSAY_HOOKS
 #define ASSAY_ACCESS(n)                                                                            \
     ASSAY_HOOK void __tsan_read##n(void *p) {                                                      \
         assay::touch(p, n, SOFT_LOAD, ASSAY_CALLER);                                               \
@@ -193,6 +194,7 @@ ASSAY_HOOK void *__tsan_memset(void *to, int value, soft_u64 bytes) {
     assay::fill(to, value, bytes, ASSAY_CALLER);
     return to;
 }
+#endif
 
 namespace assay {
 ASSAY_UNSEEN ASSAY_INLINE void mishap(soft_u32 what, soft_u64 value, const void *pc,
@@ -263,6 +265,7 @@ ASSAY_UNSEEN ASSAY_INLINE soft_u64 extend(const type_description *type, soft_u64
 }
 } // namespace assay
 
+#ifdef ASSAY_HOOKS
 ASSAY_HOOK void __ubsan_handle_type_mismatch_v1(void *, void *pointer) {
     assay::mishap(SOFT_MISALIGNED, reinterpret_cast<soft_u64>(pointer), ASSAY_CALLER);
 }
@@ -298,6 +301,7 @@ ASSAY_OVERFLOW(negate, "negation", soft_u64)
 ASSAY_HOOK void __ubsan_handle_float_cast_overflow(void *, soft_u64 bits) {
     assay::mishap(SOFT_CONVERT, bits, ASSAY_CALLER);
 }
+#endif
 
 // The end of a statement, in a kernel that is traced.
 namespace assay {
