@@ -227,9 +227,10 @@ static bool is_any_input(const kernel_case *c) {
     return memcmp(&s, any, sizeof s) == 0;
 }
 
-/* Keeps the first shapes of each kernel and the one that is run with every distribution. */
+/* Keeps the first shapes of each kernel, and the one that is run with every distribution with those that
+ * are most unlike each other. */
 static void apply_quick(case_list *l) {
-    enum { SHAPES = 6 };
+    enum { SHAPES = 4 };
     const kernel *last = NULL;
     size_t kept = 0, shapes = 0;
     for (size_t i = 0; i < l->count; i++) {
@@ -237,8 +238,10 @@ static void apply_quick(case_list *l) {
         if (c->kernel != last)
             shapes = 0;
         last = c->kernel;
-        bool has_every = is_any_input(c);
-        if (has_every || shapes++ < SHAPES)
+        bool is_kept = is_any_input(c) ? c->inputs == INPUT_NORMAL || c->inputs == INPUT_LARGE ||
+                                             c->inputs == INPUT_ZEROS
+                                       : shapes++ < SHAPES;
+        if (is_kept)
             l->items[kept++] = *c;
     }
     l->count = kept;

@@ -180,9 +180,13 @@ static bool run(lab *l, sheet *s, err *e) {
     bool is_full = lab_get_level(l) == LEVEL_FULL, is_smoke = lab_get_level(l) == LEVEL_SMOKE;
     /* All kernels of a size are open at once, and what they read is kept a second time. */
     double most = (double)lab_get_facts(l)->memory_bytes / (8 * KINDS);
-    /* Beyond 4 times the cache everything comes from memory; on a GPU go as far as possible. */
-    bool is_far = is_full && !lab_get_facts(l)->emulated;
-    double last = is_smoke ? 0.3e6 : is_far ? 1.1e9 : (is_full ? 4 : 2) * (double)cache;
+    /* Beyond 4 times the cache everything comes from memory; on a GPU go as far as possible. The caches
+     * of a CPU say nothing about a GPU. */
+    bool is_emulated = lab_get_facts(l)->emulated, is_far = is_full && !is_emulated;
+    double last = is_smoke                  ? 0.3e6
+                  : is_far                  ? 1.1e9
+                  : is_full || !is_emulated ? (is_full ? 4 : 2) * (double)cache
+                                            : 16e6;
     bool ok = true;
     for (double bytes = 0.25e6; ok && bytes <= fmin(last, most); bytes *= is_full ? 2 : 4)
         ok = run_size(l, s, bytes, groups, e);

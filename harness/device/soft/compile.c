@@ -22,6 +22,7 @@ struct soft_compiler {
     char version[128];
     int major;
     char name[256];
+    char linker[PATH_MAX];     /* that clang would call: calling it saves clang's own start */
     char shim[PATH_MAX];       /* the header that every kernel is compiled with */
     char folders[2][PATH_MAX]; /* where its headers are, as options */
     code_cache cache;
@@ -82,9 +83,11 @@ static const char *const checked_flags[] = {
  * Apple's linker wants every dynamic library to have libSystem; and two functions that happen to be
  * equal must stay two, because lines are found by the name of the function. */
 static const char *const link_flags[] = {
-    TARGET, "-shared", "-nostdlib", "-w",
 #if defined(__APPLE__)
+    TARGET, "-shared", "-nostdlib", "-w",
     "-lSystem", "-undefined", "dynamic_lookup", "-Wl,-no_deduplicate",
+#else
+    "-shared",
 #endif
 };
 /* clang-format on */
@@ -258,11 +261,30 @@ static bool compile(const order *o, const char *source, const char *object,
     return run_clang(argv, o->name, "compile", e);
 }
 
+static bool find_linker(soft_compiler *c, err *e) {
+#if defined(__APPLE__)
+    (void)e;
+    snprintf(c->linker, sizeof c->linker, "%s", c->clang);
+    return true;
+#else
+    const char *const argv[] = {c->clang, TARGET, "-print-prog-name=ld", NULL};
+    char *output = NULL;
+    int status = 1;
+    bool ok = os_run(argv, &output, &status, e);
+    if (ok && status == 0)
+        snprintf(c->linker, sizeof c->linker, "%.*s", (int)strcspn(output, "\n"), output);
+    free(output);
+    return ok && (c->linker[0] || err_set(e, EXIT_CANNOT, "%.160s knows no linker", c->clang));
+#endif
+}
+
 /* Apart from compiling: clang in one step would on macOS bring the sanitizers' runtime and leave a
  * folder of debug information. */
 static bool link_image(soft_compiler *c, const char *object, const char *hooks, const char *image,
                        const char *name, err *e) {
-    const char *argv[MAX_ARGUMENTS] = {c->clang};
+    if (!c->linker[0] && !find_linker(c, e))
+        return false;
+    const char *argv[MAX_ARGUMENTS] = {c->linker};
     int n = add_arguments(argv, 1, link_flags, LINK_COUNT);
     const char *const more[] = {object, "-o", image, *hooks ? hooks : NULL, NULL};
     add_arguments(argv, n, more, sizeof more / sizeof *more);
