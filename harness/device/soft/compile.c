@@ -58,6 +58,7 @@ static const char *const flags[] = {
 #endif
 #if defined(__x86_64__)
     "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none",
+    "-mrecip=none", /* an estimate of 1 / infinity, improved, is NaN; no GPU divides so */
 #endif
 };
 
