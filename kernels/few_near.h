@@ -191,6 +191,7 @@ matvec_few_near(device const block_q4_0 *w [[buffer(0)]], device const float *x 
     threadgroup float received[P == 1 ? 1 : 32 * TOKENS];
     threadgroup float scratch[S * products::memory + 1];
     threadgroup few_near_kept kept;
+    threadgroup atomic_uint is_under_way;
     const uint sharers = groups.x / P;
     const uint rest = out_dim - rows * groups.x; // what has been rounded off
     const near_share share(rows * P + (rest >= sharers ? 1 : 0), out_dim, group.x / P, sharers);
@@ -210,7 +211,7 @@ matvec_few_near(device const block_q4_0 *w [[buffer(0)]], device const float *x 
         NEAR_BEGIN();
         NEAR_EXPECT(columns.count * (9 * 16) * share.count);
         PARTNERS_BEGIN(sizeof received);
-        NEAR_BEGIN_PAUSE();
+        atomic_store_explicit(&is_under_way, 0u, memory_order_relaxed);
         kept.x = part;
         kept.first = ulong(first) * out_dim + share.first;
         kept.chunks = chunks;
@@ -226,14 +227,14 @@ matvec_few_near(device const block_q4_0 *w [[buffer(0)]], device const float *x 
     if (sg > 0) {
         const uint i = sg - 1 + COPIERS * lane;
         device const uint4 *row = from + size_t(i) * row_quads;
-        NEAR_PAUSE(600);
+        NEAR_PAUSE(600, &is_under_way);
         if (i < share.count && columns.count > 0)
             near.copy(i, row, 9 * columns.count);
     }
     PARTNERS_MEET();
     EARLY_COPIES(1);
     if (thread_index == 0)
-        NEAR_END_PAUSE();
+        atomic_store_explicit(&is_under_way, 1u, memory_order_relaxed);
     threadgroup float *all = near.get_sums(shared);
     few_near_work<S, near_type> work(part, in_dim, count, chunks, group.x / P % 2, thread_index);
     work.start(all, thread_index);

@@ -19,9 +19,7 @@
 #define NEAR_PREFETCH(from, bytes) ASSAY_NEAR_PREFETCH(from, bytes)
 #define NEAR_FETCH(to, from) ASSAY_NEAR_FETCH(to, from)
 #define NEAR_FETCH_WAIT() ASSAY_NEAR_FETCH_WAIT()
-#define NEAR_BEGIN_PAUSE() ASSAY_NEAR_BEGIN_PAUSE()
-#define NEAR_PAUSE(clocks) ASSAY_NEAR_PAUSE(clocks)
-#define NEAR_END_PAUSE() ASSAY_NEAR_END_PAUSE()
+#define NEAR_PAUSE(clocks, flag) ASSAY_NEAR_PAUSE(clocks, flag)
 #define NEAR_WAIT() ASSAY_NEAR_WAIT()
 #define PARTNERS ASSAY_PARTNERS
 #define PARTNERS_BEGIN(bytes) ASSAY_PARTNERS_BEGIN(bytes)
@@ -38,9 +36,7 @@
 #define NEAR_PREFETCH(from, bytes) ((void)0)
 #define NEAR_FETCH(to, from) ((void)0)
 #define NEAR_FETCH_WAIT() ((void)0)
-#define NEAR_BEGIN_PAUSE() ((void)0)
-#define NEAR_PAUSE(clocks) ((void)0)
-#define NEAR_END_PAUSE() ((void)0)
+#define NEAR_PAUSE(clocks, flag) ((void)0)
 #define NEAR_WAIT() ((void)0)
 #define PARTNERS 1
 #define PARTNERS_BEGIN(bytes) ((void)0)

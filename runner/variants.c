@@ -119,15 +119,22 @@ static const kernel *pick_decode_attention(const device_facts *d, const choice *
                : find_variant(&decode_attention_op, d->emulated ? "plain" : "threadgroup");
 }
 
-/* One threadgroup per head reads many keys at the speed of one core of the GPU; ranges read them with
- * all cores and cost one more launch. SmolLM-135M on an H200, tokens per second in one launch and in
- * 14 ranges: 2930 and 2435 at the start of a text, 1720 and 2336 after 1900 tokens. Straight lines
- * through those times meet at about 590 keys. */
+/* One threadgroup per head reads up to 512 keys at once; ranges of about 256 keys read more of them with
+ * more cores, as long as each head's ranges have a core of their own, and cost one more launch.
+ * SmolLM-135M on an H200 (9 heads, 132 cores), tokens per second after 480, 544, 1400 and 1900 tokens: in one
+ * launch 2555, 2382, - and 1720, in 4 ranges 2466, 2459, 2246 and 2217, in 8 2435, 2427, 2390 and 2363, in 14
+ * 2390, 2390, 2356 and 2336, in 16 2150, 2151, 2135 and 2123. */
 static const kernel *rule_decode_attention(const device_facts *d, const choice *c, err *e) {
-    enum { FEW_KEYS = 576, RANGES = 14 };
-    const kernel *ranges = choice_find_ranges(RANGES);
+    enum { FEW_KEYS = 512, KEYS_OF_A_RANGE = 256, CORES = 132 };
+    uint32_t keys = c->shape.dim[0], heads = c->shape.dim[1];
+    uint32_t wanted = divide_up(keys, KEYS_OF_A_RANGE),
+             most = (d->cores ? d->cores : CORES) / heads;
+    uint32_t count = wanted < most ? wanted : most;
+    while (count > 1 && choice_count_ranges(choice_find_ranges(count)) > most)
+        count--;
+    const kernel *ranges = choice_find_ranges(count);
     (void)e;
-    return d->emulated || c->shape.dim[0] <= FEW_KEYS || !choice_takes(c, ranges, NULL)
+    return d->emulated || keys <= FEW_KEYS || count < 2 || !choice_takes(c, ranges, NULL)
                ? pick_decode_attention(d, c)
                : ranges;
 }

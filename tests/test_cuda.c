@@ -182,6 +182,24 @@ TEST the_host_learns_from_the_ptx_how_much_near_memory_a_kernel_has(void) {
     PASS();
 }
 
+/* racecheck takes the relaxed load and store of a flag for a race. */
+TEST under_racecheck_atomic_loads_and_stores_are_updates(void) {
+    NEEDS_COMPILER();
+    msl_signature s;
+    const char *kernel = "multi_token_matvec_q4_0_tiled_near";
+    char *plain = compile("kernels/matvec_q4_0.metal", kernel, &s);
+    setenv("ASSAY_SANITIZER", "racecheck", 1);
+    char *watched = compile("kernels/matvec_q4_0.metal", kernel, &s);
+    unsetenv("ASSAY_SANITIZER");
+    ASSERTm(e.text, plain && watched);
+    ASSERT_FALSE(strstr(plain, "atom.") || !strstr(plain, "ld.volatile"));
+    ASSERT(strstr(watched, "atom.") && strstr(watched, ".exch"));
+    ASSERT_FALSE(strstr(watched, "ld.volatile") || strstr(watched, "st.volatile"));
+    free(plain);
+    free(watched);
+    PASS();
+}
+
 /* Where x goes in digits, a NaN has none. Of 256 values one is not 1. */
 TEST what_is_not_finite_in_x_is_not_lost_in_a_product_of_bytes(const char *last, const char *says) {
     char command[600];
@@ -237,6 +255,7 @@ SUITE(cuda_suite) {
     RUN_TEST(the_host_learns_sizes_and_threadgroup_memory_from_the_ptx);
     RUN_TEST(the_host_learns_from_the_ptx_what_a_kernel_loads_early);
     RUN_TEST(the_host_learns_from_the_ptx_how_much_near_memory_a_kernel_has);
+    RUN_TEST(under_racecheck_atomic_loads_and_stores_are_updates);
     RUN_TESTp(what_is_not_finite_in_x_is_not_lost_in_a_product_of_bytes, "\\000\\000\\200\\077",
               "-135.5");
     RUN_TESTp(what_is_not_finite_in_x_is_not_lost_in_a_product_of_bytes, "\\000\\000\\300\\177",

@@ -112,17 +112,23 @@ TEST the_software_device_takes_kernels_whose_threads_work_alone(void) {
 
 /* One launch for few keys, ranges for many; the software device has one core per thread anyway. */
 TEST attention_is_cut_into_ranges_where_there_are_many_keys(void) {
-    device_facts gpu = {.emulated = false}, soft = {.emulated = true};
-    static const uint32_t few[] = {1, 64, 512}, many[] = {700, 1024, 1900, 100000};
-    variants_heads h = {9, 3, 64};
-    variants_basis v = {.facts = &gpu}, s = {.facts = &soft};
+    device_facts gpu = {.cores = 132}, soft = {.emulated = true}, small = {.cores = 10};
+    static const uint32_t few[] = {1, 64, 512}, many[] = {700, 1024, 1900, 100000},
+                          ranges[] = {4, 4, 8, 14}, of_many_heads[] = {2, 2, 2, 2};
+    variants_heads h = {9, 3, 64}, many_heads = {40, 8, 128};
+    variants_basis v = {.facts = &gpu}, s = {.facts = &soft}, m = {.facts = &small};
     for (size_t i = 0; i < 3; i++)
         ASSERT_STR_EQ("decode_attention_spread",
                       variants_pick_decode_attention(&v, &h, few[i], 99)->name);
     for (size_t i = 0; i < 4; i++) {
-        ASSERT_EQ(14, choice_count_ranges(variants_pick_decode_attention(&v, &h, many[i], 14)));
-        ASSERT_EQ(1, choice_count_ranges(variants_pick_decode_attention(&v, &h, many[i], 13)));
+        const kernel *k = variants_pick_decode_attention(&v, &h, many[i], ranges[i]);
+        ASSERT_EQ_FMT(ranges[i], choice_count_ranges(k), "%u");
+        k = variants_pick_decode_attention(&v, &h, many[i], ranges[i] - 1); /* no room for them */
+        ASSERT_EQ_FMT(1u, choice_count_ranges(k), "%u");
+        k = variants_pick_decode_attention(&v, &many_heads, many[i], 99);
+        ASSERT_EQ_FMT(of_many_heads[i], choice_count_ranges(k), "%u");
         ASSERT_EQ(1, choice_count_ranges(variants_pick_decode_attention(&s, &h, many[i], 99)));
+        ASSERT_EQ(1, choice_count_ranges(variants_pick_decode_attention(&m, &h, many[i], 99)));
     }
     for (uint32_t keys = 1; keys < 5000; keys++) {
         uint32_t end = variants_round_keys(keys);

@@ -25,8 +25,6 @@ static const char *const op_names[OP_COUNT] = {
 /* clang-format on */
 
 static bool find_op(const char *name, ptx_op *op) {
-    if (strcmp(name, "mbarrier.test_wait.parity.shared.b64") == 0) /* try_wait may wait; here it does not */
-        name = op_names[OP_BARRIER_ASK];
     for (int i = 0; i < OP_COUNT; i++)
         if (strcmp(op_names[i], name) == 0) {
             *op = (ptx_op)i;

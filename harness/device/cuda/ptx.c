@@ -13,6 +13,7 @@
 #include "harness/base/toolchain.h"
 #include "harness/device/code_cache.h"
 #include "harness/device/precompiled.h"
+#include "sanitizer.h"
 
 enum {
     OLDEST_CLANG = 16,      /* the first that knows sm_90 */
@@ -145,7 +146,10 @@ typedef struct {
     ptx_compiler *compiler;
     const char *name;
     math_mode math;
+    bool watches_races; /* racecheck knows atomic updates, not relaxed loads and stores */
 } order;
+
+enum { WATCHES_RACES = 1 << 8 }; /* in the key of the cache, beside the math */
 
 enum { MAX_ARGUMENTS = 1 + FLAG_COUNT + FREE_COUNT + MATH_FLAGS + 24 };
 
@@ -225,8 +229,12 @@ static bool make_ptx(void *context, const char *source, const char *object, err 
     const char *const more[] = {"-include", c->headers[2], entry, source, "-o", object, NULL};
     enum { MORE = sizeof more / sizeof *more };
     int status = 1, n = add_options(c, o->math, argv);
+    if (o->watches_races)
+        argv[n++] = "-DASSAY_WATCHES_RACES=1";
     add_shim(c, NULL, argv, n);
-    const char *shim = precompiled_find(&c->shim[o->math], &c->cache, (uint32_t)o->math, argv);
+    const char *shim =
+        o->watches_races ? NULL
+                         : precompiled_find(&c->shim[o->math], &c->cache, (uint32_t)o->math, argv);
     char *output = NULL;
     if (shim) {
         add_arguments(argv, add_shim(c, shim, argv, n), more, MORE);
@@ -256,12 +264,15 @@ void ptx_name_entry(const char *kernel, char *name, size_t size) {
 char *ptx_compile(ptx_compiler *c, const char *text, const char *name, math_mode math, char *path,
                   size_t size, err *e) {
     char own[PATH_MAX];
-    order o = {c, name, math};
+    const char *tool = sanitizer_get_tool();
+    bool watches_races = tool && strcmp(tool, "racecheck") == 0 && strstr(text, "atomic");
+    order o = {c, name, math, watches_races};
+    uint32_t key = (uint32_t)math | (watches_races ? WATCHES_RACES : 0);
     if (!path) {
         path = own;
         size = sizeof own;
     }
-    if (!code_cache_find(&c->cache, text, (uint32_t)math, ".ptx", make_ptx, &o, path, size, e))
+    if (!code_cache_find(&c->cache, text, key, ".ptx", make_ptx, &o, path, size, e))
         return NULL;
     return os_read_file(path, NULL, e);
 }

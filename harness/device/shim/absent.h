@@ -45,9 +45,7 @@
 #define ASSAY_NEAR_PREFETCH(from, bytes) ((void)0)
 #define ASSAY_NEAR_FETCH(to, from) ((void)0)
 #define ASSAY_NEAR_FETCH_WAIT() ((void)0)
-#define ASSAY_NEAR_BEGIN_PAUSE() ((void)0)
-#define ASSAY_NEAR_PAUSE(clocks) ((void)0)
-#define ASSAY_NEAR_END_PAUSE() ((void)0)
+#define ASSAY_NEAR_PAUSE(clocks, flag) ((void)0)
 #define ASSAY_NEAR_WAIT() ((void)0)
 #define ASSAY_PARTNERS 1
 #define ASSAY_PARTNERS_BEGIN(bytes) ((void)0)

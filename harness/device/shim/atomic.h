@@ -52,19 +52,35 @@ METAL_FUNC const volatile atomic_bits<T> *atomic_place(const volatile metal::ato
     return reinterpret_cast<const volatile atomic_bits<T> *>(p);
 }
 
+// ASSAY_WATCHES_RACES: the kernel runs under a tool that takes relaxed loads and stores for races, but
+// knows atomic updates.
+template <class U> METAL_FUNC U load_atomic(const volatile U *p) {
+#if defined(ASSAY_WATCHES_RACES)
+    return __atomic_fetch_or(const_cast<volatile U *>(p), U(0), ASSAY_ATOMIC_ORDER);
+#else
+    return __atomic_load_n(p, ASSAY_ATOMIC_ORDER);
+#endif
+}
+template <class U> METAL_FUNC void store_atomic(volatile U *p, U value) {
+#if defined(ASSAY_WATCHES_RACES)
+    __atomic_exchange_n(p, value, ASSAY_ATOMIC_ORDER);
+#else
+    __atomic_store_n(p, value, ASSAY_ATOMIC_ORDER);
+#endif
+}
+
 } // namespace assay
 
 namespace metal {
 
 template <class T>
 METAL_FUNC T atomic_load_explicit(const volatile atomic<T> *object, memory_order) {
-    return as_type<T>(__atomic_load_n(assay::atomic_place(object), ASSAY_ATOMIC_ORDER));
+    return as_type<T>(assay::load_atomic(assay::atomic_place(object)));
 }
 template <class T> METAL_FUNC void atomic_store_explicit(volatile atomic<T> *object,
                                                          assay::same<T> desired, memory_order) {
     using U = assay::atomic_bits<T>;
-    __atomic_store_n(assay::atomic_place(object, assay::atomic_use::store), as_type<U>(desired),
-                     ASSAY_ATOMIC_ORDER);
+    assay::store_atomic(assay::atomic_place(object, assay::atomic_use::store), as_type<U>(desired));
 }
 template <class T> METAL_FUNC T atomic_exchange_explicit(volatile atomic<T> *object,
                                                          assay::same<T> desired, memory_order) {
