@@ -120,7 +120,7 @@ static bool time_both(const tuner *t, bench_player *without, bench_player *with,
         return true;
     }
     double slower_s = 1e-9 * fmax(least[0], least[1]);
-    plan.budget_s = fmax(t->settings.budget_s, fmin(1.5 * LEAST * slower_s, MOST_S));
+    plan.budget_s = fmax(t->settings.budget_s, fmin(1.5 * (double)LEAST * slower_s, MOST_S));
     plan.min_samples = LEAST;
     plan.max_samples = MOST;
     plan.target = t->settings.min_effect / 400;

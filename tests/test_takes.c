@@ -57,7 +57,7 @@ static bool try_shapes(const op *o, const kernel *k, const shape *base) {
             shape s = *base;
             s.dim[i] = v < SIZES ? sizes[v] : v == SIZES ? base->dim[i] + 1 : base->dim[i] - 1;
             bool is_long = s.dim[i] > MOST_OTHERS && base->dim[i] < s.dim[i] / 2;
-            if (s.dim[i] == 0 || shape_count_values(&s) > MOST_VALUES ||
+            if (s.dim[i] == 0 || shape_count_values(&s) > (double)MOST_VALUES ||
                 (is_long && (int)i != inner))
                 continue;
             if (!is_consistent(o, k, &s))
