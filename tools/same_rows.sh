@@ -13,7 +13,8 @@ for device in "$first" "$second"; do
         tail -n 20 "$scratch/log"
         exit 1
     }
-    grep -v '^#' "$scratch/$device.csv" > "$scratch/$device.rows"
+    # what a row was made of names its device
+    sed -e '/^#/d' -e 's/ device:[a-z]*=[0-9a-f]*//' "$scratch/$device.csv" > "$scratch/$device.rows"
 done
 if ! cmp "$scratch/$first.rows" "$scratch/$second.rows"; then
     diff "$scratch/$first.rows" "$scratch/$second.rows" | head -n 20
