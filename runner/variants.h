@@ -45,7 +45,7 @@ typedef struct {
 
 /* What is chosen by the number of keys is chosen by bands of it: the last number of the band. */
 uint32_t variants_round_keys(uint32_t keys);
-/* Of one token to this many keys: a kernel, or a way in at most so many ranges (choice.h). */
+/* Of one token to this many keys: a kernel, or a way with at most most_ranges ranges (choice.h). */
 const kernel *variants_pick_decode_attention(const variants_basis *v, const variants_heads *h,
                                              uint32_t keys, size_t most_ranges);
 /* Of many tokens, the first at position `start`. */

@@ -137,7 +137,7 @@ static bool make_file(const char *text, const char *object, const char *sum, cod
 }
 
 /* Another process may be making the same file: then it is waited for, not made twice. A lock that
- * cannot be had in that time keeps nobody from compiling. */
+ * cannot be had in that time does not prevent compiling. */
 static lock *wait_for_lock(const char *object) {
     enum { NAP_MS = 10, LONGEST_MS = 120000 };
     lock *l = NULL;
