@@ -142,7 +142,7 @@ TEST a_signal_ends_the_text_cleanly(const char *what, int status) {
     ASSERT_RUN("\"$A\" run --device $D -m \"$T/tiny.gguf\" -p x -n 400000 -c 400000 --long-context "
                "--temp 1 > "
                "\"$T/text\" 2> \"$T/talk\" & "
-               "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.5; [ -s \"$T/text\" ] && break; done; "
+               "i=0; while [ $i -lt 600 ] && [ ! -s \"$T/text\" ]; do sleep 0.2; i=$((i + 1)); done; "
                "kill -$WHAT $!; wait $!",
                status);
     ASSERT_RUN("cat \"$T/talk\"; tail -c 1 \"$T/text\" | od -c", 0);
