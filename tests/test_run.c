@@ -139,12 +139,13 @@ TEST only_what_was_compiled_is_called_compiled(void) {
 /* `what` is the signal's name. */
 TEST a_signal_ends_the_text_cleanly(const char *what, int status) {
     setenv("WHAT", what, 1);
-    ASSERT_RUN("\"$A\" run --device $D -m \"$T/tiny.gguf\" -p x -n 400000 -c 400000 --long-context "
-               "--temp 1 > "
-               "\"$T/text\" 2> \"$T/talk\" & "
-               "i=0; while [ $i -lt 600 ] && [ ! -s \"$T/text\" ]; do sleep 0.2; i=$((i + 1)); done; "
-               "kill -$WHAT $!; wait $!",
-               status);
+    ASSERT_RUN(
+        "\"$A\" run --device $D -m \"$T/tiny.gguf\" -p x -n 400000 -c 400000 --long-context "
+        "--temp 1 > "
+        "\"$T/text\" 2> \"$T/talk\" & "
+        "i=0; while [ $i -lt 600 ] && [ ! -s \"$T/text\" ]; do sleep 0.2; i=$((i + 1)); done; "
+        "kill -$WHAT $!; wait $!",
+        status);
     ASSERT_RUN("cat \"$T/talk\"; tail -c 1 \"$T/text\" | od -c", 0);
     ASSERT_SAYS("stopped");
     ASSERT_SAYS("\\n");

@@ -1,10 +1,12 @@
 #include "precompiled.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 
-enum { MAKE_SECONDS = 60, MAX_OPTIONS = 120 };
+enum { MAKE_SECONDS = 60 };
 
 /* The headers are included before an empty file that is always there: the compiler looks for every
  * file again when it uses the result. It compares their sizes and, unless told not to, their
@@ -13,18 +15,17 @@ static bool make_header(void *context, const char *source, const char *object, e
     const char *const *options = context;
     const char *const more[] = {"-Xclang",   "-emit-pch", "-Xclang", "-fno-pch-timestamp",
                                 "/dev/null", "-o",        object};
-    enum { MORE = sizeof more / sizeof *more };
-    const char *argv[MAX_OPTIONS + MORE + 1];
-    int n = 0, status;
+    size_t n = 0;
+    int status;
     (void)source;
-    while (options[n] && n < MAX_OPTIONS) {
-        argv[n] = options[n];
+    while (options[n])
         n++;
-    }
-    for (int i = 0; i < MORE; i++)
-        argv[n++] = more[i];
-    argv[n] = NULL;
-    return os_run_for(argv, MAKE_SECONDS, NULL, &status, e) &&
+    const char **argv = array_new(n + sizeof more / sizeof *more + 1, sizeof *argv);
+    memcpy(argv, options, n * sizeof *argv);
+    memcpy(argv + n, more, sizeof more);
+    bool ok = os_run_for(argv, MAKE_SECONDS, NULL, &status, e);
+    free(argv);
+    return ok &&
            (status == 0 || err_set(e, EXIT_CANNOT, "the shim's headers cannot be precompiled"));
 }
 

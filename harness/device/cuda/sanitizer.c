@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/worker.h"
 #include "ptx.h"
@@ -53,8 +54,6 @@ bool sanitizer_is_watching(void) {
 }
 
 /* Entering -------------------------------------------------------------------------------------- */
-
-enum { MOST_ARGUMENTS = 96 };
 
 /* Versions differ in the options they know; each is given only where the help names it. */
 static const struct {
@@ -119,15 +118,21 @@ bool sanitizer_enter(const char *const *arguments, err *e) {
     if (!find_program(program, sizeof program, e) || !os_find_self(self, sizeof self, e) ||
         !validation_name_log(path, sizeof path, e))
         return false;
-    const char *argv[MOST_ARGUMENTS] = {program, "--tool", tool, "--log-file", path};
-    size_t count = add_options(program, tool, argv, 5);
+    const char *const first[] = {program, "--tool", tool, "--log-file", path};
+    enum { FIRST = sizeof first / sizeof *first, OPTIONS = 2 * sizeof options / sizeof *options };
+    size_t given = 0;
+    while (arguments[given])
+        given++;
+    const char **argv = array_new(FIRST + OPTIONS + 1 + given + 1, sizeof *argv);
+    memcpy(argv, first, sizeof first);
+    size_t count = add_options(program, tool, argv, FIRST);
     argv[count++] = self;
-    for (size_t i = 0; arguments[i] && count + 1 < MOST_ARGUMENTS; i++)
-        argv[count++] = arguments[i];
+    memcpy(argv + count, arguments, given * sizeof *argv);
     snprintf(owner, sizeof owner, "%ld", (long)getpid());
     setenv(log_variable, path, 1);
     setenv(owner_variable, owner, 1);
     execv(program, (char **)(uintptr_t)argv);
+    free(argv);
     return err_set(e, EXIT_CANNOT, "cannot start %.200s: %s", program, strerror(errno));
 }
 

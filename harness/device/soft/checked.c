@@ -5,6 +5,7 @@
 #include "checker.h"
 #include "harness/base/array.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
@@ -157,8 +158,7 @@ void soft_checker_begin_group(soft_checks *hooks) {
 void soft_checker_add_variable(soft_checks *hooks, void *at, size_t bytes, const char *name,
                                uint32_t element_bytes) {
     soft_checker *c = (soft_checker *)(void *)hooks;
-    if (c->variable_count == MAX_VARIABLES)
-        return;
+    assert(c->variable_count < MAX_VARIABLES);
     variable *v = &c->variables[c->variable_count++];
     *v = (variable){.begin = (uintptr_t)at, .bytes = bytes, .element_bytes = element_bytes};
     snprintf(v->name, sizeof v->name, "%s", name);

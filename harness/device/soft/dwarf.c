@@ -42,15 +42,29 @@ static const char *take_string(cursor *c) {
     return text;
 }
 
-enum { MAX_FILES = 64 };
-
 typedef struct {
     uint8_t minimum, opcode_base, line_range;
     int8_t line_base;
     uint8_t lengths[256];
-    const char *files[MAX_FILES]; /* 1-based */
-    size_t file_count;
+    cursor files; /* where their names begin */
 } header;
+
+/* The next of the files, "" after the last. */
+static const char *take_file(cursor *c) {
+    const char *name = take_string(c);
+    for (int i = 0; *name && i < 3; i++)
+        take_leb(c, false);
+    return name;
+}
+
+/* The file of that number, from 1. */
+static const char *find_file(const header *h, uint64_t number) {
+    cursor c = h->files;
+    const char *name = "";
+    for (uint64_t i = 0; i < number && (i == 0 || *name); i++)
+        name = take_file(&c);
+    return *name ? name : "?";
+}
 
 /* The header of one unit's program; afterwards c stands at its first instruction. */
 static bool read_header(cursor *c, header *h) {
@@ -70,13 +84,7 @@ static bool read_header(cursor *c, header *h) {
         h->lengths[i] = (uint8_t)cursor_take(c, 1);
     while (*take_string(c))
         continue;
-    h->file_count = 0;
-    for (const char *name; *(name = take_string(c));) {
-        for (int i = 0; i < 3; i++)
-            take_leb(c, false);
-        if (h->file_count + 1 < MAX_FILES)
-            h->files[++h->file_count] = name;
-    }
+    h->files = *c;
     c->at = program;
     return h->line_range > 0 && h->opcode_base > 0;
 }
@@ -165,7 +173,7 @@ bool dwarf_find_line(cursor table, uint64_t address, char *file, size_t size, in
         if (!read_header(&unit, &h) || !run_program(&unit, &h, address, &best))
             continue;
         *line = (int)best.line;
-        const char *name = best.file >= 1 && best.file <= h.file_count ? h.files[best.file] : "?";
+        const char *name = find_file(&h, best.file);
         const char *slash = strrchr(name, '/');
         snprintf(file, size, "%s", slash ? slash + 1 : name);
         return true;
