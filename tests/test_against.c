@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "harness/base/expression.h"
+#include "harness/check/expression.h"
 
 SUITE(against_suite);
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/base/expression.h"
+#include "expression.h"
 #include "harness/device/launch_fit.h"
 
 enum { SCALAR_BYTES = 8 };
