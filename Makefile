@@ -209,7 +209,7 @@ SHARED   = $(wildcard kernels/*.metal kernels/*.h kernels/formats/*.h harness/de
     harness/device/msl/limits.h harness/device/msl/strict/*.h harness/device/shim/*.h \
     harness/device/shim/*/*.h harness/check/canaries/*.metal plots/*.gp plots/common/*.gp report/page.* results/claims.csv \
     models/assay-tiny.gguf tests/mutants-known.txt) $(shell find harness/device/msl/include examples -type f) \
-    $(shell $(CC) -MM -I. include/assay.h project/described.h | sed -e 's/^[^ ]*: //' -e 's/\\$$//')
+    $(shell $(CC) -MM -I. include/assay.h | sed -e 's/^[^ ]*: //' -e 's/\\$$//')
 SHARE    = $(DESTDIR)$(strip $(PREFIX))/share
 ZSH_DIR  = zsh/site-functions#  below share
 
@@ -222,13 +222,14 @@ install: $(PROGRAM) ## install assay, its manual and completions below PREFIX (d
 	chmod 755 $(DESTDIR)$(strip $(PREFIX))/bin/assay
 	$(RUN) $(abspath $(PROGRAM)) --manuals $(BUILD)/man
 	cp $(BUILD)/man/*.1 $(SHARE)/man/man1/
+	mkdir -p $(SHARE)/man/man5 && cp docs/assay-op.5 $(SHARE)/man/man5/
 	$(RUN) $(abspath $(PROGRAM)) --completion bash > $(SHARE)/bash-completion/completions/assay
 	$(RUN) $(abspath $(PROGRAM)) --completion zsh > $(SHARE)/$(strip $(ZSH_DIR))/_assay
 	$(RUN) $(abspath $(PROGRAM)) --completion fish > $(SHARE)/fish/vendor_completions.d/assay.fish
 
 uninstall: ## remove what make install put below PREFIX
 	rm -rf $(SHARE)/assay
-	rm -f $(DESTDIR)$(strip $(PREFIX))/bin/assay $(SHARE)/man/man1/assay.1 $(SHARE)/man/man1/assay-*.1 \
+	rm -f $(DESTDIR)$(strip $(PREFIX))/bin/assay $(SHARE)/man/man1/assay.1 $(SHARE)/man/man1/assay-*.1 $(SHARE)/man/man5/assay-op.5 \
 	    $(SHARE)/bash-completion/completions/assay $(SHARE)/$(strip $(ZSH_DIR))/_assay \
 	    $(SHARE)/fish/vendor_completions.d/assay.fish
 

@@ -12,7 +12,7 @@ rm -rf "$build/deb"
 mkdir -p "$build/deb/debian" "$docs" "$root/DEBIAN"
 make install BUILD="$build" DESTDIR="$root" PREFIX=/usr ZSH_DIR=zsh/vendor-completions > /dev/null
 strip --remove-section=.comment --remove-section=.note "$root/usr/bin/assay"
-gzip -9n "$root"/usr/share/man/man1/*.1
+gzip -9n "$root"/usr/share/man/man1/*.1 "$root"/usr/share/man/man5/*.5
 
 date=$(git log -1 --format=%ct 2> /dev/null || date +%s)
 {

@@ -1,27 +1,211 @@
+/* describe: see describe.h. Owns the names of a description and what its expressions are parsed with. */
 #include "describe.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "describe_parts.h"
+#include "harness/base/array.h"
 
-char *describe_translate(const char *path, const char *text, err *e) {
-    const char *slash = strrchr(path, '/');
-    description *d = calloc(1, sizeof *d);
-    char *copy = strdup(text), *made = NULL;
-    size_t bytes = 0;
-    assert(d && copy);
-    d->path = path;
-    d->file = slash ? slash + 1 : path;
-    FILE *out = open_memstream(&made, &bytes);
-    assert(out);
-    bool ok = describe_read(d, copy, e) && describe_write(d, out, e);
-    fclose(out);
-    free(copy);
-    free(d);
-    if (ok)
-        return made;
-    free(made);
-    return NULL;
+static description *all;
+
+description *describe_find_owner(const kernel *k) {
+    description *d = all;
+    while (d && !(k >= d->kernels && k < d->kernels + DESCRIBE_KERNELS))
+        d = d->before;
+    assert(d);
+    return d;
+}
+
+/* Names --------------------------------------------------------------------------------------- */
+
+static symbol *add_symbol(description *d, const char *name, symbol_kind kind, elem type,
+                          size_t axes) {
+    symbol *s = &d->symbols[d->symbol_count++];
+    *s = (symbol){.name = name, .kind = kind, .type = type, .axes = axes};
+    return s;
+}
+
+static symbol_kind get_kind(elem type) {
+    return elem_is_float(type) ? SYMBOL_REAL : SYMBOL_WHOLE;
+}
+
+/* What an oracle can read: values, fields, and buffers as they are before the launch. */
+static void name_arguments(description *d) {
+    for (size_t i = 0; i < d->argument_count; i++) {
+        described_argument *a = &d->arguments[i];
+        if (a->kind == ARGUMENT_VALUE)
+            a->symbol = add_symbol(d, a->name, get_kind(a->type), a->type, 0);
+        else if (a->kind == ARGUMENT_IN || a->kind == ARGUMENT_BOTH)
+            a->symbol = add_symbol(d, a->name, SYMBOL_ARRAY, a->type, a->sizes.count);
+        for (size_t f = a->first_field; f < a->first_field + a->field_count; f++)
+            d->fields[f].symbol =
+                add_symbol(d, d->fields[f].name, get_kind(d->fields[f].type), d->fields[f].type, 0);
+    }
+}
+
+/* Parsing ------------------------------------------------------------------------------------- */
+
+static bool parse(description *d, described_expression *x, const described_rule *r, bool of_sizes,
+                  err *e) {
+    expression_scope scope = {.symbols = d->symbols,
+                              .symbol_count = of_sizes ? d->dim_count : d->symbol_count};
+    err why;
+    if (!x->text)
+        return true;
+    if (r && !of_sizes) {
+        scope.indices = r->indices;
+        scope.index_count = r->index_count;
+    }
+    x->parsed = expression_parse(x->text, &scope, &why);
+    return x->parsed || describe_refuse(d, x->line, e, "%s", why.text);
+}
+
+static bool parse_whole(description *d, described_expression *x, err *e) {
+    return parse(d, x, NULL, true, e) &&
+           (!x->text || expression_is_whole(x->parsed) ||
+            describe_refuse(d, x->line, e, "'%.60s' is not a whole number", x->text));
+}
+
+static bool parse_list(description *d, expressions *list, err *e) {
+    for (size_t i = 0; i < list->count; i++)
+        if (!parse_whole(d, &list->items[i], e))
+            return false;
+    return true;
+}
+
+static bool parse_scalar(description *d, described_expression *x, elem type, err *e) {
+    return elem_is_float(type) ? parse(d, x, NULL, true, e) : parse_whole(d, x, e);
+}
+
+static bool parse_argument(description *d, described_argument *a, err *e) {
+    snprintf(a->why, sizeof a->why, "%.40s:%d; a line 'rtol %.20s R' or 'atol %.20s A' changes it",
+             d->file,
+             a->rtol.text   ? a->rtol.line
+             : a->atol.text ? a->atol.line
+                            : a->line,
+             a->name, a->name);
+    return parse_list(d, &a->sizes, e) && parse_whole(d, &a->below, e) &&
+           parse_scalar(d, &a->value, a->type, e) && parse(d, &a->rtol, NULL, true, e) &&
+           parse(d, &a->atol, NULL, true, e);
+}
+
+static bool parse_rule(description *d, described_rule *r, err *e) {
+    if (r->block)
+        return describe_compile(d, r, e);
+    if (!parse(d, &r->value, r, false, e) || !parse_list(d, &r->sizes, e))
+        return false;
+    if (!r->output)
+        r->symbol = add_symbol(d, r->name, SYMBOL_ARRAY, ELEM_COUNT, r->index_count);
+    described_argument *a = r->output ? describe_find_argument(d, r->output->name) : NULL;
+    if (a && !a->rtol.text && !a->atol.text)
+        snprintf(a->why, sizeof a->why,
+                 "derived from %.40s:%d; a line 'rtol %.20s R' or 'atol %.20s A' changes it",
+                 d->file, r->line, a->name, a->name);
+    return true;
+}
+
+bool describe_parse(description *d, err *e) {
+    for (size_t i = 0; i < d->dim_count; i++)
+        add_symbol(d, d->dims[i], SYMBOL_WHOLE, ELEM_U32, 0);
+    name_arguments(d);
+    for (size_t i = 0; i < d->argument_count; i++)
+        if (!parse_argument(d, &d->arguments[i], e))
+            return false;
+    for (size_t i = 0; i < d->field_count; i++)
+        if (!parse_scalar(d, &d->fields[i].value, d->fields[i].type, e))
+            return false;
+    for (size_t i = 0; i < d->constant_count; i++)
+        if (!parse_scalar(d, &d->constants[i].value, d->constants[i].type, e))
+            return false;
+    for (size_t i = 0; i < d->op.kernel_count; i++)
+        if (!parse_list(d, &d->grids[i].group, e) || !parse_list(d, &d->grids[i].grid, e) ||
+            !parse_list(d, &d->grids[i].threadgroup, e))
+            return false;
+    for (size_t i = 0; i < d->rule_count; i++)
+        if (!parse_rule(d, &d->rules[i], e))
+            return false;
+    return parse_whole(d, &d->needs, e) && parse(d, &d->terms, NULL, true, e) &&
+           parse(d, &d->roundings, NULL, true, e) && parse(d, &d->flops, NULL, true, e);
+}
+
+/* Values over sizes --------------------------------------------------------------------------- */
+
+void describe_set_dims(description *d, const uint32_t *sizes) {
+    for (size_t i = 0; i < d->dim_count; i++)
+        d->symbols[i].whole = sizes[i];
+}
+
+bool describe_compute(const description *d, const described_expression *x, number *out, err *e) {
+    bounded value;
+    err why;
+    expression_start(x->parsed, (arithmetic){false, false});
+    if (!expression_compute(x->parsed, NULL, &value, &why))
+        return describe_refuse(d, x->line, e, "%s", why.text);
+    *out = expression_is_whole(x->parsed) ? number_whole(expression_get_whole(x->parsed))
+                                          : number_real(value.value);
+    return true;
+}
+
+bool describe_find_file(const description *d, const described_argument *a, char *path, size_t size,
+                        err *e) {
+    int folder = (int)(d->file - d->path);
+    size_t used = 0;
+    if (a->from[0] != '/')
+        used = (size_t)snprintf(path, size, "%.*s", folder, d->path);
+    for (const char *p = a->from; *p && used + 24 < size; p++) {
+        if (*p != '{') {
+            path[used++] = *p;
+            continue;
+        }
+        size_t length = strcspn(p + 1, "}"), i = 0;
+        while (i < d->dim_count &&
+               (strlen(d->dims[i]) != length || strncmp(d->dims[i], p + 1, length) != 0))
+            i++;
+        if (i == d->dim_count || p[1 + length] != '}')
+            return describe_refuse(d, a->line, e, "'%.*s' in the name of a file is not one of dims",
+                                   length < 40 ? (int)length : 40, p + 1);
+        used += (size_t)snprintf(path + used, size - used, "%lld", (long long)d->symbols[i].whole);
+        p += length + 1;
+    }
+    path[used] = 0;
+    return used + 24 < size ||
+           describe_refuse(d, a->line, e, "the path of the file of '%.40s' is too long", a->name);
+}
+
+/* Loading ------------------------------------------------------------------------------------- */
+
+static void fill_op(description *d) {
+    d->op.dims = d->dim_text;
+    d->op.kernels = d->kernels;
+    for (size_t i = 0; i < d->op.kernel_count && d->op.kernel_count > 1; i++)
+        d->kernels[i].variant = d->kernels[i].name;
+    d->op.shapes.items = d->shapes;
+    d->op.build = describe_build;
+    d->op.accepts = d->needs.text ? describe_accepts : NULL;
+}
+
+/* What is refused is not freed: messages of a few descriptions at most. */
+const op *describe_load(const char *path, const char *text, err *e) {
+    description *d = array_new(1, sizeof *d);
+    char *copy = strdup(text);
+    d->path = strdup(path);
+    assert(copy && d->path);
+    const char *slash = strrchr(d->path, '/');
+    d->file = slash ? slash + 1 : d->path;
+    char sample[PATH_MAX];
+    uint32_t sizes[SHAPE_DIMS] = {0};
+    if (!describe_read(d, copy, e) || !describe_parse(d, e))
+        return NULL;
+    describe_set_dims(d, sizes);
+    for (size_t i = 0; i < d->argument_count; i++)
+        if (d->arguments[i].from &&
+            !describe_find_file(d, &d->arguments[i], sample, sizeof sample, e))
+            return NULL;
+    fill_op(d);
+    d->before = all;
+    all = d;
+    return &d->op;
 }

@@ -16,31 +16,36 @@ bool describe_refuse(const description *d, int line, err *e, const char *format,
     return err_set(e, EXIT_USAGE, "%.60s:%d: %s", d->file, line, text);
 }
 
-const described_argument *describe_find_argument(const description *d, const char *name,
-                                                 size_t length) {
+described_argument *describe_find_argument(description *d, const char *name) {
     for (size_t i = 0; i < d->argument_count; i++)
-        if (strlen(d->arguments[i].name) == length &&
-            strncmp(d->arguments[i].name, name, length) == 0)
+        if (strcmp(d->arguments[i].name, name) == 0)
             return &d->arguments[i];
     return NULL;
 }
 
+bool describe_is_output(const described_argument *a) {
+    return a->kind == ARGUMENT_OUT || a->kind == ARGUMENT_BOTH;
+}
+
 /* Comma-separated expressions. */
-static bool split(char *text, expressions *out) {
-    return line_split(text, out->items, DESCRIBE_AXES, &out->count);
+static bool split(char *text, int line, expressions *out) {
+    const char *parts[DESCRIBE_AXES];
+    if (!line_split(text, parts, DESCRIBE_AXES, &out->count))
+        return false;
+    for (size_t i = 0; i < out->count; i++)
+        out->items[i] = (described_expression){.text = parts[i], .line = line};
+    return true;
 }
 
 /* Lines --------------------------------------------------------------------------------------- */
-
-typedef bool line_reader(description *d, char *rest, int line, err *e);
 
 static bool read_op(description *d, char *rest, int line, err *e) {
     char *colon = strchr(rest, ':');
     if (colon)
         *colon = 0;
     line_trim_end(rest);
-    d->name = rest;
-    d->about = colon ? line_skip_blanks(colon + 1) : "";
+    d->op.name = rest;
+    d->op.about = colon ? line_skip_blanks(colon + 1) : "";
     return line_is_name(rest) || describe_refuse(d, line, e,
                                                  "the name of an op has letters, digits and _, not "
                                                  "'%.40s'; what it computes follows a colon",
@@ -54,6 +59,8 @@ static bool read_dims(description *d, char *rest, int line, err *e) {
                                    "dims are up to %d names of sizes, as in: dims rows "
                                    "dim",
                                    SHAPE_DIMS);
+        size_t used = strlen(d->dim_text);
+        snprintf(d->dim_text + used, sizeof d->dim_text - used, "%s%s", used ? " x " : "", word);
         d->dims[d->dim_count++] = word;
     }
     return true;
@@ -68,59 +75,84 @@ static bool read_shape(const description *d, const char *word, shape *out, int l
 }
 
 static bool read_shapes(description *d, char *rest, int line, err *e) {
-    for (char *word; *(word = line_take_word(&rest)); d->shape_count++) {
-        if (d->shape_count == DESCRIBE_SHAPES)
+    for (char *word; *(word = line_take_word(&rest)); d->op.shapes.count++) {
+        if (d->op.shapes.count == DESCRIBE_SHAPES)
             return describe_refuse(d, line, e, "more than %d shapes", DESCRIBE_SHAPES);
-        if (!read_shape(d, word, &d->shapes[d->shape_count], line, e))
+        if (!read_shape(d, word, &d->shapes[d->op.shapes.count], line, e))
             return false;
     }
     return true;
 }
 
 static bool read_inputs(description *d, char *rest, int line, err *e) {
-    return read_shape(d, rest, &d->inputs, line, e);
+    return read_shape(d, rest, &d->op.shapes.any_input, line, e);
+}
+
+/* A word of a kernel line and what follows it. */
+static bool read_kernel_part(kernel *k, described_grid *g, const char *word, char *text) {
+    if (strcmp(word, "about") == 0)
+        k->about = text;
+    else if (strcmp(word, "group") == 0)
+        return split(text, g->line, &g->group) && g->group.count <= 3;
+    else if (strcmp(word, "threadgroup") == 0)
+        return split(text, g->line, &g->threadgroup);
+    else {
+        bool is_grid = strcmp(word, "threads") == 0 || strcmp(word, "groups") == 0 ||
+                       strcmp(word, "dispatch") == 0;
+        if (!is_grid || g->grid_kind)
+            return false;
+        g->grid_kind = word[0];
+        return split(text, g->line, &g->grid) && g->grid.count <= 3;
+    }
+    return true;
+}
+
+/* The threads of a group are literals: `list` and `lint` know them without a shape. */
+static bool count_group(description *d, const described_grid *g, uint32_t *count, err *e) {
+    uint64_t product = 1;
+    for (size_t i = 0; i < g->group.count; i++) {
+        const char *text = g->group.items[i].text;
+        if (strspn(text, "0123456789") != strlen(text) || strlen(text) > 4)
+            return describe_refuse(d, g->line, e, "the threads of a group are numbers, not '%.40s'",
+                                   text);
+        product *= strtoul(text, NULL, 10);
+    }
+    *count = (uint32_t)product;
+    return (product > 0 && product <= 1024) ||
+           describe_refuse(d, g->line, e, "a group has 1 to 1024 threads, not %llu",
+                           (unsigned long long)product);
 }
 
 static bool read_kernel(description *d, char *rest, int line, err *e) {
     static const char *const words[] = {"group",       "threads", "groups", "dispatch",
                                         "threadgroup", "about",   NULL};
-    if (d->kernel_count == DESCRIBE_KERNELS)
+    if (d->op.kernel_count == DESCRIBE_KERNELS)
         return describe_refuse(d, line, e, "more than %d kernels", DESCRIBE_KERNELS);
-    described_kernel *k = &d->kernels[d->kernel_count++];
-    *k = (described_kernel){.line = line, .about = ""};
-    k->name = line_take_word(&rest);
-    k->file = line_take_word(&rest);
+    kernel *k = &d->kernels[d->op.kernel_count];
+    described_grid *g = &d->grids[d->op.kernel_count++];
+    *g = (described_grid){.line = line};
+    *k = (kernel){.name = line_take_word(&rest), .file = line_take_word(&rest), .about = ""};
     bool ok = line_is_name(k->name) && strstr(k->file, ".metal");
     while (ok && *(rest = line_skip_blanks(rest))) {
         const char *word = line_take_word(&rest);
         bool is_about = strcmp(word, "about") == 0;
         char *text = is_about ? line_skip_blanks(rest) : line_take_until(&rest, words);
+        ok = read_kernel_part(k, g, word, text);
         if (is_about)
             rest += strlen(rest);
-        if (is_about)
-            k->about = text;
-        else if (strcmp(word, "group") == 0)
-            ok = split(text, &k->group) && k->group.count <= 3;
-        else if (strcmp(word, "threadgroup") == 0)
-            ok = *(k->threadgroup = text) != 0;
-        else {
-            ok = !k->grid_kind && split(text, &k->grid) && k->grid.count <= 3 &&
-                 (strcmp(word, "threads") == 0 || strcmp(word, "groups") == 0 ||
-                  strcmp(word, "dispatch") == 0);
-            k->grid_kind = word;
-        }
     }
-    return (ok && k->group.count > 0 && k->grid_kind) ||
-           describe_refuse(d, line, e,
-                           "a kernel is given as: kernel NAME FILE.metal group THREADS "
-                           "threads|groups|dispatch COUNT");
+    if (!ok || g->group.count == 0 || !g->grid_kind)
+        return describe_refuse(d, line, e,
+                               "a kernel is given as: kernel NAME FILE.metal group THREADS "
+                               "threads|groups|dispatch COUNT [threadgroup BYTES, ...]");
+    return count_group(d, g, &k->group, e);
 }
 
 static bool add_argument(description *d, const described_argument *a, err *e) {
     if (!line_is_name(a->name))
-        return describe_refuse(d, a->line, e,
-                               "a name has letters, digits and _, and '%.40s' is none", a->name);
-    const described_argument *other = describe_find_argument(d, a->name, strlen(a->name));
+        return describe_refuse(d, a->line, e, "a name has letters, digits and _, not '%.40s'",
+                               a->name);
+    const described_argument *other = describe_find_argument(d, a->name);
     if (other)
         return describe_refuse(d, a->line, e, "'%.40s' is given twice: see line %d", a->name,
                                other->line);
@@ -158,7 +190,7 @@ static bool read_options(described_argument *a, char *rest) {
         if (!*text)
             return false;
         if (strcmp(word, "below") == 0 && a->kind != ARGUMENT_OUT)
-            a->below = text;
+            a->below = (described_expression){.text = text, .line = a->line};
         else if (strcmp(word, "from") == 0)
             a->from = text;
         else if (strcmp(word, "at") == 0 && isdigit((unsigned char)text[0])) {
@@ -191,7 +223,7 @@ static bool read_buffer(description *d, argument_kind kind, char *rest, int line
     line_trim_end(type);
     if (!read_type(d, type, &a.type, line, e))
         return false;
-    if (!split(open + 1, &a.sizes))
+    if (!split(open + 1, line, &a.sizes))
         return describe_refuse(d, line, e, "'%.40s' needs 1 to %d sizes in its brackets", a.name,
                                DESCRIBE_AXES);
     if (!read_options(&a, close + 1))
@@ -199,7 +231,7 @@ static bool read_buffer(description *d, argument_kind kind, char *rest, int line
                                "after the size of '%.40s' come only below N, from FILE "
                                "and at INDEX",
                                a.name);
-    if (kind != ARGUMENT_OUT && !elem_is_float(a.type) && !a.below && !a.from)
+    if (kind != ARGUMENT_OUT && !elem_is_float(a.type) && !a.below.text && !a.from)
         return describe_refuse(d, line, e,
                                "'%.40s' holds whole numbers: say below what, as in "
                                "below 100, or give a file",
@@ -219,94 +251,104 @@ static bool read_inout(description *d, char *rest, int line, err *e) {
     return read_buffer(d, ARGUMENT_BOTH, rest, line, e);
 }
 
-static bool read_value(description *d, char *rest, int line, err *e) {
-    described_argument a = {.kind = ARGUMENT_VALUE, .line = line, .index = get_next_index(d)};
+/* TYPE = EXPRESSION, and what follows. */
+static bool read_scalar(description *d, char **rest, elem *type, described_expression *value,
+                        int line, const char *form, err *e) {
     static const char *const words[] = {"at", NULL};
+    const char *name = line_take_word(rest), *equals = line_take_word(rest);
+    *value = (described_expression){.text = line_take_until(rest, words), .line = line};
+    if (strcmp(equals, "=") != 0 || !*value->text)
+        return describe_refuse(d, line, e, "given as: %s", form);
+    return read_type(d, name, type, line, e);
+}
+
+static bool read_value(description *d, char *rest, int line, err *e) {
+    static const char form[] = "value NAME TYPE = EXPRESSION";
+    described_argument a = {.kind = ARGUMENT_VALUE, .line = line, .index = get_next_index(d)};
     a.name = line_take_word(&rest);
-    const char *type = line_take_word(&rest), *equals = line_take_word(&rest);
-    a.value = line_take_until(&rest, words);
-    if (strcmp(equals, "=") != 0 || !*a.value || !read_options(&a, rest) || a.from || a.below)
-        return describe_refuse(d, line, e, "a value is given as: value NAME TYPE = EXPRESSION");
-    return read_type(d, type, &a.type, line, e) && add_argument(d, &a, e);
+    if (!read_scalar(d, &rest, &a.type, &a.value, line, form, e))
+        return false;
+    if (!read_options(&a, rest) || a.from || a.below.text)
+        return describe_refuse(d, line, e, "given as: %s", form);
+    return add_argument(d, &a, e);
 }
 
-static bool read_rule(description *d, char *rest, int line, bool is_scale, err *e) {
-    described_rule *r = &d->rules[d->rule_count];
-    if (d->rule_count == DESCRIBE_ARGUMENTS)
-        return describe_refuse(d, line, e, "more than %d oracles", DESCRIBE_ARGUMENTS);
-    char *open = strchr(rest, '['), *close = strchr(rest, ']');
-    char *equals = close ? line_skip_blanks(close + 1) : NULL;
-    if (!open || !close || close < open || *equals != '=')
-        return describe_refuse(d, line, e, "%s is given as: %s NAME[i] = EXPRESSION",
-                               is_scale ? "a scale" : "an oracle", is_scale ? "scale" : "oracle");
-    *open = *close = 0;
-    line_trim_end(rest);
-    *r = (described_rule){.line = line, .is_scale = is_scale, .text = line_skip_blanks(equals + 1)};
-    r->output = describe_find_argument(d, rest, strlen(rest));
-    if (!r->output || r->output->kind == ARGUMENT_IN || r->output->kind == ARGUMENT_VALUE)
-        return describe_refuse(d, line, e,
-                               "'%.40s' is no output: out and inout lines come before "
-                               "the oracle",
-                               rest);
-    bool ok = split(open + 1, &r->indices);
-    for (size_t i = 0; ok && i < r->indices.count; i++)
-        ok = line_is_name(r->indices.items[i]);
-    if (!ok || r->indices.count != r->output->sizes.count)
-        return describe_refuse(d, line, e, "'%.40s' has %zu sizes: give as many names of indices",
-                               rest, r->output->sizes.count);
-    if (!*r->text)
-        return describe_refuse(d, line, e, "the expression is missing");
-    d->rule_count++;
-    return true;
+static bool read_struct(description *d, char *rest, int line, err *e) {
+    described_argument a = {.kind = ARGUMENT_STRUCT, .line = line, .index = get_next_index(d)};
+    a.name = line_take_word(&rest);
+    a.first_field = d->field_count;
+    if (!read_options(&a, rest) || a.from || a.below.text)
+        return describe_refuse(d, line, e, "given as: struct NAME, and its lines field");
+    return add_argument(d, &a, e);
 }
 
-static bool read_oracle(description *d, char *rest, int line, err *e) {
-    return read_rule(d, rest, line, false, e);
+static bool read_field(description *d, char *rest, int line, err *e) {
+    described_argument *a = d->argument_count ? &d->arguments[d->argument_count - 1] : NULL;
+    const char *name = line_take_word(&rest);
+    if (!a || a->kind != ARGUMENT_STRUCT)
+        return describe_refuse(d, line, e, "the field '%.40s' does not follow a line struct NAME",
+                               name);
+    if (d->field_count == DESCRIBE_FIELDS || !line_is_name(name))
+        return describe_refuse(d, line, e, "more than %d fields, or '%.40s' is not a name",
+                               DESCRIBE_FIELDS, name);
+    described_scalar *f = &d->fields[d->field_count++];
+    snprintf(f->name, sizeof f->name, "%.40s.%.40s", a->name, name);
+    a->field_count++;
+    return read_scalar(d, &rest, &f->type, &f->value, line, "field NAME TYPE = EXPRESSION", e) &&
+           (!*rest || describe_refuse(d, line, e, "nothing comes after a field's value"));
 }
 
-static bool read_scale(description *d, char *rest, int line, err *e) {
-    return read_rule(d, rest, line, true, e);
-}
-
-#define TEXT_READER(field)                                                                         \
-    static bool read_##field(description *d, char *rest, int line, err *e) {                       \
-        d->field = rest;                                                                           \
-        d->field##_line = line;                                                                    \
-        return *rest || describe_refuse(d, line, e, #field " needs an expression");                \
-    }
-TEXT_READER(needs)
-TEXT_READER(terms)
-TEXT_READER(roundings)
-TEXT_READER(flops)
-
-static bool read_exact(description *d, char *rest, int line, err *e) {
-    d->exact = true;
-    return !*rest || describe_refuse(d, line, e, "nothing comes after exact, not '%.40s'", rest);
+static bool read_constant(description *d, char *rest, int line, err *e) {
+    static const char form[] = "constant INDEX TYPE = EXPRESSION";
+    const char *index = line_take_word(&rest);
+    if (d->constant_count == DESCRIBE_CONSTANTS || !*index || strlen(index) > 5 ||
+        strspn(index, "0123456789") != strlen(index))
+        return describe_refuse(d, line, e, "more than %d function constants, or not given as: %s",
+                               DESCRIBE_CONSTANTS, form);
+    described_scalar *c = &d->constants[d->constant_count++];
+    c->index = atoi(index);
+    return read_scalar(d, &rest, &c->type, &c->value, line, form, e) &&
+           (!*rest || describe_refuse(d, line, e, "nothing comes after a constant's value"));
 }
 
 static const struct {
     const char *word;
     line_reader *read;
 } readers[] = {
-    {"op", read_op},         {"dims", read_dims},     {"shapes", read_shapes},
-    {"in", read_in},         {"out", read_out},       {"inout", read_inout},
-    {"value", read_value},   {"kernel", read_kernel}, {"oracle", read_oracle},
-    {"scale", read_scale},   {"terms", read_terms},   {"roundings", read_roundings},
-    {"exact", read_exact},   {"flops", read_flops},   {"needs", read_needs},
+    {"op", read_op},
+    {"dims", read_dims},
+    {"shapes", read_shapes},
     {"inputs", read_inputs},
+    {"needs", describe_read_needs},
+    {"kernel", read_kernel},
+    {"in", read_in},
+    {"out", read_out},
+    {"inout", read_inout},
+    {"value", read_value},
+    {"struct", read_struct},
+    {"field", read_field},
+    {"constant", read_constant},
+    {"let", describe_read_let},
+    {"oracle", describe_read_oracle},
+    {"rtol", describe_read_rtol},
+    {"atol", describe_read_atol},
+    {"exact", describe_read_exact},
+    {"terms", describe_read_terms},
+    {"roundings", describe_read_roundings},
+    {"flops", describe_read_flops},
 };
 
-static bool read_line(description *d, char *line, int number, err *e) {
-    char *rest, *word = line_take_keyword(line, &rest);
+static bool read_line(description *d, char *line, int at_line, err *e) {
+    char *rest, *word = line_take_keyword(line, &rest), valid[200];
+    size_t used = 0;
     if (!*word)
         return true;
-    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
         if (strcmp(readers[i].word, word) == 0)
-            return readers[i].read(d, rest, number, e);
-    return describe_refuse(d, number, e,
-                           "there is no line '%.40s' (valid: op dims shapes inputs needs kernel in "
-                           "out inout value oracle scale terms roundings exact flops)",
-                           word);
+            return readers[i].read(d, rest, at_line, e);
+        used += (size_t)snprintf(valid + used, sizeof valid - used, " %s", readers[i].word);
+    }
+    return describe_refuse(d, at_line, e, "there is no line '%.40s' (valid:%s)", word, valid);
 }
 
 /* `oracle {`: the lines up to one that begins with a `}` are C. */
@@ -315,39 +357,10 @@ static bool is_block(const char *line) {
     return sscanf(line, " oracle { %n", &end) == 0 && end > 0 && line[end] == 0;
 }
 
-static bool check_whole(const description *d, int line, err *e) {
-    const char *missing = !d->name                 ? "op"
-                          : d->dim_count == 0      ? "dims"
-                          : d->shape_count == 0    ? "shapes"
-                          : d->kernel_count == 0   ? "kernel"
-                          : d->argument_count == 0 ? "in or out"
-                                                   : NULL;
-    if (missing)
-        return describe_refuse(d, line, e, "the description has no line '%s'", missing);
-    bool has_block = false, has_output = false;
-    for (size_t i = 0; i < d->rule_count; i++)
-        has_block = has_block || !d->rules[i].output;
-    for (size_t i = 0; i < d->argument_count; i++) {
-        const described_argument *a = &d->arguments[i];
-        bool is_output = a->kind == ARGUMENT_OUT || a->kind == ARGUMENT_BOTH;
-        bool is_told = has_block || (a->kind == ARGUMENT_OUT && a->from);
-        for (size_t r = 0; r < d->rule_count; r++)
-            is_told = is_told || (d->rules[r].output == a && !d->rules[r].is_scale);
-        if (is_output && !is_told)
-            return describe_refuse(d, a->line, e,
-                                   "nothing says what '%.40s' should be: add a line "
-                                   "oracle %.40s[i] = ..., or from FILE",
-                                   a->name, a->name);
-        has_output = has_output || is_output;
-    }
-    return has_output ||
-           describe_refuse(d, line, e, "the description has no line 'out' or 'inout'");
-}
-
 bool describe_read(description *d, char *text, err *e) {
-    int number = 1;
+    int at_line = 1;
     described_rule *block = NULL;
-    for (char *line = text, *next; line; line = next, number++) {
+    for (char *line = text, *next; line; line = next, at_line++) {
         next = strchr(line, '\n');
         if (block) {
             if (line[0] == '}') {
@@ -359,15 +372,15 @@ bool describe_read(description *d, char *text, err *e) {
         }
         if (next)
             *next++ = 0;
-        if (is_block(line) && d->rule_count < DESCRIBE_ARGUMENTS) {
+        if (is_block(line) && d->rule_count < DESCRIBE_RULES) {
             block = &d->rules[d->rule_count++];
-            *block = (described_rule){.line = number + 1, .text = next ? next : ""};
-        } else if (!read_line(d, line, number, e))
+            *block = (described_rule){.line = at_line + 1, .block = next ? next : ""};
+        } else if (!read_line(d, line, at_line, e))
             return false;
     }
     if (block)
         return describe_refuse(d, block->line - 1, e,
                                "the C after oracle { has no end: a line "
                                "that begins with }");
-    return check_whole(d, number - 1, e);
+    return describe_check(d, at_line - 1, e);
 }

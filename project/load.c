@@ -156,10 +156,10 @@ static bool find_ops(const load_source *s, void *object, const op *const **ops, 
     return true;
 }
 
-bool load_ops(const load_source *s, const op *const **ops, err *e) {
+static void *open_object(const load_source *s, err *e) {
     char path[PATH_MAX];
     if (!find_object(s, path, sizeof path, e))
-        return false;
+        return NULL;
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!object) {
         const char *why = dlerror();
@@ -167,7 +167,22 @@ bool load_ops(const load_source *s, const op *const **ops, err *e) {
                 "the description %.80s cannot be loaded: it uses a function that "
                 "neither it nor assay has",
                 get_name(s->path));
-        return err_set_detail(e, why ? why : "");
+        err_set_detail(e, why ? why : "");
+        return NULL;
     }
-    return check_abi(s, object, e) && find_ops(s, object, ops, e);
+    return check_abi(s, object, e) ? object : NULL;
+}
+
+bool load_ops(const load_source *s, const op *const **ops, err *e) {
+    void *object = open_object(s, e);
+    return object && find_ops(s, object, ops, e);
+}
+
+bool load_oracle(const load_source *s, oracle_fn *out, err *e) {
+    void *object = open_object(s, e);
+    const oracle_fn *found = object ? dlsym(object, "assay_oracle") : NULL;
+    if (found)
+        *out = *found;
+    return found || (object && err_set(e, EXIT_USAGE, "the description %.80s has no oracle",
+                                       get_name(s->path)));
 }

@@ -14,3 +14,5 @@ typedef struct {
 /* Compiles (or finds in the cache) and loads it. *ops is an array that ends with NULL and stays for
  * the rest of the process. */
 bool load_ops(const load_source *s, const op *const **ops, err *e);
+/* The same for lines of C, whose function is called assay_oracle. */
+bool load_oracle(const load_source *s, oracle_fn *out, err *e);

@@ -10,6 +10,7 @@
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/root.h"
+#include "harness/check/kernel_case.h"
 #include "harness/device/source_hash.h"
 #include "kernels/ops.h"
 #include "load.h"
@@ -157,18 +158,77 @@ static bool load_description(const char *path, err *e) {
         return err_set(e, EXIT_USAGE, "%.160s is no description of an op: it ends in .op or .c",
                        path);
     char *text = os_read_plain(path, 1 << 20, NULL, e), hash[SOURCE_HASH_SIZE] = "";
-    char *made = text && is_text ? describe_translate(path, text, e) : NULL;
-    bool ok = text && (!is_text || made);
-    if (!is_text)
+    const op *described[2] = {text && is_text ? describe_load(path, text, e) : NULL, NULL};
+    const op *const *ops = described;
+    bool ok = text && (!is_text || described[0]);
+    if (ok && !is_text) {
         source_hash_find(path, hash, NULL); /* what cannot be read is the compiler's to report */
-    load_source s = {path, is_text ? made : text, hash, is_text};
-    const op *const *ops = NULL;
-    ok = ok && load_ops(&s, &ops, e);
+        ok = load_ops(&(load_source){.path = path, .text = text, .key = hash}, &ops, e);
+    }
     for (size_t i = 0; ok && ops[i]; i++)
         ok = take_op(ops[i], path, name, e);
-    free(made);
     free(text);
     return ok;
+}
+
+/* Descriptions that cannot be used -------------------------------------------------------------- */
+
+/* Each stands among the ops as one with a single case, which fails with what is wrong, so that the
+ * others are run and the run as a whole does not pass. */
+typedef struct {
+    char path[PATH_MAX], name[128];
+    err why;
+    kernel kernel;
+    op op;
+} broken;
+
+static struct {
+    broken *items[MAX_OPS];
+    size_t count;
+} refused;
+
+static const shape any_shape = {{1}};
+
+static bool build_broken(kernel_case *c, err *e) {
+    for (size_t i = 0; i < refused.count; i++)
+        if (c->kernel == &refused.items[i]->kernel)
+            *e = refused.items[i]->why;
+    return false;
+}
+
+static bool note_broken(const char *path, const err *why, err *e) {
+    const char *slash = strrchr(path, '/');
+    if (refused.count == MAX_OPS)
+        return err_set(e, EXIT_USAGE, "a project has at most %d ops", MAX_OPS);
+    broken *b = calloc(1, sizeof *b);
+    if (!b)
+        return err_set(e, EXIT_CANNOT, "no memory for the ops of the project");
+    snprintf(b->path, sizeof b->path, "%s", path);
+    snprintf(b->name, sizeof b->name, "%.120s", slash ? slash + 1 : path);
+    b->why = *why;
+    b->kernel =
+        (kernel){.name = b->name, .about = "its description is wrong", .file = b->name, .group = 1};
+    b->op = (op){.name = b->name,
+                 .about = b->why.text,
+                 .dims = "n",
+                 .kernels = &b->kernel,
+                 .kernel_count = 1,
+                 .shapes = {&any_shape, 1, {{0}}},
+                 .build = build_broken,
+                 .source = b->path};
+    refused.items[refused.count++] = b;
+    return true;
+}
+
+/* If nothing else is left, the first of them is the error. */
+static bool add_broken(err *e) {
+    if (refused.count > 0 && loaded.count == 0) {
+        *e = refused.items[0]->why;
+        return false;
+    }
+    for (size_t i = 0; i < refused.count && loaded.count < MAX_OPS; i++)
+        loaded.ops[loaded.count++] = &refused.items[i]->op;
+    return true;
 }
 
 static bool load_pattern(const settings *s, const char *pattern, err *e) {
@@ -181,8 +241,11 @@ static bool load_pattern(const settings *s, const char *pattern, err *e) {
     if (status != 0 && is_plain)
         ok = err_set(e, EXIT_USAGE, PROJECT_FILE " lists the description %.120s, which is missing",
                      pattern);
-    for (size_t i = 0; ok && status == 0 && i < found.gl_pathc; i++)
-        ok = load_description(found.gl_pathv[i], e);
+    for (size_t i = 0; ok && status == 0 && i < found.gl_pathc; i++) {
+        err why;
+        if (!load_description(found.gl_pathv[i], &why))
+            ok = note_broken(found.gl_pathv[i], &why, e);
+    }
     globfree(&found);
     return ok;
 }
@@ -219,6 +282,7 @@ bool project_load(err *e) {
     bool ok = read_settings(&s, e);
     for (size_t i = 0; ok && i < s.pattern_count; i++)
         ok = load_pattern(&s, s.patterns[i], e);
+    ok = ok && add_broken(e);
     if (ok && loaded.count == 0)
         ok = err_set(e, EXIT_USAGE,
                      "the project %.120s has no descriptions of ops: it needs a NAME.op or NAME.c, "

@@ -31,6 +31,8 @@
     X(lint_suite)                                                                                  \
     X(experiments_suite)                                                                           \
     X(project_suite)                                                                               \
+    X(describe_suite)                                                                              \
+    X(tolerance_suite)                                                                             \
     X(mutants_suite)                                                                               \
     X(cli_suite)                                                                                   \
     X(run_suite)                                                                                   \

@@ -56,6 +56,7 @@ TEST every_verb_has_a_manual_page_and_is_completed(void) {
                "{ echo no page for $verb; exit 1; }; done",
                0);
     ASSERT_RUN("grep -l 'llama.*bench' \"$T/moved/share/man/man1/assay-model-bench.1\"", 0);
+    ASSERT_RUN("grep -c 'TOLERANCES' \"$T/moved/share/man/man5/assay-op.5\"", 0);
     ASSERT_RUN("\"$A\" --completion bash > \"$T/c\" && bash -c '. \"$T/c\"; COMP_WORDS=(assay "
                "check --dev); COMP_CWORD=2; _assay; echo \"<${COMPREPLY[*]}>\"; COMP_WORDS=(assay "
                "model be); _assay; echo \"<${COMPREPLY[*]}>\"; COMP_WORDS=(assay check --math f); "

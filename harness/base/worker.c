@@ -41,8 +41,9 @@ typedef struct {
     int to, from;
     bool busy;
     size_t task;
-    uint64_t heard_ns; /* when it was last given something or said something */
-    uint8_t *bytes;    /* of the answer so far */
+    uint64_t heard_ns; /* when it was last given something or sent a part of its answer */
+    char note[WORKER_NOTE_BYTES]; /* what it is doing: "the oracle" */
+    uint8_t *bytes;               /* of the answer so far */
     size_t used, room;
 } worker;
 
@@ -257,6 +258,7 @@ static void give_task(pool *p, worker *w, size_t index) {
     w->task = index;
     w->busy = true;
     w->used = 0;
+    w->note[0] = 0;
     w->heard_ns = os_now_ns();
 }
 
@@ -310,6 +312,9 @@ static void fail_task(pool *p, worker *w, const char *why) {
         snprintf(failure, size, "%s", why);
     else
         describe_death(status, failure, size);
+    size_t used = strlen(failure);
+    if (w->note[0])
+        snprintf(failure + used, size - used, " in %s", w->note);
     finish_task(p, w);
 }
 
@@ -330,6 +335,21 @@ static void take_answer(pool *p, worker *w, const worker_frame *frame) {
         give_up_others(p, w->task, scope == WORKER_FILE && is_first, why);
 }
 
+/* Takes the notes at the start of what was received. */
+static void take_notes(worker *w) {
+    worker_frame frame;
+    while (w->used >= sizeof frame) {
+        memcpy(&frame, w->bytes, sizeof frame);
+        size_t whole = sizeof frame + (size_t)frame.bytes;
+        if (frame.magic != WORKER_NOTE || frame.bytes >= sizeof w->note || w->used < whole)
+            return;
+        memset(w->note, 0, sizeof w->note);
+        memcpy(w->note, w->bytes + sizeof frame, (size_t)frame.bytes);
+        memmove(w->bytes, w->bytes + whole, w->used - whole);
+        w->used -= whole;
+    }
+}
+
 static void hear_worker(pool *p, worker *w) {
     if (w->room - w->used < 4096) {
         w->room = w->room ? w->room * 2 : 16384;
@@ -348,11 +368,14 @@ static void hear_worker(pool *p, worker *w) {
         return;
     }
     w->used += (size_t)n;
-    w->heard_ns = os_now_ns();
+    take_notes(w);
     worker_frame frame;
     if (w->used < sizeof frame)
         return;
     memcpy(&frame, w->bytes, sizeof frame);
+    if (frame.magic == WORKER_NOTE && frame.bytes < sizeof w->note)
+        return;
+    w->heard_ns = os_now_ns();
     if (frame.magic != WORKER_MAGIC || frame.bytes > MAX_ANSWER)
         fail_task(p, w, "crashed: the worker's answer is malformed");
     else if (w->used >= sizeof frame + frame.bytes)
@@ -399,7 +422,10 @@ static void give_up_silent_ones(pool *p) {
             continue;
         char why[80];
         snprintf(why, sizeof why, "timed out after %g s", p->plan->timeout_s);
+        bool is_oracle = strcmp(w->note, WORKER_ORACLE) == 0;
         fail_task(p, w, why);
+        if (is_oracle) /* that of one shape may take longer than that of another */
+            continue;
         /* A kernel that hangs once will hang again: the rest of its group is not tried. */
         snprintf(why, sizeof why, "%.50s timed out", p->plan->tasks[w->task]);
         give_up_others(p, w->task, false, why);

@@ -2,7 +2,7 @@
  *
  * A worker is this program, started again with the arguments of the plan; it takes many tasks, one
  * at a time. When it dies or is silent for too long, its task fails and a fresh worker continues
- * with the next one. After a task has hung, no other of its group is tried. Workers are not forks:
+ * with the next one. After a task has hung, other than in an oracle, no other of its group is tried. Workers are not forks:
  * GPU drivers do not survive one. A task is a line of text and an answer is bytes; only the caller
  * knows their meaning, so every verb can use this. */
 #pragma once
@@ -59,9 +59,21 @@ bool worker_run(const worker_plan *plan, err *e);
 typedef void *(*worker_task)(void *context, const char *task, size_t *bytes, bool *retire);
 bool worker_serve(worker_task run, void *context, err *e);
 
+/* Tells the other side what the task is at, "" for nothing in particular, for its message if the task
+ * ends here. Where no tasks are served it does nothing. */
+#define WORKER_ORACLE "the oracle"
+#define WORKER_KERNEL "the kernel"
+void worker_note(const char *what);
+
 /* The protocol: a task is a line on WORKER_IN; its answer is a frame, then its bytes, on
- * WORKER_OUT. */
-enum { WORKER_IN = 3, WORKER_OUT = 4, WORKER_MAGIC = 0x41535359 };
+ * WORKER_OUT. Notes are frames of their own before it. */
+enum {
+    WORKER_IN = 3,
+    WORKER_OUT = 4,
+    WORKER_MAGIC = 0x41535359,
+    WORKER_NOTE = 0x4153534E,
+    WORKER_NOTE_BYTES = 32
+};
 
 typedef struct {
     uint32_t magic;

@@ -87,6 +87,19 @@ static void set_idle(inbox *box) {
     pthread_mutex_unlock(&box->lock);
 }
 
+static bool is_serving;
+
+void worker_note(const char *what) {
+    struct {
+        worker_frame frame;
+        char text[WORKER_NOTE_BYTES];
+    } note = {.frame = {.magic = WORKER_NOTE, .bytes = strlen(what)}};
+    if (!is_serving || note.frame.bytes >= sizeof note.text)
+        return;
+    memcpy(note.text, what, (size_t)note.frame.bytes);
+    (void)os_write_all(WORKER_OUT, &note, sizeof note.frame + (size_t)note.frame.bytes);
+}
+
 bool worker_serve(worker_task run, void *context, err *e) {
     if (fcntl(WORKER_IN, F_SETFD, FD_CLOEXEC) != 0 || fcntl(WORKER_OUT, F_SETFD, FD_CLOEXEC) != 0)
         return err_set(e, EXIT_USAGE, "--worker is used by assay itself, not by hand");
@@ -96,6 +109,7 @@ bool worker_serve(worker_task run, void *context, err *e) {
     if (failed)
         return err_set(e, EXIT_CANNOT, "cannot start a thread: %s", strerror(failed));
     pthread_detach(reader);
+    is_serving = true;
     char task[TASK_BYTES];
     bool retire = false, ok = true;
     while (ok && !retire && wait_for_task(&box, task)) {

@@ -8,6 +8,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/size.h"
+#include "harness/base/worker.h"
 
 static bool make_expected(const binding *b, const void *contents, expected *out, err *e) {
     size_t count = b->at.bytes / elem_get_bytes(b->type);
@@ -67,6 +68,13 @@ static void *copy_flushed(elem type, const void *contents, size_t bytes) {
     return copy;
 }
 
+static bool call(const launch *l, oracle_io *io, err *e) {
+    worker_note(WORKER_ORACLE);
+    l->oracle(l, io);
+    worker_note("");
+    return !io->failure[0] || err_set(e, EXIT_USAGE, "%s", io->failure);
+}
+
 static bool ask_again_flushed(const launch *l, oracle_io *io, err *e) {
     oracle_io again = {0};
     void *copies[LAUNCH_BUFFERS] = {0};
@@ -78,7 +86,7 @@ static bool ask_again_flushed(const launch *l, oracle_io *io, err *e) {
         has_some = has_some || copies[i];
     }
     if (has_some && (ok = make_outputs(l, &again, e))) {
-        l->oracle(l, &again);
+        ok = call(l, &again, e);
         for (int i = 0; i < LAUNCH_BUFFERS; i++) {
             io->out[i].flushed = again.out[i].value;
             again.out[i].value = NULL;
@@ -109,7 +117,8 @@ bool ask_oracle(const launch *l, const snapshot *before, oracle_io *io, err *e) 
         return !has_output ||
                err_set(e, EXIT_CANNOT, "a launch of %s has no oracle to compare it with",
                        l->pipeline->kernel);
-    l->oracle(l, io);
+    if (!call(l, io, e))
+        return false;
     return !l->pipeline->flushes_denormals || ask_again_flushed(l, io, e);
 }
 

@@ -6,10 +6,12 @@
 #include "check.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "ask.h"
+#include "harness/base/worker.h"
 #include "harness/device/validation.h"
 #include "snapshot.h"
 
@@ -74,7 +76,10 @@ static bool play(trial *t, err *e) {
     device *d = library_get_device(t->tape->lib);
     ticket k;
     play_times times;
-    if (!device_submit(d, t->tape, t->index, 1, &k, e) || !device_wait(d, &k, &times, e))
+    worker_note(WORKER_KERNEL);
+    bool ok = device_submit(d, t->tape, t->index, 1, &k, e) && device_wait(d, &k, &times, e);
+    worker_note("");
+    if (!ok)
         return false;
     t->result->gpu_ns += times.gpu_ns;
     return true;
@@ -152,11 +157,21 @@ static bool refuse_output(trial *t, int index, const comparison *c) {
                       "elements are wrong, %zu never written",
                       b->at.buffer->label, index, first->index, first->want, c->bad, c->count,
                       c->unwritten);
+    const expected *want = &t->io.out[index];
+    double stored = elem_get_roundoff(b->type) * fabs(first->want);
+    char how[256];
+    if (want->exact || !isfinite(first->want))
+        snprintf(how, sizeof how, "%s",
+                 want->exact ? "every bit must agree" : "there is no tolerance for such a value");
+    else
+        snprintf(how, sizeof how, "tolerance: %.3g for arithmetic and %.3g to store %s (%s)",
+                 first->tolerance - stored, stored, elem_get_name(b->type),
+                 want->why ? want->why : "terms and roundings of its oracle");
     return refuse(t,
                   "'%s' (buffer %d): element %zu is %.9g, expected %.9g within %.3g; %zu of %zu "
-                  "elements are wrong",
+                  "elements are wrong; %s",
                   b->at.buffer->label, index, first->index, first->got, first->want,
-                  first->tolerance, c->bad, c->count);
+                  first->tolerance, c->bad, c->count, how);
 }
 
 static bool check_outputs(trial *t, err *e) {

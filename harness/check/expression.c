@@ -42,8 +42,8 @@ static size_t find_element(expression *x, const node *n) {
     int64_t at = 0;
     for (size_t i = 0; i < n->index_count; i++) {
         node *given = n->indices[i];
-        int64_t index = given->kind == NODE_VARIABLE ? x->variables[given->variable]
-                                                     : compute_whole(x, given);
+        int64_t index =
+            given->kind == NODE_VARIABLE ? x->variables[given->variable] : compute_whole(x, given);
         int64_t size = n->index_count == 1 ? s->count : s->sizes[i];
         if (index < 0 || index >= size)
             return fail_index(x, n, i, index, size);
@@ -63,8 +63,8 @@ static int64_t read_whole(const symbol *s, size_t i) {
 static bounded read_real(const expression *x, const symbol *s, size_t i) {
     if (s->computed)
         return s->computed[i];
-    double value = s->type == ELEM_F32 ? (double)((const float *)s->data)[i]
-                                       : elem_read(s->type, s->data, i);
+    double value =
+        s->type == ELEM_F32 ? (double)((const float *)s->data)[i] : elem_read(s->type, s->data, i);
     bool is_lost = x->how.flushes && fabs(value) < (double)FLT_MIN;
     return (bounded){value, is_lost ? fabs(value) : 0};
 }
@@ -228,7 +228,7 @@ static bounded make(const expression *x, double value, double carried, double ro
 static bounded add(const expression *x, const node *n, bounded a, bounded b) {
     double value = n->kind == NODE_ADD ? a.value + b.value : a.value - b.value;
     double carried = a.error + b.error;
-    if (carried == 0 && !n->is_chain)
+    if (carried == 0 && !n->is_loose)
         return make(x, value, 0, 1);
     return make(x, value, carried + U * (fabs(a.value) + fabs(b.value)), 0);
 }
@@ -357,4 +357,8 @@ bool expression_compute(expression *x, const int64_t *indices, bounded *out, err
         *out = compute_real(x, x->root);
     }
     return !x->has_failed;
+}
+
+int64_t expression_get_whole(const expression *x) {
+    return x->whole;
 }

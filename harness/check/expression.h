@@ -16,8 +16,9 @@
  * carries the errors of its operands on, by its derivative, and adds its own: one rounding
  * (u = 2^-24 of its result) or what the Metal specification allows a function (accuracy.h). A sum of n
  * terms adds the errors of its terms, and 2 sqrt(n) u of their magnitudes: signs of roundings are as
- * good as random, so that their sum grows as the root of n. Additions that are not of two exact values
- * are charged with the magnitudes of both sides, because a kernel may add in another order. A
+ * good as random, so that their sum grows as the root of n. Additions other
+ * than one of two exact values are charged with the magnitudes of both sides, because a kernel may add in
+ * another order, or multiply first. A
  * comparison of values that are closer than their errors may go either way, so both sides of a ?: count;
  * a number rounded to a whole one may then be off by one. */
 #pragma once
@@ -90,9 +91,11 @@ typedef struct {
 
 /* Call it when symbols have new values. */
 void expression_start(expression *x, arithmetic how);
-/* The value at these indices; EXIT_USAGE if a subscript is past the end or a number is too large. The
+/* The value at these indices (EXPRESSION_AXES of them, or NULL); EXIT_USAGE if a subscript is past the end or a number is too large. The
  * error of a whole number is 0, or 1 if it was rounded from one that may be on either side. */
 bool expression_compute(expression *x, const int64_t *indices, bounded *out, err *e);
+/* The last value of a whole expression, in every bit. */
+int64_t expression_get_whole(const expression *x);
 
 /* One value: parsed, evaluated and forgotten. */
 bool expression_evaluate(const char *text, expression_names *find, void *context, number *out,

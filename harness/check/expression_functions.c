@@ -122,8 +122,8 @@ FUNCTION(erf) {
 FUNCTION(sqrt) {
     (void)b;
     double y = sqrt(a.value);
-    double carried = a.error == 0 ? 0 : fmax(y - sqrt(fmax(a.value - a.error, 0)),
-                                             sqrt(a.value + a.error) - y);
+    double carried =
+        a.error == 0 ? 0 : fmax(y - sqrt(fmax(a.value - a.error, 0)), sqrt(a.value + a.error) - y);
     return make(how, y, carried, how.fast ? FAST_RSQRT + 1 : 1, 0);
 }
 
@@ -223,7 +223,7 @@ const char *expression_list_functions(void) {
     static char text[256];
     size_t used = (size_t)snprintf(text, sizeof text, "min max divide_up int");
     for (size_t i = 0; i < expression_function_count; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, " %s",
-                                 expression_functions[i].name);
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, " %s", expression_functions[i].name);
     return text;
 }

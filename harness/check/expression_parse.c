@@ -74,13 +74,15 @@ static node *as_real(parser *p, node *n) {
 /* A binary operation, in real numbers if one side is. */
 static node *combine(parser *p, node_kind kind, node *a, node *b) {
     bool is_whole = a->is_whole && b->is_whole;
-    node *n = is_whole ? make(p, kind, true, a, b)
-                       : make(p, kind, false, as_real(p, a), as_real(p, b));
+    node *n =
+        is_whole ? make(p, kind, true, a, b) : make(p, kind, false, as_real(p, a), as_real(p, b));
     bool is_sum = kind == NODE_ADD || kind == NODE_SUBTRACT;
-    for (int i = 0; i < 2 && is_sum && !is_whole; i++) {
+    for (int i = 0; i < 2 && (is_sum || kind == NODE_MULTIPLY) && !is_whole; i++) {
         node *side = i ? n->b : n->a;
-        if (side->kind == NODE_ADD || side->kind == NODE_SUBTRACT)
-            n->is_chain = side->is_chain = true;
+        if (side->kind == NODE_ADD || side->kind == NODE_SUBTRACT) {
+            side->is_loose = true;
+            n->is_loose = is_sum;
+        }
     }
     return n;
 }
@@ -124,9 +126,10 @@ static node *parse_subscript(parser *p, const symbol *s) {
         if (!index)
             return NULL;
         if (!index->is_whole)
-            return err_null(p->e, EXIT_USAGE,
-                            "an index of '%.40s' in '%.80s' is not a whole number: int(x) makes one",
-                            s->name, p->text);
+            return err_null(
+                p->e, EXIT_USAGE,
+                "an index of '%.40s' in '%.80s' is not a whole number: int(x) makes one", s->name,
+                p->text);
         n->indices[n->index_count++] = index;
     } while (take(p, ","));
     if (!take(p, "]"))
@@ -144,8 +147,8 @@ static node *use_symbol(parser *p, const symbol *s) {
                                        "'%.40s' in '%.80s' is an array: give an index, as in "
                                        "%.40s[i]",
                                        s->name, p->text, s->name);
-    node *n = make(p, s->kind == SYMBOL_ARRAY ? NODE_ELEMENT : NODE_SYMBOL,
-                   s->kind == SYMBOL_WHOLE, NULL, NULL);
+    node *n = make(p, s->kind == SYMBOL_ARRAY ? NODE_ELEMENT : NODE_SYMBOL, s->kind == SYMBOL_WHOLE,
+                   NULL, NULL);
     n->symbol = s;
     return n;
 }
@@ -336,24 +339,15 @@ static const struct operator_row {
     node_kind kind;
     bool swapped, inverted; /* a > b is b < a; a != b is not a == b */
 } operators[] = {
-    {"||", "", 1, NODE_OR, false, false},
-    {"&&", "", 2, NODE_AND, false, false},
-    {"|", "|", 3, NODE_BIT_OR, false, false},
-    {"^", "", 4, NODE_BIT_XOR, false, false},
-    {"&", "&", 5, NODE_BIT_AND, false, false},
-    {"==", "", 6, NODE_EQUAL, false, false},
-    {"!=", "", 6, NODE_EQUAL, false, true},
-    {"<=", "", 7, NODE_NOT_MORE, false, false},
-    {">=", "", 7, NODE_NOT_MORE, true, false},
-    {"<<", "", 8, NODE_SHIFT_LEFT, false, false},
-    {">>", "", 8, NODE_SHIFT_RIGHT, false, false},
-    {"<", "", 7, NODE_LESS, false, false},
-    {">", "", 7, NODE_LESS, true, false},
-    {"+", "", 9, NODE_ADD, false, false},
-    {"-", "", 9, NODE_SUBTRACT, false, false},
-    {"*", "", 10, NODE_MULTIPLY, false, false},
-    {"/", "", 10, NODE_DIVIDE, false, false},
-    {"%", "", 10, NODE_REMAINDER, false, false},
+    {"||", "", 1, NODE_OR, false, false},          {"&&", "", 2, NODE_AND, false, false},
+    {"|", "|", 3, NODE_BIT_OR, false, false},      {"^", "", 4, NODE_BIT_XOR, false, false},
+    {"&", "&", 5, NODE_BIT_AND, false, false},     {"==", "", 6, NODE_EQUAL, false, false},
+    {"!=", "", 6, NODE_EQUAL, false, true},        {"<=", "", 7, NODE_NOT_MORE, false, false},
+    {">=", "", 7, NODE_NOT_MORE, true, false},     {"<<", "", 8, NODE_SHIFT_LEFT, false, false},
+    {">>", "", 8, NODE_SHIFT_RIGHT, false, false}, {"<", "", 7, NODE_LESS, false, false},
+    {">", "", 7, NODE_LESS, true, false},          {"+", "", 9, NODE_ADD, false, false},
+    {"-", "", 9, NODE_SUBTRACT, false, false},     {"*", "", 10, NODE_MULTIPLY, false, false},
+    {"/", "", 10, NODE_DIVIDE, false, false},      {"%", "", 10, NODE_REMAINDER, false, false},
 };
 
 static const struct operator_row *find_operator(parser *p) {

@@ -50,7 +50,8 @@ typedef struct node node;
 struct node {
     node_kind kind;
     bool is_whole;
-    bool is_chain; /* of a sum or difference: the sum of three or more terms */
+    bool is_loose; /* of a sum or difference: one of three or more terms, or a factor. A kernel may
+                      compute it in another form, so its error is not that of one addition */
     int variable;  /* of a loop, or its own */
     node *a, *b, *c;
     int64_t whole;

@@ -188,7 +188,8 @@ static bool read_kernels(const char *folder, const mutant_list *l, const case_li
     *count = 0;
     for (size_t i = 0; ok && i < cases->count; i++) {
         const kernel_case *c = &cases->items[i];
-        if (*count > 0 && out[*count - 1].first->kernel == c->kernel)
+        bool is_msl = path_ends_with(c->kernel->file, ".metal"); /* or a description is wrong */
+        if (!is_msl || (*count > 0 && out[*count - 1].first->kernel == c->kernel))
             continue;
         kernel_parts *k = &out[*count];
         *k = (kernel_parts){.first = c};

@@ -277,6 +277,7 @@ static void rival_oracle(const launch *l, oracle_io *io) {
         }
     }
     p->ours.oracle(&p->ours, &asked);
+    memcpy(io->failure, asked.failure, sizeof io->failure);
     for (int i = 0; i < LAUNCH_BUFFERS; i++)
         if (p->theirs[i] >= 0)
             io->out[p->theirs[i]] = asked.out[i];

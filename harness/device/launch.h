@@ -25,7 +25,7 @@ enum {
     LAUNCH_BUFFERS = MSL_BUFFERS,
     LAUNCH_THREADGROUPS = MSL_THREADGROUPS,
     LAUNCH_INLINE_BYTES = 256, /* room for all small constants of a launch */
-    LAUNCH_DIMS = 5,
+    LAUNCH_DIMS = 6,
 };
 
 typedef struct {
@@ -67,6 +67,7 @@ typedef struct {
     bool exact;    /* bits must agree (copies, indices); true at the start for integer types */
     bool chosen;   /* exact, and found by comparing: a device that flushes may give any denormal for
                     another, because it holds them equal */
+    const char *why; /* NULL, or where the tolerance comes from and what changes it, for messages */
     double *flushed; /* not the oracle's to fill: its values with zeros for the denormals among its
                         inputs; NULL where that makes no difference */
 } expected;
@@ -76,6 +77,7 @@ typedef struct {
                                        nothing is bound */
     size_t bytes[LAUNCH_BUFFERS];
     expected out[LAUNCH_BUFFERS]; /* value is NULL for what is not written */
+    char failure[256];            /* "", or why the oracle cannot tell: its case fails with it */
 } oracle_io;
 
 typedef void (*oracle_fn)(const launch *l, oracle_io *io);

@@ -1,0 +1,245 @@
+/* describe_oracle: what the outputs of a described op should be, and how exactly.
+ *
+ * An expression gives each element a value and a bound of its error (expression.h). Two more roundings
+ * are allowed for, because a kernel may compute the same in another form. What is known of expected
+ * values from a file is only their size, so their tolerance is a guess: see set_guess. */
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array_file.h"
+#include "describe_parts.h"
+#include "harness/base/array.h"
+#include "harness/base/size.h"
+
+#define U 0x1p-24 /* one rounding of f32 */
+enum { SPARE = 2, FILE_ROUNDINGS = 16, FILE_MOST = 4096 };
+
+typedef struct {
+    description *d;
+    oracle_io *io;
+    arithmetic how;
+    err e;
+} run;
+
+/* Names --------------------------------------------------------------------------------------- */
+
+static bool compute_sizes(run *r, const expressions *sizes, symbol *s) {
+    number size;
+    s->count = 1;
+    for (size_t i = 0; i < sizes->count; i++) {
+        if (!describe_compute(r->d, &sizes->items[i], &size, &r->e))
+            return false;
+        s->sizes[i] = size.whole;
+        if (size.whole < 0 || __builtin_mul_overflow(s->count, size.whole, &s->count))
+            return describe_refuse(r->d, sizes->items[i].line, &r->e,
+                                   "'%.60s' is %lld, which is not a size", sizes->items[i].text,
+                                   (long long)size.whole);
+    }
+    return true;
+}
+
+static void read_scalar(symbol *s, elem type, const void *bytes) {
+    s->real = elem_read(type, bytes, 0);
+    s->whole = type == ELEM_I64      ? *(const int64_t *)bytes
+               : elem_is_float(type) ? 0
+                                     : (int64_t)s->real;
+}
+
+static bool set_names(run *r) {
+    description *d = r->d;
+    for (size_t i = 0; i < d->argument_count; i++) {
+        described_argument *a = &d->arguments[i];
+        const uint8_t *in = r->io->in[a->index];
+        if (a->kind == ARGUMENT_VALUE)
+            read_scalar(a->symbol, a->type, in);
+        for (size_t f = a->first_field; f < a->first_field + a->field_count; f++)
+            read_scalar(d->fields[f].symbol, d->fields[f].type, in + d->fields[f].offset);
+        if (!a->symbol || a->symbol->kind != SYMBOL_ARRAY)
+            continue;
+        a->symbol->data = in;
+        if (!compute_sizes(r, &a->sizes, a->symbol))
+            return false;
+    }
+    return true;
+}
+
+/* Values -------------------------------------------------------------------------------------- */
+
+typedef void element_taker(run *r, const described_rule *rule, size_t i, bounded value);
+
+/* Every element, the last index running fastest. */
+static bool compute_all(run *r, const described_rule *rule, const symbol *sizes,
+                        element_taker *take) {
+    int64_t at[EXPRESSION_AXES] = {0};
+    expression_start(rule->value.parsed, r->how);
+    for (int64_t i = 0; i < sizes->count; i++) {
+        bounded value;
+        err why;
+        if (!expression_compute(rule->value.parsed, at, &value, &why))
+            return describe_refuse(r->d, rule->line, &r->e, "%s", why.text);
+        take(r, rule, (size_t)i, value);
+        for (size_t axis = rule->index_count; axis-- > 0;) {
+            if (++at[axis] < sizes->sizes[axis])
+                break;
+            at[axis] = 0;
+        }
+    }
+    return true;
+}
+
+static void take_intermediate(run *r, const described_rule *rule, size_t i, bounded value) {
+    (void)r;
+    ((bounded *)(uintptr_t)rule->symbol->computed)[i] = value;
+}
+
+static double as_stored(elem type, double value) {
+    unsigned char bytes[8];
+    elem_write(type, bytes, 0, value);
+    return elem_read(type, bytes, 0);
+}
+
+/* An integer output holds the value cut off; one close to a step may be on its other side. */
+static bounded cut_off(elem type, bounded v) {
+    double value = as_stored(type, v.value);
+    double least = as_stored(type, v.value - v.error), most = as_stored(type, v.value + v.error);
+    return (bounded){value, fmax(value - least, most - value)};
+}
+
+static void take_output(run *r, const described_rule *rule, size_t i, bounded value) {
+    const described_argument *a = rule->output;
+    expected *out = &r->io->out[a->index];
+    if (!elem_is_float(a->type))
+        value = cut_off(a->type, value);
+    else
+        value.error += SPARE * U * fabs(value.value);
+    out->value[i] = value.value;
+    if (out->scale) /* in roundings; anything finite is right where nothing is known */
+        out->scale[i] = isfinite(value.error) ? value.error / U : (double)FLT_MAX;
+}
+
+static bool apply_rule(run *r, described_rule *rule) {
+    symbol sizes = {.name = ""};
+    if (rule->output) {
+        expected *out = &r->io->out[rule->output->index];
+        out->terms = 0;
+        out->roundings = 1;
+        out->exact = rule->output->exact;
+        return compute_sizes(r, &rule->output->sizes, &sizes) &&
+               compute_all(r, rule, &sizes, take_output);
+    }
+    if (!compute_sizes(r, &rule->sizes, rule->symbol))
+        return false;
+    rule->symbol->computed =
+        malloc(size_multiply((size_t)rule->symbol->count + 1, sizeof(bounded)));
+    return rule->symbol->computed
+               ? compute_all(r, rule, rule->symbol, take_intermediate)
+               : describe_refuse(r->d, rule->line, &r->e, "no memory for %lld values",
+                                 (long long)rule->symbol->count);
+}
+
+/* Files --------------------------------------------------------------------------------------- */
+
+/* Nothing says how values in a file are computed. They may be sums of as many terms as the largest
+ * input has elements, of which cancellation has left what a row (the last axis) has on average: the
+ * tolerance is relative to the larger of an element and the root mean square of its row, and at most
+ * 2.4e-4 of it, so that an error of 0.1 % is seen. */
+static bool set_guess(run *r, const described_argument *a, expected *out) {
+    symbol sizes = {.name = ""};
+    double most = 1;
+    if (!compute_sizes(r, &a->sizes, &sizes))
+        return false;
+    for (int i = 0; i < LAUNCH_BUFFERS; i++)
+        most = fmax(most, (double)(r->io->bytes[i] / 4));
+    out->roundings = FILE_ROUNDINGS;
+    double operations = fmin(2 * sqrt(most), FILE_MOST - FILE_ROUNDINGS);
+    out->terms = operations * operations / 4;
+    size_t row = (size_t)sizes.sizes[a->sizes.count - 1];
+    for (size_t i = 0; out->scale && i < out->count; i += row) {
+        double squares = 0;
+        for (size_t k = i; k < i + row; k++)
+            squares += out->value[k] * out->value[k];
+        for (size_t k = i; k < i + row; k++)
+            out->scale[k] = fmax(fabs(out->value[k]), sqrt(squares / (double)row));
+    }
+    return true;
+}
+
+static bool expect_file(run *r, const described_argument *a) {
+    char path[PATH_MAX];
+    expected *out = &r->io->out[a->index];
+    return describe_find_file(r->d, a, path, sizeof path, &r->e) &&
+           array_file_read(path, a->type, out->value, out->count, &r->e) && set_guess(r, a, out);
+}
+
+/* Tolerances ---------------------------------------------------------------------------------- */
+
+/* rtol and atol in place of what was derived. */
+static bool set_tolerance(run *r, const described_argument *a, expected *out) {
+    number relative = number_real(0), absolute = number_real(0);
+    if ((a->rtol.text && !describe_compute(r->d, &a->rtol, &relative, &r->e)) ||
+        (a->atol.text && !describe_compute(r->d, &a->atol, &absolute, &r->e)))
+        return false;
+    out->exact = false;
+    out->terms = 0;
+    out->roundings = 1;
+    for (size_t i = 0; out->scale && i < out->count; i++)
+        out->scale[i] = (relative.real * fabs(out->value[i]) + absolute.real) / U;
+    return true;
+}
+
+static bool set_tolerances(run *r) {
+    number count;
+    for (size_t i = 0; i < r->d->argument_count; i++) {
+        const described_argument *a = &r->d->arguments[i];
+        expected *out = &r->io->out[a->index];
+        if (!describe_is_output(a) || !out->value)
+            continue;
+        out->why = a->why;
+        out->exact = out->exact || a->exact;
+        if (r->d->terms.text) {
+            if (!describe_compute(r->d, &r->d->terms, &count, &r->e))
+                return false;
+            out->terms = count.real;
+        }
+        if (r->d->roundings.text) {
+            if (!describe_compute(r->d, &r->d->roundings, &count, &r->e))
+                return false;
+            out->roundings = count.real;
+        }
+        if ((a->rtol.text || a->atol.text) && !set_tolerance(r, a, out))
+            return false;
+    }
+    return true;
+}
+
+static bool fill_outputs(run *r, const launch *l) {
+    description *d = r->d;
+    bool ok = set_names(r);
+    for (size_t i = 0; ok && i < d->argument_count; i++)
+        if (d->arguments[i].kind == ARGUMENT_OUT && d->arguments[i].from)
+            ok = expect_file(r, &d->arguments[i]);
+    for (size_t i = 0; ok && i < d->rule_count; i++)
+        if (d->rules[i].block)
+            d->rules[i].compiled(l, r->io);
+        else
+            ok = apply_rule(r, &d->rules[i]);
+    return ok && set_tolerances(r);
+}
+
+void describe_oracle(const launch *l, oracle_io *io) {
+    description *d = (description *)(uintptr_t)l->context;
+    run r = {.d = d, .io = io};
+    if (l->pipeline)
+        r.how = (arithmetic){l->pipeline->math != MATH_SAFE, l->pipeline->flushes_denormals};
+    describe_set_dims(d, l->dims);
+    if (!fill_outputs(&r, l))
+        snprintf(io->failure, sizeof io->failure, "%s", r.e.text);
+    for (size_t i = 0; i < d->rule_count; i++)
+        if (d->rules[i].symbol) {
+            free((void *)(uintptr_t)d->rules[i].symbol->computed);
+            d->rules[i].symbol->computed = NULL;
+        }
+}
