@@ -1,4 +1,5 @@
-/* describe: see describe.h. Owns the names of a description and what its expressions are parsed with. */
+/* describe: see describe.h. Owns the names of a description and what its expressions are parsed
+ * with. */
 #include "describe.h"
 
 #include <assert.h>

@@ -1,13 +1,13 @@
 /* describe: ops described by a text instead of a C file. Its grammar is in the manual page
  * assay-op(5), docs/assay-op.5.
  *
- * The text is read, its expressions are parsed (harness/check/expression.h), and the op that comes of
- * it builds its cases and computes its expected values by evaluating them. Only `oracle {`, lines of C,
- * goes through a compiler. */
+ * The text is read, its expressions are parsed (harness/check/expression.h), and the op that comes
+ * of it builds its cases and computes its expected values by evaluating them. Only `oracle {`,
+ * lines of C, goes through a compiler. */
 #pragma once
 
 #include "harness/check/op.h"
 
-/* The op of a description, which stays for the rest of the process; NULL with e set, which names file
- * and line. */
+/* The op of a description, which stays for the rest of the process; NULL with e set, which names
+ * file and line. */
 const op *describe_load(const char *path, const char *text, err *e);

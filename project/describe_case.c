@@ -1,4 +1,5 @@
-/* describe_case: the launch of a described op: buffers with their contents, scalars, constants, grid. */
+/* describe_case: the launch of a described op: buffers with their contents, scalars, constants,
+ * grid. */
 #include <assert.h>
 #include <limits.h>
 #include <math.h>

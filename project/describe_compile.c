@@ -1,7 +1,7 @@
 /* describe_compile: the lines of C of a description, `oracle {` to `}`, as a function.
  *
- * Sizes, values and inputs go by their names, inputs as arrays of double; outputs are the arrays to be
- * filled in, and NAME_scale those of magnitudes. Names of our own begin with assay_. */
+ * Sizes, values and inputs go by their names, inputs as arrays of double; outputs are the arrays to
+ * be filled in, and NAME_scale those of magnitudes. Names of our own begin with assay_. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,9 @@
 /* describe_oracle: what the outputs of a described op should be, and how exactly.
  *
- * An expression gives each element a value and a bound of its error (expression.h). Two more roundings
- * are allowed for, because a kernel may compute the same in another form. What is known of expected
- * values from a file is only their size, so their tolerance is a guess: see set_guess. */
+ * An expression gives each element a value and a bound of its error (expression.h). Two more
+ * roundings are allowed for, because a kernel may compute the same in another form. What is known
+ * of expected values from a file is only their size, so their tolerance is a guess: see
+ * set_guess. */
 #include <float.h>
 #include <limits.h>
 #include <math.h>
@@ -144,8 +145,8 @@ static bool apply_rule(run *r, described_rule *rule) {
 
 /* Nothing says how values in a file are computed. They may be sums of as many terms as the largest
  * input has elements, of which cancellation has left what a row (the last axis) has on average: the
- * tolerance is relative to the larger of an element and the root mean square of its row, and at most
- * 2.4e-4 of it, so that an error of 0.1 % is seen. */
+ * tolerance is relative to the larger of an element and the root mean square of its row, and at
+ * most 2.4e-4 of it, so that an error of 0.1 % is seen. */
 static bool set_guess(run *r, const described_argument *a, expected *out) {
     symbol sizes = {.name = ""};
     double most = 1;

@@ -132,7 +132,8 @@ bool describe_compile(description *d, described_rule *r, err *e);
 void describe_set_dims(description *d, const uint32_t *sizes);
 /* The value of an expression over sizes. */
 bool describe_compute(const description *d, const described_expression *x, number *out, err *e);
-/* The file of an argument: "x_{rows}.npy" with the size for its name, below the description's folder. */
+/* The file of an argument: "x_{rows}.npy" with the size for its name, below the description's
+ * folder. */
 bool describe_find_file(const description *d, const described_argument *a, char *path, size_t size,
                         err *e);
 /* op.build and op.accepts of a description, and the oracle of its launches, whose context it is. */

@@ -1,5 +1,5 @@
-/* describe_rules: the lines of a description that say what is right and how exactly: oracle, let, rtol,
- * atol, exact and the rest. Owns what a description must have besides. */
+/* describe_rules: the lines of a description that say what is right and how exactly: oracle, let,
+ * rtol, atol, exact and the rest. Owns what a description must have besides. */
 #include <stdint.h>
 #include <string.h>
 

@@ -171,7 +171,8 @@ static bool load_description(const char *path, err *e) {
     return ok;
 }
 
-/* Descriptions that cannot be used -------------------------------------------------------------- */
+/* Descriptions that cannot be used
+ * -------------------------------------------------------------- */
 
 /* Each stands among the ops as one with a single case, which fails with what is wrong, so that the
  * others are run and the run as a whole does not pass. */

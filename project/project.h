@@ -1,10 +1,11 @@
 /* project: the user's own ops.
  *
  * A project is a folder with a file assay.project, descriptions of ops beside it and the .metal
- * files that they name. A description is a C file (see include/assay.h) or, for simple ops, a text
- * file NAME.op (see describe.h). Each is compiled by the machine's C compiler when it is first
- * used, kept in the cache by its content, and loaded into the process; its ops take the place of
- * Assay's own in the registry, so that every verb works on them.
+ * files that they name. A description is a text NAME.op (see describe.h) or a C file (see
+ * include/assay.h), which is compiled by the machine's C compiler when it is first used, kept in the
+ * cache by its content, and loaded into the process. Their ops take the place of Assay's own in the
+ * registry, so that every verb works on them. A description that cannot be used stands among them as
+ * an op whose only case fails.
  *
  *   # assay.project
  *   kernels = src/kernels          folder of the .metal files (default: this folder)

@@ -1,5 +1,5 @@
-/* Tests of descriptions as texts: what can be said in one, what is checked while its expressions are
- * computed, and that one which is wrong fails alone. */
+/* Tests of descriptions as texts: what can be said in one, what is checked while its expressions
+ * are computed, and that one which is wrong fails alone. */
 #include <greatest.h>
 
 #include "command.h"
@@ -10,8 +10,9 @@ SUITE(describe_suite);
 #define CHECK "$A check -C $T --device soft "
 #define MSL "#include <metal_stdlib>\nusing namespace metal;\n"
 
-/* A struct, function constants, two threadgroup arguments, intermediate values, six sizes of which some
- * have names that C code would use, and an output whose bits must agree beside one that is rounded. */
+/* A struct, function constants, two threadgroup arguments, intermediate values, six sizes of which
+ * some have names that C code would use, and an output whose bits must agree beside one that is
+ * rounded. */
 #define RICH                                                                                       \
     NEW "cat > rich.metal <<'END'\n" MSL "constant bool adds [[function_constant(3)]];\n"          \
         "constant uint width [[function_constant(4)]];\n"                                          \
@@ -144,7 +145,8 @@ TEST tolerances_can_be_set_and_a_failure_says_how(void) {
     PASS();
 }
 
-/* Rounding to the nearest code: a value in the middle of two may get either, any other only its own. */
+/* Rounding to the nearest code: a value in the middle of two may get either, any other only its
+ * own. */
 TEST a_number_that_is_rounded_may_go_either_way_only_in_the_middle(void) {
     ASSERT_RUN(NEW "cat > codes.metal <<'END'\n" MSL
                    "kernel void codes(device const float *x [[buffer(0)]],\n"
@@ -194,12 +196,12 @@ TEST an_oracle_that_takes_too_long_fails_its_case_only(void) {
 /* The lists are those of the messages about unknown ones. */
 TEST the_manual_page_has_every_line_and_every_function(void) {
     ASSERT_RUN(PLAIN "sed -i.bak 's/^op/opp/' plain.op; for word in $(" CHECK
-                     "2>&1 | sed 's/.*(valid://;s/).*//'); do grep -q \"[ |]$word[ |]\" "
-                     "$H/docs/assay-op.5 || echo \"<no line $word>\"; done",
+                     "2>&1 | sed 's/.*(valid://;s/).*//'); do grep '^[.]' $H/docs/assay-op.5 | "
+                     "grep -qw $word || echo \"<no line $word>\"; done",
                0);
     ASSERT_FALSEm(command_get_output(), command_says("<no line"));
     ASSERT_RUN(ORACLE("cube(x[i])") "2>&1 | sed 's/.*(valid://;s/).*//' > words; wc -w < words; "
-                                    "for word in $(cat words); do grep -q \"\\b$word\\b\" "
+                                    "for word in $(cat words); do grep -qw $word "
                                     "$H/docs/assay-op.5 || echo \"<no function $word>\"; done",
                0);
     ASSERT_SAYS("32");
@@ -207,8 +209,8 @@ TEST the_manual_page_has_every_line_and_every_function(void) {
     PASS();
 }
 
-/* Sums that cancel, from a file of float64 as numpy writes it: 8 rows whose sums are small beside their
- * terms. */
+/* Sums that cancel, from a file of float64 as numpy writes it: 8 rows whose sums are small beside
+ * their terms. */
 TEST expected_sums_from_numpy_pass_and_wrong_ones_fail(void) {
     ASSERT_RUN(NEW
                "cat > rows.metal <<'END'\n" MSL

@@ -1,8 +1,9 @@
-/* Tests of derived tolerances: what the expression of an oracle allows a kernel. For each expression a
- * kernel that computes it, usually in another form and order than it is written, must pass, and the same
- * kernel must fail when its results are off by 0.1 %.
+/* Tests of derived tolerances: what the expression of an oracle allows a kernel. For each
+ * expression a kernel that computes it, usually in another form and order than it is written, must
+ * pass, and the same kernel must fail when its results are off by 0.1 %.
  *
- * One kernel computes all of them, chosen by a scalar, so that it is compiled once per math mode. */
+ * One kernel computes all of them, chosen by a scalar, so that it is compiled once per math
+ * mode. */
 #include <greatest.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 
 SUITE(tolerance_suite);
 
-/* MSL has the row (xs, ys) of x and y, its elements a and b at i, w and c of the other inputs at i, and
- * n, the elements of a row. */
+/* MSL has the row (xs, ys) of x and y, its elements a and b at i, w and c of the other inputs at i,
+ * and n, the elements of a row. */
 static const struct {
     const char *oracle; /* with the lines let before it */
     const char *msl;    /* statements that set v */
@@ -148,7 +149,8 @@ static bool start(void) {
            snprintf(path, sizeof path, "%s", command_get_output()) > 0 && write_kernel();
 }
 
-/* The right kernel passes with every input; off by 0.1 % it fails with ordinary ones, at every size. */
+/* The right kernel passes with every input; off by 0.1 % it fails with ordinary ones, at every
+ * size. */
 static enum greatest_test_res try_all(const char *environment, const char *options) {
     char line[256];
     ASSERT(start());

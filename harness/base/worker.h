@@ -2,9 +2,9 @@
  *
  * A worker is this program, started again with the arguments of the plan; it takes many tasks, one
  * at a time. When it dies or is silent for too long, its task fails and a fresh worker continues
- * with the next one. After a task has hung, other than in an oracle, no other of its group is tried. Workers are not forks:
- * GPU drivers do not survive one. A task is a line of text and an answer is bytes; only the caller
- * knows their meaning, so every verb can use this. */
+ * with the next one. After a task has hung, other than in an oracle, no other of its group is
+ * tried. Workers are not forks: GPU drivers do not survive one. A task is a line of text and an
+ * answer is bytes; only the caller knows their meaning, so every verb can use this. */
 #pragma once
 
 #include <stdbool.h>
@@ -49,8 +49,8 @@ typedef struct {
 } worker_plan;
 
 /* Runs all tasks. Of the tasks with the same text up to the first '/' (a group), one runs alone
- * first, so that the others find compiled what it compiled; so does one of each file, so that a file
- * that does not compile is compiled once. False with EXIT_INTERRUPTED when a signal asked to
+ * first, so that the others find compiled what it compiled; so does one of each file, so that a
+ * file that does not compile is compiled once. False with EXIT_INTERRUPTED when a signal asked to
  * stop. No worker is left running in any case. */
 bool worker_run(const worker_plan *plan, err *e);
 
@@ -59,8 +59,8 @@ bool worker_run(const worker_plan *plan, err *e);
 typedef void *(*worker_task)(void *context, const char *task, size_t *bytes, bool *retire);
 bool worker_serve(worker_task run, void *context, err *e);
 
-/* Tells the other side what the task is at, "" for nothing in particular, for its message if the task
- * ends here. Where no tasks are served it does nothing. */
+/* Tells the other side what the task is at, "" for nothing in particular, for its message if the
+ * task ends here. Where no tasks are served it does nothing. */
 #define WORKER_ORACLE "the oracle"
 #define WORKER_KERNEL "the kernel"
 void worker_note(const char *what);

@@ -1,7 +1,8 @@
 /* expression: see expression.h. Owns the evaluation of a tree and its bounds; functions are in
  * expression_functions.c.
  *
- * Errors end an evaluation by a flag that loops look at, so that the common path has no other tests. */
+ * Errors end an evaluation by a flag that loops look at, so that the common path has no other
+ * tests. */
 #include "expression.h"
 
 #include <float.h>

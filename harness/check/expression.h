@@ -1,5 +1,5 @@
-/* expression: arithmetic over names and arrays, written as in C. A text is parsed once and evaluated
- * many times, with a bound of the error that a kernel may make beside each value.
+/* expression: arithmetic over names and arrays, written as in C. A text is parsed once and
+ * evaluated many times, with a bound of the error that a kernel may make beside each value.
  *
  *   (out_dim + 7) / 8          + - * / %, & | ^ << >> ~ of whole numbers, unary - and !,
  *                              < <= > >= == !=, && ||, c ? a : b
@@ -7,20 +7,19 @@
  *   sum(j < n: x[r, j] * w[j]) also max(j < n: ...) and min(j < n: ...)
  *   exp(x), min(a, b), ...     functions: expression_list_functions names them
  *
- * Whole numbers stay whole (1/2 is 0, and an overflow is an error): sizes, literals without a point,
- * elements of integer arrays. Everything else is a double. && || and ?: compute only the side that is
- * needed. A subscript past the end of its array is an error. A loop that depends on nothing that
- * changed since it was last computed is not computed again.
+ * Whole numbers stay whole (1/2 is 0, and an overflow is an error): sizes, literals without a
+ * point, elements of integer arrays. Everything else is a double. && || and ?: compute only the
+ * side that is needed. A subscript past the end of its array is an error. A loop that depends on
+ * nothing that changed since it was last computed is not computed again.
  *
  * The bound is a first-order running error analysis. Elements and values are exact. Each operation
- * carries the errors of its operands on, by its derivative, and adds its own: one rounding
- * (u = 2^-24 of its result) or what the Metal specification allows a function (accuracy.h). A sum of n
- * terms adds the errors of its terms, and 2 sqrt(n) u of their magnitudes: signs of roundings are as
- * good as random, so that their sum grows as the root of n. Additions other
- * than one of two exact values are charged with the magnitudes of both sides, because a kernel may add in
- * another order, or multiply first. A
- * comparison of values that are closer than their errors may go either way, so both sides of a ?: count;
- * a number rounded to a whole one may then be off by one. */
+ * carries the errors of its operands on, by its derivative, and adds its own: one rounding (u =
+ * 2^-24 of its result) or what the Metal specification allows a function (accuracy.h). A sum of n
+ * terms adds the errors of its terms, and 2 sqrt(n) u of their magnitudes: signs of roundings are
+ * as good as random, so that their sum grows as the root of n. Additions other than one of two
+ * exact values are charged with the magnitudes of both sides, because a kernel may add in another
+ * order, or multiply first. A comparison of values that are closer than their errors may go either
+ * way, so both sides of a ?: count; a number rounded to a whole one may then be off by one. */
 #pragma once
 
 #include <stdint.h>
@@ -91,8 +90,9 @@ typedef struct {
 
 /* Call it when symbols have new values. */
 void expression_start(expression *x, arithmetic how);
-/* The value at these indices (EXPRESSION_AXES of them, or NULL); EXIT_USAGE if a subscript is past the end or a number is too large. The
- * error of a whole number is 0, or 1 if it was rounded from one that may be on either side. */
+/* The value at these indices (EXPRESSION_AXES of them, or NULL); EXIT_USAGE if a subscript is past
+ * the end or a number is too large. The error of a whole number is 0, or 1 if it was rounded from
+ * one that may be on either side. */
 bool expression_compute(expression *x, const int64_t *indices, bounded *out, err *e);
 /* The last value of a whole expression, in every bit. */
 int64_t expression_get_whole(const expression *x);

@@ -1,5 +1,5 @@
-/* expression_functions: the functions of expressions, each with its error: what it makes of that of its
- * argument, and what the Metal specification allows it to add (accuracy.h). */
+/* expression_functions: the functions of expressions, each with its error: what it makes of that of
+ * its argument, and what the Metal specification allows it to add (accuracy.h). */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -180,8 +180,8 @@ FUNCTION(trunc) {
     return take_step(trunc, a);
 }
 
-/* The kernel rounds to the type here. A value close to the middle of two numbers may go to either, so
- * the error is up to the distance between them. */
+/* The kernel rounds to the type here. A value close to the middle of two numbers may go to either,
+ * so the error is up to the distance between them. */
 static bounded round_to(elem type, bounded a) {
     unsigned char stored[8];
     elem_write(type, stored, 0, a.value);

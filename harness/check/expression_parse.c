@@ -1,5 +1,5 @@
-/* expression_parse: the text of an expression as a tree. A recursive descent; operators by precedence,
- * as in C. */
+/* expression_parse: the text of an expression as a tree. A recursive descent; operators by
+ * precedence, as in C. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "expression_parts.h"
 #include "harness/base/array.h"
 
-enum { DEEPEST = 64, NAME_SIZE = 64 };
+enum { DEEPEST = 64, NAME_SIZE = 64, LONGEST = 8192 /* bounds the depth of a tree */ };
 
 typedef struct {
     const char *text, *at;
@@ -425,9 +425,9 @@ expression *expression_parse(const char *text, const expression_scope *scope, er
     for (size_t i = 0; i < scope->index_count; i++)
         snprintf(p.variables[p.variable_count++], NAME_SIZE, "%s", scope->indices[i]);
     *e = (err){.code = EXIT_OK};
-    x->root = parse_choice(&p);
+    x->root = strlen(text) < LONGEST ? parse_choice(&p) : refuse(&p, "is too long");
     skip_blanks(&p);
-    if (x->root && !*p.at)
+    if (x->root && *p.at == 0)
         return x;
     if (x->root)
         refuse(&p, "is not an expression");

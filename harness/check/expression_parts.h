@@ -1,7 +1,7 @@
 /* expression_parts: the tree of an expression, shared by its parser and its evaluator.
  *
- * A node is whole or real, known when it is parsed; NODE_REAL converts. The evaluator is two functions
- * that call each other, one per type. */
+ * A node is whole or real, known when it is parsed; NODE_REAL converts. The evaluator is two
+ * functions that call each other, one per type. */
 #pragma once
 
 #include "expression.h"
@@ -60,7 +60,8 @@ struct node {
     node *indices[EXPRESSION_AXES];
     size_t index_count;
     expression_function *function;
-    /* Of a loop: the variables it depends on, a bit each, and what they were when it was computed. */
+    /* Of a loop: the variables it depends on, a bit each, and what they were when it was
+     * computed. */
     uint32_t depends;
     uint64_t computed_at; /* 0: never */
     int64_t seen[EXPRESSION_VARIABLES];
