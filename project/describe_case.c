@@ -30,18 +30,9 @@ static bool write_scalar(const description *d, const described_expression *x, el
     number value;
     if (!describe_compute(d, x, &value, e))
         return false;
-    if (elem_is_float(type)) {
-        elem_write(type, out, 0, value.real);
-        return true;
-    }
-    int bits = (int)elem_get_bytes(type) * 8;
-    bool is_signed = type == ELEM_I8 || type == ELEM_I16 || type == ELEM_I32 || type == ELEM_I64;
-    int64_t most = bits - is_signed >= 63 ? INT64_MAX : ((int64_t)1 << (bits - is_signed)) - 1;
-    if (value.whole > most || value.whole < (is_signed ? -most - 1 : 0))
-        return describe_refuse(d, x->line, e, "'%.60s' is %lld, which does not fit into %s",
-                               x->text, (long long)value.whole, elem_get_name(type));
-    memcpy(out, &value.whole, elem_get_bytes(type)); /* little-endian, as every device here is */
-    return true;
+    return number_store(value, type, out) ||
+           describe_refuse(d, x->line, e, "'%.60s' is %.9g, which does not fit into %s", x->text,
+                           value.real, elem_get_name(type));
 }
 
 /* Buffers ------------------------------------------------------------------------------------- */

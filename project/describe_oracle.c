@@ -152,8 +152,11 @@ static bool set_guess(run *r, const described_argument *a, expected *out) {
     double most = 1;
     if (!compute_sizes(r, &a->sizes, &sizes))
         return false;
-    for (int i = 0; i < LAUNCH_BUFFERS; i++)
-        most = fmax(most, (double)(r->io->bytes[i] / 4));
+    for (size_t i = 0; i < r->d->argument_count; i++) {
+        const described_argument *b = &r->d->arguments[i];
+        if (b->kind == ARGUMENT_IN || b->kind == ARGUMENT_BOTH)
+            most = fmax(most, (double)(r->io->bytes[b->index] / elem_get_bytes(b->type)));
+    }
     out->roundings = FILE_ROUNDINGS;
     double operations = fmin(2 * sqrt(most), FILE_MOST - FILE_ROUNDINGS);
     out->terms = operations * operations / 4;

@@ -37,6 +37,8 @@ typedef struct {
 
 number number_whole(int64_t value);
 number number_real(double value);
+/* Stores it as an element of the type; false if it does not fit. */
+bool number_store(number value, elem type, void *out);
 
 /* A value, and how far that of a right kernel may be from it. */
 typedef struct {

@@ -455,6 +455,18 @@ number number_real(double value) {
     return (number){.is_real = true, .real = value};
 }
 
+bool number_store(number value, elem type, void *out) {
+    if (elem_is_float(type)) {
+        elem_write(type, out, 0, value.real);
+        return true;
+    }
+    bool is_signed = type == ELEM_I8 || type == ELEM_I16 || type == ELEM_I32 || type == ELEM_I64;
+    int bits = (int)elem_get_bytes(type) * 8 - is_signed;
+    int64_t most = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
+    memcpy(out, &value.whole, elem_get_bytes(type)); /* little-endian, as every device here is */
+    return !value.is_real && value.whole <= most && value.whole >= (is_signed ? -most - 1 : 0);
+}
+
 bool expression_evaluate(const char *text, expression_names *find, void *context, number *out,
                          err *e) {
     expression *x =

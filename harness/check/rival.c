@@ -116,22 +116,11 @@ static bool write_scalar(const scope *s, const rival_expression *x, elem type, u
     char why[160];
     if (!evaluate(s, x, &value))
         return false;
-    if (elem_is_float(type)) {
-        elem_write(type, out, 0, value.real);
+    if (number_store(value, type, out))
         return true;
-    }
-    size_t bytes = elem_get_bytes(type);
-    bool is_signed = type == ELEM_I8 || type == ELEM_I16 || type == ELEM_I32 || type == ELEM_I64;
-    int bits = (int)bytes * 8 - is_signed;
-    int64_t most = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
-    int64_t least = is_signed ? -most - 1 : 0;
-    if (value.is_real || value.whole < least || value.whole > most) {
-        snprintf(why, sizeof why, "'%.60s' is %.9g, which does not fit into %s", x->text,
-                 value.real, elem_get_name(type));
-        return refuse(s, x->line, why);
-    }
-    memcpy(out, &value.whole, bytes); /* little-endian, as every device here is */
-    return true;
+    snprintf(why, sizeof why, "'%.60s' is %.9g, which does not fit into %s", x->text, value.real,
+             elem_get_name(type));
+    return refuse(s, x->line, why);
 }
 
 /* The launch ---------------------------------------------------------------------------------- */
