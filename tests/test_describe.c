@@ -247,6 +247,34 @@ TEST expected_sums_from_numpy_pass_and_wrong_ones_fail(void) {
     PASS();
 }
 
+/* The tolerance of 65536 terms is not that of the sum of their magnitudes, which 0.1 % is less
+ * than. */
+TEST long_sums_that_cancel_are_checked_to_a_thousandth(void) {
+    ASSERT_RUN(NEW "cat > rows.metal <<'END'\n" MSL
+                   "kernel void dots(device const float *x [[buffer(0)]],\n"
+                   "    device const float *w [[buffer(1)]], device float *y [[buffer(2)]],\n"
+                   "    constant uint &n [[buffer(3)]], constant float &off [[buffer(4)]],\n"
+                   "    uint row [[threadgroup_position_in_grid]],\n"
+                   "    uint lane [[thread_index_in_simdgroup]]) {\n"
+                   "    float sum = 0;\n"
+                   "    for (uint i = lane * (n / 32); i < (lane + 1) * (n / 32); i++)\n"
+                   "        sum = fma(x[row * n + i], w[i], sum);\n"
+                   "    sum = simd_sum(sum);\n"
+                   "    if (lane == 0) y[row] = off * sum;\n"
+                   "}\nEND\n"
+                   "cat > rows.op <<'END'\n"
+                   "op dots\ndims rows dim off\nshapes 16x65536x1000 16x65536x1001\n"
+                   "inputs 3x4096x1000\n"
+                   "kernel dots rows.metal group 32 groups rows\n"
+                   "in x f32[rows, dim]\nin w f32[dim]\nout y f32[rows]\n"
+                   "value n u32 = dim\nvalue factor f32 = off / 1000.0\n"
+                   "oracle y[r] = sum(j < dim: x[r, j] * w[j])\nEND\n" CHECK,
+               1);
+    ASSERT_SAYS("6 passed, 1 failed");
+    ASSERT_SAYS("dots/16x65536x1001/normal: kernel dots: 'y'");
+    PASS();
+}
+
 SUITE(describe_suite) {
     RUN_TEST(structs_constants_threadgroups_and_intermediates_can_be_described);
     RUN_TEST(expressions_are_checked_while_they_are_computed);
@@ -256,5 +284,6 @@ SUITE(describe_suite) {
     RUN_TEST(a_description_that_is_wrong_fails_alone);
     RUN_TEST(an_oracle_that_takes_too_long_fails_its_case_only);
     RUN_TEST(the_manual_page_has_every_line_and_every_function);
+    RUN_TEST(long_sums_that_cancel_are_checked_to_a_thousandth);
     RUN_TEST(expected_sums_from_numpy_pass_and_wrong_ones_fail);
 }

@@ -187,21 +187,46 @@ static bounded loop_best(expression *x, node *n, int64_t count) {
     return best;
 }
 
+/* The roundings of a sum that a kernel makes in an order of its own. Each is relative to a partial
+ * sum, their signs are random, and in the worst order partial sums come to the sum of magnitudes:
+ * 2 sqrt(n) of it. Where many terms cancel that is far too much. Two orders tell how large partial
+ * sums really are: one after the other, and 32 lanes as a simdgroup adds them; 8 is six standard
+ * deviations for an order whose partial sums are three times as large. */
+enum { LANES = 32, SHORT = 64, SPREAD = 8 };
+
+typedef struct {
+    double lanes[LANES], in_turn, in_lanes, magnitude; /* in_turn, in_lanes: sums of squares */
+} partial_sums;
+
+static double bound_roundings(const partial_sums *p, double squares, int64_t count) {
+    double worst = 2 * sqrt((double)count) * p->magnitude;
+    return count <= SHORT ? worst : fmin(worst, SPREAD * sqrt(squares));
+}
+
 static bounded loop_sum(expression *x, node *n, int64_t count) {
-    double sum = 0, magnitude = 0, error = 0;
+    partial_sums p = {.magnitude = 0};
+    double sum = 0, error = 0, across = 0;
     for (int64_t i = 0; i < count && !x->has_failed; i++) {
         x->variables[n->variable] = i;
         bounded term = compute_real(x, n->b);
+        double *lane = &p.lanes[i % LANES];
         sum += term.value;
-        magnitude += fabs(term.value);
+        *lane += term.value;
+        p.in_turn += sum * sum;
+        p.in_lanes += *lane * *lane;
+        p.magnitude += fabs(term.value);
         error += term.error;
     }
     if (!isfinite(sum))
         return (bounded){sum, 0};
+    for (int i = 0; i < LANES; i++) {
+        across += p.lanes[i];
+        p.in_lanes += across * across;
+    }
     double terms = (double)count;
     if (count > 1)
-        error += 2 * sqrt(terms) * U * magnitude;
-    if (magnitude > 0 && magnitude * U < terms * (double)FLT_MIN)
+        error += U * bound_roundings(&p, fmax(p.in_turn, p.in_lanes), count);
+    if (p.magnitude > 0 && p.magnitude * U < terms * (double)FLT_MIN)
         error += terms * (double)FLT_MIN * (x->how.flushes ? 1 : U);
     return (bounded){sum, error};
 }

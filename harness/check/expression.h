@@ -15,11 +15,12 @@
  * The bound is a first-order running error analysis. Elements and values are exact. Each operation
  * carries the errors of its operands on, by its derivative, and adds its own: one rounding (u =
  * 2^-24 of its result) or what the Metal specification allows a function (accuracy.h). A sum of n
- * terms adds the errors of its terms, and 2 sqrt(n) u of their magnitudes: signs of roundings are
- * as good as random, so that their sum grows as the root of n. Additions other than one of two
- * exact values are charged with the magnitudes of both sides, because a kernel may add in another
- * order, or multiply first. A comparison of values that are closer than their errors may go either
- * way, so both sides of a ?: count; a number rounded to a whole one may then be off by one. */
+ * terms adds the errors of its terms, and 2 sqrt(n) u of their magnitudes, because signs of
+ * roundings are as good as random; less if many terms cancel (loop_sum has the reasoning).
+ * Additions other than one of two exact values are charged with the magnitudes of both sides,
+ * because a kernel may add in another order, or multiply first. A comparison of values that are
+ * closer than their errors may go either way, so both sides of a ?: count; a number rounded to a
+ * whole one may then be off by one. */
 #pragma once
 
 #include <stdint.h>
