@@ -16,7 +16,9 @@
 #include "harness/base/size.h"
 
 #define U 0x1p-24 /* one rounding of f32 */
-enum { SPARE = 2, FILE_ROUNDINGS = 16, FILE_MOST = 4096 };
+#define SPARE 2.0
+#define FILE_ROUNDINGS 16.0
+#define FILE_MOST 4096.0
 
 typedef struct {
     description *d;

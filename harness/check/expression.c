@@ -192,7 +192,8 @@ static bounded loop_best(expression *x, node *n, int64_t count) {
  * 2 sqrt(n) of it. Where many terms cancel that is far too much. Two orders tell how large partial
  * sums really are: one after the other, and 32 lanes as a simdgroup adds them; 8 is six standard
  * deviations for an order whose partial sums are three times as large. */
-enum { LANES = 32, SHORT = 64, SPREAD = 8 };
+enum { LANES = 32, SHORT = 64 };
+#define SPREAD 8.0
 
 typedef struct {
     double lanes[LANES], in_turn, in_lanes, magnitude; /* in_turn, in_lanes: sums of squares */
