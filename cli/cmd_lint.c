@@ -13,14 +13,15 @@
 #include "harness/base/progress.h"
 #include "harness/check/lint.h"
 #include "harness/check/lint_ptx.h"
+#include "lint_device.h"
 #include "output.h"
 #include "places.h"
 #include "project/project.h"
 #include "verb.h"
 
 static struct {
-    bool brief, coverage, ptx, json;
-    const char *sarif;
+    bool brief, coverage, ptx, json, worker;
+    const char *sarif, *device;
     option_list folders, macros;
 } settings;
 
@@ -31,11 +32,15 @@ static const option options[] = {
     FLAG_OPTION("ptx", &settings.ptx,
                 "only compile each kernel for NVIDIA GPUs (none is needed), and assemble it if "
                 "ptxas exists"),
+    TEXT_OPTION("device", &settings.device, "D",
+                "only compile each kernel on this device, soft, metal or cuda: its compiler's "
+                "messages; threads, lanes and threadgroup memory of each pipeline"),
     FLAG_OPTION("json", &settings.json, "print one JSON object instead of the messages"),
     TEXT_OPTION("sarif", &settings.sarif, "FILE.sarif",
                 "also write the messages as SARIF 2.1.0, for code scanning"),
     LIST_OPTION("I|include", &settings.folders, "DIR", "look for included files in DIR"),
     LIST_OPTION("D|define", &settings.macros, "NAME[=V]", "define a macro"),
+    PLAIN_OPTION("worker", OPTION_FLAG, &settings.worker, NULL, NULL),
 };
 
 /* Files ------------------------------------------------------------------------------------- */
@@ -288,8 +293,14 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     for (size_t i = 0; i < sources.include_count; i++)
         folders[folder_count++] = sources.includes[i];
     const msl_extras extras = {folders, settings.macros.items, folder_count, settings.macros.count};
+    const lint_device_settings on_device = {settings.device, &settings.folders, &settings.macros,
+                                            settings.brief};
+    if (settings.worker)
+        return lint_device_serve(&on_device, &extras, e);
     bool ok = find_files(names, count, sources.kernels, &files, e) &&
-              (settings.ptx        ? compile_files(&files, &extras, &errors, e)
+              (settings.device     ? lint_device_run(&on_device, (const char *const *)files.paths,
+                                                     files.count, &errors, e)
+               : settings.ptx      ? compile_files(&files, &extras, &errors, e)
                : settings.coverage ? cover_files(&files, &extras, &errors, e)
                                    : lint_files(&files, &extras, &errors, e));
     free_paths(&files);

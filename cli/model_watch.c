@@ -1,28 +1,9 @@
-#include <signal.h>
-#include <string.h>
-
 #include "harness/base/os.h"
 #include "model_verbs.h"
 
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-enum { SIGNAL_COUNT = sizeof signals / sizeof *signals };
-
-static void stop(int number) {
-    os_stop_signal = number;
-}
-
-static void handle(void (*handler)(int)) {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = handler;
-    for (size_t i = 0; i < SIGNAL_COUNT; i++)
-        sigaction(signals[i], &action, NULL);
-}
-
 void model_watch_start(model_watch *w) {
     *w = (model_watch){.is_started = false};
-    os_stop_signal = 0;
-    handle(stop);
+    os_watch_stop(true);
 }
 
 /* In MB: the total is known only now. */
@@ -39,5 +20,5 @@ bool model_watch_tell(void *watch, uint64_t done, uint64_t total) {
 void model_watch_end(model_watch *w) {
     if (w->is_started)
         progress_hide(&w->line);
-    handle(SIG_DFL);
+    os_watch_stop(false);
 }

@@ -11,6 +11,9 @@
 uint64_t os_now_ns(void); /* monotonic */
 /* The signal that asked this process to stop, as handlers note it; 0: none did. */
 extern volatile sig_atomic_t os_stop_signal;
+/* From now on Ctrl-C, SIGTERM and SIGHUP are noted there and nothing else; false: they end this
+ * process again. */
+void os_watch_stop(bool on);
 
 int os_count_cpus(void); /* that this process may use */
 

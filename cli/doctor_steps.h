@@ -1,0 +1,41 @@
+/* doctor_steps: what `assay doctor` runs, as a table; and from it the steps for some devices. */
+#pragma once
+
+#include <limits.h>
+#include <stddef.h>
+
+#include "harness/base/err.h"
+
+enum { DOCTOR_WORDS = 20, DOCTOR_STEPS = 96 };
+
+typedef enum {
+    STEP_DEVICE = 1,   /* once for each device */
+    STEP_LANGUAGE = 2, /* on Metal, once for each version of the language */
+    STEP_OPENS = 4,    /* any failure is wrong; the device's other steps are not tried after it */
+    STEP_TELLS = 8,    /* however it ends, nothing is wrong */
+    STEP_MAY_BE_CUT = 16, /* what it has done by its limit is good */
+    STEP_RISKY = 32,
+} step_flags;
+
+typedef struct {
+    char name[64]; /* "check metal" */
+    char file[64]; /* "07-check-metal": its files, without their ends */
+    char device[80];
+    const char *meaning; /* of a failure: one sentence */
+    double expected_s, limit_s;
+    unsigned flags;
+    char words[DOCTOR_WORDS][PATH_MAX]; /* the program and its arguments */
+    const char *argv[DOCTOR_WORDS + 1]; /* the same, as a program takes them */
+} doctor_step;
+
+typedef struct {
+    const char *const *devices;
+    size_t device_count;
+    const char *const *names; /* only these rows; none: all */
+    size_t name_count;
+    const char *folder; /* where files go that a step is told to write */
+    bool quick, risky;
+} doctor_wish;
+
+/* Allocates *out, which the caller frees; returns how many there are, or 0 with e set. */
+size_t doctor_plan(const doctor_wish *wish, doctor_step **out, err *e);
