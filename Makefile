@@ -15,9 +15,9 @@ PREFIX   = /usr/local#       where make install puts things
 DESTDIR  =#                 a folder to put before PREFIX, for packages
 DOUBLE   =#                 1: the Metal device against tests/metal_double (see assay-double)
 SOFT_SUITES = tape check threads simd language checked exact#  suites that run kernels in the test program itself
-CUDA_SUITES = tape check_suite threads simd language cuda sanitizer#  suites that run through the double of NVIDIA's driver
+CUDA_SUITES = tape check_suite threads simd language cuda sanitizer doctor#  suites that run through the double of NVIDIA's driver
 # Suites that run through Metal's double: all in which ASSAY_DEVICE makes a difference.
-DOUBLE_SUITES = tape check_suite threads simd language kernels subject time_mix model nonfinite llama rwkv7 state cli \
+DOUBLE_SUITES = tape check_suite threads simd language kernels subject time_mix model nonfinite llama rwkv7 state cli doctor \
            run_suite launch_suite untrusted validation bench experiments mutants project page readme
 ROOMS    = harness/base harness/device harness/device/msl harness/device/soft harness/device/cuda harness/check \
            harness/measure kernels reference project runner experiments report cli

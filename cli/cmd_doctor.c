@@ -228,13 +228,18 @@ static void say_wrong(visit *v, size_t i) {
 }
 
 static void say_summary(visit *v) {
+    static const char *const others[VERDICTS] = {
+        [WAS_CUT] = "cut at the limit", [CANNOT_RUN] = "impossible here", [NOT_RUN] = "not run"};
     size_t wrong = v->counts[WENT_WRONG];
     if (wrong == 0)
-        say(v, "\nNothing is wrong with this machine");
+        say(v, "\nNothing is wrong with this machine: ");
     else
-        say(v, "\n%zu of %zu steps found something wrong", wrong, v->count);
-    say(v, " (%.0f s; %zu ok, %zu cut, %zu cannot run here, %zu not run)\n", get_seconds(v),
-        v->counts[WENT_WELL], v->counts[WAS_CUT], v->counts[CANNOT_RUN], v->counts[NOT_RUN]);
+        say(v, "\n%zu of %zu steps found something wrong: ", wrong, v->count);
+    say(v, "%zu ok", v->counts[WENT_WELL]);
+    for (int i = 0; i < VERDICTS; i++)
+        if (others[i] && v->counts[i] > 0)
+            say(v, ", %zu %s", v->counts[i], others[i]);
+    say(v, ", in %.0f s\n", get_seconds(v));
     for (size_t i = 0; i < v->count; i++)
         if (v->found[i].verdict == WENT_WRONG)
             say_wrong(v, i);

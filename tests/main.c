@@ -34,6 +34,7 @@
     X(describe_suite)                                                                              \
     X(tolerance_suite)                                                                             \
     X(mutants_suite)                                                                               \
+    X(doctor_suite)                                                                                \
     X(cli_suite)                                                                                   \
     X(run_suite)                                                                                   \
     X(bench_suite)                                                                                 \
