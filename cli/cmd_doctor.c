@@ -34,11 +34,10 @@ static const option options[] = {
                 "only this device; may be repeated (default: every kind that there is)"),
     FLAG_OPTION("quick", &settings.quick, "a few kernels of each step, within 2 minutes"),
     FLAG_OPTION("risky", &settings.risky,
-                "also a kernel that stores far outside its buffer, and one of several seconds: "
-                "save your work first"),
+                "also a kernel that runs for seconds and one that stores far outside its buffer"),
     SECONDS_OPTION("limit", &settings.limit_s, "S", "end each step after S seconds"),
     SECONDS_OPTION("total", &settings.total_s, "S",
-                   "start no step after S seconds (default 600; 120 with --quick)"),
+                   "end after S seconds, whatever is left (default 600; 120 with --quick)"),
     PLAIN_OPTION("probe", OPTION_TEXT, &settings.probe, NULL, NULL),
 };
 
@@ -98,7 +97,6 @@ static void copy_line(char *to, size_t size, const char *line) {
 /* The message of a program that failed, or else the line that says most: the first of one that only
  * tells, the device of info, and the last of the others, where totals stand. */
 static void find_line(const char *log, unsigned flags, char *text, size_t size) {
-    static const char cost[] = "the cache has them now";
     bool is_found = false;
     text[0] = 0;
     for (const char *line = log; *line; line += strcspn(line, "\n"), line += *line == '\n') {
@@ -106,7 +104,9 @@ static void find_line(const char *log, unsigned flags, char *text, size_t size) 
         copy_line(whole, sizeof whole, line);
         bool is_message = strncmp(whole, "assay: ", 7) == 0;
         bool is_device = flags & STEP_OPENS && strncmp(whole, "device ", 7) == 0;
-        if (!whole[0] || path_ends_with(whole, cost) || (is_found && !is_message))
+        bool is_cost = path_ends_with(whole, "the cache has them now") ||
+                       path_ends_with(whole, "the next run finds them in the cache");
+        if (!whole[0] || is_cost || (is_found && !is_message))
             continue;
         is_found = is_message || is_device || flags & STEP_TELLS;
         copy_line(text, size, is_message || is_device ? whole + 7 : whole);
@@ -133,8 +133,9 @@ static void say_failures(visit *v, const char *log) {
 
 /* Running ------------------------------------------------------------------------------------------ */
 
-static verdict judge(const doctor_step *s, const step_outcome *o) {
-    if (o->is_late && s->flags & STEP_MAY_BE_CUT)
+/* at_end: the limit was what is left of the time for all steps, so that being late says nothing. */
+static verdict judge(const doctor_step *s, const step_outcome *o, bool at_end) {
+    if (o->is_late && (at_end || s->flags & STEP_MAY_BE_CUT))
         return WAS_CUT;
     if (o->is_late || o->is_profuse)
         return WENT_WRONG;
@@ -167,7 +168,8 @@ static void describe_end(const doctor_step *s, const step_outcome *o, const char
     else if (o->is_profuse)
         snprintf(text, size, "ended: it printed more than %d MB", LOG_BYTES >> 20);
     else if (o->status > 128)
-        snprintf(text, size, "crashed with signal %d; last line: %s", o->status - 128, line);
+        snprintf(text, size, "crashed with signal %d%s%s", o->status - 128,
+                 line[0] ? "; last line: " : "", line);
     else
         snprintf(text, size, "%s", line);
 }
@@ -187,7 +189,7 @@ static bool run_step(visit *v, size_t i, double left_s, err *e) {
     if (!step_run(&what, &f->outcome, e))
         return false;
     char *log = read_log(v, s);
-    f->verdict = judge(s, &f->outcome);
+    f->verdict = judge(s, &f->outcome, left_s < limit_s);
     describe_end(s, &f->outcome, log, f->text, sizeof f->text);
     free(log);
     return true;
@@ -220,11 +222,14 @@ static bool run_steps(visit *v, err *e) {
 
 static void say_wrong(visit *v, size_t i) {
     const doctor_step *s = &v->steps[i];
-    say(v, "\n  %s: %s.\n    %.*s\n", s->name, s->meaning, COLUMNS - 5, v->found[i].text);
+    const finding_of_step *f = &v->found[i];
+    say(v, "\n  %s (%s.txt)\n    %s\n    %.*s\n", s->name, s->file,
+        f->outcome.is_late ? "It hangs, or this machine is slow: --limit S gives it more time."
+                           : s->meaning,
+        COLUMNS - 5, f->text);
     char *log = read_log(v, s);
     say_failures(v, log);
     free(log);
-    say(v, "    All of it is in %s.txt.\n", s->file);
 }
 
 static void say_summary(visit *v) {
@@ -232,7 +237,7 @@ static void say_summary(visit *v) {
         [WAS_CUT] = "cut at the limit", [CANNOT_RUN] = "impossible here", [NOT_RUN] = "not run"};
     size_t wrong = v->counts[WENT_WRONG];
     if (wrong == 0)
-        say(v, "\nNothing is wrong with this machine: ");
+        say(v, "\nNothing wrong was found: ");
     else
         say(v, "\n%zu of %zu steps found something wrong: ", wrong, v->count);
     say(v, "%zu ok", v->counts[WENT_WELL]);
@@ -381,7 +386,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
 }
 
 VERB(verb_doctor, "doctor", .names = "[STEP...]",
-     .about = "find what is wrong with this machine, and leave one file to send to who can help",
+     .about = "find what is wrong with this machine, and leave one file to send",
      .notes =
          "Runs one step after another, each in a process of its own with a limit, and goes on\n"
          "after failures: system and compilers, info, probes of the device (times, mapping,\n"

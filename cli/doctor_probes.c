@@ -155,7 +155,7 @@ static exit_code probe_mapping(device *d, err *e) {
         return e->code;
     snprintf(path, sizeof path, "%s/mapped", folder);
     FILE *file = os_write_file(path, data, BYTES, e) ? fopen(path, "rb") : NULL;
-    void *map = file ? mmap(NULL, BYTES, PROT_READ, MAP_PRIVATE, fileno(file), 0) : MAP_FAILED;
+    void *map = file ? mmap(NULL, BYTES, PROT_READ, MAP_SHARED, fileno(file), 0) : MAP_FAILED;
     exit_code code;
     if (map == MAP_FAILED)
         code = err_code(e, EXIT_CANNOT, "a file of 1 MB cannot be mapped");

@@ -124,7 +124,7 @@ TEST an_archive_is_read_by_tar_and_names_nobody(void) {
 TEST a_machine_with_nothing_wrong_leaves_one_whole_file(void) {
     clear();
     ASSERT_RUN(DOCTOR "--device $D system info mapping times denormals", 0);
-    ASSERT_SAYS("Nothing is wrong with this machine");
+    ASSERT_SAYS("Nothing wrong was found");
     ASSERT_SAYS("a mapped file is");
     ASSERT_RUN("cd \"$T\" && tar -xzf f.tar.gz && ls assay-doctor && " IS_TIDY, 0);
     ASSERT_SAYS("summary.txt");
@@ -148,7 +148,7 @@ TEST a_step_that_fails_is_named_and_the_next_one_runs(void) {
     ASSERT_RUN(PLANT("if (i < count) dst[i] = src[i] + 1;"), 0);
     ASSERT_RUN(PLANTED DOCTOR "--device $D --quick --risky check fault", 1);
     ASSERT_SAYS("1 of 2 steps found something wrong: 1 ok");
-    ASSERT_SAYS("a kernel computes something else than its oracle");
+    ASSERT_SAYS("A kernel computes something else than its oracle");
     ASSERT_SAYS("    buffer_copy");
     ASSERT_RUN("cd \"$T\" && tar -xzf f.tar.gz && grep FAIL assay-doctor/01-check-*.txt && "
                "grep -l buffer_copy assay-doctor/01-check-*.csv && " IS_TIDY,
@@ -172,7 +172,7 @@ TEST a_device_that_does_not_open_is_tried_once(void) {
     ASSERT_RUN("ASSAY_LIBCUDA=/nowhere/libcuda.so; export ASSAY_LIBCUDA; " DOCTOR
                "--device cuda info times mapping",
                1);
-    ASSERT_SAYS("the device cannot be opened");
+    ASSERT_SAYS("The device cannot be opened");
     ASSERT_SAYS("info cuda failed");
     ASSERT_SAYS("1 of 3 steps found something wrong: 0 ok, 2 not run");
     PASS();
