@@ -97,7 +97,7 @@ static exit_code judge_samples(rig *r, const play_times *whole, err *e) {
         total_ns += each[i].gpu_ns;
     }
     printf("launch: %.1f us by counters, %.1f by command buffer; %zu of %d samples are missing%s\n",
-           (double)total_ns * 1e-3 / LAUNCHES, (double)whole->gpu_ns * 1e-3, lost, LAUNCHES,
+           (double)(total_ns / LAUNCHES) * 1e-3, (double)whole->gpu_ns * 1e-3, lost, LAUNCHES,
            each[0].samples_overlap ? ", and their sum is longer than the whole" : "");
     return lost == 0 ? EXIT_OK : EXIT_WRONG;
 }
