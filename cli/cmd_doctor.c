@@ -35,7 +35,8 @@ static const option options[] = {
     FLAG_OPTION("quick", &settings.quick, "a few kernels of each step, within 2 minutes"),
     FLAG_OPTION("risky", &settings.risky,
                 "also a kernel that runs for seconds and one that stores far outside its buffer"),
-    SECONDS_OPTION("limit", &settings.limit_s, "S", "end each step after S seconds"),
+    SECONDS_OPTION("limit", &settings.limit_s, "S",
+                   "end each step after S seconds (default 10 to 150, by step)"),
     SECONDS_OPTION("total", &settings.total_s, "S",
                    "end after S seconds, whatever is left (default 600; 120 with --quick)"),
     PLAIN_OPTION("probe", OPTION_TEXT, &settings.probe, NULL, NULL),
@@ -50,15 +51,17 @@ typedef struct {
     verdict verdict;
     step_outcome outcome;
     char text[256]; /* the line that says most */
-} finding_of_step;
+} step_report;
 
 typedef struct {
     char folder[PATH_MAX]; /* of everything that goes into the file */
     doctor_step *steps;
-    finding_of_step *found;
+    step_report *found;
     size_t count, counts[VERDICTS];
     uint64_t start_ns;
-    FILE *summary; /* what is printed, once more */
+    FILE *summary; /* what is printed, once more, into text */
+    char *text;
+    size_t text_bytes;
     progress progress;
 } visit;
 
@@ -176,7 +179,7 @@ static void describe_end(const doctor_step *s, const step_outcome *o, const char
 
 static bool run_step(visit *v, size_t i, double left_s, err *e) {
     const doctor_step *s = &v->steps[i];
-    finding_of_step *f = &v->found[i];
+    step_report *f = &v->found[i];
     double limit_s = settings.limit_s > 0 ? settings.limit_s : s->limit_s;
     char path[PATH_MAX];
     if (!path_print(path, sizeof path, e, "%s/%s.txt", v->folder, s->file))
@@ -186,8 +189,14 @@ static bool run_step(visit *v, size_t i, double left_s, err *e) {
                        .limit_s = limit_s < left_s ? limit_s : left_s,
                        .limit_bytes = LOG_BYTES,
                        .progress = &v->progress};
-    if (!step_run(&what, &f->outcome, e))
-        return false;
+    err own = {.code = EXIT_OK};
+    if (!step_run(&what, &f->outcome, &own)) {
+        f->verdict = CANNOT_RUN;
+        snprintf(f->text, sizeof f->text, "%s", own.text);
+        if (own.code == EXIT_INTERRUPTED)
+            *e = own;
+        return own.code != EXIT_INTERRUPTED;
+    }
     char *log = read_log(v, s);
     f->verdict = judge(s, &f->outcome, left_s < limit_s);
     describe_end(s, &f->outcome, log, f->text, sizeof f->text);
@@ -198,7 +207,7 @@ static bool run_step(visit *v, size_t i, double left_s, err *e) {
 static bool run_steps(visit *v, err *e) {
     double total_s = settings.total_s > 0 ? settings.total_s : settings.quick ? 120 : 600;
     for (size_t i = 0; i < v->count; i++) {
-        finding_of_step *f = &v->found[i];
+        step_report *f = &v->found[i];
         double left_s = total_s - get_seconds(v);
         const char *obstacle = find_obstacle(v, i, left_s);
         progress_update(&v->progress, i);
@@ -222,7 +231,7 @@ static bool run_steps(visit *v, err *e) {
 
 static void say_wrong(visit *v, size_t i) {
     const doctor_step *s = &v->steps[i];
-    const finding_of_step *f = &v->found[i];
+    const step_report *f = &v->found[i];
     say(v, "\n  %s (%s.txt)\n    %s\n    %.*s\n", s->name, s->file,
         f->outcome.is_late ? "It hangs, or this machine is slow: --limit S gives it more time."
                            : s->meaning,
@@ -252,19 +261,15 @@ static void say_summary(visit *v) {
 
 static bool write_file(visit *v, err *e) {
     char path[PATH_MAX];
-    bool ok = path_print(path, sizeof path, e, "%s/summary.txt", v->folder);
+    struct stat file;
     fflush(v->summary);
-    long bytes = ftell(v->summary);
-    char *text = ok ? array_new(1, (size_t)bytes + 1) : NULL;
-    rewind(v->summary);
-    ok = ok && fread(text, 1, (size_t)bytes, v->summary) == (size_t)bytes &&
-         os_write_file(path, text, (size_t)bytes, e) && doctor_pack(v->folder, settings.out, e);
-    free(text);
-    struct stat s;
-    if (ok && stat(settings.out, &s) == 0)
+    if (!path_print(path, sizeof path, e, "%s/summary.txt", v->folder) ||
+        !os_write_file(path, v->text, v->text_bytes, e) || !doctor_pack(v->folder, settings.out, e))
+        return false;
+    if (stat(settings.out, &file) == 0)
         printf("\nSend %s (%.0f KB). `tar -xzf` shows what is in it.\n", settings.out,
-               (double)s.st_size * 1e-3);
-    return ok;
+               (double)file.st_size * 1e-3);
+    return true;
 }
 
 static void make_progress(visit *v) {
@@ -327,12 +332,14 @@ static size_t find_devices(const char *folder, const char **names, err *e) {
 }
 
 /* Files that steps make for themselves are removed with the folder; reports of validation stay until
- * they are packed. */
+ * they are packed. The kernels are Assay's own, also in a project: the folder is none. */
 static bool prepare(visit *v, err *e) {
     char tmp[PATH_MAX];
-    return path_print(tmp, sizeof tmp, e, "%s/tmp", v->folder) && os_make_folder(tmp, e) &&
-           ((setenv("TMPDIR", tmp, 1) == 0 && setenv("ASSAY_KEEP_REPORTS", "1", 1) == 0) ||
-            err_set(e, EXIT_CANNOT, "TMPDIR cannot be set for this process"));
+    if (!path_print(tmp, sizeof tmp, e, "%s/tmp", v->folder) || !os_make_folder(tmp, e))
+        return false;
+    return (setenv("TMPDIR", tmp, 1) == 0 && setenv("ASSAY_PROJECT", v->folder, 1) == 0 &&
+            setenv("ASSAY_KEEP_REPORTS", "1", 1) == 0) ||
+           err_set(e, EXIT_CANNOT, "the environment of this process cannot be set");
 }
 
 static bool make_plan(visit *v, const char *const *names, size_t count, err *e) {
@@ -367,18 +374,18 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         return err_code(e, EXIT_CANNOT, "the file is compressed by gzip, which is not installed");
     visit *v = array_new(1, sizeof *v);
     v->start_ns = os_now_ns();
-    v->summary = tmpfile();
+    v->summary = open_memstream(&v->text, &v->text_bytes);
+    assert(v->summary);
     os_watch_stop(true);
-    bool ok = (v->summary || err_set(e, EXIT_CANNOT, "there is no room for temporary files")) &&
-              os_check_writable(settings.out, e) &&
+    bool ok = os_check_writable(settings.out, e) &&
               os_make_scratch(v->folder, sizeof v->folder, e) && prepare(v, e) &&
               make_plan(v, names, count, e) && visit_machine(v, e);
     os_watch_stop(false);
     exit_code code = !ok ? e->code : v->counts[WENT_WRONG] > 0 ? EXIT_WRONG : EXIT_OK;
     if (v->folder[0])
         os_remove_folder(v->folder);
-    if (v->summary)
-        fclose(v->summary);
+    fclose(v->summary);
+    free(v->text);
     free(v->steps);
     free(v->found);
     free(v);
@@ -390,9 +397,9 @@ VERB(verb_doctor, "doctor", .names = "[STEP...]",
      .notes =
          "Runs one step after another, each in a process of its own with a limit, and goes on\n"
          "after failures: system and compilers, info, probes of the device (times, mapping,\n"
-         "denormals), compile (every kernel by the device's own compiler), check, model,\n"
-         "validate, bench and model-bench on every device there is; with --risky also long,\n"
-         "fault and after-fault. STEP runs only that step. One line per step, then what is\n"
+         "denormals), check, model, compile (every kernel by the device's own compiler),\n"
+         "validate, roofs, bench and model-bench on every device there is; with --risky also\n"
+         "long, fault and after-fault. STEP runs only that step. One line per step, then what is\n"
          "wrong. It takes at most about 10 minutes, and nothing is sent anywhere.\n\n"
          "In the file: what each step printed, the rows of check and bench, and the raw reports\n"
          "of Metal's validation. That names the machine, its GPUs, the versions of its system\n"

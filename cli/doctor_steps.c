@@ -26,45 +26,58 @@ typedef struct {
     const char *meaning;
 } row;
 
-#define FEW "buffer_copy residual_add rmsnorm argmax_reduce"
-#define BENCHED "bandwidth_copy bandwidth_read compute_fma dispatch_overhead_noop"
+#define CHECK "assay check --device DEVICE --quiet --timeout 20"
+#define VALIDATE "assay validate --device DEVICE --quick --quiet --timeout 30"
+#define BENCH "assay bench --device DEVICE --out FILE.csv --budget "
+#define MODEL_BENCH "assay model bench --device DEVICE --csv FILE.csv "
+#define PROBE "assay doctor --device DEVICE --probe "
 
 /* clang-format off */
 static const row rows[] = {
-    {"system", "uname -srm", NULL, 1, 10, STEP_TELLS, ""},
-    {"macos", "sw_vers", NULL, 1, 10, STEP_TELLS, ""},
+    {"system", "uname -srm", NULL, 0.1, 10, STEP_TELLS, ""},
+    {"macos", "sw_vers", NULL, 0.1, 10, STEP_TELLS, ""},
 #if defined(__APPLE__)
-    {"machine", "sysctl hw.model hw.memsize hw.ncpu hw.pagesize machdep.cpu.brand_string", NULL, 1, 10, STEP_TELLS, ""},
+    {"machine", "sysctl hw.model hw.memsize hw.ncpu hw.pagesize machdep.cpu.brand_string",
+     NULL, 0.1, 10, STEP_TELLS, ""},
 #endif
-    {"xcode", "xcode-select -p", NULL, 1, 10, STEP_TELLS, ""},
-    {"sdk", "xcrun --show-sdk-version", NULL, 1, 20, STEP_TELLS, ""},
-    {"nvidia", "nvidia-smi --query-gpu=name,driver_version,memory.total,compute_cap,clocks.max.sm --format=csv", NULL, 1, 20, STEP_TELLS, ""},
-    {"cc", "cc --version", NULL, 1, 10, STEP_TELLS, ""},
-    {"clang", "clang --version", NULL, 1, 10, STEP_TELLS, ""},
-    {"info", "assay info --device DEVICE", NULL, 1, 30, STEP_DEVICE | STEP_OPENS,
+    {"xcode", "xcode-select -p", NULL, 0.1, 10, STEP_TELLS, ""},
+    {"sdk", "xcrun --show-sdk-version", NULL, 0.2, 20, STEP_TELLS, ""},
+    {"nvidia", "nvidia-smi --format=csv "
+               "--query-gpu=name,driver_version,memory.total,compute_cap,clocks.max.sm",
+     NULL, 0.2, 20, STEP_TELLS, ""},
+    {"cc", "cc --version", NULL, 0.1, 10, STEP_TELLS, ""},
+    {"clang", "clang --version", NULL, 0.1, 10, STEP_TELLS, ""},
+    {"info", "assay info --device DEVICE", NULL, 0.5, 30, STEP_DEVICE | STEP_OPENS,
      "The device cannot be opened; none of its other steps was tried."},
-    {"times", "assay doctor --probe times --device DEVICE", NULL, 1, 60, STEP_DEVICE,
+    {"times", PROBE "times", NULL, 1, 60, STEP_DEVICE,
      "The device's times of launches cannot be used as they are."},
-    {"mapping", "assay doctor --probe mapping --device DEVICE", NULL, 1, 60, STEP_DEVICE,
+    {"mapping", PROBE "mapping", NULL, 1, 60, STEP_DEVICE,
      "Mapped files are copied or misread: models need twice their size."},
-    {"denormals", "assay doctor --probe denormals --device DEVICE", NULL, 1, 60, STEP_DEVICE,
+    {"denormals", PROBE "denormals", NULL, 1, 60, STEP_DEVICE,
      "It flushes denormals, unlike what info says: check expects too much."},
-    {"compile", "assay lint --device DEVICE KERNELS CANARIES", "assay lint --device DEVICE KERNELS/buffer_copy.metal KERNELS/rmsnorm.metal", 30, 120, STEP_DEVICE | STEP_LANGUAGE,
-     "The device's compiler refuses a kernel; its message says where and why."},
-    {"check", "assay check --device DEVICE --quiet --csv FILE.csv", "assay check --device DEVICE --quick --quiet --csv FILE.csv " FEW, 40, 150, STEP_DEVICE,
+    {"check", CHECK " --csv FILE.csv",
+     CHECK " --csv FILE.csv --quick buffer_copy residual_add rmsnorm argmax_reduce",
+     40, 150, STEP_DEVICE | STEP_MAY_BE_CUT,
      "A kernel computes something else than its oracle, or does not run."},
-    {"model", "assay model check --device DEVICE", NULL, 5, 60, STEP_DEVICE,
+    {"model", "assay model check --device DEVICE", NULL, 5, 120, STEP_DEVICE,
      "A launch of a whole model computes something else than its oracle."},
-    {"validate", "assay validate --device DEVICE --quick --quiet", "assay validate --device DEVICE --quick --quiet buffer_copy", 60, 150, STEP_DEVICE,
+    {"compile", "assay lint --device DEVICE KERNELS CANARIES",
+     "assay lint --device DEVICE KERNELS/buffer_copy.metal KERNELS/rmsnorm.metal",
+     30, 120, STEP_DEVICE | STEP_LANGUAGE | STEP_MAY_BE_CUT,
+     "The device's compiler refuses a kernel; its message says where and why."},
+    {"validate", VALIDATE, VALIDATE " buffer_copy", 60, 150, STEP_DEVICE | STEP_MAY_BE_CUT,
      "Validation found a bad access or missed a planted bug: see reports/."},
-    {"bench", "assay bench --device DEVICE --budget 0.3 --out FILE.csv " BENCHED " matvec --format q4_0 --batch 1", "assay bench --device DEVICE --budget 0.05 --out FILE.csv dispatch_overhead_noop", 90, 150, STEP_DEVICE | STEP_MAY_BE_CUT,
+    {"roofs", BENCH "0.3 bandwidth_copy bandwidth_read compute_fma dispatch_overhead_noop",
+     BENCH "0.05 dispatch_overhead_noop", 30, 60, STEP_DEVICE | STEP_MAY_BE_CUT,
      "A kernel failed while it was timed."},
-    {"model-bench", "assay model bench --device DEVICE -p 8,64 -n 32 -r 5 --csv FILE.csv", "assay model bench --device DEVICE -p 8 -n 4 -r 1 --csv FILE.csv", 60, 150, STEP_DEVICE | STEP_MAY_BE_CUT,
-     "A whole model failed while it was timed."},
-    {"long", "assay doctor --probe long --device DEVICE", NULL, 20, 60, STEP_DEVICE | STEP_RISKY,
+    {"bench", BENCH "0.3 matvec --format q4_0 --batch 1", BENCH "0.05 rmsnorm", 60, 120,
+     STEP_DEVICE | STEP_MAY_BE_CUT, "A kernel failed while it was timed."},
+    {"model-bench", MODEL_BENCH "-p 8,64 -n 32", MODEL_BENCH "-p 8 -n 4 -r 1", 60, 120,
+     STEP_DEVICE | STEP_MAY_BE_CUT, "A whole model failed while it was timed."},
+    {"long", PROBE "long", NULL, 20, 60, STEP_DEVICE | STEP_RISKY,
      "A kernel of less than a second is ended, or one of seconds never returns."},
-    {"fault", "assay doctor --probe fault --device DEVICE", NULL, 2, 60, STEP_DEVICE | STEP_RISKY | STEP_TELLS, ""},
-    {"after-fault", "assay check --device DEVICE --quiet buffer_copy/33/normal", NULL, 2, 60, STEP_DEVICE | STEP_RISKY,
+    {"fault", PROBE "fault", NULL, 2, 60, STEP_DEVICE | STEP_RISKY | STEP_TELLS, ""},
+    {"after-fault", CHECK " buffer_copy/33/normal", NULL, 2, 60, STEP_DEVICE | STEP_RISKY,
      "After one kernel's bad store, other processes cannot use the device."},
 };
 /* clang-format on */

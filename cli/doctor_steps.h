@@ -13,7 +13,7 @@ typedef enum {
     STEP_LANGUAGE = 2, /* on Metal, once for each version of the language */
     STEP_OPENS = 4,    /* any failure is wrong; the device's other steps are not tried after it */
     STEP_TELLS = 8,    /* however it ends, nothing is wrong */
-    STEP_MAY_BE_CUT = 16, /* what it has done by its limit is good */
+    STEP_MAY_BE_CUT = 16, /* it ends what hangs by itself; at its limit it is only slow */
     STEP_RISKY = 32,
 } step_flags;
 

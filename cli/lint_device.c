@@ -11,7 +11,7 @@
 #include "harness/device/device.h"
 #include "output.h"
 
-enum { FILE_SECONDS = 120, MOST_JOBS = 16 };
+enum { FILE_SECONDS = 60, MOST_JOBS = 16 };
 
 /* What travels back: this, followed by the text to print. */
 typedef struct {

@@ -156,14 +156,32 @@ TEST a_step_that_fails_is_named_and_the_next_one_runs(void) {
     PASS();
 }
 
+/* The kernel of `long` runs for longer than that. */
 TEST a_step_that_hangs_is_ended_at_its_limit(void) {
     clear();
-    ASSERT_RUN(PLANT("volatile device float *p = dst; while (p[0] != 77.0f) p[1] = float(i);"), 0);
-    ASSERT_RUN(PLANTED DOCTOR "--device $D --quick --limit 4 --risky info check fault", 1);
-    ASSERT_SAYS("WRONG");
-    ASSERT_SAYS("ended after");
+    ASSERT_RUN(DOCTOR "--device $D --limit 1.5 --risky info long after-fault", 1);
     ASSERT_SAYS("1 of 3 steps found something wrong: 2 ok");
+    ASSERT_SAYS("It hangs, or this machine is slow");
+    ASSERT_SAYS("ended after");
     ASSERT_RUN(IS_TIDY, 0);
+    PASS();
+}
+
+TEST a_kernel_that_hangs_fails_alone(void) {
+    clear();
+    ASSERT_RUN(PLANT("volatile device float *p = dst; while (p[0] != 77.0f) p[1] = float(i);"), 0);
+    ASSERT_RUN(PLANTED DOCTOR "--device $D --quick check", 1);
+    ASSERT_SAYS("timed out after 20 s");
+    ASSERT_RUN("tar -xzOf \"$T/f.tar.gz\" assay-doctor/01-check-$D.csv | grep rmsnorm", 0);
+    PASS();
+}
+
+TEST in_a_project_the_kernels_are_assays_own(void) {
+    clear();
+    ASSERT_RUN("cd \"$T\" && \"$A\" init mine > log 2>&1 && cd mine && \"$A\" doctor --out "
+               "../f.tar.gz --device $D --quick check",
+               0);
+    ASSERT_SAYS(" passed, 0 failed");
     PASS();
 }
 
@@ -259,6 +277,8 @@ SUITE(doctor_suite) {
     RUN_TEST(a_machine_with_nothing_wrong_leaves_one_whole_file);
     RUN_TEST(a_step_that_fails_is_named_and_the_next_one_runs);
     RUN_TEST(a_step_that_hangs_is_ended_at_its_limit);
+    RUN_TEST(a_kernel_that_hangs_fails_alone);
+    RUN_TEST(in_a_project_the_kernels_are_assays_own);
     RUN_TEST(a_device_that_does_not_open_is_tried_once);
     RUN_TEST(steps_after_the_total_are_not_run);
     RUN_TEST(a_run_that_is_stopped_leaves_no_file_and_no_folder);
