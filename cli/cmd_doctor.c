@@ -116,30 +116,29 @@ static void find_line(const char *log, unsigned flags, char *text, size_t size) 
     }
 }
 
-/* The first lines that tell of a failure. */
-static void say_failures(visit *v, const char *log) {
-    static const char *const signs[] = {"FAIL", "error: ", "crashed", "timed out", "not caught"};
-    size_t shown = 0;
-    for (const char *line = log; *line && shown < SHOWN_LINES;) {
-        char text[COLUMNS - 3];
-        copy_line(text, sizeof text, line);
-        bool tells = false;
+/* The next line that tells of a failure; NULL if there is none. A row of check is followed by it. */
+static const char *find_failure(const char *log, char *text, size_t size) {
+    static const char *const signs[] = {"error: ", "crashed", "timed out", "not caught",
+                                        "does not compile"};
+    bool is_next = false;
+    for (const char *line = log; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        copy_line(text, size, line);
         for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-            tells |= strstr(text, signs[i]) != NULL;
-        if (tells)
-            say(v, "    %s\n", text);
-        shown += tells;
-        line += strcspn(line, "\n");
-        line += *line == '\n';
+            is_next |= strstr(text, signs[i]) != NULL;
+        if (is_next)
+            return line;
+        is_next = strstr(text, " FAIL ") != NULL;
     }
+    return NULL;
 }
 
 /* Running ------------------------------------------------------------------------------------------ */
 
 /* at_end: the limit was what is left of the time for all steps, so that being late says nothing. */
-static verdict judge(const doctor_step *s, const step_outcome *o, bool at_end) {
+static verdict judge(const doctor_step *s, const step_outcome *o, const char *log, bool at_end) {
+    char line[256];
     if (o->is_late && (at_end || s->flags & STEP_MAY_BE_CUT))
-        return WAS_CUT;
+        return find_failure(log, line, sizeof line) ? WENT_WRONG : WAS_CUT;
     if (o->is_late || o->is_profuse)
         return WENT_WRONG;
     if (o->status == EXIT_OK || s->flags & STEP_TELLS)
@@ -198,7 +197,7 @@ static bool run_step(visit *v, size_t i, double left_s, err *e) {
         return own.code != EXIT_INTERRUPTED;
     }
     char *log = read_log(v, s);
-    f->verdict = judge(s, &f->outcome, left_s < limit_s);
+    f->verdict = judge(s, &f->outcome, log, left_s < limit_s);
     describe_end(s, &f->outcome, log, f->text, sizeof f->text);
     free(log);
     return true;
@@ -232,12 +231,16 @@ static bool run_steps(visit *v, err *e) {
 static void say_wrong(visit *v, size_t i) {
     const doctor_step *s = &v->steps[i];
     const step_report *f = &v->found[i];
+    bool may_hang = f->outcome.is_late && !(s->flags & STEP_MAY_BE_CUT);
     say(v, "\n  %s (%s.txt)\n    %s\n    %.*s\n", s->name, s->file,
-        f->outcome.is_late ? "It hangs, or this machine is slow: --limit S gives it more time."
-                           : s->meaning,
+        may_hang ? "It hangs, or this machine is slow: --limit S gives it more time." : s->meaning,
         COLUMNS - 5, f->text);
-    char *log = read_log(v, s);
-    say_failures(v, log);
+    char *log = read_log(v, s), line[256];
+    const char *at = find_failure(log, line, sizeof line);
+    for (int n = 0; at && n < SHOWN_LINES; n++) {
+        say(v, "    %.*s\n", COLUMNS - 5, line);
+        at = find_failure(at + strcspn(at, "\n"), line, sizeof line);
+    }
     free(log);
 }
 

@@ -138,7 +138,7 @@ static exit_code judge_mapping(device *d, const char *at, size_t bytes, err *e) 
     close_rig(&r);
     if (!is_played)
         return e->code;
-    printf("a mapped file is %s%s\n", is_in_place ? "used in place" : "copied",
+    printf("a mapped file is %s%s\n", unified && is_in_place ? "used in place" : "copied",
            !is_same                  ? ", and a kernel reads other bytes than it has"
            : unified && !is_in_place ? ", although CPU and GPU share memory"
                                      : "");
