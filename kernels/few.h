@@ -41,13 +41,19 @@ template <> struct few_matrices_of<false> {
     static METAL_FUNC uint get_row(uint lane) { return lane / 16 * 4 + lane / 2 % 4; }
     static METAL_FUNC uint get_pair(uint lane) { return lane / 8 % 2 * 2 + lane % 2; }
 
+    // To Apple's compiler, thread_elements() is a vector of 64, in which a lane's two are the first.
+    static METAL_FUNC void put(thread simdgroup_float8x8 &m, float first, float second) {
+        m.thread_elements()[0] = first;
+        m.thread_elements()[1] = second;
+    }
+
     // own: `memory` floats of this simdgroup.
     static METAL_FUNC void add(thread const float (&w)[2][8], thread const float (&x)[8],
                                thread float (&sums)[2][2], uint lane, threadgroup float *own) {
         threadgroup float *at = own + 8 * get_row(lane) + 2 * get_pair(lane);
         simdgroup_float8x8 d[2];
         for (uint r = 0; r < 2; r++)
-            d[r].thread_elements() = float2(sums[r][0], sums[r][1]);
+            put(d[r], sums[r][0], sums[r][1]);
         for (uint i = 0; i < 8; i += 2) {
             simdgroup_float8x8 a, b;
             simdgroup_barrier(mem_flags::mem_threadgroup);
@@ -56,13 +62,13 @@ template <> struct few_matrices_of<false> {
             simdgroup_barrier(mem_flags::mem_threadgroup);
             simdgroup_load(b, own, 8, ulong2(0, 0), true);
             for (uint r = 0; r < 2; r++) {
-                a.thread_elements() = float2(w[r][i], w[r][i + 1]);
+                put(a, w[r][i], w[r][i + 1]);
                 simdgroup_multiply_accumulate(d[r], a, b, d[r]);
             }
         }
         for (uint r = 0; r < 2; r++) {
-            sums[r][0] = d[r].thread_elements().x;
-            sums[r][1] = d[r].thread_elements().y;
+            sums[r][0] = d[r].thread_elements()[0];
+            sums[r][1] = d[r].thread_elements()[1];
         }
     }
 };

@@ -83,12 +83,21 @@ static bool is_in_kernel(const msl_unit *u, const diagnostic *d) {
     return is_found;
 }
 
-static verdict judge(const msl_unit *u, const diagnostic_list *list, size_t i) {
-    /* Structs are copied between address spaces in MSL, and temporaries are thread memory; a
-     * template of a kernel is a kernel, and its threadgroup variables may be in any block;
-     * float4 x = {1} and h4 * 2.0f are right. */
+/* Structs are copied between address spaces in MSL, and temporaries are thread memory. The note must
+ * say that a copy, or a reference to a temporary, fails by where the value is, or by being no
+ * temporary; a value of another type is another matter. */
+static bool is_about_copy(const char *note) {
     static const char *const copies[] = {"implicit copy constructor", "implicit copy assignment",
-                                         "implicit move", "default address space", NULL};
+                                         "implicit move", NULL};
+    static const char *const reasons[] = {"address space", "expects an rvalue",
+                                          "would lose const qualifier", NULL};
+    bool is_temporary = has(note, "default address space") && has(note, "'__private'");
+    return is_temporary || (has_one_of(note, copies) && has_one_of(note, reasons));
+}
+
+static verdict judge(const msl_unit *u, const diagnostic_list *list, size_t i) {
+    /* A template of a kernel is a kernel, and its threadgroup variables may be in any block;
+     * float4 x = {1} and h4 * 2.0f are right. */
     static const char *const places[] = {"cannot be declared in local address space",
                                          "outermost scope of a kernel", NULL};
     static const char *const dialect[] = {"static assertion", /* settled by the first compiler */
@@ -100,14 +109,14 @@ static verdict judge(const msl_unit *u, const diagnostic_list *list, size_t i) {
                                           "cannot be used as the type of a kernel parameter",
                                           NULL};
     static const char *const mistakes[] = {
-        "is ambiguous", "'double'",      "virtual functions", "variadic",
-        "thread_local", "'default new'", "'default delete'",  NULL};
+        "is ambiguous",  "'double'",         "virtual functions",      "variadic", "thread_local",
+        "'default new'", "'default delete'", "no viable overloaded '", NULL};
     const diagnostic *d = &list->items[i];
     bool is_space = has(d->text, "address space") || has_two_spaces(d->text);
     if (is_about_temporary(d->text))
         return VERDICT_FINE;
     for (size_t n = i + 1; n < diagnostic_end_notes(list, i); n++) {
-        if (has_one_of(list->items[n].text, copies))
+        if (is_about_copy(list->items[n].text))
             return VERDICT_FINE;
         is_space = is_space || has(list->items[n].text, "address space") ||
                    has_two_spaces(list->items[n].text);
@@ -141,7 +150,7 @@ static void translate(const diagnostic_list *list, size_t i, char *text, size_t 
             break;
         }
     if (has(text, "use of type 'double'"))
-        snprintf(text, size, "MSL has no type 'double'");
+        snprintf(text, size, "'double' is not supported in Metal");
     replace(text, size, "*__private", "*");
     replace(text, size, "local address space", "threadgroup address space");
     for (int s = 0; s < SPACES; s++)

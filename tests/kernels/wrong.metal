@@ -330,7 +330,7 @@ kernel void matrix_not_loaded_by_all(FOUR, IDS) {
     if (lane < 31) {
         simdgroup_float8x8 a;
         simdgroup_load(a, in, 8); // bug: diverged simdgroup
-        out[i] = a.thread_elements().x;
+        out[i] = a.thread_elements()[0];
     }
 }
 

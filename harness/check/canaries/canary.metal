@@ -246,7 +246,7 @@ kernel void canary_matrix(device const float *in [[buffer(0)]], device float *ou
     simdgroup_float8x8 a;
     if (lane < 31)
         simdgroup_load(a, in, 8); // bug
-    out[i] = lane < 31 ? a.thread_elements().x : float(n);
+    out[i] = lane < 31 ? a.thread_elements()[0] : float(n);
 }
 
 kernel void canary_divide(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],

@@ -1,8 +1,8 @@
 // simdgroup_matrix: the 8 x 8 matrices that the 32 lanes of a simdgroup hold together.
 //
-// Each lane holds two neighbours of one row, in the places Apple's GPUs use: kernels address them
-// through thread_elements(). Loads and stores are each lane's own, a product is one
-// meeting of all lanes (product.h of the target).
+// Each lane holds two neighbours of one row, in the places Apple's GPUs use: kernels address them as
+// thread_elements()[0] and [1]. Loads and stores are each lane's own, a product is one meeting of all
+// lanes (product.h of the target).
 //
 // Products accumulate in float, k going up, and are rounded to the result's type at the end.
 #pragma once
@@ -12,12 +12,26 @@
 
 namespace assay {
 
+struct fragment_access;
+
 METAL_FUNC constexpr uint fragment_row(uint lane) {
     return (lane >> 4 & 1) * 4 + (lane >> 1 & 3);
 }
 METAL_FUNC constexpr uint fragment_column(uint lane) {
     return (lane >> 3 & 1) * 4 + (lane & 1) * 2;
 }
+
+// What thread_elements() refers to. For Apple's compiler it is a vector of 64, to which nothing that a
+// lane holds can be assigned: only its elements can.
+template <class T> class fragment {
+  public:
+    METAL_FUNC T &operator[](int i) { return pair[i]; }
+    METAL_FUNC const T &operator[](int i) const { return pair[i]; }
+
+  private:
+    friend struct fragment_access;
+    metal::vec<T, 2> pair;
+};
 
 } // namespace assay
 
@@ -33,16 +47,37 @@ template <class T, int C, int R> struct simdgroup_matrix {
     METAL_FUNC explicit simdgroup_matrix(T diagonal) {
         const uint lane = assay::lane_index();
         const uint row = assay::fragment_row(lane), column = assay::fragment_column(lane);
-        elements.x = row == column ? diagonal : T(0);
-        elements.y = row == column + 1 ? diagonal : T(0);
+        elements[0] = row == column ? diagonal : T(0);
+        elements[1] = row == column + 1 ? diagonal : T(0);
     }
 
-    METAL_FUNC vec<T, 2> &thread_elements() { return elements; }
-    METAL_FUNC const vec<T, 2> &thread_elements() const { return elements; }
+    METAL_FUNC assay::fragment<T> &thread_elements() { return elements; }
+    METAL_FUNC assay::fragment<T> thread_elements() const { return elements; }
 
   private:
-    vec<T, 2> elements;
+    friend struct assay::fragment_access;
+    assay::fragment<T> elements;
 };
+
+} // namespace metal
+
+namespace assay {
+
+// A lane's elements as the two that they are.
+struct fragment_access {
+    template <class T>
+    static METAL_FUNC metal::vec<T, 2> get(const metal::simdgroup_matrix<T, 8, 8> &m) {
+        return m.elements.pair;
+    }
+    template <class T>
+    static METAL_FUNC void set(metal::simdgroup_matrix<T, 8, 8> &m, metal::vec<T, 2> pair) {
+        m.elements.pair = pair;
+    }
+};
+
+} // namespace assay
+
+namespace metal {
 
 typedef simdgroup_matrix<half, 8, 8> simdgroup_half8x8;
 typedef simdgroup_matrix<bfloat, 8, 8> simdgroup_bfloat8x8;
@@ -51,7 +86,7 @@ typedef simdgroup_matrix<float, 8, 8> simdgroup_float8x8;
 template <class T, int C, int R = C>
 METAL_FUNC simdgroup_matrix<T, C, R> make_filled_simdgroup_matrix(T value) {
     simdgroup_matrix<T, C, R> m;
-    m.thread_elements() = vec<T, 2>(value);
+    assay::fragment_access::set(m, vec<T, 2>(value));
     return m;
 }
 template <class T, int C, int R = C>
@@ -86,7 +121,7 @@ template <class T> METAL_FUNC void simdgroup_load(simdgroup_matrix<T, 8, 8> &d, 
                                                   bool transpose_matrix = false) {
     assay::meet_for_matrix();
     const assay::fragment_place place(elements_per_row, matrix_origin, transpose_matrix);
-    d.thread_elements() = vec<T, 2>(source[place.at], source[place.at + place.step]);
+    assay::fragment_access::set(d, vec<T, 2>(source[place.at], source[place.at + place.step]));
 }
 template <class T> METAL_FUNC void simdgroup_store(const simdgroup_matrix<T, 8, 8> &a, T *target,
                                                    ulong elements_per_row = 8,
@@ -94,8 +129,9 @@ template <class T> METAL_FUNC void simdgroup_store(const simdgroup_matrix<T, 8, 
                                                    bool transpose_matrix = false) {
     assay::meet_for_matrix();
     const assay::fragment_place place(elements_per_row, matrix_origin, transpose_matrix);
-    target[place.at] = a.thread_elements().x;
-    target[place.at + place.step] = a.thread_elements().y;
+    const vec<T, 2> pair = assay::fragment_access::get(a);
+    target[place.at] = pair.x;
+    target[place.at + place.step] = pair.y;
 }
 
 template <class D, class A, class B, class C>
@@ -103,8 +139,10 @@ METAL_FUNC void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8> &d,
                                               const simdgroup_matrix<A, 8, 8> &a,
                                               const simdgroup_matrix<B, 8, 8> &b,
                                               const simdgroup_matrix<C, 8, 8> &c) {
-    d.thread_elements() =
-        assay::multiply_fragments<D>(a.thread_elements(), b.thread_elements(), c.thread_elements());
+    using assay::fragment_access;
+    fragment_access::set(d, assay::multiply_fragments<D>(fragment_access::get(a),
+                                                         fragment_access::get(b),
+                                                         fragment_access::get(c)));
 }
 template <class D, class A, class B>
 METAL_FUNC void simdgroup_multiply(simdgroup_matrix<D, 8, 8> &d, const simdgroup_matrix<A, 8, 8> &a,

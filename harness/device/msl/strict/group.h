@@ -102,16 +102,17 @@ ASSAY_ATOMICS(__local)
 #undef ASSAY_FETCH
 
 // ------------------------------------------------------------------------ simdgroup matrices
-template <class T> struct assay_pair {
-    T x, y;
+// What thread_elements() refers to: for Apple's compiler a vector of 64, of which only the elements
+// can be assigned to.
+template <class T> struct assay_fragment {
     T &operator[](int);
     const T &operator[](int) const;
 };
 template <class T, int C, int R> struct simdgroup_matrix {
     simdgroup_matrix() = default;
     explicit simdgroup_matrix(T);
-    assay_pair<T> &thread_elements();
-    const assay_pair<T> &thread_elements() const;
+    assay_fragment<T> &thread_elements();
+    assay_fragment<T> thread_elements() const;
 };
 typedef simdgroup_matrix<half, 8, 8> simdgroup_half8x8;
 typedef simdgroup_matrix<float, 8, 8> simdgroup_float8x8;
@@ -134,8 +135,11 @@ ASSAY_LOAD(__constant)
 ASSAY_STORE(__global)
 ASSAY_STORE(__local)
 #undef ASSAY_STORE
-template <class D, class A, class B> void simdgroup_multiply(D &, A, B);
-template <class D, class A, class B, class C> void simdgroup_multiply_accumulate(D &, A, B, C);
+template <class T> using assay_8x8 = simdgroup_matrix<T, 8, 8>;
+template <class D, class A, class B>
+void simdgroup_multiply(assay_8x8<D> &, assay_8x8<A>, assay_8x8<B>);
+template <class D, class A, class B, class C>
+void simdgroup_multiply_accumulate(assay_8x8<D> &, assay_8x8<A>, assay_8x8<B>, assay_8x8<C>);
 template <class A, class B>
 simdgroup_matrix<A, 8, 8> operator*(simdgroup_matrix<A, 8, 8>, simdgroup_matrix<B, 8, 8>);
 
