@@ -292,7 +292,13 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         folders[folder_count++] = settings.folders.items[i];
     for (size_t i = 0; i < sources.include_count; i++)
         folders[folder_count++] = sources.includes[i];
-    const msl_extras extras = {folders, settings.macros.items, folder_count, settings.macros.count};
+    msl_extras extras = {.folders = folders,
+                         .macros = settings.macros.items,
+                         .folder_count = folder_count,
+                         .macro_count = settings.macros.count};
+    const char *language = getenv("ASSAY_LANGUAGE");
+    if (language && *language && !msl_read_language(language, &extras.language, e))
+        return e->code;
     const lint_device_settings on_device = {settings.device, &settings.folders, &settings.macros,
                                             settings.brief};
     if (settings.worker)

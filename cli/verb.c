@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "harness/base/root.h"
+#include "harness/device/msl/msl.h"
 #include "project/project.h"
 
-static const char *project, *kernels;
+static const char *project, *kernels, *language;
 static bool no_tuned;
 
 static const option project_option = TEXT_OPTION(
@@ -17,16 +18,29 @@ static const option project_option = TEXT_OPTION(
     "work on the project in DIR (default: the one that the current folder is in, if any)");
 static const option kernels_option =
     TEXT_OPTION("kernels", &kernels, "DIR", "take the .metal files from this folder");
+static const option language_option =
+    TEXT_OPTION("language", &language, "V",
+                "version of MSL: 3.0, 3.1, 3.2 or 4.0 (default: the newest that the device has)");
 static const option tuned_option =
     FLAG_OPTION("no-tuned", &no_tuned, "kernels by the device's kind alone, not by its tuned.csv");
 
+/* Does it compile kernels? */
+static bool has_language(const verb *v) {
+    bool has_device = false;
+    for (size_t i = 0; i < v->option_count && !has_device; i++)
+        has_device = strcmp(v->options[i].name, "device") == 0;
+    return has_device || v->reads_kernels;
+}
+
 size_t verb_list_options(const verb *v, option out[OPTIONS_MAX]) {
     size_t count = v->option_count;
-    assert(count + 3 <= OPTIONS_MAX);
+    assert(count + 4 <= OPTIONS_MAX);
     if (count > 0)
         memcpy(out, v->options, count * sizeof *out);
     if (v->runs_ops || v->reads_kernels)
         out[count++] = kernels_option;
+    if (has_language(v))
+        out[count++] = language_option;
     if (v->reads_tuned)
         out[count++] = tuned_option;
     out[count++] = project_option;
@@ -39,6 +53,11 @@ bool verb_prepare(const verb *v, err *e) {
         return false;
     if (kernels && (!realpath(kernels, path) || setenv("ASSAY_KERNELS", path, 1) != 0))
         return err_set(e, EXIT_USAGE, "there is no folder of kernels %.160s", kernels);
+    int version;
+    if (language && !msl_read_language(language, &version, e))
+        return false;
+    if (language && setenv("ASSAY_LANGUAGE", language, 1) != 0)
+        return err_set(e, EXIT_CANNOT, "ASSAY_LANGUAGE cannot be set for this process");
     if (no_tuned && setenv("ASSAY_TUNED", "off", 1) != 0)
         return err_set(e, EXIT_CANNOT, "ASSAY_TUNED cannot be set for this process");
     if (v->reads_results && !project_use_sources(e))

@@ -81,18 +81,21 @@ static bool compile(setup *s, err *e) {
     }
     if (r->trace_nan)
         setenv("ASSAY_TRACE_NAN", "1", 1);
-    const msl_extras extras = {r->folders, r->macros, r->folder_count, r->macro_count};
+    s->device = device_open_with(r->device, &(device_options){.math = r->math}, e);
+    if (!s->device)
+        return false;
+    const msl_extras given = {r->folders, r->macros, r->folder_count, r->macro_count, 0, false};
+    const msl_extras extras = device_complete_extras(s->device, &given);
     s->unit = msl_load_with(r->file, &extras, e);
     if (!s->unit || !msl_find_kernel(s->unit, r->kernel, e) ||
         !constant_check(s->unit, r->constants, r->constant_count, e))
         return false;
-    s->device = device_open_with(r->device, &(device_options){.math = r->math}, e);
-    if (s->device && r->validate && !device_get_facts(s->device)->validates)
+    if (r->validate && !device_get_facts(s->device)->validates)
         return err_set(e, EXIT_CANNOT,
                        "the device '%s' cannot validate a single launch; use --device soft, or run "
                        "assay under compute-sanitizer",
                        device_get_facts(s->device)->api);
-    s->library = s->device ? library_new(s->device, NULL, e) : NULL;
+    s->library = library_new(s->device, NULL, e);
     if (!s->library)
         return false;
     s->pipeline = device_new_pipeline(s->device, s->unit, r->kernel, r->constants,

@@ -156,7 +156,8 @@ static bool compile(const linter *l, const msl_unit *u, lint_report *out, err *e
         report_unread(msl_get_name(u), &why, out);
         return true;
     }
-    bool ok = soft_compiler_check_syntax(l->compiler, text, &out->compiled, &messages, e);
+    bool ok = soft_compiler_check_syntax(l->compiler, text, msl_get_language(u), &out->compiled,
+                                         &messages, e);
     if (ok && !out->compiled)
         report_messages(u, messages ? messages : "", out);
     free(messages);
@@ -164,15 +165,17 @@ static bool compile(const linter *l, const msl_unit *u, lint_report *out, err *e
     return ok;
 }
 
-/* is_whole: all that lint knows; else what compiles. */
-static bool check(linter *l, const char *path, const msl_extras *extras, bool is_whole,
+/* is_whole: all that lint knows; else what compiles. The text is as Apple's compiler reads it. */
+static bool check(linter *l, const char *path, const msl_extras *given, bool is_whole,
                   lint_report *out, err *e) {
     *out = (lint_report){0};
-    char *given = os_read_plain(path, LINT_BYTES, NULL, e);
-    if (!given)
+    msl_extras extras = *given;
+    extras.is_apple = true;
+    char *text = os_read_plain(path, LINT_BYTES, NULL, e);
+    if (!text)
         return false;
     err why = {.code = EXIT_OK};
-    msl_unit *u = msl_load_with(path, extras, &why);
+    msl_unit *u = msl_load_with(path, &extras, &why);
     bool ok = true;
     if (u) {
         list_kernels(u, out);
@@ -188,9 +191,9 @@ static bool check(linter *l, const char *path, const msl_extras *extras, bool is
         report_unread(path, &why, out);
     }
     msl_free(u);
-    remark_drop_silenced(&out->remarks, path, given);
+    remark_drop_silenced(&out->remarks, path, text);
     remark_sort(&out->remarks);
-    free(given);
+    free(text);
     return ok;
 }
 

@@ -334,7 +334,7 @@ static bool find_folders(rival *r, err *e) {
 }
 
 static msl_extras get_extras(const rival *r) {
-    return (msl_extras){r->includes, r->macros, r->include_count, r->macro_count};
+    return (msl_extras){r->includes, r->macros, r->include_count, r->macro_count, 0, false};
 }
 
 static bool check_kernel(const rival *r, err *e) {

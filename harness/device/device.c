@@ -43,6 +43,7 @@ static device *open_kind(int i, const char *wanted, const device_options *o, err
     d->wanted = wanted;
     d->options = *o;
     d->facts.math = o->math;
+    d->facts.language = o->language ? o->language : MSL_LANGUAGE;
     if (d->ops->open(d, e)) {
         snprintf(d->facts.spec, sizeof d->facts.spec, "%s%s%s", kinds[i].name, *wanted ? ":" : "",
                  wanted);
@@ -57,7 +58,11 @@ device *device_open(const char *name, err *e) {
     return device_open_with(name, &(device_options){.math = MATH_SAFE}, e);
 }
 
-device *device_open_with(const char *name, const device_options *o, err *e) {
+device *device_open_with(const char *name, const device_options *given, err *e) {
+    device_options options = *given, *o = &options;
+    const char *language = getenv("ASSAY_LANGUAGE");
+    if (!o->language && language && *language && !msl_read_language(language, &o->language, e))
+        return NULL;
     if (!name)
         name = getenv("ASSAY_DEVICE");
     if (!name || !*name || strcmp(name, "auto") == 0) {
@@ -86,6 +91,14 @@ void device_close(device *d) {
 
 const device_facts *device_get_facts(const device *d) {
     return &d->facts;
+}
+
+msl_extras device_complete_extras(const device *d, const msl_extras *extras) {
+    msl_extras complete = *extras;
+    if (!complete.language)
+        complete.language = d->facts.language;
+    complete.is_apple = strcmp(d->facts.api, "metal") == 0;
+    return complete;
 }
 
 bool device_describe(int i, const char **name, bool *available, err *why_not) {

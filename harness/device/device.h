@@ -54,6 +54,7 @@ typedef struct {
     bool is_virtual; /* a GPU under a hypervisor: kernels of a GPU, but times not to be trusted */
     bool flushes_denormals; /* f32 denormals are 0 to its arithmetic; see pipeline */
     math_mode math;         /* what its libraries compile with unless told otherwise */
+    int language;           /* the version of MSL that its libraries read (msl.h) */
     bool validates;         /* its validation is on: MTL_SHADER_VALIDATION=1 when it was opened */
     bool names_lines;       /* and every finding says where in the text; false: some may */
     bool exact_buffers; /* it sees the ends of buffers, not of bindings: they have no guard zones */
@@ -115,6 +116,8 @@ device *device_open(const char *name, err *e);
 /* How a device is opened; zeros are what device_open asks for. */
 typedef struct {
     math_mode math;
+    /* As msl_languages has it; 0: ASSAY_LANGUAGE, or else the newest that the device has. */
+    int language;
     /* The software device flushes f32 denormals (not f16), as some GPUs do; so with ASSAY_FLUSH=1.
      * Other devices ignore it. */
     bool flush_denormals;
@@ -123,6 +126,8 @@ device *device_open_with(const char *name, const device_options *o, err *e);
 
 void device_close(device *d);
 const device_facts *device_get_facts(const device *d);
+/* The same extras for a text that is for this device: in its language, and as its compiler reads it. */
+msl_extras device_complete_extras(const device *d, const msl_extras *extras);
 
 /* Whether each kind of device is available here, and why not, for `assay info`. i counts from 0;
  * false past the last. */

@@ -146,15 +146,20 @@ static msl_unit *load_unit(const library *lib, const char *name, const char *pat
     static char folders[LIBRARY_INCLUDES][PATH_MAX];
     const char *list[LIBRARY_INCLUDES];
     size_t count = is_project_file(name) ? project.include_count : 0;
+    msl_extras extras =
+        lib->device ? device_complete_extras(lib->device, &lib->extras) : lib->extras;
     if (count == 0)
-        return msl_load_with(path, &lib->extras, e);
+        return msl_load_with(path, &extras, e);
     assert(count <= LIBRARY_INCLUDES);
     for (size_t i = 0; i < count; i++) {
         if (!path_join(folders[i], sizeof folders[i], e, lib->folder, project.includes[i]))
             return NULL;
         list[i] = folders[i];
     }
-    return msl_load_with(path, &(msl_extras){.folders = list, .folder_count = count}, e);
+    extras.folders = list;
+    extras.folder_count = count;
+    extras.macro_count = 0;
+    return msl_load_with(path, &extras, e);
 }
 
 static file_entry *find_file(library *lib, const char *name, err *e) {

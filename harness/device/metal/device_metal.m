@@ -81,13 +81,25 @@ static void describe_families(id<MTLDevice> d, char *text, size_t size) {
     }
 }
 
+/* What was asked for, or the newest. */
+static bool choose_language(device *d, err *e) {
+    char newest[MSL_LANGUAGE_TEXT];
+    int most = metal_get_language();
+    msl_spell_language(most, newest);
+    d->facts.language = d->options.language ? d->options.language : most;
+    return d->facts.language <= most ||
+           err_set(e, EXIT_CANNOT, "the newest version of MSL that this system compiles is %s",
+                   newest);
+}
+
 static void fill_facts(device_facts *f, id<MTLDevice> d, math_mode math) {
+    char language[MSL_LANGUAGE_TEXT];
+    msl_spell_language(f->language, language);
     snprintf(f->name, sizeof f->name, "%s", [[d name] UTF8String]);
     snprintf(f->api, sizeof f->api, "metal");
     snprintf(f->compiler, sizeof f->compiler,
-             "Metal's own, system %s, language %u.%u, %s math, %s functions",
-             [[[NSProcessInfo processInfo] operatingSystemVersionString] UTF8String],
-             (unsigned)metal_get_language() >> 16, (unsigned)metal_get_language() & 0xFFFF,
+             "Metal's own, system %s, language %s, %s math, %s functions",
+             [[[NSProcessInfo processInfo] operatingSystemVersionString] UTF8String], language,
              math_mode_get_name(math), math == MATH_SAFE ? "precise" : "fast");
     describe_families(d, f->family, sizeof f->family);
     f->unified = [d hasUnifiedMemory];
@@ -126,7 +138,8 @@ static bool open_device(device *d, err *e) {
     assert(m);
     d->impl = m;
     @autoreleasepool {
-        m->device = find_device(d->wanted, e);
+        if (choose_language(d, e))
+            m->device = find_device(d->wanted, e);
         if (m->device)
             m->queue = [m->device newCommandQueue];
         if (m->device && !m->queue)

@@ -37,14 +37,14 @@ bool metal_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, b
                 err *e);
 
 /* pipeline_metal.m */
-MTLLanguageVersion metal_get_language(void); /* that everything is compiled as */
+int metal_get_language(void); /* the newest that this system has, as msl.h has it */
 bool metal_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value *constants,
                         size_t count, err *e);
 void metal_free_pipeline(pipeline *p);
 /* Retained. */
 id<MTLComputePipelineState> metal_new_state(metal_device *m, id<MTLFunction> function,
                                             const char *label, NSError **error);
-id<MTLLibrary> metal_find_library(metal_device *m, const char *text, math_mode math,
+id<MTLLibrary> metal_find_library(metal_device *m, const char *text, int language, math_mode math,
                                   const char *kernel, err *e);
 
 /* play_metal.m */

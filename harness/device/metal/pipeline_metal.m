@@ -13,22 +13,23 @@
 
 #include "metal.h"
 
-/* By number: the headers of older systems lack the names. */
-enum { LANGUAGE_3_0 = 3 << 16, LANGUAGE_3_1 };
-
-/* The newest that this system has, up to the one that introduced bfloat: the same for all texts, so
- * that the version recorded with a result is the one that compiled it. */
-MTLLanguageVersion metal_get_language(void) {
+int metal_get_language(void) {
+    if (@available(macOS 26.0, *))
+        return 400;
+    if (@available(macOS 15.0, *))
+        return 320;
     if (@available(macOS 14.0, *))
-        return (MTLLanguageVersion)LANGUAGE_3_1;
+        return 310;
     if (@available(macOS 13.0, *))
-        return (MTLLanguageVersion)LANGUAGE_3_0;
-    return MTLLanguageVersion2_4;
+        return 300;
+    return 240;
 }
 
-static MTLCompileOptions *make_options(math_mode math) {
+/* The version is a number, 310, as the text was read in: the headers of older systems lack the
+ * names. */
+static MTLCompileOptions *make_options(int language, math_mode math) {
     MTLCompileOptions *o = [[[MTLCompileOptions alloc] init] autorelease];
-    [o setLanguageVersion:metal_get_language()];
+    [o setLanguageVersion:(MTLLanguageVersion)(language / 100 << 16 | language / 10 % 10)];
 #if __MAC_OS_X_VERSION_MAX_ALLOWED >= 150000
     if (@available(macOS 15.0, *)) {
         static const MTLMathMode modes[] = {[MATH_SAFE] = MTLMathModeSafe,
@@ -53,20 +54,21 @@ static bool refuse(const char *kernel, NSError *error, err *e) {
 }
 
 /* Owned by the device; nil with e set. */
-id<MTLLibrary> metal_find_library(metal_device *m, const char *text, math_mode math,
+id<MTLLibrary> metal_find_library(metal_device *m, const char *text, int language, math_mode math,
                                   const char *kernel, err *e) {
     NSString *source = [NSString stringWithUTF8String:text];
     if (!source) {
         err_set(e, EXIT_USAGE, "the file of kernel '%.100s' is not UTF-8 text", kernel);
         return nil;
     }
-    NSString *key = [[[NSString alloc] initWithFormat:@"%d %@", math, source] autorelease];
+    NSString *key =
+        [[[NSString alloc] initWithFormat:@"%d %d %@", language, math, source] autorelease];
     id<MTLLibrary> found = [m->libraries objectForKey:key];
     if (found)
         return found;
     NSError *error = nil;
     id<MTLLibrary> made = [m->device newLibraryWithSource:source
-                                                  options:make_options(math)
+                                                  options:make_options(language, math)
                                                     error:&error];
     if (!made) {
         refuse(kernel, error, e);
@@ -154,8 +156,8 @@ static bool specialise(pipeline *p, const msl_unit *unit, const constant_value *
 /* Autoreleased. */
 static id<MTLFunction> find_function(pipeline *p, const msl_unit *unit,
                                      const constant_value *constants, size_t count, err *e) {
-    id<MTLLibrary> library =
-        metal_find_library(metal_get(p->device), msl_get_text(unit), p->math, p->kernel, e);
+    id<MTLLibrary> library = metal_find_library(metal_get(p->device), msl_get_text(unit),
+                                                msl_get_language(unit), p->math, p->kernel, e);
     NSString *name = [NSString stringWithUTF8String:p->kernel];
     NSError *error = nil;
     id<MTLFunction> function = nil;

@@ -109,7 +109,8 @@ static bool read_samples(metal_device *m, size_t count, uint64_t all_ns, uint64_
 enum { PROBES = 2, PROBE_THREADS = 1024 };
 
 static id<MTLComputePipelineState> make_probe(metal_device *m) {
-    id<MTLLibrary> library = metal_find_library(m, probe_text, MATH_SAFE, "assay_probe", NULL);
+    id<MTLLibrary> library = metal_find_library(m, probe_text, metal_get_language(), MATH_SAFE,
+                                                "assay_probe", NULL);
     id<MTLFunction> function = [[library newFunctionWithName:@"assay_probe"] autorelease];
     NSError *error = nil;
     return function ? [metal_new_state(m, function, "assay_probe", &error) autorelease] : nil;

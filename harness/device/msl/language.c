@@ -1,5 +1,5 @@
 /* language: C++ that is not MSL, where it can be seen in the tokens: recursion, virtual methods,
- * goto, kernels that return a value, threadgroup variables with a first value, buffers by value,
+ * kernels that return a value, threadgroup variables with a first value, buffers by value,
  * buffer indices past the last, helpers that are declared and never defined.
  *
  * Calls are told by name. Of a name that has several functions (overloads, templates, methods)
@@ -158,9 +158,7 @@ static void check_words(const msl_unit *u, remark_list *out) {
     for (at i = 0; i < t->count; i++) {
         if (t->list[i].kind != TOKEN_WORD)
             continue;
-        if (token_is(t, i, "goto"))
-            tell(&f, i, "language", "is not part of MSL");
-        else if (token_is(t, i, "virtual"))
+        if (token_is(t, i, "virtual"))
             tell(&f, i, "language", "is not part of MSL: it has no virtual methods");
     }
 }

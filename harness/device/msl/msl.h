@@ -82,19 +82,32 @@ typedef struct {
     int line;
 } msl_constant;
 
+/* Versions of the language are numbers as __METAL_VERSION__ has them: 310 is MSL 3.1. Those that can
+ * be asked for; a Mac whose newest is older has that one. The shim of the software and the CUDA device
+ * has what MSL_LANGUAGE has, and takes newer texts that do without the rest. */
+enum { MSL_LANGUAGES = 4, MSL_LANGUAGE = 320, MSL_LANGUAGE_TEXT = 16 };
+extern const int msl_languages[MSL_LANGUAGES];                   /* oldest first */
+bool msl_read_language(const char *text, int *language, err *e); /* "3.1" */
+void msl_spell_language(int language, char text[MSL_LANGUAGE_TEXT]);
+
 /* From a file (local includes resolved beside it), or from text that is given a name for messages.
  */
 msl_unit *msl_load(const char *path, err *e);
-/* The same with folders to look for includes in, and with macros, "NAME" or "NAME=VALUE". */
+/* The same with folders to look for includes in, and with macros, "NAME" or "NAME=VALUE"; in a
+ * version of the language (0: MSL_LANGUAGE); and as Apple's compiler reads it, without __ASSAY__. */
 typedef struct {
     const char *const *folders, *const *macros;
     size_t folder_count, macro_count;
+    int language;
+    bool is_apple;
 } msl_extras;
 msl_unit *msl_load_with(const char *path, const msl_extras *extras, err *e);
 msl_unit *msl_from_text(const char *name, const char *text, err *e);
+msl_unit *msl_from_text_with(const char *name, const char *text, const msl_extras *extras, err *e);
 void msl_free(msl_unit *u);
 
 const char *msl_get_name(const msl_unit *u);
+int msl_get_language(const msl_unit *u); /* that it was read in */
 /* The file with its local includes put in, macros and all, for a compiler of MSL that takes one
  * text and looks into no folder; #line marks keep the names of files and their lines. */
 const char *msl_get_text(const msl_unit *u);

@@ -20,14 +20,24 @@
 
 enum { DEEPEST_INCLUDE = 64, LONGEST_TEXT = 16 << 20, PREPROCESS_SECONDS = 60 };
 
+/* A file with #pragma once that was included. The first time may have been in a branch that the
+ * preprocessor leaves out, so until one is outside of all conditions, the text goes in each time,
+ * between #ifndef and #endif. */
+typedef struct {
+    char *path;
+    bool is_sure; /* it is in, whatever the conditions are */
+    bool is_open; /* it is being put in: it includes itself */
+} once_file;
+
 typedef struct {
     text out;
     bool needs_tool; /* there are directives that only a preprocessor understands */
     bool is_missing; /* an include that is not beside the file */
     err refused;     /* an include that must not be read, or too many of them */
-    char **once;     /* files with #pragma once that are in already */
+    once_file *once;
     size_t once_count, once_room;
-    int depth;
+    int depth;      /* of includes */
+    int conditions; /* around the current line */
 } splicer;
 
 /* The word of a directive ("include"), and where its operand begins. */
@@ -69,18 +79,31 @@ static bool is_known_header(const char *operand, const char *end) {
            (strncmp(operand, "<metal", 6) == 0 || strncmp(operand, "<simd/", 6) == 0);
 }
 
+static bool has_pragma_once(const char *path, const char *source) {
+    tokens t;
+    bool is_found = false;
+    tokens_cut(&t, path, source);
+    for (size_t i = 0; i < t.directive_count && !is_found; i++) {
+        const directive *d = &t.directives[i];
+        const char *word, *operand;
+        size_t n = split_directive(source + d->begin, d->bytes, &word, &operand);
+        is_found = word_is(word, n, "pragma") && strncmp(operand, "once", 4) == 0;
+    }
+    tokens_free(&t);
+    return is_found;
+}
+
 /* A file is the same one however its path is written: a.h, b/../a.h. */
-static bool remember_once(splicer *s, const char *path, const char *source) {
+static size_t find_once(splicer *s, const char *path) {
     char real[PATH_MAX];
-    if (!strstr(source, "once"))
-        return true;
     if (!realpath(path, real))
         snprintf(real, sizeof real, "%s", path);
     for (size_t i = 0; i < s->once_count; i++)
-        if (strcmp(s->once[i], real) == 0)
-            return false;
-    *ARRAY_ADD(s->once, s->once_count, s->once_room) = text_copy(real, strlen(real));
-    return true;
+        if (strcmp(s->once[i].path, real) == 0)
+            return i;
+    *ARRAY_ADD(s->once, s->once_count, s->once_room) =
+        (once_file){.path = text_copy(real, strlen(real))};
+    return s->once_count - 1;
 }
 
 static void print_line_mark(text *out, int line, const char *path) {
@@ -94,6 +117,22 @@ static void print_line_mark(text *out, int line, const char *path) {
 }
 
 static void splice(splicer *s, const char *path, const char *source);
+
+static void splice_once(splicer *s, const char *path, const char *source) {
+    size_t before = s->once_count, i = find_once(s, path);
+    bool is_new = i == before, is_sure = s->conditions == 0;
+    if (s->once[i].is_sure || s->once[i].is_open)
+        return;
+    bool is_guarded = !is_new || !is_sure;
+    s->once[i].is_open = true;
+    if (is_guarded)
+        text_print(&s->out, "#ifndef ASSAY_ONCE_%zu\n#define ASSAY_ONCE_%zu\n", i, i);
+    splice(s, path, source);
+    if (is_guarded)
+        text_print(&s->out, "\n#endif\n");
+    s->once[i].is_open = false; /* the array may have moved */
+    s->once[i].is_sure = is_sure;
+}
 
 /* True if the directive is done with: an include that was spliced in. */
 static bool splice_include(splicer *s, const char *path, const char *operand, const char *end,
@@ -111,11 +150,12 @@ static bool splice_include(splicer *s, const char *path, const char *operand, co
         s->needs_tool = s->is_missing = true;
         return false;
     }
-    if (remember_once(s, beside, included)) {
-        s->depth++;
+    s->depth++;
+    if (has_pragma_once(beside, included))
+        splice_once(s, beside, included);
+    else
         splice(s, beside, included);
-        s->depth--;
-    }
+    s->depth--;
     text_add(&s->out, "\n", 1);
     print_line_mark(&s->out, line, path);
     free(included);
@@ -126,6 +166,7 @@ static void splice(splicer *s, const char *path, const char *source) {
     tokens t;
     tokens_cut(&t, path, source);
     print_line_mark(&s->out, 1, path);
+    int conditions = s->conditions;
     size_t done = 0;
     for (size_t i = 0; i < t.directive_count && !s->is_missing; i++) {
         const directive *d = &t.directives[i];
@@ -140,8 +181,11 @@ static void splice(splicer *s, const char *path, const char *source) {
                 done = d->begin;
         } else if (!include && n > 0 && !word_is(word, n, "pragma") && !word_is(word, n, "line")) {
             s->needs_tool = true;
+            s->conditions += (n >= 2 && memcmp(word, "if", 2) == 0) - word_is(word, n, "endif");
         }
     }
+    s->conditions = conditions;
+    s->needs_tool = s->needs_tool || strstr(source, "__METAL_VERSION__");
     text_add(&s->out, source + done, strlen(source + done));
     tokens_free(&t);
 }
@@ -150,9 +194,11 @@ enum { MOST_FOLDERS = 64 };
 
 static bool run_preprocessor(const char *in, const char *out, const char *folder, const char *name,
                              const msl_extras *extras, err *e) {
-    char tool[PATH_MAX], home[PATH_MAX], headers[PATH_MAX + 64], beside[PATH_MAX + 4];
+    char tool[PATH_MAX], home[PATH_MAX], headers[PATH_MAX + 64], beside[PATH_MAX + 4], version[40];
     if (!toolchain_find_preprocessor(tool, sizeof tool, e) || !os_find_home(home, sizeof home, e))
         return false;
+    int language = extras->language ? extras->language : MSL_LANGUAGE;
+    snprintf(version, sizeof version, "-D__METAL_VERSION__=%d", language);
     snprintf(headers, sizeof headers, "-I%s/harness/device/msl/include", home);
     snprintf(beside, sizeof beside, "-I%s", folder);
     const char *fixed[] = {tool,
@@ -164,10 +210,10 @@ static bool run_preprocessor(const char *in, const char *out, const char *folder
                            "-undef",
                            "-nostdinc",
                            "-D__METAL__=1",
-                           "-D__METAL_VERSION__=310",
+                           version,
                            "-D__METAL_MACOS__=1",
-                           "-D__HAVE_BFLOAT__=1",
-                           "-D__ASSAY__=1",
+                           language >= 310 ? "-D__HAVE_BFLOAT__=1" : "-U__HAVE_BFLOAT__",
+                           extras->is_apple ? "-U__ASSAY__" : "-D__ASSAY__=1",
                            headers,
                            beside,
                            "-o",
@@ -234,7 +280,7 @@ char *source_from_text(const char *name, const char *given, const msl_extras *ex
     splicer s = {0};
     splice(&s, name, given);
     for (size_t i = 0; i < s.once_count; i++)
-        free(s.once[i]);
+        free(s.once[i].path);
     free(s.once);
     *whole = NULL;
     if (s.refused.code != EXIT_OK) {

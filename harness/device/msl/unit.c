@@ -6,10 +6,12 @@
 #include <string.h>
 
 /* Takes the texts. */
-static msl_unit *new_unit(const char *name, char *source, char *whole, err *e) {
+static msl_unit *new_unit(const char *name, const msl_extras *extras, char *source, char *whole,
+                          err *e) {
     if (!source)
         return NULL;
     msl_unit *u = array_new(1, sizeof *u);
+    u->language = extras->language ? extras->language : MSL_LANGUAGE;
     u->whole = whole;
     u->name = text_copy(name, strlen(name));
     u->source = source;
@@ -24,16 +26,21 @@ static msl_unit *new_unit(const char *name, char *source, char *whole, err *e) {
 
 msl_unit *msl_load_with(const char *path, const msl_extras *extras, err *e) {
     char *whole = NULL, *source = source_load(path, extras, &whole, e);
-    return new_unit(path, source, whole, e);
+    return new_unit(path, extras, source, whole, e);
 }
 
 msl_unit *msl_load(const char *path, err *e) {
     return msl_load_with(path, &(msl_extras){0}, e);
 }
 
+msl_unit *msl_from_text_with(const char *name, const char *given, const msl_extras *extras,
+                             err *e) {
+    char *whole = NULL, *source = source_from_text(name, given, extras, &whole, e);
+    return new_unit(name, extras, source, whole, e);
+}
+
 msl_unit *msl_from_text(const char *name, const char *given, err *e) {
-    char *whole = NULL, *source = source_from_text(name, given, &(msl_extras){0}, &whole, e);
-    return new_unit(name, source, whole, e);
+    return msl_from_text_with(name, given, &(msl_extras){0}, e);
 }
 
 void msl_free(msl_unit *u) {
@@ -66,6 +73,10 @@ const char *msl_get_expanded(const msl_unit *u) {
 
 const char *msl_get_name(const msl_unit *u) {
     return u->name;
+}
+
+int msl_get_language(const msl_unit *u) {
+    return u->language;
 }
 
 const char *msl_get_text(const msl_unit *u) {

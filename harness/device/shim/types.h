@@ -1,4 +1,4 @@
-// types: the scalar types of MSL 3.1.
+// types: the scalar types of MSL.
 //
 // Owns what exists before any vector does. numeric_limits are in limits.h, the bfloat of compilers
 // without one in bfloat.h. No libc or libstdc++ header is included anywhere in the shim, because
@@ -16,9 +16,6 @@
 
 #ifndef __METAL__
 #define __METAL__ 1
-#endif
-#ifndef __METAL_VERSION__
-#define __METAL_VERSION__ 310
 #endif
 #ifndef __HAVE_BFLOAT__
 #define __HAVE_BFLOAT__ 1

@@ -26,7 +26,7 @@ struct soft_compiler {
     char shim[PATH_MAX];       /* the header that every kernel is compiled with */
     char folders[2][PATH_MAX]; /* where its headers are, as options */
     code_cache cache;
-    precompiled headers[BUILD_COUNT][MATH_COUNT], syntax_headers;
+    precompiled headers[BUILD_COUNT][MATH_COUNT], syntax_headers[2];
 };
 
 #if defined(__APPLE__) && defined(__aarch64__)
@@ -437,16 +437,19 @@ void soft_unload(soft_loaded *loaded) {
     loaded->handle = NULL;
 }
 
-bool soft_compiler_check_syntax(soft_compiler *c, const char *text, bool *is_right, char **messages,
-                                err *e) {
+bool soft_compiler_check_syntax(soft_compiler *c, const char *text, int language, bool *is_right,
+                                char **messages, err *e) {
     char source[PATH_MAX];
+    const int is_17 = language >= 400;
     if (!path_print(source, sizeof source, e, "%s/syntax.%ld.cpp", c->cache.folder, (long)getpid()))
         return false;
-    const char *const options[] = {"-Qunused-arguments", c->folders[0], c->folders[1]};
+    const char *const options[] = {"-Qunused-arguments", is_17 ? "-std=c++17" : "-std=c++14",
+                                   c->folders[0], c->folders[1]};
     const char *argv[MAX_ARGUMENTS] = {c->clang};
     int n = add_arguments(argv, 1, flags, FLAG_COUNT);
     n = add_arguments(argv, n, options, sizeof options / sizeof *options);
-    const char *header = find_header(c, &c->syntax_headers, get_key(BUILD_COUNT, 0), argv, n);
+    const char *header =
+        find_header(c, &c->syntax_headers[is_17], get_key(BUILD_COUNT, (math_mode)is_17), argv, n);
     int status = 1;
     argv[n++] = "-fsyntax-only";
     argv[n++] = "-ferror-limit=0";

@@ -31,7 +31,7 @@ bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_bui
                   math_mode math, soft_loaded *out, err *e);
 void soft_unload(soft_loaded *loaded);
 
-/* Reads the text without making code of it. *messages is what clang said; the caller frees it.
- * False only if clang could not be asked. */
-bool soft_compiler_check_syntax(soft_compiler *c, const char *text, bool *is_right, char **messages,
-                                err *e);
+/* Reads the text without making code of it, as the C++ that this version of MSL is: 17 since 4.0, 14
+ * before. *messages is what clang said; the caller frees it. False only if clang could not be asked. */
+bool soft_compiler_check_syntax(soft_compiler *c, const char *text, int language, bool *is_right,
+                                char **messages, err *e);
