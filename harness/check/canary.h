@@ -21,7 +21,7 @@ extern const size_t canary_count;
 bool canary_judge(const canary *c, const finding_list *found, bool has_lines, char *message,
                   size_t size);
 
-/* Does the device's validation claim to catch it? */
+/* Does the device's validation claim to catch it, and has its version of MSL what it takes? */
 bool canary_is_for(const canary *c, const device_facts *f);
 
 /* Plays one on a device whose validation is on. *caught: the right class at the right line, or a

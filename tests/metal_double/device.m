@@ -124,7 +124,10 @@ static DoubleDevice *only;
     if (([options mathMode] == MTLMathModeSafe) !=
         ([options mathFloatingPointFunctions] == MTLMathFloatingPointFunctionsPrecise))
         double_refuse(self, _cmd, "the functions do not fit the math mode");
-    msl_unit *unit = msl_from_text("program_source", [source UTF8String], &e);
+    int version = (int)[options languageVersion];
+    const msl_extras extras = {.language = (version >> 16) * 100 + (version & 0xFFFF) * 10,
+                               .is_apple = true};
+    msl_unit *unit = msl_from_text_with("program_source", [source UTF8String], &extras, &e);
     if (unit && !double_compile_whole(unit, &e)) {
         msl_free(unit);
         unit = NULL;

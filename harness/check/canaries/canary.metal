@@ -159,6 +159,7 @@ kernel void canary_race_with_atomic(device const float *in [[buffer(0)]],
     atomic_fetch_add_explicit(count, uint(in[i % n]), memory_order_relaxed); // bug
 }
 
+#if __METAL_VERSION__ >= 320
 kernel void canary_fence_alone(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
                                constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
     out[i] = in[i % n];
@@ -166,6 +167,7 @@ kernel void canary_fence_alone(device const float *in [[buffer(0)]], device floa
     if (i % 64 == 63)
         out[i] += out[i - 1]; // bug
 }
+#endif
 
 kernel void canary_same_store(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
                               constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {

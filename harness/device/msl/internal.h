@@ -249,9 +249,6 @@ at storage_find_value(const msl_unit *u, at i);
 /* language.c: C++ that is not MSL. */
 void language_check(const msl_unit *u, remark_list *out);
 
-/* refused.c: C++ that Apple's compiler refuses. */
-void refused_check(const msl_unit *u, remark_list *out);
-
 /* guard.c: the first store of a kernel that lacks a bounds check before it. */
 at guard_find_missing(const msl_unit *u, const kernel *k);
 

@@ -154,6 +154,9 @@ char *msl_rewrite(const msl_unit *u, const char *host_name, const msl_constant_t
 char *msl_rewrite_traced(const msl_unit *u, const char *host_name,
                          const msl_constant_text *constants, size_t count, err *e);
 
+/* What Apple's compiler refuses and C++ does not, in its words, as far as tokens show it. */
+void msl_check_refused(const msl_unit *u, remark_list *out);
+
 /* The C++ text of a whole file, for a compiler that only checks it: every kernel
  * that can be launched, every instantiation that has a host name, function constants as zero. */
 char *msl_rewrite_whole(const msl_unit *u, err *e);

@@ -180,7 +180,7 @@ static void check_pointer(const refusal *r, at i) {
                token_is(t, i, "*") ? "pointer" : "reference");
 }
 
-void refused_check(const msl_unit *u, remark_list *out) {
+void msl_check_refused(const msl_unit *u, remark_list *out) {
     const tokens *t = &u->tokens;
     refusal r = {.unit = u, .out = out};
     find_classes(&r);

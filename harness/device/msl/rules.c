@@ -224,5 +224,5 @@ void msl_check_rules(const msl_unit *u, remark_list *out) {
     }
     check_names(&c);
     language_check(u, out);
-    refused_check(u, out);
+    msl_check_refused(u, out);
 }
