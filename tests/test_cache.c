@@ -177,6 +177,26 @@ TEST the_compiler_is_asked_for_its_version_once(void) {
     PASS();
 }
 
+/* Says what it is called with, as a compiler of another version. */
+#define AS_CLANG(version)                                                                          \
+    "C=$(sh \"$H/tools/clang.sh\") && rm -f \"$T.called\" && printf '#!/bin/sh\\ncase \"$1\" in "  \
+    "--version) echo \"" version "\"; exit ;; esac\\necho \"$*\" >> %s\\nexec %s \"$@\"\\n' "      \
+    "\"$T.called\" \"$C\" > \"$T.clang\" && chmod +x \"$T.clang\" && ASSAY_CLANG=\"$T.clang\" "    \
+    "\"$A\" "                                                                                      \
+    "check --device soft --quiet buffer_copy/33/normal && "                                        \
+    "grep bfloat16-excess-precision=none \"$T.called\" > /dev/null"
+
+/* Where shim/types.h takes the compiler's own bfloat, which Apple's has since 17. */
+TEST bfloats_of_the_compiler_round_after_every_operation(void) {
+    ASSERT_RUN(AS_CLANG("Apple clang version 17.0.0 (clang-1700.0.13.3)"), 0);
+    ASSERT_RUN("rm -r \"$XDG_CACHE_HOME\"/assay && " AS_CLANG("Debian clang version 18.1.8"), 0);
+    ASSERT_RUN("rm -r \"$XDG_CACHE_HOME\"/assay && " AS_CLANG("Debian clang version 17.0.6"), 1);
+    ASSERT_RUN("rm -r \"$XDG_CACHE_HOME\"/assay && " AS_CLANG(
+                   "Apple clang version 16.0.0 (clang-1600.0.26.3)"),
+               1);
+    PASS();
+}
+
 TEST kernels_compile_where_headers_cannot_be_precompiled(void) {
     char path[PATH_MAX];
     ASSERT_RUN(WITH_CLANG("false"), 0);
@@ -266,6 +286,7 @@ SUITE(cache_suite) {
     RUN_TEST(a_damaged_file_is_compiled_again);
     RUN_TEST(the_headers_of_the_shim_are_compiled_once_for_all_kernels);
     RUN_TEST(the_compiler_is_asked_for_its_version_once);
+    RUN_TEST(bfloats_of_the_compiler_round_after_every_operation);
     RUN_TEST(kernels_compile_where_headers_cannot_be_precompiled);
     RUN_TEST(processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other);
     RUN_TEST(a_compiler_that_is_not_there_is_one_clear_sentence);

@@ -7,6 +7,7 @@
 
 #include "harness/base/os.h"
 #include "harness/check/canary.h"
+#include "harness/device/soft/checked.h"
 #include "support.h"
 
 SUITE_EXTERN(checked_suite);
@@ -102,6 +103,22 @@ TEST every_canary_is_caught_at_its_line(size_t i) {
         FAILm(last.text);
     if (!caught)
         FAILm(message);
+    PASS();
+}
+
+/* As on macOS, which has no memfd_create. */
+TEST an_index_that_leaves_its_binding_is_caught_where_memory_is_a_file(void) {
+    size_t i = 0;
+    while (strcmp(canaries[i].kernel, "canary_other_binding") != 0)
+        i++;
+    soft_checked_use_files(true);
+    bool caught = false, ok = open_checked();
+    char message[200] = "";
+    ok = ok && canary_play(checked, &canaries[i], &caught, message, sizeof message, &last);
+    soft_checked_use_files(false);
+    if (!ok)
+        FAILm(last.text);
+    ASSERTm(message, caught);
     PASS();
 }
 
@@ -292,6 +309,7 @@ TEST the_birth_of_a_nan_is_traced_to_its_line(void) {
 SUITE(checked_suite) {
     for (size_t i = 0; i < canary_count; i++)
         RUN_TESTp(every_canary_is_caught_at_its_line, i);
+    RUN_TEST(an_index_that_leaves_its_binding_is_caught_where_memory_is_a_file);
     static const int by[] = {1, 3, 100000, -1, -3};
     for (size_t i = 0; i < sizeof by / sizeof *by; i++)
         RUN_TESTp(bad_loads_give_zero_and_bad_stores_are_dropped, by[i]);

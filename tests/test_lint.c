@@ -12,6 +12,7 @@
 SUITE(lint_suite);
 
 static err e;
+static const char *version = "3.2"; /* of the language that files are linted in */
 
 /* Is there a line of output that has both texts? */
 static bool has_line(const char *first, const char *second) {
@@ -30,7 +31,8 @@ static bool has_line(const char *first, const char *second) {
  * ("error", "[rule]"), and no other line may. Returns how many lines are marked, -1 if not so. */
 static int count_found(const char *file, const char *sign, const char *what) {
     char line[256], place[256], path[128];
-    snprintf(line, sizeof line, "\"$A\" lint \"$H/tests/kernels/lint/%s\"", file);
+    snprintf(line, sizeof line, "\"$A\" lint --language %s \"$H/tests/kernels/lint/%s\"", version,
+             file);
     snprintf(path, sizeof path, "tests/kernels/lint/%s", file);
     char *text = os_read_file(support_get_path(path), NULL, &e);
     if (!text || command_run(line) < 0)
@@ -67,7 +69,7 @@ TEST address_space_mistakes_are_found_at_their_lines(void) {
 
 TEST mistakes_that_only_msl_knows_are_found(void) {
     ASSERT_FOUND(4, "language.metal", "// mistake", " error: ");
-    ASSERT_SAYS("MSL has no type 'double'");
+    ASSERT_SAYS("'double' is not supported in Metal");
     ASSERT_SAYS("call to 'max' is ambiguous [language]");
     ASSERT_SAYS("program scope variable must reside in constant address space");
     PASS();
@@ -87,6 +89,39 @@ TEST cpp_that_is_not_msl_is_found(void) {
         ASSERT_FOUND(rules[i].count, "language_of_msl.metal", sign, what);
     }
     ASSERTm(command_get_output(), !command_says("is a keyword"));
+    PASS();
+}
+
+/* In the words of Apple's compiler, up to the version that takes it. */
+TEST what_apples_compiler_refuses_is_found_in_its_words(const char *language) {
+    static const struct {
+        const char *sign, *words;
+        int count;
+        const char *until;
+    } refused[] = {
+        {"// pointer", "error: pointer type must have explicit address space qualifier", 3, "9"},
+        {"// reference", "error: reference type must have explicit address space qualifier", 4,
+         "9"},
+        {"// noexcept", "error: 'noexcept' is not supported in Metal", 1, "9"},
+        {"// long long", "error: 'long long' is not supported in Metal", 1, "9"},
+        {"// template", "error: use of class template 'pair_of' requires template arguments", 1,
+         "4.0"},
+        {"// lambda", "error: lambda expressions are not supported in Metal", 1, "3.2"},
+        {"// fence", "error: use of undeclared identifier 'atomic_thread_fence'", 1, "3.2"},
+        {"// bfloat", "error: unknown type name 'bfloat'", 1, "3.1"},
+    };
+    int errors = 0;
+    version = language;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        bool is_refused = strcmp(language, refused[i].until) < 0;
+        if (is_refused)
+            ASSERT_FOUND(refused[i].count, "refused.metal", refused[i].sign, refused[i].words);
+        errors += is_refused ? refused[i].count : 0;
+    }
+    version = "3.2";
+    char total[32];
+    snprintf(total, sizeof total, " %d errors, 0 warnings", errors);
+    ASSERT_SAYS(total);
     PASS();
 }
 
@@ -150,8 +185,11 @@ TEST right_kernels_get_no_message(void) {
     PASS();
 }
 
-TEST the_kernels_of_the_project_are_clean(void) {
-    ASSERT_RUN("\"$A\" lint \"$H/kernels\"", 0);
+TEST the_kernels_of_the_project_are_clean(const char *language) {
+    char line[128];
+    snprintf(line, sizeof line, "\"$A\" lint --language %s \"$H/kernels\" \"$H/examples\"",
+             language);
+    ASSERT_RUN(line, 0);
     ASSERTm(command_get_output(), !command_says("error:") && !command_says("warning:"));
     ASSERTm(command_get_output(), !command_says("not linted"));
     ASSERT_SAYS("buffer_copy.metal: 1 kernel, 1 compiles, 0 errors, 0 warnings, linted\n");
@@ -195,6 +233,10 @@ SUITE(lint_suite) {
     RUN_TEST(address_space_mistakes_are_found_at_their_lines);
     RUN_TEST(mistakes_that_only_msl_knows_are_found);
     RUN_TEST(cpp_that_is_not_msl_is_found);
+    RUN_TESTp(what_apples_compiler_refuses_is_found_in_its_words, "3.0");
+    RUN_TESTp(what_apples_compiler_refuses_is_found_in_its_words, "3.1");
+    RUN_TESTp(what_apples_compiler_refuses_is_found_in_its_words, "3.2");
+    RUN_TESTp(what_apples_compiler_refuses_is_found_in_its_words, "4.0");
     RUN_TEST(positions_of_mixed_shapes_and_wrong_types_are_found);
     RUN_TEST(an_index_used_twice_is_found_unless_it_is_gated);
     RUN_TEST(too_much_threadgroup_memory_is_found);
@@ -203,7 +245,8 @@ SUITE(lint_suite) {
     RUN_TEST(what_is_not_supported_is_named_and_the_rest_is_linted);
     RUN_TEST(the_kernels_that_do_not_compile_are_told_from_those_that_do);
     RUN_TEST(right_kernels_get_no_message);
-    RUN_TEST(the_kernels_of_the_project_are_clean);
+    RUN_TESTp(the_kernels_of_the_project_are_clean, "3.0");
+    RUN_TESTp(the_kernels_of_the_project_are_clean, "4.0");
     RUN_TEST(a_folder_is_searched_for_metal_files);
     RUN_TEST(templates_over_vectors_are_compiled_and_not_linted);
     RUN_TEST(files_that_cannot_be_read_are_errors);

@@ -103,6 +103,61 @@ TEST the_text_for_a_compiler_of_msl_has_its_includes_macros_and_lines(void) {
     PASS();
 }
 
+/* Is the header in the text that the preprocessor leaves of what a compiler of MSL is given? */
+TEST a_header_left_out_in_one_branch_is_put_in_after_it(void) {
+    static const char *const outers[] = {
+        "#ifdef X\n#include \"inner.h\"\n#endif\n#include \"inner.h\"\n",
+        "#ifndef X\n#include \"inner.h\"\n#endif\n#include \"inner.h\"\n",
+        "#ifdef X\n#include \"inner.h\"\n#else\n#include \"./inner.h\"\n#endif\n"};
+    char folder[] = "/tmp/assay-test-XXXXXX", outer[160];
+    ASSERT(mkdtemp(folder));
+    for (size_t i = 0; i < sizeof outers / sizeof *outers; i++) {
+        snprintf(outer, sizeof outer, "%skernel void k(device point *p) {}\n", outers[i]);
+        ASSERT(load_with_include(folder, outer, "#pragma once\nstruct point { float x; };\n"));
+        msl_unit *again = msl_from_text("program_source", msl_get_text(unit), &why);
+        ASSERTm(why.text, again);
+        const char *first = strstr(msl_get_expanded(again), "struct point");
+        ASSERTm(outer, first && !strstr(first + 1, "struct point"));
+        ASSERT_EQ(4 + (i == 2 ? 2 : 1), msl_find_kernel(again, "k", &why)->line);
+        msl_free(again);
+    }
+    os_remove_folder(folder);
+    PASS();
+}
+
+TEST a_header_without_the_pragma_is_put_in_each_time(void) {
+    char folder[] = "/tmp/assay-test-XXXXXX";
+    ASSERT(mkdtemp(folder));
+    ASSERT(load_with_include(folder,
+                             "#include \"inner.h\"\n#include \"inner.h\"\n"
+                             "kernel void k(device float *p) {}\n",
+                             "// to be read more than once\nfloat get(int);\n"));
+    const char *first = strstr(msl_get_text(unit), "float get");
+    ASSERT(first && strstr(first + 1, "float get"));
+    os_remove_folder(folder);
+    PASS();
+}
+
+TEST the_language_and_the_reader_choose_what_the_preprocessor_sees(void) {
+    static const char text[] = "#ifdef __ASSAY__\nkernel void ours(device float *p) {}\n#endif\n"
+                               "kernel void k(device int *p) { p[0] = __METAL_VERSION__; }\n";
+    for (int i = 0; i < MSL_LANGUAGES; i++) {
+        char want[32];
+        msl_extras extras = {.language = msl_languages[i], .is_apple = true};
+        msl_unit *apple = msl_from_text_with("t.metal", text, &extras, &why);
+        ASSERTm(why.text, apple);
+        snprintf(want, sizeof want, "p[0] = %d;", msl_languages[i]);
+        ASSERT(strstr(msl_get_expanded(apple), want));
+        ASSERT_EQ(msl_languages[i], msl_get_language(apple));
+        ASSERT_EQ((size_t)1, msl_count_kernels(apple));
+        msl_free(apple);
+    }
+    msl_free(unit);
+    unit = msl_from_text("t.metal", text, &why);
+    ASSERT(unit && msl_count_kernels(unit) == 2 && msl_get_language(unit) == MSL_LANGUAGE);
+    PASS();
+}
+
 TEST an_include_from_elsewhere_is_put_in_by_the_preprocessor(void) {
     char folder[] = "/tmp/assay-test-XXXXXX", apart[64], path[96];
     ASSERT(mkdtemp(folder));
@@ -128,5 +183,8 @@ SUITE(msl_source_suite) {
     RUN_TEST(macros_are_expanded_by_a_preprocessor_that_keeps_lines);
     RUN_TEST(local_includes_are_read_beside_the_file);
     RUN_TEST(the_text_for_a_compiler_of_msl_has_its_includes_macros_and_lines);
+    RUN_TEST(a_header_left_out_in_one_branch_is_put_in_after_it);
+    RUN_TEST(a_header_without_the_pragma_is_put_in_each_time);
+    RUN_TEST(the_language_and_the_reader_choose_what_the_preprocessor_sees);
     RUN_TEST(an_include_from_elsewhere_is_put_in_by_the_preprocessor);
 }

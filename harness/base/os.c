@@ -176,6 +176,18 @@ bool os_make_scratch(char *path, size_t size, err *e) {
                                     folder, strerror(errno));
 }
 
+int os_open_unnamed(void) {
+    const char *folder = getenv("TMPDIR");
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/assay-XXXXXX", folder && *folder ? folder : "/tmp");
+    int fd = n > 0 && (size_t)n < sizeof path ? mkstemp(path) : -1;
+    if (fd >= 0) {
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+        unlink(path);
+    }
+    return fd;
+}
+
 void os_remove_folder(const char *path) {
     DIR *folder = opendir(path);
     if (!folder)

@@ -39,6 +39,8 @@ bool os_write_file(const char *path, const void *data, size_t bytes, err *e);
 bool os_check_writable(const char *path, err *e);
 /* Says that a file cannot be written, and why; EXIT_USAGE if its path is at fault. False. */
 bool os_refuse_write(const char *path, int why, err *e);
+/* A file under $TMPDIR that has no name any more: it goes with its descriptor. -1 if there is none. */
+int os_open_unnamed(void);
 bool os_is_folder(const char *path);
 bool os_make_folder(const char *path, err *e); /* with parents */
 /* Makes a new empty folder under $TMPDIR; removes one with everything in it. */

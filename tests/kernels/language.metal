@@ -88,6 +88,15 @@ kernel void half_arithmetic(device const half *a [[buffer(0)]], device const hal
     out[4 * i + 3] = a[i] * b[i] + a[i];
 }
 
+kernel void bfloat_arithmetic(device const bfloat *a [[buffer(0)]],
+                              device const bfloat *b [[buffer(1)]],
+                              device bfloat *out [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    out[4 * i] = a[i] + b[i];
+    out[4 * i + 1] = a[i] * b[i];
+    out[4 * i + 2] = a[i] / b[i];
+    out[4 * i + 3] = a[i] * b[i] + a[i];
+}
+
 constant uint factor [[function_constant(0)]];
 constant bool with_bias [[function_constant(1)]];
 constant float scale [[function_constant(2)]];

@@ -163,7 +163,8 @@ static bool lacks_space(const refusal *r, at before) {
         if (!is_word(t, i) && !token_is(t, i, "::"))
             break;
     }
-    return !token_is(t, token_before(name), ".") && !token_is(t, token_before(name), "->");
+    at room = token_is(t, token_before(name), "::") ? name - 2 : NOT_FOUND;
+    return room == NOT_FOUND || token_is(t, room, "metal"); /* T::float2 may be anything */
 }
 
 /* `float *` and `float &`; `float (&x)[2]`, but not `float (*f)(float)`: functions have no space. */

@@ -39,7 +39,8 @@ typedef long intptr_t;
 typedef unsigned long uintptr_t;
 typedef _Float16 half;
 
-// __bf16 has had arithmetic since LLVM 18; Apple counts its versions differently.
+// __bf16 has had arithmetic since LLVM 18; Apple counts its versions differently. soft/compile.c asks
+// the same compilers to round it after every operation.
 #if defined(__apple_build_version__) ? __clang_major__ >= 17 : __clang_major__ >= 18
 #define ASSAY_NATIVE_BFLOAT 1
 typedef __bf16 bfloat;

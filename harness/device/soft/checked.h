@@ -62,3 +62,6 @@ void soft_checked_mark(void *at, size_t offset, size_t bytes, bool is_written);
  * buffer, so that an index that leaves one binding does not land in the next. n counts from 1.
  * NULL where the system cannot. */
 void *soft_checked_alias(void *at, int n);
+/* For tests: memory that is allocated from now on is a file under $TMPDIR, as on systems that have no
+ * memfd_create. */
+void soft_checked_use_files(bool yes);

@@ -20,7 +20,8 @@
 struct soft_compiler {
     char clang[PATH_MAX];
     char version[128];
-    int major;
+    int major;              /* Apple's numbers are others */
+    bool has_native_bfloat; /* as shim/types.h says */
     char name[256];
     char linker[PATH_MAX];     /* that clang would call: calling it saves clang's own start */
     char shim[PATH_MAX];       /* the header that every kernel is compiled with */
@@ -140,6 +141,7 @@ soft_compiler *soft_compiler_new(err *e) {
         snprintf(c->name, sizeof c->name, "%.120s (%.120s)", c->version, c->clang);
         const char *number = strstr(c->version, "version ");
         c->major = number ? atoi(number + strlen("version ")) : 0;
+        c->has_native_bfloat = c->major >= (strncmp(c->version, "Apple ", 6) == 0 ? 17 : 18);
         ok = open_cache(c, e);
     }
     if (ok)
@@ -211,7 +213,7 @@ static int add_options(const order *o, const omissions *without, const char **ar
         argv[n++] = without->options[i];
     if (how != BUILD_FAST && c->major >= 16)
         argv[n++] = "-fstrict-flex-arrays=3"; /* the last array of a struct has bounds too */
-    if (c->major >= 18) { /* before, bfloat is a class of ours that rounds by itself */
+    if (c->has_native_bfloat) {               /* else it is a class of ours that rounds by itself */
         argv[n++] = "-Xclang";
         argv[n++] = "-fbfloat16-excess-precision=none";
     }

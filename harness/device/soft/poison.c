@@ -1,9 +1,7 @@
 #include "poison.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,19 +35,13 @@ static void fill(char *at, size_t bytes) {
 
 /* Without a name; -1 stays where it cannot be made. */
 static void make_file(void) {
-    const char *folder = getenv("TMPDIR");
-    char path[1024], *text = array_new(1, FILE_BYTES);
+    char *text = array_new(1, FILE_BYTES);
     fill(text, FILE_BYTES);
-    int n = snprintf(path, sizeof path, "%s/assay-XXXXXX", folder && *folder ? folder : "/tmp");
-    int fd = n > 0 && (size_t)n < sizeof path ? mkstemp(path) : -1;
-    if (fd >= 0) {
-        fcntl(fd, F_SETFD, FD_CLOEXEC);
-        unlink(path);
-        if (os_write_all(fd, text, FILE_BYTES))
-            pattern_file = fd;
-        else
-            close(fd);
-    }
+    int fd = os_open_unnamed();
+    if (fd >= 0 && os_write_all(fd, text, FILE_BYTES))
+        pattern_file = fd;
+    else if (fd >= 0)
+        close(fd);
     free(text);
 }
 
