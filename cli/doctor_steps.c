@@ -11,9 +11,8 @@
 #include "harness/base/path.h"
 #include "options.h"
 
-/* Versions of MSL that everything is compiled as on Metal, as --language takes them; NULL: the one
- * that the device uses. */
-static const char *const languages[] = {NULL};
+/* Versions of MSL that everything is compiled as on Metal, as --language takes them. */
+static const char *const languages[] = {"3.0", "3.1", "3.2", "4.0"};
 enum { LANGUAGES = sizeof languages / sizeof *languages };
 
 /* In a command, DEVICE is the device, KERNELS the folder of kernels, FILE a file of the step, and

@@ -24,7 +24,7 @@ typedef struct {
 typedef struct {
     device *device;
     const lint_device_settings *settings;
-    const msl_extras *extras;
+    msl_extras extras;
 } bench;
 
 /* 1 for each function constant of the file, so that whatever it switches on is compiled. */
@@ -90,7 +90,7 @@ static void *compile_file(void *context, const char *task, size_t *bytes, bool *
     err why = {.code = EXIT_OK};
     FILE *out = open_memstream(&text, &used);
     assert(out);
-    msl_unit *u = msl_load_with(path, b->extras, &why);
+    msl_unit *u = msl_load_with(path, &b->extras, &why);
     answer a = u ? compile_unit(b, u, out) : (answer){0};
     if (!u)
         fprintf(out, "  %s\n%s\n", why.text, why.detail);
@@ -105,7 +105,9 @@ static void *compile_file(void *context, const char *task, size_t *bytes, bool *
 }
 
 exit_code lint_device_serve(const lint_device_settings *s, const msl_extras *extras, err *e) {
-    bench b = {device_open(s->device, e), s, extras};
+    bench b = {.device = device_open(s->device, e), .settings = s};
+    if (b.device)
+        b.extras = device_complete_extras(b.device, extras);
     bool ok = b.device && worker_serve(compile_file, &b, e);
     device_close(b.device);
     return ok ? EXIT_OK : e->code;

@@ -1,7 +1,8 @@
 /* lint: finds mistakes in a .metal file without running it.
  *
- * A file is compiled for the software device, read again as C++ for OpenCL, which knows address
- * spaces (strict.h), and searched for what neither reports:
+ * A file is read as Apple's compiler reads it, without __ASSAY__, compiled for the software device,
+ * read again as C++ for OpenCL, which knows address spaces (strict.h), and searched for what neither
+ * reports:
  *     position-type       a thread position that is not uint or ushort, or an index that is a vector
  *     position-shape      positions of one kernel with different numbers of components
  *     buffer-index        two parameters with one index, or an index past the last
@@ -10,7 +11,9 @@
  *     threadgroup-value   a threadgroup variable with a first value
  *     recursion           functions that call themselves, also through others
  *     undefined           a helper that is declared, called and never defined
- *     language            goto, virtual methods, double
+ *     language            lambdas before MSL 3.2, noexcept, long long, goto, virtual methods, double
+ *     version             names that the language has in newer versions only
+ *     address-space       pointer and reference types without one
  *     threadgroup-memory  more than 32 KB of it
  *     reserved-name       keywords as names, names that begin with two underscores
  *     missing-guard       a store by thread position that is compared with nothing (a warning)

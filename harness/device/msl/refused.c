@@ -3,9 +3,11 @@
  * and reference types without an address space.
  *
  * A type is told by its name: one of the language, or a class of the file. Template parameters, auto
- * and typedefs may bring a space along, so of them nothing is said. */
+ * and typedefs may bring a space along, so of them nothing is said. Nor is anything said of words after
+ * `#pragma METAL internals : enable`, with which Apple's own headers are compiled. */
 #include "internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +55,16 @@ static bool is_lambda(const tokens *t, at i) {
     return !follows_value && (token_is(t, after, "(") || token_is(t, after, "{"));
 }
 
+/* Does the file define the name itself? */
+static bool is_defined(const tokens *t, at name) {
+    static const char *const heads[] = {"struct", "class", "using", NULL};
+    for (at i = 1; i < t->count; i++)
+        if (is_same(t, i, name) && is_word(t, i - 1) &&
+            (token_is_one_of(t, i - 1, heads) || token_is(t, i + 1, ";")))
+            return true;
+    return false;
+}
+
 /* Names of the library by the version that brought them. */
 static void check_version(const refusal *r, at i) {
     static const struct {
@@ -64,12 +76,12 @@ static void check_version(const refusal *r, at i) {
                  {310, "bfloat3", true},
                  {310, "bfloat4", true},
                  {310, "simdgroup_bfloat8x8", true},
-                 {320, "atomic_thread_fence", false},
-                 {320, "os_log", true}};
+                 {320, "atomic_thread_fence", false}};
     const tokens *t = &r->unit->tokens;
     for (size_t n = 0; n < sizeof names / sizeof *names; n++)
         if (r->unit->language < names[n].since && token_is(t, i, names[n].name) &&
-            !token_is(t, token_before(i), ".") && !token_is(t, token_before(i), "->"))
+            !token_is(t, token_before(i), ".") && !token_is(t, token_before(i), "->") &&
+            !is_defined(t, i))
             REFUSE(r, i, "version",
                    names[n].is_type ? "unknown type name '%s'"
                                     : "use of undeclared identifier '%s'",
@@ -181,16 +193,30 @@ static void check_pointer(const refusal *r, at i) {
                token_is(t, i, "*") ? "pointer" : "reference");
 }
 
+/* Reads the pragmas in front of token i. */
+static void read_pragmas(const tokens *t, at i, size_t *next, bool *is_internal) {
+    for (; *next < t->directive_count && t->directives[*next].begin < t->list[i].begin; ++*next) {
+        char line[64], state[16];
+        const directive *d = &t->directives[*next];
+        snprintf(line, sizeof line, "%.*s", (int)d->bytes, t->source + d->begin);
+        if (sscanf(line, " # pragma METAL internals : %15s", state) == 1)
+            *is_internal = strcmp(state, "enable") == 0;
+    }
+}
+
 void msl_check_refused(const msl_unit *u, remark_list *out) {
     const tokens *t = &u->tokens;
     refusal r = {.unit = u, .out = out};
+    size_t pragma = 0;
+    bool is_internal = false;
     find_classes(&r);
     for (at i = 0; i < t->count; i++) {
+        read_pragmas(t, i, &pragma, &is_internal);
         if (attribute_begins(t, i))
             i = attribute_skip(t, i) - 1;
-        else if (is_word(t, i))
+        else if (is_word(t, i) && !is_internal)
             check_word(&r, i);
-        else if (u->language < 320 && is_lambda(t, i))
+        else if (u->language < 320 && !is_internal && is_lambda(t, i))
             REFUSE(&r, i, "language", "lambda expressions are not supported in Metal");
         else if (token_is(t, i, "*") || token_is(t, i, "&") || token_is(t, i, "&&"))
             check_pointer(&r, i);

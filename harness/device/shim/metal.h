@@ -17,6 +17,7 @@
 #include "geometric.h"
 #include "integer.h"
 #include "internals.h"
+#include "logging.h"
 #include "math.h"
 #include "matrix.h"
 #include "packed.h"

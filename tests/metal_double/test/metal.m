@@ -44,7 +44,7 @@ TEST facts_are_asked_of_the_gpu(void) {
     const device_facts *f = device_get_facts(b.device);
     ASSERT_STR_EQ("metal", f->api);
     ASSERT(strstr(f->compiler, "safe math, precise functions") &&
-           strstr(f->compiler, "language 3.1"));
+           strstr(f->compiler, "language 4.0"));
     ASSERT(f->working_set_bytes > 0 && f->max_buffer_bytes > 0 && f->memory_bytes > 0);
     ASSERT(f->unified && f->emulated && !f->is_virtual && f->flushes_denormals);
     ASSERT(strstr(f->family, "Apple7") && strstr(f->family, "Metal3") && f->simd_width == 32);
@@ -268,6 +268,64 @@ TEST one_bad_kernel_takes_its_file_with_it(void) {
     PASS();
 }
 
+/* What Apple's compiler says of a text in a version of the language; NULL: it takes it. */
+static const char *compile_as(bench *b, int language, const char *statement) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "#include <metal_stdlib>\nusing namespace metal;\n"
+             "kernel void k(device float *x [[buffer(0)]]) {\n    %s\n}\n",
+             statement);
+    b->e = (err){.code = EXIT_OK};
+    msl_extras extras = {.language = language};
+    extras = device_complete_extras(b->device, &extras);
+    msl_unit *unit = msl_from_text_with("k.metal", text, &extras, &b->e);
+    pipeline *p =
+        unit ? device_new_pipeline(b->device, unit, "k", NULL, 0, MATH_SAFE, &b->e) : NULL;
+    bool is_taken = p != NULL;
+    pipeline_free(p);
+    msl_free(unit);
+    return is_taken ? NULL : b->e.detail;
+}
+
+TEST a_text_is_compiled_in_its_version_of_the_language(void) {
+    static const struct {
+        const char *statement, *refused; /* in the version before `since` */
+        int since;
+    } texts[] = {
+        {"atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);",
+         "use of undeclared identifier 'atomic_thread_fence'", 320},
+        {"auto f = [](float v) { return v; }; x[0] = f(1);",
+         "lambda expressions are not supported in Metal", 320},
+        {"bfloat b = 1; x[0] = float(b);", "unknown type name 'bfloat'", 310},
+        {"float a[1]; float *p = a; x[0] = *p;",
+         "pointer type must have explicit address space qualifier", 500},
+        {"simdgroup_float8x8 m; m.thread_elements() = float2(1, 2);", "no viable overloaded '='",
+         500},
+        {"simdgroup_float8x8 m; m.thread_elements()[0] = 1;", "", 300},
+        {"threadgroup float *p = (threadgroup float *)x; x[0] = *p;", "mismatching address spaces",
+         500},
+        {"#ifdef __ASSAY__\nx[0] = nothing;\n#endif", "", 300},
+        {"static_assert(__METAL_VERSION__ >= 320, \"old\");", "old", 320},
+    };
+    bench b;
+    SET_UP(b, 1);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (int v = 0; v < MSL_LANGUAGES; v++) {
+            int next = v + 1 < MSL_LANGUAGES ? msl_languages[v + 1] : 500;
+            bool is_last = next == texts[i].since, is_first = msl_languages[v] == texts[i].since;
+            const char *said = is_last || is_first
+                                   ? compile_as(&b, msl_languages[v], texts[i].statement)
+                                   : NULL;
+            if (is_last)
+                ASSERTm(texts[i].statement, said && strstr(said, texts[i].refused) &&
+                                                strstr(said, "k.metal:4:"));
+            else
+                ASSERTm(said, !said);
+        }
+    bench_tear_down(&b);
+    PASS();
+}
+
 TEST a_fault_names_the_encoder(play_mode mode) {
     bench b;
     SET_UP(b, 3);
@@ -325,6 +383,7 @@ SUITE(metal_suite) {
     RUN_TEST(kernels_for_other_simdgroups_than_the_gpus_are_refused);
     RUN_TEST(threadgroup_memory_of_one_launch_does_not_stand_in_the_way_of_the_next);
     RUN_TEST(one_bad_kernel_takes_its_file_with_it);
+    RUN_TEST(a_text_is_compiled_in_its_version_of_the_language);
     RUN_TESTp(a_fault_names_the_encoder, PLAY_WHOLE);
     RUN_TESTp(a_fault_names_the_encoder, PLAY_LAUNCHES);
     RUN_TEST(a_capture_needs_the_variable_a_new_file_and_its_suffix);

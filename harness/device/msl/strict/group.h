@@ -101,6 +101,19 @@ ASSAY_ATOMICS(__local)
 #undef ASSAY_ATOMICS
 #undef ASSAY_FETCH
 
+struct os_log {
+    constexpr os_log(__constant const char *, __constant const char *) __constant {}
+#define ASSAY_LOG(name)                                                                            \
+    template <class... A> void name(__constant const char *, A...) const;                          \
+    template <class... A> void name(__constant const char *, A...) const __constant;
+    ASSAY_LOG(log)
+    ASSAY_LOG(log_debug)
+    ASSAY_LOG(log_info)
+    ASSAY_LOG(log_error)
+    ASSAY_LOG(log_fault)
+#undef ASSAY_LOG
+};
+
 // ------------------------------------------------------------------------ simdgroup matrices
 // What thread_elements() refers to: for Apple's compiler a vector of 64, of which only the elements
 // can be assigned to.
