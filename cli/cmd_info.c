@@ -11,6 +11,7 @@
 #include "harness/base/power.h"
 #include "harness/device/device.h"
 #include "harness/measure/results.h"
+#include "runner/gguf.h"
 #include "runner/tuned.h"
 #include "verb.h"
 
@@ -110,6 +111,24 @@ static void print_tuned(device *d) {
     library_free(lib);
 }
 
+/* Weights are bound as the pages of their file, if the device takes those in place. */
+static void print_mapping(device *d) {
+    char home[PATH_MAX - 64], path[PATH_MAX];
+    err e = {.code = EXIT_OK};
+    gguf *file = NULL;
+    if (os_find_home(home, sizeof home, &e)) {
+        snprintf(path, sizeof path, "%s/models/assay-tiny.gguf", home);
+        file = gguf_open(path, &e);
+    }
+    buffer *b = file ? device_wrap_memory(d, file->map, file->bytes, "weights", &e) : NULL;
+    print_line("weights", !b ? e.text
+                          : b->is_copy
+                              ? "copied: this device takes no memory of the caller in place"
+                              : "used in place, from the mapped file");
+    buffer_free(b);
+    gguf_free(file);
+}
+
 static void print_device(device *d) {
     const device_facts *f = device_get_facts(d);
     char text[200];
@@ -136,6 +155,7 @@ static void print_device(device *d) {
                  (double)f->max_buffer_bytes * 1e-9, (double)f->allocated_bytes * 1e-6);
         print_line("room", text);
     }
+    print_mapping(d);
     print_line("launches", device_can_sample(d)
                                ? "timed by counters, many per command buffer"
                                : "timed one by one, each in a command buffer of its own");

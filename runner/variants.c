@@ -33,10 +33,12 @@ static const kernel *find_taker(const choice *c, const char *variant, bool is_ma
  * that they load. */
 enum { FEW_ROWS = 8192, FEW_TOKENS = 16 };
 
-/* Several tokens go through tiles: large ones as soon as they occupy most cores of a large GPU. (On an
+/* Several tokens go through tiles, which are multiplied as matrices: large ones as soon as they occupy most cores of a large GPU. (On an
  * H200 with 512 tokens, 72 large tiles took as long as split ones, 192 of them 7 % less.) */
-static const char *name_tiles(uint32_t rows, uint32_t tokens) {
+static const char *name_tiles(const device_facts *d, uint32_t rows, uint32_t tokens) {
     enum { ENOUGH = 96 };
+    if (d->lacks_matrices)
+        return "";
     if (tokens <= FEW_TOKENS)
         return "tiled_few";
     return divide_up(rows, 64) * divide_up(tokens, 64) >= ENOUGH ? "tiled" : "tiled_split";
@@ -46,12 +48,14 @@ static const char *name_tiles(uint32_t rows, uint32_t tokens) {
  * H200: 4.3 and not 5.5 us for 576x576, 6.9 and not 11.8 for 576x1536, 7.7 and not 8.9 for 1536x576), and
  * of a large matrix those that copy its weights first (4096x4096 with 8 tokens: 9.5 and not 14 us). */
 enum { LARGE = 4096 };
-static const char *name_product_tiles(uint32_t rows, uint32_t tokens) {
+static const char *name_product_tiles(const device_facts *d, uint32_t rows, uint32_t tokens) {
     enum { TOO_MANY = 1024 };
+    if (d->lacks_matrices)
+        return "";
     if (tokens <= FEW_TOKENS && rows >= LARGE)
         return "tiled_stream";
     return divide_up(rows, 16) * divide_up(tokens, 8) < TOO_MANY ? "tiled_few"
-                                                                 : name_tiles(rows, tokens);
+                                                                 : name_tiles(d, rows, tokens);
 }
 
 /* Rows by way of threadgroup memory: each threadgroup has 16 or 32 of them and loads all of x, so that
@@ -83,9 +87,9 @@ static const kernel *rule_product(const device_facts *d, const choice *c, err *e
     uint32_t out_dim = c->shape.dim[0], in_dim = c->shape.dim[1], tokens = c->shape.dim[2];
     bool is_many = d->emulated || tokens > 1;
     bool is_small = is_many ? tokens <= FEW_TOKENS : out_dim <= FEW_ROWS;
-    const char *const for_gpu[] = {name_product_tiles(out_dim, tokens), name_tiles(out_dim, tokens),
-                                   is_small ? "lean" : "lean_rows", is_many ? "reuse" : "rowblock",
-                                   "plain"},
+    const char *const for_gpu[] = {name_product_tiles(d, out_dim, tokens),
+                                   name_tiles(d, out_dim, tokens), is_small ? "lean" : "lean_rows",
+                                   is_many ? "reuse" : "rowblock", "plain"},
                       *const for_cpu[COUNT_OF(for_gpu)] = {"alone", "plain", "", "", ""};
     const char *const *wanted = d->emulated ? for_cpu : for_gpu;
     const kernel *k = find_taker(c, name_near(d, c->format, out_dim, in_dim, tokens), is_many);
@@ -145,7 +149,7 @@ static const kernel *find_fused(const device_facts *d, const choice *c, uint32_t
                                 uint32_t tokens) {
     return d->emulated
                ? NULL
-               : find_taker(c, tokens == 1 ? "plain" : name_tiles(rows, tokens), tokens > 1);
+               : find_taker(c, tokens == 1 ? "plain" : name_tiles(d, rows, tokens), tokens > 1);
 }
 
 static const kernel *rule_qkv(const device_facts *d, const choice *c, err *e) {

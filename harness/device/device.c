@@ -157,11 +157,52 @@ static bool check_lanes(const launch *l, err *e) {
                    p->kernel, MSL_LANES, p->simd_width);
 }
 
+/* Constant memory is bound where the GPU can read it: GPUs of AMD take few offsets. */
+static bool check_constants(const launch *l, err *e) {
+    const msl_signature *s = &l->pipeline->signature;
+    uint32_t unit = l->pipeline->device->facts.constant_alignment;
+    for (size_t i = 0; unit && i < s->count; i++) {
+        const msl_param *p = &s->params[i];
+        const binding *b = &l->args[p->index];
+        if (p->kind != MSL_BUFFER || p->space != MSL_SPACE_CONSTANT || b->kind != BIND_BUFFER)
+            continue;
+        size_t offset = b->at.buffer->base + b->at.offset;
+        if (offset % unit)
+            return err_set(e, EXIT_CANNOT,
+                           "kernel '%.80s' is given constant '%.40s' at offset %zu; this GPU takes "
+                           "multiples of %u",
+                           l->pipeline->kernel, p->name, offset, unit);
+    }
+    return true;
+}
+
+static bool check_matrices(const launch *l, err *e) {
+    return !l->pipeline->needs_matrices ||
+           err_set(e, EXIT_CANNOT,
+                   "kernel '%.80s' multiplies simdgroup matrices, and this GPU has no units for it",
+                   l->pipeline->kernel);
+}
+
+static bool check_device(const launch *l, err *e) {
+    return check_matrices(l, e) && check_lanes(l, e) && check_constants(l, e);
+}
+
 bool device_can_play(const tape *t, err *e) {
     for (size_t i = 0; i < t->count; i++)
-        if (!check_lanes(&t->launches[i], e))
+        if (!check_device(&t->launches[i], e))
             return false;
     return true;
+}
+
+bool device_is_lost(const device *d) {
+    return d && d->is_lost;
+}
+
+void device_tell_loss(const device *d, err *e) {
+    static const char said[] = "; its process is retired";
+    size_t used = strlen(e->text), room = sizeof e->text - sizeof said;
+    if (device_is_lost(d))
+        memcpy(e->text + (used < room ? used : room), said, sizeof said);
 }
 
 static bool check_launches(const device *d, const tape *t, size_t first, size_t count, err *e) {
@@ -170,7 +211,7 @@ static bool check_launches(const device *d, const tape *t, size_t first, size_t 
         const pipeline *p = l->pipeline;
         assert(p->device == d);
         uint32_t all = d->facts.max_threadgroup_bytes;
-        if (!check_lanes(l, e) ||
+        if (!check_device(l, e) ||
             !launch_check_fit(l, &p->signature, p->max_group_threads,
                               p->threadgroup_bytes < all ? all - p->threadgroup_bytes : 0, e))
             return false;

@@ -47,10 +47,12 @@ typedef struct {
     uint32_t simd_width;        /* 0: each pipeline has its own */
     uint32_t max_group_threads;
     uint32_t max_threadgroup_bytes;
-    uint32_t cores;  /* that run threadgroups side by side; 0: not known */
-    bool has_near;   /* memory beside a threadgroup's own, which copies fill (kernels/near.h) */
-    bool unified;    /* CPU and GPU share memory */
-    bool emulated;   /* a CPU runs it: kernels that suit a CPU, and no times of a GPU */
+    uint32_t constant_alignment; /* of offsets at which constant memory is bound; 0: of its type */
+    uint32_t cores;              /* that run threadgroups side by side; 0: not known */
+    bool has_near;       /* memory beside a threadgroup's own, which copies fill (kernels/near.h) */
+    bool unified;        /* CPU and GPU share memory */
+    bool lacks_matrices; /* it has no units for simdgroup_matrix */
+    bool emulated;       /* a CPU runs it: kernels that suit a CPU, and no times of a GPU */
     bool is_virtual; /* a GPU under a hypervisor: kernels of a GPU, but times not to be trusted */
     bool flushes_denormals; /* f32 denormals are 0 to its arithmetic; see pipeline */
     math_mode math;         /* what its libraries compile with unless told otherwise */
@@ -89,6 +91,7 @@ struct buffer {
     char label[48];
     size_t bytes; /* of the contents, without guards */
     storage_mode storage;
+    bool is_copy;   /* STORAGE_NO_COPY, and yet the device has a copy: it takes no such memory */
     void *contents; /* CPU address; NULL for private, and where CPU and GPU do not share memory */
     size_t base;    /* offset of the contents in the device's allocation: the front guard, or page
                        rounding */
@@ -101,7 +104,8 @@ struct pipeline {
     msl_signature signature;
     uint32_t max_group_threads;
     uint32_t simd_width;
-    bool counts_lanes; /* it uses simdgroups, on a device where they are not of MSL_LANES */
+    bool counts_lanes;   /* it uses simdgroups, on a device where they are not of MSL_LANES */
+    bool needs_matrices; /* the device lacks them: there is nothing to launch, and impl is NULL */
     uint32_t threadgroup_bytes; /* static; 0 when the device cannot tell */
     math_mode math;             /* what it is compiled with */
     bool flushes_denormals;     /* the device's, or what this math makes of it */
@@ -154,10 +158,15 @@ pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kerne
                               err *e);
 void pipeline_free(pipeline *p);
 
-/* Can every launch of the tape run as it is written? Kernels are written for simdgroups of MSL_LANES;
- * GPUs of other makers have others. False with a sentence: such a launch is refused when it is
- * submitted, and a case of it is skipped. */
+/* Can every launch of the tape run as it is written? Kernels are written for simdgroups of MSL_LANES
+ * and some for simdgroup matrices; GPUs of other makers, and virtual ones, have others or none. False
+ * with a sentence: such a launch is refused when it is submitted, and a case of it is skipped. */
 bool device_can_play(const tape *t, err *e);
+
+/* Has the device refused this process, or may it, because of work that failed? Then only another
+ * process can go on. device_tell_loss adds that to the message of the failure. */
+bool device_is_lost(const device *d);
+void device_tell_loss(const device *d, err *e);
 
 /* Launches first..first+count-1 of a tape as one command buffer, in order. Checked against the
  * signatures before anything runs. Several may be in flight; they run in the order of submission.
@@ -213,6 +222,7 @@ struct device {
     const char *wanted; /* while it is opened: a part of its name; "": any */
     device_options options;
     device_facts facts;
+    bool is_lost;      /* see device_is_lost */
     uint64_t releases; /* buffers and pipelines freed: an address may be that of another by now */
     void *impl;
 };

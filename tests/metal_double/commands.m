@@ -40,10 +40,20 @@ uint64_t double_step_clock(uint64_t ns) {
     return ns * 24 / 1000 * 1000 / 24;
 }
 
-static size_t explained;
+static size_t explained, committed, wired;
+static bool is_refused; /* the process, for good */
 
 size_t double_count_explained(void) {
     return explained;
+}
+size_t double_count_commits(void) {
+    return committed;
+}
+size_t double_count_wired(void) {
+    return wired;
+}
+void double_start_over(void) {
+    is_refused = false;
 }
 
 @implementation DoubleCommands
@@ -134,22 +144,41 @@ static void copy_memory(const segment *s) {
             (char *)s->from->soft->contents + s->from_offset, s->bytes);
 }
 
+- (void)finishOthers {
+    NSArray *before = [[queue->running copy] autorelease];
+    for (DoubleCommands *c in before)
+        if (c != self)
+            [c finish];
+}
+
 /* Copies are done by this CPU: after everything that was committed before. */
 - (void)runSegment:(segment *)s {
     err e = {.code = EXIT_OK};
     if (s->is_blit) {
-        NSArray *before = [[queue->running copy] autorelease];
-        for (DoubleCommands *c in before)
-            if (c != self)
-                [c finish];
+        [self finishOthers];
         copy_memory(s);
         return;
     }
     if (s->count == 0)
         return;
+    if (s->is_concurrent && s->count > 1)
+        double_check_order(self, s);
     if (!device_submit(queue->owner->soft, recorded, s->first, s->count, &s->ticket, &e))
         double_refuse(self, @selector(commit), "%s", e.text);
     s->is_submitted = true;
+}
+
+/* What no residency set of the queue has wired is wired before the work starts. */
+- (void)wire {
+    for (id object in used) {
+        /* Bytes of an encoder are in buffers of Metal's own, without a label. */
+        bool is_held = ![object isKindOfClass:[DoubleBuffer class]] || ![object label];
+        for (DoubleResidencySet *set in queue->sets)
+            is_held |= [set holds:object];
+        wired += !is_held;
+    }
+    for (DoubleResidencySet *set in queue->sets)
+        [set keep];
 }
 
 - (void)commit {
@@ -158,20 +187,36 @@ static void copy_memory(const segment *s) {
     if (open)
         double_refuse(self, _cmd, "an encoder has not ended");
     _status = MTLCommandBufferStatusCommitted;
+    committed++;
     double_note_commit(self);
+    [self wire];
     kernel_start = now_s();
     [queue->running addObject:self];
-    for (size_t i = 0; i < segment_count; i++)
+    for (size_t i = 0; i < segment_count && !is_refused; i++)
         [self runSegment:&segments[i]];
     kernel_end = now_s();
 }
 
+/* Failures that are nobody's fault, or that of an earlier command buffer: NULL if it is this one's. */
+- (const char *)findOutside {
+    if (is_refused)
+        return "Ignored (for causing prior/excessive GPU errors) "
+               "(00000004:kIOGPUCommandBufferCallbackErrorSubmissionsIgnored)";
+    if (recorded->count > 4 && double_has("busy-screen"))
+        return "Impacting Interactivity "
+               "(0000000e:kIOGPUCommandBufferCallbackErrorImpactingInteractivity)";
+    if (recorded->count > 0 && double_has("victim"))
+        return "Discarded (victim of GPU error/recovery) "
+               "(00000005:kIOGPUCommandBufferCallbackErrorInnocentVictim)";
+    return NULL;
+}
+
 - (void)failWith:(const err *)e {
-    if (_error)
-        return;
-    NSUInteger code = strstr(e->text, "endless") || strstr(e->text, "long")
+    NSUInteger code = e->code == EXIT_CANNOT ? MTLCommandBufferErrorInternal
+                      : strstr(e->text, "endless") || strstr(e->text, "long")
                           ? MTLCommandBufferErrorTimeout
                           : MTLCommandBufferErrorPageFault;
+    is_refused |= code != MTLCommandBufferErrorInternal;
     NSMutableDictionary *info = [NSMutableDictionary dictionary];
     [info setObject:[NSString stringWithUTF8String:e->text] forKey:NSLocalizedDescriptionKey];
     if (options & MTLCommandBufferErrorOptionEncoderExecutionStatus) {
@@ -280,6 +325,17 @@ static uint64_t find_overlap(const segment *s, uint64_t before_ns) {
     return !s->samples ? 0 : double_has("overlap") ? before_ns / 2 : before_ns / 200;
 }
 
+/* Every kernel faults, or the one that is named. */
+static bool does_fault(const tape *t, const segment *s) {
+    bool does = double_has("fault");
+    for (size_t i = s->first; i < s->first + s->count && !does; i++) {
+        char name[160];
+        snprintf(name, sizeof name, "fault:%s", t->launches[i].pipeline->kernel);
+        does = double_has(name);
+    }
+    return does;
+}
+
 static void take_samples(const segment *s, uint64_t begin, uint64_t end) {
     if (!s->samples)
         return;
@@ -295,12 +351,13 @@ static void take_samples(const segment *s, uint64_t begin, uint64_t end) {
         return;
     uint64_t began = (uint64_t)(kernel_start * 1e9), clock = began, before_ns = 0;
     err failure = {.code = EXIT_OK};
-    bool ok = true;
+    const char *outside = [self findOutside];
+    bool ok = !outside || err_set(&failure, EXIT_CANNOT, "%s", outside);
     for (size_t i = 0; i < segment_count; i++) {
         segment *s = &segments[i];
         err e = {.code = EXIT_OK};
         bool fine = !s->is_submitted || device_wait(queue->owner->soft, &s->ticket, &s->times, &e);
-        if (fine && s->is_submitted && double_has("fault"))
+        if (fine && s->is_submitted && does_fault(recorded, s))
             fine = err_set(&e, EXIT_WRONG, "Caused GPU Address Fault Error");
         s->state = !ok    ? MTLCommandEncoderErrorStatePending
                    : fine ? MTLCommandEncoderErrorStateCompleted

@@ -38,6 +38,20 @@
 }
 @end
 
+@implementation MTLResidencySetDescriptor
+@synthesize label = _label, initialCapacity = _initialCapacity;
+- (id)copyWithZone:(NSZone *)zone {
+    MTLResidencySetDescriptor *copy = [[MTLResidencySetDescriptor allocWithZone:zone] init];
+    [copy setLabel:_label];
+    [copy setInitialCapacity:_initialCapacity];
+    return copy;
+}
+- (void)dealloc {
+    [_label release];
+    [super dealloc];
+}
+@end
+
 @implementation MTLCommandBufferDescriptor
 @synthesize retainedReferences = _retainedReferences, errorOptions = _errorOptions;
 - (id)init {

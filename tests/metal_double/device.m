@@ -67,11 +67,14 @@ static DoubleDevice *only;
 - (NSUInteger)maxBufferLength {
     return device_get_facts(soft)->memory_bytes / 2;
 }
-/* Those of an M1. */
+/* Those of an M1, of the GPU of a virtual Mac, or of one of AMD. */
 - (BOOL)supportsFamily:(MTLGPUFamily)gpuFamily {
-    long family = (long)gpuFamily;
-    bool is_apple = !double_has("simd-64") && family > 1000 && family <= 1007;
-    return is_apple || family == 2002 || (family > 3000 && family <= 3003) || family == 5001;
+    long family = (long)gpuFamily, apple = double_has("simd-64")       ? 1000
+                                           : double_has("paravirtual") ? 1005
+                                                                       : 1007;
+    bool is_newer = family == 2002 || family == 5001;
+    return (family > 1000 && family <= apple) || (family > 3000 && family <= 3003) ||
+           (is_newer && !double_has("paravirtual"));
 }
 
 - (id<MTLCommandQueue>)newCommandQueue {
@@ -132,8 +135,13 @@ static DoubleDevice *only;
         msl_free(unit);
         unit = NULL;
     }
-    if (!unit && error)
-        *error = double_make_error(MTLLibraryErrorDomain, MTLLibraryErrorCompileFailure, &e);
+    /* Metal gives an error with a library, too, when there are warnings: here there always are. */
+    if (unit)
+        err_set(&e, EXIT_OK, "program_source:1:1: warning: this may not be what you mean");
+    if (error)
+        *error = double_make_error(
+            MTLLibraryErrorDomain,
+            unit ? MTLLibraryErrorCompileWarning : MTLLibraryErrorCompileFailure, &e);
     DoubleLibrary *made = unit ? [[DoubleLibrary alloc] initWithDevice:self unit:unit] : nil;
     if (made)
         made->math = (math_mode)[options mathMode]; /* the numbers are the same */
@@ -154,6 +162,16 @@ static DoubleDevice *only;
         double_refuse(self, _cmd, "function '%s' is of another device",
                       [[function name] UTF8String]);
     return [[DoublePipeline alloc] initWithFunction:function label:[descriptor label] error:error];
+}
+
+- (id<MTLResidencySet>)newResidencySetWithDescriptor:(MTLResidencySetDescriptor *)desc
+                                               error:(__autoreleasing NSError **)error {
+    if (!double_has("no-residency"))
+        return [[DoubleResidencySet alloc] initWithDevice:self descriptor:desc];
+    err e;
+    err_set(&e, EXIT_CANNOT, "residency sets are not supported");
+    *error = double_make_error(MTLLibraryErrorDomain, MTLLibraryErrorUnsupported, &e);
+    return nil;
 }
 
 - (id<MTLFence>)newFence {
@@ -223,6 +241,7 @@ NSArray *MTLCopyAllDevices(void) {
     self = [super init];
     owner = [device retain];
     running = [[NSMutableArray alloc] init];
+    sets = [[NSMutableArray alloc] init];
     return self;
 }
 
@@ -230,6 +249,7 @@ NSArray *MTLCopyAllDevices(void) {
     for (DoubleCommands *c in running)
         [c finish];
     [running release];
+    [sets release];
     [_label release];
     [owner release];
     [super dealloc];
@@ -237,6 +257,18 @@ NSArray *MTLCopyAllDevices(void) {
 
 - (id<MTLDevice>)device {
     return owner;
+}
+
+- (void)addResidencySet:(id<MTLResidencySet>)residencySet {
+    if (!residencySet || [residencySet device] != owner)
+        double_refuse(self, _cmd, "the residency set is nil, or of another device");
+    [sets addObject:residencySet];
+}
+
+- (void)removeResidencySet:(id<MTLResidencySet>)residencySet {
+    if (![sets containsObject:residencySet])
+        double_refuse(self, _cmd, "the queue does not have this residency set");
+    [sets removeObject:residencySet];
 }
 
 /* Waits, as Metal does, while too many are on their way. */
@@ -298,6 +330,9 @@ NSArray *MTLCopyAllDevices(void) {
 }
 - (NSUInteger)length {
     return soft->storage == STORAGE_NO_COPY && double_has("empty-no-copy") ? 0 : bytes;
+}
+- (NSUInteger)allocatedSize {
+    return bytes;
 }
 - (MTLStorageMode)storageMode {
     return mode;

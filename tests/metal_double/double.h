@@ -6,7 +6,9 @@
  * validation would stop, and what a GPU might silently survive, is one line on stderr and abort().
  *
  * It answers as an Apple GPU does: denormals are flushed, its clocks count at 24 MHz, encoders
- * overlap a little, a text is compiled as a whole, long kernels get smaller threadgroups.
+ * overlap a little, a text is compiled as a whole and with a warning, long kernels get smaller
+ * threadgroups, memory is unwired after a second without work. After a fault it ignores all that the
+ * process commits.
  *
  * For tests, METAL_DOUBLE in the environment is a comma list of faults to show: see double_has.
  *
@@ -30,10 +32,15 @@ _Noreturn void double_refuse(id object, SEL what, const char *format, ...)
  * no-device: there is no GPU. no-times: GPU times are zero. long-times: they are longer than the
  * wall's. no-counters: counters are not offered. zero-counters: all samples are zero. no-copy:
  * memory of the caller is never taken in place; empty-no-copy: or gives a buffer of length 0. no-room:
- * the working set is 2 MB. fault: every kernel faults. paravirtual: it is the GPU of a virtual Mac.
- * simd-64: simdgroups have 64 lanes, and it is of no Apple family. overlap: encoders start when the
- * one before is half done. no-default: the GPU is not the system's own choice. no-frames: reports of validation have no lines. */
+ * the working set is 2 MB. fault: every kernel faults; fault:NAME: this one. paravirtual: it is the GPU of a virtual Mac.
+ * It is of family Apple5, without matrices. simd-64: simdgroups have 64 lanes, and it is of no Apple
+ * family. overlap: encoders start when the one before is half done. no-default: the GPU is not the
+ * system's own choice. no-frames: reports of validation have no lines. busy-screen: a command buffer
+ * of more than 4 dispatches keeps the GPU from the screen for too long. victim: other work faults.
+ * no-residency: there are no residency sets. */
 bool double_has(const char *fault);
+/* Forgets faults, as a new process would. */
+void double_start_over(void);
 
 NSError *double_make_error(NSErrorDomain domain, NSUInteger code, const err *e);
 
@@ -41,6 +48,8 @@ NSError *double_make_error(NSErrorDomain domain, NSUInteger code, const err *e);
 @interface DoubleObject : NSObject
 @end
 size_t double_count_objects(void);   /* that live */
+size_t double_count_commits(void);   /* command buffers, so far */
+size_t double_count_wired(void);     /* buffers, so far, that a command buffer had to wire first */
 size_t double_count_explained(void); /* command buffers, so far, that can name a failed encoder */
 
 /* Would Metal make a library of this text? It compiles all kernels at once. */
@@ -51,6 +60,19 @@ bool double_is_mapped(const void *memory, size_t bytes, bool *is_private_file);
 uint64_t double_step_clock(uint64_t ns);
 
 @class DoubleBuffer;
+
+/* What may be wired. */
+@interface DoubleResidencySet : DoubleObject <MTLResidencySet> {
+  @package
+    id<MTLDevice> owner;
+    NSString *_label;
+    NSMutableSet *members, *wanted; /* now, and after the next commit */
+    uint64_t lasts_until_ns;        /* what was asked for, unless there is work before */
+}
+- (id)initWithDevice:(id<MTLDevice>)device descriptor:(MTLResidencySetDescriptor *)descriptor;
+- (bool)holds:(DoubleBuffer *)buffer;
+- (void)keep; /* there was work */
+@end
 
 @interface DoubleDevice : DoubleObject <MTLDevice> {
   @package
@@ -64,6 +86,7 @@ uint64_t double_step_clock(uint64_t ns);
   @package
     DoubleDevice *owner;
     NSMutableArray *running; /* committed and not finished, oldest first */
+    NSMutableArray *sets;    /* of residency */
     NSString *_label;
 }
 - (id)initWithDevice:(DoubleDevice *)device;
@@ -137,7 +160,7 @@ uint64_t double_step_clock(uint64_t ns);
 
 /* What one encoder recorded. */
 typedef struct {
-    bool is_blit, is_submitted;
+    bool is_blit, is_submitted, is_concurrent;
     size_t first, count; /* launches of the command buffer's tape */
     NSString *label;
     DoubleBuffer *from, *to; /* a blit; retained by the command buffer */
@@ -169,6 +192,7 @@ typedef struct {
 - (id)initWithQueue:(DoubleQueue *)given descriptor:(MTLCommandBufferDescriptor *)descriptor;
 - (segment *)addSegment;
 - (void)finish; /* waits, without any right to */
+- (void)finishOthers;
 @end
 
 @interface DoubleEncoder : DoubleObject <MTLCommandEncoder> {
@@ -192,12 +216,6 @@ typedef struct {
     NSData *bytes;
 } binding_slot;
 
-typedef struct {
-    const DoubleBuffer *buffer;
-    NSUInteger offset;
-    bool is_written;
-} access_note;
-
 @interface DoubleComputeEncoder : DoubleEncoder <MTLComputeCommandEncoder> {
   @package
     MTLDispatchType order;
@@ -205,7 +223,6 @@ typedef struct {
     binding_slot slots[DOUBLE_INDICES];
     NSUInteger threadgroup[DOUBLE_INDICES];
     NSMutableArray *updated; /* fences */
-    NSMutableData *touched;  /* access_note: since the last barrier */
 }
 - (id)initWithCommands:(DoubleCommands *)given
                  order:(MTLDispatchType)dispatch
@@ -216,6 +233,10 @@ typedef struct {
 @interface MTLFunctionConstantValues (Double)
 - (NSData *)doubleValues;
 @end
+
+/* Plays the launches of a concurrent encoder on trial, one by one, forwards and backwards between
+ * barriers, and puts everything back. Refuses two that write the same bytes, or whose order matters. */
+void double_check_order(DoubleCommands *commands, const segment *s);
 
 /* While there is a capture, each command buffer that is committed is noted in it. */
 void double_note_commit(DoubleCommands *commands);

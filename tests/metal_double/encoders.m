@@ -128,7 +128,7 @@ static void take_samples(DoubleComputeEncoder *self, SEL what, MTLComputePassDes
     self = [super initWithCommands:given];
     order = dispatch;
     updated = [[NSMutableArray alloc] init];
-    touched = [[NSMutableData alloc] init];
+    commands->segments[part].is_concurrent = dispatch == MTLDispatchTypeConcurrent;
     if (pass)
         take_samples(self, _cmd, pass);
     return self;
@@ -141,7 +141,6 @@ static void take_samples(DoubleComputeEncoder *self, SEL what, MTLComputePassDes
     }
     [state release];
     [updated release];
-    [touched release];
     [super dealloc];
 }
 
@@ -202,7 +201,7 @@ static void take_samples(DoubleComputeEncoder *self, SEL what, MTLComputePassDes
     [self checkOpen:_cmd];
     if (scope != MTLBarrierScopeBuffers)
         double_refuse(self, _cmd, "scope %lu is not that of buffers", (unsigned long)scope);
-    [touched setLength:0];
+    tape_barrier(commands->recorded);
 }
 
 - (void)updateFence:(id<MTLFence>)fence {
@@ -239,22 +238,6 @@ static void bind_bytes(DoubleComputeEncoder *self, launch *l, const msl_param *p
     [room release];
 }
 
-/* A concurrent encoder runs launches at the same time: one that reads or writes what another wrote,
- * with no barrier between them, is a race that a GPU would often win. */
-static void check_order(DoubleComputeEncoder *self, SEL what, const msl_param *p,
-                        const binding_slot *s, NSMutableData *now) {
-    const access_note *before = [self->touched bytes];
-    access_note note = {s->buffer, s->offset, !p->is_const};
-    for (size_t i = 0; i < [self->touched length] / sizeof note; i++)
-        if (before[i].buffer == note.buffer && before[i].offset == note.offset &&
-            (before[i].is_written || note.is_written))
-            double_refuse(self, what,
-                          "Compute Function(%s): no barrier between this dispatch and one before "
-                          "that shares buffer '%s' at index %d",
-                          self->state->soft->kernel, note.buffer->soft->label, p->index);
-    [now appendBytes:&note length:sizeof note];
-}
-
 static void bind_param(DoubleComputeEncoder *self, SEL what, launch *l, const msl_param *p) {
     const binding_slot *s = &self->slots[p->index];
     const char *kernel = self->state->soft->kernel;
@@ -272,7 +255,8 @@ static void bind_param(DoubleComputeEncoder *self, SEL what, launch *l, const ms
                       "Compute Function(%s): bytes are bound at index %d to an argument with write "
                       "access",
                       kernel, p->index);
-    if (s->buffer && p->space == MSL_SPACE_CONSTANT && s->offset % 4)
+    NSUInteger unit = [[self device] supportsFamily:MTLGPUFamilyApple1] ? 4 : 32;
+    if (s->buffer && p->space == MSL_SPACE_CONSTANT && s->offset % unit)
         double_refuse(self, what, "Compute Function(%s): offset %lu at index %d of constant memory",
                       kernel, (unsigned long)s->offset, p->index);
     if (s->bytes) {
@@ -314,21 +298,16 @@ static launch *record(DoubleComputeEncoder *self, SEL what, MTLSize grid, MTLSiz
         double_refuse(self, what, "%lu bytes of threadgroup memory; there are %lu",
                       (unsigned long)held,
                       (unsigned long)[[self device] maxThreadgroupMemoryLength]);
-    NSMutableData *now = [NSMutableData data];
     for (size_t i = 0; i < s->count; i++) {
         const msl_param *p = &s->params[i];
         if (p->kind == MSL_BUFFER)
             bind_param(self, what, l, p);
-        if (p->kind == MSL_BUFFER && self->order == MTLDispatchTypeConcurrent &&
-            self->slots[p->index].buffer)
-            check_order(self, what, p, &self->slots[p->index], now);
         if (p->kind == MSL_THREADGROUP && !self->threadgroup[p->index])
             double_refuse(self, what, "threadgroup memory at index %d for %s has no length",
                           p->index, p->name);
         if (p->kind == MSL_THREADGROUP)
             l->threadgroup_bytes[p->index] = (uint32_t)self->threadgroup[p->index];
     }
-    [self->touched appendData:now];
     [self->commands->used addObject:self->state];
     return l;
 }

@@ -152,9 +152,13 @@ static int count_lines(const DoublePipeline *p) {
     err e = {.code = EXIT_OK};
     function = [given retain];
     _label = [label copy];
-    soft = device_new_pipeline(given->home->owner->soft, given->home->unit,
-                               [given->_name UTF8String], [given->constants bytes],
-                               count_constants(given), given -> home -> math, &e);
+    if (![given->home->owner supportsFamily:MTLGPUFamilyApple7] &&
+        msl_uses_matrices(given->home->unit, [given->_name UTF8String]))
+        err_set(&e, EXIT_WRONG, "SC compilation failure: There is a call to an undefined label");
+    else
+        soft = device_new_pipeline(given->home->owner->soft, given->home->unit,
+                                   [given->_name UTF8String], [given->constants bytes],
+                                   count_constants(given), given->home->math, &e);
     if (soft)
         return self;
     if (error)

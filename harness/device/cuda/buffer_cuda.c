@@ -40,6 +40,7 @@ bool cuda_new_buffer(buffer *b, size_t allocation_bytes, const void *no_copy, er
     if (no_copy) {
         made->source = no_copy;
         made->source_bytes = allocation_bytes;
+        b->is_copy = true;
         b->contents = (void *)(uintptr_t)no_copy;
         return true;
     }

@@ -67,6 +67,7 @@ static bool wrap(buffer *b, const void *memory, size_t bytes, err *e) {
     if (!allocate(b, bytes, MTLResourceStorageModeShared, e))
         return false;
     b->base = 0;
+    b->is_copy = true;
     b->contents = [get_buffer(b) contents];
     memcpy(b->contents, memory, bytes);
     return true;
@@ -85,12 +86,14 @@ bool metal_new_buffer(buffer *b, size_t allocation_bytes, const void *no_copy, e
         if (b->storage == STORAGE_SHARED)
             b->contents = (char *)[get_buffer(b) contents] + b->base;
         [get_buffer(b) setLabel:[NSString stringWithUTF8String:b->label]];
+        metal_add_resident(metal_get(b->device), get_buffer(b));
         return true;
     }
 }
 
 void metal_free_buffer(buffer *b) {
     @autoreleasepool {
+        metal_remove_resident(metal_get(b->device), get_buffer(b));
         [get_buffer(b) release];
     }
 }
@@ -111,7 +114,7 @@ static bool blit(buffer *b, size_t at, size_t bytes, bool to_device, err *e) {
     [encoder endEncoding];
     [commands commit];
     play_times times = {0};
-    return metal_finish(commands, 0, &times, e);
+    return metal_finish(m, commands, 0, &times, e);
 }
 
 /* One piece. Blits on macOS copy whole words: the bytes around the piece are fetched first and put

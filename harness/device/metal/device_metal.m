@@ -112,6 +112,9 @@ static void fill_facts(device_facts *f, id<MTLDevice> d, math_mode math) {
     f->simd_width = [d supportsFamily:MTLGPUFamilyApple1] ? MSL_LANES : 0;
     f->max_group_threads = (uint32_t)[d maxThreadsPerThreadgroup].width;
     f->max_threadgroup_bytes = (uint32_t)[d maxThreadgroupMemoryLength];
+    /* By Apple's table of features. */
+    f->constant_alignment = [d supportsFamily:MTLGPUFamilyApple1] ? 4 : 32;
+    f->lacks_matrices = ![d supportsFamily:MTLGPUFamilyApple7];
     /* Every Metal device is a GPU, except the stand-in of the tests, which says what it is. */
     f->emulated = strstr(f->name, "software Metal device") != NULL;
     f->is_virtual = strstr(f->name, "Paravirtual") != NULL;
@@ -122,6 +125,7 @@ static void fill_facts(device_facts *f, id<MTLDevice> d, math_mode math) {
 static void close_device(device *d) {
     metal_device *m = metal_get(d);
     @autoreleasepool {
+        metal_close_residency(m);
         [m->fence release];
         [m->samples release];
         [m->libraries release];
@@ -133,10 +137,18 @@ static void close_device(device *d) {
     free(m);
 }
 
+/* macOS 26 ends command buffers of some length while something draws on the screen. With this in the
+ * environment when the device is made, its driver gives them more time; llama.cpp sets it too. */
+static void ask_for_time(void) {
+    setenv("AGX_RELAX_CDM_CTXSTORE_TIMEOUT", "1", 0);
+}
+
 static bool open_device(device *d, err *e) {
     metal_device *m = calloc(1, sizeof *m);
     assert(m);
     d->impl = m;
+    m->owner = d;
+    ask_for_time();
     @autoreleasepool {
         if (choose_language(d, e))
             m->device = find_device(d->wanted, e);
@@ -148,6 +160,7 @@ static bool open_device(device *d, err *e) {
         if (m->queue) {
             [m->queue setLabel:@"assay"];
             m->libraries = [[NSMutableDictionary alloc] init];
+            metal_open_residency(m);
             fill_facts(&d->facts, m->device, d->options.math);
             return true;
         }

@@ -2,7 +2,8 @@
  *
  * device_metal.m opens a GPU and knows its facts, buffer_metal.m its memory, pipeline_metal.m turns
  * text into pipelines, play_metal.m encodes and waits, sample_metal.m times each launch with the
- * GPU's counters. Objective-C with manual retain and release: what a struct here holds is retained.
+ * GPU's counters, residency_metal.m keeps buffers wired. Objective-C with manual retain and release:
+ * what a struct here holds is retained.
  *
  * The same files run on Linux against the Metal of tests/metal_double. */
 #pragma once
@@ -14,6 +15,7 @@
 typedef enum { SAMPLING_UNTRIED, SAMPLING_WORKS, SAMPLING_BROKEN } sampling_state;
 
 typedef struct {
+    device *owner; /* not retained: it holds this */
     id<MTLDevice> device;
     id<MTLCommandQueue> queue;
     id<MTLBuffer> staging;          /* between private buffers and the CPU; nil until needed */
@@ -23,6 +25,9 @@ typedef struct {
     id<MTLFence> fence;                 /* from encoder to encoder of a sampled play */
     sampling_state sampling;
     MTLTimestamp cpu_start, gpu_start; /* both clocks when sampling was tried */
+    id residency; /* an MTLResidencySet with all buffers; nil before macOS 15 */
+    bool residency_changed;
+    uint64_t used_ns; /* when something was last submitted or ended */
 } metal_device;
 
 /* device_metal.m */
@@ -53,9 +58,20 @@ id<MTLCommandBuffer> metal_new_command_buffer(metal_device *m, const char *label
                                               err *e);
 /* held: the threadgroup memory that the encoder has been given so far, by index. */
 void metal_encode(id<MTLComputeCommandEncoder> encoder, const launch *l, uint32_t *held);
-bool metal_finish(id<MTLCommandBuffer> commands, uint64_t commit_at_ns, play_times *times, err *e);
+bool metal_finish(metal_device *m, id<MTLCommandBuffer> commands, uint64_t commit_at_ns,
+                  play_times *times, err *e);
+/* The end of the launches from `first` that one command buffer may hold. */
+size_t metal_find_end(const tape *t, size_t first, size_t end);
 bool metal_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e);
 bool metal_wait(device *d, ticket *k, play_times *times, err *e);
+
+/* residency_metal.m: macOS takes memory away from a GPU that has been idle for a second, and the
+ * next command buffer would be timed with the wiring of it. Nothing of this happens before macOS 15. */
+void metal_open_residency(metal_device *m);
+void metal_close_residency(metal_device *m);
+void metal_add_resident(metal_device *m, id<MTLBuffer> b);
+void metal_remove_resident(metal_device *m, id<MTLBuffer> b);
+void metal_keep_resident(metal_device *m); /* before something is submitted */
 
 /* sample_metal.m */
 bool metal_can_sample(device *d);

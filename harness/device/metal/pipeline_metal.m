@@ -53,7 +53,8 @@ static bool refuse(const char *kernel, NSError *error, err *e) {
     return err_set_detail(e, metal_describe(error));
 }
 
-/* Owned by the device; nil with e set. */
+/* Owned by the device; nil with e set. A text that compiles with warnings gives a library and an
+ * error: only the library tells. */
 id<MTLLibrary> metal_find_library(metal_device *m, const char *text, int language, math_mode math,
                                   const char *kernel, err *e) {
     NSString *source = [NSString stringWithUTF8String:text];
@@ -201,6 +202,11 @@ bool metal_new_pipeline(pipeline *p, const msl_unit *unit, const constant_value 
         NSError *error = nil;
         id<MTLComputePipelineState> state =
             metal_new_state(metal_get(p->device), function, p->kernel, &error);
+        /* Metal compiles the text on every GPU; without the units only the pipeline fails. */
+        p->needs_matrices = !state && p->device->facts.lacks_matrices &&
+                            msl_uses_matrices(unit, p->kernel);
+        if (p->needs_matrices)
+            return true;
         if (!state)
             return refuse(p->kernel, error, e);
         p->impl = state;

@@ -1,12 +1,14 @@
-/* play_metal: plays a part of a tape as one command buffer, and reports the outcome.
+/* play_metal: plays a part of a tape as one command buffer, or as several if it is long, and reports
+ * the outcome.
  *
  * A serial tape is one serial encoder; a concurrent one is one concurrent encoder, with a memory
- * barrier where the tape has one. Marks become debug groups. A ticket's id is the command buffer,
- * retained until it is waited for. */
+ * barrier where the tape has one. Marks become debug groups. */
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "metal.h"
 
@@ -144,37 +146,24 @@ static bool encode_part(id<MTLCommandBuffer> commands, const tape *t, size_t fir
     return encoder != nil;
 }
 
-bool metal_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e) {
-    @autoreleasepool {
-        char name[128] = "nothing";
-        if (count > 0)
-            name_part(t, first, count, name, sizeof name);
-        bool explains = t->explains || d->facts.validates;
-        id<MTLCommandBuffer> commands = metal_new_command_buffer(metal_get(d), name, explains, e);
-        if (!commands || !encode_part(commands, t, first, count, name, e))
-            return false;
-        out->commit_at_ns = os_now_ns();
-        [commands commit];
-        out->id = (uint64_t)(uintptr_t)[commands retain];
-        return true;
-    }
-}
-
 /* The outcome -------------------------------------------------------------------------------- */
 
 static uint64_t count_ns(double seconds) {
     return seconds > 0 && seconds < 1e6 ? (uint64_t)(seconds * 1e9 + 0.5) : 0;
 }
 
-/* Virtual GPUs report zeros, and a time longer than the wait for it is impossible. */
-static void read_times(id<MTLCommandBuffer> commands, uint64_t wall_ns, play_times *times) {
-    double start = [commands GPUStartTime], end = [commands GPUEndTime];
+/* From the start of the first to the end of the last. Virtual GPUs report zeros, and a time longer
+ * than the wait for it is impossible. */
+static void read_times(const id<MTLCommandBuffer> *parts, size_t count, uint64_t wall_ns,
+                       play_times *times) {
+    double start = [parts[0] GPUStartTime], end = [parts[count - 1] GPUEndTime];
     uint64_t gpu_ns = start > 0 ? count_ns(end - start) : 0;
     times->wall_ns = wall_ns;
     times->gpu_is_wall = gpu_ns == 0 || gpu_ns > wall_ns;
     times->gpu_ns = times->gpu_is_wall ? wall_ns : gpu_ns;
-    if ([commands kernelStartTime] > 0)
-        times->driver_ns = count_ns([commands kernelEndTime] - [commands kernelStartTime]);
+    for (size_t i = 0; i < count; i++)
+        if ([parts[i] kernelStartTime] > 0)
+            times->driver_ns += count_ns([parts[i] kernelEndTime] - [parts[i] kernelStartTime]);
 }
 
 /* The label of the encoder that failed, or of the first that did not finish. */
@@ -190,11 +179,32 @@ static NSString *find_failed(NSError *error) {
     return affected;
 }
 
-static bool report_failure(id<MTLCommandBuffer> commands, err *e) {
+/* Some failures have a name in their description alone. */
+static bool is_called(NSError *error, const char *name) {
+    return strstr(metal_describe(error), name) != NULL;
+}
+
+/* After a fault a process may be refused for good. */
+static bool report_failure(metal_device *m, id<MTLCommandBuffer> commands, err *e) {
     NSError *error = [commands error];
     NSString *failed = find_failed(error);
     const char *label = [failed ? failed : [commands label] UTF8String];
     MTLCommandBufferError code = (MTLCommandBufferError)[error code];
+    if (is_called(error, "ImpactingInteractivity"))
+        return err_set(e, EXIT_CANNOT,
+                       "macOS ended %.90s, because it kept the GPU from the screen for too long; "
+                       "try a smaller size, or with the display asleep",
+                       label);
+    if (is_called(error, "InnocentVictim"))
+        return err_set(e, EXIT_CANNOT, "%.90s was lost in a fault of other work: %.120s", label,
+                       metal_describe(error));
+    bool is_refused = is_called(error, "SubmissionsIgnored");
+    m->owner->is_lost |= is_refused || code == MTLCommandBufferErrorTimeout ||
+                         code == MTLCommandBufferErrorPageFault;
+    if (is_refused)
+        return err_set(e, EXIT_CANNOT,
+                       "Metal ignores %.90s: it takes no more work of this process after a fault",
+                       label);
     if (code == MTLCommandBufferErrorTimeout)
         return err_set(e, EXIT_WRONG, "%.90s ran too long and the GPU aborted it: %.120s", label,
                        metal_describe(error));
@@ -205,20 +215,102 @@ static bool report_failure(id<MTLCommandBuffer> commands, err *e) {
                    metal_describe(error));
 }
 
-bool metal_finish(id<MTLCommandBuffer> commands, uint64_t commit_at_ns, play_times *times, err *e) {
-    [commands waitUntilCompleted];
-    read_times(commands, os_now_ns() - commit_at_ns, times);
-    return [commands status] == MTLCommandBufferStatusCompleted || report_failure(commands, e);
+/* Waits for all of them; the first failure is told. */
+static bool finish(metal_device *m, const id<MTLCommandBuffer> *parts, size_t count,
+                   uint64_t commit_at_ns, play_times *times, err *e) {
+    bool ok = true;
+    for (size_t i = 0; i < count; i++)
+        [parts[i] waitUntilCompleted];
+    m->used_ns = os_now_ns();
+    read_times(parts, count, m->used_ns - commit_at_ns, times);
+    for (size_t i = 0; ok && i < count; i++)
+        ok = [parts[i] status] == MTLCommandBufferStatusCompleted ||
+             report_failure(m, parts[i], e);
+    return ok;
+}
+
+bool metal_finish(metal_device *m, id<MTLCommandBuffer> commands, uint64_t commit_at_ns,
+                  play_times *times, err *e) {
+    return finish(m, &commands, 1, commit_at_ns, times, e);
+}
+
+/* Submitting --------------------------------------------------------------------------------- */
+
+/* What a ticket stands for: command buffers in order, retained. */
+typedef struct {
+    id<MTLCommandBuffer> *parts;
+    size_t count, room;
+} flight;
+
+static bool land(metal_device *m, flight *f, uint64_t commit_at_ns, play_times *times, err *e) {
+    play_times ignored = {0};
+    bool ok = f->count == 0 ||
+              finish(m, f->parts, f->count, commit_at_ns, times ? times : &ignored, e);
+    for (size_t i = 0; i < f->count; i++)
+        [f->parts[i] release];
+    free(f->parts);
+    free(f);
+    return ok;
+}
+
+/* macOS ends a command buffer that keeps the GPU from the screen for some seconds. So what would
+ * take long at the rates that a poor kernel has on the slowest GPU is split; a GPU runs the parts one
+ * after another, with some 20 us between them. */
+size_t metal_find_end(const tape *t, size_t first, size_t end) {
+    static const double long_s = 0.25, slow_bytes_s = 20e9, slow_flops_s = 200e9;
+    double seconds = 0;
+    for (size_t i = first; i < end; i++) {
+        const launch *l = &t->launches[i];
+        seconds += (double)l->bytes / slow_bytes_s + (double)l->flops / slow_flops_s;
+        if (seconds > long_s && i > first)
+            return i;
+    }
+    return end;
+}
+
+/* One command buffer, committed; nil with e set. */
+static id<MTLCommandBuffer> commit_part(device *d, const tape *t, size_t first, size_t count,
+                                        uint64_t *commit_at_ns, err *e) {
+    char name[128] = "nothing";
+    if (count > 0)
+        name_part(t, first, count, name, sizeof name);
+    bool explains = t->explains || d->facts.validates;
+    id<MTLCommandBuffer> commands = metal_new_command_buffer(metal_get(d), name, explains, e);
+    if (!commands || !encode_part(commands, t, first, count, name, e))
+        return nil;
+    *commit_at_ns = *commit_at_ns ? *commit_at_ns : os_now_ns();
+    [commands commit];
+    return commands;
+}
+
+bool metal_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e) {
+    if (d->is_lost)
+        return err_set(e, EXIT_CANNOT,
+                       "Metal may ignore all work of this process, because some of it failed: "
+                       "start another one");
+    flight *f = array_new(1, sizeof *f);
+    bool ok = true;
+    @autoreleasepool {
+        metal_keep_resident(metal_get(d));
+        for (size_t at = first, next; ok && (at < first + count || f->count == 0); at = next) {
+            next = metal_find_end(t, at, first + count);
+            id<MTLCommandBuffer> commands =
+                commit_part(d, t, at, next - at, &out->commit_at_ns, e);
+            if ((ok = commands != nil))
+                *ARRAY_ADD(f->parts, f->count, f->room) = [commands retain];
+        }
+        if (!ok)
+            land(metal_get(d), f, 0, NULL, NULL);
+    }
+    out->id = (uint64_t)(uintptr_t)f;
+    return ok;
 }
 
 bool metal_wait(device *d, ticket *k, play_times *times, err *e) {
-    (void)d;
-    id<MTLCommandBuffer> commands = (id<MTLCommandBuffer>)(void *)(uintptr_t)k->id;
-    assert(commands && "a ticket is waited for once");
+    flight *f = (flight *)(uintptr_t)k->id;
+    assert(f && "a ticket is waited for once");
     k->id = 0;
     @autoreleasepool {
-        bool ok = metal_finish(commands, k->commit_at_ns, times, e);
-        [commands release];
-        return ok;
+        return land(metal_get(d), f, k->commit_at_ns, times, e);
     }
 }

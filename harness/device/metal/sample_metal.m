@@ -141,7 +141,7 @@ static bool try_samples(metal_device *m) {
     play_times times = {0};
     bool overlap;
     [commands commit];
-    return metal_finish(commands, commit_at_ns, &times, NULL) &&
+    return metal_finish(m, commands, commit_at_ns, &times, NULL) &&
            read_samples(m, PROBES, times.gpu_ns, ns, &overlap);
 }
 
@@ -177,6 +177,7 @@ static bool encode_sampled(metal_device *m, id<MTLCommandBuffer> commands, const
 static bool play_part(device *d, tape *t, size_t first, size_t count, play_times *total,
                       play_times *each, err *e) {
     metal_device *m = metal_get(d);
+    metal_keep_resident(m);
     uint64_t start = os_now_ns(), ns[MOST_SAMPLES / 2];
     id<MTLCommandBuffer> commands = metal_new_command_buffer(m, "sampled launches", false, e);
     if (!commands || !encode_sampled(m, commands, t, first, count, e))
@@ -184,7 +185,7 @@ static bool play_part(device *d, tape *t, size_t first, size_t count, play_times
     uint64_t commit_at_ns = os_now_ns();
     play_times times = {.encode_ns = commit_at_ns - start};
     [commands commit];
-    if (!metal_finish(commands, commit_at_ns, &times, e))
+    if (!metal_finish(m, commands, commit_at_ns, &times, e))
         return false;
     bool is_good = read_samples(m, count, times.gpu_ns, ns, &times.samples_overlap);
     times.samples_overlap &= is_good;
@@ -198,10 +199,11 @@ static bool play_part(device *d, tape *t, size_t first, size_t count, play_times
 
 bool metal_play_sampled(device *d, tape *t, play_times *total, play_times *each, err *e) {
     *total = (play_times){0};
-    for (size_t first = 0, count; first < t->count; first += count) {
-        count = t->count - first < MOST_SAMPLES / 2 ? t->count - first : MOST_SAMPLES / 2;
+    for (size_t first = 0, end; first < t->count; first = end) {
+        end = t->count - first < MOST_SAMPLES / 2 ? t->count : first + MOST_SAMPLES / 2;
+        end = metal_find_end(t, first, end);
         @autoreleasepool {
-            if (!play_part(d, t, first, count, total, each + first, e))
+            if (!play_part(d, t, first, end - first, total, each + first, e))
                 return false;
         }
     }

@@ -7,6 +7,8 @@
 
 #include "harness/base/os.h"
 
+void double_start_over(void); /* its header, double.h, is Objective-C */
+
 bool bench_set_up(bench *b, int launches) {
     char folder[1024], home[900];
     *b = (bench){0};
@@ -43,4 +45,5 @@ void bench_tear_down(bench *b) {
     library_free(b->library);
     device_close(b->device);
     unsetenv("METAL_DOUBLE");
+    double_start_over();
 }

@@ -16,7 +16,7 @@ typedef struct {
 } bench;
 
 bool bench_set_up(bench *b, int launches); /* false: b->e says why */
-void bench_tear_down(bench *b);            /* also unsets METAL_DOUBLE */
+void bench_tear_down(bench *b);            /* also forgets METAL_DOUBLE and faults */
 
 /* Sets b up, or fails the test with the reason. */
 #define SET_UP(b, launches)                                                                        \

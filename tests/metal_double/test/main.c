@@ -5,6 +5,7 @@
 #define SUITES(X)                                                                                  \
     X(misuse_suite)                                                                                \
     X(metal_suite)                                                                                 \
+    X(faults_suite)                                                                                \
     X(memory_suite)
 
 #define DECLARE(suite) SUITE_EXTERN(suite);

@@ -273,16 +273,46 @@ static void sample_beyond_the_last(void) {
     [commands computeCommandEncoderWithDescriptor:pass];
 }
 
-static void no_barrier(void) {
+/* Launches that run at the same time, of which the first adds 2 to the first 32 floats. */
+static void start_concurrent(void) {
+    const float step = 2;
     [encoder endEncoding];
     encoder = [commands computeCommandEncoderWithDispatchType:MTLDispatchTypeConcurrent];
     [encoder setComputePipelineState:add];
     [encoder setBuffer:x offset:0 atIndex:0];
-    [encoder setBytes:"1234" length:4 atIndex:1];
+    [encoder setBytes:&step length:sizeof step atIndex:1];
     dispatch(1, 32);
+}
+static void no_barrier(void) {
+    start_concurrent();
     [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
     dispatch(1, 32);
     dispatch(1, 32);
+    finish();
+}
+static void overlapping_writes(void) {
+    start_concurrent();
+    [encoder setBuffer:x offset:64 atIndex:0];
+    dispatch(1, 32);
+    finish();
+}
+static void overlapping_read(void) {
+    start_concurrent();
+    [encoder setBuffer:x offset:128 atIndex:0];
+    [encoder setBuffer:x offset:124 atIndex:1]; /* the last float that is written */
+    dispatch(1, 32);
+    finish();
+}
+static void do_apart(void) {
+    start_concurrent();
+    [encoder setBuffer:x offset:128 atIndex:0];
+    dispatch(1, 32);
+    [encoder memoryBarrierWithScope:MTLBarrierScopeBuffers];
+    [encoder setBuffer:x offset:0 atIndex:1];
+    dispatch(1, 32);
+    finish();
+    const float *got = [x contents];
+    _exit(got[0] == 2 && got[31] == 2 && got[32] == 4 && got[63] == 4 ? 0 : 3);
 }
 
 static const struct {
@@ -327,6 +357,8 @@ static const struct {
     {precise_functions_with_fast_math, "fast math", "do not fit"},
     {fence_never_updated, "a fence that nothing updates", "nothing updates"},
     {no_barrier, "dependent launches at the same time", "no barrier between"},
+    {overlapping_writes, "launches that write some of the same bytes", "no barrier between"},
+    {overlapping_read, "a launch that reads what another writes", "no barrier between"},
     {sample_beyond_the_last, "a sample beyond the last", "of 2"},
 };
 
@@ -357,9 +389,9 @@ static int run_apart(void (*make)(void), char *said, size_t size) {
     return waitpid(child, &status, 0) == child ? status : -1;
 }
 
-TEST right_use_works(void) {
+TEST right_use_works(void (*use)(void)) {
     static char said[4096]; /* a message outlives the test */
-    int status = run_apart(do_it_right, said, sizeof said);
+    int status = run_apart(use, said, sizeof said);
     ASSERTm(said, WIFEXITED(status) && WEXITSTATUS(status) == 0);
     PASS();
 }
@@ -396,7 +428,8 @@ static void warm_up_gnustep(void) {
 
 SUITE(misuse_suite) {
     warm_up_gnustep();
-    RUN_TEST(right_use_works);
+    RUN_TESTp(right_use_works, do_it_right);
+    RUN_TESTp(right_use_works, do_apart); /* parts of one buffer that do not overlap */
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
         RUN_TESTp(a_mistake_is_stopped, i);
     RUN_TEST(contents_of_private_memory_are_out_of_reach);

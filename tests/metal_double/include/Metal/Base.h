@@ -38,7 +38,7 @@ NS_ASSUME_NONNULL_BEGIN
 @protocol MTLBlitCommandEncoder
 , MTLBuffer, MTLLibrary, MTLFunction, MTLComputePipelineState;
 @protocol MTLCounterSet
-, MTLCounterSampleBuffer, MTLFence;
+, MTLCounterSampleBuffer, MTLFence, MTLResidencySet;
 @class MTLComputePipelineReflection;
 
 /* Sizes -------------------------------------------------------------------------------------- */
@@ -73,8 +73,13 @@ typedef NS_OPTIONS(NSUInteger, MTLResourceOptions) {
     MTLResourceStorageModePrivate = MTLStorageModePrivate << MTLResourceStorageModeShift,
 };
 
+API_AVAILABLE(macos(15.0), ios(18.0))
+@protocol MTLAllocation <NSObject>
+@property(readonly) NSUInteger allocatedSize API_AVAILABLE(macos(15.0), ios(18.0));
+@end
+
 API_AVAILABLE(macos(10.11), ios(8.0))
-@protocol MTLResource <NSObject>
+@protocol MTLResource <MTLAllocation>
 @property(nullable, copy, atomic) NSString *label;
 @property(readonly) id<MTLDevice> device;
 @property(readonly) MTLStorageMode storageMode;
@@ -90,6 +95,26 @@ API_AVAILABLE(macos(10.13), ios(10.0))
 @protocol MTLFence <NSObject>
 @property(readonly) id<MTLDevice> device;
 @property(nullable, copy, atomic) NSString *label;
+@end
+
+MTL_EXPORT API_AVAILABLE(macos(15.0), ios(18.0)) @interface MTLResidencySetDescriptor
+    : NSObject<NSCopying> {
+    NSString *_label;
+    NSUInteger _initialCapacity;
+}
+@property(nullable, copy, nonatomic) NSString *label;
+@property(nonatomic) NSUInteger initialCapacity;
+@end
+
+API_AVAILABLE(macos(15.0), ios(18.0))
+@protocol MTLResidencySet <NSObject>
+@property(readonly) id<MTLDevice> device;
+@property(nullable, readonly) NSString *label;
+- (void)requestResidency;
+- (void)endResidency;
+- (void)addAllocation:(id<MTLAllocation>)allocation;
+- (void)removeAllocation:(id<MTLAllocation>)allocation;
+- (void)commit;
 @end
 
 NS_ASSUME_NONNULL_END

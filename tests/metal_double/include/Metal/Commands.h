@@ -167,6 +167,8 @@ API_AVAILABLE(macos(10.11), ios(8.0))
 @property(readonly) id<MTLDevice> device;
 - (nullable id<MTLCommandBuffer>)commandBufferWithDescriptor:
     (MTLCommandBufferDescriptor *)descriptor API_AVAILABLE(macos(11.0), ios(14.0));
+- (void)addResidencySet:(id<MTLResidencySet>)residencySet API_AVAILABLE(macos(15.0), ios(18.0));
+- (void)removeResidencySet:(id<MTLResidencySet>)residencySet API_AVAILABLE(macos(15.0), ios(18.0));
 @end
 
 /* Encoders ----------------------------------------------------------------------------------- */

@@ -64,6 +64,9 @@ API_AVAILABLE(macos(10.11), ios(8.0))
                                    (MTLAutoreleasedComputePipelineReflection *_Nullable)reflection
                                     error:(__autoreleasing NSError **)error
     API_AVAILABLE(macos(10.11), ios(9.0));
+- (nullable id<MTLResidencySet>)newResidencySetWithDescriptor:(MTLResidencySetDescriptor *)desc
+                                                        error:(__autoreleasing NSError **)error
+    API_AVAILABLE(macos(15.0), ios(18.0));
 - (nullable id<MTLFence>)newFence API_AVAILABLE(macos(10.13), ios(10.0));
 - (BOOL)supportsFamily:(MTLGPUFamily)gpuFamily API_AVAILABLE(macos(10.15), ios(13.0));
 - (nullable id<MTLCounterSampleBuffer>)newCounterSampleBufferWithDescriptor:
