@@ -17,7 +17,7 @@ DOUBLE   =#                 1: the Metal device against tests/metal_double (see 
 SOFT_SUITES = tape check threads simd language checked exact#  suites that run kernels in the test program itself
 CUDA_SUITES = tape check_suite threads simd language cuda sanitizer doctor#  suites that run through the double of NVIDIA's driver
 # Suites that run through Metal's double: all in which ASSAY_DEVICE makes a difference.
-DOUBLE_SUITES = tape check_suite threads simd language kernels subject time_mix model nonfinite llama rwkv7 state cli doctor \
+DOUBLE_SUITES = tape check_suite threads simd language kernels subject time_mix model nonfinite llama rwkv7 state cli doctor double \
            run_suite launch_suite untrusted validation bench experiments mutants project page readme
 ROOMS    = harness/base harness/device harness/device/msl harness/device/soft harness/device/cuda harness/check \
            harness/measure kernels reference project runner experiments report cli

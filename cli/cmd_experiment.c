@@ -62,6 +62,7 @@ static lab_level get_level(void) {
 /* The worker --------------------------------------------------------------------------------- */
 
 static void *run_task(void *context, const char *task, size_t *bytes, bool *retire) {
+    const device *d = library_get_device(lab_get_library(context));
     answer a = {.made = false};
     sheet *s = NULL;
     uint64_t start = os_now_ns();
@@ -69,6 +70,8 @@ static void *run_task(void *context, const char *task, size_t *bytes, bool *reti
     assert(x);
     a.made = experiment_run(x, context, ASSAY_VERSION, settings.out, &s, &a.error);
     a.seconds = (double)(os_now_ns() - start) * 1e-9;
+    if (!a.made)
+        device_tell_loss(d, &a.error);
     a.conclusions = s ? sheet_count_conclusions(s) : 0;
     *bytes = sizeof a;
     for (size_t i = 0; i < a.conclusions; i++)
@@ -78,7 +81,7 @@ static void *run_task(void *context, const char *task, size_t *bytes, bool *reti
     for (size_t i = 0; i < a.conclusions; i++)
         to = stpcpy(to, sheet_get_conclusion(s, i)) + 1;
     sheet_free(s);
-    *retire = !a.made; /* a kernel that is wrong may have written anywhere */
+    *retire = !a.made || device_is_lost(d); /* a wrong kernel may have written anywhere */
     return out;
 }
 

@@ -377,6 +377,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
         model_options how = {.context = choose_context(&made_for, prompt.count)};
         ok = open_model_on(&s, settings.device, settings.math, &how, e) &&
              generate_text(&s, t, &prompt, start_ns, &is_clean, e);
+        if (!ok)
+            device_tell_loss(s.device, e);
     }
     token_list_free(&prompt);
     tokenizer_free(t);

@@ -36,6 +36,7 @@
     X(mutants_suite)                                                                               \
     X(doctor_suite)                                                                                \
     X(cli_suite)                                                                                   \
+    X(double_suite)                                                                                \
     X(run_suite)                                                                                   \
     X(bench_suite)                                                                                 \
     X(tune_suite)                                                                                  \

@@ -37,6 +37,16 @@ bool support_is_emulated(void) {
     return d && device_get_facts(d)->emulated;
 }
 
+bool support_is_double(void) {
+    device *d = support_get_device();
+    return d && strstr(device_get_facts(d)->name, "Metal double");
+}
+
+bool support_is_mac(void) {
+    device *d = support_get_device();
+    return d && strcmp(device_get_facts(d)->api, "metal") == 0 && !support_is_double();
+}
+
 const char *support_get_path(const char *relative) {
     static char path[PATH_MAX];
     char home[PATH_MAX / 2];

@@ -9,6 +9,15 @@ const char *support_get_device_name(void);
 /* Opened at first use and kept; NULL with a message on stderr where there is none. */
 device *support_get_device(void);
 bool support_is_emulated(void); /* a CPU runs the kernels */
+bool support_is_double(void);   /* it is the double of Metal, by its name */
+/* Is it Metal on a Mac? What its GPU makes of kernels that crash, hang or leave memory as it was is
+ * not known: such tests run on the double and on other devices. */
+bool support_is_mac(void);
+#define SKIP_ON_MAC()                                                                              \
+    do {                                                                                           \
+        if (support_is_mac())                                                                      \
+            SKIPm("only Metal's double answers like this, not every Mac");                         \
+    } while (0)
 library *support_get_library(void);
 
 /* A path below the project's root. */

@@ -194,6 +194,7 @@ TEST a_lost_sign_of_zero_is_refused_where_bits_must_agree(void) {
 }
 
 TEST a_kernel_that_differs_from_run_to_run_is_refused(void) {
+    SKIP_ON_MAC();
     bench b;
     ASSERTm(b.e.text, bench_open(&b, STORAGE_SHARED, COUNT));
     if (!device_get_facts(b.device)->unified) {

@@ -221,6 +221,7 @@ TEST validation_says_which_line_and_element_and_gives_no_times(void) {
 }
 
 TEST a_crashing_kernel_is_told(void) {
+    SKIP_ON_MAC();
     ASSERT_RUN(LAUNCH("crashes", "--arg '0=f32[8]' --grid 1 --group 32"), 1);
     ASSERT_SAYS(support_is_emulated() ? "kernel crashes crashed: "
                                       : "accessed memory that is not mapped");
@@ -228,6 +229,7 @@ TEST a_crashing_kernel_is_told(void) {
 }
 
 TEST a_hanging_kernel_is_given_up(void) {
+    SKIP_ON_MAC();
     ASSERT_RUN(LAUNCH("hangs", "--arg '0=f32[8]' --grid 1 --group 8 --timeout 3"), 1);
     ASSERT_SAYS("kernel hangs timed out after 3 s");
     PASS();

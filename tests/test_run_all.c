@@ -98,6 +98,17 @@ TEST without_gnuplot_only_the_charts_are_skipped(void) {
     PASS();
 }
 
+TEST a_device_without_validation_skips_it(void) {
+    ASSERT_RUN(SETUP " && " FAKE_ASSAY GNUPLOT, 0);
+    ASSERT_RUN(FAKED("FAKE_FAIL='validate=3'"), 0);
+    ASSERT_SAYS("  skipped validate: this device cannot do it; its message is above");
+    ASSERT_SAYS("\nrun_all: 9 steps ok, 0 failed, 1 skipped\n");
+    ASSERT_RUN(FAKED("FAKE_FAIL='validate=1'"), 1);
+    ASSERT_SAYS("  failed  validate: assay validate exited with 1");
+    clear();
+    PASS();
+}
+
 TEST a_failed_build_is_said_and_nothing_old_is_run(void) {
     ASSERT_RUN(SETUP " && " FAKE_ASSAY, 0);
     ASSERT_RUN(FAKED("FAKE_MAKE=2"), 3);
@@ -172,6 +183,9 @@ TEST a_step_may_only_be_skipped_where_the_machine_cannot_do_it(void) {
     ASSERT_RUN(DOOR, 0);
     ASSERT_RUN(ENTERED("FAKE_RUN='echo run_all: skipped charts: gnuplot is missing'"), 1);
     ASSERT_SAYS("front door: run_all.sh skipped 'charts', which this machine can do");
+    ASSERT_RUN(ENTERED("FAKE_RUN='echo run_all: skipped validate: this device cannot do it'"), 1);
+    ASSERT_RUN("cd \"$T\" && echo 'echo Apple Paravirtual device' > assay && chmod +x assay", 0);
+    ASSERT_RUN(ENTERED("FAKE_RUN='echo run_all: skipped validate: this device cannot do it'"), 0);
     ASSERT_RUN(ENTERED("FAKE_RUN='echo run_all: skipped check: there is no device'"), 1);
     ASSERT_RUN("echo 'exit 1' > \"$T/tools/clang.sh\"", 0);
     ASSERT_RUN(ENTERED("FAKE_RUN='echo run_all: skipped check: there is no device'"), 0);
@@ -185,6 +199,7 @@ SUITE(run_all_suite) {
     RUN_TEST(every_step_runs_once_in_order);
     RUN_TEST(a_failed_step_stops_none_of_the_others);
     RUN_TEST(the_exit_status_is_the_worst_whatever_the_order);
+    RUN_TEST(a_device_without_validation_skips_it);
     RUN_TEST(without_gnuplot_only_the_charts_are_skipped);
     RUN_TEST(a_failed_build_is_said_and_nothing_old_is_run);
     RUN_TEST(bad_arguments_are_a_usage_error);

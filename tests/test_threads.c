@@ -207,6 +207,7 @@ TEST threads_that_returned_are_not_waited_for(void) {
 }
 
 TEST threadgroup_memory_does_not_survive_its_threadgroup(void) {
+    SKIP_ON_MAC();
     slice out = support_buffer(NULL, 64 * 4);
     launch *l = support_launch("threads.metal", "stale_threadgroup");
     if (!l)

@@ -188,6 +188,8 @@ SUITE(validation_suite) {
         return;
     RUN_TEST(right_kernels_are_clean_and_canaries_are_caught);
     RUN_TESTp(an_access_outside_is_found, "none");
+    if (!support_is_double())
+        return;
     RUN_TESTp(an_access_outside_is_found, "late-reports");
     RUN_TESTp(an_access_outside_is_found, "no-frames");
     RUN_TEST(an_engine_that_is_not_looking_is_a_failure);

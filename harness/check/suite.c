@@ -63,10 +63,13 @@ static void *check_named_case(void *context, const char *name, size_t *bytes, bo
     else
         err_set(&a.error, EXIT_USAGE, "no case is called '%.160s'", name);
     a.uncompiled = !a.made && library_has_failed(s->lib);
+    if (!a.made)
+        device_tell_loss(library_get_device(s->lib), &a.error);
     const finding_list *found = device_get_findings(library_get_device(s->lib));
     /* A wrong kernel may have written anywhere. */
     bool is_canary = strncmp(name, canary_prefix, prefix) == 0;
     *retire = !a.made || a.result.verdict == CHECK_FAIL ||
+              device_is_lost(library_get_device(s->lib)) ||
               (sanitizer_is_watching() && (is_canary || found->count > 0));
     a.finding_count = found->count;
     *bytes = sizeof a + found->count * sizeof *found->items;

@@ -138,6 +138,11 @@ static bool time_contest(server *s, contest *c, uint32_t mask, const char *name,
            meter_time(s->meter, c->sides, c->count, e) && decide(s, c, e);
 }
 
+/* Then nothing more can be timed in this process. */
+static bool is_lost(const server *s) {
+    return device_is_lost(library_get_device(s->lib));
+}
+
 /* A rival may be right alone and wrong when it is run many times: then ours is timed without, and the
  * error is about the rivals. */
 static void *time_case(server *s, uint32_t mask, const char *name, size_t *bytes, bool *retire) {
@@ -148,7 +153,7 @@ static void *time_case(server *s, uint32_t mask, const char *name, size_t *bytes
     a = (wire_answer){.made = false};
     a.made = time_contest(s, &c, mask, name, &a.error);
     *retire = !a.made; /* a kernel that is wrong may have written anywhere */
-    if (!a.made && mask && a.error.code == EXIT_WRONG) {
+    if (!a.made && mask && a.error.code == EXIT_WRONG && !is_lost(s)) {
         close_contest(&c);
         a.made = time_contest(s, &c, 0, name, &alone);
         if (!a.made)
@@ -161,6 +166,8 @@ static void *time_case(server *s, uint32_t mask, const char *name, size_t *bytes
     a.skipped = !a.made && c.sides[0].tape && !device_can_play(c.sides[0].tape, NULL);
     a.uncompiled = !a.made && library_has_failed(s->lib);
     *retire = *retire || !a.made;
+    if (!a.made)
+        device_tell_loss(library_get_device(s->lib), &a.error);
     a.sides = a.made ? c.count : 0;
     void *all = wire_pack(&a, samples, bytes);
     close_contest(&c);
@@ -181,7 +188,9 @@ static void *check_rival(server *s, size_t number, const char *name, size_t *byt
         a.skipped = a.error.code == EXIT_CANNOT;
     if (a.made && result.verdict != CHECK_PASS)
         a.made = err_set(&a.error, EXIT_WRONG, "%.250s", result.message);
-    *retire = !a.made && !a.skipped;
+    *retire = is_lost(s) || (!a.made && !a.skipped);
+    if (!a.made)
+        device_tell_loss(library_get_device(s->lib), &a.error);
     close_contest(&c);
     return wire_pack(&a, NULL, bytes);
 }
@@ -216,6 +225,7 @@ static void *run_task(void *context, const char *task, size_t *bytes, bool *reti
     a.made = meter_find_roof(s->meter, &r, &a.error);
     if (a.made)
         a.roof = *roof_get_facts(r);
+    *retire = !a.made;
     return wire_pack(&a, NULL, bytes);
 }
 
