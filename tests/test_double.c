@@ -43,15 +43,10 @@ TEST workers_time_on_the_gpu_that_was_named(void) {
 
 TEST cases_for_matrices_are_skipped_on_a_gpu_without_them(void) {
     ASSERT_RUN("METAL_DOUBLE=paravirtual \"$A\" check --device $D --skipped buffer_copy/33/normal "
-               "multi_token_matvec_q4_0_tiled_few/33x64x4/normal",
+               "multi_token_matvec_q4_0_tiled_few/7x96x3/normal",
                0);
     ASSERT_SAYS("1 passed, 0 failed, 1 skipped");
     ASSERT_SAYS("multiplies simdgroup matrices, and this GPU has no units for it");
-    ASSERT_RUN(
-        "METAL_DOUBLE=paravirtual \"$A\" bench multi_token_matvec_q4_0_tiled_few --shape "
-        "33x64x4 --budget 0.01 --device $D --out \"$T.csv\"; s=$?; rm -f \"$T\"*.csv; exit $s",
-        3);
-    ASSERT_SAYS("this GPU has no units for it");
     PASS();
 }
 
@@ -71,10 +66,9 @@ TEST a_fault_retires_the_process_of_its_case_alone(void) {
 }
 
 TEST an_experiment_that_faults_does_not_take_the_next_with_it(void) {
-    ASSERT_RUN(
-        "METAL_DOUBLE=fault:matvec_q4_0_strip \"$A\" experiment split_dispatch "
-        "dispatch_overhead --smoke --device $D --out \"$T.d\"; s=$?; rm -rf \"$T.d\"; exit $s",
-        1);
+    ASSERT_RUN("METAL_DOUBLE=fault:matvec_q4_0_strip \"$A\" experiment split_dispatch "
+               "bandwidth --smoke --device $D --out \"$T.d\"; s=$?; rm -rf \"$T.d\"; exit $s",
+               1);
     ASSERT_SAYS("split_dispatch: ");
     ASSERT_SAYS("its process is retired");
     ASSERT_SAYS("1 of 2 experiments done");

@@ -387,7 +387,7 @@ TEST threadgroup_memory_that_is_missing_or_too_much_is_refused(void) {
 TEST a_kernel_can_limit_its_threadgroup(void) {
     if (!make_output_only("small_groups", 128, 64))
         FAILm(support_get_error()->text);
-    ASSERT(support_play());
+    ASSERTm(support_get_error()->text, support_play());
     ASSERT(make_output_only("small_groups", 128, 128));
     const char *wrong = find_unrefused("small_groups", "128", "64");
     if (wrong)

@@ -212,11 +212,13 @@ static void copy_memory(const segment *s) {
 }
 
 - (void)failWith:(const err *)e {
-    NSUInteger code = e->code == EXIT_CANNOT ? MTLCommandBufferErrorInternal
+    /* Metal would have made no pipeline that has too much threadgroup memory: that is not a fault. */
+    bool is_fault = e->code != EXIT_CANNOT && !strstr(e->text, "bytes of threadgroup memory");
+    NSUInteger code = !is_fault ? MTLCommandBufferErrorInternal
                       : strstr(e->text, "endless") || strstr(e->text, "long")
                           ? MTLCommandBufferErrorTimeout
                           : MTLCommandBufferErrorPageFault;
-    is_refused |= code != MTLCommandBufferErrorInternal;
+    is_refused |= is_fault;
     NSMutableDictionary *info = [NSMutableDictionary dictionary];
     [info setObject:[NSString stringWithUTF8String:e->text] forKey:NSLocalizedDescriptionKey];
     if (options & MTLCommandBufferErrorOptionEncoderExecutionStatus) {
