@@ -210,28 +210,14 @@ SHARED   = $(wildcard kernels/*.metal kernels/*.h kernels/formats/*.h harness/de
     harness/device/shim/*/*.h harness/check/canaries/*.metal plots/*.gp plots/common/*.gp report/page.* results/claims.csv \
     models/assay-tiny.gguf tests/mutants-known.txt) $(shell find harness/device/msl/include examples -type f) \
     $(shell $(CC) -MM -I. include/assay.h | sed -e 's/^[^ ]*: //' -e 's/\\$$//')
-SHARE    = $(DESTDIR)$(strip $(PREFIX))/share
 ZSH_DIR  = zsh/site-functions#  below share
 
 install: $(PROGRAM) ## install assay, its manual and completions below PREFIX (default /usr/local)
-	rm -rf $(SHARE)/assay $(BUILD)/man
-	mkdir -p $(DESTDIR)$(strip $(PREFIX))/bin $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
-	    $(SHARE)/$(strip $(ZSH_DIR)) $(SHARE)/fish/vendor_completions.d $(sort $(addprefix $(SHARE)/assay/,$(dir $(SHARED))))
-	@for file in $(SHARED); do cp $$file $(SHARE)/assay/$$file && chmod 644 $(SHARE)/assay/$$file || exit 1; done
-	cp $(PROGRAM) $(DESTDIR)$(strip $(PREFIX))/bin/assay
-	chmod 755 $(DESTDIR)$(strip $(PREFIX))/bin/assay
-	$(RUN) $(abspath $(PROGRAM)) --manuals $(BUILD)/man
-	cp $(BUILD)/man/*.1 $(SHARE)/man/man1/
-	mkdir -p $(SHARE)/man/man5 && cp docs/assay-op.5 $(SHARE)/man/man5/
-	$(RUN) $(abspath $(PROGRAM)) --completion bash > $(SHARE)/bash-completion/completions/assay
-	$(RUN) $(abspath $(PROGRAM)) --completion zsh > $(SHARE)/$(strip $(ZSH_DIR))/_assay
-	$(RUN) $(abspath $(PROGRAM)) --completion fish > $(SHARE)/fish/vendor_completions.d/assay.fish
+	@sh tools/install.sh install "$(DESTDIR)$(PREFIX)" "$(ZSH_DIR)" "$(BUILD)" \
+	    "$(strip $(RUN) $(abspath $(PROGRAM)))" "$(PROGRAM)" $(SHARED)
 
 uninstall: ## remove what make install put below PREFIX
-	rm -rf $(SHARE)/assay
-	rm -f $(DESTDIR)$(strip $(PREFIX))/bin/assay $(SHARE)/man/man1/assay.1 $(SHARE)/man/man1/assay-*.1 $(SHARE)/man/man5/assay-op.5 \
-	    $(SHARE)/bash-completion/completions/assay $(SHARE)/$(strip $(ZSH_DIR))/_assay \
-	    $(SHARE)/fish/vendor_completions.d/assay.fish
+	@sh tools/install.sh uninstall "$(DESTDIR)$(PREFIX)"
 
 deb: $(PROGRAM) ## build/assay_VERSION_ARCH.deb, checked by lintian where it is installed
 	sh packaging/deb.sh $(VERSION) $(BUILD)

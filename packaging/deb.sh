@@ -11,6 +11,7 @@ package=$build/assay_${version}_$arch.deb
 rm -rf "$build/deb"
 mkdir -p "$build/deb/debian" "$docs" "$root/DEBIAN"
 make install BUILD="$build" DESTDIR="$root" PREFIX=/usr ZSH_DIR=zsh/vendor-completions > /dev/null
+rm "$root/usr/share/assay/installed" # dpkg has its own list
 strip --remove-section=.comment --remove-section=.note "$root/usr/bin/assay"
 gzip -9n "$root"/usr/share/man/man1/*.1 "$root"/usr/share/man/man5/*.5
 

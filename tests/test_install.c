@@ -9,10 +9,16 @@
 
 SUITE(install_suite);
 
-/* $T/usr is the prefix. The program under test is what is installed; nothing is built. */
+/* The prefix has a space in it, other things below it, and beside it a folder with the first half of its
+ * name. The program under test is what is installed; nothing is built. */
+#define OTHERS                                                                                     \
+    "'my/keep' 'usr/share/assay/keep' 'my usr/bin/other' 'my usr/share/assay/kernels/mine.metal' " \
+    "'my usr/share/man/man1/assay-other.1'"
+#define MAKE "env -u MAKEFLAGS -u MFLAGS make -s -o \"$A\" PROGRAM=\"$A\" BUILD=\"$T/build\" "
 #define INSTALL                                                                                    \
-    "rm -rf \"$T\" && mkdir -p \"$T/empty\" && cd \"$H\" && env -u MAKEFLAGS make -s -o \"$A\" "   \
-    "install PROGRAM=\"$A\" BUILD=\"$T/build\" PREFIX=\"$T/usr\" && mv \"$T/usr\" \"$T/moved\""
+    "rm -rf \"$T\" && mkdir -p \"$T/empty\" && cd \"$T\" && for f in " OTHERS "; do "              \
+    "mkdir -p \"${f%/*}\" && echo mine > \"$f\"; done && cd \"$H\" && " MAKE                      \
+    "install PREFIX=\"$T/my usr\" && mv \"$T/my usr\" \"$T/moved\""
 
 /* No variable but PATH, HOME and the cache of the tests. */
 #define INSTALLED                                                                                  \
@@ -68,12 +74,23 @@ TEST every_verb_has_a_manual_page_and_is_completed(void) {
     PASS();
 }
 
-TEST uninstall_leaves_no_file(void) {
-    ASSERT_RUN("mv \"$T/moved\" \"$T/usr\" && cd \"$H\" && env -u MAKEFLAGS -u MFLAGS make -s "
-               "uninstall PREFIX=\"$T/usr\" && "
-               "find \"$T/usr\" -type f",
+/* A second install removes what an older version had and this one has not. */
+TEST install_and_uninstall_remove_what_they_installed_and_nothing_else(void) {
+    ASSERT_RUN("cd \"$T\" && mv moved 'my usr' && cd 'my usr/share/assay' && touch kernels/old.metal && "
+               "echo share/assay/kernels/old.metal >> installed && echo ../my/keep >> installed && "
+               "cd \"$H\" && " MAKE "install PREFIX=\"$T/my usr\" && cd \"$T\" && "
+               "test ! -e 'my usr/share/assay/kernels/old.metal' && cat " OTHERS,
                0);
-    ASSERT_STR_EQ("", command_get_output());
+    ASSERT_STR_EQ("mine\nmine\nmine\nmine\nmine\n", command_get_output());
+    ASSERT_RUN("cd \"$H\" && " MAKE "uninstall PREFIX=\"$T/my usr\" && cd \"$T\" && "
+               "find 'my usr' my usr -type f | LC_ALL=C sort",
+               0);
+    ASSERT_STR_EQ("my usr/bin/other\nmy usr/share/assay/kernels/mine.metal\n"
+                  "my usr/share/man/man1/assay-other.1\nmy/keep\nusr/share/assay/keep\n",
+                  command_get_output());
+    ASSERT_RUN("test ! -e \"$T/my usr/share/assay/plots\"", 0);
+    ASSERT_RUN("cd \"$H\" && " MAKE "uninstall PREFIX=\"$T/my usr\"", 2);
+    ASSERT_SAYS("nothing to uninstall");
     ASSERT_RUN("rm -rf \"$T\"", 0);
     PASS();
 }
@@ -82,5 +99,5 @@ SUITE(install_suite) {
     RUN_TEST(an_installed_program_finds_its_files_wherever_its_prefix_is_moved);
     RUN_TEST(the_five_commands_of_your_kernels_work_without_the_source_tree);
     RUN_TEST(every_verb_has_a_manual_page_and_is_completed);
-    RUN_TEST(uninstall_leaves_no_file);
+    RUN_TEST(install_and_uninstall_remove_what_they_installed_and_nothing_else);
 }
