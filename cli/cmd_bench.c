@@ -14,6 +14,7 @@
 #include "harness/measure/history.h"
 #include "kernels/roof_kernels.h"
 #include "output.h"
+#include "project/project.h"
 #include "reference/quant.h"
 #include "verb.h"
 
@@ -133,11 +134,10 @@ static bool start(void *context, const roof_facts *f, err *e) {
 static comparison_row *compare_interleaved(run *r, const char *key, const bench_outcome *o,
                                            const bench_other *other) {
     comparison_row *c = comparison_add(&r->comparison, key);
-    size_t base_count = other ? other->row.gpu.count : 0;
+    size_t base_count = other->row.gpu.count;
     c->test.paired = base_count == o->row.gpu.count;
     c->test.looks = BENCH_LOOKS;
-    if (other)
-        comparison_add_run(c, &c->base, other->samples, base_count, CLOCK_GPU, NULL);
+    comparison_add_run(c, &c->base, other->samples, base_count, CLOCK_GPU, NULL);
     comparison_add_run(c, &c->now, o->samples, o->row.gpu.count, CLOCK_GPU, NULL);
     return c;
 }
@@ -149,9 +149,14 @@ static void compare_case(run *r, const char *key, const bench_outcome *o) {
                 snprintf(compare_interleaved(r, key, o, &o->others[i])->note,
                          sizeof r->comparison.rows->note, "%s", o->others[i].row.kernel);
     } else if (settings.bench.base_folder) {
-        const bench_other *base = o->other_count > 0 ? &o->others[0] : NULL;
+        const bench_other *base = &o->others[0];
         comparison_row *c = compare_interleaved(r, key, o, base);
-        made_of_compare(base ? base->row.made_of : "", o->row.made_of, c->note, sizeof c->note);
+        made_of_compare(base->row.made_of, o->row.made_of, c->note, sizeof c->note);
+        if (base->row.gpu.count > 0 && strcmp(base->row.kernel, o->row.kernel) != 0)
+            comparison_add_note(c, "was ", base->row.kernel);
+        if (base->row.gpu.count == 0 && !base->skipped)
+            c->test.obstacle = "the base cannot be timed";
+        comparison_add_note(c, "", base->row.message);
     } else if (settings.baseline) {
         comparison_row *c = comparison_add(&r->comparison, key);
         const result_case *b = results_list_find(&r->base, key);
@@ -254,6 +259,13 @@ static bool drop_finished(const run *r, const device_facts *f, bench_list *l, er
     return true;
 }
 
+static bool is_all_new(const comparison_list *l) {
+    for (size_t i = 0; i < l->count; i++)
+        if (l->rows[i].test.verdict != VERDICT_NEW)
+            return false;
+    return true;
+}
+
 static exit_code finish(run *r) {
     comparison_options o = {.min_effect = settings.bench.min_effect / 100,
                             .explain = settings.explain,
@@ -284,6 +296,8 @@ static exit_code finish(run *r) {
     if (settings.markdown)
         putchar('\n');
     exit_code verdict = comparison_print(&r->comparison, &o, settings.json ? stderr : stdout);
+    if (settings.bench.base_folder && is_all_new(&r->comparison))
+        fprintf(stderr, "none of these kernels is in the base %s\n", settings.baseline);
     return code ? code : verdict;
 }
 
@@ -312,13 +326,24 @@ static bool check_combination(err *e) {
     return !other || err_set(e, EXIT_USAGE, "%s and --against exclude each other", other);
 }
 
+static exit_code serve(err *e) {
+    project_version version = {.ops = NULL};
+    bench_base base = {.error = {.code = EXIT_OK}};
+    settings.bench.base_folder = settings.baseline;
+    if (settings.baseline && !project_load_version(settings.baseline, &version, &base.error))
+        version.ops = NULL;
+    base.ops = version.ops;
+    base.op_count = version.count;
+    base.sources = version.sources;
+    return bench_serve(&settings.bench, bench_cases_parse, &base, &bandwidth_roof_kernels, e);
+}
+
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (!check_combination(e) ||
         !bench_against_open(&settings.against, &settings.launches, &settings.bench, e))
         return e->code;
     if (settings.worker) {
-        settings.bench.base_folder = settings.baseline;
-        return bench_serve(&settings.bench, bench_cases_parse, &bandwidth_roof_kernels, e);
+        return serve(e);
     }
     settings.query.filters = names;
     settings.query.filter_count = count;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "describe.h"
+#include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
 #include "harness/base/root.h"
@@ -96,16 +97,19 @@ static bool read_settings(settings *s, err *e) {
 
 /* Ops ----------------------------------------------------------------------------------------- */
 
-static struct {
+/* A project whose descriptions were read; it stays for the rest of the process. */
+typedef struct {
     op described[MAX_OPS]; /* the ops with the paths of their descriptions */
     const op *ops[MAX_OPS];
+    const struct broken *refused[MAX_OPS];
     const char *files[4 * MAX_OPS];
-    size_t count, file_count;
+    size_t count, refused_count, file_count;
     char kernels[PATH_MAX];
     const char *includes[PROJECT_INCLUDES];
-} loaded;
+    library_project sources;
+} loaded_project;
 
-static bool take_files(const op *o, const char *description, err *e) {
+static bool take_files(loaded_project *to, const op *o, const char *description, err *e) {
     for (size_t i = 0; i < o->kernel_count; i++) {
         const kernel *k = &o->kernels[i];
         if (!k->name || !k->file || k->group == 0)
@@ -113,20 +117,21 @@ static bool take_files(const op *o, const char *description, err *e) {
                            "%.80s: a kernel of the op %.60s has no name, no file or no group",
                            description, o->name);
         const op *other = NULL;
-        for (size_t j = 0; j < loaded.count; j++)
-            if (op_find_kernel(loaded.ops[j], k->name))
-                other = loaded.ops[j];
+        for (size_t j = 0; j < to->count; j++)
+            if (op_find_kernel(to->ops[j], k->name))
+                other = to->ops[j];
         if (other)
             return err_set(e, EXIT_USAGE, "%.80s: the kernel %.60s belongs to the op %.60s already",
                            description, k->name, other->name);
-        if (loaded.file_count == sizeof loaded.files / sizeof *loaded.files)
+        if (to->file_count == sizeof to->files / sizeof *to->files)
             return err_set(e, EXIT_USAGE, "a project has at most %d kernels", 4 * MAX_OPS);
-        loaded.files[loaded.file_count++] = k->file;
+        to->files[to->file_count++] = k->file;
     }
     return true;
 }
 
-static bool take_op(const op *o, const char *path, const char *description, err *e) {
+static bool take_op(loaded_project *to, const op *o, const char *path, const char *description,
+                    err *e) {
     if (!o->name || !o->dims || !o->kernels || o->kernel_count == 0 || !o->build)
         return err_set(e, EXIT_USAGE,
                        "%.80s: the op %.60s needs a name, dims, kernels and a build function",
@@ -135,22 +140,22 @@ static bool take_op(const op *o, const char *path, const char *description, err 
         if (op_get_shapes(o, &o->kernels[i])->count == 0)
             return err_set(e, EXIT_USAGE, "%.80s: the op %.60s has no shapes to check", description,
                            o->name);
-    for (size_t i = 0; i < loaded.count; i++)
-        if (strcmp(loaded.ops[i]->name, o->name) == 0)
+    for (size_t i = 0; i < to->count; i++)
+        if (strcmp(to->ops[i]->name, o->name) == 0)
             return err_set(e, EXIT_USAGE, "%.80s: there is an op %.60s already", description,
                            o->name);
-    if (loaded.count == MAX_OPS)
+    if (to->count == MAX_OPS)
         return err_set(e, EXIT_USAGE, "a project has at most %d ops", MAX_OPS);
-    if (!take_files(o, description, e))
+    if (!take_files(to, o, description, e))
         return false;
-    op *mine = &loaded.described[loaded.count];
+    op *mine = &to->described[to->count];
     *mine = *o;
     mine->source = strdup(path);
-    loaded.ops[loaded.count++] = mine;
+    to->ops[to->count++] = mine;
     return true;
 }
 
-static bool load_description(const char *path, err *e) {
+static bool load_description(loaded_project *to, const char *path, err *e) {
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     const char *name = slash ? slash + 1 : path;
     bool is_text = dot && strcmp(dot, ".op") == 0;
@@ -162,48 +167,38 @@ static bool load_description(const char *path, err *e) {
     const op *const *ops = described;
     bool ok = text && (!is_text || described[0]);
     if (ok && !is_text) {
-        source_hash_find(path, hash, NULL); /* what cannot be read is the compiler's to report */
+        source_hash_find(path, NULL, hash, NULL); /* what cannot be read is the compiler's to report */
         ok = load_ops(&(load_source){.path = path, .text = text, .key = hash}, &ops, e);
     }
     for (size_t i = 0; ok && ops[i]; i++)
-        ok = take_op(ops[i], path, name, e);
+        ok = take_op(to, ops[i], path, name, e);
     free(text);
     return ok;
 }
 
-/* Descriptions that cannot be used
- * -------------------------------------------------------------- */
+/* Descriptions that cannot be used ---------------------------------------------------------------- */
 
 /* Each stands among the ops as one with a single case, which fails with what is wrong, so that the
  * others are run and the run as a whole does not pass. */
-typedef struct {
+typedef struct broken {
+    kernel kernel; /* first: a case knows it by this */
     char path[PATH_MAX], name[128];
     err why;
-    kernel kernel;
     op op;
 } broken;
-
-static struct {
-    broken *items[MAX_OPS];
-    size_t count;
-} refused;
 
 static const shape any_shape = {{1}};
 
 static bool build_broken(kernel_case *c, err *e) {
-    for (size_t i = 0; i < refused.count; i++)
-        if (c->kernel == &refused.items[i]->kernel)
-            *e = refused.items[i]->why;
+    *e = ((const broken *)(const void *)c->kernel)->why;
     return false;
 }
 
-static bool note_broken(const char *path, const err *why, err *e) {
+static bool note_broken(loaded_project *to, const char *path, const err *why, err *e) {
     const char *slash = strrchr(path, '/');
-    if (refused.count == MAX_OPS)
+    if (to->refused_count == MAX_OPS)
         return err_set(e, EXIT_USAGE, "a project has at most %d ops", MAX_OPS);
-    broken *b = calloc(1, sizeof *b);
-    if (!b)
-        return err_set(e, EXIT_CANNOT, "no memory for the ops of the project");
+    broken *b = array_new(1, sizeof *b);
     snprintf(b->path, sizeof b->path, "%s", path);
     snprintf(b->name, sizeof b->name, "%.120s", slash ? slash + 1 : path);
     b->why = *why;
@@ -217,22 +212,22 @@ static bool note_broken(const char *path, const err *why, err *e) {
                  .shapes = {&any_shape, 1, {{0}}},
                  .build = build_broken,
                  .source = b->path};
-    refused.items[refused.count++] = b;
+    to->refused[to->refused_count++] = b;
     return true;
 }
 
 /* If nothing else is left, the first of them is the error. */
-static bool add_broken(err *e) {
-    if (refused.count > 0 && loaded.count == 0) {
-        *e = refused.items[0]->why;
+static bool add_broken(loaded_project *to, err *e) {
+    if (to->refused_count > 0 && to->count == 0) {
+        *e = to->refused[0]->why;
         return false;
     }
-    for (size_t i = 0; i < refused.count && loaded.count < MAX_OPS; i++)
-        loaded.ops[loaded.count++] = &refused.items[i]->op;
+    for (size_t i = 0; i < to->refused_count && to->count < MAX_OPS; i++)
+        to->ops[to->count++] = &to->refused[i]->op;
     return true;
 }
 
-static bool load_pattern(const settings *s, const char *pattern, err *e) {
+static bool load_pattern(loaded_project *to, const settings *s, const char *pattern, err *e) {
     char full[PATH_MAX];
     if (snprintf(full, sizeof full, "%s/%s", s->root, pattern) >= (int)sizeof full)
         return err_set(e, EXIT_USAGE, "the path of %.120s is too long", pattern);
@@ -244,8 +239,8 @@ static bool load_pattern(const settings *s, const char *pattern, err *e) {
                      pattern);
     for (size_t i = 0; ok && status == 0 && i < found.gl_pathc; i++) {
         err why;
-        if (!load_description(found.gl_pathv[i], &why))
-            ok = note_broken(found.gl_pathv[i], &why, e);
+        if (!load_description(to, found.gl_pathv[i], &why))
+            ok = note_broken(to, found.gl_pathv[i], &why, e);
     }
     globfree(&found);
     return ok;
@@ -276,27 +271,63 @@ bool project_use_sources(err *e) {
     return true;
 }
 
+/* The project in s->root. */
+static loaded_project *load_project(settings *s, err *e) {
+    loaded_project *to = array_new(1, sizeof *to);
+    bool ok = read_settings(s, e);
+    for (size_t i = 0; ok && i < s->pattern_count; i++)
+        ok = load_pattern(to, s, s->patterns[i], e);
+    ok = ok && add_broken(to, e);
+    if (ok && to->count == 0)
+        ok = err_set(e, EXIT_USAGE,
+                     "the project %.120s has no descriptions of ops: it needs a NAME.op or NAME.c, "
+                     "see assay init",
+                     s->root);
+    snprintf(to->kernels, sizeof to->kernels, "%s", s->kernels);
+    for (size_t i = 0; i < s->include_count; i++)
+        to->includes[i] = strdup(s->includes[i]);
+    to->sources = (library_project){to->kernels, to->files, to->file_count, to->includes,
+                                    s->include_count};
+    free(s->text);
+    if (ok)
+        return to;
+    free(to);
+    return NULL;
+}
+
 bool project_load(err *e) {
     settings s = {.text = NULL};
     if (!root_find_project(s.root, sizeof s.root))
         return true;
-    bool ok = read_settings(&s, e);
-    for (size_t i = 0; ok && i < s.pattern_count; i++)
-        ok = load_pattern(&s, s.patterns[i], e);
-    ok = ok && add_broken(e);
-    if (ok && loaded.count == 0)
-        ok = err_set(e, EXIT_USAGE,
-                     "the project %.120s has no descriptions of ops: it needs a NAME.op or NAME.c, "
-                     "see assay init",
-                     s.root);
-    if (ok) {
-        snprintf(loaded.kernels, sizeof loaded.kernels, "%s", s.kernels);
-        for (size_t i = 0; i < s.include_count; i++)
-            loaded.includes[i] = strdup(s.includes[i]);
-        library_set_project(&(library_project){loaded.kernels, loaded.files, loaded.file_count,
-                                               loaded.includes, s.include_count});
-        registry_use(loaded.ops, loaded.count);
-    }
-    free(s.text);
-    return ok;
+    const loaded_project *own = load_project(&s, e);
+    if (!own)
+        return false;
+    library_set_project(&own->sources);
+    registry_use(own->ops, own->count);
+    return true;
+}
+
+/* Is it a project, or the folder of the kernels of one above it? Its root is in s. */
+static bool find_version(const char *folder, settings *s) {
+    char path[PATH_MAX], kernels[PATH_MAX];
+    settings above = {.text = NULL};
+    if (!realpath(folder, path) || !root_find_above(path, above.root, sizeof above.root))
+        return false;
+    bool is_one = strcmp(path, above.root) == 0 ||
+                  (read_settings(&above, NULL) && realpath(above.kernels, kernels) &&
+                   strcmp(path, kernels) == 0);
+    free(above.text);
+    memcpy(s->root, above.root, sizeof s->root);
+    return is_one;
+}
+
+bool project_load_version(const char *folder, project_version *out, err *e) {
+    settings s = {.text = NULL};
+    *out = (project_version){.ops = NULL};
+    if (!find_version(folder, &s))
+        return true;
+    const loaded_project *p = load_project(&s, e);
+    if (p)
+        *out = (project_version){p->ops, p->count, &p->sources};
+    return p != NULL;
 }

@@ -17,10 +17,19 @@
 #include <limits.h>
 #include <stddef.h>
 
-#include "harness/base/err.h"
+#include "harness/check/op.h"
 
 /* Loads the ops of the project that is worked on; nothing where there is none. */
 bool project_load(err *e);
+
+/* Another version of a project, with its own descriptions: a baseline. */
+typedef struct {
+    const op *const *ops; /* NULL: it has no descriptions */
+    size_t count;
+    const library_project *sources;
+} project_version;
+/* The project in a folder, or the one whose folder of kernels it is; the registry stays as it is. */
+bool project_load_version(const char *folder, project_version *out, err *e);
 
 /* Where its .metal files are, without its ops. */
 enum { PROJECT_INCLUDES = 16 };

@@ -15,11 +15,8 @@ static bool has_file(const char *folder, const char *name) {
            access(path, F_OK) == 0;
 }
 
-bool root_find_project(char *path, size_t size) {
-    const char *given = getenv("ASSAY_PROJECT");
-    if (given && *given)
-        return snprintf(path, size, "%s", given) < (int)size && has_file(path, PROJECT_FILE);
-    if (!getcwd(path, size))
+bool root_find_above(const char *folder, char *path, size_t size) {
+    if (snprintf(path, size, "%s", folder) >= (int)size)
         return false;
     while (!has_file(path, PROJECT_FILE)) {
         char *slash = strrchr(path, '/');
@@ -28,6 +25,14 @@ bool root_find_project(char *path, size_t size) {
         slash[slash == path] = 0; /* the last folder above is "/" */
     }
     return true;
+}
+
+bool root_find_project(char *path, size_t size) {
+    const char *given = getenv("ASSAY_PROJECT");
+    char here[PATH_MAX];
+    if (given && *given)
+        return snprintf(path, size, "%s", given) < (int)size && has_file(path, PROJECT_FILE);
+    return getcwd(here, sizeof here) && root_find_above(here, path, size);
 }
 
 bool root_set_project(const char *folder, err *e) {

@@ -19,4 +19,6 @@
 bool root_set_project(const char *folder, err *e);
 /* The project that was set, or that the current folder is in; false if there is none. */
 bool root_find_project(char *path, size_t size);
+/* The project that an absolute folder is in; false if there is none. */
+bool root_find_above(const char *folder, char *path, size_t size);
 bool root_find(char *path, size_t size, err *e);

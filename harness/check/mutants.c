@@ -94,7 +94,7 @@ static const char *find_inside(const char *path, const char *folder) {
 bool mutants_prepare(err *e) {
     static char folders[LIBRARY_INCLUDES][PATH_MAX];
     static const char *list[LIBRARY_INCLUDES];
-    library_project p = *library_get_project();
+    library_project p = *library_get_project(NULL);
     char path[PATH_MAX], kernels[PATH_MAX];
     library *lib = library_new(NULL, NULL, e);
     bool ok = lib && path_print(path, sizeof path, e, "%s", library_get_folder(lib));
@@ -139,7 +139,7 @@ typedef struct {
  * folder of the project. Those outside of the kernels are not mutated. */
 static mutant_file *find_included(const mutant_list *l, const char *folder, size_t folder_length,
                                   const char *name, size_t length) {
-    const library_project *p = library_get_project();
+    const library_project *p = library_get_project(NULL);
     mutant_file *found = find_file(l, folder, folder_length, name, length);
     for (size_t i = 0; !found && i < p->include_count; i++) {
         char path[PATH_MAX];

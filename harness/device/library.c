@@ -32,6 +32,7 @@ typedef struct pipeline_entry {
 struct library {
     device *device;
     math_mode math;
+    const library_project *project;
     char folder[PATH_MAX];
     file_entry *files;
     pipeline_entry *pipelines;
@@ -47,15 +48,15 @@ void library_set_project(const library_project *p) {
     project = *p;
 }
 
-const library_project *library_get_project(void) {
-    return &project;
+const library_project *library_get_project(const library *lib) {
+    return lib ? lib->project : &project;
 }
 
 /* A file that the project describes must be where the library's folder has it: one of the same name
  * among Assay's own would be checked in its place. */
-static bool is_project_file(const char *name) {
-    for (size_t i = 0; i < project.file_count; i++)
-        if (strcmp(project.files[i], name) == 0)
+static bool is_project_file(const library *lib, const char *name) {
+    for (size_t i = 0; i < lib->project->file_count; i++)
+        if (strcmp(lib->project->files[i], name) == 0)
             return true;
     return false;
 }
@@ -63,6 +64,7 @@ static bool is_project_file(const char *name) {
 library *library_new(device *d, const char *folder, err *e) {
     library *lib = array_new(1, sizeof *lib);
     lib->device = d;
+    lib->project = &project;
     lib->math = d ? d->facts.math : MATH_SAFE;
     const char *given = folder ? folder : getenv("ASSAY_KERNELS");
     if (!given || !*given)
@@ -77,6 +79,13 @@ library *library_new(device *d, const char *folder, err *e) {
         return lib;
     free(lib);
     return NULL;
+}
+
+library *library_new_of(device *d, const library_project *p, err *e) {
+    library *lib = library_new(d, p->folder, e);
+    if (lib)
+        lib->project = p;
+    return lib;
 }
 
 void library_free(library *lib) {
@@ -135,7 +144,7 @@ bool library_find_path(const library *lib, const char *name, char *path, size_t 
     char home[PATH_MAX];
     int n = name[0] == '/' ? snprintf(path, size, "%s", name)
                            : snprintf(path, size, "%s/%s", lib->folder, name);
-    if (n < (int)size && project.folder && access(path, F_OK) != 0 && !is_project_file(name) &&
+    if (n < (int)size && lib->project->folder && access(path, F_OK) != 0 && !is_project_file(lib, name) &&
         os_find_home(home, sizeof home, NULL))
         n = snprintf(path, size, "%s/kernels/%s", home, name);
     return n < (int)size ||
@@ -145,14 +154,15 @@ bool library_find_path(const library *lib, const char *name, char *path, size_t 
 static msl_unit *load_unit(const library *lib, const char *name, const char *path, err *e) {
     static char folders[LIBRARY_INCLUDES][PATH_MAX];
     const char *list[LIBRARY_INCLUDES];
-    size_t count = is_project_file(name) ? project.include_count : 0;
+    const library_project *p = lib->project;
+    size_t count = is_project_file(lib, name) ? p->include_count : 0;
     msl_extras extras =
         lib->device ? device_complete_extras(lib->device, &lib->extras) : lib->extras;
     if (count == 0)
         return msl_load_with(path, &extras, e);
     assert(count <= LIBRARY_INCLUDES);
     for (size_t i = 0; i < count; i++) {
-        if (!path_join(folders[i], sizeof folders[i], e, lib->folder, project.includes[i]))
+        if (!path_join(folders[i], sizeof folders[i], e, lib->folder, p->includes[i]))
             return NULL;
         list[i] = folders[i];
     }

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "tape.h"
 
 typedef struct {
+    const library_project *project;
     char **paths; /* first met first */
     size_t count;
 } file_list;
@@ -32,9 +34,9 @@ static void add_file(file_list *l, const char *path) {
 }
 
 /* The file that an include of `name` means; false if it is not found: the compiler reports that. */
-static bool find_include(const char *from, const char *name, char *path, size_t size) {
+static bool find_include(const library_project *p, const char *from, const char *name, char *path,
+                         size_t size) {
     const char *slash = strrchr(from, '/');
-    const library_project *p = library_get_project();
     if (path_print(path, size, NULL, "%.*s%s", slash ? (int)(slash + 1 - from) : 0, from, name) &&
         access(path, F_OK) == 0)
         return true;
@@ -63,8 +65,39 @@ static void list_includes(file_list *l, const char *from, const char *text) {
         if (length == 0 || length >= sizeof name)
             continue;
         snprintf(name, sizeof name, "%.*s", (int)length, p + 1);
-        if (find_include(from, name, path, sizeof path))
+        if (find_include(l->project, from, name, path, sizeof path))
             add_file(l, path);
+    }
+}
+
+static void add_bytes(sha256 *h, const char *path) {
+    size_t bytes;
+    char *all = os_read_file(path, &bytes, NULL);
+    if (all)
+        sha256_add(h, all, bytes);
+    free(all);
+}
+
+/* Adds the files that a description takes arrays from: {n} in a name stands for any size. */
+static void add_arrays(sha256 *h, const char *from, const char *text) {
+    for (const char *p = text; (p = strstr(p, " from ")); p++) {
+        const char *name = p + 6 + strspn(p + 6, " \t");
+        char pattern[PATH_MAX];
+        size_t used = (size_t)(path_get_name(from) - from), room = sizeof pattern - 1;
+        if (used >= room)
+            continue;
+        memcpy(pattern, from, used);
+        for (; *name && !isspace((unsigned char)*name) && used < room; name++) {
+            bool is_size = *name == '{' && strchr(name, '}');
+            pattern[used++] = is_size ? '*' : *name;
+            name = is_size ? strchr(name, '}') : name;
+        }
+        pattern[used] = 0;
+        glob_t found;
+        if (glob(pattern, 0, NULL, &found) == 0)
+            for (size_t i = 0; i < found.gl_pathc; i++)
+                add_bytes(h, found.gl_pathv[i]);
+        globfree(&found);
     }
 }
 
@@ -119,9 +152,12 @@ static bool add_text(sha256 *h, file_list *l, const char *path, err *e) {
     char *text = os_read_file(path, NULL, e);
     if (!text)
         return false;
-    if (l)
+    bool is_description = path_ends_with(path, ".op");
+    if (is_description)
+        add_arrays(h, path, text);
+    else if (l)
         list_includes(l, path, text);
-    sha256_add(h, text, source_strip(text, path_ends_with(path, ".op")) + 1);
+    sha256_add(h, text, source_strip(text, is_description) + 1);
     free(text);
     return true;
 }
@@ -132,8 +168,8 @@ static void finish(sha256 *h, char hex[SOURCE_HASH_SIZE]) {
     snprintf(hex, SOURCE_HASH_SIZE, "%.16s", digest);
 }
 
-bool source_hash_find(const char *path, char hex[SOURCE_HASH_SIZE], err *e) {
-    file_list l = {.count = 0};
+bool source_hash_find(const char *path, const library *lib, char hex[SOURCE_HASH_SIZE], err *e) {
+    file_list l = {.project = library_get_project(lib)};
     sha256 h;
     sha256_start(&h);
     add_file(&l, path);

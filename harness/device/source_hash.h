@@ -9,10 +9,14 @@
 
 enum { SOURCE_HASH_SIZE = 17 };
 
-/* The first 16 hex digits of the SHA-256 of a file and of what it includes in quotes, in the order
- * in which they are first included. What is not beside a file is looked for in the project's folders
- * of includes (library_set_project). */
-bool source_hash_find(const char *path, char hex[SOURCE_HASH_SIZE], err *e);
+struct library;
+
+/* The first 16 hex digits of the SHA-256 of a file, of what it includes in quotes, in the order in which
+ * they are first included, and of the arrays that a description (.op) takes from files. What is not
+ * beside a file is looked for in the folders of includes of the library's project (NULL: of the one
+ * that was set). */
+bool source_hash_find(const char *path, const struct library *lib, char hex[SOURCE_HASH_SIZE],
+                      err *e);
 
 /* The same of all .metal and .h files of a folder. */
 bool source_hash_find_folder(const char *folder, char hex[SOURCE_HASH_SIZE], err *e);

@@ -21,8 +21,11 @@ typedef struct {
     size_t include_count;        /* at most LIBRARY_INCLUDES */
 } library_project;
 void library_set_project(const library_project *p);
-const library_project *library_get_project(void);
+/* That of a library; of NULL: the one that was set. */
+const library_project *library_get_project(const library *lib);
 library *library_new(device *d, const char *folder, err *e);
+/* Of another project than the one that was set: its folder and includes. Kept, not copied. */
+library *library_new_of(device *d, const library_project *p, err *e);
 void library_free(library *lib);
 /* Sets another math mode than the device's own; call it before the first pipeline is made. */
 void library_set_math(library *lib, math_mode math);

@@ -94,7 +94,7 @@ typedef struct {
     const bench_settings *settings;
     const bench_list *cases;
     const device_facts *facts;
-    const rival_verdict *verdicts; /* (cases, rivals), NULL without rivals */
+    const other_verdict *verdicts; /* (cases, others), NULL if there are none */
     const bench_listener *listener;
 } delivery;
 
@@ -124,14 +124,15 @@ static const char *find_failure(const worker_outcome *o, wire_answer *a, timing_
     return a->made ? NULL : a->error.text;
 }
 
-/* Every rival that is for the case: those that are right have been timed, in their order. */
-static void add_rivals(const delivery *s, size_t number, const wire_answer *a,
+/* Everything that is for the case: those that are right have been timed, in their order. */
+static void add_others(const delivery *s, size_t number, const wire_answer *a,
                        timing_sample **samples, bench_outcome *out) {
     const bench_case *c = &s->cases->items[number];
-    size_t side = 1;
-    for (size_t i = 0; i < s->settings->rival_count; i++) {
-        const rival_verdict *v = &s->verdicts[number * s->settings->rival_count + i];
-        if (!(c->rivals >> i & 1))
+    const bench_settings *o = s->settings;
+    size_t side = 1, count = bench_count_others(o);
+    for (size_t i = 0; i < count; i++) {
+        const other_verdict *v = &s->verdicts[number * count + i];
+        if (!(bench_get_others(o, c) >> i & 1))
             continue;
         bench_other *other = &out->others[out->other_count++];
         if (!v->refused && a && side < a->sides) {
@@ -142,8 +143,10 @@ static void add_rivals(const delivery *s, size_t number, const wire_answer *a,
         const char *why = v->refused ? v->why
                           : a        ? a->error.text
                                      : "not timed, because ours was not";
-        other->row = wire_make_untimed(c, s->settings->rivals[i].name, s->facts, why);
-        snprintf(other->row.variant, sizeof other->row.variant, BENCH_RIVAL);
+        const char *name = o->base_folder ? c->timed.kernel->name : o->rivals[i].name;
+        other->row = wire_make_untimed(c, name, s->facts, why);
+        if (!o->base_folder)
+            snprintf(other->row.variant, sizeof other->row.variant, BENCH_RIVAL);
         other->skipped = v->skipped || (!v->refused && !a);
     }
 }
@@ -160,9 +163,7 @@ static bool deliver_case(const delivery *s, size_t number, const wire_answer *a,
         out.skipped = failure == a->error.text && a->skipped;
     }
     if (s->verdicts)
-        add_rivals(s, number, failure ? NULL : a, samples, &out);
-    else if (!failure && a->sides > 1)
-        out.others[out.other_count++] = (bench_other){.row = a->rows[1], .samples = samples[1]};
+        add_others(s, number, failure ? NULL : a, samples, &out);
     bool ok = s->listener->deliver(s->listener->context, c, &out, e);
     bench_outcome_free(&out);
     return ok;
@@ -185,10 +186,10 @@ static bool deliver(void *context, size_t task, const worker_outcome *o, err *e)
     return false;
 }
 
-/* Which rivals are timed with a case: those that are for it and right. */
+/* What is timed with a case: those that are for it and right. */
 static uint32_t find_mask(const delivery *s, size_t number) {
-    uint32_t mask = s->cases->items[number].rivals;
-    size_t count = s->settings->rival_count;
+    size_t count = bench_count_others(s->settings);
+    uint32_t mask = count > 0 ? bench_get_others(s->settings, &s->cases->items[number]) : 0;
     for (size_t i = 0; i < count; i++)
         if (s->verdicts[number * count + i].refused)
             mask &= ~(1u << i);
@@ -249,37 +250,43 @@ static worker_scope give_up(void *context, size_t task, const worker_outcome *o,
     return a.uncompiled ? WORKER_GROUP : WORKER_NO_OTHERS;
 }
 
-bool bench_run(const bench_settings *s, const device_facts *f, const bench_list *cases,
-               const bench_listener *listener, err *e) {
-    rival_verdict *verdicts = NULL;
-    if (s->rival_count > 0 && !(verdicts = bench_check_rivals(s, f, cases, e)))
-        return false;
-    delivery own = {s, cases, f, verdicts, listener};
+static bool time_cases(const bench_settings *s, const wire_program *program,
+                       const bench_list *cases, delivery *own, err *e) {
     char(*texts)[WIRE_TASK] = calloc(cases->count + 1, sizeof *texts);
     const char **tasks = calloc(cases->count + 1, sizeof *tasks);
     assert(texts && tasks);
     tasks[0] = WIRE_ROOF;
     for (size_t i = 0; i < cases->count; i++) {
-        snprintf(texts[i], sizeof *texts, "%x:%s", find_mask(&own, i), cases->items[i].name);
+        snprintf(texts[i], sizeof *texts, "%x:%s", find_mask(own, i), cases->items[i].name);
         tasks[i + 1] = texts[i];
     }
     progress shown = progress_new(stderr, "cases timed", cases->count);
     shown.uncounted = 1; /* the roof */
-    wire_program program;
-    wire_make_program(&program, s, f, cases->count);
-    bool is_compared = s->base_folder || s->rival_count > 0;
-    worker_plan plan = {.arguments = program.arguments,
+    worker_plan plan = {.arguments = program->arguments,
                         .tasks = tasks,
                         .count = cases->count + 1,
                         .jobs = 1,
-                        .timeout_s = s->timeout_s + (is_compared ? s->again_s : 0),
+                        .timeout_s = s->timeout_s + (own->verdicts ? s->again_s : 0),
                         .deliver = deliver,
                         .give_up = give_up,
-                        .context = &own,
+                        .context = own,
                         .progress = &shown};
-    bool ok = compile_kernels(s, &program, cases, e) && worker_run(&plan, e);
+    bool ok = worker_run(&plan, e);
     free(tasks);
     free(texts);
+    return ok;
+}
+
+bool bench_run(const bench_settings *s, const device_facts *f, const bench_list *cases,
+               const bench_listener *listener, err *e) {
+    other_verdict *verdicts = NULL;
+    wire_program program;
+    wire_make_program(&program, s, f, cases->count);
+    if (!compile_kernels(s, &program, cases, e) ||
+        (bench_count_others(s) > 0 && !(verdicts = bench_check_others(s, &program, cases, e))))
+        return false;
+    delivery own = {s, cases, f, verdicts, listener};
+    bool ok = time_cases(s, &program, cases, &own, e);
     free(verdicts);
     return ok;
 }

@@ -26,7 +26,7 @@ typedef struct {
 typedef struct {
     uint64_t seed;
     const char *device;
-    const char *base_folder; /* kernels to time interleaved with ours; NULL: none */
+    const char *base_folder; /* an earlier version to time interleaved with ours; NULL: none */
     const rival *rivals;     /* or kernels of others: at most BENCH_OTHERS */
     size_t rival_count;
     const char *const *launches; /* their descriptions */
@@ -39,6 +39,14 @@ typedef struct {
     math_mode math;
 } bench_settings;
 
+/* What a case may be timed with: the base, or the rivals. */
+static inline size_t bench_count_others(const bench_settings *s) {
+    return s->base_folder ? 1 : s->rival_count;
+}
+static inline uint32_t bench_get_others(const bench_settings *s, const bench_case *c) {
+    return s->base_folder ? 1 : c->rivals;
+}
+
 /* What the rows of rivals have in column `variant`. */
 #define BENCH_RIVAL "third party"
 
@@ -48,7 +56,7 @@ enum { BENCH_LOOKS = 4 };
 /* What was timed interleaved with a case, or could not be: the base, or one of the rivals. */
 typedef struct {
     result_row row;
-    bool skipped;           /* it is not for such a case; row.message says why */
+    bool skipped;           /* not for such a case, or not in the base; row.message says why */
     timing_sample *samples; /* row.gpu.count of them: as many as of the case, or none */
 } bench_other;
 
@@ -74,6 +82,15 @@ typedef struct {
 bool bench_run(const bench_settings *s, const device_facts *f, const bench_list *cases,
                const bench_listener *listener, err *e);
 
+/* An earlier version of the kernels. */
+typedef struct {
+    const op *const *ops; /* its own descriptions; NULL: it has none and is launched with ours */
+    size_t op_count;
+    const library_project *sources; /* of its own descriptions */
+    err error;                      /* why it cannot be used; code EXIT_OK: it can */
+} bench_base;
+
 /* The worker's side: what the names of cases mean, and what the roof is measured with. */
 typedef bool bench_finder(const char *name, bench_case *out, err *e);
-exit_code bench_serve(const bench_settings *s, bench_finder *find, const roof_kernels *k, err *e);
+exit_code bench_serve(const bench_settings *s, bench_finder *find, const bench_base *base,
+                      const roof_kernels *k, err *e);

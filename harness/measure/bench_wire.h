@@ -3,8 +3,8 @@
  *
  *   prepare:C   compiles what case C needs, before anything is timed; there is no answer
  *   roof        the roof alone
- *   check:R:C   rival number R against the oracle of case C, before anything is timed
- *   M:C         times case C and, interleaved, the rivals of the mask M */
+ *   check:R:C   the base, or rival number R, against the oracle of case C, before anything is timed
+ *   M:C         times case C and, interleaved, the others of the mask M */
 #pragma once
 
 #include "bench.h"
@@ -17,8 +17,8 @@ enum { WIRE_SIDES = 1 + BENCH_OTHERS, WIRE_TASK = 300 };
 typedef struct {
     bool made;    /* else the error says why not; with fewer sides than asked for, why others are
                      missing */
-    bool skipped; /* not made, because this device cannot run the case as written, or the rival is
-                     not for it */
+    bool skipped; /* not made, because this device cannot run the case as written, the rival is not
+                     for it, or the base does not have it */
     bool uncompiled; /* not made, because there is no pipeline: the kernel's other cases fail too */
     err error;
     roof_facts roof; /* of WIRE_ROOF */
@@ -43,13 +43,13 @@ void wire_make_program(wire_program *p, const bench_settings *s, const device_fa
 result_row wire_make_untimed(const bench_case *c, const char *name, const device_facts *f,
                              const char *why);
 
-/* What the checks of a rival on a case found, by case and rival. */
+/* What the check of the base or of a rival on a case found. */
 typedef struct {
     bool refused, skipped;
     char why[256];
-} rival_verdict;
+} other_verdict;
 
-/* Checks every rival on every case that it is for: (cases, rivals), to be freed. NULL with e set if
- * a description does not fit. */
-rival_verdict *bench_check_rivals(const bench_settings *s, const device_facts *f,
+/* Checks the base or the rivals on every case that they are for: (cases, others), to be freed. NULL with
+ * e set if a description of a rival does not fit. */
+other_verdict *bench_check_others(const bench_settings *s, const wire_program *program,
                                   const bench_list *cases, err *e);

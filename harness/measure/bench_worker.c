@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_base.h"
 #include "bench_wire.h"
 #include "harness/base/worker.h"
 #include "harness/check/check.h"
@@ -18,6 +19,7 @@ enum { COMPARED_LEAST = 61, COMPARED_MOST = 2000 };
 typedef struct {
     const bench_settings *settings;
     bench_finder *find;
+    const bench_base *base;
     library *lib, *base_lib;
     library *rival_libs[BENCH_OTHERS];
     kernel rival_kernels[BENCH_OTHERS]; /* as rows name them */
@@ -45,23 +47,17 @@ static meter *new_meter(const server *s, const roof_kernels *k) {
     return meter_new(s->lib, k, &o);
 }
 
-/* The base works on our buffers, whose contents are the same: a second set would map to the caches
- * differently, and that would look like a difference between kernels. */
-static void share_buffers(const tape *ours, tape *base) {
-    for (size_t i = 0; i < ours->count && i < base->count; i++)
-        for (int j = 0; j < LAUNCH_BUFFERS; j++)
-            if (ours->launches[i].args[j].kind == BIND_BUFFER)
-                base->launches[i].args[j].at = ours->launches[i].args[j].at;
-}
-
 static bool open_base(server *s, contest *c, err *e) {
-    measurement *ours = &c->sides[0], *base = &c->sides[c->count++];
-    if (!measurement_open(base, s->base_lib, &c->timed.timed, s->settings->seed, c->timed.regime,
+    measurement *ours = &c->sides[0], *base = &c->sides[c->count];
+    kernel_case found;
+    if (!bench_base_find(s->base, s->base_lib, &c->timed.timed, &found, e))
+        return false;
+    c->count++;
+    if (!measurement_open(base, s->base_lib, &found, s->settings->seed, c->timed.regime,
                           c->timed.cache, e))
         return false;
-    share_buffers(ours->tape, base->tape);
     base->like = ours;
-    return true;
+    return bench_base_share_buffers(ours->tape, base->tape, e);
 }
 
 /* The rival works on our buffers too. */
@@ -90,11 +86,13 @@ static void close_contest(contest *c) {
         measurement_close(&c->sides[i]);
 }
 
+static bool open_other(server *s, contest *c, size_t number, err *e) {
+    return s->base_lib ? open_base(s, c, e) : open_rival(s, c, number, e);
+}
+
 static bool open_others(server *s, contest *c, uint32_t mask, err *e) {
-    if (s->base_lib && !open_base(s, c, e))
-        return false;
-    for (size_t i = 0; i < s->settings->rival_count; i++)
-        if (mask >> i & 1 && !open_rival(s, c, i, e))
+    for (size_t i = 0; i < bench_count_others(s->settings); i++)
+        if (mask >> i & 1 && !open_other(s, c, i, e))
             return false;
     return true;
 }
@@ -143,8 +141,8 @@ static bool is_lost(const server *s) {
     return device_is_lost(library_get_device(s->lib));
 }
 
-/* A rival may be right alone and wrong when it is run many times: then ours is timed without, and the
- * error is about the rivals. */
+/* Another may be right alone and wrong when it is run many times: then ours is timed without, and the
+ * error is about the others. */
 static void *time_case(server *s, uint32_t mask, const char *name, size_t *bytes, bool *retire) {
     static wire_answer a;
     static contest c;
@@ -174,18 +172,22 @@ static void *time_case(server *s, uint32_t mask, const char *name, size_t *bytes
     return all;
 }
 
-/* A rival on the inputs of a case, against the oracle of ours. */
-static void *check_rival(server *s, size_t number, const char *name, size_t *bytes, bool *retire) {
+/* The base or a rival on the inputs of a case, against the oracle. What cannot be launched on them, but
+ * compiles, is not for the case. */
+static void *check_other(server *s, size_t number, const char *name, size_t *bytes, bool *retire) {
     static wire_answer a;
     static contest c;
     check_result result = {.verdict = CHECK_PASS};
     a = (wire_answer){.made = false};
-    if (open_ours(s, &c, name, &a.error) && open_rival(s, &c, number, &a.error)) {
+    if (!open_ours(s, &c, name, &a.error))
+        a.skipped = a.error.code == EXIT_CANNOT;
+    else if (open_other(s, &c, number, &a.error)) {
         const check_options o = {.unordered = c.timed.timed.op->unordered};
         a.skipped = !device_can_play(c.sides[1].tape, &a.error);
         a.made = !a.skipped && check_tape(c.sides[1].tape, &o, &result, &a.error);
     } else
-        a.skipped = a.error.code == EXIT_CANNOT;
+        a.skipped = s->base_lib ? s->base->error.code == EXIT_OK && !library_has_failed(s->base_lib)
+                                : a.error.code == EXIT_CANNOT;
     if (a.made && result.verdict != CHECK_PASS)
         a.made = err_set(&a.error, EXIT_WRONG, "%.250s", result.message);
     *retire = is_lost(s) || (!a.made && !a.skipped);
@@ -197,13 +199,18 @@ static void *check_rival(server *s, size_t number, const char *name, size_t *byt
 
 /* Errors are those of the case, which tells them when it is timed. */
 static void prepare_case(const server *s, const char *name) {
-    library *const libs[] = {s->lib, s->base_lib};
     bench_case c;
+    kernel_case base;
     err ignored;
-    for (size_t i = 0; i < 2 && libs[i] && s->find(name, &c, &ignored); i++) {
-        case_open(&c.timed, libs[i], s->settings->seed, &ignored);
-        case_close(&c.timed);
-    }
+    if (!s->find(name, &c, &ignored))
+        return;
+    bool has_base = s->base_lib && bench_base_find(s->base, s->base_lib, &c.timed, &base, &ignored);
+    case_open(&c.timed, s->lib, s->settings->seed, &ignored);
+    case_close(&c.timed);
+    if (!has_base)
+        return;
+    case_open(&base, s->base_lib, s->settings->seed, &ignored);
+    case_close(&base);
 }
 
 static void *run_task(void *context, const char *task, size_t *bytes, bool *retire) {
@@ -217,7 +224,7 @@ static void *run_task(void *context, const char *task, size_t *bytes, bool *reti
         return NULL;
     }
     if (sscanf(task, "check:%u:%n", &number, &used) == 1 && used > 0)
-        return check_rival(s, number, task + used, bytes, retire);
+        return check_other(s, number, task + used, bytes, retire);
     if (sscanf(task, "%x:%n", &number, &used) == 1 && used > 0)
         return time_case(s, number, task + used, bytes, retire);
     static wire_answer a;
@@ -238,12 +245,20 @@ static bool open_rivals(server *s, device *d, err *e) {
     return true;
 }
 
-exit_code bench_serve(const bench_settings *s, bench_finder *find, const roof_kernels *k, err *e) {
-    server own = {.settings = s, .find = find};
+static bool open_base_library(server *s, device *d, err *e) {
+    if (!s->settings->base_folder)
+        return true;
+    s->base_lib = s->base->sources ? library_new_of(d, s->base->sources, e)
+                                   : library_new(d, s->settings->base_folder, e);
+    return s->base_lib != NULL;
+}
+
+exit_code bench_serve(const bench_settings *s, bench_finder *find, const bench_base *base,
+                      const roof_kernels *k, err *e) {
+    server own = {.settings = s, .find = find, .base = base};
     device *d = device_open_with(s->device, &(device_options){.math = s->math}, e);
     bool ok = d && (own.lib = library_new(d, NULL, e)) &&
-              (!s->base_folder || (own.base_lib = library_new(d, s->base_folder, e))) &&
-              open_rivals(&own, d, e) && (own.meter = new_meter(&own, k)) &&
+              open_base_library(&own, d, e) && open_rivals(&own, d, e) && (own.meter = new_meter(&own, k)) &&
               worker_serve(run_task, &own, e);
     meter_free(own.meter);
     for (size_t i = 0; i < s->rival_count; i++)

@@ -15,9 +15,10 @@ comparison_row *comparison_add(comparison_list *l, const char *key) {
     return r;
 }
 
-static void note(comparison_row *r, const char *side, const char *label) {
+void comparison_add_note(comparison_row *r, const char *text, const char *more) {
     size_t used = strlen(r->note);
-    snprintf(r->note + used, sizeof r->note - used, "%s%s was %s", used ? ", " : "", side, label);
+    if (*text || *more)
+        snprintf(r->note + used, sizeof r->note - used, "%s%s%s", used ? ", " : "", text, more);
 }
 
 void comparison_add_run(comparison_row *r, comparison_side *side, const timing_sample *samples,
@@ -32,7 +33,7 @@ void comparison_add_run(comparison_row *r, comparison_side *side, const timing_s
         side->samples[side->count++] = timing_get_clock(&samples[i], clock);
     side->runs[side->run_count++] = count;
     if (suspicion && side->suspect++ == 0)
-        note(r, side == &r->base ? "base" : "now", suspicion);
+        comparison_add_note(r, side == &r->base ? "base was " : "now was ", suspicion);
 }
 
 void comparison_free(comparison_list *l) {

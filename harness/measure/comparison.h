@@ -14,7 +14,7 @@ typedef struct {
 
 typedef struct {
     char key[320];
-    char note[160]; /* "source changed"; "" for nothing to say */
+    char note[240]; /* "source changed"; "" for nothing to say */
     verdict_case test;
     comparison_side base, now;
 } comparison_row;
@@ -26,6 +26,7 @@ typedef struct {
 
 /* A case without samples. */
 comparison_row *comparison_add(comparison_list *l, const char *key);
+void comparison_add_note(comparison_row *r, const char *text, const char *more);
 /* The samples of a run; none if count is 0. `labels` are those of its row, NULL if they do not matter
  * because the sides were interleaved. */
 void comparison_add_run(comparison_row *r, comparison_side *side, const timing_sample *samples,

@@ -98,20 +98,15 @@ static const result_case *find_case(const source_list *l, const char *name, cons
     return NULL;
 }
 
-static void add_note(comparison_row *c, const char *text, const char *more) {
-    size_t used = strlen(c->note);
-    snprintf(c->note + used, sizeof c->note - used, "%s%s%s", used ? ", " : "", text, more);
-}
-
 /* A number of other code than this, or of code that no commit has. */
 static void note_origin(comparison_row *c, freshness *fresh, const char *side,
                         const result_row *r) {
     char changes[80];
     bool is_stale = freshness_judge(fresh, r->made_of, changes, sizeof changes) == ORIGIN_STALE;
     if (is_stale)
-        add_note(c, side, " is stale");
+        comparison_add_note(c, side, " is stale");
     if (path_ends_with(r->commit, "-dirty"))
-        add_note(c, side, " has uncommitted changes");
+        comparison_add_note(c, side, " has uncommitted changes");
 }
 
 /* The note on a pair: first what makes it incomparable. */
@@ -126,15 +121,14 @@ static void note_pair(comparison_row *c, freshness *fresh, const source *base, c
         return;
     }
     made_of_compare(b->row.made_of, n->row.made_of, changes, sizeof changes);
-    if (changes[0])
-        add_note(c, changes, "");
+    comparison_add_note(c, changes, "");
     note_origin(c, fresh, "base", &b->row);
     note_origin(c, fresh, "new", &n->row);
     if (strcmp(b->row.math, n->row.math) != 0)
-        add_note(c, "other math", "");
+        comparison_add_note(c, "other math", "");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(results_meta_find(x, keys[i]), results_meta_find(y, keys[i])) != 0)
-            add_note(c, "other ", keys[i]);
+            comparison_add_note(c, "other ", keys[i]);
 }
 
 /* Runs of one side must be of one device and one source; else they are not runs of the same. */
@@ -145,8 +139,8 @@ static void add_runs(comparison_row *row, comparison_side *side, const source_li
     for (size_t i = 0; i < l->count; i++) {
         const source *s = &l->items[i];
         const result_case *c = strcmp(s->name, name) == 0 ? results_list_find(&s->list, key) : NULL;
-        if (c && c->row.message[0])
-            add_note(row, c->row.message, "");
+        if (c)
+            comparison_add_note(row, c->row.message, "");
         if (!c || !c->count)
             continue;
         comparison_add_run(row, side, c->samples, c->count, clock, c->row.labels);

@@ -140,7 +140,7 @@ static bool find_hash(const library *lib, const char *part, const char *name,
             return source_hash_find_folder(library_get_folder(lib), hex, e);
         return path_print(file, sizeof file, e, "%s%s", name,
                           path_ends_with(name, ".metal") ? "" : ".metal") &&
-               library_find_path(lib, file, path, sizeof path, e) && source_hash_find(path, hex, e);
+               library_find_path(lib, file, path, sizeof path, e) && source_hash_find(path, lib, hex, e);
     }
     bool is_description = strcmp(part, "description") == 0;
     if (is_description && (path_ends_with(name, ".op") || path_ends_with(name, ".c"))) {
@@ -148,7 +148,7 @@ static bool find_hash(const library *lib, const char *part, const char *name,
                           path_join(path, sizeof path, e, root, name) && access(path, F_OK) == 0;
         shorten(part, name, own, sizeof own);
         if (is_project)
-            return source_hash_find(path, hex, e);
+            return source_hash_find(path, lib, hex, e);
         return find_built(part, own, hex) ||
                err_set(e, EXIT_USAGE, "there is no description %.160s", name);
     }

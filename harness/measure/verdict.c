@@ -70,7 +70,7 @@ static verdict_kind choose(const verdict_case *c, double min_effect) {
     double most = 1 + min_effect, least = 1 / most;
     if (c->now_count == 0)
         return VERDICT_MISSING;
-    if (c->base_count == 0)
+    if (c->base_count == 0 && !c->obstacle)
         return VERDICT_NEW;
     if (!has_enough(c) || c->obstacle)
         return VERDICT_AMBIGUOUS;
