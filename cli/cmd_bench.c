@@ -137,8 +137,8 @@ static comparison_row *compare_interleaved(run *r, const char *key, const bench_
     size_t base_count = other->row.gpu.count;
     c->test.paired = base_count == o->row.gpu.count;
     c->test.looks = BENCH_LOOKS;
-    comparison_add_run(c, &c->base, other->samples, base_count, CLOCK_GPU, NULL);
-    comparison_add_run(c, &c->now, o->samples, o->row.gpu.count, CLOCK_GPU, NULL);
+    comparison_add_run(c, &c->base, other->samples, base_count, CLOCK_GPU, other->row.labels);
+    comparison_add_run(c, &c->now, o->samples, o->row.gpu.count, CLOCK_GPU, o->row.labels);
     return c;
 }
 
@@ -162,7 +162,7 @@ static void compare_case(run *r, const char *key, const bench_outcome *o) {
         const result_case *b = results_list_find(&r->base, key);
         if (b) {
             comparison_add_run(c, &c->base, b->samples, b->count, CLOCK_GPU, b->row.labels);
-            made_of_compare(b->row.made_of, o->row.made_of, c->note, sizeof c->note);
+            comparison_note_pair(c, &r->base.meta, &b->row, &r->meta, &o->row);
         }
         comparison_add_run(c, &c->now, o->samples, o->row.gpu.count, CLOCK_GPU, o->row.labels);
     }
@@ -259,6 +259,20 @@ static bool drop_finished(const run *r, const device_facts *f, bench_list *l, er
     return true;
 }
 
+/* A run that was disturbed is ambiguous against any other. */
+static void tell_saved(const run *r) {
+    size_t disturbed = 0;
+    for (size_t i = 0; i < r->count; i++)
+        disturbed += timing_find_suspicion(r->rows[i].labels) != NULL;
+    fprintf(stderr, "baseline %s: %s\n", settings.save, r->save_path);
+    if (disturbed > 0)
+        fprintf(stderr,
+                "%zu of %zu rows were disturbed (busy, throttled or ramp): against this baseline they "
+                "will be ambiguous. On a shared machine keep the kernels instead, and time both "
+                "interleaved: git worktree add ../base, then assay bench --baseline ../base\n",
+                disturbed, r->count);
+}
+
 static bool is_all_new(const comparison_list *l) {
     for (size_t i = 0; i < l->count; i++)
         if (l->rows[i].test.verdict != VERDICT_NEW)
@@ -274,7 +288,7 @@ static exit_code finish(run *r) {
                             .seed = settings.bench.seed};
     if (settings.json)
         bench_print_json(stdout, &r->meta, r->rows, r->count, &r->comparison, &o);
-    else if (settings.markdown)
+    else if (settings.markdown && r->comparison.count == 0)
         bench_print_markdown(stdout, &r->meta, r->rows, r->count);
     size_t timed = r->count - r->failed - r->skipped;
     fprintf(stderr, "%zu timed, %zu not timed", timed, r->failed);
@@ -284,7 +298,7 @@ static exit_code finish(run *r) {
                                        : "this device cannot run them");
     fprintf(stderr, "; rows in %s\n", r->path);
     if (settings.save)
-        fprintf(stderr, "baseline %s: %s\n", settings.save, r->save_path);
+        tell_saved(r);
     if (r->cases->skipped > 0)
         fprintf(stderr, "%zu more skipped, the first: %s\n", r->cases->skipped,
                 r->cases->first_skip);
@@ -293,9 +307,12 @@ static exit_code finish(run *r) {
                                                     : EXIT_OK;
     if (r->comparison.count == 0)
         return code;
-    if (settings.markdown)
-        putchar('\n');
     exit_code verdict = comparison_print(&r->comparison, &o, settings.json ? stderr : stdout);
+    if (settings.markdown) {
+        puts("\n<details><summary>Times</summary>\n");
+        bench_print_markdown(stdout, &r->meta, r->rows, r->count);
+        puts("\n</details>");
+    }
     if (settings.bench.base_folder && is_all_new(&r->comparison))
         fprintf(stderr, "none of these kernels is in the base %s\n", settings.baseline);
     return code ? code : verdict;

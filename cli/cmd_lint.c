@@ -248,7 +248,7 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
     if (ok && settings.json)
         print_json(&places, files->count, *errors);
     places_annotate(stderr, &places);
-    ok = ok && (!settings.sarif || places_write_sarif(settings.sarif, &places, e));
+    ok = ok && (!settings.sarif || places_write_sarif(settings.sarif, "lint", &places, e));
     places_free(&places);
     return ok;
 }

@@ -231,12 +231,14 @@ static exit_code validate_with_tools(const case_list *cases, const device_facts 
 /* What other programs read. */
 static bool write_outcomes(const totals *all, const device_facts *f, uint64_t began_ns, err *e) {
     place_list places = {.count = 0};
+    char name[48];
+    snprintf(name, sizeof name, "validate/%s", f->api);
     places_add_findings(&places, &all->found, strict);
     places_add_outcomes(&places, &all->outcomes);
     if (settings.json)
         outcome_print_json(stdout, "validate", f, settings.run.seed, &all->outcomes, &all->found);
     places_annotate(stderr, &places);
-    bool ok = (!sarif || places_write_sarif(sarif, &places, e)) &&
+    bool ok = (!sarif || places_write_sarif(sarif, name, &places, e)) &&
               (!settings.junit || outcome_write_junit(settings.junit, "validate", f, &all->outcomes,
                                                       (double)(os_now_ns() - began_ns) * 1e-9, e));
     places_free(&places);

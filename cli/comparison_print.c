@@ -39,6 +39,8 @@ static void print_markdown(const comparison_list *l, const comparison_options *o
     for (size_t i = 0; i < l->count; i++) {
         char cells[COLUMNS][320];
         format_cells(&l->rows[i], cells);
+        if (l->rows[i].test.verdict == VERDICT_SLOWER)
+            strcpy(cells[VERDICT_COLUMN], "**slower**");
         for (int c = 0; c < COLUMNS; c++)
             fprintf(out, "| %s ", cells[c]);
         fputs("|\n", out);

@@ -10,6 +10,7 @@
 #include "harness/base/array.h"
 #include "harness/base/json.h"
 #include "harness/base/os.h"
+#include "harness/base/root.h"
 #include "verb.h"
 
 /* Paths --------------------------------------------------------------------------------------- */
@@ -36,7 +37,7 @@ static char *find_kernel_file(const char *file) {
     return make_relative(ok ? path : file);
 }
 
-/* The line on which a function of this name begins: its name, then a parenthesis. 1 if unknown. */
+/* The line on which a function of this name begins: its name, then a parenthesis. 0 if unknown. */
 static int find_kernel_line(const char *path, const char *name) {
     char *text = os_read_file(path, NULL, NULL);
     size_t length = strlen(name);
@@ -48,7 +49,7 @@ static int find_kernel_line(const char *path, const char *name) {
         line += *p == '\n';
     }
     free(text);
-    return found ? found : 1;
+    return found;
 }
 
 /* The list ------------------------------------------------------------------------------------ */
@@ -169,20 +170,34 @@ static void print_result(FILE *out, const place_list *l, size_t at) {
     fputs("},\n     \"locations\": [{\"physicalLocation\": {\"artifactLocation\": {\"uri\": ", out);
     print_uri(out, p->path);
     fputs(p->path[0] == '/' ? "}" : ", \"uriBaseId\": \"%SRCROOT%\"}", out);
-    fprintf(out, ", \"region\": {\"startLine\": %d", p->line > 0 ? p->line : 1);
-    if (p->column > 0)
+    if (p->line > 0)
+        fprintf(out, ", \"region\": {\"startLine\": %d", p->line);
+    if (p->line > 0 && p->column > 0)
         fprintf(out, ", \"startColumn\": %d", p->column);
-    fputs("}}}]}", out);
+    fputs(p->line > 0 ? "}}}]}" : "}}]}", out);
 }
 
-static void print_sarif(FILE *out, const place_list *l) {
+/* "assay/validate/soft/kernels/": GitHub refuses two runs of one category, which is all before the last
+ * slash. */
+static void print_category(FILE *out, const char *run) {
+    char project[PATH_MAX], text[PATH_MAX + 64];
+    char *name = root_find_project(project, sizeof project) ? make_relative(project) : NULL;
+    bool is_inside = name && name[0] != '/';
+    snprintf(text, sizeof text, "assay/%s/%s%s", run, is_inside ? name : "", is_inside ? "/" : "");
+    print_text(out, text);
+    free(name);
+}
+
+static void print_sarif(FILE *out, const char *run, const place_list *l) {
     fputs("{\n  \"$schema\": \"https://json.schemastore.org/sarif-2.1.0.json\",\n"
           "  \"version\": \"2.1.0\",\n  \"runs\": [{\n"
           "    \"tool\": {\"driver\": {\"name\": \"assay\", \"version\": \"" ASSAY_VERSION
           "\", \"rules\": [",
           out);
     print_rules(out, l);
-    fputs("]}},\n    \"columnKind\": \"unicodeCodePoints\",\n    \"results\": [", out);
+    fputs("]}},\n    \"automationDetails\": {\"id\": ", out);
+    print_category(out, run);
+    fputs("},\n    \"columnKind\": \"unicodeCodePoints\",\n    \"results\": [", out);
     for (size_t i = 0; i < l->count; i++) {
         fputs(i ? ",\n" : "\n", out);
         print_result(out, l, i);
@@ -190,12 +205,12 @@ static void print_sarif(FILE *out, const place_list *l) {
     fputs("]\n  }]\n}\n", out);
 }
 
-bool places_write_sarif(const char *path, const place_list *l, err *e) {
+bool places_write_sarif(const char *path, const char *run, const place_list *l, err *e) {
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
     assert(out);
-    print_sarif(out, l);
+    print_sarif(out, run, l);
     fclose(out);
     bool ok = os_write_file(path, text, bytes, e);
     free(text);
@@ -222,8 +237,9 @@ void places_annotate(FILE *out, const place_list *l) {
         const place *p = &l->items[i];
         fprintf(out, "::%s file=", p->is_error ? "error" : "warning");
         print_command(out, p->path, true);
-        fprintf(out, ",line=%d", p->line > 0 ? p->line : 1);
-        if (p->column > 0)
+        if (p->line > 0)
+            fprintf(out, ",line=%d", p->line);
+        if (p->line > 0 && p->column > 0)
             fprintf(out, ",col=%d", p->column);
         fputs(",title=assay ", out);
         print_command(out, p->rule, true);

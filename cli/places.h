@@ -27,6 +27,7 @@ void places_add_outcomes(place_list *l, const outcome_list *outcomes);
 void places_add_remarks(place_list *l, const remark_list *remarks);
 void places_free(place_list *l);
 
-bool places_write_sarif(const char *path, const place_list *l, err *e);
+/* `run` ("lint", "validate/soft") and the project name the run among those of a pull request. */
+bool places_write_sarif(const char *path, const char *run, const place_list *l, err *e);
 /* Where GITHUB_ACTIONS is set: an annotation per place, which GitHub reads from the log. */
 void places_annotate(FILE *out, const place_list *l);

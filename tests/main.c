@@ -47,6 +47,7 @@
     X(cuda_copies_suite)                                                                           \
     X(cuda_ptx_suite)                                                                              \
     X(cuda_halves_suite)                                                                           \
+    X(gate_suite)                                                                                  \
     X(ci_suite)                                                                                    \
     X(stats_suite)                                                                                 \
     X(significance_suite)                                                                          \

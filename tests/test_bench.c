@@ -101,7 +101,6 @@ TEST mistakes_are_answered_with_what_would_have_been_right(void) {
         {BENCH "--min-effect x", "--min-effect takes a number of percent"},
         {BENCH "--baseline /no/such.csv", "cannot read /no/such.csv"},
         {BENCH "--baseline /no/such", "there is no folder of kernels /no/such"},
-        {BENCH "--baseline $H/docs", "has no kernels"},
         {BENCH "--baseline nothing", "no baseline is called 'nothing'"},
         {BENCH "ffn_silu --save a/b", "a baseline is named with letters"},
         {"ASSAY_CACHE_BYTES=1 " BENCH "ffn_silu", "ASSAY_CACHE_BYTES is '1'"},

@@ -97,6 +97,8 @@ static const finding *find(const finding_list *list, finding_class what) {
 TEST every_canary_is_caught_at_its_line(size_t i) {
     if (!open_checked())
         FAILm(last.text);
+    if (!canary_is_for(&canaries[i], device_get_facts(checked)))
+        SKIPm("it is for a build that traces values");
     bool caught = false;
     char message[200] = "";
     if (!canary_play(checked, &canaries[i], &caught, message, sizeof message, &last))

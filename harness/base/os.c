@@ -57,6 +57,13 @@ uint64_t os_now_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+uint64_t os_thread_ns(void) {
+    struct timespec t;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0
+               ? (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec
+               : 0;
+}
+
 int os_count_cpus(void) {
 #if defined(__linux__)
     cpu_set_t set;
@@ -216,8 +223,13 @@ bool os_find_cache(char *path, size_t size, err *e) {
         n = snprintf(path, size, "%s/.cache/assay", home);
     else
         n = snprintf(path, size, "%s/assay-%ld", tmp && *tmp ? tmp : "/tmp", (long)getuid());
-    if (!fits(n, size, "the cache folder", e) || !os_make_folder(path, e))
+    if (!fits(n, size, "the cache folder", e))
         return false;
+    if (!os_make_folder(path, NULL) || access(path, W_OK) != 0)
+        return err_set(e, EXIT_CANNOT,
+                       "the cache folder %.120s cannot be written to; set XDG_CACHE_HOME to one that "
+                       "can",
+                       path);
     /* Code is loaded from here, so no other user may be able to write to it. */
     struct stat s;
     if (stat(path, &s) != 0 || s.st_uid != getuid() || (s.st_mode & 0022 && chmod(path, 0700) != 0))

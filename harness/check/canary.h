@@ -4,6 +4,10 @@
 
 #include "harness/device/tape.h"
 
+/* Where values are traced to their birth, kernels are not optimised: what is found by the optimiser's
+ * knowledge of sizes, or made by it, is not there. */
+typedef enum { CANARY_ANY, CANARY_OPTIMISED, CANARY_TRACED } canary_build;
+
 typedef struct {
     const char *kernel;
     finding_class what; /* what must be found, at the line marked "bug" */
@@ -11,6 +15,7 @@ typedef struct {
     const char *tool;   /* of compute-sanitizer that finds it; NULL: none does */
     oracle_fn oracle; /* NULL, or nothing is to be found but a wrong output: this is what it should
                            be, and what safe math makes it, and fast math must not */
+    canary_build build;
 } canary;
 
 extern const canary canaries[];

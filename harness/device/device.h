@@ -58,6 +58,7 @@ typedef struct {
     math_mode math;         /* what its libraries compile with unless told otherwise */
     int language;           /* the version of MSL that its libraries read (msl.h) */
     bool validates;         /* its validation is on: MTL_SHADER_VALIDATION=1 when it was opened */
+    bool traces;            /* NaN and infinities to where they are born: kernels are not optimised */
     bool names_lines;       /* and every finding says where in the text; false: some may */
     bool exact_buffers; /* it sees the ends of buffers, not of bindings: they have no guard zones */
 } device_facts;
@@ -125,6 +126,10 @@ typedef struct {
     /* The software device flushes f32 denormals (not f16), as some GPUs do; so with ASSAY_FLUSH=1.
      * Other devices ignore it. */
     bool flush_denormals;
+    /* The software device's GPU time is the CPU time of its threads, divided by their number, and not
+     * the time that passes: other programs that take the CPU away do not count. It costs about a
+     * microsecond per launch. Other devices ignore it. */
+    bool cpu_clock;
 } device_options;
 device *device_open_with(const char *name, const device_options *o, err *e);
 

@@ -25,7 +25,10 @@ void comparison_add_run(comparison_row *r, comparison_side *side, const timing_s
                         size_t count, timing_clock clock, const char *labels) {
     if (count == 0)
         return;
-    const char *suspicion = labels ? timing_find_suspicion(labels) : NULL;
+    const char *suspicion = timing_find_suspicion(labels);
+    /* A GPU's own clock goes on counting only its work. */
+    side->busy |= suspicion && strcmp(suspicion, "busy") == 0 &&
+                  (strstr(labels, "emulated") || strstr(labels, "gpu_is_wall"));
     side->samples = realloc(side->samples, (side->count + count) * sizeof *side->samples);
     side->runs = realloc(side->runs, (side->run_count + 1) * sizeof *side->runs);
     assert(side->samples && side->runs);
@@ -70,6 +73,7 @@ static verdict_case make_test(const comparison_row *r) {
     c.now_runs = now->runs;
     c.base_run_count = base->run_count;
     c.now_run_count = now->run_count;
+    c.busy = c.paired && (base->busy || now->busy);
     if (!c.obstacle && !c.paired && base->run_count > 0 && now->run_count > 0)
         c.obstacle = find_doubt(base, now);
     return c;

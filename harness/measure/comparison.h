@@ -9,6 +9,7 @@ typedef struct {
     double *samples;
     size_t *runs; /* samples of each */
     size_t count, run_count;
+    bool busy;      /* its time is that of a CPU which other programs took away */
     size_t suspect; /* runs whose labels say that something disturbed them */
 } comparison_side;
 
@@ -27,10 +28,13 @@ typedef struct {
 /* A case without samples. */
 comparison_row *comparison_add(comparison_list *l, const char *key);
 void comparison_add_note(comparison_row *r, const char *text, const char *more);
-/* The samples of a run; none if count is 0. `labels` are those of its row, NULL if they do not matter
- * because the sides were interleaved. */
+/* The samples of a run; none if count is 0. `labels` are those of its row. */
 void comparison_add_run(comparison_row *r, comparison_side *side, const timing_sample *samples,
                         size_t count, timing_clock clock, const char *labels);
+/* How two rows, of files with these heads, differ: what changed and, as an obstacle to a verdict, that
+ * they are of different devices, compilers or CPUs. */
+void comparison_note_pair(comparison_row *c, const results_meta *base, const result_row *b,
+                          const results_meta *now, const result_row *n);
 void comparison_free(comparison_list *l);
 
 /* Fills in the verdicts. */

@@ -109,26 +109,28 @@ static void note_origin(comparison_row *c, freshness *fresh, const char *side,
         comparison_add_note(c, side, " has uncommitted changes");
 }
 
-/* The note on a pair: first what makes it incomparable. */
-static void note_pair(comparison_row *c, freshness *fresh, const source *base, const result_case *b,
-                      const source *now, const result_case *n) {
+void comparison_note_pair(comparison_row *c, const results_meta *base, const result_row *b,
+                          const results_meta *now, const result_row *n) {
     char changes[80];
-    static const char *const keys[] = {"driver", "compiler", "os", "cpu"};
-    const results_meta *x = &base->list.meta, *y = &now->list.meta;
-    if (strcmp(results_meta_find(x, "device"), results_meta_find(y, "device")) != 0) {
+    static const char *const keys[] = {"driver", "os", "compiler", "cpu"};
+    if (strcmp(results_meta_find(base, "device"), results_meta_find(now, "device")) != 0) {
         c->test.obstacle = "they are from different devices";
-        snprintf(c->note, sizeof c->note, "other device: %.50s", results_meta_find(x, "device"));
+        snprintf(c->note, sizeof c->note, "other device: %.50s",
+                 results_meta_find(base, "device"));
         return;
     }
-    made_of_compare(b->row.made_of, n->row.made_of, changes, sizeof changes);
+    made_of_compare(b->made_of, n->made_of, changes, sizeof changes);
     comparison_add_note(c, changes, "");
-    note_origin(c, fresh, "base", &b->row);
-    note_origin(c, fresh, "new", &n->row);
-    if (strcmp(b->row.math, n->row.math) != 0)
+    if (strcmp(b->math, n->math) != 0)
         comparison_add_note(c, "other math", "");
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(results_meta_find(x, keys[i]), results_meta_find(y, keys[i])) != 0)
-            comparison_add_note(c, "other ", keys[i]);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (strcmp(results_meta_find(base, keys[i]), results_meta_find(now, keys[i])) == 0)
+            continue;
+        comparison_add_note(c, "other ", keys[i]);
+        if (i >= 2)
+            c->test.obstacle = "another compiler or CPU, not the kernel, may be the difference: "
+                               "time both here";
+    }
 }
 
 /* Runs of one side must be of one device and one source; else they are not runs of the same. */
@@ -161,8 +163,11 @@ static void add_case(comparison_list *l, freshness *fresh, const source_list *ba
     comparison_row *c = comparison_add(l, whole);
     add_runs(c, &c->base, base, name, key, clock);
     add_runs(c, &c->now, now, name, key, clock);
-    if (b && n)
-        note_pair(c, fresh, from, b, to, n);
+    if (!b || !n)
+        return;
+    comparison_note_pair(c, &from->list.meta, &b->row, &to->list.meta, &n->row);
+    note_origin(c, fresh, "base", &b->row);
+    note_origin(c, fresh, "new", &n->row);
 }
 
 /* Every case of the base, then those that only the other side has, each once. Cases without a time on

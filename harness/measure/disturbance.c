@@ -1,7 +1,6 @@
 #include "disturbance.h"
 
 #include <math.h>
-#include <time.h>
 
 #include "harness/base/os.h"
 
@@ -20,22 +19,14 @@ enum {
 #define MOST_SLOWER 1.2  /* CPU time of a spin loop over the shortest */
 #define MOST_BAD_SPINS 0.2
 
-static double get_thread_ns(void) {
-    struct timespec t;
-    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0
-               ? 1e9 * (double)t.tv_sec + (double)t.tv_nsec
-               : 0;
-}
-
 static disturbance_spin spin(void) {
     static volatile uint64_t sink;
-    uint64_t x = sink | 1, start = os_now_ns();
-    double cpu = get_thread_ns();
+    uint64_t x = sink | 1, start = os_now_ns(), cpu = os_thread_ns();
     for (int i = 0; i < ROUNDS; i++)
         x = x * 6364136223846793005u + 1442695040888963407u;
     sink = x;
-    cpu = get_thread_ns() - cpu;
-    return (disturbance_spin){(double)(os_now_ns() - start), cpu};
+    cpu = os_thread_ns() - cpu;
+    return (disturbance_spin){(double)(os_now_ns() - start), (double)cpu};
 }
 
 void disturbance_probe(disturbance *d) {

@@ -75,7 +75,7 @@ static verdict_kind choose(const verdict_case *c, double min_effect) {
     if (!has_enough(c) || c->obstacle)
         return VERDICT_AMBIGUOUS;
     if (i->low >= least && i->high <= most)
-        return VERDICT_SAME;
+        return c->busy ? VERDICT_AMBIGUOUS : VERDICT_SAME;
     if (i->ratio > most && i->low > 1 && c->p < find_level(c))
         return VERDICT_SLOWER;
     if (i->ratio < least && i->high < 1 && c->p < find_level(c))
@@ -113,6 +113,8 @@ static const char *find_reason(const verdict_case *c, double min_effect) {
         return c->obstacle;
     if (!has_enough(c))
         return "there are fewer than 5 samples on one side";
+    if (i->low >= 1 / (1 + min_effect) && i->high <= 1 + min_effect)
+        return "within the smallest effect, but the machine was busy, which hides differences";
     if (i->ratio <= 1 + min_effect && i->ratio >= 1 / (1 + min_effect))
         return "the interval reaches beyond the smallest effect: more samples or runs are needed";
     return i->low <= 1 && i->high >= 1

@@ -296,3 +296,10 @@ kernel void canary_fast_math(device const float *in [[buffer(0)]], device float 
     const float x = as_type<float>(as_type<uint>(in[i % n]) | (i % 4 == 3 ? 0x7FC00000u : 0u));
     out[i] = isnan(x) ? 0.0f : x; // bug: fast math takes it that nothing is NaN
 }
+
+kernel void canary_nan(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                       constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    const float zero = in[i % n] - in[i % n];
+    const float y = zero / zero; // bug, where values are traced
+    out[i] = y;
+}

@@ -62,7 +62,7 @@ static bool soft_open(device *d, err *e) {
     soft_compiler *compiler = soft_compiler_new(e);
     if (!compiler)
         return false;
-    soft_pool *pool = soft_pool_new(used, mode, e);
+    soft_pool *pool = soft_pool_new(used, mode, d->options.cpu_clock, e);
     if (!pool) {
         soft_compiler_free(compiler);
         return false;
@@ -77,6 +77,7 @@ static bool soft_open(device *d, err *e) {
     snprintf(f->name, sizeof f->name, "software Metal device, %d thread%s", threads,
              threads == 1 ? "" : "s");
     f->validates = mode != POOL_FAST;
+    f->traces = mode == POOL_TRACED;
     f->names_lines = true;
     snprintf(f->api, sizeof f->api, "soft");
     snprintf(f->compiler, sizeof f->compiler, "%s, %s math", soft_compiler_get_name(compiler),

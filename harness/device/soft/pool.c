@@ -38,6 +38,7 @@ typedef struct {
 struct soft_pool {
     member *members; /* member 0 is the leader */
     int count;
+    bool cpu_clock;
 
     pthread_mutex_t lock;
     pthread_cond_t queued, finished, opened;
@@ -52,7 +53,7 @@ struct soft_pool {
     atomic_bool open;
     atomic_int joined, asleep;
     atomic_bool stop;
-    atomic_uint_fast64_t next_group;
+    atomic_uint_fast64_t next_group, worked_ns; /* worked_ns: CPU time of all */
     uint64_t total_groups;
     const soft_item *item;
     soft_checker *checker; /* checked mode */
@@ -120,11 +121,14 @@ static void take_groups(member *m) {
 static void work(member *m) {
     soft_pool *p = m->pool;
     bool flush = p->item->flush;
+    uint64_t start = p->cpu_clock ? os_thread_ns() : 0;
     if (flush)
         set_flushing(true);
     take_groups(m);
     if (flush)
         set_flushing(false);
+    if (p->cpu_clock)
+        atomic_fetch_add(&p->worked_ns, os_thread_ns() - start);
     unsigned over = atomic_load(&p->over);
     while (m->worker->over > over &&
            !atomic_compare_exchange_weak(&p->over, &over, m->worker->over))
@@ -170,6 +174,7 @@ static void run_item(soft_pool *p, const soft_item *item, char problem[256]) {
     p->total_groups = (uint64_t)l->grid_groups[0] * l->grid_groups[1] * l->grid_groups[2];
     atomic_store(&p->next_group, 0);
     atomic_store(&p->over, 0);
+    atomic_store(&p->worked_ns, 0);
     bool share = p->count > 1 && p->total_groups > 1;
     if (share) {
         atomic_store(&p->open, true);
@@ -198,12 +203,20 @@ static void run_item(soft_pool *p, const soft_item *item, char problem[256]) {
                  item->name, over + MSL_THREADGROUP_BYTES, MSL_THREADGROUP_BYTES);
 }
 
+/* CPU time per thread, of as many threads as there is work for. */
+static uint64_t get_share(soft_pool *p) {
+    uint64_t threads = p->total_groups < (uint64_t)p->count ? p->total_groups : (uint64_t)p->count;
+    return atomic_load(&p->worked_ns) / (threads ? threads : 1);
+}
+
 static void run_job(soft_pool *p, soft_job *j) {
-    uint64_t start = os_now_ns();
-    for (size_t i = 0; i < j->count && !j->problem[0]; i++)
+    uint64_t start = os_now_ns(), worked = 0;
+    for (size_t i = 0; i < j->count && !j->problem[0]; i++) {
         run_item(p, &j->items[i], j->problem);
+        worked += get_share(p);
+    }
     j->done_at_ns = os_now_ns();
-    j->work_ns = j->done_at_ns - start;
+    j->work_ns = p->cpu_clock ? worked : j->done_at_ns - start;
 }
 
 static void *run_leader(void *argument) {
@@ -229,8 +242,9 @@ static void *run_leader(void *argument) {
     return NULL;
 }
 
-soft_pool *soft_pool_new(int threads, pool_mode mode, err *e) {
+soft_pool *soft_pool_new(int threads, pool_mode mode, bool cpu_clock, err *e) {
     soft_pool *p = array_new(1, sizeof *p);
+    p->cpu_clock = cpu_clock;
     assert(threads > 0);
     p->members = array_new((size_t)threads, sizeof *p->members);
     p->waiting_end = &p->waiting;

@@ -26,7 +26,8 @@ typedef struct {
 
 /* Checked mode has one thread, and findings. */
 typedef enum { POOL_FAST, POOL_CHECKED, POOL_TRACED } pool_mode;
-soft_pool *soft_pool_new(int threads, pool_mode mode, err *e);
+/* cpu_clock: the time of work is the CPU time of the threads, divided by their number. */
+soft_pool *soft_pool_new(int threads, pool_mode mode, bool cpu_clock, err *e);
 finding_list *soft_pool_get_findings(soft_pool *p);
 void soft_pool_free(soft_pool *p); /* waits for what is queued */
 
