@@ -4,6 +4,11 @@
 
 #include <string.h>
 
+#include "axes.h"
+#include "experiments/experiment.h"
+#include "kernels/ops.h"
+#include "project/project.h"
+
 typedef void (*verb_printer)(FILE *out, const verb *family, const verb *v);
 
 /* Calls print for each verb that has options, those of families included. */
@@ -21,19 +26,75 @@ static void print_names(FILE *out, const verb *const *verbs, size_t count) {
         fprintf(out, "%s%s", i ? " " : "", verbs[i]->name);
 }
 
+/* Of the weights of Assay's kernels: "f32 f16 q4_0". */
+static const char *list_formats(void) {
+    static char all[256];
+    char one[32], around[40], padded[sizeof all + 2];
+    for (size_t i = 0; i < registry_count; i++)
+        for (size_t k = 0; k < registry[i]->kernel_count; k++) {
+            const kernel *x = &registry[i]->kernels[k];
+            if (!x->format)
+                continue;
+            axes_get_format(x, one, sizeof one);
+            snprintf(around, sizeof around, " %s ", one);
+            snprintf(padded, sizeof padded, " %s ", all);
+            size_t used = strlen(all);
+            if (!strstr(padded, around))
+                snprintf(all + used, sizeof all - used, "%s%s", used ? " " : "", one);
+        }
+    return all;
+}
+
 /* The words an option takes, or "" where it takes a file, "-" where it takes what cannot be
  * listed. */
 static const char *get_words(const option *o) {
+    static const char *const words[][2] = {
+        {"device", "soft metal cuda auto"},
+        {"input", "uniform normal zeros denormals large"},
+        {"regime", "single chained independent all"},
+        {"cache", "warm cold all"},
+        {"accumulate", "yes no"},
+        {"clock", "gpu encode wall"},
+    };
     if (o->kind == OPTION_MATH)
         return "safe relaxed fast";
-    if (strcmp(option_get_name(o), "device") == 0)
-        return "soft metal cuda auto";
-    if (strcmp(option_get_name(o), "input") == 0)
-        return "uniform normal zeros denormals large";
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(option_get_name(o), words[i][0]) == 0 && o->kind == OPTION_TEXT)
+            return words[i][1];
+    if (strcmp(option_get_name(o), "format") == 0)
+        return list_formats();
     bool is_path = (o->kind == OPTION_TEXT || o->kind == OPTION_MAYBE) && o->argument &&
                    (strstr(o->argument, "FILE") || strstr(o->argument, "DIR") ||
                     strchr(o->argument, '.') || strcmp(o->argument, "B") == 0);
     return is_path ? "" : "-";
+}
+
+static bool takes_experiments(const verb *v) {
+    return v->names && strcmp(v->names, "[NAME...|all]") == 0;
+}
+
+static bool takes_ops(const verb *v) {
+    return v->names &&
+           (strcmp(v->names, "[FILTER...]") == 0 || strcmp(v->names, "[NAME...]") == 0);
+}
+
+bool completion_print_names(FILE *out, const verb *v, err *e) {
+    if (takes_experiments(v)) {
+        for (size_t i = 0; i < experiment_count; i++)
+            fprintf(out, "%s\n", experiments[i]->name);
+        fputs("all\n", out);
+    }
+    if (!takes_ops(v))
+        return true;
+    if (!project_load(e))
+        return false;
+    for (size_t i = 0; i < registry_count; i++) {
+        fprintf(out, "%s\n", registry[i]->name);
+        for (size_t k = 0; k < registry[i]->kernel_count; k++)
+            if (strcmp(registry[i]->kernels[k].name, registry[i]->name) != 0)
+                fprintf(out, "%s\n", registry[i]->kernels[k].name);
+    }
+    return true;
 }
 
 /* A description inside '...' of a shell, without a line end. */
@@ -112,7 +173,8 @@ static void print_bash(FILE *out, const verb *const *verbs, size_t count) {
     fputs("    esac\n"
           "    case $word in\n"
           "    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")) ;;\n"
-          "    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
+          "    *) COMPREPLY=($(compgen -W \"$(assay --names \"$verb\" 2> /dev/null)\" -- "
+          "\"$word\"; compgen -f -- \"$word\")) ;;\n"
           "    esac\n"
           "}\n"
           "complete -o filenames -F _assay assay\n",
@@ -147,7 +209,10 @@ static void print_zsh_verb(FILE *out, const verb *family, const verb *v) {
         }
         fputc('\'', out);
     }
-    fputs(" \\\n        '--help[describe the verb]' '*:file:_files' ;;\n", out);
+    fprintf(out,
+            " \\\n        '--help[describe the verb]' '*:name:_alternative "
+            "\"names:name:($(assay --names %s 2> /dev/null))\" \"files:file:_files\"' ;;\n",
+            v->name);
 }
 
 static void print_zsh_described(FILE *out, const verb *const *verbs, size_t count) {
@@ -209,6 +274,11 @@ static void print_fish_verb(FILE *out, const verb *family, const verb *v) {
     size_t count = verb_list_options(v, options);
     if (family)
         print_fish_name(out, family, v);
+    if (takes_ops(v) || takes_experiments(v))
+        fprintf(out,
+                "complete -c assay -n '__fish_seen_subcommand_from %s' -a '(assay --names %s 2> "
+                "/dev/null)'\n",
+                v->name, v->name);
     for (size_t i = 0; i < count; i++) {
         const option *o = &options[i];
         if (!o->about)

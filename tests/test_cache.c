@@ -249,6 +249,18 @@ TEST a_compiler_that_is_not_there_is_one_clear_sentence(void) {
     PASS();
 }
 
+/* Nobody can make a folder in a file; only root can write where the mode forbids it. */
+TEST a_cache_that_cannot_be_written_to_is_this_machines_fault(void) {
+#define CHECK "\"$A\" check --device soft --quiet buffer_copy/33/normal"
+    ASSERT_RUN("mkdir -p \"$T\" && : > \"$T/file\" && XDG_CACHE_HOME=\"$T/file\" " CHECK, 3);
+    ASSERT_SAYS("cannot be written to; set XDG_CACHE_HOME");
+    if (command_run("test $(id -u) -ne 0") == 0)
+        ASSERT_RUN("mkdir -p \"$T/c/assay\" && chmod 500 \"$T/c/assay\" && XDG_CACHE_HOME=\"$T/c\" " CHECK,
+                   3);
+    ASSERT_RUN("rm -rf \"$T\"", 0);
+    PASS();
+}
+
 #define KEEP "ASSAY_CACHE_LIMIT=20K \"$A\" check --device soft --quiet "
 #define OBJECTS "ls \"$XDG_CACHE_HOME\"/assay/soft/*.so"
 
@@ -290,6 +302,7 @@ SUITE(cache_suite) {
     RUN_TEST(kernels_compile_where_headers_cannot_be_precompiled);
     RUN_TEST(processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other);
     RUN_TEST(a_compiler_that_is_not_there_is_one_clear_sentence);
+    RUN_TEST(a_cache_that_cannot_be_written_to_is_this_machines_fault);
     RUN_TEST(what_was_not_used_for_longest_leaves_a_full_cache);
     RUN_TEST(the_cache_tells_its_size_and_is_cleared);
 }

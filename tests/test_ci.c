@@ -50,6 +50,7 @@ TEST findings_are_sarif_results_at_file_and_line(void) {
     ASSERT_SAYS("\"ruleId\": \"store-outside\"");
     ASSERT_SAYS("\"uri\": \"softcap.metal\", \"uriBaseId\": \"%SRCROOT%\"");
     ASSERT_SAYS("\"startLine\": 14");
+    ASSERT_SAYS("\"automationDetails\": {\"id\": \"assay/validate/soft/");
     ASSERT_RUN("cd \"$T\" && sed -i.bak 's/i > n/i >= n/' softcap.metal && \"$A\" validate" ON
                "--sarif out.sarif softcap/33/normal > /dev/null && " STRUCTURE
                "sarif out.sarif && cat out.sarif",
@@ -79,6 +80,43 @@ TEST annotations_are_printed_on_github_only(void) {
     ASSERT_SAYS("::error file=softcap.metal,line=7,title=assay wrong::softcap/33/normal: ");
     ASSERT_RUN("\"$A\" check" ON "softcap/33/normal", 1);
     ASSERT_FALSE(command_says("::error"));
+    PASS();
+}
+
+/* A kernel that a macro names has no line of its own. */
+TEST a_finding_without_a_line_points_to_the_file(void) {
+    if (!has_python())
+        SKIPm("python3 is missing");
+    ASSERT_RUN("rm -rf \"$T\" && \"$A\" init \"$T\" && cd \"$T\" && sed -i.bak -e 's/void "
+               "softcap(/void NAME(/' -e 's/= cap/= 2 * cap/' -e 's/^using.*/&\\n#define NAME "
+               "softcap/' softcap.metal && GITHUB_ACTIONS=true \"$A\" validate" ON
+               "--sarif out.sarif softcap/33/normal",
+               1);
+    ASSERT_SAYS("::error file=softcap.metal,title=assay wrong::");
+    ASSERT_RUN("cd \"$T\" && " STRUCTURE "sarif out.sarif && cat out.sarif", 0);
+    ASSERT_FALSEm(command_get_output(), command_says("startLine"));
+    PASS();
+}
+
+/* What `validate --csv` writes, `report` shows. */
+TEST findings_in_a_csv_file_are_in_the_report(void) {
+    ASSERT_RUN(PLANT "\"$A\" validate" ON "--csv results/soft/validate.csv softcap/33/normal", 1);
+    ASSERT_RUN("cd \"$T\" && \"$A\" report -C \"$T\" results/soft --out page.html && cat page.html", 0);
+    ASSERT_SAYS("store outside");
+    ASSERT_SAYS("softcap.metal:14");
+    PASS();
+}
+
+/* Kernels are compiled without optimisation then, and the canaries must be caught all the same. */
+TEST values_can_be_traced_to_where_they_become_nan(void) {
+    ASSERT_RUN("rm -rf \"$T\" && \"$A\" init \"$T\" && \"$A\" validate" ON "--trace-nan softcap/33/normal",
+               0);
+    ASSERT_SAYS("# canaries: 35 of 35 caught");
+    ASSERT_RUN("cd \"$T\" && sed -i.bak 's/y\\[i\\] = .*/float z = x[i] - x[i];\\n    y[i] = z \\/ "
+               "z;/' softcap.metal && \"$A\" validate" ON "--trace-nan softcap/33/normal",
+               1);
+    ASSERT_SAYS("not finite");
+    ASSERT_SAYS("softcap.metal:15");
     PASS();
 }
 
@@ -137,6 +175,9 @@ SUITE(ci_suite) {
     RUN_TEST(findings_are_sarif_results_at_file_and_line);
     RUN_TEST(lint_messages_are_sarif_results_too);
     RUN_TEST(annotations_are_printed_on_github_only);
+    RUN_TEST(a_finding_without_a_line_points_to_the_file);
+    RUN_TEST(findings_in_a_csv_file_are_in_the_report);
+    RUN_TEST(values_can_be_traced_to_where_they_become_nan);
     RUN_TEST(json_is_one_object_on_stdout);
     RUN_TEST(experiments_are_one_json_object_whether_they_work_or_not);
 }

@@ -62,9 +62,9 @@ TEST a_slower_kernel_fails_the_gate(void) {
 /* With a new parameter: the base is launched without it. */
 TEST a_faster_kernel_with_a_new_parameter_is_green(void) {
     int status =
-        command_run(PROJECT "sed -i.bak -e 's/&rounds \\[\\[buffer(3)\\]\\],/&rounds [[buffer(3)]], "
-                            "constant uint \\&part [[buffer(4)]],/' -e 's/k < rounds/k < rounds \\/ "
-                            "part/' spin.metal && echo 'value part u32 = 20' >> spin.op" GATE);
+        command_run(PROJECT "sed -i.bak -e 's/rounds \\[\\[buffer(3)\\]\\],/& constant uint \\&part "
+                            "[[buffer(4)]],/' -e 's/k < rounds/k < rounds \\/ part/' spin.metal && "
+                            "echo 'value part u32 = 20' >> spin.op" GATE);
     ASSERT_EQ_FMTm(command_get_output(), 0, status, "%d");
     ASSERT_SAYS("| " CASE " | faster |");
     ASSERT_SAYS("kernel and description changed");

@@ -69,6 +69,17 @@ TEST every_verb_has_a_manual_page_and_is_completed(void) {
                "COMP_CWORD=3; _assay; echo \"<${COMPREPLY[*]}>\"'",
                0);
     ASSERT_SAYS("<--device>\n<bench>\n<fast>\n");
+    ASSERT_RUN("mkdir -p \"$T/path\" && ln -sf \"$A\" \"$T/path/assay\" && cd \"$T/empty\" && "
+               "PATH=\"$T/path:$PATH\" bash -c '. \"$T/c\"; COMP_CWORD=2; COMP_WORDS=(assay check "
+               "rmsno); _assay; echo \"<${COMPREPLY[*]}>\"; COMP_WORDS=(assay experiment batch_s); "
+               "_assay; echo \"<${COMPREPLY[*]}>\"; COMP_CWORD=3; COMP_WORDS=(assay bench --regime "
+               "ch); _assay; echo \"<${COMPREPLY[*]}>\"; COMP_WORDS=(assay bench --format q4_0); "
+               "_assay; echo \"<${COMPREPLY[*]}>\"'",
+               0);
+    ASSERT_SAYS("<rmsnorm");
+    ASSERT_SAYS(">\n<batch_scaling>\n<chained>\n<q4_0>\n");
+    ASSERT_RUN("\"$A\" init \"$T/mine\" && cd \"$T/mine\" && \"$A\" --names validate", 0);
+    ASSERT_SAYS("softcap\n");
     ASSERT_RUN("\"$A\" --completion tcsh", 2);
     ASSERT_SAYS("bash, zsh and fish");
     PASS();
