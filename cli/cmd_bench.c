@@ -266,11 +266,12 @@ static void tell_saved(const run *r) {
         disturbed += timing_find_suspicion(r->rows[i].labels) != NULL;
     fprintf(stderr, "baseline %s: %s\n", settings.save, r->save_path);
     if (disturbed > 0)
-        fprintf(stderr,
-                "%zu of %zu rows were disturbed (busy, throttled or ramp): against this baseline they "
-                "will be ambiguous. On a shared machine keep the kernels instead, and time both "
-                "interleaved: git worktree add ../base, then assay bench --baseline ../base\n",
-                disturbed, r->count);
+        fprintf(
+            stderr,
+            "%zu of %zu rows were disturbed (busy, throttled or ramp): against this baseline they "
+            "will be ambiguous. On a shared machine keep the kernels instead, and time both "
+            "interleaved: git worktree add ../base, then assay bench --baseline ../base\n",
+            disturbed, r->count);
 }
 
 static bool is_all_new(const comparison_list *l) {

@@ -1,5 +1,6 @@
 /* cmd_tune: `assay tune`. Which kernels make a model faster on this device than those of the rules, as
  * the whole model shows, written to the table that models use. */
+#include <assert.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 
 #include "bench_cases.h"
 #include "harness/base/array.h"
+#include "harness/base/json.h"
 #include "harness/base/os.h"
 #include "kernels/ops.h"
 #include "open_model.h"
@@ -24,7 +26,7 @@ static struct {
     option_numbers prompts, tokens, depths;
     math_mode math;
     double timeout_s;
-    bool list;
+    bool list, resume, json;
 } settings = {.tune = {.seed = 1, .budget_s = 2, .min_effect = 1},
               .prompts = {.items = {8, 64, 512}, .count = 3},
               .tokens = {.items = {32}, .count = 1},
@@ -46,6 +48,10 @@ static const option options[] = {
     PERCENT_OPTION("min-effect", &settings.tune.min_effect, "PERCENT",
                    "smallest change of a test that counts (default 1)"),
     FLAG_OPTION("list", &settings.list, "list the choices and time nothing"),
+    FLAG_OPTION(
+        "resume", &settings.resume,
+        "keep the rows of the table that are still true, and decide only the other choices"),
+    FLAG_OPTION("json", &settings.json, "print one JSON object; what is tried goes to stderr"),
     TEXT_OPTION("out", &settings.out, "FILE.csv", "the table (default results/<device>/tuned.csv)"),
     SEED_OPTION(&settings.tune.seed, "the inputs"),
     DEVICE_OPTION(&settings.device),
@@ -73,7 +79,15 @@ typedef struct {
     size_t delivered; /* of those that are timed alone */
     size_t tried, kept, wrong;
     uint64_t start_ns;
+    FILE *rows; /* with --json: what was tried, as objects, in `text` */
+    char *text;
+    size_t bytes;
 } run;
+
+/* Where lines for people go. */
+static FILE *get_out(void) {
+    return settings.json ? stderr : stdout;
+}
 
 /* What there is to try ---------------------------------------------------------------------- */
 
@@ -108,11 +122,13 @@ static void add_candidates(run *r, const choice *c) {
 static bool find_candidates(run *r, const char *const *filters, size_t count, err *e) {
     r->choices = tuner_list_choices(&r->tuner);
     for (size_t i = 0; i < r->choices.count; i++)
-        if (is_asked(&r->choices.items[i], filters, count))
+        if (is_asked(&r->choices.items[i], filters, count) &&
+            !(settings.resume && tuned_get(r->tuner.table, &r->choices.items[i])))
             add_candidates(r, &r->choices.items[i]);
-    return r->count > 0 || err_set(e, EXIT_USAGE,
-                                   "nothing to choose: no choice of the model has two ways and "
-                                   "matches; assay tune --list shows them");
+    return r->count > 0 || settings.resume ||
+           err_set(e, EXIT_USAGE,
+                   "nothing to choose: no choice of the model has two ways and "
+                   "matches; assay tune --list shows them");
 }
 
 static void print_list(const run *r) {
@@ -184,9 +200,37 @@ static void print_comparison(const tune_comparison *c) {
     for (size_t i = 0; i < c->count; i++) {
         char name[32];
         bench_test_get_name(c->items[i].test, name, sizeof name);
-        printf("%s %s %.3f (%.3f to %.3f)", i ? "," : "", name, c->items[i].gain, c->items[i].low,
-               c->items[i].high);
+        fprintf(get_out(), "%s %s %.3f (%.3f to %.3f)", i ? "," : "", name, c->items[i].gain,
+                c->items[i].low, c->items[i].high);
     }
+}
+
+static void print_json_row(const run *r, const char *choice_text, const char *way,
+                           const tune_comparison *c, bool is_kept) {
+    fputs(r->tried ? ",\n    {" : "\n    {", r->rows);
+    json_print_field(r->rows, "choice", choice_text);
+    json_add_field(r->rows, "kernel", way);
+    fprintf(r->rows, ", \"kept\": %s, \"tests\": [", is_kept ? "true" : "false");
+    for (size_t i = 0; i < c->count; i++) {
+        char name[32];
+        bench_test_get_name(c->items[i].test, name, sizeof name);
+        fputs(i ? ", {" : "{", r->rows);
+        json_print_field(r->rows, "test", name);
+        fprintf(r->rows, ", \"gain\": %.4f, \"low\": %.4f, \"high\": %.4f}", c->items[i].gain,
+                c->items[i].low, c->items[i].high);
+    }
+    fputs("]}", r->rows);
+}
+
+static void print_json(run *r) {
+    fflush(r->rows);
+    output_start_json(stdout, "tune", device_get_facts(r->opened.device), settings.tune.seed);
+    fputs(",\n  ", stdout);
+    json_print_field(stdout, "model", r->title);
+    json_add_field(stdout, "table", r->path);
+    printf(",\n  \"tried\": %zu, \"kept\": %zu, \"wrong\": %zu, \"rows\": %zu,\n  \"ways\": "
+           "[%s%s]\n}\n",
+           r->tried, r->kept, r->wrong, r->tuner.table->count, r->text, r->tried ? "\n  " : "");
 }
 
 static bool try_way(run *r, const candidate *c, err *e) {
@@ -204,9 +248,13 @@ static bool try_way(run *r, const candidate *c, err *e) {
         !tuner_try(&r->tuner, &row, &found, &is_kept, e))
         return false;
     choice_get_text(c->choice, text, sizeof text);
-    printf("%s: %s:", text, c->way->name);
+    fprintf(get_out(), "%s: %s:", text, c->way->name);
     print_comparison(&found);
-    puts(found.count == 0 ? " the tests do not use it" : is_kept ? ": kept" : ": not kept");
+    fprintf(get_out(), "%s\n",
+            found.count == 0 ? " the tests do not use it"
+            : is_kept        ? ": kept"
+                             : ": not kept");
+    print_json_row(r, text, c->way->name, &found, is_kept);
     r->tried++;
     r->kept += is_kept;
     return output_flush(e);
@@ -267,25 +315,33 @@ static bool finish(run *r, err *e) {
     tune_comparison found;
     if (!tuner_compare_rules(&r->tuner, &found, e))
         return false;
-    printf("the table against the rules alone:");
+    fprintf(get_out(), "the table against the rules alone:");
     print_comparison(&found);
-    puts(found.count == 0  ? " the same kernels"
-         : found.is_slower ? ": slower, so it is dropped"
-                           : "");
-    if (found.is_slower)
+    fprintf(get_out(), "%s\n",
+            found.count == 0  ? " the same kernels"
+            : found.is_slower ? ": slower, so it is dropped"
+                              : "");
+    if (found.is_slower) {
         tuner_drop_rows(&r->tuner);
+        r->kept = 0;
+    }
     if ((r->tuner.table->count > 0 && !check_model(r, e)) ||
         !tuned_write(r->tuner.table, &r->meta, r->path, e))
         return false;
-    fprintf(stderr, "%zu of %zu ways kept in %.0f s; %s %s\n", found.is_slower ? 0 : r->kept,
-            r->tried, (double)(os_now_ns() - r->start_ns) * 1e-9,
+    fprintf(stderr, "%zu of %zu ways kept in %.0f s; %s %s\n", r->kept, r->tried,
+            (double)(os_now_ns() - r->start_ns) * 1e-9,
             r->tuner.table->count ? "table in" : "no table is needed:", r->path);
     return output_flush(e);
 }
 
 static bool decide(run *r, err *e) {
     const choice *last = NULL;
-    printf("# device: %s\n# model: %s\n", device_get_facts(r->opened.device)->name, r->title);
+    fprintf(get_out(), "# device: %s\n# model: %s\n", device_get_facts(r->opened.device)->name,
+            r->title);
+    if (r->count == 0) {
+        fprintf(stderr, "every choice has a row in %s\n", r->path);
+        return true;
+    }
     if (!time_alone(r, e))
         return false;
     for (size_t i = 0; i < r->count; i++) {
@@ -338,7 +394,7 @@ static bool prepare(run *r, err *e) {
     if (!tuner_open(&r->tuner, o->lib, o->file, tests, count, table, &settings.tune, e))
         return false;
     choice_list own = tuner_list_choices(&r->tuner);
-    for (size_t i = 0; i < own.count; i++)
+    for (size_t i = 0; i < own.count && !settings.resume; i++)
         tuned_drop(r->tuner.table, &own.items[i]);
     choice_list_free(&own);
     return true;
@@ -347,11 +403,17 @@ static bool prepare(run *r, err *e) {
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
     static run r;
     r.start_ns = os_now_ns();
+    r.rows = open_memstream(&r.text, &r.bytes);
+    assert(r.rows);
     bool ok = prepare(&r, e) && find_candidates(&r, names, count, e);
     if (ok && settings.list)
         print_list(&r);
     else if (ok)
         ok = decide(&r, e);
+    if (ok && settings.json && !settings.list)
+        print_json(&r);
+    fclose(r.rows);
+    free(r.text);
     tuner_close(&r.tuner);
     choice_list_free(&r.choices);
     free(r.candidates);

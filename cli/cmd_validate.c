@@ -1,13 +1,17 @@
 /* cmd_validate: `assay validate`. Every case under the device's own validation, canaries first. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/base/array.h"
 #include "harness/base/os.h"
+#include "harness/base/root.h"
 #include "harness/check/canary.h"
 #include "harness/check/findings.h"
 #include "harness/device/cuda/sanitizer.h"
 #include "harness/measure/made_of.h"
+#include "kernels/ops.h"
 #include "places.h"
 #include "report.h"
 #include "suite_options.h"
@@ -100,12 +104,26 @@ static void add_csv_counts(csv *file, const totals *all) {
     csv_add_meta(file, "canaries", text); /* all of them, or nothing is called clean */
 }
 
+/* Of all descriptions; those of a project by name, because "*" is Assay's own. */
+static bool add_descriptions(char text[MADE_OF], const library *lib) {
+    char root[PATH_MAX];
+    if (!root_find_project(root, sizeof root))
+        return made_of_add_one(text, lib, "description", "*", NULL);
+    const char **names = array_new(registry_count + 1, sizeof *names);
+    size_t count = 0;
+    for (size_t i = 0; i < registry_count; i++)
+        if (count == 0 || strcmp(names[count - 1], registry[i]->source) != 0)
+            names[count++] = registry[i]->source;
+    bool ok = made_of_add(text, lib, "description", names, count, NULL);
+    free(names);
+    return ok;
+}
+
 /* Of all kernels: there are rows only where something was found. */
 static void add_csv_origin(csv *file, const device_facts *f) {
     char text[MADE_OF] = "";
     library *lib = library_new(NULL, NULL, NULL);
-    if (lib && made_of_add_one(text, lib, "kernel", "*", NULL) &&
-        made_of_add_one(text, lib, "description", "*", NULL) &&
+    if (lib && made_of_add_one(text, lib, "kernel", "*", NULL) && add_descriptions(text, lib) &&
         made_of_add_one(text, lib, "device", f->api, NULL))
         csv_add_meta(file, "made of", text);
     library_free(lib);

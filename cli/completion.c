@@ -74,8 +74,7 @@ static bool takes_experiments(const verb *v) {
 }
 
 static bool takes_ops(const verb *v) {
-    return v->names &&
-           (strcmp(v->names, "[FILTER...]") == 0 || strcmp(v->names, "[NAME...]") == 0);
+    return v->names && (strcmp(v->names, "[FILTER...]") == 0 || strcmp(v->names, "[NAME...]") == 0);
 }
 
 bool completion_print_names(FILE *out, const verb *v, err *e) {

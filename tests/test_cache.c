@@ -255,8 +255,9 @@ TEST a_cache_that_cannot_be_written_to_is_this_machines_fault(void) {
     ASSERT_RUN("mkdir -p \"$T\" && : > \"$T/file\" && XDG_CACHE_HOME=\"$T/file\" " CHECK, 3);
     ASSERT_SAYS("cannot be written to; set XDG_CACHE_HOME");
     if (command_run("test $(id -u) -ne 0") == 0)
-        ASSERT_RUN("mkdir -p \"$T/c/assay\" && chmod 500 \"$T/c/assay\" && XDG_CACHE_HOME=\"$T/c\" " CHECK,
-                   3);
+        ASSERT_RUN(
+            "mkdir -p \"$T/c/assay\" && chmod 500 \"$T/c/assay\" && XDG_CACHE_HOME=\"$T/c\" " CHECK,
+            3);
     ASSERT_RUN("rm -rf \"$T\"", 0);
     PASS();
 }

@@ -18,7 +18,8 @@ SUITE(gate_suite);
     "printf '%s\\n' '#include <metal_stdlib>' 'using namespace metal;' "                           \
     "'kernel void spin(device const float *x [[buffer(0)]], device float *y [[buffer(1)]],' "      \
     "'                 constant uint &n [[buffer(2)]], constant uint &rounds [[buffer(3)]],' "     \
-    "'                 uint i [[thread_position_in_grid]]) {' '    if (i >= n)' '        return;' " \
+    "'                 uint i [[thread_position_in_grid]]) {' '    if (i >= n)' '        "         \
+    "return;' "                                                                                    \
     "'    float h = x[i];' '    for (uint k = 0; k < rounds; k++)' "                               \
     "'        h = h * 0.999f + 0.001f;' '    y[i] = h == 12345.0f ? 0.0f : x[i];' '}' "            \
     "> base/spin.metal && cp -R base new && cd new && "
@@ -42,8 +43,9 @@ TEST a_new_kernel_is_timed_and_green(void) {
 
 /* The base has its own launch: 64 threads per threadgroup, not 1. */
 TEST a_changed_launch_is_a_change(void) {
-    int status = command_run(PROJECT "sed -i.bak -e 's/group 64/group 1/' -e 's/= 200/= 4/' spin.op && "
-                                     "sed -i.bak 's/= 200/= 4/' ../base/spin.op" GATE);
+    int status =
+        command_run(PROJECT "sed -i.bak -e 's/group 64/group 1/' -e 's/= 200/= 4/' spin.op && "
+                            "sed -i.bak 's/= 200/= 4/' ../base/spin.op" GATE);
     ASSERT_EQ_FMTm(command_get_output(), 4, status, "%d");
     ASSERT_SAYS("| " CASE " | **slower** |");
     ASSERT_SAYS("description changed");
@@ -53,7 +55,8 @@ TEST a_changed_launch_is_a_change(void) {
 TEST a_slower_kernel_fails_the_gate(void) {
     int status = command_run(PROJECT "sed -i.bak 's/k < rounds/k < 10 * rounds/' spin.metal" GATE);
     ASSERT_EQ_FMTm(command_get_output(), 4, status, "%d");
-    ASSERT_SAYS("| bench | **slower** | 0 same, 0 faster, 1 slower, 0 ambiguous, 0 missing, 0 new |");
+    ASSERT_SAYS(
+        "| bench | **slower** | 0 same, 0 faster, 1 slower, 0 ambiguous, 0 missing, 0 new |");
     ASSERT_SAYS("| " CASE " | **slower** |");
     ASSERT_SAYS("kernel changed");
     PASS();
@@ -61,10 +64,10 @@ TEST a_slower_kernel_fails_the_gate(void) {
 
 /* With a new parameter: the base is launched without it. */
 TEST a_faster_kernel_with_a_new_parameter_is_green(void) {
-    int status =
-        command_run(PROJECT "sed -i.bak -e 's/rounds \\[\\[buffer(3)\\]\\],/& constant uint \\&part "
-                            "[[buffer(4)]],/' -e 's/k < rounds/k < rounds \\/ part/' spin.metal && "
-                            "echo 'value part u32 = 20' >> spin.op" GATE);
+    int status = command_run(
+        PROJECT "sed -i.bak -e 's/rounds \\[\\[buffer(3)\\]\\],/& constant uint \\&part "
+                "[[buffer(4)]],/' -e 's/k < rounds/k < rounds \\/ part/' spin.metal && "
+                "echo 'value part u32 = 20' >> spin.op" GATE);
     ASSERT_EQ_FMTm(command_get_output(), 0, status, "%d");
     ASSERT_SAYS("| " CASE " | faster |");
     ASSERT_SAYS("kernel and description changed");
@@ -72,9 +75,10 @@ TEST a_faster_kernel_with_a_new_parameter_is_green(void) {
 }
 
 TEST a_renamed_kernel_is_compared_with_what_it_was(void) {
-    int status = command_run(PROJECT "sed -i.bak 's/void spin/void whirl/' spin.metal && mv spin.metal "
-                                     "whirl.metal && sed -i.bak 's/kernel spin spin.metal/kernel whirl "
-                                     "whirl.metal/' spin.op" GATE);
+    int status =
+        command_run(PROJECT "sed -i.bak 's/void spin/void whirl/' spin.metal && mv spin.metal "
+                            "whirl.metal && sed -i.bak 's/kernel spin spin.metal/kernel whirl "
+                            "whirl.metal/' spin.op" GATE);
     ASSERT_EQ_FMTm(command_get_output(), 0, status, "%d");
     ASSERT_SAYS("| whirl/2048/normal/chained/warm | ");
     ASSERT_SAYS("was spin");
@@ -103,7 +107,8 @@ TEST the_repair_of_a_broken_kernel_is_green(void) {
 }
 
 TEST what_is_wrong_fails_the_gate_and_has_a_category_of_its_own(void) {
-    int status = command_run(PROJECT "sed -i.bak 's/i >= n/i > n/' spin.metal && rm -r ../base" GATE);
+    int status =
+        command_run(PROJECT "sed -i.bak 's/i >= n/i > n/' spin.metal && rm -r ../base" GATE);
     ASSERT_EQ_FMTm(command_get_output(), 1, status, "%d");
     ASSERT_SAYS("| validate | **failed** (1) |");
     ASSERT_RUN("cd \"$T\" && grep -h '\"automationDetails\"' out/*.sarif", 0);

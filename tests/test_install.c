@@ -17,7 +17,7 @@ SUITE(install_suite);
 #define MAKE "env -u MAKEFLAGS -u MFLAGS make -s -o \"$A\" PROGRAM=\"$A\" BUILD=\"$T/build\" "
 #define INSTALL                                                                                    \
     "rm -rf \"$T\" && mkdir -p \"$T/empty\" && cd \"$T\" && for f in " OTHERS "; do "              \
-    "mkdir -p \"${f%/*}\" && echo mine > \"$f\"; done && cd \"$H\" && " MAKE                      \
+    "mkdir -p \"${f%/*}\" && echo mine > \"$f\"; done && cd \"$H\" && " MAKE                       \
     "install PREFIX=\"$T/my usr\" && mv \"$T/my usr\" \"$T/moved\""
 
 /* No variable but PATH, HOME and the cache of the tests. */
@@ -87,11 +87,12 @@ TEST every_verb_has_a_manual_page_and_is_completed(void) {
 
 /* A second install removes what an older version had and this one has not. */
 TEST install_and_uninstall_remove_what_they_installed_and_nothing_else(void) {
-    ASSERT_RUN("cd \"$T\" && mv moved 'my usr' && cd 'my usr/share/assay' && touch kernels/old.metal && "
-               "echo share/assay/kernels/old.metal >> installed && echo ../my/keep >> installed && "
-               "cd \"$H\" && " MAKE "install PREFIX=\"$T/my usr\" && cd \"$T\" && "
-               "test ! -e 'my usr/share/assay/kernels/old.metal' && cat " OTHERS,
-               0);
+    ASSERT_RUN(
+        "cd \"$T\" && mv moved 'my usr' && cd 'my usr/share/assay' && touch kernels/old.metal && "
+        "echo share/assay/kernels/old.metal >> installed && echo ../my/keep >> installed && "
+        "cd \"$H\" && " MAKE "install PREFIX=\"$T/my usr\" && cd \"$T\" && "
+        "test ! -e 'my usr/share/assay/kernels/old.metal' && cat " OTHERS,
+        0);
     ASSERT_STR_EQ("mine\nmine\nmine\nmine\nmine\n", command_get_output());
     ASSERT_RUN("cd \"$H\" && " MAKE "uninstall PREFIX=\"$T/my usr\" && cd \"$T\" && "
                "find 'my usr' my usr -type f | LC_ALL=C sort",

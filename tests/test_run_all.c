@@ -151,12 +151,14 @@ TEST without_clang_and_gnuplot_the_report_is_still_written(void) {
 
 /* The real program, over a project of one kernel. Of the experiments, which take minutes, one runs. */
 TEST the_real_program_takes_every_step_and_writes_the_report(void) {
-    ASSERT_RUN(SETUP " && \"$A\" init project && "
-                     "printf '%s\\n' '#!/bin/sh' "
-                     "'[ \"$*\" != \"experiment all --quick\" ] || set -- experiment split_dispatch --smoke' "
-                     "'exec \"$A\" \"$@\"' > assay && chmod +x assay",
-               0);
-    int status = command_run("cd \"$T\" && ASSAY_PROJECT=\"$T/project\" ASSAY_DEVICE=soft "
+    ASSERT_RUN(
+        SETUP
+        " && \"$A\" init p && mv p/* . && "
+        "printf '%s\\n' '#!/bin/sh' "
+        "'[ \"$*\" != \"experiment all --quick\" ] || set -- experiment split_dispatch --smoke' "
+        "'exec \"$A\" \"$@\"' > assay && chmod +x assay",
+        0);
+    int status = command_run("cd \"$T\" && ASSAY_DEVICE=soft "
                              "PATH=\"$T/bin:$PATH\" sh ./run_all.sh");
     ASSERTm(command_get_output(), status == 0 || status == 5); /* 5: no claim can be judged by it */
     ASSERT_SAYS("14 passed, 0 failed");
@@ -165,7 +167,7 @@ TEST the_real_program_takes_every_step_and_writes_the_report(void) {
     ASSERT(!command_says("  failed  check") && !command_says("  failed  validate") &&
            !command_says("  failed  model") && !command_says("  failed  experiments") &&
            !command_says("  failed  charts") && !command_says("  failed  text"));
-    ASSERT_RUN("grep -c 'softcap' \"$T/project/results/report.html\"", 0);
+    ASSERT_RUN("grep -c 'softcap' \"$T/results/report.html\"", 0);
     clear();
     PASS();
 }

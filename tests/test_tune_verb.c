@@ -34,6 +34,14 @@ TEST a_kernel_that_makes_the_model_faster_is_kept_until_it_changes(void) {
     ASSERT_SAYS("rmsnorm 1x192: rmsnorm");
     ASSERT_SAYS(": kept");
     ASSERT_SAYS("the table against the rules alone: tg2");
+    /* Its choice is decided: nothing is left to try. */
+    ASSERT_RUN("cp $T/tuned.csv $T/was.csv; " TUNE TOKENS
+               "--kernels $T/k --resume --json 'rmsnorm 1x192' "
+               "2> /dev/null && cmp $T/was.csv $T/tuned.csv",
+               0);
+    ASSERT_EQ('{', command_get_output()[0]);
+    ASSERT_SAYS("\"verb\": \"tune\"");
+    ASSERT_SAYS("\"tried\": 0, \"kept\": 0, \"wrong\": 0, \"rows\": 1,\n  \"ways\": []");
     ASSERT_RUN("grep -c '^rmsnorm,,no,1x192,rmsnorm[a-z_]*,rmsnorm_alone,' $T/tuned.csv", 0);
     ASSERT_RUN("grep -c ',tg2,\"assay-tiny, Q4_0\",' $T/tuned.csv", 0);
     ASSERT_RUN("ASSAY_TUNED=$T/tuned.csv ASSAY_KERNELS=$T/k $A info --device soft --field tuned",

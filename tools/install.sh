@@ -62,6 +62,7 @@ $run --manuals "$build/man"
 for file in "$build"/man/*.1; do
     copy "$file" "share/man/man1/${file##*/}" 644
 done
+copy docs/assay-op.5 share/man/man5/assay-op.5 644
 complete bash bash-completion/completions/assay
 complete zsh "$zsh/_assay"
 complete fish fish/vendor_completions.d/assay.fish

@@ -226,10 +226,11 @@ bool os_find_cache(char *path, size_t size, err *e) {
     if (!fits(n, size, "the cache folder", e))
         return false;
     if (!os_make_folder(path, NULL) || access(path, W_OK) != 0)
-        return err_set(e, EXIT_CANNOT,
-                       "the cache folder %.120s cannot be written to; set XDG_CACHE_HOME to one that "
-                       "can",
-                       path);
+        return err_set(
+            e, EXIT_CANNOT,
+            "the cache folder %.120s cannot be written to; set XDG_CACHE_HOME to one that "
+            "can",
+            path);
     /* Code is loaded from here, so no other user may be able to write to it. */
     struct stat s;
     if (stat(path, &s) != 0 || s.st_uid != getuid() || (s.st_mode & 0022 && chmod(path, 0700) != 0))

@@ -8,7 +8,7 @@
 
 #include "err.h"
 
-uint64_t os_now_ns(void); /* monotonic */
+uint64_t os_now_ns(void);    /* monotonic */
 uint64_t os_thread_ns(void); /* CPU time of the calling thread; 0: not known */
 /* The signal that asked this process to stop, as handlers note it; 0: none did. */
 extern volatile sig_atomic_t os_stop_signal;

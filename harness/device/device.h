@@ -58,8 +58,8 @@ typedef struct {
     math_mode math;         /* what its libraries compile with unless told otherwise */
     int language;           /* the version of MSL that its libraries read (msl.h) */
     bool validates;         /* its validation is on: MTL_SHADER_VALIDATION=1 when it was opened */
-    bool traces;            /* NaN and infinities to where they are born: kernels are not optimised */
-    bool names_lines;       /* and every finding says where in the text; false: some may */
+    bool traces;        /* NaN and infinities to where they are born: kernels are not optimised */
+    bool names_lines;   /* and every finding says where in the text; false: some may */
     bool exact_buffers; /* it sees the ends of buffers, not of bindings: they have no guard zones */
 } device_facts;
 

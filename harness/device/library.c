@@ -144,8 +144,8 @@ bool library_find_path(const library *lib, const char *name, char *path, size_t 
     char home[PATH_MAX];
     int n = name[0] == '/' ? snprintf(path, size, "%s", name)
                            : snprintf(path, size, "%s/%s", lib->folder, name);
-    if (n < (int)size && lib->project->folder && access(path, F_OK) != 0 && !is_project_file(lib, name) &&
-        os_find_home(home, sizeof home, NULL))
+    if (n < (int)size && lib->project->folder && access(path, F_OK) != 0 &&
+        !is_project_file(lib, name) && os_find_home(home, sizeof home, NULL))
         n = snprintf(path, size, "%s/kernels/%s", home, name);
     return n < (int)size ||
            err_set(e, EXIT_USAGE, "the path of the kernel file %.100s is too long", name);

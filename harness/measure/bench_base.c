@@ -48,9 +48,9 @@ bool bench_base_find(const bench_base *b, library *lib, const kernel_case *ours,
         *e = b->error;
         return false;
     }
-    const kernel *k = b->ops                         ? find_kernel(b, ours, &from)
+    const kernel *k = b->ops                          ? find_kernel(b, ours, &from)
                       : has_kernel(lib, ours->kernel) ? ours->kernel
-                                                     : NULL;
+                                                      : NULL;
     if (!k)
         return err_set(e, EXIT_USAGE, "%.80s is not in the base", ours->kernel->name);
     if (strcmp(from->dims, ours->op->dims) != 0)

@@ -60,7 +60,8 @@ other_verdict *bench_check_others(const bench_settings *s, const wire_program *p
             own.places[count++] = i * others + r;
         }
     progress shown = progress_new(
-        stderr, s->base_folder ? "cases of the base checked" : "third-party kernels checked", count);
+        stderr, s->base_folder ? "cases of the base checked" : "third-party kernels checked",
+        count);
     worker_plan plan = {.arguments = program->arguments,
                         .tasks = tasks,
                         .count = count,

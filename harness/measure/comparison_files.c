@@ -115,8 +115,7 @@ void comparison_note_pair(comparison_row *c, const results_meta *base, const res
     static const char *const keys[] = {"driver", "os", "compiler", "cpu"};
     if (strcmp(results_meta_find(base, "device"), results_meta_find(now, "device")) != 0) {
         c->test.obstacle = "they are from different devices";
-        snprintf(c->note, sizeof c->note, "other device: %.50s",
-                 results_meta_find(base, "device"));
+        snprintf(c->note, sizeof c->note, "other device: %.50s", results_meta_find(base, "device"));
         return;
     }
     made_of_compare(b->made_of, n->made_of, changes, sizeof changes);

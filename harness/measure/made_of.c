@@ -140,7 +140,8 @@ static bool find_hash(const library *lib, const char *part, const char *name,
             return source_hash_find_folder(library_get_folder(lib), hex, e);
         return path_print(file, sizeof file, e, "%s%s", name,
                           path_ends_with(name, ".metal") ? "" : ".metal") &&
-               library_find_path(lib, file, path, sizeof path, e) && source_hash_find(path, lib, hex, e);
+               library_find_path(lib, file, path, sizeof path, e) &&
+               source_hash_find(path, lib, hex, e);
     }
     bool is_description = strcmp(part, "description") == 0;
     if (is_description && (path_ends_with(name, ".op") || path_ends_with(name, ".c"))) {

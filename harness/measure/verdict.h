@@ -42,9 +42,10 @@ typedef struct {
     /* Samples of each run, if a side has several; NULL: one run. */
     const size_t *base_runs, *now_runs;
     size_t base_run_count, now_run_count;
-    bool paired;          /* interleaved: sample i of both at the same moment */
-    size_t looks;         /* how often it may be looked at while samples are added; 0: once */
-    bool busy; /* paired: other programs took the CPU away, which adds to both and hides a difference */
+    bool paired;  /* interleaved: sample i of both at the same moment */
+    size_t looks; /* how often it may be looked at while samples are added; 0: once */
+    bool
+        busy; /* paired: other programs took the CPU away, which adds to both and hides a difference */
     const char *obstacle; /* why the two cannot be compared (another device), or NULL */
     /* filled by verdict_decide */
     double base_median, now_median;
