@@ -112,7 +112,8 @@ bool bench_files_find_baseline(const char *rows, const char *text, char *path, s
 static bool is_true(const result_row *r, const results_meta *m, const device_facts *f,
                     freshness *fresh) {
     char changes[80];
-    return r->gpu.count > 0 && strcmp(r->device, f->name) == 0 &&
+    /* A part that has no name here (?) may have changed. */
+    return r->gpu.count > 0 && !strchr(r->made_of, '?') && strcmp(r->device, f->name) == 0 &&
            strcmp(r->math, math_mode_get_name(f->math)) == 0 &&
            freshness_is_same_program(r->build, r->commit, m) &&
            freshness_judge(fresh, r->made_of, changes, sizeof changes) == ORIGIN_FRESH;

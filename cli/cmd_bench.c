@@ -314,8 +314,10 @@ static exit_code finish(run *r) {
         bench_print_markdown(stdout, &r->meta, r->rows, r->count);
         puts("\n</details>");
     }
-    if (settings.bench.base_folder && is_all_new(&r->comparison))
+    if (settings.bench.base_folder && is_all_new(&r->comparison)) {
         fprintf(stderr, "none of these kernels is in the base %s\n", settings.baseline);
+        verdict = EXIT_OK;
+    }
     return code ? code : verdict;
 }
 

@@ -142,7 +142,7 @@ exit_code comparison_print(comparison_list *l, const comparison_options *o, FILE
         print_json(l, o, counts, out);
     else
         print_rows(l, o, counts, out);
-    size_t compared = counts[VERDICT_SAME] + counts[VERDICT_FASTER] + counts[VERDICT_NEW];
+    size_t compared = counts[VERDICT_SAME] + counts[VERDICT_FASTER];
     if (counts[VERDICT_SLOWER] > 0)
         return EXIT_REGRESSION;
     return counts[VERDICT_AMBIGUOUS] + counts[VERDICT_MISSING] > 0 || compared == 0

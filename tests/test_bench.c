@@ -237,6 +237,14 @@ TEST verdicts_and_exit_status_follow_from_the_files(void) {
     ASSERT_RUN("$A compare $T/base.csv $T/near.csv --min-effect 0.5", 4);
     ASSERT_SAYS("1 faster, 1 slower");
     ASSERT_RUN("$A compare $T/base.csv $T/slow.csv --clock wall", 0);
+    ASSERT_RUN(
+        "for f in base slow; do sed \"s/^# device.*/&\\n# cpu: $f/\" $T/$f.csv > $T/$f.2.csv; "
+        "cp $T/$f.samples.csv $T/$f.2.samples.csv; done; "
+        "$A compare $T/base.2.csv $T/slow.2.csv --explain",
+        5); /* another CPU is never slower */
+    ASSERT_SAYS("0 slower, 3 ambiguous");
+    ASSERT_SAYS("other cpu");
+    ASSERT_SAYS("may be the difference: time both here");
     ASSERT_RUN("$A compare $T/base.csv $T/less.csv", 5);
     ASSERT_SAYS("1 missing");
     ASSERT_RUN("$A compare $T/less.csv $T/base.csv --md", 0);

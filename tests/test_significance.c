@@ -312,13 +312,21 @@ TEST what_cannot_be_said_is_not_said(void) {
         {.base = NULL, .now = many, .now_count = 7},
         {.base = many, .now = many, .base_count = 7, .now_count = 7, .obstacle = "another device"},
         {.base = many, .now = many, .base_count = 7, .now_count = 7},
+        {.base = many, .now = many, .base_count = 7, .now_count = 7, .paired = true, .busy = true},
+        {.base = NULL, .now = many, .now_count = 7, .obstacle = "the base cannot be timed"},
     };
     static const verdict_kind want[] = {VERDICT_AMBIGUOUS, VERDICT_MISSING, VERDICT_NEW,
-                                        VERDICT_AMBIGUOUS, VERDICT_SAME};
-    static const char *const says[] = {"fewer than 5 samples", "missing", "new", "another device",
-                                       "within the smallest effect"};
-    verdict_decide(c, 5, 0.03, 1);
-    for (int i = 0; i < 5; i++) {
+                                        VERDICT_AMBIGUOUS, VERDICT_SAME,    VERDICT_AMBIGUOUS,
+                                        VERDICT_AMBIGUOUS};
+    static const char *const says[] = {"fewer than 5 samples",
+                                       "missing",
+                                       "new",
+                                       "another device",
+                                       "within the smallest effect",
+                                       "the machine was busy",
+                                       "the base cannot be timed"};
+    verdict_decide(c, 7, 0.03, 1);
+    for (int i = 0; i < 7; i++) {
         char text[640];
         verdict_explain(&c[i], 0.03, text, sizeof text);
         ASSERT_EQ_FMTm(text, (int)want[i], (int)c[i].verdict, "%d");
