@@ -167,7 +167,8 @@ static bool load_description(loaded_project *to, const char *path, err *e) {
     const op *const *ops = described;
     bool ok = text && (!is_text || described[0]);
     if (ok && !is_text) {
-        source_hash_find(path, NULL, hash, NULL); /* what cannot be read is the compiler's to report */
+        source_hash_find(path, NULL, hash,
+                         NULL); /* what cannot be read is the compiler's to report */
         ok = load_ops(&(load_source){.path = path, .text = text, .key = hash}, &ops, e);
     }
     for (size_t i = 0; ok && ops[i]; i++)
@@ -286,8 +287,8 @@ static loaded_project *load_project(settings *s, err *e) {
     snprintf(to->kernels, sizeof to->kernels, "%s", s->kernels);
     for (size_t i = 0; i < s->include_count; i++)
         to->includes[i] = strdup(s->includes[i]);
-    to->sources = (library_project){to->kernels, to->files, to->file_count, to->includes,
-                                    s->include_count};
+    to->sources =
+        (library_project){to->kernels, to->files, to->file_count, to->includes, s->include_count};
     free(s->text);
     if (ok)
         return to;
