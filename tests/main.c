@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -157,7 +158,7 @@ static bool start(job *j, const suite *what) {
 
 /* Prints what the suite printed and adds its counts; one that died before it told them is a
  * failure. */
-static void end(job *j, report *sum) {
+static void end(job *j, const struct rusage *used, report *sum) {
     char text[4096];
     report r;
     rewind(j->output);
@@ -167,6 +168,9 @@ static void end(job *j, report *sum) {
         printf("FAIL %s died in the test after the last one above\n", j->what->name);
         r = (report){.failed = 1};
     }
+    printf("%s took %.1f s of CPU time\n", j->what->name,
+           (double)(used->ru_utime.tv_sec + used->ru_stime.tv_sec) +
+               (double)(used->ru_utime.tv_usec + used->ru_stime.tv_usec) * 1e-6);
     sum->passed += r.passed;
     sum->failed += r.failed;
     sum->skipped += r.skipped;
@@ -176,10 +180,11 @@ static void end(job *j, report *sum) {
 }
 
 static bool wait_for_one(job *jobs, report *sum) {
-    pid_t ended = waitpid(-1, NULL, 0);
+    struct rusage used; /* by the suite and what it ran */
+    pid_t ended = wait4(-1, NULL, 0, &used);
     for (int i = 0; i < AT_A_TIME; i++)
         if (jobs[i].what && jobs[i].process == ended)
-            end(&jobs[i], sum);
+            end(&jobs[i], &used, sum);
     return ended > 0;
 }
 

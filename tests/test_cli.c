@@ -80,7 +80,7 @@ TEST the_version_is_printed(void) {
 TEST an_unknown_verb_is_answered_with_the_valid_ones(void) {
     ASSERT_RUN("\"$A\" chekc", 2);
     ASSERT_SAYS("did you mean 'check'?");
-    ASSERT_SAYS("info, list, check");
+    ASSERT_SAYS("info, doctor, list, check");
     PASS();
 }
 
