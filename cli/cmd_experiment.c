@@ -1,5 +1,5 @@
 /* cmd_experiment: `assay experiment`. Experiments run in a worker, so that a crash in one does not
- * end the others; all of them share the worker, and with it the roof and the model. */
+ * end the others; those of a worker share the roof and the model. */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -17,6 +17,8 @@
 #include "harness/measure/plot.h"
 #include "output.h"
 #include "verb.h"
+
+enum { MOST_JOBS = 4 };
 
 static struct {
     bool quick, smoke, resume, json, worker;
@@ -199,6 +201,13 @@ static bool drop_finished(const delivery *s, const device_facts *f, const char *
     return true;
 }
 
+/* One after the other, or they would time each other. Emulated times say nothing about a GPU: only whole
+ * sweeps, which compare them with each other, have the machine to themselves. */
+static int choose_jobs(const device_facts *f) {
+    int cpus = os_count_cpus();
+    return !f->emulated || get_level() == LEVEL_FULL ? 1 : cpus < MOST_JOBS ? cpus : MOST_JOBS;
+}
+
 static bool run_all(delivery *s, size_t count, const device_facts *f, err *e) {
     char seed[32];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)settings.seed);
@@ -222,7 +231,7 @@ static bool run_all(delivery *s, size_t count, const device_facts *f, err *e) {
     worker_plan plan = {.arguments = arguments,
                         .tasks = s->names,
                         .count = count,
-                        .jobs = 1,
+                        .jobs = choose_jobs(f),
                         .timeout_s = settings.timeout_s,
                         .deliver = deliver,
                         .context = s,

@@ -3,8 +3,8 @@
  * Usage: tests [SUITE...]   only suites whose names contain one of these
  *        tests -s SUITE     and greatest's other options: in this process, for a debugger
  *
- * Each suite is a process of its own, two of them at a time, so that two cores have work and a suite
- * that crashes takes no other with it. What a suite printed follows when it has ended.
+ * Each suite is a process of its own, three of them at a time, so that two cores have work while one
+ * waits, and a suite that crashes takes no other with it. What a suite printed follows when it has ended.
  *
  * greatest calls a run of nothing a success. Here a run in which no test ran is a failure. Output
  * is verbose, so that a skipped test is named with its reason. */
@@ -123,7 +123,7 @@ SUITES(RUN)
 
 #define ROW(suite) {#suite, run_##suite},
 static const suite suites[] = {SUITES(ROW)};
-enum { SUITE_COUNT = sizeof suites / sizeof *suites, AT_A_TIME = 2 };
+enum { SUITE_COUNT = sizeof suites / sizeof *suites, AT_A_TIME = 3 };
 
 /* A suite that runs. */
 typedef struct {
@@ -195,6 +195,14 @@ static bool is_wanted(const suite *s, int count, char **names) {
     return count == 0;
 }
 
+/* The first job that runs a suite, or the first that does not; NULL: there is none. */
+static job *find_job(job *jobs, bool runs) {
+    for (int i = 0; i < AT_A_TIME; i++)
+        if ((jobs[i].what != NULL) == runs)
+            return &jobs[i];
+    return NULL;
+}
+
 static bool run_suites(int count, char **names, report *sum) {
     job jobs[AT_A_TIME] = {{.what = NULL}};
     bool ok = true;
@@ -203,11 +211,11 @@ static bool run_suites(int count, char **names, report *sum) {
     for (size_t i = 0; ok && i < SUITE_COUNT; i++) {
         if (!is_wanted(&suites[i], count, names))
             continue;
-        while (ok && jobs[0].what && jobs[1].what)
+        while (ok && !find_job(jobs, false))
             ok = wait_for_one(jobs, sum);
-        ok = ok && start(&jobs[jobs[0].what ? 1 : 0], &suites[i]);
+        ok = ok && start(find_job(jobs, false), &suites[i]);
     }
-    while (ok && (jobs[0].what || jobs[1].what))
+    while (ok && find_job(jobs, true))
         ok = wait_for_one(jobs, sum);
     return ok;
 }

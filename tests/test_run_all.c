@@ -26,7 +26,7 @@ SUITE(run_all_suite);
 #define FAKED(settings) "cd \"$T\" && rm -f calls; " settings " PATH=\"$T/bin\" sh ./run_all.sh"
 
 #define ALL_CALLS                                                                                  \
-    "info|info --field results|check --csv results/fake/check.csv|"                                \
+    "info|info --field results|check --math fast --csv results/fake/check.csv|"                    \
     "validate --quick --csv results/fake/validate.csv|model check|experiment all --quick|"         \
     "plot results/fake|claims|report|run -p The old smith -n 96 --temp 0.7 --seed 2 --echo|"       \
     "model bench -p 8,64 -n 32 -r 3|"
