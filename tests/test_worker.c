@@ -37,6 +37,11 @@ static void *run_task(void *context, const char *task, size_t *bytes, bool *reti
         _exit(7);
     for (volatile bool forever = strcmp(what, "hang") == 0; forever;)
         nap(1000);
+    if (strcmp(what, "compile") == 0) {
+        worker_note(WORKER_COMPILER);
+        nap(3000);
+        worker_note("");
+    }
     if (strcmp(what, "lie") == 0 && write(WORKER_OUT, "nonsense that is no frame", 25) < 0)
         _exit(8);
     if (strcmp(what, "slow") == 0)
@@ -129,6 +134,15 @@ TEST a_crash_fails_its_task_and_no_other(void) {
     ASSERTm(r.text[2], strncmp(r.text[2], "a/2 ", 4) == 0);
     ASSERTm(r.text[5], strncmp(r.text[5], "a/3 ", 4) == 0);
     ASSERT(has_no_children());
+    PASS();
+}
+
+TEST a_compiler_may_take_longer_than_a_kernel(void) {
+    const char *const tasks[] = {"a/compile", "b/hang"};
+    record r = {0};
+    ASSERTm(e.text, run_tasks(tasks, 2, 2, 1.5, &r));
+    ASSERTm(r.text[0], strncmp(r.text[0], "a/compile ", 10) == 0);
+    ASSERT_STR_EQ("timed out after 1.5 s", r.text[1]);
     PASS();
 }
 
@@ -251,6 +265,7 @@ SUITE(worker_suite) {
     RUN_TEST(one_worker_takes_many_tasks);
     RUN_TEST(a_crash_fails_its_task_and_no_other);
     RUN_TEST(a_hang_is_given_up_and_the_rest_goes_on);
+    RUN_TEST(a_compiler_may_take_longer_than_a_kernel);
     RUN_TEST(an_answer_that_makes_no_sense_is_a_failure);
     RUN_TEST(a_worker_that_retires_is_followed_by_a_fresh_one);
     RUN_TEST(outcomes_come_in_order_from_workers_in_parallel);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -347,6 +348,7 @@ static void take_notes(worker *w) {
         memcpy(w->note, w->bytes + sizeof frame, (size_t)frame.bytes);
         memmove(w->bytes, w->bytes + whole, w->used - whole);
         w->used -= whole;
+        w->heard_ns = os_now_ns();
     }
 }
 
@@ -418,10 +420,13 @@ static void give_up_silent_ones(pool *p) {
     uint64_t now = os_now_ns();
     for (int i = 0; i < p->jobs; i++) {
         worker *w = &p->workers[i];
-        if (!w->pid || !w->busy || (double)(now - w->heard_ns) * 1e-9 < p->plan->timeout_s)
+        bool is_compiling = strcmp(w->note, WORKER_COMPILER) == 0;
+        double limit_s =
+            is_compiling ? fmax(p->plan->timeout_s, WORKER_COMPILER_S) : p->plan->timeout_s;
+        if (!w->pid || !w->busy || (double)(now - w->heard_ns) * 1e-9 < limit_s)
             continue;
         char why[80];
-        snprintf(why, sizeof why, "timed out after %g s", p->plan->timeout_s);
+        snprintf(why, sizeof why, "timed out after %g s", limit_s);
         bool is_oracle = strcmp(w->note, WORKER_ORACLE) == 0;
         fail_task(p, w, why);
         if (is_oracle) /* that of one shape may take longer than that of another */

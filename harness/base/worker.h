@@ -60,9 +60,13 @@ typedef void *(*worker_task)(void *context, const char *task, size_t *bytes, boo
 bool worker_serve(worker_task run, void *context, err *e);
 
 /* Tells the other side what the task is at, "" for nothing in particular, for its message if the
- * task ends here. Where no tasks are served it does nothing. */
+ * task ends here. The time-out counts from the last note, and a compiler has at least
+ * WORKER_COMPILER_S: how long that takes is no fault of the kernel. Where no tasks are served it does
+ * nothing. */
 #define WORKER_ORACLE "the oracle"
 #define WORKER_KERNEL "the kernel"
+#define WORKER_COMPILER "the compiler"
+#define WORKER_COMPILER_S 300
 void worker_note(const char *what);
 
 /* The protocol: a task is a line on WORKER_IN; its answer is a frame, then its bytes, on

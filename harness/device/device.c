@@ -9,6 +9,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/os.h"
+#include "harness/base/worker.h"
 #include "launch_fit.h"
 #include "tape.h"
 
@@ -126,7 +127,10 @@ pipeline *device_new_pipeline(device *d, const msl_unit *unit, const char *kerne
     p->math = math;
     /* Code that is not safe drops denormals wherever it runs. */
     p->flushes_denormals = d->facts.flushes_denormals || math != MATH_SAFE;
-    if (d->ops->new_pipeline(p, unit, constants, count, e)) {
+    worker_note(WORKER_COMPILER);
+    bool ok = d->ops->new_pipeline(p, unit, constants, count, e);
+    worker_note("");
+    if (ok) {
         p->counts_lanes = p->simd_width != MSL_LANES && msl_uses_simdgroups(unit, kernel);
         return p;
     }
