@@ -6,23 +6,30 @@
 #include <string.h>
 
 #include "command.h"
+#include "support.h"
 
 SUITE_EXTERN(untrusted_suite);
 
 #define LAUNCH(file) "\"$A\" launch \"$H/tests/kernels/untrusted/" file ".metal\" call "
 #define ONE " --arg 0=f32[4] --grid 1 --group 4 "
 
+/* Metal's own compiler takes none of it, and says so in its own words. */
+static const char *choose_refusal(const char *ours) {
+    return strcmp(support_get_device_name(), "metal") == 0 ? "'call' does not compile" : ours;
+}
+
 TEST calls_that_msl_does_not_have_are_refused_by_name(void) {
     ASSERT_RUN(LAUNCH("system") ONE, 1);
-    ASSERT_SAYS("uses 'system', which MSL does not have: it is not loaded");
+    ASSERT_SAYS(choose_refusal("uses 'system', which MSL does not have: it is not loaded"));
     ASSERT_RUN(LAUNCH("system") ONE "--validate", 1);
-    ASSERT_SAYS("uses 'system'");
+    ASSERT_SAYS(choose_refusal("uses 'system'"));
     PASS();
 }
 
 TEST code_that_would_run_at_loading_is_refused(const char *line) {
     ASSERT_RUN(line, 1);
-    ASSERT_SAYS("has code that runs when it is loaded (a constructor): it is not loaded");
+    ASSERT_SAYS(
+        choose_refusal("has code that runs when it is loaded (a constructor): it is not loaded"));
     PASS();
 }
 
