@@ -98,8 +98,7 @@ TEST macros_folders_and_void_pointers_are_taken(void) {
 }
 
 TEST an_index_that_leaves_one_binding_is_told_beside_another(void) {
-    const char *device = getenv("ASSAY_DEVICE");
-    if (device && strcmp(device, "soft") != 0)
+    if (strcmp(support_get_device_name(), "soft") != 0)
         SKIPm("only checked mode knows it");
     ASSERT_RUN(FOLDER LAUNCH("plain") "-I \"$T.dir\" -D SHIFT=0 --arg 0=f32[8]:ramp "
                                       "--arg 1=@0+16:16 --arg 2=f32[4] --grid 1 --group 4 "
@@ -139,8 +138,7 @@ TEST a_tree_of_files_is_counted(void) {
 }
 
 TEST the_same_value_from_many_threads_fails_only_a_strict_run(void) {
-    const char *device = getenv("ASSAY_DEVICE");
-    if (device && strcmp(device, "soft") != 0)
+    if (strcmp(support_get_device_name(), "soft") != 0)
         SKIPm("only checked mode knows it");
 #define SAME                                                                                       \
     "\"$A\" launch \"$H/tests/kernels/wrong.metal\" one_value_from_all --arg 0=f32[128]:ramp "     \
