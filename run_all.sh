@@ -31,9 +31,9 @@ esac
 # About how long each step takes, in seconds on 2 slow cores the first time. The time left is
 # estimated from these and from how this machine has compared with them so far.
 if [ -n "$quick" ]; then
-    plan='setup:5 build:60 info:1 check:50 validate:80 model:5 experiments:100 charts:5 report:3 text:10'
+    plan='setup:2 build:35 info:1 check:95 validate:130 model:2 experiments:100 charts:4 report:2 text:4'
 else
-    plan='setup:5 build:60 info:1 check:60 validate:180 model:10 experiments:3600 charts:5 report:3 text:10'
+    plan='setup:2 build:35 info:1 check:95 validate:250 model:10 experiments:3600 charts:4 report:2 text:4'
 fi
 # What the steps took here the last time is a better estimate.
 times=build/run_all$quick.times
