@@ -362,9 +362,8 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
     if (!check_combination(e) ||
         !bench_against_open(&settings.against, &settings.launches, &settings.bench, e))
         return e->code;
-    if (settings.worker) {
+    if (settings.worker)
         return serve(e);
-    }
     settings.query.filters = names;
     settings.query.filter_count = count;
     device_facts facts;

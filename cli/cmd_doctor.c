@@ -251,7 +251,8 @@ static void say_summary(visit *v) {
     if (wrong == 0)
         say(v, "\nNothing wrong was found: ");
     else
-        say(v, "\n%zu of %zu steps found something wrong: ", wrong, v->count);
+        say(v, "\n%zu of %zu step%s found something wrong: ", wrong, v->count,
+            v->count == 1 ? "" : "s");
     say(v, "%zu ok", v->counts[WENT_WELL]);
     for (int i = 0; i < VERDICTS; i++)
         if (others[i] && v->counts[i] > 0)

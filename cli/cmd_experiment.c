@@ -18,8 +18,6 @@
 #include "output.h"
 #include "verb.h"
 
-enum { MOST_JOBS = 4 };
-
 static struct {
     bool quick, smoke, resume, json, worker;
     const char *device, *out, *model;
@@ -204,8 +202,7 @@ static bool drop_finished(const delivery *s, const device_facts *f, const char *
 /* One after the other, or they would time each other. Emulated times say nothing about a GPU: only whole
  * sweeps, which compare them with each other, have the machine to themselves. */
 static int choose_jobs(const device_facts *f) {
-    int cpus = os_count_cpus();
-    return !f->emulated || get_level() == LEVEL_FULL ? 1 : cpus < MOST_JOBS ? cpus : MOST_JOBS;
+    return f->emulated && get_level() != LEVEL_FULL ? worker_count_jobs(4) : 1;
 }
 
 static bool run_all(delivery *s, size_t count, const device_facts *f, err *e) {

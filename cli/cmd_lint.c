@@ -296,8 +296,7 @@ static exit_code run_verb(const char *const *names, size_t count, err *e) {
                          .macros = settings.macros.items,
                          .folder_count = folder_count,
                          .macro_count = settings.macros.count};
-    const char *language = getenv("ASSAY_LANGUAGE");
-    if (language && *language && !msl_read_language(language, &extras.language, e))
+    if (!msl_ask_language(&extras.language, e))
         return e->code;
     const lint_device_settings on_device = {settings.device, &settings.folders, &settings.macros,
                                             settings.brief};

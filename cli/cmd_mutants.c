@@ -155,14 +155,11 @@ static bool run_workers(delivery *s, const char *scratch, const char *const *tas
     snprintf(limit_text, sizeof limit_text, "%g", timeout_s);
     const char *const arguments[] = {"mutants", "--worker",  scratch,    "--seed",
                                      seed_text, "--timeout", limit_text, NULL};
-    int cpus = os_count_cpus();
     progress shown = progress_new(stderr, "mutants", count);
     worker_plan plan = {.arguments = arguments,
                         .tasks = tasks,
                         .count = count,
-                        .jobs = jobs       ? (int)jobs
-                                : cpus < 8 ? cpus
-                                           : 8,
+                        .jobs = jobs ? (int)jobs : worker_count_jobs(8),
                         .timeout_s = 60 + 10 * timeout_s, /* compilers and other work included */
                         .deliver = deliver,
                         .context = s,

@@ -9,11 +9,8 @@
 #include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/base/path.h"
+#include "harness/device/msl/msl.h"
 #include "options.h"
-
-/* Versions of MSL that everything is compiled as on Metal, as --language takes them. */
-static const char *const languages[] = {"3.0", "3.1", "3.2", "4.0"};
-enum { LANGUAGES = sizeof languages / sizeof *languages };
 
 /* In a command, DEVICE is the device, KERNELS the folder of kernels, FILE a file of the step, and
  * assay this program. Expected seconds are those of an M-series Mac. */
@@ -153,7 +150,7 @@ static bool expand(const char *word, size_t length, const places *p, const docto
     return path_print(out, PATH_MAX, e, "%.*s", (int)length, word);
 }
 
-static bool fill_words(doctor_step *s, const char *command, const char *language, const places *p,
+static bool fill_words(doctor_step *s, const char *command, int language, const places *p,
                        const char *folder, err *e) {
     size_t count = 0;
     for (const char *at = command; *at;) {
@@ -165,7 +162,7 @@ static bool fill_words(doctor_step *s, const char *command, const char *language
     }
     if (language) {
         strcpy(s->words[count++], "--language");
-        snprintf(s->words[count++], PATH_MAX, "%s", language);
+        msl_spell_language(language, s->words[count++]);
     }
     for (size_t i = 0; i < count; i++)
         s->argv[i] = s->words[i];
@@ -173,14 +170,17 @@ static bool fill_words(doctor_step *s, const char *command, const char *language
 }
 
 static bool add_step(doctor_step *s, size_t number, const row *r, const doctor_wish *w,
-                     const char *name, const char *language, const places *p, err *e) {
+                     const char *name, int language, const places *p, err *e) {
+    char version[MSL_LANGUAGE_TEXT] = "";
+    if (language)
+        msl_spell_language(language, version);
     *s = (doctor_step){.meaning = r->meaning,
                        .expected_s = r->expected_s,
                        .limit_s = r->limit_s,
                        .flags = r->flags};
     snprintf(s->device, sizeof s->device, "%s", name);
-    snprintf(s->name, sizeof s->name, "%s%s%s%s%.40s", r->name, language ? "-" : "",
-             language ? language : "", *name ? " " : "", name);
+    snprintf(s->name, sizeof s->name, "%s%s%s%s%.40s", r->name, *version ? "-" : "", version,
+             *name ? " " : "", name);
     snprintf(s->file, sizeof s->file, "%02zu-%.56s", number, s->name);
     for (char *c = s->file; *c; c++)
         if (!isalnum((unsigned char)*c) && *c != '.')
@@ -202,9 +202,9 @@ size_t doctor_plan(const doctor_wish *w, doctor_step **out, err *e) {
         for (size_t k = 0; k < devices && is_wanted(w, r); k++) {
             const char *name = r->flags & STEP_DEVICE ? w->devices[k] : "";
             bool many = r->flags & STEP_LANGUAGE && strncmp(name, "metal", 5) == 0;
-            for (size_t n = 0; n < (many ? LANGUAGES : 1) && ok; n++, count++)
+            for (size_t n = 0; n < (many ? MSL_LANGUAGES : 1) && ok; n++, count++)
                 ok = (count < DOCTOR_STEPS || err_set(e, EXIT_USAGE, "too many devices")) &&
-                     add_step(&steps[count], count + 1, r, w, name, many ? languages[n] : NULL, &p,
+                     add_step(&steps[count], count + 1, r, w, name, many ? msl_languages[n] : 0, &p,
                               e);
         }
     }

@@ -11,7 +11,7 @@
 #include "harness/device/device.h"
 #include "output.h"
 
-enum { FILE_SECONDS = 60, MOST_JOBS = 16 };
+enum { FILE_SECONDS = 60 };
 
 /* What travels back: this, followed by the text to print. */
 typedef struct {
@@ -175,11 +175,10 @@ bool lint_device_run(const lint_device_settings *s, const char *const *paths, si
     const char **tasks = make_tasks(paths, count);
     totals t = {.paths = paths};
     progress p = progress_new(stderr, "files", count);
-    int cpus = os_count_cpus();
     bool ok = worker_run(&(worker_plan){.arguments = arguments,
                                         .tasks = tasks,
                                         .count = count,
-                                        .jobs = cpus < MOST_JOBS ? cpus : MOST_JOBS,
+                                        .jobs = worker_count_jobs(16),
                                         .timeout_s = FILE_SECONDS,
                                         .deliver = deliver,
                                         .context = &t,

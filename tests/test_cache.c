@@ -249,7 +249,7 @@ TEST a_compiler_that_is_not_there_is_one_clear_sentence(void) {
     PASS();
 }
 
-/* Nobody can make a folder in a file; only root can write where the mode forbids it. */
+/* A folder cannot be made in a file. Where the mode forbids writing, root can write all the same. */
 TEST a_cache_that_cannot_be_written_to_is_this_machines_fault(void) {
 #define CHECK "\"$A\" check --device soft --quiet buffer_copy/33/normal"
     ASSERT_RUN("mkdir -p \"$T\" && : > \"$T/file\" && XDG_CACHE_HOME=\"$T/file\" " CHECK, 3);

@@ -35,22 +35,6 @@ extern char **environ;
 #define STEADY_CLOCK CLOCK_MONOTONIC
 #endif
 
-volatile sig_atomic_t os_stop_signal;
-
-static void note_stop(int number) {
-    os_stop_signal = number;
-}
-
-void os_watch_stop(bool on) {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on ? note_stop : SIG_DFL};
-    sigemptyset(&action.sa_mask);
-    if (on)
-        os_stop_signal = 0;
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        sigaction(signals[i], &action, NULL);
-}
-
 uint64_t os_now_ns(void) {
     struct timespec t;
     clock_gettime(STEADY_CLOCK, &t);

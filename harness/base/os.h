@@ -15,6 +15,7 @@ extern volatile sig_atomic_t os_stop_signal;
 /* From now on Ctrl-C, SIGTERM and SIGHUP are noted there and nothing else; false: they end this
  * process again. */
 void os_watch_stop(bool on);
+void os_note_stop(int number); /* the handler */
 
 int os_count_cpus(void); /* that this process may use */
 

@@ -59,10 +59,6 @@ typedef struct {
 
 /* Signals ----------------------------------------------------------------------------------- */
 
-static void note_signal(int number) {
-    os_stop_signal = number;
-}
-
 static const int watched[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 enum { WATCHED = sizeof watched / sizeof *watched };
 
@@ -71,7 +67,7 @@ enum { WATCHED = sizeof watched / sizeof *watched };
 static void watch_signals(struct sigaction *old) {
     os_stop_signal = 0;
     for (int i = 0; i < WATCHED; i++) {
-        struct sigaction a = {.sa_handler = watched[i] == SIGPIPE ? SIG_IGN : note_signal};
+        struct sigaction a = {.sa_handler = watched[i] == SIGPIPE ? SIG_IGN : os_note_stop};
         sigemptyset(&a.sa_mask);
         sigaction(watched[i], NULL, &old[i]);
         if (old[i].sa_handler != SIG_IGN)
@@ -465,6 +461,11 @@ static bool run_pool(pool *p, err *e) {
                            p->plan->count);
     }
     return true;
+}
+
+int worker_count_jobs(int most) {
+    int cpus = os_count_cpus();
+    return cpus < most ? cpus : most;
 }
 
 bool worker_run(const worker_plan *plan, err *e) {

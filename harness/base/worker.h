@@ -53,6 +53,8 @@ typedef struct {
  * file that does not compile is compiled once. False with EXIT_INTERRUPTED when a signal asked to
  * stop. No worker is left running in any case. */
 bool worker_run(const worker_plan *plan, err *e);
+/* One worker per CPU that this process may use, but not more than `most`. */
+int worker_count_jobs(int most);
 
 /* In the started program: runs tasks until the other side hangs up. `run` returns an answer made
  * with malloc; it sets *retire when this process should not be trusted with another task. */

@@ -16,6 +16,7 @@ typedef struct {
     oracle_fn oracle; /* NULL, or nothing is to be found but a wrong output: this is what it should
                            be, and what safe math makes it, and fast math must not */
     canary_build build;
+    int since; /* the version of MSL that has what it takes; 0: every one */
 } canary;
 
 extern const canary canaries[];

@@ -181,8 +181,7 @@ static worker_scope give_up(void *context, size_t task, const worker_outcome *o,
 
 /* Compilers and oracles run on the CPU, and take most of the time on every device. */
 static int choose_jobs(const suite *s) {
-    int cpus = os_count_cpus();
-    return s->jobs ? (int)s->jobs : cpus < 16 ? cpus : 16;
+    return s->jobs ? (int)s->jobs : worker_count_jobs(16);
 }
 
 /* Fills in what is the same for all tasks. */

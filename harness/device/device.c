@@ -61,8 +61,7 @@ device *device_open(const char *name, err *e) {
 
 device *device_open_with(const char *name, const device_options *given, err *e) {
     device_options options = *given, *o = &options;
-    const char *language = getenv("ASSAY_LANGUAGE");
-    if (!o->language && language && *language && !msl_read_language(language, &o->language, e))
+    if (!o->language && !msl_ask_language(&o->language, e))
         return NULL;
     if (!name)
         name = getenv("ASSAY_DEVICE");

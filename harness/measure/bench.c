@@ -224,12 +224,11 @@ static bool compile_kernels(const bench_settings *s, const wire_program *program
         tasks[count] = texts[count];
         count++;
     }
-    int cpus = os_count_cpus();
     progress shown = progress_new(stderr, "kernels compiled", count);
     worker_plan plan = {.arguments = program->arguments,
                         .tasks = tasks,
                         .count = count,
-                        .jobs = cpus < 16 ? cpus : 16,
+                        .jobs = worker_count_jobs(16),
                         .timeout_s = s->timeout_s,
                         .deliver = ignore_outcome,
                         .progress = &shown};

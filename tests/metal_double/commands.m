@@ -197,7 +197,7 @@ static void copy_memory(const segment *s) {
     kernel_end = now_s();
 }
 
-/* Failures that are nobody's fault, or that of an earlier command buffer: NULL if it is this one's. */
+/* Why this command buffer fails although its own work is right; NULL if it does not. */
 - (const char *)findOutside {
     if (is_refused)
         return "Ignored (for causing prior/excessive GPU errors) "

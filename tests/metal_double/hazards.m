@@ -72,7 +72,7 @@ static _Noreturn void refuse(const trial *t, size_t i, const buffer *b) {
                   get_launch(t, i)->pipeline->kernel, b->label);
 }
 
-/* Notes what the launch changed; nobody else may have changed it since the last barrier. */
+/* Notes what the launch changed; no other launch may have changed it since the last barrier. */
 static void note_changes(const trial *t, size_t i) {
     for (int k = 0; k < LAUNCH_BUFFERS; k++) {
         if (!is_written(get_launch(t, i), k))

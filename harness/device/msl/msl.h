@@ -88,6 +88,8 @@ typedef struct {
 enum { MSL_LANGUAGES = 4, MSL_LANGUAGE = 320, MSL_LANGUAGE_TEXT = 16 };
 extern const int msl_languages[MSL_LANGUAGES];                   /* oldest first */
 bool msl_read_language(const char *text, int *language, err *e); /* "3.1" */
+/* What ASSAY_LANGUAGE asks for, where it is set; else *language stays as it is. */
+bool msl_ask_language(int *language, err *e);
 void msl_spell_language(int language, char text[MSL_LANGUAGE_TEXT]);
 
 /* From a file (local includes resolved beside it), or from text that is given a name for messages.

@@ -2,6 +2,7 @@
 #include "msl.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const int msl_languages[MSL_LANGUAGES] = {300, 310, 320, 400};
@@ -19,4 +20,9 @@ bool msl_read_language(const char *text, int *language, err *e) {
             return true;
     }
     return err_set(e, EXIT_USAGE, "there is no language '%.40s' (valid: 3.0 3.1 3.2 4.0)", text);
+}
+
+bool msl_ask_language(int *language, err *e) {
+    const char *text = getenv("ASSAY_LANGUAGE");
+    return !text || !*text || msl_read_language(text, language, e);
 }
