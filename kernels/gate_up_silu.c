@@ -97,12 +97,6 @@ static const shape shapes[] = {
     {{1, 32}},   {{2, 64}},    {{3, 480}}, {{4, 512}},    {{5, 544}},
     {{9, 1024}}, {{15, 1056}}, {{3, 96}},  {{1536, 576}}, {{64, 4096}},
 };
-/* Tokens: 1 to more than two tiles of 8; rows around the 4 and 8 of a threadgroup. */
-static const shape many[] = {
-    {{1, 32, 1}},   {{2, 64, 2}},  {{3, 480, 3}},   {{4, 512, 7}}, {{5, 544, 8}},
-    {{7, 1024, 9}}, {{8, 96, 16}}, {{9, 1056, 17}}, {{17, 64, 5}}, {{192, 576, 8}},
-};
-static const shape_list many_list = SHAPE_LIST(many, 7, 96, 3);
 /* Outputs around the 8, 16 and 32, tokens around the 32 and 64 of a tile. */
 static const shape tiled[] = {
     {{1, 32, 1}},    {{7, 64, 33}},   {{9, 96, 31}},   {{17, 128, 32}},
@@ -111,10 +105,7 @@ static const shape tiled[] = {
 static const shape_list tiled_list = SHAPE_LIST(tiled, 7, 96, 3);
 
 static const kernel kernels[] = {
-    NORMED_KERNELS("gate_up_silu", "one simdgroup per output, the norm in the same pass", 4),
-    NORMED_TOKENS("gate_up_silu", "",
-                  "each weight decoded once for 8 tokens, one simdgroup per output", 4),
-    NORMED_TOKENS("gate_up_silu", "_rows", "the same, two outputs per simdgroup", 8),
+    NORMED_KERNEL("gate_up_silu", "one simdgroup per output, the norm in the same pass", 4),
     NORMED_TILED("gate_up_silu", 1),
 };
 

@@ -263,24 +263,31 @@ enum { ALL_TOKENS = 1 << 30 }; /* loops over them itself */
  * blocks always are. */
 #define ONE_TOKEN(f, end, adds, list)                                                              \
     KERNEL(f, "matvec_" #f end, "plain", "one simdgroup per row", .accumulates = adds,             \
-           .group = 256, .rows = 8, .shapes = list)
-#define MANY_TOKENS(f, end, adds, list)                                                            \
+           .group = 256, .rows = 8, .shapes = list),
+#define TOKEN_BY_TOKEN(f, end, adds, list)                                                         \
     KERNEL(f, "multi_token_matvec_" #f end, "plain", "one token after another",                    \
-           .accumulates = adds, .group = 256, .rows = 8, .tokens = ALL_TOKENS, .shapes = list),    \
-        KERNEL(f, "multi_token_matvec_" #f end "_reuse", "reuse",                                  \
-               "each weight decoded once for 8 tokens, one quad per row", .accumulates = adds,     \
-               .group = 128, .rows = 32, .tokens = 8, .multiple_of = 4, .shapes = list),           \
+           .accumulates = adds, .group = 256, .rows = 8, .tokens = ALL_TOKENS, .shapes = list),
+#define MANY_TOKENS(f, end, adds, list)                                                            \
+    KERNEL(f, "multi_token_matvec_" #f end "_reuse", "reuse",                                      \
+           "each weight decoded once for 8 tokens, one quad per row", .accumulates = adds,         \
+           .group = 128, .rows = 32, .tokens = 8, .multiple_of = 4, .shapes = list),               \
         KERNEL(f, "multi_token_matvec_" #f end "_alone", "alone", "the same, one thread per row",  \
                .accumulates = adds, .group = 32, .rows = 32, .tokens = 8, .multiple_of = 4,        \
                .shapes = list)
 
-/* What every format has, including Q4_0; the others have nothing else. */
+/* What every format has. */
 #define SHARED(f, s)                                                                               \
-    ONE_TOKEN(f, "_accumulate", true, &s##_shapes.accumulate),                                     \
-        MANY_TOKENS(f, "", false, &s##_shapes.many),                                               \
+    MANY_TOKENS(f, "", false, &s##_shapes.many),                                                   \
         MANY_TOKENS(f, "_accumulate", true, &s##_shapes.many),                                     \
         TILED(f, "", false, &s##_shapes.tiles), TILED(f, "_accumulate", true, &s##_shapes.tiles),
-#define ALL(f, s) ONE_TOKEN(f, "", false, &s##_shapes.replace), SHARED(f, s)
+/* Formats that matvec_lean.h does not read have a simdgroup per row for one token. Floats have kernels
+ * for many tokens that take rows of any length, and Q4_0 has them because they are published. */
+#define ONE(f, s)                                                                                  \
+    ONE_TOKEN(f, "", false, &s##_shapes.replace)                                                   \
+    ONE_TOKEN(f, "_accumulate", true, &s##_shapes.accumulate)
+#define ANY_LENGTH(f, s)                                                                           \
+    TOKEN_BY_TOKEN(f, "", false, &s##_shapes.many)                                                 \
+    TOKEN_BY_TOKEN(f, "_accumulate", true, &s##_shapes.many)
 
 /* Most weights are Q4_0: here are its variants. */
 #define STEP(end, variant_, about_, group_, rows_)                                                 \
@@ -338,14 +345,6 @@ enum { ONE_PER_CORE = 128, TWO_PER_CORE = 256 };
     STRIP_KERNEL(f, "", per_thread, false, &s##_shapes.replace)                                    \
     STRIP_KERNEL(f, "_accumulate", per_thread, true, &s##_shapes.accumulate)
 
-#define LEAN_TOKENS(end, adds)                                                                     \
-    KERNEL(q4_0, "multi_token_matvec_q4_0" end "_lean", "lean",                                    \
-           "each weight decoded once for 8 tokens, 2 rows per simdgroup", .accumulates = adds,     \
-           .group = 128, .rows = 8, .tokens = 8, .shapes = &ladder_shapes.many),                   \
-        KERNEL(q4_0, "multi_token_matvec_q4_0" end "_lean_rows", "lean_rows",                      \
-               "the same, 4 rows per simdgroup", .accumulates = adds, .group = 128, .rows = 16,    \
-               .tokens = 8, .shapes = &ladder_shapes.many),
-
 /* Those of matvec_tiled.h, = or +=: k->rows rows of k->tokens tokens per threadgroup. */
 #define TILE(f, end, how, about_, adds, group_, rows_, tokens_, list)                              \
     KERNEL(f, "multi_token_matvec_" #f end "_" how, how, about_, .accumulates = adds,              \
@@ -397,10 +396,13 @@ static const kernel kernels[] = {
     FEW_NEAR("", false),
     FEW_NEAR("_accumulate", true),
     LEAN(q4_0, ladder) LEAN(q8_0, head_of_32) LEAN(q4_k, of_256) LEAN(q6_k, head_of_256)
-        STRIP(q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAMS NEARS LEAN_TOKENS("", false)
-            LEAN_TOKENS("_accumulate", true) MORE_TILES(q4_0, ladder) MORE_TILES(q8_0, head_of_32)
-                MORE_TILES(q4_k, of_256) MORE_TILES(q6_k, head_of_256) MORE_TILES(f16, floats)
-                    SHARED(q4_0, ladder) OTHER_FORMATS(ALL)};
+        STRIP(q4_0, ladder, 8) STRIP(q8_0, head_of_32, 4) STREAMS NEARS MORE_TILES(q4_0, ladder)
+            MORE_TILES(q8_0, head_of_32) MORE_TILES(q4_k, of_256) MORE_TILES(q6_k, head_of_256)
+                MORE_TILES(f16, floats)
+                    ONE_TOKEN(q4_0, "_accumulate", true, &ladder_shapes.accumulate) ONE(q4_1, of_32)
+                        ONE(q5_0, few_of_32) ONE(q5_1, few_of_32) ONE(q5_k, few_of_256)
+                            FLOAT_FORMATS(ONE) ANY_LENGTH(q4_0, ladder) FLOAT_FORMATS(ANY_LENGTH)
+                                FORMATS(SHARED)};
 
 const op matvec_op = {
     .name = "matvec",

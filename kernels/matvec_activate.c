@@ -109,16 +109,8 @@ static const shape_list float_list = {
         KERNEL(f, "multi_token_matvec_" #f "_activate_alone", "alone",                             \
                "the same, one thread per row", list, .group = 32, .rows = 32, .tokens = 8,         \
                .multiple_of = 4),
-#define BLOCKS_OR_FLOATS(f, s) ALL(f, LIST_##s)
-#define LIST_ladder NULL
-#define LIST_of_32 NULL
-#define LIST_few_of_32 NULL
-#define LIST_head_of_32 NULL
-#define LIST_of_256 NULL
-#define LIST_few_of_256 NULL
-#define LIST_head_of_256 NULL
-#define LIST_floats &float_list
-#define LIST_few_floats &float_list
+#define BLOCKS(f, s) ALL(f, NULL)
+#define FLOATS(f, s) ALL(f, &float_list)
 
 #define LEAN(end, about_, rows_)                                                                   \
     KERNEL(q4_0, "multi_token_matvec_q4_0_activate_" #end, #end, about_, NULL, .group = 128,       \
@@ -126,7 +118,8 @@ static const shape_list float_list = {
 
 static const kernel kernels[] = {
     LEAN(lean, "each weight decoded once for 8 tokens, 2 rows per simdgroup", 8),
-    LEAN(lean_rows, "the same, 4 rows per simdgroup", 16), FORMATS(BLOCKS_OR_FLOATS)};
+    LEAN(lean_rows, "the same, 4 rows per simdgroup", 16),
+    BLOCKS(q4_0, ) BLOCK_FORMATS(BLOCKS) FLOAT_FORMATS(FLOATS)};
 
 OP(matvec_activate, "y = activation(W x + bias), for one x or many",
    "out x in x batch x activation x bias", kernels,

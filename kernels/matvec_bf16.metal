@@ -13,5 +13,6 @@ using namespace metal;
 #include "matvec_tiled.h"
 
 MATVEC_ONE_TOKEN(bf16, bf16_single)
+MATVEC_TOKEN_BY_TOKEN(bf16, bf16_single)
 MATVEC_MANY_TOKENS(bf16, bf16_single)
 MATVEC_TILED(bf16, tile_floats<bf16>)

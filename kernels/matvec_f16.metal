@@ -19,6 +19,7 @@ using namespace metal;
 #include "matvec_matrix.h"
 
 MATVEC_ONE_TOKEN(f16, f16_single)
+MATVEC_TOKEN_BY_TOKEN(f16, f16_single)
 MATVEC_MANY_TOKENS(f16, f16_single)
 MATVEC_STREAM(f16)
 MATVEC_TILED(f16, tile_floats<f16>)

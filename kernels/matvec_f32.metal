@@ -13,5 +13,6 @@ using namespace metal;
 #include "matvec_tiled.h"
 
 MATVEC_ONE_TOKEN(f32, f32_single)
+MATVEC_TOKEN_BY_TOKEN(f32, f32_single)
 MATVEC_MANY_TOKENS(f32, f32_single)
 MATVEC_TILED(f32, tile_floats<f32>)

@@ -281,48 +281,12 @@ MATVEC_NEAR(q4_0)
 MATVEC_STRIP(q4_0)
 
 // For many tokens: see matvec_rows.h.
+MATVEC_TOKEN_BY_TOKEN(q4_0, q4_0)
 MATVEC_MANY_TOKENS(q4_0, q4_0)
 
-// R rows per simdgroup, 4 simdgroups per threadgroup of 128, and 8 tokens (q4_0_tokens.h); the second
-// axis of the grid counts tiles of 8 tokens. Few rows per simdgroup fill a GPU when there are few
-// tokens; more rows use each value of x more often.
-template <uint R, typename O>
-METAL_FUNC void make_lean_tile(device const block_q4_0 *w, device const float *x, device float *y,
-                               O output, uint out_dim, uint in_dim, uint batch, uint2 group,
-                               uint sg, uint lane) {
-    const uint first = (group.x * 4 + sg) * R;
-    if (first >= out_dim)
-        return;
-    device const block_q4_0 *rows[R];
-    for (uint r = 0; r < R; r++)
-        rows[r] = w + size_t(min(first + r, out_dim - 1)) * (in_dim / 32);
-    token_sums<R, false> sums;
-    sums.take(rows, x, in_dim, lane / 2, lane);
-    EARLY_LOADS(1);
-    sums.add(rows, x, x, in_dim, group.y * TOKENS, batch, lane);
-    const float sum = finish<R>(sums, lane);
-    const token_place<R> place(lane);
-    const uint row = first + place.row;
-    const uint token = group.y * TOKENS + place.token;
-    if (place.is_first && row < out_dim && token < batch)
-        output.take(y + size_t(token) * out_dim + row, row, sum);
-}
-
-template <uint R, bool accumulate>
-kernel void multi_token_lean(device const block_q4_0 *w [[buffer(0)]],
-                             device const float *x [[buffer(1)]],
-                             device float *y [[buffer(2)]],
-                             constant uint &out_dim [[buffer(3)]],
-                             constant uint &in_dim [[buffer(4)]],
-                             constant uint &batch [[buffer(5)]],
-                             uint2 group [[threadgroup_position_in_grid]],
-                             uint sg [[simdgroup_index_in_threadgroup]],
-                             uint lane [[thread_index_in_simdgroup]]) {
-    const plain_output<accumulate> output = {};
-    make_lean_tile<R>(w, x, y, output, out_dim, in_dim, batch, group, sg, lane);
-}
-
-// The same as y = activation(W x + bias).
+// y = activation(W x + bias): R rows per simdgroup, 4 simdgroups per threadgroup of 128, and 8 tokens
+// (q4_0_tokens.h); the second axis of the grid counts tiles of 8 tokens. Few rows per simdgroup fill a
+// GPU when there are few tokens; more rows use each value of x more often.
 template <uint R>
 kernel void activated_lean(device const block_q4_0 *w [[buffer(0)]],
                            device const float *x [[buffer(1)]],
@@ -336,17 +300,25 @@ kernel void activated_lean(device const block_q4_0 *w [[buffer(0)]],
                            uint2 group [[threadgroup_position_in_grid]],
                            uint sg [[simdgroup_index_in_threadgroup]],
                            uint lane [[thread_index_in_simdgroup]]) {
+    const uint first = (group.x * 4 + sg) * R;
+    if (first >= out_dim)
+        return;
+    device const block_q4_0 *rows[R];
+    for (uint r = 0; r < R; r++)
+        rows[r] = w + size_t(min(first + r, out_dim - 1)) * (in_dim / 32);
+    token_sums<R> sums;
+    sums.take(rows, in_dim, lane / 2, lane);
+    EARLY_LOADS(1);
+    sums.add(rows, x, in_dim, group.y * TOKENS, batch, lane);
+    const float sum = sums.finish(lane);
+    const token_place<R> place(lane);
+    const uint row = first + place.row;
+    const uint token = group.y * TOKENS + place.token;
     const activated_output output = {bias, has_bias, activation};
-    make_lean_tile<R>(w, x, y, output, out_dim, in_dim, batch, group, sg, lane);
+    if (place.is_first && row < out_dim && token < batch)
+        output.take(y + size_t(token) * out_dim + row, row, sum);
 }
 
-#define MULTI_TOKEN_LEAN(name, R, accumulate)                                                      \
-    template [[host_name(name)]] kernel decltype(multi_token_lean<R, accumulate>)                  \
-        multi_token_lean<R, accumulate>;
-MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_lean", 2, false)
-MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_lean_rows", 4, false)
-MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_accumulate_lean", 2, true)
-MULTI_TOKEN_LEAN("multi_token_matvec_q4_0_accumulate_lean_rows", 4, true)
 MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean", activated_lean, 2)
 MATVEC_ACTIVATED("multi_token_matvec_q4_0_activate_lean_rows", activated_lean, 4)
 

@@ -93,13 +93,6 @@ static const kernel kernels[] = {
      .format = &format_q4_0,
      .group = 256,
      .rows = 8},
-    {.name = "matvec_q4_0_batched_quad",
-     .variant = "quad",
-     .about = "one quad per row",
-     .file = "matvec_q4_0_batched.metal",
-     .format = &format_q4_0,
-     .group = 128,
-     .rows = 32},
 };
 
 OP(matvec_batched, "three products with the same x", "a x b x c x in", kernels,

@@ -56,26 +56,3 @@ kernel void matvec_q4_0_batched(device const block_q4_0 *wa [[buffer(0)]],
     if (lane == 0)
         p.y[p.row] = sum;
 }
-
-// A threadgroup of 128 computes 32 of the stacked rows: each of its 4 simdgroups computes 8, one
-// quad each, as the kernels that reuse weights do for one token. The quads of a simdgroup may work
-// on different matrices. Tries: no idle lane in rows of 18 blocks, and one reduction for 8 rows.
-kernel void matvec_q4_0_batched_quad(device const block_q4_0 *wa [[buffer(0)]],
-                                     device const block_q4_0 *wb [[buffer(1)]],
-                                     device const block_q4_0 *wc [[buffer(2)]],
-                                     device const float *x [[buffer(3)]],
-                                     device float *ya [[buffer(4)]],
-                                     device float *yb [[buffer(5)]],
-                                     device float *yc [[buffer(6)]],
-                                     constant uint4 &dims [[buffer(7)]],
-                                     uint group [[threadgroup_position_in_grid]],
-                                     uint sg [[simdgroup_index_in_threadgroup]],
-                                     uint lane [[thread_index_in_simdgroup]]) {
-    const uint first = (group * 4 + sg) * 8;
-    if (first >= dims.x + dims.y + dims.z)
-        return;
-    const product p = find_product(wa, wb, wc, ya, yb, yc, dims, first + lane / 4);
-    const quad_tile<q4_0, plain_output<false>> tile = {p.w,   x,        p.y,    {},
-                                                       p.row, lane % 4, p.rows, dims.w};
-    tile.make<1>();
-}

@@ -20,7 +20,6 @@ using namespace metal;
 
 #include "matvec_matrix.h"
 
-MATVEC_ONE_TOKEN(q4_k, q4_k)
 MATVEC_MANY_TOKENS(q4_k, q4_k)
 MATVEC_LEAN(q4_k)
 MATVEC_STREAM(q4_k)

@@ -20,7 +20,6 @@ using namespace metal;
 
 #include "matvec_matrix.h"
 
-MATVEC_ONE_TOKEN(q6_k, q6_k)
 MATVEC_MANY_TOKENS(q6_k, q6_k)
 MATVEC_LEAN(q6_k)
 MATVEC_STREAM(q6_k)

@@ -19,7 +19,6 @@ using namespace metal;
 
 #include "matvec_matrix.h"
 
-MATVEC_ONE_TOKEN(q8_0, q8_0)
 MATVEC_MANY_TOKENS(q8_0, q8_0)
 MATVEC_LEAN(q8_0)
 MATVEC_STREAM(q8_0)

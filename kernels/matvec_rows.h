@@ -302,9 +302,11 @@ activated_alone(device const typename F::block *w [[buffer(0)]],
     MATVEC_KERNEL("matvec_" #format, matvec, any, false)                                           \
     MATVEC_KERNEL("matvec_" #format "_accumulate", matvec, any, true)
 
-#define MATVEC_MANY_TOKENS(format, any)                                                            \
+#define MATVEC_TOKEN_BY_TOKEN(format, any)                                                         \
     MATVEC_KERNEL("multi_token_matvec_" #format, multi_token, any, false)                          \
-    MATVEC_KERNEL("multi_token_matvec_" #format "_accumulate", multi_token, any, true)             \
+    MATVEC_KERNEL("multi_token_matvec_" #format "_accumulate", multi_token, any, true)
+
+#define MATVEC_MANY_TOKENS(format, any)                                                            \
     MATVEC_KERNEL("multi_token_matvec_" #format "_reuse", reuse, format, false)                    \
     MATVEC_KERNEL("multi_token_matvec_" #format "_accumulate_reuse", reuse, format, true)          \
     MATVEC_KERNEL("multi_token_matvec_" #format "_alone", alone, format, false)                    \

@@ -15,19 +15,13 @@ double *normed_new(const float *x, const float *norm_w, uint32_t in_dim, float e
 void normed_multiply(const weight_format *f, const void *w, const double *normed, uint32_t rows,
                      uint32_t in_dim, double *value, double *scale);
 
-/* A kernel of such an op for Q4_0; `end` is the end of its name. */
-#define NORMED_KERNEL(op_, end, variant_, about_, rows_, ...)                                      \
+/* Kernels of such an op for Q4_0: one for one token, */
+#define NORMED_KERNEL(op_, about_, rows_)                                                          \
     {                                                                                              \
-        .name = op_ "_q4_0" end, .variant = variant_, .about = about_, .file = op_ ".metal",       \
-        .format = &format_q4_0, .group = 128, .rows = rows_, __VA_ARGS__                           \
+        .name = op_ "_q4_0", .variant = "plain", .about = about_, .file = op_ ".metal",            \
+        .format = &format_q4_0, .group = 128, .rows = rows_                                        \
     }
-/* Variants for one token, and for many, whose shapes are the many_list of the file. */
-#define NORMED_KERNELS(op_, about_, rows_)                                                         \
-    NORMED_KERNEL(op_, "", "plain", about_, rows_, .tokens = 0)
-#define NORMED_TOKENS(op_, end, about_, rows_)                                                     \
-    NORMED_KERNEL(op_, "_tokens" end, "tokens" end, about_, rows_, .tokens = 8,                    \
-                  .shapes = &many_list)
-/* And tiles of rows and tokens (tiles.h), whose shapes are the tiled_list of the file; `outputs` is
+/* and tiles of rows and tokens (tiles.h), whose shapes are the tiled_list of the file; `outputs` is
  * how many outputs 2 rows are. */
 #define NORMED_TILE(op_, end, about_, group_, rows_, tokens_)                                      \
     {                                                                                              \

@@ -166,13 +166,6 @@ static const shape shapes[] = {
     {{2047, 9, 3, 64, 96}}, {{100, 8, 2, 128, 1024}},
 };
 
-/* Tokens: 1 to more than two tiles of 8. */
-static const shape many[] = {
-    {{0, 1, 1, 2, 32, 1}},   {{1, 1, 1, 2, 64, 2}},    {{3, 3, 1, 2, 480, 3}},
-    {{7, 5, 1, 6, 512, 7}},  {{2, 2, 2, 34, 544, 8}},  {{5, 4, 2, 16, 1056, 9}},
-    {{0, 9, 3, 64, 576, 8}}, {{10, 9, 3, 64, 96, 17}}, {{100, 2, 1, 128, 1024, 16}},
-};
-static const shape_list many_list = SHAPE_LIST(many, 3, 3, 1, 6, 96, 5);
 /* Stacked rows around the 16, 32 and 64, tokens around the 32 and 64 of a tile. */
 static const shape tiled[] = {
     {{0, 1, 1, 2, 32, 1}},     {{1, 5, 1, 2, 64, 33}},      {{3, 3, 1, 6, 96, 31}},
@@ -182,10 +175,7 @@ static const shape tiled[] = {
 static const shape_list tiled_list = SHAPE_LIST(tiled, 3, 3, 1, 6, 96, 5);
 
 static const kernel kernels[] = {
-    NORMED_KERNELS("qkv_rope_append", "two rows per simdgroup, the norm in the same pass", 8),
-    NORMED_TOKENS("qkv_rope_append", "",
-                  "each weight decoded once for 8 tokens, two rows per simdgroup", 8),
-    NORMED_TOKENS("qkv_rope_append", "_rows", "the same, four rows per simdgroup", 16),
+    NORMED_KERNEL("qkv_rope_append", "two rows per simdgroup, the norm in the same pass", 8),
     NORMED_TILED("qkv_rope_append", 2),
 };
 

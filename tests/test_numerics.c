@@ -388,7 +388,8 @@ SUITE(numerics_suite) {
     RUN_TEST(a_copy_keeps_denormals_on_a_flushing_device_too);
     RUN_TEST(of_denormals_a_flushing_device_takes_the_first);
     RUN_TEST(a_smaller_element_is_not_the_largest_on_any_device);
-    static const char *const flushed[] = {"residual", "bias", "triad", "argmax", "matvec_q6_k"};
+    static const char *const flushed[] = {"residual", "bias", "triad", "argmax",
+                                          "matvec_q6_k_lean"};
     for (size_t i = 0; i < sizeof flushed / sizeof *flushed; i++)
         RUN_TESTp(kernels_agree_with_their_oracles_where_denormals_are_flushed, flushed[i]);
     RUN_TEST(fast_math_alone_takes_it_that_nothing_is_nan);

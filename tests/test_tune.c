@@ -174,7 +174,19 @@ TEST nvidia_gpus_stream_large_products_of_one_token(void) {
     ASSERT_STR_EQ("matvec_q4_0_lean_rows", name_rule("matvec q4_0 49152x576x1", "cuda"));
     ASSERT_STR_EQ("matvec_q4_0_strip", name_rule("matvec q4_0 4096x4096x1", "soft"));
     ASSERT_STR_EQ("matvec_q4_0_lean", name_rule("matvec q4_0 4096x4096x1", "metal"));
-    /* Weights of a file that is aligned to 8 bytes. */
+    PASS();
+}
+
+TEST metal_multiplies_large_prompts_as_matrices(void) {
+    ASSERT_STR_EQ("multi_token_matvec_q4_0_matrix",
+                  name_rule("matvec q4_0 4096x4096x512", "metal"));
+    ASSERT_STR_EQ("multi_token_matvec_q4_0_tiled", name_rule("matvec q4_0 4096x4096x512", "cuda"));
+    ASSERT_STR_EQ("multi_token_matvec_q5_0_tiled", name_rule("matvec q5_0 4096x4096x512", "metal"));
+    PASS();
+}
+
+TEST weights_that_are_less_aligned_get_a_kernel_that_takes_them(void) {
+    /* A file that is aligned to 8 bytes. */
     device_facts facts = *device_get_facts(support_get_device());
     snprintf(facts.api, sizeof facts.api, "cuda");
     facts.emulated = false;
@@ -194,8 +206,8 @@ TEST a_row_holds_for_about_as_many_tokens_and_keys(void) {
         {"matvec q4_0 96x64x2", ""},
         {"matvec q4_0 96x64x7", "multi_token_matvec_q4_0_reuse"},
         {"matvec q4_0 96x64x8", "multi_token_matvec_q4_0_reuse"},
-        {"matvec q4_0 96x64x9", "multi_token_matvec_q4_0_lean_rows"}, /* 10 is nearer than 8 */
-        {"matvec q4_0 96x64x12", "multi_token_matvec_q4_0_lean_rows"},
+        {"matvec q4_0 96x64x9", "multi_token_matvec_q4_0_tiled"}, /* 10 is nearer than 8 */
+        {"matvec q4_0 96x64x12", "multi_token_matvec_q4_0_tiled"},
         {"matvec q4_0 96x64x20", ""},
         {"matvec q4_0 += 96x64x8", ""},
         {"matvec q8_0 96x64x8", ""},
@@ -209,7 +221,7 @@ TEST a_row_holds_for_about_as_many_tokens_and_keys(void) {
         {"prefill_attention 8x64x4x2x64", ""},
     };
     tuned *t = tuned_new();
-    put(t, "matvec q4_0 96x64x10", "multi_token_matvec_q4_0_lean_rows");
+    put(t, "matvec q4_0 96x64x10", "multi_token_matvec_q4_0_tiled");
     put(t, "matvec q4_0 96x64x8", "multi_token_matvec_q4_0_reuse");
     put(t, "matvec q4_0 96x64x1", "multi_token_matvec_q4_0_alone");
     put(t, "decode_attention 1024x4x2x64", "attention_ranges:8");
@@ -356,7 +368,7 @@ static gguf *make_model(const char *shape_name) {
 /* None of these is what a rule takes on the device. */
 TEST a_model_takes_what_its_table_says_and_is_still_right(void) {
     const char *const kernels[] = {
-        "matvec_q4_0_accumulate_rowblock", "gate_up_silu_q4_0_tokens", "rmsnorm",
+        "matvec_q4_0_accumulate_rowblock", "gate_up_silu_q4_0_tiled_few", "rmsnorm",
         support_is_emulated() ? "decode_attention_threadgroup" : "decode_attention"};
     enum { KERNELS = sizeof kernels / sizeof *kernels, LAYERS = 2, PROMPT = 9 };
     gguf *g = make_model("tiny");
@@ -441,7 +453,7 @@ TEST what_makes_the_model_slower_is_not_kept(void) {
     tune_comparison found;
     bool is_kept;
     tuned_row r = tuned_row_new(&c[0]);
-    r.way = choice_find_way(&c[0], "gate_up_silu_q4_0_tokens", &e);
+    r.way = choice_find_way(&c[0], "gate_up_silu_q4_0_tiled_few", &e);
     ASSERT_OK(tuner_try(&t, &r, &found, &is_kept, &e));
     ASSERT(!is_kept && found.is_slower && found.count == 1);
     ASSERT_EQ(2, found.items[0].test->generate); /* the prompt does not use it */
@@ -455,7 +467,7 @@ TEST what_makes_the_model_slower_is_not_kept(void) {
     tuner_close(&t);
     /* as a table that is there */
     tuned *table = tuned_new();
-    put(table, slow, "gate_up_silu_q4_0_tokens");
+    put(table, slow, "gate_up_silu_q4_0_tiled_few");
     put(table, unused, "rmsnorm");
     ASSERT_OK(tuner_open(&t, lib, g, tests, 2, table, &s, &e));
     ASSERT_OK(tuner_compare_rules(&t, &found, &e));
@@ -480,6 +492,8 @@ SUITE(tune_suite) {
     RUN_TEST(the_software_device_takes_kernels_whose_threads_work_alone);
     RUN_TEST(attention_is_cut_into_ranges_where_there_are_many_keys);
     RUN_TEST(nvidia_gpus_stream_large_products_of_one_token);
+    RUN_TEST(metal_multiplies_large_prompts_as_matrices);
+    RUN_TEST(weights_that_are_less_aligned_get_a_kernel_that_takes_them);
     RUN_TEST(a_row_holds_for_about_as_many_tokens_and_keys);
     RUN_TEST(a_table_is_written_in_one_order_and_read_back);
     RUN_TEST(a_table_that_is_not_right_is_answered_with_file_and_line);

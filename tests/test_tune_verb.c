@@ -57,7 +57,7 @@ TEST a_kernel_that_makes_the_model_faster_is_kept_until_it_changes(void) {
 /* A row for 7 tokens holds for 8 too, and a kernel of a GPU is slow on a CPU. */
 TEST a_table_that_is_slower_than_the_rules_is_dropped(void) {
     ASSERT_RUN("rm -rf $T; mkdir $T; printf 'op,format,accumulates,shape,kernel\\n"
-               "gate_up_silu,q4_0,no,512x192x7,gate_up_silu_q4_0_tokens\\n"
+               "gate_up_silu,q4_0,no,512x192x7,gate_up_silu_q4_0_tiled_few\\n"
                "rmsnorm,,no,1x65,rmsnorm\\n' > $T/tuned.csv; " TUNE "-p 8 -n 0 'rmsnorm 8x192'",
                0);
     ASSERT_SAYS("slower, so it is dropped");

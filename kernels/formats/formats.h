@@ -17,15 +17,16 @@
  *   F::at      decodes one weight of a table */
 
 /* Most weights are Q4_0: it has more variants than the others (matvec.c). */
-#define FORMATS(X) X(q4_0, ladder) OTHER_FORMATS(X)
-#define OTHER_FORMATS(X)                                                                           \
+#define FORMATS(X) X(q4_0, ladder) BLOCK_FORMATS(X) FLOAT_FORMATS(X)
+#define BLOCK_FORMATS(X)                                                                           \
     X(q4_1, of_32)                                                                                 \
     X(q5_0, few_of_32)                                                                             \
     X(q5_1, few_of_32)                                                                             \
     X(q8_0, head_of_32)                                                                            \
     X(q4_k, of_256)                                                                                \
     X(q5_k, few_of_256)                                                                            \
-    X(q6_k, head_of_256)                                                                           \
+    X(q6_k, head_of_256)
+#define FLOAT_FORMATS(X)                                                                           \
     X(f16, floats)                                                                                 \
     X(bf16, few_floats)                                                                            \
     X(f32, floats)
