@@ -162,12 +162,11 @@ static void list_sizes(roof *r, const device_facts *d, size_t known) {
 }
 
 /* The CPU's caches as the system reports them count only if the device shares them and reports none
- * of its own. On the software device they are the only source: its loads are too slow for a cache
- * to show. */
+ * of its own. An emulated device's loads are too slow for a cache to show: it has the least. */
 static bool find_caches(roof *r, const device_facts *d, err *e) {
     roof_facts *f = &r->facts;
     size_t given, told = (size_t)d->cache_bytes;
-    if (told == 0 && d->unified)
+    if (told == 0 && d->unified && !d->emulated)
         told = host_find_cache();
     if (!find_given(&given, e))
         return false;
