@@ -6,6 +6,7 @@
 
 #include "axes.h"
 #include "experiments/experiment.h"
+#include "harness/device/msl/msl.h"
 #include "kernels/ops.h"
 #include "project/project.h"
 
@@ -45,6 +46,17 @@ static const char *list_formats(void) {
     return all;
 }
 
+static const char *list_languages(void) {
+    static char all[MSL_LANGUAGES * (MSL_LANGUAGE_TEXT + 1)];
+    size_t used = 0;
+    for (size_t i = 0; i < MSL_LANGUAGES; i++) {
+        char one[MSL_LANGUAGE_TEXT];
+        msl_spell_language(msl_languages[i], one);
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? " " : "", one);
+    }
+    return all;
+}
+
 /* The words an option takes, or "" where it takes a file, "-" where it takes what cannot be
  * listed. */
 static const char *get_words(const option *o) {
@@ -55,15 +67,20 @@ static const char *get_words(const option *o) {
         {"cache", "warm cold all"},
         {"accumulate", "yes no"},
         {"clock", "gpu encode wall"},
+        {"output", "md csv json jsonl sql"},
+        {"type", "q4_0 q4_1 q5_0 q5_1 q8_0 q4_k q5_k q6_k f16 f32"},
     };
+    bool is_text = o->kind == OPTION_TEXT || o->kind == OPTION_MAYBE || o->kind == OPTION_LIST;
     if (o->kind == OPTION_MATH)
         return "safe relaxed fast";
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(option_get_name(o), words[i][0]) == 0 && o->kind == OPTION_TEXT)
+        if (strcmp(option_get_name(o), words[i][0]) == 0 && is_text)
             return words[i][1];
     if (strcmp(option_get_name(o), "format") == 0)
         return list_formats();
-    bool is_path = (o->kind == OPTION_TEXT || o->kind == OPTION_MAYBE) && o->argument &&
+    if (strcmp(option_get_name(o), "language") == 0)
+        return list_languages();
+    bool is_path = is_text && o->argument &&
                    (strstr(o->argument, "FILE") || strstr(o->argument, "DIR") ||
                     strchr(o->argument, '.') || strcmp(o->argument, "B") == 0);
     return is_path ? "" : "-";

@@ -74,10 +74,11 @@ TEST every_verb_has_a_manual_page_and_is_completed(void) {
                "rmsno); _assay; echo \"<${COMPREPLY[*]}>\"; COMP_WORDS=(assay experiment batch_s); "
                "_assay; echo \"<${COMPREPLY[*]}>\"; COMP_CWORD=3; COMP_WORDS=(assay bench --regime "
                "ch); _assay; echo \"<${COMPREPLY[*]}>\"; COMP_WORDS=(assay bench --format q4_0); "
-               "_assay; echo \"<${COMPREPLY[*]}>\"'",
+               "_assay; echo \"<${COMPREPLY[*]}>\"; COMP_WORDS=(assay lint --language 3); _assay; "
+               "echo \"<${COMPREPLY[*]}>\"'",
                0);
     ASSERT_SAYS("<rmsnorm");
-    ASSERT_SAYS(">\n<batch_scaling>\n<chained>\n<q4_0>\n");
+    ASSERT_SAYS(">\n<batch_scaling>\n<chained>\n<q4_0>\n<3.0 3.1 3.2>\n");
     ASSERT_RUN("\"$A\" init \"$T/mine\" && cd \"$T/mine\" && \"$A\" --names validate", 0);
     ASSERT_SAYS("softcap\n");
     ASSERT_RUN("\"$A\" --completion tcsh", 2);
