@@ -32,7 +32,7 @@ static void format_row(const result_row *r, char cells[BENCH_COLUMNS][128]) {
     snprintf(cells[7], size, "%zu", r->gpu.count);
     format_number(r->gb_s, cells[8], size);
     format_number(r->pct_roof, cells[9], size);
-    format_number(r->gflop_s, cells[10], size);
+    format_number(r->gflop_s > 0 ? r->gflop_s : NAN, cells[10], size); /* 0: not described */
     snprintf(cells[11], size, "%s", r->message[0] ? "NOT TIMED" : r->labels);
 }
 

@@ -152,11 +152,16 @@ static void compare_case(run *r, const char *key, const bench_outcome *o) {
         const bench_other *base = &o->others[0];
         comparison_row *c = compare_interleaved(r, key, o, base);
         made_of_compare(base->row.made_of, o->row.made_of, c->note, sizeof c->note);
+        c->is_same_source = strcmp(c->note, MADE_OF_SAME) == 0;
         if (base->row.gpu.count > 0 && strcmp(base->row.kernel, o->row.kernel) != 0)
             comparison_add_note(c, "was ", base->row.kernel);
         if (base->row.gpu.count == 0 && !base->skipped)
             c->test.obstacle = "the base cannot be timed";
-        comparison_add_note(c, "", base->row.message);
+        char why[200];
+        const char *message = o->row.message[0] ? o->row.message : base->row.message;
+        snprintf(why, sizeof why, "%.*s", (int)strcspn(message, ";"),
+                 message); /* the details apart */
+        comparison_add_note(c, why, "");
     } else if (settings.baseline) {
         comparison_row *c = comparison_add(&r->comparison, key);
         const result_case *b = results_list_find(&r->base, key);

@@ -73,7 +73,7 @@ static verdict_case make_test(const comparison_row *r) {
     c.now_runs = now->runs;
     c.base_run_count = base->run_count;
     c.now_run_count = now->run_count;
-    c.busy = c.paired && (base->busy || now->busy);
+    c.busy = c.paired && !r->is_same_source && (base->busy || now->busy);
     if (!c.obstacle && !c.paired && base->run_count > 0 && now->run_count > 0)
         c.obstacle = find_doubt(base, now);
     return c;
@@ -84,7 +84,10 @@ void comparison_decide(comparison_list *l, double min_effect, uint64_t seed) {
     for (size_t i = 0; i < l->count; i++)
         all[i] = make_test(&l->rows[i]);
     verdict_decide(all, l->count, min_effect, seed);
-    for (size_t i = 0; i < l->count; i++)
+    for (size_t i = 0; i < l->count; i++) {
         l->rows[i].test = all[i];
+        if (all[i].busy && all[i].verdict == VERDICT_AMBIGUOUS)
+            comparison_add_note(&l->rows[i], "the machine was busy", "");
+    }
     free(all);
 }

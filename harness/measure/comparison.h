@@ -15,7 +15,8 @@ typedef struct {
 
 typedef struct {
     char key[320];
-    char note[240]; /* "source changed"; "" for nothing to say */
+    char note[240];      /* "source changed"; "" for nothing to say */
+    bool is_same_source; /* interleaved: a busy machine has no difference to hide */
     verdict_case test;
     comparison_side base, now;
 } comparison_row;

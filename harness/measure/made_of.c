@@ -271,7 +271,7 @@ void made_of_compare(const char *base, const char *now, char *text, size_t size)
         if (!made_of_find(base, y.part, &x) || strcmp(x.sum, y.sum) != 0)
             used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " and " : "", y.part);
     if (used < size)
-        snprintf(text + used, size - used, used ? " changed" : "same source");
+        snprintf(text + used, size - used, used ? " changed" : MADE_OF_SAME);
 }
 
 bool made_of_find_sum(const library *lib, const made_of_part *p, char sum[16], err *e) {

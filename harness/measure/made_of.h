@@ -40,7 +40,8 @@ bool made_of_read(const char **at, made_of_part *out);
 /* The one called `part`; false if the text has none. */
 bool made_of_find(const char *text, const char *part, made_of_part *out);
 
-/* How two rows differ: "same source", "kernel and device changed"; "" if one does not say. */
+#define MADE_OF_SAME "same source"
+/* How two rows differ: MADE_OF_SAME, "kernel and device changed"; "" if one does not say. */
 void made_of_compare(const char *base, const char *now, char *text, size_t size);
 
 /* The sum that a part with these names has now; false where it cannot be found any more. */

@@ -7,6 +7,7 @@
  *              agrees after Holm's correction over all cases
  *   faster     the same in the other direction
  *   same       the whole interval is between 1 / (1 + m) and 1 + m, and the machine was not busy
+ *              while it timed two different kernels
  *   ambiguous  none of these: too few samples, or too much noise to tell
  *   missing    timed in the base but not now
  *   new        timed now but not in the base
@@ -44,8 +45,8 @@ typedef struct {
     size_t base_run_count, now_run_count;
     bool paired;  /* interleaved: sample i of both at the same moment */
     size_t looks; /* how often it may be looked at while samples are added; 0: once */
-    bool
-        busy; /* paired: other programs took the CPU away, which adds to both and hides a difference */
+    /* paired: other programs took the CPU away, which adds to both and hides a difference */
+    bool busy;
     const char *obstacle; /* why the two cannot be compared (another device), or NULL */
     /* filled by verdict_decide */
     double base_median, now_median;
