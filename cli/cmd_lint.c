@@ -1,5 +1,5 @@
-/* cmd_lint: `assay lint FILE.metal...`. Messages as compilers print them, then one line per
- * file. */
+/* cmd_lint: `assay lint FILE.metal...`. Messages as compilers print them, then one line per file
+ * and one for all. */
 #include <assert.h>
 #include <dirent.h>
 #include <limits.h>
@@ -120,12 +120,24 @@ static void print_remarks(const remark_list *list) {
     }
 }
 
-static void print_report(const char *path, const lint_report *r) {
-    size_t compiled = 0;
+typedef struct {
+    size_t files, kernels, compiled, errors, warnings;
+} totals;
+
+static void print_totals(const totals *t) {
+    print_count(t->kernels, "kernel", ", ");
+    printf("%zu compile%s, ", t->compiled, t->compiled == 1 ? "s" : "");
+    print_count(t->errors, "error", ", ");
+    print_count(t->warnings, "warning", "");
+}
+
+static void print_report(const char *path, const lint_report *r, totals *all) {
+    totals t = {1, r->kernel_count, 0, remark_count(&r->remarks, REMARK_ERROR),
+                remark_count(&r->remarks, REMARK_WARNING)};
     print_remarks(&r->remarks);
     for (size_t i = 0; i < r->kernel_count; i++) {
         const lint_kernel *k = &r->kernels[i];
-        compiled += k->compiles;
+        t.compiled += k->compiles;
         if (!settings.brief)
             printf("%s:%d: kernel %s%s\n", path, k->line, k->name,
                    !k->supported  ? " is not supported"
@@ -133,16 +145,15 @@ static void print_report(const char *path, const lint_report *r) {
                                   : "");
     }
     printf("%s: ", path);
-    print_count(r->kernel_count, "kernel", ", ");
-    printf("%zu compile%s, ", compiled, compiled == 1 ? "s" : "");
-    print_count(remark_count(&r->remarks, REMARK_ERROR), "error", ", ");
-    print_count(remark_count(&r->remarks, REMARK_WARNING), "warning", ", ");
+    print_totals(&t);
     if (!r->compiled)
-        puts("not linted: it does not compile");
+        puts(", not linted: it does not compile");
     else if (!r->strict.taken)
-        printf("compiled, not linted: the strict parser does not accept %s\n", r->strict.why);
+        printf(", compiled, not linted: the strict parser does not accept %s\n", r->strict.why);
     else
-        puts("linted");
+        puts(", linted");
+    *all = (totals){all->files + 1, all->kernels + t.kernels, all->compiled + t.compiled,
+                    all->errors + t.errors, all->warnings + t.warnings};
 }
 
 /* Coverage ---------------------------------------------------------------------------------- */
@@ -226,6 +237,7 @@ static void print_json(const place_list *places, size_t files, size_t errors) {
 
 static bool lint_files(const path_list *files, const msl_extras *extras, size_t *errors, err *e) {
     place_list places = {.count = 0};
+    totals all = {0};
     linter *l = linter_new(e);
     bool ok = l != NULL;
     progress p = progress_new(stderr, "files", files->count);
@@ -236,7 +248,7 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
         if (ok) {
             places_add_remarks(&places, &r.remarks);
             if (!settings.json)
-                print_report(files->paths[i], &r);
+                print_report(files->paths[i], &r, &all);
             *errors += remark_count(&r.remarks, REMARK_ERROR);
             ok = output_flush(e);
         }
@@ -247,6 +259,12 @@ static bool lint_files(const path_list *files, const msl_extras *extras, size_t 
     linter_free(l);
     if (ok && settings.json)
         print_json(&places, files->count, *errors);
+    if (all.files > 1 || (all.files && settings.brief)) {
+        print_count(all.files, "file", ": ");
+        print_totals(&all);
+        putchar('\n');
+    }
+    ok = ok && output_flush(e);
     places_annotate(stderr, &places);
     ok = ok && (!settings.sarif || places_write_sarif(settings.sarif, "lint", &places, e));
     places_free(&places);

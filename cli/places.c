@@ -19,8 +19,8 @@
 static char *make_relative(const char *path) {
     char real[PATH_MAX], base[PATH_MAX];
     const char *workspace = getenv("GITHUB_WORKSPACE");
-    if (!realpath(path, real))
-        return strdup(path);
+    if (!realpath(path, real)) /* a file that is missing is pointed to as well */
+        snprintf(real, sizeof real, "%s", path);
     bool has_base = workspace && *workspace ? realpath(workspace, base) != NULL
                                             : getcwd(base, sizeof base) != NULL;
     size_t length = has_base ? strlen(base) : 0;
@@ -50,6 +50,15 @@ static int find_kernel_line(const char *path, const char *name) {
     }
     free(text);
     return found;
+}
+
+/* The line that a message about this file begins with, as "mul.op:10: "; 0 if it has none. */
+static int read_line(const char *message, const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t length = strlen(name);
+    return strncmp(message, name, length) == 0 && message[length] == ':'
+               ? atoi(message + length + 1)
+               : 0;
 }
 
 /* The list ------------------------------------------------------------------------------------ */
@@ -93,7 +102,8 @@ void places_add_outcomes(place_list *l, const outcome_list *outcomes) {
             continue;
         last = o->kernel;
         char *path = find_kernel_file(o->kernel->file);
-        place *p = add(l, path, find_kernel_line(path, o->kernel->name), 0, true);
+        int line = read_line(o->message, path);
+        place *p = add(l, path, line ? line : find_kernel_line(path, o->kernel->name), 0, true);
         set_rule(p, o->kind == OUTCOME_FAIL ? "wrong" : "not checked");
         snprintf(p->text, sizeof p->text, "%s: %s", o->name, o->message);
     }

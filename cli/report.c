@@ -237,6 +237,7 @@ void report_end(report *r) {
     if (r->skipped > 0)
         fprintf(r->rows.out, ", %zu skipped", r->skipped);
     fputc('\n', r->rows.out);
+    fflush(r->rows.out); /* annotations follow on stderr, which must begin a line */
     free(r->shown);
     r->shown = NULL;
 }

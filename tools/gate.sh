@@ -3,17 +3,30 @@
 #
 # Lints, checks and validates the kernels of a project and, where BASE is given (the same folder as it was
 # before the change), times both interleaved. OUT gets JUnit and SARIF files, the rows of bench, and
-# comment.md: a table for a pull request, which also goes into the job's summary on GitHub. Each verb
-# runs whatever the ones before found. The exit status is the highest of theirs; that bench cannot tell
-# (5) does not count.
+# comment.md: a table for a pull request and what failed, which also goes into the job's summary on
+# GitHub. Each verb runs whatever the ones before found. The exit status is the highest of theirs; that
+# bench cannot tell (5) does not count.
 set -u
 project=$1 device=$2 out=$3 base=${4:-} effect=${5:-5}
 worst=0 comment=$out/comment.md
 mkdir -p "$out"
+failures=$out/failures.txt
 printf '### Assay: `%s` on %s\n\n| | result | |\n|---|---|---|\n' "$project" "$device" > "$comment"
+: > "$failures"
 
 row() { # VERB RESULT TEXT
     printf '| %s | %s | %s |\n' "$1" "$2" "$(printf '%s' "$3" | tr '|\n' '/ ')" >> "$comment"
+}
+
+# The errors of lint; of check and validate the first failed case of each kernel.
+list_failures() { # LOG
+    awk -v here="$(pwd -P)/" '
+        /^[^:]+:[0-9]+:[0-9]+: error: / || (/^    [^ \/]+\/[^ ]+: / && !seen[substr($1, 1, index($1, "/"))]++) {
+            sub(/^ */, "")
+            while (i = index($0, here))
+                $0 = substr($0, 1, i - 1) substr($0, i + length(here))
+            print
+        }' "$1" >> "$failures"
 }
 
 attempt() { # VERB OPTION...
@@ -22,6 +35,7 @@ attempt() { # VERB OPTION...
     cat "$out/$1.log"
     result=ok
     [ $status -eq 0 ] || result="**failed** ($status)"
+    [ $status -eq 0 ] || list_failures "$out/$1.log"
     row "$1" "$result" "$(grep -E '^[0-9]+ passed|^assay: |, [0-9]+ errors?, ' "$out/$1.log" | tail -n 1)"
     [ $status -le $worst ] || worst=$status
 }
@@ -31,7 +45,7 @@ attempt check -C "$project" --device "$device" --quiet --junit "$out/check.xml"
 attempt validate -C "$project" --device "$device" --quick --quiet --junit "$out/validate.xml" \
     --sarif "$out/validate.sarif"
 
-if [ -n "$base" ]; then
+bench() {
     mkdir -p "$base" # a pull request that adds the project has no such folder in its base
     status=0
     assay bench -C "$project" --device "$device" --out "$out/bench.csv" --baseline "$base" \
@@ -45,8 +59,11 @@ if [ -n "$base" ]; then
     esac
     row bench "$result" "$(grep -E '^[0-9]+ same, |^assay: ' "$out/bench.md" "$out/bench.log" -h | tail -n 1)"
     [ $status -eq 5 ] || [ $status -le $worst ] || worst=$status
-    printf '\n' >> "$comment"
-    cat "$out/bench.md" >> "$comment"
-fi
+}
+
+[ -z "$base" ] || bench
+[ ! -s "$failures" ] || printf '\n```\n%s\n```\n' "$(awk '!seen[$0]++' "$failures" | head -n 40)" >> "$comment"
+[ -z "$base" ] || { echo && cat "$out/bench.md"; } >> "$comment"
+rm "$failures"
 [ -z "${GITHUB_STEP_SUMMARY:-}" ] || cat "$comment" >> "$GITHUB_STEP_SUMMARY"
 exit $worst
