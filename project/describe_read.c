@@ -258,7 +258,7 @@ static bool read_scalar(description *d, char **rest, elem *type, described_expre
     const char *name = line_take_word(rest), *equals = line_take_word(rest);
     *value = (described_expression){.text = line_take_until(rest, words), .line = line};
     if (strcmp(equals, "=") != 0 || !*value->text)
-        return describe_refuse(d, line, e, "given as: %s", form);
+        return describe_refuse(d, line, e, "expected: %s", form);
     return read_type(d, name, type, line, e);
 }
 
@@ -269,7 +269,7 @@ static bool read_value(description *d, char *rest, int line, err *e) {
     if (!read_scalar(d, &rest, &a.type, &a.value, line, form, e))
         return false;
     if (!read_options(&a, rest) || a.from || a.below.text)
-        return describe_refuse(d, line, e, "given as: %s", form);
+        return describe_refuse(d, line, e, "expected: %s", form);
     return add_argument(d, &a, e);
 }
 
@@ -278,7 +278,7 @@ static bool read_struct(description *d, char *rest, int line, err *e) {
     a.name = line_take_word(&rest);
     a.first_field = d->field_count;
     if (!read_options(&a, rest) || a.from || a.below.text)
-        return describe_refuse(d, line, e, "given as: struct NAME, and its lines field");
+        return describe_refuse(d, line, e, "expected: struct NAME, and its lines field");
     return add_argument(d, &a, e);
 }
 
@@ -303,7 +303,8 @@ static bool read_constant(description *d, char *rest, int line, err *e) {
     const char *index = line_take_word(&rest);
     if (d->constant_count == DESCRIBE_CONSTANTS || !*index || strlen(index) > 5 ||
         strspn(index, "0123456789") != strlen(index))
-        return describe_refuse(d, line, e, "more than %d function constants, or not given as: %s",
+        return describe_refuse(d, line, e,
+                               "more than %d function constants, or not of the form: %s",
                                DESCRIBE_CONSTANTS, form);
     described_scalar *c = &d->constants[d->constant_count++];
     c->index = atoi(index);

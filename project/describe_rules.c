@@ -39,7 +39,7 @@ static described_rule *add_rule(description *d, char *rest, int line, const char
     }
     described_rule *r = &d->rules[d->rule_count];
     if (!cut_rule(rest, inside, &text)) {
-        describe_refuse(d, line, e, "given as: %s", form);
+        describe_refuse(d, line, e, "expected: %s", form);
         return NULL;
     }
     *r = (described_rule){.line = line, .value = {.text = text, .line = line}};
@@ -89,7 +89,7 @@ bool describe_read_let(description *d, char *rest, int line, err *e) {
     }
     if (ok && describe_find_argument(d, r->name))
         return describe_refuse(d, line, e, "'%.40s' is an argument already", r->name);
-    return ok || describe_refuse(d, line, e, "given as: %s", form);
+    return ok || describe_refuse(d, line, e, "expected: %s", form);
 }
 
 #define TEXT_READER(field)                                                                         \
@@ -128,7 +128,7 @@ static bool read_tolerance(description *d, char *rest, int line, bool is_relativ
         *(is_relative ? &outputs[i]->rtol : &outputs[i]->atol) =
             (described_expression){.text = rest, .line = line};
     return (*rest && count > 0) ||
-           describe_refuse(d, line, e, "given as: %s [OUTPUT] NUMBER, after the line of the output",
+           describe_refuse(d, line, e, "expected: %s [OUTPUT] NUMBER, after the line of the output",
                            is_relative ? "rtol" : "atol");
 }
 
@@ -146,7 +146,7 @@ bool describe_read_exact(description *d, char *rest, int line, err *e) {
     for (size_t i = 0; i < count; i++)
         outputs[i]->exact = true;
     return (!*rest && count > 0) ||
-           describe_refuse(d, line, e, "given as: exact [OUTPUT], after the line of the output");
+           describe_refuse(d, line, e, "expected: exact [OUTPUT], after the line of the output");
 }
 
 /* Does the output get its expected values from an expression? */

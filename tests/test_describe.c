@@ -99,8 +99,8 @@ TEST expressions_are_checked_while_they_are_computed(void) {
     ASSERT_SAYS("3 passed, 0 failed");
     ASSERT_RUN(ORACLE("i == 32 ? x[i + 1] : min(abs(x[i]), 1.5)"), 1);
     ASSERT_SAYS("2 passed, 1 failed");
-    ASSERT_SAYS("plain.op:7: 'i == 32 ? x[i + 1] : min(abs(x[i]), 1.5)': index 33 of x is past its "
-                "end, 33");
+    ASSERT_SAYS("plain.op:7: 'i == 32 ? x[i + 1] : min(abs(x[i]), 1.5)': index 33 of x is not "
+                "between 0 and 32");
     ASSERT_RUN(ORACLE("x[i - 1]"), 1);
     ASSERT_SAYS("index -1 of x");
     ASSERT_RUN(ORACLE("x[i % (i \\/ 40)]"), 1);
@@ -122,7 +122,7 @@ TEST mistakes_in_expressions_name_file_and_line(void) {
         {PLAIN "echo 'terms n' >> plain.op; " CHECK, "plain.op:8: terms and roundings are for"},
         {PLAIN "echo 'scale y[i] = 1' >> plain.op; " CHECK, "plain.op:8: there is no line 'scale'"},
         {PLAIN "echo 'let m[r] = 1' >> plain.op; " CHECK,
-         "plain.op:8: given as: let NAME[i < COUNT, ...] = EXPRESSION"},
+         "plain.op:8: expected: let NAME[i < COUNT, ...] = EXPRESSION"},
         {PLAIN "echo 'field n u32 = 1' >> plain.op; " CHECK, "does not follow a line struct"},
         {PLAIN "echo 'value k u8 = 1.5' >> plain.op; " CHECK, "'1.5' is not a whole number"},
     };

@@ -100,7 +100,7 @@ static bool check_guards(trial *t, err *e) {
         }
         if (at < 0)
             return refuse(t, "wrote outside '%s': %td bytes before its start", b->label, -at);
-        return refuse(t, "wrote outside '%s': %td bytes past the end of its %zu", b->label, at,
+        return refuse(t, "wrote outside '%s': %td bytes past its end; it has %zu", b->label, at,
                       b->bytes);
     }
     return true;

@@ -31,9 +31,8 @@ static int64_t fail(expression *x, const char *why) {
 static size_t fail_index(expression *x, const node *n, size_t axis, int64_t index, int64_t size) {
     if (!x->has_failed)
         err_set(x->e, EXIT_USAGE,
-                "'%.80s': index %lld of %.40s%s is past its end, %lld (axis %zu of %zu)", x->text,
-                (long long)index, n->symbol->name, index < 0 ? ", below 0," : "", (long long)size,
-                axis + 1, n->index_count);
+                "'%.80s': index %lld of %.40s is not between 0 and %lld (axis %zu of %zu)", x->text,
+                (long long)index, n->symbol->name, (long long)size - 1, axis + 1, n->index_count);
     x->has_failed = true;
     return 0;
 }

@@ -171,12 +171,12 @@ static worker_scope give_up(void *context, size_t task, const worker_outcome *o,
     if (o->bytes < sizeof a)
         return WORKER_NO_OTHERS;
     memcpy(&a, o->answer, sizeof a);
-    bool is_file = a.error.detail[0] != 0;
-    snprintf(why, size, "%.50s does not compile",
-             is_file ? s->cases->items[task].kernel->file : "it");
-    return !a.uncompiled || a.error.code != EXIT_WRONG ? WORKER_NO_OTHERS
-           : is_file                                   ? WORKER_FILE
-                                                       : WORKER_GROUP;
+    bool is_file = a.error.detail[0] != 0, is_text = a.error.code == EXIT_USAGE;
+    snprintf(why, size, is_text ? "%.50s cannot be used" : "%.50s does not compile",
+             is_file || is_text ? s->cases->items[task].kernel->file : "it");
+    return !a.uncompiled || (a.error.code != EXIT_WRONG && !is_text) ? WORKER_NO_OTHERS
+           : is_file                                                 ? WORKER_FILE
+                                                                     : WORKER_GROUP;
 }
 
 /* Compilers and oracles run on the CPU, and take most of the time on every device. */
