@@ -5,7 +5,7 @@
 # Frameworks and libobjc do not come with it: the Objective-C of the Metal device is compiled with the
 # declarations of tests/metal_double, whose API_AVAILABLE then takes effect, so that everything newer than
 # the deployment target must be guarded by @available. It is not linked: a table without functions and
-# lists of symbols stand for it and for libraries.
+# lists of symbols stand for it and for libraries. Scripts may not call commands that macOS does not have.
 #
 # Usage: tools/check_darwin.sh [ARCH...]   (default: aarch64 x86_64)
 # Exit status: 0 if all of it compiles and links, 1 if not, 3 if zig is not available.
@@ -19,6 +19,11 @@ stop() { # status, sentence
     printf 'check_darwin: %s\n' "$2" >&2
     exit "$1"
 }
+
+# GNU's own commands, at the beginning of one, in what a Mac runs.
+gnu='(^|[|;&(!]|then|do|else|run:)[[:space:]]*(timeout|nproc|tac|shuf)([[:space:])]|$)|readlink -f'
+scripts=$(ls .ci/* run_all.sh action.yml .github/workflows/* tools/*.sh | grep -v -e sanitizer_samples -e check_darwin)
+! grep -nE "$gnu" $scripts || stop 1 "macOS has no such command: the lines are above"
 
 if ! PYTHONPATH=$folder python3 -m ziglang version > /dev/null 2>&1; then
     sh tools/deps.sh model || stop 3 "pip is missing: install the package python3-pip"
