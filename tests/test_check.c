@@ -166,7 +166,7 @@ TEST swapped_rows_are_refused(void) {
 }
 
 TEST a_write_past_the_end_is_refused(void) {
-    ASSERT_REFUSED("past_the_end", "past the end", NULL);
+    ASSERT_REFUSED("past_the_end", "past its end", NULL);
     PASS();
 }
 

@@ -112,6 +112,7 @@ TEST what_is_wrong_fails_the_gate_and_has_a_category_of_its_own(void) {
     ASSERT_EQ_FMTm(command_get_output(), 1, status, "%d");
     ASSERT_SAYS("| lint | ok | 1 file: 1 kernel, 1 compiles, 0 errors, 0 warnings |");
     ASSERT_SAYS("| validate | **failed** (1) |");
+    ASSERT_SAYS("```\nspin/1/normal: kernel spin: wrote outside 'y': 0 bytes past its end");
     ASSERT_SAYS("\nspin/1/normal: load outside at spin.metal:");
     ASSERT_RUN("cd \"$T\" && grep -h '\"automationDetails\"' out/*.sarif", 0);
     ASSERT_SAYS("\"id\": \"assay/lint/new/\"");

@@ -15,10 +15,10 @@ static void fill_words(void *at, size_t bytes, uint16_t pattern) {
 }
 
 /* Offset in a guard zone of the change nearest to the contents, or -1 if it is intact. */
-static ptrdiff_t find_change(const unsigned char *zone, bool is_front) {
+static ptrdiff_t find_change(const unsigned char *zone, uint16_t pattern, bool is_front) {
     for (ptrdiff_t i = 0; i < BUFFER_GUARD_BYTES; i++) {
         ptrdiff_t at = is_front ? BUFFER_GUARD_BYTES - 1 - i : i;
-        if (zone[at] != (at % 2 ? GUARD_PATTERN >> 8 : GUARD_PATTERN & 255))
+        if (zone[at] != (at % 2 ? pattern >> 8 : pattern & 255))
             return at;
     }
     return -1;
@@ -36,7 +36,7 @@ bool buffer_check_guards(const buffer *b, ptrdiff_t *at, err *e) {
     unsigned char zone[BUFFER_GUARD_BYTES];
     if (!b->device->ops->copy(raw, find_back_guard(b), zone, sizeof zone, false, e))
         return false;
-    ptrdiff_t found = find_change(zone, false);
+    ptrdiff_t found = find_change(zone, b->guard, false);
     if (found >= 0) {
         *at = found + (ptrdiff_t)(find_back_guard(b) - BUFFER_GUARD_BYTES - b->bytes);
         return err_set(e, EXIT_WRONG, "buffer '%s' was written %td bytes past its end", b->label,
@@ -44,7 +44,7 @@ bool buffer_check_guards(const buffer *b, ptrdiff_t *at, err *e) {
     }
     if (!b->device->ops->copy(raw, 0, zone, sizeof zone, false, e))
         return false;
-    found = find_change(zone, true);
+    found = find_change(zone, b->guard, true);
     if (found >= 0) {
         *at = found - BUFFER_GUARD_BYTES;
         return err_set(e, EXIT_WRONG, "buffer '%s' was written %td bytes before its start",
@@ -60,6 +60,7 @@ static buffer *make_buffer(device *d, size_t bytes, storage_mode storage, const 
     b->device = d;
     b->bytes = bytes;
     b->storage = storage;
+    b->guard = (uint16_t)(GUARD_PATTERN + d->buffers++ % (POISON_PATTERN - GUARD_PATTERN));
     snprintf(b->label, sizeof b->label, "%s", label);
     return b;
 }
@@ -80,7 +81,7 @@ buffer *device_new_buffer(device *d, size_t bytes, storage_mode storage, const c
     if (is_exact)
         return b;
     unsigned char zone[BUFFER_GUARD_BYTES];
-    fill_words(zone, sizeof zone, GUARD_PATTERN);
+    fill_words(zone, sizeof zone, b->guard);
     if (!d->ops->copy(b, 0, zone, sizeof zone, true, e) ||
         !d->ops->copy(b, find_back_guard(b), zone, sizeof zone, true, e)) {
         buffer_free(b);

@@ -27,10 +27,9 @@ typedef struct tape tape; /* tape.h */
 typedef enum { STORAGE_SHARED, STORAGE_PRIVATE, STORAGE_NO_COPY } storage_mode;
 
 enum { BUFFER_GUARD_BYTES = 16384 }; /* a page on Apple GPUs: contents stay page aligned */
-enum {
-    GUARD_PATTERN = 0xFFA5,
-    POISON_PATTERN = 0xFFC3
-}; /* repeated 16-bit words: NaN as f32, f16 and bf16 */
+/* Repeated 16-bit words: NaN as f32, f16 and bf16. Guards go from the first of their patterns to below
+ * the poison, so that a kernel which copies past the end of two buffers changes what it writes to. */
+enum { GUARD_PATTERN = 0xFF81, POISON_PATTERN = 0xFFC3 };
 
 typedef struct {
     char name[96];      /* "Apple M4", "NVIDIA H200", "software Metal device, 2 threads" */
@@ -96,6 +95,7 @@ struct buffer {
     void *contents; /* CPU address; NULL for private, and where CPU and GPU do not share memory */
     size_t base;    /* offset of the contents in the device's allocation: the front guard, or page
                        rounding */
+    uint16_t guard; /* the pattern of its guard zones */
     void *impl;     /* the device's own */
 };
 
@@ -229,6 +229,7 @@ struct device {
     device_facts facts;
     bool is_lost;      /* see device_is_lost */
     uint64_t releases; /* buffers and pipelines freed: an address may be that of another by now */
+    uint64_t buffers;  /* made so far */
     void *impl;
 };
 
