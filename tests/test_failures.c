@@ -20,11 +20,11 @@ static csv_file *read_file(const char *folder, const char *name) {
     return csv_read(path, &e);
 }
 
-/* The shapes, kernels and code of --quick, with hardly any time for each, and in the math whose kernels
- * other suites compile too. */
+/* The shapes, kernels and code of --quick, with hardly any time for each, with the model that a fresh
+ * machine has, and in the math whose kernels other suites compile too. */
 TEST every_experiment_works_at_the_level_of_run_all(void) {
     ASSERT_RUN("rm -rf $T; ASSAY_BUDGET=0.001 ASSAY_CACHE_BYTES=262144 $A experiment all --quick "
-               "--math safe --device soft --out $T/all",
+               "--math safe --device soft -m $H/models/assay-tiny.gguf --out $T/all",
                0);
     for (size_t i = 0; i < experiment_count; i++) {
         const char *name = experiments[i]->name;
