@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/base/array.h"
+#include "harness/check/edges.h"
 #include "kernels/kernels.h"
 
 static void add_case(case_list *l, size_t *room, const op *o, const kernel *k, const shape *s,
@@ -43,6 +44,13 @@ static void add_batches(lister *l, const op *o, const kernel *k, const shape *s,
         }
 }
 
+static void add_edges(lister *l, const op *o, const kernel *k) {
+    shape edges[EDGE_SHAPES];
+    size_t count = edges_make_shapes(o, k, edges);
+    for (size_t i = 0; i < count; i++)
+        add_batches(l, o, k, &edges[i], INPUT_NORMAL);
+}
+
 static case_list list_all(const axes *a) {
     lister l = {.axes = a};
     for (size_t i = 0; i < registry_count; i++) {
@@ -55,7 +63,9 @@ static case_list list_all(const axes *a) {
             for (size_t s = 0; s < shapes->count; s++)
                 add_batches(&l, o, k, &shapes->items[s], INPUT_NORMAL);
             for (int d = 0; is_given(&shapes->any_input) && d < INPUT_COUNT; d++)
-                add_batches(&l, o, k, &shapes->any_input, (distribution)d);
+                if (d != INPUT_UNIFORM) /* shows nothing that normal ones do not */
+                    add_batches(&l, o, k, &shapes->any_input, (distribution)d);
+            add_edges(&l, o, k);
         }
     }
     return l.cases;

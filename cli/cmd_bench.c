@@ -40,7 +40,7 @@ static const option options[] = {
     {"cache", OPTION_TEXT, &settings.query.caches, "C,...", "warm, cold or all (default warm)", 0,
      0},
     {"input", OPTION_TEXT, &settings.query.input, "D",
-     "uniform, normal, zeros, denormals or large (default normal)", 0, 0},
+     "uniform, normal, zeros, denormals, large or negative (default normal)", 0, 0},
     {"budget", OPTION_SECONDS, &settings.bench.budget_s, "S",
      "at most this many seconds of samples per case (default 1)", 0, 0},
     SEED_OPTION(&settings.bench.seed, "the inputs"),

@@ -62,7 +62,7 @@ static const char *list_languages(void) {
 static const char *get_words(const option *o) {
     static const char *const words[][2] = {
         {"device", "soft metal cuda auto"},
-        {"input", "uniform normal zeros denormals large"},
+        {"input", "uniform normal zeros denormals large negative"},
         {"regime", "single chained independent all"},
         {"cache", "warm cold all"},
         {"accumulate", "yes no"},

@@ -22,7 +22,7 @@ typedef struct {
     {"shape", OPTION_TEXT, &(settings).shapes, "S,...", "only cases of these shapes, such as 3x576", 0, 0}, \
     AXES_OPTIONS((settings).axes), \
     {"input", OPTION_TEXT, &(settings).input, "D", \
-     "only this input: uniform, normal, zeros, denormals, large", 0, 0}, \
+     "only this input: normal, zeros, denormals, large, negative", 0, 0}, \
     {"quick", OPTION_FLAG, &(settings).quick, NULL, \
      "only the edge shapes of each kernel, and one shape with every input", 0, 0}, \
     {"skipped", OPTION_FLAG, &(settings).skipped, NULL, \

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/base/array.h"
 #include "harness/base/size.h"
@@ -55,7 +56,7 @@ void attention_bind(launch *l, slice q, slice k_cache, slice v_cache, slice out,
 /* The outer sum has one term per key; its other roundings are exp and division to a few ULP, the
  * product, and the few steps in which an online softmax scales its sums down. A score is a sum of
  * head_dim products that is scaled, reduced by the largest one and, in a fast exp, off by twice
- * its magnitude in ULP. score_weight is the ratio of the two.
+ * its magnitude in ULP.
  *
  * No inputs need special care, not even large ones: scores of 1e24 are off by 1e18, but the largest
  * exceeds the next by about 1e22, so that one key has all the weight in the kernel and here. Only a
@@ -70,11 +71,10 @@ void attention_judge(oracle_io *io, uint32_t n_tokens, uint32_t start) {
         return;
     out->terms = (double)start + n_tokens;
     out->roundings = 24;
-    double sum_roundings = out->roundings + 2 * sqrt(out->terms);
-    double score_roundings = 6 + 2 * sqrt((double)n.head_dim);
+    attention_roundings roundings = {6 + 2 * sqrt((double)n.head_dim),
+                                     out->roundings + 2 * sqrt(out->terms)};
     reference_attention(io->in[0], io->in[1], io->in[2], &n, n_tokens, start,
-                        (double)oracle_f32(io, 8), score_roundings / sum_roundings, out->value,
-                        out->scale);
+                        (double)oracle_f32(io, 8), &roundings, out->value, out->scale);
 }
 
 float attention_get_scale(uint32_t head_dim) {
@@ -85,9 +85,12 @@ bool case_input_cache(kernel_case *c, const char *label, uint32_t rows, uint32_t
                       slice *out, err *e) {
     size_t count = size_multiply(rows, row_dim);
     /* One input has no extra row: then a load past the last row is also outside the buffer. */
-    size_t more = c->inputs == INPUT_UNIFORM ? 0 : row_dim;
+    size_t more = c->inputs == INPUT_LARGE ? 0 : row_dim;
     float *values = array_new(count + more, sizeof *values);
     fill_f32(&c->random, c->inputs, values, count);
+    if (c->inputs == INPUT_NEGATIVE && strcmp(label, "k_cache") == 0)
+        for (size_t i = 0; i < count; i++)
+            values[i] *= -1e8f;
     for (size_t i = 0; i < more; i++)
         values[count + i] = NAN;
     bool ok = case_input_bytes(c, label, values, (count + more) * sizeof *values, out, e);

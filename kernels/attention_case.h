@@ -31,6 +31,7 @@ void attention_judge(oracle_io *io, uint32_t n_tokens, uint32_t start);
 float attention_get_scale(uint32_t head_dim);
 
 /* A cache of `rows` rows drawn from the case's distribution, followed by one of NaN: a kernel that
- * merely multiplies it by zero is caught. */
+ * merely multiplies it by zero is caught. From negative numbers, those in "k_cache" are positive and
+ * larger: every score is below -1e30. */
 bool case_input_cache(kernel_case *c, const char *label, uint32_t rows, uint32_t row_dim,
                       slice *out, err *e);

@@ -38,7 +38,7 @@ static double sum_scores(const float *q, const float *keys, size_t stride, size_
 }
 
 static void expect_range(oracle_io *io, const attention_sizes *n, size_t range, size_t first,
-                         size_t count, double score_weight) {
+                         size_t count, const attention_roundings *roundings) {
     size_t stride = n->n_kv_heads * n->head_dim, width = n->n_heads * n->head_dim;
     const float *q = io->in[0], *keys = (const float *)io->in[1] + first * stride,
                 *values = (const float *)io->in[2] + first * stride;
@@ -52,7 +52,7 @@ static void expect_range(oracle_io *io, const attention_sizes *n, size_t range, 
             log_scales[h] = fabs(logs[h] = no_score);
         return;
     }
-    reference_attention(q, keys, values, n, 1, count - 1, factor, score_weight, value, scale);
+    reference_attention(q, keys, values, n, 1, count - 1, factor, roundings, value, scale);
     for (size_t h = 0; h < n->n_heads; h++) {
         size_t shared = h / (n->n_heads / n->n_kv_heads) * n->head_dim;
         double magnitude;
@@ -76,12 +76,10 @@ static void attention_ranges_oracle(const launch *l, oracle_io *io) {
     io->out[3].terms = (double)each;
     io->out[9].terms = (double)n.head_dim;
     io->out[3].roundings = io->out[9].roundings = 24;
-    double sum_roundings = 24 + 2 * sqrt((double)each);
-    double score_roundings = 6 + 2 * sqrt((double)n.head_dim);
+    attention_roundings roundings = {6 + 2 * sqrt((double)n.head_dim), 24 + 2 * sqrt((double)each)};
     for (size_t r = 0; r < ranges; r++) {
         size_t first = r * each, count = first >= kv_len ? 0 : kv_len - first;
-        expect_range(io, &n, r, first, count < each ? count : each,
-                     score_roundings / sum_roundings);
+        expect_range(io, &n, r, first, count < each ? count : each, &roundings);
     }
 }
 
@@ -154,7 +152,8 @@ static const shape ranges_shapes[] = {
 OP(attention_ranges, "attention of one query to each of several ranges of the cache",
    "kv_len x heads x kv_heads x head_dim x ranges", ranges_kernels,
    SHAPE_LIST(ranges_shapes, 40, 4, 2, 32, 3), .inner = "head_dim",
-   .accepts = attention_ranges_accepts, .build = attention_ranges_build);
+   .accepts = attention_ranges_accepts, .sizes = "heads kv_heads head_dim ranges",
+   .places = "kv_len", .build = attention_ranges_build);
 
 /* --- attention_merge --- */
 
@@ -224,7 +223,7 @@ static const shape merge_shapes[] = {
 
 OP(attention_merge, "attention to all keys from that to several ranges",
    "heads x head_dim x ranges", merge_kernels, SHAPE_LIST(merge_shapes, 3, 33, 4),
-   .build = attention_merge_build);
+   .sizes = "heads head_dim ranges", .build = attention_merge_build);
 
 /* --- both --- */
 

@@ -42,4 +42,4 @@ static const kernel kernels[] = {
 };
 
 OP(bandwidth_copy, "dst = src, the roof for copying", "n x groups", kernels,
-   SHAPE_LIST(shapes, 777, 2), .build = bandwidth_copy_build);
+   SHAPE_LIST(shapes, 777, 2), .sizes = "n groups", .build = bandwidth_copy_build);

@@ -102,4 +102,4 @@ static const kernel kernels[] = {
 };
 
 OP(bandwidth_read, "sum of a whole buffer, the roof for reading", "n x groups", kernels,
-   SHAPE_LIST(floats, 777, 2), .build = bandwidth_read_build);
+   SHAPE_LIST(floats, 777, 2), .sizes = "n", .build = bandwidth_read_build);

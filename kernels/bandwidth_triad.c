@@ -47,4 +47,4 @@ static const kernel kernels[] = {
 };
 
 OP(bandwidth_triad, "out = b + scalar * c", "n x groups", kernels, SHAPE_LIST(shapes, 777, 2),
-   .build = bandwidth_triad_build);
+   .sizes = "n groups", .build = bandwidth_triad_build);

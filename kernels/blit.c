@@ -94,4 +94,4 @@ static const shape shapes[] = {
 
 OP(blit, "rows copied with strides, from f32 or f16 to f32 or f16",
    "rows x columns x src_gap x dst_gap", kernels, SHAPE_LIST(shapes, 7, 11, 2, 3),
-   .build = blit_build);
+   .sizes = "rows columns src_gap dst_gap", .build = blit_build);

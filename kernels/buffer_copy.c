@@ -45,8 +45,7 @@ static bool buffer_copy_build(kernel_case *c, err *e) {
 /* One element, the edges of a simdgroup and of a threadgroup, the model's sizes, a large odd one.
  */
 static const shape shapes[] = {
-    {{1}},   {{31}},  {{32}},   {{33}},   {{255}},   {{256}},
-    {{257}}, {{576}}, {{1536}}, {{4096}}, {{49152}}, {{1000003}},
+    {{1}}, {{31}}, {{32}}, {{33}}, {{576}}, {{1536}}, {{4096}}, {{49152}}, {{65537}}, {{1000003}},
 };
 
 static const kernel kernels[] = {
@@ -54,4 +53,5 @@ static const kernel kernels[] = {
 };
 
 /* 77 is small and odd: that case is also run with every input distribution. */
-OP(buffer_copy, "dst = src", "count", kernels, SHAPE_LIST(shapes, 77), .build = buffer_copy_build);
+OP(buffer_copy, "dst = src", "count", kernels, SHAPE_LIST(shapes, 77), .sizes = "count",
+   .build = buffer_copy_build);

@@ -47,4 +47,4 @@ static const kernel kernels[] = {
 };
 
 OP(compute_fma, "out = the sum of four series a = a / 2 + x, the roof for arithmetic", "n x rounds",
-   kernels, SHAPE_LIST(shapes, 777, 5), .build = compute_fma_build);
+   kernels, SHAPE_LIST(shapes, 777, 5), .sizes = "n rounds", .build = compute_fma_build);

@@ -54,4 +54,4 @@ static const kernel kernels[] = {
 };
 
 OP(decode_advance, "the chosen token becomes the next input, on the device", "step x ring", kernels,
-   SHAPE_LIST(shapes, 5, 4), .build = decode_advance_build);
+   SHAPE_LIST(shapes, 5, 4), .sizes = "ring", .places = "step", .build = decode_advance_build);

@@ -52,4 +52,4 @@ static const shape shapes[] = {
 static const kernel kernels[] = {KERNEL(q4_0), KERNEL(q8_0)};
 
 OP(dequantize, "decode blocks to floats", "blocks", kernels, SHAPE_LIST(shapes, 77),
-   .build = dequantize_build);
+   .sizes = "blocks", .build = dequantize_build);

@@ -201,9 +201,9 @@ static bool build(kernel_case *c, err *e) {
 
 /* One value, the edges of a simdgroup and of a threadgroup, rows of a model, a large odd size. */
 static const shape shapes[] = {
-    {{1, 1}},     {{1, 31}},     {{1, 32}},     {{1, 33}},    {{1, 255}},      {{1, 256}},
-    {{1, 257}},   {{1, 768}},    {{7, 2048}},   {{3, 1, 1}},  {{2, 33, 1}},    {{64, 4, 1}},
-    {{9, 31, 1}}, {{5, 768, 1}}, {{19, 64, 1}}, {{33, 2560}}, {{501, 999, 1}},
+    {{1, 1}},      {{1, 31}},     {{1, 32}},    {{1, 33}},       {{1, 768}},
+    {{7, 2048}},   {{3, 1, 1}},   {{2, 33, 1}}, {{64, 4, 1}},    {{9, 31, 1}},
+    {{5, 768, 1}}, {{19, 64, 1}}, {{33, 2560}}, {{501, 999, 1}},
 };
 static const shape rows_shapes[] = {
     {{1, 1}},  {{1, 31}},  {{1, 257}}, {{3, 1}},   {{2, 33}},
@@ -233,6 +233,7 @@ static bool accepts(const kernel *k, const shape *s, err *e) {
                            .kernels = &kernels[first],                                             \
                            .kernel_count = count,                                                  \
                            .shapes = shapes_,                                                      \
+                           .sizes = "rows dim",                                                    \
                            .accepts = accepts,                                                     \
                            .build = build}
 ROWS_OP(add, ADD, 1, "y += x, x repeated for each row or not", "rows x dim x repeats",

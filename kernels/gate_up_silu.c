@@ -110,4 +110,5 @@ static const kernel kernels[] = {
 };
 
 OP(gate_up_silu, "silu(Wg rmsnorm(x)) * (Wu rmsnorm(x))", "out x in x tokens", kernels,
-   SHAPE_LIST(shapes, 7, 96), .inner = "in", .many = "tokens", .build = gate_up_silu_build);
+   SHAPE_LIST(shapes, 7, 96), .inner = "in", .many = "tokens", .sizes = "out in tokens",
+   .build = gate_up_silu_build);

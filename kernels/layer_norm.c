@@ -127,8 +127,9 @@ static const shape l2_shapes[] = {
 };
 
 OP(layer_norm, "y = (x - mean) / sqrt(variance + eps) * w + b", "rows x dim", layer_kernels,
-   SHAPE_LIST(layer_shapes, 3, 77), .build = layer_norm_build);
+   SHAPE_LIST(layer_shapes, 3, 77), .sizes = "rows dim", .build = layer_norm_build);
 OP(group_norm, "a layer norm of each group of a row, in place", "rows x groups x dim",
-   group_kernels, SHAPE_LIST(group_shapes, 3, 2, 13), .build = group_norm_build);
+   group_kernels, SHAPE_LIST(group_shapes, 3, 2, 13), .sizes = "rows groups dim",
+   .build = group_norm_build);
 OP(l2_norm, "x / max(|x|, eps), in place", "rows x dim", l2_kernels, SHAPE_LIST(l2_shapes, 5, 13),
-   .build = l2_norm_build);
+   .sizes = "rows dim", .build = l2_norm_build);

@@ -68,4 +68,5 @@ static const kernel kernels[] = {
 };
 
 OP(layer_norm_shift, "a layer norm of one token, its token shifts, and the state they leave",
-   "dim x mixes", kernels, SHAPE_LIST(shapes, 13, 6), .build = layer_norm_shift_build);
+   "dim x mixes", kernels, SHAPE_LIST(shapes, 13, 6), .sizes = "dim",
+   .build = layer_norm_shift_build);

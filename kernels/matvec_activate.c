@@ -124,4 +124,4 @@ static const kernel kernels[] = {
 OP(matvec_activate, "y = activation(W x + bias), for one x or many",
    "out x in x batch x activation x bias", kernels,
    SHAPE_LIST(shapes, 7, 256, 1, ACTIVATION_SIGMOID, 1), .inner = "in", .many = "batch",
-   .accepts = matvec_activate_accepts, .build = matvec_activate_build);
+   .accepts = matvec_activate_accepts, .sizes = "out in batch", .build = matvec_activate_build);

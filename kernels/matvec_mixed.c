@@ -193,4 +193,4 @@ static const kernel kernels[] = {
 
 OP(matvec_mixed, "up to 7 products in one launch, each in its own format",
    "rows x columns x products x first_format", kernels, SHAPE_LIST(shapes, 5, 64, 7, 6),
-   .accepts = matvec_mixed_accepts, .build = matvec_mixed_build);
+   .accepts = matvec_mixed_accepts, .sizes = "rows columns", .build = matvec_mixed_build);

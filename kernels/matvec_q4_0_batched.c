@@ -96,4 +96,5 @@ static const kernel kernels[] = {
 };
 
 OP(matvec_batched, "three products with the same x", "a x b x c x in", kernels,
-   SHAPE_LIST(shapes, 7, 3, 5, 96), .inner = "in", .build = matvec_q4_0_batched_build);
+   SHAPE_LIST(shapes, 7, 3, 5, 96), .inner = "in", .sizes = "a b c in",
+   .build = matvec_q4_0_batched_build);

@@ -75,6 +75,6 @@ static const kernel pack_kernels[] = {KERNEL("pack_kvakk")},
                     mix_kernels[] = {KERNEL("channel_mix_v7")};
 
 OP(pack_kvakk, "k, v, a and kk in one buffer", "tokens x dim", pack_kernels,
-   SHAPE_LIST(shapes, 3, 13), .build = pack_kvakk_build);
+   SHAPE_LIST(shapes, 3, 13), .sizes = "tokens dim", .build = pack_kvakk_build);
 OP(channel_mix_v7, "state = last row of x, then x = v", "tokens x dim", mix_kernels,
-   SHAPE_LIST(shapes, 3, 13), .build = channel_mix_v7_build);
+   SHAPE_LIST(shapes, 3, 13), .sizes = "tokens dim", .build = channel_mix_v7_build);

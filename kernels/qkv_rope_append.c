@@ -182,4 +182,4 @@ static const kernel kernels[] = {
 OP(qkv_rope_append, "norm, query, key and value, rotated and appended to the caches",
    "pos x heads x kv_heads x head_dim x in x tokens", kernels, SHAPE_LIST(shapes, 3, 3, 1, 6, 96),
    .inner = "in", .many = "tokens", .accepts = qkv_rope_append_accepts,
-   .build = qkv_rope_append_build);
+   .sizes = "heads kv_heads head_dim in tokens", .places = "pos", .build = qkv_rope_append_build);

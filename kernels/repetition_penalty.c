@@ -63,8 +63,8 @@ static bool repetition_penalty_build(kernel_case *c, err *e) {
 }
 
 static const shape shapes[] = {
-    {{0, 10}},   {{1, 1}},    {{2, 1}},      {{3, 2}},       {{31, 100}},     {{64, 49152}},
-    {{255, 77}}, {{256, 77}}, {{257, 1000}}, {{600, 32000}}, {{2048, 49152}},
+    {{0, 10}},   {{1, 1}},      {{2, 1}},       {{3, 2}},
+    {{31, 100}}, {{64, 65537}}, {{600, 32000}}, {{2048, 49152}},
 };
 
 static const kernel kernels[] = {
@@ -73,4 +73,4 @@ static const kernel kernels[] = {
 };
 
 OP(repetition_penalty, "lower the logits of tokens seen before", "n x vocab", kernels,
-   SHAPE_LIST(shapes, 50, 77), .build = repetition_penalty_build);
+   SHAPE_LIST(shapes, 50, 77), .sizes = "n vocab", .build = repetition_penalty_build);

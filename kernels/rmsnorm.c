@@ -89,4 +89,4 @@ static bool rmsnorm_build(kernel_case *c, err *e) {
 }
 
 OP(rmsnorm, "y = x / sqrt(mean(x^2) + eps) * w", "rows x dim x by_hand", kernels,
-   SHAPE_LIST(shapes, 1, 77), .many = "rows", .build = rmsnorm_build);
+   SHAPE_LIST(shapes, 1, 77), .many = "rows", .sizes = "rows dim", .build = rmsnorm_build);

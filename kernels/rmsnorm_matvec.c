@@ -96,4 +96,4 @@ static const kernel kernels[] = {
 };
 
 OP(rmsnorm_matvec, "y = W rmsnorm(x)", "out x in", kernels, SHAPE_LIST(q4_0_shapes, 7, 96),
-   .inner = "in", .build = rmsnorm_matvec_build);
+   .inner = "in", .sizes = "out in", .build = rmsnorm_matvec_build);

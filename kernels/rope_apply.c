@@ -39,10 +39,8 @@ static bool rope_apply_build(kernel_case *c, err *e) {
 }
 
 static const shape shapes[] = {
-    {{0, 1, 2}},    {{1, 1, 2}},      {{3, 1, 62}},     {{3, 1, 64}},        {{3, 1, 66}},
-    {{7, 5, 6}},    {{2, 3, 170}},    {{2, 1, 512}},    {{2, 1, 514}},       {{0, 9, 64}},
-    {{1, 9, 64}},   {{10, 9, 64}},    {{100, 9, 64}},   {{100, 3, 64}},      {{2047, 9, 64}},
-    {{1, 32, 128}}, {{100, 32, 128}}, {{8191, 8, 128}}, {{1000, 1001, 128}},
+    {{0, 1, 2}},     {{1, 1, 2}},      {{7, 5, 6}},      {{2, 3, 170}},       {{0, 9, 64}},
+    {{2047, 9, 64}}, {{100, 32, 128}}, {{8191, 8, 128}}, {{1000, 1001, 128}},
 };
 
 static const kernel kernels[] = {
@@ -51,4 +49,5 @@ static const kernel kernels[] = {
 };
 
 OP(rope_apply, "rotary embedding of neighbouring pairs, in place", "pos x heads x head_dim",
-   kernels, SHAPE_LIST(shapes, 5, 3, 22), .inner = "head_dim", .build = rope_apply_build);
+   kernels, SHAPE_LIST(shapes, 5, 3, 22), .inner = "head_dim", .sizes = "heads head_dim",
+   .places = "pos", .build = rope_apply_build);

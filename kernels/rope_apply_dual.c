@@ -46,10 +46,8 @@ static bool rope_apply_dual_build(kernel_case *c, err *e) {
 }
 
 static const shape shapes[] = {
-    {{0, 1, 1, 2}},    {{1, 1, 1, 2}},      {{3, 2, 1, 34}},        {{7, 5, 3, 6}},
-    {{2, 3, 1, 126}},  {{2, 3, 1, 128}},    {{2, 3, 1, 130}},       {{0, 9, 3, 64}},
-    {{1, 9, 3, 64}},   {{10, 9, 3, 64}},    {{100, 9, 3, 64}},      {{2047, 9, 3, 64}},
-    {{1, 32, 8, 128}}, {{100, 32, 8, 128}}, {{1000, 501, 77, 128}},
+    {{0, 1, 1, 2}},     {{7, 5, 3, 6}},      {{2, 3, 1, 130}},       {{0, 9, 3, 64}},
+    {{2047, 9, 3, 64}}, {{100, 32, 8, 128}}, {{1000, 501, 77, 128}},
 };
 
 static const kernel kernels[] = {
@@ -58,4 +56,5 @@ static const kernel kernels[] = {
 };
 
 OP(rope_apply_dual, "rotary embedding of q and k in one launch", "pos x nq x nk x head_dim",
-   kernels, SHAPE_LIST(shapes, 5, 3, 2, 22), .inner = "head_dim", .build = rope_apply_dual_build);
+   kernels, SHAPE_LIST(shapes, 5, 3, 2, 22), .inner = "head_dim", .sizes = "nq nk head_dim",
+   .places = "pos", .build = rope_apply_dual_build);

@@ -121,9 +121,8 @@ static bool rope_apply_table_build(kernel_case *c, err *e) {
 /* One pair and many; tokens with more and with fewer pairs than a threadgroup has threads, and with
  * exactly as many; the model's heads at position 0 and far from it. */
 static const shape shapes[] = {
-    {{0, 1, 1, 1, 2}},     {{1, 2, 1, 1, 2}},      {{3, 5, 2, 1, 34}},   {{7, 33, 5, 3, 6}},
-    {{2, 4, 3, 1, 32}},    {{0, 1, 9, 3, 64}},     {{0, 2, 9, 3, 64}},   {{1, 7, 9, 3, 64}},
-    {{100, 33, 9, 3, 64}}, {{2000, 48, 9, 3, 64}}, {{5, 3, 32, 8, 128}}, {{4000, 9, 2, 1, 256}},
+    {{0, 1, 1, 1, 2}},      {{7, 33, 5, 3, 6}},   {{0, 2, 9, 3, 64}},     {{1, 7, 9, 3, 64}},
+    {{2000, 48, 9, 3, 64}}, {{5, 3, 32, 8, 128}}, {{4000, 9, 2, 1, 256}},
 };
 
 #define KERNEL(name)                                                                               \
@@ -139,7 +138,8 @@ static const kernel tokens_kernels[] = {KERNEL("rope_apply_tokens")},
 
 #define DIMS "pos x tokens x nq x nk x head_dim"
 OP(rope_apply_tokens, "rotary embedding of q and k of many tokens", DIMS, tokens_kernels,
-   SHAPE_LIST(shapes, 5, 4, 3, 2, 22), .inner = "head_dim", .build = rope_apply_tokens_build);
+   SHAPE_LIST(shapes, 5, 4, 3, 2, 22), .inner = "head_dim", .sizes = "tokens nq nk head_dim",
+   .places = "pos", .build = rope_apply_tokens_build);
 OP(rope_apply_table, "rotary embedding of many tokens, frequencies from a table", DIMS,
    table_kernels, SHAPE_LIST(shapes, 5, 4, 3, 2, 22), .inner = "head_dim",
-   .build = rope_apply_table_build);
+   .sizes = "tokens nq nk head_dim", .places = "pos", .build = rope_apply_table_build);

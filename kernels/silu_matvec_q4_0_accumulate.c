@@ -62,4 +62,4 @@ static const kernel kernels[] = {
 };
 
 OP(silu_matvec, "y += W (silu(gate) * up)", "out x in", kernels, SHAPE_LIST(shapes, 7, 96),
-   .inner = "in", .build = silu_matvec_q4_0_accumulate_build);
+   .inner = "in", .sizes = "out in", .build = silu_matvec_q4_0_accumulate_build);

@@ -105,7 +105,7 @@ static const kernel first_kernels[] = {
 #define DIMS "tokens x heads x head_size"
 OP(time_mix_v7, "the RWKV-7 recurrence: state in place, y = S r for each token", DIMS, mix_kernels,
    SHAPE_LIST(shapes, 5, 2, 8), .inner = "head_size", .accepts = rwkv7_accepts,
-   .build = time_mix_v7_build);
+   .sizes = "tokens heads head_size", .build = time_mix_v7_build);
 OP(time_first_v7, "x += (sum over the head of r_k * k * r) * v", DIMS, first_kernels,
    SHAPE_LIST(shapes, 5, 2, 8), .inner = "head_size", .accepts = rwkv7_accepts,
-   .build = time_first_v7_build);
+   .sizes = "tokens heads head_size", .build = time_first_v7_build);

@@ -210,10 +210,12 @@ static const shape token_shapes[] = {
 
 OP(time_mix_v7_prepare, "keys and values as the recurrence needs them, packed",
    "tokens x heads x head_size x mixes_v", prepare_kernels, SHAPE_LIST(prepare_shapes, 3, 2, 8, 1),
-   .inner = "head_size", .accepts = rwkv7_accepts, .build = prepare_build);
+   .inner = "head_size", .accepts = rwkv7_accepts, .sizes = "tokens heads head_size",
+   .build = prepare_build);
 OP(time_mix_v7_finish, "group norm, bonus and gate of what the recurrence gives",
    "tokens x heads x head_size", finish_kernels, SHAPE_LIST(finish_shapes, 3, 2, 8),
-   .inner = "head_size", .accepts = rwkv7_accepts, .build = finish_build);
+   .inner = "head_size", .accepts = rwkv7_accepts, .sizes = "tokens heads head_size",
+   .build = finish_build);
 OP(time_mix_v7_token, "the whole time mix of one token, between its projections",
    "heads x head_size x mixes_v", token_kernels, SHAPE_LIST(token_shapes, 2, 8, 1),
-   .inner = "head_size", .build = token_build);
+   .inner = "head_size", .sizes = "heads head_size", .build = token_build);

@@ -48,4 +48,4 @@ static const kernel kernels[] = {
 };
 
 OP(token_shift, "x + (previous - x) * mu, for several mu", "tokens x dim x mixes", kernels,
-   SHAPE_LIST(shapes, 3, 13, 6), .build = token_shift_build);
+   SHAPE_LIST(shapes, 3, 13, 6), .sizes = "tokens dim", .build = token_shift_build);

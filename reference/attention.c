@@ -21,8 +21,9 @@ static score get_score(const float *q, const float *k, size_t head_dim, double s
 /* One head of one query. k and v point to the first row of its head in the caches, rows are
  * `stride` floats apart. The scores are computed three times, which needs no memory. */
 static void attend(const float *q, const float *k, const float *v, size_t stride, size_t head_dim,
-                   size_t kv_len, double scale, double score_weight, double *out,
+                   size_t kv_len, double scale, const attention_roundings *r, double *out,
                    double *magnitude) {
+    const double roundoff = 0x1p-24;
     double largest = -INFINITY, sum = 0;
     for (size_t i = 0; i < kv_len; i++)
         largest = fmax(largest, get_score(q, k + i * stride, head_dim, scale).value);
@@ -40,21 +41,23 @@ static void attend(const float *q, const float *k, const float *v, size_t stride
     for (size_t i = 0; i < kv_len; i++) {
         score s = get_score(q, k + i * stride, head_dim, scale);
         double weight = exp(s.value - largest) / sum;
-        double error = score_weight * (s.magnitude + largest - s.value);
+        double error = r->score * (s.magnitude + largest - s.value);
+        if (weight <= roundoff) /* it may be lost whole, as in reference_softmax */
+            error += 1 / roundoff;
         for (size_t d = 0; d < head_dim; d++)
-            magnitude[d] += weight * fabs((double)v[i * stride + d] - out[d]) * error;
+            magnitude[d] += weight * fabs((double)v[i * stride + d] - out[d]) * error / r->sum;
     }
 }
 
 void reference_attention(const float *q, const float *k_cache, const float *v_cache,
                          const attention_sizes *n, size_t n_tokens, size_t start, double scale,
-                         double score_weight, double *out, double *magnitude) {
+                         const attention_roundings *r, double *out, double *magnitude) {
     size_t stride = n->n_kv_heads * n->head_dim;
     for (size_t t = 0; t < n_tokens; t++)
         for (size_t h = 0; h < n->n_heads; h++) {
             size_t at = (t * n->n_heads + h) * n->head_dim;
             size_t shared = h / (n->n_heads / n->n_kv_heads) * n->head_dim;
             attend(q + at, k_cache + shared, v_cache + shared, stride, n->head_dim, start + t + 1,
-                   scale, score_weight, out + at, magnitude + at);
+                   scale, r, out + at, magnitude + at);
         }
 }

@@ -72,15 +72,17 @@ void reference_matvec_fused(const weight_format *f, const void *w, const double 
  * magnitude is of the sum of weight * value. To it is added what an error of the scores does: a
  * score that is off by e changes its key's weight by the factor 1 + e, and the output by weight *
  * (value - output) * e. A score errs in proportion to the magnitude of its own sum and to its
- * distance from the largest one, which is what the exponential is taken of; score_weight says how
- * much these count against the roundings of the outer sum. Where one key has all the weight, value
- * is output and nothing is added, however large the scores. */
+ * distance from the largest one, which is what the exponential is taken of. Where one key has all
+ * the weight, value is output and nothing is added, however large the scores. */
 typedef struct {
     size_t n_heads, n_kv_heads, head_dim;
 } attention_sizes;
+typedef struct {
+    double score, sum; /* roundings of a score, and of the sum over keys */
+} attention_roundings;
 void reference_attention(const float *q, const float *k_cache, const float *v_cache,
                          const attention_sizes *n, size_t n_tokens, size_t start, double scale,
-                         double score_weight, double *out, double *magnitude);
+                         const attention_roundings *r, double *out, double *magnitude);
 
 /* The largest of some numbered values. NaN is skipped, of equals the lowest number wins. */
 typedef struct {
@@ -137,8 +139,10 @@ void reference_l2_norm(const float *x, size_t rows, size_t dim, double eps, doub
 void reference_token_shift(const float *x, const float *state, const float *mu, size_t tokens,
                            size_t dim, size_t mixes, double *out, double *magnitude);
 
-/* y (rows, n) = e^x / sum of e^x, each row by itself */
-void reference_softmax(const float *x, size_t rows, size_t n, double *y, double *magnitude);
+/* y (rows, n) = e^x / sum of e^x, each row by itself; `roundings` are those the magnitudes are
+ * multiplied by */
+void reference_softmax(const float *x, size_t rows, size_t n, double roundings, double *y,
+                       double *magnitude);
 
 /* The time mix of RWKV-7. Vectors are (tokens, dim), with dim = heads * head_size; k_k, k_a, r_k,
  * norm_w and norm_b are (dim); packed (4, tokens, dim) holds k, v, a, kk. Each function reads only

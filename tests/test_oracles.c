@@ -10,19 +10,20 @@ SUITE(oracles_suite);
 
 /* Two keys, scores 0 and ln 3: weights 1/4 and 3/4. */
 static const float log3 = 1.0986122886681098f;
+static const attention_roundings one = {1, 1}, none = {0, 1};
 
 TEST attention_weighs_values_as_worked_by_hand(void) {
     const float q[] = {2}, k[] = {0, log3}, v[] = {10, 2};
     attention_sizes n = {1, 1, 1};
     double out[2], magnitude[2], l3 = (double)log3;
-    reference_attention(q, k, v, &n, 1, 0, 0.5, 1, out, magnitude); /* sees only the first row */
+    reference_attention(q, k, v, &n, 1, 0, 0.5, &one, out, magnitude); /* sees only the first row */
     ASSERT(out[0] == 10 && magnitude[0] == 10);
-    reference_attention(q, k, v, &n, 1, 1, 0.5, 1, out, magnitude);
+    reference_attention(q, k, v, &n, 1, 1, 0.5, &one, out, magnitude);
     ASSERT(fabs(out[0] - 4) < 1e-6); /* 10 / 4 + 2 * 3 / 4 */
     /* |10 - 4| / 4 for the distance of score 0 from ln 3, |2 - 4| * 3 / 4 for the sum in ln 3
      */
     ASSERT(fabs(magnitude[0] - (4 + 1.5 * l3 + 1.5 * l3)) < 1e-6);
-    reference_attention(q, k, v, &n, 1, 1, 0.5, 0, out, magnitude);
+    reference_attention(q, k, v, &n, 1, 1, 0.5, &none, out, magnitude);
     ASSERT(fabs(magnitude[0] - 4) < 1e-6);
     PASS();
 }
@@ -34,7 +35,7 @@ TEST attention_is_causal_and_shares_heads_in_runs(void) {
     const double want[] = {2, 4, 2, 4, 40, 60, 40, 60, 4, 3, 4, 3, 30, 40, 30, 40};
     attention_sizes n = {4, 2, 2};
     double out[16], magnitude[16];
-    reference_attention(q, k, v, &n, 2, 1, 0, 1, out, magnitude); /* rows 0-1, then rows 0-2 */
+    reference_attention(q, k, v, &n, 2, 1, 0, &one, out, magnitude); /* rows 0-1, then rows 0-2 */
     for (int i = 0; i < 16; i++)
         ASSERT(fabs(out[i] - want[i]) < 1e-13 && magnitude[i] > want[i] - 1e-13);
     PASS();
@@ -44,7 +45,7 @@ TEST attention_to_one_key_of_huge_score_is_its_value(void) {
     const float q[] = {1e12f}, k[] = {1e12f, 2e12f, -3e12f}, v[] = {7, -5, 100};
     attention_sizes n = {1, 1, 1};
     double out[1], magnitude[1];
-    reference_attention(q, k, v, &n, 1, 2, 1, 1, out, magnitude);
+    reference_attention(q, k, v, &n, 1, 2, 1, &one, out, magnitude);
     ASSERT(out[0] == -5 && magnitude[0] == 5);
     PASS();
 }

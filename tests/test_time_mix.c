@@ -58,7 +58,7 @@ TEST a_shift_mixes_each_token_with_the_one_before_it(void) {
 TEST softmax_of_logarithms_is_their_share(void) {
     const float x[] = {0, 1.0986122886681098f, -200, 5, 5, 5};
     double y[6], magnitude[6];
-    reference_softmax(x, 2, 3, y, magnitude);
+    reference_softmax(x, 2, 3, 1, y, magnitude);
     ASSERT(is_near(y[0], 0.25) && is_near(y[1], 0.75) && y[2] < 1e-80);
     ASSERT(is_near(y[3], 1.0 / 3) && is_near(y[5], 1.0 / 3));
     PASS();

@@ -58,7 +58,7 @@ uint32_t rng_below(rng *r, uint32_t n) {
 
 static const char *const names[INPUT_COUNT] = {
     [INPUT_UNIFORM] = "uniform",     [INPUT_NORMAL] = "normal", [INPUT_ZEROS] = "zeros",
-    [INPUT_DENORMALS] = "denormals", [INPUT_LARGE] = "large",
+    [INPUT_DENORMALS] = "denormals", [INPUT_LARGE] = "large",   [INPUT_NEGATIVE] = "negative",
 };
 
 const char *distribution_get_name(distribution d) {
@@ -87,9 +87,9 @@ static float draw_denormal(rng *r) { /* sign and mantissa at random, exponent 0 
     return value;
 }
 
-static float draw_large(rng *r) { /* 0.5e12 to 2e12, either sign */
+static float draw_large(rng *r, bool has_sign) { /* 0.5e12 to 2e12 */
     double magnitude = 1e12 * (0.5 + 1.5 * rng_uniform(r));
-    return (float)(rng_below(r, 2) ? magnitude : -magnitude);
+    return (float)(has_sign && rng_below(r, 2) ? magnitude : -magnitude);
 }
 
 void fill_f32(rng *r, distribution d, float *out, size_t count) {
@@ -106,7 +106,8 @@ void fill_f32(rng *r, distribution d, float *out, size_t count) {
             out[i] = draw_denormal(r);
             break;
         case INPUT_LARGE:
-            out[i] = draw_large(r);
+        case INPUT_NEGATIVE:
+            out[i] = draw_large(r, d == INPUT_LARGE);
             break;
         case INPUT_ZEROS:
         case INPUT_COUNT:

@@ -22,6 +22,7 @@ typedef enum {
     INPUT_ZEROS,
     INPUT_DENORMALS, /* below the smallest normal f32 */
     INPUT_LARGE,     /* magnitudes around 1e12: squares and sums of products still fit an f32 */
+    INPUT_NEGATIVE,  /* the same, all below 0: a maximum that starts too high stays wrong */
     INPUT_COUNT
 } distribution;
 

@@ -59,6 +59,9 @@ struct op {
     /* Names in dims, or NULL: the dimension that the blocks of k->format, k->multiple_of and k->most
      * are about, and the one that is 1 for a kernel without k->tokens. */
     const char *inner, *many;
+    /* Names in dims, separated by blanks, or NULL: sizes and positions that are also checked around
+     * powers of two (edges.h). */
+    const char *sizes, *places;
     /* NULL, or what else a kernel requires of a shape. If it does not take it, e says what it needs,
      * as in "needs an even head_dim, not 63". Only op_takes calls it. */
     bool (*accepts)(const kernel *k, const shape *s, err *e);
