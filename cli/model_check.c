@@ -14,20 +14,21 @@
 
 static struct {
     const char *model, *device;
-    uint64_t prompt, tokens, reference, seed;
+    uint64_t prompt, tokens, reference, depth, seed;
     bool launches;
     math_mode math;
-} settings = {.prompt = 20, .tokens = 16, .reference = 4, .seed = 1};
+} settings = {.prompt = 20, .tokens = 8, .reference = 4, .depth = 257, .seed = 1};
 
 static const option options[] = {
     TEXT_OPTION("m|model", &settings.model, "FILE",
                 "GGUF file (default: the model that comes with Assay)"),
     {"p|prompt", OPTION_NUMBER, &settings.prompt, "N", "prompt length in tokens (default 20)", 1,
      1u << 20},
-    {"n|tokens", OPTION_NUMBER, &settings.tokens, "N", "tokens to decode (default 16)", 1,
-     1u << 20},
+    {"n|tokens", OPTION_NUMBER, &settings.tokens, "N", "tokens to decode (default 8)", 1, 1u << 20},
     {"reference", OPTION_NUMBER, &settings.reference, "N",
      "tokens also run through the double-precision pass (default 4)", 0, 1u << 20},
+    {"depth", OPTION_NUMBER, &settings.depth, "N",
+     "last of the positions around powers of two (default 257; 0: none)", 0, 1u << 20},
     FLAG_OPTION("launches", &settings.launches,
                 "print one row per launch: smallest, largest and mean value, NaNs, error"),
     SEED_OPTION(&settings.seed, "the token ids, for files whose vocabulary cannot be read"),
@@ -126,6 +127,7 @@ static bool check(open_model *s, const uint32_t *prompt, bool *passed, err *e) {
                                .prompt_tokens = (size_t)settings.prompt,
                                .tokens = (size_t)settings.tokens,
                                .reference_tokens = (size_t)settings.reference,
+                               .depth = (size_t)settings.depth,
                                .observe = show_launch,
                                .context = &v};
     model_report report;
@@ -142,18 +144,27 @@ static bool check(open_model *s, const uint32_t *prompt, bool *passed, err *e) {
     return true;
 }
 
+/* Tokens of the longest prompt: a model that was made for less is checked as far as it goes. */
+static uint64_t limit_depth(const model_shape *s) {
+    if (s->context > 0 && settings.depth >= s->context)
+        settings.depth = s->context - 1;
+    return settings.depth + 1 > settings.prompt ? settings.depth + 1 : settings.prompt;
+}
+
 static exit_code run_verb(const char *const *names, size_t count, err *e) {
     (void)names;
     (void)count;
     open_model s;
     model_shape about;
     bool passed = false;
-    uint64_t context = settings.prompt + settings.tokens + 1;
-    model_options how = {.context = (uint32_t)context};
-    bool ok = open_model_file(&s, settings.model, e) && model_read_shape(s.file, &about, e) &&
-              open_model_on(&s, settings.device, settings.math, &how, e);
+    uint64_t context = settings.prompt + settings.tokens + 1, longest = 0;
+    bool ok = open_model_file(&s, settings.model, e) && model_read_shape(s.file, &about, e);
+    if (ok)
+        longest = limit_depth(&about);
+    model_options how = {.context = (uint32_t)(longest > context ? longest : context)};
+    ok = ok && open_model_on(&s, settings.device, settings.math, &how, e);
     if (ok) {
-        uint32_t *prompt = make_prompt(s.file, &about, (size_t)settings.prompt);
+        uint32_t *prompt = make_prompt(s.file, &about, (size_t)longest);
         ok = check(&s, prompt, &passed, e);
         free(prompt);
     }
@@ -168,6 +179,8 @@ VERB(model_check_verb, "check",
      .notes =
          "Each launch of a prompt and of the next token is compared with its oracle on real\n"
          "activations. Then the whole: against a forward pass in double precision, the prompt\n"
-         "against the same tokens one by one, and the ways to play a tape against each other.\n"
+         "against the same tokens one by one, and the ways to play a tape against each other;\n"
+         "and positions around 64, 128 and 256 after a long prompt: one by one, launch by launch\n"
+         "and as a prompt.\n"
          "`error` is the largest error divided by the allowed error: above 1 is wrong.\n",
      VERB_OPTIONS(options), .reads_tuned = true);

@@ -209,6 +209,65 @@ static bool check_reference(inspection *x, err *e) {
     return ok;
 }
 
+/* --- depth --- */
+
+enum { FIRST_POWER = 64, AROUND = 4 }; /* AROUND: power - 2 to power + 1 */
+
+/* Tokens around a power of two: one by one, that at the power launch by launch, and then as a prompt;
+ * the logits of the last must agree. */
+static bool check_power(inspection *x, uint32_t power, check_result *result, distance *d, err *e) {
+    const uint32_t start = power - 2, *ids = x->options->prompt,
+                   from = model_get_position(x->model);
+    check_options how = {.observe = observe_launch, .context = x};
+    if (!model_forward_prompt(x->model, ids + from, start - from, PLAY_WHOLE, x->logits, NULL, e) ||
+        !model_keep(x->model, e))
+        return false;
+    for (uint32_t i = start; i < start + AROUND && result->verdict == CHECK_PASS; i++)
+        if (!(i == power ? model_debug_token(x->model, ids[i], x->other, &how, result, e)
+                         : model_forward_token(x->model, ids[i], PLAY_WHOLE, x->other, NULL, e)))
+            return false;
+    if (result->verdict != CHECK_PASS)
+        return true;
+    for (uint32_t i = 0; i < x->vocab; i++)
+        x->exact[i] = (double)x->other[i];
+    model_rewind(x->model, start);
+    if (!model_forward_prompt(x->model, ids + start, AROUND, PLAY_WHOLE, x->logits, NULL, e))
+        return false;
+    *d = measure(x->logits, x->exact, x->vocab);
+    return true;
+}
+
+static bool check_depth(inspection *x, err *e) {
+    static const char what[] = "positions around powers of two";
+    check_result result = {.verdict = CHECK_PASS};
+    uint32_t count = 0, worst_at = 0;
+    double worst = 0;
+    begin_launches(x);
+    model_rewind(x->model, 0);
+    for (uint32_t power = FIRST_POWER; power + 1 <= x->options->depth;
+         power *= 2, count += AROUND) {
+        distance d = {0};
+        if (!check_power(x, power, &result, &d, e))
+            return false;
+        double margin =
+            d.bad_numbers ? INFINITY : d.relative / (2 * get_tolerance(x->model, power));
+        if (result.verdict != CHECK_PASS || !(margin <= worst)) {
+            worst = margin;
+            worst_at = power;
+        }
+        if (result.verdict != CHECK_PASS) {
+            add_row(x, false, what, "at %u: %.140s", power, result.message);
+            return true;
+        }
+    }
+    if (count > 0)
+        add_row(
+            x, worst <= 1, what,
+            "%u, also %zu launches; one by one or as a prompt, off by %.2f of the allowed at %u",
+            count, x->launches, worst, worst_at);
+    return true;
+}
+
 /* --- tokens --- */
 
 /* By how much the best logit is above the second, relative to the logits' rms. */
@@ -371,7 +430,8 @@ bool model_check(model *m, const model_check_options *o, model_report *out, err 
     x.other = array_new(vocab, sizeof *x.other); /* a check that fails leaves it so */
     x.exact = array_new(vocab, sizeof *x.exact);
     bool ok = check_launches(&x, e) &&
-              (!check_finite(&x) || (check_reference(&x, e) && check_tokens(&x, e)));
+              (!check_finite(&x) ||
+               (check_reference(&x, e) && check_tokens(&x, e) && check_depth(&x, e)));
     free(x.logits);
     free(x.other);
     free(x.exact);

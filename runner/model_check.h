@@ -2,7 +2,8 @@
  *
  * Every launch of a prompt and of the next token is compared with its oracle, on the real activations.
  * Then the whole: the forward pass against one in double precision, the prompt against the same
- * tokens one by one, and the ways to play the tapes against each other. */
+ * tokens one by one, and the ways to play the tapes against each other. Far from the start only a few
+ * positions are looked at: those around powers of two, after a long prompt that is not. */
 #pragma once
 
 #include "model.h"
@@ -34,13 +35,15 @@ typedef struct {
 } model_report;
 
 typedef struct {
-    const uint32_t *prompt;
+    const uint32_t *prompt; /* (prompt_tokens, or depth + 1 if that is more) */
     size_t prompt_tokens;
     size_t tokens;           /* to decode after it */
     size_t reference_tokens; /* of the prompt, that go through the reference too */
+    size_t depth;            /* the last position of a few around powers of two; 0: none of them */
     void (*observe)(void *context, const launch_report *l); /* NULL, or told of every launch */
     void *context;
 } model_check_options;
 
-/* The model is rewound first. Its context must have room for the prompt and the tokens. */
+/* The model is rewound first. Its context must have room for the prompt and the tokens, and
+ * for depth + 1. */
 bool model_check(model *m, const model_check_options *o, model_report *out, err *e);
