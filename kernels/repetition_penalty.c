@@ -37,7 +37,7 @@ bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids
 
 /* Ids of a case: from a range so small that most of them occur several times, sometimes one past
  * the end of the vocabulary, by one or by far. 300 more than n follow, just as valid as the others:
- * only n says that they do not count. */
+ * only n says that they do not count. The last that counts is the only one of its kind. */
 static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err *e) {
     size_t room = (size_t)n + 300;
     uint32_t *ids = array_new(room, sizeof *ids);
@@ -46,6 +46,8 @@ static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err
         uint32_t id = vocab - 1 - rng_below(&c->random, range), kind = rng_below(&c->random, 20);
         ids[i] = kind == 0 ? vocab : kind == 1 ? UINT32_MAX - rng_below(&c->random, 9) : id;
     }
+    if (n > 0 && range < vocab)
+        ids[n - 1] = 0;
     bool ok = case_input_bytes(c, "ids", ids, room * sizeof *ids, out, e);
     free(ids);
     return ok;

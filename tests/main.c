@@ -27,6 +27,7 @@
     X(takes_suite)                                                                                 \
     X(kernels_suite)                                                                               \
     X(numerics_suite)                                                                              \
+    X(edges_suite)                                                                                 \
     X(checked_suite)                                                                               \
     X(install_suite)                                                                               \
     X(lint_suite)                                                                                  \
