@@ -288,10 +288,11 @@ VERB(verb_mutants, "mutants", .names = "[FILTER...]",
      .notes =
          "Each mutant is a copy of the kernels with one edit: a bound off by one, a guard,\n"
          "barrier or term dropped, indices or nibbles swapped, another operator, constant or\n"
-         "lane, a variable without its initial value. It is compiled, checked on the cases of\n"
-         "the kernels that contain it, small cases first, and, if it passes, validated. A mutant\n"
-         "with identical machine code counts as equivalent; others that change nothing are\n"
-         "listed with their reasons in tests/mutants-known.txt (in a project,\n"
-         "mutants-known.txt). Exit status: 1 if less than 95 percent of the rest are caught. Runs\n"
+         "lane, a variable without its initial value, an index wrong at one edge. It is compiled,\n"
+         "checked on the cases of the kernels that contain it, small cases first, and, if it\n"
+         "passes, validated. A mutant with identical machine code counts as equivalent; others\n"
+         "that change nothing are listed with their reasons in tests/mutants-known.txt (in a\n"
+         "project, mutants-known.txt). Exit status: 1 if less than 95 percent of the rest are "
+         "caught. Runs\n"
          "on the software device. The same seed gives the same mutants.\n",
      VERB_OPTIONS(options), .runs_ops = true);

@@ -11,6 +11,7 @@
 
 #include "harness/base/array.h"
 #include "harness/base/size.h"
+#include "harness/check/edges.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -90,6 +91,7 @@ typedef enum {
     ALL_SAME,
     MAX_FIRST,
     MAX_LAST,
+    MAX_AT_EDGES, /* of each threadgroup's values at another edge of them */
     NEGATIVE,
     TIES,
     SIGNED_ZEROS,
@@ -120,6 +122,11 @@ static float apply_pattern(pattern p, float drawn, uint32_t i, uint32_t n, rng *
         return i == 0 ? 1e30f : drawn;
     case MAX_LAST:
         return i == n - 1 ? 1e30f : drawn;
+    case MAX_AT_EDGES: {
+        uint32_t group = i / VALUES_A_GROUP, first = group * VALUES_A_GROUP;
+        uint32_t count = n - first < VALUES_A_GROUP ? n - first : VALUES_A_GROUP;
+        return i - first == edges_get_index(r, group, count) ? 1e30f : drawn;
+    }
     case NEGATIVE:
         return -1 - fabsf(drawn);
     case TIES: /* a few values, each many times over */
@@ -146,7 +153,16 @@ static bool make_values(kernel_case *c, const char *label, uint32_t n, slice *ou
     return ok;
 }
 
-/* 0 to n - 1 in random order, and one more, as for the values. */
+static void move_index(uint32_t *indices, uint32_t index, uint32_t to) {
+    uint32_t i = 0;
+    while (indices[i] != index)
+        i++;
+    indices[i] = indices[to];
+    indices[to] = index;
+}
+
+/* 0 to n - 1 in random order, and one more, as for the values. If there are enough, one thread takes 1 and
+ * then 0: of equals, the second is the better one. */
 static bool make_shuffled_indices(kernel_case *c, uint32_t n, slice *out, err *e) {
     size_t bytes = size_multiply((size_t)n + 1, sizeof(uint32_t));
     uint32_t *indices = array_new(1, bytes);
@@ -154,6 +170,10 @@ static bool make_shuffled_indices(kernel_case *c, uint32_t n, slice *out, err *e
         uint32_t j = rng_below(&c->random, i + 1);
         indices[i] = indices[j];
         indices[j] = i;
+    }
+    if (n > final->group) {
+        move_index(indices, 1, 0);
+        move_index(indices, 0, final->group);
     }
     indices[n] = n;
     bool ok = case_input_bytes(c, "pidx", indices, bytes, out, e);
@@ -187,7 +207,7 @@ static const shape shapes[] = {
     {{1025, DRAWN}},
     {{4096, DRAWN}},
     {{10000, DRAWN}},
-    {{49152, DRAWN}},
+    {{40000, MAX_AT_EDGES}},
     {{1, ALL_NAN}},
     {{1025, SOME_NAN}},
     {{49152, SOME_NAN}},
@@ -199,6 +219,7 @@ static const shape shapes[] = {
     {{257, ALL_SAME}},
     {{49152, ALL_SAME}},
     {{10000, MAX_FIRST}},
+    {{257, MAX_LAST}},
     {{1025, MAX_LAST}},
     {{65536, MAX_LAST}},
     {{65537, MAX_LAST}},

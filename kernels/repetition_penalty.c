@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "harness/base/array.h"
+#include "harness/check/edges.h"
 #include "record.h"
 #include "reference/reference.h"
 
@@ -37,7 +38,8 @@ bool repetition_penalty_record(tape *t, const kernel *k, slice logits, slice ids
 
 /* Ids of a case: from a range so small that most of them occur several times, sometimes one past
  * the end of the vocabulary, by one or by far. 300 more than n follow, just as valid as the others:
- * only n says that they do not count. The last that counts is the only one of its kind. */
+ * only n says that they do not count. Among the last that count are edges of the vocabulary outside that
+ * range; the very last is the only one of its kind. */
 static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err *e) {
     size_t room = (size_t)n + 300;
     uint32_t *ids = array_new(room, sizeof *ids);
@@ -46,8 +48,11 @@ static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err
         uint32_t id = vocab - 1 - rng_below(&c->random, range), kind = rng_below(&c->random, 20);
         ids[i] = kind == 0 ? vocab : kind == 1 ? UINT32_MAX - rng_below(&c->random, 9) : id;
     }
-    if (n > 0 && range < vocab)
-        ids[n - 1] = 0;
+    for (uint32_t i = 0; i < (n + 1) / 2; i++) {
+        uint32_t id = edges_get_index(&c->random, i + 1, vocab);
+        if (id < vocab - range)
+            ids[n - 1 - i] = id;
+    }
     bool ok = case_input_bytes(c, "ids", ids, room * sizeof *ids, out, e);
     free(ids);
     return ok;

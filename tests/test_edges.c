@@ -53,6 +53,8 @@ static const wrong_kernel wrong_kernels[] = {
     {"argmax_reduce_alone", "argmax.metal", "first + found", "uint(ushort(first + found))"},
     {"argmax_final", "argmax.metal", "i < groups", "i < groups - (groups > 256)"},
     {"argmax_reduce", "argmax.metal", "{0u, NOTHING}", "{get_rank(-1e30f), NOTHING}"},
+    {"argmax_reduce", "argmax.metal", "logits[i], i", "logits[i - (i == 256)], i"},
+    {"argmax_final", "argmax.metal", "b.index < a.index", "b.index + 1 < a.index"},
     /* rows of very negative numbers, and their last ones */
     {"softmax", "softmax.metal", "largest = x[0]", "largest = 0.0f"},
     {"softmax_alone", "softmax.metal", "largest = x[0]", "largest = -1e30f"},

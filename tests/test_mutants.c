@@ -73,6 +73,13 @@ TEST each_operator_makes_its_edit(void) {
         {MUTATE_UNSET, BODY("float4 s = float4(0.0f);"), "float4 s ;", 1},
         {MUTATE_UNSET, BODY("const float zero = 0.0f;"), "", 0},
         {MUTATE_UNSET, BODY("float a = b;"), "", 0},
+        {MUTATE_EDGE, BODY("if (i < n) y = 0;"), "if (i + 1 < n) y = 0;", 2},
+        {MUTATE_EDGE, BODY("if (i < n) y = 0;"), "if (i < (n & ~31u)) y = 0;", 2},
+        {MUTATE_EDGE, BODY("if (i >= 4) return;"), "if (i + 1 >= 4) return;", 1},
+        {MUTATE_EDGE, BODY("y[i] = 0;"), "y[i - (i == 4)] = 0;", 2},
+        {MUTATE_EDGE, BODY("y[i] = 0;"), "y[i + (i == 0)] = 0;", 2},
+        {MUTATE_EDGE, BODY("a = size_t(row);"), "a = size_t(row - (row == 64));", 1},
+        {MUTATE_EDGE, BODY("threadgroup float p[n]; y[N] = 0;"), "", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t count;
@@ -89,7 +96,7 @@ TEST what_is_no_code_has_no_mutants(void) {
                                  "// if (i < 3) return;\n"
                                  "kernel void f(device float *x [[buffer(3)]],\n"
                                  "              uint i [[thread_position_in_grid]]) {\n"
-                                 "    x[i] = as_type<float>(x[i]);\n"
+                                 "    *x = as_type<float>(i);\n"
                                  "}\n";
     mutation_list l;
     ASSERT(mutate_find("test.metal", source, &l, NULL));
@@ -103,7 +110,7 @@ TEST a_mutation_keeps_lines_in_their_place(void) {
         "kernel void f() {\n    if (i >= n)\n        return;\n    x();\n}\n";
     mutation_list l;
     ASSERT(mutate_find("test.metal", source, &l, NULL));
-    ASSERT_EQ_FMT((size_t)2, l.count, "%zu");
+    ASSERT_EQ_FMT((size_t)4, l.count, "%zu");
     for (size_t i = 0; i < l.count; i++) {
         char *text = mutate_apply(source, &l.items[i]);
         size_t lines = 0;

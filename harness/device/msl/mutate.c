@@ -315,6 +315,57 @@ static void find_unset(finder *f, at i) {
         add(f, MUTATE_UNSET, i, end - 1, "");
 }
 
+/* The word w at i becomes w, `before`, w, `after`. */
+static void add_word(finder *f, at i, const char *before, const char *after) {
+    char *w = token_copy(f->t, i);
+    text out = {0};
+    text_print(&out, "%s%s%s%s", w, before, w, after);
+    char *with = text_take(&out);
+    add(f, MUTATE_EDGE, i, i, with);
+    free(with);
+    free(w);
+}
+
+/* Names of variables: constants are in capitals. */
+static bool is_variable(const finder *f, at i) {
+    return is_kind(f, i, TOKEN_WORD) && islower((unsigned char)*token_text(f->t, i)) &&
+           !is_keyword(f, i);
+}
+
+/* `i < n` leaves out the last, or the last partial simdgroup. */
+static void find_short_range(finder *f, at i) {
+    static const char *const ends[] = {")", ";", "&&", "||", "?", NULL};
+    bool is_less = token_is(f->t, i, "<");
+    if ((!is_less && !token_is(f->t, i, ">=")) || !has_blanks(f, i) || !ends_operand(f, i - 1))
+        return;
+    add(f, MUTATE_EDGE, i, i, is_less ? "+ 1 <" : "+ 1 >=");
+    if (!is_variable(f, i + 1) || !token_is_one_of(f->t, i + 2, ends))
+        return;
+    char *n = token_copy(f->t, i + 1);
+    text out = {0};
+    text_print(&out, "(%s & ~31u)", n);
+    char *with = text_take(&out);
+    add(f, MUTATE_EDGE, i + 1, i + 1, with);
+    free(with);
+    free(n);
+}
+
+/* `x[i]` and `size_t(row)`, wrong at one place. */
+static void find_one_place(finder *f, at i) {
+    static const char *const casts[] = {"size_t", "float", NULL};
+    const tokens *t = f->t;
+    if (!is_variable(f, i + 1) || i + 2 >= f->end)
+        return;
+    if (token_is(t, i, "[") && token_is(t, i + 2, "]") && ends_operand(f, i - 1) &&
+        !(i >= f->begin + 2 && is_kind(f, i - 2, TOKEN_WORD) && !is_keyword(f, i - 2))) {
+        add_word(f, i + 1, " - (", " == 4)");
+        add_word(f, i + 1, " + (", " == 0)");
+    } else if (token_is(t, i, "(") && token_is(t, i + 2, ")") && i > f->begin &&
+               token_is_one_of(t, i - 1, casts)) {
+        add_word(f, i + 1, " - (", " == 64)");
+    }
+}
+
 /* The walk ---------------------------------------------------------------------------------- */
 
 /* Past what only looks like code: attributes, template arguments, assertions of the compiler. */
@@ -350,6 +401,8 @@ static void find_in(finder *f) {
         find_constant(f, i);
         find_lane(f, i);
         find_unset(f, i);
+        find_short_range(f, i);
+        find_one_place(f, i);
         i++;
     }
 }

@@ -29,6 +29,8 @@ typedef enum {
     MUTATE_CONSTANT, /* an integer one more, one less */
     MUTATE_LANE,     /* `== 0` to `== 1`; another simdgroup function */
     MUTATE_UNSET,    /* a variable's first value dropped */
+    MUTATE_EDGE,     /* the last of a range or the last partial simdgroup left out, the first index
+                        one more, one at a power of two one less */
     MUTATE_KINDS
 } mutate_kind;
 

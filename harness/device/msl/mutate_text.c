@@ -20,6 +20,7 @@ const char *mutate_get_name(mutate_kind kind) {
         [MUTATE_CONSTANT] = "constant +-1",
         [MUTATE_LANE] = "wrong lane",
         [MUTATE_UNSET] = "uninitialised",
+        [MUTATE_EDGE] = "one edge",
     };
     return names[kind];
 }
