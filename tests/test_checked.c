@@ -153,16 +153,19 @@ TEST bad_loads_give_zero_and_bad_stores_are_dropped(int by) {
     PASS();
 }
 
-TEST an_index_that_underflows_is_reported_and_survived(void) {
-    launch *l = prepare_pair("underflow");
+TEST an_index_that_underflows_is_reported_and_survived(const char *kernel, finding_class what,
+                                                       int index) {
+    launch *l = prepare_pair(kernel);
     if (!l)
         FAILm(last.text);
-    const finding *load = find(play(), FINDING_LOAD_OUTSIDE);
-    ASSERT(load);
-    ASSERT_EQ(1u, load->count);
-    ASSERT_EQ(0u, load->thread[0]);
-    ASSERT_EQ(1.0f, contents(out)[1]);
-    ASSERT_EQ((float)(N - 1), contents(out)[N - 1]);
+    const finding *f = find(play(), what);
+    ASSERT(f);
+    ASSERT_EQ(1u, f->count);
+    ASSERT_EQ(0u, f->thread[0]);
+    ASSERT_EQ_FMT(index, f->buffer, "%d");
+    ASSERT_EQ_FMT(-1LL, (long long)f->element, "%lld");
+    ASSERT_EQ(4, f->by);
+    ASSERT_EQ(what == FINDING_LOAD_OUTSIDE ? 1.0f : 3.0f, contents(out)[1]);
     PASS();
 }
 
@@ -315,7 +318,10 @@ SUITE(checked_suite) {
     static const int by[] = {1, 3, 100000, -1, -3};
     for (size_t i = 0; i < sizeof by / sizeof *by; i++)
         RUN_TESTp(bad_loads_give_zero_and_bad_stores_are_dropped, by[i]);
-    RUN_TEST(an_index_that_underflows_is_reported_and_survived);
+    RUN_TESTp(an_index_that_underflows_is_reported_and_survived, "underflow", FINDING_LOAD_OUTSIDE,
+              0);
+    RUN_TESTp(an_index_that_underflows_is_reported_and_survived, "underflow_of_a_store",
+              FINDING_STORE_OUTSIDE, 1);
     for (size_t i = 0; i < sizeof right / sizeof *right; i++)
         RUN_TESTp(right_kernels_are_left_in_peace, i);
     RUN_TESTp(right_kernels_without_inputs_are_left_in_peace, "neighbours_in_a_word", ELEM_U8);

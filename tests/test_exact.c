@@ -144,6 +144,36 @@ TEST wrong_kernels_are_reported_where_they_are_wrong(const char *kernel, const c
     PASS();
 }
 
+static const finding_list *play_in(math_mode m, const char *file, const char *kernel) {
+    library *safe = kernels;
+    kernels = library_new(checked, support_get_path("tests/kernels"), &last);
+    if (kernels)
+        library_set_math(kernels, m);
+    const finding_list *found = kernels ? play(file, kernel) : NULL;
+    library_free(kernels);
+    kernels = safe;
+    return found;
+}
+
+TEST functions_of_nan_are_left_in_peace_in_every_math_mode(void) {
+    for (math_mode m = 0; m < MATH_COUNT; m++) {
+        const finding_list *found = play_in(m, "right_values.metal", "functions_of_nan");
+        if (!found || found->count > 0)
+            FAILm(describe(math_mode_get_name(m), found ? &found->items[0] : NULL));
+    }
+    PASS();
+}
+
+TEST an_infinity_that_becomes_an_integer_is_found_in_every_math_mode(void) {
+    for (math_mode m = 0; m < MATH_COUNT; m++) {
+        const finding_list *found = play_in(m, "wrong.metal", "infinite_half_to_integer");
+        ASSERTm(math_mode_get_name(m), found && found->count == 1);
+        ASSERT_EQ(FINDING_CONVERT, found->items[0].what);
+        ASSERT_EQ_FMT(N / 2u, (unsigned)found->items[0].count, "%u");
+    }
+    PASS();
+}
+
 /* The next kernel of the text after p, or NULL. Templates count by their host name. */
 static const char *next_kernel(const char *p, char *name) {
     const char *plain = strstr(p, "\nkernel void "), *host = strstr(p, "[[host_name(\"");
@@ -178,6 +208,8 @@ SUITE(exact_suite) {
         for (const char *p = wrong; (p = next_kernel(p, name));) {
             RUN_TESTp(wrong_kernels_are_reported_where_they_are_wrong, name, wrong);
         }
+        RUN_TEST(functions_of_nan_are_left_in_peace_in_every_math_mode);
+        RUN_TEST(an_infinity_that_becomes_an_integer_is_found_in_every_math_mode);
     }
     close_checked();
     for (int i = 0; i < RIGHTS; i++)

@@ -136,3 +136,9 @@ kernel void births(device const float *in [[buffer(0)]], device float *out [[buf
     const float z = i == 7 ? x / zero : x;
     out[i] = y + z;
 }
+
+kernel void underflow_of_a_store(device const float *in [[buffer(0)]],
+                                 device float *out [[buffer(1)]],
+                                 uint i [[thread_position_in_grid]]) {
+    out[i - 1u] = in[i];
+}

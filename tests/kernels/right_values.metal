@@ -59,6 +59,43 @@ kernel void packed_in_place(device packed_float3 *data [[buffer(3)]],
         data[i] = packed_float3(float3(data[i]) * 2.0f);
 }
 
+struct __attribute__((packed)) packed_record {
+    uchar tag;
+    packed_float3 a;
+    half4 b;
+};
+static_assert(sizeof(packed_record) == 21, "packed: no padding, also for vectors");
+kernel void vectors_of_a_packed_struct(FOUR, device packed_record *data [[buffer(3)]], IDS) {
+    if (i < 24) {
+        float3 v = float3(data[i].a) + float3(1);
+        v *= data[i].a;
+        data[i].a = v;
+        data[i].b = half4(half3(1), half(data[i].b.x));
+        data[i].b.y += half(v.x);
+        packed_record copy = data[i];
+        out[i] = dot(v, float3(copy.a)) + float(copy.b[2]) + float(copy.tag) + in[i % n];
+    }
+}
+
+struct quantised {
+    half scale;
+    uchar q[16];
+};
+kernel void blocks_by_halves(FOUR, device const quantised *data [[buffer(3)]], IDS) {
+    device const ushort *q = (device const ushort *)data[i % 28].q;
+    quantised copy = reinterpret_cast<device const quantised *>(data)[i % 28];
+    uint sum = *(device const ushort *)&data[i % 28].q[2];
+    for (uint k = 0; k < 8; k++)
+        sum += q[k] + copy.q[(k + i) % 16];
+    out[i] = float(sum) + in[i % n];
+}
+
+kernel void functions_of_nan(FOUR, IDS) {
+    float x = as_type<float>(i % 4 == 0 ? 0x7FC00000u : as_type<uint>(in[i % n]));
+    out[i] = exp(x) + exp2(x) + exp10(x) + tanh(x) + pow(x, 2.5f) + powr(x, 1.5f) + sinh(x);
+    out[i] += sinpi(x) + cospi(x) + tanpi(x) + float(half(cosh(half(x))));
+}
+
 kernel void three_of_four(FOUR, IDS) {
     threadgroup float3 tile[64];
     tile[l].x = in[i % n];

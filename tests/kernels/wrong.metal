@@ -424,3 +424,50 @@ kernel void pointer_jumps_out_of_the_frame(FOUR, IDS) {
     put_far(part, 3 * n + i);
     out[i] = part[i % 8] + in[i % n];
 }
+
+// ------------------------------------------------------------------------------------- misaligned
+
+kernel void atomic_at_an_odd_address(device uchar *zero [[buffer(4)]], IDS) {
+    device atomic_uint *words = (device atomic_uint *)(zero + 2);
+    atomic_fetch_add_explicit(&words[i], 1u, memory_order_relaxed); // bug: misaligned
+}
+
+struct triple {
+    float a;
+    uint b[2];
+};
+kernel void struct_at_an_odd_address(FOUR, device const uchar *data [[buffer(3)]], IDS) {
+    triple t;
+    t = ((device const triple *)(data + 2))[i % 8]; // bug: misaligned
+    out[i] = in[i % n] + float(t.b[i % 2]);
+}
+
+struct small {
+    half scale;
+    uchar q[16];
+};
+kernel void word_of_a_block(FOUR, device const small *data [[buffer(3)]], IDS) {
+    uint word = *(device const uint *)data[i % 28].q; // bug: misaligned
+    out[i] = in[i % n] + float(word);
+}
+
+kernel void word_of_a_block_by_name(FOUR, device const small *data [[buffer(3)]], IDS) {
+    uint word = reinterpret_cast<device const uint *>(data[i % 28].q)[0]; // bug: misaligned
+    out[i] = in[i % n] + float(word);
+}
+
+kernel void struct_stored_at_an_odd_address(FOUR, device uchar *data [[buffer(3)]], IDS) {
+    triple t = {in[i % n], {1, 2}};
+    t.b[i % 2] = 7;
+    if (i < 8)
+        *(device triple *)(data + 1 + 12 * i) = t; // bug: misaligned
+    out[i] = t.a;
+}
+
+// ------------------------------------------------------------------------------------ in fast math
+
+kernel void infinite_half_to_integer(FOUR, device ushort *data [[buffer(3)]], IDS) {
+    half h = as_type<half>(ushort(i % 2 ? 0x7C00 : 0x4000));
+    out[i] = in[i % n];
+    data[i] = ushort(h); // bug: float to int overflow
+}

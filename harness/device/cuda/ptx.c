@@ -38,7 +38,7 @@ struct ptx_compiler {
  * (half) is taken from it. */
 /* clang-format off */
 static const char *const flags[] = {
-    "-x", "cuda", "--target=x86_64-linux-gnu", "--cuda-device-only", "--cuda-path=/dev/null", "-nocudainc", "-nocudalib", "-S", "-O3", "-std=c++17",
+    "-x", "cuda", "--target=x86_64-linux-gnu", "--cuda-device-only", "--cuda-path=/dev/null", "-nocudainc", "-nocudalib", "-S", "-O3", "-std=c++17", "-fclang-abi-compat=14",
     "-Xclang", "-target-feature", "-Xclang", "+ptx78", "-fdeclspec", "-gline-directives-only",
     "-fno-operator-names", "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
     "-fno-strict-aliasing", "-fsigned-char", "-fno-math-errno", "-fno-threadsafe-statics",

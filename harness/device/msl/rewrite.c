@@ -72,6 +72,69 @@ static void rewrite_casts(edits *d) {
             d->edit[i] = "assay::cast";
 }
 
+/* Does the ')' at close end a cast? What follows is then something to cast. */
+static bool ends_cast(const tokens *t, at close) {
+    static const char *const words[] = {"return", "else", "case", "do", NULL};
+    static const char *const after[] = {"const", "noexcept", "override", "final", "volatile", NULL};
+    const at before = token_before(t->list[close].pair), next = close + 1;
+    if (before != NOT_FOUND && t->list[before].kind == TOKEN_WORD &&
+        !token_is_one_of(t, before, words))
+        return false;
+    return token_is(t, next, "(") || token_is(t, next, "&") ||
+           (t->list[next].kind == TOKEN_WORD && !token_is_one_of(t, next, after));
+}
+
+/* The type of a cast to a pointer into shared memory, without its address space; else NULL. Private
+ * memory is left alone: how it is aligned is the compiler's choice. The caller frees it. */
+static char *spell_pointer(const tokens *t, at begin, at end) {
+    static const char *const spaces[] = {"device", "constant", "threadgroup", NULL};
+    bool has_space = false, is_type = end > begin + 2 && end - begin < 32;
+    int depth = 0;
+    text type = {0};
+    for (at k = begin; k < end && is_type; k++) {
+        bool is_space = token_is_one_of(t, k, spaces);
+        has_space = has_space || is_space;
+        depth += token_is(t, k, "<") ? 1 : token_is(t, k, ">") ? -1 : token_is(t, k, ">>") ? -2 : 0;
+        is_type = !token_is(t, k, "(") && !(token_is(t, k, ",") && depth == 0);
+        if (!is_space || token_is(t, k, "constant"))
+            text_print(&type, " %.*s", is_space ? 5 : (int)t->list[k].bytes,
+                       is_space ? "const" : token_text(t, k));
+    }
+    char *spelled = text_take(&type);
+    if (is_type && has_space && token_is(t, end - 1, "*"))
+        return spelled;
+    free(spelled);
+    return NULL;
+}
+
+static void add_cast(edits *d, at close, const char *type) {
+    text cast = {0};
+    text_print(&cast, ")ASSAY_CAST(%s)", type);
+    edits_replace(d, close, text_take(&cast));
+}
+
+/* `(device T *)x` to `(T *)ASSAY_CAST(T *)x`, and reinterpret_cast likewise: checked mode wants to
+ * know which type memory is taken for. */
+static void rewrite_pointer_casts(edits *d) {
+    const tokens *t = &d->unit->tokens;
+    for (at i = 0; i + 4 < t->count; i++) {
+        bool is_named = token_is(t, i, "reinterpret_cast") && token_is(t, i + 1, "<");
+        const at close = is_named              ? tokens_close_angle(t, i + 1)
+                         : token_is(t, i, "(") ? t->list[i].pair
+                                               : NOT_FOUND;
+        if (close == NOT_FOUND || !(is_named ? token_is(t, close + 1, "(") : ends_cast(t, close)))
+            continue;
+        char *type = spell_pointer(t, i + 1 + is_named, close);
+        if (type)
+            add_cast(d, close, type);
+        if (type && is_named) {
+            d->edit[i] = d->edit[i + 1] = "(";
+            d->edit[t->list[close + 1].pair] = "))";
+        }
+        free(type);
+    }
+}
+
 /* Kernels that are not wanted are static, so that they are parsed but not compiled. wanted is NULL
  * when none is. */
 static void rewrite_kernels(edits *d, const entry *wanted) {
@@ -162,6 +225,7 @@ static bool rewrite(edits *d, const entry *w, const msl_constant_text *given, si
     dedupe_rewrite(d);
     rewrite_literals(d);
     rewrite_casts(d);
+    rewrite_pointer_casts(d);
     declare_rewrite(d);
     if (traced)
         step_rewrite(d);

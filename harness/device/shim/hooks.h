@@ -9,6 +9,7 @@ enum class atomic_use { load, store, update };
 #if defined(ASSAY_CHECKED)
 #include "checked.h"
 #else
+#define ASSAY_CAST(...)
 #define ASSAY_CHECK_ATOMIC(at, bytes, use) ((void)0)
 #define ASSAY_CHECK_SYNC(flags, order, scope) ((void)0)
 #define ASSAY_CHECK(is_wrong, what, value, text) ((void)0)

@@ -45,7 +45,7 @@
 namespace assay {
 
 // sin(pi (x + shift / 2)), without losing x to the rounding of pi x: x is reduced first, exactly.
-METAL_FUNC float sin_pi(float x, int shift) {
+__attribute__((no_sanitize("float-cast-overflow"))) METAL_FUNC float sin_pi(float x, int shift) {
     const float turns = __builtin_rintf(2.0f * x);
     const float angle = M_PI_F * (x - 0.5f * turns);
     const float quarter = turns - 4.0f * __builtin_floorf(turns * 0.25f);

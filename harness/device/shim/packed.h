@@ -124,6 +124,10 @@ namespace metal {
     METAL_FUNC constexpr vec<T, n> operator op(const vec<T, n> &a, const packed_vec<T, n> &b) {    \
         return a op assay::unpack(b);                                                              \
     }                                                                                              \
+    template <class T, int n>                                                                      \
+    METAL_FUNC constexpr vec<T, n> &operator op##=(vec<T, n> &a, const packed_vec<T, n> &b) {      \
+        return a = a op assay::unpack(b);                                                          \
+    }                                                                                              \
     template <class T, int n, class B>                                                             \
     METAL_FUNC constexpr packed_vec<T, n> &operator op##=(packed_vec<T, n> &a, const B &b) {       \
         return a = assay::unpack(a) op assay::unpack(b);                                           \

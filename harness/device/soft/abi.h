@@ -122,6 +122,13 @@ typedef struct {
     soft_u32 plain; /* a load inside it is right: it is read only, and all of it was written */
 } soft_region;
 
+/* A cast to a pointer that is not aligned as its type demands: nothing wrong until an object of that
+ * type is copied through it, which the compiler does not check. */
+typedef struct {
+    soft_u64 at;
+    soft_u32 bytes, align; /* of the type; bytes 0: there was no such cast */
+} soft_miscast;
+
 struct soft_worker;
 
 /* Checked mode (checked.c). A kernel compiled for it calls these for every access; the loads that
@@ -139,6 +146,7 @@ typedef struct soft_checks {
      * lies at or above its fiber's top belongs to no array. */
     soft_u64 rooms;
     soft_u32 room_top[SOFT_FIBERS];
+    soft_miscast miscast[SOFT_FIBERS]; /* of each fiber, the last */
     void (*access)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 how, const void *pc);
     void (*mishap)(struct soft_worker *w, soft_u32 what, soft_u64 value, const char *text,
                    const void *pc);

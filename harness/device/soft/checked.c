@@ -125,6 +125,7 @@ void soft_checker_begin(soft_checker *c, const char *kernel, const soft_kernel *
     find_image(c, k);
     memcpy(c->bound, bound, sizeof c->bound);
     memcpy(c->dynamic, dynamic, sizeof c->dynamic);
+    memset(c->hooks.miscast, 0, sizeof c->hooks.miscast);
     c->hooks.inline_begin = (uintptr_t)inline_begin;
     c->variable_count = 0;
     c->group_first = c->group;

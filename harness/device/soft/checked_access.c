@@ -91,14 +91,16 @@ static void access_outside(soft_checker *c, uintptr_t at, size_t bytes, unsigned
         return;
     }
     bool is_null = at < PAGE_OF_NULL || at > UINTPTR_MAX - PAGE_OF_NULL;
-    const device_region *near = is_null ? NULL : checker_find_nearest(c, at);
+    uintptr_t meant = at;
+    const device_region *near = is_null ? NULL : checker_find_meant(c, &meant);
     if (near && near->bound->may_overread && !(how & SOFT_STORE) && at >= near->region.begin) {
         checker_neutralise(c, at, bytes, how, false);
         return;
     }
     report *r = checker_add_report(c, checker_outside_class(how), pc, near ? near->index : -1);
     if (r && near)
-        checker_describe(r, near->bound, at, bytes, how, "outside");
+        checker_describe(r, near->bound, meant, bytes, how,
+                         meant == at ? "outside" : "outside, its unsigned index below zero");
     else if (r && is_null)
         snprintf(r->row.text, sizeof r->row.text,
                  "%s of %zu bytes through a pointer that is NULL (address %#llx)",

@@ -65,6 +65,27 @@ const device_region *checker_find_nearest(const soft_checker *c, uintptr_t at) {
     return best;
 }
 
+/* An unsigned index below zero: 2^32 elements of some size above the place that was meant. */
+static const device_region *find_wrapped(const soft_checker *c, uintptr_t *at) {
+    for (int shift = 32; shift <= 36; shift++)
+        for (int i = 0; i < c->region_count; i++) {
+            const uintptr_t below = c->regions[i].region.begin - (*at - ((uintptr_t)1 << shift));
+            if (below - 1 < GAP_BYTES / 2) {
+                *at -= (uintptr_t)1 << shift;
+                return &c->regions[i];
+            }
+        }
+    return NULL;
+}
+
+const device_region *checker_find_meant(const soft_checker *c, uintptr_t *at) {
+    const device_region *near = checker_find_nearest(c, *at);
+    const bool is_far = near && (near->region.begin - *at > GAP_BYTES &&
+                                 *at - near->region.begin - near->region.bytes > GAP_BYTES);
+    const device_region *wrapped = is_far ? find_wrapped(c, at) : NULL;
+    return wrapped ? wrapped : near;
+}
+
 /* Joins a binding to the stretch it overlaps, or starts a new one; several may become one. */
 static void add_stretch(soft_checker *c, const soft_bound *b) {
     stretch n = {.begin = (uintptr_t)b->real,

@@ -77,6 +77,10 @@ void checker_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const char *t
     }
     if (what == SOFT_MISALIGNED) {
         tell_misaligned(c, (uintptr_t)value, pc);
+#if defined(__aarch64__)
+        if (text)
+            soft_end_lane(w); /* an atomic instruction would trap */
+#endif
         return;
     }
     report *r = checker_add_report(c, classes[what], pc, -1);

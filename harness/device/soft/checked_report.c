@@ -58,15 +58,6 @@ static int64_t count_elements(uintptr_t begin, uint32_t element_bytes, uintptr_t
     return offset >= 0 ? offset / size : -((-offset + size - 1) / size);
 }
 
-/* An index that ran below zero as an unsigned number is a large one: say so. */
-static void add_hint(finding *f) {
-    const int64_t turn = INT64_C(1) << 32;
-    size_t n = strlen(f->text);
-    if (f->element < turn && f->element > turn - (1 << 20))
-        snprintf(f->text + n, sizeof f->text - n, " (as an int: %lld)",
-                 (long long)(f->element - turn));
-}
-
 /* "store of 4 bytes WHAT: element 3 of NAME, which has 64" */
 static void describe(report *r, uintptr_t begin, size_t whole, uint32_t element_bytes, uintptr_t at,
                      size_t bytes, unsigned how, const char *what, const char *name) {
@@ -82,7 +73,6 @@ static void describe(report *r, uintptr_t begin, size_t whole, uint32_t element_
         snprintf(access, sizeof access, "%s of %zu bytes", checker_name_access(how), bytes);
     snprintf(f->text, sizeof f->text, "%s %s: element %lld of %s, which has %zu", access, what,
              (long long)f->element, name, elements);
-    add_hint(f);
 }
 
 void checker_describe(report *r, const soft_bound *b, uintptr_t at, size_t bytes, unsigned how,

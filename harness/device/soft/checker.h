@@ -176,6 +176,9 @@ bool checker_find_line(const soft_checker *c, const void *pc, char *file, size_t
 const device_region *checker_find_region(const soft_checker *c, uintptr_t at, size_t bytes,
                                          unsigned how);
 const device_region *checker_find_nearest(const soft_checker *c, uintptr_t at);
+/* The binding that a bad access was meant for. Where its unsigned index ran below zero, *at becomes
+ * the address that the index as a signed number gives. */
+const device_region *checker_find_meant(const soft_checker *c, uintptr_t *at);
 void checker_open_regions(soft_checker *c);
 void checker_close_regions(soft_checker *c);
 /* Lets a bad access do no harm: a load finds zeros, what a store hits is put back before the next

@@ -46,7 +46,8 @@ struct soft_compiler {
 /* clang-format off */
 static const char *const flags[] = {
     "-x", "c++", "-std=c++17", "-fdeclspec", "-gdwarf-4", "-gline-tables-only", "-fPIC",
-    "-fvisibility=hidden", "-fsigned-char", "-fno-strict-aliasing", "-fno-operator-names",
+    "-fvisibility=hidden", "-fclang-abi-compat=14", /* packed structs of vectors are packed */
+    "-fsigned-char", "-fno-strict-aliasing", "-fno-operator-names",
     "-fno-exceptions", "-fno-rtti", "-fno-finite-loops",
     "-fno-math-errno", "-fno-stack-protector", "-fno-threadsafe-statics",
     "-ftrivial-auto-var-init=pattern", "-fno-delete-null-pointer-checks", "-fno-caret-diagnostics",
@@ -209,6 +210,8 @@ static int add_options(const order *o, const omissions *without, const char **ar
         argv[n++] = "-O0";
     for (const char *const *flag = math_mode_get_flags(o->math); *flag; flag++)
         argv[n++] = *flag;
+    if (how != BUILD_FAST)
+        argv[n++] = "-fhonor-infinities"; /* else an infinity becomes an integer unseen */
     for (int i = 0; i < without->count; i++)
         argv[n++] = without->options[i];
     if (how != BUILD_FAST && c->major >= 16)
@@ -329,12 +332,24 @@ static bool leave_out_lines(omissions *without, const char *messages) {
     return without->count > before && without->count < MAX_SKIPS;
 }
 
+/* Does the text pack structs? The compiler takes vectors in them for misaligned, which they may be. */
+static bool has_packed_structs(const char *source) {
+    char *text = os_read_file(source, NULL, NULL);
+    bool found = text && (strstr(text, "(packed") || strstr(text, "__packed__") ||
+                          strstr(text, "::packed") || strstr(text, "#pragma pack"));
+    free(text);
+    return found;
+}
+
 /* Some C++ does not allow what checked mode adds: a jump past a variable, vectors in unions. Such
  * places are compiled without, one after the other: there, the use of a variable without a value or
  * a misaligned vector is not seen. */
 static bool compile_checked(const order *o, const char *source, const char *object, err *e) {
-    omissions without = {.count = 0};
     static const char *const steps[] = {"-DASSAY_PLAIN_VECTORS=1", "-DASSAY_CHECKED_LESS=1"};
+    omissions first = {.count = 0};
+    if (has_packed_structs(source))
+        leave_out(&first, "-DASSAY_PACKS=1");
+    omissions without = first;
     for (size_t step = 0;; step++) {
         if (compile(o, source, object, &without, e))
             return true;
@@ -343,7 +358,7 @@ static bool compile_checked(const order *o, const char *source, const char *obje
                 return true;
         if (step == sizeof steps / sizeof *steps)
             return false;
-        without.count = 0;
+        without = first;
         for (size_t i = 0; i <= step; i++)
             leave_out(&without, steps[i]);
     }

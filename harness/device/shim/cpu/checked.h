@@ -25,12 +25,16 @@ ASSAY_UNSEEN ASSAY_INLINE bool is_on_stack(const soft_worker *w, const void *at)
     return offset_in_stacks(w, at) < SOFT_REGION_BYTES - SOFT_STACKS_AT;
 }
 
+ASSAY_UNSEEN ASSAY_INLINE soft_u64 find_fiber(const soft_worker *w) {
+    return offset_in_stacks(w, __builtin_frame_address(0)) / SOFT_STACK_BYTES;
+}
+
 // Among the arrays of the running thread?
 ASSAY_UNSEEN ASSAY_INLINE bool is_in_room(const soft_worker *w, const void *at, soft_u64 bytes) {
     const soft_checks *c = w->checks;
     if (reinterpret_cast<soft_u64>(at) - c->rooms >= SOFT_ROOMS_BYTES)
         return false;
-    const soft_u64 fiber = offset_in_stacks(w, __builtin_frame_address(0)) / SOFT_STACK_BYTES;
+    const soft_u64 fiber = find_fiber(w);
     const soft_u64 inside = reinterpret_cast<soft_u64>(at) - c->rooms - fiber * SOFT_ROOM_BYTES;
     return inside < c->room_top[fiber] && bytes <= c->room_top[fiber] - inside;
 }
@@ -88,6 +92,43 @@ ASSAY_UNSEEN ASSAY_INLINE void touch(void *at, soft_u64 bytes, soft_u32 how, con
     c->access(w, at, bytes, how, pc);
 }
 
+ASSAY_UNSEEN ASSAY_INLINE void mishap(soft_u32 what, soft_u64 value, const void *pc,
+                                      const char *type = nullptr) {
+    soft_worker *w = soft_here();
+    w->checks->mishap(w, what, value, type, pc);
+}
+
+// An object is copied whole: through a pointer that was cast to its type and is not aligned for it?
+ASSAY_UNSEEN ASSAY_INLINE void check_copied(const soft_worker *w, const void *at, soft_u64 bytes,
+                                            const void *pc) {
+    const soft_miscast *m = &w->checks->miscast[find_fiber(w)];
+    const soft_u64 a = reinterpret_cast<soft_u64>(at), away = a < m->at ? m->at - a : a - m->at;
+    if (m->bytes == bytes && bytes && away % bytes == 0 && a % m->align)
+        mishap(SOFT_MISALIGNED, a, pc);
+}
+
+// `(device T *)x` and reinterpret_cast in a kernel. A function's result: what the compiler knows of
+// x would be taken for the alignment that T needs.
+template <class T, class = void> struct layout_of {
+    static constexpr soft_u32 bytes = 0, align = 1;
+};
+template <class T> struct layout_of<T, decltype(static_cast<void>(sizeof(T)))> {
+    static constexpr soft_u32 bytes = sizeof(T), align = alignof(T);
+};
+template <class P> struct pointer_to;
+template <class T> struct pointer_to<T *> {
+    T *at;
+    template <class A> ASSAY_UNSEEN ASSAY_INLINE pointer_to(A &&a) : at((T *)a) {
+        using layout = layout_of<T>;
+        if (reinterpret_cast<soft_u64>(at) % layout::align) {
+            const soft_worker *w = soft_here();
+            w->checks->miscast[find_fiber(w)] = {reinterpret_cast<soft_u64>(at), layout::bytes,
+                                                 layout::align};
+        }
+    }
+    ASSAY_UNSEEN ASSAY_INLINE operator T *() const { return at; }
+};
+
 // A copy of a whole object. Padding is copied too: a copy inside of private memory takes the marks
 // along, and one out of it is asked only about bytes that are known to be values.
 ASSAY_UNSEEN ASSAY_INLINE void copy(void *to, const void *from, soft_u64 bytes, const void *pc) {
@@ -99,6 +140,8 @@ ASSAY_UNSEEN ASSAY_INLINE void copy(void *to, const void *from, soft_u64 bytes, 
         is_private(w, to, bytes) && !(is_used && has_mark(w, to, bytes, SOFT_MARK_EDGE));
     const bool out_of =
         is_private(w, from, bytes) && !(is_used && has_mark(w, from, bytes, SOFT_MARK_EDGE));
+    check_copied(w, to, bytes, pc);
+    check_copied(w, from, bytes, pc);
     if (into && is_used) {
         if (out_of)
             __builtin_memmove(marks(w, to), marks(w, from), bytes);
@@ -143,13 +186,26 @@ constexpr soft_u32 describe(atomic_use use) {
     return SOFT_ATOMIC | (use == atomic_use::load ? 0u : SOFT_STORE) |
            (use == atomic_use::update ? SOFT_UPDATE : 0u);
 }
+
 // Atomic instructions are not instrumented: they come here by themselves.
 __attribute__((noinline, no_sanitize("thread", "undefined"))) static void
 touch_atomic(const volatile void *at, soft_u64 bytes, soft_u32 how, const void *pc) {
+    if (reinterpret_cast<soft_u64>(at) % bytes)
+        mishap(SOFT_MISALIGNED, reinterpret_cast<soft_u64>(at), pc, "atomic");
     touch(const_cast<void *>(at), bytes, how, pc);
 }
 } // namespace assay
 
+// Does the kernel pack structs? A vector in one has not the alignment of its type.
+#if defined(ASSAY_HOOKS)
+extern "C" __attribute__((visibility("hidden"))) const bool assay_packs;
+#elif defined(ASSAY_PACKS)
+extern "C" __attribute__((visibility("hidden"))) extern const bool assay_packs = true;
+#else
+extern "C" __attribute__((visibility("hidden"))) extern const bool assay_packs = false;
+#endif
+
+#define ASSAY_CAST(...) (assay::pointer_to<__VA_ARGS__>)
 #define ASSAY_CHECK_ATOMIC(at, bytes, use)                                                         \
     do {                                                                                           \
         const char *site;                                                                          \
@@ -160,17 +216,26 @@ touch_atomic(const volatile void *at, soft_u64 bytes, soft_u32 how, const void *
     assay::check_sync(static_cast<soft_u32>(flags), order, scope)
 
 #ifdef ASSAY_HOOKS
+// The compiler calls these where the types say that the address is a multiple of n (of 8 where n is
+// 16), and the unaligned ones elsewhere.
+#define ASSAY_CHECK_ALIGNMENT(p, n)                                                                \
+    if (reinterpret_cast<soft_u64>(p) % (n < 8 ? n : 8) && !assay_packs)                           \
+    assay::mishap(SOFT_MISALIGNED, reinterpret_cast<soft_u64>(p), ASSAY_CALLER)
 #define ASSAY_ACCESS(n)                                                                            \
     ASSAY_HOOK void __tsan_read##n(void *p) {                                                      \
+        ASSAY_CHECK_ALIGNMENT(p, n);                                                               \
         assay::touch(p, n, SOFT_LOAD, ASSAY_CALLER);                                               \
     }                                                                                              \
     ASSAY_HOOK void __tsan_write##n(void *p) {                                                     \
+        ASSAY_CHECK_ALIGNMENT(p, n);                                                               \
         assay::touch(p, n, SOFT_STORE, ASSAY_CALLER);                                              \
     }                                                                                              \
     ASSAY_HOOK void __tsan_unaligned_read##n(void *p) {                                            \
+        assay::check_copied(soft_here(), p, n, ASSAY_CALLER);                                      \
         assay::touch(p, n, SOFT_LOAD, ASSAY_CALLER);                                               \
     }                                                                                              \
     ASSAY_HOOK void __tsan_unaligned_write##n(void *p) {                                           \
+        assay::check_copied(soft_here(), p, n, ASSAY_CALLER);                                      \
         assay::touch(p, n, SOFT_STORE, ASSAY_CALLER);                                              \
     }
 ASSAY_ACCESS(1)
@@ -179,6 +244,7 @@ ASSAY_ACCESS(4)
 ASSAY_ACCESS(8)
 ASSAY_ACCESS(16)
 #undef ASSAY_ACCESS
+#undef ASSAY_CHECK_ALIGNMENT
 
 ASSAY_HOOK void __tsan_init(void) {}
 
@@ -197,12 +263,6 @@ ASSAY_HOOK void *__tsan_memset(void *to, int value, soft_u64 bytes) {
 #endif
 
 namespace assay {
-ASSAY_UNSEEN ASSAY_INLINE void mishap(soft_u32 what, soft_u64 value, const void *pc,
-                                      const char *type = nullptr) {
-    soft_worker *w = soft_here();
-    w->checks->mishap(w, what, value, type, pc);
-}
-
 // v[i] of a vector: no array to the compiler, so it is asked here.
 #define ASSAY_CHECK_COMPONENT(i, n)                                                                \
     if (!__builtin_is_constant_evaluated() && static_cast<unsigned>(i) >= n) {                     \
@@ -267,7 +327,8 @@ ASSAY_UNSEEN ASSAY_INLINE soft_u64 extend(const type_description *type, soft_u64
 
 #ifdef ASSAY_HOOKS
 ASSAY_HOOK void __ubsan_handle_type_mismatch_v1(void *, void *pointer) {
-    assay::mishap(SOFT_MISALIGNED, reinterpret_cast<soft_u64>(pointer), ASSAY_CALLER);
+    if (!assay_packs)
+        assay::mishap(SOFT_MISALIGNED, reinterpret_cast<soft_u64>(pointer), ASSAY_CALLER);
 }
 ASSAY_HOOK void __ubsan_handle_divrem_overflow(void *data, soft_u64, soft_u64 by) {
     const assay::value_description *d = static_cast<assay::value_description *>(data);

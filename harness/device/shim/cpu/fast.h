@@ -19,8 +19,8 @@ METAL_FUNC float fast_sqrt(float x) {
 }
 // 2^(x - n) by a polynomial, below 2 ULP, with n added to its exponent: from 128 on this is
 // infinity. What is not a normal number is 0. Inlined, because a call costs as much again, and four
-// of them become one of vectors.
-METAL_FUNC float fast_exp2(float x) {
+// of them become one of vectors. A NaN is a NaN, whatever integer its exponent becomes.
+__attribute__((no_sanitize("float-cast-overflow"))) METAL_FUNC float fast_exp2(float x) {
     const float near = x < -126.0f ? -126.0f : x > 128.0f ? 128.0f : x; // NaN stays
     const float n = __builtin_rintf(near), t = near - n;
     float y = 1.535336188e-4f;
