@@ -1,5 +1,5 @@
 /* Checked mode is exact: every kernel of right_threads.metal and right_values.metal of tests/kernels
- * is left in peace, and every kernel of wrong.metal is reported with the class that its marked lines
+ * is left in peace, and every kernel of wrong.metal and wrong_values.metal is reported with the class that its marked lines
  * name, there and nowhere else. */
 #include <greatest.h>
 #include <stdio.h>
@@ -127,8 +127,9 @@ static bool is_marked(const char *text, int line, finding_class what, bool *is_f
     return found != NULL;
 }
 
-TEST wrong_kernels_are_reported_where_they_are_wrong(const char *kernel, const char *text) {
-    const finding_list *found = play("wrong.metal", kernel);
+TEST wrong_kernels_are_reported_where_they_are_wrong(const char *file, const char *kernel,
+                                                     const char *text) {
+    const finding_list *found = play(file, kernel);
     if (!found)
         FAILm(describe(kernel, NULL));
     if (found->count == 0)
@@ -166,7 +167,7 @@ TEST functions_of_nan_are_left_in_peace_in_every_math_mode(void) {
 
 TEST an_infinity_that_becomes_an_integer_is_found_in_every_math_mode(void) {
     for (math_mode m = 0; m < MATH_COUNT; m++) {
-        const finding_list *found = play_in(m, "wrong.metal", "infinite_half_to_integer");
+        const finding_list *found = play_in(m, "wrong_values.metal", "infinite_half_to_integer");
         ASSERTm(math_mode_get_name(m), found && found->count == 1);
         ASSERT_EQ(FINDING_CONVERT, found->items[0].what);
         ASSERT_EQ_FMT(N / 2u, (unsigned)found->items[0].count, "%u");
@@ -190,29 +191,24 @@ static const char *next_kernel(const char *p, char *name) {
 }
 
 SUITE(exact_suite) {
-    static const char *const rights[] = {"right_threads.metal", "right_values.metal"};
-    enum { RIGHTS = sizeof rights / sizeof *rights };
-    char *right[RIGHTS], path[NAME], name[NAME];
-    bool is_read = true;
-    for (int i = 0; i < RIGHTS; i++) {
-        snprintf(path, sizeof path, "tests/kernels/%s", rights[i]);
-        right[i] = os_read_file(support_get_path(path), NULL, &last);
-        is_read = is_read && right[i];
-    }
-    char *wrong = os_read_file(support_get_path("tests/kernels/wrong.metal"), NULL, &last);
-    if (is_read && wrong && open_checked()) {
-        for (int i = 0; i < RIGHTS; i++)
-            for (const char *p = right[i]; (p = next_kernel(p, name));) {
-                RUN_TESTp(right_kernels_are_left_in_peace, rights[i], name);
-            }
-        for (const char *p = wrong; (p = next_kernel(p, name));) {
-            RUN_TESTp(wrong_kernels_are_reported_where_they_are_wrong, name, wrong);
+    static const char *const files[] = {"right_threads.metal", "right_values.metal", "wrong.metal",
+                                        "wrong_values.metal"};
+    char path[NAME], name[NAME];
+    bool is_open = open_checked();
+    for (size_t i = 0; i < sizeof files / sizeof *files && is_open; i++) {
+        snprintf(path, sizeof path, "tests/kernels/%s", files[i]);
+        char *text = os_read_file(support_get_path(path), NULL, &last);
+        for (const char *p = text; p && (p = next_kernel(p, name));) {
+            if (strncmp(files[i], "right", 5) == 0)
+                RUN_TESTp(right_kernels_are_left_in_peace, files[i], name);
+            else
+                RUN_TESTp(wrong_kernels_are_reported_where_they_are_wrong, files[i], name, text);
         }
+        free(text);
+    }
+    if (is_open) {
         RUN_TEST(functions_of_nan_are_left_in_peace_in_every_math_mode);
         RUN_TEST(an_infinity_that_becomes_an_integer_is_found_in_every_math_mode);
     }
     close_checked();
-    for (int i = 0; i < RIGHTS; i++)
-        free(right[i]);
-    free(wrong);
 }

@@ -79,9 +79,9 @@ TEST cpp_that_is_not_msl_is_found(void) {
     static const struct {
         const char *rule;
         int count;
-    } rules[] = {{"undefined", 2},        {"recursion", 3},    {"language", 2},
-                 {"kernel-result", 1},    {"buffer-value", 2}, {"buffer-index", 1},
-                 {"threadgroup-value", 1}};
+    } rules[] = {{"undefined", 2},         {"recursion", 3},    {"language", 2},
+                 {"kernel-result", 1},     {"buffer-value", 2}, {"buffer-index", 1},
+                 {"threadgroup-value", 1}, {"return-value", 1}};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         char sign[64], what[64];
         snprintf(sign, sizeof sign, "// rule: %s", rules[i].rule);
@@ -89,6 +89,7 @@ TEST cpp_that_is_not_msl_is_found(void) {
         ASSERT_FOUND(rules[i].count, "language_of_msl.metal", sign, what);
     }
     ASSERTm(command_get_output(), !command_says("is a keyword"));
+    ASSERTm(command_get_output(), !has_line("error: ", "threadgroup-value"));
     PASS();
 }
 
@@ -139,9 +140,13 @@ TEST an_index_used_twice_is_found_unless_it_is_gated(void) {
 }
 
 TEST too_much_threadgroup_memory_is_found(void) {
-    ASSERT_FOUND(2, "threadgroup_memory.metal", "// mistake", "[threadgroup-memory]");
+    ASSERT_FOUND(3, "threadgroup_memory.metal", "// mistake", "[threadgroup-memory]");
     ASSERT_SAYS("33024 bytes");
     ASSERT_SAYS("kernel fits\n");
+    ASSERT_SAYS("kernel tile_of_64\n");
+    ASSERT_SAYS("kernel tile_of_9000 does not compile\n");
+    ASSERT_SAYS("kernel tile_of_halves\n");
+    ASSERT_SAYS(" 1 warning, linted\n");
     PASS();
 }
 

@@ -90,12 +90,26 @@ static void report_message(const diagnostic *place, const char *text, remark_lis
                MSL_THREADGROUP_BYTES);
 }
 
+/* What Apple's compiler takes, with a warning. */
+static bool report_warning(const diagnostic *place, const char *text, remark_list *out) {
+    if (!strstr(text, "does not return a value"))
+        return false;
+    remark_add(out, REMARK_WARNING, place->file, place->line, place->column, "return-value",
+               "%s: what it gives then is undefined", text);
+    return true;
+}
+
 static void report_messages(const msl_unit *u, const char *messages, lint_report *out) {
     diagnostic_list list;
     diagnostic_read(messages, &list);
     bool *guilty = array_new(out->kernel_count + 1, sizeof *guilty);
+    out->compiled = list.count > 0;
     for (size_t i = 0; i < list.count; i = diagnostic_end_notes(&list, i)) {
         const diagnostic *place = find_place(&list, i);
+        if (report_warning(place, list.items[i].text, &out->remarks))
+            continue;
+        /* One that only one instantiation makes too large leaves the others as they are. */
+        out->compiled = out->compiled && strstr(list.items[i].text, "MSL_THREADGROUP_BYTES");
         report_message(place, list.items[i].text, &out->remarks);
         blame(u, &list, i, guilty);
     }

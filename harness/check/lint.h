@@ -8,7 +8,8 @@
  *     buffer-index        two parameters with one index, or an index past the last
  *     buffer-value        a buffer that is neither a pointer nor a reference
  *     kernel-result       a kernel that returns a value
- *     threadgroup-value   a threadgroup variable with a first value
+ *     threadgroup-value   a threadgroup variable with a first value (a warning)
+ *     return-value        a function that must return a value and may not (a warning)
  *     recursion           functions that call themselves, also through others
  *     undefined           a helper that is declared, called and never defined
  *     language            lambdas before MSL 3.2, noexcept, long long, goto, virtual methods, double

@@ -22,6 +22,7 @@ static const char *const names[FINDING_CLASSES] = {
     [FINDING_CONVERT] = "float to int overflow",
     [FINDING_OVERFLOW] = "signed overflow",
     [FINDING_CLAMP] = "clamp range",
+    [FINDING_NO_RETURN] = "no return value",
     [FINDING_ENDLESS] = "endless loop",
     [FINDING_FAULT] = "memory fault",
     [FINDING_NAN_BORN] = "not finite",

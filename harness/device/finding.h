@@ -18,13 +18,14 @@ typedef enum {
     FINDING_RACE_OF_GROUPS, /* threadgroups of one launch */
     FINDING_READ_ONLY,      /* store to a buffer bound to be read */
     FINDING_MISALIGNED,
-    FINDING_BARRIER,  /* not reached by all threads of the threadgroup */
-    FINDING_DIVERGED, /* a value from a lane that takes no part, or a matrix without all lanes */
-    FINDING_DIVIDE,   /* integer division by zero */
-    FINDING_SHIFT,    /* by more than the width */
-    FINDING_CONVERT,  /* float to an integer that cannot hold it */
-    FINDING_OVERFLOW, /* of a signed integer */
-    FINDING_CLAMP,    /* to a range whose ends are the wrong way round */
+    FINDING_BARRIER,   /* not reached by all threads of the threadgroup */
+    FINDING_DIVERGED,  /* a value from a lane that takes no part, or a matrix without all lanes */
+    FINDING_DIVIDE,    /* integer division by zero */
+    FINDING_SHIFT,     /* by more than the width */
+    FINDING_CONVERT,   /* float to an integer that cannot hold it */
+    FINDING_OVERFLOW,  /* of a signed integer */
+    FINDING_CLAMP,     /* to a range whose ends are the wrong way round */
+    FINDING_NO_RETURN, /* a function's end without the value it must return */
     FINDING_ENDLESS,
     FINDING_FAULT,      /* an access that no check explains and the CPU refused */
     FINDING_NAN_BORN,   /* NaN or infinity from finite inputs, where it is traced */

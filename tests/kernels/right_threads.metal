@@ -337,3 +337,62 @@ kernel void plain_after_atomic(device atomic_uint *words [[buffer(4)]], FOUR, ID
     if (l % 2 == 0)
         plain[g * 64 + l / 2] = 0;
 }
+
+// ------------------------------------------------------------------------------------------ locks
+
+void take(device atomic_uint *lock) {
+    while (atomic_exchange_explicit(lock, 1u, memory_order_relaxed)) {
+    }
+}
+void give_back(device atomic_uint *lock) {
+    atomic_store_explicit(lock, 0u, memory_order_relaxed);
+}
+
+kernel void lock_of_one_lane(FOUR, device atomic_uint *lock [[buffer(4)]], IDS) {
+    if (simd_is_first()) {
+        take(lock);
+        out[i] = in[i % n];
+        give_back(lock);
+    }
+}
+
+kernel void lock_of_each_lane(FOUR, device atomic_uint *lock [[buffer(4)]], IDS) {
+    take(lock + i);
+    out[i] = in[i % n];
+    give_back(lock + i);
+}
+
+kernel void lock_given_back_in_the_loop(FOUR, device atomic_uint *lock [[buffer(4)]], IDS) {
+    for (bool is_done = false; !is_done;) {
+        uint free = 0;
+        if (atomic_compare_exchange_weak_explicit(lock, &free, 1u, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
+            out[i] = in[i % n];
+            atomic_store_explicit(lock, 0u, memory_order_relaxed);
+            is_done = true;
+        }
+    }
+}
+
+kernel void lock_in_turn(FOUR, device atomic_uint *lock [[buffer(4)]], IDS) {
+    for (uint k = 0; k < 32; k++)
+        if (lane == k) {
+            while (atomic_exchange_explicit(lock, 1u, memory_order_relaxed) == 1) {
+            }
+            out[i] = in[i % n];
+            atomic_store_explicit(lock, 0u, memory_order_relaxed);
+        }
+}
+
+kernel void released_many_times(FOUR, device atomic_uint *flag [[buffer(4)]], IDS) {
+    if (l == 0)
+        for (uint k = 0; k < 100; k++) {
+            out[i] = in[i % n] + float(k);
+            atomic_thread_fence(mem_flags::mem_device, memory_order_release, thread_scope_device);
+            atomic_store_explicit(&flag[g], k, memory_order_relaxed);
+        }
+    if (l == 32 && atomic_load_explicit(&flag[g], memory_order_relaxed) == 99) {
+        atomic_thread_fence(mem_flags::mem_device, memory_order_acquire, thread_scope_device);
+        out[i] = out[i - 32];
+    }
+}

@@ -242,6 +242,31 @@ kernel void hash_of_unsigned(FOUR, IDS) {
     out[i] += float(abs(s)) + float(int3(float3(in[i], -2.5f, 1e9f)).y) + float(popcount(h));
 }
 
+kernel void ranges_at_their_edges(FOUR, IDS) {
+    uint bits = insert_bits(0u, i, 24, 8) + insert_bits(7u, 9u, 32, 0) + extract_bits(i, 31, 1);
+    ushort2 half_bits = extract_bits(ushort2(ushort(i)), 8, 8);
+    float s = smoothstep(0.0f, in[i % n], 0.5f) + float(smoothstep(-1.0h, 1.0h, half(i)));
+    float x = simd_shuffle_down(s, ushort(n / 64)) + simd_shuffle(s, ushort(31 - lane));
+    x += simd_shuffle_and_fill_up(s, 0.0f, ushort(n / 64));
+    if (lane < 16)
+        x += simd_shuffle_xor(s, 1);
+    out[i] = x + float(bits % 64) + float(half_bits.x);
+}
+
+float value_on_every_path(uint i) {
+    switch (i % 2) {
+    case 0:
+        return 1.0f;
+    default:
+        for (;;)
+            if (++i % 7 == 0)
+                return 2.0f;
+    }
+}
+kernel void functions_with_values(FOUR, IDS) {
+    out[i] = value_on_every_path(i) + in[i % n];
+}
+
 kernel void data_like_the_poison(FOUR, device uint *data [[buffer(3)]], IDS) {
     data[i] = 0xFFC3FFC3u;
     out[i] = as_type<float>(data[i]) + in[i % n];

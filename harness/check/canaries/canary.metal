@@ -291,6 +291,26 @@ kernel void canary_clamp(device const float *in [[buffer(0)]], device float *out
     out[i] = clamp(in[i % n], float(n), 2.0f); // bug
 }
 
+static float canary_no_return_of(float x, uint i) {
+    if (i % 2 == 0) // bug: the other half
+        return x;
+} // bug
+
+kernel void canary_no_return(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+                             constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    out[i] = canary_no_return_of(in[i % n], i);
+}
+
+kernel void canary_lock(device const float *in [[buffer(0)]], device atomic_uint *out [[buffer(1)]],
+                        constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    atomic_store_explicit(&out[i], 0, memory_order_relaxed);
+    threadgroup_barrier(mem_flags::mem_device);
+    while (atomic_exchange_explicit(&out[i / 64], 1, memory_order_relaxed)) { // bug
+    }
+    atomic_store_explicit(&out[i / 64], 0, memory_order_relaxed);
+    atomic_fetch_add_explicit(&out[i], uint(in[i % n]) % n, memory_order_relaxed);
+}
+
 kernel void canary_fast_math(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
                              constant uint &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
     const float x = as_type<float>(as_type<uint>(in[i % n]) | (i % 4 == 3 ? 0x7FC00000u : 0u));

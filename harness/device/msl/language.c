@@ -185,8 +185,10 @@ static void check_kernel(const msl_unit *u, const kernel *k, remark_list *out) {
     for (at i = k->where.body; i < k->where.end; i++) {
         at value = token_is(t, i, "threadgroup") ? storage_find_value(u, i) : NOT_FOUND;
         if (value != NOT_FOUND)
-            tell(&f, i, "threadgroup-value",
-                 "variables have no first value in MSL: one thread stores it, then a barrier");
+            remark_add(
+                out, REMARK_WARNING, token_file(t, i), t->list[i].line, 1, "threadgroup-value",
+                "the first value of a threadgroup variable is taken by Apple's compiler, and "
+                "MSL promises none: one thread stores it, then a barrier");
     }
     for (size_t i = 0; i < k->count; i++) {
         const msl_param *p = &k->params[i];

@@ -122,7 +122,8 @@ static void rewrite_pointer_casts(edits *d) {
         const at close = is_named              ? tokens_close_angle(t, i + 1)
                          : token_is(t, i, "(") ? t->list[i].pair
                                                : NOT_FOUND;
-        if (close == NOT_FOUND || !(is_named ? token_is(t, close + 1, "(") : ends_cast(t, close)))
+        if (close == NOT_FOUND || d->edit[close] ||
+            !(is_named ? token_is(t, close + 1, "(") : ends_cast(t, close)))
             continue;
         char *type = spell_pointer(t, i + 1 + is_named, close);
         if (type)
@@ -226,6 +227,7 @@ static bool rewrite(edits *d, const entry *w, const msl_constant_text *given, si
     rewrite_literals(d);
     rewrite_casts(d);
     rewrite_pointer_casts(d);
+    spin_rewrite(d);
     declare_rewrite(d);
     if (traced)
         step_rewrite(d);

@@ -101,6 +101,16 @@ METAL_FUNC bool atomic_compare_exchange_weak_explicit(volatile atomic<T> *object
     return done;
 }
 
+// The same in a loop that waits for a lock (harness/device/msl/spin.c).
+template <class... A> METAL_FUNC auto assay_lock_exchange(A... a) {
+    ASSAY_SPIN;
+    return atomic_exchange_explicit(a...);
+}
+template <class... A> METAL_FUNC auto assay_lock_compare(A... a) {
+    ASSAY_SPIN;
+    return atomic_compare_exchange_weak_explicit(a...);
+}
+
 #define ASSAY_FETCH(name)                                                                          \
     template <class T, enable_if_t<is_integral_v<T>, int> = 0>                                     \
     METAL_FUNC T atomic_fetch_##name##_explicit(volatile atomic<T> *object,                        \

@@ -10,6 +10,7 @@ enum class atomic_use { load, store, update };
 #include "checked.h"
 #else
 #define ASSAY_CAST(...)
+#define ASSAY_SPIN ((void)0)
 #define ASSAY_CHECK_ATOMIC(at, bytes, use) ((void)0)
 #define ASSAY_CHECK_SYNC(flags, order, scope) ((void)0)
 #define ASSAY_CHECK(is_wrong, what, value, text) ((void)0)

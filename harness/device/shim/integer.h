@@ -137,8 +137,13 @@ ASSAY_EACH(mul24)
 ASSAY_EACH(mad24)
 
 // Bit fields. offset + bits is at most the width; an empty field is zero.
+#define ASSAY_CHECK_FIELD(T, offset, bits)                                                         \
+    ASSAY_CHECK(static_cast<ulong>(offset) + bits > assay::bits_of<T>, SOFT_FIELD, offset + bits,  \
+                nullptr)
 template <class T, assay::if_integral<T> = 0>
-METAL_FUNC constexpr T extract_bits(T x, uint offset, uint bits) {
+__attribute__((no_sanitize("shift"))) METAL_FUNC constexpr T extract_bits(T x, uint offset,
+                                                                          uint bits) {
+    ASSAY_CHECK_FIELD(T, offset, bits);
     if (bits == 0)
         return T(0);
     const uint above = assay::bits_of<T> - bits;
@@ -146,7 +151,9 @@ METAL_FUNC constexpr T extract_bits(T x, uint offset, uint bits) {
     return static_cast<T>(up >> above);
 }
 template <class T, assay::if_integral<T> = 0>
-METAL_FUNC constexpr T insert_bits(T base, T insert, uint offset, uint bits) {
+__attribute__((no_sanitize("shift"))) METAL_FUNC constexpr T insert_bits(T base, T insert,
+                                                                         uint offset, uint bits) {
+    ASSAY_CHECK_FIELD(T, offset, bits);
     using U = make_unsigned_t<T>;
     const U ones =
         bits == 0 ? U(0) : static_cast<U>(static_cast<U>(~U(0)) >> (assay::bits_of<T> - bits));
@@ -154,6 +161,7 @@ METAL_FUNC constexpr T insert_bits(T base, T insert, uint offset, uint bits) {
     return static_cast<T>((static_cast<U>(base) & ~mask) |
                           (static_cast<U>(static_cast<U>(insert) << offset) & mask));
 }
+#undef ASSAY_CHECK_FIELD
 template <class T, int n> METAL_FUNC vec<T, n> extract_bits(vec<T, n> v, uint offset, uint bits) {
     return assay::each<vec<T, n>>([=](T x) ASSAY_LAMBDA { return extract_bits(x, offset, bits); },
                                   v);

@@ -36,11 +36,11 @@ template <int group> METAL_FUNC uint source_rotate(uint delta) {
 template <int group, class V> METAL_FUNC V shift_and_fill(V value, V filling, uint delta,
                                                           uint modulo, bool up, const char *name) {
     const uint lane = lane_index();
-    const uint place = lane % modulo;
+    const uint place = lane % modulo, same = delta | modulo << 16;
     const uint source = lane - place + (up ? place - delta : place + delta) % modulo;
     const bool inside = up ? place >= delta : place + delta < modulo;
-    const V shifted = take_from<group>(value, inside ? source : lane, name);
-    const V filled = take_from<group>(filling, inside ? lane : source, name);
+    const V shifted = take_from<group>(value, inside ? source : lane, name, same);
+    const V filled = take_from<group>(filling, inside ? lane : source, name, same);
     return inside ? shifted : filled;
 }
 

@@ -59,6 +59,7 @@ METAL_FUNC float median(float x, float y, float z) {
 }
 
 METAL_FUNC float smooth(float low, float high, float x) {
+    ASSAY_CHECK(low >= high, SOFT_EDGES, 0, nullptr);
     const float t = __builtin_fminf(__builtin_fmaxf((x - low) / (high - low), 0.0f), 1.0f);
     return t * t * (3.0f - 2.0f * t);
 }

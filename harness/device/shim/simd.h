@@ -22,13 +22,9 @@
     METAL_FUNC T prefix##_prefix_exclusive_##name(T data) {                                        \
         return assay::scan_lanes<assay::op_##name, group, false>(data);                            \
     }
-#define ASSAY_SHUFFLE(function, group, source)                                                     \
+#define ASSAY_SHUFFLE(function, group, source, same)                                               \
     template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T function(T data, ushort n) {      \
-        return assay::take_from<group>(data, assay::source, #function);                            \
-    }
-#define ASSAY_BROADCAST(function, group)                                                           \
-    template <class T, assay::if_lane_value<T> = 0> METAL_FUNC T function(T data, ushort n) {      \
-        return assay::take_from<group, true>(data, assay::source_at<group>(n), #function);         \
+        return assay::take_from<group>(data, assay::source, #function, same);                      \
     }
 #define ASSAY_FILL(function, group, up)                                                            \
     template <class T, assay::if_lane_value<T> = 0>                                                \
@@ -46,13 +42,13 @@
     ASSAY_REDUCE(prefix, group, xor)                                                               \
     ASSAY_SCAN(prefix, group, sum)                                                                 \
     ASSAY_SCAN(prefix, group, product)                                                             \
-    ASSAY_SHUFFLE(prefix##_shuffle, group, source_at<group>(n))                                    \
-    ASSAY_BROADCAST(prefix##_broadcast, group)                                                     \
-    ASSAY_SHUFFLE(prefix##_shuffle_xor, group, source_xor<group>(n))                               \
-    ASSAY_SHUFFLE(prefix##_shuffle_up, group, source_up<group>(n))                                 \
-    ASSAY_SHUFFLE(prefix##_shuffle_down, group, source_down<group>(n))                             \
-    ASSAY_SHUFFLE(prefix##_shuffle_rotate_up, group, source_rotate<group>(group - n % group))      \
-    ASSAY_SHUFFLE(prefix##_shuffle_rotate_down, group, source_rotate<group>(n))                    \
+    ASSAY_SHUFFLE(prefix##_shuffle, group, source_at<group>(n), 0)                                 \
+    ASSAY_SHUFFLE(prefix##_broadcast, group, source_at<group>(n), n)                               \
+    ASSAY_SHUFFLE(prefix##_shuffle_xor, group, source_xor<group>(n), n)                            \
+    ASSAY_SHUFFLE(prefix##_shuffle_up, group, source_up<group>(n), n)                              \
+    ASSAY_SHUFFLE(prefix##_shuffle_down, group, source_down<group>(n), n)                          \
+    ASSAY_SHUFFLE(prefix##_shuffle_rotate_up, group, source_rotate<group>(group - n % group), n)   \
+    ASSAY_SHUFFLE(prefix##_shuffle_rotate_down, group, source_rotate<group>(n), n)                 \
     ASSAY_FILL(prefix##_shuffle_and_fill_up, group, true)                                          \
     ASSAY_FILL(prefix##_shuffle_and_fill_down, group, false)                                       \
     template <class T, assay::if_lane_value<T> = 0>                                                \
@@ -119,6 +115,5 @@ METAL_FUNC void simdgroup_barrier(mem_flags flags, memory_scope) {
 #undef ASSAY_REDUCE
 #undef ASSAY_SCAN
 #undef ASSAY_SHUFFLE
-#undef ASSAY_BROADCAST
 #undef ASSAY_FILL
 #undef ASSAY_LANE_FUNCTIONS

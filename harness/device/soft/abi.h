@@ -98,9 +98,13 @@ enum {
     SOFT_INDEX,    /* value: the index; text: the array's type */
     SOFT_OVERFLOW, /* text: the operation */
     SOFT_CLAMP,
-    SOFT_VARIES,   /* a broadcast from a lane that is not the same for all; text: the function */
-    SOFT_INACTIVE, /* a value of a lane that takes no part; value: the lane; text: the function */
-    SOFT_NO_LANE,  /* a value from outside the simdgroup; likewise */
+    SOFT_EDGES,     /* of smoothstep, the wrong way round */
+    SOFT_FIELD,     /* of bits, outside of its type; value: where it ends */
+    SOFT_NO_RETURN, /* a function's end without the value it must return */
+    SOFT_VARIES,    /* a lane, delta or mask that is not the same for all; text: the function */
+    SOFT_INACTIVE,  /* a value of a lane that takes no part; value: the lane; text: the function */
+    SOFT_SPIN,      /* an attempt to take a lock, in a loop; value: its address */
+    SOFT_NO_LANE,   /* a value from outside the simdgroup; likewise */
 };
 
 /* Who a meeting is for. A product of matrices needs what all lanes loaded before: like a barrier of
@@ -140,6 +144,7 @@ typedef struct soft_checks {
     const soft_region *inline_region[SOFT_INLINE_BYTES / 16];
     soft_u32 trace;       /* every access and every statement's end is told */
     soft_u32 pending;     /* something must be put back before the next access */
+    soft_u32 spins;       /* the next atomic access takes a lock, in a loop */
     soft_u32 unset;       /* there are private variables with marks */
     unsigned char *marks; /* a byte for each of the stacks' */
     /* Where private arrays stand, each far from the next; their marks follow after all rooms. What

@@ -68,9 +68,9 @@ static bool is_known_load(const soft_checker *c, const shadow *s, uintptr_t at, 
     const shadow_moment m = {.group = c->group & 0xFFFFFF,
                              .thread = t,
                              .epoch = c->epoch[kind][t] & 0x3FFFFF,
-                             .simd_epoch = c->simd_epoch[kind][t],
+                             .simd_epoch = c->simd_epoch[kind][t] & 0x3FFFFF,
                              .phase = c->phase & 0x3FFFFF,
-                             .simd_phase = c->simd_phase[t / SOFT_LANES]};
+                             .simd_phase = c->simd_phase[t / SOFT_LANES] & 0x3FFFFF};
     return shadow_knows_load(s, at, bytes, &m);
 }
 

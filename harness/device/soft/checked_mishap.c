@@ -31,6 +31,26 @@ static void tell_misaligned(soft_checker *c, uintptr_t at, const void *pc) {
                  (unsigned long long)at);
 }
 
+/* A lane in a loop for a lock that another lane of its simdgroup took in the same way, with no barrier
+ * between: here one lane runs after the other, on a GPU they wait for each other. */
+static void note_lock(soft_checker *c, uintptr_t word, const void *pc) {
+    const uint32_t t = checker_thread(c->worker), first = t / SOFT_LANES * SOFT_LANES;
+    const lock_attempt now = {word, c->group, c->phase, c->simd_phase[t / SOFT_LANES]};
+    c->locks[t] = now;
+    for (uint32_t i = first; i < first + SOFT_LANES; i++) {
+        const lock_attempt *o = &c->locks[i];
+        if (i == t || o->word != word || o->group != now.group || o->phase != now.phase ||
+            o->simd_phase != now.simd_phase)
+            continue;
+        report *r = checker_add_report(c, FINDING_ENDLESS, pc, -1);
+        if (r)
+            snprintf(r->row.text, sizeof r->row.text,
+                     "lanes of one simdgroup spin for the same lock: on a GPU the lane that has it "
+                     "waits for the others");
+        return;
+    }
+}
+
 static void tell(char *out, size_t size, soft_u32 what, soft_u64 value, const char *text) {
     long long n = (long long)value;
     switch (what) {
@@ -49,8 +69,17 @@ static void tell(char *out, size_t size, soft_u32 what, soft_u64 value, const ch
     case SOFT_CLAMP:
         snprintf(out, size, "clamp to a range whose minimum is above its maximum");
         break;
+    case SOFT_EDGES:
+        snprintf(out, size, "smoothstep whose first edge is not below its second");
+        break;
+    case SOFT_FIELD:
+        snprintf(out, size, "bit field up to bit %lld, which is outside the width of its type", n);
+        break;
+    case SOFT_NO_RETURN:
+        snprintf(out, size, "the end of a function that must return a value and does not");
+        break;
     case SOFT_VARIES:
-        snprintf(out, size, "%s from a lane that is not the same for all threads", text);
+        snprintf(out, size, "%s whose lane, delta or mask is not the same for all threads", text);
         break;
     case SOFT_INACTIVE:
         snprintf(out, size,
@@ -66,13 +95,19 @@ static void tell(char *out, size_t size, soft_u32 what, soft_u64 value, const ch
 void checker_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const char *text,
                     const void *pc) {
     static const finding_class classes[] = {
-        [SOFT_DIVIDE] = FINDING_DIVIDE,     [SOFT_SHIFT] = FINDING_SHIFT,
-        [SOFT_CONVERT] = FINDING_CONVERT,   [SOFT_OVERFLOW] = FINDING_OVERFLOW,
-        [SOFT_CLAMP] = FINDING_CLAMP,       [SOFT_VARIES] = FINDING_DIVERGED,
-        [SOFT_INACTIVE] = FINDING_DIVERGED, [SOFT_NO_LANE] = FINDING_DIVERGED};
+        [SOFT_DIVIDE] = FINDING_DIVIDE,   [SOFT_SHIFT] = FINDING_SHIFT,
+        [SOFT_CONVERT] = FINDING_CONVERT, [SOFT_OVERFLOW] = FINDING_OVERFLOW,
+        [SOFT_CLAMP] = FINDING_CLAMP,     [SOFT_EDGES] = FINDING_CLAMP,
+        [SOFT_FIELD] = FINDING_SHIFT,     [SOFT_NO_RETURN] = FINDING_NO_RETURN,
+        [SOFT_VARIES] = FINDING_DIVERGED, [SOFT_INACTIVE] = FINDING_DIVERGED,
+        [SOFT_NO_LANE] = FINDING_DIVERGED};
     soft_checker *c = checker_of(w);
     if (what == SOFT_INDEX) {
         note_index(c, value, text, pc);
+        return;
+    }
+    if (what == SOFT_SPIN) {
+        note_lock(c, (uintptr_t)value, pc);
         return;
     }
     if (what == SOFT_MISALIGNED) {
@@ -86,6 +121,8 @@ void checker_mishap(soft_worker *w, soft_u32 what, soft_u64 value, const char *t
     report *r = checker_add_report(c, classes[what], pc, -1);
     if (r)
         tell(r->row.text, sizeof r->row.text, what, value, text);
+    if (what == SOFT_NO_RETURN)
+        soft_end_lane(w); /* there is nothing to go on with */
 #if defined(__x86_64__)
     if (what == SOFT_DIVIDE || (what == SOFT_OVERFLOW && value))
         soft_end_lane(w); /* the instruction would trap */

@@ -11,16 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMORIES = 2, MOST_FENCES = 63, MOST_STEPS = 3 };
+enum { MEMORIES = 2, MOST_FENCES = 65535, /* later ones are one */ MOST_STEPS = 3 };
 
 shadow_access checker_now(const soft_checker *c, bool is_device, unsigned how, size_t bytes,
                           const void *pc) {
     uint32_t t = checker_thread(c->worker), kind = is_device ? 0 : 1;
     return (shadow_access){.group = c->group & 0xFFFFFF,
                            .fences = c->sync.fences[t] & 0x3Fu,
+                           .more_fences = (c->sync.fences[t] >> 6) & 0x3FFu,
                            .thread = t & 0x3FF,
                            .epoch = c->epoch[kind][t] & 0x3FFFFF,
-                           .simd_epoch = c->simd_epoch[kind][t],
+                           .simd_epoch = c->simd_epoch[kind][t] & 0x3FFFFF,
                            .pc = (uint32_t)((uintptr_t)pc - c->image_begin) & 0xFFFFFF,
                            .how = how & (SOFT_STORE | SOFT_ATOMIC),
                            .bytes = (unsigned)bytes & 0x1F};
@@ -28,7 +29,7 @@ shadow_access checker_now(const soft_checker *c, bool is_device, unsigned how, s
 
 shadow_access checker_arrived(const soft_checker *c, shadow_access now) {
     now.epoch = c->phase & 0x3FFFFF;
-    now.simd_epoch = c->simd_phase[now.thread / SOFT_LANES];
+    now.simd_epoch = c->simd_phase[now.thread / SOFT_LANES] & 0x3FFFFF;
     return now;
 }
 
@@ -65,7 +66,7 @@ void checker_sync(soft_worker *w, soft_u32 flags, soft_u32 order, soft_u32 scope
     for (size_t i = s->group_sights; order & SOFT_ACQUIRES && i < s->sight_count; i++)
         s->sights[i].is_fenced = true;
     if (order & SOFT_RELEASES) {
-        s->fences[t] = (uint8_t)(s->fences[t] < MOST_FENCES ? s->fences[t] + 1 : MOST_FENCES);
+        s->fences[t] = (uint16_t)(s->fences[t] < MOST_FENCES ? s->fences[t] + 1 : MOST_FENCES);
         s->last[t] = (sync_release){.group = c->group,
                                     .thread = (uint16_t)t,
                                     .fences = s->fences[t],
@@ -123,8 +124,9 @@ static bool is_released(const sync_release *r, const shadow_access *a, bool is_s
     int kind = is_shared ? 0 : 1;
     if (!(r->memory >> kind & 1))
         return false;
+    const uint32_t fences = a->fences | (uint32_t)a->more_fences << 6;
     if (r->thread == a->thread)
-        return a->fences < r->fences || a->fences == MOST_FENCES;
+        return fences < r->fences || fences == MOST_FENCES;
     return a->epoch < (r->epoch[kind] & 0x3FFFFF);
 }
 

@@ -94,8 +94,14 @@ typedef struct {
     size_t group_sights; /* where those of this threadgroup begin */
     /* of each thread: the last release fence */
     sync_release last[SOFT_MAX_THREADS];
-    uint8_t fences[SOFT_MAX_THREADS];
+    uint16_t fences[SOFT_MAX_THREADS];
 } sync_state;
+
+/* The last attempt of a thread to take a lock. */
+typedef struct {
+    uintptr_t word;
+    uint32_t group, phase, simd_phase;
+} lock_attempt;
 
 struct soft_checker {
     soft_checks hooks; /* first: what the worker points to */
@@ -126,6 +132,7 @@ struct soft_checker {
     store_race store_race;
     sync_state sync;
 
+    lock_attempt locks[SOFT_MAX_THREADS];
     int64_t declared; /* variables with marks that are alive */
 
     uint32_t group;       /* threadgroups so far, of all launches: threadgroup memory has a past */

@@ -64,7 +64,8 @@ static const char *const flags[] = {
 #endif
 };
 
-static const char *const fast_flags[] = {"-O2"};
+/* A function that ends without its value is stopped, or it would run on into the next one. */
+static const char *const fast_flags[] = {"-O2", "-fsanitize=return", "-fsanitize-trap=return"};
 
 /* Every access to memory calls shim/cpu/checked.h; so do the mistakes that the compiler can see coming.
  * Atomics come there by themselves. Vectorised code would hide which element an access is. */
@@ -74,7 +75,7 @@ static const char *const fast_flags[] = {"-O2"};
 static const char *const checked_flags[] = {
     "-O1", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_CHECKED=1", "-fsanitize=thread",
     "-ftrivial-auto-var-init=uninitialized", /* variables without a value are marked as such */
-    "-fsanitize=" MISTAKES, "-fsanitize-recover=" MISTAKES,
+    "-fsanitize=return," MISTAKES, "-fsanitize-recover=" MISTAKES,
     "-fsanitize=local-bounds", /* traps: pointers into arrays and tables that are seen to leave */
     "-fno-omit-frame-pointer", "-fno-unroll-loops",
     "-mllvm", "-instcombine-code-sinking=0", /* a load above its guard stays there */
@@ -461,9 +462,12 @@ bool soft_compiler_check_syntax(soft_compiler *c, const char *text, int language
     if (!path_print(source, sizeof source, e, "%s/syntax.%ld.cpp", c->cache.folder, (long)getpid()))
         return false;
     const char *const options[] = {"-Qunused-arguments", is_17 ? "-std=c++17" : "-std=c++14",
-                                   c->folders[0], c->folders[1]};
+                                   "-Werror=return-type", c->folders[0], c->folders[1]};
     const char *argv[MAX_ARGUMENTS] = {c->clang};
     int n = add_arguments(argv, 1, flags, FLAG_COUNT);
+    for (int i = 1; i < n;
+         i++) /* with -w functions are not looked at for their return statements */
+        argv[i] = strcmp(argv[i], "-w") == 0 ? "-Wno-everything" : argv[i];
     n = add_arguments(argv, n, options, sizeof options / sizeof *options);
     const char *header =
         find_header(c, &c->syntax_headers[is_17], get_key(BUILD_COUNT, (math_mode)is_17), argv, n);

@@ -20,14 +20,15 @@
 /* An access: who, when, where in the code. All zero: none (threadgroups count from 1). */
 typedef struct {
     uint32_t group : 24;  /* threadgroup */
-    uint32_t fences : 6;  /* release fences the thread has passed; stays at its largest value */
+    uint32_t fences : 6;  /* release fences the thread has passed: the low bits of their number */
     uint32_t split : 1;   /* of a cell's store: its bytes have cells of their own */
     uint32_t atomics : 1; /* of a cell's store: there are atomic accesses, kept aside */
     uint32_t thread : 10; /* index in the threadgroup */
     uint32_t epoch : 22;  /* the last threadgroup barrier passed that orders this kind of memory */
-    uint32_t simd_epoch;  /* the last simdgroup barrier passed, likewise */
-    uint32_t pc : 24;     /* offset in the kernel's image */
-    uint32_t how : 3;     /* SOFT_STORE, SOFT_ATOMIC */
+    uint32_t simd_epoch : 22;  /* the last simdgroup barrier passed, likewise */
+    uint32_t more_fences : 10; /* the high bits */
+    uint32_t pc : 24;          /* offset in the kernel's image */
+    uint32_t how : 3;          /* SOFT_STORE, SOFT_ATOMIC */
     uint32_t bytes : 5;
 } shadow_access;
 

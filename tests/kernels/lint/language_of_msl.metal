@@ -77,3 +77,8 @@ kernel void struct_by_value(device float *out [[buffer(0)]], settings s [[buffer
     if (i < s.n)
         out[i] = 1;
 }
+
+float nothing_at_the_end(float x) {
+    if (x > 0)
+        return x;
+} // rule: return-value

@@ -30,3 +30,14 @@ kernel void large_structs(device float *x [[buffer(0)]],
     threadgroup_barrier(mem_flags::mem_threadgroup);
     x[i] = pairs[0].a;
 }
+
+template <typename T, int N>
+kernel void tile_of(device T *x [[buffer(0)]], uint i [[thread_position_in_threadgroup]]) {
+    threadgroup T tile[N] = {0}; // mistake: in one instantiation
+    tile[i] = x[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    x[i] = tile[0];
+}
+template [[host_name("tile_of_64")]] kernel void tile_of<float, 64>(device float *, uint);
+template [[host_name("tile_of_9000")]] kernel void tile_of<float, 9000>(device float *, uint);
+template [[host_name("tile_of_halves")]] kernel void tile_of<half, 9000>(device half *, uint);

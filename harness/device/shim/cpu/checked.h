@@ -192,6 +192,10 @@ __attribute__((noinline, no_sanitize("thread", "undefined"))) static void
 touch_atomic(const volatile void *at, soft_u64 bytes, soft_u32 how, const void *pc) {
     if (reinterpret_cast<soft_u64>(at) % bytes)
         mishap(SOFT_MISALIGNED, reinterpret_cast<soft_u64>(at), pc, "atomic");
+    soft_checks *c = soft_here()->checks;
+    if (c->spins)
+        mishap(SOFT_SPIN, reinterpret_cast<soft_u64>(at), pc);
+    c->spins = 0;
     touch(const_cast<void *>(at), bytes, how, pc);
 }
 } // namespace assay
@@ -205,6 +209,7 @@ extern "C" __attribute__((visibility("hidden"))) extern const bool assay_packs =
 extern "C" __attribute__((visibility("hidden"))) extern const bool assay_packs = false;
 #endif
 
+#define ASSAY_SPIN soft_here()->checks->spins = 1
 #define ASSAY_CAST(...) (assay::pointer_to<__VA_ARGS__>)
 #define ASSAY_CHECK_ATOMIC(at, bytes, use)                                                         \
     do {                                                                                           \
@@ -359,6 +364,9 @@ ASSAY_OVERFLOW(sub, "subtraction", soft_u64, soft_u64)
 ASSAY_OVERFLOW(mul, "multiplication", soft_u64, soft_u64)
 ASSAY_OVERFLOW(negate, "negation", soft_u64)
 #undef ASSAY_OVERFLOW
+ASSAY_HOOK void __ubsan_handle_missing_return(void *) {
+    assay::mishap(SOFT_NO_RETURN, 0, ASSAY_CALLER);
+}
 ASSAY_HOOK void __ubsan_handle_float_cast_overflow(void *, soft_u64 bits) {
     assay::mishap(SOFT_CONVERT, bits, ASSAY_CALLER);
 }

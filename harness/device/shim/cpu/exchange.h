@@ -83,9 +83,13 @@ template <class Op, int group, bool inclusive, class V> METAL_FUNC V scan_lanes(
 template <class V> struct posted {
     V value;
     soft_u32 source;
+#if defined(ASSAY_CHECKED)
+    soft_u32 same; // what all lanes of the group must have given: a broadcast's lane, a delta, a mask
+#endif
 };
 
 #if defined(ASSAY_CHECKED)
+#define ASSAY_POST(value, source, same) {value, source, same}
 // A finding of one of the lanes that met: the one that serves speaks for it.
 METAL_FUNC void tell_of_lane(soft_u32 lane, soft_u32 what, soft_u64 value, const char *name) {
     soft_worker *w = soft_here();
@@ -96,8 +100,8 @@ METAL_FUNC void tell_of_lane(soft_u32 lane, soft_u32 what, soft_u64 value, const
     g->current = self;
 }
 
-// Every lane's source must be there; of a broadcast, all lanes of a group must name the same one.
-template <int group, bool broadcast, class V> ASSAY_SERVE void
+// Every lane's source must be there.
+template <int group, class V> ASSAY_SERVE void
 check_sources(const posted<V> *in, soft_u32 party, const char *name) {
     for (soft_u32 lane = 0; lane < SOFT_LANES; ++lane) {
         if (!(party >> lane & 1))
@@ -108,12 +112,13 @@ check_sources(const posted<V> *in, soft_u32 party, const char *name) {
             tell_of_lane(lane, SOFT_NO_LANE, source - no_lane, name);
         else if (!(party >> source & 1))
             tell_of_lane(lane, SOFT_INACTIVE, source, name);
-        else if (broadcast && source != in[first].source)
+        else if (in[lane].same != in[first].same)
             tell_of_lane(lane, SOFT_VARIES, source, name);
     }
 }
-#define ASSAY_CHECK_SOURCES(in, party, name) check_sources<group, broadcast>(in, party, name)
+#define ASSAY_CHECK_SOURCES(in, party, name) check_sources<group>(in, party, name)
 #else
+#define ASSAY_POST(value, source, same) {value, source}
 #define ASSAY_CHECK_SOURCES(in, party, name) ((void)(name))
 #endif
 
@@ -125,9 +130,10 @@ template <class V> ASSAY_SERVE void deliver(const posted<V> *in, V *out, soft_u3
     }
 }
 
-template <int group, bool broadcast = false, class V>
-METAL_FUNC V take_from(V value, soft_u32 source, const char *name) {
-    return meet<V>(posted<V>{value, source},
+template <int group, class V>
+METAL_FUNC V take_from(V value, soft_u32 source, const char *name, soft_u32 same) {
+    (void)same;
+    return meet<V>(posted<V> ASSAY_POST(value, source, same),
                    [name](const posted<V> *in, V *out, soft_u32 party)
                        __attribute__((always_inline, nodebug, no_sanitize("thread", "undefined"))) {
                            ASSAY_CHECK_SOURCES(in, party, name);
@@ -135,6 +141,7 @@ METAL_FUNC V take_from(V value, soft_u32 source, const char *name) {
                        });
 }
 #undef ASSAY_CHECK_SOURCES
+#undef ASSAY_POST
 
 template <int group, class V> ASSAY_SERVE void deliver_first(const V *in, V *out, soft_u32 party) {
     for (soft_u32 lane = 0; lane < SOFT_LANES; ++lane) {

@@ -125,8 +125,8 @@ template <class Op, int group, bool inclusive, class V> METAL_FUNC V scan_lanes(
 }
 
 // ---------------------------------------------------------------------------------------- shuffle
-template <int group, bool broadcast = false, class V>
-METAL_FUNC V take_from(V value, uint source, const char *) {
+template <int group, class V>
+METAL_FUNC V take_from(V value, uint source, const char *, uint) {
     const uint party = active_lanes();
     if (__builtin_expect(party == all_lanes, true)) {
         const V got = shuffle(all_lanes, value, source);
