@@ -169,7 +169,8 @@ TEST what_is_not_supported_is_named_and_the_rest_is_linted(void) {
     ASSERT_RUN("\"$A\" lint \"$H/tests/kernels/lint/unsupported.metal\"", 0);
     ASSERT_SAYS("is [[texture]], which is not supported");
     ASSERT_SAYS("kernel samples is not supported\n");
-    ASSERT_SAYS("2 kernels, 1 compiles, 0 errors, 1 warning, linted\n");
+    ASSERT_SAYS("kernel multiplies uses MetalPerformancePrimitives, which is not supported");
+    ASSERT_SAYS("3 kernels, 1 compiles, 0 errors, 2 warnings, linted\n");
     PASS();
 }
 
@@ -185,7 +186,7 @@ TEST the_kernels_that_do_not_compile_are_told_from_those_that_do(void) {
 
 TEST right_kernels_get_no_message(void) {
     ASSERT_RUN("\"$A\" lint \"$H/tests/kernels/lint/right.metal\"", 0);
-    ASSERT_SAYS("5 kernels, 5 compile, 0 errors, 0 warnings, linted\n");
+    ASSERT_SAYS("6 kernels, 6 compile, 0 errors, 0 warnings, linted\n");
     ASSERT_SAYS("kernel generic_half\n");
     PASS();
 }

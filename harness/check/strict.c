@@ -91,8 +91,11 @@ static bool is_about_copy(const char *note) {
                                          "implicit move", NULL};
     static const char *const reasons[] = {"address space", "expects an rvalue",
                                           "would lose const qualifier", NULL};
-    bool is_temporary = has(note, "default address space") && has(note, "'__private'");
-    return is_temporary || (has_one_of(note, copies) && has_one_of(note, reasons));
+    bool is_temporary = (has(note, "default address space") && has(note, "'__private'")) ||
+                        has(note, "object in address space unqualified");
+    /* The class that stands for bfloat takes no conversion that MSL makes by itself. */
+    bool is_bfloat = has(note, "no known conversion from") && has(note, "bfloat' for");
+    return is_temporary || is_bfloat || (has_one_of(note, copies) && has_one_of(note, reasons));
 }
 
 static verdict judge(const msl_unit *u, const diagnostic_list *list, size_t i) {
@@ -101,6 +104,7 @@ static verdict judge(const msl_unit *u, const diagnostic_list *list, size_t i) {
     static const char *const places[] = {"cannot be declared in local address space",
                                          "outermost scope of a kernel", NULL};
     static const char *const dialect[] = {"static assertion", /* settled by the first compiler */
+                                          "must be initialized by a constant expression",
                                           "implicitly-deleted",
                                           "implicitly deleted",
                                           "too few elements in vector initialization",
@@ -113,7 +117,8 @@ static verdict judge(const msl_unit *u, const diagnostic_list *list, size_t i) {
         "'default new'", "'default delete'", "no viable overloaded '", NULL};
     const diagnostic *d = &list->items[i];
     bool is_space = has(d->text, "address space") || has_two_spaces(d->text);
-    if (is_about_temporary(d->text))
+    bool is_bfloat = has(d->text, "invalid ") && has(d->text, "'bfloat'"); /* operands */
+    if (is_bfloat || is_about_temporary(d->text))
         return VERDICT_FINE;
     for (size_t n = i + 1; n < diagnostic_end_notes(list, i); n++) {
         if (is_about_copy(list->items[n].text))

@@ -121,6 +121,19 @@ static void finish_entry(msl_unit *u, entry *e, const template_argument *argumen
         s->max_total_threads = (uint32_t)limit;
 }
 
+/* What no device here has and a file may use in kernels of its own. */
+static char *find_unsupported(const tokens *t, const decl *d, const char *name) {
+    static const char *const words[] = {"mpp", "tensor_ops", "matmul2d", "tensor_inline", NULL};
+    text problem = {0};
+    for (at i = d->open; i < d->end; i++)
+        if (t->list[i].kind == TOKEN_WORD && token_is_one_of(t, i, words)) {
+            text_print(&problem,
+                       "kernel %s uses MetalPerformancePrimitives, which is not supported", name);
+            return text_take(&problem);
+        }
+    return NULL;
+}
+
 static void add_kernel(msl_unit *u, const decl *d, const head *h, const char *prefix) {
     const tokens *t = &u->tokens;
     kernel *k = ARRAY_ADD(u->kernels, u->kernel_count, u->kernel_room);
@@ -129,6 +142,8 @@ static void add_kernel(msl_unit *u, const decl *d, const head *h, const char *pr
     text_print(&name, "%s%.*s", prefix, (int)t->list[d->name].bytes, token_text(t, d->name));
     k->name = text_take(&name);
     k->count = param_read_all(u, d->open, k->name, &k->params, &k->problem);
+    if (!k->problem)
+        k->problem = find_unsupported(t, d, k->name);
     bool specialised = h->template_open != NOT_FOUND && token_is(t, h->template_open + 1, ">");
     if (h->template_open != NOT_FOUND && !(specialised && h->host_name))
         return;

@@ -160,7 +160,7 @@ static bool is_used_as_name(const tokens *t, at i) {
         return false;
     if (token_is_one_of(t, i + 1, after))
         return true;
-    bool is_typed = last != NOT_FOUND && t->list[last].kind == TOKEN_WORD;
+    bool is_typed = last != NOT_FOUND && t->list[last].kind == TOKEN_WORD && !is_reserved(t, last);
     return is_typed && (token_is(t, i + 1, ",") || token_is(t, i + 1, ")"));
 }
 

@@ -74,9 +74,18 @@ static bool read_local_include(const char *path, const char *operand, const char
     return n > 0 && (size_t)n < size;
 }
 
+static bool begins_with(const char *operand, const char *end, const char *what) {
+    return (size_t)(end - operand) > strlen(what) && strncmp(operand, what, strlen(what)) == 0;
+}
+
+/* One of the few that are not empty here: the preprocessor brings them. */
+static bool is_framework(const char *operand, const char *end) {
+    return begins_with(operand, end, "<MetalPerformancePrimitives/");
+}
+
 static bool is_known_header(const char *operand, const char *end) {
-    return end - operand > 6 &&
-           (strncmp(operand, "<metal", 6) == 0 || strncmp(operand, "<simd/", 6) == 0);
+    return begins_with(operand, end, "<metal") || begins_with(operand, end, "<simd/") ||
+           is_framework(operand, end);
 }
 
 static bool has_pragma_once(const char *path, const char *source) {
@@ -173,6 +182,7 @@ static void splice(splicer *s, const char *path, const char *source) {
         const char *word, *operand, *end = source + d->begin + d->bytes;
         size_t n = split_directive(source + d->begin, d->bytes, &word, &operand);
         bool include = word_is(word, n, "include") || word_is(word, n, "import");
+        s->needs_tool = s->needs_tool || (include && is_framework(operand, end));
         if (include && !is_known_header(operand, end)) {
             text_add(&s->out, source + done, d->begin - done);
             if (splice_include(s, path, operand, end, d->line))

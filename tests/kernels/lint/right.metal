@@ -160,3 +160,21 @@ kernel void not_instantiated(device T *y [[buffer(0)]], uint i [[thread_position
     threadgroup_barrier(mem_flags::mem_threadgroup);
     y[i] = shared[31 - i];
 }
+
+// Constructors with address spaces, called for temporaries, also of bfloat.
+template <typename T> struct complex_of {
+    T real, imag;
+    constexpr complex_of(T r, T i) thread : real(r), imag(i) {}
+    constexpr complex_of(T r) thread : real(r), imag(T(0)) {}
+    constexpr complex_of() thread : real(T(0)), imag(T(0)) {}
+    constexpr complex_of() threadgroup : real(T(0)), imag(T(0)) {}
+};
+template <typename T> constexpr complex_of<T> operator*(complex_of<T> a, complex_of<T> b) {
+    return {a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real};
+}
+kernel void complex_numbers(device complex_of<float> *x [[buffer(0)]],
+                            device complex_of<bfloat> *y [[buffer(1)]],
+                            uint i [[thread_position_in_threadgroup]]) {
+    x[i] = x[i] * complex_of<float>(2.0f) * x[i];
+    y[i] = y[i] * y[i];
+}
