@@ -3,7 +3,7 @@
  * source.c makes one text of a file and its includes, lex.c cuts it into tokens, decl.c finds where
  * declarations begin and end, attribute.c, param.c, types.c and parse.c read kernels out of them,
  * constant.c and evaluate.c know values (function constants, enumerators), and rewrite.c with
- * edits.c, space.c, storage.c, declare.c, spin.c, step.c and dedupe.c turns tokens into C++. strict.c turns them into C++ for OpenCL,
+ * edits.c, space.c, storage.c, spin.c, step.c and dedupe.c turns tokens into C++. strict.c turns them into C++ for OpenCL,
  * and rules.c with language.c, refused.c and guard.c looks for mistakes. unit.c and signature.c are the front door.
  *
  * Blanks, comments and preprocessor lines are not tokens. They lie between tokens, and output
@@ -254,9 +254,6 @@ at guard_find_missing(const msl_unit *u, const kernel *k);
 
 /* dedupe.c */
 void dedupe_rewrite(edits *d);
-
-/* declare.c: variables without a value. */
-void declare_rewrite(edits *d);
 
 /* spin.c: loops that wait for a lock. */
 void spin_rewrite(edits *d);

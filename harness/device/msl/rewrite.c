@@ -163,6 +163,17 @@ static void rewrite_kernels(edits *d, const entry *wanted) {
     }
 }
 
+/* `return;` of a kernel notes where it left: a later barrier may wait for this thread. */
+static void rewrite_returns(edits *d) {
+    const tokens *t = &d->unit->tokens;
+    for (size_t n = 0; n < d->unit->kernel_count; n++) {
+        const decl *k = &d->unit->kernels[n].where;
+        for (at i = k->body; i < k->end; i++)
+            if (token_is(t, i, "return") && token_is(t, i + 1, ";") && !d->edit[i])
+                d->edit[i] = "return ASSAY_LEAVE";
+    }
+}
+
 enum { MOST_THREADS = 1024 }; /* of a threadgroup on any GPU */
 
 static bool print_glue(const msl_unit *u, const entry *w, const msl_constant_text *given,
@@ -228,7 +239,7 @@ static bool rewrite(edits *d, const entry *w, const msl_constant_text *given, si
     rewrite_casts(d);
     rewrite_pointer_casts(d);
     spin_rewrite(d);
-    declare_rewrite(d);
+    rewrite_returns(d);
     if (traced)
         step_rewrite(d);
     if (w)

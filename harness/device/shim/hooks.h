@@ -17,7 +17,4 @@ enum class atomic_use { load, store, update };
 #define ASSAY_LEAVE
 #define ASSAY_CHECK_COMPONENT(i, n) ((void)0)
 #define ASSAY_STEP ((void)0)
-#define ASSAY_NAME(line, variable) variable
-#define ASSAY_BIND(line, variable) ((void)0)
-#define ASSAY_BIND_ARRAY(line, variable) ((void)0)
 #endif

@@ -27,10 +27,6 @@
 #include "vec.h"
 #include "vec_ops.h"
 
-#if defined(ASSAY_CHECKED)
-#include "declared.h"
-#endif
-
 #define ASSAY_VECTOR_NAMES(T)                                                                      \
     namespace metal {                                                                              \
     typedef vec<T, 2> T##2;                                                                        \

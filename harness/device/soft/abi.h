@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 enum {
-    SOFT_ABI_VERSION = 4,
+    SOFT_ABI_VERSION = 5,
     SOFT_LANES = MSL_LANES,
     SOFT_MAX_THREADS = MSL_MAX_THREADS,
     SOFT_MAX_GROUPS = SOFT_MAX_THREADS / SOFT_LANES,
@@ -155,12 +155,13 @@ typedef struct soft_checks {
     void (*access)(struct soft_worker *w, void *at, soft_u64 bytes, soft_u32 how, const void *pc);
     void (*mishap)(struct soft_worker *w, soft_u32 what, soft_u64 value, const char *text,
                    const void *pc);
-    /* Room for a private array, until it is declared to have ended. */
-    void *(*reserve)(struct soft_worker *w, soft_u64 bytes, const void *pc);
-    /* A variable without a value, or an array, begins (or ends) its life. values: SOFT_MARK_* of
-     * each byte of an element of `period` bytes; NULL: it has a value. */
-    void (*declare)(struct soft_worker *w, void *at, soft_u64 bytes, const unsigned char *values,
-                    soft_u32 period, soft_u32 begins);
+    /* Room for a private array until its life ends; what: "'sum' of line 7". */
+    void *(*reserve)(struct soft_worker *w, soft_u64 bytes, const char *what, const void *pc);
+    /* A variable has no value from here on. values: SOFT_MARK_* of each byte of an element of
+     * `period` bytes. */
+    void (*unset_variable)(struct soft_worker *w, void *at, soft_u64 bytes,
+                           const unsigned char *values, soft_u32 period, const char *what);
+    void (*end)(struct soft_worker *w, void *at, soft_u64 bytes); /* of its life */
     void (*meet)(struct soft_worker *w, soft_u32 party, soft_u32 width, const void *pc);
     void (*park)(struct soft_worker *w, const void *pc);
     void (*fence)(struct soft_worker *w, soft_u32 flags, soft_u32 whole_threadgroup);

@@ -85,7 +85,8 @@ soft_checker *soft_checker_new(soft_worker *w, bool is_traced, err *e) {
     c->hooks.access = checker_access;
     c->hooks.mishap = checker_mishap;
     c->hooks.reserve = checker_reserve;
-    c->hooks.declare = checker_declare;
+    c->hooks.unset_variable = checker_unset;
+    c->hooks.end = checker_end_variable;
     c->hooks.meet = on_meet;
     c->hooks.park = on_park;
     c->hooks.fence = checker_barrier;

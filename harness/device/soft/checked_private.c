@@ -79,14 +79,14 @@ void checker_empty_rooms(soft_checker *c) {
 
 void checker_end_private(soft_checker *c) {
     checker_empty_rooms(c);
-    if (!c->declared)
+    if (!c->hooks.unset)
         return;
     map(c->hooks.marks, stack_bytes); /* new pages are zeros; madvise promises that on Linux only */
-    c->declared = 0;
+    memset(c->named, 0, sizeof c->named);
     c->hooks.unset = 0;
 }
 
-void *checker_reserve(soft_worker *w, soft_u64 bytes, const void *pc) {
+void *checker_reserve(soft_worker *w, soft_u64 bytes, const char *what, const void *pc) {
     soft_checker *c = checker_of(w);
     uint32_t fiber = find_fiber(c), *high = &c->room_high[fiber];
     uint32_t at = c->hooks.room_top[fiber] ? c->hooks.room_top[fiber] : ROOM_FIRST;
@@ -99,33 +99,63 @@ void *checker_reserve(soft_worker *w, soft_u64 bytes, const void *pc) {
                      "private memory overrun: a recursion, or more of it than a thread has");
         soft_end_lane(w);
     }
-    uint8_t *marks = find_marks(c, find_room(c, fiber));
+    const uintptr_t room = find_room(c, fiber);
+    uint8_t *marks = find_marks(c, room);
     if (top > *high) {
         memset(marks + *high, SOFT_MARK_EDGE, top - *high);
         *high = (uint32_t)top;
     }
+    memset(marks + at, 0, bytes);
+    memcpy((void *)(room + at - sizeof what), &what, sizeof what); /* in the gap */
     c->hooks.room_top[fiber] = (uint32_t)top;
-    return (void *)(find_room(c, fiber) + at);
+    return (void *)(room + at);
 }
 
-/* A variable without a value, or an array: its bytes are marked while it lives. */
-void checker_declare(soft_worker *w, void *at, soft_u64 bytes, const unsigned char *values,
-                     soft_u32 period, soft_u32 begins) {
+static named_variable *find_named(soft_checker *c, uintptr_t at) {
+    return &c->named[(at >> 2 ^ at / SOFT_STACK_BYTES * 61) % NAMED_VARIABLES];
+}
+
+void checker_unset(soft_worker *w, void *at, soft_u64 bytes, const unsigned char *values,
+                   soft_u32 period, const char *what) {
     soft_checker *c = checker_of(w);
-    bool is_array = (uintptr_t)at - c->hooks.rooms < SOFT_ROOMS_BYTES;
-    if (!is_array && offset_in_stacks(c, (uintptr_t)at) >= stack_bytes)
-        return;
     uint8_t *marks = find_marks(c, (uintptr_t)at);
-    memset(marks, is_array && !begins ? SOFT_MARK_EDGE : 0, bytes);
-    for (soft_u64 i = 0; begins && values && i + period <= bytes; i += period)
+    for (soft_u64 i = 0; i + period <= bytes; i += period)
         memcpy(marks + i, values, period);
-    if (is_array && !begins) {
-        uint32_t fiber = find_fiber(c);
-        uint32_t top = (uint32_t)((uintptr_t)at - find_room(c, fiber));
+    *find_named(c, (uintptr_t)at) = (named_variable){(uintptr_t)at, what};
+    c->hooks.unset = 1;
+}
+
+void checker_end_variable(soft_worker *w, void *at, soft_u64 bytes) {
+    soft_checker *c = checker_of(w);
+    const bool is_array = (uintptr_t)at - c->hooks.rooms < SOFT_ROOMS_BYTES;
+    memset(find_marks(c, (uintptr_t)at), is_array ? SOFT_MARK_EDGE : 0, bytes);
+    if (is_array) {
+        const uint32_t fiber = find_fiber(c), top = (uint32_t)((uintptr_t)at - find_room(c, fiber));
         c->hooks.room_top[fiber] = top > ROOM_FIRST ? top : 0;
     }
-    c->declared += begins ? 1 : -1;
-    c->hooks.unset = c->declared != 0;
+}
+
+/* What a private variable is called; at: anywhere in it, or, of an array, near it. */
+static const char *name_variable(soft_checker *c, uintptr_t at) {
+    if (offset_in_stacks(c, at) < stack_bytes) {
+        for (uintptr_t p = at & ~(uintptr_t)3; p + ROOM_GAP > at; p -= 4)
+            if (find_named(c, p)->at == p)
+                return find_named(c, p)->what;
+        return "a variable";
+    }
+    const uintptr_t room = find_room(c, find_fiber(c)), first = room + ROOM_FIRST;
+    const uint32_t top = c->hooks.room_top[find_fiber(c)];
+    const uint8_t *marks = find_marks(c, room);
+    uintptr_t p = at < first ? first : at >= room + top ? room + top - 1 : at;
+    if (top == 0)
+        return "an array that is no longer";
+    while (p > first && marks[p - room] == SOFT_MARK_EDGE)
+        p--;
+    while (p > first && marks[p - 1 - room] != SOFT_MARK_EDGE)
+        p--;
+    const char *what;
+    memcpy(&what, (const void *)(p - sizeof what), sizeof what);
+    return what;
 }
 
 /* Accesses ------------------------------------------------------------------------------------- */
@@ -138,8 +168,9 @@ static void outside_private(soft_checker *c, uintptr_t at, size_t bytes, unsigne
             snprintf(r->row.label, sizeof r->row.label, "private array");
             r->row.bytes = (uint32_t)bytes;
             snprintf(r->row.text, sizeof r->row.text,
-                     "%s of %zu bytes through a pointer that has left its private array",
-                     checker_name_access(how), bytes);
+                     "%s of %zu bytes through a pointer that has left its private array: the "
+                     "nearest is %.80s",
+                     checker_name_access(how), bytes, name_variable(c, at));
         }
     }
     checker_neutralise(c, at, bytes, how, true);
@@ -164,8 +195,8 @@ void checker_access_private(soft_checker *c, uintptr_t at, size_t bytes, unsigne
             snprintf(r->row.label, sizeof r->row.label, "private memory");
             r->row.bytes = (uint32_t)bytes;
             snprintf(r->row.text, sizeof r->row.text,
-                     "%s of %zu bytes of a variable that was given no value",
-                     checker_name_access(how), bytes);
+                     "%s of %zu bytes of %.80s, which was given no value", checker_name_access(how),
+                     bytes, name_variable(c, at));
         }
         memset(marks, 0, bytes); /* said once */
     }

@@ -18,6 +18,7 @@ enum {
     MAX_PAGES = 64,
     MAX_LOOKS = 400,
     DEFAULT_SECONDS = 10,
+    NAMED_VARIABLES = 4096,
 };
 
 /* Around each buffer: far enough that most mistakes land here and are told to be its. */
@@ -57,6 +58,12 @@ typedef struct {
     char name[64];
     uint32_t element_bytes;
 } variable;
+
+/* A private variable without a value. */
+typedef struct {
+    uintptr_t at;
+    const char *what;
+} named_variable;
 
 /* A race of two stores that waits for the second one's value. */
 typedef struct {
@@ -133,7 +140,7 @@ struct soft_checker {
     sync_state sync;
 
     lock_attempt locks[SOFT_MAX_THREADS];
-    int64_t declared; /* variables with marks that are alive */
+    named_variable named[NAMED_VARIABLES]; /* a hash table: later ones take the place of earlier */
 
     uint32_t group;       /* threadgroups so far, of all launches: threadgroup memory has a past */
     uint32_t group_first; /* the last one before this launch */
@@ -206,9 +213,10 @@ bool checker_open_private(soft_checker *c);
 void checker_close_private(soft_checker *c);
 void checker_end_private(soft_checker *c); /* of a launch: lanes may have ended early */
 void checker_empty_rooms(soft_checker *c);
-void *checker_reserve(soft_worker *w, soft_u64 bytes, const void *pc);
-void checker_declare(soft_worker *w, void *at, soft_u64 bytes, const unsigned char *values,
-                     soft_u32 period, soft_u32 begins);
+void *checker_reserve(soft_worker *w, soft_u64 bytes, const char *what, const void *pc);
+void checker_unset(soft_worker *w, void *at, soft_u64 bytes, const unsigned char *values,
+                   soft_u32 period, const char *what);
+void checker_end_variable(soft_worker *w, void *at, soft_u64 bytes);
 void checker_access_private(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
                             const void *pc);
 

@@ -16,6 +16,7 @@
 #include "harness/device/code_cache.h"
 #include "harness/device/precompiled.h"
 #include "inspect.h"
+#include "instrument.h"
 
 struct soft_compiler {
     char clang[PATH_MAX];
@@ -74,7 +75,7 @@ static const char *const fast_flags[] = {"-O2", "-fsanitize=return", "-fsanitize
     "signed-integer-overflow"
 static const char *const checked_flags[] = {
     "-O1", "-fno-vectorize", "-fno-slp-vectorize", "-DASSAY_CHECKED=1", "-fsanitize=thread",
-    "-ftrivial-auto-var-init=uninitialized", /* variables without a value are marked as such */
+    "-fno-elide-constructors", "-fno-discard-value-names", /* each variable has its own place and name */
     "-fsanitize=return," MISTAKES, "-fsanitize-recover=" MISTAKES,
     "-fsanitize=local-bounds", /* traps: pointers into arrays and tables that are seen to leave */
     "-fno-omit-frame-pointer", "-fno-unroll-loops",
@@ -108,8 +109,8 @@ enum {
     FAST_COUNT = sizeof fast_flags / sizeof *fast_flags,
     CHECKED_COUNT = sizeof checked_flags / sizeof *checked_flags,
     LINK_COUNT = sizeof link_flags / sizeof *link_flags,
-    MAX_SKIPS = 64,
-    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + MATH_FLAGS + MAX_SKIPS + 16,
+    WHAT_COUNT = 6,
+    MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + MATH_FLAGS + WHAT_COUNT + 16,
     COMPILE_SECONDS = 300,
 };
 
@@ -188,16 +189,11 @@ typedef struct {
     const char *name;
     soft_build how;
     math_mode math;
+    bool packs; /* the text packs structs, and the build is checked */
 } order;
 
-/* What checked mode adds and this kernel does without, as options of the compiler. */
-typedef struct {
-    char options[MAX_SKIPS][48];
-    int count;
-} omissions;
-
 /* Everything but the headers, the source and what to make of it. */
-static int add_options(const order *o, const omissions *without, const char **argv) {
+static int add_options(const order *o, const char *less, const char **argv) {
     const soft_compiler *c = o->compiler;
     soft_build how = o->how;
     int n = 0;
@@ -213,8 +209,10 @@ static int add_options(const order *o, const omissions *without, const char **ar
         argv[n++] = *flag;
     if (how != BUILD_FAST)
         argv[n++] = "-fhonor-infinities"; /* else an infinity becomes an integer unseen */
-    for (int i = 0; i < without->count; i++)
-        argv[n++] = without->options[i];
+    if (o->packs)
+        argv[n++] = "-DASSAY_PACKS=1";
+    if (less)
+        argv[n++] = less;
     if (how != BUILD_FAST && c->major >= 16)
         argv[n++] = "-fstrict-flex-arrays=3"; /* the last array of a struct has bounds too */
     if (c->has_native_bfloat) {               /* else it is a class of ours that rounds by itself */
@@ -247,15 +245,17 @@ static void add_source(const soft_compiler *c, const char **argv, int n, const c
     argv[n] = NULL;
 }
 
-static bool compile(const order *o, const char *source, const char *object,
-                    const omissions *without, err *e) {
+/* With the precompiled header where there is one. */
+static bool compile_source(const order *o, const char *source, const char *less,
+                           const char *const what[WHAT_COUNT], err *e) {
     soft_compiler *c = o->compiler;
     const char *argv[MAX_ARGUMENTS], *header = NULL;
-    int n = add_options(o, without, argv);
-    if (without->count == 0)
+    int n = add_options(o, less, argv);
+    if (!less && !o->packs)
         header = find_header(c, &c->headers[o->how][o->math], get_key(o->how, o->math), argv, n);
-    const char *const what[] = {"-c", "-o", object};
-    n = add_arguments(argv, n, what, 3);
+    n = add_arguments(argv, n, what, WHAT_COUNT);
+    while (n > 0 && !argv[n - 1])
+        n--;
     if (header) {
         int status;
         add_source(c, argv, n, header, source);
@@ -266,6 +266,35 @@ static bool compile(const order *o, const char *source, const char *object,
     }
     add_source(c, argv, n, NULL, source);
     return run_clang(argv, o->name, "compile", e);
+}
+
+/* The module's text, with calls that tell of its variables. */
+static bool instrument_file(const char *path, err *e) {
+    char *module = os_read_file(path, NULL, e);
+    char *changed = module ? instrument_module(module) : NULL;
+    bool ok = changed && os_write_file(path, changed, strlen(changed), e);
+    free(changed);
+    free(module);
+    return ok;
+}
+
+/* less: what checked mode adds and this kernel does without, as an option; NULL: nothing. */
+static bool compile(const order *o, const char *source, const char *object, const char *less,
+                    err *e) {
+    if (o->how == BUILD_FAST)
+        return compile_source(o, source, less, (const char *[WHAT_COUNT]){"-c", "-o", object}, e);
+    char module[PATH_MAX];
+    if (!path_print(module, sizeof module, e, "%s.ll", object))
+        return false;
+    const char *const emit[WHAT_COUNT] = {"-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes",
+                                          "-o", module};
+    const char *argv[MAX_ARGUMENTS];
+    const char *const rest[] = {"-c", "-o", object, "-x", "ir", module, NULL};
+    add_arguments(argv, add_options(o, less, argv), rest, sizeof rest / sizeof *rest);
+    bool ok = compile_source(o, source, less, emit, e) && instrument_file(module, e) &&
+              run_clang(argv, o->name, "compile", e);
+    unlink(module);
+    return ok;
 }
 
 static bool find_linker(soft_compiler *c, err *e) {
@@ -298,41 +327,6 @@ static bool link_image(soft_compiler *c, const char *object, const char *hooks, 
     return run_clang(argv, name, "link", e);
 }
 
-static void leave_out(omissions *without, const char *option) {
-    for (int i = 0; i < without->count; i++)
-        if (strcmp(without->options[i], option) == 0)
-            return;
-    if (without->count < MAX_SKIPS)
-        snprintf(without->options[without->count++], sizeof *without->options, "%s", option);
-}
-
-/* Variables on the lines that the messages name are left as they were. False if there is none that
- * was not left out before. */
-static bool leave_out_lines(omissions *without, const char *messages) {
-    int before = without->count;
-    for (const char *p = messages; *p; p += strcspn(p, "\n"), p += *p == '\n') {
-        size_t n = strcspn(p, "\n");
-        const char *shim = strstr(p, "/device/shim/");
-        const char *severity = strstr(p, ": error: ");
-        if (!severity || severity > p + n)
-            severity = strstr(p, ": note: ");
-        if (!severity || severity > p + n || (shim && shim < severity))
-            continue;
-        const char *column = severity;
-        while (column > p && column[-1] != ':')
-            column--;
-        const char *line = column - 1;
-        while (line > p && line[-1] != ':')
-            line--;
-        char option[48];
-        if (line > p && atoi(line) > 0) {
-            snprintf(option, sizeof option, "-DASSAY_SKIP_%d=~,1", atoi(line));
-            leave_out(without, option);
-        }
-    }
-    return without->count > before && without->count < MAX_SKIPS;
-}
-
 /* Does the text pack structs? The compiler takes vectors in them for misaligned, which they may be. */
 static bool has_packed_structs(const char *source) {
     char *text = os_read_file(source, NULL, NULL);
@@ -342,27 +336,16 @@ static bool has_packed_structs(const char *source) {
     return found;
 }
 
-/* Some C++ does not allow what checked mode adds: a jump past a variable, vectors in unions. Such
- * places are compiled without, one after the other: there, the use of a variable without a value or
- * a misaligned vector is not seen. */
+/* Some C++ does not allow what checked mode adds: vectors in unions. Such kernels are compiled
+ * without; there a misaligned vector is not seen. */
 static bool compile_checked(const order *o, const char *source, const char *object, err *e) {
-    static const char *const steps[] = {"-DASSAY_PLAIN_VECTORS=1", "-DASSAY_CHECKED_LESS=1"};
-    omissions first = {.count = 0};
-    if (has_packed_structs(source))
-        leave_out(&first, "-DASSAY_PACKS=1");
-    omissions without = first;
-    for (size_t step = 0;; step++) {
-        if (compile(o, source, object, &without, e))
+    static const char *const steps[] = {NULL, "-DASSAY_PLAIN_VECTORS=1", "-DASSAY_CHECKED_LESS=1"};
+    order checked = *o;
+    checked.packs = has_packed_structs(source);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (compile(&checked, source, object, steps[i], e))
             return true;
-        for (int round = 0; round < 3 && leave_out_lines(&without, e->detail); round++)
-            if (compile(o, source, object, &without, e))
-                return true;
-        if (step == sizeof steps / sizeof *steps)
-            return false;
-        without = first;
-        for (size_t i = 0; i <= step; i++)
-            leave_out(&without, steps[i]);
-    }
+    return false;
 }
 
 /* A kernel that needs more private memory than a fiber's stack has would write over its neighbours.
@@ -404,7 +387,7 @@ static bool make_hooks(void *context, const char *source, const char *object, er
     const order *o = context;
     const char *argv[MAX_ARGUMENTS];
     const char *const more[] = {"-DASSAY_HOOKS=1", "-g0", "-fno-sanitize=all", "-c", "-o", object};
-    int n = add_options(o, &(omissions){.count = 0}, argv);
+    int n = add_options(o, NULL, argv);
     add_source(o->compiler, argv, add_arguments(argv, n, more, 6), NULL, source);
     return run_clang(argv, "hooks", "compile", e) && check_stack(object, "hooks", e);
 }
@@ -423,7 +406,7 @@ static bool make_image(void *context, const char *source, const char *image, err
     if (!path_print(object, sizeof object, e, "%s.o", image) ||
         !find_hooks(o, hooks, sizeof hooks, e))
         return false;
-    bool ok = (o->how == BUILD_FAST ? compile(o, source, object, &(omissions){.count = 0}, e)
+    bool ok = (o->how == BUILD_FAST ? compile(o, source, object, NULL, e)
                                     : compile_checked(o, source, object, e)) &&
               check_stack(object, o->name, e) &&
               link_image(o->compiler, object, hooks, image, o->name, e) &&

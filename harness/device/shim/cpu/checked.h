@@ -253,6 +253,21 @@ ASSAY_ACCESS(16)
 
 ASSAY_HOOK void __tsan_init(void) {}
 
+// soft/instrument.c makes kernels call these for their variables.
+ASSAY_HOOK void *__assay_reserve(soft_u64 bytes, const char *what) {
+    soft_worker *w = soft_here();
+    return w->checks->reserve(w, bytes, what, ASSAY_CALLER);
+}
+ASSAY_HOOK void __assay_unset(void *at, soft_u64 bytes, const unsigned char *values,
+                              soft_u32 period, const char *what) {
+    soft_worker *w = soft_here();
+    w->checks->unset_variable(w, at, bytes, values, period, what);
+}
+ASSAY_HOOK void __assay_end(void *at, soft_u64 bytes) {
+    soft_worker *w = soft_here();
+    w->checks->end(w, at, bytes);
+}
+
 ASSAY_HOOK void *__tsan_memcpy(void *to, const void *from, soft_u64 bytes) {
     assay::copy(to, from, bytes, ASSAY_CALLER);
     return to;
