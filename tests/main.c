@@ -22,6 +22,7 @@
 /* Those that take long come first: the last ones are short, and no core waits. */
 #define SUITES(X)                                                                                  \
     X(more_kernels_suite)                                                                          \
+    X(declared_suite)                                                                              \
     X(exact_suite)                                                                                 \
     X(failures_suite)                                                                              \
     X(takes_suite)                                                                                 \

@@ -29,10 +29,12 @@ enum {
     SOFT_MAX_THREADS = MSL_MAX_THREADS,
     SOFT_MAX_GROUPS = SOFT_MAX_THREADS / SOFT_LANES,
     SOFT_STACK_BYTES = 128 << 10,
-    SOFT_STACK_USABLE = 88 << 10,   /* less guard page, stagger, and what our own code needs */
-    SOFT_EXCHANGE_BYTES = 64,       /* largest value a lane can post at a meeting */
-    SOFT_THREADGROUP_ROOM = 262144, /* what we can hold, to report by how much a kernel is over */
-    SOFT_THREADGROUP_GAP = 65536,   /* unused memory before and after it */
+    SOFT_STACK_USABLE = 88 << 10,    /* less guard page, stagger, and what our own code needs */
+    SOFT_EXCHANGE_BYTES = 64,        /* largest value a lane can post at a meeting */
+    SOFT_THREADGROUP_ROOM = 8 << 20, /* what we can hold, to report by how much a kernel is over */
+    /* Unused memory before and after it, and in checked mode between variables: an index that is
+     * wrong by all the memory a threadgroup can have is still nearest to its own variable. */
+    SOFT_THREADGROUP_GAP = 2 * MSL_THREADGROUP_BYTES,
     SOFT_BUFFERS = MSL_BUFFERS,
     SOFT_INLINE_BYTES = 256,
     SOFT_DYNAMIC = MSL_THREADGROUPS,
@@ -117,6 +119,9 @@ enum {
     SOFT_MARK_MAYBE = 2, /* given no value, or padding */
     SOFT_MARK_EDGE = 3,  /* between arrays */
 };
+
+/* What stands before and after a table of constants, again and again. */
+#define SOFT_TABLE_PATTERN "\x5E\xA1\x37\xC4\x0B\xD9\x62\xF3\x88\x15\xEC\x4D\x91\x2A\xB6\x7F"
 
 enum { SOFT_PAGE_SHIFT = 14, SOFT_PAGES = 1024 };
 

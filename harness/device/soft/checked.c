@@ -153,6 +153,8 @@ void soft_checker_begin_group(soft_checks *hooks) {
     if (c->hooks.trace)
         checker_forget_exceptions();
     memset(c->left_at, 0, sizeof c->left_at);
+    for (int i = 0; i < c->variable_count; i++)
+        memset((void *)c->variables[i].begin, 0xFF, c->variables[i].bytes);
     checker_empty_rooms(c);
     checker_sync_begin_group(c);
 }

@@ -269,6 +269,32 @@ void checker_tell_index(soft_checker *c, unsigned how) {
              checker_name_access(how), (long long)c->index_value, c->index_type);
 }
 
+/* instrument.c puts a pattern before and after each table of constants; it begins anew at every
+ * multiple of 16. */
+static bool is_beside_table(const soft_checker *c, uintptr_t at) {
+    static const char pattern[] = SOFT_TABLE_PATTERN;
+    for (uintptr_t first = at - 15; first <= at; first += 15) {
+        uintptr_t p = first;
+        while (p - c->image_begin < c->image_end - c->image_begin && p < first + 16 &&
+               *(const char *)p == pattern[p % 16])
+            p++;
+        if (p == first + 16)
+            return true;
+    }
+    return false;
+}
+
+static void outside_table(soft_checker *c, size_t bytes, unsigned how, const void *pc) {
+    report *r = c->index_pending ? NULL : checker_add_report(c, checker_outside_class(how), pc, -1);
+    if (!r)
+        return;
+    snprintf(r->row.label, sizeof r->row.label, "constant table");
+    r->row.bytes = (uint32_t)bytes;
+    snprintf(r->row.text, sizeof r->row.text,
+             "%s of %zu bytes through a pointer that has left its constant table",
+             checker_name_access(how), bytes);
+}
+
 /* By where it goes. */
 static void judge_access(soft_checker *c, uintptr_t at, size_t bytes, unsigned how,
                          const void *pc) {
@@ -296,6 +322,8 @@ static void judge_access(soft_checker *c, uintptr_t at, size_t bytes, unsigned h
     else if (how & SOFT_STORE || at - c->image_begin >= c->image_end - c->image_begin ||
              at - c->nothing < 4096)
         access_outside(c, at, bytes, how, pc);
+    else if (is_beside_table(c, at))
+        outside_table(c, bytes, how, pc);
 }
 
 void checker_access(soft_worker *w, void *p, soft_u64 bytes, soft_u32 how, const void *pc) {

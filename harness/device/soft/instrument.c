@@ -6,7 +6,9 @@
  *     that of a variable: it would keep it in a register, and accesses would not be checked;
  *   - filling such a variable with the pattern becomes a call that marks its bytes as unset.
  * Both end at the function's return. A vector or struct that is filled and then given all its members
- * in the same block has a value, and is left to the optimiser. */
+ * in the same block has a value, and is left to the optimiser.
+ *
+ * Tables of constants get a pattern on both sides, by which a pointer that left them is known. */
 #include "instrument.h"
 
 #include <ctype.h>
@@ -15,16 +17,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi.h"
 #include "harness/base/array.h"
 #include "ir_layout.h"
 
-enum { MOST_STORES = 64 };
+enum { MOST_STORES = 64, TABLE_GAP = 1024 };
 
 typedef struct {
     span name, type;
     uint64_t bytes;
     long debug; /* where it is declared, as a number of the metadata; -1: not known */
     bool is_array, is_unset;
+    bool is_skipped; /* a case of a switch jumps over its declaration */
 } variable;
 
 /* A value of the function that is a variable's address, or that of a part of it. */
@@ -39,6 +43,7 @@ typedef struct {
     ir_types types;
     char note[32];  /* ", !annotation !7" */
     bool is_opaque; /* pointers have no types */
+    bool has_lives; /* it says where variables begin and end */
     int made;       /* constants so far */
     span *lines;    /* of one function */
     size_t line_count, line_room;
@@ -154,17 +159,30 @@ static bool split_definition(span line, span *name, span *value) {
     return true;
 }
 
+/* Has the kernel's author declared it, and not the compiler? */
+static bool is_of_source(span name) {
+    static const char *const others[] = {"%retval", "%tmp", "%coerce"};
+    bool is_source = !find_in(name, ".") && !isdigit((unsigned char)name.at[1]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        is_source = is_source && !begins(name, others[i]);
+    return is_source;
+}
+
 static void read_alloca(instrument *m, span name, span value) {
     const char *type = value.at + strlen("alloca "), *end = find_in(value, ", align ");
     if (!end || find_in(value, "inalloca"))
         return;
     span spelled = {type, (size_t)(end - type)};
     uint64_t bytes = ir_measure(&m->types, spelled, NULL);
-    if (!bytes || find_in(name, ".")) /* with a dot: the compiler's own */
+    if (!bytes)
         return;
     *find_slot(m, name) = (address){.name = name, .variable = (int)m->count};
     *ARRAY_ADD(m->variables, m->count, m->room) =
-        (variable){name, spelled, bytes, -1, ir_has_array(&m->types, spelled), false};
+        (variable){.name = name,
+                   .type = spelled,
+                   .bytes = bytes,
+                   .debug = -1,
+                   .is_array = is_of_source(name) && ir_has_array(&m->types, spelled)};
 }
 
 static bool is_derived(span value) {
@@ -296,6 +314,53 @@ static void find_unset(instrument *m) {
     }
 }
 
+static bool is_watched(const variable *v) {
+    return v->is_array || v->is_unset;
+}
+
+/* Where a case of a switch jumps over a declaration, clang neither fills the variable nor says where
+ * its life begins. */
+static void find_skipped(instrument *m) {
+    bool has_switch = false, *lives = array_new(m->count + 1, sizeof *lives);
+    for (size_t i = 0; i < m->line_count; i++) {
+        has_switch = has_switch || begins(m->lines[i], "  switch ");
+        const address *a =
+            find_in(m->lines[i], "@llvm.lifetime.start") ? find_target(m, m->lines[i]) : NULL;
+        if (a)
+            lives[a->variable] = true;
+    }
+    for (size_t i = 0; i < m->count && has_switch && m->has_lives; i++) {
+        variable *v = &m->variables[i];
+        v->is_skipped = !lives[i] && is_of_source(v->name);
+        v->is_unset = v->is_unset || v->is_skipped;
+    }
+    free(lives);
+}
+
+/* `call void @llvm.memcpy...(to, from, ...)`: a copy of a variable is as unset as the variable. */
+static bool find_copy(const instrument *m, span line, const address **to, const address **from) {
+    if (!begins(line, "  call void @llvm.memcpy."))
+        return false;
+    span rest = line;
+    *to = find_address(m, take_local(&rest));
+    *from = find_address(m, take_local(&rest));
+    return (*to && is_watched(&m->variables[(*to)->variable])) ||
+           (*from && is_watched(&m->variables[(*from)->variable]));
+}
+
+static void find_copies(instrument *m) {
+    for (bool is_new = true; is_new;) {
+        is_new = false;
+        for (size_t i = 0; i < m->line_count; i++) {
+            const address *to, *from;
+            if (!find_copy(m, m->lines[i], &to, &from) || !to || !from ||
+                is_watched(&m->variables[to->variable]))
+                continue;
+            m->variables[to->variable].is_unset = is_new = true;
+        }
+    }
+}
+
 /* Output --------------------------------------------------------------------------------------- */
 
 /* LLVM numbers names that occur twice: `%sum5` may be the second `sum`. */
@@ -362,6 +427,16 @@ static void print_address(instrument *m, const variable *v) {
         fprintf(m->out, "i8* %%assay.at.%zu", (size_t)(v - m->variables));
 }
 
+static void print_unset(instrument *m, const variable *v) {
+    const span element = ir_get_element(v->type);
+    const uint64_t period = ir_measure(&m->types, element, NULL);
+    const reference marks = print_marks(m, element, period), what = name_variable(m, v);
+    fprintf(m->out, "  call void @__assay_unset(");
+    print_address(m, v);
+    fprintf(m->out, ", i64 %llu, %s, i32 %llu, %s)\n", (unsigned long long)v->bytes, marks.text,
+            (unsigned long long)period, what.text);
+}
+
 static void print_alloca(instrument *m, const variable *v, span line) {
     const int name = (int)v->name.bytes, type = (int)v->type.bytes;
     const size_t n = (size_t)(v - m->variables);
@@ -379,7 +454,7 @@ static void print_alloca(instrument *m, const variable *v, span line) {
                     type, v->type.at);
         return;
     }
-    const char *rest = v->name.at + v->name.bytes;
+    const char *rest = v->name.at + v->name.bytes; /* of the line */
     fprintf(m->out, "  %%assay.stack.%zu%.*s\n", n, (int)(line.at + line.bytes - rest), rest);
     span of = {v->type.at, m->is_opaque ? 0 : v->type.bytes};
     const char *star = m->is_opaque ? "ptr" : "*";
@@ -389,27 +464,32 @@ static void print_alloca(instrument *m, const variable *v, span line) {
     if (!m->is_opaque)
         fprintf(m->out, "  %%assay.at.%zu = bitcast %.*s* %.*s to i8*\n", n, type, v->type.at, name,
                 v->name.at);
-}
-
-static void print_unset(instrument *m, const variable *v) {
-    const span element = ir_get_element(v->type);
-    const uint64_t period = ir_measure(&m->types, element, NULL);
-    const reference marks = print_marks(m, element, period), what = name_variable(m, v);
-    fprintf(m->out, "  call void @__assay_unset(");
-    print_address(m, v);
-    fprintf(m->out, ", i64 %llu, %s, i32 %llu, %s)\n", (unsigned long long)v->bytes, marks.text,
-            (unsigned long long)period, what.text);
+    if (v->is_skipped)
+        print_unset(m, v);
 }
 
 static void print_ends(instrument *m) {
     for (size_t i = m->count; i-- > 0;) {
         const variable *v = &m->variables[i];
-        if (!v->is_array && !v->is_unset)
+        if (!is_watched(v))
             continue;
         fprintf(m->out, "  call void @__assay_end(");
         print_address(m, v);
         fprintf(m->out, ", i64 %llu)\n", (unsigned long long)v->bytes);
     }
+}
+
+/* A small copy would become a load and a store of a number, with what is unset in it. */
+static bool print_copy(instrument *m, span line) {
+    const address *to, *from;
+    const char *open = strchr(line.at, '('), *end = find_in(line, ", i1 ");
+    if (!end || !find_copy(m, line, &to, &from))
+        return false;
+    const char *rest = strchr(end, ')');
+    fprintf(m->out, "  %%assay.copy.%d = call %s @__tsan_memcpy%.*s%.*s\n", m->made++,
+            m->is_opaque ? "ptr" : "i8*", (int)(end - open), open,
+            (int)(line.at + line.bytes - rest), rest);
+    return true;
 }
 
 /* Lines of the function. Filling with the pattern is dropped everywhere: what is left of it fills
@@ -426,18 +506,18 @@ static void print_function(instrument *m, bool is_own) {
                            : is_own && defines && begins(value, "alloca ") ? find_address(m, name)
                                                                            : NULL;
         const variable *v = a ? &m->variables[a->variable] : NULL;
-        const bool is_watched = v && (v->is_array || v->is_unset);
+        const bool is_told = v && is_watched(v);
         if (fills) {
-            if (is_watched && a->variable != filled)
+            if (is_told && a->variable != filled)
                 print_unset(m, v);
             filled = a ? a->variable : -1;
             continue;
         }
         if (!defines || !is_derived(value))
             filled = -1;
-        if (is_watched && defines) {
+        if (is_told && defines) {
             print_alloca(m, v, line);
-        } else if (!is_watched) {
+        } else if (!is_told && !(is_own && print_copy(m, line))) {
             if (is_own && begins(line, "  ret "))
                 print_ends(m);
             fprintf(m->out, "%.*s\n", (int)line.bytes, line.at);
@@ -461,6 +541,8 @@ static void rewrite_function(instrument *m) {
         read_addresses(m);
         find_places(m);
         find_unset(m);
+        find_skipped(m);
+        find_copies(m);
     }
     print_function(m, is_own);
     free(m->addresses);
@@ -477,12 +559,55 @@ static void find_note(instrument *m) {
         snprintf(m->note, sizeof m->note, ", !annotation !%.*s", (int)(p - number), number);
 }
 
+/* Bytes of the pattern that goes before and after tables, for an offset from a multiple of 16. */
+static void print_pattern(instrument *m, uint64_t offset) {
+    static const char pattern[] = SOFT_TABLE_PATTERN;
+    fprintf(m->out, "[%d x i8] c\"", TABLE_GAP);
+    for (uint64_t i = offset; i < offset + TABLE_GAP; i++)
+        fprintf(m->out, "\\%02X", (unsigned char)pattern[i % 16]);
+    fputc('"', m->out);
+}
+
+/* `@t = internal constant [4 x float] [...], align 16`: a constant of the kernel gets the pattern on
+ * both sides. */
+static bool print_table(instrument *m, span line) {
+    const char *linkage = find_in(line, " = "), *constant = find_in(line, " constant ");
+    const char *align = find_in(line, ", align "), *comdat = find_in(line, ", comdat");
+    if (!begins(line, "@_Z") || begins(line, "@_ZN5assay") || begins(line, "@_ZN5metal") ||
+        !linkage || !constant || !align || find_in(line, " external "))
+        return false;
+    const char *start = constant + strlen(" constant "), *end = comdat ? comdat : align;
+    const span value = {start, (size_t)(end - start)}, type = ir_get_type(&m->types, value);
+    const uint64_t bytes = ir_measure(&m->types, type, NULL);
+    if (!bytes)
+        return false;
+    const int n = m->made++, name = (int)(linkage - line.at), t = (int)type.bytes;
+    char whole[600];
+    if (t > 400)
+        return false;
+    snprintf(whole, sizeof whole, "<{ [%d x i8], %.*s, [%d x i8] }>", TABLE_GAP, t, type.at,
+             TABLE_GAP);
+    fprintf(m->out, "@assay.table.%d = internal constant %s <{ ", n, whole);
+    print_pattern(m, 0);
+    fprintf(m->out, ", %.*s, ", (int)value.bytes, value.at);
+    print_pattern(m, TABLE_GAP + bytes);
+    fprintf(m->out, " }>, align 256\n%.*s = internal alias %.*s, ", name, line.at, t, type.at);
+    if (m->is_opaque)
+        fprintf(m->out, "ptr getelementptr (%s, ptr @assay.table.%d, i32 0, i32 1)\n", whole, n);
+    else
+        fprintf(m->out, "%.*s* getelementptr (%s, %s* @assay.table.%d, i32 0, i32 1)\n", t, type.at,
+                whole, whole, n);
+    return true;
+}
+
 static void rewrite_lines(instrument *m) {
     bool is_inside = false;
     for (const char *p = m->module; *p;) {
         const span line = {p, strcspn(p, "\n")};
         p += line.bytes + (p[line.bytes] == '\n');
         is_inside = is_inside || begins(line, "define ");
+        if (!is_inside && print_table(m, line))
+            continue;
         if (!is_inside) {
             fprintf(m->out, "%.*s\n", (int)line.bytes, line.at);
             continue;
@@ -501,6 +626,7 @@ char *instrument_module(const char *module) {
     char *text = NULL;
     size_t bytes;
     m.metadata = m.metadata ? m.metadata : "";
+    m.has_lives = strstr(module, "@llvm.lifetime.start") != NULL;
     m.is_opaque = strstr(module, "ptr ") != NULL;
     m.out = open_memstream(&text, &bytes);
     m.more = open_memstream(&m.constants, &m.constant_bytes);
@@ -514,8 +640,10 @@ char *instrument_module(const char *module) {
     fprintf(m.out,
             "%s\ndeclare hidden %s @__assay_reserve(i64, %s)\n"
             "declare hidden void @__assay_unset(%s, i64, %s, i32, %s)\n"
-            "declare hidden void @__assay_end(%s, i64)\n",
-            m.constants, pointer, pointer, pointer, pointer, pointer, pointer);
+            "declare hidden void @__assay_end(%s, i64)\n"
+            "declare hidden %s @__tsan_memcpy(%s, %s, i64)\n",
+            m.constants, pointer, pointer, pointer, pointer, pointer, pointer, pointer, pointer,
+            pointer);
     fclose(m.out);
     free(m.constants);
     free(m.lines);

@@ -193,6 +193,13 @@ uint64_t ir_measure(const ir_types *t, span type, unsigned char *marks) {
     return read_type(&c, false, &l, marks) ? l.bytes : 0;
 }
 
+span ir_get_type(const ir_types *t, span text) {
+    cursor c = {t, text.at, text.at + text.bytes, 0};
+    layout l;
+    bool ok = read_type(&c, false, &l, NULL);
+    return (span){text.at, ok ? (size_t)(c.at - text.at) : 0};
+}
+
 span ir_get_element(span type) {
     while (type.bytes > 2 && type.at[0] == '[' && type.at[type.bytes - 1] == ']') {
         const char *x = strstr(type.at, " x ") + 3;

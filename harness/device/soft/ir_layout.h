@@ -27,6 +27,9 @@ void ir_types_read(ir_types *t, const char *module);
  * of a value, SOFT_MARK_MAYBE where that may be padding, 0 for padding. */
 uint64_t ir_measure(const ir_types *t, span type, unsigned char *marks);
 
+/* The type that the text begins with; empty if it is not understood. */
+span ir_get_type(const ir_types *t, span text);
+
 /* The type of the elements of an array type, however deep; the type itself if it is none. */
 span ir_get_element(span type);
 

@@ -16,7 +16,7 @@
 /* Stacks that all end at the same offset of a page would fight for the same cache sets. */
 enum { STACK_STAGGER = 9 * 64 };
 
-enum { VARIABLE_GAP = 256 };
+enum { SMALL_GAP = 256 }; /* where there are so many variables that the room would not do */
 
 /* Thread positions of the last group size, and how many sets of stacks have their guard pages. */
 typedef struct {
@@ -84,7 +84,9 @@ static void *reserve(soft_worker *w, soft_u64 bytes, soft_u64 align) {
     if (at + bytes > SOFT_THREADGROUP_ROOM)
         at = (SOFT_THREADGROUP_ROOM - bytes) / align * align;
     w->memory_used = (soft_u32)used;
-    w->memory_top = (soft_u32)(at + bytes) + (w->checks ? VARIABLE_GAP : 0);
+    const bool is_wide = at < SOFT_THREADGROUP_ROOM / 2;
+    const soft_u32 gap = !w->checks ? 0 : is_wide ? SOFT_THREADGROUP_GAP : SMALL_GAP;
+    w->memory_top = (soft_u32)(at + bytes) + gap;
     void *place = w->threadgroup_memory + at;
     memset(place, 0xFF, (size_t)bytes);
     return place;
@@ -195,10 +197,11 @@ static void start(soft_worker *w, const soft_kernel *k, soft_u32 index, soft_u32
 void soft_worker_run(soft_worker *w, const soft_kernel *k, const soft_u32 position[3]) {
     shape_group(w, position);
     /* What the last threadgroup left there is not this one's to read. */
-    memset(w->threadgroup_memory, 0xFF,
-           w->memory_top < SOFT_THREADGROUP_ROOM ? w->memory_top : SOFT_THREADGROUP_ROOM);
     if (w->checks)
         soft_checker_begin_group(w->checks);
+    else
+        memset(w->threadgroup_memory, 0xFF,
+               w->memory_top < SOFT_THREADGROUP_ROOM ? w->memory_top : SOFT_THREADGROUP_ROOM);
     const soft_u32 groups = (w->group_total + SOFT_LANES - 1) / SOFT_LANES;
     soft_u32 set = 0;
     for (soft_u32 i = 0; i < groups && !w->given_up; i++) {
