@@ -168,22 +168,31 @@ static bool read_named(cursor *c, layout *out, unsigned char *marks) {
     return true;
 }
 
+static bool read_plain(cursor *c, bool is_shim, layout *out, unsigned char *marks) {
+    return take(c, "<{")   ? read_members(c, true, is_shim, out, marks)
+           : take(c, "{")  ? read_members(c, false, is_shim, out, marks)
+           : take(c, "[")  ? read_row(c, false, is_shim, out, marks)
+           : take(c, "<")  ? read_row(c, true, is_shim, out, marks)
+           : *c->at == '%' ? read_named(c, out, marks)
+                           : read_scalar(c, out, marks);
+}
+
 static bool read_type(cursor *c, bool is_shim, layout *out, unsigned char *marks) {
     if (c->at >= c->end || ++c->depth > MOST_DEPTH)
         return false;
-    bool ok = take(c, "<{")   ? read_members(c, true, is_shim, out, marks)
-              : take(c, "{")  ? read_members(c, false, is_shim, out, marks)
-              : take(c, "[")  ? read_row(c, false, is_shim, out, marks)
-              : take(c, "<")  ? read_row(c, true, is_shim, out, marks)
-              : *c->at == '%' ? read_named(c, out, marks)
-                              : read_scalar(c, out, marks);
-    c->depth--;
-    while (take(c, "*")) { /* before opaque pointers */
+    cursor ahead = *c;
+    bool ok = read_plain(&ahead, is_shim, out, NULL);
+    if (take(&ahead, "*")) { /* before opaque pointers */
         *out = (layout){8, 8};
         if (marks)
             memset(marks, SOFT_MARK_UNSET, 8);
-        ok = true;
+        while (take(&ahead, "*"))
+            ;
+    } else if (ok && marks) {
+        read_plain(c, is_shim, out, marks);
     }
+    c->at = ahead.at;
+    c->depth--;
     return ok;
 }
 
