@@ -51,6 +51,7 @@ static const struct {
     {"alignas(32) float v[4]; v[0] = 1;", "v[3] = 1;", "v[3]"},
     {"[[maybe_unused]] float v[2][3];", "v[1][2] = 1;", "v[1][2]"},
     {"two v[3]; v[2].a = 1;", "v[2].b = 1;", "v[2].b"},
+    {"six v[2]; v[0] = take_six(1);", "v[1] = take_six(2);", "v[1].c"},
     {"array<float, 4> v; v[0] = 1;", "v[3] = 1;", "v[3]"},
     {"thread float *v;", "v = nullptr;", "(v == nullptr ? 1 : 2)"},
     {"device float *u = out, *v;", "v = u;", "(v == out ? 1 : 2)"},
@@ -86,11 +87,15 @@ static const struct {
     {PRIVATE, "two v[2] = {}; thread float *p = &v[0].a;"},
     {PRIVATE, "float4 v[1] = {float4(1)}; thread float *p = (thread float *)v;"},
     {PRIVATE, "auto v = made{{1, 2, 3, 4}}; thread float *p = v.a;"},
+    {PRIVATE, "struct { float a[4], b[1000]; } v = {}; auto &p = v.a;"},
+    {PRIVATE, "struct { float a[4], b[1000]; } v = {}; thread float *p = v.a;"},
     {THREADGROUP, "threadgroup float v[4], w[3500]; SET(v) SET(w) auto p = v;"},
     {THREADGROUP,
      "alignas(16) threadgroup float v[4]; threadgroup float w[3500]; SET(v) SET(w) auto p = v;"},
     {THREADGROUP, "threadgroup float v[2][2]; SET(v[0]) SET(v[1]) threadgroup float *p = v[0];"},
     {THREADGROUP, "threadgroup made v; SET(v.a) threadgroup float *p = v.a;"},
+    {THREADGROUP, "threadgroup large v; SET(v.a) SET(v.b) auto &p = v.a;"},
+    {THREADGROUP, "threadgroup large v; SET(v.a) SET(v.b) threadgroup float *p = &v.a[0];"},
     {THREADGROUP, "threadgroup float *p = first; for (int k = 0; k < 4; k++) p[k] = 1; "
                   "for (int k = 0; k < 256; k++) second[k] = 1;"},
     {CONSTANT, "constant float *q[2] = {plain, after}; constant float *p = q[row < 0];"},
@@ -112,6 +117,9 @@ static const char head[] =
     "template <class T> struct holder {\n    typedef T type;\n};\n"
     "struct two {\n    float a, b;\n};\n"
     "struct made {\n    float a[4];\n};\n"
+    "struct six {\n    short a, b, c;\n};\n"
+    "inline six take_six(short x) {\n    const six s = {x, x, x};\n    return s;\n}\n"
+    "struct large {\n    float a[4], b[3500];\n};\n"
     "struct half_made {\n    float a, b;\n    half_made() : a(1) {}\n"
     "    half_made(float x) : a(x) {}\n};\n"
     "constant float plain[4] = {1, 2, 3, 4};\n"

@@ -18,7 +18,7 @@
 
 #include "abi.h"
 #include "harness/base/array.h"
-#include "ir_function.h"
+#include "ir_member.h"
 
 enum { TABLE_GAP = 1024 };
 
@@ -29,6 +29,7 @@ typedef struct {
     bool is_opaque; /* pointers have no types */
     int made;       /* constants and values so far */
     ir_function function;
+    ir_pointers members;
     FILE *more; /* constants, which come last */
     char *constants;
     size_t constant_bytes;
@@ -192,6 +193,41 @@ static bool print_copy(instrument *m, span line) {
     return true;
 }
 
+/* Asks whether an index stays inside of a member array. */
+static void print_index(instrument *m, size_t n) {
+    const span line = m->function.lines[n];
+    span index;
+    uint64_t count;
+    if (!ir_is_element(&m->function, &m->members, n, &index, &count))
+        return;
+    const char *debug = ir_find(line, ", !dbg ");
+    fprintf(m->out, "  call void @__assay_index(%.*s, i64 %llu)%.*s\n", (int)index.bytes, index.at,
+            (unsigned long long)count, (int)(line.at + line.bytes - debug), debug);
+}
+
+/* A struct of 6 bytes that a function returns is stored as an i48, which the sanitizer's pass does
+ * not know. */
+static void print_odd_store(instrument *m, span line) {
+    const char *type = line.at + strlen("  store i"), *align = ir_find(line, ", align ");
+    const unsigned long bits = ir_begins(line, "  store i") ? strtoul(type, NULL, 10) : 0;
+    const char *place = ir_find(line, m->is_opaque ? ", ptr %" : "* %");
+    if (bits < 8 || !(bits & (bits - 1)) || !place || !align)
+        return;
+    span rest = {place, (size_t)(align - place)};
+    const span to = ir_take_local(&rest);
+    if (m->is_opaque)
+        fprintf(m->out, "  call void @__assay_store(ptr %.*s", (int)to.bytes, to.at);
+    else
+        fprintf(m->out,
+                "  %%assay.odd.%d = bitcast i%lu* %.*s to i8*\n"
+                "  call void @__assay_store(i8* %%assay.odd.%d",
+                m->made, bits, (int)to.bytes, to.at, m->made);
+    m->made++;
+    const char *debug = ir_find(line, ", !dbg ");
+    const size_t end = debug ? strcspn(debug + 2, ",\n") + 2 : 0;
+    fprintf(m->out, ", i64 %lu)%.*s\n", bits / 8, (int)end, debug ? debug : "");
+}
+
 /* Lines of the function. Filling with the pattern is dropped everywhere: what is left of it fills
  * variables that are given a value, or that are the shim's. */
 static void print_function(instrument *m, bool is_own) {
@@ -221,6 +257,10 @@ static void print_function(instrument *m, bool is_own) {
         } else if (!is_told && !(is_own && print_copy(m, line))) {
             if (is_own && ir_begins(line, "  ret "))
                 print_ends(m);
+            if (is_own) {
+                print_index(m, i);
+                print_odd_store(m, line);
+            }
             fprintf(m->out, "%.*s\n", (int)line.bytes, line.at);
         }
     }
@@ -228,8 +268,11 @@ static void print_function(instrument *m, bool is_own) {
 
 static void rewrite_function(instrument *m) {
     const bool is_own = is_of_kernel(m, m->function.lines[0]);
-    if (is_own)
+    m->members.count = 0;
+    if (is_own) {
         ir_function_read(&m->function);
+        ir_find_members(&m->function, &m->members);
+    }
     print_function(m, is_own);
     ir_function_forget(&m->function);
 }
@@ -327,11 +370,14 @@ char *instrument_module(const char *module) {
             "%s\ndeclare hidden %s @__assay_reserve(i64, %s)\n"
             "declare hidden void @__assay_unset(%s, i64, %s, i32, %s)\n"
             "declare hidden void @__assay_end(%s, i64)\n"
+            "declare hidden void @__assay_index(i64, i64)\n"
+            "declare hidden void @__assay_store(%s, i64)\n"
             "declare hidden %s @__tsan_memcpy(%s, %s, i64)\n",
             m.constants, pointer, pointer, pointer, pointer, pointer, pointer, pointer, pointer,
-            pointer);
+            pointer, pointer);
     fclose(m.out);
     free(m.constants);
+    free(m.members.list);
     free(m.function.lines);
     free(m.function.variables);
     free(m.types.list);

@@ -34,7 +34,7 @@ bool ir_is_same(span a, span b) {
 }
 
 /* The next local name in the text, `%x` or `%"x y"`; empty if there is none. s becomes the rest. */
-static span take_local(span *s) {
+span ir_take_local(span *s) {
     const char *p = memchr(s->at, '%', s->bytes), *end = s->at + s->bytes;
     if (!p)
         return *s = (span){end, 0};
@@ -70,7 +70,7 @@ const address *ir_find_address(const ir_function *f, span name) {
 /* The first variable that the text names, or a part of one. */
 static const address *find_first(const ir_function *f, span s) {
     while (s.bytes) {
-        const address *a = ir_find_address(f, take_local(&s));
+        const address *a = ir_find_address(f, ir_take_local(&s));
         if (a)
             return a;
     }
@@ -82,7 +82,7 @@ bool ir_split_definition(span line, span *name, span *value) {
     if (!ir_begins(line, "  %"))
         return false;
     span rest = line;
-    *name = take_local(&rest);
+    *name = ir_take_local(&rest);
     if (!ir_begins(rest, " = "))
         return false;
     *value = (span){rest.at + 3, rest.bytes - 3};
@@ -148,7 +148,7 @@ const address *ir_find_target(const ir_function *f, span line) {
     const char *end = ir_find(line, ", align ");
     const address *last = NULL;
     for (span s = {line.at, end ? (size_t)(end - line.at) : line.bytes}; s.bytes;) {
-        span name = take_local(&s);
+        span name = ir_take_local(&s);
         last = name.bytes ? ir_find_address(f, name) : last;
     }
     return last;
@@ -172,7 +172,7 @@ static bool is_constructor_of_shim(span line) {
 static effect judge_line(const ir_function *f, span line, int v, const address **part) {
     bool is_named = false;
     for (span s = line; s.bytes && !is_named;) {
-        const address *a = ir_find_address(f, take_local(&s));
+        const address *a = ir_find_address(f, ir_take_local(&s));
         is_named = a && a->variable == v;
     }
     span name, value;
@@ -272,8 +272,8 @@ static bool find_copy(const ir_function *f, span line, const address **to, const
     if (!ir_begins(line, "  call void @llvm.memcpy."))
         return false;
     span rest = line;
-    *to = ir_find_address(f, take_local(&rest));
-    *from = ir_find_address(f, take_local(&rest));
+    *to = ir_find_address(f, ir_take_local(&rest));
+    *from = ir_find_address(f, ir_take_local(&rest));
     return (*to && ir_is_watched(&f->variables[(*to)->variable])) ||
            (*from && ir_is_watched(&f->variables[(*from)->variable]));
 }

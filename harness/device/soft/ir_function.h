@@ -34,6 +34,8 @@ typedef struct {
 const char *ir_find(span s, const char *word);
 bool ir_begins(span s, const char *word);
 bool ir_is_same(span a, span b);
+/* The next local name in the text, `%x` or `%"x y"`; empty if there is none. s becomes the rest. */
+span ir_take_local(span *s);
 /* What is defined by the line, and what of; false if it defines nothing. */
 bool ir_split_definition(span line, span *name, span *value);
 

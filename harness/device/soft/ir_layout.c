@@ -236,3 +236,24 @@ bool ir_has_array(const ir_types *t, span type) {
     }
     return false;
 }
+
+bool ir_get_member(const ir_types *t, span type, uint64_t n, span *member) {
+    const ir_named *named = type.bytes && type.at[0] == '%' ? find_named(t, type) : NULL;
+    if (!named)
+        return false;
+    cursor c = {t, named->body.at, named->body.at + named->body.bytes, 0};
+    layout l;
+    if (!take(&c, "<{ ") && !take(&c, "{ "))
+        return false;
+    for (uint64_t i = 0;; i++) {
+        const char *start = c.at;
+        if (!read_type(&c, false, &l, NULL))
+            return false;
+        if (i == n) {
+            *member = (span){start, (size_t)(c.at - start)};
+            return take(&c, ", ") && !is_padding(c.at, l.bytes, 0, 0, true, true);
+        }
+        if (!take(&c, ", "))
+            return false;
+    }
+}

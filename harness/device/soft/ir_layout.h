@@ -33,5 +33,8 @@ span ir_get_type(const ir_types *t, span text);
 /* The type of the elements of an array type, however deep; the type itself if it is none. */
 span ir_get_element(span type);
 
+/* Member number n of a struct type, if another one comes after it. */
+bool ir_get_member(const ir_types *t, span type, uint64_t n, span *member);
+
 /* Has the type an array in it, outside of the shim's own classes? */
 bool ir_has_array(const ir_types *t, span type);

@@ -263,6 +263,10 @@ ASSAY_HOOK void __assay_unset(void *at, soft_u64 bytes, const unsigned char *val
     soft_worker *w = soft_here();
     w->checks->unset_variable(w, at, bytes, values, period, what);
 }
+ASSAY_HOOK void __assay_store(void *at, soft_u64 bytes) {
+    for (soft_u64 i = 0; i < bytes; i++)
+        assay::touch(static_cast<char *>(at) + i, 1, SOFT_STORE, ASSAY_CALLER);
+}
 ASSAY_HOOK void __assay_end(void *at, soft_u64 bytes) {
     soft_worker *w = soft_here();
     w->checks->end(w, at, bytes);
@@ -369,6 +373,10 @@ ASSAY_HOOK void __ubsan_handle_shift_out_of_bounds(void *data, soft_u64, soft_u6
 ASSAY_HOOK void __ubsan_handle_out_of_bounds(void *data, soft_u64 index) {
     const assay::index_description *d = static_cast<assay::index_description *>(data);
     assay::mishap(SOFT_INDEX, assay::extend(d->index, index), ASSAY_CALLER, d->array->name);
+}
+ASSAY_HOOK void __assay_index(soft_u64 index, soft_u64 count) {
+    if (index >= count)
+        assay::mishap(SOFT_INDEX, index, ASSAY_CALLER, "that is a member, into the next one");
 }
 #define ASSAY_OVERFLOW(name, text, ...)                                                            \
     ASSAY_HOOK void __ubsan_handle_##name##_overflow(void *, __VA_ARGS__) {                        \
