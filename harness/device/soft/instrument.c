@@ -1,9 +1,9 @@
 /* instrument: see instrument.h.
  *
  * Only functions of the kernel's own files are touched, and there
- *   - an array, or a struct with one, moves from the stack to where a pointer that leaves it is seen;
- *   - a variable without a value stays on the stack, but the optimiser is not told that its address is
- *     that of a variable: it would keep it in a register, and accesses would not be checked;
+ *   - an array, or a struct with one, moves to where a pointer that leaves it is seen;
+ *   - a variable without a value stays on the stack, but the optimiser is not told that its address
+ *     is that of a variable: it would keep it in a register, and accesses would not be checked;
  *   - filling such a variable with the pattern becomes a call that marks its bytes as unset.
  * Both end at the function's return. Other variables are left to the optimiser.
  *
@@ -297,8 +297,8 @@ static void print_pattern(instrument *m, uint64_t offset) {
     fputc('"', m->out);
 }
 
-/* `@t = internal constant [4 x float] [...], align 16`: a constant of the kernel gets the pattern on
- * both sides. */
+/* `@t = internal constant [4 x float] [...], align 16`: a constant of the kernel gets the pattern
+ * on both sides. */
 static bool print_table(instrument *m, span line) {
     const char *linkage = ir_find(line, " = "), *constant = ir_find(line, " constant ");
     const char *align = ir_find(line, ", align "), *comdat = ir_find(line, ", comdat");

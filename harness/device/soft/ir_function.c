@@ -1,8 +1,8 @@
 /* ir_function: see ir_function.h.
  *
  * Watched are arrays and structs with arrays, variables without a value, and what is copied from
- * one of those. A vector or struct that is filled with the pattern and then given all its members in
- * the same block has a value. */
+ * one of those. A vector or struct that is filled with the pattern and then given all its members
+ * in the same block has a value. */
 #include "ir_function.h"
 
 #include <ctype.h>
@@ -248,8 +248,8 @@ bool ir_is_watched(const variable *v) {
     return v->is_array || v->is_unset;
 }
 
-/* Where a case of a switch jumps over a declaration, clang neither fills the variable nor says where
- * its life begins. */
+/* Where a case of a switch jumps over a declaration, clang neither fills the variable nor says
+ * where its life begins. */
 static void find_skipped(ir_function *f) {
     bool has_switch = false, *lives = array_new(f->count + 1, sizeof *lives);
     for (size_t i = 0; i < f->line_count; i++) {
