@@ -81,6 +81,7 @@ static const struct {
     {PRIVATE, "const float v[4] = {1, 2, 3, out[0]}; const thread float *p = v;"},
     {PRIVATE, "decltype(1.0f) v[4] = {}; decltype(v[0]) p0 = v[0]; thread float *p = &p0;"},
     {PRIVATE, "typename holder<float>::type v[4] = {}; thread float *p = v;"},
+    {PRIVATE, "float tmp[4] = {}; thread float *p = tmp;"},
     {PRIVATE, "float v[2][2] = {}; thread float *p = v[0];"},
     {PRIVATE, "struct { float a[4]; } v = {{1, 2, 3, 4}}; thread float *p = v.a;"},
     {PRIVATE, "union { float a[4]; uint b[4]; } v = {}; thread float *p = v.a;"},

@@ -89,13 +89,9 @@ bool ir_split_definition(span line, span *name, span *value) {
     return true;
 }
 
-/* Has the kernel's author declared it, and not the compiler? */
+/* Names of the compiler's own variables have a dot or are numbers. */
 static bool is_of_source(span name) {
-    static const char *const others[] = {"%retval", "%tmp", "%coerce"};
-    bool is_source = !ir_find(name, ".") && !isdigit((unsigned char)name.at[1]);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        is_source = is_source && !ir_begins(name, others[i]);
-    return is_source;
+    return !ir_find(name, ".") && !isdigit((unsigned char)name.at[1]);
 }
 
 static void read_alloca(ir_function *f, span name, span value) {
@@ -249,7 +245,7 @@ bool ir_is_watched(const variable *v) {
 }
 
 /* Where a case of a switch jumps over a declaration, clang neither fills the variable nor says
- * where its life begins. */
+ * where its life begins. Nor does it of these temporaries of its own. */
 static void find_skipped(ir_function *f) {
     bool has_switch = false, *lives = array_new(f->count + 1, sizeof *lives);
     for (size_t i = 0; i < f->line_count; i++) {
@@ -261,7 +257,8 @@ static void find_skipped(ir_function *f) {
     }
     for (size_t i = 0; i < f->count && has_switch && f->has_lives; i++) {
         variable *v = &f->variables[i];
-        v->is_skipped = !lives[i] && is_of_source(v->name);
+        v->is_skipped = !lives[i] && is_of_source(v->name) && !ir_begins(v->name, "%retval") &&
+                        !ir_begins(v->name, "%tmp") && !ir_begins(v->name, "%coerce");
         v->is_unset = v->is_unset || v->is_skipped;
     }
     free(lives);
