@@ -7,7 +7,7 @@
 
 #include "harness/base/os.h"
 #include "harness/check/canary.h"
-#include "harness/device/soft/checked.h"
+#include "harness/device/soft/engine.h"
 #include "support.h"
 
 SUITE_EXTERN(checked_suite);
@@ -108,16 +108,16 @@ TEST every_canary_is_caught_at_its_line(size_t i) {
     PASS();
 }
 
-/* As on macOS, which has no memfd_create. */
-TEST an_index_that_leaves_its_binding_is_caught_where_memory_is_a_file(void) {
+/* As on macOS. */
+TEST an_index_that_leaves_its_binding_is_caught_where_kernels_run_in_a_thread(void) {
     size_t i = 0;
     while (strcmp(canaries[i].kernel, "canary_other_binding") != 0)
         i++;
-    soft_checked_use_files(true);
+    soft_engine_use_threads(true);
     bool caught = false, ok = open_checked();
     char message[200] = "";
     ok = ok && canary_play(checked, &canaries[i], &caught, message, sizeof message, &last);
-    soft_checked_use_files(false);
+    soft_engine_use_threads(false);
     if (!ok)
         FAILm(last.text);
     ASSERTm(message, caught);
@@ -314,7 +314,7 @@ TEST the_birth_of_a_nan_is_traced_to_its_line(void) {
 SUITE(checked_suite) {
     for (size_t i = 0; i < canary_count; i++)
         RUN_TESTp(every_canary_is_caught_at_its_line, i);
-    RUN_TEST(an_index_that_leaves_its_binding_is_caught_where_memory_is_a_file);
+    RUN_TEST(an_index_that_leaves_its_binding_is_caught_where_kernels_run_in_a_thread);
     static const int by[] = {1, 3, 100000, -1, -3};
     for (size_t i = 0; i < sizeof by / sizeof *by; i++)
         RUN_TESTp(bad_loads_give_zero_and_bad_stores_are_dropped, by[i]);

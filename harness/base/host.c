@@ -111,31 +111,76 @@ static double find_steal(void) {
     return ticks > 0 ? steal / (double)ticks : 0;
 }
 
-/* Linux keeps it per thread: "ns on a core, ns waiting for one, time slices". */
-static double find_wait(void) {
-    DIR *threads = opendir("/proc/self/task");
-    double sum = 0, wait;
+/* Linux keeps it per thread: "ns on a core, ns waiting for one, time slices". process: "self" or its
+ * number. */
+static void add_times(const char *process, double *ran_s, double *wait_s) {
+    char folder[40];
+    snprintf(folder, sizeof folder, "/proc/%.20s/task", process);
+    DIR *threads = opendir(folder);
+    double ran, wait;
     for (struct dirent *d; threads && (d = readdir(threads));) {
-        char path[300];
-        snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", d->d_name);
+        char path[340];
+        snprintf(path, sizeof path, "%s/%s/schedstat", folder, d->d_name);
         char *text = d->d_name[0] == '.' ? NULL : os_read_file(path, NULL, NULL);
-        if (text && sscanf(text, "%*f %lf", &wait) == 1)
-            sum += wait * 1e-9;
+        if (text && sscanf(text, "%lf %lf", &ran, &wait) == 2) {
+            *ran_s += ran * 1e-9;
+            *wait_s += wait * 1e-9;
+        }
         free(text);
     }
     if (threads)
         closedir(threads);
-    return sum;
+}
+
+/* Preempted threads, as "nonvoluntary_ctxt_switches" of the process's first thread says: the one that
+ * leads. */
+static double find_switches(int process) {
+    char path[40];
+    double switches = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", process);
+    char *text = os_read_file(path, NULL, NULL);
+    const char *line = text ? strstr(text, "nonvoluntary_ctxt_switches:") : NULL;
+    if (line && sscanf(line, "%*s %lf", &switches) != 1)
+        switches = 0;
+    free(text);
+    return switches;
+}
+
+enum { MOST_PROCESSES = 16 };
+static int processes[MOST_PROCESSES]; /* 0: free */
+
+void host_add_process(int process) {
+    for (int i = 0; i < MOST_PROCESSES && process > 0; i++)
+        if (processes[i] == 0) {
+            processes[i] = process;
+            return;
+        }
+}
+
+void host_remove_process(int process) {
+    for (int i = 0; i < MOST_PROCESSES; i++)
+        if (processes[i] == process)
+            processes[i] = 0;
 }
 
 host_usage host_get_usage(void) {
     struct rusage r;
-    host_usage u = {.steal_s = find_steal(), .wait_s = find_wait()};
+    double unused = 0;
+    host_usage u = {.steal_s = find_steal()};
+    add_times("self", &unused, &u.wait_s);
+    for (int i = 0; i < MOST_PROCESSES; i++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", processes[i]);
+        if (processes[i])
+            add_times(number, &u.cpu_s, &u.wait_s);
+        if (processes[i])
+            u.switches += find_switches(processes[i]);
+    }
     if (getrusage(RUSAGE_SELF, &r) != 0)
         return u;
-    u.cpu_s = (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
-              1e-6 * (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
-    u.switches = (double)r.ru_nivcsw;
+    u.cpu_s += (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
+               1e-6 * (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
+    u.switches += (double)r.ru_nivcsw;
     return u;
 }
 

@@ -18,6 +18,9 @@ typedef struct {
     double steal_s;  /* of all cores: what a hypervisor gave to other machines; 0 if unknown */
 } host_usage;
 host_usage host_get_usage(void);
+/* Another process that works for this one: its usage counts as ours. */
+void host_add_process(int process);
+void host_remove_process(int process);
 
 /* Bytes of the largest cache that the operating system reports; 0 if it reports none. It does not
  * know a GPU's caches, nor Apple's system-level cache. */

@@ -23,7 +23,7 @@ typedef struct {
     bool is_bound, can_write, is_inline;
     bool may_overread; /* loads past its end are not findings */
     uint32_t element_bytes;
-    void *allocation; /* soft_checked_allocate; NULL: memory that was all written */
+    uint8_t *written; /* of each byte, whether it was; NULL: all were */
     char label[48];
     char name[64]; /* of the parameter */
 } soft_bound;
@@ -52,16 +52,3 @@ void soft_checker_end_phase(soft_checks *c);
 void soft_checker_add_variable(soft_checks *c, void *at, size_t bytes, const char *name,
                                uint32_t element_bytes);
 void soft_checker_add_dynamic(soft_checks *c, int index, void *at, size_t bytes);
-
-/* Memory for a buffer. Around it is a gap that no other memory uses: an access far outside is still
- * told to be this buffer's. It knows which of its bytes were written. */
-void *soft_checked_allocate(size_t bytes);
-void soft_checked_free(void *at);
-void soft_checked_mark(void *at, size_t offset, size_t bytes, bool is_written);
-/* The same memory at another address, with a gap around it: one for each further binding of a
- * buffer, so that an index that leaves one binding does not land in the next. n counts from 1.
- * NULL where the system cannot. */
-void *soft_checked_alias(void *at, int n);
-/* For tests: memory that is allocated from now on is a file under $TMPDIR, as on systems that have no
- * memfd_create. */
-void soft_checked_use_files(bool yes);

@@ -4,7 +4,7 @@
  * zeros that were put there a moment before, and what a bad store hits is saved and put back: both
  * before the next access, which is the next thing this thread does to memory. */
 #if defined(__linux__)
-#define _GNU_SOURCE /* MAP_FIXED_NOREPLACE, memfd_create */
+#define _GNU_SOURCE /* MAP_FIXED_NOREPLACE */
 #endif
 #include "checker.h"
 
@@ -16,25 +16,6 @@
 
 #include "harness/base/os.h"
 #include "harness/device/device.h"
-
-enum { PAGE_BYTES = 16384 };
-
-typedef struct {
-    void *at;
-    size_t bytes;
-} mapping;
-
-typedef struct {
-    size_t room;
-    int file;         /* -1: the memory has one address only */
-    uint8_t *written; /* a byte each */
-    mapping views[SOFT_BUFFERS];
-    char *aliases[SOFT_BUFFERS]; /* from 1 */
-} allocation;
-
-static allocation *get_allocation(void *at) {
-    return (allocation *)(void *)((char *)at - GAP_BYTES - PAGE_BYTES);
-}
 
 const device_region *checker_find_region(const soft_checker *c, uintptr_t at, size_t bytes,
                                          unsigned how) {
@@ -91,9 +72,8 @@ static void add_stretch(soft_checker *c, const soft_bound *b) {
     stretch n = {.begin = (uintptr_t)b->real,
                  .end = (uintptr_t)b->real + b->bytes,
                  .unit = b->element_bytes == 2 ? 2 : 4,
-                 .is_written = b->can_write};
-    if (b->allocation)
-        n.written = get_allocation(b->allocation)->written + (n.begin - (uintptr_t)b->allocation);
+                 .is_written = b->can_write,
+                 .written = b->written};
     int kept = 0;
     for (int i = 0; i < c->stretch_count; i++) {
         const stretch *s = &c->stretches[i];
@@ -240,94 +220,4 @@ void checker_neutralise(soft_checker *c, uintptr_t at, size_t bytes, unsigned ho
     c->hooks.pending = 1;
     if (!(how & SOFT_STORE))
         memset((void *)at, 0, bytes);
-}
-
-/* Allocations ---------------------------------------------------------------------------------- */
-
-static bool uses_files;
-
-void soft_checked_use_files(bool yes) {
-    uses_files = yes;
-}
-
-/* A file without a name holds the memory, so that it can be mapped a second time. */
-static int open_memory(size_t bytes) {
-    int fd = -1;
-#if defined(__linux__)
-    if (!uses_files)
-        fd = memfd_create("assay buffer", MFD_CLOEXEC);
-#endif
-    if (fd < 0)
-        fd = os_open_unnamed();
-    if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0)
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
-/* Address space with a gap on both sides; the memory goes between. *mapped is what to unmap. */
-static char *map_with_gaps(size_t room, int fd, mapping *whole) {
-    const int flags = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE;
-    size_t all = PAGE_BYTES + GAP_BYTES + room + GAP_BYTES + PAGE_BYTES;
-    char *mapped = mmap(NULL, all, PROT_NONE, flags, -1, 0);
-    if (mapped == MAP_FAILED)
-        return NULL;
-    char *head = (char *)(((uintptr_t)mapped + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1));
-    char *at = head + PAGE_BYTES + GAP_BYTES;
-    const int access = PROT_READ | PROT_WRITE;
-    bool ok = fd < 0 ? mprotect(at, room, access) == 0
-                     : mmap(at, room, access, MAP_SHARED | MAP_FIXED, fd, 0) == at;
-    if (ok && mprotect(head, PAGE_BYTES, access) == 0) {
-        *whole = (mapping){mapped, all};
-        return at;
-    }
-    munmap(mapped, all);
-    return NULL;
-}
-
-/* What is known of the allocation stands in the page in front of the first gap. */
-void *soft_checked_allocate(size_t bytes) {
-    allocation a = {.room = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES};
-    a.file = open_memory(a.room);
-    char *at = map_with_gaps(a.room, a.file, &a.views[0]);
-    a.written =
-        mmap(NULL, a.room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANON | MAP_NORESERVE, -1, 0);
-    if (at && a.written != MAP_FAILED) {
-        memcpy(at - GAP_BYTES - PAGE_BYTES, &a, sizeof a);
-        return at;
-    }
-    if (at)
-        munmap(a.views[0].at, a.views[0].bytes);
-    if (a.written != MAP_FAILED)
-        munmap(a.written, a.room);
-    if (a.file >= 0)
-        close(a.file);
-    return NULL;
-}
-
-void soft_checked_free(void *at) {
-    if (!at)
-        return;
-    allocation a = *get_allocation(at);
-    munmap(a.written, a.room);
-    if (a.file >= 0)
-        close(a.file);
-    for (int i = SOFT_BUFFERS; i-- > 0;)
-        if (a.views[i].at)
-            munmap(a.views[i].at, a.views[i].bytes);
-}
-
-void soft_checked_mark(void *at, size_t offset, size_t bytes, bool is_written) {
-    memset(get_allocation(at)->written + offset, is_written, bytes);
-}
-
-void *soft_checked_alias(void *at, int n) {
-    allocation *a = get_allocation(at);
-    assert(n > 0 && n < SOFT_BUFFERS);
-    if (a->file < 0)
-        return NULL;
-    if (!a->views[n].at && !(a->aliases[n] = map_with_gaps(a->room, a->file, &a->views[n])))
-        return NULL;
-    return a->aliases[n];
 }

@@ -2,7 +2,6 @@
 #include "compile.h"
 
 #include <assert.h>
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,6 +154,10 @@ soft_compiler *soft_compiler_new(err *e) {
 
 void soft_compiler_free(soft_compiler *c) {
     free(c);
+}
+
+const char *soft_compiler_get_folder(const soft_compiler *c) {
+    return c->cache.folder;
 }
 
 const char *soft_compiler_get_name(const soft_compiler *c) {
@@ -417,25 +420,10 @@ static bool make_image(void *context, const char *source, const char *image, err
 }
 
 bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
-                  math_mode math, soft_loaded *out, err *e) {
+                  math_mode math, char object[PATH_MAX], err *e) {
     order o = {c, name, how, math};
-    if (!code_cache_find(&c->cache, text, get_key(how, math), ".so", make_image, &o, out->object,
-                         sizeof out->object, e))
-        return false;
-    out->handle = dlopen(out->object, RTLD_NOW | RTLD_LOCAL);
-    out->kernel = out->handle ? dlsym(out->handle, "assay_kernel") : NULL;
-    if (out->kernel && out->kernel->abi == SOFT_ABI_VERSION)
-        return true;
-    const char *why = dlerror();
-    soft_unload(out);
-    return err_set(e, EXIT_CANNOT, "the compiled kernel '%.80s' cannot be loaded: %.140s", name,
-                   why ? why : "it has no entry");
-}
-
-void soft_unload(soft_loaded *loaded) {
-    if (loaded->handle)
-        dlclose(loaded->handle);
-    loaded->handle = NULL;
+    return code_cache_find(&c->cache, text, get_key(how, math), ".so", make_image, &o, object,
+                           PATH_MAX, e);
 }
 
 bool soft_compiler_check_syntax(soft_compiler *c, const char *text, int language, bool *is_right,

@@ -1,5 +1,5 @@
-/* compile: C++ text of one pipeline in, a loaded kernel out; compiled once and kept in the cache.
- */
+/* compile: C++ text of one pipeline in, the file of a compiled kernel out; compiled once and kept in
+ * the cache. */
 #pragma once
 
 #include <limits.h>
@@ -13,23 +13,16 @@ typedef struct soft_compiler soft_compiler;
 
 soft_compiler *soft_compiler_new(err *e); /* finds clang and the shim */
 void soft_compiler_free(soft_compiler *c);
-const char *soft_compiler_get_name(const soft_compiler *c); /* its version, and where it is */
-
-/* A kernel in memory. */
-typedef struct {
-    const soft_kernel *kernel;
-    void *handle;
-    char object[PATH_MAX]; /* the file it was loaded from */
-} soft_loaded;
+const char *soft_compiler_get_name(const soft_compiler *c);   /* its version, and where it is */
+const char *soft_compiler_get_folder(const soft_compiler *c); /* of compiled kernels */
 
 /* As fast as it goes; every access calls checked mode; the same with nothing optimised, so that no
  * operation happens before its turn. */
 typedef enum { BUILD_FAST, BUILD_CHECKED, BUILD_TRACED, BUILD_COUNT } soft_build;
 
-/* name is the kernel's, for messages. */
+/* Gives the file of the compiled kernel. name is the kernel's, for messages. */
 bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
-                  math_mode math, soft_loaded *out, err *e);
-void soft_unload(soft_loaded *loaded);
+                  math_mode math, char object[PATH_MAX], err *e);
 
 /* Reads the text without making code of it, as the C++ that this version of MSL is: 17 since 4.0, 14
  * before. *messages is what clang said; the caller frees it. False only if clang could not be asked. */

@@ -7,15 +7,16 @@
 #include <unistd.h>
 
 #include "compile.h"
+#include "engine.h"
 #include "harness/base/array.h"
 #include "harness/base/os.h"
 #include "harness/device/tape.h"
-#include "poison.h"
-#include "pool.h"
+
+enum { REFRESHED_BYTES = 65536 };
 
 typedef struct {
     soft_compiler *compiler;
-    soft_pool *pool;
+    soft_engine *engine;
     pool_mode mode;
 } soft_device;
 
@@ -62,14 +63,15 @@ static bool soft_open(device *d, err *e) {
     soft_compiler *compiler = soft_compiler_new(e);
     if (!compiler)
         return false;
-    soft_pool *pool = soft_pool_new(used, mode, d->options.cpu_clock, e);
-    if (!pool) {
+    soft_engine *engine =
+        soft_engine_new(used, mode, d->options.cpu_clock, soft_compiler_get_folder(compiler), e);
+    if (!engine) {
         soft_compiler_free(compiler);
         return false;
     }
     soft_device *s = array_new(1, sizeof *s);
     s->compiler = compiler;
-    s->pool = pool;
+    s->engine = engine;
     s->mode = mode;
     d->impl = s;
     device_facts *f = &d->facts;
@@ -95,23 +97,28 @@ static bool soft_open(device *d, err *e) {
 
 static void soft_close(device *d) {
     soft_device *s = d->impl;
-    soft_pool_free(s->pool);
+    soft_engine_free(s->engine);
     soft_compiler_free(s->compiler);
     free(s);
 }
 
+/* What nothing wrote reads as NaN. A large one reads as zero, so that a key-value cache for a long
+ * context costs what is in it; checked mode knows what was written anyway. */
 static bool soft_new_buffer(buffer *b, size_t allocation_bytes, const void *no_copy, err *e) {
-    if (no_copy) {
-        b->impl = b->contents = (void *)(uintptr_t)no_copy; /* never written: it is bound to read */
-        return true;
-    }
-    bool validates = b->device->facts.validates;
-    b->impl = validates ? soft_checked_allocate(allocation_bytes)
-                        : soft_poison_allocate(allocation_bytes);
-    if (!b->impl)
+    const size_t lazy = (size_t)4 << 20;
+    soft_device *s = b->device->impl;
+    if (allocation_bytes > SIZE_MAX / 2 ||
+        !(b->impl = soft_engine_take(s->engine, allocation_bytes)))
         return err_set(e, EXIT_CANNOT, "no memory for the buffer '%s' of %zu bytes", b->label,
                        b->bytes);
-    for (size_t i = 0; validates && i + 1 < allocation_bytes; i += 2)
+    if (no_copy) {
+        memcpy(b->impl, no_copy, allocation_bytes);
+        b->contents = (void *)(uintptr_t)no_copy; /* never written: it is bound to read */
+        b->is_copy = true;
+        return true;
+    }
+    bool is_filled = b->device->facts.validates || allocation_bytes < lazy;
+    for (size_t i = 0; is_filled && i + 1 < allocation_bytes; i += 2)
         memcpy((char *)b->impl + i, &(uint16_t){POISON_PATTERN}, 2);
     if (b->storage == STORAGE_SHARED)
         b->contents = (char *)b->impl + b->base;
@@ -119,12 +126,20 @@ static bool soft_new_buffer(buffer *b, size_t allocation_bytes, const void *no_c
 }
 
 static void soft_free_buffer(buffer *b) {
-    if (b->storage == STORAGE_NO_COPY)
-        return;
-    if (b->device->facts.validates)
-        soft_checked_free(b->impl);
-    else
-        soft_poison_free(b->impl);
+    const soft_device *s = b->device->impl;
+    soft_engine_give(s->engine, b->impl);
+}
+
+static void note_written(const buffer *b, size_t allocation_offset, size_t bytes, bool is_written) {
+    const soft_device *s = b->device->impl;
+    soft_engine_mark(s->engine, (char *)b->impl + allocation_offset, bytes, is_written);
+}
+
+/* Memory of the caller is copied when it is wrapped, as weights are; what is small is copied again
+ * each time it is used, because its owner may change it. */
+static void refresh(const buffer *b) {
+    if (b->storage == STORAGE_NO_COPY && b->bytes <= REFRESHED_BYTES)
+        memcpy(b->impl, b->contents, b->bytes);
 }
 
 static bool soft_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, bool to_device,
@@ -132,18 +147,19 @@ static bool soft_copy(buffer *b, size_t allocation_offset, void *host, size_t by
     (void)e;
     char *at = (char *)b->impl + allocation_offset;
     if (to_device && b->device->facts.validates && b->storage != STORAGE_NO_COPY)
-        soft_checked_mark(b->impl, allocation_offset, bytes, true);
+        note_written(b, allocation_offset, bytes, true);
+    refresh(b);
     memcpy(to_device ? (void *)at : host, to_device ? host : (void *)at, bytes);
     return true;
 }
 
 static void soft_forget(buffer *b, size_t allocation_offset, size_t bytes) {
     if (b->device->facts.validates && b->storage != STORAGE_NO_COPY)
-        soft_checked_mark(b->impl, allocation_offset, bytes, false);
+        note_written(b, allocation_offset, bytes, false);
 }
 
 /* Sizes that the text alone did not tell: the compiler knows them. */
-static void complete_signature(pipeline *p, const soft_kernel *k, const msl_signature *all) {
+static void complete_signature(pipeline *p, const soft_loaded *k, const msl_signature *all) {
     for (size_t i = 0; i < p->signature.count; i++)
         for (size_t j = 0; j < all->count && j < k->count; j++)
             if (strcmp(p->signature.params[i].name, all->params[j].name) == 0 &&
@@ -167,13 +183,15 @@ static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_
     soft_loaded *loaded = array_new(1, sizeof *loaded);
     static const soft_build builds[] = {
         [POOL_FAST] = BUILD_FAST, [POOL_CHECKED] = BUILD_CHECKED, [POOL_TRACED] = BUILD_TRACED};
-    ok = soft_compile(s->compiler, text, p->kernel, builds[s->mode], p->math, loaded, e);
+    char object[PATH_MAX];
+    ok = soft_compile(s->compiler, text, p->kernel, builds[s->mode], p->math, object, e) &&
+         soft_engine_load(s->engine, object, p->kernel, loaded, e);
     free(text);
     if (!ok) {
         free(loaded);
         return false;
     }
-    complete_signature(p, loaded->kernel, msl_find_kernel(unit, p->kernel, NULL));
+    complete_signature(p, loaded, msl_find_kernel(unit, p->kernel, NULL));
     if (p->signature.max_total_threads && p->signature.max_total_threads < p->max_group_threads)
         p->max_group_threads = p->signature.max_total_threads;
     p->impl = loaded;
@@ -181,7 +199,9 @@ static bool soft_new_pipeline(pipeline *p, const msl_unit *unit, const constant_
 }
 
 static void soft_free_pipeline(pipeline *p) {
-    soft_unload(p->impl);
+    const soft_device *s = p->device->impl;
+    const soft_loaded *loaded = p->impl;
+    soft_engine_unload(s->engine, loaded->image);
     free(p->impl);
 }
 
@@ -202,9 +222,9 @@ static void separate_binding(soft_item *item, const launch *l, int index) {
     }
     if (b->kind != BIND_BUFFER || b->at.buffer->storage == STORAGE_NO_COPY || before == 0)
         return;
-    char *alias = soft_checked_alias(b->at.buffer->impl, before);
-    if (alias)
-        item->launch.buffer[index] = alias + b->at.buffer->base + b->at.offset;
+    const soft_device *s = b->at.buffer->device->impl;
+    char *view = soft_engine_get_view(s->engine, b->at.buffer->impl, before);
+    item->launch.buffer[index] = view + b->at.buffer->base + b->at.offset;
 }
 
 static void describe_dynamic(soft_item *item, const msl_signature *s) {
@@ -235,13 +255,16 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
         separate_binding(item, l, i);
         bound[i] = (soft_bound){.begin = item->launch.buffer[i],
                                 .real = real,
-                                .allocation = is_ours ? b->at.buffer->impl : NULL,
                                 .is_bound = true,
                                 .is_inline = b->kind == BIND_BYTES,
                                 .bytes = b->kind == BIND_BYTES ? b->inline_bytes : b->at.bytes,
                                 .can_write = (b->access & ACCESS_WRITE) != 0,
                                 .may_overread = (l->may_overread >> i & 1) != 0,
                                 .element_bytes = (uint32_t)elem_get_bytes(b->type)};
+        if (is_ours) {
+            const soft_device *owner = b->at.buffer->device->impl;
+            bound[i].written = soft_engine_get_marks(owner->engine, real);
+        }
         snprintf(bound[i].label, sizeof bound[i].label, "%s",
                  b->kind == BIND_BUFFER ? b->at.buffer->label : "constant");
         for (size_t j = 0; j < s->count; j++) {
@@ -260,14 +283,14 @@ static void describe_bindings(soft_item *item, const launch *l, soft_bound *boun
 static void encode(soft_item *item, const launch *l) {
     const soft_loaded *s = l->pipeline->impl;
     static_assert(sizeof item->inline_bytes == LAUNCH_INLINE_BYTES, "room for all constants");
-    item->kernel = s->kernel;
-    item->name = l->pipeline->kernel;
-    item->object = s->object;
+    item->image = s->image;
     item->flush = l->pipeline->flushes_denormals;
     memset(&item->launch, 0, sizeof item->launch);
     memcpy(item->inline_bytes, l->inline_bytes, l->inline_used);
     for (int i = 0; i < LAUNCH_BUFFERS; i++) {
         const binding *b = &l->args[i];
+        if (b->kind == BIND_BUFFER)
+            refresh(b->at.buffer);
         if (b->kind == BIND_BUFFER)
             item->launch.buffer[i] = (char *)b->at.buffer->impl + b->at.buffer->base + b->at.offset;
         else if (b->kind == BIND_BYTES)
@@ -286,32 +309,30 @@ static void encode(soft_item *item, const launch *l) {
 }
 
 static bool soft_submit(device *d, tape *t, size_t first, size_t count, ticket *out, err *e) {
-    (void)e;
     soft_device *s = d->impl;
-    soft_job *j = soft_pool_new_job(s->pool, count);
-    soft_bound *bound = d->facts.validates ? soft_job_get_bound(j) : NULL;
+    soft_job *j = soft_engine_new_job(s->engine, count, e);
+    if (!j)
+        return false;
     for (size_t i = 0; i < count; i++) {
         soft_item *item = soft_job_get_item(j, i);
         encode(item, &t->launches[first + i]);
-        if (bound)
-            describe_bindings(item, &t->launches[first + i], bound + i * SOFT_BUFFERS);
+        if (soft_job_get_bound(j, i))
+            describe_bindings(item, &t->launches[first + i], soft_job_get_bound(j, i));
     }
     out->commit_at_ns = os_now_ns();
-    out->id = soft_pool_queue(s->pool, j);
-    return true;
+    return soft_engine_queue(s->engine, j, &out->id, e);
 }
 
 static bool soft_wait(device *d, ticket *k, play_times *times, err *e) {
     soft_device *s = d->impl;
-    uint64_t done_at_ns = 0;
-    bool ok = soft_pool_wait(s->pool, k->id, &times->gpu_ns, &done_at_ns, e);
+    bool ok = soft_engine_wait(s->engine, k->id, &times->gpu_ns, e);
     times->wall_ns = os_now_ns() - k->commit_at_ns;
     return ok;
 }
 
 static finding_list *soft_get_findings(const device *d) {
     const soft_device *s = d->impl;
-    return soft_pool_get_findings(s->pool);
+    return soft_engine_get_findings(s->engine);
 }
 
 const device_ops soft_device_ops = {

@@ -19,16 +19,6 @@
 
 enum { SPIN_NS = 50000, GRABS_LEFT = 4 };
 
-struct soft_job {
-    soft_job *next;
-    uint64_t id;
-    soft_item *items;
-    soft_bound *bound;
-    size_t count, capacity;
-    uint64_t work_ns, done_at_ns;
-    char problem[256]; /* "" when the work went well */
-};
-
 typedef struct {
     soft_pool *pool;
     soft_worker *worker;
@@ -36,17 +26,12 @@ typedef struct {
 } member;
 
 struct soft_pool {
-    member *members; /* member 0 is the leader */
+    member *members; /* member 0 is the leader, which is whoever calls soft_pool_run */
     int count;
     bool cpu_clock;
 
     pthread_mutex_t lock;
-    pthread_cond_t queued, finished, opened;
-    soft_job *waiting, **waiting_end; /* first in, first out */
-    soft_job *finished_jobs;          /* not yet waited for */
-    soft_job *spare;
-    uint64_t last_id;
-    bool closing;
+    pthread_cond_t opened;
 
     /* The launch that is open to helpers. */
     atomic_uint_fast64_t turn; /* counts launches opened */
@@ -56,6 +41,7 @@ struct soft_pool {
     atomic_uint_fast64_t next_group, worked_ns; /* worked_ns: CPU time of all */
     uint64_t total_groups;
     const soft_item *item;
+    const soft_image *image;
     soft_checker *checker; /* checked mode */
     finding_list findings;
 
@@ -114,7 +100,7 @@ static void take_groups(member *m) {
             const soft_u32 position[3] = {(soft_u32)(i % l->grid_groups[0]),
                                           (soft_u32)(row % l->grid_groups[1]),
                                           (soft_u32)(row / l->grid_groups[1])};
-            soft_worker_run(m->worker, p->item->kernel, position);
+            soft_worker_run(m->worker, p->image->kernel, position);
         }
 }
 
@@ -168,9 +154,11 @@ static void *run_helper(void *argument) {
     return NULL;
 }
 
-static void run_item(soft_pool *p, const soft_item *item, char problem[256]) {
+static void run_item(soft_pool *p, const soft_item *item, const soft_image *image,
+                     char problem[256]) {
     const soft_launch *l = &item->launch;
     p->item = item;
+    p->image = image;
     p->total_groups = (uint64_t)l->grid_groups[0] * l->grid_groups[1] * l->grid_groups[2];
     atomic_store(&p->next_group, 0);
     atomic_store(&p->over, 0);
@@ -186,7 +174,7 @@ static void run_item(soft_pool *p, const soft_item *item, char problem[256]) {
         }
     }
     if (p->checker)
-        soft_checker_begin(p->checker, item->name, item->kernel, item->object, item->bound,
+        soft_checker_begin(p->checker, image->name, image->kernel, image->object, item->bound,
                            item->dynamic, item->inline_bytes);
     work(&p->members[0]);
     if (p->checker)
@@ -200,7 +188,7 @@ static void run_item(soft_pool *p, const soft_item *item, char problem[256]) {
     if (over && !problem[0])
         snprintf(problem, 256,
                  "kernel '%.80s' needs %u bytes of threadgroup memory; a threadgroup has %d",
-                 item->name, over + MSL_THREADGROUP_BYTES, MSL_THREADGROUP_BYTES);
+                 image->name, over + MSL_THREADGROUP_BYTES, MSL_THREADGROUP_BYTES);
 }
 
 /* CPU time per thread, of as many threads as there is work for. */
@@ -209,37 +197,16 @@ static uint64_t get_share(soft_pool *p) {
     return atomic_load(&p->worked_ns) / (threads ? threads : 1);
 }
 
-static void run_job(soft_pool *p, soft_job *j) {
+uint64_t soft_pool_run(soft_pool *p, const soft_item *items, size_t count, const soft_image *images,
+                       volatile int *running, char problem[256]) {
     uint64_t start = os_now_ns(), worked = 0;
-    for (size_t i = 0; i < j->count && !j->problem[0]; i++) {
-        run_item(p, &j->items[i], j->problem);
+    problem[0] = 0;
+    for (size_t i = 0; i < count && !problem[0]; i++) {
+        *running = (int)i;
+        run_item(p, &items[i], &images[items[i].image], problem);
         worked += get_share(p);
     }
-    j->done_at_ns = os_now_ns();
-    j->work_ns = p->cpu_clock ? worked : j->done_at_ns - start;
-}
-
-static void *run_leader(void *argument) {
-    soft_pool *p = ((member *)argument)->pool;
-    pthread_mutex_lock(&p->lock);
-    for (;;) {
-        while (!p->waiting && !p->closing)
-            pthread_cond_wait(&p->queued, &p->lock);
-        soft_job *j = p->waiting;
-        if (!j)
-            break;
-        p->waiting = j->next;
-        if (!p->waiting)
-            p->waiting_end = &p->waiting;
-        pthread_mutex_unlock(&p->lock);
-        run_job(p, j);
-        pthread_mutex_lock(&p->lock);
-        j->next = p->finished_jobs;
-        p->finished_jobs = j;
-        pthread_cond_broadcast(&p->finished);
-    }
-    pthread_mutex_unlock(&p->lock);
-    return NULL;
+    return p->cpu_clock ? worked : os_now_ns() - start;
 }
 
 soft_pool *soft_pool_new(int threads, pool_mode mode, bool cpu_clock, err *e) {
@@ -247,10 +214,7 @@ soft_pool *soft_pool_new(int threads, pool_mode mode, bool cpu_clock, err *e) {
     p->cpu_clock = cpu_clock;
     assert(threads > 0);
     p->members = array_new((size_t)threads, sizeof *p->members);
-    p->waiting_end = &p->waiting;
     pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->queued, NULL);
-    pthread_cond_init(&p->finished, NULL);
     pthread_cond_init(&p->opened, NULL);
     for (int i = 0; i < threads; i++) {
         member *m = &p->members[i];
@@ -259,7 +223,7 @@ soft_pool *soft_pool_new(int threads, pool_mode mode, bool cpu_clock, err *e) {
         bool ok = m->worker != NULL;
         if (ok && mode != POOL_FAST)
             ok = (p->checker = soft_checker_new(m->worker, mode == POOL_TRACED, e)) != NULL;
-        if (ok && pthread_create(&m->thread, NULL, i == 0 ? run_leader : run_helper, m) != 0)
+        if (ok && i > 0 && pthread_create(&m->thread, NULL, run_helper, m) != 0)
             ok = err_set(e, EXIT_CANNOT, "the software device cannot start thread %d of %d", i + 1,
                          threads);
         if (!ok) {
@@ -278,24 +242,9 @@ finding_list *soft_pool_get_findings(soft_pool *p) {
     return &p->findings;
 }
 
-static void free_jobs(soft_job *j) {
-    for (soft_job *next; j; j = next) {
-        next = j->next;
-        free(j->items);
-        free(j->bound);
-        free(j);
-    }
-}
-
 void soft_pool_free(soft_pool *p) {
     if (!p)
         return;
-    pthread_mutex_lock(&p->lock);
-    p->closing = true;
-    pthread_cond_broadcast(&p->queued);
-    pthread_mutex_unlock(&p->lock);
-    if (p->count > 0)
-        pthread_join(p->members[0].thread, NULL);
     pthread_mutex_lock(&p->lock);
     atomic_store(&p->stop, true);
     pthread_cond_broadcast(&p->opened);
@@ -307,75 +256,8 @@ void soft_pool_free(soft_pool *p) {
             pthread_join(p->members[i].thread, NULL);
         soft_worker_free(p->members[i].worker);
     }
-    free_jobs(p->finished_jobs);
-    free_jobs(p->spare);
     pthread_mutex_destroy(&p->lock);
-    pthread_cond_destroy(&p->queued);
-    pthread_cond_destroy(&p->finished);
     pthread_cond_destroy(&p->opened);
     free(p->members);
     free(p);
-}
-
-soft_job *soft_pool_new_job(soft_pool *p, size_t count) {
-    pthread_mutex_lock(&p->lock);
-    soft_job *j = p->spare;
-    if (j)
-        p->spare = j->next;
-    pthread_mutex_unlock(&p->lock);
-    if (!j)
-        j = array_new(1, sizeof *j);
-    if (count > j->capacity) {
-        free(j->items);
-        j->items = aligned_alloc(16, count * sizeof *j->items);
-        assert(j->items);
-        j->capacity = count;
-    }
-    j->count = count;
-    j->problem[0] = 0;
-    j->next = NULL;
-    return j;
-}
-
-soft_item *soft_job_get_item(soft_job *j, size_t i) {
-    assert(i < j->count);
-    return &j->items[i];
-}
-
-soft_bound *soft_job_get_bound(soft_job *j) {
-    free(j->bound);
-    j->bound = array_new(j->count, SOFT_BUFFERS * sizeof *j->bound);
-    return j->bound;
-}
-
-uint64_t soft_pool_queue(soft_pool *p, soft_job *j) {
-    pthread_mutex_lock(&p->lock);
-    uint64_t id = j->id = ++p->last_id;
-    *p->waiting_end = j;
-    p->waiting_end = &j->next;
-    pthread_cond_signal(&p->queued);
-    pthread_mutex_unlock(&p->lock);
-    return id;
-}
-
-bool soft_pool_wait(soft_pool *p, uint64_t id, uint64_t *work_ns, uint64_t *done_at_ns, err *e) {
-    pthread_mutex_lock(&p->lock);
-    assert(id > 0 && id <= p->last_id);
-    soft_job **at;
-    for (;;) {
-        for (at = &p->finished_jobs; *at && (*at)->id != id; at = &(*at)->next)
-            continue;
-        if (*at)
-            break;
-        pthread_cond_wait(&p->finished, &p->lock);
-    }
-    soft_job *j = *at;
-    *at = j->next;
-    *work_ns = j->work_ns;
-    *done_at_ns = j->done_at_ns;
-    bool ok = !j->problem[0] || err_set(e, EXIT_WRONG, "%s", j->problem);
-    j->next = p->spare;
-    p->spare = j;
-    pthread_mutex_unlock(&p->lock);
-    return ok;
 }

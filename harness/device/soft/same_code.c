@@ -3,7 +3,7 @@
  * Only ELF objects are understood; others never count as the same. */
 #include "same_code.h"
 
-#include "compile.h"
+#include "engine.h"
 
 #if defined(__linux__)
 #include <elf.h>

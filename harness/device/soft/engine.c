@@ -1,0 +1,444 @@
+/* engine: see engine.h. The program's side; engine_serve.c has the other. */
+#if defined(__linux__)
+#define _GNU_SOURCE /* prlimit */
+#endif
+#include "engine.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "checker.h"
+#include "engine_order.h"
+#include "harness/base/array.h"
+#include "harness/base/host.h"
+#include "harness/base/os.h"
+
+/* So many jobs may be unanswered: their answers fit into a pipe, and neither side waits for the
+ * other to read. */
+enum { MOST_OPEN = 64, MOST_FINDINGS = 1 << 16 };
+
+struct soft_job {
+    soft_job *next;
+    uint64_t id, work_ns;
+    soft_item *items; /* in the arena: a kernel may change them */
+    soft_bound *bound;
+    size_t count, capacity;
+    char problem[256];
+};
+
+struct soft_engine {
+    engine_side side;
+    int orders, answers, life; /* our ends */
+    pid_t process;             /* 0: a thread */
+    pthread_t thread;
+    sandbox_state sandbox;
+    err ended; /* why it takes no orders any more */
+    char (*names)[128];
+    bool used[ENGINE_IMAGES];
+    soft_job *queued, **queued_end, *finished, *spare;
+    int open_count;
+    uint64_t last_id;
+    finding_list findings;
+};
+
+static bool use_threads;
+
+void soft_engine_use_threads(bool yes) {
+    use_threads = yes;
+}
+
+static bool is_checked(const soft_engine *g) {
+    return g->side.mode != POOL_FAST;
+}
+
+/* Starting and ending -------------------------------------------------------------------------- */
+
+static bool open_pipe(int *reads, int *writes, err *e) {
+    int ends[2];
+    if (pipe(ends) != 0)
+        return err_set(e, EXIT_CANNOT, "cannot make a pipe: %s", strerror(errno));
+    for (int i = 0; i < 2; i++)
+        fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+    *reads = ends[0];
+    *writes = ends[1];
+    return true;
+}
+
+/* Orders go through a socket: writing to one whose reader is gone is an error, not a signal. */
+static bool open_socket(int *reads, int *writes, err *e) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
+        return err_set(e, EXIT_CANNOT, "cannot make a socket: %s", strerror(errno));
+    for (int i = 0; i < 2; i++)
+        fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+    *reads = ends[0];
+    *writes = ends[1];
+#if defined(SO_NOSIGPIPE)
+    setsockopt(*writes, SOL_SOCKET, SO_NOSIGPIPE, &(int){1}, sizeof(int));
+#endif
+    return true;
+}
+
+static bool write_orders(const soft_engine *g, const void *data, size_t bytes) {
+#if defined(MSG_NOSIGNAL)
+    const int flags = MSG_NOSIGNAL;
+#else
+    const int flags = 0;
+#endif
+    for (const char *at = data; bytes > 0;) {
+        ssize_t n = send(g->orders, at, bytes, flags);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+static void close_end(int *fd) {
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void *serve(void *side) {
+    engine_serve(side);
+    return NULL;
+}
+
+static bool start(soft_engine *g, err *e) {
+    engine_side *s = &g->side;
+#if defined(__linux__)
+    s->is_thread = use_threads;
+#else
+    s->is_thread = true;
+#endif
+    if (s->is_thread)
+        return pthread_create(&g->thread, NULL, serve, s) == 0 ||
+               err_set(e, EXIT_CANNOT, "the software device cannot start a thread");
+    g->process = fork();
+    if (g->process == 0) {
+        engine_serve(s);
+        _exit(0);
+    }
+    close_end(&s->orders);
+    close_end(&s->answers);
+    close_end(&s->life);
+    host_add_process(g->process);
+    return g->process > 0 || err_set(e, EXIT_CANNOT, "the software device cannot start a process");
+}
+
+soft_engine *soft_engine_new(int threads, pool_mode mode, bool cpu_clock, const char *readable,
+                             err *e) {
+    soft_engine *g = array_new(1, sizeof *g);
+    engine_side *s = &g->side;
+    *s = (engine_side){.orders = -1, .answers = -1, .life = -1};
+    s->threads = threads;
+    s->mode = mode;
+    s->cpu_clock = cpu_clock;
+    snprintf(s->readable, sizeof s->readable, "%s", readable);
+    g->orders = g->answers = g->life = -1;
+    g->queued_end = &g->queued;
+    g->names = array_new(ENGINE_IMAGES, sizeof *g->names);
+    answer_ready ready;
+    s->arena = soft_arena_new(mode != POOL_FAST, e);
+    bool ok = s->arena && (s->notes = soft_arena_take(s->arena, sizeof *s->notes, 0)) &&
+              open_socket(&s->orders, &g->orders, e) && open_pipe(&g->answers, &s->answers, e) &&
+              open_pipe(&s->life, &g->life, e);
+    if (ok)
+        s->notes->call = -1;
+    ok = ok && start(g, e);
+    if (ok && !engine_read(g->answers, &ready, sizeof ready))
+        ok = err_set(e, EXIT_CANNOT, "the process of the software device ended at its start");
+    else if (ok && !ready.ok)
+        ok = err_set(e, EXIT_CANNOT, "%.199s", ready.problem);
+    if (ok) {
+        g->sandbox = ready.sandbox;
+        return g;
+    }
+    soft_engine_free(g);
+    return NULL;
+}
+
+static void free_jobs(soft_job *j) {
+    for (soft_job *next; j; j = next) {
+        next = j->next;
+        free(j);
+    }
+}
+
+void soft_engine_free(soft_engine *g) {
+    if (!g)
+        return;
+    close_end(&g->orders);
+    if (g->side.is_thread && g->side.notes)
+        pthread_join(g->thread, NULL);
+    if (g->process > 0) {
+        host_remove_process(g->process);
+        while (waitpid(g->process, NULL, 0) < 0 && errno == EINTR)
+            continue;
+    }
+    int *ends[] = {&g->answers, &g->life, &g->side.orders, &g->side.answers, &g->side.life};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        close_end(ends[i]);
+    free_jobs(g->queued);
+    free_jobs(g->finished);
+    free_jobs(g->spare);
+    finding_free(&g->findings);
+    soft_arena_free(g->side.arena);
+    free(g->names);
+    free(g);
+}
+
+sandbox_state soft_engine_get_sandbox(const soft_engine *g) {
+    return g->sandbox;
+}
+
+finding_list *soft_engine_get_findings(soft_engine *g) {
+    return &g->findings;
+}
+
+/* The kernel that was running. What the engine left is only a hint: it is cut to what can be. */
+static const char *name_running(const soft_engine *g) {
+    const soft_job *j = g->queued;
+    int i = g->side.notes->running;
+    if (!j || i < 0 || (size_t)i >= j->count)
+        return "?";
+    uint32_t image = j->items[i].image;
+    return image < ENGINE_IMAGES && g->used[image] ? g->names[image] : "?";
+}
+
+/* The engine has hung up. It is as if the kernel had run here: the same signal ends this process. */
+static bool bury(soft_engine *g, err *e) {
+    int status = 0;
+    if (g->ended.code == EXIT_OK) {
+        while (g->process > 0 && waitpid(g->process, &status, 0) < 0 && errno == EINTR)
+            continue;
+        host_remove_process(g->process);
+        g->process = 0;
+        int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0, call = g->side.notes->call;
+        if (number == SIGSYS && call >= 0)
+            err_set(&g->ended, EXIT_WRONG,
+                    "kernel '%.80s' tried to call the operating system (call %d): it was stopped",
+                    name_running(g), call);
+        else if (number == SIGSYS)
+            err_set(&g->ended, EXIT_WRONG,
+                    "kernel '%.80s' tried to call the operating system: it was stopped",
+                    name_running(g));
+        else if (number == 0 || number == SIGKILL)
+            err_set(&g->ended, EXIT_WRONG, "kernel '%.80s' ended the process that it ran in",
+                    name_running(g));
+        else {
+            signal(number, SIG_DFL);
+            raise(number);
+        }
+    }
+    *e = g->ended;
+    return false;
+}
+
+static bool give_order(soft_engine *g, const order *o, err *e) {
+    if (g->ended.code != EXIT_OK || !write_orders(g, o, sizeof *o))
+        return bury(g, e);
+    return true;
+}
+
+static void keep_findings(soft_engine *g, uint32_t count) {
+    finding f;
+    for (uint32_t i = 0; i < count && engine_read(g->answers, &f, sizeof f); i++) {
+        f.kernel[sizeof f.kernel - 1] = f.file[sizeof f.file - 1] = 0;
+        f.label[sizeof f.label - 1] = f.text[sizeof f.text - 1] = 0;
+        if ((unsigned)f.what < FINDING_CLASSES && f.count > 0)
+            finding_add(&g->findings, &f);
+    }
+}
+
+/* The answer to the first job that waits for one. */
+static bool receive(soft_engine *g, err *e) {
+    answer_done done;
+    if (!engine_read(g->answers, &done, sizeof done) || done.findings > MOST_FINDINGS)
+        return bury(g, e);
+    keep_findings(g, done.findings);
+    soft_job *j = g->queued;
+    g->queued = j->next;
+    if (!g->queued)
+        g->queued_end = &g->queued;
+    done.problem[sizeof done.problem - 1] = 0;
+    snprintf(j->problem, sizeof j->problem, "%s", done.problem);
+    j->work_ns = done.work_ns;
+    j->next = g->finished;
+    g->finished = j;
+    g->open_count--;
+    return true;
+}
+
+/* Memory --------------------------------------------------------------------------------------- */
+
+static void open_memory(soft_engine *g, void *at, size_t bytes, bool is_open) {
+    err unused;
+    if (!is_checked(g))
+        return;
+    if (g->side.is_thread)
+        soft_arena_open(g->side.arena, at, bytes, is_open);
+    else
+        give_order(g, &(order){is_open ? ORDER_OPEN : ORDER_SHUT, 0, at, bytes}, &unused);
+}
+
+void *soft_engine_take(soft_engine *g, size_t bytes) {
+    void *at = soft_arena_take(g->side.arena, bytes, is_checked(g) ? GAP_BYTES : 0);
+    if (at)
+        open_memory(g, at, bytes, true);
+    return at;
+}
+
+void soft_engine_give(soft_engine *g, void *at) {
+    size_t bytes = at ? soft_arena_get_bytes(g->side.arena, at) : 0;
+    if (!bytes)
+        return;
+    soft_arena_give(g->side.arena, at);
+    open_memory(g, at, bytes, false);
+}
+
+void soft_engine_mark(soft_engine *g, void *at, size_t bytes, bool is_written) {
+    memset(soft_arena_get_marks(g->side.arena, at), is_written, bytes);
+}
+
+unsigned char *soft_engine_get_marks(const soft_engine *g, const void *at) {
+    return soft_arena_get_marks(g->side.arena, at);
+}
+
+void *soft_engine_get_view(soft_engine *g, void *at, int n) {
+    void *view = soft_arena_get_view(g->side.arena, at, n);
+    open_memory(g, view, soft_arena_get_bytes(g->side.arena, at), true);
+    return view;
+}
+
+/* Kernels -------------------------------------------------------------------------------------- */
+
+bool soft_engine_load(soft_engine *g, const char *object, const char *name, soft_loaded *out,
+                      err *e) {
+    uint32_t image = 0;
+    while (image < ENGINE_IMAGES && g->used[image])
+        image++;
+    if (image == ENGINE_IMAGES)
+        return err_set(e, EXIT_CANNOT, "more than %d kernels are loaded", ENGINE_IMAGES);
+    order_file file = {.name = ""};
+    answer_loaded answer;
+    snprintf(file.name, sizeof file.name, "%s", name);
+    snprintf(file.object, sizeof file.object, "%s", object);
+    while (g->open_count > 0)
+        if (!receive(g, e))
+            return false;
+    if (!give_order(g, &(order){ORDER_LOAD, image, NULL, 0}, e))
+        return false;
+    if (!write_orders(g, &file, sizeof file) || !engine_read(g->answers, &answer, sizeof answer))
+        return bury(g, e);
+    answer.problem[sizeof answer.problem - 1] = 0;
+    if (!answer.ok)
+        return err_set(e, EXIT_CANNOT, "the compiled kernel '%.80s' cannot be loaded: %.140s", name,
+                       answer.problem);
+    *out = (soft_loaded){.image = image,
+                         .count = answer.count < MSL_PARAMS ? answer.count : MSL_PARAMS};
+    memcpy(out->object, file.object, sizeof out->object);
+    memcpy(out->value_bytes, answer.value_bytes, sizeof out->value_bytes);
+    memcpy(g->names[image], file.name, sizeof file.name);
+    g->used[image] = true;
+    return true;
+}
+
+void soft_engine_unload(soft_engine *g, uint32_t image) {
+    err unused;
+    if (g->ended.code == EXIT_OK)
+        give_order(g, &(order){ORDER_UNLOAD, image, NULL, 0}, &unused);
+    g->used[image] = false;
+}
+
+/* Jobs ----------------------------------------------------------------------------------------- */
+
+static size_t get_job_bytes(const soft_engine *g, size_t count) {
+    return count * (sizeof(soft_item) + (is_checked(g) ? SOFT_BUFFERS * sizeof(soft_bound) : 0));
+}
+
+soft_job *soft_engine_new_job(soft_engine *g, size_t count, err *e) {
+    soft_job *j = g->spare;
+    if (j)
+        g->spare = j->next;
+    else
+        j = array_new(1, sizeof *j);
+    if (count > j->capacity) {
+        soft_engine_give(g, j->items);
+        j->items = soft_engine_take(g, get_job_bytes(g, count));
+        j->capacity = j->items ? count : 0;
+    }
+    j->bound = is_checked(g) && j->items ? (soft_bound *)(void *)(j->items + j->capacity) : NULL;
+    j->count = count;
+    j->next = NULL;
+    if (j->items || count == 0)
+        return j;
+    j->next = g->spare;
+    g->spare = j;
+    return err_null(e, EXIT_CANNOT, "no memory for %zu launches", count);
+}
+
+soft_item *soft_job_get_item(soft_job *j, size_t i) {
+    assert(i < j->count);
+    return &j->items[i];
+}
+
+soft_bound *soft_job_get_bound(soft_job *j, size_t i) {
+    return j->bound ? j->bound + i * SOFT_BUFFERS : NULL;
+}
+
+/* A limit of CPU time is one of kernels: they have it, too. */
+static void pass_limits(const soft_engine *g) {
+#if defined(__linux__)
+    struct rlimit limit;
+    if (g->process > 0 && getrlimit(RLIMIT_CPU, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        prlimit(g->process, RLIMIT_CPU, &limit, NULL);
+#else
+    (void)g;
+#endif
+}
+
+bool soft_engine_queue(soft_engine *g, soft_job *j, uint64_t *id, err *e) {
+    pass_limits(g);
+    bool ok = true;
+    while (ok && g->open_count >= MOST_OPEN)
+        ok = receive(g, e);
+    j->id = *id = ++g->last_id;
+    *g->queued_end = j;
+    g->queued_end = &j->next;
+    g->open_count++;
+    return ok && give_order(g, &(order){ORDER_RUN, 0, j->items, j->count}, e);
+}
+
+bool soft_engine_wait(soft_engine *g, uint64_t id, uint64_t *work_ns, err *e) {
+    soft_job **at;
+    for (;;) {
+        for (at = &g->finished; *at && (*at)->id != id; at = &(*at)->next)
+            continue;
+        if (*at)
+            break;
+        if (g->ended.code != EXIT_OK || !receive(g, e))
+            return bury(g, e);
+    }
+    soft_job *j = *at;
+    *at = j->next;
+    *work_ns = j->work_ns;
+    bool ok = !j->problem[0] || err_set(e, EXIT_WRONG, "%s", j->problem);
+    j->next = g->spare;
+    g->spare = j;
+    return ok;
+}

@@ -1,0 +1,60 @@
+/* engine_order: what the two sides of engine.h say to each other. Answers come in the order of the
+ * orders that have one. */
+#pragma once
+
+#include <stdint.h>
+
+#include "engine.h"
+
+enum { ENGINE_IMAGES = 4096 };
+
+typedef enum { ORDER_LOAD, ORDER_UNLOAD, ORDER_OPEN, ORDER_SHUT, ORDER_RUN } order_kind;
+
+/* LOAD is followed by an order_file; RUN: `count` items stand at `at`. */
+typedef struct {
+    uint32_t kind, image;
+    void *at;
+    uint64_t count; /* OPEN, SHUT: bytes */
+} order;
+
+typedef struct {
+    char name[128], object[PATH_MAX];
+} order_file;
+
+/* The first answer: the engine is ready. */
+typedef struct {
+    uint32_t ok;
+    sandbox_state sandbox;
+    char problem[200];
+} answer_ready;
+
+typedef struct {
+    uint32_t ok, count, value_bytes[MSL_PARAMS];
+    char problem[200];
+} answer_loaded;
+
+typedef struct {
+    uint64_t work_ns;
+    uint32_t findings; /* so many follow */
+    char problem[256];
+} answer_done;
+
+/* What the engine leaves for the program to read after its end; in the arena. */
+typedef struct {
+    volatile int running; /* item of the current job */
+    volatile int call;    /* the system call that it was stopped at; -1: none */
+} engine_notes;
+
+typedef struct {
+    soft_arena *arena;
+    engine_notes *notes;
+    int orders, answers, life; /* life closes when the program ends */
+    int threads;
+    pool_mode mode;
+    bool cpu_clock, is_thread;
+    char readable[PATH_MAX];
+} engine_side;
+
+/* Takes orders until there are no more. */
+void engine_serve(const engine_side *s);
+bool engine_read(int fd, void *data, size_t bytes);

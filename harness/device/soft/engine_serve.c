@@ -1,0 +1,166 @@
+/* engine_serve: the side of engine.h that runs kernels. */
+#if defined(__linux__)
+#define _GNU_SOURCE
+#endif
+#include "engine_order.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "harness/base/array.h"
+#include "harness/base/os.h"
+
+bool engine_read(int fd, void *data, size_t bytes) {
+    for (char *at = data; bytes > 0;) {
+        ssize_t n = read(fd, at, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+/* Before the first kernel ---------------------------------------------------------------------- */
+
+/* The terminal's signals are for the program; faults are for whoever looks for them here. */
+static void reset_signals(void) {
+    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+    static const int plain[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGCHLD, SIGXCPU};
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        signal(ignored[i], SIG_IGN);
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        signal(plain[i], SIG_DFL);
+}
+
+/* Every descriptor but these: a result file or a pipe of the program is none of a kernel's. */
+static void close_others(const int *kept, size_t count) {
+    int nothing = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3 && nothing >= 0; fd++)
+        dup2(nothing, fd);
+    for (int from = 3;;) {
+        int next = -1; /* the next one to keep */
+        for (size_t i = 0; i < count; i++)
+            if (kept[i] >= from && (next < 0 || kept[i] < next))
+                next = kept[i];
+        unsigned last = next < 0 ? ~0u : (unsigned)next - 1;
+        bool is_done = next == from;
+#if defined(SYS_close_range)
+        is_done = is_done || syscall(SYS_close_range, (unsigned)from, last, 0) == 0;
+#endif
+        for (int fd = from; !is_done && fd < 4096 && (unsigned)fd <= last; fd++)
+            close(fd);
+        if (next < 0)
+            return;
+        from = next + 1;
+    }
+}
+
+/* The program is gone: so is this process, even in the middle of an endless kernel. */
+static void *watch_life(void *argument) {
+    const engine_side *s = argument;
+    char byte;
+    engine_read(s->life, &byte, 1);
+    _exit(0);
+}
+
+static soft_pool *start(const engine_side *s, answer_ready *ready) {
+    err e = {.code = EXIT_OK};
+    pthread_t life;
+    if (!s->is_thread) {
+        const int kept[] = {s->orders, s->answers, s->life, soft_arena_get_file(s->arena)};
+        reset_signals();
+        close_others(kept, sizeof kept / sizeof *kept);
+    }
+    bool ok = s->mode == POOL_FAST || soft_arena_close_all(s->arena) ||
+              err_set(&e, EXIT_CANNOT, "the software device cannot protect its memory");
+    soft_arena_open(s->arena, s->notes, sizeof *s->notes, true);
+    if (!s->is_thread) {
+        close(soft_arena_get_file(s->arena));
+        ready->sandbox.has_files = sandbox_close_files(s->readable);
+    }
+    soft_pool *pool = ok ? soft_pool_new(s->threads, s->mode, s->cpu_clock, &e) : NULL;
+    if (pool && !s->is_thread) {
+        if (pthread_create(&life, NULL, watch_life, (void *)(uintptr_t)s) != 0)
+            _exit(1);
+        sandbox_note_calls(&s->notes->call);
+        ready->sandbox.has_calls = sandbox_close_calls(s->answers);
+    }
+    ready->ok = pool != NULL;
+    snprintf(ready->problem, sizeof ready->problem, "%.199s", e.text);
+    return pool;
+}
+
+/* Orders --------------------------------------------------------------------------------------- */
+
+static bool load(soft_image *image, const order_file *file, answer_loaded *out) {
+    snprintf(image->name, sizeof image->name, "%s", file->name);
+    snprintf(image->object, sizeof image->object, "%s", file->object);
+    image->handle = dlopen(file->object, RTLD_NOW | RTLD_LOCAL);
+    image->kernel = image->handle ? dlsym(image->handle, "assay_kernel") : NULL;
+    if (image->kernel && image->kernel->abi == SOFT_ABI_VERSION) {
+        for (; out->count < image->kernel->count && out->count < MSL_PARAMS; out->count++)
+            out->value_bytes[out->count] = image->kernel->value_bytes[out->count];
+        return true;
+    }
+    const char *why = dlerror();
+    snprintf(out->problem, sizeof out->problem, "%.140s", why ? why : "it has no entry");
+    if (image->handle)
+        dlclose(image->handle);
+    image->handle = NULL;
+    return false;
+}
+
+static bool run(const engine_side *s, soft_pool *pool, const soft_image *images, const order *o) {
+    answer_done done = {0};
+    finding_list *found = soft_pool_get_findings(pool);
+    done.work_ns = soft_pool_run(pool, o->at, o->count, images, &s->notes->running, done.problem);
+    done.findings = (uint32_t)found->count;
+    bool ok = os_write_all(s->answers, &done, sizeof done) &&
+              os_write_all(s->answers, found->items, found->count * sizeof *found->items);
+    finding_clear(found);
+    return ok;
+}
+
+static bool obey(const engine_side *s, soft_pool *pool, soft_image *images, const order *o) {
+    if (o->kind == ORDER_RUN)
+        return run(s, pool, images, o);
+    if (o->kind == ORDER_LOAD) {
+        order_file file;
+        answer_loaded answer = {0};
+        if (!engine_read(s->orders, &file, sizeof file))
+            return false;
+        answer.ok = load(&images[o->image], &file, &answer);
+        return os_write_all(s->answers, &answer, sizeof answer);
+    }
+    if (o->kind == ORDER_UNLOAD && images[o->image].handle)
+        dlclose(images[o->image].handle);
+    else if (o->kind != ORDER_UNLOAD)
+        soft_arena_open(s->arena, o->at, o->count, o->kind == ORDER_OPEN);
+    return true;
+}
+
+void engine_serve(const engine_side *s) {
+    answer_ready ready = {0};
+    order o;
+    soft_pool *pool = start(s, &ready);
+    soft_image *images = array_new(ENGINE_IMAGES, sizeof *images);
+    bool ok = os_write_all(s->answers, &ready, sizeof ready) && pool;
+    while (ok && engine_read(s->orders, &o, sizeof o))
+        ok = obey(s, pool, images, &o);
+    for (size_t i = 0; i < ENGINE_IMAGES && s->is_thread; i++)
+        if (images[i].handle)
+            dlclose(images[i].handle);
+    soft_pool_free(pool);
+    free(images);
+}
