@@ -36,7 +36,7 @@ TEST macros_are_expanded_by_a_preprocessor_that_keeps_lines(void) {
     const msl_signature *k = msl_find_kernel(unit, "copy_float", &why);
     ASSERT(k && k->line == 4);
     ASSERT_FALSE(msl_from_text("test.metal", "#if 1\nkernel void k(device int *x) {}\n", &why));
-    ASSERT(strstr(why.text, "test.metal") && strstr(why.detail, "#if"));
+    ASSERT(strstr(why.text, "test.metal") && strstr(why.detail, "unterminated conditional"));
     PASS();
 }
 

@@ -33,6 +33,12 @@ TEST code_that_would_run_at_loading_is_refused(const char *line) {
     PASS();
 }
 
+TEST attributes_for_linkers_are_refused_with_their_line(void) {
+    ASSERT_RUN(LAUNCH("constructor") ONE, 1);
+    ASSERT_SAYS("constructor.metal:6: the attribute 'constructor' is not part of MSL");
+    PASS();
+}
+
 TEST assembly_is_refused_with_its_line(void) {
     ASSERT_RUN(LAUNCH("assembly") ONE, 1);
     ASSERT_SAYS("assembly.metal:5: assembly is not part of MSL");
@@ -51,7 +57,7 @@ TEST only_plain_files_are_read(void) {
     ASSERT_RUN("rm -f \"$T.metal\"; printf '#include \"/dev/zero\"\\n' > \"$T.metal\"; "
                "\"$A\" launch \"$T.metal\" call --grid 1 --group 1",
                2);
-    ASSERT_SAYS("/dev/zero is not a plain file");
+    ASSERT_SAYS("/dev/zero is not in the kernel's folder and is not a source: it is not read");
     ASSERT_RUN(
         "rm -f \"$T.metal\"; \"$A\" launch \"$H/kernels/buffer_copy.metal\" buffer_copy --arg "
         "0=f32[]:file:/dev/zero --arg 1=f32[4] --arg 2=u32:4 --grid 1 --group 4",
@@ -151,7 +157,7 @@ TEST the_same_value_from_many_threads_fails_only_a_strict_run(void) {
 
 SUITE(untrusted_suite) {
     RUN_TEST(calls_that_msl_does_not_have_are_refused_by_name);
-    RUN_TESTp(code_that_would_run_at_loading_is_refused, LAUNCH("constructor") ONE);
+    RUN_TEST(attributes_for_linkers_are_refused_with_their_line);
     RUN_TESTp(code_that_would_run_at_loading_is_refused, LAUNCH("object") ONE);
     RUN_TESTp(code_that_would_run_at_loading_is_refused, LAUNCH("object") ONE "--validate");
     RUN_TEST(assembly_is_refused_with_its_line);

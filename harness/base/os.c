@@ -432,18 +432,20 @@ static char *drain(int fd, uint64_t deadline_ns, bool *is_late) {
     return text;
 }
 
-enum { CHILD_GIB = 16 };
+enum { CHILD_MB = 4096 };
 
-static void limit_memory(pid_t child) {
+static void limit_child(pid_t child, unsigned memory_mb) {
 #if defined(__linux__)
-    const rlim_t most = (rlim_t)CHILD_GIB << 30;
-    prlimit(child, RLIMIT_AS, &(struct rlimit){most, most}, NULL);
+    const rlim_t memory = (rlim_t)memory_mb << 20, file = (rlim_t)OS_FILE_MB << 20;
+    prlimit(child, RLIMIT_AS, &(struct rlimit){memory, memory}, NULL);
+    prlimit(child, RLIMIT_FSIZE, &(struct rlimit){file, file}, NULL);
 #else
-    (void)child;
+    (void)child, (void)memory_mb;
 #endif
 }
 
-bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *status, err *e) {
+bool os_run_within(const char *const *argv, unsigned seconds, unsigned memory_mb, char **output,
+                   int *status, err *e) {
     int ends[2];
     if (pipe(ends) != 0)
         return err_set(e, EXIT_CANNOT, "cannot make a pipe: %s", strerror(errno));
@@ -464,7 +466,7 @@ bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *s
         return err_set(e, EXIT_CANNOT, "cannot run %.120s: %s", argv[0], strerror(failed));
     }
     if (seconds)
-        limit_memory(child);
+        limit_child(child, memory_mb);
     bool is_late = false;
     char *text =
         drain(ends[0], seconds ? os_now_ns() + seconds * UINT64_C(1000000000) : 0, &is_late);
@@ -484,6 +486,10 @@ bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *s
     else
         free(text);
     return true;
+}
+
+bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *status, err *e) {
+    return os_run_within(argv, seconds, CHILD_MB, output, status, e);
 }
 
 bool os_run(const char *const *argv, char **output, int *status, err *e) {

@@ -55,5 +55,9 @@ bool os_find_program(const char *name, char *path, size_t size); /* along PATH *
  * exit status, or 128 + signal. */
 bool os_run(const char *const *argv, char **output, int *status, err *e);
 /* The same with a time limit: a program that still runs after `seconds` is killed, which is an
- * error. Its memory is limited too, where the system can. */
+ * error. Where the system can, its memory is limited too, and the files that it writes: one that
+ * is larger than OS_FILE_MB ends it with SIGXFSZ. */
+enum { OS_FILE_MB = 64 };
 bool os_run_for(const char *const *argv, unsigned seconds, char **output, int *status, err *e);
+bool os_run_within(const char *const *argv, unsigned seconds, unsigned memory_mb, char **output,
+                   int *status, err *e);

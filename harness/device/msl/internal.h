@@ -4,7 +4,7 @@
  * declarations begin and end, attribute.c, param.c, types.c and parse.c read kernels out of them,
  * constant.c and evaluate.c know values (function constants, enumerators), and rewrite.c with
  * edits.c, space.c, storage.c, spin.c, step.c and dedupe.c turns tokens into C++. strict.c turns them into C++ for OpenCL,
- * and rules.c with language.c, refused.c and guard.c looks for mistakes. unit.c and signature.c are the front door.
+ * and rules.c with language.c, refused.c and guard.c looks for mistakes; foreign.c refuses what is no MSL at all. unit.c and signature.c are the front door.
  *
  * Blanks, comments and preprocessor lines are not tokens. They lie between tokens, and output
  * copies them unchanged, so line numbers need no bookkeeping. */
@@ -248,6 +248,10 @@ at storage_find_value(const msl_unit *u, at i);
 
 /* language.c: C++ that is not MSL. */
 void language_check(const msl_unit *u, remark_list *out);
+
+/* foreign.c: false, and a sentence with file and line, if the text has what reaches past MSL: assembly,
+ * attributes and pragmas for linkers and sanitizers, addresses of the stack, arrays without measure. */
+bool foreign_refuse(const msl_unit *u, err *e);
 
 /* guard.c: the first store of a kernel that lacks a bounds check before it. */
 at guard_find_missing(const msl_unit *u, const kernel *k);

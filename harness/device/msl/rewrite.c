@@ -212,21 +212,10 @@ static bool print_instantiations(const msl_unit *u, text *out) {
     return true;
 }
 
-/* What is compiled here is loaded into this process: it may hold nothing but MSL. */
-static bool refuse_assembly(const msl_unit *u, err *e) {
-    static const char *const words[] = {"asm", "__asm", "__asm__", NULL};
-    const tokens *t = &u->tokens;
-    for (at i = 0; i < t->count; i++)
-        if (t->list[i].kind == TOKEN_WORD && token_is_one_of(t, i, words))
-            return err_set(e, EXIT_WRONG, "%.160s:%d: assembly is not part of MSL",
-                           token_file(t, i), t->list[i].line);
-    return true;
-}
-
 static bool rewrite(edits *d, const entry *w, const msl_constant_text *given, size_t count,
                     bool traced, text *out, err *e) {
     const msl_unit *u = d->unit;
-    if (!refuse_assembly(u, e))
+    if (!foreign_refuse(u, e))
         return false;
     for (size_t i = 0; i < u->dropped_count; i++)
         edits_drop(d, u->dropped[i].begin, u->dropped[i].end);

@@ -18,7 +18,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DEEPEST_INCLUDE = 64, LONGEST_TEXT = 16 << 20, PREPROCESS_SECONDS = 60 };
+enum {
+    DEEPEST_INCLUDE = 64,
+    LONGEST_TEXT = 16 << 20,
+    PREPROCESS_SECONDS = 60,
+    PREPROCESS_MB = 768
+};
 
 /* A file with #pragma once that was included. The first time may have been in a branch that the
  * preprocessor leaves out, so until one is outside of all conditions, the text goes in each time,
@@ -31,9 +36,12 @@ typedef struct {
 
 typedef struct {
     text out;
-    bool needs_tool; /* there are directives that only a preprocessor understands */
-    bool is_missing; /* an include that is not beside the file */
-    err refused;     /* an include that must not be read, or too many of them */
+    bool needs_tool;  /* there are directives that only a preprocessor understands */
+    bool is_missing;  /* an include that is not beside the file */
+    const char *root; /* the file that is read */
+    const msl_extras *extras;
+    text outside; /* files that were included from other folders, with a line end each */
+    err refused;  /* an include that must not be read, or too many of them */
     once_file *once;
     size_t once_count, once_room;
     int depth;      /* of includes */
@@ -143,6 +151,44 @@ static void splice_once(splicer *s, const char *path, const char *source) {
     s->once[i].is_sure = is_sure;
 }
 
+static bool is_below(const char *path, const char *folder) {
+    char file[PATH_MAX], real[PATH_MAX];
+    if (!realpath(path, file) || !realpath(*folder ? folder : ".", real))
+        return false;
+    size_t bytes = strlen(real);
+    return strncmp(file, real, bytes) == 0 && (bytes == 1 || file[bytes] == '/');
+}
+
+static void copy_folder(const char *path, char *folder, size_t size) {
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, size, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+}
+
+/* What lies in the kernel's folder, or in one that was given, may be included; from elsewhere only what
+ * is a source by its name. */
+static bool may_read(splicer *s, const char *path, const char *from, int line) {
+    static const char *const endings[] = {".h", ".hpp", ".hh", ".hxx", ".inc", ".metal", NULL};
+    char folder[PATH_MAX];
+    copy_folder(s->root, folder, sizeof folder);
+    bool is_inside = is_below(path, folder);
+    for (size_t i = 0; i < s->extras->folder_count && !is_inside; i++)
+        is_inside = is_below(path, s->extras->folders[i]);
+    if (is_inside)
+        return true;
+    size_t bytes = strlen(path);
+    for (size_t i = 0; endings[i]; i++) {
+        size_t n = strlen(endings[i]);
+        if (bytes > n && strcmp(path + bytes - n, endings[i]) == 0) {
+            text_print(&s->outside, "%s\n", path);
+            return true;
+        }
+    }
+    return err_set(
+        &s->refused, EXIT_USAGE,
+        "%.90s:%d: %.90s is not in the kernel's folder and is not a source: it is not read", from,
+        line, path);
+}
+
 /* True if the directive is done with: an include that was spliced in. */
 static bool splice_include(splicer *s, const char *path, const char *operand, const char *end,
                            int line) {
@@ -153,7 +199,7 @@ static bool splice_include(splicer *s, const char *path, const char *operand, co
         err_set(&s->refused, EXIT_USAGE,
                 "%.160s:%d: files include each other without end, or more than %d MB of them", path,
                 line, LONGEST_TEXT >> 20);
-    else if (is_local && access(beside, F_OK) == 0)
+    else if (is_local && access(beside, F_OK) == 0 && may_read(s, beside, path, line))
         included = os_read_plain(beside, LONGEST_TEXT, NULL, &s->refused);
     if (!included) {
         s->needs_tool = s->is_missing = true;
@@ -195,18 +241,80 @@ static void splice(splicer *s, const char *path, const char *source) {
         }
     }
     s->conditions = conditions;
-    s->needs_tool = s->needs_tool || strstr(source, "__METAL_VERSION__");
+    /* A backslash may split a word, and %: begins a directive too. */
+    s->needs_tool = s->needs_tool || strstr(source, "__METAL_VERSION__") || strchr(source, '\\') ||
+                    strstr(source, "%:") || strstr(source, "_Pragma");
     text_add(&s->out, source + done, strlen(source + done));
     tokens_free(&t);
 }
 
-enum { MOST_FOLDERS = 64 };
+/* An entry of the overlay: the path as it is, and with its links followed. */
+static void print_entry(text *out, const char *kind, const char *path) {
+    char here[PATH_MAX] = "", real[PATH_MAX];
+    const char *forms[2] = {path, realpath(path, real) ? real : NULL};
+    if (path[0] != '/' && !getcwd(here, sizeof here))
+        return;
+    for (int i = 0; i < 2 && forms[i]; i++) {
+        text full = {0}, quoted = {0};
+        text_print(&full, "%s%s%s", i == 0 ? here : "", i == 0 && *here ? "/" : "", forms[i]);
+        text_add(&full, "", 1);
+        for (const char *p = full.data; *p; p++) {
+            if (*p == '"' || *p == '\\')
+                text_add(&quoted, "\\", 1);
+            text_add(&quoted, p, 1);
+        }
+        text_add(&quoted, "", 1);
+        text_print(out, "%s{\"type\":\"%s\",\"name\":\"%s\",\"external-contents\":\"%s\"}\n",
+                   out->data[out->used - 1] == '[' ? "" : ",", kind, quoted.data, quoted.data);
+        free(full.data);
+        free(quoted.data);
+    }
+}
+
+static void print_lines(text *out, const char *kind, const char *lines, char separator) {
+    for (const char *p = lines; p && *p;) {
+        const char *end = strchr(p, separator);
+        size_t n = end ? (size_t)(end - p) : strlen(p);
+        char *path = text_copy(p, n);
+        if (n > 0)
+            print_entry(out, kind, path);
+        free(path);
+        p += n + (end != NULL);
+    }
+}
+
+/* The files that exist, for the preprocessor: whatever the text asks for, by #include, #embed or
+ * __has_include, anything else is not there. */
+static bool write_overlay(const char *path, const char *const *folders, const splicer *s, err *e) {
+    const char *search = getenv("CPATH");
+    text out = {0};
+    text_print(&out, "{\"version\":0,\"case-sensitive\":\"true\",\"fallthrough\":\"false\","
+                     "\"roots\":[");
+    for (; *folders; folders++)
+        print_entry(&out, "directory-remap", *folders);
+    for (size_t i = 0; i < s->extras->folder_count; i++)
+        print_entry(&out, "directory-remap", s->extras->folders[i]);
+    print_lines(&out, "directory-remap", search, ':');
+    if (s->outside.used > 0) {
+        char *files = text_copy(s->outside.data, s->outside.used);
+        print_lines(&out, "file", files, '\n');
+        free(files);
+    }
+    text_print(&out, "]}\n");
+    bool ok = os_write_file(path, out.data, out.used, e);
+    free(out.data);
+    return ok;
+}
 
 static bool run_preprocessor(const char *in, const char *out, const char *folder, const char *name,
-                             const msl_extras *extras, err *e) {
+                             const splicer *s, err *e) {
+    const msl_extras *extras = s->extras;
     char tool[PATH_MAX], home[PATH_MAX], headers[PATH_MAX + 64], beside[PATH_MAX + 4], version[40];
+    char overlay[PATH_MAX + 8], scratch[PATH_MAX];
     if (!toolchain_find_preprocessor(tool, sizeof tool, e) || !os_find_home(home, sizeof home, e))
         return false;
+    copy_folder(in, scratch, sizeof scratch);
+    snprintf(overlay, sizeof overlay, "%.4000s.yaml", in);
     int language = extras->language ? extras->language : MSL_LANGUAGE;
     snprintf(version, sizeof version, "-D__METAL_VERSION__=%d", language);
     snprintf(headers, sizeof headers, "-I%s/harness/device/msl/include", home);
@@ -217,6 +325,7 @@ static bool run_preprocessor(const char *in, const char *out, const char *folder
                            "c++",
                            "-w",
                            "-std=c++17",
+                           "-fno-caret-diagnostics",
                            "-undef",
                            "-nostdinc",
                            "-D__METAL__=1",
@@ -230,21 +339,32 @@ static bool run_preprocessor(const char *in, const char *out, const char *folder
                            out,
                            in};
     enum { FIXED = sizeof fixed / sizeof *fixed };
-    const char *argv[FIXED + 2 * MOST_FOLDERS + 1];
+    const char **argv = array_new(FIXED + 2 * extras->folder_count + 3, sizeof *argv);
     size_t n = FIXED;
     memcpy(argv, fixed, sizeof fixed);
-    for (size_t i = 0; i < extras->folder_count && i < MOST_FOLDERS; i++) {
+    for (size_t i = 0; i < extras->folder_count; i++) {
         argv[n++] = "-I";
         argv[n++] = extras->folders[i];
     }
-    argv[n] = NULL;
+    const char *const folders[] = {scratch, folder, headers + 2, NULL};
     char *output = NULL;
     int status = 0;
-    bool ok = os_run_for(argv, PREPROCESS_SECONDS, &output, &status, e);
-    if (ok && status != 0) {
+    bool ok = true;
+    if (strstr(tool, "clang")) { /* others have no such option, and compile nothing here */
+        argv[n++] = "-ivfsoverlay";
+        argv[n++] = overlay;
+        ok = write_overlay(overlay, folders, s, e);
+    }
+    ok = ok && os_run_within(argv, PREPROCESS_SECONDS, PREPROCESS_MB, &output, &status, e);
+    if (ok && (status > 128 || (status != 0 && output && strstr(output, "out of memory"))))
+        ok = err_set(e, EXIT_USAGE, "the macros of %.160s expand to more text than a file may have",
+                     name);
+    else if (ok && status != 0) {
         ok = err_set(e, EXIT_USAGE, "%.160s cannot be preprocessed", name);
         err_set_detail(e, output ? output : "");
     }
+    unlink(overlay);
+    free(argv);
     free(output);
     return ok;
 }
@@ -258,7 +378,7 @@ static void forget_folder(char *preprocessed, const char *folder) {
 }
 
 /* The text goes in through a file of its own, so that it need not be one of the caller's. */
-static char *preprocess(const char *name, const char *source, const msl_extras *extras, err *e) {
+static char *preprocess(const char *name, const char *source, const splicer *s, err *e) {
     const char *tmp = getenv("TMPDIR");
     char folder[PATH_MAX - 16], in[PATH_MAX], out[PATH_MAX], beside[PATH_MAX];
     int n = snprintf(folder, sizeof folder, "%s/assay-XXXXXX", tmp && *tmp ? tmp : "/tmp");
@@ -266,16 +386,14 @@ static char *preprocess(const char *name, const char *source, const msl_extras *
         return err_null(e, EXIT_CANNOT, "cannot make a folder %.160s for the preprocessor", folder);
     snprintf(in, sizeof in, "%s/in.metal", folder);
     snprintf(out, sizeof out, "%s/out.metal", folder);
-    const char *slash = strrchr(name, '/');
-    snprintf(beside, sizeof beside, "%.*s", slash ? (int)(slash - name) + 1 : 1,
-             slash ? name : ".");
+    copy_folder(name, beside, sizeof beside);
     text marked = {0};
     print_line_mark(&marked, 1, name);
     text_add(&marked, source, strlen(source));
     char *result = NULL;
     if (os_write_file(in, marked.data, marked.used, e) &&
-        run_preprocessor(in, out, beside, name, extras, e))
-        result = os_read_file(out, NULL, e);
+        run_preprocessor(in, out, beside, name, s, e))
+        result = os_read_plain(out, LONGEST_TEXT, NULL, e);
     if (result)
         forget_folder(result, folder);
     unlink(in);
@@ -287,7 +405,7 @@ static char *preprocess(const char *name, const char *source, const msl_extras *
 
 char *source_from_text(const char *name, const char *given, const msl_extras *extras, char **whole,
                        err *e) {
-    splicer s = {0};
+    splicer s = {.root = name, .extras = extras};
     splice(&s, name, given);
     for (size_t i = 0; i < s.once_count; i++)
         free(s.once[i].path);
@@ -296,11 +414,15 @@ char *source_from_text(const char *name, const char *given, const msl_extras *ex
     if (s.refused.code != EXIT_OK) {
         *e = s.refused;
         free(s.out.data);
+        free(s.outside.data);
         return NULL;
     }
-    if (!s.needs_tool)
+    if (!s.needs_tool) {
+        free(s.outside.data);
         return text_take(&s.out);
-    char *spliced = text_take(&s.out), *source = preprocess(name, given, extras, e);
+    }
+    char *spliced = text_take(&s.out), *source = preprocess(name, given, &s, e);
+    free(s.outside.data);
     if (source && s.is_missing) {
         text_print(&s.out, "#include <metal_stdlib>\n%s", source);
         *whole = text_take(&s.out);

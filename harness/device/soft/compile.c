@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,7 @@ enum {
     MAX_ARGUMENTS = FLAG_COUNT + CHECKED_COUNT + MATH_FLAGS + WHAT_COUNT + 16,
     COMPILE_SECONDS = 300,
 };
+static_assert(OS_FILE_MB == 64, "as run_clang says");
 
 /* What every compiled kernel depends on. */
 static bool open_cache(soft_compiler *c, err *e) {
@@ -177,9 +179,12 @@ static bool run_clang(const char *const *argv, const char *name, const char *wha
     if (!os_run_for(argv, COMPILE_SECONDS, &output, &status, e))
         return false;
     if (status != 0) {
-        bool is_crash = !output || !strstr(output, "error:");
+        bool is_large = status == 128 + SIGXFSZ;
+        bool is_crash = is_large || !output || !strstr(output, "error:");
         err_set(e, EXIT_WRONG, "kernel '%.100s' does not %s%s", name, what,
-                is_crash ? ": clang crashed, an expression in it may be too large" : "");
+                is_large   ? ": its tables and code are larger than 64 MB"
+                : is_crash ? ": clang crashed, an expression in it may be too large"
+                           : "");
         err_set_detail(e, output && !is_crash ? output : "");
     }
     free(output);
