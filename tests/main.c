@@ -91,6 +91,7 @@
     X(gguf_suite)                                                                                  \
     X(convert_suite)                                                                               \
     X(launch_suite)                                                                                \
+    X(attack_suite)                                                                                \
     X(untrusted_suite)                                                                             \
     X(conclusions_suite)                                                                           \
     X(words_suite)                                                                                 \

@@ -14,11 +14,15 @@
 enum { MOST_ELEMENTS = 1 << 24 };
 
 /* __section__ is section. */
-static bool is_plain(const char *word, size_t bytes, const char *what) {
-    if (bytes > 4 && strncmp(word, "__", 2) == 0 && strncmp(word + bytes - 2, "__", 2) == 0) {
-        word += 2;
-        bytes -= 4;
+static void strip(const char **word, size_t *bytes) {
+    if (*bytes > 4 && strncmp(*word, "__", 2) == 0 && strncmp(*word + *bytes - 2, "__", 2) == 0) {
+        *word += 2;
+        *bytes -= 4;
     }
+}
+
+static bool is_plain(const char *word, size_t bytes, const char *what) {
+    strip(&word, &bytes);
     return strlen(what) == bytes && memcmp(word, what, bytes) == 0;
 }
 
@@ -72,9 +76,12 @@ static bool is_foreign_attribute(const tokens *t, at i) {
 static bool check_attribute(const tokens *t, at open, err *e) {
     at close = t->list[open].pair;
     for (at i = open + 1; i < close && close != NOT_FOUND; i++) {
+        const char *word = token_text(t, i);
+        size_t bytes = t->list[i].bytes;
+        strip(&word, &bytes);
         if (is_foreign_attribute(t, i))
             return REFUSE(t, i, "the attribute '%.*s' is not part of MSL", token_file(t, i),
-                          t->list[i].line, (int)t->list[i].bytes, token_text(t, i));
+                          t->list[i].line, (int)bytes, word);
         if (token_is(t, i, "(") && t->list[i - 1].kind == TOKEN_WORD && t->list[i].pair > i)
             i = t->list[i].pair;
     }

@@ -1,0 +1,10 @@
+// A header of Metal that is none.
+// fast: 2 cannot be preprocessed
+// checked: 2 cannot be preprocessed
+#include <metal_stdlib>
+using namespace metal;
+#include <metal/../../../../../../../../../../etc/passwd>
+#define MORE
+kernel void call(device float *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+    out[i] = 1;
+}
