@@ -90,7 +90,7 @@ RUN_TESTS = $(CACHE) ASSAY_PROGRAM=$(CURDIR)/$(PROGRAM) \
     $(strip $(RUN) $(BUILD)/tests)
 
 # Targets that run something install what is missing for them first; plain `make` only compiles.
-NEEDS := $(if $(filter test test-cuda-double,$(MAKECMDGOALS)),test,$(if $(filter \
+NEEDS := $(if $(filter test attack test-cuda-double,$(MAKECMDGOALS)),test,$(if $(filter \
     check mutants bench-soft test-timing,$(MAKECMDGOALS)),kernels))
 READY := $(if $(NEEDS),ready)
 
@@ -127,7 +127,8 @@ bench-soft: $(BUILD)/bench_soft ## speed of the software device, in GMAC/s per c
 test-timing: $(BUILD)/bench_timing ## time known differences with real clocks (needs a quiet machine)
 	$(BUILD)/bench_timing
 
-attack: $(PROGRAM) ## kill, break, fill and disturb everything for ten minutes; prints a table
+attack: $(PROGRAM) $(BUILD)/tests ## kernel texts that reach for the host; then kill, break, fill and disturb everything for ten minutes
+	$(RUN_TESTS) attack
 	python3 tests/attack.py ./$(PROGRAM)
 
 deps: ## install what run_all.sh and the tests need (apt-get), or say what to install

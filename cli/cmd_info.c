@@ -141,6 +141,8 @@ static void print_device(device *d) {
     if (f->family[0])
         print_line("families", f->family);
     print_line("compiler", f->compiler);
+    if (f->sandbox[0])
+        print_line("sandbox", f->sandbox);
     char lanes[40] = "8 to 64, by kernel";
     if (f->simd_width)
         snprintf(lanes, sizeof lanes, "%u", f->simd_width);

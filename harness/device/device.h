@@ -36,6 +36,7 @@ typedef struct {
     char api[16];       /* "soft", "metal", "cuda" */
     char spec[80];      /* what device_open takes to get the same one again: "metal:Apple M4" */
     char compiler[256]; /* what turns MSL into code here, and with which math */
+    char sandbox[96];   /* what keeps kernels from the system; "": the GPU's driver */
     char family[64];    /* "Apple9, Mac2, Metal3"; "" where there are none */
     uint64_t memory_bytes;
     uint64_t working_set_bytes; /* what it can use well at the same time; 0: unknown */

@@ -53,6 +53,15 @@ static bool choose_flushing(const device *d, bool *flush, err *e) {
     return true;
 }
 
+static void describe_sandbox(sandbox_state s, char *text, size_t size) {
+    snprintf(text, size, "%s",
+             s.has_files && s.has_calls
+                 ? "a process without files (Landlock) and system calls (seccomp)"
+             : s.has_calls ? "a process without system calls that write (seccomp); no Landlock here"
+             : s.has_files ? "a process without files (Landlock); no seccomp here"
+                           : "none: this system has neither Landlock nor seccomp");
+}
+
 static bool soft_open(device *d, err *e) {
     int threads;
     bool flush;
@@ -84,6 +93,7 @@ static bool soft_open(device *d, err *e) {
     snprintf(f->api, sizeof f->api, "soft");
     snprintf(f->compiler, sizeof f->compiler, "%s, %s math", soft_compiler_get_name(compiler),
              math_mode_get_name(d->options.math));
+    describe_sandbox(soft_engine_get_sandbox(engine), f->sandbox, sizeof f->sandbox);
     f->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     f->threads = (uint32_t)used;
     f->simd_width = SOFT_LANES;

@@ -113,7 +113,26 @@ static bool check_dynamic(const object *o, const Elf64_Shdr *s, err *e) {
     return true;
 }
 
+/* Code lies where the compiler and the linker put it, and cannot be written. On aarch64 no instruction
+ * is anything else read from its middle, so that one which calls the system can be seen. */
+static bool check_code(const object *o, const Elf64_Shdr *s, err *e) {
+    Elf64_Shdr names = {.sh_link = o->head.e_shstrndx};
+    const char *name = get_name(o, &names, s->sh_name);
+    if (s->sh_flags & SHF_WRITE ||
+        (strncmp(name, ".text", 5) != 0 && strncmp(name, ".plt", 4) != 0))
+        return inspect_refuse(o->kernel, INSPECT_CODE, "", e);
+    for (uint64_t i = 0; o->head.e_machine == EM_AARCH64 && i + 4 <= s->sh_size; i += 4) {
+        uint32_t word;
+        memcpy(&word, o->data + s->sh_offset + i, sizeof word);
+        if ((word & 0xFFE0001Cu) == 0xD4000000u && (word & 3u) != 0) /* svc, hvc, smc */
+            return inspect_refuse(o->kernel, INSPECT_SYSTEM, "", e);
+    }
+    return true;
+}
+
 static bool check_section(const object *o, const Elf64_Shdr *s, err *e) {
+    if (s->sh_type == SHT_PROGBITS && s->sh_flags & SHF_EXECINSTR && !check_code(o, s, e))
+        return false;
     switch (s->sh_type) {
     case SHT_DYNSYM:
         return check_symbols(o, s, e);

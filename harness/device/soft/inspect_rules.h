@@ -10,6 +10,8 @@
 #define INSPECT_STARTS "has code that runs when it is loaded (a constructor)"
 #define INSPECT_CHOSEN "has a function that is chosen when it is loaded"
 #define INSPECT_LIBRARY "wants another library"
+#define INSPECT_CODE "has code in a section of its own"
+#define INSPECT_SYSTEM "calls the operating system"
 
 bool inspect_is_allowed(const char *name);
 bool inspect_refuse(const char *kernel, const char *why, const char *what, err *e); /* false */
