@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "abi.h"
@@ -42,6 +43,9 @@ struct soft_arena {
 
 static int open_file(size_t bytes) {
     int fd = -1;
+    struct rlimit limit; /* beyond it, making a file longer is a signal */
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < bytes)
+        return -1;
 #if defined(__linux__)
     fd = memfd_create("assay buffers", MFD_CLOEXEC);
 #endif
@@ -65,8 +69,9 @@ static bool map_parts(soft_arena *a, size_t bytes) {
     a->at = at + (ALIGNMENT - (uintptr_t)at % ALIGNMENT) % ALIGNMENT;
     a->bytes = bytes;
     a->file = open_file(mapped);
-    if (a->file >= 0 &&
-        mmap(a->at, mapped, access, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, a->file, 0) == a->at)
+    /* Without a file there are no views, which only checked mode needs. */
+    const int flags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE | (a->file < 0 ? MAP_ANON : 0);
+    if ((a->file >= 0 || a->parts == 1) && mmap(a->at, mapped, access, flags, a->file, 0) == a->at)
         return true;
     if (a->file >= 0)
         close(a->file);
@@ -88,7 +93,8 @@ void soft_arena_free(soft_arena *a) {
     if (!a)
         return;
     munmap(a->at, a->bytes * (size_t)a->parts);
-    close(a->file);
+    if (a->file >= 0)
+        close(a->file);
     free(a->blocks);
     free(a);
 }

@@ -125,9 +125,10 @@ static bool start(soft_engine *g, err *e) {
 #else
     s->is_thread = true;
 #endif
-    if (s->is_thread)
-        return pthread_create(&g->thread, NULL, serve, s) == 0 ||
-               err_set(e, EXIT_CANNOT, "the software device cannot start a thread");
+    if (s->is_thread) {
+        s->is_thread = pthread_create(&g->thread, NULL, serve, s) == 0;
+        return s->is_thread || err_set(e, EXIT_CANNOT, "the software device cannot start a thread");
+    }
     g->process = fork();
     if (g->process == 0) {
         engine_serve(s);
@@ -183,7 +184,7 @@ void soft_engine_free(soft_engine *g) {
     if (!g)
         return;
     close_end(&g->orders);
-    if (g->side.is_thread && g->side.notes)
+    if (g->side.is_thread)
         pthread_join(g->thread, NULL);
     if (g->process > 0) {
         host_remove_process(g->process);

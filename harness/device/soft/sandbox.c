@@ -95,12 +95,15 @@ static const int plain[] = {
 #if defined(SYS_rseq)
     SYS_rseq,
 #endif
+#if defined(SYS_statx)
+    SYS_statx,
+#endif
 #if defined(SYS_poll)
     SYS_poll,
 #endif
 };
 
-enum { MOST_STEPS = 128 };
+enum { MOST_STEPS = 128, NAME_MEMORY = 0x53564d41 /* PR_SET_VMA */ };
 
 typedef struct {
     struct sock_filter steps[MOST_STEPS];
@@ -170,6 +173,7 @@ static void build(program *p, int out) {
     allow_without(p, SYS_mprotect, 2, PROT_EXEC);
     allow_if(p, SYS_write, 0, (uint32_t)out, STDERR_FILENO);
     allow_if(p, SYS_tgkill, 0, (uint32_t)getpid(), (uint32_t)getpid());
+    allow_if(p, SYS_prctl, 0, NAME_MEMORY, NAME_MEMORY);
     allow_mmap(p);
     end(p, SECCOMP_RET_TRAP);
 }
