@@ -426,7 +426,7 @@ static bool make_image(void *context, const char *source, const char *image, err
 
 bool soft_compile(soft_compiler *c, const char *text, const char *name, soft_build how,
                   math_mode math, char object[PATH_MAX], err *e) {
-    order o = {c, name, how, math};
+    order o = {.compiler = c, .name = name, .how = how, .math = math};
     return code_cache_find(&c->cache, text, get_key(how, math), ".so", make_image, &o, object,
                            PATH_MAX, e);
 }
