@@ -46,7 +46,7 @@ if [ -f "$times" ]; then
     plan=$known
 fi
 started=$(date +%s)
-mkdir -p build && rm -f "$times.new"
+mkdir -p build && : > "$times.new"
 status=0 # the worst so far
 succeeded=0 # commands of assay
 steps_ok=0 steps_failed=0 steps_skipped=0

@@ -50,7 +50,7 @@ static bool make_ids(kernel_case *c, uint32_t n, uint32_t vocab, slice *out, err
     }
     for (uint32_t i = 0; i < (n + 1) / 2; i++) {
         uint32_t id = edges_get_index(&c->random, i + 1, vocab);
-        if (id < vocab - range)
+        if (id < vocab - range && (i == 0 || id != ids[n - 1]))
             ids[n - 1 - i] = id;
     }
     bool ok = case_input_bytes(c, "ids", ids, room * sizeof *ids, out, e);

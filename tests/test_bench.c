@@ -52,8 +52,8 @@ TEST a_run_that_is_killed_can_be_read_and_resumed(void) {
         0);
     ASSERT_RUN("$A compare $T/b.csv $T/b.csv > /dev/null; test $? -ne 2", 0);
     ASSERT_RUN(BENCH_FOR("0.05") "'ffn_silu/*' --shape all --resume", 0);
-    ASSERT_SAYS("of 11 cases are already there");
-    ASSERT_RUN("test $(grep -c ^ffn_silu/ $T/b.csv) -eq 11", 0);
+    ASSERT_SAYS("of 8 cases are already there");
+    ASSERT_RUN("test $(grep -c ^ffn_silu/ $T/b.csv) -eq 8", 0);
     PASS();
 }
 
