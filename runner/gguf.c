@@ -133,13 +133,14 @@ static bool map_file(gguf *g, const char *path, err *e) {
     /* Shared: a GPU takes such pages in place, without a copy. */
     void *map = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_SHARED, fd, 0);
     int why = errno;
+    if (map != MAP_FAILED)
+        map_guard_add(map, (size_t)s.st_size, path, fd);
     close(fd);
     if (map == MAP_FAILED)
         return err_set(e, EXIT_CANNOT, "cannot map the model %.160s: %s", path, strerror(why));
     g->map = map;
     g->bytes = (size_t)s.st_size;
     h->is_mapped = true;
-    map_guard_add(map, g->bytes, path);
     return true;
 }
 

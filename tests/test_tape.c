@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "harness/base/map_guard.h"
 #include "harness/base/os.h"
 #include "support.h"
 
@@ -230,6 +232,24 @@ TEST private_buffers_have_no_contents_and_are_copied(void) {
     PASS();
 }
 
+/* A launch that adds the float at the start of `step` to zeros. */
+static bool play_step(buffer *step, float *sum) {
+    const float zeros[N] = {0};
+    slice x = support_buffer(zeros, sizeof zeros);
+    launch *l = support_launch("tape.metal", "advance");
+    if (!l)
+        return false;
+    launch_bind(l, 0, x, ACCESS_BOTH, ELEM_F32);
+    launch_set_f32(l, 1, 1);
+    launch_bind(l, 2, slice_part(step, 0, 4), ACCESS_READ, ELEM_F32);
+    launch_set_u32(l, 3, N);
+    launch_set_threads_rounded(l, N, 32);
+    bool ok = support_play();
+    *sum = ((const float *)support_read(x))[7];
+    support_end();
+    return ok;
+}
+
 TEST memory_of_the_caller_is_used_in_place_and_never_written(void) {
     device *d = support_get_device();
     ASSERT(d);
@@ -240,22 +260,43 @@ TEST memory_of_the_caller_is_used_in_place_and_never_written(void) {
     ASSERT(b);
     mapped[3] = 42;
     mprotect(mapped, 4096, PROT_READ);
-    const float zeros[N] = {0};
-    slice x = support_buffer(zeros, sizeof zeros);
-    launch *l = support_launch("tape.metal", "advance");
-    if (!l)
-        FAILm(support_get_error()->text);
-    launch_bind(l, 0, x, ACCESS_BOTH, ELEM_F32);
-    launch_set_f32(l, 1, 1);
-    launch_bind(l, 2, slice_part(b, 0, 4), ACCESS_READ, ELEM_F32);
-    launch_set_u32(l, 3, N);
-    launch_set_threads_rounded(l, N, 32);
-    ASSERT(support_play());
-    ASSERT_EQ(42.0f, ((const float *)support_read(x))[7]);
-    ASSERT_FALSE(buffer_upload(b, 0, zeros, 4, &e));
-    support_end();
+    float sum = 0;
+    ASSERTm(support_get_error()->text, play_step(b, &sum));
+    ASSERT_EQ(42.0f, sum);
+    ASSERT_FALSE(buffer_upload(b, 0, &sum, 4, &e));
     buffer_free(b);
     munmap(mapped, 4096);
+    PASS();
+}
+
+/* As weights are: two buffers in one map, which is let go with the second. What is written to the file
+ * is seen because both sides have its pages. */
+TEST a_mapped_file_is_shared_with_the_software_device(void) {
+    enum { BYTES = 1 << 20, OFFSET = 70000 };
+    device *d = support_get_device();
+    if (!d || strcmp(device_get_facts(d)->api, "soft") != 0)
+        SKIPm("the device copies it");
+    err e;
+    float sum = 0;
+    int file = os_open_unnamed();
+    ASSERT(file >= 0 && ftruncate(file, BYTES) == 0);
+    for (int round = 0; round < 2; round++) {
+        char *map = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, file, 0);
+        ASSERT(map != MAP_FAILED);
+        map_guard_add(map, BYTES, "weights", file);
+        buffer *first = device_wrap_memory(d, map + OFFSET, BYTES - OFFSET, "first", &e);
+        buffer *second = device_wrap_memory(d, map, OFFSET, "second", &e);
+        ASSERT(first && second && !first->is_copy && !second->is_copy);
+        float value = 11.0f + (float)round;
+        ASSERT(pwrite(file, &value, 4, OFFSET) == 4);
+        buffer_free(second);
+        ASSERTm(support_get_error()->text, play_step(first, &sum));
+        ASSERT_EQ_FMT((double)value, (double)sum, "%g");
+        buffer_free(first);
+        map_guard_remove(map);
+        munmap(map, BYTES);
+    }
+    close(file);
     PASS();
 }
 
@@ -461,6 +502,7 @@ SUITE(tape_suite) {
     RUN_TEST(plays_in_flight_keep_their_constants);
     RUN_TEST(private_buffers_have_no_contents_and_are_copied);
     RUN_TEST(memory_of_the_caller_is_used_in_place_and_never_written);
+    RUN_TEST(a_mapped_file_is_shared_with_the_software_device);
     static const int past[] = {0, -4, 1, 2, 1000, -5, -100};
     for (size_t i = 0; i < sizeof past / sizeof *past; i++)
         RUN_TESTp(a_write_outside_a_buffer_is_found_in_its_guard_zone, past[i]);

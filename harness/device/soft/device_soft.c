@@ -117,14 +117,19 @@ static void soft_close(device *d) {
 static bool soft_new_buffer(buffer *b, size_t allocation_bytes, const void *no_copy, err *e) {
     const size_t lazy = (size_t)4 << 20;
     soft_device *s = b->device->impl;
+    if (no_copy) {
+        b->contents = (void *)(uintptr_t)no_copy; /* never written: it is bound to read */
+        b->impl = soft_engine_share(s->engine, no_copy, allocation_bytes);
+        b->is_copy = !b->impl;
+        if (b->impl)
+            return true;
+    }
     if (allocation_bytes > SIZE_MAX / 2 ||
         !(b->impl = soft_engine_take(s->engine, allocation_bytes)))
         return err_set(e, EXIT_CANNOT, "no memory for the buffer '%s' of %zu bytes", b->label,
                        b->bytes);
     if (no_copy) {
         memcpy(b->impl, no_copy, allocation_bytes);
-        b->contents = (void *)(uintptr_t)no_copy; /* never written: it is bound to read */
-        b->is_copy = true;
         return true;
     }
     bool is_filled = b->device->facts.validates || allocation_bytes < lazy;
@@ -137,7 +142,10 @@ static bool soft_new_buffer(buffer *b, size_t allocation_bytes, const void *no_c
 
 static void soft_free_buffer(buffer *b) {
     const soft_device *s = b->device->impl;
-    soft_engine_give(s->engine, b->impl);
+    if (b->storage == STORAGE_NO_COPY && !b->is_copy)
+        soft_engine_unshare(s->engine, b->contents);
+    else
+        soft_engine_give(s->engine, b->impl);
 }
 
 static void note_written(const buffer *b, size_t allocation_offset, size_t bytes, bool is_written) {
@@ -145,20 +153,20 @@ static void note_written(const buffer *b, size_t allocation_offset, size_t bytes
     soft_engine_mark(s->engine, (char *)b->impl + allocation_offset, bytes, is_written);
 }
 
-/* Memory of the caller is copied when it is wrapped, as weights are; what is small is copied again
- * each time it is used, because its owner may change it. */
+/* Memory of the caller that is not a mapped file is copied when it is wrapped; what is small is
+ * copied again each time it is used, because its owner may change it. */
 static void refresh(const buffer *b) {
-    if (b->storage == STORAGE_NO_COPY && b->bytes <= REFRESHED_BYTES)
+    if (b->is_copy && b->bytes <= REFRESHED_BYTES)
         memcpy(b->impl, b->contents, b->bytes);
 }
 
 static bool soft_copy(buffer *b, size_t allocation_offset, void *host, size_t bytes, bool to_device,
                       err *e) {
     (void)e;
-    char *at = (char *)b->impl + allocation_offset;
-    if (to_device && b->device->facts.validates && b->storage != STORAGE_NO_COPY)
+    bool is_wrapped = b->storage == STORAGE_NO_COPY; /* whose copy the program need not look at */
+    char *at = (char *)(is_wrapped ? b->contents : b->impl) + allocation_offset;
+    if (to_device && b->device->facts.validates && !is_wrapped)
         note_written(b, allocation_offset, bytes, true);
-    refresh(b);
     memcpy(to_device ? (void *)at : host, to_device ? host : (void *)at, bytes);
     return true;
 }

@@ -21,6 +21,7 @@
 #include "engine_order.h"
 #include "harness/base/array.h"
 #include "harness/base/host.h"
+#include "harness/base/map_guard.h"
 #include "harness/base/os.h"
 
 /* So many jobs may be unanswered: their answers fit into a pipe, and neither side waits for the
@@ -36,6 +37,13 @@ struct soft_job {
     char problem[256];
 };
 
+/* A file that both sides have mapped. */
+typedef struct {
+    const char *here;
+    char *there;
+    size_t bytes, uses;
+} shared_file;
+
 struct soft_engine {
     engine_side side;
     int orders, answers, life; /* our ends */
@@ -48,6 +56,8 @@ struct soft_engine {
     soft_job *queued, **queued_end, *finished, *spare;
     int open_count;
     uint64_t last_id;
+    shared_file *shared;
+    size_t shared_count, shared_room;
     finding_list findings;
 };
 
@@ -90,13 +100,8 @@ static bool open_socket(int *reads, int *writes, err *e) {
 }
 
 static bool write_orders(const soft_engine *g, const void *data, size_t bytes) {
-#if defined(MSG_NOSIGNAL)
-    const int flags = MSG_NOSIGNAL;
-#else
-    const int flags = 0;
-#endif
     for (const char *at = data; bytes > 0;) {
-        ssize_t n = send(g->orders, at, bytes, flags);
+        ssize_t n = send(g->orders, at, bytes, ENGINE_NO_SIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -199,6 +204,7 @@ void soft_engine_free(soft_engine *g) {
     free_jobs(g->spare);
     finding_free(&g->findings);
     soft_arena_free(g->side.arena);
+    free(g->shared);
     free(g->names);
     free(g);
 }
@@ -219,6 +225,13 @@ static const char *name_running(const soft_engine *g) {
         return "?";
     uint32_t image = j->items[i].image;
     return image < ENGINE_IMAGES && g->used[image] ? g->names[image] : "?";
+}
+
+/* A file that became shorter: whoever guards the map says so when it is read here (map_guard.h). */
+static void read_shared_files(const soft_engine *g) {
+    for (size_t i = 0; i < g->shared_count; i++)
+        if (g->shared[i].uses > 0)
+            (void)*(const volatile char *)&g->shared[i].here[g->shared[i].bytes - 1];
 }
 
 /* The engine has hung up. It is as if the kernel had run here: the same signal ends this process. */
@@ -242,6 +255,8 @@ static bool bury(soft_engine *g, err *e) {
             err_set(&g->ended, EXIT_WRONG, "kernel '%.80s' ended the process that it ran in",
                     name_running(g));
         else {
+            if (number == SIGBUS)
+                read_shared_files(g);
             signal(number, SIG_DFL);
             raise(number);
         }
@@ -285,6 +300,14 @@ static bool receive(soft_engine *g, err *e) {
     return true;
 }
 
+/* Answers come in order: those of all jobs before that of anything else. */
+static bool receive_all(soft_engine *g, err *e) {
+    while (g->open_count > 0)
+        if (!receive(g, e))
+            return false;
+    return true;
+}
+
 /* Memory --------------------------------------------------------------------------------------- */
 
 static void open_memory(soft_engine *g, void *at, size_t bytes, bool is_open) {
@@ -310,6 +333,53 @@ void soft_engine_give(soft_engine *g, void *at) {
         return;
     soft_arena_give(g->side.arena, at);
     open_memory(g, at, bytes, false);
+}
+
+static shared_file *find_shared(const soft_engine *g, const char *memory) {
+    for (size_t i = 0; i < g->shared_count; i++)
+        if (g->shared[i].uses > 0 && memory >= g->shared[i].here &&
+            memory < g->shared[i].here + g->shared[i].bytes)
+            return &g->shared[i];
+    return NULL;
+}
+
+static shared_file *add_shared(soft_engine *g, const char *memory, size_t bytes) {
+    err unused;
+    answer_mapped answer;
+    shared_file f = {.uses = 0};
+    int file = map_guard_find(memory, bytes, &f.here, &f.bytes);
+    if (file < 0 || !receive_all(g, &unused) ||
+        !give_order(g, &(order){ORDER_MAP, 0, NULL, f.bytes}, &unused) ||
+        !engine_send_file(g->orders, file) || !engine_read(g->answers, &answer, sizeof answer) ||
+        !answer.at)
+        return NULL;
+    f.there = answer.at;
+    size_t i = 0;
+    while (i < g->shared_count && g->shared[i].uses > 0)
+        i++;
+    if (i == g->shared_count)
+        ARRAY_ADD(g->shared, g->shared_count, g->shared_room);
+    g->shared[i] = f;
+    return &g->shared[i];
+}
+
+void *soft_engine_share(soft_engine *g, const void *memory, size_t bytes) {
+    if (g->side.is_thread)
+        return (void *)(uintptr_t)memory;
+    shared_file *f = find_shared(g, memory);
+    if (!f)
+        f = add_shared(g, memory, bytes);
+    if (!f || bytes > (size_t)(f->here + f->bytes - (const char *)memory))
+        return NULL;
+    f->uses++;
+    return f->there + ((const char *)memory - f->here);
+}
+
+void soft_engine_unshare(soft_engine *g, const void *memory) {
+    err unused;
+    shared_file *f = g->side.is_thread ? NULL : find_shared(g, memory);
+    if (f && --f->uses == 0)
+        give_order(g, &(order){ORDER_UNMAP, 0, f->there, f->bytes}, &unused);
 }
 
 void soft_engine_mark(soft_engine *g, void *at, size_t bytes, bool is_written) {
@@ -339,10 +409,7 @@ bool soft_engine_load(soft_engine *g, const char *object, const char *name, soft
     answer_loaded answer;
     snprintf(file.name, sizeof file.name, "%s", name);
     snprintf(file.object, sizeof file.object, "%s", object);
-    while (g->open_count > 0)
-        if (!receive(g, e))
-            return false;
-    if (!give_order(g, &(order){ORDER_LOAD, image, NULL, 0}, e))
+    if (!receive_all(g, e) || !give_order(g, &(order){ORDER_LOAD, image, NULL, 0}, e))
         return false;
     if (!write_orders(g, &file, sizeof file) || !engine_read(g->answers, &answer, sizeof answer))
         return bury(g, e);

@@ -35,6 +35,10 @@ finding_list *soft_engine_get_findings(soft_engine *g);
  * memory uses: an access far outside is still told to be this buffer's. */
 void *soft_engine_take(soft_engine *g, size_t bytes);
 void soft_engine_give(soft_engine *g, void *at);
+/* Memory of the program as kernels see it, to be read. NULL if they cannot: it must be a part of a file
+ * that is mapped (map_guard.h). Once unshared for each time that it was shared, it is gone. */
+void *soft_engine_share(soft_engine *g, const void *memory, size_t bytes);
+void soft_engine_unshare(soft_engine *g, const void *memory);
 /* Checked mode: notes which bytes were written; the marks; and the same memory at another address,
  * n from 1. */
 void soft_engine_mark(soft_engine *g, void *at, size_t bytes, bool is_written);

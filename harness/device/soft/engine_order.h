@@ -3,18 +3,34 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "engine.h"
 
+#if defined(MSG_NOSIGNAL)
+#define ENGINE_NO_SIGNAL MSG_NOSIGNAL
+#else
+#define ENGINE_NO_SIGNAL 0
+#endif
+
 enum { ENGINE_IMAGES = 4096 };
 
-typedef enum { ORDER_LOAD, ORDER_UNLOAD, ORDER_OPEN, ORDER_SHUT, ORDER_RUN } order_kind;
+typedef enum {
+    ORDER_LOAD,
+    ORDER_UNLOAD,
+    ORDER_OPEN,
+    ORDER_SHUT,
+    ORDER_MAP,
+    ORDER_UNMAP,
+    ORDER_RUN
+} order_kind;
 
-/* LOAD is followed by an order_file; RUN: `count` items stand at `at`. */
+/* LOAD is followed by an order_file, MAP by a descriptor and answered by an answer_mapped; RUN: `count`
+ * items stand at `at`. */
 typedef struct {
     uint32_t kind, image;
     void *at;
-    uint64_t count; /* OPEN, SHUT: bytes */
+    uint64_t count; /* OPEN, SHUT, MAP, UNMAP: bytes */
 } order;
 
 typedef struct {
@@ -32,6 +48,10 @@ typedef struct {
     uint32_t ok, count, value_bytes[MSL_PARAMS];
     char problem[200];
 } answer_loaded;
+
+typedef struct {
+    char *at; /* NULL: it cannot be mapped */
+} answer_mapped;
 
 typedef struct {
     uint64_t work_ns;
@@ -58,3 +78,7 @@ typedef struct {
 /* Takes orders until there are no more. */
 void engine_serve(const engine_side *s);
 bool engine_read(int fd, void *data, size_t bytes);
+
+/* A descriptor, with a byte that the other side does not read otherwise; -1: none came. */
+bool engine_send_file(int socket, int file);
+int engine_receive_file(int socket);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #if defined(__linux__)
 #include <sys/syscall.h>
 #endif
@@ -96,7 +97,7 @@ static soft_pool *start(const engine_side *s, answer_ready *ready) {
         if (pthread_create(&life, NULL, watch_life, (void *)(uintptr_t)s) != 0)
             _exit(1);
         sandbox_note_calls(&s->notes->call);
-        ready->sandbox.has_calls = sandbox_close_calls(s->answers);
+        ready->sandbox.has_calls = sandbox_close_calls(s->orders, s->answers);
     }
     ready->ok = pool != NULL;
     snprintf(ready->problem, sizeof ready->problem, "%.199s", e.text);
@@ -134,9 +135,22 @@ static bool run(const engine_side *s, soft_pool *pool, const soft_image *images,
     return ok;
 }
 
+/* To be read: these are the pages that the program has. */
+static bool map(const engine_side *s, const order *o) {
+    answer_mapped answer = {NULL};
+    int file = engine_receive_file(s->orders);
+    void *at = file >= 0 ? mmap(NULL, o->count, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
+    if (at != MAP_FAILED)
+        answer.at = at;
+    close(file);
+    return os_write_all(s->answers, &answer, sizeof answer);
+}
+
 static bool obey(const engine_side *s, soft_pool *pool, soft_image *images, const order *o) {
     if (o->kind == ORDER_RUN)
         return run(s, pool, images, o);
+    if (o->kind == ORDER_MAP)
+        return map(s, o);
     if (o->kind == ORDER_LOAD) {
         order_file file;
         answer_loaded answer = {0};
@@ -145,7 +159,9 @@ static bool obey(const engine_side *s, soft_pool *pool, soft_image *images, cons
         answer.ok = load(&images[o->image], &file, &answer);
         return os_write_all(s->answers, &answer, sizeof answer);
     }
-    if (o->kind == ORDER_UNLOAD && images[o->image].handle)
+    if (o->kind == ORDER_UNMAP)
+        munmap(o->at, o->count);
+    else if (o->kind == ORDER_UNLOAD && images[o->image].handle)
         dlclose(images[o->image].handle);
     else if (o->kind != ORDER_UNLOAD)
         soft_arena_open(s->arena, o->at, o->count, o->kind == ORDER_OPEN);

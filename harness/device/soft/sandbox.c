@@ -158,7 +158,7 @@ static void allow_mmap(program *p) {
     end(p, SECCOMP_RET_TRAP);
 }
 
-static void build(program *p, int out) {
+static void build(program *p, int in, int out) {
     const uint32_t writing =
         O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY);
     add(p, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch), 0, 0);
@@ -172,6 +172,7 @@ static void build(program *p, int out) {
     allow_without(p, SYS_openat, 2, writing);
     allow_without(p, SYS_mprotect, 2, PROT_EXEC);
     allow_if(p, SYS_write, 0, (uint32_t)out, STDERR_FILENO);
+    allow_if(p, SYS_recvmsg, 0, (uint32_t)in, (uint32_t)in);
     allow_if(p, SYS_tgkill, 0, (uint32_t)getpid(), (uint32_t)getpid());
     allow_if(p, SYS_prctl, 0, NAME_MEMORY, NAME_MEMORY);
     allow_mmap(p);
@@ -197,9 +198,9 @@ void sandbox_note_calls(volatile int *number) {
     sigaction(SIGSYS, &action, NULL);
 }
 
-bool sandbox_close_calls(int out) {
+bool sandbox_close_calls(int in, int out) {
     program p = {.count = 0};
-    build(&p, out);
+    build(&p, in, out);
     struct sock_fprog all = {p.count, p.steps};
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
            syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &all) == 0;
@@ -210,8 +211,8 @@ bool sandbox_close_files(const char *readable) {
     return false;
 }
 
-bool sandbox_close_calls(int out) {
-    (void)out;
+bool sandbox_close_calls(int in, int out) {
+    (void)in, (void)out;
     return false;
 }
 

@@ -15,8 +15,8 @@ typedef struct {
 
 /* In this order: files while the process has one thread, calls when it has all it needs. */
 bool sandbox_close_files(const char *readable);
-/* Only `out` and stderr can be written to. */
-bool sandbox_close_calls(int out);
+/* Descriptors come from `in` alone, and only `out` and stderr can be written to. */
+bool sandbox_close_calls(int in, int out);
 
 /* The number of the call that ended the process, kept where the parent can read it. */
 void sandbox_note_calls(volatile int *number);
